@@ -1,0 +1,4 @@
+// Command tracefix post-processes .NET traces offline.
+package main
+
+func main() {}

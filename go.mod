@@ -1,0 +1,3 @@
+module github.com/tracefix/tracefix
+
+go 1.26
