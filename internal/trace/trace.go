@@ -1,0 +1,107 @@
+// Package trace is the neutral model that inputs fill, passes rewrite and outputs
+// write: a Profile of threads with their sampled stacks, and tracks of other things
+// in time. It knows no file format.
+//
+// Time is int64 nanoseconds since the start of the trace. Stacks are root first.
+// A Profile holds ids and not events: a sample costs a few bytes, a stack 20.
+package trace
+
+import (
+	"iter"
+	"time"
+)
+
+// Meta is what a trace tells of itself.
+type Meta struct {
+	Source      string        // name of the input, for titles
+	Format      string        // "nettrace 4", "chromium", ...
+	Start       time.Time     // wall clock of time 0; zero if not told
+	End         int64         // ns: time of the last thing in the trace
+	PointerSize int           // bytes; 0 if not told
+	Interval    time.Duration // between two samples of a thread; 0 if not told
+	DepthLimit  int           // frames at which stacks are cut; 0: no such limit
+}
+
+// A Process is one process of the trace.
+type Process struct {
+	PID         int64
+	Name        string // without directory and extension; empty if not told
+	CommandLine string
+}
+
+// A Thread is one thread with its samples, in time order.
+type Thread struct {
+	Process *Process
+	TID     int64
+	Name    string // empty if not told
+	Samples Samples
+	// Repairs are what a repair did, one for each cut sample in sample order; nil
+	// before a repair.
+	Repairs []Repair
+	// Breaks are times (ns, ascending) at which what was true before says nothing
+	// about what comes after: events were lost, the thread id was reused.
+	Breaks []int64
+	// First and Last are the times of the first and the last event of the thread
+	// of any kind, ns.
+	First, Last int64
+}
+
+// A Repair is what was done about one cut sample.
+type Repair struct {
+	Index      int     // of the sample in the thread's Samples
+	Recorded   StackID // the stack as it was recorded
+	How        string  // how the missing frames are known: stackfix's word
+	Restored   int     // frames put back
+	Confidence float64 // 0..1
+}
+
+// A Loss is a stretch of time in which events were lost.
+type Loss struct {
+	From, To int64 // ns; the loss lies somewhere between
+	Thread   *Thread
+	Events   int64 // how many; 0 if not told
+}
+
+// A Profile is a trace as the passes see it.
+type Profile struct {
+	Meta      Meta
+	Table     *Table
+	Processes []*Process
+	Threads   []*Thread // in order of their first event
+	Tracks    []*Track
+	Losses    []Loss
+}
+
+// A Track is a line of things in time that is drawn apart from the sampled stacks.
+type Track struct {
+	Name    string
+	Process *Process // owner; nil: the trace
+	Thread  *Thread  // set if everything on it happened on this thread
+	Group   string   // tracks of one group are drawn together: "http", "gc", ...
+	// Nested says that the slices nest, like calls. Slices of other tracks may
+	// overlap and must be written as async events.
+	Nested bool
+	// Slices yields the track's slices in order of start, the outer one first.
+	// It can be called more than once. A slice is valid until the next one.
+	Slices iter.Seq[*Slice]
+}
+
+// A Slice is something that takes time, or with Dur 0 and Instant an instant.
+type Slice struct {
+	Start, Dur int64 // ns
+	Instant    bool
+	Open       bool // had not ended when the trace did, or had begun before it
+	Name       string
+	Category   string
+	ID         uint64 // of an async operation: slices with one ID belong together; 0: none
+	// FlowOut and FlowIn tie a slice to those it caused; 0: none.
+	FlowOut, FlowIn uint64
+	Args            []Arg
+}
+
+// An Arg is one detail of a slice. Value is a string, bool, int64, uint64, float64,
+// or json.RawMessage that is known to be valid JSON.
+type Arg struct {
+	Key   string
+	Value any
+}

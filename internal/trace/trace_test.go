@@ -1,0 +1,83 @@
+package trace
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTableInternsStacks(t *testing.T) {
+	tab := NewTable()
+	rng := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]StackID{}
+	for range 20000 {
+		n := rng.IntN(6)
+		var id StackID
+		key := ""
+		want := []FrameID{}
+		for range n {
+			f := FrameID(rng.IntN(9))
+			id = tab.Push(id, f)
+			key += string(rune('a' + f))
+			want = append(want, f)
+		}
+		if prev, ok := seen[key]; ok {
+			require.Equal(t, prev, id, "the same frames are the same stack")
+		}
+		seen[key] = id
+		require.Equal(t, n, tab.Depth(id))
+		require.Equal(t, want, tab.AppendFrames([]FrameID{}, id))
+	}
+	ids := map[StackID]bool{}
+	for _, id := range seen {
+		assert.False(t, ids[id], "different frames are different stacks")
+		ids[id] = true
+	}
+}
+
+func TestSamplesKeepEverything(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var l Samples
+	var want []Sample
+	now := int64(-5000)
+	cuts := 0
+	for range 50000 {
+		now += rng.Int64N(3_000_000) - 1000 // not sorted: a list keeps what it is given
+		s := Sample{Time: now, Stack: rng.Uint32(), Type: SampleType(rng.IntN(6)), Cut: Cut(rng.IntN(4))}
+		if rng.IntN(10) == 0 {
+			s.Dur = rng.Int64()
+		}
+		if s.Cut != Whole {
+			cuts++
+		}
+		want = append(want, s)
+		l.Append(s)
+	}
+	require.Equal(t, len(want), l.Len())
+	assert.Equal(t, cuts, l.Cuts())
+	n := 0
+	for i, s := range l.All() {
+		require.Equal(t, n, i)
+		require.Equal(t, want[i], s)
+		n++
+	}
+	assert.Equal(t, len(want), n)
+}
+
+func BenchmarkTablePush(b *testing.B) {
+	tab := NewTable()
+	rng := rand.New(rand.NewPCG(1, 2))
+	frames := make([]FrameID, 1<<12)
+	for i := range frames {
+		frames[i] = rng.Uint32N(200)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		var id StackID
+		for _, f := range frames[:100] {
+			id = tab.Push(id, f)
+		}
+	}
+}
