@@ -1,0 +1,164 @@
+package stackfix
+
+import "fmt"
+
+type (
+	// StackID names a stack of a Stacks: a node of its tree. 0 is the empty stack.
+	StackID = uint32
+	// FrameID names a frame: what two stacks may share. A recording with
+	// instruction pointers has one for each pair of method and address (for all
+	// but the innermost frame the address the callee returns to), a Chromium file
+	// one for each name.
+	FrameID = uint32
+	// MethodID names the method of a frame.
+	MethodID = uint32
+)
+
+// Stacks is a tree of stacks: a stack is an innermost frame and the stack of its
+// callers. Ids are dense. Fix only adds to it.
+type Stacks interface {
+	// Parent returns the stack of the callers of the innermost frame of s.
+	Parent(s StackID) StackID
+	// Frame returns the innermost frame of s, which is not the empty stack.
+	Frame(s StackID) FrameID
+	// Depth returns the number of frames of s.
+	Depth(s StackID) int
+	// Push returns the stack in which callers calls f. Equal arguments give equal ids.
+	Push(callers StackID, f FrameID) StackID
+}
+
+// Frames tells what Fix must know of a frame.
+type Frames interface {
+	// Method returns the method of f: two frames with one method are two call
+	// sites in it. Where frames are names it returns f itself.
+	Method(f FrameID) MethodID
+}
+
+// A Cut says why a stack misses its root frames.
+type Cut uint8
+
+// Kinds of cuts.
+const (
+	Whole  Cut = iota // nothing is missing
+	Depth             // at a limit of frames: EventPipe's 100
+	Bytes             // at the end of a copy of the stack: the 4 KiB of collect-linux
+	Broken            // where unwinding failed
+)
+
+// String returns "", "depth", "bytes" or "broken".
+func (c Cut) String() string {
+	if int(c) < len(cutNames) {
+		return cutNames[c]
+	}
+	return fmt.Sprintf("Cut(%d)", uint8(c))
+}
+
+var cutNames = [...]string{"", "depth", "bytes", "broken"}
+
+// A Sample is one look at the stack of a thread.
+type Sample struct {
+	Time  int64 // ns
+	Stack StackID
+	// Cut of a stack that is as deep as the limit is Depth, whether it is cut or
+	// complete: Fix finds out.
+	Cut Cut
+	// Suspect is the number of outermost frames that may be garbage. A recorder
+	// that copies bytes reads past the last real frame: the outermost frame it
+	// tells is then wrong in four of ten stacks, the second in four of a thousand,
+	// the third never. Fix keeps suspects that other samples confirm and drops
+	// the others. A front drops by itself what cannot be code at all, and then
+	// has one suspect less.
+	Suspect uint8
+	// Evidence marks the stack of another event: an exception, an allocation. It
+	// is evidence and is repaired too.
+	Evidence bool
+}
+
+// A Thread is one thread with its samples.
+type Thread struct {
+	// Process tells threads of different processes apart.
+	Process uint32
+	// Samples in order of time.
+	Samples []Sample
+	// Breaks are times in ns, ascending, at which what was true before says
+	// nothing about what comes after: events were lost, the thread id went to
+	// another thread. A sample at the very time of a break comes after it.
+	Breaks []int64
+}
+
+// How says how missing frames are known.
+type How uint8
+
+// The kinds of evidence, and the two answers that restore nothing.
+const (
+	// Complete: the stack only looked cut: it is as deep as the limit and begins
+	// where the whole stacks of this trace begin. It is left alone.
+	Complete How = iota
+	// BothSides: the known stacks before and after it agree.
+	BothSides
+	// Before and After: a whole or repaired stack of the same thread.
+	Before
+	After
+	// Chain: through other cut stacks of the same thread that overlap it.
+	Chain
+	// Caller: callers that never vary in this trace.
+	Caller
+	// Elsewhere: whole stacks of other threads or other times.
+	Elsewhere
+	// Bridge: the missing frames are not known; one frame stands for them.
+	Bridge
+)
+
+var howNames = [...]string{"complete", "both-sides", "before", "after", "chain", "caller", "elsewhere", "bridge"}
+
+// String returns the word that reports use: "both-sides", "bridge", ...
+func (h How) String() string {
+	if int(h) < len(howNames) {
+		return howNames[h]
+	}
+	return fmt.Sprintf("How(%d)", uint8(h))
+}
+
+// A Repair is what Fix found out about one cut sample.
+type Repair struct {
+	Index int     // of the sample in Thread.Samples
+	Stack StackID // the whole stack; for Bridge: base frames that are known, the bridge, the recorded frames
+	// Restored is the number of frames put back (for Bridge those before the
+	// bridge), Dropped that of suspect frames taken away.
+	Restored int32
+	Dropped  uint8
+	How      How
+	// Confidence is the measured probability that Stack is right, 0 to 1. For
+	// Bridge it is that of the best answer that was not good enough.
+	Confidence float32
+}
+
+// Options for Fix. The zero value works but for Bridge.
+type Options struct {
+	// Bridge is the frame that stands for frames that cannot be known. A stack
+	// that holds it already was repaired before and is left alone.
+	Bridge FrameID
+	// MinConfidence is the confidence that a repair needs; anything less becomes
+	// a bridge. 0 means DefaultConfidence; to take every answer, pass a negative number.
+	MinConfidence float64
+}
+
+// DefaultConfidence is what Options.MinConfidence is unless set.
+const DefaultConfidence = 0.9
+
+// A Result holds the repairs of every thread, in the order of the threads, and
+// per thread one for every sample that has a Cut, in the order of the samples.
+type Result struct {
+	Repairs [][]Repair
+	Stats   Stats
+}
+
+// Stats counts what Fix did.
+type Stats struct {
+	Samples  int                 // all
+	Cut      int                 // those with a Cut, Complete ones left out
+	How      [Bridge + 1]int     // repairs of each kind
+	Restored int64               // frames put back
+	Dropped  int64               // suspect frames taken away
+	Expected [Bridge + 1]float64 // sum of confidences of each kind: expected right answers
+}
