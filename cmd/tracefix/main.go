@@ -1,4 +1,147 @@
-// Command tracefix post-processes .NET traces offline.
+// Command tracefix post-processes .NET traces offline: it repairs call stacks that
+// the recorder cut, reconstructs HTTP requests, converts, and does so over archives.
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/tracefix/tracefix/internal/pipeline"
+)
+
+// Exit codes; they are part of the contract with scripts.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDamaged     = 3
+	exitInterrupted = 130
+)
+
+// CLI is the grammar of the command line.
+type CLI struct {
+	Version kong.VersionFlag `help:"Print the version and exit."`
+	Quiet   bool             `short:"q" help:"Print no summary and no progress."`
+
+	Repair  RepairCmd  `cmd:"" help:"Repair cut stacks."`
+	Convert ConvertCmd `cmd:"" help:"Convert a trace, without repair."`
+}
+
+// streams are the standard streams, so that tests can replace them.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// usageError is a mistake on the command line that kong cannot see.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// damaged says that the work is done although an input was damaged.
+type damaged struct{ error }
+
+func run(args []string, std streams) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(std.err, "tracefix: internal error: %v\nPlease report it with the trace, if you can share it, and this text:\n%s\n%s", r, version(), debug.Stack())
+			code = exitFailed
+		}
+	}()
+
+	exited := -1
+	var cli CLI
+	parser, err := kong.New(&cli,
+		kong.Name("tracefix"),
+		kong.Description(description),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(c int) {
+			if exited < 0 {
+				exited = c
+			}
+		}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
+		kong.Vars{
+			"version": version(),
+			"formats": strings.Join(pipeline.Formats(), ","),
+		},
+		kong.Bind(std),
+	)
+	if err != nil {
+		fmt.Fprintln(std.err, "tracefix: internal error:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	kctx, err := parser.Parse(args)
+	if exited >= 0 { // --help, --version
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(std.err, "tracefix: %v\n", err)
+		fmt.Fprintf(std.err, "Run `tracefix --help` or `tracefix COMMAND --help` for the flags.\n")
+		return exitUsage
+	}
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	err = kctx.Run(&cli)
+	return exitCode(err, ctx, std.err)
+}
+
+// exitCode prints err and tells the code it stands for.
+func exitCode(err error, ctx context.Context, stderr io.Writer) int {
+	var usage usageError
+	var dmg damaged
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &dmg):
+		return exitDamaged
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
+		fmt.Fprintln(stderr, "tracefix: interrupted; nothing was written")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "tracefix: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "tracefix: %v\n", err)
+	return exitFailed
+}
+
+const description = `tracefix repairs call stacks that .NET's trace recorders cut, reconstructs HTTP
+requests, and converts traces, offline.
+
+Exit codes: 0 done; 1 failed, nothing written; 2 usage; 3 done, but an input was
+damaged and what could be saved was saved (--strict makes it 1); 130 interrupted.`
+
+func version() string {
+	v := "devel"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
+			v += " (" + s.Value[:12] + ")"
+		}
+	}
+	return v + " " + info.GoVersion
+}

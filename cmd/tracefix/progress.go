@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/tracefix/tracefix/internal/input"
+)
+
+func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// showProgress draws a bar on stderr while in is read, if stderr is a terminal. A
+// trace is read once or twice, so the bar starts anew for the second reading.
+func showProgress(cli *CLI, std streams, in *input.File) (stop func()) {
+	if cli.Quiet || in.Stored < 1<<20 || !isTerminal(std.err) {
+		return func() {}
+	}
+	bar := progressbar.NewOptions64(in.Stored,
+		progressbar.OptionSetWriter(std.err),
+		progressbar.OptionSetDescription(filepath.Base(in.Name)),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+	done := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		t := time.NewTicker(100 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-done:
+				bar.Finish()
+				return
+			case <-t.C:
+				n := in.BytesRead()
+				if n > 0 {
+					n = (n-1)%in.Stored + 1
+				}
+				bar.Set64(n)
+			}
+		}
+	}()
+	return func() { close(done); <-finished }
+}

@@ -1,0 +1,445 @@
+// Package input opens what a user names: a path or standard input, bare or inside
+// gzip, zstd or zip, and tells by its content what it is. Names are never believed.
+//
+// A File can be read more than once, since symbols and stack evidence stand at the
+// end of a trace. Standard input is kept in a temporary file for that.
+package input
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Kind is what a file's content is.
+type Kind uint8
+
+// Kinds of content.
+const (
+	Unknown    Kind = iota
+	Nettrace        // EventPipe, "Nettrace" magic: v4 to v6
+	Netperf         // EventPipe before .NET Core 3.0: v1 to v3
+	Chromium        // trace event JSON in any of its forms
+	Speedscope      // speedscope JSON
+)
+
+func (k Kind) String() string {
+	return [...]string{"unknown", "nettrace", "netperf", "chromium", "speedscope"}[k]
+}
+
+// Options say how to open. The zero value works.
+type Options struct {
+	// Stdin is read for the name "-". Nil means os.Stdin.
+	Stdin io.Reader
+	// TempDir holds what cannot be read twice. Empty means the system's.
+	TempDir string
+	// MaxRatio limits how many bytes one stored byte may unpack to once 4 GiB have
+	// been unpacked. Zero means 500; real traces stay below 150.
+	MaxRatio int64
+}
+
+// ErrTooLarge reports content that unpacks to far more than a trace does.
+var ErrTooLarge = errors.New("unpacks to more than a trace can be; it looks like a decompression bomb")
+
+// A File is an opened input.
+type File struct {
+	Name   string // as the user gave it; "-" for standard input
+	Kind   Kind
+	Stored int64    // bytes on disk, before unpacking
+	Layers []string // what was unwrapped, outermost first: "gzip", "zstd", "zip:member"
+
+	path    string // where the bytes are
+	temp    string // removed by Close
+	ratio   int64
+	read    atomic.Int64
+	skipped int64 // stored bytes known to be finished with
+}
+
+// Open opens name, finds the layers around the trace and its kind. An unknown kind
+// is no error here: batch runs skip such files.
+func Open(name string, o *Options) (*File, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &File{Name: name, path: name, ratio: o.MaxRatio}
+	if f.ratio == 0 {
+		f.ratio = 500
+	}
+	if name == "-" {
+		in := o.Stdin
+		if in == nil {
+			in = os.Stdin
+		}
+		if err := f.spool(in, o.TempDir); err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+	}
+	st, err := os.Stat(f.path)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		return nil, fmt.Errorf("%s: is a folder; `tracefix batch %s -o DIR` works on folders", name, name)
+	}
+	if !st.Mode().IsRegular() && name != "-" {
+		// A pipe or a device can be read once only.
+		in, err := os.Open(f.path)
+		if err != nil {
+			return nil, err
+		}
+		err = f.spool(in, o.TempDir)
+		in.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if st, err = os.Stat(f.path); err != nil {
+			return nil, err
+		}
+	}
+	f.Stored = st.Size()
+	if err := f.sniff(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// FromReader opens bytes that are not a file of their own: an archive member. They
+// are kept in a temporary file until Close.
+func FromReader(name string, r io.Reader, o *Options) (*File, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &File{Name: name, ratio: o.MaxRatio}
+	if f.ratio == 0 {
+		f.ratio = 500
+	}
+	if err := f.spool(r, o.TempDir); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	st, err := os.Stat(f.path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	f.Stored = st.Size()
+	if err := f.sniff(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) spool(r io.Reader, dir string) error {
+	t, err := os.CreateTemp(dir, "tracefix-input-*")
+	if err != nil {
+		return err
+	}
+	f.path, f.temp = t.Name(), t.Name()
+	if _, err := io.Copy(t, r); err != nil {
+		t.Close()
+		f.Close()
+		return err
+	}
+	if err := t.Close(); err != nil {
+		f.Close()
+		return err
+	}
+	return nil
+}
+
+// Close removes temporary files. It does not close readers.
+func (f *File) Close() error {
+	if f.temp != "" {
+		t := f.temp
+		f.temp = ""
+		return os.Remove(t)
+	}
+	return nil
+}
+
+// Path is the file on disk that holds the stored bytes.
+func (f *File) Path() string { return f.path }
+
+// BytesRead is how many stored bytes all readers together have consumed: for progress.
+func (f *File) BytesRead() int64 { return f.read.Load() }
+
+// Reader returns the unpacked content from its start. Every call reads anew.
+func (f *File) Reader() (io.ReadCloser, error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{closers: []io.Closer{file}, f: f}
+	var r io.Reader = &counter{file, &f.read}
+	for _, l := range f.Layers {
+		if r, err = s.unwrap(l, r, file); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	s.r = r
+	return s, nil
+}
+
+type counter struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// stack is a reader with all that must be closed below it.
+type stack struct {
+	r       io.Reader
+	f       *File
+	out     int64
+	closers []io.Closer
+}
+
+func (s *stack) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.out += int64(n)
+	if len(s.f.Layers) > 0 && s.out > 4<<30 && s.out/s.f.ratio > s.f.Stored {
+		return 0, fmt.Errorf("%s: %w (%d bytes so far from %d stored)", s.f.Name, ErrTooLarge, s.out, s.f.Stored)
+	}
+	return n, err
+}
+
+func (s *stack) Close() error {
+	var err error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.closers[i].Close())
+	}
+	s.closers = nil
+	return err
+}
+
+func (s *stack) unwrap(layer string, r io.Reader, file *os.File) (io.Reader, error) {
+	name, member, _ := strings.Cut(layer, ":")
+	switch name {
+	case "gzip":
+		z, err := gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
+		if err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+		s.closers = append(s.closers, z)
+		return z, nil
+	case "bzip2":
+		return bzip2.NewReader(bufio.NewReaderSize(r, 64<<10)), nil
+	case "zstd":
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return nil, fmt.Errorf("zstd: %w", err)
+		}
+		c := z.IOReadCloser()
+		s.closers = append(s.closers, c)
+		return c, nil
+	case "zip":
+		z, err := zip.NewReader(readerAt{file, &s.f.read}, s.f.Stored)
+		if err != nil {
+			return nil, fmt.Errorf("zip: %w", err)
+		}
+		for _, e := range z.File {
+			if e.Name == member {
+				m, err := e.Open()
+				if err != nil {
+					return nil, fmt.Errorf("zip member %q: %w", member, err)
+				}
+				s.closers = append(s.closers, m)
+				return m, nil
+			}
+		}
+		return nil, fmt.Errorf("zip: no member %q any more", member)
+	}
+	return nil, fmt.Errorf("internal error: layer %q", layer)
+}
+
+type readerAt struct {
+	f *os.File
+	n *atomic.Int64
+}
+
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.f.ReadAt(p, off)
+	r.n.Add(int64(n))
+	return n, err
+}
+
+const (
+	maxLayers = 4
+	sniffSize = 64 << 10
+)
+
+func (f *File) sniff() error {
+	defer f.read.Store(0)
+	for {
+		head, err := f.head()
+		if err != nil && len(head) == 0 && len(f.Layers) == 0 {
+			return err
+		}
+		layer := ""
+		switch {
+		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+			layer = "gzip"
+		case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), skippableFrame(head):
+			layer = "zstd"
+		case bytes.HasPrefix(head, []byte("BZh")):
+			layer = "bzip2"
+		case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+			if len(f.Layers) > 0 {
+				return fmt.Errorf("%s: a zip inside %s cannot be read in one go; unpack it first", f.Name, f.Layers[0])
+			}
+			m, err := f.zipMember()
+			if err != nil {
+				return err
+			}
+			layer = "zip:" + m
+		}
+		if layer == "" {
+			f.Kind = Sniff(head)
+			return nil
+		}
+		if len(f.Layers) == maxLayers {
+			return fmt.Errorf("%s: more than %d layers of compression", f.Name, maxLayers)
+		}
+		f.Layers = append(f.Layers, layer)
+	}
+}
+
+func skippableFrame(b []byte) bool {
+	return len(b) >= 4 && b[0]&0xf0 == 0x50 && b[1] == 0x2a && b[2] == 0x4d && b[3] == 0x18
+}
+
+func (f *File) head() ([]byte, error) {
+	r, err := f.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b := make([]byte, sniffSize)
+	n, err := io.ReadFull(r, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return b[:n], err
+}
+
+// zipMember finds the one trace of a zip.
+func (f *File) zipMember() (string, error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	z, err := zip.NewReader(file, f.Stored)
+	if err != nil {
+		return "", fmt.Errorf("%s: zip: %w", f.Name, err)
+	}
+	var names []string
+	for _, e := range z.File {
+		if e.FileInfo().IsDir() || strings.HasPrefix(filepath.Base(e.Name), ".") || strings.HasPrefix(e.Name, "__MACOSX/") {
+			continue
+		}
+		names = append(names, e.Name)
+	}
+	switch len(names) {
+	case 1:
+		return names[0], nil
+	case 0:
+		return "", fmt.Errorf("%s: the zip holds no file", f.Name)
+	}
+	return "", fmt.Errorf("%s: the zip holds %d files (%s, %s, ...); `tracefix batch` works on archives", f.Name, len(names), names[0], names[1])
+}
+
+// Sniff tells what content is by its first bytes.
+func Sniff(head []byte) Kind {
+	switch {
+	case bytes.HasPrefix(head, []byte("Nettrace")):
+		return Nettrace
+	case bytes.HasPrefix(head, []byte("\x14\x00\x00\x00!FastSerialization.1")):
+		return Netperf
+	}
+	b := bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	b = bytes.TrimLeft(b, " \t\r\n,")
+	if len(b) == 0 {
+		return Unknown
+	}
+	switch b[0] {
+	case '[':
+		return Chromium
+	case '{':
+		if speedscope(b) {
+			return Speedscope
+		}
+		return Chromium
+	}
+	return Unknown
+}
+
+// speedscope reports whether the object that b begins with is a speedscope file:
+// its schema or its tables stand before any trace event.
+func speedscope(b []byte) bool {
+	schema := bytes.Index(b, []byte(`speedscope.app/file-format-schema.json`))
+	events := bytes.Index(b, []byte(`"traceEvents"`))
+	if schema >= 0 {
+		return events < 0 || schema < events
+	}
+	frames := bytes.Index(b, []byte(`"frames"`))
+	shared := bytes.Index(b, []byte(`"shared"`))
+	return events < 0 && shared >= 0 && frames > shared
+}
+
+// Describe says what unknown content looks like and what to do, for messages.
+func Describe(head []byte) string {
+	trimmed := bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf")
+	switch {
+	case len(head) == 0:
+		return "the file is empty"
+	case allZero(head):
+		return "the file begins with zero bytes: it was preallocated and never written, or the disk was full"
+	case bytes.HasPrefix(trimmed, []byte("<")):
+		return "this looks like HTML; save the trace itself (JSON), not the page around it"
+	case bytes.HasPrefix(trimmed, []byte("# tracer")):
+		return "this is an ftrace text, which tracefix does not read"
+	case bytes.HasPrefix(head, []byte("PERFILE2")):
+		return "this is a perf.data file; `perf script` or `dotnet-trace collect-linux` give what tracefix reads"
+	case head[0] == 0x0a:
+		return "this looks like a Perfetto protobuf, which tracefix writes but does not read"
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return "this is UTF-16 text; convert it to UTF-8 first"
+	case bytes.HasPrefix(head, []byte("MDMP")):
+		return "this is a memory dump, not a trace"
+	}
+	return "expected nettrace, netperf, Chromium trace JSON or speedscope JSON"
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Head returns the first bytes of the content, for messages.
+func (f *File) Head() []byte {
+	b, _ := f.head()
+	return b
+}

@@ -1,0 +1,187 @@
+// Package output makes files appear whole or not at all.
+package output
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrExists reports an output that is there already.
+var ErrExists = errors.New("already exists; use --force to replace it")
+
+// Options of Create. The zero value works.
+type Options struct {
+	Force  bool
+	Stdout io.Writer // for "-"; nil means os.Stdout
+	// Inputs are files that must not be written to.
+	Inputs []string
+}
+
+// A File is an output being written. Commit makes it appear; Abort, or Close
+// without Commit, leaves nothing behind.
+type File struct {
+	Name string
+	w    *bufio.Writer
+	z    io.WriteCloser // compression, or nil
+	f    *os.File       // nil for standard output
+	temp string
+	n    int64
+	done bool
+}
+
+// Create starts an output. The ends .gz and .zst of name ask for compression. The
+// file is written beside its place under a temporary name.
+func Create(name string, o *Options) (*File, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	out := &File{Name: name}
+	var dst io.Writer
+	if name == "-" {
+		dst = o.Stdout
+		if dst == nil {
+			dst = os.Stdout
+		}
+	} else {
+		if err := Check(name, o); err != nil {
+			return nil, err
+		}
+		f, err := createBeside(name)
+		if err != nil {
+			return nil, err
+		}
+		out.f, out.temp = f, f.Name()
+		dst = f
+	}
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".gz":
+		out.z = gzip.NewWriter(counted{dst, &out.n})
+	case ".zst":
+		z, err := zstd.NewWriter(counted{dst, &out.n}, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+		out.z = z
+	}
+	if out.z != nil {
+		out.w = bufio.NewWriterSize(out.z, 256<<10)
+	} else {
+		out.w = bufio.NewWriterSize(counted{dst, &out.n}, 256<<10)
+	}
+	return out, nil
+}
+
+// createBeside makes a temporary file in the folder of name. Unlike os.CreateTemp it
+// leaves the mode to the umask: a trace is made to be passed on.
+func createBeside(name string) (*os.File, error) {
+	for try := 0; ; try++ {
+		t := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.tmp-%08x", filepath.Base(name), rand.Uint32()))
+		f, err := os.OpenFile(t, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if !os.IsExist(err) || try == 100 {
+			return f, err
+		}
+	}
+}
+
+// Check says whether an output of that name may be written, before any work is done.
+func Check(name string, o *Options) error {
+	if name == "-" {
+		return nil
+	}
+	st, err := os.Stat(name)
+	for _, in := range o.Inputs {
+		is, ierr := os.Stat(in)
+		if err == nil && ierr == nil && os.SameFile(st, is) {
+			return fmt.Errorf("%s: is the input as well; name another output", name)
+		}
+	}
+	switch {
+	case err == nil && st.IsDir():
+		return fmt.Errorf("%s: is a folder", name)
+	case err == nil && !o.Force && st.Mode().IsRegular():
+		return fmt.Errorf("%s: %w", name, ErrExists)
+	case err != nil && !os.IsNotExist(err):
+		return err
+	}
+	if st, err := os.Stat(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("%s: the folder %s does not exist", name, filepath.Dir(name))
+	} else if !st.IsDir() {
+		return fmt.Errorf("%s: %s is no folder", name, filepath.Dir(name))
+	}
+	return nil
+}
+
+type counted struct {
+	w io.Writer
+	n *int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	*c.n += int64(n)
+	return n, err
+}
+
+// Write writes content.
+func (o *File) Write(p []byte) (int, error) { return o.w.Write(p) }
+
+// Bytes returns how many bytes went to the disk so far, after compression.
+func (o *File) Bytes() int64 { return o.n }
+
+// Commit finishes the file and gives it its name.
+func (o *File) Commit() error {
+	if o.done {
+		return nil
+	}
+	err := o.w.Flush()
+	if o.z != nil {
+		err = errors.Join(err, o.z.Close())
+		o.z = nil
+	}
+	if o.f == nil {
+		o.done = true
+		return err
+	}
+	if err == nil {
+		err = o.f.Sync()
+	}
+	if cerr := o.f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(o.temp, o.Name)
+	}
+	if err != nil {
+		os.Remove(o.temp)
+		o.done = true
+		return fmt.Errorf("%s: %w", o.Name, err)
+	}
+	o.done = true
+	return nil
+}
+
+// Close drops the file unless it was committed.
+func (o *File) Close() error {
+	if o.done {
+		return nil
+	}
+	o.done = true
+	if o.z != nil {
+		o.z.Close()
+	}
+	if o.f != nil {
+		o.f.Close()
+		return os.Remove(o.temp)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAppearsWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	p := filepath.Join(dir, "out.json")
+	f, err := Create(p, nil)
+	require.NoError(t, err)
+	_, err = f.Write([]byte("half"))
+	require.NoError(t, err)
+	_, err = os.Stat(p)
+	assert.True(t, os.IsNotExist(err), "not there before Commit")
+	require.NoError(t, f.Close())
+	left, _ := os.ReadDir(dir)
+	assert.Empty(t, left, "nothing is left of what was dropped")
+
+	f, err = Create(p, nil)
+	require.NoError(t, err)
+	_, err = f.Write([]byte("whole"))
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	require.NoError(t, f.Close())
+	b, err := os.ReadFile(p)
+	require.NoError(t, err)
+	assert.Equal(t, "whole", string(b))
+	assert.EqualValues(t, 5, f.Bytes())
+	left, _ = os.ReadDir(dir)
+	assert.Len(t, left, 1)
+}
+
+func TestNeverOverwrites(t *testing.T) {
+	dir := t.TempDir()
+	p := filepath.Join(dir, "in.json")
+	require.NoError(t, os.WriteFile(p, []byte("old"), 0o644))
+	_, err := Create(p, nil)
+	assert.ErrorIs(t, err, ErrExists)
+	_, err = Create(p, &Options{Force: true, Inputs: []string{p}})
+	assert.ErrorContains(t, err, "is the input as well")
+	link := filepath.Join(dir, "link.json")
+	require.NoError(t, os.Symlink(p, link))
+	_, err = Create(link, &Options{Force: true, Inputs: []string{p}})
+	assert.ErrorContains(t, err, "is the input as well")
+	_, err = Create(filepath.Join(dir, "no", "such"), nil)
+	assert.ErrorContains(t, err, "does not exist")
+	f, err := Create(p, &Options{Force: true})
+	require.NoError(t, err)
+	_, err = f.Write([]byte("new"))
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	b, _ := os.ReadFile(p)
+	assert.Equal(t, "new", string(b))
+}
+
+func TestCompressesByName(t *testing.T) {
+	dir := t.TempDir()
+	for end, open := range map[string]func(io.Reader) (io.Reader, error){
+		".gz":  func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		".zst": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r) },
+	} {
+		p := filepath.Join(dir, "x.json"+end)
+		f, err := Create(p, nil)
+		require.NoError(t, err)
+		want := bytes.Repeat([]byte("abc"), 100000)
+		_, err = f.Write(want)
+		require.NoError(t, err)
+		require.NoError(t, f.Commit())
+		b, err := os.ReadFile(p)
+		require.NoError(t, err)
+		assert.EqualValues(t, len(b), f.Bytes())
+		r, err := open(bytes.NewReader(b))
+		require.NoError(t, err)
+		got, err := io.ReadAll(r)
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(want, got), end)
+	}
+}
+
+func TestStandardOutput(t *testing.T) {
+	var b bytes.Buffer
+	f, err := Create("-", &Options{Stdout: &b})
+	require.NoError(t, err)
+	_, err = f.Write([]byte("x"))
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	assert.Equal(t, "x", b.String())
+}

@@ -1,0 +1,29 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Inputs are the formats that are read into the model.
+var Inputs = []InputFormat{}
+
+// Outputs are the formats that are written. Their order is that of the help text.
+var Outputs = []OutputFormat{
+	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools"},
+	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON"},
+	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
+	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample"},
+	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof"},
+	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks: flame graphs"},
+	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf"},
+}
+
+// Rewrites are tried before Inputs and Outputs.
+var Rewrites = []Rewrite{}
+
+func repair(ctx context.Context, p *trace.Profile, c *Config, rep *report.Trace) error {
+	return nil
+}

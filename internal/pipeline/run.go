@@ -1,0 +1,147 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// Config is one run of repair or convert on one trace.
+type Config struct {
+	Repair bool   // else convert
+	Out    string // output name; "-" is standard output; empty: beside the input
+	Format string // name of an output; empty: by Out, else the input's own
+	Force  bool
+	Strict bool      // a damaged input is an error
+	Stdout io.Writer // for "-"
+
+	// Of the repair.
+	MaxDepth      int     // frames at which EventPipe cut; 0 means 100
+	MinConfidence float64 // repairs below it become bridges
+	Plain         bool    // inserted events carry no mark
+
+	// Of the output.
+	Compat string   // "dotnet-trace": as the reference writes it, faults included
+	Tracks []string // "cpu", "activities", ...; nil means the output's default
+	With   []string // further tracks: "http", "activities"
+
+	Select Select
+
+	// EachRepair, if set, makes the report list every cut sample.
+	EachRepair bool
+}
+
+// Select says which part of a trace is wanted. The zero value is all of it.
+type Select struct {
+	Processes []string // pids or names
+	Threads   []string // tids or names
+	From, To  time.Duration
+	Frame     string // keep samples with a frame of that name; * and ? are wild
+	CPUOnly   bool   // keep samples that were on a CPU
+}
+
+// ErrNotATrace reports a file of a kind that nobody here reads.
+var ErrNotATrace = errors.New("is not a trace that tracefix reads")
+
+// Run takes one trace through the pipeline. What happened is in the report, also
+// when the error is not nil; an error means that nothing was written.
+func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
+	rep := &report.Trace{
+		Command: "convert",
+		Input:   report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
+		Status:  "ok",
+	}
+	if c.Repair {
+		rep.Command = "repair"
+	}
+	if c.MaxDepth == 0 {
+		c.MaxDepth = 100
+	}
+	err := run(ctx, in, &c, rep)
+	if err != nil {
+		rep.Status, rep.Error = "failed", err.Error()
+		rep.Output = nil
+	}
+	return rep, err
+}
+
+func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) error {
+	if in.Kind == input.Unknown {
+		return fmt.Errorf("%s: offset 0: %w: %s", in.Name, ErrNotATrace, input.Describe(in.Head()))
+	}
+	format, err := resolveFormat(c.Format, c.Out, in.Kind)
+	if err != nil {
+		return UsageError{err}
+	}
+	if c.Out == "" {
+		mark := ""
+		if c.Repair {
+			mark = ".fixed"
+		} else if format == ownFormat(in.Kind) {
+			mark = ".converted"
+		}
+		c.Out = DefaultOutput(in, mark, format)
+	}
+	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Stdout: c.Stdout, Inputs: []string{in.Path()}})
+	if err != nil {
+		return UsageError{err}
+	}
+	defer out.Close()
+	if err := write(ctx, in, out, format, c, rep); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.Strict && rep.Damages > 0 {
+		d := rep.Damage[0]
+		return fmt.Errorf("%s: offset %d: %s: %s (%d places in all; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages)
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	rep.Output = &report.Output{Name: c.Out, Format: format, Bytes: out.Bytes()}
+	return nil
+}
+
+func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
+	for _, r := range Rewrites {
+		if r.Kind == in.Kind && r.Format == format {
+			return r.Run(ctx, in, w, c, rep)
+		}
+	}
+	row := Output(format)
+	if row.Write == nil {
+		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
+	}
+	for _, i := range Inputs {
+		if i.Kind != in.Kind {
+			continue
+		}
+		p, err := i.Load(ctx, in, c, rep)
+		if err != nil {
+			return err
+		}
+		if c.Repair {
+			if err := repair(ctx, p, c, rep); err != nil {
+				return err
+			}
+		}
+		return row.Write(w, p, c)
+	}
+	return fmt.Errorf("%s: %w", in.Name, ErrNotATrace)
+}
+
+// UsageError is a mistake in what was asked for: exit code 2.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e UsageError) Unwrap() error { return e.Err }

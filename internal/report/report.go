@@ -1,0 +1,209 @@
+// Package report holds what a run did: the facts for JSON, and the one line and the
+// few lines that a person reads.
+package report
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/goccy/go-json"
+)
+
+// A Damage is a place where the input breaks its format.
+type Damage struct {
+	Offset int64  `json:"offset"` // in the unpacked content
+	Where  string `json:"where"`
+	What   string `json:"what"`
+}
+
+// MaxDamages is how many damages a report lists; all are counted.
+const MaxDamages = 100
+
+// Trace is what was done with one input. It holds no times and no machine, so the
+// same input gives the same report.
+type Trace struct {
+	Command string   `json:"command"`
+	Input   Input    `json:"input"`
+	Output  *Output  `json:"output,omitempty"`
+	Status  string   `json:"status"` // ok, damaged, failed
+	Error   string   `json:"error,omitempty"`
+	Damages int      `json:"damages,omitempty"`
+	Damage  []Damage `json:"damage,omitempty"`
+
+	Threads  int            `json:"threads,omitempty"`
+	Samples  int            `json:"samples,omitempty"`
+	Events   int64          `json:"events,omitempty"`
+	Lost     int64          `json:"lost_events,omitempty"`
+	Cut      int            `json:"cut,omitempty"`
+	CutBy    map[string]int `json:"cut_by,omitempty"`   // depth, bytes, broken
+	Repaired map[string]int `json:"repaired,omitempty"` // by how
+	Restored int            `json:"restored_frames,omitempty"`
+	Left     int            `json:"left_cut,omitempty"`
+	Repairs  []Repair       `json:"repairs,omitempty"` // one for each cut sample
+
+	Requests *Requests `json:"requests,omitempty"`
+
+	// Notes tell a person what to do next.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Input is the file that was read.
+type Input struct {
+	Name   string   `json:"name"`
+	Format string   `json:"format,omitempty"`
+	Bytes  int64    `json:"bytes"`
+	Layers []string `json:"layers,omitempty"`
+}
+
+// Output is the file that was written.
+type Output struct {
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// A Repair is what was done about one cut sample.
+type Repair struct {
+	Ms         float64 `json:"ms"` // since the start of the trace
+	PID        int64   `json:"pid"`
+	TID        int64   `json:"tid"`
+	Why        string  `json:"why"`
+	Depth      int     `json:"depth"` // as recorded
+	How        string  `json:"how"`
+	Restored   int     `json:"restored"`
+	Confidence float64 `json:"confidence"`
+}
+
+// Requests are totals of HTTP requests.
+type Requests struct {
+	Count      int     `json:"count"`
+	Failed     int     `json:"failed"`
+	Incomplete int     `json:"incomplete"`
+	P50        float64 `json:"p50_ms"`
+	P95        float64 `json:"p95_ms"`
+	P99        float64 `json:"p99_ms"`
+	Max        float64 `json:"max_ms"`
+}
+
+// AddDamage counts d and keeps it while there is room.
+func (t *Trace) AddDamage(d Damage) {
+	t.Damages++
+	if len(t.Damage) < MaxDamages {
+		t.Damage = append(t.Damage, d)
+	}
+	if t.Status != "failed" {
+		t.Status = "damaged"
+	}
+}
+
+// WriteJSON writes the report, indented.
+func (t *Trace) WriteJSON(w io.Writer) error {
+	b, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// Summary is the one line at the end of a run.
+func (t *Trace) Summary() string {
+	var b strings.Builder
+	b.WriteString(t.Input.Name)
+	if t.Output != nil {
+		fmt.Fprintf(&b, " -> %s", t.Output.Name)
+	}
+	b.WriteString(": ")
+	if t.Status == "failed" {
+		b.WriteString("failed: " + t.Error)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s samples", Count(t.Samples))
+	switch {
+	case t.Cut == 0:
+		b.WriteString(", none cut")
+	case len(t.Repaired) == 0:
+		fmt.Fprintf(&b, ", %s cut", Count(t.Cut))
+	default:
+		bridged := t.Repaired["bridge"]
+		done := 0
+		for _, n := range t.Repaired {
+			done += n
+		}
+		fmt.Fprintf(&b, ", %s cut: %s repaired", Count(t.Cut), Count(done-bridged))
+		if bridged > 0 {
+			fmt.Fprintf(&b, ", %s bridged", Count(bridged))
+		}
+		if t.Left > 0 {
+			fmt.Fprintf(&b, ", %s left as they are", Count(t.Left))
+		}
+	}
+	if t.Lost > 0 {
+		fmt.Fprintf(&b, "; %s events were lost while recording", Count(int(t.Lost)))
+	}
+	if t.Damages > 0 {
+		fmt.Fprintf(&b, "; damaged in %d place%s, what could be saved was saved", t.Damages, plural(t.Damages))
+	}
+	return b.String()
+}
+
+// How the words of a repair read to a person, in the order they are told.
+var hows = []struct{ how, text string }{
+	{"both-sides", "known from the stacks before and after"},
+	{"before", "known from the stack before"},
+	{"after", "known from the stack after"},
+	{"chain", "known through a run of overlapping cut stacks"},
+	{"caller", "known because the caller never varies in this trace"},
+	{"elsewhere", "known from whole stacks elsewhere in the trace"},
+	{"bridge", "not knowable: bridged by one frame \"[frames lost]\""},
+}
+
+// Explain writes a few lines on how the cut samples were repaired.
+func (t *Trace) Explain(w io.Writer) {
+	if t.Cut == 0 || len(t.Repaired) == 0 {
+		return
+	}
+	known := map[string]bool{}
+	for _, h := range hows {
+		known[h.how] = true
+		if n := t.Repaired[h.how]; n > 0 {
+			fmt.Fprintf(w, "  %10s  %s\n", Count(n), h.text)
+		}
+	}
+	var rest []string
+	for how := range t.Repaired {
+		if !known[how] {
+			rest = append(rest, how)
+		}
+	}
+	sort.Strings(rest)
+	for _, how := range rest {
+		fmt.Fprintf(w, "  %10s  %s\n", Count(t.Repaired[how]), how)
+	}
+	for _, n := range t.Notes {
+		fmt.Fprintf(w, "  note: %s\n", n)
+	}
+}
+
+// Count prints n with separators, for reading.
+func Count(n int) string {
+	s := fmt.Sprint(n)
+	neg := strings.HasPrefix(s, "-")
+	s = strings.TrimPrefix(s, "-")
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if neg {
+		s = "-" + s
+	}
+	return s
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
