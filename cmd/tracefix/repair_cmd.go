@@ -39,7 +39,7 @@ func (f SelectFlags) selection() pipeline.Select {
 // RepairFlags shape the repair.
 type RepairFlags struct {
 	MaxDepth      int     `default:"100" help:"Frames at which the recorder cut stacks."`
-	MinConfidence float64 `default:"0" help:"Bridge what is known with less confidence than this (0 to 1)."`
+	MinConfidence float64 `default:"0.9" help:"Bridge what is known with less confidence than this (0 to 1)."`
 	Plain         bool    `help:"Do not mark inserted events."`
 }
 

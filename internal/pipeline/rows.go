@@ -1,12 +1,5 @@
 package pipeline
 
-import (
-	"context"
-
-	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/trace"
-)
-
 // Inputs are the formats that are read into the model.
 var Inputs = []InputFormat{}
 
@@ -23,7 +16,3 @@ var Outputs = []OutputFormat{
 
 // Rewrites are tried before Inputs and Outputs.
 var Rewrites = []Rewrite{}
-
-func repair(ctx context.Context, p *trace.Profile, c *Config, rep *report.Trace) error {
-	return nil
-}

@@ -23,7 +23,7 @@ type Config struct {
 
 	// Of the repair.
 	MaxDepth      int     // frames at which EventPipe cut; 0 means 100
-	MinConfidence float64 // repairs below it become bridges
+	MinConfidence float64 // repairs below it become bridges; 0 takes every answer
 	Plain         bool    // inserted events carry no mark
 
 	// Of the output.
@@ -129,9 +129,9 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 			return err
 		}
 		if c.Repair {
-			if err := repair(ctx, p, c, rep); err != nil {
-				return err
-			}
+			repair(p, c, rep)
+		} else {
+			Describe(p, false, rep)
 		}
 		return row.Write(w, p, c)
 	}

@@ -44,6 +44,9 @@ type Sample struct {
 	Stack StackID
 	Type  SampleType
 	Cut   Cut
+	// Suspect is how many of the outermost frames of a cut stack may be garbage, 0
+	// to 3: a recorder that copies bytes reads past the last real frame.
+	Suspect uint8
 }
 
 // Samples is a list of samples in the order they were appended, a few bytes each.
@@ -67,7 +70,7 @@ func (l *Samples) Append(s Sample) {
 		l.chunks = append(l.chunks, make([]byte, 0, size))
 	}
 	b := l.chunks[len(l.chunks)-1]
-	flags := byte(s.Type) | byte(s.Cut)<<4
+	flags := byte(s.Type) | byte(s.Cut)<<3 | min(s.Suspect, 3)<<5
 	if s.Dur != 0 {
 		flags |= 0x80
 	}
@@ -101,7 +104,7 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 				var s Sample
 				flags := b[0]
 				b = b[1:]
-				s.Type, s.Cut = SampleType(flags&0x0f), Cut(flags>>4&7)
+				s.Type, s.Cut, s.Suspect = SampleType(flags&7), Cut(flags>>3&3), flags>>5&3
 				d, n := binary.Varint(b)
 				b = b[n:]
 				t += d

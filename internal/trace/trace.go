@@ -52,6 +52,7 @@ type Repair struct {
 	Recorded   StackID // the stack as it was recorded
 	How        string  // how the missing frames are known: stackfix's word
 	Restored   int     // frames put back
+	Dropped    int     // suspect frames taken away
 	Confidence float64 // 0..1
 }
 

@@ -1,0 +1,87 @@
+// Package pass holds what rewrites a profile between its reader and its writer.
+package pass
+
+import (
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/stackfix"
+)
+
+// FixStacks repairs the cut stacks of p with stackfix: samples get their repaired
+// stacks and threads their Repairs. A sample that only looked cut becomes whole.
+// minConfidence is what a repair needs to be taken, 0 to 1.
+func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
+	if minConfidence <= 0 {
+		minConfidence = -1 // stackfix's word for "every answer"; its 0 is the default
+	}
+	opts := stackfix.Options{
+		Bridge:        BridgeFrame(p.Table),
+		MinConfidence: minConfidence,
+	}
+	processes := map[*trace.Process]uint32{}
+	threads := make([]stackfix.Thread, len(p.Threads))
+	for i, t := range p.Threads {
+		id, ok := processes[t.Process]
+		if !ok {
+			id = uint32(len(processes))
+			processes[t.Process] = id
+		}
+		ft := stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: make([]stackfix.Sample, 0, t.Samples.Len())}
+		for _, s := range t.Samples.All() {
+			ft.Samples = append(ft.Samples, stackfix.Sample{
+				Time:     s.Time,
+				Stack:    s.Stack,
+				Cut:      cutOf[s.Cut],
+				Suspect:  s.Suspect,
+				Evidence: s.Type == trace.SampleEvent,
+			})
+		}
+		threads[i] = ft
+	}
+	res := stackfix.Fix(p.Table, p.Table, threads, opts)
+	for i, t := range p.Threads {
+		threads[i].Samples = nil
+		apply(t, res.Repairs[i])
+		res.Repairs[i] = nil
+	}
+	return res.Stats
+}
+
+var cutOf = [...]stackfix.Cut{trace.Whole: stackfix.Whole, trace.CutDepth: stackfix.Depth, trace.CutBytes: stackfix.Bytes, trace.CutBroken: stackfix.Broken}
+
+// BridgeFrame returns the frame that stands for lost frames, adding it if the table
+// has none: a trace that was repaired before has one.
+func BridgeFrame(t *trace.Table) trace.FrameID {
+	m := t.AddMethod(trace.Method{Name: trace.Bridge, Kind: trace.Synthetic})
+	for f := range t.Frames() {
+		if t.Method(trace.FrameID(f)) == m {
+			return trace.FrameID(f)
+		}
+	}
+	return t.AddFrame(trace.Frame{Method: m})
+}
+
+// apply puts the repaired stacks into the samples of t.
+func apply(t *trace.Thread, repairs []stackfix.Repair) {
+	if len(repairs) == 0 {
+		return
+	}
+	var fixed trace.Samples
+	next := 0
+	for i, s := range t.Samples.All() {
+		if next < len(repairs) && repairs[next].Index == i {
+			r := repairs[next]
+			next++
+			if r.How == stackfix.Complete {
+				s.Cut = trace.Whole
+			} else {
+				t.Repairs = append(t.Repairs, trace.Repair{
+					Index: i, Recorded: s.Stack, How: r.How.String(),
+					Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: float64(r.Confidence),
+				})
+				s.Stack = r.Stack
+			}
+		}
+		fixed.Append(s)
+	}
+	t.Samples = fixed
+}

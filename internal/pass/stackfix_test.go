@@ -1,0 +1,76 @@
+package pass
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// deep makes a thread that works 130 frames deep between whole stacks, recorded with
+// a limit of 100 frames.
+func deep(limit int) *trace.Profile {
+	tab := trace.NewTable()
+	frames := make([]trace.FrameID, 131)
+	for i := range frames {
+		m := tab.AddMethod(trace.Method{Module: "app", Name: fmt.Sprintf("F%03d()", i)})
+		frames[i] = tab.AddFrame(trace.Frame{Method: m})
+	}
+	stack := func(depth int) (trace.StackID, trace.Cut) {
+		var s trace.StackID
+		cut := trace.Whole
+		if depth > limit {
+			cut = trace.CutDepth
+		}
+		for _, f := range frames[max(0, depth-limit):depth] {
+			s = tab.Push(s, f)
+		}
+		return s, cut
+	}
+	th := &trace.Thread{Process: &trace.Process{PID: 7}, TID: 1}
+	for i := range 400 {
+		d := 20 + i%110
+		s, cut := stack(d)
+		th.Samples.Append(trace.Sample{Time: int64(i) * 1e6, Stack: s, Cut: cut, Type: trace.SampleManaged})
+	}
+	return &trace.Profile{Table: tab, Threads: []*trace.Thread{th}, Processes: []*trace.Process{th.Process}}
+}
+
+func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
+	p := deep(100)
+	th := p.Threads[0]
+	before, cuts := th.Samples.Len(), th.Samples.Cuts()
+	require.NotZero(t, cuts)
+	var recorded []trace.Sample
+	for _, s := range th.Samples.All() {
+		recorded = append(recorded, s)
+	}
+	FixStacks(p, 0.9)
+	assert.Equal(t, before, th.Samples.Len(), "no sample is deleted")
+	require.Len(t, th.Repairs, cuts, "every cut sample has its repair")
+	next := 0
+	for i, s := range th.Samples.All() {
+		assert.Equal(t, recorded[i].Time, s.Time)
+		if recorded[i].Cut == trace.Whole {
+			assert.Equal(t, recorded[i], s, "whole samples stay as they are")
+			continue
+		}
+		r := th.Repairs[next]
+		next++
+		assert.Equal(t, i, r.Index)
+		assert.Equal(t, recorded[i].Stack, r.Recorded)
+		got := p.Table.AppendFrames(nil, s.Stack)
+		want := p.Table.AppendFrames(nil, r.Recorded)
+		assert.Equal(t, want, got[len(got)-len(want):], "what was recorded stays the leaf end")
+	}
+}
+
+func TestBridgeFrameIsOne(t *testing.T) {
+	tab := trace.NewTable()
+	a := BridgeFrame(tab)
+	assert.Equal(t, a, BridgeFrame(tab))
+	assert.Equal(t, trace.Bridge, tab.MethodOf(a).Full())
+}
