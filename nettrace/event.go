@@ -287,6 +287,9 @@ type Layout struct {
 	// BuiltIn is set where the layout comes from this package's tables since
 	// the file's metadata has none.
 	BuiltIn bool
+
+	name   string // display name
+	opcode int
 }
 
 // A Loss is a gap in the sequence numbers of one capture thread: events that the

@@ -1,0 +1,475 @@
+package nettrace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// searchStep is how far a search for the next block looks at a time.
+const searchStep = 1 << 20
+
+// readPrologue finds the version and reads the Trace object or block.
+func (r *Reader) readPrologue() error {
+	b := r.src.peek(32)
+	switch {
+	case len(b) >= 12 && string(b[:8]) == magic && binary.LittleEndian.Uint32(b[8:]) == 0:
+		return r.prologueV6()
+	case len(b) >= 32 && string(b[:8]) == magic && string(b[8:32]) == serialMagic:
+		r.src.skip(32)
+	case len(b) >= 24 && string(b[:24]) == serialMagic:
+		r.src.skip(24)
+	case r.src.err != nil && r.src.err != io.EOF:
+		return r.src.err
+	case len(b) > 0 && len(b) < 32 && (bytes.HasPrefix([]byte(magic+serialMagic), b) || bytes.HasPrefix([]byte(serialMagic), b) ||
+		bytes.HasPrefix([]byte(magic+"\x00\x00\x00\x00"), b)):
+		return &FormatError{Offset: int64(len(b)), Where: "header", Err: io.ErrUnexpectedEOF}
+	default:
+		return r.headless(0, ErrFormat)
+	}
+	at := r.src.offset()
+	b = r.src.peek(maxObject + 48 + 1)
+	o, ok := parseObject(b)
+	if !ok || o.kind != kindTrace {
+		return r.headless(at, io.ErrUnexpectedEOF)
+	}
+	switch {
+	case o.version < 1:
+		return r.headless(at, fmt.Errorf("Trace object version %d", o.version))
+	case o.version > 5:
+		return versionError(at, "Trace object version %d, 1 to 4 are known", o.version)
+	}
+	r.h.Version = min(int(o.version), 4)
+	body := 48
+	if r.h.Version <= 2 {
+		body = 36
+	}
+	c := Cursor{b: b[o.size:min(len(b), o.size+body)]}
+	if c.Len() < body {
+		return &FormatError{Offset: at + int64(len(b)), Where: "Trace", Err: io.ErrUnexpectedEOF}
+	}
+	r.h.parseTrace(&c, func(where, format string, args ...any) {
+		r.warn(at+int64(o.size), where, fmt.Errorf(format, args...), 0)
+	})
+	r.count(kindTrace, at, body)
+	r.src.skip(o.size + body)
+	if r.h.Version <= 2 {
+		return nil // the object stays open: the events are inside
+	}
+	if end := r.src.peek(1); len(end) > 0 && end[0] == tagEnd {
+		r.src.skip(1)
+	} else if len(end) > 0 {
+		r.resync(r.src.offset(), "Trace", fmt.Errorf("%w: tag %d where the object should end", ErrDamaged, end[0]))
+	}
+	return nil
+}
+
+// headless looks for the first block of a file whose beginning is missing or
+// broken. Without the Trace object the clock is unknown.
+func (r *Reader) headless(at int64, cause error) error {
+	r.h = Header{Version: 4, Frequency: 1e9, PointerSize: 8, Missing: true}
+	b := r.src.peek(4 * searchStep)
+	i := findObject(b, 4)
+	if j := bytes.Index(b, signatureV3); i < 0 && j >= 0 {
+		i, r.h.Version = j, 3
+	}
+	if i < 0 {
+		if r.src.err != nil && r.src.err != io.EOF {
+			return r.src.err
+		}
+		return &FormatError{Offset: at, Where: "header", Err: cause}
+	}
+	r.damaged(at, "header", fmt.Errorf("%w: no header; clock and process are unknown", ErrDamaged), int64(i))
+	r.src.skip(i)
+	return nil
+}
+
+// readBlock reads one block, or for v1 and v2 some events.
+func (r *Reader) readBlock() {
+	switch {
+	case r.h.Version == 6:
+		r.readV6()
+	case r.h.Version >= 3:
+		r.readObject()
+	default:
+		r.readInline()
+	}
+}
+
+// finish notes the end of the input.
+func (r *Reader) finish() { r.done = true }
+
+// peekBlock peeks at n bytes. A size that the file does not bear out must not
+// fill the memory: while more than a MiB is still to come, what has come is
+// searched for the next block. It returns the position of a block that begins
+// inside, or -1.
+func (r *Reader) peekBlock(n, from int) (b []byte, inside int) {
+	if n <= searchStep {
+		return r.src.peek(n), -1
+	}
+	for have := searchStep; ; have += searchStep {
+		have = min(have, n)
+		b = r.src.peek(have)
+		if i := findObject(b[min(from, len(b)):], r.h.Version); i >= 0 {
+			return b, from + i
+		}
+		if have == n || len(b) < have {
+			return b, -1
+		}
+		from = max(from, len(b)-maxObject)
+	}
+}
+
+// readObject reads a block of v3 to v5.
+func (r *Reader) readObject() {
+	at := r.src.offset()
+	b := r.src.peek(maxObject + 8)
+	if len(b) == 0 {
+		r.finish()
+		return
+	}
+	if b[0] == tagNull {
+		r.endTag(at)
+		return
+	}
+	o, ok := parseObject(b)
+	switch {
+	case ok && o.kind != kindTrace:
+	case !ok && r.src.err == io.EOF && len(b) < maxObject+8 && cutObject(b):
+		r.damaged(at, "object header", io.ErrUnexpectedEOF, int64(len(b)))
+		r.src.skip(len(b))
+		r.finish()
+		return
+	default:
+		err := fmt.Errorf("%w: no block header but % x", ErrDamaged, b[:min(len(b), 8)])
+		if ok {
+			err = fmt.Errorf("%w: a second Trace object", ErrDamaged)
+		}
+		r.resync(at, "object header", err)
+		return
+	}
+	if len(b) < o.size+4 {
+		r.damaged(at, o.kind.String(), io.ErrUnexpectedEOF, int64(len(b)))
+		r.src.skip(len(b))
+		r.finish()
+		return
+	}
+	size := int(int32(binary.LittleEndian.Uint32(b[o.size:])))
+	pad := int(-(at + int64(o.size) + 4 + r.shift) & 3)
+	body := o.size + 4 + pad
+	if size < 0 || size > r.opts.MaxBlockSize {
+		r.salvage(at, o, body, size, fmt.Errorf("%w: block size %d", ErrTooLarge, size))
+		return
+	}
+	b, inside := r.peekBlock(body+size+1, o.size)
+	switch {
+	case inside >= 0:
+		r.salvage(at, o, body, size, fmt.Errorf("%w: block size %d, but another block begins inside", ErrDamaged, size))
+	case len(b) < body+size: // the file ends inside the block
+		r.damaged(at, o.kind.String(), fmt.Errorf("block of %d bytes: %w", size, io.ErrUnexpectedEOF), 0)
+		r.contents(o, b[min(body, len(b)):], at+int64(body), false)
+		r.src.skip(len(b))
+		r.finish()
+	case len(b) > body+size && b[body+size] != tagEnd:
+		if p, ok := r.otherPadding(b, o, size, pad); ok {
+			r.warn(at, o.kind.String(), fmt.Errorf("block is aligned as if %d bytes more stood before it", (pad-p)&3), 0)
+			r.shift += int64(pad - p)
+			r.contents(o, b[o.size+4+p:o.size+4+p+size], at+int64(o.size+4+p), true)
+			r.src.skip(o.size + 4 + p + size + 1)
+			return
+		}
+		r.salvage(at, o, body, size, fmt.Errorf("%w: tag %d behind the block where %d ends it", ErrDamaged, b[body+size], tagEnd))
+	default:
+		if p, ok := r.otherPadding(b, o, size, pad); ok && !zero(b[o.size+4:body]) {
+			pad, body = p, o.size+4+p
+		}
+		r.contents(o, b[body:body+size], at+int64(body), true)
+		r.src.skip(min(len(b), body+size+1))
+	}
+}
+
+// cutObject reports whether b may be the beginning of an object header.
+func cutObject(b []byte) bool {
+	if len(b) >= 15 {
+		n := binary.LittleEndian.Uint32(b[11:])
+		if n < 1 || n > uint32(len(oldTraceName)) || len(b) > 15+int(n) {
+			return false
+		}
+	}
+	return (b[0] == tagBegin || b[0] == tagBeginPrivate) && (len(b) < 2 || b[1] == b[0]) && (len(b) < 3 || b[2] == tagNull)
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// otherPadding finds the padding of a block when bytes of the file went
+// missing before it, so that offsets no longer tell: zero bytes, the end tag in its
+// place, a plausible block header.
+func (r *Reader) otherPadding(b []byte, o object, size, not int) (int, bool) {
+	found, n := 0, 0
+	for pad := range 4 {
+		start := o.size + 4 + pad
+		if pad == not || start+size >= len(b) || b[start+size] != tagEnd || !zero(b[o.size+4:start]) {
+			continue
+		}
+		if (o.kind == kindEvent || o.kind == kindMetadata) && r.h.Version >= 4 {
+			if size < 20 || binary.LittleEndian.Uint16(b[start:]) != 20 || binary.LittleEndian.Uint16(b[start+2:]) > 1 {
+				continue
+			}
+		}
+		found, n = pad, n+1
+	}
+	return found, n == 1
+}
+
+// salvage reads what it can of a block whose size or end is wrong. The window
+// still begins at the block's header; the block must end before the next one.
+func (r *Reader) salvage(at int64, o object, body, size int, err error) {
+	next := -1
+	from := o.size
+	for n := searchStep; ; n += searchStep {
+		b := r.src.peek(n)
+		if i := findObject(b[min(from, len(b)):], r.h.Version); i >= 0 {
+			next = from + i
+			break
+		}
+		if len(b) < n || n >= r.opts.MaxBlockSize {
+			break
+		}
+		from = len(b) - maxObject
+	}
+	b := r.src.peek(max(next, min(body+max(size, 0), r.opts.MaxBlockSize)))
+	end := len(b)
+	if next >= 0 {
+		end = next
+		if end > body && b[end-1] == tagEnd {
+			end--
+		}
+	}
+	if size >= 0 && body+size < end {
+		// Either the size is too small or something else stands behind the
+		// block: prefer the longer reading where it makes sense throughout.
+		if o.kind != kindEvent || r.h.Version < 4 || !r.decodes(b[body:end]) {
+			end = body + size
+		}
+	}
+	consumed := max(min(end, len(b)), 1)
+	if next >= 0 && next-consumed <= 1 {
+		consumed = next
+	}
+	r.damaged(at, o.kind.String(), err, 0)
+	if body < end {
+		r.contents(o, b[body:end], at+int64(body), false)
+	}
+	if o.kind == kindSequencePoint || o.kind == kindUnknown || consumed > 256<<10 {
+		r.newRegion()
+	}
+	r.src.skip(consumed)
+	if next < 0 && consumed >= len(b) && r.src.ended() {
+		r.finish()
+	}
+}
+
+// resync passes over bytes that are no block, up to the next header.
+func (r *Reader) resync(at int64, where string, err error) {
+	skipped := int64(0)
+	tail := [2]byte{}
+	for {
+		b := r.src.peek(searchStep)
+		if i := findObject(b, r.h.Version); i >= 0 {
+			r.src.skip(i)
+			skipped += int64(i)
+			break
+		}
+		if len(b) < searchStep {
+			if len(b) >= 2 {
+				tail = [2]byte(b[len(b)-2:])
+			}
+			r.src.skip(len(b))
+			skipped += int64(len(b))
+			// The end mark itself may be whole behind the damage.
+			r.stats.Ended = tail == [2]byte{tagEnd, tagNull}
+			r.finish()
+			break
+		}
+		r.src.skip(len(b) - maxObject)
+		skipped += int64(len(b) - maxObject)
+	}
+	r.damaged(at, where, err, skipped)
+	r.newRegion()
+}
+
+// newRegion forgets stacks and labels once what waits is delivered: a sequence
+// point may be among lost bytes, and a stack of another region is worse than none.
+func (r *Reader) newRegion() { r.draining, r.clearRefs = true, true }
+
+// endTag handles the tag that ends a stream of v3 to v5.
+func (r *Reader) endTag(at int64) {
+	r.src.skip(1)
+	r.stats.Ended = true
+	if b := r.src.peek(len(magic)); len(b) > 0 && string(b) != magic {
+		// Either bytes behind the end, or a begin tag that was hit.
+		for trailing := int64(0); ; {
+			b := r.src.peek(searchStep)
+			if i := findObject(b, r.h.Version); i >= 0 {
+				r.src.skip(i)
+				r.stats.Ended = false
+				r.damaged(at, "end tag", fmt.Errorf("%w: blocks behind the end tag", ErrDamaged), trailing+int64(i)+1)
+				r.newRegion()
+				return
+			}
+			n := len(b)
+			if n == searchStep {
+				n -= maxObject
+			}
+			r.src.skip(n)
+			trailing += int64(n)
+			if n == len(b) {
+				r.trailing(at+1, trailing, false)
+				return
+			}
+		}
+	}
+	r.finishTrailing(at + 1)
+}
+
+// finishTrailing counts what is left of the input as trailing bytes.
+func (r *Reader) finishTrailing(at int64) {
+	trace := string(r.src.peek(len(magic))) == magic || string(r.src.peek(len(serialMagic))) == serialMagic
+	n := int64(0)
+	for {
+		b := r.src.peek(searchStep)
+		if len(b) == 0 {
+			break
+		}
+		r.src.skip(len(b))
+		n += int64(len(b))
+	}
+	r.trailing(at, n, trace)
+}
+
+func (r *Reader) trailing(at, n int64, trace bool) {
+	r.stats.TrailingBytes = n
+	if n > 0 {
+		err := fmt.Errorf("%d bytes behind the end of the trace", n)
+		if trace {
+			err = fmt.Errorf("another trace of %d bytes begins here", n)
+		}
+		r.warn(at, "end of file", err, 0)
+	}
+	r.finish()
+}
+
+// contents reads the contents of a block of v3 to v5; whole tells that b is all of it.
+func (r *Reader) contents(o object, b []byte, at int64, whole bool) {
+	r.count(o.kind, at, len(b))
+	switch {
+	case o.kind == kindUnknown:
+		r.warn(at, o.name, fmt.Errorf("skipped a block of unknown kind, %d bytes", len(b)), int64(len(b)))
+	case o.kind == kindEvent && r.h.Version < 4:
+		r.eventsV3(b, at, whole)
+	case o.kind == kindEvent:
+		r.eventBlock(b, at, whole)
+	case o.kind == kindMetadata:
+		r.metadataBlock(b, at, whole)
+	case o.kind == kindStack:
+		r.stackBlock(b, at, whole)
+	case o.kind == kindSequencePoint:
+		r.sequencePoint(b, at, whole)
+	}
+}
+
+// stackBlock reads a stack block of v4 to v6 (section 3.3).
+func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
+	c := Cursor{b: data}
+	id, count := c.U32(), c.U32()
+	if c.err != nil {
+		if whole {
+			r.damaged(at, "StackBlock", c.err, int64(len(data)))
+		}
+		return
+	}
+	if r.seqEpoch > 1 && id == 1 && r.stacks.run > 0 {
+		// After damage: ids that start again mean that a sequence point was lost.
+		r.stacks.restart()
+	}
+	b := r.newBuffer(data)
+	r.stacks.blocks = append(r.stacks.blocks, b)
+	n, again, odd := uint32(0), 0, 0
+	for c.Len() > 0 {
+		row := c.pos
+		size := c.U32()
+		stack := c.Bytes(int(size))
+		if c.err != nil || size > 1<<30 {
+			if whole {
+				r.damaged(at+int64(row), "StackBlock", fmt.Errorf("stack of %d bytes: %w", size, io.ErrUnexpectedEOF), int64(len(data)-row))
+			}
+			break
+		}
+		if len(stack)%r.h.PointerSize != 0 {
+			odd++
+		}
+		if r.stacks.add(id+n, row+4, len(stack)) {
+			again++
+		}
+		r.stats.MaxDepth = max(r.stats.MaxDepth, len(stack)/r.h.PointerSize)
+		n++
+	}
+	r.stats.Stacks += int64(n)
+	if n != count && whole {
+		r.warn(at, "StackBlock", fmt.Errorf("count is %d, but the block holds %d stacks", count, n), 0)
+	}
+	if again > 0 {
+		r.warn(at, "StackBlock", fmt.Errorf("%d stack ids from %d on are defined again without a sequence point", again, id), 0)
+	}
+	if odd > 0 {
+		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are no multiple of %d bytes", odd, r.h.PointerSize), 0)
+	}
+}
+
+// sequencePoint reads a sequence point of v4 or v5 (section 3.4).
+func (r *Reader) sequencePoint(b []byte, at int64, whole bool) {
+	c := Cursor{b: b}
+	t := c.I64()
+	n := c.U32()
+	r.stats.SequencePoints++
+	if c.err != nil {
+		r.newRegion()
+		return
+	}
+	for i := uint32(0); i < n; i++ {
+		thread, seq := c.U64(), c.U32()
+		if c.err != nil {
+			if whole {
+				r.damaged(at, "SPBlock", fmt.Errorf("%d threads are announced: %w", n, c.err), 0)
+			}
+			break
+		}
+		r.syncSequence(thread, seq, t, at)
+	}
+	r.newRegion()
+}
+
+// syncSequence compares the number that a sequence point tells with the last one seen.
+func (r *Reader) syncSequence(thread uint64, seq uint32, t, at int64) {
+	s := r.sequenceOf(thread)
+	if gap := seq - s.last; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
+		l := Loss{CaptureThreadID: thread, ProcessID: r.h.ProcessID, Count: gap, After: s.time, Before: t, AtSequencePoint: true, Offset: at}
+		if r.h.Version == 6 {
+			l.CaptureThreadID = 0
+			if th := r.threads[thread]; th != nil {
+				l.CaptureThreadID, l.ProcessID = th.ID, th.ProcessID
+			}
+		}
+		r.lose(l)
+	}
+	s.last, s.epoch = seq, r.seqEpoch
+	s.time = t
+}

@@ -1,0 +1,737 @@
+package nettrace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// eventHeader is the header of event and metadata blocks of v4 to v6 (section 3.1).
+type eventHeader struct {
+	size       int
+	compressed bool
+	min, max   int64
+}
+
+func parseEventHeader(b []byte) (h eventHeader, ok bool) {
+	if len(b) < 20 {
+		return h, false
+	}
+	h.size = int(binary.LittleEndian.Uint16(b))
+	h.compressed = binary.LittleEndian.Uint16(b[2:])&1 != 0
+	h.min, h.max = int64(binary.LittleEndian.Uint64(b[4:])), int64(binary.LittleEndian.Uint64(b[12:]))
+	return h, h.size >= 20 && h.size <= len(b)
+}
+
+// window returns the times that events of the block can have. The two times of the
+// header are hints (test writers store 0), so an hour is allowed on both sides:
+// what lies beyond comes from a delta that was hit.
+func (r *Reader) window(h eventHeader) (lo, hi int64) {
+	lo, hi = math.MinInt64, math.MaxInt64
+	if h.min > h.max || h.max == 0 || h.min <= 0 {
+		return lo, hi
+	}
+	if r.h.Frequency > math.MaxInt64/3600/4 {
+		return lo, hi
+	}
+	slack := 3600 * r.h.Frequency
+	lo = h.min - slack
+	if h.max < math.MaxInt64-slack {
+		hi = h.max + slack
+	}
+	return lo, hi
+}
+
+// eventBlock reads an event block of v4 to v6.
+func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
+	h, ok := parseEventHeader(data)
+	if !ok {
+		if whole || len(data) >= 20 {
+			r.damaged(at, "EventBlock", fmt.Errorf("%w: header of %d bytes in a block of %d", ErrDamaged, h.size, len(data)), int64(len(data)))
+		}
+		return
+	}
+	blk := r.newBlock(data, at)
+	lo, hi := r.window(h)
+	var pos int
+	var err error
+	if h.compressed {
+		pos, err = r.compressed(blk, h.size, len(data), lo, hi)
+	} else {
+		pos, err = r.uncompressed(blk, h.size, len(data))
+	}
+	if err != nil {
+		if whole {
+			r.damaged(at+int64(pos), "EventBlock", err, int64(len(data)-pos))
+		} else {
+			r.stats.LostBytes += int64(len(data) - pos)
+		}
+	}
+	if len(blk.rows) == 0 && whole && err == nil {
+		r.warn(at, "EventBlock", errors.New("block without events"), 0)
+	}
+	r.queueRows(blk)
+}
+
+// queueRows hands the rows of a block to the queue, cut where time goes back.
+func (r *Reader) queueRows(blk *block) {
+	rows := blk.rows
+	if len(rows) == 0 {
+		r.freeBlock(blk)
+		return
+	}
+	r.stats.Events += int64(len(rows))
+	r.queue.bytes += len(blk.buf)
+	start, payload := 0, int64(0)
+	for i := range rows {
+		payload += int64(rows[i].size)
+		if i > 0 && rows[i].time < rows[i-1].time {
+			r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, i})
+			blk.segments++
+			start = i
+		}
+		if rows[i].sorted && rows[i].time > r.queue.watermark {
+			r.queue.watermark = rows[i].time
+		}
+	}
+	r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, len(rows)})
+	blk.segments++
+	r.stats.PayloadBytes += payload
+}
+
+var (
+	errVarint = fmt.Errorf("%w: overlong varint", ErrDamaged)
+	errShort  = fmt.Errorf("event goes beyond its block: %w", io.ErrUnexpectedEOF)
+	errTime   = fmt.Errorf("%w: time of the event is far outside its block's", ErrDamaged)
+	errFlags  = fmt.Errorf("%w: undefined flag in an event header", ErrDamaged)
+)
+
+// uvarint decodes a varint at b[pos], which has blockPad bytes behind it. It
+// returns the position behind it, or -1.
+func uvarint(b []byte, pos int) (uint64, int) {
+	v := uint64(b[pos] & 0x7f)
+	if b[pos] < 0x80 {
+		return v, pos + 1
+	}
+	v |= uint64(b[pos+1]&0x7f) << 7
+	if b[pos+1] < 0x80 {
+		return v, pos + 2
+	}
+	v |= uint64(b[pos+2]&0x7f) << 14
+	if b[pos+2] < 0x80 {
+		return v, pos + 3
+	}
+	shift := 21
+	for i := pos + 3; i < pos+10; i++ {
+		c := b[i]
+		v |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return v, i + 1
+		}
+		shift += 7
+	}
+	return 0, -1
+}
+
+// uvarint32 is uvarint for values of at most 5 bytes.
+func uvarint32(b []byte, pos int) (uint32, int) {
+	v, end := uvarint(b, pos)
+	if end-pos > 5 {
+		return 0, -1
+	}
+	return uint32(v), end
+}
+
+// compressed decodes the events of a block in their compressed form (section
+// 4.3): each header tells only what differs from the one before. It returns the
+// position it came to, and why it could not go on.
+func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error) {
+	var (
+		b        = blk.buf
+		rows     = blk.rows
+		v6       = r.h.Version == 6
+		id       uint32
+		seq      uint32
+		captured uint64 // capture thread, as in the file
+		stackID  uint32
+		time     uint64
+		cur      row // what carries over
+		numbers  *sequence
+		act      activityIDs
+		noStack  bool
+		noRow    bool
+		noLabels bool
+	)
+	cur.meta = r.meta.find(0)
+	for pos < end {
+		at := pos
+		f := b[pos]
+		pos++
+		if f&1 != 0 {
+			if id, pos = uvarint32(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			cur.meta = r.meta.find(id)
+		}
+		if f&2 != 0 {
+			var delta, cpu uint32
+			if delta, pos = uvarint32(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			if captured, pos = uvarint(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			if cpu, pos = uvarint32(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			seq += delta + 1
+			cur.cpu = int32(cpu)
+			if cur.cpu < 0 {
+				cur.cpu = -1
+			}
+			numbers = nil
+		} else if id != 0 {
+			seq++
+		}
+		if f&4 != 0 {
+			if cur.thread, pos = uvarint(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			if v6 {
+				cur.row, noRow = r.threadRow(cur.thread)
+				cur.thread = 0
+				if cur.row != nil {
+					cur.thread = cur.row.ID
+				}
+			}
+		}
+		if f&8 != 0 {
+			if stackID, pos = uvarint32(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			cur.stack = r.stacks.find(stackID)
+			noStack = cur.stack == 0 && stackID != 0
+		}
+		if c := b[pos]; c < 0x80 {
+			time += uint64(c)
+			pos++
+		} else {
+			var delta uint64
+			if delta, pos = uvarint(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+			time += delta
+		}
+		if f&0x30 != 0 {
+			if v6 {
+				if f&0x20 != 0 {
+					blk.rows = rows
+					return at, errFlags
+				}
+				var list uint32
+				if list, pos = uvarint32(b, pos); pos < 0 {
+					blk.rows = rows
+					return at, errVarint
+				}
+				cur.ids = r.labels.find(list)
+				noLabels = cur.ids == 0 && list != 0
+			} else {
+				if f&0x10 != 0 {
+					act.activity = GUID(b[pos : pos+16])
+					pos += 16
+				}
+				if f&0x20 != 0 {
+					act.related = GUID(b[pos : pos+16])
+					pos += 16
+				}
+				cur.ids = 0
+				if act != (activityIDs{}) {
+					blk.ids = append(blk.ids, act)
+					cur.ids = uint32(len(blk.ids))
+				}
+			}
+		}
+		if f&0x80 != 0 {
+			if cur.size, pos = uvarint32(b, pos); pos < 0 {
+				blk.rows = rows
+				return at, errVarint
+			}
+		}
+		if pos > end || uint64(cur.size) > uint64(end-pos) {
+			blk.rows = rows
+			return at, errShort
+		}
+		if t := int64(time); t < lo || t > hi {
+			if len(rows) > 0 {
+				blk.rows = rows
+				return at, errTime
+			}
+			lo, hi = math.MinInt64, math.MaxInt64 // it is the block's own header that is wrong
+		}
+		if numbers == nil {
+			numbers = r.sequenceOf(captured)
+			cur.capture = captured
+			if v6 {
+				cur.capture = 0
+				if th := r.threads[captured]; th != nil {
+					cur.capture = th.ID
+				}
+			}
+		}
+		cur.lost = 0
+		if numbers.epoch != r.seqEpoch {
+			numbers.epoch = r.seqEpoch
+		} else if gap := seq - numbers.last - 1; gap != 0 && gap < 1<<31 {
+			cur.lost = gap
+			r.loseBefore(&cur, numbers, captured, int64(time), blk.offset+int64(at))
+		}
+		numbers.last, numbers.time = seq, int64(time)
+		if cur.meta == nil {
+			cur.meta = r.meta.unknown(id)
+		}
+		if cur.meta.Unknown {
+			r.stats.UnknownMeta++
+		}
+		if noStack {
+			r.stats.UnknownStacks++
+		}
+		if noRow {
+			r.stats.UnknownThreads++
+		}
+		if noLabels {
+			r.stats.UnknownLabels++
+		}
+		cur.time = int64(time)
+		cur.at, cur.payload, cur.seq = uint32(at), uint32(pos), seq
+		cur.sorted = f&0x40 != 0
+		rows = append(rows, cur)
+		pos += int(cur.size)
+	}
+	blk.rows = rows
+	return pos, nil
+}
+
+// loseBefore notes a gap in front of an event.
+func (r *Reader) loseBefore(cur *row, s *sequence, captured uint64, t, at int64) {
+	l := Loss{CaptureThreadID: cur.capture, ProcessID: r.h.ProcessID, Count: cur.lost, After: s.time, Before: t, Offset: at}
+	if r.h.Version == 6 {
+		if th := r.threads[captured]; th != nil {
+			l.ProcessID = th.ProcessID
+		}
+	}
+	r.lose(l)
+}
+
+// threadRow finds a row of the v6 thread table.
+func (r *Reader) threadRow(index uint64) (th *Thread, missing bool) {
+	th = r.threads[index]
+	return th, th == nil && index != 0
+}
+
+// uncompressed decodes the events of a block that has no compressed headers
+// (section 4.2). No runtime writes this form.
+func (r *Reader) uncompressed(blk *block, pos, end int) (int, error) {
+	for pos < end {
+		at := pos
+		c := Cursor{b: blk.buf[pos:end]}
+		size := c.I32()
+		id := c.U32()
+		var cur row
+		cur.sorted = id>>31 == 0
+		id &= 1<<31 - 1
+		cur.seq = c.U32()
+		cur.thread = c.U64()
+		captured := c.U64()
+		cur.cpu = max(c.I32(), -1)
+		stack := c.U32()
+		cur.time = c.I64()
+		if r.h.Version == 6 {
+			list := c.U32()
+			cur.ids = r.labels.find(list)
+			var missing bool
+			if cur.row, missing = r.threadRow(cur.thread); missing {
+				r.stats.UnknownThreads++
+			}
+			cur.thread = 0
+			if cur.row != nil {
+				cur.thread = cur.row.ID
+			}
+			if th := r.threads[captured]; th != nil {
+				cur.capture = th.ID
+			}
+		} else {
+			cur.capture = captured
+			act := activityIDs{c.GUID(), c.GUID()}
+			if act != (activityIDs{}) {
+				blk.ids = append(blk.ids, act)
+				cur.ids = uint32(len(blk.ids))
+			}
+		}
+		payload := c.I32()
+		cur.payload, cur.size, cur.at = uint32(pos+c.pos), uint32(payload), uint32(at)
+		if payload < 0 {
+			return at, errShort
+		}
+		c.Skip(int(payload))
+		if c.err != nil {
+			return at, errShort
+		}
+		pos += c.pos
+		if r.h.Version < 6 && size >= 0 && at+4+int(size) >= pos && at+4+int(size)-pos < 4 && at+4+int(size) <= end {
+			pos = at + 4 + int(size)
+		}
+		if cur.meta = r.meta.find(id); cur.meta == nil {
+			cur.meta = r.meta.unknown(id)
+		}
+		if cur.meta.Unknown {
+			r.stats.UnknownMeta++
+		}
+		if cur.stack = r.stacks.find(stack); cur.stack == 0 && stack != 0 {
+			r.stats.UnknownStacks++
+		}
+		s := r.sequenceOf(captured)
+		if gap := cur.seq - s.last - 1; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
+			cur.lost = gap
+			r.loseBefore(&cur, s, captured, cur.time, blk.offset+int64(at))
+		}
+		s.last, s.epoch, s.time = cur.seq, r.seqEpoch, cur.time
+		blk.rows = append(blk.rows, cur)
+	}
+	return pos, nil
+}
+
+// A headerState decodes compressed event headers one by one. It is the plain
+// form of what Reader.compressed does, used where speed does not matter.
+type headerState struct {
+	id, seq, cpu, stack uint32
+	capture, thread     uint64
+	time                uint64
+	activity, related   GUID
+	labels              uint32
+	size                uint32
+	sorted              bool
+}
+
+// next reads a header.
+func (s *headerState) next(c *Cursor, v6 bool) error {
+	f := c.U8()
+	if f&1 != 0 {
+		s.id = c.Varuint32()
+	}
+	if f&2 != 0 {
+		s.seq += c.Varuint32() + 1
+		s.capture = c.Varuint()
+		s.cpu = c.Varuint32()
+	} else if s.id != 0 {
+		s.seq++
+	}
+	if f&4 != 0 {
+		s.thread = c.Varuint()
+	}
+	if f&8 != 0 {
+		s.stack = c.Varuint32()
+	}
+	s.time += c.Varuint()
+	switch {
+	case f&16 != 0 && v6:
+		s.labels = c.Varuint32()
+	case f&16 != 0:
+		s.activity = c.GUID()
+	}
+	if f&32 != 0 {
+		if v6 {
+			return errFlags
+		}
+		s.related = c.GUID()
+	}
+	s.sorted = f&64 != 0
+	if f&128 != 0 {
+		s.size = c.Varuint32()
+	}
+	return c.err
+}
+
+// decodes reports whether b reads as an event block to its last byte.
+func (r *Reader) decodes(b []byte) bool {
+	h, ok := parseEventHeader(b)
+	if !ok || !h.compressed {
+		return false
+	}
+	lo, hi := r.window(h)
+	c := Cursor{b: b, pos: h.size}
+	var s headerState
+	for c.Len() > 0 {
+		if s.next(&c, r.h.Version == 6) != nil || int64(s.time) < lo || int64(s.time) > hi || uint64(s.size) > uint64(c.Len()) {
+			return false
+		}
+		c.Skip(int(s.size))
+	}
+	return true
+}
+
+// metadataBlock reads a metadata block of v4 or v5.
+func (r *Reader) metadataBlock(b []byte, at int64, whole bool) {
+	h, ok := parseEventHeader(b)
+	if !ok {
+		if whole || len(b) >= 20 {
+			r.damaged(at, "MetadataBlock", fmt.Errorf("%w: header of %d bytes in a block of %d", ErrDamaged, h.size, len(b)), int64(len(b)))
+		}
+		return
+	}
+	c := Cursor{b: b, pos: h.size}
+	var s headerState
+	for c.Len() > 0 {
+		start, pad := c.pos, 0
+		var err error
+		if h.compressed {
+			err = s.next(&c, false)
+		} else {
+			size := int(c.I32())
+			c.Skip(4 + 4 + 8 + 8 + 4 + 4 + 8 + 32)
+			s.size = c.U32()
+			if err = c.err; err == nil && size-76 > int(s.size) && size-80 < int(s.size) {
+				pad = size - 76 - int(s.size)
+			}
+		}
+		if err == nil && uint64(s.size) > uint64(c.Len()) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			if whole {
+				r.damaged(at+int64(start), "MetadataBlock", err, int64(len(b)-start))
+			}
+			return
+		}
+		m, err := parseMetadata(c.Bytes(int(s.size)), at+int64(start))
+		c.Skip(min(pad, c.Len()))
+		if err != nil {
+			r.warn(at+int64(start), "metadata", err, int64(s.size))
+			continue
+		}
+		r.define(m)
+	}
+}
+
+// define makes a definition known.
+func (r *Reader) define(m *Metadata) {
+	again, full := r.meta.define(m)
+	switch {
+	case full:
+		r.warn(m.Offset, "metadata", fmt.Errorf("%w: more than %d definitions", ErrTooLarge, maxMetadata), 0)
+	case again:
+		r.warn(m.Offset, "metadata", fmt.Errorf("metadata id %d is defined again as %s %d", m.ID, m.Provider, m.EventID), 0)
+	}
+}
+
+// intern numbers the stacks of files before v4, which hold them inline.
+func (r *Reader) intern(stack []byte) uint32 {
+	n, ok := r.interns[string(stack)]
+	if ok {
+		return n
+	}
+	if r.interns == nil || r.internB > 64<<20 {
+		if r.interns != nil {
+			r.region++ // numbers start again
+		}
+		r.interns, r.internB = map[string]uint32{}, 0
+	}
+	n = uint32(len(r.interns) + 1)
+	r.interns[string(stack)] = n
+	r.internB += len(stack) + 64
+	r.stats.Stacks++
+	r.stats.MaxDepth = max(r.stats.MaxDepth, len(stack)/r.h.PointerSize)
+	return n
+}
+
+// eventV3 decodes an event of v1 to v3 (section 4.1) at b[at:end]. It returns the
+// position behind it.
+func (r *Reader) eventV3(blk *block, at, end int) (int, error) {
+	c := Cursor{b: blk.buf[at:end]}
+	size := int(c.I32())
+	id := c.U32()
+	cur := row{thread: uint64(c.U32()), time: c.I64(), cpu: -1, sorted: true, at: uint32(at)}
+	cur.capture = cur.thread
+	act := activityIDs{c.GUID(), c.GUID()}
+	n := int(c.I32())
+	cur.payload = uint32(at + c.pos)
+	payload := c.Bytes(n)
+	depth := int(c.I32())
+	stack := c.Bytes(depth)
+	switch {
+	case size < 0 || n < 0 || depth < 0:
+		return at, fmt.Errorf("%w: sizes %d, %d, %d in an event", ErrDamaged, size, n, depth)
+	case c.err != nil || size > end-at-4:
+		return at, errShort
+	case 4+size < c.pos || 4+size > c.pos+3:
+		return at, fmt.Errorf("%w: event size %d, but its parts have %d bytes", ErrDamaged, size, c.pos-4)
+	}
+	next := at + 4 + size
+	if id == 0 {
+		r.metadataV3(payload, blk.offset+int64(at))
+		return next, nil
+	}
+	if depth > 0 {
+		if depth%r.h.PointerSize != 0 {
+			if r.h.Version <= 2 && depth%4 == 0 {
+				r.h.PointerSize = 4
+			} else {
+				r.warn(blk.offset+int64(at), "event", fmt.Errorf("stack of %d bytes is no multiple of %d", depth, r.h.PointerSize), 0)
+			}
+		}
+		cur.seq = r.intern(stack)
+		cur.stack = uint32(depth)
+	}
+	if act != (activityIDs{}) {
+		blk.ids = append(blk.ids, act)
+		cur.ids = uint32(len(blk.ids))
+	}
+	if cur.meta = r.meta.find(id); cur.meta == nil {
+		cur.meta = r.meta.unknown(id)
+	}
+	if cur.meta.Unknown {
+		r.stats.UnknownMeta++
+	}
+	cur.size = uint32(n)
+	blk.rows = append(blk.rows, cur)
+	return next, nil
+}
+
+// metadataV3 reads the payload of a metadata event of v1 to v3.
+func (r *Reader) metadataV3(b []byte, at int64) {
+	var m *Metadata
+	var err error
+	if r.h.Version == 3 {
+		m, err = parseMetadata(b, at)
+	} else {
+		m, err = parseOld(b, r.h.Version, at)
+	}
+	if err != nil {
+		r.warn(at, "metadata", err, int64(len(b)))
+		return
+	}
+	r.define(m)
+}
+
+// eventsV3 reads an event block of v3. Events tell their sizes twice, so
+// behind a broken one the next can be found.
+func (r *Reader) eventsV3(data []byte, at int64, whole bool) {
+	blk := r.newBlock(data, at)
+	for pos := 0; pos < len(data); {
+		next, err := r.eventV3(blk, pos, len(data))
+		if err == nil {
+			pos = next
+			continue
+		}
+		next = r.findEventV3(blk.buf, pos+4, len(data), 4)
+		if whole || next < len(data) {
+			r.damaged(at+int64(pos), "EventBlock", err, int64(next-pos))
+		} else {
+			r.stats.LostBytes += int64(next - pos)
+		}
+		pos = next
+	}
+	r.queueRows(blk)
+}
+
+// findEventV3 returns the position of the next event of v1 to v3 whose sizes
+// agree and whose metadata is known, or end.
+func (r *Reader) findEventV3(b []byte, at, end, step int) int {
+	for ; at+60 <= end; at += step {
+		size := int64(int32(binary.LittleEndian.Uint32(b[at:])))
+		n := int64(int32(binary.LittleEndian.Uint32(b[at+52:])))
+		if size < 56 || n < 0 || n > size-56 || int64(at)+4+size > int64(end) {
+			continue
+		}
+		id := binary.LittleEndian.Uint32(b[at+4:])
+		depth := int64(int32(binary.LittleEndian.Uint32(b[at+56+int(n):])))
+		if over := 4 + size - (60 + n + depth); depth < 0 || over < 0 || over > 3 || id != 0 && r.meta.find(id) == nil {
+			continue
+		}
+		return at
+	}
+	return end
+}
+
+// inlineStep is how much of a v1 or v2 file is decoded at a time.
+const inlineStep = 256 << 10
+
+// readInline reads events of v1 and v2, which stand in the file without blocks
+// (section 2.5).
+func (r *Reader) readInline() {
+	at := r.src.offset()
+	n := inlineStep
+	b := r.src.peek(n)
+	if len(b) == n {
+		if size := int(int32(binary.LittleEndian.Uint32(b))); size > n-4 && size <= r.opts.MaxBlockSize {
+			n = size + 4 // one large event
+			b = r.src.peek(n)
+		}
+	}
+	if len(b) == 0 {
+		r.finish()
+		return
+	}
+	last := len(b) < n
+	blk := r.newBlock(b, at)
+	pos, ended := 0, false
+	for pos < len(b) && !ended {
+		next, err := r.eventV3(blk, pos, len(b))
+		switch {
+		case err == nil:
+			pos = next
+			continue
+		case inlineEnd(b[pos:], at+int64(pos)):
+			ended = true
+			continue
+		case errors.Is(err, io.ErrUnexpectedEOF) && !last && pos > 0:
+			// The rest of this event comes with the next step.
+			r.src.skip(pos)
+			r.queueRows(blk)
+			return
+		}
+		next = r.findEventV3(blk.buf, pos+1, len(b), 1)
+		if next == len(b) {
+			if i := bytes.Index(b[pos+1:], []byte("\x06\x01\x00\x00\x00")); last && i >= 0 && inlineEnd(b[pos+1+i:], at+int64(pos+1+i)) {
+				next = pos + 1 + i
+			} else if !last && len(b)-60 > pos {
+				next = len(b) - 60
+			}
+		}
+		r.damaged(at+int64(pos), "event", err, int64(next-pos))
+		pos = next
+	}
+	if ended {
+		pos += inlineTrailer
+	}
+	r.src.skip(pos)
+	r.queueRows(blk)
+	switch {
+	case ended:
+		r.stats.Ended = true
+		r.finishTrailing(at + int64(pos))
+	case last:
+		r.finish()
+	}
+}
+
+const inlineTrailer = 17
+
+// inlineEnd recognises what stands behind the last event of v1 and v2.
+func inlineEnd(b []byte, at int64) bool {
+	if len(b) < inlineTrailer || b[0] != tagEnd {
+		return false
+	}
+	c := Cursor{b: b[1:inlineTrailer]}
+	count, end, table, p := c.U32(), c.U32(), c.U32(), c.U32()
+	return count == 1 && end == uint32(at) && table == end+1 && p == table+8
+}

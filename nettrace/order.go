@@ -1,0 +1,152 @@
+package nettrace
+
+import (
+	"math"
+	"sort"
+)
+
+// Sorting. A block is cut into segments: runs of events whose times do not go
+// back, whatever their threads. Segments wait in a heap by the time of their next
+// event, ties by position in the file, so what comes out is a stable sort by
+// time. An event may leave once no later event of the file can be older: that
+// is so up to the watermark, the time of the last event flagged as sorted, and for
+// all events before a sequence point (nettrace.md section 8).
+//
+// The runtime writes long runs, so the top segment is drained up to the head of
+// the next one without touching the heap.
+
+// A block holds the bytes and rows of one event block until all its events are delivered.
+type block struct {
+	buf      []byte // contents and blockPad zero bytes
+	offset   int64  // of buf[0] in the file
+	rows     []row
+	ids      []activityIDs
+	segments int // not yet delivered
+}
+
+type activityIDs struct{ activity, related GUID }
+
+// blockPad zero bytes follow the contents of a block, so that an event header
+// that starts inside can be decoded without looking for the end at each step.
+const blockPad = 128
+
+// A row is a decoded event header.
+type row struct {
+	time    int64
+	meta    *Metadata
+	row     *Thread // v6
+	thread  uint64
+	capture uint64
+	at      uint32 // of the event in block.buf
+	payload uint32 // likewise
+	size    uint32 // of the payload
+	seq     uint32 // before v4: number of the interned stack
+	lost    uint32
+	stack   uint32 // number in Reader.stacks; before v4: size of the stack in bytes
+	ids     uint32 // number in block.ids; v6: in Reader.labels; 0 is none
+	cpu     int32
+	sorted  bool
+}
+
+// A segment is a range of rows in time order.
+type segment struct {
+	time int64 // of rows[i]
+	pos  int64 // file offset of its first row: breaks ties
+	blk  *block
+	i, n int
+}
+
+func (s *segment) before(t *segment) bool {
+	return s.time < t.time || s.time == t.time && s.pos < t.pos
+}
+
+// A queue holds the segments that wait for delivery.
+type queue struct {
+	heap      []segment
+	watermark int64
+	bytes     int // in the blocks that wait
+}
+
+func (q *queue) push(s segment) {
+	h := append(q.heap, s)
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h[i].before(&h[up]) {
+			break
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+	q.heap = h
+}
+
+// fix restores the order after the top has changed.
+func (q *queue) fix() {
+	h := q.heap
+	for i := 0; ; {
+		least := i
+		if l := 2*i + 1; l < len(h) && h[l].before(&h[least]) {
+			least = l
+		}
+		if r := 2*i + 2; r < len(h) && h[r].before(&h[least]) {
+			least = r
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+// ready returns the top segment and how far its rows may be delivered: up to
+// the next segment's head and the watermark, unless all is set.
+func (q *queue) ready(all bool) (*segment, int) {
+	if len(q.heap) == 0 {
+		return nil, 0
+	}
+	top := &q.heap[0]
+	limit := int64(math.MaxInt64) // rows up to and including this time may go
+	if !all {
+		limit = q.watermark
+	}
+	for _, i := range [2]int{1, 2} {
+		if i < len(q.heap) {
+			next := &q.heap[i]
+			until := next.time
+			if top.pos > next.pos {
+				until-- // top is before next, so its time is smaller: no underflow
+			}
+			limit = min(limit, until)
+		}
+	}
+	rows := top.blk.rows
+	if rows[top.n-1].time <= limit {
+		return top, top.n
+	}
+	return top, top.i + sort.Search(top.n-top.i, func(k int) bool { return rows[top.i+k].time > limit })
+}
+
+// advance notes that the top segment is delivered up to n. It returns a block
+// that is no longer needed.
+func (q *queue) advance(n int) *block {
+	top := &q.heap[0]
+	blk := top.blk
+	top.i = n
+	if n < top.n {
+		top.time = blk.rows[n].time
+		q.fix()
+		return nil
+	}
+	last := len(q.heap) - 1
+	q.heap[0] = q.heap[last]
+	q.heap[last] = segment{}
+	q.heap = q.heap[:last]
+	q.fix()
+	blk.segments--
+	if blk.segments > 0 {
+		return nil
+	}
+	q.bytes -= len(blk.buf)
+	return blk
+}

@@ -1,0 +1,469 @@
+package nettrace
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"math/bits"
+)
+
+// Options of a Reader. The zero value works.
+type Options struct {
+	// MaxBlockSize limits the size of one block; zero means 64 MiB.
+	MaxBlockSize int
+	// MaxBuffered limits the bytes of events held back for sorting in one region
+	// between sequence points; zero means 256 MiB. Beyond it the oldest half is
+	// delivered although older events may follow, which Warn is told.
+	MaxBuffered int
+	// Warn is told of each defect of the file that was skipped, at most 1,000
+	// times; nil drops them. It is called while a block is read, which is
+	// before the block's events are delivered.
+	Warn func(*FormatError)
+}
+
+const (
+	defaultMaxBlock    = 64 << 20
+	defaultMaxBuffered = 256 << 20
+	maxWarnings        = 1000
+	maxLosses          = 1 << 16
+)
+
+// BlockStats counts the blocks of one kind.
+type BlockStats struct {
+	Kind        string // as v4 names it: "EventBlock", "SPBlock", ..., "ThreadBlock"
+	Count       int
+	Bytes       int64 // contents
+	MaxBytes    int
+	FirstOffset int64 // of the first one
+}
+
+// Stats are counts over the part of a file read so far. Blocks are read ahead of
+// the events that are delivered.
+type Stats struct {
+	Blocks         []BlockStats // in order of first appearance
+	Events         int64
+	PayloadBytes   int64
+	Metadata       int   // definitions
+	Stacks         int64 // stack records; before v4 distinct stacks
+	MaxDepth       int   // frames of the longest stack record
+	SequencePoints int
+	Lost           uint64 // events that the runtime could not store, by sequence numbers
+	LostGaps       int64  // in how many gaps
+	UnknownMeta    int64  // events whose metadata is missing
+	UnknownStacks  int64  // events whose stack is missing
+	UnknownThreads int64  // v6: events whose thread row is missing
+	UnknownLabels  int64  // v6: events whose label list is missing
+	Late           int64  // delivered events older than one delivered before
+	MaxBuffered    int    // most bytes of event blocks held at one time
+	Defects        int64  // what Options.Warn was told, or would have been
+	LostBytes      int64  // skipped because of damage
+	// Ended is set once the mark that ends a trace was read.
+	Ended bool
+	// TrailingBytes is the number of bytes behind the end mark.
+	TrailingBytes int64
+}
+
+// A Reader reads the events of one file in the order of their times. It is not
+// safe for concurrent use.
+type Reader struct {
+	src  source
+	opts Options
+	h    Header
+
+	meta    metadataTable
+	stacks  refTable
+	labels  refTable
+	threads map[uint64]*Thread // v6: rows by index
+	region  uint64             // counts sequence points: StackKey
+	interns map[string]uint32  // before v4: stacks by contents
+	internB int                // bytes in interns
+	strings map[string]string  // of labels
+
+	seq      map[uint64]*sequence
+	seqEpoch uint32 // sequences of another epoch are not compared: something is missing between
+
+	queue    queue
+	blocks   []*block // free
+	buffers  [][]byte // free
+	reading  *segment // what Read is delivering
+	rows     []row
+	next     int
+	end      int
+	lastTime int64
+
+	draining  bool // all that waits may go: a sequence point, or the end
+	forced    bool // likewise, until half of MaxBuffered is free
+	clearRefs bool // once drained, forget stacks and label lists
+	done      bool // nothing left to read
+	err       error
+
+	shift   int64 // bytes that went missing before: moves the alignment of blocks
+	damage  *FormatError
+	stats   Stats
+	kinds   [numKinds]int // index+1 in stats.Blocks
+	losses  []Loss
+	scratch labelScratch
+}
+
+// A sequence is the state of one capture thread's numbering.
+type sequence struct {
+	last  uint32
+	epoch uint32
+	time  int64
+}
+
+// NewReader reads the header of a nettrace or netperf file; nil options are
+// the defaults. Input without any known beginning is refused with ErrFormat, an
+// unknown version with ErrVersion. Compressed input must be unpacked by the caller.
+func NewReader(r io.Reader, opts *Options) (*Reader, error) {
+	rd := &Reader{src: source{r: r}, lastTime: math.MinInt64, region: 1, seqEpoch: 1}
+	if opts != nil {
+		rd.opts = *opts
+	}
+	if rd.opts.MaxBlockSize <= 0 {
+		rd.opts.MaxBlockSize = defaultMaxBlock
+	}
+	if rd.opts.MaxBuffered <= 0 {
+		rd.opts.MaxBuffered = defaultMaxBuffered
+	}
+	rd.queue.watermark = math.MinInt64
+	rd.seq = map[uint64]*sequence{}
+	if err := rd.readPrologue(); err != nil {
+		return nil, err
+	}
+	return rd, nil
+}
+
+// Header tells what the file says about the recording. It does not change,
+// but for a guessed PointerSize in v1 and v2.
+func (r *Reader) Header() *Header { return &r.h }
+
+// Metadata lists all event types defined so far, by Metadata.Index.
+func (r *Reader) Metadata() []*Metadata { return r.meta.all }
+
+// Stats tells what was read so far; after the last event, of the whole file.
+func (r *Reader) Stats() Stats {
+	s := r.stats
+	s.Blocks = append([]BlockStats(nil), s.Blocks...)
+	s.Metadata = len(r.meta.all) - len(r.meta.lost)
+	return s
+}
+
+// Losses lists the gaps in sequence numbers found so far, the first 65,536 of
+// them; Stats has the totals.
+func (r *Reader) Losses() []Loss { return r.losses }
+
+// InputOffset is the number of bytes consumed. Events are delivered later than their bytes are read.
+func (r *Reader) InputOffset() int64 { return r.src.offset() }
+
+// Nanos converts ticks to nanoseconds since Header.SyncQPC, rounding down, in
+// exact integer arithmetic. Results beyond the range of int64 are clamped.
+func (r *Reader) Nanos(qpc int64) int64 { return r.h.Nanos(qpc) }
+
+// Nanos converts ticks to nanoseconds since SyncQPC; see Reader.Nanos.
+func (h *Header) Nanos(qpc int64) int64 {
+	d := uint64(qpc) - uint64(h.SyncQPC)
+	neg := qpc < h.SyncQPC
+	if neg {
+		d = -d
+	}
+	freq := uint64(h.Frequency)
+	if freq == 0 {
+		freq = 1e9
+	}
+	hi, lo := bits.Mul64(d, 1e9)
+	if hi >= freq {
+		if neg {
+			return math.MinInt64
+		}
+		return math.MaxInt64
+	}
+	q, rem := bits.Div64(hi, lo, freq)
+	if neg {
+		if rem != 0 {
+			q++
+		}
+		if q > 1<<63 {
+			return math.MinInt64
+		}
+		return -int64(q)
+	}
+	if q > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(q)
+}
+
+// All yields the events until the end, then an error unless the file was whole.
+func (r *Reader) All() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		var ev Event
+		for {
+			switch err := r.Read(&ev); {
+			case err == io.EOF:
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+			if !yield(&ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Read decodes the next event into ev, whose slices and stack are valid until
+// the next call. After the last event it returns io.EOF if the file was whole, else
+// a *FormatError that wraps io.ErrUnexpectedEOF (the end is missing) or
+// ErrDamaged (parts were skipped), or the wrapped error of the io.Reader. Errors stick.
+func (r *Reader) Read(ev *Event) error {
+	for r.next >= r.end {
+		if !r.advance() {
+			return r.err
+		}
+	}
+	row := &r.rows[r.next]
+	r.next++
+	r.fill(ev, row)
+	return nil
+}
+
+// advance finds the next rows to deliver, reading on where none may go yet.
+func (r *Reader) advance() bool {
+	if r.err != nil {
+		return false
+	}
+	if r.reading != nil {
+		r.reading = nil
+		if blk := r.queue.advance(r.end); blk != nil {
+			r.freeBlock(blk)
+		}
+		if r.forced && r.queue.bytes <= r.opts.MaxBuffered/2 {
+			r.forced = false
+		}
+	}
+	for {
+		if s, n := r.queue.ready(r.draining || r.forced); s != nil && n > s.i {
+			r.reading, r.rows, r.next, r.end = s, s.blk.rows, s.i, n
+			return true
+		}
+		if r.draining && len(r.queue.heap) == 0 {
+			r.drained()
+		}
+		switch {
+		case r.done && len(r.queue.heap) == 0:
+			r.err = r.endError()
+			r.release()
+			return false
+		case r.done:
+			r.draining = true
+		default:
+			r.readBlock()
+			r.stats.MaxBuffered = max(r.stats.MaxBuffered, r.queue.bytes)
+			if r.queue.bytes > r.opts.MaxBuffered && !r.forced {
+				r.forced = true
+				r.warn(r.src.offset(), "EventBlock", fmt.Errorf("%w: over %d bytes of events without a sequence point: order is not guaranteed", ErrTooLarge, r.opts.MaxBuffered), 0)
+			}
+		}
+	}
+}
+
+// drained follows the delivery of all that preceded a sequence point.
+func (r *Reader) drained() {
+	r.draining = false
+	r.queue.watermark = math.MinInt64
+	if r.clearRefs {
+		r.clearRefs = false
+		r.stacks.clear(r.freeBuffer)
+		r.labels.clear(r.freeBuffer)
+		r.scratch.key = 0
+		r.region++
+	}
+}
+
+// release drops what the delivered events no longer need.
+func (r *Reader) release() {
+	r.blocks, r.buffers, r.rows, r.interns = nil, nil, nil, nil
+	r.next, r.end = 0, 0
+}
+
+// endError tells how the stream ended.
+func (r *Reader) endError() error {
+	switch {
+	case r.src.err != nil && r.src.err != io.EOF:
+		return r.src.err
+	case !r.stats.Ended:
+		return &FormatError{Offset: r.src.offset(), Where: "end of file", Err: fmt.Errorf("no end mark, the recording was cut off: %w", io.ErrUnexpectedEOF)}
+	case r.damage != nil:
+		err := *r.damage
+		err.Err = fmt.Errorf("%w; %d bytes lost in all: %w", err.Err, r.stats.LostBytes, ErrDamaged)
+		err.Lost = r.stats.LostBytes
+		return &err
+	}
+	return io.EOF
+}
+
+// warn tells of a defect that costs nothing.
+func (r *Reader) warn(offset int64, where string, err error, lost int64) {
+	r.stats.Defects++
+	if r.opts.Warn != nil && r.stats.Defects <= maxWarnings {
+		r.opts.Warn(&FormatError{Offset: offset, Where: where, Err: err, Lost: lost})
+	}
+}
+
+// damaged tells of a defect that costs lost bytes of the file.
+func (r *Reader) damaged(offset int64, where string, err error, lost int64) {
+	r.warn(offset, where, err, lost)
+	r.stats.LostBytes += lost
+	if r.damage == nil {
+		r.damage = &FormatError{Offset: offset, Where: where, Err: err}
+	}
+	// Gaps in the sequence numbers may now stem from the damage.
+	r.seqEpoch++
+}
+
+// count notes a block in the statistics.
+func (r *Reader) count(kind blockKind, offset int64, size int) {
+	i := r.kinds[kind]
+	if i == 0 {
+		r.stats.Blocks = append(r.stats.Blocks, BlockStats{Kind: kind.String(), FirstOffset: offset})
+		i = len(r.stats.Blocks)
+		r.kinds[kind] = i
+	}
+	b := &r.stats.Blocks[i-1]
+	b.Count++
+	b.Bytes += int64(size)
+	b.MaxBytes = max(b.MaxBytes, size)
+}
+
+// newBlock returns a block that holds a copy of data.
+func (r *Reader) newBlock(data []byte, offset int64) *block {
+	var blk *block
+	if n := len(r.blocks); n > 0 {
+		blk = r.blocks[n-1]
+		r.blocks = r.blocks[:n-1]
+		if cap(blk.buf) < len(data)+blockPad {
+			blk.buf = nil
+		}
+	} else {
+		blk = &block{}
+	}
+	if blk.buf == nil {
+		blk.buf = make([]byte, 0, len(data)+blockPad+len(data)/8)
+	}
+	blk.buf = append(append(blk.buf[:0], data...), zeros[:]...)
+	blk.offset = offset
+	blk.rows, blk.ids, blk.segments = blk.rows[:0], blk.ids[:0], 0
+	return blk
+}
+
+var zeros [blockPad]byte
+
+// freeBlock keeps a block for reuse.
+func (r *Reader) freeBlock(blk *block) {
+	if len(r.blocks) < 64 {
+		r.blocks = append(r.blocks, blk)
+	}
+}
+
+// newBuffer returns a copy of data that lives until freeBuffer.
+func (r *Reader) newBuffer(data []byte) []byte {
+	if n := len(r.buffers); n > 0 {
+		b := r.buffers[n-1]
+		r.buffers = r.buffers[:n-1]
+		if cap(b) >= len(data) {
+			return append(b[:0], data...)
+		}
+	}
+	return append([]byte(nil), data...)
+}
+
+func (r *Reader) freeBuffer(b []byte) {
+	if len(r.buffers) < 64 {
+		r.buffers = append(r.buffers, b)
+	}
+}
+
+// fill copies a row to an Event.
+func (r *Reader) fill(ev *Event, row *row) {
+	blk := r.reading.blk
+	m := row.meta
+	ev.Time = row.time
+	ev.ThreadID = row.thread
+	ev.CaptureThreadID = row.capture
+	ev.ProcessID = r.h.ProcessID
+	ev.Processor = int(row.cpu)
+	ev.Metadata = m
+	ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
+	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
+	ev.Lost = row.lost
+	ev.Sorted = row.sorted
+	ev.Offset = blk.offset + int64(row.at)
+	ev.StackKey, ev.Stack = 0, Stack{}
+	ev.Late = row.time < r.lastTime
+	if ev.Late {
+		r.stats.Late++
+	} else {
+		r.lastTime = row.time
+	}
+	if r.h.Version < 4 {
+		ev.SequenceNumber = 0
+		if row.stack > 0 {
+			at := row.payload + row.size + 4
+			ev.Stack = Stack{blk.buf[at : at+row.stack : at+row.stack], r.h.PointerSize}
+			ev.StackKey = r.region<<32 | uint64(row.seq)
+		}
+		ev.setIDs(blk, row.ids)
+		return
+	}
+	ev.SequenceNumber = row.seq
+	if row.stack > 0 {
+		if b := r.stacks.bytes(row.stack); len(b) > 0 {
+			ev.Stack = Stack{b, r.h.PointerSize}
+			ev.StackKey = r.region<<32 | uint64(row.stack)
+		}
+	}
+	if r.h.Version < 6 {
+		ev.setIDs(blk, row.ids)
+		return
+	}
+	r.fillV6(ev, row)
+}
+
+// setIDs sets the activity ids of a file before v6, where the fields of v6 are empty.
+func (ev *Event) setIDs(blk *block, n uint32) {
+	if n == 0 {
+		ev.ActivityID, ev.RelatedActivityID = GUID{}, GUID{}
+	} else {
+		ids := &blk.ids[n-1]
+		ev.ActivityID, ev.RelatedActivityID = ids.activity, ids.related
+	}
+	if ev.Thread != nil || ev.LabelKey != 0 || ev.Labels != nil || ev.SpanID != 0 || ev.TraceID != [16]byte{} { // an Event that served another file
+		ev.Thread, ev.ThreadIndex, ev.Labels, ev.LabelKey = nil, 0, nil, 0
+		ev.TraceID, ev.SpanID = [16]byte{}, 0
+	}
+}
+
+// sequenceOf returns the numbering of a capture thread.
+func (r *Reader) sequenceOf(thread uint64) *sequence {
+	s := r.seq[thread]
+	if s == nil {
+		if len(r.seq) >= 1<<16 { // hostile: no process has that many
+			clear(r.seq)
+		}
+		s = &sequence{time: r.h.SyncQPC}
+		r.seq[thread] = s
+	}
+	return s
+}
+
+// lose notes lost events.
+func (r *Reader) lose(l Loss) {
+	r.stats.Lost += uint64(l.Count)
+	r.stats.LostGaps++
+	if len(r.losses) < maxLosses {
+		r.losses = append(r.losses, l)
+	}
+}

@@ -1,0 +1,75 @@
+package nettrace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A source is a window onto an io.Reader. Whole blocks are looked at in the
+// window before they are consumed, so that a block whose size field lies can be
+// searched again. The window grows with the bytes that really arrive, never
+// with what a length field promises.
+type source struct {
+	r    io.Reader
+	buf  []byte
+	pos  int   // of the first byte not consumed
+	base int64 // file offset of buf[0]
+	err  error // what ended the input: io.EOF, or the error of r
+}
+
+const firstWindow = 64 << 10
+
+// offset is the file offset of the first byte not consumed.
+func (s *source) offset() int64 { return s.base + int64(s.pos) }
+
+// peek returns the next n bytes, fewer where the input ends. They are valid
+// until the next call of peek.
+func (s *source) peek(n int) []byte {
+	for len(s.buf)-s.pos < n && s.err == nil {
+		s.fill(n)
+	}
+	if have := len(s.buf) - s.pos; n > have {
+		n = have
+	}
+	return s.buf[s.pos : s.pos+n]
+}
+
+// fill reads once, towards n bytes in the window.
+func (s *source) fill(n int) {
+	if s.pos > 0 && (s.pos == len(s.buf) || cap(s.buf)-len(s.buf) == 0) {
+		s.base += int64(s.pos)
+		s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]
+		s.pos = 0
+	}
+	if len(s.buf) == cap(s.buf) {
+		grown := make([]byte, len(s.buf), max(firstWindow, 2*cap(s.buf)))
+		copy(grown, s.buf)
+		s.buf = grown
+	}
+	for range 100 {
+		got, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
+		if got < 0 || got > cap(s.buf)-len(s.buf) {
+			s.err = errors.New("nettrace: invalid count from Read")
+			return
+		}
+		s.buf = s.buf[:len(s.buf)+got]
+		if err != nil {
+			s.err = err
+			if err != io.EOF {
+				s.err = fmt.Errorf("nettrace: offset %d: %w", s.base+int64(len(s.buf)), err)
+			}
+			return
+		}
+		if got > 0 {
+			return
+		}
+	}
+	s.err = fmt.Errorf("nettrace: offset %d: %w", s.base+int64(len(s.buf)), io.ErrNoProgress)
+}
+
+// skip consumes n bytes that peek has shown.
+func (s *source) skip(n int) { s.pos += n }
+
+// ended reports whether the input has no further byte.
+func (s *source) ended() bool { return len(s.peek(1)) == 0 }

@@ -1,0 +1,71 @@
+package nettrace
+
+// A ref is a place in one of the blocks that a refTable keeps.
+type ref struct{ block, off, size uint32 }
+
+// A refTable finds the records of stack or label blocks by id. Ids count up
+// from the first one of a region, so most of it is a slice; whatever else a file
+// does (gaps, redefinitions) goes to a map. Records are never moved: a number
+// that find returned stays good until clear.
+type refTable struct {
+	blocks [][]byte
+	refs   []ref
+	base   uint32 // refs before it belong to ids of an earlier region
+	first  uint32 // id of refs[base]
+	run    uint32 // ids first to first+run-1 are refs[base:base+run]
+	odd    map[uint32]uint32
+}
+
+// clear forgets all records; their bytes are handed to recycle.
+func (t *refTable) clear(recycle func([]byte)) {
+	for i, b := range t.blocks {
+		recycle(b)
+		t.blocks[i] = nil
+	}
+	t.blocks, t.refs = t.blocks[:0], t.refs[:0]
+	t.base, t.first, t.run, t.odd = 0, 0, 0, nil
+}
+
+// restart forgets the ids but keeps the records that were found by them.
+func (t *refTable) restart() {
+	t.base, t.first, t.run, t.odd = uint32(len(t.refs)), 0, 0, nil
+}
+
+// add makes a record of the last block known. It reports whether the id was known already.
+func (t *refTable) add(id uint32, off, size int) (again bool) {
+	r := ref{uint32(len(t.blocks) - 1), uint32(off), uint32(size)}
+	if len(t.refs) == int(t.base) {
+		t.first = id
+	}
+	if len(t.refs) == int(t.base+t.run) && id == t.first+t.run {
+		t.refs = append(t.refs, r)
+		t.run++
+		return false
+	}
+	again = t.find(id) != 0
+	t.refs = append(t.refs, r)
+	if t.odd == nil {
+		t.odd = map[uint32]uint32{}
+	}
+	t.odd[id] = uint32(len(t.refs))
+	return again
+}
+
+// find returns the number of a record, 0 if there is none.
+func (t *refTable) find(id uint32) uint32 {
+	if t.odd != nil {
+		if n, ok := t.odd[id]; ok {
+			return n
+		}
+	}
+	if i := id - t.first; i < t.run {
+		return t.base + i + 1
+	}
+	return 0
+}
+
+// bytes returns the record with a number of find.
+func (t *refTable) bytes(n uint32) []byte {
+	r := t.refs[n-1]
+	return t.blocks[r.block][r.off : r.off+r.size : r.off+r.size]
+}

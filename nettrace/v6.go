@@ -1,0 +1,585 @@
+package nettrace
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// maxThreads bounds the rows of a v6 thread table that are live at one time.
+const maxThreads = 1 << 18
+
+// prologueV6 reads the prologue and the Trace block of v6 (section 2.6).
+func (r *Reader) prologueV6() error {
+	b := r.src.peek(24)
+	if len(b) < 24 {
+		return &FormatError{Offset: int64(len(b)), Where: "header", Err: io.ErrUnexpectedEOF}
+	}
+	major, minor := binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[16:])
+	if major != 6 {
+		return versionError(12, "major version %d, 6 is known", major)
+	}
+	r.h = Header{Version: 6, MinorVersion: int(minor), Frequency: 1e9, PointerSize: 8}
+	r.threads = map[uint64]*Thread{}
+	r.src.skip(20)
+	kind, size := splitV6(b[20:])
+	b = r.src.peek(4 + size)
+	if kind != kindTrace {
+		r.h.Missing = true
+		r.resyncV6(20, "Trace", fmt.Errorf("%w: first block is of kind %d: clock and process are unknown", ErrDamaged, kind))
+		return nil
+	}
+	if len(b) < 4+size {
+		return &FormatError{Offset: 20 + int64(len(b)), Where: "Trace", Err: io.ErrUnexpectedEOF}
+	}
+	c := Cursor{b: b[4:]}
+	r.h.parseTrace(&c, func(where, format string, args ...any) { r.warn(24, where, fmt.Errorf(format, args...), 0) })
+	if c.err != nil {
+		r.warn(24, "Trace", c.err, 0)
+	}
+	r.count(kindTrace, 20, size)
+	r.src.skip(4 + size)
+	return nil
+}
+
+// splitV6 splits a block header of v6.
+func splitV6(b []byte) (blockKind, int) {
+	h := binary.LittleEndian.Uint32(b)
+	return blockKind(min(h>>24, 0xff)), int(h & 0xffffff)
+}
+
+// readV6 reads a block of v6.
+func (r *Reader) readV6() {
+	at := r.src.offset()
+	b := r.src.peek(4)
+	if len(b) < 4 {
+		if len(b) > 0 {
+			r.damaged(at, "block header", io.ErrUnexpectedEOF, int64(len(b)))
+			r.src.skip(len(b))
+		}
+		r.finish()
+		return
+	}
+	kind, size := splitV6(b)
+	if kind == kindEnd && size == 0 {
+		r.endV6(at)
+		return
+	}
+	if kind <= kindTrace || size > r.opts.MaxBlockSize {
+		r.resyncV6(at, "block header", fmt.Errorf("%w: block of kind %d, %d bytes", ErrDamaged, kind, size))
+		return
+	}
+	b = r.src.peek(4 + size + probeV6)
+	whole, end := len(b) >= 4+size, min(len(b), 4+size)
+	rest := b[end:]
+	if !whole || !plausibleV6(rest, r.src.err != nil) || !checkV6(b) && kind < kindUnknown {
+		// Either this size is wrong, or what follows is damaged.
+		if next := r.findV6(5); next >= 0 && (next < 4+size || !whole) {
+			r.damaged(at, kindV6(kind).String(), fmt.Errorf("%w: block size %d, but another block begins inside", ErrDamaged, size), 0)
+			r.seqEpoch++
+			b = r.src.peek(next)
+			r.contentsV6(kind, b[4:next], at+4, false)
+			if kind == kindSequencePoint || kind >= kindUnknown {
+				r.newRegion()
+			}
+			r.src.skip(next)
+			return
+		}
+		b = r.src.peek(4 + size)
+	}
+	if !whole {
+		r.damaged(at, kindV6(kind).String(), fmt.Errorf("block of %d bytes: %w", size, io.ErrUnexpectedEOF), 0)
+		r.contentsV6(kind, b[4:end], at+4, false)
+		r.src.skip(len(b))
+		r.finish()
+		return
+	}
+	r.contentsV6(kind, b[4:end], at+4, true)
+	r.src.skip(end)
+}
+
+func kindV6(k blockKind) blockKind { return min(k, kindUnknown) }
+
+// endV6 handles the end block. Zero bytes of a hole in the file look like one.
+func (r *Reader) endV6(at int64) {
+	r.src.skip(4)
+	r.stats.Ended = true
+	if b := r.src.peek(len(magic)); len(b) == 0 || string(b) == magic {
+		r.finishTrailing(at + 4)
+		return
+	}
+	skipped := int64(0)
+	for {
+		b := r.src.peek(searchStep)
+		next := r.findV6(0)
+		if next >= 0 {
+			r.src.skip(next)
+			r.stats.Ended = false
+			r.damaged(at, "end of stream", fmt.Errorf("%w: blocks behind the end of the stream", ErrDamaged), 4+skipped+int64(next))
+			r.newRegion()
+			return
+		}
+		n := len(b)
+		if n == searchStep {
+			n -= probeV6
+		}
+		r.src.skip(n)
+		skipped += int64(n)
+		if n == len(b) {
+			r.trailing(at+4, skipped, false)
+			return
+		}
+	}
+}
+
+// resyncV6 passes over bytes that are no block. v6 has no signature: a place
+// counts as a block if four headers in a row make sense.
+func (r *Reader) resyncV6(at int64, where string, err error) {
+	skipped, from := int64(0), 1
+	for {
+		b := r.src.peek(searchStep)
+		if next := r.findV6(from); next >= 0 {
+			r.src.skip(next)
+			skipped += int64(next)
+			break
+		}
+		n := len(b)
+		if n == searchStep {
+			n -= probeV6
+		}
+		if n == len(b) {
+			r.stats.Ended = n >= 4 && zero(b[n-4:])
+			r.src.skip(n)
+			skipped += int64(n)
+			r.finish()
+			break
+		}
+		r.src.skip(n)
+		skipped += int64(n)
+		from = 0
+	}
+	r.damaged(at, where, err, skipped)
+	r.newRegion()
+}
+
+// probeV6 is how many bytes a look at a block takes.
+const probeV6 = 40
+
+// findV6 returns the position, at most searchStep from the first byte not
+// consumed, where a chain of blocks begins, or -1.
+func (r *Reader) findV6(from int) int {
+	n := len(r.src.peek(searchStep))
+	for p := from; p+4 < n; p++ {
+		b := r.src.peek(min(n, p+probeV6))[p:]
+		if k, size := splitV6(b); k < kindEvent || k > kindLabelList || k == kindRemoveThread || size < 3 || !checkV6(b) {
+			continue
+		}
+		if r.chainV6(p) {
+			return p
+		}
+	}
+	return -1
+}
+
+// chainV6 follows four block headers from a position.
+func (r *Reader) chainV6(p int) bool {
+	for range 4 {
+		b := r.src.peek(p + probeV6)
+		if len(b) < p+4 {
+			return len(b) == p && r.src.err != nil // a file that stops between blocks
+		}
+		kind, size := splitV6(b[p:])
+		if kind == kindEnd && size == 0 {
+			return len(b) == p+4
+		}
+		if kind < kindEvent || kind > kindLabelList || !checkV6(b[p:]) {
+			return false
+		}
+		p += 4 + size
+	}
+	return true
+}
+
+// plausibleV6 reports whether b, which follows a block, may begin another one.
+func plausibleV6(b []byte, last bool) bool {
+	if len(b) < 4 {
+		return last
+	}
+	kind, size := splitV6(b)
+	return kind == kindEnd && size == 0 || kind > kindTrace && (kind >= kindUnknown || checkV6(b))
+}
+
+// checkV6 looks at the first bytes of a block for what its kind allows. b may
+// hold less than the block.
+func checkV6(b []byte) bool {
+	kind, size := splitV6(b)
+	b = b[4:]
+	switch kind {
+	case kindEvent:
+		if h, ok := parseEventHeader(b); size < 20 || len(b) >= 20 && (!ok && h.size < 20 || h.size > size || h.size > 64 || h.min > h.max ||
+			binary.LittleEndian.Uint16(b[2:]) > 1) {
+			return false
+		}
+	case kindMetadata:
+		return size >= 2 && (len(b) < 2 || int(binary.LittleEndian.Uint16(b)) <= size-2)
+	case kindSequencePoint:
+		if size < 16 {
+			return false
+		}
+		if len(b) >= 16 {
+			n := int(binary.LittleEndian.Uint32(b[12:]))
+			return binary.LittleEndian.Uint32(b[8:]) <= 3 && n <= (size-16)/2 && n*15 >= size-16
+		}
+	case kindStack:
+		if size < 8 {
+			return false
+		}
+		if len(b) >= 12 && size >= 12 {
+			n := int64(binary.LittleEndian.Uint32(b[8:]))
+			return n%4 == 0 && n <= int64(size-12) && int64(binary.LittleEndian.Uint32(b[4:])) <= int64(size-8)/4
+		}
+	case kindThread:
+		return size == 0 || size >= 3 && (len(b) < 2 || int(binary.LittleEndian.Uint16(b)) <= size-2)
+	case kindLabelList:
+		if size < 8 {
+			return false
+		}
+		if len(b) >= 9 && size >= 9 {
+			k := b[8] & 0x7f
+			return k >= 1 && k <= 10 && int64(binary.LittleEndian.Uint32(b[4:])) <= int64(size-8)/2
+		}
+	}
+	return true
+}
+
+// contentsV6 reads the contents of a block of v6; whole tells that b is all of it.
+func (r *Reader) contentsV6(kind blockKind, b []byte, at int64, whole bool) {
+	r.count(kindV6(kind), at, len(b))
+	switch kind {
+	case kindEvent:
+		r.eventBlock(b, at, whole)
+	case kindMetadata:
+		r.metadataRows(b, at, whole)
+	case kindSequencePoint:
+		r.sequencePointV6(b, at, whole)
+	case kindStack:
+		r.stackBlock(b, at, whole)
+	case kindThread:
+		r.threadRows(b, at, whole)
+	case kindRemoveThread:
+		r.removeThreads(b, at, whole)
+	case kindLabelList:
+		r.labelLists(b, at, whole)
+	default:
+		r.warn(at, "block", fmt.Errorf("skipped a block of unknown kind %d, %d bytes", kind, len(b)), int64(len(b)))
+	}
+}
+
+// metadataRows reads a metadata block of v6 (section 3.2).
+func (r *Reader) metadataRows(b []byte, at int64, whole bool) {
+	c := Cursor{b: b}
+	c.Skip(int(c.U16()))
+	for c.Len() > 0 && c.err == nil {
+		start := c.pos
+		row := c.Bytes(int(c.U16()))
+		if c.err != nil {
+			break
+		}
+		m, err := parseRow(row, at+int64(start))
+		if err != nil {
+			r.warn(at+int64(start), "metadata", err, int64(len(row)))
+		}
+		if m != nil {
+			r.define(m)
+		}
+	}
+	if c.err != nil && whole {
+		r.damaged(at, "MetadataBlock", c.err, 0)
+	}
+}
+
+// sequencePointV6 reads a sequence point of v6 (section 3.4).
+func (r *Reader) sequencePointV6(b []byte, at int64, whole bool) {
+	c := Cursor{b: b}
+	t := c.I64()
+	flags, n := c.U32(), c.U32()
+	r.stats.SequencePoints++
+	for i := uint32(0); i < n && c.err == nil; i++ {
+		index, seq := c.Varuint(), c.Varuint32()
+		if c.err == nil {
+			r.syncSequence(index, seq, t, at)
+		}
+	}
+	if c.err != nil && whole {
+		r.damaged(at, "SPBlock", fmt.Errorf("%d threads are announced: %w", n, c.err), 0)
+	}
+	if flags&1 != 0 {
+		clear(r.threads) // events that wait keep their rows
+		clear(r.seq)
+	}
+	if flags&2 != 0 {
+		r.meta.clear()
+	}
+	r.newRegion()
+}
+
+// threadRows reads a thread block of v6 (section 3.5).
+func (r *Reader) threadRows(b []byte, at int64, whole bool) {
+	c := Cursor{b: b}
+	for c.Len() > 0 && c.err == nil {
+		start := c.pos
+		row := Cursor{b: c.Bytes(int(c.U16()))}
+		if c.err != nil {
+			break
+		}
+		th := &Thread{Index: row.Varuint(), ProcessID: r.h.ProcessID, Offset: at + int64(start)}
+		if row.err != nil {
+			r.warn(at+int64(start), "thread row", row.err, int64(len(row.b)))
+			continue
+		}
+		for row.Len() > 0 {
+			kind := row.U8()
+			switch kind {
+			case 1:
+				th.Name = row.StringV().String()
+			case 2:
+				th.ProcessID = int(row.Varuint())
+			case 3:
+				th.ID = row.Varuint()
+			case 4:
+				th.KeyValues = append(th.KeyValues, KeyValue{row.StringV().String(), row.StringV().String()})
+			default:
+				r.warn(at+int64(start), "thread row", fmt.Errorf("item of unknown kind %d", kind), int64(row.Len()))
+				row.pos = len(row.b)
+			}
+		}
+		if row.err != nil {
+			r.warn(at+int64(start), "thread row", row.err, 0)
+		}
+		if old := r.threads[th.Index]; old != nil && (old.ID != th.ID || old.ProcessID != th.ProcessID) {
+			r.warn(at+int64(start), "thread row", fmt.Errorf("thread index %d is defined again", th.Index), 0)
+		}
+		if len(r.threads) >= maxThreads {
+			r.warn(at+int64(start), "thread row", fmt.Errorf("%w: more than %d threads", ErrTooLarge, maxThreads), 0)
+			clear(r.threads)
+		}
+		r.threads[th.Index] = th
+		// A thread numbers its events from 1, so a first number above tells of a loss.
+		s := r.sequenceOf(th.Index)
+		s.last, s.epoch = 0, r.seqEpoch
+	}
+	if c.err != nil && whole {
+		r.damaged(at, "ThreadBlock", c.err, 0)
+	}
+}
+
+// removeThreads reads the rows of a RemoveThread block (section 3.6).
+func (r *Reader) removeThreads(b []byte, at int64, whole bool) {
+	c := Cursor{b: b}
+	for c.Len() > 0 && c.err == nil {
+		index, seq := c.Varuint(), c.Varuint32()
+		if c.err != nil {
+			break
+		}
+		r.syncSequence(index, seq, r.sequenceOf(index).time, at)
+		delete(r.threads, index)
+		delete(r.seq, index)
+	}
+	if c.err != nil && whole {
+		r.damaged(at, "RemoveThreadBlock", c.err, 0)
+	}
+}
+
+// Kinds of labels (section 3.7).
+const (
+	labelActivity = 1 + iota
+	labelRelated
+	labelTrace
+	labelSpan
+	labelString
+	labelNumber
+	labelOpcode
+	labelKeywords
+	labelLevel
+	labelVersion
+)
+
+// skipLabels passes over one list of labels.
+func skipLabels(c *Cursor) error {
+	for {
+		k := c.U8()
+		switch k & 0x7f {
+		case labelActivity, labelRelated, labelTrace:
+			c.Skip(16)
+		case labelSpan, labelKeywords:
+			c.Skip(8)
+		case labelString:
+			c.StringV()
+			c.StringV()
+		case labelNumber:
+			c.StringV()
+			c.Varint()
+		case labelOpcode, labelLevel, labelVersion:
+			c.Skip(1)
+		default:
+			if c.err == nil {
+				return fmt.Errorf("label of unknown kind %d", k&0x7f)
+			}
+		}
+		if c.err != nil || k&0x80 != 0 {
+			return c.err
+		}
+	}
+}
+
+// labelLists reads a label list block.
+func (r *Reader) labelLists(data []byte, at int64, whole bool) {
+	c := Cursor{b: data}
+	first, count := c.U32(), c.U32()
+	if c.err != nil {
+		if whole {
+			r.damaged(at, "LabelListBlock", c.err, int64(len(data)))
+		}
+		return
+	}
+	if r.seqEpoch > 1 && first == 1 && r.labels.run > 0 {
+		r.labels.restart() // as in stackBlock
+	}
+	r.labels.blocks = append(r.labels.blocks, r.newBuffer(data))
+	n := uint32(0)
+	for ; c.Len() > 0; n++ {
+		start := c.pos
+		if err := skipLabels(&c); err != nil {
+			if whole {
+				r.warn(at+int64(start), "LabelListBlock", err, int64(len(data)-start))
+			}
+			break
+		}
+		r.labels.add(first+n, start, c.pos-start)
+	}
+	if n != count && whole {
+		r.warn(at, "LabelListBlock", fmt.Errorf("count is %d, but the block holds %d lists", count, n), 0)
+	}
+}
+
+// labelScratch holds the list of labels read last: most events share one.
+type labelScratch struct {
+	key      uint64
+	labels   []Label
+	activity GUID
+	related  GUID
+	trace    [16]byte
+	span     uint64
+	set      [4]bool // opcode, keywords, level, version
+	opcode   int
+	keywords uint64
+	level    int
+	version  int
+}
+
+// fillV6 sets what only v6 has.
+func (r *Reader) fillV6(ev *Event, row *row) {
+	ev.Thread, ev.ThreadIndex = row.row, 0
+	if row.row != nil {
+		ev.ThreadIndex, ev.ProcessID = row.row.Index, row.row.ProcessID
+	}
+	if row.ids == 0 {
+		ev.ActivityID, ev.RelatedActivityID, ev.TraceID, ev.SpanID = GUID{}, GUID{}, [16]byte{}, 0
+		ev.Labels, ev.LabelKey = nil, 0
+		return
+	}
+	l := &r.scratch
+	if key := r.region<<32 | uint64(row.ids); l.key != key {
+		r.parseLabels(l, r.labels.bytes(row.ids))
+		l.key = key
+	}
+	ev.LabelKey, ev.Labels = l.key, l.labels
+	ev.ActivityID, ev.RelatedActivityID, ev.TraceID, ev.SpanID = l.activity, l.related, l.trace, l.span
+	if l.set[0] {
+		ev.Opcode = l.opcode
+	}
+	if l.set[1] {
+		ev.Keywords = l.keywords
+	}
+	if l.set[2] {
+		ev.Level = l.level
+	}
+	if l.set[3] {
+		ev.Version = l.version
+	}
+}
+
+// parseLabels reads a list that skipLabels has found whole.
+func (r *Reader) parseLabels(l *labelScratch, b []byte) {
+	*l = labelScratch{labels: l.labels[:0]}
+	c := Cursor{b: b}
+	for {
+		k := c.U8()
+		switch k & 0x7f {
+		case labelActivity:
+			l.activity = c.GUID()
+		case labelRelated:
+			l.related = c.GUID()
+		case labelTrace:
+			l.trace = c.GUID()
+		case labelSpan:
+			l.span = c.U64()
+		case labelString:
+			l.labels = append(l.labels, Label{Key: r.text(c.StringV()), Value: r.text(c.StringV())})
+		case labelNumber:
+			l.labels = append(l.labels, Label{Key: r.text(c.StringV()), Number: c.Varint(), IsNumeric: true})
+		case labelOpcode:
+			l.opcode, l.set[0] = int(c.U8()), true
+		case labelKeywords:
+			l.keywords, l.set[1] = c.U64(), true
+		case labelLevel:
+			l.level, l.set[2] = int(c.U8()), true
+		case labelVersion:
+			l.version, l.set[3] = int(c.U8()), true
+		}
+		if k&0x80 != 0 || c.err != nil {
+			break
+		}
+	}
+	if l.set[3] {
+		return
+	}
+	// Recorders of before April 2026 tell the version as a plain label, kind 6
+	// without zigzag (microsoft/one-collect 241).
+	for _, x := range l.labels {
+		if x.Key != "Version" {
+			continue
+		}
+		v := int64(-1)
+		if x.IsNumeric {
+			v = int64(uint64(x.Number<<1) ^ uint64(x.Number>>63))
+		} else if len(x.Value) > 0 && len(x.Value) <= 3 {
+			v = 0
+			for _, ch := range []byte(x.Value) {
+				if ch < '0' || ch > '9' {
+					v = -1
+					break
+				}
+				v = v*10 + int64(ch-'0')
+			}
+		}
+		if v >= 0 && v <= 255 {
+			l.version, l.set[3] = int(v), true
+		}
+	}
+}
+
+// text returns a label's string, one copy for all that are equal.
+func (r *Reader) text(t Text) string {
+	if s, ok := r.strings[string(t.b)]; ok {
+		return s
+	}
+	s := t.String()
+	if r.strings == nil || len(r.strings) >= 4096 {
+		r.strings = map[string]string{}
+	}
+	if len(s) <= 256 {
+		r.strings[string(t.b)] = s
+	}
+	return s
+}
