@@ -44,9 +44,23 @@ type Options struct {
 	Stdin io.Reader
 	// TempDir holds what cannot be read twice. Empty means the system's.
 	TempDir string
-	// MaxRatio limits how many bytes one stored byte may unpack to once 4 GiB have
-	// been unpacked. Zero means 500; real traces stay below 150.
+	// MaxRatio limits how many bytes one stored byte may unpack to once RatioAfter
+	// bytes have been unpacked. Zero means 500; real traces stay below 150.
 	MaxRatio int64
+	// RatioAfter is where MaxRatio begins to hold. Zero means 4 GiB.
+	RatioAfter int64
+}
+
+// limits are the two limits with their defaults.
+func (o *Options) limits() (ratio, after int64) {
+	ratio, after = o.MaxRatio, o.RatioAfter
+	if ratio == 0 {
+		ratio = 500
+	}
+	if after == 0 {
+		after = 4 << 30
+	}
+	return ratio, after
 }
 
 // ErrTooLarge reports content that unpacks to far more than a trace does.
@@ -59,11 +73,12 @@ type File struct {
 	Stored int64    // bytes on disk, before unpacking
 	Layers []string // what was unwrapped, outermost first: "gzip", "zstd", "zip:member"
 
-	path    string // where the bytes are
-	temp    string // removed by Close
-	ratio   int64
-	read    atomic.Int64
-	skipped int64 // stored bytes known to be finished with
+	path  string                        // where the bytes are
+	open  func() (io.ReadCloser, error) // gives the bytes instead of path, if set
+	temp  string                        // removed by Close
+	ratio int64
+	after int64 // unpacked bytes from which ratio holds
+	read  atomic.Int64
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -72,10 +87,8 @@ func Open(name string, o *Options) (*File, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &File{Name: name, path: name, ratio: o.MaxRatio}
-	if f.ratio == 0 {
-		f.ratio = 500
-	}
+	f := &File{Name: name, path: name}
+	f.ratio, f.after = o.limits()
 	if name == "-" {
 		in := o.Stdin
 		if in == nil {
@@ -121,10 +134,8 @@ func FromReader(name string, r io.Reader, o *Options) (*File, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &File{Name: name, ratio: o.MaxRatio}
-	if f.ratio == 0 {
-		f.ratio = 500
-	}
+	f := &File{Name: name}
+	f.ratio, f.after = o.limits()
 	if err := f.spool(r, o.TempDir); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -139,6 +150,51 @@ func FromReader(name string, r io.Reader, o *Options) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// FromOpener opens bytes that are not a file of their own but can be read as often as
+// needed, such as a zip member: nothing is copied. open gives the bytes from their
+// start, and stored is how many bytes they take on disk.
+func FromOpener(name string, stored int64, open func() (io.ReadCloser, error), o *Options) (*File, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &File{Name: name, Stored: stored, open: open}
+	f.ratio, f.after = o.limits()
+	err := f.sniff()
+	if errors.Is(err, errNeedsFile) {
+		if err = f.spoolOpened(o.TempDir); err == nil {
+			f.Layers = nil
+			err = f.sniff()
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// errNeedsFile says that content can be read from a file on disk only.
+var errNeedsFile = errors.New("a zip is read from its end")
+
+// spoolOpened copies what open gives to a temporary file.
+func (f *File) spoolOpened(dir string) error {
+	r, err := f.open()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer r.Close()
+	if err := f.spool(r, dir); err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	f.open = nil
+	st, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	f.Stored = st.Size()
+	return nil
 }
 
 func (f *File) spool(r io.Reader, dir string) error {
@@ -169,7 +225,7 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Path is the file on disk that holds the stored bytes.
+// Path is the file on disk that holds the stored bytes; empty if there is none.
 func (f *File) Path() string { return f.path }
 
 // BytesRead is how many stored bytes all readers together have consumed: for progress.
@@ -177,12 +233,20 @@ func (f *File) BytesRead() int64 { return f.read.Load() }
 
 // Reader returns the unpacked content from its start. Every call reads anew.
 func (f *File) Reader() (io.ReadCloser, error) {
-	file, err := os.Open(f.path)
+	var stored io.ReadCloser
+	var file *os.File
+	var err error
+	if f.open != nil {
+		stored, err = f.open()
+	} else {
+		file, err = os.Open(f.path)
+		stored = file
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{closers: []io.Closer{file}, f: f}
-	var r io.Reader = &counter{file, &f.read}
+	s := &stack{closers: []io.Closer{stored}, f: f}
+	var r io.Reader = &counter{stored, &f.read}
 	for _, l := range f.Layers {
 		if r, err = s.unwrap(l, r, file); err != nil {
 			s.Close()
@@ -215,7 +279,7 @@ type stack struct {
 func (s *stack) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.out += int64(n)
-	if len(s.f.Layers) > 0 && s.out > 4<<30 && s.out/s.f.ratio > s.f.Stored {
+	if (len(s.f.Layers) > 0 || s.f.open != nil) && s.out > s.f.after && s.out/s.f.ratio > s.f.Stored {
 		return 0, fmt.Errorf("%s: %w (%d bytes so far from %d stored)", s.f.Name, ErrTooLarge, s.out, s.f.Stored)
 	}
 	return n, err
@@ -304,6 +368,9 @@ func (f *File) sniff() error {
 		case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 			if len(f.Layers) > 0 {
 				return fmt.Errorf("%s: a zip inside %s cannot be read in one go; unpack it first", f.Name, f.Layers[0])
+			}
+			if f.open != nil {
+				return errNeedsFile
 			}
 			m, err := f.zipMember()
 			if err != nil {

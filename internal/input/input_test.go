@@ -147,3 +147,55 @@ func TestTruncatedCompressionGivesWhatThereIs(t *testing.T) {
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.NotEmpty(t, b)
 }
+
+func TestFromOpenerCopiesNothing(t *testing.T) {
+	dir := t.TempDir()
+	opened := 0
+	open := func(b []byte) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) {
+			opened++
+			return io.NopCloser(bytes.NewReader(b)), nil
+		}
+	}
+	b := gz(t, []byte("[{}]"))
+	f, err := FromOpener("member", int64(len(b)), open(b), &Options{TempDir: dir})
+	require.NoError(t, err)
+	assert.Equal(t, Chromium, f.Kind)
+	assert.Equal(t, []string{"gzip"}, f.Layers)
+	assert.Empty(t, f.Path())
+	left, _ := os.ReadDir(dir)
+	assert.Empty(t, left)
+	before := opened
+	for range 2 {
+		r, err := f.Reader()
+		require.NoError(t, err)
+		got, err := io.ReadAll(r)
+		require.NoError(t, err)
+		assert.Equal(t, "[{}]", string(got))
+		require.NoError(t, r.Close())
+	}
+	assert.Equal(t, before+2, opened)
+	require.NoError(t, f.Close())
+
+	// A zip needs a file: that alone is copied.
+	z := zipped(t, map[string]string{"t.json": "[{}]"})
+	f, err = FromOpener("member", int64(len(z)), open(z), &Options{TempDir: dir})
+	require.NoError(t, err)
+	assert.Equal(t, Chromium, f.Kind)
+	assert.Equal(t, []string{"zip:t.json"}, f.Layers)
+	require.NoError(t, f.Close())
+	left, _ = os.ReadDir(dir)
+	assert.Empty(t, left)
+}
+
+func TestBombIsRefused(t *testing.T) {
+	b := gz(t, append([]byte("["), bytes.Repeat([]byte(" "), 4<<20)...))
+	f, err := FromReader("bomb", bytes.NewReader(b), &Options{RatioAfter: 1 << 20, TempDir: t.TempDir()})
+	require.NoError(t, err)
+	defer f.Close()
+	r, err := f.Reader()
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r)
+	assert.ErrorIs(t, err, ErrTooLarge)
+}
