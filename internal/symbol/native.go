@@ -1,0 +1,251 @@
+package symbol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A mapping is a file, or anonymous memory, in the address space of a process.
+type mapping struct {
+	first, last uint64
+	offset      uint64 // in the file
+	from        int64
+	meta        uint64
+	file        string
+}
+
+// A nativeSymbol is a function in a mapping.
+type nativeSymbol struct {
+	first, last uint64
+	from        int64
+	mapping     int32 // -1: not known
+	name, end   uint32
+}
+
+// Images hold what the metadata of a trace's mappings tell, by metadata id. They are
+// shared by all processes of a trace.
+type Images map[uint64]int64 // p_vaddr - p_offset
+
+// Add takes a ProcessMappingMetadata payload.
+func (im Images) Add(payload []byte) error {
+	c := cursor{b: payload}
+	id := c.varuint()
+	text := c.str16()
+	if c.bad {
+		return fmt.Errorf("ProcessMappingMetadata of %d bytes: %w", len(payload), errShort)
+	}
+	var meta struct {
+		Vaddr  string `json:"p_vaddr"`
+		Offset string `json:"p_offset"`
+	}
+	if len(text) == 0 || !json.Valid(text) || json.Unmarshal(text, &meta) != nil {
+		return nil // nothing we need
+	}
+	v, err1 := strconv.ParseUint(meta.Vaddr, 0, 63)
+	o, err2 := strconv.ParseUint(meta.Offset, 0, 63)
+	if err1 == nil && err2 == nil {
+		im[id] = int64(v) - int64(o)
+	}
+	return nil
+}
+
+// kernelBase is where the kernel's half of the address space begins.
+const kernelBase = 0xffff_8000_0000_0000
+
+// Mapping takes a ProcessMapping payload of provider Universal.System.
+func (p *Process) Mapping(payload []byte, now int64) error {
+	c := cursor{b: payload}
+	id := c.varuint()
+	m := mapping{first: c.varuint(), last: c.varuint(), offset: c.varuint(), from: now}
+	m.file = string(c.str16())
+	m.meta = c.varuint()
+	if c.bad {
+		return fmt.Errorf("ProcessMapping of %d bytes: %w", len(payload), errShort)
+	}
+	// Exclusive when read from /proc, inclusive in a later record (nettrace.md 12.1).
+	if m.last%4096 == 0 && m.last > m.first {
+		m.last--
+	}
+	if i, ok := p.mapIDs[id]; ok && p.maps[i] == m {
+		return nil
+	}
+	p.mapIDs[id] = int32(len(p.maps))
+	p.maps = append(p.maps, m)
+	return nil
+}
+
+// Symbol takes a ProcessSymbol payload of provider Universal.System.
+func (p *Process) Symbol(payload []byte, now int64) error {
+	c := cursor{b: payload}
+	c.varuint() // id
+	mapID := c.varuint()
+	s := nativeSymbol{first: c.varuint(), last: c.varuint(), from: now, mapping: -1}
+	name := c.str16()
+	if c.bad {
+		return fmt.Errorf("ProcessSymbol of %d bytes: %w", len(payload), errShort)
+	}
+	if s.last < s.first || s.first == 0 && s.last == ^uint64(0) {
+		return nil // hidden kernel symbols
+	}
+	if i, ok := p.mapIDs[mapID]; ok {
+		s.mapping = i
+	}
+	// One symbol comes once per mapping that contains it.
+	if n := len(p.symbols); n > 0 {
+		l := &p.symbols[n-1]
+		if l.first == s.first && l.last == s.last && l.from == s.from && string(p.text[l.name:l.end]) == string(name) {
+			return nil
+		}
+	}
+	if len(p.text)+len(name) > 1<<31 {
+		return errors.New("more than 2 GiB of symbol names")
+	}
+	s.name = uint32(len(p.text))
+	p.text = append(p.text, name...)
+	s.end = uint32(len(p.text))
+	p.symbols = append(p.symbols, s)
+	return nil
+}
+
+type natives struct{ maps, symbols spans }
+
+func (p *Process) indexNative() natives {
+	maps := make([]span, len(p.maps))
+	for i, m := range p.maps {
+		maps[i] = span{m.first, m.last, m.from, afterAll, int32(i)}
+	}
+	symbols := make([]span, len(p.symbols))
+	for i, s := range p.symbols {
+		symbols[i] = span{s.first, s.last, s.from, afterAll, int32(i)}
+		if p.rules == Reference {
+			symbols[i].from = beforeAll // the first in the file wins
+		}
+	}
+	return natives{newSpans(maps), newSpans(symbols)}
+}
+
+// native names an address by mappings and symbols (nettrace.md section 12.2).
+func (p *Process) native(ix natives, addr uint64, born int64) (trace.Method, Class) {
+	mapAt := ix.maps.at(addr, born)
+	if i := ix.symbols.at(addr, born); i >= 0 {
+		s := &p.symbols[i]
+		if s.mapping >= 0 {
+			mapAt = s.mapping
+		}
+		file := ""
+		if mapAt >= 0 {
+			file = p.maps[mapAt].file
+		}
+		return p.symbolName(string(p.text[s.name:s.end]), file, addr)
+	}
+	if mapAt < 0 {
+		c := Garbage
+		if addr >= kernelBase {
+			c = InKernel
+		}
+		if len(p.maps) == 0 && addr != 0 {
+			c = 0 // a file without mappings says nothing
+		}
+		return p.nameless("?", "?", addr), c
+	}
+	m := &p.maps[mapAt]
+	mod := fileModule(m.file)
+	switch {
+	case isCode(m.file):
+		return p.nameless("?", "?", addr), JIT
+	case m.file == "":
+		return p.nameless("", "?", addr), Garbage
+	case m.file == "[stack]" || m.file == "[heap]":
+		return p.nameless(mod, mod, addr), Garbage
+	case addr >= kernelBase:
+		return p.nameless(mod, mod, addr), InKernel
+	}
+	at := addr - m.first + m.offset
+	return p.nameless(mod, mod, at+uint64(p.images[m.meta])), 0
+}
+
+// nameless returns the Method of an address without a name: ref is its module by the
+// reference's rules.
+func (p *Process) nameless(ref, module string, addr uint64) trace.Method {
+	if p.rules == Reference {
+		return trace.Method{Name: ref + "!?", Kind: trace.Unresolved}
+	}
+	return trace.Method{Module: module, Name: "0x" + strconv.FormatUint(addr, 16), Kind: trace.Unresolved}
+}
+
+// symbolName turns the text of a symbol into a method.
+func (p *Process) symbolName(text, file string, addr uint64) (trace.Method, Class) {
+	m := trace.Method{Module: fileModule(file), Name: text, Kind: trace.Native}
+	var c Class
+	switch {
+	case isCode(file) || file == "":
+		c = JIT
+		mod, name, ok := parsePerfMap(text)
+		if !ok {
+			m.Module = "unknown" // a stub of the runtime
+			break
+		}
+		m = trace.Method{Module: strings.ToLower(mod), Name: name, Kind: trace.Managed}
+	case addr >= kernelBase:
+		m.Kind, c = trace.Kernel, InKernel
+		switch {
+		case text == "ret_from_fork_asm" || text == "ret_from_fork":
+			c |= Root
+		case text == "entry_SYSCALL_64_after_hwframe" || strings.HasPrefix(text, "asm_"):
+			c |= Entry
+		}
+	case threadRoots[text] || strings.HasPrefix(m.Module, "ld-musl-"):
+		c = Root
+	}
+	if p.rules == Reference {
+		m.Module, m.Name = "", m.Full()
+	}
+	return m, c
+}
+
+// threadRoots are the functions of libc in which threads begin.
+var threadRoots = map[string]bool{
+	"__clone3": true, "clone3": true, "__clone": true, "clone": true,
+	"start_thread": true, "_start": true,
+	"__libc_start_main": true, "__libc_start_call_main": true,
+	"__libc_start_main_impl": true,
+}
+
+// isCode tells whether a mapping is memory that the runtime writes code to.
+func isCode(file string) bool { return strings.HasPrefix(file, "/memfd:doublemapper") }
+
+// fileModule is how a mapped file is called: `libc.so.6`, `system.private.corelib`.
+func fileModule(file string) string { return strings.ToLower(trimImage(base(file))) }
+
+// parsePerfMap takes the runtime's perf map text apart: `int32 [Lab] Ns.Type::Method(int32)[Tier]`.
+func parsePerfMap(text string) (module, name string, ok bool) {
+	if !strings.HasSuffix(text, "]") {
+		return "", "", false
+	}
+	rest := text
+	for {
+		i := strings.IndexByte(rest, '[')
+		if i < 0 {
+			return "", "", false
+		}
+		rest = rest[i+1:]
+		j := strings.IndexByte(rest, ']')
+		if j < 0 {
+			return "", "", false
+		}
+		if j > 0 && strings.HasPrefix(rest[j+1:], " ") {
+			module, rest = rest[:j], rest[j+2:]
+			break
+		}
+	}
+	tier := strings.LastIndexByte(rest, '[')
+	if tier <= 0 {
+		return "", "", false
+	}
+	return module, rest[:tier], true
+}

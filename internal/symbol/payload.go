@@ -1,0 +1,114 @@
+package symbol
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// errShort says that a payload ends before its layout does.
+var errShort = errors.New("payload too short")
+
+// A cursor reads the fields of a payload in order. The first failure sticks,
+// later reads return zero.
+type cursor struct {
+	b   []byte
+	bad bool
+}
+
+func (c *cursor) take(n int) []byte {
+	if c.bad || n < 0 || n > len(c.b) {
+		c.bad = true
+		return nil
+	}
+	b := c.b[:n]
+	c.b = c.b[n:]
+	return b
+}
+
+func (c *cursor) u16() uint16 {
+	if b := c.take(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (c *cursor) u32() uint32 {
+	if b := c.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (c *cursor) u64() uint64 {
+	if b := c.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (c *cursor) varuint() uint64 {
+	v, n := binary.Uvarint(c.b)
+	if c.bad || n <= 0 {
+		c.bad = true
+		return 0
+	}
+	c.b = c.b[n:]
+	return v
+}
+
+// utf16z returns the code units of a string up to its terminator, which is consumed.
+func (c *cursor) utf16z() []byte {
+	for i := 0; i+1 < len(c.b); i += 2 {
+		if c.b[i] == 0 && c.b[i+1] == 0 {
+			s := c.take(i)
+			c.take(2)
+			return s
+		}
+	}
+	c.bad = true
+	return nil
+}
+
+// str16 returns the UTF-8 text behind a 16 bit length.
+func (c *cursor) str16() []byte { return c.take(int(c.u16())) }
+
+// appendUTF16 appends UTF-16 code units as UTF-8, lone surrogates as U+FFFD.
+func appendUTF16(dst, src []byte) []byte {
+	for i := 0; i+1 < len(src); i += 2 {
+		u := rune(binary.LittleEndian.Uint16(src[i:]))
+		if u < utf8.RuneSelf {
+			dst = append(dst, byte(u))
+			continue
+		}
+		if utf16.IsSurrogate(u) {
+			r := rune(utf8.RuneError)
+			if i+3 < len(src) {
+				r = utf16.DecodeRune(u, rune(binary.LittleEndian.Uint16(src[i+2:])))
+			}
+			if r != utf8.RuneError {
+				i += 2
+			}
+			u = r
+		}
+		dst = utf8.AppendRune(dst, u)
+	}
+	return dst
+}
+
+// indexUTF16 returns the byte offset of the first code unit u, -1 if there is none.
+func indexUTF16(s []byte, u byte) int {
+	for i := 0; i+1 < len(s); i += 2 {
+		if s[i] == u && s[i+1] == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+const (
+	beforeAll = math.MinInt64
+	afterAll  = math.MaxInt64
+)

@@ -1,0 +1,239 @@
+// Package symbol names the code addresses of stacks: by the method and module events
+// that a .NET runtime writes, and by the mappings and symbols of collect-linux.
+//
+// Names come last in a file, so a Process hands out frames for addresses first and
+// names them when Finish is called. An address that belongs to one method after
+// another gets a frame for each (nettrace.md section 10.4).
+package symbol
+
+import (
+	"sort"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Rules chooses between our way of naming and that of dotnet-trace.
+type Rules uint8
+
+const (
+	// ByTime names an address by the method that was there when it was seen.
+	// What has no name keeps its module and address.
+	ByTime Rules = iota
+	// Reference does exactly what dotnet-trace-convert.md section 2 describes: the
+	// first event to claim an address names it, and what has no name is `?!?`. The
+	// Name of a Method is then the full name and Module is empty.
+	Reference
+)
+
+// Class tells about the code of a frame what its name does not; known after Finish.
+type Class uint8
+
+// Bits of a Class.
+const (
+	// Garbage: no code can be there. The unwinder read a wrong word.
+	Garbage Class = 1 << iota
+	// Root: a thread begins in this function.
+	Root
+	// Entry: the way from user code into the kernel.
+	Entry
+	// InKernel: kernel code.
+	InKernel
+	// JIT: code that the just-in-time compiler made.
+	JIT
+)
+
+// A place is a code address for as long as it belongs to one method.
+type place struct {
+	addr   uint64
+	born   int64 // when it was first seen
+	frame  trace.FrameID
+	method int32 // claimed by; -1: not yet
+}
+
+// A Process names the addresses of one process.
+type Process struct {
+	table *trace.Table
+	rules Rules
+
+	places []place
+	live   map[uint64]int32   // address -> index in places
+	pages  map[uint64][]int32 // address>>12 -> live places
+	gen    int
+
+	text    []byte // names of methods and symbols, one after the other
+	methods []method
+	byStart map[uint64]int32 // start -> method loaded there and not unloaded
+	modules map[uint64]module
+
+	images  Images
+	maps    []mapping
+	mapIDs  map[uint64]int32
+	symbols []nativeSymbol
+
+	unknown trace.MethodID
+}
+
+// NewProcess returns a Process that adds its frames to table. Images may be nil.
+func NewProcess(table *trace.Table, rules Rules, images Images) *Process {
+	m := trace.Method{Module: "?", Name: "?", Kind: trace.Unresolved}
+	if rules == Reference {
+		m = trace.Method{Name: "?!?", Kind: trace.Unresolved}
+	}
+	return &Process{
+		table:   table,
+		rules:   rules,
+		live:    map[uint64]int32{},
+		pages:   map[uint64][]int32{},
+		byStart: map[uint64]int32{},
+		modules: map[uint64]module{},
+		mapIDs:  map[uint64]int32{},
+		images:  images,
+		unknown: table.AddMethod(m),
+	}
+}
+
+// Frame returns the frame of addr at the time now.
+func (p *Process) Frame(addr uint64, now int64) trace.FrameID {
+	if i, ok := p.live[addr]; ok {
+		return p.places[i].frame
+	}
+	i := int32(len(p.places))
+	f := p.table.AddFrame(trace.Frame{Method: p.unknown, Addr: addr})
+	p.places = append(p.places, place{addr: addr, born: now, frame: f, method: -1})
+	p.live[addr] = i
+	p.pages[addr>>12] = append(p.pages[addr>>12], i)
+	return f
+}
+
+// Generation changes whenever an address that was asked for has got a new meaning:
+// stacks that were made of frames before must be made again.
+func (p *Process) Generation() int { return p.gen }
+
+// retire calls f for the live places in [start, start+size); each for which it
+// returns true gets a new frame when it is seen again.
+func (p *Process) retire(start uint64, size uint32, f func(*place) bool) {
+	if size == 0 {
+		return
+	}
+	end := start + uint64(size) - 1
+	if end < start {
+		end = ^uint64(0)
+	}
+	page := func(k uint64) {
+		l := p.pages[k]
+		kept := l[:0]
+		for _, i := range l {
+			pl := &p.places[i]
+			if pl.addr < start || pl.addr > end || !f(pl) {
+				kept = append(kept, i)
+				continue
+			}
+			delete(p.live, pl.addr)
+			p.gen++
+		}
+		if len(kept) < len(l) {
+			p.pages[k] = kept
+		}
+	}
+	if first, last := start>>12, end>>12; last-first < uint64(len(p.pages)) {
+		for k := first; k <= last; k++ {
+			page(k)
+		}
+		return
+	}
+	for k := range p.pages { // a range larger than all we know
+		page(k)
+	}
+}
+
+// seen reports whether a live place lies in [start, start+size).
+func (p *Process) seen(start uint64, size uint32) bool {
+	hit := false
+	p.retire(start, size, func(*place) bool { hit = true; return false })
+	return hit
+}
+
+// Finish names all frames handed out so far. If class is not nil it is told of
+// every frame.
+func (p *Process) Finish(class func(trace.FrameID, Class)) {
+	if p.rules == Reference {
+		p.claimJitted()
+	}
+	ranges := p.index()
+	natives := p.indexNative()
+	ids := make(map[int32]trace.MethodID)
+	for i := range p.places {
+		pl := &p.places[i]
+		if pl.method < 0 && p.rules == ByTime {
+			pl.method = ranges.at(pl.addr, pl.born)
+		}
+		if pl.method >= 0 {
+			id, ok := ids[pl.method]
+			if !ok {
+				id = p.table.AddMethod(p.methodName(pl.method))
+				ids[pl.method] = id
+			}
+			p.table.SetMethod(pl.frame, id)
+			if class != nil {
+				class(pl.frame, p.methods[pl.method].class())
+			}
+			continue
+		}
+		m, c := p.native(natives, pl.addr, pl.born)
+		p.table.SetMethod(pl.frame, p.table.AddMethod(m))
+		if class != nil {
+			class(pl.frame, c)
+		}
+	}
+}
+
+// A span is a range of addresses with both ends, valid for a time.
+type span struct {
+	first, last uint64
+	from, to    int64
+	id          int32
+}
+
+// spans are sorted by first; reach holds the largest last up to each of them.
+type spans struct {
+	list  []span
+	reach []uint64
+}
+
+func newSpans(list []span) spans {
+	sort.SliceStable(list, func(i, j int) bool { return list[i].first < list[j].first })
+	reach := make([]uint64, len(list))
+	var top uint64
+	for i, s := range list {
+		top = max(top, s.last)
+		reach[i] = top
+	}
+	return spans{list, reach}
+}
+
+// at returns the id of the span that covered addr at the time t, else that of the one
+// which came next, else of the last one; -1 if no span covers addr. Of equals the
+// first in the order of the file wins.
+func (s *spans) at(addr uint64, t int64) int32 {
+	i := sort.Search(len(s.list), func(i int) bool { return s.list[i].first > addr })
+	best, rank := int32(-1), 0
+	var key int64
+	for i--; i >= 0 && s.reach[i] >= addr; i-- {
+		c := &s.list[i]
+		if c.last < addr {
+			continue
+		}
+		r, k := 1, c.to // it was gone: the later it went the better
+		switch {
+		case c.from <= t && t < c.to:
+			r, k = 3, c.from
+		case c.from > t:
+			r, k = 2, -c.from
+		}
+		// Walking backwards: an equal one stands earlier in the file.
+		if r > rank || r == rank && (k > key || k == key && c.id < best) {
+			best, rank, key = c.id, r, k
+		}
+	}
+	return best
+}
