@@ -112,3 +112,9 @@ const (
 	beforeAll = math.MinInt64
 	afterAll  = math.MaxInt64
 )
+
+// UTF16 returns the zero-terminated UTF-16 text at the start of b.
+func UTF16(b []byte) string {
+	c := cursor{b: b}
+	return string(appendUTF16(nil, c.utf16z()))
+}

@@ -1,0 +1,503 @@
+// Package load reads a nettrace or netperf file into a trace.Profile.
+//
+// The file is read once for the samples. Names stand at its end: until then frames
+// are addresses, and samples a few bytes each. Tracks read the file again.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// An Open returns the unpacked bytes of a trace from their start. It is called once
+// for every time the file is read.
+type Open func() (io.ReadCloser, error)
+
+// Options of Profile. The zero value loads everything that a viewer shows.
+type Options struct {
+	// Source is the name of the input, for titles.
+	Source string
+	// Rules say how frames are named; symbol.Reference is what dotnet-trace does.
+	// It also leaves words that can be no code in the stacks.
+	Rules symbol.Rules
+	// Evidence also loads the stacks of other events, as trace.SampleEvent.
+	Evidence bool
+	// DepthLimit is the number of frames at which EventPipe cut stacks; 0 means 100,
+	// or none if the file has deeper stacks.
+	DepthLimit int
+
+	// Processes and Threads are ids or names of those that are wanted; nil: all.
+	// A name may hold the wildcards * and ?.
+	Processes, Threads []string
+	// From and To limit the time of samples, ns since the start; To 0: no limit.
+	From, To int64
+	// CPUOnly keeps samples that were on a CPU only.
+	CPUOnly bool
+
+	// Tracks are the groups of tracks wanted: "activities", "gc", "exceptions",
+	// "contention", "events", "faults".
+	Tracks []string
+
+	// Warn is told of each defect of the file that was skipped.
+	Warn func(*nettrace.FormatError)
+}
+
+// Info tells what was in the file beside the profile.
+type Info struct {
+	Header     nettrace.Header
+	Stats      nettrace.Stats
+	Events     int64 // events read
+	Samples    int64 // CPU samples, on-CPU or not
+	Stacked    int64 // other events with a stack
+	Cut        int64 // samples whose stack is cut
+	Dropped    int64 // samples that the filters left out
+	Frames     int   // distinct frames
+	Unresolved int   // of these, without a name
+	Rundown    bool  // the names of the methods are complete
+	BadNames   int64 // method, module and mapping events that could not be read
+}
+
+// Profile reads a trace. Damage is told to o.Warn and what is whole is returned; an
+// error means that nothing could be read.
+func Profile(ctx context.Context, open Open, o *Options) (*trace.Profile, *Info, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	l := newLoader(o)
+	if err := l.read(ctx, open); err != nil {
+		return nil, nil, err
+	}
+	l.finish()
+	if err := l.addTracks(ctx, open); err != nil {
+		return nil, nil, err
+	}
+	return l.profile, &l.info, nil
+}
+
+// A process is what the loader knows of one process.
+type process struct {
+	trace   *trace.Process
+	names   *symbol.Process
+	stacks  map[stackKey]trace.StackID
+	gen     int // of names when stacks was filled
+	wanted  bool
+	exited  bool
+	threads map[uint64]*thread
+}
+
+// A stackKey names a stack record of the file below a stack of synthetic frames.
+type stackKey struct {
+	record uint64
+	base   trace.StackID
+}
+
+// A thread is what the loader knows of one thread.
+type thread struct {
+	trace  *trace.Thread
+	proc   *process
+	wanted bool
+	seen   bool // had an event
+	late   bool // samples out of order
+	last   int64
+
+	// The newest stack, root first: the next one shares most of it.
+	addrs []uint64
+	ids   []trace.StackID
+	base  trace.StackID
+	gen   int
+
+	compat *compatThread
+}
+
+type loader struct {
+	o       *Options
+	r       *nettrace.Reader
+	profile *trace.Profile
+	table   *trace.Table
+	info    Info
+	kinds   []kind // by Metadata.Index
+	kindOf  []*nettrace.Metadata
+
+	procs   map[int]*process
+	order   []*process
+	rows    map[*nettrace.Thread]*thread
+	images  symbol.Images
+	sampler map[uint64]bool // capture threads of the sample profiler
+	births  []birth
+	classes []symbol.Class // by frame, v6
+	end     int64
+	wantAll bool
+
+	compat *compatBuilder
+}
+
+type birth struct {
+	t  *thread
+	at int64
+}
+
+func newLoader(o *Options) *loader {
+	table := trace.NewTable()
+	return &loader{
+		o:       o,
+		table:   table,
+		profile: &trace.Profile{Table: table},
+		procs:   map[int]*process{},
+		rows:    map[*nettrace.Thread]*thread{},
+		images:  symbol.Images{},
+		sampler: map[uint64]bool{},
+		wantAll: len(o.Processes) == 0,
+	}
+}
+
+// read goes through the whole file.
+func (l *loader) read(ctx context.Context, open Open) error {
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	l.r, err = nettrace.NewReader(in, &nettrace.Options{Warn: l.o.Warn})
+	if err != nil {
+		return err
+	}
+	l.info.Header = *l.r.Header()
+	var ev nettrace.Event
+	for {
+		err := l.r.Read(&ev)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			var fe *nettrace.FormatError
+			if !errors.As(err, &fe) {
+				return err
+			}
+			if l.o.Warn != nil {
+				l.o.Warn(fe)
+			}
+			break
+		}
+		l.event(&ev)
+		if l.info.Events++; l.info.Events&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	l.info.Stats = l.r.Stats()
+	return nil
+}
+
+// process returns the process with this id, which it adds if it is new.
+func (l *loader) process(pid int) *process {
+	p := l.procs[pid]
+	if p == nil || p.exited {
+		tp := &trace.Process{PID: int64(pid)}
+		p = &process{
+			trace:   tp,
+			names:   symbol.NewProcess(l.table, l.o.Rules, l.images),
+			stacks:  map[stackKey]trace.StackID{},
+			wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
+			threads: map[uint64]*thread{},
+		}
+		l.procs[pid] = p
+		l.order = append(l.order, p)
+	}
+	return p
+}
+
+// mayMatch reports whether id is in the list, or names are, which come later.
+func mayMatch(list []string, id int) bool {
+	for _, s := range list {
+		n, err := strconv.Atoi(s)
+		if err != nil || n == id {
+			return true
+		}
+	}
+	return false
+}
+
+// thread returns the thread an event is about; nil for a v6 row of a whole process.
+func (l *loader) thread(ev *nettrace.Event) *thread {
+	if ev.Thread != nil {
+		t, ok := l.rows[ev.Thread]
+		if ok && !(t != nil && t.proc.exited) {
+			return t
+		}
+		if len(l.rows) > 1<<16 { // rows live until the next flush of the thread table
+			clear(l.rows)
+		}
+		if ev.Thread.ID != 0 {
+			t = l.threadOf(ev.ProcessID, ev.Thread.ID)
+			if t.trace.Name == "" {
+				t.trace.Name = ev.Thread.Name
+			}
+		}
+		l.rows[ev.Thread] = t
+		return t
+	}
+	return l.threadOf(ev.ProcessID, ev.ThreadID)
+}
+
+func (l *loader) threadOf(pid int, tid uint64) *thread {
+	p := l.process(pid)
+	t := p.threads[tid]
+	if t == nil {
+		t = &thread{
+			trace:  &trace.Thread{Process: p.trace, TID: int64(tid)},
+			proc:   p,
+			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
+		}
+		p.threads[tid] = t
+	}
+	return t
+}
+
+// touch notes that t had an event.
+func (l *loader) touch(t *thread, now int64) {
+	if !t.seen {
+		t.seen = true
+		t.trace.First, t.trace.Last = now, now
+		l.profile.Threads = append(l.profile.Threads, t.trace)
+		return
+	}
+	t.trace.Last = max(t.trace.Last, now)
+	t.trace.First = min(t.trace.First, now)
+}
+
+// stack interns the stack of ev below base.
+func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base trace.StackID) trace.StackID {
+	n := ev.Stack.Len()
+	if n == 0 {
+		return base
+	}
+	p := t.proc
+	if g := p.names.Generation(); g != p.gen {
+		clear(p.stacks)
+		p.gen = g
+	}
+	key := stackKey{ev.StackKey, base}
+	if ev.StackKey != 0 {
+		if id, ok := p.stacks[key]; ok {
+			return id
+		}
+	}
+	// The root end is what neighbours of one thread have in common.
+	if t.gen != p.gen || t.base != base {
+		t.gen, t.base = p.gen, base
+		t.addrs, t.ids = t.addrs[:0], t.ids[:0]
+	}
+	same := 0
+	for same < n && same < len(t.addrs) && t.addrs[same] == ev.Stack.At(n-1-same) {
+		same++
+	}
+	id := base
+	if same > 0 {
+		id = t.ids[same-1]
+	}
+	t.addrs, t.ids = t.addrs[:same], t.ids[:same]
+	for i := n - 1 - same; i >= 0; i-- {
+		a := ev.Stack.At(i)
+		id = l.table.Push(id, p.names.Frame(a, now))
+		if len(t.ids) < 512 {
+			t.addrs, t.ids = append(t.addrs, a), append(t.ids, id)
+		}
+	}
+	if ev.StackKey != 0 {
+		if len(p.stacks) >= 1<<15 {
+			clear(p.stacks) // records of a region that is long gone
+		}
+		p.stacks[key] = id
+	}
+	return id
+}
+
+// keep stores a sample unless a filter is against it.
+func (l *loader) keep(t *thread, s trace.Sample) {
+	if !t.wanted || !l.o.holds(s) {
+		l.info.Dropped++
+		return
+	}
+	if s.Time < t.last && t.trace.Samples.Len() > 0 {
+		t.late = true
+	}
+	t.last = s.Time
+	t.trace.Samples.Append(s)
+}
+
+// holds reports whether the filters by time and type keep s.
+func (o *Options) holds(s trace.Sample) bool {
+	if s.Time < o.From || o.To > 0 && s.Time >= o.To {
+		return false
+	}
+	if o.CPUOnly {
+		return s.Type == trace.SampleManaged || s.Type == trace.SampleCPU || s.Type == trace.SampleEvent
+	}
+	return true
+}
+
+// limit is the depth at which stacks of this file are cut, 0 if there is no such limit.
+func (l *loader) limit() int {
+	switch {
+	case l.o.DepthLimit > 0:
+		return l.o.DepthLimit
+	case l.info.Header.Version >= 6 || l.info.Stats.MaxDepth > defaultLimit:
+		return 0
+	}
+	return defaultLimit
+}
+
+// defaultLimit is EP_MAX_STACK_DEPTH of the runtime.
+const defaultLimit = 100
+
+// finish names the frames and puts the profile together.
+func (l *loader) finish() {
+	h := &l.info.Header
+	m := &l.profile.Meta
+	m.Source = l.o.Source
+	m.Format = "nettrace " + strconv.Itoa(h.Version)
+	if h.Version < 4 {
+		m.Format = "netperf " + strconv.Itoa(h.Version)
+	}
+	m.Start, m.End = h.SyncTime, l.end
+	m.PointerSize, m.Interval = h.PointerSize, h.SamplingInterval
+	if h.Version >= 6 {
+		m.Interval = 0
+	}
+	m.DepthLimit = l.limit()
+
+	l.classes = make([]symbol.Class, l.table.Frames())
+	for _, p := range l.order {
+		p.names.Finish(func(f trace.FrameID, c symbol.Class) { l.classes[f] = c })
+	}
+	l.info.Frames = l.table.Frames()
+	for f := range l.table.Frames() {
+		if l.table.MethodOf(trace.FrameID(f)).Kind == trace.Unresolved {
+			l.info.Unresolved++
+		}
+	}
+	l.selectNamed()
+	l.losses()
+	l.markCuts()
+	for _, t := range l.profile.Threads {
+		l.info.Cut += int64(t.Samples.Cuts())
+	}
+	for _, p := range l.order {
+		if p.wanted {
+			l.profile.Processes = append(l.profile.Processes, p.trace)
+		}
+	}
+}
+
+// selectNamed drops processes and threads that a filter by name does not want.
+func (l *loader) selectNamed() {
+	for _, p := range l.order {
+		p.wanted = p.wanted && matches(l.o.Processes, p.trace.PID, p.trace.Name)
+		for _, t := range p.threads {
+			t.wanted = t.wanted && p.wanted && matches(l.o.Threads, t.trace.TID, t.trace.Name)
+		}
+	}
+	gone := map[*trace.Thread]bool{}
+	for _, p := range l.order {
+		for _, t := range p.threads {
+			if !t.wanted {
+				gone[t.trace] = true
+				l.info.Dropped += int64(t.trace.Samples.Len())
+			}
+		}
+	}
+	if len(gone) > 0 {
+		l.profile.Threads = slices.DeleteFunc(l.profile.Threads, func(t *trace.Thread) bool { return gone[t] })
+	}
+}
+
+// matches reports whether a process or thread is one of those in the list.
+func matches(list []string, id int64, name string) bool {
+	for _, s := range list {
+		if s == strconv.FormatInt(id, 10) || name != "" && Wild(s, name) {
+			return true
+		}
+	}
+	return len(list) == 0
+}
+
+// Wild reports whether name is what pattern says: * stands for any text, ? for any
+// character; letter case does not matter.
+func Wild(pattern, name string) bool {
+	p, n := []rune(strings.ToLower(pattern)), []rune(strings.ToLower(name))
+	star, mark, i, j := -1, 0, 0, 0
+	for j < len(n) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// losses turns gaps in sequence numbers and births of threads into losses and breaks.
+func (l *loader) losses() {
+	for _, g := range l.r.Losses() {
+		loss := trace.Loss{From: l.r.Nanos(g.After), To: l.r.Nanos(g.Before), Events: int64(g.Count)}
+		if l.sampler[g.CaptureThreadID] {
+			// Samples of any thread may be among the lost events.
+			for _, t := range l.profile.Threads {
+				t.Breaks = append(t.Breaks, loss.To)
+			}
+		} else if p := l.procs[g.ProcessID]; p != nil && p.threads[g.CaptureThreadID] != nil {
+			loss.Thread = p.threads[g.CaptureThreadID].trace
+		}
+		l.profile.Losses = append(l.profile.Losses, loss)
+	}
+	for _, b := range l.births {
+		b.t.trace.Breaks = append(b.t.trace.Breaks, b.at)
+	}
+	for _, t := range l.profile.Threads {
+		slices.Sort(t.Breaks)
+		t.Breaks = slices.Compact(t.Breaks)
+	}
+	slices.SortStableFunc(l.profile.Losses, func(a, b trace.Loss) int {
+		switch {
+		case a.To < b.To:
+			return -1
+		case a.To > b.To:
+			return 1
+		}
+		return 0
+	})
+}
+
+// NoSamples says why a profile has no samples and what would record some.
+func (i *Info) NoSamples() string {
+	what := "the trace holds no events"
+	if i.Events > 0 {
+		what = fmt.Sprintf("the trace holds %d events but no CPU samples", i.Events)
+	}
+	if i.Dropped > 0 {
+		return fmt.Sprintf("no sample is left: the filters drop all %d", i.Dropped)
+	}
+	if i.Header.Version >= 6 {
+		return what + "; `dotnet-trace collect-linux --profile dotnet-common,cpu-sampling` records them"
+	}
+	return what + "; `dotnet-trace collect --profile dotnet-common,dotnet-sampled-thread-time -p PID` records them"
+}
