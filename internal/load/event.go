@@ -96,9 +96,6 @@ func (l *loader) event(ev *nettrace.Event) {
 	}
 	l.end = max(l.end, now)
 	t := l.thread(ev)
-	if t == nil {
-		return
-	}
 	if l.compat != nil {
 		l.compat.before(t, ev, k)
 	}
@@ -208,7 +205,7 @@ func (l *loader) runtime(t *thread, ev *nettrace.Event, now int64, k kind) {
 	case 85: // ThreadCreated
 		if len(ev.Payload) >= 28 {
 			c := l.threadOf(ev.ProcessID, uint64(binary.LittleEndian.Uint32(ev.Payload[24:])))
-			if c.seen {
+			if c.trace.Samples.Len() > 0 {
 				l.births = append(l.births, birth{c, now}) // the id was used again
 			}
 		}
@@ -260,15 +257,16 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 	switch ev.Metadata.EventID {
 	case 0, 1: // ExistingProcess, ProcessCreate
 		if ev.Metadata.EventID == 1 {
-			if p := l.procs[ev.ProcessID]; p != nil && p.exited {
+			if p := l.procs[ev.ProcessID]; p != nil && p.exited { // the id is used again
 				delete(l.procs, ev.ProcessID)
+				clear(l.rows)
 			}
 		}
 		p := l.process(ev.ProcessID)
 		if name := systemName(ev.Payload); name != "" && p.trace.Name == "" {
 			p.trace.Name = name
 		}
-	case 2: // ProcessExit
+	case 2: // ProcessExit; also written when only a thread ends, so it ends nothing by itself
 		if p := l.procs[ev.ProcessID]; p != nil {
 			p.exited = true
 		}

@@ -199,7 +199,7 @@ func (l *loader) read(ctx context.Context, open Open) error {
 // process returns the process with this id, which it adds if it is new.
 func (l *loader) process(pid int) *process {
 	p := l.procs[pid]
-	if p == nil || p.exited {
+	if p == nil {
 		tp := &trace.Process{PID: int64(pid)}
 		p = &process{
 			trace:   tp,
@@ -225,21 +225,18 @@ func mayMatch(list []string, id int) bool {
 	return false
 }
 
-// thread returns the thread an event is about; nil for a v6 row of a whole process.
+// thread returns the thread an event is about.
 func (l *loader) thread(ev *nettrace.Event) *thread {
 	if ev.Thread != nil {
-		t, ok := l.rows[ev.Thread]
-		if ok && !(t != nil && t.proc.exited) {
+		if t, ok := l.rows[ev.Thread]; ok {
 			return t
 		}
 		if len(l.rows) > 1<<16 { // rows live until the next flush of the thread table
 			clear(l.rows)
 		}
-		if ev.Thread.ID != 0 {
-			t = l.threadOf(ev.ProcessID, ev.Thread.ID)
-			if t.trace.Name == "" {
-				t.trace.Name = ev.Thread.Name
-			}
+		t := l.threadOf(ev.ProcessID, ev.Thread.ID)
+		if t.trace.Name == "" {
+			t.trace.Name = ev.Thread.Name
 		}
 		l.rows[ev.Thread] = t
 		return t
