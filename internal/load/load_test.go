@@ -91,6 +91,9 @@ func TestSamplesEqualReference(t *testing.T) {
 	for _, name := range []string{"chain", "shared", "recursion", "async", "library", "noise", "csc", "web",
 		"v6-chain", "v6-shared", "v6-nosymbols", "v6-web-faults", "v6-machine"} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && (name == "csc" || name == "web" || name == "async") {
+				t.Skip("large")
+			}
 			p, info, err := Profile(context.Background(), opener(t, "dotnet10/"+name+".nettrace"), &Options{Rules: symbol.Reference})
 			require.NoError(t, err)
 			assert.Zero(t, info.BadNames)

@@ -1,7 +1,12 @@
 package pipeline
 
+import "github.com/tracefix/tracefix/internal/input"
+
 // Inputs are the formats that are read into the model.
-var Inputs = []InputFormat{}
+var Inputs = []InputFormat{
+	{Kind: input.Nettrace, Load: loadNettrace},
+	{Kind: input.Netperf, Load: loadNettrace},
+}
 
 // Outputs are the formats that are written. Their order is that of the help text.
 var Outputs = []OutputFormat{

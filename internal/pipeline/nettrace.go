@@ -1,0 +1,54 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// loadOptions are what c asks of the loader.
+func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
+	o := &load.Options{
+		Source:    in.Name,
+		Evidence:  c.Repair,
+		Processes: c.Select.Processes,
+		Threads:   c.Select.Threads,
+		From:      c.Select.From.Nanoseconds(),
+		To:        c.Select.To.Nanoseconds(),
+		CPUOnly:   c.Select.CPUOnly,
+		Tracks:    append(append([]string(nil), c.Tracks...), c.With...),
+		Warn: func(e *nettrace.FormatError) {
+			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+		},
+	}
+	if c.MaxDepth != 100 {
+		o.DepthLimit = c.MaxDepth // 100 also is what it is unless the file shows otherwise
+	}
+	if c.Compat != "" {
+		o.Rules = symbol.Reference
+	}
+	return o
+}
+
+// loadNettrace reads a nettrace or netperf file into the model.
+func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+	p, info, err := load.Profile(ctx, in.Reader, loadOptions(in, c, rep))
+	if err != nil {
+		return nil, err
+	}
+	rep.Events = info.Events
+	rep.Lost = int64(info.Stats.Lost)
+	samples := 0
+	for _, t := range p.Threads {
+		samples += t.Samples.Len()
+	}
+	if samples == 0 {
+		rep.Notes = append(rep.Notes, info.NoSamples())
+	}
+	return p, nil
+}
