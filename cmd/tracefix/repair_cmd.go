@@ -55,17 +55,12 @@ type RepairCmd struct {
 
 // Run repairs each input.
 func (c *RepairCmd) Run(ctx context.Context, cli *CLI, std streams) error {
-	cfg := pipeline.Config{
-		Repair: true, Out: c.Out, Format: c.Format, Force: c.Force, Stdout: std.out,
-		MaxDepth: c.MaxDepth, MinConfidence: c.MinConfidence, Plain: c.Plain,
-		With: c.With, Tracks: c.Tracks, Select: c.selection(), EachRepair: c.Report != "",
+	if err := c.RepairFlags.check(); err != nil {
+		return err
 	}
-	if c.MaxDepth < 2 {
-		return usageError{fmt.Errorf("--max-depth %d: must be at least 2", c.MaxDepth)}
-	}
-	if c.MinConfidence < 0 || c.MinConfidence > 1 {
-		return usageError{fmt.Errorf("--min-confidence %v: must be between 0 and 1", c.MinConfidence)}
-	}
+	cfg := c.RepairFlags.config()
+	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout = c.Out, c.Format, c.Force, std.out
+	cfg.With, cfg.Tracks, cfg.Select, cfg.EachRepair = c.With, c.Tracks, c.selection(), c.Report != ""
 	return runEach(ctx, cli, std, c.In, c.OutputFlags, cfg)
 }
 

@@ -1,5 +1,12 @@
 package pipeline
 
+import (
+	"io"
+
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/internal/view"
+)
+
 import "github.com/tracefix/tracefix/internal/input"
 
 // Inputs are the formats that are read into the model.
@@ -17,6 +24,8 @@ var Outputs = []OutputFormat{
 	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof"},
 	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks: flame graphs"},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf"},
+	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline",
+		Write: func(w io.Writer, p *trace.Profile, _ *Config) error { return view.Write(w, p) }},
 }
 
 // Rewrites are tried before Inputs and Outputs.

@@ -1,0 +1,159 @@
+// Package view makes a page that shows the sampled stacks of a profile over time:
+// one self-contained HTML file that needs no network and opens from the disk.
+package view
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/base64"
+	"encoding/binary"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-json"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+//go:embed page.html
+var page string
+
+// head is what the page reads first; the numbers follow in columns of their own.
+type head struct {
+	Title   string   `json:"title"`
+	Format  string   `json:"format"`
+	Start   string   `json:"start,omitempty"`
+	EndNs   int64    `json:"end"`
+	TickNs  int64    `json:"tick"`
+	Methods []string `json:"methods"` // full names
+	Hows    []string `json:"hows"`
+	Threads []thread `json:"threads"`
+	Nodes   int      `json:"nodes"`
+}
+
+type thread struct {
+	PID     int64  `json:"pid"`
+	TID     int64  `json:"tid"`
+	Name    string `json:"name,omitempty"`
+	Process string `json:"process,omitempty"`
+	Samples int    `json:"samples"`
+	Cut     int    `json:"cut"`
+	Busy    int    `json:"busy"` // samples that were on a CPU, as far as the trace tells
+}
+
+// Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
+// costs some five bytes and a stack four.
+func Write(w io.Writer, p *trace.Profile) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	before, after, _ := strings.Cut(page, "<!--data-->")
+	before = strings.Replace(before, "<!--title-->", html.EscapeString(p.Meta.Source), 1)
+	b.WriteString(before)
+
+	h := head{Title: p.Meta.Source, Format: p.Meta.Format, EndNs: p.Meta.End, TickNs: int64(p.Meta.Interval), Nodes: p.Table.Stacks()}
+	if !p.Meta.Start.IsZero() {
+		h.Start = p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	for m := range p.Table.Methods() {
+		h.Methods = append(h.Methods, p.Table.MethodAt(trace.MethodID(m)).Full())
+	}
+	hows := map[string]int{}
+	for _, t := range p.Threads {
+		row := thread{PID: t.Process.PID, TID: t.TID, Name: t.Name, Process: t.Process.Name}
+		for _, s := range t.Samples.All() {
+			if s.Type == trace.SampleEvent {
+				continue
+			}
+			row.Samples++
+			if s.Cut != trace.Whole {
+				row.Cut++
+			}
+			if s.Type == trace.SampleManaged || s.Type == trace.SampleCPU {
+				row.Busy++
+			}
+		}
+		for _, r := range t.Repairs {
+			if _, ok := hows[r.How]; !ok {
+				hows[r.How] = len(h.Hows)
+				h.Hows = append(h.Hows, r.How)
+			}
+		}
+		h.Threads = append(h.Threads, row)
+	}
+	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
+	if err != nil {
+		return err
+	}
+	b.WriteString(`<script type="application/json" id="head">`)
+	b.Write(j)
+	b.WriteString("</script>\n")
+
+	// Stacks: parent as distance, method.
+	column(b, "nodes", func(c *columnWriter) {
+		for s := 1; s < p.Table.Stacks(); s++ {
+			c.uint(uint64(s) - uint64(p.Table.Parent(trace.StackID(s))))
+			c.uint(uint64(p.Table.Method(p.Table.Frame(trace.StackID(s)))))
+		}
+	})
+	// Samples, thread after thread: time since the one before, stack, and flags:
+	// bits 0-2 type, 3 cut, then 1 + how of the repair, and if repaired the number
+	// of restored frames and the confidence in percent.
+	column(b, "samples", func(c *columnWriter) {
+		for _, t := range p.Threads {
+			var last int64
+			next := 0
+			for i, s := range t.Samples.All() {
+				var r *trace.Repair
+				if next < len(t.Repairs) && t.Repairs[next].Index == i {
+					r = &t.Repairs[next]
+					next++
+				}
+				if s.Type == trace.SampleEvent {
+					continue
+				}
+				c.int(s.Time - last)
+				last = s.Time
+				c.uint(uint64(s.Stack))
+				flags := uint64(s.Type)
+				if s.Cut != trace.Whole {
+					flags |= 8
+				}
+				if r != nil {
+					flags |= uint64(1+hows[r.How]) << 4
+				}
+				c.uint(flags)
+				if r != nil {
+					c.uint(uint64(r.Restored))
+					c.uint(uint64(r.Confidence*100 + 0.5))
+				}
+			}
+		}
+	})
+	b.WriteString(after)
+	return b.Flush()
+}
+
+type columnWriter struct {
+	w   io.Writer
+	buf []byte
+}
+
+func (c *columnWriter) uint(v uint64) { c.buf = binary.AppendUvarint(c.buf, v); c.flush(32 << 10) }
+func (c *columnWriter) int(v int64)   { c.buf = binary.AppendVarint(c.buf, v); c.flush(32 << 10) }
+
+func (c *columnWriter) flush(limit int) {
+	if len(c.buf) > limit {
+		c.w.Write(c.buf) // errors stick in the bufio.Writer below
+		c.buf = c.buf[:0]
+	}
+}
+
+func column(b *bufio.Writer, id string, fill func(*columnWriter)) {
+	b.WriteString(`<script type="text/plain" id="` + id + `">`)
+	e := base64.NewEncoder(base64.StdEncoding, b)
+	c := &columnWriter{w: e}
+	fill(c)
+	c.flush(-1)
+	e.Close()
+	b.WriteString("</script>\n")
+}

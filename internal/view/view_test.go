@@ -1,0 +1,61 @@
+package view
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"regexp"
+	"testing"
+
+	"github.com/goccy/go-json"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+func TestPageHoldsTheProfile(t *testing.T) {
+	tab := trace.NewTable()
+	a := tab.AddFrame(trace.Frame{Method: tab.AddMethod(trace.Method{Module: "m", Name: "A<T>(\"</script>\")"})})
+	b := tab.AddFrame(trace.Frame{Method: tab.AddMethod(trace.Method{Module: "m", Name: "B()"})})
+	sa := tab.Push(0, a)
+	sb := tab.Push(sa, b)
+	th := &trace.Thread{Process: &trace.Process{PID: 4, Name: "app"}, TID: 9}
+	th.Samples.Append(trace.Sample{Time: 1e6, Stack: sa})
+	th.Samples.Append(trace.Sample{Time: 1.5e6, Stack: sa, Type: trace.SampleEvent})
+	th.Samples.Append(trace.Sample{Time: 5e9, Stack: sb, Cut: trace.CutDepth, Type: trace.SampleExternal})
+	th.Repairs = []trace.Repair{{Index: 2, How: "before", Restored: 1, Confidence: 0.99}}
+	p := &trace.Profile{Table: tab, Threads: []*trace.Thread{th}, Meta: trace.Meta{Source: "a<b>.nettrace", End: 6e9}}
+
+	var out bytes.Buffer
+	require.NoError(t, Write(&out, p))
+	s := out.String()
+	assert.NotContains(t, s, "http://", "the page asks no network")
+	assert.NotContains(t, s, "https://")
+	assert.Contains(t, s, "<title>a&lt;b&gt;.nettrace - tracefix</title>")
+
+	var h head
+	m := regexp.MustCompile(`(?s)id="head">(.*?)</script>`).FindStringSubmatch(s)
+	require.NotNil(t, m)
+	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
+	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()"}, h.Methods)
+	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 2, Cut: 1, Busy: 1}}, h.Threads)
+	assert.Equal(t, []string{"before"}, h.Hows)
+
+	ints := func(id string) []uint64 {
+		m := regexp.MustCompile(`(?s)id="` + id + `">(.*?)</script>`).FindStringSubmatch(s)
+		require.NotNil(t, m)
+		b, err := base64.StdEncoding.DecodeString(m[1])
+		require.NoError(t, err)
+		var v []uint64
+		for len(b) > 0 {
+			u, n := binary.Uvarint(b)
+			require.Positive(t, n)
+			v = append(v, u)
+			b = b[n:]
+		}
+		return v
+	}
+	assert.Equal(t, []uint64{1, 0, 1, 1}, ints("nodes"))
+	assert.Equal(t, []uint64{2e6, 1, 0, 2 * (5e9 - 1e6), 2, 1 | 8 | 1<<4, 1, 99}, ints("samples"))
+}
