@@ -1,0 +1,497 @@
+package chromium
+
+import (
+	"bytes"
+)
+
+// An Event is one element of traceEvents. Its slices are parts of the reader's
+// buffer: they are valid until the next call of Read. Values are raw JSON text;
+// nil says that the key is missing. Of a key that stands twice the last value
+// counts, as in all viewers.
+type Event struct {
+	Offset int64  // of Raw in the input
+	Lead   []byte // what stands between the event before and this one: blanks and a comma
+	Raw    []byte // the event, from brace to brace
+	First  bool   // the first event of its array: Lead holds no comma
+
+	Phase  byte   // the first byte of "ph", 0 if it is missing or no string
+	Name   []byte // raw text of "name" without its quotes; nil if missing or no string
+	NameID int32  // number of Name, from 1, see Reader.Name; 0 if nil
+	Cat    []byte // raw text of "cat" without its quotes; nil if missing or no string
+	TS     Time
+	Dur    Time
+	PID    []byte // number or string with its quotes
+	TID    []byte
+	Thread int32 // number of the pair (PID, TID), from 0, see Reader.Thread
+	SF     []byte
+	ID     []byte
+	Args   []byte
+}
+
+// key says which value of an event a step reads.
+type key uint8
+
+const (
+	keyOther key = iota
+	keyName
+	keyPhase
+	keyCat
+	keyTS
+	keyDur
+	keyPID
+	keyTID
+	keySF
+	keyID
+	keyArgs
+	keyEnd // no value: the event ends
+)
+
+func keyOf(b []byte) key {
+	if bytes.IndexByte(b, '\\') >= 0 {
+		b = []byte(Unquote(b))
+	}
+	switch string(b) {
+	case "name":
+		return keyName
+	case "ph":
+		return keyPhase
+	case "cat":
+		return keyCat
+	case "ts":
+		return keyTS
+	case "dur":
+		return keyDur
+	case "pid":
+		return keyPID
+	case "tid":
+		return keyTID
+	case "sf":
+		return keySF
+	case "id":
+		return keyID
+	case "args":
+		return keyArgs
+	}
+	return keyOther
+}
+
+// A step of a layout: the bytes lit must stand here, then the value of key.
+type step struct {
+	lit  []byte
+	key  key
+	kind byte // of the value: '"' string, '0' literal, '{' anything else
+}
+
+// A layout is the sequence of keys of an event with all bytes between the
+// values that vary. Producers write event after event in one layout, so that
+// comparing with the expected bytes replaces most of the scanning.
+type layout struct {
+	steps []step
+}
+
+// A span is a value found by parse: key b[k:], value b[from:to].
+type span struct {
+	key      key
+	from, to int
+}
+
+const maxLayoutKeys = 16
+
+// parse reads the event at b[0], which is a brace, key by key.
+func (r *Reader) parse(b []byte, ev *Event) int {
+	s := &r.scan
+	r.spans = r.spans[:0]
+	s.loose = false
+	var name, ph, cat, ts, dur, pid, tid, sf, id, args []byte
+	i := 1
+	comma, first := true, true
+	for {
+		i = skipSpace(b, i)
+		if i == len(b) {
+			return needMore
+		}
+		if b[i] == ',' {
+			if comma {
+				s.loose = true
+			}
+			comma = true
+			i++
+			continue
+		}
+		if b[i] == '}' {
+			if comma && !first {
+				s.loose = true
+			}
+			i++
+			break
+		}
+		if b[i] != '"' || !comma {
+			s.at = i
+			return badJSON
+		}
+		j := stringEnd(b, i+1) // a key holds no quotes
+		if j < 0 {
+			return j
+		}
+		k := keyOf(b[i+1 : j])
+		i = skipSpace(b, j+1)
+		if i == len(b) {
+			return needMore
+		}
+		if b[i] != ':' {
+			s.at = i
+			return badJSON
+		}
+		i = skipSpace(b, i+1)
+		if i == len(b) {
+			return needMore
+		}
+		from := i
+		switch c := b[i]; {
+		case c == '"':
+			if j = s.stringEnd(b, i+1); j < 0 {
+				return j
+			}
+			i = j + 1
+		case c == '{' || c == '[':
+			if i = s.value(b, i); i < 0 {
+				return i
+			}
+		default:
+			if i = s.literal(b, i); i < 0 {
+				return i
+			}
+		}
+		v := b[from:i]
+		switch k {
+		case keyName:
+			name = v
+		case keyPhase:
+			ph = v
+		case keyCat:
+			cat = v
+		case keyTS:
+			ts = v
+		case keyDur:
+			dur = v
+		case keyPID:
+			pid = v
+		case keyTID:
+			tid = v
+		case keySF:
+			sf = v
+		case keyID:
+			id = v
+		case keyArgs:
+			args = v
+		}
+		if len(r.spans) <= maxLayoutKeys {
+			r.spans = append(r.spans, span{k, from, i})
+		}
+		comma, first = false, false
+	}
+	if r.picky && inString(ph) == nil {
+		s.at = i
+		return badJSON
+	}
+	ev.Raw = b[:i]
+	if s.quotes {
+		return i // to be read again once the text is put right
+	}
+	ev.Phase = 0
+	if t := inString(ph); len(t) > 0 {
+		ev.Phase = t[0]
+	}
+	ev.Name, ev.NameID = inString(name), 0
+	if ev.Name != nil {
+		ev.NameID = r.nameID(ev.Name)
+	}
+	ev.Cat = inString(cat)
+	ev.TS = parseKey(ts)
+	ev.Dur = parseKey(dur)
+	ev.PID, ev.TID, ev.SF, ev.ID, ev.Args = pid, tid, sf, id, args
+	r.samePID, r.sameTID = same(pid, r.lastPID), same(tid, r.lastTID)
+	r.sameCat = same(ev.Cat, r.lastCat)
+	if !r.sameCat {
+		r.lastCat = cloneInto(r.lastCat, ev.Cat)
+	}
+	r.switchThread(pid, tid)
+	ev.Thread = r.lastThread
+	return i
+}
+
+// same reports whether two values are equal; a missing one equals only itself.
+func same(a, b []byte) bool {
+	return bytes.Equal(a, b) && (a == nil) == (b == nil)
+}
+
+func parseKey(v []byte) Time {
+	if v == nil {
+		return Time{}
+	}
+	return ParseTime(v)
+}
+
+// inString returns the raw text within the quotes, nil if v is no string.
+func inString(v []byte) []byte {
+	if len(v) < 2 || v[0] != '"' {
+		return nil
+	}
+	return v[1 : len(v)-1]
+}
+
+// nameID interns the raw text of a name.
+func (r *Reader) nameID(raw []byte) int32 {
+	id, isNew := r.names.id(raw)
+	if isNew {
+		r.badName = append(r.badName, faulty(raw))
+		r.next = append(r.next, [2]int32{})
+	}
+	return id
+}
+
+// switchThread makes (pid, tid) the last thread seen.
+func (r *Reader) switchThread(pid, tid []byte) {
+	if same(pid, r.lastPID) && same(tid, r.lastTID) && r.lastThread >= 0 {
+		return
+	}
+	r.pair = append(r.pair[:0], pid...)
+	r.pair = append(r.pair, 0)
+	r.pair = append(r.pair, tid...)
+	if pid == nil {
+		r.pair = append(r.pair, 1)
+	}
+	if tid == nil {
+		r.pair = append(r.pair, 2)
+	}
+	id, isNew := r.pairs.id(r.pair)
+	r.lastThread = id - 1
+	if isNew {
+		r.threads = append(r.threads, Thread{PID: string(pid), TID: string(tid)})
+	}
+	r.lastPID = cloneInto(r.lastPID, pid)
+	r.lastTID = cloneInto(r.lastTID, tid)
+}
+
+func cloneInto(dst, src []byte) []byte {
+	if src == nil {
+		return nil
+	}
+	if dst == nil {
+		dst = make([]byte, 0, len(src))
+	}
+	return append(dst[:0], src...)
+}
+
+// learn makes the layout of ev, just read by parse from b, the expected one.
+// Values that are the same as in the event before count as fixed: pid, tid, cat.
+func (r *Reader) learn(ev *Event) {
+	r.layout.steps = r.layout.steps[:0]
+	if len(r.spans) > maxLayoutKeys || r.scan.loose {
+		return
+	}
+	b := ev.Raw
+	lit := 0
+	var seen [keyEnd]bool
+	add := func(to int, k key, kind byte) {
+		r.layout.steps = append(r.layout.steps, step{bytes.Clone(b[lit:to]), k, kind})
+	}
+	for _, s := range r.spans {
+		if s.key != keyOther && seen[s.key] {
+			r.layout.steps = r.layout.steps[:0] // a key that stands twice
+			return
+		}
+		seen[s.key] = true
+		v := b[s.from:s.to]
+		switch s.key {
+		case keyPID:
+			if r.samePID {
+				continue
+			}
+		case keyTID:
+			if r.sameTID {
+				continue
+			}
+		case keyCat:
+			if r.sameCat && v[0] == '"' {
+				continue
+			}
+		}
+		kind := byte('0')
+		switch v[0] {
+		case '"':
+			kind = '"'
+		case '{', '[':
+			kind = '{'
+		}
+		if s.key == keyPhase && (kind != '"' || len(v) != 3) {
+			r.layout.steps = r.layout.steps[:0]
+			return
+		}
+		if kind == '"' {
+			add(s.from+1, s.key, kind)
+			lit = s.to - 1
+		} else {
+			add(s.from, s.key, kind)
+			lit = s.to
+		}
+	}
+	add(len(b), keyEnd, 0)
+	r.layoutCat = cloneInto(r.layoutCat, ev.Cat)
+	r.layoutPID, r.layoutTID = cloneInto(r.layoutPID, ev.PID), cloneInto(r.layoutTID, ev.TID)
+	r.layoutThread = r.lastThread
+}
+
+// expect reads the event at b[0] if it has the expected layout, else returns 0.
+func (r *Reader) expect(b []byte, ev *Event) int {
+	if len(r.layout.steps) == 0 {
+		return 0
+	}
+	i := 0
+	pid, tid := r.layoutPID, r.layoutTID
+	fixed := true // pid and tid are those of the layout
+	ev.Cat = r.layoutCat
+	ev.Phase, ev.Name, ev.NameID = 0, nil, 0
+	ev.TS, ev.Dur = Time{}, Time{}
+	ev.SF, ev.ID, ev.Args = nil, nil, nil
+	for n := range r.layout.steps {
+		st := &r.layout.steps[n]
+		if len(b)-i <= len(st.lit) {
+			// The last step may end just at the end of b.
+			if st.key != keyEnd || len(b)-i != len(st.lit) {
+				return 0
+			}
+		}
+		if string(b[i:i+len(st.lit)]) != string(st.lit) {
+			return 0
+		}
+		i += len(st.lit)
+		switch st.key {
+		case keyEnd:
+			ev.Raw = b[:i]
+			if !fixed || r.lastThread != r.layoutThread {
+				r.switchThread(pid, tid)
+			}
+			ev.PID, ev.TID, ev.Thread = pid, tid, r.lastThread
+			return i
+		case keyPhase:
+			if b[i] == '"' || b[i] == '\\' {
+				return 0
+			}
+			ev.Phase = b[i]
+			i++
+			continue
+		case keyName:
+			if st.kind == '"' {
+				from := i
+				if i = r.expectName(b, i, ev); i < 0 {
+					return 0
+				}
+				ev.Name = b[from:i]
+				continue
+			}
+		case keyTS:
+			// All events of a sample carry the same text.
+			if t := r.lastTS.Text; st.kind == '0' && len(t) > 0 && len(b)-i > len(t) &&
+				string(b[i:i+len(t)]) == string(t) && !literalByte[b[i+len(t)]] {
+				ev.TS = r.lastTS
+				ev.TS.Text = b[i : i+len(t)]
+				i += len(t)
+				continue
+			}
+		}
+		from := i
+		switch st.kind {
+		case '"':
+			if i = stringEnd(b, i); i < 0 {
+				return 0
+			}
+		case '0':
+			for i < len(b) && literalByte[b[i]] {
+				i++
+			}
+			if i == len(b) || i == from {
+				return 0
+			}
+		default:
+			if c := b[i]; c != '{' && c != '[' {
+				return 0
+			}
+			r.scan.loose = false
+			if i = r.scan.value(b, i); i < 0 || r.scan.loose {
+				return 0
+			}
+		}
+		v := b[from:i]
+		switch st.key {
+		case keyOther:
+			if st.kind == '0' && !validLiteral(v) {
+				return 0
+			}
+			continue
+		case keyCat:
+			if st.kind != '"' {
+				return 0
+			}
+			ev.Cat = v
+			continue
+		}
+		if st.kind == '"' {
+			v = b[from-1 : i+1]
+		} else if st.kind == '0' && st.key != keySF && !validLiteral(v) {
+			return 0
+		}
+		switch st.key {
+		case keyName:
+			return 0
+		case keyTS:
+			ev.TS = ParseTime(v)
+			r.lastTS = ev.TS
+			r.tsBuf = append(r.tsBuf[:0], v...)
+			r.lastTS.Text = r.tsBuf
+		case keyDur:
+			ev.Dur = ParseTime(v)
+		case keyPID:
+			pid, fixed = v, false
+		case keyTID:
+			tid, fixed = v, false
+		case keySF:
+			for _, c := range v {
+				if c-'0' >= 10 && st.kind == '0' {
+					return 0
+				}
+			}
+			if len(v) > 1 && v[0] == '0' {
+				return 0
+			}
+			ev.SF = v
+		case keyID:
+			ev.ID = v
+		case keyArgs:
+			ev.Args = v
+		}
+	}
+	return 0
+}
+
+// expectName reads the name whose text starts at b[i] and returns the index of
+// its closing quote. What name followed the last one in the same direction
+// (begin or end) mostly follows again, which saves search and hash.
+func (r *Reader) expectName(b []byte, i int, ev *Event) int {
+	next := &r.next[r.lastName][r.lastEnd]
+	if want := r.names.raw[*next]; *next != 0 && len(b)-i > len(want) &&
+		string(b[i:i+len(want)]) == string(want) && b[i+len(want)] == '"' {
+		ev.NameID = *next
+		r.lastName = *next
+		return i + len(want)
+	}
+	j := stringEnd(b, i)
+	if j < 0 {
+		return j
+	}
+	id := r.nameID(b[i:j])
+	r.next[r.lastName][r.lastEnd] = id
+	r.lastName = id
+	ev.NameID = id
+	return j
+}

@@ -1,0 +1,54 @@
+package chromium
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A FormatError reports input that breaks the format.
+// A failing io.Reader is not a FormatError: its error is returned wrapped.
+type FormatError struct {
+	Offset int64  // of the first byte of Where that is at fault, in the uncompressed stream
+	Where  string // "traceEvents[57]", "stackFrames", "document"
+	Err    error  // ErrSyntax, ErrTooLarge, ErrComma, ..., io.ErrUnexpectedEOF
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("chromium: offset %d: %s: %v", e.Offset, e.Where, e.Err)
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// What a FormatError wraps. More is said in its text.
+var (
+	ErrSyntax   = errors.New("invalid JSON")                      // and could not be put right: the bytes were skipped
+	ErrNotEvent = errors.New("not an object")                     // an element of traceEvents; skipped
+	ErrTooLarge = errors.New("larger than the limit")             // passed on to Outside unread
+	ErrTooDeep  = errors.New("nested deeper than the limit")      // Read cannot go on
+	ErrComma    = errors.New("stray or missing comma")            // put right
+	ErrString   = errors.New("faulty text in a string or number") // put right
+	ErrTrailing = errors.New("bytes after the end of the trace")  // passed on to Outside unread
+	ErrNested   = errors.New("traceEvents inside traceEvents")    // read as if it stood once
+	ErrNoTrace  = errors.New("not trace event JSON")              // nothing of it can be read
+)
+
+// A Form is one of the shapes of a trace file.
+type Form uint8
+
+const (
+	FormUnknown Form = iota
+	FormObject       // {"traceEvents":[...], ...}
+	FormArray        // [...]
+	FormOpen         // [... without an end, which is legal
+	FormBare         // events in sequence without a bracket
+)
+
+func (f Form) String() string {
+	return [...]string{"unknown", "object", "array", "unterminated array", "bare events"}[f]
+}
+
+// Limits in effect where Options leaves them zero.
+const (
+	DefaultMaxEventSize = 16 << 20
+	DefaultMaxDepth     = 1 << 20
+)

@@ -1,0 +1,251 @@
+package chromium
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A StackFrame is an entry of the top-level key stackFrames, as raw JSON text.
+type StackFrame struct {
+	Offset   int64  // of the entry's key in the input
+	ID       []byte // the key without its quotes
+	Name     []byte // without its quotes; nil if missing or no string
+	Category []byte // without its quotes; nil if missing or no string
+	Parent   []byte // number or string with its quotes; nil for a root
+}
+
+// readFrames reads the entries of stackFrames, whose brace is behind it.
+func (r *Reader) readFrames() error {
+	if err := r.pass(); err != nil {
+		return err
+	}
+	r.open = append(r.open, '{')
+	r.inFrames = true
+	for {
+		c, ok, err := r.peek()
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return r.cut(r.base+int64(r.end), fmt.Sprintf("stackFrames[%d]", r.frames))
+		case c == ',':
+			r.pos++
+		case c == '}':
+			if i := bytes.IndexByte(r.buf[r.mark:r.pos], ','); i >= 0 {
+				if err := r.warn(r.base+int64(r.mark+i), "stackFrames", ErrComma); err != nil {
+					return err
+				}
+				if err := r.outside(bytes.ReplaceAll(r.buf[r.mark:r.pos], []byte{','}, nil)); err != nil {
+					return err
+				}
+				r.mark = r.pos
+			} else if err := r.pass(); err != nil {
+				return err
+			}
+			if r.opts.StackFramesEnd != nil {
+				if err := r.opts.StackFramesEnd(r.frames); err != nil {
+					return err
+				}
+			}
+			r.inFrames = false
+			r.open = r.open[:len(r.open)-1]
+			r.pos++
+			return r.pass()
+		case c == '"':
+			if err := r.readFrame(); err != nil {
+				return err
+			}
+			r.frames++
+		default:
+			if err := r.brokenFrame(r.pos); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readFrame reads the entry whose key is at pos.
+func (r *Reader) readFrame() error {
+	s := &r.scan
+	for {
+		b := r.buf[r.pos:r.end]
+		s.loose = false
+		var f StackFrame
+		from, n := s.frame(b, &f)
+		if n == needMore {
+			if r.more(r.opts.MaxEventSize) {
+				continue
+			}
+			if r.srcErr != nil {
+				return r.srcErr
+			}
+			if r.eof {
+				return r.cut(r.base+int64(r.end), fmt.Sprintf("stackFrames[%d]", r.frames))
+			}
+			return r.skipValue("stackFrames", true)
+		}
+		if n == badJSON {
+			at := s.at
+			s.quotes = true
+			from, n = s.frame(b[:min(len(b), 1<<20)], &f)
+			if n < 0 {
+				s.quotes = false
+				return r.brokenFrame(r.pos + at)
+			}
+		}
+		if n < 0 {
+			return &FormatError{Offset: r.base + int64(r.pos+s.at), Where: "stackFrames", Err: ErrTooDeep}
+		}
+		f.Offset = r.base + int64(r.pos)
+		if s.loose || faulty(f.Name) || faulty(f.Category) {
+			if err := r.warn(f.Offset, fmt.Sprintf("stackFrames[%d]", r.frames), ErrString); err != nil {
+				return err
+			}
+			r.fixed = s.fix(r.fixed[:0], b[from:n])
+			s.quotes = false
+			r.pos += from
+			if err := r.pass(); err != nil {
+				return err
+			}
+			if err := r.outside(r.fixed); err != nil {
+				return err
+			}
+			r.pos += n - from
+			r.mark = r.pos
+			id := f.ID
+			off := f.Offset
+			f = StackFrame{}
+			s.object(r.fixed, 0, &f)
+			f.ID, f.Offset = id, off
+		} else {
+			r.pos += n
+			if err := r.pass(); err != nil {
+				return err
+			}
+		}
+		if r.opts.StackFrame != nil {
+			return r.opts.StackFrame(&f)
+		}
+		return nil
+	}
+}
+
+// frame scans the member at b[0]: a key and an object. from is where the
+// object begins.
+func (s *scanner) frame(b []byte, f *StackFrame) (from, n int) {
+	j := stringEnd(b, 1)
+	if j < 0 {
+		return 0, j
+	}
+	f.ID = b[1:j]
+	i := skipSpace(b, j+1)
+	if i == len(b) {
+		return 0, needMore
+	}
+	if b[i] != ':' {
+		s.at = i
+		return 0, badJSON
+	}
+	i = skipSpace(b, i+1)
+	if i == len(b) {
+		return 0, needMore
+	}
+	if b[i] != '{' {
+		return i, s.value(b, i)
+	}
+	return i, s.object(b, i, f)
+}
+
+// object scans the object at b[i] for the values of f.
+func (s *scanner) object(b []byte, i int, f *StackFrame) int {
+	i++
+	comma, first := true, true
+	for {
+		i = skipSpace(b, i)
+		if i == len(b) {
+			return needMore
+		}
+		switch c := b[i]; {
+		case c == ',':
+			if comma {
+				s.loose = true
+			}
+			comma = true
+			i++
+			continue
+		case c == '}':
+			if comma && !first {
+				s.loose = true
+			}
+			return i + 1
+		case c != '"' || !comma:
+			s.at = i
+			return badJSON
+		}
+		j := s.stringEnd(b, i+1)
+		if j < 0 {
+			return j
+		}
+		k := b[i+1 : j]
+		i = skipSpace(b, j+1)
+		if i == len(b) {
+			return needMore
+		}
+		if b[i] != ':' {
+			s.at = i
+			return badJSON
+		}
+		from := skipSpace(b, i+1)
+		if i = s.value(b, from); i < 0 {
+			return i
+		}
+		v := b[from:i]
+		switch string(k) {
+		case "name":
+			f.Name = inString(v)
+		case "category":
+			f.Category = inString(v)
+		case "parent":
+			f.Parent = v
+		}
+		comma, first = false, false
+	}
+}
+
+// brokenFrame skips the entry at pos, which is broken at buf[at], up to what
+// looks like the next one.
+func (r *Reader) brokenFrame(at int) error {
+	off := r.base + int64(at)
+	if err := r.warn(off, fmt.Sprintf("stackFrames[%d]", r.frames), ErrSyntax); err != nil {
+		return err
+	}
+	r.pos = max(at, r.pos)
+	r.mark = r.pos
+	for {
+		for r.pos < r.end && r.buf[r.pos] != '}' {
+			r.pos++
+		}
+		r.mark = r.pos
+		if r.end-r.pos > 64 || r.eof {
+			if r.pos == r.end {
+				return r.cut(off, "stackFrames")
+			}
+			i := skipSpace(r.buf[:r.end], r.pos+1)
+			if i < r.end && (r.buf[i] == '}' || r.buf[i] == ',') {
+				r.pos = i
+				r.mark = i
+				if r.buf[i] == ',' && r.frames == 0 {
+					r.pos++
+					r.mark++
+				}
+				return nil
+			}
+			r.pos++
+			r.mark = r.pos
+			continue
+		}
+		if !r.more(1<<30) && r.srcErr != nil {
+			return r.srcErr
+		}
+	}
+}

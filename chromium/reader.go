@@ -1,0 +1,812 @@
+package chromium
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// Options of a Reader. The zero value works.
+type Options struct {
+	// Outside gets all bytes of the input that Read does not return in an
+	// event's Lead and Raw, in order and before the event that follows them:
+	// brackets, the other top-level keys, events that are too large. What is
+	// missing at the end of a broken input is written here as well, and what
+	// was skipped is not. A byte order mark is not passed on. Nil drops it all.
+	Outside io.Writer
+
+	// StackFrame is called for each entry of the top-level key stackFrames; it
+	// may be nil. The argument is valid during the call.
+	StackFrame func(*StackFrame) error
+
+	// StackFramesEnd is called behind the last entry of stackFrames, when
+	// Outside has had everything before the closing brace, so that the caller
+	// can add entries. n counts those there.
+	StackFramesEnd func(n int) error
+
+	// MaxEventSize limits the bytes of one event and of one entry of
+	// stackFrames. Zero means DefaultMaxEventSize.
+	MaxEventSize int
+
+	// MaxDepth limits the nesting of values. Zero means DefaultMaxDepth.
+	MaxDepth int
+
+	// Warn is told of defects that were skipped or put right; nil drops them.
+	Warn func(*FormatError)
+
+	// Strict makes Read fail at the first defect instead.
+	Strict bool
+}
+
+// A Thread is a pair of pid and tid as raw JSON text, strings with their
+// quotes; "" is a missing one.
+type Thread struct {
+	PID, TID string
+}
+
+// Reader states: what is due at Reader.pos.
+type state uint8
+
+const (
+	atStart  state = iota
+	atKeys         // in an object of the document, before a key
+	atEvents       // in traceEvents, the top-level array or a bare sequence
+	atTail         // behind the document
+	atEnd          // err is set
+)
+
+// A Reader reads the events of a trace. It is not safe for concurrent use.
+type Reader struct {
+	opts Options
+	src  io.Reader
+
+	// The window: buf[mark:end] is held, buf[:mark] is done with. more moves it.
+	buf            []byte
+	mark, pos, end int
+	base           int64 // offset of buf[0] in the input
+	eof            bool
+	srcErr         error
+
+	state    state
+	form     Form
+	err      error
+	open     []byte // brackets of the document that are open: "{", "{[", "["
+	bom      bool
+	count    int  // events returned or skipped
+	first    bool // no element yet in this array
+	dropped  bool // an element was skipped, its comma is left over
+	ended    bool // the array has its end
+	found    bool // a traceEvents or a top-level array was seen
+	picky    bool // parse takes nothing without a phase
+	frames   int  // entries of stackFrames
+	inFrames bool
+
+	scan    scanner
+	spans   []span
+	leadBuf []byte
+	fixed   []byte
+	skip    bitStack
+
+	names   *texts
+	badName []bool
+	next    [][2]int32 // by name: the name that last followed it, on E and else
+	texts   []string   // decoded names, made on demand
+
+	pairs   *texts
+	pair    []byte
+	threads []Thread
+
+	lastName   int32
+	lastEnd    int
+	lastPID    []byte
+	lastTID    []byte
+	lastCat    []byte
+	lastThread int32
+	lastTS     Time
+	tsBuf      []byte
+	samePID    bool
+	sameTID    bool
+	sameCat    bool
+
+	layout       layout
+	layoutCat    []byte
+	layoutPID    []byte
+	layoutTID    []byte
+	layoutThread int32
+	missed       bool // the event before was not as expected either
+}
+
+// minWindow is the size of the buffer at the start. It fits the L2 cache.
+const minWindow = 256 << 10
+
+// NewReader returns a Reader of r, having looked at the first bytes; nil opts
+// means defaults. Input that cannot be a trace gives a FormatError that says
+// what it looks like.
+func NewReader(r io.Reader, opts *Options) (*Reader, error) {
+	d := &Reader{src: r, names: newTexts(), pairs: newTexts(), lastThread: -1,
+		badName: make([]bool, 1), next: make([][2]int32, 1)}
+	if opts != nil {
+		d.opts = *opts
+	}
+	if d.opts.MaxEventSize <= 0 {
+		d.opts.MaxEventSize = DefaultMaxEventSize
+	}
+	if d.opts.MaxDepth <= 0 {
+		d.opts.MaxDepth = DefaultMaxDepth
+	}
+	d.scan.maxDepth = d.opts.MaxDepth
+	d.buf = make([]byte, minWindow)
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Reset makes r read another input with the same options. Names and threads
+// keep their numbers.
+func (r *Reader) Reset(src io.Reader) error {
+	r.src = src
+	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
+	r.eof, r.srcErr, r.err = false, nil, nil
+	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
+	r.first, r.ended, r.found, r.inFrames, r.frames = false, false, false, false, 0
+	r.dropped = false
+	return r.start()
+}
+
+// Form returns the form of the input as far as it is known; it is certain once
+// Read has returned io.EOF.
+func (r *Reader) Form() Form {
+	if r.form == FormArray && r.state == atEnd && !r.ended {
+		return FormOpen
+	}
+	return r.form
+}
+
+// BOM reports whether the input began with a byte order mark.
+func (r *Reader) BOM() bool { return r.bom }
+
+// InputOffset returns the offset behind the last event read.
+func (r *Reader) InputOffset() int64 { return r.base + int64(r.pos) }
+
+// NumNames returns one more than the largest Event.NameID so far.
+func (r *Reader) NumNames() int { return len(r.names.raw) }
+
+// Name returns the decoded text of an Event.NameID.
+func (r *Reader) Name(id int32) string {
+	for len(r.texts) < len(r.names.raw) {
+		r.texts = append(r.texts, Unquote(r.names.raw[len(r.texts)]))
+	}
+	return r.texts[id]
+}
+
+// RawName returns the raw text of an Event.NameID, which must not be changed.
+func (r *Reader) RawName(id int32) []byte { return r.names.raw[id] }
+
+// Threads returns the threads seen so far by Event.Thread. Events that have
+// neither pid nor tid count as one thread as well.
+func (r *Reader) Threads() []Thread { return r.threads }
+
+// All returns an iterator over the events that are left. An error other than
+// io.EOF comes last, with a nil event.
+func (r *Reader) All() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		var ev Event
+		for {
+			err := r.Read(&ev)
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(&ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Read reads the next event into ev. It returns io.EOF behind the last event
+// of a properly ended trace, a FormatError wrapping io.ErrUnexpectedEOF behind
+// the last whole event of a cut one. Errors stick.
+func (r *Reader) Read(ev *Event) error {
+	for r.err == nil {
+		switch r.state {
+		case atEvents:
+			ok, err := r.readElement(ev)
+			if err != nil {
+				return r.fail(err)
+			}
+			if ok {
+				return nil
+			}
+		case atKeys:
+			if err := r.readKey(); err != nil {
+				return r.fail(err)
+			}
+		case atTail:
+			return r.fail(r.readTail())
+		}
+	}
+	return r.err
+}
+
+func (r *Reader) fail(err error) error {
+	r.err = err
+	r.state = atEnd
+	return err
+}
+
+// more reads more input behind buf[:end], keeping buf[mark:end]. It is false
+// at the end of the input, on a failing reader, and when the bytes held have
+// reached limit; the first two are found by r.stopped.
+func (r *Reader) more(limit int) bool {
+	if r.eof || r.srcErr != nil {
+		return false
+	}
+	held := r.end - r.mark
+	if held >= limit {
+		return false
+	}
+	if free := len(r.buf) - r.end; free < max(held, 4<<10) || free == 0 {
+		if len(r.buf) < 2*held+4<<10 {
+			buf := make([]byte, 2*len(r.buf)+2*held)
+			copy(buf, r.buf[r.mark:r.end])
+			r.buf = buf
+		} else {
+			copy(r.buf, r.buf[r.mark:r.end])
+		}
+		r.base += int64(r.mark)
+		r.pos -= r.mark
+		r.end -= r.mark
+		r.mark = 0
+	}
+	// What is held will be scanned again: read as much anew, so that a slow
+	// reader does not make that quadratic.
+	want := r.end + max(1, min(held, len(r.buf)-r.end))
+	for empty := 0; r.end < want; {
+		n, err := r.src.Read(r.buf[r.end:])
+		if n < 0 || n > len(r.buf)-r.end {
+			r.srcErr = errors.New("chromium: reader returned an impossible count")
+			return false
+		}
+		r.end += n
+		if err == io.EOF {
+			r.eof = true
+			return n > 0 || r.end-r.mark > held
+		}
+		if err != nil {
+			r.srcErr = fmt.Errorf("chromium: offset %d: %w", r.base+int64(r.end), err)
+			return false
+		}
+		if n == 0 {
+			if empty++; empty == 100 {
+				r.srcErr = fmt.Errorf("chromium: offset %d: %w", r.base+int64(r.end), io.ErrNoProgress)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// peek returns the next byte that is not blank and stands on it. Blanks are
+// passed on if the window is full of them. ok is false at the end.
+func (r *Reader) peek() (c byte, ok bool, err error) {
+	for {
+		r.pos = skipSpace(r.buf[:r.end], r.pos)
+		if r.pos < r.end {
+			return r.buf[r.pos], true, nil
+		}
+		if r.end-r.mark >= minWindow {
+			if err := r.pass(); err != nil {
+				return 0, false, err
+			}
+		}
+		if !r.more(1 << 30) {
+			return 0, false, r.srcErr
+		}
+	}
+}
+
+// pass gives what is held before pos to Outside.
+func (r *Reader) pass() error {
+	b := r.buf[r.mark:r.pos]
+	r.mark = r.pos
+	return r.outside(b)
+}
+
+func (r *Reader) outside(b []byte) error {
+	if r.opts.Outside == nil || len(b) == 0 {
+		return nil
+	}
+	_, err := r.opts.Outside.Write(b)
+	return err
+}
+
+func (r *Reader) where() string {
+	if n := len(r.open); r.form == FormBare || n > 0 && r.open[n-1] == '[' {
+		return fmt.Sprintf("traceEvents[%d]", r.count)
+	}
+	return "document"
+}
+
+// warn reports a defect at the offset off.
+func (r *Reader) warn(off int64, where string, err error) error {
+	fe := &FormatError{Offset: off, Where: where, Err: err}
+	if r.opts.Strict {
+		return fe
+	}
+	if r.opts.Warn != nil {
+		r.opts.Warn(fe)
+	}
+	return nil
+}
+
+// start looks at the first bytes.
+func (r *Reader) start() error {
+	for r.end-r.mark < 4 && r.more(1<<30) {
+	}
+	if r.srcErr != nil {
+		return r.srcErr
+	}
+	b := r.buf[:r.end]
+	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
+		r.bom = true
+		r.pos, r.mark = 3, 3
+	}
+	foreign := func(what string) error {
+		return &FormatError{Offset: r.base + int64(r.pos), Where: "document", Err: fmt.Errorf("%w: %s", ErrNoTrace, what)}
+	}
+	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return foreign("UTF-16 text; convert it to UTF-8")
+	}
+	c, ok, err := r.peek()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !ok:
+		return foreign("empty input")
+	case c == '[':
+		r.form, r.state = FormArray, atEvents
+		return r.enterArray()
+	case c == '{':
+		bare, err := r.isBare()
+		if err != nil {
+			return err
+		}
+		if bare {
+			r.form, r.state, r.first, r.found = FormBare, atEvents, true, true
+			return nil
+		}
+		r.form, r.state = FormObject, atKeys
+		r.open = append(r.open, '{')
+		r.pos++
+		return r.pass()
+	case c == ',':
+		// A fragment that was to be appended to others begins with a comma.
+		r.form, r.state, r.first, r.found = FormBare, atEvents, true, true
+		return nil
+	case c == '<':
+		return foreign("HTML; extract the trace from the page")
+	case c == '#':
+		return foreign("ftrace text")
+	}
+	n := min(r.end-r.pos, 16)
+	return foreign(fmt.Sprintf("expected { or [, found %q", r.buf[r.pos:r.pos+n]))
+}
+
+// enterArray steps over the bracket of an array of events.
+func (r *Reader) enterArray() error {
+	r.open = append(r.open, '[')
+	r.pos++
+	r.first, r.found, r.ended = true, true, false
+	r.state = atEvents
+	return r.pass()
+}
+
+// isBare reports whether the brace at pos begins an event, not a document: it
+// has the key ph, or other keys of events only, and not traceEvents.
+func (r *Reader) isBare() (bool, error) {
+	for {
+		b := r.buf[r.pos:r.end]
+		n := r.probe(b)
+		if n != needMore || len(b) >= 1<<20 {
+			return n > 0, nil
+		}
+		if !r.more(1 << 30) {
+			return false, r.srcErr
+		}
+	}
+}
+
+// probe scans the keys of the object at b[0] until one decides.
+func (r *Reader) probe(b []byte) int {
+	s := &r.scan
+	i := 1
+	for {
+		for i < len(b) && (isSpace(b[i]) || b[i] == ',') {
+			i++
+		}
+		if i == len(b) {
+			return needMore
+		}
+		if b[i] != '"' {
+			return 0
+		}
+		j := stringEnd(b, i+1)
+		if j < 0 {
+			return needMore
+		}
+		k := b[i+1 : j]
+		if keyOf(k) == keyPhase {
+			return 1
+		}
+		if name := Unquote(k); name == "traceEvents" || name == "stackFrames" {
+			return 0
+		}
+		i = skipSpace(b, j+1)
+		if i == len(b) {
+			return needMore
+		}
+		if b[i] != ':' {
+			return 0
+		}
+		if i = s.value(b, i+1); i == needMore {
+			return needMore
+		} else if i < 0 {
+			return 0
+		}
+	}
+}
+
+// readKey reads one top-level key, and its value if that holds no events.
+func (r *Reader) readKey() error {
+	c, ok, err := r.peek()
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return r.cut(r.base+int64(r.pos), "document")
+	case c == ',':
+		r.pos++
+		return nil
+	case c == '}':
+		if i := bytes.IndexByte(r.buf[r.mark:r.pos], ','); i >= 0 {
+			if err := r.warn(r.base+int64(r.mark+i), "document", ErrComma); err != nil {
+				return err
+			}
+			if err := r.outside(bytes.ReplaceAll(r.buf[r.mark:r.pos], []byte{','}, nil)); err != nil {
+				return err
+			}
+			r.mark = r.pos
+		}
+		r.pos++
+		r.open = r.open[:len(r.open)-1]
+		if err := r.pass(); err != nil {
+			return err
+		}
+		if len(r.open) == 0 {
+			r.state = atTail
+			if !r.found {
+				return r.warn(r.InputOffset(), "document", fmt.Errorf("%w: no traceEvents", ErrNoTrace))
+			}
+		}
+		return nil
+	case c != '"':
+		return r.brokenKey()
+	}
+	// Scan the key and the first byte of its value within the window.
+	var name string
+	var value int
+	for {
+		b := r.buf[r.pos:r.end]
+		value = needMore
+		if j := stringEnd(b, 1); j >= 0 {
+			name = Unquote(b[1:j])
+			i := skipSpace(b, j+1)
+			if i < len(b) && b[i] != ':' {
+				return r.brokenKey()
+			}
+			if i < len(b) {
+				if i = skipSpace(b, i+1); i < len(b) {
+					value = i
+				}
+			}
+		}
+		if value >= 0 {
+			break
+		}
+		if !r.more(r.opts.MaxEventSize) {
+			if r.srcErr != nil {
+				return r.srcErr
+			}
+			if r.eof {
+				return r.cut(r.base+int64(r.pos), "document")
+			}
+			return r.skipValue("document", true)
+		}
+	}
+	c = r.buf[r.pos+value]
+	switch {
+	case name == "traceEvents" && c == '[':
+		r.pos += value
+		return r.enterArray()
+	case name == "traceEvents" && c == '{' && len(r.open) < 16:
+		if err := r.warn(r.base+int64(r.pos+value), "traceEvents", ErrNested); err != nil {
+			return err
+		}
+		r.pos += value + 1
+		r.open = append(r.open, '{')
+		return r.pass()
+	case name == "traceEvents":
+		if err := r.warn(r.base+int64(r.pos+value), "traceEvents", fmt.Errorf("%w: expected an array, found %q", ErrNotEvent, c)); err != nil {
+			return err
+		}
+	case name == "stackFrames" && c == '{':
+		r.pos += value + 1
+		return r.readFrames()
+	}
+	return r.skipValue(name, true)
+}
+
+// brokenKey gives up on the rest of the document: without its keys nothing
+// behind this point can be understood.
+func (r *Reader) brokenKey() error {
+	off := r.base + int64(r.pos)
+	err := fmt.Errorf("%w: expected a key, found %q", ErrSyntax, r.buf[r.pos:min(r.end, r.pos+16)])
+	r.mark = r.pos
+	if e := r.closeAll(); e != nil {
+		return e
+	}
+	return &FormatError{Offset: off, Where: "document", Err: err}
+}
+
+// closeAll writes the brackets that are missing.
+func (r *Reader) closeAll() error {
+	for n := len(r.open) - 1; n >= 0; n-- {
+		c := byte('}')
+		if r.open[n] == '[' {
+			c = ']'
+		}
+		if err := r.outside([]byte{c}); err != nil {
+			return err
+		}
+	}
+	r.open = r.open[:0]
+	return nil
+}
+
+// cut ends an input that stops too early. What is held is dropped.
+func (r *Reader) cut(off int64, where string) error {
+	r.mark = r.end
+	r.pos = r.end
+	if r.inFrames {
+		r.inFrames = false
+		if r.opts.StackFramesEnd != nil {
+			if err := r.opts.StackFramesEnd(r.frames); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.closeAll(); err != nil {
+		return err
+	}
+	return &FormatError{Offset: off, Where: where, Err: io.ErrUnexpectedEOF}
+}
+
+// readTail reads what stands behind the document.
+func (r *Reader) readTail() error {
+	c, ok, err := r.peek()
+	if err != nil {
+		return err
+	}
+	if err := r.pass(); err != nil {
+		return err
+	}
+	if !ok {
+		return io.EOF
+	}
+	if err := r.warn(r.InputOffset(), "document", fmt.Errorf("%w, beginning with %q", ErrTrailing, c)); err != nil {
+		return err
+	}
+	for {
+		r.pos = r.end
+		if err := r.pass(); err != nil {
+			return err
+		}
+		if !r.more(1 << 30) {
+			if r.srcErr != nil {
+				return r.srcErr
+			}
+			return io.EOF
+		}
+	}
+}
+
+// readElement reads the separator and the element at pos. ok is false if there
+// was no event, for instance because the array has ended.
+func (r *Reader) readElement(ev *Event) (ok bool, err error) {
+	// 1. The separator: blanks and one comma.
+	commas := 0
+	if b := r.buf[r.pos:r.end]; len(b) > 2 && b[0] == ',' && b[1] == ' ' && b[2] == '{' {
+		r.pos += 2
+		commas = 1
+	} else {
+		for {
+			for r.pos < r.end && (isSpace(r.buf[r.pos]) || r.buf[r.pos] == ',') {
+				if r.buf[r.pos] == ',' {
+					commas++
+				}
+				r.pos++
+			}
+			if r.pos < r.end {
+				break
+			}
+			if r.end-r.mark >= 1<<20 {
+				// Nothing but separators in a megabyte: keep one.
+				r.mark = r.end - 1
+				r.buf[r.mark] = ' '
+				if commas > 0 {
+					r.buf[r.mark] = ','
+				}
+			}
+			if !r.more(1 << 30) {
+				if r.srcErr != nil {
+					return false, r.srcErr
+				}
+				return false, r.eventsAtEOF(commas)
+			}
+		}
+	}
+	// 2. The element.
+	switch r.buf[r.pos] {
+	case '{':
+		return r.readEvent(ev, commas)
+	case ']':
+		return false, r.endArray(commas)
+	}
+	return r.oddElement(ev, commas)
+}
+
+// lead returns the separator before the element at pos as it should be.
+func (r *Reader) lead(commas int) ([]byte, error) {
+	lead := r.buf[r.mark:r.pos]
+	want := 1
+	if r.first {
+		want = 0
+	}
+	if commas == want || r.form == FormBare && commas < 2 {
+		return lead, nil
+	}
+	if !r.dropped {
+		if err := r.warn(r.base+int64(r.mark), r.where(), ErrComma); err != nil {
+			return nil, err
+		}
+	}
+	r.leadBuf = r.leadBuf[:0]
+	if want == 1 {
+		r.leadBuf = append(r.leadBuf, ',')
+	}
+	for _, c := range lead {
+		if c != ',' {
+			r.leadBuf = append(r.leadBuf, c)
+		}
+	}
+	return r.leadBuf, nil
+}
+
+// endArray steps over the bracket at pos.
+func (r *Reader) endArray(commas int) error {
+	if len(r.open) == 0 { // the fragment of an array
+		r.pos++
+		r.state = atTail
+		return r.pass()
+	}
+	if commas > 0 {
+		if err := r.warn(r.base+int64(r.mark), r.where(), ErrComma); err != nil {
+			return err
+		}
+		for _, c := range r.buf[r.mark:r.pos] {
+			if c != ',' {
+				if err := r.outside([]byte{c}); err != nil {
+					return err
+				}
+			}
+		}
+		r.mark = r.pos
+	}
+	r.pos++
+	r.ended = true
+	r.open = r.open[:len(r.open)-1]
+	r.state = atKeys
+	if len(r.open) == 0 {
+		r.state = atTail
+	}
+	return r.pass()
+}
+
+// eventsAtEOF ends an array that has no bracket.
+func (r *Reader) eventsAtEOF(commas int) error {
+	if r.form == FormObject {
+		return r.cut(r.base+int64(r.mark), r.where())
+	}
+	if err := r.pass(); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// took notes that the event before pos is done with.
+func (r *Reader) took() {
+	r.mark = r.pos
+	r.first, r.dropped = false, false
+	r.count++
+}
+
+// readEvent reads the event whose brace is at pos.
+func (r *Reader) readEvent(ev *Event, commas int) (ok bool, err error) {
+	var n int
+	for {
+		b := r.buf[r.pos:r.end]
+		if n = r.expect(b, ev); n > 0 {
+			r.missed = false
+			break
+		}
+		if n = r.parse(b, ev); n > 0 {
+			if r.missed {
+				r.learn(ev)
+			}
+			r.missed = true
+			r.lastName = ev.NameID
+			break
+		}
+		if n == needMore {
+			if r.more(r.opts.MaxEventSize) {
+				continue
+			}
+			if r.srcErr != nil {
+				return false, r.srcErr
+			}
+			if !r.eof {
+				return false, r.largeEvent()
+			}
+		}
+		return r.brokenEvent(ev, commas, n)
+	}
+	lead := r.buf[r.mark:r.pos]
+	if r.first || commas != 1 {
+		if lead, err = r.lead(commas); err != nil {
+			return false, err
+		}
+	}
+	return true, r.finish(ev, n, lead)
+}
+
+// finish completes the event of n bytes at pos.
+func (r *Reader) finish(ev *Event, n int, lead []byte) error {
+	ev.Lead = lead
+	ev.Offset = r.base + int64(r.pos)
+	ev.First = r.first
+	if r.missed && r.scan.loose || r.badName[ev.NameID] {
+		if err := r.warn(ev.Offset, r.where(), ErrString); err != nil {
+			return err
+		}
+		r.fixed = r.scan.fix(r.fixed[:0], ev.Raw)
+		r.scan.quotes = false
+		if r.parse(r.fixed, ev) != len(r.fixed) {
+			panic("chromium: internal error: event is broken after it was put right")
+		}
+	}
+	r.lastEnd = 0
+	if ev.Phase == 'E' {
+		r.lastEnd = 1
+	}
+	r.pos += n
+	r.took()
+	return nil
+}

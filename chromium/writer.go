@@ -1,0 +1,120 @@
+package chromium
+
+import (
+	"bytes"
+	"io"
+)
+
+// A Writer writes a trace: the copy of one that a Reader reads, with events
+// changed, left out and added, or a new one. It does no buffering.
+type Writer struct {
+	w     io.Writer
+	err   error
+	begun bool   // something was written
+	owns  bool   // the document's brackets are ours
+	lead  []byte // separator for events that have none
+	strip bool   // the first event of the array was dropped: the next has no comma
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{w: w, lead: []byte(", ")}
+}
+
+// Outside is for Options.Outside of the Reader that is being copied.
+func (w *Writer) Outside() io.Writer { return outsideWriter{w} }
+
+type outsideWriter struct{ w *Writer }
+
+func (o outsideWriter) Write(p []byte) (int, error) {
+	o.w.begun = true
+	o.w.write(p)
+	if o.w.err != nil {
+		return 0, o.w.err
+	}
+	return len(p), nil
+}
+
+func (w *Writer) write(p []byte) {
+	if w.err == nil && len(p) > 0 {
+		_, w.err = w.w.Write(p)
+	}
+}
+
+// Write writes ev.Lead and ev.Raw of an event that a Reader has read.
+func (w *Writer) Write(ev *Event) error {
+	w.begun = true
+	if ev.First {
+		w.strip = false
+	}
+	if w.strip {
+		w.write(bytes.ReplaceAll(ev.Lead, []byte{','}, nil))
+		w.strip = false
+	} else {
+		if len(ev.Lead) <= 16 && bytes.IndexByte(ev.Lead, ',') >= 0 && !bytes.Equal(w.lead, ev.Lead) {
+			w.lead = append(w.lead[:0], ev.Lead...)
+		}
+		w.write(ev.Lead)
+	}
+	w.write(ev.Raw)
+	return w.err
+}
+
+// Drop leaves out an event that a Reader has read.
+func (w *Writer) Drop(ev *Event) {
+	w.begun = true
+	if ev.First {
+		w.strip = true
+	}
+}
+
+// Insert writes a new event behind the last one written. raw is its JSON text.
+// The first one of all begins a new document of the object form.
+func (w *Writer) Insert(raw []byte) error {
+	switch {
+	case !w.begun:
+		w.begun, w.owns = true, true
+		w.write([]byte(`{"traceEvents":[`))
+	case w.strip:
+		w.strip = false
+	default:
+		w.write(w.lead)
+	}
+	w.write(raw)
+	return w.err
+}
+
+// InsertBefore writes a new event before ev, which has been read but not
+// written yet, and makes ev follow it.
+func (w *Writer) InsertBefore(ev *Event, raw []byte) error {
+	if ev.First {
+		w.write(ev.Lead)
+		w.write(raw)
+		ev.First = false
+		ev.Lead = w.lead
+		return w.err
+	}
+	if w.strip {
+		w.strip = false
+		w.write(bytes.ReplaceAll(ev.Lead, []byte{','}, nil))
+		w.write(raw)
+		return w.err
+	}
+	w.write(w.lead)
+	w.write(raw)
+	return w.err
+}
+
+// Close ends the document if the Writer began it. It does not close the
+// io.Writer below.
+func (w *Writer) Close() error {
+	if !w.begun {
+		w.begun, w.owns = true, true
+		w.write([]byte(`{"traceEvents":[`))
+	}
+	if w.owns {
+		w.write([]byte("],\"displayTimeUnit\":\"ms\"}\n"))
+		w.owns = false
+	}
+	return w.err
+}
