@@ -387,7 +387,7 @@ func TestDepth(t *testing.T) {
 func TestLargeStrings(t *testing.T) {
 	size := int64(300 << 20)
 	if testing.Short() {
-		size = 40 << 20
+		size = 36 << 20
 	}
 	for _, c := range []struct{ before, after string }{
 		{`[` + eventA + `,{"ph":"B","name":"`, `"},` + eventB + `]`},
