@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"internal/output": {},
 	"internal/report": {},
 	"internal/input":  {"internal/trace"},
-	"internal/export": {"chromium", "nettrace", "httpphases", "activity", "internal/trace", "internal/export"},
+	"internal/export": {"chromium", "nettrace", "httpphases", "activity", "internal/trace", "internal/compat", "internal/export"},
 	"internal/symbol": {"internal/trace"},
 	"cmd/tracefix":    nil, // anything
 	"internal/":       nil,

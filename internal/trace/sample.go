@@ -97,30 +97,50 @@ func (l *Samples) Cuts() int { return l.cuts }
 // All yields every sample with its index, in order.
 func (l *Samples) All() iter.Seq2[int, Sample] {
 	return func(yield func(int, Sample) bool) {
-		var t int64
-		i := 0
-		for _, b := range l.chunks {
-			for len(b) > 0 {
-				var s Sample
-				flags := b[0]
-				b = b[1:]
-				s.Type, s.Cut, s.Suspect = SampleType(flags&7), Cut(flags>>3&3), flags>>5&3
-				d, n := binary.Varint(b)
-				b = b[n:]
-				t += d
-				s.Time = t
-				id, n := binary.Uvarint(b)
-				b = b[n:]
-				s.Stack = StackID(id)
-				if flags&0x80 != 0 {
-					s.Dur, n = binary.Varint(b)
-					b = b[n:]
-				}
-				if !yield(i, s) {
-					return
-				}
-				i++
+		c := l.Cursor()
+		for i := 0; ; i++ {
+			s, ok := c.Next()
+			if !ok || !yield(i, s) {
+				return
 			}
 		}
 	}
+}
+
+// A Cursor reads a list from its start, for merging several lists. Samples must not
+// be appended while it is used.
+type Cursor struct {
+	chunks [][]byte
+	b      []byte
+	time   int64
+}
+
+// Cursor returns a cursor before the first sample.
+func (l *Samples) Cursor() Cursor { return Cursor{chunks: l.chunks} }
+
+// Next returns the next sample, and false after the last one.
+func (c *Cursor) Next() (s Sample, ok bool) {
+	for len(c.b) == 0 {
+		if len(c.chunks) == 0 {
+			return Sample{}, false
+		}
+		c.b, c.chunks = c.chunks[0], c.chunks[1:]
+	}
+	b := c.b
+	flags := b[0]
+	s.Type, s.Cut, s.Suspect = SampleType(flags&7), Cut(flags>>3&3), flags>>5&3
+	pos := 1
+	d, n := binary.Varint(b[pos:])
+	pos += n
+	c.time += d
+	s.Time = c.time
+	id, n := binary.Uvarint(b[pos:])
+	pos += n
+	s.Stack = StackID(id)
+	if flags&0x80 != 0 {
+		s.Dur, n = binary.Varint(b[pos:])
+		pos += n
+	}
+	c.b = b[pos:]
+	return s, true
 }

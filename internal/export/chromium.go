@@ -1,0 +1,253 @@
+package export
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Chromium writes trace event JSON in the object form. The form is the one that
+// Perfetto, the Catapult viewer, speedscope and Chrome DevTools all read right
+// (chromium-trace.md section 9): metadata first, then thread by thread B and E events
+// in time order, E with the name and category of its B, raw UTF-8, at most three
+// decimals. B and E, and not X: both ends of neighbouring spans are the same digits
+// then, where a reader's float ts+dur would tear them.
+//
+// Frames that a repair put back carry "args":{"tracefix":...} unless o.Plain.
+func Chromium(w io.Writer, p *trace.Profile, o Options) error {
+	c := &chromiumWriter{
+		buffer: newBuffer(w), p: p, o: &o,
+		ids:  newNumbers(p),
+		tail: make([][]byte, p.Table.Methods()),
+	}
+	tracks := o.tracks(p)
+	c.str(`{"traceEvents":[`)
+	c.metadata(tracks)
+	timing := newTiming(p)
+	sp := newSpanner(p.Table, synthetic(p.Table))
+	for _, th := range o.threads(p) {
+		c.thread(th, timing, sp)
+	}
+	for i, t := range tracks {
+		c.track(t, c.trackIDs[i])
+	}
+	c.str("\n" + `],"displayTimeUnit":"ms","otherData":{"name":`)
+	c.b = appendString(c.b, o.title(p))
+	c.str(`,"exporter":`)
+	c.b = appendString(c.b, o.exporter())
+	if p.Meta.Format != "" {
+		c.str(`,"source-format":`)
+		c.b = appendString(c.b, p.Meta.Format)
+	}
+	if !p.Meta.Start.IsZero() {
+		c.str(`,"start":`)
+		c.b = appendString(c.b, p.Meta.Start.UTC().Format("2006-01-02T15:04:05.000000000Z"))
+	}
+	c.str(`,"processes":[`)
+	for i, pr := range p.Processes {
+		if i > 0 {
+			c.str(",")
+		}
+		c.str(`{"pid":`)
+		c.b = strconv.AppendInt(c.b, pr.PID, 10)
+		c.str(`,"name":`)
+		c.b = appendString(c.b, pr.Name)
+		c.str(`,"commandLine":`)
+		c.b = appendString(c.b, pr.CommandLine)
+		c.str("}")
+		if !c.flushed() {
+			break
+		}
+	}
+	c.str("]}}\n")
+	return c.flush()
+}
+
+type chromiumWriter struct {
+	*buffer
+	p        *trace.Profile
+	o        *Options
+	ids      *numbers
+	trackIDs []int64
+	events   int
+	tail     [][]byte // by method: its name and category, to the end of the event
+	prefix   []byte
+	marks    []byte
+	asyncID  uint64
+}
+
+// event starts an event on a line of its own.
+func (c *chromiumWriter) event() {
+	if c.events > 0 {
+		c.b = append(c.b, ',', '\n')
+	} else {
+		c.events = 1 // Perfetto wants to see {"traceEvents":[{" at once
+	}
+}
+
+// metadata names processes, threads and tracks.
+func (c *chromiumWriter) metadata(tracks []*trace.Track) {
+	for _, pr := range c.p.Processes {
+		c.ids.pid(pr)
+	}
+	for _, t := range tracks {
+		c.ids.pid(c.ids.owner(t))
+		c.trackIDs = append(c.trackIDs, c.ids.fresh())
+	}
+	for i, pr := range c.ids.processes {
+		c.name("process_name", c.ids.pid(pr), 0, processName(pr))
+		c.sortIndex("process_sort_index", c.ids.pid(pr), 0, i)
+	}
+	for _, th := range c.o.threads(c.p) {
+		pid, tid := c.ids.pid(processOf(th)), c.ids.tids[th]
+		c.name("thread_name", pid, tid, threadName(th))
+		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
+	}
+	for i, t := range tracks {
+		pid := c.ids.pid(c.ids.owner(t))
+		c.name("thread_name", pid, c.trackIDs[i], t.Name)
+		c.sortIndex("thread_sort_index", pid, c.trackIDs[i], len(c.p.Threads)+i)
+	}
+}
+
+func (c *chromiumWriter) name(what string, pid, tid int64, name string) {
+	if name == "" {
+		name = "(unnamed)" // Perfetto counts an empty name as an error
+	}
+	c.meta(what, pid, tid)
+	c.str(`"name":`)
+	c.b = appendString(c.b, name)
+	c.str("}}")
+	c.flushed()
+}
+
+func (c *chromiumWriter) sortIndex(what string, pid, tid int64, index int) {
+	c.meta(what, pid, tid)
+	c.str(`"sort_index":`)
+	c.b = strconv.AppendInt(c.b, int64(index), 10)
+	c.str("}}")
+	c.flushed()
+}
+
+func (c *chromiumWriter) meta(what string, pid, tid int64) {
+	c.event()
+	c.str(`{"ph":"M","ts":0`)
+	c.b = appendIDs(c.b, pid, tid)
+	c.str(`,"name":"`)
+	c.str(what)
+	c.str(`","cat":"__metadata","args":{`)
+}
+
+func appendIDs(b []byte, pid, tid int64) []byte {
+	b = append(b, `,"pid":`...)
+	b = strconv.AppendInt(b, pid, 10)
+	b = append(b, `,"tid":`...)
+	return strconv.AppendInt(b, tid, 10)
+}
+
+// thread writes the spans of a thread's sampled stacks.
+func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
+	ids := appendIDs(nil, c.ids.pid(processOf(th)), c.ids.tids[th])
+	repairs := repairCursor(th.Repairs)
+	offCPU := false // a leaf that says so is open
+	end := int64(0)
+	st := timing.stretches(th)
+	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
+		if offCPU {
+			c.begin('E', end, ids)
+			c.span(offCPUTail)
+		}
+		keep := sp.step(x.Stack, x.Joined)
+		if len(sp.closed) > 0 {
+			c.begin('E', end, ids)
+			c.closeAll(sp.closed)
+		}
+		r := repairs.of(x.Index)
+		if keep < len(sp.path) {
+			c.begin('B', x.Start, ids)
+			n := 0
+			if r != nil && !c.o.Plain {
+				n = inserted(c.p.Table, &x.Sample, r)
+			}
+			c.openAll(sp.path, keep, n, r)
+		}
+		if offCPU = x.Type == trace.SampleOffCPU; offCPU {
+			c.begin('B', x.Start, ids)
+			c.span(offCPUTail)
+		}
+		end = x.End
+	}
+	if offCPU {
+		c.begin('E', end, ids)
+		c.span(offCPUTail)
+	}
+	sp.step(0, false)
+	if len(sp.closed) > 0 {
+		c.begin('E', end, ids)
+		c.closeAll(sp.closed)
+	}
+}
+
+// offCPUTail is the leaf that says that a thread was switched out.
+var offCPUTail = []byte(`"name":"[off CPU]","cat":"tracefix"}`)
+
+// begin prepares what all events of one phase at one time share.
+func (c *chromiumWriter) begin(phase byte, at int64, ids []byte) {
+	b := append(c.prefix[:0], ",\n"+`{"ph":"`...)
+	b = append(b, phase)
+	b = append(b, `","ts":`...)
+	b = appendMicros(b, at)
+	b = append(b, ids...)
+	c.prefix = append(b, ',')
+}
+
+func (c *chromiumWriter) span(tail []byte) {
+	b := append(c.b, c.prefix...)
+	c.b = append(b, tail...)
+	c.flushed()
+}
+
+func (c *chromiumWriter) closeAll(methods []trace.MethodID) {
+	for i := len(methods) - 1; i >= 0; i-- {
+		c.span(c.tailOf(methods[i]))
+	}
+}
+
+// openAll opens path[keep:]; those before inserted are marked with what r says.
+func (c *chromiumWriter) openAll(path []trace.MethodID, keep, inserted int, r *trace.Repair) {
+	if keep < inserted {
+		c.marks = append(append(c.marks[:0], `,"args":{"tracefix":`...), appendMark(nil, r)...)
+		c.marks = append(c.marks, "}}"...)
+	}
+	for i := keep; i < len(path); i++ {
+		tail := c.tailOf(path[i])
+		if i >= inserted {
+			c.span(tail)
+			continue
+		}
+		c.b = append(c.b, c.prefix...)
+		c.b = append(c.b, tail[:len(tail)-1]...)
+		c.b = append(c.b, c.marks...)
+		c.flushed()
+	}
+}
+
+// tailOf returns the end of the events of a method.
+func (c *chromiumWriter) tailOf(m trace.MethodID) []byte {
+	if t := c.tail[m]; t != nil {
+		return t
+	}
+	me := c.p.Table.MethodAt(m)
+	name := me.Name
+	if name == "" {
+		name = "?" // viewers refuse or hide an empty name
+	}
+	b := append([]byte(nil), `"name":`...)
+	b = appendString(b, name)
+	b = append(b, `,"cat":`...)
+	b = appendString(b, category(me))
+	b = append(b, '}')
+	c.tail[m] = b
+	return b
+}

@@ -1,0 +1,134 @@
+// Package export writes a trace.Profile in the formats that viewers open. Each
+// format is one file with one function of the form
+//
+//	func Format(w io.Writer, p *trace.Profile, o Options) error
+//
+// The writers stream: what they hold grows with the methods and stacks of the
+// profile, never with the output. Times stay integer nanoseconds up to the digits, so
+// that spans which touch or nest in the profile do so in every file.
+package export
+
+import (
+	"io"
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Options of all writers. The zero value works.
+type Options struct {
+	// Name is the title of the trace; empty: the profile's source.
+	Name string
+	// Exporter is the name and version of this program; empty: "tracefix".
+	Exporter string
+	// Plain leaves out the marks on what a repair inserted.
+	Plain bool
+	// Tracks are the groups of things to write: "cpu" is the sampled stacks, the
+	// others are groups of trace.Track. nil is everything.
+	Tracks []string
+	// ByThread keeps the threads apart in formats that merge equal stacks (folded).
+	ByThread bool
+	// Counts writes numbers of samples instead of time (folded).
+	Counts bool
+	// Warn is told of what a format could not hold as it was; nil drops it.
+	Warn func(string)
+}
+
+func (o *Options) title(p *trace.Profile) string {
+	if o.Name != "" {
+		return o.Name
+	}
+	return p.Meta.Source
+}
+
+func (o *Options) exporter() string {
+	if o.Exporter != "" {
+		return o.Exporter
+	}
+	return "tracefix"
+}
+
+func (o *Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+// wants says whether a group of things is to be written.
+func (o *Options) wants(group string) bool {
+	return o.Tracks == nil || slices.Contains(o.Tracks, group)
+}
+
+// threads returns the threads whose sampled stacks are to be written.
+func (o *Options) threads(p *trace.Profile) []*trace.Thread {
+	if !o.wants("cpu") {
+		return nil
+	}
+	return p.Threads
+}
+
+// bufferSize is what is written at once: large enough that a call per buffer costs
+// nothing, small enough to stay in the cache.
+const bufferSize = 128 << 10
+
+// A buffer collects output. Its users append to b and call flushed once per event.
+type buffer struct {
+	w   io.Writer
+	b   []byte
+	err error
+}
+
+func newBuffer(w io.Writer) *buffer { return &buffer{w: w, b: make([]byte, 0, bufferSize+16<<10)} }
+
+// flushed writes what was collected if it is enough, and says whether to go on.
+func (o *buffer) flushed() bool {
+	if len(o.b) < bufferSize {
+		return true
+	}
+	o.flush()
+	return o.err == nil
+}
+
+func (o *buffer) flush() error {
+	if o.err == nil && len(o.b) > 0 {
+		_, o.err = o.w.Write(o.b)
+	}
+	o.b = o.b[:0]
+	return o.err
+}
+
+func (o *buffer) str(s string) { o.b = append(o.b, s...) }
+
+// processOf returns the process of a thread, never nil.
+func processOf(th *trace.Thread) *trace.Process {
+	if th == nil || th.Process == nil {
+		return &noProcess
+	}
+	return th.Process
+}
+
+var noProcess trace.Process
+
+// synthetic says of every method whether it is drawn by other means than a frame: a
+// thread root or a leaf marker. The bridge is drawn.
+func synthetic(t *trace.Table) []bool {
+	skip := make([]bool, t.Methods())
+	for i := range skip {
+		m := t.MethodAt(trace.MethodID(i))
+		skip[i] = m.Kind == trace.Synthetic && m.Name != trace.Bridge
+	}
+	return skip
+}
+
+// A repairCursor finds the repair of a sample; samples are asked for in order.
+type repairCursor []trace.Repair
+
+func (c *repairCursor) of(index int) *trace.Repair {
+	for len(*c) > 0 && (*c)[0].Index < index {
+		*c = (*c)[1:]
+	}
+	if len(*c) > 0 && (*c)[0].Index == index {
+		return &(*c)[0]
+	}
+	return nil
+}

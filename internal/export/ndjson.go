@@ -1,0 +1,176 @@
+package export
+
+import (
+	"container/heap"
+	"io"
+	"strconv"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// NDJSON writes one line of JSON for each sample, in time order over all threads:
+//
+//	{"ts":5.699888,"pid":1,"tid":19,"type":"managed","depth":4,"cut":false,"frames":["root","leaf"]}
+//
+// ts is in ms since the start of the trace, exact to the nanosecond; frames are full
+// names without synthetic roots and leaf markers. "why" stands on cut samples only,
+// "repair" on those that a repair looked at. Stacks of other events are no samples.
+func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
+	out := newBuffer(w)
+	t := p.Table
+	skip := synthetic(t)
+	names := make([][]byte, t.Methods())
+	var stack []trace.MethodID
+	depths := visibleDepths{table: t, skip: skip}
+	for m := newMerge(o.threads(p)); len(m.heads) > 0 && out.flushed(); m.next() {
+		h := m.heads[0]
+		s := h.s
+		if s.Type == trace.SampleEvent {
+			continue
+		}
+		r := h.repairs.of(h.index)
+		recorded := s.Stack
+		if r != nil {
+			recorded = r.Recorded
+		}
+		stack = stack[:0]
+		for id := s.Stack; id != 0; id = t.Parent(id) {
+			if m := t.Method(t.Frame(id)); !skip[m] {
+				stack = append(stack, m)
+			}
+		}
+
+		b := append(out.b, `{"ts":`...)
+		b = appendMillis(b, s.Time)
+		b = append(b, h.ids...)
+		b = append(b, typeNames[s.Type]...)
+		b = append(b, `,"depth":`...)
+		b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)
+		if s.Cut == trace.Whole {
+			b = append(b, `,"cut":false`...)
+		} else {
+			b = append(b, `,"cut":true,"why":"`...)
+			b = append(b, s.Cut.String()...)
+			b = append(b, '"')
+		}
+		b = append(b, `,"frames":[`...)
+		for i := len(stack) - 1; i >= 0; i-- {
+			name := names[stack[i]]
+			if name == nil {
+				name = append(appendString(nil, t.MethodAt(stack[i]).Full()), ',')
+				names[stack[i]] = name
+			}
+			b = append(b, name...)
+		}
+		if len(stack) > 0 {
+			b = b[:len(b)-1]
+		}
+		b = append(b, ']')
+		if r != nil && s.Cut != trace.Whole {
+			b = append(b, `,"repair":`...)
+			b = appendMark(b, r)
+		}
+		out.b = append(b, '}', '\n')
+	}
+	return out.flush()
+}
+
+// typeNames are the words of the contract. The reference treats a sample that the
+// runtime could not classify as external, and so does the contract.
+var typeNames = [...]string{
+	trace.SampleManaged:  `"managed"`,
+	trace.SampleExternal: `"external"`,
+	trace.SampleCPU:      `"cpu"`,
+	trace.SampleOffCPU:   `"offcpu"`,
+	trace.SampleError:    `"external"`,
+}
+
+// visibleDepths counts the frames of a stack that are drawn.
+type visibleDepths struct {
+	table *trace.Table
+	skip  []bool
+	any   int // 0: not looked, 1: there are synthetic frames, 2: none
+}
+
+func (v *visibleDepths) of(id trace.StackID) int {
+	n := v.table.Depth(id)
+	if v.any == 0 {
+		v.any = 2
+		for _, s := range v.skip {
+			if s {
+				v.any = 1
+			}
+		}
+	}
+	if v.any == 1 {
+		for ; id != 0; id = v.table.Parent(id) {
+			if v.skip[v.table.Method(v.table.Frame(id))] {
+				n--
+			}
+		}
+	}
+	return n
+}
+
+// A merge yields the samples of several threads in the order of their times; equal
+// times in the order of the threads.
+type merge struct{ heads []*head }
+
+type head struct {
+	s       trace.Sample
+	index   int
+	thread  int
+	c       trace.Cursor
+	ids     []byte // of process and thread, as they are written
+	repairs repairCursor
+}
+
+func newMerge(threads []*trace.Thread) *merge {
+	m := &merge{}
+	for i, th := range threads {
+		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs}
+		var ok bool
+		if h.s, ok = h.c.Next(); !ok {
+			continue
+		}
+		h.ids = append(h.ids, `,"pid":`...)
+		h.ids = strconv.AppendInt(h.ids, processOf(th).PID, 10)
+		h.ids = append(h.ids, `,"tid":`...)
+		h.ids = strconv.AppendInt(h.ids, th.TID, 10)
+		h.ids = append(h.ids, `,"type":`...)
+		m.heads = append(m.heads, h)
+	}
+	heap.Init(m)
+	return m
+}
+
+// next moves on behind heads[0].
+func (m *merge) next() {
+	h := m.heads[0]
+	var ok bool
+	if h.s, ok = h.c.Next(); ok {
+		h.index++
+		heap.Fix(m, 0)
+	} else {
+		heap.Pop(m)
+	}
+}
+
+func (m *merge) Len() int { return len(m.heads) }
+
+func (m *merge) Less(i, j int) bool {
+	a, b := m.heads[i], m.heads[j]
+	if a.s.Time != b.s.Time {
+		return a.s.Time < b.s.Time
+	}
+	return a.thread < b.thread
+}
+
+func (m *merge) Swap(i, j int) { m.heads[i], m.heads[j] = m.heads[j], m.heads[i] }
+func (m *merge) Push(x any)    { m.heads = append(m.heads, x.(*head)) }
+
+func (m *merge) Pop() any {
+	h := m.heads[len(m.heads)-1]
+	m.heads = m.heads[:len(m.heads)-1]
+	return h
+}

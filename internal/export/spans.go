@@ -1,0 +1,70 @@
+package export
+
+import "github.com/tracefix/tracefix/internal/trace"
+
+// A spanner turns the stacks of one thread, one after the other, into frames that
+// close and open. Frames are the same for a viewer if their methods are.
+type spanner struct {
+	table *trace.Table
+	skip  []bool // by method
+
+	path []trace.MethodID // open frames, root first
+	// closed are the frames that the last step closed, root first; they were at
+	// path[keep:].
+	closed []trace.MethodID
+
+	buf   []trace.MethodID // what closed lies in
+	nodes []trace.StackID  // of the stack that is open, by depth
+	seen  []int            // frames of path up to that depth
+	walk  []trace.StackID
+}
+
+func newSpanner(t *trace.Table, skip []bool) *spanner { return &spanner{table: t, skip: skip} }
+
+// step makes id the open stack. It returns how many frames stay open: those before
+// path[keep] do, closed closes, path[keep:] opens. If joined is false none stay open.
+// The cost is that of the frames that differ.
+func (s *spanner) step(id trace.StackID, joined bool) (keep int) {
+	if !joined {
+		s.nodes, s.seen = s.nodes[:0], s.seen[:0]
+	}
+	d := s.table.Depth(id)
+	s.walk = s.walk[:0]
+	for d > 0 && (d > len(s.nodes) || s.nodes[d-1] != id) {
+		s.walk = append(s.walk, id)
+		id = s.table.Parent(id)
+		d--
+	}
+	if d > 0 {
+		keep = s.seen[d-1]
+	}
+	s.nodes, s.seen = s.nodes[:d], s.seen[:d]
+	s.buf = append(s.buf[:0], s.path[keep:]...)
+	s.closed = s.buf
+	s.path = s.path[:keep]
+	same := joined
+	for i := len(s.walk) - 1; i >= 0; i-- {
+		if m := s.table.Method(s.table.Frame(s.walk[i])); !s.skip[m] {
+			// Another address of the same method, so another node, is no other frame.
+			if same && len(s.closed) > 0 && s.closed[0] == m {
+				s.closed = s.closed[1:]
+				keep++
+			} else {
+				same = false
+			}
+			s.path = append(s.path, m)
+		}
+		s.nodes = append(s.nodes, s.walk[i])
+		s.seen = append(s.seen, len(s.path))
+	}
+	return keep
+}
+
+// inserted returns how many of the outermost frames of a repaired sample were not
+// recorded.
+func inserted(t *trace.Table, s *trace.Sample, r *trace.Repair) int {
+	if r == nil {
+		return 0
+	}
+	return max(0, t.Depth(s.Stack)-(t.Depth(r.Recorded)-r.Dropped))
+}

@@ -1,0 +1,181 @@
+package export
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Speedscope writes speedscope JSON: one evented profile per thread, those that work
+// first. Times are integer nanoseconds, so closing and opening frames meet exactly;
+// speedscope refuses a file where they do not. It has no place for tracks.
+func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
+	out := newBuffer(w)
+	t := p.Table
+	skip := synthetic(t)
+	threads := slices.Clone(o.threads(p))
+	ranks := rankThreads(p)
+	slices.SortStableFunc(threads, func(a, b *trace.Thread) int { return cmp.Compare(ranks[a], ranks[b]) })
+	threads = slices.DeleteFunc(threads, func(th *trace.Thread) bool { return !hasStretches(th) })
+
+	out.str(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
+	out.b = appendString(out.b, o.exporter())
+	out.str(`,"name":`)
+	out.b = appendString(out.b, o.title(p))
+	out.str(`,"activeProfileIndex":0,"shared":{"frames":[`)
+	frame, offCPU := writeFrames(out, t, skip, threads)
+	out.str("]},\n" + `"profiles":[`)
+
+	processes := map[*trace.Process]bool{}
+	for _, th := range threads {
+		processes[th.Process] = true
+	}
+	timing := newTiming(p)
+	sp := newSpanner(t, skip)
+	var prefix []byte
+	for i, th := range threads {
+		if i > 0 {
+			out.str(",")
+		}
+		name := threadName(th)
+		if th.Name != "" {
+			name += " (" + strconv.FormatInt(th.TID, 10) + ")"
+		}
+		if len(processes) > 1 {
+			name = processName(processOf(th)) + " (" + strconv.FormatInt(processOf(th).PID, 10) + ") " + name
+		}
+		first, last := extent(th, timing)
+		out.str("\n" + `{"type":"evented","name":`)
+		out.b = appendString(out.b, name)
+		out.str(`,"unit":"nanoseconds","startValue":`)
+		out.b = strconv.AppendInt(out.b, first, 10)
+		out.str(`,"endValue":`)
+		out.b = strconv.AppendInt(out.b, last, 10)
+		out.str(`,"events":[`)
+
+		// An event is a line: kind and time, which its neighbours share, and the frame.
+		any := false
+		begin := func(kind byte, at int64) {
+			prefix = append(prefix[:0], ",\n"+`{"type":"`...)
+			prefix = append(prefix, kind)
+			prefix = append(prefix, `","at":`...)
+			prefix = strconv.AppendInt(prefix, at, 10)
+			prefix = append(prefix, `,"frame":`...)
+		}
+		event := func(frame int32) {
+			from := prefix
+			if !any {
+				any, from = true, prefix[1:]
+			}
+			b := append(out.b, from...)
+			b = strconv.AppendInt(b, int64(frame), 10)
+			out.b = append(b, '}')
+			out.flushed()
+		}
+		wasOff := false
+		end := first
+		closing := func(methods []trace.MethodID) {
+			if !wasOff && len(methods) == 0 {
+				return
+			}
+			begin('C', end)
+			if wasOff {
+				event(offCPU)
+			}
+			for i := len(methods) - 1; i >= 0; i-- {
+				event(frame[methods[i]])
+			}
+		}
+		sts := timing.stretches(th)
+		for st, ok := sts.Next(); ok && out.err == nil; st, ok = sts.Next() {
+			keep := sp.step(st.Stack, st.Joined)
+			closing(sp.closed)
+			begin('O', st.Start)
+			for _, m := range sp.path[keep:] {
+				event(frame[m])
+			}
+			if wasOff = st.Type == trace.SampleOffCPU; wasOff {
+				event(offCPU)
+			}
+			end = st.End
+		}
+		sp.step(0, false)
+		closing(sp.closed)
+		out.str("]}")
+	}
+	out.str("]}\n")
+	return out.flush()
+}
+
+// writeFrames writes the names of all methods that the threads' stacks have, and
+// returns their numbers by method and that of the off-CPU leaf.
+func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thread) (frame []int32, offCPU int32) {
+	frame = make([]int32, t.Methods())
+	for i := range frame {
+		frame[i] = -1
+	}
+	offCPU = -1
+	n := int32(0)
+	add := func(name string) int32 {
+		if n > 0 {
+			out.str(",")
+		}
+		if name == "" {
+			name = "?"
+		}
+		out.str("\n" + `{"name":`)
+		out.b = appendString(out.b, name)
+		out.str("}")
+		out.flushed()
+		n++
+		return n - 1
+	}
+	met := make([]uint64, t.Stacks()/64+1)
+	var order []trace.MethodID
+	for _, th := range threads {
+		c := th.Samples.Cursor()
+		for s, ok := c.Next(); ok; s, ok = c.Next() {
+			if s.Type == trace.SampleEvent {
+				continue
+			}
+			if s.Type == trace.SampleOffCPU && offCPU < 0 {
+				offCPU = add("[off CPU]")
+			}
+			order = order[:0]
+			for id := s.Stack; id != 0 && met[id/64]>>(id%64)&1 == 0; id = t.Parent(id) {
+				met[id/64] |= 1 << (id % 64)
+				order = append(order, t.Method(t.Frame(id)))
+			}
+			for i := len(order) - 1; i >= 0; i-- {
+				if m := order[i]; !skip[m] && frame[m] < 0 {
+					frame[m] = add(t.MethodAt(m).Full())
+				}
+			}
+		}
+	}
+	return frame, offCPU
+}
+
+func hasStretches(th *trace.Thread) bool {
+	c := th.Samples.Cursor()
+	for s, ok := c.Next(); ok; s, ok = c.Next() {
+		if s.Type != trace.SampleEvent {
+			return true
+		}
+	}
+	return false
+}
+
+// extent returns where the first stretch of th begins and the last ends.
+func extent(th *trace.Thread, timing *timing) (first, last int64) {
+	sts := timing.stretches(th)
+	st, ok := sts.Next()
+	first, last = st.Start, st.End
+	for ; ok; st, ok = sts.Next() {
+		last = st.End
+	}
+	return first, last
+}

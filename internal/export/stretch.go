@@ -1,0 +1,282 @@
+package export
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A sample says what a thread did at an instant; a viewer draws time. The rules
+// between the two, which the reference lacks (dotnet-trace-convert.md sections 3.5
+// R5, R11 and 9):
+//
+//  1. A stack holds until the thread's next sample.
+//  2. It does not hold over a break (lost events, a reused thread id), nor over a gap
+//     in which the sampler went round heldPeriods times without seeing the thread:
+//     then it ends one period after its sample and the rest is no data. A gap in
+//     which the sampler saw no thread at all is the sampler's own pause (a GC, a
+//     suspension), up to heldPause.
+//  3. The last sample of a thread holds for one period.
+//  4. A sample taken on a CPU (collect-linux) comes only while the thread runs. It
+//     holds for one period if the next is further than runPeriods away.
+//  5. An off-CPU stretch and a weighted sample know their duration.
+//  6. Frames that two neighbouring stretches share are open in between as well, if
+//     what is between them is no longer than a gap of rule 2.
+const (
+	heldPeriods = 20
+	heldPause   = 1_000_000_000 // ns
+	runPeriods  = 2
+	// defaultPeriod is that of EventPipe's sampler.
+	defaultPeriod = 1_000_000 // ns
+)
+
+// A stretch is the time for which a sample speaks.
+type stretch struct {
+	trace.Sample
+	Index      int // of the sample
+	Start, End int64
+	// Joined says that what the stack shares with the one before was open between
+	// the two stretches.
+	Joined bool
+}
+
+// timing knows how the sampler of a profile ticked.
+type timing struct {
+	period int64 // ns between two samples of a busy thread
+	ticks  map[*trace.Process]*tickSet
+}
+
+func newTiming(p *trace.Profile) *timing {
+	t := &timing{period: usualPeriod(p), ticks: map[*trace.Process]*tickSet{}}
+	for _, th := range p.Threads {
+		set := t.ticks[th.Process]
+		if set == nil {
+			set = &tickSet{pages: map[int64]*[tickPage / 64]uint64{}}
+			t.ticks[th.Process] = set
+		}
+		c := th.Samples.Cursor()
+		for s, ok := c.Next(); ok; s, ok = c.Next() {
+			if s.Type == trace.SampleManaged || s.Type == trace.SampleExternal || s.Type == trace.SampleError {
+				set.add(s.Time / t.period)
+			}
+		}
+	}
+	for _, set := range t.ticks {
+		set.sort()
+	}
+	return t
+}
+
+// usualPeriod returns the lower quartile of the times between samples, which idle
+// threads do not move; where the trace tells the interval, a period near to it.
+func usualPeriod(p *trace.Profile) int64 {
+	// A bucket is an eighth of a power of two: nothing but its count and sum is held.
+	var hist [64 * 8]struct{ n, sum int64 }
+	n := int64(0)
+	for _, th := range p.Threads {
+		last := int64(-1)
+		c := th.Samples.Cursor()
+		for s, ok := c.Next(); ok; s, ok = c.Next() {
+			if s.Type == trace.SampleEvent || s.Type == trace.SampleOffCPU {
+				continue
+			}
+			if d := s.Time - last; last >= 0 && d > 0 {
+				h := &hist[octave(d)]
+				h.n++
+				h.sum += d
+				n++
+			}
+			last = s.Time
+		}
+	}
+	period := int64(0)
+	if n >= 4 {
+		rest := n / 4
+		for _, h := range hist {
+			if rest < h.n {
+				period = h.sum / h.n
+				break
+			}
+			rest -= h.n
+		}
+	}
+	if told := int64(p.Meta.Interval); told > 0 {
+		period = max(told, min(period, 4*told))
+	}
+	if period <= 0 {
+		period = defaultPeriod
+	}
+	return period
+}
+
+func octave(d int64) int {
+	e := bits.Len64(uint64(d)) - 1
+	if e < 3 {
+		return e * 8
+	}
+	return e*8 + int(d>>(e-3)&7)
+}
+
+// A tickSet holds the numbers of the periods in which the sampler saw any thread.
+type tickSet struct {
+	pages map[int64]*[tickPage / 64]uint64
+	keys  []int64
+}
+
+const tickPage = 1 << 12
+
+func (s *tickSet) add(tick int64) {
+	pg := s.pages[tick>>12]
+	if pg == nil {
+		pg = new([tickPage / 64]uint64)
+		s.pages[tick>>12] = pg
+	}
+	pg[tick>>6&63] |= 1 << (tick & 63)
+}
+
+func (s *tickSet) sort() {
+	for k := range s.pages {
+		s.keys = append(s.keys, k)
+	}
+	slices.Sort(s.keys)
+}
+
+// atLeast says whether there are n ticks in the periods from up to to.
+func (s *tickSet) atLeast(n int, from, to int64) bool {
+	i, _ := slices.BinarySearch(s.keys, from>>12)
+	for ; i < len(s.keys) && s.keys[i] <= to>>12; i++ {
+		pg := s.pages[s.keys[i]]
+		for w, word := range pg {
+			first := s.keys[i]<<12 + int64(w)<<6
+			if first+63 < from || first > to {
+				continue
+			}
+			if first < from {
+				word &= ^uint64(0) << (from - first)
+			}
+			if first+63 > to {
+				word &= ^uint64(0) >> (first + 63 - to)
+			}
+			if n -= bits.OnesCount64(word); n <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// held says whether a thread that was sampled at from and next at to was doing in
+// between what the first sample says.
+func (t *timing) held(process *trace.Process, from, to int64) bool {
+	gap := to - from
+	if gap <= heldPeriods*t.period {
+		return true
+	}
+	if gap > max(heldPause, 200*t.period) {
+		return false
+	}
+	set := t.ticks[process]
+	return set == nil || !set.atLeast(heldPeriods, from/t.period+1, to/t.period-1)
+}
+
+// stretches reads the stretches of a thread, in order and without overlap.
+type stretches struct {
+	t      *timing
+	th     *trace.Thread
+	c      trace.Cursor
+	breaks []int64
+	next   trace.Sample // not yet returned
+	nextAt int
+	more   bool
+	index  int   // of the sample that c returns next
+	end    int64 // of the last stretch; nothing starts before the trace does
+	joined bool
+}
+
+func (t *timing) stretches(th *trace.Thread) stretches {
+	s := stretches{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
+	s.fetch()
+	return s
+}
+
+// fetch reads the next sample that stands for time.
+func (s *stretches) fetch() {
+	for {
+		s.next, s.more = s.c.Next()
+		s.nextAt = s.index
+		s.index++
+		if !s.more || s.next.Type != trace.SampleEvent {
+			return
+		}
+	}
+}
+
+// startOf is where the time of x begins.
+func startOf(x *trace.Sample) int64 {
+	if x.Type == trace.SampleOffCPU && x.Dur > 0 {
+		return x.Time - x.Dur
+	}
+	return x.Time
+}
+
+// Next returns the next stretch, and false after the last.
+func (s *stretches) Next() (st stretch, ok bool) {
+	if !s.more {
+		return stretch{}, false
+	}
+	x := s.next
+	st = stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
+	s.fetch()
+	st.End, s.joined = s.endOf(&st)
+	s.end = st.End
+	return st, true
+}
+
+// endOf returns where st ends and whether the stretch behind it is joined to it.
+func (s *stretches) endOf(st *stretch) (end int64, joined bool) {
+	period := s.t.period
+	if !s.more {
+		switch {
+		case st.Type == trace.SampleOffCPU:
+			return max(st.Time, st.Start), false
+		case st.Dur > 0:
+			return max(st.Start, st.Start+st.Dur), false
+		}
+		return max(st.Start, st.Start+period), false
+	}
+	next := max(startOf(&s.next), st.Start)
+	for len(s.breaks) > 0 && s.breaks[0] <= st.Time {
+		s.breaks = s.breaks[1:]
+	}
+	broken := len(s.breaks) > 0 && s.breaks[0] <= s.next.Time
+	switch {
+	case st.Type == trace.SampleOffCPU:
+		end = min(max(st.Time, st.Start), next)
+	case st.Dur > 0:
+		end = min(st.Start+st.Dur, next)
+	case broken:
+		end = min(st.Start+period, s.breaks[0], next)
+	case st.Type == trace.SampleCPU && next-st.Start > runPeriods*period:
+		end = st.Start + period
+	case st.Type != trace.SampleCPU && !s.t.held(s.th.Process, st.Start, next):
+		end = min(st.Start+period, next)
+	default:
+		end = next
+	}
+	end = max(end, st.Start)
+	if broken {
+		return end, false
+	}
+	return end, next-end <= heldPeriods*period
+}
+
+// weight returns the time that a stretch stands for in sums, ns. A sample of a
+// CPU-clock sampler stands for one period, also if its thread was switched out
+// before the period ended: on the average that is right, and the rest would be lost.
+func (t *timing) weight(st *stretch) int64 {
+	if st.Type == trace.SampleCPU && st.Dur == 0 {
+		return t.period
+	}
+	return st.End - st.Start
+}
