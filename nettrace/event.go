@@ -126,6 +126,8 @@ type Event struct {
 	Late bool
 	// Offset is the position of the event's first byte in the file.
 	Offset int64
+
+	pointer uint8 // size, 0 is 8
 }
 
 // A Label is a key/value pair of v6. Numeric labels have a Number and no Value.
@@ -222,6 +224,8 @@ type Metadata struct {
 	// Offset of the definition in the file.
 	Offset int64
 
+	Role Role // what the event is to this package, RoleNone for most
+
 	layout   *Layout // for Version
 	name     string  // EventName for Version and Opcode
 	noopcode bool
@@ -263,9 +267,9 @@ const (
 	TypeString8  TypeCode = 0x101 // UTF-8, ends in a zero byte
 	TypeString16 TypeCode = 0x102 // u16 byte count, UTF-8
 	TypeCounted  TypeCode = 0x103 // Elem, as often as the field number Count before it says
-	TypeRest     TypeCode = 0x104 // the bytes up to the end of the payload
 	TypeHex32    TypeCode = 0x105 // as TypeUint32; shown in hexadecimal by convention
 	TypeHex64    TypeCode = 0x106 // as TypeUint64; likewise
+	TypeEnum32   TypeCode = 0x107 // as TypeUint32; the reference library shows it as text: "1"
 )
 
 // A Field is a field of a payload.
@@ -288,8 +292,12 @@ type Layout struct {
 	// the file's metadata has none.
 	BuiltIn bool
 
-	name   string // display name
-	opcode int
+	name    string // display name
+	opcode  int
+	version int
+	// lengthUTF8 is set where fields of code 23 stand alone: drafts of v6 meant
+	// strings by it, nettrace.md section 5.4.
+	lengthUTF8 bool
 }
 
 // A Loss is a gap in the sequence numbers of one capture thread: events that the

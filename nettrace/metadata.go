@@ -10,7 +10,7 @@ import (
 const (
 	maxMetadata   = 1 << 18 // definitions in one file
 	maxTypeDepth  = 32      // nested objects and arrays
-	maxFieldsEach = 1 << 16
+	maxFieldsEach = 4096 // of one struct
 )
 
 // metadataTable finds metadata by the file's id.
@@ -99,10 +99,11 @@ func (m *Metadata) complete() {
 		}
 	}
 	m.layout = findLayout(m, m.Version)
-	if m.noopcode && m.Name == "" && m.layout != nil && m.layout.BuiltIn {
+	if m.Name == "" && m.layout != nil && m.layout.BuiltIn {
 		m.Opcode = m.layout.opcode
 	}
 	m.name = m.displayName(m.layout, m.Opcode)
+	m.Role = findRole(m)
 }
 
 func hasSuffixFold(s, suffix string) bool {

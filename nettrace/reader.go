@@ -400,6 +400,7 @@ func (r *Reader) fill(ev *Event, row *row) {
 	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
 	ev.Lost = row.lost
 	ev.Sorted = row.sorted
+	ev.pointer = uint8(r.h.PointerSize)
 	ev.Offset = blk.offset + int64(row.at)
 	ev.StackKey, ev.Stack = 0, Stack{}
 	ev.Late = row.time < r.lastTime

@@ -1,0 +1,154 @@
+package nettrace
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed layouts.txt
+var layoutsText string
+
+type layoutKey struct {
+	provider string
+	event    int
+}
+
+// builtInLayouts are those of layouts.txt, by version within an event.
+var builtInLayouts = sync.OnceValue(func() map[layoutKey][]*Layout {
+	table := map[layoutKey][]*Layout{}
+	provider := ""
+	for line := range strings.Lines(layoutsText) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if line[0] == '[' {
+			provider = strings.Trim(line, "[]")
+			continue
+		}
+		f := strings.Fields(line)
+		event, version, opcode := number(f[0]), number(f[1]), number(f[3])
+		l := &Layout{BuiltIn: true, name: f[2], opcode: opcode, version: version}
+		for _, s := range f[4:] {
+			l.Fields = append(l.Fields, parseField(s, l.Fields))
+		}
+		key := layoutKey{provider, event}
+		table[key] = append(table[key], l)
+	}
+	return table
+})
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic("nettrace: internal error: layouts.txt: " + err.Error())
+	}
+	return n
+}
+
+var typeNames = map[string]TypeCode{
+	"u8": TypeUint8, "u16": TypeUint16, "u32": TypeUint32, "u64": TypeUint64, "i32": TypeInt32, "i64": TypeInt64,
+	"x32": TypeHex32, "x64": TypeHex64, "ptr": TypePointer, "f64": TypeFloat64, "b32": TypeBool32, "enum": TypeEnum32,
+	"str": TypeString, "str8": TypeString8, "str16": TypeString16, "guid": TypeGUID, "var": TypeVaruint,
+}
+
+// parseField reads name:type or name:{fields} with [count] behind; before are
+// the fields of the same struct so far, among which a count is found.
+func parseField(s string, before []Field) Field {
+	name, typ, _ := strings.Cut(s, ":")
+	count := ""
+	if typ[len(typ)-1] == ']' {
+		open := strings.LastIndexByte(typ, '[')
+		typ, count = typ[:open], typ[open+1:len(typ)-1]
+	}
+	f := Field{Name: name}
+	if typ[0] == '{' {
+		f.Type = TypeObject
+		for _, part := range splitFields(typ[1 : len(typ)-1]) {
+			f.Fields = append(f.Fields, parseField(part, f.Fields))
+		}
+	} else if f.Type = typeNames[typ]; f.Type == 0 {
+		panic("nettrace: internal error: layouts.txt: type " + typ)
+	}
+	if count == "" {
+		return f
+	}
+	elem := f
+	elem.Name = ""
+	if n, err := strconv.Atoi(count); err == nil {
+		return Field{Name: name, Type: TypeFixed, Elem: &elem, Count: n}
+	}
+	at := slices.IndexFunc(before, func(f Field) bool { return f.Name == count })
+	if at < 0 {
+		panic("nettrace: internal error: layouts.txt: count " + count)
+	}
+	return Field{Name: name, Type: TypeCounted, Elem: &elem, Count: at}
+}
+
+// splitFields splits at the commas outside of braces.
+func splitFields(s string) (parts []string) {
+	depth, start := 0, 0
+	for i, c := range s {
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, s[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, s[start:])
+}
+
+// diagnosticLayout is that of the DiagnosticSource events that .NET before 5
+// could not describe.
+var diagnosticLayout = &Layout{BuiltIn: true, Fields: []Field{
+	{Name: "SourceName", Type: TypeString},
+	{Name: "EventName", Type: TypeString},
+	{Name: "Arguments", Type: TypeArray, Elem: &Field{Type: TypeObject, Fields: []Field{
+		{Name: "Key", Type: TypeString}, {Name: "Value", Type: TypeString},
+	}}},
+}}
+
+// findLayout finds the layout of a version of an event.
+func findLayout(m *Metadata, version int) *Layout {
+	if m.Provider == providerSystem {
+		// The recorder declares strings as single bytes, nettrace.md section 5.4.
+		if l := builtIn(m.Provider, m.EventID, version); l != nil {
+			return l
+		}
+	}
+	if len(m.Fields) > 0 {
+		l := &Layout{Fields: m.Fields}
+		l.lengthUTF8 = slices.ContainsFunc(l.Fields, func(f Field) bool { return f.Type == TypeUTF8 })
+		return l
+	}
+	switch {
+	case m.Unknown:
+		return nil
+	case m.Provider == providerDiagnostic:
+		switch m.Name {
+		case "Event", "Activity1Start", "Activity1Stop", "Activity2Start", "Activity2Stop", "RecursiveActivity1Start", "RecursiveActivity1Stop":
+			return diagnosticLayout
+		}
+	}
+	return builtIn(m.Provider, m.EventID, version)
+}
+
+// builtIn finds a built-in layout. Revisions only append, so a version newer
+// than the table is read by the newest known one.
+func builtIn(provider string, event, version int) (best *Layout) {
+	for _, l := range builtInLayouts()[layoutKey{provider, event}] {
+		if best == nil || l.version <= version {
+			best = l
+		}
+	}
+	return best
+}
