@@ -228,6 +228,7 @@ type Metadata struct {
 
 	layout   *Layout // for Version
 	name     string  // EventName for Version and Opcode
+	shown    string  // display name by which the event is known, if not by Name
 	noopcode bool
 }
 

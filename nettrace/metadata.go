@@ -10,7 +10,7 @@ import (
 const (
 	maxMetadata   = 1 << 18 // definitions in one file
 	maxTypeDepth  = 32      // nested objects and arrays
-	maxFieldsEach = 4096 // of one struct
+	maxFieldsEach = 4096    // of one struct
 )
 
 // metadataTable finds metadata by the file's id.
@@ -98,6 +98,12 @@ func (m *Metadata) complete() {
 			m.Opcode = 2
 		}
 	}
+	if t, ok := tplNames[m.EventID]; ok && m.Provider == providerTPL {
+		m.shown = t.name
+		if m.noopcode && m.Opcode == 0 {
+			m.Opcode = t.opcode
+		}
+	}
 	m.layout = findLayout(m, m.Version)
 	if m.Name == "" && m.layout != nil && m.layout.BuiltIn {
 		m.Opcode = m.layout.opcode
@@ -112,8 +118,11 @@ func hasSuffixFold(s, suffix string) bool {
 
 // displayName builds what TraceEvent prints: the task, a slash, the opcode.
 func (m *Metadata) displayName(l *Layout, opcode int) string {
-	if l != nil && l.name != "" {
+	switch {
+	case l != nil && l.name != "":
 		return l.name
+	case m.shown != "":
+		return m.shown
 	}
 	name := m.Name
 	switch {
@@ -134,6 +143,20 @@ func (m *Metadata) displayName(l *Layout, opcode int) string {
 		return op
 	}
 	return name + "/" + op
+}
+
+// tplNames are the names and opcodes of task events: TplEventSource itself names
+// them otherwise ("TraceOperationBegin") and declares no opcodes.
+var tplNames = map[int]struct {
+	name   string
+	opcode int
+}{
+	1: {"Loop/Start", 1}, 2: {"Loop/Stop", 2}, 3: {"Invoke/Start", 1}, 4: {"Invoke/Stop", 2},
+	5: {"ForkJoin/Start", 1}, 6: {"ForkJoin/Stop", 2},
+	7: {"TaskScheduled/Send", 9}, 8: {"TaskExecute/Start", 1}, 9: {"TaskExecute/Stop", 2},
+	10: {"TaskWait/Send", 9}, 11: {"TaskWait/Stop", 2}, 12: {"AwaitTaskContinuationScheduled/Send", 9},
+	14: {"TraceOperation/Start", 1}, 15: {"TraceOperation/Stop", 2},
+	17: {"TraceSynchronousWork/Start", 1}, 18: {"TraceSynchronousWork/Stop", 2},
 }
 
 func opcodeName(opcode int) string {
