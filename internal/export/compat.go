@@ -10,12 +10,9 @@ import (
 	"github.com/tracefix/tracefix/internal/trace"
 )
 
-// referenceExporter is what dotnet-trace 10.0.750501 writes.
-const referenceExporter = "Microsoft.Diagnostics.Tracing.TraceEvent@3.1.23.0"
-
 // CompatChromium writes what dotnet-trace convert --format Chromium writes, byte for
-// byte, its float time and its unescaped categories included
-// (dotnet-trace-convert.md section 3).
+// byte but for the exporter's name in the header, its float time and its unescaped
+// categories included (dotnet-trace-convert.md section 3).
 func CompatChromium(w io.Writer, tr *compat.Trace, o Options) error {
 	c := newCompatWriter(w, tr, &o)
 	c.str(`{"otherData": { "name": "`)
@@ -179,10 +176,7 @@ type compatSpan struct {
 
 // newCompatWriter numbers the frames: thread after thread, in order of first sight.
 func newCompatWriter(w io.Writer, tr *compat.Trace, o *Options) *compatWriter {
-	c := &compatWriter{buffer: newBuffer(w), tr: tr, exporter: o.Exporter, ids: make([]int32, tr.Table.Methods())}
-	if c.exporter == "" {
-		c.exporter = referenceExporter
-	}
+	c := &compatWriter{buffer: newBuffer(w), tr: tr, exporter: o.exporter(), ids: make([]int32, tr.Table.Methods())}
 	for i := range c.ids {
 		c.ids[i] = -1
 	}

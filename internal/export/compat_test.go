@@ -23,6 +23,9 @@ import (
 	"github.com/tracefix/tracefix/internal/trace"
 )
 
+// referenceExporter is what dotnet-trace 10.0.750501 writes.
+const referenceExporter = "Microsoft.Diagnostics.Tracing.TraceEvent@3.1.23.0"
+
 // A compatBuilder makes what the reference's writers get out of sampler events, by
 // dotnet-trace-convert.md section 1.4.
 type compatBuilder struct {
@@ -99,11 +102,11 @@ func TestCompatWorkedExample(t *testing.T) {
 	b.sample("Thread (7)", 7, 14.75, true, main)
 
 	var out bytes.Buffer
-	require.NoError(t, CompatChromium(&out, b.tr, Options{Name: "demo.chromium"}))
+	require.NoError(t, CompatChromium(&out, b.tr, Options{Name: "demo.chromium", Exporter: referenceExporter}))
 	assert.Equal(t, 3150, out.Len())
 	assert.Equal(t, "a2b2d1c61a7b1803738ac2b16c3bc3a16f5f3cb5f0d953d6f42e62ad2e93df87", hash(out.Bytes()), out.String())
 	out.Reset()
-	require.NoError(t, CompatSpeedscope(&out, b.tr, Options{Name: "demo.speedscope"}))
+	require.NoError(t, CompatSpeedscope(&out, b.tr, Options{Name: "demo.speedscope", Exporter: referenceExporter}))
 	assert.Equal(t, 1590, out.Len())
 	assert.Equal(t, "bddf7462def10ca8fd9003f005b7af08130d1d8ebcad3c33717d79412b338f68", hash(out.Bytes()), out.String())
 }
@@ -139,10 +142,10 @@ func TestCompatFloatNoise(t *testing.T) {
 func TestCompatEmpty(t *testing.T) {
 	tr := &compat.Trace{Table: trace.NewTable()}
 	var out bytes.Buffer
-	require.NoError(t, CompatSpeedscope(&out, tr, Options{Name: "trace.speedscope"}))
+	require.NoError(t, CompatSpeedscope(&out, tr, Options{Name: "trace.speedscope", Exporter: referenceExporter}))
 	assert.Equal(t, 230, out.Len(), "the size that users of the reference report")
 	out.Reset()
-	require.NoError(t, CompatChromium(&out, tr, Options{Name: "http-bridge.chromium"}))
+	require.NoError(t, CompatChromium(&out, tr, Options{Name: "http-bridge.chromium", Exporter: referenceExporter}))
 	assert.Equal(t, 177, out.Len())
 }
 
@@ -179,10 +182,10 @@ func TestCompatOnRealFiles(t *testing.T) {
 			chromium := string(reference(t, name+".chromium.json.zst"))
 			b := compatFromReference(t, name, chromium)
 			var out bytes.Buffer
-			require.NoError(t, CompatChromium(&out, b.tr, Options{Name: name + ".chromium"}))
+			require.NoError(t, CompatChromium(&out, b.tr, Options{Name: name + ".chromium", Exporter: referenceExporter}))
 			sameText(t, chromium, out.String())
 			out.Reset()
-			require.NoError(t, CompatSpeedscope(&out, b.tr, Options{Name: name + ".speedscope"}))
+			require.NoError(t, CompatSpeedscope(&out, b.tr, Options{Name: name + ".speedscope", Exporter: referenceExporter}))
 			sameText(t, string(reference(t, name+".speedscope.json.zst")), out.String())
 		})
 	}

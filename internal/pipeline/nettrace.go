@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"io"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
@@ -51,4 +52,22 @@ func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 		rep.Notes = append(rep.Notes, info.NoSamples())
 	}
 	return p, nil
+}
+
+// writeCompat converts as dotnet-trace convert does, faults included.
+func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFormat, c *Config, rep *report.Trace) error {
+	t, info, err := load.Compat(ctx, in.Reader, loadOptions(in, c, rep))
+	if err != nil {
+		return err
+	}
+	rep.Events = info.Events
+	rep.Lost = int64(info.Stats.Lost)
+	rep.Threads = len(t.Threads)
+	for _, th := range t.Threads {
+		rep.Samples += len(th.Samples)
+	}
+	if len(t.Threads) == 0 {
+		rep.Notes = append(rep.Notes, info.NoSamples())
+	}
+	return row.Compat(w, t, exportOptions(c))
 }

@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"io"
+	"path/filepath"
+	"strings"
 
+	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/view"
 )
-
-import "github.com/tracefix/tracefix/internal/input"
 
 // Inputs are the formats that are read into the model.
 var Inputs = []InputFormat{
@@ -17,12 +19,16 @@ var Inputs = []InputFormat{
 
 // Outputs are the formats that are written. Their order is that of the help text.
 var Outputs = []OutputFormat{
-	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools"},
-	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON"},
+	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools",
+		Write: with(export.Chromium), Compat: export.CompatChromium},
+	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON",
+		Write: with(export.Speedscope), Compat: export.CompatSpeedscope},
 	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
-	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample"},
+	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample",
+		Write: with(export.NDJSON)},
 	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof"},
-	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks: flame graphs"},
+	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks: flame graphs",
+		Write: with(export.Folded)},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf"},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline",
 		Write: func(w io.Writer, p *trace.Profile, _ *Config) error { return view.Write(w, p) }},
@@ -30,3 +36,25 @@ var Outputs = []OutputFormat{
 
 // Rewrites are tried before Inputs and Outputs.
 var Rewrites = []Rewrite{}
+
+// with makes a row's Write of a writer of package export.
+func with(write func(io.Writer, *trace.Profile, export.Options) error) func(io.Writer, *trace.Profile, *Config) error {
+	return func(w io.Writer, p *trace.Profile, c *Config) error {
+		o := exportOptions(c)
+		if c.Out == "-" {
+			o.Name = "" // the profile's own
+		}
+		return write(w, p, o)
+	}
+}
+
+// exportOptions are what c asks of a writer. The title is that of the reference: the
+// name of the output without its folder and its last extension.
+func exportOptions(c *Config) export.Options {
+	name, _ := trimCompression(filepath.Base(c.Out))
+	o := export.Options{Name: strings.TrimSuffix(name, filepath.Ext(name)), Plain: c.Plain}
+	if len(c.Tracks) > 0 {
+		o.Tracks = append(append([]string{}, c.Tracks...), c.With...)
+	}
+	return o
+}

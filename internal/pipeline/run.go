@@ -120,6 +120,9 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	if row.Write == nil {
 		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
 	}
+	if c.Compat != "" && !c.Repair && row.Compat != nil && (in.Kind == input.Nettrace || in.Kind == input.Netperf) {
+		return writeCompat(ctx, in, w, row, c, rep)
+	}
 	for _, i := range Inputs {
 		if i.Kind != in.Kind {
 			continue

@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/tracefix/tracefix/internal/compat"
+	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/trace"
@@ -25,6 +27,8 @@ type OutputFormat struct {
 	Help       string   // what opens it
 	// Write writes a profile.
 	Write func(w io.Writer, p *trace.Profile, c *Config) error
+	// Compat writes what dotnet-trace writes; nil: the reference has no such format.
+	Compat func(w io.Writer, t *compat.Trace, o export.Options) error
 }
 
 // A Rewrite is a way from an input kind to an output format that keeps everything
