@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -22,7 +23,7 @@ func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 		From:      c.Select.From.Nanoseconds(),
 		To:        c.Select.To.Nanoseconds(),
 		CPUOnly:   c.Select.CPUOnly,
-		Tracks:    append(append([]string(nil), c.Tracks...), c.With...),
+		Tracks:    c.Tracks,
 		Warn: func(e *nettrace.FormatError) {
 			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
@@ -49,6 +50,9 @@ func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 		samples += t.Samples.Len()
 	}
 	if samples == 0 {
+		if len(p.Tracks) == 0 {
+			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, info.NoSamples())
+		}
 		rep.Notes = append(rep.Notes, info.NoSamples())
 	}
 	return p, nil
@@ -63,6 +67,7 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 	rep.Events = info.Events
 	rep.Lost = int64(info.Stats.Lost)
 	rep.Threads = len(t.Threads)
+	rep.Cut = int(info.Cut)
 	for _, th := range t.Threads {
 		rep.Samples += len(th.Samples)
 	}

@@ -20,7 +20,7 @@ var Inputs = []InputFormat{
 // Outputs are the formats that are written. Their order is that of the help text.
 var Outputs = []OutputFormat{
 	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools",
-		Write: with(export.Chromium), Compat: export.CompatChromium},
+		Tracks: true, Write: with(export.Chromium), Compat: export.CompatChromium},
 	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON",
 		Write: with(export.Speedscope), Compat: export.CompatSpeedscope},
 	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
@@ -29,7 +29,7 @@ var Outputs = []OutputFormat{
 	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof"},
 	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks: flame graphs",
 		Write: with(export.Folded)},
-	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf"},
+	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline",
 		Write: func(w io.Writer, p *trace.Profile, _ *Config) error { return view.Write(w, p) }},
 }
@@ -52,9 +52,5 @@ func with(write func(io.Writer, *trace.Profile, export.Options) error) func(io.W
 // name of the output without its folder and its last extension.
 func exportOptions(c *Config) export.Options {
 	name, _ := trimCompression(filepath.Base(c.Out))
-	o := export.Options{Name: strings.TrimSuffix(name, filepath.Ext(name)), Plain: c.Plain}
-	if len(c.Tracks) > 0 {
-		o.Tracks = append(append([]string{}, c.Tracks...), c.With...)
-	}
-	return o
+	return export.Options{Name: strings.TrimSuffix(name, filepath.Ext(name)), Plain: c.Plain, Tracks: c.Tracks}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -48,6 +49,10 @@ type Select struct {
 
 // ErrNotATrace reports a file of a kind that nobody here reads.
 var ErrNotATrace = errors.New("is not a trace that tracefix reads")
+
+// ErrNothing reports a trace without anything that the output could show: an empty
+// file would only hide that.
+var ErrNothing = errors.New("nothing to write")
 
 // Run takes one trace through the pipeline. What happened is in the report, also
 // when the error is not nil; an error means that nothing was written.
@@ -127,6 +132,7 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 		if i.Kind != in.Kind {
 			continue
 		}
+		c.Tracks = c.tracksOf(row)
 		p, err := i.Load(ctx, in, c, rep)
 		if err != nil {
 			return err
@@ -139,6 +145,24 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 		return row.Write(w, p, c)
 	}
 	return fmt.Errorf("%s: %w", in.Name, ErrNotATrace)
+}
+
+// tracksOf are the tracks to load and write: those asked for, else all but single
+// events where the format has tracks.
+func (c *Config) tracksOf(row *OutputFormat) []string {
+	if !row.Tracks {
+		return []string{"cpu"}
+	}
+	t := slices.Clone(c.Tracks)
+	if t == nil {
+		t = []string{"cpu", "activities", "gc", "exceptions", "contention", "faults"}
+	}
+	for _, w := range c.With {
+		if !slices.Contains(t, w) {
+			t = append(t, w)
+		}
+	}
+	return t
 }
 
 // UsageError is a mistake in what was asked for: exit code 2.

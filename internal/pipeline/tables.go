@@ -25,6 +25,7 @@ type OutputFormat struct {
 	Name       string
 	Extensions []string // of file names; the first one is used for names we make
 	Help       string   // what opens it
+	Tracks     bool     // has tracks beside the sampled stacks
 	// Write writes a profile.
 	Write func(w io.Writer, p *trace.Profile, c *Config) error
 	// Compat writes what dotnet-trace writes; nil: the reference has no such format.
