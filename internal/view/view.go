@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"html"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/goccy/go-json"
@@ -47,10 +48,10 @@ type thread struct {
 func Write(w io.Writer, p *trace.Profile) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	before, after, _ := strings.Cut(page, "<!--data-->")
-	before = strings.Replace(before, "<!--title-->", html.EscapeString(p.Meta.Source), 1)
+	before = strings.Replace(before, "<!--title-->", html.EscapeString(filepath.Base(p.Meta.Source)), 1)
 	b.WriteString(before)
 
-	h := head{Title: p.Meta.Source, Format: p.Meta.Format, EndNs: p.Meta.End, TickNs: int64(p.Meta.Interval), Nodes: p.Table.Stacks()}
+	h := head{Title: filepath.Base(p.Meta.Source), Format: p.Meta.Format, EndNs: p.Meta.End, TickNs: int64(p.Meta.Interval), Nodes: p.Table.Stacks()}
 	if !p.Meta.Start.IsZero() {
 		h.Start = p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
