@@ -1,5 +1,563 @@
 package load
 
-import "context"
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"strings"
 
-func (l *loader) addTracks(ctx context.Context, open Open) error { return nil }
+	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// Groups are the groups of tracks that Options.Tracks can name.
+var Groups = []string{"activities", "gc", "exceptions", "contention", "faults", "events"}
+
+// maxItems is how many bytes of events tracks keep in memory. Beyond it the track of
+// all events reads the file again whenever it is asked for its slices.
+const maxItems = 24 << 20
+
+// An item is a slice before anybody asks for it: its details stay as they are in the file.
+type item struct {
+	start, dur int64
+	name       string
+	meta       *nettrace.Metadata // of the event that tells the details; nil: none
+	version    int
+	payload    []byte
+	instant    bool
+	open       bool
+	kind       int // event id that opened it
+}
+
+// A lane is a track being built. Its items are in order of start.
+type lane struct {
+	track *trace.Track
+	items []item
+	open  []int // indices of items that have not ended, outermost first
+}
+
+type laneKey struct {
+	proc *process
+	t    *thread // nil: the whole process
+	name string
+}
+
+type tracker struct {
+	l      *loader
+	ctx    context.Context
+	source Open
+	want   map[string]bool
+	lanes  map[laneKey]*lane
+	order  []*lane
+	acts   *activities
+	size   int               // bytes of items of the events group
+	spill  bool              // the events group reads the file again
+	ends   map[*process]bool // has events for the end of an exception
+	values []nettrace.Value
+}
+
+// addTracks reads the file again for the tracks that are wanted.
+func (l *loader) addTracks(ctx context.Context, open Open) error {
+	if len(l.o.Tracks) == 0 {
+		return nil
+	}
+	k := &tracker{l: l, ctx: ctx, source: open, want: map[string]bool{}, lanes: map[laneKey]*lane{}, ends: map[*process]bool{}}
+	any := false
+	for _, g := range l.o.Tracks {
+		k.want[g] = true
+		any = any || slices.Contains(Groups, g)
+	}
+	if !any {
+		return nil
+	}
+	if k.want["activities"] {
+		k.acts = newActivities(k)
+	}
+	if err := k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
+		k.event(ev, now, t)
+		return true
+	}); err != nil {
+		return err
+	}
+	k.finish()
+	return nil
+}
+
+// read goes through the events of wanted threads, all but samples, rundown and the
+// system events of collect-linux.
+func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
+	in, err := k.source()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	r, err := nettrace.NewReader(in, nil)
+	if err != nil {
+		return err
+	}
+	o := k.l.o
+	var ev nettrace.Event
+	for n := 0; ; n++ {
+		err := r.Read(&ev)
+		if err != nil {
+			var fe *nettrace.FormatError
+			if err == io.EOF || errors.As(err, &fe) {
+				return nil // told when the file was read first
+			}
+			return err
+		}
+		if n&0xfff == 0 && k.ctx.Err() != nil {
+			return k.ctx.Err()
+		}
+		switch k.l.kind(ev.Metadata) {
+		case kindSample, kindCPU, kindSwitch, kindRundown, kindSystem:
+			continue
+		}
+		now := r.Nanos(ev.Time)
+		if now < o.From || o.To > 0 && now >= o.To {
+			continue
+		}
+		p := k.l.procs[ev.ProcessID]
+		if p == nil {
+			continue
+		}
+		tid := ev.ThreadID
+		if ev.Thread != nil {
+			tid = ev.Thread.ID
+		}
+		t := p.threads[tid]
+		if t == nil || !t.wanted {
+			continue
+		}
+		if !f(&ev, now, t) {
+			return nil
+		}
+	}
+}
+
+// lane returns the lane of that name, which it adds if it is new.
+func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *lane {
+	key := laneKey{p, t, name}
+	ln := k.lanes[key]
+	if ln == nil {
+		tr := &trace.Track{Name: name, Group: group, Process: p.trace, Nested: nested}
+		if t != nil {
+			tr.Thread = t.trace
+		}
+		ln = &lane{track: tr}
+		k.lanes[key] = ln
+		k.order = append(k.order, ln)
+	}
+	return ln
+}
+
+// add appends an item with the details of ev.
+func (k *tracker) add(ln *lane, ev *nettrace.Event, now int64, name string) *item {
+	ln.items = append(ln.items, item{
+		start: now, name: name, meta: ev.Metadata, version: ev.Version,
+		payload: slices.Clone(ev.Payload), kind: ev.Metadata.EventID,
+	})
+	return &ln.items[len(ln.items)-1]
+}
+
+// begin appends an item that ends later.
+func (k *tracker) begin(ln *lane, ev *nettrace.Event, now int64, name string) {
+	k.add(ln, ev, now, name)
+	ln.open = append(ln.open, len(ln.items)-1)
+}
+
+// end ends the newest open item that began with the event id kind, and what is open
+// inside it. Where there is none, it had begun before the recording.
+func (k *tracker) end(ln *lane, now int64, kind int, name string) {
+	for i, at := range slices.Backward(ln.open) {
+		if ln.items[at].kind != kind {
+			continue
+		}
+		for _, in := range ln.open[i:] {
+			ln.items[in].dur = now - ln.items[in].start
+		}
+		ln.open = ln.open[:i]
+		return
+	}
+	if len(ln.items) == 0 {
+		from := max(k.l.o.From, 0)
+		ln.items = append(ln.items, item{start: from, dur: max(0, now-from), name: name, open: true, kind: kind})
+	}
+}
+
+// event sorts one event into its track.
+func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
+	kd := k.l.kind(ev.Metadata)
+	used := false
+	switch {
+	case kd == kindRuntime:
+		used = k.runtime(ev, now, t)
+	case kd == kindFault:
+		if k.want["faults"] {
+			ln := k.lane("faults", "Page faults", t.proc, t, true)
+			ln.items = append(ln.items, item{start: now, instant: true, name: strings.ReplaceAll(ev.Metadata.Name, "_", " ")})
+		}
+		used = true
+	case kd == kindNoise:
+		used = true // the loader's own
+	default:
+		if k.acts != nil {
+			used = k.acts.event(ev, now, t)
+		}
+	}
+	if used || !k.want["events"] || k.spill {
+		return
+	}
+	it := k.add(k.lane("events", "Events", t.proc, t, true), ev, now, ev.EventName())
+	it.instant = true
+	if k.size += 120 + len(it.payload); k.size > maxItems {
+		k.spillEvents()
+	}
+}
+
+// Events of the runtime's own provider.
+const (
+	evGCStart           = 1
+	evGCStop            = 2
+	evRestartStop       = 3
+	evRestartStart      = 7
+	evSuspendStop       = 8
+	evSuspendStart      = 9
+	evFinalizersStop    = 13
+	evFinalizersStart   = 14
+	evException         = 80
+	evContentionStart   = 81
+	evContentionStop    = 91
+	evCatchStart        = 250
+	evCatchStop         = 251
+	evFinallyStart      = 252
+	evFinallyStop       = 253
+	evFilterStart       = 254
+	evFilterStop        = 255
+	evExceptionStop     = 256
+	backgroundGC        = 1
+	suspendOther        = 0
+	unknownReason       = math.MaxUint32
+	nameContention      = "Contention"
+	nameGC              = "GC"
+	nameGCBackground    = "GC (background)"
+	nameSuspension      = "GC suspension"
+	nameFinalizers      = "Finalizers"
+	nameExceptions      = "Exceptions"
+	nameContentionTrack = "Lock contention"
+)
+
+// runtime takes an event of the runtime; it reports whether a track shows it.
+func (k *tracker) runtime(ev *nettrace.Event, now int64, t *thread) bool {
+	id := ev.Metadata.EventID
+	switch id {
+	case evGCStart, evGCStop, evRestartStop, evRestartStart, evSuspendStop, evSuspendStart, evFinalizersStop, evFinalizersStart:
+		if !k.want["gc"] {
+			return false
+		}
+		k.gc(ev, now, t, id)
+		return true
+	case evException, evCatchStart, evCatchStop, evFinallyStart, evFinallyStop, evFilterStart, evFilterStop, evExceptionStop:
+		if !k.want["exceptions"] {
+			return false
+		}
+		k.exception(ev, now, t, id)
+		return true
+	case evContentionStart, evContentionStop:
+		if !k.want["contention"] || len(ev.Payload) > 0 && ev.Payload[0] != 0 { // native locks of the runtime
+			return false
+		}
+		ln := k.lane("contention", nameContentionTrack, t.proc, t, true)
+		if id == evContentionStart {
+			k.begin(ln, ev, now, nameContention)
+		} else {
+			k.end(ln, now, evContentionStart, nameContention)
+		}
+		return true
+	}
+	return false
+}
+
+func u32at(b []byte, at int) uint32 {
+	if at+4 > len(b) {
+		return unknownReason
+	}
+	return binary.LittleEndian.Uint32(b[at:])
+}
+
+func nameOf(names []string, i uint32, other string) string {
+	if int64(i) < int64(len(names)) {
+		return names[i]
+	}
+	return other
+}
+
+var (
+	gcReasons = []string{"small allocation", "induced", "low memory", "empty", "large allocation", "out of space (small)",
+		"out of space (large)", "induced, not forced", "internal", "induced, low memory", "induced, compacting",
+		"low memory of the host", "full", "low memory of the host, blocking"}
+	gcTypes        = []string{"blocking", "background", "foreground"}
+	suspendReasons = []string{"other", "GC", "app domain shutdown", "code pitching", "shutdown", "debugger", "GC preparation", "debugger sweep"}
+)
+
+// gc takes an event of a collection or suspension.
+func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
+	switch id {
+	case evGCStart:
+		typ := u32at(ev.Payload, 12)
+		ln := k.lane("gc", nameGC, t.proc, nil, true)
+		if typ == backgroundGC {
+			ln = k.lane("gc", nameGCBackground, t.proc, nil, true)
+		}
+		gen := "?"
+		if g := u32at(ev.Payload, 4); g < 10 {
+			gen = string(rune('0' + g))
+		}
+		k.begin(ln, ev, now, "GC gen "+gen+" ("+nameOf(gcTypes, typ, "unknown")+", "+nameOf(gcReasons, u32at(ev.Payload, 8), "unknown reason")+")")
+	case evGCStop:
+		count := u32at(ev.Payload, 0)
+		for _, name := range []string{nameGCBackground, nameGC} {
+			if ln := k.lanes[laneKey{t.proc, nil, name}]; ln != nil {
+				for _, at := range ln.open {
+					if u32at(ln.items[at].payload, 0) == count {
+						k.end(ln, now, evGCStart, nameGC)
+						return
+					}
+				}
+			}
+		}
+		k.end(k.lane("gc", nameGC, t.proc, nil, true), now, evGCStart, nameGC)
+	case evFinalizersStart:
+		k.begin(k.lane("gc", nameFinalizers, t.proc, t, true), ev, now, nameFinalizers)
+	case evFinalizersStop:
+		k.end(k.lane("gc", nameFinalizers, t.proc, t, true), now, evFinalizersStart, nameFinalizers)
+	case evSuspendStart:
+		reason := u32at(ev.Payload, 0)
+		if reason == suspendOther && len(k.l.sampler) > 0 {
+			return // the sample profiler's own, one for each tick
+		}
+		ln := k.lane("gc", nameSuspension, t.proc, nil, true)
+		k.begin(ln, ev, now, "suspended: "+nameOf(suspendReasons, reason, "unknown reason"))
+		k.begin(ln, ev, now, "suspending")
+		it := &ln.items[len(ln.items)-1]
+		it.meta, it.payload, it.kind = nil, nil, evSuspendStop
+	case evSuspendStop:
+		if ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]; ln != nil && len(ln.open) > 0 {
+			k.end(ln, now, evSuspendStop, "")
+		}
+	case evRestartStart:
+		if ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]; ln != nil && len(ln.open) > 0 {
+			k.begin(ln, ev, now, "restarting")
+		}
+	case evRestartStop:
+		if ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]; ln != nil && len(ln.open) > 0 {
+			k.end(ln, now, evSuspendStart, "")
+		}
+	}
+}
+
+// exception takes an event of a throw or of one of its handlers.
+func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
+	ln := k.lane("exceptions", nameExceptions, t.proc, t, true)
+	handler := func(what string) string {
+		if len(ev.Payload) > 16 {
+			if m := symbol.UTF16(ev.Payload[16:]); m != "" {
+				return what + " in " + m
+			}
+		}
+		return what
+	}
+	switch id {
+	case evException:
+		name := symbol.UTF16(ev.Payload)
+		if name == "" {
+			name = "Exception"
+		}
+		k.begin(ln, ev, now, name)
+	case evExceptionStop:
+		k.ends[t.proc] = true
+		k.end(ln, now, evException, "Exception")
+	case evCatchStart:
+		k.begin(ln, ev, now, handler("catch"))
+	case evFinallyStart:
+		k.begin(ln, ev, now, handler("finally"))
+	case evFilterStart:
+		k.begin(ln, ev, now, handler("filter"))
+	case evCatchStop:
+		k.end(ln, now, evCatchStart, "catch")
+	case evFinallyStop:
+		k.end(ln, now, evFinallyStart, "finally")
+	case evFilterStop:
+		k.end(ln, now, evFilterStart, "filter")
+	}
+}
+
+// finish closes what is open and puts the tracks into the profile.
+func (k *tracker) finish() {
+	end := k.l.end
+	if k.l.o.To > 0 {
+		end = min(end, k.l.o.To)
+	}
+	for _, ln := range k.order {
+		for _, at := range ln.open {
+			it := &ln.items[at]
+			if it.kind == evException && !k.endsExceptions(ln) {
+				it.instant = true // this runtime does not tell when a throw is over
+				continue
+			}
+			it.dur, it.open = max(0, end-it.start), true
+		}
+		ln.open = nil
+		if len(ln.items) == 0 {
+			continue
+		}
+		if !slices.IsSortedFunc(ln.items, byStart) { // damaged files only
+			slices.SortStableFunc(ln.items, byStart)
+			ln.track.Nested = false
+		}
+		ln.track.Slices = k.slices(ln.items)
+		k.l.profile.Tracks = append(k.l.profile.Tracks, ln.track)
+	}
+	if k.acts != nil {
+		k.acts.finish(end)
+	}
+	if k.spill {
+		k.spilled()
+	}
+}
+
+func (k *tracker) endsExceptions(ln *lane) bool {
+	for p := range k.ends {
+		if p.trace == ln.track.Process {
+			return true
+		}
+	}
+	return false
+}
+
+func byStart(a, b item) int {
+	switch {
+	case a.start < b.start:
+		return -1
+	case a.start > b.start:
+		return 1
+	}
+	return 0
+}
+
+// slices yields items as slices.
+func (k *tracker) slices(items []item) iter.Seq[*trace.Slice] {
+	return func(yield func(*trace.Slice) bool) {
+		var s trace.Slice
+		var values []nettrace.Value
+		for i := range items {
+			it := &items[i]
+			args := s.Args[:0]
+			s = trace.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name}
+			if it.meta != nil {
+				s.Category = it.meta.Provider
+				args, values = details(args, values, it.meta, it.version, it.payload)
+			}
+			s.Args = args
+			if !yield(&s) {
+				return
+			}
+		}
+	}
+}
+
+// spillEvents gives up on keeping all events in memory.
+func (k *tracker) spillEvents() {
+	k.spill = true
+	k.order = slices.DeleteFunc(k.order, func(ln *lane) bool { return ln.track.Group == "events" })
+	for key, ln := range k.lanes {
+		if ln.track.Group == "events" {
+			delete(k.lanes, key)
+		}
+	}
+}
+
+// spilled adds one track for each process that reads the file whenever it is asked.
+func (k *tracker) spilled() {
+	for _, p := range k.l.order {
+		if !p.wanted {
+			continue
+		}
+		k.l.profile.Tracks = append(k.l.profile.Tracks, &trace.Track{
+			Name: "Events", Group: "events", Process: p.trace, Nested: true,
+			Slices: func(yield func(*trace.Slice) bool) {
+				var s trace.Slice
+				var values []nettrace.Value
+				// An error was told when the file was read before.
+				_ = k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
+					if t.proc != p || k.shown(ev) {
+						return true
+					}
+					args := append(s.Args[:0], trace.Arg{Key: "thread", Value: t.trace.TID})
+					s = trace.Slice{Start: now, Instant: true, Name: ev.EventName(), Category: ev.Metadata.Provider}
+					s.Args, values = details(args, values, ev.Metadata, ev.Version, ev.Payload)
+					return yield(&s)
+				})
+			},
+		})
+	}
+}
+
+// shown reports whether another track shows the event.
+func (k *tracker) shown(ev *nettrace.Event) bool {
+	switch k.l.kind(ev.Metadata) {
+	case kindNoise, kindFault:
+		return true
+	case kindRuntime:
+		switch id := ev.Metadata.EventID; id {
+		case evGCStart, evGCStop, evRestartStop, evRestartStart, evSuspendStop, evSuspendStart, evFinalizersStop, evFinalizersStart:
+			return k.want["gc"]
+		case evException, evCatchStart, evCatchStop, evFinallyStart, evFinallyStop, evFilterStart, evFilterStop, evExceptionStop:
+			return k.want["exceptions"]
+		case evContentionStart, evContentionStop:
+			return k.want["contention"]
+		}
+	}
+	return false
+}
+
+// details appends the decoded fields of a payload to args.
+func details(args []trace.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]trace.Arg, []nettrace.Value) {
+	ev := nettrace.Event{Metadata: m, Version: version, Payload: payload}
+	lay := ev.Layout()
+	if lay == nil {
+		return args, values
+	}
+	values, _ = ev.AppendValues(values[:0]) // a short payload gives the fields that it holds
+	for i := range values {
+		if i >= len(lay.Fields) {
+			break
+		}
+		v := &values[i]
+		var x any
+		switch v.Kind() {
+		case nettrace.KindNone:
+			continue
+		case nettrace.KindBool:
+			x = v.Bool()
+		case nettrace.KindInt:
+			x = v.Int()
+		case nettrace.KindUint:
+			x = v.Uint()
+		case nettrace.KindFloat:
+			x = v.Float()
+			if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+				x = v.String()
+			}
+		default:
+			x = v.String()
+		}
+		args = append(args, trace.Arg{Key: lay.Fields[i].Name, Value: x})
+	}
+	return args, values
+}
