@@ -278,7 +278,7 @@ func (b *compatBuilder) base(t *thread) trace.StackID {
 		return c.base
 	}
 	var chain []trace.FrameID
-	for ; a != nil; a = a.creator.running() {
+	for ; a != nil; a = a.creator { // also those that have stopped
 		chain = append(chain, a.frame)
 	}
 	tab := b.l.table
