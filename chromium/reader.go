@@ -82,6 +82,7 @@ type Reader struct {
 	picky    bool // parse takes nothing without a phase
 	frames   int  // entries of stackFrames
 	inFrames bool
+	passTo   int64 // offset up to which events are passed on unread
 
 	scan    scanner
 	spans   []span
@@ -151,6 +152,7 @@ func (r *Reader) Reset(src io.Reader) error {
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
+	r.passTo = 0
 	r.first, r.ended, r.found, r.inFrames, r.frames = false, false, false, false, 0
 	r.dropped = false
 	return r.start()
@@ -170,6 +172,12 @@ func (r *Reader) BOM() bool { return r.bom }
 
 // InputOffset returns the offset behind the last event read.
 func (r *Reader) InputOffset() int64 { return r.base + int64(r.pos) }
+
+// PassTo makes the next Read pass everything up to the offset off on to Outside
+// unread. An earlier reading of the same input must have found an event of the
+// same array to end there (or begin, but for its separator) and no defect before
+// it. It is for rewriting in two passes, where most of a trace stays as it is.
+func (r *Reader) PassTo(off int64) { r.passTo = off }
 
 // NumNames returns one more than the largest Event.NameID so far.
 func (r *Reader) NumNames() int { return len(r.names.raw) }
@@ -217,6 +225,11 @@ func (r *Reader) Read(ev *Event) error {
 	for r.err == nil {
 		switch r.state {
 		case atEvents:
+			if r.InputOffset() < r.passTo {
+				if err := r.passUnread(); err != nil {
+					return r.fail(err)
+				}
+			}
 			ok, err := r.readElement(ev)
 			if err != nil {
 				return r.fail(err)
@@ -291,6 +304,28 @@ func (r *Reader) more(limit int) bool {
 		}
 	}
 	return true
+}
+
+// passUnread passes on what stands before passTo.
+func (r *Reader) passUnread() error {
+	r.first, r.dropped = false, false
+	for {
+		left := r.passTo - r.InputOffset()
+		n := int(min(left, int64(r.end-r.pos)))
+		r.pos += n
+		if err := r.pass(); err != nil {
+			return err
+		}
+		if left -= int64(n); left == 0 {
+			return nil
+		}
+		if !r.more(1 << 30) {
+			if r.srcErr != nil {
+				return r.srcErr
+			}
+			return r.cut(r.InputOffset(), r.where())
+		}
+	}
 }
 
 // peek returns the next byte that is not blank and stands on it. Blanks are

@@ -1,0 +1,211 @@
+package spans
+
+import (
+	"bytes"
+	"hash/maphash"
+	"strings"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// kind says what a frame is in a stack of dotnet-trace.
+type kind uint8
+
+const (
+	kindCode    kind = iota
+	kindThread       // `Thread (n)`: the innermost of the synthetic roots
+	kindMarker       // the leaf that says what the thread did
+	kindStitch       // joins the stacks of a task and of its creator
+	kindBridge       // stands for frames that could not be known
+	kindProcess      // the outermost of the synthetic roots
+)
+
+// Names of dotnet-trace's synthetic frames (SampleProfilerThreadTimeComputer.cs).
+var kinds = map[string]kind{
+	"CPU_TIME":            kindMarker,
+	"UNMANAGED_CODE_TIME": kindMarker,
+	"AWAIT_TIME":          kindMarker,
+	"BLOCKED_TIME":        kindMarker,
+	"UNKNOWN_ASYNC":       kindMarker,
+	"STARTING TASK":       kindStitch,
+	trace.Bridge:          kindBridge,
+}
+
+func kindOf(name string) kind {
+	if k, ok := kinds[name]; ok {
+		return k
+	}
+	switch {
+	case strings.HasPrefix(name, "Thread ("):
+		return kindThread
+	case strings.HasPrefix(name, "Process64 "), strings.HasPrefix(name, "Process32 "):
+		return kindProcess
+	}
+	return kindCode
+}
+
+// A frame is what the events of one name and sf id are about.
+type frame struct {
+	name int32 // chromium.Event.NameID
+	kind kind
+	sf   string // raw text, "" if the events have none
+}
+
+// frameKey finds a frame whose sf is not a small number.
+type frameKey struct {
+	name int32
+	sf   string
+}
+
+// frameTable gives events their frames. Ids are those of the profile's table.
+type frameTable struct {
+	r      *chromium.Reader
+	table  *trace.Table
+	frames []frame
+	bySF   []int32 // by small sf id: 1 + the frame first seen with it
+	byName []int32 // by name of events without sf: 1 + the frame
+	other  map[frameKey]int32
+	maxSF  int64 // largest number used as sf or as a key of stackFrames
+}
+
+const maxSmallSF = 1 << 22
+
+// smallSF reads sf as a number below maxSmallSF, else returns -1.
+func smallSF(sf []byte) int {
+	if len(sf) == 0 || len(sf) > 7 || len(sf) > 1 && sf[0] == '0' {
+		return -1
+	}
+	n := 0
+	for _, c := range sf {
+		if c-'0' >= 10 {
+			return -1
+		}
+		n = n*10 + int(c-'0')
+	}
+	if n >= maxSmallSF {
+		return -1
+	}
+	return n
+}
+
+// id returns the frame of a begin or end event.
+func (t *frameTable) id(ev *chromium.Event) trace.FrameID {
+	if ev.SF == nil {
+		for int(ev.NameID) >= len(t.byName) {
+			t.byName = append(t.byName, make([]int32, 64+len(t.byName))...)
+		}
+		if t.byName[ev.NameID] == 0 {
+			t.byName[ev.NameID] = 1 + t.add(ev)
+		}
+		return trace.FrameID(t.byName[ev.NameID] - 1)
+	}
+	if n := smallSF(ev.SF); n >= 0 {
+		// The list grows with the ids that are used, not with the largest one.
+		if n < len(t.bySF) || n < 2*len(t.bySF)+1024 {
+			for n >= len(t.bySF) {
+				t.bySF = append(t.bySF, make([]int32, 64+len(t.bySF))...)
+			}
+			f := t.bySF[n]
+			if f == 0 {
+				t.bySF[n] = 1 + t.add(ev)
+				return trace.FrameID(t.bySF[n] - 1)
+			}
+			if t.frames[f-1].name == ev.NameID {
+				return trace.FrameID(f - 1)
+			}
+		}
+	}
+	k := frameKey{ev.NameID, string(ev.SF)}
+	f, ok := t.other[k]
+	if !ok {
+		f = t.add(ev)
+		t.other[k] = f
+	}
+	return trace.FrameID(f)
+}
+
+// add makes a new frame. Its module is known only once stackFrames was read.
+func (t *frameTable) add(ev *chromium.Event) int32 {
+	name := ""
+	if ev.NameID != 0 {
+		name = t.r.Name(ev.NameID)
+	}
+	k := kindOf(name)
+	m := trace.Method{Name: name}
+	if k != kindCode {
+		m.Kind = trace.Synthetic
+	}
+	t.table.AddFrame(trace.Frame{Method: t.table.AddMethod(m)})
+	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, sf: string(ev.SF)})
+	t.noteSF(ev.SF)
+	return int32(len(t.frames) - 1)
+}
+
+func (t *frameTable) noteSF(sf []byte) {
+	sf = bytes.Trim(sf, `"`)
+	if len(sf) == 0 || len(sf) > 18 {
+		return
+	}
+	var n int64
+	for _, c := range sf {
+		if c-'0' >= 10 {
+			return
+		}
+		n = n*10 + int64(c-'0')
+	}
+	t.maxSF = max(t.maxSF, n)
+}
+
+// kind returns the kind of f; the bridge may have been added by the repair.
+func (t *frameTable) kind(f trace.FrameID) kind {
+	if int(f) >= len(t.frames) {
+		return kindBridge
+	}
+	return t.frames[f].kind
+}
+
+// modules are the entries of stackFrames: the module of a frame is its category.
+type modules struct {
+	seed   maphash.Seed
+	byID   map[string]entry
+	index  map[string]int32
+	texts  []string
+	frames int
+}
+
+type entry struct {
+	module int32
+	name   uint64 // hash of the raw name
+}
+
+func (m *modules) add(f *chromium.StackFrame) {
+	m.frames++
+	if len(f.Category) == 0 {
+		return
+	}
+	i, ok := m.index[string(f.Category)]
+	if !ok {
+		i = int32(len(m.texts))
+		m.texts = append(m.texts, chromium.Unquote(f.Category))
+		m.index[string(f.Category)] = i
+	}
+	m.byID[string(f.ID)] = entry{i, maphash.Bytes(m.seed, f.Name)}
+}
+
+// setModules gives frames the modules of their sf ids. An entry with another name
+// is not the frame's: Chrome uses sf for the stack in which an event happened.
+func (t *frameTable) setModules(m *modules) {
+	for i, f := range t.frames {
+		if f.sf == "" || f.kind == kindMarker {
+			continue
+		}
+		e, ok := m.byID[strings.Trim(f.sf, `"`)]
+		if !ok || f.name == 0 || maphash.Bytes(m.seed, t.r.RawName(f.name)) != e.name {
+			continue
+		}
+		method := t.table.MethodOf(trace.FrameID(i))
+		method.Module = m.texts[e.module]
+		t.table.SetMethod(trace.FrameID(i), t.table.AddMethod(method))
+	}
+}

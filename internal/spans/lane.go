@@ -1,0 +1,126 @@
+package spans
+
+import (
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A lane is what one thread does: nested begins and ends in order of time. A
+// thread mostly has one lane. It has a further one where time goes back while
+// nothing is open, since dotnet-trace writes threads that share their numbers one
+// after the other.
+//
+// The frames that are open are a stack of the table. From the frame `Thread (n)` on
+// they begin anew, so that the stacks below it are those of the program: outer is
+// the stack down to it (0 if none is open), cur the one below.
+type lane struct {
+	thread     int32 // chromium.Event.Thread
+	t          *trace.Thread
+	cur, outer trace.StackID
+	outerDepth int
+	dotnet     bool // has had a frame `Thread (n)`
+
+	lastNS  int64
+	lastSub uint32
+	begun   bool  // the event before was a begin
+	began   int64 // ns of the last begin
+	seen    bool  // has had an event
+
+	// The transition under way: from the first event behind a sample to the last
+	// one before the next.
+	start    int64 // offset of its first event's separator
+	last     int64 // offset of its last event
+	low      int   // least number of frames open
+	from     state // before it
+	fromCut  bool
+	ignored  int // ends of frames that were not open
+	implied  int // frames that were closed by the end of one below
+	unsorted bool
+	maxDepth int
+	events   int
+
+	held trace.StackID // generic: what was open since heldNS
+	heldNS int64
+}
+
+// A state is what is open in a lane.
+type state struct {
+	cur, outer trace.StackID
+}
+
+// A zone is a transition that a repair may change.
+type zone struct {
+	lane        *lane
+	sample      int   // that it leads to; the one behind the last at the end of the lane
+	start, last int64 // offsets of the first event's separator and of the last event
+	low         int
+	from        state
+}
+
+// depth returns the number of frames that are open.
+func (l *lane) depth(t *trace.Table) int { return t.Depth(l.cur) + l.outerDepth }
+
+// begin opens f.
+func (l *lane) begin(t *frameTable, f trace.FrameID) {
+	l.cur = t.table.Push(l.cur, f)
+	if l.outer == 0 && t.kind(f) == kindThread {
+		l.outer, l.cur = l.cur, 0
+		l.outerDepth = t.table.Depth(l.outer)
+		l.dotnet = true
+	}
+}
+
+// pop closes the innermost frame.
+func (l *lane) pop(t *trace.Table) {
+	if l.cur == 0 {
+		l.cur, l.outer, l.outerDepth = l.outer, 0, 0
+	}
+	l.cur = t.Parent(l.cur)
+}
+
+// top returns the innermost frame that is open.
+func (l *lane) top(t *trace.Table) (trace.FrameID, bool) {
+	if l.cur != 0 {
+		return t.Frame(l.cur), true
+	}
+	if l.outer != 0 {
+		return t.Frame(l.outer), true
+	}
+	return 0, false
+}
+
+// maxSearch limits how far below the top an end may find its begin.
+const maxSearch = 1024
+
+// end closes f and returns how many frames that took: more than one if ends were
+// lost above it, none if f is not open. name is 0 for an end without a name, which
+// closes the top.
+func (l *lane) end(t *frameTable, f trace.FrameID, name int32, sf bool) int {
+	top, ok := l.top(t.table)
+	if !ok {
+		return 0
+	}
+	match := func(g trace.FrameID) bool {
+		return g == f || !sf && int(g) < len(t.frames) && t.frames[g].name == name
+	}
+	if name == 0 || match(top) {
+		l.pop(t.table)
+		return 1
+	}
+	s, below := l.cur, l.outer
+	for n := 1; n < maxSearch; n++ {
+		if s == 0 {
+			s, below = below, 0
+			if s == 0 {
+				return 0
+			}
+		}
+		if match(t.table.Frame(s)) {
+			for range n {
+				l.pop(t.table)
+			}
+			return n
+		}
+		s = t.table.Parent(s)
+	}
+	return 0
+}

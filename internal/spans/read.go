@@ -1,0 +1,426 @@
+package spans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Options of Read. The zero value works.
+type Options struct {
+	// Source is the name of the input, for titles.
+	Source string
+	// MaxDepth is the number of frames at which stacks were cut. Zero means 100.
+	MaxDepth int
+	// Warn is told of defects; nil drops them.
+	Warn func(*chromium.FormatError)
+	// Salvage takes an error of the reader for the end of the input. It is for
+	// compressed files that were cut: what could be unpacked is used.
+	Salvage bool
+	// Weighted makes samples also of lanes that dotnet-trace did not write: one for
+	// each stretch of time in which the same frames are open. They have a Dur.
+	Weighted bool
+}
+
+// A Trace is what the first reading of a Chromium trace finds.
+type Trace struct {
+	Profile *trace.Profile
+	Facts   Facts
+
+	opts      Options
+	open      func() (io.ReadCloser, error)
+	r         *chromium.Reader
+	table     *frameTable
+	zones     []zone
+	clean     bool  // no defect was found: parts may be copied unread
+	eventsEnd int64 // offset behind the last event, -1 if there are several arrays
+	sorters   []*sorter
+}
+
+// reading is the state of Read.
+type reading struct {
+	*Trace
+	lanes   []*lane // by chromium.Event.Thread: the current one
+	all     []*lane
+	sort    map[int32]bool // threads whose events are not in order of time
+	deepest int            // frames of a sample between the roots and the marker
+	names   map[int32]string
+	procs   map[string]string
+}
+
+// Read reads a trace into samples. open returns the input from its start; it is
+// called once, and again if a thread's events are not in order of time.
+func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (*Trace, error) {
+	t := &Trace{open: open, clean: true}
+	if o != nil {
+		t.opts = *o
+	}
+	if t.opts.MaxDepth == 0 {
+		t.opts.MaxDepth = 100
+	}
+	table := trace.NewTable()
+	t.table = &frameTable{table: table, other: map[frameKey]int32{}, maxSF: -1}
+	t.Profile = &trace.Profile{Table: table}
+	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
+	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}}
+	in, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	warn := func(fe *chromium.FormatError) {
+		t.clean = false
+		if t.opts.Warn != nil {
+			t.opts.Warn(fe)
+		}
+	}
+	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{
+		Warn: warn,
+		StackFrame: func(f *chromium.StackFrame) error {
+			mods.add(f)
+			t.table.noteSF(f.ID)
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.table.r = t.r
+	if err := d.events(ctx); err != nil {
+		return nil, err
+	}
+	if len(d.sort) > 0 {
+		if err := d.sorted(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.table.setModules(mods)
+	d.finish(mods.frames)
+	return t, nil
+}
+
+// source is in with the errors of a cut compressed file taken for its end.
+func (t *Trace) source(in io.Reader, warn func(*chromium.FormatError)) io.Reader {
+	if !t.opts.Salvage {
+		return in
+	}
+	return &salvage{r: in, warn: warn}
+}
+
+type salvage struct {
+	r    io.Reader
+	n    int64
+	warn func(*chromium.FormatError)
+	done bool
+}
+
+func (s *salvage) Read(p []byte) (int, error) {
+	if s.done {
+		return 0, io.EOF
+	}
+	n, err := s.r.Read(p)
+	s.n += int64(n)
+	if err != nil && err != io.EOF && !errors.Is(err, context.Canceled) {
+		s.done = true
+		if s.warn != nil {
+			s.warn(&chromium.FormatError{Offset: s.n, Where: "compressed stream", Err: err})
+		}
+		err = io.EOF
+	}
+	return n, err
+}
+
+// events reads all events.
+func (d *reading) events(ctx context.Context) error {
+	var ev chromium.Event
+	f := &d.Facts
+	arrays := 0
+	for n := 0; ; n++ {
+		if n&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := d.r.Read(&ev); err != nil {
+			if err = d.tail(err); err != nil {
+				return err
+			}
+			break
+		}
+		if ev.First {
+			arrays++
+		}
+		d.eventsEnd = ev.Offset + int64(len(ev.Raw))
+		f.phases[ev.Phase]++
+		switch ev.Phase {
+		case 'B', 'E':
+			d.span(&ev)
+			continue
+		case 'M':
+			d.metadata(&ev)
+			continue
+		}
+		if ev.TS.Valid {
+			f.time(ev.TS.NS)
+			if ev.Dur.Valid {
+				f.time(ev.TS.NS + max(ev.Dur.NS, 0))
+			}
+		}
+		f.other(&ev, d.r)
+	}
+	if arrays > 1 || !d.clean {
+		d.eventsEnd = -1
+	}
+	f.Form = d.r.Form()
+	f.BOM = d.r.BOM()
+	return nil
+}
+
+// tail decides about the error that ended the events: io.EOF and damage at the end
+// are none.
+func (d *reading) tail(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	var fe *chromium.FormatError
+	if !errors.As(err, &fe) || errors.Is(err, chromium.ErrTooDeep) {
+		return err
+	}
+	d.clean = false
+	if d.opts.Warn != nil {
+		d.opts.Warn(fe)
+	}
+	return nil
+}
+
+// span follows a begin or end event.
+func (d *reading) span(ev *chromium.Event) {
+	if !ev.TS.Valid {
+		d.Facts.NoTime++
+		return
+	}
+	for int(ev.Thread) >= len(d.lanes) {
+		d.lanes = append(d.lanes, nil)
+	}
+	l := d.lanes[ev.Thread]
+	if l == nil || l.unsorted {
+		if l != nil {
+			return
+		}
+		l = d.newLane(ev)
+	}
+	if ev.TS.NS < l.lastNS || ev.TS.NS == l.lastNS && ev.TS.Sub < l.lastSub {
+		if l.cur != 0 || l.outer != 0 || l.ignored > 0 || l.implied > 0 {
+			l.unsorted = true
+			d.sort[ev.Thread] = true
+			return
+		}
+		d.endLane(l)
+		l = d.newLane(ev)
+	}
+	d.step(l, ev.Phase, d.table.id(ev), ev.NameID, ev.SF != nil, ev.TS.NS, ev.TS.Sub, ev.Offset, len(ev.Lead))
+}
+
+func (d *reading) newLane(ev *chromium.Event) *lane {
+	l := &lane{thread: ev.Thread, lastNS: -1 << 62, t: &trace.Thread{First: ev.TS.NS}, start: ev.Offset - int64(len(ev.Lead))}
+	d.lanes[ev.Thread] = l
+	d.all = append(d.all, l)
+	return l
+}
+
+// step takes a begin or end of frame f to a lane.
+func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
+	l.events++
+	if !l.dotnet && d.opts.Weighted && ns > l.lastNS {
+		d.weigh(l, ns)
+	}
+	l.lastNS, l.lastSub = ns, sub
+	if phase == 'B' {
+		l.begin(d.table, f)
+		l.begun, l.began, l.last, l.seen = true, ns, off, true
+		return
+	}
+	if l.begun {
+		d.sample(l, false)
+		l.begun = false
+		l.start, l.low, l.from = off-int64(lead), l.depth(d.table.table), state{l.cur, l.outer}
+	}
+	switch n := l.end(d.table, f, name, sf); n {
+	case 0:
+		l.ignored++
+	case 1:
+	default:
+		l.implied += n - 1
+	}
+	l.low = min(l.low, l.depth(d.table.table))
+	l.last, l.seen = off, true
+}
+
+// sample ends the transition to what is open now, and makes a sample of it. With
+// end the lane is over.
+func (d *reading) sample(l *lane, end bool) {
+	t := d.table.table
+	cut := false
+	if !end && l.outer != 0 && l.cur != 0 {
+		s, typ := l.cur, trace.SampleManaged
+		if f := t.Frame(s); d.table.kind(f) == kindMarker {
+			if d.r.Name(d.table.frames[f].name) != "CPU_TIME" {
+				typ = trace.SampleExternal
+			}
+			s = t.Parent(s)
+		}
+		n := t.Depth(s)
+		cut = n == d.opts.MaxDepth
+		rec := trace.Sample{Time: l.began, Stack: s, Type: typ}
+		if cut {
+			rec.Cut = trace.CutDepth
+		}
+		if n > l.maxDepth {
+			l.maxDepth = n
+			if n > d.deepest && !d.stitched(s) {
+				d.deepest = n
+			}
+		}
+		l.t.Samples.Append(rec)
+		d.Facts.depth(n)
+	} else if !end {
+		// Not a stack of dotnet-trace; it holds a number all the same.
+		l.t.Samples.Append(trace.Sample{Time: l.began, Stack: 0, Type: trace.SampleError})
+		d.Facts.depth(l.depth(t))
+	}
+	if cut || l.fromCut {
+		sample := l.t.Samples.Len() - 1
+		if end {
+			sample++
+		}
+		d.zones = append(d.zones, zone{lane: l, sample: sample, start: l.start, last: l.last, low: l.low, from: l.from})
+	}
+	l.fromCut = cut
+}
+
+// stitched reports whether a stack is put together of two, and may be deeper than
+// the limit therefore.
+func (d *reading) stitched(s trace.StackID) bool {
+	for ; s != 0; s = d.table.table.Parent(s) {
+		if d.table.kind(d.table.table.Frame(s)) == kindStitch {
+			return true
+		}
+	}
+	return false
+}
+
+// endLane ends a lane.
+func (d *reading) endLane(l *lane) {
+	if l.begun {
+		d.sample(l, false) // the trace ends before the frames do
+	} else if l.seen {
+		d.sample(l, true)
+	}
+	l.t.Last = l.lastNS
+	l.seen = false
+}
+
+// weigh makes a sample of the frames that were open up to ns.
+func (d *reading) weigh(l *lane, ns int64) {
+}
+
+// finish completes the profile.
+func (d *reading) finish(frames int) {
+	for _, l := range d.all {
+		if !l.unsorted {
+			d.endLane(l)
+		}
+	}
+	p := d.Profile
+	limit := d.opts.MaxDepth
+	p.Meta = trace.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
+	if d.deepest > limit {
+		// A complete stack that is deeper shows that nothing was cut at limit.
+		p.Meta.DepthLimit = 0
+		d.zones = nil
+		for _, l := range d.all {
+			uncut(l.t)
+		}
+	}
+	procs := map[string]*trace.Process{}
+	byLane := map[*lane]bool{}
+	for _, l := range d.all {
+		if l.unsorted || l.t.Samples.Len() == 0 {
+			continue
+		}
+		byLane[l] = true
+		th := d.r.Threads()[l.thread]
+		l.t.TID = number(th.TID)
+		l.t.Process = d.process(l, th, procs)
+		p.Threads = append(p.Threads, l.t)
+		p.Meta.End = max(p.Meta.End, l.t.Last)
+	}
+	d.Facts.finish(d, frames)
+}
+
+// uncut takes the cut marks from the samples of t.
+func uncut(t *trace.Thread) {
+	if t.Samples.Cuts() == 0 {
+		return
+	}
+	var s trace.Samples
+	for _, x := range t.Samples.All() {
+		x.Cut = trace.Whole
+		s.Append(x)
+	}
+	t.Samples = s
+}
+
+// number reads a pid or tid; anything but a number is 0.
+func number(raw string) int64 {
+	n, err := strconv.ParseInt(strings.Trim(raw, `"`), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// process finds the process of a lane: the synthetic root tells it, as
+// dotnet-trace writes pid 0.
+func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*trace.Process) *trace.Process {
+	key := th.PID + "\x00" + l.root
+	if p := procs[key]; p != nil {
+		return p
+	}
+	p := &trace.Process{PID: number(th.PID), Name: d.procs[th.PID]}
+	if l.root != "" {
+		parseRoot(l.root, p)
+	}
+	procs[key] = p
+	d.Profile.Processes = append(d.Profile.Processes, p)
+	return p
+}
+
+// parseRoot reads the frame `Process64 NAME (PID) Args: ARGS`.
+func parseRoot(root string, p *trace.Process) {
+	_, rest, _ := strings.Cut(root, " ")
+	head, args, ok := strings.Cut(rest, " Args:")
+	if !ok {
+		head = rest
+	}
+	i := strings.LastIndexByte(head, '(')
+	if i < 0 || !strings.HasSuffix(head, ")") {
+		return
+	}
+	pid, err := strconv.ParseInt(head[i+1:len(head)-1], 10, 64)
+	if err != nil {
+		return
+	}
+	p.PID = pid
+	p.Name = strings.TrimSpace(head[:i])
+	p.CommandLine = strings.TrimSpace(strings.TrimPrefix(args, " "))
+}
+
+var _ = slices.Sort[[]int]
+var _ = fmt.Sprint
