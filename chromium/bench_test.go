@@ -36,7 +36,7 @@ func BenchmarkRead(b *testing.B) {
 		if r == nil {
 			r, err = chromium.NewReader(bytes.NewReader(in), nil)
 		} else {
-			err = r.Reset(bytes.NewReader(in))
+			err = r.Reset(bytes.NewReader(in), nil)
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -126,35 +126,36 @@ const minWindow = 256 << 10
 // means defaults. Input that cannot be a trace gives a FormatError that says
 // what it looks like.
 func NewReader(r io.Reader, opts *Options) (*Reader, error) {
-	d := &Reader{src: r, names: newTexts(), pairs: newTexts(), lastThread: -1,
-		badName: make([]bool, 1), next: make([][2]int32, 1)}
-	if opts != nil {
-		d.opts = *opts
+	d := &Reader{names: newTexts(), pairs: newTexts(), lastThread: -1,
+		badName: make([]bool, 1), next: make([][2]int32, 1), buf: make([]byte, minWindow)}
+	if opts == nil {
+		opts = &Options{}
 	}
-	if d.opts.MaxEventSize <= 0 {
-		d.opts.MaxEventSize = DefaultMaxEventSize
-	}
-	if d.opts.MaxDepth <= 0 {
-		d.opts.MaxDepth = DefaultMaxDepth
-	}
-	d.scan.maxDepth = d.opts.MaxDepth
-	d.buf = make([]byte, minWindow)
-	if err := d.start(); err != nil {
+	if err := d.Reset(r, opts); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// Reset makes r read another input with the same options. Names and threads
-// keep their numbers.
-func (r *Reader) Reset(src io.Reader) error {
+// Reset makes r read another input, with other options unless opts is nil. Names
+// and threads keep their numbers.
+func (r *Reader) Reset(src io.Reader, opts *Options) error {
+	if opts != nil {
+		r.opts = *opts
+		if r.opts.MaxEventSize <= 0 {
+			r.opts.MaxEventSize = DefaultMaxEventSize
+		}
+		if r.opts.MaxDepth <= 0 {
+			r.opts.MaxDepth = DefaultMaxDepth
+		}
+		r.scan.maxDepth = r.opts.MaxDepth
+	}
 	r.src = src
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
 	r.passTo = 0
-	r.first, r.ended, r.found, r.inFrames, r.frames = false, false, false, false, 0
-	r.dropped = false
+	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()
 }
 

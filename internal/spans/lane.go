@@ -32,14 +32,16 @@ type lane struct {
 	low      int   // least number of frames open
 	from     state // before it
 	fromCut  bool
-	ignored  int // ends of frames that were not open
-	implied  int // frames that were closed by the end of one below
-	unsorted bool
+	ignored  int  // ends of frames that were not open
+	implied  int  // frames that were closed by the end of one below
+	unsorted bool // time goes back: it is void
+	sorted   bool // its events were put in order; its zones count events
 	maxDepth int
 	events   int
 
-	held trace.StackID // generic: what was open since heldNS
-	heldNS int64
+	fromSample int           // index of the sample before the transition, -1 if none
+	root       trace.FrameID // 1 + the outermost frame
+	named      trace.FrameID // the frame `Thread (n)`
 }
 
 // A state is what is open in a lane.
@@ -50,23 +52,27 @@ type state struct {
 // A zone is a transition that a repair may change.
 type zone struct {
 	lane        *lane
-	sample      int   // that it leads to; the one behind the last at the end of the lane
+	before      int   // index of the sample that it ends, -1 if none
+	after       int   // index of the sample that it leads to, -1 if none
 	start, last int64 // offsets of the first event's separator and of the last event
 	low         int
-	from        state
+	from, to    state
+	end         bool // of the lane: to is what stays open
 }
 
 // depth returns the number of frames that are open.
 func (l *lane) depth(t *trace.Table) int { return t.Depth(l.cur) + l.outerDepth }
 
-// begin opens f.
-func (l *lane) begin(t *frameTable, f trace.FrameID) {
+// begin opens f, and reports whether it is the thread's frame.
+func (l *lane) begin(t *frameTable, f trace.FrameID) bool {
 	l.cur = t.table.Push(l.cur, f)
-	if l.outer == 0 && t.kind(f) == kindThread {
-		l.outer, l.cur = l.cur, 0
-		l.outerDepth = t.table.Depth(l.outer)
-		l.dotnet = true
+	if l.outer != 0 || t.kind(f) != kindThread {
+		return false
 	}
+	l.outer, l.cur = l.cur, 0
+	l.outerDepth = t.table.Depth(l.outer)
+	l.dotnet = true
+	return true
 }
 
 // pop closes the innermost frame.

@@ -3,10 +3,8 @@ package spans
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -54,6 +52,7 @@ type reading struct {
 	deepest int            // frames of a sample between the roots and the marker
 	names   map[int32]string
 	procs   map[string]string
+	cpu     int32 // name of CPU_TIME
 }
 
 // Read reads a trace into samples. open returns the input from its start; it is
@@ -228,7 +227,7 @@ func (d *reading) span(ev *chromium.Event) {
 }
 
 func (d *reading) newLane(ev *chromium.Event) *lane {
-	l := &lane{thread: ev.Thread, lastNS: -1 << 62, t: &trace.Thread{First: ev.TS.NS}, start: ev.Offset - int64(len(ev.Lead))}
+	l := &lane{thread: ev.Thread, fromSample: -1, lastNS: -1 << 62, t: &trace.Thread{First: ev.TS.NS}, start: ev.Offset - int64(len(ev.Lead))}
 	d.lanes[ev.Thread] = l
 	d.all = append(d.all, l)
 	return l
@@ -237,17 +236,22 @@ func (d *reading) newLane(ev *chromium.Event) *lane {
 // step takes a begin or end of frame f to a lane.
 func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
 	l.events++
-	if !l.dotnet && d.opts.Weighted && ns > l.lastNS {
-		d.weigh(l, ns)
+	if d.opts.Weighted && !l.dotnet && l.cur != 0 && ns > l.lastNS {
+		l.t.Samples.Append(trace.Sample{Time: l.lastNS, Dur: ns - l.lastNS, Stack: l.cur})
 	}
 	l.lastNS, l.lastSub = ns, sub
 	if phase == 'B' {
-		l.begin(d.table, f)
+		if l.root == 0 && l.cur == 0 && l.outer == 0 {
+			l.root = 1 + f
+		}
+		if l.begin(d.table, f) {
+			l.named = f
+		}
 		l.begun, l.began, l.last, l.seen = true, ns, off, true
 		return
 	}
 	if l.begun {
-		d.sample(l, false)
+		d.sample(l, ns, false)
 		l.begun = false
 		l.start, l.low, l.from = off-int64(lead), l.depth(d.table.table), state{l.cur, l.outer}
 	}
@@ -262,46 +266,49 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 	l.last, l.seen = off, true
 }
 
-// sample ends the transition to what is open now, and makes a sample of it. With
-// end the lane is over.
-func (d *reading) sample(l *lane, end bool) {
+// sample ends the transition to what is open now, and makes a sample of it that
+// holds until ns. With end the lane is over and nothing is open.
+func (d *reading) sample(l *lane, ns int64, end bool) {
 	t := d.table.table
-	cut := false
+	index, cut := -1, false
 	if !end && l.outer != 0 && l.cur != 0 {
-		s, typ := l.cur, trace.SampleManaged
-		if f := t.Frame(s); d.table.kind(f) == kindMarker {
-			if d.r.Name(d.table.frames[f].name) != "CPU_TIME" {
-				typ = trace.SampleExternal
+		rec := trace.Sample{Time: l.began, Dur: ns - l.began, Stack: l.cur}
+		if f := t.Frame(l.cur); d.table.kind(f) == kindMarker {
+			if d.table.frames[f].name != d.cpuTime() {
+				rec.Type = trace.SampleExternal
 			}
-			s = t.Parent(s)
+			rec.Stack = t.Parent(l.cur)
 		}
-		n := t.Depth(s)
-		cut = n == d.opts.MaxDepth
-		rec := trace.Sample{Time: l.began, Stack: s, Type: typ}
-		if cut {
+		n := t.Depth(rec.Stack)
+		if cut = n == d.opts.MaxDepth; cut {
 			rec.Cut = trace.CutDepth
 		}
 		if n > l.maxDepth {
 			l.maxDepth = n
-			if n > d.deepest && !d.stitched(s) {
+			if n > d.deepest && !d.stitched(rec.Stack) {
 				d.deepest = n
 			}
 		}
+		index = l.t.Samples.Len()
 		l.t.Samples.Append(rec)
 		d.Facts.depth(n)
-	} else if !end {
-		// Not a stack of dotnet-trace; it holds a number all the same.
-		l.t.Samples.Append(trace.Sample{Time: l.began, Stack: 0, Type: trace.SampleError})
-		d.Facts.depth(l.depth(t))
 	}
 	if cut || l.fromCut {
-		sample := l.t.Samples.Len() - 1
-		if end {
-			sample++
-		}
-		d.zones = append(d.zones, zone{lane: l, sample: sample, start: l.start, last: l.last, low: l.low, from: l.from})
+		d.zones = append(d.zones, zone{lane: l, before: l.fromSample, after: index, start: l.start, last: l.last, low: l.low, from: l.from, to: state{l.cur, l.outer}, end: end})
 	}
-	l.fromCut = cut
+	l.fromCut, l.fromSample = cut, index
+}
+
+// cpuTime returns the number of the name of the marker of managed code.
+func (d *reading) cpuTime() int32 {
+	if d.cpu == 0 {
+		for i := range d.table.frames {
+			if f := &d.table.frames[i]; f.kind == kindMarker && d.r.Name(f.name) == "CPU_TIME" {
+				d.cpu = f.name
+			}
+		}
+	}
+	return d.cpu
 }
 
 // stitched reports whether a stack is put together of two, and may be deeper than
@@ -318,16 +325,12 @@ func (d *reading) stitched(s trace.StackID) bool {
 // endLane ends a lane.
 func (d *reading) endLane(l *lane) {
 	if l.begun {
-		d.sample(l, false) // the trace ends before the frames do
+		d.sample(l, l.lastNS, false) // the trace ends before the frames do
 	} else if l.seen {
-		d.sample(l, true)
+		d.sample(l, l.lastNS, true)
 	}
 	l.t.Last = l.lastNS
 	l.seen = false
-}
-
-// weigh makes a sample of the frames that were open up to ns.
-func (d *reading) weigh(l *lane, ns int64) {
 }
 
 // finish completes the profile.
@@ -349,15 +352,14 @@ func (d *reading) finish(frames int) {
 		}
 	}
 	procs := map[string]*trace.Process{}
-	byLane := map[*lane]bool{}
 	for _, l := range d.all {
 		if l.unsorted || l.t.Samples.Len() == 0 {
 			continue
 		}
-		byLane[l] = true
 		th := d.r.Threads()[l.thread]
 		l.t.TID = number(th.TID)
 		l.t.Process = d.process(l, th, procs)
+		l.t.Name = d.threadName(l, th)
 		p.Threads = append(p.Threads, l.t)
 		p.Meta.End = max(p.Meta.End, l.t.Last)
 	}
@@ -377,6 +379,19 @@ func uncut(t *trace.Thread) {
 	t.Samples = s
 }
 
+// threadName returns what the trace calls a thread: in a metadata event, or in the
+// frame `Thread (n) (name)`.
+func (d *reading) threadName(l *lane, th chromium.Thread) string {
+	if n := d.names[l.thread]; n != "" || !l.dotnet {
+		return n
+	}
+	name := d.r.Name(d.table.frames[l.named].name)
+	if _, rest, ok := strings.Cut(name, ") ("); ok {
+		return strings.TrimSuffix(rest, ")")
+	}
+	return ""
+}
+
 // number reads a pid or tid; anything but a number is 0.
 func number(raw string) int64 {
 	n, err := strconv.ParseInt(strings.Trim(raw, `"`), 10, 64)
@@ -389,13 +404,17 @@ func number(raw string) int64 {
 // process finds the process of a lane: the synthetic root tells it, as
 // dotnet-trace writes pid 0.
 func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*trace.Process) *trace.Process {
-	key := th.PID + "\x00" + l.root
+	root := ""
+	if l.root > 0 && d.table.kind(l.root-1) == kindProcess {
+		root = d.r.Name(d.table.frames[l.root-1].name)
+	}
+	key := th.PID + "\x00" + root
 	if p := procs[key]; p != nil {
 		return p
 	}
 	p := &trace.Process{PID: number(th.PID), Name: d.procs[th.PID]}
-	if l.root != "" {
-		parseRoot(l.root, p)
+	if root != "" {
+		parseRoot(root, p)
 	}
 	procs[key] = p
 	d.Profile.Processes = append(d.Profile.Processes, p)
@@ -421,6 +440,3 @@ func parseRoot(root string, p *trace.Process) {
 	p.Name = strings.TrimSpace(head[:i])
 	p.CommandLine = strings.TrimSpace(strings.TrimPrefix(args, " "))
 }
-
-var _ = slices.Sort[[]int]
-var _ = fmt.Sprint

@@ -1,0 +1,191 @@
+package spans
+
+import (
+	"math"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A machine works on the events of one transition, from the stack SA to the stack
+// SB as they were recorded, so that they lead from the repaired stack RA to RB. A
+// repaired stack is the recorded one with frames put in between the thread's frame
+// and it. Frames are counted from the outermost, synthetic roots included:
+//
+//  1. keep: that many frames stay open. They are what RA and RB have in common; but
+//     where the transition split a span whose frame is in SA and SB alike, the split
+//     is not the cut's doing, and stays.
+//  2. An end of a frame below keep is left out, and so is a begin of one.
+//  3. Before an event that is written, and behind the last one, inserted frames are
+//     closed or opened as far as nesting demands.
+type machine struct {
+	rw   *rewriter
+	z    zone
+	l    lane // replays what is open
+	r    *repaired
+	a, b fix
+	keep int
+
+	open    int  // frames of RA, then of RB, that are open
+	opening bool // a begin has been seen
+	newRB   []trace.FrameID
+	oldRA   []trace.FrameID
+	outerA  int // frames down to the thread's frame before the transition
+
+	endTS []byte // time of the last end
+}
+
+func (rw *rewriter) machine(z zone) *machine {
+	m := &machine{rw: rw, z: z, r: rw.stacks[z.lane], outerA: math.MaxInt}
+	t := rw.table.table
+	m.l.cur, m.l.outer = z.from.cur, z.from.outer
+	if m.l.outer != 0 {
+		m.l.outerDepth = t.Depth(m.l.outer)
+		m.outerA = m.l.outerDepth
+	}
+	m.a, m.b = m.r.of(z.before), m.r.of(z.after)
+	m.oldRA = m.full(z.from, m.a)
+	m.open = len(m.oldRA)
+	low := z.low
+	if low > m.outerA {
+		low += m.a.inserted
+	}
+	if z.end { // what is still open stays so
+		m.keep = low
+		m.newRB = m.oldRA[:low]
+		return m
+	}
+	m.newRB = m.full(z.to, m.b)
+	m.keep = common(m.oldRA, m.newRB)
+	same := common(m.full(z.from, fix{stack: z.from.below(rw.table)}), m.full(z.to, fix{stack: z.to.below(rw.table)}))
+	if z.low < same {
+		m.keep = min(m.keep, low)
+	}
+	return m
+}
+
+// below returns the stack below the thread's frame, without the marker.
+func (s state) below(t *frameTable) trace.StackID {
+	if s.cur != 0 && t.kind(t.table.Frame(s.cur)) == kindMarker {
+		return t.table.Parent(s.cur)
+	}
+	return s.cur
+}
+
+// full returns all frames of a state, outermost first, with f in the place of what
+// is below the thread's frame.
+func (m *machine) full(s state, f fix) []trace.FrameID {
+	t := m.rw.table.table
+	var out []trace.FrameID
+	if s.outer != 0 {
+		out = t.AppendFrames(out, s.outer)
+		out = t.AppendFrames(out, f.stack)
+		if below := s.below(m.rw.table); below != s.cur {
+			out = append(out, t.Frame(s.cur))
+		}
+		return out
+	}
+	return t.AppendFrames(out, s.cur)
+}
+
+func common(a, b []trace.FrameID) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// step takes the next event of the lane.
+func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
+	var e edit
+	t := m.rw.table
+	if phase == 'E' {
+		n := m.l.end(t, f, name, sf)
+		if n == 0 {
+			return e // it ends nothing that is known: keep it
+		}
+		at := m.l.depth(t.table) // index of the frame that it ends
+		if at >= m.outerA {
+			at += m.a.inserted
+		}
+		e.before = m.close(max(at+1, m.keep), e.before)
+		if at < m.keep {
+			e.drop = true
+			return e
+		}
+		m.open = min(m.open, at)
+		m.setHow(at, "")
+		return e
+	}
+	e.before = m.close(m.keep, e.before)
+	at := m.l.depth(t.table)
+	if m.l.outer != 0 {
+		at += m.b.inserted
+	}
+	m.l.begin(t, f)
+	e.before = m.openTo(at, e.before)
+	if at < m.keep {
+		e.drop = true
+		return e
+	}
+	m.open = max(m.open, at+1)
+	return e
+}
+
+// close ends the frames of RA from index n on that are still open.
+func (m *machine) close(n int, ins []insert) []insert {
+	if m.opening {
+		return ins
+	}
+	for m.open > n {
+		m.open--
+		if m.open >= len(m.oldRA) {
+			continue
+		}
+		ins = append(ins, insert{'E', m.oldRA[m.open], m.howOf(m.open)})
+		m.setHow(m.open, "")
+	}
+	return ins
+}
+
+// openTo begins the frames of RB below index n that are not open yet.
+func (m *machine) openTo(n int, ins []insert) []insert {
+	m.opening = true
+	for m.open < n && m.open < len(m.newRB) {
+		how := m.b.how
+		if how == "" {
+			how = m.a.how
+		}
+		ins = append(ins, insert{'B', m.newRB[m.open], how})
+		m.setHow(m.open, how)
+		m.open++
+	}
+	return ins
+}
+
+// flush ends the transition.
+func (m *machine) flush() []insert {
+	ins := m.close(m.keep, nil)
+	return m.openTo(len(m.newRB), ins)
+}
+
+// howOf returns the mark of the begin of an open frame: an end has the same.
+func (m *machine) howOf(i int) string {
+	if i < len(m.r.how) && m.r.how[i] != "" {
+		return m.r.how[i]
+	}
+	if m.a.how != "" {
+		return m.a.how
+	}
+	return m.b.how
+}
+
+func (m *machine) setHow(i int, how string) {
+	if how == "" && i >= len(m.r.how) {
+		return
+	}
+	for i >= len(m.r.how) {
+		m.r.how = append(m.r.how, "")
+	}
+	m.r.how[i] = how
+}

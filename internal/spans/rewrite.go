@@ -1,0 +1,362 @@
+package spans
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/stackfix"
+)
+
+// Rewrite copies the trace to w with the stacks that its Profile now has. Events
+// that a repair does not touch keep their bytes and their order. Inserted events
+// carry "args":{"tracefix":...} unless plain.
+func (t *Trace) Rewrite(ctx context.Context, w io.Writer, plain bool) error {
+	rw := &rewriter{Trace: t, ctx: ctx, w: chromium.NewWriter(w), plain: plain}
+	return rw.run()
+}
+
+// rewriter is the state of Rewrite.
+type rewriter struct {
+	*Trace
+	ctx   context.Context
+	w     *chromium.Writer
+	plain bool
+
+	stacks map[*lane]*repaired
+	active []*machine // by chromium.Event.Thread
+	busy   int        // active machines
+	edits  map[int64]*edit
+	buf    []byte
+	bridge bool // a bridge was inserted: stackFrames needs it
+}
+
+// repaired are the samples of a lane next to the zones, by index.
+type repaired struct {
+	stacks map[int]fix
+	how    []string // by frame from the outermost: how an inserted frame that is open is known
+}
+
+// A fix is the stack of a sample after the repair.
+type fix struct {
+	stack    trace.StackID // below the thread's frame
+	inserted int           // frames put in at the root side; below 0 for those taken away
+	how      string
+}
+
+// An edit is what happens at one event.
+type edit struct {
+	before, after []insert
+	drop          bool
+}
+
+// An insert is a new event.
+type insert struct {
+	phase byte
+	frame trace.FrameID
+	how   string
+}
+
+func (rw *rewriter) run() error {
+	zones := rw.plan()
+	if err := rw.sorters(zones); err != nil {
+		return err
+	}
+	in, err := rw.open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	zones = slices.DeleteFunc(zones, func(z zone) bool { return z.lane.sorted })
+	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0
+	if skip && len(zones) == 0 && !rw.Facts.BOM {
+		return copyAll(rw.ctx, rw.w.Outside(), in)
+	}
+	opts := &chromium.Options{Outside: rw.w.Outside()}
+	if rw.bridge {
+		opts.StackFramesEnd = rw.addBridge
+	}
+	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
+		return err
+	}
+	var ev chromium.Event
+	for n := 0; ; n++ {
+		if n&0xffff == 0 && rw.ctx.Err() != nil {
+			return rw.ctx.Err()
+		}
+		if skip && rw.busy == 0 {
+			to := rw.eventsEnd
+			if len(zones) > 0 {
+				to = zones[0].start
+			}
+			rw.r.PassTo(to)
+		}
+		if err := rw.r.Read(&ev); err != nil {
+			var fe *chromium.FormatError
+			if err == io.EOF || errors.As(err, &fe) {
+				break // damage was told on the first reading
+			}
+			return err
+		}
+		for len(zones) > 0 && zones[0].start <= ev.Offset {
+			rw.start(zones[0])
+			zones = zones[1:]
+		}
+		if err := rw.event(&ev); err != nil {
+			return err
+		}
+	}
+	return rw.w.Close()
+}
+
+func copyAll(ctx context.Context, w io.Writer, r io.Reader) error {
+	buf := make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// plan finds the zones that a repair changes and the stacks around them.
+func (rw *rewriter) plan() []zone {
+	rw.stacks = map[*lane]*repaired{}
+	var zones []zone
+	byLane := map[*lane][]zone{}
+	var order []*lane
+	for _, z := range rw.zones {
+		if byLane[z.lane] == nil {
+			order = append(order, z.lane)
+		}
+		byLane[z.lane] = append(byLane[z.lane], z)
+	}
+	for _, l := range order {
+		if len(l.t.Repairs) == 0 {
+			continue
+		}
+		zs := byLane[l]
+		r := &repaired{stacks: map[int]fix{}}
+		rw.stacks[l] = r
+		next, k := 0, 0
+		for i, s := range l.t.Samples.All() {
+			f := fix{stack: s.Stack}
+			if next < len(l.t.Repairs) && l.t.Repairs[next].Index == i {
+				rep := &l.t.Repairs[next]
+				next++
+				f.inserted = rw.table.table.Depth(s.Stack) - rw.table.table.Depth(rep.Recorded)
+				f.how = rep.How
+				if rep.How == stackfix.Bridge.String() && rw.table.table.Frames() > len(rw.table.frames) {
+					rw.bridge = true
+				}
+			}
+			for k < len(zs) && zs[k].before < i && zs[k].after < i {
+				k++
+			}
+			for j := k; j < len(zs) && j < k+3; j++ {
+				if zs[j].before == i || zs[j].after == i {
+					r.stacks[i] = f
+					break
+				}
+			}
+		}
+		for _, z := range zs {
+			if r.of(z.before).inserted != 0 || r.of(z.after).inserted != 0 {
+				zones = append(zones, z)
+			}
+		}
+	}
+	slices.SortStableFunc(zones, func(a, b zone) int { return cmp.Compare(a.start, b.start) })
+	return zones
+}
+
+// of returns the stack of sample i; the empty one for -1.
+func (r *repaired) of(i int) fix {
+	if i < 0 {
+		return fix{}
+	}
+	return r.stacks[i]
+}
+
+// sorters works out the edits of threads that are not in order of time.
+func (rw *rewriter) sorters(zones []zone) error {
+	for _, s := range rw.Trace.sorters {
+		at := 0
+		for _, z := range zones {
+			if z.lane != s.lane {
+				continue
+			}
+			if rw.edits == nil {
+				rw.edits = map[int64]*edit{}
+			}
+			at = int(z.start)
+			m := rw.machine(z)
+			for ; at <= int(z.last); at++ {
+				e := &s.events[at]
+				ed := m.step(e.phase, e.frame, e.name, e.sf)
+				if at == int(z.last) {
+					ed.after = m.flush()
+				}
+				if len(ed.before) > 0 || len(ed.after) > 0 || ed.drop {
+					rw.edits[e.off] = &ed
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// start begins the work on a zone.
+func (rw *rewriter) start(z zone) {
+	for int(z.lane.thread) >= len(rw.active) {
+		rw.active = append(rw.active, nil)
+	}
+	rw.active[z.lane.thread] = rw.machine(z)
+	rw.busy++
+}
+
+// event writes one event with what is to be inserted around it.
+func (rw *rewriter) event(ev *chromium.Event) error {
+	var ed edit
+	if len(rw.edits) > 0 {
+		if e := rw.edits[ev.Offset]; e != nil {
+			ed = *e
+		}
+	}
+	if rw.busy > 0 && int(ev.Thread) < len(rw.active) && (ev.Phase == 'B' || ev.Phase == 'E') && ev.TS.Valid {
+		if m := rw.active[ev.Thread]; m != nil {
+			ed = m.step(ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
+			if ev.Offset == m.z.last {
+				ed.after = m.flush()
+				rw.active[ev.Thread] = nil
+				rw.busy--
+			}
+			return rw.apply(ev, &ed, m)
+		}
+	}
+	return rw.apply(ev, &ed, nil)
+}
+
+func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
+	for _, x := range ed.before {
+		// An end takes the time of the end before it, a begin that of this event.
+		ts := ev.TS.Text
+		if m != nil && x.phase == 'E' && m.endTS != nil {
+			ts = m.endTS
+		}
+		if err := rw.w.InsertBefore(ev, rw.newEvent(ev, x, ts)); err != nil {
+			return err
+		}
+	}
+	if m != nil && ev.Phase == 'E' {
+		m.endTS = append(m.endTS[:0], ev.TS.Text...)
+	}
+	ts := ev.TS.Text
+	if ed.drop {
+		rw.w.Drop(ev)
+	} else if err := rw.w.Write(ev); err != nil {
+		return err
+	}
+	for _, x := range ed.after {
+		if err := rw.w.Insert(rw.newEvent(ev, x, ts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newEvent returns the text of an inserted event in the style of ev.
+func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
+	colon, comma := `:`, `,`
+	if bytes.Contains(ev.Raw, []byte(`": `)) {
+		colon, comma = `: `, `, `
+	}
+	b := append(rw.buf[:0], `{"name"`...)
+	b = append(b, colon...)
+	b = rw.appendName(b, x.frame)
+	field := func(key string, v []byte) {
+		b = append(b, comma...)
+		b = append(b, '"')
+		b = append(b, key...)
+		b = append(b, '"')
+		b = append(b, colon...)
+		b = append(b, v...)
+	}
+	if ev.Cat != nil {
+		field("cat", nil)
+		b = append(b, '"')
+		b = append(b, ev.Cat...)
+		b = append(b, '"')
+	}
+	field("ph", []byte{'"', x.phase, '"'})
+	field("ts", ts)
+	if ev.PID != nil {
+		field("pid", ev.PID)
+	}
+	if ev.TID != nil {
+		field("tid", ev.TID)
+	}
+	if ev.SF != nil {
+		if sf := rw.sfOf(x.frame); sf != "" {
+			field("sf", []byte(sf))
+		}
+	}
+	if !rw.plain {
+		field("args", []byte(`{"tracefix"`+colon+`{"how"`+colon+strconv.Quote(x.how)+`}}`))
+	}
+	b = append(b, '}')
+	rw.buf = b
+	return b
+}
+
+func (rw *rewriter) appendName(b []byte, f trace.FrameID) []byte {
+	if int(f) >= len(rw.table.frames) {
+		return chromium.AppendQuoted(b, trace.Bridge)
+	}
+	b = append(b, '"')
+	if n := rw.table.frames[f].name; n != 0 {
+		b = append(b, rw.r.RawName(n)...)
+	}
+	return append(b, '"')
+}
+
+func (rw *rewriter) sfOf(f trace.FrameID) string {
+	if int(f) < len(rw.table.frames) {
+		return rw.table.frames[f].sf
+	}
+	if rw.table.maxSF < 0 {
+		return ""
+	}
+	return strconv.FormatInt(rw.table.maxSF+1, 10)
+}
+
+// addBridge appends the bridge to stackFrames.
+func (rw *rewriter) addBridge(n int) error {
+	if rw.table.maxSF < 0 {
+		return nil
+	}
+	sep := ", "
+	if n == 0 {
+		sep = ""
+	}
+	_, err := fmt.Fprintf(rw.w.Outside(), `%s"%d": {"name": "%s", "category": ""}`, sep, rw.table.maxSF+1, trace.Bridge)
+	return err
+}

@@ -1,0 +1,87 @@
+package spans
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A sorter holds the begins and ends of a thread that are not in order of time.
+type sorter struct {
+	lane   *lane
+	events []record
+}
+
+// A record is a begin or end event.
+type record struct {
+	ns    int64
+	off   int64
+	sub   uint32
+	frame trace.FrameID
+	name  int32
+	lead  uint16
+	phase byte
+	sf    bool
+}
+
+// sorted reads the threads that are not in order of time once more, holds their
+// events and follows them in order of time. Events of one time keep the order of
+// the file, which is all that tells their nesting.
+func (d *reading) sorted(ctx context.Context) error {
+	in, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := d.r.Reset(d.source(in, nil), &chromium.Options{}); err != nil {
+		return err
+	}
+	byThread := map[int32]*sorter{}
+	var ev chromium.Event
+	for n := 0; ; n++ {
+		if n&0xffff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := d.r.Read(&ev); err != nil {
+			break // it was judged on the first reading
+		}
+		if ev.Phase != 'B' && ev.Phase != 'E' || !ev.TS.Valid || !d.sort[ev.Thread] {
+			continue
+		}
+		s := byThread[ev.Thread]
+		if s == nil {
+			s = &sorter{}
+			byThread[ev.Thread] = s
+			d.sorters = append(d.sorters, s)
+		}
+		s.events = append(s.events, record{
+			ns: ev.TS.NS, sub: ev.TS.Sub, off: ev.Offset, frame: d.table.id(&ev), name: ev.NameID,
+			lead: uint16(min(len(ev.Lead), 1<<16-1)), phase: ev.Phase, sf: ev.SF != nil,
+		})
+	}
+	// The lanes of the first reading are void.
+	d.all = slices.DeleteFunc(d.all, func(l *lane) bool { return d.sort[l.thread] })
+	d.zones = slices.DeleteFunc(d.zones, func(z zone) bool { return d.sort[z.lane.thread] })
+	for thread, s := range byThread {
+		slices.SortStableFunc(s.events, func(a, b record) int {
+			if a.ns != b.ns {
+				return cmp.Compare(a.ns, b.ns)
+			}
+			return cmp.Compare(a.sub, b.sub)
+		})
+		e := s.events[0]
+		s.lane = &lane{thread: thread, fromSample: -1, sorted: true, lastNS: e.ns, t: &trace.Thread{First: e.ns}, start: 0}
+	}
+	for _, s := range d.sorters {
+		d.all = append(d.all, s.lane)
+		for i := range s.events {
+			e := &s.events[i]
+			// Zones of these lanes count events: their offsets are not in order.
+			d.step(s.lane, e.phase, e.frame, e.name, e.sf, e.ns, e.sub, int64(i), 0)
+		}
+	}
+	return nil
+}
