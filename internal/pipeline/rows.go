@@ -15,6 +15,7 @@ import (
 var Inputs = []InputFormat{
 	{Kind: input.Nettrace, Load: loadNettrace},
 	{Kind: input.Netperf, Load: loadNettrace},
+	{Kind: input.Chromium, Load: loadChromium},
 }
 
 // Outputs are the formats that are written. Their order is that of the help text.
@@ -35,7 +36,9 @@ var Outputs = []OutputFormat{
 }
 
 // Rewrites are tried before Inputs and Outputs.
-var Rewrites = []Rewrite{}
+var Rewrites = []Rewrite{
+	{Kind: input.Chromium, Format: "chromium", Run: rewriteChromium},
+}
 
 // with makes a row's Write of a writer of package export.
 func with(write func(io.Writer, *trace.Profile, export.Options) error) func(io.Writer, *trace.Profile, *Config) error {

@@ -45,3 +45,12 @@ func (f *Facts) finish(d *reading, frames int) {
 
 // metadata notes what an M event tells.
 func (d *reading) metadata(ev *chromium.Event) {}
+
+// Events returns the number of events.
+func (f *Facts) Events() int64 {
+	var n int64
+	for _, c := range f.phases {
+		n += c
+	}
+	return n
+}

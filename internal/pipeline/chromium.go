@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"context"
+	"io"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// readChromium reads a Chromium trace for the first time. weighted asks for samples
+// of threads that hold no recorded stacks as well.
+func readChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace, weighted bool) (*spans.Trace, error) {
+	t, err := spans.Read(ctx, in.Reader, &spans.Options{
+		Source:   in.Name,
+		MaxDepth: c.MaxDepth,
+		Salvage:  len(in.Layers) > 0,
+		Weighted: weighted,
+		Warn: func(e *chromium.FormatError) {
+			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// loadChromium reads a Chromium trace into the model.
+func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+	t, err := readChromium(ctx, in, c, rep, true)
+	if err != nil {
+		return nil, err
+	}
+	rep.Events = t.Facts.Events()
+	return t.Profile, nil
+}
+
+// rewriteChromium repairs a Chromium trace and keeps all else in it byte by byte.
+func rewriteChromium(ctx context.Context, in *input.File, w io.Writer, c *Config, rep *report.Trace) error {
+	t, err := readChromium(ctx, in, c, rep, false)
+	if err != nil {
+		return err
+	}
+	rep.Events = t.Facts.Events()
+	if c.Repair {
+		pass.FixStacks(t.Profile, c.MinConfidence)
+	}
+	Describe(t.Profile, c.EachRepair, rep)
+	return t.Rewrite(ctx, w, c.Plain)
+}
