@@ -1,0 +1,530 @@
+package activity
+
+import (
+	"strings"
+)
+
+// Opcode says whether an event starts or stops an activity.
+type Opcode uint8
+
+// Opcodes; the numbers are those of EventSource.
+const (
+	Info  Opcode = 0
+	Start Opcode = 1
+	Stop  Opcode = 2
+)
+
+// A Span is what the DiagnosticSource bridge tells of the System.Diagnostics.Activity
+// behind an event.
+type Span struct {
+	Source       string // name of the ActivitySource
+	Name         string // ActivityName
+	TraceID      string // 32 hex digits
+	SpanID       string // 16 hex digits
+	ParentSpanID string // empty for a root
+}
+
+// An Event is one event of a trace.
+type Event struct {
+	Time     int64  // ns since the start of the trace
+	Thread   uint64 // id of the thread that wrote it
+	Process  uint32 // id of the process
+	Provider string
+	Name     string // with its suffix: RequestStart
+	Opcode   Opcode
+	ID       ID
+	Related  ID
+	Span     *Span // of bridge events, else nil
+}
+
+// Status says how an activity ended.
+type Status uint8
+
+// The states of a row.
+const (
+	OK          Status = iota // started and stopped
+	AutoStopped               // ended by the runtime without a Stop event
+	Unfinished                // no Stop, and no sign that it ended
+	OrphanStop                // a Stop whose Start is not in the trace
+)
+
+func (s Status) String() string {
+	return [...]string{"ok", "auto-stopped", "unfinished", "orphan-stop"}[s]
+}
+
+// By says how the end of a row was found.
+type By uint8
+
+// Evidence for the end of a row.
+const (
+	ByNone   By = iota // it has none
+	ByID               // the Stop carries the activity id of the Start
+	BySpan             // the Stop carries the span id of the Start
+	ByThread           // same thread, no ids: a guess
+	Inferred           // no Stop: the event that ended it was found by the rules of the tracker
+)
+
+func (b By) String() string { return [...]string{"", "id", "span", "thread", "inferred"}[b] }
+
+// A Row is one activity: one Start event with what ended it, or a Stop event that
+// ends nothing in the trace.
+type Row struct {
+	Provider    string
+	Name        string // without suffix; Source/ActivityName of a bridged activity
+	ID          ID
+	Related     ID
+	Parent      int   // index of the row of the parent; -1 for a root
+	Start       int64 // ns; only if HasStart
+	Stop        int64 // ns; only if HasStop
+	HasStart    bool  // false for OrphanStop
+	HasStop     bool  // the row has an end; no Stop event if Status is AutoStopped
+	Status      Status
+	By          By
+	Guess       bool // the Stop could as well be that of a sibling
+	DeadCreator bool // attached below an activity that had ended before it started
+	Process     uint32
+	StartThread uint64
+	StopThread  uint64
+	LastSeen    int64 // ns: time of the last event inside; 0 if there was none
+	Span        *Span
+
+	identity uint32
+	older    int32 // previous row of the same id, -1 if none
+	sibling  int64 // time of the Start that replaced it, -1 if none
+}
+
+// Duration returns the time from start to end, and false if one of them is unknown.
+func (r *Row) Duration() (int64, bool) { return r.Stop - r.Start, r.HasStart && r.HasStop }
+
+// Options of a Builder. The zero value is useful.
+type Options struct {
+	// PairByThread pairs starts and stops without activity ids by thread. That is
+	// right for synchronous code and wrong for async code, where both happen on
+	// different threads. Without it such events are only counted.
+	PairByThread bool
+	// Lossy says that all ids come from the encoder of .NET 10. Without it a process
+	// is taken for lossy from the first id that proves it.
+	Lossy bool
+}
+
+// A Count is the number of start and stop events of one kind that had no activity id.
+type Count struct {
+	Provider, Name string
+	Starts, Stops  int
+}
+
+// A Tree is the result of a Builder. Rows are in the order of their events.
+type Tree struct {
+	Rows []Row
+	// WithoutID counts events without an activity id that were not paired, in the
+	// order of their first event.
+	WithoutID []Count
+	// HasIDs reports whether any event carried an activity id.
+	HasIDs bool
+	lossy  map[uint32]bool
+	all    bool
+}
+
+// Path decodes the id of a row.
+func (t *Tree) Path(r *Row) (Path, bool) {
+	p, ok := Decode(r.ID, t.all)
+	if ok && !t.all && t.lossy[p.process] {
+		return Decode(r.ID, true)
+	}
+	return p, ok
+}
+
+// Lossy reports whether a process was found to write ids of .NET 10.
+func (t *Tree) Lossy() bool { return t.all || len(t.lossy) > 0 }
+
+type identityKey struct{ provider, name string }
+
+type openKey struct {
+	id       ID
+	identity uint32
+}
+
+type threadKey struct {
+	process  uint32
+	thread   uint64
+	identity uint32
+}
+
+type spanKey struct{ trace, span string }
+
+type siblingKey struct {
+	thread threadKey
+	parent uint64 // hash of the path without its last number
+}
+
+// A Builder collects events, in time order, into a tree. Its memory grows with the
+// number of activities.
+type Builder struct {
+	opts       Options
+	tree       Tree
+	identities map[identityKey]uint32
+	counts     []Count
+	byID       map[ID]int32      // last row of an id
+	open       map[openKey]int32 // last open row
+	spans      map[spanKey]int32
+	threads    map[threadKey][]int32
+	siblings   map[siblingKey]int32
+	openPrev   []int32 // row below in the stack of its openKey, -1 if none; parallel to Rows
+	isOpen     []bool
+}
+
+// NewBuilder returns an empty Builder. opts may be nil.
+func NewBuilder(opts *Options) *Builder {
+	b := &Builder{
+		identities: map[identityKey]uint32{},
+		byID:       map[ID]int32{},
+		open:       map[openKey]int32{},
+		spans:      map[spanKey]int32{},
+		threads:    map[threadKey][]int32{},
+		siblings:   map[siblingKey]int32{},
+	}
+	if opts != nil {
+		b.opts = *opts
+	}
+	b.tree.lossy = map[uint32]bool{}
+	b.tree.all = b.opts.Lossy
+	return b
+}
+
+// bareName removes the suffix of a start or stop event; false if it has none.
+func bareName(name string, op Opcode) (string, bool) {
+	suffix := "Start"
+	if op == Stop {
+		suffix = "Stop"
+	}
+	name, ok := strings.CutSuffix(name, suffix)
+	return strings.TrimSuffix(name, "/"), ok
+}
+
+// runtimeProvider reports whether a provider's start and stop events are left out of
+// the tree (rule 1): they are not made by EventSource, or not about the program.
+func runtimeProvider(p string) bool {
+	return strings.HasPrefix(p, "Microsoft-Windows-DotNETRuntime") ||
+		strings.HasPrefix(p, "Microsoft-DotNETCore-") || p == "System.Threading.Tasks.TplEventSource"
+}
+
+// Add takes the next event. Strings of e are kept, e is not.
+func (b *Builder) Add(e *Event) {
+	hasID := !e.ID.IsZero()
+	b.tree.HasIDs = b.tree.HasIDs || hasID
+	name, counts := "", false
+	if e.Opcode == Start || e.Opcode == Stop {
+		name, counts = bareName(e.Name, e.Opcode)
+		counts = counts && !runtimeProvider(e.Provider)
+	}
+	if !counts {
+		if hasID {
+			b.seen(e.ID, e.Time)
+		}
+		return
+	}
+	key := identityKey{e.Provider, name}
+	identity, ok := b.identities[key]
+	if !ok {
+		identity = uint32(len(b.counts))
+		b.identities[key] = identity
+		b.counts = append(b.counts, Count{Provider: e.Provider, Name: name})
+	}
+	if e.Opcode == Start {
+		b.start(e, name, identity)
+	} else {
+		b.stop(e, name, identity)
+	}
+}
+
+func (b *Builder) path(id ID) (Path, bool) {
+	p, ok := Decode(id, b.tree.all)
+	if !ok || b.tree.all {
+		return p, ok
+	}
+	if p.proof {
+		b.tree.lossy[p.process] = true
+	} else if b.tree.lossy[p.process] {
+		return Decode(id, true)
+	}
+	return p, ok
+}
+
+// seen notes an event inside the activity id.
+func (b *Builder) seen(id ID, t int64) {
+	if i, ok := b.byID[id]; ok {
+		if o := b.lastOpen(i); o >= 0 {
+			i = o
+		}
+		b.tree.Rows[i].LastSeen = t
+	}
+}
+
+// lastOpen returns the newest open row of the id of row i, -1 if there is none.
+func (b *Builder) lastOpen(i int32) int32 {
+	for ; i >= 0; i = b.tree.Rows[i].older {
+		if b.isOpen[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *Builder) start(e *Event, name string, identity uint32) {
+	hasID := !e.ID.IsZero()
+	if !hasID && e.Span == nil && !b.opts.PairByThread && !b.tree.HasIDs {
+		b.counts[identity].Starts++
+		return
+	}
+	i := int32(len(b.tree.Rows))
+	r := Row{
+		Provider: e.Provider, Name: name, ID: e.ID, Related: e.Related, Parent: -1,
+		Start: e.Time, HasStart: true, Process: e.Process, StartThread: e.Thread, Span: e.Span,
+		Status: Unfinished, identity: identity, older: -1, sibling: -1,
+	}
+	if e.Span != nil {
+		r.Name = e.Span.Source + "/" + e.Span.Name
+	}
+	thread := threadKey{e.Process, e.Thread, identity}
+	prev := int32(-1)
+	if hasID {
+		p, ok := b.path(e.ID)
+		if !e.Related.IsZero() {
+			r.Parent = int(b.parent(e.Related, p, ok))
+		}
+		if ok && p.overflow == Fits && p.n > 0 {
+			k := siblingKey{thread, hashPath(&p)}
+			if s, ok := b.siblings[k]; ok {
+				b.tree.Rows[s].sibling = e.Time
+			}
+			b.siblings[k] = i
+		}
+		if last, ok := b.byID[e.ID]; ok {
+			r.older = last
+		}
+		b.byID[e.ID] = i
+		k := openKey{e.ID, identity}
+		if o, ok := b.open[k]; ok {
+			prev = o
+		}
+		b.open[k] = i
+	} else {
+		if r.Parent < 0 && !e.Related.IsZero() {
+			r.Parent = int(b.parent(e.Related, Path{}, false))
+		}
+		if e.Span == nil {
+			b.threads[thread] = append(b.threads[thread], i)
+		}
+	}
+	if e.Span != nil && e.Span.SpanID != "" {
+		b.spans[spanKey{e.Span.TraceID, e.Span.SpanID}] = i
+	}
+	b.tree.Rows = append(b.tree.Rows, r)
+	b.openPrev = append(b.openPrev, prev)
+	b.isOpen = append(b.isOpen, true)
+}
+
+// hashPath hashes all of p but its last number.
+func hashPath(p *Path) uint64 {
+	h := uint64(p.process)*0x9E3779B97F4A7C15 + uint64(p.n)
+	for _, v := range p.num[:p.n-1] {
+		h = (h ^ uint64(v)) * 0x9E3779B97F4A7C15
+		h ^= h >> 29
+	}
+	return h
+}
+
+// parent applies rule 3: the row that a Start's related id names.
+func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
+	if i, ok := b.byID[related]; ok {
+		if o := b.lastOpen(i); o >= 0 {
+			return o
+		}
+		for i >= 0 && !b.isOpen[i] {
+			i = int32(b.tree.Rows[i].Parent)
+		}
+		return i
+	}
+	if p, ok := b.path(related); ok {
+		if i := b.prefix(&p); i >= 0 {
+			return i
+		}
+	}
+	if hasOwn {
+		return b.prefix(&own)
+	}
+	return -1
+}
+
+// prefix returns the newest row, an open one if there is one, of the longest known
+// proper prefix of p.
+func (b *Builder) prefix(p *Path) int32 {
+	for n := int(p.n) - 1; n > 0; n-- {
+		for _, id := range b.prefixIDs(p, n) {
+			if i, ok := b.byID[id]; ok {
+				if o := b.lastOpen(i); o >= 0 {
+					return o
+				}
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// prefixIDs returns the ids that the first n numbers of p can have.
+func (b *Builder) prefixIDs(p *Path, n int) []ID {
+	q := *p
+	q.n, q.overflow, q.overNum = uint8(n), Fits, 0
+	clear(q.num[n:])
+	var ids []ID
+	encoders := []Encoder{EncoderOld, EncoderNew}
+	if b.tree.all || b.tree.lossy[p.process] {
+		encoders = encoders[1:]
+	}
+	for _, e := range encoders {
+		if id, err := Encode(q, e); err == nil && (len(ids) == 0 || ids[0] != id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (b *Builder) stop(e *Event, name string, identity uint32) {
+	hasID := !e.ID.IsZero()
+	i, by, guess := int32(-1), ByNone, false
+	switch {
+	case e.Span != nil && e.Span.SpanID != "":
+		k := spanKey{e.Span.TraceID, e.Span.SpanID}
+		if r, ok := b.spans[k]; ok {
+			i, by = r, BySpan
+			delete(b.spans, k)
+		}
+		name = e.Span.Source + "/" + e.Span.Name
+	case hasID:
+		if r, ok := b.open[openKey{e.ID, identity}]; ok {
+			i, by = r, ByID
+			// Two open siblings of one id (.NET 10): nobody can tell which it is.
+			if o := b.openPrev[r]; o >= 0 && b.isOpen[o] && b.tree.Rows[o].Parent == b.tree.Rows[r].Parent {
+				guess = true
+			}
+		}
+	case !b.opts.PairByThread && !b.tree.HasIDs:
+		b.counts[identity].Stops++
+		return
+	default:
+		k := threadKey{e.Process, e.Thread, identity}
+		if s := b.threads[k]; len(s) > 0 {
+			i, by, guess = s[len(s)-1], ByThread, true
+			b.threads[k] = s[:len(s)-1]
+		}
+	}
+	if i < 0 {
+		if hasID {
+			b.seen(e.ID, e.Time)
+		}
+		b.tree.Rows = append(b.tree.Rows, Row{
+			Provider: e.Provider, Name: name, ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
+			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, older: -1, sibling: -1,
+		})
+		b.openPrev = append(b.openPrev, -1)
+		b.isOpen = append(b.isOpen, false)
+		return
+	}
+	r := &b.tree.Rows[i]
+	r.Stop, r.HasStop, r.StopThread = e.Time, true, e.Thread
+	r.Status, r.By, r.Guess = OK, by, guess
+	b.isOpen[i] = false
+	b.pop(i)
+	if hasID && e.ID != r.ID {
+		b.seen(e.ID, e.Time)
+	}
+}
+
+// pop removes row i from the stack of open rows of its id.
+func (b *Builder) pop(i int32) {
+	r := &b.tree.Rows[i]
+	if r.ID.IsZero() {
+		return
+	}
+	k := openKey{r.ID, r.identity}
+	top := b.open[k]
+	for top >= 0 && !b.isOpen[top] {
+		top = b.openPrev[top]
+	}
+	if top < 0 {
+		delete(b.open, k)
+	} else {
+		b.open[k] = top
+	}
+}
+
+// Finish ends the rows that had no Stop and returns the tree. The Builder must not
+// be used any more.
+func (b *Builder) Finish() *Tree {
+	t := &b.tree
+	b.deadCreators()
+	// The latest start below each row. A parent comes before its children.
+	below := make([]int64, len(t.Rows))
+	for i := len(t.Rows) - 1; i >= 0; i-- {
+		r := &t.Rows[i]
+		if r.Parent >= 0 && !r.DeadCreator && r.HasStart {
+			below[r.Parent] = max(below[r.Parent], r.Start, below[i])
+		}
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.HasStop {
+			continue
+		}
+		end := r.sibling
+		for p := r.Parent; p >= 0; p = t.Rows[p].Parent {
+			if a := &t.Rows[p]; a.HasStop && a.Status == OK {
+				if a.Stop >= r.Start && (end < 0 || a.Stop < end) {
+					end = a.Stop
+				}
+				break
+			}
+		}
+		if end >= 0 && r.LastSeen <= end && below[i] <= end {
+			r.Stop, r.HasStop, r.Status, r.By = end, true, AutoStopped, Inferred
+		}
+	}
+	for _, c := range b.counts {
+		if c.Starts+c.Stops > 0 {
+			t.WithoutID = append(t.WithoutID, c)
+		}
+	}
+	return t
+}
+
+// deadCreators applies rule 4: a row without related id goes below the activity
+// that its path runs through, if that one was never stopped.
+func (b *Builder) deadCreators() {
+	t := &b.tree
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if !r.HasStart || !r.Related.IsZero() || r.ID.IsZero() {
+			continue
+		}
+		p, ok := t.Path(r)
+		if !ok || p.n < 2 {
+			continue
+		}
+	search:
+		for n := int(p.n) - 1; n > 0; n-- {
+			for _, id := range b.prefixIDs(&p, n) {
+				j, ok := b.byID[id]
+				if !ok {
+					continue
+				}
+				for ; j >= 0; j = t.Rows[j].older {
+					if a := &t.Rows[j]; !a.HasStop && int(j) < i {
+						r.Parent, r.DeadCreator = int(j), true
+						break search
+					}
+				}
+			}
+		}
+	}
+}
