@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -116,8 +117,9 @@ type Count struct {
 // A Tree is the result of a Builder. Rows are in the order of their events.
 type Tree struct {
 	Rows []Row
-	// WithoutID counts events without an activity id that were not paired, in the
-	// order of their first event.
+	// WithoutID counts the start and stop events without an activity id, in the
+	// order of their first event. They are rows too, paired by thread and marked as a
+	// guess, if the trace has ids or Options.PairByThread is set.
 	WithoutID []Count
 	// HasIDs reports whether any event carried an activity id.
 	HasIDs bool
@@ -272,9 +274,8 @@ func (b *Builder) lastOpen(i int32) int32 {
 
 func (b *Builder) start(e *Event, name string, identity uint32) {
 	hasID := !e.ID.IsZero()
-	if !hasID && e.Span == nil && !b.opts.PairByThread && !b.tree.HasIDs {
+	if !hasID && e.Span == nil {
 		b.counts[identity].Starts++
-		return
 	}
 	i := int32(len(b.tree.Rows))
 	r := Row{
@@ -409,10 +410,8 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 				guess = true
 			}
 		}
-	case !b.opts.PairByThread && !b.tree.HasIDs:
-		b.counts[identity].Stops++
-		return
 	default:
+		b.counts[identity].Stops++
 		k := threadKey{e.Process, e.Thread, identity}
 		if s := b.threads[k]; len(s) > 0 {
 			i, by, guess = s[len(s)-1], ByThread, true
@@ -463,6 +462,16 @@ func (b *Builder) pop(i int32) {
 // be used any more.
 func (b *Builder) Finish() *Tree {
 	t := &b.tree
+	for _, c := range b.counts {
+		if c.Starts+c.Stops > 0 {
+			t.WithoutID = append(t.WithoutID, c)
+		}
+	}
+	if !t.HasIDs && !b.opts.PairByThread {
+		// Nothing but the thread could pair these (section 7.2): no rows is right,
+		// wrong durations are not. Rows with spans have no parents, so none is lost.
+		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return r.Span == nil })
+	}
 	b.deadCreators()
 	// The latest start below each row. A parent comes before its children.
 	below := make([]int64, len(t.Rows))
@@ -488,11 +497,6 @@ func (b *Builder) Finish() *Tree {
 		}
 		if end >= 0 && r.LastSeen <= end && below[i] <= end {
 			r.Stop, r.HasStop, r.Status, r.By = end, true, AutoStopped, Inferred
-		}
-	}
-	for _, c := range b.counts {
-		if c.Starts+c.Stops > 0 {
-			t.WithoutID = append(t.WithoutID, c)
 		}
 	}
 	return t
