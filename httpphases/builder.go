@@ -1,0 +1,896 @@
+package httpphases
+
+import (
+	"encoding/binary"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Limits of what is remembered. They bound memory on traces that have lost events;
+// none is reached in a whole one.
+const (
+	windowSize     = 2048  // events that wait to be put in order
+	maxRemembered  = 4096  // ended requests whose late events can still be told apart
+	maxAttempts    = 4096  // attempts that came to nothing
+	maxConnections = 65536 // connections whose end was not seen
+	maxSpans       = 65536 // bridge spans whose stop was not seen
+)
+
+// Options of a Builder. The zero value works.
+type Options struct {
+	// Request is called with every request when it has ended, and at the end of the
+	// trace with those that have not. The Request is the callee's to keep.
+	Request func(*Request)
+	// Server is called likewise with the requests that were served.
+	Server func(*ServerRequest)
+	// Late is how many events, at most, an event can be late by; zero means 2048.
+	Late int
+}
+
+// A Builder turns events into requests. It is not safe for concurrent use.
+type Builder struct {
+	opts   Options
+	window []Event // a ring, in time order
+	head   int     // of the oldest event
+	n      int
+	late   int64
+	procs  map[uint32]*process
+	proc   *process // of the last event
+	nextID int
+	stats  Stats
+	now    int64
+	lossy  bool // events are known to be lost
+}
+
+// Stats count what a Builder has seen.
+type Stats struct {
+	Events   int64
+	Requests int64
+	Servers  int64
+	Guessed  int64 // requests with guessed links
+	Links    int64 // links between an event and a request
+	Guesses  int64 // of which guessed
+	Lost     int64 // requests with events missing
+	Late     int64 // events that came too late to be put in order
+	// What the events tell of the recording session.
+	WithID      int64 // events with an activity id
+	DNS         int64
+	Connects    int64
+	Handshakes  int64
+	Connections int64
+	Versions    [int(RequestRedirect) + 1]bool // events of System.Net.Http that were seen
+	NoRequest   int64                          // events of requests whose start is not in the trace
+}
+
+// A process has everything that is keyed by ids of one process.
+type process struct {
+	id         uint32
+	table      map[uint64][]*request // by path or id: usually one
+	open       map[*request]struct{} // in flight
+	idless     []*request            // in flight without activity id, in order of start
+	threads    map[uint64]*thread
+	conns      map[int64]*connection
+	connIDs    []int64           // in order of appearance
+	attempts   []*attempt        // live ones
+	nodes      map[[16]byte]node // open starts of connection attempts
+	servers    map[uint64]*server
+	serverOpen map[*server]struct{}
+	spans      map[string]*request // client spans in flight, by span id
+	spanIDs    map[string]int      // client spans seen, by span id
+	spanQ      []string
+	recent     []*request // ended, oldest first
+	handshakes int        // open ones of servers, without id
+}
+
+// A node is the start of a lookup, a socket or a handshake.
+type node struct {
+	attempt *attempt
+	kind    Kind
+	index   int
+}
+
+type server struct {
+	ServerRequest
+	hash   uint64 // 0: no id
+	thread uint64
+	open   bool
+}
+
+// NewBuilder returns an empty Builder.
+func NewBuilder(o *Options) *Builder {
+	b := &Builder{procs: map[uint32]*process{}, now: never}
+	if o != nil {
+		b.opts = *o
+	}
+	if b.opts.Late <= 0 {
+		b.opts.Late = windowSize
+	}
+	b.window = make([]Event, b.opts.Late)
+	return b
+}
+
+// Stats returns what was counted so far; after Finish, of the whole trace.
+func (b *Builder) Stats() Stats { return b.stats }
+
+// Add takes an event. It is copied.
+func (b *Builder) Add(e *Event) {
+	b.stats.Events++
+	if b.n == len(b.window) {
+		oldest := &b.window[b.head]
+		if e.Time < oldest.Time {
+			// Too late for the window: it can only be taken as it comes.
+			b.stats.Late++
+			b.handle(e)
+			return
+		}
+		b.handle(oldest)
+		b.head = (b.head + 1) % len(b.window)
+		b.n--
+	}
+	i := b.n
+	for i > 0 && b.at(i-1).Time > e.Time {
+		*b.at(i) = *b.at(i - 1)
+		i--
+	}
+	*b.at(i) = *e
+	b.n++
+}
+
+func (b *Builder) at(i int) *Event { return &b.window[(b.head+i)%len(b.window)] }
+
+// Lost tells that events of a thread were lost between two times (ns). Requests that
+// could be touched by that are marked as incomplete if they are not whole.
+func (b *Builder) Lost(process uint32, tid uint64, after, before int64) {
+	b.lossy = true
+	th := b.process(process).thread(tid)
+	if after != th.gapTo {
+		th.gapFrom = after
+	}
+	th.gapTo = before
+}
+
+// Finish hands out what is still in flight. end is the time of the last event of the
+// trace (ns).
+func (b *Builder) Finish(end int64) {
+	for ; b.n > 0; b.n-- {
+		b.handle(&b.window[b.head])
+		b.head = (b.head + 1) % len(b.window)
+	}
+	b.now = max(b.now, end)
+	var open []*request
+	for _, p := range b.procs {
+		for r := range p.open {
+			open = append(open, r)
+		}
+	}
+	sort.Slice(open, func(i, j int) bool { return open[i].id < open[j].id })
+	for _, r := range open {
+		b.emit(b.procs[r.process], r)
+	}
+	var servers []*server
+	for _, p := range b.procs {
+		for s := range p.serverOpen {
+			servers = append(servers, s)
+		}
+	}
+	sort.Slice(servers, func(i, j int) bool { return servers[i].ID < servers[j].ID })
+	for _, s := range servers {
+		s.Outcome = Incomplete
+		b.emitServer(b.procs[s.Process], s)
+	}
+}
+
+func (b *Builder) process(id uint32) *process {
+	if b.proc != nil && b.proc.id == id {
+		return b.proc
+	}
+	p := b.procs[id]
+	if p == nil {
+		p = &process{
+			id:         id,
+			table:      map[uint64][]*request{},
+			open:       map[*request]struct{}{},
+			threads:    map[uint64]*thread{},
+			conns:      map[int64]*connection{},
+			nodes:      map[[16]byte]node{},
+			servers:    map[uint64]*server{},
+			serverOpen: map[*server]struct{}{},
+			spans:      map[string]*request{},
+			spanIDs:    map[string]int{},
+		}
+		b.procs[id] = p
+	}
+	b.proc = p
+	return p
+}
+
+func (p *process) thread(id uint64) *thread {
+	th := p.threads[id]
+	if th == nil {
+		th = &thread{gapFrom: never, gapTo: never}
+		p.threads[id] = th
+	}
+	return th
+}
+
+// Keys of the table: the hash of a path, or of an id that is no path of its own.
+
+const hashSeed = 0x9E3779B97F4A7C15
+
+func step(h uint64, v uint32) uint64 {
+	h = (h ^ uint64(v)) * 0xBF58476D1CE4E5B9
+	return h ^ h>>31
+}
+
+// hashes fills dst with the hash of every prefix of e's path; dst[i] is that of the
+// first i numbers.
+func hashes(e *Event, dst *[25]uint64) int {
+	h := uint64(hashSeed)
+	n := min(int(e.PathLen), len(e.Path))
+	for i := range n {
+		h = step(h, e.Path[i])
+		dst[i+1] = h
+	}
+	return n
+}
+
+func hashID(id *[16]byte) uint64 {
+	lo, hi := binary.LittleEndian.Uint64(id[:8]), binary.LittleEndian.Uint64(id[8:])
+	h := (lo^hashSeed)*0xBF58476D1CE4E5B9 ^ hi
+	h ^= h >> 29
+	return h*0x94D049BB133111EB | 1<<63
+}
+
+func (p *process) enter(key uint64, r *request) { p.table[key] = append(p.table[key], r) }
+
+func (p *process) leave(key uint64, r *request) {
+	l := p.table[key]
+	for i, x := range l {
+		if x == r {
+			if len(l) == 1 {
+				delete(p.table, key)
+			} else {
+				p.table[key] = append(l[:i:i], l[i+1:]...)
+			}
+			return
+		}
+	}
+}
+
+// owner finds the request that an event with an activity id belongs to: the longest
+// prefix of its path that is a request, by http-events.md section 7.1. Several
+// requests share a path where the encoder of .NET 10 loses numbers.
+func (b *Builder) owner(p *process, e *Event, h *[25]uint64, n int) *request {
+	if e.ID == ([16]byte{}) {
+		return nil
+	}
+	if !e.Overflow {
+		for i := n; i > 0; i-- {
+			if l := p.table[h[i]]; l != nil {
+				return b.among(p, l, e)
+			}
+		}
+	}
+	if l := p.table[hashID(&e.ID)]; l != nil {
+		return b.among(p, l, e)
+	}
+	if e.Related != ([16]byte{}) {
+		if l := p.table[hashID(&e.Related)]; l != nil {
+			r := b.among(p, l, e)
+			if e.Overflow || n == 0 {
+				p.alias(e.ID, r)
+			}
+			return r
+		}
+	}
+	if e.Overflow {
+		for i := n; i > 0; i-- {
+			if l := p.table[h[i]]; l != nil {
+				r := b.among(p, l, e)
+				p.alias(e.ID, r)
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// alias makes an id that is no path below r one of its keys.
+func (p *process) alias(id [16]byte, r *request) {
+	if len(r.guids) < 64 {
+		r.guids = append(r.guids, id)
+		p.enter(hashID(&id), r)
+	}
+}
+
+// among picks the request of l that an event fits.
+func (b *Builder) among(p *process, l []*request, e *Event) *request {
+	if len(l) == 1 {
+		return l[0]
+	}
+	if r, _ := b.match(p, e, l); r != nil {
+		r.guesses++
+		return r
+	}
+	return l[len(l)-1]
+}
+
+// handle takes the next event in time order.
+func (b *Builder) handle(e *Event) {
+	b.now = max(b.now, e.Time)
+	p := b.process(e.Process)
+	if e.ID != ([16]byte{}) {
+		b.stats.WithID++
+	}
+	if e.Kind <= RequestRedirect {
+		b.stats.Versions[e.Kind] = true
+	}
+	var h [25]uint64
+	n := hashes(e, &h)
+	th := p.thread(e.Thread)
+	if th.stop != nil && e.Kind != OtherStart {
+		b.settleHandshake(p, th, e)
+	}
+	switch e.Kind {
+	case RequestStart:
+		b.requestStart(p, th, e, h[n], n)
+	case ServerRequestStart, ServerRequestStop, ServerUnhandled:
+		b.serverEvent(p, e, &h, n)
+		return
+	case SpanStart, SpanStop:
+		b.spanEvent(p, e, &h, n)
+		return
+	case OtherStart:
+		if r := b.owner(p, e, &h, n); r != nil {
+			r.ordinal(e)
+		}
+		return
+	case ResolutionStart, ResolutionStop, ResolutionFailed, ConnectStart, ConnectStop, ConnectFailed,
+		HandshakeStart, HandshakeStop, HandshakeFailed, ConnectionEstablished:
+		b.attemptEvent(p, th, e, &h, n)
+		return
+	case ConnectionClosed:
+		if e.HasConn {
+			if c := p.conns[e.Conn]; c != nil && c.user != nil && c.user.open && th.last == nil {
+				th.last, th.at = c.user, e.Time
+			}
+			delete(p.conns, e.Conn)
+		}
+		return
+	default:
+		b.requestEvent(p, th, e, &h, n)
+		return
+	}
+}
+
+// ordinal notes the number of an activity directly below r.
+func (r *request) ordinal(e *Event) uint32 {
+	n := int(e.PathLen)
+	if e.Overflow || len(r.path) == 0 || n != len(r.path)+1 {
+		return 0
+	}
+	o := e.Path[n-1]
+	if o < 64 {
+		r.ords |= 1 << o
+	}
+	return o
+}
+
+func (b *Builder) newRequest(p *process, e *Event) *request {
+	b.nextID++
+	r := &request{
+		id: b.nextID, guid: e.ID, process: e.Process, thread: e.Thread, start: e.Time, stop: never,
+		last: e.Time, lastThread: e.Thread, open: true, failAt: never, body: unseen,
+	}
+	p.open[r] = struct{}{}
+	b.stats.Requests++
+	return r
+}
+
+func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n int) {
+	r := b.newRequest(p, e)
+	r.major, r.minor = e.Major, e.Minor
+	r.hops = append(r.hops, hop{start: e.Time, toAt: never, at: place{e.Scheme, e.Host, e.Text, int(e.Port)}})
+	if e.ID == ([16]byte{}) {
+		r.idless = true
+		p.idless = append(p.idless, r)
+	} else {
+		r.guid = e.ID
+		if n > 0 && !e.Overflow {
+			r.path = append(r.path, e.Path[:n]...)
+			r.hash = hash
+			lost := false
+			for _, v := range r.path {
+				lost = lost || v == 0
+			}
+			if !lost {
+				// One path is one activity: an open one with it has lost its stop.
+				for _, o := range p.table[hash] {
+					if o.open {
+						o.miss("the stop")
+						b.emit(p, o)
+					}
+				}
+			}
+			p.enter(hash, r)
+		}
+		p.enter(hashID(&e.ID), r)
+		// A request that starts inside another one stops the activity of the outer.
+		if o := th.last; o != nil && o.open && !o.idless && o.stage() == stageNone && len(o.path) == n {
+			o.adrift = true
+		}
+	}
+	th.last, th.kind, th.at, th.leftQueue = r, RequestStart, e.Time, nil
+}
+
+// headless makes a request whose start is not in the trace, from an event of one of
+// its phases.
+func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *request {
+	if n < 2 || e.Overflow {
+		return nil
+	}
+	switch e.Kind {
+	case RequestHeadersStart, RequestContentStart, ResponseHeadersStart, ResponseContentStart,
+		RequestHeadersStop, RequestContentStop, ResponseHeadersStop, ResponseContentStop:
+		n-- // the id is that of a phase
+	default:
+		return nil
+	}
+	r := b.newRequest(p, e)
+	r.headless = true
+	r.guid = [16]byte{}
+	r.path = append(r.path, e.Path[:n]...)
+	r.hash = h[n]
+	r.hops = append(r.hops, hop{start: e.Time, toAt: never})
+	r.miss("the start")
+	p.enter(r.hash, r)
+	return r
+}
+
+// requestEvent takes the events of a request's own phases.
+func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	var r *request
+	if e.Kind == RequestStop {
+		r = b.stopOwner(p, th, e, h, n)
+	} else if r = b.owner(p, e, h, n); r != nil && !r.open && e.Kind != RequestLeftQueue {
+		return // behind its end: nothing to tell any more
+	}
+	if r == nil {
+		if e.Kind == RequestLeftQueue && e.ID == ([16]byte{}) && len(p.idless) == 0 {
+			// The next headers on this thread tell whose it is.
+			th.queued = append(th.queued, queueing{e.Time - int64(e.Millis*1e6), e.Time, e.Major, e.Minor})
+			if len(th.queued) > 16 {
+				th.queued = th.queued[1:]
+			}
+			return
+		}
+		if e.ID == ([16]byte{}) || e.Kind == RequestStop {
+			r = b.link(p, th, e)
+		} else if r = b.headlessRequest(p, e, h, n); r != nil {
+			b.stats.NoRequest++
+		}
+	}
+	if r == nil {
+		b.stats.NoRequest++
+		return
+	}
+	b.stats.Links++
+	if e.Kind == RequestHeadersStart || e.Kind == RequestFailed && r.stage() == stageNone {
+		for _, q := range th.queued {
+			if q.end >= r.hop().start {
+				b.leftQueue(r, q)
+			}
+		}
+	}
+	if e.Kind != RequestLeftQueue {
+		th.queued = th.queued[:0]
+	}
+	ord := uint32(0)
+	switch e.Kind {
+	case RequestHeadersStart, RequestContentStart, ResponseHeadersStart, ResponseContentStart:
+		ord = r.ordinal(e)
+	}
+	t := e.Time
+	x := r.hop().last()
+	switch e.Kind {
+	case RequestLeftQueue:
+		b.silentRedirect(r, e)
+		b.leftQueue(r, queueing{t - int64(e.Millis*1e6), t, e.Major, e.Minor})
+		th.leftQueue = r
+	case RequestHeadersStart:
+		b.silentRedirect(r, e)
+		b.headersStart(p, r, e, ord)
+	case RequestHeadersStop:
+		if a := r.tunnel(); a != nil {
+			break
+		}
+		if x == nil || !x.headers.open() {
+			r.miss("a start of request headers")
+			break
+		}
+		x.headers.end = t
+	case RequestContentStart:
+		if x == nil || x.content.begun() {
+			r.miss("request headers")
+			break
+		}
+		x.content.start, x.ord[1] = t, ord
+	case RequestContentStop:
+		if x == nil || !x.content.open() {
+			r.miss("a start of request content")
+			break
+		}
+		x.content.end, x.length = t, e.Length
+	case ResponseHeadersStart:
+		if a := r.tunnel(); a != nil {
+			break
+		}
+		if x == nil || x.resp.begun() {
+			r.miss("request headers")
+			break
+		}
+		x.resp.start, x.ord[2] = t, ord
+	case ResponseHeadersStop:
+		if a := r.tunnel(); a != nil {
+			a.tunnel.end = t
+			a.tunnelStatus = e.Status
+			if e.HasStatus && e.Status != 407 && (e.Status < 200 || e.Status > 299) {
+				a.tunnel.failed, a.tunnel.err = true, "proxy answered "+itoa(e.Status)
+			}
+			a.thread, a.last = e.Thread, t
+			break
+		}
+		if x == nil || x.resp.closed() {
+			r.miss("request headers")
+			break
+		}
+		if !x.resp.begun() {
+			r.miss("a start of response headers")
+			x.resp.start = never
+		}
+		x.resp.end = t
+		x.status, x.hasStatus = e.Status, e.HasStatus && e.Status >= 0
+		if x.conn != nil && x.conn.user == r {
+			x.conn.user = nil
+		}
+	case RequestRedirect:
+		h := r.hop()
+		h.to, h.toAt, h.hasTo = e.Text, t, true
+		if len(r.hops) < 1024 {
+			r.hops = append(r.hops, hop{start: t, toAt: never, at: splitURL(e.Text, &h.at)})
+		}
+	case ResponseContentStart:
+		if r.body.begun() {
+			r.miss("the stop")
+			break
+		}
+		r.body.start, r.bodyOrd = t, ord
+	case ResponseContentStop:
+		if !r.body.begun() {
+			r.miss("a start of response content")
+			break
+		}
+		r.body.end = t
+	case RequestFailed:
+		b.failed(r, e)
+	case RequestFailedDetailed:
+		if !r.failed {
+			b.failed(r, e)
+			r.failText = firstLine(e.Text)
+			r.miss("RequestFailed")
+		}
+		r.detail, r.hasDetail = e.Text, true
+	case RequestStop:
+		b.requestStop(p, th, r, e)
+	}
+	r.last, r.lastThread = t, e.Thread
+	th.last, th.kind, th.at = r, e.Kind, t
+	if e.Kind != RequestLeftQueue {
+		th.leftQueue = nil
+	}
+	if e.Kind == RequestStop {
+		b.emit(p, r)
+	}
+}
+
+func firstLine(s string) string {
+	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
+		s = s[:i]
+	}
+	if _, rest, ok := strings.Cut(s, ": "); ok {
+		return rest
+	}
+	return s
+}
+
+// stopOwner finds the request that a RequestStop ends: the one with exactly its id,
+// else by the thread (section 7.5 rule 4).
+func (b *Builder) stopOwner(p *process, th *thread, e *Event, h *[25]uint64, n int) *request {
+	var r *request
+	if e.ID != ([16]byte{}) {
+		l := p.table[hashID(&e.ID)]
+		if l == nil && n > 0 && !e.Overflow {
+			l = p.table[h[n]] // a request whose start is not in the trace
+		}
+		if len(l) > 1 {
+			open := make([]*request, 0, len(l))
+			for _, x := range l {
+				if x.open {
+					open = append(open, x)
+				}
+			}
+			l = open
+		}
+		if len(l) > 0 {
+			r = b.among(p, l, e)
+		}
+		if r != nil && !r.open {
+			r = nil
+		}
+		if r != nil && th.last != nil && th.last != r && th.last.open && !r.failed && r.stage() < stageAnswered &&
+			th.last.adrift && (th.kind == ResponseContentStop || th.kind == RequestFailedDetailed) {
+			// An outer request whose activity was stopped takes the id of whatever
+			// encloses it.
+			r = nil
+		}
+	}
+	if r == nil && th.last != nil && th.last.open && !th.last.idless {
+		switch th.kind {
+		case ResponseContentStop, RequestFailed, RequestFailedDetailed, ResponseHeadersStop:
+			r = th.last
+			r.guesses++
+		}
+	}
+	return r
+}
+
+// silentRedirect starts a new hop where a redirect was followed that no event told:
+// before .NET 8 there is none.
+func (b *Builder) silentRedirect(r *request, e *Event) {
+	h := r.hop()
+	x := h.last()
+	if x == nil || b.stats.Versions[RequestRedirect] || e.HasConn || x.hasConn || !x.resp.closed() || !x.hasStatus || len(r.hops) > 1024 {
+		return
+	}
+	switch x.status {
+	case 300, 301, 302, 303, 307, 308:
+		h.toAt, h.hasTo = x.resp.end, true
+		r.hops = append(r.hops, hop{start: x.resp.end, toAt: never})
+	}
+}
+
+func (b *Builder) leftQueue(r *request, q queueing) {
+	h := r.hop()
+	q.start = max(min(q.start, q.end), h.start)
+	// An exchange that lies inside a wait that is reported after it was a CONNECT
+	// (section 7.3 b).
+	if x := h.last(); x != nil && q.start <= x.headers.start && (x.conn == nil || x.conn.at == never) && x.headers.start > q.start && h.at.scheme != "http" && x.resp.closed() {
+		h.ex = h.ex[:len(h.ex)-1]
+		a := r.liveAttempt()
+		if a == nil {
+			a = &attempt{owner: r, began: x.headers.start, tunnel: unseen}
+			r.attempts = append(r.attempts, a)
+		}
+		a.tunnel = interval{start: x.headers.start, end: x.resp.end}
+		h.queues = h.queues[:0]
+	}
+	for i := range h.queues {
+		// The inner wait of a CONNECT lies in the outer one.
+		if o := &h.queues[i]; q.start <= o.start && q.end >= o.end {
+			h.queues = append(h.queues[:i], h.queues[i+1:]...)
+			break
+		}
+	}
+	h.queues = append(h.queues, q)
+}
+
+// liveAttempt returns the attempt of r that is not finished and began last.
+func (r *request) liveAttempt() *attempt {
+	for i := len(r.attempts) - 1; i >= 0; i-- {
+		if a := r.attempts[i]; a.conn == nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// tunnel returns the attempt of r whose CONNECT is being spoken.
+func (r *request) tunnel() *attempt {
+	for i := len(r.attempts) - 1; i >= 0; i-- {
+		if a := r.attempts[i]; a.conn == nil && a.tunnel.begun() && (a.tunnel.open() || a.tunnelStatus == 407) {
+			if x := r.hop().last(); x == nil || x.headers.start < a.tunnel.start {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
+	h := r.hop()
+	t := e.Time
+	var c *connection
+	if e.HasConn {
+		c = p.conns[e.Conn]
+	}
+	// A CONNECT: the connection goes elsewhere than the hop (section 7.3 a).
+	if c != nil && c.host != "" && h.at.host != "" && h.at.scheme != "http" && (c.host != h.at.host || c.port != h.at.port) {
+		a := c.attempt
+		if a == nil {
+			a = &attempt{owner: r, began: t, tunnel: unseen}
+			c.attempt = a
+		}
+		if a.owner != r {
+			a.owner = r
+		}
+		known := false
+		for _, x := range r.attempts {
+			known = known || x == a
+		}
+		if !known {
+			r.attempts = append(r.attempts, a)
+		}
+		a.conn, a.proxy = nil, c
+		a.thread, a.last = e.Thread, t
+		if a.gone {
+			a.gone = false
+			p.attempts = append(p.attempts, a)
+		}
+		if !a.tunnel.begun() {
+			a.tunnel = interval{start: t, end: never}
+			a.proxyTLS, a.tls = a.tls, nil
+			h.queues = h.queues[:0] // the inner wait
+		} else {
+			a.tunnel.end = never
+		}
+		a.tunnelStatus = 0
+		c.used = true
+		return
+	}
+	if x := h.last(); x != nil {
+		switch {
+		case x.headers.open():
+			r.miss("a stop of request headers")
+		case x.content.open():
+			r.miss("a stop of request content")
+		}
+		x.resp.inferred = x.resp.open()
+	}
+	x := exchange{headers: interval{start: t, end: never}, content: unseen, resp: unseen, hasConn: e.HasConn, connID: e.Conn, length: -1}
+	x.ord[0] = ord
+	switch {
+	case c == nil && e.HasConn:
+		// Established before the trace began, or its event was lost.
+		c = &connection{id: e.Conn, hasID: true, at: never, used: true}
+		p.addConn(c)
+	case c == nil && len(h.queues) > 0 && len(h.ex) == 0:
+		c = r.established() // version 0: the attempt of r that was established last
+	}
+	x.conn = c
+	if c != nil {
+		if !c.used {
+			c.used = true
+			x.first, x.attempt = true, c.attempt
+			c.attempt = nil
+		}
+		c.user = r
+	}
+	if len(h.ex) < 4096 {
+		h.ex = append(h.ex, x)
+	}
+}
+
+// established returns the connection that an attempt of r opened last, if it has no
+// id to be told by.
+func (r *request) established() *connection {
+	for i := len(r.attempts) - 1; i >= 0; i-- {
+		if c := r.attempts[i].conn; c != nil && !c.hasID && !c.used {
+			return c
+		}
+	}
+	return nil
+}
+
+func (p *process) addConn(c *connection) {
+	p.conns[c.id] = c
+	p.connIDs = append(p.connIDs, c.id)
+	if len(p.connIDs) > 2*len(p.conns)+64 || len(p.connIDs) > maxConnections {
+		live := p.connIDs[:0]
+		for _, id := range p.connIDs {
+			if p.conns[id] != nil {
+				live = append(live, id)
+			}
+		}
+		p.connIDs = live
+		for len(p.connIDs) > maxConnections/2 {
+			delete(p.conns, p.connIDs[0])
+			p.connIDs = p.connIDs[1:]
+		}
+	}
+}
+
+func (b *Builder) failed(r *request, e *Event) {
+	if r.failed {
+		return
+	}
+	r.failed, r.failAt, r.failText = true, e.Time, e.Text
+}
+
+func (b *Builder) requestStop(p *process, th *thread, r *request, e *Event) {
+	r.stop, r.stopped, r.stopThread = e.Time, true, e.Thread
+	r.status, r.hasStatus = e.Status, e.HasStatus
+	// Events of this thread were lost since the request was last heard of: a failure
+	// may have been among them.
+	if th.gapTo != never && th.gapFrom < e.Time && th.gapTo > r.last && !r.failed {
+		r.miss("events before the stop")
+	}
+}
+
+// emit hands r out and remembers it for a while.
+func (b *Builder) emit(p *process, r *request) {
+	if !r.open {
+		return
+	}
+	row := b.row(r)
+	r.open = false
+	delete(p.open, r)
+	if r.idless {
+		for i, x := range p.idless {
+			if x == r {
+				p.idless = append(p.idless[:i], p.idless[i+1:]...)
+				break
+			}
+		}
+	}
+	if row.Guessed > 0 {
+		b.stats.Guessed++
+		b.stats.Guesses += int64(row.Guessed)
+	}
+	if len(row.Missing) > 0 {
+		b.stats.Lost++
+	}
+	// What remains is there for late events of its attempts.
+	for _, h := range r.hops {
+		for _, x := range h.ex {
+			if x.conn != nil && x.conn.user == r {
+				x.conn.user = nil
+			}
+		}
+	}
+	last := r.hops[len(r.hops)-1]
+	last.ex, last.queues = nil, nil
+	r.hops = []hop{last}
+	r.detail = ""
+	p.recent = append(p.recent, r)
+	if len(p.recent) > maxRemembered {
+		p.forget(p.recent[0])
+		p.recent = p.recent[1:]
+	}
+	if b.opts.Request != nil {
+		b.opts.Request(row)
+	}
+}
+
+func (p *process) forget(r *request) {
+	if r.hash != 0 {
+		p.leave(r.hash, r)
+	}
+	if r.guid != ([16]byte{}) {
+		p.leave(hashID(&r.guid), r)
+	}
+	for i := range r.guids {
+		p.leave(hashID(&r.guids[i]), r)
+	}
+	for _, a := range r.attempts {
+		if a.owner == r {
+			a.owner = nil
+		}
+	}
+	r.attempts = nil
+	for _, k := range r.spanKeys {
+		delete(p.spans, k)
+	}
+}
+
+func itoa(v int32) string { return strconv.Itoa(int(v)) }

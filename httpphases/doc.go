@@ -1,0 +1,23 @@
+// Package httpphases rebuilds the HTTP requests of a .NET process, with the phases
+// each spent its time on, from the events that HttpClient, sockets, name resolution
+// and TLS write. It is a pure algorithm: events in, requests out. It reads no files.
+//
+//	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { ... }})
+//	for ... {
+//		var e httpphases.Event // Time, Thread, activity id and path set by the caller
+//		if httpphases.Decode(&e, provider, id, version, payload) {
+//			b.Add(&e)
+//		}
+//	}
+//	b.Finish(end)
+//
+// Requests are handed out as they end, so memory is bounded by what is in flight.
+// Events may come out of order within a window; .NET 5 to 10 payloads, HTTP/1.1, 2
+// and 3 are understood. Events without activity ids are linked by thread, connection
+// and value, and the requests so linked say so. Nothing is guessed that the trace
+// does not tell: a value that is not there is absent.
+//
+// Sources: http-events.md; HttpTelemetry.cs, SocketsTelemetry.cs,
+// NameResolutionTelemetry.cs, NetSecurityTelemetry.cs of dotnet/runtime;
+// HostingEventSource.cs of dotnet/aspnetcore.
+package httpphases

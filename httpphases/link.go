@@ -1,0 +1,234 @@
+package httpphases
+
+// fits reports whether a request in this stage can have written an event.
+func (r *request) fits(k Kind) bool {
+	s := r.stage()
+	switch k {
+	case RequestLeftQueue:
+		return s == stageNone || s == stageAnswered
+	case RequestHeadersStart:
+		return s == stageNone || s == stageAnswered || s == stageSent
+	case RequestHeadersStop:
+		return s == stageHeaders || s == stageNone && r.tunnel() != nil
+	case RequestContentStart:
+		return s == stageSent || s == stageResp
+	case RequestContentStop:
+		return s == stageContent
+	case ResponseHeadersStart:
+		return s == stageSent || s == stageContent || s == stageNone && r.tunnel() != nil
+	case ResponseHeadersStop:
+		return s == stageResp || s == stageNone && r.tunnel() != nil
+	case RequestRedirect:
+		if s != stageAnswered {
+			return false
+		}
+		x := r.hop().last()
+		return !x.hasStatus || x.status >= 300 && x.status <= 308
+	case ResponseContentStart:
+		return s == stageAnswered
+	case ResponseContentStop:
+		return s == stageBody || s == stageFailed && r.body.open()
+	case RequestFailed:
+		return s != stageFailed
+	case RequestFailedDetailed:
+		return s == stageFailed && !r.hasDetail
+	case RequestStop:
+		return s == stageFailed && !r.body.open() || s == stageDone || s == stageAnswered || s == stageNone && len(r.hops) == 1
+	}
+	return true
+}
+
+// link finds the request of an event without activity id, by the rules of section
+// 7.6: the only open request, the thread, values, first in first out.
+func (b *Builder) link(p *process, th *thread, e *Event) *request {
+	l := p.idless
+	if len(l) == 0 {
+		// Ids are there, but the tracker stopped an outer request's activity.
+		if th.last != nil && th.last.open && th.last.fits(e.Kind) {
+			th.last.guesses++
+			return th.last
+		}
+		var only *request
+		for r := range p.open {
+			if r.adrift && r.fits(e.Kind) {
+				if only != nil {
+					return nil
+				}
+				only = r
+			}
+		}
+		if only != nil {
+			only.guesses++
+		}
+		return only
+	}
+	r, sure := b.match(p, e, l)
+	if r != nil && !sure {
+		r.guesses++
+	}
+	return r
+}
+
+// match picks the request of l that an event fits best, and whether there was no
+// other choice.
+func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
+	var fit []*request
+	for _, r := range l {
+		if r.open && r.fits(e.Kind) {
+			fit = append(fit, r)
+		}
+	}
+	if len(fit) == 1 && len(l) == 1 {
+		return fit[0], true
+	}
+	if len(fit) == 0 {
+		// Events were lost, or come in an order that is not known: a lone request
+		// still owns whatever happens.
+		if len(l) == 1 && l[0].open {
+			return l[0], false
+		}
+		return nil, false
+	}
+	if len(fit) == 1 {
+		return fit[0], false
+	}
+	th := p.thread(e.Thread)
+	has := func(r *request) bool {
+		for _, x := range fit {
+			if x == r {
+				return true
+			}
+		}
+		return false
+	}
+	switch e.Kind {
+	case RequestLeftQueue:
+		// t - ms is the moment the request joined the queue, just after its start (or
+		// its redirect). Nearest such moment before it.
+		at := e.Time - int64(e.Millis*1e6)
+		var best *request
+		bestGap := int64(1) << 62
+		for _, r := range fit {
+			gap := at - r.hop().start
+			if gap < 0 {
+				gap = -8 * gap // it can only lie before by rounding
+			}
+			if r.queuedNow() {
+				gap += 1 << 40 // has left already; a second wait is rare
+			}
+			if gap < bestGap {
+				best, bestGap = r, gap
+			}
+		}
+		return best, false
+	case RequestHeadersStart:
+		if th.leftQueue != nil && has(th.leftQueue) {
+			return th.leftQueue, true
+		}
+		if e.HasConn {
+			if c := p.conns[e.Conn]; c != nil && c.host != "" {
+				var same []*request
+				for _, r := range fit {
+					if at := r.hop().at; at.host == c.host && at.port == c.port || at.scheme == "http" && c.port == 0 {
+						same = append(same, r)
+					}
+				}
+				if len(same) > 0 {
+					fit = same
+				}
+			}
+		}
+	}
+	// The same thread: most events of a request directly follow its last one.
+	if th.last != nil && has(th.last) && th.last.follows(th.kind, e.Kind) {
+		return th.last, len(fit) == 1
+	}
+	if e.Kind == RequestStop && e.HasStatus {
+		var same []*request
+		for _, r := range fit {
+			x := r.hop().last()
+			switch {
+			case r.failed:
+				if e.Status == -1 || x != nil && x.hasStatus && x.status == e.Status {
+					same = append(same, r)
+				}
+			case x != nil && x.hasStatus && x.status == e.Status:
+				same = append(same, r)
+			}
+		}
+		if len(same) > 0 {
+			fit = same
+		}
+	}
+	// First in, first out.
+	best := fit[0]
+	for _, r := range fit[1:] {
+		if e.Kind == RequestHeadersStart || e.Kind == RequestFailed {
+			// The one that began last: nested requests, and the thread told nothing.
+			if r.start > best.start && e.Kind == RequestHeadersStart {
+				best = r
+			}
+		}
+		if e.Kind != RequestHeadersStart && r.last < best.last {
+			best = r
+		}
+	}
+	return best, false
+}
+
+// queuedNow reports whether the current hop has left the queue already.
+func (r *request) queuedNow() bool {
+	h := r.hop()
+	return len(h.queues) > 0 && len(h.ex) == 0
+}
+
+// follows reports whether an event of kind k directly follows one of kind last on
+// one thread.
+func (r *request) follows(last, k Kind) bool {
+	switch k {
+	case RequestHeadersStart:
+		return last == RequestStart || last == RequestRedirect || last == RequestLeftQueue || last == ResponseHeadersStop
+	case ResponseHeadersStart, ResponseContentStop:
+		return true
+	}
+	return true
+}
+
+// linkAttempt finds the request in whose flow an attempt without activity id runs.
+// It only decides which request shows an attempt that fails: one that succeeds is
+// told by its connection.
+func (b *Builder) linkAttempt(p *process, th *thread, e *Event) *request {
+	if len(p.idless) == 0 || e.ID != ([16]byte{}) {
+		return nil
+	}
+	_, port := splitAddress(address(e.Text))
+	var best *request
+	score := -1
+	for _, r := range p.idless {
+		if r.stage() != stageNone || r.queuedNow() {
+			continue
+		}
+		at := r.hop().at
+		s := 0
+		switch e.Kind {
+		case ResolutionStart, HandshakeStart:
+			if at.host == e.Host {
+				s += 4
+			}
+		case ConnectStart:
+			if port != 0 && at.port == port {
+				s += 4
+			}
+		}
+		if r.liveAttempt() == nil {
+			s += 2
+		}
+		if th.last == r {
+			s++
+		}
+		if s >= score { // of equals the one that began last
+			best, score = r, s
+		}
+	}
+	return best
+}

@@ -1,0 +1,287 @@
+package httpphases
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A PhaseName names what a request spent time on.
+type PhaseName uint8
+
+// The phases. DNS, Connect, Proxy and TLS lie inside Queue where there is one; the
+// others do not overlap.
+const (
+	Queue PhaseName = iota
+	DNS
+	Connect
+	Proxy // the CONNECT dialogue
+	TLS
+	RequestHeaders
+	RequestContent
+	Wait // for the first byte of the answer
+	ResponseHeaders
+	ResponseContent
+	RedirectHop // an earlier hop of a redirect chain as a whole
+	Other       // of Partition only: what no phase covers
+)
+
+var phaseNames = [...]string{
+	"queue", "dns", "connect", "proxy", "tls", "request_headers", "request_content", "wait",
+	"response_headers", "response_content", "redirect", "other",
+}
+
+func (n PhaseName) String() string { return phaseNames[n] }
+
+// An Outcome is how a request ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK         Outcome = iota // an answer came, whatever its status
+	Failed                    // an exception
+	Canceled                  // by the caller or by a timeout
+	Incomplete                // the trace does not hold all of it
+)
+
+func (o Outcome) String() string { return [...]string{"ok", "failed", "canceled", "incomplete"}[o] }
+
+// A Phase is a stretch of time of a request.
+type Phase struct {
+	Name     PhaseName
+	Start    int64 // ns since the start of the trace
+	Duration int64 // ns; nothing if Open
+	Open     bool  // its end is not in the trace
+	Inferred bool  // its end is that of the next thing known: its own stop was lost
+	Shared   bool  // belongs to a connection that another request asked for
+	Error    string
+}
+
+// End returns Start+Duration.
+func (p *Phase) End() int64 { return p.Start + p.Duration }
+
+// A Class tells how a request came by its connection.
+type Class uint8
+
+// The classes.
+const (
+	NoConnection Class = iota
+	Pooled             // it was there, no wait
+	Own                // opened for this request
+	Adopted            // this request is the first to use it, another one asked for it
+	Returned           // waited until another request gave it back, or shared it
+)
+
+func (c Class) String() string { return [...]string{"", "pooled", "own", "adopted", "returned"}[c] }
+
+// A Connection is what is known of the connection that served a request.
+type Connection struct {
+	ID      int64
+	HasID   bool // .NET 8 and later
+	New     bool
+	NewTold bool // New is known
+	Class   Class
+	Remote  string // address of the peer, without port
+	Port    int    // of the peer, 0 if not told
+	Proxy   string // host:port of the proxy it goes through
+	TLS     string // "TLS 1.3", of new connections
+}
+
+// A Try is one attempt to connect to one address.
+type Try struct {
+	Phase
+	Address string // "127.0.0.1:80"
+	Code    int    // Winsock error number of a failure
+}
+
+// A Redirect is an earlier hop of a redirect chain.
+type Redirect struct {
+	From       string // URL of this hop
+	URL        string // where it was sent
+	Status     int    // of the 3xx; 0 if not told
+	Start      int64
+	Duration   int64
+	Version    string
+	Connection *Connection
+	Phases     []Phase
+}
+
+// A SideAttempt is a connection attempt that ran on behalf of a request without
+// serving it.
+type SideAttempt struct {
+	Phases []Phase // may lie behind the end of the request
+}
+
+// A Request is one call of HttpClient.
+type Request struct {
+	ID       int // 1, 2, ... in the order of start
+	Activity [16]byte
+	Path     []uint32 // decoded Activity; empty if it is none
+	Process  uint32
+	Thread   uint64 // that started it
+
+	Method string // only from the DiagnosticSource bridge
+	Scheme string
+	Host   string
+	Port   int
+	Target string // path and query; since .NET 9 the query is "*"
+
+	Version          string // "1.1", "2.0", "3.0"
+	VersionRequested string
+	Status           int // 0: none
+	Start            int64
+	Duration         int64 // ns; nothing if !HasDuration
+	HasDuration      bool
+	Outcome          Outcome
+	Error            string // text of the exception
+	ErrorType        string // type of the exception, or error.type of the bridge
+	Detail           string // text of the exception with its stack
+	Connection       *Connection
+	Phases           []Phase // of the last hop, in time order
+	Redirects        []Redirect
+	Tries            []Try // sockets that were tried for the serving attempt
+	Side             []SideAttempt
+	RequestBytes     int64 // -1 if not told
+	BodyObserved     bool  // a ResponseContent phase was there
+	HeadersAt        int64 // ns: time at which the response headers were there; 0 if not told
+
+	// Guessed counts links that rest on the order of events or threads, not on ids.
+	Guessed int
+	// Missing says what is known to be lost, in words.
+	Missing []string
+
+	// StartUnknown says that the trace begins inside the request: Start is that of its
+	// first event.
+	StartUnknown bool
+
+	TraceID, SpanID, ParentSpanID string // from the bridge; of the first hop
+	Server                        int    // ID of the server request it was answered by; 0 if unknown
+}
+
+// URL returns the address; empty if the trace does not tell it.
+func (r *Request) URL() string { return joinURL(r.Scheme, r.Host, r.Port, r.Target) }
+
+// Phase returns the sum of the durations of all phases of a name.
+func (r *Request) Phase(n PhaseName) (sum int64, ok bool) {
+	for i := range r.Phases {
+		if r.Phases[i].Name == n {
+			sum, ok = sum+r.Phases[i].Duration, true
+		}
+	}
+	return sum, ok
+}
+
+// A ServerRequest is a request that ASP.NET Core served in the traced process.
+type ServerRequest struct {
+	ID          int // from the same counter as Request.ID
+	Activity    [16]byte
+	Path        []uint32
+	Process     uint32
+	Thread      uint64
+	Method      string
+	Target      string
+	Start       int64
+	Duration    int64
+	HasDuration bool
+	Outcome     Outcome // Failed: an unhandled exception
+	Status      int     // from the bridge; 0 if not told
+
+	TraceID, SpanID, ParentSpanID string
+	Client                        int // ID of the Request that asked; 0 if it is not in the trace
+}
+
+func defaultPort(scheme string) int {
+	switch scheme {
+	case "http", "ws":
+		return 80
+	case "https", "wss":
+		return 443
+	case "ftp":
+		return 21
+	}
+	return 0
+}
+
+func joinURL(scheme, host string, port int, target string) string {
+	if scheme == "" || host == "" {
+		return ""
+	}
+	var b strings.Builder
+	b.Grow(len(scheme) + len(host) + len(target) + 10)
+	b.WriteString(scheme)
+	b.WriteString("://")
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		b.WriteByte('[')
+		b.WriteString(host)
+		b.WriteByte(']')
+	} else {
+		b.WriteString(host)
+	}
+	if port != defaultPort(scheme) && port > 0 {
+		b.WriteByte(':')
+		b.WriteString(strconv.Itoa(port))
+	}
+	b.WriteString(target)
+	return b.String()
+}
+
+// splitURL takes an absolute URL apart, or completes a relative one from base. A
+// redirect target that was redacted altogether ("*") has an empty target.
+func splitURL(u string, base *place) place {
+	if s, rest, ok := strings.Cut(u, "://"); ok && !strings.ContainsAny(s, "/?*") {
+		p := place{scheme: strings.ToLower(s)}
+		end := strings.IndexAny(rest, "/?#")
+		authority := rest
+		if end >= 0 {
+			authority, p.target = rest[:end], rest[end:]
+		}
+		if p.target == "" || p.target[0] != '/' {
+			p.target = "/" + p.target
+		}
+		if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+			authority = authority[i+1:]
+		}
+		p.port = defaultPort(p.scheme)
+		p.host = authority
+		if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
+			if n, err := strconv.Atoi(authority[i+1:]); err == nil && n > 0 && n < 65536 {
+				p.host, p.port = authority[:i], n
+			}
+		}
+		p.host = strings.TrimSuffix(strings.TrimPrefix(p.host, "["), "]")
+		return p
+	}
+	p := *base
+	switch {
+	case u == "*" || u == "":
+		p.target = ""
+	case strings.HasPrefix(u, "/"):
+		p.target = u
+	case strings.HasPrefix(u, "?"):
+		path, _, _ := strings.Cut(base.target, "?")
+		p.target = path + u
+	default:
+		path, _, _ := strings.Cut(base.target, "?")
+		p.target = path[:strings.LastIndexByte(path, '/')+1] + u
+	}
+	return p
+}
+
+// A place is where a hop goes.
+type place struct {
+	scheme, host, target string
+	port                 int
+}
+
+func versionText(major, minor uint8) string {
+	switch {
+	case major == 1 && minor == 1:
+		return "1.1"
+	case major == 2 && minor == 0:
+		return "2.0"
+	case major == 3 && minor == 0:
+		return "3.0"
+	case major == 0:
+		return ""
+	}
+	return strconv.Itoa(int(major)) + "." + strconv.Itoa(int(minor))
+}

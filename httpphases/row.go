@@ -1,0 +1,624 @@
+package httpphases
+
+import (
+	"sort"
+	"strings"
+)
+
+// row makes the Request of r as it stands: phases by http-events.md section 8.
+func (b *Builder) row(r *request) *Request {
+	w := rowWriter{b: b, r: r, limit: r.stop, known: true}
+	if !r.stopped {
+		// At the end of a whole trace what is open has lasted until then. Where events
+		// were lost nobody knows how long.
+		w.limit, w.known = b.now, !b.lossy && !r.lost
+	}
+	q := &Request{
+		ID: r.id, Activity: r.guid, Path: r.path, Process: r.process, Thread: r.thread,
+		Method: r.method, Start: r.start, StartUnknown: r.headless,
+		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
+		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Server: r.server,
+	}
+	first := &r.hops[0]
+	q.Scheme, q.Host, q.Port, q.Target = first.at.scheme, first.at.host, first.at.port, first.at.target
+	if r.headless {
+		if x := first.last(); x != nil && x.conn != nil && x.conn.host != "" && x.conn.scheme == "https" {
+			q.Scheme, q.Host, q.Port = x.conn.scheme, x.conn.host, x.conn.port
+		}
+	}
+	w.out = q
+	for i := range r.hops {
+		w.hop(i)
+	}
+	if r.body.begun() {
+		w.body()
+	}
+	w.check()
+	w.tidy(&q.Phases, r.start)
+	for i := range r.hops[:len(r.hops)-1] {
+		h := &r.hops[i]
+		q.Phases = append(q.Phases, Phase{Name: RedirectHop, Start: h.start, Duration: h.toAt - h.start})
+	}
+	if len(r.hops) > 1 {
+		sort.SliceStable(q.Phases, func(i, j int) bool { return q.Phases[i].Start < q.Phases[j].Start })
+	}
+	w.outcome()
+	w.side()
+	q.Guessed, q.Missing = r.guesses, r.missing
+	return q
+}
+
+type rowWriter struct {
+	b     *Builder
+	r     *request
+	out   *Request
+	limit int64 // end of the request
+	known bool  // limit is the end of what is open
+
+	served  []*attempt // that gave phases to the row
+	phases  []Phase    // of the hop
+	blamed  bool       // a phase has the failure's text
+	version string
+}
+
+// add appends a phase that ends at end, or is open.
+func (w *rowWriter) add(n PhaseName, start, end int64) *Phase {
+	p := Phase{Name: n, Start: start, Duration: end - start}
+	if end == never {
+		p.Open, p.Duration = true, 0
+	}
+	w.phases = append(w.phases, p)
+	return &w.phases[len(w.phases)-1]
+}
+
+// until closes what was still going on when the request failed, ended or the trace
+// did: it ends at bound, with the failure's text if there was one.
+func (w *rowWriter) until(n PhaseName, start, bound int64, last bool) {
+	r := w.r
+	switch {
+	case last && r.failed:
+		p := w.add(n, start, max(min(bound, r.failAt), start))
+		p.Error, w.blamed = w.failText(), true
+	case last && !r.stopped:
+		if !w.known {
+			w.add(n, start, never)
+			return
+		}
+		w.add(n, start, max(bound, start))
+	default:
+		p := w.add(n, start, max(bound, start))
+		p.Inferred = true
+	}
+}
+
+func (w *rowWriter) failText() string {
+	if w.r.failText != "" {
+		return w.r.failText
+	}
+	return "failed"
+}
+
+// hop makes the phases of hop i.
+func (w *rowWriter) hop(i int) {
+	r := w.r
+	h := &r.hops[i]
+	last := i == len(r.hops)-1
+	end := w.limit
+	if !last {
+		end = h.toAt
+	}
+	w.phases = nil
+	w.version = ""
+	for _, q := range h.queues {
+		if q.end <= end {
+			w.add(Queue, max(q.start, h.start), q.end)
+		}
+	}
+	var conn *Connection
+	from := h.start
+	for k := range h.ex {
+		x := &h.ex[k]
+		lastEx := k == len(h.ex)-1
+		if x.first && x.attempt != nil {
+			w.attempt(x.attempt, from, x.headers.start, x.attempt.owner != r)
+		}
+		bound := end
+		if !lastEx {
+			bound = h.ex[k+1].headers.start
+			for _, q := range h.queues {
+				if q.start >= x.headers.start && q.start < bound {
+					bound = q.start
+				}
+			}
+		}
+		w.exchange(x, bound, last && lastEx)
+		from = bound
+		if conn == nil || conn.ID != x.connID || !x.hasConn {
+			conn = w.connection(h, k)
+		} else if n := w.connection(h, k); n != nil {
+			// A challenge or retry on the same connection: new stays new.
+			n.New, n.Class = conn.New || n.New, conn.Class
+			conn = n
+		}
+		if x.length >= 0 && last {
+			w.out.RequestBytes = x.length
+		}
+	}
+	if len(h.ex) == 0 {
+		w.unserved(h, end, last)
+	}
+	if len(h.ex) > 0 {
+		w.version = w.httpVersion(h)
+	}
+	q := w.out
+	if last {
+		q.Phases, q.Connection, q.Version = w.phases, conn, w.version
+		return
+	}
+	w.tidyHop(h.start, h.toAt)
+	d := Redirect{
+		From: joinURL(h.at.scheme, h.at.host, h.at.port, h.at.target), Start: h.start, Duration: h.toAt - h.start,
+		Version: w.version, Connection: conn, Phases: w.phases,
+	}
+	if h.to != "" {
+		next := &r.hops[i+1].at
+		if d.URL = joinURL(next.scheme, next.host, next.port, next.target); next.target == "" {
+			d.URL = h.to
+		}
+	}
+	if x := h.last(); x != nil && x.hasStatus {
+		d.Status = int(x.status)
+	}
+	q.Redirects = append(q.Redirects, d)
+}
+
+// unserved makes the phases of a hop that never got a connection: those of its own
+// attempt.
+func (w *rowWriter) unserved(h *hop, end int64, last bool) {
+	r := w.r
+	if !last {
+		return
+	}
+	until := end
+	if r.failed && r.failAt < until {
+		until = r.failAt
+	}
+	if n := len(h.queues); n > 0 {
+		until = min(until, h.queues[n-1].end)
+	}
+	var best *attempt
+	for _, a := range r.attempts {
+		if a.began < h.start || a.began > until || a.conn != nil && a.conn.used {
+			continue
+		}
+		if best == nil || a.failed() || !best.failed() {
+			best = a
+		}
+	}
+	if best != nil {
+		w.attempt(best, h.start, until, false)
+	}
+	if r.failed && !w.blamed {
+		for i := range w.phases {
+			if w.phases[i].Error != "" {
+				w.blamed = true
+			}
+		}
+		if n := len(h.queues); n > 0 && !w.blamed {
+			w.phases[n-1].Error, w.blamed = w.failText(), true
+		}
+	}
+}
+
+// attempt adds the phases of a connection attempt, clipped to from and to.
+func (w *rowWriter) attempt(a *attempt, from, to int64, shared bool) {
+	w.served = append(w.served, a)
+	clip := func(n PhaseName, v interval, err string) {
+		end := v.end
+		open := v.open()
+		if open {
+			end = to
+			// A step of an attempt that came to its end has lost its own.
+			if a.conn != nil && a.conn.at != never {
+				w.r.miss("a stop of " + n.String())
+				return
+			}
+		}
+		start := max(v.start, from)
+		end = min(end, to)
+		if v.start == never || start > end || start == end && v.start < from {
+			return
+		}
+		if open && !w.r.stopped && !w.known {
+			end = never
+		}
+		p := w.add(n, start, end)
+		p.Shared = shared
+		switch {
+		case v.failed:
+			p.Error = err
+			if p.Error == "" {
+				p.Error = w.failText()
+			}
+		case open && w.r.failed:
+			p.Error = w.failText()
+		}
+	}
+	for _, d := range a.dns {
+		clip(DNS, d, d.err)
+	}
+	if n := len(a.tries); n > 0 {
+		last := a.tries[n-1]
+		v := last.interval
+		v.start = a.tries[0].start
+		clip(Connect, v, v.err)
+		for _, t := range a.tries {
+			p := Phase{Name: Connect, Start: t.start, Duration: t.end - t.start, Error: t.err}
+			if t.end == never {
+				p.Open, p.Duration = true, 0
+			}
+			w.out.Tries = append(w.out.Tries, Try{Phase: p, Address: t.address, Code: int(t.code)})
+		}
+	}
+	if a.tunnel.begun() {
+		v := a.tunnel
+		if len(a.proxyTLS) > 0 {
+			v.start = min(v.start, a.proxyTLS[0].start)
+		}
+		clip(Proxy, v, v.err)
+	}
+	for _, t := range a.tls {
+		clip(TLS, t.interval, t.err)
+	}
+}
+
+// exchange adds the phases of one header block and its answer. bound is where an
+// answer that never came ends.
+func (w *rowWriter) exchange(x *exchange, bound int64, last bool) {
+	r := w.r
+	if x.headers.start == never {
+		return
+	}
+	if x.headers.open() {
+		if !last || r.stopped && !r.failed {
+			r.miss("a stop of request headers")
+			return
+		}
+		w.until(RequestHeaders, x.headers.start, bound, last)
+		return
+	}
+	w.add(RequestHeaders, x.headers.start, x.headers.end)
+	one := w.oneAtATime(x)
+	expect := one && x.resp.begun() && x.content.begun() && x.resp.start < x.content.start
+	sent := x.headers.end
+	if expect {
+		w.add(Wait, sent, x.content.start)
+	}
+	if x.content.begun() {
+		if x.content.open() {
+			if !last || r.stopped && !r.failed {
+				r.miss("a stop of request content")
+				return
+			}
+			w.until(RequestContent, x.content.start, bound, last)
+			return
+		}
+		w.add(RequestContent, x.content.start, x.content.end)
+		sent = max(sent, x.content.end)
+	}
+	// A number missing between the last thing sent and the answer: something was
+	// sent that is not in the trace.
+	gap := w.b.lossy && x.ord[2] > 0 && x.ord[2] > max(x.ord[0], x.ord[1])+1
+	switch {
+	case x.resp.end != never && x.resp.start == never, gap:
+		// The start of the answer is lost: how long was waited for it, too.
+	case one && !expect && x.resp.closed():
+		w.add(Wait, sent, x.resp.start)
+		w.add(ResponseHeaders, x.resp.start, x.resp.end)
+	case one && !expect && x.resp.open():
+		w.add(Wait, sent, x.resp.start)
+		if last && r.stopped && !r.failed {
+			r.miss("a stop of response headers")
+			return
+		}
+		w.until(ResponseHeaders, x.resp.start, bound, last)
+	case x.resp.closed():
+		if x.resp.end > sent {
+			w.add(Wait, sent, x.resp.end)
+		}
+	case last && r.stopped && !r.failed:
+		r.miss("response headers")
+	case !last:
+		// A try that was given up: its server closed the connection, or the stream
+		// was refused.
+		p := w.add(Wait, sent, max(bound, sent))
+		p.Error = "no answer; sent again"
+	default:
+		w.until(Wait, sent, bound, last)
+	}
+	if x.resp.end != never {
+		w.out.HeadersAt = x.resp.end
+	}
+}
+
+// oneAtATime reports whether an exchange is one of HTTP/1.1, where ResponseHeaders
+// begins with the first line of the answer.
+func (w *rowWriter) oneAtATime(x *exchange) bool {
+	if x.conn != nil && x.conn.major > 0 {
+		return x.conn.major < 2
+	}
+	h := w.hopOf(x)
+	if n := len(h.queues); n > 0 {
+		return h.queues[n-1].major < 2
+	}
+	// By shape: HTTP/2 and 3 say ResponseHeadersStart at once, before they wait.
+	if x.resp.begun() && x.headers.closed() {
+		if x.content.closed() && x.resp.start < x.content.end && x.resp.start < x.content.start {
+			return w.r.major < 2
+		}
+		wait := x.resp.start - x.headers.end
+		if x.content.closed() {
+			if x.resp.start < x.content.end {
+				return false
+			}
+			wait = x.resp.start - x.content.end
+		}
+		if x.resp.closed() && wait < 300e3 && x.resp.end-x.resp.start > 10*wait && w.r.major >= 2 {
+			return false
+		}
+		return true
+	}
+	return w.r.major < 2
+}
+
+func (w *rowWriter) hopOf(x *exchange) *hop {
+	for i := range w.r.hops {
+		h := &w.r.hops[i]
+		for k := range h.ex {
+			if &h.ex[k] == x {
+				return h
+			}
+		}
+	}
+	return w.r.hop()
+}
+
+func (w *rowWriter) httpVersion(h *hop) string {
+	x := h.last()
+	if x.conn != nil && x.conn.major > 0 {
+		return versionText(x.conn.major, x.conn.minor)
+	}
+	if n := len(h.queues); n > 0 && h.queues[n-1].major > 0 {
+		return versionText(h.queues[n-1].major, h.queues[n-1].minor)
+	}
+	if x.resp.begun() && w.r.major < 2 {
+		return "1.1"
+	}
+	return ""
+}
+
+// connection tells what is known of the connection of exchange k.
+func (w *rowWriter) connection(h *hop, k int) *Connection {
+	x := &h.ex[k]
+	c := x.conn
+	if c == nil && !x.hasConn {
+		return nil
+	}
+	q := &Connection{ID: x.connID, HasID: x.hasConn}
+	waited := false
+	for _, v := range h.queues {
+		waited = waited || v.end <= x.headers.start && (k == 0 || v.start >= h.ex[k-1].headers.start)
+	}
+	own := x.attempt != nil && x.attempt.owner == w.r && x.attempt.began >= h.start
+	if c != nil {
+		q.Remote, q.Port, q.Proxy = c.remote, c.peerPort, c.proxy
+		if h.at.scheme == "http" && c.host != "" && (c.host != h.at.host || c.port != h.at.port) {
+			port := c.port
+			if port == 0 {
+				port = c.peerPort
+			}
+			if port != 0 {
+				q.Proxy = joinHostPort(c.host, port)
+			}
+		}
+		if x.first {
+			q.TLS = tlsText(c.tls)
+		}
+	}
+	q.NewTold = true
+	switch {
+	case x.first && own:
+		q.New, q.Class = true, Own
+	case x.first && waited:
+		q.New, q.Class = true, Adopted
+	case waited:
+		q.Class = Returned
+	default:
+		q.Class = Pooled
+	}
+	if w.b.lossy && !(x.first && own && waited) {
+		// The events that would tell otherwise may be lost.
+		q.NewTold = c != nil && c.at != never && c.at < h.start && !waited
+		if !q.NewTold {
+			q.New, q.Class = false, NoConnection
+		}
+	}
+	return q
+}
+
+// body adds the phase of the response content.
+func (w *rowWriter) body() {
+	r := w.r
+	w.phases = w.out.Phases
+	w.out.BodyObserved = true
+	switch {
+	case r.body.closed():
+		p := w.add(ResponseContent, r.body.start, r.body.end)
+		if r.failed && r.failAt >= r.body.start {
+			p.Error, w.blamed = w.failText(), true
+		}
+	case r.stopped && !r.failed:
+		r.miss("the stop of response content")
+	default:
+		w.until(ResponseContent, r.body.start, w.limit, true)
+	}
+	w.out.Phases = w.phases
+}
+
+// check finds out what is missing.
+func (w *rowWriter) check() {
+	r := w.r
+	h := r.hop()
+	x := h.last()
+	if r.stopped && !r.failed {
+		switch {
+		case r.hasStatus && r.status == -1:
+			r.miss("RequestFailed")
+		case x == nil && w.b.lossy:
+			r.miss("request headers")
+		case x != nil && x.hasStatus && r.hasStatus && x.status != r.status && w.b.lossy:
+			r.miss("an exchange")
+		case x == nil && r.body.begun() && len(w.out.Redirects) > 0:
+			r.miss("request headers")
+		}
+	}
+	if w.b.lossy && len(r.path) > 0 && r.ords != 0 {
+		// Every start below the request takes the next number.
+		if o := r.ords >> 1; o&(o+1) != 0 {
+			r.miss("a start below the request")
+		}
+	}
+	if w.b.lossy && x != nil && x.first && x.attempt != nil && len(h.queues) == 0 {
+		r.miss("RequestLeftQueue")
+	}
+}
+
+func (w *rowWriter) outcome() {
+	r, q := w.r, w.out
+	if r.stopped || w.known {
+		q.Duration, q.HasDuration = w.limit-r.start, true
+	}
+	if r.hasStatus && r.status >= 0 {
+		q.Status = int(r.status)
+	}
+	q.ErrorType = r.errorType
+	switch {
+	case r.failed:
+		q.Outcome, q.Error, q.Detail = Failed, w.failText(), r.detail
+		if t := exceptionType(r.detail); t != "" {
+			q.ErrorType = t
+			if strings.HasSuffix(t, "TaskCanceledException") || strings.HasSuffix(t, "OperationCanceledException") {
+				q.Outcome = Canceled
+			}
+		} else if !r.hasDetail {
+			// The text is localized, but it is all there is.
+			switch {
+			case q.Error == "The operation was canceled.", q.Error == "A task was canceled.", strings.Contains(q.Error, "HttpClient.Timeout"):
+				q.Outcome = Canceled
+			}
+		}
+		if !r.stopped {
+			q.Outcome = Incomplete
+		}
+	case !r.stopped, r.lost:
+		q.Outcome = Incomplete
+	}
+	if !r.stopped && r.lost {
+		q.HasDuration, q.Duration = false, 0
+	}
+}
+
+// exceptionType returns the type that the text of an exception begins with.
+func exceptionType(s string) string {
+	end := strings.IndexAny(s, ": \r\n(")
+	if end < 0 {
+		end = len(s)
+	}
+	if t := s[:end]; strings.Contains(t, ".") {
+		return t
+	}
+	return ""
+}
+
+// side lists the attempts of r that did not serve it.
+func (w *rowWriter) side() {
+next:
+	for _, a := range w.r.attempts {
+		for _, s := range w.served {
+			if s == a {
+				continue next
+			}
+		}
+		var s SideAttempt
+		add := func(n PhaseName, v interval) {
+			p := Phase{Name: n, Start: v.start, Duration: v.end - v.start, Error: v.err}
+			if v.end == never {
+				p.Open, p.Duration = true, 0
+			}
+			s.Phases = append(s.Phases, p)
+		}
+		for _, v := range a.dns {
+			add(DNS, v)
+		}
+		for _, v := range a.tries {
+			add(Connect, v.interval)
+		}
+		for _, v := range a.tls {
+			add(TLS, v.interval)
+		}
+		if len(s.Phases) > 0 {
+			w.out.Side = append(w.out.Side, s)
+		}
+	}
+}
+
+func (w *rowWriter) tidyHop(from, to int64) {
+	limit, known := w.limit, w.known
+	w.limit, w.known = to, true
+	w.tidy(&w.phases, from)
+	w.limit, w.known = limit, known
+}
+
+func nested(n PhaseName) bool { return n == DNS || n == Connect || n == Proxy || n == TLS }
+
+// tidy puts phases in order, clips them to the request and takes away overlaps, which
+// lost events and duplex bodies make: of two the later one keeps its time.
+func (w *rowWriter) tidy(list *[]Phase, from int64) {
+	l := (*list)[:0]
+	for _, p := range *list {
+		end := p.End()
+		if p.Open {
+			end = p.Start
+		}
+		p.Start = max(p.Start, from)
+		if w.r.stopped || w.known {
+			p.Start = min(p.Start, w.limit)
+			end = min(end, w.limit)
+		}
+		if end < p.Start {
+			continue
+		}
+		p.Duration = end - p.Start
+		l = append(l, p)
+	}
+	sort.SliceStable(l, func(i, j int) bool { return l[i].Start < l[j].Start })
+	for i := range l {
+		for j := i + 1; j < len(l); j++ {
+			a, c := &l[i], &l[j]
+			if c.Start >= a.End() && !a.Open {
+				break
+			}
+			if a.Name == Queue && nested(c.Name) || nested(a.Name) && c.Name == Queue {
+				continue
+			}
+			if a.Open {
+				a.Open, a.Inferred = false, true
+			}
+			if nested(c.Name) && !nested(a.Name) {
+				continue // cut below
+			}
+			a.Duration = min(max(c.Start-a.Start, 0), max(a.Duration, 0))
+		}
+	}
+	*list = l
+}

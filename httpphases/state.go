@@ -1,0 +1,263 @@
+package httpphases
+
+// never is the time of what has not happened.
+const never = int64(-1) << 62
+
+// A span of time with an end that may be missing.
+type interval struct {
+	start, end int64 // never: not seen
+	err        string
+	failed     bool
+	inferred   bool
+}
+
+func (v *interval) begun() bool  { return v.start != never }
+func (v *interval) open() bool   { return v.start != never && v.end == never }
+func (v *interval) closed() bool { return v.start != never && v.end != never }
+
+var unseen = interval{start: never, end: never}
+
+// A wait for a connection, as RequestLeftQueue reports it.
+type queueing struct {
+	start, end   int64
+	major, minor uint8
+}
+
+// An exchange is one request header block with its answer. A hop has several when it
+// was retried or challenged.
+type exchange struct {
+	conn      *connection
+	connID    int64
+	hasConn   bool
+	first     bool     // first user of the connection
+	attempt   *attempt // that opened the connection, if first
+	headers   interval
+	content   interval
+	resp      interval
+	status    int32
+	hasStatus bool
+	// Ordinals of the activities of headers, content and resp below the request; 0
+	// if there are no ids.
+	ord    [3]uint32
+	length int64 // bytes of the content, -1 if not told
+}
+
+// A hop is one target of a redirect chain.
+type hop struct {
+	start  int64
+	at     place
+	queues []queueing
+	ex     []exchange
+	to     string // redirect target, as logged
+	toAt   int64  // never: not redirected
+	hasTo  bool
+}
+
+func (h *hop) last() *exchange {
+	if len(h.ex) == 0 {
+		return nil
+	}
+	return &h.ex[len(h.ex)-1]
+}
+
+// A try is one socket.
+type try struct {
+	interval
+	address string
+	code    int32
+}
+
+// A handshake is one TLS handshake.
+type handshake struct {
+	interval
+	protocol int32
+}
+
+// An attempt is one effort to open a connection.
+type attempt struct {
+	owner        *request // whose flow it runs in; not always the one that needs it
+	host         string   // looked up
+	dns          []interval
+	tries        []try
+	tls          []handshake
+	proxyTLS     []handshake
+	tunnel       interval // CONNECT
+	tunnelStatus int32
+	tunnelConn   int64
+	proxy        *connection // the connection to the proxy, while the tunnel is built
+	conn         *connection
+	hash         uint64 // of the path of its first event, with hashLen numbers
+	hashLen      uint8
+	thread       uint64 // of its last event
+	last         int64  // time of its last event
+	began        int64
+	gone         bool // not among the live ones any more
+}
+
+func (a *attempt) lastTry() *try {
+	if len(a.tries) == 0 {
+		return nil
+	}
+	return &a.tries[len(a.tries)-1]
+}
+
+func (a *attempt) lastTLS() *handshake {
+	if len(a.tls) == 0 {
+		return nil
+	}
+	return &a.tls[len(a.tls)-1]
+}
+
+func (a *attempt) failed() bool {
+	if n := len(a.dns); n > 0 && a.dns[n-1].failed {
+		return true
+	}
+	if t := a.lastTry(); t != nil && t.failed {
+		return true
+	}
+	if t := a.lastTLS(); t != nil && t.failed {
+		return true
+	}
+	return a.tunnel.failed
+}
+
+// connected reports whether the last socket is open.
+func (a *attempt) connected() bool {
+	t := a.lastTry()
+	return t != nil && t.closed() && !t.failed
+}
+
+// A connection is one of the client's.
+type connection struct {
+	id           int64
+	hasID        bool
+	major, minor uint8
+	scheme, host string
+	port         int
+	remote       string
+	at           int64 // when it was established; never: not seen
+	attempt      *attempt
+	used         bool
+	proxy        string
+	tls          int32
+	peerPort     int
+	user         *request // whose exchange it carries (HTTP/1.1)
+}
+
+// A request is one that is in flight, or that ended a moment ago.
+type request struct {
+	id         int
+	guid       [16]byte
+	path       []uint32
+	hash       uint64   // of path; 0: none
+	next       *request // of the same path or id
+	process    uint32
+	thread     uint64
+	start      int64
+	stop       int64
+	last       int64 // time of its last event
+	lastThread uint64
+	open       bool
+	idless     bool // RequestStart had no activity id
+	adrift     bool // the tracker has stopped its activity: its events may have no id
+	headless   bool // RequestStart is not in the trace
+
+	major, minor uint8
+	hops         []hop
+	body         interval // ResponseContent
+	bodyOrd      uint32
+	ords         uint64 // ordinals of the activities directly below it, up to 63
+
+	failed     bool
+	failAt     int64
+	failText   string
+	detail     string
+	hasDetail  bool
+	failPhase  *interval // that was open when it failed
+	status     int32
+	hasStatus  bool
+	stopped    bool
+	stopThread uint64
+
+	attempts []*attempt
+	guesses  int
+	lost     bool // an event is known to be missing
+	missing  []string
+
+	method, errorType string
+	traceID, spanID   string
+	parentSpanID      string
+	server            int
+	spanKeys          []string
+	guids             [][16]byte // other keys of the table
+}
+
+func (r *request) hop() *hop { return &r.hops[len(r.hops)-1] }
+
+func (r *request) miss(what string) {
+	r.lost = true
+	for _, m := range r.missing {
+		if m == what {
+			return
+		}
+	}
+	r.missing = append(r.missing, what)
+}
+
+// stage is how far the current exchange of a request has come.
+type stage uint8
+
+const (
+	stageNone    stage = iota // waits for a connection
+	stageHeaders              // writes headers
+	stageSent                 // headers are written
+	stageContent              // writes content
+	stageResp                 // reads response headers
+	stageAnswered
+	stageBody
+	stageDone
+	stageFailed
+)
+
+func (r *request) stage() stage {
+	if r.failed {
+		return stageFailed
+	}
+	if r.body.begun() {
+		if r.body.open() {
+			return stageBody
+		}
+		return stageDone
+	}
+	x := r.hop().last()
+	switch {
+	case x == nil:
+		return stageNone
+	case x.content.open():
+		return stageContent
+	case x.resp.closed():
+		return stageAnswered
+	case x.resp.open():
+		return stageResp
+	case x.headers.open():
+		return stageHeaders
+	}
+	return stageSent
+}
+
+// A thread remembers what was written on it last: events of one request follow each
+// other directly on a thread.
+type thread struct {
+	last      *request
+	kind      Kind
+	at        int64
+	attempt   *attempt
+	queued    []queueing // RequestLeftQueue events whose request is not known yet
+	leftQueue *request   // whose RequestLeftQueue was the last event here
+	gapFrom   int64      // last stretch of lost events
+	gapTo     int64
+	// A HandshakeStop that may be the server's.
+	stop       *handshake
+	stopAt     int64
+	stopStatus int32
+}
