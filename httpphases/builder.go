@@ -143,11 +143,8 @@ func (b *Builder) at(i int) *Event { return &b.window[(b.head+i)%len(b.window)] 
 // could be touched by that are marked as incomplete if they are not whole.
 func (b *Builder) Lost(process uint32, tid uint64, after, before int64) {
 	b.lossy = true
-	th := b.process(process).thread(tid)
-	if after != th.gapTo {
-		th.gapFrom = after
-	}
-	th.gapTo = before
+	b.Add(&Event{Kind: kindLost, Time: before, Thread: tid, Process: process, Length: after})
+	b.stats.Events--
 }
 
 // Finish hands out what is still in flight. end is the time of the last event of the
@@ -323,12 +320,19 @@ func (b *Builder) handle(e *Event) {
 	if e.ID != ([16]byte{}) {
 		b.stats.WithID++
 	}
-	if e.Kind <= RequestRedirect {
+	if e.Kind <= RequestRedirect && e.Kind != KindNone {
 		b.stats.Versions[e.Kind] = true
 	}
 	var h [25]uint64
 	n := hashes(e, &h)
 	th := p.thread(e.Thread)
+	if e.Kind == kindLost {
+		if e.Length > th.gapTo {
+			th.gapFrom = e.Length
+		}
+		th.gapTo = e.Time
+		return
+	}
 	if th.stop != nil && e.Kind != OtherStart {
 		b.settleHandshake(p, th, e)
 	}
@@ -635,7 +639,8 @@ func (b *Builder) stopOwner(p *process, th *thread, e *Event, h *[25]uint64, n i
 			r = nil
 		}
 	}
-	if r == nil && th.last != nil && th.last.open && !th.last.idless {
+	// With events lost the last one on the thread need not be the one before.
+	if r == nil && th.last != nil && th.last.open && !th.last.idless && th.gapTo <= th.at && (!b.lossy || th.last.adrift) {
 		switch th.kind {
 		case ResponseContentStop, RequestFailed, RequestFailedDetailed, ResponseHeadersStop:
 			r = th.last

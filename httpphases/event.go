@@ -50,7 +50,7 @@ const (
 	SpanStart  // of the DiagnosticSource bridge
 	SpanStop   //
 	OtherStart // an activity of any other event source: it takes a number below its creator
-	kindCount
+	kindLost   // events of the thread were lost since Length (ns)
 )
 
 // A Span is what a bridge event tells of its System.Diagnostics.Activity.

@@ -436,9 +436,9 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 	default:
 		q.Class = Pooled
 	}
-	if w.b.lossy && !(x.first && own && waited) {
+	if w.r.headless || w.b.lossy && !(x.first && own && waited) {
 		// The events that would tell otherwise may be lost.
-		q.NewTold = c != nil && c.at != never && c.at < h.start && !waited
+		q.NewTold = c != nil && c.at != never && c.at < h.start && !waited && !w.r.headless
 		if !q.NewTold {
 			q.New, q.Class = false, NoConnection
 		}
@@ -517,13 +517,13 @@ func (w *rowWriter) outcome() {
 				q.Outcome = Canceled
 			}
 		}
-		if !r.stopped {
+		if !r.stopped || r.headless {
 			q.Outcome = Incomplete
 		}
 	case !r.stopped, r.lost:
 		q.Outcome = Incomplete
 	}
-	if !r.stopped && r.lost {
+	if !r.stopped && r.lost || r.headless {
 		q.HasDuration, q.Duration = false, 0
 	}
 }

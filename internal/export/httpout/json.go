@@ -1,0 +1,283 @@
+// Package httpout writes HTTP requests: table, JSON, HAR, Chromium trace events, OTLP
+// and HTML.
+package httpout
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// appendMS appends ns as milliseconds, exactly.
+func appendMS(b []byte, ns int64) []byte {
+	if ns < 0 {
+		b = append(b, '-')
+		ns = -ns
+	}
+	b = strconv.AppendInt(b, ns/1e6, 10)
+	if frac := ns % 1e6; frac != 0 {
+		b = append(b, '.')
+		for d := int64(1e5); frac != 0; d /= 10 {
+			b = append(b, byte('0'+frac/d))
+			frac %= d
+		}
+	}
+	return b
+}
+
+// appendString appends s as a JSON string.
+func appendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			q, _ := json.Marshal(s) // a string always has a form
+			return append(b, q...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// object appends the members of a JSON object; a member without value is left out.
+type object struct {
+	b     []byte
+	first bool
+}
+
+func open(b []byte) object { return object{append(b, '{'), true} }
+
+func (o *object) key(k string) {
+	if !o.first {
+		o.b = append(o.b, ',')
+	}
+	o.first = false
+	o.b = append(o.b, '"')
+	o.b = append(o.b, k...)
+	o.b = append(o.b, '"', ':')
+}
+
+func (o *object) str(k, v string) {
+	if v != "" {
+		o.key(k)
+		o.b = appendString(o.b, v)
+	}
+}
+
+func (o *object) int(k string, v int64) {
+	o.key(k)
+	o.b = strconv.AppendInt(o.b, v, 10)
+}
+
+func (o *object) count(k string, v int) {
+	if v != 0 {
+		o.int(k, int64(v))
+	}
+}
+
+func (o *object) ms(k string, ns int64) {
+	o.key(k)
+	o.b = appendMS(o.b, ns)
+}
+
+func (o *object) bool(k string, v bool) {
+	o.key(k)
+	o.b = strconv.AppendBool(o.b, v)
+}
+
+func (o *object) flag(k string, v bool) {
+	if v {
+		o.bool(k, true)
+	}
+}
+
+func (o *object) close() []byte { return append(o.b, '}') }
+
+func (o *object) strs(k string, l []string) {
+	if len(l) == 0 {
+		return
+	}
+	o.key(k)
+	o.b = append(o.b, '[')
+	for i, s := range l {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = appendString(o.b, s)
+	}
+	o.b = append(o.b, ']')
+}
+
+// pathText prints an activity path as PerfView does: //1/8.
+func pathText(path []uint32) string {
+	if len(path) == 0 {
+		return ""
+	}
+	p := activity.NewPath(path...)
+	return "//" + p.String()
+}
+
+func idText(id [16]byte) string {
+	if id == ([16]byte{}) {
+		return ""
+	}
+	return activity.ID(id).String()
+}
+
+// AppendRequest appends r as one JSON object: the row of product.md's ndjson.
+func AppendRequest(b []byte, r *httpphases.Request) []byte {
+	o := open(b)
+	o.int("id", int64(r.ID))
+	o.str("activity", idText(r.Activity))
+	o.str("activity_path", pathText(r.Path))
+	o.count("pid", int(r.Process))
+	o.count("tid", int(r.Thread))
+	o.str("method", r.Method)
+	o.str("url", r.URL())
+	o.str("scheme", r.Scheme)
+	o.str("host", r.Host)
+	if r.Host != "" && r.Port > 0 {
+		o.int("port", int64(r.Port))
+	}
+	o.str("path", r.Target)
+	o.str("version", r.Version)
+	o.str("version_requested", r.VersionRequested)
+	o.count("status", r.Status)
+	o.ms("start_ms", r.Start)
+	if r.HasDuration {
+		o.ms("duration_ms", r.Duration)
+	}
+	o.str("outcome", r.Outcome.String())
+	o.str("error", r.Error)
+	o.str("error_type", r.ErrorType)
+	if r.Connection != nil {
+		o.key("connection")
+		o.b = appendConnection(o.b, r.Connection)
+	}
+	o.key("phases")
+	o.b = appendPhases(o.b, r.Phases)
+	if len(r.Redirects) > 0 {
+		o.key("redirects")
+		o.b = append(o.b, '[')
+		for i := range r.Redirects {
+			if i > 0 {
+				o.b = append(o.b, ',')
+			}
+			o.b = appendRedirect(o.b, &r.Redirects[i])
+		}
+		o.b = append(o.b, ']')
+	}
+	if len(r.Tries) > 1 || len(r.Tries) == 1 && r.Tries[0].Code != 0 {
+		o.key("tries")
+		o.b = append(o.b, '[')
+		for i := range r.Tries {
+			if i > 0 {
+				o.b = append(o.b, ',')
+			}
+			t := &r.Tries[i]
+			q := open(o.b)
+			q.str("address", t.Address)
+			q.ms("start_ms", t.Start)
+			if !t.Open {
+				q.ms("duration_ms", t.Duration)
+			}
+			q.count("code", t.Code)
+			q.str("error", t.Error)
+			o.b = q.close()
+		}
+		o.b = append(o.b, ']')
+	}
+	if r.RequestBytes >= 0 {
+		o.int("request_bytes", r.RequestBytes)
+	}
+	o.flag("start_unknown", r.StartUnknown)
+	if len(r.Path) == 0 && r.Activity == ([16]byte{}) {
+		o.str("linked_by", "thread and connection")
+	}
+	o.count("guessed_links", r.Guessed)
+	o.strs("missing", r.Missing)
+	o.str("trace_id", r.TraceID)
+	o.str("span_id", r.SpanID)
+	o.str("parent_span_id", r.ParentSpanID)
+	o.count("server_request", r.Server)
+	return o.close()
+}
+
+func appendConnection(b []byte, c *httpphases.Connection) []byte {
+	o := open(b)
+	if c.HasID {
+		o.int("id", c.ID)
+	}
+	if c.NewTold {
+		o.bool("new", c.New)
+	}
+	o.str("class", c.Class.String())
+	o.str("remote", c.Remote)
+	o.str("proxy", c.Proxy)
+	o.str("tls", c.TLS)
+	return o.close()
+}
+
+func appendPhases(b []byte, l []httpphases.Phase) []byte {
+	b = append(b, '[')
+	for i := range l {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		p := &l[i]
+		o := open(b)
+		o.str("name", p.Name.String())
+		o.ms("start_ms", p.Start)
+		if !p.Open {
+			o.ms("duration_ms", p.Duration)
+		}
+		o.str("error", p.Error)
+		o.flag("inferred", p.Inferred)
+		o.flag("shared", p.Shared)
+		b = o.close()
+	}
+	return append(b, ']')
+}
+
+func appendRedirect(b []byte, d *httpphases.Redirect) []byte {
+	o := open(b)
+	o.str("from", d.From)
+	o.str("url", d.URL)
+	o.count("status", d.Status)
+	o.ms("start_ms", d.Start)
+	o.ms("duration_ms", d.Duration)
+	o.str("version", d.Version)
+	if d.Connection != nil {
+		o.key("connection")
+		o.b = appendConnection(o.b, d.Connection)
+	}
+	o.key("phases")
+	o.b = appendPhases(o.b, d.Phases)
+	return o.close()
+}
+
+// AppendServerRequest appends s as one JSON object.
+func AppendServerRequest(b []byte, s *httpphases.ServerRequest) []byte {
+	o := open(b)
+	o.int("id", int64(s.ID))
+	o.str("kind", "server")
+	o.str("activity", idText(s.Activity))
+	o.str("activity_path", pathText(s.Path))
+	o.count("pid", int(s.Process))
+	o.count("tid", int(s.Thread))
+	o.str("method", s.Method)
+	o.str("path", s.Target)
+	o.count("status", s.Status)
+	o.ms("start_ms", s.Start)
+	if s.HasDuration {
+		o.ms("duration_ms", s.Duration)
+	}
+	o.str("outcome", s.Outcome.String())
+	o.str("trace_id", s.TraceID)
+	o.str("span_id", s.SpanID)
+	o.str("parent_span_id", s.ParentSpanID)
+	o.count("client_request", s.Client)
+	return o.close()
+}

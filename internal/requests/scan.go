@@ -1,0 +1,229 @@
+// Package requests feeds packages httpphases and activity from a nettrace file.
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// Class is what an event type is to a Scanner.
+type class uint8
+
+const (
+	classNew    class = iota // not looked at yet
+	classSkip                // tells nothing about requests
+	classNet                 // one of the four System.Net providers
+	classServer              // Microsoft.AspNetCore.Hosting
+	classBridge              // the DiagnosticSource bridge
+	classStart               // starts an activity that may lie between a request and its phases
+)
+
+// A Scanner turns nettrace events into HTTP requests.
+type Scanner struct {
+	builder *httpphases.Builder
+	decoder httpphases.Decoder
+	reader  *nettrace.Reader
+	class   []class
+	ev      httpphases.Event
+	lossy   bool // ids of .NET 10
+	losses  int  // that were passed on
+	last    int64
+	first   int64
+	seen    session
+	bad     int64 // payloads that are too short
+}
+
+// Session is what a trace tells of how it was recorded.
+type session struct {
+	providers [4]int64 // events of System.Net.Http, NameResolution, Sockets, Security
+	bridge    int64
+	server    int64
+	netPID    int
+}
+
+// NewScanner returns a Scanner that calls request and server, which may be nil, for
+// every request that ends.
+func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server func(*httpphases.ServerRequest)) *Scanner {
+	return &Scanner{
+		reader:  r,
+		builder: httpphases.NewBuilder(&httpphases.Options{Request: request, Server: server}),
+		first:   -1,
+	}
+}
+
+var netProviders = [4]string{httpphases.ProviderHTTP, httpphases.ProviderDNS, httpphases.ProviderSockets, httpphases.ProviderSecurity}
+
+func classify(ev *nettrace.Event) class {
+	p := ev.Metadata.Provider
+	switch p {
+	case httpphases.ProviderHTTP, httpphases.ProviderDNS, httpphases.ProviderSockets, httpphases.ProviderSecurity:
+		return classNet
+	case httpphases.ProviderHosting, "Microsoft-AspNetCore-Hosting":
+		return classServer
+	case httpphases.ProviderBridge:
+		return classBridge
+	}
+	if ev.Opcode == 1 && !strings.HasPrefix(p, "Microsoft-Windows-DotNETRuntime") && !strings.HasPrefix(p, "Microsoft-DotNETCore-") {
+		return classStart
+	}
+	return classSkip
+}
+
+// Event takes the next event of the reader.
+func (s *Scanner) Event(ev *nettrace.Event) {
+	if n := len(s.reader.Losses()); n > s.losses {
+		for _, l := range s.reader.Losses()[s.losses:] {
+			pid := l.ProcessID
+			if pid == 0 {
+				pid = s.reader.Header().ProcessID
+			}
+			s.builder.Lost(uint32(pid), l.CaptureThreadID, s.reader.Nanos(l.After), s.reader.Nanos(l.Before))
+		}
+		s.losses = n
+	}
+	i := ev.Metadata.Index
+	for i >= len(s.class) {
+		s.class = append(s.class, classNew)
+	}
+	c := s.class[i]
+	if c == classNew {
+		c = classify(ev)
+		s.class[i] = c
+	}
+	if c == classSkip {
+		return
+	}
+	m := ev.Metadata
+	e := &s.ev
+	*e = httpphases.Event{
+		Time: s.reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID),
+		ID: ev.ActivityID, Related: ev.RelatedActivityID,
+	}
+	switch c {
+	case classNet:
+		for k, p := range netProviders {
+			if p == m.Provider {
+				s.seen.providers[k]++
+			}
+		}
+		if s.first < 0 {
+			s.first = e.Time
+		}
+		s.last = max(s.last, e.Time)
+		s.seen.netPID = ev.ProcessID
+	case classServer:
+		s.seen.server++
+	case classBridge:
+		s.seen.bridge++
+	}
+	name := m.Name
+	if c == classBridge && name == "" {
+		name = ev.EventName()
+	}
+	if !s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload) {
+		return
+	}
+	if !ev.ActivityID.IsZero() {
+		p, ok := activity.Decode(activity.ID(ev.ActivityID), s.lossy)
+		if ok {
+			s.lossy = s.lossy || p.ProvesLossy()
+			e.PathLen = uint8(copy(e.Path[:], p.Numbers()))
+			over, _ := p.Overflow()
+			e.Overflow = over != activity.Fits
+		}
+	}
+	s.builder.Add(e)
+}
+
+// Finish ends the scan.
+func (s *Scanner) Finish() { s.builder.Finish(s.last) }
+
+// Stats returns what the Builder counted.
+func (s *Scanner) Stats() httpphases.Stats { return s.builder.Stats() }
+
+// Info is what is known about the trace after a read.
+type Info struct {
+	Start     time.Time // wall clock of time 0, zero if not told
+	ProcessID int
+	End       int64 // ns: the last event of a System.Net provider
+	Lost      uint64
+	Events    int64
+	Damage    []Damage
+	Damages   int64
+}
+
+// Damage is a defect of the file.
+type Damage struct {
+	Offset int64
+	Where  string
+	What   string
+}
+
+// maxDamage is how many defects are kept; the others are counted.
+const maxDamage = 1000
+
+// ErrNotNettrace reports an input of another kind.
+var ErrNotNettrace = errors.New("is not a nettrace file; HTTP requests and activities are in those only")
+
+// Read reads a nettrace file and calls each for every event, in time order. An error
+// means that the file could not be read at all; damage is in the Info.
+func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), each func(*nettrace.Event)) (*Info, error) {
+	if in.Kind != input.Nettrace && in.Kind != input.Netperf {
+		return nil, fmt.Errorf("%s: %w (this is %s)", in.Name, ErrNotNettrace, kindText(in))
+	}
+	f, err := in.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info := &Info{}
+	r, err := nettrace.NewReader(f, &nettrace.Options{Warn: func(e *nettrace.FormatError) {
+		info.Damages++
+		if len(info.Damage) < maxDamage {
+			info.Damage = append(info.Damage, Damage{e.Offset, e.Where, fmt.Sprint(e.Err)})
+		}
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	begin(r)
+	var ev nettrace.Event
+	for n := 0; ; n++ {
+		if n&0xfff == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		err := r.Read(&ev)
+		if err == io.EOF {
+			break
+		}
+		var fe *nettrace.FormatError
+		if errors.As(err, &fe) {
+			info.Damages++
+			info.Damage = append(info.Damage, Damage{fe.Offset, fe.Where, fmt.Sprint(fe.Err)})
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		each(&ev)
+	}
+	h, st := r.Header(), r.Stats()
+	info.Start, info.ProcessID, info.Lost, info.Events = h.SyncTime, h.ProcessID, st.Lost, st.Events
+	return info, nil
+}
+
+func kindText(in *input.File) string {
+	if in.Kind == input.Unknown {
+		return input.Describe(in.Head())
+	}
+	return in.Kind.String()
+}
