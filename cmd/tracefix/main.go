@@ -34,6 +34,7 @@ type CLI struct {
 
 	Repair  RepairCmd  `cmd:"" help:"Repair cut stacks."`
 	Convert ConvertCmd `cmd:"" help:"Convert a trace, without repair."`
+	HTTP    HTTPCmd    `cmd:"" name:"http" help:"HTTP requests with their phases and waits."`
 	View    ViewCmd    `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 

@@ -1,0 +1,268 @@
+package httpout
+
+import (
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// harWriter writes HAR 1.2: one entry per hop (http-events.md section 10.2).
+type harWriter struct {
+	out
+	o Options
+	n int
+}
+
+func newHAR(w io.Writer, o *Options) Writer {
+	h := &harWriter{out: out{w: w}, o: *o}
+	h.str(`{"log":{"version":"1.2","creator":`)
+	c := open(h.b)
+	name, version := "tracefix", "devel"
+	if o.Exporter != "" {
+		version = o.Exporter
+	}
+	c.str("name", name)
+	c.str("version", version)
+	h.b = c.close()
+	h.str(`,"entries":[`)
+	return h
+}
+
+// A harHop is one entry.
+type harHop struct {
+	start, end  int64
+	url, method string
+	version     string
+	status      int
+	redirect    string
+	conn        *httpphases.Connection
+	phases      []httpphases.Phase
+	bytes       int64
+	comment     string
+}
+
+func (w *harWriter) Request(r *httpphases.Request) error {
+	last := harHop{
+		start: r.Start, end: knownEnd(r), url: r.URL(), method: r.Method, version: r.Version, status: r.Status,
+		conn: r.Connection, phases: r.Phases, bytes: r.RequestBytes,
+	}
+	for i := range r.Redirects {
+		d := &r.Redirects[i]
+		h := harHop{
+			start: d.Start, end: d.Start + d.Duration, url: d.From, version: d.Version, status: d.Status,
+			redirect: d.URL, conn: d.Connection, phases: d.Phases, bytes: -1,
+		}
+		if i == 0 {
+			h.method = r.Method
+		}
+		last.start, last.url, last.method = h.end, d.URL, ""
+		w.entry(r, &h, i)
+	}
+	w.entry(r, &last, len(r.Redirects))
+	return w.flushed()
+}
+
+func (w *harWriter) Server(*httpphases.ServerRequest) error { return nil }
+
+// timings are those of HAR, ns; -1: does not apply.
+type timings struct{ blocked, dns, connect, ssl, send, wait, receive int64 }
+
+func harTimings(h *harHop) timings {
+	a, z := h.start, h.end
+	t := timings{dns: -1, connect: -1, ssl: -1}
+	b, sent, f := int64(-1), int64(-1), int64(-1)
+	for i := range h.phases {
+		switch p := &h.phases[i]; p.Name {
+		case httpphases.RequestHeaders:
+			b, sent, f = p.Start, p.End(), -1 // the last exchange counts
+		case httpphases.RequestContent:
+			if b >= 0 {
+				sent = max(sent, p.End())
+			}
+		case httpphases.Wait:
+			if b >= 0 {
+				f = p.End()
+			}
+		case httpphases.ResponseHeaders:
+			f = p.Start
+		}
+	}
+	if b < 0 {
+		b = z
+	}
+	var connectFrom, connectTo int64 = -1, -1
+	for i := range h.phases {
+		p := &h.phases[i]
+		start, end := max(p.Start, a), min(p.End(), b)
+		if end < start {
+			continue
+		}
+		switch p.Name {
+		case httpphases.DNS:
+			t.dns = max(t.dns, 0) + end - start
+		case httpphases.Connect, httpphases.TLS, httpphases.Proxy:
+			if connectFrom < 0 || start < connectFrom {
+				connectFrom = start
+			}
+			connectTo = max(connectTo, end)
+			if p.Name == httpphases.TLS {
+				t.ssl = max(t.ssl, 0) + end - start
+			}
+		}
+	}
+	if connectFrom >= 0 {
+		t.connect = connectTo - connectFrom
+	}
+	t.blocked = b - a - max(t.dns, 0) - max(t.connect, 0)
+	if t.blocked < 0 {
+		// A lookup inside the connect: count it once.
+		t.connect = max(t.connect+t.blocked, 0)
+		t.blocked = max(b-a-max(t.dns, 0)-max(t.connect, 0), 0)
+	}
+	if sent < 0 {
+		sent = b
+	}
+	if f < 0 {
+		f = z
+	}
+	sent = min(max(sent, b), z)
+	f = min(max(f, sent), z)
+	t.send, t.wait, t.receive = sent-b, f-sent, z-f
+	return t
+}
+
+func (w *harWriter) time(ns int64) string {
+	return w.o.Start.Add(time.Duration(ns)).UTC().Format("2006-01-02T15:04:05.000000Z")
+}
+
+func httpVersion(v string) string {
+	switch v {
+	case "2.0":
+		return "HTTP/2"
+	case "3.0":
+		return "HTTP/3"
+	case "":
+		return ""
+	}
+	return "HTTP/" + v
+}
+
+func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
+	if w.n > 0 {
+		w.str(",")
+	}
+	w.n++
+	t := harTimings(h)
+	o := open(append(w.b, '\n'))
+	o.str("startedDateTime", w.time(h.start))
+	o.ms("time", h.end-h.start)
+
+	o.key("request")
+	q := open(o.b)
+	comment := ""
+	method := h.method
+	if method == "" {
+		method, comment = "UNKNOWN", "the trace does not tell the method"
+	}
+	q.str("method", method)
+	u := h.url
+	if u == "" {
+		u = "unknown:"
+		comment += "; nor the URL"
+	}
+	q.str("url", u)
+	q.key("httpVersion")
+	q.b = appendString(q.b, httpVersion(h.version))
+	empty(&q, "cookies", "headers", "queryString")
+	q.int("headersSize", -1)
+	body := h.bytes
+	if body < 0 {
+		body = -1
+	}
+	q.int("bodySize", body)
+	q.str("comment", comment)
+	o.b = q.close()
+
+	o.key("response")
+	s := open(o.b)
+	s.int("status", int64(h.status))
+	s.key("statusText")
+	s.b = appendString(s.b, http.StatusText(h.status))
+	s.key("httpVersion")
+	s.b = appendString(s.b, httpVersion(h.version))
+	empty(&s, "cookies", "headers")
+	s.key("content")
+	s.b = append(s.b, `{"size":0,"mimeType":"","comment":"not in the trace"}`...)
+	s.key("redirectURL")
+	s.b = appendString(s.b, h.redirect)
+	s.int("headersSize", -1)
+	s.int("bodySize", -1)
+	o.b = s.close()
+
+	o.key("cache")
+	o.b = append(o.b, "{}"...)
+	o.key("timings")
+	m := open(o.b)
+	for _, v := range []struct {
+		k  string
+		ns int64
+	}{{"blocked", t.blocked}, {"dns", t.dns}, {"connect", t.connect}, {"ssl", t.ssl}, {"send", t.send}, {"wait", t.wait}, {"receive", t.receive}} {
+		if v.ns < 0 {
+			m.int(v.k, -1)
+		} else {
+			m.ms(v.k, v.ns)
+		}
+	}
+	o.b = m.close()
+	if c := h.conn; c != nil {
+		if a, err := netip.ParseAddr(c.Remote); err == nil {
+			o.str("serverIPAddress", a.String())
+		}
+		if c.HasID {
+			o.str("connection", strconv.FormatInt(c.ID, 10))
+		}
+		o.str("_class", c.Class.String())
+		o.str("_proxy", c.Proxy)
+	}
+	o.int("_request", int64(r.ID))
+	o.count("_hop", hop)
+	o.str("_activity", pathText(r.Path))
+	o.str("_outcome", r.Outcome.String())
+	o.str("_error", r.Error)
+	for i := range h.phases {
+		if p := &h.phases[i]; p.Name == httpphases.Queue {
+			o.ms("_queue", p.Duration)
+			break
+		}
+	}
+	o.strs("_missing", r.Missing)
+	w.b = o.close()
+}
+
+func empty(o *object, keys ...string) {
+	for _, k := range keys {
+		o.key(k)
+		o.b = append(o.b, "[]"...)
+	}
+}
+
+func (w *harWriter) Close(s *Summary) error {
+	w.str("\n]")
+	comment := ""
+	if w.o.Start.IsZero() {
+		comment = "The trace does not tell the time of day: times begin at year 1."
+	}
+	for _, n := range s.Notes {
+		comment += n + " "
+	}
+	if comment != "" {
+		w.str(`,"comment":`)
+		w.b = appendString(w.b, comment)
+	}
+	w.str("}}\n")
+	return w.flush()
+}

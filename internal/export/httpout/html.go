@@ -1,0 +1,144 @@
+package httpout
+
+import (
+	"bytes"
+	_ "embed"
+	"io"
+	"strconv"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+//go:embed page.html
+var page []byte
+
+// htmlWriter writes one self-contained page. Rows are written as they come; the page
+// sorts them.
+type htmlWriter struct {
+	out
+	o    Options
+	n    int
+	rest []byte
+}
+
+// Marks in page.html where data goes.
+var (
+	markRows    = []byte("/*ROWS*/")
+	markSummary = []byte("/*SUMMARY*/")
+)
+
+func newHTML(w io.Writer, o *Options) Writer {
+	h := &htmlWriter{out: out{w: w}, o: *o}
+	head, rest, _ := bytes.Cut(page, markRows)
+	h.b = append(h.b, head...)
+	h.rest = rest
+	return h
+}
+
+// A row is an array, since a page has thousands of them:
+// [id, start, duration|null, status, outcome, method, url, version, connection, new,
+// error, phases, redirects, note], times in ms, phases as [name, start, duration|null,
+// error|0] and redirects as [url, status, start, duration, phases].
+func (w *htmlWriter) Request(r *httpphases.Request) error {
+	if w.n > 0 {
+		w.str(",")
+	}
+	w.n++
+	from := len(w.b)
+	b := append(w.b, "\n["...)
+	b = strconv.AppendInt(b, int64(r.ID), 10)
+	b = appendMS(append(b, ','), r.Start)
+	b = append(b, ',')
+	if r.HasDuration {
+		b = appendMS(b, r.Duration)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = strconv.AppendInt(append(b, ','), int64(r.Status), 10)
+	b = strconv.AppendInt(append(b, ','), int64(r.Outcome), 10)
+	b = appendString(append(b, ','), r.Method)
+	b = appendString(append(b, ','), r.URL())
+	b = appendString(append(b, ','), r.Version)
+	conn, isNew := "", int64(0)
+	if c := r.Connection; c != nil {
+		if c.HasID {
+			conn = "#" + strconv.FormatInt(c.ID, 10)
+		}
+		if c.New {
+			isNew = 1
+		}
+	}
+	b = appendString(append(b, ','), conn)
+	b = strconv.AppendInt(append(b, ','), isNew, 10)
+	b = appendString(append(b, ','), r.Error)
+	b = htmlPhases(append(b, ','), r.Phases)
+	b = append(b, ",["...)
+	for i := range r.Redirects {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		d := &r.Redirects[i]
+		b = appendString(append(b, '['), d.From)
+		b = strconv.AppendInt(append(b, ','), int64(d.Status), 10)
+		b = appendMS(append(b, ','), d.Start)
+		b = appendMS(append(b, ','), d.Duration)
+		b = htmlPhases(append(b, ','), d.Phases)
+		b = append(b, ']')
+	}
+	b = append(b, "],"...)
+	note := ""
+	for _, m := range r.Missing {
+		note += "lost: " + m + ". "
+	}
+	if r.Guessed > 0 {
+		note += strconv.Itoa(r.Guessed) + " links guessed."
+	}
+	b = appendString(b, note)
+	b = append(b, ']')
+	w.b = escapeScript(b, from)
+	return w.flushed()
+}
+
+// escapeScript makes b[from:] safe inside a script element: "<" stands in strings only.
+func escapeScript(b []byte, from int) []byte {
+	if bytes.IndexByte(b[from:], '<') < 0 {
+		return b
+	}
+	s := bytes.ReplaceAll(b[from:], []byte("<"), []byte(`\u003c`))
+	return append(b[:from], s...)
+}
+
+func htmlPhases(b []byte, l []httpphases.Phase) []byte {
+	b = append(b, '[')
+	for i := range l {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		p := &l[i]
+		b = strconv.AppendInt(append(b, '['), int64(p.Name), 10)
+		b = appendMS(append(b, ','), p.Start)
+		b = append(b, ',')
+		if p.Open {
+			b = append(b, "null"...)
+		} else {
+			b = appendMS(b, p.Duration)
+		}
+		if p.Error != "" {
+			b = appendString(append(b, ','), p.Error)
+		}
+		b = append(b, ']')
+	}
+	return append(b, ']')
+}
+
+func (w *htmlWriter) Server(*httpphases.ServerRequest) error { return nil }
+
+func (w *htmlWriter) Close(s *Summary) error {
+	mid, tail, _ := bytes.Cut(w.rest, markSummary)
+	w.b = append(w.b, mid...)
+	from := len(w.b)
+	w.b = AppendSummary(w.b, s)
+	w.b = escapeScript(w.b, from)
+	w.b = append(w.b, tail...)
+	return w.flush()
+}

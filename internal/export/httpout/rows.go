@@ -1,0 +1,153 @@
+package httpout
+
+import (
+	"io"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// flushSize is what is written at once.
+const flushSize = 64 << 10
+
+// out collects output.
+type out struct {
+	w   io.Writer
+	b   []byte
+	err error
+}
+
+func (o *out) flushed() error {
+	if len(o.b) >= flushSize {
+		return o.flush()
+	}
+	return o.err
+}
+
+func (o *out) flush() error {
+	if o.err == nil && len(o.b) > 0 {
+		_, o.err = o.w.Write(o.b)
+	}
+	o.b = o.b[:0]
+	return o.err
+}
+
+func (o *out) str(s string) { o.b = append(o.b, s...) }
+
+type ndjsonWriter struct{ out }
+
+func newNDJSON(w io.Writer, _ *Options) Writer { return &ndjsonWriter{out{w: w}} }
+
+func (w *ndjsonWriter) Request(r *httpphases.Request) error {
+	w.b = append(AppendRequest(w.b, r), '\n')
+	return w.flushed()
+}
+
+func (w *ndjsonWriter) Server(s *httpphases.ServerRequest) error {
+	w.b = append(AppendServerRequest(w.b, s), '\n')
+	return w.flushed()
+}
+
+func (w *ndjsonWriter) Close(*Summary) error { return w.flush() }
+
+// jsonWriter writes one document. Requests and server requests come mixed, so the
+// latter wait until the former are written.
+type jsonWriter struct {
+	out
+	n       int
+	servers []*httpphases.ServerRequest
+}
+
+func newJSON(w io.Writer, _ *Options) Writer {
+	j := &jsonWriter{out: out{w: w}}
+	j.str("{\"requests\":[")
+	return j
+}
+
+func (w *jsonWriter) Request(r *httpphases.Request) error {
+	if w.n > 0 {
+		w.str(",")
+	}
+	w.n++
+	w.b = AppendRequest(append(w.b, '\n'), r)
+	return w.flushed()
+}
+
+func (w *jsonWriter) Server(s *httpphases.ServerRequest) error {
+	w.servers = append(w.servers, s)
+	return nil
+}
+
+func (w *jsonWriter) Close(s *Summary) error {
+	w.str("\n]")
+	if len(w.servers) > 0 {
+		w.str(",\n\"server_requests\":[")
+		for i, q := range w.servers {
+			if i > 0 {
+				w.str(",")
+			}
+			w.b = AppendServerRequest(append(w.b, '\n'), q)
+			if err := w.flushed(); err != nil {
+				return err
+			}
+		}
+		w.str("\n]")
+	}
+	w.str(",\n\"summary\":")
+	w.b = AppendSummary(w.b, s)
+	w.str("}\n")
+	return w.flush()
+}
+
+// AppendSummary appends s as a JSON object.
+func AppendSummary(b []byte, s *Summary) []byte {
+	o := open(b)
+	o.str("source", s.Source)
+	o.int("requests", int64(s.Requests))
+	o.int("shown", int64(s.Shown))
+	o.count("server_requests", s.Servers)
+	for i, n := range s.Outcomes {
+		o.int(httpphases.Outcome(i).String(), int64(n))
+	}
+	o.count("with_guessed_links", s.Guessed)
+	o.count("with_events_missing", s.Missing)
+	o.key("phases")
+	p := open(o.b)
+	for i := range s.Phases {
+		if v := &s.Phases[i]; v.Count > 0 {
+			p.key(httpphases.PhaseName(i).String())
+			q := open(p.b)
+			q.int("count", int64(v.Count))
+			q.ms("sum_ms", v.Sum)
+			q.ms("max_ms", v.Max)
+			p.b = q.close()
+		}
+	}
+	o.b = p.close()
+	o.key("hosts")
+	o.b = append(o.b, '[')
+	for i, h := range s.Hosts {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		q := open(o.b)
+		q.str("host", h.Name)
+		q.int("requests", int64(h.Requests))
+		for k, n := range h.Outcomes {
+			q.int(httpphases.Outcome(k).String(), int64(n))
+		}
+		q.int("status_4xx", int64(h.Client))
+		q.int("status_5xx", int64(h.Server))
+		q.int("new_connections", int64(h.New))
+		q.int("redirected", int64(h.Redirected))
+		if len(h.Durations) > 0 {
+			q.ms("p50_ms", h.Percentile(.5))
+			q.ms("p90_ms", h.Percentile(.9))
+			q.ms("p99_ms", h.Percentile(.99))
+			q.ms("max_ms", h.Percentile(1))
+		}
+		o.b = q.close()
+	}
+	o.b = append(o.b, ']')
+	o.strs("notes", s.Notes)
+	return o.close()
+}

@@ -1,0 +1,296 @@
+package httpout
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// tableWriter prints what dotnet-http prints, complete: queue, time to the first
+// byte, the connection and a line per hop.
+type tableWriter struct {
+	out
+	width int
+	n     int
+	serve []*httpphases.ServerRequest
+}
+
+func newTable(w io.Writer, o *Options) Writer {
+	return &tableWriter{out: out{w: w}, width: o.Width}
+}
+
+var tableHead = []struct {
+	name  string
+	width int
+}{
+	{"status", 6}, {"total", 8}, {"queue", 7}, {"dns", 7}, {"connect", 7}, {"tls", 7}, {"send", 7}, {"wait", 7}, {"receive", 7}, {"conn", 5},
+}
+
+func (w *tableWriter) head() {
+	for i, c := range tableHead {
+		if i == 0 {
+			w.b = append(w.b, c.name...)
+			continue
+		}
+		w.b = appendRight(append(w.b, ' '), c.name, c.width)
+	}
+	w.str("  url   (times in ms)\n")
+}
+
+func appendRight(b []byte, s string, width int) []byte {
+	for n := utf8.RuneCountInString(s); n < width; n++ {
+		b = append(b, ' ')
+	}
+	return append(b, s...)
+}
+
+// cell prints ns as milliseconds with as many digits as help.
+func cell(ns int64) string {
+	switch ms := float64(ns) / 1e6; {
+	case ms < 10:
+		return strconv.FormatFloat(ms, 'f', 3, 64)
+	case ms < 100:
+		return strconv.FormatFloat(ms, 'f', 2, 64)
+	case ms < 10000:
+		return strconv.FormatFloat(ms, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(ms, 'f', 0, 64)
+	}
+}
+
+func (w *tableWriter) Request(r *httpphases.Request) error {
+	if w.n == 0 {
+		w.head()
+	}
+	w.n++
+	status := ""
+	switch {
+	case r.Outcome == httpphases.Failed:
+		status = "FAIL"
+	case r.Outcome == httpphases.Canceled:
+		status = "CANCEL"
+	case r.Outcome == httpphases.Incomplete:
+		status = "..."
+	}
+	if r.Status > 0 && (status == "" || r.Outcome == httpphases.Incomplete) {
+		status = strconv.Itoa(r.Status) + strings.Repeat("…", min(len(status), 1))
+	}
+	total := ""
+	if r.HasDuration {
+		total = cell(r.Duration)
+		if r.Outcome == httpphases.Incomplete {
+			total = ">" + total
+		}
+	}
+	text := r.URL()
+	if text == "" {
+		text = "(start not recorded)"
+	}
+	if r.Method != "" {
+		text = r.Method + " " + text
+	}
+	for i := range r.Redirects {
+		d := &r.Redirects[i]
+		text += fmt.Sprintf(" -> %s (%s)", orText(d.URL, "?"), orText(statusText(d.Status), "redirect"))
+	}
+	switch {
+	case r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled:
+		if r.Status > 0 {
+			text += fmt.Sprintf(" (%d)", r.Status)
+		}
+		text += " ~ "
+		if n := failedPhase(r); n != "" {
+			text += n + ": "
+		}
+		text += firstLine(r.Error)
+	case len(r.Missing) > 0:
+		text += " ~ lost: " + strings.Join(r.Missing, ", ")
+	case r.Outcome == httpphases.Incomplete:
+		text += " ~ still open at the end of the trace"
+	}
+	w.line(status, total, r.Phases, r.Connection, r.Guessed > 0 && r.Activity == ([16]byte{}), text)
+	for i := range r.Redirects {
+		d := &r.Redirects[i]
+		w.line("  "+statusText(d.Status), cell(d.Duration), d.Phases, d.Connection, false, fmt.Sprintf("  hop %d: %s", i+1, d.From))
+	}
+	return w.flushed()
+}
+
+func statusText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// failedPhase names the phase in which a request failed.
+func failedPhase(r *httpphases.Request) string {
+	for i := len(r.Phases) - 1; i >= 0; i-- {
+		if r.Phases[i].Error != "" {
+			return r.Phases[i].Name.String()
+		}
+	}
+	return ""
+}
+
+func firstLine(s string) string {
+	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+func (w *tableWriter) line(status, total string, phases []httpphases.Phase, c *httpphases.Connection, guess bool, text string) {
+	var sum [httpphases.Other]int64
+	var has [httpphases.Other]bool
+	for i := range phases {
+		if p := &phases[i]; p.Name < httpphases.Other {
+			sum[p.Name] += p.Duration
+			has[p.Name] = true
+		}
+	}
+	value := func(names ...httpphases.PhaseName) string {
+		v, ok := int64(0), false
+		for _, n := range names {
+			v += sum[n]
+			ok = ok || has[n]
+		}
+		if !ok {
+			return ""
+		}
+		return cell(v)
+	}
+	conn := ""
+	if c != nil {
+		if c.HasID {
+			conn = "#" + strconv.FormatInt(c.ID, 10)
+		}
+		if c.New {
+			conn += "+"
+		}
+	}
+	cells := [...]string{
+		status, total, value(httpphases.Queue), value(httpphases.DNS), value(httpphases.Connect, httpphases.Proxy), value(httpphases.TLS),
+		value(httpphases.RequestHeaders, httpphases.RequestContent), value(httpphases.Wait),
+		value(httpphases.ResponseHeaders, httpphases.ResponseContent), conn,
+	}
+	used := 0
+	for i, s := range cells {
+		n := tableHead[i].width
+		if i == 0 {
+			w.b = append(w.b, s...)
+			for k := utf8.RuneCountInString(s); k < n; k++ {
+				w.b = append(w.b, ' ')
+			}
+			used += n
+			continue
+		}
+		w.b = appendRight(append(w.b, ' '), s, n)
+		used += n + 1
+	}
+	mark := "  "
+	if guess {
+		mark = " ?"
+	}
+	w.str(mark)
+	used += 2
+	if w.width > 0 {
+		text = fit(text, max(w.width-used, 20))
+	}
+	w.str(printable(text))
+	w.str("\n")
+}
+
+// fit cuts the middle out of a text that is too long: host and end tell most.
+func fit(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	head := width * 2 / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(width-head-1):])
+}
+
+// printable keeps control characters of a trace off the terminal.
+func printable(s string) string {
+	clean := true
+	for i := 0; i < len(s); i++ {
+		clean = clean && s[i] >= ' ' && s[i] != 0x7f
+	}
+	if clean {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
+
+func (w *tableWriter) Server(s *httpphases.ServerRequest) error {
+	w.serve = append(w.serve, s)
+	return nil
+}
+
+func (w *tableWriter) Close(s *Summary) error {
+	if len(w.serve) > 0 {
+		w.str("\nserved  total    client  method path   (times in ms)\n")
+		for _, q := range w.serve {
+			total := "..."
+			if q.HasDuration {
+				total = cell(q.Duration)
+			}
+			client := ""
+			if q.Client > 0 {
+				client = "#" + strconv.Itoa(q.Client)
+			}
+			mark := "ok"
+			if q.Outcome != httpphases.OK {
+				mark = q.Outcome.String()
+			}
+			w.str(printable(fmt.Sprintf("%-6s %8s %8s  %s %s", mark, total, client, q.Method, q.Target)) + "\n")
+			if err := w.flushed(); err != nil {
+				return err
+			}
+		}
+	}
+	if w.n == 0 {
+		return w.flush()
+	}
+	w.str("\n requests  failed  4xx  5xx  new conn      p50      p90      p99      max  host\n")
+	hosts := append([]*Host(nil), s.Hosts...)
+	sort.SliceStable(hosts, func(i, j int) bool { return hosts[i].Requests > hosts[j].Requests })
+	for i, h := range hosts {
+		if i == 50 && len(hosts) > 60 {
+			w.str(fmt.Sprintf("%9s and %d more hosts; --format json has them\n", "...", len(hosts)-i))
+			break
+		}
+		w.b = appendRight(w.b, strconv.Itoa(h.Requests), 9)
+		w.b = appendRight(w.b, strconv.Itoa(h.Outcomes[httpphases.Failed]+h.Outcomes[httpphases.Canceled]), 8)
+		w.b = appendRight(w.b, strconv.Itoa(h.Client), 5)
+		w.b = appendRight(w.b, strconv.Itoa(h.Server), 5)
+		w.b = appendRight(w.b, strconv.Itoa(h.New), 10)
+		for _, q := range []float64{.5, .9, .99, 1} {
+			v := ""
+			if len(h.Durations) > 0 {
+				v = cell(h.Percentile(q))
+			}
+			w.b = appendRight(w.b, v, 9)
+		}
+		w.str("  " + printable(h.Name) + "\n")
+	}
+	return w.flush()
+}

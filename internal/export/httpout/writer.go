@@ -1,0 +1,190 @@
+package httpout
+
+import (
+	"io"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// A Writer takes the requests of one trace.
+type Writer interface {
+	Request(*httpphases.Request) error
+	Server(*httpphases.ServerRequest) error
+	// Close ends the output. It does not close what is below.
+	Close(*Summary) error
+}
+
+// Options of a Writer. The zero value works.
+type Options struct {
+	Source   string    // name of the input
+	Exporter string    // name and version of this program
+	Start    time.Time // wall clock of time 0; zero if not known
+	Process  int
+	Width    int // columns of the table; 0: no limit
+	Plain    bool
+}
+
+// A Format is one output of requests.
+type Format struct {
+	Name       string
+	Extensions []string
+	Help       string
+	New        func(w io.Writer, o *Options) Writer
+}
+
+// Formats are the outputs of requests.
+var Formats = []Format{
+	{"table", []string{".txt"}, "a table for the terminal, with a summary per host", newTable},
+	{"json", []string{".json"}, "one JSON document: requests, hosts, what the recording lacks", newJSON},
+	{"ndjson", []string{".ndjson", ".jsonl"}, "one line of JSON per request", newNDJSON},
+	{"har", []string{".har"}, "HTTP Archive 1.2, for the network panel of a browser's devtools", newHAR},
+	{"chromium", []string{".chromium.json"}, "trace events, one track per connection, for Perfetto", newChromium},
+	{"otlp", []string{".otlp.json"}, "OpenTelemetry spans as OTLP JSON", newOTLP},
+	{"html", []string{".html", ".htm"}, "one page with a waterfall, for any browser, without network", newHTML},
+}
+
+// Lookup returns the format of that name, nil if there is none.
+func Lookup(name string) *Format {
+	for i := range Formats {
+		if Formats[i].Name == name {
+			return &Formats[i]
+		}
+	}
+	return nil
+}
+
+// ByExtension returns the format that a file name asks for, nil if it asks for none.
+func ByExtension(name string) *Format {
+	name = strings.ToLower(name)
+	for _, c := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, c)
+	}
+	var best *Format
+	length := 0
+	for i := range Formats {
+		for _, e := range Formats[i].Extensions {
+			if strings.HasSuffix(name, e) && len(e) > length {
+				best, length = &Formats[i], len(e)
+			}
+		}
+	}
+	return best
+}
+
+// A Host is the summary of one host.
+type Host struct {
+	Name       string
+	Requests   int
+	Outcomes   [4]int // by httpphases.Outcome
+	Client     int    // answers 400 to 499
+	Server     int    // answers 500 to 599
+	New        int    // new connections
+	Redirected int
+	Durations  []int64 // ns, of requests that ended
+}
+
+// Percentile returns the duration that a share q (0 to 1) of the requests stayed
+// within.
+func (h *Host) Percentile(q float64) int64 {
+	if len(h.Durations) == 0 {
+		return 0
+	}
+	if !sort.SliceIsSorted(h.Durations, func(i, j int) bool { return h.Durations[i] < h.Durations[j] }) {
+		sort.Slice(h.Durations, func(i, j int) bool { return h.Durations[i] < h.Durations[j] })
+	}
+	i := int(q * float64(len(h.Durations)))
+	return h.Durations[min(i, len(h.Durations)-1)]
+}
+
+// A PhaseSum adds up one phase over all requests.
+type PhaseSum struct {
+	Count int
+	Sum   int64
+	Max   int64
+}
+
+// A Summary is what all requests have in common.
+type Summary struct {
+	Source   string
+	Requests int
+	Shown    int // those that the filters let pass
+	Servers  int
+	Outcomes [4]int
+	Guessed  int // requests with guessed links
+	Missing  int // requests with events missing
+	Hosts    []*Host
+	Phases   [httpphases.Other]PhaseSum
+	Notes    []string // what the recording lacks, in sentences
+
+	index map[string]*Host
+}
+
+// maxHosts bounds the summary: a crawler's hosts beyond it count as one.
+const maxHosts = 10000
+
+// Add counts r.
+func (s *Summary) Add(r *httpphases.Request) {
+	s.Requests++
+	s.Outcomes[r.Outcome]++
+	if r.Guessed > 0 {
+		s.Guessed++
+	}
+	if len(r.Missing) > 0 {
+		s.Missing++
+	}
+	name := hostText(r)
+	if s.index == nil {
+		s.index = map[string]*Host{}
+	}
+	h := s.index[name]
+	if h == nil {
+		if len(s.Hosts) >= maxHosts {
+			name = "(other hosts)"
+		}
+		if h = s.index[name]; h == nil {
+			h = &Host{Name: name}
+			s.index[name] = h
+			s.Hosts = append(s.Hosts, h)
+		}
+	}
+	h.Requests++
+	h.Outcomes[r.Outcome]++
+	switch {
+	case r.Status >= 500:
+		h.Server++
+	case r.Status >= 400:
+		h.Client++
+	}
+	if r.Connection != nil && r.Connection.New {
+		h.New++
+	}
+	if len(r.Redirects) > 0 {
+		h.Redirected++
+	}
+	if r.HasDuration && r.Outcome != httpphases.Incomplete {
+		h.Durations = append(h.Durations, r.Duration)
+	}
+	var seen [httpphases.Other]int64
+	for i := range r.Phases {
+		if p := &r.Phases[i]; !p.Open && p.Name < httpphases.Other {
+			seen[p.Name] += p.Duration
+			s.Phases[p.Name].Sum += p.Duration
+			s.Phases[p.Name].Count++
+		}
+	}
+	for n, v := range seen {
+		s.Phases[n].Max = max(s.Phases[n].Max, v)
+	}
+}
+
+func hostText(r *httpphases.Request) string {
+	if r.Host == "" {
+		return "(unknown)"
+	}
+	u := *r
+	u.Target = ""
+	return u.URL()
+}

@@ -1,0 +1,115 @@
+package requests
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// A Finding is something that the recording lacks, and what that does to the rows.
+type Finding struct {
+	Missing string `json:"missing"` // a provider, keyword or level
+	Effect  string `json:"effect"`
+}
+
+// Need is what the requests of a trace told about what its recording lacks.
+type Need struct {
+	secure, named, opened int64 // new connections: to https, to a name, in all
+	noFailure             int64 // requests without answer and without failure
+	noMethod, requests    int64
+	failed, noDetail      int64
+}
+
+// Request counts what r shows.
+func (n *Need) Request(r *httpphases.Request) {
+	n.requests++
+	if r.Method == "" {
+		n.noMethod++
+	}
+	if r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled {
+		n.failed++
+		if r.Detail == "" {
+			n.noDetail++
+		}
+	}
+	if c := r.Connection; c != nil && c.New && c.Class == httpphases.Own {
+		n.opened++
+		if r.Scheme == "https" {
+			n.secure++
+		}
+		if strings.Trim(r.Host, "0123456789.:[]abcdef") != "" || r.Host == "" {
+			n.named++
+		}
+	}
+	for _, m := range r.Missing {
+		if m == "RequestFailed" {
+			n.noFailure++
+		}
+	}
+}
+
+// Findings tells what the recording lacks that requests need. Only what has evidence
+// is told: a provider that had nothing to say is not missing.
+func (s *Scanner) Findings(n *Need) []Finding {
+	var f []Finding
+	add := func(missing, effect string, args ...any) {
+		f = append(f, Finding{missing, fmt.Sprintf(effect, args...)})
+	}
+	st := s.builder.Stats()
+	p := s.seen.providers
+	defined := false
+	for _, m := range s.reader.Metadata() {
+		defined = defined || m.Provider == httpphases.ProviderHTTP
+	}
+	switch {
+	case p[0] == 0 && (defined || p[1]+p[2]+p[3] > 0):
+		add("System.Net.Http", "no request is recorded. Either the provider was not enabled, or with keywords that drop its events: on .NET 5 to 7 a mask such as 0, 1 or 0xFFFFFFFF does; use 0xFFFFFFFFFFFFFFFF")
+		return f
+	case p[0] == 0:
+		add("System.Net.Http", "no request is recorded: the provider was not enabled, or the process made none")
+		return f
+	case st.Requests == 0 && st.NoRequest > 0:
+		add("RequestStart", "all requests began before the recording did; only parts of them are there")
+	}
+	if st.Requests > 0 && st.WithID == 0 {
+		add("System.Threading.Tasks.TplEventSource keyword 0x80", "events have no activity ids. They are linked by thread and connection: right for requests that ran one at a time, a guess where many ran at once (%d links guessed)", st.Guesses)
+	}
+	if p[1] == 0 && n.named > 0 {
+		add("System.Net.NameResolution", "%d new connections to a name show no dns phase", n.named)
+	}
+	if p[2] == 0 && st.Connections > 0 {
+		add("System.Net.Sockets", "%d new connections show no connect phase", st.Connections)
+	}
+	if p[3] == 0 && n.secure > 0 {
+		add("System.Net.Security", "%d new https connections show no tls phase", n.secure)
+	}
+	if n.noFailure > 0 && s.losses == 0 {
+		add("System.Net.Http at level 2 or above", "%d requests ended without answer and without a reason", n.noFailure)
+	}
+	if n.failed > 0 && n.failed == n.noDetail && st.Versions[httpphases.RequestFailed] {
+		add("System.Net.Http keyword 0x1", "failures have no exception type, so canceled and failed are told apart by their text only")
+	}
+	return f
+}
+
+// Command returns the dotnet-trace line that records all that requests need; methods
+// adds the bridge, which tells the HTTP method.
+func Command(pid int, methods bool) string {
+	target := "-p PID"
+	if pid > 0 {
+		target = fmt.Sprintf("-p %d", pid)
+	}
+	line := "dotnet-trace collect " + target + " --providers '"
+	for _, p := range netProviders {
+		line += p + ":0xFFFFFFFFFFFFFFFF:4,"
+	}
+	line += "System.Threading.Tasks.TplEventSource:0x80:4"
+	if methods {
+		line += `,Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="[AS]*"`
+	}
+	return line + "'"
+}
+
+// HasMethods reports whether the bridge told HTTP methods.
+func (n *Need) HasMethods() bool { return n.requests > n.noMethod }
