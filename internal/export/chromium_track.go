@@ -40,6 +40,7 @@ type trackWriter struct {
 	ids    []byte
 	nested bool
 	open   openSlices
+	stack  []int64 // ends of the open B, outermost first
 	live   map[uint64]*chain
 	seq    int
 	last   int64 // time of the newest event: they must not go back
@@ -78,6 +79,7 @@ func (w *trackWriter) slice(s *trace.Slice) {
 		c.flushed()
 		w.flow('s', start, s.FlowOut)
 		w.flow('f', start, s.FlowIn)
+		w.stack = append(w.stack, end)
 		w.push(openSlice{end: end, tail: append(tail, '}')})
 		return
 	}
@@ -108,12 +110,7 @@ func (w *trackWriter) slice(s *trace.Slice) {
 
 // fits says whether a slice that ends at end lies within those that are open.
 func (w *trackWriter) fits(end int64) bool {
-	for _, o := range w.open {
-		if o.chain == nil && o.end < end {
-			return false
-		}
-	}
-	return true
+	return len(w.stack) == 0 || w.stack[len(w.stack)-1] >= end
 }
 
 // chain returns the chain that a slice with that id and end extends. A slice that
@@ -151,6 +148,8 @@ func (w *trackWriter) endBefore(at int64) {
 			if len(ch.ends) == 0 && w.live[ch.given] == ch {
 				delete(w.live, ch.given)
 			}
+		} else {
+			w.stack = w.stack[:len(w.stack)-1]
 		}
 		c.begin(phase, o.end, w.ids)
 		c.span(o.tail)

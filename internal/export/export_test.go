@@ -36,6 +36,8 @@ var writers = []struct {
 	{"speedscope", "example.speedscope.json", Speedscope, Options{}},
 	{"folded", "example.folded", Folded, Options{}},
 	{"folded counts by thread", "example.threads.folded", Folded, Options{ByThread: true, Counts: true}},
+	{"pprof", "example.pb", Pprof, Options{}},
+	{"perfetto", "example.pftrace", Perfetto, Options{}},
 }
 
 func TestGolden(t *testing.T) {
@@ -49,7 +51,10 @@ func TestGolden(t *testing.T) {
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			assert.Equal(t, string(want), out.String())
+			if utf8.Valid(want) {
+				assert.Equal(t, string(want), out.String())
+			}
+			assert.True(t, bytes.Equal(want, out.Bytes()), "%s is not what is written now", file)
 			var again bytes.Buffer
 			require.NoError(t, wr.write(&again, example(), wr.o))
 			assert.Equal(t, out.String(), again.String(), "the same input gives the same bytes")
@@ -463,10 +468,9 @@ func FuzzNames(f *testing.F) {
 		for _, wr := range writers {
 			var out bytes.Buffer
 			require.NoError(t, wr.write(&out, m.p, wr.o))
-			if !strings.Contains(wr.file, "json") {
-				continue
+			if strings.Contains(wr.file, "json") {
+				require.True(t, utf8.Valid(out.Bytes()))
 			}
-			require.True(t, utf8.Valid(out.Bytes()))
 			for line := range bytes.Lines(out.Bytes()) {
 				if wr.name == "ndjson" {
 					require.True(t, json.Valid(line), string(line))
@@ -479,6 +483,12 @@ func FuzzNames(f *testing.F) {
 				if name != "" && want == name {
 					assert.Equal(t, name, events[0].Args["name"])
 				}
+			}
+			if wr.name == "perfetto" {
+				readPerfetto(t, out.Bytes())
+			}
+			if wr.name == "pprof" {
+				readPprof(t, out.Bytes())
 			}
 			if wr.name == "speedscope" {
 				var doc speedscopeFile

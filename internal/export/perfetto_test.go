@@ -1,0 +1,361 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A field is one field of a protobuf message.
+type field struct {
+	num   protowire.Number
+	typ   protowire.Type
+	v     uint64
+	bytes []byte
+}
+
+func fieldsOf(t testing.TB, b []byte) (fs []field) {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		require.Positive(t, n)
+		b = b[n:]
+		f := field{num: num, typ: typ}
+		switch typ {
+		case protowire.VarintType:
+			f.v, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed64Type:
+			f.v, n = protowire.ConsumeFixed64(b)
+		case protowire.BytesType:
+			f.bytes, n = protowire.ConsumeBytes(b)
+		default:
+			require.Fail(t, "wire type", "%v", typ)
+		}
+		require.Positive(t, n)
+		b = b[n:]
+		fs = append(fs, f)
+	}
+	return fs
+}
+
+func one(fs []field, num protowire.Number) (field, bool) {
+	for _, f := range fs {
+		if f.num == num {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+// A perfettoTrace is what Perfetto's importer makes of a file: slices by track.
+type perfettoTrace struct {
+	spans    []span // track is "pid/tid" of threads, the name of others
+	instants int
+	args     map[string]string // of slices, by "slice.key"
+	tracks   map[uint64]perfettoTrack
+	flows    map[uint64]int
+	deepest  int
+	realtime int64
+}
+
+type perfettoTrack struct {
+	name     string
+	pid, tid int64
+	parent   uint64
+}
+
+// readPerfetto decodes a trace by the rules of Perfetto's importer and demands what it
+// only counts as errors: state cleared before it is needed, ids interned before use,
+// tracks described before use, known clocks, slices that end.
+func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
+	tr := &perfettoTrace{args: map[string]string{}, tracks: map[uint64]perfettoTrack{}, flows: map[uint64]int{}}
+	type sequence struct {
+		valid  bool
+		tables map[protowire.Number]map[uint64]string
+		track  uint64
+		clock  uint64
+		at     int64
+		clocks map[uint64]bool
+	}
+	sequences := map[uint64]*sequence{}
+	stacks := map[uint64][]span{}
+	text := func(b []byte) string {
+		require.True(t, utf8.Valid(b))
+		return string(b)
+	}
+	if len(b) > 0 {
+		require.Equal(t, byte(0x0a), b[0], "how readers recognise it")
+	}
+	for _, p := range fieldsOf(t, b) {
+		require.EqualValues(t, 1, p.num)
+		fs := fieldsOf(t, p.bytes)
+		id, ok := one(fs, packetSequenceID)
+		require.True(t, ok)
+		require.NotZero(t, id.v)
+		s := sequences[id.v]
+		if s == nil {
+			s = &sequence{tables: map[protowire.Number]map[uint64]string{}, clocks: map[uint64]bool{}}
+			sequences[id.v] = s
+		}
+		flags, _ := one(fs, packetSequenceFlags)
+		if flags.v&stateCleared != 0 {
+			*s = sequence{valid: true, tables: map[protowire.Number]map[uint64]string{1: {}, 2: {}, 3: {}}, clocks: map[uint64]bool{}}
+		}
+		if f, ok := one(fs, packetDefaults); ok {
+			d := fieldsOf(t, f.bytes)
+			te, _ := one(d, 11)
+			u, _ := one(fieldsOf(t, te.bytes), 11)
+			s.track = u.v
+			c, _ := one(d, 58)
+			s.clock = c.v
+		}
+		if f, ok := one(fs, packetInternedData); ok {
+			require.True(t, s.valid)
+			for _, e := range fieldsOf(t, f.bytes) {
+				es := fieldsOf(t, e.bytes)
+				iid, _ := one(es, 1)
+				name, _ := one(es, 2)
+				require.NotZero(t, iid.v)
+				require.NotContains(t, s.tables[e.num], iid.v)
+				s.tables[e.num][iid.v] = text(name.bytes)
+			}
+		}
+		if f, ok := one(fs, packetClockSnapshot); ok {
+			for _, c := range fieldsOf(t, f.bytes) {
+				if c.num != 1 {
+					continue
+				}
+				cs := fieldsOf(t, c.bytes)
+				cid, _ := one(cs, 1)
+				at, _ := one(cs, 2)
+				inc, _ := one(cs, 3)
+				s.clocks[cid.v] = true
+				switch cid.v {
+				case clockRealtime:
+					tr.realtime = int64(at.v)
+				case clockSequence:
+					require.EqualValues(t, 1, inc.v)
+					s.at = int64(at.v)
+				}
+			}
+			continue // the importer reads nothing more of such a packet
+		}
+		if f, ok := one(fs, packetTrackDescriptor); ok {
+			d := fieldsOf(t, f.bytes)
+			uuid, _ := one(d, 1)
+			require.NotZero(t, uuid.v)
+			require.NotContains(t, tr.tracks, uuid.v)
+			name, _ := one(d, 2)
+			parent, _ := one(d, 5)
+			track := perfettoTrack{name: text(name.bytes), parent: parent.v, pid: -1, tid: -1}
+			if parent.v != 0 {
+				require.Contains(t, tr.tracks, parent.v)
+			}
+			if th, ok := one(d, 4); ok {
+				ths := fieldsOf(t, th.bytes)
+				pid, _ := one(ths, 1)
+				tid, _ := one(ths, 2)
+				name, _ := one(ths, 5)
+				track.pid, track.tid, track.name = int64(pid.v), int64(tid.v), text(name.bytes)
+			} else if pr, ok := one(d, 3); ok {
+				prs := fieldsOf(t, pr.bytes)
+				pid, _ := one(prs, 1)
+				name, _ := one(prs, 6)
+				track.pid, track.name = int64(pid.v), text(name.bytes)
+			}
+			require.NotEmpty(t, track.name)
+			tr.tracks[uuid.v] = track
+			continue
+		}
+		f, ok := one(fs, packetTrackEvent)
+		require.True(t, ok, "a packet of an unknown kind")
+		require.NotZero(t, flags.v&stateNeeded)
+		require.True(t, s.valid)
+		delta, ok := one(fs, packetTimestamp)
+		require.True(t, ok)
+		require.EqualValues(t, clockSequence, s.clock)
+		require.True(t, s.clocks[s.clock] && s.clocks[clockBoottime], "the clock has a way to the trace's")
+		require.GreaterOrEqual(t, int64(delta.v), int64(0))
+		s.at += int64(delta.v)
+
+		e := fieldsOf(t, f.bytes)
+		track := s.track
+		if u, ok := one(e, eventTrack); ok {
+			track = u.v
+		}
+		require.Contains(t, tr.tracks, track)
+		where := tr.tracks[track].name
+		if tr.tracks[track].tid >= 0 {
+			where = fmt.Sprint(tr.tracks[track].pid, "/", tr.tracks[track].tid)
+		}
+		kind, _ := one(e, eventType)
+		if kind.v == sliceEnd {
+			stack := stacks[track]
+			require.NotEmpty(t, stack)
+			top := stack[len(stack)-1]
+			top.end = s.at
+			tr.spans = append(tr.spans, top)
+			stacks[track] = stack[:len(stack)-1]
+			continue
+		}
+		iid, _ := one(e, eventName)
+		name, ok := s.tables[internName][iid.v]
+		require.True(t, ok)
+		require.NotEmpty(t, name)
+		cat, _ := one(e, eventCategory)
+		require.NotEmpty(t, s.tables[internCategory][cat.v])
+		for _, a := range e {
+			switch a.num {
+			case eventAnnotation:
+				as := fieldsOf(t, a.bytes)
+				key, _ := one(as, 1)
+				k, ok := s.tables[internKey][key.v]
+				require.True(t, ok)
+				v := as[len(as)-1]
+				if v.num == 11 { // a dictionary, whose entries are messages
+					v.bytes = nil
+				}
+				tr.args[name+"."+k] = fmt.Sprint(v.num, " ", v.v, " ", text(v.bytes))
+			case eventFlow:
+				require.Equal(t, protowire.Fixed64Type, a.typ)
+				tr.flows[a.v]++
+			}
+		}
+		switch kind.v {
+		case sliceBegin:
+			stacks[track] = append(stacks[track], span{track: where, name: name, start: s.at})
+			tr.deepest = max(tr.deepest, len(stacks[track]))
+			require.LessOrEqual(t, len(stacks[track]), 512)
+		case instant:
+			tr.instants++
+		default:
+			require.Fail(t, "event type", "%d", kind.v)
+		}
+	}
+	for u, s := range stacks {
+		require.Empty(t, s, "slices left open on track %d", u)
+	}
+	return tr
+}
+
+func TestPerfettoIsWhatItsImporterNeeds(t *testing.T) {
+	for seed := range uint64(60) {
+		p := random(seed)
+		var out bytes.Buffer
+		require.NoError(t, Perfetto(&out, p, Options{}))
+		tr := readPerfetto(t, out.Bytes())
+		var got []span
+		slices := map[string]int{}
+		for _, s := range tr.spans {
+			if strings.Contains(s.track, "/") {
+				got = append(got, s)
+			} else {
+				slices[s.name]++
+			}
+		}
+		assert.ElementsMatch(t, expectedSpans(p), got, "seed %d", seed)
+		want, instants := map[string]int{}, 0
+		for _, track := range p.Tracks {
+			for s := range track.Slices {
+				if s.Instant {
+					instants++
+				} else {
+					want[s.Name]++
+				}
+			}
+		}
+		assert.Equal(t, want, slices)
+		assert.Equal(t, instants, tr.instants)
+	}
+}
+
+func TestPerfettoExample(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, Perfetto(&out, example(), Options{}))
+	tr := readPerfetto(t, out.Bytes())
+	assert.Equal(t, example().Meta.Start.UnixNano(), tr.realtime)
+	for key, want := range map[string]string{
+		"GC #1.gen":      "4 2 ",
+		"GC #1.reason":   "6 0 Alloc\u2028\"small\"",
+		"GC #1.blocking": "2 1 ",
+		"GC #1.bytes":    "3 9223372036854775808 ",
+		"GC #1.ratio":    fmt.Sprint("5 ", math.Float64bits(0.25), " "),
+		"GC #1.more":     `9 0 {"a":[1,null]}`,
+	} {
+		assert.Equal(t, want, tr.args[key], key)
+	}
+	assert.Contains(t, tr.args, "Shop.Run().tracefix")
+	assert.NotContains(t, tr.args, "Shop.Deep().tracefix")
+	assert.Contains(t, tr.args, "GC #2.tracefix.open")
+	assert.Equal(t, map[uint64]int{9: 2, 3: 1, 4: 1}, tr.flows)
+	requests := 0
+	for _, track := range tr.tracks {
+		if track.name == "Requests" {
+			requests++
+			assert.Equal(t, int64(42), tr.tracks[track.parent].pid)
+		}
+	}
+	assert.Equal(t, 4, requests, "GET /a, GET /b, late and zero overlap: a lane each")
+	assert.Contains(t, tr.spans, span{"Requests", "connect", 2 * ms, 5 * ms})
+
+	out.Reset()
+	require.NoError(t, Perfetto(&out, example(), Options{Plain: true, Tracks: []string{"cpu"}}))
+	tr = readPerfetto(t, out.Bytes())
+	assert.NotContains(t, tr.args, "Shop.Run().tracefix")
+	assert.Empty(t, tr.flows)
+}
+
+// TestPerfettoDepth: Perfetto takes the end of a slice that is too deep for that of
+// another, so the rest becomes one slice.
+func TestPerfettoDepth(t *testing.T) {
+	m := newMaker()
+	th := m.thread(m.process(1, "p", ""), 1, "")
+	var stack trace.StackID
+	stacks := []trace.StackID{0}
+	for i := range 700 {
+		stack = m.p.Table.Push(stack, m.frame(fmt.Sprint("f", i)))
+		stacks = append(stacks, stack)
+	}
+	other := m.p.Table.Push(stacks[600], m.frame("other"))
+	for i, s := range []trace.StackID{stacks[700], stacks[505], stacks[509], stacks[510], stacks[511], stacks[699], other, stacks[512], stacks[3], stacks[700], 0} {
+		th.Samples.Append(trace.Sample{Time: int64(i) * ms, Stack: s, Type: trace.SampleManaged})
+	}
+	th.Samples.Append(trace.Sample{Time: 20 * ms, Dur: ms, Stack: stacks[700], Type: trace.SampleOffCPU})
+	var out bytes.Buffer
+	require.NoError(t, Perfetto(&out, m.p, Options{}))
+	tr := readPerfetto(t, out.Bytes())
+	assert.Equal(t, 511, tr.deepest)
+	deeper := []span{}
+	for _, s := range tr.spans {
+		if s.name == "[deeper frames]" {
+			deeper = append(deeper, s)
+		}
+		if s.name == "f0" {
+			assert.Contains(t, []int64{0, 19 * ms}, s.start)
+		}
+	}
+	assert.Equal(t, []span{
+		{"1/1", "[deeper frames]", 0, ms},
+		{"1/1", "[deeper frames]", 4 * ms, 8 * ms},
+		{"1/1", "[deeper frames]", 9 * ms, 10 * ms},
+		{"1/1", "[deeper frames]", 19 * ms, 20 * ms},
+	}, deeper)
+}
+
+// TestPerfettoIsSmall: a tenth of the JSON is what makes the format worth having.
+func TestPerfettoIsSmall(t *testing.T) {
+	var chromium, perfetto counter
+	p := large(500)
+	require.NoError(t, Chromium(&chromium, p, Options{}))
+	require.NoError(t, Perfetto(&perfetto, p, Options{}))
+	assert.Less(t, float64(perfetto), float64(chromium)/5)
+	t.Logf("Chromium %d bytes, Perfetto %d", chromium, perfetto)
+}

@@ -1,0 +1,250 @@
+package export
+
+import (
+	"cmp"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Fields of pprof's profile.proto.
+const (
+	pprofSampleType        = 1
+	pprofSample            = 2
+	pprofMapping           = 3
+	pprofLocation          = 4
+	pprofFunction          = 5
+	pprofString            = 6
+	pprofTime              = 9
+	pprofDuration          = 10
+	pprofPeriodType        = 11
+	pprofPeriod            = 12
+	pprofComment           = 13
+	pprofDefaultSampleType = 14
+)
+
+// Pprof writes a pprof profile, not compressed: the number of samples, wall time and
+// CPU time of each distinct stack of each thread, with the labels thread, tid,
+// process and pid. CPU time is that of samples taken on a CPU; of a thread that was
+// in native code EventPipe cannot tell, and it counts as wall time only.
+//
+// The message is written field by field: profile.Profile of github.com/google/pprof
+// would hold every location of every stack at once.
+func Pprof(w io.Writer, p *trace.Profile, o Options) error {
+	out := newBuffer(w)
+	x := &pprofWriter{buffer: out, t: p.Table, strings: map[string]uint64{"": 0}, order: []string{""}}
+	x.skip = synthetic(p.Table)
+	x.methods = make([]bool, p.Table.Methods())
+	x.frames = make([]bool, p.Table.Frames())
+	x.mappings = map[string]uint64{}
+
+	x.valueType(pprofSampleType, "samples", "count")
+	x.valueType(pprofSampleType, "wall", "nanoseconds")
+	x.valueType(pprofSampleType, "cpu", "nanoseconds")
+	main := "trace"
+	if len(p.Processes) > 0 {
+		main = processName(p.Processes[0])
+	}
+	x.mapping(main) // the first mapping names the program
+	timing := newTiming(p)
+	anyCPU := false
+	for _, th := range o.threads(p) {
+		if x.thread(th, timing) {
+			anyCPU = true
+		}
+		if x.err != nil {
+			return x.err
+		}
+	}
+	x.valueType(pprofPeriodType, "cpu", "nanoseconds")
+	x.varint(pprofPeriod, uint64(timing.period))
+	if !p.Meta.Start.IsZero() {
+		x.varint(pprofTime, uint64(p.Meta.Start.UnixNano()))
+	}
+	x.varint(pprofDuration, uint64(max(0, p.Meta.End)))
+	for _, c := range []string{o.exporter(), o.title(p), p.Meta.Format} {
+		if c != "" {
+			x.varint(pprofComment, x.str(c))
+		}
+	}
+	shown := "wall"
+	if anyCPU {
+		shown = "cpu"
+	}
+	x.varint(pprofDefaultSampleType, x.str(shown))
+	for _, s := range x.order {
+		x.b = protowire.AppendTag(x.b, pprofString, protowire.BytesType)
+		x.b = protowire.AppendString(x.b, s)
+		x.flushed()
+	}
+	return x.flush()
+}
+
+type pprofWriter struct {
+	*buffer
+	t        *trace.Table
+	skip     []bool
+	strings  map[string]uint64
+	order    []string
+	methods  []bool // written functions, by method
+	frames   []bool // written locations, by frame
+	mappings map[string]uint64
+	msg, sub []byte
+}
+
+// str returns the number of a string.
+func (x *pprofWriter) str(s string) uint64 {
+	id, ok := x.strings[s]
+	if !ok {
+		id = uint64(len(x.order))
+		x.strings[s] = id
+		// A protobuf string is valid UTF-8. Two names may become one: that is harmless.
+		x.order = append(x.order, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return id
+}
+
+func (x *pprofWriter) varint(field protowire.Number, v uint64) {
+	x.b = appendVarintField(x.b, field, v)
+}
+
+func appendVarintField(b []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b // the default
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+}
+
+func appendBytesField(b []byte, field protowire.Number, v []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+}
+
+func (x *pprofWriter) message(field protowire.Number) {
+	x.b = appendBytesField(x.b, field, x.msg)
+	x.msg = x.msg[:0]
+	x.flushed()
+}
+
+func (x *pprofWriter) valueType(field protowire.Number, kind, unit string) {
+	x.msg = appendVarintField(x.msg, 1, x.str(kind))
+	x.msg = appendVarintField(x.msg, 2, x.str(unit))
+	x.message(field)
+}
+
+// A pprofValue is what a stack of a thread adds up to.
+type pprofValue struct {
+	stack            trace.StackID
+	count, wall, cpu int64
+}
+
+func (x *pprofWriter) thread(th *trace.Thread, timing *timing) (anyCPU bool) {
+	var values []pprofValue
+	index := map[trace.StackID]int{}
+	sts := timing.stretches(th)
+	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
+		i, ok := index[st.Stack]
+		if !ok {
+			i = len(values)
+			index[st.Stack] = i
+			values = append(values, pprofValue{stack: st.Stack})
+		}
+		v := &values[i]
+		d := timing.weight(&st)
+		v.count++
+		v.wall += d
+		if onCPU(st.Type) {
+			v.cpu += d
+			anyCPU = true
+		}
+	}
+	if len(values) == 0 {
+		return false
+	}
+	pr := processOf(th)
+	var labels []byte
+	label := func(key, text string, num int64) {
+		x.sub = appendVarintField(x.sub[:0], 1, x.str(key))
+		if text != "" {
+			x.sub = appendVarintField(x.sub, 2, x.str(text))
+		} else {
+			x.sub = appendVarintField(x.sub, 3, uint64(num))
+			x.sub = appendVarintField(x.sub, 4, x.str("id"))
+		}
+		labels = appendBytesField(labels, 3, x.sub)
+	}
+	label("thread", threadName(th), 0)
+	label("tid", "", th.TID)
+	label("process", processName(pr), 0)
+	label("pid", "", pr.PID)
+
+	var ids []byte
+	for _, v := range values {
+		ids = ids[:0]
+		for id := v.stack; id != 0; id = x.t.Parent(id) { // leaf first
+			f := x.t.Frame(id)
+			if x.skip[x.t.Method(f)] {
+				continue
+			}
+			x.location(f)
+			ids = protowire.AppendVarint(ids, uint64(f)+1)
+		}
+		x.msg = appendBytesField(x.msg[:0], 1, ids)
+		x.sub = protowire.AppendVarint(x.sub[:0], uint64(v.count))
+		x.sub = protowire.AppendVarint(x.sub, uint64(v.wall))
+		x.sub = protowire.AppendVarint(x.sub, uint64(v.cpu))
+		x.msg = appendBytesField(x.msg, 2, x.sub)
+		x.msg = append(x.msg, labels...)
+		x.message(pprofSample)
+		if x.err != nil {
+			break
+		}
+	}
+	return anyCPU
+}
+
+// location writes the location, function and mapping of a frame once.
+func (x *pprofWriter) location(f trace.FrameID) {
+	if x.frames[f] {
+		return
+	}
+	x.frames[f] = true
+	fr := x.t.FrameAt(f)
+	me := x.t.MethodAt(fr.Method)
+	mapping := uint64(0)
+	if me.Module != "" {
+		mapping = x.mapping(me.Module)
+	}
+	if !x.methods[fr.Method] {
+		x.methods[fr.Method] = true
+		x.msg = appendVarintField(x.msg[:0], 1, uint64(fr.Method)+1)
+		x.msg = appendVarintField(x.msg, 2, x.str(cmp.Or(me.Full(), "?")))
+		// Where the system name is the name, pprof takes both for mangled C++ and cuts
+		// the arguments off.
+		x.msg = appendVarintField(x.msg, 3, x.str(category(me)+"::"+me.Name))
+		x.message(pprofFunction)
+	}
+	x.sub = appendVarintField(x.sub[:0], 1, uint64(fr.Method)+1) // line: its function
+	x.msg = appendVarintField(x.msg[:0], 1, uint64(f)+1)
+	x.msg = appendVarintField(x.msg, 2, mapping)
+	x.msg = appendVarintField(x.msg, 3, fr.Addr)
+	x.msg = appendBytesField(x.msg, 4, x.sub)
+	x.message(pprofLocation)
+}
+
+// mapping returns the number of a module. Where it lay is not known to the model;
+// what matters is that pprof need not look for its symbols.
+func (x *pprofWriter) mapping(module string) uint64 {
+	id, ok := x.mappings[module]
+	if !ok {
+		id = uint64(len(x.mappings) + 1)
+		x.mappings[module] = id
+		x.msg = appendVarintField(x.msg[:0], 1, id)
+		x.msg = appendVarintField(x.msg, 5, x.str(module))
+		x.msg = appendVarintField(x.msg, 7, 1) // has_functions
+		x.message(pprofMapping)
+	}
+	return id
+}

@@ -1,0 +1,109 @@
+package export
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// readPprof reads a profile as pprof does.
+func readPprof(t testing.TB, b []byte) *profile.Profile {
+	prof, err := profile.ParseData(b)
+	require.NoError(t, err)
+	require.NoError(t, prof.CheckValid())
+	return prof
+}
+
+func TestPprofSums(t *testing.T) {
+	for seed := range uint64(40) {
+		p := random(seed)
+		var out bytes.Buffer
+		require.NoError(t, Pprof(&out, p, Options{}))
+		if out.Len() == 0 {
+			continue
+		}
+		prof := readPprof(t, out.Bytes())
+		require.Len(t, prof.SampleType, 3)
+		assert.Equal(t, []string{"samples", "wall", "cpu"}, []string{prof.SampleType[0].Type, prof.SampleType[1].Type, prof.SampleType[2].Type})
+
+		want, got := map[int64][3]int64{}, map[int64][3]int64{}
+		timing := newTiming(p)
+		for _, th := range p.Threads {
+			sts := timing.stretches(th)
+			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
+				v := want[th.TID]
+				v[0]++
+				v[1] += timing.weight(&st)
+				if onCPU(st.Type) {
+					v[2] += timing.weight(&st)
+				}
+				want[th.TID] = v
+			}
+		}
+		for _, s := range prof.Sample {
+			tid := s.NumLabel["tid"]
+			require.Len(t, s.Label["thread"], 1)
+			id := int64(0)
+			if len(tid) > 0 {
+				id = tid[0]
+			}
+			v := got[id]
+			for i := range v {
+				v[i] += s.Value[i]
+			}
+			got[id] = v
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+func TestPprofExample(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, Pprof(&out, example(), Options{}))
+	prof := readPprof(t, out.Bytes())
+	assert.Equal(t, "cpu", prof.DefaultSampleType)
+	assert.Equal(t, int64(1_000_000), prof.Period/1000*1000)
+	assert.Equal(t, example().Meta.Start.UnixNano(), prof.TimeNanos)
+	assert.Equal(t, "shop", prof.Mapping[0].File)
+	for _, s := range prof.Sample {
+		if s.Label["thread"][0] == "far" && len(s.Location) == 3 {
+			assert.Equal(t, "vmlinux!schedule", s.Location[0].Line[0].Function.Name, "leaf first")
+			assert.Equal(t, "vmlinux", s.Location[0].Mapping.File)
+			assert.NotZero(t, s.Location[0].Address)
+			assert.Equal(t, []int64{1, 19_500_000, 0}, s.Value)
+		}
+	}
+}
+
+// TestPprofTool opens a profile with the tool that users have.
+func TestPprofTool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts go tool pprof")
+	}
+	file := filepath.Join(t.TempDir(), "x.pb")
+	var out bytes.Buffer
+	require.NoError(t, Pprof(&out, example(), Options{}))
+	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o644))
+	top, err := exec.Command("go", "tool", "pprof", "-top", "-sample_index=wall", file).CombinedOutput()
+	if err != nil {
+		t.Skip("no go tool pprof here: ", err, string(top))
+	}
+	assert.Contains(t, string(top), "File: shop")
+	assert.Contains(t, string(top), "Type: wall")
+	assert.Contains(t, string(top), "shop!Shop.Main(class System.String[])")
+}
+
+// TestPprofEmpty: an empty profile is readable.
+func TestPprofEmpty(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, Pprof(&out, &trace.Profile{Table: trace.NewTable()}, Options{}))
+	assert.Empty(t, readPprof(t, out.Bytes()).Sample)
+}
