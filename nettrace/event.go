@@ -229,7 +229,8 @@ type Metadata struct {
 	layout   *Layout // for Version
 	name     string  // EventName for Version and Opcode
 	shown    string  // display name by which the event is known, if not by Name
-	noopcode bool
+	noopcode bool    // the file tells none
+	row      bool    // Raw is a row of v6
 }
 
 // A TypeCode is the type of a field: those of the format, nettrace.md section

@@ -364,7 +364,7 @@ func typeV2(c *Cursor, depth int) (Field, bool) {
 // parseRow reads a metadata row of v6 (section 5.3).
 func parseRow(b []byte, offset int64) (*Metadata, error) {
 	c := Cursor{b: b}
-	m := &Metadata{Offset: offset, ID: c.Varuint32(), noopcode: true}
+	m := &Metadata{Offset: offset, ID: c.Varuint32(), noopcode: true, row: true}
 	m.Provider = c.StringV().String()
 	if c.err != nil {
 		return nil, c.err

@@ -98,12 +98,14 @@ type Reader struct {
 	done      bool // nothing left to read
 	err       error
 
-	shift   int64 // bytes that went missing before: moves the alignment of blocks
-	damage  *FormatError
-	stats   Stats
-	kinds   [numKinds]int // index+1 in stats.Blocks
-	losses  []Loss
-	scratch labelScratch
+	shift  int64 // bytes that went missing before: moves the alignment of blocks
+	damage *FormatError
+	stats  Stats
+	kinds  [numKinds]int // index+1 in stats.Blocks
+	losses []Loss
+	// passedLosses of them lie before the last sequence point whose events are all delivered.
+	passedLosses int
+	scratch      labelScratch
 }
 
 // A sequence is the state of one capture thread's numbering.
@@ -280,6 +282,7 @@ func (r *Reader) drained() {
 		r.labels.clear(r.freeBuffer)
 		r.scratch.key = 0
 		r.region++
+		r.passedLosses = len(r.losses)
 	}
 }
 

@@ -1,0 +1,723 @@
+package nettrace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+	"unicode/utf16"
+)
+
+// A Writer writes events as a runtime (v4) or the Linux recorder (v6) does:
+// blocks of the same sizes in the same order, compressed headers, stacks numbered
+// anew in each region, sequence points. Files of v1 to v4 are written as v4, those
+// of v6 as v6. What it writes is accepted by readers that insist on the rules
+// (nettrace.md section 13), and is read back as the same events.
+//
+// Events are expected in order of time, as a Reader delivers them. An event that is
+// older than one before it is written all the same, but readers that trust the
+// order may show it at another place.
+type Writer struct {
+	w      io.Writer
+	h      Header
+	v6     bool
+	offset int64
+	err    error
+	out    []byte
+
+	metadata map[*Metadata]uint32
+	metas    blockBuffer
+	events   blockBuffer
+	stacks   listBuffer
+	labels   listBuffer
+	rows     []byte // v6: thread block
+	threads  map[threadKey]uint64
+
+	numbers   map[uint64]uint32 // last sequence number by capture thread
+	order     []uint64          // capture threads, in order of appearance
+	last      int64             // latest time written
+	began     bool              // last is set
+	sinceSP   int               // bytes of events since the last sequence point
+	stack     []byte
+	label     []byte
+	payload   []byte
+	sequenced bool // a sequence point is the last thing written
+}
+
+// A blockBuffer collects the events of a block.
+type blockBuffer struct {
+	b        []byte
+	state    headerState
+	min, max int64
+}
+
+// A listBuffer collects stacks or label lists, equal ones once.
+type listBuffer struct {
+	b     []byte
+	ids   map[string]uint32
+	first uint32 // id of the first one in b
+	next  uint32
+}
+
+type threadKey struct {
+	index   uint64
+	process int
+	id      uint64
+	name    string
+}
+
+const (
+	eventBlockV4 = 100 << 10 // as large as the runtime's
+	eventBlockV6 = 1 << 20   // as large as one-collect's
+	regionV4     = 10 << 20  // bytes of events between sequence points
+	sideBlockV6  = 8 << 20   // stacks, labels and threads stay well below 16 MiB
+	maxBlockV6   = 1<<24 - 1
+)
+
+// NewWriter writes the header of a file. The version follows h.Version: v6 for
+// 6, else v4. A start time that is no date becomes 1970-01-01: strict readers
+// refuse such files.
+func NewWriter(w io.Writer, h *Header) (*Writer, error) {
+	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, numbers: map[uint64]uint32{}, last: h.SyncQPC}
+	wr.stacks.reset()
+	wr.labels.reset()
+	wr.threads = map[threadKey]uint64{}
+	if wr.h.Frequency <= 0 {
+		wr.h.Frequency = 1e9
+	}
+	if wr.h.PointerSize != 4 {
+		wr.h.PointerSize = 8
+	}
+	if wr.v6 {
+		wr.headerV6()
+	} else {
+		wr.headerV4()
+	}
+	return wr, wr.flushOut()
+}
+
+// trace appends the fields that the Trace object and block share.
+func (w *Writer) trace() {
+	raw := w.h.SyncTimeRaw
+	if _, ok := systemTime(raw); !ok {
+		t := w.h.SyncTime
+		if t.IsZero() {
+			t = time.Unix(0, 0)
+		}
+		raw = appendSystemTime(t)
+	}
+	for _, u := range raw {
+		w.out = binary.LittleEndian.AppendUint16(w.out, u)
+	}
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(w.h.SyncQPC))
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(w.h.Frequency))
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(w.h.PointerSize))
+}
+
+func (w *Writer) headerV4() {
+	w.out = append(append(w.out, magic...), serialMagic...)
+	w.object(kindTrace, 4)
+	w.trace()
+	for _, n := range [...]int{w.h.ProcessID, w.h.Processors, int(w.h.SamplingInterval)} {
+		w.out = binary.LittleEndian.AppendUint32(w.out, uint32(n))
+	}
+	w.out = append(w.out, tagEnd)
+}
+
+func (w *Writer) headerV6() {
+	w.out = append(w.out, magic...)
+	for _, n := range [...]int{0, 6, w.h.MinorVersion} {
+		w.out = binary.LittleEndian.AppendUint32(w.out, uint32(n))
+	}
+	start := w.beginV6(kindTrace)
+	w.trace()
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(len(w.h.KeyValues)))
+	for _, kv := range w.h.KeyValues {
+		w.out = appendStringV(appendStringV(w.out, kv.Key), kv.Value)
+	}
+	w.endV6(start)
+	// The recorder's first sequence point carries the start of the recording.
+	w.sequencePointV6(w.h.SyncQPC)
+}
+
+// object appends the header of a FastSerialization object.
+func (w *Writer) object(kind blockKind, version uint32) {
+	w.out = append(w.out, tagBeginPrivate, tagBeginPrivate, tagNull)
+	w.out = binary.LittleEndian.AppendUint32(w.out, version)
+	w.out = binary.LittleEndian.AppendUint32(w.out, version)
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(len(kind.String())))
+	w.out = append(append(w.out, kind.String()...), tagEnd)
+}
+
+// beginV4 appends what stands before the contents of a block of the given size.
+func (w *Writer) beginV4(kind blockKind, size int) {
+	w.object(kind, 2)
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(size))
+	for (w.offset+int64(len(w.out)))%4 != 0 {
+		w.out = append(w.out, 0)
+	}
+}
+
+// beginV6 appends a block header, which endV6 completes.
+func (w *Writer) beginV6(kind blockKind) int {
+	w.out = append(w.out, 0, 0, 0, byte(kind))
+	return len(w.out)
+}
+
+func (w *Writer) endV6(start int) {
+	size := len(w.out) - start
+	if size > maxBlockV6 && w.err == nil {
+		w.err = fmt.Errorf("nettrace: %w: block of %d bytes, v6 allows %d", ErrTooLarge, size, maxBlockV6)
+	}
+	b := w.out[start-4:]
+	b[0], b[1], b[2] = byte(size), byte(size>>8), byte(size>>16)
+}
+
+// flushOut hands what was appended to the io.Writer.
+func (w *Writer) flushOut() error {
+	if w.err == nil && len(w.out) > 0 {
+		var n int
+		n, w.err = w.w.Write(w.out)
+		w.offset += int64(n)
+	}
+	w.out = w.out[:0]
+	return w.err
+}
+
+func appendStringV(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendStringUTF16(dst []byte, s string) []byte {
+	for _, r := range s {
+		if r >= 0x10000 {
+			hi, lo := utf16.EncodeRune(r)
+			dst = binary.LittleEndian.AppendUint16(dst, uint16(hi))
+			r = lo
+		}
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(r))
+	}
+	return append(dst, 0, 0)
+}
+
+// Write adds an event. Used are its times and ids, Metadata, Stack (the StackKey
+// does not matter), Payload, Lost, and in v6 Thread and the labels. Sequence
+// numbers are given anew, with a gap of ev.Lost before the event.
+func (w *Writer) Write(ev *Event) error {
+	if w.err != nil {
+		return w.err
+	}
+	if ev.Metadata == nil {
+		return errors.New("nettrace: event without metadata")
+	}
+	if w.v6 && len(ev.Payload) > maxBlockV6/2 {
+		return fmt.Errorf("nettrace: %w: payload of %d bytes", ErrTooLarge, len(ev.Payload))
+	}
+	if w.full() {
+		w.flushBlocks()
+	}
+	s := headerState{time: uint64(ev.Time), thread: ev.ThreadID, capture: ev.CaptureThreadID, size: uint32(len(ev.Payload)), cpu: uint32(int32(ev.Processor))}
+	s.id = w.metadataID(ev.Metadata, ev.Time)
+	var err error
+	if s.stack, err = w.stackID(ev.Stack); err != nil {
+		return err
+	}
+	if w.v6 {
+		s.thread, s.capture = w.threadIndex(ev)
+		s.labels = w.labelList(ev)
+	} else {
+		s.activity, s.related = ev.ActivityID, ev.RelatedActivityID
+	}
+	s.sorted = !w.began || ev.Time >= w.last
+	s.seq = w.number(s.capture, 1+ev.Lost)
+	e := &w.events
+	if len(e.b) == 0 {
+		e.min, e.max = ev.Time, ev.Time
+	}
+	e.min, e.max = min(e.min, ev.Time), max(e.max, ev.Time)
+	before := len(e.b)
+	e.b = e.state.append(e.b, &s, w.v6)
+	e.b = append(e.b, ev.Payload...)
+	w.sinceSP += len(e.b) - before
+	if s.sorted {
+		w.last, w.began = ev.Time, true
+	}
+	w.sequenced = false
+	return w.err
+}
+
+// number counts up the sequence number of a capture thread.
+func (w *Writer) number(thread uint64, by uint32) uint32 {
+	n, ok := w.numbers[thread]
+	if !ok {
+		w.order = append(w.order, thread)
+	}
+	n += by
+	w.numbers[thread] = n
+	return n
+}
+
+// AddLoss notes events of a capture thread that were lost behind its last event,
+// as the next sequence point will tell. Losses before an event are told by
+// Event.Lost. v6 has no place for it.
+func (w *Writer) AddLoss(captureThread uint64, count uint32) {
+	if !w.v6 {
+		w.number(captureThread, count)
+		w.sequenced = false
+	}
+}
+
+// full reports whether the blocks collected so far are to be written.
+func (w *Writer) full() bool {
+	if w.v6 {
+		return len(w.events.b) >= eventBlockV6 || len(w.stacks.b) >= sideBlockV6/4 || len(w.labels.b) >= sideBlockV6 || len(w.rows) >= sideBlockV6
+	}
+	return len(w.events.b) >= eventBlockV4-1024 || len(w.stacks.b) >= regionV4/2
+}
+
+// append encodes the header next after the one before and makes it the state.
+func (s *headerState) append(dst []byte, next *headerState, v6 bool) []byte {
+	seq := s.seq
+	if next.id != 0 {
+		seq++
+	}
+	var f byte
+	if next.id != s.id {
+		f |= 1
+	}
+	if next.seq != seq || next.capture != s.capture || next.cpu != s.cpu {
+		f |= 2
+	}
+	if next.thread != s.thread {
+		f |= 4
+	}
+	if next.stack != s.stack {
+		f |= 8
+	}
+	if !v6 && next.activity != s.activity || v6 && next.labels != s.labels {
+		f |= 16
+	}
+	if !v6 && next.related != s.related {
+		f |= 32
+	}
+	if next.sorted {
+		f |= 64
+	}
+	if next.size != s.size {
+		f |= 128
+	}
+	dst = append(dst, f)
+	if f&1 != 0 {
+		dst = binary.AppendUvarint(dst, uint64(next.id))
+	}
+	if f&2 != 0 {
+		dst = binary.AppendUvarint(dst, uint64(next.seq-s.seq-1))
+		dst = binary.AppendUvarint(dst, next.capture)
+		dst = binary.AppendUvarint(dst, uint64(next.cpu))
+	}
+	if f&4 != 0 {
+		dst = binary.AppendUvarint(dst, next.thread)
+	}
+	if f&8 != 0 {
+		dst = binary.AppendUvarint(dst, uint64(next.stack))
+	}
+	dst = binary.AppendUvarint(dst, next.time-s.time)
+	if f&16 != 0 {
+		if v6 {
+			dst = binary.AppendUvarint(dst, uint64(next.labels))
+		} else {
+			dst = append(dst, next.activity[:]...)
+		}
+	}
+	if f&32 != 0 {
+		dst = append(dst, next.related[:]...)
+	}
+	if f&128 != 0 {
+		dst = binary.AppendUvarint(dst, uint64(next.size))
+	}
+	*s = *next
+	return dst
+}
+
+// metadataID returns the id of a definition, which is put into the next metadata block if it is new.
+func (w *Writer) metadataID(m *Metadata, t int64) uint32 {
+	if id, ok := w.metadata[m]; ok {
+		return id
+	}
+	id := uint32(len(w.metadata) + 1)
+	w.metadata[m] = id
+	b := &w.metas
+	if w.v6 {
+		row := binary.AppendUvarint(w.payload[:0], uint64(id))
+		row = appendStringV(row, m.Provider)
+		row = append(row, m.rawV6()...)
+		if len(row) > math.MaxUint16 {
+			w.err = fmt.Errorf("nettrace: %w: metadata of %d bytes", ErrTooLarge, len(row))
+			return id
+		}
+		if len(b.b)+len(row) > sideBlockV6 {
+			w.flushMetadata()
+		}
+		if len(b.b) == 0 {
+			b.b = append(b.b, 0, 0) // header size
+		}
+		b.b = binary.LittleEndian.AppendUint16(b.b, uint16(len(row)))
+		b.b, w.payload = append(b.b, row...), row
+		return id
+	}
+	payload := binary.LittleEndian.AppendUint32(w.payload[:0], id)
+	payload = appendStringUTF16(payload, m.Provider)
+	payload = append(payload, m.rawV4()...)
+	if len(b.b) == 0 {
+		b.min, b.max = t, t
+	}
+	b.min, b.max = min(b.min, t), max(b.max, t)
+	b.b = b.state.append(b.b, &headerState{time: uint64(t), size: uint32(len(payload)), sorted: true}, false)
+	b.b, w.payload = append(b.b, payload...), payload
+	return id
+}
+
+// stackID returns the id of a stack in this region. Like the runtime, v4 gives
+// the empty stack an id of its own.
+func (w *Writer) stackID(s Stack) (uint32, error) {
+	n := s.Len()
+	if n == 0 && w.v6 {
+		return 0, nil
+	}
+	raw := s.raw[:n*s.size]
+	if n > 0 && s.size != w.h.PointerSize {
+		w.stack = w.stack[:0]
+		for i := range n {
+			a := s.At(i)
+			if w.h.PointerSize == 8 {
+				w.stack = binary.LittleEndian.AppendUint64(w.stack, a)
+				continue
+			}
+			if a > math.MaxUint32 {
+				return 0, fmt.Errorf("nettrace: address %#x in a stack of a 32-bit process", a)
+			}
+			w.stack = binary.LittleEndian.AppendUint32(w.stack, uint32(a))
+		}
+		raw = w.stack
+	}
+	if id, ok := w.stacks.ids[string(raw)]; ok {
+		return id, nil
+	}
+	id := w.stacks.new(raw)
+	w.stacks.b = binary.LittleEndian.AppendUint32(w.stacks.b, uint32(len(raw)))
+	w.stacks.b = append(w.stacks.b, raw...)
+	return id, nil
+}
+
+// reset forgets what was listed, as a sequence point does.
+func (l *listBuffer) reset() {
+	l.b, l.first, l.next = l.b[:0], 1, 1
+	if l.ids == nil {
+		l.ids = map[string]uint32{}
+	}
+	clear(l.ids)
+}
+
+func (l *listBuffer) new(key []byte) uint32 {
+	id := l.next
+	l.ids[string(key)] = id
+	l.next++
+	return id
+}
+
+// threadIndex returns the indices of an event's thread and capture thread (v6).
+func (w *Writer) threadIndex(ev *Event) (thread, capture uint64) {
+	if th := ev.Thread; th != nil {
+		thread = w.row(threadKey{th.Index, th.ProcessID, th.ID, th.Name}, th.KeyValues)
+	} else if ev.ThreadID != 0 || ev.ProcessID != 0 {
+		thread = w.row(threadKey{ev.ThreadIndex, ev.ProcessID, ev.ThreadID, ""}, nil)
+	}
+	if ev.CaptureThreadID != 0 {
+		if ev.Thread != nil && ev.CaptureThreadID == ev.Thread.ID {
+			return thread, thread
+		}
+		capture = w.row(threadKey{0, ev.ProcessID, ev.CaptureThreadID, ""}, nil)
+	}
+	return thread, capture
+}
+
+// row returns the index of a thread row, which is written if this region has none such.
+func (w *Writer) row(k threadKey, kvs []KeyValue) uint64 {
+	if index, ok := w.threads[k]; ok {
+		return index
+	}
+	index := uint64(len(w.threads) + 1)
+	w.threads[k] = index
+	at := len(w.rows)
+	b := append(w.rows, 0, 0)
+	b = binary.AppendUvarint(b, index)
+	if k.name != "" {
+		b = appendStringV(append(b, 1), k.name)
+	}
+	b = binary.AppendUvarint(append(b, 2), uint64(k.process))
+	b = binary.AppendUvarint(append(b, 3), k.id)
+	for _, kv := range kvs {
+		if len(b)-at+len(kv.Key)+len(kv.Value)+16 > math.MaxUint16 {
+			break
+		}
+		b = appendStringV(appendStringV(append(b, 4), kv.Key), kv.Value)
+	}
+	if len(b)-at-2 > math.MaxUint16 {
+		w.err = fmt.Errorf("nettrace: %w: thread row of %d bytes", ErrTooLarge, len(b)-at)
+	}
+	binary.LittleEndian.PutUint16(b[at:], uint16(len(b)-at-2))
+	w.rows = b
+	return index
+}
+
+// labelList returns the index of an event's label list (v6).
+func (w *Writer) labelList(ev *Event) uint32 {
+	b, last := w.label[:0], -1
+	add := func(kind byte) {
+		last = len(b)
+		b = append(b, kind)
+	}
+	if !ev.ActivityID.IsZero() {
+		add(labelActivity)
+		b = append(b, ev.ActivityID[:]...)
+	}
+	if !ev.RelatedActivityID.IsZero() {
+		add(labelRelated)
+		b = append(b, ev.RelatedActivityID[:]...)
+	}
+	if ev.TraceID != [16]byte{} {
+		add(labelTrace)
+		b = append(b, ev.TraceID[:]...)
+	}
+	if ev.SpanID != 0 {
+		add(labelSpan)
+		b = binary.LittleEndian.AppendUint64(b, ev.SpanID)
+	}
+	for _, l := range ev.Labels {
+		if l.IsNumeric {
+			add(labelNumber)
+			b = appendStringV(b, l.Key)
+			b = binary.AppendUvarint(b, uint64(l.Number<<1)^uint64(l.Number>>63))
+		} else {
+			add(labelString)
+			b = appendStringV(appendStringV(b, l.Key), l.Value)
+		}
+	}
+	m := ev.Metadata
+	if ev.Opcode != m.Opcode {
+		add(labelOpcode)
+		b = append(b, byte(ev.Opcode))
+	}
+	if ev.Keywords != m.Keywords {
+		add(labelKeywords)
+		b = binary.LittleEndian.AppendUint64(b, ev.Keywords)
+	}
+	if ev.Level != m.Level {
+		add(labelLevel)
+		b = append(b, byte(ev.Level))
+	}
+	if ev.Version != m.Version {
+		add(labelVersion)
+		b = append(b, byte(ev.Version))
+	}
+	w.label = b
+	if last < 0 {
+		return 0
+	}
+	b[last] |= 0x80
+	if id, ok := w.labels.ids[string(b)]; ok {
+		return id
+	}
+	w.labels.b = append(w.labels.b, b...)
+	return w.labels.new(b)
+}
+
+// flushMetadata writes the metadata block.
+func (w *Writer) flushMetadata() {
+	b := &w.metas
+	if len(b.b) == 0 {
+		return
+	}
+	if w.v6 {
+		start := w.beginV6(kindMetadata)
+		w.out = append(w.out, b.b...)
+		w.endV6(start)
+	} else {
+		w.eventBlockV4(kindMetadata, b)
+	}
+	*b = blockBuffer{b: b.b[:0]}
+}
+
+// eventBlockV4 writes an event or metadata block.
+func (w *Writer) eventBlockV4(kind blockKind, b *blockBuffer) {
+	w.beginV4(kind, 20+len(b.b))
+	w.appendEventHeader(b)
+	w.out = append(append(w.out, b.b...), tagEnd)
+}
+
+func (w *Writer) appendEventHeader(b *blockBuffer) {
+	w.out = append(w.out, 20, 0, 1, 0)
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(b.min))
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(b.max))
+}
+
+// flushBlocks writes all blocks collected: metadata, stacks, events, and a
+// sequence point if it is time for one.
+func (w *Writer) flushBlocks() {
+	w.flushMetadata()
+	if len(w.events.b) > 0 {
+		if w.v6 {
+			w.flushV6()
+		} else {
+			w.flushV4()
+		}
+	}
+	_ = w.flushOut() // kept in w.err
+}
+
+func (w *Writer) flushV4() {
+	s := &w.stacks
+	if len(s.b) > 0 {
+		w.beginV4(kindStack, 8+len(s.b))
+		w.appendList(s)
+		w.out = append(w.out, tagEnd)
+	}
+	w.eventBlockV4(kindEvent, &w.events)
+	w.events = blockBuffer{b: w.events.b[:0]}
+	if w.sinceSP >= regionV4 {
+		w.sequencePointV4()
+	}
+}
+
+// appendList appends the header and the entries of a stack or label list block.
+func (w *Writer) appendList(l *listBuffer) {
+	w.out = binary.LittleEndian.AppendUint32(w.out, l.first)
+	w.out = binary.LittleEndian.AppendUint32(w.out, l.next-l.first)
+	w.out = append(w.out, l.b...)
+	l.b, l.first = l.b[:0], l.next
+}
+
+// sequencePointV4 ends a region.
+func (w *Writer) sequencePointV4() {
+	w.beginV4(kindSequencePoint, 12+12*len(w.order))
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(w.last))
+	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(len(w.order)))
+	for _, thread := range w.order {
+		w.out = binary.LittleEndian.AppendUint64(w.out, thread)
+		w.out = binary.LittleEndian.AppendUint32(w.out, w.numbers[thread])
+	}
+	w.out = append(w.out, tagEnd)
+	w.stacks.reset()
+	w.sinceSP, w.sequenced = 0, true
+}
+
+func (w *Writer) flushV6() {
+	if len(w.stacks.b) > 0 {
+		start := w.beginV6(kindStack)
+		w.appendList(&w.stacks)
+		w.endV6(start)
+	}
+	if len(w.rows) > 0 {
+		start := w.beginV6(kindThread)
+		w.out = append(w.out, w.rows...)
+		w.endV6(start)
+	}
+	if len(w.labels.b) > 0 {
+		start := w.beginV6(kindLabelList)
+		w.appendList(&w.labels)
+		w.endV6(start)
+	}
+	start := w.beginV6(kindEvent)
+	w.appendEventHeader(&w.events)
+	w.out = append(w.out, w.events.b...)
+	w.endV6(start)
+	w.events = blockBuffer{b: w.events.b[:0]}
+	w.sequencePointV6(w.last)
+}
+
+// sequencePointV6 ends a region; like the recorder it flushes the threads, so
+// that their numbers start again.
+func (w *Writer) sequencePointV6(t int64) {
+	start := w.beginV6(kindSequencePoint)
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(t))
+	w.out = append(w.out, 1, 0, 0, 0, 0, 0, 0, 0) // flush threads; no thread listed
+	w.endV6(start)
+	w.stacks.reset()
+	w.labels.reset()
+	w.rows = w.rows[:0]
+	clear(w.threads)
+	clear(w.numbers)
+	w.order = w.order[:0]
+	w.sinceSP, w.sequenced = 0, true
+}
+
+// Close writes what is left and the end mark. It does not close the io.Writer.
+func (w *Writer) Close() error {
+	if w.err != nil {
+		return w.err
+	}
+	w.flushBlocks()
+	if w.v6 {
+		w.out = append(w.out, 0, 0, 0, 0)
+	} else {
+		if !w.sequenced {
+			w.sequencePointV4()
+		}
+		w.out = append(w.out, tagNull)
+	}
+	if err := w.flushOut(); err != nil {
+		return err
+	}
+	w.err = errors.New("nettrace: write to a closed Writer")
+	return nil
+}
+
+// SequencePoint ends a region: a stack or label written again gets a new id, and
+// readers compare sequence numbers. A Writer does so by itself often enough.
+func (w *Writer) SequencePoint() error {
+	if w.err != nil || w.sequenced {
+		return w.err
+	}
+	w.flushBlocks()
+	if !w.v6 {
+		w.sequencePointV4()
+	}
+	return w.flushOut()
+}
+
+// Copy writes all events that are left in r, with sequence points where r has
+// them, so that lost events are told at the same places. edit may change an
+// event before it is written, or drop it by returning false; nil copies all.
+// Copy returns what ended the reading, nil for a whole file, or the error of the
+// writing; it does not close w.
+func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
+	var ev Event
+	region, losses := r.region, r.passedLosses
+	for {
+		err := r.Read(&ev)
+		if r.region != region {
+			region = r.region
+			for ; losses < r.passedLosses; losses++ {
+				if l := &r.losses[losses]; l.AtSequencePoint {
+					w.AddLoss(l.CaptureThreadID, l.Count)
+				}
+			}
+			if err := w.SequencePoint(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		if edit == nil || edit(&ev) {
+			if err := w.Write(&ev); err != nil {
+				return err
+			}
+		}
+	}
+}

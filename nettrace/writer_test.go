@@ -1,0 +1,186 @@
+package nettrace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// shape spells a field list.
+func shape(fields []Field) string {
+	out := ""
+	for _, f := range fields {
+		out += fmt.Sprintf("%s:%d*%d{%s}", f.Name, f.Type, f.Count, shape(f.Fields))
+		if f.Elem != nil {
+			out += "[" + shape([]Field{*f.Elem}) + "]"
+		}
+	}
+	return out
+}
+
+// describe tells all of an event that a Writer keeps.
+func describe(ev *Event) string {
+	m := ev.Metadata
+	th := ""
+	if ev.Thread != nil {
+		th = fmt.Sprintf("%d/%d/%s/%v", ev.Thread.ProcessID, ev.Thread.ID, ev.Thread.Name, ev.Thread.KeyValues)
+	}
+	return fmt.Sprintf("%d tid %d by %d pid %d cpu %d lost %d %s|%s|%d v%d op %d level %d kw %x %s [%s] %v %v %x %x %v %x %x",
+		ev.Time, ev.ThreadID, ev.CaptureThreadID, ev.ProcessID, ev.Processor, ev.Lost,
+		m.Provider, m.Name, m.EventID, ev.Version, ev.Opcode, ev.Level, ev.Keywords, shape(m.Fields), th,
+		ev.ActivityID, ev.RelatedActivityID, ev.TraceID, ev.SpanID, ev.Labels, ev.Stack.AppendTo(nil), ev.Payload)
+}
+
+// describeAll reads a file to its end.
+func describeAll(t testing.TB, r *Reader) (events []string, err error) {
+	var ev Event
+	for {
+		if err = r.Read(&ev); err != nil {
+			return events, err
+		}
+		events = append(events, describe(&ev))
+	}
+}
+
+// rewrite copies a file.
+func rewrite(t testing.TB, data []byte) []byte {
+	r, err := NewReader(bytes.NewReader(data), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, r.Header())
+	require.NoError(t, err)
+	_ = Copy(w, r, nil) // a damaged file is copied as far as it goes
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func checkRewrite(t *testing.T, data []byte) {
+	r, err := NewReader(bytes.NewReader(data), nil)
+	require.NoError(t, err)
+	want, _ := describeAll(t, r)
+	copied := rewrite(t, data)
+	r2, err := NewReader(bytes.NewReader(copied), warnings(t))
+	require.NoError(t, err)
+	got, err := describeAll(t, r2)
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, len(want), len(got))
+	for i := range want {
+		require.Equal(t, want[i], got[i], "event %d", i)
+	}
+	h, h2 := *r.Header(), *r2.Header()
+	if h.Version < 4 {
+		h.Version = 4
+	}
+	assert.Equal(t, h, h2)
+	s, s2 := r.Stats(), r2.Stats()
+	assert.Equal(t, []any{s.Events, s.PayloadBytes, s.Lost, s.MaxDepth}, []any{s2.Events, s2.PayloadBytes, s2.Lost, s2.MaxDepth})
+	assert.Zero(t, s2.Late+s2.UnknownMeta+s2.UnknownStacks+s2.UnknownThreads+s2.UnknownLabels)
+	assert.Equal(t, copied, rewrite(t, copied), "a copy of the copy differs")
+}
+
+func TestRewrite(t *testing.T) {
+	for _, name := range []string{"executioncheckpoints.nettrace", "tracelogging.netperf", "probe9.nettrace.gz", "arraytypes.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
+		t.Run(name, func(t *testing.T) { checkRewrite(t, testFile(t, name)) })
+	}
+	t.Run("known v4", func(t *testing.T) { checkRewrite(t, unhex(t, knownV4)) })
+	t.Run("known v6", func(t *testing.T) { checkRewrite(t, unhex(t, knownV6)) })
+}
+
+func TestRewriteCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large")
+	}
+	for _, name := range []string{
+		"nettrace/microsoft-perfview/eventpipe-dotnetcore2.1-win-x86-objver3.netperf.gz",
+		"nettrace/microsoft-perfview/eventpipe-dotnetcore3.0-win-x64-objver4.nettrace.gz",
+		"nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-webapp.golden.nettrace.gz",
+		"dotnet10/chain.nettrace", "dotnet10/dropped.nettrace", "dotnet10/v6-chain.nettrace", "dotnet10/v6-machine.nettrace",
+	} {
+		t.Run(filepath.Base(name), func(t *testing.T) { checkRewrite(t, corpusFile(t, name)) })
+	}
+}
+
+// A stack may be replaced by a longer one; everything else stays.
+func TestWriteLongStacks(t *testing.T) {
+	for _, name := range []string{"probe9.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
+		data := testFile(t, name)
+		long := make([]uint64, 400)
+		for i := range long {
+			long[i] = 0x7f00_0000_0000 + uint64(i)
+		}
+		r, err := NewReader(bytes.NewReader(data), nil)
+		require.NoError(t, err)
+		var out bytes.Buffer
+		w, err := NewWriter(&out, r.Header())
+		require.NoError(t, err)
+		n := 0
+		require.NoError(t, Copy(w, r, func(ev *Event) bool {
+			if n++; n%3 == 0 {
+				ev.Stack = NewStack(append(ev.Stack.AppendTo(nil), long...))
+			}
+			return true
+		}))
+		require.NoError(t, w.Close())
+		r, err = NewReader(&out, warnings(t))
+		require.NoError(t, err)
+		orig, err := NewReader(bytes.NewReader(data), nil)
+		require.NoError(t, err)
+		var a, b Event
+		for i := 1; ; i++ {
+			err, err2 := orig.Read(&a), r.Read(&b)
+			require.Equal(t, err, err2)
+			if err == io.EOF {
+				break
+			}
+			want := a.Stack.AppendTo(nil)
+			if i%3 == 0 {
+				want = append(want, long...)
+			}
+			require.Equal(t, want, b.Stack.AppendTo(nil), "event %d", i)
+			a.Stack, b.Stack = Stack{}, Stack{}
+			require.Equal(t, describe(&a), describe(&b))
+		}
+	}
+}
+
+// The address of a 32-bit process does not get lost.
+func TestWriteAddressTooLarge(t *testing.T) {
+	w, err := NewWriter(io.Discard, &Header{Version: 4, PointerSize: 4, Frequency: 1e9})
+	require.NoError(t, err)
+	assert.ErrorContains(t, w.Write(&Event{Metadata: &Metadata{Provider: "P"}, Stack: NewStack([]uint64{1 << 33})}), "32-bit")
+}
+
+// Metadata made by hand is written with all its fields.
+func TestWriteNewMetadata(t *testing.T) {
+	fields := []Field{
+		{Name: "a", Type: TypeInt32},
+		{Name: "b", Type: TypeObject, Fields: []Field{{Name: "c", Type: TypeString}}},
+	}
+	array := append(fields[:2:2], Field{Name: "d", Type: TypeArray, Elem: &Field{Type: TypeUint16}})
+	for _, version := range []int{4, 6} {
+		for _, f := range [][]Field{nil, fields, array} {
+			m := &Metadata{Provider: "My-Provider 𝄞", Name: "ThingStart", EventID: 7, Version: 3, Level: 4, Opcode: 11, Keywords: 0xf00000000005, Fields: f}
+			var out bytes.Buffer
+			w, err := NewWriter(&out, &Header{Version: version, Frequency: 1e7, PointerSize: 8, SyncQPC: 5})
+			require.NoError(t, err)
+			ev := Event{Time: 9, ThreadID: 3, CaptureThreadID: 3, Metadata: m, Payload: []byte{1, 2, 3, 4}, Version: 3, Level: 4, Opcode: 11, Keywords: m.Keywords}
+			require.NoError(t, w.Write(&ev))
+			require.NoError(t, w.Close())
+			r, err := NewReader(&out, warnings(t))
+			require.NoError(t, err)
+			var got Event
+			require.NoError(t, r.Read(&got))
+			g := got.Metadata
+			assert.Equal(t, []any{m.Provider, m.Name, m.EventID, m.Version, m.Level, m.Opcode, m.Keywords},
+				[]any{g.Provider, g.Name, g.EventID, g.Version, g.Level, g.Opcode, g.Keywords})
+			assert.Equal(t, shape(f), shape(g.Fields))
+			assert.Equal(t, []uint64{3, 3, 9}, []uint64{got.ThreadID, got.CaptureThreadID, uint64(got.Time)})
+			assert.Equal(t, io.EOF, r.Read(&got))
+		}
+	}
+}
