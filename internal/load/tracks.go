@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -55,33 +56,47 @@ type tracker struct {
 	lanes  map[laneKey]*lane
 	order  []*lane
 	acts   *activities
-	size   int               // bytes of items of the events group
-	spill  bool              // the events group reads the file again
-	ends   map[*process]bool // has events for the end of an exception
-	values []nettrace.Value
+	limit  int                  // of size
+	size   int                  // bytes of items of the events group
+	spill  bool                 // the events group reads the file again
+	ends   map[*process]bool    // has events for the end of an exception
+	holder map[*process]*thread // who suspends the runtime for something we show
 }
 
 // addTracks reads the file again for the tracks that are wanted.
 func (l *loader) addTracks(ctx context.Context, open Open) error {
-	if len(l.o.Tracks) == 0 {
-		return nil
+	for _, g := range l.o.Tracks {
+		if slices.Contains(Groups, g) {
+			return newTracker(ctx, l, open).run()
+		}
 	}
-	k := &tracker{l: l, ctx: ctx, source: open, want: map[string]bool{}, lanes: map[laneKey]*lane{}, ends: map[*process]bool{}}
-	any := false
+	return nil
+}
+
+func newTracker(ctx context.Context, l *loader, open Open) *tracker {
+	k := &tracker{
+		l: l, ctx: ctx, source: open, limit: maxItems,
+		want:   map[string]bool{},
+		lanes:  map[laneKey]*lane{},
+		ends:   map[*process]bool{},
+		holder: map[*process]*thread{},
+	}
 	for _, g := range l.o.Tracks {
 		k.want[g] = true
-		any = any || slices.Contains(Groups, g)
-	}
-	if !any {
-		return nil
 	}
 	if k.want["activities"] {
 		k.acts = newActivities(k)
 	}
-	if err := k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
+	return k
+}
+
+// run reads the file and adds the tracks to the profile.
+func (k *tracker) run() error {
+	err := k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
 		k.event(ev, now, t)
 		return true
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	k.finish()
@@ -215,7 +230,7 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	}
 	it := k.add(k.lane("events", "Events", t.proc, t, true), ev, now, ev.EventName())
 	it.instant = true
-	if k.size += 120 + len(it.payload); k.size > maxItems {
+	if k.size += 120 + len(it.payload); k.size > k.limit {
 		k.spillEvents()
 	}
 }
@@ -342,20 +357,22 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 			return // the sample profiler's own, one for each tick
 		}
 		ln := k.lane("gc", nameSuspension, t.proc, nil, true)
+		k.holder[t.proc] = t // others may suspend, too: the sample profiler does
 		k.begin(ln, ev, now, "suspended: "+nameOf(suspendReasons, reason, "unknown reason"))
 		k.begin(ln, ev, now, "suspending")
 		it := &ln.items[len(ln.items)-1]
 		it.meta, it.payload, it.kind = nil, nil, evSuspendStop
-	case evSuspendStop:
-		if ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]; ln != nil && len(ln.open) > 0 {
+	case evSuspendStop, evRestartStart, evRestartStop:
+		ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]
+		if ln == nil || len(ln.open) == 0 || k.holder[t.proc] != t {
+			return
+		}
+		switch id {
+		case evSuspendStop:
 			k.end(ln, now, evSuspendStop, "")
-		}
-	case evRestartStart:
-		if ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]; ln != nil && len(ln.open) > 0 {
+		case evRestartStart:
 			k.begin(ln, ev, now, "restarting")
-		}
-	case evRestartStop:
-		if ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]; ln != nil && len(ln.open) > 0 {
+		default:
 			k.end(ln, now, evSuspendStart, "")
 		}
 	}
@@ -420,7 +437,7 @@ func (k *tracker) finish() {
 			slices.SortStableFunc(ln.items, byStart)
 			ln.track.Nested = false
 		}
-		ln.track.Slices = k.slices(ln.items)
+		ln.track.Slices = k.slices(ln.track.Group, ln.items)
 		k.l.profile.Tracks = append(k.l.profile.Tracks, ln.track)
 	}
 	if k.acts != nil {
@@ -429,6 +446,27 @@ func (k *tracker) finish() {
 	if k.spill {
 		k.spilled()
 	}
+	k.sort()
+}
+
+// sort brings the tracks of each process together, those of the process before those
+// of its threads.
+func (k *tracker) sort() {
+	procs := map[*trace.Process]int{}
+	for i, p := range k.l.order {
+		procs[p.trace] = i
+	}
+	threads := map[*trace.Thread]int{nil: -1}
+	for i, t := range k.l.profile.Threads {
+		threads[t] = i
+	}
+	slices.SortStableFunc(k.l.profile.Tracks, func(a, b *trace.Track) int {
+		return cmp.Or(
+			cmp.Compare(procs[a.Process], procs[b.Process]),
+			cmp.Compare(threads[a.Thread], threads[b.Thread]),
+			cmp.Compare(slices.Index(Groups, a.Group), slices.Index(Groups, b.Group)),
+		)
+	})
 }
 
 func (k *tracker) endsExceptions(ln *lane) bool {
@@ -440,6 +478,7 @@ func (k *tracker) endsExceptions(ln *lane) bool {
 	return false
 }
 
+// byStart orders items.
 func byStart(a, b item) int {
 	switch {
 	case a.start < b.start:
@@ -451,17 +490,17 @@ func byStart(a, b item) int {
 }
 
 // slices yields items as slices.
-func (k *tracker) slices(items []item) iter.Seq[*trace.Slice] {
+func (k *tracker) slices(group string, items []item) iter.Seq[*trace.Slice] {
 	return func(yield func(*trace.Slice) bool) {
 		var s trace.Slice
 		var values []nettrace.Value
 		for i := range items {
 			it := &items[i]
 			args := s.Args[:0]
-			s = trace.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name}
+			s = trace.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name, Category: group}
 			if it.meta != nil {
 				s.Category = it.meta.Provider
-				args, values = details(args, values, it.meta, it.version, it.payload)
+				args, values = k.details(args, values, it.meta, it.version, it.payload)
 			}
 			s.Args = args
 			if !yield(&s) {
@@ -500,7 +539,7 @@ func (k *tracker) spilled() {
 					}
 					args := append(s.Args[:0], trace.Arg{Key: "thread", Value: t.trace.TID})
 					s = trace.Slice{Start: now, Instant: true, Name: ev.EventName(), Category: ev.Metadata.Provider}
-					s.Args, values = details(args, values, ev.Metadata, ev.Version, ev.Payload)
+					s.Args, values = k.details(args, values, ev.Metadata, ev.Version, ev.Payload)
 					return yield(&s)
 				})
 			},
@@ -527,13 +566,13 @@ func (k *tracker) shown(ev *nettrace.Event) bool {
 }
 
 // details appends the decoded fields of a payload to args.
-func details(args []trace.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]trace.Arg, []nettrace.Value) {
+func (k *tracker) details(args []trace.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]trace.Arg, []nettrace.Value) {
 	ev := nettrace.Event{Metadata: m, Version: version, Payload: payload}
 	lay := ev.Layout()
 	if lay == nil {
 		return args, values
 	}
-	values, _ = ev.AppendValues(values[:0]) // a short payload gives the fields that it holds
+	values, _ = lay.AppendValues(values[:0], payload, k.l.info.Header.PointerSize) // a short payload gives the fields that it holds
 	for i := range values {
 		if i >= len(lay.Fields) {
 			break

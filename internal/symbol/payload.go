@@ -118,3 +118,10 @@ func UTF16(b []byte) string {
 	c := cursor{b: b}
 	return string(appendUTF16(nil, c.utf16z()))
 }
+
+// CutUTF16 splits zero-terminated UTF-16 text off the start of b; false if b holds no terminator.
+func CutUTF16(b []byte) (s string, rest []byte, ok bool) {
+	c := cursor{b: b}
+	u := c.utf16z()
+	return string(appendUTF16(nil, u)), c.b, !c.bad
+}

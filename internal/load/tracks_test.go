@@ -1,0 +1,137 @@
+package load
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// checkTrack asserts what trace.Track promises: order of start, slices that nest where
+// it says so, and that a track can be gone through again.
+func checkTrack(t *testing.T, tr *trace.Track) []trace.Slice {
+	t.Helper()
+	var all []trace.Slice
+	var open []int64
+	last := int64(-1 << 62)
+	type key struct{ id uint64 }
+	async := map[key][]int64{}
+	for s := range tr.Slices {
+		assert.GreaterOrEqual(t, s.Start, last, "%s: order of start", tr.Name)
+		assert.GreaterOrEqual(t, s.Dur, int64(0))
+		assert.NotEmpty(t, s.Name)
+		assert.NotEmpty(t, s.Category)
+		last = s.Start
+		end := s.Start + s.Dur
+		stack := &open
+		if !tr.Nested && !s.Instant {
+			st := async[key{s.ID}]
+			stack = &st
+		}
+		if !s.Instant {
+			for len(*stack) > 0 && (*stack)[len(*stack)-1] <= s.Start {
+				*stack = (*stack)[:len(*stack)-1]
+			}
+			if len(*stack) > 0 {
+				assert.LessOrEqual(t, end, (*stack)[len(*stack)-1], "%s: %s at %d does not nest", tr.Name, s.Name, s.Start)
+			}
+			*stack = append(*stack, end)
+			if !tr.Nested {
+				async[key{s.ID}] = *stack
+			}
+		}
+		c := *s
+		c.Args = append([]trace.Arg(nil), s.Args...)
+		all = append(all, c)
+	}
+	n := 0
+	for s := range tr.Slices {
+		if n < len(all) {
+			assert.Equal(t, all[n].Start, s.Start)
+		}
+		n++
+	}
+	assert.Equal(t, len(all), n, "%s: the second time", tr.Name)
+	for range tr.Slices {
+		break // a consumer may stop
+	}
+	return all
+}
+
+// The counts are those of the events in the reference library's list of the recording.
+func TestTracks(t *testing.T) {
+	tests := []struct {
+		file   string
+		groups []string
+		want   map[string]int // by group and name of slice, if it is in the map
+	}{
+		{"noise", []string{"exceptions", "contention", "gc"}, map[string]int{
+			"System.InvalidOperationException":                     513,
+			"catch in instance void [Lab] Lab.Chain.Walk::Noise()": 513,
+			"Contention":                            155,
+			"GC gen 0 (blocking, small allocation)": 1,
+			"suspended: GC":                         1,
+			"suspending":                            1,
+			"restarting":                            1,
+			"Finalizers":                            2,
+		}},
+		{"activities", []string{"activities"}, map[string]int{
+			"Visit": 2542, "Database": 656, "Security": 410,
+		}},
+		{"v6-web-faults", []string{"faults"}, map[string]int{"soft page fault": 10927}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			p, _, err := Profile(context.Background(), opener(t, "dotnet10/"+tt.file+".nettrace"), &Options{Tracks: tt.groups})
+			require.NoError(t, err)
+			require.NotEmpty(t, p.Tracks)
+			got := map[string]int{}
+			for _, tr := range p.Tracks {
+				assert.Contains(t, tt.groups, tr.Group)
+				for _, s := range checkTrack(t, tr) {
+					if !(tr.Group == "activities" && s.Instant) {
+						got[s.Name]++
+					}
+				}
+			}
+			for name, n := range tt.want {
+				assert.Equal(t, n, got[name], name)
+			}
+		})
+	}
+}
+
+// Every event that no other track shows is an instant, from memory or from the file.
+func TestEventsTrack(t *testing.T) {
+	open := opener(t, "dotnet10/http-full.nettrace")
+	count := func(k *tracker) (n int, names map[string]int) {
+		names = map[string]int{}
+		for _, tr := range k.l.profile.Tracks {
+			for _, s := range checkTrack(t, tr) {
+				assert.True(t, s.Instant)
+				names[s.Name+" "+s.Category]++
+				n++
+			}
+		}
+		return n, names
+	}
+	load := func(limit int) (int, map[string]int, int) {
+		l := newLoader(&Options{Tracks: []string{"events"}})
+		require.NoError(t, l.read(context.Background(), open))
+		l.finish()
+		k := newTracker(context.Background(), l, open)
+		k.limit = limit
+		require.NoError(t, k.run())
+		n, names := count(k)
+		return n, names, len(l.profile.Tracks)
+	}
+	n, names, tracks := load(maxItems)
+	assert.Greater(t, tracks, 1, "one for each thread")
+	m, again, one := load(1000)
+	assert.Equal(t, 1, one, "one for the process")
+	assert.Equal(t, n, m)
+	assert.Equal(t, names, again)
+}
