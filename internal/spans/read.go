@@ -240,6 +240,9 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 		l.t.Samples.Append(trace.Sample{Time: l.lastNS, Dur: ns - l.lastNS, Stack: l.cur})
 	}
 	l.lastNS, l.lastSub = ns, sub
+	if sub >= 5e8 {
+		ns++ // times are sums of floats: 580.1019999 stands for 580.102
+	}
 	if phase == 'B' {
 		if l.root == 0 && l.cur == 0 && l.outer == 0 {
 			l.root = 1 + f
