@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,33 +15,64 @@ import (
 
 const providerBridge = "Microsoft-Diagnostics-DiagnosticSource"
 
-// A startKey finds the event that started a row of the tree.
-type startKey struct {
-	at     int64
-	thread uint64
-	proc   uint32
-	name   string
+// A start is an event that started an activity.
+type start struct {
+	at       int64
+	thread   uint64
+	proc     uint32
+	meta     uint32 // index in activities.metas
+	from, to uint32 // its payload in activities.payloads
+	version  uint8
 }
 
 // activities collects start and stop events of all EventSources and ActivitySources.
 type activities struct {
-	k       *tracker
-	builder *activity.Builder
-	starts  map[startKey]item      // what the start event told
-	spans   map[string][]trace.Arg // what a bridged activity told, by trace and span id
-	procs   map[uint32]*process    // by activity.Event.Process
-	numbers map[*process]uint32    // the reverse
+	k        *tracker
+	builder  *activity.Builder
+	starts   []start // in order of time: what the rows of the tree do not hold
+	payloads []byte
+	metas    []*nettrace.Metadata
+	metaOf   map[*nettrace.Metadata]uint32
+	spans    map[string][]trace.Arg // what a bridged activity told, by trace and span id
+	procs    []*process             // by activity.Event.Process
+	numbers  map[*process]uint32    // the reverse
 }
 
 func newActivities(k *tracker) *activities {
 	return &activities{
 		k:       k,
 		builder: activity.NewBuilder(nil),
-		starts:  map[startKey]item{},
+		metaOf:  map[*nettrace.Metadata]uint32{},
 		spans:   map[string][]trace.Arg{},
-		procs:   map[uint32]*process{},
 		numbers: map[*process]uint32{},
 	}
+}
+
+// keep stores what a start event told.
+func (a *activities) keep(ev *nettrace.Event, e *activity.Event) {
+	if len(a.payloads)+len(ev.Payload) > math.MaxUint32 {
+		return
+	}
+	m, ok := a.metaOf[ev.Metadata]
+	if !ok {
+		m = uint32(len(a.metas))
+		a.metas = append(a.metas, ev.Metadata)
+		a.metaOf[ev.Metadata] = m
+	}
+	from := uint32(len(a.payloads))
+	a.payloads = append(a.payloads, ev.Payload...)
+	a.starts = append(a.starts, start{e.Time, e.Thread, e.Process, m, from, uint32(len(a.payloads)), uint8(ev.Version)})
+}
+
+// startOf finds the start event of a row; nil if there is none.
+func (a *activities) startOf(r *activity.Row) *start {
+	i, _ := slices.BinarySearchFunc(a.starts, r.Start, func(s start, at int64) int { return cmp.Compare(s.at, at) })
+	for ; i < len(a.starts) && a.starts[i].at == r.Start; i++ {
+		if s := &a.starts[i]; s.thread == r.StartThread && s.proc == r.Process && a.metas[s.meta].Provider == r.Provider {
+			return s
+		}
+	}
+	return nil
 }
 
 // event takes an event of any EventSource; it reports whether it starts or stops an
@@ -55,8 +87,9 @@ func (a *activities) event(ev *nettrace.Event, now int64, t *thread) bool {
 	}
 	n, ok := a.numbers[t.proc]
 	if !ok {
-		n = uint32(len(a.numbers))
-		a.numbers[t.proc], a.procs[n] = n, t.proc
+		n = uint32(len(a.procs))
+		a.numbers[t.proc] = n
+		a.procs = append(a.procs, t.proc)
 	}
 	e := activity.Event{
 		Time: now, Thread: uint64(t.trace.TID), Process: n, Provider: ev.Metadata.Provider, Name: ev.EventName(),
@@ -66,7 +99,7 @@ func (a *activities) event(ev *nettrace.Event, now int64, t *thread) bool {
 		e.Span = a.bridge(ev, op == activity.Stop)
 	}
 	if op == activity.Start && e.Span == nil {
-		a.starts[startKey{now, e.Thread, n, e.Provider}] = item{meta: ev.Metadata, version: ev.Version, payload: slices.Clone(ev.Payload)}
+		a.keep(ev, &e)
 	}
 	a.builder.Add(&e)
 	return op != activity.Info && (e.Span != nil || strings.HasSuffix(e.Name, "Start") || strings.HasSuffix(e.Name, "Stop"))
@@ -122,11 +155,21 @@ func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
 
 // A shownActivity is a row of the tree with its place in the track.
 type shownActivity struct {
-	start, dur      int64
-	row             int
-	id              uint64
-	flowIn, flowOut uint64
-	open, instant   bool
+	row             int32
+	id              uint32
+	flowIn, flowOut uint32
+}
+
+// extent tells where a row is drawn. One without a start is an instant: nobody knows
+// when it began, perhaps its start was lost.
+func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
+	switch {
+	case !r.HasStart:
+		return r.Stop, 0, false, true
+	case r.HasStop:
+		return r.Start, max(0, r.Stop-r.Start), false, false
+	}
+	return r.Start, max(0, end-r.Start), true, false
 }
 
 // finish makes one track for each process. Activities cross threads and overlap, so
@@ -134,77 +177,79 @@ type shownActivity struct {
 // viewers draw as nested. Where it does not fit, a flow leads to it.
 func (a *activities) finish(end int64) {
 	tree := a.builder.Finish()
-	rows := tree.Rows
-	shown := map[uint32][]shownActivity{}
-	for i := range rows {
-		r := &rows[i]
-		s := shownActivity{row: i, start: r.Start}
-		switch {
-		case !r.HasStart: // nobody knows when it began: perhaps its start was lost
-			s.start, s.instant = r.Stop, true
-		case r.HasStop:
-			s.dur = max(0, r.Stop-r.Start)
-		default:
-			s.dur, s.open = max(0, end-r.Start), true
-		}
-		shown[r.Process] = append(shown[r.Process], s)
+	a.builder = nil
+	// Lossy files may deliver an event late.
+	slices.SortStableFunc(a.starts, func(x, y start) int { return cmp.Compare(x.at, y.at) })
+	shown := make([][]shownActivity, len(a.procs))
+	for i := range tree.Rows {
+		p := tree.Rows[i].Process
+		shown[p] = append(shown[p], shownActivity{row: int32(i)})
 	}
-	next := uint64(1)
-	for n := range uint32(len(a.procs)) {
-		list := shown[n]
+	n := nester{rows: tree.Rows, end: end, next: 1, at: make([]int32, len(tree.Rows)), stacks: map[uint32][]int32{}}
+	for i, list := range shown {
 		if len(list) == 0 {
 			continue
 		}
 		slices.SortStableFunc(list, func(x, y shownActivity) int {
-			return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.dur, x.dur))
+			xs, xd, _, _ := extent(&tree.Rows[x.row], end)
+			ys, yd, _, _ := extent(&tree.Rows[y.row], end)
+			return cmp.Or(cmp.Compare(xs, ys), cmp.Compare(yd, xd))
 		})
-		next = nest(list, rows, next)
+		n.nest(list)
 		a.k.l.profile.Tracks = append(a.k.l.profile.Tracks, &trace.Track{
-			Name: "Activities", Group: "activities", Process: a.procs[n].trace,
-			Slices: a.slices(tree, list),
+			Name: "Activities", Group: "activities", Process: a.procs[i].trace,
+			Slices: a.slices(tree, list, end),
 		})
 	}
 }
 
-// nest gives ids to activities in order of start, outer ones first.
-func nest(list []shownActivity, rows []activity.Row, next uint64) uint64 {
-	type open struct {
-		row int
-		end int64
-	}
-	stacks := map[uint64][]open{} // by id: what is open, outermost first
-	at := map[int]int{}           // row -> index in list
+// A nester gives ids to activities.
+type nester struct {
+	rows   []activity.Row
+	end    int64
+	next   uint32
+	at     []int32            // row -> place in list + 1, 0: not yet
+	stacks map[uint32][]int32 // by id: rows that are open, outermost first
+}
+
+// nest takes the activities of a process in order of start, outer ones first.
+func (n *nester) nest(list []shownActivity) {
 	for i := range list {
 		s := &list[i]
-		at[s.row] = i
-		if p, ok := at[rows[s.row].Parent]; ok && !s.instant {
-			parent := &list[p]
-			st := stacks[parent.id]
-			for len(st) > 0 && st[len(st)-1].end <= s.start && st[len(st)-1].row != parent.row {
+		n.at[s.row] = int32(i) + 1
+		r := &n.rows[s.row]
+		start, dur, _, instant := extent(r, n.end)
+		if r.Parent >= 0 && n.at[r.Parent] > 0 && !instant && n.rows[r.Parent].Process == r.Process {
+			parent := &list[n.at[r.Parent]-1]
+			st := n.stacks[parent.id]
+			for len(st) > 0 {
+				ts, td, _, _ := extent(&n.rows[st[len(st)-1]], n.end)
+				if ts+td > start || st[len(st)-1] == parent.row {
+					break
+				}
 				st = st[:len(st)-1]
 			}
-			stacks[parent.id] = st
-			if len(st) > 0 && st[len(st)-1].row == parent.row && s.start+s.dur <= parent.start+parent.dur {
+			n.stacks[parent.id] = st
+			ps, pd, _, _ := extent(&n.rows[parent.row], n.end)
+			if len(st) > 0 && st[len(st)-1] == parent.row && start+dur <= ps+pd {
 				s.id = parent.id
-				stacks[s.id] = append(st, open{s.row, s.start + s.dur})
+				n.stacks[s.id] = append(st, s.row)
 				continue
 			}
-			s.flowIn = uint64(s.row) + 1
 			if parent.flowOut == 0 {
-				parent.flowOut = s.flowIn
-			} else {
-				s.flowIn = parent.flowOut
+				parent.flowOut = uint32(s.row) + 1
 			}
+			s.flowIn = parent.flowOut
 		}
-		s.id = next
-		next++
-		stacks[s.id] = []open{{s.row, s.start + s.dur}}
+		s.id = n.next
+		n.next++
+		n.stacks[s.id] = []int32{s.row}
 	}
-	return next
+	clear(n.stacks)
 }
 
 // slices yields the activities of one process.
-func (a *activities) slices(tree *activity.Tree, list []shownActivity) func(func(*trace.Slice) bool) {
+func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64) func(func(*trace.Slice) bool) {
 	return func(yield func(*trace.Slice) bool) {
 		var s trace.Slice
 		var values []nettrace.Value
@@ -212,10 +257,8 @@ func (a *activities) slices(tree *activity.Tree, list []shownActivity) func(func
 			x := &list[i]
 			r := &tree.Rows[x.row]
 			args := s.Args[:0]
-			s = trace.Slice{
-				Start: x.start, Dur: x.dur, Open: x.open, Instant: x.instant, Name: r.Name, Category: r.Provider,
-				ID: x.id, FlowIn: x.flowIn, FlowOut: x.flowOut,
-			}
+			s = trace.Slice{Name: r.Name, Category: r.Provider, ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
+			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
 			if p, ok := tree.Path(r); ok {
 				args = append(args, trace.Arg{Key: "path", Value: p.String()})
 			} else if !r.ID.IsZero() && r.Span == nil {
@@ -236,8 +279,8 @@ func (a *activities) slices(tree *activity.Tree, list []shownActivity) func(func
 			if r.Span != nil {
 				args = append(args, trace.Arg{Key: "trace", Value: r.Span.TraceID}, trace.Arg{Key: "span", Value: r.Span.SpanID})
 				args = append(args, a.spans[r.Span.TraceID+r.Span.SpanID]...)
-			} else if it, ok := a.starts[startKey{r.Start, r.StartThread, r.Process, r.Provider}]; ok && r.HasStart {
-				args, values = a.k.details(args, values, it.meta, it.version, it.payload)
+			} else if st := a.startOf(r); st != nil && r.HasStart {
+				args, values = a.k.details(args, values, a.metas[st.meta], int(st.version), a.payloads[st.from:st.to])
 			}
 			s.Args = args
 			if !yield(&s) {
