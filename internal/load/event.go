@@ -303,12 +303,12 @@ func (l *loader) processInfo(p *process, payload []byte) {
 		return
 	}
 	p.trace.CommandLine = cmd
-	p.trace.Name = processName(cmd)
+	p.trace.Name = ProcessName(cmd)
 }
 
-// processName is the program that a command line starts: the file without directory
+// ProcessName is the program that a command line starts: the file without directory
 // and extension, of `dotnet app.dll` that of the dll.
-func processName(cmd string) string {
+func ProcessName(cmd string) string {
 	words := splitCommand(cmd)
 	if len(words) == 0 {
 		return ""

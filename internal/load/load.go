@@ -6,7 +6,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -174,16 +173,13 @@ func (l *loader) read(ctx context.Context, open Open) error {
 	var ev nettrace.Event
 	for {
 		err := l.r.Read(&ev)
-		if err == io.EOF {
-			break
-		}
 		if err != nil {
-			var fe *nettrace.FormatError
-			if !errors.As(err, &fe) {
+			d, ok := Damage(l.r, err)
+			if !ok {
 				return err
 			}
-			if l.o.Warn != nil {
-				l.o.Warn(fe)
+			if d != nil && l.o.Warn != nil {
+				l.o.Warn(d)
 			}
 			break
 		}
