@@ -1,0 +1,289 @@
+// Package events lists the events of a trace, one line each: as ndjson, for
+// programs, or as text, for people.
+//
+// Lines are built in one buffer that is used again; what all events of one type share
+// is prepared once. An event costs no allocation.
+package events
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// An Open returns the unpacked bytes of a trace from their start.
+type Open func() (io.ReadCloser, error)
+
+// Formats are the names of the forms of a list, the first one being the default.
+var Formats = []string{"ndjson", "text"}
+
+// Options of Write. The zero value writes every event as ndjson.
+type Options struct {
+	Format string // one of Formats; empty is the first
+	Select Select
+	Limit  int64 // stop after so many events; 0: no limit
+
+	// Width is that of the screen: longer lines of text are cut. 0: none are.
+	Width int
+	// Color marks parts of the text for a terminal.
+	Color bool
+
+	// Processes tells the names of processes; it is asked once at most, if Select
+	// names one. Nil: none has a name.
+	Processes func() map[int]string
+	// Lossy tells whether the activity ids of this trace come from the encoder of
+	// .NET 10, in case an id can be read in two ways. It is asked once at most. Nil:
+	// they do not.
+	Lossy func() bool
+	// Warn is told of each defect of the file that was skipped.
+	Warn func(*nettrace.FormatError)
+}
+
+// A Result tells what Write did.
+type Result struct {
+	Header  nettrace.Header
+	Stats   nettrace.Stats
+	Events  int64 // read
+	Written int64
+	// Partial is set where reading ended early since nothing more was wanted.
+	Partial bool
+}
+
+// UsageError is a mistake in Options.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e UsageError) Unwrap() error { return e.Err }
+
+const (
+	flushAt    = 256 << 10
+	checkEvery = 1 << 12
+)
+
+// Write writes the events to w in the order of their times. Damage of the file is told
+// to o.Warn, the last one being what ended the file; an error means that nothing could
+// be read or w failed.
+func Write(ctx context.Context, open Open, w io.Writer, o *Options) (*Result, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f, err := newFilter(o.Select)
+	if err != nil {
+		return nil, UsageError{err}
+	}
+	if o.Format != "" && o.Format != "ndjson" && o.Format != "text" {
+		return nil, UsageError{fmt.Errorf("--format %s: must be one of ndjson, text", o.Format)}
+	}
+	in, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: o.Warn})
+	if err != nil {
+		return nil, err
+	}
+	l := &lister{o: o, r: r, filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}
+	l.res.Header = *r.Header()
+	l.text.init(o, r.Header())
+	if len(f.processes.patterns) > 0 && o.Processes != nil {
+		l.names = o.Processes()
+	}
+	err = l.list(ctx, w)
+	l.res.Stats = r.Stats()
+	return &l.res, err
+}
+
+type lister struct {
+	o       *Options
+	r       *nettrace.Reader
+	filter  *filter
+	catalog catalog
+	paths   pathNames
+	values  []nettrace.Value
+	text    textForm
+	buf     []byte
+	res     Result
+	names   map[int]string // of processes, if Select needs them
+}
+
+func (l *lister) list(ctx context.Context, w io.Writer) error {
+	var ev nettrace.Event
+	asText := l.o.Format == "text"
+	for {
+		err := l.r.Read(&ev)
+		if err != nil {
+			d, ok := load.Damage(l.r, err)
+			if !ok {
+				return err
+			}
+			if d != nil && l.o.Warn != nil {
+				l.o.Warn(d)
+			}
+			break
+		}
+		l.res.Events++
+		if l.res.Events%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ns := l.r.Nanos(ev.Time)
+		if l.filter.inTime {
+			if l.filter.to != 0 && ns >= l.filter.to {
+				if ev.Late {
+					continue
+				}
+				l.res.Partial = true
+				break
+			}
+			if ns < l.filter.from {
+				continue
+			}
+		}
+		k := l.catalog.of(&ev)
+		if !k.wanted || !l.wants(&ev) {
+			continue
+		}
+		if asText {
+			l.buf = l.appendText(l.buf, &ev, k, ns)
+		} else {
+			l.buf = l.appendJSON(l.buf, &ev, k, ns)
+		}
+		if len(l.buf) >= flushAt {
+			if _, err := w.Write(l.buf); err != nil {
+				return err
+			}
+			l.buf = l.buf[:0]
+		}
+		if l.res.Written++; l.res.Written == l.o.Limit {
+			l.res.Partial = true
+			break
+		}
+	}
+	_, err := w.Write(l.buf)
+	return err
+}
+
+// wants decides what the type of the event does not.
+func (l *lister) wants(ev *nettrace.Event) bool {
+	f := l.filter
+	if !f.threads.all {
+		name := ""
+		if ev.Thread != nil {
+			name = ev.Thread.Name
+		}
+		if !f.threads.holds(int64(ev.ThreadID), name) {
+			return false
+		}
+	}
+	if !f.processes.all && !f.processes.holds(int64(ev.ProcessID), l.names[ev.ProcessID]) {
+		return false
+	}
+	return !f.byActivity || f.wantsActivity(ev, &l.paths)
+}
+
+// appendJSON appends the line of one event.
+func (l *lister) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []byte {
+	b = appendMs(append(b, `{"ms":`...), ns)
+	if ev.ProcessID != 0 || ev.Thread != nil {
+		b = strconv.AppendInt(append(b, `,"pid":`...), int64(ev.ProcessID), 10)
+	}
+	b = strconv.AppendUint(append(b, `,"tid":`...), ev.ThreadID, 10)
+	if ev.Processor >= 0 {
+		b = strconv.AppendInt(append(b, `,"cpu":`...), int64(ev.Processor), 10)
+	}
+	b = append(b, k.head...)
+	if !ev.ActivityID.IsZero() {
+		b = ev.ActivityID.AppendTo(append(b, `,"activity":"`...))
+		b = append(b, '"')
+		b = append(b, `,"path":"`...)
+		n := len(b)
+		if b = l.paths.append(b, ev.ActivityID, ev.ProcessID); len(b) > n {
+			b = append(b, '"')
+		} else {
+			b = b[:n-len(`,"path":"`)]
+		}
+	}
+	if !ev.RelatedActivityID.IsZero() {
+		b = ev.RelatedActivityID.AppendTo(append(b, `,"related":"`...))
+		b = append(b, '"')
+	}
+	if ev.TraceID != [16]byte{} {
+		b = appendHex(append(b, `,"trace_id":"`...), ev.TraceID[:])
+		b = append(b, '"')
+	}
+	if ev.SpanID != 0 {
+		b = append(b, `,"span_id":"`...)
+		for i := 60; i >= 0; i -= 4 {
+			b = append(b, hexDigits[ev.SpanID>>i&15])
+		}
+		b = append(b, '"')
+	}
+	if len(ev.Labels) > 0 {
+		b = appendLabels(b, ev.Labels)
+	}
+	b = l.appendPayload(append(b, `,"payload":{`...), ev, k)
+	if ev.Lost > 0 {
+		b = strconv.AppendUint(append(b, `,"lost_before":`...), uint64(ev.Lost), 10)
+	}
+	return append(b, '}', '\n')
+}
+
+// appendPayload appends the fields and the closing brace; what has no field list
+// follows as hexadecimal.
+func (l *lister) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
+	if k.layout == nil {
+		b = append(b, '}')
+		if len(ev.Payload) > 0 {
+			b = appendHex(append(b, `,"raw":"`...), ev.Payload)
+			b = append(b, '"')
+		}
+		return b
+	}
+	var err error
+	l.values, err = ev.AppendValues(l.values[:0])
+	at := len(b)
+	for i := range l.values {
+		v := &l.values[i]
+		if v.Kind() == nettrace.KindNone || i >= len(k.keys) {
+			continue
+		}
+		if len(b) > at {
+			b = append(b, ',')
+		}
+		b = append(b, k.keys[i]...)
+		if k.quoted {
+			b = append(b, '"')
+			b = strconv.AppendUint(b, v.Uint(), 10)
+			b = append(b, '"')
+			continue
+		}
+		b = appendValue(b, v, &k.layout.Fields[i])
+	}
+	b = append(b, '}')
+	if err != nil {
+		b = appendQuoted(append(b, `,"error":`...), err.Error())
+	}
+	return b
+}
+
+func appendLabels(b []byte, labels []nettrace.Label) []byte {
+	b = append(b, `,"labels":{`...)
+	for i := range labels {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendQuoted(b, labels[i].Key), ':')
+		if labels[i].IsNumeric {
+			b = strconv.AppendInt(b, labels[i].Number, 10)
+		} else {
+			b = appendQuoted(b, labels[i].Value)
+		}
+	}
+	return append(b, '}')
+}
