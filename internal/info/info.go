@@ -1,0 +1,252 @@
+// Package info tells what is in a trace: whether it can be used and for what, what to
+// record next time, and the facts behind that.
+//
+// Of reads a file of any kind into Facts; there is one file of this package for each
+// kind of input. WriteText and WriteJSON print them.
+package info
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// Options of Of. The zero value works.
+type Options struct {
+	// Light leaves out what needs the names of all stacks: Stacks.Cut, Stacks.Frames
+	// and the verdicts.
+	Light bool
+}
+
+// Facts are what is known of one file. What a file does not tell is absent.
+type Facts struct {
+	File    string   `json:"file"`
+	Format  string   `json:"format"`            // nettrace, netperf, chromium, speedscope
+	Version string   `json:"version,omitempty"` // of the format: "4", "6.0"
+	Bytes   int64    `json:"bytes"`             // as stored
+	Content int64    `json:"content_bytes"`     // unpacked
+	Layers  []string `json:"layers,omitempty"`  // compression around it
+
+	// Verdicts say what the trace is good for, most important first.
+	Verdicts []Verdict `json:"verdicts"`
+
+	Start      *time.Time `json:"start,omitempty"` // wall clock of time 0, UTC
+	DurationMs float64    `json:"duration_ms"`     // to the last event that is no rundown
+	RundownMs  float64    `json:"rundown_ms,omitempty"`
+	Clock      *Clock     `json:"clock,omitempty"`
+
+	PointerSize        int        `json:"pointer_size,omitempty"`
+	Processors         int        `json:"processors,omitempty"`
+	SamplingIntervalMs float64    `json:"sampling_interval_ms,omitempty"`
+	Properties         []Property `json:"properties,omitempty"` // v6: pairs of the Trace block
+
+	Processes []*Process `json:"processes,omitempty"`
+
+	Events       int64       `json:"events"`
+	EventTypes   int         `json:"event_types,omitempty"`
+	PayloadBytes int64       `json:"payload_bytes,omitempty"`
+	Providers    []*Provider `json:"providers,omitempty"` // by number of events
+	Threads      []*Thread   `json:"threads,omitempty"`   // by number of samples, then events
+	Lost         *Lost       `json:"lost,omitempty"`
+	Samples      *Samples    `json:"samples,omitempty"`
+	Stacks       *Stacks     `json:"stacks,omitempty"`
+	Rundown      *Rundown    `json:"rundown,omitempty"`
+	HTTP         *HTTP       `json:"http,omitempty"`
+	Blocks       []Block     `json:"blocks,omitempty"`
+
+	// Damage are the first places at which the file breaks its format, of Damages.
+	Damage    []report.Damage `json:"damage,omitempty"`
+	Damages   int             `json:"damages"`
+	LostBytes int64           `json:"lost_bytes,omitempty"` // of the file, skipped because of damage
+
+	encoder encoder // of activity ids
+}
+
+// A Verdict is the answer to one question that people have about a trace.
+type Verdict struct {
+	Topic string `json:"topic"`
+	State string `json:"state"` // good, partly, none
+	Text  string `json:"text"`
+	Do    string `json:"do,omitempty"` // the command that helps
+}
+
+// States of a Verdict.
+const (
+	Good   = "good"
+	Partly = "partly"
+	None   = "none"
+)
+
+// A Clock tells how times are counted.
+type Clock struct {
+	Frequency int64 `json:"frequency"` // ticks per second
+	Sync      int64 `json:"sync"`      // ticks at time 0
+}
+
+// A Property is a pair that the file's head holds.
+type Property struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// A Process is one process of the trace.
+type Process struct {
+	PID         int    `json:"pid"`
+	Name        string `json:"name,omitempty"`
+	CommandLine string `json:"command_line,omitempty"`
+	Runtime     string `json:"runtime,omitempty"` // version of .NET: "10.0.12"
+	OS          string `json:"os,omitempty"`
+	Arch        string `json:"arch,omitempty"`
+	Events      int64  `json:"events"`
+	Samples     int64  `json:"samples"`
+}
+
+// A Provider is a source of events.
+type Provider struct {
+	Name         string       `json:"name"`
+	Events       int64        `json:"events"`
+	PayloadBytes int64        `json:"payload_bytes"`
+	Types        []*EventType `json:"types"` // by number of events
+}
+
+// An EventType is one kind of event of a provider.
+type EventType struct {
+	ID           int    `json:"id"`
+	Version      int    `json:"version"`
+	Name         string `json:"name"`
+	Events       int64  `json:"events"`
+	PayloadBytes int64  `json:"payload_bytes"`
+}
+
+// A Thread is one thread that events are about.
+type Thread struct {
+	PID     int     `json:"pid"`
+	TID     uint64  `json:"tid"`
+	Name    string  `json:"name,omitempty"`
+	Events  int64   `json:"events"`
+	Samples int64   `json:"samples"`
+	Cut     int64   `json:"cut,omitempty"` // samples whose stack is cut
+	FirstMs float64 `json:"first_ms"`
+	LastMs  float64 `json:"last_ms"`
+}
+
+// Lost counts the events that the runtime could not store.
+type Lost struct {
+	Events  uint64 `json:"events"`
+	Gaps    int64  `json:"gaps"`    // in how many places
+	Rundown uint64 `json:"rundown"` // of Events, those lost during the rundown: names
+	Samples uint64 `json:"samples"` // of Events, those of the sampler
+}
+
+// Samples counts looks at stacks.
+type Samples struct {
+	Count    int64 `json:"count"` // of the CPU profile: the sum of the next four
+	Managed  int64 `json:"managed,omitempty"`
+	External int64 `json:"external,omitempty"`
+	Unknown  int64 `json:"unknown,omitempty"`
+	CPU      int64 `json:"cpu,omitempty"` // collect-linux
+	OffCPU   int64 `json:"offcpu,omitempty"`
+	Other    int64 `json:"other_stacks,omitempty"` // stacks of other events
+}
+
+// Stacks tells of the stacks of the samples.
+type Stacks struct {
+	// Depths counts samples by the number of frames recorded: the index.
+	Depths []int64          `json:"depths"`
+	Median int              `json:"median"`
+	Max    int              `json:"max"`
+	Limit  int              `json:"limit,omitempty"` // at which stacks are cut
+	Cut    map[string]int64 `json:"cut"`             // samples whose stack is cut: depth, bytes, broken
+	Frames int64            `json:"frames"`          // of all samples together
+	Named  int64            `json:"named_frames"`    // of Frames
+}
+
+// CutTotal is the number of cut samples.
+func (s *Stacks) CutTotal() (n int64) {
+	for _, c := range s.Cut {
+		n += c
+	}
+	return n
+}
+
+// Rundown tells whether the names of the methods are in the file.
+type Rundown struct {
+	Events   int64 `json:"events"`
+	Methods  int64 `json:"methods"`  // methods named at the end
+	Loaded   int64 `json:"loaded"`   // methods named when they were compiled
+	Complete bool  `json:"complete"` // the mark of its end is there
+}
+
+// HTTP tells whether requests can be reconstructed.
+type HTTP struct {
+	Requests  int64    `json:"requests"`            // starts of requests of HttpClient
+	Events    int64    `json:"events"`              // of System.Net.Http
+	Linked    int64    `json:"linked"`              // of Events, those with an activity id
+	Missing   []string `json:"missing,omitempty"`   // providers that would tell more
+	Recording string   `json:"recording,omitempty"` // the command that records all
+}
+
+// A Block counts the blocks of one kind.
+type Block struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Of tells the facts of a file. Damage of the file is in the facts; an error means
+// that nothing could be read.
+func Of(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	switch in.Kind {
+	case input.Nettrace, input.Netperf:
+		return Nettrace(ctx, in, o)
+	case input.Chromium:
+		return Chromium(ctx, in, o)
+	case input.Speedscope:
+		return Speedscope(ctx, in, o)
+	}
+	return nil, fmt.Errorf("%s: offset 0: is not a trace that tracefix reads: %s", in.Name, input.Describe(in.Head()))
+}
+
+func newFacts(in *input.File) *Facts {
+	return &Facts{File: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers}
+}
+
+func (f *Facts) damaged(d report.Damage) {
+	f.Damages++
+	if len(f.Damage) < report.MaxDamages {
+		f.Damage = append(f.Damage, d)
+	}
+}
+
+// ProcessNames are the names of the processes by id.
+func (f *Facts) ProcessNames() map[int]string {
+	if f == nil {
+		return nil
+	}
+	m := map[int]string{}
+	for _, p := range f.Processes {
+		m[p.PID] = p.Name
+	}
+	return m
+}
+
+// An encoder says which runtimes wrote the activity ids.
+type encoder uint8
+
+const (
+	encoderUnknown encoder = iota
+	encoderOld             // .NET 5 to 9
+	encoderLossy           // .NET 10
+)
+
+// LossyActivities reports whether the activity ids were written by the encoder of
+// .NET 10, which loses some numbers.
+func (f *Facts) LossyActivities() bool { return f != nil && f.encoder == encoderLossy }
+
+func ms(ns int64) float64 { return float64(ns) / 1e6 }

@@ -1,0 +1,550 @@
+package info
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// Providers that tell something special.
+const (
+	runtimeProvider   = "Microsoft-Windows-DotNETRuntime"
+	rundownProvider   = "Microsoft-Windows-DotNETRuntimeRundown"
+	samplerProvider   = "Microsoft-DotNETCore-SampleProfiler"
+	eventPipeProvider = "Microsoft-DotNETCore-EventPipe"
+	universalEvents   = "Universal.Events"
+	universalSystem   = "Universal.System"
+	httpProvider      = "System.Net.Http"
+	diagnosticSource  = "Microsoft-Diagnostics-DiagnosticSource"
+	metricsProvider   = "System.Diagnostics.Metrics"
+)
+
+// httpHelpers tell of the phases of a request that System.Net.Http leaves out.
+var httpHelpers = []struct{ provider, tells string }{
+	{"System.Net.NameResolution", "DNS"},
+	{"System.Net.Sockets", "connect"},
+	{"System.Net.Security", "TLS"},
+}
+
+// A role is what an event type is to the facts.
+type role uint8
+
+const (
+	roleOther role = iota
+	roleSample
+	roleCPU
+	roleSwitch
+	roleRundown
+	roleRuntime
+	roleProcessInfo
+	roleSystem
+	roleHTTP
+)
+
+func roleOf(m *nettrace.Metadata) role {
+	switch m.Provider {
+	case samplerProvider:
+		if m.EventID == 0 {
+			return roleSample
+		}
+	case universalEvents:
+		switch m.Name {
+		case "cpu":
+			return roleCPU
+		case "cswitch":
+			return roleSwitch
+		}
+	case rundownProvider:
+		return roleRundown
+	case runtimeProvider:
+		return roleRuntime
+	case eventPipeProvider:
+		if m.EventID == 1 {
+			return roleProcessInfo
+		}
+	case universalSystem:
+		return roleSystem
+	case httpProvider:
+		return roleHTTP
+	}
+	return roleOther
+}
+
+// A tally counts the events of one definition.
+type tally struct {
+	meta   *nettrace.Metadata
+	role   role
+	events int64
+	bytes  int64
+}
+
+type threadKey struct {
+	pid int
+	tid uint64
+}
+
+// A nettraceReader gathers facts while events go by.
+type nettraceReader struct {
+	f         *Facts
+	r         *nettrace.Reader
+	tallies   []*tally
+	threads   map[threadKey]*Thread
+	processes map[int]*Process
+	last      *Thread // of the event before
+	lastProc  *Process
+	sampler   map[uint64]bool // capture threads of the sampler
+	idSeen    nettrace.GUID   // the newest activity id looked at
+
+	first, end  int64 // ns, of all that is no rundown
+	rundownFrom int64
+	rundownTo   int64
+	rundown     Rundown
+	http        HTTP
+	samples     Samples
+	depths      []int64
+}
+
+// maxDepths limits the histogram of depths.
+const maxDepths = 10000
+
+// Nettrace tells the facts of a nettrace or netperf file.
+func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
+	f := newFacts(in)
+	g := &nettraceReader{f: f, threads: map[threadKey]*Thread{}, processes: map[int]*Process{}, sampler: map[uint64]bool{}, rundownFrom: -1}
+	if err := g.read(ctx, in); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	g.facts()
+	if o.Light {
+		return f, nil
+	}
+	if err := g.cuts(ctx, in); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	f.Verdicts = g.verdicts()
+	return f, nil
+}
+
+func (g *nettraceReader) read(ctx context.Context, in *input.File) error {
+	rc, err := in.Reader()
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	warn := func(e *nettrace.FormatError) {
+		g.f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+	}
+	if g.r, err = nettrace.NewReader(rc, &nettrace.Options{Warn: warn}); err != nil {
+		return err
+	}
+	var ev nettrace.Event
+	for n := 1; ; n++ {
+		if err := g.r.Read(&ev); err != nil {
+			d, ok := load.Damage(g.r, err)
+			if !ok {
+				return err
+			}
+			if d != nil {
+				warn(d)
+			}
+			return nil
+		}
+		if n&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		g.event(&ev)
+	}
+}
+
+func (g *nettraceReader) tally(m *nettrace.Metadata) *tally {
+	i := m.Index
+	if i < 0 {
+		return &tally{meta: m, role: roleOf(m)}
+	}
+	for i >= len(g.tallies) {
+		g.tallies = append(g.tallies, nil)
+	}
+	if g.tallies[i] == nil {
+		g.tallies[i] = &tally{meta: m, role: roleOf(m)}
+	}
+	return g.tallies[i]
+}
+
+func (g *nettraceReader) process(pid int) *Process {
+	if p := g.lastProc; p != nil && p.PID == pid {
+		return p
+	}
+	p := g.processes[pid]
+	if p == nil {
+		p = &Process{PID: pid}
+		g.processes[pid] = p
+		g.f.Processes = append(g.f.Processes, p)
+	}
+	g.lastProc = p
+	return p
+}
+
+func (g *nettraceReader) thread(ev *nettrace.Event, now int64) *Thread {
+	t := g.last
+	if t == nil || t.TID != ev.ThreadID || t.PID != ev.ProcessID {
+		key := threadKey{ev.ProcessID, ev.ThreadID}
+		if t = g.threads[key]; t == nil {
+			t = &Thread{PID: key.pid, TID: key.tid, FirstMs: ms(now)}
+			g.threads[key] = t
+			g.f.Threads = append(g.f.Threads, t)
+		}
+		g.last = t
+	}
+	if t.Name == "" && ev.Thread != nil {
+		t.Name = ev.Thread.Name
+	}
+	t.LastMs = ms(now)
+	return t
+}
+
+func (g *nettraceReader) event(ev *nettrace.Event) {
+	now := g.r.Nanos(ev.Time)
+	k := g.tally(ev.Metadata)
+	k.events++
+	k.bytes += int64(len(ev.Payload))
+	p := g.process(ev.ProcessID)
+	p.Events++
+	if k.role == roleSystem {
+		g.system(ev, p)
+		return // the time of a fact, not of an event; and no thread
+	}
+	t := g.thread(ev, now)
+	t.Events++
+	if k.role == roleRundown {
+		if g.rundownFrom < 0 {
+			g.rundownFrom = now
+		}
+		g.rundownTo = max(g.rundownTo, now)
+		g.rundownEvent(ev, p)
+		return
+	}
+	if now < maxPlausible {
+		g.end = max(g.end, now)
+	}
+	if g.f.encoder == encoderUnknown && !ev.ActivityID.IsZero() && ev.ActivityID != g.idSeen {
+		g.encoder(ev.ActivityID)
+	}
+	switch k.role {
+	case roleSample, roleCPU:
+		g.sample(ev, t, p, k.role)
+	case roleSwitch:
+		g.samples.OffCPU++
+	case roleRuntime:
+		switch ev.Metadata.EventID {
+		case 187:
+			runtimeInformation(ev, p)
+		case 141, 143:
+			g.rundown.Loaded++
+		default:
+			if ev.Stack.Len() > 0 {
+				g.samples.Other++
+			}
+		}
+	case roleProcessInfo:
+		c := ev.Cursor()
+		p.CommandLine = c.UTF16().String()
+		p.OS, p.Arch = c.UTF16().String(), c.UTF16().String()
+		if name := load.ProcessName(p.CommandLine); name != "" {
+			p.Name = name
+		}
+	case roleHTTP:
+		g.http.Events++
+		if !ev.ActivityID.IsZero() {
+			g.http.Linked++
+		}
+		if ev.Metadata.EventID == 1 {
+			g.http.Requests++
+		}
+	default:
+		if ev.Stack.Len() > 0 {
+			g.samples.Other++
+		}
+	}
+}
+
+// maxPlausible is the time after which an event is damage (nettrace.md section 14).
+const maxPlausible = int64(30 * 24 * time.Hour)
+
+func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process, r role) {
+	t.Samples++
+	p.Samples++
+	if r == roleCPU {
+		g.samples.CPU++
+	} else {
+		g.sampler[ev.CaptureThreadID] = true
+		c := ev.Cursor()
+		switch c.U32() {
+		case 1:
+			g.samples.External++
+		case 2:
+			g.samples.Managed++
+		default:
+			g.samples.Unknown++
+		}
+	}
+	d := min(ev.Stack.Len(), maxDepths)
+	for d >= len(g.depths) {
+		g.depths = append(g.depths, 0)
+	}
+	g.depths[d]++
+}
+
+func (g *nettraceReader) rundownEvent(ev *nettrace.Event, p *Process) {
+	g.rundown.Events++
+	switch ev.Metadata.EventID {
+	case 142, 144:
+		g.rundown.Methods++
+	case 146:
+		g.rundown.Complete = true
+	case 187:
+		runtimeInformation(ev, p)
+	}
+}
+
+// runtimeInformation reads the version of the runtime. The path of its library names it
+// best; numbers in the event follow another count (nettrace.md section 10.2).
+func runtimeInformation(ev *nettrace.Event, p *Process) {
+	c := ev.Cursor()
+	c.Skip(4)
+	bcl := [3]uint16{c.U16(), c.U16(), c.U16()}
+	c.Skip(2)
+	vm := [3]uint16{c.U16(), c.U16(), c.U16()}
+	c.Skip(2 + 4 + 1)
+	cmd := c.UTF16().String()
+	c.Skip(16)
+	path := c.UTF16().String()
+	if p.CommandLine == "" {
+		p.CommandLine = cmd
+	}
+	if v := versionInPath(path); v != "" {
+		p.Runtime = v
+		return
+	}
+	switch {
+	case bcl[0] >= 5:
+		p.Runtime = fmt.Sprintf("%d.%d.%d", bcl[0], bcl[1], bcl[2])
+	case vm[0] >= 5:
+		p.Runtime = fmt.Sprintf("%d.%d", vm[0], vm[1])
+	}
+}
+
+// versionInPath finds the version in the path of a shared runtime's library:
+// .../Microsoft.NETCore.App/10.0.12/libcoreclr.so.
+func versionInPath(path string) string {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	for i := 1; i < len(parts)-1; i++ {
+		if strings.EqualFold(parts[i-1], "Microsoft.NETCore.App") {
+			return parts[i]
+		}
+	}
+	return ""
+}
+
+func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
+	if id := ev.Metadata.EventID; id > 1 || p.Name != "" {
+		return
+	}
+	c := ev.Cursor()
+	c.Varuint()
+	if name := c.String16().String(); c.Err() == nil {
+		p.Name = name
+	}
+}
+
+func (g *nettraceReader) encoder(id nettrace.GUID) {
+	g.idSeen = id
+	if p, ok := activity.Decode(activity.ID(id), true); ok && p.ProvesLossy() {
+		g.f.encoder = encoderLossy
+	} else if p, ok := activity.Decode(activity.ID(id), false); ok && p.Old() {
+		g.f.encoder = encoderOld
+	}
+}
+
+// facts puts together what the events told.
+func (g *nettraceReader) facts() {
+	f, h, st := g.f, g.r.Header(), g.r.Stats()
+	f.Version = strconv.Itoa(h.Version)
+	if h.Version >= 6 {
+		f.Version += "." + strconv.Itoa(h.MinorVersion)
+	}
+	f.Content = g.r.InputOffset()
+	if !h.SyncTime.IsZero() {
+		t := h.SyncTime
+		f.Start = &t
+	}
+	f.Clock = &Clock{Frequency: h.Frequency, Sync: h.SyncQPC}
+	f.PointerSize, f.Processors = h.PointerSize, h.Processors
+	if h.Version < 6 {
+		f.SamplingIntervalMs = ms(int64(h.SamplingInterval))
+	}
+	for _, kv := range h.KeyValues {
+		f.Properties = append(f.Properties, Property(kv))
+	}
+	f.DurationMs = ms(g.end)
+	if g.rundownTo > g.end {
+		f.RundownMs = ms(g.rundownTo - max(g.end, 0))
+	}
+	f.Events, f.PayloadBytes, f.LostBytes = st.Events, st.PayloadBytes, st.LostBytes
+	for _, b := range st.Blocks {
+		f.Blocks = append(f.Blocks, Block{b.Kind, b.Count, b.Bytes})
+	}
+	f.Samples = &g.samples
+	g.samples.Count = g.samples.Managed + g.samples.External + g.samples.Unknown + g.samples.CPU
+	if g.rundown != (Rundown{}) {
+		f.Rundown = &g.rundown
+	}
+	g.providers()
+	g.lost(st)
+	if f.encoder == encoderUnknown {
+		for _, p := range f.Processes {
+			if major, _, _ := strings.Cut(p.Runtime, "."); len(major) > 1 {
+				f.encoder = encoderLossy // .NET 10 and later
+			}
+		}
+	}
+	if g.samples.Count > 0 {
+		f.Stacks = &Stacks{Depths: g.depths, Max: len(g.depths) - 1, Cut: map[string]int64{}}
+		half := g.samples.Count / 2
+		for d, n := range g.depths {
+			if half -= n; half < 0 {
+				f.Stacks.Median = d
+				break
+			}
+		}
+	}
+	// Id 0 stands for a process that the file does not tell, but in v6 for the idle one.
+	if h.Version < 6 {
+		f.Processes = slices.DeleteFunc(f.Processes, func(p *Process) bool { return p.PID == 0 && p.Name == "" && p.Runtime == "" })
+	}
+	slices.SortStableFunc(f.Processes, func(a, b *Process) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events), cmp.Compare(a.PID, b.PID))
+	})
+	slices.SortStableFunc(f.Threads, func(a, b *Thread) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events), cmp.Compare(a.TID, b.TID))
+	})
+}
+
+// providers groups the counts by provider and event type.
+func (g *nettraceReader) providers() {
+	type typeKey struct {
+		id, version int
+		name        string
+	}
+	f := g.f
+	byName := map[string]*Provider{}
+	types := map[string]map[typeKey]*EventType{}
+	for _, t := range g.tallies {
+		if t == nil || t.events == 0 {
+			continue
+		}
+		m := t.meta
+		p := byName[m.Provider]
+		if p == nil {
+			p = &Provider{Name: m.Provider}
+			byName[m.Provider] = p
+			types[m.Provider] = map[typeKey]*EventType{}
+			f.Providers = append(f.Providers, p)
+		}
+		p.Events += t.events
+		p.PayloadBytes += t.bytes
+		key := typeKey{m.EventID, m.Version, m.EventName()}
+		e := types[m.Provider][key]
+		if e == nil {
+			e = &EventType{ID: key.id, Version: key.version, Name: key.name}
+			types[m.Provider][key] = e
+			p.Types = append(p.Types, e)
+			f.EventTypes++
+		}
+		e.Events += t.events
+		e.PayloadBytes += t.bytes
+	}
+	slices.SortStableFunc(f.Providers, func(a, b *Provider) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
+	})
+	for _, p := range f.Providers {
+		slices.SortStableFunc(p.Types, func(a, b *EventType) int {
+			return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Version, b.Version))
+		})
+	}
+	if byName[httpProvider] != nil {
+		for _, h := range httpHelpers {
+			if byName[h.provider] == nil {
+				g.http.Missing = append(g.http.Missing, h.provider)
+			}
+		}
+		f.HTTP = &g.http
+	}
+}
+
+func (g *nettraceReader) lost(st nettrace.Stats) {
+	f := g.f
+	f.Lost = &Lost{Events: st.Lost, Gaps: st.LostGaps}
+	for _, l := range g.r.Losses() {
+		switch {
+		case g.rundownFrom >= 0 && g.r.Nanos(l.Before) >= g.rundownFrom:
+			f.Lost.Rundown += uint64(l.Count)
+		case g.sampler[l.CaptureThreadID]:
+			f.Lost.Samples += uint64(l.Count)
+		}
+	}
+}
+
+// cuts loads the profile, for what only names can tell: which stacks are cut, and how
+// many frames have a name. The verdict on a stack is that of the repair.
+func (g *nettraceReader) cuts(ctx context.Context, in *input.File) error {
+	if g.samples.Count == 0 {
+		return nil
+	}
+	p, _, err := load.Profile(ctx, in.Reader, &load.Options{})
+	if err != nil {
+		return err
+	}
+	s := g.f.Stacks
+	s.Limit = p.Meta.DepthLimit
+	tab := p.Table
+	named := make([]int32, tab.Stacks()) // frames with a name, of the stack
+	for id := 1; id < len(named); id++ {
+		k := trace.StackID(id)
+		named[id] = named[tab.Parent(k)]
+		if tab.MethodOf(tab.Frame(k)).Kind != trace.Unresolved {
+			named[id]++
+		}
+	}
+	for _, t := range p.Threads {
+		cut := int64(0)
+		for _, x := range t.Samples.All() {
+			if x.Type == trace.SampleEvent || x.Type == trace.SampleOffCPU {
+				continue
+			}
+			s.Frames += int64(tab.Depth(x.Stack))
+			s.Named += int64(named[x.Stack])
+			if x.Cut != trace.Whole {
+				s.Cut[x.Cut.String()]++
+				cut++
+			}
+		}
+		if q := g.threads[threadKey{int(t.Process.PID), uint64(t.TID)}]; q != nil {
+			q.Cut += cut
+			if q.Name == "" {
+				q.Name = t.Name
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,350 @@
+package info
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// Commands that record what a trace lacks.
+const (
+	recordCPU   = "dotnet-trace collect -p PID --profile dotnet-common,dotnet-sampled-thread-time"
+	recordLinux = "dotnet-trace collect-linux -p PID --profile dotnet-common,cpu-sampling"
+	allKeywords = "0xFFFFFFFFFFFFFFFF"
+)
+
+// recordHTTP is the command that records all of the HTTP requests. The keywords are
+// spelled out, as older runtimes drop events where a mask has no bit in common with
+// them (http-events.md section 2).
+func recordHTTP(withCPU bool) string {
+	cmd := "dotnet-trace collect -p PID"
+	if withCPU {
+		cmd = recordCPU
+	}
+	list := []string{httpProvider + ":" + allKeywords + ":4"}
+	for _, h := range httpHelpers {
+		list = append(list, h.provider+":"+allKeywords+":4")
+	}
+	list = append(list, "System.Threading.Tasks.TplEventSource:0x80:4")
+	return cmd + " --providers " + strings.Join(list, ",")
+}
+
+// verdicts answers what people want to know first.
+func (g *nettraceReader) verdicts() []Verdict {
+	v := []Verdict{g.cpuVerdict()}
+	if n, ok := g.nameVerdict(); ok {
+		v = append(v, n)
+	}
+	v = append(v, g.httpVerdict())
+	if a, ok := g.activityVerdict(); ok {
+		v = append(v, a)
+	}
+	if c, ok := g.counterVerdict(); ok {
+		v = append(v, c)
+	}
+	return append(v, g.lossVerdict(), g.f.fileVerdict())
+}
+
+func (g *nettraceReader) cpuVerdict() Verdict {
+	f, s := g.f, g.f.Samples
+	v := Verdict{Topic: "CPU stacks", State: Good}
+	linux := f.Format == "nettrace" && g.r.Header().Version >= 6
+	record := recordCPU
+	if linux {
+		record = recordLinux
+	}
+	if s.Count == 0 {
+		v.State, v.Do = None, record
+		v.Text = "no CPU samples"
+		if s.Other > 0 {
+			v.Text += fmt.Sprintf("; %s other events have stacks", count(s.Other))
+		}
+		return v
+	}
+	threads := 0
+	for _, t := range f.Threads {
+		if t.Samples > 0 {
+			threads++
+		}
+	}
+	v.Text = fmt.Sprintf("%s samples of %s thread%s", count(s.Count), report.Count(threads), plural(threads))
+	switch {
+	case s.Managed+s.External > 0:
+		v.Text += fmt.Sprintf(", %s in managed code", percent(s.Managed, s.Count))
+	case s.OffCPU > 0:
+		v.Text += fmt.Sprintf(", %s waits", count(s.OffCPU))
+	}
+	cut := f.Stacks.CutTotal()
+	switch {
+	case f.Stacks.Frames == 0:
+		v.State, v.Do = None, "unset DOTNET_EventPipeDisableStacks in the process and record again"
+		v.Text += "; all their stacks are empty"
+	case cut > 0:
+		var by []string
+		if n := f.Stacks.Cut["depth"]; n > 0 {
+			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, percent(n, s.Count)))
+		}
+		if n := f.Stacks.Cut["bytes"]; n > 0 {
+			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), percent(n, s.Count)))
+		}
+		if n := f.Stacks.Cut["broken"]; n > 0 {
+			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), percent(n, s.Count)))
+		}
+		v.Text += "; " + strings.Join(by, ", ")
+		if f.Stacks.Cut["broken"] < cut {
+			v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
+		}
+	default:
+		v.Text += "; none cut"
+	}
+	return v
+}
+
+func (g *nettraceReader) nameVerdict() (Verdict, bool) {
+	f := g.f
+	v := Verdict{Topic: "names", State: Good}
+	v6 := g.r.Header().Version >= 6
+	if f.Stacks == nil || f.Stacks.Frames == 0 {
+		if f.Samples.Other == 0 || v6 {
+			return v, false
+		}
+		switch {
+		case f.Rundown != nil && f.Rundown.Complete:
+			v.Text = fmt.Sprintf("rundown complete: %s methods", count(f.Rundown.Methods))
+		default:
+			v.State, v.Text, v.Do = Partly, "no complete rundown: only methods compiled while recording have names", endWell
+		}
+		return v, true
+	}
+	v.Text = percent(f.Stacks.Named, f.Stacks.Frames) + " of the frames have a name"
+	share := float64(f.Stacks.Named) / float64(f.Stacks.Frames)
+	switch {
+	case share < 0.1:
+		v.State = None
+	case share < 0.95:
+		v.State = Partly
+	}
+	switch {
+	case v6:
+		if share < 0.5 {
+			v.Text += "; the rest are addresses"
+			v.Do = "DOTNET_PerfMapEnabled=1 in the process gives names of compiled code"
+		}
+	case f.Rundown == nil || f.Rundown.Events == 0:
+		v.Text += "; no rundown: the recording did not end by itself, or rundown was off"
+		v.Do = endWell
+	case f.Lost.Rundown > 0:
+		v.Text += fmt.Sprintf("; %s events of the rundown were lost", count(int64(f.Lost.Rundown)))
+		v.Do = bigBuffer
+	case !f.Rundown.Complete:
+		v.Text += "; the rundown is incomplete"
+		v.Do = endWell
+	default:
+		v.Text += "; rundown complete"
+	}
+	if v.State == Good {
+		v.Do = ""
+	}
+	return v, true
+}
+
+// endWell is what makes a runtime write the names.
+const endWell = "let dotnet-trace end by Enter, Ctrl+C or --duration and wait for it, with the process alive; no --rundown false"
+
+// bigBuffer is what keeps events from being lost.
+const bigBuffer = "record with --buffersize 1024 or with fewer providers"
+
+func (g *nettraceReader) httpVerdict() Verdict {
+	f := g.f
+	v := Verdict{Topic: "HTTP", State: Good, Do: "tracefix http " + quoteArg(f.File)}
+	h := f.HTTP
+	record := recordHTTP(f.Samples.Count > 0)
+	if h != nil {
+		h.Recording = record
+	}
+	switch {
+	case h == nil:
+		v.State, v.Text, v.Do = None, "no events of System.Net.Http", record
+		return v
+	case h.Requests == 0:
+		v.Text = "no request began while recording"
+		if h.Events > 1 {
+			v.Text += fmt.Sprintf(" (%s events of System.Net.Http)", count(h.Events))
+		}
+		v.State = Partly
+	default:
+		v.Text = fmt.Sprintf("%s request%s", count(h.Requests), plural(int(h.Requests)))
+	}
+	if h.Requests > 0 && h.Linked == 0 {
+		v.State, v.Do = Partly, record
+		v.Text += ", without activity ids: phases are matched by time"
+	}
+	if len(h.Missing) > 0 {
+		var what []string
+		for _, m := range httpHelpers {
+			for _, p := range h.Missing {
+				if m.provider == p {
+					what = append(what, m.tells)
+				}
+			}
+		}
+		v.Text += ", no events of " + strings.Join(what, ", ")
+		if h.Linked == 0 {
+			v.State = Partly
+		}
+	}
+	return v
+}
+
+func (g *nettraceReader) activityVerdict() (Verdict, bool) {
+	var starts int64
+	var names []string
+	for _, p := range g.f.Providers {
+		n := int64(0)
+		for _, t := range g.tallies {
+			if t != nil && t.meta.Provider == p.Name && t.meta.Opcode == 1 && ofApplication(p.Name) {
+				n += t.events
+			}
+		}
+		if n > 0 {
+			starts += n
+			names = append(names, p.Name)
+		}
+	}
+	if starts == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Topic: "activities", State: Good, Do: "tracefix activities " + quoteArg(g.f.File),
+		Text: fmt.Sprintf("%s started, of %s", count(starts), list(names, 3)),
+	}, true
+}
+
+// ofApplication reports whether the start events of a provider are activities and not
+// the runtime's own doings.
+func ofApplication(provider string) bool {
+	for _, p := range []string{"Microsoft-Windows-DotNETRuntime", "Microsoft-DotNETCore-", "Universal.", "System.Net.", "System.Threading.Tasks.", "System.Buffers.", "System.Diagnostics.Metrics", "Private.InternalDiagnostics."} {
+		if strings.HasPrefix(provider, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *nettraceReader) counterVerdict() (Verdict, bool) {
+	var n int64
+	var names []string
+	for _, p := range g.f.Providers {
+		m := int64(0)
+		for _, t := range p.Types {
+			if t.Name == "EventCounters" || p.Name == metricsProvider && strings.HasSuffix(t.Name, "ValuePublished") {
+				m += t.Events
+			}
+		}
+		if m > 0 {
+			n += m
+			names = append(names, p.Name)
+		}
+	}
+	if n == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Topic: "counters", State: Good, Do: "tracefix counters " + quoteArg(g.f.File),
+		Text: fmt.Sprintf("%s values, of %s", count(n), list(names, 3)),
+	}, true
+}
+
+func (g *nettraceReader) lossVerdict() Verdict {
+	l := g.f.Lost
+	v := Verdict{Topic: "complete", State: Good, Text: "no events were lost"}
+	if l.Events == 0 {
+		return v
+	}
+	all := g.f.Events + int64(l.Events)
+	v.State = Partly
+	if int64(l.Events)*2 > all {
+		v.State = None
+	}
+	v.Text = fmt.Sprintf("%s of %s events were lost: the buffer was full", percent(int64(l.Events), all), count(all))
+	if l.Rundown == l.Events {
+		v.Text += " during the rundown, so names may be missing"
+	} else if l.Samples > 0 {
+		v.Text += fmt.Sprintf("; %s of them samples", count(int64(l.Samples)))
+	}
+	v.Do = bigBuffer
+	return v
+}
+
+func (f *Facts) fileVerdict() Verdict {
+	v := Verdict{Topic: "file", State: Good, Text: "whole"}
+	if f.Damages == 0 {
+		return v
+	}
+	d := f.Damage[0]
+	v.State = Partly
+	v.Text = fmt.Sprintf("damaged in %d place%s, first at offset %d: %s: %s", f.Damages, plural(f.Damages), d.Offset, d.Where, d.What)
+	if f.LostBytes > 0 {
+		v.Text += fmt.Sprintf("; %s lost", size(f.LostBytes))
+	}
+	if f.Format == "nettrace" {
+		v.Do = "tracefix convert " + quoteArg(f.File) + " -o clean.nettrace"
+	}
+	return v
+}
+
+// quoteArg makes a file name safe to paste into a shell.
+func quoteArg(s string) string {
+	safe := s != ""
+	for _, r := range s {
+		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_-./:\\@%+,=", r) || r > 0x7f) {
+			safe = false
+		}
+	}
+	if safe {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func list(names []string, most int) string {
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(n int64) string { return report.Count(int(n)) }
+
+// percent prints n of all so that neither nothing nor everything is claimed by rounding.
+func percent(n, all int64) string {
+	if all == 0 {
+		return "0 %"
+	}
+	p := 100 * float64(n) / float64(all)
+	switch {
+	case n == 0:
+		return "0 %"
+	case n == all:
+		return "100 %"
+	case p < 0.1:
+		return "< 0.1 %"
+	case p > 99.9:
+		return "> 99.9 %"
+	}
+	return fmt.Sprintf("%.1f %%", p)
+}
+
+// size prints bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}
