@@ -35,6 +35,8 @@ type CLI struct {
 	Repair  RepairCmd  `cmd:"" help:"Repair cut stacks."`
 	Convert ConvertCmd `cmd:"" help:"Convert a trace, without repair."`
 	HTTP    HTTPCmd    `cmd:"" name:"http" help:"HTTP requests with their phases and waits."`
+	Events  EventsCmd  `cmd:"" help:"List every event, decoded."`
+	Info    InfoCmd    `cmd:"" help:"Tell what is in a trace: is it usable, and what to record next time."`
 	View    ViewCmd    `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 
