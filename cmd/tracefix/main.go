@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/pipeline"
 )
 
@@ -37,6 +38,7 @@ type CLI struct {
 	HTTP    HTTPCmd    `cmd:"" name:"http" help:"HTTP requests with their phases and waits."`
 	Events  EventsCmd  `cmd:"" help:"List every event, decoded."`
 	Info    InfoCmd    `cmd:"" help:"Tell what is in a trace: is it usable, and what to record next time."`
+	Batch   BatchCmd   `cmd:"" help:"Do it over folders, globs and archives, with reports and an exit code for CI."`
 	View    ViewCmd    `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 
@@ -83,6 +85,8 @@ func run(args []string, std streams) (code int) {
 		kong.Vars{
 			"version": version(),
 			"formats": strings.Join(pipeline.Formats(), ","),
+			"doings":  strings.Join(batch.DoingNames(), ","),
+			"gates":   batch.GateHelp(),
 		},
 		kong.Bind(std),
 	)
@@ -111,9 +115,13 @@ func run(args []string, std streams) (code int) {
 func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	var usage usageError
 	var dmg damaged
+	var inter interrupted
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &inter):
+		fmt.Fprintf(stderr, "tracefix: %v\n", err)
+		return exitInterrupted
 	case errors.As(err, &dmg):
 		return exitDamaged
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):

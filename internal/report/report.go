@@ -85,6 +85,21 @@ type Requests struct {
 	P95        float64 `json:"p95_ms"`
 	P99        float64 `json:"p99_ms"`
 	Max        float64 `json:"max_ms"`
+	// Slowest are the slowest requests, the slowest first: at most MaxSlowest.
+	Slowest []SlowRequest `json:"slowest,omitempty"`
+}
+
+// MaxSlowest is how many of the slowest requests a report lists.
+const MaxSlowest = 10
+
+// A SlowRequest is a request worth a look.
+type SlowRequest struct {
+	Method   string  `json:"method,omitempty"`
+	URL      string  `json:"url,omitempty"`
+	Status   int     `json:"status,omitempty"`
+	Outcome  string  `json:"outcome"`
+	StartMs  float64 `json:"start_ms"`
+	Duration float64 `json:"duration_ms"`
 }
 
 // AddDamage counts d and keeps it while there is room.
@@ -158,6 +173,16 @@ var hows = []struct{ how, text string }{
 	{"caller", "known because the caller never varies in this trace"},
 	{"elsewhere", "known from whole stacks elsewhere in the trace"},
 	{"bridge", "not knowable: bridged by one frame \"[frames lost]\""},
+}
+
+// How tells in words what a repair's kind means; "" for a kind without words.
+func How(how string) string {
+	for _, h := range hows {
+		if h.how == how {
+			return h.text
+		}
+	}
+	return ""
 }
 
 // Explain writes a few lines on how the cut samples were repaired.

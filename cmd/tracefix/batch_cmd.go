@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// BatchCmd is `tracefix batch`.
+type BatchCmd struct {
+	Traces BatchTracesCmd `cmd:"" name:"run" default:"withargs" help:"Work on folders, globs and archives of traces: tracefix batch PATH... -o DIR."`
+	Merge  BatchMergeCmd  `cmd:"" help:"Join the reports of shards."`
+}
+
+// BatchReportFlags say where reports go and when the batch fails.
+type BatchReportFlags struct {
+	Report   string   `placeholder:"FILE" help:"Write the report as JSON here too; - is standard output."`
+	JUnit    string   `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML here too."`
+	Markdown string   `placeholder:"FILE" help:"Write it as Markdown here too, such as to $GITHUB_STEP_SUMMARY."`
+	HTML     string   `name:"html" placeholder:"FILE" help:"Write the overview page here too."`
+	FailOn   []string `placeholder:"GATE" help:"Exit 1 if: cut, damaged, http-error-rate>1%, p95>500ms, ... Gates: ${gates}."`
+}
+
+// BatchTracesCmd works on traces.
+type BatchTracesCmd struct {
+	Paths []string `arg:"" name:"path" help:"Files, folders (with all below), globs, archives (.zip, .tar, .tar.gz, .tar.zst), s3://, gs://, azblob:// and file:// URLs; - reads a list from standard input."`
+	Out   string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs, which mirror the inputs, and the reports."`
+
+	Do      string `enum:"${doings}" default:"repair" help:"What to do with each trace: ${doings}."`
+	Format  string `placeholder:"FORMAT" help:"Output format. Default: each trace's own for repair and convert; ndjson for http, json for info."`
+	Archive string `placeholder:"OUT.zip" help:"Pack the outputs into a zip too."`
+
+	Jobs      int    `placeholder:"N" help:"Traces at a time. Default: the number of cores."`
+	MaxMemory string `placeholder:"SIZE" help:"Memory for all of them together, such as 2GiB. Default: three quarters of what the container or the machine has."`
+	MaxSize   string `placeholder:"SIZE" default:"1TiB" help:"Refuse a trace that is larger as stored."`
+	Shard     string `placeholder:"I/N" help:"Do part I of N only. Default: from JOB_COMPLETION_INDEX and JOB_COMPLETIONS, if set."`
+	Resume    bool   `help:"Go on with a batch that was killed, or do again what has changed: skip what is done."`
+	Force     bool   `help:"Replace existing outputs."`
+	Strict    bool   `help:"Let damaged traces fail."`
+	BatchReportFlags
+	RepairFlags
+	SelectFlags
+	With   []string `placeholder:"TRACK" help:"Add tracks to the outputs: http, activities."`
+	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs."`
+}
+
+// Run works on all traces.
+func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	doing := batch.DoingOf(c.Do)
+	if err := doing.CheckFormat(c.Format); err != nil {
+		return usageError{err}
+	}
+	if err := c.RepairFlags.check(); err != nil {
+		return err
+	}
+	gates, err := parseGates(c.FailOn, c.Do)
+	if err != nil {
+		return err
+	}
+	cfg := c.RepairFlags.config()
+	cfg.Strict, cfg.With, cfg.Tracks, cfg.Select = c.Strict, c.With, c.Tracks, c.selection()
+	b := batch.Config{
+		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%+v", cfg),
+		Version: version(), Work: doing.Work(cfg), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
+		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
+	}
+	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {
+		if f != "" && f != "-" {
+			b.Ignore = append(b.Ignore, f)
+		}
+	}
+	if b.MaxMemory, err = parseSize("--max-memory", c.MaxMemory); err != nil {
+		return err
+	}
+	if b.MaxSize, err = parseSize("--max-size", c.MaxSize); err != nil {
+		return err
+	}
+	if c.Shard != "" {
+		b.Shard, err = batch.ParseShard(c.Shard)
+	} else {
+		b.Shard, err = batch.ShardFromEnv(os.Getenv)
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	again := c.Force || c.Resume
+	if err := c.BatchReportFlags.check(again, c.Archive); err != nil {
+		return err
+	}
+	rep, err := c.work(ctx, cli, std, b)
+	var usage batch.UsageError
+	switch {
+	case errors.As(err, &usage):
+		return usageError{err}
+	case ctx.Err() != nil:
+		return interrupted{fmt.Errorf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Line())}
+	case err != nil:
+		return err
+	}
+	if c.Archive != "" {
+		if err := batch.Pack(ctx, b, rep, c.Archive, again); err != nil {
+			return err
+		}
+	}
+	return c.BatchReportFlags.tell(cli, std, rep, c.Out, again)
+}
+
+// work runs the batch with its progress.
+func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batch.Config) (*batch.Report, error) {
+	if !cli.Quiet {
+		p := b.Progress
+		p.Out, p.Live = std.err, isTerminal(std.err)
+		if f, ok := std.err.(*os.File); ok && p.Live {
+			p.Width, _, _ = term.GetSize(int(f.Fd()))
+		}
+		go p.Measure(b.Paths)
+	}
+	defer b.Progress.Start()()
+	return batch.Run(ctx, b)
+}
+
+// BatchMergeCmd is `tracefix batch merge`.
+type BatchMergeCmd struct {
+	Reports []string `arg:"" name:"report" help:"The JSON reports of all shards."`
+	Out     string   `short:"o" placeholder:"DIR" help:"Folder with the shards' outputs: write batch-report.json, .md, .xml and .html there."`
+	Force   bool     `help:"Replace existing reports."`
+	BatchReportFlags
+}
+
+// Run joins the reports.
+func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
+	var reports []*batch.Report
+	for _, name := range c.Reports {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		r, err := batch.ReadReport(f)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		reports = append(reports, r)
+	}
+	gates, err := parseGates(c.FailOn, reports[0].Do)
+	if err != nil {
+		return err
+	}
+	if err := c.BatchReportFlags.check(c.Force, ""); err != nil {
+		return err
+	}
+	r, err := batch.Merge(reports, gates)
+	if err != nil {
+		return err
+	}
+	links := "."
+	if c.Out != "" {
+		links = c.Out
+		for _, end := range []string{".json", ".md", ".xml", ".html"} {
+			name := filepath.Join(c.Out, "batch-report"+end)
+			if err := output.Check(name, &output.Options{Force: c.Force}); err != nil {
+				return usageError{err}
+			}
+			if err := r.WriteFile(name, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return c.BatchReportFlags.tell(cli, std, r, links, c.Force)
+}
+
+// check says early what could not be written later.
+func (f *BatchReportFlags) check(force bool, archive string) error {
+	for _, name := range []string{f.Report, f.JUnit, f.Markdown, f.HTML, archive} {
+		if name == "" || name == f.Markdown {
+			continue
+		}
+		if err := output.Check(name, &output.Options{Force: force}); err != nil {
+			return usageError{err}
+		}
+	}
+	return nil
+}
+
+// tell writes the reports that were asked for, prints what there is to say and turns
+// the outcome into an exit code. outputs is where links of the overview lead.
+func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs string, force bool) error {
+	if f.Report != "" {
+		if err := writeTo(f.Report, std, force, r.WriteJSON); err != nil {
+			return err
+		}
+	}
+	if f.JUnit != "" {
+		if err := writeTo(f.JUnit, std, force, r.WriteJUnit); err != nil {
+			return err
+		}
+	}
+	if f.Markdown != "" {
+		// The summary of a CI job is a file that is there already and is added to.
+		out, err := os.OpenFile(f.Markdown, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.WriteMarkdown(out), out.Close()); err != nil {
+			return err
+		}
+	}
+	if f.HTML != "" {
+		if err := writeTo(f.HTML, std, force, func(w io.Writer) error { return r.WriteHTML(w, linksFrom(f.HTML, outputs)) }); err != nil {
+			return err
+		}
+	}
+	if !cli.Quiet {
+		printBatch(std, r)
+	}
+	switch r.Verdict() {
+	case batch.SomeFailed:
+		for _, g := range r.Gates {
+			if g.Failed {
+				return fmt.Errorf("gate %s: found %s", g.Gate, strings.TrimSpace(g.Found+" "+g.Where))
+			}
+		}
+		return fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)
+	case batch.SomeDamaged:
+		return damaged{fmt.Errorf("%d of %d traces were damaged", r.Totals.Damaged, r.Totals.Traces)}
+	}
+	return nil
+}
+
+func writeTo(name string, std streams, force bool, write func(io.Writer) error) error {
+	out, err := output.Create(name, &output.Options{Force: force, Stdout: std.out})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := write(out); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return out.Commit()
+}
+
+// linksFrom leads from a page to the folder of outputs.
+func linksFrom(page, outputs string) string {
+	if strings.Contains(outputs, "://") || page == "-" {
+		return outputs
+	}
+	from, err1 := filepath.Abs(filepath.Dir(page))
+	to, err2 := filepath.Abs(outputs)
+	rel, err3 := filepath.Rel(from, to)
+	if errors.Join(err1, err2, err3) != nil {
+		return outputs
+	}
+	return filepath.ToSlash(rel)
+}
+
+// printBatch prints the summary line, and the first of what went wrong above it.
+func printBatch(std streams, r *batch.Report) {
+	const most = 20
+	n := 0
+	for _, t := range r.Traces {
+		if t.Status != batch.Failed && t.Status != batch.Damaged {
+			continue
+		}
+		if n++; n > most {
+			continue
+		}
+		what := t.Error
+		if t.Status == batch.Damaged {
+			what = fmt.Sprintf("damaged in %s places, what could be saved was saved", report.Count(t.Damages))
+		}
+		if strings.HasPrefix(what, t.Input.Name) {
+			fmt.Fprintln(std.err, what)
+		} else {
+			fmt.Fprintf(std.err, "%s: %s\n", t.Input.Name, what)
+		}
+	}
+	if n > most {
+		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(std.err, "note:", note)
+	}
+	fmt.Fprintln(std.err, r.Summary())
+}
+
+// interrupted is an end by signal with something to say.
+type interrupted struct{ error }
+
+func parseGates(texts []string, do string) ([]batch.Gate, error) {
+	var gates []batch.Gate
+	for _, t := range texts {
+		g, err := batch.ParseGate(t, do)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		gates = append(gates, g)
+	}
+	return gates, nil
+}
+
+// parseSize reads 512MiB, 2GB, 1.5g or a number of bytes; "" is 0.
+func parseSize(flag, s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	bad := usageError{fmt.Errorf("%s %q: must be a size such as 512MiB or 2GB", flag, s)}
+	i := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if i < 0 {
+		i = len(s)
+	}
+	n, err := strconv.ParseFloat(s[:i], 64)
+	if err != nil {
+		return 0, bad
+	}
+	unit := strings.ToLower(strings.TrimSpace(s[i:]))
+	factor := 1.0
+	if unit != "" && unit != "b" {
+		k := strings.IndexByte("kmgt", unit[0])
+		base := 1024.0 // k, M, G alone: as people mean memory
+		switch {
+		case k < 0:
+			return 0, bad
+		case unit[1:] == "b":
+			base = 1000
+		case unit[1:] != "" && unit[1:] != "ib" && unit[1:] != "i":
+			return 0, bad
+		}
+		for range k + 1 {
+			factor *= base
+		}
+	}
+	if n *= factor; n < 1 || n > 1<<62 {
+		return 0, bad
+	}
+	return int64(n), nil
+}

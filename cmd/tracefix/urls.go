@@ -1,0 +1,6 @@
+package main
+
+import "github.com/tracefix/tracefix/internal/batch"
+
+// openURL opens buckets.
+var openURL batch.OpenURL

@@ -1,0 +1,755 @@
+package batch
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// trace is the smallest trace: what stands in it tells the fake what to do.
+func trace(word string) string { return `{"traceEvents":[{"ph":"i","name":"` + word + `"}]}` }
+
+// fake is a Work: its output is the input behind a line with its length. Words in the
+// input make it fail, panic, or tell of damage and cuts.
+func fake(ctx context.Context, in *input.File, job Job) (*report.Trace, error) {
+	rep := &report.Trace{Command: "repair", Status: OK, Input: report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers}}
+	fail := func(err error) (*report.Trace, error) {
+		rep.Status, rep.Error = Failed, err.Error()
+		return rep, err
+	}
+	if in.Kind == input.Unknown {
+		return fail(fmt.Errorf("%s: offset 0: %s", in.Name, input.Describe(in.Head())))
+	}
+	r, err := in.Reader()
+	if err != nil {
+		return fail(err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		if len(b) == 0 || errors.Is(err, input.ErrTooLarge) {
+			return fail(err)
+		}
+		rep.AddDamage(report.Damage{Offset: int64(len(b)), Where: "gzip", What: err.Error()})
+	}
+	switch {
+	case bytes.Contains(b, []byte("FAIL")):
+		return fail(fmt.Errorf("%s: offset 17: it failed", in.Name))
+	case bytes.Contains(b, []byte("PANIC")):
+		panic("asked to")
+	case bytes.Contains(b, []byte("SLOW")):
+		time.Sleep(20 * time.Millisecond)
+	case bytes.Contains(b, []byte("HURT")):
+		for i := range 30 {
+			rep.AddDamage(report.Damage{Offset: int64(i), Where: "block", What: "is \x01 broken"})
+		}
+	case bytes.Contains(b, []byte("CUT")):
+		rep.Samples, rep.Cut, rep.Repaired = 10, 2, map[string]int{"before": 1, "bridge": 1}
+	}
+	f, err := output.Create(job.Out, &output.Options{Force: job.Force})
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	fmt.Fprintf(f, "%d\n", len(b))
+	for i := range b { // slowly, so that a kill can come in between
+		if _, err := f.Write(b[i : i+1]); err != nil {
+			return fail(err)
+		}
+	}
+	if err := f.Commit(); err != nil {
+		return fail(err)
+	}
+	rep.Output = &report.Output{Name: job.Out, Format: "chromium", Bytes: f.Bytes()}
+	return rep, nil
+}
+
+// put writes files; a name ending in / is a folder, content beginning with -> a link.
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	var names []string
+	for n := range files {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		p := filepath.Join(dir, filepath.FromSlash(n))
+		require.NoError(t, os.MkdirAll(filepath.Dir(p), 0o777))
+		if to, ok := strings.CutPrefix(files[n], "->"); ok {
+			require.NoError(t, os.Symlink(to, p))
+			continue
+		}
+		require.NoError(t, os.WriteFile(p, []byte(files[n]), 0o666))
+	}
+}
+
+// tree reads a folder back, without what the batch keeps for itself.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		rel, _ := filepath.Rel(dir, p)
+		if d.IsDir() {
+			if d.Name() == stateDir {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if strings.HasPrefix(rel, reportName) && !strings.Contains(rel, "~") {
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		require.NoError(t, err)
+		out[filepath.ToSlash(rel)] = string(b)
+		return nil
+	})
+	require.NoError(t, err)
+	return out
+}
+
+func names(m map[string]string) []string {
+	out := []string{}
+	for n := range m {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func run(t *testing.T, c Config) *Report {
+	t.Helper()
+	if c.Work == nil {
+		c.Work = fake
+	}
+	if c.Do == "" {
+		c.Do = DoRepair
+	}
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	return r
+}
+
+func outcomes(r *Report) map[string]string {
+	m := map[string]string{}
+	for _, t := range r.Traces {
+		m[t.Input.Name] = t.Status
+	}
+	for _, s := range r.Skipped {
+		m[s.Name] = s.Reason
+	}
+	return m
+}
+
+type member struct {
+	name, content string
+	link          string
+	size          int64 // claimed, if not that of content
+	kind          byte
+}
+
+func tarball(t *testing.T, members ...member) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, m := range members {
+		h := &tar.Header{Name: m.name, Mode: 0o644, Size: int64(len(m.content)), Typeflag: tar.TypeReg}
+		if m.kind != 0 {
+			h.Typeflag = m.kind
+		}
+		if m.link != "" {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, m.link, 0
+		}
+		require.NoError(t, w.WriteHeader(h))
+		if h.Size > 0 {
+			_, err := w.Write([]byte(m.content))
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func zipball(t *testing.T, members ...member) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, m := range members {
+		h := &zip.FileHeader{Name: m.name, Method: zip.Deflate}
+		h.SetMode(0o644)
+		if m.link != "" {
+			h.SetMode(os.ModeSymlink | 0o777)
+			m.content = m.link
+		}
+		f, err := w.CreateHeader(h)
+		require.NoError(t, err)
+		_, err = f.Write([]byte(m.content))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func gz(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write(b)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func zst(t *testing.T, b []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	return w.EncodeAll(b, nil)
+}
+
+func TestOutputsMirrorTheInputs(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	inner := tarball(t, member{name: "deep.json", content: trace("deep")})
+	put(t, in, map[string]string{
+		"a.json":             trace("a"),
+		"sub/b.json.gz":      string(gz(t, []byte(trace("b")))),
+		"sub/c.nettrace":     "Nettrace and so on",
+		"sub/README.md":      "# no trace",
+		"sub/package.json":   `{"name":"no trace"}`,
+		"sub/log.ndjson":     "{\"a\":1}\n{\"a\":2}\n",
+		".git/x.json":        trace("hidden"),
+		"one.zip":            string(zipball(t, member{name: "x/y.json", content: trace("z")}, member{name: "n.txt", content: "no"})),
+		"two.tar":            string(tarball(t, member{name: "t.json", content: trace("t")}, member{name: "t2.json.zst", content: string(zst(t, []byte(trace("t2"))))})),
+		"three.tar.gz":       string(gz(t, tarball(t, member{name: "./u.json", content: trace("u")}))),
+		"four.tar.zst":       string(zst(t, tarball(t, member{name: "v.json", content: trace("v")}, member{name: "in.tar", content: string(inner)}))),
+		"misnamed.bin":       string(zipball(t, member{name: "w.json", content: trace("w")}, member{name: "in.tar.gz", content: string(gz(t, inner))})),
+		"old.netperf":        "\x14\x00\x00\x00!FastSerialization.1",
+		"packed.json.bz2.gz": string(gz(t, []byte(trace("p")))),
+	})
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	got := tree(t, out)
+	assert.Equal(t, []string{
+		"a.json", "four.tar.zst/in.tar/deep.json", "four.tar.zst/v.json",
+		"misnamed.bin/in.tar.gz/deep.json", "misnamed.bin/w.json", "old.nettrace", "one.zip/x/y.json",
+		"packed.json.bz2.gz", "sub/b.json.gz", "sub/c.nettrace", "three.tar.gz/u.json", "two.tar/t.json", "two.tar/t2.json.zst",
+	}, names(got))
+	assert.Equal(t, fmt.Sprintf("%d\n%s", len(trace("a")), trace("a")), got["a.json"])
+	assert.Equal(t, fmt.Sprintf("%d\n%s", len(trace("u")), trace("u")), got["three.tar.gz/u.json"])
+	assert.Equal(t, 13, r.Totals.OK)
+	assert.Zero(t, r.Totals.Failed)
+	assert.Equal(t, map[string]int{skipHidden: 1, skipNoTrace: 2, skipJSON: 2}, r.Reasons)
+	assert.Equal(t, AllGood, r.Verdict())
+	left, err := os.ReadDir(filepath.Join(out, stateDir))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "only the journal stays")
+	for _, e := range reportEnds {
+		assert.FileExists(t, filepath.Join(out, reportName+e))
+	}
+}
+
+func TestArgumentsAndGlobs(t *testing.T) {
+	in := t.TempDir()
+	put(t, in, map[string]string{
+		"x/a.json": trace("1"), "x/deep/a.json": trace("2"), "y/a.json": trace("3"), "y/b.JSON": trace("4"),
+		"z.zip": string(zipball(t, member{name: "a.json", content: trace("5")})),
+	})
+	for _, c := range []struct {
+		name  string
+		paths []string
+		stdin string
+		want  []string
+	}{
+		{"a file", []string{"x/a.json"}, "", []string{"a.json"}},
+		{"a folder", []string{"x"}, "", []string{"a.json", "deep/a.json"}},
+		{"an archive", []string{"z.zip"}, "", []string{"a.json"}},
+		{"several keep their names", []string{"x", "y", "z.zip"}, "", []string{"x/a.json", "x/deep/a.json", "y/a.json", "y/b.JSON", "z.zip/a.json"}},
+		{"files of one name", []string{"x/a.json", "y/a.json"}, "", []string{"a.json", "a~2.json"}},
+		{"a glob mirrors below its fixed part", []string{"*/a.json"}, "", []string{"x/a.json", "y/a.json"}},
+		{"a glob over folders", []string{"**/a.json"}, "", []string{"x/a.json", "x/deep/a.json", "y/a.json"}},
+		{"a glob that matches a folder takes all in it", []string{"[x]"}, "", []string{"x/a.json", "x/deep/a.json"}},
+		{"a list keeps paths", []string{"-"}, "x/deep/a.json\ny/a.json\r\n./z.zip\n", []string{"x/deep/a.json", "y/a.json", "z.zip/a.json"}},
+		{"a list with zeros", []string{"-"}, "x/a.json\x00y/a.json\x00", []string{"x/a.json", "y/a.json"}},
+		{"a list leads nowhere else", []string{"-"}, "x/../../" + filepath.Base(in) + "/y/a.json\n", []string{filepath.Base(in) + "/y/a.json"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(in)
+			out := t.TempDir()
+			r := run(t, Config{Paths: c.paths, Out: out, Stdin: strings.NewReader(c.stdin)})
+			assert.Equal(t, c.want, names(tree(t, out)))
+			assert.Zero(t, r.Totals.Failed)
+		})
+	}
+	t.Chdir(in)
+	r := run(t, Config{Paths: []string{"nothing*", "missing", "x"}, Out: t.TempDir()})
+	assert.Equal(t, 2, r.Totals.Failed, "what is not there fails, the rest goes on")
+	assert.Equal(t, 2, r.Totals.OK)
+}
+
+func TestOneBadTraceNeverStopsTheRest(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{
+		"1.json": trace("FAIL"), "2.json": trace("PANIC"), "3.json": trace("HURT"), "4.json": trace("fine"),
+		"5.json": "", "6.nettrace": "\x00\x00\x00", "7.zip": "PK\x03\x04 and nothing", "8.tar.gz": string(gz(t, tarball(t, member{name: "m.json", content: trace("m")}))[:60]),
+		"9.json.gz": string(gz(t, []byte(trace(strings.Repeat("x", 5000)))))[:40], "A.json": `{"cut off`,
+	})
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	got := outcomes(r)
+	for name, want := range map[string]string{
+		"1.json": Failed, "2.json": Failed, "3.json": Damaged, "4.json": OK, "5.json": Failed, "6.nettrace": Failed,
+		"7.zip": Failed, "A.json": OK,
+	} {
+		assert.Equal(t, want, got[filepath.Join(in, name)], name)
+	}
+	assert.NotEqual(t, OK, got[filepath.Join(in, "8.tar.gz")], "a broken archive is never silent")
+	assert.Equal(t, SomeFailed, r.Verdict())
+	for _, x := range r.Traces {
+		assert.LessOrEqual(t, len(x.Damage), maxDamages)
+		if x.Status == Failed {
+			assert.NotEmpty(t, x.Error)
+			assert.Nil(t, x.Output)
+		}
+	}
+	assert.Equal(t, 30, r.Traces[2].Damages)
+}
+
+func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	long := `[{"ph":"i","name":"` + strings.Repeat("long ", 2000) + `"}]`
+	whole := tarball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: long}, member{name: "3.json", content: trace("3")})
+	put(t, in, map[string]string{"x.tar": string(whole[:4096])})
+	r := run(t, Config{Paths: []string{filepath.Join(in, "x.tar")}, Out: out})
+	require.Len(t, r.Traces, 3)
+	assert.Equal(t, OK, r.Traces[0].Status)
+	assert.Equal(t, Damaged, r.Traces[1].Status)
+	assert.Contains(t, r.Traces[1].Damage[0].What, "inside this member")
+	assert.Equal(t, Failed, r.Traces[2].Status, "the archive itself: what stood behind is lost")
+	assert.Equal(t, []string{"1.json", "2.json"}, names(tree(t, out)))
+}
+
+func TestReportsAreTheSameForAnyNumberOfJobs(t *testing.T) {
+	in := t.TempDir()
+	files := map[string]string{}
+	for i := range 60 {
+		word := []string{"fine", "SLOW", "HURT", "FAIL", "CUT", "PANIC"}[i%6]
+		files[fmt.Sprintf("d%d/%02d.json", i%4, i)] = trace(word)
+	}
+	files["x.zip"] = string(zipball(t, member{name: "a.json", content: trace("SLOW")}, member{name: "b.json", content: trace("CUT")}))
+	files["y.tar.gz"] = string(gz(t, tarball(t, member{name: "a.json", content: trace("SLOW")}, member{name: "b.json", content: trace("HURT")})))
+	put(t, in, files)
+	var want map[string][]byte
+	var wantTree map[string]string
+	for _, jobs := range []int{1, 2, 8} {
+		out := t.TempDir()
+		g, err := ParseGate("cut>3", DoRepair)
+		require.NoError(t, err)
+		r := run(t, Config{Paths: []string{in}, Out: out, Jobs: jobs, Gates: []Gate{g}, MaxMemory: 64 << 20})
+		require.NoError(t, Pack(t.Context(), Config{Out: out}, r, filepath.Join(out, "all.zip"), false))
+		got := map[string][]byte{}
+		for _, n := range []string{reportName + ".json", reportName + ".md", reportName + ".xml", reportName + ".html", "all.zip"} {
+			b, err := os.ReadFile(filepath.Join(out, n))
+			require.NoError(t, err)
+			require.NotEmpty(t, b)
+			got[n] = b
+		}
+		if want == nil {
+			want, wantTree = got, tree(t, out)
+			continue
+		}
+		for n := range want {
+			assert.True(t, bytes.Equal(want[n], got[n]), "%s with %d jobs", n, jobs)
+		}
+		assert.Equal(t, wantTree, tree(t, out))
+	}
+}
+
+func TestPackKeepsOrderAndContent(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"b.json": trace("b"), "a/c.json.gz": string(gz(t, []byte(trace("c"))))})
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	p := filepath.Join(t.TempDir(), "o.zip")
+	require.NoError(t, Pack(t.Context(), Config{Out: out}, r, p, false))
+	z, err := zip.OpenReader(p)
+	require.NoError(t, err)
+	defer z.Close()
+	require.Len(t, z.File, 2)
+	for i, n := range []string{"a/c.json.gz", "b.json"} {
+		assert.Equal(t, n, z.File[i].Name)
+		f, err := z.File[i].Open()
+		require.NoError(t, err)
+		b, err := io.ReadAll(f)
+		require.NoError(t, err)
+		assert.Equal(t, tree(t, out)[n], string(b))
+	}
+	assert.ErrorIs(t, Pack(t.Context(), Config{Out: out}, r, p, false), output.ErrExists)
+}
+
+func TestHostileArchives(t *testing.T) {
+	evil := []member{
+		{name: "../up.json", content: trace("1")},
+		{name: "/abs.json", content: trace("2")},
+		{name: `..\..\win.json`, content: trace("3")},
+		{name: `C:\win.json`, content: trace("4")},
+		{name: `\\server\share.json`, content: trace("5")},
+		{name: "a/../../b.json", content: trace("6")},
+		{name: "link", link: "/etc"},
+		{name: "link/passwd.json", content: trace("7")},
+		{name: "CON.json", content: trace("8")},
+		{name: "dot./x.json", content: trace("9")},
+		{name: "new\nline.json", content: trace("10")},
+		{name: "same.json", content: trace("11")},
+		{name: "same.json", content: trace("12")},
+		{name: "SAME.json", content: trace("13")},
+		{name: "same.json/below.json", content: trace("14")},
+		{name: stateDir + "/journal.ndjson", content: trace("15")},
+		{name: reportName + ".json", content: trace("16")},
+		{name: "__MACOSX/._x.json", content: trace("17")},
+		{name: "caf\u00e9.json", content: trace("18")},
+		{name: "cafe\u0301.json", content: trace("19")},
+		{name: strings.Repeat("long", 60) + ".json", content: trace("20")},
+		{name: `win\folder\ok.json`, content: trace("21")},
+	}
+	for form, b := range map[string][]byte{"zip": zipball(t, evil...), "tar": tarball(t, evil...), "tar.gz": gz(t, tarball(t, evil...))} {
+		t.Run(form, func(t *testing.T) {
+			parent := t.TempDir()
+			put(t, parent, map[string]string{"in/evil." + form: string(b)})
+			out := filepath.Join(parent, "x", "out")
+			r := run(t, Config{Paths: []string{filepath.Join(parent, "in", "evil."+form)}, Out: out})
+			got := tree(t, out)
+			for _, n := range []string{"up.json", "abs.json", "win.json", "b.json", "share.json"} {
+				assert.NotContains(t, got, n)
+				assert.NoFileExists(t, filepath.Join(parent, n))
+				assert.NoFileExists(t, filepath.Join(parent, "x", n))
+			}
+			assert.Equal(t, 6, r.Totals.Failed, "each that leads out is refused, and said")
+			for _, x := range r.Traces {
+				if x.Status == Failed {
+					assert.Contains(t, x.Error, "refused")
+				}
+			}
+			for n, want := range map[string]string{
+				"CON_.json": "8", "dot_/x.json": "9", "new_line.json": "10", "same.json": "11", "same~2.json": "12",
+				"SAME~2~2.json": "", "same.json~2/below.json": "14", reportName + "~2.json": "16",
+				"café.json": "18", "win/folder/ok.json": "21", "link/passwd.json": "7",
+			} {
+				if want == "" {
+					continue
+				}
+				assert.True(t, strings.HasSuffix(got[n], "\n"+trace(want)), "%s: %q", n, got[n])
+			}
+			folded := map[string]string{}
+			for n := range got {
+				assert.Empty(t, folded[fold(n)], "%s and %s differ by case or composition only", n, folded[fold(n)])
+				folded[fold(n)] = n
+			}
+			assert.Equal(t, len(r.Outputs()), len(got))
+			assert.Contains(t, r.Reasons, skipLink)
+			assert.Equal(t, 2, r.Reasons[skipHidden])
+		})
+	}
+}
+
+func TestBombs(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	nested := []byte(trace("x"))
+	for i := range 6 {
+		nested = zipball(t, member{name: fmt.Sprintf("%d.zip", i), content: string(nested)}, member{name: "x.txt", content: "x"})
+	}
+	spaces := append([]byte(`[{"ph":"i"}`), bytes.Repeat([]byte(" "), memberAfter+1<<20)...)
+	bomb := zipball(t, member{name: "big.json", content: string(spaces)})
+	// A member whose directory entry points at the bytes of another one.
+	two := zipball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})
+	second := bytes.LastIndex(two, []byte("PK\x01\x02"))
+	require.Positive(t, second)
+	copy(two[second+42:second+46], []byte{0, 0, 0, 0})
+	put(t, in, map[string]string{
+		"deep.zip": string(nested), "bomb.zip": string(bomb), "overlap.zip": string(two),
+		"twice.json.gz.gz": string(gz(t, gz(t, spaces))),
+		"size.tar":         string(tarball(t, member{name: "z.json", content: trace("fits")})),
+		"loop":             "->.", "sub/up": "->..", "sub/self": "->self", "gone": "->nothing", "link.json": "->size.tar",
+	})
+	r := run(t, Config{Paths: []string{in}, Out: out, MaxSize: 512 << 20})
+	for _, x := range r.Traces {
+		switch n := x.Input.Name; {
+		case strings.Contains(n, "deep.zip/"):
+			assert.Equal(t, Failed, x.Status, n)
+			assert.Contains(t, x.Error, "deep")
+		case strings.Contains(n, "overlap"):
+			assert.Equal(t, Failed, x.Status, n)
+			assert.Contains(t, x.Error, "shares its bytes")
+		case strings.Contains(n, "bomb"), strings.Contains(n, "twice"):
+			assert.Equal(t, Failed, x.Status, n)
+			assert.Contains(t, x.Error, "bomb", n)
+		}
+	}
+	assert.Equal(t, 3, r.Reasons[skipLoop])
+	assert.Equal(t, 1, r.Reasons[skipBroken])
+	assert.Equal(t, []string{"link.json/z.json", "size.tar/z.json"}, names(tree(t, out)))
+
+	r = run(t, Config{Paths: []string{filepath.Join(in, "size.tar")}, Out: t.TempDir(), MaxSize: 10})
+	require.Len(t, r.Traces, 1)
+	assert.Contains(t, r.Traces[0].Error, "--max-size")
+}
+
+func TestBudgetHoldsAcrossTraces(t *testing.T) {
+	in := t.TempDir()
+	files := map[string]string{}
+	for i := range 40 {
+		files[fmt.Sprintf("%02d.json", i)] = `[{"ph":"i"}` + strings.Repeat(" ", 1<<20) + "]"
+	}
+	put(t, in, files)
+	var now, most atomic.Int64
+	work := func(ctx context.Context, f *input.File, job Job) (*report.Trace, error) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(2 * time.Millisecond)
+		now.Add(-1)
+		return fake(ctx, f, job)
+	}
+	each := cost(1<<20, false)
+	run(t, Config{Paths: []string{in}, Out: t.TempDir(), Jobs: 8, MaxMemory: 3*each + 1, Work: work})
+	assert.LessOrEqual(t, most.Load(), int64(3))
+	assert.Greater(t, most.Load(), int64(1))
+	most.Store(0)
+	r := run(t, Config{Paths: []string{in}, Out: t.TempDir(), Jobs: 8, MaxMemory: 1, Work: work})
+	assert.EqualValues(t, 1, most.Load(), "what needs more than there is works alone")
+	assert.Equal(t, 40, r.Totals.OK)
+}
+
+func TestInterruptLeavesFinishedOutputs(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	files := map[string]string{}
+	for i := range 30 {
+		files[fmt.Sprintf("%02d.json", i)] = trace("x")
+	}
+	put(t, in, files)
+	ctx, stop := context.WithCancel(t.Context())
+	var n atomic.Int32
+	work := func(c context.Context, f *input.File, job Job) (*report.Trace, error) {
+		if n.Add(1) == 10 {
+			stop()
+			return nil, c.Err()
+		}
+		return fake(c, f, job)
+	}
+	c := Config{Paths: []string{in}, Out: out, Do: DoRepair, Jobs: 1, Work: work}
+	_, err := Run(ctx, c)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Len(t, tree(t, out), 9)
+	assert.NoFileExists(t, filepath.Join(out, reportName+".json"))
+
+	_, err = Run(t.Context(), c)
+	var usage UsageError
+	require.ErrorAs(t, err, &usage, "a second batch does not begin by itself")
+	assert.ErrorContains(t, err, "--resume")
+
+	n.Store(100)
+	c.Resume = true
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.EqualValues(t, 121, n.Load(), "what is done is not done again")
+	assert.Equal(t, 30, r.Totals.OK)
+
+	clean := t.TempDir()
+	run(t, Config{Paths: []string{in}, Out: clean})
+	want, _ := os.ReadFile(filepath.Join(clean, reportName+".json"))
+	got, _ := os.ReadFile(filepath.Join(out, reportName+".json"))
+	assert.Equal(t, string(want), string(got))
+}
+
+func TestResumeDoesWhatHasChanged(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a"), "b.json": trace("b"), "c.json": trace("c"), "d.json": trace("FAIL")})
+	var mu sync.Mutex
+	var done []string
+	c := Config{Paths: []string{in}, Out: out, Resume: true, Options: "1", Work: func(ctx context.Context, f *input.File, job Job) (*report.Trace, error) {
+		mu.Lock()
+		done = append(done, filepath.Base(f.Name))
+		mu.Unlock()
+		return fake(ctx, f, job)
+	}}
+	again := func() []string {
+		done = nil
+		run(t, c)
+		sort.Strings(done)
+		return done
+	}
+	assert.Equal(t, []string{"a.json", "b.json", "c.json", "d.json"}, again())
+	assert.Equal(t, []string{"d.json"}, again(), "what failed is tried again")
+	put(t, in, map[string]string{"a.json": trace("other")})
+	require.NoError(t, os.Remove(filepath.Join(out, "b.json")))
+	put(t, out, map[string]string{"c.json": strings.Repeat("x", len(tree(t, out)["c.json"]))})
+	assert.Equal(t, []string{"a.json", "b.json", "c.json", "d.json"}, again(), "new content, a lost output, a spoiled one")
+	assert.Contains(t, tree(t, out)["a.json"], "other")
+	c.Options = "2"
+	assert.Equal(t, []string{"a.json", "b.json", "c.json", "d.json"}, again(), "other options")
+	// A file that is not ours is not replaced.
+	put(t, in, map[string]string{"e.json": trace("e")})
+	put(t, out, map[string]string{"e.json": "foreign"})
+	r := run(t, c)
+	assert.Equal(t, Failed, outcomes(r)[filepath.Join(in, "e.json")])
+	assert.Equal(t, "foreign", tree(t, out)["e.json"])
+	c.Resume, c.Force = false, true
+	r = run(t, c)
+	assert.Equal(t, OK, outcomes(r)[filepath.Join(in, "e.json")])
+}
+
+func TestJournalOutlivesATornLine(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a"), "b.json": trace("b")})
+	run(t, Config{Paths: []string{in}, Out: out, Jobs: 1})
+	p := filepath.Join(out, stateDir, "journal.ndjson")
+	whole, err := os.ReadFile(p)
+	require.NoError(t, err)
+	for n := 0; n <= len(whole); n += 7 {
+		require.NoError(t, os.WriteFile(p, whole[:n], 0o666))
+		put(t, out, map[string]string{".a.json.tmp-0123abcd": "half"})
+		r := run(t, Config{Paths: []string{in}, Out: out, Resume: true, Force: true})
+		require.Equal(t, 2, r.Totals.OK, "%d of %d bytes", n, len(whole))
+		if n > 20 { // the line that says that a.json was begun is whole
+			assert.NoFileExists(t, filepath.Join(out, ".a.json.tmp-0123abcd"))
+		}
+	}
+}
+
+func TestTwoBatchesDoNotShareAFolder(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a")})
+	var inner error
+	run(t, Config{Paths: []string{in}, Out: out, Work: func(ctx context.Context, f *input.File, job Job) (*report.Trace, error) {
+		_, inner = Run(ctx, Config{Paths: []string{in}, Out: out, Do: DoRepair, Resume: true, Work: fake})
+		return fake(ctx, f, job)
+	}})
+	assert.ErrorContains(t, inner, "another tracefix batch")
+}
+
+func TestOutputsAreNoInputs(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"a.json": trace("a")})
+	out := filepath.Join(dir, "out")
+	for range 2 {
+		r := run(t, Config{Paths: []string{dir}, Out: out, Force: true})
+		assert.Equal(t, 1, r.Totals.Traces)
+		assert.Equal(t, []string{"a.json"}, names(tree(t, out)))
+	}
+	_, err := Run(t.Context(), Config{Paths: []string{dir}, Out: dir, Do: DoRepair, Force: true, Work: fake})
+	assert.ErrorContains(t, err, "is an input itself")
+	r := run(t, Config{Paths: []string{filepath.Join(dir, "a.json")}, Out: dir, Force: true})
+	assert.Equal(t, 1, r.Totals.Failed, "no input is written over, not even with --force")
+	b, _ := os.ReadFile(filepath.Join(dir, "a.json"))
+	assert.Equal(t, trace("a"), string(b))
+}
+
+func TestShards(t *testing.T) {
+	in := t.TempDir()
+	files := map[string]string{"n.txt": "x", "n2.txt": "x", "z.zip": string(zipball(t, member{name: "a.json", content: trace("CUT")}, member{name: "b.json", content: trace("HURT")}))}
+	for i := range 40 {
+		files[fmt.Sprintf("%02d.json", i)] = trace([]string{"fine", "CUT", "FAIL"}[i%3])
+	}
+	put(t, in, files)
+	whole := t.TempDir()
+	g, err := ParseGate("cut>3", DoRepair)
+	require.NoError(t, err)
+	want := run(t, Config{Paths: []string{in}, Out: whole, Gates: []Gate{g}})
+
+	out := t.TempDir()
+	var reports []*Report
+	n := 0
+	for i := 1; i <= 3; i++ {
+		r := run(t, Config{Paths: []string{in}, Out: out, Shard: Shard{i, 3}})
+		assert.NotZero(t, r.Totals.Traces)
+		n += r.Totals.Traces
+		var b bytes.Buffer
+		require.NoError(t, r.WriteJSON(&b))
+		onDisk, err := os.ReadFile(filepath.Join(out, fmt.Sprintf("%s-%d-of-3.json", reportName, i)))
+		require.NoError(t, err)
+		assert.Equal(t, b.String(), string(onDisk))
+		r, err = ReadReport(&b)
+		require.NoError(t, err)
+		reports = append(reports, r)
+	}
+	assert.Equal(t, want.Totals.Traces, n, "each trace is in one shard")
+	assert.Equal(t, tree(t, whole), tree(t, out))
+	merged, err := Merge([]*Report{reports[2], reports[0], reports[1]}, []Gate{g})
+	require.NoError(t, err)
+	var a, b bytes.Buffer
+	require.NoError(t, want.WriteJSON(&a))
+	require.NoError(t, merged.WriteJSON(&b))
+	assert.Equal(t, a.String(), b.String(), "merged shards tell what one run tells")
+
+	_, err = Merge(reports[:2], nil)
+	assert.ErrorContains(t, err, "3/3 is missing")
+	_, err = Merge([]*Report{reports[0], reports[0]}, nil)
+	assert.ErrorContains(t, err, "two reports")
+	_, err = Merge([]*Report{want}, nil)
+	assert.ErrorContains(t, err, "not of a shard")
+	reports[1].List.Digest = "other"
+	merged, err = Merge(reports, nil)
+	require.NoError(t, err)
+	assert.NotEmpty(t, merged.Notes)
+
+	r := run(t, Config{Paths: []string{in}, Out: out, Resume: true})
+	assert.Equal(t, want.Totals, r.Totals, "shards resume as one")
+}
+
+func TestShardFlags(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Shard
+		err  bool
+	}{{"1/1", Shard{1, 1}, false}, {"2/5", Shard{2, 5}, false}, {"0/5", Shard{}, true}, {"6/5", Shard{}, true}, {"x", Shard{}, true}, {"1/", Shard{}, true}} {
+		got, err := ParseShard(c.in)
+		assert.Equal(t, c.err, err != nil, c.in)
+		assert.Equal(t, c.want, got)
+	}
+	for _, c := range []struct {
+		env  map[string]string
+		want Shard
+		err  bool
+	}{
+		{nil, Shard{}, false},
+		{map[string]string{"JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"}, Shard{1, 4}, false},
+		{map[string]string{"JOB_COMPLETION_INDEX": "4", "JOB_COMPLETIONS": "4"}, Shard{}, true},
+		{map[string]string{"JOB_COMPLETION_INDEX": "1"}, Shard{}, true},
+	} {
+		got, err := ShardFromEnv(func(k string) string { return c.env[k] })
+		assert.Equal(t, c.err, err != nil, c.env)
+		assert.Equal(t, c.want, got)
+	}
+}
+
+func TestManyMembersInOneArchive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand members")
+	}
+	var members []member
+	for i := range 10000 {
+		members = append(members, member{name: fmt.Sprintf("%d/%d.json", i%100, i), content: trace(fmt.Sprint(i))})
+	}
+	in := t.TempDir()
+	put(t, in, map[string]string{"many.tar.gz": string(gz(t, tarball(t, members...)))})
+	r := run(t, Config{Paths: []string{filepath.Join(in, "many.tar.gz")}, Out: t.TempDir(), MaxMemory: 64 << 20})
+	assert.Equal(t, 10000, r.Totals.OK)
+}

@@ -1,0 +1,166 @@
+package batch
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Gate is a condition under which a batch fails: "cut", "http-error-rate>1%".
+type Gate struct {
+	Text  string
+	name  string
+	op    string
+	value float64
+	m     *metric
+}
+
+// A GateResult is what a gate found.
+type GateResult struct {
+	Gate   string `json:"gate"`
+	Failed bool   `json:"failed"`
+	Found  string `json:"found"` // the value, with its unit
+	Where  string `json:"where,omitempty"`
+}
+
+// A metric is a number that gates look at.
+type metric struct {
+	name string
+	help string
+	unit string // "", "%", "ms"
+	do   string // the works that give it: those of --do, with commas; all if empty
+	get  func(r *Report) (v float64, where string)
+}
+
+func count(get func(t *Totals) int) func(*Report) (float64, string) {
+	return func(r *Report) (float64, string) { return float64(get(&r.Totals)), "" }
+}
+
+func rate(part, whole func(t *Totals) int) func(*Report) (float64, string) {
+	return func(r *Report) (float64, string) {
+		w := whole(&r.Totals)
+		if w == 0 {
+			return 0, ""
+		}
+		return 100 * float64(part(&r.Totals)) / float64(w), ""
+	}
+}
+
+func requests(get func(q *Requests) int) func(t *Totals) int {
+	return func(t *Totals) int {
+		if t.Requests == nil {
+			return 0
+		}
+		return get(t.Requests)
+	}
+}
+
+func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
+	return func(r *Report) (float64, string) {
+		if r.Totals.Requests == nil {
+			return 0, ""
+		}
+		h := get(r.Totals.Requests)
+		return h.Ms, h.Trace
+	}
+}
+
+func requestCount(q *Requests) int  { return q.Count }
+func requestFailed(q *Requests) int { return q.Failed }
+
+const stacks = "repair,convert,info"
+
+// metrics are all that gates can ask for, in the order of the help text.
+var metrics = []metric{
+	{"cut", "samples whose stack was cut, repaired or not", "", stacks, count(func(t *Totals) int { return t.Cut })},
+	{"cut-rate", "share of samples that were cut", "%", stacks, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples })},
+	{"unrepaired", "cut samples that were bridged or left as they are", "", "repair", count(func(t *Totals) int { return t.Left + t.Repaired[bridge] })},
+	{"lost", "events lost while recording", "", "", count(func(t *Totals) int { return int(t.Lost) })},
+	{"damaged", "traces that were damaged", "", "", count(func(t *Totals) int { return t.Damaged })},
+	{"failed", "traces that failed", "", "", count(func(t *Totals) int { return t.Failed })},
+	{"skipped", "files that are not traces", "", "", count(func(t *Totals) int { return t.Skipped })},
+	{"traces", "traces in all", "", "", count(func(t *Totals) int { return t.Traces })},
+	{"requests", "HTTP requests", "", DoHTTP, count(requests(requestCount))},
+	{"http-errors", "HTTP requests that failed", "", DoHTTP, count(requests(requestFailed))},
+	{"http-error-rate", "share of HTTP requests that failed, over all traces", "%", DoHTTP, rate(requests(requestFailed), requests(requestCount))},
+	{"p50", "highest median of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P50 })},
+	{"p95", "highest 95th percentile of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P95 })},
+	{"p99", "highest 99th percentile of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P99 })},
+	{"max", "longest request", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.Max })},
+}
+
+// GateHelp lists what gates can ask for.
+func GateHelp() string {
+	var b strings.Builder
+	for _, m := range metrics {
+		fmt.Fprintf(&b, "%s (%s), ", m.name, m.help)
+	}
+	return strings.TrimSuffix(b.String(), ", ")
+}
+
+var gateForm = regexp.MustCompile(`^([a-z0-9-]+)(?:\s*(>=|<=|>|<)\s*([0-9.]+)\s*([a-zµ%]*))?$`)
+
+// ParseGate reads NAME, or NAME OP VALUE with OP one of > >= < <=. A name alone means
+// more than none. Shares are in percent, times in a unit such as 500ms or 2s.
+func ParseGate(s, do string) (Gate, error) {
+	bad := func(why string) (Gate, error) { return Gate{}, fmt.Errorf("--fail-on %q: %s", s, why) }
+	f := gateForm.FindStringSubmatch(strings.TrimSpace(s))
+	if f == nil {
+		return bad("must be NAME or NAME>VALUE, such as damaged or p95>500ms")
+	}
+	g := Gate{Text: strings.TrimSpace(s), name: f[1], op: f[2]}
+	var names []string
+	for i := range metrics {
+		names = append(names, metrics[i].name)
+		if metrics[i].name == g.name {
+			g.m = &metrics[i]
+		}
+	}
+	if g.m == nil {
+		return bad("must begin with one of " + strings.Join(names, ", "))
+	}
+	if g.m.do != "" && !strings.Contains(","+g.m.do+",", ","+do+",") {
+		return bad(fmt.Sprintf("is known with --do %s, not with --do %s", strings.ReplaceAll(g.m.do, ",", " or "), do))
+	}
+	if g.op == "" {
+		g.op = ">"
+		return g, nil
+	}
+	v, err := strconv.ParseFloat(f[3], 64)
+	if err != nil {
+		return bad(f[3] + " is no number")
+	}
+	switch unit := f[4]; {
+	case unit == g.m.unit && unit != "ms", unit == "" && g.m.unit == "%":
+	case g.m.unit == "ms" && unit != "":
+		d, err := time.ParseDuration(f[3] + unit)
+		if err != nil {
+			return bad(unit + " is no unit of time")
+		}
+		v = float64(d) / float64(time.Millisecond)
+	case g.m.unit == "ms":
+		return bad("a time needs a unit, such as 500ms")
+	default:
+		return bad(fmt.Sprintf("%s does not go with %s", unit, g.name))
+	}
+	g.value = v
+	return g, nil
+}
+
+func (g Gate) check(r *Report) GateResult {
+	v, where := g.m.get(r)
+	failed := false
+	switch g.op {
+	case ">":
+		failed = v > g.value
+	case ">=":
+		failed = v >= g.value
+	case "<":
+		failed = v < g.value
+	case "<=":
+		failed = v <= g.value
+	}
+	return GateResult{g.Text, failed, strconv.FormatFloat(v, 'g', 7, 64) + g.m.unit, where}
+}

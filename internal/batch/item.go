@@ -1,0 +1,250 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/tracefix/tracefix/internal/input"
+)
+
+// An item is one thing in the list of inputs.
+type item struct {
+	index  int    // place in the list, over all shards
+	name   string // as reports call it
+	rel    string // where it lies in the input tree, slash-separated
+	out    string // where its output lies in the output tree
+	stored int64  // bytes as stored
+	packed bool   // compressed: unpacks to a multiple of stored
+	credit int64  // bytes that its end adds to the progress
+
+	// Its bytes: a file of its own, something that can be opened often, or a stream
+	// that is there until the next item is asked for.
+	path   string
+	open   func() (io.ReadCloser, error)
+	stream io.Reader
+	fetch  func() (io.ReadCloser, error) // gives the bytes over a network
+
+	version string // tells versions of a bucket's object apart, if the store does
+	hash    string // SHA-256 of the stored bytes, once known
+	cut     error  // why the bytes end before they should
+	skip    string // why it is left out
+	err     error  // why it is refused
+
+	closers []func()
+}
+
+func (it *item) close() {
+	for i := len(it.closers) - 1; i >= 0; i-- {
+		it.closers[i]()
+	}
+	it.closers = nil
+}
+
+// inMemory is the size up to which a stream's member needs no temporary file.
+const inMemory = 4 << 20
+
+// capture takes a stream's bytes, so that the walk can go on: small ones in memory,
+// others in a temporary file in dir. What a broken archive still gives is kept.
+func (it *item) capture(dir string) error {
+	if it.stream == nil {
+		return nil
+	}
+	sum := sha256.New()
+	r := io.TeeReader(it.stream, sum)
+	it.stream = nil
+	var mem bytes.Buffer
+	n, err := io.CopyN(&mem, r, inMemory)
+	if err == io.EOF {
+		it.held(mem.Bytes(), n, sum)
+		return nil
+	}
+	if err != nil {
+		return it.partly(mem.Bytes(), n, sum, err)
+	}
+	f, ferr := os.CreateTemp(dir, "member-*")
+	if ferr != nil {
+		return ferr
+	}
+	it.closers = append(it.closers, func() { os.Remove(f.Name()) })
+	w := &writeErr{w: f}
+	if _, err = w.Write(mem.Bytes()); err == nil {
+		var m int64
+		m, err = io.Copy(w, r)
+		n += m
+	}
+	if cerr := f.Close(); w.err == nil {
+		w.err = cerr
+	}
+	if w.err != nil { // the disk is at fault, not the archive
+		return w.err
+	}
+	it.stored, it.path, it.hash = n, f.Name(), hex.EncodeToString(sum.Sum(nil))
+	if err != nil && errors.Is(err, input.ErrTooLarge) {
+		return err
+	}
+	it.cut = err
+	return nil
+}
+
+// writeErr tells errors of writing from those of reading.
+type writeErr struct {
+	w   io.Writer
+	err error
+}
+
+func (w *writeErr) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
+}
+
+func (it *item) held(b []byte, n int64, sum hash.Hash) {
+	it.stored, it.hash = n, hex.EncodeToString(sum.Sum(nil))
+	it.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+}
+
+func (it *item) partly(b []byte, n int64, sum hash.Hash, err error) error {
+	if n == 0 || errors.Is(err, input.ErrTooLarge) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	it.held(b, n, sum)
+	it.cut = err
+	return nil
+}
+
+// content returns the hash of the stored bytes.
+func (it *item) content(ctx context.Context) (string, error) {
+	if it.hash != "" {
+		return it.hash, nil
+	}
+	r, err := it.bytes()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, &ctxReader{ctx, r}); err != nil {
+		return "", err
+	}
+	it.hash = hex.EncodeToString(sum.Sum(nil))
+	return it.hash, nil
+}
+
+func (it *item) bytes() (io.ReadCloser, error) {
+	if it.open != nil {
+		return it.open()
+	}
+	return os.Open(it.path)
+}
+
+// input opens the item as a trace.
+func (it *item) input(o *input.Options) (*input.File, error) {
+	if it.open != nil {
+		return input.FromOpener(it.name, it.stored, it.open, o)
+	}
+	f, err := input.Open(it.path, o)
+	if err != nil {
+		return nil, err
+	}
+	f.Name = it.name
+	return f, nil
+}
+
+// ctxReader stops when the context does.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *ctxReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// A shared thing is closed by the last of its users.
+type shared struct {
+	users atomic.Int32
+	close func()
+}
+
+func newShared(close func()) *shared {
+	s := &shared{close: close}
+	s.users.Store(1)
+	return s
+}
+
+func (s *shared) use() func() {
+	s.users.Add(1)
+	return s.done
+}
+
+func (s *shared) done() {
+	if s.users.Add(-1) == 0 {
+		s.close()
+	}
+}
+
+// ratioReader refuses a stream that unpacks to far more than archives of traces do.
+type ratioReader struct {
+	r      io.Reader
+	stored func() int64 // bytes that went in so far
+	out    int64
+}
+
+const (
+	archiveRatio = 500
+	archiveAfter = 1 << 30
+	memberAfter  = 256 << 20
+)
+
+func (r *ratioReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	r.out += int64(n)
+	if r.out > archiveAfter && r.out/archiveRatio > max(r.stored(), 1) {
+		return 0, fmt.Errorf("%w (%d bytes so far from %d stored)", input.ErrTooLarge, r.out, r.stored())
+	}
+	return n, err
+}
+
+// counter counts what is read. It seeks if what it reads does.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// seekCounter is a counter of a file: skipping a member then costs nothing.
+type seekCounter struct{ counter }
+
+func (c *seekCounter) Seek(off int64, whence int) (int64, error) {
+	n, err := c.r.(io.Seeker).Seek(off, whence)
+	if err == nil {
+		c.n = n
+	}
+	return n, err
+}
+
+// bufferedHead lets the first bytes of a stream be looked at.
+func bufferedHead(r io.Reader) (*bufio.Reader, []byte) {
+	b := bufio.NewReaderSize(r, headSize)
+	head, _ := b.Peek(headSize) // an error comes back with the next read
+	return b, head
+}

@@ -1,0 +1,131 @@
+package batch
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// The elements of JUnit XML that every reader of it knows.
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string     `xml:"name,attr"`
+	Class   string     `xml:"classname,attr"`
+	Failure *junitText `xml:"failure,omitempty"`
+	Error   *junitText `xml:"error,omitempty"`
+	Out     string     `xml:"system-out,omitempty"`
+}
+
+type junitText struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes the report as JUnit XML: one case for each trace, a failure for
+// one that failed, an error for one that was damaged (its output stands); and one
+// case for each gate.
+func (r *Report) WriteJUnit(w io.Writer) error {
+	name := "tracefix " + r.Do
+	traces := junitSuite{Name: name}
+	for _, t := range r.Traces {
+		c := junitCase{Name: clean(t.Input.Name), Class: clean(className(r.Do, t.Input.Name)), Out: clean(t.line())}
+		switch t.Status {
+		case Failed:
+			traces.Failures++
+			c.Failure = &junitText{clean(t.why()), "failed", clean(t.Error)}
+		case Damaged:
+			traces.Errors++
+			var b strings.Builder
+			for _, d := range t.Damage {
+				fmt.Fprintf(&b, "offset %d: %s: %s\n", d.Offset, d.Where, d.What)
+			}
+			if more := t.Damages - len(t.Damage); more > 0 {
+				fmt.Fprintf(&b, "... and %d more\n", more)
+			}
+			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, plural(t.Damages)), "damaged", clean(b.String())}
+		}
+		traces.Cases = append(traces.Cases, c)
+	}
+	traces.Tests = len(traces.Cases)
+	all := junitSuites{Name: "tracefix batch", Tests: traces.Tests, Failures: traces.Failures, Errors: traces.Errors, Suites: []junitSuite{traces}}
+	if len(r.Gates) > 0 {
+		gates := junitSuite{Name: "tracefix gates", Tests: len(r.Gates)}
+		for _, g := range r.Gates {
+			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: clean(g.Found + at(g.Where))}
+			if g.Failed {
+				gates.Failures++
+				c.Failure = &junitText{clean("found " + g.Found + at(g.Where)), "gate", g.Gate}
+			}
+			gates.Cases = append(gates.Cases, c)
+		}
+		all.Tests += gates.Tests
+		all.Failures += gates.Failures
+		all.Suites = append(all.Suites, gates)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func at(where string) string {
+	if where == "" {
+		return ""
+	}
+	return " in " + where
+}
+
+// className groups cases by folder in the viewers of CI systems.
+func className(do, name string) string {
+	d := strings.Trim(path.Dir(strings.ReplaceAll(name, `\`, "/")), "/.")
+	d = strings.NewReplacer(".", "_", "/", ".", ":", "").Replace(d)
+	if d == "" {
+		return "tracefix." + do
+	}
+	return "tracefix." + do + "." + d
+}
+
+// clean drops what XML 1.0 cannot hold, not even escaped.
+func clean(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\t', c == '\n', c == '\r', c >= 0x20 && c <= 0xd7ff, c >= 0xe000 && c <= 0xfffd && c != 0xfffd, c >= 0x10000:
+			return c
+		}
+		return '?'
+	}, s)
+}
+
+// line tells a trace's outcome in one line.
+func (t *Result) line() string {
+	if t.Status == Failed {
+		return ""
+	}
+	return t.Summary()
+}

@@ -1,0 +1,457 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json" // reads reports of other runs
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	gojson "github.com/goccy/go-json"
+
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// Outcomes of an input.
+const (
+	OK      = "ok"
+	Damaged = "damaged" // what could be saved was saved
+	Failed  = "failed"  // no output
+	Skipped = "skipped" // not a trace
+)
+
+// Limits of what a report lists; everything is counted.
+const (
+	maxSkips   = 1000
+	maxDamages = 20 // of one trace
+)
+
+// A Result is what became of one input.
+type Result struct {
+	Index  int    `json:"index"`            // place in the list of inputs
+	Reason string `json:"reason,omitempty"` // why it was skipped
+	report.Trace
+
+	resumed bool
+}
+
+// take takes over what an earlier run did.
+func (r *Result) take(old *record) {
+	name := r.Input.Name
+	r.Trace = *old.Trace
+	r.Input.Name = name
+	r.resumed = true
+}
+
+// why is the error without the trace's name, which stands beside it in tables.
+func (r *Result) why() string {
+	return strings.TrimPrefix(strings.TrimPrefix(r.Error, r.Input.Name), ": ")
+}
+
+// trim drops details that only a report on one trace has room for.
+func (r *Result) trim() {
+	if len(r.Damage) > maxDamages {
+		r.Damage = slices.Clone(r.Damage[:maxDamages])
+	}
+	r.Repairs = nil
+}
+
+// A Report is what a batch did. It holds no times of the run and nothing of the
+// machine: the same inputs give the same bytes.
+type Report struct {
+	Command string `json:"command"` // "batch"
+	Version string `json:"version,omitempty"`
+	Do      string `json:"do"`
+	Format  string `json:"format,omitempty"`
+	Shard   *Shard `json:"shard,omitempty"`
+	List    List   `json:"list"`
+
+	Totals  Totals         `json:"totals"`
+	Gates   []GateResult   `json:"gates,omitempty"`
+	Traces  []*Result      `json:"traces"`
+	Skipped []Skip         `json:"skipped,omitempty"` // the first 1000
+	Reasons map[string]int `json:"skipped_by_reason,omitempty"`
+	Notes   []string       `json:"notes,omitempty"`
+}
+
+// A List tells what the batch looked at.
+type List struct {
+	Inputs int    `json:"inputs"` // over all shards, with what was skipped
+	Digest string `json:"digest"` // of their names, in order: equal for all shards of one list
+}
+
+// A Skip is an input that is not a trace.
+type Skip struct {
+	Index  int    `json:"index"`
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Totals are sums over traces.
+type Totals struct {
+	Traces  int `json:"traces"` // ok + damaged + failed
+	OK      int `json:"ok"`
+	Damaged int `json:"damaged"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"` // not traces
+
+	InputBytes  int64 `json:"input_bytes"`
+	OutputBytes int64 `json:"output_bytes"`
+
+	Samples  int            `json:"samples"`
+	Events   int64          `json:"events"`
+	Lost     int64          `json:"lost_events"`
+	WithCuts int            `json:"traces_with_cuts"`
+	Cut      int            `json:"cut"`
+	CutBy    map[string]int `json:"cut_by,omitempty"`
+	Repaired map[string]int `json:"repaired,omitempty"`
+	Restored int            `json:"restored_frames"`
+	Left     int            `json:"left_cut"`
+	Damages  int            `json:"damages"`
+
+	Requests *Requests `json:"requests,omitempty"`
+}
+
+// Requests are totals of HTTP requests. Percentiles of several traces cannot be
+// joined into one: those here are of the trace in which they are highest.
+type Requests struct {
+	Count      int       `json:"count"`
+	Failed     int       `json:"failed"`
+	Incomplete int       `json:"incomplete"`
+	P50        Highest   `json:"highest_p50"`
+	P95        Highest   `json:"highest_p95"`
+	P99        Highest   `json:"highest_p99"`
+	Max        Highest   `json:"max"`
+	Slowest    []Slowest `json:"slowest,omitempty"`
+}
+
+// A Highest is the highest value of all traces.
+type Highest struct {
+	Ms    float64 `json:"ms"`
+	Trace string  `json:"trace,omitempty"`
+}
+
+// Slowest is one of the slowest requests of all.
+type Slowest struct {
+	Trace  string `json:"trace"`
+	Output string `json:"output,omitempty"`
+	report.SlowRequest
+}
+
+const maxSlowest = 20
+
+// add takes a result; results come in input order.
+func (r *Report) add(res *Result) {
+	if res.Status == Skipped {
+		r.skip(Skip{res.Index, res.Input.Name, res.Reason})
+		return
+	}
+	r.Traces = append(r.Traces, res)
+}
+
+func (r *Report) skip(s Skip) {
+	if r.Reasons == nil {
+		r.Reasons = map[string]int{}
+	}
+	r.Reasons[s.Reason]++
+	if len(r.Skipped) < maxSkips {
+		r.Skipped = append(r.Skipped, s)
+	}
+}
+
+// finish sums up and asks the gates.
+func (r *Report) finish(gates []Gate) {
+	t := &Totals{}
+	for _, n := range r.Reasons {
+		t.Skipped += n
+	}
+	for _, x := range r.Traces {
+		t.add(x)
+	}
+	if q := t.Requests; q != nil {
+		sort.SliceStable(q.Slowest, func(i, j int) bool { return q.Slowest[i].Duration > q.Slowest[j].Duration })
+		q.Slowest = q.Slowest[:min(len(q.Slowest), maxSlowest)]
+	}
+	r.Totals = *t
+	if t.Traces == 0 {
+		r.note("no trace was found")
+	}
+	r.Gates = nil
+	for _, g := range gates {
+		r.Gates = append(r.Gates, g.check(r))
+	}
+}
+
+func (r *Report) note(s string) {
+	if !slices.Contains(r.Notes, s) {
+		r.Notes = append(r.Notes, s)
+	}
+}
+
+func (t *Totals) add(x *Result) {
+	t.Traces++
+	switch x.Status {
+	case Failed:
+		t.Failed++
+	case Damaged:
+		t.Damaged++
+	default:
+		t.OK++
+	}
+	t.InputBytes += x.Input.Bytes
+	if x.Output != nil {
+		t.OutputBytes += x.Output.Bytes
+	}
+	t.Samples += x.Samples
+	t.Events += x.Events
+	t.Lost += x.Lost
+	t.Cut += x.Cut
+	if x.Cut > 0 {
+		t.WithCuts++
+	}
+	t.CutBy = sum(t.CutBy, x.CutBy)
+	t.Repaired = sum(t.Repaired, x.Repaired)
+	t.Restored += x.Restored
+	t.Left += x.Left
+	t.Damages += x.Damages
+	if q := x.Requests; q != nil {
+		if t.Requests == nil {
+			t.Requests = &Requests{}
+		}
+		r := t.Requests
+		r.Count += q.Count
+		r.Failed += q.Failed
+		r.Incomplete += q.Incomplete
+		r.P50.see(q.P50, x)
+		r.P95.see(q.P95, x)
+		r.P99.see(q.P99, x)
+		r.Max.see(q.Max, x)
+		for _, s := range q.Slowest {
+			out := ""
+			if x.Output != nil {
+				out = x.Output.Name
+			}
+			r.Slowest = append(r.Slowest, Slowest{x.Input.Name, out, s})
+		}
+	}
+}
+
+func (h *Highest) see(ms float64, x *Result) {
+	if ms > h.Ms {
+		h.Ms, h.Trace = ms, x.Input.Name
+	}
+}
+
+func sum(into, m map[string]int) map[string]int {
+	for k, n := range m {
+		if into == nil {
+			into = map[string]int{}
+		}
+		into[k] += n
+	}
+	return into
+}
+
+// Verdict is what a batch comes to.
+type Verdict int
+
+// Verdicts, the worse the higher.
+const (
+	AllGood Verdict = iota
+	SomeDamaged
+	SomeFailed
+)
+
+// Verdict returns the worst of what happened, gates included.
+func (r *Report) Verdict() Verdict {
+	for _, g := range r.Gates {
+		if g.Failed {
+			return SomeFailed
+		}
+	}
+	switch {
+	case r.Totals.Failed > 0:
+		return SomeFailed
+	case r.Totals.Damaged > 0:
+		return SomeDamaged
+	}
+	return AllGood
+}
+
+// WriteJSON writes the report, indented.
+func (r *Report) WriteJSON(w io.Writer) error {
+	b, err := gojson.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// ReadReport reads what WriteJSON wrote.
+func ReadReport(rd io.Reader) (*Report, error) {
+	d := json.NewDecoder(rd)
+	r := &Report{}
+	if err := d.Decode(r); err != nil {
+		return nil, fmt.Errorf("offset %d: not a report of tracefix batch: %w", d.InputOffset(), err)
+	}
+	if r.Command != "batch" {
+		return nil, errors.New("not a report of tracefix batch")
+	}
+	for i, t := range r.Traces {
+		if t == nil {
+			return nil, fmt.Errorf("not a report of tracefix batch: traces[%d] is null", i)
+		}
+	}
+	return r, nil
+}
+
+// Merge joins the reports of shards into that of the whole list, in input order. What
+// does not fit together, such as a shard that is missing, is an error.
+func Merge(reports []*Report, gates []Gate) (*Report, error) {
+	if len(reports) == 0 {
+		return nil, errors.New("no reports to merge")
+	}
+	first := reports[0]
+	out := &Report{Command: "batch", Version: first.Version, Do: first.Do, Format: first.Format, List: first.List, Traces: []*Result{}}
+	seen := map[int]bool{}
+	names := map[string]bool{}
+	count := 0
+	for i, r := range reports {
+		switch {
+		case r.Shard == nil:
+			return nil, fmt.Errorf("report %d is not of a shard", i+1)
+		case r.Do != first.Do || r.Format != first.Format:
+			return nil, fmt.Errorf("report %d is of --do %s, report 1 of --do %s", i+1, r.Do, first.Do)
+		case r.Shard.Count != first.Shard.Count:
+			return nil, fmt.Errorf("report %d is of %d shards, report 1 of %d", i+1, r.Shard.Count, first.Shard.Count)
+		case seen[r.Shard.Index]:
+			return nil, fmt.Errorf("two reports are of shard %d/%d", r.Shard.Index, r.Shard.Count)
+		}
+		seen[r.Shard.Index] = true
+		count = r.Shard.Count
+		if r.List != first.List {
+			out.note("the shards did not see the same list of inputs: it changed while they ran")
+		}
+		if r.Version != first.Version {
+			out.note("the shards were run by different versions of tracefix")
+		}
+		for _, n := range r.Notes {
+			if n != "no trace was found" {
+				out.note(n)
+			}
+		}
+		for _, t := range r.Traces {
+			if names[t.Input.Name] {
+				out.note("more than one input is called " + t.Input.Name)
+			}
+			names[t.Input.Name] = true
+			out.Traces = append(out.Traces, t)
+		}
+		for _, s := range r.Skipped {
+			out.Skipped = append(out.Skipped, s)
+		}
+		out.Reasons = sum(out.Reasons, r.Reasons)
+	}
+	var missing []string
+	for i := 1; i <= count; i++ {
+		if !seen[i] {
+			missing = append(missing, fmt.Sprintf("%d/%d", i, count))
+		}
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("the report of shard %s is missing", strings.Join(missing, ", "))
+	}
+	sort.SliceStable(out.Traces, func(i, j int) bool { return out.Traces[i].Index < out.Traces[j].Index })
+	sort.SliceStable(out.Skipped, func(i, j int) bool { return out.Skipped[i].Index < out.Skipped[j].Index })
+	out.Skipped = out.Skipped[:min(len(out.Skipped), maxSkips)]
+	sort.Strings(out.Notes)
+	out.finish(gates)
+	return out, nil
+}
+
+// A reportWriter is one form of the report.
+type reportWriter struct {
+	end   string
+	write func(io.Writer) error
+}
+
+// writers are the forms of the report. links leads from the report's folder to the
+// outputs; empty if they lie beside it.
+func (r *Report) writers(links string) []reportWriter {
+	return []reportWriter{
+		{".json", r.WriteJSON},
+		{".md", func(w io.Writer) error { return r.WriteMarkdown(w) }},
+		{".xml", r.WriteJUnit},
+		{".html", func(w io.Writer) error { return r.WriteHTML(w, links) }},
+	}
+}
+
+// WriteFile writes one form of the report, told by the end of name: .json, .md, .xml
+// or .html. links is as for WriteHTML.
+func (r *Report) WriteFile(name, links string) error {
+	for _, w := range r.writers(links) {
+		if strings.EqualFold(path.Ext(name), w.end) {
+			var b bytes.Buffer
+			if err := w.write(&b); err != nil {
+				return err
+			}
+			return writeFile(name, b.Bytes())
+		}
+	}
+	return fmt.Errorf("%s: a report is .json, .md, .xml or .html", name)
+}
+
+// Summary is the one line at the end of a run.
+func (r *Report) Summary() string {
+	t := r.Totals
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s trace%s: %s ok", report.Count(t.Traces), plural(t.Traces), report.Count(t.OK))
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}} {
+		if x.n > 0 {
+			fmt.Fprintf(&b, ", %s %s", report.Count(x.n), x.what)
+		}
+	}
+	if t.Skipped > 0 {
+		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), plural(t.Skipped))
+	}
+	if t.Cut > 0 {
+		fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
+		if done := t.repaired(); done > 0 {
+			fmt.Fprintf(&b, ", %s repaired", report.Count(done))
+		}
+		if n := t.Repaired[bridge]; n > 0 {
+			fmt.Fprintf(&b, ", %s bridged", report.Count(n))
+		}
+	}
+	if q := t.Requests; q != nil {
+		fmt.Fprintf(&b, "; %s requests, %s failed", report.Count(q.Count), report.Count(q.Failed))
+	}
+	return b.String()
+}
+
+const bridge = "bridge" // how a cut is marked whose frames cannot be known
+
+func (t *Totals) repaired() int {
+	n := 0
+	for how, k := range t.Repaired {
+		if how != bridge {
+			n += k
+		}
+	}
+	return n
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

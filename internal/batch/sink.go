@@ -1,0 +1,407 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A sink is where outputs and the journal go.
+type sink interface {
+	// start takes hold of the place and gives the journal of earlier runs. A place that
+	// holds a batch is an error unless again is set; fresh drops that batch's journal.
+	start(ctx context.Context, again, fresh bool) (*journal, error)
+	temp() string // a folder on this machine that vanishes with the run
+	// place is where on this machine the output is written.
+	place(rel string) (string, error)
+	// publish makes the written output appear, if writing it did not already.
+	publish(ctx context.Context, rel string) error
+	// discard takes back place for an output that did not come about.
+	discard(rel string)
+	// holds says whether the output of a record is there, whole.
+	holds(ctx context.Context, r *record) bool
+	// begins says whether a line must stand in the journal before an output appears.
+	// Where it need not, --resume replaces what it has no record of.
+	begins() bool
+	// exists says whether something of that name is there.
+	exists(ctx context.Context, rel string) bool
+	open(ctx context.Context, rel string) (io.ReadCloser, error)
+	log(ctx context.Context, e entry) error
+	put(ctx context.Context, rel string, b []byte) error // a report
+	close() error
+}
+
+const (
+	journalBegin = "journal"
+	journalEnd   = ".ndjson"
+)
+
+// A dirSink is a folder.
+type dirSink struct {
+	dir   string
+	shard Shard
+
+	mu   sync.Mutex
+	file *os.File // the journal
+	made map[string]bool
+}
+
+func (s *dirSink) state(name string) string { return filepath.Join(s.dir, stateDir, name) }
+
+func (s *dirSink) path(rel string) string { return filepath.Join(s.dir, filepath.FromSlash(rel)) }
+
+func (s *dirSink) temp() string { return s.state("tmp" + s.shard.suffix()) }
+
+func (s *dirSink) start(_ context.Context, again, fresh bool) (*journal, error) {
+	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
+		return nil, err
+	}
+	own := s.state(journalBegin + s.shard.suffix() + journalEnd)
+	f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*journal, error) { f.Close(); return nil, err }
+	if err := lock(f); err != nil {
+		return fail(fmt.Errorf("%s: another tracefix batch is at work in it", s.dir))
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return fail(err)
+	}
+	if st.Size() > 0 && !again && !fresh {
+		return fail(UsageError{fmt.Errorf("%s holds a batch already: --resume goes on with it, --force begins anew", s.dir)})
+	}
+	// What a killed run left: its spool, and outputs it had not finished.
+	if err := os.RemoveAll(s.temp()); err != nil {
+		return fail(err)
+	}
+	if err := os.MkdirAll(s.temp(), 0o777); err != nil {
+		return fail(err)
+	}
+	mine := newJournal()
+	if err := mine.load(f); err != nil {
+		return fail(err)
+	}
+	for out := range mine.begun {
+		s.sweep(out)
+	}
+	for _, e := range reportEnds {
+		s.sweep(reportName + s.shard.suffix() + e)
+	}
+	if fresh {
+		if err := f.Truncate(0); err != nil {
+			return fail(err)
+		}
+		mine = newJournal()
+	} else {
+		// Another number of shards may have worked here before: what is done is done.
+		others, err := filepath.Glob(s.state(journalBegin + "*" + journalEnd))
+		if err != nil {
+			return fail(err)
+		}
+		all := newJournal()
+		for _, o := range append(others, own) { // our own last: it is the newest to us
+			b, err := os.ReadFile(o)
+			if err != nil {
+				return fail(err)
+			}
+			if err := all.load(bytes.NewReader(b)); err != nil {
+				return fail(err)
+			}
+		}
+		mine = all
+		if err := endLine(f); err != nil {
+			return fail(err)
+		}
+	}
+	s.file, s.made = f, map[string]bool{}
+	return mine, nil
+}
+
+// endLine ends a line that a kill cut short, so that the next one stands alone.
+func endLine(f *os.File) error {
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
+		return err
+	}
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, st.Size()-1); err != nil {
+		return err
+	}
+	if b[0] != '\n' {
+		_, err = f.Write([]byte("\n"))
+	}
+	return err
+}
+
+// sweep removes temporary files of the output rel: package output writes them beside
+// it as .NAME.tmp-xxxxxxxx.
+func (s *dirSink) sweep(rel string) {
+	dir, base := filepath.Split(s.path(rel))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	begin := "." + base + ".tmp-"
+	for _, e := range entries {
+		if rest, ok := strings.CutPrefix(e.Name(), begin); ok && len(rest) == 8 && e.Type().IsRegular() {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+func (s *dirSink) place(rel string) (string, error) {
+	p := s.path(rel)
+	d := filepath.Dir(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := os.Stat(d); err != nil {
+		// Remember which folders are ours: those that stay empty go again.
+		for up := path.Dir(rel); up != "." && up != "/"; up = path.Dir(up) {
+			if _, err := os.Stat(s.path(up)); err == nil {
+				break
+			}
+			s.made[up] = true
+		}
+		if err := os.MkdirAll(d, 0o777); err != nil {
+			return "", err
+		}
+	}
+	return p, nil
+}
+
+func (s *dirSink) begins() bool { return true }
+
+func (s *dirSink) publish(context.Context, string) error { return nil }
+
+func (s *dirSink) discard(string) {}
+
+func (s *dirSink) holds(_ context.Context, r *record) bool {
+	if r.SHA256 == "" {
+		return r.Trace.Output == nil
+	}
+	st, err := os.Lstat(s.path(r.Out))
+	if err != nil || !st.Mode().IsRegular() || st.Size() != r.Size {
+		return false
+	}
+	_, sum, err := hashFile(s.path(r.Out))
+	return err == nil && sum == r.SHA256
+}
+
+func (s *dirSink) exists(_ context.Context, rel string) bool {
+	_, err := os.Lstat(s.path(rel))
+	return err == nil
+}
+
+func (s *dirSink) open(_ context.Context, rel string) (io.ReadCloser, error) {
+	return os.Open(s.path(rel))
+}
+
+func (s *dirSink) log(_ context.Context, e entry) error {
+	b, err := e.line()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.file.Write(b)
+	if err != nil && n > 0 { // a full disk: the rest of the line must not spoil the next
+		if _, nerr := s.file.Write([]byte("\n")); nerr != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *dirSink) put(_ context.Context, rel string, b []byte) error {
+	return writeFile(s.path(rel), b)
+}
+
+func (s *dirSink) close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := os.RemoveAll(s.temp())
+	var dirs []string
+	for d := range s.made {
+		dirs = append(dirs, d)
+	}
+	sort.Sort(sort.Reverse(sort.StringSlice(dirs))) // the inner ones first
+	for _, d := range dirs {
+		os.Remove(s.path(d)) // fails for those that hold something
+	}
+	err = errors.Join(err, s.file.Sync(), s.file.Close())
+	s.file = nil
+	return err
+}
+
+func hashFile(name string) (int64, string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, f)
+	return n, hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// A storeSink is a bucket. Outputs are written on this machine and put into it whole;
+// the journal is a row of objects, since objects cannot grow.
+type storeSink struct {
+	store  Store
+	prefix string // of keys: empty, or ending in /
+	shard  Shard
+	dir    string // on this machine
+
+	mu      sync.Mutex
+	lines   bytes.Buffer
+	flushed time.Time
+	segment int
+}
+
+const flushEvery = 5 * time.Second
+
+func (s *storeSink) key(rel string) string { return s.prefix + rel }
+
+func (s *storeSink) temp() string { return filepath.Join(s.dir, "tmp") }
+
+func (s *storeSink) start(ctx context.Context, again, fresh bool) (*journal, error) {
+	dir, err := os.MkdirTemp("", "tracefix-batch-")
+	if err != nil {
+		return nil, err
+	}
+	s.dir = dir
+	if err := os.Mkdir(s.temp(), 0o777); err != nil {
+		return nil, err
+	}
+	j := newJournal()
+	s.flushed = time.Now()
+	begin := s.key(stateDir + "/" + journalBegin)
+	own := begin + s.shard.suffix() + "."
+	for o, err := range s.store.List(ctx, begin) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(o.Key, own) {
+			if !again && !fresh {
+				return nil, UsageError{fmt.Errorf("the output URL holds a batch already: --resume goes on with it, --force begins anew")}
+			}
+			s.segment++
+		}
+		if fresh {
+			continue
+		}
+		r, err := s.store.Open(ctx, o.Key, -1)
+		if err != nil {
+			return nil, err
+		}
+		err = j.load(r)
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	// From now on the place is known to hold a batch.
+	s.lines.WriteString("{}\n")
+	return j, s.flush(ctx)
+}
+
+func (s *storeSink) place(rel string) (string, error) {
+	p := filepath.Join(s.dir, "out", filepath.FromSlash(rel))
+	return p, os.MkdirAll(filepath.Dir(p), 0o777)
+}
+
+func (s *storeSink) begins() bool { return false }
+
+func (s *storeSink) publish(ctx context.Context, rel string) error {
+	p, err := s.place(rel)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(p)
+	f, err := os.Open(p)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return s.store.Put(ctx, s.key(rel), f)
+}
+
+func (s *storeSink) discard(rel string) {
+	if p, err := s.place(rel); err == nil {
+		os.Remove(p)
+	}
+}
+
+func (s *storeSink) holds(ctx context.Context, r *record) bool {
+	if r.SHA256 == "" {
+		return r.Trace.Output == nil
+	}
+	o, err := s.store.Stat(ctx, s.key(r.Out))
+	return err == nil && o.Size == r.Size
+}
+
+func (s *storeSink) exists(ctx context.Context, rel string) bool {
+	_, err := s.store.Stat(ctx, s.key(rel))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (s *storeSink) open(ctx context.Context, rel string) (io.ReadCloser, error) {
+	return s.store.Open(ctx, s.key(rel), -1)
+}
+
+func (s *storeSink) log(ctx context.Context, e entry) error {
+	b, err := e.line()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines.Write(b)
+	if time.Since(s.flushed) < flushEvery {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+func (s *storeSink) flush(ctx context.Context) error {
+	if s.lines.Len() == 0 {
+		return nil
+	}
+	s.segment++
+	key := s.key(fmt.Sprintf("%s/%s%s.%06d%s", stateDir, journalBegin, s.shard.suffix(), s.segment, journalEnd))
+	s.flushed = time.Now()
+	if err := s.store.Put(ctx, key, bytes.NewReader(s.lines.Bytes())); err != nil {
+		return err
+	}
+	s.lines.Reset()
+	return nil
+}
+
+func (s *storeSink) put(ctx context.Context, rel string, b []byte) error {
+	return s.store.Put(ctx, s.key(rel), bytes.NewReader(b))
+}
+
+func (s *storeSink) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The run may have been interrupted: what is done is to be known all the same.
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	err := s.flush(ctx)
+	return errors.Join(err, s.store.Close(), os.RemoveAll(s.dir))
+}
