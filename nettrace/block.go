@@ -24,7 +24,7 @@ func (r *Reader) readPrologue() error {
 		return r.src.err
 	case len(b) > 0 && len(b) < 32 && (bytes.HasPrefix([]byte(magic+serialMagic), b) || bytes.HasPrefix([]byte(serialMagic), b) ||
 		bytes.HasPrefix([]byte(magic+"\x00\x00\x00\x00"), b)):
-		return &FormatError{Offset: int64(len(b)), Where: "header", Err: io.ErrUnexpectedEOF}
+		return r.short(int64(len(b)), "header")
 	default:
 		return r.headless(0, ErrFormat)
 	}
@@ -47,7 +47,7 @@ func (r *Reader) readPrologue() error {
 	}
 	c := Cursor{b: b[o.size:min(len(b), o.size+body)]}
 	if c.Len() < body {
-		return &FormatError{Offset: at + int64(len(b)), Where: "Trace", Err: io.ErrUnexpectedEOF}
+		return r.short(at+int64(len(b)), "Trace")
 	}
 	r.h.parseTrace(&c, func(where, format string, args ...any) {
 		r.warn(at+int64(o.size), where, fmt.Errorf(format, args...), 0)
@@ -63,6 +63,14 @@ func (r *Reader) readPrologue() error {
 		r.resync(r.src.offset(), "Trace", fmt.Errorf("%w: tag %d where the object should end", ErrDamaged, end[0]))
 	}
 	return nil
+}
+
+// short tells of a header that the input does not hold whole.
+func (r *Reader) short(at int64, where string) error {
+	if r.src.err != nil && r.src.err != io.EOF {
+		return r.src.err
+	}
+	return &FormatError{Offset: at, Where: where, Err: io.ErrUnexpectedEOF}
 }
 
 // headless looks for the first block of a file whose beginning is missing or
@@ -162,7 +170,7 @@ func (r *Reader) readObject() {
 		r.salvage(at, o, body, size, fmt.Errorf("%w: block size %d", ErrTooLarge, size))
 		return
 	}
-	b, inside := r.peekBlock(body+size+1, o.size)
+	b, inside := r.peekBlock(o.size+4+3+size+1, o.size) // whatever the padding
 	switch {
 	case inside >= 0:
 		r.salvage(at, o, body, size, fmt.Errorf("%w: block size %d, but another block begins inside", ErrDamaged, size))
@@ -184,8 +192,16 @@ func (r *Reader) readObject() {
 		if p, ok := r.otherPadding(b, o, size, pad); ok && !zero(b[o.size+4:body]) {
 			pad, body = p, o.size+4+p
 		}
+		before, end := r.stats.Defects, min(len(b), body+size+1)
 		r.contents(o, b[body:body+size], at+int64(body), true)
-		r.src.skip(min(len(b), body+size+1))
+		if r.stats.Defects > before {
+			// The size may be wrong although an end tag stands behind it by chance.
+			if i := findObject(b[body:body+size], r.h.Version); i >= 0 {
+				end = body + i
+				r.newRegion()
+			}
+		}
+		r.src.skip(end)
 	}
 }
 
@@ -314,7 +330,7 @@ func (r *Reader) newRegion() { r.draining, r.clearRefs = true, true }
 func (r *Reader) endTag(at int64) {
 	r.src.skip(1)
 	r.stats.Ended = true
-	if b := r.src.peek(len(magic)); len(b) > 0 && string(b) != magic {
+	if len(r.src.peek(1)) > 0 && !r.atMagic() {
 		// Either bytes behind the end, or a begin tag that was hit.
 		for trailing := int64(0); ; {
 			b := r.src.peek(searchStep)
@@ -340,9 +356,14 @@ func (r *Reader) endTag(at int64) {
 	r.finishTrailing(at + 1)
 }
 
+// atMagic reports whether a trace begins at the first byte not consumed.
+func (r *Reader) atMagic() bool {
+	return string(r.src.peek(len(magic))) == magic || string(r.src.peek(len(serialMagic))) == serialMagic
+}
+
 // finishTrailing counts what is left of the input as trailing bytes.
 func (r *Reader) finishTrailing(at int64) {
-	trace := string(r.src.peek(len(magic))) == magic || string(r.src.peek(len(serialMagic))) == serialMagic
+	trace := r.atMagic()
 	n := int64(0)
 	for {
 		b := r.src.peek(searchStep)
@@ -402,7 +423,7 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	}
 	b := r.newBuffer(data)
 	r.stacks.blocks = append(r.stacks.blocks, b)
-	n, again, odd := uint32(0), 0, 0
+	n, again, odd, empty := uint32(0), 0, 0, 0
 	for c.Len() > 0 {
 		row := c.pos
 		size := c.U32()
@@ -412,6 +433,14 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 				r.damaged(at+int64(row), "StackBlock", fmt.Errorf("stack of %d bytes: %w", size, io.ErrUnexpectedEOF), int64(len(data)-row))
 			}
 			break
+		}
+		if size == 0 {
+			// Equal stacks share an id, so a second empty one is a hole of zeros.
+			if empty++; empty > 1 && c.Len() >= 4 && zero(data[row:row+8]) {
+				r.damaged(at+int64(row), "StackBlock", fmt.Errorf("%w: zeros where stacks should be", ErrDamaged), int64(len(data)-row))
+				count = n
+				break
+			}
 		}
 		if len(stack)%r.h.PointerSize != 0 {
 			odd++

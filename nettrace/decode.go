@@ -58,22 +58,80 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	lo, hi := r.window(h)
 	var pos int
 	var err error
+	before := len(r.losses)
 	if h.compressed {
 		pos, err = r.compressed(blk, h.size, len(data), lo, hi)
 	} else {
 		pos, err = r.uncompressed(blk, h.size, len(data))
 	}
+	if err != nil || !whole {
+		if at := r.distrust(blk, h, pos, before); at < pos {
+			pos, err = at, errDoubt
+		}
+	}
 	if err != nil {
-		if whole {
+		if whole || err == errDoubt {
 			r.damaged(at+int64(pos), "EventBlock", err, int64(len(data)-pos))
 		} else {
 			r.stats.LostBytes += int64(len(data) - pos)
 		}
 	}
+	if err == nil && whole && len(blk.rows) > 0 {
+		r.checkTimes(h, blk, at)
+	}
 	if len(blk.rows) == 0 && whole && err == nil {
 		r.warn(at, "EventBlock", errors.New("block without events"), 0)
 	}
 	r.queueRows(blk)
+}
+
+// distrust looks again at the events of a block that could not be decoded to its
+// end: what went wrong may have begun before it showed. Events from the first on
+// that cannot be right are dropped, and the losses that they seemed to show.
+func (r *Reader) distrust(blk *block, h eventHeader, pos, losses int) int {
+	timed := h.min <= h.max && h.max != 0 && len(blk.rows) > 0 && blk.rows[0].time >= h.min && blk.rows[0].time <= h.max
+	for i := range blk.rows {
+		row := &blk.rows[i]
+		if !row.meta.Unknown && (!timed || row.time >= h.min && row.time <= h.max) {
+			continue
+		}
+		pos = int(row.at)
+		for j := i; j < len(blk.rows); j++ {
+			if blk.rows[j].meta.Unknown {
+				r.stats.UnknownMeta--
+			}
+		}
+		blk.rows = blk.rows[:i]
+		break
+	}
+	for len(r.losses) > losses {
+		l := &r.losses[len(r.losses)-1]
+		if l.Offset < blk.offset+int64(pos) {
+			break
+		}
+		r.stats.Lost -= uint64(l.Count)
+		r.stats.LostGaps--
+		r.losses = r.losses[:len(r.losses)-1]
+	}
+	return pos
+}
+
+// checkTimes compares the times of a whole block with its header. The runtime
+// writes the true extremes, the recorder of v6 those of the sequence points around
+// it. A difference is no proof of damage but often its only trace: a hole of
+// zeros reads as events.
+func (r *Reader) checkTimes(h eventHeader, blk *block, at int64) {
+	if h.max == 0 {
+		return
+	}
+	lo, hi := blk.rows[0].time, blk.rows[0].time
+	for i := range blk.rows {
+		lo, hi = min(lo, blk.rows[i].time), max(hi, blk.rows[i].time)
+	}
+	if r.h.Version == 6 && lo >= h.min && hi <= h.max || lo == h.min && hi == h.max {
+		return
+	}
+	r.warn(at, "EventBlock", fmt.Errorf("times of the events are %d to %d, the block says %d to %d", lo, hi, h.min, h.max), 0)
 }
 
 // queueRows hands the rows of a block to the queue, cut where time goes back.
@@ -106,8 +164,14 @@ var (
 	errVarint = fmt.Errorf("%w: overlong varint", ErrDamaged)
 	errShort  = fmt.Errorf("event goes beyond its block: %w", io.ErrUnexpectedEOF)
 	errTime   = fmt.Errorf("%w: time of the event is far outside its block's", ErrDamaged)
+	errDoubt  = fmt.Errorf("%w: events that cannot be right", ErrDamaged)
+	errZeros  = fmt.Errorf("%w: zeros where events should be", ErrDamaged)
 	errFlags  = fmt.Errorf("%w: undefined flag in an event header", ErrDamaged)
 )
+
+// zeroRun zero bytes at the beginning of an event are a hole in the file: read as
+// events they would be some without payload, all at one instant.
+const zeroRun = 64
 
 // uvarint decodes a varint at b[pos], which has blockPad bytes behind it. It
 // returns the position behind it, or -1.
@@ -169,6 +233,10 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error)
 	for pos < end {
 		at := pos
 		f := b[pos]
+		if f == 0 && end-pos >= zeroRun && binary.LittleEndian.Uint64(b[pos:]) == 0 && zero(b[pos:pos+zeroRun]) {
+			blk.rows = rows
+			return at, errZeros
+		}
 		pos++
 		if f&1 != 0 {
 			if id, pos = uvarint32(b, pos); pos < 0 {

@@ -13,7 +13,7 @@ const maxThreads = 1 << 18
 func (r *Reader) prologueV6() error {
 	b := r.src.peek(24)
 	if len(b) < 24 {
-		return &FormatError{Offset: int64(len(b)), Where: "header", Err: io.ErrUnexpectedEOF}
+		return r.short(int64(len(b)), "header")
 	}
 	major, minor := binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[16:])
 	if major != 6 {
@@ -30,7 +30,7 @@ func (r *Reader) prologueV6() error {
 		return nil
 	}
 	if len(b) < 4+size {
-		return &FormatError{Offset: 20 + int64(len(b)), Where: "Trace", Err: io.ErrUnexpectedEOF}
+		return r.short(20+int64(len(b)), "Trace")
 	}
 	c := Cursor{b: b[4:]}
 	r.h.parseTrace(&c, func(where, format string, args ...any) { r.warn(24, where, fmt.Errorf(format, args...), 0) })
@@ -94,7 +94,15 @@ func (r *Reader) readV6() {
 		r.finish()
 		return
 	}
+	before := r.stats.Defects
 	r.contentsV6(kind, b[4:end], at+4, true)
+	if r.stats.Defects > before && kind < kindUnknown {
+		// The size may be wrong although another block seems to follow.
+		if next := r.findV6(5); next >= 0 && next < end {
+			end = next
+			r.newRegion()
+		}
+	}
 	r.src.skip(end)
 }
 
@@ -104,7 +112,7 @@ func kindV6(k blockKind) blockKind { return min(k, kindUnknown) }
 func (r *Reader) endV6(at int64) {
 	r.src.skip(4)
 	r.stats.Ended = true
-	if b := r.src.peek(len(magic)); len(b) == 0 || string(b) == magic {
+	if len(r.src.peek(1)) == 0 || r.atMagic() {
 		r.finishTrailing(at + 4)
 		return
 	}

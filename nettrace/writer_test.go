@@ -99,7 +99,7 @@ func TestRewriteCorpus(t *testing.T) {
 		"nettrace/microsoft-perfview/eventpipe-dotnetcore2.1-win-x86-objver3.netperf.gz",
 		"nettrace/microsoft-perfview/eventpipe-dotnetcore3.0-win-x64-objver4.nettrace.gz",
 		"nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-webapp.golden.nettrace.gz",
-		"dotnet10/chain.nettrace", "dotnet10/dropped.nettrace", "dotnet10/v6-chain.nettrace", "dotnet10/v6-machine.nettrace",
+		"dotnet10/dropped.nettrace", "dotnet10/v6-machine.nettrace",
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) { checkRewrite(t, corpusFile(t, name)) })
 	}

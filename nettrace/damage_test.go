@@ -1,0 +1,347 @@
+package nettrace
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// read reads what there is to read and checks what must hold for any input.
+func read(t testing.TB, data []byte) (events []string, r *Reader, err error) {
+	var warned int
+	r, err = NewReader(bytes.NewReader(data), &Options{Warn: func(e *FormatError) {
+		warned++
+		require.GreaterOrEqual(t, e.Offset, int64(0))
+		require.LessOrEqual(t, e.Offset, int64(len(data)))
+		require.NotEmpty(t, e.Where)
+		require.Error(t, e.Err)
+	}})
+	if err != nil {
+		var fe *FormatError
+		require.ErrorAs(t, err, &fe)
+		return nil, nil, err
+	}
+	events, err = describeAll(t, r)
+	require.Equal(t, err, r.Read(&Event{}), "the error does not stick")
+	s := r.Stats()
+	require.Equal(t, int64(len(events)), s.Events)
+	require.LessOrEqual(t, s.LostBytes, int64(len(data))*2)
+	require.LessOrEqual(t, s.PayloadBytes, int64(len(data)))
+	if err != io.EOF {
+		var fe *FormatError
+		require.ErrorAs(t, err, &fe)
+		require.True(t, errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrDamaged), "%v", err)
+		if errors.Is(err, ErrDamaged) {
+			require.NotZero(t, warned)
+		}
+	}
+	return events, r, err
+}
+
+// small are whole files of all versions that tests can afford to cut anywhere.
+func small(t testing.TB) map[string][]byte {
+	files := map[string][]byte{
+		"v4 real":  testFile(t, "executioncheckpoints.nettrace"),
+		"v3 real":  testFile(t, "tracelogging.netperf"),
+		"v4 known": unhex(t, knownV4),
+		"v6 known": unhex(t, knownV6),
+		"v2":       oldFile(2),
+		"v1":       oldFile(1),
+	}
+	return files
+}
+
+// Every prefix of a file gives the events that are whole in it, and says that the rest is missing.
+func TestEveryPrefix(t *testing.T) {
+	for name, data := range small(t) {
+		t.Run(name, func(t *testing.T) {
+			all, _, err := read(t, data)
+			require.Equal(t, io.EOF, err)
+			seen := 0
+			for n := range data {
+				events, _, err := read(t, data[:n])
+				require.Error(t, err)
+				require.NotEqual(t, io.EOF, err, "a file cut at %d passes for whole", n)
+				require.GreaterOrEqual(t, len(all), len(events))
+				require.GreaterOrEqual(t, len(events), seen, "cut at %d: fewer events than cut before", n)
+				for i := range events {
+					require.Equal(t, all[i], events[i], "cut at %d", n)
+				}
+				seen = len(events)
+			}
+			assert.Equal(t, len(all), seen, "the last events need the end of the file")
+		})
+	}
+}
+
+// Cuts of larger files lose at most the block that was cut.
+func TestPrefixOfLargeFiles(t *testing.T) {
+	for _, name := range []string{"probe9.nettrace.gz", "arraytypes.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
+		data := testFile(t, name)
+		all, _, err := read(t, data)
+		require.Equal(t, io.EOF, err)
+		seen := 0
+		for n := 1000; n < len(data); n += len(data)/23 + 1 {
+			events, _, err := read(t, data[:n])
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			require.GreaterOrEqual(t, len(events), seen)
+			seen = len(events)
+		}
+		assert.Greater(t, seen, len(all)/2)
+	}
+}
+
+// One flipped bit costs at most some events of one block, never the rest.
+func TestBitFlips(t *testing.T) {
+	for name, data := range small(t) {
+		t.Run(name, func(t *testing.T) {
+			for at := range data {
+				for _, bit := range []byte{1, 0x80} {
+					hit := bytes.Clone(data)
+					hit[at] ^= bit
+					read(t, hit)
+				}
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, name := range []string{"probe9.nettrace.gz", "arraytypes.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
+		t.Run(name, func(t *testing.T) {
+			data := testFile(t, name)
+			all, _, _ := read(t, data)
+			rounds, lost := 40, 0
+			for range rounds {
+				hit := bytes.Clone(data)
+				at := 200 + rng.IntN(len(data)-200)
+				hit[at] ^= 1 << rng.IntN(8)
+				events, r, err := read(t, hit)
+				if s := r.Stats(); err == io.EOF && s.Lost == 0 && s.UnknownMeta == 0 {
+					assert.GreaterOrEqual(t, len(events), len(all), "hit at %d: events are missing without a word", at)
+				}
+				lost += max(0, len(all)-len(events))
+				require.NotNil(t, r)
+			}
+			t.Logf("%d of %d events lost on average", lost/rounds, len(all))
+		})
+	}
+}
+
+// A hole of zeros costs the blocks it touches; what follows is found again.
+func TestHole(t *testing.T) {
+	for _, name := range []string{"probe9.nettrace.gz", "arraytypes.nettrace.gz"} {
+		data := testFile(t, name)
+		all, _, _ := read(t, data)
+		for _, at := range []int{50_000, 100_003, 200_001, 300_000} {
+			hit := bytes.Clone(data)
+			clear(hit[at : at+8192])
+			events, r, err := read(t, hit)
+			require.ErrorIs(t, err, ErrDamaged)
+			assert.Greater(t, len(events), len(all)/2, "%s: hole at %d", name, at)
+			assert.Equal(t, all[len(all)-1], events[len(events)-1], "%s: hole at %d: the end is lost", name, at)
+			assert.NotZero(t, r.Stats().LostBytes)
+
+			// The same, but the bytes are gone: blocks behind are misaligned.
+			for cut := 4090; cut < 4094; cut++ {
+				hit = append(bytes.Clone(data[:at]), data[at+cut:]...)
+				events, _, err = read(t, hit)
+				require.ErrorIs(t, err, ErrDamaged)
+				assert.Equal(t, all[len(all)-1], events[len(events)-1], "%s: %d bytes missing at %d: the end is lost", name, cut, at)
+			}
+		}
+	}
+	data := testFile(t, "v6-nosymbols.nettrace.gz")
+	hit := bytes.Clone(data)
+	clear(hit[20:4096]) // the Trace block and more
+	_, _, err := read(t, hit)
+	require.Error(t, err)
+}
+
+// v6 has no signatures; blocks behind damage are found by their chain.
+func TestResyncV6(t *testing.T) {
+	// Three flushes of one event each.
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 6, Frequency: 1e9, PointerSize: 8, SyncQPC: 1})
+	require.NoError(t, err)
+	m := &Metadata{Provider: providerEvents, Name: "cpu", EventID: 1}
+	var offsets []int
+	for i := range 12 {
+		offsets = append(offsets, out.Len())
+		require.NoError(t, w.Write(&Event{Time: int64(100 + i), ThreadID: 9, ProcessID: 8, Metadata: m, Payload: []byte{byte(i)}, Stack: NewStack([]uint64{0x1000, 0x2000, uint64(i)})}))
+		require.NoError(t, w.SequencePoint())
+	}
+	require.NoError(t, w.Close())
+	all, _, err := read(t, out.Bytes())
+	require.Equal(t, io.EOF, err)
+	for at := offsets[4]; at < offsets[5]; at++ {
+		for _, x := range []byte{0xff, 0x55} {
+			hit := bytes.Clone(out.Bytes())
+			hit[at] ^= x
+			events, _, _ := read(t, hit)
+			require.GreaterOrEqual(t, len(events), 10, "hit at %d", at)
+			assert.Equal(t, all[11][:3], events[len(events)-1][:3], "hit at %d: the end is lost", at)
+			assert.Equal(t, all[:4], events[:4], "hit at %d", at)
+		}
+	}
+}
+
+// A missing head leaves the events.
+func TestHeadless(t *testing.T) {
+	data := testFile(t, "probe9.nettrace.gz")
+	all, _, _ := read(t, data)
+	for _, cut := range []int{1, 9, 33, 100, 5000} {
+		events, r, err := read(t, data[cut:])
+		require.ErrorIs(t, err, ErrDamaged)
+		assert.True(t, r.Header().Missing)
+		assert.Greater(t, len(events), len(all)/2, "cut %d", cut)
+	}
+	_, err := NewReader(bytes.NewReader([]byte(`{"traceEvents":[]}`)), nil)
+	assert.ErrorIs(t, err, ErrFormat)
+	_, err = NewReader(bytes.NewReader(nil), nil)
+	assert.ErrorIs(t, err, ErrFormat)
+}
+
+func TestTrailing(t *testing.T) {
+	for name, data := range small(t) {
+		_, r, err := read(t, append(bytes.Clone(data), "and something else"...))
+		assert.Equal(t, io.EOF, err, name)
+		assert.Equal(t, int64(18), r.Stats().TrailingBytes, name)
+		n, r, err := read(t, append(bytes.Clone(data), data...))
+		assert.Equal(t, io.EOF, err, name)
+		assert.Equal(t, int64(len(data)), r.Stats().TrailingBytes, name)
+		assert.NotEmpty(t, n)
+	}
+}
+
+// The date of a recording must not decide over its events (dotnet/runtime issue 123103).
+func TestBadDate(t *testing.T) {
+	for _, data := range [][]byte{unhex(t, knownV4), unhex(t, knownV6)} {
+		at := bytes.Index(data, []byte{0xea, 0x07, 1, 0})
+		zeroed := bytes.Clone(data)
+		clear(zeroed[at : at+16])
+		odd := bytes.Clone(data)
+		odd[at+15] = 0x40 // more than 999 ms
+		for _, data := range [][]byte{zeroed, odd} {
+			events, r, err := read(t, data)
+			assert.Equal(t, io.EOF, err)
+			assert.Len(t, events, 2)
+			assert.True(t, r.Header().SyncTime.IsZero())
+			assert.Equal(t, int64(1), r.Stats().Defects)
+		}
+	}
+}
+
+// Unknown kinds of blocks are passed over.
+func TestUnknownBlocks(t *testing.T) {
+	v4 := unhex(t, knownV4)
+	at := bytes.Index(v4, signatureV4)
+	block := append(append([]byte{}, v4[at:at+11]...), "\x08\x00\x00\x00NewBlock\x06"...)
+	block = append(block, 3, 0, 0, 0)
+	for (at+len(block))%4 != 0 {
+		block = append(block, 0)
+	}
+	block = append(block, "abc\x06"...)
+	for len(block)%4 != 0 { // keep what follows aligned: not part of the format
+		block = append(block[:len(block)-4], "abcd\x06"...)
+		block[len(block)-5-4-1]++
+		break
+	}
+	data := append(append(append([]byte{}, v4[:at]...), block...), v4[at:]...)
+	events, r, err := read(t, data)
+	assert.Len(t, events, 2)
+	assert.True(t, errors.Is(err, ErrDamaged) || err == io.EOF)
+	assert.NotZero(t, r.Stats().Defects)
+
+	v6 := unhex(t, knownV6)
+	at = 20 + 4 + 0x35
+	data = append(append(append([]byte{}, v6[:at]...), 5, 0, 0, 99, 1, 2, 3, 4, 5), v6[at:]...)
+	events, r, err = read(t, data)
+	assert.Equal(t, io.EOF, err)
+	assert.Len(t, events, 2)
+	assert.Equal(t, int64(1), r.Stats().Defects)
+}
+
+func TestVersions(t *testing.T) {
+	v6 := unhex(t, knownV6)
+	v6[12] = 7
+	_, err := NewReader(bytes.NewReader(v6), nil)
+	assert.ErrorIs(t, err, ErrVersion)
+	v4 := unhex(t, knownV4)
+	v4[35] = 9
+	_, err = NewReader(bytes.NewReader(v4), nil)
+	assert.ErrorIs(t, err, ErrVersion)
+}
+
+// Readers that give one byte at a time, or data together with the error, do not matter.
+func TestReaders(t *testing.T) {
+	for name, data := range small(t) {
+		want, _, _ := read(t, data)
+		for kind, wrap := range map[string]func(io.Reader) io.Reader{"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "data with error": iotest.DataErrReader} {
+			r, err := NewReader(wrap(bytes.NewReader(data)), nil)
+			require.NoError(t, err)
+			got, err := describeAll(t, r)
+			assert.Equal(t, io.EOF, err, "%s: %s", name, kind)
+			assert.Equal(t, want, got, "%s: %s", name, kind)
+		}
+		broken := errors.New("disk on fire")
+		for n := range data {
+			r, err := NewReader(io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(broken)), nil)
+			if err == nil {
+				_, err = describeAll(t, r)
+			}
+			var fe *FormatError
+			require.ErrorIs(t, err, broken, "%s: cut at %d", name, n)
+			require.False(t, errors.As(err, &fe), "a failing reader is no format error")
+		}
+	}
+}
+
+// oldFile builds a file of v1 or v2: one metadata event, two events, the trailer.
+func oldFile(version int) []byte {
+	b := []byte(serialMagic)
+	b = append(b, tagBegin, tagBegin, tagNull)
+	b = append(b, byte(version), 0, 0, 0, 0, 0, 0, 0, 38, 0, 0, 0)
+	b = append(b, oldTraceName...)
+	b = append(b, tagEnd, 0, 0, 0, 0)
+	for _, u := range []uint16{2026, 1, 4, 15, 10, 20, 30, 400} {
+		b = le16(b, u)
+	}
+	b = le64(le64(b, 1000), 1e9)
+	event := func(id uint32, t uint64, payload []byte, stack ...uint64) {
+		at := len(b)
+		b = le32(le32(le32(b, 0), id), 77)
+		b = append(le64(b, t), make([]byte, 32)...)
+		b = append(le32(b, uint32(len(payload))), payload...)
+		b = le32(b, uint32(8*len(stack)))
+		for _, a := range stack {
+			b = le64(b, a)
+		}
+		size := len(b) - at - 4
+		b[at], b[at+1] = byte(size), byte(size>>8)
+	}
+	id := uint32(len(b))
+	var meta []byte
+	if version == 1 {
+		meta = append(meta, "\x30\xc5\x44\x3c\xae\x97\x3a\x51\x1e\x6d\x78\x3e\x8f\x8e\x03\xa9"...)
+	} else {
+		meta = appendStringUTF16(meta, "My-Source")
+	}
+	blob := appendStringUTF16(le32(nil, 7), "E")
+	blob = le32(le32(le64(blob, 0x30), 1), 4)
+	meta = append(le32(le32(le32(meta, 7), 1), uint32(len(blob))), blob...)
+	event(0, 2000, meta)
+	event(id, 2001, []byte{1, 2, 3}, 0x1010, 0x2020)
+	event(id, 2002, nil)
+	end := uint32(len(b))
+	b = append(b, tagEnd)
+	return le32(le32(le32(le32(b, 1), end), end+1), end+9)
+}
+
+func le16(b []byte, v uint16) []byte { return append(b, byte(v), byte(v>>8)) }
+func le32(b []byte, v uint32) []byte { return le16(le16(b, uint16(v)), uint16(v>>16)) }
+func le64(b []byte, v uint64) []byte { return le32(le32(b, uint32(v)), uint32(v>>32)) }
