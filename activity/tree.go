@@ -23,6 +23,10 @@ type Span struct {
 	TraceID      string // 32 hex digits
 	SpanID       string // 16 hex digits
 	ParentSpanID string // empty for a root
+	Kind         string // "Internal", "Client", "Server", "Producer", "Consumer"
+	DisplayName  string
+	Status       string // "Unset", "Ok", "Error"
+	Duration     int64  // ns, the activity's own measure; only a stop tells it
 }
 
 // An Event is one event of a trace.
@@ -432,6 +436,9 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 	}
 	r := &b.tree.Rows[i]
 	r.Stop, r.HasStop, r.StopThread = e.Time, true, e.Thread
+	if e.Span != nil {
+		r.Span = e.Span // it knows what the start did not
+	}
 	r.Status, r.By, r.Guess = OK, by, guess
 	b.isOpen[i] = false
 	b.pop(i)

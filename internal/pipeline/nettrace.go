@@ -43,6 +43,9 @@ func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 	if err != nil {
 		return nil, err
 	}
+	if err := addHTTP(ctx, in, c, p); err != nil {
+		return nil, err
+	}
 	rep.Events = info.Events
 	rep.Lost = int64(info.Stats.Lost)
 	samples := 0

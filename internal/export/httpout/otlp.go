@@ -265,12 +265,12 @@ func (w *otlpWriter) hop(r *httpphases.Request, trace, parent string, h *harHop,
 			w.end(errorCode(p), p.Error, "", "")
 		}
 	}
-	w.setup(r, h, n, server, setupTrace, setupSpan, trace, span)
+	w.setup(r, h, n, host, server, setupTrace, setupSpan, trace, span)
 }
 
 // setup writes the spans of a connection attempt: a trace of its own if it led to a
 // connection, else below the request.
-func (w *otlpWriter) setup(r *httpphases.Request, h *harHop, n int, server, trace, span, requestTrace, requestSpan string) {
+func (w *otlpWriter) setup(r *httpphases.Request, h *harHop, n int, host, server, trace, span, requestTrace, requestSpan string) {
 	var from, to int64 = -1, -1
 	for i := range h.phases {
 		if p := &h.phases[i]; p.Name >= httpphases.DNS && p.Name <= httpphases.TLS && !p.Open {
@@ -300,8 +300,8 @@ func (w *otlpWriter) setup(r *httpphases.Request, h *harHop, n int, server, trac
 		id := w.spanID(r, "phase"+strconv.Itoa(n), i)
 		switch p.Name {
 		case httpphases.DNS:
-			a := w.begin(trace, id, span, "DNS lookup "+r.Host, kindInternal, p.Start, p.End())
-			a.str("dns.question.name", r.Host)
+			a := w.begin(trace, id, span, "DNS lookup "+host, kindInternal, p.Start, p.End())
+			a.str("dns.question.name", host)
 			a.str("error.type", errorType(p))
 			w.end(errorCode(p), p.Error, "", "")
 		case httpphases.Connect:
@@ -326,8 +326,8 @@ func (w *otlpWriter) setup(r *httpphases.Request, h *harHop, n int, server, trac
 			}
 			w.end(errorCode(p), p.Error, "", "")
 		case httpphases.TLS:
-			a := w.begin(trace, id, span, "TLS client handshake "+r.Host, kindInternal, p.Start, p.End())
-			a.str("server.address", r.Host)
+			a := w.begin(trace, id, span, "TLS client handshake "+host, kindInternal, p.Start, p.End())
+			a.str("server.address", host)
 			if c := h.conn; c != nil && strings.HasPrefix(c.TLS, "TLS ") {
 				a.str("tls.protocol.name", "tls")
 				a.str("tls.protocol.version", strings.TrimPrefix(c.TLS, "TLS "))

@@ -93,6 +93,11 @@ func knownEnd(r *httpphases.Request) int64 {
 func trackName(r *httpphases.Request) string {
 	c := r.Connection
 	host := hostText(r)
+	if n := len(r.Redirects); n > 0 { // the connection is that of the last hop
+		if scheme, name, port := splitAuthority(r.Redirects[n-1].URL); name != "" {
+			host = hostText(&httpphases.Request{Scheme: scheme, Host: name, Port: port})
+		}
+	}
 	switch {
 	case c == nil:
 		return "HTTP " + host + ", no connection"

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/export/activityout"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/requests"
+)
+
+// ActivitiesCmd is `tracefix activities`.
+type ActivitiesCmd struct {
+	In     string `arg:"" name:"in" help:"nettrace file, bare or in .gz, .zst, .zip; - is standard input."`
+	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default. Its extension names the format; .gz or .zst behind it compresses."`
+	Format string `placeholder:"FORMAT" help:"Output format: tree, json, ndjson, chromium. Default: by OUT's extension, else tree."`
+	Force  bool   `help:"Replace an existing output."`
+	Strict bool   `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`
+
+	Provider     []string      `placeholder:"NAME" help:"Keep activities of these event sources; * and ? are wild."`
+	Name         []string      `placeholder:"NAME" help:"Keep activities of these names; * and ? are wild."`
+	Slow         time.Duration `help:"Keep activities that took at least this long, such as 200ms."`
+	Status       []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
+	Depth        int           `placeholder:"N" help:"Print N levels of the tree."`
+	PairByThread bool          `help:"Pair starts and stops by thread where there are no activity ids: right for synchronous code, wrong for async."`
+}
+
+var activityFormats = []string{"tree", "json", "ndjson", "chromium"}
+
+// Run prints the tree.
+func (c *ActivitiesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	format, err := c.format()
+	if err != nil {
+		return usageError{err}
+	}
+	keep, err := c.filter()
+	if err != nil {
+		return usageError{err}
+	}
+	if format == "chromium" {
+		if keep != nil {
+			return usageError{errors.New("--provider, --name, --slow and --status do not apply to --format chromium")}
+		}
+		return c.chromium(ctx, cli, std)
+	}
+	in, err := input.Open(c.In, &input.Options{Stdin: std.in})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := output.Create(cmp.Or(c.Out, "-"), &output.Options{Force: c.Force, Stdout: std.out, Inputs: []string{in.Path()}})
+	if err != nil {
+		return usageError{err}
+	}
+	defer out.Close()
+	stop := showProgress(cli, std, in)
+	tree, info, err := requests.Activities(ctx, in, &activity.Options{PairByThread: c.PairByThread})
+	stop()
+	if err != nil {
+		return err
+	}
+	if c.Strict && info.Damages > 0 {
+		d := info.Damage[0]
+		return fmt.Errorf("%s: damaged: offset %d: %s: %s", in.Name, d.Offset, d.Where, d.What)
+	}
+	switch format {
+	case "tree":
+		err = activityout.Tree(out, tree, keep, c.Depth)
+	case "json":
+		err = activityout.JSON(out, tree, keep)
+	case "ndjson":
+		err = activityout.NDJSON(out, tree, keep)
+	}
+	if err == nil {
+		err = out.Commit()
+	}
+	if err != nil {
+		return err
+	}
+	if !cli.Quiet {
+		c.explain(std, in, tree, info, out)
+	}
+	if info.Damages > 0 {
+		return damaged{errors.New("damaged")}
+	}
+	return nil
+}
+
+func (c *ActivitiesCmd) explain(std streams, in *input.File, tree *activity.Tree, info *requests.Info, out *output.File) {
+	var n [4]int
+	for i := range tree.Rows {
+		n[tree.Rows[i].Status]++
+	}
+	parts := []string{fmt.Sprintf("%d activities", len(tree.Rows))}
+	for s, v := range n {
+		if v > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", v, activity.Status(s)))
+		}
+	}
+	if info.Lost > 0 {
+		parts = append(parts, fmt.Sprintf("the recorder lost %d events", info.Lost))
+	}
+	line := in.Name + ": " + strings.Join(parts, ", ")
+	if out.Name != "-" {
+		line += " -> " + out.Name
+	}
+	fmt.Fprintln(std.err, line)
+	if !tree.HasIDs && len(tree.WithoutID) > 0 {
+		how := "--pair-by-thread pairs them by thread: a guess that is wrong for async code."
+		if c.PairByThread {
+			how = "They are paired by thread: wrong for async code, so durations are guesses."
+		}
+		fmt.Fprintf(std.err, "  Recorded without activity ids, so starts and stops cannot be told apart. %s\n", how)
+		fmt.Fprintf(std.err, "  To record them, enable System.Threading.Tasks.TplEventSource with keyword 0x80 at level 4, such as:\n  dotnet-trace collect -p %s --providers '%s,System.Threading.Tasks.TplEventSource:0x80:4'\n",
+			pidText(info.ProcessID), providersText(tree))
+	}
+	for i, d := range info.Damage {
+		if i == 5 && len(info.Damage) > 6 {
+			fmt.Fprintf(std.err, "  ... and %d more\n", info.Damages-5)
+			break
+		}
+		fmt.Fprintf(std.err, "  damage at offset %d: %s: %s\n", d.Offset, d.Where, d.What)
+	}
+}
+
+func pidText(pid int) string {
+	if pid == 0 {
+		return "PID"
+	}
+	return fmt.Sprint(pid)
+}
+
+// providersText lists the event sources that the trace has starts of.
+func providersText(tree *activity.Tree) string {
+	var list []string
+	for _, c := range tree.WithoutID {
+		p := c.Provider + ":0xFFFFFFFFFFFFFFFF:4"
+		if !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+func (c *ActivitiesCmd) format() (string, error) {
+	if c.Format != "" {
+		if slices.Contains(activityFormats, c.Format) {
+			return c.Format, nil
+		}
+		return "", fmt.Errorf("--format must be one of %s, not %q", strings.Join(activityFormats, ", "), c.Format)
+	}
+	name := strings.ToLower(c.Out)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	switch {
+	case name == "" || name == "-" || strings.HasSuffix(name, ".txt"):
+		return "tree", nil
+	case strings.HasSuffix(name, ".chromium.json"):
+		return "chromium", nil
+	case strings.HasSuffix(name, ".ndjson"), strings.HasSuffix(name, ".jsonl"):
+		return "ndjson", nil
+	case strings.HasSuffix(name, ".json"):
+		return "json", nil
+	}
+	return "", fmt.Errorf("%s: the extension names no format; use .txt, .json, .ndjson, .chromium.json or --format", c.Out)
+}
+
+func (c *ActivitiesCmd) filter() (activityout.Filter, error) {
+	if len(c.Provider) == 0 && len(c.Name) == 0 && len(c.Status) == 0 && c.Slow == 0 {
+		return nil, nil
+	}
+	for _, p := range append(slices.Clone(c.Provider), c.Name...) {
+		if _, err := path.Match(strings.ReplaceAll(p, "/", "."), ""); err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	match := func(list []string, s string) bool {
+		// path.Match keeps "*" from crossing slashes, which names may have.
+		s = strings.ToLower(strings.ReplaceAll(s, "/", "."))
+		return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool {
+			ok, _ := path.Match(strings.ToLower(strings.ReplaceAll(p, "/", ".")), s)
+			return ok
+		})
+	}
+	return func(r *activity.Row) bool {
+		d, ok := r.Duration()
+		return match(c.Provider, r.Provider) && match(c.Name, r.Name) && (c.Slow == 0 || ok && d >= int64(c.Slow)) &&
+			(len(c.Status) == 0 || slices.Contains(c.Status, r.Status.String()))
+	}, nil
+}
+
+// chromium draws the activities as `convert` does, without the sampled stacks.
+func (c *ActivitiesCmd) chromium(ctx context.Context, cli *CLI, std streams) error {
+	cfg := pipeline.Config{Out: cmp.Or(c.Out, "-"), Format: "chromium", Force: c.Force, Stdout: std.out, Tracks: []string{"activities"}}
+	return runEach(ctx, cli, std, []string{c.In}, OutputFlags{Out: cfg.Out, Strict: c.Strict, Force: c.Force}, cfg)
+}

@@ -1,0 +1,335 @@
+// Package activityout writes the start/stop tree of activities.
+package activityout
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/tracefix/tracefix/activity"
+)
+
+// A Row is one activity as ndjson and JSON tell it; times are ms since the start of
+// the trace.
+type Row struct {
+	Row          int    `json:"row"`
+	Provider     string `json:"provider"`
+	Name         string `json:"name"`
+	ID           string `json:"id,omitempty"`
+	Path         string `json:"path,omitempty"`
+	Parent       string `json:"parent,omitempty"` // id of the parent
+	ParentRow    *int   `json:"parent_row,omitempty"`
+	StartMS      *msecs `json:"start_ms,omitempty"`
+	StopMS       *msecs `json:"stop_ms,omitempty"`
+	DurationMS   *msecs `json:"duration_ms,omitempty"`
+	Status       string `json:"status"`
+	By           string `json:"by,omitempty"`
+	StartThread  uint64 `json:"start_tid,omitempty"`
+	StopThread   uint64 `json:"stop_tid,omitempty"`
+	TraceID      string `json:"trace_id,omitempty"`
+	SpanID       string `json:"span_id,omitempty"`
+	ParentSpanID string `json:"parent_span_id,omitempty"`
+	PID          uint32 `json:"pid,omitempty"`
+	Kind         string `json:"kind,omitempty"`
+	DisplayName  string `json:"display_name,omitempty"`
+	SpanStatus   string `json:"span_status,omitempty"`
+	SpanMS       *msecs `json:"span_duration_ms,omitempty"` // the activity's own measure
+	LastSeenMS   *msecs `json:"last_event_ms,omitempty"`    // of unfinished ones
+	Guess        bool   `json:"guess,omitempty"`
+	DeadCreator  bool   `json:"dead_creator,omitempty"`
+}
+
+// msecs prints nanoseconds as milliseconds, exactly.
+type msecs int64
+
+// MarshalJSON implements json.Marshaler.
+func (m msecs) MarshalJSON() ([]byte, error) {
+	ns, sign := int64(m), ""
+	if ns < 0 {
+		ns, sign = -ns, "-"
+	}
+	s := fmt.Sprintf("%s%d.%06d", sign, ns/1e6, ns%1e6)
+	return []byte(strings.TrimSuffix(strings.TrimRight(s, "0"), ".")), nil
+}
+
+// PathText prints a path as PerfView does: //1/2. Lost numbers are "?".
+func PathText(p *activity.Path) string { return "//" + p.String() }
+
+func row(t *activity.Tree, i int) Row {
+	a := &t.Rows[i]
+	r := Row{
+		Row: i, Provider: a.Provider, Name: a.Name, Status: a.Status.String(), By: a.By.String(),
+		StartThread: a.StartThread, StopThread: a.StopThread, PID: a.Process, Guess: a.Guess, DeadCreator: a.DeadCreator,
+	}
+	if !a.ID.IsZero() {
+		r.ID = a.ID.String()
+		if p, ok := t.Path(a); ok {
+			r.Path = PathText(&p)
+		}
+	}
+	if a.Parent >= 0 {
+		p := a.Parent
+		r.ParentRow = &p
+		if id := t.Rows[p].ID; !id.IsZero() {
+			r.Parent = id.String()
+		}
+	}
+	ms := func(ns int64) *msecs { m := msecs(ns); return &m }
+	if a.HasStart {
+		r.StartMS = ms(a.Start)
+	}
+	if a.HasStop {
+		r.StopMS = ms(a.Stop)
+	} else if a.LastSeen > 0 {
+		r.LastSeenMS = ms(a.LastSeen)
+	}
+	if d, ok := a.Duration(); ok {
+		r.DurationMS = ms(d)
+	}
+	if s := a.Span; s != nil {
+		r.TraceID, r.SpanID, r.ParentSpanID, r.Kind = s.TraceID, s.SpanID, s.ParentSpanID, s.Kind
+		if s.DisplayName != s.Name {
+			r.DisplayName = s.DisplayName
+		}
+		if s.Status != "Unset" {
+			r.SpanStatus = s.Status
+		}
+		if s.Duration > 0 {
+			r.SpanMS = ms(s.Duration)
+		}
+	}
+	return r
+}
+
+// A Filter says which rows are wanted; nil: all.
+type Filter func(*activity.Row) bool
+
+// NDJSON writes one line per activity in the order of their events.
+func NDJSON(w io.Writer, t *activity.Tree, keep Filter) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	for i := range t.Rows {
+		if keep != nil && !keep(&t.Rows[i]) {
+			continue
+		}
+		if err := e.Encode(row(t, i)); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// JSON writes one document.
+func JSON(w io.Writer, t *activity.Tree, keep Filter) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	fmt.Fprint(b, "{\"activities\":[")
+	n := 0
+	for i := range t.Rows {
+		if keep != nil && !keep(&t.Rows[i]) {
+			continue
+		}
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		n++
+		q, err := json.Marshal(row(t, i))
+		if err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+		b.Write(q)
+	}
+	q, err := json.Marshal(Totals(t, keep))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\n],\n\"totals\":%s", q)
+	if !t.HasIDs {
+		q, err := json.Marshal(t.WithoutID)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, ",\n\"without_activity_id\":%s", q)
+	}
+	fmt.Fprint(b, "}\n")
+	return b.Flush()
+}
+
+// A Total counts the activities of one name.
+type Total struct {
+	Provider    string `json:"provider"`
+	Name        string `json:"name"`
+	OK          int    `json:"ok"`
+	AutoStopped int    `json:"auto_stopped"`
+	Unfinished  int    `json:"unfinished"`
+	OrphanStop  int    `json:"orphan_stop"`
+	Sum         msecs  `json:"sum_ms"` // of those that are ok
+	Max         msecs  `json:"max_ms"`
+}
+
+// Totals counts activities by provider and name, in the order of their first event.
+func Totals(t *activity.Tree, keep Filter) []*Total {
+	type key struct{ provider, name string }
+	index := map[key]*Total{}
+	list := []*Total{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if keep != nil && !keep(r) {
+			continue
+		}
+		k := key{r.Provider, r.Name}
+		v := index[k]
+		if v == nil {
+			v = &Total{Provider: r.Provider, Name: r.Name}
+			index[k] = v
+			list = append(list, v)
+		}
+		switch r.Status {
+		case activity.OK:
+			v.OK++
+			v.Sum += msecs(r.Stop - r.Start)
+			v.Max = max(v.Max, msecs(r.Stop-r.Start))
+		case activity.AutoStopped:
+			v.AutoStopped++
+		case activity.Unfinished:
+			v.Unfinished++
+		case activity.OrphanStop:
+			v.OrphanStop++
+		}
+	}
+	return list
+}
+
+// Tree prints the tree, children indented below their parents, in order of start;
+// rows deeper than depth (0: no limit) are counted only. A parent that the filter
+// refuses is left out with its own line only: children move up.
+func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	n := len(t.Rows)
+	kept := make([]bool, n)
+	for i := range t.Rows {
+		kept[i] = keep == nil || keep(&t.Rows[i])
+	}
+	first, next := make([]int32, n), make([]int32, n)
+	for i := range first {
+		first[i] = -1
+	}
+	roots := []int{}
+	for i := n - 1; i >= 0; i-- { // backwards: lists come out in order of start
+		p := t.Rows[i].Parent
+		for p >= 0 && !kept[p] {
+			p = t.Rows[p].Parent
+		}
+		if !kept[i] {
+			continue
+		}
+		if p >= 0 {
+			next[i], first[p] = first[p], int32(i)
+		} else {
+			roots = append(roots, i)
+		}
+	}
+	if len(roots) > 0 {
+		fmt.Fprintf(b, "%12s %11s  activity   (times in ms)\n", "start", "duration")
+	}
+	// The tree can be as deep as there are rows: no recursion.
+	type frame struct {
+		row   int
+		level int
+	}
+	var stack []frame
+	hidden := 0
+	for k := len(roots) - 1; k >= 0; k-- {
+		stack = append(stack[:0], frame{roots[k], 0})
+		for len(stack) > 0 {
+			f := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if depth > 0 && f.level >= depth {
+				hidden++
+			} else {
+				line(b, t, f.row, f.level)
+			}
+			from := len(stack)
+			for c := first[f.row]; c >= 0; c = next[c] {
+				stack = append(stack, frame{int(c), f.level + 1})
+			}
+			for x, y := from, len(stack)-1; x < y; x, y = x+1, y-1 {
+				stack[x], stack[y] = stack[y], stack[x]
+			}
+		}
+	}
+	if hidden > 0 {
+		fmt.Fprintf(b, "%24s  (%d deeper activities are not shown)\n", "", hidden)
+	}
+	totals := Totals(t, keep)
+	sort.SliceStable(totals, func(i, j int) bool { return totals[i].Sum > totals[j].Sum })
+	if len(totals) > 0 {
+		fmt.Fprintf(b, "\n%8s %8s %8s %8s %12s %10s  activity\n", "ok", "auto", "open", "orphan", "sum", "max")
+	}
+	for _, v := range totals {
+		fmt.Fprintf(b, "%8d %8d %8d %8d %12.3f %10.3f  %s %s\n", v.OK, v.AutoStopped, v.Unfinished, v.OrphanStop,
+			float64(v.Sum)/1e6, float64(v.Max)/1e6, clean(v.Provider), clean(v.Name))
+	}
+	if !t.HasIDs {
+		for _, c := range t.WithoutID {
+			fmt.Fprintf(b, "%8d starts, %d stops without activity id: %s %s\n", c.Starts, c.Stops, clean(c.Provider), clean(c.Name))
+		}
+	}
+	return b.Flush()
+}
+
+func line(b *bufio.Writer, t *activity.Tree, i, level int) {
+	r := &t.Rows[i]
+	at := r.Start
+	if !r.HasStart {
+		at = r.Stop
+	}
+	fmt.Fprintf(b, "%12.3f ", float64(at)/1e6)
+	if d, ok := r.Duration(); ok {
+		fmt.Fprintf(b, "%11.3f  ", float64(d)/1e6)
+	} else {
+		fmt.Fprintf(b, "%11s  ", map[bool]string{true: "open", false: ""}[r.HasStart])
+	}
+	for range min(level, 60) {
+		b.WriteString("  ")
+	}
+	if level > 60 {
+		fmt.Fprintf(b, "(%d) ", level)
+	}
+	b.WriteString(clean(r.Name))
+	if s := r.Span; s != nil && s.DisplayName != "" && s.DisplayName != s.Name {
+		fmt.Fprintf(b, " %q", s.DisplayName)
+	}
+	if r.Span == nil {
+		fmt.Fprintf(b, "  %s", clean(r.Provider))
+	}
+	if p, ok := t.Path(r); ok {
+		b.WriteString("  " + PathText(&p))
+	}
+	switch {
+	case r.Status != activity.OK:
+		b.WriteString("  [" + r.Status.String() + "]")
+	case r.By == activity.ByThread:
+		b.WriteString("  [paired by thread: a guess]")
+	case r.Guess:
+		b.WriteString("  [its stop may be that of a sibling]")
+	}
+	if r.DeadCreator {
+		b.WriteString("  [after the end of its creator]")
+	}
+	b.WriteByte('\n')
+}
+
+// clean keeps control characters of a trace off the terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}

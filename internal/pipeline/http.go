@@ -1,0 +1,48 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// addHTTP adds the tracks of HTTP requests to p if they are wanted: one for each
+// connection. It reads the file again.
+func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile) error {
+	if !slices.Contains(c.Tracks, "http") {
+		return nil
+	}
+	var list []*httpphases.Request
+	var scan *requests.Scanner
+	_, err := requests.Read(ctx, in, func(r *nettrace.Reader) {
+		scan = requests.NewScanner(r, func(r *httpphases.Request) {
+			if r.Start >= int64(c.Select.From) && (c.Select.To == 0 || r.Start < int64(c.Select.To)) {
+				r.Detail = "" // long, and not drawn
+				list = append(list, r)
+			}
+		}, nil)
+	}, func(ev *nettrace.Event) { scan.Event(ev) })
+	if err != nil {
+		return err
+	}
+	scan.Finish()
+	owner := func(pid uint32) *trace.Process {
+		for _, q := range p.Processes {
+			if q.PID == int64(pid) {
+				return q
+			}
+		}
+		return nil
+	}
+	if len(c.Select.Processes) > 0 { // p has only those that were selected
+		list = slices.DeleteFunc(list, func(r *httpphases.Request) bool { return owner(r.Process) == nil })
+	}
+	p.Tracks = append(p.Tracks, httpout.Tracks(list, owner)...)
+	return nil
+}
