@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
@@ -415,37 +416,11 @@ func (l *loader) selectNamed() {
 // matches reports whether a process or thread is one of those in the list.
 func matches(list []string, id int64, name string) bool {
 	for _, s := range list {
-		if s == strconv.FormatInt(id, 10) || name != "" && Wild(s, name) {
+		if s == strconv.FormatInt(id, 10) || name != "" && glob.Match(s, name) {
 			return true
 		}
 	}
 	return len(list) == 0
-}
-
-// Wild reports whether name is what pattern says: * stands for any text, ? for any
-// character; letter case does not matter.
-func Wild(pattern, name string) bool {
-	p, n := []rune(strings.ToLower(pattern)), []rune(strings.ToLower(name))
-	star, mark, i, j := -1, 0, 0, 0
-	for j < len(n) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
 }
 
 // losses turns gaps in sequence numbers and births of threads into losses and breaks.

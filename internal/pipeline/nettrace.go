@@ -16,17 +16,17 @@ import (
 // loadOptions are what c asks of the loader.
 func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 	o := &load.Options{
-		Source:    in.Name,
-		Evidence:  c.Repair,
-		Processes: c.Select.Processes,
-		Threads:   c.Select.Threads,
-		From:      c.Select.From.Nanoseconds(),
-		To:        c.Select.To.Nanoseconds(),
-		CPUOnly:   c.Select.CPUOnly,
-		Tracks:    c.Tracks,
+		Source:   in.Name,
+		Evidence: c.Repair,
+		Tracks:   c.Tracks,
 		Warn: func(e *nettrace.FormatError) {
 			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
+	}
+	if !c.Repair { // what is not wanted is evidence all the same
+		o.Processes, o.Threads = c.Select.Processes, c.Select.Threads
+		o.From, o.To = c.Select.From.Nanoseconds(), c.Select.To.Nanoseconds()
+		o.CPUOnly = c.Select.CPUOnly
 	}
 	if c.MaxDepth != 100 {
 		o.DepthLimit = c.MaxDepth // 100 also is what it is unless the file shows otherwise

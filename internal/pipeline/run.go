@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 )
 
@@ -45,6 +46,13 @@ type Select struct {
 	From, To  time.Duration
 	Frame     string // keep samples with a frame of that name; * and ? are wild
 	CPUOnly   bool   // keep samples that were on a CPU
+}
+
+func (s Select) selection() pass.Selection {
+	return pass.Selection{
+		Processes: s.Processes, Threads: s.Threads, From: s.From.Nanoseconds(), To: s.To.Nanoseconds(),
+		Frame: s.Frame, CPUOnly: s.CPUOnly,
+	}
 }
 
 // ErrNotATrace reports a file of a kind that nobody here reads.
@@ -116,8 +124,9 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
+	sel := c.Select.selection()
 	for _, r := range Rewrites {
-		if r.Kind == in.Kind && r.Format == format {
+		if r.Kind == in.Kind && r.Format == format && sel.IsZero() {
 			return r.Run(ctx, in, w, c, rep)
 		}
 	}
@@ -138,9 +147,16 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 			return err
 		}
 		if c.Repair {
-			repair(p, c, rep)
-		} else {
-			Describe(p, false, rep)
+			pass.FixStacks(p, c.MinConfidence)
+		}
+		pass.Select(p, sel)
+		Describe(p, c.Repair && c.EachRepair, rep)
+		if rep.Samples == 0 && len(p.Tracks) == 0 {
+			why := "the trace holds no samples"
+			if !sel.IsZero() {
+				why = "no sample is left: the filters drop all"
+			}
+			return fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why)
 		}
 		return row.Write(w, p, c)
 	}

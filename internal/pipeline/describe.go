@@ -1,16 +1,9 @@
 package pipeline
 
 import (
-	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/trace"
 )
-
-// repair repairs p and tells the report.
-func repair(p *trace.Profile, c *Config, rep *report.Trace) {
-	pass.FixStacks(p, c.MinConfidence)
-	Describe(p, c.EachRepair, rep)
-}
 
 // Describe fills in what the report says of the samples of p and of their repairs;
 // each asks for a row per repaired sample.

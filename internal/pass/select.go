@@ -1,0 +1,145 @@
+package pass
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A Selection says which part of a profile is wanted. The zero value is all of it.
+type Selection struct {
+	Processes []string // ids or names; * and ? are wild
+	Threads   []string // ids or names
+	From, To  int64    // ns since the start of the trace; To 0: to the end
+	Frame     string   // samples with a frame of that name, with or without its module
+	CPUOnly   bool     // samples that were on a CPU
+}
+
+// IsZero reports whether s selects everything.
+func (s *Selection) IsZero() bool {
+	return len(s.Processes) == 0 && len(s.Threads) == 0 && s.From == 0 && s.To == 0 && s.Frame == "" && !s.CPUOnly
+}
+
+// Select leaves in p what s selects. It comes after a repair: what is not wanted is
+// evidence all the same.
+func Select(p *trace.Profile, s Selection) {
+	if s.IsZero() {
+		return
+	}
+	frames := newFrameMatch(p.Table, s.Frame)
+	var threads []*trace.Thread
+	for _, t := range p.Threads {
+		if !s.process(t.Process) || !matchAny(s.Threads, t.TID, t.Name) {
+			continue
+		}
+		s.samples(t, frames)
+		threads = append(threads, t)
+	}
+	p.Threads = threads
+	var tracks []*trace.Track
+	for _, t := range p.Tracks {
+		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !matchAny(s.Threads, t.Thread.TID, t.Thread.Name) {
+			continue
+		}
+		if s.From != 0 || s.To != 0 {
+			all := t.Slices
+			t.Slices = func(yield func(*trace.Slice) bool) {
+				for sl := range all {
+					if s.overlaps(sl.Start, sl.Start+sl.Dur) && !yield(sl) {
+						return
+					}
+				}
+			}
+		}
+		tracks = append(tracks, t)
+	}
+	p.Tracks = tracks
+}
+
+func (s *Selection) process(p *trace.Process) bool {
+	return p == nil || matchAny(s.Processes, p.PID, p.Name)
+}
+
+func (s *Selection) overlaps(from, to int64) bool {
+	return to >= s.From && (s.To == 0 || from <= s.To)
+}
+
+func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
+	var kept trace.Samples
+	var repairs []trace.Repair
+	next := 0
+	for i, sm := range t.Samples.All() {
+		var r *trace.Repair
+		if next < len(t.Repairs) && t.Repairs[next].Index == i {
+			r = &t.Repairs[next]
+			next++
+		}
+		if sm.Time < s.From || s.To != 0 && sm.Time > s.To || s.CPUOnly && sm.Type != trace.SampleManaged && sm.Type != trace.SampleCPU || !frames.match(sm.Stack) {
+			continue
+		}
+		if r != nil {
+			r.Index = kept.Len()
+			repairs = append(repairs, *r)
+		}
+		kept.Append(sm)
+	}
+	t.Samples, t.Repairs = kept, repairs
+}
+
+// matchAny reports whether one of patterns is the id or matches the name; no
+// patterns match everything.
+func matchAny(patterns []string, id int64, name string) bool {
+	if len(patterns) == 0 {
+		return true
+	}
+	text := strconv.FormatInt(id, 10)
+	for _, p := range patterns {
+		if p == text || name != "" && glob.Match(p, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// A frameMatch tells which stacks hold a frame of a name. Each stack is looked at once.
+type frameMatch struct {
+	table   *trace.Table
+	methods []bool
+	known   []int8 // by stack: 0 not looked at, 1 holds it, -1 does not
+	trail   []trace.StackID
+}
+
+func newFrameMatch(t *trace.Table, pattern string) *frameMatch {
+	if pattern == "" {
+		return nil
+	}
+	m := &frameMatch{table: t, methods: make([]bool, t.Methods()), known: make([]int8, t.Stacks())}
+	m.known[0] = -1
+	for i := range m.methods {
+		me := t.MethodAt(trace.MethodID(i))
+		short, _, _ := strings.Cut(me.Name, "(")
+		m.methods[i] = glob.Match(pattern, me.Full()) || glob.Match(pattern, me.Name) || glob.Match(pattern, short)
+	}
+	return m
+}
+
+func (m *frameMatch) match(s trace.StackID) bool {
+	if m == nil {
+		return true
+	}
+	m.trail = m.trail[:0]
+	for m.known[s] == 0 {
+		if m.methods[m.table.Method(m.table.Frame(s))] {
+			m.known[s] = 1
+			break
+		}
+		m.trail = append(m.trail, s)
+		s = m.table.Parent(s)
+	}
+	for _, t := range m.trail {
+		m.known[t] = m.known[s]
+	}
+	return m.known[s] > 0
+}
