@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/symbol"
