@@ -82,6 +82,7 @@ type Reader struct {
 	picky    bool // parse takes nothing without a phase
 	frames   int  // entries of stackFrames
 	inFrames bool
+	keys     []string
 	passTo   int64 // offset up to which events are passed on unread
 
 	scan    scanner
@@ -154,7 +155,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
-	r.passTo = 0
+	r.passTo, r.keys = 0, nil
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()
 }
@@ -167,6 +168,12 @@ func (r *Reader) Form() Form {
 	}
 	return r.form
 }
+
+// maxKeys limits what Keys holds.
+const maxKeys = 1000
+
+// Keys returns the top-level keys met so far, in their order.
+func (r *Reader) Keys() []string { return r.keys }
 
 // BOM reports whether the input began with a byte order mark.
 func (r *Reader) BOM() bool { return r.bom }
@@ -568,6 +575,9 @@ func (r *Reader) readKey() error {
 		}
 	}
 	c = r.buf[r.pos+value]
+	if len(r.keys) < maxKeys {
+		r.keys = append(r.keys, name)
+	}
 	switch {
 	case name == "traceEvents" && c == '[':
 		r.pos += value

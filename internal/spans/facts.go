@@ -1,50 +1,55 @@
 package spans
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
 	"github.com/tracefix/tracefix/chromium"
 )
 
 // Facts are what Read finds out about a trace besides its samples.
 type Facts struct {
-	Form   chromium.Form
-	BOM    bool
-	NoTime int64 // begins and ends without a time
-	phases [256]int64
-	depths []int64 // samples by number of frames
-	first  int64
-	last   int64
-	timed  bool
+	Form     chromium.Form
+	BOM      bool
+	Producer string   // "" if it is not recognised
+	Keys     []string // at the top level of the object form, in order
+
+	Phases      map[string]int64 // events by phase
+	First, Last int64            // ns: time of the first and the last event; Last < First if none has a time
+	NoTime      int64            // begins and ends without a time, which are left alone
+	StackFrames int              // entries of stackFrames
+
+	// Depths counts the samples of dotnet-trace's threads by number of frames.
+	Depths  []int64
+	Samples int
+	Cut     int // samples with exactly the limit of frames
+	Spikes  int // runs of them
+	Threads []ThreadFacts
+
+	phases   [256]int64
+	byThread []ThreadFacts // by chromium.Event.Thread
+	head     bytes.Buffer
+	cats     map[string]int
+	names    map[string]int
 }
 
-func (f *Facts) time(ns int64) {
-	if !f.timed || ns < f.first {
-		f.first = ns
-	}
-	if !f.timed || ns > f.last {
-		f.last = ns
-	}
-	f.timed = true
+// ThreadFacts are those of one pair of pid and tid.
+type ThreadFacts struct {
+	PID, TID    string // as they stand in the events; "" is missing
+	Process     string // name; "" if not told
+	Name        string // "" if not told
+	Events      int64
+	First, Last int64 // ns
+	MaxDepth    int   // begins open at a time, synthetic frames included
+	Samples     int
+	Cut, Spikes int
+	Unsorted    bool // begins and ends are not in order of time
+	Unmatched   int  // ends without a begin, and begins without an end
+	timed       bool
+	pid         int64 // in the synthetic root
 }
-
-func (f *Facts) depth(n int) {
-	n = min(n, 1<<16)
-	for n >= len(f.depths) {
-		f.depths = append(f.depths, make([]int64, 16+len(f.depths))...)
-	}
-	f.depths[n]++
-}
-
-func (f *Facts) other(ev *chromium.Event, r *chromium.Reader) {}
-
-func (f *Facts) finish(d *reading, frames int) {
-	for _, l := range d.all {
-		f.time(l.t.First)
-		f.time(l.t.Last)
-	}
-}
-
-// metadata notes what an M event tells.
-func (d *reading) metadata(ev *chromium.Event) {}
 
 // Events returns the number of events.
 func (f *Facts) Events() int64 {
@@ -53,4 +58,227 @@ func (f *Facts) Events() int64 {
 		n += c
 	}
 	return n
+}
+
+// thread returns the facts of the thread of ev.
+func (f *Facts) thread(id int32) *ThreadFacts {
+	for int(id) >= len(f.byThread) {
+		f.byThread = append(f.byThread, ThreadFacts{})
+	}
+	return &f.byThread[id]
+}
+
+// see counts an event.
+func (f *Facts) see(ev *chromium.Event) {
+	f.phases[ev.Phase]++
+	t := f.thread(ev.Thread)
+	t.Events++
+	if !ev.TS.Valid || ev.Phase == 'M' {
+		return
+	}
+	first, last := ev.TS.NS, ev.TS.NS
+	if ev.Dur.Valid && ev.Phase == 'X' {
+		last += max(ev.Dur.NS, 0)
+	}
+	if !t.timed || first < t.First {
+		t.First = first
+	}
+	if !t.timed || last > t.Last {
+		t.Last = last
+	}
+	t.timed = true
+}
+
+func (f *Facts) depth(n int) {
+	n = min(n, 1<<16)
+	for n >= len(f.Depths) {
+		f.Depths = append(f.Depths, make([]int64, 16+len(f.Depths))...)
+	}
+	f.Depths[n]++
+}
+
+// maxSeen limits the events that tell the producer.
+const maxSeen = 2000
+
+// hint notes what tells the producer.
+func (f *Facts) hint(ev *chromium.Event) {
+	if f.cats == nil {
+		f.cats, f.names = map[string]int{}, map[string]int{}
+	}
+	f.cats[string(ev.Cat)]++
+	if ev.Phase == 'M' || len(f.names) < 100 {
+		f.names[string(ev.Name)]++
+	}
+}
+
+// Write keeps the first bytes outside the events.
+func (f *Facts) Write(p []byte) (int, error) {
+	if n := 64<<10 - f.head.Len(); n > 0 {
+		f.head.Write(p[:min(n, len(p))])
+	}
+	return len(p), nil
+}
+
+func (f *Facts) finish(d *reading, frames int) {
+	f.Phases = map[string]int64{}
+	for c, n := range f.phases {
+		if n > 0 {
+			f.Phases[strings.TrimRight(string([]byte{byte(c)}), "\x00")] = n
+		}
+	}
+	f.StackFrames = frames
+	f.Keys = slices.Clone(d.r.Keys())
+	for _, l := range d.all {
+		t := f.thread(l.thread)
+		t.Unsorted = l.sorted
+		t.Unmatched += l.ignored + l.implied + l.depth(d.table.table)
+		t.MaxDepth = max(t.MaxDepth, l.deepest)
+		t.Samples += l.t.Samples.Len()
+		t.Cut += l.t.Samples.Cuts()
+		if l.t.Samples.Cuts() > 0 {
+			t.Spikes += l.spikes
+		}
+		if l.t.Process != nil {
+			t.pid, t.Process = l.t.Process.PID, l.t.Process.Name
+		}
+		if l.t.Name != "" {
+			t.Name = l.t.Name
+		}
+	}
+	for f.lastDepth() == 0 && len(f.Depths) > 0 {
+		f.Depths = f.Depths[:len(f.Depths)-1]
+	}
+	f.First, f.Last = 0, -1
+	timed := false
+	for i := range f.byThread {
+		t := &f.byThread[i]
+		th := d.r.Threads()[i]
+		t.PID, t.TID = th.PID, th.TID
+		if t.Name == "" {
+			t.Name = d.names[int32(i)]
+		}
+		if t.Process == "" {
+			t.Process = d.procs[th.PID]
+		}
+		if t.timed {
+			if !timed || t.First < f.First {
+				f.First = t.First
+			}
+			if !timed || t.Last > f.Last {
+				f.Last = t.Last
+			}
+			timed = true
+		}
+		f.Samples += t.Samples
+		f.Cut += t.Cut
+		f.Spikes += t.Spikes
+	}
+	f.Threads, f.byThread = f.byThread, nil
+	f.Producer = f.producer()
+	f.cats, f.names = nil, nil
+	f.head.Reset()
+}
+
+func (f *Facts) lastDepth() int64 {
+	if len(f.Depths) == 0 {
+		return 0
+	}
+	return f.Depths[len(f.Depths)-1]
+}
+
+// ProcessID returns the pid: dotnet-trace writes 0 and tells it in the synthetic root.
+func (t *ThreadFacts) ProcessID() int64 {
+	if t.pid != 0 {
+		return t.pid
+	}
+	return number(t.PID)
+}
+
+// producer guesses who wrote the trace, from what each of them alone writes
+// (chromium-trace.md section 10).
+func (f *Facts) producer() string {
+	var doc struct {
+		OtherData struct {
+			Exporter     string `json:"exporter"`
+			BazelVersion string `json:"bazel_version"`
+			BuildID      string `json:"build_id"`
+		} `json:"otherData"`
+	}
+	has := func(keys ...string) bool {
+		for _, k := range keys {
+			if slices.Contains(f.Keys, k) {
+				return true
+			}
+		}
+		return false
+	}
+	head := f.head.Bytes()
+	if i := bytes.Index(head, []byte(`"otherData"`)); i >= 0 {
+		// The value may stand before or behind the events; it is small.
+		if j := bytes.IndexByte(head[i:], '{'); j >= 0 {
+			dec := json.NewDecoder(bytes.NewReader(head[i+j:]))
+			_ = dec.Decode(&doc.OtherData) // what cannot be read tells nothing
+		}
+	}
+	switch o := doc.OtherData; {
+	case strings.HasPrefix(o.Exporter, "Microsoft.Diagnostics.Tracing.TraceEvent"):
+		return "dotnet-trace (" + o.Exporter + ")"
+	case o.Exporter != "":
+		return o.Exporter
+	case o.BazelVersion != "":
+		return "Bazel " + o.BazelVersion
+	case o.BuildID != "" || f.cats["build phase marker"] > 0 || f.cats["gc notification"] > 0:
+		return "Bazel"
+	}
+	switch {
+	case f.cats["sampleEvent"] > 0:
+		return "dotnet-trace"
+	case has("viztracer_metadata"):
+		return "VizTracer"
+	case has("schemaVersion", "deviceProperties", "distributedInfo"):
+		return "PyTorch profiler"
+	case has("beginningOfTime") || f.names["ExecuteCompiler"] > 0 || f.names["Total ExecuteCompiler"] > 0:
+		return "clang -ftime-trace"
+	case bytes.Contains(head, []byte(`"source":"DevTools"`)), bytes.Contains(head, []byte(`"source": "DevTools"`)):
+		return "Chrome DevTools"
+	case has("systemTraceEvents") && has("displayTimeUnit"):
+		return "Fuchsia"
+	case f.names["TracingStartedInBrowser"] > 0 && f.cats["__metadata"] > 0 && (f.cats["program"] > 0 || f.cats["parse"] > 0 || f.cats["check"] > 0):
+		return "tsc --generateTrace"
+	}
+	node := false
+	for c := range f.cats {
+		if strings.HasPrefix(c, "node,") || strings.HasPrefix(c, "node.") {
+			node = true
+		}
+		if strings.Contains(c, "toplevel") || strings.Contains(c, "devtools.timeline") || strings.Contains(c, "disabled-by-default-") {
+			return "Chrome"
+		}
+	}
+	if node {
+		return "Node.js"
+	}
+	if f.names["trace_buffer_overflowed"] > 0 || f.names["IsTimeTicksHighResolution"] > 0 || f.names["num_cpus"] > 0 && f.cats["__metadata"] > 0 {
+		return "Chrome"
+	}
+	return ""
+}
+
+// metadata notes the names that an M event tells. The last one counts.
+func (d *reading) metadata(ev *chromium.Event) {
+	name := string(ev.Name)
+	if name != "process_name" && name != "thread_name" {
+		return
+	}
+	var args struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(ev.Args, &args) != nil || args.Name == "" {
+		return
+	}
+	if name == "process_name" {
+		d.procs[string(ev.PID)] = args.Name
+	} else {
+		d.names[ev.Thread] = args.Name
+	}
 }

@@ -36,7 +36,9 @@ type lane struct {
 	implied  int  // frames that were closed by the end of one below
 	unsorted bool // time goes back: it is void
 	sorted   bool // its events were put in order; its zones count events
-	maxDepth int
+	maxDepth int  // frames of a sample
+	deepest  int  // frames open, synthetic ones included
+	spikes   int  // runs of cut samples
 	events   int
 
 	fromSample int           // index of the sample before the transition, -1 if none

@@ -20,7 +20,7 @@ import (
 type machine struct {
 	rw   *rewriter
 	z    zone
-	l    lane // replays what is open
+	l    lane // replays the ends
 	r    *repaired
 	a, b fix
 	keep int
@@ -30,6 +30,10 @@ type machine struct {
 	newRB   []trace.FrameID
 	oldRA   []trace.FrameID
 	outerA  int // frames down to the thread's frame before the transition
+
+	// Behind the first begin, instead of l:
+	depth    int  // frames recorded as open
+	inThread bool // the thread's frame is among them
 
 	endTS []byte // time of the last end
 }
@@ -118,11 +122,16 @@ func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
 		return e
 	}
 	e.before = m.close(m.keep, e.before)
-	at := m.l.depth(t.table)
-	if m.l.outer != 0 {
-		at += m.b.inserted
+	if !m.opening {
+		m.depth, m.inThread = m.l.depth(t.table), m.l.outer != 0
 	}
-	m.l.begin(t, f)
+	at := m.depth
+	m.depth++
+	if m.inThread {
+		at += m.b.inserted
+	} else if t.kind(f) == kindThread {
+		m.inThread = true
+	}
 	e.before = m.openTo(at, e.before)
 	if at < m.keep {
 		e.drop = true

@@ -82,7 +82,8 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 		}
 	}
 	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{
-		Warn: warn,
+		Warn:    warn,
+		Outside: &t.Facts,
 		StackFrame: func(f *chromium.StackFrame) error {
 			mods.add(f)
 			t.table.noteSF(f.ID)
@@ -156,22 +157,16 @@ func (d *reading) events(ctx context.Context) error {
 			arrays++
 		}
 		d.eventsEnd = ev.Offset + int64(len(ev.Raw))
-		f.phases[ev.Phase]++
+		f.see(&ev)
+		if n < maxSeen {
+			f.hint(&ev)
+		}
 		switch ev.Phase {
 		case 'B', 'E':
 			d.span(&ev)
-			continue
 		case 'M':
 			d.metadata(&ev)
-			continue
 		}
-		if ev.TS.Valid {
-			f.time(ev.TS.NS)
-			if ev.Dur.Valid {
-				f.time(ev.TS.NS + max(ev.Dur.NS, 0))
-			}
-		}
-		f.other(&ev, d.r)
 	}
 	if arrays > 1 || !d.clean {
 		d.eventsEnd = -1
@@ -251,6 +246,7 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 			l.named = f
 		}
 		l.begun, l.began, l.last, l.seen = true, ns, off, true
+		l.deepest = max(l.deepest, l.depth(d.table.table))
 		return
 	}
 	if l.begun {
@@ -298,6 +294,9 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 	}
 	if cut || l.fromCut {
 		d.zones = append(d.zones, zone{lane: l, before: l.fromSample, after: index, start: l.start, last: l.last, low: l.low, from: l.from, to: state{l.cur, l.outer}, end: end})
+	}
+	if cut && !l.fromCut {
+		l.spikes++
 	}
 	l.fromCut, l.fromSample = cut, index
 }
