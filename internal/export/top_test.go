@@ -1,0 +1,194 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// topExample has recursion, names that the reference hides or damages, waits, and
+// samples at a GC poll.
+func topExample() *trace.Profile {
+	m := newMaker()
+	m.p.Meta.Interval, m.p.Meta.End = ms, 12*ms
+	th := m.thread(m.process(5, "shop", ""), 7, "")
+	other := m.thread(m.p.Processes[0], 8, "Worker")
+	const (
+		order = "shop!Shop.OrderProcessor.Process(class ROOT.X)"
+		ctor  = "shop!Shop.Map`2[System.__Canon,System.Int32]..ctor(!0,!1)"
+		wait  = "System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)"
+		poll  = "System.Private.CoreLib!System.Threading.Thread.PollGC()"
+		poll2 = "System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()"
+	)
+	for i, s := range []struct {
+		typ    trace.SampleType
+		frames []string
+	}{
+		{trace.SampleManaged, []string{order}},
+		{trace.SampleManaged, []string{order, order + "@2", ctor}},
+		{trace.SampleManaged, []string{order, ctor, order}},
+		{trace.SampleExternal, []string{order, wait}},
+		{trace.SampleManaged, []string{order, poll, poll2}},
+		{trace.SampleEvent, []string{"no!Sample()"}},
+		{trace.SampleManaged, []string{order, ctor}},
+		{trace.SampleManaged, nil},
+	} {
+		th.Samples.Append(trace.Sample{Time: int64(i) * ms, Type: s.typ, Stack: m.stack(s.frames...)})
+	}
+	other.Samples.Append(trace.Sample{Time: 0, Type: trace.SampleExternal, Stack: m.stack(wait)})
+	other.Samples.Append(trace.Sample{Time: 5 * ms, Type: trace.SampleExternal, Cut: trace.CutDepth, Stack: m.stack(wait)})
+	return m.p
+}
+
+func TestTop(t *testing.T) {
+	top := NewTop(topExample(), TopOptions{})
+	assert.Equal(t, 9, top.Samples)
+	assert.Equal(t, 1, top.Cut)
+	assert.Equal(t, 1, top.NoStack)
+	assert.InDelta(t, 7, top.CPU, 1e-9)
+	assert.InDelta(t, 7, top.Wait, 1e-9)
+	assert.InDelta(t, 2, top.Polls, 1e-9)
+	require.Len(t, top.Groups, 1)
+	const order = "shop!Shop.OrderProcessor.Process(class ROOT.X)"
+	want := []TopRow{
+		{Method: order, Module: "shop", CPUSelf: 2, CPUTotal: 6, WaitTotal: 1, Samples: 2},
+		{Method: "shop!Shop.Map`2[System.__Canon,System.Int32]..ctor(!0,!1)", Module: "shop", CPUSelf: 2, CPUTotal: 3, Samples: 2},
+		{Method: "System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()", Module: "System.Private.CoreLib", CPUSelf: 2, CPUTotal: 2, Samples: 1},
+		{Method: "System.Private.CoreLib!System.Threading.Thread.PollGC()", Module: "System.Private.CoreLib", CPUTotal: 2},
+		{Method: "System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)", Module: "System.Private.CoreLib", WaitSelf: 7, WaitTotal: 7, Samples: 3},
+	}
+	assert.Equal(t, want, top.Groups[0].Rows)
+
+	folded := NewTop(topExample(), TopOptions{FoldPolls: true})
+	assert.Equal(t, TopRow{Method: order, Module: "shop", CPUSelf: 4, CPUTotal: 6, WaitTotal: 1, Samples: 3}, folded.Groups[0].Rows[0])
+	assert.Len(t, folded.Groups[0].Rows, 3)
+
+	waits := NewTop(topExample(), TopOptions{Wait: true, Limit: 1})
+	require.Len(t, waits.Groups[0].Rows, 1)
+	assert.Equal(t, want[4], waits.Groups[0].Rows[0])
+	assert.Equal(t, 5, waits.Groups[0].Methods)
+}
+
+func TestTopByThread(t *testing.T) {
+	top := NewTop(topExample(), TopOptions{ByThread: true})
+	require.Len(t, top.Groups, 2)
+	assert.Equal(t, int64(7), top.Groups[0].TID)
+	assert.Equal(t, "Worker", top.Groups[1].Thread)
+	assert.InDelta(t, 0, top.Groups[1].CPU, 1e-9)
+	assert.InDelta(t, 6, top.Groups[1].Wait, 1e-9)
+	assert.Len(t, top.Groups[1].Rows, 1)
+
+	var out bytes.Buffer
+	require.NoError(t, top.WriteCSV(&out))
+	rows, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"process", "pid", "thread", "tid", "method", "module", "cpu_self_ms", "cpu_total_ms", "wait_self_ms", "wait_total_ms", "samples"}, rows[0])
+	assert.Equal(t, []string{"shop", "5", "Worker", "8"}, rows[len(rows)-1][:4])
+}
+
+// TestTopSums: self times add up to all time, and no total is less than its self time.
+func TestTopSums(t *testing.T) {
+	for seed := range uint64(40) {
+		p := random(seed)
+		for _, o := range []TopOptions{{}, {ByThread: true}, {FoldPolls: true, Total: true}} {
+			top := NewTop(p, o)
+			cpu, wait, samples := 0.0, 0.0, top.NoStack
+			for _, g := range top.Groups {
+				last := -1.0
+				for _, r := range g.Rows {
+					cpu += r.CPUSelf
+					wait += r.WaitSelf
+					samples += r.Samples
+					require.GreaterOrEqual(t, r.CPUTotal, r.CPUSelf)
+					require.GreaterOrEqual(t, r.WaitTotal, r.WaitSelf)
+					require.LessOrEqual(t, r.CPUTotal, g.CPU+1e-6)
+					key := r.CPUSelf
+					if o.Total {
+						key = r.CPUTotal
+					}
+					if g.CPU > 0 && last >= 0 {
+						require.LessOrEqual(t, key, last)
+					}
+					last = key
+				}
+			}
+			assert.Equal(t, top.Samples, samples)
+			if top.NoStack == 0 {
+				assert.InDelta(t, top.CPU, cpu, 1e-6)
+				assert.InDelta(t, top.Wait, wait, 1e-6)
+			}
+			var out bytes.Buffer
+			require.NoError(t, top.WriteJSON(&out))
+			require.True(t, json.Valid(out.Bytes()))
+		}
+	}
+}
+
+func TestTopText(t *testing.T) {
+	for _, width := range []int{0, 60, 80, 120, 200} {
+		var out bytes.Buffer
+		require.NoError(t, NewTop(topExample(), TopOptions{Limit: 4}).WriteText(&out, width))
+		text := out.String()
+		assert.Contains(t, text, "Process", "nothing is hidden for its name")
+		assert.Contains(t, text, "1 more; --limit 0 shows all")
+		assert.Contains(t, text, "1 of 9 stacks are cut")
+		assert.Contains(t, text, "--fold-polls")
+		if width > 0 {
+			table, _, _ := strings.Cut(text, "\n\n")
+			for line := range strings.Lines(table) {
+				if strings.Contains(line, "%") {
+					assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
+				}
+			}
+		} else {
+			assert.Contains(t, text, "shop!Shop.Map`2[System.__Canon,System.Int32]..ctor(!0,!1)")
+		}
+	}
+	var out bytes.Buffer
+	require.NoError(t, NewTop(&trace.Profile{Table: trace.NewTable()}, TopOptions{}).WriteText(&out, 80))
+	assert.Empty(t, out.String())
+}
+
+func TestShorten(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"a!B.C()", 80, "a!B.C()"},
+		{"mod!Ns.Type.Method(class System.String,int32)", 25, "mod!Ns.Type.Method(…)"},
+		{"mod!Ns.Type.Method(class System.String,int32)", 18, "Ns.Type.Method(…)"},
+		{"mod!Ns.Sub.Type.Method()", 17, "…Type.Method()"},
+		{"mod!Ns.Sub.Type.Method()", 20, "Ns.Sub.Type.Method()"},
+		{"mod!Ns.Sub.Type..ctor(class X.Y)", 17, "…Type..ctor(…)"},
+		{"m!N.Dictionary`2[System.__Canon,System.Int32].Find(!0)", 51, "N.Dictionary`2[System.__Canon,System.Int32].Find(…)"},
+		{"m!N.M.Dictionary`2[System.__Canon,System.Int32].Find(!0)", 50, "…Dictionary`2[System.__Canon,System.Int32].Find(…)"},
+		{"m!A.B(value class F(int32)[])", 12, "m!A.B(…)"},
+		{strings.Repeat("x", 50), 20, "xxxxxx…xxxxxxxxxxxxx"},
+		{"", 5, ""},
+	} {
+		got := Shorten(c.name, c.width)
+		assert.Equal(t, c.want, got, c.name)
+		assert.LessOrEqual(t, utf8.RuneCountInString(got), c.width)
+	}
+}
+
+func FuzzShorten(f *testing.F) {
+	f.Add("mod!Ns.Type.Method(class System.String,int32)", 20)
+	f.Add(")(", 1)
+	f.Add("..ctor[[<(", 4)
+	f.Fuzz(func(t *testing.T, name string, width int) {
+		if width = width % 300; width < 0 {
+			width = -width
+		}
+		assert.LessOrEqual(t, utf8.RuneCountInString(Shorten(name, width)), max(width, 0))
+	})
+}
