@@ -12,6 +12,7 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/trace"
 )
 
 // Config is one run of repair or convert on one trace.
@@ -65,17 +66,7 @@ var ErrNothing = errors.New("nothing to write")
 // Run takes one trace through the pipeline. What happened is in the report, also
 // when the error is not nil; an error means that nothing was written.
 func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
-	rep := &report.Trace{
-		Command: "convert",
-		Input:   report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
-		Status:  "ok",
-	}
-	if c.Repair {
-		rep.Command = "repair"
-	}
-	if c.MaxDepth == 0 {
-		c.MaxDepth = 100
-	}
+	rep := newReport(in, &c)
 	err := run(ctx, in, &c, rep)
 	if err != nil {
 		rep.Status, rep.Error = "failed", err.Error()
@@ -112,9 +103,8 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if c.Strict && rep.Damages > 0 {
-		d := rep.Damage[0]
-		return fmt.Errorf("%s: offset %d: %s: %s (%d places in all; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages)
+	if err := damageError(in, c, rep); err != nil {
+		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
@@ -137,14 +127,23 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	if c.Compat != "" && !c.Repair && row.Compat != nil && (in.Kind == input.Nettrace || in.Kind == input.Netperf) {
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
+	c.Tracks = c.tracksOf(row)
+	p, err := profile(ctx, in, c, rep)
+	if err != nil {
+		return err
+	}
+	return row.Write(w, p, c)
+}
+
+// profile reads a trace into the model and repairs it if c says so.
+func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
 	for _, i := range Inputs {
 		if i.Kind != in.Kind {
 			continue
 		}
-		c.Tracks = c.tracksOf(row)
 		p, err := i.Load(ctx, in, c, rep)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if c.Repair {
 			pass.FixStacks(p, c.MinConfidence)
@@ -158,9 +157,57 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 			}
 			return fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why)
 		}
-		return row.Write(w, p, c)
+		return p, nil
 	}
-	return fmt.Errorf("%s: %w", in.Name, ErrNotATrace)
+	return nil, fmt.Errorf("%s: %w", in.Name, ErrNotATrace)
+}
+
+// Load reads the sampled stacks of a trace into the model, for commands that write no
+// trace, and repairs them if c says so. What happened is in the report, also when the
+// error is not nil.
+func Load(ctx context.Context, in *input.File, c Config) (*trace.Profile, *report.Trace, error) {
+	rep := newReport(in, &c)
+	p, err := func() (*trace.Profile, error) {
+		if in.Kind == input.Unknown {
+			return nil, fmt.Errorf("%s: offset 0: %w: %s", in.Name, ErrNotATrace, input.Describe(in.Head()))
+		}
+		c.Tracks = []string{"cpu"}
+		p, err := profile(ctx, in, &c, rep)
+		if err != nil {
+			return nil, err
+		}
+		return p, damageError(in, &c, rep)
+	}()
+	if err != nil {
+		rep.Status, rep.Error = "failed", err.Error()
+		return nil, rep, err
+	}
+	return p, rep, nil
+}
+
+// damageError is the error that a damaged input is under --strict.
+func damageError(in *input.File, c *Config, rep *report.Trace) error {
+	if !c.Strict || rep.Damages == 0 {
+		return nil
+	}
+	d := rep.Damage[0]
+	return fmt.Errorf("%s: offset %d: %s: %s (%d places in all; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages)
+}
+
+// newReport begins the report of a run, and fills in what c left to its defaults.
+func newReport(in *input.File, c *Config) *report.Trace {
+	rep := &report.Trace{
+		Command: "convert",
+		Input:   report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
+		Status:  "ok",
+	}
+	if c.Repair {
+		rep.Command = "repair"
+	}
+	if c.MaxDepth == 0 {
+		c.MaxDepth = 100
+	}
+	return rep
 }
 
 // tracksOf are the tracks to load and write: those asked for, else all but single
