@@ -106,7 +106,7 @@ func (c *chromiumWriter) metadata(tracks []*trace.Track) {
 	}
 	for i, t := range tracks {
 		pid := c.ids.pid(c.ids.owner(t))
-		c.name("thread_name", pid, c.trackIDs[i], t.Name)
+		c.name("thread_name", pid, c.trackIDs[i], trackName(t, false))
 		c.sortIndex("thread_sort_index", pid, c.trackIDs[i], len(c.p.Threads)+i)
 	}
 }

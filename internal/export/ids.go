@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/trace"
 )
@@ -135,6 +136,23 @@ func category(m trace.Method) string {
 		return m.Module
 	}
 	return [...]string{trace.Managed: "managed", trace.Native: "native", trace.Kernel: "kernel", trace.Unresolved: "unresolved", trace.Synthetic: "tracefix"}[m.Kind]
+}
+
+// trackName is what a track is called: with its thread where it is not drawn below
+// that thread.
+func trackName(t *trace.Track, below bool) string {
+	name := t.Name
+	if name == "" {
+		name = "(unnamed)"
+	}
+	if t.Thread == nil || below {
+		return name
+	}
+	th, id := threadName(t.Thread), strconv.FormatInt(t.Thread.TID, 10)
+	if !strings.HasSuffix(th, id) {
+		th += " " + id
+	}
+	return name + " (" + th + ")"
 }
 
 // lossTrack draws lost events as a track of its own, so that a hole in the stacks

@@ -60,6 +60,7 @@ func Perfetto(w io.Writer, p *trace.Profile, o Options) error {
 		methods:   make([]uint64, p.Table.Methods()),
 		epochs:    make([]uint32, p.Table.Methods()),
 		processes: map[*trace.Process]uint64{},
+		threads:   map[*trace.Thread]uint64{},
 	}
 	tracks := o.tracks(p)
 	x.clocks(p.Meta.Start)
@@ -96,6 +97,7 @@ type perfettoWriter struct {
 	o         *Options
 	ids       *numbers
 	processes map[*trace.Process]uint64
+	threads   map[*trace.Thread]uint64 // tracks that were described
 	uuid      uint64
 
 	// Of the sequence that is being written.
@@ -276,6 +278,7 @@ func (x *perfettoWriter) method(m trace.MethodID) {
 // thread writes the spans of a thread's sampled stacks.
 func (x *perfettoWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	uuid := x.newUUID()
+	x.threads[th] = uuid
 	td := appendNumber(nil, 1, uint64(x.ids.pid(processOf(th))))
 	td = appendNumber(td, 2, uint64(x.ids.tids[th]))
 	td = appendText(td, 5, threadName(th))
@@ -419,16 +422,16 @@ type lane struct {
 
 // track writes one track with as many lanes as it needs.
 func (x *perfettoWriter) track(t *trace.Track, rank int) {
-	pr := x.ids.owner(t)
-	name := t.Name
-	if name == "" {
-		name = "(unnamed)"
+	parent := x.threads[t.Thread]
+	name := trackName(t, parent != 0)
+	if parent == 0 {
+		parent = x.processes[x.ids.owner(t)]
 	}
 	describe := func() uint64 {
 		uuid := x.newUUID()
 		d := appendNumber(nil, 1, uuid)
 		d = appendText(d, 2, name)
-		d = appendNumber(d, 5, x.processes[pr])
+		d = appendNumber(d, 5, parent)
 		d = appendNumber(d, 12, uint64(rank))
 		x.descriptor(d)
 		return uuid
