@@ -39,14 +39,7 @@ type CLI struct {
 	Events     EventsCmd     `cmd:"" help:"List every event, decoded."`
 	Info       InfoCmd       `cmd:"" help:"Tell what is in a trace: is it usable, and what to record next time."`
 	Batch      BatchCmd      `cmd:"" help:"Do it over folders, globs and archives, with reports and an exit code for CI."`
-	View       ViewCmd       `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 	Activities ActivitiesCmd `cmd:"" help:"The start/stop tree of activities, with durations."`
-	Repair     RepairCmd     `cmd:"" help:"Repair cut stacks."`
-	Convert    ConvertCmd    `cmd:"" help:"Convert a trace, without repair."`
-	HTTP       HTTPCmd       `cmd:"" name:"http" help:"HTTP requests with their phases and waits."`
-	Events     EventsCmd     `cmd:"" help:"List every event, decoded."`
-	Info       InfoCmd       `cmd:"" help:"Tell what is in a trace: is it usable, and what to record next time."`
-	Batch      BatchCmd      `cmd:"" help:"Do it over folders, globs and archives, with reports and an exit code for CI."`
 	Top        TopCmd        `cmd:"" help:"Hottest methods, CPU time apart from waiting."`
 	View       ViewCmd       `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }

@@ -135,8 +135,10 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	return row.Write(w, p, c)
 }
 
-// profile reads a trace into the model and repairs it if c says so.
+// profile reads a trace into the model, repairs it if c says so, and keeps what c
+// selects.
 func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+	sel := c.Select.selection()
 	for _, i := range Inputs {
 		if i.Kind != in.Kind {
 			continue
@@ -155,7 +157,7 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 			if !sel.IsZero() {
 				why = "no sample is left: the filters drop all"
 			}
-			return fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why)
+			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why)
 		}
 		return p, nil
 	}
