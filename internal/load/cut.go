@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/symbol"
@@ -16,116 +17,195 @@ func (l *loader) markCuts() {
 	} else {
 		mark = l.depthCuts()
 	}
-	late := map[*trace.Thread]bool{}
+	late := map[*trace.Thread]*thread{}
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if t.late {
-				late[t.trace] = true
+				late[t.trace] = t
 			}
 		}
 	}
 	for _, t := range l.profile.Threads {
-		if mark == nil && !late[t] {
-			continue
+		if lt := late[t]; lt != nil {
+			lt.sort()
 		}
 		if mark == nil {
-			mark = func(s trace.Sample) trace.Sample { return s }
+			continue
 		}
 		var out trace.Samples
-		if late[t] {
-			var all []trace.Sample
-			for _, s := range t.Samples.All() {
-				all = append(all, s)
-			}
-			slices.SortStableFunc(all, func(a, b trace.Sample) int {
-				switch {
-				case a.Time < b.Time:
-					return -1
-				case a.Time > b.Time:
-					return 1
-				}
-				return 0
-			})
-			for _, s := range all {
-				out.Append(mark(s))
-			}
-		} else {
-			for _, s := range t.Samples.All() {
-				out.Append(mark(s))
-			}
+		for _, s := range t.Samples.All() {
+			out.Append(mark(s))
 		}
 		t.Samples = out
 	}
 }
 
-// depthCuts finds the stacks that EventPipe cut: exactly as deep as the limit, and not
-// beginning where a thread begins. A thread begins in a method in which shorter stacks
-// begin and which nobody is ever seen to call. A method that is called, too, such as
-// ExecutionContext.RunInternal, proves it only together with its callee.
-func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
-	limit := l.limit()
-	if limit == 0 {
-		return nil
+// sort puts the samples of t into the order of time.
+func (t *thread) sort() {
+	type sample struct {
+		trace.Sample
+		at int32
 	}
-	tab := l.table
-	type pair struct{ caller, callee trace.MethodID }
-	called := make([]bool, tab.Methods())
-	calledPair := map[pair]bool{}
-	roots := map[trace.MethodID]bool{}
-	rootPairs := map[pair]bool{}
-	outer := func(s trace.StackID) pair { // the two outermost methods
-		p := pair{callee: ^trace.MethodID(0)}
-		for ; s != 0; s = tab.Parent(s) {
-			if up := tab.Parent(s); up == 0 {
-				p.caller = tab.Method(tab.Frame(s))
-			} else if tab.Parent(up) == 0 {
-				p.callee = tab.Method(tab.Frame(s))
-			}
+	var all []sample
+	for i, s := range t.trace.Samples.All() {
+		all = append(all, sample{s, int32(i)})
+	}
+	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.Time, b.Time) })
+	t.perm = make([]int32, len(all))
+	var out trace.Samples
+	for i, s := range all {
+		t.perm[s.at] = int32(i)
+		out.Append(s.Sample)
+	}
+	t.trace.Samples = out
+}
+
+// A rootPair is the outermost two methods of a stack. The callee is noMethod where
+// there is one frame only.
+type rootPair struct{ caller, callee trace.MethodID }
+
+const noMethod = ^trace.MethodID(0)
+
+// outermost returns the outermost two methods of s.
+func outermost(tab *trace.Table, s trace.StackID) rootPair {
+	p := rootPair{noMethod, noMethod}
+	for ; s != 0; s = tab.Parent(s) {
+		if up := tab.Parent(s); up == 0 {
+			p.caller = tab.Method(tab.Frame(s))
+		} else if tab.Parent(up) == 0 {
+			p.callee = tab.Method(tab.Frame(s))
 		}
-		return p
 	}
-	any := false
-	short := map[trace.StackID]bool{}
+	return p
+}
+
+// roots tells where the threads of a trace begin, and who is called by whom.
+type roots struct {
+	tab     *trace.Table
+	limit   int
+	deepest int
+	// methods and pairs in which stacks begin that are not as deep as the limit
+	methods map[trace.MethodID]bool
+	pairs   map[rootPair]bool
+	called  []bool // by method: somebody is seen to call it
+	calls   map[rootPair]bool
+}
+
+// findRoots looks at all stacks. Those limit deep, or as deep as any, may be cut and
+// say nothing.
+func (l *loader) findRoots(limit int) *roots {
+	r := &roots{tab: l.table, limit: limit, methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
+	seen := map[trace.StackID]bool{}
 	for _, t := range l.profile.Threads {
 		for _, s := range t.Samples.All() {
-			switch d := tab.Depth(s.Stack); {
-			case d == limit:
-				any = true
-			case d < limit && d > 0 && !short[s.Stack]:
-				short[s.Stack] = true
-				p := outer(s.Stack)
-				roots[p.caller] = true
-				rootPairs[p] = true
+			r.deepest = max(r.deepest, r.tab.Depth(s.Stack))
+		}
+	}
+	for _, t := range l.profile.Threads {
+		for _, s := range t.Samples.All() {
+			if d := r.tab.Depth(s.Stack); d > 0 && !r.suspicious(d) && !seen[s.Stack] {
+				seen[s.Stack] = true
+				p := outermost(r.tab, s.Stack)
+				r.methods[p.caller] = true
+				r.pairs[p] = true
 			}
 		}
 	}
-	if !any {
-		return nil
-	}
-	for id := 1; id < tab.Stacks(); id++ {
+	r.called = make([]bool, r.tab.Methods())
+	for id := 1; id < r.tab.Stacks(); id++ {
 		s := trace.StackID(id)
-		up := tab.Parent(s)
+		up := r.tab.Parent(s)
 		if up == 0 {
 			continue
 		}
-		called[tab.Method(tab.Frame(s))] = true
-		if tab.Parent(up) != 0 {
-			p := pair{tab.Method(tab.Frame(up)), tab.Method(tab.Frame(s))}
-			if roots[p.caller] {
-				calledPair[p] = true
+		r.called[r.tab.Method(r.tab.Frame(s))] = true
+		if r.tab.Parent(up) != 0 {
+			if p := (rootPair{r.tab.Method(r.tab.Frame(up)), r.tab.Method(r.tab.Frame(s))}); r.methods[p.caller] {
+				r.calls[p] = true
 			}
 		}
 	}
+	return r
+}
+
+// suspicious reports whether stacks of this depth may be cut.
+func (r *roots) suspicious(depth int) bool {
+	return depth == r.limit || depth == r.deepest && (depth > r.limit || r.limit == 0)
+}
+
+// begins reports whether s begins where a thread begins: in a method in which other
+// stacks begin and which nobody is seen to call. A method that is called, too, such as
+// ExecutionContext.RunInternal, proves it only together with its callee.
+func (r *roots) begins(s trace.StackID) bool {
+	p := outermost(r.tab, s)
+	if r.methods[p.caller] && !r.called[p.caller] || r.pairs[p] && !r.calls[p] {
+		return true
+	}
+	// Beyond the runtime's limit stacks are deep by nature, or repaired.
+	return r.deepest > r.limit && r.limit > 0 && r.pairs[p]
+}
+
+// shallowLimit finds a limit below the runtime's own: that of a trace cut by a tool.
+// Many stacks are as deep as any then, and begin in methods that are called elsewhere.
+func (l *loader) shallowLimit() int {
+	r := l.findRoots(0)
+	if r.deepest < 4 || r.deepest >= defaultLimit {
+		return 0
+	}
+	all, cut := 0, 0
+	begin := map[trace.MethodID]bool{}
+	known := map[trace.StackID]bool{}
+	for _, t := range l.profile.Threads {
+		for _, s := range t.Samples.All() {
+			if s.Type == trace.SampleEvent || r.tab.Depth(s.Stack) != r.deepest {
+				continue
+			}
+			all++
+			in, ok := known[s.Stack]
+			if !ok {
+				m := outermost(r.tab, s.Stack).caller
+				in = r.called[m] && !r.begins(s.Stack)
+				known[s.Stack] = in
+				if in {
+					begin[m] = true
+				}
+			}
+			if in {
+				cut++
+			}
+		}
+	}
+	if cut >= 10 && len(begin) >= 3 && cut*2 >= all {
+		return r.deepest
+	}
+	return 0
+}
+
+// depthCuts finds the stacks that EventPipe cut: exactly as deep as the limit, and not
+// beginning where a thread begins. In a trace with deeper stacks, those as deep as
+// any are held against the same rule: its runtime may have another limit.
+func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
+	limit := l.o.DepthLimit
+	if limit == 0 {
+		limit = defaultLimit
+		if found := l.shallowLimit(); found > 0 {
+			limit = found
+		}
+	}
+	l.profile.Meta.DepthLimit = limit
+	r := l.findRoots(limit)
+	if l.o.DepthLimit > 0 {
+		r.deepest = limit // deeper ones are whole: the user says so
+	}
 	known := map[trace.StackID]trace.Cut{}
 	return func(s trace.Sample) trace.Sample {
-		if tab.Depth(s.Stack) != limit {
+		if !r.suspicious(r.tab.Depth(s.Stack)) {
 			return s
 		}
 		c, ok := known[s.Stack]
 		if !ok {
 			c = trace.CutDepth
-			p := outer(s.Stack)
-			if roots[p.caller] && !called[p.caller] || rootPairs[p] && !calledPair[p] {
+			if r.deepest < limit || r.begins(s.Stack) {
 				c = trace.Whole
 			}
 			known[s.Stack] = c

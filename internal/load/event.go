@@ -251,12 +251,22 @@ func (l *loader) rundown(ev *nettrace.Event, now int64) {
 	}
 }
 
+// Events of Universal.System.
+const (
+	systemProcess       = 0 // ExistingProcess
+	systemProcessCreate = 1
+	systemProcessExit   = 2
+	systemMapping       = 3
+	systemSymbol        = 4
+	systemMetadata      = 5
+)
+
 // system takes an event of Universal.System.
 func (l *loader) system(ev *nettrace.Event, now int64) {
 	var err error
 	switch ev.Metadata.EventID {
-	case 0, 1: // ExistingProcess, ProcessCreate
-		if ev.Metadata.EventID == 1 {
+	case systemProcess, systemProcessCreate:
+		if ev.Metadata.EventID == systemProcessCreate {
 			if p := l.procs[ev.ProcessID]; p != nil && p.exited { // the id is used again
 				delete(l.procs, ev.ProcessID)
 				clear(l.rows)
@@ -266,15 +276,15 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 		if name := systemName(ev.Payload); name != "" && p.trace.Name == "" {
 			p.trace.Name = name
 		}
-	case 2: // ProcessExit; also written when only a thread ends, so it ends nothing by itself
+	case systemProcessExit: // also written when only a thread ends, so it ends nothing by itself
 		if p := l.procs[ev.ProcessID]; p != nil {
 			p.exited = true
 		}
-	case 3:
+	case systemMapping:
 		err = l.process(ev.ProcessID).names.Mapping(ev.Payload, now)
-	case 4:
+	case systemSymbol:
 		err = l.process(ev.ProcessID).names.Symbol(ev.Payload, now)
-	case 5:
+	case systemMetadata:
 		err = l.images.Add(ev.Payload)
 	}
 	if err != nil {

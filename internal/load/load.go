@@ -31,7 +31,7 @@ type Options struct {
 	// Evidence also loads the stacks of other events, as trace.SampleEvent.
 	Evidence bool
 	// DepthLimit is the number of frames at which EventPipe cut stacks; 0 means 100,
-	// or none if the file has deeper stacks.
+	// or less where the stacks show that a tool cut them.
 	DepthLimit int
 
 	// Processes and Threads are ids or names of those that are wanted; nil: all.
@@ -104,8 +104,9 @@ type thread struct {
 	trace  *trace.Thread
 	proc   *process
 	wanted bool
-	seen   bool // had an event
-	late   bool // samples out of order
+	seen   bool    // had an event
+	late   bool    // samples out of order
+	perm   []int32 // if late: place of each sample in the order of time
 	last   int64
 
 	// The newest stack, root first: the next one shares most of it.
@@ -328,24 +329,13 @@ func (l *loader) keep(t *thread, s trace.Sample) {
 
 // holds reports whether the filters by time and type keep s.
 func (o *Options) holds(s trace.Sample) bool {
-	if s.Time < o.From || o.To > 0 && s.Time >= o.To {
+	if o.From > 0 && s.Time < o.From || o.To > 0 && s.Time >= o.To {
 		return false
 	}
 	if o.CPUOnly {
 		return s.Type == trace.SampleManaged || s.Type == trace.SampleCPU || s.Type == trace.SampleEvent
 	}
 	return true
-}
-
-// limit is the depth at which stacks of this file are cut, 0 if there is no such limit.
-func (l *loader) limit() int {
-	switch {
-	case l.o.DepthLimit > 0:
-		return l.o.DepthLimit
-	case l.info.Header.Version >= 6 || l.info.Stats.MaxDepth > defaultLimit:
-		return 0
-	}
-	return defaultLimit
 }
 
 // defaultLimit is EP_MAX_STACK_DEPTH of the runtime.
@@ -365,7 +355,6 @@ func (l *loader) finish() {
 	if h.Version >= 6 {
 		m.Interval = 0
 	}
-	m.DepthLimit = l.limit()
 
 	l.classes = make([]symbol.Class, l.table.Frames())
 	for _, p := range l.order {

@@ -115,7 +115,7 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 	if err != nil {
 		return err
 	}
-	o := k.l.o
+	o, again := k.l.o, newReplay(k.l)
 	var ev nettrace.Event
 	for n := 0; ; n++ {
 		err := r.Read(&ev)
@@ -130,22 +130,17 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 			return k.ctx.Err()
 		}
 		switch k.l.kind(ev.Metadata) {
-		case kindSample, kindCPU, kindSwitch, kindRundown, kindSystem:
+		case kindSample, kindCPU, kindSwitch, kindRundown:
+			continue
+		case kindSystem:
+			again.system(&ev)
 			continue
 		}
 		now := r.Nanos(ev.Time)
-		if now < o.From || o.To > 0 && now >= o.To {
+		if o.From > 0 && now < o.From || o.To > 0 && now >= o.To {
 			continue
 		}
-		p := k.l.procs[ev.ProcessID]
-		if p == nil {
-			continue
-		}
-		tid := ev.ThreadID
-		if ev.Thread != nil {
-			tid = ev.Thread.ID
-		}
-		t := p.threads[tid]
+		t := again.thread(&ev)
 		if t == nil || !t.wanted {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
@@ -78,4 +79,23 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 		rep.Notes = append(rep.Notes, info.NoSamples())
 	}
 	return row.Compat(w, t, exportOptions(c))
+}
+
+// rewriteNettrace copies a trace with its stacks repaired. Everything else stays.
+func rewriteNettrace(ctx context.Context, in *input.File, w io.Writer, c *Config, rep *report.Trace) error {
+	var fix func(*trace.Profile)
+	if c.Repair {
+		fix = func(p *trace.Profile) { pass.FixStacks(p, c.MinConfidence) }
+	}
+	p, info, err := load.Rewrite(ctx, in.Reader, w, loadOptions(in, c, rep), fix)
+	if err != nil {
+		return err
+	}
+	Describe(p, c.Repair && c.EachRepair, rep)
+	rep.Events = info.Events
+	rep.Lost = int64(info.Stats.Lost)
+	if rep.Samples == 0 {
+		rep.Notes = append(rep.Notes, info.NoSamples())
+	}
+	return nil
 }

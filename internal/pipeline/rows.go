@@ -40,6 +40,8 @@ var Outputs = []OutputFormat{
 // Rewrites are tried before Inputs and Outputs.
 var Rewrites = []Rewrite{
 	{Kind: input.Chromium, Format: "chromium", Run: rewriteChromium},
+	{Kind: input.Nettrace, Format: "nettrace", Run: rewriteNettrace},
+	{Kind: input.Netperf, Format: "nettrace", Run: rewriteNettrace},
 }
 
 // with makes a row's Write of a writer of package export.

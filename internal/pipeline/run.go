@@ -121,6 +121,9 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 		}
 	}
 	row := Output(format)
+	if row.Write == nil && !sel.IsZero() && format == ownFormat(in.Kind) {
+		return UsageError{fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
+	}
 	if row.Write == nil {
 		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
 	}

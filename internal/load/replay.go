@@ -1,0 +1,63 @@
+package load
+
+import (
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// A replay finds the threads of events when the file is read another time.
+type replay struct {
+	l      *loader
+	procs  map[int][]*process // those of one id, one after the other
+	exited map[int]bool
+}
+
+func newReplay(l *loader) *replay {
+	r := &replay{l: l, procs: map[int][]*process{}, exited: map[int]bool{}}
+	for _, p := range l.order {
+		r.procs[int(p.trace.PID)] = append(r.procs[int(p.trace.PID)], p)
+	}
+	return r
+}
+
+// system takes an event of Universal.System, which may give an id to another process.
+func (r *replay) system(ev *nettrace.Event) {
+	switch ev.Metadata.EventID {
+	case systemProcessCreate:
+		if r.exited[ev.ProcessID] && len(r.procs[ev.ProcessID]) > 1 {
+			r.procs[ev.ProcessID] = r.procs[ev.ProcessID][1:]
+			r.exited[ev.ProcessID] = false
+		}
+	case systemProcessExit:
+		r.exited[ev.ProcessID] = true
+	}
+}
+
+// thread returns the thread an event is about, nil if it was not seen before.
+func (r *replay) thread(ev *nettrace.Event) *thread {
+	list := r.procs[ev.ProcessID]
+	if len(list) == 0 {
+		return nil
+	}
+	tid := ev.ThreadID
+	if ev.Thread != nil {
+		tid = ev.Thread.ID
+	}
+	return list[0].threads[tid]
+}
+
+// sampleOf tells whether the loader keeps a sample of an event, and of which type:
+// then the n-th such event of a thread is sample n of it, unless filters were set.
+func (l *loader) sampleOf(ev *nettrace.Event, k kind) (trace.SampleType, bool) {
+	switch k {
+	case kindSample:
+		return sampleType(ev.Payload), true
+	case kindCPU:
+		return trace.SampleCPU, true
+	case kindSwitch:
+		return trace.SampleOffCPU, true
+	case kindRuntime, kindOther:
+		return trace.SampleEvent, ev.Stack.Len() > 0
+	}
+	return 0, false
+}

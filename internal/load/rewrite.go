@@ -1,0 +1,171 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// Rewrite copies a trace with repaired stacks. fix repairs the profile, with the
+// stacks of all events in it; nil only copies. All events, payloads and their order
+// stay, and so do stacks that were not repaired.
+//
+// A bridge has no address and no method, and a reader knows frames by nothing else:
+// a stack whose missing frames could not be known stays as it was recorded.
+func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*trace.Profile)) (*trace.Profile, *Info, error) {
+	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: symbol.ByTime})
+	if err := l.read(ctx, open); err != nil {
+		return nil, nil, err
+	}
+	l.finish()
+	if fix != nil {
+		fix(l.profile)
+	}
+	in, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	r, err := nettrace.NewReader(in, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := nettrace.NewWriter(w, r.Header())
+	if err != nil {
+		return nil, nil, err
+	}
+	rw := newRewriter(l)
+	n := 0
+	err = nettrace.Copy(out, r, func(ev *nettrace.Event) bool {
+		if n++; n&0xfff == 0 && ctx.Err() != nil {
+			rw.err = ctx.Err()
+		}
+		rw.edit(ev)
+		return rw.err == nil
+	})
+	if rw.err != nil {
+		return nil, nil, rw.err
+	}
+	var fe *nettrace.FormatError
+	if err != nil && !errors.As(err, &fe) { // damage was told when the file was read first
+		return nil, nil, err
+	}
+	return l.profile, &l.info, out.Close()
+}
+
+// A fixed is a repaired sample of a thread.
+type fixed struct {
+	index int
+	stack trace.StackID
+}
+
+// A repairs is what is left to do for one thread.
+type repairs struct {
+	seen  int                   // samples of the thread so far
+	next  []fixed               // in the order of the events
+	order map[int]trace.StackID // instead of next, where samples were put into another order
+	perm  []int32
+}
+
+type rewriter struct {
+	l       *loader
+	replay  *replay
+	threads map[*thread]*repairs
+	stacks  map[trace.StackID]nettrace.Stack
+	addrs   []uint64
+	err     error
+}
+
+func newRewriter(l *loader) *rewriter {
+	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[trace.StackID]nettrace.Stack{}}
+	for _, p := range l.order {
+		for _, t := range p.threads {
+			if list := fixedOf(t.trace); len(list) > 0 {
+				q := &repairs{next: list}
+				if t.perm != nil {
+					q.perm, q.order = t.perm, map[int]trace.StackID{}
+					for _, f := range list {
+						q.order[f.index] = f.stack
+					}
+				}
+				rw.threads[t] = q
+			}
+		}
+	}
+	return rw
+}
+
+// fixedOf lists the samples of t that have got another stack.
+func fixedOf(t *trace.Thread) []fixed {
+	var list []fixed
+	next := t.Repairs
+	for i, s := range t.Samples.All() {
+		if len(next) == 0 {
+			break
+		}
+		if next[0].Index != i {
+			continue
+		}
+		if next[0].How != howBridge && s.Stack != next[0].Recorded {
+			list = append(list, fixed{i, s.Stack})
+		}
+		next = next[1:]
+	}
+	return list
+}
+
+// howBridge is stackfix's word for frames that could not be known.
+const howBridge = "bridge"
+
+// edit gives an event its repaired stack.
+func (rw *rewriter) edit(ev *nettrace.Event) {
+	k := rw.l.kind(ev.Metadata)
+	if k == kindSystem {
+		rw.replay.system(ev)
+		return
+	}
+	if _, ok := rw.l.sampleOf(ev, k); !ok {
+		return
+	}
+	t := rw.replay.thread(ev)
+	q := rw.threads[t]
+	if t == nil || q == nil {
+		return
+	}
+	i := q.seen
+	q.seen++
+	if q.perm != nil {
+		if i < len(q.perm) {
+			if s, ok := q.order[int(q.perm[i])]; ok {
+				ev.Stack = rw.stack(s)
+			}
+		}
+		return
+	}
+	if len(q.next) > 0 && q.next[0].index == i {
+		ev.Stack = rw.stack(q.next[0].stack)
+		q.next = q.next[1:]
+	}
+}
+
+// stack returns the addresses of a stack, leaf first.
+func (rw *rewriter) stack(id trace.StackID) nettrace.Stack {
+	if s, ok := rw.stacks[id]; ok {
+		return s
+	}
+	rw.addrs = rw.addrs[:0]
+	tab := rw.l.table
+	for s := id; s != 0; s = tab.Parent(s) {
+		rw.addrs = append(rw.addrs, tab.FrameAt(tab.Frame(s)).Addr)
+	}
+	if len(rw.stacks) >= 1<<12 {
+		clear(rw.stacks)
+	}
+	st := nettrace.NewStack(rw.addrs)
+	rw.stacks[id] = st
+	return st
+}

@@ -1,0 +1,194 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+func bytesOpener(b []byte) Open {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+}
+
+// events reads all events of a file, with their stacks leaf first.
+func events(t testing.TB, open Open) (list []nettrace.Event, stacks [][]uint64) {
+	t.Helper()
+	in, err := open()
+	require.NoError(t, err)
+	defer in.Close()
+	r, err := nettrace.NewReader(in, nil)
+	require.NoError(t, err)
+	for ev, err := range r.All() {
+		require.NoError(t, err)
+		c := *ev
+		c.Payload = slices.Clone(ev.Payload)
+		list = append(list, c)
+		stacks = append(stacks, ev.Stack.AppendTo(nil))
+	}
+	return list, stacks
+}
+
+// graft puts the outermost frames of the last whole stack below every second cut one,
+// and calls the others bridged.
+func graft(p *trace.Profile) {
+	bridge := p.Table.AddFrame(trace.Frame{Method: p.Table.AddMethod(trace.Method{Name: trace.Bridge})})
+	for _, th := range p.Threads {
+		var whole, out []trace.FrameID
+		var samples trace.Samples
+		for i, s := range th.Samples.All() {
+			out = p.Table.AppendFrames(out[:0], s.Stack)
+			if s.Cut == trace.Whole && len(out) > 0 {
+				whole = slices.Clone(out[:min(3, len(out))])
+			} else if s.Cut != trace.Whole {
+				r := trace.Repair{Index: i, Recorded: s.Stack, How: "before", Restored: len(whole)}
+				base := whole
+				if i%2 == 0 || len(whole) == 0 {
+					r.How, base = howBridge, []trace.FrameID{bridge}
+				}
+				s.Stack = 0
+				for _, f := range append(slices.Clone(base), out...) {
+					s.Stack = p.Table.Push(s.Stack, f)
+				}
+				th.Repairs = append(th.Repairs, r)
+			}
+			samples.Append(s)
+		}
+		th.Samples = samples
+	}
+}
+
+// A repaired file has the same events with the same payloads in the same order; a
+// stack that was repaired keeps its recorded frames but for suspect ones, and what the
+// loader makes of the file is what the repair made of the profile.
+func TestRewrite(t *testing.T) {
+	for _, name := range []string{"chain", "noise", "v6-chain", "v6-machine"} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "v6-machine" {
+				t.Skip("large")
+			}
+			open := opener(t, "dotnet10/"+name+".nettrace")
+			var out bytes.Buffer
+			p, _, err := Rewrite(context.Background(), open, &out, &Options{}, graft)
+			require.NoError(t, err)
+			want, wantStacks := events(t, open)
+			got, gotStacks := events(t, bytesOpener(out.Bytes()))
+			require.Equal(t, len(want), len(got))
+			changed, longer := 0, 0
+			for i := range want {
+				w, g := &want[i], &got[i]
+				require.Equal(t, w.Time, g.Time, "event %d", i)
+				require.Equal(t, [4]any{w.ThreadID, w.ProcessID, w.EventName(), w.ActivityID}, [4]any{g.ThreadID, g.ProcessID, g.EventName(), g.ActivityID}, "event %d", i)
+				require.Equal(t, w.Payload, g.Payload, "event %d", i)
+				ws, gs := wantStacks[i], gotStacks[i]
+				if slices.Equal(ws, gs) {
+					continue
+				}
+				changed++
+				if len(gs) > len(ws) {
+					longer++
+				}
+				same := 0
+				for same < len(ws) && same < len(gs) && ws[same] == gs[same] {
+					same++
+				}
+				require.GreaterOrEqual(t, same, len(ws)-4, "event %d lost frames", i)
+			}
+			repairs := 0
+			for _, th := range p.Threads {
+				for _, r := range th.Repairs {
+					if r.How != howBridge {
+						repairs++
+					}
+				}
+			}
+			assert.Positive(t, repairs)
+			assert.LessOrEqual(t, changed, repairs)
+			assert.Greater(t, longer*10, repairs*9, "of %d repairs", repairs)
+
+			q, _, err := Profile(context.Background(), bytesOpener(out.Bytes()), &Options{Evidence: true})
+			require.NoError(t, err)
+			require.Equal(t, len(p.Threads), len(q.Threads))
+			for i, th := range p.Threads {
+				bridged := map[int]bool{}
+				for _, r := range th.Repairs {
+					bridged[r.Index] = r.How == howBridge
+				}
+				require.Equal(t, th.Samples.Len(), q.Threads[i].Samples.Len())
+				next, stop := pull(&q.Threads[i].Samples)
+				for j, s := range th.Samples.All() {
+					if o := next(); !bridged[j] {
+						require.Equal(t, frames(p, s.Stack), frames(q, o.Stack), "thread %d sample %d", th.TID, j)
+					}
+				}
+				stop()
+			}
+		})
+	}
+}
+
+func pull(l *trace.Samples) (func() trace.Sample, func()) {
+	var all []trace.Sample
+	for _, s := range l.All() {
+		all = append(all, s)
+	}
+	return func() trace.Sample { s := all[0]; all = all[1:]; return s }, func() {}
+}
+
+// Without a repair a file is written back with the same stacks.
+func TestRewriteKeepsWholeFiles(t *testing.T) {
+	open := opener(t, "dotnet10/counters.nettrace")
+	var out bytes.Buffer
+	_, _, err := Rewrite(context.Background(), open, &out, &Options{}, nil)
+	require.NoError(t, err)
+	want, wantStacks := events(t, open)
+	got, gotStacks := events(t, bytesOpener(out.Bytes()))
+	require.Equal(t, len(want), len(got))
+	require.Equal(t, wantStacks, gotStacks)
+}
+
+// A limit that a tool has set is found; a trace without cut stacks has the runtime's.
+func TestDepthLimit(t *testing.T) {
+	open := opener(t, "dotnet10/web.nettrace")
+	in, err := open()
+	require.NoError(t, err)
+	defer in.Close()
+	for _, limit := range []int{20, 30, 40} {
+		in, err := open()
+		require.NoError(t, err)
+		r, err := nettrace.NewReader(in, nil)
+		require.NoError(t, err)
+		var out bytes.Buffer
+		w, err := nettrace.NewWriter(&out, r.Header())
+		require.NoError(t, err)
+		require.NoError(t, nettrace.Copy(w, r, func(ev *nettrace.Event) bool {
+			if ev.Stack.Len() > limit {
+				ev.Stack = nettrace.NewStack(ev.Stack.AppendTo(nil)[:limit])
+			}
+			return true
+		}))
+		require.NoError(t, w.Close())
+		in.Close()
+		p, info, err := Profile(context.Background(), bytesOpener(out.Bytes()), nil)
+		require.NoError(t, err)
+		assert.Equal(t, limit, p.Meta.DepthLimit)
+		assert.Greater(t, info.Cut, int64(1000))
+	}
+	for _, name := range []string{"dotnet10/chain.nettrace", "dotnet10/counters.nettrace", "dotnet10/http-cpu.nettrace",
+		"nettrace/microsoft-perfview/speedscope/only_managed_samples.nettrace", "nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",
+		"nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-webapp.golden.nettrace.gz", "nettrace/getsentry-sentry-dotnet/sample.nettrace.gz",
+		"nettrace/dotnet-diagnostics/trace.nettrace.gz", "nettrace/erlendthune-RememberCalendar/trace.nettrace.gz",
+		"nettrace/microsoft-perfview/speedscope/HeartRateMonitor.10068.nettrace.gz", "nettrace/microsoft-perfview/speedscope/mixed_managed_external_samples.nettrace"} {
+		p, info, err := Profile(context.Background(), opener(t, name), nil)
+		require.NoError(t, err)
+		assert.Equal(t, 100, p.Meta.DepthLimit, name)
+		t.Log(name, info.Samples, info.Cut, info.Stats.MaxDepth)
+	}
+}
