@@ -9,13 +9,18 @@ import (
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/speedscope"
 	"github.com/tracefix/tracefix/internal/trace"
 )
 
 // readChromium reads a Chromium trace for the first time. weighted asks for samples
 // of threads that hold no recorded stacks as well.
 func readChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace, weighted bool) (*spans.Trace, error) {
-	t, err := spans.Read(ctx, in.Reader, &spans.Options{
+	return readSpans(ctx, in, in.Reader, c, rep, weighted)
+}
+
+func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, error), c *Config, rep *report.Trace, weighted bool) (*spans.Trace, error) {
+	t, err := spans.Read(ctx, open, &spans.Options{
 		Source:   in.Name,
 		MaxDepth: c.MaxDepth,
 		Salvage:  len(in.Layers) > 0,
@@ -36,6 +41,26 @@ func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 	if err != nil {
 		return nil, err
 	}
+	rep.Events = t.Facts.Events()
+	return t.Profile, nil
+}
+
+// loadSpeedscope reads a speedscope file into the model.
+func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+	told := false // the events may be read twice, and a defect is one all the same
+	open := func() (io.ReadCloser, error) {
+		return speedscope.Events(in.Reader, func(e *speedscope.FormatError) {
+			if !told {
+				told = true
+				rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+			}
+		})
+	}
+	t, err := readSpans(ctx, in, open, c, rep, true)
+	if err != nil {
+		return nil, err
+	}
+	t.Profile.Meta.Format = "speedscope"
 	rep.Events = t.Facts.Events()
 	return t.Profile, nil
 }

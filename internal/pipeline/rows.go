@@ -16,6 +16,7 @@ var Inputs = []InputFormat{
 	{Kind: input.Nettrace, Load: loadNettrace},
 	{Kind: input.Netperf, Load: loadNettrace},
 	{Kind: input.Chromium, Load: loadChromium},
+	{Kind: input.Speedscope, Load: loadSpeedscope},
 }
 
 // Outputs are the formats that are written. Their order is that of the help text.
