@@ -72,7 +72,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	cfg.Strict, cfg.With, cfg.Tracks, cfg.Select = c.Strict, c.With, c.Tracks, c.selection()
 	b := batch.Config{
 		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%+v", cfg),
-		Version: version(), Work: doing.Work(cfg), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
+		Version: version(), Work: doing.Work(cfg, version()), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
 		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
 	}
 	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {

@@ -48,7 +48,7 @@ func rate(part, whole func(t *Totals) int) func(*Report) (float64, string) {
 	}
 }
 
-func requests(get func(q *Requests) int) func(t *Totals) int {
+func ofRequests(get func(q *Requests) int) func(t *Totals) int {
 	return func(t *Totals) int {
 		if t.Requests == nil {
 			return 0
@@ -68,7 +68,7 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 }
 
 func requestCount(q *Requests) int  { return q.Count }
-func requestFailed(q *Requests) int { return q.Failed }
+func requestErrors(q *Requests) int { return q.Errors }
 
 const stacks = "repair,convert,info"
 
@@ -82,9 +82,9 @@ var metrics = []metric{
 	{"failed", "traces that failed", "", "", count(func(t *Totals) int { return t.Failed })},
 	{"skipped", "files that are not traces", "", "", count(func(t *Totals) int { return t.Skipped })},
 	{"traces", "traces in all", "", "", count(func(t *Totals) int { return t.Traces })},
-	{"requests", "HTTP requests", "", DoHTTP, count(requests(requestCount))},
-	{"http-errors", "HTTP requests that failed", "", DoHTTP, count(requests(requestFailed))},
-	{"http-error-rate", "share of HTTP requests that failed, over all traces", "%", DoHTTP, rate(requests(requestFailed), requests(requestCount))},
+	{"requests", "HTTP requests", "", DoHTTP, count(ofRequests(requestCount))},
+	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", DoHTTP, count(ofRequests(requestErrors))},
+	{"http-error-rate", "their share in the requests of all traces", "%", DoHTTP, rate(ofRequests(requestErrors), ofRequests(requestCount))},
 	{"p50", "highest median of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P50 })},
 	{"p95", "highest 95th percentile of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P95 })},
 	{"p99", "highest 99th percentile of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P99 })},

@@ -124,8 +124,11 @@ func clean(s string) string {
 
 // line tells a trace's outcome in one line.
 func (t *Result) line() string {
-	if t.Status == Failed {
+	switch q := t.Requests; {
+	case t.Status == Failed:
 		return ""
+	case q != nil:
+		return fmt.Sprintf("%s: %d requests, %d failed or canceled, %d with errors; p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, longest %.1f ms", t.Input.Name, q.Count, q.Failed, q.Errors, q.P50, q.P95, q.P99, q.Max)
 	}
 	return t.Summary()
 }

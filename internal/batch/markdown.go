@@ -53,7 +53,8 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	row("Events lost while recording", int(t.Lost))
 	if q := t.Requests; q != nil {
 		fmt.Fprintf(w, "| HTTP requests | %s |\n", report.Count(q.Count))
-		row("failed requests", q.Failed)
+		row("failed or canceled", q.Failed)
+		row("failed, canceled, or answered 4xx or 5xx", q.Errors)
 		row("incomplete requests", q.Incomplete)
 		fmt.Fprintf(w, "| highest p95 of a trace | %.1f ms |\n| longest request | %.1f ms |\n", q.P95.Ms, q.Max.Ms)
 	}

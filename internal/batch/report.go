@@ -120,7 +120,8 @@ type Totals struct {
 // joined into one: those here are of the trace in which they are highest.
 type Requests struct {
 	Count      int       `json:"count"`
-	Failed     int       `json:"failed"`
+	Failed     int       `json:"failed"` // without an answer: failed or canceled
+	Errors     int       `json:"errors"` // Failed, or answered with a status of 400 and above
 	Incomplete int       `json:"incomplete"`
 	P50        Highest   `json:"highest_p50"`
 	P95        Highest   `json:"highest_p95"`
@@ -225,6 +226,7 @@ func (t *Totals) add(x *Result) {
 		r := t.Requests
 		r.Count += q.Count
 		r.Failed += q.Failed
+		r.Errors += q.Errors
 		r.Incomplete += q.Incomplete
 		r.P50.see(q.P50, x)
 		r.P95.see(q.P95, x)
@@ -422,7 +424,7 @@ func (r *Report) Summary() string {
 	if t.Skipped > 0 {
 		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), plural(t.Skipped))
 	}
-	if t.Cut > 0 {
+	if t.Cut > 0 && r.Do != DoHTTP {
 		fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
 		if done := t.repaired(); done > 0 {
 			fmt.Fprintf(&b, ", %s repaired", report.Count(done))
@@ -432,7 +434,7 @@ func (r *Report) Summary() string {
 		}
 	}
 	if q := t.Requests; q != nil {
-		fmt.Fprintf(&b, "; %s requests, %s failed", report.Count(q.Count), report.Count(q.Failed))
+		fmt.Fprintf(&b, "; %s requests, %s with errors", report.Count(q.Count), report.Count(q.Errors))
 	}
 	return b.String()
 }

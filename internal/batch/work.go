@@ -16,8 +16,9 @@ type Doing struct {
 	// Formats of outputs with the ends of their files. Nil means those of the
 	// pipeline; then the default is the trace's own.
 	Formats []NamedFormat
-	// Work is made of how the pipeline is to work.
-	Work func(cfg pipeline.Config) Work
+	// Work is made of how the pipeline is to work. Outputs that name the program that
+	// wrote them get its version.
+	Work func(cfg pipeline.Config, version string) Work
 }
 
 // A NamedFormat is a format and the end of the files that hold it.
@@ -25,8 +26,10 @@ type NamedFormat struct{ Name, End string }
 
 // Doings are all that batches can do. The first format of a row is its default.
 var Doings = []Doing{
-	{Name: DoRepair, Work: func(cfg pipeline.Config) Work { cfg.Repair = true; return profile(cfg) }},
-	{Name: DoConvert, Work: profile},
+	{Name: DoRepair, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = true; return profile(cfg) }},
+	{Name: DoHTTP, Formats: httpFormats(), Work: workHTTP},
+	{Name: DoInfo, Formats: []NamedFormat{{"json", ".info.json"}, {"text", ".info.txt"}}, Work: workInfo},
+	{Name: DoConvert, Work: func(cfg pipeline.Config, _ string) Work { return profile(cfg) }},
 }
 
 // profile repairs or converts.

@@ -79,7 +79,8 @@ type Repair struct {
 // Requests are totals of HTTP requests.
 type Requests struct {
 	Count      int     `json:"count"`
-	Failed     int     `json:"failed"`
+	Failed     int     `json:"failed"` // without an answer: failed or canceled
+	Errors     int     `json:"errors"` // Failed, or answered with a status of 400 and above
 	Incomplete int     `json:"incomplete"`
 	P50        float64 `json:"p50_ms"`
 	P95        float64 `json:"p95_ms"`
