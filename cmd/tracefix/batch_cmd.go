@@ -277,13 +277,15 @@ func printBatch(std streams, r *batch.Report) {
 		}
 		what := t.Error
 		if t.Status == batch.Damaged {
-			what = fmt.Sprintf("damaged in %s places, what could be saved was saved", report.Count(t.Damages))
+			what = "damaged in 1 place, what could be saved was saved"
+			if t.Damages != 1 {
+				what = fmt.Sprintf("damaged in %s places, what could be saved was saved", report.Count(t.Damages))
+			}
 		}
-		if strings.HasPrefix(what, t.Input.Name) {
-			fmt.Fprintln(std.err, what)
-		} else {
-			fmt.Fprintf(std.err, "%s: %s\n", t.Input.Name, what)
+		if !strings.HasPrefix(what, t.Input.Name) {
+			what = t.Input.Name + ": " + what
 		}
+		fmt.Fprintln(std.err, batch.Clean(what))
 	}
 	if n > most {
 		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)

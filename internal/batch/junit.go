@@ -48,11 +48,11 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	name := "tracefix " + r.Do
 	traces := junitSuite{Name: name}
 	for _, t := range r.Traces {
-		c := junitCase{Name: clean(t.Input.Name), Class: clean(className(r.Do, t.Input.Name)), Out: clean(t.line())}
+		c := junitCase{Name: Clean(t.Input.Name), Class: Clean(className(r.Do, t.Input.Name)), Out: Clean(t.line())}
 		switch t.Status {
 		case Failed:
 			traces.Failures++
-			c.Failure = &junitText{clean(t.why()), "failed", clean(t.Error)}
+			c.Failure = &junitText{Clean(t.why()), "failed", Clean(t.Error)}
 		case Damaged:
 			traces.Errors++
 			var b strings.Builder
@@ -62,7 +62,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			if more := t.Damages - len(t.Damage); more > 0 {
 				fmt.Fprintf(&b, "... and %d more\n", more)
 			}
-			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, plural(t.Damages)), "damaged", clean(b.String())}
+			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, plural(t.Damages)), "damaged", Clean(b.String())}
 		}
 		traces.Cases = append(traces.Cases, c)
 	}
@@ -71,10 +71,10 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	if len(r.Gates) > 0 {
 		gates := junitSuite{Name: "tracefix gates", Tests: len(r.Gates)}
 		for _, g := range r.Gates {
-			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: clean(g.Found + at(g.Where))}
+			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: Clean(g.Found + at(g.Where))}
 			if g.Failed {
 				gates.Failures++
-				c.Failure = &junitText{clean("found " + g.Found + at(g.Where)), "gate", g.Gate}
+				c.Failure = &junitText{Clean("found " + g.Found + at(g.Where)), "gate", g.Gate}
 			}
 			gates.Cases = append(gates.Cases, c)
 		}
@@ -111,8 +111,9 @@ func className(do, name string) string {
 	return "tracefix." + do + "." + d
 }
 
-// clean drops what XML 1.0 cannot hold, not even escaped.
-func clean(s string) string {
+// Clean replaces control characters: XML 1.0 cannot hold them, not even escaped, and
+// terminals obey them.
+func Clean(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c == '\t', c == '\n', c == '\r', c >= 0x20 && c <= 0xd7ff, c >= 0xe000 && c <= 0xfffd && c != 0xfffd, c >= 0x10000:

@@ -149,6 +149,7 @@ func code(s string) string {
 
 func short(s string) string {
 	const most = 500
+	s = Clean(s)
 	if len(s) <= most {
 		return s
 	}

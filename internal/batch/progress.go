@@ -95,7 +95,7 @@ func (p *Progress) Start() (stop func()) {
 func (p *Progress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := p.line()
+	line := oneLine.Replace(Clean(p.line()))
 	if p.Live {
 		width := p.Width
 		if width <= 0 {
@@ -107,6 +107,8 @@ func (p *Progress) draw() {
 	}
 	fmt.Fprintln(p.Out, line)
 }
+
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
 func cutLine(s string, width int) string {
 	r := []rune(s)

@@ -1,0 +1,99 @@
+//go:build unix
+
+package batch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain runs a batch instead of the tests where TestKilled wants one to kill.
+func TestMain(m *testing.M) {
+	if in := os.Getenv("TRACEFIX_TEST_BATCH"); in != "" {
+		_, err := Run(context.Background(), Config{Paths: []string{in}, Out: os.Getenv("TRACEFIX_TEST_OUT"), Do: DoRepair, Work: fake, Jobs: 3, Resume: true})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilled kills a batch at random moments until it gets through, and finds in the
+// end what a batch that nobody killed gives.
+func TestKilled(t *testing.T) {
+	in := t.TempDir()
+	files := map[string]string{}
+	for i := range 24 {
+		word := []string{"fine", "HURT", "FAIL", "SLOW", "CUT"}[i%5]
+		files[fmt.Sprintf("d%d/%02d.json", i%3, i)] = trace(word + strings.Repeat(" and more", 3000*(i%4)))
+	}
+	big := trace(strings.Repeat("big ", inMemory/4+100)) // goes through a temporary file
+	files["x.tar.gz"] = string(gz(t, tarball(t, member{name: "a.json", content: trace("SLOW")}, member{name: "big.json", content: big}, member{name: "b.json.gz", content: string(gz(t, []byte(trace("b"))))})))
+	put(t, in, files)
+	clean := t.TempDir()
+	run(t, Config{Paths: []string{in}, Out: clean})
+	wantTree := tree(t, clean)
+	wantReport, err := os.ReadFile(filepath.Join(clean, reportName+".json"))
+	require.NoError(t, err)
+
+	self, err := os.Executable()
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(8, 8))
+	for round := range 3 {
+		out := t.TempDir()
+		kills := 0
+		for try := 0; ; try++ {
+			require.Less(t, try, 100)
+			cmd := exec.Command(self, "-test.run=^$")
+			cmd.Env = append(os.Environ(), "TRACEFIX_TEST_BATCH="+in, "TRACEFIX_TEST_OUT="+out)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			require.NoError(t, cmd.Start())
+			done := make(chan error, 1)
+			go func() { done <- cmd.Wait() }()
+			after := time.Duration(8+rng.IntN(20*(try/2+1))) * time.Millisecond
+			finished := false
+			select {
+			case err := <-done:
+				require.NoError(t, err, stderr.String())
+				finished = true
+			case <-time.After(after):
+				require.NoError(t, cmd.Process.Kill())
+				if <-done == nil {
+					finished = true
+				} else {
+					kills++
+				}
+			}
+			for name, content := range tree(t, out) {
+				if strings.Contains(name, ".tmp-") {
+					continue // never taken for an output; the next run removes it
+				}
+				require.Equal(t, wantTree[name], content, "%s is whole or not there, after kill %d", name, kills)
+			}
+			if finished {
+				break
+			}
+		}
+		assert.Equal(t, wantTree, tree(t, out), "round %d, %d kills", round, kills)
+		got, err := os.ReadFile(filepath.Join(out, reportName+".json"))
+		require.NoError(t, err)
+		assert.Equal(t, string(wantReport), string(got), "round %d, %d kills", round, kills)
+		t.Logf("round %d: %d kills", round, kills)
+		left, err := os.ReadDir(filepath.Join(out, stateDir))
+		require.NoError(t, err)
+		assert.Len(t, left, 1)
+	}
+}

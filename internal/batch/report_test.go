@@ -1,0 +1,252 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	gojson "github.com/goccy/go-json"
+	"github.com/joshdk/go-junit"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// sample is a report with something of everything, and with names that want to break out.
+func sample(t *testing.T) *Report {
+	t.Helper()
+	r := &Report{Command: "batch", Version: "v1", Do: DoHTTP, List: List{Inputs: 5, Digest: "d"}, Traces: []*Result{}}
+	r.add(&Result{Index: 0, Trace: report.Trace{
+		Command: "http", Status: OK, Input: report.Input{Name: "a/fine.nettrace", Format: "nettrace", Bytes: 1000},
+		Output: &report.Output{Name: "a/fine #1.http.ndjson", Format: "ndjson", Bytes: 10}, Samples: 200, Cut: 20,
+		CutBy: map[string]int{"depth": 20}, Repaired: map[string]int{"before": 15, "bridge": 5}, Restored: 900,
+		Requests: &report.Requests{Count: 150, Failed: 1, Errors: 3, P50: 10, P95: 400, P99: 500, Max: 900, Slowest: []report.SlowRequest{
+			{Method: "GET", URL: "http://x/?a=<b>|c", Status: 200, Outcome: "ok", Duration: 900},
+			{Method: "GET", URL: "http://y/", Outcome: "failed", Duration: 500},
+		}},
+	}})
+	r.add(&Result{Index: 1, Trace: report.Trace{
+		Status: Damaged, Input: report.Input{Name: "b/<script>alert(1)</script>|`x`.nettrace", Bytes: 2000}, Damages: 3,
+		Damage: []report.Damage{{Offset: 41, Where: "StackBlock", What: "unexpected \x00 EOF & ]]>"}},
+		Output: &report.Output{Name: "b/javascript:x.http.ndjson", Bytes: 20}, Lost: 7,
+		Requests: &report.Requests{Count: 50, P50: 20, P95: 600, P99: 700, Max: 800, Slowest: []report.SlowRequest{{URL: "http://z/", Status: 500, Outcome: "ok", Duration: 800}}},
+	}})
+	r.add(&Result{Index: 2, Trace: report.Trace{Status: Failed, Error: "c.nettrace: offset 0: \x1b[31mno\nway", Input: report.Input{Name: "c.nettrace"}}})
+	r.add(&Result{Index: 3, Trace: report.Trace{Status: Skipped, Input: report.Input{Name: "d.txt"}}, Reason: skipNoTrace})
+	var gates []Gate
+	for _, s := range []string{"damaged", "http-error-rate>1%", "p95>1s"} {
+		g, err := ParseGate(s, DoHTTP)
+		require.NoError(t, err)
+		gates = append(gates, g)
+	}
+	r.finish(gates)
+	return r
+}
+
+func TestGoldenReports(t *testing.T) {
+	r := sample(t)
+	for _, w := range r.writers("") {
+		if w.end == ".html" {
+			continue // checked by what is in it
+		}
+		t.Run(w.end, func(t *testing.T) {
+			var b bytes.Buffer
+			require.NoError(t, w.write(&b))
+			name := filepath.Join("testdata", "report"+w.end)
+			if *update {
+				require.NoError(t, os.MkdirAll("testdata", 0o777))
+				require.NoError(t, os.WriteFile(name, b.Bytes(), 0o666))
+			}
+			want, err := os.ReadFile(name)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), b.String())
+		})
+	}
+}
+
+func TestJSONReadsBack(t *testing.T) {
+	r := sample(t)
+	std, err := json.Marshal(r)
+	require.NoError(t, err)
+	fast, err := gojson.Marshal(r)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(std), string(fast), "the faster encoder writes the same document")
+	var b bytes.Buffer
+	require.NoError(t, r.WriteJSON(&b))
+	back, err := ReadReport(&b)
+	require.NoError(t, err)
+	assert.Equal(t, r.Totals, back.Totals)
+	assert.Equal(t, r.Traces[1].Damage, back.Traces[1].Damage)
+	for _, s := range []string{"", "{", "[]", "{}", `{"command":"repair"}`, `{"command":"batch","traces":[null]}`} {
+		_, err := ReadReport(strings.NewReader(s))
+		assert.Error(t, err, s)
+	}
+}
+
+// TestJUnitParses reads the report with a parser that others wrote for what CI systems get.
+func TestJUnitParses(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample(t).WriteJUnit(&b))
+	suites, err := junit.Ingest(b.Bytes())
+	require.NoError(t, err)
+	require.Len(t, suites, 2)
+	traces, gates := suites[0], suites[1]
+	assert.Equal(t, junit.Totals{Tests: 3, Passed: 1, Failed: 1, Error: 1}, traces.Totals)
+	assert.Equal(t, junit.Totals{Tests: 3, Passed: 1, Failed: 2}, gates.Totals)
+	assert.Equal(t, "a/fine.nettrace", traces.Tests[0].Name)
+	assert.Equal(t, "tracefix.http.a", traces.Tests[0].Classname)
+	assert.Contains(t, traces.Tests[0].SystemOut, "150 requests")
+	assert.Equal(t, "b/<script>alert(1)</script>|`x`.nettrace", traces.Tests[1].Name)
+	assert.Equal(t, junit.StatusError, traces.Tests[1].Status)
+	assert.Contains(t, traces.Tests[1].Error.Error(), "offset 41: StackBlock: unexpected ? EOF & ]]>")
+	assert.Contains(t, traces.Tests[1].Error.Error(), "and 2 more")
+	assert.Equal(t, junit.StatusFailed, traces.Tests[2].Status)
+	assert.Contains(t, traces.Tests[2].Error.Error(), "no\nway")
+}
+
+func TestMarkdownStaysInItsCells(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample(t).WriteMarkdown(&b))
+	columns := 0
+	for line := range strings.Lines(b.String()) {
+		n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|")
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		if columns == 0 {
+			columns = n
+		}
+		assert.Equal(t, columns, n, "%q", line)
+	}
+	assert.NotContains(t, b.String(), "<script>alert(1)</script>|")
+}
+
+func TestOverviewIsOnePageAndSafe(t *testing.T) {
+	r := sample(t)
+	for links, want := range map[string]string{"": "./a/fine%20%231.http.ndjson", "../x y": "../x%20y/a/fine%20%231.http.ndjson"} {
+		var b bytes.Buffer
+		require.NoError(t, r.WriteHTML(&b, links))
+		doc, err := html.Parse(&b)
+		require.NoError(t, err)
+		var hrefs []string
+		scripts, text := 0, ""
+		var visit func(*html.Node)
+		visit = func(n *html.Node) {
+			if n.Type == html.ElementNode {
+				if n.Data == "script" {
+					scripts++
+				}
+				assert.NotContains(t, []string{"link", "img", "iframe", "object"}, n.Data, "nothing from outside")
+				for _, a := range n.Attr {
+					assert.False(t, strings.HasPrefix(a.Key, "on"), "%s=%s", a.Key, a.Val)
+					assert.NotEqual(t, "src", a.Key)
+					if a.Key == "href" {
+						hrefs = append(hrefs, a.Val)
+					}
+				}
+			}
+			if n.Type == html.TextNode {
+				text += n.Data
+			}
+			for c := n.FirstChild; c != nil; c = c.NextSibling {
+				visit(c)
+			}
+		}
+		visit(doc)
+		assert.Equal(t, 1, scripts, "names of traces are no markup")
+		assert.Contains(t, hrefs, want)
+		for _, h := range hrefs {
+			assert.True(t, strings.HasPrefix(h, "."), "%s: a file beside the page", h)
+		}
+		for _, s := range []string{"<script>alert(1)</script>", "http://x/?a=<b>|c", "offset 41: StackBlock", "http-error-rate>1%", "known from the stack before", "no\nway"} {
+			assert.Contains(t, text, s)
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, r.WriteHTML(&b, "s3://bucket/x"))
+	assert.NotContains(t, b.String(), "href=", "a browser cannot open a bucket")
+}
+
+func TestGates(t *testing.T) {
+	r := sample(t)
+	for _, c := range []struct {
+		gate   string
+		failed bool
+		found  string
+	}{
+		{"damaged", true, "1"}, {"damaged>1", false, "1"}, {"failed >= 1", true, "1"}, {"traces<3", false, "3"}, {"traces<=3", true, "3"},
+		{"http-error-rate>1%", true, "1.5%"}, {"http-error-rate>1.5%", false, "1.5%"}, {"http-error-rate>1", true, "1.5%"},
+		{"http-errors>3", false, "3"}, {"p95>500ms", true, "600ms"}, {"p95>0.6s", false, "600ms"}, {"p50>1m", false, "20ms"},
+		{"max>899ms", true, "900ms"}, {"lost", true, "7"}, {"requests<1000", true, "200"}, {"skipped", true, "1"},
+	} {
+		g, err := ParseGate(c.gate, DoHTTP)
+		require.NoError(t, err, c.gate)
+		got := g.check(r)
+		assert.Equal(t, c.failed, got.Failed, c.gate)
+		assert.Equal(t, c.found, got.Found, c.gate)
+	}
+	assert.Equal(t, "b/<script>alert(1)</script>|`x`.nettrace", r.Totals.Requests.P95.Trace)
+	for _, s := range []string{"", "x", "cut", "p95>500", "p95>5x", "damaged>1ms", "damaged>", ">1", "p95>1.2.3ms", "http-error-rate>1ms"} {
+		_, err := ParseGate(s, DoHTTP)
+		assert.ErrorContains(t, err, "--fail-on", s)
+	}
+	for _, s := range []string{"cut", "cut-rate>5%", "unrepaired"} {
+		_, err := ParseGate(s, DoRepair)
+		assert.NoError(t, err)
+	}
+	_, err := ParseGate("p95>1s", DoRepair)
+	assert.ErrorContains(t, err, "--do http")
+}
+
+func TestVerdicts(t *testing.T) {
+	mk := func(statuses ...string) *Report {
+		r := &Report{}
+		for _, s := range statuses {
+			r.add(&Result{Trace: report.Trace{Status: s}})
+		}
+		r.finish(nil)
+		return r
+	}
+	assert.Equal(t, AllGood, mk().Verdict())
+	assert.Equal(t, AllGood, mk(OK, Skipped).Verdict())
+	assert.Equal(t, SomeDamaged, mk(OK, Damaged).Verdict())
+	assert.Equal(t, SomeFailed, mk(Damaged, Failed, OK).Verdict())
+	assert.Contains(t, mk().Notes, "no trace was found")
+}
+
+func TestProgressLines(t *testing.T) {
+	var b bytes.Buffer
+	now := time.Unix(0, 0)
+	p := &Progress{Out: &b, Now: func() time.Time { return now }, Every: time.Hour}
+	stop := p.Start()
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"a": strings.Repeat("x", 4000), "b/c": strings.Repeat("x", 6000)})
+	p.Measure([]string{dir})
+	p.began(&item{index: 3, name: "later"})
+	p.began(&item{index: 1, name: "x/y.json"})
+	p.ended(&item{index: 0, credit: 2500}, &Result{Trace: report.Trace{Status: OK}})
+	now = now.Add(5 * time.Second)
+	assert.Equal(t, "1 done  2.5 kB of 10.0 kB  500 B/s  ETA 15s  x/y.json", p.Line())
+	p.ended(&item{index: 4, credit: 2500}, &Result{Trace: report.Trace{Status: Damaged}, resumed: true})
+	p.ended(&item{index: 5}, &Result{Trace: report.Trace{Status: Skipped}})
+	p.ended(&item{index: 6}, &Result{Trace: report.Trace{Status: Failed, Error: "broken", Input: report.Input{Name: "z"}}})
+	assert.Equal(t, "2 done (1 before), 1 damaged, 1 failed, 1 skipped  5.0 kB of 10.0 kB  1.0 kB/s  ETA 5s  last failure: z: broken", p.Line())
+	p.draw()
+	p.Live, p.Width = true, 30
+	p.draw()
+	stop()
+	lines := strings.Split(b.String(), "\n")
+	require.Len(t, lines, 2)
+	assert.NotContains(t, lines[0], "\x1b", "a log holds no escapes")
+	assert.Equal(t, "\r\x1b[K2 done (1 before), 1 damaged…\r\x1b[K", lines[1])
+}
