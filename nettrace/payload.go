@@ -120,13 +120,9 @@ func (v *Value) Len() int {
 // Elems yields the elements of a KindArray.
 func (v *Value) Elems() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
-		if v.kind != KindArray {
-			return
-		}
-		c := Cursor{b: v.payload[:v.end], pos: int(v.off), pointer: int(v.pointer)}
-		for range v.bits {
-			var elem Value
-			if elem.decode(&c, v.field, nil); c.err != nil || !yield(elem) {
+		var elem Value
+		for w := v.Walk(); v.kind == KindArray && w.Next(&elem); {
+			if !yield(elem) {
 				return
 			}
 		}
@@ -136,20 +132,59 @@ func (v *Value) Elems() iter.Seq[Value] {
 // Members yields the fields of a KindObject.
 func (v *Value) Members() iter.Seq2[*Field, Value] {
 	return func(yield func(*Field, Value) bool) {
-		if v.kind != KindObject {
-			return
-		}
-		c := Cursor{b: v.payload[:v.end], pos: int(v.off), pointer: int(v.pointer)}
-		var counts counts
-		for i := range v.field.Fields {
-			f := &v.field.Fields[i]
-			var member Value
-			if member.decode(&c, f, &counts); c.err != nil || !yield(f, member) {
+		var member Value
+		for w := v.Walk(); v.kind == KindObject && w.Next(&member); {
+			if !yield(w.Field(), member) {
 				return
 			}
-			counts.set(i, member.bits)
 		}
 	}
+}
+
+// Walk returns a Walker at the start of a KindArray or KindObject; of other
+// kinds it is empty. It is what Elems and Members are made of, for loops in
+// which their functions would cost an allocation.
+func (v *Value) Walk() Walker {
+	w := Walker{n: v.Len(), object: v.kind == KindObject}
+	if w.n > 0 {
+		w.field = v.field
+		w.c = Cursor{b: v.payload[:v.end], pos: int(v.off), pointer: int(v.pointer)}
+	}
+	return w
+}
+
+// A Walker goes through the elements of an array or the fields of an object.
+type Walker struct {
+	c      Cursor
+	field  *Field // the element of the array, the field that is the object
+	object bool
+	i, n   int
+	counts counts
+}
+
+// Next decodes the next one into v. It returns false at the end, or where the payload
+// ends early.
+func (w *Walker) Next(v *Value) bool {
+	if w.i >= w.n {
+		return false
+	}
+	*v = Value{}
+	if w.object {
+		v.decode(&w.c, &w.field.Fields[w.i], &w.counts)
+		w.counts.set(w.i, v.bits)
+	} else {
+		v.decode(&w.c, w.field, nil)
+	}
+	w.i++
+	return w.c.err == nil
+}
+
+// Field is the field that Next decoded, the element of an array.
+func (w *Walker) Field() *Field {
+	if w.object {
+		return &w.field.Fields[w.i-1]
+	}
+	return w.field
 }
 
 // String returns the text of a KindString and a readable form of other kinds.

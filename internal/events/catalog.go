@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tracefix/tracefix/nettrace"
@@ -18,7 +19,7 @@ type kind struct {
 	layout *nettrace.Layout
 	head   []byte   // JSON from "provider" to "opcode"
 	keys   [][]byte // JSON of the field names with the colon, by field
-	quoted bool     // numbers are written as text
+	quoted []bool   // by field: the number is written as text
 	title  string   // for text: provider/name
 	wanted bool
 }
@@ -27,9 +28,13 @@ func (k *kind) is(ev *nettrace.Event) bool {
 	return k.meta == ev.Metadata && k.version == ev.Version && k.opcode == ev.Opcode && k.level == ev.Level && k.keywords == ev.Keywords
 }
 
-// samplerProvider writes one field, an enumeration. The reference library lists its
-// value as text, and lists are compared.
-const samplerProvider = "Microsoft-DotNETCore-SampleProfiler"
+// enumerations are fields whose numbers the reference library lists as text, since its
+// parsers for these providers know an enumeration for them; lists are compared. All
+// other providers but the runtime's are listed by the types in the file.
+var enumerations = map[string][]string{
+	"Microsoft-DotNETCore-SampleProfiler":   {"Type"},
+	"System.Threading.Tasks.TplEventSource": {"Behavior", "Status", "Relation", "Work"},
+}
 
 // maxVariants limits how many kinds are kept of one definition: labels of v6 may
 // give every event its own keywords.
@@ -71,7 +76,7 @@ func (c *catalog) add(ev *nettrace.Event) *kind {
 		meta: ev.Metadata, version: ev.Version, opcode: ev.Opcode, level: ev.Level, keywords: ev.Keywords,
 		layout: ev.Layout(),
 		head:   k.head[:0], keys: k.keys[:0],
-		quoted: ev.Metadata.Provider == samplerProvider,
+		quoted: k.quoted[:0],
 		title:  ev.Metadata.Provider + "/" + name,
 		wanted: c.filter.wantsKind(ev, name),
 	}
@@ -84,7 +89,9 @@ func (c *catalog) add(ev *nettrace.Event) *kind {
 	k.head = strconv.AppendInt(append(b, `","opcode":`...), int64(ev.Opcode), 10)
 	if k.layout != nil {
 		for i := range k.layout.Fields {
-			k.keys = append(k.keys, append(appendQuoted(nil, k.layout.Fields[i].Name), ':'))
+			f := &k.layout.Fields[i]
+			k.keys = append(k.keys, append(appendQuoted(nil, f.Name), ':'))
+			k.quoted = append(k.quoted, slices.Contains(enumerations[ev.Metadata.Provider], f.Name))
 		}
 	}
 	return k

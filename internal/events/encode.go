@@ -137,8 +137,8 @@ func appendHex(dst, b []byte) []byte {
 	return dst
 }
 
-// appendValue appends v as JSON. f is its field, which tells the width of a float.
-func appendValue(dst []byte, v *nettrace.Value, f *nettrace.Field) []byte {
+// appendValue appends v as JSON.
+func appendValue(dst []byte, v *nettrace.Value) []byte {
 	switch v.Kind() {
 	case nettrace.KindBool:
 		return strconv.AppendBool(dst, v.Bool())
@@ -147,7 +147,7 @@ func appendValue(dst []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 	case nettrace.KindUint:
 		return strconv.AppendUint(dst, v.Uint(), 10)
 	case nettrace.KindFloat:
-		if f != nil && f.Type == nettrace.TypeFloat32 {
+		if v.IsFloat32() {
 			return appendFloat(dst, v.Float(), 32)
 		}
 		return appendFloat(dst, v.Float(), 64)
@@ -168,29 +168,27 @@ func appendValue(dst []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 	case nettrace.KindArray:
 		dst = append(dst, '[')
 		at := len(dst)
-		var elem *nettrace.Field
-		if f != nil {
-			elem = f.Elem
-		}
-		for e := range v.Elems() {
+		var e nettrace.Value
+		for w := v.Walk(); w.Next(&e); {
 			if len(dst) > at {
 				dst = append(dst, ',')
 			}
-			dst = appendValue(dst, &e, elem)
+			dst = appendValue(dst, &e)
 		}
 		return append(dst, ']')
 	case nettrace.KindObject:
 		dst = append(dst, '{')
 		at := len(dst)
-		for f, m := range v.Members() {
+		var m nettrace.Value
+		for w := v.Walk(); w.Next(&m); {
 			if m.Kind() == nettrace.KindNone {
 				continue
 			}
 			if len(dst) > at {
 				dst = append(dst, ',')
 			}
-			dst = append(appendQuoted(dst, f.Name), ':')
-			dst = appendValue(dst, &m, f)
+			dst = append(appendQuoted(dst, w.Field().Name), ':')
+			dst = appendValue(dst, &m)
 		}
 		return append(dst, '}')
 	}

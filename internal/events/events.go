@@ -257,13 +257,11 @@ func (l *lister) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, k.keys[i]...)
-		if k.quoted {
-			b = append(b, '"')
-			b = strconv.AppendUint(b, v.Uint(), 10)
-			b = append(b, '"')
-			continue
+		if k.quoted[i] {
+			b = append(appendValue(append(b, '"'), v), '"')
+		} else {
+			b = appendValue(b, v)
 		}
-		b = appendValue(b, v, &k.layout.Fields[i])
 	}
 	b = append(b, '}')
 	if err != nil {

@@ -203,19 +203,22 @@ func appendTextValue(b []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 		if plain(b[at:]) {
 			return b
 		}
-		return append(b[:at], strconv.Quote(string(b[at:]))...)
+		b = append(b, 0)
+		copy(b[at+1:], b[at:])
+		b[at] = '"'
+		return append(escapeFrom(b, at+1), '"')
 	case nettrace.KindUint, nettrace.KindInt:
 		switch f.Type {
 		case nettrace.TypeHex32, nettrace.TypeHex64, nettrace.TypePointer:
 			return strconv.AppendUint(append(b, "0x"...), v.Uint(), 16)
 		}
-		return appendValue(b, v, f)
+		return appendValue(b, v)
 	case nettrace.KindFloat:
 		x := v.Float()
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return strconv.AppendFloat(b, x, 'g', -1, 64)
 		}
-		return appendValue(b, v, f)
+		return appendValue(b, v)
 	case nettrace.KindGUID:
 		return v.GUID().AppendTo(b)
 	case nettrace.KindTime:
@@ -230,11 +233,8 @@ func appendTextValue(b []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 	case nettrace.KindArray:
 		b = append(b, '[')
 		n := 0
-		elem := f.Elem
-		if elem == nil {
-			elem = &nettrace.Field{}
-		}
-		for e := range v.Elems() {
+		var e nettrace.Value
+		for w := v.Walk(); w.Next(&e); {
 			if n > 0 {
 				b = append(b, ' ')
 			}
@@ -242,13 +242,15 @@ func appendTextValue(b []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 				b = append(b, "…"...)
 				break
 			}
-			b = appendTextValue(b, &e, elem)
+			b = appendTextValue(b, &e, w.Field())
 		}
 		return append(b, ']')
 	case nettrace.KindObject:
 		b = append(b, '{')
 		at := len(b)
-		for m, x := range v.Members() {
+		var x nettrace.Value
+		for w := v.Walk(); w.Next(&x); {
+			m := w.Field()
 			if noWord(&x) {
 				continue
 			}
@@ -262,7 +264,7 @@ func appendTextValue(b []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 		}
 		return append(b, '}')
 	}
-	return appendValue(b, v, f)
+	return appendValue(b, v)
 }
 
 // plain reports whether text can stand without quotes.

@@ -136,9 +136,14 @@ func (p *page) wrap(text string, indent int) {
 // facts writes the block of single facts.
 func (p *page) facts(f *Facts) {
 	p.b.WriteByte('\n')
+	const keys = 24 // the longest key that is shown whole
+	width := len("recorded")
+	for _, q := range f.Properties {
+		width = max(width, min(keys, utf8.RuneCountInString(q.Key)))
+	}
 	row := func(key, format string, args ...any) {
-		fmt.Fprintf(&p.b, "%s  ", p.dim(fmt.Sprintf("%-9s", key)))
-		p.b.WriteString(shorten(fmt.Sprintf(format, args...), p.width-11))
+		fmt.Fprintf(&p.b, "%s  ", p.dim(pad(shorten(key, width), width)))
+		p.b.WriteString(shorten(fmt.Sprintf(format, args...), p.width-width-2))
 		p.b.WriteByte('\n')
 	}
 	shown := f.Processes
@@ -213,7 +218,7 @@ func (p *page) facts(f *Facts) {
 		row("events", "%s", s)
 	}
 	for _, q := range f.Properties {
-		row(shorten(q.Key, 24), "%s", q.Value)
+		row(q.Key, "%s", q.Value)
 	}
 }
 

@@ -1,0 +1,252 @@
+package info
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const data = "../../testdata/nettrace"
+
+func of(t testing.TB, name string, o *Options) (*Facts, error) {
+	in, err := input.Open(name, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	return Of(context.Background(), in, o)
+}
+
+func facts(t testing.TB, name string) *Facts {
+	f, err := of(t, name, nil)
+	require.NoError(t, err)
+	f.File = filepath.Base(f.File)
+	return f
+}
+
+func golden(t *testing.T, name, got string) {
+	name = filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o777))
+		require.NoError(t, os.WriteFile(name, []byte(got), 0o666))
+	}
+	want, err := os.ReadFile(name)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"tracelogging.netperf", "executioncheckpoints.nettrace", "arraytypes.nettrace.gz", "counters.nettrace.zst", "v6-nosymbols.nettrace.gz"} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(t, filepath.Join(data, name))
+			// The verdicts quote the name as it was given.
+			for i := range f.Verdicts {
+				f.Verdicts[i].Do = strings.ReplaceAll(f.Verdicts[i].Do, data+"/", "")
+			}
+			var text, all, js bytes.Buffer
+			require.NoError(t, f.WriteText(&text, nil))
+			golden(t, name+".txt", text.String())
+			require.NoError(t, f.WriteText(&all, &TextOptions{All: true, Width: 80, Color: true}))
+			golden(t, name+".all.txt", all.String())
+			require.NoError(t, f.WriteJSON(&js))
+			golden(t, name+".json", js.String())
+			assert.True(t, json.Valid(js.Bytes()))
+		})
+	}
+}
+
+// TestFacts holds the facts of recordings against what is known of them
+// (nettrace.md section 17 and the README of the recordings).
+func TestFacts(t *testing.T) {
+	for name, want := range map[string]struct {
+		events, samples, limit int64
+		lost                   uint64
+		rundown                bool
+		runtime                string
+		requests               bool
+	}{
+		"chain":       {events: 17069, samples: 8505, limit: 4304, rundown: true, runtime: "10.0.12"},
+		"library":     {events: 31271, samples: 5202, limit: 1803, rundown: true, runtime: "10.0.12"},
+		"counters":    {events: 3279, rundown: true, runtime: "10.0.12"},
+		"http-net8":   {events: 18894, rundown: true, runtime: "8.0.31", requests: true},
+		"http-net9":   {events: 20155, rundown: true, runtime: "9.0.20", requests: true},
+		"dropped":     {events: 51544, samples: 19117, limit: 44, lost: 105527, runtime: "", requests: true},
+		"v6-machine":  {events: 20872, samples: 3023},
+		"v6-shared":   {events: 11312, samples: 3883},
+		"http-notpl":  {events: 17851, rundown: true, runtime: "10.0.12", requests: true},
+		"http-attach": {requests: true, rundown: true, runtime: "10.0.12"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(t, tracetest.Corpus(t, "dotnet10", name+".nettrace"))
+			if want.events > 0 {
+				assert.Equal(t, want.events, f.Events)
+			}
+			assert.Equal(t, want.samples, f.Samples.Count)
+			assert.Equal(t, want.lost, f.Lost.Events)
+			assert.Equal(t, want.rundown, f.Rundown != nil && f.Rundown.Complete)
+			assert.Zero(t, f.Damages)
+			if want.limit > 0 {
+				assert.Equal(t, want.limit, f.Stacks.Depths[f.Stacks.Limit])
+			}
+			if want.runtime != "" {
+				assert.Equal(t, want.runtime, f.Processes[0].Runtime)
+			}
+			assert.Equal(t, want.requests, f.HTTP != nil && f.HTTP.Requests > 0)
+			sum := int64(0)
+			for _, p := range f.Providers {
+				sum += p.Events
+			}
+			assert.Equal(t, f.Events, sum)
+		})
+	}
+}
+
+// TestCutsAreThoseOfRepair holds that info counts the stacks that repair repairs.
+func TestCutsAreThoseOfRepair(t *testing.T) {
+	for _, name := range []string{"chain", "async", "v6-chain"} {
+		path := tracetest.Corpus(t, "dotnet10", name+".nettrace")
+		f := facts(t, path)
+		in, err := input.Open(path, nil)
+		require.NoError(t, err)
+		p, _, err := load.Profile(context.Background(), in.Reader, nil)
+		require.NoError(t, err)
+		want := map[string]int64{}
+		for _, th := range p.Threads {
+			for _, s := range th.Samples.All() {
+				if s.Cut != trace.Whole {
+					want[s.Cut.String()]++
+				}
+			}
+		}
+		require.NotEmpty(t, want)
+		assert.Equal(t, want, f.Stacks.Cut)
+		sum := int64(0)
+		for _, th := range f.Threads {
+			sum += th.Cut
+		}
+		assert.Equal(t, f.Stacks.CutTotal(), sum)
+	}
+}
+
+// TestVerdicts holds what a person is told to do about traces that lack something.
+func TestVerdicts(t *testing.T) {
+	verdict := func(f *Facts, topic string) Verdict {
+		for _, v := range f.Verdicts {
+			if v.Topic == topic {
+				return v
+			}
+		}
+		return Verdict{}
+	}
+	f := facts(t, tracetest.Corpus(t, "dotnet10", "dropped.nettrace"))
+	assert.Equal(t, None, verdict(f, "complete").State)
+	assert.Contains(t, verdict(f, "complete").Text, "67.2 % of 157,071 events were lost")
+	assert.Contains(t, verdict(f, "complete").Do, "--buffersize")
+	assert.Equal(t, None, verdict(f, "names").State)
+
+	f = facts(t, tracetest.Corpus(t, "dotnet10", "http-notpl.nettrace"))
+	assert.Equal(t, Partly, verdict(f, "HTTP").State)
+	assert.Contains(t, verdict(f, "HTTP").Do, "System.Threading.Tasks.TplEventSource:0x80:4")
+	assert.Equal(t, None, verdict(f, "CPU stacks").State)
+	assert.Contains(t, verdict(f, "CPU stacks").Do, "dotnet-trace collect ")
+
+	f = facts(t, tracetest.Corpus(t, "dotnet10", "http-full.nettrace"))
+	assert.Equal(t, Good, verdict(f, "HTTP").State)
+	assert.Contains(t, verdict(f, "HTTP").Do, "tracefix http ")
+
+	f = facts(t, tracetest.Corpus(t, "dotnet10", "v6-chain.nettrace"))
+	assert.Equal(t, Partly, verdict(f, "CPU stacks").State)
+	assert.Contains(t, verdict(f, "CPU stacks").Text, "copy of the stack")
+	assert.Contains(t, verdict(f, "CPU stacks").Do, "tracefix repair ")
+}
+
+// TestDamage reads every prefix of a small file.
+func TestDamage(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(data, "executioncheckpoints.nettrace"))
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "cut it.nettrace")
+	read := 0
+	for n := range len(whole) {
+		require.NoError(t, os.WriteFile(name, whole[:n], 0o666))
+		f, err := of(t, name, nil)
+		if err != nil {
+			continue
+		}
+		read++
+		require.NotZero(t, f.Damages, "cut to %d bytes", n)
+		require.Equal(t, Partly, f.Verdicts[len(f.Verdicts)-1].State)
+		require.Contains(t, f.Verdicts[len(f.Verdicts)-1].Do, "it.nettrace' -o clean.nettrace", "the name is quoted")
+		var out bytes.Buffer
+		require.NoError(t, f.WriteText(&out, nil))
+	}
+	assert.NotZero(t, read)
+}
+
+func TestSpeedscope(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.json")
+	require.NoError(t, os.WriteFile(name, []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"x","shared":{"frames":[{"name":"a"},{"name":"b"}]},
+		"profiles":[{"type":"evented","name":"Thread (7)","unit":"milliseconds","startValue":1,"endValue":5.5,"events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":5.5}]}]}`), 0o666))
+	f := facts(t, name)
+	assert.Equal(t, "speedscope", f.Format)
+	assert.EqualValues(t, 2, f.Events)
+	assert.InDelta(t, 4.5, f.DurationMs, 1e-9)
+	require.Len(t, f.Threads, 1)
+	assert.Equal(t, "Thread (7)", f.Threads[0].Name)
+	require.NoError(t, os.WriteFile(name, []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"na`), 0o666))
+	_, err := of(t, name, nil)
+	assert.ErrorContains(t, err, "offset")
+}
+
+func TestPercent(t *testing.T) {
+	for want, c := range map[string][2]int64{"0 %": {0, 5}, "100 %": {5, 5}, "< 0.1 %": {1, 100000}, "> 99.9 %": {99999, 100000}, "33.3 %": {1, 3}} {
+		assert.Equal(t, want, percent(c[0], c[1]))
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, s := range []string{"", "abc", "äöüßxyz", "0123456789"} {
+		for w := 1; w < 12; w++ {
+			got := shorten(s, w)
+			assert.LessOrEqual(t, utf8.RuneCountInString(got), w)
+			assert.True(t, utf8.ValidString(got))
+		}
+	}
+}
+
+func TestVersionInPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.12/libcoreclr.so":            "10.0.12",
+		`C:\Program Files\dotnet\shared\Microsoft.NETCore.App\6.0.15\coreclr.dll`:         "6.0.15",
+		"/usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.0-rc.2.24473.5/libcoreclr.so": "9.0.0-rc.2.24473.5",
+		"/srv/1.2.3/app/libcoreclr.so":                                                    "", "": "",
+	} {
+		assert.Equal(t, want, versionInPath(path))
+	}
+}
+
+func BenchmarkNettrace(b *testing.B) {
+	name := filepath.Join(data, "counters.nettrace.zst")
+	if p := os.Getenv("TRACEFIX_BENCH_TRACE"); p != "" {
+		name = p
+	}
+	f := facts(b, name)
+	b.SetBytes(f.Content)
+	b.ReportAllocs()
+	for b.Loop() {
+		facts(b, name)
+	}
+}
