@@ -196,12 +196,50 @@ func (r *Reader) readObject() {
 		r.contents(o, b[body:body+size], at+int64(body), true)
 		if r.stats.Defects > before {
 			// The size may be wrong although an end tag stands behind it by chance.
-			if i := findObject(b[body:body+size], r.h.Version); i >= 0 {
+			if i := findObject(b[body:body+size], r.h.Version); i >= 0 && r.mayReread(size-i) {
 				end = body + i
 				r.newRegion()
 			}
 		}
 		r.src.skip(end)
+	}
+}
+
+// mayReread reports whether n bytes of a block that made no sense may be read
+// again as something else. In all it allows as many as the file has so far, so
+// that blocks made to overlap do not cost the square of their size.
+func (r *Reader) mayReread(n int) bool {
+	if r.reread+int64(n) > r.src.offset()+searchStep {
+		return false
+	}
+	r.reread += int64(n)
+	return true
+}
+
+// nextObject returns the position, counted from the first byte not consumed, of
+// the first header of a known block at or behind from, or -1 if there is none
+// within limit bytes. What was searched once is not searched again.
+func (r *Reader) nextObject(from, limit int) int {
+	for n := firstWindow; ; n *= 2 {
+		n = min(n, limit)
+		b := r.src.peek(n)
+		at := r.src.offset()
+		if r.noObject[0] <= at+int64(from) && at+int64(from) < r.noObject[1] {
+			from = int(r.noObject[1] - at)
+		} else {
+			r.noObject = [2]int64{at + int64(from), at + int64(from)}
+		}
+		if from < len(b) {
+			if i := findObject(b[from:], r.h.Version); i >= 0 {
+				r.noObject[1] = at + int64(from+i)
+				return from + i
+			}
+			from = max(from, len(b)-maxObject)
+			r.noObject[1] = max(r.noObject[1], at+int64(from))
+		}
+		if len(b) < n || n == limit {
+			return -1
+		}
 	}
 }
 
@@ -248,19 +286,7 @@ func (r *Reader) otherPadding(b []byte, o object, size, not int) (int, bool) {
 // salvage reads what it can of a block whose size or end is wrong. The window
 // still begins at the block's header; the block must end before the next one.
 func (r *Reader) salvage(at int64, o object, body, size int, err error) {
-	next := -1
-	from := o.size
-	for n := searchStep; ; n += searchStep {
-		b := r.src.peek(n)
-		if i := findObject(b[min(from, len(b)):], r.h.Version); i >= 0 {
-			next = from + i
-			break
-		}
-		if len(b) < n || n >= r.opts.MaxBlockSize {
-			break
-		}
-		from = len(b) - maxObject
-	}
+	next := r.nextObject(o.size, r.opts.MaxBlockSize)
 	b := r.src.peek(max(next, min(body+max(size, 0), r.opts.MaxBlockSize)))
 	end := len(b)
 	if next >= 0 {

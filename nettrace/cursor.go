@@ -109,17 +109,20 @@ func (c *Cursor) Pointer() uint64 {
 
 // Varuint reads an unsigned LEB128 number of at most 10 bytes.
 func (c *Cursor) Varuint() uint64 {
-	v, n := binary.Uvarint(c.b[c.pos:])
-	if n <= 0 {
-		if n == 0 {
-			c.fail(io.ErrUnexpectedEOF)
-		} else {
-			c.fail(ErrDamaged)
+	v, shift := uint64(0), 0
+	for i := c.pos; i < len(c.b); i++ {
+		v |= uint64(c.b[i]&0x7f) << shift // bits beyond 64 are dropped
+		if c.b[i] < 0x80 {
+			c.pos = i + 1
+			return v
 		}
-		return 0
+		if shift += 7; shift == 70 {
+			c.fail(errVarint)
+			return 0
+		}
 	}
-	c.pos += n
-	return v
+	c.fail(io.ErrUnexpectedEOF)
+	return 0
 }
 
 // Varuint32 reads an unsigned LEB128 number of at most 5 bytes; bits beyond 32
@@ -128,7 +131,7 @@ func (c *Cursor) Varuint32() uint32 {
 	at := c.pos
 	v := c.Varuint()
 	if c.err == nil && c.pos-at > 5 {
-		c.fail(ErrDamaged)
+		c.fail(errVarint)
 		return 0
 	}
 	return uint32(v)

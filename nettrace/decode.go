@@ -142,7 +142,7 @@ func (r *Reader) queueRows(blk *block) {
 		return
 	}
 	r.stats.Events += int64(len(rows))
-	r.queue.bytes += len(blk.buf)
+	r.queue.bytes += blk.memory()
 	start, payload := 0, int64(0)
 	for i := range rows {
 		payload += int64(rows[i].size)
@@ -165,9 +165,14 @@ var (
 	errShort  = fmt.Errorf("event goes beyond its block: %w", io.ErrUnexpectedEOF)
 	errTime   = fmt.Errorf("%w: time of the event is far outside its block's", ErrDamaged)
 	errDoubt  = fmt.Errorf("%w: events that cannot be right", ErrDamaged)
+	errRows   = fmt.Errorf("%w: more than %d events in a block", ErrTooLarge, maxRows)
 	errZeros  = fmt.Errorf("%w: zeros where events should be", ErrDamaged)
 	errFlags  = fmt.Errorf("%w: undefined flag in an event header", ErrDamaged)
 )
+
+// maxRows bounds the rows of one block. A block of v6 cannot hold more, one of
+// the runtime is a hundred times smaller.
+const maxRows = 1 << 21
 
 // zeroRun zero bytes at the beginning of an event are a hole in the file: read as
 // events they would be some without payload, all at one instant.
@@ -382,6 +387,10 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error)
 		cur.time = int64(time)
 		cur.at, cur.payload, cur.seq = uint32(at), uint32(pos), seq
 		cur.sorted = f&0x40 != 0
+		if len(rows) == maxRows {
+			blk.rows = rows
+			return at, errRows
+		}
 		rows = append(rows, cur)
 		pos += int(cur.size)
 	}

@@ -24,6 +24,11 @@ type block struct {
 	segments int // not yet delivered
 }
 
+// memory is about what the block occupies.
+func (b *block) memory() int { return len(b.buf) + len(b.rows)*rowSize + len(b.ids)*32 }
+
+const rowSize = 96
+
 type activityIDs struct{ activity, related GUID }
 
 // blockPad zero bytes follow the contents of a block, so that an event header
@@ -147,6 +152,6 @@ func (q *queue) advance(n int) *block {
 	if blk.segments > 0 {
 		return nil
 	}
-	q.bytes -= len(blk.buf)
+	q.bytes -= blk.memory()
 	return blk
 }

@@ -98,11 +98,13 @@ type Reader struct {
 	done      bool // nothing left to read
 	err       error
 
-	shift  int64 // bytes that went missing before: moves the alignment of blocks
-	damage *FormatError
-	stats  Stats
-	kinds  [numKinds]int // index+1 in stats.Blocks
-	losses []Loss
+	shift    int64    // bytes that went missing before: moves the alignment of blocks
+	reread   int64    // see mayReread
+	noObject [2]int64 // offsets between which no block header begins
+	damage   *FormatError
+	stats    Stats
+	kinds    [numKinds]int // index+1 in stats.Blocks
+	losses   []Loss
 	// passedLosses of them lie before the last sequence point whose events are all delivered.
 	passedLosses int
 	scratch      labelScratch

@@ -35,17 +35,22 @@ func (s *source) peek(n int) []byte {
 	return s.buf[s.pos : s.pos+n]
 }
 
-// fill reads once, towards n bytes in the window.
+// fill reads once, towards n bytes in the window. Bytes are moved to the front
+// only if as many were consumed: a caller that consumes little and peeks far
+// would else pay for the whole window each time.
 func (s *source) fill(n int) {
-	if s.pos > 0 && (s.pos == len(s.buf) || cap(s.buf)-len(s.buf) == 0) {
+	have := len(s.buf) - s.pos
+	switch {
+	case s.pos+n <= cap(s.buf) && len(s.buf) < cap(s.buf):
+	case s.pos > 0 && s.pos >= have:
 		s.base += int64(s.pos)
 		s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]
 		s.pos = 0
-	}
-	if len(s.buf) == cap(s.buf) {
-		grown := make([]byte, len(s.buf), max(firstWindow, 2*cap(s.buf)))
-		copy(grown, s.buf)
-		s.buf = grown
+	case len(s.buf) == cap(s.buf):
+		grown := make([]byte, have, max(firstWindow, 2*cap(s.buf)))
+		copy(grown, s.buf[s.pos:])
+		s.base += int64(s.pos)
+		s.buf, s.pos = grown, 0
 	}
 	for range 100 {
 		got, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])

@@ -74,7 +74,7 @@ func (r *Reader) readV6() {
 	rest := b[end:]
 	if !whole || !plausibleV6(rest, r.src.err != nil) || !checkV6(b) && kind < kindUnknown {
 		// Either this size is wrong, or what follows is damaged.
-		if next := r.findV6(5); next >= 0 && (next < 4+size || !whole) {
+		if next := r.findV6(5, end); next >= 0 {
 			r.damaged(at, kindV6(kind).String(), fmt.Errorf("%w: block size %d, but another block begins inside", ErrDamaged, size), 0)
 			r.seqEpoch++
 			b = r.src.peek(next)
@@ -98,7 +98,7 @@ func (r *Reader) readV6() {
 	r.contentsV6(kind, b[4:end], at+4, true)
 	if r.stats.Defects > before && kind < kindUnknown {
 		// The size may be wrong although another block seems to follow.
-		if next := r.findV6(5); next >= 0 && next < end {
+		if next := r.findV6(5, end); next >= 0 && r.mayReread(end-next) {
 			end = next
 			r.newRegion()
 		}
@@ -119,7 +119,7 @@ func (r *Reader) endV6(at int64) {
 	skipped := int64(0)
 	for {
 		b := r.src.peek(searchStep)
-		next := r.findV6(0)
+		next := r.findV6(0, searchStep)
 		if next >= 0 {
 			r.src.skip(next)
 			r.stats.Ended = false
@@ -146,7 +146,7 @@ func (r *Reader) resyncV6(at int64, where string, err error) {
 	skipped, from := int64(0), 1
 	for {
 		b := r.src.peek(searchStep)
-		if next := r.findV6(from); next >= 0 {
+		if next := r.findV6(from, searchStep); next >= 0 {
 			r.src.skip(next)
 			skipped += int64(next)
 			break
@@ -173,10 +173,10 @@ func (r *Reader) resyncV6(at int64, where string, err error) {
 // probeV6 is how many bytes a look at a block takes.
 const probeV6 = 40
 
-// findV6 returns the position, at most searchStep from the first byte not
-// consumed, where a chain of blocks begins, or -1.
-func (r *Reader) findV6(from int) int {
-	n := len(r.src.peek(searchStep))
+// findV6 returns the position, counted from the first byte not consumed and less
+// than to, where a chain of blocks begins, or -1.
+func (r *Reader) findV6(from, to int) int {
+	n := len(r.src.peek(to))
 	for p := from; p+4 < n; p++ {
 		b := r.src.peek(min(n, p+probeV6))[p:]
 		if k, size := splitV6(b); k < kindEvent || k > kindLabelList || k == kindRemoveThread || size < 3 || !checkV6(b) {

@@ -1,0 +1,254 @@
+package nettrace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzReader holds for any input: no panic, errors are FormatErrors, how the
+// bytes arrive does not matter, and what was read can be written and read again.
+func FuzzReader(f *testing.F) {
+	for _, data := range small(f) {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		events, r, err := read(t, data)
+		if r == nil {
+			return
+		}
+		half, err2 := NewReader(iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(data))), nil)
+		require.NoError(t, err2)
+		again, err2 := describeAll(t, half)
+		require.Equal(t, events, again)
+		require.Equal(t, err == io.EOF, err2 == io.EOF)
+
+		copied := rewriteAny(t, data)
+		if copied == nil {
+			return
+		}
+		r2, err := NewReader(bytes.NewReader(copied), nil)
+		require.NoError(t, err)
+		got, err := describeAll(t, r2)
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, len(events), len(got))
+	})
+}
+
+// rewriteAny is rewrite for files whose contents may not fit the format's limits.
+func rewriteAny(t *testing.T, data []byte) []byte {
+	r, err := NewReader(bytes.NewReader(data), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, r.Header())
+	require.NoError(t, err)
+	var ev Event
+	for r.Read(&ev) == nil {
+		if w.Write(&ev) != nil {
+			return nil
+		}
+	}
+	if w.Close() != nil {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// FuzzHeaders holds the fast decoder of compressed event headers against the plain one.
+func FuzzHeaders(f *testing.F) {
+	f.Add([]byte("\xcf\x01\x00\x4d\x03\x4d\x02\xd0\x0f\x04\x05\x00\x00\x00\x08\x01\x0a\x06\x00\x00\x00"), false)
+	f.Add([]byte("\xdf\x01\x00\x01\x03\x01\x01\xd0\x0f\x01\x01\x01\x01\x0a\x02"), true)
+	f.Fuzz(func(t *testing.T, b []byte, v6 bool) {
+		r := &Reader{h: Header{Version: 4, PointerSize: 8}, seq: map[uint64]*sequence{}, seqEpoch: 1}
+		if v6 {
+			r.h.Version = 6
+		}
+		blk := r.newBlock(b, 0)
+		end, err := r.compressed(blk, 0, len(b), math.MinInt64, math.MaxInt64)
+		require.LessOrEqual(t, end, len(b))
+		c := Cursor{b: b}
+		var s headerState
+		for i := range blk.rows {
+			row := &blk.rows[i]
+			require.Equal(t, int(row.at), c.Pos())
+			require.NoError(t, s.next(&c, v6))
+			require.Equal(t, int(row.payload), c.Pos())
+			require.Equal(t, []uint64{uint64(row.time), uint64(row.seq), uint64(row.size)}, []uint64{s.time, uint64(s.seq), uint64(s.size)})
+			require.Equal(t, row.sorted, s.sorted)
+			if !v6 {
+				require.Equal(t, []uint64{row.thread, row.capture}, []uint64{s.thread, s.capture})
+				var ids activityIDs
+				if row.ids > 0 {
+					ids = blk.ids[row.ids-1]
+				}
+				require.Equal(t, activityIDs{s.activity, s.related}, ids)
+			}
+			c.Skip(int(row.size))
+			require.NoError(t, c.Err())
+		}
+		if err != nil && err != errZeros {
+			bad := s.next(&c, v6) != nil
+			require.True(t, bad || uint64(s.size) > uint64(c.Len()), "%v", err)
+		}
+	})
+}
+
+// FuzzPayload decodes any payload by any field list: no panic, no more than the payload.
+func FuzzPayload(f *testing.F) {
+	for _, data := range small(f) {
+		r, err := NewReader(bytes.NewReader(data), nil)
+		require.NoError(f, err)
+		for ev, err := range r.All() {
+			require.NoError(f, err)
+			m := ev.Metadata
+			f.Add(append(binary.LittleEndian.AppendUint32(nil, 1), append(appendStringUTF16(nil, m.Provider), m.Raw...)...), m.row, ev.Payload)
+		}
+	}
+	f.Fuzz(func(t *testing.T, meta []byte, row bool, payload []byte) {
+		var m *Metadata
+		if row {
+			m, _ = parseRow(meta, 0)
+		} else {
+			m, _ = parseMetadata(meta, 0)
+		}
+		if m == nil {
+			return
+		}
+		m.complete()
+		require.NotEmpty(t, m.EventName())
+		for _, pointer := range []uint8{4, 8} {
+			ev := &Event{Metadata: m, Version: m.Version, Opcode: m.Opcode, Payload: payload, pointer: pointer}
+			values, err := ev.AppendValues(nil)
+			l := ev.Layout()
+			if l == nil {
+				require.Empty(t, values)
+				continue
+			}
+			require.Len(t, values, len(l.Fields))
+			for i := range values {
+				if err == nil {
+					require.NotEqual(t, KindNone, values[i].Kind())
+				}
+				walk(t, &values[i], 0)
+			}
+			var method Method
+			_ = ev.Method(&method)
+			var module Module
+			_ = ev.Module(&module)
+			var symbol Symbol
+			_ = ev.Symbol(&symbol)
+		}
+		// A definition written again is the same.
+		if !m.row && m.HasFieldList {
+			again := &Metadata{}
+			raw := m.Raw
+			m.Raw = nil
+			again.parseBlob(m.rawV4())
+			m.Raw = raw
+			require.Equal(t, shape(m.Fields), shape(again.Fields))
+		}
+	})
+}
+
+func walk(t *testing.T, v *Value, depth int) {
+	require.LessOrEqual(t, depth, 2*maxTypeDepth+4)
+	require.LessOrEqual(t, len(v.Bytes()), len(v.payload))
+	switch v.Kind() {
+	case KindArray:
+		n := 0
+		for e := range v.Elems() {
+			if n++; n < 100 {
+				walk(t, &e, depth+1)
+			}
+		}
+		require.Equal(t, v.Len(), n)
+	case KindObject:
+		n := 0
+		for _, m := range v.Members() {
+			n++
+			walk(t, &m, depth+1)
+		}
+		require.Equal(t, v.Len(), n)
+	default:
+		_ = v.String()
+	}
+}
+
+// FuzzWriterRoundTrip writes events made from the input and reads them back.
+func FuzzWriterRoundTrip(f *testing.F) {
+	f.Add([]byte("a few bytes to make events of, neither too many nor too few"), false)
+	f.Add(bytes.Repeat([]byte{0xff, 0x80, 1, 0}, 60), true)
+	f.Fuzz(func(t *testing.T, data []byte, v6 bool) {
+		h := &Header{Version: 4, PointerSize: 8, Frequency: 1e9, SyncQPC: 1, SyncTimeRaw: [8]uint16{2026, 1, 4, 15}}
+		if v6 {
+			h.Version = 6
+		}
+		events := makeEvents(data, v6)
+		var out bytes.Buffer
+		w, err := NewWriter(&out, h)
+		require.NoError(t, err)
+		var want []string
+		for i := range events {
+			require.NoError(t, w.Write(&events[i]))
+			want = append(want, describe(&events[i]))
+			if len(events[i].Payload)%7 == 6 {
+				require.NoError(t, w.SequencePoint())
+			}
+		}
+		require.NoError(t, w.Close())
+		r, err := NewReader(&out, warnings(t))
+		require.NoError(t, err)
+		got, err := describeAll(t, r)
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.Equal(t, want[i], got[i])
+		}
+	})
+}
+
+// makeEvents turns bytes into events in order of time.
+func makeEvents(data []byte, v6 bool) []Event {
+	metas := []*Metadata{
+		{Provider: "A", Name: "One", EventID: 1},
+		{Provider: "B", EventID: 2, Version: 1, Level: 4, Keywords: 0xff, Fields: []Field{{Name: "x", Type: TypeUint16}}},
+		{Provider: providerSampler, Level: 4, Opcode: 1, noopcode: true}, // the file does not tell the opcode
+	}
+	c := Cursor{b: data}
+	var events []Event
+	now := int64(10)
+	for c.Len() > 0 && len(events) < 500 {
+		a, b := c.U8(), c.U8()
+		m := metas[int(a)%len(metas)]
+		now += int64(b) * int64(b) * int64(a)
+		ev := Event{Time: now, ThreadID: 1 + uint64(a>>4), CaptureThreadID: uint64(1 + b&1), Processor: int(b>>5) - 1,
+			Metadata: m, Version: m.Version, Level: m.Level, Keywords: m.Keywords, Opcode: m.Opcode, Payload: c.Bytes(min(int(b&15), c.Len()))}
+		if a&4 != 0 {
+			ev.ActivityID[3], ev.RelatedActivityID[a&15] = b, 1
+		}
+		for i := range int(a & 7) {
+			ev.Stack = NewStack(append(ev.Stack.AppendTo(nil), uint64(b)<<32|uint64(i)))
+		}
+		if v6 {
+			ev.Thread = &Thread{Index: uint64(a >> 4), ProcessID: int(a & 3), ID: ev.ThreadID, Name: []string{"", "main"}[b&1]}
+			ev.ProcessID = ev.Thread.ProcessID
+			ev.CaptureThreadID = 0
+			if a&8 != 0 {
+				ev.SpanID, ev.Version, ev.Opcode = uint64(b), int(b), int(a)
+				ev.Labels = []Label{{Key: "k", Value: "v"}, {Key: "n", Number: -int64(b), IsNumeric: true}}
+			}
+		} else {
+			ev.ProcessID = 0
+			if len(events) > 100 {
+				ev.Lost = uint32(a & 3)
+			}
+		}
+		events = append(events, ev)
+	}
+	return events
+}
