@@ -1,0 +1,190 @@
+package spans
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// small is a file of two threads with a spike on the first.
+func small(t testing.TB) []byte {
+	var b bytes.Buffer
+	d := tracetest.NewDotnetWriter(&b)
+	d.Thread(1)
+	for i, n := range []string{b90, d120, b90} {
+		s := stack(n)
+		d.Sample(float64(10+i), 1, withRoots(1, s[max(0, len(s)-100):]))
+	}
+	d.Thread(2)
+	d.Sample(5, 1, withRoots(2, stack("Root <x>&'y'")))
+	require.NoError(t, d.Close())
+	return b.Bytes()
+}
+
+// A file that is cut anywhere gives a valid one with all events that were whole.
+func TestCutAnywhere(t *testing.T) {
+	in := small(t)
+	step := 101
+	if testing.Short() {
+		step = 1009
+	}
+	for n := 1; n < len(in); n += step {
+		var warned int
+		tr, err := Read(context.Background(), opener(in[:n]), &Options{Warn: func(*chromium.FormatError) { warned++ }})
+		require.NoError(t, err, "%d bytes", n)
+		require.NotZero(t, warned, "%d bytes: silence", n)
+		pass.FixStacks(tr.Profile, 0.9)
+		out := rewriteBytes(t, tr, false)
+		require.True(t, json.Valid(out), "%d bytes", n)
+		want := map[string]int{}
+		for _, e := range rawEvents(t, out, "") {
+			want[e]++
+		}
+		if len(tr.zones) == 0 || len(tr.Profile.Threads[0].Repairs) == 0 {
+			require.Len(t, rawEvents(t, out, ""), bytes.Count(in[:n], []byte(`"sf": `))-boolInt(cutInEvent(in[:n])), "%d bytes", n)
+		}
+	}
+}
+
+func cutInEvent(in []byte) bool {
+	open := bytes.LastIndex(in, []byte(`{"name"`))
+	return open >= 0 && bytes.IndexByte(in[open:], '}') < 0 && bytes.Contains(in[open:], []byte(`"sf": `)) && !bytes.Contains(in, []byte("stackFrames"))
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A broken event is left out, and the spans around it heal.
+func TestBrokenEvents(t *testing.T) {
+	in := small(t)
+	evs := rawsOf(t, in)
+	for _, c := range []struct {
+		name string
+		at   int
+		text string
+	}{
+		{"a begin", 40, `{"name": "m!a", "cat": BROKEN}`},
+		{"an end", 96 + 4, `{"name": "x", "ph": "E", "ts": `},
+		{"the first", 0, `{]`},
+		{"the last", len(evs) - 1, `{"name": "x" "y"}`},
+		{"NUL bytes", 200, strings.Repeat("\x00", 300)},
+		{"no object", 200, `null`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := append([]raw(nil), evs...)
+			b[c.at].text = c.text
+			var warned []error
+			tr, err := Read(context.Background(), opener(assemble(t, in, b, ", ")), &Options{Warn: func(fe *chromium.FormatError) { warned = append(warned, fe) }})
+			require.NoError(t, err)
+			require.NotEmpty(t, warned)
+			pass.FixStacks(tr.Profile, 0.9)
+			out := rewriteBytes(t, tr, false)
+			require.True(t, json.Valid(out))
+			assert.GreaterOrEqual(t, len(rawEvents(t, out, "")), 150)
+			d := parse(t, out)
+			assert.NotEmpty(t, d.StackFrames)
+			again, _ := repairBytes(t, out, false)
+			assert.True(t, bytes.Equal(out, again))
+		})
+	}
+}
+
+// What was unpacked of a cut compressed file is used; a failing disk is an error.
+func TestFailingReader(t *testing.T) {
+	in := small(t)
+	boom := errors.New("boom")
+	open := func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(bytes.NewReader(in[:len(in)/2]), failing{boom})), nil
+	}
+	_, err := Read(context.Background(), open, nil)
+	require.ErrorIs(t, err, boom)
+
+	var warned []error
+	tr, err := Read(context.Background(), open, &Options{Salvage: true, Warn: func(fe *chromium.FormatError) { warned = append(warned, fe) }})
+	require.NoError(t, err)
+	require.NotEmpty(t, warned)
+	assert.ErrorIs(t, warned[0], boom)
+	assert.True(t, json.Valid(rewriteBytes(t, tr, false)))
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestCanceled(t *testing.T) {
+	in := small(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	tr := readBytes(t, in, nil)
+	cancel()
+	_, err := Read(ctx, opener(in), nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, tr.Rewrite(ctx, io.Discard, false), context.Canceled)
+}
+
+// Switching between the synthetic frames (Activities) and (Non-Activities) splits all
+// spans and is no cut.
+func TestActivities(t *testing.T) {
+	var b bytes.Buffer
+	d := tracetest.NewDotnetWriter(&b)
+	d.Thread(1)
+	for i := range 6 {
+		s := withRoots(1, stack("Root a1..a96"))
+		if i%2 == 1 {
+			s[1] = "(Activities)"
+		}
+		d.Sample(float64(10+i), 1, s)
+	}
+	require.NoError(t, d.Close())
+	out, tr := repairBytes(t, b.Bytes(), false)
+	assert.Zero(t, tr.Facts.Cut)
+	assert.True(t, bytes.Equal(b.Bytes(), out))
+}
+
+// FuzzRepair holds any input to what a repair promises.
+func FuzzRepair(f *testing.F) {
+	f.Add([]byte(`{"traceEvents":[{"name":"Thread (1)","ph":"B","ts":1,"pid":0,"tid":1,"sf":1},{"name":"a","ph":"B","ts":1,"pid":0,"tid":1,"sf":2},{"name":"b","ph":"B","ts":1,"pid":0,"tid":1,"sf":3},{"name":"CPU_TIME","ph":"B","ts":1,"pid":0,"tid":1,"sf":4},{"name":"CPU_TIME","ph":"E","ts":2,"pid":0,"tid":1,"sf":4},{"name":"b","ph":"E","ts":2,"pid":0,"tid":1,"sf":3},{"name":"a","ph":"E","ts":2,"pid":0,"tid":1,"sf":2},{"name":"b","ph":"B","ts":2,"pid":0,"tid":1,"sf":3},{"name":"c","ph":"B","ts":2,"pid":0,"tid":1,"sf":5},{"name":"c","ph":"E","ts":3,"pid":0,"tid":1,"sf":5},{"name":"b","ph":"E","ts":3,"pid":0,"tid":1,"sf":3},{"name":"Thread (1)","ph":"E","ts":3,"pid":0,"tid":1,"sf":1}],"stackFrames":{"1":{"name":"Thread (1)"},"2":{"name":"a","category":"m"}}}`))
+	f.Add([]byte(`[{"name":"Thread (1)","ph":"B","ts":9},{"name":"a","ph":"B","ts":"1.5"},{"name":"b","ph":"B","ts":1e0},{"ph":"E","ts":2},{"name":"a","ph":"E","ts":0}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		run := func(in []byte) ([]byte, *Trace, int) {
+			damage := 0
+			tr, err := Read(context.Background(), opener(in), &Options{MaxDepth: 2, Weighted: len(in)%2 == 0, Warn: func(*chromium.FormatError) { damage++ }})
+			if err != nil {
+				return nil, nil, damage
+			}
+			pass.FixStacks(tr.Profile, 0.9)
+			var out bytes.Buffer
+			if err := tr.Rewrite(context.Background(), &out, false); err != nil {
+				t.Fatal(err)
+			}
+			return out.Bytes(), tr, damage
+		}
+		out, tr, damage := run(in)
+		if tr == nil {
+			return
+		}
+		if damage == 0 && !tr.Facts.BOM {
+			// Every other event is there, in its order.
+			if len(tr.zones) == 0 && !bytes.Equal(in, out) {
+				t.Fatalf("nothing to repair, yet\n%q\nbecame\n%q", in, out)
+			}
+			if json.Valid(in) && !json.Valid(out) {
+				t.Fatalf("\n%q\nbecame invalid:\n%q", in, out)
+			}
+		}
+	})
+}
