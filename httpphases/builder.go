@@ -15,6 +15,7 @@ const (
 	maxAttempts    = 4096  // attempts that came to nothing
 	maxConnections = 65536 // connections whose end was not seen
 	maxSpans       = 65536 // bridge spans whose stop was not seen
+	maxGaps        = 4096  // stretches of lost events
 )
 
 // Options of a Builder. The zero value works.
@@ -40,7 +41,9 @@ type Builder struct {
 	nextID int
 	stats  Stats
 	now    int64
-	lossy  bool // events are known to be lost
+	lossy  bool  // events are known to be lost
+	gaps   []gap // the last maxGaps stretches of lost events, a ring
+	gapAt  int
 }
 
 // Stats count what a Builder has seen.
@@ -143,8 +146,27 @@ func (b *Builder) at(i int) *Event { return &b.window[(b.head+i)%len(b.window)] 
 // could be touched by that are marked as incomplete if they are not whole.
 func (b *Builder) Lost(process uint32, tid uint64, after, before int64) {
 	b.lossy = true
+	if len(b.gaps) < maxGaps {
+		b.gaps = append(b.gaps, gap{after, before})
+	} else {
+		b.gaps[b.gapAt] = gap{after, before}
+		b.gapAt = (b.gapAt + 1) % maxGaps
+	}
 	b.Add(&Event{Kind: kindLost, Time: before, Thread: tid, Process: process, Length: after})
 	b.stats.Events--
+}
+
+// A gap is a stretch of time in which some thread lost events.
+type gap struct{ from, to int64 }
+
+// doubt reports whether events between two times may be lost.
+func (b *Builder) doubt(from, to int64) bool {
+	for _, g := range b.gaps {
+		if g.from < to && g.to > from {
+			return true
+		}
+	}
+	return false
 }
 
 // Finish hands out what is still in flight. end is the time of the last event of the
@@ -163,6 +185,12 @@ func (b *Builder) Finish(end int64) {
 	}
 	sort.Slice(open, func(i, j int) bool { return open[i].id < open[j].id })
 	for _, r := range open {
+		if r.lostEnd(b.now) {
+			r.miss("the stop")
+			b.lossy = true
+		}
+	}
+	for _, r := range open {
 		b.emit(b.procs[r.process], r)
 	}
 	var servers []*server
@@ -176,6 +204,16 @@ func (b *Builder) Finish(end int64) {
 		s.Outcome = Incomplete
 		b.emitServer(b.procs[s.Process], s)
 	}
+}
+
+// lostEnd reports whether an open request has ended all the same: what must have
+// followed directly is not there, or its connection serves another one.
+func (r *request) lostEnd(now int64) bool {
+	if r.body.closed() {
+		return now-r.body.end > 1e6 // RequestStop follows on the same thread
+	}
+	x := r.hop().last()
+	return x != nil && x.conn != nil && x.conn.major == 1 && x.conn.lastUser != r
 }
 
 func (b *Builder) process(id uint32) *process {
@@ -421,7 +459,7 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 		}
 		p.enter(hashID(&e.ID), r)
 		// A request that starts inside another one stops the activity of the outer.
-		if o := th.last; o != nil && o.open && !o.idless && o.stage() == stageNone && len(o.path) == n {
+		if o := th.last; o != nil && o.open && !o.idless && o.stage() == stageNone && len(o.path) == n && th.gapTo <= th.at {
 			o.adrift = true
 		}
 	}
@@ -640,7 +678,8 @@ func (b *Builder) stopOwner(p *process, th *thread, e *Event, h *[25]uint64, n i
 		}
 	}
 	// With events lost the last one on the thread need not be the one before.
-	if r == nil && th.last != nil && th.last.open && !th.last.idless && th.gapTo <= th.at && (!b.lossy || th.last.adrift) {
+	if r == nil && th.last != nil && th.last.open && !th.last.idless && th.gapTo <= th.at &&
+		(!b.lossy || th.last.adrift && e.Time-th.at < 1e6) {
 		switch th.kind {
 		case ResponseContentStop, RequestFailed, RequestFailedDetailed, ResponseHeadersStop:
 			r = th.last
@@ -779,7 +818,7 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 			x.first, x.attempt = true, c.attempt
 			c.attempt = nil
 		}
-		c.user = r
+		c.user, c.lastUser = r, r
 	}
 	if len(h.ex) < 4096 {
 		h.ex = append(h.ex, x)
@@ -854,6 +893,9 @@ func (b *Builder) emit(p *process, r *request) {
 	}
 	if len(row.Missing) > 0 {
 		b.stats.Lost++
+		// What is missing here can be missing elsewhere. (The beginning of a trace
+		// cuts requests without anything being lost.)
+		b.lossy = b.lossy || !r.headless
 	}
 	// What remains is there for late events of its attempts.
 	for _, h := range r.hops {

@@ -42,8 +42,12 @@ func (r *request) fits(k Kind) bool {
 // 7.6: the only open request, the thread, values, first in first out.
 func (b *Builder) link(p *process, th *thread, e *Event) *request {
 	l := p.idless
-	if len(l) == 0 {
-		// Ids are there, but the tracker stopped an outer request's activity.
+	if len(l) == 0 || e.ID != ([16]byte{}) {
+		// Ids are there, but the tracker stopped an outer request's activity: its
+		// events have none, or that of whatever encloses it.
+		if (e.ID != ([16]byte{}) || b.lossy) && (th.last == nil || !th.last.adrift || th.gapTo > th.at) {
+			return nil
+		}
 		if th.last != nil && th.last.open && th.last.fits(e.Kind) {
 			th.last.guesses++
 			return th.last

@@ -34,7 +34,7 @@ func (b *Builder) row(r *request) *Request {
 		w.body()
 	}
 	w.check()
-	w.tidy(&q.Phases, r.start)
+	w.tidy(&q.Phases, r.hop().start)
 	for i := range r.hops[:len(r.hops)-1] {
 		h := &r.hops[i]
 		q.Phases = append(q.Phases, Phase{Name: RedirectHop, Start: h.start, Duration: h.toAt - h.start})
@@ -76,6 +76,9 @@ func (w *rowWriter) add(n PhaseName, start, end int64) *Phase {
 func (w *rowWriter) until(n PhaseName, start, bound int64, last bool) {
 	r := w.r
 	switch {
+	case last && r.failed && w.b.doubt(start, r.failAt):
+		// What came between may be lost.
+		r.miss("events before the failure")
 	case last && r.failed:
 		p := w.add(n, start, max(min(bound, r.failAt), start))
 		p.Error, w.blamed = w.failText(), true
@@ -119,7 +122,7 @@ func (w *rowWriter) hop(i int) {
 	for k := range h.ex {
 		x := &h.ex[k]
 		lastEx := k == len(h.ex)-1
-		if x.first && x.attempt != nil {
+		if w.first(x) && x.attempt != nil {
 			w.attempt(x.attempt, from, x.headers.start, x.attempt.owner != r)
 		}
 		bound := end
@@ -129,6 +132,9 @@ func (w *rowWriter) hop(i int) {
 				if q.start >= x.headers.start && q.start < bound {
 					bound = q.start
 				}
+			}
+			if x.hasStatus && x.status >= 300 && x.status <= 308 && x.status != 304 {
+				r.miss("a redirect")
 			}
 		}
 		w.exchange(x, bound, last && lastEx)
@@ -218,8 +224,8 @@ func (w *rowWriter) attempt(a *attempt, from, to int64, shared bool) {
 		open := v.open()
 		if open {
 			end = to
-			// A step of an attempt that came to its end has lost its own.
-			if a.conn != nil && a.conn.at != never {
+			// A step of an attempt that went on has lost its end.
+			if a.conn != nil && a.conn.at != never || a.after(n) || w.b.doubt(v.start, to) {
 				w.r.miss("a stop of " + n.String())
 				return
 			}
@@ -270,6 +276,19 @@ func (w *rowWriter) attempt(a *attempt, from, to int64, shared bool) {
 	for _, t := range a.tls {
 		clip(TLS, t.interval, t.err)
 	}
+}
+
+// after reports whether the attempt went on behind a step.
+func (a *attempt) after(n PhaseName) bool {
+	switch n {
+	case DNS:
+		return len(a.tries)+len(a.tls) > 0 || a.tunnel.begun()
+	case Connect:
+		return len(a.tls) > 0 || a.tunnel.begun()
+	case Proxy:
+		return len(a.tls) > 0
+	}
+	return false
 }
 
 // exchange adds the phases of one header block and its answer. bound is where an
@@ -363,10 +382,8 @@ func (w *rowWriter) oneAtATime(x *exchange) bool {
 			}
 			wait = x.resp.start - x.content.end
 		}
-		if x.resp.closed() && wait < 300e3 && x.resp.end-x.resp.start > 10*wait && w.r.major >= 2 {
-			return false
-		}
-		return true
+		// It follows the request within some 40 us there, a cold one within 1.3 ms.
+		return w.r.major < 2 || wait > 2e6
 	}
 	return w.r.major < 2
 }
@@ -388,6 +405,9 @@ func (w *rowWriter) httpVersion(h *hop) string {
 	if x.conn != nil && x.conn.major > 0 {
 		return versionText(x.conn.major, x.conn.minor)
 	}
+	if w.b.lossy {
+		return "" // the exchange could be that with a proxy
+	}
 	if n := len(h.queues); n > 0 && h.queues[n-1].major > 0 {
 		return versionText(h.queues[n-1].major, h.queues[n-1].minor)
 	}
@@ -395,6 +415,16 @@ func (w *rowWriter) httpVersion(h *hop) string {
 		return "1.1"
 	}
 	return ""
+}
+
+// first reports whether x is the first use of its connection. Where events were lost
+// an earlier one may be among them, unless the request opened it itself and
+// x follows closely.
+func (w *rowWriter) first(x *exchange) bool {
+	if !x.first || !w.b.lossy {
+		return x.first
+	}
+	return x.attempt != nil && x.attempt.owner == w.r && x.conn.at != never && x.headers.start-x.conn.at < 20e6
 }
 
 // connection tells what is known of the connection of exchange k.
@@ -405,6 +435,7 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 		return nil
 	}
 	q := &Connection{ID: x.connID, HasID: x.hasConn}
+	first := w.first(x)
 	waited := false
 	for _, v := range h.queues {
 		waited = waited || v.end <= x.headers.start && (k == 0 || v.start >= h.ex[k-1].headers.start)
@@ -421,27 +452,31 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 				q.Proxy = joinHostPort(c.host, port)
 			}
 		}
-		if x.first {
+		if first {
 			q.TLS = tlsText(c.tls)
 		}
 	}
 	q.NewTold = true
 	switch {
-	case x.first && own:
+	case first && own:
 		q.New, q.Class = true, Own
-	case x.first && waited:
+	case first && waited:
 		q.New, q.Class = true, Adopted
 	case waited:
 		q.Class = Returned
 	default:
 		q.Class = Pooled
 	}
-	if w.r.headless || w.b.lossy && !(x.first && own && waited) {
+	if w.r.headless || w.b.lossy && !(first && own && waited) {
 		// The events that would tell otherwise may be lost.
 		q.NewTold = c != nil && c.at != never && c.at < h.start && !waited && !w.r.headless
 		if !q.NewTold {
 			q.New, q.Class = false, NoConnection
 		}
+	}
+	if waited && !first && (c == nil || c.at == never) {
+		// It waited, and nobody tells when the connection was opened.
+		q.NewTold, q.Class = false, NoConnection
 	}
 	return q
 }
@@ -457,7 +492,7 @@ func (w *rowWriter) body() {
 		if r.failed && r.failAt >= r.body.start {
 			p.Error, w.blamed = w.failText(), true
 		}
-	case r.stopped && !r.failed:
+	case r.stopped: // it has a stop also where it failed
 		r.miss("the stop of response content")
 	default:
 		w.until(ResponseContent, r.body.start, w.limit, true)

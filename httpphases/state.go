@@ -142,6 +142,7 @@ type connection struct {
 	tls          int32
 	peerPort     int
 	user         *request // whose exchange it carries (HTTP/1.1)
+	lastUser     *request
 }
 
 // A request is one that is in flight, or that ended a moment ago.

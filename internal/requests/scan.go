@@ -39,7 +39,6 @@ type Scanner struct {
 	last    int64
 	first   int64
 	seen    session
-	bad     int64 // payloads that are too short
 }
 
 // Session is what a trace tells of how it was recorded.
@@ -90,6 +89,14 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		}
 		s.losses = n
 	}
+	if e := s.decode(ev); e != nil {
+		s.builder.Add(e)
+	}
+}
+
+// decode returns what ev tells about requests, nil if it is nothing. The result is
+// valid until the next call.
+func (s *Scanner) decode(ev *nettrace.Event) *httpphases.Event {
 	i := ev.Metadata.Index
 	for i >= len(s.class) {
 		s.class = append(s.class, classNew)
@@ -100,7 +107,7 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		s.class[i] = c
 	}
 	if c == classSkip {
-		return
+		return nil
 	}
 	m := ev.Metadata
 	e := &s.ev
@@ -130,7 +137,7 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		name = ev.EventName()
 	}
 	if !s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload) {
-		return
+		return nil
 	}
 	if !ev.ActivityID.IsZero() {
 		p, ok := activity.Decode(activity.ID(ev.ActivityID), s.lossy)
@@ -141,7 +148,7 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 			e.Overflow = over != activity.Fits
 		}
 	}
-	s.builder.Add(e)
+	return e
 }
 
 // Finish ends the scan.
