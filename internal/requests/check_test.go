@@ -452,13 +452,9 @@ func TestTruth(t *testing.T) {
 				rows[k] = append(rows[k], r)
 			}
 			sort.SliceStable(list, func(i, j int) bool { return list[i].Start < list[j].Start })
-			// Calls of one address at once are told apart by their ends.
-			type pair struct {
-				seen int
-				row  *httpphases.Request
-				off  int64
-			}
-			var pairs []pair
+			// Calls of one address at once are told apart by their ends: a perfect
+			// matching of what fits must exist.
+			fits := make([][]*httpphases.Request, len(list))
 			ends := make([]int64, len(list))
 			for i, s := range list {
 				u, err := url.Parse(s.URL)
@@ -472,24 +468,37 @@ func TestTruth(t *testing.T) {
 					ends[i] = rec.nanos(s.Headers)
 				}
 				for _, r := range rows[place(u.Scheme, port, u.Path)] {
-					if d := r.Start - rec.nanos(s.Start); d >= -2000 && d < 50e6 {
-						off := r.Start + r.Duration - ends[i]
-						pairs = append(pairs, pair{i, r, max(off, -off)})
+					off := r.Start + r.Duration - ends[i]
+					if d := r.Start - rec.nanos(s.Start); d >= -2000 && d < 50e6 && max(off, -off) < 2e6 {
+						fits[i] = append(fits[i], r)
 					}
 				}
 			}
-			sort.SliceStable(pairs, func(i, j int) bool { return pairs[i].off < pairs[j].off })
-			matched := map[*httpphases.Request]bool{}
-			rowOf := make([]*httpphases.Request, len(list))
-			for _, p := range pairs {
-				if rowOf[p.seen] == nil && !matched[p.row] {
-					rowOf[p.seen], matched[p.row] = p.row, true
+			matched := map[*httpphases.Request]int{}
+			var match func(i int, tried map[*httpphases.Request]bool) bool
+			match = func(i int, tried map[*httpphases.Request]bool) bool {
+				for _, r := range fits[i] {
+					if tried[r] {
+						continue
+					}
+					tried[r] = true
+					if j, taken := matched[r]; !taken || match(j, tried) {
+						matched[r] = i
+						return true
+					}
 				}
+				return false
+			}
+			for i := range list {
+				require.True(t, match(i, map[*httpphases.Request]bool{}), "%s at %d has no row", list[i].Name, rec.nanos(list[i].Start))
+			}
+			rowOf := make([]*httpphases.Request, len(list))
+			for r, i := range matched {
+				rowOf[i] = r
 			}
 			cold := true
 			for i, s := range list {
 				best, from, end := rowOf[i], rec.nanos(s.Start), ends[i]
-				require.NotNil(t, best, "%s at %d has no row", s.Name, from)
 				want := httpphases.OK
 				if s.Error != nil && !(s.Streamed && s.Headers != 0) {
 					want = httpphases.Failed
@@ -516,7 +525,7 @@ func TestTruth(t *testing.T) {
 				cold = false
 			}
 			for _, r := range rec.rows {
-				if !matched[r] {
+				if _, ok := matched[r]; !ok {
 					assert.Equal(t, "/never", r.Target, "a request that the client did not make")
 					assert.Equal(t, httpphases.Incomplete, r.Outcome)
 				}
