@@ -252,6 +252,7 @@ func writeTo(name string, std streams, force bool, write func(io.Writer) error) 
 
 // linksFrom leads from a page to the folder of outputs.
 func linksFrom(page, outputs string) string {
+	outputs = strings.TrimPrefix(outputs, "file://")
 	if strings.Contains(outputs, "://") || page == "-" {
 		return outputs
 	}

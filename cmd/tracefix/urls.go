@@ -1,6 +1,6 @@
 package main
 
-import "github.com/tracefix/tracefix/internal/batch"
+import "github.com/tracefix/tracefix/internal/batch/bucket"
 
 // openURL opens buckets.
-var openURL batch.OpenURL
+var openURL = bucket.Open

@@ -79,6 +79,7 @@ func (e UsageError) Unwrap() error { return e.Err }
 // could not be done; that traces failed is in the report. When ctx ends Run returns
 // its error and the report of what is done so far.
 func Run(ctx context.Context, c Config) (*Report, error) {
+	c.Out = local(c.Out)
 	if c.Jobs <= 0 {
 		c.Jobs = runtime.GOMAXPROCS(0)
 	}
@@ -93,7 +94,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	if dst, err := os.Stat(c.Out); err == nil && !isURL(c.Out) {
 		for _, p := range c.Paths {
-			if src, err := os.Stat(p); err == nil && os.SameFile(src, dst) {
+			if src, err := os.Stat(local(p)); err == nil && os.SameFile(src, dst) {
 				return nil, UsageError{fmt.Errorf("%s: is an input itself; name another folder for the outputs", c.Out)}
 			}
 		}

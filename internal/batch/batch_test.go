@@ -166,7 +166,6 @@ func outcomes(r *Report) map[string]string {
 type member struct {
 	name, content string
 	link          string
-	size          int64 // claimed, if not that of content
 	kind          byte
 }
 

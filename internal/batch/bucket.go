@@ -3,11 +3,15 @@ package batch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net/url"
 	"path"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 )
 
@@ -38,22 +42,38 @@ var urlScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]+://`)
 
 func isURL(p string) bool { return urlScheme.MatchString(p) }
 
+// local turns a file:// URL into the path that it stands for: a folder of this machine
+// needs no bucket, and gives more than one does.
+func local(p string) string {
+	rest, ok := strings.CutPrefix(p, "file://")
+	if !ok {
+		return p
+	}
+	if u, err := url.Parse(p); err == nil && (u.Host == "" || u.Host == "localhost") {
+		rest = u.Path
+	}
+	if runtime.GOOS == "windows" {
+		rest = strings.TrimPrefix(rest, "/")
+	}
+	return filepath.FromSlash(rest)
+}
+
 // withoutQuery is a URL as reports show it: options may hold what is not for them.
-func withoutQuery(url string) string {
-	u, _, _ := strings.Cut(url, "?")
+func withoutQuery(raw string) string {
+	u, _, _ := strings.Cut(raw, "?")
 	return u
 }
 
 // bucket takes a URL: an object, a prefix that is walked like a folder, or a pattern.
-func (w *walker) bucket(url string, many bool) bool {
-	shown := withoutQuery(url)
-	if strings.Contains(url, "?") && !strings.Contains(url, "=") {
-		shown = url // a pattern with a question mark has no options
+func (w *walker) bucket(raw string, many bool) bool {
+	shown := withoutQuery(raw)
+	if strings.Contains(raw, "?") && !strings.Contains(raw, "=") {
+		shown = raw // a pattern with a question mark has no options
 	}
 	if w.openURL == nil {
-		return w.refuse(shown, "", fmt.Errorf("URLs are not supported here"))
+		return w.refuse(shown, "", errors.New("URLs are not supported here"))
 	}
-	s, key, err := w.openURL(w.ctx, url)
+	s, key, err := w.openURL(w.ctx, raw)
 	if err != nil {
 		return w.refuse(shown, "", err)
 	}
@@ -126,7 +146,7 @@ func (w *walker) bucket(url string, many bool) bool {
 		}
 	}
 	if !found {
-		return w.refuse(shown, "", fmt.Errorf("there is no object of that name or below it"))
+		return w.refuse(shown, "", errors.New("there is no object of that name or below it"))
 	}
 	return true
 }
@@ -137,14 +157,16 @@ func (w *walker) object(s Store, h *shared, o Object, root, rel, prefix string) 
 		return w.refuse(name, rel, w.tooBig(o.Size))
 	}
 	w.progress.addTotal(o.Size)
-	r, err := s.Open(w.ctx, o.Key, headSize)
-	if err != nil {
-		return w.ctx.Err() == nil && w.refuse(name, rel, err)
-	}
-	head, err := readHead(r)
-	r.Close()
-	if err != nil {
-		return w.ctx.Err() == nil && w.refuse(name, rel, err)
+	var head []byte
+	if o.Size > 0 { // stores refuse a range of nothing
+		r, err := s.Open(w.ctx, o.Key, headSize)
+		if err == nil {
+			head, err = readHead(r)
+			r.Close()
+		}
+		if err != nil {
+			return w.ctx.Err() == nil && w.refuse(name, rel, err)
+		}
 	}
 	open := func() (io.ReadCloser, error) { return s.Open(w.ctx, o.Key, -1) }
 	k := sniffArchive(head)

@@ -15,6 +15,7 @@ import (
 // Pack writes the outputs of a batch into one zip, in the order of their inputs. The
 // same outputs give the same bytes: times are those of no clock.
 func Pack(ctx context.Context, c Config, r *Report, name string, force bool) error {
+	c.Out = local(c.Out)
 	s, err := openSink(ctx, &c)
 	if err != nil {
 		return err

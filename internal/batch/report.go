@@ -354,9 +354,7 @@ func Merge(reports []*Report, gates []Gate) (*Report, error) {
 			names[t.Input.Name] = true
 			out.Traces = append(out.Traces, t)
 		}
-		for _, s := range r.Skipped {
-			out.Skipped = append(out.Skipped, s)
-		}
+		out.Skipped = append(out.Skipped, r.Skipped...)
 		out.Reasons = sum(out.Reasons, r.Reasons)
 	}
 	var missing []string

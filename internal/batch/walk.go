@@ -48,6 +48,7 @@ type walker struct {
 func (w *walker) walk(paths []string) error {
 	many := len(paths) > 1
 	for _, p := range paths {
+		p = local(p)
 		ok, err := true, error(nil)
 		switch {
 		case p == "-":
@@ -165,7 +166,7 @@ func splitZero(data []byte, atEOF bool) (int, []byte, error) {
 
 // listed takes a path of a list. Its output keeps the whole path below DIR.
 func (w *walker) listed(p string) bool {
-	if isURL(p) {
+	if p = local(p); isURL(p) {
 		return w.bucket(p, true)
 	}
 	rel := listedRel(p)
@@ -206,7 +207,6 @@ type folderWalk struct {
 	real    string          // the argument without links
 	visited map[string]bool // folders outside of it, reached by links
 	match   func(rel string, dir bool) bool
-	base    string // what rel of match is relative to
 }
 
 func (f *folderWalk) walk(dir, rel string, depth int) bool {
