@@ -5,7 +5,11 @@ import (
 	"math"
 	"math/bits"
 	"os"
+	"strconv"
 )
+
+// debugTruth is set by experiments.
+var debugTruth func(run, block int, p StackID) bool
 
 var debug = os.Getenv("SFXDEBUG") != ""
 
@@ -20,12 +24,15 @@ type engine struct {
 	runs   []run
 	m      model
 	retain retention
-	roots  map[MethodID]int // outermost methods of whole stacks
 	idx    index
+	round  int
 
 	// scratch
-	fo, fe []FrameID
-	truth  func(run, block int, p StackID) bool // debugging
+	fo    []FrameID
+	o     []FrameID
+	cs    []cand
+	ppm   ppm
+	sides [4]side
 }
 
 // A run is a stretch of one thread without a break, as blocks of equal samples.
@@ -34,14 +41,15 @@ type run struct {
 	blocks []block
 }
 
+// A block is a row of samples of one stack.
 type block struct {
 	first, n int32 // samples
 	stack    StackID
-	known    StackID // rooted stack, or 0
+	ext      StackID // what is known of the stack: stack, or stack with frames put back
 	conf     float32
 	cut      Cut
 	how      How
-	direct   bool // known because it is whole
+	rooted   bool // nothing is missing in ext
 }
 
 func newEngine(stacks Stacks, frames Frames, threads []Thread, opts Options) *engine {
@@ -55,7 +63,7 @@ func newEngine(stacks Stacks, frames Frames, threads []Thread, opts Options) *en
 func (e *engine) run() Result {
 	e.makeRuns()
 	e.learn()
-	for range 6 {
+	for e.round = range 8 {
 		e.learnRetention()
 		e.buildIndex()
 		if e.pass() == 0 {
@@ -83,44 +91,42 @@ func (e *engine) makeRuns() {
 				r.blocks[k].n++
 				continue
 			}
-			b := block{first: int32(j), n: 1, stack: s.Stack, cut: s.Cut}
-			if s.Cut == Whole {
-				b.known, b.direct, b.conf = s.Stack, true, 1
-			}
-			r.blocks = append(r.blocks, b)
+			r.blocks = append(r.blocks, block{first: int32(j), n: 1, stack: s.Stack, ext: s.Stack, cut: s.Cut, rooted: s.Cut == Whole, conf: 1})
 		}
 	}
 }
 
-// model holds how often frames call each other.
+// model holds how often frames call each other, and methods.
 type model struct {
-	edge  map[uint64]int32
-	from  map[FrameID]int32
-	count map[FrameID]int32
-	total int
+	edge   map[uint64]int32
+	from   map[FrameID]int32
+	medge  map[uint64]int32
+	mfrom  map[MethodID]int32
+	mcount map[MethodID]int32
+	total  int
 }
 
 func edgeKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
 func (e *engine) learn() {
-	e.m = model{edge: map[uint64]int32{}, from: map[FrameID]int32{}, count: map[FrameID]int32{}}
-	e.roots = map[MethodID]int{}
+	e.m = model{edge: map[uint64]int32{}, from: map[FrameID]int32{}, medge: map[uint64]int32{}, mfrom: map[MethodID]int32{}, mcount: map[MethodID]int32{}}
 	seen := map[StackID]bool{}
 	for i := range e.runs {
 		for _, b := range e.runs[i].blocks {
-			if b.cut == Whole && b.stack != 0 {
-				e.roots[e.frames.Method(e.root(b.stack))]++
-			}
 			for s := b.stack; s != 0 && !seen[s]; {
 				seen[s] = true
 				p := e.stacks.Parent(s)
 				f := e.stacks.Frame(s)
-				e.m.count[f]++
+				fm := e.frames.Method(f)
+				e.m.mcount[fm]++
 				e.m.total++
 				if p != 0 {
 					a := e.stacks.Frame(p)
+					am := e.frames.Method(a)
 					e.m.edge[edgeKey(a, f)]++
 					e.m.from[a]++
+					e.m.medge[edgeKey(am, fm)]++
+					e.m.mfrom[am]++
 				}
 				s = p
 			}
@@ -128,27 +134,20 @@ func (e *engine) learn() {
 	}
 }
 
-func (e *engine) root(s StackID) FrameID {
-	for {
-		p := e.stacks.Parent(s)
-		if p == 0 {
-			return e.stacks.Frame(s)
-		}
-		s = p
-	}
-}
-
 // surprise is -log2 of how often a calls b.
 func (e *engine) surprise(a, b FrameID) float64 {
 	n := e.m.from[a]
-	if n == 0 {
-		return 1
-	}
 	return -math.Log2((float64(e.m.edge[edgeKey(a, b)]) + 0.5) / (float64(n) + 1))
 }
 
+func (e *engine) surpriseM(a, b FrameID) float64 {
+	am, bm := e.frames.Method(a), e.frames.Method(b)
+	n := e.m.mfrom[am]
+	return -math.Log2((float64(e.m.medge[edgeKey(am, bm)]) + 0.5) / (float64(n) + 1))
+}
+
 func (e *engine) headSurprise(f FrameID) float64 {
-	return -math.Log2((float64(e.m.count[f]) + 0.5) / (float64(e.m.total) + 1))
+	return -math.Log2((float64(e.m.mcount[e.frames.Method(f)]) + 0.5) / (float64(e.m.total) + 1))
 }
 
 // retention is how the stacks of two consecutive samples differ in this trace:
@@ -196,10 +195,10 @@ func (e *engine) learnRetention() {
 	for i := range e.runs {
 		bs := e.runs[i].blocks
 		for k := 1; k < len(bs); k++ {
-			a, b := bs[k-1].known, bs[k].known
-			if a == 0 || b == 0 {
+			if !bs[k-1].rooted || !bs[k].rooted {
 				continue
 			}
+			a, b := bs[k-1].ext, bs[k].ext
 			c := e.common(a, b)
 			r.n[bucket(e.stacks.Depth(a)-c)][bucket(e.stacks.Depth(b)-c)]++
 			r.total++
@@ -212,19 +211,31 @@ type cand struct {
 	depth  int
 	kf, kb int // frames of the window that overlap
 	bf, bb float64
-	votes  int32
+	votes  float64
 	score  float64
 }
 
 type side struct {
-	known  StackID
+	s      StackID
 	fs     []FrameID
 	direct bool
 	gap    int
+	conf   float64
+	ok     bool
+}
+
+func (e *engine) setSide(i int, b *block, gap int) *side {
+	s := &e.sides[i]
+	if !s.ok || s.s != b.ext {
+		s.s = b.ext
+		s.fs = appendFrames(s.fs[:0], e.stacks, b.ext)
+	}
+	s.ok, s.gap, s.direct, s.conf = true, gap, b.stack == b.ext, float64(b.conf)
+	return s
 }
 
 // candidates collects prefixes for the window o.
-func (e *engine) candidates(cs []cand, o []FrameID, f, b *side, vs *votes) []cand {
+func (e *engine) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand {
 	add := func(p StackID, d int) *cand {
 		for i := range cs {
 			if cs[i].p == p {
@@ -234,16 +245,19 @@ func (e *engine) candidates(cs []cand, o []FrameID, f, b *side, vs *votes) []can
 		cs = append(cs, cand{p: p, depth: d})
 		return &cs[len(cs)-1]
 	}
+	hm := e.frames.Method(o[0])
 	for si, s := range [2]*side{f, b} {
-		if s.known == 0 {
+		if !s.ok {
 			continue
 		}
-		for p := 0; p < len(s.fs); p++ {
-			if s.fs[p] != o[0] {
+		node := s.s
+		for p := len(s.fs) - 1; p >= 0; p-- {
+			node = e.stacks.Parent(node)
+			if s.fs[p] != o[0] && e.frames.Method(s.fs[p]) != hm {
 				continue
 			}
 			k, bits := e.match(o, s.fs[p:])
-			c := add(e.prefix(s.known, p), p)
+			c := add(node, p)
 			if si == 0 {
 				c.kf, c.bf = k, bits
 			} else {
@@ -251,102 +265,205 @@ func (e *engine) candidates(cs []cand, o []FrameID, f, b *side, vs *votes) []can
 			}
 		}
 	}
-	if vs != nil {
-		for i := range vs.len {
-			c := add(vs.p[i], e.stacks.Depth(vs.p[i]))
-			c.votes = vs.n[i]
-		}
+	for i, p := range vs.p {
+		add(p, e.stacks.Depth(p)).votes = vs.w[i]
 	}
 	return cs
 }
 
+// match measures the overlap of o and t, whose first frames are of one method.
 func (e *engine) match(o, t []FrameID) (k int, bits float64) {
+	if o[0] == t[0] {
+		k = 1
+		for k < len(o) && k < len(t) && o[k] == t[k] {
+			bits += e.surprise(o[k-1], o[k])
+			k++
+		}
+		return k, bits
+	}
 	k = 1
-	for k < len(o) && k < len(t) && o[k] == t[k] {
-		bits += e.surprise(o[k-1], o[k])
+	for k < len(o) && k < len(t) && e.frames.Method(o[k]) == e.frames.Method(t[k]) {
+		bits += 0.5 * e.surpriseM(o[k-1], o[k])
 		k++
 	}
 	return k, bits
 }
 
-// pass tries every unresolved block once and returns how many it resolved.
+// pass tries every unresolved block once and returns how many it changed.
 func (e *engine) pass() int {
 	n := 0
-	var cs []cand
-	var o []FrameID
 	for ri := range e.runs {
 		bs := e.runs[ri].blocks
-		next := -1
-		var f, b side
-		last := -1
+		last, next := -1, -1
+		for i := range e.sides {
+			e.sides[i].ok = false
+		}
 		for k := range bs {
 			blk := &bs[k]
-			if blk.known != 0 {
+			if blk.rooted {
 				last = k
 				continue
 			}
-			o = appendFrames(o[:0], e.stacks, blk.stack)
-			if len(o) == 0 {
+			e.o = appendFrames(e.o[:0], e.stacks, blk.ext)
+			if len(e.o) == 0 {
 				continue
 			}
-			f.known, b.known = 0, 0
 			if last >= 0 {
-				f.known, f.direct, f.gap = bs[last].known, bs[last].direct, k-last
-				f.fs = appendFrames(f.fs[:0], e.stacks, f.known)
+				e.setSide(0, &bs[last], k-last)
 			}
 			if next <= k {
 				next = k + 1
-				for next < len(bs) && bs[next].known == 0 {
+				for next < len(bs) && !bs[next].rooted {
 					next++
 				}
 			}
 			if next < len(bs) {
-				b.known, b.direct, b.gap = bs[next].known, bs[next].direct, next-k
-				b.fs = appendFrames(b.fs[:0], e.stacks, b.known)
+				e.setSide(1, &bs[next], next-k)
+			} else {
+				e.sides[1].ok = false
 			}
-			vs, level := e.lookup(o)
-			cs = e.candidates(cs[:0], o, &f, &b, vs)
-			best, post := e.judge(cs, o, &f, &b, vs)
-			if best < 0 {
+			if e.root(ri, blk) {
+				last = k
+				n++
 				continue
 			}
-			c := &cs[best]
-			if debug {
-				ok := e.truth(ri, k, c.p)
-				nv := 0
-				if vs != nil {
-					nv = vs.len
-				}
-				fmt.Printf("D %v %d %.2f kf=%d bf=%.1f kb=%d bb=%.1f votes=%d/%d level=%d n=%d depth=%d len=%d\n", ok, blk.n, post, c.kf, c.bf, c.kb, c.bb, c.votes, nv, level, len(cs), c.depth, len(o))
+			e.sides[2].ok, e.sides[3].ok = false, false
+			if k > 0 && !bs[k-1].rooted {
+				e.setSide(2, &bs[k-1], 1)
 			}
-			if post < e.minConf {
-				continue
+			if k+1 < len(bs) && !bs[k+1].rooted {
+				e.setSide(3, &bs[k+1], 1)
 			}
-			switch {
-			case c.depth == 0:
-				blk.how = Complete
-			case c.kf > 0 && c.kb > 0:
-				blk.how = BothSides
-			case c.kf > 0 && f.direct:
-				blk.how = Before
-			case c.kb > 0 && b.direct:
-				blk.how = After
-			case c.kf > 0 || c.kb > 0:
-				blk.how = Chain
-			default:
-				blk.how = Elsewhere
+			if e.extend(ri, blk) {
+				n++
 			}
-			blk.conf = float32(post)
-			blk.known = e.join(c.p, blk.stack)
-			last = k
-			n++
 		}
 	}
 	return n
 }
 
+// root tries to find the whole stack of blk.
+func (e *engine) root(ri int, blk *block) bool {
+	f, b := &e.sides[0], &e.sides[1]
+	vs := e.lookup(e.o)
+	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
+	best, post := e.judge(e.cs, e.o, f, b, vs)
+	if best < 0 {
+		return false
+	}
+	c := &e.cs[best]
+	if debug && debugTruth != nil {
+		d := func(p StackID) bool {
+			fs := appendFrames(nil, e.stacks, p)
+			x := e.stacks.Depth(blk.ext) - e.stacks.Depth(blk.stack)
+			fs = append(fs, e.o[:x]...)
+			var s StackID
+			for _, f := range fs {
+				s = e.stacks.Push(s, f)
+			}
+			return debugTruth(e.runs[ri].thread, int(blk.first), s)
+		}
+		in := false
+		for _, x := range e.cs {
+			in = in || d(x.p)
+		}
+		if !debugTruth(e.runs[ri].thread, int(blk.first), math.MaxUint32) {
+			fmt.Printf("D r%d ok=%v in=%v %d %.2f kf=%d bf=%.1f kb=%d bb=%.1f votes=%.3f/%.3f level=%d n=%d depth=%d len=%d cut=%v tid=%d s=%d\n", e.round, d(c.p), in, blk.n, post, c.kf, c.bf, c.kb, c.bb, c.votes, vs.novel, vs.level, len(e.cs), c.depth, len(e.o), blk.cut, ri, blk.first)
+		}
+	}
+	if post < e.minConf {
+		return false
+	}
+	switch {
+	case c.depth == 0 && blk.ext == blk.stack:
+		blk.how = Complete
+	case c.kf > 0 && c.kb > 0:
+		blk.how = BothSides
+	case blk.ext != blk.stack:
+		blk.how = Chain
+	case c.kf > 0 && f.direct:
+		blk.how = Before
+	case c.kb > 0 && b.direct:
+		blk.how = After
+	case c.kf > 0 || c.kb > 0:
+		blk.how = Chain
+	default:
+		blk.how = Elsewhere
+	}
+	blk.conf = float32(post)
+	blk.ext = e.join(c.p, e.o)
+	blk.rooted = true
+	return true
+}
+
+// extend puts back frames of blk that overlapping cut neighbours show.
+func (e *engine) extend(ri int, blk *block) bool {
+	best, bestPost, bestD := (*side)(nil), 0.0, 0
+	for si, s := range []*side{&e.sides[2], &e.sides[3]} {
+		if !s.ok {
+			continue
+		}
+		d, post := e.shift(e.o, s.fs, si == 1)
+		if d > 0 && post > bestPost {
+			best, bestPost, bestD = s, post, d
+		}
+	}
+	if best != nil && bestPost >= e.minConf {
+		p := best.s
+		for e.stacks.Depth(p) > bestD {
+			p = e.stacks.Parent(p)
+		}
+		blk.ext = e.join(p, e.o)
+		return true
+	}
+	return false
+}
+
+// shift finds how many frames t begins before o, and how sure that is.
+// It is negative where o begins before t.
+func (e *engine) shift(o, t []FrameID, after bool) (int, float64) {
+	top, bestD := math.Inf(-1), 0
+	var scores []float64
+	try := func(d int, a, b []FrameID) {
+		k, bits := e.match(a, b)
+		bits += min(e.headSurprise(a[0]), 8)
+		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
+		if after {
+			pops, pushes = pushes, pops
+		}
+		s := e.retain.log(pops, pushes) + beta*bits
+		scores = append(scores, s)
+		if s > top {
+			top, bestD = s, d
+		}
+	}
+	for d := range t {
+		if t[d] == o[0] {
+			try(d, o, t[d:])
+		}
+	}
+	for d := 1; d < len(o); d++ {
+		if o[d] == t[0] {
+			try(-d, t, o[d:])
+		}
+	}
+	if len(scores) == 0 {
+		return 0, 0
+	}
+	pops, pushes := len(t), len(o)
+	if after {
+		pops, pushes = pushes, pops
+	}
+	scores = append(scores, e.retain.log(pops, pushes))
+	sum := 0.0
+	for _, s := range scores {
+		sum += math.Exp2(s - top)
+	}
+	return bestD, 1 / sum
+}
+
 // judge scores the candidates and returns the best with its probability.
-func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, float64) {
+func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float64) {
 	if len(cs) == 0 {
 		return -1, 0
 	}
@@ -357,7 +474,7 @@ func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, floa
 		c := &cs[i]
 		c.score = 0
 		for si, s := range [2]*side{f, b} {
-			if s.known == 0 {
+			if !s.ok {
 				continue
 			}
 			k, bits := c.kf, c.bf
@@ -367,7 +484,7 @@ func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, floa
 			L := c.depth + k
 			D := len(s.fs)
 			if k == 0 {
-				L = e.common(c.p, s.known)
+				L = e.common(c.p, s.s)
 				bits = 0
 			} else {
 				bits += head
@@ -376,13 +493,9 @@ func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, floa
 			if si == 1 {
 				pops, pushes = pushes, pops
 			}
-			c.score += e.retain.log(pops, pushes) + bits
+			c.score += e.retain.log(pops, pushes) + beta*bits
 		}
-		tot := float32(0)
-		if vs != nil {
-			tot = float32(vs.total)
-		}
-		c.score += math.Log2(float64(float32(c.votes)+0.05) / float64(tot+1))
+		c.score += math.Log2(c.votes + vs.novel*0.01)
 		if c.score > top {
 			top, best = c.score, i
 		}
@@ -390,7 +503,7 @@ func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, floa
 	// what nobody has seen
 	novel := 0.0
 	for si, s := range [2]*side{f, b} {
-		if s.known == 0 {
+		if !s.ok {
 			continue
 		}
 		D := len(s.fs)
@@ -407,11 +520,7 @@ func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, floa
 		}
 		novel += m
 	}
-	tot := 0.0
-	if vs != nil {
-		tot = float64(vs.total)
-	}
-	novel += math.Log2(0.5 / (tot + 1))
+	novel += math.Log2(vs.novel)
 	sum := math.Exp2(novel - top)
 	for i := range cs {
 		sum += math.Exp2(cs[i].score - top)
@@ -419,30 +528,31 @@ func (e *engine) judge(cs []cand, o []FrameID, f, b *side, vs *votes) (int, floa
 	return best, 1 / sum
 }
 
-// prefix returns the stack of the outermost n frames of s.
-func (e *engine) prefix(s StackID, n int) StackID {
-	for d := e.stacks.Depth(s); d > n; d-- {
-		s = e.stacks.Parent(s)
-	}
-	return s
-}
-
-// join returns p with the frames of s on it.
-func (e *engine) join(p, s StackID) StackID {
-	e.fo = appendFrames(e.fo[:0], e.stacks, s)
-	for _, f := range e.fo {
+// join returns p with frames on it.
+func (e *engine) join(p StackID, fs []FrameID) StackID {
+	for _, f := range fs {
 		p = e.stacks.Push(p, f)
 	}
 	return p
 }
 
+var beta = envf("BETA", 0.6)
+
+func envf(n string, d float64) float64 {
+	if v, err := strconv.ParseFloat(os.Getenv(n), 64); err == nil {
+		return v
+	}
+	return d
+}
+
 var levels = [...]int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
 
 type votes struct {
-	p     [16]StackID
-	n     [16]int32
-	len   int
-	total int32
+	p      [16]StackID
+	n      [16]int32
+	rooted [16]bool
+	len    int
+	total  int32
 }
 
 type index struct {
@@ -473,11 +583,11 @@ func (e *engine) buildIndex() {
 	}
 	for i := range e.runs {
 		for _, b := range e.runs[i].blocks {
-			if b.known != 0 || done[b.stack] {
+			if b.rooted || done[b.ext] {
 				continue
 			}
-			done[b.stack] = true
-			e.fo = appendFrames(e.fo[:0], e.stacks, b.stack)
+			done[b.ext] = true
+			e.fo = appendFrames(e.fo[:0], e.stacks, b.ext)
 			h := e.hashes(e.fo)
 			for _, k := range levels {
 				if k < len(h) {
@@ -496,19 +606,19 @@ func (e *engine) buildIndex() {
 	seen := map[StackID]bool{}
 	for i := range e.runs {
 		for _, b := range e.runs[i].blocks {
-			if b.known == 0 || done[b.known] {
+			if !b.rooted || done[b.ext] {
 				continue
 			}
-			done[b.known] = true
-			e.fe = appendFrames(e.fe[:0], e.stacks, b.known)
-			h := e.hashes(e.fe)
-			s := b.known
-			nodes := make([]StackID, len(e.fe)+1)
-			for d := len(e.fe); d > 0; d-- {
+			done[b.ext] = true
+			e.fo = appendFrames(e.fo[:0], e.stacks, b.ext)
+			h := e.hashes(e.fo)
+			s := b.ext
+			nodes := make([]StackID, len(e.fo)+1)
+			for d := len(e.fo); d > 0; d-- {
 				nodes[d] = s
 				s = e.stacks.Parent(s)
 			}
-			for d := len(e.fe); d > 0 && !seen[nodes[d]]; d-- {
+			for d := len(e.fo); d > 0 && !seen[nodes[d]]; d-- {
 				seen[nodes[d]] = true
 				for _, k := range levels {
 					if k > d {
@@ -531,6 +641,7 @@ func (e *engine) buildIndex() {
 					if !found && v.len < len(v.p) {
 						v.p[v.len] = p
 						v.n[v.len] = 1
+						v.rooted[v.len] = true
 						v.len++
 					}
 				}
@@ -539,16 +650,80 @@ func (e *engine) buildIndex() {
 	}
 }
 
-func (e *engine) lookup(o []FrameID) (v *votes, level int) {
+// ppm is what the contexts of all lengths say of the prefix of a window.
+type ppm struct {
+	p     []StackID
+	w     []float64
+	novel float64
+	level int
+	n     int // donors at the longest level
+}
+
+// lookup blends the levels from the longest context down. A level speaks for
+// the donors that longer ones have not heard.
+func (e *engine) lookup(o []FrameID) *ppm {
+	x := &e.ppm
+	x.p, x.w, x.novel, x.level, x.n = x.p[:0], x.w[:0], 1, 0, 0
 	h := e.hashes(o[:min(len(o), 64)])
-	for _, l := range levels {
-		if l < len(h) {
-			if w := e.idx.votes[ctxKey(h[l], l)]; w != nil && w.total > 0 {
-				v, level = w, l
+	var above *votes
+	for li := len(levels) - 1; li >= 0; li-- {
+		l := levels[li]
+		if l >= len(h) {
+			continue
+		}
+		v := e.idx.votes[ctxKey(h[l], l)]
+		if v == nil || v.total == 0 {
+			continue
+		}
+		if above == nil {
+			x.level, x.n = l, int(v.total)
+		}
+		total, distinct := v.total, v.len
+		if above != nil {
+			total -= above.total
+		}
+		if total > 0 {
+			distinct = 0
+			for i := range v.len {
+				n := v.n[i] - above.count(v.p[i])
+				if n > 0 {
+					distinct++
+				}
 			}
+			esc := float64(max(distinct, 1)) / float64(int(total)+max(distinct, 1))
+			for i := range v.len {
+				n := v.n[i] - above.count(v.p[i])
+				if n <= 0 {
+					continue
+				}
+				w := x.novel * (1 - esc) * float64(n) / float64(total)
+				k := 0
+				for k < len(x.p) && x.p[k] != v.p[i] {
+					k++
+				}
+				if k == len(x.p) {
+					x.p = append(x.p, v.p[i])
+					x.w = append(x.w, 0)
+				}
+				x.w[k] += w
+			}
+			x.novel *= esc
+		}
+		above = v
+	}
+	return x
+}
+
+func (v *votes) count(p StackID) int32 {
+	if v == nil {
+		return 0
+	}
+	for i := range v.len {
+		if v.p[i] == p {
+			return v.n[i]
 		}
 	}
-	return v, level
+	return 0
 }
 
 func (e *engine) result() Result {
@@ -559,10 +734,10 @@ func (e *engine) result() Result {
 			if b.cut == Whole {
 				continue
 			}
-			rep := Repair{Stack: b.known, How: b.how, Confidence: b.conf}
-			if b.known == 0 {
+			rep := Repair{Stack: b.ext, How: b.how, Confidence: b.conf}
+			if !b.rooted {
 				rep.How = Bridge
-				rep.Stack = e.join(e.stacks.Push(0, e.opts.Bridge), b.stack)
+				rep.Stack = e.join(e.stacks.Push(0, e.opts.Bridge), appendFrames(nil, e.stacks, b.stack))
 			}
 			rep.Restored = int32(e.stacks.Depth(rep.Stack) - e.stacks.Depth(b.stack))
 			for j := range b.n {

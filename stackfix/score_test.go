@@ -3,6 +3,7 @@ package stackfix
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"sort"
@@ -514,12 +515,24 @@ func TestLab(t *testing.T) {
 				continue
 			}
 			v6 := strings.HasPrefix(c.file, "v6")
+			debugTruth = nil
 			r, err := load(dir+"/"+c.file+".json", names || v6)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.mode == "cut" {
 				truth := r.cutTo(c.n)
+				debugTruth = func(t, j int, p StackID) bool {
+					w := truth[t][j]
+					if p == math.MaxUint32 {
+						return r.tree.Depth(w) >= 100
+					}
+					d := r.tree.Depth(w) - c.n
+					if d != r.tree.Depth(p) {
+						return false
+					}
+					return r.key(p) == strings.Join(r.names(w)[:d], "\x00")
+				}
 				res := Fix(r.tree, r, r.threads, Options{Bridge: r.bridge})
 				sc, v := r.scoreCut(truth, res.Repairs, c.n, 100, show)
 				fmt.Printf("%s %-10s@%-3d %v wc=%d %v\n", md, c.file, c.n, sc, sc.wholeChanged, v)
