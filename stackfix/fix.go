@@ -4,6 +4,5 @@ package stackfix
 // to stacks and changes nothing else. The result depends on nothing but the
 // arguments.
 func Fix(stacks Stacks, frames Frames, threads []Thread, opts Options) Result {
-	e := newEngine(stacks, frames, threads, opts)
-	return e.run()
+	return newEngine(frames, opts).fix(stacks, threads)
 }

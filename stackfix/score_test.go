@@ -3,7 +3,6 @@ package stackfix
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"regexp"
 	"sort"
@@ -487,8 +486,17 @@ func labDir(t testing.TB) string {
 	return d
 }
 
+func envf(n string, d float64) float64 {
+	if v, err := strconv.ParseFloat(os.Getenv(n), 64); err == nil {
+		return v
+	}
+	return d
+}
+
 func TestLab(t *testing.T) {
 	dir := labDir(t)
+	strength, virtualShare = envf("FS", strength), envf("VF", virtualShare)
+	minConf := envf("CONF", 0)
 	show, _ := strconv.Atoi(os.Getenv("SHOW"))
 	only := os.Getenv("ONLY")
 	want := func(n string) bool { return only == "" || strings.Contains(","+only+",", ","+n+",") }
@@ -515,25 +523,67 @@ func TestLab(t *testing.T) {
 				continue
 			}
 			v6 := strings.HasPrefix(c.file, "v6")
-			debugTruth = nil
 			r, err := load(dir+"/"+c.file+".json", names || v6)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.mode == "cut" {
 				truth := r.cutTo(c.n)
-				debugTruth = func(t, j int, p StackID) bool {
-					w := truth[t][j]
-					if p == math.MaxUint32 {
-						return r.tree.Depth(w) >= 100
-					}
-					d := r.tree.Depth(w) - c.n
-					if d != r.tree.Depth(p) {
-						return false
-					}
-					return r.key(p) == strings.Join(r.names(w)[:d], "\x00")
+				type last struct {
+					cell int
+					conf float64
+					ok   bool
+					ext  bool
+					n    int32
+					in   bool
 				}
-				res := Fix(r.tree, r, r.threads, Options{Bridge: r.bridge})
+				final := map[[2]int]last{}
+				if os.Getenv("CELLS") != "" {
+					debugHook = func(e *solver, ri int, blk *block, cd *cand, cell int, conf float64) {
+						th := e.runs[ri].thread
+						w := truth[th][blk.first]
+						if r.tree.Depth(w) >= 100 {
+							return
+						}
+						wn := r.tree.AppendFrames(nil, w)
+						right := func(p StackID) bool {
+							fs := append(e.t.AppendFrames(nil, p), e.o...)
+							if len(fs) != len(wn) {
+								return false
+							}
+							for i := range fs {
+								if r.frame[fs[i]] != r.frame[wn[i]] {
+									return false
+								}
+							}
+							return true
+						}
+						in := false
+						for _, y := range e.cs {
+							in = in || right(y.p)
+						}
+						final[[2]int{th, int(blk.first)}] = last{cell, conf, right(cd.p), blk.ext != blk.stack, blk.n, in}
+					}
+				}
+				res := Fix(r.tree, r, r.threads, Options{Bridge: r.bridge, MinConfidence: minConf})
+				debugHook = nil
+				agg := map[string][3]int{}
+				for _, l := range final {
+					a, b, d, g := cellParts(l.cell)
+					k := fmt.Sprintf("ext=%v rec%d votes%d sides%d bits%d conf=%.2f", l.ext, a, b, d, g, l.conf)
+					x := agg[k]
+					if l.ok {
+						x[0] += int(l.n)
+					} else if l.in {
+						x[1] += int(l.n)
+					} else {
+						x[2] += int(l.n)
+					}
+					agg[k] = x
+				}
+				for k, x := range agg {
+					fmt.Println("FINAL", c.file, k, "right, wrong in, out:", x)
+				}
 				sc, v := r.scoreCut(truth, res.Repairs, c.n, 100, show)
 				fmt.Printf("%s %-10s@%-3d %v wc=%d %v\n", md, c.file, c.n, sc, sc.wholeChanged, v)
 				continue
@@ -553,7 +603,7 @@ func TestLab(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			res := Fix(r.tree, r, r.threads, Options{Bridge: r.bridge})
+			res := Fix(r.tree, r, r.threads, Options{Bridge: r.bridge, MinConfidence: minConf})
 			sc, v := r.scoreLab(c.mode, res.Repairs, tr, show)
 			fmt.Printf("%s %-14s %v %v\n", md, c.file, sc, v)
 		}
@@ -598,4 +648,100 @@ func (r *recording) markV6() {
 			s.Stack, s.Cut, s.Suspect = m.Stack, m.Cut, m.Suspect
 		}
 	}
+}
+
+func TestTrain(t *testing.T) {
+	dir := labDir(t)
+	if os.Getenv("TRAIN") == "" {
+		t.Skip()
+	}
+	iters, _ := strconv.Atoi(os.Getenv("TRAIN"))
+	for it := range iters {
+		var X, XE [][]float64
+		var R, N, RE, NE []float64
+		for _, names := range []bool{false, true} {
+			for _, f := range []string{"chain", "noise", "shared", "recursion", "golden", "web", "csc", "async", "library", "http-cpu", "v6-chain", "v6-shared", "v6-machine", "v6-web-faults", "v6-nosymbols"} {
+				v6 := strings.HasPrefix(f, "v6")
+				if v6 && !names {
+					continue
+				}
+				for _, n := range []int{25, 40, 60} {
+					r, err := load(dir+"/"+f+".json", names)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if v6 {
+						r.markV6()
+					} else {
+						r.cutTo(100)
+					}
+					e := newEngine(r, Options{Bridge: r.bridge})
+					v := e.virtual(e.load(r.tree, r.threads), n)
+					s := solver{engine: e, world: v, learn: true}
+					s.solve()
+					var c calibration
+					c.learn(s.rows)
+					for i := range c.n {
+						if c.n[i] > 0 {
+							a, b, d, g := cellParts(i)
+							if it == iters-1 {
+								fmt.Printf("CELL %v %s %d rec%d votes%d sides%d bits%d %.0f %.0f\n", names, f, n, a, b, d, g, c.right[i], c.n[i])
+							}
+							w := min(1, 50/c.n[i])
+							X, R, N = append(X, cellFeatures(i)), append(R, w*c.right[i]), append(N, w*c.n[i])
+						}
+					}
+					for i := range c.extN {
+						if c.extN[i] > 0 && i >= numOverlaps && it == iters-1 {
+							fmt.Printf("CALLER %v %s %d c%d - - - %.0f %.0f\n", names, f, n, i-numOverlaps, c.extRight[i], c.extN[i])
+						}
+						if c.extN[i] > 0 && i < numOverlaps {
+							a, b, d, g := extParts(i)
+							if it == iters-1 {
+								fmt.Printf("EXT %v %s %d rec%d bits%d lead%d both%d %.0f %.0f\n", names, f, n, a, b, d, g, c.extRight[i], c.extN[i])
+							}
+							w := min(1, 50/c.extN[i])
+							XE, RE, NE = append(XE, extFeatures(i)), append(RE, w*c.extRight[i]), append(NE, w*c.extN[i])
+						}
+					}
+				}
+			}
+		}
+		cellPrior = logistic(X, R, N)
+		extPrior = logistic(XE, RE, NE)
+	}
+	pr := func(n string, w []float64) {
+		fmt.Printf("var %s = []float64{", n)
+		for i, x := range w {
+			if i > 0 {
+				fmt.Print(", ")
+			}
+			fmt.Printf("%.2f", x)
+		}
+		fmt.Println("}")
+	}
+	pr("cellPrior", cellPrior)
+	pr("extPrior", extPrior)
+}
+
+// logistic fits weights by gradient descent.
+func logistic(X [][]float64, R, N []float64) []float64 {
+	w := make([]float64, len(X[0]))
+	tot := 0.0
+	for _, n := range N {
+		tot += n
+	}
+	for range 4000 {
+		g := make([]float64, len(w))
+		for i, x := range X {
+			d := R[i] - N[i]*sigmoid(dot(x, w))
+			for k, v := range x {
+				g[k] += d * v
+			}
+		}
+		for k := range w {
+			w[k] += 2 * (g[k] - 0.5*w[k]) / tot
+		}
+	}
+	return w
 }

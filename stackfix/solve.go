@@ -1,0 +1,691 @@
+package stackfix
+
+import "math"
+
+// debugHook is set by experiments.
+var debugHook func(e *solver, ri int, blk *block, c *cand, cell int, conf float64)
+
+// solver finds the missing frames of one world.
+type solver struct {
+	*engine
+	*world
+	learn  bool
+	rows   []row
+	last   map[int64]int // block: its newest row
+	m      model
+	retain retention
+	idx    index
+	round  int
+
+	// scratch
+	fo     []FrameID
+	o      []FrameID
+	cs     []cand
+	ppm    ppm
+	sides  [4]side
+	local  threadTree
+	stamp  uint32
+	stamps []uint32
+}
+
+func (e *solver) solve() {
+	e.last = map[int64]int{}
+	e.learnModel()
+	for e.round = range 8 {
+		e.learnRetention()
+		e.buildIndex()
+		if e.pass() == 0 {
+			break
+		}
+	}
+}
+
+// model holds how often frames call each other, and methods.
+type model struct {
+	edge   map[uint64]int32
+	from   map[FrameID]int32
+	medge  map[uint64]int32
+	mfrom  map[MethodID]int32
+	mcount map[MethodID]int32
+	total  int
+	// callers of each method: how many calls were seen, and by vote which
+	// method, and which frame of it, calls it most
+	calls  map[MethodID]int32
+	caller map[MethodID]majority
+}
+
+// majority finds what more than half of its votes are for.
+type majority struct {
+	f     FrameID
+	m     MethodID
+	score int32 // of m
+	fs    int32 // of f
+}
+
+func (v *majority) vote(f FrameID, m MethodID) {
+	switch {
+	case v.score == 0:
+		v.m, v.score, v.f, v.fs = m, 1, f, 1
+		return
+	case v.m != m:
+		v.score--
+		return
+	}
+	v.score++
+	switch {
+	case v.fs == 0:
+		v.f, v.fs = f, 1
+	case v.f == f:
+		v.fs++
+	default:
+		v.fs--
+	}
+}
+
+func (e *solver) learnModel() {
+	e.m = model{edge: map[uint64]int32{}, from: map[FrameID]int32{}, medge: map[uint64]int32{}, mfrom: map[MethodID]int32{}, mcount: map[MethodID]int32{}, calls: map[MethodID]int32{}, caller: map[MethodID]majority{}}
+	seen := make([]bool, e.t.Len())
+	for i := range e.runs {
+		for _, b := range e.runs[i].blocks {
+			for s := b.stack; s != 0 && !seen[s]; {
+				seen[s] = true
+				p := e.t.Parent(s)
+				f := e.t.Frame(s)
+				fm := e.method(f)
+				e.m.mcount[fm]++
+				e.m.total++
+				if p != 0 {
+					a := e.t.Frame(p)
+					am := e.method(a)
+					e.m.edge[edgeKey(a, f)]++
+					e.m.from[a]++
+					e.m.medge[edgeKey(am, fm)]++
+					e.m.mfrom[am]++
+					e.m.calls[fm]++
+					c := e.m.caller[fm]
+					c.vote(a, am)
+					e.m.caller[fm] = c
+				}
+				s = p
+			}
+		}
+	}
+}
+
+// surprise is -log2 of how often a calls b.
+func (e *solver) surprise(a, b FrameID) float64 {
+	n := e.m.from[a]
+	return -math.Log2((float64(e.m.edge[edgeKey(a, b)]) + 0.5) / (float64(n) + 1))
+}
+
+func (e *solver) surpriseM(a, b FrameID) float64 {
+	am, bm := e.method(a), e.method(b)
+	n := e.m.mfrom[am]
+	return -math.Log2((float64(e.m.medge[edgeKey(am, bm)]) + 0.5) / (float64(n) + 1))
+}
+
+func (e *solver) headSurprise(f FrameID) float64 {
+	return -math.Log2((float64(e.m.mcount[e.method(f)]) + 0.5) / (float64(e.m.total) + 1))
+}
+
+// retention is how the stacks of two consecutive samples differ in this trace:
+// how many frames went and how many came.
+type retention struct {
+	n     [9][9]float64
+	total float64
+}
+
+func (r *retention) log(pops, pushes int) float64 {
+	a, b := bucket(pops), bucket(pushes)
+	// spread over the cells of a bucket
+	w := 1.0
+	if a > 1 {
+		w *= float64(int(1) << (a - 1))
+	}
+	if b > 1 {
+		w *= float64(int(1) << (b - 1))
+	}
+	return math.Log2((r.n[a][b] + 0.05) / (r.total + 4) / w)
+}
+
+func (e *solver) common(a, b StackID) int {
+	da, db := e.t.Depth(a), e.t.Depth(b)
+	for da > db {
+		a = e.t.Parent(a)
+		da--
+	}
+	for db > da {
+		b = e.t.Parent(b)
+		db--
+	}
+	for a != b {
+		a, b = e.t.Parent(a), e.t.Parent(b)
+		da--
+	}
+	return da
+}
+
+func (e *solver) learnRetention() {
+	r := &e.retain
+	*r = retention{}
+	for i := range e.runs {
+		bs := e.runs[i].blocks
+		for k := 1; k < len(bs); k++ {
+			if !bs[k-1].rooted || !bs[k].rooted {
+				continue
+			}
+			a, b := bs[k-1].ext, bs[k].ext
+			c := e.common(a, b)
+			r.n[bucket(e.t.Depth(a)-c)][bucket(e.t.Depth(b)-c)]++
+			r.total++
+		}
+	}
+}
+
+// A threadTree counts the known stacks of one thread.
+type threadTree struct {
+	thread int
+	n, q   []int32 // of each stack: known stacks through it, different next frames
+	dirty  []StackID
+}
+
+// learnThread makes e.local that of run ri.
+func (e *solver) learnThread(ri int) {
+	l := &e.local
+	if ri > 0 && l.thread == e.runs[ri].thread {
+		return
+	}
+	l.thread = e.runs[ri].thread
+	for _, s := range l.dirty {
+		l.n[s], l.q[s] = 0, 0
+	}
+	l.dirty = l.dirty[:0]
+	for ; ri < len(e.runs) && e.runs[ri].thread == l.thread; ri++ {
+		for i := range e.runs[ri].blocks {
+			if b := &e.runs[ri].blocks[i]; b.rooted {
+				e.addLocal(b.ext)
+			}
+		}
+	}
+}
+
+func (e *solver) addLocal(s StackID) {
+	l := &e.local
+	for len(l.n) < e.t.Len() {
+		l.n = append(l.n, make([]int32, e.t.Len()-len(l.n))...)
+		l.q = append(l.q, make([]int32, e.t.Len()-len(l.q))...)
+	}
+	for {
+		isNew := l.n[s] == 0
+		l.n[s]++
+		if isNew {
+			l.dirty = append(l.dirty, s)
+		}
+		if s == 0 {
+			return
+		}
+		s = e.t.Parent(s)
+		if isNew {
+			l.q[s]++
+		}
+	}
+}
+
+// foreign tells how many bits it takes to believe that p is on this thread.
+func (e *solver) foreign(p StackID) float64 {
+	l := &e.local
+	at := p
+	for int(at) >= len(l.n) || l.n[at] == 0 {
+		if at == 0 {
+			return 0 // nothing is known of this thread
+		}
+		at = e.t.Parent(at)
+	}
+	if at == p {
+		return 0
+	}
+	return max(0, -math.Log2((float64(l.q[at])+0.5)/(float64(l.n[at])+1)))
+}
+
+// A cand is a prefix that the missing frames may be.
+type cand struct {
+	p       StackID
+	depth   int
+	kf, kb  int // frames of the window that overlap
+	bf, bb  float64
+	votes   float64
+	foreign float64 // bits: how strange the prefix is on this thread
+	side    float64 // what both neighbours say, bits
+	score   float64
+}
+
+type side struct {
+	s      StackID
+	fs     []FrameID
+	direct bool
+	gap    int
+	conf   float64
+	ok     bool
+}
+
+func (e *solver) setSide(i int, b *block, gap int) *side {
+	s := &e.sides[i]
+	if !s.ok || s.s != b.ext {
+		s.s = b.ext
+		s.fs = appendFrames(s.fs[:0], e.t, b.ext)
+	}
+	s.ok, s.gap, s.direct, s.conf = true, gap, b.stack == b.ext, float64(b.conf)
+	return s
+}
+
+// candidates collects prefixes for the window o.
+func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand {
+	add := func(p StackID, d int) *cand {
+		for i := range cs {
+			if cs[i].p == p {
+				return &cs[i]
+			}
+		}
+		cs = append(cs, cand{p: p, depth: d})
+		return &cs[len(cs)-1]
+	}
+	hm := e.method(o[0])
+	for si, s := range [2]*side{f, b} {
+		if !s.ok {
+			continue
+		}
+		node := s.s
+		for p := len(s.fs) - 1; p >= 0; p-- {
+			node = e.t.Parent(node)
+			if s.fs[p] != o[0] && e.method(s.fs[p]) != hm {
+				continue
+			}
+			k, bits := e.match(o, s.fs[p:])
+			c := add(node, p)
+			if si == 0 {
+				c.kf, c.bf = k, bits
+			} else {
+				c.kb, c.bb = k, bits
+			}
+		}
+	}
+	for i, p := range vs.p {
+		add(p, e.t.Depth(p)).votes = vs.w[i]
+	}
+	return cs
+}
+
+// match measures the overlap of o and t, whose first frames are of one method.
+func (e *solver) match(o, t []FrameID) (k int, bits float64) {
+	if o[0] == t[0] {
+		k = 1
+		for k < len(o) && k < len(t) && o[k] == t[k] {
+			bits += e.surprise(o[k-1], o[k])
+			k++
+		}
+		return k, bits
+	}
+	k = 1
+	for k < len(o) && k < len(t) && e.method(o[k]) == e.method(t[k]) {
+		bits += 0.5 * e.surpriseM(o[k-1], o[k])
+		k++
+	}
+	return k, bits
+}
+
+// pass tries every unresolved block once and returns how many it changed.
+func (e *solver) pass() int {
+	n := 0
+	for ri := range e.runs {
+		bs := e.runs[ri].blocks
+		last, next := -1, -1
+		for i := range e.sides {
+			e.sides[i].ok = false
+		}
+		e.learnThread(ri)
+		for k := range bs {
+			blk := &bs[k]
+			if blk.rooted {
+				last = k
+				continue
+			}
+			e.o = appendFrames(e.o[:0], e.t, blk.ext)
+			if len(e.o) == 0 {
+				continue
+			}
+			if last >= 0 {
+				e.setSide(0, &bs[last], k-last)
+			}
+			if next <= k {
+				next = k + 1
+				for next < len(bs) && !bs[next].rooted {
+					next++
+				}
+			}
+			if next < len(bs) {
+				e.setSide(1, &bs[next], next-k)
+			} else {
+				e.sides[1].ok = false
+			}
+			if e.root(ri, k, blk) {
+				last = k
+				n++
+				continue
+			}
+			e.sides[2].ok, e.sides[3].ok = false, false
+			if k > 0 && !bs[k-1].rooted {
+				e.setSide(2, &bs[k-1], 1)
+			}
+			if k+1 < len(bs) && !bs[k+1].rooted {
+				e.setSide(3, &bs[k+1], 1)
+			}
+			if e.extend(blk) || e.climb(blk) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// root tries to find the whole stack of blk.
+func (e *solver) root(ri, bi int, blk *block) bool {
+	f, b := &e.sides[0], &e.sides[1]
+	vs := e.lookup(e.o)
+	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
+	best, lead := e.judge(e.cs, e.o, f, b, vs)
+	if best < 0 {
+		return false
+	}
+	c := &e.cs[best]
+	cell, donor := e.describe(c, e.o, f, b, vs, lead)
+	conf := min(e.cal.confidence(cell), donor, float64(blk.conf))
+	if c.kf == 0 && c.kb == 0 {
+		// no neighbour speaks: the code's own habits are all there is
+		conf = min(conf, c.votes)
+	}
+	if e.judged && e.extRight(blk) {
+		if v := e.verdict(blk, c.p, e.o); v >= 0 {
+			x := row{cell: cell, right: v == 1, weight: float64(min(blk.n, 4)), key: [2]StackID{blk.truth, c.p}}
+			key := int64(ri)<<32 | int64(bi)
+			if i, ok := e.last[key]; ok {
+				e.rows[i] = x
+			} else {
+				e.last[key] = len(e.rows)
+				e.rows = append(e.rows, x)
+			}
+		}
+	}
+	if debugHook != nil && !e.judged {
+		debugHook(e, ri, blk, c, cell, conf)
+	}
+	if conf < e.minConf {
+		return false
+	}
+	switch {
+	case c.depth == 0 && blk.ext == blk.stack:
+		blk.how = Complete
+	case blk.how == Caller:
+	case c.kf > 0 && c.kb > 0:
+		blk.how = BothSides
+	case blk.ext != blk.stack:
+		blk.how = Chain
+	case c.kf > 0 && f.direct:
+		blk.how = Before
+	case c.kb > 0 && b.direct:
+		blk.how = After
+	case c.kf > 0 || c.kb > 0:
+		blk.how = Chain
+	default:
+		blk.how = Elsewhere
+	}
+	blk.conf = float32(conf)
+	blk.ext = e.join(c.p, e.o)
+	blk.rooted = true
+	return true
+}
+
+// extend puts back frames of blk that overlapping cut neighbours show.
+func (e *solver) extend(blk *block) bool {
+	var best *side
+	var bestD, bestCell int
+	var bestConf float64
+	ds := [2]int{}
+	for si, s := range []*side{&e.sides[2], &e.sides[3]} {
+		if !s.ok {
+			continue
+		}
+		d, bits, lead := e.shift(e.o, s.fs, si == 1)
+		ds[si] = d
+		if d <= 0 {
+			continue
+		}
+		both := 0
+		if si == 1 && ds[0] > 0 && e.agree(e.sides[2].fs[:ds[0]], s.fs[:d]) {
+			both = 1
+		}
+		p := e.up(s.s, d)
+		rec, _ := e.recursion(p, e.o)
+		cell := extCell(int(rec), bitsBucket(bits), leadBucket(lead), both)
+		conf := min(e.cal.extConfidence(cell), s.conf, float64(blk.conf))
+		if conf > bestConf {
+			best, bestD, bestCell, bestConf = s, d, cell, conf
+		}
+	}
+	if best == nil {
+		return false
+	}
+	p := e.up(best.s, bestD)
+	if e.judged && e.extRight(blk) {
+		if v := e.extVerdict(blk, p); v >= 0 {
+			e.rows = append(e.rows, row{cell: bestCell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
+		}
+	}
+	if bestConf < max(e.minConf, 0.95) {
+		return false
+	}
+	blk.ext = e.join(p, e.o)
+	blk.conf = float32(bestConf)
+	return true
+}
+
+// climb puts back callers that never vary.
+func (e *solver) climb(blk *block) bool {
+	m := e.method(e.o[0])
+	e.stamp++
+	for _, f := range e.o {
+		e.mark(e.method(f))
+	}
+	var up []FrameID
+	least := int32(math.MaxInt32)
+	for len(up) < 1000 {
+		c, ok := e.m.caller[m]
+		n := e.m.calls[m]
+		if !ok || n < 2 || e.marked(c.m) {
+			break
+		}
+		if k := e.m.medge[edgeKey(c.m, m)]; k < n-n/200 {
+			break
+		}
+		least = min(least, n)
+		up = append(up, c.f)
+		m = c.m
+		e.mark(m)
+	}
+	if len(up) == 0 {
+		return false
+	}
+	var p StackID
+	for i := len(up) - 1; i >= 0; i-- {
+		p = e.t.Push(p, up[i])
+	}
+	cell := callerCell(int(least))
+	conf := min(e.cal.extConfidence(cell), float64(blk.conf))
+	if e.judged && e.extRight(blk) {
+		if v := e.extVerdict(blk, p); v >= 0 {
+			e.rows = append(e.rows, row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
+		}
+	}
+	if conf < max(e.minConf, 0.95) {
+		return false
+	}
+	blk.ext = e.join(p, e.o)
+	blk.conf = float32(conf)
+	blk.how = Caller
+	return true
+}
+
+func (e *solver) mark(m MethodID) {
+	for int(m) >= len(e.stamps) {
+		e.stamps = append(e.stamps, make([]uint32, 1024)...)
+	}
+	e.stamps[m] = e.stamp
+}
+
+func (e *solver) marked(m MethodID) bool {
+	return int(m) < len(e.stamps) && e.stamps[m] == e.stamp
+}
+
+// up returns the stack of the outermost n frames of s.
+func (e *solver) up(s StackID, n int) StackID {
+	for e.t.Depth(s) > n {
+		s = e.t.Parent(s)
+	}
+	return s
+}
+
+// agree tells whether the shorter of a and b ends the longer.
+func (e *solver) agree(a, b []FrameID) bool {
+	n := min(len(a), len(b))
+	a, b = a[len(a)-n:], b[len(b)-n:]
+	for i := range a {
+		if e.method(a[i]) != e.method(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// extRight tells of a judged world whether what blk was extended by is true.
+func (e *solver) extRight(blk *block) bool {
+	return blk.ext == blk.stack || e.extVerdict(blk, e.up(blk.ext, e.t.Depth(blk.ext)-e.t.Depth(blk.stack))) != 0
+}
+
+// extVerdict tells whether p stands above the recorded frames of blk in truth:
+// 1 yes, 0 no, -1 not known.
+func (e *solver) extVerdict(blk *block, p StackID) int {
+	if e.t.Depth(blk.ext) > e.t.Depth(blk.stack) {
+		// above what it was extended by already
+		fs := e.o[:e.t.Depth(blk.ext)-e.t.Depth(blk.stack)]
+		if e.up(blk.ext, len(fs)) != p {
+			p = e.join(p, fs)
+		}
+	}
+	s := blk.truth
+	for range e.t.Depth(blk.stack) {
+		s = e.t.Parent(s)
+	}
+	n := 0
+	for p != 0 && s != 0 {
+		if e.method(e.t.Frame(p)) != e.method(e.t.Frame(s)) {
+			return 0
+		}
+		p, s = e.t.Parent(p), e.t.Parent(s)
+		n++
+	}
+	if p != 0 && blk.whole {
+		return 0
+	}
+	if n == 0 {
+		return -1
+	}
+	return 1
+}
+
+// shift finds how many frames t begins before o, the bits of the overlap, and
+// by how many bits it leads. It is negative where o begins before t.
+func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
+	top, second, bestD, bestBits := math.Inf(-1), math.Inf(-1), 0, 0.0
+	try := func(d int, a, b []FrameID) {
+		k, bits := e.match(a, b)
+		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
+		if after {
+			pops, pushes = pushes, pops
+		}
+		s := e.retain.log(pops, pushes) + beta*bits
+		if s > top {
+			second = top
+			top, bestD, bestBits = s, d, bits
+		} else if s > second {
+			second = s
+		}
+	}
+	for d := range t {
+		if t[d] == o[0] {
+			try(d, o, t[d:])
+		}
+	}
+	for d := 1; d < len(o); d++ {
+		if o[d] == t[0] {
+			try(-d, t, o[d:])
+		}
+	}
+	return bestD, bestBits, min(30, top-second)
+}
+
+// judge scores the candidates and returns the best one, and by how many bits it leads.
+func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float64) {
+	if len(cs) == 0 {
+		return -1, 0
+	}
+	N := len(o)
+	head := min(e.headSurprise(o[0]), 8)
+	top, best := math.Inf(-1), -1
+	for i := range cs {
+		c := &cs[i]
+		c.side = 0
+		for si, s := range [2]*side{f, b} {
+			if !s.ok {
+				continue
+			}
+			k, bits := c.kf, c.bf
+			if si == 1 {
+				k, bits = c.kb, c.bb
+			}
+			L := c.depth + k
+			D := len(s.fs)
+			if k == 0 {
+				L = e.common(c.p, s.s)
+				bits = 0
+			} else {
+				bits += head
+			}
+			pops, pushes := D-L, c.depth+N-L
+			if si == 1 {
+				pops, pushes = pushes, pops
+			}
+			c.side += e.retain.log(pops, pushes) + beta*bits
+		}
+		c.foreign = e.foreign(c.p)
+		c.score = c.side + math.Log2(c.votes+vs.novel*0.01) - c.foreign
+		if c.score > top {
+			top, best = c.score, i
+		}
+	}
+	second := math.Inf(-1)
+	for i := range cs {
+		if i != best {
+			second = max(second, cs[i].score)
+		}
+	}
+	return best, min(top-second, 30)
+}
+
+// join returns p with frames on it.
+func (e *solver) join(p StackID, fs []FrameID) StackID {
+	for _, f := range fs {
+		p = e.t.Push(p, f)
+	}
+	return p
+}
+
+const beta = 0.6
