@@ -257,7 +257,7 @@ func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64
 			x := &list[i]
 			r := &tree.Rows[x.row]
 			args := s.Args[:0]
-			s = trace.Slice{Name: r.Name, Category: r.Provider, ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
+			s = trace.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
 			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
 			if p, ok := tree.Path(r); ok {
 				args = append(args, trace.Arg{Key: "path", Value: p.String()})

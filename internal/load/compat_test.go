@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/compat"
@@ -131,10 +128,7 @@ func TestCompatEqualsReference(t *testing.T) {
 			c, _, err := Compat(context.Background(), opener(t, "dotnet10/"+name+".nettrace"), nil)
 			require.NoError(t, err)
 			got := chromium(c)
-			f, err := os.Open(filepath.Join(corpus, "dotnet10/reference", name+".chromium.json.zst"))
-			require.NoError(t, err)
-			defer f.Close()
-			z, err := zstd.NewReader(f)
+			z, err := unpack(find(t, "dotnet10/reference/"+name+".chromium.json"))
 			require.NoError(t, err)
 			defer z.Close()
 			want, err := io.ReadAll(z)

@@ -3,6 +3,7 @@ package load
 import (
 	"encoding/binary"
 	"strings"
+	"time"
 
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
@@ -82,9 +83,19 @@ func kindOf(m *nettrace.Metadata) kind {
 	return kindOther
 }
 
+// maxSpan is beyond what one recording can last: 30 days. A time behind it is damage,
+// and does not make the trace longer.
+const maxSpan = int64(30 * 24 * time.Hour)
+
+// nanos converts the time of an event. The limits keep sums and differences of
+// damaged times from overflowing.
+func nanos(r *nettrace.Reader, ticks int64) int64 {
+	return min(max(r.Nanos(ticks), -1<<60), 1<<60)
+}
+
 // event takes one event.
 func (l *loader) event(ev *nettrace.Event) {
-	now := l.r.Nanos(ev.Time)
+	now := nanos(l.r, ev.Time)
 	k := l.kind(ev.Metadata)
 	switch k {
 	case kindRundown:
@@ -94,7 +105,9 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.system(ev, now)
 		return
 	}
-	l.end = max(l.end, now)
+	if now < maxSpan {
+		l.end = max(l.end, now)
+	}
 	t := l.thread(ev)
 	if l.compat != nil {
 		l.compat.before(t, ev, k)
@@ -166,7 +179,7 @@ func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 		return
 	}
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
-		s.Dur = max(0, l.r.Nanos(ev.Time)-l.r.Nanos(ev.Time-int64(v)))
+		s.Dur = max(0, now-nanos(l.r, ev.Time-int64(v)))
 	}
 	s.Stack = l.stack(t, ev, now, 0)
 	l.keep(t, s)

@@ -1,7 +1,7 @@
 package load
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -18,24 +19,51 @@ import (
 
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 const corpus = "../../../shared/corpus"
 
-// opener opens a file of the corpus, and skips the test where there is none.
+const testdata = "../../testdata/nettrace"
+
+// unpack opens a file that may be compressed.
+func unpack(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	switch filepath.Ext(path) {
+	case ".gz":
+		return gzip.NewReader(f)
+	case ".zst":
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}
+	return f, nil
+}
+
+// find returns the path of a file of testdata, else of the corpus; it skips the test
+// where there is none.
+func find(t testing.TB, name string) string {
+	t.Helper()
+	for _, ext := range []string{"", ".gz", ".zst"} {
+		for _, p := range []string{filepath.Join(testdata, filepath.Base(name)+ext), filepath.Join(corpus, name+ext)} {
+			if _, err := os.Stat(p); err == nil {
+				return p
+			}
+		}
+	}
+	t.Skipf("no %s in testdata, and no corpus beside the project", name)
+	return ""
+}
+
 func opener(t testing.TB, name string) Open {
 	t.Helper()
-	path := filepath.Join(corpus, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no corpus beside the project: %v", err)
-	}
-	return func() (io.ReadCloser, error) {
-		f, err := os.Open(path)
-		if err != nil || !strings.HasSuffix(path, ".gz") {
-			return f, err
-		}
-		return gzip.NewReader(f)
-	}
+	path := find(t, name)
+	return func() (io.ReadCloser, error) { return unpack(path) }
 }
 
 // refSample is a line of the reference's samples.
@@ -49,17 +77,11 @@ type refSample struct {
 
 func reference(t testing.TB, name string) []refSample {
 	t.Helper()
-	f, err := os.Open(filepath.Join(corpus, "dotnet10/reference", name))
-	if err != nil {
-		t.Skipf("no corpus beside the project: %v", err)
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
+	z, err := unpack(find(t, "dotnet10/reference/"+name))
 	require.NoError(t, err)
 	defer z.Close()
 	var out []refSample
-	r := bufio.NewReaderSize(z, 1<<20)
-	d := json.NewDecoder(r)
+	d := json.NewDecoder(z)
 	for {
 		var s refSample
 		err := d.Decode(&s)
@@ -91,7 +113,7 @@ func TestSamplesEqualReference(t *testing.T) {
 	for _, name := range []string{"chain", "shared", "recursion", "async", "library", "noise", "csc", "web",
 		"v6-chain", "v6-shared", "v6-nosymbols", "v6-web-faults", "v6-machine"} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && (name == "csc" || name == "web" || name == "async") {
+			if testing.Short() && (name == "csc" || name == "web" || name == "v6-chain") {
 				t.Skip("large")
 			}
 			p, info, err := Profile(context.Background(), opener(t, "dotnet10/"+name+".nettrace"), &Options{Rules: symbol.Reference})
@@ -106,7 +128,7 @@ func TestSamplesEqualReference(t *testing.T) {
 					n++
 				}
 			}
-			ref := reference(t, name+".samples.ndjson.zst")
+			ref := reference(t, name+".samples.ndjson")
 			assert.Equal(t, len(ref), n)
 			bad := 0
 			for _, r := range ref {
@@ -132,4 +154,69 @@ func TestSamplesEqualReference(t *testing.T) {
 			assert.Zero(t, bad)
 		})
 	}
+}
+
+// Whatever the bytes are, the loader returns, and what it returns holds together.
+func FuzzProfile(f *testing.F) {
+	for _, name := range []string{"executioncheckpoints.nettrace", "tracelogging.netperf"} {
+		b, err := os.ReadFile(filepath.Join(testdata, name))
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Add(smallTrace(f))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, rules := range []symbol.Rules{symbol.ByTime, symbol.Reference} {
+			p, _, err := Profile(context.Background(), bytesOpener(b), &Options{Rules: rules, Evidence: true, Tracks: Groups})
+			if err != nil {
+				continue
+			}
+			for _, th := range p.Threads {
+				last := int64(math.MinInt64)
+				for _, s := range th.Samples.All() {
+					if s.Time < last {
+						t.Fatalf("sample at %d after %d", s.Time, last)
+					}
+					last = s.Time
+					for _, fr := range p.Table.AppendFrames(nil, s.Stack) {
+						if p.Table.MethodOf(fr).Full() == "" {
+							t.Fatal("a frame without a name")
+						}
+					}
+				}
+			}
+			for _, tr := range p.Tracks {
+				checkTrack(t, tr)
+			}
+		}
+		_, _, _ = Compat(context.Background(), bytesOpener(b), nil)
+		_, _, _ = Rewrite(context.Background(), bytesOpener(b), io.Discard, &Options{}, graft)
+	})
+}
+
+// smallTrace writes a few events of every kind that the loader looks at.
+func smallTrace(t testing.TB) []byte {
+	var out bytes.Buffer
+	h := &nettrace.Header{Version: 4, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, ProcessID: 7, SyncTime: time.Unix(1e9, 0)}
+	w, err := nettrace.NewWriter(&out, h)
+	require.NoError(t, err)
+	meta := map[[2]any]*nettrace.Metadata{}
+	event := func(at int64, provider string, id int, payload []byte, stack ...uint64) {
+		m := meta[[2]any{provider, id}]
+		if m == nil {
+			m = &nettrace.Metadata{Index: len(meta), ID: uint32(len(meta) + 1), Provider: provider, EventID: id}
+			meta[[2]any{provider, id}] = m
+		}
+		require.NoError(t, w.Write(&nettrace.Event{Time: 1000 + at, ThreadID: 9, CaptureThreadID: 9, Processor: -1, Metadata: m, Payload: payload, Stack: nettrace.NewStack(stack)}))
+	}
+	for i := range int64(20) {
+		event(100*i, providerSampler, 0, []byte{byte(i % 3), 0, 0, 0}, 0x1010, 0x1020, 0x1030)
+		event(100*i+1, symbol.RuntimeProvider, evException, []byte{'E', 0, 0, 0}, 0x1010)
+		event(100*i+2, symbol.RuntimeProvider, evExceptionStop, nil)
+		event(100*i+3, symbol.RuntimeProvider, evContentionStart, []byte{0, 0, 0})
+		event(100*i+4, symbol.RuntimeProvider, evContentionStop, []byte{0, 0, 0})
+		event(100*i+5, symbol.RuntimeProvider, evGCStart, make([]byte, 18))
+		event(100*i+6, symbol.RuntimeProvider, evGCStop, make([]byte, 10))
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
 }

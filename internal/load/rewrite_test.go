@@ -122,24 +122,24 @@ func TestRewrite(t *testing.T) {
 					bridged[r.Index] = r.How == howBridge
 				}
 				require.Equal(t, th.Samples.Len(), q.Threads[i].Samples.Len())
-				next, stop := pull(&q.Threads[i].Samples)
+				next := pull(&q.Threads[i].Samples)
 				for j, s := range th.Samples.All() {
 					if o := next(); !bridged[j] {
 						require.Equal(t, frames(p, s.Stack), frames(q, o.Stack), "thread %d sample %d", th.TID, j)
 					}
 				}
-				stop()
 			}
 		})
 	}
 }
 
-func pull(l *trace.Samples) (func() trace.Sample, func()) {
+// pull hands out the samples of a list one by one.
+func pull(l *trace.Samples) func() trace.Sample {
 	var all []trace.Sample
 	for _, s := range l.All() {
 		all = append(all, s)
 	}
-	return func() trace.Sample { s := all[0]; all = all[1:]; return s }, func() {}
+	return func() trace.Sample { s := all[0]; all = all[1:]; return s }
 }
 
 // Without a repair a file is written back with the same stacks.
@@ -157,9 +157,8 @@ func TestRewriteKeepsWholeFiles(t *testing.T) {
 // A limit that a tool has set is found; a trace without cut stacks has the runtime's.
 func TestDepthLimit(t *testing.T) {
 	open := opener(t, "dotnet10/web.nettrace")
-	in, err := open()
+	truth, _, err := Profile(context.Background(), open, nil)
 	require.NoError(t, err)
-	defer in.Close()
 	for _, limit := range []int{20, 30, 40} {
 		in, err := open()
 		require.NoError(t, err)
@@ -180,6 +179,13 @@ func TestDepthLimit(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, limit, p.Meta.DepthLimit)
 		assert.Greater(t, info.Cut, int64(1000))
+		for i, th := range p.Threads {
+			next := pull(&truth.Threads[i].Samples)
+			for _, s := range th.Samples.All() {
+				was := truth.Table.Depth(next().Stack)
+				require.Equal(t, was > limit, s.Cut != trace.Whole, "a stack of %d frames cut to %d", was, limit)
+			}
+		}
 	}
 	for _, name := range []string{"dotnet10/chain.nettrace", "dotnet10/counters.nettrace", "dotnet10/http-cpu.nettrace",
 		"nettrace/microsoft-perfview/speedscope/only_managed_samples.nettrace", "nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",

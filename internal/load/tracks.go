@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/symbol"
@@ -136,7 +137,7 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 			again.system(&ev)
 			continue
 		}
-		now := r.Nanos(ev.Time)
+		now := nanos(r, ev.Time)
 		if o.From > 0 && now < o.From || o.To > 0 && now >= o.To {
 			continue
 		}
@@ -223,7 +224,7 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	if used || !k.want["events"] || k.spill {
 		return
 	}
-	it := k.add(k.lane("events", "Events", t.proc, t, true), ev, now, ev.EventName())
+	it := k.add(k.lane("events", "Events", t.proc, t, true), ev, now, eventName(ev))
 	it.instant = true
 	if k.size += 120 + len(it.payload); k.size > k.limit {
 		k.spillEvents()
@@ -494,7 +495,7 @@ func (k *tracker) slices(group string, items []item) iter.Seq[*trace.Slice] {
 			args := s.Args[:0]
 			s = trace.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name, Category: group}
 			if it.meta != nil {
-				s.Category = it.meta.Provider
+				s.Category = cmp.Or(it.meta.Provider, group)
 				args, values = k.details(args, values, it.meta, it.version, it.payload)
 			}
 			s.Args = args
@@ -503,6 +504,14 @@ func (k *tracker) slices(group string, items []item) iter.Seq[*trace.Slice] {
 			}
 		}
 	}
+}
+
+// eventName is what an event is called; damaged metadata may have no name for it.
+func eventName(ev *nettrace.Event) string {
+	if name := ev.EventName(); name != "" {
+		return name
+	}
+	return "event " + strconv.Itoa(ev.Metadata.EventID)
 }
 
 // spillEvents gives up on keeping all events in memory.
@@ -533,7 +542,7 @@ func (k *tracker) spilled() {
 						return true
 					}
 					args := append(s.Args[:0], trace.Arg{Key: "thread", Value: t.trace.TID})
-					s = trace.Slice{Start: now, Instant: true, Name: ev.EventName(), Category: ev.Metadata.Provider}
+					s = trace.Slice{Start: now, Instant: true, Name: eventName(ev), Category: cmp.Or(ev.Metadata.Provider, "events")}
 					s.Args, values = k.details(args, values, ev.Metadata, ev.Version, ev.Payload)
 					return yield(&s)
 				})
