@@ -177,7 +177,11 @@ func TestReferenceNumbers(t *testing.T) {
 // TestCompatOnRealFiles rebuilds the reference's files from its own list of samples:
 // every byte behind the header is the same.
 func TestCompatOnRealFiles(t *testing.T) {
-	for _, name := range []string{"chain", "recursion", "shared"} {
+	names := []string{"recursion", "chain", "shared"}
+	if testing.Short() {
+		names = names[:1]
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			chromium := string(reference(t, name+".chromium.json.zst"))
 			b := compatFromReference(t, name, chromium)
@@ -257,4 +261,29 @@ func sameText(t *testing.T, want, got string) {
 func hash(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
+}
+
+func BenchmarkCompat(b *testing.B) {
+	p := large(10000)
+	tr := &compat.Trace{Table: p.Table}
+	for _, th := range p.Threads {
+		ct := &compat.Thread{Name: fmt.Sprintf("Thread (%d)", th.TID), TID: th.TID}
+		for _, s := range th.Samples.All() {
+			ct.Samples = append(ct.Samples, compat.Sample{Time: float64(s.Time) / 1e6, Metric: 1.100123, Stack: s.Stack})
+		}
+		tr.Threads = append(tr.Threads, ct)
+	}
+	for name, write := range map[string]func(io.Writer, *compat.Trace, Options) error{"chromium": CompatChromium, "speedscope": CompatSpeedscope} {
+		b.Run(name, func(b *testing.B) {
+			var size counter
+			require.NoError(b, write(&size, tr, Options{}))
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := write(io.Discard, tr, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -206,6 +206,7 @@ func (x *perfettoWriter) process(pr *trace.Process, rank int) {
 	pd = appendText(pd, 6, processName(pr))
 	d := appendNumber(nil, 1, x.processes[pr])
 	d = appendBytesField(d, 3, pd)
+	d = appendNumber(d, 11, 3) // child_ordering: by rank
 	d = appendNumber(d, 12, uint64(rank))
 	x.descriptor(d)
 }

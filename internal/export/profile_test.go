@@ -26,7 +26,7 @@ func (m *maker) frame(name string) trace.FrameID {
 		return id
 	}
 	me := trace.Method{Name: name}
-	addr := uint64(0x7f0000000000 + 16*len(m.frames))
+	addr := 0x7f0000000000 + 16*uint64(len(m.frames))
 	base := name
 	for i := range name {
 		if name[i] == '@' {

@@ -98,6 +98,7 @@ func NewTop(p *trace.Profile, o TopOptions) *Top {
 		g.Samples = t.Samples
 		t.Groups = append(t.Groups, g)
 	}
+	t.CPU, t.Wait, t.Polls = millis(c.allCPU), millis(c.allWait), millis(c.allPolls)
 	t.CPUOnly = t.CPUOnly && t.Samples > 0
 	return t
 }
@@ -121,7 +122,9 @@ type topCounter struct {
 	sums      []topSum // by method
 	used      []trace.MethodID
 	stack     uint32
-	cpu, wait int64
+	cpu, wait int64 // since the last group
+
+	allCPU, allWait, allPolls int64
 }
 
 func newTopCounter(p *trace.Profile, o TopOptions) *topCounter {
@@ -175,11 +178,11 @@ func (c *topCounter) thread(th *trace.Thread, t *Top) int {
 		if onCPU(st.Type) {
 			stacks[i].cpu += d
 			c.cpu += d
-			t.CPU += millis(d)
+			c.allCPU += d
 		} else {
 			stacks[i].wait += d
 			c.wait += d
-			t.Wait += millis(d)
+			c.allWait += d
 		}
 	}
 	t.Samples += n
@@ -199,7 +202,7 @@ func (c *topCounter) add(s topStack, t *Top) {
 			continue
 		}
 		if leaf && c.polls[m] {
-			if t.Polls += millis(s.cpu); c.fold {
+			if c.allPolls += s.cpu; c.fold {
 				// Both of its frames go to the caller.
 				for id = tab.Parent(id); id != 0 && c.polls[tab.Method(tab.Frame(id))]; id = tab.Parent(id) {
 				}

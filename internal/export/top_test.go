@@ -192,3 +192,11 @@ func FuzzShorten(f *testing.F) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(Shorten(name, width)), max(width, 0))
 	})
 }
+
+func BenchmarkTop(b *testing.B) {
+	p := large(10000)
+	b.ReportAllocs()
+	for b.Loop() {
+		NewTop(p, TopOptions{Limit: 30})
+	}
+}
