@@ -151,14 +151,17 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	ids := appendIDs(nil, c.ids.pid(processOf(th)), c.ids.tids[th])
 	repairs := repairCursor(th.Repairs)
 	offCPU := false // a leaf that says so is open
-	end := int64(0)
+	start, end := int64(0), int64(0)
 	st := timing.stretches(th)
 	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
+		keep := sp.step(x.Stack, x.Joined)
+		if end == x.Start && start < end-1 && keep < len(sp.path) && c.clash(sp.closed, sp.path[keep]) {
+			end--
+		}
 		if offCPU {
 			c.begin('E', end, ids)
 			c.span(offCPUTail)
 		}
-		keep := sp.step(x.Stack, x.Joined)
 		if len(sp.closed) > 0 {
 			c.begin('E', end, ids)
 			c.closeAll(sp.closed)
@@ -176,7 +179,7 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 			c.begin('B', x.Start, ids)
 			c.span(offCPUTail)
 		}
-		end = x.End
+		start, end = x.Start, x.End
 	}
 	if offCPU {
 		c.begin('E', end, ids)
@@ -187,6 +190,20 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 		c.begin('E', end, ids)
 		c.closeAll(sp.closed)
 	}
+}
+
+// clash reports whether speedscope would misread these frames that close when next
+// opens first: of a begin and an end of one name at one time it takes the begin first
+// (chromium-trace.md section 7.2), and all that closes behind is lost. The frames
+// close a nanosecond earlier then.
+func (c *chromiumWriter) clash(closed []trace.MethodID, next trace.MethodID) bool {
+	name := c.p.Table.MethodAt(next).Name
+	for _, m := range closed {
+		if m == next || c.p.Table.MethodAt(m).Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // offCPUTail is the leaf that says that a thread was switched out.
