@@ -133,7 +133,9 @@ func (f *Facts) finish(d *reading, frames int) {
 		t.Unsorted = l.sorted
 		t.Unmatched += l.ignored + l.implied + l.depth(d.table.table)
 		t.MaxDepth = max(t.MaxDepth, l.deepest)
-		t.Samples += l.t.Samples.Len()
+		if l.dotnet {
+			t.Samples += l.t.Samples.Len()
+		}
 		t.Cut += l.t.Samples.Cuts()
 		if l.t.Samples.Cuts() > 0 {
 			t.Spikes += l.spikes
@@ -177,6 +179,17 @@ func (f *Facts) finish(d *reading, frames int) {
 	f.Producer = f.producer()
 	f.cats, f.names = nil, nil
 	f.head.Reset()
+}
+
+// start returns the time of the first event.
+func (f *Facts) start() int64 {
+	first, timed := int64(0), false
+	for _, t := range f.byThread {
+		if t.timed && (!timed || t.First < first) {
+			first, timed = t.First, true
+		}
+	}
+	return first
 }
 
 func (f *Facts) lastDepth() int64 {

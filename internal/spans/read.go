@@ -1,10 +1,12 @@
 package spans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +54,8 @@ type reading struct {
 	deepest int            // frames of a sample between the roots and the marker
 	names   map[int32]string
 	procs   map[string]string
-	cpu     int32 // name of CPU_TIME
+	cpu     int32     // name of CPU_TIME
+	slices  [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
 // Read reads a trace into samples. open returns the input from its start; it is
@@ -164,6 +167,13 @@ func (d *reading) events(ctx context.Context) error {
 		switch ev.Phase {
 		case 'B', 'E':
 			d.span(&ev)
+			if d.opts.Weighted {
+				d.collect(&ev)
+			}
+		case 'X':
+			if d.opts.Weighted {
+				d.collect(&ev)
+			}
 		case 'M':
 			d.metadata(&ev)
 		}
@@ -231,9 +241,6 @@ func (d *reading) newLane(ev *chromium.Event) *lane {
 // step takes a begin or end of frame f to a lane.
 func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
 	l.events++
-	if d.opts.Weighted && !l.dotnet && l.cur != 0 && ns > l.lastNS {
-		l.t.Samples.Append(trace.Sample{Time: l.lastNS, Dur: ns - l.lastNS, Stack: l.cur})
-	}
 	l.lastNS, l.lastSub = ns, sub
 	if sub >= 5e8 {
 		ns++ // times are sums of floats: 580.1019999 stands for 580.102
@@ -353,6 +360,14 @@ func (d *reading) finish(frames int) {
 			uncut(l.t)
 		}
 	}
+	if d.opts.Weighted {
+		base := int64(0)
+		if !slices.ContainsFunc(d.all, func(l *lane) bool { return l.dotnet }) {
+			base = d.Facts.start()
+		}
+		d.weigh(base)
+	}
+	slices.SortStableFunc(d.all, func(a, b *lane) int { return cmp.Compare(a.t.First, b.t.First) })
 	procs := map[string]*trace.Process{}
 	for _, l := range d.all {
 		if l.unsorted || l.t.Samples.Len() == 0 {

@@ -1,0 +1,161 @@
+package spans
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A slice is a complete, begin or end event of a thread that holds no stacks of
+// dotnet-trace. Such threads become weighted samples: one for each stretch of time
+// in which the same slices are open.
+type slice struct {
+	start, end int64 // ns
+	frame      trace.FrameID
+	name       int32
+	phase      byte
+}
+
+// collect keeps an event of a thread that may be of that kind.
+func (d *reading) collect(ev *chromium.Event) {
+	if !ev.TS.Valid {
+		return
+	}
+	for int(ev.Thread) >= len(d.slices) {
+		d.slices = append(d.slices, nil)
+	}
+	if int(ev.Thread) < len(d.lanes) {
+		if l := d.lanes[ev.Thread]; l != nil && l.dotnet {
+			d.slices[ev.Thread] = nil
+			return
+		}
+	}
+	s := slice{start: ev.TS.NS, end: ev.TS.NS, frame: d.table.id(ev), name: ev.NameID, phase: ev.Phase}
+	if ev.Phase == 'X' {
+		if !ev.Dur.Valid || ev.Dur.NS < 0 {
+			return
+		}
+		s.end += ev.Dur.NS
+	}
+	d.slices[ev.Thread] = append(d.slices[ev.Thread], s)
+}
+
+// weigh makes threads of the slices collected. Their times are counted from base.
+func (d *reading) weigh(base int64) {
+	dotnet := map[int32]*lane{}
+	first := map[int32]*lane{}
+	for _, l := range d.all {
+		if l.dotnet {
+			dotnet[l.thread] = l
+		} else if first[l.thread] == nil {
+			first[l.thread] = l
+		}
+	}
+	for id, list := range d.slices {
+		if len(list) == 0 || dotnet[int32(id)] != nil {
+			continue
+		}
+		l := first[int32(id)]
+		if l == nil { // only complete events
+			l = &lane{thread: int32(id), t: &trace.Thread{}}
+			d.all = append(d.all, l)
+		}
+		l.t.Samples = trace.Samples{}
+		list = whole(list)
+		l.t.First, l.t.Last = list[0].start-base, list[0].start-base
+		for i := range list {
+			list[i].start -= base
+			list[i].end -= base
+			l.t.Last = max(l.t.Last, list[i].end)
+		}
+		d.sweep(l.t, list)
+		d.slices[id] = nil
+	}
+}
+
+// whole joins begins and ends and returns all slices by their start, the longer one
+// first, else in the order of the file.
+func whole(list []slice) []slice {
+	slices.SortStableFunc(list, func(a, b slice) int { return cmp.Compare(a.start, b.start) })
+	last := list[0].end
+	for _, s := range list {
+		last = max(last, s.end)
+	}
+	var open []int
+	out := list[:0]
+	for _, s := range list {
+		switch s.phase {
+		case 'B':
+			s.end = last // until its end is found
+			open = append(open, len(out))
+			out = append(out, s)
+		case 'E':
+			// A named end closes the innermost begin of that name, as in Perfetto.
+			for i := len(open) - 1; i >= 0 && len(open)-i < maxSearch; i-- {
+				b := &out[open[i]]
+				if s.name != 0 && b.name != 0 && b.name != s.name {
+					continue
+				}
+				for _, k := range open[i:] {
+					out[k].end = s.start
+				}
+				open = open[:i]
+				break
+			}
+		default:
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, slice{start: last, end: last})
+	}
+	slices.SortStableFunc(out, func(a, b slice) int {
+		if c := cmp.Compare(a.start, b.start); c != 0 {
+			return c
+		}
+		return cmp.Compare(b.end, a.end)
+	})
+	return out
+}
+
+// sweep turns slices into samples. One that ends behind its parent is cut there.
+func (d *reading) sweep(t *trace.Thread, list []slice) {
+	type open struct {
+		end   int64
+		stack trace.StackID // with the slice
+	}
+	var stack []open
+	now := list[0].start
+	until := func(at int64) {
+		if len(stack) > 0 && at > now {
+			t.Samples.Append(trace.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack})
+		}
+		now = max(now, at)
+	}
+	pop := func(at int64) {
+		for len(stack) > 0 && stack[len(stack)-1].end <= at {
+			until(stack[len(stack)-1].end)
+			stack = stack[:len(stack)-1]
+		}
+		until(at)
+	}
+	for _, s := range list {
+		if s.end == s.start {
+			continue
+		}
+		pop(s.start)
+		o := open{end: s.end}
+		if len(stack) > 0 {
+			top := stack[len(stack)-1]
+			o.end = min(o.end, top.end)
+			o.stack = top.stack
+		}
+		o.stack = d.table.table.Push(o.stack, s.frame)
+		stack = append(stack, o)
+	}
+	for len(stack) > 0 {
+		pop(stack[len(stack)-1].end)
+	}
+}

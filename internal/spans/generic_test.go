@@ -1,0 +1,99 @@
+package spans
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// Threads that dotnet-trace did not write become weighted samples of their slices.
+func TestWeighted(t *testing.T) {
+	for _, c := range []struct {
+		name, in string
+		want     []string // us:stack:us
+	}{
+		{"begin and end", `{"ph":"B","name":"a","ts":10},{"ph":"B","name":"b","ts":12},{"ph":"E","name":"b","ts":15},{"ph":"E","ts":20}`,
+			[]string{"0:a:2", "2:a;b:3", "5:a:5"}},
+		{"complete, parent last", `{"ph":"X","name":"b","ts":12,"dur":3},{"ph":"X","name":"a","ts":10,"dur":10}`,
+			[]string{"0:a:2", "2:a;b:3", "5:a:5"}},
+		{"same start, the longer is the parent", `{"ph":"X","name":"b","ts":10,"dur":3},{"ph":"X","name":"a","ts":10,"dur":10}`,
+			[]string{"0:a;b:3", "3:a:7"}},
+		{"overlap is cut at the parent's end", `{"ph":"X","name":"a","ts":0,"dur":10},{"ph":"X","name":"b","ts":5,"dur":10}`,
+			[]string{"0:a:5", "5:a;b:5"}},
+		{"both kinds", `{"ph":"B","name":"a","ts":0},{"ph":"X","name":"x","ts":2,"dur":4},{"ph":"E","name":"a","ts":10}`,
+			[]string{"0:a:2", "2:a;x:4", "6:a:4"}},
+		{"out of order", `{"ph":"E","name":"a","ts":20},{"ph":"B","name":"a","ts":10}`, []string{"0:a:10"}},
+		{"begin without end", `{"ph":"B","name":"a","ts":0},{"ph":"B","name":"b","ts":1},{"ph":"E","name":"a","ts":3}`, []string{"0:a:1", "1:a;b:2"}},
+		{"end without begin", `{"ph":"E","name":"z","ts":0},{"ph":"B","name":"a","ts":1},{"ph":"E","name":"q","ts":2},{"ph":"E","name":"a","ts":3}`, []string{"1:a:2"}},
+		{"no time, no length, other phases", `{"ph":"B","name":"a"},{"ph":"X","name":"a","ts":1},{"ph":"X","name":"a","ts":1,"dur":-1},{"ph":"X","name":"a","ts":1,"dur":0},{"ph":"i","name":"a","ts":1}`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr := readBytes(t, []byte("["+c.in+"]"), &Options{Weighted: true})
+			var got []string
+			for _, th := range tr.Profile.Threads {
+				for _, s := range th.Samples.All() {
+					assert.Equal(t, trace.Whole, s.Cut)
+					got = append(got, fmt.Sprintf("%d:%s:%d", s.Time/1000, strings.Join(names(tr.Profile.Table, s.Stack), ";"), s.Dur/1000))
+				}
+			}
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, "["+c.in+"]", string(rewriteBytes(t, tr, false)))
+		})
+	}
+}
+
+// The facts of a small file.
+func TestFacts(t *testing.T) {
+	f := readBytes(t, small(t), nil).Facts
+	assert.Equal(t, "object", f.Form.String())
+	assert.Equal(t, "dotnet-trace (Microsoft.Diagnostics.Tracing.TraceEvent@3.1.23.0)", f.Producer)
+	assert.Equal(t, []string{"otherData", "traceEvents", "displayTimeUnit", "stackFrames"}, f.Keys)
+	assert.Equal(t, f.Phases["B"], f.Phases["E"])
+	assert.Equal(t, f.Phases["B"]+f.Phases["E"], f.Events())
+	assert.Equal(t, [2]int64{5_000_000, 13_000_000}, [2]int64{f.First, f.Last})
+	assert.Equal(t, [3]int{4, 1, 1}, [3]int{f.Samples, f.Cut, f.Spikes})
+	assert.Equal(t, int64(1), f.Depths[100])
+	assert.Equal(t, int64(2), f.Depths[90])
+	assert.Len(t, f.Depths, 101)
+	if assert.Len(t, f.Threads, 2) {
+		th := f.Threads[0]
+		assert.Equal(t, "Test", th.Process)
+		assert.Equal(t, int64(1), th.ProcessID())
+		assert.Equal(t, "1", th.TID)
+		assert.Equal(t, [3]int{3, 1, 1}, [3]int{th.Samples, th.Cut, th.Spikes})
+		assert.Equal(t, 105, th.MaxDepth)
+		assert.Zero(t, th.Unmatched)
+	}
+}
+
+// Producers of real files.
+func TestProducer(t *testing.T) {
+	want := map[string]string{
+		"catapult-lthi_cats.json.gz": "Chrome", "catapult-webview.json.gz": "Chrome", "catapult-fuchsia_trace.json.gz": "Fuchsia",
+		"speedscope-chrome116-Trace-20230603T221323.json": "Chrome DevTools", "speedscope-chrome66-worker.json": "Chrome",
+		"clang-ftime-trace-19-main.json": "clang -ftime-trace", "clang-ftime-trace-verylong-symbol.json.gz": "clang -ftime-trace",
+		"bazel-profile-with_queuing.json.gz": "Bazel", "pytorch-hta-df_index_resolver.json.gz": "PyTorch profiler",
+		"pytorch-hta-triton_example.json": "PyTorch profiler", "node-bashlib-node_trace.1.log": "Node.js",
+		"tsc-generateTrace-trace.json": "tsc --generateTrace", "viztracer-vdb_basic.json": "VizTracer",
+		"small/speedscope-simple-partial-whitespace.json": "",
+	}
+	files := corpus(t)
+	seen := 0
+	for name, producer := range want {
+		in, ok := files[name]
+		if !ok || len(in) > 40<<20 && testing.Short() {
+			continue
+		}
+		seen++
+		got := readBytes(t, in, nil).Facts.Producer
+		if producer == "Bazel" && strings.HasPrefix(got, "Bazel ") {
+			continue
+		}
+		assert.Equal(t, producer, got, name)
+	}
+	assert.NotZero(t, seen)
+}
