@@ -41,6 +41,7 @@ type CLI struct {
 	Batch      BatchCmd      `cmd:"" help:"Do it over folders, globs and archives, with reports and an exit code for CI."`
 	Activities ActivitiesCmd `cmd:"" help:"The start/stop tree of activities, with durations."`
 	Top        TopCmd        `cmd:"" help:"Hottest methods, CPU time apart from waiting."`
+	Counters   CountersCmd   `cmd:"" help:"Values of EventCounters and Meters as a table, CSV, JSON or OpenMetrics text."`
 	View       ViewCmd       `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 

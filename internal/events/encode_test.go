@@ -55,18 +55,6 @@ func FuzzQuoted(f *testing.F) {
 	})
 }
 
-func TestWild(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"*", "", true}, {"", "", true}, {"", "a", false}, {"System.*", "system.net.http", true}, {"*Http", "System.Net.Http", true},
-		{"?ab", "xab", true}, {"?ab", "ab", false}, {"a*b*c", "a__b__b__c", true}, {"a*b*c", "a__c__b", false}, {"Request/Start", "Request/Stop", false},
-	} {
-		assert.Equal(t, c.want, wild(c.pattern, c.name), "%q %q", c.pattern, c.name)
-	}
-}
-
 func TestParsePath(t *testing.T) {
 	p, err := parsePath("//1/2")
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -118,7 +119,7 @@ func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
 	}
 	id := strconv.Itoa(ev.Metadata.EventID)
 	for _, e := range f.s.Events {
-		if e == id || wild(e, name) || ev.Metadata.Name != "" && wild(e, ev.Metadata.Name) {
+		if e == id || glob.Match(e, name) || ev.Metadata.Name != "" && glob.Match(e, ev.Metadata.Name) {
 			return true
 		}
 	}
@@ -167,42 +168,9 @@ func below(p, root *activity.Path) bool {
 
 func matches(patterns []string, name string) bool {
 	for _, p := range patterns {
-		if wild(p, name) {
+		if glob.Match(p, name) {
 			return true
 		}
 	}
 	return false
-}
-
-// wild reports whether name is what pattern says: * stands for any text, ? for any
-// byte; the case of ASCII letters does not matter.
-func wild(pattern, name string) bool {
-	star, mark := -1, 0
-	i, j := 0, 0
-	for j < len(name) {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(pattern) && (pattern[i] == '?' || lower(pattern[i]) == lower(name[j])):
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	for i < len(pattern) && pattern[i] == '*' {
-		i++
-	}
-	return i == len(pattern)
-}
-
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
 }

@@ -1,0 +1,476 @@
+// Package counters reads the values of EventCounters and Meters from a trace
+// (counters.md), and writes them as CSV, JSON, OpenMetrics text or a table.
+//
+// It also reads the block of performance counters that a .NET Framework process keeps
+// in shared memory; see Block.
+package counters
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// An Open returns the unpacked bytes of a trace from their start.
+type Open func() (io.ReadCloser, error)
+
+// Type is what kind of figure a series is.
+type Type uint8
+
+// Types of series.
+const (
+	Gauge         Type = iota // a value at a time, or the mean of an interval
+	Rate                      // an EventCounter that tells its growth in an interval
+	Counter                   // a Meter's counter: growth, and total since its start
+	UpDownCounter             // the same, but it may go down
+	Histogram                 // quantiles of an interval
+)
+
+func (t Type) String() string {
+	return [...]string{"gauge", "rate", "counter", "updowncounter", "histogram"}[t]
+}
+
+// A Quantile is a value that a share of the measurements does not exceed.
+type Quantile struct {
+	Share, Value float64
+	Text         string // of Share, as written: "0.95"
+}
+
+// A Point is one value of one series. It is valid until the next one.
+type Point struct {
+	Ns   int64     // time of the event, since the start of the trace
+	Time time.Time // end of the interval, UTC; zero if the trace has no wall clock
+	PID  int
+
+	Provider string // the EventSource, or the Meter
+	Version  string // of the Meter
+	Name     string
+	Display  string // name for people; empty if none is given
+	Unit     string
+	Tags     string // key=value, comma between, not escaped: as recorded
+	Type     Type
+	Interval float64 // seconds measured; 0 if unknown
+
+	// Value is the value of a Gauge, and the growth during the interval of a Rate,
+	// Counter or UpDownCounter. It is NaN for a Histogram, and where nothing was measured.
+	Value float64
+	// Total is the running total of a Counter or UpDownCounter, NaN if not told.
+	Total float64
+	// Count is the number of measurements of a Gauge or Histogram; -1 if not told.
+	Count int64
+	// Min, Max, StdDev of an EventCounter and Sum of a Histogram; NaN if there is none.
+	Min, Max, StdDev, Sum float64
+	Quantiles             []Quantile
+}
+
+// PerSecond is the growth per second of what grows, else NaN.
+func (p *Point) PerSecond() float64 {
+	if p.Type != Rate && p.Type != Counter && p.Type != UpDownCounter || p.Interval <= 0 {
+		return math.NaN()
+	}
+	return p.Value / p.Interval
+}
+
+// Options say which values are wanted. The zero value is all of them.
+type Options struct {
+	Providers []string // names of providers or meters; * and ? are wild
+	Names     []string // names of counters, likewise
+	Warn      func(*nettrace.FormatError)
+}
+
+// A Result tells what a trace held beside the values.
+type Result struct {
+	Header nettrace.Header
+	Stats  nettrace.Stats
+	Points int64
+	// Notes are what a person should know: limits that were reached, errors of the
+	// process, other listeners.
+	Notes []string
+}
+
+const metricsProvider = "System.Diagnostics.Metrics"
+
+type reader struct {
+	o      *Options
+	r      *nettrace.Reader
+	h      *nettrace.Header
+	yield  func(*Point) error
+	values []nettrace.Value
+	point  Point
+	res    Result
+
+	session    string // whose values the file is about
+	others     int64  // values of other sessions
+	start, end time.Time
+	names      map[string]string // interned texts
+	noted      map[string]bool
+}
+
+// Read calls yield with every value, in the order of their times.
+func Read(ctx context.Context, open Open, o *Options, yield func(*Point) error) (*Result, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	in, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: o.Warn})
+	if err != nil {
+		return nil, err
+	}
+	c := &reader{o: o, r: r, h: r.Header(), yield: yield, names: map[string]string{}, noted: map[string]bool{}}
+	c.res.Header = *c.h
+	err = c.read(ctx)
+	c.res.Stats = r.Stats()
+	if c.others > 0 {
+		c.note("%d values of other listeners were left out", c.others)
+	}
+	return &c.res, err
+}
+
+func (c *reader) note(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	if !c.noted[s] && len(c.noted) < 100 {
+		c.noted[s] = true
+		c.res.Notes = append(c.res.Notes, s)
+	}
+}
+
+func (c *reader) read(ctx context.Context) error {
+	var ev nettrace.Event
+	for n := 1; ; n++ {
+		if err := c.r.Read(&ev); err != nil {
+			d, ok := load.Damage(c.r, err)
+			if !ok {
+				return err
+			}
+			if d != nil && c.o.Warn != nil {
+				c.o.Warn(d)
+			}
+			return nil
+		}
+		if n&0xfff == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var err error
+		switch {
+		case ev.Metadata.Name == "EventCounters":
+			err = c.eventCounter(&ev)
+		case ev.Metadata.Provider == metricsProvider:
+			err = c.metric(&ev)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// intern returns v's text without a copy if it was seen before.
+func (c *reader) intern(v *nettrace.Value) string {
+	if v.Kind() != nettrace.KindString {
+		return ""
+	}
+	var room [96]byte
+	b := v.AppendText(room[:0])
+	if s, ok := c.names[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(c.names) < 1<<16 {
+		c.names[s] = s
+	}
+	return s
+}
+
+func (c *reader) begin(ev *nettrace.Event) *Point {
+	nan := math.NaN()
+	p := &c.point
+	*p = Point{Ns: c.r.Nanos(ev.Time), PID: ev.ProcessID, Value: nan, Total: nan, Count: -1, Min: nan, Max: nan, StdDev: nan, Sum: nan, Quantiles: p.Quantiles[:0]}
+	if !c.h.SyncTime.IsZero() {
+		p.Time = c.h.SyncTime.Add(time.Duration(p.Ns))
+	}
+	return p
+}
+
+func (c *reader) emit(p *Point) error {
+	if len(c.o.Providers) > 0 && !anyWild(c.o.Providers, p.Provider) || len(c.o.Names) > 0 && !anyWild(c.o.Names, p.Name) {
+		return nil
+	}
+	c.res.Points++
+	return c.yield(p)
+}
+
+func anyWild(patterns []string, s string) bool {
+	for _, p := range patterns {
+		if glob.Match(p, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// finite is f, or NaN for what an idle counter reports as its extremes.
+func finite(f float64) float64 {
+	if math.IsInf(f, 0) {
+		return math.NaN()
+	}
+	return f
+}
+
+// eventCounter takes an event of the name EventCounters. Its fields stand in an object
+// Payload in an object without a name; they are found by their names, as versions of
+// the library lack some (counters.md section 1).
+func (c *reader) eventCounter(ev *nettrace.Event) error {
+	var err error
+	if c.values, err = ev.AppendValues(c.values[:0]); err != nil || len(c.values) == 0 {
+		return nil
+	}
+	p := c.begin(ev)
+	p.Provider = ev.Metadata.Provider
+	v := c.values[0]
+	for v.Kind() == nettrace.KindObject && v.Len() == 1 {
+		var inner nettrace.Value
+		if w := v.Walk(); !w.Next(&inner) {
+			return nil
+		}
+		v = inner
+	}
+	if v.Kind() != nettrace.KindObject {
+		return nil
+	}
+	known := false
+	var f nettrace.Value
+	for w := v.Walk(); w.Next(&f); {
+		switch w.Field().Name {
+		case "Name":
+			p.Name = c.intern(&f)
+		case "DisplayName":
+			p.Display = c.intern(&f)
+		case "DisplayUnits":
+			p.Unit = c.intern(&f)
+		case "Metadata":
+			p.Tags = metadataTags(c.intern(&f))
+		case "IntervalSec":
+			p.Interval = number(&f)
+		case "Mean":
+			p.Value, known = finite(number(&f)), true
+		case "Increment":
+			p.Value, p.Type, known = finite(number(&f)), Rate, true
+		case "StandardDeviation":
+			p.StdDev = finite(number(&f))
+		case "Min":
+			p.Min = finite(number(&f))
+		case "Max":
+			p.Max = finite(number(&f))
+		case "Count":
+			p.Count = f.Int()
+		}
+	}
+	if !known || p.Name == "" {
+		return nil
+	}
+	return c.emit(p)
+}
+
+// metadataTags writes the metadata of an EventCounter, key:value, like tags.
+func metadataTags(s string) string {
+	if s == "" {
+		return ""
+	}
+	parts := strings.Split(s, ",")
+	for i, p := range parts {
+		parts[i] = strings.Replace(p, ":", "=", 1)
+	}
+	return strings.Join(parts, ",")
+}
+
+func number(v *nettrace.Value) float64 {
+	switch v.Kind() {
+	case nettrace.KindFloat:
+		if v.IsFloat32() {
+			// The decimal that was meant, not its binary neighbour.
+			f, _ := strconv.ParseFloat(strconv.FormatFloat(v.Float(), 'g', -1, 32), 64)
+			return f
+		}
+		return v.Float()
+	case nettrace.KindInt:
+		return float64(v.Int())
+	case nettrace.KindUint:
+		return float64(v.Uint())
+	case nettrace.KindString:
+		return textNumber(v.String())
+	}
+	return math.NaN()
+}
+
+// textNumber reads a figure of the Metrics provider; empty means nothing was measured.
+func textNumber(s string) float64 {
+	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
+}
+
+// metric takes an event of System.Diagnostics.Metrics (counters.md section 2). Fields
+// are found by name: the package of the library decides which there are.
+func (c *reader) metric(ev *nettrace.Event) error {
+	id := ev.Metadata.EventID
+	var typ Type
+	switch id {
+	case 4:
+		typ = Counter
+	case 5:
+		typ = Gauge
+	case 6, 19:
+		typ = Histogram
+	case 16:
+		typ = UpDownCounter
+	case 1, 2, 3, 9, 12, 13, 14, 15, 17:
+	default:
+		return nil
+	}
+	l := ev.Layout()
+	var err error
+	if c.values, err = ev.AppendValues(c.values[:0]); l == nil || err != nil && len(c.values) == 0 {
+		return nil
+	}
+	field := func(name string) *nettrace.Value {
+		for i := range c.values {
+			if l.Fields[i].Name == name {
+				return &c.values[i]
+			}
+		}
+		return &none
+	}
+	switch id {
+	case 1, 2, 3, 9, 12, 13, 14, 15, 17:
+		c.control(id, field)
+		return nil
+	}
+	session := c.intern(field("sessionId"))
+	if c.session == "" {
+		c.session = session
+	}
+	if session != c.session {
+		c.others++
+		return nil
+	}
+	p := c.begin(ev)
+	p.Type = typ
+	p.Provider, p.Version = c.intern(field("meterName")), c.intern(field("meterVersion"))
+	p.Name, p.Unit = c.intern(field("instrumentName")), c.intern(field("unit"))
+	p.Tags = c.intern(field("tags"))
+	if !c.end.IsZero() {
+		p.Time = c.end
+		p.Interval = c.end.Sub(c.start).Seconds()
+	}
+	switch id {
+	case 4, 16:
+		p.Value, p.Total = number(field("rate")), number(field("value"))
+		if id == 16 && math.IsNaN(p.Value) {
+			p.Value = p.Total
+		}
+		if math.IsNaN(p.Value) && math.IsNaN(p.Total) {
+			return nil
+		}
+	case 5:
+		if p.Value = number(field("lastValue")); math.IsNaN(p.Value) {
+			return nil
+		}
+	case 6:
+		p.Quantiles = appendQuantiles(p.Quantiles, field("quantiles").String())
+		if f := field("count"); f.Kind() != nettrace.KindNone {
+			p.Count, p.Sum = f.Int(), number(field("sum"))
+		}
+	case 19:
+		p.Count, p.Sum = field("count").Int(), number(field("sum"))
+		p.Min, p.Max = finite(number(field("minimum"))), finite(number(field("maximum")))
+	}
+	if p.Name == "" {
+		return nil
+	}
+	return c.emit(p)
+}
+
+var none nettrace.Value
+
+// control takes the events around the values.
+func (c *reader) control(id int, field func(string) *nettrace.Value) {
+	switch id {
+	case 1:
+		if s, ok := strings.CutPrefix(field("Message").String(), "SessionId argument received: "); ok && c.session == "" {
+			c.session = s
+		}
+	case 2:
+		if s := c.intern(field("sessionId")); c.session == "" || s == c.session {
+			c.start, c.end = time.Time{}, time.Time{}
+			if a, b := field("intervalStartTime"), field("intervalEndTime"); a.Kind() == nettrace.KindTime && b.Kind() == nettrace.KindTime && b.Time().After(a.Time()) {
+				c.start, c.end = a.Time(), b.Time()
+			}
+		}
+	case 3:
+		c.start, c.end = time.Time{}, time.Time{}
+	case 9:
+		c.note("the process reports an error: %s", field("errorMessage").String())
+	case 12:
+		c.note("the limit of time series was reached: some tags are missing (MaxTimeSeries)")
+	case 13:
+		c.note("the limit of histograms was reached: some are missing (MaxHistograms)")
+	case 14:
+		c.note("a callback of an observable instrument failed: %s", field("errorMessage").String())
+	case 15:
+		// With our own session it only tells that the request came twice (section 2.3).
+		if s := field("runningSessionId").String(); c.session != "" && s != c.session {
+			c.note("another listener (session %s) had asked for the values first", s)
+		}
+	case 17:
+		c.note("another listener asked for other limits or another interval")
+	}
+}
+
+// appendQuantiles reads 0.5=19;0.95=239.
+func appendQuantiles(dst []Quantile, s string) []Quantile {
+	for part := range strings.SplitSeq(s, ";") {
+		share, value, ok := strings.Cut(part, "=")
+		if !ok {
+			continue
+		}
+		q := Quantile{textNumber(share), textNumber(value), strings.TrimSpace(share)}
+		if !math.IsNaN(q.Share) && !math.IsNaN(q.Value) {
+			dst = append(dst, q)
+		}
+	}
+	return dst
+}
+
+// A Tag is a key with its value.
+type Tag struct{ Key, Value string }
+
+// SplitTags takes tags apart. They are not escaped: a comma belongs to the value unless
+// key= follows.
+func SplitTags(s string) []Tag {
+	var tags []Tag
+	for part := range strings.SplitSeq(s, ",") {
+		k, v, ok := strings.Cut(part, "=")
+		switch {
+		case ok && k != "":
+			tags = append(tags, Tag{k, v})
+		case len(tags) > 0:
+			tags[len(tags)-1].Value += "," + part
+		case part != "":
+			tags = append(tags, Tag{part, ""})
+		}
+	}
+	return tags
+}

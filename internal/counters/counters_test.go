@@ -1,0 +1,435 @@
+package counters
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const recording = "../../testdata/nettrace/counters.nettrace.zst"
+
+func write(t testing.TB, name, format string, o *Options) (string, *Result) {
+	in, err := input.Open(name, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	var out bytes.Buffer
+	w := NewWriter(format, &out, 0)
+	require.NotNil(t, w)
+	res, err := Read(context.Background(), in.Reader, o, w.Add)
+	require.NoError(t, err)
+	require.NoError(t, w.Close(res))
+	return out.String(), res
+}
+
+func points(t testing.TB, name string) (all []Point, res *Result) {
+	in, err := input.Open(name, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	res, err = Read(context.Background(), in.Reader, nil, func(p *Point) error {
+		q := *p
+		q.Quantiles = append([]Quantile(nil), p.Quantiles...)
+		all = append(all, q)
+		return nil
+	})
+	require.NoError(t, err)
+	return all, res
+}
+
+// TestKnownValues holds the figures of counters.md section 7.
+func TestKnownValues(t *testing.T) {
+	all, res := points(t, recording)
+	assert.EqualValues(t, 170, res.Points)
+	assert.Empty(t, res.Notes, "the message of two sessions is about our own")
+	bySeries := map[string][]Point{}
+	for _, p := range all {
+		key := p.Name + "[" + p.Tags + "]"
+		bySeries[key] = append(bySeries[key], p)
+	}
+	assert.Len(t, bySeries, 27+7)
+	for name, want := range map[string]struct {
+		typ         Type
+		unit        string
+		first, last float64
+		sum         float64
+	}{
+		"cpu-usage":                        {Gauge, "%", 0.005922900770593871, 3.529364963028006, -1},
+		"working-set":                      {Gauge, "MB", 38.944768, 42.958848, -1},
+		"gc-heap-size":                     {Gauge, "MB", 1.163024, 3.7508, -1},
+		"gen-0-gc-count":                   {Rate, "", 0, 0, 0},
+		"gen-0-gc-budget":                  {Gauge, "MB", 83, 83, -1},
+		"monitor-lock-contention-count":    {Rate, "", 4, 0, 4},
+		"threadpool-completed-items-count": {Rate, "", 1856, 1924, 9530},
+		"alloc-rate":                       {Rate, "B", 1017752, 648160, 3579936},
+		"assembly-count":                   {Gauge, "", 12, 12, -1},
+		"il-bytes-jitted":                  {Gauge, "B", 42924, 65431, -1},
+		"methods-jitted-count":             {Gauge, "", 484, 678, -1},
+		"time-in-jit":                      {Rate, "ms", 104.1015, 3.509299999999996, 181.8806},
+		"total-pause-time-by-gc":           {Rate, "ms", 0, 0, 0},
+	} {
+		s := bySeries[name+"[]"]
+		require.Len(t, s, 5, name)
+		assert.Equal(t, want.typ, s[0].Type, name)
+		assert.Equal(t, want.unit, s[0].Unit, name)
+		assert.Equal(t, want.first, s[0].Value, name)
+		assert.Equal(t, want.last, s[4].Value, name)
+		assert.Equal(t, 0.9992822, s[0].Interval)
+		sum := 0.0
+		for _, p := range s {
+			sum += p.Value
+		}
+		if want.sum >= 0 {
+			assert.InDelta(t, want.sum, sum, 1e-9, name)
+			assert.InDelta(t, s[0].Value/s[0].Interval, s[0].PerSecond(), 1e-12)
+		} else {
+			assert.True(t, math.IsNaN(s[0].PerSecond()))
+		}
+	}
+	for _, kind := range []string{"k0", "k1", "k2", "k3"} {
+		s := bySeries["orders[kind="+kind+"]"]
+		require.Len(t, s, 5)
+		assert.Equal(t, Counter, s[0].Type)
+		assert.Equal(t, []float64{81, 81, 83, 414}, []float64{s[0].Value, s[0].Total, s[4].Value, s[4].Total})
+		assert.Equal(t, "1.2", s[0].Version)
+	}
+	h := bySeries["latency[]"]
+	require.Len(t, h, 5)
+	assert.Equal(t, []Quantile{{0.5, 5, "0.5"}, {0.95, 6, "0.95"}, {0.99, 6, "0.99"}}, h[0].Quantiles)
+	assert.EqualValues(t, 324, h[0].Count)
+	assert.Equal(t, 1458.0, h[0].Sum)
+	assert.EqualValues(t, 332, h[4].Count)
+	assert.Equal(t, 1494.0, h[4].Sum)
+	assert.Equal(t, "2026-11-21T05:52:49.503Z", string(appendTime(nil, h[0].Time)))
+	assert.Equal(t, "2026-11-21T05:52:53.503Z", string(appendTime(nil, h[4].Time)))
+	assert.Equal(t, 21.5, bySeries["temp[]"][0].Value)
+	assert.Equal(t, 4.0, bySeries["inflight[]"][4].Total)
+}
+
+func TestGolden(t *testing.T) {
+	for _, format := range Formats {
+		got, _ := write(t, recording, format, nil)
+		name := filepath.Join("testdata", "counters."+format)
+		if *update {
+			require.NoError(t, os.MkdirAll("testdata", 0o777))
+			require.NoError(t, os.WriteFile(name, []byte(got), 0o666))
+		}
+		want, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), got, format)
+		switch format {
+		case "csv", "wide", "dotnet-counters":
+			rows, err := csv.NewReader(strings.NewReader(got)).ReadAll() // all rows are equally long
+			require.NoError(t, err, format)
+			assert.Len(t, rows, map[string]int{"csv": 171, "wide": 6, "dotnet-counters": 1 + 170 + 2*5}[format])
+		case "json":
+			assert.True(t, json.Valid([]byte(got)))
+		case "openmetrics":
+			checkOpenMetrics(t, got)
+		}
+	}
+	assert.Nil(t, NewWriter("xml", nil, 0))
+}
+
+// checkOpenMetrics holds the rules of the text form: families stand together, one
+// label set goes up in time, counters do not fall, the end is marked.
+func checkOpenMetrics(t *testing.T, text string) {
+	require.True(t, strings.HasSuffix(text, "\n# EOF\n"))
+	families := map[string]string{}
+	family := ""
+	last := map[string]float64{}
+	total := map[string]float64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if f := strings.Fields(line); strings.HasPrefix(line, "# TYPE ") {
+			require.NotContains(t, families, f[2], "a family stands twice")
+			family = f[2]
+			families[family] = f[3]
+			continue
+		} else if strings.HasPrefix(line, "# UNIT ") {
+			require.True(t, strings.HasSuffix(family, "_"+f[3]), line)
+			continue
+		} else if strings.HasPrefix(line, "#") {
+			continue
+		}
+		cut := strings.LastIndexByte(line, '}') + 1
+		if cut == 0 {
+			cut = strings.IndexByte(line, ' ')
+		}
+		key, rest := line[:cut], strings.Fields(line[cut:])
+		name, _, _ := strings.Cut(key, "{")
+		require.True(t, strings.HasPrefix(name, family), line)
+		require.Len(t, rest, 2, line)
+		v, err := strconv.ParseFloat(rest[0], 64)
+		require.NoError(t, err)
+		at, err := strconv.ParseFloat(rest[1], 64)
+		require.NoError(t, err)
+		require.Greater(t, at, last[key], line)
+		last[key] = at
+		switch families[family] {
+		case "counter":
+			require.Equal(t, family+"_total", name)
+			require.GreaterOrEqual(t, v, total[key])
+			total[key] = v
+		case "summary":
+			require.Contains(t, []string{family, family + "_sum", family + "_count"}, name)
+		default:
+			require.Equal(t, family, name)
+		}
+	}
+	require.NotEmpty(t, families)
+}
+
+func TestFilters(t *testing.T) {
+	_, res := write(t, recording, "csv", &Options{Providers: []string{"lab.*"}})
+	assert.EqualValues(t, 35, res.Points)
+	_, res = write(t, recording, "csv", &Options{Names: []string{"gen-?-gc-count", "orders"}})
+	assert.EqualValues(t, 35, res.Points)
+}
+
+// TestOldFile reads counters of .NET Core 3.1, which have no unit.
+func TestOldFile(t *testing.T) {
+	all, res := points(t, tracetest.Corpus(t, "nettrace", "dotnet-diagnostics", "trace.nettrace.gz"))
+	assert.EqualValues(t, 3, res.Points)
+	for _, p := range all {
+		assert.Equal(t, Gauge, p.Type)
+		assert.Equal(t, "System.Runtime", p.Provider)
+		assert.NotEmpty(t, p.Name)
+	}
+}
+
+// TestVector reads the payload of counters.md section 1.6.
+func TestVector(t *testing.T) {
+	b, err := hex.DecodeString("6300700075002d0075007300610067006500" + "0000" + "43005000550020005500730061006700" + "6500" + "0000" +
+		"0000000000002940" + "0000000000000000" + "01000000" + "0000000000002940" + "0000000000002940" + "0000803f" +
+		"49006e00740065007200760061006c003d003100300030003000" + "0000" + "4d00650061006e00" + "0000" + "0000" + "2500" + "0000")
+	require.NoError(t, err)
+	require.Len(t, b, 124)
+	f := func(name string, typ nettrace.TypeCode) nettrace.Field { return nettrace.Field{Name: name, Type: typ} }
+	fields := []nettrace.Field{
+		f("Name", nettrace.TypeString), f("DisplayName", nettrace.TypeString), f("Mean", nettrace.TypeFloat64), f("StandardDeviation", nettrace.TypeFloat64),
+		f("Count", nettrace.TypeInt32), f("Min", nettrace.TypeFloat64), f("Max", nettrace.TypeFloat64), f("IntervalSec", nettrace.TypeFloat32),
+		f("Series", nettrace.TypeString), f("CounterType", nettrace.TypeString), f("Metadata", nettrace.TypeString), f("DisplayUnits", nettrace.TypeString),
+	}
+	l := nettrace.Layout{Fields: fields}
+	values, err := l.AppendValues(nil, b, 8)
+	require.NoError(t, err)
+	assert.Equal(t, "cpu-usage", values[0].String())
+	assert.Equal(t, 12.5, number(&values[2]))
+	assert.Equal(t, 1.0, number(&values[7]))
+	assert.Equal(t, "%", values[11].String())
+}
+
+func TestSplitTags(t *testing.T) {
+	for in, want := range map[string][]Tag{
+		"":                  nil,
+		"a=1":               {{"a", "1"}},
+		"a=1,b=2":           {{"a", "1"}, {"b", "2"}},
+		"a=x,y,b=2":         {{"a", "x,y"}, {"b", "2"}},
+		"q=select a=b,c=d":  {{"q", "select a=b"}, {"c", "d"}},
+		"lonely":            {{"lonely", ""}},
+		"a=,b=":             {{"a", ""}, {"b", ""}},
+		"path=/a,=x,host=y": {{"path", "/a,=x"}, {"host", "y"}},
+	} {
+		assert.Equal(t, want, SplitTags(in), in)
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	assert.Empty(t, appendQuantiles(nil, ""))
+	assert.Equal(t, []Quantile{{0.5, 19, "0.5"}, {0.99, 239, "0.99"}}, appendQuantiles(nil, "0.5=19;x;0.7=;0.99=239"))
+}
+
+func TestMetricNames(t *testing.T) {
+	for want, s := range map[string]series{
+		"systemruntime_working_set_bytes":                {Point: Point{Provider: "System.Runtime", Name: "working-set", Unit: "MB"}},
+		"systemruntime_cpu_usage_ratio":                  {Point: Point{Provider: "System.Runtime", Name: "cpu-usage", Unit: "%"}},
+		"microsoftaspnetcorehosting_requests_per_second": {Point: Point{Provider: "Microsoft.AspNetCore.Hosting", Name: "requests-per-second", Unit: "count", Type: Rate}},
+		"labmeter_orders":                                {Point: Point{Provider: "Lab.Meter", Name: "orders_total", Unit: "{order}", Type: Counter}},
+		"labmeter_http_server_request_duration_s":        {Point: Point{Provider: "Lab.Meter", Name: "http.server.request.duration", Unit: "s", Type: Histogram}},
+		"meter___": {Point: Point{Provider: "9Meter", Name: "äö"}},
+	} {
+		name, _, _ := metricName(&s)
+		assert.Equal(t, want, name)
+	}
+}
+
+// TestOpenMetricsCollisions holds that series whose names or tags become equal stay apart.
+func TestOpenMetricsCollisions(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter("openmetrics", &out, 0)
+	nan := math.NaN()
+	for i, p := range []Point{
+		{Provider: "A", Name: "x-y", Value: 1}, {Provider: "A", Name: "x.y", Value: 2}, {Provider: "A", Name: "x/y", Type: Rate, Value: 3},
+		{Provider: "A", Name: "z", Tags: `a.b=1,a-b="2\`, Value: 4},
+	} {
+		p.Ns, p.Total, p.Count, p.Min, p.Max = int64(i), nan, -1, nan, nan
+		require.NoError(t, w.Add(&p))
+	}
+	require.NoError(t, w.Close(&Result{}))
+	assert.Equal(t, `# TYPE a_x_y gauge
+# HELP a_x_y x-y
+a_x_y 1
+a_x_y{series="2"} 2
+# TYPE a_x_y_counter counter
+# HELP a_x_y_counter x/y
+a_x_y_counter_total 3
+# TYPE a_z gauge
+# HELP a_z z
+a_z{a_b="1",a_b_="\"2\\"} 4
+# EOF
+`, out.String())
+}
+
+// dump builds a block by the recipe of counters.md section 3.7: every scalar differs.
+func dump(bits int) []byte {
+	le := binary.LittleEndian
+	b := bytes.Repeat([]byte{0xcd}, controlSize)
+	flags, size := uint16(3), uint32(size64)
+	if bits == 32 {
+		flags, size = 7, size32
+	}
+	for i, v := range []uint32{2, 1, 0, 0} {
+		le.PutUint32(b[4*i:], v)
+	}
+	le.PutUint16(b[16:], 4)
+	le.PutUint16(b[18:], flags)
+	le.PutUint32(b[20:], controlSize)
+	le.PutUint32(b[28:], 1)
+	le.PutUint32(b[32:], headerSize)
+	le.PutUint32(b[36:], size)
+	le.PutUint16(b[40:], uint16(size))
+	fields, _ := layout(bits/8, bits/8)
+	for k, f := range fields {
+		v := uint64(0x1000*k + 7)
+		if f.size == 8 {
+			le.PutUint64(b[40+f.offset:], v|uint64(k)<<33)
+		} else {
+			le.PutUint32(b[40+f.offset:], uint32(v))
+		}
+	}
+	return append(b, make([]byte, 31*controlSize)...)
+}
+
+func TestBlockLayout(t *testing.T) {
+	for _, c := range []struct {
+		word, pack, total int
+		at                map[string]int
+	}{
+		{8, 8, size64, map[string]int{"GenCollections0": 8, "TimeInGC": 152, "SinkBlocks": 168, "RemoteCalls": 176, "CCW": 200, "ClassesLoaded.Current": 224, "TimeLoading": 248, "LoaderHeapSize": 264, "Thrown": 280, "QueueLength.Total": 304, "MethodsJitted": 324, "TimeInJitBase": 344, "TotalRuntimeChecks": 352, "TimeAuthorize": 360, "StackWalkDepth": 380}},
+		{4, 4, size32, map[string]int{"GenCollections0": 4, "TimeInGC": 76, "SinkBlocks": 88, "RemoteCalls": 92, "CCW": 116, "ClassesLoaded.Current": 136, "TimeLoading": 160, "LoaderHeapSize": 176, "Thrown": 184, "MethodsJitted": 228, "TotalRuntimeChecks": 252, "TimeAuthorize": 256, "StackWalkDepth": 276}},
+		{4, 8, 288, map[string]int{"TotalRuntimeChecks": 256, "StackWalkDepth": 284}}, // what natural alignment would give
+	} {
+		fields, total := layout(c.word, c.pack)
+		assert.Equal(t, c.total, total)
+		got := map[string]int{}
+		for _, f := range fields {
+			got[f.name] = f.offset
+		}
+		for name, at := range c.at {
+			assert.Equal(t, at, got[name], "%s, word %d, pack %d", name, c.word, c.pack)
+		}
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	for _, bits := range []int{32, 64} {
+		blocks, err := ParseBlocks(dump(bits))
+		require.NoError(t, err)
+		require.Len(t, blocks, 1)
+		b := blocks[0]
+		require.Empty(t, b.Skipped)
+		assert.Equal(t, bits, b.Bits)
+		assert.False(t, b.Torn)
+		fields, _ := layout(bits/8, bits/8)
+		for k, f := range fields {
+			want := int64(0x1000*k + 7)
+			if f.size == 8 {
+				want |= int64(k) << 33
+			}
+			assert.Equal(t, Figure{Section: f.section, Name: f.name, Value: want}, b.Figures[k])
+		}
+		for _, format := range []string{"csv", "table", "json", "ndjson"} {
+			var out bytes.Buffer
+			require.NoError(t, WriteBlocks(&out, blocks, format))
+			assert.Contains(t, out.String(), "BytesInAllHeaps")
+		}
+	}
+	le := binary.LittleEndian
+	for name, c := range map[string]struct {
+		change func([]byte)
+		want   string
+	}{
+		"odd counter":   {func(b []byte) { le.PutUint32(b, 3) }, ""},
+		"relative":      {func(b []byte) { le.PutUint32(b[32:], 0) }, ""},
+		"not ready":     {func(b []byte) { le.PutUint16(b[18:], 1) }, "initialized"},
+		"no flags":      {func(b []byte) { le.PutUint16(b[18:], 0) }, "had not begun"},
+		"outside":       {func(b []byte) { le.PutUint32(b[32:], 2000); le.PutUint16(b[2000:], size64) }, "cut off"},
+		"far outside":   {func(b []byte) { le.PutUint32(b[32:], 1<<31) }, "outside"},
+		"empty":         {func(b []byte) { le.PutUint32(b[32:], 0xffffffff) }, "empty"},
+		"two entries":   {func(b []byte) { le.PutUint32(b[28:], 2) }, "2 entries"},
+		"version":       {func(b []byte) { le.PutUint16(b[16:], 5) }, "version 5"},
+		"contradiction": {func(b []byte) { le.PutUint16(b[18:], 7) }, "32-bit"},
+		"block size":    {func(b []byte) { le.PutUint32(b[20:], 4096) }, "block size 4096"},
+	} {
+		b := dump(64)
+		c.change(b)
+		blocks, err := ParseBlocks(b)
+		require.NoError(t, err, name)
+		require.Len(t, blocks, 1, name)
+		if c.want == "" {
+			assert.Empty(t, blocks[0].Skipped, name)
+			continue
+		}
+		assert.Contains(t, blocks[0].Skipped, c.want, name)
+		assert.Empty(t, blocks[0].Figures)
+	}
+	free := dump(64)
+	copy(free[5*controlSize:], free[:controlSize])
+	clear(free[:controlSize])
+	blocks, err := ParseBlocks(free)
+	require.NoError(t, err)
+	require.Len(t, blocks, 1)
+	assert.Equal(t, 5, blocks[0].Index)
+	whole := dump(64)
+	for n := range 2 * controlSize {
+		ok := IsBlock(whole[:n])
+		assert.Equal(t, n >= headerSize+size64, ok, "cut to %d bytes", n)
+	}
+	assert.False(t, IsBlock(bytes.Repeat([]byte{0xff}, 4096)))
+	_, err = ParseBlocks(make([]byte, 65536))
+	assert.ErrorIs(t, err, ErrNoBlock)
+}
+
+// FuzzParseBlocks holds that no bytes make it panic.
+func FuzzParseBlocks(f *testing.F) {
+	f.Add(dump(64)[:controlSize])
+	f.Add(dump(32)[:headerSize+size32])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		blocks, err := ParseBlocks(b)
+		if err != nil {
+			require.ErrorIs(t, err, ErrNoBlock)
+			return
+		}
+		for _, k := range blocks {
+			require.True(t, (k.Skipped == "") == (len(k.Figures) > 0))
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package counters
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// openMetrics writes OpenMetrics text: a gauge for what has a value, a counter for what
+// grows, a summary for a histogram. Names are those of dotnet-monitor (counters.md
+// section 4.3).
+type openMetrics struct {
+	w   io.Writer
+	all table
+}
+
+func (o *openMetrics) Add(p *Point) error {
+	o.all.add(p, true)
+	return nil
+}
+
+// A family is the series of one metric name; they must stand together.
+type family struct {
+	name, typ, unit, help string
+	series                []*series
+	scale                 float64
+}
+
+func (o *openMetrics) Close(*Result) error {
+	var families []*family
+	byName := map[string]*family{}
+	pids := map[int]bool{}
+	for _, s := range o.all.series {
+		pids[s.PID] = true
+		typ := map[Type]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
+		name, unit, scale := metricName(s)
+		f := byName[name]
+		for f != nil && f.typ != typ { // one name cannot be of two types
+			name += "_" + typ
+			f = byName[name]
+			unit = ""
+		}
+		if f == nil {
+			help := s.Display
+			if help == "" {
+				help = s.Name
+			}
+			f = &family{name: name, typ: typ, unit: unit, help: help, scale: scale}
+			byName[name] = f
+			families = append(families, f)
+		}
+		f.series = append(f.series, s)
+	}
+	var b []byte
+	for _, f := range families {
+		b = append(b, "# TYPE "+f.name+" "+f.typ+"\n"...)
+		if f.unit != "" {
+			b = append(b, "# UNIT "+f.name+" "+f.unit+"\n"...)
+		}
+		b = append(b, "# HELP "+f.name+" "+escapeHelp(f.help)+"\n"...)
+		seen := map[string]bool{}
+		for _, s := range f.series {
+			labels := labelsOf(s, len(pids) > 1)
+			// Tags that become equal must not write one label set twice.
+			for n := 2; seen[labels]; n++ {
+				labels = strings.TrimPrefix(labels+`,series="`+strconv.Itoa(n)+`"`, ",")
+			}
+			seen[labels] = true
+			b = f.appendSeries(b, s, labels)
+		}
+		if len(b) > 1<<18 {
+			if _, err := o.w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	_, err := o.w.Write(append(b, "# EOF\n"...))
+	return err
+}
+
+func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
+	points := slices.Clone(s.points)
+	slices.SortStableFunc(points, func(a, b sample) int { return a.at.Compare(b.at) })
+	line := func(suffix, extra string, v float64, at *sample) {
+		if math.IsNaN(v) {
+			return
+		}
+		b = append(append(b, f.name...), suffix...)
+		all := labels
+		if extra != "" {
+			all = strings.TrimPrefix(all+","+extra, ",")
+		}
+		if all != "" {
+			b = append(append(append(b, '{'), all...), '}')
+		}
+		b = appendNumber(append(b, ' '), v)
+		if !at.at.IsZero() {
+			b = append(b, ' ')
+			ms := at.at.UnixMilli()
+			b = strconv.AppendInt(b, ms/1000, 10)
+			if ms%1000 != 0 {
+				b = append(b, '.')
+				frac := strconv.FormatInt(1000+ms%1000, 10)[1:]
+				b = append(b, strings.TrimRight(frac, "0")...)
+			}
+		}
+		b = append(b, '\n')
+	}
+	for i := range points {
+		x := &points[i]
+		switch f.typ {
+		case "counter":
+			line("_total", "", x.total*f.scale, x)
+		case "summary":
+			for _, q := range x.quantil {
+				line("", `quantile="`+q.Text+`"`, q.Value*f.scale, x)
+			}
+			line("_sum", "", x.sum*f.scale, x)
+			line("_count", "", float64(x.count), x)
+		default:
+			line("", "", x.value*f.scale, x)
+		}
+	}
+	return b
+}
+
+// metricName builds a name: the provider in lower case without other characters, the
+// counter with _ for them, the unit. Values in MB are turned into bytes.
+func metricName(s *series) (name, unit string, scale float64) {
+	scale = 1
+	var b strings.Builder
+	for _, r := range strings.ToLower(s.Provider) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' && b.Len() > 0 || r == '_' {
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('_')
+	b.WriteString(sanitize(s.Name))
+	switch s.Unit {
+	case "MB":
+		unit, scale = "bytes", 1e6
+	case "B", "By":
+		unit = "bytes"
+	case "%":
+		unit = "ratio"
+	case "", "count", "Count":
+	default:
+		if !strings.HasPrefix(s.Unit, "{") { // an annotation of UCUM, no unit
+			unit = strings.Trim(sanitize(s.Unit), "_")
+		}
+	}
+	name = b.String()
+	if name[0] >= '0' && name[0] <= '9' {
+		name = "_" + name
+	}
+	// These ends belong to the samples of a counter or summary.
+	for _, end := range []string{"_total", "_sum", "_count", "_bucket"} {
+		if s.Type != Gauge && s.Type != UpDownCounter {
+			name = strings.TrimSuffix(name, end)
+		}
+	}
+	if unit != "" && !strings.HasSuffix(name, "_"+unit) {
+		name += "_" + unit
+	}
+	return name, unit, scale
+}
+
+func sanitize(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+func labelsOf(s *series, pid bool) string {
+	var b strings.Builder
+	used := map[string]bool{"quantile": true, "le": true}
+	add := func(k, v string) {
+		k = sanitize(k)
+		if k == "" || k[0] >= '0' && k[0] <= '9' {
+			k = "_" + k
+		}
+		for used[k] {
+			k += "_"
+		}
+		used[k] = true
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(k + `="` + escapeLabel(v) + `"`)
+	}
+	if pid {
+		add("pid", strconv.Itoa(s.PID))
+	}
+	if s.Version != "" {
+		add("meter_version", s.Version)
+	}
+	for _, t := range SplitTags(s.Tags) {
+		add(t.Key, t.Value)
+	}
+	return b.String()
+}
+
+func escapeLabel(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+}
+
+func escapeHelp(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+}

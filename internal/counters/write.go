@@ -1,0 +1,599 @@
+package counters
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/goccy/go-json"
+
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// Formats are the names of the forms in which values are written.
+var Formats = []string{"table", "csv", "wide", "json", "ndjson", "openmetrics", "dotnet-counters"}
+
+// A Writer takes values and writes them in one form.
+type Writer interface {
+	// Add takes a value.
+	Add(*Point) error
+	// Close writes what is left. It does not close the io.Writer.
+	Close(*Result) error
+}
+
+// NewWriter returns a Writer of the form of that name, nil if there is none. width is
+// that of the screen for a table, 0 for a file.
+func NewWriter(format string, w io.Writer, width int) Writer {
+	switch format {
+	case "table":
+		return &tableWriter{w: w, width: width}
+	case "csv":
+		return &csvWriter{w: w}
+	case "wide":
+		return &wideWriter{w: w}
+	case "json":
+		return &jsonWriter{w: w}
+	case "ndjson":
+		return &ndjsonWriter{w: w}
+	case "openmetrics":
+		return &openMetrics{w: w}
+	case "dotnet-counters":
+		return &compatWriter{w: w}
+	}
+	return nil
+}
+
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// appendNumber appends the shortest decimal form; NaN is nothing.
+func appendNumber(b []byte, f float64) []byte {
+	if math.IsNaN(f) {
+		return b
+	}
+	form := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		form = 'e'
+	}
+	return strconv.AppendFloat(b, f, form, -1, 64)
+}
+
+// appendField appends a field of CSV (RFC 4180). Text that a spreadsheet would take for
+// a formula is left as it is: these are names from the user's own process.
+func appendField(b []byte, s string) []byte {
+	if !strings.ContainsAny(s, "\",\r\n") {
+		return append(b, s...)
+	}
+	b = append(b, '"')
+	b = append(b, strings.ReplaceAll(s, `"`, `""`)...)
+	return append(b, '"')
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
+	return t.UTC().AppendFormat(b, timeForm)
+}
+
+func appendQuantileText(b []byte, qs []Quantile) []byte {
+	for i, q := range qs {
+		if i > 0 {
+			b = append(b, ';')
+		}
+		b = appendNumber(append(append(b, q.Text...), '='), q.Value)
+	}
+	return b
+}
+
+// csvWriter writes one row for each value.
+type csvWriter struct {
+	w   io.Writer
+	buf []byte
+}
+
+func (c *csvWriter) Add(p *Point) error {
+	b := c.buf[:0]
+	if c.buf == nil {
+		b = append(b, "timestamp,ms,pid,provider,name,tags,type,unit,interval_s,value,per_second,total,count,min,max,stddev,sum,quantiles\n"...)
+	}
+	b = append(appendTime(b, p.Time), ',')
+	b = append(appendNumber(b, float64(p.Ns)/1e6), ',')
+	b = append(strconv.AppendInt(b, int64(p.PID), 10), ',')
+	b = append(appendField(b, p.Provider), ',')
+	b = append(appendField(b, p.Name), ',')
+	b = append(appendField(b, p.Tags), ',')
+	b = append(append(b, p.Type.String()...), ',')
+	b = append(appendField(b, p.Unit), ',')
+	if p.Interval > 0 {
+		b = appendNumber(b, p.Interval)
+	}
+	for _, f := range []float64{p.Value, p.PerSecond(), p.Total} {
+		b = appendNumber(append(b, ','), f)
+	}
+	b = append(b, ',')
+	if p.Count >= 0 {
+		b = strconv.AppendInt(b, p.Count, 10)
+	}
+	for _, f := range []float64{p.Min, p.Max, p.StdDev, p.Sum} {
+		b = appendNumber(append(b, ','), f)
+	}
+	c.buf = append(appendQuantileText(append(b, ','), p.Quantiles), '\n')
+	_, err := c.w.Write(c.buf)
+	return err
+}
+
+func (c *csvWriter) Close(*Result) error { return nil }
+
+// compatWriter writes the columns of `dotnet-counters collect --format csv`, with the
+// times in UTC and with quotes where a field needs them.
+type compatWriter struct {
+	w   io.Writer
+	buf []byte
+}
+
+func (c *compatWriter) Add(p *Point) error {
+	b := c.buf[:0]
+	if c.buf == nil {
+		b = append(b, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n"...)
+	}
+	row := func(name string, typ string, v float64) {
+		if math.IsNaN(v) {
+			return
+		}
+		b = append(appendTime(b, p.Time), ',')
+		b = append(appendField(b, p.Provider), ',')
+		b = append(appendField(b, name), ',')
+		b = append(append(b, typ...), ',')
+		b = append(appendNumber(b, v), '\n')
+	}
+	name := cmp.Or(p.Display, p.Name)
+	tags := strings.ReplaceAll(p.Tags, ",", ";")
+	label := func(unit, tags string) string {
+		s := name
+		if unit != "" {
+			s += " (" + unit + ")"
+		}
+		if tags != "" {
+			s += "[" + tags + "]"
+		}
+		return s
+	}
+	switch p.Type {
+	case Rate, Counter:
+		unit := p.Unit
+		if unit == "" || strings.EqualFold(unit, "count") {
+			unit = "Count"
+		}
+		if p.Interval > 0 {
+			unit += " / " + strconv.FormatFloat(math.Max(1, math.Round(p.Interval)), 'f', -1, 64) + " sec"
+		}
+		row(label(unit, tags), "Rate", p.Value)
+	case UpDownCounter:
+		v := p.Total
+		if math.IsNaN(v) {
+			v = p.Value
+		}
+		row(label(p.Unit, tags), "Metric", v)
+	case Histogram:
+		for _, q := range p.Quantiles {
+			t := tags
+			if t != "" {
+				t += ";"
+			}
+			row(label(p.Unit, t+"Percentile="+strconv.FormatFloat(100*q.Share, 'f', -1, 64)), "Metric", q.Value)
+		}
+	default:
+		row(label(p.Unit, tags), "Metric", p.Value)
+	}
+	c.buf = b
+	_, err := c.w.Write(b)
+	return err
+}
+
+func (c *compatWriter) Close(*Result) error { return nil }
+
+// A value is a Point as JSON.
+type value struct {
+	Time      string             `json:"time,omitempty"`
+	Ms        float64            `json:"ms"`
+	PID       int                `json:"pid,omitempty"`
+	Provider  string             `json:"provider"`
+	Version   string             `json:"version,omitempty"`
+	Name      string             `json:"name"`
+	Display   string             `json:"display,omitempty"`
+	Tags      map[string]string  `json:"tags,omitempty"`
+	RawTags   string             `json:"raw_tags,omitempty"` // where tags cannot be told apart
+	Type      string             `json:"type"`
+	Unit      string             `json:"unit,omitempty"`
+	Interval  float64            `json:"interval_s,omitempty"`
+	Value     *float64           `json:"value,omitempty"`
+	PerSecond *float64           `json:"per_second,omitempty"`
+	Total     *float64           `json:"total,omitempty"`
+	Count     *int64             `json:"count,omitempty"`
+	Min       *float64           `json:"min,omitempty"`
+	Max       *float64           `json:"max,omitempty"`
+	StdDev    *float64           `json:"stddev,omitempty"`
+	Sum       *float64           `json:"sum,omitempty"`
+	Quantiles map[string]float64 `json:"quantiles,omitempty"`
+}
+
+func valueOf(p *Point) *value {
+	number := func(f float64) *float64 {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil
+		}
+		return &f
+	}
+	v := &value{
+		Time: string(appendTime(nil, p.Time)), Ms: float64(p.Ns) / 1e6, PID: p.PID,
+		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Type: p.Type.String(), Unit: p.Unit,
+		Interval: p.Interval, Value: number(p.Value), PerSecond: number(p.PerSecond()), Total: number(p.Total),
+		Min: number(p.Min), Max: number(p.Max), StdDev: number(p.StdDev), Sum: number(p.Sum),
+	}
+	if math.IsNaN(v.Interval) || math.IsInf(v.Interval, 0) {
+		v.Interval = 0
+	}
+	if p.Count >= 0 {
+		n := p.Count
+		v.Count = &n
+	}
+	if p.Tags != "" {
+		tags := SplitTags(p.Tags)
+		v.Tags = map[string]string{}
+		for _, t := range tags {
+			v.Tags[t.Key] = t.Value
+		}
+		if len(v.Tags) != strings.Count(p.Tags, ",")+1 || strings.Count(p.Tags, "=") != len(v.Tags) {
+			v.RawTags = p.Tags
+		}
+	}
+	for _, q := range p.Quantiles {
+		if v.Quantiles == nil {
+			v.Quantiles = map[string]float64{}
+		}
+		if number(q.Value) != nil {
+			v.Quantiles[q.Text] = q.Value
+		}
+	}
+	return v
+}
+
+// ndjsonWriter writes one line for each value.
+type ndjsonWriter struct{ w io.Writer }
+
+func (n *ndjsonWriter) Add(p *Point) error {
+	b, err := json.MarshalNoEscape(valueOf(p))
+	if err != nil {
+		return err
+	}
+	_, err = n.w.Write(append(b, '\n'))
+	return err
+}
+
+func (n *ndjsonWriter) Close(*Result) error { return nil }
+
+// jsonWriter writes one object with all values, and a summary of each series.
+type jsonWriter struct {
+	w   io.Writer
+	any bool
+	all table
+}
+
+func (j *jsonWriter) Add(p *Point) error {
+	j.all.add(p, false)
+	b, err := json.MarshalNoEscape(valueOf(p))
+	if err != nil {
+		return err
+	}
+	sep := ",\n  "
+	if !j.any {
+		sep = "{\"values\": [\n  "
+	}
+	j.any = true
+	_, err = fmt.Fprintf(j.w, "%s%s", sep, b)
+	return err
+}
+
+// A summary is what is told of a series as a whole.
+type summary struct {
+	Provider string   `json:"provider"`
+	Name     string   `json:"name"`
+	Tags     string   `json:"tags,omitempty"`
+	Type     string   `json:"type"`
+	Unit     string   `json:"unit,omitempty"`
+	Values   int      `json:"values"`
+	Min      *float64 `json:"min,omitempty"`
+	Mean     *float64 `json:"mean,omitempty"`
+	Max      *float64 `json:"max,omitempty"`
+	Last     *float64 `json:"last,omitempty"`
+	Sum      *float64 `json:"sum,omitempty"` // of what grows
+}
+
+func (j *jsonWriter) Close(r *Result) error {
+	head := "\n],\n"
+	if !j.any {
+		head = "{\"values\": [],\n"
+	}
+	series := []summary{}
+	for _, s := range j.all.series {
+		x := summary{Provider: s.Provider, Name: s.Name, Tags: s.Tags, Type: s.Type.String(), Unit: s.Unit, Values: s.n}
+		if s.measured > 0 {
+			mean := s.sum / float64(s.measured)
+			x.Min, x.Mean, x.Max, x.Last = &s.min, &mean, &s.max, &s.last
+			if s.Type != Gauge && s.Type != Histogram {
+				x.Sum = &s.sum
+			}
+		}
+		series = append(series, x)
+	}
+	b, err := json.MarshalNoEscape(map[string]any{"series": series, "notes": append([]string{}, r.Notes...)})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(j.w, "%s%s\n", head, b[1:])
+	return err
+}
+
+// A series is the values of one counter with one set of tags.
+type series struct {
+	Point            // the first one; its Quantiles are the newest
+	points  []sample // if kept
+	n       int
+	min     float64
+	max     float64
+	sum     float64
+	last    float64
+	perSec  float64 // the newest
+	counted int64   // histogram: running totals
+	total   float64
+
+	measured int
+}
+
+type sample struct {
+	at      time.Time
+	ns      int64
+	value   float64
+	total   float64 // running
+	count   int64
+	sum     float64
+	quantil []Quantile
+}
+
+type seriesKey struct {
+	provider, version, name, tags string
+	typ                           Type
+	pid                           int
+}
+
+// A table gathers series.
+type table struct {
+	series []*series
+	byKey  map[seriesKey]*series
+}
+
+func (t *table) add(p *Point, keep bool) *series {
+	key := seriesKey{p.Provider, p.Version, p.Name, p.Tags, p.Type, p.PID}
+	s := t.byKey[key]
+	if s == nil {
+		if t.byKey == nil {
+			t.byKey = map[seriesKey]*series{}
+		}
+		s = &series{Point: *p, min: math.Inf(1), max: math.Inf(-1)}
+		t.byKey[key] = s
+		t.series = append(t.series, s)
+	}
+	s.n++
+	v := p.Value
+	if p.Type == UpDownCounter && !math.IsNaN(p.Total) {
+		v = p.Total
+	}
+	if p.Type == Histogram && p.Count > 0 {
+		v = p.Sum / float64(p.Count)
+	}
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		s.measured++
+		s.min, s.max, s.last, s.sum = math.Min(s.min, v), math.Max(s.max, v), v, s.sum+v
+	}
+	s.perSec = p.PerSecond()
+	s.Quantiles = append([]Quantile(nil), p.Quantiles...)
+	switch {
+	case p.Type == Histogram:
+		s.counted += max(p.Count, 0)
+		if !math.IsNaN(p.Sum) {
+			s.total += p.Sum
+		}
+	case p.Type == Counter && !math.IsNaN(p.Total):
+		s.total = p.Total
+	case !math.IsNaN(p.Value):
+		s.total += p.Value
+	}
+	if keep {
+		s.points = append(s.points, sample{p.Time, p.Ns, v, s.total, s.counted, s.total, s.Quantiles})
+	}
+	return s
+}
+
+// label is how people call a series.
+func (s *series) label() string {
+	n := s.Name
+	if s.Tags != "" {
+		n += "[" + s.Tags + "]"
+	}
+	return n
+}
+
+// tableWriter writes a line for each series.
+type tableWriter struct {
+	w     io.Writer
+	width int
+	all   table
+}
+
+func (t *tableWriter) Add(p *Point) error {
+	t.all.add(p, false)
+	return nil
+}
+
+func (t *tableWriter) Close(r *Result) error {
+	var b strings.Builder
+	provider := ""
+	list := slices.Clone(t.all.series)
+	order := map[string]int{}
+	for _, s := range list {
+		if _, ok := order[s.Provider]; !ok {
+			order[s.Provider] = len(order)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *series) int { return cmp.Compare(order[a.Provider], order[b.Provider]) })
+	rows := make([][7]string, len(list))
+	head := [7]string{"counter", "unit", "values", "min", "mean", "max", "last"}
+	w := [7]int{}
+	for i, c := range head {
+		w[i] = len(c)
+	}
+	for i, s := range list {
+		unit := s.Unit
+		if s.Type == Rate || s.Type == Counter {
+			unit = strings.TrimPrefix(unit+"/interval", " ")
+		}
+		r := [7]string{"  " + s.label(), unit, strconv.Itoa(s.n)}
+		if s.measured > 0 {
+			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.sum/float64(s.measured)), figure(s.max), figure(s.last)
+		}
+		if s.Type == Histogram {
+			q := string(appendQuantileText(nil, s.Quantiles))
+			r[6] = q
+		}
+		rows[i] = r
+		for j, c := range r {
+			w[j] = max(w[j], utf8.RuneCountInString(c))
+		}
+	}
+	room := t.width
+	if room > 0 {
+		rest := 0
+		for j := 1; j < len(w); j++ {
+			rest += 2 + w[j]
+		}
+		w[0] = min(w[0], max(room-rest, 20))
+	}
+	line := func(r [7]string) {
+		name := []rune(r[0])
+		if len(name) > w[0] {
+			name = append(name[:w[0]-1], '…')
+		}
+		s := fmt.Sprintf("%-*s  %-*s  %*s  %*s  %*s  %*s  %*s", w[0], string(name), w[1], r[1], w[2], r[2], w[3], r[3], w[4], r[4], w[5], r[5], w[6], r[6])
+		b.WriteString(strings.TrimRight(s, " "))
+		b.WriteByte('\n')
+	}
+	if len(list) > 0 {
+		line(head)
+	}
+	for i, s := range list {
+		if s.Provider != provider {
+			provider = s.Provider
+			b.WriteString(provider)
+			if s.Version != "" {
+				b.WriteString(" " + s.Version)
+			}
+			b.WriteByte('\n')
+		}
+		line(rows[i])
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+// figure prints a number with as many digits as a person reads.
+func figure(f float64) string {
+	a := math.Abs(f)
+	switch {
+	case a >= 1e15:
+		return strconv.FormatFloat(f, 'g', 4, 64)
+	case f == math.Trunc(f):
+		return report.Count(int(f))
+	case a >= 1000:
+		return report.Count(int(math.Round(f)))
+	case a >= 100:
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	case a >= 1:
+		return strconv.FormatFloat(f, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64)
+}
+
+// wideWriter writes CSV with a column for each series and a row for each tick.
+type wideWriter struct {
+	w   io.Writer
+	all table
+}
+
+func (t *wideWriter) Add(p *Point) error {
+	t.all.add(p, true)
+	return nil
+}
+
+// Close groups the values to ticks: all of one interval come within a fraction of it,
+// and a series has one value in each.
+func (t *wideWriter) Close(*Result) error {
+	type cell struct {
+		s  int
+		at sample
+	}
+	var cells []cell
+	for i, s := range t.all.series {
+		for _, x := range s.points {
+			cells = append(cells, cell{i, x})
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(a.at.ns, b.at.ns) })
+	b := []byte("timestamp,ms")
+	for _, s := range t.all.series {
+		b = append(b, ',')
+		name := s.Provider + "/" + s.label()
+		if s.Unit != "" {
+			name += " (" + s.Unit + ")"
+		}
+		b = appendField(b, name)
+	}
+	b = append(b, '\n')
+	row := make([]float64, len(t.all.series))
+	var first *sample
+	flush := func() {
+		if first == nil {
+			return
+		}
+		b = append(appendTime(b, first.at), ',')
+		b = appendNumber(b, float64(first.ns)/1e6)
+		for i, v := range row {
+			b = appendNumber(append(b, ','), v)
+			row[i] = math.NaN()
+		}
+		b = append(b, '\n')
+		first = nil
+	}
+	for i := range row {
+		row[i] = math.NaN()
+	}
+	const tick = int64(50 * time.Millisecond)
+	for i := range cells {
+		c := &cells[i]
+		if first != nil && (c.at.ns-first.ns > tick || !math.IsNaN(row[c.s])) {
+			flush()
+		}
+		if first == nil {
+			first = &c.at
+		}
+		row[c.s] = c.at.value
+	}
+	flush()
+	_, err := t.w.Write(b)
+	return err
+}
