@@ -94,13 +94,8 @@ type roots struct {
 // findRoots looks at all stacks. Those limit deep, or as deep as any, may be cut and
 // say nothing.
 func (l *loader) findRoots(limit int) *roots {
-	r := &roots{tab: l.table, limit: limit, methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
-	seen := map[trace.StackID]bool{}
-	for _, t := range l.profile.Threads {
-		for _, s := range t.Samples.All() {
-			r.deepest = max(r.deepest, r.tab.Depth(s.Stack))
-		}
-	}
+	r := &roots{tab: l.table, limit: limit, deepest: l.deepest(), methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
+	seen := make([]bool, r.tab.Stacks())
 	for _, t := range l.profile.Threads {
 		for _, s := range t.Samples.All() {
 			if d := r.tab.Depth(s.Stack); d > 0 && !r.suspicious(d) && !seen[s.Stack] {
@@ -145,11 +140,22 @@ func (r *roots) begins(s trace.StackID) bool {
 	return r.deepest > r.limit && r.limit > 0 && r.pairs[p]
 }
 
+// deepest returns the depth of the deepest stack of a sample.
+func (l *loader) deepest() int {
+	d := 0
+	for _, t := range l.profile.Threads {
+		for _, s := range t.Samples.All() {
+			d = max(d, l.table.Depth(s.Stack))
+		}
+	}
+	return d
+}
+
 // shallowLimit finds a limit below the runtime's own: that of a trace cut by a tool.
 // Many stacks are as deep as any then, and begin in methods that are called elsewhere.
 func (l *loader) shallowLimit() int {
 	r := l.findRoots(0)
-	if r.deepest < 4 || r.deepest >= defaultLimit {
+	if r.deepest < 4 {
 		return 0
 	}
 	all, cut := 0, 0
@@ -185,14 +191,19 @@ func (l *loader) shallowLimit() int {
 // beginning where a thread begins. In a trace with deeper stacks, those as deep as
 // any are held against the same rule: its runtime may have another limit.
 func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
-	limit := l.o.DepthLimit
+	limit, deepest := l.o.DepthLimit, l.deepest()
 	if limit == 0 {
 		limit = defaultLimit
-		if found := l.shallowLimit(); found > 0 {
-			limit = found
+		if deepest < limit {
+			if found := l.shallowLimit(); found > 0 {
+				limit = found
+			}
 		}
 	}
 	l.profile.Meta.DepthLimit = limit
+	if deepest < limit {
+		return nil
+	}
 	r := l.findRoots(limit)
 	if l.o.DepthLimit > 0 {
 		r.deepest = limit // deeper ones are whole: the user says so
@@ -205,7 +216,7 @@ func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
 		c, ok := known[s.Stack]
 		if !ok {
 			c = trace.CutDepth
-			if r.deepest < limit || r.begins(s.Stack) {
+			if r.begins(s.Stack) {
 				c = trace.Whole
 			}
 			known[s.Stack] = c

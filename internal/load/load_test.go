@@ -220,3 +220,71 @@ func smallTrace(t testing.TB) []byte {
 	require.NoError(t, w.Close())
 	return out.Bytes()
 }
+
+// How many CPU samples of the lab process are complete. For EventPipe these are the
+// stacks of exactly 100 frames that begin where threads begin, for collect-linux all
+// that reach a thread root (dotnet-trace-convert.md section 3.6, nettrace.md 12.3).
+func TestCutsOfRecordings(t *testing.T) {
+	tests := []struct {
+		file         string
+		samples      int
+		suspects     int     // stacks of exactly 100 frames; 0 for collect-linux
+		whole        int     // of these; of all for collect-linux
+		share        float64 // percent of whole ones in the document
+		trimmedShare float64 // percent with garbage at the root end
+	}{
+		{"chain", 8505, 4304, 13, 0, 0},
+		{"shared", 9257, 3261, 42, 0, 0},
+		{"async", 12700, 3556, 11, 0, 0},
+		{"library", 5202, 1803, 6, 0, 0},
+		{"v6-chain", 4868, 0, 553, 11.4, 38.9},
+		{"v6-shared", 3883, 0, 1039, 26.8, 11.7},
+		{"v6-nosymbols", 1068, 0, 139, 13.0, 69.7},
+		{"v6-machine", 2981, 0, 1337, 44.9, 5.5},
+		{"v6-web-faults", 3847, 0, 1907, 49.6, 6.2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			p, _, err := Profile(context.Background(), opener(t, "dotnet10/"+tt.file+".nettrace"), nil)
+			require.NoError(t, err)
+			n, suspects, whole, cut, trimmed := 0, 0, 0, 0, 0
+			for _, th := range p.Threads {
+				if th.Process.Name != "Lab" {
+					continue
+				}
+				for _, s := range th.Samples.All() {
+					if s.Type == trace.SampleOffCPU {
+						continue
+					}
+					n++
+					if tt.suspects > 0 && p.Table.Depth(s.Stack) != 100 {
+						assert.Equal(t, trace.Whole, s.Cut)
+						continue
+					}
+					suspects++
+					switch s.Cut {
+					case trace.Whole:
+						whole++
+						assert.Zero(t, s.Suspect)
+					case trace.CutBytes:
+						if s.Suspect < 2 {
+							trimmed++
+						}
+						fallthrough
+					default:
+						cut++
+					}
+				}
+			}
+			assert.Equal(t, tt.samples, n)
+			assert.Equal(t, tt.whole, whole)
+			assert.Equal(t, suspects, whole+cut)
+			if tt.suspects > 0 {
+				assert.Equal(t, tt.suspects, suspects)
+				return
+			}
+			assert.InDelta(t, tt.share, 100*float64(whole)/float64(n), 0.1)
+			assert.InDelta(t, tt.trimmedShare, 100*float64(trimmed)/float64(n), 0.3)
+		})
+	}
+}
