@@ -11,7 +11,8 @@ import (
 // none is reached in a whole one.
 const (
 	windowSize     = 2048  // events that wait to be put in order
-	maxRemembered  = 4096  // ended requests whose late events can still be told apart
+	maxRecent      = 256   // ended requests whose late events can still be told apart
+	maxLingering   = 4096  // likewise of those with a connection attempt that goes on
 	maxAttempts    = 4096  // attempts that came to nothing
 	maxConnections = 65536 // connections whose end was not seen
 	maxSpans       = 65536 // bridge spans whose stop was not seen
@@ -69,20 +70,22 @@ type Stats struct {
 // A process has everything that is keyed by ids of one process.
 type process struct {
 	id         uint32
-	table      map[uint64][]*request // by path or id: usually one
-	open       map[*request]struct{} // in flight
-	idless     []*request            // in flight without activity id, in order of start
+	table      map[uint64]*request // by path or id; others of the same follow by next
+	open       *request            // in flight, newest first; linked by request.openNext
+	idless     []*request          // in flight without activity id, in order of start
 	threads    map[uint64]*thread
 	conns      map[int64]*connection
-	connIDs    []int64           // in order of appearance
-	attempts   []*attempt        // live ones
-	nodes      map[[16]byte]node // open starts of connection attempts
+	connIDs    []int64               // in order of appearance
+	attempts   []*attempt            // live ones
+	aliases    map[[16]byte]*request // ids that are no paths, of requests
+	nodes      map[[16]byte]node     // open starts of connection attempts
 	servers    map[uint64]*server
 	serverOpen map[*server]struct{}
 	spans      map[string]*request // client spans in flight, by span id
 	spanIDs    map[string]int      // client spans seen, by span id
 	spanQ      []string
 	recent     []*request // ended, oldest first
+	lingering  []*request // likewise, with connection attempts that go on
 	handshakes int        // open ones of servers, without id
 }
 
@@ -118,7 +121,18 @@ func (b *Builder) Stats() Stats { return b.stats }
 
 // Add takes an event. It is copied.
 func (b *Builder) Add(e *Event) {
-	b.stats.Events++
+	if e.Kind == EventsLost {
+		// Known at once, so that what is handed out before then knows it too.
+		b.lossy = true
+		if len(b.gaps) < maxGaps {
+			b.gaps = append(b.gaps, gap{e.Length, e.Time})
+		} else {
+			b.gaps[b.gapAt] = gap{e.Length, e.Time}
+			b.gapAt = (b.gapAt + 1) % maxGaps
+		}
+	} else {
+		b.stats.Events++
+	}
 	if b.n == len(b.window) {
 		oldest := &b.window[b.head]
 		if e.Time < oldest.Time {
@@ -145,15 +159,7 @@ func (b *Builder) at(i int) *Event { return &b.window[(b.head+i)%len(b.window)] 
 // Lost tells that events of a thread were lost between two times (ns). Requests that
 // could be touched by that are marked as incomplete if they are not whole.
 func (b *Builder) Lost(process uint32, tid uint64, after, before int64) {
-	b.lossy = true
-	if len(b.gaps) < maxGaps {
-		b.gaps = append(b.gaps, gap{after, before})
-	} else {
-		b.gaps[b.gapAt] = gap{after, before}
-		b.gapAt = (b.gapAt + 1) % maxGaps
-	}
-	b.Add(&Event{Kind: kindLost, Time: before, Thread: tid, Process: process, Length: after})
-	b.stats.Events--
+	b.Add(&Event{Kind: EventsLost, Time: before, Thread: tid, Process: process, Length: after})
 }
 
 // A gap is a stretch of time in which some thread lost events.
@@ -179,7 +185,7 @@ func (b *Builder) Finish(end int64) {
 	b.now = max(b.now, end)
 	var open []*request
 	for _, p := range b.procs {
-		for r := range p.open {
+		for r := p.open; r != nil; r = r.openNext {
 			open = append(open, r)
 		}
 	}
@@ -224,11 +230,11 @@ func (b *Builder) process(id uint32) *process {
 	if p == nil {
 		p = &process{
 			id:         id,
-			table:      map[uint64][]*request{},
-			open:       map[*request]struct{}{},
+			table:      map[uint64]*request{},
 			threads:    map[uint64]*thread{},
 			conns:      map[int64]*connection{},
 			nodes:      map[[16]byte]node{},
+			aliases:    map[[16]byte]*request{},
 			servers:    map[uint64]*server{},
 			serverOpen: map[*server]struct{}{},
 			spans:      map[string]*request{},
@@ -277,17 +283,27 @@ func hashID(id *[16]byte) uint64 {
 	return h*0x94D049BB133111EB | 1<<63
 }
 
-func (p *process) enter(key uint64, r *request) { p.table[key] = append(p.table[key], r) }
+// A request has one key, and aliases for ids that are no paths: those are in a table
+// of their own, since a request can follow another in one table only.
 
-func (p *process) leave(key uint64, r *request) {
-	l := p.table[key]
-	for i, x := range l {
-		if x == r {
-			if len(l) == 1 {
-				delete(p.table, key)
-			} else {
-				p.table[key] = append(l[:i:i], l[i+1:]...)
-			}
+func (p *process) enter(r *request) {
+	r.next = p.table[r.hash]
+	p.table[r.hash] = r
+}
+
+func (p *process) leave(r *request) {
+	head := p.table[r.hash]
+	if head == r {
+		if r.next == nil {
+			delete(p.table, r.hash)
+		} else {
+			p.table[r.hash] = r.next
+		}
+		return
+	}
+	for x := head; x != nil; x = x.next {
+		if x.next == r {
+			x.next = r.next
 			return
 		}
 	}
@@ -302,27 +318,26 @@ func (b *Builder) owner(p *process, e *Event, h *[25]uint64, n int) *request {
 	}
 	if !e.Overflow {
 		for i := n; i > 0; i-- {
-			if l := p.table[h[i]]; l != nil {
-				return b.among(p, l, e)
+			if r := p.table[h[i]]; r != nil {
+				return b.among(p, r, e)
 			}
 		}
 	}
-	if l := p.table[hashID(&e.ID)]; l != nil {
-		return b.among(p, l, e)
-	}
-	if e.Related != ([16]byte{}) {
-		if l := p.table[hashID(&e.Related)]; l != nil {
-			r := b.among(p, l, e)
-			if e.Overflow || n == 0 {
+	if e.Overflow || n == 0 {
+		if r := p.byID(&e.ID); r != nil {
+			return b.among(p, r, e)
+		}
+		if e.Related != ([16]byte{}) {
+			if r := p.byID(&e.Related); r != nil {
 				p.alias(e.ID, r)
+				return r
 			}
-			return r
 		}
 	}
 	if e.Overflow {
 		for i := n; i > 0; i-- {
-			if l := p.table[h[i]]; l != nil {
-				r := b.among(p, l, e)
+			if r := p.table[h[i]]; r != nil {
+				r = b.among(p, r, e)
 				p.alias(e.ID, r)
 				return r
 			}
@@ -331,24 +346,44 @@ func (b *Builder) owner(p *process, e *Event, h *[25]uint64, n int) *request {
 	return nil
 }
 
-// alias makes an id that is no path below r one of its keys.
+// byID finds a request by an id that is no path of its own.
+func (p *process) byID(id *[16]byte) *request {
+	if r := p.aliases[*id]; r != nil {
+		return r
+	}
+	return p.table[hashID(id)]
+}
+
+// alias makes an id that is no path below r one of its names.
 func (p *process) alias(id [16]byte, r *request) {
-	if len(r.guids) < 64 {
+	if len(r.guids) < 64 && p.aliases[id] == nil {
 		r.guids = append(r.guids, id)
-		p.enter(hashID(&id), r)
+		p.aliases[id] = r
 	}
 }
 
-// among picks the request of l that an event fits.
-func (b *Builder) among(p *process, l []*request, e *Event) *request {
-	if len(l) == 1 {
-		return l[0]
-	}
-	if r, _ := b.match(p, e, l); r != nil {
-		r.guesses++
+// among picks the request that an event fits of r and those of the same path.
+func (b *Builder) among(p *process, r *request, e *Event) *request {
+	if r.next == nil {
 		return r
 	}
-	return l[len(l)-1]
+	var l []*request
+	for x := r; x != nil; x = x.next {
+		if x.open {
+			l = append(l, x)
+		}
+	}
+	switch len(l) {
+	case 0:
+		return r
+	case 1:
+		return l[0]
+	}
+	if m, _ := b.match(p, e, l); m != nil {
+		m.guesses++
+		return m
+	}
+	return l[0]
 }
 
 // handle takes the next event in time order.
@@ -364,7 +399,7 @@ func (b *Builder) handle(e *Event) {
 	var h [25]uint64
 	n := hashes(e, &h)
 	th := p.thread(e.Thread)
-	if e.Kind == kindLost {
+	if e.Kind == EventsLost {
 		if e.Length > th.gapTo {
 			th.gapFrom = e.Length
 		}
@@ -425,7 +460,10 @@ func (b *Builder) newRequest(p *process, e *Event) *request {
 		id: b.nextID, guid: e.ID, process: e.Process, thread: e.Thread, start: e.Time, stop: never,
 		last: e.Time, lastThread: e.Thread, open: true, failAt: never, body: unseen,
 	}
-	p.open[r] = struct{}{}
+	if r.openNext = p.open; p.open != nil {
+		p.open.openPrev = r
+	}
+	p.open = r
 	b.stats.Requests++
 	return r
 }
@@ -433,31 +471,30 @@ func (b *Builder) newRequest(p *process, e *Event) *request {
 func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n int) {
 	r := b.newRequest(p, e)
 	r.major, r.minor = e.Major, e.Minor
-	r.hops = append(r.hops, hop{start: e.Time, toAt: never, at: place{e.Scheme, e.Host, e.Text, int(e.Port)}})
+	r.hop0[0] = hop{start: e.Time, toAt: never, at: place{e.Scheme, e.Host, e.Text, int(e.Port)}}
+	r.hops = r.hop0[:]
+	r.hop0[0].ex = r.ex0[:0]
 	if e.ID == ([16]byte{}) {
 		r.idless = true
 		p.idless = append(p.idless, r)
 	} else {
 		r.guid = e.ID
 		if n > 0 && !e.Overflow {
-			r.path = append(r.path, e.Path[:n]...)
+			r.path = append(r.path0[:0], e.Path[:n]...)
 			r.hash = hash
 			lost := false
 			for _, v := range r.path {
 				lost = lost || v == 0
 			}
-			if !lost {
+			if o := p.table[hash]; o != nil && !lost && o.open {
 				// One path is one activity: an open one with it has lost its stop.
-				for _, o := range p.table[hash] {
-					if o.open {
-						o.miss("the stop")
-						b.emit(p, o)
-					}
-				}
+				o.miss("the stop")
+				b.emit(p, o)
 			}
-			p.enter(hash, r)
+		} else {
+			r.hash = hashID(&e.ID)
 		}
-		p.enter(hashID(&e.ID), r)
+		p.enter(r)
 		// A request that starts inside another one stops the activity of the outer.
 		if o := th.last; o != nil && o.open && !o.idless && o.stage() == stageNone && len(o.path) == n && th.gapTo <= th.at {
 			o.adrift = true
@@ -486,7 +523,7 @@ func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *r
 	r.hash = h[n]
 	r.hops = append(r.hops, hop{start: e.Time, toAt: never})
 	r.miss("the start")
-	p.enter(r.hash, r)
+	p.enter(r)
 	return r
 }
 
@@ -651,21 +688,13 @@ func firstLine(s string) string {
 func (b *Builder) stopOwner(p *process, th *thread, e *Event, h *[25]uint64, n int) *request {
 	var r *request
 	if e.ID != ([16]byte{}) {
-		l := p.table[hashID(&e.ID)]
-		if l == nil && n > 0 && !e.Overflow {
-			l = p.table[h[n]] // a request whose start is not in the trace
+		if n > 0 && !e.Overflow {
+			r = p.table[h[n]]
+		} else {
+			r = p.table[hashID(&e.ID)]
 		}
-		if len(l) > 1 {
-			open := make([]*request, 0, len(l))
-			for _, x := range l {
-				if x.open {
-					open = append(open, x)
-				}
-			}
-			l = open
-		}
-		if len(l) > 0 {
-			r = b.among(p, l, e)
+		if r != nil {
+			r = b.among(p, r, e)
 		}
 		if r != nil && !r.open {
 			r = nil
@@ -878,7 +907,15 @@ func (b *Builder) emit(p *process, r *request) {
 	}
 	row := b.row(r)
 	r.open = false
-	delete(p.open, r)
+	if r.openPrev != nil {
+		r.openPrev.openNext = r.openNext
+	} else {
+		p.open = r.openNext
+	}
+	if r.openNext != nil {
+		r.openNext.openPrev = r.openPrev
+	}
+	r.openPrev, r.openNext = nil, nil
 	if r.idless {
 		for i, x := range p.idless {
 			if x == r {
@@ -909,10 +946,19 @@ func (b *Builder) emit(p *process, r *request) {
 	last.ex, last.queues = nil, nil
 	r.hops = []hop{last}
 	r.detail = ""
-	p.recent = append(p.recent, r)
-	if len(p.recent) > maxRemembered {
-		p.forget(p.recent[0])
-		p.recent = p.recent[1:]
+	lingers := false
+	for _, a := range r.attempts {
+		lingers = lingers || a.conn == nil && !a.gone
+	}
+	list, limit := &p.recent, maxRecent
+	if lingers {
+		list, limit = &p.lingering, maxLingering
+	}
+	*list = append(*list, r)
+	if len(*list) > limit {
+		p.forget((*list)[0])
+		(*list)[0] = nil
+		*list = (*list)[1:]
 	}
 	if b.opts.Request != nil {
 		b.opts.Request(row)
@@ -921,13 +967,10 @@ func (b *Builder) emit(p *process, r *request) {
 
 func (p *process) forget(r *request) {
 	if r.hash != 0 {
-		p.leave(r.hash, r)
+		p.leave(r)
 	}
-	if r.guid != ([16]byte{}) {
-		p.leave(hashID(&r.guid), r)
-	}
-	for i := range r.guids {
-		p.leave(hashID(&r.guids[i]), r)
+	for _, id := range r.guids {
+		delete(p.aliases, id)
 	}
 	for _, a := range r.attempts {
 		if a.owner == r {

@@ -50,7 +50,8 @@ const (
 	SpanStart  // of the DiagnosticSource bridge
 	SpanStop   //
 	OtherStart // an activity of any other event source: it takes a number below its creator
-	kindLost   // events of the thread were lost since Length (ns)
+	EventsLost // of the thread, since Length (ns); see Builder.Lost
+	kindCount
 )
 
 // A Span is what a bridge event tells of its System.Diagnostics.Activity.

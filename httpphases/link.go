@@ -53,7 +53,7 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 			return th.last
 		}
 		var only *request
-		for r := range p.open {
+		for r := p.open; r != nil; r = r.openNext {
 			if r.adrift && r.fits(e.Kind) {
 				if only != nil {
 					return nil

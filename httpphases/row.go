@@ -1,9 +1,6 @@
 package httpphases
 
-import (
-	"sort"
-	"strings"
-)
+import "strings"
 
 // row makes the Request of r as it stands: phases by http-events.md section 8.
 func (b *Builder) row(r *request) *Request {
@@ -40,7 +37,7 @@ func (b *Builder) row(r *request) *Request {
 		q.Phases = append(q.Phases, Phase{Name: RedirectHop, Start: h.start, Duration: h.toAt - h.start})
 	}
 	if len(r.hops) > 1 {
-		sort.SliceStable(q.Phases, func(i, j int) bool { return q.Phases[i].Start < q.Phases[j].Start })
+		sortPhases(q.Phases)
 	}
 	w.outcome()
 	w.side()
@@ -110,7 +107,7 @@ func (w *rowWriter) hop(i int) {
 	if !last {
 		end = h.toAt
 	}
-	w.phases = nil
+	w.phases = make([]Phase, 0, 4+2*len(h.queues)+len(h.ex))
 	w.version = ""
 	for _, q := range h.queues {
 		if q.end <= end {
@@ -614,6 +611,15 @@ func (w *rowWriter) tidyHop(from, to int64) {
 	w.limit, w.known = limit, known
 }
 
+// sortPhases orders by start. There are few and they nearly are in order.
+func sortPhases(l []Phase) {
+	for i := 1; i < len(l); i++ {
+		for k := i; k > 0 && l[k].Start < l[k-1].Start; k-- {
+			l[k], l[k-1] = l[k-1], l[k]
+		}
+	}
+}
+
 func nested(n PhaseName) bool { return n == DNS || n == Connect || n == Proxy || n == TLS }
 
 // tidy puts phases in order, clips them to the request and takes away overlaps, which
@@ -636,7 +642,7 @@ func (w *rowWriter) tidy(list *[]Phase, from int64) {
 		p.Duration = end - p.Start
 		l = append(l, p)
 	}
-	sort.SliceStable(l, func(i, j int) bool { return l[i].Start < l[j].Start })
+	sortPhases(l)
 	for i := range l {
 		for j := i + 1; j < len(l); j++ {
 			a, c := &l[i], &l[j]

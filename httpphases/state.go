@@ -147,21 +147,25 @@ type connection struct {
 
 // A request is one that is in flight, or that ended a moment ago.
 type request struct {
-	id         int
-	guid       [16]byte
-	path       []uint32
-	hash       uint64   // of path; 0: none
-	next       *request // of the same path or id
-	process    uint32
-	thread     uint64
-	start      int64
-	stop       int64
-	last       int64 // time of its last event
-	lastThread uint64
-	open       bool
-	idless     bool // RequestStart had no activity id
-	adrift     bool // the tracker has stopped its activity: its events may have no id
-	headless   bool // RequestStart is not in the trace
+	id                 int
+	guid               [16]byte
+	path               []uint32
+	hash               uint64    // key of the table: of path, or of guid; 0: none
+	path0              [4]uint32 // memory of most paths, hops and exchanges
+	hop0               [1]hop
+	ex0                [1]exchange
+	next               *request // of the same key
+	openPrev, openNext *request
+	process            uint32
+	thread             uint64
+	start              int64
+	stop               int64
+	last               int64 // time of its last event
+	lastThread         uint64
+	open               bool
+	idless             bool // RequestStart had no activity id
+	adrift             bool // the tracker has stopped its activity: its events may have no id
+	headless           bool // RequestStart is not in the trace
 
 	major, minor uint8
 	hops         []hop

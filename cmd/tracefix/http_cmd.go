@@ -84,6 +84,7 @@ func (c *HTTPCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			Source: in.Name, Exporter: version(), Start: h.SyncTime, Process: h.ProcessID, Width: c.width(name, std.out),
 		})
 	}, run.event)
+	defer run.scan.Stop()
 	if err == nil {
 		run.scan.Finish()
 		err = run.flush()

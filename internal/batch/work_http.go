@@ -81,6 +81,7 @@ func httpTrace(ctx context.Context, in *input.File, job Job, cfg *pipeline.Confi
 		head := r.Header()
 		h.w = format.New(out, &httpout.Options{Source: in.Name, Exporter: version, Start: head.SyncTime, Process: head.ProcessID})
 	}, func(ev *nettrace.Event) { h.scan.Event(ev) })
+	defer h.scan.Stop()
 	if err == nil {
 		h.scan.Finish()
 		h.flush()

@@ -28,6 +28,7 @@ func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile) e
 			}
 		}, nil)
 	}, func(ev *nettrace.Event) { scan.Event(ev) })
+	defer scan.Stop()
 	if err != nil {
 		return err
 	}

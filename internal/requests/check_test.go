@@ -53,8 +53,9 @@ func load(t testing.TB, path string) *recording {
 			func(s *httpphases.ServerRequest) { rec.served = append(rec.served, s) })
 	}, func(ev *nettrace.Event) {
 		rec.scan.Event(ev)
-		if e := rec.scan.decode(ev); e != nil {
-			rec.events = append(rec.events, *e)
+		var e httpphases.Event
+		if rec.scan.decode(&e, ev) {
+			rec.events = append(rec.events, e)
 		}
 	})
 	require.NoError(t, err)

@@ -21,10 +21,10 @@ type class uint8
 const (
 	classNew    class = iota // not looked at yet
 	classSkip                // tells nothing about requests
-	classNet                 // one of the four System.Net providers
 	classServer              // Microsoft.AspNetCore.Hosting
 	classBridge              // the DiagnosticSource bridge
 	classStart               // starts an activity that may lie between a request and its phases
+	classNet                 // the first of the System.Net providers, in the order of netProviders
 )
 
 // A Scanner turns nettrace events into HTTP requests.
@@ -33,39 +33,65 @@ type Scanner struct {
 	decoder httpphases.Decoder
 	reader  *nettrace.Reader
 	class   []class
-	ev      httpphases.Event
-	lossy   bool // ids of .NET 10
-	losses  int  // that were passed on
+	batch   []httpphases.Event // decoded and not passed on yet
+	work    chan []httpphases.Event
+	free    chan []httpphases.Event
+	done    chan struct{} // closed when the builder has everything
+	lossy   bool          // ids of .NET 10
+	losses  int           // that were passed on
 	last    int64
-	first   int64
 	seen    session
 }
 
 // Session is what a trace tells of how it was recorded.
 type session struct {
-	providers [4]int64 // events of System.Net.Http, NameResolution, Sockets, Security
-	bridge    int64
-	server    int64
-	netPID    int
+	providers [4]int64 // events of the netProviders
 }
 
+// Batches of events that go from the goroutine that reads to the one that builds
+// requests: few enough to stay in the cache.
+const (
+	batchSize = 256
+	batches   = 4
+)
+
 // NewScanner returns a Scanner that calls request and server, which may be nil, for
-// every request that ends.
+// every request that ends. They are called on a goroutine of the Scanner's, one after
+// the other, until Finish or Stop returns; one of those must be called.
 func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server func(*httpphases.ServerRequest)) *Scanner {
-	return &Scanner{
+	s := &Scanner{
 		reader:  r,
 		builder: httpphases.NewBuilder(&httpphases.Options{Request: request, Server: server}),
-		first:   -1,
+		batch:   make([]httpphases.Event, 0, batchSize),
+		work:    make(chan []httpphases.Event, batches),
+		free:    make(chan []httpphases.Event, batches),
+		done:    make(chan struct{}),
 	}
+	for range batches - 1 {
+		s.free <- nil
+	}
+	go func() {
+		defer close(s.done)
+		for b := range s.work {
+			for i := range b {
+				s.builder.Add(&b[i])
+			}
+			s.free <- b[:0]
+		}
+	}()
+	return s
 }
 
 var netProviders = [4]string{httpphases.ProviderHTTP, httpphases.ProviderDNS, httpphases.ProviderSockets, httpphases.ProviderSecurity}
 
 func classify(ev *nettrace.Event) class {
 	p := ev.Metadata.Provider
+	for i, n := range netProviders {
+		if n == p {
+			return classNet + class(i)
+		}
+	}
 	switch p {
-	case httpphases.ProviderHTTP, httpphases.ProviderDNS, httpphases.ProviderSockets, httpphases.ProviderSecurity:
-		return classNet
 	case httpphases.ProviderHosting, "Microsoft-AspNetCore-Hosting":
 		return classServer
 	case httpphases.ProviderBridge:
@@ -85,18 +111,50 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 			if pid == 0 {
 				pid = s.reader.Header().ProcessID
 			}
-			s.builder.Lost(uint32(pid), l.CaptureThreadID, s.reader.Nanos(l.After), s.reader.Nanos(l.Before))
+			s.add(httpphases.Event{
+				Kind: httpphases.EventsLost, Process: uint32(pid), Thread: l.CaptureThreadID,
+				Length: s.reader.Nanos(l.After), Time: s.reader.Nanos(l.Before),
+			})
 		}
 		s.losses = n
 	}
-	if e := s.decode(ev); e != nil {
-		s.builder.Add(e)
+	n := len(s.batch)
+	s.batch = s.batch[:n+1]
+	if !s.decode(&s.batch[n], ev) {
+		s.batch = s.batch[:n]
+		return
+	}
+	s.full()
+}
+
+func (s *Scanner) add(e httpphases.Event) {
+	s.batch = append(s.batch, e)
+	s.full()
+}
+
+// full passes the batch on if nothing fits into it any more.
+func (s *Scanner) full() {
+	if len(s.batch) < batchSize {
+		return
+	}
+	s.work <- s.batch
+	if s.batch = <-s.free; s.batch == nil {
+		s.batch = make([]httpphases.Event, 0, batchSize)
 	}
 }
 
-// decode returns what ev tells about requests, nil if it is nothing. The result is
-// valid until the next call.
-func (s *Scanner) decode(ev *nettrace.Event) *httpphases.Event {
+// Stop ends the Scanner without what is still in flight. It does nothing after Finish
+// and on nil.
+func (s *Scanner) Stop() {
+	if s != nil && s.work != nil {
+		close(s.work)
+		<-s.done
+		s.work = nil
+	}
+}
+
+// decode reads into e what ev tells about requests, and false if it is nothing.
+func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	i := ev.Metadata.Index
 	for i >= len(s.class) {
 		s.class = append(s.class, classNew)
@@ -107,37 +165,23 @@ func (s *Scanner) decode(ev *nettrace.Event) *httpphases.Event {
 		s.class[i] = c
 	}
 	if c == classSkip {
-		return nil
+		return false
 	}
 	m := ev.Metadata
-	e := &s.ev
 	*e = httpphases.Event{
 		Time: s.reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID),
 		ID: ev.ActivityID, Related: ev.RelatedActivityID,
 	}
-	switch c {
-	case classNet:
-		for k, p := range netProviders {
-			if p == m.Provider {
-				s.seen.providers[k]++
-			}
-		}
-		if s.first < 0 {
-			s.first = e.Time
-		}
+	if c >= classNet {
+		s.seen.providers[c-classNet]++
 		s.last = max(s.last, e.Time)
-		s.seen.netPID = ev.ProcessID
-	case classServer:
-		s.seen.server++
-	case classBridge:
-		s.seen.bridge++
 	}
 	name := m.Name
 	if c == classBridge && name == "" {
 		name = ev.EventName()
 	}
 	if !s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload) {
-		return nil
+		return false
 	}
 	if !ev.ActivityID.IsZero() {
 		p, ok := activity.Decode(activity.ID(ev.ActivityID), s.lossy)
@@ -148,13 +192,19 @@ func (s *Scanner) decode(ev *nettrace.Event) *httpphases.Event {
 			e.Overflow = over != activity.Fits
 		}
 	}
-	return e
+	return true
 }
 
 // Finish ends the scan.
-func (s *Scanner) Finish() { s.builder.Finish(s.last) }
+func (s *Scanner) Finish() {
+	if s.work != nil {
+		s.work <- s.batch
+		s.Stop()
+		s.builder.Finish(s.last)
+	}
+}
 
-// Stats returns what the Builder counted.
+// Stats returns what the Builder counted, after Finish.
 func (s *Scanner) Stats() httpphases.Stats { return s.builder.Stats() }
 
 // Info is what is known about the trace after a read.
