@@ -39,7 +39,9 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 			}
 		}
 	}
+	lost := int64(0)
 	for _, l := range p.Losses {
-		rep.Lost += l.Events
+		lost += l.Events
 	}
+	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
 }
