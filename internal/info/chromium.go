@@ -1,12 +1,186 @@
 package info
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spans"
 )
 
+// Spans are the facts that only Chromium traces have.
+type Spans struct {
+	Form          string           `json:"form"` // object, array, unterminated array, bare events
+	ByteOrderMark bool             `json:"byte_order_mark,omitempty"`
+	Producer      string           `json:"producer,omitempty"` // if it is recognised
+	Keys          []string         `json:"top_level_keys,omitempty"`
+	Phases        map[string]int64 `json:"phases"`                 // events by ph
+	StackFrames   int              `json:"stack_frames,omitempty"` // entries of that table
+	Spikes        int              `json:"spikes"`                 // runs of cut samples
+	NoTime        int64            `json:"without_time,omitempty"` // begins and ends that have none
+	Unmatched     int              `json:"unmatched,omitempty"`    // ends without a begin, begins without an end
+	Unsorted      int              `json:"unsorted_threads,omitempty"`
+}
+
 // Chromium tells the facts of a Chromium trace.
-func Chromium(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
-	return newFacts(in), nil
+func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
+	f := newFacts(in)
+	t, err := spans.Read(ctx, in.Reader, &spans.Options{
+		Source:  in.Name,
+		Salvage: len(in.Layers) > 0,
+		Warn: func(e *chromium.FormatError) {
+			f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	s := &t.Facts
+	f.Content, f.Events = s.Size, s.Events()
+	f.DurationMs = max(0, ms(s.Last-s.First))
+	f.Spans = &Spans{
+		Form: s.Form.String(), ByteOrderMark: s.BOM, Producer: s.Producer, Keys: s.Keys, Phases: s.Phases,
+		StackFrames: s.StackFrames, Spikes: s.Spikes, NoTime: s.NoTime,
+	}
+	f.chromiumThreads(s)
+	for _, p := range f.Processes {
+		for _, q := range t.Profile.Processes {
+			if int64(p.PID) == q.PID && p.Name == q.Name {
+				p.CommandLine = q.CommandLine
+			}
+		}
+	}
+	if s.Samples > 0 {
+		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed)}
+		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}}
+		if s.Cut > 0 {
+			f.Stacks.Cut["depth"] = int64(s.Cut)
+		}
+		half := int64(s.Samples+1) / 2
+		for d, n := range s.Depths {
+			if f.Stacks.Frames += int64(d) * n; half > 0 {
+				if half -= n; half <= 0 {
+					f.Stacks.Median = d
+				}
+			}
+		}
+		f.Stacks.Named = f.Stacks.Frames
+	}
+	f.chromiumProperties()
+	f.Verdicts = f.chromiumVerdicts()
+	return f, nil
+}
+
+// chromiumThreads fills in processes and threads. Times count from the first event.
+func (f *Facts) chromiumThreads(s *spans.Facts) {
+	processes := map[string]*Process{}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		f.Spans.Unmatched += t.Unmatched
+		if t.Unsorted {
+			f.Spans.Unsorted++
+		}
+		pid := t.ProcessID()
+		key := fmt.Sprint(t.PID, "/", pid)
+		p := processes[key]
+		if p == nil {
+			p = &Process{PID: int(pid), Name: t.Process}
+			processes[key] = p
+			f.Processes = append(f.Processes, p)
+		}
+		p.Events += t.Events
+		p.Samples += int64(t.Samples)
+		th := &Thread{PID: int(pid), Name: t.Name, Events: t.Events, Samples: int64(t.Samples), Cut: int64(t.Cut), Spikes: int64(t.Spikes)}
+		tid, err := strconv.ParseUint(strings.Trim(t.TID, `"`), 10, 64)
+		if _, perr := strconv.ParseInt(strings.Trim(t.PID, `"`), 10, 64); err != nil || perr != nil {
+			th.ID = cmp.Or(t.PID, "-") + "/" + cmp.Or(t.TID, "-")
+		}
+		th.TID = tid
+		if t.Timed() {
+			th.FirstMs, th.LastMs = ms(t.First-s.First), ms(t.Last-s.First)
+		}
+		f.Threads = append(f.Threads, th)
+	}
+	slices.SortStableFunc(f.Threads, func(a, b *Thread) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events))
+	})
+	slices.SortStableFunc(f.Processes, func(a, b *Process) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events))
+	})
+}
+
+// chromiumProperties are the rows of the text that say what only such a file has.
+func (f *Facts) chromiumProperties() {
+	s := f.Spans
+	add := func(key, value string) { f.Properties = append(f.Properties, Property{key, value}) }
+	add("producer", cmp.Or(s.Producer, "not recognised"))
+	form := s.Form
+	if s.ByteOrderMark {
+		form += ", with a byte order mark"
+	}
+	if len(s.Keys) > 0 {
+		form += ": " + list(s.Keys, 12)
+	}
+	add("form", form)
+	type phase struct {
+		ph string
+		n  int64
+	}
+	var phases []phase
+	for ph, n := range s.Phases {
+		phases = append(phases, phase{cmp.Or(ph, "none"), n})
+	}
+	slices.SortFunc(phases, func(a, b phase) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.ph, b.ph)) })
+	var text []string
+	for _, p := range phases {
+		text = append(text, p.ph+" "+count(p.n))
+	}
+	if len(text) > 0 {
+		add("phases", strings.Join(text, ", "))
+	}
+}
+
+// chromiumVerdicts answers what people want to know first.
+func (f *Facts) chromiumVerdicts() []Verdict {
+	s := f.Spans
+	var v []Verdict
+	cpu := Verdict{Topic: "CPU stacks", State: Good}
+	switch {
+	case f.Samples == nil && s.Phases["B"]+s.Phases["X"] > 0:
+		cpu.State = None
+		cpu.Text = "spans, but no sampled stacks of dotnet-trace: nothing here is cut"
+	case f.Samples == nil:
+		cpu.State, cpu.Do = None, recordCPU
+		cpu.Text = "no spans; dotnet-trace converts nothing but the samples of its CPU profiler"
+	case s.Spikes == 0:
+		cpu.Text = fmt.Sprintf("%s stacks, none cut", count(f.Samples.Count))
+	default:
+		cpu.State, cpu.Do = Partly, "tracefix repair "+quoteArg(f.File)
+		cut := f.Stacks.CutTotal()
+		cpu.Text = fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,
+			percent(cut, f.Samples.Count), report.Count(s.Spikes), plural(s.Spikes))
+	}
+	v = append(v, cpu)
+	if s.Unmatched+s.Unsorted > 0 || s.NoTime > 0 {
+		n := Verdict{Topic: "nesting", State: Partly}
+		var text []string
+		if s.Unmatched > 0 {
+			text = append(text, fmt.Sprintf("%s begin or end event%s without the other", report.Count(s.Unmatched), plural(s.Unmatched)))
+		}
+		if s.Unsorted > 0 {
+			text = append(text, fmt.Sprintf("%d thread%s whose events are not in order of time", s.Unsorted, plural(s.Unsorted)))
+		}
+		if s.NoTime > 0 {
+			text = append(text, fmt.Sprintf("%s begin or end events without a time", count(s.NoTime)))
+		}
+		n.Text = strings.Join(text, "; ")
+		v = append(v, n)
+	}
+	return append(v, f.fileVerdict())
 }

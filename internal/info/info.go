@@ -56,6 +56,7 @@ type Facts struct {
 	Rundown      *Rundown    `json:"rundown,omitempty"`
 	HTTP         *HTTP       `json:"http,omitempty"`
 	Blocks       []Block     `json:"blocks,omitempty"`
+	Spans        *Spans      `json:"spans,omitempty"` // of Chromium traces
 
 	// Damage are the first places at which the file breaks its format, of Damages.
 	Damage    []report.Damage `json:"damage,omitempty"`
@@ -128,7 +129,9 @@ type Thread struct {
 	Name    string  `json:"name,omitempty"`
 	Events  int64   `json:"events"`
 	Samples int64   `json:"samples"`
-	Cut     int64   `json:"cut,omitempty"` // samples whose stack is cut
+	ID      string  `json:"id,omitempty"`     // PID/TID of Chromium traces that are no numbers
+	Cut     int64   `json:"cut,omitempty"`    // samples whose stack is cut
+	Spikes  int64   `json:"spikes,omitempty"` // runs of them; Chromium traces only
 	FirstMs float64 `json:"first_ms"`
 	LastMs  float64 `json:"last_ms"`
 }

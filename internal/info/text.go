@@ -308,6 +308,9 @@ func (p *page) threads(f *Facts, all bool) {
 	}
 	multi := len(f.Processes) > 1
 	id := func(t *Thread) string {
+		if t.ID != "" {
+			return t.ID
+		}
 		if multi {
 			return fmt.Sprintf("%d/%d", t.PID, t.TID)
 		}
@@ -327,12 +330,19 @@ func (p *page) threads(f *Facts, all bool) {
 	if cut {
 		head += fmt.Sprintf("  %*s", w[2], "cut")
 	}
+	spikes := f.Spans != nil && f.Spans.Spikes > 0
+	if spikes {
+		head += "  spikes"
+	}
 	head += fmt.Sprintf("  %*s  %s", w[3], "events", "from .. to")
 	fmt.Fprintf(&p.b, "\n%s\n", p.dim(head))
 	for _, t := range shown {
 		line := fmt.Sprintf("%-*s  %*s", w[0], id(t), w[1], count(t.Samples))
 		if cut {
 			line += fmt.Sprintf("  %*s", w[2], count(t.Cut))
+		}
+		if spikes {
+			line += fmt.Sprintf("  %6s", count(t.Spikes))
 		}
 		line += fmt.Sprintf("  %*s  %s .. %s", w[3], count(t.Events), duration(t.FirstMs), duration(t.LastMs))
 		if t.Name != "" {

@@ -19,11 +19,13 @@ type Facts struct {
 	Phases      map[string]int64 // events by phase
 	First, Last int64            // ns: time of the first and the last event; Last < First if none has a time
 	NoTime      int64            // begins and ends without a time, which are left alone
+	Size        int64            // bytes read
 	StackFrames int              // entries of stackFrames
 
 	// Depths counts the samples of dotnet-trace's threads by number of frames.
 	Depths  []int64
 	Samples int
+	Managed int // samples in managed code
 	Cut     int // samples with exactly the limit of frames
 	Spikes  int // runs of them
 	Threads []ThreadFacts
@@ -127,6 +129,7 @@ func (f *Facts) finish(d *reading, frames int) {
 		}
 	}
 	f.StackFrames = frames
+	f.Size = d.size
 	f.Keys = slices.Clone(d.r.Keys())
 	for _, l := range d.all {
 		t := f.thread(l.thread)
@@ -198,6 +201,9 @@ func (f *Facts) lastDepth() int64 {
 	}
 	return f.Depths[len(f.Depths)-1]
 }
+
+// Timed reports whether an event of the thread has a time.
+func (t *ThreadFacts) Timed() bool { return t.timed }
 
 // ProcessID returns the pid: dotnet-trace writes 0 and tells it in the synthetic root.
 func (t *ThreadFacts) ProcessID() int64 {

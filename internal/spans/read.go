@@ -54,7 +54,8 @@ type reading struct {
 	deepest int            // frames of a sample between the roots and the marker
 	names   map[int32]string
 	procs   map[string]string
-	cpu     int32     // name of CPU_TIME
+	cpu     int32 // name of CPU_TIME
+	size    int64
 	slices  [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
@@ -178,6 +179,7 @@ func (d *reading) events(ctx context.Context) error {
 			d.metadata(&ev)
 		}
 	}
+	d.size = d.r.InputOffset()
 	if arrays > 1 || !d.clean {
 		d.eventsEnd = -1
 	}
@@ -282,6 +284,8 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 		if f := t.Frame(l.cur); d.table.kind(f) == kindMarker {
 			if d.table.frames[f].name != d.cpuTime() {
 				rec.Type = trace.SampleExternal
+			} else {
+				d.Facts.Managed++
 			}
 			rec.Stack = t.Parent(l.cur)
 		}
