@@ -105,9 +105,9 @@ type chromiumEvent struct {
 // ns reads a time of at most three decimals exactly.
 func ns(t testing.TB, n json.Number) int64 {
 	whole, frac, _ := strings.Cut(string(n), ".")
-	require.LessOrEqual(t, len(frac), 3, n)
+	must(t, len(frac) <= 3, "more than three decimals")
 	v, err := strconv.ParseInt(whole+(frac + "000")[:3], 10, 64)
-	require.NoError(t, err)
+	must(t, err == nil, "not a decimal number")
 	return v
 }
 
@@ -143,19 +143,19 @@ func spansOf(t testing.TB, events []chromiumEvent) []span {
 	last := map[string]int64{}
 	named := map[string]bool{}
 	for _, e := range events {
-		track := fmt.Sprint(e.PID, "/", e.TID)
-		require.NotEmpty(t, e.Name)
-		require.NotEmpty(t, e.Cat)
+		track := strconv.FormatInt(e.PID, 10) + "/" + strconv.FormatInt(e.TID, 10)
+		must(t, e.Name != "", "an event without a name, category or id")
+		must(t, e.Cat != "", "an event without a name, category or id")
 		if e.Ph == "M" {
 			named[track+e.Name] = true
 			continue
 		}
-		require.True(t, named[track+"thread_name"], "%+v is on a track without a name", e)
+		must(t, named[track+"thread_name"], "an event is on a track without a name")
 		at := ns(t, e.TS)
-		require.GreaterOrEqual(t, at, last[track], "%+v", e)
+		must(t, at >= last[track], "time goes back")
 		last[track] = at
 		if strings.ContainsAny(e.Ph, "ben") {
-			require.NotEmpty(t, e.ID)
+			must(t, e.ID != "", "an event without a name, category or id")
 			track += "/" + e.Cat + e.ID
 		}
 		switch e.Ph {
@@ -163,9 +163,9 @@ func spansOf(t testing.TB, events []chromiumEvent) []span {
 			stacks[track] = append(stacks[track], open{e.Name, e.Cat, at})
 		case "E", "e":
 			s := stacks[track]
-			require.NotEmpty(t, s, "%+v ends nothing", e)
+			must(t, len(s) > 0, "an event ends nothing")
 			top := s[len(s)-1]
-			require.Equal(t, open{e.Name, e.Cat, top.at}, top)
+			must(t, top.name == e.Name && top.cat == e.Cat, "an event ends another one than the top")
 			stacks[track] = s[:len(s)-1]
 			spans = append(spans, span{track, e.Name, top.at, at})
 		case "i", "n", "s", "f":

@@ -23,10 +23,23 @@ type field struct {
 	bytes []byte
 }
 
+// must is require.True without its cost, for checks of millions of events.
+func must(t testing.TB, ok bool, what string) {
+	if !ok {
+		t.Helper()
+		require.Fail(t, what)
+	}
+}
+
+func has[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
+}
+
 func fieldsOf(t testing.TB, b []byte) (fs []field) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
-		require.Positive(t, n)
+		must(t, n > 0, "a broken field")
 		b = b[n:]
 		f := field{num: num, typ: typ}
 		switch typ {
@@ -39,7 +52,7 @@ func fieldsOf(t testing.TB, b []byte) (fs []field) {
 		default:
 			require.Fail(t, "wire type", "%v", typ)
 		}
-		require.Positive(t, n)
+		must(t, n > 0, "a broken field")
 		b = b[n:]
 		fs = append(fs, f)
 	}
@@ -88,18 +101,18 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 	sequences := map[uint64]*sequence{}
 	stacks := map[uint64][]span{}
 	text := func(b []byte) string {
-		require.True(t, utf8.Valid(b))
+		must(t, utf8.Valid(b), "a rule of the importer")
 		return string(b)
 	}
 	if len(b) > 0 {
 		require.Equal(t, byte(0x0a), b[0], "how readers recognise it")
 	}
 	for _, p := range fieldsOf(t, b) {
-		require.EqualValues(t, 1, p.num)
+		must(t, p.num == 1, "an unexpected value")
 		fs := fieldsOf(t, p.bytes)
 		id, ok := one(fs, packetSequenceID)
-		require.True(t, ok)
-		require.NotZero(t, id.v)
+		must(t, ok, "a rule of the importer")
+		must(t, id.v != 0, "a missing field")
 		s := sequences[id.v]
 		if s == nil {
 			s = &sequence{tables: map[protowire.Number]map[uint64]string{}, clocks: map[uint64]bool{}}
@@ -118,13 +131,13 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 			s.clock = c.v
 		}
 		if f, ok := one(fs, packetInternedData); ok {
-			require.True(t, s.valid)
+			must(t, s.valid, "a rule of the importer")
 			for _, e := range fieldsOf(t, f.bytes) {
 				es := fieldsOf(t, e.bytes)
 				iid, _ := one(es, 1)
 				name, _ := one(es, 2)
-				require.NotZero(t, iid.v)
-				require.NotContains(t, s.tables[e.num], iid.v)
+				must(t, iid.v != 0, "a missing field")
+				must(t, !has(s.tables[e.num], iid.v), "described twice")
 				s.tables[e.num][iid.v] = text(name.bytes)
 			}
 		}
@@ -142,7 +155,7 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 				case clockRealtime:
 					tr.realtime = int64(at.v)
 				case clockSequence:
-					require.EqualValues(t, 1, inc.v)
+					must(t, inc.v == 1, "an unexpected value")
 					s.at = int64(at.v)
 				}
 			}
@@ -151,13 +164,13 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 		if f, ok := one(fs, packetTrackDescriptor); ok {
 			d := fieldsOf(t, f.bytes)
 			uuid, _ := one(d, 1)
-			require.NotZero(t, uuid.v)
-			require.NotContains(t, tr.tracks, uuid.v)
+			must(t, uuid.v != 0, "a missing field")
+			must(t, !has(tr.tracks, uuid.v), "described twice")
 			name, _ := one(d, 2)
 			parent, _ := one(d, 5)
 			track := perfettoTrack{name: text(name.bytes), parent: parent.v, pid: -1, tid: -1}
 			if parent.v != 0 {
-				require.Contains(t, tr.tracks, parent.v)
+				must(t, has(tr.tracks, parent.v), "not described")
 			}
 			if th, ok := one(d, 4); ok {
 				ths := fieldsOf(t, th.bytes)
@@ -171,19 +184,19 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 				name, _ := one(prs, 6)
 				track.pid, track.name = int64(pid.v), text(name.bytes)
 			}
-			require.NotEmpty(t, track.name)
+			must(t, track.name != "", "an empty text")
 			tr.tracks[uuid.v] = track
 			continue
 		}
 		f, ok := one(fs, packetTrackEvent)
-		require.True(t, ok, "a packet of an unknown kind")
-		require.NotZero(t, flags.v&stateNeeded)
-		require.True(t, s.valid)
+		must(t, ok, "a packet of an unknown kind")
+		must(t, flags.v&stateNeeded != 0, "a missing field")
+		must(t, s.valid, "a rule of the importer")
 		delta, ok := one(fs, packetTimestamp)
-		require.True(t, ok)
-		require.EqualValues(t, clockSequence, s.clock)
-		require.True(t, s.clocks[s.clock] && s.clocks[clockBoottime], "the clock has a way to the trace's")
-		require.GreaterOrEqual(t, int64(delta.v), int64(0))
+		must(t, ok, "a rule of the importer")
+		must(t, s.clock == clockSequence, "an unexpected value")
+		must(t, s.clocks[s.clock] && s.clocks[clockBoottime], "the clock has a way to the trace's")
+		must(t, int64(delta.v) >= 0, "time goes back")
 		s.at += int64(delta.v)
 
 		e := fieldsOf(t, f.bytes)
@@ -191,7 +204,7 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 		if u, ok := one(e, eventTrack); ok {
 			track = u.v
 		}
-		require.Contains(t, tr.tracks, track)
+		must(t, has(tr.tracks, track), "not described")
 		where := tr.tracks[track].name
 		if tr.tracks[track].tid >= 0 {
 			where = fmt.Sprint(tr.tracks[track].pid, "/", tr.tracks[track].tid)
@@ -199,7 +212,7 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 		kind, _ := one(e, eventType)
 		if kind.v == sliceEnd {
 			stack := stacks[track]
-			require.NotEmpty(t, stack)
+			must(t, len(stack) > 0, "ends nothing")
 			top := stack[len(stack)-1]
 			top.end = s.at
 			tr.spans = append(tr.spans, top)
@@ -208,17 +221,17 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 		}
 		iid, _ := one(e, eventName)
 		name, ok := s.tables[internName][iid.v]
-		require.True(t, ok)
-		require.NotEmpty(t, name)
+		must(t, ok, "a rule of the importer")
+		must(t, name != "", "an empty text")
 		cat, _ := one(e, eventCategory)
-		require.NotEmpty(t, s.tables[internCategory][cat.v])
+		must(t, s.tables[internCategory][cat.v] != "", "an empty text")
 		for _, a := range e {
 			switch a.num {
 			case eventAnnotation:
 				as := fieldsOf(t, a.bytes)
 				key, _ := one(as, 1)
 				k, ok := s.tables[internKey][key.v]
-				require.True(t, ok)
+				must(t, ok, "a rule of the importer")
 				v := as[len(as)-1]
 				if v.num == 11 { // a dictionary, whose entries are messages
 					v.bytes = nil
@@ -233,7 +246,7 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 		case sliceBegin:
 			stacks[track] = append(stacks[track], span{track: where, name: name, start: s.at})
 			tr.deepest = max(tr.deepest, len(stacks[track]))
-			require.LessOrEqual(t, len(stacks[track]), 512)
+			must(t, len(stacks[track]) <= 512, "too deep")
 		case instant:
 			tr.instants++
 		default:

@@ -1,0 +1,188 @@
+package export
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// TestRealTraces writes real recordings, repaired and with all their tracks, in every
+// format, and reads each back by the rules of what opens it.
+func TestRealTraces(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "nettrace", "*.nettrace*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	corpus := filepath.Join("..", "..", "..", "shared", "corpus", "dotnet10")
+	if !testing.Short() {
+		for _, name := range []string{"library", "v6-machine"} {
+			if f := filepath.Join(corpus, name+".nettrace"); fileExists(f) {
+				files = append(files, f)
+			}
+		}
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return openReal(file) }, &load.Options{Evidence: true, Tracks: []string{"cpu", "activities", "gc", "exceptions", "contention", "faults", "events"}})
+			require.NoError(t, err)
+			pass.FixStacks(p, 0)
+			checkOutputs(t, p)
+		})
+	}
+}
+
+// checkOutputs writes p in every format and checks that nothing is broken or lost.
+func checkOutputs(t *testing.T, p *trace.Profile) {
+	samples, stretched := 0, int64(0)
+	timing := newTiming(p)
+	for _, th := range p.Threads {
+		sts := timing.stretches(th)
+		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
+			samples++
+			stretched += timing.weight(&st)
+		}
+	}
+	slices, instants := 0, 0
+	for _, tr := range p.Tracks {
+		for s := range tr.Slices {
+			if s.Instant {
+				instants++
+			} else {
+				slices++
+			}
+		}
+	}
+	slices += len(p.Losses)
+	want := expectedSpans(p, false)
+
+	var out bytes.Buffer
+	require.NoError(t, NDJSON(&out, p, Options{}))
+	assert.Equal(t, samples, bytes.Count(out.Bytes(), []byte{'\n'}))
+	for line := range bytes.Lines(out.Bytes()) {
+		if !json.Valid(line) {
+			require.Fail(t, "not JSON", string(line))
+		}
+	}
+
+	out.Reset()
+	require.NoError(t, Chromium(&out, p, Options{}))
+	chromium := out.Len()
+	events := readChromium(t, out.Bytes())
+	assert.Len(t, spansOf(t, events), len(want)+slices)
+	seen := 0
+	for _, e := range events {
+		if e.Ph == "i" {
+			seen++
+		}
+	}
+	assert.Equal(t, instants, seen)
+
+	out.Reset()
+	require.NoError(t, Perfetto(&out, p, Options{}))
+	pt := readPerfetto(t, out.Bytes())
+	if pt.deepest < perfettoDepth {
+		assert.Len(t, pt.spans, len(want)+slices)
+	}
+	assert.Equal(t, instants, pt.instants)
+	if samples > 1000 {
+		assert.Less(t, out.Len(), chromium/4)
+	}
+
+	out.Reset()
+	require.NoError(t, Speedscope(&out, p, Options{}))
+	var doc speedscopeFile
+	require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
+	opened := 0
+	for _, pr := range doc.Profiles {
+		depth, last := 0, pr.StartValue
+		for _, e := range pr.Events {
+			if e.Type == "O" {
+				opened++
+				depth++
+			} else {
+				depth--
+			}
+			if e.At < last || depth < 0 {
+				require.Fail(t, "speedscope would refuse it")
+			}
+			last = e.At
+		}
+		require.Zero(t, depth)
+	}
+	assert.Equal(t, len(want), opened)
+
+	out.Reset()
+	require.NoError(t, Pprof(&out, p, Options{}))
+	prof, err := profile.ParseData(out.Bytes())
+	if samples > 0 {
+		require.NoError(t, err)
+		require.NoError(t, prof.CheckValid())
+		var n, wall int64
+		for _, s := range prof.Sample {
+			n += s.Value[0]
+			wall += s.Value[1]
+		}
+		assert.EqualValues(t, samples, n)
+		assert.Equal(t, stretched, wall)
+	}
+
+	out.Reset()
+	require.NoError(t, Folded(&out, p, Options{Counts: true}))
+	n := 0
+	for line := range strings.Lines(out.String()) {
+		v := 0
+		require.NoError(t, json.Unmarshal([]byte(line[strings.LastIndexByte(line, ' ')+1:]), &v))
+		n += v
+	}
+	assert.Equal(t, samples, n)
+
+	top := NewTop(p, TopOptions{})
+	assert.Equal(t, samples, top.Samples)
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func openReal(name string) (io.ReadCloser, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	switch filepath.Ext(name) {
+	case ".gz":
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{z, f}, nil
+	case ".zst":
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{z, f}, nil
+	}
+	return f, nil
+}
