@@ -42,6 +42,7 @@ type CLI struct {
 	Activities ActivitiesCmd `cmd:"" help:"The start/stop tree of activities, with durations."`
 	Top        TopCmd        `cmd:"" help:"Hottest methods, CPU time apart from waiting."`
 	Counters   CountersCmd   `cmd:"" help:"Values of EventCounters and Meters as a table, CSV, JSON or OpenMetrics text."`
+	IPC        IPCCmd        `cmd:"" name:"ipc" help:"Decode a recorded conversation with the diagnostic server of a process, and take the traces out of it."`
 	View       ViewCmd       `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/ipc"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// IPCCmd is `tracefix ipc`.
+type IPCCmd struct {
+	In string `arg:"" name:"in" help:"Recording of a diagnostics conversation: frames of connections, or the raw bytes of one; - is standard input."`
+	ListFlags
+	Format  string `enum:"text,ndjson" default:"text" help:"text or ndjson."`
+	Extract string `placeholder:"DIR" help:"Write the traces that were sent into this folder, as conn-N.nettrace."`
+	Values  bool   `help:"Show the values of environment variables; they may hold secrets."`
+}
+
+// Run lists the messages.
+func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	if c.Extract != "" {
+		if err := os.MkdirAll(c.Extract, 0o777); err != nil {
+			return err
+		}
+	}
+	run := listRun{cli: cli, std: std, flags: c.ListFlags}
+	return run.do(ctx, c.In, func(in *input.File, w io.Writer, rep *report.Trace) error {
+		if in.Kind != input.Unknown || !ipc.IsRecording(in.Head()) {
+			if in.Kind != input.Unknown {
+				return fmt.Errorf("%s: is a %s trace and no recording of a conversation; `tracefix info` tells about it", in.Name, in.Kind)
+			}
+			return fmt.Errorf("%s: offset 0: %w: expected frames, DOTNET_IPC_V1 or ADVR_V1", in.Name, ipc.ErrNoRecording)
+		}
+		r, err := in.Reader()
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		o := &ipc.Options{}
+		if c.Extract != "" {
+			seen := map[int]int{}
+			o.Trace = func(conn int, format string) (io.WriteCloser, error) {
+				name := fmt.Sprintf("conn-%d", conn)
+				if seen[conn]++; seen[conn] > 1 {
+					name += fmt.Sprintf("-%d", seen[conn])
+				}
+				f, err := output.Create(filepath.Join(c.Extract, name+"."+format), &output.Options{Force: c.Force})
+				if err != nil {
+					return nil, usageError{err}
+				}
+				return committed{f}, nil
+			}
+		}
+		out := ipc.NewWriter(w, c.Format, c.Values)
+		items := 0
+		res, err := ipc.Read(r, o, func(it *ipc.Item) error {
+			items++
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return out.Item(it)
+		})
+		var usage usageError
+		if errors.As(err, &usage) {
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		for _, d := range res.Damage {
+			rep.AddDamage(report.Damage{Offset: d.Offset, Where: "recording", What: d.What})
+		}
+		number := func(n int, what string) string {
+			if n != 1 {
+				what += "s"
+			}
+			return report.Count(n) + " " + what
+		}
+		run.summary = fmt.Sprintf("%s: %s on %s, %s", in.Name, number(items-res.Traces, "message"), number(res.Conns, "connection"), number(res.Traces, "trace"))
+		return nil
+	})
+}
+
+// committed is an output that Close completes.
+type committed struct{ *output.File }
+
+func (c committed) Close() error { return c.Commit() }

@@ -1,0 +1,151 @@
+package ipc
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-json"
+
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// A Writer writes what Read yields.
+type Writer struct {
+	w      io.Writer
+	json   bool
+	values bool
+	head   bool
+}
+
+// NewWriter returns a Writer of text or, for "ndjson", of a line of JSON for each item.
+// values shows the values of environment variables, which may be secrets.
+func NewWriter(w io.Writer, format string, values bool) *Writer {
+	return &Writer{w: w, json: format == "ndjson", values: values}
+}
+
+const hidden = "(hidden)"
+
+func (w *Writer) show(f Field) any {
+	if f.Secret && !w.values {
+		return hidden
+	}
+	return f.Value
+}
+
+// Item writes one item.
+func (w *Writer) Item(it *Item) error {
+	if w.json {
+		return w.line(it)
+	}
+	var b strings.Builder
+	if !w.head {
+		w.head = true
+		b.WriteString("conn            ms     bytes\n")
+	}
+	at := "-"
+	if it.Ns >= 0 {
+		at = ms(it.Ns)
+	}
+	arrow := ">"
+	if it.Direction == ToTool {
+		arrow = "<"
+	}
+	fmt.Fprintf(&b, "%4d  %12s  %8s  %s ", it.Conn, at, report.Count(int(it.Size)), arrow)
+	var below []string
+	switch it.Kind {
+	case "trace":
+		b.WriteString("trace")
+		if it.Format != "" {
+			b.WriteString(", " + it.Format)
+		}
+		if it.EndNs > it.Ns {
+			b.WriteString(", until " + ms(it.EndNs))
+		}
+	case "environment":
+		fmt.Fprintf(&b, "%d variables", len(it.Fields))
+		for _, f := range it.Fields {
+			below = append(below, fmt.Sprintf("%s=%v", f.Name, w.show(f)))
+		}
+	case "junk":
+		b.WriteString("bytes")
+	default:
+		b.WriteString(it.Name)
+		for _, f := range it.Fields {
+			if list, ok := f.Value.([]Provider); ok {
+				for _, p := range list {
+					s := fmt.Sprintf("%s:%s:%d", p.Name, p.Hex, p.Level)
+					if p.Arguments != "" {
+						s += ":" + p.Arguments
+					}
+					if p.Filter != "" {
+						s += "  (" + p.Filter + ")"
+					}
+					below = append(below, s)
+				}
+				continue
+			}
+			v := fmt.Sprint(w.show(f))
+			if strings.ContainsAny(v, " \t\n\"") || v == "" {
+				v = fmt.Sprintf("%q", v)
+			}
+			b.WriteString("  " + f.Name + "=" + v)
+		}
+	}
+	b.WriteByte('\n')
+	for _, s := range below {
+		fmt.Fprintf(&b, "%34s%s\n", "", s)
+	}
+	for _, n := range it.Notes {
+		fmt.Fprintf(&b, "%34s! %s\n", "", n)
+	}
+	_, err := io.WriteString(w.w, b.String())
+	return err
+}
+
+func ms(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
+
+func (w *Writer) line(it *Item) error {
+	x := struct {
+		Conn      int            `json:"conn"`
+		Ms        *float64       `json:"ms,omitempty"`
+		EndMs     *float64       `json:"end_ms,omitempty"`
+		Direction string         `json:"from"` // tool, runtime
+		Offset    int64          `json:"offset"`
+		Bytes     int64          `json:"bytes"`
+		Kind      string         `json:"kind"`
+		Name      string         `json:"name,omitempty"`
+		Set       *int           `json:"set,omitempty"`
+		ID        *int           `json:"id,omitempty"`
+		Format    string         `json:"format,omitempty"`
+		Fields    map[string]any `json:"fields,omitempty"`
+		Cut       bool           `json:"cut,omitempty"`
+		Notes     []string       `json:"notes,omitempty"`
+	}{Conn: it.Conn, Direction: "tool", Offset: it.Offset, Bytes: it.Size, Kind: it.Kind, Name: it.Name, Format: it.Format, Cut: it.Cut, Notes: it.Notes}
+	if it.Direction == ToTool {
+		x.Direction = "runtime"
+	}
+	if it.Ns >= 0 {
+		at := float64(it.Ns) / 1e6
+		x.Ms = &at
+		if it.EndNs > it.Ns {
+			end := float64(it.EndNs) / 1e6
+			x.EndMs = &end
+		}
+	}
+	if it.Kind == "request" || it.Kind == "response" {
+		x.Set, x.ID = &it.Set, &it.ID
+	}
+	for _, f := range it.Fields {
+		if x.Fields == nil {
+			x.Fields = map[string]any{}
+		}
+		x.Fields[f.Name] = w.show(f)
+	}
+	b, err := json.MarshalNoEscape(x)
+	if err != nil {
+		return err
+	}
+	_, err = w.w.Write(append(b, '\n'))
+	return err
+}
