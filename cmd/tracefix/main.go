@@ -53,6 +53,7 @@ type streams struct {
 }
 
 func main() {
+	keepMemoryLow()
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

@@ -75,7 +75,6 @@ type compatBuilder struct {
 
 	live     map[nettrace.GUID]*compatActivity
 	deferred *compatActivity
-	names    map[string]trace.FrameID // frames of activities
 
 	marking map[*process]map[*thread]uint32 // heaps that threads mark in this GC
 	values  []nettrace.Value
@@ -86,7 +85,6 @@ func newCompatBuilder(l *loader) *compatBuilder {
 		l:         l,
 		processes: map[*process]trace.FrameID{},
 		live:      map[nettrace.GUID]*compatActivity{},
-		names:     map[string]trace.FrameID{},
 		marking:   map[*process]map[*thread]uint32{},
 	}
 	b.nonActivities = b.frame("(Non-Activities)")
@@ -321,12 +319,7 @@ func (b *compatBuilder) start(t *thread, ev *nettrace.Event, name, extra string)
 		text += "," + extra
 	}
 	text += ")"
-	f, ok := b.names[text]
-	if !ok {
-		f = b.frame(text)
-		b.names[text] = f
-	}
-	a := &compatActivity{id: ev.ActivityID, frame: f, creator: creator}
+	a := &compatActivity{id: ev.ActivityID, frame: b.frame(text), creator: creator}
 	b.live[ev.ActivityID] = a
 	c.task.current = a
 }

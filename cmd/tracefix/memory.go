@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// smallHeap is the heap within which most traces are converted.
+const smallHeap = 52 << 20
+
+// keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
+// and beyond it when the heap has grown by a quarter of what was alive. The limit moves with
+// what is alive, so that a large trace does not spend its time on collections.
+func keepMemoryLow() {
+	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
+		return // the user knows better
+	}
+	debug.SetMemoryLimit(smallHeap)
+	afterCollection(func() {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		if live[0].Value.Kind() == metrics.KindUint64 {
+			debug.SetMemoryLimit(max(smallHeap, 12<<20+int64(live[0].Value.Uint64())*5/4))
+		}
+	})
+}
+
+// afterCollection calls f after each garbage collection.
+func afterCollection(f func()) {
+	type sentinel struct{ self *int }
+	var arm func(*sentinel)
+	arm = func(s *sentinel) {
+		f()
+		runtime.SetFinalizer(s, arm)
+	}
+	runtime.SetFinalizer(&sentinel{new(int)}, arm)
+}
