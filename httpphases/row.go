@@ -32,12 +32,13 @@ func (b *Builder) row(r *request) *Request {
 	}
 	w.check()
 	w.tidy(&q.Phases, r.hop().start)
-	for i := range r.hops[:len(r.hops)-1] {
-		h := &r.hops[i]
-		q.Phases = append(q.Phases, Phase{Name: RedirectHop, Start: h.start, Duration: h.toAt - h.start})
-	}
-	if len(r.hops) > 1 {
-		sortPhases(q.Phases)
+	if n := len(r.hops) - 1; n > 0 {
+		hops := make([]Phase, 0, n+len(q.Phases))
+		for i := range r.hops[:n] {
+			h := &r.hops[i]
+			hops = append(hops, Phase{Name: RedirectHop, Start: h.start, Duration: h.toAt - h.start})
+		}
+		q.Phases = append(hops, q.Phases...)
 	}
 	w.outcome()
 	w.side()

@@ -1,0 +1,381 @@
+package httpphases_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// The payloads of http-events.md section 9.2.
+func TestDecode(t *testing.T) {
+	for _, c := range []struct {
+		name, provider string
+		id, version    int
+		payload        string
+		want           httpphases.Event
+	}{
+		{"RequestStart", httpphases.ProviderHTTP, 1, 0,
+			"68007400740070007300000061002e0069006f000000bb0100002f0078003f002a000000010100000000",
+			httpphases.Event{Kind: httpphases.RequestStart, Scheme: "https", Host: "a.io", Port: 443, Text: "/x?*", Major: 1, Minor: 1}},
+		{"ConnectionEstablished v1", httpphases.ProviderHTTP, 4, 1,
+			"0200070000000000000068007400740070007300000061002e0069006f000000bb010000310030002e0030002e0030002e0039000000",
+			httpphases.Event{Kind: httpphases.ConnectionEstablished, Major: 2, Conn: 7, HasConn: true, Scheme: "https", Host: "a.io", Port: 443, Text: "10.0.0.9"}},
+		{"ConnectionEstablished v0", httpphases.ProviderHTTP, 4, 0, "0101",
+			httpphases.Event{Kind: httpphases.ConnectionEstablished, Major: 1, Minor: 1}},
+		{"RequestLeftQueue", httpphases.ProviderHTTP, 6, 0, "6666666666e646400101",
+			httpphases.Event{Kind: httpphases.RequestLeftQueue, Millis: 45.8, Major: 1, Minor: 1}},
+		{"ConnectFailed", httpphases.ProviderSockets, 3, 0, "4d2700006e006f000000",
+			httpphases.Event{Kind: httpphases.ConnectFailed, Status: 10061, Text: "no"}},
+		{"ConnectFailed without text", httpphases.ProviderSockets, 3, 0, "4d2700000000",
+			httpphases.Event{Kind: httpphases.ConnectFailed, Status: 10061}},
+		{"HandshakeStart", httpphases.ProviderSecurity, 1, 0, "0000000061002e0069006f000000",
+			httpphases.Event{Kind: httpphases.HandshakeStart, Host: "a.io"}},
+		{"HandshakeStart of the server", httpphases.ProviderSecurity, 1, 0, "010000000000",
+			httpphases.Event{Kind: httpphases.HandshakeStart, Server: true}},
+		{"HandshakeStop", httpphases.ProviderSecurity, 2, 0, "00300000",
+			httpphases.Event{Kind: httpphases.HandshakeStop, Status: 12288}},
+		{"HandshakeFailed", httpphases.ProviderSecurity, 3, 0, "00000000000000000000f83f78000000",
+			httpphases.Event{Kind: httpphases.HandshakeFailed, Millis: 1.5, Text: "x"}},
+		{"RequestStop v1", httpphases.ProviderHTTP, 2, 1, "ffffffff",
+			httpphases.Event{Kind: httpphases.RequestStop, Status: -1, HasStatus: true}},
+		{"RequestStop v0", httpphases.ProviderHTTP, 2, 0, "", httpphases.Event{Kind: httpphases.RequestStop}},
+		{"RequestFailed v0", httpphases.ProviderHTTP, 3, 0, "", httpphases.Event{Kind: httpphases.RequestFailed}},
+		{"ConnectionClosed v1", httpphases.ProviderHTTP, 5, 1, "01010000000000000000",
+			httpphases.Event{Kind: httpphases.ConnectionClosed, Major: 1, Minor: 1, HasConn: true}},
+		{"RequestContentStop", httpphases.ProviderHTTP, 10, 0, "400d030000000000",
+			httpphases.Event{Kind: httpphases.RequestContentStop, Length: 200000}},
+		{"of a later version, longer", httpphases.ProviderHTTP, 2, 9, "c8000000ffff",
+			httpphases.Event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := hex.DecodeString(c.payload)
+			require.NoError(t, err)
+			var d httpphases.Decoder
+			var got httpphases.Event
+			require.True(t, d.Decode(&got, c.provider, c.id, c.version, "", 0, b))
+			assert.Equal(t, c.want, got)
+		})
+	}
+	var d httpphases.Decoder
+	var e httpphases.Event
+	assert.False(t, d.Decode(&e, httpphases.ProviderHTTP, 1, 0, "", 1, []byte{'h', 0}), "a cut payload")
+	assert.False(t, d.Decode(&e, httpphases.ProviderHTTP, 99, 0, "", 0, nil), "an unknown event")
+	assert.False(t, d.Decode(&e, "Other", 7, 0, "", 2, nil), "a stop of another provider")
+	assert.True(t, d.Decode(&e, "Other", 7, 0, "", 1, nil), "its start takes a number")
+}
+
+func utf16(s string) []byte {
+	var b []byte
+	for _, c := range s {
+		b = append(b, byte(c), byte(c>>8))
+	}
+	return append(b, 0, 0)
+}
+
+func TestDecodeBridge(t *testing.T) {
+	payload := append(utf16("System.Net.Http"), utf16("System.Net.Http.HttpRequestOut")...)
+	pairs := []string{"TraceId", "5f", "SpanId", "7a", "ParentSpanId", "0000000000000000",
+		"TagObjects", "http.request.method:PUT, server.address:localhost, url.full:http://localhost/a,b, c, http.response.status_code:201"}
+	payload = append(payload, byte(len(pairs)/2), 0)
+	for _, p := range pairs {
+		payload = append(payload, utf16(p)...)
+	}
+	var d httpphases.Decoder
+	var e httpphases.Event
+	require.True(t, d.Decode(&e, httpphases.ProviderBridge, 24, 0, "ActivityStop", 2, payload))
+	assert.Equal(t, httpphases.SpanStop, e.Kind)
+	assert.Equal(t, &httpphases.Span{
+		Source: "System.Net.Http", Name: "System.Net.Http.HttpRequestOut", TraceID: "5f", SpanID: "7a", ParentSpanID: "0000000000000000",
+		Method: "PUT", URL: "http://localhost/a,b, c", Status: 201,
+	}, e.Span)
+}
+
+// A script is events written as "ms kind path related text".
+type script struct {
+	t      *testing.T
+	events []httpphases.Event
+}
+
+// id makes an id of a path; how the runtime does it is not this package's affair.
+func id(path ...uint32) (id [16]byte) {
+	for i, v := range path {
+		id[i] = byte(v)
+	}
+	if len(path) > 0 {
+		id[15] = 1
+	}
+	return id
+}
+
+func (s *script) at(ms float64, path []uint32, e httpphases.Event) {
+	e.Time = int64(ms*1e6 + .5)
+	e.Thread, e.Process = 1, 1
+	e.ID = id(path...)
+	e.PathLen = uint8(copy(e.Path[:], path))
+	s.events = append(s.events, e)
+}
+
+func (s *script) run() []*httpphases.Request {
+	var rows []*httpphases.Request
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+	end := int64(0)
+	for i := range s.events {
+		b.Add(&s.events[i])
+		end = s.events[i].Time
+	}
+	b.Finish(end)
+	return rows
+}
+
+// worked is the example of http-events.md section 9.1. paths are those of the two
+// connects, TLS, and the three phases behind.
+func worked(t *testing.T, paths [6][]uint32, major uint8, answer float64) *script {
+	s := &script{t: t}
+	r := []uint32{1, 1}
+	minor := 2 - major
+	s.at(0, r, httpphases.Event{Kind: httpphases.RequestStart, Scheme: "https", Host: "a.io", Port: 443, Text: "/x", Major: 1, Minor: 1})
+	dns := []uint32{1, 1, 1}
+	s.at(.3, dns, httpphases.Event{Kind: httpphases.ResolutionStart, Host: "a.io"})
+	s.at(5.3, dns, httpphases.Event{Kind: httpphases.ResolutionStop})
+	s.at(5.4, paths[0], httpphases.Event{Kind: httpphases.ConnectStart, Text: "InterNetwork:16:{1,187,10,0,0,8,0,0,0,0,0,0,0,0}"})
+	s.at(15.4, paths[0], httpphases.Event{Kind: httpphases.ConnectFailed, Status: 10061})
+	s.at(15.45, paths[0], httpphases.Event{Kind: httpphases.ConnectStop})
+	s.at(15.5, paths[1], httpphases.Event{Kind: httpphases.ConnectStart, Text: "InterNetwork:16:{1,187,10,0,0,9,0,0,0,0,0,0,0,0}"})
+	s.at(25.5, paths[1], httpphases.Event{Kind: httpphases.ConnectStop})
+	s.at(25.7, paths[2], httpphases.Event{Kind: httpphases.HandshakeStart, Host: "a.io"})
+	s.at(45.7, paths[2], httpphases.Event{Kind: httpphases.HandshakeStop, Status: 12288})
+	s.at(45.8, r, httpphases.Event{Kind: httpphases.ConnectionEstablished, Major: major, Minor: minor, Conn: 7, HasConn: true, Scheme: "https", Host: "a.io", Port: 443, Text: "10.0.0.9"})
+	s.at(46, r, httpphases.Event{Kind: httpphases.RequestLeftQueue, Millis: 45.8, Major: major, Minor: minor})
+	s.at(46.1, paths[3], httpphases.Event{Kind: httpphases.RequestHeadersStart, Conn: 7, HasConn: true})
+	s.at(46.2, paths[3], httpphases.Event{Kind: httpphases.RequestHeadersStop})
+	s.at(answer, paths[4], httpphases.Event{Kind: httpphases.ResponseHeadersStart})
+	s.at(96.5, paths[4], httpphases.Event{Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true})
+	s.at(96.9, paths[5], httpphases.Event{Kind: httpphases.ResponseContentStart})
+	s.at(110.9, paths[5], httpphases.Event{Kind: httpphases.ResponseContentStop})
+	s.at(111, r, httpphases.Event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true})
+	return s
+}
+
+var (
+	windows = [6][]uint32{{1, 1, 2}, {1, 1, 2, 1}, {1, 1, 3}, {1, 1, 4}, {1, 1, 5}, {1, 1, 6}}
+	unix    = [6][]uint32{{1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {1, 1, 4}, {1, 1, 5}}
+)
+
+func phases(r *httpphases.Request) string {
+	var s []string
+	for _, p := range r.Phases {
+		s = append(s, fmt.Sprintf("%s %.3f+%.3f", p.Name, float64(p.Start)/1e6, float64(p.Duration)/1e6))
+	}
+	return strings.Join(s, "; ")
+}
+
+func TestWorkedExample(t *testing.T) {
+	for name, paths := range map[string][6][]uint32{"windows": windows, "unix": unix} {
+		t.Run(name, func(t *testing.T) {
+			rows := worked(t, paths, 1, 96.2).run()
+			require.Len(t, rows, 1)
+			r := rows[0]
+			assert.Equal(t, "queue 0.200+45.800; dns 0.300+5.000; connect 5.400+20.100; tls 25.700+20.000; "+
+				"request_headers 46.100+0.100; wait 46.200+50.000; response_headers 96.200+0.300; response_content 96.900+14.000", phases(r))
+			assert.Equal(t, int64(111e6), r.Duration)
+			assert.Equal(t, httpphases.OK, r.Outcome)
+			require.NotNil(t, r.Connection)
+			assert.Equal(t, httpphases.Connection{ID: 7, HasID: true, New: true, NewTold: true, Class: httpphases.Own, Remote: "10.0.0.9", Port: 443, TLS: "TLS 1.3"}, *r.Connection)
+			require.Len(t, r.Tries, 2)
+			assert.Equal(t, "10.0.0.8:443", r.Tries[0].Address)
+			assert.Equal(t, 10061, r.Tries[0].Code)
+			assert.Equal(t, "https://a.io/x", r.URL())
+
+			sum := map[httpphases.PhaseName]int64{}
+			total := int64(0)
+			for _, p := range r.Partition() {
+				sum[p.Name] += p.Duration
+				total += p.Duration
+			}
+			assert.Equal(t, r.Duration, total)
+			assert.Equal(t, int64(.7e6), sum[httpphases.Queue], "pool wait")
+			assert.Equal(t, int64(.8e6), sum[httpphases.Other], "handler and tail")
+		})
+	}
+	r := worked(t, unix, 2, 46.25).run()[0]
+	assert.Equal(t, "2.0", r.Version)
+	wait, _ := r.Phase(httpphases.Wait)
+	assert.Equal(t, int64(50.3e6), wait)
+	_, ok := r.Phase(httpphases.ResponseHeaders)
+	assert.False(t, ok)
+}
+
+// Paths that lost a number (.NET 10) name several requests at once: the connection and
+// the thread tell them apart.
+func TestSharedPath(t *testing.T) {
+	s := &script{t: t}
+	lost := []uint32{1, 5, 0}
+	phase := func(n uint32) []uint32 { return []uint32{1, 5, 0, n} }
+	for i := range 2 {
+		s.at(float64(i), lost, httpphases.Event{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Text: fmt.Sprint("/", i), Major: 1, Minor: 1})
+		s.events[len(s.events)-1].Thread = uint64(i + 1)
+		s.at(float64(i)+.1, phase(1), httpphases.Event{Kind: httpphases.RequestHeadersStart, Conn: int64(i), HasConn: true})
+		s.events[len(s.events)-1].Thread = uint64(i + 1)
+		s.at(float64(i)+.2, phase(1), httpphases.Event{Kind: httpphases.RequestHeadersStop})
+		s.events[len(s.events)-1].Thread = uint64(i + 1)
+	}
+	for i := range 2 {
+		th := uint64(i + 1)
+		for _, e := range []httpphases.Event{
+			{Kind: httpphases.ResponseHeadersStart}, {Kind: httpphases.ResponseHeadersStop, Status: int32(200 + i), HasStatus: true},
+		} {
+			s.at(10+float64(i), phase(2), e)
+			s.events[len(s.events)-1].Thread = th
+		}
+		s.at(10.5+float64(i), lost, httpphases.Event{Kind: httpphases.RequestStop, Status: int32(200 + i), HasStatus: true})
+		s.events[len(s.events)-1].Thread = th
+	}
+	rows := s.run()
+	require.Len(t, rows, 2)
+	for i, r := range rows {
+		assert.Equal(t, fmt.Sprint("/", i), r.Target)
+		assert.Equal(t, 200+i, r.Status)
+		assert.Equal(t, httpphases.OK, r.Outcome)
+		assert.Positive(t, r.Guessed, "marked as a guess")
+	}
+}
+
+// Memory is bounded by what is in flight: rows of a long trace do not pile up.
+func TestManyRequests(t *testing.T) {
+	n, done := 50000, 0
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) {
+		done++
+		if r.Outcome != httpphases.OK || len(r.Phases) != 3 {
+			t.Fatalf("request %d: %s with %d phases", r.ID, r.Outcome, len(r.Phases))
+		}
+	}})
+	most := 0
+	for i := range n {
+		s := &script{t: t}
+		ms, path := float64(i), []uint32{1, uint32(i + 1)}
+		s.at(ms, path, httpphases.Event{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1})
+		s.at(ms+.1, append(path, 1), httpphases.Event{Kind: httpphases.RequestHeadersStart, Conn: 1, HasConn: true})
+		s.at(ms+.2, append(path, 1), httpphases.Event{Kind: httpphases.RequestHeadersStop})
+		s.at(ms+.5, append(path, 2), httpphases.Event{Kind: httpphases.ResponseHeadersStart})
+		s.at(ms+.6, append(path, 2), httpphases.Event{Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true})
+		s.at(ms+.7, path, httpphases.Event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true})
+		for k := range s.events {
+			s.events[k].ID = [16]byte{} // ids of a byte per number would repeat; the path is enough
+			s.events[k].ID[0], s.events[k].ID[15] = byte(k), 1
+			b.Add(&s.events[k])
+		}
+		most = max(most, i+1-done)
+	}
+	b.Finish(int64(n) * 1e6)
+	assert.Equal(t, n, done)
+	assert.Less(t, most, 500, "requests held back")
+}
+
+// Whatever comes, rows are sound: no negative times, nothing outside, no overlap.
+func FuzzBuilder(f *testing.F) {
+	f.Add([]byte{1, 0, 1, 1, 7, 5, 1, 1, 8, 9, 1, 1, 11, 30, 1, 1, 12, 31, 1, 1, 2, 40, 1, 1})
+	f.Add([]byte{1, 0, 0, 1, 17, 2, 0, 1, 20, 4, 0, 2, 6, 9, 0, 1, 16, 3, 0, 1, 14, 1, 0, 1, 3, 1, 0, 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4000 {
+			return
+		}
+		b := httpphases.NewBuilder(&httpphases.Options{Late: 4, Request: func(r *httpphases.Request) {
+			if err := sound(r); err != nil {
+				t.Fatalf("%v: %+v", err, r)
+			}
+		}})
+		now := int64(0)
+		for ; len(data) >= 4; data = data[4:] {
+			now += int64(data[1]) * 1e5
+			e := httpphases.Event{
+				Kind: httpphases.Kind(data[0] % 40), Time: now, Thread: uint64(data[3] % 3), Process: 1,
+				Conn: int64(data[3] / 16), HasConn: data[3]&4 == 0, Status: int32(data[3]) + 180, HasStatus: data[3]&8 == 0,
+				Millis: float64(data[1]) / 3, Major: 1 + data[3]%2, Minor: 1, Scheme: "https", Host: "h", Port: int32(data[3] / 64), Text: "/x",
+			}
+			if e.Kind == httpphases.EventsLost {
+				e.Length = now - int64(data[3])*1e5
+			}
+			if data[2] != 0 {
+				e.ID[0], e.ID[1], e.ID[15] = data[2], data[3]%5, 1
+				e.Path[0], e.Path[1], e.Path[2] = 1, uint32(data[2]%8), uint32(data[3]%5)
+				e.PathLen = 2
+				if data[3]%5 > 0 {
+					e.PathLen = 3
+				}
+				e.Overflow = data[2] > 240
+			}
+			if e.Kind == httpphases.SpanStart || e.Kind == httpphases.SpanStop {
+				e.Span = &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", SpanID: string('a' + rune(data[3]%4))}
+			}
+			b.Add(&e)
+		}
+		b.Finish(now)
+	})
+}
+
+func sound(r *httpphases.Request) error {
+	if r.Duration < 0 {
+		return fmt.Errorf("negative duration")
+	}
+	end := int64(1) << 62
+	if r.HasDuration {
+		end = r.Start + r.Duration
+	}
+	last := r.Start
+	for _, p := range r.Phases {
+		if p.Open {
+			continue
+		}
+		if p.Duration < 0 || p.Start < r.Start || p.End() > end {
+			return fmt.Errorf("%s outside", p.Name)
+		}
+		if p.Name >= httpphases.DNS && p.Name <= httpphases.TLS {
+			continue
+		}
+		if p.Start < last {
+			return fmt.Errorf("%s overlaps", p.Name)
+		}
+		last = p.End()
+	}
+	if r.HasDuration {
+		sum := int64(0)
+		for _, p := range r.Partition() {
+			sum += p.Duration
+		}
+		if sum != r.Duration {
+			return fmt.Errorf("partition sums to %d of %d", sum, r.Duration)
+		}
+	}
+	return nil
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(httpphases.ProviderHTTP, 1, 0, []byte("h\x00\x00\x00"))
+	f.Add(httpphases.ProviderBridge, 24, 0, append(utf16("System.Net.Http"), utf16("System.Net.Http.HttpRequestOut")...))
+	f.Fuzz(func(t *testing.T, provider string, id, version int, payload []byte) {
+		var d httpphases.Decoder
+		var e httpphases.Event
+		if d.Decode(&e, provider, id, version, "ActivityStop", 2, payload) {
+			assert.NotEqual(t, httpphases.KindNone, e.Kind)
+			if e.Kind == httpphases.RequestLeftQueue {
+				assert.GreaterOrEqual(t, e.Millis, 0.0)
+			}
+		}
+	})
+}
+
+func ExampleBuilder() {
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) {
+		fmt.Println(r.URL(), r.Status, r.Duration)
+	}})
+	b.Add(&httpphases.Event{Kind: httpphases.RequestStart, Time: 10, Scheme: "http", Host: "localhost", Port: 80, Text: "/a", Major: 1, Minor: 1})
+	b.Add(&httpphases.Event{Kind: httpphases.RequestStop, Time: 50, Status: 200, HasStatus: true})
+	b.Finish(60)
+	// Output: http://localhost/a 200 40
+}
