@@ -1,0 +1,263 @@
+package requests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// write makes an output of the rows of a recording.
+func write(t *testing.T, rec *recording, format string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	sum := httpout.Summary{Source: "a trace.nettrace"}
+	w := httpout.Lookup(format).New(&b, &httpout.Options{Source: sum.Source, Exporter: "test", Start: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), Process: 7})
+	for _, r := range rec.rows {
+		sum.Add(r)
+		sum.Shown++
+		c := *r
+		require.NoError(t, w.Request(&c))
+	}
+	for _, s := range rec.served {
+		sum.Servers++
+		require.NoError(t, w.Server(s))
+	}
+	require.NoError(t, w.Close(&sum))
+	return b.Bytes()
+}
+
+func small(t *testing.T) *recording {
+	return load(t, filepath.Join("testdata", "http-more.nettrace.zst"))
+}
+
+// members checks that an object has these members of these types, as the HAR schema
+// demands: s string, n number, i integer, a array, o object.
+func members(t *testing.T, v any, where string, want ...string) map[string]any {
+	t.Helper()
+	o, ok := v.(map[string]any)
+	require.True(t, ok, "%s is no object", where)
+	for _, w := range want {
+		name, kind, _ := strings.Cut(w, ":")
+		m, ok := o[name]
+		require.True(t, ok, "%s lacks %s", where, name)
+		switch kind {
+		case "s":
+			require.IsType(t, "", m, "%s.%s", where, name)
+		case "a":
+			require.IsType(t, []any{}, m, "%s.%s", where, name)
+		case "o":
+			require.IsType(t, map[string]any{}, m, "%s.%s", where, name)
+		case "n", "i":
+			n, ok := m.(json.Number)
+			require.True(t, ok, "%s.%s is no number", where, name)
+			if kind == "i" {
+				_, err := n.Int64()
+				require.NoError(t, err, "%s.%s", where, name)
+			}
+		}
+	}
+	return o
+}
+
+func decode(t *testing.T, b []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	require.NoError(t, d.Decode(&v))
+	require.False(t, d.More())
+	return v
+}
+
+// The demands are those of the HAR 1.2 schema, and of http-events.md section 10.2.
+func TestHAR(t *testing.T) {
+	rec := small(t)
+	log := members(t, members(t, decode(t, write(t, rec, "har")), "har", "log:o")["log"], "log", "version:s", "creator:o", "entries:a")
+	assert.Equal(t, "1.2", log["version"])
+	members(t, log["creator"], "creator", "name:s", "version:s")
+	hops := 0
+	for _, r := range rec.rows {
+		hops += 1 + len(r.Redirects)
+	}
+	entries := log["entries"].([]any)
+	require.Len(t, entries, hops)
+	for i, v := range entries {
+		where := fmt.Sprintf("entries[%d]", i)
+		e := members(t, v, where, "startedDateTime:s", "time:n", "request:o", "response:o", "cache:o", "timings:o")
+		_, err := time.Parse(time.RFC3339Nano, e["startedDateTime"].(string))
+		require.NoError(t, err)
+		q := members(t, e["request"], where+".request", "method:s", "url:s", "httpVersion:s", "cookies:a", "headers:a", "queryString:a", "headersSize:i", "bodySize:i")
+		u, err := url.Parse(q["url"].(string))
+		require.NoError(t, err)
+		assert.True(t, u.IsAbs(), u)
+		assert.Equal(t, "UNKNOWN", q["method"], "the method is in no event: it must not be made up")
+		p := members(t, e["response"], where+".response", "status:i", "statusText:s", "httpVersion:s", "cookies:a", "headers:a", "content:o", "redirectURL:s", "headersSize:i", "bodySize:i")
+		members(t, p["content"], where+".content", "size:i", "mimeType:s")
+		m := members(t, e["timings"], where+".timings", "blocked:n", "dns:n", "connect:n", "ssl:n", "send:n", "wait:n", "receive:n")
+		sum := 0.0
+		for name, v := range m {
+			n, err := v.(json.Number).Float64()
+			require.NoError(t, err)
+			switch {
+			case name == "send" || name == "wait" || name == "receive":
+				assert.GreaterOrEqual(t, n, 0.0, "%s.%s", where, name)
+			default:
+				assert.True(t, n >= 0 || n == -1, "%s.%s is %v", where, name, n)
+			}
+			if n > 0 && name != "ssl" {
+				sum += n
+			}
+		}
+		total, _ := e["time"].(json.Number).Float64()
+		assert.InDelta(t, total, sum, 1e-6, where)
+		if c, ok := e["connection"]; ok {
+			require.IsType(t, "", c)
+		}
+	}
+}
+
+func TestOTLP(t *testing.T) {
+	rec := small(t)
+	var doc struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct {
+				Spans []struct {
+					TraceID    string `json:"traceId"`
+					SpanID     string `json:"spanId"`
+					Parent     string `json:"parentSpanId"`
+					Name       string `json:"name"`
+					Kind       int    `json:"kind"`
+					Start      string `json:"startTimeUnixNano"`
+					End        string `json:"endTimeUnixNano"`
+					Attributes []struct {
+						Key   string         `json:"key"`
+						Value map[string]any `json:"value"`
+					} `json:"attributes"`
+					Links []struct {
+						TraceID string `json:"traceId"`
+						SpanID  string `json:"spanId"`
+					} `json:"links"`
+				} `json:"spans"`
+			} `json:"scopeSpans"`
+		} `json:"resourceSpans"`
+	}
+	require.NoError(t, json.Unmarshal(write(t, rec, "otlp"), &doc))
+	spans := doc.ResourceSpans[0].ScopeSpans[0].Spans
+	ids := map[string]bool{}
+	clients := 0
+	for _, s := range spans {
+		require.Len(t, s.TraceID, 32)
+		require.Len(t, s.SpanID, 16)
+		assert.False(t, ids[s.SpanID], "span ids are unique")
+		ids[s.SpanID] = true
+		from, err := strconv.ParseInt(s.Start, 10, 64)
+		require.NoError(t, err)
+		to, err := strconv.ParseInt(s.End, 10, 64)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, from, to)
+		if s.Kind == 3 {
+			clients++
+			keys := map[string]bool{}
+			for _, a := range s.Attributes {
+				assert.False(t, keys[a.Key], "%s twice", a.Key)
+				keys[a.Key] = true
+			}
+			assert.True(t, keys["http.request.method"] && keys["url.full"] && keys["server.address"])
+		}
+	}
+	hops := 0
+	for _, r := range rec.rows {
+		hops += 1 + len(r.Redirects)
+	}
+	assert.Equal(t, hops, clients)
+	for _, s := range spans {
+		assert.True(t, s.Parent == "" || ids[s.Parent], "%s has a parent that is not there", s.Name)
+		for _, l := range s.Links {
+			assert.True(t, ids[l.SpanID], "%s links to what is not there", s.Name)
+		}
+	}
+}
+
+func TestNDJSON(t *testing.T) {
+	rec := small(t)
+	lines := bytes.Split(bytes.TrimSpace(write(t, rec, "ndjson")), []byte("\n"))
+	require.Len(t, lines, len(rec.rows))
+	for i, l := range lines {
+		o := members(t, decode(t, l), "row", "id:i", "scheme:s", "host:s", "port:i", "path:s", "url:s", "start_ms:n", "duration_ms:n", "outcome:s", "phases:a")
+		for _, k := range []string{"method"} {
+			assert.NotContains(t, o, k, "the trace does not tell it")
+		}
+		ms, _ := o["start_ms"].(json.Number).Float64()
+		assert.InDelta(t, float64(rec.rows[i].Start)/1e6, ms, 1e-9)
+	}
+	doc := members(t, decode(t, write(t, rec, "json")), "json", "requests:a", "summary:o")
+	assert.Len(t, doc["requests"], len(rec.rows))
+}
+
+// The page must not reach for anything outside, and data must not end its script.
+func TestHTML(t *testing.T) {
+	rec := small(t)
+	rec.rows[0].Target = "/</script><b>"
+	page := string(write(t, rec, "html"))
+	for _, bad := range []string{"src=", "@import", "fetch(", "XMLHttpRequest", "</script><b>", "/*ROWS*/", "/*SUMMARY*/"} {
+		assert.NotContains(t, page, bad)
+	}
+	_, rows, ok := strings.Cut(page, `id="rows">`)
+	require.True(t, ok)
+	rows, _, ok = strings.Cut(rows, "</script>")
+	require.True(t, ok)
+	assert.Len(t, decode(t, []byte(rows)), len(rec.rows))
+}
+
+func TestTable(t *testing.T) {
+	rec := small(t)
+	table := string(write(t, rec, "table"))
+	for _, want := range []string{
+		"FAIL", "CANCEL", "http://127.0.0.1:35381/interim ~ wait: An error occurred while sending the request.",
+		"http://localhost:41785/redirect/1", "hop 1:", "requests  failed", "#12+",
+	} {
+		assert.Contains(t, table, want)
+	}
+}
+
+// Slices of a track nest: each lies in the one that is open, or after it.
+func TestTracksNest(t *testing.T) {
+	recordings(t, func(t *testing.T, name string, rec *recording) {
+		owner := &trace.Process{PID: 1}
+		n := 0
+		for _, track := range httpout.Tracks(rec.rows, func(uint32) *trace.Process { return owner }) {
+			assert.Equal(t, "http", track.Group)
+			var open []trace.Slice
+			last := int64(-1)
+			for s := range track.Slices {
+				require.GreaterOrEqual(t, s.Start, last, track.Name)
+				last = s.Start
+				for len(open) > 0 && open[len(open)-1].Start+open[len(open)-1].Dur <= s.Start {
+					open = open[:len(open)-1]
+				}
+				if len(open) > 0 {
+					o := open[len(open)-1]
+					require.LessOrEqual(t, s.Start+s.Dur, o.Start+o.Dur, "%s: %s in %s", track.Name, s.Name, o.Name)
+				}
+				if s.Category == "http" {
+					require.Empty(t, open, "%s: requests overlap", track.Name)
+					n++
+				}
+				open = append(open, *s)
+			}
+		}
+		assert.Equal(t, len(rec.rows), n)
+	})
+}
