@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/tracefix/tracefix/chromium"
@@ -30,7 +31,7 @@ func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, 
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	return t, nil
 }

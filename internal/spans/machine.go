@@ -39,7 +39,13 @@ type machine struct {
 }
 
 func (rw *rewriter) machine(z zone) *machine {
-	m := &machine{rw: rw, z: z, r: rw.stacks[z.lane], outerA: math.MaxInt}
+	var m *machine
+	if n := len(rw.idle); n > 0 {
+		m, rw.idle = rw.idle[n-1], rw.idle[:n-1]
+	} else {
+		m = &machine{}
+	}
+	*m = machine{rw: rw, z: z, r: rw.stacks[z.lane], outerA: math.MaxInt, oldRA: m.oldRA[:0], newRB: m.newRB[:0]}
 	t := rw.table.table
 	m.l.cur, m.l.outer = z.from.cur, z.from.outer
 	if m.l.outer != 0 {
@@ -47,7 +53,7 @@ func (rw *rewriter) machine(z zone) *machine {
 		m.outerA = m.l.outerDepth
 	}
 	m.a, m.b = m.r.of(z.before), m.r.of(z.after)
-	m.oldRA = m.full(z.from, m.a)
+	m.oldRA = rw.full(m.oldRA, z.from, m.a)
 	m.open = len(m.oldRA)
 	low := z.low
 	if low > m.outerA {
@@ -55,16 +61,43 @@ func (rw *rewriter) machine(z zone) *machine {
 	}
 	if z.end { // what is still open stays so
 		m.keep = low
-		m.newRB = m.oldRA[:low]
+		m.newRB = append(m.newRB, m.oldRA[:low]...)
 		return m
 	}
-	m.newRB = m.full(z.to, m.b)
+	m.newRB = rw.full(m.newRB, z.to, m.b)
 	m.keep = common(m.oldRA, m.newRB)
-	same := common(m.full(z.from, fix{stack: z.from.below(rw.table)}), m.full(z.to, fix{stack: z.to.below(rw.table)}))
-	if z.low < same {
+	if z.low < sameFrames(t, z.from, z.to) {
 		m.keep = min(m.keep, low)
 	}
 	return m
+}
+
+// sameFrames returns how many frames of two states are the same, from the outermost.
+func sameFrames(t *trace.Table, a, b state) int {
+	if a.outer != 0 && a.outer == b.outer {
+		return t.Depth(a.outer) + sameCallers(t, a.cur, b.cur)
+	}
+	outermost := func(s state) trace.StackID {
+		if s.outer != 0 {
+			return s.outer
+		}
+		return s.cur
+	}
+	return sameCallers(t, outermost(a), outermost(b))
+}
+
+// sameCallers returns the depth of what two stacks have in common.
+func sameCallers(t *trace.Table, a, b trace.StackID) int {
+	for t.Depth(a) > t.Depth(b) {
+		a = t.Parent(a)
+	}
+	for t.Depth(b) > t.Depth(a) {
+		b = t.Parent(b)
+	}
+	for a != b {
+		a, b = t.Parent(a), t.Parent(b)
+	}
+	return t.Depth(a)
 }
 
 // below returns the stack below the thread's frame, without the marker.
@@ -75,20 +108,19 @@ func (s state) below(t *frameTable) trace.StackID {
 	return s.cur
 }
 
-// full returns all frames of a state, outermost first, with f in the place of what
+// full appends all frames of a state, outermost first, with f in the place of what
 // is below the thread's frame.
-func (m *machine) full(s state, f fix) []trace.FrameID {
-	t := m.rw.table.table
-	var out []trace.FrameID
-	if s.outer != 0 {
-		out = t.AppendFrames(out, s.outer)
-		out = t.AppendFrames(out, f.stack)
-		if below := s.below(m.rw.table); below != s.cur {
-			out = append(out, t.Frame(s.cur))
-		}
-		return out
+func (rw *rewriter) full(dst []trace.FrameID, s state, f fix) []trace.FrameID {
+	t := rw.table.table
+	if s.outer == 0 {
+		return t.AppendFrames(dst, s.cur)
 	}
-	return t.AppendFrames(out, s.cur)
+	dst = t.AppendFrames(dst, s.outer)
+	dst = t.AppendFrames(dst, f.stack)
+	if s.below(rw.table) != s.cur {
+		dst = append(dst, t.Frame(s.cur))
+	}
+	return dst
 }
 
 func common(a, b []trace.FrameID) int {

@@ -32,6 +32,7 @@ type rewriter struct {
 
 	stacks map[*lane]*repaired
 	active []*machine // by chromium.Event.Thread
+	idle   []*machine // to be used again
 	busy   int        // active machines
 	edits  map[int64]*edit
 	buf    []byte
@@ -248,6 +249,7 @@ func (rw *rewriter) event(ev *chromium.Event) error {
 				ed.after = m.flush()
 				rw.active[ev.Thread] = nil
 				rw.busy--
+				rw.idle = append(rw.idle, m)
 			}
 			return rw.apply(ev, &ed, m)
 		}
