@@ -109,7 +109,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	// The budget holds for what traces are estimated to need; where they need more the
 	// collector works harder before more is taken. With room there is no need to hurry.
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(c.MaxMemory))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit(c.MaxMemory)))
 	defer debug.SetGCPercent(debug.SetGCPercent(300))
 
 	r := &runner{Config: &c, sink: s, journal: j, budget: newBudget(c.MaxMemory), digest: sha256.New()}

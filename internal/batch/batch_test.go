@@ -528,7 +528,7 @@ func TestBudgetHoldsAcrossTraces(t *testing.T) {
 		return fake(ctx, f, job)
 	}
 	each := cost(1<<20, false)
-	run(t, Config{Paths: []string{in}, Out: t.TempDir(), Jobs: 8, MaxMemory: 3*each + 1, Work: work})
+	run(t, Config{Paths: []string{in}, Out: t.TempDir(), Jobs: 8, MaxMemory: own + 3*each + 1, Work: work})
 	assert.LessOrEqual(t, most.Load(), int64(3))
 	assert.Greater(t, most.Load(), int64(1))
 	most.Store(0)

@@ -17,8 +17,16 @@ type budget struct {
 	all int64
 }
 
+// own is what the program needs before the first trace: its code, and its buffers.
+const own = 48 << 20
+
+// heapLimit is how much of the memory the program may take is for its heap.
+func heapLimit(bytes int64) int64 { return max(bytes-own, bytes/2) }
+
+// newBudget makes a budget of the memory that the program may take as a whole.
 func newBudget(bytes int64) *budget {
-	return &budget{semaphore.NewWeighted(bytes), bytes}
+	left := max(bytes-own, bytes/4, 1)
+	return &budget{semaphore.NewWeighted(left), left}
 }
 
 // acquire waits for n bytes and returns how to give them back.
@@ -30,14 +38,15 @@ func (b *budget) acquire(ctx context.Context, n int64) (release func(), err erro
 	return func() { b.sem.Release(n) }, nil
 }
 
-// Memory of one trace in work, by its size. The floor is what buffers and
-// decompressors take; the factor is what the largest of the inputs' models need for
-// one byte of unpacked content.
+// Memory of one trace in work, by its size: measured on the traces at hand, with room
+// to spare. The floor is what buffers and decompressors take; the factor is what the
+// model of a trace dense with samples takes for one byte of unpacked content.
 const (
-	costFloor  = 12 << 20
-	costFactor = 3
-	// packed is how much compressed traces of this kind unpack to when nothing tells.
-	packed = 12
+	costFloor  = 24 << 20
+	costFactor = 5
+	// packed is how much compressed nettrace files unpack to. JSON unpacks to more,
+	// and takes less for each byte.
+	packed = 6
 )
 
 // cost estimates what a trace of that many stored bytes needs.
