@@ -199,7 +199,13 @@ func (r *runner) run(ctx context.Context) error {
 			r.leave(it)
 			return ctx.Err() == nil
 		}
-		release, err := r.budget.acquire(ctx, cost(it.stored, it.packed))
+		need := cost(it.stored, it.packed)
+		if r.Resume && r.journal.tries[it.out] >= 2 {
+			// It was in work when earlier runs ended, twice. If that was for want of
+			// memory, it is to have all of it now.
+			need = r.budget.all
+		}
+		release, err := r.budget.acquire(ctx, need)
 		if err != nil {
 			it.close()
 			return false

@@ -31,10 +31,11 @@ type record struct {
 type journal struct {
 	done  map[string]*record
 	begun map[string]bool // outputs that are ours, finished or not
+	tries map[string]int  // how often outputs were begun and not finished
 }
 
 func newJournal() *journal {
-	return &journal{map[string]*record{}, map[string]bool{}}
+	return &journal{map[string]*record{}, map[string]bool{}, map[string]int{}}
 }
 
 // load adds the lines of r. Lines that are not whole are left out.
@@ -50,10 +51,12 @@ func (j *journal) load(r io.Reader) error {
 		}
 		if e.Begin != "" {
 			j.begun[e.Begin] = true
+			j.tries[e.Begin]++
 		}
 		if d := e.Done; d != nil && d.Out != "" && d.Trace != nil {
 			j.begun[d.Out] = true
 			j.done[d.Out] = d
+			delete(j.tries, d.Out)
 		}
 	}
 	return nil
