@@ -35,7 +35,7 @@ func TestExamplesParse(t *testing.T) {
 				n++
 				line, _, _ = strings.Cut(line, " ||")
 				var cli CLI
-				parser, err := kong.New(&cli, grammar()...)
+				parser, err := kong.New(&cli, vars())
 				require.NoError(t, err)
 				_, err = parser.Parse(words(line))
 				assert.NoError(t, err, "%s: %s", name, line)

@@ -87,12 +87,7 @@ func run(args []string, std streams) (code int) {
 			}
 		}),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
-		kong.Vars{
-			"version": version(),
-			"formats": strings.Join(pipeline.Formats(), ","),
-			"doings":  strings.Join(batch.DoingNames(), ","),
-			"gates":   batch.GateHelp(),
-		},
+		vars(),
 		kong.Bind(std),
 	)
 	if err != nil {
@@ -114,6 +109,16 @@ func run(args []string, std streams) (code int) {
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)
+}
+
+// vars are what the grammar says in the words of tables.
+func vars() kong.Vars {
+	return kong.Vars{
+		"version": version(),
+		"formats": strings.Join(pipeline.Formats(), ","),
+		"doings":  strings.Join(batch.DoingNames(), ","),
+		"gates":   batch.GateHelp(),
+	}
 }
 
 // exitCode prints err and tells the code it stands for.
