@@ -70,7 +70,7 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 	}
 	rep.Events = info.Events
 	rep.Lost = int64(info.Stats.Lost)
-	rep.Threads = len(t.Threads)
+	rep.Threads, rep.CutsKept = len(t.Threads), true
 	rep.Cut = int(info.Cut)
 	for _, th := range t.Threads {
 		rep.Samples += len(th.Samples)

@@ -30,7 +30,7 @@ var Outputs = []OutputFormat{
 		Write: with(export.NDJSON)},
 	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof",
 		Write: with(export.Pprof)},
-	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks: flame graphs",
+	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs",
 		Write: with(export.Folded)},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true,
 		Write: with(export.Perfetto)},

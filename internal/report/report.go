@@ -37,8 +37,9 @@ type Trace struct {
 	Events   int64          `json:"events,omitempty"`
 	Lost     int64          `json:"lost_events,omitempty"`
 	Cut      int            `json:"cut,omitempty"`
-	CutBy    map[string]int `json:"cut_by,omitempty"`   // depth, bytes, broken
-	Repaired map[string]int `json:"repaired,omitempty"` // by how
+	CutsKept bool           `json:"cuts_not_counted,omitempty"` // --compat takes stacks as they are
+	CutBy    map[string]int `json:"cut_by,omitempty"`           // depth, bytes, broken
+	Repaired map[string]int `json:"repaired,omitempty"`         // by how
 	Restored int            `json:"restored_frames,omitempty"`
 	Left     int            `json:"left_cut,omitempty"`
 	Repairs  []Repair       `json:"repairs,omitempty"` // one for each cut sample
@@ -138,6 +139,8 @@ func (t *Trace) Summary() string {
 	}
 	fmt.Fprintf(&b, "%s samples", Count(t.Samples))
 	switch {
+	case t.CutsKept:
+		b.WriteString(", as dotnet-trace writes them")
 	case t.Cut == 0:
 		b.WriteString(", none cut")
 	case len(t.Repaired) == 0:
