@@ -5,6 +5,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -413,34 +414,32 @@ func matches(list []string, id int64, name string) bool {
 
 // losses turns gaps in sequence numbers and births of threads into losses and breaks.
 func (l *loader) losses() {
+	var all []int64 // breaks of every thread
 	for _, g := range l.r.Losses() {
 		loss := trace.Loss{From: nanos(l.r, g.After), To: nanos(l.r, g.Before), Events: int64(g.Count)}
 		if l.sampler[g.CaptureThreadID] {
 			// Samples of any thread may be among the lost events.
-			for _, t := range l.profile.Threads {
-				t.Breaks = append(t.Breaks, loss.To)
-			}
+			all = append(all, loss.To)
 		} else if p := l.procs[g.ProcessID]; p != nil && p.threads[g.CaptureThreadID] != nil {
 			loss.Thread = p.threads[g.CaptureThreadID].trace
 		}
 		l.profile.Losses = append(l.profile.Losses, loss)
 	}
-	for _, b := range l.births {
-		b.t.trace.Breaks = append(b.t.trace.Breaks, b.at)
-	}
+	slices.Sort(all)
+	all = slices.Clip(slices.Compact(all))
 	for _, t := range l.profile.Threads {
+		t.Breaks = all // one list for all: there may be many threads
+	}
+	births := map[*trace.Thread][]int64{}
+	for _, b := range l.births {
+		births[b.t.trace] = append(births[b.t.trace], b.at)
+	}
+	for t, at := range births {
+		t.Breaks = append(slices.Clone(all), at...)
 		slices.Sort(t.Breaks)
 		t.Breaks = slices.Compact(t.Breaks)
 	}
-	slices.SortStableFunc(l.profile.Losses, func(a, b trace.Loss) int {
-		switch {
-		case a.To < b.To:
-			return -1
-		case a.To > b.To:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(l.profile.Losses, func(a, b trace.Loss) int { return cmp.Compare(a.To, b.To) })
 }
 
 // NoSamples says why a profile has no samples and what would record some.

@@ -1,0 +1,267 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+func count(p *trace.Profile) map[trace.SampleType]int {
+	n := map[trace.SampleType]int{}
+	for _, th := range p.Threads {
+		for _, s := range th.Samples.All() {
+			n[s.Type]++
+		}
+	}
+	return n
+}
+
+func TestFilters(t *testing.T) {
+	open := opener(t, "dotnet10/async.nettrace")
+	load := func(o Options) (*trace.Profile, *Info) {
+		p, info, err := Profile(context.Background(), open, &o)
+		require.NoError(t, err)
+		return p, info
+	}
+	all, info := load(Options{})
+	require.Equal(t, 12700, count(all)[trace.SampleManaged]+count(all)[trace.SampleExternal])
+	require.Zero(t, info.Dropped)
+	var busiest *trace.Thread
+	for _, th := range all.Threads {
+		if busiest == nil || th.Samples.Len() > busiest.Samples.Len() {
+			busiest = th
+		}
+	}
+	tid := strconv.FormatInt(busiest.TID, 10)
+
+	p, info := load(Options{CPUOnly: true})
+	assert.Equal(t, map[trace.SampleType]int{trace.SampleManaged: count(all)[trace.SampleManaged]}, count(p))
+	assert.EqualValues(t, count(all)[trace.SampleExternal], info.Dropped)
+
+	p, _ = load(Options{Threads: []string{tid}})
+	require.Len(t, p.Threads, 1)
+	assert.Equal(t, busiest.Samples.Len(), p.Threads[0].Samples.Len())
+	assert.Equal(t, frames(all, stackOf(busiest, 7)), frames(p, stackOf(p.Threads[0], 7)))
+
+	p, _ = load(Options{Threads: []string{"*ThreadPool*"}})
+	require.NotEmpty(t, p.Threads)
+	for _, th := range p.Threads {
+		assert.Contains(t, th.Name, "ThreadPool")
+	}
+
+	for _, name := range []string{"lab", "L?b", strconv.FormatInt(busiest.Process.PID, 10)} {
+		p, _ = load(Options{Processes: []string{name}})
+		assert.Equal(t, count(all), count(p), name)
+	}
+	p, info = load(Options{Processes: []string{"other"}})
+	assert.Empty(t, p.Threads)
+	assert.EqualValues(t, 12700, info.Dropped)
+	assert.Contains(t, info.NoSamples(), "filters")
+
+	from, to := int64(time.Second), int64(1500*time.Millisecond)
+	p, _ = load(Options{From: from, To: to})
+	n := 0
+	for _, th := range all.Threads {
+		for _, s := range th.Samples.All() {
+			if s.Time >= from && s.Time < to {
+				n++
+			}
+		}
+	}
+	require.Positive(t, n)
+	got := count(p)
+	assert.Equal(t, n, got[trace.SampleManaged]+got[trace.SampleExternal])
+}
+
+func stackOf(th *trace.Thread, i int) trace.StackID {
+	for j, s := range th.Samples.All() {
+		if j == i {
+			return s.Stack
+		}
+	}
+	return 0
+}
+
+// A file that ends anywhere gives the samples before its end, or an error.
+func TestCutOffFiles(t *testing.T) {
+	in, err := opener(t, "dotnet10/async.nettrace")()
+	require.NoError(t, err)
+	whole, err := io.ReadAll(in)
+	require.NoError(t, err)
+	last := -1
+	for n := 0; n <= len(whole); n += 1 + len(whole)/20 {
+		told := 0
+		p, info, err := Profile(context.Background(), bytesOpener(whole[:n]), &Options{Warn: func(*nettrace.FormatError) { told++ }})
+		if err != nil {
+			assert.Less(t, n, 1000, "%v", err)
+			continue
+		}
+		assert.Positive(t, told, "%d bytes", n)
+		c := count(p)
+		got := c[trace.SampleManaged] + c[trace.SampleExternal]
+		assert.GreaterOrEqual(t, got, last, "more bytes, more samples")
+		assert.EqualValues(t, got, info.Samples)
+		last = got
+	}
+	assert.Positive(t, last)
+}
+
+// A process id that is used again is another process, also for a repair that is
+// written back.
+func TestProcessIDUsedAgain(t *testing.T) {
+	var out bytes.Buffer
+	h := &nettrace.Header{Version: 6, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)}
+	w, err := nettrace.NewWriter(&out, h)
+	require.NoError(t, err)
+	meta := map[string]*nettrace.Metadata{}
+	event := func(at int64, provider, name string, id int, tid uint64, payload []byte, stack ...uint64) {
+		m := meta[name]
+		if m == nil {
+			m = &nettrace.Metadata{Index: len(meta), ID: uint32(len(meta) + 1), Provider: provider, Name: name, EventID: id}
+			meta[name] = m
+		}
+		require.NoError(t, w.Write(&nettrace.Event{
+			Time: 1000 + at, ProcessID: 5, ThreadID: tid, CaptureThreadID: tid, Metadata: m, Payload: payload,
+			Thread: &nettrace.Thread{ProcessID: 5, ID: tid}, Stack: nettrace.NewStack(stack),
+		}))
+	}
+	process := func(name string) []byte {
+		b := binary.AppendUvarint(nil, 5)
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(name))), name...)
+		return append(b, 0, 0)
+	}
+	mapping := func(id uint64, file string) []byte {
+		var b []byte
+		for _, v := range []uint64{id, 0x1000, 0x2000, 0} {
+			b = binary.AppendUvarint(b, v)
+		}
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(file))), file...)
+		return append(binary.AppendUvarint(b, 0), 0, 0, 0, 0)
+	}
+	long := make([]uint64, 12)
+	for i := range long {
+		long[i] = 0x1000 + uint64(i)*16
+	}
+	event(0, providerSystem, "ProcessCreate", systemProcessCreate, 0, process("first"))
+	event(0, providerSystem, "ProcessMapping", systemMapping, 0, mapping(0, "/bin/first.so"))
+	event(10, providerUniversal, "cpu", 1, 5, []byte{1}, long...)
+	event(20, providerSystem, "ProcessExit", systemProcessExit, 0, nil)
+	event(30, providerUniversal, "cpu", 1, 5, []byte{1}, 0x1100) // its last moments
+	event(40, providerSystem, "ProcessCreate", systemProcessCreate, 0, process("second"))
+	event(40, providerSystem, "ProcessMapping", systemMapping, 0, mapping(1, "/bin/second.so"))
+	event(50, providerUniversal, "cpu", 1, 5, []byte{1}, long...)
+	event(60, providerUniversal, "cswitch", 2, 5, binary.AppendUvarint(nil, 7), long...)
+	require.NoError(t, w.Close())
+
+	check := func(b []byte) *trace.Profile {
+		p, _, err := Profile(context.Background(), bytesOpener(b), nil)
+		require.NoError(t, err)
+		require.Len(t, p.Processes, 2)
+		require.Len(t, p.Threads, 2)
+		assert.Equal(t, "first", p.Threads[0].Process.Name)
+		assert.Equal(t, "second", p.Threads[1].Process.Name)
+		require.Equal(t, 2, p.Threads[0].Samples.Len())
+		require.Equal(t, 2, p.Threads[1].Samples.Len())
+		return p
+	}
+	p := check(out.Bytes())
+	for i, file := range []string{"first.so", "second.so"} {
+		f := p.Table.AppendFrames(nil, stackOf(p.Threads[i], 0))
+		require.Len(t, f, 12)
+		assert.Equal(t, file+"!0xb0", p.Table.MethodOf(f[0]).Full())
+	}
+	for i, s := range p.Threads[1].Samples.All() {
+		assert.Equal(t, trace.CutBytes, s.Cut)
+		if i == 1 {
+			assert.Equal(t, trace.SampleOffCPU, s.Type)
+			assert.Equal(t, [2]int64{60, 7}, [2]int64{s.Time, s.Dur})
+		}
+	}
+
+	// Repaired: every stack of the second process gets a root, the first stays.
+	var fixed bytes.Buffer
+	_, _, err = Rewrite(context.Background(), bytesOpener(out.Bytes()), &fixed, &Options{}, func(p *trace.Profile) {
+		th := p.Threads[1]
+		var samples trace.Samples
+		root := p.Table.AddFrame(trace.Frame{Addr: 0x1ff0})
+		for i, s := range th.Samples.All() {
+			th.Repairs = append(th.Repairs, trace.Repair{Index: i, Recorded: s.Stack, How: "caller", Restored: 1})
+			fs := p.Table.AppendFrames(nil, s.Stack)
+			s.Stack = p.Table.Push(0, root)
+			for _, f := range fs {
+				s.Stack = p.Table.Push(s.Stack, f)
+			}
+			samples.Append(s)
+		}
+		th.Samples = samples
+	})
+	require.NoError(t, err)
+	p = check(fixed.Bytes())
+	assert.Equal(t, 12, p.Table.Depth(stackOf(p.Threads[0], 0)))
+	for i := range 2 {
+		f := p.Table.AppendFrames(nil, stackOf(p.Threads[1], i))
+		require.Len(t, f, 13)
+		assert.Equal(t, "second.so!0xff0", p.Table.MethodOf(f[0]).Full())
+	}
+}
+
+// Samples that come late, as only damaged files have them, are put into order, and
+// their repairs still find them.
+func TestLateSamples(t *testing.T) {
+	th := &thread{trace: &trace.Thread{}}
+	for i, at := range []int64{10, 30, 20, 30, 5} {
+		th.trace.Samples.Append(trace.Sample{Time: at, Stack: trace.StackID(i)})
+	}
+	th.sort()
+	assert.Equal(t, []int32{1, 3, 2, 4, 0}, th.perm)
+	var order []trace.StackID
+	for _, s := range th.trace.Samples.All() {
+		order = append(order, s.Stack)
+	}
+	assert.Equal(t, []trace.StackID{4, 0, 2, 1, 3}, order)
+}
+
+// Lost samples and threads that begin anew break what is known of a thread.
+func TestBreaks(t *testing.T) {
+	var out bytes.Buffer
+	h := &nettrace.Header{Version: 4, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, ProcessID: 7, SyncTime: time.Unix(1e9, 0)}
+	w, err := nettrace.NewWriter(&out, h)
+	require.NoError(t, err)
+	sample := &nettrace.Metadata{ID: 1, Provider: providerSampler}
+	created := &nettrace.Metadata{Index: 1, ID: 2, Provider: symbol.RuntimeProvider, EventID: 85}
+	write := func(at int64, m *nettrace.Metadata, tid, capture uint64, lost uint32, payload []byte) {
+		require.NoError(t, w.Write(&nettrace.Event{
+			Time: 1000 + at, ThreadID: tid, CaptureThreadID: capture, Processor: -1, Metadata: m, Payload: payload, Lost: lost,
+			Stack: nettrace.NewStack([]uint64{0x10}),
+		}))
+	}
+	birth := func(tid uint32) []byte {
+		return append(make([]byte, 24), binary.LittleEndian.AppendUint32(nil, tid)...)
+	}
+	write(5, created, 1, 1, 0, birth(1)) // the thread itself tells, before its first sample
+	write(10, sample, 1, 99, 0, []byte{2, 0, 0, 0})
+	write(20, sample, 2, 99, 0, []byte{2, 0, 0, 0})
+	write(30, sample, 1, 99, 4, []byte{2, 0, 0, 0}) // four were lost before it
+	write(35, created, 1, 1, 3, birth(1))           // the id is used again; three of its own events were lost
+	write(40, sample, 1, 99, 0, []byte{2, 0, 0, 0})
+	require.NoError(t, w.Close())
+	p, _, err := Profile(context.Background(), bytesOpener(out.Bytes()), nil)
+	require.NoError(t, err)
+	require.Len(t, p.Threads, 2)
+	assert.Equal(t, []int64{30, 35}, p.Threads[0].Breaks)
+	assert.Equal(t, []int64{30}, p.Threads[1].Breaks)
+	require.Len(t, p.Losses, 2)
+	assert.Equal(t, trace.Loss{From: 20, To: 30, Events: 4}, p.Losses[0])
+	assert.Equal(t, trace.Loss{From: 5, To: 35, Events: 3, Thread: p.Threads[0]}, p.Losses[1])
+}
