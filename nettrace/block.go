@@ -36,7 +36,7 @@ func (r *Reader) readPrologue() error {
 	}
 	switch {
 	case o.version < 1:
-		return r.headless(at, fmt.Errorf("Trace object version %d", o.version))
+		return r.headless(at, fmt.Errorf("version %d of the Trace object", o.version))
 	case o.version > 5:
 		return versionError(at, "Trace object version %d, 1 to 4 are known", o.version)
 	}

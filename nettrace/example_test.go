@@ -43,15 +43,15 @@ func Example() {
 	}
 	// Output:
 	// version 4 recorded 2021-06-09 09:48:25.902 +0000 UTC in process 9832
-	// Microsoft-Windows-DotNETRuntimeRundown ExecutionCheckpoint/ExecutionCheckpointDCEnd
+	// Microsoft-Windows-DotNETRuntimeRundown ExecutionCheckpointRundown/ExecutionCheckpointDCEnd
 	//   ClrInstanceID = 9
 	//   Name = RuntimeInit
 	//   Timestamp = 11111925598665
-	// Microsoft-Windows-DotNETRuntimeRundown ExecutionCheckpoint/ExecutionCheckpointDCEnd
+	// Microsoft-Windows-DotNETRuntimeRundown ExecutionCheckpointRundown/ExecutionCheckpointDCEnd
 	//   ClrInstanceID = 9
 	//   Name = RuntimeSuspend
 	//   Timestamp = 11111925877436
-	// Microsoft-Windows-DotNETRuntimeRundown ExecutionCheckpoint/ExecutionCheckpointDCEnd
+	// Microsoft-Windows-DotNETRuntimeRundown ExecutionCheckpointRundown/ExecutionCheckpointDCEnd
 	//   ClrInstanceID = 9
 	//   Name = RuntimeResumed
 	//   Timestamp = 11111925880297

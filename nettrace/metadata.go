@@ -2,6 +2,7 @@ package nettrace
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -184,7 +185,7 @@ func opcodeName(opcode int) string {
 	case 240:
 		return "Receive"
 	}
-	return fmt.Sprintf("Opcode(%d)", opcode)
+	return strconv.Itoa(opcode)
 }
 
 // EventName is the display name of the event type as TraceEvent prints it:
