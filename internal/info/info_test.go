@@ -250,3 +250,25 @@ func BenchmarkNettrace(b *testing.B) {
 		facts(b, name)
 	}
 }
+
+// TestFlippedBytes flips each byte of a small file: no panic, and facts that can be
+// written.
+func TestFlippedBytes(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(data, "executioncheckpoints.nettrace"))
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "flipped.nettrace")
+	for i := range whole {
+		b := bytes.Clone(whole)
+		b[i] ^= 0xff
+		require.NoError(t, os.WriteFile(name, b, 0o666))
+		in, err := input.Open(name, nil)
+		require.NoError(t, err)
+		f, err := Of(context.Background(), in, nil)
+		if err != nil {
+			continue
+		}
+		var out bytes.Buffer
+		require.NoError(t, f.WriteText(&out, nil))
+		require.NoError(t, f.WriteJSON(&out), "byte %d", i)
+	}
+}

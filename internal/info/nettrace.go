@@ -384,7 +384,7 @@ func (g *nettraceReader) facts() {
 		f.Version += "." + strconv.Itoa(h.MinorVersion)
 	}
 	f.Content = g.r.InputOffset()
-	if !h.SyncTime.IsZero() {
+	if y := h.SyncTime.Year(); !h.SyncTime.IsZero() && y <= 9999 { // else it is damage, and no time in JSON
 		t := h.SyncTime
 		f.Start = &t
 	}
