@@ -268,7 +268,7 @@ func valueOf(p *Point) *value {
 type ndjsonWriter struct{ w io.Writer }
 
 func (n *ndjsonWriter) Add(p *Point) error {
-	b, err := json.MarshalNoEscape(valueOf(p))
+	b, err := json.MarshalWithOption(valueOf(p), json.DisableHTMLEscape())
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ type jsonWriter struct {
 
 func (j *jsonWriter) Add(p *Point) error {
 	j.all.add(p, false)
-	b, err := json.MarshalNoEscape(valueOf(p))
+	b, err := json.MarshalWithOption(valueOf(p), json.DisableHTMLEscape())
 	if err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func (j *jsonWriter) Close(r *Result) error {
 		}
 		series = append(series, x)
 	}
-	b, err := json.MarshalNoEscape(map[string]any{"series": series, "notes": append([]string{}, r.Notes...)})
+	b, err := json.MarshalWithOption(map[string]any{"series": series, "notes": append([]string{}, r.Notes...)}, json.DisableHTMLEscape())
 	if err != nil {
 		return err
 	}

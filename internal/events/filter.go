@@ -75,7 +75,7 @@ func newFilter(s Select) (*filter, error) {
 		return nil, fmt.Errorf("--to %v: is not after --from %v", s.To, s.From)
 	}
 	for _, a := range s.Activities {
-		if g, err := activity.ParseID(a); err == nil {
+		if g, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
 			f.guids = append(f.guids, nettrace.GUID(g))
 			continue
 		}

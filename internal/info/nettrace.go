@@ -106,7 +106,7 @@ type nettraceReader struct {
 	sampler   map[uint64]bool // capture threads of the sampler
 	idSeen    nettrace.GUID   // the newest activity id looked at
 
-	first, end  int64 // ns, of all that is no rundown
+	end         int64 // ns, of all that is no rundown
 	rundownFrom int64
 	rundownTo   int64
 	rundown     Rundown

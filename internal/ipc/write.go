@@ -142,7 +142,7 @@ func (w *Writer) line(it *Item) error {
 		}
 		x.Fields[f.Name] = w.show(f)
 	}
-	b, err := json.MarshalNoEscape(x)
+	b, err := json.MarshalWithOption(x, json.DisableHTMLEscape())
 	if err != nil {
 		return err
 	}
