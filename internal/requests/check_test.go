@@ -43,7 +43,7 @@ type recording struct {
 	nanos  func(qpc int64) int64
 }
 
-func load(t testing.TB, path string) *recording {
+func loadFile(t testing.TB, path string) *recording {
 	t.Helper()
 	rec := &recording{}
 	var reader *nettrace.Reader
@@ -175,11 +175,11 @@ func violation(r *httpphases.Request) error {
 func recordings(t *testing.T, f func(t *testing.T, name string, rec *recording)) {
 	t.Helper()
 	t.Run("testdata", func(t *testing.T) {
-		f(t, "http-more", load(t, filepath.Join("testdata", "http-more.nettrace.zst")))
+		f(t, "http-more", loadFile(t, filepath.Join("testdata", "http-more.nettrace.zst")))
 	})
 	for _, name := range []string{"http-full", "http-net8", "http-net9", "http-bridge", "http-attach", "http-notpl", "dropped"} {
 		t.Run(name, func(t *testing.T) {
-			f(t, name, load(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")))
+			f(t, name, loadFile(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")))
 		})
 	}
 }
@@ -362,7 +362,7 @@ func TestFindings(t *testing.T) {
 		"chain":      {"System.Net.Http"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := load(t, tracetest.Corpus(t, "dotnet10", name+".nettrace"))
+			rec := loadFile(t, tracetest.Corpus(t, "dotnet10", name+".nettrace"))
 			var got []string
 			for _, f := range rec.scan.Findings(&rec.need) {
 				got = append(got, f.Missing)
@@ -377,7 +377,7 @@ func TestFindings(t *testing.T) {
 
 // The server's rows are paired with the client's where the bridge was on.
 func TestServerRequests(t *testing.T) {
-	rec := load(t, tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace"))
+	rec := loadFile(t, tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace"))
 	require.Len(t, rec.served, 168)
 	clients := map[int]*httpphases.Request{}
 	for _, r := range rec.rows {
@@ -442,9 +442,9 @@ func TestTruth(t *testing.T) {
 			var rec *recording
 			var list []seen
 			if path != "" {
-				rec, list = load(t, path+".nettrace.zst"), truth(t, path+".truth.ndjson")
+				rec, list = loadFile(t, path+".nettrace.zst"), truth(t, path+".truth.ndjson")
 			} else {
-				rec = load(t, tracetest.Corpus(t, "dotnet10", name+".nettrace"))
+				rec = loadFile(t, tracetest.Corpus(t, "dotnet10", name+".nettrace"))
 				list = truth(t, tracetest.Corpus(t, "dotnet10", name+".truth.ndjson"))
 			}
 			rows := map[string][]*httpphases.Request{}

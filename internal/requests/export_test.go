@@ -39,7 +39,7 @@ func write(t *testing.T, rec *recording, format string) []byte {
 }
 
 func small(t *testing.T) *recording {
-	return load(t, filepath.Join("testdata", "http-more.nettrace.zst"))
+	return loadFile(t, filepath.Join("testdata", "http-more.nettrace.zst"))
 }
 
 // members checks that an object has these members of these types, as the HAR schema

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -243,12 +243,13 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 	}
 	defer f.Close()
 	info := &Info{}
-	r, err := nettrace.NewReader(f, &nettrace.Options{Warn: func(e *nettrace.FormatError) {
+	warn := func(e *nettrace.FormatError) {
 		info.Damages++
 		if len(info.Damage) < maxDamage {
 			info.Damage = append(info.Damage, Damage{e.Offset, e.Where, fmt.Sprint(e.Err)})
 		}
-	}})
+	}
+	r, err := nettrace.NewReader(f, &nettrace.Options{Warn: warn})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -258,18 +259,15 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 		if n&0xfff == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		err := r.Read(&ev)
-		if err == io.EOF {
+		if err := r.Read(&ev); err != nil {
+			d, ok := load.Damage(r, err)
+			if !ok {
+				return nil, fmt.Errorf("%s: %w", in.Name, err)
+			}
+			if d != nil {
+				warn(d)
+			}
 			break
-		}
-		var fe *nettrace.FormatError
-		if errors.As(err, &fe) {
-			info.Damages++
-			info.Damage = append(info.Damage, Damage{fe.Offset, fe.Where, fmt.Sprint(fe.Err)})
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 		each(&ev)
 	}
