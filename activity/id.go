@@ -302,7 +302,7 @@ func Decode(id ID, lossy bool) (Path, bool) {
 			return p, false
 		}
 	}
-	return p, true
+	return p, p.n > 0
 }
 
 // valueLost reports whether a value that should begin at byte o cannot be there:

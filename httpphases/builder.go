@@ -978,8 +978,8 @@ func (p *process) forget(r *request) {
 		}
 	}
 	r.attempts = nil
-	for _, k := range r.spanKeys {
-		delete(p.spans, k)
+	for _, k := range r.spans {
+		delete(p.spans, k.Span)
 	}
 }
 

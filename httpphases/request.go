@@ -154,8 +154,13 @@ type Request struct {
 	StartUnknown bool
 
 	TraceID, SpanID, ParentSpanID string // from the bridge; of the first hop
-	Server                        int    // ID of the server request it was answered by; 0 if unknown
+	// Spans are the bridge's spans of all hops, in order; it makes one for each.
+	Spans  []SpanIDs
+	Server int // ID of the server request it was answered by; 0 if unknown
 }
+
+// SpanIDs name a span of W3C trace context, in hexadecimal.
+type SpanIDs struct{ Trace, Span, Parent string }
 
 // URL returns the address; empty if the trace does not tell it.
 func (r *Request) URL() string { return joinURL(r.Scheme, r.Host, r.Port, r.Target) }

@@ -14,7 +14,7 @@ func (b *Builder) row(r *request) *Request {
 		ID: r.id, Activity: r.guid, Path: r.path, Process: r.process, Thread: r.thread,
 		Method: r.method, Start: r.start, StartUnknown: r.headless,
 		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
-		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Server: r.server,
+		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Spans: r.spans, Server: r.server,
 	}
 	first := &r.hops[0]
 	q.Scheme, q.Host, q.Port, q.Target = first.at.scheme, first.at.host, first.at.port, first.at.target

@@ -105,7 +105,7 @@ func (b *Builder) spanEvent(p *process, e *Event, h *[25]uint64, n int) {
 		if r.spanID == "" {
 			r.traceID, r.spanID, r.parentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
 		}
-		r.spanKeys = append(r.spanKeys, s.SpanID)
+		r.spans = append(r.spans, SpanIDs{s.TraceID, s.SpanID, s.ParentSpanID})
 		p.spans[s.SpanID] = r
 		p.spanIDs[s.SpanID] = r.id
 		p.spanQ = append(p.spanQ, s.SpanID)

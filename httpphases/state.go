@@ -193,7 +193,7 @@ type request struct {
 	traceID, spanID   string
 	parentSpanID      string
 	server            int
-	spanKeys          []string
+	spans             []SpanIDs
 	guids             [][16]byte // other keys of the table
 }
 

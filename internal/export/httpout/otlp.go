@@ -188,8 +188,8 @@ func (w *otlpWriter) Request(r *httpphases.Request) error {
 
 func (w *otlpWriter) hop(r *httpphases.Request, trace, parent string, h *harHop, n int, last bool) {
 	span := w.spanID(r, "hop", n)
-	if n == 0 && len(r.SpanID) == 16 {
-		span = r.SpanID
+	if len(r.Spans) == len(r.Redirects)+1 && len(r.Spans[n].Trace) == 32 && len(r.Spans[n].Span) == 16 {
+		trace, span, parent = r.Spans[n].Trace, r.Spans[n].Span, r.Spans[n].Parent
 	}
 	name, method := "HTTP", "_OTHER"
 	if h.method != "" {
