@@ -118,6 +118,8 @@ type Reader struct {
 	layoutTID    []byte
 	layoutThread int32
 	missed       bool // the event before was not as expected either
+	useful       bool // the layout has fitted an event
+	wait, waited int  // events to let pass before learning again
 }
 
 // minWindow is the size of the buffer at the start. It fits the L2 cache.
@@ -800,11 +802,11 @@ func (r *Reader) readEvent(ev *Event, commas int) (ok bool, err error) {
 	for {
 		b := r.buf[r.pos:r.end]
 		if n = r.expect(b, ev); n > 0 {
-			r.missed = false
+			r.missed, r.useful = false, true
 			break
 		}
 		if n = r.parse(b, ev); n > 0 {
-			if r.missed {
+			if r.missed && r.worthLearning() {
 				r.learn(ev)
 			}
 			r.missed = true
@@ -831,6 +833,23 @@ func (r *Reader) readEvent(ev *Event, commas int) (ok bool, err error) {
 		}
 	}
 	return true, r.finish(ev, n, lead)
+}
+
+// worthLearning reports whether to make a layout of the event just parsed. Where
+// layouts fit no second event, because events of many kinds alternate, that is done
+// less and less often.
+func (r *Reader) worthLearning() bool {
+	if r.waited++; r.waited < r.wait {
+		return false
+	}
+	r.waited = 0
+	if r.useful {
+		r.wait = 0
+	} else {
+		r.wait = min(2*r.wait+1, 255)
+	}
+	r.useful = false
+	return true
 }
 
 // finish completes the event of n bytes at pos.

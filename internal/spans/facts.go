@@ -28,6 +28,9 @@ type Facts struct {
 	Managed int // samples in managed code
 	Cut     int // samples with exactly the limit of frames
 	Spikes  int // runs of them
+	// Deepest is the depth of a sample that is deeper than the limit, if there is
+	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
+	Deepest int
 	Threads []ThreadFacts
 
 	phases   [256]int64

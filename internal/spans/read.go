@@ -359,6 +359,7 @@ func (d *reading) finish(frames int) {
 	if d.deepest > limit {
 		// A complete stack that is deeper shows that nothing was cut at limit.
 		p.Meta.DepthLimit = 0
+		d.Facts.Deepest = d.deepest
 		d.zones = nil
 		for _, l := range d.all {
 			uncut(l.t)

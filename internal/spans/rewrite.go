@@ -318,6 +318,9 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	}
 	if ev.SF != nil {
 		if sf := rw.sfOf(x.frame); sf != "" {
+			if ev.SF[0] == '"' && sf[0] != '"' {
+				sf = strconv.Quote(sf)
+			}
 			field("sf", []byte(sf))
 		}
 	}
