@@ -50,7 +50,7 @@ func newActivities(k *tracker) *activities {
 
 // keep stores what a start event told.
 func (a *activities) keep(ev *nettrace.Event, e *activity.Event) {
-	if len(a.payloads)+len(ev.Payload) > math.MaxUint32 {
+	if len(a.payloads)+len(ev.Payload) > math.MaxInt32 {
 		return
 	}
 	m, ok := a.metaOf[ev.Metadata]

@@ -236,7 +236,7 @@ func threadNameOf(ev *nettrace.Event) string {
 		switch ev.Metadata.EventID {
 		case 13, 14: // GCFinalizersStop, GCFinalizersStart
 			return ".NET Finalizer Thread"
-		case 50, 57, 58: // ThreadPoolWorkerThreadStart, -Wait, -..
+		case 50, 51, 57: // ThreadPoolWorkerThreadStart, -Stop, -Wait
 			return ".NET ThreadPool Worker"
 		case 64: // ThreadPoolIODequeue
 			return ".NET IO ThreadPool Worker"

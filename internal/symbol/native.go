@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -102,8 +103,8 @@ func (p *Process) Symbol(payload []byte, now int64) error {
 			return nil
 		}
 	}
-	if len(p.text)+len(name) > 1<<31 {
-		return errors.New("more than 2 GiB of symbol names")
+	if len(p.text)+len(name) > math.MaxInt32 {
+		return errors.New("2 GiB of symbol names")
 	}
 	s.name = uint32(len(p.text))
 	p.text = append(p.text, name...)

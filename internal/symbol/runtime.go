@@ -3,6 +3,7 @@ package symbol
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/trace"
@@ -99,8 +100,8 @@ func (p *Process) addName(m *method, c *cursor) error {
 	if c.bad {
 		return fmt.Errorf("method event: unterminated name: %w", errShort)
 	}
-	if len(p.text)+len(ns)+len(name)+len(sig) > 1<<31 {
-		return errors.New("more than 2 GiB of method names")
+	if len(p.text)+len(ns)+len(name)+len(sig) > math.MaxInt32 {
+		return errors.New("2 GiB of method names")
 	}
 	m.name = uint32(len(p.text))
 	p.text = appendUTF16(p.text, ns)
