@@ -138,7 +138,12 @@ type source struct {
 
 // archive walks the members of an archive. prefix is its place in the tree of inputs;
 // name is what reports call it.
-func (w *walker) archive(k archiveKind, s source, name, prefix string, depth int) bool {
+func (w *walker) archive(k archiveKind, s source, name, prefix string, depth int) (goOn bool) {
+	defer func() { // a decoder that trips over one archive must not stop the others
+		if p := recover(); p != nil {
+			goOn = w.refuse(name, prefix, fmt.Errorf("internal error: %v; please report it with the archive, if you can share it", p))
+		}
+	}()
 	if depth > maxNesting {
 		return w.refuse(name, prefix, fmt.Errorf("archives lie in archives more than %d deep", maxNesting))
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sort"
@@ -751,4 +752,57 @@ func TestManyMembersInOneArchive(t *testing.T) {
 	put(t, in, map[string]string{"many.tar.gz": string(gz(t, tarball(t, members...)))})
 	r := run(t, Config{Paths: []string{filepath.Join(in, "many.tar.gz")}, Out: t.TempDir(), MaxMemory: 64 << 20})
 	assert.Equal(t, 10000, r.Totals.OK)
+}
+
+// TestBrokenArchivesNeverPanic turns over bytes of archives and cuts them: whatever
+// comes out is told, nothing crosses the output folder, nothing panics.
+func TestBrokenArchivesNeverPanic(t *testing.T) {
+	members := []member{{name: "a.json", content: trace("a")}, {name: "b/c.json", content: trace(strings.Repeat("c", 3000))}, {name: "d.json.gz", content: string(gz(t, []byte(trace("d"))))}}
+	inner := tarball(t, members...)
+	archives := map[string][]byte{
+		"x.zip": zipball(t, append(members, member{name: "in.tar", content: string(inner)})...), "x.tar": inner,
+		"x.tar.gz": gz(t, inner), "x.tar.zst": zst(t, tarball(t, append(members, member{name: "in.zip", content: string(zipball(t, members...))})...)),
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, whole := range archives {
+		for range 25 {
+			b := bytes.Clone(whole)
+			for range 1 + rng.IntN(4) {
+				b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+			}
+			if rng.IntN(3) == 0 {
+				b = b[:rng.IntN(len(b))]
+			}
+			parent := t.TempDir()
+			put(t, parent, map[string]string{"in/" + name: string(b)})
+			r := run(t, Config{Paths: []string{filepath.Join(parent, "in")}, Out: filepath.Join(parent, "out")})
+			assert.NotZero(t, r.Totals.Traces+r.Totals.Skipped, "%s: nothing is told", name)
+			assert.Len(t, tree(t, filepath.Join(parent, "out")), len(r.Outputs()))
+			left, err := os.ReadDir(parent)
+			require.NoError(t, err)
+			assert.Len(t, left, 2)
+		}
+	}
+}
+
+func FuzzMemberName(f *testing.F) {
+	for _, s := range []string{"a/b.json", `..\x`, "/x", "C:x", "a//b/./c", "CON", "x.", "a\x00b", "\xff/\u202e", strings.Repeat("x", 300), "COM1.txt/..", "..."} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := memberName(s)
+		if err != nil {
+			return
+		}
+		assert.True(t, filepath.IsLocal(filepath.FromSlash(n)), "%q", n)
+		for p := range strings.SplitSeq(n, "/") {
+			assert.NotEmpty(t, p)
+			assert.NotContains(t, []string{".", ".."}, p)
+			assert.LessOrEqual(t, len(p), 255)
+			assert.Equal(t, p, strings.TrimRight(p, ". "), "%q", n)
+		}
+		again, err := memberName(n)
+		assert.NoError(t, err)
+		assert.Equal(t, n, again, "a safe name stays as it is")
+	})
 }
