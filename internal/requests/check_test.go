@@ -534,3 +534,41 @@ func TestTruth(t *testing.T) {
 		})
 	}
 }
+
+// Before .NET 8 connections have no ids and redirects no event: rows tell less, and
+// nothing else.
+func TestBeforeNET8(t *testing.T) {
+	rec := loadFile(t, tracetest.Corpus(t, "dotnet10", "http-net8.nettrace"))
+	var old []httpphases.Event
+	for _, e := range rec.events {
+		switch e.Kind {
+		case httpphases.RequestRedirect:
+			continue
+		case httpphases.ConnectionEstablished:
+			e.Scheme, e.Host, e.Port, e.Text = "", "", 0, ""
+		}
+		e.Conn, e.HasConn = 0, false
+		old = append(old, e)
+	}
+	whole := map[string]*httpphases.Request{}
+	for _, r := range run(rec.events, nil) {
+		whole[key(r)] = r
+	}
+	rows := run(old, nil)
+	require.Len(t, rows, len(whole))
+	same := 0
+	for _, r := range rows {
+		require.NoError(t, violation(r), "%+v", r)
+		w := whole[key(r)]
+		require.NotNil(t, w)
+		assert.Equal(t, w.Outcome, r.Outcome, w.URL())
+		assert.Equal(t, w.Status, r.Status, w.URL())
+		assert.Equal(t, w.Duration, r.Duration, w.URL())
+		assert.Len(t, r.Redirects, len(w.Redirects), w.URL())
+		assert.Empty(t, r.Missing, w.URL())
+		if fmt.Sprint(r.Phases) == fmt.Sprint(w.Phases) {
+			same++
+		}
+	}
+	assert.Greater(t, same, len(rows)*9/10, "rows with the same phases")
+}
