@@ -8,7 +8,7 @@ import (
 )
 
 // smallHeap is the heap within which most traces are converted.
-const smallHeap = 52 << 20
+const smallHeap = 48 << 20
 
 // keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
 // and beyond it when the heap has grown by a quarter of what was alive. The limit moves with
@@ -22,7 +22,7 @@ func keepMemoryLow() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(max(smallHeap, 12<<20+int64(live[0].Value.Uint64())*5/4))
+			debug.SetMemoryLimit(max(smallHeap, 6<<20+int64(live[0].Value.Uint64())*5/4))
 		}
 	})
 }
