@@ -302,12 +302,14 @@ type interrupted struct{ error }
 
 func parseGates(texts []string, do string) ([]batch.Gate, error) {
 	var gates []batch.Gate
-	for _, t := range texts {
-		g, err := batch.ParseGate(t, do)
-		if err != nil {
-			return nil, usageError{err}
+	for _, text := range texts {
+		for t := range strings.SplitSeq(text, "|") { // as well as the comma of lists
+			g, err := batch.ParseGate(t, do)
+			if err != nil {
+				return nil, usageError{err}
+			}
+			gates = append(gates, g)
 		}
-		gates = append(gates, g)
 	}
 	return gates, nil
 }
