@@ -29,7 +29,7 @@ func (t *texts) id(b []byte) (id int32, isNew bool) {
 		s := &t.slots[i]
 		if s.id == 0 {
 			t.raw = append(t.raw, bytes.Clone(b))
-			if b == nil || len(b) == 0 {
+			if len(b) == 0 {
 				t.raw[len(t.raw)-1] = []byte{}
 			}
 			*s = textSlot{h, int32(len(t.raw) - 1)}

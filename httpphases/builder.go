@@ -36,7 +36,6 @@ type Builder struct {
 	window []Event // a ring, in time order
 	head   int     // of the oldest event
 	n      int
-	late   int64
 	procs  map[uint32]*process
 	proc   *process // of the last event
 	nextID int

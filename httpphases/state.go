@@ -83,7 +83,6 @@ type attempt struct {
 	proxyTLS     []handshake
 	tunnel       interval // CONNECT
 	tunnelStatus int32
-	tunnelConn   int64
 	proxy        *connection // the connection to the proxy, while the tunnel is built
 	conn         *connection
 	hash         uint64 // of the path of its first event, with hashLen numbers
@@ -178,7 +177,6 @@ type request struct {
 	failText   string
 	detail     string
 	hasDetail  bool
-	failPhase  *interval // that was open when it failed
 	status     int32
 	hasStatus  bool
 	stopped    bool

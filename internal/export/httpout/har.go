@@ -42,7 +42,6 @@ type harHop struct {
 	conn        *httpphases.Connection
 	phases      []httpphases.Phase
 	bytes       int64
-	comment     string
 }
 
 func (w *harWriter) Request(r *httpphases.Request) error {

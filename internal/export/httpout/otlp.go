@@ -76,13 +76,6 @@ func (a *attributes) int(k string, v int64) {
 	a.o.str(`"}}`)
 }
 
-func (a *attributes) bool(k string, v bool) {
-	a.key(k)
-	a.o.str(`"boolValue":`)
-	a.o.b = strconv.AppendBool(a.o.b, v)
-	a.o.str("}}")
-}
-
 // hash derives an id that is the same on every run.
 func (w *otlpWriter) hash(r *httpphases.Request, what string, n int) [32]byte {
 	var b [40]byte
