@@ -7,10 +7,11 @@ const (
 	numVotes = 5
 	numSides = 4
 	numBits  = 5
-	numCells = 2 * numVotes * numSides * numBits
+	numRecs  = 3
+	numCells = numRecs * numVotes * numSides * numBits
 
 	numLeads    = 4
-	numOverlaps = 2 * numBits * numLeads * 2
+	numOverlaps = numRecs * numBits * numLeads * 2
 	numCallers  = 6
 	numExtCells = numOverlaps + numCallers
 )
@@ -38,10 +39,14 @@ func cellParts(c int) (rec, votes, sides, bits int) {
 
 // describe puts the evidence for c into a cell and tells how sure its donors are.
 func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float64) (cell int, donor float64) {
-	share := 0.0
-	if vs.novel < 1 {
-		share = c.votes / (1 - vs.novel)
+	share, all := c.votes*math.Exp2(-c.foreign), 0.0
+	for i := range e.cs {
+		all += e.cs[i].votes * math.Exp2(-e.cs[i].foreign)
 	}
+	if all > 0 {
+		share /= all
+	}
+	c.share = share * (1 - vs.novel)
 	votes := 0
 	switch {
 	case c.votes == 0:
@@ -83,50 +88,56 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float6
 	if lead < 6 {
 		str = min(str, 2*lead)
 	}
-	rec, _ := e.recursion(c.p, o)
-	return cellIndex(int(rec), votes, sides, bitsBucket(str)), donor
+	return cellIndex(e.recursion(c.p, o), votes, sides, bitsBucket(str)), donor
 }
 
-// recursion tells whether the cut goes through a recursion: whether the first
-// method of o comes again, in o or in p; and the share of the innermost methods
-// of p that o shows again. The depth of a recursion is what nothing tells.
-func (e *solver) recursion(p StackID, o []FrameID) (rec, share float64) {
-	e.stamp++
+// recursion tells whether the cut goes through a recursion, whose depth nothing
+// tells: 0 if the first method of o comes once only in p and o, 1 if it comes
+// again, 2 if it is called again by the method that calls it at the cut.
+func (e *solver) recursion(p StackID, o []FrameID) int {
 	h := e.method(o[0])
+	rec := 0
+	if p == 0 {
+		for _, f := range o[1:] {
+			if e.method(f) == h {
+				return 1
+			}
+		}
+		return 0
+	}
+	caller := e.method(e.t.Frame(p))
+	last := h
 	for _, f := range o[1:] {
 		m := e.method(f)
 		if m == h {
-			rec = 1
-		}
-		for int(m) >= len(e.stamps) {
-			e.stamps = append(e.stamps, make([]uint32, 1024)...)
-		}
-		e.stamps[m] = e.stamp
-	}
-	n := 0
-	for d := 0; p != 0; d++ {
-		m := e.method(e.t.Frame(p))
-		if m == h {
-			rec = 1
-		}
-		if d < 8 {
-			n++
-			if int(m) < len(e.stamps) && e.stamps[m] == e.stamp {
-				share++
+			if last == caller {
+				return 2
 			}
+			rec = 1
 		}
+		last = m
+	}
+	for p != 0 {
+		m := e.method(e.t.Frame(p))
 		p = e.t.Parent(p)
+		if m == h {
+			if p != 0 && e.method(e.t.Frame(p)) == caller {
+				return 2
+			}
+			rec = 1
+		}
 	}
-	if n > 0 {
-		share /= float64(n)
-	}
-	return rec, share
+	return rec
 }
 
 // calibration is how often the answers of a cell are right in one recording.
 type calibration struct {
 	right, n       [numCells]float64
 	extRight, extN [numExtCells]float64
+	// how much more or less than usual is right in this recording, in logits:
+	// in all, and of each group of cells
+	all, extShift float64
+	group         [numGroups]float64
 }
 
 func extCell(rec, bits, lead, both int) int {
@@ -155,23 +166,24 @@ func extParts(c int) (rec, bits, lead, both int) {
 // The priors are logistic functions of the parts of a cell.
 func cellFeatures(cell int) []float64 {
 	rec, votes, sides, bits := cellParts(cell)
-	x := make([]float64, 2*numVotes+2*numSides+2*2)
-	x[rec*numVotes+votes] = 1
-	x[2*numVotes+rec*numSides+sides] = 1
-	x[2*numVotes+2*numSides+rec*2] = float64(bits)
+	x := make([]float64, numRecs*(numVotes+numSides+2))
+	y := x[rec*(numVotes+numSides+2):]
+	y[votes] = 1
+	y[numVotes+sides] = 1
+	y[numVotes+numSides] = float64(bits)
 	if votes >= 2 {
-		x[2*numVotes+2*numSides+rec*2+1] = float64(bits)
+		y[numVotes+numSides+1] = float64(bits)
 	}
 	return x
 }
 
 func extFeatures(cell int) []float64 {
 	rec, bits, lead, both := extParts(cell)
-	x := make([]float64, 2+2*numBits+2*numLeads+2)
-	x[rec] = 1
-	x[2+rec*numBits+bits] = 1
-	x[2+2*numBits+rec*numLeads+lead] = 1
-	x[2+2*numBits+2*numLeads+rec] = float64(both)
+	x := make([]float64, numRecs*(numBits+numLeads+1))
+	y := x[rec*(numBits+numLeads+1):]
+	y[bits] = 1
+	y[numBits+lead] = 1
+	y[numBits+numLeads] = float64(both)
 	return x
 }
 
@@ -211,18 +223,66 @@ func leadBucket(v float64) int {
 var strength = 10.0
 
 func (c *calibration) confidence(cell int) float64 {
-	return (strength*sigmoid(dot(cellFeatures(cell), cellPrior)) + c.right[cell]) / (strength + c.n[cell])
+	return (strength*sigmoid(dot(cellFeatures(cell), cellPrior)+c.shift(cell)) + c.right[cell]) / (strength + c.n[cell])
 }
 
 func (c *calibration) extConfidence(cell int) float64 {
 	p := 0.0
 	if cell >= numOverlaps {
-		p = [numCallers]float64{0.8, 0.9, 0.95, 0.97, 0.98, 0.99}[cell-numOverlaps]
+		p = [numCallers]float64{0.96, 0.97, 0.98, 0.99, 0.99, 0.99}[cell-numOverlaps]
 	} else {
-		p = sigmoid(dot(extFeatures(cell), extPrior))
+		p = sigmoid(dot(extFeatures(cell), extPrior) + c.extShift)
 	}
 	return (strength*p + c.extRight[cell]) / (strength + c.extN[cell])
 }
+
+const numGroups = 9
+
+func groupOf(cell int) int {
+	rec, _, sides, _ := cellParts(cell)
+	return rec*3 + max(sides, 1) - 1
+}
+
+func (c *calibration) shift(cell int) float64 { return c.all + c.group[groupOf(cell)] }
+
+// fit finds the shifts that make what was learnt most likely, held near zero.
+func (c *calibration) fit() {
+	const cap = 30 // answers of one cell are not independent
+	for range 500 {
+		var g [numGroups]float64
+		all, h := -c.all/shiftVar, 1/shiftVar
+		var hg [numGroups]float64
+		for i := range c.n {
+			if c.n[i] == 0 {
+				continue
+			}
+			w := min(1, cap/c.n[i])
+			p := sigmoid(dot(cellFeatures(i), cellPrior) + c.shift(i))
+			d, q := w*(c.right[i]-c.n[i]*p), w*c.n[i]*p*(1-p)
+			g[groupOf(i)] += d
+			hg[groupOf(i)] += q
+			all += d
+			h += q
+		}
+		c.all += 0.5 * all / h
+		for k := range g {
+			c.group[k] += 0.5 * (g[k] - c.group[k]/groupVar) / (hg[k] + 1/groupVar)
+		}
+		e, he := -c.extShift/shiftVar, 1/shiftVar
+		for i := range numOverlaps {
+			if c.extN[i] == 0 {
+				continue
+			}
+			w := min(1, cap/c.extN[i])
+			p := sigmoid(dot(extFeatures(i), extPrior) + c.extShift)
+			e += w * (c.extRight[i] - c.extN[i]*p)
+			he += w * c.extN[i] * p * (1 - p)
+		}
+		c.extShift += 0.5 * e / he
+	}
+}
+
+var shiftVar, groupVar = 4.0, 1.0
 
 func (c *calibration) learn(rows []row) {
 	seen := map[row]bool{}
@@ -242,7 +302,8 @@ func (c *calibration) learn(rows []row) {
 			right[r.cell]++
 		}
 	}
+	c.fit()
 }
 
-var cellPrior = []float64{-1.52, -0.37, 0.63, 2.09, 2.40, -2.38, -1.39, -0.86, 1.52, 0.61, 0.56, -1.95, 1.56, 3.07, -0.57, -1.11, -0.69, -0.13, 0.45, 0.32, 0.91, 0.21}
-var extPrior = []float64{0.72, 0.17, -1.12, -0.12, -0.02, 0.39, 1.59, -2.51, -0.36, 0.36, 0.89, 1.79, -1.11, -0.46, 0.09, 2.19, -0.50, -0.30, 0.31, 0.66, 1.78, 1.56}
+var cellPrior = []float64{-1.16, -0.38, 1.29, 1.14, 2.32, 0.09, -0.44, 1.07, 2.50, 0.54, -0.17, -3.28, -0.54, 0.14, 0.90, 0.20, -1.11, -1.32, -0.28, 0.13, 0.70, 0.30, -1.25, -1.06, -0.07, -0.20, 0.03, -0.88, -1.09, -0.69, 0.11, 0.80, -0.09}
+var extPrior = []float64{-0.94, 0.14, 0.52, 0.90, 1.79, -0.63, 0.05, 0.44, 2.56, 1.76, -2.45, 0.41, 0.41, 0.11, 1.34, -1.60, -0.60, 0.55, 1.46, 0.36, -1.91, -0.34, 0.27, 0.92, 1.94, -0.36, -0.05, 0.48, 0.81, 1.65}

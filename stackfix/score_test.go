@@ -496,6 +496,7 @@ func envf(n string, d float64) float64 {
 func TestLab(t *testing.T) {
 	dir := labDir(t)
 	strength, virtualShare = envf("FS", strength), envf("VF", virtualShare)
+	shiftVar, groupVar = envf("SV", shiftVar), envf("GV", groupVar)
 	minConf := envf("CONF", 0)
 	show, _ := strconv.Atoi(os.Getenv("SHOW"))
 	only := os.Getenv("ONLY")

@@ -254,6 +254,7 @@ type cand struct {
 	kf, kb  int // frames of the window that overlap
 	bf, bb  float64
 	votes   float64
+	share   float64 // probability by the code's habits alone
 	foreign float64 // bits: how strange the prefix is on this thread
 	side    float64 // what both neighbours say, bits
 	score   float64
@@ -401,7 +402,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	conf := min(e.cal.confidence(cell), donor, float64(blk.conf))
 	if c.kf == 0 && c.kb == 0 {
 		// no neighbour speaks: the code's own habits are all there is
-		conf = min(conf, c.votes)
+		conf = min(conf, c.share)
 	}
 	if e.judged && e.extRight(blk) {
 		if v := e.verdict(blk, c.p, e.o); v >= 0 {
@@ -464,8 +465,7 @@ func (e *solver) extend(blk *block) bool {
 			both = 1
 		}
 		p := e.up(s.s, d)
-		rec, _ := e.recursion(p, e.o)
-		cell := extCell(int(rec), bitsBucket(bits), leadBucket(lead), both)
+		cell := extCell(e.recursion(p, e.o), bitsBucket(bits), leadBucket(lead), both)
 		conf := min(e.cal.extConfidence(cell), s.conf, float64(blk.conf))
 		if conf > bestConf {
 			best, bestD, bestCell, bestConf = s, d, cell, conf
