@@ -6,7 +6,7 @@ import "math"
 const (
 	numVotes = 5
 	numSides = 4
-	numBits  = 5
+	numBits  = 7
 	numRecs  = 3
 	numCells = numRecs * numVotes * numSides * numBits
 
@@ -85,9 +85,7 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float6
 		sides = 1
 	}
 	str := max(c.bf, c.bb)
-	if lead < 6 {
-		str = min(str, 2*lead)
-	}
+	str = min(str, 2.5*lead)
 	return cellIndex(e.recursion(c.p, o), votes, sides, bitsBucket(str)), donor
 }
 
@@ -201,7 +199,7 @@ func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
 func bitsBucket(v float64) int {
 	b := 0
-	for _, t := range [...]float64{2, 6, 10, 16} {
+	for _, t := range [...]float64{2, 6, 10, 16, 25, 40} {
 		if v >= t {
 			b++
 		}
@@ -220,7 +218,7 @@ func leadBucket(v float64) int {
 }
 
 // strength is how many answers of a recording weigh as much as the prior.
-var strength = 10.0
+var strength = 6.0
 
 func (c *calibration) confidence(cell int) float64 {
 	return (strength*sigmoid(dot(cellFeatures(cell), cellPrior)+c.shift(cell)) + c.right[cell]) / (strength + c.n[cell])
@@ -305,5 +303,5 @@ func (c *calibration) learn(rows []row) {
 	c.fit()
 }
 
-var cellPrior = []float64{-1.16, -0.38, 1.29, 1.14, 2.32, 0.09, -0.44, 1.07, 2.50, 0.54, -0.17, -3.28, -0.54, 0.14, 0.90, 0.20, -1.11, -1.32, -0.28, 0.13, 0.70, 0.30, -1.25, -1.06, -0.07, -0.20, 0.03, -0.88, -1.09, -0.69, 0.11, 0.80, -0.09}
-var extPrior = []float64{-0.94, 0.14, 0.52, 0.90, 1.79, -0.63, 0.05, 0.44, 2.56, 1.76, -2.45, 0.41, 0.41, 0.11, 1.34, -1.60, -0.60, 0.55, 1.46, 0.36, -1.91, -0.34, 0.27, 0.92, 1.94, -0.36, -0.05, 0.48, 0.81, 1.65}
+var cellPrior = []float64{-0.40, -1.01, 0.75, 1.47, 1.53, -0.34, -0.16, 0.79, 2.03, 0.91, 0.11, -3.15, -0.85, -0.48, 1.66, 1.45, -0.95, -1.12, 0.14, 0.57, 0.53, 0.38, -1.62, -0.93, -0.30, -0.14, -0.55, -0.99, -1.87, -0.75, 0.07, 0.63, 0.38}
+var extPrior = []float64{-1.32, -0.25, 0.15, 0.54, 1.37, 1.66, 1.75, -0.23, 0.41, 0.76, 2.97, 1.42, -2.73, -0.05, 0.14, -0.27, 0.86, 1.46, 1.19, -1.13, -0.72, 0.64, 1.80, 0.37, -2.46, -0.89, -0.23, 0.35, 1.06, 2.18, 3.08, 0.17, 0.46, 1.07, 1.39, 1.54}

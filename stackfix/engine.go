@@ -43,6 +43,7 @@ type block struct {
 	dropped  uint8
 	rooted   bool // nothing is missing in ext
 	whole    bool // truth is rooted
+	bad      bool // in a judged world: ext is wrong
 }
 
 func newEngine(frames Frames, opts Options) *engine {

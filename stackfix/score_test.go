@@ -604,7 +604,24 @@ func TestLab(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			agg := map[[2]int]string{}
+			if os.Getenv("CELLS") != "" {
+				debugHook = func(e *solver, ri int, blk *block, cd *cand, cell int, conf float64) {
+					a, b, d, g := cellParts(cell)
+					agg[[2]int{e.runs[ri].thread, int(blk.first)}] = fmt.Sprintf("rec%d votes%d sides%d bits%d conf=%.2f cell=%.2f n=%.0f ext=%.2f f=%v b=%v", a, b, d, g, conf, e.cal.confidence(cell), e.cal.n[cell], float64(int(blk.conf*20))/20, e.sides[0].ok, e.sides[1].ok)
+				}
+			}
 			res := Fix(r.tree, r, r.threads, Options{Bridge: r.bridge, MinConfidence: minConf})
+			debugHook = nil
+			cnt := verdicts{}
+			for _, v := range agg {
+				cnt[v]++
+			}
+			for k, n := range cnt {
+				if n > 5 {
+					fmt.Println("FINAL", n, k)
+				}
+			}
 			sc, v := r.scoreLab(c.mode, res.Repairs, tr, show)
 			fmt.Printf("%s %-14s %v %v\n", md, c.file, sc, v)
 		}

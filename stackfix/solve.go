@@ -267,6 +267,7 @@ type side struct {
 	gap    int
 	conf   float64
 	ok     bool
+	bad    bool
 }
 
 func (e *solver) setSide(i int, b *block, gap int) *side {
@@ -275,7 +276,7 @@ func (e *solver) setSide(i int, b *block, gap int) *side {
 		s.s = b.ext
 		s.fs = appendFrames(s.fs[:0], e.t, b.ext)
 	}
-	s.ok, s.gap, s.direct, s.conf = true, gap, b.stack == b.ext, float64(b.conf)
+	s.ok, s.gap, s.direct, s.conf, s.bad = true, gap, b.stack == b.ext, float64(b.conf), b.bad
 	return s
 }
 
@@ -404,8 +405,14 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		// no neighbour speaks: the code's own habits are all there is
 		conf = min(conf, c.share)
 	}
-	if e.judged && e.extRight(blk) {
-		if v := e.verdict(blk, c.p, e.o); v >= 0 {
+	// an answer that follows a wrong neighbour teaches nothing
+	misled := c.kf > 0 && f.bad || c.kb > 0 && b.bad
+	verdict := -1
+	if e.judged {
+		verdict = e.verdict(blk, c.p, e.o)
+	}
+	if e.judged && !misled && e.extRight(blk) {
+		if v := verdict; v >= 0 {
 			x := row{cell: cell, right: v == 1, weight: float64(min(blk.n, 4)), key: [2]StackID{blk.truth, c.p}}
 			key := int64(ri)<<32 | int64(bi)
 			if i, ok := e.last[key]; ok {
@@ -439,6 +446,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	default:
 		blk.how = Elsewhere
 	}
+	blk.bad = verdict == 0
 	blk.conf = float32(conf)
 	blk.ext = e.join(c.p, e.o)
 	blk.rooted = true
@@ -629,7 +637,7 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 			try(-d, t, o[d:])
 		}
 	}
-	return bestD, bestBits, min(30, top-second)
+	return bestD, bestBits, min(60, top-second)
 }
 
 // judge scores the candidates and returns the best one, and by how many bits it leads.
@@ -677,7 +685,7 @@ func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float6
 			second = max(second, cs[i].score)
 		}
 	}
-	return best, min(top-second, 30)
+	return best, min(top-second, 60)
 }
 
 // join returns p with frames on it.
