@@ -243,7 +243,7 @@ func (e *engine) virtual(w *world, limit int) *world {
 func (e *engine) verdict(b *block, p StackID, o []FrameID) int {
 	d := e.t.Depth(p) + len(o)
 	td := e.t.Depth(b.truth)
-	if b.whole && d != td || !b.whole && d <= td {
+	if b.whole && d != td || d < td {
 		return 0
 	}
 	// o ends with the recorded frames: compare what lies above, innermost first
@@ -266,6 +266,9 @@ func (e *engine) verdict(b *block, p StackID, o []FrameID) int {
 			return 0
 		}
 		s = e.t.Parent(s)
+	}
+	if d == td && !b.whole {
+		return -1 // a stack as deep as the limit may be complete
 	}
 	return 1
 }

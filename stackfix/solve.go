@@ -3,6 +3,7 @@ package stackfix
 import "math"
 
 // debugHook is set by experiments.
+var debugWrong func(e *solver, blk *block, c *cand, cell int)
 var debugHook func(e *solver, ri int, blk *block, c *cand, cell int, conf float64)
 
 // solver finds the missing frames of one world.
@@ -413,6 +414,9 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	}
 	if e.judged && !misled && e.extRight(blk) {
 		if v := verdict; v >= 0 {
+			if v == 0 && debugWrong != nil {
+				debugWrong(e, blk, c, cell)
+			}
 			x := row{cell: cell, right: v == 1, weight: float64(min(blk.n, 4)), key: [2]StackID{blk.truth, c.p}}
 			key := int64(ri)<<32 | int64(bi)
 			if i, ok := e.last[key]; ok {
