@@ -518,7 +518,7 @@ func TestLab(t *testing.T) {
 			{"v6-chain", "chain", "", 0}, {"v6-shared", "shared", "v6-shared", 0},
 			{"golden", "cut", "", 30}, {"golden", "cut", "", 20},
 			{"web", "cut", "", 40}, {"csc", "cut", "", 40}, {"async", "cut", "", 40},
-			{"http-cpu", "cut", "", 40}, {"library", "cut", "", 40}, {"recursion", "cut", "", 50}, {"shared", "cut", "", 50}, {"csc", "cut", "", 60}, {"web", "cut", "", 25}, {"v6-machine", "cut", "", 25},
+			{"http-cpu", "cut", "", 40}, {"library", "cut", "", 40}, {"recursion", "cut", "", 50}, {"shared", "cut", "", 50}, {"csc", "cut", "", 60}, {"web", "cut", "", 25},
 		} {
 			if !want(c.file) {
 				continue

@@ -430,7 +430,12 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	if debugHook != nil && !e.judged {
 		debugHook(e, ri, blk, c, cell, conf)
 	}
-	if conf < e.minConf {
+	need := e.minConf
+	if rec, _, _, _ := cellParts(cell); rec > 0 {
+		// a wrong depth of a recursion misleads all that overlap it
+		need = 1 - (1-need)*0.6
+	}
+	if conf < need {
 		return false
 	}
 	switch {

@@ -144,7 +144,7 @@ type Options struct {
 }
 
 // DefaultConfidence is what Options.MinConfidence is unless set.
-const DefaultConfidence = 0.92
+const DefaultConfidence = 0.9
 
 // A Result holds the repairs of every thread, in the order of the threads, and
 // per thread one for every sample that has a Cut, in the order of the samples.
