@@ -315,7 +315,50 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 	for i, p := range vs.p {
 		add(p, e.t.Depth(p)).votes = vs.w[i]
 	}
+	return e.mergeRoots(cs)
+}
+
+// mergeRoots makes one of prefixes that differ only in how far out the walk
+// went: some stacks of a thread end a frame or two before its very first.
+func (e *solver) mergeRoots(cs []cand) []cand {
+	for i := 0; i < len(cs); i++ {
+		for j := i + 1; j < len(cs); j++ {
+			a, b := &cs[i], &cs[j]
+			if d := a.depth - b.depth; d == 0 || d > 2 || d < -2 || a.depth == 0 || b.depth == 0 || !e.endsWith(a.p, b.p) {
+				continue
+			}
+			fa, fb := e.foreign(a.p), e.foreign(b.p)
+			if fb < fa || fb == fa && (b.votes > a.votes || b.votes == a.votes && b.depth > a.depth) {
+				a, b = b, a
+			}
+			c := *a
+			c.votes += b.votes
+			if b.kf > c.kf {
+				c.kf, c.bf = b.kf, b.bf
+			}
+			if b.kb > c.kb {
+				c.kb, c.bb = b.kb, b.bb
+			}
+			cs[i] = c
+			cs = append(cs[:j], cs[j+1:]...)
+			j = i
+		}
+	}
 	return cs
+}
+
+// endsWith tells whether the shorter of a and b is the inner part of the longer.
+func (e *solver) endsWith(a, b StackID) bool {
+	for a != 0 && b != 0 {
+		if a == b {
+			return false // they part further in
+		}
+		if e.t.Frame(a) != e.t.Frame(b) {
+			return false
+		}
+		a, b = e.t.Parent(a), e.t.Parent(b)
+	}
+	return true
 }
 
 // match measures the overlap of o and t, whose first frames are of one method.
