@@ -18,11 +18,10 @@ const (
 
 // A row is one answer that can be judged.
 type row struct {
-	cell   int
-	right  bool
-	weight float64
-	key    [2]StackID
-	ext    bool // about an extension
+	cell  int
+	right bool
+	key   [2]StackID
+	ext   bool // about an extension
 }
 
 func cellIndex(rec, votes, sides, bits int) int {
@@ -285,12 +284,10 @@ var shiftVar, groupVar = 4.0, 1.0
 func (c *calibration) learn(rows []row) {
 	seen := map[row]bool{}
 	for _, r := range rows {
-		k := r
-		k.weight = 0
-		if seen[k] {
-			continue
+		if seen[r] {
+			continue // the same answer to the same question
 		}
-		seen[k] = true
+		seen[r] = true
 		n, right := c.n[:], c.right[:]
 		if r.ext {
 			n, right = c.extN[:], c.extRight[:]

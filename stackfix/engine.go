@@ -43,6 +43,7 @@ type block struct {
 	dropped  uint8
 	rooted   bool // nothing is missing in ext
 	whole    bool // truth is rooted
+	bridged  bool // repaired before: left as it is, and no evidence
 	bad      bool // in a judged world: ext is wrong
 }
 
@@ -115,14 +116,28 @@ func (e *engine) load(stacks Stacks, threads []Thread) *world {
 				continue
 			}
 			l := local(s.Stack)
+			bridged := s.Cut != Whole && e.holdsBridge(l)
+			if bridged {
+				l = 0
+			}
 			if s.Cut == Depth {
 				w.limit = max(w.limit, e.t.Depth(l))
 			}
-			r.blocks = append(r.blocks, block{first: int32(j), n: 1, orig: s.Stack, stack: l, ext: l, cut: s.Cut, dropped: s.Suspect, rooted: s.Cut == Whole || l == 0, conf: 1})
+			r.blocks = append(r.blocks, block{first: int32(j), n: 1, orig: s.Stack, stack: l, ext: l, cut: s.Cut, dropped: s.Suspect, rooted: s.Cut == Whole || l == 0, bridged: bridged, conf: 1})
 		}
 	}
 	e.dropSuspects(w)
 	return w
+}
+
+// holdsBridge tells whether the bridge is in s.
+func (e *engine) holdsBridge(s StackID) bool {
+	for ; s != 0; s = e.t.Parent(s) {
+		if e.t.Frame(s) == e.opts.Bridge {
+			return true
+		}
+	}
+	return false
 }
 
 // dropSuspects takes the outermost frames away that may be garbage and that no
@@ -282,7 +297,7 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 	memo := map[key]StackID{}
 	var fs []FrameID
 	export := func(b *block) StackID {
-		if b.ext == b.stack && b.rooted && b.dropped == 0 {
+		if b.ext == b.stack && b.rooted && b.dropped == 0 && (b.bridged || b.stack != 0) {
 			return b.orig
 		}
 		k := key{b.orig, b.ext, b.rooted}
@@ -291,7 +306,7 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 		}
 		var s StackID
 		from := b.ext
-		if !b.rooted {
+		if !b.rooted || b.stack == 0 {
 			s = stacks.Push(0, e.opts.Bridge)
 			from = b.stack
 		}
@@ -311,9 +326,13 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 			if b.cut == Whole {
 				continue
 			}
+			if b.bridged || b.stack == 0 {
+				b.dropped, b.conf, b.how = 0, 0, Bridge
+			}
 			rep := Repair{Stack: export(b), How: b.how, Confidence: b.conf, Dropped: b.dropped}
 			if !b.rooted {
 				rep.How = Bridge
+				rep.Confidence = 0
 			} else {
 				rep.Restored = int32(e.t.Depth(b.ext) - e.t.Depth(b.stack))
 			}

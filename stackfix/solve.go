@@ -2,10 +2,6 @@ package stackfix
 
 import "math"
 
-// debugHook is set by experiments.
-var debugWrong func(e *solver, blk *block, c *cand, cell int)
-var debugHook func(e *solver, ri int, blk *block, c *cand, cell int, conf float64)
-
 // solver finds the missing frames of one world.
 type solver struct {
 	*engine
@@ -447,7 +443,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	conf := min(e.cal.confidence(cell), donor, float64(blk.conf))
 	if c.kf == 0 && c.kb == 0 {
 		// no neighbour speaks: the code's own habits are all there is
-		conf = min(conf, c.share)
+		conf = min(conf, c.share*math.Exp2(-c.foreign/8))
 	}
 	// an answer that follows a wrong neighbour teaches nothing
 	misled := c.kf > 0 && f.bad || c.kb > 0 && b.bad
@@ -457,10 +453,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	}
 	if e.judged && !misled && e.extRight(blk) {
 		if v := verdict; v >= 0 {
-			if v == 0 && debugWrong != nil {
-				debugWrong(e, blk, c, cell)
-			}
-			x := row{cell: cell, right: v == 1, weight: float64(min(blk.n, 4)), key: [2]StackID{blk.truth, c.p}}
+			x := row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, c.p}}
 			key := int64(ri)<<32 | int64(bi)
 			if i, ok := e.last[key]; ok {
 				e.rows[i] = x
@@ -469,9 +462,6 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 				e.rows = append(e.rows, x)
 			}
 		}
-	}
-	if debugHook != nil && !e.judged {
-		debugHook(e, ri, blk, c, cell, conf)
 	}
 	need := e.minConf
 	if rec, _, _, _ := cellParts(cell); rec > 0 {

@@ -128,8 +128,8 @@ type Repair struct {
 	Restored int32
 	Dropped  uint8
 	How      How
-	// Confidence is the measured probability that Stack is right, 0 to 1. For
-	// Bridge it is that of the best answer that was not good enough.
+	// Confidence is the measured probability that Stack is right, 0 to 1; 0 for
+	// Bridge, which claims nothing.
 	Confidence float32
 }
 
@@ -162,3 +162,10 @@ type Stats struct {
 	Dropped  int64               // suspect frames taken away
 	Expected [Bridge + 1]float64 // sum of confidences of each kind: expected right answers
 }
+
+// Names is the Frames of a recording whose frames are known by name only: every
+// frame is its own method.
+type Names struct{}
+
+// Method returns f.
+func (Names) Method(f FrameID) MethodID { return f }

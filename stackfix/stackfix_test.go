@@ -1,0 +1,228 @@
+package stackfix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// site is a frame table in which frame f is a call site of method f/4.
+type site struct{}
+
+func (site) Method(f FrameID) MethodID { return f / 4 }
+
+const (
+	testBridge = FrameID(1 << 12)
+	testLimit  = 40
+)
+
+// walk makes threads that call and return at random, most of it in a recursion of
+// a few methods below a fixed base, recorded with a limit of testLimit frames. It
+// returns the true stacks, too.
+func walk(tree *Tree, seed uint64, threads, samples int) ([]Thread, [][]StackID) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	out := make([]Thread, threads)
+	truth := make([][]StackID, threads)
+	for i := range out {
+		fs := []FrameID{400, 404, 408 + FrameID(4*(i%2))}
+		base := len(fs)
+		for j := range samples {
+			if rng.IntN(3) > 0 {
+				for range rng.IntN(12) {
+					if len(fs) > base {
+						fs = fs[:len(fs)-1]
+					}
+				}
+				for range rng.IntN(14) {
+					if len(fs) > base && len(fs) < 120 {
+						fs[len(fs)-1] = fs[len(fs)-1]&^3 | rng.Uint32N(4)
+					}
+					fs = append(fs, rng.Uint32N(60))
+				}
+			}
+			if len(fs) > 110 {
+				fs = fs[:base+5]
+			}
+			s := Sample{Time: int64(j) * 1e6, Evidence: rng.IntN(10) == 0}
+			cut := fs[max(0, len(fs)-testLimit):]
+			if len(fs) >= testLimit {
+				s.Cut = Depth
+			}
+			s.Stack = tree.Add(cut...)
+			out[i].Samples = append(out[i].Samples, s)
+			truth[i] = append(truth[i], tree.Add(fs...))
+		}
+		out[i].Breaks = []int64{int64(samples/2) * 1e6}
+	}
+	return out, truth
+}
+
+func TestFixProperties(t *testing.T) {
+	for seed := range uint64(6) {
+		tree := NewTree()
+		threads, truth := walk(tree, seed, 3, 1500)
+		res := Fix(tree, site{}, threads, Options{Bridge: testBridge})
+
+		cut, right, wrong := 0, 0, 0
+		for i, th := range threads {
+			n := 0
+			for j, s := range th.Samples {
+				if s.Cut == Whole {
+					continue
+				}
+				require.Less(t, n, len(res.Repairs[i]), "every cut sample has a repair")
+				r := res.Repairs[i][n]
+				n++
+				require.Equal(t, j, r.Index)
+				cut++
+				got, recorded := tree.AppendFrames(nil, r.Stack), tree.AppendFrames(nil, s.Stack)
+				require.GreaterOrEqual(t, len(got), len(recorded))
+				require.Equal(t, recorded, got[len(got)-len(recorded):], "a repaired stack ends with the recorded frames")
+				require.GreaterOrEqual(t, r.Confidence, float32(0))
+				require.LessOrEqual(t, r.Confidence, float32(1))
+				switch r.How {
+				case Complete:
+					require.Equal(t, s.Stack, r.Stack, "a complete stack is left alone")
+				case Bridge:
+					require.Contains(t, got, testBridge)
+					continue
+				default:
+					require.NotContains(t, got, testBridge)
+					require.Equal(t, len(got)-len(recorded), int(r.Restored))
+				}
+				if r.Stack == truth[i][j] {
+					right++
+				} else {
+					wrong++
+				}
+			}
+			require.Len(t, res.Repairs[i], n)
+		}
+		assert.Greater(t, right, cut/4, "seed %d", seed)
+		assert.LessOrEqual(t, wrong*20, cut, "seed %d: few answers are wrong", seed)
+
+		// deterministic, in a fresh tree too
+		again := NewTree()
+		threads2, _ := walk(again, seed, 3, 1500)
+		res2 := Fix(again, site{}, threads2, Options{Bridge: testBridge})
+		assert.Equal(t, res, res2)
+
+		// idempotent: repaired stacks are whole, and bridged ones stay as they are
+		for i := range threads {
+			for _, r := range res.Repairs[i] {
+				s := &threads[i].Samples[r.Index]
+				s.Stack = r.Stack
+				if r.How != Bridge {
+					s.Cut = Whole
+				}
+			}
+		}
+		for i, reps := range Fix(tree, site{}, threads, Options{Bridge: testBridge}).Repairs {
+			for _, r := range reps {
+				assert.Equal(t, threads[i].Samples[r.Index].Stack, r.Stack)
+			}
+		}
+	}
+}
+
+func TestFixWithoutCuts(t *testing.T) {
+	tree := NewTree()
+	s := tree.Add(1, 2, 3)
+	n := tree.Len()
+	res := Fix(tree, site{}, []Thread{{Samples: []Sample{{Stack: s}, {Stack: 0}}}, {}}, Options{Bridge: testBridge})
+	assert.Equal(t, [][]Repair{nil, nil}, res.Repairs)
+	assert.Equal(t, n, tree.Len(), "no stack is added")
+	assert.Equal(t, 2, res.Stats.Samples)
+	assert.Zero(t, res.Stats.Cut)
+}
+
+func TestFixOddInput(t *testing.T) {
+	tree := NewTree()
+	one := tree.Add(7)
+	threads := []Thread{
+		{Samples: []Sample{{Stack: 0, Cut: Depth}, {Stack: one, Cut: Bytes, Suspect: 9}, {Stack: one, Cut: Broken}, {Stack: one, Cut: Depth}}},
+		{Samples: []Sample{{Time: 5, Stack: one, Cut: Depth}, {Time: 3, Stack: one, Cut: Depth}}, Breaks: []int64{-1, 4, 4}},
+	}
+	res := Fix(tree, site{}, threads, Options{Bridge: testBridge})
+	require.Len(t, res.Repairs[0], 4)
+	require.Len(t, res.Repairs[1], 2)
+	for _, r := range res.Repairs[0] {
+		assert.Contains(t, []How{Bridge, Complete}, r.How)
+	}
+}
+
+// A suspect that nothing confirms goes, one that other stacks confirm stays.
+func TestSuspects(t *testing.T) {
+	tree := NewTree()
+	var samples []Sample
+	for i := range 20 {
+		samples = append(samples, Sample{Time: int64(i), Stack: tree.Add(0, 4, 8, 12, 16, 20+FrameID(4*(i%3)))})
+	}
+	garbage := tree.Add(80, 8, 12, 16, 24, 28, 32)
+	real := tree.Add(4, 8, 12, 16, 24, 28, 32)
+	samples = append(samples,
+		Sample{Time: 30, Stack: garbage, Cut: Bytes, Suspect: 1},
+		Sample{Time: 31, Stack: real, Cut: Bytes, Suspect: 1})
+	res := Fix(tree, site{}, []Thread{{Samples: samples}}, Options{Bridge: testBridge})
+	require.Len(t, res.Repairs[0], 2)
+	assert.Equal(t, uint8(1), res.Repairs[0][0].Dropped)
+	assert.Equal(t, uint8(0), res.Repairs[0][1].Dropped)
+	for _, r := range res.Repairs[0] {
+		assert.NotContains(t, tree.AppendFrames(nil, r.Stack), FrameID(80))
+	}
+}
+
+func Example() {
+	// main > serve > handle > f0 > f1 ..., recorded with a limit of 5 frames
+	names := []string{"main", "serve", "handle", "f0", "f1", "f2", "f3", "f4", "[frames lost]"}
+	tree := NewTree()
+	thread := Thread{}
+	for i := range 40 {
+		depth := 3 + min(i%10, 10-i%10)
+		var frames []FrameID
+		for f := range depth {
+			frames = append(frames, FrameID(f))
+		}
+		s := Sample{Time: int64(i) * 1e6}
+		if depth >= 5 {
+			frames, s.Cut = frames[depth-5:], Depth
+		}
+		s.Stack = tree.Add(frames...)
+		thread.Samples = append(thread.Samples, s)
+	}
+	res := Fix(tree, Names{}, []Thread{thread}, Options{Bridge: 8})
+	r := res.Repairs[0][3]
+	fmt.Print(r.How, ":")
+	for _, f := range tree.AppendFrames(nil, r.Stack) {
+		fmt.Print(" ", names[f])
+	}
+	fmt.Println()
+	// Output: both-sides: main serve handle f0 f1 f2 f3 f4
+}
+
+// Half of the samples are cut. The time per sample must not grow with their number.
+func BenchmarkFix(b *testing.B) {
+	for _, n := range []int{20_000, 200_000, 2_000_000} {
+		b.Run(fmt.Sprintf("samples=%d", n), func(b *testing.B) {
+			tree := NewTree()
+			threads, _ := walk(tree, 1, 10, min(n, 50_000)/10)
+			for i := range threads { // long recordings repeat themselves
+				th := &threads[i]
+				th.Breaks = nil
+				for k := len(th.Samples); len(th.Samples) < n/10; {
+					s := th.Samples[len(th.Samples)%k]
+					s.Time = int64(len(th.Samples)) * 1e6
+					th.Samples = append(th.Samples, s)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				Fix(tree, site{}, threads, Options{Bridge: testBridge})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/sample")
+		})
+	}
+}
