@@ -135,6 +135,7 @@ type calibration struct {
 	// in all, and of each group of cells
 	all, extShift float64
 	group         [numGroups]float64
+	learnt        [numGroups]int // answers
 }
 
 func extCell(rec, bits, lead, both int) int {
@@ -219,8 +220,15 @@ func leadBucket(v float64) int {
 // strength is how many answers of a recording weigh as much as the prior.
 var strength = 6.0
 
+// confidence is the probability that an answer of this cell is right.
 func (c *calibration) confidence(cell int) float64 {
-	return (strength*sigmoid(dot(cellFeatures(cell), cellPrior)+c.shift(cell)) + c.right[cell]) / (strength + c.n[cell])
+	p := (strength*sigmoid(dot(cellFeatures(cell), cellPrior)+c.shift(cell)) + c.right[cell]) / (strength + c.n[cell])
+	if rec, _, _, _ := cellParts(cell); rec == 2 && c.learnt[groupOf(cell)] < 10 {
+		// the depth of a recursion is believed only where the recording has
+		// shown that such evidence is right
+		p = min(p, 0.8)
+	}
+	return p
 }
 
 func (c *calibration) extConfidence(cell int) float64 {
@@ -293,6 +301,9 @@ func (c *calibration) learn(rows []row) {
 			n, right = c.extN[:], c.extRight[:]
 		}
 		n[r.cell]++
+		if !r.ext {
+			c.learnt[groupOf(r.cell)]++
+		}
 		if r.right {
 			right[r.cell]++
 		}

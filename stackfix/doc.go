@@ -1,3 +1,51 @@
 // Package stackfix restores the root-side frames of call stacks that a recorder
-// cut off. It is a pure algorithm on stack ids; it knows no file format.
+// cut off: at a limit of frames (EventPipe keeps the innermost 100), at the end of
+// a copy of the stack (collect-linux copies 4 KiB), or where unwinding failed. It
+// is a pure algorithm on stack ids and knows no file format.
+//
+// # Use
+//
+// Give [Fix] the stacks as a tree ([Stacks]; [Tree] is one), the method of each
+// frame ([Frames]; [Names] where frames are names), and the samples of every thread
+// in the order of time, those with a cut stack marked. It answers with one [Repair]
+// for each of them: the whole stack, how it is known and how sure that is. What
+// cannot be known gets a bridge: one frame that stands for the missing ones.
+// Nothing is deleted, whole stacks stay as they are, and a repaired stack always
+// ends with the frames that were recorded, less outermost ones that a recorder is
+// known to make up ([Sample].Suspect).
+//
+// # Method
+//
+//  1. Samples of a thread are cut into runs where it says so ([Thread].Breaks), and
+//     equal ones in a row are one block.
+//  2. A model counts how often each frame calls each other one. The surprise of a
+//     call is -log2 of its share. An overlap of two stacks is worth the surprise of
+//     its calls, in bits, not its length: frames that always follow each other tell
+//     nothing. Equal frames (equal return addresses) count in full, frames of equal
+//     methods half.
+//  3. Candidates for the missing prefix are: the places in the nearest known stacks
+//     before and after where the cut stack can begin, and the prefixes that stand
+//     before the same first frames in any known stack of the recording, looked up
+//     for contexts of 1 to 64 frames. Each is scored by the bits of its overlaps, by
+//     how many frames would have gone and come between the samples (as they do
+//     between known samples of this recording), by how often the code calls it so,
+//     and by how strange it is on this thread.
+//  4. A cut stack without a good candidate is made longer, so that it may find one
+//     later: by what overlapping cut neighbours show above it, or by callers that
+//     never vary.
+//  5. Steps 3 and 4 are repeated while they find something. A repaired stack is
+//     evidence for the next.
+//  6. How sure an answer is, is measured. Evidence is sorted into cells by kind and
+//     strength: does the cut go through a recursion, does the code know one prefix
+//     or many, do both neighbours agree, one, or none, how many bits by how many
+//     more than the next best answer. Before the recording is repaired it is cut
+//     once more, to 70 % of the depth, and repaired in trial: where the truth is
+//     known every answer says how good its cell is in this very recording. A cell
+//     that was rarely seen is held near what it is worth in recordings at large,
+//     shifted by how much more or less this recording can be trusted as a whole. An
+//     answer below [Options].MinConfidence is not given. The depth of a recursion is
+//     believed only where the trial has shown that it can be known.
+//
+// The answer depends on the input only. Time and memory grow with the number of
+// distinct stacks and of changes of stack, not of samples.
 package stackfix

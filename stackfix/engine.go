@@ -38,13 +38,15 @@ type block struct {
 	ext      StackID // what is known of the stack: stack, or stack with frames put back
 	truth    StackID // in a judged world: the stack before it was cut
 	conf     float32
-	cut      Cut
-	how      How
-	dropped  uint8
-	rooted   bool // nothing is missing in ext
-	whole    bool // truth is rooted
-	bridged  bool // repaired before: left as it is, and no evidence
-	bad      bool // in a judged world: ext is wrong
+	// the last attempt: with which neighbours
+	triedExt, triedF, triedB StackID
+	cut                      Cut
+	how                      How
+	dropped                  uint8
+	rooted                   bool // nothing is missing in ext
+	whole                    bool // truth is rooted
+	bridged                  bool // repaired before: left as it is, and no evidence
+	bad                      bool // in a judged world: ext is wrong
 }
 
 func newEngine(frames Frames, opts Options) *engine {
@@ -228,9 +230,24 @@ func (e *engine) virtual(w *world, limit int) *world {
 	v := &world{limit: limit, judged: true}
 	memo := map[StackID]StackID{}
 	var fs []FrameID
+	// a long recording is learnt from in stretches
+	total, seen := 0, 0
+	for i := range w.runs {
+		total += len(w.runs[i].blocks)
+	}
+	const stretch, enough = 256, 20_000
+	every := (total + enough - 1) / enough
 	for i := range w.runs {
 		r := run{thread: w.runs[i].thread}
 		for _, b := range w.runs[i].blocks {
+			seen++
+			if seen/stretch%every != 0 {
+				if len(r.blocks) > 0 {
+					v.runs = append(v.runs, r)
+					r.blocks = nil
+				}
+				continue
+			}
 			b.truth, b.whole = b.stack, b.rooted
 			d := e.t.Depth(b.stack)
 			if d < limit && b.rooted {

@@ -130,11 +130,21 @@ func (e *solver) headSurprise(f FrameID) float64 {
 type retention struct {
 	n     [9][9]float64
 	total float64
+	bits  [9][9]float64 // log2 of the probability of one pair of numbers
 }
 
-func (r *retention) log(pops, pushes int) float64 {
-	a, b := bucket(pops), bucket(pushes)
-	// spread over the cells of a bucket
+func (r *retention) log(pops, pushes int) float64 { return r.bits[bucket(pops)][bucket(pushes)] }
+
+func (r *retention) finish() {
+	for a := range r.bits {
+		for b := range r.bits[a] {
+			r.bits[a][b] = r.cell(a, b)
+		}
+	}
+}
+
+func (r *retention) cell(a, b int) float64 {
+	// spread over the numbers of a bucket
 	w := 1.0
 	if a > 1 {
 		w *= float64(int(1) << (a - 1))
@@ -177,6 +187,7 @@ func (e *solver) learnRetention() {
 			r.total++
 		}
 	}
+	r.finish()
 }
 
 // A threadTree counts the known stacks of one thread.
@@ -409,6 +420,17 @@ func (e *solver) pass() int {
 			} else {
 				e.sides[1].ok = false
 			}
+			var before, after StackID
+			if e.sides[0].ok {
+				before = e.sides[0].s
+			}
+			if e.sides[1].ok {
+				after = e.sides[1].s
+			}
+			if e.round > 1 && blk.triedExt == blk.ext && blk.triedF == before && blk.triedB == after {
+				continue // nothing is new
+			}
+			blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
 			if e.root(ri, k, blk) {
 				last = k
 				n++

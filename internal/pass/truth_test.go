@@ -555,7 +555,7 @@ var truthRows = []struct {
 	{"dotnet10/chain.nettrace", "chain", "", 0, bars{99, 0.3}, bars{97, 0.3}},
 	{"dotnet10/noise.nettrace", "chain", "", 0, bars{99, 0.3}, bars{97, 0.3}},
 	{"dotnet10/shared.nettrace", "shared", "dotnet10/shared.truth.ndjson", 0, bars{62, 0.5}, bars{60, 2}},
-	{"dotnet10/recursion.nettrace", "recursion", "dotnet10/recursion.truth.ndjson", 0, bars{55, 1}, bars{55, 1}},
+	{"dotnet10/recursion.nettrace", "recursion", "dotnet10/recursion.truth.ndjson", 0, bars{55, 1}, bars{55, 2}},
 	{"dotnet10/v6-chain.nettrace", "chain", "", 0, bars{60, 0.3}, bars{60, 0.3}},
 	{"nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-webapp.golden.nettrace.gz", "cut", "", 30, bars{80, 1}, bars{80, 1}},
 	{"nettrace/pyroscope-io-dotnetdiag/dotnet-5.0-SampleProfiler-webapp.golden.nettrace.gz", "cut", "", 20, bars{50, 1}, bars{50, 1}},
