@@ -29,7 +29,7 @@ var Doings = []Doing{
 	{Name: DoRepair, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = true; return profile(cfg) }},
 	{Name: DoHTTP, Formats: httpFormats(), Work: workHTTP},
 	{Name: DoInfo, Formats: []NamedFormat{{"json", ".info.json"}, {"text", ".info.txt"}}, Work: workInfo},
-	{Name: DoConvert, Work: func(cfg pipeline.Config, _ string) Work { return profile(cfg) }},
+	{Name: DoConvert, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = false; return profile(cfg) }},
 }
 
 // profile repairs or converts.

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/tracefix/tracefix/internal/symbol"
@@ -50,9 +49,10 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 	if rw.err != nil {
 		return nil, nil, rw.err
 	}
-	var fe *nettrace.FormatError
-	if err != nil && !errors.As(err, &fe) { // damage was told when the file was read first
-		return nil, nil, err
+	if err != nil {
+		if _, ok := Damage(r, err); !ok { // damage was told when the file was read first
+			return nil, nil, err
+		}
 	}
 	return l.profile, &l.info, out.Close()
 }
