@@ -235,7 +235,7 @@ func (e *engine) virtual(w *world, limit int) *world {
 	for i := range w.runs {
 		total += len(w.runs[i].blocks)
 	}
-	const stretch, enough = 256, 20_000
+	const stretch, enough = 256, 8_000
 	every := (total + enough - 1) / enough
 	for i := range w.runs {
 		r := run{thread: w.runs[i].thread}
