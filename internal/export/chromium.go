@@ -101,12 +101,22 @@ func (c *chromiumWriter) metadata(tracks []*trace.Track) {
 	}
 	for _, th := range c.o.threads(c.p) {
 		pid, tid := c.ids.pid(processOf(th)), c.ids.tids[th]
-		c.name("thread_name", pid, tid, threadName(th))
+		c.threadName(pid, tid, threadName(th), func() {
+			c.str(`"samples"`)
+			if limit := c.p.Meta.DepthLimit; limit > 0 {
+				c.str(`,"limit":`)
+				c.b = strconv.AppendInt(c.b, int64(limit), 10)
+			}
+			if typ, ok := onlyType(th); ok {
+				c.str(`,"type":`)
+				c.b = appendString(c.b, typ.String())
+			}
+		})
 		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
 	}
 	for i, t := range tracks {
 		pid := c.ids.pid(c.ids.owner(t))
-		c.name("thread_name", pid, c.trackIDs[i], trackName(t, false))
+		c.threadName(pid, c.trackIDs[i], trackName(t, false), func() { c.str(`"track"`) })
 		c.sortIndex("thread_sort_index", pid, c.trackIDs[i], len(c.p.Threads)+i)
 	}
 }
@@ -120,6 +130,37 @@ func (c *chromiumWriter) name(what string, pid, tid int64, name string) {
 	c.b = appendString(c.b, name)
 	c.str("}}")
 	c.flushed()
+}
+
+// threadName names a thread or track, and says what its spans are to those who read
+// the file again: nothing else in it tells. Viewers look at the name only.
+func (c *chromiumWriter) threadName(pid, tid int64, name string, holds func()) {
+	if name == "" {
+		name = "(unnamed)"
+	}
+	c.meta("thread_name", pid, tid)
+	c.str(`"name":`)
+	c.b = appendString(c.b, name)
+	c.str(`,"tracefix":{"holds":`)
+	holds()
+	c.str("}}}")
+	c.flushed()
+}
+
+// onlyType returns the type of all samples of a thread besides those of its time off
+// the CPU, which have a leaf of their own, and false if they differ.
+func onlyType(th *trace.Thread) (typ trace.SampleType, ok bool) {
+	c := th.Samples.Cursor()
+	for s, more := c.Next(); more; s, more = c.Next() {
+		switch {
+		case s.Type == trace.SampleOffCPU || s.Type == trace.SampleEvent:
+		case !ok:
+			typ, ok = s.Type, true
+		case s.Type != typ:
+			return 0, false
+		}
+	}
+	return typ, ok
 }
 
 func (c *chromiumWriter) sortIndex(what string, pid, tid int64, index int) {

@@ -22,7 +22,9 @@ import (
 //     holds for one period if the next is further than runPeriods away.
 //  5. An off-CPU stretch and a weighted sample know their duration.
 //  6. Frames that two neighbouring stretches share are open in between as well, if
-//     what is between them is no longer than a gap of rule 2.
+//     what is between them is no longer than a gap of rule 2. Not those of stacks as
+//     deep as the limit at which stacks were cut: read again, what two cut ones share
+//     would be a stack that begins in the middle of the program.
 const (
 	heldPeriods = 20
 	heldPause   = 1_000_000_000 // ns
@@ -45,10 +47,15 @@ type stretch struct {
 type timing struct {
 	period int64 // ns between two samples of a busy thread
 	ticks  map[*trace.Process]*tickSet
+	table  *trace.Table
+	limit  int // frames at which stacks were cut; 0: none
 }
 
+// atLimit says whether a stack may be cut by depth, and was not repaired.
+func (t *timing) atLimit(id trace.StackID) bool { return t.limit > 0 && t.table.Depth(id) == t.limit }
+
 func newTiming(p *trace.Profile) *timing {
-	t := &timing{period: usualPeriod(p), ticks: map[*trace.Process]*tickSet{}}
+	t := &timing{period: usualPeriod(p), ticks: map[*trace.Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
 	for _, th := range p.Threads {
 		set := t.ticks[th.Process]
 		if set == nil {
@@ -265,7 +272,8 @@ func (s *stretches) endOf(st *stretch) (end int64, joined bool) {
 		end = next
 	}
 	end = max(end, st.Start)
-	if broken {
+	// A nanosecond is no gap: the Chromium writer closes some frames so much earlier.
+	if broken || end+1 < next && (s.t.atLimit(st.Stack) || s.t.atLimit(s.next.Stack)) {
 		return end, false
 	}
 	return end, next-end <= heldPeriods*period

@@ -57,7 +57,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 		}
 	}
 	if s.Samples > 0 {
-		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed)}
+		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
 		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}}
 		if s.Cut > 0 {
 			f.Stacks.Cut["depth"] = int64(s.Cut)

@@ -21,9 +21,13 @@ func readChromium(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 }
 
 func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, error), c *Config, rep *report.Trace, weighted bool) (*spans.Trace, error) {
+	limit := c.MaxDepth
+	if limit == 100 {
+		limit = 0 // 100 also is what it is unless the file says otherwise
+	}
 	t, err := spans.Read(ctx, open, &spans.Options{
 		Source:   in.Name,
-		MaxDepth: c.MaxDepth,
+		MaxDepth: limit,
 		Salvage:  len(in.Layers) > 0,
 		Weighted: weighted,
 		Warn: func(e *chromium.FormatError) {

@@ -26,6 +26,7 @@ type Facts struct {
 	Depths  []int64
 	Samples int
 	Managed int // samples in managed code
+	Untold  int // samples of which the trace does not tell whether they are
 	Cut     int // samples with exactly the limit of frames
 	Spikes  int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
@@ -139,7 +140,7 @@ func (f *Facts) finish(d *reading, frames int) {
 		t.Unsorted = l.sorted
 		t.Unmatched += l.ignored + l.implied + l.depth(d.table.table)
 		t.MaxDepth = max(t.MaxDepth, l.deepest)
-		if l.dotnet {
+		if l.sampled() {
 			t.Samples += l.t.Samples.Len()
 		}
 		t.Cut += l.t.Samples.Cuts()
@@ -293,10 +294,14 @@ func (d *reading) metadata(ev *chromium.Event) {
 		return
 	}
 	var args struct {
-		Name string `json:"name"`
+		Name string          `json:"name"`
+		Own  json.RawMessage `json:"tracefix"`
 	}
 	if json.Unmarshal(ev.Args, &args) != nil || args.Name == "" {
 		return
+	}
+	if args.Own != nil && name == "thread_name" {
+		d.mark(ev.Thread, args.Own)
 	}
 	if name == "process_name" {
 		d.procs[string(ev.PID)] = args.Name

@@ -50,6 +50,7 @@ type frame struct {
 	name int32 // chromium.Event.NameID
 	kind kind
 	sf   string // raw text, "" if the events have none
+	cat  string // raw text, of frames of tracefix's own output
 }
 
 // frameKey finds a frame whose sf is not a small number.
@@ -63,8 +64,10 @@ type frameTable struct {
 	r      *chromium.Reader
 	table  *trace.Table
 	frames []frame
-	bySF   []int32 // by small sf id: 1 + the frame first seen with it
-	byName []int32 // by name of events without sf: 1 + the frame
+	bySF   []int32     // by small sf id: 1 + the frame first seen with it
+	byName []int32     // by name of events without sf: 1 + the frame
+	byOwn  []int32     // by name of events of tracefix's own output: 1 + the frame first seen with it
+	owns   []ownThread // by chromium.Event.Thread
 	other  map[frameKey]int32
 	maxSF  int64 // largest number used as sf or as a key of stackFrames
 }
@@ -91,6 +94,9 @@ func smallSF(sf []byte) int {
 
 // id returns the frame of a begin or end event.
 func (t *frameTable) id(ev *chromium.Event) trace.FrameID {
+	if t.own(ev.Thread).holds == holdsSamples {
+		return t.ownID(ev)
+	}
 	if ev.SF == nil {
 		for int(ev.NameID) >= len(t.byName) {
 			t.byName = append(t.byName, make([]int32, 64+len(t.byName))...)

@@ -20,7 +20,7 @@ type slice struct {
 
 // collect keeps an event of a thread that may be of that kind.
 func (d *reading) collect(ev *chromium.Event) {
-	if !ev.TS.Valid {
+	if !ev.TS.Valid || d.table.own(ev.Thread).holds != holdsUnknown {
 		return
 	}
 	for int(ev.Thread) >= len(d.slices) {

@@ -18,6 +18,7 @@ type lane struct {
 	cur, outer trace.StackID
 	outerDepth int
 	dotnet     bool // has had a frame `Thread (n)`
+	own        ownThread
 
 	lastNS  int64
 	lastSub uint32
@@ -61,6 +62,9 @@ type zone struct {
 	from, to    state
 	end         bool // of the lane: to is what stays open
 }
+
+// sampled reports whether the lane holds sampled stacks.
+func (l *lane) sampled() bool { return l.dotnet || l.own.holds == holdsSamples }
 
 // depth returns the number of frames that are open.
 func (l *lane) depth(t *trace.Table) int { return t.Depth(l.cur) + l.outerDepth }

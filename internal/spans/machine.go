@@ -52,8 +52,11 @@ func (rw *rewriter) machine(z zone) *machine {
 		m.l.outerDepth = t.Depth(m.l.outer)
 		m.outerA = m.l.outerDepth
 	}
+	if z.lane.own.holds == holdsSamples {
+		m.outerA = 0
+	}
 	m.a, m.b = m.r.of(z.before), m.r.of(z.after)
-	m.oldRA = rw.full(m.oldRA, z.from, m.a)
+	m.oldRA = rw.full(m.oldRA, z.lane, z.from, m.a)
 	m.open = len(m.oldRA)
 	low := z.low
 	if low > m.outerA {
@@ -64,7 +67,7 @@ func (rw *rewriter) machine(z zone) *machine {
 		m.newRB = append(m.newRB, m.oldRA[:low]...)
 		return m
 	}
-	m.newRB = rw.full(m.newRB, z.to, m.b)
+	m.newRB = rw.full(m.newRB, z.lane, z.to, m.b)
 	m.keep = common(m.oldRA, m.newRB)
 	if z.low < sameFrames(t, z.from, z.to) {
 		m.keep = min(m.keep, low)
@@ -110,9 +113,9 @@ func (s state) below(t *frameTable) trace.StackID {
 
 // full appends all frames of a state, outermost first, with f in the place of what
 // is below the thread's frame.
-func (rw *rewriter) full(dst []trace.FrameID, s state, f fix) []trace.FrameID {
+func (rw *rewriter) full(dst []trace.FrameID, l *lane, s state, f fix) []trace.FrameID {
 	t := rw.table.table
-	if s.outer == 0 {
+	if s.outer == 0 && l.own.holds != holdsSamples {
 		return t.AppendFrames(dst, s.cur)
 	}
 	dst = t.AppendFrames(dst, s.outer)
@@ -155,7 +158,7 @@ func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
 	}
 	e.before = m.close(m.keep, e.before)
 	if !m.opening {
-		m.depth, m.inThread = m.l.depth(t.table), m.l.outer != 0
+		m.depth, m.inThread = m.l.depth(t.table), m.l.outer != 0 || m.z.lane.own.holds == holdsSamples
 	}
 	at := m.depth
 	m.depth++

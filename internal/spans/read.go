@@ -18,7 +18,8 @@ import (
 type Options struct {
 	// Source is the name of the input, for titles.
 	Source string
-	// MaxDepth is the number of frames at which stacks were cut. Zero means 100.
+	// MaxDepth is the number of frames at which stacks were cut. Zero means what
+	// tracefix's own output says, else 100.
 	MaxDepth int
 	// Warn is told of defects; nil drops them.
 	Warn func(*chromium.FormatError)
@@ -36,6 +37,7 @@ type Trace struct {
 	Facts   Facts
 
 	opts      Options
+	limit     int // frames at which stacks were cut; 0: not by depth
 	open      func() (io.ReadCloser, error)
 	r         *chromium.Reader
 	table     *frameTable
@@ -66,8 +68,8 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	if o != nil {
 		t.opts = *o
 	}
-	if t.opts.MaxDepth == 0 {
-		t.opts.MaxDepth = 100
+	if t.limit = t.opts.MaxDepth; t.limit == 0 {
+		t.limit = 100
 	}
 	table := trace.NewTable()
 	t.table = &frameTable{table: table, other: map[frameKey]int32{}, maxSF: -1}
@@ -234,7 +236,7 @@ func (d *reading) span(ev *chromium.Event) {
 }
 
 func (d *reading) newLane(ev *chromium.Event) *lane {
-	l := &lane{thread: ev.Thread, fromSample: -1, lastNS: -1 << 62, t: &trace.Thread{First: ev.TS.NS}, start: ev.Offset - int64(len(ev.Lead))}
+	l := &lane{thread: ev.Thread, fromSample: -1, lastNS: -1 << 62, t: &trace.Thread{First: ev.TS.NS}, start: ev.Offset - int64(len(ev.Lead)), own: d.table.own(ev.Thread)}
 	d.lanes[ev.Thread] = l
 	d.all = append(d.all, l)
 	return l
@@ -246,6 +248,10 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 	l.lastNS, l.lastSub = ns, sub
 	if sub >= 5e8 {
 		ns++ // times are sums of floats: 580.1019999 stands for 580.102
+	}
+	if l.own.holds == holdsSamples {
+		d.ownStep(l, phase, f, name, ns, off, off-int64(lead))
+		return
 	}
 	if phase == 'B' {
 		if l.root == 0 && l.cur == 0 && l.outer == 0 {
@@ -279,18 +285,30 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 func (d *reading) sample(l *lane, ns int64, end bool) {
 	t := d.table.table
 	index, cut := -1, false
-	if !end && l.outer != 0 && l.cur != 0 {
+	own := l.own.holds == holdsSamples
+	if !end && (l.outer != 0 || own) && l.cur != 0 {
 		rec := trace.Sample{Time: l.began, Dur: ns - l.began, Stack: l.cur}
 		if f := t.Frame(l.cur); d.table.kind(f) == kindMarker {
-			if d.table.frames[f].name != d.cpuTime() {
+			switch {
+			case own:
+				rec.Type, rec.Time = trace.SampleOffCPU, ns // such a sample tells of the time before it
+			case d.table.frames[f].name != d.cpuTime():
 				rec.Type = trace.SampleExternal
-			} else {
+			default:
 				d.Facts.Managed++
 			}
 			rec.Stack = t.Parent(l.cur)
+		} else if own {
+			rec.Type = l.own.typ
+			switch {
+			case !l.own.typed:
+				d.Facts.Untold++
+			case rec.Type == trace.SampleManaged:
+				d.Facts.Managed++
+			}
 		}
 		n := t.Depth(rec.Stack)
-		if cut = n == d.opts.MaxDepth; cut {
+		if cut = n == d.limit && n > 0; cut {
 			rec.Cut = trace.CutDepth
 		}
 		if n > l.maxDepth {
@@ -354,9 +372,9 @@ func (d *reading) finish(frames int) {
 		}
 	}
 	p := d.Profile
-	limit := d.opts.MaxDepth
+	limit := d.limit
 	p.Meta = trace.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
-	if d.deepest > limit {
+	if d.deepest > limit && limit > 0 {
 		// A complete stack that is deeper shows that nothing was cut at limit.
 		p.Meta.DepthLimit = 0
 		d.Facts.Deepest = d.deepest
@@ -367,7 +385,7 @@ func (d *reading) finish(frames int) {
 	}
 	if d.opts.Weighted {
 		base := int64(0)
-		if !slices.ContainsFunc(d.all, func(l *lane) bool { return l.dotnet }) {
+		if !slices.ContainsFunc(d.all, (*lane).sampled) {
 			base = d.Facts.start()
 		}
 		d.weigh(base)

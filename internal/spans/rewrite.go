@@ -287,6 +287,9 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
 
 // newEvent returns the text of an inserted event in the style of ev.
 func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
+	if rw.table.own(ev.Thread).holds == holdsSamples {
+		return rw.ownEvent(ev, x, ts)
+	}
 	colon, comma := `:`, `,`
 	if bytes.Contains(ev.Raw, []byte(`": `)) {
 		colon, comma = `: `, `, `
@@ -326,6 +329,28 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	}
 	if !rw.plain {
 		field("args", []byte(`{"tracefix"`+colon+`{"how"`+colon+strconv.Quote(x.how)+`}}`))
+	}
+	b = append(b, '}')
+	rw.buf = b
+	return b
+}
+
+// ownEvent returns the text of an inserted event as internal/export writes it.
+func (rw *rewriter) ownEvent(ev *chromium.Event, x insert, ts []byte) []byte {
+	b := append(rw.buf[:0], `{"ph":"`...)
+	b = append(append(b, x.phase), `","ts":`...)
+	b = append(append(b, ts...), `,"pid":`...)
+	b = append(append(b, ev.PID...), `,"tid":`...)
+	b = append(append(b, ev.TID...), `,"name":`...)
+	b = append(rw.appendName(b, x.frame), `,"cat":"`...)
+	if int(x.frame) < len(rw.table.frames) {
+		b = append(b, rw.table.frames[x.frame].cat...)
+	} else {
+		b = append(b, "tracefix"...)
+	}
+	b = append(b, '"')
+	if !rw.plain && x.phase == 'B' {
+		b = append(b, `,"args":{"tracefix":{"how":`+strconv.Quote(x.how)+`}}`...)
 	}
 	b = append(b, '}')
 	rw.buf = b

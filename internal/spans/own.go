@@ -1,0 +1,182 @@
+package spans
+
+import (
+	"encoding/json"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// tracefix's own Chromium output has no synthetic roots and no leaf that says what a
+// thread did. The thread_name event of each thread tells instead what its spans are:
+//
+//	"args":{"name":"Main","tracefix":{"holds":"samples","limit":100,"type":"external"}}
+//	"args":{"name":"HTTP","tracefix":{"holds":"track"}}
+//
+// limit is the number of frames at which the recorder cut stacks, absent if it did
+// not cut by depth; type is that of all samples of the thread, absent if they differ.
+// The category of a frame is its module.
+
+// holding says what the spans of a thread of tracefix's own output are.
+type holding uint8
+
+const (
+	holdsUnknown holding = iota // not tracefix's own output
+	holdsSamples
+	holdsTrack // things in time that are no stacks
+)
+
+// An ownThread is what the name event of a thread of tracefix's own output says.
+type ownThread struct {
+	holds holding
+	limit int
+	typ   trace.SampleType
+	typed bool
+}
+
+// own returns what is known of a thread by chromium.Event.Thread.
+func (t *frameTable) own(thread int32) ownThread {
+	if int(thread) < len(t.owns) {
+		return t.owns[thread]
+	}
+	return ownThread{}
+}
+
+// mark takes in args.tracefix of a thread's name event. Spans that came before it
+// were taken for those of somebody else, and so are those behind it then.
+func (d *reading) mark(thread int32, text json.RawMessage) {
+	if int(thread) < len(d.lanes) && d.lanes[thread] != nil || int(thread) < len(d.slices) && d.slices[thread] != nil {
+		return
+	}
+	var args struct {
+		Holds string `json:"holds"`
+		Limit int    `json:"limit"`
+		Type  string `json:"type"`
+	}
+	if json.Unmarshal(text, &args) != nil {
+		return
+	}
+	o := ownThread{limit: max(0, args.Limit)}
+	switch args.Holds {
+	case "samples":
+		o.holds = holdsSamples
+	case "track":
+		o.holds = holdsTrack
+	default:
+		return
+	}
+	for _, s := range []trace.SampleType{trace.SampleManaged, trace.SampleExternal, trace.SampleCPU, trace.SampleError} {
+		if args.Type == s.String() {
+			o.typ, o.typed = s, true
+		}
+	}
+	for int(thread) >= len(d.table.owns) {
+		d.table.owns = append(d.table.owns, ownThread{})
+	}
+	d.table.owns[thread] = o
+	if o.holds == holdsSamples && d.opts.MaxDepth == 0 {
+		d.limit = o.limit
+	}
+}
+
+// offCPU is the leaf that says that a thread was switched out.
+const offCPU = "[off CPU]"
+
+// ownMethod is the method of a frame of tracefix's own output.
+func ownMethod(name, cat string) (trace.Method, kind) {
+	m := trace.Method{Name: name}
+	switch cat {
+	case "managed":
+	case "native":
+		m.Kind = trace.Native
+	case "kernel":
+		m.Kind = trace.Kernel
+	case "unresolved":
+		m.Kind = trace.Unresolved
+	case "tracefix":
+		switch name {
+		case trace.Bridge:
+			m.Kind = trace.Synthetic
+			return m, kindBridge
+		case offCPU:
+			m.Kind = trace.Synthetic
+			return m, kindMarker
+		}
+		m.Module = cat
+	default:
+		m.Module = cat
+	}
+	return m, kindCode
+}
+
+// ownID returns the frame of a begin or end event of tracefix's own output: one for
+// each name and module.
+func (t *frameTable) ownID(ev *chromium.Event) trace.FrameID {
+	for int(ev.NameID) >= len(t.byOwn) {
+		t.byOwn = append(t.byOwn, make([]int32, 64+len(t.byOwn))...)
+	}
+	f := t.byOwn[ev.NameID]
+	if f == 0 {
+		t.byOwn[ev.NameID] = 1 + t.addOwn(ev)
+		return trace.FrameID(t.byOwn[ev.NameID] - 1)
+	}
+	if t.frames[f-1].cat == string(ev.Cat) {
+		return trace.FrameID(f - 1)
+	}
+	k := frameKey{ev.NameID, "cat " + string(ev.Cat)} // no sf begins so
+	f, ok := t.other[k]
+	if !ok {
+		f = t.addOwn(ev)
+		t.other[k] = f
+	}
+	return trace.FrameID(f)
+}
+
+func (t *frameTable) addOwn(ev *chromium.Event) int32 {
+	name := ""
+	if ev.NameID != 0 {
+		name = t.r.Name(ev.NameID)
+	}
+	m, k := ownMethod(name, chromium.Unquote(ev.Cat))
+	t.table.AddFrame(trace.Frame{Method: t.table.AddMethod(m)})
+	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, cat: string(ev.Cat)})
+	return int32(len(t.frames) - 1)
+}
+
+// ownStep takes a begin or end of frame f to a lane of tracefix's own output. What is
+// open for a while is a sample there, also if begins lead to it from a caller, or
+// ends alone.
+func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns int64, off, start int64) {
+	t := d.table.table
+	if l.seen && l.heldOwn(phase, ns) {
+		d.sample(l, ns, l.cur == 0)
+		l.start, l.low, l.from = start, l.depth(t), state{cur: l.cur}
+	}
+	if phase == 'B' {
+		l.cur = t.Push(l.cur, f)
+		l.deepest = max(l.deepest, l.depth(t))
+		l.begun = true
+	} else {
+		switch n := l.end(d.table, f, name, false); n {
+		case 0:
+			l.ignored++
+		case 1:
+		default:
+			l.implied += n - 1
+		}
+		l.low = min(l.low, l.depth(t))
+		l.begun = false
+	}
+	l.began, l.last, l.seen = ns, off, true
+}
+
+// heldOwn reports whether what is open in l was open for a while before an event at
+// ns: whether a sample, or with nothing open a transition, ends there.
+func (l *lane) heldOwn(phase byte, ns int64) bool {
+	if l.begun {
+		// A begin and its end at one time are a sample that does not last.
+		return phase == 'E' || ns > l.began
+	}
+	// Where a frame closes and opens at one time, it may close a nanosecond early.
+	return ns > l.began+1
+}
