@@ -186,7 +186,7 @@ func (e *engine) dropSuspects(w *world) {
 			q := key{b.stack, b.dropped}
 			s, ok := memo[q]
 			if !ok {
-				fs = appendFrames(fs[:0], e.t, b.stack)
+				fs = e.t.AppendFrames(fs[:0], b.stack)
 				n := min(int(b.dropped), len(fs)-1)
 				drop := 0
 				for x := n; x > 0; x-- {
@@ -258,7 +258,7 @@ func (e *engine) virtual(w *world, limit int) *world {
 			if d > limit {
 				c, ok := memo[b.stack]
 				if !ok {
-					fs = appendFrames(fs[:0], e.t, b.stack)
+					fs = e.t.AppendFrames(fs[:0], b.stack)
 					c = e.t.Add(fs[d-limit:]...)
 					memo[b.stack] = c
 				}
@@ -327,7 +327,7 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 			s = stacks.Push(0, e.opts.Bridge)
 			from = b.stack
 		}
-		fs = appendFrames(fs[:0], e.t, from)
+		fs = e.t.AppendFrames(fs[:0], from)
 		for _, f := range fs {
 			s = stacks.Push(s, f)
 		}

@@ -48,7 +48,7 @@ func (e *solver) buildIndex() {
 				continue
 			}
 			done[b.ext] = true
-			e.fo = appendFrames(e.fo[:0], e.t, b.ext)
+			e.fo = e.t.AppendFrames(e.fo[:0], b.ext)
 			if len(e.fo) == 0 {
 				continue
 			}
@@ -75,7 +75,7 @@ func (e *solver) buildIndex() {
 				continue
 			}
 			done[b.ext] = true
-			e.fo = appendFrames(e.fo[:0], e.t, b.ext)
+			e.fo = e.t.AppendFrames(e.fo[:0], b.ext)
 			h := e.hashes(e.fo)
 			s := b.ext
 			D := len(e.fo)

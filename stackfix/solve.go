@@ -15,14 +15,16 @@ type solver struct {
 	round  int
 
 	// scratch
-	fo     []FrameID
-	o      []FrameID
-	cs     []cand
-	ppm    ppm
-	sides  [4]side
-	local  threadTree
-	stamp  uint32
-	stamps []uint32
+	fo               []FrameID
+	o                []FrameID
+	on               []StackID // of o: the stack down to each frame
+	bits, methodBits stackValues
+	cs               []cand
+	ppm              ppm
+	sides            [4]side
+	local            threadTree
+	stamp            uint32
+	stamps           []uint32
 }
 
 func (e *solver) solve() {
@@ -109,16 +111,38 @@ func (e *solver) learnModel() {
 	}
 }
 
-// surprise is -log2 of how often a calls b.
-func (e *solver) surprise(a, b FrameID) float64 {
-	n := e.m.from[a]
-	return -math.Log2((float64(e.m.edge[edgeKey(a, b)]) + 0.5) / (float64(n) + 1))
+// surprise is -log2 of how often the caller of the innermost frame of s calls it.
+func (e *solver) surprise(s StackID) float64 {
+	return e.bits.get(s, func() float64 {
+		a, b := e.t.Frame(e.t.Parent(s)), e.t.Frame(s)
+		return -math.Log2((float64(e.m.edge[edgeKey(a, b)]) + 0.5) / (float64(e.m.from[a]) + 1))
+	})
 }
 
-func (e *solver) surpriseM(a, b FrameID) float64 {
-	am, bm := e.method(a), e.method(b)
-	n := e.m.mfrom[am]
-	return -math.Log2((float64(e.m.medge[edgeKey(am, bm)]) + 0.5) / (float64(n) + 1))
+// surpriseM is surprise by methods.
+func (e *solver) surpriseM(s StackID) float64 {
+	return e.methodBits.get(s, func() float64 {
+		am, bm := e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s))
+		return -math.Log2((float64(e.m.medge[edgeKey(am, bm)]) + 0.5) / (float64(e.m.mfrom[am]) + 1))
+	})
+}
+
+// A stackValues remembers a value of stacks that is dear to work out.
+type stackValues struct {
+	v     []float64
+	known []bool
+}
+
+func (m *stackValues) get(s StackID, work func() float64) float64 {
+	if int(s) >= len(m.v) {
+		n := int(s) + 1 + int(s)/4 - len(m.v)
+		m.v = append(m.v, make([]float64, n)...)
+		m.known = append(m.known, make([]bool, n)...)
+	}
+	if !m.known[s] {
+		m.v[s], m.known[s] = work(), true
+	}
+	return m.v[s]
 }
 
 func (e *solver) headSurprise(f FrameID) float64 {
@@ -194,6 +218,7 @@ func (e *solver) learnRetention() {
 type threadTree struct {
 	thread int
 	n, q   []int32 // of each stack: known stacks through it, different next frames
+	ends   []int32 // scratch
 	dirty  []StackID
 }
 
@@ -208,24 +233,34 @@ func (e *solver) learnThread(ri int) {
 		l.n[s], l.q[s] = 0, 0
 	}
 	l.dirty = l.dirty[:0]
+	if n := e.t.Len(); len(l.n) < n {
+		l.n = append(l.n, make([]int32, n-len(l.n))...)
+		l.q = append(l.q, make([]int32, n-len(l.q))...)
+		l.ends = append(l.ends, make([]int32, n-len(l.ends))...)
+	}
+	var ends []StackID
 	for ; ri < len(e.runs) && e.runs[ri].thread == l.thread; ri++ {
 		for i := range e.runs[ri].blocks {
 			if b := &e.runs[ri].blocks[i]; b.rooted {
-				e.addLocal(b.ext)
+				if l.ends[b.ext] == 0 {
+					ends = append(ends, b.ext)
+				}
+				l.ends[b.ext]++
 			}
 		}
 	}
+	for _, s := range ends {
+		e.addLocal(s, l.ends[s])
+		l.ends[s] = 0
+	}
 }
 
-func (e *solver) addLocal(s StackID) {
+// addLocal counts n known stacks s.
+func (e *solver) addLocal(s StackID, n int32) {
 	l := &e.local
-	for len(l.n) < e.t.Len() {
-		l.n = append(l.n, make([]int32, e.t.Len()-len(l.n))...)
-		l.q = append(l.q, make([]int32, e.t.Len()-len(l.q))...)
-	}
 	for {
 		isNew := l.n[s] == 0
-		l.n[s]++
+		l.n[s] += n
 		if isNew {
 			l.dirty = append(l.dirty, s)
 		}
@@ -269,23 +304,47 @@ type cand struct {
 }
 
 type side struct {
-	s      StackID
-	fs     []FrameID
-	direct bool
-	gap    int
-	conf   float64
-	ok     bool
-	bad    bool
+	s       StackID
+	fs      []FrameID
+	nodes   []StackID // of fs: the stack down to each frame
+	under   []uint32  // by stack: stamp if it is s or above it
+	stamp   uint32
+	stamped bool // under is that of s
+	direct  bool
+	gap     int
+	conf    float64
+	ok      bool
+	bad     bool
 }
 
 func (e *solver) setSide(i int, b *block, gap int) *side {
 	s := &e.sides[i]
 	if !s.ok || s.s != b.ext {
 		s.s = b.ext
-		s.fs = appendFrames(s.fs[:0], e.t, b.ext)
+		s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
+		s.stamped = false
 	}
 	s.ok, s.gap, s.direct, s.conf, s.bad = true, gap, b.stack == b.ext, float64(b.conf), b.bad
 	return s
+}
+
+// common returns the number of outermost frames that p and the side share: what
+// solver.common does, for many p.
+func (s *side) common(t *Tree, p StackID) int {
+	if !s.stamped {
+		s.stamped = true
+		s.stamp++
+		if n := t.Len(); len(s.under) < n {
+			s.under = append(s.under, make([]uint32, n-len(s.under))...)
+		}
+		for _, n := range s.nodes {
+			s.under[n] = s.stamp
+		}
+	}
+	for p != 0 && (int(p) >= len(s.under) || s.under[p] != s.stamp) {
+		p = t.Parent(p)
+	}
+	return t.Depth(p)
 }
 
 // candidates collects prefixes for the window o.
@@ -310,7 +369,7 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 			if s.fs[p] != o[0] && e.method(s.fs[p]) != hm {
 				continue
 			}
-			k, bits := e.match(o, s.fs[p:])
+			k, bits := e.match(o, s.fs[p:], s.nodes[p:])
 			c := add(node, p)
 			if si == 0 {
 				c.kf, c.bf = k, bits
@@ -368,19 +427,20 @@ func (e *solver) endsWith(a, b StackID) bool {
 	return true
 }
 
-// match measures the overlap of o and t, whose first frames are of one method.
-func (e *solver) match(o, t []FrameID) (k int, bits float64) {
+// match measures the overlap of o and t, whose first frames are of one method. nodes
+// are the stacks down to each frame of t.
+func (e *solver) match(o, t []FrameID, nodes []StackID) (k int, bits float64) {
 	if o[0] == t[0] {
 		k = 1
 		for k < len(o) && k < len(t) && o[k] == t[k] {
-			bits += e.surprise(o[k-1], o[k])
+			bits += e.surprise(nodes[k])
 			k++
 		}
 		return k, bits
 	}
 	k = 1
 	for k < len(o) && k < len(t) && e.method(o[k]) == e.method(t[k]) {
-		bits += 0.5 * e.surpriseM(o[k-1], o[k])
+		bits += 0.5 * e.surpriseM(nodes[k])
 		k++
 	}
 	return k, bits
@@ -402,7 +462,7 @@ func (e *solver) pass() int {
 				last = k
 				continue
 			}
-			e.o = appendFrames(e.o[:0], e.t, blk.ext)
+			e.o, e.on = e.t.appendNodes(e.o[:0], e.on[:0], blk.ext)
 			if len(e.o) == 0 {
 				continue
 			}
@@ -527,7 +587,7 @@ func (e *solver) extend(blk *block) bool {
 		if !s.ok {
 			continue
 		}
-		d, bits, lead := e.shift(e.o, s.fs, si == 1)
+		d, bits, lead := e.shift(e.o, s.fs, s.nodes, si == 1)
 		ds[si] = d
 		if d <= 0 {
 			continue
@@ -675,10 +735,10 @@ func (e *solver) extVerdict(blk *block, p StackID) int {
 
 // shift finds how many frames t begins before o, the bits of the overlap, and
 // by how many bits it leads. It is negative where o begins before t.
-func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
+func (e *solver) shift(o, t []FrameID, tn []StackID, after bool) (int, float64, float64) {
 	top, second, bestD, bestBits := math.Inf(-1), math.Inf(-1), 0, 0.0
-	try := func(d int, a, b []FrameID) {
-		k, bits := e.match(a, b)
+	try := func(d int, a, b []FrameID, nodes []StackID) {
+		k, bits := e.match(a, b, nodes)
 		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
 		if after {
 			pops, pushes = pushes, pops
@@ -693,12 +753,12 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 	}
 	for d := range t {
 		if t[d] == o[0] {
-			try(d, o, t[d:])
+			try(d, o, t[d:], tn[d:])
 		}
 	}
 	for d := 1; d < len(o); d++ {
 		if o[d] == t[0] {
-			try(-d, t, o[d:])
+			try(-d, t, o[d:], e.on[d:])
 		}
 	}
 	return bestD, bestBits, min(60, top-second)
@@ -726,7 +786,7 @@ func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float6
 			L := c.depth + k
 			D := len(s.fs)
 			if k == 0 {
-				L = e.common(c.p, s.s)
+				L = s.common(e.t, c.p)
 				bits = 0
 			} else {
 				bits += head

@@ -1,5 +1,7 @@
 package stackfix
 
+import "slices"
+
 // A Tree is a Stacks in memory. The zero Tree is not usable.
 type Tree struct {
 	parent []StackID
@@ -75,7 +77,26 @@ func (t *Tree) Add(frames ...FrameID) StackID {
 
 // AppendFrames appends the frames of s, root first, to dst and returns it.
 func (t *Tree) AppendFrames(dst []FrameID, s StackID) []FrameID {
-	return appendFrames(dst, t, s)
+	n, d := len(dst), int(t.depth[s])
+	dst = slices.Grow(dst, d)[:n+d]
+	for i := n + d - 1; i >= n; i-- {
+		dst[i] = t.frame[s]
+		s = t.parent[s]
+	}
+	return dst
+}
+
+// appendNodes appends the frames of s, root first, to fs, and the stack down to each
+// to nodes.
+func (t *Tree) appendNodes(fs []FrameID, nodes []StackID, s StackID) ([]FrameID, []StackID) {
+	n, d := len(fs), int(t.depth[s])
+	fs = slices.Grow(fs, d)[:n+d]
+	nodes = slices.Grow(nodes, d)[:n+d]
+	for i := n + d - 1; i >= n; i-- {
+		fs[i], nodes[i] = t.frame[s], s
+		s = t.parent[s]
+	}
+	return fs, nodes
 }
 
 func appendFrames(dst []FrameID, stacks Stacks, s StackID) []FrameID {
