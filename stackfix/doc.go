@@ -18,11 +18,13 @@
 //
 //  1. Samples of a thread are cut into runs where it says so ([Thread].Breaks), and
 //     equal ones in a row are one block.
+//
 //  2. A model counts how often each frame calls each other one. The surprise of a
 //     call is -log2 of its share. An overlap of two stacks is worth the surprise of
 //     its calls, in bits, not its length: frames that always follow each other tell
 //     nothing. Equal frames (equal return addresses) count in full, frames of equal
 //     methods half.
+//
 //  3. Candidates for the missing prefix are: the places in the nearest known stacks
 //     before and after where the cut stack can begin, and the prefixes that stand
 //     before the same first frames in any known stack of the recording, looked up
@@ -30,11 +32,14 @@
 //     how many frames would have gone and come between the samples (as they do
 //     between known samples of this recording), by how often the code calls it so,
 //     and by how strange it is on this thread.
+//
 //  4. A cut stack without a good candidate is made longer, so that it may find one
 //     later: by what overlapping cut neighbours show above it, or by callers that
 //     never vary.
+//
 //  5. Steps 3 and 4 are repeated while they find something. A repaired stack is
 //     evidence for the next.
+//
 //  6. How sure an answer is, is measured. Evidence is sorted into cells by kind and
 //     strength: does the cut go through a recursion, does the code know one prefix
 //     or many, do both neighbours agree, one, or none, how many bits by how many
@@ -46,6 +51,9 @@
 //     answer below [Options].MinConfidence is not given. The depth of a recursion is
 //     believed only where the trial has shown that it can be known.
 //
-// The answer depends on the input only. Time and memory grow with the number of
+//  7. Where the answer is a bridge, the root frames that all known stacks of the run
+//     share stay open in front of it, if there are known stacks before and after.
+//
+// Each process is repaired by itself. The answer depends on the input only. Time and memory grow with the number of
 // distinct stacks and of changes of stack, not of samples.
 package stackfix

@@ -1,7 +1,6 @@
 package stackfix
 
 import (
-	"math"
 	"math/bits"
 )
 
@@ -308,23 +307,27 @@ func (e *engine) verdict(b *block, p StackID, o []FrameID) int {
 func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 	res := Result{Repairs: make([][]Repair, len(threads))}
 	type key struct {
-		orig, ext StackID
-		rooted    bool
+		orig, ext, base StackID
+		rooted          bool
 	}
 	memo := map[key]StackID{}
 	var fs []FrameID
-	export := func(b *block) StackID {
+	export := func(b *block, base StackID) StackID {
 		if b.ext == b.stack && b.rooted && b.dropped == 0 && (b.bridged || b.stack != 0) {
 			return b.orig
 		}
-		k := key{b.orig, b.ext, b.rooted}
+		k := key{b.orig, b.ext, base, b.rooted}
 		if s, ok := memo[k]; ok {
 			return s
 		}
 		var s StackID
 		from := b.ext
 		if !b.rooted || b.stack == 0 {
-			s = stacks.Push(0, e.opts.Bridge)
+			fs = e.t.AppendFrames(fs[:0], base)
+			for _, f := range fs {
+				s = stacks.Push(s, f)
+			}
+			s = stacks.Push(s, e.opts.Bridge)
 			from = b.stack
 		}
 		fs = e.t.AppendFrames(fs[:0], from)
@@ -337,6 +340,7 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 	st := &res.Stats
 	for i := range w.runs {
 		r := &w.runs[i]
+		base := e.base(r)
 		for k := range r.blocks {
 			b := &r.blocks[k]
 			st.Samples += int(b.n)
@@ -346,10 +350,15 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 			if b.bridged || b.stack == 0 {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
-			rep := Repair{Stack: export(b), How: b.how, Confidence: b.conf, Dropped: b.dropped}
+			var kept StackID
+			if !b.rooted && k > base.first && k < base.last {
+				kept = base.stack
+			}
+			rep := Repair{Stack: export(b, kept), How: b.how, Confidence: b.conf, Dropped: b.dropped}
 			if !b.rooted {
 				rep.How = Bridge
 				rep.Confidence = 0
+				rep.Restored = int32(e.t.Depth(kept))
 			} else {
 				rep.Restored = int32(e.t.Depth(b.ext) - e.t.Depth(b.stack))
 			}
@@ -367,6 +376,56 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 		}
 	}
 	return res
+}
+
+// A base is the root frames that all known stacks of a run share, and the blocks
+// between which they are known from both sides.
+type base struct {
+	stack       StackID
+	first, last int
+}
+
+// fewKnown is how many different known stacks of a run it takes to believe that what
+// they share is shared by the others.
+const fewKnown = 8
+
+func (e *engine) base(r *run) base {
+	b := base{first: len(r.blocks), last: -1}
+	distinct := map[StackID]struct{}{}
+	for k := range r.blocks {
+		x := &r.blocks[k]
+		if !x.rooted || x.bridged || x.ext == 0 {
+			continue
+		}
+		if b.last < 0 {
+			b.first, b.stack = k, x.ext
+		}
+		b.last = k
+		if len(distinct) < fewKnown {
+			distinct[x.ext] = struct{}{}
+		}
+		if x.ext != b.stack {
+			b.stack = e.shared(b.stack, x.ext)
+		}
+	}
+	if len(distinct) < fewKnown {
+		b.stack = 0
+	}
+	return b
+}
+
+// shared returns the stack of the root frames that a and b share.
+func (e *engine) shared(a, b StackID) StackID {
+	for e.t.Depth(a) > e.t.Depth(b) {
+		a = e.t.Parent(a)
+	}
+	for e.t.Depth(b) > e.t.Depth(a) {
+		b = e.t.Parent(b)
+	}
+	for a != b {
+		a, b = e.t.Parent(a), e.t.Parent(b)
+	}
+	return a
 }
 
 func bucket(n int) int { return min(8, bits.Len(uint(max(n, 0)))) }
@@ -388,9 +447,4 @@ func sortInts(x []int) {
 			i++
 		}
 	}
-}
-
-func logit(p float64) float64 {
-	p = math.Min(math.Max(p, 1e-6), 1-1e-6)
-	return math.Log(p / (1 - p))
 }

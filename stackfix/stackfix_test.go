@@ -3,6 +3,7 @@ package stackfix
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -224,5 +225,54 @@ func BenchmarkFix(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/sample")
 		})
+	}
+}
+
+// A bridge leaves the root frames open that all known stacks around it share, and a
+// process is no evidence for another.
+func TestBridgeKeepsSharedRoot(t *testing.T) {
+	tree := NewTree()
+	const root, loop, bridge = 1, 2, 999
+	var known []Sample
+	for i := range 20 {
+		known = append(known, Sample{Time: int64(i), Stack: tree.Add(root, loop, FrameID(10+i))})
+	}
+	var deep []FrameID
+	for i := range 50 {
+		deep = append(deep, FrameID(500+i))
+	}
+	lost := Sample{Time: 20, Stack: tree.Add(deep...), Cut: Depth}
+	after := Sample{Time: 21, Stack: tree.Add(root, loop, 10)}
+
+	res := Fix(tree, Names{}, []Thread{{Samples: append(append(known[:20:20], lost), after)}}, Options{Bridge: bridge})
+	r := res.Repairs[0][0]
+	if r.How != Bridge || r.Restored != 2 {
+		t.Fatalf("how %v, restored %d", r.How, r.Restored)
+	}
+	got := tree.AppendFrames(nil, r.Stack)
+	want := append([]FrameID{root, loop, bridge}, deep...)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got[:5], want[:5])
+	}
+
+	// Nothing is known behind it: nothing is claimed.
+	res = Fix(tree, Names{}, []Thread{{Samples: append(known[:20:20], lost)}}, Options{Bridge: bridge})
+	if r := res.Repairs[0][0]; r.Restored != 0 {
+		t.Errorf("restored %d without a stack behind", r.Restored)
+	}
+
+	// The whole stack is known, but in another process.
+	whole := tree.Add(append([]FrameID{root, loop}, deep...)...)
+	other := Thread{Process: 2}
+	for i := range 20 {
+		other.Samples = append(other.Samples, Sample{Time: int64(i), Stack: whole})
+	}
+	one := Thread{Process: 1, Samples: []Sample{lost}}
+	if r := Fix(tree, Names{}, []Thread{one, other}, Options{Bridge: bridge, MinConfidence: -1}).Repairs[0][0]; r.How != Bridge {
+		t.Errorf("%v: taken from another process", r.How)
+	}
+	other.Process = 1
+	if r := Fix(tree, Names{}, []Thread{one, other}, Options{Bridge: bridge, MinConfidence: -1}).Repairs[0][0]; r.How != Elsewhere {
+		t.Errorf("%v: not taken from another thread", r.How)
 	}
 }
