@@ -38,7 +38,7 @@ func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, 
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	if n := t.Facts.Deepest; n > 0 && c.Repair {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, c.MaxDepth))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, t.Facts.Limit))
 	}
 	return t, nil
 }

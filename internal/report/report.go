@@ -189,11 +189,17 @@ func How(how string) string {
 	return ""
 }
 
-// Explain writes a few lines on how the cut samples were repaired.
+// Explain writes a few lines on how the cut samples were repaired, and the notes.
 func (t *Trace) Explain(w io.Writer) {
-	if t.Cut == 0 || len(t.Repaired) == 0 {
-		return
+	if t.Cut > 0 {
+		t.explainRepairs(w)
 	}
+	for _, n := range t.Notes {
+		fmt.Fprintf(w, "  note: %s\n", n)
+	}
+}
+
+func (t *Trace) explainRepairs(w io.Writer) {
 	known := map[string]bool{}
 	for _, h := range hows {
 		known[h.how] = true
@@ -210,9 +216,6 @@ func (t *Trace) Explain(w io.Writer) {
 	sort.Strings(rest)
 	for _, how := range rest {
 		fmt.Fprintf(w, "  %10s  %s\n", Count(t.Repaired[how]), how)
-	}
-	for _, n := range t.Notes {
-		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 }
 

@@ -32,6 +32,7 @@ type Facts struct {
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
 	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
 	Deepest int
+	Limit   int // frames at which samples were taken for cut; 0: at none
 	Threads []ThreadFacts
 
 	phases   [256]int64

@@ -373,6 +373,7 @@ func (d *reading) finish(frames int) {
 	}
 	p := d.Profile
 	limit := d.limit
+	d.Facts.Limit = limit
 	p.Meta = trace.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
 	if d.deepest > limit && limit > 0 {
 		// A complete stack that is deeper shows that nothing was cut at limit.

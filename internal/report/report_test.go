@@ -1,0 +1,34 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestExplain(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rep  Trace
+		want string
+	}{
+		{"nothing to say", Trace{Samples: 5}, ""},
+		{"a note without cut samples", Trace{Samples: 5, Notes: []string{"the trace was repaired before"}}, "  note: the trace was repaired before\n"},
+		{"cut and not repaired", Trace{Cut: 2, Notes: []string{"n"}}, "  note: n\n"},
+		{
+			"repaired", Trace{Cut: 1203, Repaired: map[string]int{"bridge": 3, "before": 1200, "zz": 1, "new": 2}, Notes: []string{"one", "two"}},
+			"       1,200  known from the stack before\n" +
+				"           3  not knowable: bridged by one frame \"[frames lost]\"\n" +
+				"           2  new\n" +
+				"           1  zz\n" +
+				"  note: one\n  note: two\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b strings.Builder
+			c.rep.Explain(&b)
+			assert.Equal(t, c.want, b.String())
+		})
+	}
+}
