@@ -206,9 +206,50 @@ func TestSpeedscope(t *testing.T) {
 	assert.InDelta(t, 4.5, f.DurationMs, 1e-9)
 	require.Len(t, f.Threads, 1)
 	assert.Equal(t, "Thread (7)", f.Threads[0].Name)
-	require.NoError(t, os.WriteFile(name, []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"na`), 0o666))
-	_, err := of(t, name, nil)
-	assert.ErrorContains(t, err, "offset")
+	assert.Zero(t, f.Damages)
+}
+
+// A speedscope file that breaks off or breaks JSON tells what stands before.
+func TestBrokenSpeedscope(t *testing.T) {
+	const head = `{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"x","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[`
+	const one = `{"type":"evented","name":"Thread (7)","unit":"milliseconds","startValue":1,"endValue":5.5,"events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}`
+	for _, c := range []struct {
+		name, text       string
+		threads          int
+		events, duration float64
+		frames           string
+		offset           int64
+		where            string
+	}{
+		{"within the frames", head[:len(head)-25], 0, 0, 0, "1", -1, "shared"},
+		{"before the profiles", head, 0, 0, 0, "2", int64(len(head)), "profiles"},
+		{"within the events", head + one, 1, 2, 2, "2", int64(len(head + one)), "profiles"},
+		{"within an event", head + one + `,{"ty`, 1, 2, 2, "2", -1, "profiles"},
+		{"behind a profile", head + one + `]},`, 1, 2, 4.5, "2", -1, "profiles"},
+		{"a broken event", head + one + `,{"type" 5}]}]}`, 1, 2, 2, "2", -1, "profiles"},
+		{"events that are no list", head + `{"name":"x","events":5}]}`, 1, 0, 0, "2", -1, "profiles"},
+		{"a name that is a number", head[:len(head)-12] + `"name":5}`, 0, 0, 0, "2", -1, "name"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "a.json")
+			require.NoError(t, os.WriteFile(name, []byte(c.text), 0o666))
+			f := facts(t, name)
+			assert.Equal(t, 1, f.Damages)
+			require.Len(t, f.Damage, 1)
+			assert.Equal(t, c.where, f.Damage[0].Where)
+			if c.offset >= 0 {
+				assert.Equal(t, c.offset, f.Damage[0].Offset)
+			}
+			assert.LessOrEqual(t, f.Damage[0].Offset, int64(len(c.text)))
+			assert.Len(t, f.Threads, c.threads)
+			assert.EqualValues(t, c.events, f.Events)
+			assert.InDelta(t, c.duration, f.DurationMs, 1e-9)
+			assert.Contains(t, f.Properties, Property{"frames", c.frames})
+			last := f.Verdicts[len(f.Verdicts)-1]
+			assert.Equal(t, "file", last.Topic)
+			assert.Equal(t, Partly, last.State)
+		})
+	}
 }
 
 func TestPercent(t *testing.T) {

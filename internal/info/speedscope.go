@@ -11,22 +11,23 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 )
 
-// speedscopeFile is what we count of a speedscope file.
-type speedscopeFile struct {
-	Exporter string `json:"exporter"`
-	Name     string `json:"name"`
-	Shared   struct {
-		Frames []struct{} `json:"frames"`
-	} `json:"shared"`
-	Profiles []struct {
-		Type       string     `json:"type"` // evented, sampled
-		Name       string     `json:"name"`
-		Unit       string     `json:"unit"`
-		StartValue float64    `json:"startValue"`
-		EndValue   float64    `json:"endValue"`
-		Events     []struct{} `json:"events"`
-		Weights    []float64  `json:"weights"`
-	} `json:"profiles"`
+// A speedscopeWalk counts what is in a speedscope file, value by value, so that a file
+// that breaks off tells what stands before.
+type speedscopeWalk struct {
+	d              *json.Decoder
+	where          string
+	exporter, name string
+	frames         int
+	profiles       []*speedscopeProfile
+}
+
+// A speedscopeProfile is what we count of a profile.
+type speedscopeProfile struct {
+	name, unit      string
+	start, end      float64 // in units
+	last            float64 // time of the last event
+	events, weights int64
+	cut             bool // the file breaks off or breaks in its events
 }
 
 // unitsPerMs tells how many of a unit of speedscope make a millisecond.
@@ -40,43 +41,211 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		return nil, err
 	}
 	defer rc.Close()
-	var s speedscopeFile
-	d := json.NewDecoder(rc)
-	if err := d.Decode(&s); err != nil {
+	w := &speedscopeWalk{d: json.NewDecoder(contextReader{ctx, rc}), where: "the file"}
+	if err := w.file(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !brokenJSON(err) && len(in.Layers) == 0 {
+			return nil, fmt.Errorf("%s: offset %d: %w", in.Name, w.d.InputOffset(), err)
+		}
+		at := w.d.InputOffset()
 		var syntax *json.SyntaxError
-		if !errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: offset %d: %w", in.Name, d.InputOffset(), err)
+		if errors.As(err, &syntax) {
+			at = max(at, syntax.Offset-1)
 		}
-		at := d.InputOffset()
-		if syntax != nil {
-			at = syntax.Offset
-		}
-		return nil, fmt.Errorf("%s: offset %d: %w; the file is cut off or no JSON", in.Name, at, err)
+		f.damaged(report.Damage{Offset: at, Where: w.where, What: err.Error()})
 	}
-	f.Content = d.InputOffset()
-	if s.Exporter != "" {
-		f.Properties = append(f.Properties, Property{"exporter", s.Exporter})
+	f.Content = w.d.InputOffset()
+	if w.exporter != "" {
+		f.Properties = append(f.Properties, Property{"exporter", w.exporter})
 	}
-	if s.Name != "" {
-		f.Properties = append(f.Properties, Property{"name", s.Name})
+	if w.name != "" {
+		f.Properties = append(f.Properties, Property{"name", w.name})
 	}
-	f.Properties = append(f.Properties, Property{"frames", report.Count(len(s.Shared.Frames))})
-	for i, p := range s.Profiles {
-		per, known := unitsPerMs[p.Unit]
+	f.Properties = append(f.Properties, Property{"frames", report.Count(w.frames)})
+	for i, p := range w.profiles {
+		per, known := unitsPerMs[p.unit]
 		if !known {
 			per = 1
 		}
-		t := &Thread{TID: uint64(i + 1), Name: p.Name, Events: int64(len(p.Events)), Samples: int64(len(p.Weights)), FirstMs: p.StartValue / per, LastMs: p.EndValue / per}
+		if p.cut && p.events > 0 {
+			p.end = p.last // the rest of it is not there
+		}
+		t := &Thread{TID: uint64(i + 1), Name: p.name, Events: p.events, Samples: p.weights, FirstMs: p.start / per, LastMs: p.end / per}
 		f.Threads = append(f.Threads, t)
 		f.Events += t.Events
 		f.DurationMs = max(f.DurationMs, t.LastMs-t.FirstMs)
 	}
-	if len(s.Profiles) == 0 {
+	if n := len(w.profiles); n == 0 {
 		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: None, Text: "the file holds no profiles"})
 	} else {
-		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", len(s.Profiles), plural(len(s.Profiles)))})
+		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", n, plural(n))})
+	}
+	if f.Damages > 0 {
+		f.Verdicts = append(f.Verdicts, f.fileVerdict())
 	}
 	return f, nil
+}
+
+// brokenJSON reports whether an error is about the text and not about reading it.
+func brokenJSON(err error) bool {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, errKind)
+}
+
+var errKind = errors.New("unexpected kind of value")
+
+// contextReader ends with the error of a context that is over.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+func (w *speedscopeWalk) file() error {
+	err := w.object(func(key string) error {
+		w.where = key
+		switch key {
+		case "exporter":
+			return w.d.Decode(&w.exporter)
+		case "name":
+			return w.d.Decode(&w.name)
+		case "shared":
+			return w.object(func(key string) error {
+				if key != "frames" {
+					return w.skip()
+				}
+				return w.array(func() error {
+					if err := w.skip(); err != nil {
+						return err
+					}
+					w.frames++
+					return nil
+				})
+			})
+		case "profiles":
+			return w.array(w.profile)
+		}
+		return w.skip()
+	})
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (w *speedscopeWalk) profile() error {
+	p := &speedscopeProfile{}
+	seen := false
+	return w.object(func(key string) error {
+		if !seen {
+			seen = true
+			w.profiles = append(w.profiles, p)
+		}
+		switch key {
+		case "name":
+			return w.d.Decode(&p.name)
+		case "unit":
+			return w.d.Decode(&p.unit)
+		case "startValue":
+			return w.d.Decode(&p.start)
+		case "endValue":
+			return w.d.Decode(&p.end)
+		case "events":
+			err := w.array(func() error {
+				var e struct {
+					At float64 `json:"at"`
+				}
+				if err := w.d.Decode(&e); err != nil {
+					return err
+				}
+				p.last = e.At
+				p.events++
+				return nil
+			})
+			p.cut = err != nil
+			return err
+		case "weights":
+			return w.array(func() error {
+				if err := w.skip(); err != nil {
+					return err
+				}
+				p.weights++
+				return nil
+			})
+		}
+		return w.skip()
+	})
+}
+
+// open reads the delimiter that a value begins with.
+func (w *speedscopeWalk) open(want json.Delim) error {
+	t, err := w.d.Token()
+	if err != nil {
+		return err
+	}
+	if t != want {
+		return fmt.Errorf("%w: %v instead of %v", errKind, t, want)
+	}
+	return nil
+}
+
+func (w *speedscopeWalk) object(each func(key string) error) error {
+	if err := w.open('{'); err != nil {
+		return err
+	}
+	for w.d.More() {
+		t, err := w.d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string)
+		if err := each(key); err != nil {
+			return err
+		}
+	}
+	_, err := w.d.Token()
+	return err
+}
+
+func (w *speedscopeWalk) array(each func() error) error {
+	if err := w.open('['); err != nil {
+		return err
+	}
+	for w.d.More() {
+		if err := each(); err != nil {
+			return err
+		}
+	}
+	_, err := w.d.Token()
+	return err
+}
+
+// skip passes over a value, of any depth, without keeping it.
+func (w *speedscopeWalk) skip() error {
+	for depth := 0; ; {
+		t, err := w.d.Token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
 }
 
 func plural(n int) string {

@@ -9,5 +9,9 @@
 // stay open, so the events that split them are left out, and frames that were put
 // back get events of their own.
 //
+// Two producers write sampled stacks: dotnet-trace, whose threads have synthetic roots
+// and leaves, and tracefix itself, whose threads say in their name event what they
+// hold. All other spans are just spans.
+//
 // How dotnet-trace lays out these files is described in dotnet-trace-convert.md.
 package spans
