@@ -33,13 +33,16 @@ type File struct {
 	w    *bufio.Writer
 	z    io.WriteCloser // compression, or nil
 	f    *os.File       // nil for standard output
-	temp string
-	n    int64
-	done bool
+	temp string         // "" if f is the target itself
+	// target is what temp is renamed to.
+	target string
+	n      int64
+	done   bool
 }
 
 // Create starts an output. The ends .gz and .zst of name ask for compression. The
-// file is written beside its place under a temporary name.
+// file is written beside its place under a temporary name; a device or a pipe is
+// written to as it is.
 func Create(name string, o *Options) (*File, error) {
 	if o == nil {
 		o = &Options{}
@@ -55,11 +58,11 @@ func Create(name string, o *Options) (*File, error) {
 		if err := Check(name, o); err != nil {
 			return nil, err
 		}
-		f, err := createBeside(name)
+		f, err := out.open()
 		if err != nil {
 			return nil, err
 		}
-		out.f, out.temp = f, f.Name()
+		out.f = f
 		dst = f
 	}
 	switch strings.ToLower(filepath.Ext(name)) {
@@ -79,6 +82,29 @@ func Create(name string, o *Options) (*File, error) {
 		out.w = bufio.NewWriterSize(counted{dst, &out.n}, 256<<10)
 	}
 	return out, nil
+}
+
+// open opens what is written to: a temporary file, or the target itself if that is a
+// device or a pipe, which a rename would replace.
+func (o *File) open() (*os.File, error) {
+	if st, err := os.Stat(o.Name); err == nil {
+		if !st.Mode().IsRegular() {
+			return os.OpenFile(o.Name, os.O_WRONLY, 0)
+		}
+		// A link stays one, and what it leads to is replaced.
+		real, err := filepath.EvalSymlinks(o.Name)
+		if err != nil {
+			return nil, err
+		}
+		o.target = real
+	} else {
+		o.target = o.Name
+	}
+	f, err := createBeside(o.target)
+	if err == nil {
+		o.temp = f.Name()
+	}
+	return f, err
 }
 
 // createBeside makes a temporary file in the folder of name. Unlike os.CreateTemp it
@@ -152,17 +178,19 @@ func (o *File) Commit() error {
 		o.done = true
 		return err
 	}
-	if err == nil {
+	if err == nil && o.temp != "" {
 		err = o.f.Sync()
 	}
 	if cerr := o.f.Close(); err == nil {
 		err = cerr
 	}
-	if err == nil {
-		err = os.Rename(o.temp, o.Name)
+	if err == nil && o.temp != "" {
+		err = os.Rename(o.temp, o.target)
 	}
 	if err != nil {
-		os.Remove(o.temp)
+		if o.temp != "" {
+			os.Remove(o.temp)
+		}
 		o.done = true
 		return fmt.Errorf("%s: %w", o.Name, err)
 	}
@@ -180,8 +208,11 @@ func (o *File) Close() error {
 		o.z.Close()
 	}
 	if o.f != nil {
-		o.f.Close()
-		return os.Remove(o.temp)
+		err := o.f.Close()
+		if o.temp != "" {
+			err = os.Remove(o.temp)
+		}
+		return err
 	}
 	return nil
 }

@@ -1,0 +1,58 @@
+//go:build unix
+
+package output
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A rename onto /dev/null by root would replace the device for the whole machine.
+func TestDevicesAndPipesStayWhatTheyAre(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(p, 0o600))
+	got := make(chan string)
+	go func() {
+		r, err := os.Open(p)
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		defer r.Close()
+		b, _ := io.ReadAll(r)
+		got <- string(b)
+	}()
+	f, err := Create(p, nil)
+	require.NoError(t, err)
+	_, err = f.Write([]byte("through the pipe"))
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	assert.Equal(t, "through the pipe", <-got)
+	st, err := os.Stat(p)
+	require.NoError(t, err)
+	assert.NotZero(t, st.Mode()&os.ModeNamedPipe, "it is still a pipe")
+}
+
+func TestLinkStaysALink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
+	require.NoError(t, os.Symlink("file", link))
+	f, err := Create(link, &Options{Force: true})
+	require.NoError(t, err)
+	_, err = f.Write([]byte("new"))
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "new", string(b))
+	st, err := os.Lstat(link)
+	require.NoError(t, err)
+	assert.NotZero(t, st.Mode()&os.ModeSymlink)
+}
