@@ -50,6 +50,9 @@ func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 		return nil, err
 	}
 	rep.Events = t.Facts.Events()
+	if n := t.Facts.Untold; n > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
+	}
 	return t.Profile, nil
 }
 
