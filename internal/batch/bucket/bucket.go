@@ -15,14 +15,13 @@ import (
 
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob:// ; drivers register themselves, there is no other way to their openers
-	_ "gocloud.dev/blob/gcsblob"   // gs://
 	_ "gocloud.dev/blob/s3blob"    // s3://
 	"gocloud.dev/gcerrors"
 
 	"github.com/tracefix/tracefix/internal/batch"
 )
 
-// Schemes are the schemes of URLs that Open takes.
+// Schemes are the schemes of URLs that Open knows.
 var Schemes = []string{"s3", "gs", "azblob"}
 
 // Open opens the bucket of a URL such as s3://bucket/key?region=eu-west-1 and returns
@@ -37,6 +36,9 @@ func Open(ctx context.Context, raw string) (batch.Store, string, error) {
 	}
 	if !known {
 		return nil, "", fmt.Errorf("%s: URLs begin with %s:// or file://", raw, strings.Join(Schemes, "://, "))
+	}
+	if scheme == "gs" && !hasGCS {
+		return nil, "", fmt.Errorf("%s: this build leaves out Google's client, which would make it twice as large; build it with `go build -tags gcs ./cmd/tracefix`, or use the bucket's S3 interface: s3://BUCKET/KEY?endpoint=https://storage.googleapis.com", raw)
 	}
 	rest, query := splitQuery(rest)
 	name, key, _ := strings.Cut(rest, "/")
