@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -78,6 +79,9 @@ func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
 func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) error {
 	if in.Kind == input.Unknown {
 		return fmt.Errorf("%s: offset 0: %w: %s", in.Name, ErrNotATrace, input.Describe(in.Head()))
+	}
+	if err := c.checkTracks(); err != nil {
+		return UsageError{err}
 	}
 	format, err := resolveFormat(c.Format, c.Out, in.Kind)
 	if err != nil {
@@ -213,6 +217,19 @@ func newReport(in *input.File, c *Config) *report.Trace {
 		c.MaxDepth = 100
 	}
 	return rep
+}
+
+// TrackNames are the groups of things that can be drawn.
+var TrackNames = []string{"cpu", "activities", "gc", "exceptions", "contention", "faults", "http", "events"}
+
+// checkTracks refuses names that would draw nothing.
+func (c *Config) checkTracks() error {
+	for _, t := range append(slices.Clone(c.Tracks), c.With...) {
+		if !slices.Contains(TrackNames, t) {
+			return fmt.Errorf("there is no track %q; tracks are %s", t, strings.Join(TrackNames, ", "))
+		}
+	}
+	return nil
 }
 
 // tracksOf are the tracks to load and write: those asked for, else all but single
