@@ -127,6 +127,7 @@ func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batc
 		go p.Measure(b.Paths)
 	}
 	defer b.Progress.Start()()
+	stopKeepingMemoryLow()
 	return batch.Run(ctx, b)
 }
 

@@ -1,14 +1,26 @@
 package main
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
 // smallHeap is the heap within which most traces are converted.
 const smallHeap = 48 << 20
+
+// oneTrace says that keepMemoryLow is at work. A batch has a budget of its own.
+var oneTrace atomic.Bool
+
+// stopKeepingMemoryLow leaves the collector alone again.
+func stopKeepingMemoryLow() {
+	if oneTrace.Swap(false) {
+		debug.SetMemoryLimit(math.MaxInt64)
+	}
+}
 
 // keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
 // and beyond it when the heap has grown by a quarter of what was alive. The limit moves with
@@ -17,8 +29,12 @@ func keepMemoryLow() {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return // the user knows better
 	}
+	oneTrace.Store(true)
 	debug.SetMemoryLimit(smallHeap)
 	afterCollection(func() {
+		if !oneTrace.Load() {
+			return
+		}
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
