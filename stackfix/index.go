@@ -12,11 +12,66 @@ type votes struct {
 }
 
 type index struct {
-	votes map[uint64]*votes
+	votes voteTable
 	pow   [65]uint64
 	heads []bool // methods that some window begins with
 	h     []uint64
 	nodes []StackID
+}
+
+// A voteTable finds the votes of a context: open addressing over its key, which is a
+// hash already.
+type voteTable struct {
+	keys  []uint64
+	slots []int32 // 1 + index in all; 0 is free
+	all   []votes
+}
+
+func (t *voteTable) reset() {
+	if t.slots == nil {
+		t.keys, t.slots = make([]uint64, 1024), make([]int32, 1024)
+	}
+	clear(t.slots)
+	t.all = t.all[:0]
+}
+
+// slot returns the place of key: its own, or a free one.
+func (t *voteTable) slot(key uint64) int {
+	mask := len(t.slots) - 1
+	i := int((key*mul)>>32) & mask
+	for t.slots[i] != 0 && t.keys[i] != key {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// get returns the votes of key, or nil. They are valid until the next add.
+func (t *voteTable) get(key uint64) *votes {
+	if i := t.slots[t.slot(key)]; i != 0 {
+		return &t.all[i-1]
+	}
+	return nil
+}
+
+// add makes empty votes for key if it has none.
+func (t *voteTable) add(key uint64) {
+	i := t.slot(key)
+	if t.slots[i] != 0 {
+		return
+	}
+	t.all = append(t.all, votes{})
+	t.keys[i], t.slots[i] = key, int32(len(t.all))
+	if len(t.all)*2 < len(t.slots) {
+		return
+	}
+	keys, slots := t.keys, t.slots
+	t.keys, t.slots = make([]uint64, 2*len(keys)), make([]int32, 2*len(slots))
+	for j, s := range slots {
+		if s != 0 {
+			k := t.slot(keys[j])
+			t.keys[k], t.slots[k] = keys[j], s
+		}
+	}
 }
 
 const mul = 0x9E3779B97F4A7C15
@@ -35,7 +90,7 @@ func (e *solver) hashes(fs []FrameID) []uint64 {
 // buildIndex looks in all rooted stacks for the first frames of the cut ones.
 func (e *solver) buildIndex() {
 	x := &e.idx
-	x.votes = map[uint64]*votes{}
+	x.votes.reset()
 	x.pow[0] = 1
 	for i := 1; i < len(x.pow); i++ {
 		x.pow[i] = x.pow[i-1] * mul
@@ -60,10 +115,7 @@ func (e *solver) buildIndex() {
 			h := e.hashes(e.fo[:min(len(e.fo), 64)])
 			for _, k := range levels {
 				if k < len(h) {
-					q := ctxKey(h[k], k)
-					if x.votes[q] == nil {
-						x.votes[q] = &votes{}
-					}
+					x.votes.add(ctxKey(h[k], k))
 				}
 			}
 		}
@@ -99,7 +151,7 @@ func (e *solver) buildIndex() {
 					if q+k > D {
 						break
 					}
-					v := x.votes[ctxKey(h[q+k]-h[q]*x.pow[k], k)]
+					v := x.votes.get(ctxKey(h[q+k]-h[q]*x.pow[k], k))
 					if v == nil {
 						break
 					}
@@ -152,7 +204,7 @@ func (e *solver) lookup(o []FrameID) *ppm {
 		if l >= len(h) {
 			continue
 		}
-		v := e.idx.votes[ctxKey(h[l], l)]
+		v := e.idx.votes.get(ctxKey(h[l], l))
 		if v == nil || v.total == 0 {
 			continue
 		}
