@@ -123,13 +123,7 @@ func (c *ActivitiesCmd) explain(std streams, in *input.File, tree *activity.Tree
 		fmt.Fprintf(std.err, "  To record them, enable System.Threading.Tasks.TplEventSource with keyword 0x80 at level 4, such as:\n  dotnet-trace collect -p %s --providers '%s,System.Threading.Tasks.TplEventSource:0x80:4'\n",
 			pidText(info.ProcessID), providersText(tree))
 	}
-	for i, d := range info.Damage {
-		if i == 5 && len(info.Damage) > 6 {
-			fmt.Fprintf(std.err, "  ... and %d more\n", info.Damages-5)
-			break
-		}
-		fmt.Fprintf(std.err, "  damage at offset %d: %s: %s\n", d.Offset, d.Where, d.What)
-	}
+	printDamage(std.err, info.Damage, info.Damages)
 }
 
 func pidText(pid int) string {

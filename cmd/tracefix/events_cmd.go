@@ -180,7 +180,7 @@ func (r *listRun) do(ctx context.Context, name string, work func(in *input.File,
 			fmt.Fprintln(r.std.err, r.summary)
 		}
 		if !r.silent {
-			printDamage(r.std.err, &rep)
+			printDamage(r.std.err, rep.Damage, rep.Damages)
 		}
 	}
 	if rep.Damages > 0 {
@@ -189,11 +189,11 @@ func (r *listRun) do(ctx context.Context, name string, work func(in *input.File,
 	return nil
 }
 
-// printDamage lists the first places at which an input is damaged.
-func printDamage(w io.Writer, rep *report.Trace) {
-	for i, d := range rep.Damage {
-		if i == 5 && rep.Damages > 6 {
-			fmt.Fprintf(w, "  ... and %s more\n", report.Count(rep.Damages-5))
+// printDamage lists the first of the places at which an input is damaged.
+func printDamage(w io.Writer, places []report.Damage, total int) {
+	for i, d := range places {
+		if i == 5 && total > 6 {
+			fmt.Fprintf(w, "  ... and %s more\n", report.Count(total-5))
 			return
 		}
 		fmt.Fprintf(w, "  damage at offset %d: %s: %s\n", d.Offset, d.Where, d.What)

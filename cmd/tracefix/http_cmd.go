@@ -320,13 +320,7 @@ func (c *HTTPCmd) explain(w io.Writer, run *httpRun, info *requests.Info, findin
 	if len(findings) > 0 {
 		fmt.Fprintf(w, "  To record all of it: %s\n", requests.Command(info.ProcessID, false))
 	}
-	for i, d := range info.Damage {
-		if i == 5 && len(info.Damage) > 6 {
-			fmt.Fprintf(w, "  ... and %d more\n", info.Damages-5)
-			break
-		}
-		fmt.Fprintf(w, "  damage at offset %d: %s: %s\n", d.Offset, d.Where, d.What)
-	}
+	printDamage(w, info.Damage, info.Damages)
 }
 
 func (c *HTTPCmd) report(o *output.Options, s *httpout.Summary, info *requests.Info) error {

@@ -147,13 +147,7 @@ func runOne(ctx context.Context, cli *CLI, std streams, name string, o OutputFla
 	if !cli.Quiet {
 		fmt.Fprintln(std.err, rep.Summary())
 		rep.Explain(std.err)
-		for i, d := range rep.Damage {
-			if i == 5 && len(rep.Damage) > 6 {
-				fmt.Fprintf(std.err, "  ... and %d more; --report FILE lists them\n", rep.Damages-5)
-				break
-			}
-			fmt.Fprintf(std.err, "  damage at offset %d: %s: %s\n", d.Offset, d.Where, d.What)
-		}
+		printDamage(std.err, rep.Damage, rep.Damages)
 	}
 	return rep, nil
 }

@@ -84,6 +84,7 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if !cli.Quiet {
 		fmt.Fprintf(std.err, "%s: %s samples of %s threads\n", c.In, report.Count(rep.Samples), report.Count(rep.Threads))
 		rep.Explain(std.err)
+		printDamage(std.err, rep.Damage, rep.Damages)
 	}
 	if rep.Damages > 0 {
 		return damaged{fmt.Errorf("%s is damaged", c.In)}

@@ -91,9 +91,9 @@ func httpTrace(ctx context.Context, in *input.File, job Job, cfg *pipeline.Confi
 		return err
 	}
 	for _, d := range info.Damage {
-		rep.AddDamage(report.Damage{Offset: d.Offset, Where: d.Where, What: d.What})
+		rep.AddDamage(d)
 	}
-	rep.Damages = int(info.Damages)
+	rep.Damages = info.Damages
 	rep.Events, rep.Lost, rep.Requests = info.Events, int64(info.Lost), h.end()
 	findings := h.scan.Findings(&h.need)
 	for _, f := range findings {

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,7 +101,11 @@ func Open(name string, o *Options) (*File, error) {
 	}
 	st, err := os.Stat(f.path)
 	if err != nil {
-		return nil, err
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // users ask for no system call
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if st.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder; `tracefix batch %s -o DIR` works on folders", name, name)

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 // Config is one run of repair or convert on one trace.
@@ -68,7 +70,7 @@ var ErrNothing = errors.New("nothing to write")
 // when the error is not nil; an error means that nothing was written.
 func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
 	rep := newReport(in, &c)
-	err := run(ctx, in, &c, rep)
+	err := named(in, run(ctx, in, &c, rep))
 	if err != nil {
 		rep.Status, rep.Error = "failed", err.Error()
 		rep.Output = nil
@@ -118,6 +120,9 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
+	if c.Compat != "" && in.Kind != input.Nettrace && in.Kind != input.Netperf {
+		return UsageError{fmt.Errorf("%s: --compat is for nettrace inputs, as dotnet-trace is; this is %s", in.Name, in.Kind)}
+	}
 	sel := c.Select.selection()
 	for _, r := range Rewrites {
 		if r.Kind == in.Kind && r.Format == format && sel.IsZero() {
@@ -131,7 +136,7 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	if row.Write == nil {
 		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
 	}
-	if c.Compat != "" && !c.Repair && row.Compat != nil && (in.Kind == input.Nettrace || in.Kind == input.Netperf) {
+	if c.Compat != "" && row.Compat != nil {
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
 	c.Tracks = c.tracksOf(row)
@@ -187,11 +192,22 @@ func Load(ctx context.Context, in *input.File, c Config) (*trace.Profile, *repor
 		}
 		return p, damageError(in, &c, rep)
 	}()
-	if err != nil {
+	if err = named(in, err); err != nil {
 		rep.Status, rep.Error = "failed", err.Error()
 		return nil, rep, err
 	}
 	return p, rep, nil
+}
+
+// named makes an error of a library name the file that it is about; they know offsets
+// only. Errors of the output name that, and those of the context stay as they are.
+func named(in *input.File, err error) error {
+	var nt *nettrace.FormatError
+	var ch *chromium.FormatError
+	if (errors.As(err, &nt) || errors.As(err, &ch)) && !strings.HasPrefix(err.Error(), in.Name+":") {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	return err
 }
 
 // damageError is the error that a damaged input is under --strict.

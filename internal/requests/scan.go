@@ -12,6 +12,7 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -214,15 +215,8 @@ type Info struct {
 	End       int64 // ns: the last event of a System.Net provider
 	Lost      uint64
 	Events    int64
-	Damage    []Damage
-	Damages   int64
-}
-
-// Damage is a defect of the file.
-type Damage struct {
-	Offset int64
-	Where  string
-	What   string
+	Damage    []report.Damage
+	Damages   int
 }
 
 // maxDamage is how many defects are kept; the others are counted.
@@ -246,7 +240,7 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 	warn := func(e *nettrace.FormatError) {
 		info.Damages++
 		if len(info.Damage) < maxDamage {
-			info.Damage = append(info.Damage, Damage{e.Offset, e.Where, fmt.Sprint(e.Err)})
+			info.Damage = append(info.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
 		}
 	}
 	r, err := nettrace.NewReader(f, &nettrace.Options{Warn: warn})
