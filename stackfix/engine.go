@@ -56,8 +56,9 @@ func newEngine(frames Frames, opts Options) *engine {
 	return e
 }
 
-func (e *engine) fix(stacks Stacks, threads []Thread) Result {
-	w := e.load(stacks, threads)
+// fix repairs the threads of one process and adds to res what it found.
+func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) {
+	w := e.load(stacks, threads, which)
 	cuts := 0
 	for i := range w.runs {
 		for _, b := range w.runs[i].blocks {
@@ -75,34 +76,22 @@ func (e *engine) fix(stacks Stacks, threads []Thread) Result {
 		s := solver{engine: e, world: w}
 		s.solve()
 	}
-	return e.result(stacks, threads, w)
+	e.result(stacks, w, res)
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
 
 // load copies what it needs of the threads.
-func (e *engine) load(stacks Stacks, threads []Thread) *world {
+func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
 	w := &world{}
-	memo := map[StackID]StackID{}
-	var fs []FrameID
-	local := func(s StackID) StackID {
-		if l, ok := memo[s]; ok {
-			return l
-		}
-		fs = appendFrames(fs[:0], stacks, s)
-		for _, f := range fs {
-			for int(f) >= len(e.mth) {
-				e.mth = append(e.mth, e.frames.Method(FrameID(len(e.mth))))
-			}
-		}
-		l := e.t.Add(fs...)
-		memo[s] = l
-		return l
-	}
-	for ti, t := range threads {
+	copied := copier{engine: e, from: stacks}
+	for _, ti := range which {
+		t := &threads[ti]
 		var r *run
 		br := t.Breaks
-		for j, s := range t.Samples {
+		j := int32(-1)
+		for s := range t.all() {
+			j++
 			brk := j == 0
 			for len(br) > 0 && br[0] <= s.Time {
 				br = br[1:]
@@ -116,7 +105,7 @@ func (e *engine) load(stacks Stacks, threads []Thread) *world {
 				r.blocks[k].n++
 				continue
 			}
-			l := local(s.Stack)
+			l := copied.id(s.Stack)
 			bridged := s.Cut != Whole && e.holdsBridge(l)
 			if bridged {
 				l = 0
@@ -124,11 +113,45 @@ func (e *engine) load(stacks Stacks, threads []Thread) *world {
 			if s.Cut == Depth {
 				w.limit = max(w.limit, e.t.Depth(l))
 			}
-			r.blocks = append(r.blocks, block{first: int32(j), n: 1, orig: s.Stack, stack: l, ext: l, cut: s.Cut, dropped: s.Suspect, rooted: s.Cut == Whole || l == 0, bridged: bridged, conf: 1})
+			r.blocks = append(r.blocks, block{first: j, n: 1, orig: s.Stack, stack: l, ext: l, cut: s.Cut, dropped: s.Suspect, rooted: s.Cut == Whole || l == 0, bridged: bridged, conf: 1})
 		}
 	}
 	e.dropSuspects(w)
 	return w
+}
+
+// A copier copies stacks into the tree of the engine.
+type copier struct {
+	*engine
+	from Stacks
+	ids  []StackID // by stack of from: its copy, 0 if there is none yet
+	path []StackID
+}
+
+// id returns the copy of s.
+func (c *copier) id(s StackID) StackID {
+	c.path = c.path[:0]
+	for s != 0 && (int(s) >= len(c.ids) || c.ids[s] == 0) {
+		c.path = append(c.path, s)
+		s = c.from.Parent(s)
+	}
+	id := StackID(0)
+	if s != 0 {
+		id = c.ids[s]
+	}
+	for i := len(c.path) - 1; i >= 0; i-- {
+		s = c.path[i]
+		f := c.from.Frame(s)
+		for int(f) >= len(c.mth) {
+			c.mth = append(c.mth, c.frames.Method(FrameID(len(c.mth))))
+		}
+		id = c.t.Push(id, f)
+		if n := int(s) + 1 - len(c.ids); n > 0 {
+			c.ids = append(c.ids, make([]StackID, n)...)
+		}
+		c.ids[s] = id
+	}
+	return id
 }
 
 // holdsBridge tells whether the bridge is in s.
@@ -304,8 +327,7 @@ func (e *engine) verdict(b *block, p StackID, o []FrameID) int {
 	return 1
 }
 
-func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
-	res := Result{Repairs: make([][]Repair, len(threads))}
+func (e *engine) result(stacks Stacks, w *world, res *Result) {
 	type key struct {
 		orig, ext, base StackID
 		rooted          bool
@@ -369,13 +391,10 @@ func (e *engine) result(stacks Stacks, threads []Thread, w *world) Result {
 			if rep.How != Complete {
 				st.Cut += int(b.n)
 			}
-			for j := range b.n {
-				rep.Index = int(b.first + j)
-				res.Repairs[r.thread] = append(res.Repairs[r.thread], rep)
-			}
+			rep.Index, rep.N = b.first, b.n
+			res.Repairs[r.thread] = append(res.Repairs[r.thread], rep)
 		}
 	}
-	return res
 }
 
 // A base is the root frames that all known stacks of a run share, and the blocks

@@ -1,8 +1,11 @@
 package stackfix
 
+import "iter"
+
 // Fix finds the missing frames of every cut sample. It adds the repaired stacks
 // to stacks and changes nothing else. The result depends on nothing but the
-// arguments. Processes are repaired apart: one is no evidence for another.
+// arguments. Processes are repaired apart: one is no evidence for another, and one
+// in which nothing is cut costs no more than to read its samples.
 func Fix(stacks Stacks, frames Frames, threads []Thread, opts Options) Result {
 	of := map[uint32][]int{}
 	var processes []uint32
@@ -13,31 +16,35 @@ func Fix(stacks Stacks, frames Frames, threads []Thread, opts Options) Result {
 		}
 		of[p] = append(of[p], i)
 	}
-	if len(processes) < 2 {
-		return newEngine(frames, opts).fix(stacks, threads)
-	}
-	all := Result{Repairs: make([][]Repair, len(threads))}
+	res := Result{Repairs: make([][]Repair, len(threads))}
 	for _, p := range processes {
-		own := make([]Thread, len(of[p]))
-		for i, t := range of[p] {
-			own[i] = threads[t]
+		if n, cut := look(threads, of[p]); !cut {
+			res.Stats.Samples += n
+			continue
 		}
-		r := newEngine(frames, opts).fix(stacks, own)
-		for i, t := range of[p] {
-			all.Repairs[t] = r.Repairs[i]
-		}
-		all.Stats.add(&r.Stats)
+		newEngine(frames, opts).fix(stacks, threads, of[p], &res)
 	}
-	return all
+	return res
 }
 
-func (s *Stats) add(o *Stats) {
-	s.Samples += o.Samples
-	s.Cut += o.Cut
-	s.Restored += o.Restored
-	s.Dropped += o.Dropped
-	for i := range s.How {
-		s.How[i] += o.How[i]
-		s.Expected[i] += o.Expected[i]
+// look tells whether a sample of these threads is cut; if none is, also how many
+// there are.
+func look(threads []Thread, which []int) (n int, cut bool) {
+	for _, i := range which {
+		for s := range threads[i].all() {
+			if s.Cut != Whole {
+				return 0, true
+			}
+			n++
+		}
 	}
+	return n, false
+}
+
+// all yields the samples of t, which may have none.
+func (t *Thread) all() iter.Seq[Sample] {
+	if t.Samples == nil {
+		return func(func(Sample) bool) {}
+	}
+	return t.Samples
 }

@@ -20,12 +20,43 @@ const (
 	testLimit  = 40
 )
 
+// A recorded thread has its samples in a list.
+type recorded struct {
+	Process uint32
+	Samples []Sample
+	Breaks  []int64
+}
+
+// fix is Fix with a repair for each sample.
+func fix(stacks Stacks, frames Frames, threads []recorded, opts Options) Result {
+	res := Fix(stacks, frames, streams(threads), opts)
+	for i, reps := range res.Repairs {
+		res.Repairs[i] = nil
+		for _, rep := range reps {
+			for n := rep.N; n > 0; n-- {
+				rep.N = 1
+				res.Repairs[i] = append(res.Repairs[i], rep)
+				rep.Index++
+			}
+		}
+	}
+	return res
+}
+
+func streams(threads []recorded) []Thread {
+	list := make([]Thread, len(threads))
+	for i, t := range threads {
+		list[i] = Thread{Process: t.Process, Samples: slices.Values(t.Samples), Breaks: t.Breaks}
+	}
+	return list
+}
+
 // walk makes threads that call and return at random, most of it in a recursion of
 // a few methods below a fixed base, recorded with a limit of testLimit frames. It
 // returns the true stacks, too.
-func walk(tree *Tree, seed uint64, threads, samples int) ([]Thread, [][]StackID) {
+func walk(tree *Tree, seed uint64, threads, samples int) ([]recorded, [][]StackID) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	out := make([]Thread, threads)
+	out := make([]recorded, threads)
 	truth := make([][]StackID, threads)
 	for i := range out {
 		fs := []FrameID{400, 404, 408 + FrameID(4*(i%2))}
@@ -65,7 +96,7 @@ func TestFixProperties(t *testing.T) {
 	for seed := range uint64(6) {
 		tree := NewTree()
 		threads, truth := walk(tree, seed, 3, 1500)
-		res := Fix(tree, site{}, threads, Options{Bridge: testBridge})
+		res := fix(tree, site{}, threads, Options{Bridge: testBridge})
 
 		cut, right, wrong := 0, 0, 0
 		for i, th := range threads {
@@ -77,7 +108,7 @@ func TestFixProperties(t *testing.T) {
 				require.Less(t, n, len(res.Repairs[i]), "every cut sample has a repair")
 				r := res.Repairs[i][n]
 				n++
-				require.Equal(t, j, r.Index)
+				require.Equal(t, j, int(r.Index))
 				cut++
 				got, recorded := tree.AppendFrames(nil, r.Stack), tree.AppendFrames(nil, s.Stack)
 				require.GreaterOrEqual(t, len(got), len(recorded))
@@ -108,7 +139,7 @@ func TestFixProperties(t *testing.T) {
 		// deterministic, in a fresh tree too
 		again := NewTree()
 		threads2, _ := walk(again, seed, 3, 1500)
-		res2 := Fix(again, site{}, threads2, Options{Bridge: testBridge})
+		res2 := fix(again, site{}, threads2, Options{Bridge: testBridge})
 		assert.Equal(t, res, res2)
 
 		// idempotent: repaired stacks are whole, and bridged ones stay as they are
@@ -121,7 +152,7 @@ func TestFixProperties(t *testing.T) {
 				}
 			}
 		}
-		for i, reps := range Fix(tree, site{}, threads, Options{Bridge: testBridge}).Repairs {
+		for i, reps := range fix(tree, site{}, threads, Options{Bridge: testBridge}).Repairs {
 			for _, r := range reps {
 				assert.Equal(t, threads[i].Samples[r.Index].Stack, r.Stack)
 			}
@@ -133,7 +164,7 @@ func TestFixWithoutCuts(t *testing.T) {
 	tree := NewTree()
 	s := tree.Add(1, 2, 3)
 	n := tree.Len()
-	res := Fix(tree, site{}, []Thread{{Samples: []Sample{{Stack: s}, {Stack: 0}}}, {}}, Options{Bridge: testBridge})
+	res := fix(tree, site{}, []recorded{{Samples: []Sample{{Stack: s}, {Stack: 0}}}, {}}, Options{Bridge: testBridge})
 	assert.Equal(t, [][]Repair{nil, nil}, res.Repairs)
 	assert.Equal(t, n, tree.Len(), "no stack is added")
 	assert.Equal(t, 2, res.Stats.Samples)
@@ -143,11 +174,11 @@ func TestFixWithoutCuts(t *testing.T) {
 func TestFixOddInput(t *testing.T) {
 	tree := NewTree()
 	one := tree.Add(7)
-	threads := []Thread{
+	threads := []recorded{
 		{Samples: []Sample{{Stack: 0, Cut: Depth}, {Stack: one, Cut: Bytes, Suspect: 9}, {Stack: one, Cut: Broken}, {Stack: one, Cut: Depth}}},
 		{Samples: []Sample{{Time: 5, Stack: one, Cut: Depth}, {Time: 3, Stack: one, Cut: Depth}}, Breaks: []int64{-1, 4, 4}},
 	}
-	res := Fix(tree, site{}, threads, Options{Bridge: testBridge})
+	res := fix(tree, site{}, threads, Options{Bridge: testBridge})
 	require.Len(t, res.Repairs[0], 4)
 	require.Len(t, res.Repairs[1], 2)
 	for _, r := range res.Repairs[0] {
@@ -167,7 +198,7 @@ func TestSuspects(t *testing.T) {
 	samples = append(samples,
 		Sample{Time: 30, Stack: garbage, Cut: Bytes, Suspect: 1},
 		Sample{Time: 31, Stack: real, Cut: Bytes, Suspect: 1})
-	res := Fix(tree, site{}, []Thread{{Samples: samples}}, Options{Bridge: testBridge})
+	res := fix(tree, site{}, []recorded{{Samples: samples}}, Options{Bridge: testBridge})
 	require.Len(t, res.Repairs[0], 2)
 	assert.Equal(t, uint8(1), res.Repairs[0][0].Dropped)
 	assert.Equal(t, uint8(0), res.Repairs[0][1].Dropped)
@@ -180,7 +211,7 @@ func Example() {
 	// main > serve > handle > f0 > f1 ..., recorded with a limit of 5 frames
 	names := []string{"main", "serve", "handle", "f0", "f1", "f2", "f3", "f4", "[frames lost]"}
 	tree := NewTree()
-	thread := Thread{}
+	var samples []Sample
 	for i := range 40 {
 		depth := 3 + min(i%10, 10-i%10)
 		var frames []FrameID
@@ -192,9 +223,9 @@ func Example() {
 			frames, s.Cut = frames[depth-5:], Depth
 		}
 		s.Stack = tree.Add(frames...)
-		thread.Samples = append(thread.Samples, s)
+		samples = append(samples, s)
 	}
-	res := Fix(tree, Names{}, []Thread{thread}, Options{Bridge: 8})
+	res := Fix(tree, Names{}, []Thread{{Samples: slices.Values(samples)}}, Options{Bridge: 8})
 	r := res.Repairs[0][3]
 	fmt.Print(r.How, ":")
 	for _, f := range tree.AppendFrames(nil, r.Stack) {
@@ -219,9 +250,10 @@ func BenchmarkFix(b *testing.B) {
 					th.Samples = append(th.Samples, s)
 				}
 			}
+			list := streams(threads)
 			b.ReportAllocs()
 			for b.Loop() {
-				Fix(tree, site{}, threads, Options{Bridge: testBridge})
+				Fix(tree, site{}, list, Options{Bridge: testBridge})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/sample")
 		})
@@ -244,7 +276,7 @@ func TestBridgeKeepsSharedRoot(t *testing.T) {
 	lost := Sample{Time: 20, Stack: tree.Add(deep...), Cut: Depth}
 	after := Sample{Time: 21, Stack: tree.Add(root, loop, 10)}
 
-	res := Fix(tree, Names{}, []Thread{{Samples: append(append(known[:20:20], lost), after)}}, Options{Bridge: bridge})
+	res := fix(tree, Names{}, []recorded{{Samples: append(append(known[:20:20], lost), after)}}, Options{Bridge: bridge})
 	r := res.Repairs[0][0]
 	if r.How != Bridge || r.Restored != 2 {
 		t.Fatalf("how %v, restored %d", r.How, r.Restored)
@@ -256,23 +288,23 @@ func TestBridgeKeepsSharedRoot(t *testing.T) {
 	}
 
 	// Nothing is known behind it: nothing is claimed.
-	res = Fix(tree, Names{}, []Thread{{Samples: append(known[:20:20], lost)}}, Options{Bridge: bridge})
+	res = fix(tree, Names{}, []recorded{{Samples: append(known[:20:20], lost)}}, Options{Bridge: bridge})
 	if r := res.Repairs[0][0]; r.Restored != 0 {
 		t.Errorf("restored %d without a stack behind", r.Restored)
 	}
 
 	// The whole stack is known, but in another process.
 	whole := tree.Add(append([]FrameID{root, loop}, deep...)...)
-	other := Thread{Process: 2}
+	other := recorded{Process: 2}
 	for i := range 20 {
 		other.Samples = append(other.Samples, Sample{Time: int64(i), Stack: whole})
 	}
-	one := Thread{Process: 1, Samples: []Sample{lost}}
-	if r := Fix(tree, Names{}, []Thread{one, other}, Options{Bridge: bridge, MinConfidence: -1}).Repairs[0][0]; r.How != Bridge {
+	one := recorded{Process: 1, Samples: []Sample{lost}}
+	if r := fix(tree, Names{}, []recorded{one, other}, Options{Bridge: bridge, MinConfidence: -1}).Repairs[0][0]; r.How != Bridge {
 		t.Errorf("%v: taken from another process", r.How)
 	}
 	other.Process = 1
-	if r := Fix(tree, Names{}, []Thread{one, other}, Options{Bridge: bridge, MinConfidence: -1}).Repairs[0][0]; r.How != Elsewhere {
+	if r := fix(tree, Names{}, []recorded{one, other}, Options{Bridge: bridge, MinConfidence: -1}).Repairs[0][0]; r.How != Elsewhere {
 		t.Errorf("%v: not taken from another thread", r.How)
 	}
 }

@@ -99,18 +99,6 @@ func (t *Tree) appendNodes(fs []FrameID, nodes []StackID, s StackID) ([]FrameID,
 	return fs, nodes
 }
 
-func appendFrames(dst []FrameID, stacks Stacks, s StackID) []FrameID {
-	n, d := len(dst), stacks.Depth(s)
-	for range d {
-		dst = append(dst, 0)
-	}
-	for i := n + d - 1; i >= n; i-- {
-		dst[i] = stacks.Frame(s)
-		s = stacks.Parent(s)
-	}
-	return dst
-}
-
 func hash2(a, b uint32) uint64 {
 	h := (uint64(a)<<32 | uint64(b)) * 0x9E3779B97F4A7C15
 	return h ^ h>>29

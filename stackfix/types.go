@@ -1,6 +1,9 @@
 package stackfix
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 type (
 	// StackID names a stack of a Stacks: a node of its tree. 0 is the empty stack.
@@ -78,8 +81,9 @@ type Sample struct {
 type Thread struct {
 	// Process tells threads of different processes apart.
 	Process uint32
-	// Samples in order of time.
-	Samples []Sample
+	// Samples yields the samples in order of time. Fix reads them more than
+	// once and keeps none; they must be the same each time.
+	Samples iter.Seq[Sample]
 	// Breaks are times in ns, ascending, at which what was true before says
 	// nothing about what comes after: events were lost, the thread id went to
 	// another thread. A sample at the very time of a break comes after it.
@@ -119,9 +123,11 @@ func (h How) String() string {
 	return fmt.Sprintf("How(%d)", uint8(h))
 }
 
-// A Repair is what Fix found out about one cut sample.
+// A Repair is what Fix found out about a cut sample, and about those that follow it
+// with the same stack.
 type Repair struct {
-	Index int     // of the sample in Thread.Samples
+	Index int32   // of the first sample among those of the thread, from 0
+	N     int32   // samples in a row, at least 1
 	Stack StackID // the whole stack; for Bridge: base frames that are known, the bridge, the recorded frames
 	// Restored is the number of frames put back (for Bridge those before the
 	// bridge), Dropped that of suspect frames taken away.
@@ -147,7 +153,7 @@ type Options struct {
 const DefaultConfidence = 0.9
 
 // A Result holds the repairs of every thread, in the order of the threads, and
-// per thread one for every sample that has a Cut, in the order of the samples.
+// per thread, in the order of the samples, every sample that has a Cut in one of them.
 type Result struct {
 	Repairs [][]Repair
 	Stats   Stats

@@ -190,7 +190,7 @@ func appendIDs(b []byte, pid, tid int64) []byte {
 // thread writes the spans of a thread's sampled stacks.
 func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	ids := appendIDs(nil, c.ids.pid(processOf(th)), c.ids.tids[th])
-	repairs := repairCursor(th.Repairs)
+	repairs := th.Repairs.Cursor()
 	offCPU := false // a leaf that says so is open
 	start, end := int64(0), int64(0)
 	st := timing.stretches(th)
@@ -207,7 +207,7 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 			c.begin('E', end, ids)
 			c.closeAll(sp.closed)
 		}
-		r := repairs.of(x.Index)
+		r := repairs.Of(x.Index)
 		if keep < len(sp.path) {
 			c.begin('B', x.Start, ids)
 			n := 0

@@ -119,16 +119,3 @@ func synthetic(t *trace.Table) []bool {
 	}
 	return skip
 }
-
-// A repairCursor finds the repair of a sample; samples are asked for in order.
-type repairCursor []trace.Repair
-
-func (c *repairCursor) of(index int) *trace.Repair {
-	for len(*c) > 0 && (*c)[0].Index < index {
-		*c = (*c)[1:]
-	}
-	if len(*c) > 0 && (*c)[0].Index == index {
-		return &(*c)[0]
-	}
-	return nil
-}

@@ -133,7 +133,7 @@ func appendMark(b []byte, r *trace.Repair) []byte {
 	b = append(b, `,"restored":`...)
 	b = strconv.AppendInt(b, int64(r.Restored), 10)
 	b = append(b, `,"confidence":`...)
-	b = appendConfidence(b, r.Confidence)
+	b = appendConfidence(b, float64(r.Confidence))
 	return append(b, '}')
 }
 

@@ -28,7 +28,7 @@ func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
 		if s.Type == trace.SampleEvent {
 			continue
 		}
-		r := h.repairs.of(h.index)
+		r := h.repairs.Of(h.index)
 		recorded := s.Stack
 		if r != nil {
 			recorded = r.Recorded
@@ -122,13 +122,13 @@ type head struct {
 	thread  int
 	c       trace.Cursor
 	ids     []byte // of process and thread, as they are written
-	repairs repairCursor
+	repairs trace.RepairCursor
 }
 
 func newMerge(threads []*trace.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
-		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs}
+		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor()}
 		var ok bool
 		if h.s, ok = h.c.Next(); !ok {
 			continue

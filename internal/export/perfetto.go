@@ -292,7 +292,7 @@ func (x *perfettoWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	}
 	x.begin(uuid)
 
-	repairs := repairCursor(th.Repairs)
+	repairs := th.Repairs.Cursor()
 	offCPU := false
 	depth := 0 // frames of the stack that is open
 	end := int64(0)
@@ -303,7 +303,7 @@ func (x *perfettoWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 		}
 		keep := sp.step(s.Stack, s.Joined)
 		from := x.closeTo(keep, depth, len(sp.path), end)
-		r := repairs.of(s.Index)
+		r := repairs.Of(s.Index)
 		marked := 0
 		if r != nil && !x.o.Plain {
 			marked = inserted(x.p.Table, &s.Sample, r)
@@ -369,7 +369,7 @@ func (x *perfettoWriter) mark(r *trace.Repair) {
 	}
 	entry("how", 6, 0, r.How)
 	entry("restored", 4, uint64(r.Restored), "")
-	entry("confidence", 5, math.Float64bits(r.Confidence), "")
+	entry("confidence", 5, math.Float64bits(float64(r.Confidence)), "")
 	a := appendNumber(nil, 1, x.intern(x.keys, internKey, "tracefix"))
 	x.event = appendBytesField(x.event, eventAnnotation, append(a, d...))
 }

@@ -108,10 +108,10 @@ func example() *trace.Profile {
 	add(main, 7_700_000, trace.SampleExternal, trace.Whole, "<root>", "shop!Shop.Main(class System.String[])", "System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)")
 	add(main, 7_900_000, trace.SampleEvent, trace.Whole, "shop!Shop.Throws()")
 	// Put right: Main and Run were cut off.
-	main.Repairs = append(main.Repairs, trace.Repair{Index: main.Samples.Len(), Recorded: m.stack("shop!Shop.Deep()", "shop!Shop.Leaf()"), How: "both-sides", Restored: 2, Confidence: 0.98765})
+	main.Repairs.Append(trace.Repair{Index: main.Samples.Len(), Recorded: m.stack("shop!Shop.Deep()", "shop!Shop.Leaf()"), How: "both-sides", Restored: 2, Confidence: 0.98765})
 	add(main, 8_700_000, trace.SampleManaged, trace.CutDepth, "shop!Shop.Main(class System.String[])", "shop!Shop.Run()@1", "shop!Shop.Deep()", "shop!Shop.Leaf()")
 	// Bridged: only Main is known.
-	main.Repairs = append(main.Repairs, trace.Repair{Index: main.Samples.Len(), Recorded: m.stack("shop!Shop.Other()"), How: "bridge", Restored: 1, Confidence: 0.2})
+	main.Repairs.Append(trace.Repair{Index: main.Samples.Len(), Recorded: m.stack("shop!Shop.Other()"), How: "bridge", Restored: 1, Confidence: 0.2})
 	add(main, 9_700_000, trace.SampleManaged, trace.CutDepth, "shop!Shop.Main(class System.String[])", trace.Bridge, "shop!Shop.Other()")
 	// A pause of the sampler holds, the break behind it does not.
 	add(main, 80*ms, trace.SampleError, trace.Whole, "shop!Shop.Main(class System.String[])")

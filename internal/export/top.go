@@ -155,12 +155,12 @@ func (c *topCounter) thread(th *trace.Thread, t *Top) int {
 	var stacks []topStack
 	index := map[trace.StackID]int{}
 	n := 0
-	repairs := repairCursor(th.Repairs)
+	repairs := th.Repairs.Cursor()
 	sts := c.t.stretches(th)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 		n++
 		if st.Cut != trace.Whole {
-			if r := repairs.of(st.Index); r == nil || strings.EqualFold(r.How, "bridge") {
+			if r := repairs.Of(st.Index); r == nil || strings.EqualFold(r.How, "bridge") {
 				t.Cut++
 			}
 		}

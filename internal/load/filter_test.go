@@ -196,7 +196,7 @@ func TestProcessIDUsedAgain(t *testing.T) {
 		var samples trace.Samples
 		root := p.Table.AddFrame(trace.Frame{Addr: 0x1ff0})
 		for i, s := range th.Samples.All() {
-			th.Repairs = append(th.Repairs, trace.Repair{Index: i, Recorded: s.Stack, How: "caller", Restored: 1})
+			th.Repairs.Append(trace.Repair{Index: i, Recorded: s.Stack, How: "caller", Restored: 1})
 			fs := p.Table.AppendFrames(nil, s.Stack)
 			s.Stack = p.Table.Push(0, root)
 			for _, f := range fs {

@@ -102,18 +102,14 @@ func newRewriter(l *loader) *rewriter {
 // fixedOf lists the samples of t that have got another stack.
 func fixedOf(t *trace.Thread) []fixed {
 	var list []fixed
-	next := t.Repairs
+	if t.Repairs.Len() == 0 {
+		return nil
+	}
+	next := t.Repairs.Cursor()
 	for i, s := range t.Samples.All() {
-		if len(next) == 0 {
-			break
-		}
-		if next[0].Index != i {
-			continue
-		}
-		if next[0].How != howBridge && s.Stack != next[0].Recorded {
+		if r := next.Of(i); r != nil && r.How != howBridge && s.Stack != r.Recorded {
 			list = append(list, fixed{i, s.Stack})
 		}
-		next = next[1:]
 	}
 	return list
 }

@@ -57,7 +57,7 @@ func graft(p *trace.Profile) {
 				for _, f := range append(slices.Clone(base), out...) {
 					s.Stack = p.Table.Push(s.Stack, f)
 				}
-				th.Repairs = append(th.Repairs, r)
+				th.Repairs.Append(r)
 			}
 			samples.Append(s)
 		}
@@ -103,7 +103,7 @@ func TestRewrite(t *testing.T) {
 			}
 			repairs := 0
 			for _, th := range p.Threads {
-				for _, r := range th.Repairs {
+				for r := range th.Repairs.All() {
 					if r.How != howBridge {
 						repairs++
 					}
@@ -118,7 +118,7 @@ func TestRewrite(t *testing.T) {
 			require.Equal(t, len(p.Threads), len(q.Threads))
 			for i, th := range p.Threads {
 				bridged := map[int]bool{}
-				for _, r := range th.Repairs {
+				for r := range th.Repairs.All() {
 					bridged[r.Index] = r.How == howBridge
 				}
 				require.Equal(t, th.Samples.Len(), q.Threads[i].Samples.Len())

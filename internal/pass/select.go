@@ -68,20 +68,16 @@ func (s *Selection) overlaps(from, to int64) bool {
 
 func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
 	var kept trace.Samples
-	var repairs []trace.Repair
-	next := 0
+	var repairs trace.Repairs
+	old := t.Repairs.Cursor()
 	for i, sm := range t.Samples.All() {
-		var r *trace.Repair
-		if next < len(t.Repairs) && t.Repairs[next].Index == i {
-			r = &t.Repairs[next]
-			next++
-		}
+		r := old.Of(i)
 		if sm.Time < s.From || s.To != 0 && sm.Time > s.To || s.CPUOnly && sm.Type != trace.SampleManaged && sm.Type != trace.SampleCPU || !frames.match(sm.Stack) {
 			continue
 		}
 		if r != nil {
 			r.Index = kept.Len()
-			repairs = append(repairs, *r)
+			repairs.Append(*r)
 		}
 		kept.Append(sm)
 	}

@@ -24,7 +24,7 @@ func TestSelect(t *testing.T) {
 				s := trace.Sample{Time: int64(k) * 100, Stack: a, Type: trace.SampleExternal}
 				if k%2 == 1 {
 					s = trace.Sample{Time: int64(k) * 100, Stack: ab, Type: trace.SampleManaged, Cut: trace.CutDepth}
-					th.Repairs = append(th.Repairs, trace.Repair{Index: k, Restored: k})
+					th.Repairs.Append(trace.Repair{Index: k, Restored: k})
 				}
 				th.Samples.Append(s)
 			}
@@ -38,7 +38,7 @@ func TestSelect(t *testing.T) {
 	count := func(p *trace.Profile) (threads, samples int) {
 		for _, t := range p.Threads {
 			samples += t.Samples.Len()
-			for _, r := range t.Repairs {
+			for r := range t.Repairs.All() {
 				for i, s := range t.Samples.All() {
 					if i == r.Index {
 						same = same && s.Cut == trace.CutDepth && int(s.Time/100) == r.Restored

@@ -2,6 +2,8 @@
 package pass
 
 import (
+	"iter"
+
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -25,25 +27,31 @@ func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
 			id = uint32(len(processes))
 			processes[t.Process] = id
 		}
-		ft := stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: make([]stackfix.Sample, 0, t.Samples.Len())}
+		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t)}
+	}
+	res := stackfix.Fix(p.Table, p.Table, threads, opts)
+	for i, t := range p.Threads {
+		apply(t, res.Repairs[i])
+		res.Repairs[i] = nil
+	}
+	return res.Stats
+}
+
+// samplesOf yields the samples of t as stackfix wants them.
+func samplesOf(t *trace.Thread) iter.Seq[stackfix.Sample] {
+	return func(yield func(stackfix.Sample) bool) {
 		for _, s := range t.Samples.All() {
-			ft.Samples = append(ft.Samples, stackfix.Sample{
+			if !yield(stackfix.Sample{
 				Time:     s.Time,
 				Stack:    s.Stack,
 				Cut:      cutOf[s.Cut],
 				Suspect:  s.Suspect,
 				Evidence: s.Type == trace.SampleEvent,
-			})
+			}) {
+				return
+			}
 		}
-		threads[i] = ft
 	}
-	res := stackfix.Fix(p.Table, p.Table, threads, opts)
-	for i, t := range p.Threads {
-		threads[i].Samples = nil
-		apply(t, res.Repairs[i])
-		res.Repairs[i] = nil
-	}
-	return res.Stats
 }
 
 var cutOf = [...]stackfix.Cut{trace.Whole: stackfix.Whole, trace.CutDepth: stackfix.Depth, trace.CutBytes: stackfix.Bytes, trace.CutBroken: stackfix.Broken}
@@ -66,19 +74,22 @@ func apply(t *trace.Thread, repairs []stackfix.Repair) {
 		return
 	}
 	var fixed trace.Samples
-	next := 0
 	for i, s := range t.Samples.All() {
-		if next < len(repairs) && repairs[next].Index == i {
-			r := repairs[next]
-			next++
+		if len(repairs) > 0 && int(repairs[0].Index) <= i {
+			r := &repairs[0]
+			if int(r.Index) == i && r.How != stackfix.Complete {
+				t.Repairs.AppendRun(trace.Repair{
+					Index: i, Recorded: s.Stack, How: r.How.String(),
+					Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: r.Confidence,
+				}, int(r.N))
+			}
 			if r.How == stackfix.Complete {
 				s.Cut = trace.Whole
 			} else {
-				t.Repairs = append(t.Repairs, trace.Repair{
-					Index: i, Recorded: s.Stack, How: r.How.String(),
-					Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: float64(r.Confidence),
-				})
 				s.Stack = r.Stack
+			}
+			if i == int(r.Index+r.N)-1 {
+				repairs = repairs[1:]
 			}
 		}
 		fixed.Append(s)

@@ -50,16 +50,16 @@ func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
 	}
 	FixStacks(p, 0.9)
 	assert.Equal(t, before, th.Samples.Len(), "no sample is deleted")
-	require.Len(t, th.Repairs, cuts, "every cut sample has its repair")
-	next := 0
+	require.Equal(t, cuts, th.Repairs.Len(), "every cut sample has its repair")
+	repairs := th.Repairs.Cursor()
 	for i, s := range th.Samples.All() {
 		assert.Equal(t, recorded[i].Time, s.Time)
 		if recorded[i].Cut == trace.Whole {
 			assert.Equal(t, recorded[i], s, "whole samples stay as they are")
 			continue
 		}
-		r := th.Repairs[next]
-		next++
+		r := repairs.Of(i)
+		require.NotNil(t, r)
 		assert.Equal(t, i, r.Index)
 		assert.Equal(t, recorded[i].Stack, r.Recorded)
 		got := p.Table.AppendFrames(nil, s.Stack)

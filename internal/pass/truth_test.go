@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ type recording struct {
 	bridge  stackfix.FrameID
 	tree    *stackfix.Tree
 	tids    []int64
-	threads []stackfix.Thread
+	threads []recordedThread
 	info    *load.Info
 }
 
@@ -103,7 +104,7 @@ func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording 
 	memo := map[trace.StackID]stackfix.StackID{}
 	var fs []trace.FrameID
 	for _, t := range p.Threads {
-		th := stackfix.Thread{Breaks: t.Breaks}
+		th := recordedThread{Breaks: t.Breaks}
 		for _, s := range t.Samples.All() {
 			id, ok := memo[s.Stack]
 			if !ok {
@@ -125,7 +126,28 @@ func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording 
 }
 
 func (r *recording) fix() [][]stackfix.Repair {
-	return stackfix.Fix(r.tree, r, r.threads, stackfix.Options{Bridge: r.bridge}).Repairs
+	threads := make([]stackfix.Thread, len(r.threads))
+	for i, t := range r.threads {
+		threads[i] = stackfix.Thread{Samples: slices.Values(t.Samples), Breaks: t.Breaks}
+	}
+	res := stackfix.Fix(r.tree, r, threads, stackfix.Options{Bridge: r.bridge}).Repairs
+	for i, reps := range res {
+		res[i] = nil
+		for _, rep := range reps { // one for each sample
+			for n := rep.N; n > 0; n-- {
+				rep.N = 1
+				res[i] = append(res[i], rep)
+				rep.Index++
+			}
+		}
+	}
+	return res
+}
+
+// A recordedThread is a stackfix.Thread whose samples can be changed.
+type recordedThread struct {
+	Samples []stackfix.Sample
+	Breaks  []int64
 }
 
 // previous is what the public repairs do: it looks at the previous sample of the
@@ -145,7 +167,7 @@ func (r *recording) previous(longest bool) [][]stackfix.Repair {
 				prev = f
 				continue
 			}
-			rep := stackfix.Repair{Index: j, Stack: s.Stack, How: stackfix.Before}
+			rep := stackfix.Repair{Index: int32(j), N: 1, Stack: s.Stack, How: stackfix.Before}
 			if len(prev) > 0 && r.frame[prev[0]] != r.frame[f[0]] {
 				best, bestK := -1, -1
 				for p := range prev {
@@ -236,7 +258,7 @@ func (r *recording) scoreCut(truth [][]stackfix.StackID, res [][]stackfix.Repair
 		reps := res[i]
 		for j, s := range t.Samples {
 			var rep *stackfix.Repair
-			if len(reps) > 0 && reps[0].Index == j {
+			if len(reps) > 0 && int(reps[0].Index) == j {
 				rep = &reps[0]
 				reps = reps[1:]
 			}

@@ -11,16 +11,12 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 	rep.Threads = len(p.Threads)
 	rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, map[string]int{}, map[string]int{}, 0
 	for _, t := range p.Threads {
-		next := 0
+		repairs := t.Repairs.Cursor()
 		for i, s := range t.Samples.All() {
 			if s.Type != trace.SampleEvent {
 				rep.Samples++
 			}
-			var r *trace.Repair
-			if next < len(t.Repairs) && t.Repairs[next].Index == i {
-				r = &t.Repairs[next]
-				next++
-			}
+			r := repairs.Of(i)
 			if s.Cut == trace.Whole || s.Type == trace.SampleEvent {
 				continue
 			}
@@ -34,7 +30,7 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 			if each {
 				rep.Repairs = append(rep.Repairs, report.Repair{
 					Ms: float64(s.Time) / 1e6, PID: t.Process.PID, TID: t.TID, Why: s.Cut.String(),
-					Depth: p.Table.Depth(r.Recorded), How: r.How, Restored: r.Restored, Confidence: r.Confidence,
+					Depth: p.Table.Depth(r.Recorded), How: r.How, Restored: r.Restored, Confidence: float64(r.Confidence),
 				})
 			}
 		}

@@ -49,7 +49,7 @@ func TestCutAnywhere(t *testing.T) {
 		require.True(t, json.Valid(out), "%d bytes", n)
 		repairs := 0
 		for _, th := range tr.Profile.Threads {
-			repairs += len(th.Repairs)
+			repairs += th.Repairs.Len()
 		}
 		if repairs == 0 {
 			whole := bytes.Count(in[:n], []byte(`"sf": `))

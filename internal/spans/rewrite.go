@@ -151,18 +151,16 @@ func (rw *rewriter) plan() []zone {
 		byLane[z.lane] = append(byLane[z.lane], z)
 	}
 	for _, l := range order {
-		if len(l.t.Repairs) == 0 {
+		if l.t.Repairs.Len() == 0 {
 			continue
 		}
 		zs := byLane[l]
 		r := &repaired{stacks: map[int]fix{}}
 		rw.stacks[l] = r
-		next, k := 0, 0
+		next, k := l.t.Repairs.Cursor(), 0
 		for i, s := range l.t.Samples.All() {
 			f := fix{stack: s.Stack}
-			if next < len(l.t.Repairs) && l.t.Repairs[next].Index == i {
-				rep := &l.t.Repairs[next]
-				next++
+			if rep := next.Of(i); rep != nil {
 				f.inserted = rw.table.table.Depth(s.Stack) - rw.table.table.Depth(rep.Recorded)
 				f.how = rep.How
 				if rep.How == stackfix.Bridge.String() && rw.table.table.Frames() > len(rw.table.frames) {

@@ -262,7 +262,7 @@ func (f *fixer) fix(of func(t *trace.Thread, s trace.Sample) []string) {
 						}
 						stack = f.p.Table.Push(stack, fr)
 					}
-					th.Repairs = append(th.Repairs, trace.Repair{Index: i, Recorded: s.Stack, How: how})
+					th.Repairs.Append(trace.Repair{Index: i, Recorded: s.Stack, How: how})
 					s.Stack = stack
 				}
 			}

@@ -76,14 +76,14 @@ func score(t *testing.T, tr *Trace, want func(tid, ns int64, marks []labMark) []
 	got := map[string]int{}
 	for _, th := range tr.Profile.Threads {
 		next := 0
+		repairs := th.Repairs.Cursor()
 		for i, s := range th.Samples.All() {
 			if s.Cut == trace.Whole {
 				continue
 			}
-			require.Less(t, next, len(th.Repairs), "a cut sample without a repair")
-			rep := th.Repairs[next]
+			rep := repairs.Of(i)
+			require.NotNil(t, rep, "a cut sample without a repair")
 			next++
-			require.Equal(t, i, rep.Index)
 			frames := names(table, s.Stack)
 			recorded := names(table, rep.Recorded)
 			require.Equal(t, recorded, frames[len(frames)-len(recorded):], "what was recorded stays")
@@ -112,7 +112,7 @@ func score(t *testing.T, tr *Trace, want func(tid, ns int64, marks []labMark) []
 				}
 			}
 		}
-		require.Equal(t, next, len(th.Repairs), "a repair of a sample that is not cut")
+		require.Equal(t, next, th.Repairs.Len(), "a repair of a sample that is not cut")
 	}
 	return got
 }

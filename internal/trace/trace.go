@@ -35,25 +35,14 @@ type Thread struct {
 	TID     int64
 	Name    string // empty if not told
 	Samples Samples
-	// Repairs are what a repair did, one for each cut sample in sample order; nil
-	// before a repair.
-	Repairs []Repair
+	// Repairs are what a repair did, one for each cut sample; none before a repair.
+	Repairs Repairs
 	// Breaks are times (ns, ascending) at which what was true before says nothing
 	// about what comes after: events were lost, the thread id was reused.
 	Breaks []int64
 	// First and Last are the times of the first and the last event of the thread
 	// of any kind, ns.
 	First, Last int64
-}
-
-// A Repair is what was done about one cut sample.
-type Repair struct {
-	Index      int     // of the sample in the thread's Samples
-	Recorded   StackID // the stack as it was recorded
-	How        string  // how the missing frames are known: stackfix's word
-	Restored   int     // frames put back
-	Dropped    int     // suspect frames taken away
-	Confidence float64 // 0..1
 }
 
 // A Loss is a stretch of time in which events were lost.

@@ -73,7 +73,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 				row.Busy++
 			}
 		}
-		for _, r := range t.Repairs {
+		for r := range t.Repairs.All() {
 			if _, ok := hows[r.How]; !ok {
 				hows[r.How] = len(h.Hows)
 				h.Hows = append(h.Hows, r.How)
@@ -102,13 +102,9 @@ func Write(w io.Writer, p *trace.Profile) error {
 	column(b, "samples", func(c *columnWriter) {
 		for _, t := range p.Threads {
 			var last int64
-			next := 0
+			repairs := t.Repairs.Cursor()
 			for i, s := range t.Samples.All() {
-				var r *trace.Repair
-				if next < len(t.Repairs) && t.Repairs[next].Index == i {
-					r = &t.Repairs[next]
-					next++
-				}
+				r := repairs.Of(i)
 				if s.Type == trace.SampleEvent {
 					continue
 				}
@@ -125,7 +121,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 				c.uint(flags)
 				if r != nil {
 					c.uint(uint64(r.Restored))
-					c.uint(uint64(r.Confidence*100 + 0.5))
+					c.uint(uint64(float64(r.Confidence)*100 + 0.5))
 				}
 			}
 		}

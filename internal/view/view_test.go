@@ -24,7 +24,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(trace.Sample{Time: 1e6, Stack: sa})
 	th.Samples.Append(trace.Sample{Time: 1.5e6, Stack: sa, Type: trace.SampleEvent})
 	th.Samples.Append(trace.Sample{Time: 5e9, Stack: sb, Cut: trace.CutDepth, Type: trace.SampleExternal})
-	th.Repairs = []trace.Repair{{Index: 2, How: "before", Restored: 1, Confidence: 0.99}}
+	th.Repairs.Append(trace.Repair{Index: 2, How: "before", Restored: 1, Confidence: 0.99})
 	p := &trace.Profile{Table: tab, Threads: []*trace.Thread{th}, Meta: trace.Meta{Source: "a<b>.nettrace", End: 6e9}}
 
 	var out bytes.Buffer

@@ -1,0 +1,56 @@
+package trace
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRepairsKeepEverything(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var l Repairs
+	var want []Repair
+	index := 0
+	for range 5000 {
+		index += rng.IntN(3) // 0: right behind the one before
+		r := Repair{Index: index, Recorded: rng.Uint32N(3), How: []string{"before", "after", "bridge"}[rng.IntN(3)], Restored: rng.IntN(2), Dropped: rng.IntN(2), Confidence: float32(rng.IntN(2)) / 3}
+		n := 1 + rng.IntN(3)
+		if n == 1 {
+			l.Append(r)
+		} else {
+			l.AppendRun(r, n)
+		}
+		for range n {
+			r.Index = index
+			want = append(want, r)
+			index++
+		}
+	}
+	require.Equal(t, len(want), l.Len())
+	assert.Equal(t, want, slices.Collect(l.All()))
+
+	c := l.Cursor()
+	for i := range index + 2 {
+		r := c.Of(i)
+		if len(want) > 0 && want[0].Index == i {
+			require.NotNil(t, r)
+			require.Equal(t, want[0], *r)
+			want = want[1:]
+		} else {
+			require.Nil(t, r, "sample %d has no repair", i)
+		}
+	}
+	assert.Empty(t, want)
+}
+
+func TestEqualRepairsInARowAreOneRun(t *testing.T) {
+	var l Repairs
+	for i := range 1000 {
+		l.Append(Repair{Index: 7 + i, Recorded: 3, How: "before", Restored: 4, Confidence: 0.9})
+	}
+	assert.Len(t, l.runs, 1)
+	assert.Equal(t, 1000, l.Len())
+}
