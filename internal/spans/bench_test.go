@@ -58,6 +58,29 @@ func BenchmarkRepair(b *testing.B) {
 	}
 }
 
+// BenchmarkFix is the repair between the two readings.
+func BenchmarkFix(b *testing.B) {
+	in := benchInput(b)
+	t, err := Read(context.Background(), opener(in), nil)
+	require.NoError(b, err)
+	cuts := 0
+	for _, th := range t.Profile.Threads {
+		cuts += th.Samples.Cuts()
+	}
+	b.SetBytes(int64(len(in)))
+	b.ReportAllocs()
+	for b.Loop() {
+		p := *t.Profile
+		p.Threads = nil
+		for _, th := range t.Profile.Threads {
+			unfixed := *th
+			p.Threads = append(p.Threads, &unfixed)
+		}
+		pass.FixStacks(&p, 0.9)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(max(cuts, 1)), "ns/cut")
+}
+
 // BenchmarkRewrite is the second of the two readings.
 func BenchmarkRewrite(b *testing.B) {
 	in := benchInput(b)
