@@ -424,27 +424,13 @@ func (e *engine) base(r *run) base {
 			distinct[x.ext] = struct{}{}
 		}
 		if x.ext != b.stack {
-			b.stack = e.shared(b.stack, x.ext)
+			b.stack = e.t.shared(b.stack, x.ext)
 		}
 	}
 	if len(distinct) < fewKnown {
 		b.stack = 0
 	}
 	return b
-}
-
-// shared returns the stack of the root frames that a and b share.
-func (e *engine) shared(a, b StackID) StackID {
-	for e.t.Depth(a) > e.t.Depth(b) {
-		a = e.t.Parent(a)
-	}
-	for e.t.Depth(b) > e.t.Depth(a) {
-		b = e.t.Parent(b)
-	}
-	for a != b {
-		a, b = e.t.Parent(a), e.t.Parent(b)
-	}
-	return a
 }
 
 func bucket(n int) int { return min(8, bits.Len(uint(max(n, 0)))) }

@@ -179,23 +179,6 @@ func (r *retention) cell(a, b int) float64 {
 	return math.Log2((r.n[a][b] + 0.05) / (r.total + 4) / w)
 }
 
-func (e *solver) common(a, b StackID) int {
-	da, db := e.t.Depth(a), e.t.Depth(b)
-	for da > db {
-		a = e.t.Parent(a)
-		da--
-	}
-	for db > da {
-		b = e.t.Parent(b)
-		db--
-	}
-	for a != b {
-		a, b = e.t.Parent(a), e.t.Parent(b)
-		da--
-	}
-	return da
-}
-
 func (e *solver) learnRetention() {
 	r := &e.retain
 	*r = retention{}
@@ -206,7 +189,7 @@ func (e *solver) learnRetention() {
 				continue
 			}
 			a, b := bs[k-1].ext, bs[k].ext
-			c := e.common(a, b)
+			c := e.t.Depth(e.t.shared(a, b))
 			r.n[bucket(e.t.Depth(a)-c)][bucket(e.t.Depth(b)-c)]++
 			r.total++
 		}
@@ -277,13 +260,10 @@ func (e *solver) addLocal(s StackID, n int32) {
 // foreign tells how many bits it takes to believe that p is on this thread.
 func (e *solver) foreign(p StackID) float64 {
 	l := &e.local
-	at := p
-	for int(at) >= len(l.n) || l.n[at] == 0 {
-		if at == 0 {
-			return 0 // nothing is known of this thread
-		}
-		at = e.t.Parent(at)
+	if l.n[0] == 0 {
+		return 0 // nothing is known of this thread
 	}
+	at := e.t.first(p, func(s StackID) bool { return int(s) < len(l.n) && l.n[s] != 0 })
 	if at == p {
 		return 0
 	}
@@ -328,8 +308,8 @@ func (e *solver) setSide(i int, b *block, gap int) *side {
 	return s
 }
 
-// common returns the number of outermost frames that p and the side share: what
-// solver.common does, for many p.
+// common returns the number of outermost frames that p and the side share: the depth
+// of Tree.shared, for many p.
 func (s *side) common(t *Tree, p StackID) int {
 	if !s.stamped {
 		s.stamped = true
@@ -341,10 +321,8 @@ func (s *side) common(t *Tree, p StackID) int {
 			s.under[n] = s.stamp
 		}
 	}
-	for p != 0 && (int(p) >= len(s.under) || s.under[p] != s.stamp) {
-		p = t.Parent(p)
-	}
-	return t.Depth(p)
+	under := func(p StackID) bool { return p == 0 || int(p) < len(s.under) && s.under[p] == s.stamp }
+	return t.Depth(t.first(p, under))
 }
 
 // candidates collects prefixes for the window o.
@@ -596,7 +574,7 @@ func (e *solver) extend(blk *block) bool {
 		if si == 1 && ds[0] > 0 && e.agree(e.sides[2].fs[:ds[0]], s.fs[:d]) {
 			both = 1
 		}
-		p := e.up(s.s, d)
+		p := e.t.up(s.s, d)
 		cell := extCell(e.recursion(p, e.o), bitsBucket(bits), leadBucket(lead), both)
 		conf := min(e.cal.extConfidence(cell), s.conf, float64(blk.conf))
 		if conf > bestConf {
@@ -606,7 +584,7 @@ func (e *solver) extend(blk *block) bool {
 	if best == nil {
 		return false
 	}
-	p := e.up(best.s, bestD)
+	p := e.t.up(best.s, bestD)
 	if e.judged && e.extRight(blk) {
 		if v := e.extVerdict(blk, p); v >= 0 {
 			e.rows = append(e.rows, row{cell: bestCell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
@@ -677,14 +655,6 @@ func (e *solver) marked(m MethodID) bool {
 	return int(m) < len(e.stamps) && e.stamps[m] == e.stamp
 }
 
-// up returns the stack of the outermost n frames of s.
-func (e *solver) up(s StackID, n int) StackID {
-	for e.t.Depth(s) > n {
-		s = e.t.Parent(s)
-	}
-	return s
-}
-
 // agree tells whether the shorter of a and b ends the longer.
 func (e *solver) agree(a, b []FrameID) bool {
 	n := min(len(a), len(b))
@@ -699,7 +669,7 @@ func (e *solver) agree(a, b []FrameID) bool {
 
 // extRight tells of a judged world whether what blk was extended by is true.
 func (e *solver) extRight(blk *block) bool {
-	return blk.ext == blk.stack || e.extVerdict(blk, e.up(blk.ext, e.t.Depth(blk.ext)-e.t.Depth(blk.stack))) != 0
+	return blk.ext == blk.stack || e.extVerdict(blk, e.t.up(blk.ext, e.t.Depth(blk.ext)-e.t.Depth(blk.stack))) != 0
 }
 
 // extVerdict tells whether p stands above the recorded frames of blk in truth:
@@ -708,7 +678,7 @@ func (e *solver) extVerdict(blk *block, p StackID) int {
 	if e.t.Depth(blk.ext) > e.t.Depth(blk.stack) {
 		// above what it was extended by already
 		fs := e.o[:e.t.Depth(blk.ext)-e.t.Depth(blk.stack)]
-		if e.up(blk.ext, len(fs)) != p {
+		if e.t.up(blk.ext, len(fs)) != p {
 			p = e.join(p, fs)
 		}
 	}

@@ -4,66 +4,136 @@ import "slices"
 
 // A Tree is a Stacks in memory. The zero Tree is not usable.
 type Tree struct {
-	parent []StackID
-	frame  []FrameID
-	depth  []int32
-	slots  []StackID // open addressing over (parent, frame); 0 is free
+	nodes []node
+	slots []StackID // open addressing over (parent, frame) of all but first children; 0 is free
+	held  int       // slots in use
+}
+
+// A node is one stack: 20 bytes that are read together.
+type node struct {
+	parent StackID
+	frame  FrameID
+	depth  int32
+	// jump is a stack further out, so chosen that any stack further out is reached
+	// in a number of steps that grows with the logarithm of the depth.
+	jump StackID
+	// child is the first stack that was pushed on this one. Most stacks have no
+	// other, and are found without a look at the slots.
+	child StackID
 }
 
 // NewTree returns a tree that holds the empty stack only.
 func NewTree() *Tree {
-	return &Tree{
-		parent: []StackID{0},
-		frame:  []FrameID{0},
-		depth:  []int32{0},
-		slots:  make([]StackID, 256),
-	}
+	return &Tree{nodes: make([]node, 1, 64), slots: make([]StackID, 64)}
 }
 
 // Parent returns the stack of the callers of the innermost frame of s.
-func (t *Tree) Parent(s StackID) StackID { return t.parent[s] }
+func (t *Tree) Parent(s StackID) StackID { return t.nodes[s].parent }
 
 // Frame returns the innermost frame of s, which must not be the empty stack.
-func (t *Tree) Frame(s StackID) FrameID { return t.frame[s] }
+func (t *Tree) Frame(s StackID) FrameID { return t.nodes[s].frame }
 
 // Depth returns the number of frames of s.
-func (t *Tree) Depth(s StackID) int { return int(t.depth[s]) }
+func (t *Tree) Depth(s StackID) int { return int(t.nodes[s].depth) }
 
 // Len returns the number of stacks, the empty one included: ids are below it.
-func (t *Tree) Len() int { return len(t.parent) }
+func (t *Tree) Len() int { return len(t.nodes) }
 
 // Push returns the stack in which callers calls f.
 func (t *Tree) Push(callers StackID, f FrameID) StackID {
+	switch c := t.nodes[callers].child; {
+	case c == 0:
+		s := t.add(callers, f)
+		t.nodes[callers].child = s
+		return s
+	case t.nodes[c].frame == f:
+		return c
+	}
 	mask := uint64(len(t.slots) - 1)
 	i := hash2(callers, f) & mask
 	for t.slots[i] != 0 {
-		s := t.slots[i]
-		if t.parent[s] == callers && t.frame[s] == f {
-			return s
+		if n := &t.nodes[t.slots[i]]; n.parent == callers && n.frame == f {
+			return t.slots[i]
 		}
 		i = (i + 1) & mask
 	}
-	s := StackID(len(t.parent))
-	t.parent = append(t.parent, callers)
-	t.frame = append(t.frame, f)
-	t.depth = append(t.depth, t.depth[callers]+1)
+	s := t.add(callers, f)
 	t.slots[i] = s
-	if len(t.parent)*4 > len(t.slots)*3 {
+	if t.held++; t.held*2 > len(t.slots) {
 		t.grow()
 	}
 	return s
 }
 
+// add appends the stack in which callers calls f.
+func (t *Tree) add(callers StackID, f FrameID) StackID {
+	if len(t.nodes) == cap(t.nodes) {
+		t.nodes = slices.Grow(t.nodes, len(t.nodes))
+	}
+	p := &t.nodes[callers]
+	n := node{parent: callers, frame: f, depth: p.depth + 1, jump: callers}
+	// skew-binary numbers: two jumps of one length make one of twice that and one
+	if j := &t.nodes[p.jump]; p.depth-j.depth == j.depth-t.nodes[j.jump].depth {
+		n.jump = j.jump
+	}
+	t.nodes = append(t.nodes, n)
+	return StackID(len(t.nodes) - 1)
+}
+
 func (t *Tree) grow() {
-	t.slots = make([]StackID, 2*len(t.slots))
+	old := t.slots
+	t.slots = make([]StackID, 2*len(old))
 	mask := uint64(len(t.slots) - 1)
-	for s := 1; s < len(t.parent); s++ {
-		i := hash2(t.parent[s], t.frame[s]) & mask
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		i := hash2(t.nodes[s].parent, t.nodes[s].frame) & mask
 		for t.slots[i] != 0 {
 			i = (i + 1) & mask
 		}
-		t.slots[i] = StackID(s)
+		t.slots[i] = s
 	}
+}
+
+// up returns the stack of the outermost n frames of s, or s if it has no more.
+func (t *Tree) up(s StackID, n int) StackID {
+	for int(t.nodes[s].depth) > n {
+		if j := t.nodes[s].jump; int(t.nodes[j].depth) >= n {
+			s = j
+		} else {
+			s = t.nodes[s].parent
+		}
+	}
+	return s
+}
+
+// first returns the first of s and the stacks further out, s first, that is in a set.
+// The set holds the empty stack, and with a stack all that are further out.
+func (t *Tree) first(s StackID, in func(StackID) bool) StackID {
+	for !in(s) {
+		if j := t.nodes[s].jump; !in(j) {
+			s = j
+		} else {
+			s = t.nodes[s].parent
+		}
+	}
+	return s
+}
+
+// shared returns the stack of the outermost frames that a and b share.
+func (t *Tree) shared(a, b StackID) StackID {
+	a, b = t.up(a, t.Depth(b)), t.up(b, t.Depth(a))
+	for a != b {
+		// stacks of one depth have jumps of one length
+		x, y := &t.nodes[a], &t.nodes[b]
+		if x.jump != y.jump {
+			a, b = x.jump, y.jump
+		} else {
+			a, b = x.parent, y.parent
+		}
+	}
+	return a
 }
 
 // Add returns the stack with these frames, root first.
@@ -77,11 +147,12 @@ func (t *Tree) Add(frames ...FrameID) StackID {
 
 // AppendFrames appends the frames of s, root first, to dst and returns it.
 func (t *Tree) AppendFrames(dst []FrameID, s StackID) []FrameID {
-	n, d := len(dst), int(t.depth[s])
+	n, d := len(dst), t.Depth(s)
 	dst = slices.Grow(dst, d)[:n+d]
 	for i := n + d - 1; i >= n; i-- {
-		dst[i] = t.frame[s]
-		s = t.parent[s]
+		x := &t.nodes[s]
+		dst[i] = x.frame
+		s = x.parent
 	}
 	return dst
 }
@@ -89,17 +160,18 @@ func (t *Tree) AppendFrames(dst []FrameID, s StackID) []FrameID {
 // appendNodes appends the frames of s, root first, to fs, and the stack down to each
 // to nodes.
 func (t *Tree) appendNodes(fs []FrameID, nodes []StackID, s StackID) ([]FrameID, []StackID) {
-	n, d := len(fs), int(t.depth[s])
+	n, d := len(fs), t.Depth(s)
 	fs = slices.Grow(fs, d)[:n+d]
 	nodes = slices.Grow(nodes, d)[:n+d]
 	for i := n + d - 1; i >= n; i-- {
-		fs[i], nodes[i] = t.frame[s], s
-		s = t.parent[s]
+		x := &t.nodes[s]
+		fs[i], nodes[i] = x.frame, s
+		s = x.parent
 	}
 	return fs, nodes
 }
 
 func hash2(a, b uint32) uint64 {
-	h := (uint64(a)<<32 | uint64(b)) * 0x9E3779B97F4A7C15
+	h := (uint64(a)<<32 | uint64(b)) * mul
 	return h ^ h>>29
 }
