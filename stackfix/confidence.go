@@ -161,7 +161,19 @@ func extParts(c int) (rec, bits, lead, both int) {
 	return c / numBits, c % numBits, lead, both
 }
 
-// The priors are logistic functions of the parts of a cell.
+// weights are what cells are worth in recordings at large: logistic functions of
+// the features of a cell. TestPriors learns them from recordings with known truth.
+type weights struct {
+	answer  []float64 // of cellFeatures
+	overlap []float64 // of extFeatures
+	caller  []float64 // of callerFeatures
+	// strength is how many answers of a recording weigh as much as the prior.
+	strength float64
+	// variances, in logits, of how far a recording is from others, and a group
+	// of its cells from its others
+	shiftVar, groupVar float64
+}
+
 func cellFeatures(cell int) []float64 {
 	rec, votes, sides, bits := cellParts(cell)
 	x := make([]float64, numRecs*(numVotes+numSides+2))
@@ -185,12 +197,15 @@ func extFeatures(cell int) []float64 {
 	return x
 }
 
+// callerFeatures are those of the cells that callerCell makes.
+func callerFeatures(cell int) []float64 {
+	return []float64{1, float64(cell - numOverlaps)}
+}
+
 func dot(x, w []float64) float64 {
 	z := 0.0
 	for i, v := range x {
-		if i < len(w) {
-			z += v * w[i]
-		}
+		z += v * w[i]
 	}
 	return z
 }
@@ -217,12 +232,10 @@ func leadBucket(v float64) int {
 	return b
 }
 
-// strength is how many answers of a recording weigh as much as the prior.
-var strength = 6.0
-
 // confidence is the probability that an answer of this cell is right.
 func (c *calibration) confidence(cell int) float64 {
-	p := (strength*sigmoid(dot(cellFeatures(cell), cellPrior)+c.shift(cell)) + c.right[cell]) / (strength + c.n[cell])
+	p := sigmoid(dot(cellFeatures(cell), prior.answer) + c.shift(cell))
+	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
 	if rec, _, _, _ := cellParts(cell); rec == 2 && c.learnt[groupOf(cell)] < 10 {
 		// the depth of a recursion is believed only where the recording has
 		// shown that such evidence is right
@@ -232,13 +245,13 @@ func (c *calibration) confidence(cell int) float64 {
 }
 
 func (c *calibration) extConfidence(cell int) float64 {
-	p := 0.0
+	z := 0.0
 	if cell >= numOverlaps {
-		p = [numCallers]float64{0.96, 0.97, 0.98, 0.99, 0.99, 0.99}[cell-numOverlaps]
+		z = dot(callerFeatures(cell), prior.caller)
 	} else {
-		p = sigmoid(dot(extFeatures(cell), extPrior) + c.extShift)
+		z = dot(extFeatures(cell), prior.overlap) + c.extShift
 	}
-	return (strength*p + c.extRight[cell]) / (strength + c.extN[cell])
+	return (prior.strength*sigmoid(z) + c.extRight[cell]) / (prior.strength + c.extN[cell])
 }
 
 const numGroups = 9
@@ -253,41 +266,50 @@ func (c *calibration) shift(cell int) float64 { return c.all + c.group[groupOf(c
 // fit finds the shifts that make what was learnt most likely, held near zero.
 func (c *calibration) fit() {
 	const cap = 30 // answers of one cell are not independent
+	type known struct {
+		group          int // -1: an extension
+		n, right, w, z float64
+	}
+	var cells []known
+	for i, n := range c.n {
+		if n > 0 {
+			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), dot(cellFeatures(i), prior.answer)})
+		}
+	}
+	for i, n := range c.extN[:numOverlaps] {
+		if n > 0 {
+			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), dot(extFeatures(i), prior.overlap)})
+		}
+	}
 	for range 500 {
-		var g [numGroups]float64
-		all, h := -c.all/shiftVar, 1/shiftVar
-		var hg [numGroups]float64
-		for i := range c.n {
-			if c.n[i] == 0 {
+		// gradients and curvatures
+		all, h := -c.all/prior.shiftVar, 1/prior.shiftVar
+		ext, he := -c.extShift/prior.shiftVar, 1/prior.shiftVar
+		var g, hg [numGroups]float64
+		for _, k := range cells {
+			shift := c.extShift
+			if k.group >= 0 {
+				shift = c.all + c.group[k.group]
+			}
+			p := sigmoid(k.z + shift)
+			d, q := k.w*(k.right-k.n*p), k.w*k.n*p*(1-p)
+			if k.group < 0 {
+				ext += d
+				he += q
 				continue
 			}
-			w := min(1, cap/c.n[i])
-			p := sigmoid(dot(cellFeatures(i), cellPrior) + c.shift(i))
-			d, q := w*(c.right[i]-c.n[i]*p), w*c.n[i]*p*(1-p)
-			g[groupOf(i)] += d
-			hg[groupOf(i)] += q
+			g[k.group] += d
+			hg[k.group] += q
 			all += d
 			h += q
 		}
 		c.all += 0.5 * all / h
+		c.extShift += 0.5 * ext / he
 		for k := range g {
-			c.group[k] += 0.5 * (g[k] - c.group[k]/groupVar) / (hg[k] + 1/groupVar)
+			c.group[k] += 0.5 * (g[k] - c.group[k]/prior.groupVar) / (hg[k] + 1/prior.groupVar)
 		}
-		e, he := -c.extShift/shiftVar, 1/shiftVar
-		for i := range numOverlaps {
-			if c.extN[i] == 0 {
-				continue
-			}
-			w := min(1, cap/c.extN[i])
-			p := sigmoid(dot(extFeatures(i), extPrior) + c.extShift)
-			e += w * (c.extRight[i] - c.extN[i]*p)
-			he += w * c.extN[i] * p * (1 - p)
-		}
-		c.extShift += 0.5 * e / he
 	}
 }
-
-var shiftVar, groupVar = 4.0, 1.0
 
 func (c *calibration) learn(rows []row) {
 	seen := map[row]bool{}
@@ -310,6 +332,3 @@ func (c *calibration) learn(rows []row) {
 	}
 	c.fit()
 }
-
-var cellPrior = []float64{-0.50, -0.84, 0.88, 1.36, 0.88, -0.48, -0.34, 0.49, 2.09, 0.96, 0.35, -3.13, -0.83, -0.20, 1.41, 1.30, -0.99, -1.13, 0.12, 0.55, 0.50, 0.45, -1.53, -0.90, -0.27, -0.03, -0.74, -1.00, -1.71, -0.78, 0.01, 0.61, 0.48}
-var extPrior = []float64{-1.33, -0.23, 0.15, 0.54, 1.35, 1.66, 1.74, -0.23, 0.40, 0.75, 2.97, 1.42, -2.72, -0.08, 0.10, -0.30, 0.81, 1.65, 1.37, -1.08, -0.64, 0.71, 1.83, 0.34, -2.46, -0.92, -0.22, 0.37, 1.07, 2.13, 3.10, 0.19, 0.46, 1.05, 1.37, 1.53}

@@ -68,7 +68,7 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 		}
 	}
 	if cuts > 0 {
-		if v := e.virtual(w, e.virtualLimit(w)); v != nil {
+		if v := e.virtual(w, e.virtualLimit(w), enoughBlocks); v != nil {
 			s := solver{engine: e, world: v, learn: true}
 			s.solve()
 			e.cal.learn(s.rows)
@@ -244,21 +244,24 @@ func (e *engine) virtualLimit(w *world) int {
 	return int(float64(depths[len(depths)/2]) * virtualShare)
 }
 
-// virtual returns w cut once more, or nil if that teaches nothing.
-func (e *engine) virtual(w *world, limit int) *world {
+// enoughBlocks is how many blocks of a recording are learnt from.
+const enoughBlocks = 8_000
+
+// virtual returns w cut once more, or nil if that teaches nothing. Of a world of more
+// than enough blocks it takes stretches.
+func (e *engine) virtual(w *world, limit, enough int) *world {
 	if limit < 4 {
 		return nil
 	}
 	v := &world{limit: limit, judged: true}
 	memo := map[StackID]StackID{}
 	var fs []FrameID
-	// a long recording is learnt from in stretches
 	total, seen := 0, 0
 	for i := range w.runs {
 		total += len(w.runs[i].blocks)
 	}
-	const stretch, enough = 256, 8_000
-	every := (total + enough - 1) / enough
+	const stretch = 256
+	every := max(1, 1+(total-1)/enough)
 	for i := range w.runs {
 		r := run{thread: w.runs[i].thread}
 		for _, b := range w.runs[i].blocks {
