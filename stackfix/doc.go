@@ -54,6 +54,8 @@
 //  7. Where the answer is a bridge, the root frames that all known stacks of the run
 //     share stay open in front of it, if there are known stacks before and after.
 //
-// Each process is repaired by itself. The answer depends on the input only. Time and memory grow with the number of
-// distinct stacks and of changes of stack, not of samples.
+// Each process is repaired by itself, and one in which nothing is cut is only counted. The
+// answer depends on the input only. Memory grows with the number of distinct stacks and of
+// cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time grows
+// with the number of changes of stack.
 package stackfix

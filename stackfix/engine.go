@@ -2,6 +2,7 @@ package stackfix
 
 import (
 	"math/bits"
+	"slices"
 )
 
 // engine is the state of one Fix. It works on a tree of its own, so that what
@@ -13,39 +14,10 @@ type engine struct {
 	t       *Tree
 	mth     []MethodID // of each frame
 	cal     calibration
-}
 
-// A world is a set of runs to be solved: the recording itself, or the recording
-// cut once more, to learn from.
-type world struct {
-	runs   []run
-	limit  int  // frames a Depth cut left
-	judged bool // truth is known
-}
-
-// A run is a stretch of one thread without a break, as blocks of equal samples.
-type run struct {
-	thread int
-	blocks []block
-}
-
-// A block is a row of samples of one stack.
-type block struct {
-	first, n int32   // samples
-	orig     StackID // the caller's
-	stack    StackID // as recorded, suspects dropped
-	ext      StackID // what is known of the stack: stack, or stack with frames put back
-	truth    StackID // in a judged world: the stack before it was cut
-	conf     float32
-	// the last attempt: with which neighbours
-	triedExt, triedF, triedB StackID
-	cut                      Cut
-	how                      How
-	dropped                  uint8
-	rooted                   bool // nothing is missing in ext
-	whole                    bool // truth is rooted
-	bridged                  bool // repaired before: left as it is, and no evidence
-	bad                      bool // in a judged world: ext is wrong
+	threads []Thread
+	which   []int // of them: those of this process
+	copied  *copier
 }
 
 func newEngine(frames Frames, opts Options) *engine {
@@ -73,6 +45,7 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 			s.solve()
 			e.cal.learn(s.rows)
 		}
+		e.copied = nil
 		s := solver{engine: e, world: w}
 		s.solve()
 	}
@@ -80,79 +53,6 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
-
-// load copies what it needs of the threads.
-func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
-	w := &world{}
-	copied := copier{engine: e, from: stacks}
-	for _, ti := range which {
-		t := &threads[ti]
-		var r *run
-		br := t.Breaks
-		j := int32(-1)
-		for s := range t.all() {
-			j++
-			brk := j == 0
-			for len(br) > 0 && br[0] <= s.Time {
-				br = br[1:]
-				brk = true
-			}
-			if brk {
-				w.runs = append(w.runs, run{thread: ti})
-				r = &w.runs[len(w.runs)-1]
-			}
-			if k := len(r.blocks) - 1; k >= 0 && r.blocks[k].orig == s.Stack && r.blocks[k].cut == s.Cut && r.blocks[k].dropped == s.Suspect {
-				r.blocks[k].n++
-				continue
-			}
-			l := copied.id(s.Stack)
-			bridged := s.Cut != Whole && e.holdsBridge(l)
-			if bridged {
-				l = 0
-			}
-			if s.Cut == Depth {
-				w.limit = max(w.limit, e.t.Depth(l))
-			}
-			r.blocks = append(r.blocks, block{first: j, n: 1, orig: s.Stack, stack: l, ext: l, cut: s.Cut, dropped: s.Suspect, rooted: s.Cut == Whole || l == 0, bridged: bridged, conf: 1})
-		}
-	}
-	e.dropSuspects(w)
-	return w
-}
-
-// A copier copies stacks into the tree of the engine.
-type copier struct {
-	*engine
-	from Stacks
-	ids  []StackID // by stack of from: its copy, 0 if there is none yet
-	path []StackID
-}
-
-// id returns the copy of s.
-func (c *copier) id(s StackID) StackID {
-	c.path = c.path[:0]
-	for s != 0 && (int(s) >= len(c.ids) || c.ids[s] == 0) {
-		c.path = append(c.path, s)
-		s = c.from.Parent(s)
-	}
-	id := StackID(0)
-	if s != 0 {
-		id = c.ids[s]
-	}
-	for i := len(c.path) - 1; i >= 0; i-- {
-		s = c.path[i]
-		f := c.from.Frame(s)
-		for int(f) >= len(c.mth) {
-			c.mth = append(c.mth, c.frames.Method(FrameID(len(c.mth))))
-		}
-		id = c.t.Push(id, f)
-		if n := int(s) + 1 - len(c.ids); n > 0 {
-			c.ids = append(c.ids, make([]StackID, n)...)
-		}
-		c.ids[s] = id
-	}
-	return id
-}
 
 // holdsBridge tells whether the bridge is in s.
 func (e *engine) holdsBridge(s StackID) bool {
@@ -248,37 +148,19 @@ func (e *engine) virtualLimit(w *world) int {
 const enoughBlocks = 8_000
 
 // virtual returns w cut once more, or nil if that teaches nothing. Of a world of more
-// than enough blocks it takes stretches.
+// than enough blocks it takes stretches. It reads the samples once more.
 func (e *engine) virtual(w *world, limit, enough int) *world {
 	if limit < 4 {
 		return nil
 	}
 	v := &world{limit: limit, judged: true}
+	m := e.build(v)
 	memo := map[StackID]StackID{}
 	var fs []FrameID
-	total, seen := 0, 0
-	for i := range w.runs {
-		total += len(w.runs[i].blocks)
-	}
-	const stretch = 256
-	every := max(1, 1+(total-1)/enough)
-	for i := range w.runs {
-		r := run{thread: w.runs[i].thread}
-		for _, b := range w.runs[i].blocks {
-			seen++
-			if seen/stretch%every != 0 {
-				if len(r.blocks) > 0 {
-					v.runs = append(v.runs, r)
-					r.blocks = nil
-				}
-				continue
-			}
-			b.truth, b.whole = b.stack, b.rooted
-			d := e.t.Depth(b.stack)
-			if d < limit && b.rooted {
-				r.blocks = append(r.blocks, b)
-				continue
-			}
+	add := func(b *block) {
+		b.truth, b.whole = b.stack, b.rooted
+		d := e.t.Depth(b.stack)
+		if b.given = d < limit && b.rooted; !b.given {
 			b.rooted, b.cut = false, Depth
 			if d > limit {
 				c, ok := memo[b.stack]
@@ -289,10 +171,40 @@ func (e *engine) virtual(w *world, limit, enough int) *world {
 				}
 				b.stack, b.ext = c, c
 			}
-			r.blocks = append(r.blocks, b)
 		}
-		v.runs = append(v.runs, r)
+		m.add(b)
 	}
+	const stretch = 256
+	every := max(1, 1+(w.blocks-1)/enough)
+	seen, ri, k, thread, begun := 0, -1, 0, 0, false
+	e.scan(func(t int) {
+		ri++
+		k, thread, begun = 0, t, false
+	}, func(b *block) {
+		seen++
+		if seen/stretch%every != 0 {
+			begun = false
+			return
+		}
+		if !begun {
+			m.begin(thread)
+			begun = true
+		}
+		bs := w.runs[ri].blocks
+		for k < len(bs) && bs[k].first < b.first {
+			k++
+		}
+		if k == len(bs) || bs[k].first != b.first {
+			e.fill(b)
+			add(b)
+			return
+		}
+		for end := b.first + b.n; k < len(bs) && bs[k].first < end; k++ {
+			*b = bs[k]
+			add(b)
+		}
+	})
+	m.end()
 	return v
 }
 
@@ -363,12 +275,12 @@ func (e *engine) result(stacks Stacks, w *world, res *Result) {
 		return s
 	}
 	st := &res.Stats
+	st.Samples += w.samples
 	for i := range w.runs {
 		r := &w.runs[i]
 		base := e.base(r)
 		for k := range r.blocks {
 			b := &r.blocks[k]
-			st.Samples += int(b.n)
 			if b.cut == Whole {
 				continue
 			}
@@ -376,7 +288,7 @@ func (e *engine) result(stacks Stacks, w *world, res *Result) {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
 			var kept StackID
-			if !b.rooted && k > base.first && k < base.last {
+			if !b.rooted && b.first > base.first && b.first < base.last {
 				kept = base.stack
 			}
 			rep := Repair{Stack: export(b, kept), How: b.how, Confidence: b.conf, Dropped: b.dropped}
@@ -404,7 +316,8 @@ func (e *engine) result(stacks Stacks, w *world, res *Result) {
 // between which they are known from both sides.
 type base struct {
 	stack       StackID
-	first, last int
+	first, last int32     // their first samples
+	some        []StackID // up to fewKnown different stacks
 }
 
 // fewKnown is how many different known stacks of a run it takes to believe that what
@@ -412,28 +325,33 @@ type base struct {
 const fewKnown = 8
 
 func (e *engine) base(r *run) base {
-	b := base{first: len(r.blocks), last: -1}
-	distinct := map[StackID]struct{}{}
+	b := r.base
+	b.some = slices.Clip(b.some)
 	for k := range r.blocks {
 		x := &r.blocks[k]
-		if !x.rooted || x.bridged || x.ext == 0 {
+		if !x.rooted || x.given || x.bridged || x.ext == 0 {
 			continue
 		}
-		if b.last < 0 {
-			b.first, b.stack = k, x.ext
-		}
-		b.last = k
-		if len(distinct) < fewKnown {
-			distinct[x.ext] = struct{}{}
-		}
-		if x.ext != b.stack {
-			b.stack = e.t.shared(b.stack, x.ext)
-		}
+		b.first, b.last = min(b.first, x.first), max(b.last, x.first)
+		e.share(&b, x.ext)
 	}
-	if len(distinct) < fewKnown {
+	if len(b.some) < fewKnown {
 		b.stack = 0
 	}
 	return b
+}
+
+// share takes in that s is a known stack.
+func (e *engine) share(b *base, s StackID) {
+	switch {
+	case len(b.some) == 0:
+		b.stack = s
+	case b.stack != s:
+		b.stack = e.t.shared(b.stack, s)
+	}
+	if len(b.some) < fewKnown && !slices.Contains(b.some, s) {
+		b.some = append(b.some, s)
+	}
 }
 
 func bucket(n int) int { return min(8, bits.Len(uint(max(n, 0)))) }

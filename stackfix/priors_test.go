@@ -324,6 +324,7 @@ func (r *lessonFile) judge(e *engine, run *run) {
 		for j := b.first; j < b.first+b.n; {
 			c := b
 			c.first, c.n = j, 0
+			c.follows = c.follows || j > b.first
 			for j < b.first+b.n && truth[j] == truth[c.first] {
 				j++
 				c.n++

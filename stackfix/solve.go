@@ -181,11 +181,17 @@ func (r *retention) cell(a, b int) float64 {
 
 func (e *solver) learnRetention() {
 	r := &e.retain
-	*r = retention{}
+	*r = retention{n: e.pairs}
+	for i := range r.n {
+		for _, n := range r.n[i] {
+			r.total += n
+		}
+	}
 	for i := range e.runs {
 		bs := e.runs[i].blocks
 		for k := 1; k < len(bs); k++ {
-			if !bs[k-1].rooted || !bs[k].rooted {
+			x, y := &bs[k-1], &bs[k]
+			if !y.follows || !x.rooted || !y.rooted || x.given && y.given {
 				continue
 			}
 			a, b := bs[k-1].ext, bs[k].ext
@@ -221,10 +227,13 @@ func (e *solver) learnThread(ri int) {
 		l.q = append(l.q, make([]int32, n-len(l.q))...)
 		l.ends = append(l.ends, make([]int32, n-len(l.ends))...)
 	}
+	for _, x := range e.known[l.thread] {
+		e.addLocal(x.stack, x.n)
+	}
 	var ends []StackID
 	for ; ri < len(e.runs) && e.runs[ri].thread == l.thread; ri++ {
 		for i := range e.runs[ri].blocks {
-			if b := &e.runs[ri].blocks[i]; b.rooted {
+			if b := &e.runs[ri].blocks[i]; b.rooted && !b.given {
 				if l.ends[b.ext] == 0 {
 					ends = append(ends, b.ext)
 				}

@@ -144,6 +144,9 @@ type Walk struct {
 	Deep    float64 // share of the time spent below Limit, 0 to 1
 	Limit   int     // zero means 100
 	Whole   bool    // stacks are not cut
+	// Repeat is the number of samples after which a thread does the same again, as
+	// services do; zero: never. A walk that does not repeat has ever new stacks.
+	Repeat int
 	// Truth, if set, is given the whole stack of each sample, without synthetic
 	// frames; valid during the call.
 	Truth func(tid int64, ms float64, stack []string)
@@ -176,7 +179,14 @@ func (k Walk) WriteTo(w io.Writer) (int64, error) {
 		size := int64(0) // a measure that is the same with and without the cut
 		target := 20
 		for n := 0; n == 0 || size < k.Bytes/int64(k.Threads); n++ {
-			if n%40 == 0 { // a new depth to walk to
+			step := n
+			if k.Repeat > 0 {
+				if step = n % k.Repeat; step == 0 {
+					rnd = rand.New(rand.NewPCG(k.Seed, 2+uint64(th)))
+					full = full[:2]
+				}
+			}
+			if step%40 == 0 { // a new depth to walk to
 				target = 3 + rnd.IntN(k.Limit-20)
 				if rnd.Float64() < k.Deep {
 					target = k.Limit + 2 + rnd.IntN(150)

@@ -1,0 +1,245 @@
+package stackfix
+
+import "math"
+
+// A world is a set of runs to be solved: the recording itself, or the recording
+// cut once more, to learn from.
+//
+// It grows with the stacks and the cuts, not with the samples: a whole stack is a
+// block where it comes first and next to a block that is not rooted, for there it
+// is somebody's neighbour. What the others tell is counted when the world is made.
+type world struct {
+	runs   []run
+	limit  int  // frames a Depth cut left
+	judged bool // truth is known
+
+	samples, blocks int // of the recording, those that are not kept included
+	// of the given blocks:
+	pairs [9][9]float64      // two in a row, as in retention
+	known map[int][]howOften // by thread
+}
+
+// howOften is the number of blocks of one stack.
+type howOften struct {
+	stack StackID
+	n     int32
+}
+
+// A run is a stretch of one thread without a break, as blocks of equal samples.
+type run struct {
+	thread int
+	blocks []block
+	base   base // of the blocks that are given
+}
+
+// A block is a row of samples of one stack.
+type block struct {
+	first, n int32   // samples
+	orig     StackID // the caller's
+	stack    StackID // as recorded, suspects dropped
+	ext      StackID // what is known of the stack: stack, or stack with frames put back
+	truth    StackID // in a judged world: the stack before it was cut
+	conf     float32
+	// the last attempt: with which neighbours
+	triedExt, triedF, triedB StackID
+	cut                      Cut
+	how                      How
+	dropped                  uint8
+	rooted                   bool // nothing is missing in ext
+	whole                    bool // truth is rooted
+	bridged                  bool // repaired before: left as it is, and no evidence
+	bad                      bool // in a judged world: ext is wrong
+	given                    bool // rooted from the start, and counted in the world
+	follows                  bool // the block before in the run ended where it begins
+}
+
+// scan goes through the samples of the process, and calls begin for each run and add for each
+// block of it. Blocks are raw: fill completes them.
+func (e *engine) scan(begin func(thread int), add func(b *block)) {
+	for _, ti := range e.which {
+		t := &e.threads[ti]
+		breaks := t.Breaks
+		var b block
+		j := int32(0)
+		for s := range t.all() {
+			brk := j == 0
+			for len(breaks) > 0 && breaks[0] <= s.Time {
+				breaks = breaks[1:]
+				brk = true
+			}
+			if !brk && b.orig == s.Stack && b.cut == s.Cut && b.dropped == s.Suspect {
+				b.n++
+				j++
+				continue
+			}
+			if j > 0 {
+				add(&b)
+			}
+			if brk {
+				begin(ti)
+			}
+			b = block{first: j, n: 1, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1}
+			j++
+		}
+		if j > 0 {
+			add(&b)
+		}
+	}
+}
+
+// fill completes a block that comes from the samples.
+func (e *engine) fill(b *block) {
+	l := e.copied.id(b.orig)
+	if b.cut != Whole && e.holdsBridge(l) {
+		b.bridged, l = true, 0
+	}
+	b.stack, b.ext = l, l
+	b.rooted = b.cut == Whole || l == 0
+	b.given = b.rooted && b.dropped == 0
+}
+
+// load makes the world of the recording.
+func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
+	w := &world{}
+	e.threads, e.which = threads, which
+	e.copied = &copier{engine: e, from: stacks}
+	m := e.build(w)
+	e.scan(m.begin, func(b *block) {
+		e.fill(b)
+		if b.cut == Depth {
+			w.limit = max(w.limit, e.t.Depth(b.stack))
+		}
+		m.add(b)
+	})
+	m.end()
+	e.dropSuspects(w)
+	return w
+}
+
+// A copier copies stacks into the tree of the engine.
+type copier struct {
+	*engine
+	from Stacks
+	ids  []StackID // by stack of from: its copy, 0 if there is none yet
+	path []StackID
+}
+
+// id returns the copy of s.
+func (c *copier) id(s StackID) StackID {
+	if int(s) < len(c.ids) && c.ids[s] != 0 {
+		return c.ids[s]
+	}
+	return c.copy(s)
+}
+
+func (c *copier) copy(s StackID) StackID {
+	c.path = c.path[:0]
+	for s != 0 && (int(s) >= len(c.ids) || c.ids[s] == 0) {
+		c.path = append(c.path, s)
+		s = c.from.Parent(s)
+	}
+	id := StackID(0)
+	if s != 0 {
+		id = c.ids[s]
+	}
+	for i := len(c.path) - 1; i >= 0; i-- {
+		s = c.path[i]
+		f := c.from.Frame(s)
+		for int(f) >= len(c.mth) {
+			c.mth = append(c.mth, c.frames.Method(FrameID(len(c.mth))))
+		}
+		id = c.t.Push(id, f)
+		if n := int(s) + 1 - len(c.ids); n > 0 {
+			c.ids = append(c.ids, make([]StackID, n)...)
+		}
+		c.ids[s] = id
+	}
+	return id
+}
+
+// A builder makes a world of all blocks of a recording, which it takes one by one.
+type builder struct {
+	*engine
+	w      *world
+	of     []byStack
+	stacks []StackID // of the thread
+	thread int
+	prev   block // the block before in the run
+	any    bool  // there is one
+	kept   bool  // it is in the run
+}
+
+// byStack is what a builder knows of a stack.
+type byStack struct {
+	n   int32 // given blocks of the thread
+	run int32 // 1 + the last run that has a given block of it
+}
+
+func (e *engine) build(w *world) *builder {
+	w.known = map[int][]howOften{}
+	return &builder{engine: e, w: w}
+}
+
+// begin begins a run.
+func (m *builder) begin(thread int) {
+	if m.thread != thread {
+		m.end()
+	}
+	m.thread, m.any, m.kept = thread, false, false
+	m.w.runs = append(m.w.runs, run{thread: thread, base: base{first: math.MaxInt32, last: -1}})
+}
+
+// end ends a thread.
+func (m *builder) end() {
+	known := make([]howOften, len(m.stacks))
+	for i, s := range m.stacks {
+		known[i] = howOften{s, m.of[s].n}
+		m.of[s].n = 0
+	}
+	m.stacks = m.stacks[:0]
+	m.w.known[m.thread] = known
+}
+
+// add adds the next block of the run.
+func (m *builder) add(b *block) {
+	m.w.samples += int(b.n)
+	m.w.blocks++
+	r := &m.w.runs[len(m.w.runs)-1]
+	if !b.rooted && m.any && !m.kept {
+		r.blocks = append(r.blocks, m.prev)
+		m.kept = true
+	}
+	b.follows = m.kept
+	keep := !b.given || b.cut != Whole || m.any && !m.prev.rooted
+	if b.given && m.count(r, b) {
+		keep = true
+	}
+	if keep {
+		r.blocks = append(r.blocks, *b)
+	}
+	m.prev, m.kept, m.any = *b, keep, true
+}
+
+// count counts a given block and tells whether it is the first of its stack.
+func (m *builder) count(r *run, b *block) bool {
+	if m.any && m.prev.given {
+		d := m.t.Depth(m.t.shared(m.prev.ext, b.ext))
+		m.w.pairs[bucket(m.t.Depth(m.prev.ext)-d)][bucket(m.t.Depth(b.ext)-d)]++
+	}
+	for int(b.ext) >= len(m.of) {
+		m.of = append(m.of, make([]byStack, 256+len(m.of)/2)...)
+	}
+	x := &m.of[b.ext]
+	if x.n++; x.n == 1 {
+		m.stacks = append(m.stacks, b.ext)
+	}
+	first := x.run == 0
+	if !b.bridged && b.ext != 0 {
+		r.base.first, r.base.last = min(r.base.first, b.first), b.first
+		if x.run != int32(len(m.w.runs)) {
+			m.share(&r.base, b.ext)
+		}
+	}
+	x.run = int32(len(m.w.runs))
+	return first
+}

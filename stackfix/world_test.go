@@ -1,0 +1,85 @@
+package stackfix
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What a world says of a recording is what all its blocks say.
+func TestWorldCountsWhatItDrops(t *testing.T) {
+	for seed := range uint64(4) {
+		tree := NewTree()
+		rec, _ := walk(tree, seed, 3, 3000)
+		for i := range rec { // what was seen comes again
+			n := len(rec[i].Samples)
+			for k := range 2 * n {
+				s := rec[i].Samples[k%n]
+				s.Time = int64(n+k) * 1e6
+				rec[i].Samples = append(rec[i].Samples, s)
+			}
+		}
+		threads, which := streams(rec), []int{0, 1, 2}
+		e := newEngine(site{}, Options{Bridge: testBridge})
+		w := e.load(tree, threads, which)
+
+		var all []run
+		blocks, samples := 0, 0
+		e.scan(func(thread int) { all = append(all, run{thread: thread}) }, func(b *block) {
+			e.fill(b)
+			r := &all[len(all)-1]
+			r.blocks = append(r.blocks, *b)
+			blocks++
+			samples += int(b.n)
+		})
+		require.Equal(t, len(all), len(w.runs))
+		assert.Equal(t, blocks, w.blocks)
+		assert.Equal(t, samples, w.samples)
+		assert.Equal(t, len(rec)*len(rec[0].Samples), w.samples)
+
+		kept := 0
+		var pairs [9][9]float64
+		known := map[int]map[StackID]int32{}
+		first := map[StackID]bool{}
+		for i := range all {
+			r, bs := &all[i], w.runs[i].blocks
+			kept += len(bs)
+			if known[r.thread] == nil {
+				known[r.thread] = map[StackID]int32{}
+			}
+			for k := range r.blocks {
+				b := &r.blocks[k]
+				at := slices.IndexFunc(bs, func(x block) bool { return x.first == b.first })
+				neighbour := k > 0 && !r.blocks[k-1].rooted || k+1 < len(r.blocks) && !r.blocks[k+1].rooted
+				require.Equal(t, !b.rooted || neighbour || !first[b.stack], at >= 0, "run %d block %d", i, k)
+				first[b.stack] = first[b.stack] || b.rooted
+				if at >= 0 {
+					require.Equal(t, k > 0 && at > 0 && bs[at-1].first == r.blocks[k-1].first, bs[at].follows)
+				}
+				if b.rooted {
+					known[r.thread][b.ext]++
+				}
+				if k > 0 && b.rooted && r.blocks[k-1].rooted {
+					a := r.blocks[k-1].ext
+					c := e.t.Depth(e.t.shared(a, b.ext))
+					pairs[bucket(e.t.Depth(a)-c)][bucket(e.t.Depth(b.ext)-c)]++
+				}
+				b.given = false
+			}
+			r.base.first, r.base.last = 1<<30, -1
+			want, got := e.base(r), e.base(&w.runs[i])
+			assert.Equal(t, [3]any{want.stack, want.first, want.last}, [3]any{got.stack, got.first, got.last})
+		}
+		assert.Less(t, kept, blocks, "what repeats itself is not kept")
+		assert.Equal(t, pairs, w.pairs)
+		for thread, stacks := range known {
+			got := map[StackID]int32{}
+			for _, h := range w.known[thread] {
+				got[h.stack] = h.n
+			}
+			assert.Equal(t, stacks, got)
+		}
+	}
+}
