@@ -37,8 +37,8 @@ func Pprof(w io.Writer, p *trace.Profile, o Options) error {
 	out := newBuffer(w)
 	x := &pprofWriter{buffer: out, t: p.Table, strings: map[string]uint64{"": 0}, order: []string{""}}
 	x.skip = synthetic(p.Table)
-	x.methods = make([]bool, p.Table.Methods())
-	x.frames = make([]bool, p.Table.Frames())
+	x.methods = make([]uint64, p.Table.Methods())
+	x.frames = make([]uint64, p.Table.Frames())
 	x.mappings = map[string]uint64{}
 
 	x.valueType(pprofSampleType, "samples", "count")
@@ -85,14 +85,17 @@ func Pprof(w io.Writer, p *trace.Profile, o Options) error {
 
 type pprofWriter struct {
 	*buffer
-	t        *trace.Table
-	skip     []bool
-	strings  map[string]uint64
-	order    []string
-	methods  []bool // written functions, by method
-	frames   []bool // written locations, by frame
-	mappings map[string]uint64
-	msg, sub []byte
+	t       *trace.Table
+	skip    []bool
+	strings map[string]uint64
+	order   []string
+	// Numbers of written functions by method, of locations by frame, 0: none yet. They
+	// are given in the order of first use, so that what else is in the table, such as
+	// frames of stacks that are not written, makes no difference.
+	methods, frames       []uint64
+	lastMethod, lastFrame uint64
+	mappings              map[string]uint64
+	msg, sub              []byte
 }
 
 // str returns the number of a string.
@@ -188,8 +191,7 @@ func (x *pprofWriter) thread(th *trace.Thread, timing *timing) (anyCPU bool) {
 			if x.skip[x.t.Method(f)] {
 				continue
 			}
-			x.location(f)
-			ids = protowire.AppendVarint(ids, uint64(f)+1)
+			ids = protowire.AppendVarint(ids, x.location(f))
 		}
 		x.msg = appendBytesField(x.msg[:0], 1, ids)
 		x.sub = protowire.AppendVarint(x.sub[:0], uint64(v.count))
@@ -205,33 +207,37 @@ func (x *pprofWriter) thread(th *trace.Thread, timing *timing) (anyCPU bool) {
 	return anyCPU
 }
 
-// location writes the location, function and mapping of a frame once.
-func (x *pprofWriter) location(f trace.FrameID) {
-	if x.frames[f] {
-		return
+// location writes the location, function and mapping of a frame once, and returns the
+// number of the location.
+func (x *pprofWriter) location(f trace.FrameID) uint64 {
+	if id := x.frames[f]; id != 0 {
+		return id
 	}
-	x.frames[f] = true
+	x.lastFrame++
+	x.frames[f] = x.lastFrame
 	fr := x.t.FrameAt(f)
 	me := x.t.MethodAt(fr.Method)
 	mapping := uint64(0)
 	if me.Module != "" {
 		mapping = x.mapping(me.Module)
 	}
-	if !x.methods[fr.Method] {
-		x.methods[fr.Method] = true
-		x.msg = appendVarintField(x.msg[:0], 1, uint64(fr.Method)+1)
+	if x.methods[fr.Method] == 0 {
+		x.lastMethod++
+		x.methods[fr.Method] = x.lastMethod
+		x.msg = appendVarintField(x.msg[:0], 1, x.lastMethod)
 		x.msg = appendVarintField(x.msg, 2, x.str(cmp.Or(me.Full(), "?")))
 		// Where the system name is the name, pprof takes both for mangled C++ and cuts
 		// the arguments off.
 		x.msg = appendVarintField(x.msg, 3, x.str(category(me)+"::"+me.Name))
 		x.message(pprofFunction)
 	}
-	x.sub = appendVarintField(x.sub[:0], 1, uint64(fr.Method)+1) // line: its function
-	x.msg = appendVarintField(x.msg[:0], 1, uint64(f)+1)
+	x.sub = appendVarintField(x.sub[:0], 1, x.methods[fr.Method]) // line: its function
+	x.msg = appendVarintField(x.msg[:0], 1, x.frames[f])
 	x.msg = appendVarintField(x.msg, 2, mapping)
 	x.msg = appendVarintField(x.msg, 3, fr.Addr)
 	x.msg = appendBytesField(x.msg, 4, x.sub)
 	x.message(pprofLocation)
+	return x.frames[f]
 }
 
 // mapping returns the number of a module. Where it lay is not known to the model;

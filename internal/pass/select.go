@@ -72,7 +72,7 @@ func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
 	old := t.Repairs.Cursor()
 	for i, sm := range t.Samples.All() {
 		r := old.Of(i)
-		if sm.Time < s.From || s.To != 0 && sm.Time > s.To || s.CPUOnly && sm.Type != trace.SampleManaged && sm.Type != trace.SampleCPU || !frames.match(sm.Stack) {
+		if sm.Time < s.From || s.To != 0 && sm.Time >= s.To || s.CPUOnly && sm.Type != trace.SampleManaged && sm.Type != trace.SampleCPU || !frames.match(sm.Stack) {
 			continue
 		}
 		if r != nil {

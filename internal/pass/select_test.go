@@ -57,7 +57,7 @@ func TestSelect(t *testing.T) {
 		{"process by id", Selection{Processes: []string{"11"}}, 1, 6},
 		{"process by name", Selection{Processes: []string{"w*"}}, 1, 6},
 		{"thread", Selection{Threads: []string{"2"}}, 1, 6},
-		{"time", Selection{From: 100, To: 300}, 2, 6},
+		{"time, To excluded", Selection{From: 100, To: 300}, 2, 4},
 		{"frame without module and arguments", Selection{Frame: "N.B"}, 2, 6},
 		{"frame of all", Selection{Frame: "m!N.A*"}, 2, 12},
 		{"no such frame", Selection{Frame: "X"}, 2, 0},

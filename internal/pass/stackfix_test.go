@@ -74,3 +74,43 @@ func TestBridgeFrameIsOne(t *testing.T) {
 	assert.Equal(t, a, BridgeFrame(tab))
 	assert.Equal(t, trace.Bridge, tab.MethodOf(a).Full())
 }
+
+func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
+	p := deep(100)
+	th := p.Threads[0]
+	var mixed trace.Samples
+	n := 0
+	for _, s := range th.Samples.All() {
+		if n++; n%3 == 0 {
+			e := s
+			e.Type = trace.SampleEvent
+			mixed.Append(e)
+		}
+		mixed.Append(s)
+	}
+	th.Samples = mixed
+	FixStacks(p, 0.9)
+	type row struct {
+		time   int64
+		stack  trace.StackID
+		repair trace.Repair
+	}
+	rows := func() (all []row) {
+		c := th.Repairs.Cursor()
+		for i, s := range th.Samples.All() {
+			r := row{time: s.Time, stack: s.Stack}
+			if rep := c.Of(i); rep != nil {
+				r.repair = *rep
+				r.repair.Index = 0
+			}
+			if s.Type != trace.SampleEvent {
+				all = append(all, r)
+			}
+		}
+		return all
+	}
+	before := rows()
+	DropEvidence(p)
+	assert.Equal(t, before, rows())
+	assert.Equal(t, 400, th.Samples.Len())
+}

@@ -51,13 +51,11 @@ func Write(w io.Writer, p *trace.Profile) error {
 	before = strings.Replace(before, "<!--title-->", html.EscapeString(filepath.Base(p.Meta.Source)), 1)
 	b.WriteString(before)
 
-	h := head{Title: filepath.Base(p.Meta.Source), Format: p.Meta.Format, EndNs: p.Meta.End, TickNs: int64(p.Meta.Interval), Nodes: p.Table.Stacks()}
+	h := head{Title: filepath.Base(p.Meta.Source), Format: p.Meta.Format, EndNs: p.Meta.End, TickNs: int64(p.Meta.Interval), Methods: []string{}}
 	if !p.Meta.Start.IsZero() {
 		h.Start = p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
-	for m := range p.Table.Methods() {
-		h.Methods = append(h.Methods, p.Table.MethodAt(trace.MethodID(m)).Full())
-	}
+	n := newNumbers(p.Table)
 	hows := map[string]int{}
 	for _, t := range p.Threads {
 		row := thread{PID: t.Process.PID, TID: t.TID, Name: t.Name, Process: t.Process.Name}
@@ -66,6 +64,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 				continue
 			}
 			row.Samples++
+			n.add(s.Stack)
 			if s.Cut != trace.Whole {
 				row.Cut++
 			}
@@ -81,6 +80,10 @@ func Write(w io.Writer, p *trace.Profile) error {
 		}
 		h.Threads = append(h.Threads, row)
 	}
+	for _, m := range n.methods {
+		h.Methods = append(h.Methods, p.Table.MethodAt(m).Full())
+	}
+	h.Nodes = 1 + len(n.stacks)
 	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
 	if err != nil {
 		return err
@@ -91,9 +94,9 @@ func Write(w io.Writer, p *trace.Profile) error {
 
 	// Stacks: parent as distance, method.
 	column(b, "nodes", func(c *columnWriter) {
-		for s := 1; s < p.Table.Stacks(); s++ {
-			c.uint(uint64(s) - uint64(p.Table.Parent(trace.StackID(s))))
-			c.uint(uint64(p.Table.Method(p.Table.Frame(trace.StackID(s)))))
+		for i, s := range n.stacks {
+			c.uint(uint64(i + 1 - int(n.ofStack[p.Table.Parent(s)])))
+			c.uint(uint64(n.ofMethod[p.Table.Method(p.Table.Frame(s))] - 1))
 		}
 	})
 	// Samples, thread after thread: time since the one before, stack, and flags:
@@ -110,7 +113,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 				}
 				c.int(s.Time - last)
 				last = s.Time
-				c.uint(uint64(s.Stack))
+				c.uint(uint64(n.ofStack[s.Stack]))
 				flags := uint64(s.Type)
 				if s.Cut != trace.Whole {
 					flags |= 8
@@ -128,6 +131,39 @@ func Write(w io.Writer, p *trace.Profile) error {
 	})
 	b.WriteString(after)
 	return b.Flush()
+}
+
+// numbers of the stacks that samples have, from 1, and of their methods, in the order of
+// first use: what else the table holds is not written.
+type numbers struct {
+	table             *trace.Table
+	stacks            []trace.StackID
+	methods           []trace.MethodID
+	ofStack, ofMethod []int32 // 0: none
+	trail             []trace.StackID
+}
+
+func newNumbers(t *trace.Table) *numbers {
+	return &numbers{table: t, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods())}
+}
+
+// add numbers s and, before it, its callers.
+func (n *numbers) add(s trace.StackID) {
+	n.trail = n.trail[:0]
+	for s != 0 && n.ofStack[s] == 0 {
+		n.trail = append(n.trail, s)
+		s = n.table.Parent(s)
+	}
+	for i := len(n.trail) - 1; i >= 0; i-- {
+		s := n.trail[i]
+		n.stacks = append(n.stacks, s)
+		n.ofStack[s] = int32(len(n.stacks))
+		m := n.table.Method(n.table.Frame(s))
+		if n.ofMethod[m] == 0 {
+			n.methods = append(n.methods, m)
+			n.ofMethod[m] = int32(len(n.methods))
+		}
+	}
 }
 
 type columnWriter struct {

@@ -1,0 +1,51 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// runOn takes a file through the pipeline.
+func runOn(t *testing.T, path string, c Config) (*report.Trace, []byte) {
+	t.Helper()
+	in, err := input.Open(path, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	var out bytes.Buffer
+	c.Out, c.Stdout = "-", &out
+	rep, err := Run(context.Background(), in, c)
+	require.NoError(t, err)
+	return rep, out.Bytes()
+}
+
+// Where nothing is cut, a repair writes what a conversion writes, although it has read
+// the stacks of all other events as well.
+func TestRepairOfWholeTraceIsConvert(t *testing.T) {
+	path := tracetest.Corpus(t, "nettrace", "getsentry-sentry-dotnet", "sample.nettrace.gz")
+	for name, sel := range map[string]Select{
+		"all":      {},
+		"filtered": {From: 20 * time.Millisecond, To: 100 * time.Millisecond, Threads: []string{"24980", "4688"}},
+	} {
+		for _, format := range Formats() {
+			if format == "nettrace" && name == "filtered" {
+				continue // keeps every event
+			}
+			t.Run(name+" "+format, func(t *testing.T) {
+				rep, repaired := runOn(t, path, Config{Repair: true, Format: format, Select: sel, MinConfidence: 0.9})
+				require.Zero(t, rep.Cut)
+				require.NotZero(t, rep.Samples)
+				_, converted := runOn(t, path, Config{Format: format, Select: sel})
+				assert.True(t, bytes.Equal(repaired, converted), "%d and %d bytes", len(repaired), len(converted))
+			})
+		}
+	}
+}
