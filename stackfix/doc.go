@@ -51,8 +51,11 @@
 //     answer below [Options].MinConfidence is not given. The depth of a recursion is
 //     believed only where the trial has shown that it can be known.
 //
-//  7. Where the answer is a bridge, the root frames that all known stacks of the run
-//     share stay open in front of it, if there are known stacks before and after.
+//  7. Where the answer is a bridge, root frames stay open in front of it as far as they
+//     are known. They are open in the nearest known stacks before and after, and all
+//     known stacks of the run share them, or all known calls of what the cut stack goes
+//     on with stand under them: sixteen calls, or more if the trial shows that so many
+//     can mislead. They never reach into the recorded frames.
 //
 // Each process is repaired by itself, and one in which nothing is cut is only counted. The
 // answer depends on the input only. Memory grows with the number of distinct stacks and of

@@ -1,9 +1,6 @@
 package stackfix
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // engine is the state of one Fix. It works on a tree of its own, so that what
 // it tries out leaves no trace in the caller's.
@@ -14,6 +11,7 @@ type engine struct {
 	t       *Tree
 	mth     []MethodID // of each frame
 	cal     calibration
+	least   int32 // known calls that tell the base of a bridge
 
 	threads []Thread
 	which   []int // of them: those of this process
@@ -21,7 +19,7 @@ type engine struct {
 }
 
 func newEngine(frames Frames, opts Options) *engine {
-	e := &engine{frames: frames, opts: opts, minConf: opts.MinConfidence, t: NewTree()}
+	e := &engine{frames: frames, opts: opts, minConf: opts.MinConfidence, t: NewTree(), least: fewCalls}
 	if e.minConf == 0 {
 		e.minConf = DefaultConfidence
 	}
@@ -44,6 +42,7 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 			s := solver{engine: e, world: v, learn: true}
 			s.solve()
 			e.cal.learn(s.rows)
+			e.learnBases(v)
 		}
 		e.copied = nil
 		s := solver{engine: e, world: w}
@@ -276,9 +275,10 @@ func (e *engine) result(stacks Stacks, w *world, res *Result) {
 	}
 	st := &res.Stats
 	st.Samples += w.samples
+	known := e.newBases(w)
 	for i := range w.runs {
 		r := &w.runs[i]
-		base := e.base(r)
+		base := known.of(r)
 		for k := range r.blocks {
 			b := &r.blocks[k]
 			if b.cut == Whole {
@@ -287,15 +287,11 @@ func (e *engine) result(stacks Stacks, w *world, res *Result) {
 			if b.bridged || b.stack == 0 {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
-			var kept StackID
-			if !b.rooted && b.first > base.first && b.first < base.last {
-				kept = base.stack
-			}
-			rep := Repair{Stack: export(b, kept), How: b.how, Confidence: b.conf, Dropped: b.dropped}
+			rep := Repair{Stack: export(b, base[k]), How: b.how, Confidence: b.conf, Dropped: b.dropped}
 			if !b.rooted {
 				rep.How = Bridge
 				rep.Confidence = 0
-				rep.Restored = int32(e.t.Depth(kept))
+				rep.Restored = int32(e.t.Depth(base[k]))
 			} else {
 				rep.Restored = int32(e.t.Depth(b.ext) - e.t.Depth(b.stack))
 			}
@@ -309,48 +305,6 @@ func (e *engine) result(stacks Stacks, w *world, res *Result) {
 			rep.Index, rep.N = b.first, b.n
 			res.Repairs[r.thread] = append(res.Repairs[r.thread], rep)
 		}
-	}
-}
-
-// A base is the root frames that all known stacks of a run share, and the blocks
-// between which they are known from both sides.
-type base struct {
-	stack       StackID
-	first, last int32     // their first samples
-	some        []StackID // up to fewKnown different stacks
-}
-
-// fewKnown is how many different known stacks of a run it takes to believe that what
-// they share is shared by the others.
-const fewKnown = 8
-
-func (e *engine) base(r *run) base {
-	b := r.base
-	b.some = slices.Clip(b.some)
-	for k := range r.blocks {
-		x := &r.blocks[k]
-		if !x.rooted || x.given || x.bridged || x.ext == 0 {
-			continue
-		}
-		b.first, b.last = min(b.first, x.first), max(b.last, x.first)
-		e.share(&b, x.ext)
-	}
-	if len(b.some) < fewKnown {
-		b.stack = 0
-	}
-	return b
-}
-
-// share takes in that s is a known stack.
-func (e *engine) share(b *base, s StackID) {
-	switch {
-	case len(b.some) == 0:
-		b.stack = s
-	case b.stack != s:
-		b.stack = e.t.shared(b.stack, s)
-	}
-	if len(b.some) < fewKnown && !slices.Contains(b.some, s) {
-		b.some = append(b.some, s)
 	}
 }
 

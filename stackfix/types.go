@@ -135,7 +135,7 @@ type Repair struct {
 	Dropped  uint8
 	How      How
 	// Confidence is the measured probability that Stack is right, 0 to 1; 0 for
-	// Bridge, which claims nothing.
+	// Bridge, whose stack is not known.
 	Confidence float32
 }
 

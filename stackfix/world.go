@@ -1,7 +1,5 @@
 package stackfix
 
-import "math"
-
 // A world is a set of runs to be solved: the recording itself, or the recording
 // cut once more, to learn from.
 //
@@ -29,7 +27,7 @@ type howOften struct {
 type run struct {
 	thread int
 	blocks []block
-	base   base // of the blocks that are given
+	root   root // of the blocks that are given
 }
 
 // A block is a row of samples of one stack.
@@ -186,7 +184,7 @@ func (m *builder) begin(thread int) {
 		m.end()
 	}
 	m.thread, m.any, m.kept = thread, false, false
-	m.w.runs = append(m.w.runs, run{thread: thread, base: base{first: math.MaxInt32, last: -1}})
+	m.w.runs = append(m.w.runs, run{thread: thread})
 }
 
 // end ends a thread.
@@ -234,11 +232,8 @@ func (m *builder) count(r *run, b *block) bool {
 		m.stacks = append(m.stacks, b.ext)
 	}
 	first := x.run == 0
-	if !b.bridged && b.ext != 0 {
-		r.base.first, r.base.last = min(r.base.first, b.first), b.first
-		if x.run != int32(len(m.w.runs)) {
-			m.share(&r.base, b.ext)
-		}
+	if b.known() && x.run != int32(len(m.w.runs)) {
+		r.root.share(m.t, b.ext)
 	}
 	x.run = int32(len(m.w.runs))
 	return first

@@ -68,12 +68,12 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 				}
 				b.given = false
 			}
-			r.base.first, r.base.last = 1<<30, -1
-			want, got := e.base(r), e.base(&w.runs[i])
-			assert.Equal(t, [3]any{want.stack, want.first, want.last}, [3]any{got.stack, got.first, got.last})
+			b := bases{engine: e}
+			assert.Equal(t, b.root(r), b.root(&w.runs[i]))
 		}
 		assert.Less(t, kept, blocks, "what repeats itself is not kept")
 		assert.Equal(t, pairs, w.pairs)
+		assert.Equal(t, e.newBases(&world{runs: all}).calls, e.newBases(w).calls)
 		for thread, stacks := range known {
 			got := map[StackID]int32{}
 			for _, h := range w.known[thread] {

@@ -310,6 +310,20 @@ func (r *recording) scoreCut(truth [][]stackfix.StackID, res [][]stackfix.Repair
 	return sc, v
 }
 
+// meanBase is how many frames stand before a bridge on average.
+func meanBase(res [][]stackfix.Repair) float64 {
+	n, frames := 0, 0
+	for _, reps := range res {
+		for _, rep := range reps {
+			if rep.How == stackfix.Bridge {
+				n++
+				frames += int(rep.Restored)
+			}
+		}
+	}
+	return float64(frames) / float64(max(1, n))
+}
+
 func judgeCut(t, f []string) string {
 	if equal(f, t) {
 		return "exact"
@@ -619,7 +633,7 @@ func TestTruth(t *testing.T) {
 				res := r.fix()
 				took := time.Since(began)
 				sc, v := judge(res)
-				t.Logf("%-5s %v  %v%v", mode, sc, took.Round(time.Millisecond), v)
+				t.Logf("%-5s %v  %v%v  frames before a bridge %.2f", mode, sc, took.Round(time.Millisecond), v, meanBase(res))
 				for _, peer := range []struct {
 					name    string
 					longest bool

@@ -1,0 +1,149 @@
+package stackfix
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// baseRun makes a world of one run as a repair leaves it: known stacks, one that is not
+// known, and a known one behind it.
+func baseRun(e *engine, known [][]FrameID, lost []FrameID, after []FrameID) *world {
+	r := run{}
+	add := func(rooted bool, fs []FrameID) {
+		for _, f := range fs {
+			for int(f) >= len(e.mth) {
+				e.mth = append(e.mth, e.frames.Method(FrameID(len(e.mth))))
+			}
+		}
+		s := e.t.Add(fs...)
+		r.blocks = append(r.blocks, block{n: 1, stack: s, ext: s, rooted: rooted})
+	}
+	for _, fs := range known {
+		add(true, fs)
+	}
+	add(false, lost)
+	if after != nil {
+		add(true, after)
+	}
+	return &world{runs: []run{r}}
+}
+
+func TestBase(t *testing.T) {
+	const root, loop, work, other, head, leaf = 4, 8, 12, 16, 20, 24
+	// calls of head and what it calls, under loop in n different ways
+	under := func(n int, prefix ...FrameID) (out [][]FrameID) {
+		for i := range n {
+			out = append(out, append(slices.Clone(prefix), 1000+FrameID(4*i), head, leaf))
+		}
+		return out
+	}
+	open := []FrameID{root, loop, work, 100}
+	for _, tc := range []struct {
+		name  string
+		known [][]FrameID // the last one is the nearest before
+		lost  []FrameID
+		after []FrameID
+		want  []FrameID
+	}{
+		{"all known calls of the head", append(under(fewCalls, root, loop, work), []FrameID{root}, open), []FrameID{head, 200}, open, []FrameID{root, loop, work}},
+		{"too few of them", append(under(fewCalls-1, root, loop, work), []FrameID{other}, open), []FrameID{head, 200}, open, nil},
+		{"one is elsewhere", append(under(fewCalls, root, loop, work), []FrameID{root, loop, other, head}, []FrameID{other}, open), []FrameID{head, 200}, open, []FrameID{root, loop}},
+		{"only what is open on both sides", append(under(fewCalls, root, loop, work), []FrameID{other}, open), []FrameID{head, 200}, []FrameID{root, loop}, []FrameID{root, loop}},
+		{"nothing behind", append(under(fewCalls, root, loop, work), open), []FrameID{head, 200}, nil, nil},
+		{"nothing in front", nil, []FrameID{head, 200}, open, nil},
+		{"nothing is known of the head: its callee tells", append(under(fewCalls, root, loop, work), []FrameID{other}, open), []FrameID{200, leaf}, open, []FrameID{root, loop, work}},
+		{"the callee tells nothing if the head is known elsewhere", append(under(fewCalls, root, loop, work), []FrameID{other, 200}, open), []FrameID{200, leaf}, open, nil},
+		{"what all known stacks share", append(under(fewKnown, root, loop), open), []FrameID{200, 204}, open, []FrameID{root, loop}},
+		{"too few known stacks", append(under(fewKnown-2, root, loop), open), []FrameID{200, 204}, open, nil},
+		{"the head may follow at once: one frame is left to the bridge", append(under(fewCalls, root, loop, work), []FrameID{root, loop, work, head}, []FrameID{other}, open), []FrameID{head, 200}, open, []FrameID{root, loop}},
+		{"never into what is recorded", append(under(fewKnown, root, loop, work, 96, 100), []FrameID{root, loop, work, 96, 100}), []FrameID{work, 96, 101, 200}, []FrameID{root, loop, work, 96, 100, 104}, []FrameID{root}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := newEngine(site{}, Options{})
+			w := baseRun(e, tc.known, tc.lost, tc.after)
+			got := e.newBases(w).of(&w.runs[0])
+			assert.ElementsMatch(t, tc.want, e.t.AppendFrames(nil, got[len(tc.known)]))
+			for k, s := range got {
+				assert.True(t, k == len(tc.known) || s == 0, "known stacks have none")
+			}
+		})
+	}
+}
+
+// Where the trial went wrong, more is asked for.
+func TestBaseLearns(t *testing.T) {
+	e := newEngine(site{}, Options{})
+	known := [][]FrameID{{16}, {4, 8, 12}}
+	for i := range FrameID(20) {
+		known = append(known, []FrameID{4, 8, 1000 + 4*i, 20})
+	}
+	w := baseRun(e, append(known, known[0], known[1]), []FrameID{20, 24}, known[1])
+	x := &w.runs[0].blocks[len(known)+2]
+	x.whole, x.truth = true, e.t.Add(4, 8, 28, 20, 24)
+	e.learnBases(w)
+	assert.EqualValues(t, fewCalls, e.least, "it was right")
+	x.truth = e.t.Add(16, 28, 32, 36, 20, 24)
+	e.learnBases(w)
+	assert.Greater(t, e.least, int32(20), "twenty calls misled")
+	assert.Zero(t, e.newBases(w).of(&w.runs[0])[len(known)+2])
+}
+
+// What stands before a bridge is open in the nearest known stacks on both sides, and
+// leaves something to the bridge.
+func TestBaseProperties(t *testing.T) {
+	frames := 0
+	for seed := range uint64(4) {
+		tree := NewTree()
+		threads, truth := walk(tree, seed, 4, 1000)
+		// few answers are that sure: the others become bridges
+		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: 0.995})
+		for i, th := range threads {
+			got := make([]StackID, len(th.Samples))
+			bridged := make([]bool, len(got))
+			for j, s := range th.Samples {
+				got[j] = s.Stack
+			}
+			for _, r := range res.Repairs[i] {
+				got[r.Index], bridged[r.Index] = r.Stack, r.How == Bridge
+			}
+			half := slices.IndexFunc(th.Samples, func(s Sample) bool { return s.Time >= th.Breaks[0] })
+			for _, r := range res.Repairs[i] {
+				if r.How != Bridge {
+					continue
+				}
+				fs := tree.AppendFrames(nil, r.Stack)
+				n := slices.Index(fs, testBridge)
+				require.Equal(t, n, int(r.Restored))
+				if n == 0 {
+					continue
+				}
+				frames += n
+				j := int(r.Index)
+				full := tree.AppendFrames(nil, truth[i][j])
+				require.Equal(t, full[:n], fs[:n], "the base is true")
+				require.Less(t, len(fs)-1, len(full), "the bridge stands for something")
+				from, to := 0, len(got)
+				if j < half {
+					to = half
+				} else {
+					from = half
+				}
+				p, q := j, j
+				for p >= from && bridged[p] {
+					p--
+				}
+				for q < to && bridged[q] {
+					q++
+				}
+				require.True(t, p >= from && q < to, "known on both sides")
+				for _, k := range []int{p, q} {
+					require.Equal(t, fs[:n], tree.AppendFrames(nil, got[k])[:n], "open in the neighbour")
+				}
+			}
+		}
+	}
+	require.Positive(t, frames)
+}
