@@ -19,62 +19,31 @@ type index struct {
 	nodes []StackID
 }
 
-// A voteTable finds the votes of a context: open addressing over its key, which is a
-// hash already.
+// A voteTable holds the votes of each context.
 type voteTable struct {
-	keys  []uint64
-	slots []int32 // 1 + index in all; 0 is free
-	all   []votes
+	ids numbering // of contexts: ctxKey
+	all []votes
 }
 
 func (t *voteTable) reset() {
-	if t.slots == nil {
-		t.keys, t.slots = make([]uint64, 1024), make([]int32, 1024)
-	}
-	clear(t.slots)
+	t.ids.reset()
 	t.all = t.all[:0]
-}
-
-// slot returns the place of key: its own, or a free one.
-func (t *voteTable) slot(key uint64) int {
-	mask := len(t.slots) - 1
-	i := int((key*mul)>>32) & mask
-	for t.slots[i] != 0 && t.keys[i] != key {
-		i = (i + 1) & mask
-	}
-	return i
 }
 
 // get returns the votes of key, or nil. They are valid until the next add.
 func (t *voteTable) get(key uint64) *votes {
-	if i := t.slots[t.slot(key)]; i != 0 {
-		return &t.all[i-1]
+	if i := t.ids.get(key); i >= 0 {
+		return &t.all[i]
 	}
 	return nil
 }
 
 // add makes empty votes for key if it has none.
 func (t *voteTable) add(key uint64) {
-	i := t.slot(key)
-	if t.slots[i] != 0 {
-		return
-	}
-	t.all = append(t.all, votes{})
-	t.keys[i], t.slots[i] = key, int32(len(t.all))
-	if len(t.all)*2 < len(t.slots) {
-		return
-	}
-	keys, slots := t.keys, t.slots
-	t.keys, t.slots = make([]uint64, 2*len(keys)), make([]int32, 2*len(slots))
-	for j, s := range slots {
-		if s != 0 {
-			k := t.slot(keys[j])
-			t.keys[k], t.slots[k] = keys[j], s
-		}
+	if t.ids.add(key) == len(t.all) {
+		t.all = append(t.all, votes{})
 	}
 }
-
-const mul = 0x9E3779B97F4A7C15
 
 func ctxKey(h uint64, k int) uint64 { return h*31 + uint64(k) }
 

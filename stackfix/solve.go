@@ -1,6 +1,9 @@
 package stackfix
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // solver finds the missing frames of one world.
 type solver struct {
@@ -15,16 +18,14 @@ type solver struct {
 	round  int
 
 	// scratch
-	fo               []FrameID
-	o                []FrameID
-	on               []StackID // of o: the stack down to each frame
-	bits, methodBits stackValues
-	cs               []cand
-	ppm              ppm
-	sides            [4]side
-	local            threadTree
-	stamp            uint32
-	stamps           []uint32
+	fo     []FrameID
+	o      []FrameID
+	cs     []cand
+	ppm    ppm
+	sides  [4]side
+	local  threadTree
+	stamp  uint32
+	stamps []uint32
 }
 
 func (e *solver) solve() {
@@ -41,16 +42,69 @@ func (e *solver) solve() {
 
 // model holds how often frames call each other, and methods.
 type model struct {
-	edge   map[uint64]int32
-	from   map[FrameID]int32
-	medge  map[uint64]int32
-	mfrom  map[MethodID]int32
-	mcount map[MethodID]int32
-	total  int
-	// callers of each method: how many calls were seen, and by vote which
-	// method, and which frame of it, calls it most
-	calls  map[MethodID]int32
-	caller map[MethodID]majority
+	calls, methodCalls calls
+	methods            []methodModel
+	total              int
+}
+
+// calls counts calls from one frame to another.
+type calls struct {
+	ids  numbering // of pairs: edgeKey
+	n    []int32   // of each pair
+	from []int32   // of each caller
+	bits []float64 // surprise of each pair
+}
+
+func (c *calls) reset(callers int) {
+	c.ids.reset()
+	c.n = c.n[:0]
+	c.from = slices.Grow(c.from[:0], callers)[:callers]
+	clear(c.from)
+}
+
+func (c *calls) add(a, b uint32) {
+	i := c.ids.add(edgeKey(a, b))
+	if i == len(c.n) {
+		c.n = append(c.n, 0)
+	}
+	c.n[i]++
+	c.from[a]++
+}
+
+// count returns how often a calls b.
+func (c *calls) count(a, b uint32) int32 {
+	if i := c.ids.get(edgeKey(a, b)); i >= 0 {
+		return c.n[i]
+	}
+	return 0
+}
+
+// finish works out surprises.
+func (c *calls) finish() {
+	c.bits = slices.Grow(c.bits[:0], len(c.n))[:len(c.n)]
+	c.ids.each(func(key uint64, i int) {
+		c.bits[i] = c.unlikely(c.n[i], uint32(key>>32))
+	})
+}
+
+func (c *calls) unlikely(n int32, caller uint32) float64 {
+	return -math.Log2((float64(n) + 0.5) / (float64(c.from[caller]) + 1))
+}
+
+// surprise is -log2 of how often a calls b of all it calls.
+func (c *calls) surprise(a, b uint32) float64 {
+	if i := c.ids.get(edgeKey(a, b)); i >= 0 {
+		return c.bits[i]
+	}
+	return c.unlikely(0, a)
+}
+
+// A methodModel tells of one method how often it was seen, and by vote which method,
+// and which frame of it, calls it most.
+type methodModel struct {
+	n      int32
+	called int32 // of these: with a caller
+	caller majority
 }
 
 // majority finds what more than half of its votes are for.
@@ -82,71 +136,44 @@ func (v *majority) vote(f FrameID, m MethodID) {
 }
 
 func (e *solver) learnModel() {
-	e.m = model{edge: map[uint64]int32{}, from: map[FrameID]int32{}, medge: map[uint64]int32{}, mfrom: map[MethodID]int32{}, mcount: map[MethodID]int32{}, calls: map[MethodID]int32{}, caller: map[MethodID]majority{}}
+	m := &e.m
+	m.total = 0
+	m.calls.reset(len(e.mth))
+	methods := 0
+	for _, x := range e.mth {
+		methods = max(methods, int(x)+1)
+	}
+	m.methodCalls.reset(methods)
+	m.methods = make([]methodModel, methods)
 	seen := make([]bool, e.t.Len())
 	for i := range e.runs {
-		for _, b := range e.runs[i].blocks {
-			for s := b.stack; s != 0 && !seen[s]; {
+		for k := range e.runs[i].blocks {
+			for s := e.runs[i].blocks[k].stack; s != 0 && !seen[s]; {
 				seen[s] = true
 				p := e.t.Parent(s)
 				f := e.t.Frame(s)
 				fm := e.method(f)
-				e.m.mcount[fm]++
-				e.m.total++
+				x := &m.methods[fm]
+				x.n++
+				m.total++
 				if p != 0 {
 					a := e.t.Frame(p)
 					am := e.method(a)
-					e.m.edge[edgeKey(a, f)]++
-					e.m.from[a]++
-					e.m.medge[edgeKey(am, fm)]++
-					e.m.mfrom[am]++
-					e.m.calls[fm]++
-					c := e.m.caller[fm]
-					c.vote(a, am)
-					e.m.caller[fm] = c
+					m.calls.add(a, f)
+					m.methodCalls.add(am, fm)
+					x.called++
+					x.caller.vote(a, am)
 				}
 				s = p
 			}
 		}
 	}
-}
-
-// surprise is -log2 of how often the caller of the innermost frame of s calls it.
-func (e *solver) surprise(s StackID) float64 {
-	return e.bits.get(s, func() float64 {
-		a, b := e.t.Frame(e.t.Parent(s)), e.t.Frame(s)
-		return -math.Log2((float64(e.m.edge[edgeKey(a, b)]) + 0.5) / (float64(e.m.from[a]) + 1))
-	})
-}
-
-// surpriseM is surprise by methods.
-func (e *solver) surpriseM(s StackID) float64 {
-	return e.methodBits.get(s, func() float64 {
-		am, bm := e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s))
-		return -math.Log2((float64(e.m.medge[edgeKey(am, bm)]) + 0.5) / (float64(e.m.mfrom[am]) + 1))
-	})
-}
-
-// A stackValues remembers a value of stacks that is dear to work out.
-type stackValues struct {
-	v     []float64
-	known []bool
-}
-
-func (m *stackValues) get(s StackID, work func() float64) float64 {
-	if int(s) >= len(m.v) {
-		n := int(s) + 1 + int(s)/4 - len(m.v)
-		m.v = append(m.v, make([]float64, n)...)
-		m.known = append(m.known, make([]bool, n)...)
-	}
-	if !m.known[s] {
-		m.v[s], m.known[s] = work(), true
-	}
-	return m.v[s]
+	m.calls.finish()
+	m.methodCalls.finish()
 }
 
 func (e *solver) headSurprise(f FrameID) float64 {
-	return -math.Log2((float64(e.m.mcount[e.method(f)]) + 0.5) / (float64(e.m.total) + 1))
+	return -math.Log2((float64(e.m.methods[e.method(f)].n) + 0.5) / (float64(e.m.total) + 1))
 }
 
 // retention is how the stacks of two consecutive samples differ in this trace:
@@ -356,7 +383,7 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 			if s.fs[p] != o[0] && e.method(s.fs[p]) != hm {
 				continue
 			}
-			k, bits := e.match(o, s.fs[p:], s.nodes[p:])
+			k, bits := e.match(o, s.fs[p:])
 			c := add(node, p)
 			if si == 0 {
 				c.kf, c.bf = k, bits
@@ -414,20 +441,19 @@ func (e *solver) endsWith(a, b StackID) bool {
 	return true
 }
 
-// match measures the overlap of o and t, whose first frames are of one method. nodes
-// are the stacks down to each frame of t.
-func (e *solver) match(o, t []FrameID, nodes []StackID) (k int, bits float64) {
+// match measures the overlap of o and t, whose first frames are of one method.
+func (e *solver) match(o, t []FrameID) (k int, bits float64) {
 	if o[0] == t[0] {
 		k = 1
 		for k < len(o) && k < len(t) && o[k] == t[k] {
-			bits += e.surprise(nodes[k])
+			bits += e.m.calls.surprise(o[k-1], o[k])
 			k++
 		}
 		return k, bits
 	}
 	k = 1
 	for k < len(o) && k < len(t) && e.method(o[k]) == e.method(t[k]) {
-		bits += 0.5 * e.surpriseM(nodes[k])
+		bits += 0.5 * e.m.methodCalls.surprise(e.method(o[k-1]), e.method(o[k]))
 		k++
 	}
 	return k, bits
@@ -449,7 +475,7 @@ func (e *solver) pass() int {
 				last = k
 				continue
 			}
-			e.o, e.on = e.t.appendNodes(e.o[:0], e.on[:0], blk.ext)
+			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
 			if len(e.o) == 0 {
 				continue
 			}
@@ -574,7 +600,7 @@ func (e *solver) extend(blk *block) bool {
 		if !s.ok {
 			continue
 		}
-		d, bits, lead := e.shift(e.o, s.fs, s.nodes, si == 1)
+		d, bits, lead := e.shift(e.o, s.fs, si == 1)
 		ds[si] = d
 		if d <= 0 {
 			continue
@@ -617,12 +643,11 @@ func (e *solver) climb(blk *block) bool {
 	var up []FrameID
 	least := int32(math.MaxInt32)
 	for len(up) < 1000 {
-		c, ok := e.m.caller[m]
-		n := e.m.calls[m]
-		if !ok || n < 2 || e.marked(c.m) {
+		c, n := e.m.methods[m].caller, e.m.methods[m].called
+		if n < 2 || e.marked(c.m) {
 			break
 		}
-		if k := e.m.medge[edgeKey(c.m, m)]; k < n-n/200 {
+		if k := e.m.methodCalls.count(c.m, m); k < n-n/200 {
 			break
 		}
 		least = min(least, n)
@@ -714,10 +739,10 @@ func (e *solver) extVerdict(blk *block, p StackID) int {
 
 // shift finds how many frames t begins before o, the bits of the overlap, and
 // by how many bits it leads. It is negative where o begins before t.
-func (e *solver) shift(o, t []FrameID, tn []StackID, after bool) (int, float64, float64) {
+func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 	top, second, bestD, bestBits := math.Inf(-1), math.Inf(-1), 0, 0.0
-	try := func(d int, a, b []FrameID, nodes []StackID) {
-		k, bits := e.match(a, b, nodes)
+	try := func(d int, a, b []FrameID) {
+		k, bits := e.match(a, b)
 		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
 		if after {
 			pops, pushes = pushes, pops
@@ -732,12 +757,12 @@ func (e *solver) shift(o, t []FrameID, tn []StackID, after bool) (int, float64, 
 	}
 	for d := range t {
 		if t[d] == o[0] {
-			try(d, o, t[d:], tn[d:])
+			try(d, o, t[d:])
 		}
 	}
 	for d := 1; d < len(o); d++ {
 		if o[d] == t[0] {
-			try(-d, t, o[d:], e.on[d:])
+			try(-d, t, o[d:])
 		}
 	}
 	return bestD, bestBits, min(60, top-second)
