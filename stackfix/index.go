@@ -1,48 +1,68 @@
 package stackfix
 
+import (
+	"math"
+	"slices"
+)
+
 // levels are the lengths of context that the index knows.
 var levels = [...]int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
 
-// votes are the prefixes that stand before one context.
+// maxVotes is how many prefixes of one context are told apart.
+const maxVotes = 16
+
+// votes are the prefixes that stand before one context: a stretch of index.p and index.n.
 type votes struct {
-	p     [16]StackID
-	n     [16]int32
-	len   int
-	total int32
+	at, cap int32
+	len     int32 // prefixes
+	total   int32
 }
 
+// An index tells which prefixes stand before the first frames of a cut stack in the
+// known stacks of the recording. It grows from round to round: by stacks that were
+// repaired, and by contexts of stacks that were made longer.
 type index struct {
-	votes voteTable
-	pow   [65]uint64
-	heads []bool // methods that some window begins with
+	contexts numbering // ctxKey
+	votes    []votes   // of each context
+	p        []StackID // prefixes
+	n        []int32   // how often each stands before its context
+	pow      [65]uint64
+
+	windows []window
+	window  []int32 // by stack: 1 + its place in windows
+	heads   []int32 // by method: 1 + the newest round in which a window begins with it that did not before
+	open    []int32 // by stack: 1 + the newest round in which it was that of an open block
+	counted []known
+	isKnown []bool    // by stack: counted, or among fresh
+	through []bool    // by stack: a counted stack goes through it
+	fresh   []StackID // known stacks not counted yet
+
+	// scratch
 	h     []uint64
 	nodes []StackID
+	more  []vote // those that a longer context has not heard
+	// room for the prefixes and weights of windows
+	spareP []StackID
+	spareW []float64
 }
 
-// A voteTable holds the votes of each context.
-type voteTable struct {
-	ids numbering // of contexts: ctxKey
-	all []votes
+// A vote is how many donors of a context have a prefix.
+type vote struct {
+	p StackID
+	n int32
 }
 
-func (t *voteTable) reset() {
-	t.ids.reset()
-	t.all = t.all[:0]
+// A window is a cut stack that is looked up: its contexts, and what they tell.
+type window struct {
+	contexts [len(levels)]int32 // 1 + number; 0 if the stack is too short
+	ppm      ppm
+	asked    int // 1 + the round of ppm
 }
 
-// get returns the votes of key, or nil. They are valid until the next add.
-func (t *voteTable) get(key uint64) *votes {
-	if i := t.ids.get(key); i >= 0 {
-		return &t.all[i]
-	}
-	return nil
-}
-
-// add makes empty votes for key if it has none.
-func (t *voteTable) add(key uint64) {
-	if t.ids.add(key) == len(t.all) {
-		t.all = append(t.all, votes{})
-	}
+// A known stack of which the outermost frames were counted before it.
+type known struct {
+	s   StackID
+	old int
 }
 
 func ctxKey(h uint64, k int) uint64 { return h*31 + uint64(k) }
@@ -56,95 +76,154 @@ func (e *solver) hashes(fs []FrameID) []uint64 {
 	return h
 }
 
-// buildIndex looks in all rooted stacks for the first frames of the cut ones.
-func (e *solver) buildIndex() {
+// updateIndex looks in all known stacks for the first frames of the cut ones.
+func (e *solver) updateIndex() {
 	x := &e.idx
-	x.votes.reset()
-	x.pow[0] = 1
-	for i := 1; i < len(x.pow); i++ {
-		x.pow[i] = x.pow[i-1] * mul
+	round := int32(e.round) + 1
+	if x.pow[0] == 0 {
+		x.pow[0] = 1
+		for i := 1; i < len(x.pow); i++ {
+			x.pow[i] = x.pow[i-1] * mul
+		}
 	}
-	x.heads = x.heads[:0]
-	done := make([]bool, e.t.Len())
+	n := e.t.Len()
+	x.window, x.open, x.isKnown, x.through = reach(x.window, n), reach(x.open, n), reach(x.isKnown, n), reach(x.through, n)
+	x.heads = reach(x.heads, len(e.m.methods))
+
+	old := int32(len(x.votes))
 	for i := range e.runs {
-		for _, b := range e.runs[i].blocks {
-			if b.rooted || done[b.ext] {
-				continue
-			}
-			done[b.ext] = true
-			e.fo = e.t.AppendFrames(e.fo[:0], b.ext)
-			if len(e.fo) == 0 {
-				continue
-			}
-			m := int(e.method(e.fo[0]))
-			for m >= len(x.heads) {
-				x.heads = append(x.heads, false)
-			}
-			x.heads[m] = true
-			h := e.hashes(e.fo[:min(len(e.fo), 64)])
-			for _, k := range levels {
-				if k < len(h) {
-					x.votes.add(ctxKey(h[k], k))
-				}
+		r := &e.runs[i]
+		for _, k := range r.open {
+			s := r.blocks[k].ext
+			x.open[s] = round
+			if x.window[s] == 0 {
+				e.addWindow(s)
 			}
 		}
 	}
-	seen := make([]bool, e.t.Len())
-	for i := range e.runs {
-		for _, b := range e.runs[i].blocks {
-			if !b.rooted || done[b.ext] {
+	if len(x.votes) > int(old) {
+		for _, c := range x.counted {
+			e.countVotes(c, old, round)
+		}
+	}
+	fresh := x.fresh
+	x.fresh = x.fresh[:0]
+	for _, s := range fresh {
+		if x.open[s] == round {
+			x.fresh = append(x.fresh, s) // as long as it is a question it is no answer
+			continue
+		}
+		c := known{s: s}
+		at := s
+		for !x.through[at] && at != 0 {
+			x.through[at] = true
+			at = e.t.Parent(at)
+		}
+		c.old = e.t.Depth(at)
+		x.counted = append(x.counted, c)
+		e.countVotes(c, 0, 0)
+	}
+}
+
+// addKnown makes s evidence from the next round on.
+func (x *index) addKnown(s StackID) {
+	x.isKnown = reach(x.isKnown, int(s)+1)
+	if !x.isKnown[s] {
+		x.isKnown[s] = true
+		x.fresh = append(x.fresh, s)
+	}
+}
+
+// addWindow makes the contexts of s known.
+func (e *solver) addWindow(s StackID) {
+	x := &e.idx
+	x.windows = append(x.windows, window{})
+	w := &x.windows[len(x.windows)-1]
+	x.window[s] = int32(len(x.windows))
+	e.fo = e.t.AppendFrames(e.fo[:0], s)
+	x.heads[e.method(e.fo[0])] = int32(e.round) + 1
+	h := e.hashes(e.fo[:min(len(e.fo), 64)])
+	for li, k := range levels {
+		if k < len(h) {
+			c := x.contexts.add(ctxKey(h[k], k))
+			if c == len(x.votes) {
+				x.votes = append(x.votes, votes{})
+			}
+			w.contexts[li] = int32(c) + 1
+		}
+	}
+}
+
+// countVotes looks in c for the contexts from number first on, which begin with heads
+// that are new in this round or later.
+func (e *solver) countVotes(c known, first, round int32) {
+	x := &e.idx
+	D := e.t.Depth(c.s)
+	// what ends in the old frames was counted with an earlier stack
+	begin := max(0, c.old+1-levels[len(levels)-1])
+	e.fo = slices.Grow(e.fo[:0], D)[:D]
+	x.nodes = slices.Grow(x.nodes[:0], D)[:D]
+	for s, d := c.s, D; d > begin; d-- {
+		n := &e.t.nodes[s]
+		e.fo[d-1], x.nodes[d-1] = n.frame, n.parent
+		s = n.parent
+	}
+	h := e.hashes(e.fo[begin:])
+	for q := begin; q < D; q++ {
+		if at := x.heads[e.method(e.fo[q])]; at == 0 || at < round {
+			continue
+		}
+		for _, k := range levels {
+			if q+k > D {
+				break
+			}
+			if q+k <= c.old {
 				continue
 			}
-			done[b.ext] = true
-			e.fo = e.t.AppendFrames(e.fo[:0], b.ext)
-			h := e.hashes(e.fo)
-			s := b.ext
-			D := len(e.fo)
-			for len(x.nodes) <= D {
-				x.nodes = append(x.nodes, 0)
+			i := x.contexts.get(ctxKey(h[q-begin+k]-h[q-begin]*x.pow[k], k))
+			if i < 0 {
+				break // and no longer one is known
 			}
-			old := 0
-			for d := D; d > 0; d-- {
-				x.nodes[d] = s
-				if old == 0 && seen[s] {
-					old = d
-				}
-				seen[s] = true
-				s = e.t.Parent(s)
-			}
-			for q := range e.fo {
-				if m := int(e.method(e.fo[q])); m >= len(x.heads) || !x.heads[m] {
-					continue
-				}
-				for _, k := range levels {
-					if q+k > D {
-						break
-					}
-					v := x.votes.get(ctxKey(h[q+k]-h[q]*x.pow[k], k))
-					if v == nil {
-						break
-					}
-					if q+k > old {
-						v.add(x.nodes[q])
-					}
-				}
+			if int32(i) >= first {
+				x.vote(i, x.nodes[q])
 			}
 		}
 	}
 }
 
-func (v *votes) add(p StackID) {
+// vote counts p before the context i.
+func (x *index) vote(i int, p StackID) {
+	v := &x.votes[i]
 	v.total++
-	for x := range v.len {
-		if v.p[x] == p {
-			v.n[x]++
+	if k := slices.Index(x.p[v.at:v.at+v.len], p); k >= 0 {
+		x.n[int(v.at)+k]++
+		return
+	}
+	if v.len == v.cap {
+		if v.cap == maxVotes {
 			return
 		}
+		// a stretch that is full moves to the end
+		at := int32(len(x.p))
+		v.cap = max(1, 4*v.cap)
+		x.p = append(x.p, x.p[v.at:v.at+v.len]...)
+		x.n = append(x.n, x.n[v.at:v.at+v.len]...)
+		x.p, x.n = reach(x.p, int(at+v.cap)), reach(x.n, int(at+v.cap))
+		v.at = at
 	}
-	if v.len < len(v.p) {
-		v.p[v.len], v.n[v.len] = p, 1
-		v.len++
+	x.p[v.at+v.len], x.n[v.at+v.len] = p, 1
+	v.len++
+}
+
+// reach returns s with at least n elements, the new ones zero.
+func reach[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
 	}
+	old := len(s)
+	s = slices.Grow(s, n-old)[:n]
+	clear(s[old:])
+	return s
 }
 
 // ppm is what the contexts of all lengths say of the prefix of a window.
@@ -152,65 +231,73 @@ type ppm struct {
 	p        []StackID
 	w        []float64
 	novel    float64
-	level    int // of the longest context
-	n        int // donors at the longest level
-	q        int // different prefixes there
-	unan     int // shortest context that has one prefix only
-	unanN    int // its donors
-	firstQ   int // different prefixes of the head alone
-	distinct int // prefixes at the next shorter context that has more donors
+	none     float64 // log of no votes
+	level    int     // of the longest context
+	n        int     // donors at the longest level
+	q        int     // different prefixes there
+	unan     int     // shortest context that has one prefix only
+	unanN    int     // its donors
+	firstQ   int     // different prefixes of the head alone
+	distinct int     // prefixes at the next shorter context that has more donors
 }
 
 // lookup blends the levels from the longest context down. A level speaks for
-// the donors that longer ones have not heard.
-func (e *solver) lookup(o []FrameID) *ppm {
-	x := &e.ppm
+// the donors that longer ones have not heard. It is valid for this round.
+func (e *solver) lookup(s StackID) *ppm {
+	idx := &e.idx
+	w := &idx.windows[idx.window[s]-1]
+	x := &w.ppm
+	if w.asked == e.round+1 {
+		return x
+	}
+	w.asked = e.round + 1
+	isNew := x.p == nil
+	if isNew {
+		if most := maxVotes * len(levels); len(idx.spareP) < most {
+			idx.spareP, idx.spareW = make([]StackID, 32*most), make([]float64, 32*most)
+		}
+		x.p, x.w = idx.spareP, idx.spareW
+	}
 	*x = ppm{p: x.p[:0], w: x.w[:0], novel: 1}
-	h := e.hashes(o[:min(len(o), 64)])
 	var above *votes
 	for li := len(levels) - 1; li >= 0; li-- {
-		l := levels[li]
-		if l >= len(h) {
+		if w.contexts[li] == 0 {
 			continue
 		}
-		v := e.idx.votes.get(ctxKey(h[l], l))
-		if v == nil || v.total == 0 {
+		l, v := levels[li], &idx.votes[w.contexts[li]-1]
+		if v.total == 0 {
 			continue
 		}
 		if above == nil {
-			x.level, x.n, x.q = l, int(v.total), v.len
+			x.level, x.n, x.q = l, int(v.total), int(v.len)
 		}
 		if v.len == 1 {
 			x.unan, x.unanN = l, int(v.total)
 		}
-		x.firstQ = v.len
+		x.firstQ = int(v.len)
 		total := v.total
 		if above != nil {
 			total -= above.total
 		}
 		if total > 0 {
-			distinct := 0
-			for i := range v.len {
-				if v.n[i] > above.count(v.p[i]) {
-					distinct++
+			more := idx.more[:0]
+			for i := v.at; i < v.at+v.len; i++ {
+				if n := idx.n[i] - idx.count(above, idx.p[i]); n > 0 {
+					more = append(more, vote{idx.p[i], n})
 				}
 			}
+			idx.more = more
+			distinct := len(more)
 			if above != nil && x.distinct == 0 {
 				x.distinct = distinct
 			}
 			esc := float64(max(distinct, 1)) / float64(int(total)+max(distinct, 1))
-			for i := range v.len {
-				n := v.n[i] - above.count(v.p[i])
-				if n <= 0 {
-					continue
-				}
-				w := x.novel * (1 - esc) * float64(n) / float64(total)
-				k := 0
-				for k < len(x.p) && x.p[k] != v.p[i] {
-					k++
-				}
-				if k == len(x.p) {
-					x.p = append(x.p, v.p[i])
+			for _, y := range more {
+				w := x.novel * (1 - esc) * float64(y.n) / float64(total)
+				k := slices.Index(x.p, y.p)
+				if k < 0 {
+					k = len(x.p)
+					x.p = append(x.p, y.p)
 					x.w = append(x.w, 0)
 				}
 				x.w[k] += w
@@ -219,17 +306,28 @@ func (e *solver) lookup(o []FrameID) *ppm {
 		}
 		above = v
 	}
+	if n := len(x.p); isNew {
+		idx.spareP, idx.spareW = idx.spareP[n:], idx.spareW[n:]
+		x.p, x.w = x.p[:n:n], x.w[:n:n]
+	}
+	x.none = math.Log2(x.novel * 0.01)
 	return x
 }
 
-func (v *votes) count(p StackID) int32 {
-	if v == nil {
-		return 0
-	}
-	for i := range v.len {
-		if v.p[i] == p {
-			return v.n[i]
+// count returns how often p was counted in v, which may be nil.
+func (x *index) count(v *votes, p StackID) int32 {
+	if v != nil {
+		if k := slices.Index(x.p[v.at:v.at+v.len], p); k >= 0 {
+			return x.n[int(v.at)+k]
 		}
 	}
 	return 0
+}
+
+// log returns the logarithm of the votes of a prefix, and of what new ones share.
+func (x *ppm) log(votes float64) float64 {
+	if votes == 0 {
+		return x.none
+	}
+	return math.Log2(votes + x.novel*0.01)
 }

@@ -21,7 +21,8 @@ type solver struct {
 	fo     []FrameID
 	o      []FrameID
 	cs     []cand
-	ppm    ppm
+	ps     []StackID
+	ends   []prefixEnd
 	sides  [4]side
 	local  threadTree
 	stamp  uint32
@@ -31,38 +32,58 @@ type solver struct {
 func (e *solver) solve() {
 	e.last = map[int64]int{}
 	e.learnModel()
+	e.retain.begin(&e.pairs)
+	for i := range e.runs {
+		r := &e.runs[i]
+		for k := range r.blocks {
+			if r.blocks[k].rooted {
+				e.idx.addKnown(r.blocks[k].ext)
+				e.retain.count(e.t, r.blocks, k)
+			} else {
+				r.open = append(r.open, int32(k))
+			}
+		}
+	}
 	for e.round = range 8 {
-		e.learnRetention()
-		e.buildIndex()
+		e.retain.finish()
+		e.updateIndex()
 		if e.pass() == 0 {
 			break
 		}
 	}
 }
 
-// model holds how often frames call each other, and methods.
-type model struct {
-	calls, methodCalls calls
-	methods            []methodModel
-	total              int
+// found makes evidence of block k of r, whose whole stack was found.
+func (e *solver) found(r *run, k int) {
+	e.retain.count(e.t, r.blocks, k)
+	e.retain.count(e.t, r.blocks, k+1)
+	e.idx.addKnown(r.blocks[k].ext)
+	e.local.fresh = append(e.local.fresh, r.blocks[k].ext)
 }
 
-// calls counts calls from one frame to another.
-type calls struct {
+// model holds how often frames call each other, and methods.
+type model struct {
+	frameCalls, methodCalls callCounts
+	methods                 []methodModel
+	total                   int
+}
+
+// callCounts counts calls from one frame to another, or from one method to another.
+type callCounts struct {
 	ids  numbering // of pairs: edgeKey
 	n    []int32   // of each pair
 	from []int32   // of each caller
 	bits []float64 // surprise of each pair
 }
 
-func (c *calls) reset(callers int) {
+func (c *callCounts) reset(callers int) {
 	c.ids.reset()
 	c.n = c.n[:0]
 	c.from = slices.Grow(c.from[:0], callers)[:callers]
 	clear(c.from)
 }
 
-func (c *calls) add(a, b uint32) {
+func (c *callCounts) add(a, b uint32) {
 	i := c.ids.add(edgeKey(a, b))
 	if i == len(c.n) {
 		c.n = append(c.n, 0)
@@ -72,7 +93,7 @@ func (c *calls) add(a, b uint32) {
 }
 
 // count returns how often a calls b.
-func (c *calls) count(a, b uint32) int32 {
+func (c *callCounts) count(a, b uint32) int32 {
 	if i := c.ids.get(edgeKey(a, b)); i >= 0 {
 		return c.n[i]
 	}
@@ -80,19 +101,19 @@ func (c *calls) count(a, b uint32) int32 {
 }
 
 // finish works out surprises.
-func (c *calls) finish() {
+func (c *callCounts) finish() {
 	c.bits = slices.Grow(c.bits[:0], len(c.n))[:len(c.n)]
 	c.ids.each(func(key uint64, i int) {
 		c.bits[i] = c.unlikely(c.n[i], uint32(key>>32))
 	})
 }
 
-func (c *calls) unlikely(n int32, caller uint32) float64 {
+func (c *callCounts) unlikely(n int32, caller uint32) float64 {
 	return -math.Log2((float64(n) + 0.5) / (float64(c.from[caller]) + 1))
 }
 
 // surprise is -log2 of how often a calls b of all it calls.
-func (c *calls) surprise(a, b uint32) float64 {
+func (c *callCounts) surprise(a, b uint32) float64 {
 	if i := c.ids.get(edgeKey(a, b)); i >= 0 {
 		return c.bits[i]
 	}
@@ -138,7 +159,7 @@ func (v *majority) vote(f FrameID, m MethodID) {
 func (e *solver) learnModel() {
 	m := &e.m
 	m.total = 0
-	m.calls.reset(len(e.mth))
+	m.frameCalls.reset(len(e.mth))
 	methods := 0
 	for _, x := range e.mth {
 		methods = max(methods, int(x)+1)
@@ -159,7 +180,7 @@ func (e *solver) learnModel() {
 				if p != 0 {
 					a := e.t.Frame(p)
 					am := e.method(a)
-					m.calls.add(a, f)
+					m.frameCalls.add(a, f)
 					m.methodCalls.add(am, fm)
 					x.called++
 					x.caller.vote(a, am)
@@ -168,7 +189,7 @@ func (e *solver) learnModel() {
 			}
 		}
 	}
-	m.calls.finish()
+	m.frameCalls.finish()
 	m.methodCalls.finish()
 }
 
@@ -206,80 +227,108 @@ func (r *retention) cell(a, b int) float64 {
 	return math.Log2((r.n[a][b] + 0.05) / (r.total + 4) / w)
 }
 
-func (e *solver) learnRetention() {
-	r := &e.retain
-	*r = retention{n: e.pairs}
+// begin takes over what was counted.
+func (r *retention) begin(pairs *[9][9]float64) {
+	*r = retention{n: *pairs}
 	for i := range r.n {
 		for _, n := range r.n[i] {
 			r.total += n
 		}
 	}
-	for i := range e.runs {
-		bs := e.runs[i].blocks
-		for k := 1; k < len(bs); k++ {
-			x, y := &bs[k-1], &bs[k]
-			if !y.follows || !x.rooted || !y.rooted || x.given && y.given {
-				continue
-			}
-			a, b := bs[k-1].ext, bs[k].ext
-			c := e.t.Depth(e.t.shared(a, b))
-			r.n[bucket(e.t.Depth(a)-c)][bucket(e.t.Depth(b)-c)]++
-			r.total++
-		}
+}
+
+// count counts the change from block k-1 to block k of a run, if both are known.
+func (r *retention) count(t *Tree, bs []block, k int) {
+	if k == 0 || k == len(bs) {
+		return
 	}
-	r.finish()
+	x, y := &bs[k-1], &bs[k]
+	if !y.follows || !x.rooted || !y.rooted || x.given && y.given {
+		return
+	}
+	a, b := bs[k-1].ext, bs[k].ext
+	c := t.Depth(t.shared(a, b))
+	r.n[bucket(t.Depth(a)-c)][bucket(t.Depth(b)-c)]++
+	r.total++
 }
 
 // A threadTree counts the known stacks of one thread.
 type threadTree struct {
-	thread int
-	n, q   []int32 // of each stack: known stacks through it, different next frames
-	ends   []int32 // scratch
-	dirty  []StackID
+	thread int // 1 + its number
+	round  int
+	nodes  []threadNode // by stack
+	dirty  []StackID    // those of nodes that are in use
+	fresh  []StackID    // stacks that were found in this round
+	bits   []float64    // by stack: surprise of a next frame that is new; 0: not worked out
+
+	// scratch
+	ends []StackID
+	n    []int32 // of ends, by stack
 }
 
-// learnThread makes e.local that of run ri.
+type threadNode struct {
+	n int32 // known stacks through it
+	q int32 // different next frames
+}
+
+// learnThread makes e.local that of run ri, as it was when the round began.
 func (e *solver) learnThread(ri int) {
 	l := &e.local
-	if ri > 0 && l.thread == e.runs[ri].thread {
-		return
-	}
-	l.thread = e.runs[ri].thread
-	for _, s := range l.dirty {
-		l.n[s], l.q[s] = 0, 0
-	}
-	l.dirty = l.dirty[:0]
-	if n := e.t.Len(); len(l.n) < n {
-		l.n = append(l.n, make([]int32, n-len(l.n))...)
-		l.q = append(l.q, make([]int32, n-len(l.q))...)
-		l.ends = append(l.ends, make([]int32, n-len(l.ends))...)
-	}
-	for _, x := range e.known[l.thread] {
-		e.addLocal(x.stack, x.n)
-	}
-	var ends []StackID
-	for ; ri < len(e.runs) && e.runs[ri].thread == l.thread; ri++ {
-		for i := range e.runs[ri].blocks {
-			if b := &e.runs[ri].blocks[i]; b.rooted && !b.given {
-				if l.ends[b.ext] == 0 {
-					ends = append(ends, b.ext)
+	thread := e.runs[ri].thread
+	l.ends = l.ends[:0]
+	switch {
+	case l.thread != thread+1:
+		for _, s := range l.dirty {
+			l.nodes[s], l.bits[s] = threadNode{}, 0
+		}
+		l.dirty = l.dirty[:0]
+		for _, x := range e.known[thread] {
+			l.end(x.stack, x.n)
+		}
+		for ri > 0 && e.runs[ri-1].thread == thread {
+			ri--
+		}
+		for ; ri < len(e.runs) && e.runs[ri].thread == thread; ri++ {
+			bs := e.runs[ri].blocks
+			for k := range bs {
+				if bs[k].rooted && !bs[k].given {
+					l.end(bs[k].ext, 1)
 				}
-				l.ends[b.ext]++
 			}
 		}
+	case l.round != e.round:
+		for _, s := range l.fresh {
+			l.end(s, 1)
+		}
+	default:
+		return
 	}
-	for _, s := range ends {
-		e.addLocal(s, l.ends[s])
-		l.ends[s] = 0
+	l.thread, l.round = thread+1, e.round
+	l.fresh = l.fresh[:0]
+	l.nodes, l.bits = reach(l.nodes, len(l.n)), reach(l.bits, len(l.n))
+	for _, s := range l.ends {
+		e.addLocal(s, l.n[s])
+		l.n[s] = 0
 	}
+}
+
+// end notes n known stacks s.
+func (l *threadTree) end(s StackID, n int32) {
+	l.n = reach(l.n, int(s)+1)
+	if l.n[s] == 0 {
+		l.ends = append(l.ends, s)
+	}
+	l.n[s] += n
 }
 
 // addLocal counts n known stacks s.
 func (e *solver) addLocal(s StackID, n int32) {
 	l := &e.local
 	for {
-		isNew := l.n[s] == 0
-		l.n[s] += n
+		x := &l.nodes[s]
+		isNew := x.n == 0
+		x.n += n
+		l.bits[s] = 0
 		if isNew {
 			l.dirty = append(l.dirty, s)
 		}
@@ -288,7 +337,7 @@ func (e *solver) addLocal(s StackID, n int32) {
 		}
 		s = e.t.Parent(s)
 		if isNew {
-			l.q[s]++
+			l.nodes[s].q++
 		}
 	}
 }
@@ -296,14 +345,18 @@ func (e *solver) addLocal(s StackID, n int32) {
 // foreign tells how many bits it takes to believe that p is on this thread.
 func (e *solver) foreign(p StackID) float64 {
 	l := &e.local
-	if l.n[0] == 0 {
+	if len(l.nodes) == 0 || l.nodes[0].n == 0 {
 		return 0 // nothing is known of this thread
 	}
-	at := e.t.first(p, func(s StackID) bool { return int(s) < len(l.n) && l.n[s] != 0 })
+	at := e.t.first(p, func(s StackID) bool { return int(s) < len(l.nodes) && l.nodes[s].n != 0 })
 	if at == p {
 		return 0
 	}
-	return max(0, -math.Log2((float64(l.q[at])+0.5)/(float64(l.n[at])+1)))
+	if l.bits[at] == 0 {
+		x := &l.nodes[at]
+		l.bits[at] = max(0, -math.Log2((float64(x.q)+0.5)/(float64(x.n)+1)))
+	}
+	return l.bits[at]
 }
 
 // A cand is a prefix that the missing frames may be.
@@ -363,12 +416,12 @@ func (s *side) common(t *Tree, p StackID) int {
 
 // candidates collects prefixes for the window o.
 func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand {
+	ps := e.ps[:0] // of cs
 	add := func(p StackID, d int) *cand {
-		for i := range cs {
-			if cs[i].p == p {
-				return &cs[i]
-			}
+		if i := slices.Index(ps, p); i >= 0 {
+			return &cs[i]
 		}
+		ps = append(ps, p)
 		cs = append(cs, cand{p: p, depth: d})
 		return &cs[len(cs)-1]
 	}
@@ -377,11 +430,13 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 		if !s.ok {
 			continue
 		}
-		node := s.s
 		for p := len(s.fs) - 1; p >= 0; p-- {
-			node = e.t.Parent(node)
 			if s.fs[p] != o[0] && e.method(s.fs[p]) != hm {
 				continue
+			}
+			var node StackID
+			if p > 0 {
+				node = s.nodes[p-1]
 			}
 			k, bits := e.match(o, s.fs[p:])
 			c := add(node, p)
@@ -395,21 +450,31 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 	for i, p := range vs.p {
 		add(p, e.t.Depth(p)).votes = vs.w[i]
 	}
+	e.ps = ps
 	return e.mergeRoots(cs)
 }
 
 // mergeRoots makes one of prefixes that differ only in how far out the walk
 // went: some stacks of a thread end a frame or two before its very first.
 func (e *solver) mergeRoots(cs []cand) []cand {
+	ends := e.ends[:0] // of cs: the innermost frame; what ends with another cannot be merged
+	for i := range cs {
+		ends = append(ends, prefixEnd{e.t.Frame(cs[i].p), int32(cs[i].depth)})
+	}
+	e.ends = ends
 	for i := 0; i < len(cs); i++ {
 		for j := i + 1; j < len(cs); j++ {
+			if d := ends[i].depth - ends[j].depth; ends[i].f != ends[j].f || d == 0 || d > 2 || d < -2 || ends[i].depth == 0 || ends[j].depth == 0 {
+				continue
+			}
 			a, b := &cs[i], &cs[j]
-			if d := a.depth - b.depth; d == 0 || d > 2 || d < -2 || a.depth == 0 || b.depth == 0 || !e.endsWith(a.p, b.p) {
+			if !e.endsWith(a.p, b.p) {
 				continue
 			}
 			fa, fb := e.foreign(a.p), e.foreign(b.p)
 			if fb < fa || fb == fa && (b.votes > a.votes || b.votes == a.votes && b.depth > a.depth) {
 				a, b = b, a
+				ends[i] = ends[j]
 			}
 			c := *a
 			c.votes += b.votes
@@ -421,10 +486,16 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 			}
 			cs[i] = c
 			cs = append(cs[:j], cs[j+1:]...)
+			ends = append(ends[:j], ends[j+1:]...)
 			j = i
 		}
 	}
 	return cs
+}
+
+type prefixEnd struct {
+	f     FrameID
+	depth int32
 }
 
 // endsWith tells whether the shorter of a and b is the inner part of the longer.
@@ -446,7 +517,7 @@ func (e *solver) match(o, t []FrameID) (k int, bits float64) {
 	if o[0] == t[0] {
 		k = 1
 		for k < len(o) && k < len(t) && o[k] == t[k] {
-			bits += e.m.calls.surprise(o[k-1], o[k])
+			bits += e.m.frameCalls.surprise(o[k-1], o[k])
 			k++
 		}
 		return k, bits
@@ -459,32 +530,36 @@ func (e *solver) match(o, t []FrameID) (k int, bits float64) {
 	return k, bits
 }
 
-// pass tries every unresolved block once and returns how many it changed.
+// pass tries every open block once and returns how many it changed.
 func (e *solver) pass() int {
 	n := 0
 	for ri := range e.runs {
-		bs := e.runs[ri].blocks
+		r := &e.runs[ri]
+		bs := r.blocks
+		if len(r.open) == 0 {
+			continue
+		}
 		last, next := -1, -1
 		for i := range e.sides {
 			e.sides[i].ok = false
 		}
 		e.learnThread(ri)
-		for k := range bs {
+		for j, k32 := range r.open {
+			k := int(k32)
 			blk := &bs[k]
-			if blk.rooted {
-				last = k
-				continue
-			}
 			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
-			if len(e.o) == 0 {
-				continue
+			if k > 0 && bs[k-1].rooted {
+				last = k - 1
 			}
 			if last >= 0 {
 				e.setSide(0, &bs[last], k-last)
 			}
 			if next <= k {
 				next = k + 1
-				for next < len(bs) && !bs[next].rooted {
+				for _, o := range r.open[j+1:] {
+					if int(o) != next {
+						break
+					}
 					next++
 				}
 			}
@@ -505,7 +580,7 @@ func (e *solver) pass() int {
 			}
 			blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
 			if e.root(ri, k, blk) {
-				last = k
+				e.found(r, k)
 				n++
 				continue
 			}
@@ -520,6 +595,7 @@ func (e *solver) pass() int {
 				n++
 			}
 		}
+		r.open = slices.DeleteFunc(r.open, func(k int32) bool { return bs[k].rooted })
 	}
 	return n
 }
@@ -527,7 +603,7 @@ func (e *solver) pass() int {
 // root tries to find the whole stack of blk.
 func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
-	vs := e.lookup(e.o)
+	vs := e.lookup(blk.ext)
 	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
 	best, lead := e.judge(e.cs, e.o, f, b, vs)
 	if best < 0 {
@@ -802,7 +878,7 @@ func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float6
 			c.side += e.retain.log(pops, pushes) + beta*bits
 		}
 		c.foreign = e.foreign(c.p)
-		c.score = c.side + math.Log2(c.votes+vs.novel*0.01) - c.foreign
+		c.score = c.side + vs.log(c.votes) - c.foreign
 		if c.score > top {
 			top, best = c.score, i
 		}

@@ -27,7 +27,8 @@ type howOften struct {
 type run struct {
 	thread int
 	blocks []block
-	root   root // of the blocks that are given
+	root   root    // of the blocks that are given
+	open   []int32 // blocks of which the whole stack is not known yet
 }
 
 // A block is a row of samples of one stack.
