@@ -319,6 +319,28 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// A number larger than an event may be is passed on like any other large value, and what
+// follows is read; one that the input ends in stays a number.
+func TestLargeNumbers(t *testing.T) {
+	digits := strings.Repeat("7", 5<<20)
+	for _, end := range []string{`},` + eventB + `]`, ""} {
+		in := `[` + eventA + `,{"ph":"B","ts":` + digits + end
+		got := runCopy(strings.NewReader(in), chromium.Options{MaxEventSize: 1 << 20})
+		require.NotEmpty(t, got.warned)
+		assert.ErrorContains(t, got.warned[0], "larger than the limit")
+		assert.True(t, json.Valid([]byte(got.out)))
+		assert.Greater(t, len(got.out), len(digits))
+		if end == "" {
+			assert.ErrorContains(t, got.err, "unexpected EOF")
+			assert.Len(t, got.raws, 1)
+			continue
+		}
+		assert.NoError(t, got.err)
+		assert.Len(t, got.raws, 2)
+		assert.True(t, in == got.out, "bytes differ")
+	}
+}
+
 // Every prefix of a trace gives all events that are whole in it, and a valid
 // document as its copy; one that is no legal open array gives an error.
 func TestPrefixes(t *testing.T) {

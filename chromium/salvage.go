@@ -295,11 +295,21 @@ func (r *Reader) skipValue(where string, key bool) error {
 				return err
 			}
 		case literalByte[c]:
+			passed := false
 			for {
 				for r.pos < r.end && literalByte[r.buf[r.pos]] {
 					r.pos++
 				}
-				if r.pos < r.end || !r.more(1<<20) {
+				if r.pos < r.end {
+					break
+				}
+				if r.end-r.mark >= 1<<20 {
+					passed = true
+					if err := r.pass(); err != nil {
+						return err
+					}
+				}
+				if !r.more(1 << 30) {
 					break
 				}
 			}
@@ -307,6 +317,11 @@ func (r *Reader) skipValue(where string, key bool) error {
 				return r.srcErr
 			}
 			if r.pos == r.end {
+				if passed { // ends any number that began well
+					if err := r.outside([]byte{'0'}); err != nil {
+						return err
+					}
+				}
 				return fail(io.ErrUnexpectedEOF)
 			}
 			at = after

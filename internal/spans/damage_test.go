@@ -185,3 +185,22 @@ func FuzzRepair(f *testing.F) {
 		}
 	})
 }
+
+// JSON that is no trace is refused, and not taken for a damaged trace and copied.
+func TestForeignJSON(t *testing.T) {
+	for in, refused := range map[string]bool{
+		`{}`:                                  true,
+		`{"name":"x","dependencies":{}}`:      true,
+		`{"traceEvents":[]}`:                  false,
+		`{"traceEvents":null}`:                false,
+		`{"stackFrames":{},"traceEvents":[]}`: false,
+		`[]`:                                  false,
+	} {
+		_, err := Read(context.Background(), opener([]byte(in)), nil)
+		if refused {
+			assert.ErrorIs(t, err, chromium.ErrNoTrace, in)
+		} else {
+			assert.NoError(t, err, in)
+		}
+	}
+}

@@ -61,7 +61,8 @@ type reading struct {
 	slices  [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
-// Read reads a trace into samples. open returns the input from its start; it is
+// Read reads a trace into samples; a JSON document of another kind is an error that
+// wraps chromium.ErrNoTrace. open returns the input from its start; it is
 // called once, and again if a thread's events are not in order of time.
 func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (*Trace, error) {
 	t := &Trace{open: open, clean: true}
@@ -81,8 +82,13 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 		return nil, err
 	}
 	defer in.Close()
+	var foreign *chromium.FormatError
 	warn := func(fe *chromium.FormatError) {
 		t.clean = false
+		if errors.Is(fe.Err, chromium.ErrNoTrace) && !slices.Contains(t.r.Keys(), "traceEvents") {
+			foreign = fe
+			return
+		}
 		if t.opts.Warn != nil {
 			t.opts.Warn(fe)
 		}
@@ -102,6 +108,9 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	t.table.r = t.r
 	if err := d.events(ctx); err != nil {
 		return nil, err
+	}
+	if foreign != nil { // whole JSON of another kind: there is nothing to save
+		return nil, foreign
 	}
 	if len(d.sort) > 0 {
 		if err := d.sorted(ctx); err != nil {
