@@ -688,13 +688,15 @@ func (w *Writer) SequencePoint() error {
 }
 
 // Copy writes all events that are left in r, with sequence points where r has
-// them, so that lost events are told at the same places. edit may change an
-// event before it is written, or drop it by returning false; nil copies all.
+// them, so that lost events are told at the same places; v4 events keep their
+// sequence numbers. edit may change an event before it is written, or drop it by
+// returning false, from where on numbers are given anew; nil copies all.
 // Copy returns what ended the reading, nil for a whole file, or the error of the
 // writing; it does not close w.
 func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
 	var ev Event
 	region, losses := r.region, r.passedLosses
+	numbered := !w.v6 // as long as no event is dropped the numbers can stay
 	for {
 		err := r.Read(&ev)
 		if r.region != region {
@@ -714,10 +716,17 @@ func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
 		case err != nil:
 			return err
 		}
-		if edit == nil || edit(&ev) {
-			if err := w.Write(&ev); err != nil {
-				return err
-			}
+		if edit != nil && !edit(&ev) {
+			numbered = false
+			continue
+		}
+		if numbered && ev.SequenceNumber != 0 {
+			// A thread may begin in the middle: its first events were lost.
+			w.number(ev.CaptureThreadID, 0)
+			w.numbers[ev.CaptureThreadID] = ev.SequenceNumber - 1 - ev.Lost
+		}
+		if err := w.Write(&ev); err != nil {
+			return err
 		}
 	}
 }

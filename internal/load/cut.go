@@ -209,7 +209,7 @@ func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
 		r.deepest = limit // deeper ones are whole: the user says so
 	}
 	known := map[trace.StackID]trace.Cut{}
-	return func(s trace.Sample) trace.Sample {
+	mark := func(s trace.Sample) trace.Sample {
 		if !r.suspicious(r.tab.Depth(s.Stack)) {
 			return s
 		}
@@ -224,6 +224,22 @@ func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
 		s.Cut = c
 		return s
 	}
+	if r.deepest > limit {
+		l.profile.Meta.Repaired = !l.anyCut(r.deepest, mark)
+	}
+	return mark
+}
+
+// anyCut reports whether mark finds a cut among the stacks of that depth.
+func (l *loader) anyCut(depth int, mark func(trace.Sample) trace.Sample) bool {
+	for _, t := range l.profile.Threads {
+		for _, s := range t.Samples.All() {
+			if l.table.Depth(s.Stack) == depth && mark(s).Cut != trace.Whole {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // copyCuts finds the stacks that collect-linux cut at the end of its copy of the

@@ -115,6 +115,8 @@ func TestRewrite(t *testing.T) {
 
 			q, _, err := Profile(context.Background(), bytesOpener(out.Bytes()), &Options{Evidence: true})
 			require.NoError(t, err)
+			assert.False(t, p.Meta.Repaired)
+			assert.Equal(t, p.Meta.DepthLimit > 0, q.Meta.Repaired, "stacks go beyond the limit")
 			require.Equal(t, len(p.Threads), len(q.Threads))
 			for i, th := range p.Threads {
 				bridged := map[int]bool{}
@@ -142,16 +144,22 @@ func pull(l *trace.Samples) func() trace.Sample {
 	return func() trace.Sample { s := all[0]; all = all[1:]; return s }
 }
 
-// Without a repair a file is written back with the same stacks.
+// Without a repair a file is written back with the same stacks, and the same sequence
+// numbers, also where the first events of a thread were lost.
 func TestRewriteKeepsWholeFiles(t *testing.T) {
-	open := opener(t, "dotnet10/counters.nettrace")
-	var out bytes.Buffer
-	_, _, err := Rewrite(context.Background(), open, &out, &Options{}, nil)
-	require.NoError(t, err)
-	want, wantStacks := events(t, open)
-	got, gotStacks := events(t, bytesOpener(out.Bytes()))
-	require.Equal(t, len(want), len(got))
-	require.Equal(t, wantStacks, gotStacks)
+	for _, name := range []string{"counters", "dropped"} {
+		open := opener(t, "dotnet10/"+name+".nettrace")
+		var out bytes.Buffer
+		_, _, err := Rewrite(context.Background(), open, &out, &Options{}, nil)
+		require.NoError(t, err)
+		want, wantStacks := events(t, open)
+		got, gotStacks := events(t, bytesOpener(out.Bytes()))
+		require.Equal(t, len(want), len(got))
+		require.Equal(t, wantStacks, gotStacks)
+		for i := range want {
+			require.Equal(t, want[i].SequenceNumber, got[i].SequenceNumber, "event %d of %s", i, name)
+		}
+	}
 }
 
 // A limit that a tool has set is found; a trace without cut stacks has the runtime's.

@@ -87,5 +87,6 @@ func rewriteChromium(ctx context.Context, in *input.File, w io.Writer, c *Config
 		pass.FixStacks(t.Profile, c.MinConfidence)
 	}
 	Describe(t.Profile, c.EachRepair, rep)
+	advise(t.Profile, c, rep)
 	return t.Rewrite(ctx, w, c.Plain)
 }

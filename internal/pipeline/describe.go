@@ -1,6 +1,9 @@
 package pipeline
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/trace"
 )
@@ -10,6 +13,7 @@ import (
 func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 	rep.Threads = len(p.Threads)
 	rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, map[string]int{}, map[string]int{}, 0
+	rep.CutEvents, rep.RepairedEvents = 0, 0
 	for _, t := range p.Threads {
 		repairs := t.Repairs.Cursor()
 		for i, s := range t.Samples.All() {
@@ -17,7 +21,14 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 				rep.Samples++
 			}
 			r := repairs.Of(i)
-			if s.Cut == trace.Whole || s.Type == trace.SampleEvent {
+			if s.Cut == trace.Whole {
+				continue
+			}
+			if s.Type == trace.SampleEvent {
+				rep.CutEvents++
+				if r != nil && r.How != "bridge" {
+					rep.RepairedEvents++
+				}
 				continue
 			}
 			rep.Cut++
@@ -40,4 +51,32 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 		lost += l.Events
 	}
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
+}
+
+// advise tells what can be done about the cut samples that a repair had to bridge.
+func advise(p *trace.Profile, c *Config, rep *report.Trace) {
+	bridged := rep.Repaired["bridge"]
+	if !c.Repair || bridged == 0 {
+		return
+	}
+	if p.Meta.Repaired {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks of more than %d frames: the trace was repaired before, and what that repair could not know stays cut; to repair it in another way take the recording itself", p.Meta.DepthLimit))
+		return
+	}
+	var do []string
+	if !c.EachRepair {
+		do = append(do, "--report FILE lists them")
+	}
+	if c.MinConfidence > 0.5 {
+		do = append(do, "--min-confidence 0.5 restores more, less surely")
+	}
+	if !strings.HasPrefix(p.Meta.Format, "net") {
+		do = append(do, "the .nettrace that this file was made from tells more: repair that")
+	}
+	if rep.CutBy["bytes"] > 0 {
+		do = append(do, "collect-linux copies 4 KiB of each stack, `dotnet-trace collect` records 100 frames")
+	}
+	if len(do) > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s bridged: %s", report.Count(bridged), strings.Join(do, "; ")))
+	}
 }

@@ -164,6 +164,7 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		}
 		pass.Select(p, sel)
 		Describe(p, c.Repair && c.EachRepair, rep)
+		advise(p, c, rep)
 		pass.DropEvidence(p)
 		if rep.Samples == 0 && len(p.Tracks) == 0 {
 			why := "the trace holds no samples"

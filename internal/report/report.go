@@ -42,7 +42,12 @@ type Trace struct {
 	Repaired map[string]int `json:"repaired,omitempty"`         // by how
 	Restored int            `json:"restored_frames,omitempty"`
 	Left     int            `json:"left_cut,omitempty"`
-	Repairs  []Repair       `json:"repairs,omitempty"` // one for each cut sample
+
+	// Stacks of other events than samples: evidence for a repair, and repaired too.
+	CutEvents      int `json:"cut_events,omitempty"`
+	RepairedEvents int `json:"repaired_events,omitempty"`
+
+	Repairs []Repair `json:"repairs,omitempty"` // one for each cut sample
 
 	Requests *Requests `json:"requests,omitempty"`
 
