@@ -74,8 +74,7 @@ func (e *engine) newBases(w *world) *bases {
 	var fs []FrameID
 	var on []StackID
 	for i := range w.runs {
-		for k := range w.runs[i].blocks {
-			x := &w.runs[i].blocks[k]
+		for x := range w.runs[i].all() {
 			if !x.known() || seen[x.ext] {
 				continue
 			}

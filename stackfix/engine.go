@@ -79,8 +79,7 @@ func (e *engine) dropSuspects(w *world) {
 	edges := map[uint64]struct{}{}
 	seen := map[StackID]bool{}
 	for i := range w.runs {
-		for k := range w.runs[i].blocks {
-			b := &w.runs[i].blocks[k]
+		for b := range w.runs[i].all() {
 			d := e.t.Depth(b.stack)
 			for s := b.stack; d > int(b.dropped)+1 && !seen[s]; d-- {
 				if b.dropped == 0 {

@@ -35,9 +35,13 @@ func (e *solver) solve() {
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
 		r := &e.runs[i]
+		for b := range r.all() {
+			if b.rooted {
+				e.idx.addKnown(b.ext)
+			}
+		}
 		for k := range r.blocks {
 			if r.blocks[k].rooted {
-				e.idx.addKnown(r.blocks[k].ext)
 				e.retain.count(e.t, r.blocks, k)
 			} else {
 				r.open = append(r.open, int32(k))
@@ -168,8 +172,8 @@ func (e *solver) learnModel() {
 	m.methods = make([]methodModel, methods)
 	seen := make([]bool, e.t.Len())
 	for i := range e.runs {
-		for k := range e.runs[i].blocks {
-			for s := e.runs[i].blocks[k].stack; s != 0 && !seen[s]; {
+		for b := range e.runs[i].all() {
+			for s := b.stack; s != 0 && !seen[s]; {
 				seen[s] = true
 				p := e.t.Parent(s)
 				f := e.t.Frame(s)

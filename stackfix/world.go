@@ -1,11 +1,17 @@
 package stackfix
 
+import (
+	"iter"
+	"math"
+	"slices"
+)
+
 // A world is a set of runs to be solved: the recording itself, or the recording
 // cut once more, to learn from.
 //
 // It grows with the stacks and the cuts, not with the samples: a whole stack is a
-// block where it comes first and next to a block that is not rooted, for there it
-// is somebody's neighbour. What the others tell is counted when the world is made.
+// block only where it is the nearest before or after one that is not rooted. Where it
+// comes first is noted. What the others tell is counted when the world is made.
 type world struct {
 	runs   []run
 	limit  int  // frames a Depth cut left
@@ -27,8 +33,39 @@ type howOften struct {
 type run struct {
 	thread int
 	blocks []block
+	firsts []first
 	root   root    // of the blocks that are given
 	open   []int32 // blocks of which the whole stack is not known yet
+}
+
+// A first is where a stack comes first in a world, if no block is kept there.
+type first struct {
+	at    int32 // sample
+	stack StackID
+}
+
+// all yields the blocks of a run, and in their places blocks made of its firsts. Each is
+// valid until the next one.
+func (r *run) all() iter.Seq[*block] {
+	return func(yield func(*block) bool) {
+		firsts := r.firsts
+		until := func(at int32) bool {
+			for len(firsts) > 0 && firsts[0].at < at {
+				s := firsts[0].stack
+				if !yield(&block{first: firsts[0].at, stack: s, ext: s, conf: 1, rooted: true, given: true}) {
+					return false
+				}
+				firsts = firsts[1:]
+			}
+			return true
+		}
+		for i := range r.blocks {
+			if !until(r.blocks[i].first) || !yield(&r.blocks[i]) {
+				return
+			}
+		}
+		until(math.MaxInt32)
+	}
 }
 
 // A block is a row of samples of one stack.
@@ -166,6 +203,9 @@ type builder struct {
 	prev   block // the block before in the run
 	any    bool  // there is one
 	kept   bool  // it is in the run
+	held   block // the newest known block, if it is not in the run
+	holds  bool
+	after  bool // no known block came since one that is not rooted
 }
 
 // byStack is what a builder knows of a stack.
@@ -184,7 +224,7 @@ func (m *builder) begin(thread int) {
 	if m.thread != thread {
 		m.end()
 	}
-	m.thread, m.any, m.kept = thread, false, false
+	m.thread, m.any, m.kept, m.holds, m.after = thread, false, false, false, false
 	m.w.runs = append(m.w.runs, run{thread: thread})
 }
 
@@ -204,19 +244,42 @@ func (m *builder) add(b *block) {
 	m.w.samples += int(b.n)
 	m.w.blocks++
 	r := &m.w.runs[len(m.w.runs)-1]
-	if !b.rooted && m.any && !m.kept {
-		r.blocks = append(r.blocks, m.prev)
-		m.kept = true
+	if !b.rooted {
+		if m.holds {
+			r.insert(m.held)
+		}
+		if m.any && !m.kept && !(m.holds && m.held.first == m.prev.first) {
+			r.insert(m.prev)
+		}
+		m.kept, m.holds, m.after = m.any, false, true
 	}
 	b.follows = m.kept
 	keep := !b.given || b.cut != Whole || m.any && !m.prev.rooted
-	if b.given && m.count(r, b) {
-		keep = true
+	if b.known() {
+		keep = keep || m.after
+		m.held, m.holds, m.after = *b, !keep, false
 	}
+	isFirst := b.given && m.count(r, b)
 	if keep {
 		r.blocks = append(r.blocks, *b)
+	} else if isFirst {
+		r.firsts = append(r.firsts, first{b.first, b.ext})
 	}
 	m.prev, m.kept, m.any = *b, keep, true
+}
+
+// insert puts a block that was not kept into its place near the end.
+func (r *run) insert(b block) {
+	k := len(r.blocks)
+	for k > 0 && r.blocks[k-1].first > b.first {
+		k--
+	}
+	r.blocks = slices.Insert(r.blocks, k, b)
+	for k = len(r.firsts) - 1; k >= 0 && r.firsts[k].at >= b.first; k-- {
+		if r.firsts[k].at == b.first {
+			r.firsts = slices.Delete(r.firsts, k, k+1)
+		}
+	}
 }
 
 // count counts a given block and tells whether it is the first of its stack.

@@ -13,11 +13,20 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 	for seed := range uint64(4) {
 		tree := NewTree()
 		rec, _ := walk(tree, seed, 3, 3000)
+		bridged := tree.Add(1, testBridge, 2)
 		for i := range rec { // what was seen comes again
 			n := len(rec[i].Samples)
 			for k := range 2 * n {
 				s := rec[i].Samples[k%n]
 				s.Time = int64(n+k) * 1e6
+				if k >= n { // with empty and bridged stacks among them
+					switch k % 7 {
+					case 0:
+						s.Stack, s.Cut = 0, Whole
+					case 1:
+						s.Stack, s.Cut = bridged, Depth
+					}
+				}
 				rec[i].Samples = append(rec[i].Samples, s)
 			}
 		}
@@ -42,7 +51,7 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 		kept := 0
 		var pairs [9][9]float64
 		known := map[int]map[StackID]int32{}
-		first := map[StackID]bool{}
+		seen := map[StackID]bool{}
 		for i := range all {
 			r, bs := &all[i], w.runs[i].blocks
 			kept += len(bs)
@@ -52,10 +61,13 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 			for k := range r.blocks {
 				b := &r.blocks[k]
 				at := slices.IndexFunc(bs, func(x block) bool { return x.first == b.first })
-				neighbour := k > 0 && !r.blocks[k-1].rooted || k+1 < len(r.blocks) && !r.blocks[k+1].rooted
-				require.Equal(t, !b.rooted || neighbour || !first[b.stack], at >= 0, "run %d block %d", i, k)
-				first[b.stack] = first[b.stack] || b.rooted
-				if at >= 0 {
+				if !b.rooted || b.bridged || k > 0 && !r.blocks[k-1].rooted || k+1 < len(r.blocks) && !r.blocks[k+1].rooted {
+					require.GreaterOrEqual(t, at, 0, "run %d block %d", i, k)
+				}
+				noted := slices.Contains(w.runs[i].firsts, first{b.first, b.stack})
+				require.Equal(t, at < 0 && !seen[b.stack], noted, "run %d block %d", i, k)
+				seen[b.stack] = seen[b.stack] || b.rooted
+				if at >= 0 && k > 0 && !(b.given && r.blocks[k-1].given) {
 					require.Equal(t, k > 0 && at > 0 && bs[at-1].first == r.blocks[k-1].first, bs[at].follows)
 				}
 				if b.rooted {
@@ -66,10 +78,25 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 					c := e.t.Depth(e.t.shared(a, b.ext))
 					pairs[bucket(e.t.Depth(a)-c)][bucket(e.t.Depth(b.ext)-c)]++
 				}
-				b.given = false
+			}
+			gaps := func(r *run) map[int32]StackID {
+				m := map[int32]StackID{}
+				(&bases{engine: e}).gaps(r, func(k int, shared StackID) { m[r.blocks[k].first] = shared })
+				return m
+			}
+			require.Equal(t, gaps(r), gaps(&w.runs[i]))
+			for k := range r.blocks {
+				r.blocks[k].given = false
 			}
 			b := bases{engine: e}
 			assert.Equal(t, b.root(r), b.root(&w.runs[i]))
+			at, inOrder := int32(-1), 0
+			for b := range w.runs[i].all() {
+				require.Greater(t, b.first, at)
+				at = b.first
+				inOrder++
+			}
+			assert.Equal(t, len(bs)+len(w.runs[i].firsts), inOrder)
 		}
 		assert.Less(t, kept, blocks, "what repeats itself is not kept")
 		assert.Equal(t, pairs, w.pairs)

@@ -77,26 +77,26 @@ func apply(t *trace.Thread, repairs []stackfix.Repair) {
 	if len(repairs) == 0 {
 		return
 	}
-	var fixed trace.Samples
-	for i, s := range t.Samples.All() {
-		if len(repairs) > 0 && int(repairs[0].Index) <= i {
-			r := &repairs[0]
-			if int(r.Index) == i && r.How != stackfix.Complete {
-				t.Repairs.AppendRun(trace.Repair{
-					Index: i, Recorded: s.Stack, How: r.How.String(),
-					Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: r.Confidence,
-				}, int(r.N))
-			}
-			if r.How == stackfix.Complete {
-				s.Cut = trace.Whole
-			} else {
-				s.Stack = r.Stack
-			}
-			if i == int(r.Index+r.N)-1 {
-				repairs = repairs[1:]
+	var r *stackfix.Repair
+	rows := func(yield func(int, int) bool) {
+		for i := range repairs {
+			r = &repairs[i]
+			if !yield(int(r.Index), int(r.N)) {
+				return
 			}
 		}
-		fixed.Append(s)
 	}
-	t.Samples = fixed
+	t.Samples.Edit(rows, func(i int, s *trace.Sample) {
+		if r.How == stackfix.Complete {
+			s.Cut = trace.Whole
+			return
+		}
+		if i == int(r.Index) {
+			t.Repairs.AppendRun(trace.Repair{
+				Index: i, Recorded: s.Stack, How: r.How.String(),
+				Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: r.Confidence,
+			}, int(r.N))
+		}
+		s.Stack = r.Stack
+	})
 }

@@ -30,6 +30,7 @@ func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, 
 		MaxDepth: limit,
 		Salvage:  len(in.Layers) > 0,
 		Weighted: weighted,
+		Lean:     !weighted,
 		Warn: func(e *chromium.FormatError) {
 			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},

@@ -42,6 +42,7 @@ type lane struct {
 	spikes   int  // runs of cut samples
 	events   int
 
+	told       int64         // Time of the last sample
 	fromSample int           // index of the sample before the transition, -1 if none
 	root       trace.FrameID // 1 + the outermost frame
 	named      trace.FrameID // the frame `Thread (n)`

@@ -19,7 +19,7 @@ import (
 //     closed or opened as far as nesting demands.
 type machine struct {
 	rw   *rewriter
-	z    zone
+	z    *zone
 	l    lane // replays the ends
 	r    *repaired
 	a, b fix
@@ -38,7 +38,7 @@ type machine struct {
 	endTS []byte // time of the last end
 }
 
-func (rw *rewriter) machine(z zone) *machine {
+func (rw *rewriter) machine(z *zone) *machine {
 	var m *machine
 	if n := len(rw.idle); n > 0 {
 		m, rw.idle = rw.idle[n-1], rw.idle[:n-1]
@@ -60,7 +60,7 @@ func (rw *rewriter) machine(z zone) *machine {
 	m.open = len(m.oldRA)
 	low := z.low
 	if low > m.outerA {
-		low += m.a.inserted
+		low += int(m.a.inserted)
 	}
 	if z.end { // what is still open stays so
 		m.keep = low
@@ -145,7 +145,7 @@ func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
 		}
 		at := m.l.depth(t.table) // index of the frame that it ends
 		if at >= m.outerA {
-			at += m.a.inserted
+			at += int(m.a.inserted)
 		}
 		e.before = m.close(max(at+1, m.keep), e.before)
 		if at < m.keep {
@@ -163,7 +163,7 @@ func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
 	at := m.depth
 	m.depth++
 	if m.inThread {
-		at += m.b.inserted
+		at += int(m.b.inserted)
 	} else if t.kind(f) == kindThread {
 		m.inThread = true
 	}

@@ -29,6 +29,9 @@ type Options struct {
 	// Weighted makes samples also of lanes that dotnet-trace did not write: one for
 	// each stretch of time in which the same frames are open. They have a Dur.
 	Weighted bool
+	// Lean leaves out what only a view of the samples needs, for Rewrite: they have no
+	// Dur, and only those that are cut a Time of their own.
+	Lean bool
 }
 
 // A Trace is what the first reading of a Chromium trace finds.
@@ -325,6 +328,13 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			if n > d.deepest && !d.stitched(rec.Stack) {
 				d.deepest = n
 			}
+		}
+		if d.opts.Lean {
+			rec.Dur = 0
+			if !cut {
+				rec.Time = l.told
+			}
+			l.told = rec.Time
 		}
 		index = l.t.Samples.Len()
 		l.t.Samples.Append(rec)

@@ -39,16 +39,17 @@ type rewriter struct {
 	bridge bool // a bridge was inserted: stackFrames needs it
 }
 
-// repaired are the samples of a lane next to the zones, by index.
+// repaired are the samples of a lane next to the zones, in order.
 type repaired struct {
-	stacks map[int]fix
+	stacks []fix
 	how    []string // by frame from the outermost: how an inserted frame that is open is known
 }
 
 // A fix is the stack of a sample after the repair.
 type fix struct {
+	sample   int32
 	stack    trace.StackID // below the thread's frame
-	inserted int           // frames put in at the root side; below 0 for those taken away
+	inserted int32         // frames put in at the root side; below 0 for those taken away
 	how      string
 }
 
@@ -75,7 +76,7 @@ func (rw *rewriter) run() error {
 		return err
 	}
 	defer in.Close()
-	zones = slices.DeleteFunc(zones, func(z zone) bool { return z.lane.sorted })
+	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
 	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0
 	if skip && len(zones) == 0 && !rw.Facts.BOM {
 		return copyAll(rw.ctx, rw.w.Outside(), in)
@@ -139,12 +140,13 @@ func copyAll(ctx context.Context, w io.Writer, r io.Reader) error {
 }
 
 // plan finds the zones that a repair changes and the stacks around them.
-func (rw *rewriter) plan() []zone {
+func (rw *rewriter) plan() []*zone {
 	rw.stacks = map[*lane]*repaired{}
-	var zones []zone
-	byLane := map[*lane][]zone{}
+	var zones []*zone
+	byLane := map[*lane][]*zone{}
 	var order []*lane
-	for _, z := range rw.zones {
+	for i := range rw.zones {
+		z := &rw.zones[i]
 		if byLane[z.lane] == nil {
 			order = append(order, z.lane)
 		}
@@ -155,27 +157,28 @@ func (rw *rewriter) plan() []zone {
 			continue
 		}
 		zs := byLane[l]
-		r := &repaired{stacks: map[int]fix{}}
+		r := &repaired{}
 		rw.stacks[l] = r
-		next, k := l.t.Repairs.Cursor(), 0
-		for i, s := range l.t.Samples.All() {
-			f := fix{stack: s.Stack}
+		next, samples := l.t.Repairs.Cursor(), l.t.Samples.Cursor()
+		look := func(i int) {
+			if n := len(r.stacks); i < 0 || n > 0 && int(r.stacks[n-1].sample) >= i {
+				return
+			}
+			samples.Seek(i)
+			s, _ := samples.Next()
+			f := fix{sample: int32(i), stack: s.Stack}
 			if rep := next.Of(i); rep != nil {
-				f.inserted = rw.table.table.Depth(s.Stack) - rw.table.table.Depth(rep.Recorded)
+				f.inserted = int32(rw.table.table.Depth(s.Stack) - rw.table.table.Depth(rep.Recorded))
 				f.how = rep.How
 				if rep.How == stackfix.Bridge.String() && rw.table.table.Frames() > len(rw.table.frames) {
 					rw.bridge = true
 				}
 			}
-			for k < len(zs) && zs[k].before < i && zs[k].after < i {
-				k++
-			}
-			for j := k; j < len(zs) && j < k+3; j++ {
-				if zs[j].before == i || zs[j].after == i {
-					r.stacks[i] = f
-					break
-				}
-			}
+			r.stacks = append(r.stacks, f)
+		}
+		for _, z := range zs {
+			look(z.before)
+			look(z.after)
 		}
 		for _, z := range zs {
 			if r.of(z.before).inserted != 0 || r.of(z.after).inserted != 0 {
@@ -183,7 +186,7 @@ func (rw *rewriter) plan() []zone {
 			}
 		}
 	}
-	slices.SortStableFunc(zones, func(a, b zone) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(zones, func(a, b *zone) int { return cmp.Compare(a.start, b.start) })
 	return zones
 }
 
@@ -192,11 +195,15 @@ func (r *repaired) of(i int) fix {
 	if i < 0 {
 		return fix{}
 	}
-	return r.stacks[i]
+	k, ok := slices.BinarySearchFunc(r.stacks, int32(i), func(f fix, i int32) int { return cmp.Compare(f.sample, i) })
+	if !ok {
+		return fix{}
+	}
+	return r.stacks[k]
 }
 
 // sorters works out the edits of threads that are not in order of time.
-func (rw *rewriter) sorters(zones []zone) error {
+func (rw *rewriter) sorters(zones []*zone) error {
 	for _, s := range rw.Trace.sorters {
 		at := 0
 		for _, z := range zones {
@@ -224,7 +231,7 @@ func (rw *rewriter) sorters(zones []zone) error {
 }
 
 // start begins the work on a zone.
-func (rw *rewriter) start(z zone) {
+func (rw *rewriter) start(z *zone) {
 	for int(z.lane.thread) >= len(rw.active) {
 		rw.active = append(rw.active, nil)
 	}

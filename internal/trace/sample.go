@@ -3,6 +3,8 @@ package trace
 import (
 	"encoding/binary"
 	"iter"
+	"math"
+	"slices"
 )
 
 // SampleType says what a sample was taken of. Its names are those of the ndjson
@@ -52,40 +54,170 @@ type Sample struct {
 // Samples is a list of samples in the order they were appended, a few bytes each.
 // The zero value is an empty list.
 type Samples struct {
-	chunks [][]byte
+	chunks []chunk
 	n      int
-	last   int64 // time of the newest sample
+	last   packed // state behind the newest sample
 	cuts   int
+}
+
+// A chunk is a part of a list that can be read by itself.
+type chunk struct {
+	b      []byte
+	first  int // index of its first sample
+	before packed
 }
 
 const chunkSize = 32 << 10
 
+// packed is what a sample is told apart from the one before by: a number, whose lowest
+// bit says that a byte of flags follows and whose rest is the difference of the stack
+// ids, then what the flags tell of. Neighbours have mostly equal flags, and stacks that
+// were first seen at about the same time.
+type packed struct {
+	time  int64
+	stack StackID
+	flags byte
+}
+
+// The lowest three bits of the flags are the type, the next two the cut.
+const (
+	hasSuspect = 1 << 5
+	hasTime    = 1 << 6 // another one than the sample before
+	hasDur     = 1 << 7
+)
+
+// append appends s to b.
+func (p *packed) append(b []byte, s *Sample) []byte {
+	flags := byte(s.Type) | byte(s.Cut)<<3
+	if s.Suspect != 0 {
+		flags |= hasSuspect
+	}
+	if s.Time != p.time {
+		flags |= hasTime
+	}
+	if s.Dur != 0 {
+		flags |= hasDur
+	}
+	d := int64(s.Stack) - int64(p.stack)
+	n := uint64(d<<1^d>>63) << 1
+	if flags == p.flags {
+		b = binary.AppendUvarint(b, n)
+	} else {
+		b = append(binary.AppendUvarint(b, n|1), flags)
+	}
+	if s.Suspect != 0 {
+		b = append(b, min(s.Suspect, 3))
+	}
+	if s.Time != p.time {
+		b = binary.AppendVarint(b, s.Time-p.time)
+	}
+	if s.Dur != 0 {
+		b = binary.AppendVarint(b, s.Dur)
+	}
+	p.time, p.stack, p.flags = s.Time, s.Stack, flags
+	return b
+}
+
+// next reads a sample and returns what follows it.
+func (p *packed) next(b []byte, s *Sample) []byte {
+	n, pos := binary.Uvarint(b)
+	p.stack += StackID(n>>2) ^ -StackID(n>>1&1)
+	if n&1 != 0 {
+		p.flags = b[pos]
+		pos++
+	}
+	s.Type, s.Cut, s.Stack = SampleType(p.flags&7), Cut(p.flags>>3&3), p.stack
+	if p.flags&hasSuspect != 0 {
+		s.Suspect = b[pos]
+		pos++
+	}
+	if p.flags&hasTime != 0 {
+		d, n := binary.Varint(b[pos:])
+		pos += n
+		p.time += d
+	}
+	s.Time = p.time
+	if p.flags&hasDur != 0 {
+		d, n := binary.Varint(b[pos:])
+		pos += n
+		s.Dur = d
+	}
+	return b[pos:]
+}
+
 // Append adds s to the end of the list.
 func (l *Samples) Append(s Sample) {
-	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1])+32 > chunkSize {
+	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1].b)+32 > chunkSize {
 		size := chunkSize
 		if len(l.chunks) == 0 {
 			size = 256 // most threads of a process have few samples
 		}
-		l.chunks = append(l.chunks, make([]byte, 0, size))
+		l.chunks = append(l.chunks, chunk{b: make([]byte, 0, size), first: l.n, before: l.last})
 	}
-	b := l.chunks[len(l.chunks)-1]
-	flags := byte(s.Type) | byte(s.Cut)<<3 | min(s.Suspect, 3)<<5
-	if s.Dur != 0 {
-		flags |= 0x80
-	}
-	b = append(b, flags)
-	b = binary.AppendVarint(b, s.Time-l.last)
-	b = binary.AppendUvarint(b, uint64(s.Stack))
-	if s.Dur != 0 {
-		b = binary.AppendVarint(b, s.Dur)
-	}
-	l.chunks[len(l.chunks)-1] = b
-	l.last = s.Time
+	c := &l.chunks[len(l.chunks)-1]
+	c.b = l.last.append(c.b, &s)
 	l.n++
 	if s.Cut != Whole {
 		l.cuts++
 	}
+}
+
+// Edit calls f for the samples of rows and keeps what it makes of them. Rows are the
+// index of the first sample and the number of samples, in order. What is far from them
+// is not touched.
+func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
+	k := -1 // the chunk being written: out, and what c has not read of it
+	var out []byte
+	var state packed
+	var c Cursor
+	var s Sample
+	until := func(i int) bool { // copies what is before i
+		for c.index < i && len(c.b) > 0 {
+			s, _ = c.Next()
+			out = state.append(out, &s)
+		}
+		return len(c.b) > 0
+	}
+	done := func() {
+		if k < 0 {
+			return
+		}
+		until(math.MaxInt)
+		l.chunks[k].b = slices.Clone(out)
+		if k == len(l.chunks)-1 {
+			l.last = state
+		}
+	}
+	for first, n := range rows {
+		for i := first; i < first+n; i++ {
+			if at := l.chunkOf(max(k, 0), i); at != k {
+				done()
+				k = at
+				c, state, out = l.at(k), l.chunks[k].before, out[:0]
+			}
+			if !until(i) {
+				break
+			}
+			s, _ = c.Next()
+			if s.Cut != Whole {
+				l.cuts--
+			}
+			f(i, &s)
+			if s.Cut != Whole {
+				l.cuts++
+			}
+			out = state.append(out, &s)
+		}
+	}
+	done()
+}
+
+// chunkOf returns the chunk of sample i, which is in chunk k or behind it.
+func (l *Samples) chunkOf(k, i int) int {
+	for k+1 < len(l.chunks) && l.chunks[k+1].first <= i {
+		k++
+	}
+	return k
 }
 
 // Len returns the number of samples.
@@ -108,15 +240,42 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 }
 
 // A Cursor reads a list from its start, for merging several lists. Samples must not
-// be appended while it is used.
+// be appended or edited while it is used.
 type Cursor struct {
-	chunks [][]byte
+	chunks []chunk // those to come
 	b      []byte
-	time   int64
+	state  packed
+	index  int // of the next sample
 }
 
 // Cursor returns a cursor before the first sample.
 func (l *Samples) Cursor() Cursor { return Cursor{chunks: l.chunks} }
+
+// at returns a cursor at the start of chunk k.
+func (l *Samples) at(k int) Cursor {
+	c := Cursor{chunks: l.chunks[k:]}
+	c.enter()
+	return c
+}
+
+// enter goes to the next chunk.
+func (c *Cursor) enter() {
+	n := &c.chunks[0]
+	c.b, c.state, c.index = n.b, n.before, n.first
+	c.chunks = c.chunks[1:]
+}
+
+// Seek moves on to sample i, which must not be behind: Next returns it.
+func (c *Cursor) Seek(i int) {
+	for len(c.chunks) > 0 && c.chunks[0].first <= i {
+		c.enter()
+	}
+	for c.index < i {
+		if _, ok := c.Next(); !ok {
+			return
+		}
+	}
+}
 
 // Next returns the next sample, and false after the last one.
 func (c *Cursor) Next() (s Sample, ok bool) {
@@ -124,23 +283,9 @@ func (c *Cursor) Next() (s Sample, ok bool) {
 		if len(c.chunks) == 0 {
 			return Sample{}, false
 		}
-		c.b, c.chunks = c.chunks[0], c.chunks[1:]
+		c.enter()
 	}
-	b := c.b
-	flags := b[0]
-	s.Type, s.Cut, s.Suspect = SampleType(flags&7), Cut(flags>>3&3), flags>>5&3
-	pos := 1
-	d, n := binary.Varint(b[pos:])
-	pos += n
-	c.time += d
-	s.Time = c.time
-	id, n := binary.Uvarint(b[pos:])
-	pos += n
-	s.Stack = StackID(id)
-	if flags&0x80 != 0 {
-		s.Dur, n = binary.Varint(b[pos:])
-		pos += n
-	}
-	c.b = b[pos:]
+	c.index++
+	c.b = c.state.next(c.b, &s)
 	return s, true
 }

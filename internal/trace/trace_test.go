@@ -64,6 +64,47 @@ func TestSamplesKeepEverything(t *testing.T) {
 		n++
 	}
 	assert.Equal(t, len(want), n)
+
+	// Reading from anywhere on.
+	c := l.Cursor()
+	for i := rng.IntN(50); i < len(want); i += rng.IntN(300) {
+		c.Seek(i)
+		for range 1 + rng.IntN(3) {
+			s, ok := c.Next()
+			require.Equal(t, i < len(want), ok)
+			if ok {
+				require.Equal(t, want[i], s)
+			}
+			i++
+		}
+	}
+
+	// Changing some.
+	rows := func(yield func(int, int) bool) {
+		for i := rng.IntN(3000); i < len(want); i += rng.IntN(9000) {
+			n := min(rng.IntN(30), len(want)-i)
+			for k := range want[i : i+n] {
+				s := &want[i+k]
+				s.Stack, s.Cut = s.Stack>>rng.IntN(30), Cut(rng.IntN(4))
+			}
+			if !yield(i, n) {
+				return
+			}
+			i += n
+		}
+	}
+	l.Edit(rows, func(i int, s *Sample) { s.Stack, s.Cut = want[i].Stack, want[i].Cut })
+	l.Append(want[7])
+	want = append(want, want[7])
+	cuts = 0
+	for i, s := range l.All() {
+		require.Equal(t, want[i], s)
+		if s.Cut != Whole {
+			cuts++
+		}
+	}
+	assert.Equal(t, cuts, l.Cuts())
+	assert.Equal(t, len(want), l.Len())
 }
 
 func BenchmarkTablePush(b *testing.B) {
