@@ -16,6 +16,8 @@ type solver struct {
 	retain retention
 	idx    index
 	round  int
+	// of this round and the thread of local
+	answers map[question]answer
 
 	// scratch
 	fo     []FrameID
@@ -31,6 +33,7 @@ type solver struct {
 
 func (e *solver) solve() {
 	e.last = map[int64]int{}
+	e.answers = map[question]answer{}
 	e.learnModel()
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
@@ -263,7 +266,7 @@ type threadTree struct {
 	nodes  []threadNode // by stack
 	dirty  []StackID    // those of nodes that are in use
 	fresh  []StackID    // stacks that were found in this round
-	bits   []float64    // by stack: surprise of a next frame that is new; 0: not worked out
+	bits   [512]newNext // of those worked out lately
 
 	// scratch
 	ends []StackID
@@ -283,7 +286,7 @@ func (e *solver) learnThread(ri int) {
 	switch {
 	case l.thread != thread+1:
 		for _, s := range l.dirty {
-			l.nodes[s], l.bits[s] = threadNode{}, 0
+			l.nodes[s] = threadNode{}
 		}
 		l.dirty = l.dirty[:0]
 		for _, x := range e.known[thread] {
@@ -307,9 +310,10 @@ func (e *solver) learnThread(ri int) {
 	default:
 		return
 	}
+	e.answers = map[question]answer{} // a new one: to clear one costs what the largest thread needed
 	l.thread, l.round = thread+1, e.round
 	l.fresh = l.fresh[:0]
-	l.nodes, l.bits = reach(l.nodes, len(l.n)), reach(l.bits, len(l.n))
+	l.nodes = reach(l.nodes, len(l.n))
 	for _, s := range l.ends {
 		e.addLocal(s, l.n[s])
 		l.n[s] = 0
@@ -332,7 +336,6 @@ func (e *solver) addLocal(s StackID, n int32) {
 		x := &l.nodes[s]
 		isNew := x.n == 0
 		x.n += n
-		l.bits[s] = 0
 		if isNew {
 			l.dirty = append(l.dirty, s)
 		}
@@ -356,11 +359,21 @@ func (e *solver) foreign(p StackID) float64 {
 	if at == p {
 		return 0
 	}
-	if l.bits[at] == 0 {
-		x := &l.nodes[at]
-		l.bits[at] = max(0, -math.Log2((float64(x.q)+0.5)/(float64(x.n)+1)))
+	return l.newNext(l.nodes[at])
+}
+
+// A newNext is the surprise, in bits, of a next frame that is new.
+type newNext struct {
+	of   threadNode
+	bits float64
+}
+
+func (l *threadTree) newNext(x threadNode) float64 {
+	y := &l.bits[(uint32(x.n)*31+uint32(x.q))%uint32(len(l.bits))]
+	if y.of != x {
+		*y = newNext{x, max(0, -math.Log2((float64(x.q)+0.5)/(float64(x.n)+1)))}
 	}
-	return l.bits[at]
+	return y.bits
 }
 
 // A cand is a prefix that the missing frames may be.
@@ -384,21 +397,24 @@ type side struct {
 	stamp   uint32
 	stamped bool // under is that of s
 	direct  bool
-	gap     int
 	conf    float64
 	ok      bool
 	bad     bool
 }
 
-func (e *solver) setSide(i int, b *block, gap int) *side {
+// setSide makes block k of a run, if there is one, side i.
+func (e *solver) setSide(i int, bs []block, k int) {
 	s := &e.sides[i]
-	if !s.ok || s.s != b.ext {
+	if s.ok = k >= 0 && k < len(bs); !s.ok {
+		return
+	}
+	b := &bs[k]
+	if s.s != b.ext {
 		s.s = b.ext
 		s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
 		s.stamped = false
 	}
-	s.ok, s.gap, s.direct, s.conf, s.bad = true, gap, b.stack == b.ext, float64(b.conf), b.bad
-	return s
+	s.direct, s.conf, s.bad = b.stack == b.ext, float64(b.conf), b.bad
 }
 
 // common returns the number of outermost frames that p and the side share: the depth
@@ -467,8 +483,13 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 	}
 	e.ends = ends
 	for i := 0; i < len(cs); i++ {
-		for j := i + 1; j < len(cs); j++ {
-			if d := ends[i].depth - ends[j].depth; ends[i].f != ends[j].f || d == 0 || d > 2 || d < -2 || ends[i].depth == 0 || ends[j].depth == 0 {
+		x := ends[i]
+		for j := i + 1; j < len(ends); j++ {
+			y := ends[j]
+			if x.f != y.f {
+				continue
+			}
+			if d := x.depth - y.depth; d == 0 || d > 2 || d < -2 || x.depth == 0 || y.depth == 0 {
 				continue
 			}
 			a, b := &cs[i], &cs[j]
@@ -477,8 +498,7 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 			}
 			fa, fb := e.foreign(a.p), e.foreign(b.p)
 			if fb < fa || fb == fa && (b.votes > a.votes || b.votes == a.votes && b.depth > a.depth) {
-				a, b = b, a
-				ends[i] = ends[j]
+				a, b, x = b, a, y
 			}
 			c := *a
 			c.votes += b.votes
@@ -488,7 +508,7 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 			if b.kb > c.kb {
 				c.kb, c.bb = b.kb, b.bb
 			}
-			cs[i] = c
+			cs[i], ends[i] = c, x
 			cs = append(cs[:j], cs[j+1:]...)
 			ends = append(ends[:j], ends[j+1:]...)
 			j = i
@@ -540,23 +560,12 @@ func (e *solver) pass() int {
 	for ri := range e.runs {
 		r := &e.runs[ri]
 		bs := r.blocks
-		if len(r.open) == 0 {
-			continue
-		}
 		last, next := -1, -1
-		for i := range e.sides {
-			e.sides[i].ok = false
-		}
-		e.learnThread(ri)
 		for j, k32 := range r.open {
 			k := int(k32)
 			blk := &bs[k]
-			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
 			if k > 0 && bs[k-1].rooted {
 				last = k - 1
-			}
-			if last >= 0 {
-				e.setSide(0, &bs[last], k-last)
 			}
 			if next <= k {
 				next = k + 1
@@ -567,22 +576,21 @@ func (e *solver) pass() int {
 					next++
 				}
 			}
-			if next < len(bs) {
-				e.setSide(1, &bs[next], next-k)
-			} else {
-				e.sides[1].ok = false
-			}
 			var before, after StackID
-			if e.sides[0].ok {
-				before = e.sides[0].s
+			if last >= 0 {
+				before = bs[last].ext
 			}
-			if e.sides[1].ok {
-				after = e.sides[1].s
+			if next < len(bs) {
+				after = bs[next].ext
 			}
 			if e.round > 1 && blk.triedExt == blk.ext && blk.triedF == before && blk.triedB == after {
 				continue // nothing is new
 			}
 			blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
+			e.learnThread(ri)
+			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
+			e.setSide(0, bs, last)
+			e.setSide(1, bs, next)
 			if e.root(ri, k, blk) {
 				e.found(r, k)
 				n++
@@ -590,10 +598,10 @@ func (e *solver) pass() int {
 			}
 			e.sides[2].ok, e.sides[3].ok = false, false
 			if k > 0 && !bs[k-1].rooted {
-				e.setSide(2, &bs[k-1], 1)
+				e.setSide(2, bs, k-1)
 			}
 			if k+1 < len(bs) && !bs[k+1].rooted {
-				e.setSide(3, &bs[k+1], 1)
+				e.setSide(3, bs, k+1)
 			}
 			if e.extend(blk) || e.climb(blk) {
 				n++
@@ -604,17 +612,56 @@ func (e *solver) pass() int {
 	return n
 }
 
+// A question is all that an answer depends on, within one round and thread.
+type question struct {
+	ext                   StackID
+	before, after         StackID
+	confBefore, confAfter float64
+	isBefore, isAfter     bool
+}
+
+// An answer is the best candidate for the prefix of a cut stack.
+type answer struct {
+	none  bool // there is no candidate
+	c     cand
+	cell  int
+	donor float64 // how sure its donors are
+}
+
+// answer finds the best prefix for the stack ext, whose frames are e.o. The same
+// question is asked often where a thread waits or loops.
+func (e *solver) answer(ext StackID, f, b *side) answer {
+	q := question{ext: ext, isBefore: f.ok, isAfter: b.ok}
+	if f.ok {
+		q.before, q.confBefore = f.s, f.conf
+	}
+	if b.ok {
+		q.after, q.confAfter = b.s, b.conf
+	}
+	if a, ok := e.answers[q]; ok {
+		return a
+	}
+	vs := e.lookup(ext)
+	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
+	best, lead := e.judge(e.cs, e.o, f, b, vs)
+	a := answer{none: best < 0}
+	if !a.none {
+		c := &e.cs[best]
+		a.cell, a.donor = e.describe(c, e.o, f, b, vs, lead)
+		a.c = *c
+	}
+	e.answers[q] = a
+	return a
+}
+
 // root tries to find the whole stack of blk.
 func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
-	vs := e.lookup(blk.ext)
-	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
-	best, lead := e.judge(e.cs, e.o, f, b, vs)
-	if best < 0 {
+	a := e.answer(blk.ext, f, b)
+	if a.none {
 		return false
 	}
-	c := &e.cs[best]
-	cell, donor := e.describe(c, e.o, f, b, vs, lead)
+	c, cell, donor := &a.c, a.cell, a.donor
 	conf := min(e.cal.confidence(cell), donor, float64(blk.conf))
 	if c.kf == 0 && c.kb == 0 {
 		// no neighbour speaks: the code's own habits are all there is
