@@ -22,9 +22,12 @@ type solver struct {
 	// scratch
 	fo     []FrameID
 	o      []FrameID
+	calls  surprises // of o
+	tCalls surprises
 	cs     []cand
 	ps     []StackID
 	ends   []prefixEnd
+	outer  []StackID
 	sides  [4]side
 	local  threadTree
 	stamp  uint32
@@ -458,7 +461,7 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 			if p > 0 {
 				node = s.nodes[p-1]
 			}
-			k, bits := e.match(o, s.fs[p:])
+			k, bits := e.match(o, s.fs[p:], &e.calls)
 			c := add(node, p)
 			if si == 0 {
 				c.kf, c.bf = k, bits
@@ -477,6 +480,9 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 // mergeRoots makes one of prefixes that differ only in how far out the walk
 // went: some stacks of a thread end a frame or two before its very first.
 func (e *solver) mergeRoots(cs []cand) []cand {
+	if !e.rootsDiffer(cs) {
+		return cs
+	}
 	ends := e.ends[:0] // of cs: the innermost frame; what ends with another cannot be merged
 	for i := range cs {
 		ends = append(ends, prefixEnd{e.t.Frame(cs[i].p), int32(cs[i].depth)})
@@ -517,6 +523,28 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 	return cs
 }
 
+// rootsDiffer tells whether one of cs may be another one with a frame or two more at
+// its root: whether its second or third frame is the first one of another.
+func (e *solver) rootsDiffer(cs []cand) bool {
+	outer := e.outer[:0]
+	for i := range cs {
+		if s := e.t.nodes[cs[i].p].outer; s != 0 && !slices.Contains(outer, s) {
+			outer = append(outer, s)
+		}
+	}
+	e.outer = outer
+	for _, s := range outer {
+		for ; e.t.Depth(s) > 1; s = e.t.Parent(s) {
+			for _, other := range outer {
+				if e.t.Frame(e.t.up(other, 1)) == e.t.Frame(s) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 type prefixEnd struct {
 	f     FrameID
 	depth int32
@@ -536,19 +564,36 @@ func (e *solver) endsWith(a, b StackID) bool {
 	return true
 }
 
-// match measures the overlap of o and t, whose first frames are of one method.
-func (e *solver) match(o, t []FrameID) (k int, bits float64) {
+// surprises are those of the calls in a stack, by frame and by method; 0: not worked out.
+type surprises [2][]float64
+
+func (x *surprises) reset(n int) {
+	for i := range x {
+		x[i] = slices.Grow(x[i][:0], n)[:n]
+		clear(x[i])
+	}
+}
+
+// match measures the overlap of o and t, whose first frames are of one method. It
+// remembers the surprises of o.
+func (e *solver) match(o, t []FrameID, known *surprises) (k int, bits float64) {
 	if o[0] == t[0] {
 		k = 1
 		for k < len(o) && k < len(t) && o[k] == t[k] {
-			bits += e.m.frameCalls.surprise(o[k-1], o[k])
+			if known[0][k] == 0 {
+				known[0][k] = e.m.frameCalls.surprise(o[k-1], o[k])
+			}
+			bits += known[0][k]
 			k++
 		}
 		return k, bits
 	}
 	k = 1
 	for k < len(o) && k < len(t) && e.method(o[k]) == e.method(t[k]) {
-		bits += 0.5 * e.m.methodCalls.surprise(e.method(o[k-1]), e.method(o[k]))
+		if known[1][k] == 0 {
+			known[1][k] = e.m.methodCalls.surprise(e.method(o[k-1]), e.method(o[k]))
+		}
+		bits += 0.5 * known[1][k]
 		k++
 	}
 	return k, bits
@@ -589,6 +634,7 @@ func (e *solver) pass() int {
 			blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
 			e.learnThread(ri)
 			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
+			e.calls.reset(len(e.o))
 			e.setSide(0, bs, last)
 			e.setSide(1, bs, next)
 			if e.root(ri, k, blk) {
@@ -868,8 +914,8 @@ func (e *solver) extVerdict(blk *block, p StackID) int {
 // by how many bits it leads. It is negative where o begins before t.
 func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 	top, second, bestD, bestBits := math.Inf(-1), math.Inf(-1), 0, 0.0
-	try := func(d int, a, b []FrameID) {
-		k, bits := e.match(a, b)
+	try := func(d int, a, b []FrameID, known *surprises) {
+		k, bits := e.match(a, b, known)
 		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
 		if after {
 			pops, pushes = pushes, pops
@@ -884,12 +930,13 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 	}
 	for d := range t {
 		if t[d] == o[0] {
-			try(d, o, t[d:])
+			try(d, o, t[d:], &e.calls)
 		}
 	}
+	e.tCalls.reset(len(t))
 	for d := 1; d < len(o); d++ {
 		if o[d] == t[0] {
-			try(-d, t, o[d:])
+			try(-d, t, o[d:], &e.tCalls)
 		}
 	}
 	return bestD, bestBits, min(60, top-second)

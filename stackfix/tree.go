@@ -9,7 +9,7 @@ type Tree struct {
 	held  int       // slots in use
 }
 
-// A node is one stack: 20 bytes that are read together.
+// A node is one stack: 24 bytes that are read together.
 type node struct {
 	parent StackID
 	frame  FrameID
@@ -17,10 +17,14 @@ type node struct {
 	// jump is a stack further out, so chosen that any stack further out is reached
 	// in a number of steps that grows with the logarithm of the depth.
 	jump StackID
+	// outer is the stack of its outermost frames, up to outerFrames.
+	outer StackID
 	// child is the first stack that was pushed on this one. Most stacks have no
 	// other, and are found without a look at the slots.
 	child StackID
 }
+
+const outerFrames = 3
 
 // NewTree returns a tree that holds the empty stack only.
 func NewTree() *Tree {
@@ -76,8 +80,12 @@ func (t *Tree) add(callers StackID, f FrameID) StackID {
 	if j := &t.nodes[p.jump]; p.depth-j.depth == j.depth-t.nodes[j.jump].depth {
 		n.jump = j.jump
 	}
+	s := StackID(len(t.nodes))
+	if n.outer = p.outer; n.depth <= outerFrames {
+		n.outer = s
+	}
 	t.nodes = append(t.nodes, n)
-	return StackID(len(t.nodes) - 1)
+	return s
 }
 
 func (t *Tree) grow() {
