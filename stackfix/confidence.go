@@ -40,7 +40,9 @@ func cellParts(c int) (rec, votes, sides, bits int) {
 func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float64) (cell int, donor float64) {
 	share, all := c.votes*math.Exp2(-c.foreign), 0.0
 	for i := range e.cs {
-		all += e.cs[i].votes * math.Exp2(-e.cs[i].foreign)
+		if e.cs[i].votes > 0 {
+			all += e.cs[i].votes * math.Exp2(-e.cs[i].foreign)
+		}
 	}
 	if all > 0 {
 		share /= all

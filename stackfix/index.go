@@ -1,9 +1,6 @@
 package stackfix
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // levels are the lengths of context that the index knows.
 var levels = [...]int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
@@ -231,14 +228,13 @@ type ppm struct {
 	p        []StackID
 	w        []float64
 	novel    float64
-	none     float64 // log of no votes
-	level    int     // of the longest context
-	n        int     // donors at the longest level
-	q        int     // different prefixes there
-	unan     int     // shortest context that has one prefix only
-	unanN    int     // its donors
-	firstQ   int     // different prefixes of the head alone
-	distinct int     // prefixes at the next shorter context that has more donors
+	level    int // of the longest context
+	n        int // donors at the longest level
+	q        int // different prefixes there
+	unan     int // shortest context that has one prefix only
+	unanN    int // its donors
+	firstQ   int // different prefixes of the head alone
+	distinct int // prefixes at the next shorter context that has more donors
 }
 
 // lookup blends the levels from the longest context down. A level speaks for
@@ -310,7 +306,6 @@ func (e *solver) lookup(s StackID) *ppm {
 		idx.spareP, idx.spareW = idx.spareP[n:], idx.spareW[n:]
 		x.p, x.w = x.p[:n:n], x.w[:n:n]
 	}
-	x.none = math.Log2(x.novel * 0.01)
 	return x
 }
 
@@ -322,12 +317,4 @@ func (x *index) count(v *votes, p StackID) int32 {
 		}
 	}
 	return 0
-}
-
-// log returns the logarithm of the votes of a prefix, and of what new ones share.
-func (x *ppm) log(votes float64) float64 {
-	if votes == 0 {
-		return x.none
-	}
-	return math.Log2(votes + x.novel*0.01)
 }

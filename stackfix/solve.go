@@ -30,6 +30,7 @@ type solver struct {
 	outer  []StackID
 	sides  [4]side
 	local  threadTree
+	logs   logs
 	stamp  uint32
 	stamps []uint32
 }
@@ -269,8 +270,6 @@ type threadTree struct {
 	nodes  []threadNode // by stack
 	dirty  []StackID    // those of nodes that are in use
 	fresh  []StackID    // stacks that were found in this round
-	bits   [512]newNext // of those worked out lately
-
 	// scratch
 	ends []StackID
 	n    []int32 // of ends, by stack
@@ -362,21 +361,20 @@ func (e *solver) foreign(p StackID) float64 {
 	if at == p {
 		return 0
 	}
-	return l.newNext(l.nodes[at])
+	x := l.nodes[at]
+	return max(0, -e.logs.log2((float64(x.q)+0.5)/(float64(x.n)+1)))
 }
 
-// A newNext is the surprise, in bits, of a next frame that is new.
-type newNext struct {
-	of   threadNode
-	bits float64
-}
+// logs remembers logarithms that were asked for lately: most are asked for often.
+type logs [1 << 10]struct{ x, log2 float64 }
 
-func (l *threadTree) newNext(x threadNode) float64 {
-	y := &l.bits[(uint32(x.n)*31+uint32(x.q))%uint32(len(l.bits))]
-	if y.of != x {
-		*y = newNext{x, max(0, -math.Log2((float64(x.q)+0.5)/(float64(x.n)+1)))}
+// log2 returns the logarithm of x, which is above 0.
+func (l *logs) log2(x float64) float64 {
+	y := &l[math.Float64bits(x)*mul>>(64-10)]
+	if y.x != x {
+		y.x, y.log2 = x, math.Log2(x)
 	}
-	return y.bits
+	return y.log2
 }
 
 // A cand is a prefix that the missing frames may be.
@@ -976,7 +974,7 @@ func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float6
 			c.side += e.retain.log(pops, pushes) + beta*bits
 		}
 		c.foreign = e.foreign(c.p)
-		c.score = c.side + vs.log(c.votes) - c.foreign
+		c.score = c.side + e.logs.log2(c.votes+vs.novel*0.01) - c.foreign
 		if c.score > top {
 			top, best = c.score, i
 		}
