@@ -38,14 +38,15 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 		}
 	}
 	if cuts > 0 {
+		s := solver{engine: e}
 		if v := e.virtual(w, e.virtualLimit(w), enoughBlocks); v != nil {
-			s := solver{engine: e, world: v, learn: true}
+			s.world, s.learn = v, true
 			s.solve()
 			e.cal.learn(s.rows)
 			e.learnBases(v)
 		}
 		e.copied = nil
-		s := solver{engine: e, world: w}
+		s.world, s.learn = w, false
 		s.solve()
 	}
 	e.result(stacks, w, res)

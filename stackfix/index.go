@@ -73,6 +73,18 @@ func (e *solver) hashes(fs []FrameID) []uint64 {
 	return h
 }
 
+// reset forgets all and keeps the memory.
+func (x *index) reset() {
+	x.contexts.reset()
+	x.votes, x.p, x.n = x.votes[:0], x.p[:0], x.n[:0]
+	x.windows, x.counted, x.fresh = x.windows[:0], x.counted[:0], x.fresh[:0]
+	clear(x.window)
+	clear(x.heads)
+	clear(x.open)
+	clear(x.isKnown)
+	clear(x.through)
+}
+
 // updateIndex looks in all known stacks for the first frames of the cut ones.
 func (e *solver) updateIndex() {
 	x := &e.idx

@@ -35,7 +35,12 @@ type solver struct {
 	stamps []uint32
 }
 
+// solve repairs the blocks of the world. What it needed for another world before is
+// used again.
 func (e *solver) solve() {
+	e.rows = nil
+	e.idx.reset()
+	e.local.reset()
 	e.last = map[int64]int{}
 	e.answers = map[question]answer{}
 	e.learnModel()
@@ -280,17 +285,24 @@ type threadNode struct {
 	q int32 // different next frames
 }
 
+func (l *threadTree) reset() {
+	for _, s := range l.dirty {
+		l.nodes[s] = threadNode{}
+	}
+	l.dirty, l.fresh, l.thread = l.dirty[:0], l.fresh[:0], 0
+}
+
 // learnThread makes e.local that of run ri, as it was when the round began.
 func (e *solver) learnThread(ri int) {
 	l := &e.local
 	thread := e.runs[ri].thread
+	if l.thread == thread+1 && l.round == e.round {
+		return
+	}
 	l.ends = l.ends[:0]
-	switch {
-	case l.thread != thread+1:
-		for _, s := range l.dirty {
-			l.nodes[s] = threadNode{}
-		}
-		l.dirty = l.dirty[:0]
+	l.n, l.nodes = reach(l.n, e.t.Len()), reach(l.nodes, e.t.Len())
+	if l.thread != thread+1 {
+		l.reset()
 		for _, x := range e.known[thread] {
 			l.end(x.stack, x.n)
 		}
@@ -305,17 +317,14 @@ func (e *solver) learnThread(ri int) {
 				}
 			}
 		}
-	case l.round != e.round:
+	} else {
 		for _, s := range l.fresh {
 			l.end(s, 1)
 		}
-	default:
-		return
 	}
 	e.answers = map[question]answer{} // a new one: to clear one costs what the largest thread needed
 	l.thread, l.round = thread+1, e.round
 	l.fresh = l.fresh[:0]
-	l.nodes = reach(l.nodes, len(l.n))
 	for _, s := range l.ends {
 		e.addLocal(s, l.n[s])
 		l.n[s] = 0
@@ -324,7 +333,6 @@ func (e *solver) learnThread(ri int) {
 
 // end notes n known stacks s.
 func (l *threadTree) end(s StackID, n int32) {
-	l.n = reach(l.n, int(s)+1)
 	if l.n[s] == 0 {
 		l.ends = append(l.ends, s)
 	}
