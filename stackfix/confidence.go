@@ -1,6 +1,9 @@
 package stackfix
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Evidence comes in cells: by kind and by strength.
 const (
@@ -13,7 +16,8 @@ const (
 	numLeads    = 4
 	numOverlaps = numRecs * numBits * numLeads * 2
 	numCallers  = 6
-	numExtCells = numOverlaps + numCallers
+	numContexts = numOverlaps
+	numExtCells = numOverlaps + numCallers + numContexts
 )
 
 // A row is one answer that can be judged.
@@ -85,10 +89,23 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float6
 	if c.foreign >= 4 && sides < 3 {
 		sides = 1
 	}
-	str := max(c.bf, c.bb)
+	str := 0.0
+	if c.kf > 0 {
+		str = max(str, c.bf-bitsApart*float64(f.far))
+	}
+	if c.kb > 0 {
+		str = max(str, c.bb-bitsApart*float64(b.far))
+	}
 	str = min(str, 2.5*lead)
 	return cellIndex(e.recursion(c.p, o), votes, sides, bitsBucket(str)), donor
 }
+
+// apart is how far away a stack is: 0 for the next block, and one more for each time
+// that it is twice as far.
+func apart(blocks int) int { return bits.Len(uint(blocks)) - 1 }
+
+// bitsApart is what an overlap is worth less for each doubling of the distance.
+const bitsApart = 2
 
 // recursion tells whether the cut goes through a recursion, whose depth nothing
 // tells: 0 if the first method of o comes once only in p and o, 1 if it comes
@@ -155,7 +172,15 @@ func callerCell(n int) int {
 	return numOverlaps + b
 }
 
+// contextCell is the cell of what stands above equal contexts, by a cell as of overlaps.
+// In place of both it knows many: four stacks or more.
+func contextCell(c int) int { return numOverlaps + numCallers + c }
+
 func extParts(c int) (rec, bits, lead, both int) {
+	if c >= numOverlaps+numCallers {
+		c -= numOverlaps + numCallers
+	}
+
 	both = c % 2
 	c /= 2
 	lead = c % numLeads
@@ -169,6 +194,7 @@ type weights struct {
 	answer  []float64 // of cellFeatures
 	overlap []float64 // of extFeatures
 	caller  []float64 // of callerFeatures
+	context []float64 // of extFeatures
 	// strength is how many answers of a recording weigh as much as the prior.
 	strength float64
 	// variances, in logits, of how far a recording is from others, and a group
@@ -238,22 +264,35 @@ func leadBucket(v float64) int {
 func (c *calibration) confidence(cell int) float64 {
 	p := sigmoid(dot(cellFeatures(cell), prior.answer) + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
-	if rec, _, _, _ := cellParts(cell); rec == 2 && c.learnt[groupOf(cell)] < 10 {
-		// the depth of a recursion is believed only where the recording has
-		// shown that such evidence is right
+	if rec, _, sides, bits := cellParts(cell); rec == 2 && (c.learnt[groupOf(cell)] < 10 || bits < 2 || bits < 3 && sides < 3) {
+		// The depth of a recursion is believed only where the recording has shown
+		// that such evidence is right, and only if the overlap says at least 10
+		// bits, or 6 with each of two neighbours: one by chance is no rare thing
+		// there, and a wrong depth misleads all stacks that overlap.
 		p = min(p, 0.8)
 	}
 	return p
 }
 
 func (c *calibration) extConfidence(cell int) float64 {
-	z := 0.0
-	if cell >= numOverlaps {
-		z = dot(callerFeatures(cell), prior.caller)
-	} else {
-		z = dot(extFeatures(cell), prior.overlap) + c.extShift
+	z := extPrior(cell)
+	if !isCaller(cell) {
+		z += c.extShift
 	}
 	return (prior.strength*sigmoid(z) + c.extRight[cell]) / (prior.strength + c.extN[cell])
+}
+
+func isCaller(cell int) bool { return cell >= numOverlaps && cell < numOverlaps+numCallers }
+
+// extPrior is what a cell of extensions is worth in recordings at large, in logits.
+func extPrior(cell int) float64 {
+	switch {
+	case cell < numOverlaps:
+		return dot(extFeatures(cell), prior.overlap)
+	case isCaller(cell):
+		return dot(callerFeatures(cell), prior.caller)
+	}
+	return dot(extFeatures(cell), prior.context)
 }
 
 const numGroups = 9
@@ -278,9 +317,9 @@ func (c *calibration) fit() {
 			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), dot(cellFeatures(i), prior.answer)})
 		}
 	}
-	for i, n := range c.extN[:numOverlaps] {
-		if n > 0 {
-			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), dot(extFeatures(i), prior.overlap)})
+	for i, n := range c.extN {
+		if n > 0 && !isCaller(i) {
+			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), extPrior(i)})
 		}
 	}
 	for range 500 {

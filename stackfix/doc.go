@@ -31,11 +31,15 @@
 //     for contexts of 1 to 64 frames. Each is scored by the bits of its overlaps, by
 //     how many frames would have gone and come between the samples (as they do
 //     between known samples of this recording), by how often the code calls it so,
-//     and by how strange it is on this thread.
+//     and by how strange it is on this thread. What calls a context is also counted
+//     in what is left of the cut stacks: whole stacks are shallower, and know the
+//     outermost turn of a recursion only. A caller that is hardly ever seen there is
+//     not believed.
 //
 //  4. A cut stack without a good candidate is made longer, so that it may find one
-//     later: by what overlapping cut neighbours show above it, or by callers that
-//     never vary.
+//     later: by what overlapping cut neighbours show above it, by what stands above
+//     the same first frames wherever they were recorded, as far as all places agree,
+//     or by callers that never vary.
 //
 //  5. Steps 3 and 4 are repeated while they find something. A repaired stack is
 //     evidence for the next.
@@ -43,13 +47,14 @@
 //  6. How sure an answer is, is measured. Evidence is sorted into cells by kind and
 //     strength: does the cut go through a recursion, does the code know one prefix
 //     or many, do both neighbours agree, one, or none, how many bits by how many
-//     more than the next best answer. Before the recording is repaired it is cut
-//     once more, to 70 % of the depth, and repaired in trial: where the truth is
+//     more than the next best answer. Before the recording is repaired parts of it
+//     are cut once more, to 70 and to 85 % of the depth, and repaired in trial: where the truth is
 //     known every answer says how good its cell is in this very recording. A cell
 //     that was rarely seen is held near what it is worth in recordings at large,
 //     shifted by how much more or less this recording can be trusted as a whole. An
 //     answer below [Options].MinConfidence is not given. The depth of a recursion is
-//     believed only where the trial has shown that it can be known.
+//     believed only where the trial has shown that it can be known, and the overlap
+//     says enough: a wrong depth misleads all that overlap.
 //
 //  7. Where the answer is a bridge, root frames stay open in front of it as far as they
 //     are known. They are open in the nearest known stacks before and after, and all

@@ -39,12 +39,7 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 	}
 	if cuts > 0 {
 		s := solver{engine: e}
-		if v := e.virtual(w, e.virtualLimit(w), enoughBlocks); v != nil {
-			s.world, s.learn = v, true
-			s.solve()
-			e.cal.learn(s.rows)
-			e.learnBases(v)
-		}
+		e.cal.learn(s.trial(w))
 		e.copied = nil
 		s.world, s.learn = w, false
 		s.solve()
@@ -125,12 +120,33 @@ func (e *engine) dropSuspects(w *world) {
 	}
 }
 
-// virtualShare is how much of the depth of a cut stack is left in the copy of the
-// recording that is learnt from.
-var virtualShare = 0.7
+// virtualShares are how much of the depth of a cut stack is left in the copies of the
+// recording that are learnt from. Less leaves more stacks with known truth; more is
+// closer to what the recorder left.
+var virtualShares = [...]float64{0.7, 0.85}
 
-// virtualLimit is how deep the recording is cut to learn from it.
-func (e *engine) virtualLimit(w *world) int {
+// enoughBlocks is how many blocks of a recording are learnt from.
+const enoughBlocks = 8_000
+
+// trial repairs copies of the recording that are cut once more and returns its answers.
+func (s *solver) trial(w *world) []row {
+	var rows []row
+	depth := s.usualDepth(w)
+	for i, share := range virtualShares {
+		v := s.virtual(w, int(float64(depth)*share), enoughBlocks/len(virtualShares), i)
+		if v == nil {
+			continue
+		}
+		s.world, s.learn = v, true
+		s.solve()
+		rows = append(rows, s.rows...)
+		s.learnBases(v)
+	}
+	return rows
+}
+
+// usualDepth is the median depth of what the cuts left.
+func (e *engine) usualDepth(w *world) int {
 	var depths []int
 	for i := range w.runs {
 		for _, b := range w.runs[i].blocks {
@@ -140,15 +156,13 @@ func (e *engine) virtualLimit(w *world) int {
 		}
 	}
 	sortInts(depths)
-	return int(float64(depths[len(depths)/2]) * virtualShare)
+	return depths[len(depths)/2]
 }
 
-// enoughBlocks is how many blocks of a recording are learnt from.
-const enoughBlocks = 8_000
-
 // virtual returns w cut once more, or nil if that teaches nothing. Of a world of more
-// than enough blocks it takes stretches. It reads the samples once more.
-func (e *engine) virtual(w *world, limit, enough int) *world {
+// than enough blocks it takes stretches, others for each turn. It reads the samples once
+// more.
+func (e *engine) virtual(w *world, limit, enough, turn int) *world {
 	if limit < 4 {
 		return nil
 	}
@@ -181,7 +195,7 @@ func (e *engine) virtual(w *world, limit, enough int) *world {
 		k, thread, begun = 0, t, false
 	}, func(b *block) {
 		seen++
-		if seen/stretch%every != 0 {
+		if seen/stretch%every != turn%every {
 			begun = false
 			return
 		}

@@ -13,6 +13,7 @@ type votes struct {
 	at, cap int32
 	len     int32 // prefixes
 	total   int32
+	callers int32 // 1 + its place in index.callers, 0 if they are not counted
 }
 
 // An index tells which prefixes stand before the first frames of a cut stack in the
@@ -23,6 +24,7 @@ type index struct {
 	votes    []votes   // of each context
 	p        []StackID // prefixes
 	n        []int32   // how often each stands before its context
+	callers  []callers
 	pow      [65]uint64
 
 	windows []window
@@ -33,6 +35,8 @@ type index struct {
 	isKnown []bool    // by stack: counted, or among fresh
 	through []bool    // by stack: a counted stack goes through it
 	fresh   []StackID // known stacks not counted yet
+	seen    []known   // cut stacks whose callers were counted
+	under   []bool    // by stack: one of them goes through it
 
 	// scratch
 	h     []uint64
@@ -52,14 +56,16 @@ type vote struct {
 // A window is a cut stack that is looked up: its contexts, and what they tell.
 type window struct {
 	contexts [len(levels)]int32 // 1 + number; 0 if the stack is too short
+	callers  shares
 	ppm      ppm
 	asked    int // 1 + the round of ppm
 }
 
-// A known stack of which the outermost frames were counted before it.
+// A known stack, or what is known of one, whose outermost frames were counted before it.
 type known struct {
-	s   StackID
-	old int
+	s        StackID
+	old      int
+	recorded bool // nothing was put back
 }
 
 func ctxKey(h uint64, k int) uint64 { return h*31 + uint64(k) }
@@ -83,6 +89,8 @@ func (x *index) reset() {
 	clear(x.open)
 	clear(x.isKnown)
 	clear(x.through)
+	x.callers, x.seen = x.callers[:0], x.seen[:0]
+	clear(x.under)
 }
 
 // updateIndex looks in all known stacks for the first frames of the cut ones.
@@ -96,10 +104,12 @@ func (e *solver) updateIndex() {
 		}
 	}
 	n := e.t.Len()
-	x.window, x.open, x.isKnown, x.through = reach(x.window, n), reach(x.open, n), reach(x.isKnown, n), reach(x.through, n)
+	x.window, x.open, x.isKnown = reach(x.window, n), reach(x.open, n), reach(x.isKnown, n)
+	x.through, x.under = reach(x.through, n), reach(x.under, n)
 	x.heads = reach(x.heads, len(e.m.methods))
 
 	old := int32(len(x.votes))
+	cut := len(x.seen)
 	for i := range e.runs {
 		r := &e.runs[i]
 		for _, k := range r.open {
@@ -107,13 +117,22 @@ func (e *solver) updateIndex() {
 			x.open[s] = round
 			if x.window[s] == 0 {
 				e.addWindow(s)
+				if e.round == 0 {
+					x.seen = append(x.seen, known{s, e.walk(s, x.under), true})
+				}
 			}
 		}
 	}
 	if len(x.votes) > int(old) {
 		for _, c := range x.counted {
-			e.countVotes(c, old, round)
+			e.count(c, true, old, round)
 		}
+		for _, c := range x.seen[:cut] {
+			e.count(c, false, old, round)
+		}
+	}
+	for _, c := range x.seen[cut:] {
+		e.count(c, false, 0, 0)
 	}
 	fresh := x.fresh
 	x.fresh = x.fresh[:0]
@@ -122,16 +141,19 @@ func (e *solver) updateIndex() {
 			x.fresh = append(x.fresh, s) // as long as it is a question it is no answer
 			continue
 		}
-		c := known{s: s}
-		at := s
-		for !x.through[at] && at != 0 {
-			x.through[at] = true
-			at = e.t.Parent(at)
-		}
-		c.old = e.t.Depth(at)
+		c := known{s, e.walk(s, x.through), e.round == 0}
 		x.counted = append(x.counted, c)
-		e.countVotes(c, 0, 0)
+		e.count(c, true, 0, 0)
 	}
+}
+
+// walk marks s and what it goes through, and returns how many of its frames were
+// marked before.
+func (e *solver) walk(s StackID, marked []bool) int {
+	for ; s != 0 && !marked[s]; s = e.t.Parent(s) {
+		marked[s] = true
+	}
+	return e.t.Depth(s)
 }
 
 // addKnown makes s evidence from the next round on.
@@ -157,15 +179,19 @@ func (e *solver) addWindow(s StackID) {
 			c := x.contexts.add(ctxKey(h[k], k))
 			if c == len(x.votes) {
 				x.votes = append(x.votes, votes{})
+				if callerLevel(li) {
+					x.callers = append(x.callers, callers{})
+					x.votes[c].callers = int32(len(x.callers))
+				}
 			}
 			w.contexts[li] = int32(c) + 1
 		}
 	}
 }
 
-// countVotes looks in c for the contexts from number first on, which begin with heads
-// that are new in this round or later.
-func (e *solver) countVotes(c known, first, round int32) {
+// count looks in c for the contexts from number first on, which begin with heads that
+// are new in this round or later. What stands before them in a whole stack is a vote.
+func (e *solver) count(c known, whole bool, first, round int32) {
 	x := &e.idx
 	D := e.t.Depth(c.s)
 	// what ends in the old frames was counted with an earlier stack
@@ -193,8 +219,14 @@ func (e *solver) countVotes(c known, first, round int32) {
 			if i < 0 {
 				break // and no longer one is known
 			}
-			if int32(i) >= first {
+			if int32(i) < first {
+				continue
+			}
+			if whole {
 				x.vote(i, x.nodes[q])
+			}
+			if at := x.votes[i].callers; at != 0 && c.recorded {
+				x.callers[at-1].see(e.engine, x.nodes[q], whole)
 			}
 		}
 	}

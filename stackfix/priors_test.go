@@ -39,6 +39,7 @@ var (
 func TestPriorsFit(t *testing.T) {
 	assert.Len(t, prior.answer, len(cellFeatures(0)))
 	assert.Len(t, prior.overlap, len(extFeatures(0)))
+	assert.Len(t, prior.context, len(extFeatures(0)))
 	assert.Len(t, prior.caller, len(callerFeatures(numOverlaps)))
 }
 
@@ -294,7 +295,7 @@ func (r *lessonFile) worlds(limit int) (es []*engine, ws []*world) {
 		e := newEngine(r, Options{Bridge: math.MaxUint32})
 		w := e.load(r.tree, r.threads, of[p])
 		if limit > 0 {
-			w = e.virtual(w, limit, math.MaxInt)
+			w = e.virtual(w, limit, math.MaxInt, 0)
 		} else {
 			for i := range w.runs {
 				r.judge(e, &w.runs[i])
@@ -383,13 +384,11 @@ func (r *lessonFile) repair(program, name string, limit int) outcome {
 	es, ws := r.worlds(limit)
 	for i, e := range es {
 		w := ws[i]
-		if v := e.virtual(w, e.virtualLimit(w), enoughBlocks); v != nil {
-			s := solver{engine: e, world: v, learn: true}
-			s.solve()
-			e.cal.learn(s.rows)
-			out.trial = append(out.trial, distinct(s.rows)...)
-		}
-		s := solver{engine: e, world: w}
+		s := solver{engine: e}
+		rows := s.trial(w)
+		e.cal.learn(rows)
+		out.trial = append(out.trial, distinct(rows)...)
+		s.world, s.learn = w, false
 		s.solve()
 		whole := map[StackID]bool{}
 		for ri, run := range w.runs {
@@ -524,11 +523,15 @@ type tally struct {
 
 func (k tally) String() string {
 	switch {
-	case k.ext && k.cell >= numOverlaps:
+	case k.ext && isCaller(k.cell):
 		return fmt.Sprintf("caller %d", k.cell-numOverlaps)
 	case k.ext:
+		what := "overlap"
+		if k.cell >= numOverlaps {
+			what = "context"
+		}
 		rec, bits, lead, both := extParts(k.cell)
-		return fmt.Sprintf("overlap rec=%d bits=%d lead=%d both=%d", rec, bits, lead, both)
+		return fmt.Sprintf("%s rec=%d bits=%d lead=%d both=%d", what, rec, bits, lead, both)
 	}
 	rec, votes, sides, bits := cellParts(k.cell)
 	return fmt.Sprintf("rec=%d votes=%d sides=%d bits=%d", rec, votes, sides, bits)
@@ -646,7 +649,7 @@ func solveLinear(a [][]float64, b []float64) []float64 {
 
 // learn fits the weights to outcomes, those of one program left out.
 func learn(outs []outcome, without string) weights {
-	var answers, overlaps, callers []example
+	var answers, overlaps, contexts, callers []example
 	all := count(outs, without)
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		m := all[p]
@@ -658,14 +661,17 @@ func learn(outs []outcome, without string) weights {
 				answers = append(answers, example{cellFeatures(k.cell), c.n, c.right})
 			case k.cell < numOverlaps:
 				overlaps = append(overlaps, example{extFeatures(k.cell), c.n, c.right})
-			default:
+			case isCaller(k.cell):
 				callers = append(callers, example{callerFeatures(k.cell), c.n, c.right})
+			default:
+				contexts = append(contexts, example{extFeatures(k.cell), c.n, c.right})
 			}
 		}
 	}
 	return weights{
 		answer:   round(logistic(answers, len(cellFeatures(0)))),
 		overlap:  round(logistic(overlaps, len(extFeatures(0)))),
+		context:  round(logistic(contexts, len(extFeatures(0)))),
 		caller:   round(logistic(callers, len(callerFeatures(numOverlaps)))),
 		strength: prior.strength, shiftVar: prior.shiftVar, groupVar: prior.groupVar,
 	}
@@ -720,8 +726,8 @@ func with(w weights, f func()) {
 	f()
 }
 
-// TestPriors learns the weights of priors.go anew and holds them against those that
-// are there; -update writes them. It also repairs every lesson with weights learnt
+// TestPriors learns the weights of priors.go anew and holds what comes of them against
+// what comes of those that are there; -update writes them. It also repairs every lesson with weights learnt
 // from the other programs only, and prints what then comes of it.
 func TestPriors(t *testing.T) {
 	if !*learnPriors {
@@ -738,7 +744,7 @@ func TestPriors(t *testing.T) {
 
 	// What is learnt says which answers are given, and those what is learnt next.
 	prior = weights{
-		answer: make([]float64, len(cellFeatures(0))), overlap: make([]float64, len(extFeatures(0))), caller: make([]float64, len(callerFeatures(numOverlaps))),
+		answer: make([]float64, len(cellFeatures(0))), overlap: make([]float64, len(extFeatures(0))), context: make([]float64, len(extFeatures(0))), caller: make([]float64, len(callerFeatures(numOverlaps))),
 		strength: committed.strength, shiftVar: committed.shiftVar, groupVar: committed.groupVar,
 	}
 	var outs []outcome
@@ -801,13 +807,26 @@ func TestPriors(t *testing.T) {
 		require.NoError(t, os.WriteFile("priors.go", source(t, learnt), 0o644))
 		return
 	}
-	assert.Less(t, distance(learnt, committed), 0.05, "priors.go is not what the corpus gives: run with -update")
+	// Weights that are right more often are not better if they mislead more often.
+	assert.GreaterOrEqual(t, worth(before), worth(own)-0.5, "the corpus gives better weights than those of priors.go: look at the table, and run with -update")
+}
+
+// worth sums up outcomes: percent exact, less five times percent wrong, on average.
+func worth(outs []outcome) float64 {
+	sum, n := 0.0, 0
+	for i := range outs {
+		if o := &outs[i]; o.judged >= 50 {
+			sum += o.pct(o.exact) - 5*o.pct(o.wrong)
+			n++
+		}
+	}
+	return sum / float64(max(n, 1))
 }
 
 // distance is the largest difference of two weights.
 func distance(a, b weights) float64 {
 	d := max(math.Abs(a.strength-b.strength), math.Abs(a.shiftVar-b.shiftVar), math.Abs(a.groupVar-b.groupVar))
-	for _, p := range [][2][]float64{{a.answer, b.answer}, {a.overlap, b.overlap}, {a.caller, b.caller}} {
+	for _, p := range [][2][]float64{{a.answer, b.answer}, {a.overlap, b.overlap}, {a.context, b.context}, {a.caller, b.caller}} {
 		if len(p[0]) != len(p[1]) {
 			return math.Inf(1)
 		}
@@ -906,12 +925,13 @@ package stackfix
 var prior = weights{
 	answer: %s,
 	overlap: %s,
+	context: %s,
 	caller: %s,
 	strength: %v,
 	shiftVar: %v,
 	groupVar: %v,
 }
-`, list(w.answer), list(w.overlap), list(w.caller), w.strength, w.shiftVar, w.groupVar)
+`, list(w.answer), list(w.overlap), list(w.context), list(w.caller), w.strength, w.shiftVar, w.groupVar)
 	src, err := format.Source(b.Bytes())
 	require.NoError(t, err)
 	return src

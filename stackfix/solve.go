@@ -394,6 +394,7 @@ type cand struct {
 	votes   float64
 	share   float64 // probability by the code's habits alone
 	foreign float64 // bits: how strange the prefix is on this thread
+	caller  float64 // how likely its innermost method is the caller
 	side    float64 // what both neighbours say, bits
 	score   float64
 }
@@ -406,13 +407,14 @@ type side struct {
 	stamp   uint32
 	stamped bool // under is that of s
 	direct  bool
+	far     int // apart
 	conf    float64
 	ok      bool
 	bad     bool
 }
 
-// setSide makes block k of a run, if there is one, side i.
-func (e *solver) setSide(i int, bs []block, k int) {
+// setSide makes block k of a run, if there is one, side i of the block at.
+func (e *solver) setSide(i int, bs []block, k, at int) {
 	s := &e.sides[i]
 	if s.ok = k >= 0 && k < len(bs); !s.ok {
 		return
@@ -424,6 +426,7 @@ func (e *solver) setSide(i int, bs []block, k int) {
 		s.stamped = false
 	}
 	s.direct, s.conf, s.bad = b.stack == b.ext, float64(b.conf), b.bad
+	s.far = apart(max(k-at, at-k))
 }
 
 // common returns the number of outermost frames that p and the side share: the depth
@@ -641,8 +644,8 @@ func (e *solver) pass() int {
 			e.learnThread(ri)
 			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
 			e.calls.reset(len(e.o))
-			e.setSide(0, bs, last)
-			e.setSide(1, bs, next)
+			e.setSide(0, bs, last, k)
+			e.setSide(1, bs, next, k)
 			if e.root(ri, k, blk) {
 				e.found(r, k)
 				n++
@@ -650,12 +653,12 @@ func (e *solver) pass() int {
 			}
 			e.sides[2].ok, e.sides[3].ok = false, false
 			if k > 0 && !bs[k-1].rooted {
-				e.setSide(2, bs, k-1)
+				e.setSide(2, bs, k-1, k)
 			}
 			if k+1 < len(bs) && !bs[k+1].rooted {
-				e.setSide(3, bs, k+1)
+				e.setSide(3, bs, k+1, k)
 			}
-			if e.extend(blk) || e.climb(blk) {
+			if e.extend(blk) || e.copyCallers(blk) || e.climb(blk) {
 				n++
 			}
 		}
@@ -670,6 +673,7 @@ type question struct {
 	before, after         StackID
 	confBefore, confAfter float64
 	isBefore, isAfter     bool
+	farBefore, farAfter   int // apart
 }
 
 // An answer is the best candidate for the prefix of a cut stack.
@@ -685,17 +689,17 @@ type answer struct {
 func (e *solver) answer(ext StackID, f, b *side) answer {
 	q := question{ext: ext, isBefore: f.ok, isAfter: b.ok}
 	if f.ok {
-		q.before, q.confBefore = f.s, f.conf
+		q.before, q.confBefore, q.farBefore = f.s, f.conf, f.far
 	}
 	if b.ok {
-		q.after, q.confAfter = b.s, b.conf
+		q.after, q.confAfter, q.farAfter = b.s, b.conf, b.far
 	}
 	if a, ok := e.answers[q]; ok {
 		return a
 	}
 	vs := e.lookup(ext)
 	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
-	best, lead := e.judge(e.cs, e.o, f, b, vs)
+	best, lead := e.judge(e.cs, ext, f, b, vs)
 	a := answer{none: best < 0}
 	if !a.none {
 		c := &e.cs[best]
@@ -719,13 +723,19 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		// no neighbour speaks: the code's own habits are all there is
 		conf = min(conf, c.share*math.Exp2(-c.foreign/8))
 	}
+	// where the code is hardly ever called so, the answer is wrong whatever else speaks
+	// for it
+	strange := c.caller < fewCallers
+	if strange {
+		conf *= c.caller / fewCallers
+	}
 	// an answer that follows a wrong neighbour teaches nothing
 	misled := c.kf > 0 && f.bad || c.kb > 0 && b.bad
 	verdict := -1
 	if e.judged {
 		verdict = e.verdict(blk, c.p, e.o)
 	}
-	if e.judged && !misled && e.extRight(blk) {
+	if e.judged && !misled && !strange && e.extRight(blk) {
 		if v := verdict; v >= 0 {
 			x := row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, c.p}}
 			key := int64(ri)<<32 | int64(bi)
@@ -798,17 +808,23 @@ func (e *solver) extend(blk *block) bool {
 	if best == nil {
 		return false
 	}
-	p := e.t.up(best.s, bestD)
+	return e.prepend(blk, e.t.up(best.s, bestD), bestCell, best.conf)
+}
+
+// prepend puts p before blk if evidence of its cell is good enough, and no better than
+// donor.
+func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
 	if e.judged && e.extRight(blk) {
 		if v := e.extVerdict(blk, p); v >= 0 {
-			e.rows = append(e.rows, row{cell: bestCell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
+			e.rows = append(e.rows, row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
 		}
 	}
-	if bestConf < max(e.minConf, 0.95) {
+	conf := min(e.cal.extConfidence(cell), donor, float64(blk.conf))
+	if conf < max(e.minConf, 0.95) {
 		return false
 	}
 	blk.ext = e.join(p, e.o)
-	blk.conf = float32(bestConf)
+	blk.conf = float32(conf)
 	return true
 }
 
@@ -841,18 +857,9 @@ func (e *solver) climb(blk *block) bool {
 	for i := len(up) - 1; i >= 0; i-- {
 		p = e.t.Push(p, up[i])
 	}
-	cell := callerCell(int(least))
-	conf := min(e.cal.extConfidence(cell), float64(blk.conf))
-	if e.judged && e.extRight(blk) {
-		if v := e.extVerdict(blk, p); v >= 0 {
-			e.rows = append(e.rows, row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
-		}
-	}
-	if conf < max(e.minConf, 0.95) {
+	if !e.prepend(blk, p, callerCell(int(least)), 1) {
 		return false
 	}
-	blk.ext = e.join(p, e.o)
-	blk.conf = float32(conf)
 	blk.how = Caller
 	return true
 }
@@ -949,12 +956,13 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 }
 
 // judge scores the candidates and returns the best one, and by how many bits it leads.
-func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float64) {
+func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *ppm) (int, float64) {
 	if len(cs) == 0 {
 		return -1, 0
 	}
-	N := len(o)
-	head := min(e.headSurprise(o[0]), 8)
+	N := len(e.o)
+	head := min(e.headSurprise(e.o[0]), 8)
+	callers := e.lookupCallers(s)
 	top, best := math.Inf(-1), -1
 	for i := range cs {
 		c := &cs[i]
@@ -982,7 +990,12 @@ func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float6
 			c.side += e.retain.log(pops, pushes) + beta*bits
 		}
 		c.foreign = e.foreign(c.p)
-		c.score = c.side + e.logs.log2(c.votes+vs.novel*0.01) - c.foreign
+		caller := noCaller
+		if c.p != 0 {
+			caller = e.method(e.t.Frame(c.p))
+		}
+		c.caller = callers.get(caller) + 0.02*callers.other
+		c.score = c.side + e.logs.log2(c.votes+vs.novel*0.01) - c.foreign + 0.5*e.logs.log2(c.caller+1e-4)
 		if c.score > top {
 			top, best = c.score, i
 		}
@@ -995,6 +1008,10 @@ func (e *solver) judge(cs []cand, o []FrameID, f, b *side, vs *ppm) (int, float6
 	}
 	return best, min(top-second, 60)
 }
+
+// fewCallers is the share of the callers in a context that a method needs at least to
+// be believed to be the caller.
+const fewCallers = 0.1
 
 // join returns p with frames on it.
 func (e *solver) join(p StackID, fs []FrameID) StackID {

@@ -1,0 +1,218 @@
+package stackfix
+
+import "slices"
+
+// maxCallers is how many methods that call one context are told apart.
+const maxCallers = 8
+
+// callerLevel tells whether callers are counted for contexts of levels[li] frames.
+func callerLevel(li int) bool { return levels[li]&(levels[li]-1) == 0 && levels[li] <= 32 }
+
+// callers tell what stands above a context in all stacks, the cut ones too. The
+// prefixes of votes come from known stacks, which are shallower than the cut ones: they
+// know the outermost turn of a recursion and few of its inner ones.
+type callers struct {
+	method [maxCallers]MethodID // that call its first frame; noCaller: a thread begins with it
+	n      [maxCallers]int32    // how often
+	len    int32
+	total  int32
+
+	// ref is the longest of the stacks above it, of which the innermost agreed frames
+	// are those of all others too, as far as these go. Two go as far as second.
+	stacks         int32
+	ref            StackID
+	agreed, second int32
+	parted         bool // others do not go on as ref does
+}
+
+// noCaller stands for the caller of the first frame of a thread.
+const noCaller = ^MethodID(0)
+
+// see counts p above the context; whole tells whether it is all that is above it.
+func (c *callers) see(e *engine, p StackID, whole bool) {
+	if p == 0 && !whole {
+		return // what is above it was cut off
+	}
+	m := noCaller
+	if p != 0 {
+		m = e.method(e.t.Frame(p))
+	}
+	c.total++
+	if k := slices.Index(c.method[:c.len], m); k >= 0 {
+		c.n[k]++
+	} else if c.len < maxCallers {
+		c.method[c.len], c.n[c.len] = m, 1
+		c.len++
+	}
+	if p == 0 {
+		return
+	}
+	d := int32(e.t.Depth(p))
+	c.stacks++
+	if c.stacks == 1 {
+		c.ref, c.agreed = p, d
+		return
+	}
+	n, a, b := int32(0), c.ref, p
+	if a == b {
+		n, b = c.agreed, 0
+	}
+	for n < c.agreed && b != 0 && e.method(e.t.Frame(a)) == e.method(e.t.Frame(b)) {
+		a, b = e.t.Parent(a), e.t.Parent(b)
+		n++
+	}
+	c.second = max(c.second, n)
+	switch {
+	case n < c.agreed && b != 0:
+		c.agreed, c.second, c.parted = n, n, true
+	case !c.parted && b != 0:
+		c.ref, c.agreed = p, d
+	}
+}
+
+// count returns how often m was seen. c may be nil.
+func (c *callers) count(m MethodID) int32 {
+	if c != nil {
+		if k := slices.Index(c.method[:c.len], m); k >= 0 {
+			return c.n[k]
+		}
+	}
+	return 0
+}
+
+// A share is how likely a method is to be the caller.
+type share struct {
+	method MethodID
+	p      float64
+}
+
+// shares are how likely methods are to call a window, by contexts of all lengths.
+type shares struct {
+	of    []share
+	other float64 // methods that were never seen to
+	asked int     // 1 + the round it is of
+}
+
+func (s *shares) get(m MethodID) float64 {
+	for _, x := range s.of {
+		if x.method == m {
+			return x.p
+		}
+	}
+	return 0
+}
+
+// lookupCallers blends the levels from the longest context down, as lookup does.
+func (e *solver) lookupCallers(s StackID) *shares {
+	x := &e.idx
+	w := &x.windows[x.window[s]-1]
+	sh := &w.callers
+	if sh.asked == e.round+1 {
+		return sh
+	}
+	*sh = shares{of: sh.of[:0], other: 1, asked: e.round + 1}
+	var above *callers
+	for li := len(levels) - 1; li >= 0; li-- {
+		c := x.callersOf(w.contexts[li])
+		if c == nil || c.total == 0 {
+			continue
+		}
+		total := c.total
+		if above != nil {
+			total -= above.total
+		}
+		if total > 0 {
+			distinct := 0
+			for k := range c.len {
+				if c.n[k] > above.count(c.method[k]) {
+					distinct++
+				}
+			}
+			escape := float64(max(distinct, 1)) / float64(int(total)+max(distinct, 1))
+			for k := range c.len {
+				n := c.n[k] - above.count(c.method[k])
+				if n <= 0 {
+					continue
+				}
+				p := sh.other * (1 - escape) * float64(n) / float64(total)
+				i := slices.IndexFunc(sh.of, func(s share) bool { return s.method == c.method[k] })
+				if i < 0 {
+					i = len(sh.of)
+					sh.of = append(sh.of, share{method: c.method[k]})
+				}
+				sh.of[i].p += p
+			}
+			sh.other *= escape
+		}
+		above = c
+	}
+	return sh
+}
+
+// callersOf returns the callers of a context of a window, or nil.
+func (x *index) callersOf(context int32) *callers {
+	if context == 0 {
+		return nil
+	}
+	if c := x.votes[context-1].callers; c != 0 {
+		return &x.callers[c-1]
+	}
+	return nil
+}
+
+// fewBits is the least information that a context needs so that what stands above it
+// in other stacks is put above it in this one.
+const fewBits = 6
+
+// copyCallers puts back what stands above the first frames of blk wherever they were
+// seen, in cut stacks too: as far as all these stacks agree.
+func (e *solver) copyCallers(blk *block) bool {
+	x := &e.idx
+	w := &x.windows[x.window[blk.ext]-1]
+	var best *callers
+	level, unanimous := 0, 0
+	for li := len(levels) - 1; li >= 0; li-- {
+		c := x.callersOf(w.contexts[li])
+		if c == nil || c.stacks == 0 {
+			continue
+		}
+		if c.len != 1 || c.method[0] == noCaller {
+			break
+		}
+		if best == nil {
+			best, level = c, levels[li]
+		}
+		unanimous = levels[li]
+	}
+	if best == nil || best.stacks < 2 {
+		return false
+	}
+	bits, least := e.contextBits(level), e.contextBits(unanimous)
+	if bits < fewBits {
+		return false
+	}
+	var up []FrameID
+	for s := best.ref; len(up) < int(best.second) && s != 0; s = e.t.Parent(s) {
+		up = append(up, e.t.Frame(s))
+	}
+	if len(up) == 0 {
+		return false
+	}
+	slices.Reverse(up)
+	p := e.join(0, up)
+	many := 0
+	if best.stacks >= 4 {
+		many = 1
+	}
+	cell := contextCell(extCell(e.recursion(p, e.o), bitsBucket(bits), leadBucket(bits-least), many))
+	return e.prepend(blk, p, cell, 1)
+}
+
+// contextBits is the surprise of the calls among the first n frames of e.o.
+func (e *solver) contextBits(n int) float64 {
+	b := 0.0
+	for i := 1; i < n; i++ {
+		b += e.m.methodCalls.surprise(e.method(e.o[i-1]), e.method(e.o[i]))
+	}
+	return b
+}
