@@ -5,9 +5,6 @@ import "slices"
 // maxCallers is how many methods that call one context are told apart.
 const maxCallers = 8
 
-// callerLevel tells whether callers are counted for contexts of levels[li] frames.
-func callerLevel(li int) bool { return levels[li]&(levels[li]-1) == 0 && levels[li] <= 32 }
-
 // callers tell what stands above a context in all stacks, the cut ones too. The
 // prefixes of votes come from known stacks, which are shallower than the cut ones: they
 // know the outermost turn of a recursion and few of its inner ones.

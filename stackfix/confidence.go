@@ -155,6 +155,20 @@ type calibration struct {
 	all, extShift float64
 	group         [numGroups]float64
 	learnt        [numGroups]int // answers
+	// what prior says, in logits
+	answers    [numCells]float64
+	extensions [numExtCells]float64
+}
+
+// begin makes a calibration that has learnt nothing yet.
+func (c *calibration) begin() {
+	*c = calibration{}
+	for i := range c.answers {
+		c.answers[i] = dot(cellFeatures(i), prior.answer)
+	}
+	for i := range c.extensions {
+		c.extensions[i] = extPrior(i)
+	}
 }
 
 func extCell(rec, bits, lead, both int) int {
@@ -262,7 +276,7 @@ func leadBucket(v float64) int {
 
 // confidence is the probability that an answer of this cell is right.
 func (c *calibration) confidence(cell int) float64 {
-	p := sigmoid(dot(cellFeatures(cell), prior.answer) + c.shift(cell))
+	p := sigmoid(c.answers[cell] + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
 	if rec, _, sides, bits := cellParts(cell); rec == 2 && (c.learnt[groupOf(cell)] < 10 || bits < 2 || bits < 3 && sides < 3) {
 		// The depth of a recursion is believed only where the recording has shown
@@ -275,7 +289,7 @@ func (c *calibration) confidence(cell int) float64 {
 }
 
 func (c *calibration) extConfidence(cell int) float64 {
-	z := extPrior(cell)
+	z := c.extensions[cell]
 	if !isCaller(cell) {
 		z += c.extShift
 	}
@@ -314,12 +328,12 @@ func (c *calibration) fit() {
 	var cells []known
 	for i, n := range c.n {
 		if n > 0 {
-			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), dot(cellFeatures(i), prior.answer)})
+			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), c.answers[i]})
 		}
 	}
 	for i, n := range c.extN {
 		if n > 0 && !isCaller(i) {
-			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), extPrior(i)})
+			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), c.extensions[i]})
 		}
 	}
 	for range 500 {

@@ -5,6 +5,9 @@ import "slices"
 // levels are the lengths of context that the index knows.
 var levels = [...]int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
 
+// callerLevel tells of which of the levels callers are counted.
+var callerLevel = [len(levels)]bool{0: true, 1: true, 3: true, 5: true, 7: true, 9: true}
+
 // maxVotes is how many prefixes of one context are told apart.
 const maxVotes = 16
 
@@ -29,7 +32,7 @@ type index struct {
 
 	windows []window
 	window  []int32 // by stack: 1 + its place in windows
-	heads   []int32 // by method: 1 + the newest round in which a window begins with it that did not before
+	heads   []head  // by method
 	open    []int32 // by stack: 1 + the newest round in which it was that of an open block
 	counted []known
 	isKnown []bool    // by stack: counted, or among fresh
@@ -39,9 +42,10 @@ type index struct {
 	under   []bool    // by stack: one of them goes through it
 
 	// scratch
-	h     []uint64
-	nodes []StackID
-	more  []vote // those that a longer context has not heard
+	h       []uint64
+	methods []MethodID
+	nodes   []StackID
+	more    []vote // those that a longer context has not heard
 	// room for the prefixes and weights of windows
 	spareP []StackID
 	spareW []float64
@@ -51,6 +55,13 @@ type index struct {
 type vote struct {
 	p StackID
 	n int32
+}
+
+// A head is a method that windows begin with.
+type head struct {
+	context  int32 // 1 + the number of the context of this frame only; 0: no window begins with it
+	round    int32 // 1 + the newest round that brought contexts that begin with it
+	shortest int32 // of these: its place in levels
 }
 
 // A window is a cut stack that is looked up: its contexts, and what they tell.
@@ -70,12 +81,14 @@ type known struct {
 
 func ctxKey(h uint64, k int) uint64 { return h*31 + uint64(k) }
 
-func (e *solver) hashes(fs []FrameID) []uint64 {
-	h := append(e.idx.h[:0], 0)
-	for i, f := range fs {
-		h = append(h, h[i]*mul+uint64(e.method(f))+1)
+// hashes returns the hash of the first n methods for each n.
+func (x *index) hashes(ms []MethodID) []uint64 {
+	h := slices.Grow(x.h[:0], len(ms)+1)[:len(ms)+1]
+	h[0] = 0
+	for i, m := range ms {
+		h[i+1] = h[i]*mul + uint64(m) + 1
 	}
-	e.idx.h = h
+	x.h = h
 	return h
 }
 
@@ -125,14 +138,14 @@ func (e *solver) updateIndex() {
 	}
 	if len(x.votes) > int(old) {
 		for _, c := range x.counted {
-			e.count(c, true, old, round)
+			e.count(c, true, old)
 		}
 		for _, c := range x.seen[:cut] {
-			e.count(c, false, old, round)
+			e.count(c, false, old)
 		}
 	}
 	for _, c := range x.seen[cut:] {
-		e.count(c, false, 0, 0)
+		e.count(c, false, 0)
 	}
 	fresh := x.fresh
 	x.fresh = x.fresh[:0]
@@ -143,7 +156,7 @@ func (e *solver) updateIndex() {
 		}
 		c := known{s, e.walk(s, x.through), e.round == 0}
 		x.counted = append(x.counted, c)
-		e.count(c, true, 0, 0)
+		e.count(c, true, 0)
 	}
 }
 
@@ -172,14 +185,23 @@ func (e *solver) addWindow(s StackID) {
 	w := &x.windows[len(x.windows)-1]
 	x.window[s] = int32(len(x.windows))
 	e.fo = e.t.AppendFrames(e.fo[:0], s)
-	x.heads[e.method(e.fo[0])] = int32(e.round) + 1
-	h := e.hashes(e.fo[:min(len(e.fo), 64)])
+	x.methods = x.methods[:0]
+	for _, f := range e.fo[:min(len(e.fo), levels[len(levels)-1])] {
+		x.methods = append(x.methods, e.method(f))
+	}
+	at := &x.heads[x.methods[0]]
+	round := int32(e.round) + 1
+	h := x.hashes(x.methods)
 	for li, k := range levels {
 		if k < len(h) {
 			c := x.contexts.add(ctxKey(h[k], k))
 			if c == len(x.votes) {
+				if at.round != round {
+					at.round, at.shortest = round, int32(li)
+				}
+				at.shortest = min(at.shortest, int32(li))
 				x.votes = append(x.votes, votes{})
-				if callerLevel(li) {
+				if callerLevel[li] {
 					x.callers = append(x.callers, callers{})
 					x.votes[c].callers = int32(len(x.callers))
 				}
@@ -187,35 +209,45 @@ func (e *solver) addWindow(s StackID) {
 			w.contexts[li] = int32(c) + 1
 		}
 	}
+	at.context = w.contexts[0]
 }
 
-// count looks in c for the contexts from number first on, which begin with heads that
-// are new in this round or later. What stands before them in a whole stack is a vote.
-func (e *solver) count(c known, whole bool, first, round int32) {
+// count looks in c for the contexts from number first on: all, or those of this round.
+// What stands before them in a whole stack is a vote.
+func (e *solver) count(c known, whole bool, first int32) {
 	x := &e.idx
 	D := e.t.Depth(c.s)
 	// what ends in the old frames was counted with an earlier stack
 	begin := max(0, c.old+1-levels[len(levels)-1])
-	e.fo = slices.Grow(e.fo[:0], D)[:D]
+	x.methods = slices.Grow(x.methods[:0], D)[:D]
 	x.nodes = slices.Grow(x.nodes[:0], D)[:D]
 	for s, d := c.s, D; d > begin; d-- {
 		n := &e.t.nodes[s]
-		e.fo[d-1], x.nodes[d-1] = n.frame, n.parent
+		x.methods[d-1], x.nodes[d-1] = e.method(n.frame), n.parent
 		s = n.parent
 	}
-	h := e.hashes(e.fo[begin:])
+	h := x.hashes(x.methods[begin:])
 	for q := begin; q < D; q++ {
-		if at := x.heads[e.method(e.fo[q])]; at == 0 || at < round {
+		head := &x.heads[x.methods[q]]
+		if head.context == 0 {
 			continue
 		}
-		for _, k := range levels {
-			if q+k > D {
-				break
-			}
-			if q+k <= c.old {
+		li := 0
+		if first > 0 {
+			if head.round != int32(e.round)+1 {
 				continue
 			}
-			i := x.contexts.get(ctxKey(h[q-begin+k]-h[q-begin]*x.pow[k], k))
+			li = int(head.shortest)
+		}
+		for ; li < len(levels) && q+levels[li] <= D; li++ {
+			k := levels[li]
+			if q+k <= c.old || !whole && !callerLevel[li] {
+				continue
+			}
+			i := int(head.context) - 1
+			if li > 0 {
+				i = x.contexts.get(ctxKey(h[q-begin+k]-h[q-begin]*x.pow[k], k))
+			}
 			if i < 0 {
 				break // and no longer one is known
 			}

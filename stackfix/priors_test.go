@@ -694,6 +694,7 @@ func likelihood(outs []outcome, program string) float64 {
 			continue
 		}
 		c := &calibration{}
+		c.begin()
 		c.learn(o.trial)
 		m := map[int]counts{}
 		for _, x := range o.real {
@@ -886,6 +887,7 @@ func logCells(t *testing.T, program string, outs []outcome) {
 	for i := range outs {
 		o := &outs[i]
 		c := &calibration{}
+		c.begin()
 		c.learn(o.trial)
 		m := map[tally]counts{}
 		for _, x := range o.real {
