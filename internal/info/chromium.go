@@ -10,8 +10,10 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/stackfix"
 )
 
 // Spans are the facts that only Chromium traces have.
@@ -34,6 +36,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 	t, err := spans.Read(ctx, in.Reader, &spans.Options{
 		Source:  in.Name,
 		Salvage: len(in.Layers) > 0,
+		Lean:    true,
 		Warn: func(e *chromium.FormatError) {
 			f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
@@ -42,6 +45,12 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	s := &t.Facts
+	if s.Cut > 0 {
+		// Which of the stacks at the limit are complete is known from all evidence
+		// of a repair together, and by nothing less.
+		pass.FixStacks(t.Profile, stackfix.DefaultConfidence)
+		t.Recount()
+	}
 	f.Content, f.Events = s.Size, s.Events()
 	f.DurationMs = max(0, ms(s.Last-s.First))
 	f.Spans = &Spans{

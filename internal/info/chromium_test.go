@@ -3,6 +3,7 @@ package info
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // Facts and advice for Chromium files that are not dotnet-trace's, or damaged.
@@ -38,6 +41,36 @@ func TestChromium(t *testing.T) {
 	assert.Equal(t, 1, f.Damages)
 	assert.Equal(t, int64(45), f.Damage[0].Offset)
 	assert.Equal(t, Partly, f.Verdicts[len(f.Verdicts)-1].State)
+}
+
+// A stack at the limit may be complete: the repair decides, and there is one number of
+// cut samples for both.
+func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
+	for name, find := range map[string]func(*testing.T) string{
+		"chain": func(*testing.T) string { return filepath.Join("..", "..", "testdata", "chain.chromium.json.zst") },
+		"csc": func(t *testing.T) string {
+			return tracetest.Corpus(t, "dotnet10", "reference", "csc.chromium.json.zst")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := input.Open(find(t), nil)
+			require.NoError(t, err)
+			defer in.Close()
+			f, err := Of(context.Background(), in, nil)
+			require.NoError(t, err)
+			rep, err := pipeline.Run(context.Background(), in, pipeline.Config{Repair: true, MinConfidence: 0.9, Out: "-", Stdout: io.Discard})
+			require.NoError(t, err)
+			assert.Equal(t, int64(rep.Cut), f.Stacks.CutTotal())
+			assert.Less(t, int64(rep.Cut), f.Stacks.Depths[f.Stacks.Limit], "no stack at the limit is complete: the test shows nothing")
+			sum, spikes := int64(0), int64(0)
+			for _, th := range f.Threads {
+				sum += th.Cut
+				spikes += th.Spikes
+			}
+			assert.Equal(t, int64(rep.Cut), sum)
+			assert.Equal(t, int64(f.Spans.Spikes), spikes)
+		})
+	}
 }
 
 func TestChromiumGolden(t *testing.T) {

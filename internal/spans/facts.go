@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/trace"
 )
 
 // Facts are what Read finds out about a trace besides its samples.
@@ -27,7 +28,7 @@ type Facts struct {
 	Samples int
 	Managed int // samples in managed code
 	Untold  int // samples of which the trace does not tell whether they are
-	Cut     int // samples with exactly the limit of frames
+	Cut     int // samples with exactly the limit of frames, or see Recount
 	Spikes  int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
 	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
@@ -187,6 +188,29 @@ func (f *Facts) finish(d *reading, frames int) {
 	f.Producer = f.producer()
 	f.cats, f.names = nil, nil
 	f.head.Reset()
+}
+
+// Recount counts cut samples and spikes anew from the profile. A repair tells that some
+// stacks only look cut: they are as deep as the limit and complete.
+func (t *Trace) Recount() {
+	f := &t.Facts
+	f.Cut, f.Spikes = 0, 0
+	for i := range f.Threads {
+		f.Threads[i].Cut, f.Threads[i].Spikes = 0, 0
+	}
+	for i, p := range t.Profile.Threads {
+		th := &f.Threads[t.of[i]]
+		th.Cut += p.Samples.Cuts()
+		f.Cut += p.Samples.Cuts()
+		before := trace.Whole
+		for _, s := range p.Samples.All() {
+			if s.Cut != trace.Whole && before == trace.Whole {
+				th.Spikes++
+				f.Spikes++
+			}
+			before = s.Cut
+		}
+	}
 }
 
 // start returns the time of the first event.

@@ -48,6 +48,7 @@ type Trace struct {
 	clean     bool  // no defect was found: parts may be copied unread
 	eventsEnd int64 // offset behind the last event, -1 if there are several arrays
 	sorters   []*sorter
+	of        []int32 // index in Facts.Threads, by thread of the profile
 }
 
 // reading is the state of Read.
@@ -421,6 +422,7 @@ func (d *reading) finish(frames int) {
 		l.t.Process = d.process(l, th, procs)
 		l.t.Name = d.threadName(l, th)
 		p.Threads = append(p.Threads, l.t)
+		d.of = append(d.of, l.thread)
 		p.Meta.End = max(p.Meta.End, l.t.Last)
 	}
 	d.Facts.finish(d, frames)
