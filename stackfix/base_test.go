@@ -99,7 +99,7 @@ func TestBaseProperties(t *testing.T) {
 		tree := NewTree()
 		threads, truth := walk(tree, seed, 4, 1000)
 		// few answers are that sure: the others become bridges
-		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: 0.995})
+		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: 0.999})
 		for i, th := range threads {
 			got := make([]StackID, len(th.Samples))
 			bridged := make([]bool, len(got))

@@ -64,6 +64,21 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float6
 	default:
 		votes = 4
 	}
+	rec, str := e.recursion(c.p, o), 0.0
+	if c.kf > 0 {
+		x := c.bf + f.bonus(c.depth+c.kf)
+		str = max(str, x)
+		if rec > 0 && x < 0 {
+			c.kf, c.bf = 0, 0 // so far away it says nothing
+		}
+	}
+	if c.kb > 0 {
+		x := c.bb + b.bonus(c.depth+c.kb)
+		str = max(str, x)
+		if rec > 0 && x < 0 {
+			c.kb, c.bb = 0, 0
+		}
+	}
 	sides := 0
 	donor = 1
 	switch {
@@ -89,15 +104,8 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float6
 	if c.foreign >= 4 && sides < 3 {
 		sides = 1
 	}
-	str := 0.0
-	if c.kf > 0 {
-		str = max(str, c.bf-bitsApart*float64(f.far))
-	}
-	if c.kb > 0 {
-		str = max(str, c.bb-bitsApart*float64(b.far))
-	}
 	str = min(str, 2.5*lead)
-	return cellIndex(e.recursion(c.p, o), votes, sides, bitsBucket(str)), donor
+	return cellIndex(rec, votes, sides, bitsBucket(str)), donor
 }
 
 // apart is how far away a stack is: 0 for the next block, and one more for each time
@@ -106,6 +114,16 @@ func apart(blocks int) int { return bits.Len(uint(blocks)) - 1 }
 
 // bitsApart is what an overlap is worth less for each doubling of the distance.
 const bitsApart = 2
+
+// bonus is what an overlap that ends after n frames of s is worth more than its bits say.
+// One that lasts to the end of s was found at one place of few, not of many.
+func (s *side) bonus(n int) float64 {
+	b := -bitsApart * float64(s.far)
+	if len(s.fs)-n <= 2 {
+		b += 4
+	}
+	return b
+}
 
 // recursion tells whether the cut goes through a recursion, whose depth nothing
 // tells: 0 if the first method of o comes once only in p and o, 1 if it comes
