@@ -14,6 +14,7 @@ func (l *loader) markCuts() {
 	var mark func(trace.Sample) trace.Sample
 	if l.info.Header.Version >= 6 {
 		mark = l.copyCuts()
+		l.profile.Meta.Repaired = l.info.Header.KeyValue(repairedKey) != ""
 	} else {
 		mark = l.depthCuts()
 	}

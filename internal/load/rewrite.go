@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
@@ -33,11 +34,15 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := nettrace.NewWriter(w, r.Header())
+	rw := newRewriter(l)
+	h := *r.Header()
+	if h.Version == 6 && len(rw.threads) > 0 && h.KeyValue(repairedKey) == "" {
+		h.KeyValues = append(slices.Clip(h.KeyValues), nettrace.KeyValue{Key: repairedKey, Value: "1"})
+	}
+	out, err := nettrace.NewWriter(w, &h)
 	if err != nil {
 		return nil, nil, err
 	}
-	rw := newRewriter(l)
 	n := 0
 	err = nettrace.Copy(out, r, func(ev *nettrace.Event) bool {
 		if n++; n&0xfff == 0 && ctx.Err() != nil {
@@ -56,6 +61,11 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 	}
 	return l.profile, &l.info, out.Close()
 }
+
+// repairedKey is the key of the Trace block of v6 by which a repaired recording is known:
+// such stacks have no common limit that repaired ones could go beyond. Readers pass over
+// keys that they do not know (nettrace.md section 2.6).
+const repairedKey = "TracefixRepaired"
 
 // A fixed is a repaired sample of a thread.
 type fixed struct {

@@ -60,7 +60,11 @@ func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 		return
 	}
 	if p.Meta.Repaired {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks of more than %d frames: the trace was repaired before, and what that repair could not know stays cut; to repair it in another way take the recording itself", p.Meta.DepthLimit))
+		why := "the trace"
+		if p.Meta.DepthLimit > 0 {
+			why = fmt.Sprintf("stacks of more than %d frames: the trace", p.Meta.DepthLimit)
+		}
+		rep.Notes = append(rep.Notes, why+" was repaired before, and what that repair could not know stays cut; to repair it in another way take the recording itself")
 		return
 	}
 	var do []string

@@ -55,14 +55,18 @@ func TestRepairOfWholeTraceIsConvert(t *testing.T) {
 // A repair of a repaired recording changes nothing, also where some stacks could not be
 // known: what was put back is no evidence for more.
 func TestRepairOfRepairedRecording(t *testing.T) {
-	rep, once := runOn(t, tracetest.Corpus(t, "dotnet10", "recursion.nettrace"), Config{Repair: true, Format: "nettrace", MinConfidence: 0.9})
-	bridged := rep.Repaired["bridge"]
-	require.NotZero(t, bridged)
-	assert.Contains(t, rep.Notes[0], "--report FILE")
-	path := filepath.Join(t.TempDir(), "once.nettrace")
-	require.NoError(t, os.WriteFile(path, once, 0o600))
-	again, twice := runOn(t, path, Config{Repair: true, Format: "nettrace", MinConfidence: 0.9})
-	assert.True(t, bytes.Equal(once, twice), "%d and %d bytes", len(once), len(twice))
-	assert.Equal(t, map[string]int{"bridge": bridged}, again.Repaired)
-	assert.Contains(t, again.Notes[0], "repaired before")
+	for _, name := range []string{"recursion.nettrace", "v6-chain.nettrace", "v6-machine.nettrace", "v6-shared.nettrace"} {
+		t.Run(name, func(t *testing.T) {
+			rep, once := runOn(t, tracetest.Corpus(t, "dotnet10", name), Config{Repair: true, Format: "nettrace", MinConfidence: 0.9})
+			bridged := rep.Repaired["bridge"]
+			require.NotZero(t, bridged)
+			assert.Contains(t, rep.Notes[0], "--report FILE")
+			path := filepath.Join(t.TempDir(), "once.nettrace")
+			require.NoError(t, os.WriteFile(path, once, 0o600))
+			again, twice := runOn(t, path, Config{Repair: true, Format: "nettrace", MinConfidence: 0.9})
+			assert.True(t, bytes.Equal(once, twice), "%d and %d bytes", len(once), len(twice))
+			assert.Equal(t, map[string]int{"bridge": bridged}, again.Repaired)
+			assert.Contains(t, again.Notes[0], "repaired before")
+		})
+	}
 }

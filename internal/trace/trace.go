@@ -20,8 +20,9 @@ type Meta struct {
 	PointerSize int           // bytes; 0 if not told
 	Interval    time.Duration // between two samples of a thread; 0 if not told
 	DepthLimit  int           // frames at which stacks are cut; 0: no such limit
-	// Repaired is set where stacks go beyond the limit and the deepest are whole: a
-	// repair put frames back, and what is cut still is what it could not know.
+	// Repaired is set where the file says that it was repaired, or stacks go beyond the
+	// limit and the deepest are whole: a repair put frames back, and what is cut still is
+	// what it could not know.
 	Repaired bool
 }
 
