@@ -13,8 +13,10 @@ type FormatError struct {
 	Err    error  // ErrSyntax, ErrTooLarge, ErrComma, ..., io.ErrUnexpectedEOF
 }
 
+// Error returns for instance "offset 41: traceEvents[3]: unexpected EOF": whoever knows the
+// name of the input puts it in front.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("chromium: offset %d: %s: %v", e.Offset, e.Where, e.Err)
+	return fmt.Sprintf("offset %d: %s: %v", e.Offset, e.Where, e.Err)
 }
 
 func (e *FormatError) Unwrap() error { return e.Err }

@@ -303,12 +303,12 @@ func (r *Reader) more(limit int) bool {
 			return n > 0 || r.end-r.mark > held
 		}
 		if err != nil {
-			r.srcErr = fmt.Errorf("chromium: offset %d: %w", r.base+int64(r.end), err)
+			r.srcErr = fmt.Errorf("offset %d: %w", r.base+int64(r.end), err)
 			return false
 		}
 		if n == 0 {
 			if empty++; empty == 100 {
-				r.srcErr = fmt.Errorf("chromium: offset %d: %w", r.base+int64(r.end), io.ErrNoProgress)
+				r.srcErr = fmt.Errorf("offset %d: %w", r.base+int64(r.end), io.ErrNoProgress)
 				return false
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,14 +20,7 @@ func showProgress(cli *CLI, std streams, in *input.File) (stop func()) {
 	if cli.Quiet || in.Stored < 1<<20 || !isTerminal(std.err) {
 		return func() {}
 	}
-	bar := progressbar.NewOptions64(in.Stored,
-		progressbar.OptionSetWriter(std.err),
-		progressbar.OptionSetDescription(filepath.Base(in.Name)),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
+	bar := newBar(std.err, filepath.Base(in.Name), in.Stored)
 	done := make(chan struct{})
 	finished := make(chan struct{})
 	go func() {
@@ -48,4 +42,19 @@ func showProgress(cli *CLI, std streams, in *input.File) (stop func()) {
 		}
 	}()
 	return func() { close(done); <-finished }
+}
+
+// newBar returns a bar whose clock runs: left alone it would start with what is read
+// first, and tell a rate of many GB/s.
+func newBar(w io.Writer, name string, size int64) *progressbar.ProgressBar {
+	bar := progressbar.NewOptions64(size,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(name),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+	bar.StartWithoutRender()
+	return bar
 }

@@ -81,6 +81,6 @@ func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 		do = append(do, "collect-linux copies 4 KiB of each stack, `dotnet-trace collect` records 100 frames")
 	}
 	if len(do) > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%s bridged: %s", report.Count(bridged), strings.Join(do, "; ")))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s not knowable: %s", report.Count(bridged), strings.Join(do, "; ")))
 	}
 }

@@ -94,7 +94,7 @@ func rewriteNettrace(ctx context.Context, in *input.File, w io.Writer, c *Config
 	Describe(p, c.Repair && c.EachRepair, rep)
 	advise(p, c, rep)
 	if c.Repair {
-		noteKept(rep)
+		noteEvents(rep)
 	}
 	rep.Events = info.Events
 	rep.Lost = int64(info.Stats.Lost)
@@ -104,12 +104,9 @@ func rewriteNettrace(ctx context.Context, in *input.File, w io.Writer, c *Config
 	return nil
 }
 
-// noteKept tells what only the copy of a recording has or lacks.
-func noteKept(rep *report.Trace) {
+// noteEvents tells of what only the copy of a recording has.
+func noteEvents(rep *report.Trace) {
 	if n := rep.CutEvents; n > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks of other events were cut too, and %s of them repaired", report.Count(n), report.Count(rep.RepairedEvents)))
-	}
-	if rep.Repaired["bridge"] > 0 {
-		rep.Notes = append(rep.Notes, "a nettrace has no place for a bridge: stacks that could not be known stay as they were recorded")
 	}
 }

@@ -157,7 +157,10 @@ func (t *Trace) Summary() string {
 			done += n
 		}
 		fmt.Fprintf(&b, ", %s cut: %s repaired", Count(t.Cut), Count(done-bridged))
-		if bridged > 0 {
+		switch {
+		case bridged > 0 && t.keepsUnknown():
+			fmt.Fprintf(&b, ", %s left as recorded", Count(bridged))
+		case bridged > 0:
 			fmt.Fprintf(&b, ", %s bridged", Count(bridged))
 		}
 		if t.Left > 0 {
@@ -172,6 +175,10 @@ func (t *Trace) Summary() string {
 	}
 	return b.String()
 }
+
+// keepsUnknown reports whether the output holds the stacks that could not be known as they
+// were recorded, where others hold a bridge.
+func (t *Trace) keepsUnknown() bool { return t.Output != nil && t.Output.Format == "nettrace" }
 
 // How the words of a repair read to a person, in the order they are told.
 var hows = []struct{ how, text string }{
@@ -208,8 +215,12 @@ func (t *Trace) explainRepairs(w io.Writer) {
 	known := map[string]bool{}
 	for _, h := range hows {
 		known[h.how] = true
+		text := h.text
+		if h.how == "bridge" && t.keepsUnknown() {
+			text = "not knowable: left as recorded, since a nettrace has no place for a bridge"
+		}
 		if n := t.Repaired[h.how]; n > 0 {
-			fmt.Fprintf(w, "  %10s  %s\n", Count(n), h.text)
+			fmt.Fprintf(w, "  %10s  %s\n", Count(n), text)
 		}
 	}
 	var rest []string

@@ -24,6 +24,10 @@ func TestExplain(t *testing.T) {
 				"           1  zz\n" +
 				"  note: one\n  note: two\n",
 		},
+		{
+			"no place for a bridge", Trace{Cut: 3, Repaired: map[string]int{"bridge": 3}, Output: &Output{Format: "nettrace"}},
+			"           3  not knowable: left as recorded, since a nettrace has no place for a bridge\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
@@ -31,4 +35,11 @@ func TestExplain(t *testing.T) {
 			assert.Equal(t, c.want, b.String())
 		})
 	}
+}
+
+func TestSummaryOfBridges(t *testing.T) {
+	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Output: &Output{Name: "b", Format: "chromium"}}
+	assert.Equal(t, "a -> b: 5 samples, 3 cut: 1 repaired, 2 bridged", rep.Summary())
+	rep.Output.Format = "nettrace"
+	assert.Equal(t, "a -> b: 5 samples, 3 cut: 1 repaired, 2 left as recorded", rep.Summary())
 }
