@@ -37,7 +37,7 @@ type Facts struct {
 	Threads []ThreadFacts
 
 	phases   [256]int64
-	byThread []ThreadFacts // by chromium.Event.Thread
+	byThread []seenThread // by chromium.Event.Thread
 	head     bytes.Buffer
 	cats     map[string]int
 	names    map[string]int
@@ -59,6 +59,14 @@ type ThreadFacts struct {
 	pid         int64 // in the synthetic root
 }
 
+// A seenThread is what is counted while events go by: little, for a hostile trace has a
+// thread in each event.
+type seenThread struct {
+	events      int64
+	first, last int64 // ns
+	timed       bool
+}
+
 // Events returns the number of events.
 func (f *Facts) Events() int64 {
 	var n int64
@@ -68,10 +76,10 @@ func (f *Facts) Events() int64 {
 	return n
 }
 
-// thread returns the facts of the thread of ev.
-func (f *Facts) thread(id int32) *ThreadFacts {
+// thread returns what was seen of a thread.
+func (f *Facts) thread(id int32) *seenThread {
 	for int(id) >= len(f.byThread) {
-		f.byThread = append(f.byThread, ThreadFacts{})
+		f.byThread = append(f.byThread, seenThread{})
 	}
 	return &f.byThread[id]
 }
@@ -80,7 +88,7 @@ func (f *Facts) thread(id int32) *ThreadFacts {
 func (f *Facts) see(ev *chromium.Event) {
 	f.phases[ev.Phase]++
 	t := f.thread(ev.Thread)
-	t.Events++
+	t.events++
 	if !ev.TS.Valid || ev.Phase == 'M' {
 		return
 	}
@@ -88,11 +96,11 @@ func (f *Facts) see(ev *chromium.Event) {
 	if ev.Dur.Valid && ev.Phase == 'X' {
 		last += max(ev.Dur.NS, 0)
 	}
-	if !t.timed || first < t.First {
-		t.First = first
+	if !t.timed || first < t.first {
+		t.first = first
 	}
-	if !t.timed || last > t.Last {
-		t.Last = last
+	if !t.timed || last > t.last {
+		t.last = last
 	}
 	t.timed = true
 }
@@ -137,11 +145,18 @@ func (f *Facts) finish(d *reading, frames int) {
 	f.StackFrames = frames
 	f.Size = d.size
 	f.Keys = slices.Clone(d.r.Keys())
+	f.Threads = make([]ThreadFacts, len(f.byThread))
+	for i, t := range f.byThread {
+		f.Threads[i] = ThreadFacts{Events: t.events, First: t.first, Last: t.last, timed: t.timed}
+	}
 	for _, l := range d.all {
-		t := f.thread(l.thread)
+		t := &f.Threads[l.thread]
 		t.Unsorted = l.sorted
 		t.Unmatched += l.ignored + l.implied + l.depth(d.table.table)
 		t.MaxDepth = max(t.MaxDepth, l.deepest)
+		if l.t == nil {
+			continue
+		}
 		if l.sampled() {
 			t.Samples += l.t.Samples.Len()
 		}
@@ -161,8 +176,8 @@ func (f *Facts) finish(d *reading, frames int) {
 	}
 	f.First, f.Last = 0, -1
 	timed := false
-	for i := range f.byThread {
-		t := &f.byThread[i]
+	for i := range f.Threads {
+		t := &f.Threads[i]
 		th := d.r.Threads()[i]
 		t.PID, t.TID = th.PID, th.TID
 		if t.Name == "" {
@@ -184,7 +199,7 @@ func (f *Facts) finish(d *reading, frames int) {
 		f.Cut += t.Cut
 		f.Spikes += t.Spikes
 	}
-	f.Threads, f.byThread = f.byThread, nil
+	f.byThread = nil
 	f.Producer = f.producer()
 	f.cats, f.names = nil, nil
 	f.head.Reset()
@@ -217,8 +232,8 @@ func (t *Trace) Recount() {
 func (f *Facts) start() int64 {
 	first, timed := int64(0), false
 	for _, t := range f.byThread {
-		if t.timed && (!timed || t.First < first) {
-			first, timed = t.First, true
+		if t.timed && (!timed || t.first < first) {
+			first, timed = t.first, true
 		}
 	}
 	return first

@@ -59,12 +59,12 @@ func (d *reading) weigh(base int64) {
 		}
 		l := first[int32(id)]
 		if l == nil { // only complete events
-			l = &lane{thread: int32(id), t: &trace.Thread{}}
+			l = &lane{thread: int32(id)}
 			d.all = append(d.all, l)
 		}
-		l.t.Samples = trace.Samples{}
 		list = whole(list)
-		l.t.First, l.t.Last = list[0].start-base, list[0].start-base
+		l.first = list[0].start - base
+		l.t = &trace.Thread{First: l.first, Last: l.first}
 		for i := range list {
 			list[i].start -= base
 			list[i].end -= base

@@ -13,8 +13,9 @@ import (
 // they begin anew, so that the stacks below it are those of the program: outer is
 // the stack down to it (0 if none is open), cur the one below.
 type lane struct {
-	thread     int32 // chromium.Event.Thread
-	t          *trace.Thread
+	thread     int32         // chromium.Event.Thread
+	t          *trace.Thread // nil while it has no sample
+	first      int64         // ns of the first event
 	cur, outer trace.StackID
 	outerDepth int
 	dotnet     bool // has had a frame `Thread (n)`

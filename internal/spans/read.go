@@ -249,7 +249,7 @@ func (d *reading) span(ev *chromium.Event) {
 }
 
 func (d *reading) newLane(ev *chromium.Event) *lane {
-	l := &lane{thread: ev.Thread, fromSample: -1, lastNS: -1 << 62, t: &trace.Thread{First: ev.TS.NS}, start: ev.Offset - int64(len(ev.Lead)), own: d.table.own(ev.Thread)}
+	l := &lane{thread: ev.Thread, fromSample: -1, lastNS: -1 << 62, first: ev.TS.NS, start: ev.Offset - int64(len(ev.Lead)), own: d.table.own(ev.Thread)}
 	d.lanes[ev.Thread] = l
 	d.all = append(d.all, l)
 	return l
@@ -337,6 +337,9 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			}
 			l.told = rec.Time
 		}
+		if l.t == nil {
+			l.t = &trace.Thread{First: l.first}
+		}
 		index = l.t.Samples.Len()
 		l.t.Samples.Append(rec)
 		d.Facts.depth(n)
@@ -380,7 +383,9 @@ func (d *reading) endLane(l *lane) {
 	} else if l.seen {
 		d.sample(l, l.lastNS, true)
 	}
-	l.t.Last = l.lastNS
+	if l.t != nil {
+		l.t.Last = l.lastNS
+	}
 	l.seen = false
 }
 
@@ -411,10 +416,10 @@ func (d *reading) finish(frames int) {
 		}
 		d.weigh(base)
 	}
-	slices.SortStableFunc(d.all, func(a, b *lane) int { return cmp.Compare(a.t.First, b.t.First) })
+	slices.SortStableFunc(d.all, func(a, b *lane) int { return cmp.Compare(a.first, b.first) })
 	procs := map[string]*trace.Process{}
 	for _, l := range d.all {
-		if l.unsorted || l.t.Samples.Len() == 0 {
+		if l.unsorted || l.t == nil || l.t.Samples.Len() == 0 {
 			continue
 		}
 		th := d.r.Threads()[l.thread]
@@ -430,7 +435,7 @@ func (d *reading) finish(frames int) {
 
 // uncut takes the cut marks from the samples of t.
 func uncut(t *trace.Thread) {
-	if t.Samples.Cuts() == 0 {
+	if t == nil || t.Samples.Cuts() == 0 {
 		return
 	}
 	var s trace.Samples

@@ -73,7 +73,7 @@ func (d *reading) sorted(ctx context.Context) error {
 			return cmp.Compare(a.sub, b.sub)
 		})
 		e := s.events[0]
-		s.lane = &lane{thread: thread, fromSample: -1, sorted: true, lastNS: e.ns, t: &trace.Thread{First: e.ns}, start: 0, own: d.table.own(thread)}
+		s.lane = &lane{thread: thread, fromSample: -1, sorted: true, lastNS: e.ns, first: e.ns, start: 0, own: d.table.own(thread)}
 	}
 	for _, s := range d.sorters {
 		d.all = append(d.all, s.lane)
