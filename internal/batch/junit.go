@@ -6,6 +6,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // The elements of JUnit XML that every reader of it knows.
@@ -62,7 +64,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			if more := t.Damages - len(t.Damage); more > 0 {
 				fmt.Fprintf(&b, "... and %d more\n", more)
 			}
-			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, plural(t.Damages)), "damaged", Clean(b.String())}
+			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", Clean(b.String())}
 		}
 		traces.Cases = append(traces.Cases, c)
 	}

@@ -68,7 +68,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	}
 	r.listMarkdown(w, "Failed", Failed, (*Result).why)
 	r.listMarkdown(w, "Damaged", Damaged, func(x *Result) string {
-		s := fmt.Sprintf("%d place%s", x.Damages, plural(x.Damages))
+		s := fmt.Sprintf("%d place%s", x.Damages, report.Plural(x.Damages))
 		if len(x.Damage) > 0 {
 			d := x.Damage[0]
 			s += fmt.Sprintf("; offset %d: %s: %s", d.Offset, d.Where, d.What)

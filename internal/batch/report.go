@@ -410,7 +410,7 @@ func (r *Report) WriteFile(name, links string) error {
 func (r *Report) Summary() string {
 	t := r.Totals
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s trace%s: %s ok", report.Count(t.Traces), plural(t.Traces), report.Count(t.OK))
+	fmt.Fprintf(&b, "%s trace%s: %s ok", report.Count(t.Traces), report.Plural(t.Traces), report.Count(t.OK))
 	for _, x := range []struct {
 		n    int
 		what string
@@ -420,7 +420,7 @@ func (r *Report) Summary() string {
 		}
 	}
 	if t.Skipped > 0 {
-		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), plural(t.Skipped))
+		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), report.Plural(t.Skipped))
 	}
 	if t.Cut > 0 && r.Do != DoHTTP {
 		fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
@@ -447,11 +447,4 @@ func (t *Totals) repaired() int {
 		}
 	}
 	return n
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -173,17 +173,17 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 		cpu.State, cpu.Do = Partly, "tracefix repair "+quoteArg(f.File)
 		cut := f.Stacks.CutTotal()
 		cpu.Text = fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,
-			percent(cut, f.Samples.Count), report.Count(s.Spikes), plural(s.Spikes))
+			percent(cut, f.Samples.Count), report.Count(s.Spikes), report.Plural(s.Spikes))
 	}
 	v = append(v, cpu)
 	if s.Unmatched+s.Unsorted > 0 || s.NoTime > 0 {
 		n := Verdict{Topic: "nesting", State: Partly}
 		var text []string
 		if s.Unmatched > 0 {
-			text = append(text, fmt.Sprintf("%s begin or end event%s without the other", report.Count(s.Unmatched), plural(s.Unmatched)))
+			text = append(text, fmt.Sprintf("%s begin or end event%s without the other", report.Count(s.Unmatched), report.Plural(s.Unmatched)))
 		}
 		if s.Unsorted > 0 {
-			text = append(text, fmt.Sprintf("%d thread%s whose events are not in order of time", s.Unsorted, plural(s.Unsorted)))
+			text = append(text, fmt.Sprintf("%d thread%s whose events are not in order of time", s.Unsorted, report.Plural(s.Unsorted)))
 		}
 		if s.NoTime > 0 {
 			text = append(text, fmt.Sprintf("%s begin or end events without a time", count(s.NoTime)))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/speedscope"
 )
 
 // A speedscopeWalk counts what is in a speedscope file, value by value, so that a file
@@ -80,7 +81,7 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 	if n := len(w.profiles); n == 0 {
 		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: None, Text: "the file holds no profiles"})
 	} else {
-		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", n, plural(n))})
+		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))})
 	}
 	if f.Damages > 0 {
 		f.Verdicts = append(f.Verdicts, f.fileVerdict())
@@ -121,10 +122,10 @@ func (w *speedscopeWalk) file() error {
 		case "shared":
 			return w.object(func(key string) error {
 				if key != "frames" {
-					return w.skip()
+					return speedscope.Skip(w.d)
 				}
 				return w.array(func() error {
-					if err := w.skip(); err != nil {
+					if err := speedscope.Skip(w.d); err != nil {
 						return err
 					}
 					w.frames++
@@ -134,7 +135,7 @@ func (w *speedscopeWalk) file() error {
 		case "profiles":
 			return w.array(w.profile)
 		}
-		return w.skip()
+		return speedscope.Skip(w.d)
 	})
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -175,14 +176,14 @@ func (w *speedscopeWalk) profile() error {
 			return err
 		case "weights":
 			return w.array(func() error {
-				if err := w.skip(); err != nil {
+				if err := speedscope.Skip(w.d); err != nil {
 					return err
 				}
 				p.weights++
 				return nil
 			})
 		}
-		return w.skip()
+		return speedscope.Skip(w.d)
 	})
 }
 
@@ -227,30 +228,4 @@ func (w *speedscopeWalk) array(each func() error) error {
 	}
 	_, err := w.d.Token()
 	return err
-}
-
-// skip passes over a value, of any depth, without keeping it.
-func (w *speedscopeWalk) skip() error {
-	for depth := 0; ; {
-		t, err := w.d.Token()
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -68,7 +68,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 			threads++
 		}
 	}
-	v.Text = fmt.Sprintf("%s samples of %s thread%s", count(s.Count), report.Count(threads), plural(threads))
+	v.Text = fmt.Sprintf("%s samples of %s thread%s", count(s.Count), report.Count(threads), report.Plural(threads))
 	switch {
 	case s.Managed+s.External > 0:
 		v.Text += fmt.Sprintf(", %s in managed code", percent(s.Managed, s.Count))
@@ -174,7 +174,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		}
 		v.State = Partly
 	default:
-		v.Text = fmt.Sprintf("%s request%s", count(h.Requests), plural(int(h.Requests)))
+		v.Text = fmt.Sprintf("%s request%s", count(h.Requests), report.Plural(int(h.Requests)))
 	}
 	if h.Requests > 0 && h.Linked == 0 {
 		v.State, v.Do = Partly, record
@@ -284,7 +284,7 @@ func (f *Facts) fileVerdict() Verdict {
 	}
 	d := f.Damage[0]
 	v.State = Partly
-	v.Text = fmt.Sprintf("damaged in %d place%s, first at offset %d: %s: %s", f.Damages, plural(f.Damages), d.Offset, d.Where, d.What)
+	v.Text = fmt.Sprintf("damaged in %d place%s, first at offset %d: %s: %s", f.Damages, report.Plural(f.Damages), d.Offset, d.Where, d.What)
 	if f.LostBytes > 0 {
 		v.Text += fmt.Sprintf("; %s lost", size(f.LostBytes))
 	}

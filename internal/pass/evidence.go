@@ -15,20 +15,6 @@ func DropEvidence(p *trace.Profile) {
 		if other == 0 {
 			continue
 		}
-		var kept trace.Samples
-		var repairs trace.Repairs
-		rc := t.Repairs.Cursor()
-		for i, s := range t.Samples.All() {
-			r := rc.Of(i)
-			if s.Type == trace.SampleEvent {
-				continue
-			}
-			if r != nil {
-				r.Index = kept.Len()
-				repairs.Append(*r)
-			}
-			kept.Append(s)
-		}
-		t.Samples, t.Repairs = kept, repairs
+		keepSamples(t, func(s *trace.Sample) bool { return s.Type != trace.SampleEvent })
 	}
 }

@@ -67,19 +67,27 @@ func (s *Selection) overlaps(from, to int64) bool {
 }
 
 func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
+	keepSamples(t, func(sm *trace.Sample) bool {
+		return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To) &&
+			(!s.CPUOnly || sm.Type == trace.SampleManaged || sm.Type == trace.SampleCPU) && frames.match(sm.Stack)
+	})
+}
+
+// keepSamples drops the samples of t that keep does not want, with their repairs.
+func keepSamples(t *trace.Thread, keep func(*trace.Sample) bool) {
 	var kept trace.Samples
 	var repairs trace.Repairs
 	old := t.Repairs.Cursor()
-	for i, sm := range t.Samples.All() {
+	for i, s := range t.Samples.All() {
 		r := old.Of(i)
-		if sm.Time < s.From || s.To != 0 && sm.Time >= s.To || s.CPUOnly && sm.Type != trace.SampleManaged && sm.Type != trace.SampleCPU || !frames.match(sm.Stack) {
+		if !keep(&s) {
 			continue
 		}
 		if r != nil {
 			r.Index = kept.Len()
 			repairs.Append(*r)
 		}
-		kept.Append(sm)
+		kept.Append(s)
 	}
 	t.Samples, t.Repairs = kept, repairs
 }

@@ -217,11 +217,8 @@ func damageError(in *input.File, c *Config, rep *report.Trace) error {
 	if !c.Strict || rep.Damages == 0 {
 		return nil
 	}
-	d, plural := rep.Damage[0], "s"
-	if rep.Damages == 1 {
-		plural = ""
-	}
-	return fmt.Errorf("%s: offset %d: %s: %s (damaged in %d place%s; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages, plural)
+	d := rep.Damage[0]
+	return fmt.Errorf("%s: offset %d: %s: %s (damaged in %d place%s; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages, report.Plural(rep.Damages))
 }
 
 // newReport begins the report of a run, and fills in what c left to its defaults.

@@ -171,7 +171,7 @@ func (t *Trace) Summary() string {
 		fmt.Fprintf(&b, "; %s events were lost while recording", Count(int(t.Lost)))
 	}
 	if t.Damages > 0 {
-		fmt.Fprintf(&b, "; damaged in %d place%s, what could be saved was saved", t.Damages, plural(t.Damages))
+		fmt.Fprintf(&b, "; damaged in %d place%s, what could be saved was saved", t.Damages, Plural(t.Damages))
 	}
 	return b.String()
 }
@@ -249,7 +249,8 @@ func Count(n int) string {
 	return s
 }
 
-func plural(n int) string {
+// Plural is the ending of a noun that n stands before.
+func Plural(n int) string {
 	if n == 1 {
 		return ""
 	}

@@ -126,7 +126,7 @@ func (c *converter) walk(in io.Reader, keys map[string]func(*json.Decoder) error
 		name, _ := key.(string)
 		f := keys[name]
 		if f == nil {
-			f = skip
+			f = Skip
 		}
 		if err := f(d); err != nil {
 			return fail(name, err)
@@ -152,8 +152,8 @@ func open(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// skip passes over a value, of any depth, without keeping it.
-func skip(d *json.Decoder) error {
+// Skip passes over a value, of any depth, without keeping it.
+func Skip(d *json.Decoder) error {
 	depth := 0
 	for {
 		t, err := d.Token()
@@ -208,7 +208,7 @@ func object(d *json.Decoder, each func(key string) error) error {
 func (c *converter) shared(d *json.Decoder) error {
 	return object(d, func(key string) error {
 		if key != "frames" {
-			return skip(d)
+			return Skip(d)
 		}
 		return array(d, func() error {
 			var f frame
@@ -321,7 +321,7 @@ func (c *converter) profile(d *json.Decoder) error {
 			begin()
 			return c.sampled(d, p, samples)
 		}
-		return skip(d)
+		return Skip(d)
 	})
 }
 
