@@ -455,8 +455,8 @@ func (c *classroom) read(t testing.TB) {
 	for i := range lessons {
 		l := &lessons[i]
 		for _, namesOnly := range []bool{false, true} {
-			name, mode, _ := strings.Cut(filepath.Base(l.file), ".")
-			mode = "ips"
+			name, _, _ := strings.Cut(filepath.Base(l.file), ".")
+			mode := "ips"
 			if namesOnly {
 				mode = "names"
 			}
