@@ -1,0 +1,84 @@
+package stackfix
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzFix repairs whatever stacks bytes make: nothing may panic, every sample with a
+// cut gets one answer, and a repaired stack ends with the frames that were recorded.
+//
+// Each byte is one step of a thread: it returns from calls, calls, is sampled, or ends.
+func FuzzFix(f *testing.F) {
+	walk := func(n int, step func(i int) byte) []byte {
+		b := []byte{6}
+		for i := range n {
+			b = append(b, step(i))
+		}
+		return b
+	}
+	f.Add([]byte{})
+	f.Add(walk(600, func(i int) byte { return byte(i*7 + i/13) }))
+	f.Add(walk(600, func(i int) byte { return byte([]int{0x11, 0x12, 0x13, 0xc0, 0x81}[i%5]) }))   // recursion
+	f.Add(walk(600, func(i int) byte { return byte(0x10 + i%9 + 0x70*(i%17/16) + 0xb0*(i%4/3)) })) // a chain
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4096 {
+			return
+		}
+		limit := 8
+		if len(data) > 0 {
+			limit, data = 4+int(data[0]%32), data[1:]
+		}
+		tree := NewTree()
+		threads := []recorded{{}}
+		var stack []FrameID
+		for i, b := range data {
+			th := &threads[len(threads)-1]
+			switch b >> 6 {
+			case 0, 1: // two call sites each
+				if len(stack) < 200 {
+					stack = append(stack, FrameID(b&0x7f))
+				}
+			case 2:
+				stack = stack[:max(0, len(stack)-1-int(b&7))]
+				if b&0x3f == 0x3f {
+					threads = append(threads, recorded{Process: uint32(len(threads) % 2)})
+				} else if b&0x3f == 0x3e {
+					th.Breaks = append(th.Breaks, int64(i))
+				}
+			default:
+				s := Sample{Time: int64(i), Cut: Whole}
+				fs := stack
+				if len(fs) >= limit {
+					fs = fs[len(fs)-limit:]
+					s.Cut = 1 + Cut(b&1)
+					s.Suspect = b >> 1 & 3 * (b & 1)
+				}
+				s.Stack = tree.Add(fs...)
+				th.Samples = append(th.Samples, s)
+			}
+		}
+		for _, confidence := range []float64{0, -1} {
+			res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: confidence})
+			for i, th := range threads {
+				reps := res.Repairs[i]
+				for j, s := range th.Samples {
+					if s.Cut == Whole {
+						continue
+					}
+					require.NotEmpty(t, reps, "every cut sample is told of")
+					r := reps[0]
+					reps = reps[1:]
+					require.EqualValues(t, j, r.Index)
+					was, is := tree.AppendFrames(nil, s.Stack), tree.AppendFrames(nil, r.Stack)
+					require.LessOrEqual(t, int(r.Dropped), int(s.Suspect))
+					was = was[r.Dropped:]
+					require.GreaterOrEqual(t, len(is), len(was))
+					require.Equal(t, was, is[len(is)-len(was):])
+				}
+				require.Empty(t, reps)
+			}
+		}
+	})
+}
