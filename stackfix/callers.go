@@ -67,83 +67,40 @@ func (c *callers) see(e *engine, p StackID, whole bool) {
 	}
 }
 
-// count returns how often m was seen. c may be nil.
+// count returns how often m was seen.
 func (c *callers) count(m MethodID) int32 {
-	if c != nil {
-		if k := slices.Index(c.method[:c.len], m); k >= 0 {
-			return c.n[k]
-		}
+	if k := slices.Index(c.method[:c.len], m); k >= 0 {
+		return c.n[k]
 	}
 	return 0
 }
 
-// A share is how likely a method is to be the caller.
-type share struct {
-	method MethodID
-	p      float64
-}
-
-// shares are how likely methods are to call a window, by contexts of all lengths.
-type shares struct {
-	of    []share
-	other float64 // methods that were never seen to
-	asked int     // 1 + the round it is of
-}
-
-func (s *shares) get(m MethodID) float64 {
-	for _, x := range s.of {
-		if x.method == m {
-			return x.p
-		}
-	}
-	return 0
-}
-
-// lookupCallers blends the levels from the longest context down, as lookup does.
-func (e *solver) lookupCallers(s StackID) *shares {
+// lookupCallers returns the methods that may call a window. They are valid for this round.
+func (e *solver) lookupCallers(s StackID) *blend {
 	x := &e.idx
 	w := &x.windows[x.window[s]-1]
-	sh := &w.callers
-	if sh.asked == e.round+1 {
-		return sh
+	b := &w.callers
+	if w.called == e.round+1 {
+		return b
 	}
-	*sh = shares{of: sh.of[:0], other: 1, asked: e.round + 1}
-	var above *callers
+	w.called = e.round + 1
+	*b = blend{of: b.of[:0], p: b.p[:0], other: 1}
+	above := &callers{}
 	for li := len(levels) - 1; li >= 0; li-- {
 		c := x.callersOf(w.contexts[li])
 		if c == nil || c.total == 0 {
 			continue
 		}
-		total := c.total
-		if above != nil {
-			total -= above.total
-		}
-		if total > 0 {
-			distinct := 0
-			for k := range c.len {
-				if c.n[k] > above.count(c.method[k]) {
-					distinct++
-				}
+		x.more = x.more[:0]
+		for k := range c.len {
+			if n := c.n[k] - above.count(c.method[k]); n > 0 {
+				x.more = append(x.more, vote{c.method[k], n})
 			}
-			escape := float64(max(distinct, 1)) / float64(int(total)+max(distinct, 1))
-			for k := range c.len {
-				n := c.n[k] - above.count(c.method[k])
-				if n <= 0 {
-					continue
-				}
-				p := sh.other * (1 - escape) * float64(n) / float64(total)
-				i := slices.IndexFunc(sh.of, func(s share) bool { return s.method == c.method[k] })
-				if i < 0 {
-					i = len(sh.of)
-					sh.of = append(sh.of, share{method: c.method[k]})
-				}
-				sh.of[i].p += p
-			}
-			sh.other *= escape
 		}
+		b.add(c.total-above.total, x.more)
 		above = c
 	}
-	return sh
+	return b
 }
 
 // callersOf returns the callers of a context of a window, or nil.
@@ -188,10 +145,11 @@ func (e *solver) copyCallers(blk *block) bool {
 	if bits < fewBits {
 		return false
 	}
-	var up []FrameID
+	up := e.fo[:0]
 	for s := best.ref; len(up) < int(best.second) && s != 0; s = e.t.Parent(s) {
 		up = append(up, e.t.Frame(s))
 	}
+	e.fo = up
 	if len(up) == 0 {
 		return false
 	}

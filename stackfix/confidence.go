@@ -41,7 +41,7 @@ func cellParts(c int) (rec, votes, sides, bits int) {
 }
 
 // describe puts the evidence for c into a cell and tells how sure its donors are.
-func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float64) (cell int, donor float64) {
+func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead float64) (cell int, donor float64) {
 	share, all := c.votes*math.Exp2(-c.foreign), 0.0
 	for i := range e.cs {
 		if e.cs[i].votes > 0 {
@@ -51,15 +51,15 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *ppm, lead float6
 	if all > 0 {
 		share /= all
 	}
-	c.share = share * (1 - vs.novel)
+	c.share = share * (1 - vs.other)
 	votes := 0
 	switch {
 	case c.votes == 0:
 	case share < 0.6:
 		votes = 1
-	case share < 0.9 || vs.novel > 0.12:
+	case share < 0.9 || vs.other > 0.12:
 		votes = 2
-	case share < 0.97 || vs.novel > 0.03:
+	case share < 0.97 || vs.other > 0.03:
 		votes = 3
 	default:
 		votes = 4

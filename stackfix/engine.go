@@ -42,7 +42,7 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 		s := solver{engine: e}
 		e.cal.learn(s.trial(w))
 		e.copied = nil
-		s.world, s.learn = w, false
+		s.world = w
 		s.solve()
 	}
 	e.result(stacks, w, res)
@@ -138,7 +138,7 @@ func (s *solver) trial(w *world) []row {
 		if v == nil {
 			continue
 		}
-		s.world, s.learn = v, true
+		s.world = v
 		s.solve()
 		rows = append(rows, s.rows...)
 		s.learnBases(v)
@@ -167,7 +167,7 @@ func (e *engine) virtual(w *world, limit, enough, turn int) *world {
 	if limit < 4 {
 		return nil
 	}
-	v := &world{limit: limit, judged: true}
+	v := &world{judged: true}
 	m := e.build(v)
 	memo := map[StackID]StackID{}
 	var fs []FrameID

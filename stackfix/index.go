@@ -47,14 +47,14 @@ type index struct {
 	nodes   []StackID
 	more    []vote // those that a longer context has not heard
 	// room for the prefixes and weights of windows
-	spareP []StackID
-	spareW []float64
+	spareOf []uint32
+	spareP  []float64
 }
 
-// A vote is how many donors of a context have a prefix.
+// A vote is how many donors of a context have a prefix, or a method as caller.
 type vote struct {
-	p StackID
-	n int32
+	of uint32
+	n  int32
 }
 
 // A head is a method that windows begin with.
@@ -67,9 +67,10 @@ type head struct {
 // A window is a cut stack that is looked up: its contexts, and what they tell.
 type window struct {
 	contexts [len(levels)]int32 // 1 + number; 0 if the stack is too short
-	callers  shares
-	ppm      ppm
-	asked    int // 1 + the round of ppm
+	prefixes blend
+	asked    int   // 1 + the round of prefixes
+	callers  blend // methods
+	called   int   // 1 + the round of callers
 }
 
 // A known stack, or what is known of one, whose outermost frames were counted before it.
@@ -299,98 +300,87 @@ func reach[T any](s []T, n int) []T {
 	return s
 }
 
-// ppm is what the contexts of all lengths say of the prefix of a window.
-type ppm struct {
-	p        []StackID
-	w        []float64
-	novel    float64
-	level    int // of the longest context
-	n        int // donors at the longest level
-	q        int // different prefixes there
-	unan     int // shortest context that has one prefix only
-	unanN    int // its donors
-	firstQ   int // different prefixes of the head alone
-	distinct int // prefixes at the next shorter context that has more donors
+// A blend is how likely answers are by contexts of all lengths, from the longest down. A
+// level speaks for the donors that longer ones have not heard.
+type blend struct {
+	of    []uint32  // answers
+	p     []float64 // of each: its probability
+	other float64   // that of answers that were never seen
 }
 
-// lookup blends the levels from the longest context down. A level speaks for
-// the donors that longer ones have not heard. It is valid for this round.
-func (e *solver) lookup(s StackID) *ppm {
-	idx := &e.idx
-	w := &idx.windows[idx.window[s]-1]
-	x := &w.ppm
+// add takes in a level: total donors, of which these say what more tells.
+func (b *blend) add(total int32, more []vote) {
+	if total <= 0 {
+		return
+	}
+	distinct := max(len(more), 1)
+	escape := float64(distinct) / float64(int(total)+distinct)
+	for _, v := range more {
+		k := slices.Index(b.of, v.of)
+		if k < 0 {
+			k = len(b.of)
+			b.of = append(b.of, v.of)
+			b.p = append(b.p, 0)
+		}
+		b.p[k] += b.other * (1 - escape) * float64(v.n) / float64(total)
+	}
+	b.other *= escape
+}
+
+// get returns the probability of an answer.
+func (b *blend) get(of uint32) float64 {
+	if k := slices.Index(b.of, of); k >= 0 {
+		return b.p[k]
+	}
+	return 0
+}
+
+// lookup returns the prefixes of a window. They are valid for this round.
+func (e *solver) lookup(s StackID) *blend {
+	x := &e.idx
+	w := &x.windows[x.window[s]-1]
+	b := &w.prefixes
 	if w.asked == e.round+1 {
-		return x
+		return b
 	}
 	w.asked = e.round + 1
-	isNew := x.p == nil
+	isNew := b.of == nil
 	if isNew {
-		if most := maxVotes * len(levels); len(idx.spareP) < most {
-			idx.spareP, idx.spareW = make([]StackID, 32*most), make([]float64, 32*most)
+		if most := maxVotes * len(levels); len(x.spareOf) < most {
+			x.spareOf, x.spareP = make([]uint32, 32*most), make([]float64, 32*most)
 		}
-		x.p, x.w = idx.spareP, idx.spareW
+		b.of, b.p = x.spareOf, x.spareP
 	}
-	*x = ppm{p: x.p[:0], w: x.w[:0], novel: 1}
-	var above *votes
+	*b = blend{of: b.of[:0], p: b.p[:0], other: 1}
+	above := &votes{}
 	for li := len(levels) - 1; li >= 0; li-- {
 		if w.contexts[li] == 0 {
 			continue
 		}
-		l, v := levels[li], &idx.votes[w.contexts[li]-1]
+		v := &x.votes[w.contexts[li]-1]
 		if v.total == 0 {
 			continue
 		}
-		if above == nil {
-			x.level, x.n, x.q = l, int(v.total), int(v.len)
-		}
-		if v.len == 1 {
-			x.unan, x.unanN = l, int(v.total)
-		}
-		x.firstQ = int(v.len)
-		total := v.total
-		if above != nil {
-			total -= above.total
-		}
-		if total > 0 {
-			more := idx.more[:0]
-			for i := v.at; i < v.at+v.len; i++ {
-				if n := idx.n[i] - idx.count(above, idx.p[i]); n > 0 {
-					more = append(more, vote{idx.p[i], n})
-				}
+		x.more = x.more[:0]
+		for i := v.at; i < v.at+v.len; i++ {
+			if n := x.n[i] - x.count(above, x.p[i]); n > 0 {
+				x.more = append(x.more, vote{x.p[i], n})
 			}
-			idx.more = more
-			distinct := len(more)
-			if above != nil && x.distinct == 0 {
-				x.distinct = distinct
-			}
-			esc := float64(max(distinct, 1)) / float64(int(total)+max(distinct, 1))
-			for _, y := range more {
-				w := x.novel * (1 - esc) * float64(y.n) / float64(total)
-				k := slices.Index(x.p, y.p)
-				if k < 0 {
-					k = len(x.p)
-					x.p = append(x.p, y.p)
-					x.w = append(x.w, 0)
-				}
-				x.w[k] += w
-			}
-			x.novel *= esc
 		}
+		b.add(v.total-above.total, x.more)
 		above = v
 	}
-	if n := len(x.p); isNew {
-		idx.spareP, idx.spareW = idx.spareP[n:], idx.spareW[n:]
-		x.p, x.w = x.p[:n:n], x.w[:n:n]
+	if n := len(b.of); isNew {
+		x.spareOf, x.spareP = x.spareOf[n:], x.spareP[n:]
+		b.of, b.p = b.of[:n:n], b.p[:n:n]
 	}
-	return x
+	return b
 }
 
-// count returns how often p was counted in v, which may be nil.
+// count returns how often p was counted in v.
 func (x *index) count(v *votes, p StackID) int32 {
-	if v != nil {
-		if k := slices.Index(x.p[v.at:v.at+v.len], p); k >= 0 {
-			return x.n[int(v.at)+k]
-		}
+	if k := slices.Index(x.p[v.at:v.at+v.len], p); k >= 0 {
+		return x.n[int(v.at)+k]
 	}
 	return 0
 }

@@ -388,7 +388,7 @@ func (r *lessonFile) repair(program, name string, limit int) outcome {
 		rows := s.trial(w)
 		e.cal.learn(rows)
 		out.trial = append(out.trial, distinct(rows)...)
-		s.world, s.learn = w, false
+		s.world = w
 		s.solve()
 		whole := map[StackID]bool{}
 		for ri, run := range w.runs {

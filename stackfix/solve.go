@@ -9,7 +9,6 @@ import (
 type solver struct {
 	*engine
 	*world
-	learn  bool
 	rows   []row
 	last   map[int64]int // block: its newest row
 	m      model
@@ -447,7 +446,7 @@ func (s *side) common(t *Tree, p StackID) int {
 }
 
 // candidates collects prefixes for the window o.
-func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand {
+func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *blend) []cand {
 	ps := e.ps[:0] // of cs
 	add := func(p StackID, d int) *cand {
 		if i := slices.Index(ps, p); i >= 0 {
@@ -479,8 +478,8 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *ppm) []cand 
 			}
 		}
 	}
-	for i, p := range vs.p {
-		add(p, e.t.Depth(p)).votes = vs.w[i]
+	for i, p := range vs.of {
+		add(p, e.t.Depth(p)).votes = vs.p[i]
 	}
 	e.ps = ps
 	return e.mergeRoots(cs)
@@ -835,7 +834,7 @@ func (e *solver) climb(blk *block) bool {
 	for _, f := range e.o {
 		e.mark(e.method(f))
 	}
-	var up []FrameID
+	up := e.fo[:0]
 	least := int32(math.MaxInt32)
 	for len(up) < 1000 {
 		c, n := e.m.methods[m].caller, e.m.methods[m].called
@@ -850,14 +849,12 @@ func (e *solver) climb(blk *block) bool {
 		m = c.m
 		e.mark(m)
 	}
+	e.fo = up
 	if len(up) == 0 {
 		return false
 	}
-	var p StackID
-	for i := len(up) - 1; i >= 0; i-- {
-		p = e.t.Push(p, up[i])
-	}
-	if !e.prepend(blk, p, callerCell(int(least)), 1) {
+	slices.Reverse(up)
+	if !e.prepend(blk, e.join(0, up), callerCell(int(least)), 1) {
 		return false
 	}
 	blk.how = Caller
@@ -956,7 +953,7 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 }
 
 // judge scores the candidates and returns the best one, and by how many bits it leads.
-func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *ppm) (int, float64) {
+func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float64) {
 	if len(cs) == 0 {
 		return -1, 0
 	}
@@ -995,7 +992,7 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *ppm) (int, float64)
 			caller = e.method(e.t.Frame(c.p))
 		}
 		c.caller = callers.get(caller) + 0.02*callers.other
-		c.score = c.side + e.logs.log2(c.votes+vs.novel*0.01) - c.foreign + 0.5*e.logs.log2(c.caller+1e-4)
+		c.score = c.side + e.logs.log2(c.votes+vs.other*0.01) - c.foreign + 0.5*e.logs.log2(c.caller+1e-4)
 		if c.score > top {
 			top, best = c.score, i
 		}

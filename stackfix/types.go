@@ -72,8 +72,8 @@ type Sample struct {
 	// the others. A front drops by itself what cannot be code at all, and then
 	// has one suspect less.
 	Suspect uint8
-	// Evidence marks the stack of another event: an exception, an allocation. It
-	// is evidence and is repaired too.
+	// Evidence marks the stack of another event: an exception, an allocation. It is
+	// evidence like any other sample and is repaired too; the mark is the caller's own.
 	Evidence bool
 }
 

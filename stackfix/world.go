@@ -14,7 +14,6 @@ import (
 // comes first is noted. What the others tell is counted when the world is made.
 type world struct {
 	runs   []run
-	limit  int  // frames a Depth cut left
 	judged bool // truth is known
 
 	samples, blocks int // of the recording, those that are not kept included
@@ -142,9 +141,6 @@ func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
 	m := e.build(w)
 	e.scan(m.begin, func(b *block) {
 		e.fill(b)
-		if b.cut == Depth {
-			w.limit = max(w.limit, e.t.Depth(b.stack))
-		}
 		m.add(b)
 	})
 	m.end()
