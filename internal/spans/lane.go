@@ -38,6 +38,8 @@ type lane struct {
 	implied  int  // frames that were closed by the end of one below
 	unsorted bool // time goes back: it is void
 	sorted   bool // its events were put in order; its zones count events
+	tie      tie  // the ends since time went on or a frame began
+	tied     int  // frames that were open before the ends at the time of the first begin
 	maxDepth int  // frames of a sample
 	deepest  int  // frames open, synthetic ones included
 	spikes   int  // runs of cut samples
@@ -45,6 +47,7 @@ type lane struct {
 
 	told       int64         // Time of the last sample
 	fromSample int           // index of the sample before the transition, -1 if none
+	clashes    []int64       // of ends that speedscope would misread: offsets like start
 	root       trace.FrameID // 1 + the outermost frame
 	named      trace.FrameID // the frame `Thread (n)`
 }
@@ -61,6 +64,7 @@ type zone struct {
 	after       int   // index of the sample that it leads to, -1 if none
 	start, last int64 // offsets of the first event's separator and of the last event
 	low         int
+	tied        int // as in lane
 	from, to    state
 	end         bool // of the lane: to is what stays open
 }

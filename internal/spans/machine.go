@@ -36,6 +36,16 @@ type machine struct {
 	inThread bool // the thread's frame is among them
 
 	endTS []byte // time of the last end
+
+	clash clash
+}
+
+// A clash is what an end must not be like (see tie): the first begin that is written.
+type clash struct {
+	on   bool // an end may clash
+	name int32
+	how  string // of the mark of the begin, "" if it has none
+	tied int    // only ends of frames before this one are at its time
 }
 
 func (rw *rewriter) machine(z *zone) *machine {
@@ -72,7 +82,45 @@ func (rw *rewriter) machine(z *zone) *machine {
 	if z.low < sameFrames(t, z.from, z.to) {
 		m.keep = min(m.keep, low)
 	}
+	m.expect()
 	return m
+}
+
+// expect works out what the first begin that is written will be.
+func (m *machine) expect() {
+	t := m.rw.table
+	if m.keep == len(m.newRB) {
+		return
+	}
+	c := &m.clash
+	c.on, c.name, c.tied = true, t.nameOf(m.newRB[m.keep]), m.z.tied
+	if c.tied > m.outerA && c.tied < math.MaxInt {
+		c.tied += int(m.a.inserted)
+	}
+	roots := t.table.Depth(m.z.to.outer)
+	recorded := m.keep >= m.z.low && m.keep < roots || m.keep-int(m.b.inserted) >= max(m.z.low, roots)
+	if !recorded {
+		c.how = m.howB()
+		if m.rw.plain {
+			c.how = ""
+		}
+	}
+}
+
+// clashes reports whether speedscope would take the first begin before the end of
+// frame i of RA, whose mark is how. It is asked once about each end.
+func (m *machine) clashes(i int, how string) bool {
+	c, t := &m.clash, m.rw.table
+	if !c.on || i >= c.tied || i >= len(m.oldRA) || how != c.how || t.nameOf(m.oldRA[i]) != c.name {
+		return false
+	}
+	for _, f := range m.oldRA[min(i, m.keep):i] {
+		if t.nameOf(f) != c.name {
+			c.on = false // one is enough
+			return true
+		}
+	}
+	return false
 }
 
 // sameFrames returns how many frames of two states are the same, from the outermost.
@@ -154,6 +202,7 @@ func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
 		}
 		m.open = min(m.open, at)
 		m.setHow(at, "")
+		e.first = m.clashes(at, "")
 		return e
 	}
 	e.before = m.close(m.keep, e.before)
@@ -186,7 +235,8 @@ func (m *machine) close(n int, ins []insert) []insert {
 		if m.open >= len(m.oldRA) {
 			continue
 		}
-		ins = append(ins, insert{'E', m.oldRA[m.open], m.howOf(m.open)})
+		how := m.howOf(m.open)
+		ins = append(ins, insert{'E', m.oldRA[m.open], how, m.clashes(m.open, m.marked(how))})
 		m.setHow(m.open, "")
 	}
 	return ins
@@ -196,15 +246,29 @@ func (m *machine) close(n int, ins []insert) []insert {
 func (m *machine) openTo(n int, ins []insert) []insert {
 	m.opening = true
 	for m.open < n && m.open < len(m.newRB) {
-		how := m.b.how
-		if how == "" {
-			how = m.a.how
-		}
-		ins = append(ins, insert{'B', m.newRB[m.open], how})
+		how := m.howB()
+		ins = append(ins, insert{phase: 'B', frame: m.newRB[m.open], how: how})
 		m.setHow(m.open, how)
 		m.open++
 	}
 	return ins
+}
+
+// howB returns the mark of frames of RB that are put in.
+func (m *machine) howB() string {
+	if m.b.how != "" {
+		return m.b.how
+	}
+	return m.a.how
+}
+
+// marked returns what of the mark an inserted end has: tracefix's own output has it
+// on begins only.
+func (m *machine) marked(how string) string {
+	if m.rw.plain || m.z.lane.own.holds == holdsSamples {
+		return ""
+	}
+	return how
 }
 
 // flush ends the transition.

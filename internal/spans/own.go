@@ -146,25 +146,22 @@ func (t *frameTable) addOwn(ev *chromium.Event) int32 {
 // ownStep takes a begin or end of frame f to a lane of tracefix's own output. What is
 // open for a while is a sample there, also if begins lead to it from a caller, or
 // ends alone.
-func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns int64, off, start int64) {
+func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns int64, same bool, off, start int64) {
 	t := d.table.table
 	if l.seen && l.heldOwn(phase, ns) {
 		d.sample(l, ns, l.cur == 0)
 		l.start, l.low, l.from = start, l.depth(t), state{cur: l.cur}
+		l.tie.reset()
 	}
 	if phase == 'B' {
+		if !l.begun {
+			l.firstBegin(d.table, f, same)
+		}
 		l.cur = t.Push(l.cur, f)
 		l.deepest = max(l.deepest, l.depth(t))
 		l.begun = true
 	} else {
-		switch n := l.end(d.table, f, name, false); n {
-		case 0:
-			l.ignored++
-		case 1:
-		default:
-			l.implied += n - 1
-		}
-		l.low = min(l.low, l.depth(t))
+		d.endStep(l, f, name, false, same, start)
 		l.begun = false
 	}
 	l.began, l.last, l.seen = ns, off, true

@@ -258,15 +258,19 @@ func (d *reading) newLane(ev *chromium.Event) *lane {
 // step takes a begin or end of frame f to a lane.
 func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
 	l.events++
+	same := ns == l.lastNS && sub == l.lastSub
 	l.lastNS, l.lastSub = ns, sub
 	if sub >= 5e8 {
 		ns++ // times are sums of floats: 580.1019999 stands for 580.102
 	}
 	if l.own.holds == holdsSamples {
-		d.ownStep(l, phase, f, name, ns, off, off-int64(lead))
+		d.ownStep(l, phase, f, name, ns, same, off, off-int64(lead))
 		return
 	}
 	if phase == 'B' {
+		if !l.begun {
+			l.firstBegin(d.table, f, same)
+		}
 		if l.root == 0 && l.cur == 0 && l.outer == 0 {
 			l.root = 1 + f
 		}
@@ -281,8 +285,17 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 		d.sample(l, ns, false)
 		l.begun = false
 		l.start, l.low, l.from = off-int64(lead), l.depth(d.table.table), state{l.cur, l.outer}
+		l.tie.reset()
 	}
-	switch n := l.end(d.table, f, name, sf); n {
+	d.endStep(l, f, name, sf, same, off-int64(lead))
+	l.last, l.seen = off, true
+}
+
+// endStep closes frame f in a lane.
+func (d *reading) endStep(l *lane, f trace.FrameID, name int32, sf, same bool, start int64) {
+	was := state{l.cur, l.outer}
+	n := l.end(d.table, f, name, sf)
+	switch n {
 	case 0:
 		l.ignored++
 	case 1:
@@ -290,7 +303,10 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 		l.implied += n - 1
 	}
 	l.low = min(l.low, l.depth(d.table.table))
-	l.last, l.seen = off, true
+	if !same {
+		l.tie.reset()
+	}
+	l.tie.add(was, start, n)
 }
 
 // sample ends the transition to what is open now, and makes a sample of it that
@@ -345,7 +361,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 		d.Facts.depth(n)
 	}
 	if cut || l.fromCut {
-		d.zones = append(d.zones, zone{lane: l, before: l.fromSample, after: index, start: l.start, last: l.last, low: l.low, from: l.from, to: state{l.cur, l.outer}, end: end})
+		d.zones = append(d.zones, zone{lane: l, before: l.fromSample, after: index, start: l.start, last: l.last, low: l.low, tied: l.tied, from: l.from, to: state{l.cur, l.outer}, end: end})
 	}
 	if cut && !l.fromCut {
 		l.spikes++
@@ -419,6 +435,9 @@ func (d *reading) finish(frames int) {
 	slices.SortStableFunc(d.all, func(a, b *lane) int { return cmp.Compare(a.first, b.first) })
 	procs := map[string]*trace.Process{}
 	for _, l := range d.all {
+		if l.t == nil || l.t.Samples.Cuts() == 0 {
+			l.clashes = nil // there is nothing to repair
+		}
 		if l.unsorted || l.t == nil || l.t.Samples.Len() == 0 {
 			continue
 		}

@@ -17,7 +17,9 @@ import (
 
 // Rewrite copies the trace to w with the stacks that its Profile now has. Events
 // that a repair does not touch keep their bytes and their order. Inserted events
-// carry "args":{"tracefix":...} unless plain.
+// carry "args":{"tracefix":...}, and so do, in threads with a repair, ends that
+// speedscope would misread without (see tie). With plain, those ends have empty args
+// and nothing else has any.
 func (t *Trace) Rewrite(ctx context.Context, w io.Writer, plain bool) error {
 	rw := &rewriter{Trace: t, ctx: ctx, w: chromium.NewWriter(w), plain: plain}
 	return rw.run()
@@ -35,6 +37,7 @@ type rewriter struct {
 	idle   []*machine // to be used again
 	busy   int        // active machines
 	edits  map[int64]*edit
+	marks  []int64 // where ends are that get the mark, in order
 	buf    []byte
 	bridge bool // a bridge was inserted: stackFrames needs it
 }
@@ -57,6 +60,7 @@ type fix struct {
 type edit struct {
 	before, after []insert
 	drop          bool
+	first         bool // an end that gets the mark
 }
 
 // An insert is a new event.
@@ -64,6 +68,7 @@ type insert struct {
 	phase byte
 	frame trace.FrameID
 	how   string
+	first bool // an end that gets the mark
 }
 
 func (rw *rewriter) run() error {
@@ -97,6 +102,9 @@ func (rw *rewriter) run() error {
 			to := rw.eventsEnd
 			if len(zones) > 0 {
 				to = zones[0].start
+			}
+			if len(rw.marks) > 0 {
+				to = min(to, rw.marks[0])
 			}
 			rw.r.PassTo(to)
 		}
@@ -187,6 +195,12 @@ func (rw *rewriter) plan() []*zone {
 		}
 	}
 	slices.SortStableFunc(zones, func(a, b *zone) int { return cmp.Compare(a.start, b.start) })
+	for l := range rw.stacks {
+		if !l.sorted {
+			rw.marks = append(rw.marks, l.clashes...)
+		}
+	}
+	slices.Sort(rw.marks)
 	return zones
 }
 
@@ -205,13 +219,13 @@ func (r *repaired) of(i int) fix {
 // sorters works out the edits of threads that are not in order of time.
 func (rw *rewriter) sorters(zones []*zone) error {
 	for _, s := range rw.Trace.sorters {
+		if rw.edits == nil {
+			rw.edits = map[int64]*edit{}
+		}
 		at := 0
 		for _, z := range zones {
 			if z.lane != s.lane {
 				continue
-			}
-			if rw.edits == nil {
-				rw.edits = map[int64]*edit{}
 			}
 			at = int(z.start)
 			m := rw.machine(z)
@@ -221,9 +235,17 @@ func (rw *rewriter) sorters(zones []*zone) error {
 				if at == int(z.last) {
 					ed.after = m.flush()
 				}
-				if len(ed.before) > 0 || len(ed.after) > 0 || ed.drop {
+				if len(ed.before) > 0 || len(ed.after) > 0 || ed.drop || ed.first {
 					rw.edits[e.off] = &ed
 				}
+			}
+		}
+		if rw.stacks[s.lane] == nil {
+			continue
+		}
+		for _, i := range s.lane.clashes {
+			if !slices.ContainsFunc(zones, func(z *zone) bool { return z.lane == s.lane && z.start <= i && i <= z.last }) {
+				rw.edits[s.events[i].off] = &edit{first: true}
 			}
 		}
 	}
@@ -242,6 +264,10 @@ func (rw *rewriter) start(z *zone) {
 // event writes one event with what is to be inserted around it.
 func (rw *rewriter) event(ev *chromium.Event) error {
 	var ed edit
+	if len(rw.marks) > 0 && rw.marks[0] <= ev.Offset {
+		rw.marks = rw.marks[1:]
+		ed.first = true
+	}
 	if len(rw.edits) > 0 {
 		if e := rw.edits[ev.Offset]; e != nil {
 			ed = *e
@@ -279,8 +305,13 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
 	ts := ev.TS.Text
 	if ed.drop {
 		rw.w.Drop(ev)
-	} else if err := rw.w.Write(ev); err != nil {
-		return err
+	} else {
+		if ed.first {
+			rw.mark(ev)
+		}
+		if err := rw.w.Write(ev); err != nil {
+			return err
+		}
 	}
 	for _, x := range ed.after {
 		if err := rw.w.Insert(rw.newEvent(ev, x, ts)); err != nil {
@@ -290,15 +321,32 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
 	return nil
 }
 
+// mark adds the mark to an end.
+func (rw *rewriter) mark(ev *chromium.Event) {
+	if ev.Args != nil {
+		return
+	}
+	colon, comma := style(ev)
+	b := append(rw.buf[:0], ev.Raw[:len(ev.Raw)-1]...)
+	b = append(b, comma+`"args"`+colon...)
+	b = append(rw.appendArgs(b, "", true, colon, comma), '}')
+	rw.buf, ev.Raw = b, b
+}
+
+// style returns how the keys and values of ev are set apart.
+func style(ev *chromium.Event) (colon, comma string) {
+	if bytes.Contains(ev.Raw, []byte(`": `)) {
+		return `: `, `, `
+	}
+	return `:`, `,`
+}
+
 // newEvent returns the text of an inserted event in the style of ev.
 func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	if rw.table.own(ev.Thread).holds == holdsSamples {
 		return rw.ownEvent(ev, x, ts)
 	}
-	colon, comma := `:`, `,`
-	if bytes.Contains(ev.Raw, []byte(`": `)) {
-		colon, comma = `: `, `, `
-	}
+	colon, comma := style(ev)
 	b := append(rw.buf[:0], `{"name"`...)
 	b = append(b, colon...)
 	b = rw.appendName(b, x.frame)
@@ -332,8 +380,8 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 			field("sf", []byte(sf))
 		}
 	}
-	if !rw.plain {
-		field("args", []byte(`{"tracefix"`+colon+`{"how"`+colon+strconv.Quote(x.how)+`}}`))
+	if !rw.plain || x.first {
+		field("args", rw.appendArgs(nil, x.how, x.first, colon, comma))
 	}
 	b = append(b, '}')
 	rw.buf = b
@@ -354,12 +402,35 @@ func (rw *rewriter) ownEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 		b = append(b, "tracefix"...)
 	}
 	b = append(b, '"')
-	if !rw.plain && x.phase == 'B' {
-		b = append(b, `,"args":{"tracefix":{"how":`+strconv.Quote(x.how)+`}}`...)
+	how := x.how
+	if x.phase == 'E' {
+		how = ""
+	}
+	if !rw.plain && how != "" || x.first {
+		b = rw.appendArgs(append(b, `,"args":`...), how, x.first, ":", ",")
 	}
 	b = append(b, '}')
 	rw.buf = b
 	return b
+}
+
+// appendArgs appends args with the mark: how a frame is known, and first at an end that
+// is to be told apart from a begin of its name and time.
+func (rw *rewriter) appendArgs(b []byte, how string, first bool, colon, comma string) []byte {
+	if rw.plain {
+		return append(b, `{}`...)
+	}
+	b = append(b, `{"tracefix"`+colon+`{`...)
+	if how != "" {
+		b = append(b, `"how"`+colon+strconv.Quote(how)...)
+	}
+	if first {
+		if how != "" {
+			b = append(b, comma...)
+		}
+		b = append(b, `"first"`+colon+`true`...)
+	}
+	return append(b, `}}`...)
 }
 
 func (rw *rewriter) appendName(b []byte, f trace.FrameID) []byte {

@@ -1,0 +1,170 @@
+package spans
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// A threadText is what a thread is in a file.
+type threadText struct {
+	raw    []string
+	events []tracetest.SpanEvent
+}
+
+func threadsOf(t testing.TB, in []byte) map[string]*threadText {
+	r, err := chromium.NewReader(bytes.NewReader(in), nil)
+	require.NoError(t, err)
+	out := map[string]*threadText{}
+	for ev, err := range r.All() {
+		require.NoError(t, err)
+		if ev.Phase != 'B' && ev.Phase != 'E' {
+			continue
+		}
+		th := out[string(ev.TID)]
+		if th == nil {
+			th = &threadText{}
+			out[string(ev.TID)] = th
+		}
+		ts, err := strconv.ParseFloat(string(ev.TS.Text), 64)
+		require.NoError(t, err)
+		th.raw = append(th.raw, string(ev.Raw))
+		th.events = append(th.events, tracetest.SpanEvent{Phase: ev.Phase, Name: string(ev.Name), Args: string(ev.Args), TS: ts})
+	}
+	return out
+}
+
+// checkSpeedscope asserts that speedscope loses no end of a thread with a repair, and
+// that other events have kept their bytes but for what was appended to such ends. It
+// returns how many ends speedscope lost before.
+func checkSpeedscope(t testing.TB, in, out []byte, tr *Trace, plain bool) int {
+	repaired := map[string]bool{}
+	for _, th := range tr.Profile.Threads {
+		if th.Repairs.Len() > 0 {
+			repaired[strconv.FormatInt(th.TID, 10)] = true
+		}
+	}
+	mark := `, "args": {"tracefix": {"first": true}}}`
+	if plain {
+		mark = `, "args": {}}`
+	}
+	lostBefore := 0
+	before, after := threadsOf(t, in), threadsOf(t, out)
+	for tid, b := range before {
+		a := after[tid]
+		if !repaired[tid] {
+			require.Equal(t, b.raw, a.raw, "thread %s", tid)
+			continue
+		}
+		lost, _, _ := tracetest.Speedscope(b.events)
+		lostBefore += lost
+		lost, open, _ := tracetest.Speedscope(a.events)
+		assert.Zero(t, lost, "lost ends of thread %s", tid)
+		assert.Zero(t, open, "open frames of thread %s", tid)
+		if plain {
+			continue // inserted events look like others
+		}
+		rest := b.raw
+		for i, raw := range a.raw {
+			if strings.Contains(raw, `{"tracefix": {"how": `) {
+				continue
+			}
+			if a.events[i].Phase == 'E' && strings.HasSuffix(raw, mark) {
+				raw = strings.TrimSuffix(raw, mark) + "}"
+			}
+			for len(rest) > 0 && rest[0] != raw {
+				rest = rest[1:] // left out
+			}
+			require.NotEmpty(t, rest, "thread %s: %s was not in the file", tid, raw)
+			rest = rest[1:]
+		}
+	}
+	return lostBefore
+}
+
+func TestSpeedscopeReal(t *testing.T) {
+	files := []string{"../../testdata/chain.chromium.json.zst"}
+	if !testing.Short() {
+		more, err := filepath.Glob("../../../shared/corpus/dotnet10/reference/*.chromium.json.zst")
+		require.NoError(t, err)
+		files = append(files, more...)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			in := unpack(t, file)
+			tr := readBytes(t, in, &Options{Lean: true})
+			pass.FixStacks(tr.Profile, 0.9)
+			for _, plain := range []bool{false, true} {
+				assert.NotZero(t, checkSpeedscope(t, in, rewriteBytes(t, tr, plain), tr, plain))
+			}
+		})
+	}
+}
+
+// The smallest file that speedscope misreads: a call ends with its caller, and the
+// next call is of the same name.
+func TestSpeedscopeTie(t *testing.T) {
+	deep := stack("Root b0..b129")
+	for i, c := range []struct{ one, two string }{
+		{"Root Run Wait", "Root Wait Go"},
+		{"Root Run Wait x", "Root Wait"},
+		{"Root Wait Wait Run Wait Run Wait", "Root Wait Run"},
+		{"Root Run Wait Wait", "Root Wait Wait Wait"},
+		{"Root a b c", "Root b c a"},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			var b bytes.Buffer
+			d := tracetest.NewDotnetWriter(&b)
+			d.Thread(7)
+			at := 10.0
+			for _, s := range [][]string{deep[:90], deep[len(deep)-100:], deep[:90], stack(c.one), stack(c.two), stack(c.one), stack("Root")} {
+				d.Sample(at, 1, withRoots(7, s))
+				at++
+			}
+			require.NoError(t, d.Close())
+			for _, plain := range []bool{false, true} {
+				out, tr := repairBytes(t, b.Bytes(), plain)
+				require.NotZero(t, tr.Profile.Threads[0].Repairs.Len())
+				assert.NotZero(t, checkSpeedscope(t, b.Bytes(), out, tr, plain))
+				checkSpans(t, parse(t, out))
+			}
+		})
+	}
+}
+
+// Whatever is repaired, and in whatever order the file is, speedscope loses nothing.
+func TestSpeedscopeWalk(t *testing.T) {
+	lost := 0
+	for seed := range uint64(6) {
+		in, _, _ := walk(t, tracetest.Walk{Seed: 300 + seed, Threads: 3, Bytes: 512 << 10, Deep: 0.4})
+		switch seed % 3 {
+		case 1:
+			evs := rawsOf(t, in)
+			slices.SortStableFunc(evs, func(a, b raw) int { return cmp.Compare(a.ns, b.ns) })
+			in = assemble(t, in, evs, ", ")
+		case 2: // latest first
+			evs := rawsOf(t, in)
+			slices.SortStableFunc(evs, func(a, b raw) int { return cmp.Compare(b.ns, a.ns) })
+			in = assemble(t, in, evs, ", ")
+		}
+		for _, plain := range []bool{false, true} {
+			out, tr := repairBytes(t, in, plain)
+			lost += checkSpeedscope(t, in, out, tr, plain)
+			again, _ := repairBytes(t, out, plain)
+			require.True(t, bytes.Equal(out, again), "seed %d: repair of the repaired trace changes it", seed)
+		}
+	}
+	assert.NotZero(t, lost)
+}
