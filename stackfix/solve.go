@@ -399,17 +399,14 @@ type cand struct {
 }
 
 type side struct {
-	s       StackID
-	fs      []FrameID
-	nodes   []StackID // of fs: the stack down to each frame
-	under   []uint32  // by stack: stamp if it is s or above it
-	stamp   uint32
-	stamped bool // under is that of s
-	direct  bool
-	far     int // apart
-	conf    float64
-	ok      bool
-	bad     bool
+	s      StackID
+	fs     []FrameID
+	nodes  []StackID // of fs: the stack down to each frame
+	direct bool
+	far    int // apart
+	conf   float64
+	ok     bool
+	bad    bool
 }
 
 // setSide makes block k of a run, if there is one, side i of the block at.
@@ -422,27 +419,33 @@ func (e *solver) setSide(i int, bs []block, k, at int) {
 	if s.s != b.ext {
 		s.s = b.ext
 		s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
-		s.stamped = false
 	}
 	s.direct, s.conf, s.bad = b.stack == b.ext, float64(b.conf), b.bad
 	s.far = apart(max(k-at, at-k))
 }
 
-// common returns the number of outermost frames that p and the side share: the depth
-// of Tree.shared, for many p.
-func (s *side) common(t *Tree, p StackID) int {
-	if !s.stamped {
-		s.stamped = true
-		s.stamp++
-		if n := t.Len(); len(s.under) < n {
-			s.under = append(s.under, make([]uint32, n-len(s.under))...)
-		}
-		for _, n := range s.nodes {
-			s.under[n] = s.stamp
+// common returns how many root frames p has in common with each of two sides, given
+// how many these have: the depths of Tree.shared, for many p.
+func (t *Tree) common(p StackID, f, b []StackID, sides int) (int, int) {
+	in := func(p StackID) bool {
+		d := int(t.nodes[p].depth)
+		return d == 0 || d <= len(f) && f[d-1] == p || d <= len(b) && b[d-1] == p
+	}
+	if !in(p) {
+		for {
+			n := &t.nodes[p]
+			if p = n.jump; in(p) {
+				if p = n.parent; in(p) {
+					break
+				}
+			}
 		}
 	}
-	under := func(p StackID) bool { return p == 0 || int(p) < len(s.under) && s.under[p] == s.stamp }
-	return t.Depth(t.first(p, under))
+	d := t.Depth(p)
+	if d > 0 && d <= len(f) && f[d-1] == p {
+		return d, min(d, sides)
+	}
+	return min(d, sides), d
 }
 
 // candidates collects prefixes for the window o.
@@ -478,8 +481,12 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *blend) []can
 			}
 		}
 	}
-	for i, p := range vs.of {
-		add(p, e.t.Depth(p)).votes = vs.p[i]
+	for i, p := range vs.of { // each comes once
+		if k := slices.Index(ps, p); k >= 0 {
+			cs[k].votes = vs.p[i]
+		} else {
+			cs = append(cs, cand{p: p, depth: e.t.Depth(p), votes: vs.p[i]})
+		}
 	}
 	e.ps = ps
 	return e.mergeRoots(cs)
@@ -961,9 +968,23 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 	head := min(e.headSurprise(e.o[0]), 8)
 	callers := e.lookupCallers(s)
 	top, best := math.Inf(-1), -1
+	var nodes [2][]StackID
+	for si, s := range [2]*side{f, b} {
+		if s.ok {
+			nodes[si] = s.nodes
+		}
+	}
+	share := 0
+	if f.ok && b.ok {
+		share = e.t.Depth(e.t.shared(f.s, b.s))
+	}
 	for i := range cs {
 		c := &cs[i]
 		c.side = 0
+		var common [2]int
+		if c.kf == 0 || c.kb == 0 {
+			common[0], common[1] = e.t.common(c.p, nodes[0], nodes[1], share)
+		}
 		for si, s := range [2]*side{f, b} {
 			if !s.ok {
 				continue
@@ -975,7 +996,7 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 			L := c.depth + k
 			D := len(s.fs)
 			if k == 0 {
-				L = s.common(e.t, c.p)
+				L = common[si]
 				bits = 0
 			} else {
 				bits += head
