@@ -428,16 +428,15 @@ func (e *solver) setSide(i int, bs []block, k, at int) {
 // how many these have: the depths of Tree.shared, for many p.
 func (t *Tree) common(p StackID, f, b []StackID, sides int) (int, int) {
 	in := func(p StackID) bool {
-		d := int(t.nodes[p].depth)
+		d := int(t.skips[p].depth)
 		return d == 0 || d <= len(f) && f[d-1] == p || d <= len(b) && b[d-1] == p
 	}
 	if !in(p) {
 		for {
-			n := &t.nodes[p]
-			if p = n.jump; in(p) {
-				if p = n.parent; in(p) {
-					break
-				}
+			if j := t.skips[p].jump; !in(j) {
+				p = j
+			} else if p = t.nodes[p].parent; in(p) {
+				break
 			}
 		}
 	}
@@ -543,7 +542,7 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 func (e *solver) rootsDiffer(cs []cand) bool {
 	outer := e.outer[:0]
 	for i := range cs {
-		if s := e.t.nodes[cs[i].p].outer; s != 0 && !slices.Contains(outer, s) {
+		if s := e.t.skips[cs[i].p].outer; s != 0 && !slices.Contains(outer, s) {
 			outer = append(outer, s)
 		}
 	}

@@ -5,15 +5,20 @@ import "slices"
 // A Tree is a Stacks in memory. The zero Tree is not usable.
 type Tree struct {
 	nodes []node
+	skips []skip    // of each node
 	slots []StackID // open addressing over (parent, frame) of all but first children; 0 is free
 	held  int       // slots in use
 }
 
-// A node is one stack: 24 bytes that are read together.
+// A node is one stack. Most stacks are read frame by frame, and these lie together: what
+// is for the rest is apart.
 type node struct {
 	parent StackID
 	frame  FrameID
-	depth  int32
+}
+
+type skip struct {
+	depth int32
 	// jump is a stack further out, so chosen that any stack further out is reached
 	// in a number of steps that grows with the logarithm of the depth.
 	jump StackID
@@ -28,7 +33,7 @@ const outerFrames = 3
 
 // NewTree returns a tree that holds the empty stack only.
 func NewTree() *Tree {
-	return &Tree{nodes: make([]node, 1, 64), slots: make([]StackID, 64)}
+	return &Tree{nodes: make([]node, 1, 64), skips: make([]skip, 1, 64), slots: make([]StackID, 64)}
 }
 
 // Parent returns the stack of the callers of the innermost frame of s.
@@ -38,17 +43,17 @@ func (t *Tree) Parent(s StackID) StackID { return t.nodes[s].parent }
 func (t *Tree) Frame(s StackID) FrameID { return t.nodes[s].frame }
 
 // Depth returns the number of frames of s.
-func (t *Tree) Depth(s StackID) int { return int(t.nodes[s].depth) }
+func (t *Tree) Depth(s StackID) int { return int(t.skips[s].depth) }
 
 // Len returns the number of stacks, the empty one included: ids are below it.
 func (t *Tree) Len() int { return len(t.nodes) }
 
 // Push returns the stack in which callers calls f.
 func (t *Tree) Push(callers StackID, f FrameID) StackID {
-	switch c := t.nodes[callers].child; {
+	switch c := t.skips[callers].child; {
 	case c == 0:
 		s := t.add(callers, f)
-		t.nodes[callers].child = s
+		t.skips[callers].child = s
 		return s
 	case t.nodes[c].frame == f:
 		return c
@@ -73,18 +78,20 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	if len(t.nodes) == cap(t.nodes) {
 		t.nodes = slices.Grow(t.nodes, len(t.nodes))
+		t.skips = slices.Grow(t.skips, len(t.skips))
 	}
-	p := &t.nodes[callers]
-	n := node{parent: callers, frame: f, depth: p.depth + 1, jump: callers}
+	p := &t.skips[callers]
+	n := skip{depth: p.depth + 1, jump: callers}
 	// skew-binary numbers: two jumps of one length make one of twice that and one
-	if j := &t.nodes[p.jump]; p.depth-j.depth == j.depth-t.nodes[j.jump].depth {
+	if j := &t.skips[p.jump]; p.depth-j.depth == j.depth-t.skips[j.jump].depth {
 		n.jump = j.jump
 	}
 	s := StackID(len(t.nodes))
 	if n.outer = p.outer; n.depth <= outerFrames {
 		n.outer = s
 	}
-	t.nodes = append(t.nodes, n)
+	t.nodes = append(t.nodes, node{callers, f})
+	t.skips = append(t.skips, n)
 	return s
 }
 
@@ -106,8 +113,8 @@ func (t *Tree) grow() {
 
 // up returns the stack of the outermost n frames of s, or s if it has no more.
 func (t *Tree) up(s StackID, n int) StackID {
-	for int(t.nodes[s].depth) > n {
-		if j := t.nodes[s].jump; int(t.nodes[j].depth) >= n {
+	for int(t.skips[s].depth) > n {
+		if j := t.skips[s].jump; int(t.skips[j].depth) >= n {
 			s = j
 		} else {
 			s = t.nodes[s].parent
@@ -120,7 +127,7 @@ func (t *Tree) up(s StackID, n int) StackID {
 // The set holds the empty stack, and with a stack all that are further out.
 func (t *Tree) first(s StackID, in func(StackID) bool) StackID {
 	for !in(s) {
-		if j := t.nodes[s].jump; !in(j) {
+		if j := t.skips[s].jump; !in(j) {
 			s = j
 		} else {
 			s = t.nodes[s].parent
@@ -134,11 +141,10 @@ func (t *Tree) shared(a, b StackID) StackID {
 	a, b = t.up(a, t.Depth(b)), t.up(b, t.Depth(a))
 	for a != b {
 		// stacks of one depth have jumps of one length
-		x, y := &t.nodes[a], &t.nodes[b]
-		if x.jump != y.jump {
-			a, b = x.jump, y.jump
+		if x, y := t.skips[a].jump, t.skips[b].jump; x != y {
+			a, b = x, y
 		} else {
-			a, b = x.parent, y.parent
+			a, b = t.nodes[a].parent, t.nodes[b].parent
 		}
 	}
 	return a
