@@ -13,10 +13,20 @@ const maxVotes = 16
 
 // votes are the prefixes that stand before one context: a stretch of index.p and index.n.
 type votes struct {
-	at, cap int32
-	len     int32 // prefixes
-	total   int32
-	callers int32 // 1 + its place in index.callers, 0 if they are not counted
+	at       int32
+	len, cap uint8 // prefixes
+	many     bool  // more than one context of the next length begins with this one
+	total    int32
+	callers  int32  // 1 + its place in index.callers, 0 if they are not counted
+	longer   int32  // 1 + the first context of the next length that begins with this one
+	key      uint64 // of longer
+}
+
+// A place is a frame of a stack in which contexts are looked for.
+type place struct {
+	h      uint64 // hash of the methods from here on to the end of the stack
+	method MethodID
+	prefix StackID
 }
 
 // An index tells which prefixes stand before the first frames of a cut stack in the
@@ -42,10 +52,8 @@ type index struct {
 	under   []bool    // by stack: one of them goes through it
 
 	// scratch
-	h       []uint64
-	methods []MethodID
-	nodes   []StackID
-	more    []vote // those that a longer context has not heard
+	places []place
+	more   []vote // those that a longer context has not heard
 	// room for the prefixes and weights of windows
 	spareOf []uint32
 	spareP  []float64
@@ -81,17 +89,6 @@ type known struct {
 }
 
 func ctxKey(h uint64, k int) uint64 { return h*31 + uint64(k) }
-
-// hashes returns the hash of the first n methods for each n.
-func (x *index) hashes(ms []MethodID) []uint64 {
-	h := slices.Grow(x.h[:0], len(ms)+1)[:len(ms)+1]
-	h[0] = 0
-	for i, m := range ms {
-		h[i+1] = h[i]*mul + uint64(m) + 1
-	}
-	x.h = h
-	return h
-}
 
 // reset forgets all and keeps the memory.
 func (x *index) reset() {
@@ -186,29 +183,39 @@ func (e *solver) addWindow(s StackID) {
 	w := &x.windows[len(x.windows)-1]
 	x.window[s] = int32(len(x.windows))
 	e.fo = e.t.AppendFrames(e.fo[:0], s)
-	x.methods = x.methods[:0]
-	for _, f := range e.fo[:min(len(e.fo), levels[len(levels)-1])] {
-		x.methods = append(x.methods, e.method(f))
-	}
-	at := &x.heads[x.methods[0]]
+	at := &x.heads[e.method(e.fo[0])]
 	round := int32(e.round) + 1
-	h := x.hashes(x.methods)
+	h, n := uint64(0), 0
+	var shorter *votes
 	for li, k := range levels {
-		if k < len(h) {
-			c := x.contexts.add(ctxKey(h[k], k))
-			if c == len(x.votes) {
-				if at.round != round {
-					at.round, at.shortest = round, int32(li)
-				}
-				at.shortest = min(at.shortest, int32(li))
-				x.votes = append(x.votes, votes{})
-				if callerLevel[li] {
-					x.callers = append(x.callers, callers{})
-					x.votes[c].callers = int32(len(x.callers))
+		if k > len(e.fo) {
+			break
+		}
+		for ; n < k; n++ {
+			h += (uint64(e.method(e.fo[n])) + 1) * x.pow[n]
+		}
+		key := ctxKey(h, k)
+		c := x.contexts.add(key)
+		if c == len(x.votes) {
+			if at.round != round {
+				at.round, at.shortest = round, int32(li)
+			}
+			at.shortest = min(at.shortest, int32(li))
+			if shorter != nil {
+				if shorter.longer == 0 {
+					shorter.longer, shorter.key = int32(c)+1, key
+				} else {
+					shorter.many = true
 				}
 			}
-			w.contexts[li] = int32(c) + 1
+			x.votes = append(x.votes, votes{})
+			if callerLevel[li] {
+				x.callers = append(x.callers, callers{})
+				x.votes[c].callers = int32(len(x.callers))
+			}
 		}
+		w.contexts[li] = int32(c) + 1
+		shorter = &x.votes[c]
 	}
 	at.context = w.contexts[0]
 }
@@ -220,16 +227,22 @@ func (e *solver) count(c known, whole bool, first int32) {
 	D := e.t.Depth(c.s)
 	// what ends in the old frames was counted with an earlier stack
 	begin := max(0, c.old+1-levels[len(levels)-1])
-	x.methods = slices.Grow(x.methods[:0], D)[:D]
-	x.nodes = slices.Grow(x.nodes[:0], D)[:D]
-	for s, d := c.s, D; d > begin; d-- {
-		n := &e.t.nodes[s]
-		x.methods[d-1], x.nodes[d-1] = e.method(n.frame), n.parent
-		s = n.parent
+	n := D - begin
+	x.places = slices.Grow(x.places[:0], n+1)[:n+1]
+	ps := x.places
+	h := uint64(0)
+	ps[n].h = 0
+	for s, i := c.s, n-1; i >= 0; i-- {
+		y := e.t.nodes[s]
+		m := e.method(y.frame)
+		h = h*mul + uint64(m) + 1
+		ps[i] = place{h, m, y.parent}
+		s = y.parent
 	}
-	h := x.hashes(x.methods[begin:])
-	for q := begin; q < D; q++ {
-		head := &x.heads[x.methods[q]]
+	old := c.old - begin
+	for q := range ps[:n] {
+		at := &ps[q]
+		head := &x.heads[at.method]
 		if head.context == 0 {
 			continue
 		}
@@ -240,37 +253,47 @@ func (e *solver) count(c known, whole bool, first int32) {
 			}
 			li = int(head.shortest)
 		}
-		for ; li < len(levels) && q+levels[li] <= D; li++ {
+		for li < len(levels) && (q+levels[li] <= old || !whole && !callerLevel[li]) {
+			li++
+		}
+		var v *votes
+		for ; li < len(levels) && q+levels[li] <= n; li++ {
 			k := levels[li]
-			if q+k <= c.old || !whole && !callerLevel[li] {
-				continue
-			}
 			i := int(head.context) - 1
 			if li > 0 {
-				i = x.contexts.get(ctxKey(h[q-begin+k]-h[q-begin]*x.pow[k], k))
+				key := ctxKey(at.h-ps[q+k].h*x.pow[k], k)
+				switch {
+				case v != nil && v.key == key:
+					i = int(v.longer) - 1
+				case v != nil && !v.many:
+					i = -1
+				default:
+					i = x.contexts.get(key)
+				}
 			}
 			if i < 0 {
 				break // and no longer one is known
 			}
-			if int32(i) < first {
+			v = &x.votes[i]
+			if int32(i) < first || !whole && v.callers == 0 {
 				continue
 			}
 			if whole {
-				x.vote(i, x.nodes[q])
+				x.vote(v, at.prefix)
 			}
-			if at := x.votes[i].callers; at != 0 && c.recorded {
-				x.callers[at-1].see(e.engine, x.nodes[q], whole)
+			if v.callers != 0 && c.recorded {
+				x.callers[v.callers-1].see(e.engine, at.prefix, whole)
 			}
 		}
 	}
 }
 
-// vote counts p before the context i.
-func (x *index) vote(i int, p StackID) {
-	v := &x.votes[i]
+// vote counts p before a context.
+func (x *index) vote(v *votes, p StackID) {
 	v.total++
-	if k := slices.Index(x.p[v.at:v.at+v.len], p); k >= 0 {
-		x.n[int(v.at)+k]++
+	at, n := int(v.at), int(v.len)
+	if k := slices.Index(x.p[at:at+n], p); k >= 0 {
+		x.n[at+k]++
 		return
 	}
 	if v.len == v.cap {
@@ -278,14 +301,14 @@ func (x *index) vote(i int, p StackID) {
 			return
 		}
 		// a stretch that is full moves to the end
-		at := int32(len(x.p))
-		v.cap = max(1, 4*v.cap)
-		x.p = append(x.p, x.p[v.at:v.at+v.len]...)
-		x.n = append(x.n, x.n[v.at:v.at+v.len]...)
-		x.p, x.n = reach(x.p, int(at+v.cap)), reach(x.n, int(at+v.cap))
-		v.at = at
+		from := at
+		at = len(x.p)
+		v.at, v.cap = int32(at), max(1, 4*v.cap)
+		x.p = append(x.p, x.p[from:from+n]...)
+		x.n = append(x.n, x.n[from:from+n]...)
+		x.p, x.n = reach(x.p, at+int(v.cap)), reach(x.n, at+int(v.cap))
 	}
-	x.p[v.at+v.len], x.n[v.at+v.len] = p, 1
+	x.p[at+n], x.n[at+n] = p, 1
 	v.len++
 }
 
@@ -362,7 +385,7 @@ func (e *solver) lookup(s StackID) *blend {
 			continue
 		}
 		x.more = x.more[:0]
-		for i := v.at; i < v.at+v.len; i++ {
+		for i := v.at; i < v.at+int32(v.len); i++ {
 			if n := x.n[i] - x.count(above, x.p[i]); n > 0 {
 				x.more = append(x.more, vote{x.p[i], n})
 			}
@@ -379,7 +402,7 @@ func (e *solver) lookup(s StackID) *blend {
 
 // count returns how often p was counted in v.
 func (x *index) count(v *votes, p StackID) int32 {
-	if k := slices.Index(x.p[v.at:v.at+v.len], p); k >= 0 {
+	if k := slices.Index(x.p[v.at:v.at+int32(v.len)], p); k >= 0 {
 		return x.n[int(v.at)+k]
 	}
 	return 0
