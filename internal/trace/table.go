@@ -60,7 +60,11 @@ type Table struct {
 	parent []StackID
 	frame  []FrameID
 	depth  []uint32
-	slots  []StackID // open addressing over (parent, frame); 0 is free
+	// child is the first stack that was pushed on each. Most stacks have no other, and
+	// are found without a look at the slots.
+	child []StackID
+	slots []StackID // open addressing over (parent, frame) of all but first children; 0 is free
+	held  int       // slots in use
 }
 
 // NewTable returns a table that holds the empty stack only.
@@ -70,7 +74,8 @@ func NewTable() *Table {
 		parent:    []StackID{0},
 		frame:     []FrameID{0},
 		depth:     []uint32{0},
-		slots:     make([]StackID, 1024),
+		child:     []StackID{0},
+		slots:     make([]StackID, 256),
 	}
 }
 
@@ -96,6 +101,14 @@ func (t *Table) SetMethod(f FrameID, m MethodID) { t.frames[f].Method = m }
 
 // Push returns the stack that is f called from parent.
 func (t *Table) Push(parent StackID, f FrameID) StackID {
+	switch c := t.child[parent]; {
+	case c == 0:
+		id := t.add(parent, f)
+		t.child[parent] = id
+		return id
+	case t.frame[c] == f:
+		return c
+	}
 	mask := uint32(len(t.slots) - 1)
 	i := hash(parent, f) & mask
 	for {
@@ -108,26 +121,36 @@ func (t *Table) Push(parent StackID, f FrameID) StackID {
 		}
 		i = (i + 1) & mask
 	}
-	id := StackID(len(t.parent))
-	t.parent = append(t.parent, parent)
-	t.frame = append(t.frame, f)
-	t.depth = append(t.depth, t.depth[parent]+1)
+	id := t.add(parent, f)
 	t.slots[i] = id
-	if len(t.parent)*4 > len(t.slots)*3 {
+	if t.held++; t.held*4 > len(t.slots)*3 {
 		t.grow()
 	}
 	return id
 }
 
+func (t *Table) add(parent StackID, f FrameID) StackID {
+	id := StackID(len(t.parent))
+	t.parent = append(t.parent, parent)
+	t.frame = append(t.frame, f)
+	t.depth = append(t.depth, t.depth[parent]+1)
+	t.child = append(t.child, 0)
+	return id
+}
+
 func (t *Table) grow() {
-	t.slots = make([]StackID, 2*len(t.slots))
+	old := t.slots
+	t.slots = make([]StackID, 2*len(old))
 	mask := uint32(len(t.slots) - 1)
-	for id := 1; id < len(t.parent); id++ {
+	for _, id := range old {
+		if id == 0 {
+			continue
+		}
 		i := hash(t.parent[id], t.frame[id]) & mask
 		for t.slots[i] != 0 {
 			i = (i + 1) & mask
 		}
-		t.slots[i] = StackID(id)
+		t.slots[i] = id
 	}
 }
 
