@@ -54,9 +54,12 @@ func (c *callers) see(e *engine, p StackID, whole bool) {
 	if a == b {
 		n, b = c.agreed, 0
 	}
-	for n < c.agreed && b != 0 && e.method(e.t.Frame(a)) == e.method(e.t.Frame(b)) {
-		a, b = e.t.Parent(a), e.t.Parent(b)
-		n++
+	for nodes := e.t.nodes; n < c.agreed && b != 0; n++ {
+		x, y := nodes[a], nodes[b]
+		if x.frame != y.frame && e.method(x.frame) != e.method(y.frame) {
+			break
+		}
+		a, b = x.parent, y.parent
 	}
 	c.second = max(c.second, n)
 	switch {
