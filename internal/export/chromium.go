@@ -187,17 +187,28 @@ func appendIDs(b []byte, pid, tid int64) []byte {
 	return strconv.AppendInt(b, tid, 10)
 }
 
-// thread writes the spans of a thread's sampled stacks.
+// thread writes the spans of a thread's sampled stacks. A nanosecond is put in where
+// speedscope would lose ends: it takes all ends of a time before the begins, which would
+// close a stack that does not last before it opens, and see clash.
 func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	ids := appendIDs(nil, c.ids.pid(processOf(th)), c.ids.tids[th])
 	repairs := th.Repairs.Cursor()
-	offCPU := false // a leaf that says so is open
-	start, end := int64(0), int64(0)
+	offCPU := false                   // a leaf that says so is open
+	start, end := int64(-1), int64(0) // of the stretch before
 	st := timing.stretches(th)
 	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
 		keep := sp.step(x.Stack, x.Joined)
-		if end == x.Start && start < end-1 && keep < len(sp.path) && c.clash(sp.closed, sp.path[keep]) {
-			end--
+		isOff := x.Type == trace.SampleOffCPU
+		if start == end {
+			end++
+		}
+		x.Start = max(x.Start, end)
+		if end == x.Start && c.clash(sp, keep, offCPU, isOff) {
+			if start < end-1 {
+				end--
+			} else {
+				x.Start++
+			}
 		}
 		if offCPU {
 			c.begin('E', end, ids)
@@ -216,11 +227,14 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 			}
 			c.openAll(sp.path, keep, n, r)
 		}
-		if offCPU = x.Type == trace.SampleOffCPU; offCPU {
+		if offCPU = isOff; offCPU {
 			c.begin('B', x.Start, ids)
 			c.span(offCPUTail)
 		}
-		start, end = x.Start, x.End
+		start, end = x.Start, max(x.End, x.Start)
+	}
+	if start == end {
+		end++
 	}
 	if offCPU {
 		c.begin('E', end, ids)
@@ -233,13 +247,18 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	}
 }
 
-// clash reports whether speedscope would misread these frames that close when next
-// opens first: of a begin and an end of one name at one time it takes the begin first
-// (chromium-trace.md section 7.2), and all that closes behind is lost. The frames
-// close a nanosecond earlier then.
-func (c *chromiumWriter) clash(closed []trace.MethodID, next trace.MethodID) bool {
+// clash reports whether speedscope would misread the frames that sp closes when
+// sp.path[keep:] opens at the same time: of a begin and an end of one name at one time it
+// takes the begin first (chromium-trace.md section 7.2), and all that closes behind is
+// lost. wasOff and isOff say that the leaf of time
+// off the CPU closes and opens.
+func (c *chromiumWriter) clash(sp *spanner, keep int, wasOff, isOff bool) bool {
+	if keep == len(sp.path) {
+		return wasOff && isOff && len(sp.closed) > 0
+	}
+	next := sp.path[keep]
 	name := c.p.Table.MethodAt(next).Name
-	for _, m := range closed {
+	for _, m := range sp.closed {
 		if m == next || c.p.Table.MethodAt(m).Name == name {
 			return true
 		}

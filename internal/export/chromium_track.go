@@ -71,7 +71,9 @@ func (w *trackWriter) slice(s *trace.Slice) {
 		return
 	}
 	end := max(start, s.Start+max(0, s.Dur))
-	if w.nested && w.fits(end) {
+	// speedscope takes an end before a begin of its time that has other args.
+	if lasts := max(end, start+1); w.nested && w.fits(lasts) {
+		end = lasts
 		c.begin('B', start, w.ids)
 		c.b = append(append(c.b, c.prefix...), tail...)
 		c.args(s)
@@ -80,7 +82,9 @@ func (w *trackWriter) slice(s *trace.Slice) {
 		w.flow('s', start, s.FlowOut)
 		w.flow('f', start, s.FlowIn)
 		w.stack = append(w.stack, end)
-		w.push(openSlice{end: end, tail: append(tail, '}')})
+		// With args of its own, speedscope does not take the end for that of a begin of
+		// its name at its time.
+		w.push(openSlice{end: end, tail: append(tail, `,"args":{}}`...)})
 		return
 	}
 	// Perfetto keys async tracks by category and id and reads each as a stack.

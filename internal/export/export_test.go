@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -188,7 +189,7 @@ func TestChromiumIsWhatViewersNeed(t *testing.T) {
 
 		// Every stack is there for as long as it was: the innermost frames of a thread
 		// are open for the sum of all its stretches.
-		want, got := expectedSpans(p, true), spans[:0:0]
+		want, got := expectedSpans(p), spans[:0:0]
 		slices := map[string]int{}
 		for _, s := range spans {
 			if strings.HasPrefix(s.name, "f") || s.name == "[off CPU]" {
@@ -197,7 +198,8 @@ func TestChromiumIsWhatViewersNeed(t *testing.T) {
 				slices[s.name]++
 			}
 		}
-		assert.ElementsMatch(t, want, got, "seed %d", seed)
+		sameSpans(t, want, got)
+		checkSpeedscope(t, readChromium(t, out.Bytes()))
 		wantSlices := map[string]int{}
 		for _, tr := range p.Tracks {
 			for s := range tr.Slices {
@@ -212,15 +214,14 @@ func TestChromiumIsWhatViewersNeed(t *testing.T) {
 
 // expectedSpans is the plain version of what the writers do: it holds all stretches,
 // compares whole stacks by name, and knows nothing of trees.
-// With early, frames close a nanosecond early where one of their name opens next.
-func expectedSpans(p *trace.Profile, early bool) []span {
+func expectedSpans(p *trace.Profile) []span {
 	var spans []span
 	timing := newTiming(p)
 	ids := newNumbers(p)
 	for _, th := range p.Threads {
 		track := fmt.Sprint(ids.pid(processOf(th)), "/", ids.tids[th])
 		var open []span
-		start, end := int64(0), int64(0)
+		end := int64(0)
 		closeTo := func(n int) {
 			for len(open) > n {
 				s := open[len(open)-1]
@@ -244,19 +245,51 @@ func expectedSpans(p *trace.Profile, early bool) []span {
 			for st.Joined && n < len(open) && n < len(names) && open[n].name == names[n] && names[n] != "[off CPU]" {
 				n++
 			}
-			if early && n < len(names) && names[n] != "[off CPU]" && end == st.Start && start < end-1 &&
-				slices.ContainsFunc(open[n:], func(s span) bool { return s.name == names[n] }) {
-				end--
-			}
 			closeTo(n)
 			for _, name := range names[n:] {
 				open = append(open, span{track: track, name: name, start: st.Start})
 			}
-			start, end = st.Start, st.End
+			end = st.End
 		}
 		closeTo(0)
 	}
 	return spans
+}
+
+// sameSpans asserts that got are the spans want but for the nanoseconds that the
+// Chromium writer puts in.
+func sameSpans(t *testing.T, want, got []span) {
+	byTrack := func(a, b span) int { return strings.Compare(a.track, b.track) }
+	slices.SortStableFunc(want, byTrack)
+	slices.SortStableFunc(got, byTrack)
+	require.Equal(t, len(want), len(got))
+	for i, w := range want {
+		g := got[i]
+		require.Equal(t, w.track+" "+w.name, g.track+" "+g.name)
+		require.InDelta(t, w.start, g.start, 4)
+		require.InDelta(t, w.end, g.end, 4)
+	}
+}
+
+// checkSpeedscope asserts that speedscope nests all spans of a Chromium JSON.
+func checkSpeedscope(t *testing.T, events []chromiumEvent) {
+	threads := map[string][]tracetest.SpanEvent{}
+	for _, e := range events {
+		if e.Ph == "B" || e.Ph == "E" {
+			th := fmt.Sprint(e.PID, "/", e.TID)
+			ts, err := e.TS.Float64()
+			require.NoError(t, err)
+			ev := tracetest.SpanEvent{Phase: e.Ph[0], Name: e.Name, TS: ts}
+			if e.Args != nil {
+				ev.Args = fmt.Sprint(e.Args)
+			}
+			threads[th] = append(threads[th], ev)
+		}
+	}
+	for th, events := range threads {
+		lost, open, _ := tracetest.Speedscope(events)
+		require.Zero(t, lost+open, "thread %s", th)
+	}
 }
 
 // TestStretches holds the rules of what a sample speaks for.
@@ -370,7 +403,7 @@ func TestSpeedscopeRules(t *testing.T) {
 			require.Empty(t, stack)
 			require.LessOrEqual(t, last, pr.EndValue)
 		}
-		want := expectedSpans(p, false)
+		want := expectedSpans(p)
 		for i := range want {
 			want[i].track = ""
 		}

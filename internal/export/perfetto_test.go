@@ -274,7 +274,7 @@ func TestPerfettoIsWhatItsImporterNeeds(t *testing.T) {
 				slices[s.name]++
 			}
 		}
-		assert.ElementsMatch(t, expectedSpans(p, false), got, "seed %d", seed)
+		assert.ElementsMatch(t, expectedSpans(p), got, "seed %d", seed)
 		want, instants := map[string]int{}, 0
 		for _, track := range p.Tracks {
 			for s := range track.Slices {

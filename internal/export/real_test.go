@@ -67,7 +67,7 @@ func checkOutputs(t *testing.T, p *trace.Profile) {
 		}
 	}
 	slices += len(p.Losses)
-	want := expectedSpans(p, false)
+	want := expectedSpans(p)
 
 	var out bytes.Buffer
 	require.NoError(t, NDJSON(&out, p, Options{}))
@@ -83,6 +83,7 @@ func checkOutputs(t *testing.T, p *trace.Profile) {
 	chromium := out.Len()
 	events := readChromium(t, out.Bytes())
 	assert.Len(t, spansOf(t, events), len(want)+slices)
+	checkSpeedscope(t, events)
 	seen := 0
 	for _, e := range events {
 		if e.Ph == "i" {
