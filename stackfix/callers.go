@@ -81,7 +81,7 @@ func (c *callers) count(m MethodID) int32 {
 // lookupCallers returns the methods that may call a window. They are valid for this round.
 func (e *solver) lookupCallers(s StackID) *blend {
 	x := &e.idx
-	w := &x.windows[x.window[s]-1]
+	w := x.window(s)
 	b := &w.callers
 	if w.called == e.round+1 {
 		return b
@@ -125,7 +125,7 @@ const fewBits = 6
 // seen, in cut stacks too: as far as all these stacks agree.
 func (e *solver) copyCallers(blk *block) bool {
 	x := &e.idx
-	w := &x.windows[x.window[blk.ext]-1]
+	w := x.window(blk.ext)
 	var best *callers
 	level, unanimous := 0, 0
 	for li := len(levels) - 1; li >= 0; li-- {

@@ -41,15 +41,12 @@ type index struct {
 	pow      [65]uint64
 
 	windows []window
-	window  []int32 // by stack: 1 + its place in windows
-	heads   []head  // by method
-	open    []int32 // by stack: 1 + the newest round in which it was that of an open block
+	stacks  numbering // of windows
+	heads   []head    // by method
 	counted []known
-	isKnown []bool    // by stack: counted, or among fresh
-	through []bool    // by stack: a counted stack goes through it
 	fresh   []StackID // known stacks not counted yet
 	seen    []known   // cut stacks whose callers were counted
-	under   []bool    // by stack: one of them goes through it
+	marks   []mark    // by stack
 
 	// scratch
 	places []place
@@ -79,7 +76,20 @@ type window struct {
 	asked    int   // 1 + the round of prefixes
 	callers  blend // methods
 	called   int   // 1 + the round of callers
+	open     int   // 1 + the newest round in which it was that of an open block
 }
+
+// A mark tells of a stack how it was met.
+type mark uint8
+
+const (
+	isKnown mark = 1 << iota // counted, or among fresh
+	through                  // a counted stack goes through it
+	under                    // a cut stack whose callers were counted goes through it
+)
+
+// window returns the window of s.
+func (x *index) window(s StackID) *window { return &x.windows[x.stacks.get(uint64(s))] }
 
 // A known stack, or what is known of one, whose outermost frames were counted before it.
 type known struct {
@@ -95,28 +105,22 @@ func (x *index) reset() {
 	x.contexts.reset()
 	x.votes, x.p, x.n = x.votes[:0], x.p[:0], x.n[:0]
 	x.windows, x.counted, x.fresh = x.windows[:0], x.counted[:0], x.fresh[:0]
-	clear(x.window)
+	x.stacks.reset()
 	clear(x.heads)
-	clear(x.open)
-	clear(x.isKnown)
-	clear(x.through)
 	x.callers, x.seen = x.callers[:0], x.seen[:0]
-	clear(x.under)
+	clear(x.marks)
 }
 
 // updateIndex looks in all known stacks for the first frames of the cut ones.
 func (e *solver) updateIndex() {
 	x := &e.idx
-	round := int32(e.round) + 1
 	if x.pow[0] == 0 {
 		x.pow[0] = 1
 		for i := 1; i < len(x.pow); i++ {
 			x.pow[i] = x.pow[i-1] * mul
 		}
 	}
-	n := e.t.Len()
-	x.window, x.open, x.isKnown = reach(x.window, n), reach(x.open, n), reach(x.isKnown, n)
-	x.through, x.under = reach(x.through, n), reach(x.under, n)
+	x.marks = reach(x.marks, e.t.Len())
 	x.heads = reach(x.heads, len(e.m.methods))
 
 	old := int32(len(x.votes))
@@ -125,13 +129,14 @@ func (e *solver) updateIndex() {
 		r := &e.runs[i]
 		for _, k := range r.open {
 			s := r.blocks[k].ext
-			x.open[s] = round
-			if x.window[s] == 0 {
+			i := x.stacks.add(uint64(s))
+			if i == len(x.windows) {
 				e.addWindow(s)
 				if e.round == 0 {
-					x.seen = append(x.seen, known{s, e.walk(s, x.under), true})
+					x.seen = append(x.seen, known{s, e.walk(s, under), true})
 				}
 			}
+			x.windows[i].open = e.round + 1
 		}
 	}
 	if len(x.votes) > int(old) {
@@ -148,11 +153,11 @@ func (e *solver) updateIndex() {
 	fresh := x.fresh
 	x.fresh = x.fresh[:0]
 	for _, s := range fresh {
-		if x.open[s] == round {
+		if i := x.stacks.get(uint64(s)); i >= 0 && x.windows[i].open == e.round+1 {
 			x.fresh = append(x.fresh, s) // as long as it is a question it is no answer
 			continue
 		}
-		c := known{s, e.walk(s, x.through), e.round == 0}
+		c := known{s, e.walk(s, through), e.round == 0}
 		x.counted = append(x.counted, c)
 		e.count(c, true, 0)
 	}
@@ -160,18 +165,19 @@ func (e *solver) updateIndex() {
 
 // walk marks s and what it goes through, and returns how many of its frames were
 // marked before.
-func (e *solver) walk(s StackID, marked []bool) int {
-	for ; s != 0 && !marked[s]; s = e.t.Parent(s) {
-		marked[s] = true
+func (e *solver) walk(s StackID, as mark) int {
+	marks := e.idx.marks
+	for ; s != 0 && marks[s]&as == 0; s = e.t.Parent(s) {
+		marks[s] |= as
 	}
 	return e.t.Depth(s)
 }
 
 // addKnown makes s evidence from the next round on.
 func (x *index) addKnown(s StackID) {
-	x.isKnown = reach(x.isKnown, int(s)+1)
-	if !x.isKnown[s] {
-		x.isKnown[s] = true
+	x.marks = reach(x.marks, int(s)+1)
+	if x.marks[s]&isKnown == 0 {
+		x.marks[s] |= isKnown
 		x.fresh = append(x.fresh, s)
 	}
 }
@@ -181,7 +187,6 @@ func (e *solver) addWindow(s StackID) {
 	x := &e.idx
 	x.windows = append(x.windows, window{})
 	w := &x.windows[len(x.windows)-1]
-	x.window[s] = int32(len(x.windows))
 	e.fo = e.t.AppendFrames(e.fo[:0], s)
 	at := &x.heads[e.method(e.fo[0])]
 	round := int32(e.round) + 1
@@ -361,7 +366,7 @@ func (b *blend) get(of uint32) float64 {
 // lookup returns the prefixes of a window. They are valid for this round.
 func (e *solver) lookup(s StackID) *blend {
 	x := &e.idx
-	w := &x.windows[x.window[s]-1]
+	w := x.window(s)
 	b := &w.prefixes
 	if w.asked == e.round+1 {
 		return b

@@ -9,14 +9,18 @@ import (
 type solver struct {
 	*engine
 	*world
-	rows   []row
-	last   map[int64]int // block: its newest row
-	m      model
-	retain retention
-	idx    index
-	round  int
-	// of this round and the thread of local
-	answers map[question]answer
+	rows    []row
+	last    map[int64]int // block: its newest row
+	m       model
+	retain  retention
+	idx     index
+	round   int
+	answers [1 << 10]struct { // by hash of the question
+		question
+		answer
+		asked int // when
+	}
+	now int // what answers of this round and the thread of local have as asked
 
 	// scratch
 	fo     []FrameID
@@ -41,7 +45,7 @@ func (e *solver) solve() {
 	e.idx.reset()
 	e.local.reset()
 	e.last = map[int64]int{}
-	e.answers = map[question]answer{}
+	e.now++
 	e.learnModel()
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
@@ -321,7 +325,7 @@ func (e *solver) learnThread(ri int) {
 			l.end(s, 1)
 		}
 	}
-	e.answers = map[question]answer{} // a new one: to clear one costs what the largest thread needed
+	e.now++
 	l.thread, l.round = thread+1, e.round
 	l.fresh = l.fresh[:0]
 	for _, s := range l.ends {
@@ -699,8 +703,9 @@ func (e *solver) answer(ext StackID, f, b *side) answer {
 	if b.ok {
 		q.after, q.confAfter, q.farAfter = b.s, b.conf, b.far
 	}
-	if a, ok := e.answers[q]; ok {
-		return a
+	known := &e.answers[(uint64(q.ext)+(uint64(q.before)+uint64(q.after)*mul)*mul)*mul>>(64-10)]
+	if known.asked == e.now && known.question == q {
+		return known.answer
 	}
 	vs := e.lookup(ext)
 	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
@@ -711,7 +716,7 @@ func (e *solver) answer(ext StackID, f, b *side) answer {
 		a.cell, a.donor = e.describe(c, e.o, f, b, vs, lead)
 		a.c = *c
 	}
-	e.answers[q] = a
+	known.question, known.answer, known.asked = q, a, e.now
 	return a
 }
 

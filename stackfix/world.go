@@ -193,7 +193,8 @@ func (c *copier) copy(s StackID) StackID {
 type builder struct {
 	*engine
 	w      *world
-	of     []byStack
+	ids    numbering // of stacks of given blocks
+	of     []byStack // by these
 	stacks []StackID // of the thread
 	thread int
 	prev   block // the block before in the run
@@ -228,8 +229,9 @@ func (m *builder) begin(thread int) {
 func (m *builder) end() {
 	known := make([]howOften, len(m.stacks))
 	for i, s := range m.stacks {
-		known[i] = howOften{s, m.of[s].n}
-		m.of[s].n = 0
+		x := &m.of[m.ids.get(uint64(s))]
+		known[i] = howOften{s, x.n}
+		x.n = 0
 	}
 	m.stacks = m.stacks[:0]
 	m.w.known[m.thread] = known
@@ -284,10 +286,11 @@ func (m *builder) count(r *run, b *block) bool {
 		d := m.t.Depth(m.t.shared(m.prev.ext, b.ext))
 		m.w.pairs[bucket(m.t.Depth(m.prev.ext)-d)][bucket(m.t.Depth(b.ext)-d)]++
 	}
-	for int(b.ext) >= len(m.of) {
-		m.of = append(m.of, make([]byStack, 256+len(m.of)/2)...)
+	i := m.ids.add(uint64(b.ext))
+	if i == len(m.of) {
+		m.of = append(m.of, byStack{})
 	}
-	x := &m.of[b.ext]
+	x := &m.of[i]
 	if x.n++; x.n == 1 {
 		m.stacks = append(m.stacks, b.ext)
 	}
