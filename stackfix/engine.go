@@ -40,8 +40,11 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 	}
 	if cuts > 0 {
 		s := solver{engine: e}
+		n := e.t.Len()
 		e.cal.learn(s.trial(w))
+		e.t.truncate(n)
 		e.copied = nil
+		s.sides = [len(s.sides)]side{}
 		s.world = w
 		s.solve()
 	}

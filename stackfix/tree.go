@@ -98,17 +98,39 @@ func (t *Tree) add(callers StackID, f FrameID) StackID {
 func (t *Tree) grow() {
 	old := t.slots
 	t.slots = make([]StackID, 2*len(old))
-	mask := uint64(len(t.slots) - 1)
 	for _, s := range old {
-		if s == 0 {
-			continue
+		if s != 0 {
+			t.slots[t.slot(s)] = s
 		}
-		i := hash2(t.nodes[s].parent, t.nodes[s].frame) & mask
-		for t.slots[i] != 0 {
-			i = (i + 1) & mask
-		}
-		t.slots[i] = s
 	}
+}
+
+// truncate forgets the stacks from n on, which were pushed last.
+func (t *Tree) truncate(n int) {
+	for s := n; s < len(t.nodes); s++ {
+		if p := &t.skips[t.nodes[s].parent]; int(p.child) >= n {
+			p.child = 0
+		}
+	}
+	old := t.slots
+	t.slots, t.held = make([]StackID, len(old)), 0
+	for _, s := range old {
+		if s != 0 && int(s) < n {
+			t.slots[t.slot(s)] = s
+			t.held++
+		}
+	}
+	t.nodes, t.skips = t.nodes[:n], t.skips[:n]
+}
+
+// slot returns a free slot for s.
+func (t *Tree) slot(s StackID) uint64 {
+	mask := uint64(len(t.slots) - 1)
+	i := hash2(t.nodes[s].parent, t.nodes[s].frame) & mask
+	for t.slots[i] != 0 {
+		i = (i + 1) & mask
+	}
+	return i
 }
 
 // up returns the stack of the outermost n frames of s, or s if it has no more.

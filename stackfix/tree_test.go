@@ -2,6 +2,7 @@ package stackfix
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,5 +53,30 @@ func TestTreePush(t *testing.T) {
 		assert.Equal(t, callers, tree.Parent(s))
 		assert.Equal(t, f, tree.Frame(s))
 		assert.Equal(t, tree.Depth(callers)+1, tree.Depth(s))
+	}
+}
+
+// A tree that was truncated is the one it was before.
+func TestTruncate(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tree, want := NewTree(), NewTree()
+	push := func(t *Tree, n int, rng *rand.Rand) {
+		for range n {
+			var s StackID
+			for range rng.IntN(20) {
+				s = t.Push(s, rng.Uint32N(5))
+			}
+		}
+	}
+	push(tree, 500, rng)
+	*want = Tree{slices.Clone(tree.nodes), slices.Clone(tree.skips), slices.Clone(tree.slots), tree.held}
+	push(tree, 500, rng)
+	require.Greater(t, tree.Len(), want.Len())
+	tree.truncate(want.Len())
+	for seed := range uint64(3) {
+		push(tree, 100, rand.New(rand.NewPCG(seed, 0)))
+		push(want, 100, rand.New(rand.NewPCG(seed, 0)))
+		require.Equal(t, want.nodes, tree.nodes)
+		require.Equal(t, want.skips, tree.skips)
 	}
 }
