@@ -19,18 +19,21 @@ var oneTrace atomic.Bool
 func stopKeepingMemoryLow() {
 	if oneTrace.Swap(false) {
 		debug.SetMemoryLimit(math.MaxInt64)
+		debug.SetGCPercent(100)
 	}
 }
 
 // keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
-// and beyond it when the heap has grown by a quarter of what was alive. The limit moves with
-// what is alive, so that a large trace does not spend its time on collections.
+// and beyond it when the heap has grown by a third of what was alive. The limit moves with
+// what is alive, so that a large trace does not spend its time on collections. Far below
+// smallHeap the collector runs less often than it would.
 func keepMemoryLow() {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return // the user knows better
 	}
 	oneTrace.Store(true)
 	debug.SetMemoryLimit(smallHeap)
+	debug.SetGCPercent(200)
 	afterCollection(func() {
 		if !oneTrace.Load() {
 			return
@@ -38,7 +41,7 @@ func keepMemoryLow() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(max(smallHeap, 6<<20+int64(live[0].Value.Uint64())*5/4))
+			debug.SetMemoryLimit(max(smallHeap, 6<<20+int64(live[0].Value.Uint64())*4/3))
 		}
 	})
 }
