@@ -129,15 +129,32 @@ func (e *engine) dropSuspects(w *world) {
 // closer to what the recorder left.
 var virtualShares = [...]float64{0.7, 0.85}
 
-// enoughBlocks is how many blocks of a recording are learnt from.
-const enoughBlocks = 8_000
+// How many blocks of a recording are learnt from. A trial of fewer misleads where many
+// are cut. Where fewer than one in rarelyCut is, enoughPerCut blocks for each that is cut
+// are enough, or as many as have enoughFrames: the trial costs about what the repair does.
+const (
+	enoughBlocks = 8_000
+	rarelyCut    = 5
+	enoughPerCut = 4
+	enoughFrames = 200_000
+)
+
+// enough returns how many blocks of w to learn from, given how many of them are cut, and
+// to how many frames.
+func enough(w *world, cuts, depth int) int {
+	if cuts*rarelyCut > w.blocks {
+		return enoughBlocks
+	}
+	return min(enoughBlocks, max(enoughPerCut*cuts, enoughFrames/max(depth, 1)))
+}
 
 // trial repairs copies of the recording that are cut once more and returns its answers.
 func (s *solver) trial(w *world) []row {
 	var rows []row
-	depth := s.usualDepth(w)
+	depth, cuts := s.usualDepth(w)
+	blocks := enough(w, cuts, depth)
 	for i, share := range virtualShares {
-		v := s.virtual(w, int(float64(depth)*share), enoughBlocks/len(virtualShares), i)
+		v := s.virtual(w, int(float64(depth)*share), blocks/len(virtualShares), i)
 		if v == nil {
 			continue
 		}
@@ -149,8 +166,8 @@ func (s *solver) trial(w *world) []row {
 	return rows
 }
 
-// usualDepth is the median depth of what the cuts left.
-func (e *engine) usualDepth(w *world) int {
+// usualDepth is the median depth of what the cuts left, and how many blocks are cut.
+func (e *engine) usualDepth(w *world) (depth, cuts int) {
 	var depths []int
 	for i := range w.runs {
 		for _, b := range w.runs[i].blocks {
@@ -160,7 +177,7 @@ func (e *engine) usualDepth(w *world) int {
 		}
 	}
 	sortInts(depths)
-	return depths[len(depths)/2]
+	return depths[len(depths)/2], len(depths)
 }
 
 // virtual returns w cut once more, or nil if that teaches nothing. Of a world of more
