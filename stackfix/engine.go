@@ -135,7 +135,7 @@ var virtualShares = [...]float64{0.7, 0.85}
 const (
 	enoughBlocks = 8_000
 	rarelyCut    = 5
-	enoughPerCut = 4
+	enoughPerCut = 6
 	enoughFrames = 200_000
 )
 
