@@ -8,6 +8,16 @@ var levels = [...]int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
 // callerLevel tells of which of the levels callers are counted.
 var callerLevel = [len(levels)]bool{0: true, 1: true, 3: true, 5: true, 7: true, 9: true}
 
+// longerThan tells the shortest of the levels that is longer than so many frames.
+var longerThan = func() (t [64]uint8) {
+	for n := range t {
+		for levels[t[n]] <= n {
+			t[n]++
+		}
+	}
+	return t
+}()
+
 // maxVotes is how many prefixes of one context are told apart.
 const maxVotes = 16
 
@@ -33,7 +43,7 @@ type place struct {
 // known stacks of the recording. It grows from round to round: by stacks that were
 // repaired, and by contexts of stacks that were made longer.
 type index struct {
-	contexts numbering // ctxKey
+	contexts numbering // hashes
 	votes    []votes   // of each context
 	p        []StackID // prefixes
 	n        []int32   // how often each stands before its context
@@ -97,8 +107,6 @@ type known struct {
 	old      int
 	recorded bool // nothing was put back
 }
-
-func ctxKey(h uint64, k int) uint64 { return h*31 + uint64(k) }
 
 // reset forgets all and keeps the memory.
 func (x *index) reset() {
@@ -199,8 +207,7 @@ func (e *solver) addWindow(s StackID) {
 		for ; n < k; n++ {
 			h += (uint64(e.method(e.fo[n])) + 1) * x.pow[n]
 		}
-		key := ctxKey(h, k)
-		c := x.contexts.add(key)
+		c := x.contexts.add(h)
 		if c == len(x.votes) {
 			if at.round != round {
 				at.round, at.shortest = round, int32(li)
@@ -208,7 +215,7 @@ func (e *solver) addWindow(s StackID) {
 			at.shortest = min(at.shortest, int32(li))
 			if shorter != nil {
 				if shorter.longer == 0 {
-					shorter.longer, shorter.key = int32(c)+1, key
+					shorter.longer, shorter.key = int32(c)+1, h
 				} else {
 					shorter.many = true
 				}
@@ -258,29 +265,29 @@ func (e *solver) count(c known, whole bool, first int32) {
 			}
 			li = int(head.shortest)
 		}
-		for li < len(levels) && (q+levels[li] <= old || !whole && !callerLevel[li]) {
-			li++
+		if q < old {
+			li = max(li, int(longerThan[old-q]))
 		}
 		var v *votes
-		for ; li < len(levels) && q+levels[li] <= n; li++ {
-			k := levels[li]
-			i := int(head.context) - 1
+		for ; li < len(levels) && levels[li] <= n-q; li++ {
+			i := head.context - 1
 			if li > 0 {
-				key := ctxKey(at.h-ps[q+k].h*x.pow[k], k)
+				k := levels[li]
+				h := at.h - ps[q+k].h*x.pow[k]
 				switch {
-				case v != nil && v.key == key:
-					i = int(v.longer) - 1
-				case v != nil && !v.many:
-					i = -1
+				case v == nil || v.many && v.key != h:
+					i = int32(x.contexts.get(h))
+				case v.key == h:
+					i = v.longer - 1
 				default:
-					i = x.contexts.get(key)
+					i = -1
 				}
 			}
 			if i < 0 {
 				break // and no longer one is known
 			}
 			v = &x.votes[i]
-			if int32(i) < first || !whole && v.callers == 0 {
+			if i < first {
 				continue
 			}
 			if whole {
