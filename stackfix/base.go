@@ -21,8 +21,8 @@ const fewKnown = 8
 // on with is known that does not stand under them.
 type bases struct {
 	*engine
-	calls  [2][]calls          // by method and by frame
-	direct map[uint64]struct{} // known calls of heads: the stack of the caller, the method
+	calls  [2][]calls // by method and by frame
+	direct numbering  // known calls of heads: the stack of the caller, the method
 	memo   map[[2]StackID]StackID
 	// scratch
 	out   []StackID
@@ -42,7 +42,7 @@ func (b *block) known() bool { return b.rooted && !b.bridged && b.ext != 0 }
 
 // newBases learns from the known stacks of w.
 func (e *engine) newBases(w *world) *bases {
-	b := &bases{engine: e, memo: map[[2]StackID]StackID{}, direct: map[uint64]struct{}{}}
+	b := &bases{engine: e, memo: map[[2]StackID]StackID{}}
 	methods := 0
 	for _, m := range e.mth {
 		methods = max(methods, int(m)+1)
@@ -85,7 +85,7 @@ func (e *engine) newBases(w *world) *bases {
 				b.calls[0][m].add(e.t, on[:d])
 				b.calls[1][fs[d]].add(e.t, on[:d])
 				if b.calls[0][m].head {
-					b.direct[edgeKey(e.t.Parent(on[d]), m)] = struct{}{}
+					b.direct.add(edgeKey(e.t.Parent(on[d]), m))
 				}
 			}
 		}
@@ -224,7 +224,7 @@ func (b *bases) trim(base, s StackID) StackID {
 	for fs := b.fs; b.overlap(fs, b.o); fs = fs[:len(fs)-1] {
 		base = b.t.Parent(base)
 	}
-	if _, ok := b.direct[edgeKey(base, b.method(b.o[0]))]; ok {
+	if b.direct.get(edgeKey(base, b.method(b.o[0]))) >= 0 {
 		base = b.t.Parent(base)
 	}
 	return base

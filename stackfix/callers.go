@@ -9,10 +9,7 @@ const maxCallers = 8
 // prefixes of votes come from known stacks, which are shallower than the cut ones: they
 // know the outermost turn of a recursion and few of its inner ones.
 type callers struct {
-	method [maxCallers]MethodID // that call its first frame; noCaller: a thread begins with it
-	n      [maxCallers]int32    // how often
-	len    int32
-	total  int32
+	total int32
 
 	// ref is the longest of the stacks above it, of which the innermost agreed frames
 	// are those of all others too, as far as these go. Two go as far as second.
@@ -20,6 +17,9 @@ type callers struct {
 	ref            StackID
 	agreed, second int32
 	parted         bool // others do not go on as ref does
+
+	len int32
+	of  [maxCallers]vote // the methods that call its first frame; noCaller: a thread begins with it
 }
 
 // noCaller stands for the caller of the first frame of a thread.
@@ -35,10 +35,10 @@ func (c *callers) see(e *engine, p StackID, whole bool) {
 		m = e.method(e.t.Frame(p))
 	}
 	c.total++
-	if k := slices.Index(c.method[:c.len], m); k >= 0 {
-		c.n[k]++
+	if v := c.vote(m); v != nil {
+		v.n++
 	} else if c.len < maxCallers {
-		c.method[c.len], c.n[c.len] = m, 1
+		c.of[c.len] = vote{m, 1}
 		c.len++
 	}
 	if p == 0 {
@@ -70,12 +70,14 @@ func (c *callers) see(e *engine, p StackID, whole bool) {
 	}
 }
 
-// count returns how often m was seen.
-func (c *callers) count(m MethodID) int32 {
-	if k := slices.Index(c.method[:c.len], m); k >= 0 {
-		return c.n[k]
+// vote returns how often m was seen, or nil.
+func (c *callers) vote(m MethodID) *vote {
+	for k := range c.of[:c.len] {
+		if c.of[k].of == m {
+			return &c.of[k]
+		}
 	}
-	return 0
+	return nil
 }
 
 // lookupCallers returns the methods that may call a window. They are valid for this round.
@@ -95,9 +97,12 @@ func (e *solver) lookupCallers(s StackID) *blend {
 			continue
 		}
 		x.more = x.more[:0]
-		for k := range c.len {
-			if n := c.n[k] - above.count(c.method[k]); n > 0 {
-				x.more = append(x.more, vote{c.method[k], n})
+		for _, v := range c.of[:c.len] {
+			if longer := above.vote(v.of); longer != nil {
+				v.n -= longer.n
+			}
+			if v.n > 0 {
+				x.more = append(x.more, v)
 			}
 		}
 		b.add(c.total-above.total, x.more)
@@ -133,7 +138,7 @@ func (e *solver) copyCallers(blk *block) bool {
 		if c == nil || c.stacks == 0 {
 			continue
 		}
-		if c.len != 1 || c.method[0] == noCaller {
+		if c.len != 1 || c.of[0].of == noCaller {
 			break
 		}
 		if best == nil {
