@@ -9,18 +9,14 @@ import (
 type solver struct {
 	*engine
 	*world
-	rows    []row
-	last    map[int64]int // block: its newest row
-	m       model
-	retain  retention
-	idx     index
-	round   int
-	answers [1 << 10]struct { // by hash of the question
-		question
-		answer
-		asked int // when
-	}
-	now int // what answers of this round and the thread of local have as asked
+	rows   []row
+	last   map[int64]int // block: its newest row
+	m      model
+	retain retention
+	idx    index
+	round  int
+	// of this round and the thread of local
+	answers memo
 
 	// scratch
 	fo     []FrameID
@@ -45,7 +41,7 @@ func (e *solver) solve() {
 	e.idx.reset()
 	e.local.reset()
 	e.last = map[int64]int{}
-	e.now++
+	e.answers.reset()
 	e.learnModel()
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
@@ -325,7 +321,7 @@ func (e *solver) learnThread(ri int) {
 			l.end(s, 1)
 		}
 	}
-	e.now++
+	e.answers.reset()
 	l.thread, l.round = thread+1, e.round
 	l.fresh = l.fresh[:0]
 	for _, s := range l.ends {
@@ -693,6 +689,58 @@ type answer struct {
 	donor float64 // how sure its donors are
 }
 
+// A memo holds the answers to questions: a hash table with open addressing.
+type memo struct {
+	slots []int32 // 1 + place in asked; 0 is free
+	asked []struct {
+		question
+		answer
+	}
+}
+
+// reset forgets all.
+func (m *memo) reset() {
+	if len(m.slots) > 1<<12 {
+		m.slots = nil // to clear it costs what the largest thread needed
+	}
+	clear(m.slots)
+	m.asked = m.asked[:0]
+}
+
+// of returns the place of q in asked, and whether it is new there.
+func (m *memo) of(q *question) (place int, isNew bool) {
+	if 2*len(m.asked) >= len(m.slots) {
+		m.slots = make([]int32, max(1<<8, 2*len(m.slots)))
+		for i := range m.asked {
+			*m.slot(&m.asked[i].question) = int32(i) + 1
+		}
+	}
+	s := m.slot(q)
+	if *s != 0 {
+		return int(*s) - 1, false
+	}
+	n := len(m.asked)
+	m.asked = slices.Grow(m.asked, 1)[:n+1]
+	m.asked[n].question = *q
+	*s = int32(n) + 1
+	return n, true
+}
+
+// slot returns the slot of q: its own, or a free one.
+func (m *memo) slot(q *question) *int32 {
+	h := uint64(q.ext)
+	for _, x := range [...]uint64{uint64(q.before), uint64(q.after), math.Float64bits(q.confBefore), math.Float64bits(q.confAfter), uint64(q.farBefore<<8 + q.farAfter)} {
+		h = (h + x) * mul
+		h ^= h >> 32
+	}
+	for i := h; ; i++ {
+		s := &m.slots[i&uint64(len(m.slots)-1)]
+		if *s == 0 || m.asked[*s-1].question == *q {
+			return s
+		}
+	}
+}
+
 // answer finds the best prefix for the stack ext, whose frames are e.o. The same
 // question is asked often where a thread waits or loops.
 func (e *solver) answer(ext StackID, f, b *side) answer {
@@ -703,9 +751,9 @@ func (e *solver) answer(ext StackID, f, b *side) answer {
 	if b.ok {
 		q.after, q.confAfter, q.farAfter = b.s, b.conf, b.far
 	}
-	known := &e.answers[(uint64(q.ext)+(uint64(q.before)+uint64(q.after)*mul)*mul)*mul>>(64-10)]
-	if known.asked == e.now && known.question == q {
-		return known.answer
+	known, isNew := e.answers.of(&q)
+	if !isNew {
+		return e.answers.asked[known].answer
 	}
 	vs := e.lookup(ext)
 	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
@@ -716,7 +764,7 @@ func (e *solver) answer(ext StackID, f, b *side) answer {
 		a.cell, a.donor = e.describe(c, e.o, f, b, vs, lead)
 		a.c = *c
 	}
-	known.question, known.answer, known.asked = q, a, e.now
+	e.answers.asked[known].answer = a
 	return a
 }
 
