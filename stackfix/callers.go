@@ -111,6 +111,22 @@ func (e *solver) lookupCallers(s StackID) *blend {
 	return b
 }
 
+// share is how likely m is the caller.
+func (b *blend) share(m MethodID) float64 { return b.get(m) + 0.02*b.other }
+
+// callerOf returns what calls the frames above which p stands.
+func (e *solver) callerOf(p StackID) MethodID {
+	if p == 0 {
+		return noCaller
+	}
+	return e.method(e.t.Frame(p))
+}
+
+// callerShare is how likely the innermost method of p is what calls the window s.
+func (e *solver) callerShare(s, p StackID) float64 {
+	return e.lookupCallers(s).share(e.callerOf(p))
+}
+
 // callersOf returns the callers of a context of a window, or nil.
 func (x *index) callersOf(context int32) *callers {
 	if context == 0 {
@@ -167,7 +183,7 @@ func (e *solver) copyCallers(blk *block) bool {
 	if best.stacks >= 4 {
 		many = 1
 	}
-	cell := contextCell(extCell(e.recursion(p, e.o), bitsBucket(bits), leadBucket(bits-least), many))
+	cell := contextCell(overlap{e.recursion(p, e.o), bucketOf(bits, overlaps[:]), bucketOf(bits-least, leads[:]), many, bucketOf(e.doubtAbove(p, e.o[0]), doubts[:]), bucketOf(e.callerShare(blk.ext, p), shares[:])}.cell())
 	return e.prepend(blk, p, cell, 1)
 }
 

@@ -5,16 +5,23 @@ import (
 	"math/bits"
 )
 
-// Evidence comes in cells: by kind and by strength.
+// Evidence for an answer comes in cells: by kind and by strength.
 const (
-	numVotes = 5
-	numSides = 4
-	numBits  = 7
-	numRecs  = 3
-	numCells = numRecs * numVotes * numSides * numBits
+	numRecs    = 3 // what recursion says
+	numVotes   = 5 // what stands above the same first frames in known stacks
+	numShares  = 6 // of the answer's innermost method among the callers of these frames
+	numSides   = 3 // neighbours that overlap
+	numMargins = 8 // what margin says
+	numWins    = 4 // by how many bits the answer leads
+	numCells   = numRecs * numVotes * numShares * numSides * numMargins * numWins
+)
 
-	numLeads    = 4
-	numOverlaps = numRecs * numBits * numLeads * 2
+// Evidence for an extension comes in cells of its own.
+const (
+	numBits     = 7 // of the overlap
+	numLeads    = 4 // by how many bits it leads
+	numDoubts   = 6 // what doubtAbove says
+	numOverlaps = numRecs * numBits * numLeads * 2 * numDoubts * numShares
 	numCallers  = 6
 	numContexts = numOverlaps
 	numExtCells = numOverlaps + numCallers + numContexts
@@ -28,16 +35,20 @@ type row struct {
 	ext   bool // about an extension
 }
 
-func cellIndex(rec, votes, sides, bits int) int {
-	return ((rec*numVotes+votes)*numSides+sides)*numBits + bits
+// An evidence is what speaks for an answer.
+type evidence struct{ rec, votes, share, sides, margin, win int }
+
+func (v evidence) cell() int {
+	return ((((v.rec*numVotes+v.votes)*numShares+v.share)*numSides+v.sides)*numMargins+v.margin)*numWins + v.win
 }
 
-func cellParts(c int) (rec, votes, sides, bits int) {
-	bits = c % numBits
-	c /= numBits
-	sides = c % numSides
-	c /= numSides
-	return c / numVotes, c % numVotes, sides, bits
+func evidenceOf(cell int) (v evidence) {
+	cell, v.win = cell/numWins, cell%numWins
+	cell, v.margin = cell/numMargins, cell%numMargins
+	cell, v.sides = cell/numSides, cell%numSides
+	cell, v.share = cell/numShares, cell%numShares
+	v.rec, v.votes = cell/numVotes, cell%numVotes
+	return v
 }
 
 // describe puts the evidence for c into a cell and tells how sure its donors are.
@@ -64,48 +75,24 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead floa
 	default:
 		votes = 4
 	}
-	rec, str := e.recursion(c.p, o), 0.0
-	if c.kf > 0 {
-		x := c.bf + f.bonus(c.depth+c.kf)
-		str = max(str, x)
-		if rec > 0 && x < 0 {
-			c.kf, c.bf = 0, 0 // so far away it says nothing
-		}
-	}
-	if c.kb > 0 {
-		x := c.bb + b.bonus(c.depth+c.kb)
-		str = max(str, x)
-		if rec > 0 && x < 0 {
-			c.kb, c.bb = 0, 0
-		}
-	}
 	sides := 0
 	donor = 1
 	switch {
 	case c.kf > 0 && c.kb > 0:
-		sides = 3
+		sides = 2
 		donor = max(f.conf, b.conf)
 	case c.kf > 0:
-		sides = 2
+		sides = 1
 		donor = f.conf
 	case c.kb > 0:
-		sides = 2
+		sides = 1
 		donor = b.conf
 	}
-	own := c.bf + c.bb
-	if sides < 3 {
-		for i := range e.cs {
-			y := &e.cs[i]
-			if y.p != c.p && (c.kf == 0 && y.kf > 0 && y.bf > own || c.kb == 0 && y.kb > 0 && y.bb > own) {
-				sides = 1
-			}
-		}
+	margin := e.margin(c, f, b)
+	if sides < 2 {
+		margin -= c.foreign / 2
 	}
-	if c.foreign >= 4 && sides < 3 {
-		sides = 1
-	}
-	str = min(str, 2.5*lead)
-	return cellIndex(rec, votes, sides, bitsBucket(str)), donor
+	return evidence{e.recursion(c.p, o), votes, bucketOf(c.caller, shares[:]), sides, bucketOf(margin, margins[:]), bucketOf(lead, wins[:])}.cell(), donor
 }
 
 // apart is how far away a stack is: 0 for the next block, and one more for each time
@@ -113,16 +100,55 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead floa
 func apart(blocks int) int { return bits.Len(uint(blocks)) - 1 }
 
 // bitsApart is what an overlap is worth less for each doubling of the distance.
-const bitsApart = 2
+const bitsApart = 0.5
 
-// bonus is what an overlap that ends after n frames of s is worth more than its bits say.
-// One that lasts to the end of s was found at one place of few, not of many.
-func (s *side) bonus(n int) float64 {
-	b := -bitsApart * float64(s.far)
-	if len(s.fs)-n <= 2 {
-		b += 4
+// margin is by how many bits the sides overlap more with c than with any other candidate:
+// less than 0 where another one overlaps more. An overlap that is nearly as long elsewhere,
+// as in a recursion, is no evidence for one place: half of what it is worth there counts
+// against it. What the second side says is half known from the first.
+func (e *solver) margin(c *cand, f, b *side) float64 {
+	var otherF, otherB float64 // the next best overlaps
+	for i := range e.cs {
+		if y := &e.cs[i]; y.p != c.p {
+			otherF, otherB = max(otherF, y.bf), max(otherB, y.bb)
+		}
 	}
-	return b
+	mf, mb := c.bf-otherF, c.bb-otherB
+	m := mf + mb - max(0, min(mf, mb))/2 - max(otherF, otherB)/2
+	switch {
+	case c.kf > 0 && c.kb > 0:
+		return m - bitsApart*float64(min(f.far, b.far))
+	case c.kf > 0:
+		return m - bitsApart*float64(f.far)
+	case c.kb > 0:
+		return m - bitsApart*float64(b.far)
+	}
+	return m
+}
+
+// doubtAbove is how many bits it takes to believe that p stands above f, by who calls
+// whom alone: 0 where every caller is the only one that is known.
+func (e *solver) doubtAbove(p StackID, f FrameID) float64 {
+	if p == 0 {
+		return 0
+	}
+	return e.doubt(p) + e.m.callerSurprise(e.method(e.t.Frame(p)), e.method(f))
+}
+
+// doubt is that of all calls in p.
+func (e *solver) doubt(p StackID) float64 {
+	e.doubtOf = reach(e.doubtOf, e.t.Len())
+	e.path = e.path[:0]
+	for ; e.t.Depth(p) > 1 && e.doubtOf[p] == 0; p = e.t.Parent(p) {
+		e.path = append(e.path, p)
+	}
+	d := float64(e.doubtOf[p])
+	for i := len(e.path) - 1; i >= 0; i-- {
+		s := e.path[i]
+		d += e.m.callerSurprise(e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s)))
+		e.doubtOf[s] = float32(d)
+	}
+	return d
 }
 
 // recursion tells whether the cut goes through a recursion, whose depth nothing
@@ -172,25 +198,27 @@ type calibration struct {
 	// in all, and of each group of cells
 	all, extShift float64
 	group         [numGroups]float64
-	learnt        [numGroups]int // answers
-	// what prior says, in logits
-	answers    [numCells]float64
-	extensions [numExtCells]float64
 }
 
-// begin makes a calibration that has learnt nothing yet.
-func (c *calibration) begin() {
-	*c = calibration{}
-	for i := range c.answers {
-		c.answers[i] = dot(cellFeatures(i), prior.answer)
-	}
-	for i := range c.extensions {
-		c.extensions[i] = extPrior(i)
-	}
+// An overlap is what speaks for an extension by frames that stand above equal ones: in
+// a neighbour, or above equal contexts.
+type overlap struct{ rec, bits, lead, both, doubt, share int }
+
+func (v overlap) cell() int {
+	return ((((v.rec*numBits+v.bits)*numLeads+v.lead)*2+v.both)*numDoubts+v.doubt)*numShares + v.share
 }
 
-func extCell(rec, bits, lead, both int) int {
-	return ((rec*numBits+bits)*numLeads+lead)*2 + both
+// overlapOf takes a cell of overlaps or of contexts.
+func overlapOf(cell int) (v overlap) {
+	if cell >= numOverlaps+numCallers {
+		cell -= numOverlaps + numCallers
+	}
+	cell, v.share = cell/numShares, cell%numShares
+	cell, v.doubt = cell/numDoubts, cell%numDoubts
+	cell, v.both = cell/2, cell%2
+	cell, v.lead = cell/numLeads, cell%numLeads
+	v.rec, v.bits = cell/numBits, cell%numBits
+	return v
 }
 
 // callerCell is the cell of callers that never vary in n calls.
@@ -208,25 +236,13 @@ func callerCell(n int) int {
 // In place of both it knows many: four stacks or more.
 func contextCell(c int) int { return numOverlaps + numCallers + c }
 
-func extParts(c int) (rec, bits, lead, both int) {
-	if c >= numOverlaps+numCallers {
-		c -= numOverlaps + numCallers
-	}
-
-	both = c % 2
-	c /= 2
-	lead = c % numLeads
-	c /= numLeads
-	return c / numBits, c % numBits, lead, both
-}
-
 // weights are what cells are worth in recordings at large: logistic functions of
-// the features of a cell. TestPriors learns them from recordings with known truth.
+// features, each of one kind of evidence. TestPriors learns them from recordings with known truth.
 type weights struct {
-	answer  []float64 // of cellFeatures
-	overlap []float64 // of extFeatures
-	caller  []float64 // of callerFeatures
-	context []float64 // of extFeatures
+	answer  []float64 // see cellFeatures
+	overlap []float64 // see extFeatures
+	caller  []float64 // see callerFeature
+	context []float64 // see extFeatures
 	// strength is how many answers of a recording weigh as much as the prior.
 	strength float64
 	// variances, in logits, of how far a recording is from others, and a group
@@ -234,80 +250,91 @@ type weights struct {
 	shiftVar, groupVar float64
 }
 
-func cellFeatures(cell int) []float64 {
-	rec, votes, sides, bits := cellParts(cell)
-	x := make([]float64, numRecs*(numVotes+numSides+2))
-	y := x[rec*(numVotes+numSides+2):]
-	y[votes] = 1
-	y[numVotes+sides] = 1
-	y[numVotes+numSides] = float64(bits)
-	if votes >= 2 {
-		y[numVotes+numSides+1] = float64(bits)
-	}
-	return x
+// Features say where the weights of a cell are.
+type features [5]int
+
+const (
+	numSideFeatures   = numMargins + numWins
+	numAnswerFeatures = numRecs * (numVotes + numShares + numSides*numSideFeatures)
+	numExtFeatures    = numRecs * (numBits + numLeads + 2 + numDoubts + numShares)
+)
+
+func cellFeatures(cell int) features {
+	v := evidenceOf(cell)
+	at := v.rec * (numAnswerFeatures / numRecs)
+	side := at + numVotes + numShares + v.sides*numSideFeatures
+	return features{at + v.votes, at + numVotes + v.share, side + v.margin, side + numMargins + v.win, -1}
 }
 
-func extFeatures(cell int) []float64 {
-	rec, bits, lead, both := extParts(cell)
-	x := make([]float64, numRecs*(numBits+numLeads+1))
-	y := x[rec*(numBits+numLeads+1):]
-	y[bits] = 1
-	y[numBits+lead] = 1
-	y[numBits+numLeads] = float64(both)
-	return x
+// extFeatures are those of a cell of overlaps or contexts.
+func extFeatures(cell int) features {
+	v := overlapOf(cell)
+	at := v.rec * (numExtFeatures / numRecs)
+	f := features{at + v.bits}
+	at += numBits
+	f[1] = at + v.lead
+	at += numLeads
+	f[2] = at + v.both
+	at += 2
+	f[3] = at + v.doubt
+	f[4] = at + numDoubts + v.share
+	return f
 }
 
-// callerFeatures are those of the cells that callerCell makes.
-func callerFeatures(cell int) []float64 {
-	return []float64{1, float64(cell - numOverlaps)}
-}
+// callerFeature is that of a cell that callerCell makes: of two weights the first one is
+// that of all, and the second one counts as often as this tells.
+func callerFeature(cell int) float64 { return float64(cell - numOverlaps) }
 
-func dot(x, w []float64) float64 {
+func (f features) sum(w []float64) float64 {
 	z := 0.0
-	for i, v := range x {
-		z += v * w[i]
+	for _, i := range f {
+		if i >= 0 {
+			z += w[i]
+		}
 	}
 	return z
 }
 
 func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
-func bitsBucket(v float64) int {
-	b := 0
-	for _, t := range [...]float64{2, 6, 10, 16, 25, 40} {
-		if v >= t {
-			b++
-		}
-	}
-	return b
-}
+// Where the strengths of evidence begin, in bits.
+var (
+	margins  = [numMargins - 1]float64{-0.5, 0.5, 1.5, 3, 6, 10, 16}
+	wins     = [numWins - 1]float64{3, 8, 20}
+	shares   = [numShares - 1]float64{0.15, 0.3, 0.5, 0.8, 0.95}
+	doubts   = [numDoubts - 1]float64{0.5, 2, 5, 10, 20}
+	overlaps = [numBits - 1]float64{2, 6, 10, 16, 25, 40}
+	leads    = [numLeads - 1]float64{2, 6, 12}
+)
 
-func leadBucket(v float64) int {
+func bucketOf(v float64, begin []float64) int {
 	b := 0
-	for _, t := range [...]float64{2, 6, 12} {
-		if v >= t {
-			b++
-		}
+	for b < len(begin) && v >= begin[b] {
+		b++
 	}
 	return b
 }
 
 // confidence is the probability that an answer of this cell is right.
 func (c *calibration) confidence(cell int) float64 {
-	p := sigmoid(c.answers[cell] + c.shift(cell))
+	p := sigmoid(answerPrior(cell) + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
-	if rec, _, sides, bits := cellParts(cell); rec == 2 && (c.learnt[groupOf(cell)] < 10 || bits < 2 || bits < 3 && sides < 3) {
-		// The depth of a recursion is believed only where the recording has shown
-		// that such evidence is right, and only if the overlap says at least 10
-		// bits, or 6 with each of two neighbours: one by chance is no rare thing
-		// there, and a wrong depth misleads all stacks that overlap.
+	if v := evidenceOf(cell); v.rec == 2 && v.margin < tells[v.sides] && c.n[cell] < fewAnswers {
 		p = min(p, 0.8)
 	}
 	return p
 }
 
+// tells is the least margin, as a strength, by which overlaps with none, one or both
+// neighbours tell the depth of a recursion. One by chance is no rare thing there, and a wrong
+// depth misleads all stacks that overlap.
+var tells = [numSides]int{numMargins, 6, 4}
+
+// fewAnswers is how many of the trial show how good a cell is where overlaps do not tell.
+const fewAnswers = 5
+
 func (c *calibration) extConfidence(cell int) float64 {
-	z := c.extensions[cell]
+	z := extPrior(cell)
 	if !isCaller(cell) {
 		z += c.extShift
 	}
@@ -316,22 +343,25 @@ func (c *calibration) extConfidence(cell int) float64 {
 
 func isCaller(cell int) bool { return cell >= numOverlaps && cell < numOverlaps+numCallers }
 
+// answerPrior is what a cell of answers is worth in recordings at large, in logits.
+func answerPrior(cell int) float64 { return cellFeatures(cell).sum(prior.answer) }
+
 // extPrior is what a cell of extensions is worth in recordings at large, in logits.
 func extPrior(cell int) float64 {
 	switch {
 	case cell < numOverlaps:
-		return dot(extFeatures(cell), prior.overlap)
+		return extFeatures(cell).sum(prior.overlap)
 	case isCaller(cell):
-		return dot(callerFeatures(cell), prior.caller)
+		return prior.caller[0] + prior.caller[1]*callerFeature(cell)
 	}
-	return dot(extFeatures(cell), prior.context)
+	return extFeatures(cell).sum(prior.context)
 }
 
-const numGroups = 9
+const numGroups = numRecs * numSides
 
 func groupOf(cell int) int {
-	rec, _, sides, _ := cellParts(cell)
-	return rec*3 + max(sides, 1) - 1
+	v := evidenceOf(cell)
+	return v.rec*numSides + v.sides
 }
 
 func (c *calibration) shift(cell int) float64 { return c.all + c.group[groupOf(cell)] }
@@ -346,12 +376,12 @@ func (c *calibration) fit() {
 	var cells []known
 	for i, n := range c.n {
 		if n > 0 {
-			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), c.answers[i]})
+			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), answerPrior(i)})
 		}
 	}
 	for i, n := range c.extN {
 		if n > 0 && !isCaller(i) {
-			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), c.extensions[i]})
+			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), extPrior(i)})
 		}
 	}
 	for range 500 {
@@ -376,10 +406,18 @@ func (c *calibration) fit() {
 			all += d
 			h += q
 		}
-		c.all += 0.5 * all / h
-		c.extShift += 0.5 * ext / he
+		far := 0.0
+		move := func(x *float64, step float64) {
+			*x += 0.5 * step
+			far = max(far, math.Abs(step))
+		}
+		move(&c.all, all/h)
+		move(&c.extShift, ext/he)
 		for k := range g {
-			c.group[k] += 0.5 * (g[k] - c.group[k]/prior.groupVar) / (hg[k] + 1/prior.groupVar)
+			move(&c.group[k], (g[k]-c.group[k]/prior.groupVar)/(hg[k]+1/prior.groupVar))
+		}
+		if far < 1e-4 {
+			break
 		}
 	}
 }
@@ -396,9 +434,6 @@ func (c *calibration) learn(rows []row) {
 			n, right = c.extN[:], c.extRight[:]
 		}
 		n[r.cell]++
-		if !r.ext {
-			c.learnt[groupOf(r.cell)]++
-		}
 		if r.right {
 			right[r.cell]++
 		}

@@ -45,16 +45,19 @@
 //     evidence for the next.
 //
 //  6. How sure an answer is, is measured. Evidence is sorted into cells by kind and
-//     strength: does the cut go through a recursion, does the code know one prefix
-//     or many, do both neighbours agree, one, or none, how many bits by how many
-//     more than the next best answer. Before the recording is repaired parts of it
-//     are cut once more, to 70 and to 85 % of the depth, and repaired in trial: where the truth is
-//     known every answer says how good its cell is in this very recording. A cell
-//     that was rarely seen is held near what it is worth in recordings at large,
-//     shifted by how much more or less this recording can be trusted as a whole. An
-//     answer below [Options].MinConfidence is not given. The depth of a recursion is
-//     believed only where the trial has shown that it can be known, and the overlap
-//     says enough: a wrong depth misleads all that overlap.
+//     strength: does the cut go through a recursion, what do known stacks have above
+//     the same first frames, how often is this caller seen there in any stack, do both
+//     neighbours overlap, one, or none, by how many bits more than at any other place,
+//     and by how many bits does the answer lead. Before the recording is repaired parts
+//     of it are cut once more, to 70 and to 85 % of the depth, and repaired in trial:
+//     where the truth is known every answer says how good its cell is in this very
+//     recording. A cell that was rarely seen is held near what it is worth in recordings
+//     at large, shifted by how much more or less this recording can be trusted as a
+//     whole. An answer below [Options].MinConfidence is not given. The depth of a
+//     recursion is believed only where an overlap is better by far than at any other
+//     turn, or where the trial has shown that such evidence is right: a wrong depth
+//     misleads all that overlap. What makes a stack longer (4) is measured the same way,
+//     and by doubt: how many bits it takes to believe it, by who calls whom alone.
 //
 //  7. Where the answer is a bridge, root frames stay open in front of it as far as they
 //     are known. They are open in the nearest known stacks before and after, and all

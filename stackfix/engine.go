@@ -23,7 +23,6 @@ func newEngine(frames Frames, opts Options) *engine {
 	if e.minConf == 0 {
 		e.minConf = DefaultConfidence
 	}
-	e.cal.begin()
 	return e
 }
 

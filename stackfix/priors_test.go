@@ -32,15 +32,23 @@ import (
 var (
 	learnPriors = flag.Bool("priors", false, "learn the weights of priors.go anew from the corpus: takes minutes")
 	update      = flag.Bool("update", false, "with -priors: write them to priors.go")
+	scorePriors = flag.Bool("scores", true, "with -priors: print what comes of the weights, also of those learnt from other programs only")
 	showCells   = flag.Bool("cells", false, "with -priors: print the cells whose held-out confidence is off")
 )
 
 // TestPriorsFit holds the weights against the features they belong to.
 func TestPriorsFit(t *testing.T) {
-	assert.Len(t, prior.answer, len(cellFeatures(0)))
-	assert.Len(t, prior.overlap, len(extFeatures(0)))
-	assert.Len(t, prior.context, len(extFeatures(0)))
-	assert.Len(t, prior.caller, len(callerFeatures(numOverlaps)))
+	assert.Len(t, prior.answer, numAnswerFeatures)
+	assert.Len(t, prior.overlap, numExtFeatures)
+	assert.Len(t, prior.context, numExtFeatures)
+	assert.Len(t, prior.caller, 2)
+	for cell := range numCells {
+		require.Equal(t, cell, evidenceOf(cell).cell())
+	}
+	for cell := range numOverlaps {
+		require.Equal(t, cell, overlapOf(cell).cell())
+		require.Equal(t, overlapOf(cell), overlapOf(contextCell(cell)))
+	}
 }
 
 // A lesson is a recording. Its whole stacks are cut on purpose, to each of the depths.
@@ -530,11 +538,9 @@ func (k tally) String() string {
 		if k.cell >= numOverlaps {
 			what = "context"
 		}
-		rec, bits, lead, both := extParts(k.cell)
-		return fmt.Sprintf("%s rec=%d bits=%d lead=%d both=%d", what, rec, bits, lead, both)
+		return fmt.Sprintf("%s %+v", what, overlapOf(k.cell))
 	}
-	rec, votes, sides, bits := cellParts(k.cell)
-	return fmt.Sprintf("rec=%d votes=%d sides=%d bits=%d", rec, votes, sides, bits)
+	return fmt.Sprintf("%+v", evidenceOf(k.cell))
 }
 
 type counts struct{ n, right float64 }
@@ -585,14 +591,33 @@ type example struct {
 // ridge is the precision of the weights before anything is learnt.
 const ridge = 0.1
 
+// dense is 1 at each of the features.
+func dense(f features, n int) []float64 {
+	x := make([]float64, n)
+	for _, i := range f {
+		if i >= 0 {
+			x[i] = 1
+		}
+	}
+	return x
+}
+
+func dot(x, w []float64) float64 {
+	z := 0.0
+	for i, v := range x {
+		z += v * w[i]
+	}
+	return z
+}
+
 // logistic fits weights to examples: Newton's method on the penalised likelihood.
-func logistic(examples []example, features int) []float64 {
-	w := make([]float64, features)
+func logistic(examples []example, n int) []float64 {
+	w := make([]float64, n)
 	for range 50 {
-		g := make([]float64, features)
-		h := make([][]float64, features)
+		g := make([]float64, n)
+		h := make([][]float64, n)
 		for i := range h {
-			h[i] = make([]float64, features)
+			h[i] = make([]float64, n)
 			g[i] = -ridge * w[i]
 			h[i][i] = ridge
 		}
@@ -658,21 +683,21 @@ func learn(outs []outcome, without string) weights {
 			c := m[k]
 			switch {
 			case !k.ext:
-				answers = append(answers, example{cellFeatures(k.cell), c.n, c.right})
+				answers = append(answers, example{dense(cellFeatures(k.cell), numAnswerFeatures), c.n, c.right})
 			case k.cell < numOverlaps:
-				overlaps = append(overlaps, example{extFeatures(k.cell), c.n, c.right})
+				overlaps = append(overlaps, example{dense(extFeatures(k.cell), numExtFeatures), c.n, c.right})
 			case isCaller(k.cell):
-				callers = append(callers, example{callerFeatures(k.cell), c.n, c.right})
+				callers = append(callers, example{[]float64{1, callerFeature(k.cell)}, c.n, c.right})
 			default:
-				contexts = append(contexts, example{extFeatures(k.cell), c.n, c.right})
+				contexts = append(contexts, example{dense(extFeatures(k.cell), numExtFeatures), c.n, c.right})
 			}
 		}
 	}
 	return weights{
-		answer:   round(logistic(answers, len(cellFeatures(0)))),
-		overlap:  round(logistic(overlaps, len(extFeatures(0)))),
-		context:  round(logistic(contexts, len(extFeatures(0)))),
-		caller:   round(logistic(callers, len(callerFeatures(numOverlaps)))),
+		answer:   round(logistic(answers, numAnswerFeatures)),
+		overlap:  round(logistic(overlaps, numExtFeatures)),
+		context:  round(logistic(contexts, numExtFeatures)),
+		caller:   round(logistic(callers, 2)),
 		strength: prior.strength, shiftVar: prior.shiftVar, groupVar: prior.groupVar,
 	}
 }
@@ -682,41 +707,6 @@ func round(w []float64) []float64 {
 		w[i] = math.Round(w[i]*100) / 100
 	}
 	return w
-}
-
-// likelihood is how well the confidences foretell the outcomes of a program with the
-// weights of prior: mean log2, each program's cells capped.
-func likelihood(outs []outcome, program string) float64 {
-	sum, n := 0.0, 0.0
-	for i := range outs {
-		o := &outs[i]
-		if o.program != program {
-			continue
-		}
-		c := &calibration{}
-		c.begin()
-		c.learn(o.trial)
-		m := map[int]counts{}
-		for _, x := range o.real {
-			if x.ext {
-				continue
-			}
-			k := m[x.cell]
-			k.n++
-			if x.right {
-				k.right++
-			}
-			m[x.cell] = k
-		}
-		for _, cell := range slices.Sorted(maps.Keys(m)) {
-			k := m[cell]
-			p := min(max(c.confidence(cell), 1e-3), 1-1e-3)
-			w := min(1, programCap/k.n)
-			sum += w * (k.right*math.Log2(p) + (k.n-k.right)*math.Log2(1-p))
-			n += w * k.n
-		}
-	}
-	return sum / max(n, 1)
 }
 
 // with runs f with other weights.
@@ -745,7 +735,7 @@ func TestPriors(t *testing.T) {
 
 	// What is learnt says which answers are given, and those what is learnt next.
 	prior = weights{
-		answer: make([]float64, len(cellFeatures(0))), overlap: make([]float64, len(extFeatures(0))), context: make([]float64, len(extFeatures(0))), caller: make([]float64, len(callerFeatures(numOverlaps))),
+		answer: make([]float64, numAnswerFeatures), overlap: make([]float64, numExtFeatures), context: make([]float64, numExtFeatures), caller: make([]float64, 2),
 		strength: committed.strength, shiftVar: committed.shiftVar, groupVar: committed.groupVar,
 	}
 	var outs []outcome
@@ -756,6 +746,12 @@ func TestPriors(t *testing.T) {
 		prior = w
 	}
 	learnt := prior
+	if *update {
+		require.NoError(t, os.WriteFile("priors.go", source(t, learnt), 0o644))
+	}
+	if !*scorePriors {
+		return
+	}
 	programs := map[string]weights{}
 	for _, o := range outs {
 		if _, ok := programs[o.program]; !ok {
@@ -764,28 +760,6 @@ func TestPriors(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(programs))
 
-	best := math.Inf(-1)
-	for _, strength := range []float64{2, 4, 6, 10, 16} {
-		for _, shiftVar := range []float64{0.5, 1, 2, 4, 8} {
-			for _, groupVar := range []float64{0.1, 0.25, 0.5, 1, 2} {
-				sum := 0.0
-				for _, p := range names {
-					w := programs[p]
-					w.strength, w.shiftVar, w.groupVar = strength, shiftVar, groupVar
-					with(w, func() { sum += likelihood(outs, p) })
-				}
-				if sum > best {
-					best = sum
-					learnt.strength, learnt.shiftVar, learnt.groupVar = strength, shiftVar, groupVar
-				}
-				if strength == committed.strength && shiftVar == committed.shiftVar && groupVar == committed.groupVar {
-					t.Logf("committed strength %v shiftVar %v groupVar %v: %.4f bits", strength, shiftVar, groupVar, sum/float64(len(names)))
-				}
-			}
-		}
-	}
-	t.Logf("best strength %v shiftVar %v groupVar %v: %.4f bits", learnt.strength, learnt.shiftVar, learnt.groupVar, best/float64(len(names)))
-
 	prior = committed
 	before := room.repair(all)
 	prior = learnt
@@ -793,7 +767,6 @@ func TestPriors(t *testing.T) {
 	var held []outcome
 	for _, p := range names {
 		w := programs[p]
-		w.strength, w.shiftVar, w.groupVar = learnt.strength, learnt.shiftVar, learnt.groupVar
 		with(w, func() {
 			o := room.repair(func(q string) bool { return p == q })
 			held = append(held, o...)
@@ -805,7 +778,6 @@ func TestPriors(t *testing.T) {
 	logScores(t, before, own, held)
 
 	if *update {
-		require.NoError(t, os.WriteFile("priors.go", source(t, learnt), 0o644))
 		return
 	}
 	// Weights that are right more often are not better if they mislead more often.
@@ -887,7 +859,6 @@ func logCells(t *testing.T, program string, outs []outcome) {
 	for i := range outs {
 		o := &outs[i]
 		c := &calibration{}
-		c.begin()
 		c.learn(o.trial)
 		m := map[tally]counts{}
 		for _, x := range o.real {

@@ -19,19 +19,21 @@ type solver struct {
 	answers memo
 
 	// scratch
-	fo     []FrameID
-	o      []FrameID
-	calls  surprises // of o
-	tCalls surprises
-	cs     []cand
-	ps     []StackID
-	ends   []prefixEnd
-	outer  []StackID
-	sides  [4]side
-	local  threadTree
-	logs   logs
-	stamp  uint32
-	stamps []uint32
+	fo      []FrameID
+	o       []FrameID
+	calls   surprises // of o
+	tCalls  surprises
+	cs      []cand
+	ps      []StackID
+	ends    []prefixEnd
+	outer   []StackID
+	sides   [4]side
+	local   threadTree
+	logs    logs
+	stamp   uint32
+	stamps  []uint32
+	doubtOf []float32 // by stack: what doubt says; 0: not worked out
+	path    []StackID
 }
 
 // solve repairs the blocks of the world. What it needed for another world before is
@@ -171,7 +173,13 @@ func (v *majority) vote(f FrameID, m MethodID) {
 	}
 }
 
+// callerSurprise is -log2 of how often a is what calls b: more than 0.
+func (m *model) callerSurprise(a, b MethodID) float64 {
+	return -math.Log2((float64(m.methodCalls.count(a, b)) + 0.1) / (float64(m.methods[b].called) + 0.2))
+}
+
 func (e *solver) learnModel() {
+	clear(e.doubtOf)
 	m := &e.m
 	m.total = 0
 	m.frameCalls.reset(len(e.mth))
@@ -806,7 +814,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		}
 	}
 	need := e.minConf
-	if rec, _, _, _ := cellParts(cell); rec > 0 {
+	if evidenceOf(cell).rec > 0 {
 		// a wrong depth of a recursion misleads all that overlap it
 		need = 1 - (1-need)*0.6
 	}
@@ -857,7 +865,7 @@ func (e *solver) extend(blk *block) bool {
 			both = 1
 		}
 		p := e.t.up(s.s, d)
-		cell := extCell(e.recursion(p, e.o), bitsBucket(bits), leadBucket(lead), both)
+		cell := overlap{e.recursion(p, e.o), bucketOf(bits, overlaps[:]), bucketOf(lead, leads[:]), both, bucketOf(e.doubtAbove(p, e.o[0]), doubts[:]), bucketOf(e.callerShare(blk.ext, p), shares[:])}.cell()
 		conf := min(e.cal.extConfidence(cell), s.conf, float64(blk.conf))
 		if conf > bestConf {
 			best, bestD, bestCell, bestConf = s, d, cell, conf
@@ -869,6 +877,9 @@ func (e *solver) extend(blk *block) bool {
 	return e.prepend(blk, e.t.up(best.s, bestD), bestCell, best.conf)
 }
 
+// sureExtension is how sure an extension must be.
+const sureExtension = 0.93
+
 // prepend puts p before blk if evidence of its cell is good enough, and no better than
 // donor.
 func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
@@ -878,7 +889,7 @@ func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
 		}
 	}
 	conf := min(e.cal.extConfidence(cell), donor, float64(blk.conf))
-	if conf < max(e.minConf, 0.95) {
+	if conf < max(e.minConf, sureExtension) {
 		return false
 	}
 	blk.ext = e.join(p, e.o)
@@ -1060,11 +1071,7 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 			c.side += e.retain.log(pops, pushes) + beta*bits
 		}
 		c.foreign = e.foreign(c.p)
-		caller := noCaller
-		if c.p != 0 {
-			caller = e.method(e.t.Frame(c.p))
-		}
-		c.caller = callers.get(caller) + 0.02*callers.other
+		c.caller = callers.share(e.callerOf(c.p))
 		c.score = c.side + e.logs.log2(c.votes+vs.other*0.01) - c.foreign + 0.5*e.logs.log2(c.caller+1e-4)
 		if c.score > top {
 			top, best = c.score, i
