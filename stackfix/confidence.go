@@ -198,6 +198,8 @@ type calibration struct {
 	// in all, and of each group of cells
 	all, extShift float64
 	group         [numGroups]float64
+	learnt        [numGroups]int // answers
+	taught        bool           // the trial is over
 }
 
 // An overlap is what speaks for an extension by frames that stand above equal ones: in
@@ -319,7 +321,7 @@ func bucketOf(v float64, begin []float64) int {
 func (c *calibration) confidence(cell int) float64 {
 	p := sigmoid(answerPrior(cell) + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
-	if v := evidenceOf(cell); v.rec == 2 && v.margin < tells[v.sides] && c.n[cell] < fewAnswers {
+	if v := evidenceOf(cell); v.rec == 2 && (v.margin < tells[v.sides] && c.n[cell] < fewAnswers || c.taught && c.learnt[groupOf(cell)] < fewAnswers) {
 		p = min(p, 0.8)
 	}
 	return p
@@ -330,7 +332,8 @@ func (c *calibration) confidence(cell int) float64 {
 // depth misleads all stacks that overlap.
 var tells = [numSides]int{numMargins, 6, 4}
 
-// fewAnswers is how many of the trial show how good a cell is where overlaps do not tell.
+// fewAnswers is how many of the trial show how good a cell is where overlaps do not tell,
+// and without how many like it the depth of a recursion is not believed at all.
 const fewAnswers = 5
 
 func (c *calibration) extConfidence(cell int) float64 {
@@ -423,6 +426,7 @@ func (c *calibration) fit() {
 }
 
 func (c *calibration) learn(rows []row) {
+	c.taught = true
 	seen := map[row]bool{}
 	for _, r := range rows {
 		if seen[r] {
@@ -434,6 +438,9 @@ func (c *calibration) learn(rows []row) {
 			n, right = c.extN[:], c.extRight[:]
 		}
 		n[r.cell]++
+		if !r.ext {
+			c.learnt[groupOf(r.cell)]++
+		}
 		if r.right {
 			right[r.cell]++
 		}
