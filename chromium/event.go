@@ -344,7 +344,8 @@ func (r *Reader) learn(ev *Event) {
 
 // expect reads the event at b[0] if it has the expected layout, else returns 0.
 func (r *Reader) expect(b []byte, ev *Event) int {
-	if len(r.layout.steps) == 0 {
+	steps := r.layout.steps
+	if len(steps) == 0 {
 		return 0
 	}
 	i := 0
@@ -354,8 +355,8 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 	ev.Phase, ev.Name, ev.NameID = 0, nil, 0
 	ev.TS, ev.Dur = Time{}, Time{}
 	ev.SF, ev.ID, ev.Args = nil, nil, nil
-	for n := range r.layout.steps {
-		st := &r.layout.steps[n]
+	for n := range steps {
+		st := &steps[n]
 		if len(b)-i <= len(st.lit) {
 			// The last step may end just at the end of b.
 			if st.key != keyEnd || len(b)-i != len(st.lit) {
