@@ -24,7 +24,7 @@ func stopKeepingMemoryLow() {
 }
 
 // keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
-// and beyond it when the heap has grown by a third of what was alive. The limit moves with
+// and beyond it when the heap has grown by a quarter of what was alive. The limit moves with
 // what is alive, so that a large trace does not spend its time on collections. Far below
 // smallHeap the collector runs less often than it would.
 func keepMemoryLow() {
@@ -41,7 +41,7 @@ func keepMemoryLow() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(max(smallHeap, 6<<20+int64(live[0].Value.Uint64())*4/3))
+			debug.SetMemoryLimit(max(smallHeap, 6<<20+int64(live[0].Value.Uint64())*5/4))
 		}
 	})
 }
