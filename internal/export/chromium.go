@@ -294,8 +294,9 @@ func (c *chromiumWriter) closeAll(methods []trace.MethodID) {
 // openAll opens path[keep:]; those before inserted are marked with what r says.
 func (c *chromiumWriter) openAll(path []trace.MethodID, keep, inserted int, r *trace.Repair) {
 	if keep < inserted {
-		c.marks = append(append(c.marks[:0], `,"args":{"tracefix":`...), appendMark(nil, r)...)
-		c.marks = append(c.marks, "}}"...)
+		// How it is known and no more: viewers take spans with other args for other frames.
+		c.marks = append(c.marks[:0], `,"args":{"tracefix":{"how":`...)
+		c.marks = append(appendString(c.marks, r.How), "}}}"...)
 	}
 	for i := keep; i < len(path); i++ {
 		tail := c.tailOf(path[i])
