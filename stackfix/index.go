@@ -119,6 +119,10 @@ func (x *index) reset() {
 	clear(x.marks)
 }
 
+// recounts is in how many rounds all stacks are searched for contexts that are new. Later
+// ones bring few, which stand in stacks that were found as late or nowhere.
+const recounts = 3
+
 // updateIndex looks in all known stacks for the first frames of the cut ones.
 func (e *solver) updateIndex() {
 	x := &e.idx
@@ -147,7 +151,7 @@ func (e *solver) updateIndex() {
 			x.windows[i].open = e.round + 1
 		}
 	}
-	if len(x.votes) > int(old) {
+	if len(x.votes) > int(old) && e.round < recounts {
 		for _, c := range x.counted {
 			e.count(c, true, old)
 		}
