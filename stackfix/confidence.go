@@ -75,20 +75,16 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead floa
 	default:
 		votes = 4
 	}
-	sides := 0
-	donor = 1
-	switch {
-	case c.kf > 0 && c.kb > 0:
-		sides = 2
-		donor = max(f.conf, b.conf)
-	case c.kf > 0:
-		sides = 1
-		donor = f.conf
-	case c.kb > 0:
-		sides = 1
-		donor = b.conf
+	sides, far := 0, math.MaxInt
+	for i, k := range [2]int{c.kf, c.kb} {
+		if s := [2]*side{f, b}[i]; k > 0 {
+			sides, donor, far = sides+1, max(donor, s.conf), min(far, s.far)
+		}
 	}
-	margin := e.margin(c, f, b)
+	if sides == 0 {
+		donor, far = 1, 0
+	}
+	margin := e.margin(c) - bitsApart*float64(far)
 	if sides < 2 {
 		margin -= c.foreign / 2
 	}
@@ -106,7 +102,7 @@ const bitsApart = 0.5
 // less than 0 where another one overlaps more. An overlap that is nearly as long elsewhere,
 // as in a recursion, is no evidence for one place: half of what it is worth there counts
 // against it. What the second side says is half known from the first.
-func (e *solver) margin(c *cand, f, b *side) float64 {
+func (e *solver) margin(c *cand) float64 {
 	var otherF, otherB float64 // the next best overlaps
 	for i := range e.cs {
 		if y := &e.cs[i]; y.p != c.p {
@@ -114,16 +110,7 @@ func (e *solver) margin(c *cand, f, b *side) float64 {
 		}
 	}
 	mf, mb := c.bf-otherF, c.bb-otherB
-	m := mf + mb - max(0, min(mf, mb))/2 - max(otherF, otherB)/2
-	switch {
-	case c.kf > 0 && c.kb > 0:
-		return m - bitsApart*float64(min(f.far, b.far))
-	case c.kf > 0:
-		return m - bitsApart*float64(f.far)
-	case c.kb > 0:
-		return m - bitsApart*float64(b.far)
-	}
-	return m
+	return mf + mb - max(0, min(mf, mb))/2 - max(otherF, otherB)/2
 }
 
 // doubtAbove is how many bits it takes to believe that p stands above f, by who calls
@@ -224,15 +211,7 @@ func overlapOf(cell int) (v overlap) {
 }
 
 // callerCell is the cell of callers that never vary in n calls.
-func callerCell(n int) int {
-	b := 0
-	for _, t := range [numCallers - 1]int{3, 5, 9, 17, 33} {
-		if n >= t {
-			b++
-		}
-	}
-	return numOverlaps + b
-}
+func callerCell(n int) int { return numOverlaps + bucketOf(float64(n), unvarying[:]) }
 
 // contextCell is the cell of what stands above equal contexts, by a cell as of overlaps.
 // In place of both it knows many: four stacks or more.
@@ -245,6 +224,7 @@ type weights struct {
 	overlap []float64 // see extFeatures
 	caller  []float64 // see callerFeature
 	context []float64 // see extFeatures
+	// What follows is chosen, not fitted.
 	// strength is how many answers of a recording weigh as much as the prior.
 	strength float64
 	// variances, in logits, of how far a recording is from others, and a group
@@ -299,14 +279,15 @@ func (f features) sum(w []float64) float64 {
 
 func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
-// Where the strengths of evidence begin, in bits.
+// Where the strengths of evidence begin: in bits, shares, and calls.
 var (
-	margins  = [numMargins - 1]float64{-0.5, 0.5, 1.5, 3, 6, 10, 16}
-	wins     = [numWins - 1]float64{3, 8, 20}
-	shares   = [numShares - 1]float64{0.15, 0.3, 0.5, 0.8, 0.95}
-	doubts   = [numDoubts - 1]float64{0.5, 2, 5, 10, 20}
-	overlaps = [numBits - 1]float64{2, 6, 10, 16, 25, 40}
-	leads    = [numLeads - 1]float64{2, 6, 12}
+	margins   = [numMargins - 1]float64{-0.5, 0.5, 1.5, 3, 6, 10, 16}
+	wins      = [numWins - 1]float64{3, 8, 20}
+	shares    = [numShares - 1]float64{0.15, 0.3, 0.5, 0.8, 0.95}
+	doubts    = [numDoubts - 1]float64{0.5, 2, 5, 10, 20}
+	overlaps  = [numBits - 1]float64{2, 6, 10, 16, 25, 40}
+	leads     = [numLeads - 1]float64{2, 6, 12}
+	unvarying = [numCallers - 1]float64{3, 5, 9, 17, 33}
 )
 
 func bucketOf(v float64, begin []float64) int {

@@ -432,29 +432,6 @@ func (e *solver) setSide(i int, bs []block, k, at int) {
 	s.far = apart(max(k-at, at-k))
 }
 
-// common returns how many root frames p has in common with each of two sides, given
-// how many these have: the depths of Tree.shared, for many p.
-func (t *Tree) common(p StackID, f, b []StackID, sides int) (int, int) {
-	in := func(p StackID) bool {
-		d := int(t.skips[p].depth)
-		return d == 0 || d <= len(f) && f[d-1] == p || d <= len(b) && b[d-1] == p
-	}
-	if !in(p) {
-		for {
-			if j := t.skips[p].jump; !in(j) {
-				p = j
-			} else if p = t.nodes[p].parent; in(p) {
-				break
-			}
-		}
-	}
-	d := t.Depth(p)
-	if d > 0 && d <= len(f) && f[d-1] == p {
-		return d, min(d, sides)
-	}
-	return min(d, sides), d
-}
-
 // candidates collects prefixes for the window o.
 func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *blend) []cand {
 	ps := e.ps[:0] // of cs

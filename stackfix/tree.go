@@ -172,6 +172,20 @@ func (t *Tree) shared(a, b StackID) StackID {
 	return a
 }
 
+// common returns how many root frames p has in common with each of two sides, given
+// how many these have: the depths of Tree.shared, for many p.
+func (t *Tree) common(p StackID, f, b []StackID, sides int) (int, int) {
+	p = t.first(p, func(p StackID) bool {
+		d := t.Depth(p)
+		return d == 0 || d <= len(f) && f[d-1] == p || d <= len(b) && b[d-1] == p
+	})
+	d := t.Depth(p)
+	if d > 0 && d <= len(f) && f[d-1] == p {
+		return d, min(d, sides)
+	}
+	return min(d, sides), d
+}
+
 // Add returns the stack with these frames, root first.
 func (t *Tree) Add(frames ...FrameID) StackID {
 	var s StackID

@@ -250,8 +250,7 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 // clash reports whether speedscope would misread the frames that sp closes when
 // sp.path[keep:] opens at the same time: of a begin and an end of one name at one time it
 // takes the begin first (chromium-trace.md section 7.2), and all that closes behind is
-// lost. wasOff and isOff say that the leaf of time
-// off the CPU closes and opens.
+// lost. wasOff and isOff say that the leaf of time off the CPU closes and opens.
 func (c *chromiumWriter) clash(sp *spanner, keep int, wasOff, isOff bool) bool {
 	if keep == len(sp.path) {
 		return wasOff && isOff && len(sp.closed) > 0
