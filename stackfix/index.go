@@ -3,10 +3,10 @@ package stackfix
 import "slices"
 
 // levels are the lengths of context that the index knows.
-var levels = [...]int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
+var levels = [...]int{1, 2, 4, 8, 16, 32, 64}
 
 // callerLevel tells of which of the levels callers are counted.
-var callerLevel = [len(levels)]bool{0: true, 1: true, 3: true, 5: true, 7: true, 9: true}
+var callerLevel = [len(levels)]bool{true, true, true, true, true, true}
 
 // longerThan tells the shortest of the levels that is longer than so many frames.
 var longerThan = func() (t [64]uint8) {
@@ -121,7 +121,7 @@ func (x *index) reset() {
 
 // recounts is in how many rounds all stacks are searched for contexts that are new. Later
 // ones bring few, which stand in stacks that were found as late or nowhere.
-const recounts = 3
+const recounts = 2
 
 // updateIndex looks in all known stacks for the first frames of the cut ones.
 func (e *solver) updateIndex() {
