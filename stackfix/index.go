@@ -3,7 +3,7 @@ package stackfix
 import "slices"
 
 // levels are the lengths of context that the index knows.
-var levels = [...]int{1, 2, 4, 8, 16, 32, 64}
+var levels = [...]int{1, 2, 4, 8, 16, 32, 48, 64}
 
 // callerLevel tells of which of the levels callers are counted.
 var callerLevel = [len(levels)]bool{true, true, true, true, true, true}
