@@ -287,6 +287,7 @@ func cloneInto(dst, src []byte) []byte {
 // Values that are the same as in the event before count as fixed: pid, tid, cat.
 func (r *Reader) learn(ev *Event) {
 	r.layout.steps = r.layout.steps[:0]
+	r.guesser.on = false
 	if len(r.spans) > maxLayoutKeys || r.scan.loose {
 		return
 	}
@@ -340,6 +341,7 @@ func (r *Reader) learn(ev *Event) {
 	r.layoutCat = cloneInto(r.layoutCat, ev.Cat)
 	r.layoutPID, r.layoutTID = cloneInto(r.layoutPID, ev.PID), cloneInto(r.layoutTID, ev.TID)
 	r.layoutThread = r.lastThread
+	r.guesser.newLayout(r.layout.steps)
 }
 
 // expect reads the event at b[0] if it has the expected layout, else returns 0.

@@ -120,6 +120,7 @@ type Reader struct {
 	missed       bool // the event before was not as expected either
 	useful       bool // the layout has fitted an event
 	wait, waited int  // events to let pass before learning again
+	guesser      guesser
 }
 
 // minWindow is the size of the buffer at the start. It fits the L2 cache.
@@ -158,6 +159,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
 	r.passTo, r.keys = 0, nil
+	r.guesser.open = r.guesser.open[:0]
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()
 }
@@ -801,8 +803,17 @@ func (r *Reader) readEvent(ev *Event, commas int) (ok bool, err error) {
 	var n int
 	for {
 		b := r.buf[r.pos:r.end]
+		if r.guesser.on {
+			if n = r.guess(b, ev); n > 0 {
+				r.missed, r.useful = false, true
+				break
+			}
+		}
 		if n = r.expect(b, ev); n > 0 {
 			r.missed, r.useful = false, true
+			if r.guesser.on {
+				r.note(ev)
+			}
 			break
 		}
 		if n = r.parse(b, ev); n > 0 {
@@ -870,6 +881,9 @@ func (r *Reader) finish(ev *Event, n int, lead []byte) error {
 	r.lastEnd = 0
 	if ev.Phase == 'E' {
 		r.lastEnd = 1
+	}
+	if r.guesser.on {
+		r.guesser.follow(ev.Phase, ev.NameID)
 	}
 	r.pos += n
 	r.took()
