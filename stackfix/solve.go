@@ -283,8 +283,10 @@ type threadTree struct {
 	dirty  []StackID    // those of nodes that are in use
 	fresh  []StackID    // stacks that were found in this round
 	// scratch
-	ends []StackID
-	n    []int32 // of ends, by stack
+	ends  []StackID
+	n     []int32 // known stacks to be counted, by stack
+	order []StackID
+	met   []bool // by stack: it is in order
 }
 
 type threadNode struct {
@@ -307,7 +309,7 @@ func (e *solver) learnThread(ri int) {
 		return
 	}
 	l.ends = l.ends[:0]
-	l.n, l.nodes = reach(l.n, e.t.Len()), reach(l.nodes, e.t.Len())
+	l.n, l.met, l.nodes = reach(l.n, e.t.Len()), reach(l.met, e.t.Len()), reach(l.nodes, e.t.Len())
 	if l.thread != thread+1 {
 		l.reset()
 		for _, x := range e.known[thread] {
@@ -332,10 +334,7 @@ func (e *solver) learnThread(ri int) {
 	e.answers.reset()
 	l.thread, l.round = thread+1, e.round
 	l.fresh = l.fresh[:0]
-	for _, s := range l.ends {
-		e.addLocal(s, l.n[s])
-		l.n[s] = 0
-	}
+	e.addEnds()
 }
 
 // end notes n known stacks s.
@@ -346,23 +345,41 @@ func (l *threadTree) end(s StackID, n int32) {
 	l.n[s] += n
 }
 
-// addLocal counts n known stacks s.
-func (e *solver) addLocal(s StackID, n int32) {
+// addEnds counts the stacks that were noted.
+func (e *solver) addEnds() {
+	// Every stack on the way to an end is met once. The paths end in one another, newer
+	// ones in older ones: backwards, all that is above a stack is counted before it.
 	l := &e.local
-	for {
+	order := l.order[:0]
+	for _, s := range l.ends {
+		from := len(order)
+		for !l.met[s] {
+			l.met[s] = true
+			order = append(order, s)
+			if s == 0 {
+				break
+			}
+			s = e.t.Parent(s)
+		}
+		slices.Reverse(order[from:])
+	}
+	l.order = order
+	for i := len(order) - 1; i >= 0; i-- {
+		s := order[i]
 		x := &l.nodes[s]
 		isNew := x.n == 0
-		x.n += n
+		x.n += l.n[s]
 		if isNew {
 			l.dirty = append(l.dirty, s)
 		}
-		if s == 0 {
-			return
+		if s != 0 {
+			p := e.t.Parent(s)
+			l.n[p] += l.n[s]
+			if isNew {
+				l.nodes[p].q++
+			}
 		}
-		s = e.t.Parent(s)
-		if isNew {
-			l.nodes[s].q++
-		}
+		l.n[s], l.met[s] = 0, false
 	}
 }
 
