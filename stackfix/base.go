@@ -23,6 +23,7 @@ type bases struct {
 	*engine
 	calls  [2][]calls // by method and by frame
 	direct numbering  // known calls of heads: the stack of the caller, the method
+	least  int32 // known calls that are believed
 	memo   map[[2]StackID]StackID
 	// scratch
 	out   []StackID
@@ -42,7 +43,7 @@ func (b *block) known() bool { return b.rooted && !b.bridged && b.ext != 0 }
 
 // newBases learns from the known stacks of w.
 func (e *engine) newBases(w *world) *bases {
-	b := &bases{engine: e, memo: map[[2]StackID]StackID{}}
+	b := &bases{engine: e, least: e.least, memo: map[[2]StackID]StackID{}}
 	methods := 0
 	for _, m := range e.mth {
 		methods = max(methods, int(m)+1)
@@ -242,9 +243,9 @@ func (b *bases) overlap(fs, o []FrameID) bool {
 	return false
 }
 
-// learnBases finds out how many known calls are believed in this recording: as many as
+// learnBases returns how many known calls are believed in this recording: as many as
 // make all but few of the bases in the trial right.
-func (e *engine) learnBases(v *world) {
+func (e *engine) learnBases(v *world) int32 {
 	b := e.newBases(v)
 	for ; b.least < 1<<20; b.least *= 2 {
 		clear(b.memo)
@@ -268,6 +269,7 @@ func (e *engine) learnBases(v *world) {
 			break
 		}
 	}
+	return b.least
 }
 
 // begins tells whether the methods of base are the outermost ones of s.

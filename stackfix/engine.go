@@ -1,6 +1,9 @@
 package stackfix
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
 // engine is the state of one Fix. It works on a tree of its own, so that what
 // it tries out leaves no trace in the caller's.
@@ -40,7 +43,9 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 	if cuts > 0 {
 		s := solver{engine: e}
 		n := e.t.Len()
-		e.cal.learn(s.trial(w))
+		l := s.trial(w)
+		e.cal.learn(l.rows)
+		e.least = l.least
 		e.t.truncate(n)
 		e.copied = nil
 		s.sides = [len(s.sides)]side{}
@@ -147,22 +152,55 @@ func enough(w *world, cuts, depth int) int {
 	return min(enoughBlocks, max(enoughPerCut*cuts, enoughFrames/max(depth, 1)))
 }
 
-// trial repairs copies of the recording that are cut once more and returns its answers.
-func (s *solver) trial(w *world) []row {
-	var rows []row
+// An insight is what a trial teaches.
+type insight struct {
+	rows  []row
+	least int32 // known calls that tell the base of a bridge
+}
+
+// trial repairs copies of the recording that are cut once more. Where many are cut, that is
+// half of the work and is done side by side; for few it is not worth the memory.
+func (s *solver) trial(w *world) insight {
 	depth, cuts := s.usualDepth(w)
-	blocks := enough(w, cuts, depth)
-	for i, share := range virtualShares {
-		v := s.virtual(w, int(float64(depth)*share), blocks/len(virtualShares), i)
-		if v == nil {
+	blocks := enough(w, cuts, depth) / len(virtualShares)
+	limit := func(turn int) int { return int(float64(depth) * virtualShares[turn]) }
+	var found [len(virtualShares)]insight
+	var others sync.WaitGroup
+	for turn := len(found) - 1; turn >= 0; turn-- {
+		if turn == 0 || cuts*rarelyCut <= w.blocks {
+			found[turn] = s.try(w, limit(turn), blocks, turn)
 			continue
 		}
-		s.world = v
-		s.solve()
-		rows = append(rows, s.rows...)
-		s.learnBases(v)
+		fork := &solver{engine: s.fork()}
+		others.Go(func() { found[turn] = fork.try(w, limit(turn), blocks, turn) })
 	}
-	return rows
+	others.Wait()
+	all := insight{least: fewCalls}
+	for _, l := range found {
+		all.rows = append(all.rows, l.rows...)
+		all.least = max(all.least, l.least)
+	}
+	return all
+}
+
+// try repairs one copy of the recording.
+func (s *solver) try(w *world, limit, blocks, turn int) insight {
+	v := s.virtual(w, limit, blocks, turn)
+	if v == nil {
+		return insight{}
+	}
+	s.world = v
+	s.solve()
+	return insight{s.rows, s.learnBases(v)}
+}
+
+// fork returns an engine with a tree of its own that may work beside e, once the
+// recording is loaded.
+func (e *engine) fork() *engine {
+	f := *e
+	f.t = e.t.clone()
+	f.copied = &copier{engine: &f, from: e.copied.from, ids: e.copied.ids}
+	return &f
 }
 
 // usualDepth is the median depth of what the cuts left, and how many blocks are cut.

@@ -393,9 +393,10 @@ func (r *lessonFile) repair(program, name string, limit int) outcome {
 	for i, e := range es {
 		w := ws[i]
 		s := solver{engine: e}
-		rows := s.trial(w)
-		e.cal.learn(rows)
-		out.trial = append(out.trial, distinct(rows)...)
+		found := s.trial(w)
+		e.cal.learn(found.rows)
+		e.least = found.least
+		out.trial = append(out.trial, distinct(found.rows)...)
 		s.world = w
 		s.solve()
 		whole := map[StackID]bool{}
