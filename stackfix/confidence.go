@@ -368,11 +368,14 @@ func (c *calibration) fit() {
 			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), extPrior(i)})
 		}
 	}
-	for range 500 {
-		// gradients and curvatures
-		all, h := -c.all/prior.shiftVar, 1/prior.shiftVar
+	// Newton's method: of the group shifts each is tied to that of all only.
+	step := func(x *float64, by float64) float64 {
+		*x += max(-2, min(by, 2))
+		return math.Abs(by)
+	}
+	for range 50 {
 		ext, he := -c.extShift/prior.shiftVar, 1/prior.shiftVar
-		var g, hg [numGroups]float64
+		var g, h [numGroups]float64
 		for _, k := range cells {
 			shift := c.extShift
 			if k.group >= 0 {
@@ -386,21 +389,21 @@ func (c *calibration) fit() {
 				continue
 			}
 			g[k.group] += d
-			hg[k.group] += q
-			all += d
-			h += q
+			h[k.group] += q
 		}
-		far := 0.0
-		move := func(x *float64, step float64) {
-			*x += 0.5 * step
-			far = max(far, math.Abs(step))
-		}
-		move(&c.all, all/h)
-		move(&c.extShift, ext/he)
+		all, ha := -c.all/prior.shiftVar, 1/prior.shiftVar
 		for k := range g {
-			move(&c.group[k], (g[k]-c.group[k]/prior.groupVar)/(hg[k]+1/prior.groupVar))
+			own, ho := g[k]-c.group[k]/prior.groupVar, h[k]+1/prior.groupVar
+			all += g[k] - h[k]/ho*own
+			ha += h[k] - h[k]/ho*h[k]
 		}
-		if far < 1e-4 {
+		by := all / ha
+		far := max(step(&c.extShift, ext/he), step(&c.all, by))
+		for k := range g {
+			own, ho := g[k]-c.group[k]/prior.groupVar, h[k]+1/prior.groupVar
+			far = max(far, step(&c.group[k], (own-h[k]*by)/ho))
+		}
+		if far < 1e-6 {
 			break
 		}
 	}
