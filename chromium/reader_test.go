@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,43 +153,98 @@ func TestFields(t *testing.T) {
 		if len(in) > 4<<20 {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
-			r, err := chromium.NewReader(bytes.NewReader(in), nil)
-			require.NoError(t, err)
-			for ev, err := range r.All() {
-				require.NoError(t, err)
-				var want map[string]json.RawMessage
-				require.NoError(t, json.Unmarshal(ev.Raw, &want))
-				var wantName, wantCat, wantPh *string
-				_ = json.Unmarshal(want["name"], &wantName)
-				_ = json.Unmarshal(want["cat"], &wantCat)
-				_ = json.Unmarshal(want["ph"], &wantPh)
-				if wantName == nil {
-					assert.Zero(t, ev.NameID)
-				} else {
-					assert.Equal(t, *wantName, r.Name(ev.NameID))
-					assert.Equal(t, *wantName, chromium.Unquote(ev.Name))
-				}
-				if wantCat == nil {
-					assert.Nil(t, ev.Cat)
-				} else {
-					assert.Equal(t, *wantCat, chromium.Unquote(ev.Cat))
-				}
-				if wantPh != nil {
-					assert.Equal(t, (*wantPh)[0], ev.Phase)
-				}
-				th := r.Threads()[ev.Thread]
-				for _, f := range []struct {
-					key string
-					got []byte
-				}{{"ts", ev.TS.Text}, {"dur", ev.Dur.Text}, {"pid", ev.PID}, {"tid", ev.TID}, {"sf", ev.SF}, {"id", ev.ID}, {"args", ev.Args},
-					{"pid", []byte(th.PID)}, {"tid", []byte(th.TID)}} {
-					if !assert.Equal(t, string(want[f.key]), string(f.got), "%s of %s", f.key, ev.Raw) {
-						t.FailNow()
-					}
-				}
+		t.Run(name, func(t *testing.T) { checkFields(t, in) })
+	}
+}
+
+// What comes next is guessed: events that are nearly as guessed are read as they are.
+func TestGuesses(t *testing.T) {
+	names := []string{`a`, `ab`, `abc`, `a\"`, `\u00e9`, `Main(int32)`, `Main(int32,class System.String[])`}
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		pick := func(n int) bool { return rnd.IntN(n) == 0 }
+		sf, ts, tid := seed%3 > 0, 0, 1
+		var open []int
+		var in bytes.Buffer
+		in.WriteString(`{"traceEvents": [`)
+		for i := range 400 {
+			if i > 0 {
+				in.WriteString(", ")
 			}
-		})
+			ph, name := "B", 0
+			switch {
+			case len(open) > 0 && rnd.IntN(2) == 0:
+				ph, name = "E", open[len(open)-1]
+				open = open[:len(open)-1]
+			case len(open) > 0 && rnd.IntN(4) > 0:
+				name = (open[len(open)-1]*5 + 1) % len(names)
+				open = append(open, name)
+			default:
+				name = rnd.IntN(len(names))
+				open = append(open, name)
+			}
+			if pick(40) {
+				ph = string("EBXiMé"[rnd.IntN(5)])
+			}
+			if pick(5) {
+				ts += rnd.IntN(1000)
+			}
+			if pick(80) {
+				tid = rnd.IntN(3)
+			}
+			id := name
+			if pick(30) {
+				id = rnd.IntN(30)
+			}
+			fmt.Fprintf(&in, `{"name": "%s", "cat": "c", "ph": "%s", "ts": %d.%d, "pid": 0, "tid": %d`, names[name], ph, ts, rnd.IntN(2), tid)
+			if sf != pick(100) {
+				fmt.Fprintf(&in, `, "sf": %d`, id)
+			}
+			if pick(50) {
+				in.WriteString(`, "args": {"sf": 1}`)
+			}
+			in.WriteString("}")
+		}
+		in.WriteString("]}")
+		checkFields(t, in.Bytes())
+	}
+}
+
+func checkFields(t *testing.T, in []byte) {
+	r, err := chromium.NewReader(bytes.NewReader(in), nil)
+	require.NoError(t, err)
+	for ev, err := range r.All() {
+		require.NoError(t, err)
+		var want map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(ev.Raw, &want))
+		var wantName, wantCat, wantPh *string
+		_ = json.Unmarshal(want["name"], &wantName)
+		_ = json.Unmarshal(want["cat"], &wantCat)
+		_ = json.Unmarshal(want["ph"], &wantPh)
+		if wantName == nil {
+			assert.Zero(t, ev.NameID)
+		} else {
+			assert.Equal(t, *wantName, r.Name(ev.NameID))
+			assert.Equal(t, *wantName, chromium.Unquote(ev.Name))
+		}
+		if wantCat == nil {
+			assert.Nil(t, ev.Cat)
+		} else {
+			assert.Equal(t, *wantCat, chromium.Unquote(ev.Cat))
+		}
+		if wantPh != nil {
+			assert.Equal(t, (*wantPh)[0], ev.Phase)
+		}
+		th := r.Threads()[ev.Thread]
+		for _, f := range []struct {
+			key string
+			got []byte
+		}{{"ts", ev.TS.Text}, {"dur", ev.Dur.Text}, {"pid", ev.PID}, {"tid", ev.TID}, {"sf", ev.SF}, {"id", ev.ID}, {"args", ev.Args},
+			{"pid", []byte(th.PID)}, {"tid", []byte(th.TID)}} {
+			if !assert.Equal(t, string(want[f.key]), string(f.got), "%s of %s", f.key, ev.Raw) {
+				t.FailNow()
+			}
+		}
 	}
 }
 
