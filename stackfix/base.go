@@ -23,7 +23,7 @@ type bases struct {
 	*engine
 	calls  [2][]calls // by method and by frame
 	direct numbering  // known calls of heads: the stack of the caller, the method
-	least  int32 // known calls that are believed
+	least  int32      // known calls that are believed
 	memo   map[[2]StackID]StackID
 	// scratch
 	out   []StackID
