@@ -4,6 +4,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -70,7 +71,9 @@ func TestKilled(t *testing.T) {
 				require.NoError(t, err, stderr.String())
 				finished = true
 			case <-time.After(after):
-				require.NoError(t, cmd.Process.Kill())
+				if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+					require.NoError(t, err)
+				}
 				if <-done == nil {
 					finished = true
 				} else {

@@ -91,13 +91,8 @@ func rankThreads(p *trace.Profile) map[*trace.Thread]int {
 	}
 	list := make([]work, 0, len(p.Threads))
 	for _, th := range p.Threads {
-		w := work{th: th, all: th.Samples.Len()}
-		c := th.Samples.Cursor()
-		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if onCPU(s.Type) {
-				w.cpu++
-			}
-		}
+		n := &th.Samples
+		w := work{th: th, all: n.Len(), cpu: n.Count(trace.SampleManaged) + n.Count(trace.SampleCPU)}
 		list = append(list, w)
 	}
 	slices.SortStableFunc(list, func(a, b work) int {

@@ -11,13 +11,6 @@ import (
 // markCuts decides for every sample whether its stack is cut, and puts samples that
 // came late into order. It runs when all frames have names.
 func (l *loader) markCuts() {
-	var mark func(trace.Sample) trace.Sample
-	if l.info.Header.Version >= 6 {
-		mark = l.copyCuts()
-		l.profile.Meta.Repaired = l.info.Header.KeyValue(repairedKey) != ""
-	} else {
-		mark = l.depthCuts()
-	}
 	late := map[*trace.Thread]*thread{}
 	for _, p := range l.order {
 		for _, t := range p.threads {
@@ -30,15 +23,36 @@ func (l *loader) markCuts() {
 		if lt := late[t]; lt != nil {
 			lt.sort()
 		}
-		if mark == nil {
-			continue
+	}
+	if l.info.Header.Version < 6 {
+		if cut := l.depthCuts(); cut != nil {
+			for _, t := range l.profile.Threads {
+				markDepth(t, cut)
+			}
 		}
+		return
+	}
+	mark := l.copyCuts()
+	l.profile.Meta.Repaired = l.info.Header.KeyValue(repairedKey) != ""
+	for _, t := range l.profile.Threads {
 		var out trace.Samples
 		for _, s := range t.Samples.All() {
 			out.Append(mark(s))
 		}
 		t.Samples = out
 	}
+}
+
+// markDepth marks the samples of t whose stack is one of cut.
+func markDepth(t *trace.Thread, cut []bool) {
+	rows := func(yield func(int, int) bool) {
+		for i, s := range t.Samples.All() {
+			if cut[s.Stack] && !yield(i, 1) {
+				return
+			}
+		}
+	}
+	t.Samples.Edit(rows, func(_ int, s *trace.Sample) { s.Cut = trace.CutDepth })
 }
 
 // sort puts the samples of t into the order of time.
@@ -92,19 +106,15 @@ type roots struct {
 	calls   map[rootPair]bool
 }
 
-// findRoots looks at all stacks. Those limit deep, or as deep as any, may be cut and
-// say nothing.
-func (l *loader) findRoots(limit int) *roots {
-	r := &roots{tab: l.table, limit: limit, deepest: l.deepest(), methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
-	seen := make([]bool, r.tab.Stacks())
-	for _, t := range l.profile.Threads {
-		for _, s := range t.Samples.All() {
-			if d := r.tab.Depth(s.Stack); d > 0 && !r.suspicious(d) && !seen[s.Stack] {
-				seen[s.Stack] = true
-				p := outermost(r.tab, s.Stack)
-				r.methods[p.caller] = true
-				r.pairs[p] = true
-			}
+// findRoots looks at the stacks of samples. Those limit deep, or as deep as any, may be
+// cut and say nothing.
+func (l *loader) findRoots(limit int, stacks []trace.StackID) *roots {
+	r := &roots{tab: l.table, limit: limit, deepest: l.deepest(stacks), methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
+	for _, s := range stacks {
+		if d := r.tab.Depth(s); d > 0 && !r.suspicious(d) {
+			p := outermost(r.tab, s)
+			r.methods[p.caller] = true
+			r.pairs[p] = true
 		}
 	}
 	r.called = make([]bool, r.tab.Methods())
@@ -141,62 +151,79 @@ func (r *roots) begins(s trace.StackID) bool {
 	return r.deepest > r.limit && r.limit > 0 && r.pairs[p]
 }
 
-// deepest returns the depth of the deepest stack of a sample.
-func (l *loader) deepest() int {
-	d := 0
+// sampled returns the stacks of samples, each once.
+func (l *loader) sampled() []trace.StackID {
+	var stacks []trace.StackID
+	seen := make([]bool, l.table.Stacks())
 	for _, t := range l.profile.Threads {
 		for _, s := range t.Samples.All() {
-			d = max(d, l.table.Depth(s.Stack))
+			if !seen[s.Stack] {
+				seen[s.Stack] = true
+				stacks = append(stacks, s.Stack)
+			}
 		}
+	}
+	return stacks
+}
+
+// deepest returns the depth of the deepest of stacks.
+func (l *loader) deepest(stacks []trace.StackID) int {
+	d := 0
+	for _, s := range stacks {
+		d = max(d, l.table.Depth(s))
 	}
 	return d
 }
 
 // shallowLimit finds a limit below the runtime's own: that of a trace cut by a tool.
 // Many stacks are as deep as any then, and begin in methods that are called elsewhere.
-func (l *loader) shallowLimit() int {
-	r := l.findRoots(0)
+func (l *loader) shallowLimit(stacks []trace.StackID) int {
+	r := l.findRoots(0, stacks)
 	if r.deepest < 4 {
 		return 0
 	}
-	all, cut := 0, 0
 	begin := map[trace.MethodID]bool{}
-	known := map[trace.StackID]bool{}
+	cuts := map[trace.StackID]bool{}
+	for _, s := range stacks {
+		if r.tab.Depth(s) != r.deepest {
+			continue
+		}
+		if m := outermost(r.tab, s).caller; r.called[m] && !r.begins(s) {
+			begin[m] = true
+			cuts[s] = true
+		}
+	}
+	if len(begin) < 3 {
+		return 0
+	}
+	all, cut := 0, 0
 	for _, t := range l.profile.Threads {
 		for _, s := range t.Samples.All() {
 			if s.Type == trace.SampleEvent || r.tab.Depth(s.Stack) != r.deepest {
 				continue
 			}
 			all++
-			in, ok := known[s.Stack]
-			if !ok {
-				m := outermost(r.tab, s.Stack).caller
-				in = r.called[m] && !r.begins(s.Stack)
-				known[s.Stack] = in
-				if in {
-					begin[m] = true
-				}
-			}
-			if in {
+			if cuts[s.Stack] {
 				cut++
 			}
 		}
 	}
-	if cut >= 10 && len(begin) >= 3 && cut*2 >= all {
+	if cut >= 10 && cut*2 >= all {
 		return r.deepest
 	}
 	return 0
 }
 
-// depthCuts finds the stacks that EventPipe cut: exactly as deep as the limit, and not
+// depthCuts finds the stacks that EventPipe cut, by id, nil if there are none: exactly as deep as the limit, and not
 // beginning where a thread begins. In a trace with deeper stacks, those as deep as
 // any are held against the same rule: its runtime may have another limit.
-func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
-	limit, deepest := l.o.DepthLimit, l.deepest()
+func (l *loader) depthCuts() []bool {
+	stacks := l.sampled()
+	limit, deepest := l.o.DepthLimit, l.deepest(stacks)
 	if limit == 0 {
 		limit = defaultLimit
 		if deepest < limit {
-			if found := l.shallowLimit(); found > 0 {
+			if found := l.shallowLimit(stacks); found > 0 {
 				limit = found
 			}
 		}
@@ -205,42 +232,25 @@ func (l *loader) depthCuts() func(trace.Sample) trace.Sample {
 	if deepest < limit {
 		return nil
 	}
-	r := l.findRoots(limit)
+	r := l.findRoots(limit, stacks)
 	if l.o.DepthLimit > 0 {
 		r.deepest = limit // deeper ones are whole: the user says so
 	}
-	known := map[trace.StackID]trace.Cut{}
-	mark := func(s trace.Sample) trace.Sample {
-		if !r.suspicious(r.tab.Depth(s.Stack)) {
-			return s
-		}
-		c, ok := known[s.Stack]
-		if !ok {
-			c = trace.CutDepth
-			if r.begins(s.Stack) {
-				c = trace.Whole
+	var cut []bool
+	repaired := r.deepest > limit
+	for _, s := range stacks {
+		if d := r.tab.Depth(s); r.suspicious(d) && !r.begins(s) {
+			if cut == nil {
+				cut = make([]bool, r.tab.Stacks())
 			}
-			known[s.Stack] = c
+			cut[s] = true
+			repaired = repaired && d != r.deepest
 		}
-		s.Cut = c
-		return s
 	}
 	if r.deepest > limit {
-		l.profile.Meta.Repaired = !l.anyCut(r.deepest, mark)
+		l.profile.Meta.Repaired = repaired
 	}
-	return mark
-}
-
-// anyCut reports whether mark finds a cut among the stacks of that depth.
-func (l *loader) anyCut(depth int, mark func(trace.Sample) trace.Sample) bool {
-	for _, t := range l.profile.Threads {
-		for _, s := range t.Samples.All() {
-			if l.table.Depth(s.Stack) == depth && mark(s).Cut != trace.Whole {
-				return true
-			}
-		}
-	}
-	return false
+	return cut
 }
 
 // copyCuts finds the stacks that collect-linux cut at the end of its copy of the

@@ -58,6 +58,7 @@ type Samples struct {
 	n      int
 	last   packed // state behind the newest sample
 	cuts   int
+	types  [SampleEvent + 1]int
 }
 
 // A chunk is a part of a list that can be read by itself.
@@ -157,14 +158,15 @@ func (l *Samples) Append(s Sample) {
 	c := &l.chunks[len(l.chunks)-1]
 	c.b = l.last.append(c.b, &s)
 	l.n++
+	l.types[s.Type]++
 	if s.Cut != Whole {
 		l.cuts++
 	}
 }
 
 // Edit calls f for the samples of rows and keeps what it makes of them. Rows are the
-// index of the first sample and the number of samples, in order. What is far from them
-// is not touched.
+// index of the first sample and the number of samples, in order; they may be found while
+// the list is edited, by a cursor of it. What is far from them is not touched.
 func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 	k := -1 // the chunk being written: out, and what c has not read of it
 	var out []byte
@@ -202,7 +204,9 @@ func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 			if s.Cut != Whole {
 				l.cuts--
 			}
+			l.types[s.Type]--
 			f(i, &s)
+			l.types[s.Type]++
 			if s.Cut != Whole {
 				l.cuts++
 			}
@@ -226,6 +230,9 @@ func (l *Samples) Len() int { return l.n }
 // Cuts returns the number of samples that are cut.
 func (l *Samples) Cuts() int { return l.cuts }
 
+// Count returns the number of samples of a type.
+func (l *Samples) Count(t SampleType) int { return l.types[t] }
+
 // All yields every sample with its index, in order.
 func (l *Samples) All() iter.Seq2[int, Sample] {
 	return func(yield func(int, Sample) bool) {
@@ -240,7 +247,7 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 }
 
 // A Cursor reads a list from its start, for merging several lists. Samples must not
-// be appended or edited while it is used.
+// be appended while it is used, nor edited but where it tells Edit what to edit.
 type Cursor struct {
 	chunks []chunk // those to come
 	b      []byte
