@@ -162,17 +162,22 @@ type insight struct {
 // half of the work and is done side by side; for few it is not worth the memory.
 func (s *solver) trial(w *world) insight {
 	depth, cuts := s.usualDepth(w)
-	blocks := enough(w, cuts, depth) / len(virtualShares)
-	limit := func(turn int) int { return int(float64(depth) * virtualShares[turn]) }
+	var limits [len(virtualShares)]int
+	for i, share := range virtualShares {
+		limits[i] = int(float64(depth) * share)
+	}
+	copies := s.virtual(w, limits[:], enough(w, cuts, depth)/len(limits))
 	var found [len(virtualShares)]insight
 	var others sync.WaitGroup
-	for turn := len(found) - 1; turn >= 0; turn-- {
-		if turn == 0 || cuts*rarelyCut <= w.blocks {
-			found[turn] = s.try(w, limit(turn), blocks, turn)
-			continue
+	for i := len(found) - 1; i >= 0; i-- {
+		switch {
+		case copies[i] == nil:
+		case i == 0 || cuts*rarelyCut <= w.blocks:
+			found[i] = s.try(copies[i])
+		default:
+			fork := &solver{engine: s.fork()}
+			others.Go(func() { found[i] = fork.try(copies[i]) })
 		}
-		fork := &solver{engine: s.fork()}
-		others.Go(func() { found[turn] = fork.try(w, limit(turn), blocks, turn) })
 	}
 	others.Wait()
 	all := insight{least: fewCalls}
@@ -184,22 +189,17 @@ func (s *solver) trial(w *world) insight {
 }
 
 // try repairs one copy of the recording.
-func (s *solver) try(w *world, limit, blocks, turn int) insight {
-	v := s.virtual(w, limit, blocks, turn)
-	if v == nil {
-		return insight{}
-	}
+func (s *solver) try(v *world) insight {
 	s.world = v
 	s.solve()
 	return insight{s.rows, s.learnBases(v)}
 }
 
-// fork returns an engine with a tree of its own that may work beside e, once the
-// recording is loaded.
+// fork returns an engine with a tree of its own that may solve a world beside e.
 func (e *engine) fork() *engine {
 	f := *e
 	f.t = e.t.clone()
-	f.copied = &copier{engine: &f, from: e.copied.from, ids: e.copied.ids}
+	f.copied = nil
 	return &f
 }
 
@@ -217,66 +217,95 @@ func (e *engine) usualDepth(w *world) (depth, cuts int) {
 	return depths[len(depths)/2], len(depths)
 }
 
-// virtual returns w cut once more, or nil if that teaches nothing. Of a world of more
-// than enough blocks it takes stretches, others for each turn. It reads the samples once
-// more.
-func (e *engine) virtual(w *world, limit, enough, turn int) *world {
-	if limit < 4 {
-		return nil
-	}
-	v := &world{judged: true}
-	m := e.build(v)
-	memo := map[StackID]StackID{}
-	var fs []FrameID
-	add := func(b *block) {
-		b.truth, b.whole = b.stack, b.rooted
-		d := e.t.Depth(b.stack)
-		if b.given = d < limit && b.rooted; !b.given {
-			b.rooted, b.cut = false, Depth
-			if d > limit {
-				c, ok := memo[b.stack]
-				if !ok {
-					fs = e.t.AppendFrames(fs[:0], b.stack)
-					c = e.t.Add(fs[d-limit:]...)
-					memo[b.stack] = c
-				}
-				b.stack, b.ext = c, c
+// A draft is a copy of the recording, cut once more, while it is made.
+type draft struct {
+	*builder
+	limit int
+	cuts  map[StackID]StackID // what is left of stacks
+	begun bool                // the run, in this stretch
+	fs    []FrameID
+}
+
+// cut adds what is left of a block.
+func (d *draft) cut(b block) {
+	b.truth, b.whole = b.stack, b.rooted
+	depth := d.t.Depth(b.stack)
+	if b.given = depth < d.limit && b.rooted; !b.given {
+		b.rooted, b.cut = false, Depth
+		if depth > d.limit {
+			s, ok := d.cuts[b.stack]
+			if !ok {
+				d.fs = d.t.AppendFrames(d.fs[:0], b.stack)
+				s = d.t.Add(d.fs[depth-d.limit:]...)
+				d.cuts[b.stack] = s
 			}
+			b.stack, b.ext = s, s
 		}
-		m.add(b)
+	}
+	d.add(&b)
+}
+
+// virtual returns copies of w that are cut once more, one for each limit; nil where that
+// teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
+// others. It reads the samples once more.
+func (e *engine) virtual(w *world, limits []int, enough int) []*world {
+	vs := make([]*world, len(limits))
+	drafts := make([]*draft, len(limits))
+	for i, limit := range limits {
+		if limit >= 4 {
+			vs[i] = &world{judged: true}
+			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, cuts: map[StackID]StackID{}}
+		}
 	}
 	const stretch = 256
 	every := max(1, 1+(w.blocks-1)/enough)
-	seen, ri, k, thread, begun := 0, -1, 0, 0, false
+	seen, ri, k, thread := 0, -1, 0, 0
 	e.scan(func(t int) {
 		ri++
-		k, thread, begun = 0, t, false
+		k, thread = 0, t
+		for _, d := range drafts {
+			if d != nil {
+				d.begun = false
+			}
+		}
 	}, func(b *block) {
 		seen++
-		if seen/stretch%every != turn%every {
-			begun = false
-			return
-		}
-		if !begun {
-			m.begin(thread)
-			begun = true
-		}
-		bs := w.runs[ri].blocks
-		for k < len(bs) && bs[k].first < b.first {
-			k++
-		}
-		if k == len(bs) || bs[k].first != b.first {
-			e.fill(b)
-			add(b)
-			return
-		}
-		for end := b.first + b.n; k < len(bs) && bs[k].first < end; k++ {
-			*b = bs[k]
-			add(b)
+		filled := false
+		for i, d := range drafts {
+			if d == nil {
+				continue
+			}
+			if seen/stretch%every != i%every {
+				d.begun = false
+				continue
+			}
+			if !d.begun {
+				d.begin(thread)
+				d.begun = true
+			}
+			bs := w.runs[ri].blocks
+			for k < len(bs) && bs[k].first < b.first {
+				k++
+			}
+			if k == len(bs) || bs[k].first != b.first {
+				if !filled {
+					e.fill(b)
+					filled = true
+				}
+				d.cut(*b)
+				continue
+			}
+			for j, end := k, b.first+b.n; j < len(bs) && bs[j].first < end; j++ {
+				d.cut(bs[j])
+			}
 		}
 	})
-	m.end()
-	return v
+	for _, d := range drafts {
+		if d != nil {
+			d.end()
+		}
+	}
+	return vs
 }
 
 // verdict compares an answer with the truth: 1 right, 0 wrong, -1 not known.

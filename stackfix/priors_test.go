@@ -303,7 +303,7 @@ func (r *lessonFile) worlds(limit int) (es []*engine, ws []*world) {
 		e := newEngine(r, Options{Bridge: math.MaxUint32})
 		w := e.load(r.tree, r.threads, of[p])
 		if limit > 0 {
-			w = e.virtual(w, limit, math.MaxInt, 0)
+			w = e.virtual(w, []int{limit}, math.MaxInt)[0]
 		} else {
 			for i := range w.runs {
 				r.judge(e, &w.runs[i])
