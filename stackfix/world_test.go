@@ -110,3 +110,53 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 		}
 	}
 }
+
+// bare is a tree that does not tell its length.
+type bare struct{ Stacks }
+
+// backwards is a tree in which callers have higher ids than what they call.
+type backwards struct{ Stacks }
+
+func (b backwards) id(s StackID) StackID {
+	if n := StackID(b.Stacks.(*Tree).Len()); s != 0 && s < n {
+		return n - s
+	}
+	return s
+}
+func (b backwards) Len() int                      { return b.Stacks.(*Tree).Len() }
+func (b backwards) Parent(s StackID) StackID      { return b.id(b.Stacks.Parent(b.id(s))) }
+func (b backwards) Frame(s StackID) FrameID       { return b.Stacks.Frame(b.id(s)) }
+func (b backwards) Depth(s StackID) int           { return b.Stacks.Depth(b.id(s)) }
+func (b backwards) Push(StackID, FrameID) StackID { panic("nothing is repaired here") }
+
+// How stacks come into the engine makes no difference.
+func TestLoad(t *testing.T) {
+	for seed := range uint64(4) {
+		trees := [2]*Tree{NewTree(), NewTree()}
+		var res [2]Result
+		for i, tree := range trees {
+			rec, _ := walk(tree, seed, 3, 3000)
+			var stacks Stacks = tree
+			if i == 1 {
+				stacks = bare{tree}
+			}
+			res[i] = fix(stacks, site{}, rec, Options{Bridge: testBridge})
+		}
+		require.Equal(t, res[0].Stats, res[1].Stats)
+		require.NotZero(t, res[0].Stats.Cut)
+		for i, reps := range res[0].Repairs {
+			for k, r := range reps {
+				other := res[1].Repairs[i][k]
+				require.Equal(t, trees[0].AppendFrames(nil, r.Stack), trees[1].AppendFrames(nil, other.Stack))
+				r.Stack, other.Stack = 0, 0
+				require.Equal(t, r, other)
+			}
+		}
+	}
+	tree := NewTree()
+	s := tree.Add(4, 8, 12)
+	b := backwards{tree}
+	e := newEngine(site{}, Options{})
+	w := e.load(b, []Thread{{Samples: slices.Values([]Sample{{Stack: b.id(s), Cut: Depth}})}}, []int{0})
+	assert.Equal(t, []FrameID{4, 8, 12}, e.t.AppendFrames(nil, w.runs[0].blocks[0].stack))
+}
