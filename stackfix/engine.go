@@ -1,9 +1,6 @@
 package stackfix
 
-import (
-	"math/bits"
-	"sync"
-)
+import "math/bits"
 
 // engine is the state of one Fix. It works on a tree of its own, so that what
 // it tries out leaves no trace in the caller's.
@@ -158,49 +155,24 @@ type insight struct {
 	least int32 // known calls that tell the base of a bridge
 }
 
-// trial repairs copies of the recording that are cut once more. Where many are cut, that is
-// half of the work and is done side by side; for few it is not worth the memory.
+// trial repairs copies of the recording that are cut once more.
 func (s *solver) trial(w *world) insight {
 	depth, cuts := s.usualDepth(w)
 	var limits [len(virtualShares)]int
 	for i, share := range virtualShares {
 		limits[i] = int(float64(depth) * share)
 	}
-	copies := s.virtual(w, limits[:], enough(w, cuts, depth)/len(limits))
-	var found [len(virtualShares)]insight
-	var others sync.WaitGroup
-	for i := len(found) - 1; i >= 0; i-- {
-		switch {
-		case copies[i] == nil:
-		case i == 0 || cuts*rarelyCut <= w.blocks:
-			found[i] = s.try(copies[i])
-		default:
-			fork := &solver{engine: s.fork()}
-			others.Go(func() { found[i] = fork.try(copies[i]) })
-		}
-	}
-	others.Wait()
 	all := insight{least: fewCalls}
-	for _, l := range found {
-		all.rows = append(all.rows, l.rows...)
-		all.least = max(all.least, l.least)
+	for _, v := range s.virtual(w, limits[:], enough(w, cuts, depth)/len(limits)) {
+		if v == nil {
+			continue
+		}
+		s.world = v
+		s.solve()
+		all.rows = append(all.rows, s.rows...)
+		all.least = max(all.least, s.learnBases(v))
 	}
 	return all
-}
-
-// try repairs one copy of the recording.
-func (s *solver) try(v *world) insight {
-	s.world = v
-	s.solve()
-	return insight{s.rows, s.learnBases(v)}
-}
-
-// fork returns an engine with a tree of its own that may solve a world beside e.
-func (e *engine) fork() *engine {
-	f := *e
-	f.t = e.t.clone()
-	f.copied = nil
-	return &f
 }
 
 // usualDepth is the median depth of what the cuts left, and how many blocks are cut.

@@ -123,11 +123,6 @@ func (t *Tree) grow() {
 	}
 }
 
-// clone returns a copy of t.
-func (t *Tree) clone() *Tree {
-	return &Tree{nodes: slices.Clone(t.nodes), skips: slices.Clone(t.skips), slots: slices.Clone(t.slots), held: t.held}
-}
-
 // truncate forgets the stacks from n on, which were pushed last.
 func (t *Tree) truncate(n int) {
 	for s := n; s < len(t.nodes); s++ {

@@ -83,8 +83,8 @@ type Sample struct {
 type Thread struct {
 	// Process tells threads of different processes apart.
 	Process uint32
-	// Samples yields the samples in order of time. Fix reads them more than once,
-	// also twice at the same time, and keeps none; they must be the same each time.
+	// Samples yields the samples in order of time. Fix reads them more than
+	// once and keeps none; they must be the same each time.
 	Samples iter.Seq[Sample]
 	// Breaks are times in ns, ascending, at which what was true before says
 	// nothing about what comes after: events were lost, the thread id went to
