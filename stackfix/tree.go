@@ -74,29 +74,11 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 	return s
 }
 
-// put is Push of a stack that is not in t.
-func (t *Tree) put(callers StackID, f FrameID) {
-	s := t.add(callers, f)
-	if p := &t.skips[callers]; p.child == 0 {
-		p.child = s
-		return
-	}
-	t.slots[t.slot(s)] = s
-	if t.held++; t.held*2 > len(t.slots) {
-		t.grow()
-	}
-}
-
-// grown makes room for n stacks.
-func (t *Tree) grown(n int) {
-	t.nodes, t.skips = slices.Grow(t.nodes, n), slices.Grow(t.skips, n)
-}
-
 // add appends the stack in which callers calls f.
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	if len(t.nodes) == cap(t.nodes) {
-		t.nodes = slices.Grow(t.nodes, len(t.nodes)/2)
-		t.skips = slices.Grow(t.skips, len(t.skips)/2)
+		t.nodes = slices.Grow(t.nodes, len(t.nodes))
+		t.skips = slices.Grow(t.skips, len(t.skips))
 	}
 	p := &t.skips[callers]
 	n := skip{depth: p.depth + 1, jump: callers}

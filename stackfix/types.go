@@ -18,9 +18,7 @@ type (
 )
 
 // Stacks is a tree of stacks: a stack is an innermost frame and the stack of its
-// callers. Ids are dense. Fix only adds to it. It is faster where the tree also has a
-// method Len() int, the number of its stacks with the empty one, and callers have lower ids
-// than what they call.
+// callers. Ids are dense. Fix only adds to it.
 type Stacks interface {
 	// Parent returns the stack of the callers of the innermost frame of s.
 	Parent(s StackID) StackID

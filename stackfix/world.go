@@ -138,9 +138,6 @@ func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
 	w := &world{}
 	e.threads, e.which = threads, which
 	e.copied = &copier{engine: e, from: stacks}
-	if len(which) == len(threads) {
-		e.copied.all()
-	}
 	m := e.build(w)
 	e.scan(m.begin, func(b *block) {
 		e.fill(b)
@@ -155,45 +152,12 @@ func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
 type copier struct {
 	*engine
 	from Stacks
-	same bool      // all were copied, and have the ids that they have in from
 	ids  []StackID // by stack of from: its copy, 0 if there is none yet
 	path []StackID
 }
 
-// all copies all stacks at once, if from tells how many it has and callers come before
-// what they call.
-func (c *copier) all() {
-	from, ok := c.from.(interface{ Len() int })
-	if !ok {
-		return
-	}
-	n := from.Len()
-	for s := 1; s < n; s++ {
-		if int(c.from.Parent(StackID(s))) >= s {
-			return
-		}
-	}
-	c.t.grown(n + n/4) // and what the repair adds
-	for s := 1; s < n; s++ {
-		f := c.from.Frame(StackID(s))
-		c.know(f)
-		c.t.put(c.from.Parent(StackID(s)), f)
-	}
-	c.same = true
-}
-
-// know looks up the methods of the frames up to f.
-func (c *copier) know(f FrameID) {
-	for int(f) >= len(c.mth) {
-		c.mth = append(c.mth, c.frames.Method(FrameID(len(c.mth))))
-	}
-}
-
 // id returns the copy of s.
 func (c *copier) id(s StackID) StackID {
-	if c.same {
-		return s
-	}
 	if int(s) < len(c.ids) && c.ids[s] != 0 {
 		return c.ids[s]
 	}
@@ -213,7 +177,9 @@ func (c *copier) copy(s StackID) StackID {
 	for i := len(c.path) - 1; i >= 0; i-- {
 		s = c.path[i]
 		f := c.from.Frame(s)
-		c.know(f)
+		for int(f) >= len(c.mth) {
+			c.mth = append(c.mth, c.frames.Method(FrameID(len(c.mth))))
+		}
 		id = c.t.Push(id, f)
 		if n := int(s) + 1 - len(c.ids); n > 0 {
 			c.ids = append(c.ids, make([]StackID, n)...)

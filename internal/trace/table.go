@@ -162,9 +162,6 @@ func hash(parent StackID, f FrameID) uint32 {
 // Stacks returns the number of stacks, the empty one included.
 func (t *Table) Stacks() int { return len(t.parent) }
 
-// Len is Stacks, as package stackfix calls it.
-func (t *Table) Len() int { return t.Stacks() }
-
 // Frames returns the number of frames.
 func (t *Table) Frames() int { return len(t.frames) }
 
