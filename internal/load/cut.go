@@ -25,11 +25,7 @@ func (l *loader) markCuts() {
 		}
 	}
 	if l.info.Header.Version < 6 {
-		if cut := l.depthCuts(); cut != nil {
-			for _, t := range l.profile.Threads {
-				markDepth(t, cut)
-			}
-		}
+		l.markDepthCuts()
 		return
 	}
 	mark := l.copyCuts()
@@ -41,18 +37,6 @@ func (l *loader) markCuts() {
 		}
 		t.Samples = out
 	}
-}
-
-// markDepth marks the samples of t whose stack is one of cut.
-func markDepth(t *trace.Thread, cut []bool) {
-	rows := func(yield func(int, int) bool) {
-		for i, s := range t.Samples.All() {
-			if cut[s.Stack] && !yield(i, 1) {
-				return
-			}
-		}
-	}
-	t.Samples.Edit(rows, func(_ int, s *trace.Sample) { s.Cut = trace.CutDepth })
 }
 
 // sort puts the samples of t into the order of time.
@@ -108,8 +92,8 @@ type roots struct {
 
 // findRoots looks at the stacks of samples. Those limit deep, or as deep as any, may be
 // cut and say nothing.
-func (l *loader) findRoots(limit int, stacks []trace.StackID) *roots {
-	r := &roots{tab: l.table, limit: limit, deepest: l.deepest(stacks), methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
+func (l *loader) findRoots(limit, deepest int, stacks []trace.StackID) *roots {
+	r := &roots{tab: l.table, limit: limit, deepest: deepest, methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
 	for _, s := range stacks {
 		if d := r.tab.Depth(s); d > 0 && !r.suspicious(d) {
 			p := outermost(r.tab, s)
@@ -151,37 +135,37 @@ func (r *roots) begins(s trace.StackID) bool {
 	return r.deepest > r.limit && r.limit > 0 && r.pairs[p]
 }
 
-// sampled returns the stacks of samples, each once.
-func (l *loader) sampled() []trace.StackID {
+// sampled returns the stacks of samples, each once, and the depth of the deepest one of
+// each thread.
+func (l *loader) sampled() ([]trace.StackID, map[*trace.Thread]int) {
 	var stacks []trace.StackID
+	deepest := map[*trace.Thread]int{}
 	seen := make([]bool, l.table.Stacks())
 	for _, t := range l.profile.Threads {
+		last, d := trace.StackID(0), 0
 		for _, s := range t.Samples.All() {
+			if s.Stack == last {
+				continue
+			}
+			last = s.Stack
+			d = max(d, l.table.Depth(s.Stack))
 			if !seen[s.Stack] {
 				seen[s.Stack] = true
 				stacks = append(stacks, s.Stack)
 			}
 		}
+		deepest[t] = d
 	}
-	return stacks
-}
-
-// deepest returns the depth of the deepest of stacks.
-func (l *loader) deepest(stacks []trace.StackID) int {
-	d := 0
-	for _, s := range stacks {
-		d = max(d, l.table.Depth(s))
-	}
-	return d
+	return stacks, deepest
 }
 
 // shallowLimit finds a limit below the runtime's own: that of a trace cut by a tool.
 // Many stacks are as deep as any then, and begin in methods that are called elsewhere.
-func (l *loader) shallowLimit(stacks []trace.StackID) int {
-	r := l.findRoots(0, stacks)
-	if r.deepest < 4 {
+func (l *loader) shallowLimit(deepest int, stacks []trace.StackID) int {
+	if deepest < 4 {
 		return 0
 	}
+	r := l.findRoots(0, deepest, stacks)
 	begin := map[trace.MethodID]bool{}
 	cuts := map[trace.StackID]bool{}
 	for _, s := range stacks {
@@ -214,29 +198,32 @@ func (l *loader) shallowLimit(stacks []trace.StackID) int {
 	return 0
 }
 
-// depthCuts finds the stacks that EventPipe cut, by id, nil if there are none: exactly as deep as the limit, and not
-// beginning where a thread begins. In a trace with deeper stacks, those as deep as
-// any are held against the same rule: its runtime may have another limit.
-func (l *loader) depthCuts() []bool {
-	stacks := l.sampled()
-	limit, deepest := l.o.DepthLimit, l.deepest(stacks)
+// markDepthCuts finds and marks the stacks that EventPipe cut: exactly as deep as the
+// limit, and not beginning where a thread begins. In a trace with deeper stacks, those as
+// deep as any are held against the same rule: its runtime may have another limit.
+func (l *loader) markDepthCuts() {
+	stacks, deepestOf := l.sampled()
+	limit, deepest := l.o.DepthLimit, 0
+	for _, d := range deepestOf {
+		deepest = max(deepest, d)
+	}
 	if limit == 0 {
 		limit = defaultLimit
 		if deepest < limit {
-			if found := l.shallowLimit(stacks); found > 0 {
+			if found := l.shallowLimit(deepest, stacks); found > 0 {
 				limit = found
 			}
 		}
 	}
 	l.profile.Meta.DepthLimit = limit
 	if deepest < limit {
-		return nil
+		return
 	}
-	r := l.findRoots(limit, stacks)
+	r := l.findRoots(limit, deepest, stacks)
 	if l.o.DepthLimit > 0 {
 		r.deepest = limit // deeper ones are whole: the user says so
 	}
-	var cut []bool
+	var cut []bool // by stack
 	repaired := r.deepest > limit
 	for _, s := range stacks {
 		if d := r.tab.Depth(s); r.suspicious(d) && !r.begins(s) {
@@ -250,7 +237,26 @@ func (l *loader) depthCuts() []bool {
 	if r.deepest > limit {
 		l.profile.Meta.Repaired = repaired
 	}
-	return cut
+	if cut == nil {
+		return
+	}
+	for _, t := range l.profile.Threads {
+		if deepestOf[t] >= limit {
+			markDepth(t, cut)
+		}
+	}
+}
+
+// markDepth marks the samples of t whose stack is one of cut.
+func markDepth(t *trace.Thread, cut []bool) {
+	rows := func(yield func(int, int) bool) {
+		for i, s := range t.Samples.All() {
+			if cut[s.Stack] && !yield(i, 1) {
+				return
+			}
+		}
+	}
+	t.Samples.Edit(rows, func(_ int, s *trace.Sample) { s.Cut = trace.CutDepth })
 }
 
 // copyCuts finds the stacks that collect-linux cut at the end of its copy of the
