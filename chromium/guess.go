@@ -27,8 +27,10 @@ type guess struct {
 	callees [2]int32 // the names that began under it lately
 }
 
-// maxOpen is how many open spans are remembered.
-const maxOpen = 4096
+const (
+	maxOpen    = 4096 // open spans that are remembered
+	maxGuessed = 4096 // bytes of a name that is guessed: its text is held once more
+)
 
 // newLayout looks at the layout just learnt.
 func (g *guesser) newLayout(steps []step) {
@@ -138,7 +140,7 @@ func (r *Reader) note(ev *Event) {
 		g.middle = append(g.middle, steps[3].lit...)
 	}
 	x := &g.names[ev.NameID]
-	if !x.met {
+	if !x.met || len(r.names.raw[ev.NameID]) > maxGuessed {
 		x.met = true
 		return
 	}
