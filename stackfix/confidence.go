@@ -302,16 +302,17 @@ func bucketOf(v float64, begin []float64) int {
 func (c *calibration) confidence(cell int) float64 {
 	p := sigmoid(answerPrior(cell) + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
-	if v := evidenceOf(cell); v.rec == 2 && (v.margin < tells[v.sides] && c.n[cell] < fewAnswers || c.taught && c.learnt[groupOf(cell)] < fewAnswers) {
+	if v := evidenceOf(cell); v.rec == 2 && (v.margin < tells[v.win/(numWins-1)][v.sides] && c.n[cell] < fewAnswers || c.taught && c.learnt[groupOf(cell)] < fewAnswers) {
 		p = min(p, 0.8)
 	}
 	return p
 }
 
 // tells is the least margin, as a strength, by which overlaps with none, one or both
-// neighbours tell the depth of a recursion. One by chance is no rare thing there, and a wrong
-// depth misleads all stacks that overlap.
-var tells = [numSides]int{numMargins, 6, 4}
+// neighbours tell the depth of a recursion: of answers that lead by little and of those that
+// lead by most. An overlap by chance is no rare thing there, and a wrong depth misleads all
+// stacks that overlap.
+var tells = [2][numSides]int{{numMargins, 6, 4}, {numMargins, 4, 4}}
 
 // fewAnswers is how many of the trial show how good a cell is where overlaps do not tell,
 // and without how many like it the depth of a recursion is not believed at all.
