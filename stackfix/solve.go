@@ -778,7 +778,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		return false
 	}
 	c, cell, donor := &a.c, a.cell, a.donor
-	conf := min(e.cal.confidence(cell), donor, float64(blk.conf))
+	own := e.cal.confidence(cell)
+	conf := min(own, donor, float64(blk.conf))
 	if c.kf == 0 && c.kb == 0 {
 		// no neighbour speaks: the code's own habits are all there is
 		conf = min(conf, c.share*math.Exp2(-c.foreign/8))
@@ -812,7 +813,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		// a wrong depth of a recursion misleads all that overlap it
 		need = 1 - (1-need)*0.6
 	}
-	if conf < need {
+	if own < need || conf < e.minConf {
 		return false
 	}
 	switch {
