@@ -811,7 +811,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	need := e.minConf
 	if evidenceOf(cell).rec > 0 {
 		// a wrong depth of a recursion misleads all that overlap it
-		need = 1 - (1-need)*0.6
+		need = 1 - (1-need)/2
 	}
 	if own < need || conf < e.minConf {
 		return false
