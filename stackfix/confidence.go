@@ -302,11 +302,20 @@ func bucketOf(v float64, begin []float64) int {
 func (c *calibration) confidence(cell int) float64 {
 	p := sigmoid(answerPrior(cell) + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
-	if v := evidenceOf(cell); v.rec == 2 && (v.margin < tells[v.win/(numWins-1)][v.sides] && c.n[cell] < fewAnswers || c.taught && c.learnt[groupOf(cell)] < fewAnswers) {
+	v := evidenceOf(cell)
+	if v.rec == 2 && (v.margin < tells[v.win/(numWins-1)][v.sides] && c.n[cell] < fewAnswers || c.taught && c.learnt[groupOf(cell)] < fewAnswers) {
+		p = min(p, 0.8)
+	}
+	if v.rec > 0 && v.share < rareCaller && v.margin < numMargins-1 {
 		p = min(p, 0.8)
 	}
 	return p
 }
+
+// rareCaller is the share, as a strength, of a caller in its context that it takes to tell
+// the turn of a recursion by less than the largest margin. Below it most answers are wrong
+// even where a trial on shallower stacks went well.
+const rareCaller = 2
 
 // tells is the least margin, as a strength, by which overlaps with none, one or both
 // neighbours tell the depth of a recursion: of answers that lead by little and of those that
