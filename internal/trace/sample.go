@@ -121,10 +121,7 @@ func (p *packed) append(b []byte, s *Sample) []byte {
 
 // next reads a sample and returns what follows it.
 func (p *packed) next(b []byte, s *Sample) []byte {
-	n, pos := uint64(b[0]), 1
-	if n >= 0x80 {
-		n, pos = binary.Uvarint(b)
-	}
+	n, pos := binary.Uvarint(b)
 	p.stack += StackID(n>>2) ^ -StackID(n>>1&1)
 	if n&1 != 0 {
 		p.flags = b[pos]
@@ -136,16 +133,9 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 		pos++
 	}
 	if p.flags&hasTime != 0 {
-		// a zigzag number as of binary.Varint, mostly of two or three bytes
-		u, shift := uint64(0), 0
-		for b[pos] >= 0x80 {
-			u |= uint64(b[pos]&0x7f) << shift
-			shift += 7
-			pos++
-		}
-		u |= uint64(b[pos]) << shift
-		pos++
-		p.time += int64(u>>1) ^ -int64(u&1)
+		d, n := binary.Varint(b[pos:])
+		pos += n
+		p.time += d
 	}
 	s.Time = p.time
 	if p.flags&hasDur != 0 {
