@@ -125,7 +125,7 @@ func (r *Reader) note(ev *Event) {
 	if ev.Phase != 'B' && ev.Phase != 'E' {
 		return
 	}
-	g.names = reach(g.names, len(r.names.raw))
+	g.names = append(g.names, make([]guess, len(r.names.raw)-len(g.names))...)
 	if ev.Phase == 'B' {
 		if c := &g.names[g.caller()].callees; c[0] != ev.NameID {
 			c[0], c[1] = ev.NameID, c[0]
@@ -154,12 +154,4 @@ func (r *Reader) note(ev *Event) {
 		x.end = append(x.end[:0], ev.SF...)
 		x.end = append(x.end, steps[4].lit...)
 	}
-}
-
-// reach returns s with at least n elements.
-func reach[T any](s []T, n int) []T {
-	for len(s) < n {
-		s = append(s, make([]T, len(s)+64)...)
-	}
-	return s
 }

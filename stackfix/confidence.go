@@ -302,14 +302,31 @@ func bucketOf(v float64, begin []float64) int {
 func (c *calibration) confidence(cell int) float64 {
 	p := sigmoid(answerPrior(cell) + c.shift(cell))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
-	v := evidenceOf(cell)
-	if v.rec == 2 && (v.margin < tells[v.win/(numWins-1)][v.sides] && c.n[cell] < fewAnswers || c.taught && c.learnt[groupOf(cell)] < fewAnswers) {
-		p = min(p, 0.8)
-	}
-	if v.rec > 0 && v.share < rareCaller && v.margin < numMargins-1 {
-		p = min(p, 0.8)
+	if c.turnOpen(cell) {
+		p = min(p, openTurn)
 	}
 	return p
+}
+
+// openTurn is the most that an answer is worth that leaves the turn of a recursion open.
+const openTurn = 0.8
+
+// turnOpen tells whether evidence of a cell leaves the turn of a recursion open, whatever
+// the sum of its weights says: they cannot tell that one kind of evidence counts for nothing
+// without another one.
+func (c *calibration) turnOpen(cell int) bool {
+	v := evidenceOf(cell)
+	switch {
+	case v.rec == 0:
+		return false
+	case v.share < rareCaller && v.margin < numMargins-1:
+		return true
+	case v.rec == 1:
+		return false
+	case c.taught && c.learnt[groupOf(cell)] < fewAnswers:
+		return true
+	}
+	return v.margin < tells[v.win/(numWins-1)][v.sides] && c.n[cell] < fewAnswers
 }
 
 // rareCaller is the share, as a strength, of a caller in its context that it takes to tell

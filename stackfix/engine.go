@@ -39,15 +39,7 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 	}
 	if cuts > 0 {
 		s := solver{engine: e}
-		n := e.t.Len()
-		l := s.trial(w)
-		e.cal.learn(l.rows)
-		e.least = l.least
-		e.t.truncate(n)
-		e.copied = nil
-		s.sides = [len(s.sides)]side{}
-		s.world = w
-		s.solve()
+		s.repair(w)
 	}
 	e.result(stacks, w, res)
 }
@@ -147,6 +139,21 @@ func enough(w *world, cuts, depth int) int {
 		return enoughBlocks
 	}
 	return min(enoughBlocks, max(enoughPerCut*cuts, enoughFrames/max(depth, 1)))
+}
+
+// repair finds the missing frames of w, and returns the answers of the trial that came
+// before.
+func (s *solver) repair(w *world) []row {
+	n := s.t.Len()
+	trial := s.trial(w)
+	s.cal.learn(trial.rows)
+	s.least = trial.least
+	s.t.truncate(n)
+	s.copied = nil // the samples are not read again
+	s.sides = [len(s.sides)]side{}
+	s.world = w
+	s.solve()
+	return trial.rows
 }
 
 // An insight is what a trial teaches.

@@ -2,14 +2,17 @@ package stackfix
 
 import "slices"
 
-// levels are the lengths of context that the index knows.
-var levels = [...]int{1, 2, 4, 8, 16, 32, 48, 64}
+// maxContext is the longest context, in frames.
+const maxContext = 64
 
-// callerLevel tells of which of the levels callers are counted.
-var callerLevel = [len(levels)]bool{true, true, true, true, true, true}
+// levels are the lengths of context that the index knows.
+var levels = [...]int{1, 2, 4, 8, 16, 32, 48, maxContext}
+
+// callerLevels is of how many of the levels, from the shortest on, callers are counted.
+const callerLevels = 6
 
 // longerThan tells the shortest of the levels that is longer than so many frames.
-var longerThan = func() (t [64]uint8) {
+var longerThan = func() (t [maxContext]uint8) {
 	for n := range t {
 		for levels[t[n]] <= n {
 			t[n]++
@@ -48,7 +51,7 @@ type index struct {
 	p        []StackID // prefixes
 	n        []int32   // how often each stands before its context
 	callers  []callers
-	pow      [65]uint64
+	pow      [maxContext + 1]uint64
 
 	windows []window
 	stacks  numbering // of windows
@@ -225,7 +228,7 @@ func (e *solver) addWindow(s StackID) {
 				}
 			}
 			x.votes = append(x.votes, votes{})
-			if callerLevel[li] {
+			if li < callerLevels {
 				x.callers = append(x.callers, callers{})
 				x.votes[c].callers = int32(len(x.callers))
 			}
@@ -242,7 +245,7 @@ func (e *solver) count(c known, whole bool, first int32) {
 	x := &e.idx
 	D := e.t.Depth(c.s)
 	// what ends in the old frames was counted with an earlier stack
-	begin := max(0, c.old+1-levels[len(levels)-1])
+	begin := max(0, c.old+1-maxContext)
 	n := D - begin
 	x.places = slices.Grow(x.places[:0], n+1)[:n+1]
 	ps := x.places

@@ -393,12 +393,7 @@ func (r *lessonFile) repair(program, name string, limit int) outcome {
 	for i, e := range es {
 		w := ws[i]
 		s := solver{engine: e}
-		found := s.trial(w)
-		e.cal.learn(found.rows)
-		e.least = found.least
-		out.trial = append(out.trial, distinct(found.rows)...)
-		s.world = w
-		s.solve()
+		out.trial = append(out.trial, distinct(s.repair(w))...)
 		whole := map[StackID]bool{}
 		for ri, run := range w.runs {
 			for bi, b := range run.blocks {

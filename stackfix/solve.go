@@ -644,7 +644,7 @@ func (e *solver) pass() int {
 			if next < len(bs) {
 				after = bs[next].ext
 			}
-			if e.round > 0 && blk.triedExt == blk.ext && blk.triedF == before && blk.triedB == after {
+			if blk.triedExt == blk.ext && blk.triedF == before && blk.triedB == after {
 				continue // nothing is new
 			}
 			blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
