@@ -44,12 +44,9 @@ func (b *block) known() bool { return b.rooted && !b.bridged && b.ext != 0 }
 // newBases learns from the known stacks of w.
 func (e *engine) newBases(w *world) *bases {
 	b := &bases{engine: e, least: e.least, memo: map[[2]StackID]StackID{}}
-	methods := 0
-	for _, m := range e.mth {
-		methods = max(methods, int(m)+1)
-	}
-	b.calls = [2][]calls{make([]calls, methods), make([]calls, len(e.mth))}
-	seen := make([]bool, e.t.Len())
+	b.calls = [2][]calls{make([]calls, e.methods), make([]calls, len(e.mth))}
+	seen := &e.seen
+	seen.clear()
 	asked := false
 	for i := range w.runs {
 		for k := range w.runs[i].blocks {
@@ -58,8 +55,7 @@ func (e *engine) newBases(w *world) *bases {
 				continue
 			}
 			asked = true
-			for s := x.stack; s != 0 && !seen[s]; s = e.t.Parent(s) {
-				seen[s] = true
+			for s := x.stack; s != 0 && seen.add(s); s = e.t.Parent(s) {
 				f := e.t.Frame(s)
 				b.calls[0][e.method(f)].asked, b.calls[1][f].asked = true, true
 				if e.t.Parent(s) == 0 {
@@ -71,17 +67,16 @@ func (e *engine) newBases(w *world) *bases {
 	if !asked {
 		return b
 	}
-	clear(seen)
+	seen.clear()
 	var fs []FrameID
 	var on []StackID
 	for i := range w.runs {
 		for x := range w.runs[i].all() {
-			if !x.known() || seen[x.ext] {
+			if !x.known() || seen.has(x.ext) {
 				continue
 			}
 			fs, on = e.t.appendNodes(fs[:0], on[:0], x.ext)
-			for d := len(fs) - 1; d >= 0 && !seen[on[d]]; d-- {
-				seen[on[d]] = true
+			for d := len(fs) - 1; d >= 0 && seen.add(on[d]); d-- {
 				m := e.method(fs[d])
 				b.calls[0][m].add(e.t, on[:d])
 				b.calls[1][fs[d]].add(e.t, on[:d])
@@ -96,7 +91,7 @@ func (e *engine) newBases(w *world) *bases {
 
 // add counts a call under the innermost of the stacks on, each of which is the caller
 // of the next.
-func (c *calls) add(t *Tree, on []StackID) {
+func (c *calls) add(t *climber, on []StackID) {
 	if !c.asked {
 		return
 	}
@@ -155,7 +150,7 @@ type root struct {
 }
 
 // share takes in that s is a known stack.
-func (r *root) share(t *Tree, s StackID) {
+func (r *root) share(t *climber, s StackID) {
 	switch {
 	case len(r.some) == 0:
 		r.stack = s

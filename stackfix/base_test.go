@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // baseRun makes a world of one run as a repair leaves it: known stacks, one that is not
@@ -13,11 +15,6 @@ import (
 func baseRun(e *engine, known [][]FrameID, lost []FrameID, after []FrameID) *world {
 	r := run{}
 	add := func(rooted bool, fs []FrameID) {
-		for _, f := range fs {
-			for int(f) >= len(e.mth) {
-				e.mth = append(e.mth, e.frames.Method(FrameID(len(e.mth))))
-			}
-		}
 		s := e.t.Add(fs...)
 		r.blocks = append(r.blocks, block{n: 1, stack: s, ext: s, rooted: rooted})
 	}
@@ -62,7 +59,7 @@ func TestBase(t *testing.T) {
 		{"never into what is recorded", append(under(fewKnown, root, loop, work, 96, 100), []FrameID{root, loop, work, 96, 100}), []FrameID{work, 96, 101, 200}, []FrameID{root, loop, work, 96, 100, 104}, []FrameID{root}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e := newEngine(site{}, Options{})
+			e := testEngine(site{}, 2000)
 			w := baseRun(e, tc.known, tc.lost, tc.after)
 			got := e.newBases(w).of(&w.runs[0])
 			assert.ElementsMatch(t, tc.want, e.t.AppendFrames(nil, got[len(tc.known)]))
@@ -75,7 +72,7 @@ func TestBase(t *testing.T) {
 
 // Where the trial went wrong, more is asked for.
 func TestBaseLearns(t *testing.T) {
-	e := newEngine(site{}, Options{})
+	e := testEngine(site{}, 2000)
 	known := [][]FrameID{{16}, {4, 8, 12}}
 	for i := range FrameID(20) {
 		known = append(known, []FrameID{4, 8, 1000 + 4*i, 20})
@@ -95,7 +92,7 @@ func TestBaseLearns(t *testing.T) {
 func TestBaseProperties(t *testing.T) {
 	frames := 0
 	for seed := range uint64(4) {
-		tree := NewTree()
+		tree := stacks.NewTree()
 		threads, truth := walk(tree, seed, 4, 1000)
 		// few answers are that sure: the others become bridges
 		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: 0.999})

@@ -25,14 +25,11 @@ type callers struct {
 // noCaller stands for the caller of the first frame of a thread.
 const noCaller = ^MethodID(0)
 
-// see counts p above the context; whole tells whether it is all that is above it.
-func (c *callers) see(e *engine, p StackID, whole bool) {
+// see counts p above the context, with m = callerOf(p); whole tells whether it is all that
+// is above it.
+func (c *callers) see(e *engine, p StackID, m MethodID, whole bool) {
 	if p == 0 && !whole {
 		return // what is above it was cut off
-	}
-	m := noCaller
-	if p != 0 {
-		m = e.method(e.t.Frame(p))
 	}
 	c.total++
 	if v := c.vote(m); v != nil {
@@ -44,29 +41,30 @@ func (c *callers) see(e *engine, p StackID, whole bool) {
 	if p == 0 {
 		return
 	}
-	d := int32(e.t.Depth(p))
 	c.stacks++
 	if c.stacks == 1 {
-		c.ref, c.agreed = p, d
+		c.ref, c.agreed = p, int32(e.t.Depth(p))
 		return
 	}
 	n, a, b := int32(0), c.ref, p
-	if a == b {
-		n, b = c.agreed, 0
-	}
-	for nodes := e.t.nodes; n < c.agreed && b != 0; n++ {
-		x, y := nodes[a], nodes[b]
-		if x.frame != y.frame && e.method(x.frame) != e.method(y.frame) {
+	for ; n < c.agreed && b != 0; n++ {
+		if a == b { // and so are their callers
+			n, b = c.agreed, 0
 			break
 		}
-		a, b = x.parent, y.parent
+		x, f := e.t.Node(a)
+		y, g := e.t.Node(b)
+		if f != g && e.method(f) != e.method(g) {
+			break
+		}
+		a, b = x, y
 	}
 	c.second = max(c.second, n)
 	switch {
 	case n < c.agreed && b != 0:
 		c.agreed, c.second, c.parted = n, n, true
 	case !c.parted && b != 0:
-		c.ref, c.agreed = p, d
+		c.ref, c.agreed = p, int32(e.t.Depth(p))
 	}
 }
 
@@ -115,7 +113,7 @@ func (e *solver) lookupCallers(s StackID) *blend {
 func (b *blend) share(m MethodID) float64 { return b.get(m) + 0.02*b.other }
 
 // callerOf returns what calls the frames above which p stands.
-func (e *solver) callerOf(p StackID) MethodID {
+func (e *engine) callerOf(p StackID) MethodID {
 	if p == 0 {
 		return noCaller
 	}
@@ -178,7 +176,7 @@ func (e *solver) copyCallers(blk *block) bool {
 		return false
 	}
 	slices.Reverse(up)
-	p := e.join(0, up)
+	p := e.t.Join(0, up)
 	many := 0
 	if best.stacks >= 4 {
 		many = 1

@@ -28,13 +28,11 @@ func TestCallersSee(t *testing.T) {
 		{"what was cut off tells nothing", []seen{{nil, false}}, 0, 0, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e := newEngine(Names{}, Options{})
-			for f := range FrameID(16) {
-				e.mth = append(e.mth, f)
-			}
+			e := testEngine(Names{}, 16)
 			var c callers
 			for _, s := range tc.seen {
-				c.see(e, e.t.Add(s.above...), s.whole)
+				p := e.t.Add(s.above...)
+				c.see(e, p, e.callerOf(p), s.whole)
 			}
 			inner := func(n int32) (out []FrameID) {
 				for s := c.ref; n > 0; n-- {

@@ -125,13 +125,13 @@ func (e *solver) doubtAbove(p StackID, f FrameID) float64 {
 // doubt is that of all calls in p.
 func (e *solver) doubt(p StackID) float64 {
 	e.doubtOf = reach(e.doubtOf, e.t.Len())
-	e.path = e.path[:0]
+	n := len(e.doubted)
 	for ; e.t.Depth(p) > 1 && e.doubtOf[p] == 0; p = e.t.Parent(p) {
-		e.path = append(e.path, p)
+		e.doubted = append(e.doubted, p)
 	}
 	d := float64(e.doubtOf[p])
-	for i := len(e.path) - 1; i >= 0; i-- {
-		s := e.path[i]
+	for i := len(e.doubted) - 1; i >= n; i-- {
+		s := e.doubted[i]
 		d += e.m.callerSurprise(e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s)))
 		e.doubtOf[s] = float32(d)
 	}

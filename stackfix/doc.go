@@ -5,7 +5,7 @@
 //
 // # Use
 //
-// Give [Fix] the stacks as a tree ([Stacks]; [Tree] is one), the method of each
+// Give [Fix] the stacks as a tree ([stacks.Tree]), the method of each
 // frame ([Frames]; [Names] where frames are names), and the samples of every thread
 // in the order of time, those with a cut stack marked. It answers with one [Repair]
 // for each of them: the whole stack, how it is known and how sure that is. What

@@ -1,34 +1,78 @@
 package stackfix
 
-import "math/bits"
+import (
+	"math/bits"
 
-// engine is the state of one Fix. It works on a tree of its own, so that what
-// it tries out leaves no trace in the caller's.
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// engine is the state of one Fix. What it tries out before a repair leaves no trace in
+// the tree.
 type engine struct {
-	frames  Frames
 	opts    Options
 	minConf float64
-	t       *Tree
+	t       *climber
 	mth     []MethodID // of each frame
+	methods int        // numbers of methods are below it
+
+	// of the process
 	cal     calibration
 	least   int32 // known calls that tell the base of a bridge
-
 	threads []Thread
 	which   []int // of them: those of this process
-	copied  *copier
+
+	seen stackSet // scratch
 }
 
-func newEngine(frames Frames, opts Options) *engine {
-	e := &engine{frames: frames, opts: opts, minConf: opts.MinConfidence, t: NewTree(), least: fewCalls}
+func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
+	e := &engine{opts: opts, minConf: opts.MinConfidence, t: newClimber(tree), least: fewCalls}
 	if e.minConf == 0 {
 		e.minConf = DefaultConfidence
+	}
+	n := 0
+	for s := 1; s < tree.Len(); s++ {
+		n = max(n, int(tree.Frame(StackID(s)))+1)
+	}
+	e.mth = make([]MethodID, n)
+	for f := range e.mth {
+		e.mth[f] = frames.Method(FrameID(f))
+		e.methods = max(e.methods, int(e.mth[f])+1)
 	}
 	return e
 }
 
+// A stackSet is a set of stacks. To empty it costs what is in it, and not what the tree
+// holds, of which a process may be a small part.
+type stackSet struct {
+	in   []bool // by stack
+	list []StackID
+}
+
+// add adds s and reports whether it is new.
+func (x *stackSet) add(s StackID) bool {
+	if int(s) >= len(x.in) {
+		x.in = reach(x.in, int(s)+1)
+	}
+	if x.in[s] {
+		return false
+	}
+	x.in[s] = true
+	x.list = append(x.list, s)
+	return true
+}
+
+func (x *stackSet) has(s StackID) bool { return int(s) < len(x.in) && x.in[s] }
+
+func (x *stackSet) clear() {
+	for _, s := range x.list {
+		x.in[s] = false
+	}
+	x.list = x.list[:0]
+}
+
 // fix repairs the threads of one process and adds to res what it found.
-func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) {
-	w := e.load(stacks, threads, which)
+func (s *solver) fix(threads []Thread, which []int, res *Result) {
+	w := s.load(threads, which)
 	cuts := 0
 	for i := range w.runs {
 		for _, b := range w.runs[i].blocks {
@@ -37,11 +81,11 @@ func (e *engine) fix(stacks Stacks, threads []Thread, which []int, res *Result) 
 			}
 		}
 	}
+	s.cal, s.least = calibration{}, fewCalls
 	if cuts > 0 {
-		s := solver{engine: e}
 		s.repair(w)
 	}
-	e.result(stacks, w, res)
+	s.result(w, res)
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
@@ -148,8 +192,7 @@ func (s *solver) repair(w *world) []row {
 	trial := s.trial(w)
 	s.cal.learn(trial.rows)
 	s.least = trial.least
-	s.t.truncate(n)
-	s.copied = nil // the samples are not read again
+	s.t.Truncate(n)
 	s.sides = [len(s.sides)]side{}
 	s.world = w
 	s.solve()
@@ -321,36 +364,24 @@ func (e *engine) verdict(b *block, p StackID, o []FrameID) int {
 	return 1
 }
 
-func (e *engine) result(stacks Stacks, w *world, res *Result) {
-	type key struct {
-		orig, ext, base StackID
-		rooted          bool
-	}
-	memo := map[key]StackID{}
+// result adds the repairs of w to res.
+func (e *engine) result(w *world, res *Result) {
+	bridged := map[[2]StackID]StackID{} // by base and recorded stack
 	var fs []FrameID
 	export := func(b *block, base StackID) StackID {
-		if b.ext == b.stack && b.rooted && b.dropped == 0 && (b.bridged || b.stack != 0) {
+		switch {
+		case b.bridged:
 			return b.orig
+		case b.rooted && b.stack != 0:
+			return b.ext
 		}
-		k := key{b.orig, b.ext, base, b.rooted}
-		if s, ok := memo[k]; ok {
-			return s
+		k := [2]StackID{base, b.stack}
+		s, ok := bridged[k]
+		if !ok {
+			fs = e.t.AppendFrames(fs[:0], b.stack)
+			s = e.t.Join(e.t.Push(base, e.opts.Bridge), fs)
+			bridged[k] = s
 		}
-		var s StackID
-		from := b.ext
-		if !b.rooted || b.stack == 0 {
-			fs = e.t.AppendFrames(fs[:0], base)
-			for _, f := range fs {
-				s = stacks.Push(s, f)
-			}
-			s = stacks.Push(s, e.opts.Bridge)
-			from = b.stack
-		}
-		fs = e.t.AppendFrames(fs[:0], from)
-		for _, f := range fs {
-			s = stacks.Push(s, f)
-		}
-		memo[k] = s
 		return s
 	}
 	st := &res.Stats

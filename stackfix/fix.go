@@ -1,12 +1,16 @@
 package stackfix
 
-import "iter"
+import (
+	"iter"
 
-// Fix finds the missing frames of every cut sample. It adds the repaired stacks
-// to stacks and changes nothing else. The result depends on nothing but the
-// arguments. Processes are repaired apart: one is no evidence for another, and one
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// Fix finds the missing frames of every cut sample. It adds stacks to the tree, the
+// repaired ones and others, and changes nothing else. The result depends on nothing but
+// the arguments. Processes are repaired apart: one is no evidence for another, and one
 // in which nothing is cut costs no more than to read its samples.
-func Fix(stacks Stacks, frames Frames, threads []Thread, opts Options) Result {
+func Fix(tree *stacks.Tree, frames Frames, threads []Thread, opts Options) Result {
 	of := map[uint32][]int{}
 	var processes []uint32
 	for i := range threads {
@@ -17,12 +21,16 @@ func Fix(stacks Stacks, frames Frames, threads []Thread, opts Options) Result {
 		of[p] = append(of[p], i)
 	}
 	res := Result{Repairs: make([][]Repair, len(threads))}
+	var s *solver
 	for _, p := range processes {
 		if n, cut := look(threads, of[p]); !cut {
 			res.Stats.Samples += n
 			continue
 		}
-		newEngine(frames, opts).fix(stacks, threads, of[p], &res)
+		if s == nil {
+			s = newSolver(tree, frames, opts)
+		}
+		s.fix(threads, of[p], &res)
 	}
 	return res
 }

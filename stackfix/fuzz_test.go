@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // FuzzFix repairs whatever stacks bytes make: nothing may panic, every sample with a
@@ -30,7 +32,7 @@ func FuzzFix(f *testing.F) {
 		if len(data) > 0 {
 			limit, data = 4+int(data[0]%32), data[1:]
 		}
-		tree := NewTree()
+		tree := stacks.NewTree()
 		threads := []recorded{{}}
 		var stack []FrameID
 		for i, b := range data {

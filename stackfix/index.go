@@ -60,6 +60,7 @@ type index struct {
 	fresh   []StackID // known stacks not counted yet
 	seen    []known   // cut stacks whose callers were counted
 	marks   []mark    // by stack
+	marked  []StackID // those with a mark
 
 	// scratch
 	places []place
@@ -119,7 +120,18 @@ func (x *index) reset() {
 	x.stacks.reset()
 	clear(x.heads)
 	x.callers, x.seen = x.callers[:0], x.seen[:0]
-	clear(x.marks)
+	for _, s := range x.marked {
+		x.marks[s] = 0
+	}
+	x.marked = x.marked[:0]
+}
+
+// mark marks a stack.
+func (x *index) mark(s StackID, as mark) {
+	if x.marks[s] == 0 {
+		x.marked = append(x.marked, s)
+	}
+	x.marks[s] |= as
 }
 
 // recounts is in how many rounds all stacks are searched for contexts that are new. Later
@@ -181,9 +193,9 @@ func (e *solver) updateIndex() {
 // walk marks s and what it goes through, and returns how many of its frames were
 // marked before.
 func (e *solver) walk(s StackID, as mark) int {
-	marks := e.idx.marks
-	for ; s != 0 && marks[s]&as == 0; s = e.t.Parent(s) {
-		marks[s] |= as
+	x := &e.idx
+	for ; s != 0 && x.marks[s]&as == 0; s = e.t.Parent(s) {
+		x.mark(s, as)
 	}
 	return e.t.Depth(s)
 }
@@ -192,7 +204,7 @@ func (e *solver) walk(s StackID, as mark) int {
 func (x *index) addKnown(s StackID) {
 	x.marks = reach(x.marks, int(s)+1)
 	if x.marks[s]&isKnown == 0 {
-		x.marks[s] |= isKnown
+		x.mark(s, isKnown)
 		x.fresh = append(x.fresh, s)
 	}
 }
@@ -252,13 +264,17 @@ func (e *solver) count(c known, whole bool, first int32) {
 	h := uint64(0)
 	ps[n].h = 0
 	for s, i := c.s, n-1; i >= 0; i-- {
-		y := e.t.nodes[s]
-		m := e.method(y.frame)
+		callers, f := e.t.Node(s)
+		m := e.method(f)
 		h = h*mul + uint64(m) + 1
-		ps[i] = place{h, m, y.parent}
-		s = y.parent
+		ps[i] = place{h, m, callers}
+		s = callers
 	}
 	old := c.old - begin
+	outermost := noCaller // what calls the first of the places
+	if n > 0 {
+		outermost = e.callerOf(ps[0].prefix)
+	}
 	for q := range ps[:n] {
 		at := &ps[q]
 		head := &x.heads[at.method]
@@ -274,6 +290,10 @@ func (e *solver) count(c known, whole bool, first int32) {
 		}
 		if q < old {
 			li = max(li, int(longerThan[old-q]))
+		}
+		caller := outermost
+		if q > 0 {
+			caller = ps[q-1].method
 		}
 		var v *votes
 		for ; li < len(levels) && levels[li] <= n-q; li++ {
@@ -300,8 +320,8 @@ func (e *solver) count(c known, whole bool, first int32) {
 			if whole {
 				x.vote(v, at.prefix)
 			}
-			if v.callers != 0 && c.recorded {
-				x.callers[v.callers-1].see(e.engine, at.prefix, whole)
+			if c.recorded && v.callers != 0 {
+				x.callers[v.callers-1].see(e.engine, at.prefix, caller, whole)
 			}
 		}
 	}

@@ -18,8 +18,11 @@ type numbered struct {
 // mul is 2^64 over the golden ratio: the upper bits of a product with it are a hash.
 const mul = 0x9E3779B97F4A7C15
 
-// reset forgets all keys and keeps the memory.
+// reset forgets all keys. It keeps the memory unless most of it was not used.
 func (t *numbering) reset() {
+	if 16*t.n < len(t.slots) {
+		t.slots = nil
+	}
 	clear(t.slots)
 	t.n = 0
 }

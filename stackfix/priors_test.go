@@ -27,6 +27,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 var (
@@ -93,7 +94,7 @@ const lessonCorpus = "../../shared/corpus/"
 type lessonFile struct {
 	names   []string   // of methods
 	frame   []MethodID // of each frame
-	tree    *Tree
+	tree    *stacks.Tree
 	threads []Thread
 	samples [][]Sample  // of each thread
 	truth   [][]StackID // of each sample; nil or 0: what was recorded
@@ -113,7 +114,7 @@ func readLesson(t testing.TB, l *lesson, namesOnly bool) *lessonFile {
 	p, info, err := load.Profile(context.Background(), open, &load.Options{Evidence: !namesOnly})
 	require.NoError(t, err)
 	tab := p.Table
-	r := &lessonFile{tree: NewTree()}
+	r := &lessonFile{tree: stacks.NewTree()}
 	for m := range tab.Methods() {
 		r.names = append(r.names, tab.MethodAt(trace.MethodID(m)).Full())
 		if namesOnly {
@@ -300,8 +301,8 @@ func (r *lessonFile) worlds(limit int) (es []*engine, ws []*world) {
 		of[t.Process] = append(of[t.Process], i)
 	}
 	for _, p := range slices.Sorted(maps.Keys(of)) {
-		e := newEngine(r, Options{Bridge: math.MaxUint32})
-		w := e.load(r.tree, r.threads, of[p])
+		e := newEngine(r.tree, r, Options{Bridge: math.MaxUint32})
+		w := e.load(r.threads, of[p])
 		if limit > 0 {
 			w = e.virtual(w, []int{limit}, math.MaxInt)[0]
 		} else {
@@ -339,7 +340,6 @@ func (r *lessonFile) judge(e *engine, run *run) {
 				c.n++
 			}
 			if s := truth[c.first]; s != 0 {
-				s = e.t.Add(r.tree.AppendFrames(nil, s)...)
 				if e.innermost(s, c.stack) {
 					c.truth, c.whole = s, true
 				}

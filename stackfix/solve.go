@@ -3,6 +3,8 @@ package stackfix
 import (
 	"math"
 	"slices"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // solver finds the missing frames of one world.
@@ -33,7 +35,11 @@ type solver struct {
 	stamp   uint32
 	stamps  []uint32
 	doubtOf []float32 // by stack: what doubt says; 0: not worked out
-	path    []StackID
+	doubted []StackID // those of doubtOf that are not 0
+}
+
+func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
+	return &solver{engine: newEngine(tree, frames, opts)}
 }
 
 // solve repairs the blocks of the world. What it needed for another world before is
@@ -179,21 +185,19 @@ func (m *model) callerSurprise(a, b MethodID) float64 {
 }
 
 func (e *solver) learnModel() {
-	clear(e.doubtOf)
+	for _, s := range e.doubted {
+		e.doubtOf[s] = 0
+	}
+	e.doubted = e.doubted[:0]
 	m := &e.m
 	m.total = 0
 	m.frameCalls.reset(len(e.mth))
-	methods := 0
-	for _, x := range e.mth {
-		methods = max(methods, int(x)+1)
-	}
-	m.methodCalls.reset(methods)
-	m.methods = make([]methodModel, methods)
-	seen := make([]bool, e.t.Len())
+	m.methodCalls.reset(e.methods)
+	m.methods = make([]methodModel, e.methods)
+	e.seen.clear()
 	for i := range e.runs {
 		for b := range e.runs[i].all() {
-			for s := b.stack; s != 0 && !seen[s]; {
-				seen[s] = true
+			for s := b.stack; s != 0 && e.seen.add(s); {
 				p := e.t.Parent(s)
 				f := e.t.Frame(s)
 				fm := e.method(f)
@@ -226,14 +230,17 @@ type retention struct {
 	n     [9][9]float64
 	total float64
 	bits  [9][9]float64 // log2 of the probability of one pair of numbers
+	most  float64       // of these
 }
 
 func (r *retention) log(pops, pushes int) float64 { return r.bits[bucket(pops)][bucket(pushes)] }
 
 func (r *retention) finish() {
+	r.most = math.Inf(-1)
 	for a := range r.bits {
 		for b := range r.bits[a] {
 			r.bits[a][b] = r.cell(a, b)
+			r.most = max(r.most, r.bits[a][b])
 		}
 	}
 }
@@ -261,7 +268,7 @@ func (r *retention) begin(pairs *[9][9]float64) {
 }
 
 // count counts the change from block k-1 to block k of a run, if both are known.
-func (r *retention) count(t *Tree, bs []block, k int) {
+func (r *retention) count(t *climber, bs []block, k int) {
 	if k == 0 || k == len(bs) {
 		return
 	}
@@ -284,14 +291,14 @@ type threadTree struct {
 	fresh  []StackID    // stacks that were found in this round
 	// scratch
 	ends  []StackID
-	n     []int32 // known stacks to be counted, by stack
 	order []StackID
-	met   []bool // by stack: it is in order
 }
 
 type threadNode struct {
-	n int32 // known stacks through it
-	q int32 // different next frames
+	n   int32 // known stacks through it
+	q   int32 // different next frames
+	add int32 // to n
+	met bool  // it is in order
 }
 
 func (l *threadTree) reset() {
@@ -309,7 +316,7 @@ func (e *solver) learnThread(ri int) {
 		return
 	}
 	l.ends = l.ends[:0]
-	l.n, l.met, l.nodes = reach(l.n, e.t.Len()), reach(l.met, e.t.Len()), reach(l.nodes, e.t.Len())
+	l.nodes = reach(l.nodes, e.t.Len())
 	if l.thread != thread+1 {
 		l.reset()
 		for _, x := range e.known[thread] {
@@ -339,10 +346,11 @@ func (e *solver) learnThread(ri int) {
 
 // end notes n known stacks s.
 func (l *threadTree) end(s StackID, n int32) {
-	if l.n[s] == 0 {
+	x := &l.nodes[s]
+	if x.add == 0 {
 		l.ends = append(l.ends, s)
 	}
-	l.n[s] += n
+	x.add += n
 }
 
 // addEnds counts the stacks that were noted.
@@ -353,8 +361,8 @@ func (e *solver) addEnds() {
 	order := l.order[:0]
 	for _, s := range l.ends {
 		from := len(order)
-		for !l.met[s] {
-			l.met[s] = true
+		for !l.nodes[s].met {
+			l.nodes[s].met = true
 			order = append(order, s)
 			if s == 0 {
 				break
@@ -368,18 +376,18 @@ func (e *solver) addEnds() {
 		s := order[i]
 		x := &l.nodes[s]
 		isNew := x.n == 0
-		x.n += l.n[s]
+		x.n += x.add
 		if isNew {
 			l.dirty = append(l.dirty, s)
 		}
 		if s != 0 {
-			p := e.t.Parent(s)
-			l.n[p] += l.n[s]
+			p := &l.nodes[e.t.Parent(s)]
+			p.add += x.add
 			if isNew {
-				l.nodes[p].q++
+				p.q++
 			}
 		}
-		l.n[s], l.met[s] = 0, false
+		x.add, x.met = 0, false
 	}
 }
 
@@ -419,8 +427,6 @@ type cand struct {
 	share   float64 // probability by the code's habits alone
 	foreign float64 // bits: how strange the prefix is on this thread
 	caller  float64 // how likely its innermost method is the caller
-	side    float64 // what both neighbours say, bits
-	score   float64
 }
 
 type side struct {
@@ -835,7 +841,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	}
 	blk.bad = verdict == 0
 	blk.conf = float32(conf)
-	blk.ext = e.join(c.p, e.o)
+	blk.ext = e.t.Join(c.p, e.o)
 	blk.rooted = true
 	return true
 }
@@ -887,7 +893,7 @@ func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
 	if conf < max(e.minConf, sureExtension) {
 		return false
 	}
-	blk.ext = e.join(p, e.o)
+	blk.ext = e.t.Join(p, e.o)
 	blk.conf = float32(conf)
 	return true
 }
@@ -919,7 +925,7 @@ func (e *solver) climb(blk *block) bool {
 		return false
 	}
 	slices.Reverse(up)
-	if !e.prepend(blk, e.join(0, up), callerCell(int(least)), 1) {
+	if !e.prepend(blk, e.t.Join(0, up), callerCell(int(least)), 1) {
 		return false
 	}
 	blk.how = Caller
@@ -961,7 +967,7 @@ func (e *solver) extVerdict(blk *block, p StackID) int {
 		// above what it was extended by already
 		fs := e.o[:e.t.Depth(blk.ext)-e.t.Depth(blk.stack)]
 		if e.t.up(blk.ext, len(fs)) != p {
-			p = e.join(p, fs)
+			p = e.t.Join(p, fs)
 		}
 	}
 	s := blk.truth
@@ -1025,11 +1031,13 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 	N := len(e.o)
 	head := min(e.headSurprise(e.o[0]), 8)
 	callers := e.lookupCallers(s)
-	top, best := math.Inf(-1), -1
+	top, second, best := math.Inf(-1), math.Inf(-1), -1
+	most := 0.0 // bits that neighbours without an overlap add
 	var nodes [2][]StackID
 	for si, s := range [2]*side{f, b} {
 		if s.ok {
 			nodes[si] = s.nodes
+			most += e.retain.most
 		}
 	}
 	share := 0
@@ -1038,7 +1046,13 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 	}
 	for i := range cs {
 		c := &cs[i]
-		c.side = 0
+		c.foreign = e.foreign(c.p)
+		c.caller = callers.share(e.callerOf(c.p))
+		votes, caller := e.logs.log2(c.votes+vs.other*0.01), 0.5*e.logs.log2(c.caller+1e-4)
+		if c.kf == 0 && c.kb == 0 && most+votes-c.foreign+caller < second-1e-6 {
+			continue // neither the best nor the next
+		}
+		score := 0.0
 		var common [2]int
 		if c.kf == 0 || c.kb == 0 {
 			common[0], common[1] = e.t.common(c.p, nodes[0], nodes[1], share)
@@ -1063,19 +1077,13 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 			if si == 1 {
 				pops, pushes = pushes, pops
 			}
-			c.side += e.retain.log(pops, pushes) + beta*bits
+			score += e.retain.log(pops, pushes) + beta*bits
 		}
-		c.foreign = e.foreign(c.p)
-		c.caller = callers.share(e.callerOf(c.p))
-		c.score = c.side + e.logs.log2(c.votes+vs.other*0.01) - c.foreign + 0.5*e.logs.log2(c.caller+1e-4)
-		if c.score > top {
-			top, best = c.score, i
-		}
-	}
-	second := math.Inf(-1)
-	for i := range cs {
-		if i != best {
-			second = max(second, cs[i].score)
+		score = score + votes - c.foreign + caller
+		if score > top {
+			top, second, best = score, top, i
+		} else {
+			second = max(second, score)
 		}
 	}
 	return best, min(top-second, 60)
@@ -1084,13 +1092,5 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 // fewCallers is the share of the callers in a context that a method needs at least to
 // be believed to be the caller.
 const fewCallers = 0.1
-
-// join returns p with frames on it.
-func (e *solver) join(p StackID, fs []FrameID) StackID {
-	for _, f := range fs {
-		p = e.t.Push(p, f)
-	}
-	return p
-}
 
 const beta = 0.6

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // site is a frame table in which frame f is a call site of method f/4.
@@ -27,9 +29,16 @@ type recorded struct {
 	Breaks  []int64
 }
 
+// testEngine returns an engine for frames below n.
+func testEngine(frames Frames, n FrameID) *engine {
+	tree := stacks.NewTree()
+	tree.Push(0, n-1)
+	return newEngine(tree, frames, Options{})
+}
+
 // fix is Fix with a repair for each sample.
-func fix(stacks Stacks, frames Frames, threads []recorded, opts Options) Result {
-	res := Fix(stacks, frames, streams(threads), opts)
+func fix(tree *stacks.Tree, frames Frames, threads []recorded, opts Options) Result {
+	res := Fix(tree, frames, streams(threads), opts)
 	for i, reps := range res.Repairs {
 		res.Repairs[i] = nil
 		for _, rep := range reps {
@@ -54,7 +63,7 @@ func streams(threads []recorded) []Thread {
 // walk makes threads that call and return at random, most of it in a recursion of
 // a few methods below a fixed base, recorded with a limit of testLimit frames. It
 // returns the true stacks, too.
-func walk(tree *Tree, seed uint64, threads, samples int) ([]recorded, [][]StackID) {
+func walk(tree *stacks.Tree, seed uint64, threads, samples int) ([]recorded, [][]StackID) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	out := make([]recorded, threads)
 	truth := make([][]StackID, threads)
@@ -94,7 +103,7 @@ func walk(tree *Tree, seed uint64, threads, samples int) ([]recorded, [][]StackI
 
 func TestFixProperties(t *testing.T) {
 	for seed := range uint64(6) {
-		tree := NewTree()
+		tree := stacks.NewTree()
 		threads, truth := walk(tree, seed, 3, 1500)
 		res := fix(tree, site{}, threads, Options{Bridge: testBridge})
 
@@ -137,7 +146,7 @@ func TestFixProperties(t *testing.T) {
 		assert.LessOrEqual(t, wrong*20, cut, "seed %d: few answers are wrong", seed)
 
 		// deterministic, in a fresh tree too
-		again := NewTree()
+		again := stacks.NewTree()
 		threads2, _ := walk(again, seed, 3, 1500)
 		res2 := fix(again, site{}, threads2, Options{Bridge: testBridge})
 		assert.Equal(t, res, res2)
@@ -161,7 +170,7 @@ func TestFixProperties(t *testing.T) {
 }
 
 func TestFixWithoutCuts(t *testing.T) {
-	tree := NewTree()
+	tree := stacks.NewTree()
 	s := tree.Add(1, 2, 3)
 	n := tree.Len()
 	res := fix(tree, site{}, []recorded{{Samples: []Sample{{Stack: s}, {Stack: 0}}}, {}}, Options{Bridge: testBridge})
@@ -172,7 +181,7 @@ func TestFixWithoutCuts(t *testing.T) {
 }
 
 func TestFixOddInput(t *testing.T) {
-	tree := NewTree()
+	tree := stacks.NewTree()
 	one := tree.Add(7)
 	threads := []recorded{
 		{Samples: []Sample{{Stack: 0, Cut: Depth}, {Stack: one, Cut: Bytes, Suspect: 9}, {Stack: one, Cut: Broken}, {Stack: one, Cut: Depth}}},
@@ -188,7 +197,7 @@ func TestFixOddInput(t *testing.T) {
 
 // A suspect that nothing confirms goes, one that other stacks confirm stays.
 func TestSuspects(t *testing.T) {
-	tree := NewTree()
+	tree := stacks.NewTree()
 	var samples []Sample
 	for i := range 20 {
 		samples = append(samples, Sample{Time: int64(i), Stack: tree.Add(0, 4, 8, 12, 16, 20+FrameID(4*(i%3)))})
@@ -210,7 +219,7 @@ func TestSuspects(t *testing.T) {
 func Example() {
 	// main > serve > handle > f0 > f1 ..., recorded with a limit of 5 frames
 	names := []string{"main", "serve", "handle", "f0", "f1", "f2", "f3", "f4", "[frames lost]"}
-	tree := NewTree()
+	tree := stacks.NewTree()
 	var samples []Sample
 	for i := range 40 {
 		depth := 3 + min(i%10, 10-i%10)
@@ -239,7 +248,7 @@ func Example() {
 func BenchmarkFix(b *testing.B) {
 	for _, n := range []int{20_000, 200_000, 2_000_000} {
 		b.Run(fmt.Sprintf("samples=%d", n), func(b *testing.B) {
-			tree := NewTree()
+			tree := stacks.NewTree()
 			threads, _ := walk(tree, 1, 10, min(n, 50_000)/10)
 			for i := range threads { // long recordings repeat themselves
 				th := &threads[i]
@@ -263,7 +272,7 @@ func BenchmarkFix(b *testing.B) {
 // A bridge leaves the root frames open that all known stacks around it share, and a
 // process is no evidence for another.
 func TestBridgeKeepsSharedRoot(t *testing.T) {
-	tree := NewTree()
+	tree := stacks.NewTree()
 	const root, loop, bridge = 1, 2, 999
 	var known []Sample
 	for i := range 20 {

@@ -3,37 +3,27 @@ package stackfix
 import (
 	"fmt"
 	"iter"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 type (
-	// StackID names a stack of a Stacks: a node of its tree. 0 is the empty stack.
-	StackID = uint32
+	// StackID names a stack of a [stacks.Tree]. 0 is the empty stack.
+	StackID = stacks.StackID
 	// FrameID names a frame: what two stacks may share. A recording with
 	// instruction pointers has one for each pair of method and address (for all
 	// but the innermost frame the address the callee returns to), a Chromium file
 	// one for each name.
-	FrameID = uint32
+	FrameID = stacks.FrameID
 	// MethodID names the method of a frame.
 	MethodID = uint32
 )
 
-// Stacks is a tree of stacks: a stack is an innermost frame and the stack of its
-// callers. Ids are dense. Fix only adds to it.
-type Stacks interface {
-	// Parent returns the stack of the callers of the innermost frame of s.
-	Parent(s StackID) StackID
-	// Frame returns the innermost frame of s, which is not the empty stack.
-	Frame(s StackID) FrameID
-	// Depth returns the number of frames of s.
-	Depth(s StackID) int
-	// Push returns the stack in which callers calls f. Equal arguments give equal ids.
-	Push(callers StackID, f FrameID) StackID
-}
-
 // Frames tells what Fix must know of a frame.
 type Frames interface {
 	// Method returns the method of f: two frames with one method are two call
-	// sites in it. Where frames are names it returns f itself.
+	// sites in it. Where frames are names it returns f itself. It is asked about
+	// every number up to the largest frame of the Tree.
 	Method(f FrameID) MethodID
 }
 

@@ -70,8 +70,8 @@ func (r *run) all() iter.Seq[*block] {
 // A block is a row of samples of one stack.
 type block struct {
 	first, n int32   // samples
-	orig     StackID // the caller's
-	stack    StackID // as recorded, suspects dropped
+	orig     StackID // as recorded
+	stack    StackID // of it: suspects dropped
 	ext      StackID // what is known of the stack: stack, or stack with frames put back
 	truth    StackID // in a judged world: the stack before it was cut
 	conf     float32
@@ -124,20 +124,19 @@ func (e *engine) scan(begin func(thread int), add func(b *block)) {
 
 // fill completes a block that comes from the samples.
 func (e *engine) fill(b *block) {
-	l := e.copied.id(b.orig)
-	if b.cut != Whole && e.holdsBridge(l) {
-		b.bridged, l = true, 0
+	s := b.orig
+	if b.cut != Whole && e.holdsBridge(s) {
+		b.bridged, s = true, 0
 	}
-	b.stack, b.ext = l, l
-	b.rooted = b.cut == Whole || l == 0
+	b.stack, b.ext = s, s
+	b.rooted = b.cut == Whole || s == 0
 	b.given = b.rooted && b.dropped == 0
 }
 
 // load makes the world of the recording.
-func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
+func (e *engine) load(threads []Thread, which []int) *world {
 	w := &world{}
 	e.threads, e.which = threads, which
-	e.copied = &copier{engine: e, from: stacks}
 	m := e.build(w)
 	e.scan(m.begin, func(b *block) {
 		e.fill(b)
@@ -146,47 +145,6 @@ func (e *engine) load(stacks Stacks, threads []Thread, which []int) *world {
 	m.end()
 	e.dropSuspects(w)
 	return w
-}
-
-// A copier copies stacks into the tree of the engine.
-type copier struct {
-	*engine
-	from Stacks
-	ids  []StackID // by stack of from: its copy, 0 if there is none yet
-	path []StackID
-}
-
-// id returns the copy of s.
-func (c *copier) id(s StackID) StackID {
-	if int(s) < len(c.ids) && c.ids[s] != 0 {
-		return c.ids[s]
-	}
-	return c.copy(s)
-}
-
-func (c *copier) copy(s StackID) StackID {
-	c.path = c.path[:0]
-	for s != 0 && (int(s) >= len(c.ids) || c.ids[s] == 0) {
-		c.path = append(c.path, s)
-		s = c.from.Parent(s)
-	}
-	id := StackID(0)
-	if s != 0 {
-		id = c.ids[s]
-	}
-	for i := len(c.path) - 1; i >= 0; i-- {
-		s = c.path[i]
-		f := c.from.Frame(s)
-		for int(f) >= len(c.mth) {
-			c.mth = append(c.mth, c.frames.Method(FrameID(len(c.mth))))
-		}
-		id = c.t.Push(id, f)
-		if n := int(s) + 1 - len(c.ids); n > 0 {
-			c.ids = append(c.ids, make([]StackID, n)...)
-		}
-		c.ids[s] = id
-	}
-	return id
 }
 
 // A builder makes a world of all blocks of a recording, which it takes one by one.

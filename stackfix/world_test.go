@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // What a world says of a recording is what all its blocks say.
 func TestWorldCountsWhatItDrops(t *testing.T) {
 	for seed := range uint64(4) {
-		tree := NewTree()
+		tree := stacks.NewTree()
 		rec, _ := walk(tree, seed, 3, 3000)
 		bridged := tree.Add(1, testBridge, 2)
 		for i := range rec { // what was seen comes again
@@ -31,8 +33,8 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 			}
 		}
 		threads, which := streams(rec), []int{0, 1, 2}
-		e := newEngine(site{}, Options{Bridge: testBridge})
-		w := e.load(tree, threads, which)
+		e := newEngine(tree, site{}, Options{Bridge: testBridge})
+		w := e.load(threads, which)
 
 		var all []run
 		blocks, samples := 0, 0

@@ -33,7 +33,7 @@ func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
 		}
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t)}
 	}
-	res := stackfix.Fix(p.Table, p.Table, threads, opts)
+	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
 	for i, t := range p.Threads {
 		apply(t, res.Repairs[i])
 		res.Repairs[i] = nil

@@ -23,6 +23,7 @@ import (
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/stackfix"
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // The truth tests judge the repair by recordings whose true stacks are known: by
@@ -36,7 +37,7 @@ type recording struct {
 	methods []string
 	frame   []stackfix.MethodID // of each frame
 	bridge  stackfix.FrameID
-	tree    *stackfix.Tree
+	tree    *stacks.Tree
 	tids    []int64
 	threads []recordedThread
 	info    *load.Info
@@ -84,7 +85,7 @@ func loadRecording(t testing.TB, path string, namesOnly bool) *recording {
 }
 
 func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording {
-	r := &recording{tree: stackfix.NewTree(), info: info}
+	r := &recording{tree: stacks.NewTree(), info: info}
 	tab := p.Table
 	for m := range tab.Methods() {
 		r.methods = append(r.methods, tab.MethodAt(trace.MethodID(m)).Full())

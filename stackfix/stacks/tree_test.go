@@ -1,4 +1,4 @@
-package stackfix
+package stacks
 
 import (
 	"math/rand/v2"
@@ -8,34 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// What the tree finds by jumps is what a walk frame by frame finds.
-func TestTreeJumps(t *testing.T) {
-	tree := NewTree()
-	walk(tree, 1, 2, 400)
-	var chain StackID
-	for range 1000 {
-		chain = tree.Push(chain, 7)
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	stack := func() StackID { return rng.Uint32N(uint32(tree.Len())) }
-	outermost := func(s StackID, n int) StackID {
-		for tree.Depth(s) > n {
-			s = tree.Parent(s)
-		}
-		return s
-	}
-	for range 20_000 {
-		a, b, n := stack(), stack(), rng.IntN(130)
-		require.Equal(t, outermost(a, n), tree.up(a, n))
-		want := 0
-		for outermost(a, want+1) == outermost(b, want+1) && want < min(tree.Depth(a), tree.Depth(b)) {
-			want++
-		}
-		require.Equal(t, outermost(a, want), tree.shared(a, b))
-		require.Equal(t, outermost(a, n), tree.first(a, func(s StackID) bool { return tree.Depth(s) <= n }))
-	}
-}
 
 func TestTreePush(t *testing.T) {
 	tree := NewTree()
@@ -69,14 +41,14 @@ func TestTruncate(t *testing.T) {
 		}
 	}
 	push(tree, 500, rng)
-	*want = Tree{slices.Clone(tree.nodes), slices.Clone(tree.skips), slices.Clone(tree.slots), tree.held}
+	*want = Tree{slices.Clone(tree.nodes), slices.Clone(tree.kin), slices.Clone(tree.slots), tree.held}
 	push(tree, 500, rng)
 	require.Greater(t, tree.Len(), want.Len())
-	tree.truncate(want.Len())
+	tree.Truncate(want.Len())
 	for seed := range uint64(3) {
 		push(tree, 100, rand.New(rand.NewPCG(seed, 0)))
 		push(want, 100, rand.New(rand.NewPCG(seed, 0)))
 		require.Equal(t, want.nodes, tree.nodes)
-		require.Equal(t, want.skips, tree.skips)
+		require.Equal(t, want.kin, tree.kin)
 	}
 }

@@ -1,0 +1,144 @@
+package stackfix
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// A climber is a tree in which one gets from a stack to those further out by jumps.
+type climber struct {
+	*stacks.Tree
+	skips []skip // of each stack
+}
+
+type skip struct {
+	depth int32 // that of the tree, nearer to jump
+	// jump is a stack further out, so chosen that any stack further out is reached
+	// in a number of steps that grows with the logarithm of the depth.
+	jump StackID
+	// outer is the stack of its outermost frames, up to outerFrames.
+	outer StackID
+}
+
+const outerFrames = 3
+
+// newClimber returns tree with jumps.
+func newClimber(tree *stacks.Tree) *climber {
+	t := &climber{Tree: tree, skips: make([]skip, 1, tree.Len()+tree.Len()/4)}
+	t.follow()
+	return t
+}
+
+// follow takes in what was pushed on the tree.
+func (t *climber) follow() {
+	if n := t.Len(); n > cap(t.skips) {
+		t.skips = slices.Grow(t.skips, max(n-len(t.skips), len(t.skips)))
+	}
+	for s := StackID(len(t.skips)); int(s) < t.Len(); s++ {
+		callers := t.Parent(s)
+		x := skip{depth: t.skips[callers].depth + 1, jump: callers, outer: t.skips[callers].outer}
+		// skew-binary numbers: two jumps of one length make one of twice that and one
+		if j := t.skips[callers].jump; t.Depth(callers)-t.Depth(j) == t.Depth(j)-t.Depth(t.skips[j].jump) {
+			x.jump = t.skips[j].jump
+		}
+		if x.depth <= outerFrames {
+			x.outer = s
+		}
+		t.skips = append(t.skips, x)
+	}
+}
+
+// Depth returns the number of frames of s.
+func (t *climber) Depth(s StackID) int { return int(t.skips[s].depth) }
+
+// Push returns the stack in which callers calls f.
+func (t *climber) Push(callers StackID, f FrameID) StackID {
+	s := t.Tree.Push(callers, f)
+	if int(s) >= len(t.skips) {
+		t.follow()
+	}
+	return s
+}
+
+// Join returns the stack in which s calls frames, each of which calls the next.
+func (t *climber) Join(s StackID, frames []FrameID) StackID {
+	s = t.Tree.Join(s, frames)
+	t.follow()
+	return s
+}
+
+// Add returns the stack with these frames, root first.
+func (t *climber) Add(frames ...FrameID) StackID { return t.Join(0, frames) }
+
+// Truncate forgets the stacks from n on, which were pushed last.
+func (t *climber) Truncate(n int) {
+	t.Tree.Truncate(n)
+	t.skips = t.skips[:n]
+}
+
+// up returns the stack of the outermost n frames of s, or s if it has no more.
+func (t *climber) up(s StackID, n int) StackID {
+	for t.Depth(s) > n {
+		if j := t.skips[s].jump; t.Depth(j) >= n {
+			s = j
+		} else {
+			s = t.Parent(s)
+		}
+	}
+	return s
+}
+
+// first returns the first of s and the stacks further out, s first, that is in a set.
+// The set holds the empty stack, and with a stack all that are further out.
+func (t *climber) first(s StackID, in func(StackID) bool) StackID {
+	for !in(s) {
+		if j := t.skips[s].jump; !in(j) {
+			s = j
+		} else {
+			s = t.Parent(s)
+		}
+	}
+	return s
+}
+
+// shared returns the stack of the outermost frames that a and b share.
+func (t *climber) shared(a, b StackID) StackID {
+	a, b = t.up(a, t.Depth(b)), t.up(b, t.Depth(a))
+	for a != b {
+		// stacks of one depth have jumps of one length
+		if x, y := t.skips[a].jump, t.skips[b].jump; x != y {
+			a, b = x, y
+		} else {
+			a, b = t.Parent(a), t.Parent(b)
+		}
+	}
+	return a
+}
+
+// common returns how many root frames p has in common with each of two sides, given
+// how many these have: the depths of climber.shared, for many p.
+func (t *climber) common(p StackID, f, b []StackID, sides int) (int, int) {
+	p = t.first(p, func(p StackID) bool {
+		d := t.Depth(p)
+		return d == 0 || d <= len(f) && f[d-1] == p || d <= len(b) && b[d-1] == p
+	})
+	d := t.Depth(p)
+	if d > 0 && d <= len(f) && f[d-1] == p {
+		return d, min(d, sides)
+	}
+	return min(d, sides), d
+}
+
+// appendNodes appends the frames of s, root first, to fs, and the stack down to each
+// to nodes.
+func (t *climber) appendNodes(fs []FrameID, nodes []StackID, s StackID) ([]FrameID, []StackID) {
+	n, d := len(fs), t.Depth(s)
+	fs = slices.Grow(fs, d)[:n+d]
+	nodes = slices.Grow(nodes, d)[:n+d]
+	for i := n + d - 1; i >= n; i-- {
+		nodes[i] = s
+		s, fs[i] = t.Node(s)
+	}
+	return fs, nodes
+}

@@ -1,0 +1,158 @@
+// Package stacks holds call stacks as a tree, in which stacks share the callers that they
+// have in common: what readers fill, package stackfix repairs and writers go through.
+package stacks
+
+import "slices"
+
+type (
+	// StackID names a stack of a Tree. 0 is the empty stack.
+	StackID = uint32
+	// FrameID names a frame: what two stacks may share. What it stands for is the
+	// caller's own.
+	FrameID = uint32
+)
+
+// A Tree holds stacks. Each is an innermost frame and the stack of its callers, so that
+// stacks share what they have in common. Ids are dense, from 0, the empty stack, on. The
+// zero Tree is not usable.
+type Tree struct {
+	nodes []node
+	kin   []kin     // of each node
+	slots []StackID // open addressing over (parent, frame) of all but first children; 0 is free
+	held  int       // slots in use
+}
+
+// A node is one stack. Most stacks are read frame by frame, and these lie together: what
+// is for the rest is apart.
+type node struct {
+	callers StackID
+	frame   FrameID
+}
+
+type kin struct {
+	depth int32
+	// child is the first stack that was pushed on this one. Most stacks have no
+	// other, and are found without a look at the slots.
+	child StackID
+}
+
+// NewTree returns a tree that holds the empty stack only.
+func NewTree() *Tree {
+	return &Tree{nodes: make([]node, 1, 64), kin: make([]kin, 1, 64), slots: make([]StackID, 64)}
+}
+
+// Parent returns the stack of the callers of the innermost frame of s.
+func (t *Tree) Parent(s StackID) StackID { return t.nodes[s].callers }
+
+// Frame returns the innermost frame of s, which must not be the empty stack.
+func (t *Tree) Frame(s StackID) FrameID { return t.nodes[s].frame }
+
+// Node returns the stack of the callers of the innermost frame of s, and the frame.
+func (t *Tree) Node(s StackID) (callers StackID, f FrameID) {
+	n := &t.nodes[s]
+	return n.callers, n.frame
+}
+
+// Depth returns the number of frames of s.
+func (t *Tree) Depth(s StackID) int { return int(t.kin[s].depth) }
+
+// Len returns the number of stacks, the empty one included: ids are below it.
+func (t *Tree) Len() int { return len(t.nodes) }
+
+// Push returns the stack in which callers calls f. Equal arguments give equal ids.
+func (t *Tree) Push(callers StackID, f FrameID) StackID {
+	switch c := t.kin[callers].child; {
+	case c == 0:
+		s := t.add(callers, f)
+		t.kin[callers].child = s
+		return s
+	case t.nodes[c].frame == f:
+		return c
+	}
+	mask := uint64(len(t.slots) - 1)
+	i := hash2(callers, f) & mask
+	for t.slots[i] != 0 {
+		if n := &t.nodes[t.slots[i]]; n.callers == callers && n.frame == f {
+			return t.slots[i]
+		}
+		i = (i + 1) & mask
+	}
+	s := t.add(callers, f)
+	t.slots[i] = s
+	if t.held++; t.held*2 > len(t.slots) {
+		t.grow()
+	}
+	return s
+}
+
+// add appends the stack in which callers calls f.
+func (t *Tree) add(callers StackID, f FrameID) StackID {
+	if len(t.nodes) == cap(t.nodes) {
+		t.nodes = slices.Grow(t.nodes, len(t.nodes))
+		t.kin = slices.Grow(t.kin, len(t.kin))
+	}
+	s := StackID(len(t.nodes))
+	t.nodes = append(t.nodes, node{callers, f})
+	t.kin = append(t.kin, kin{depth: t.kin[callers].depth + 1})
+	return s
+}
+
+// grow makes room for twice as many slots. It takes the stacks in the order of their ids,
+// so that a slot never depends on a newer stack.
+func (t *Tree) grow() {
+	t.slots = make([]StackID, 2*len(t.slots))
+	for s := 1; s < len(t.nodes); s++ {
+		if t.kin[t.nodes[s].callers].child != StackID(s) {
+			t.slots[t.slot(StackID(s))] = StackID(s)
+		}
+	}
+}
+
+// Truncate forgets the stacks from n on, which were pushed last.
+func (t *Tree) Truncate(n int) {
+	for s := StackID(len(t.nodes) - 1); int(s) >= n; s-- {
+		if k := &t.kin[t.nodes[s].callers]; k.child == s {
+			k.child = 0
+			continue
+		}
+		t.slots[t.slot(s)] = 0
+		t.held--
+	}
+	t.nodes, t.kin = t.nodes[:n], t.kin[:n]
+}
+
+// slot returns the slot of s: its own, or a free one.
+func (t *Tree) slot(s StackID) uint64 {
+	mask := uint64(len(t.slots) - 1)
+	i := hash2(t.nodes[s].callers, t.nodes[s].frame) & mask
+	for t.slots[i] != 0 && t.slots[i] != s {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// Add returns the stack with these frames, root first.
+func (t *Tree) Add(frames ...FrameID) StackID { return t.Join(0, frames) }
+
+// Join returns the stack in which s calls frames, each of which calls the next.
+func (t *Tree) Join(s StackID, frames []FrameID) StackID {
+	for _, f := range frames {
+		s = t.Push(s, f)
+	}
+	return s
+}
+
+// AppendFrames appends the frames of s, root first, to dst and returns it.
+func (t *Tree) AppendFrames(dst []FrameID, s StackID) []FrameID {
+	n, d := len(dst), t.Depth(s)
+	dst = slices.Grow(dst, d)[:n+d]
+	for i := n + d - 1; i >= n; i-- {
+		s, dst[i] = t.Node(s)
+	}
+	return dst
+}
+
+func hash2(a, b uint32) uint64 {
+	h := (uint64(a)<<32 | uint64(b)) * 0x9E3779B97F4A7C15 // 2^64 over the golden ratio
+	return h ^ h>>29
+}
