@@ -54,6 +54,10 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
 }
 
+// leastAdvised is the least confidence that is advised: of what is restored beyond the default
+// seven in ten are right at 0.8, at 0.5 four in ten.
+const leastAdvised = 0.8
+
 // advise tells what can be done about the cut samples that a repair had to bridge.
 func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 	bridged := rep.Repaired["bridge"]
@@ -72,8 +76,8 @@ func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 	if !c.EachRepair {
 		do = append(do, "--report FILE lists them")
 	}
-	if c.MinConfidence > 0.5 {
-		do = append(do, "--min-confidence 0.5 restores more, less surely")
+	if c.MinConfidence > leastAdvised {
+		do = append(do, fmt.Sprintf("--min-confidence %v restores a few more, less surely", leastAdvised))
 	}
 	if !strings.HasPrefix(p.Meta.Format, "net") {
 		do = append(do, "the .nettrace that this file was made from tells more: repair that")
