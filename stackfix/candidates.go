@@ -1,0 +1,283 @@
+package stackfix
+
+import (
+	"math"
+	"slices"
+)
+
+// A cand is a prefix that the missing frames may be.
+type cand struct {
+	p       StackID
+	depth   int
+	kf, kb  int // frames of the window that overlap
+	bf, bb  float64
+	votes   float64
+	share   float64 // probability by the code's habits alone
+	foreign float64 // bits: how strange the prefix is on this thread
+	caller  float64 // how likely its innermost method is the caller
+}
+
+type side struct {
+	s      StackID
+	fs     []FrameID
+	nodes  []StackID // of fs: the stack down to each frame
+	direct bool
+	far    int // apart
+	conf   float64
+	ok     bool
+	bad    bool
+}
+
+// setSide makes block k of a run, if there is one, side i of the block at.
+func (e *solver) setSide(i int, bs []block, k, at int) {
+	s := &e.sides[i]
+	if s.ok = k >= 0 && k < len(bs); !s.ok {
+		return
+	}
+	b := &bs[k]
+	if s.s != b.ext {
+		s.s = b.ext
+		s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
+	}
+	s.direct, s.conf, s.bad = b.stack == b.ext, float64(b.conf), b.bad
+	s.far = apart(max(k-at, at-k))
+}
+
+// candidates collects prefixes for the window o.
+func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *blend) []cand {
+	ps := e.ps[:0] // of cs
+	add := func(p StackID, d int) *cand {
+		if i := slices.Index(ps, p); i >= 0 {
+			return &cs[i]
+		}
+		ps = append(ps, p)
+		cs = append(cs, cand{p: p, depth: d})
+		return &cs[len(cs)-1]
+	}
+	hm := e.method(o[0])
+	for si, s := range [2]*side{f, b} {
+		if !s.ok {
+			continue
+		}
+		for p := len(s.fs) - 1; p >= 0; p-- {
+			if s.fs[p] != o[0] && e.method(s.fs[p]) != hm {
+				continue
+			}
+			var node StackID
+			if p > 0 {
+				node = s.nodes[p-1]
+			}
+			k, bits := e.match(o, s.fs[p:], &e.calls)
+			c := add(node, p)
+			if si == 0 {
+				c.kf, c.bf = k, bits
+			} else {
+				c.kb, c.bb = k, bits
+			}
+		}
+	}
+	for i, p := range vs.of { // each comes once
+		if k := slices.Index(ps, p); k >= 0 {
+			cs[k].votes = vs.p[i]
+		} else {
+			cs = append(cs, cand{p: p, depth: e.t.Depth(p), votes: vs.p[i]})
+		}
+	}
+	e.ps = ps
+	return e.mergeRoots(cs)
+}
+
+// mergeRoots makes one of prefixes that differ only in how far out the walk
+// went: some stacks of a thread end a frame or two before its very first.
+func (e *solver) mergeRoots(cs []cand) []cand {
+	if !e.rootsDiffer(cs) {
+		return cs
+	}
+	ends := e.ends[:0] // of cs: the innermost frame; what ends with another cannot be merged
+	for i := range cs {
+		ends = append(ends, prefixEnd{e.t.Frame(cs[i].p), int32(cs[i].depth)})
+	}
+	e.ends = ends
+	for i := 0; i < len(cs); i++ {
+		x := ends[i]
+		for j := i + 1; j < len(ends); j++ {
+			y := ends[j]
+			if x.f != y.f {
+				continue
+			}
+			if d := x.depth - y.depth; d == 0 || d > 2 || d < -2 || x.depth == 0 || y.depth == 0 {
+				continue
+			}
+			a, b := &cs[i], &cs[j]
+			if !e.endsWith(a.p, b.p) {
+				continue
+			}
+			fa, fb := e.foreign(a.p), e.foreign(b.p)
+			if fb < fa || fb == fa && (b.votes > a.votes || b.votes == a.votes && b.depth > a.depth) {
+				a, b, x = b, a, y
+			}
+			c := *a
+			c.votes += b.votes
+			if b.kf > c.kf {
+				c.kf, c.bf = b.kf, b.bf
+			}
+			if b.kb > c.kb {
+				c.kb, c.bb = b.kb, b.bb
+			}
+			cs[i], ends[i] = c, x
+			cs = append(cs[:j], cs[j+1:]...)
+			ends = append(ends[:j], ends[j+1:]...)
+			j = i
+		}
+	}
+	return cs
+}
+
+// rootsDiffer tells whether one of cs may be another one with a frame or two more at
+// its root: whether its second or third frame is the first one of another.
+func (e *solver) rootsDiffer(cs []cand) bool {
+	outer := e.outer[:0]
+	for i := range cs {
+		if s := e.t.skips[cs[i].p].outer; s != 0 && !slices.Contains(outer, s) {
+			outer = append(outer, s)
+		}
+	}
+	e.outer = outer
+	for _, s := range outer {
+		for ; e.t.Depth(s) > 1; s = e.t.Parent(s) {
+			for _, other := range outer {
+				if e.t.Frame(e.t.up(other, 1)) == e.t.Frame(s) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+type prefixEnd struct {
+	f     FrameID
+	depth int32
+}
+
+// endsWith tells whether the shorter of a and b is the inner part of the longer.
+func (e *solver) endsWith(a, b StackID) bool {
+	for a != 0 && b != 0 {
+		if a == b {
+			return false // they part further in
+		}
+		if e.t.Frame(a) != e.t.Frame(b) {
+			return false
+		}
+		a, b = e.t.Parent(a), e.t.Parent(b)
+	}
+	return true
+}
+
+// surprises are those of the calls in a stack, by frame and by method; 0: not worked out.
+type surprises [2][]float64
+
+func (x *surprises) reset(n int) {
+	for i := range x {
+		x[i] = slices.Grow(x[i][:0], n)[:n]
+		clear(x[i])
+	}
+}
+
+// match measures the overlap of o and t, whose first frames are of one method. It
+// remembers the surprises of o.
+func (e *solver) match(o, t []FrameID, known *surprises) (k int, bits float64) {
+	if o[0] == t[0] {
+		k = 1
+		for k < len(o) && k < len(t) && o[k] == t[k] {
+			if known[0][k] == 0 {
+				known[0][k] = e.m.frameCalls.surprise(o[k-1], o[k])
+			}
+			bits += known[0][k]
+			k++
+		}
+		return k, bits
+	}
+	k = 1
+	for k < len(o) && k < len(t) && e.method(o[k]) == e.method(t[k]) {
+		if known[1][k] == 0 {
+			known[1][k] = e.m.methodCalls.surprise(e.method(o[k-1]), e.method(o[k]))
+		}
+		bits += 0.5 * known[1][k]
+		k++
+	}
+	return k, bits
+}
+
+// beta is what a bit of an overlap counts: the calls in it are no independent evidence.
+const beta = 0.6
+
+// fewCallers is the share of the callers in a context that a method needs at least to
+// be believed to be the caller.
+const fewCallers = 0.1
+
+// judge scores the candidates and returns the best one, and by how many bits it leads.
+func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float64) {
+	if len(cs) == 0 {
+		return -1, 0
+	}
+	N := len(e.o)
+	head := min(e.headSurprise(e.o[0]), 8)
+	callers := e.lookupCallers(s)
+	top, second, best := math.Inf(-1), math.Inf(-1), -1
+	most := 0.0 // bits that neighbours without an overlap add
+	var nodes [2][]StackID
+	for si, s := range [2]*side{f, b} {
+		if s.ok {
+			nodes[si] = s.nodes
+			most += e.retain.most
+		}
+	}
+	share := 0
+	if f.ok && b.ok {
+		share = e.t.Depth(e.t.shared(f.s, b.s))
+	}
+	for i := range cs {
+		c := &cs[i]
+		c.foreign = e.foreign(c.p)
+		c.caller = callers.share(e.callerOf(c.p))
+		votes, caller := e.logs.log2(c.votes+vs.other*0.01), 0.5*e.logs.log2(c.caller+1e-4)
+		if c.kf == 0 && c.kb == 0 && most+votes-c.foreign+caller < second-1e-6 {
+			continue // neither the best nor the next
+		}
+		score := 0.0
+		var common [2]int
+		if c.kf == 0 || c.kb == 0 {
+			common[0], common[1] = e.t.common(c.p, nodes[0], nodes[1], share)
+		}
+		for si, s := range [2]*side{f, b} {
+			if !s.ok {
+				continue
+			}
+			k, bits := c.kf, c.bf
+			if si == 1 {
+				k, bits = c.kb, c.bb
+			}
+			L := c.depth + k
+			D := len(s.fs)
+			if k == 0 {
+				L = common[si]
+				bits = 0
+			} else {
+				bits += head
+			}
+			pops, pushes := D-L, c.depth+N-L
+			if si == 1 {
+				pops, pushes = pushes, pops
+			}
+			score += e.retain.log(pops, pushes) + beta*bits
+		}
+		score = score + votes - c.foreign + caller
+		if score > top {
+			top, second, best = score, top, i
+		} else {
+			second = max(second, score)
+		}
+	}
+	return best, min(top-second, 60)
+}

@@ -1,0 +1,183 @@
+package stackfix
+
+import (
+	"math"
+	"slices"
+)
+
+// extend puts back frames of blk that overlapping cut neighbours show.
+func (e *solver) extend(blk *block) bool {
+	var best *side
+	var bestD, bestCell int
+	var bestConf float64
+	ds := [2]int{}
+	for si, s := range []*side{&e.sides[2], &e.sides[3]} {
+		if !s.ok {
+			continue
+		}
+		d, bits, lead := e.shift(e.o, s.fs, si == 1)
+		ds[si] = d
+		if d <= 0 {
+			continue
+		}
+		both := 0
+		if si == 1 && ds[0] > 0 && e.agree(e.sides[2].fs[:ds[0]], s.fs[:d]) {
+			both = 1
+		}
+		p := e.t.up(s.s, d)
+		cell := overlap{e.recursion(p, e.o), bucketOf(bits, overlaps[:]), bucketOf(lead, leads[:]), both, bucketOf(e.doubtAbove(p, e.o[0]), doubts[:]), bucketOf(e.callerShare(blk.ext, p), shares[:])}.cell()
+		conf := min(e.cal.extConfidence(cell), s.conf, float64(blk.conf))
+		if conf > bestConf {
+			best, bestD, bestCell, bestConf = s, d, cell, conf
+		}
+	}
+	if best == nil {
+		return false
+	}
+	return e.prepend(blk, e.t.up(best.s, bestD), bestCell, best.conf)
+}
+
+// sureExtension is how sure an extension must be.
+const sureExtension = 0.93
+
+// prepend puts p before blk if evidence of its cell is good enough, and no better than
+// donor.
+func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
+	if e.judged && e.extRight(blk) {
+		if v := e.extVerdict(blk, p); v >= 0 {
+			e.rows = append(e.rows, row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
+		}
+	}
+	conf := min(e.cal.extConfidence(cell), donor, float64(blk.conf))
+	if conf < max(e.minConf, sureExtension) {
+		return false
+	}
+	blk.ext = e.t.Join(p, e.o)
+	blk.conf = float32(conf)
+	return true
+}
+
+// climb puts back callers that never vary.
+func (e *solver) climb(blk *block) bool {
+	m := e.method(e.o[0])
+	e.stamp++
+	for _, f := range e.o {
+		e.mark(e.method(f))
+	}
+	up := e.fo[:0]
+	least := int32(math.MaxInt32)
+	for len(up) < 1000 {
+		c, n := e.m.methods[m].caller, e.m.methods[m].called
+		if n < 2 || e.marked(c.m) {
+			break
+		}
+		if k := e.m.methodCalls.count(c.m, m); k < n-n/200 {
+			break
+		}
+		least = min(least, n)
+		up = append(up, c.f)
+		m = c.m
+		e.mark(m)
+	}
+	e.fo = up
+	if len(up) == 0 {
+		return false
+	}
+	slices.Reverse(up)
+	if !e.prepend(blk, e.t.Join(0, up), callerCell(int(least)), 1) {
+		return false
+	}
+	blk.how = Caller
+	return true
+}
+
+func (e *solver) mark(m MethodID) {
+	for int(m) >= len(e.stamps) {
+		e.stamps = append(e.stamps, make([]uint32, 1024)...)
+	}
+	e.stamps[m] = e.stamp
+}
+
+func (e *solver) marked(m MethodID) bool {
+	return int(m) < len(e.stamps) && e.stamps[m] == e.stamp
+}
+
+// agree tells whether the shorter of a and b ends the longer.
+func (e *solver) agree(a, b []FrameID) bool {
+	n := min(len(a), len(b))
+	a, b = a[len(a)-n:], b[len(b)-n:]
+	for i := range a {
+		if e.method(a[i]) != e.method(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// extRight tells of a judged world whether what blk was extended by is true.
+func (e *solver) extRight(blk *block) bool {
+	return blk.ext == blk.stack || e.extVerdict(blk, e.t.up(blk.ext, e.t.Depth(blk.ext)-e.t.Depth(blk.stack))) != 0
+}
+
+// extVerdict tells whether p stands above the recorded frames of blk in truth:
+// 1 yes, 0 no, -1 not known.
+func (e *solver) extVerdict(blk *block, p StackID) int {
+	if e.t.Depth(blk.ext) > e.t.Depth(blk.stack) {
+		// above what it was extended by already
+		fs := e.o[:e.t.Depth(blk.ext)-e.t.Depth(blk.stack)]
+		if e.t.up(blk.ext, len(fs)) != p {
+			p = e.t.Join(p, fs)
+		}
+	}
+	s := blk.truth
+	for range e.t.Depth(blk.stack) {
+		s = e.t.Parent(s)
+	}
+	n := 0
+	for p != 0 && s != 0 {
+		if e.method(e.t.Frame(p)) != e.method(e.t.Frame(s)) {
+			return 0
+		}
+		p, s = e.t.Parent(p), e.t.Parent(s)
+		n++
+	}
+	if p != 0 && blk.whole {
+		return 0
+	}
+	if n == 0 {
+		return -1
+	}
+	return 1
+}
+
+// shift finds how many frames t begins before o, the bits of the overlap, and
+// by how many bits it leads. It is negative where o begins before t.
+func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
+	top, second, bestD, bestBits := math.Inf(-1), math.Inf(-1), 0, 0.0
+	try := func(d int, a, b []FrameID, known *surprises) {
+		k, bits := e.match(a, b, known)
+		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
+		if after {
+			pops, pushes = pushes, pops
+		}
+		s := e.retain.log(pops, pushes) + beta*bits
+		if s > top {
+			second = top
+			top, bestD, bestBits = s, d, bits
+		} else if s > second {
+			second = s
+		}
+	}
+	for d := range t {
+		if t[d] == o[0] {
+			try(d, o, t[d:], &e.calls)
+		}
+	}
+	e.tCalls.reset(len(t))
+	for d := 1; d < len(o); d++ {
+		if o[d] == t[0] {
+			try(-d, t, o[d:], &e.tCalls)
+		}
+	}
+	return bestD, bestBits, min(60, top-second)
+}

@@ -1,0 +1,204 @@
+package stackfix
+
+// virtualShares are how much of the depth of a cut stack is left in the copies of the
+// recording that are learnt from. Less leaves more stacks with known truth; more is
+// closer to what the recorder left.
+var virtualShares = [...]float64{0.7, 0.85}
+
+// How many blocks of a recording are learnt from. A trial of fewer misleads where many
+// are cut. Where fewer than one in rarelyCut is, enoughPerCut blocks for each that is cut
+// are enough, or as many as have enoughFrames: the trial costs about what the repair does.
+const (
+	enoughBlocks = 8_000
+	rarelyCut    = 5
+	enoughPerCut = 6
+	enoughFrames = 200_000
+)
+
+// enough returns how many blocks of w to learn from, given how many of them are cut, and
+// to how many frames.
+func enough(w *world, cuts, depth int) int {
+	if cuts*rarelyCut > w.blocks {
+		return enoughBlocks
+	}
+	return min(enoughBlocks, max(enoughPerCut*cuts, enoughFrames/max(depth, 1)))
+}
+
+// repair finds the missing frames of w, and returns the answers of the trial that came
+// before.
+func (s *solver) repair(w *world) []row {
+	n := s.t.Len()
+	trial := s.trial(w)
+	s.cal.learn(trial.rows)
+	s.least = trial.least
+	s.t.Truncate(n)
+	s.sides = [len(s.sides)]side{}
+	s.world = w
+	s.solve()
+	return trial.rows
+}
+
+// An insight is what a trial teaches.
+type insight struct {
+	rows  []row
+	least int32 // known calls that tell the base of a bridge
+}
+
+// trial repairs copies of the recording that are cut once more.
+func (s *solver) trial(w *world) insight {
+	depth, cuts := s.usualDepth(w)
+	var limits [len(virtualShares)]int
+	for i, share := range virtualShares {
+		limits[i] = int(float64(depth) * share)
+	}
+	all := insight{least: fewCalls}
+	for _, v := range s.virtual(w, limits[:], enough(w, cuts, depth)/len(limits)) {
+		if v == nil {
+			continue
+		}
+		s.world = v
+		s.solve()
+		all.rows = append(all.rows, s.rows...)
+		all.least = max(all.least, s.learnBases(v))
+	}
+	return all
+}
+
+// usualDepth is the median depth of what the cuts left, and how many blocks are cut.
+func (e *engine) usualDepth(w *world) (depth, cuts int) {
+	var depths []int
+	for i := range w.runs {
+		for _, b := range w.runs[i].blocks {
+			if !b.rooted {
+				depths = append(depths, e.t.Depth(b.stack))
+			}
+		}
+	}
+	sortInts(depths)
+	return depths[len(depths)/2], len(depths)
+}
+
+// A draft is a copy of the recording, cut once more, while it is made.
+type draft struct {
+	*builder
+	limit int
+	cuts  map[StackID]StackID // what is left of stacks
+	begun bool                // the run, in this stretch
+	fs    []FrameID
+}
+
+// cut adds what is left of a block.
+func (d *draft) cut(b block) {
+	b.truth, b.whole = b.stack, b.rooted
+	depth := d.t.Depth(b.stack)
+	if b.given = depth < d.limit && b.rooted; !b.given {
+		b.rooted, b.cut = false, Depth
+		if depth > d.limit {
+			s, ok := d.cuts[b.stack]
+			if !ok {
+				d.fs = d.t.AppendFrames(d.fs[:0], b.stack)
+				s = d.t.Add(d.fs[depth-d.limit:]...)
+				d.cuts[b.stack] = s
+			}
+			b.stack, b.ext = s, s
+		}
+	}
+	d.add(&b)
+}
+
+// virtual returns copies of w that are cut once more, one for each limit; nil where that
+// teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
+// others. It reads the samples once more.
+func (e *engine) virtual(w *world, limits []int, enough int) []*world {
+	vs := make([]*world, len(limits))
+	drafts := make([]*draft, len(limits))
+	for i, limit := range limits {
+		if limit >= 4 {
+			vs[i] = &world{judged: true}
+			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, cuts: map[StackID]StackID{}}
+		}
+	}
+	const stretch = 256
+	every := max(1, 1+(w.blocks-1)/enough)
+	seen, ri, k, thread := 0, -1, 0, 0
+	e.scan(func(t int) {
+		ri++
+		k, thread = 0, t
+		for _, d := range drafts {
+			if d != nil {
+				d.begun = false
+			}
+		}
+	}, func(b *block) {
+		seen++
+		filled := false
+		for i, d := range drafts {
+			if d == nil {
+				continue
+			}
+			if seen/stretch%every != i%every {
+				d.begun = false
+				continue
+			}
+			if !d.begun {
+				d.begin(thread)
+				d.begun = true
+			}
+			bs := w.runs[ri].blocks
+			for k < len(bs) && bs[k].first < b.first {
+				k++
+			}
+			if k == len(bs) || bs[k].first != b.first {
+				if !filled {
+					e.fill(b)
+					filled = true
+				}
+				d.cut(*b)
+				continue
+			}
+			for j, end := k, b.first+b.n; j < len(bs) && bs[j].first < end; j++ {
+				d.cut(bs[j])
+			}
+		}
+	})
+	for _, d := range drafts {
+		if d != nil {
+			d.end()
+		}
+	}
+	return vs
+}
+
+// verdict compares an answer with the truth: 1 right, 0 wrong, -1 not known.
+func (e *engine) verdict(b *block, p StackID, o []FrameID) int {
+	d := e.t.Depth(p) + len(o)
+	td := e.t.Depth(b.truth)
+	if b.whole && d != td || d < td {
+		return 0
+	}
+	// o ends with the recorded frames: compare what lies above, innermost first
+	s := b.truth
+	n := e.t.Depth(b.stack)
+	for range n {
+		s = e.t.Parent(s)
+	}
+	x := len(o) - n
+	for s != 0 {
+		var f FrameID
+		if x > 0 {
+			x--
+			f = o[x]
+		} else {
+			f = e.t.Frame(p)
+			p = e.t.Parent(p)
+		}
+		if e.method(f) != e.method(e.t.Frame(s)) {
+			return 0
+		}
+		s = e.t.Parent(s)
+	}
+	if d == td && !b.whole {
+		return -1 // a stack as deep as the limit may be complete
+	}
+	return 1
+}
