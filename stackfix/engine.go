@@ -219,20 +219,3 @@ func (e *engine) result(w *world, res *Result) {
 func bucket(n int) int { return min(8, bits.Len(uint(max(n, 0)))) }
 
 func edgeKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
-
-func sortInts(x []int) {
-	// depths are small: count
-	c := map[int]int{}
-	top := 0
-	for _, v := range x {
-		c[v]++
-		top = max(top, v)
-	}
-	i := 0
-	for v := 0; v <= top; v++ {
-		for range c[v] {
-			x[i] = v
-			i++
-		}
-	}
-}

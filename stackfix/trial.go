@@ -66,16 +66,21 @@ func (s *solver) trial(w *world) insight {
 
 // usualDepth is the median depth of what the cuts left, and how many blocks are cut.
 func (e *engine) usualDepth(w *world) (depth, cuts int) {
-	var depths []int
+	var blocks []int // by depth
 	for i := range w.runs {
 		for _, b := range w.runs[i].blocks {
 			if !b.rooted {
-				depths = append(depths, e.t.Depth(b.stack))
+				d := e.t.Depth(b.stack)
+				blocks = reach(blocks, d+1)
+				blocks[d]++
+				cuts++
 			}
 		}
 	}
-	sortInts(depths)
-	return depths[len(depths)/2], len(depths)
+	for n := blocks[0]; n <= cuts/2; n += blocks[depth] {
+		depth++
+	}
+	return depth, cuts
 }
 
 // A draft is a copy of the recording, cut once more, while it is made.
