@@ -78,7 +78,11 @@ func openBrowser(ctx context.Context, file string) error {
 
 // config is the part of a run's configuration that the flags tell.
 func (f RepairFlags) config() pipeline.Config {
-	return pipeline.Config{Repair: true, MaxDepth: f.MaxDepth, MinConfidence: f.MinConfidence, Plain: f.Plain}
+	c := pipeline.Config{Repair: true, MaxDepth: f.MaxDepth, MinConfidence: f.MinConfidence, Plain: f.Plain}
+	if c.MinConfidence == 0 {
+		c.MinConfidence = -1 // every answer; 0 is stackfix's default
+	}
+	return c
 }
 
 func (f RepairFlags) check() error {

@@ -39,7 +39,7 @@ func TestRealTraces(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return openReal(file) }, &load.Options{Evidence: true, Tracks: []string{"cpu", "activities", "gc", "exceptions", "contention", "faults", "events"}})
 			require.NoError(t, err)
-			pass.FixStacks(p, 0)
+			pass.FixStacks(p, -1)
 			checkOutputs(t, p)
 		})
 	}

@@ -10,12 +10,9 @@ import (
 
 // FixStacks repairs the cut stacks of p with stackfix: samples get their repaired
 // stacks and threads their Repairs. A sample that only looked cut becomes whole.
-// minConfidence is what a repair needs to be taken, 0 to 1. In a trace that was repaired
+// minConfidence is what a repair needs to be taken, as in stackfix.Options. In a trace that was repaired
 // before no answer is: what an earlier repair put back is no evidence for more.
 func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
-	if minConfidence <= 0 {
-		minConfidence = -1 // stackfix's word for "every answer"; its 0 is the default
-	}
 	if p.Meta.Repaired {
 		minConfidence = 2
 	}

@@ -76,7 +76,7 @@ func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 	if !c.EachRepair {
 		do = append(do, "--report FILE lists them")
 	}
-	if c.MinConfidence > leastAdvised {
+	if c.MinConfidence == 0 || c.MinConfidence > leastAdvised {
 		do = append(do, fmt.Sprintf("--min-confidence %v restores a few more, less surely", leastAdvised))
 	}
 	if !strings.HasPrefix(p.Meta.Format, "net") {

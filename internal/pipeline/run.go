@@ -29,7 +29,7 @@ type Config struct {
 
 	// Of the repair.
 	MaxDepth      int     // frames at which EventPipe cut; 0 means 100
-	MinConfidence float64 // repairs below it become bridges; 0 takes every answer
+	MinConfidence float64 // repairs below it become bridges; as in stackfix.Options
 	Plain         bool    // inserted events carry no mark
 
 	// Of the output.

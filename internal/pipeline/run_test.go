@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/stackfix"
 )
 
 // runOn takes a file through the pipeline.
@@ -69,4 +70,20 @@ func TestRepairOfRepairedRecording(t *testing.T) {
 			assert.Contains(t, again.Notes[0], "repaired before")
 		})
 	}
+}
+
+// A configuration that says nothing of confidence asks for that of the library: what is
+// counted, as by top, is as sure as what is written.
+func TestConfidenceUnlessTold(t *testing.T) {
+	path := tracetest.Corpus(t, "dotnet10", "recursion.nettrace")
+	bridged := func(c float64) int {
+		in, err := input.Open(path, nil)
+		require.NoError(t, err)
+		defer in.Close()
+		_, rep, err := Load(context.Background(), in, Config{Repair: true, MinConfidence: c})
+		require.NoError(t, err)
+		return rep.Repaired["bridge"]
+	}
+	assert.Equal(t, bridged(stackfix.DefaultConfidence), bridged(0))
+	assert.Less(t, bridged(-1), bridged(0))
 }
