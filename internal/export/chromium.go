@@ -153,7 +153,7 @@ func onlyType(th *trace.Thread) (typ trace.SampleType, ok bool) {
 	c := th.Samples.Cursor()
 	for s, more := c.Next(); more; s, more = c.Next() {
 		switch {
-		case s.Type == trace.SampleOffCPU || s.Type == trace.SampleEvent:
+		case s.Type == trace.SampleOffCPU || !s.Written():
 		case !ok:
 			typ, ok = s.Type, true
 		case s.Type != typ:

@@ -25,7 +25,7 @@ func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
 	for m := newMerge(o.threads(p)); len(m.heads) > 0 && out.flushed(); m.next() {
 		h := m.heads[0]
 		s := h.s
-		if s.Type == trace.SampleEvent {
+		if !s.Written() {
 			continue
 		}
 		r := h.repairs.Of(h.index)

@@ -187,3 +187,60 @@ func openReal(name string) (io.ReadCloser, error) {
 	}
 	return f, nil
 }
+
+// A filter takes no time from the samples that it leaves, and gives them none.
+func TestFilterKeepsTime(t *testing.T) {
+	read := func() *trace.Profile {
+		p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) {
+			return openReal(filepath.Join("..", "..", "testdata", "chain.nettrace.zst"))
+		}, nil)
+		require.NoError(t, err)
+		return p
+	}
+	// sum is the time of the samples that want wants, and how many there are.
+	sum := func(p *trace.Profile, want func(*stretch) bool) (ns int64, n int) {
+		timing := newTiming(p)
+		for _, th := range p.Threads {
+			sts := timing.stretches(th)
+			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
+				if want(&st) {
+					ns += timing.weight(&st)
+					n++
+				}
+			}
+		}
+		return ns, n
+	}
+	all := read()
+	holds := func(name string) func(*stretch) bool {
+		return func(st *stretch) bool {
+			for s := st.Stack; s != 0; s = all.Table.Parent(s) {
+				if strings.Contains(all.Table.MethodOf(all.Table.Frame(s)).Name, name) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	for name, c := range map[string]struct {
+		s    pass.Selection
+		want func(*stretch) bool
+	}{
+		"frame":  {pass.Selection{Frame: "*Mix*"}, holds("Mix")},
+		"on CPU": {pass.Selection{CPUOnly: true}, func(st *stretch) bool { return st.Type == trace.SampleManaged }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns, n := sum(all, c.want)
+			everything, total := sum(all, func(*stretch) bool { return true })
+			require.NotZero(t, n)
+			require.Less(t, n, total)
+			require.Less(t, ns, everything)
+			p := read()
+			pass.Select(p, c.s)
+			gotNS, got := sum(p, func(*stretch) bool { return true })
+			assert.Equal(t, n, got)
+			assert.Equal(t, ns, gotNS)
+			checkOutputs(t, p)
+		})
+	}
+}

@@ -138,7 +138,7 @@ func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thre
 	for _, th := range threads {
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if s.Type == trace.SampleEvent {
+			if !s.Written() {
 				continue
 			}
 			if s.Type == trace.SampleOffCPU && offCPU < 0 {
@@ -159,15 +159,7 @@ func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thre
 	return frame, offCPU
 }
 
-func hasStretches(th *trace.Thread) bool {
-	c := th.Samples.Cursor()
-	for s, ok := c.Next(); ok; s, ok = c.Next() {
-		if s.Type != trace.SampleEvent {
-			return true
-		}
-	}
-	return false
-}
+func hasStretches(th *trace.Thread) bool { return th.Samples.Written() > 0 }
 
 // extent returns where the first stretch of th begins and the last ends.
 func extent(th *trace.Thread, timing *timing) (first, last int64) {

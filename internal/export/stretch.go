@@ -227,17 +227,20 @@ func startOf(x *trace.Sample) int64 {
 	return x.Time
 }
 
-// Next returns the next stretch, and false after the last.
+// Next returns the next stretch that is wanted, and false after the last.
 func (s *stretches) Next() (st stretch, ok bool) {
-	if !s.more {
-		return stretch{}, false
+	for s.more {
+		x := s.next
+		st = stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
+		s.fetch()
+		st.End, s.joined = s.endOf(&st)
+		s.end = st.End
+		if !x.Hidden {
+			return st, true
+		}
+		s.joined = false
 	}
-	x := s.next
-	st = stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
-	s.fetch()
-	st.End, s.joined = s.endOf(&st)
-	s.end = st.End
-	return st, true
+	return stretch{}, false
 }
 
 // endOf returns where st ends and whether the stretch behind it is joined to it.

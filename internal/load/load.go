@@ -40,8 +40,6 @@ type Options struct {
 	Processes, Threads []string
 	// From and To limit the time of samples, ns since the start; To 0: no limit.
 	From, To int64
-	// CPUOnly keeps samples that were on a CPU only.
-	CPUOnly bool
 
 	// Tracks are the groups of tracks wanted: "activities", "gc", "exceptions",
 	// "contention", "events", "faults".
@@ -332,9 +330,6 @@ func (l *loader) keep(t *thread, s trace.Sample) {
 func (o *Options) holds(s trace.Sample) bool {
 	if o.From > 0 && s.Time < o.From || o.To > 0 && s.Time >= o.To {
 		return false
-	}
-	if o.CPUOnly {
-		return s.Type == trace.SampleManaged || s.Type == trace.SampleCPU || s.Type == trace.SampleEvent
 	}
 	return true
 }

@@ -67,9 +67,18 @@ func (s *Selection) overlaps(from, to int64) bool {
 }
 
 func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
-	keepSamples(t, func(sm *trace.Sample) bool {
-		return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To) &&
-			(!s.CPUOnly || sm.Type == trace.SampleManaged || sm.Type == trace.SampleCPU) && frames.match(sm.Stack)
+	if s.From != 0 || s.To != 0 {
+		keepSamples(t, func(sm *trace.Sample) bool { return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To) })
+	}
+	if !s.CPUOnly && frames == nil {
+		return
+	}
+	// What is not wanted of a thread is hidden and not dropped: else the sample before it
+	// would stand for its time too.
+	all := func(yield func(int, int) bool) { yield(0, t.Samples.Len()) }
+	t.Samples.Edit(all, func(_ int, sm *trace.Sample) {
+		onCPU := sm.Type == trace.SampleManaged || sm.Type == trace.SampleCPU
+		sm.Hidden = s.CPUOnly && !onCPU || !frames.match(sm.Stack)
 	})
 }
 

@@ -37,7 +37,7 @@ func TestSelect(t *testing.T) {
 	same := true
 	count := func(p *trace.Profile) (threads, samples int) {
 		for _, t := range p.Threads {
-			samples += t.Samples.Len()
+			samples += t.Samples.Written()
 			for r := range t.Repairs.All() {
 				for i, s := range t.Samples.All() {
 					if i == r.Index {

@@ -15,16 +15,16 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 	rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, map[string]int{}, map[string]int{}, 0
 	rep.CutEvents, rep.RepairedEvents = 0, 0
 	for _, t := range p.Threads {
-		rep.Samples += t.Samples.Len() - t.Samples.Count(trace.SampleEvent)
+		rep.Samples += t.Samples.Written()
 		if t.Samples.Cuts() == 0 {
 			continue
 		}
 		repairs := t.Repairs.Cursor()
 		for i, s := range t.Samples.All() {
-			if s.Cut == trace.Whole {
+			r := repairs.Of(i)
+			if s.Cut == trace.Whole || s.Hidden {
 				continue
 			}
-			r := repairs.Of(i)
 			if s.Type == trace.SampleEvent {
 				rep.CutEvents++
 				if r != nil && r.How != "bridge" {

@@ -27,7 +27,6 @@ func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 	if !c.Repair { // what is not wanted is evidence all the same
 		o.Processes, o.Threads = c.Select.Processes, c.Select.Threads
 		o.From, o.To = c.Select.From.Nanoseconds(), c.Select.To.Nanoseconds()
-		o.CPUOnly = c.Select.CPUOnly
 	}
 	if c.MaxDepth != 100 {
 		o.DepthLimit = c.MaxDepth // 100 also is what it is unless the file shows otherwise

@@ -49,7 +49,13 @@ type Sample struct {
 	// Suspect is how many of the outermost frames of a cut stack may be garbage, 0
 	// to 3: a recorder that copies bytes reads past the last real frame.
 	Suspect uint8
+	// Hidden marks a sample that is not wanted. It still ends the time for which the one
+	// before holds.
+	Hidden bool
 }
+
+// Written reports whether s is a sample, and wanted.
+func (s *Sample) Written() bool { return s.Type != SampleEvent && !s.Hidden }
 
 // Samples is a list of samples in the order they were appended, a few bytes each.
 // The zero value is an empty list.
@@ -59,6 +65,7 @@ type Samples struct {
 	last   packed // state behind the newest sample
 	cuts   int
 	types  [SampleEvent + 1]int
+	hidden int // other samples than events
 }
 
 // A chunk is a part of a list that can be read by itself.
@@ -82,16 +89,22 @@ type packed struct {
 
 // The lowest three bits of the flags are the type, the next two the cut.
 const (
-	hasSuspect = 1 << 5
-	hasTime    = 1 << 6 // another one than the sample before
-	hasDur     = 1 << 7
+	hasMore = 1 << 5 // a byte: Suspect, and isHidden
+	hasTime = 1 << 6 // another one than the sample before
+	hasDur  = 1 << 7
+
+	isHidden = 1 << 7
 )
 
 // append appends s to b.
 func (p *packed) append(b []byte, s *Sample) []byte {
 	flags := byte(s.Type) | byte(s.Cut)<<3
-	if s.Suspect != 0 {
-		flags |= hasSuspect
+	more := min(s.Suspect, 3)
+	if s.Hidden {
+		more |= isHidden
+	}
+	if more != 0 {
+		flags |= hasMore
 	}
 	if s.Time != p.time {
 		flags |= hasTime
@@ -106,8 +119,8 @@ func (p *packed) append(b []byte, s *Sample) []byte {
 	} else {
 		b = append(binary.AppendUvarint(b, n|1), flags)
 	}
-	if s.Suspect != 0 {
-		b = append(b, min(s.Suspect, 3))
+	if more != 0 {
+		b = append(b, more)
 	}
 	if s.Time != p.time {
 		b = binary.AppendVarint(b, s.Time-p.time)
@@ -128,8 +141,8 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 		pos++
 	}
 	s.Type, s.Cut, s.Stack = SampleType(p.flags&7), Cut(p.flags>>3&3), p.stack
-	if p.flags&hasSuspect != 0 {
-		s.Suspect = b[pos]
+	if p.flags&hasMore != 0 {
+		s.Suspect, s.Hidden = b[pos]&^isHidden, b[pos]&isHidden != 0
 		pos++
 	}
 	if p.flags&hasTime != 0 {
@@ -158,10 +171,7 @@ func (l *Samples) Append(s Sample) {
 	c := &l.chunks[len(l.chunks)-1]
 	c.b = l.last.append(c.b, &s)
 	l.n++
-	l.types[s.Type]++
-	if s.Cut != Whole {
-		l.cuts++
-	}
+	l.count(&s, 1)
 }
 
 // Edit calls f for the samples of rows and keeps what it makes of them. Rows are the
@@ -201,19 +211,24 @@ func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 				break
 			}
 			s, _ = c.Next()
-			if s.Cut != Whole {
-				l.cuts--
-			}
-			l.types[s.Type]--
+			l.count(&s, -1)
 			f(i, &s)
-			l.types[s.Type]++
-			if s.Cut != Whole {
-				l.cuts++
-			}
+			l.count(&s, 1)
 			out = state.append(out, &s)
 		}
 	}
 	done()
+}
+
+// count adds n to what is counted of samples like s.
+func (l *Samples) count(s *Sample, n int) {
+	l.types[s.Type] += n
+	if s.Cut != Whole {
+		l.cuts += n
+	}
+	if s.Hidden && s.Type != SampleEvent {
+		l.hidden += n
+	}
 }
 
 // chunkOf returns the chunk of sample i, which is in chunk k or behind it.
@@ -229,6 +244,9 @@ func (l *Samples) Len() int { return l.n }
 
 // Cuts returns the number of samples that are cut.
 func (l *Samples) Cuts() int { return l.cuts }
+
+// Written returns the number of samples that are wanted, events left out.
+func (l *Samples) Written() int { return l.n - l.types[SampleEvent] - l.hidden }
 
 // Count returns the number of samples of a type.
 func (l *Samples) Count(t SampleType) int { return l.types[t] }

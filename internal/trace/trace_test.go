@@ -45,7 +45,7 @@ func TestSamplesKeepEverything(t *testing.T) {
 	cuts := 0
 	for range 50000 {
 		now += rng.Int64N(3_000_000) - 1000 // not sorted: a list keeps what it is given
-		s := Sample{Time: now, Stack: rng.Uint32(), Type: SampleType(rng.IntN(6)), Cut: Cut(rng.IntN(4)), Suspect: uint8(rng.IntN(4))}
+		s := Sample{Time: now, Stack: rng.Uint32(), Type: SampleType(rng.IntN(6)), Cut: Cut(rng.IntN(4)), Suspect: uint8(rng.IntN(4)), Hidden: rng.IntN(5) == 0}
 		if rng.IntN(10) == 0 {
 			s.Dur = rng.Int64()
 		}
@@ -85,7 +85,7 @@ func TestSamplesKeepEverything(t *testing.T) {
 			n := min(rng.IntN(30), len(want)-i)
 			for k := range want[i : i+n] {
 				s := &want[i+k]
-				s.Stack, s.Cut = s.Stack>>rng.IntN(30), Cut(rng.IntN(4))
+				s.Stack, s.Cut, s.Hidden = s.Stack>>rng.IntN(30), Cut(rng.IntN(4)), rng.IntN(3) == 0
 			}
 			if !yield(i, n) {
 				return
@@ -93,16 +93,21 @@ func TestSamplesKeepEverything(t *testing.T) {
 			i += n
 		}
 	}
-	l.Edit(rows, func(i int, s *Sample) { s.Stack, s.Cut = want[i].Stack, want[i].Cut })
+	l.Edit(rows, func(i int, s *Sample) { s.Stack, s.Cut, s.Hidden = want[i].Stack, want[i].Cut, want[i].Hidden })
 	l.Append(want[7])
 	want = append(want, want[7])
 	cuts = 0
+	written := 0
 	for i, s := range l.All() {
 		require.Equal(t, want[i], s)
 		if s.Cut != Whole {
 			cuts++
 		}
+		if s.Written() {
+			written++
+		}
 	}
+	assert.Equal(t, written, l.Written())
 	assert.Equal(t, cuts, l.Cuts())
 	assert.Equal(t, len(want), l.Len())
 }

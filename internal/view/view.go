@@ -38,10 +38,14 @@ type thread struct {
 	TID     int64  `json:"tid"`
 	Name    string `json:"name,omitempty"`
 	Process string `json:"process,omitempty"`
-	Samples int    `json:"samples"`
+	Samples int    `json:"samples"` // those that are wanted
+	Taken   int    `json:"taken"`   // in the column
 	Cut     int    `json:"cut"`
 	Busy    int    `json:"busy"` // samples that were on a CPU, as far as the trace tells
 }
+
+// hidden is the type of a sample that is not wanted, and ends the one before.
+const hidden = uint64(trace.SampleEvent)
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
 // costs some five bytes and a stack four.
@@ -61,6 +65,10 @@ func Write(w io.Writer, p *trace.Profile) error {
 		row := thread{PID: t.Process.PID, TID: t.TID, Name: t.Name, Process: t.Process.Name}
 		for _, s := range t.Samples.All() {
 			if s.Type == trace.SampleEvent {
+				continue
+			}
+			row.Taken++
+			if s.Hidden {
 				continue
 			}
 			row.Samples++
@@ -101,7 +109,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 	})
 	// Samples, thread after thread: time since the one before, stack, and flags:
 	// bits 0-2 type, 3 cut, then 1 + how of the repair, and if repaired the number
-	// of restored frames and the confidence in percent.
+	// of restored frames and the confidence in percent. A type of hidden has no stack.
 	column(b, "samples", func(c *columnWriter) {
 		for _, t := range p.Threads {
 			var last int64
@@ -113,6 +121,11 @@ func Write(w io.Writer, p *trace.Profile) error {
 				}
 				c.int(s.Time - last)
 				last = s.Time
+				if s.Hidden { // an empty stack: nothing is open from here on
+					c.uint(0)
+					c.uint(hidden)
+					continue
+				}
 				c.uint(uint64(n.ofStack[s.Stack]))
 				flags := uint64(s.Type)
 				if s.Cut != trace.Whole {
