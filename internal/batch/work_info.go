@@ -40,7 +40,7 @@ func infoTrace(ctx context.Context, in *input.File, job Job, cfg *pipeline.Confi
 		rep.Lost = int64(f.Lost.Events)
 	}
 	if f.Samples != nil {
-		rep.Samples = int(f.Samples.Count)
+		rep.Samples = int(f.Samples.Looks())
 	}
 	if f.Stacks != nil {
 		for why, n := range f.Stacks.Cut {

@@ -130,7 +130,8 @@ type Thread struct {
 	Events  int64   `json:"events"`
 	Samples int64   `json:"samples"`
 	ID      string  `json:"id,omitempty"`     // PID/TID of Chromium traces that are no numbers
-	Cut     int64   `json:"cut,omitempty"`    // samples whose stack is cut
+	Waits   int64   `json:"waits,omitempty"`  // stacks where it left a CPU (collect-linux)
+	Cut     int64   `json:"cut,omitempty"`    // samples and waits whose stack is cut
 	Spikes  int64   `json:"spikes,omitempty"` // runs of them; Chromium traces only
 	FirstMs float64 `json:"first_ms"`
 	LastMs  float64 `json:"last_ms"`
@@ -151,9 +152,12 @@ type Samples struct {
 	External int64 `json:"external,omitempty"`
 	Unknown  int64 `json:"unknown,omitempty"`
 	CPU      int64 `json:"cpu,omitempty"` // collect-linux
-	OffCPU   int64 `json:"offcpu,omitempty"`
+	OffCPU   int64 `json:"offcpu,omitempty"` // waits: stacks where a thread left a CPU
 	Other    int64 `json:"other_stacks,omitempty"` // stacks of other events
 }
+
+// Looks is the number of samples and waits: those that a repair repairs.
+func (s *Samples) Looks() int64 { return s.Count + s.OffCPU }
 
 // Stacks tells of the stacks of the samples.
 type Stacks struct {
@@ -162,12 +166,12 @@ type Stacks struct {
 	Median int              `json:"median"`
 	Max    int              `json:"max"`
 	Limit  int              `json:"limit,omitempty"` // at which stacks are cut
-	Cut    map[string]int64 `json:"cut"`             // samples whose stack is cut: depth, bytes, broken
-	Frames int64            `json:"frames"`          // of all samples together
+	Cut    map[string]int64 `json:"cut"`             // samples and waits whose stack is cut: depth, bytes, broken
+	Frames int64            `json:"frames"`          // of all samples and waits together
 	Named  int64            `json:"named_frames"`    // of Frames
 }
 
-// CutTotal is the number of cut samples.
+// CutTotal is the number of cut samples and waits.
 func (s *Stacks) CutTotal() (n int64) {
 	for _, c := range s.Cut {
 		n += c

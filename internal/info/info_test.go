@@ -117,7 +117,7 @@ func TestFacts(t *testing.T) {
 
 // TestCutsAreThoseOfRepair holds that info counts the stacks that repair repairs.
 func TestCutsAreThoseOfRepair(t *testing.T) {
-	for _, name := range []string{"chain", "async", "v6-chain"} {
+	for _, name := range []string{"chain", "async", "v6-chain", "v6-machine"} {
 		path := tracetest.Corpus(t, "dotnet10", name+".nettrace")
 		f := facts(t, path)
 		in, err := input.Open(path, nil)

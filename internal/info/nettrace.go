@@ -245,6 +245,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		g.sample(ev, t, p, k.role)
 	case roleSwitch:
 		g.samples.OffCPU++
+		t.Waits++
 	case roleRuntime:
 		switch ev.Metadata.EventID {
 		case 187:
@@ -529,7 +530,7 @@ func (g *nettraceReader) cuts(ctx context.Context, in *input.File) error {
 	for _, t := range p.Threads {
 		cut := int64(0)
 		for _, x := range t.Samples.All() {
-			if x.Type == trace.SampleEvent || x.Type == trace.SampleOffCPU {
+			if x.Type == trace.SampleEvent {
 				continue
 			}
 			s.Frames += int64(tab.Depth(x.Stack))

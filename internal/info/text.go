@@ -316,17 +316,22 @@ func (p *page) threads(f *Facts, all bool) {
 		}
 		return fmt.Sprint(t.TID)
 	}
-	w := [4]int{len("thread"), len("samples"), len("cut"), len("events")}
-	cut, names := false, 0
+	w := [5]int{len("thread"), len("samples"), len("cut"), len("events"), len("waits")}
+	cut, waits, names := false, false, 0
 	for _, t := range shown {
 		w[0] = max(w[0], len(id(t)))
 		w[1] = max(w[1], len(count(t.Samples)))
 		w[2] = max(w[2], len(count(t.Cut)))
 		w[3] = max(w[3], len(count(t.Events)))
+		w[4] = max(w[4], len(count(t.Waits)))
+		waits = waits || t.Waits > 0
 		cut = cut || t.Cut > 0
 		names = max(names, utf8.RuneCountInString(t.Name))
 	}
 	head := fmt.Sprintf("%-*s  %*s", w[0], "thread", w[1], "samples")
+	if waits {
+		head += fmt.Sprintf("  %*s", w[4], "waits")
+	}
 	if cut {
 		head += fmt.Sprintf("  %*s", w[2], "cut")
 	}
@@ -338,6 +343,9 @@ func (p *page) threads(f *Facts, all bool) {
 	fmt.Fprintf(&p.b, "\n%s\n", p.dim(head))
 	for _, t := range shown {
 		line := fmt.Sprintf("%-*s  %*s", w[0], id(t), w[1], count(t.Samples))
+		if waits {
+			line += fmt.Sprintf("  %*s", w[4], count(t.Waits))
+		}
 		if cut {
 			line += fmt.Sprintf("  %*s", w[2], count(t.Cut))
 		}

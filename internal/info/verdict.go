@@ -83,13 +83,13 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	case cut > 0:
 		var by []string
 		if n := f.Stacks.Cut["depth"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, percent(n, s.Count)))
+			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, percent(n, s.Looks())))
 		}
 		if n := f.Stacks.Cut["bytes"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), percent(n, s.Count)))
+			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), percent(n, s.Looks())))
 		}
 		if n := f.Stacks.Cut["broken"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), percent(n, s.Count)))
+			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), percent(n, s.Looks())))
 		}
 		v.Text += "; " + strings.Join(by, ", ")
 		if f.Stacks.Cut["broken"] < cut {
