@@ -11,11 +11,13 @@ import (
 // Describe fills in what the report says of the samples of p and of their repairs;
 // each asks for a row per repaired sample.
 func Describe(p *trace.Profile, each bool, rep *report.Trace) {
-	rep.Threads = len(p.Threads)
-	rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, map[string]int{}, map[string]int{}, 0
+	rep.Threads, rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, 0, map[string]int{}, map[string]int{}, 0
 	rep.CutEvents, rep.RepairedEvents = 0, 0
 	for _, t := range p.Threads {
 		rep.Samples += t.Samples.Written()
+		if t.Samples.Written() > 0 {
+			rep.Threads++
+		}
 		if t.Samples.Cuts() == 0 {
 			continue
 		}

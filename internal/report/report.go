@@ -32,7 +32,7 @@ type Trace struct {
 	Damages int      `json:"damages,omitempty"`
 	Damage  []Damage `json:"damage,omitempty"`
 
-	Threads  int            `json:"threads,omitempty"`
+	Threads  int            `json:"threads,omitempty"` // with samples
 	Samples  int            `json:"samples,omitempty"`
 	Events   int64          `json:"events,omitempty"`
 	Lost     int64          `json:"lost_events,omitempty"`
