@@ -151,8 +151,8 @@ type Samples struct {
 	Managed  int64 `json:"managed,omitempty"`
 	External int64 `json:"external,omitempty"`
 	Unknown  int64 `json:"unknown,omitempty"`
-	CPU      int64 `json:"cpu,omitempty"` // collect-linux
-	OffCPU   int64 `json:"offcpu,omitempty"` // waits: stacks where a thread left a CPU
+	CPU      int64 `json:"cpu,omitempty"`          // collect-linux
+	OffCPU   int64 `json:"offcpu,omitempty"`       // waits: stacks where a thread left a CPU
 	Other    int64 `json:"other_stacks,omitempty"` // stacks of other events
 }
 

@@ -157,6 +157,8 @@ func TestVerdicts(t *testing.T) {
 	assert.Contains(t, verdict(f, "complete").Text, "67.2 % of 157,071 events were lost")
 	assert.Contains(t, verdict(f, "complete").Do, "--buffersize")
 	assert.Equal(t, None, verdict(f, "names").State)
+	assert.Equal(t, Partly, verdict(f, "HTTP").State, "requests of a recording that lost events")
+	assert.Contains(t, verdict(f, "HTTP").Text, "events were lost")
 
 	f = facts(t, tracetest.Corpus(t, "dotnet10", "http-notpl.nettrace"))
 	assert.Equal(t, Partly, verdict(f, "HTTP").State)

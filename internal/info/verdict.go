@@ -176,6 +176,10 @@ func (g *nettraceReader) httpVerdict() Verdict {
 	default:
 		v.Text = fmt.Sprintf("%s request%s", count(h.Requests), report.Plural(int(h.Requests)))
 	}
+	if f.Lost.Events > 0 {
+		v.State = Partly
+		v.Text += " of which the begin was kept: events were lost"
+	}
 	if h.Requests > 0 && h.Linked == 0 {
 		v.State, v.Do = Partly, record
 		v.Text += ", without activity ids: phases are matched by time"
