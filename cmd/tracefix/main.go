@@ -43,6 +43,7 @@ type CLI struct {
 	Top        TopCmd        `cmd:"" help:"Hottest methods, CPU time apart from waiting."`
 	Counters   CountersCmd   `cmd:"" help:"Values of EventCounters and Meters as a table, CSV, JSON or OpenMetrics text."`
 	IPC        IPCCmd        `cmd:"" name:"ipc" help:"Decode a recorded conversation with the diagnostic server of a process, and take the traces out of it."`
+	Snoop      SnoopCmd      `cmd:"" help:"Record the conversation of tools with the diagnostic server of a process, for ipc."`
 	View       ViewCmd       `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 

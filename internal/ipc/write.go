@@ -1,9 +1,11 @@
 package ipc
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-json"
 
@@ -147,5 +149,19 @@ func (w *Writer) line(it *Item) error {
 		return err
 	}
 	_, err = w.w.Write(append(b, '\n'))
+	return err
+}
+
+// WriteFrame writes one frame of a recording: what was sent at once on a connection.
+func WriteFrame(w io.Writer, conn int, d Direction, at time.Time, b []byte) error {
+	var h [frameHeader]byte
+	h[0] = byte(d)
+	binary.LittleEndian.PutUint32(h[1:], uint32(conn))
+	binary.LittleEndian.PutUint64(h[5:], uint64(at.UnixNano()))
+	binary.LittleEndian.PutUint32(h[13:], uint32(len(b)))
+	if _, err := w.Write(h[:]); err != nil {
+		return err
+	}
+	_, err := w.Write(b)
 	return err
 }

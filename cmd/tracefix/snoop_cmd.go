@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/snoop"
+)
+
+// SnoopCmd is `tracefix snoop`.
+type SnoopCmd struct {
+	Target   string        `arg:"" name:"pid" help:"Process id of a .NET process, or the path of its diagnostics socket."`
+	Out      string        `short:"o" placeholder:"OUT" help:"Recording; default: snoop-PID.rec. - is standard output; .gz or .zst behind it compresses."`
+	Force    bool          `help:"Replace an existing output."`
+	Socket   string        `placeholder:"PATH" help:"Listen on this socket; tools take it with --diagnostic-port PATH,connect. Default: beside that of the process, where tools find it by the process id."`
+	Duration time.Duration `help:"End after this time, such as 30s. Default: with Ctrl-C, or when the process ends."`
+}
+
+// Run relays and records until it is told to end, or the process is over.
+func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	target, name, pid := c.Target, "socket", 0
+	if n, err := strconv.Atoi(c.Target); err == nil && n > 0 {
+		pid, name = n, c.Target
+		if target, err = snoop.Endpoint(n); err != nil {
+			return err
+		}
+	}
+	path, byPID := snoop.ProxyPath(target)
+	if c.Socket != "" {
+		path, byPID = c.Socket, false
+	}
+	if c.Out == "" {
+		c.Out = "snoop-" + name + ".rec"
+	}
+	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Stdout: std.out})
+	if err != nil {
+		return usageError{err}
+	}
+	defer out.Close()
+	proxy, err := snoop.Listen(target, path)
+	if err != nil {
+		return err
+	}
+	defer proxy.Close()
+
+	how := "--diagnostic-port " + path + ",connect"
+	if byPID && pid > 0 {
+		how = "-p " + c.Target
+	}
+	if !cli.Quiet {
+		fmt.Fprintf(std.err, "%s stands for %s.\nRun a tool now, such as: dotnet-trace collect %s\nCtrl-C ends the recording.\n", path, target, how)
+	}
+	if c.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Duration)
+		defer cancel()
+	}
+	if pid > 0 {
+		over, stop := context.WithCancel(ctx)
+		defer stop()
+		go func() {
+			for over.Err() == nil && snoop.Alive(pid) {
+				select {
+				case <-over.Done():
+				case <-time.After(time.Second / 4):
+				}
+			}
+			proxy.Close() // what was said until then is still read
+		}()
+	}
+	st, err := proxy.Serve(ctx, out)
+	if err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if !cli.Quiet {
+		refused := ""
+		if st.Refused > 0 {
+			refused = fmt.Sprintf(" (%s not taken by the process)", report.Count(st.Refused))
+		}
+		fmt.Fprintf(std.err, "%s: %s connection%s%s, %s bytes; `tracefix ipc %s` tells what was said\n", c.Out, report.Count(st.Conns), report.Plural(st.Conns), refused, report.Count(int(st.Bytes)), c.Out)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+//go:build unix
+
+// Package snoop records what tools and the diagnostic server of a .NET process say to
+// each other: a proxy in front of the server's socket (diagnostics-ipc.md sections 2 and
+// 3). What it writes, package ipc reads.
+package snoop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tracefix/tracefix/internal/ipc"
+)
+
+// Sizes.
+const (
+	chunkSize = 64 << 10
+	// maxQueued is how many bytes may wait for the recording to be written. Until then
+	// a slow disk does not slow the conversation, which would make the runtime drop events.
+	maxQueued = 256 << 20
+	maxRights = 1 << 10 // bytes of control messages
+)
+
+// A Proxy stands for the diagnostic server of a process.
+type Proxy struct {
+	// Path is the socket on which it listens.
+	Path     string
+	target   string
+	listener *net.UnixListener
+}
+
+// Stats tell what was recorded.
+type Stats struct {
+	Conns   int   // that a tool opened
+	Refused int   // of these: those that the process did not take
+	Bytes   int64 // of both directions
+}
+
+// Listen makes a proxy for the socket target, which listens on path. A socket that an
+// earlier proxy left at path is replaced.
+func Listen(target, path string) (*Proxy, error) {
+	if path == target {
+		return nil, fmt.Errorf("%s: the proxy needs another socket than the process", path)
+	}
+	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		if c, err := net.Dial("unix", path); err == nil {
+			c.Close()
+			return nil, fmt.Errorf("%s: another proxy listens there", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	// The runtime makes its socket for the owner only; so is this one, from the start.
+	old := syscall.Umask(0o177)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	syscall.Umask(old)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := os.Stat(target); err == nil {
+		if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Getuid() {
+			// of another user, whose tools must get in; only root comes this far
+			if err := os.Chown(path, int(s.Uid), int(s.Gid)); err != nil {
+				l.Close()
+				return nil, err
+			}
+		}
+	}
+	return &Proxy{Path: path, target: target, listener: l}, nil
+}
+
+// Close removes the socket. Connections that are open go on to their end.
+func (p *Proxy) Close() error { return p.listener.Close() }
+
+// Serve relays connections and writes what is said on them to w as frames, until the
+// proxy is closed and they are over, or ctx is done, which ends them. Neither is an error.
+func (p *Proxy) Serve(ctx context.Context, w io.Writer) (Stats, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &recorder{w: w, room: semaphore.NewWeighted(maxQueued), queue: make(chan frame, 1024), failed: cancel}
+	written := make(chan struct{})
+	go func() { r.run(); close(written) }()
+
+	stop := context.AfterFunc(ctx, func() { p.listener.Close() })
+	defer stop()
+	var wg sync.WaitGroup
+	var refused atomic.Int32
+	conns := 0
+	for {
+		tool, err := p.listener.AcceptUnix()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				cancel(err)
+			}
+			break
+		}
+		conns++
+		n := conns
+		wg.Go(func() {
+			if !p.relay(ctx, n, tool, r) {
+				refused.Add(1)
+			}
+		})
+	}
+	p.listener.Close()
+	wg.Wait()
+	close(r.queue)
+	<-written
+	err := context.Cause(ctx)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return Stats{conns, int(refused.Load()), r.bytes}, err
+}
+
+// relay connects a tool with the process until both are silent or ctx is done. It returns
+// false if the process does not take the connection.
+func (p *Proxy) relay(ctx context.Context, n int, tool *net.UnixConn, r *recorder) bool {
+	defer tool.Close()
+	c, err := net.Dial("unix", p.target)
+	if err != nil {
+		return false
+	}
+	runtime := c.(*net.UnixConn)
+	defer runtime.Close()
+	defer context.AfterFunc(ctx, func() { tool.Close(); runtime.Close() })()
+
+	var wg sync.WaitGroup
+	pipe := func(d ipc.Direction, from, to *net.UnixConn) {
+		if err := r.copy(ctx, n, d, from, to); err != nil {
+			from.Close() // nobody listens: what is said from here on would wait for ever
+			to.Close()
+			return
+		}
+		to.CloseWrite() // the other direction goes on
+	}
+	wg.Go(func() { pipe(ipc.ToRuntime, tool, runtime) })
+	wg.Go(func() { pipe(ipc.ToTool, runtime, tool) })
+	wg.Wait()
+	return true
+}
+
+// A frame is what was read at once.
+type frame struct {
+	conn int
+	d    ipc.Direction
+	at   time.Time
+	b    []byte
+}
+
+// A recorder writes frames in the order in which they come.
+type recorder struct {
+	w      io.Writer
+	room   *semaphore.Weighted
+	queue  chan frame
+	failed func(error)
+	bytes  int64
+}
+
+func (r *recorder) run() {
+	var err error
+	for f := range r.queue {
+		if err == nil {
+			if err = ipc.WriteFrame(r.w, f.conn, f.d, f.at, f.b); err != nil {
+				r.failed(err)
+			} else {
+				r.bytes += int64(len(f.b))
+			}
+		}
+		r.room.Release(int64(len(f.b)))
+	}
+}
+
+// copy passes on and records what from says, with the file descriptors that come with
+// it, until it says no more. The error is that of to.
+func (r *recorder) copy(ctx context.Context, conn int, d ipc.Direction, from, to *net.UnixConn) error {
+	buf, control := make([]byte, chunkSize), make([]byte, maxRights)
+	for {
+		n, rights, _, _, err := from.ReadMsgUnix(buf, control)
+		if n > 0 || rights > 0 {
+			at := time.Now()
+			if err := pass(to, buf[:n], control[:rights]); err != nil {
+				return err
+			}
+			if n > 0 {
+				if err := r.room.Acquire(ctx, int64(n)); err != nil {
+					return err
+				}
+				r.queue <- frame{conn, d, at, append([]byte(nil), buf[:n]...)}
+			}
+		}
+		if err != nil || n == 0 && rights == 0 {
+			return nil
+		}
+	}
+}
+
+// pass sends bytes and the file descriptors in a control message.
+func pass(to *net.UnixConn, b, control []byte) error {
+	var rights []byte
+	if len(control) > 0 {
+		var fds []int
+		messages, err := syscall.ParseSocketControlMessage(control)
+		for i := range messages {
+			if fd, err := syscall.ParseUnixRights(&messages[i]); err == nil {
+				fds = append(fds, fd...)
+			}
+		}
+		defer func() {
+			for _, fd := range fds {
+				syscall.Close(fd)
+			}
+		}()
+		if err != nil {
+			return err
+		}
+		if len(fds) > 0 {
+			rights = syscall.UnixRights(fds...)
+		}
+	}
+	if len(rights) > 0 {
+		n, _, err := to.WriteMsgUnix(b, rights, nil)
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := to.Write(b)
+	return err
+}
