@@ -95,7 +95,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return usageError{err}
 	}
 	again := c.Force || c.Resume
-	if err := c.BatchReportFlags.check(again, c.Archive); err != nil {
+	if err := c.BatchReportFlags.check(again, c.Archive, c.Paths); err != nil {
 		return err
 	}
 	rep, err := c.work(ctx, cli, std, b)
@@ -158,7 +158,7 @@ func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.BatchReportFlags.check(c.Force, ""); err != nil {
+	if err := c.BatchReportFlags.check(c.Force, "", c.Reports); err != nil {
 		return err
 	}
 	r, err := batch.Merge(reports, gates)
@@ -182,12 +182,15 @@ func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
 }
 
 // check says early what could not be written later.
-func (f *BatchReportFlags) check(force bool, archive string) error {
-	for _, name := range []string{f.Report, f.JUnit, f.Markdown, f.HTML, archive} {
-		if name == "" || name == f.Markdown {
+func (f *BatchReportFlags) check(force bool, archive string, inputs []string) error {
+	names := []string{f.Report, f.JUnit, f.Markdown, f.HTML, archive}
+	for i, name := range names {
+		if name == "" {
 			continue
 		}
-		if err := output.Check(name, &output.Options{Force: force}); err != nil {
+		// Markdown is added to a file that is there already.
+		o := &output.Options{Force: force || name == f.Markdown, Inputs: inputs, Others: names[:i]}
+		if err := output.Check(name, o); err != nil {
 			return usageError{err}
 		}
 	}

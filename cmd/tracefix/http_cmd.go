@@ -64,14 +64,14 @@ func (c *HTTPCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	defer in.Close()
 	name := cmp.Or(c.Out, "-")
 	opts := &output.Options{Force: c.Force, Stdout: std.out, Inputs: []string{in.Path()}}
-	for _, n := range []string{name, cmp.Or(c.Report, "-")} {
-		if err := output.Check(n, opts); err != nil {
+	if c.Report != "" {
+		if err := output.Check(c.Report, opts); err != nil {
 			return usageError{err}
 		}
 	}
-	out, err := output.Create(name, opts)
+	out, err := output.Create(name, &output.Options{Force: c.Force, Stdout: std.out, Inputs: opts.Inputs, Others: []string{c.Report}})
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	defer out.Close()
 

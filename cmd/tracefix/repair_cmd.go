@@ -89,13 +89,8 @@ func runEach(ctx context.Context, cli *CLI, std streams, names []string, o Outpu
 	if len(names) > 1 && o.Out != "" {
 		return usageError{fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names))}
 	}
-	if o.Report != "" {
-		if len(names) > 1 {
-			return usageError{errors.New("--report is for one input; `tracefix batch` reports on many")}
-		}
-		if err := output.Check(o.Report, &output.Options{Force: o.Force}); err != nil {
-			return usageError{err}
-		}
+	if o.Report != "" && len(names) > 1 {
+		return usageError{errors.New("--report is for one input; `tracefix batch` reports on many")}
 	}
 	var firstErr error
 	anyDamaged := false
@@ -128,7 +123,12 @@ func runOne(ctx context.Context, cli *CLI, std streams, name string, o OutputFla
 		return nil, err
 	}
 	defer in.Close()
-	cfg.Strict = o.Strict
+	if o.Report != "" {
+		if err := output.Check(o.Report, &output.Options{Force: o.Force, Inputs: []string{in.Path()}}); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	cfg.Strict, cfg.Report = o.Strict, o.Report
 	stop := showProgress(cli, std, in)
 	rep, err := pipeline.Run(ctx, in, cfg)
 	stop()

@@ -24,6 +24,9 @@ type Options struct {
 	Stdout io.Writer // for "-"; nil means os.Stdout
 	// Inputs are files that must not be written to.
 	Inputs []string
+	// Others are the further outputs of the same run, such as its report; "" is none.
+	// Of two under one name only the last one would be left.
+	Others []string
 }
 
 // A File is an output being written. Commit makes it appear; Abort, or Close
@@ -131,6 +134,11 @@ func Check(name string, o *Options) error {
 			return fmt.Errorf("%s: is the input as well; name another output", name)
 		}
 	}
+	for _, other := range o.Others {
+		if other != "" && sameTarget(name, other) {
+			return fmt.Errorf("%s: two outputs of one run would be written there; name another one", name)
+		}
+	}
 	switch {
 	case err == nil && st.IsDir():
 		return fmt.Errorf("%s: is a folder", name)
@@ -145,6 +153,29 @@ func Check(name string, o *Options) error {
 		return fmt.Errorf("%s: %s is no folder", name, filepath.Dir(name))
 	}
 	return nil
+}
+
+// sameTarget tells whether two outputs would end under one name, which neither need have
+// yet. A device takes what is written to it twice: os.DevNull is given for both.
+func sameTarget(a, b string) bool {
+	sa, erra := os.Stat(a)
+	sb, errb := os.Stat(b)
+	if erra == nil && errb == nil {
+		return os.SameFile(sa, sb) && sa.Mode()&os.ModeDevice == 0
+	}
+	return os.IsNotExist(erra) && os.IsNotExist(errb) && place(a) == place(b)
+}
+
+// place is the one name of a file that is not there yet, whatever way leads to its folder.
+func place(name string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return name
+	}
+	return filepath.Join(dir, filepath.Base(name))
 }
 
 type counted struct {

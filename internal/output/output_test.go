@@ -63,6 +63,41 @@ func TestNeverOverwrites(t *testing.T) {
 	assert.Equal(t, "new", string(b))
 }
 
+func TestTwoOutputsOfOneRun(t *testing.T) {
+	dir := t.TempDir()
+	sub := filepath.Join(dir, "sub")
+	require.NoError(t, os.Mkdir(sub, 0o777))
+	require.NoError(t, os.Symlink(sub, filepath.Join(dir, "link")))
+	old := filepath.Join(dir, "old.json")
+	require.NoError(t, os.WriteFile(old, nil, 0o644))
+	require.NoError(t, os.Symlink(old, filepath.Join(dir, "old.link")))
+	t.Chdir(dir)
+	for _, c := range []struct {
+		name, other string
+		refused     bool
+	}{
+		{"new", "new", true},
+		{"new", "./new", true},
+		{"new", filepath.Join(dir, "new"), true},
+		{"sub/new", "link/new", true},
+		{"old.json", "old.json", true},
+		{"old.json", "old.link", true},
+		{"new", "newer", false},
+		{"new", "sub/new", false},
+		{"old.json", "new", false},
+		{"new", "", false},
+		{"-", "new", false},
+		{os.DevNull, os.DevNull, false},
+	} {
+		err := Check(c.name, &Options{Force: true, Others: []string{c.other}})
+		if c.refused {
+			assert.ErrorContains(t, err, "two outputs of one run", "%s, %s", c.name, c.other)
+		} else {
+			assert.NoError(t, err, "%s, %s", c.name, c.other)
+		}
+	}
+}
+
 func TestCompressesByName(t *testing.T) {
 	dir := t.TempDir()
 	for end, open := range map[string]func(io.Reader) (io.Reader, error){

@@ -26,6 +26,7 @@ type Config struct {
 	Force  bool
 	Strict bool      // a damaged input is an error
 	Stdout io.Writer // for "-"
+	Report string    // where the caller writes the report: the output must not be there
 
 	// Of the repair.
 	MaxDepth      int     // frames at which EventPipe cut; 0 means 100
@@ -98,7 +99,7 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 		}
 		c.Out = DefaultOutput(in, mark, format)
 	}
-	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Stdout: c.Stdout, Inputs: []string{in.Path()}})
+	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Stdout: c.Stdout, Inputs: []string{in.Path()}, Others: []string{c.Report}})
 	if err != nil {
 		return UsageError{err}
 	}
