@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -51,6 +52,9 @@ func Create(name string, o *Options) (*File, error) {
 		o = &Options{}
 	}
 	out := &File{Name: name}
+	if err := Check(name, o); err != nil {
+		return nil, err
+	}
 	var dst io.Writer
 	if name == "-" {
 		dst = o.Stdout
@@ -58,9 +62,6 @@ func Create(name string, o *Options) (*File, error) {
 			dst = os.Stdout
 		}
 	} else {
-		if err := Check(name, o); err != nil {
-			return nil, err
-		}
 		f, err := out.open()
 		if err != nil {
 			return nil, err
@@ -125,6 +126,9 @@ func createBeside(name string) (*os.File, error) {
 // Check says whether an output of that name may be written, before any work is done.
 func Check(name string, o *Options) error {
 	if name == "-" {
+		if slices.Contains(o.Others, "-") {
+			return errors.New("two outputs of one run would go to standard output; give one of them a file")
+		}
 		return nil
 	}
 	st, err := os.Stat(name)

@@ -86,6 +86,7 @@ func TestTwoOutputsOfOneRun(t *testing.T) {
 		{"new", "sub/new", false},
 		{"old.json", "new", false},
 		{"new", "", false},
+		{"-", "-", true},
 		{"-", "new", false},
 		{os.DevNull, os.DevNull, false},
 	} {
