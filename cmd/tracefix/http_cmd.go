@@ -33,12 +33,12 @@ type HTTPCmd struct {
 	Report string `placeholder:"FILE" help:"Write the summary as JSON; - is standard output."`
 
 	Slow   time.Duration `help:"Keep requests that took at least this long, such as 200ms."`
-	Host   []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild."`
-	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499."`
+	Host   []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild. Not for requests that were served."`
+	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499. Not for requests that were served."`
 	Failed bool          `help:"Keep requests that failed or were canceled."`
 	From   time.Duration `help:"Keep requests that end after this time since the start of the trace."`
 	To     time.Duration `help:"Keep requests that start before this time."`
-	Sort   string        `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start, duration, status, host, queue or wait. Default: by start, or as they end if there are very many."`
+	Sort   string        `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start, duration, status, host, queue or wait; start or duration where those served are among them. Default: by start, or as they end if there are very many."`
 	Limit  int           `placeholder:"N" help:"Print the first N only."`
 	Side   string        `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both."`
 }
@@ -99,12 +99,12 @@ func (c *HTTPCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Strict && info.Damages > 0 {
 		return fmt.Errorf("%s: damaged: offset %d: %s: %s", in.Name, info.Damage[0].Offset, info.Damage[0].Where, info.Damage[0].What)
 	}
-	findings := run.scan.Findings(&run.need)
+	findings := run.scan.Findings(&run.need, c.sides())
 	for _, f := range findings {
 		run.sum.Notes = append(run.sum.Notes, f.Missing+": "+f.Effect+".")
 	}
 	if len(findings) > 0 {
-		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+requests.Command(info.ProcessID, false))
+		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+requests.Command(info.ProcessID, c.sides()))
 	}
 	if err := run.w.Close(&run.sum); err != nil {
 		return err
@@ -161,8 +161,44 @@ func (c *HTTPCmd) width(name string, w io.Writer) int {
 	return n
 }
 
-// filter compiles the flags.
-func (c *HTTPCmd) filter() (func(*httpphases.Request) bool, error) {
+// An httpRow is a request, seen from one side.
+type httpRow struct {
+	made   *httpphases.Request
+	served *httpphases.ServerRequest // if made is nil
+}
+
+// facts are what both sides tell.
+func (r httpRow) facts() (f struct {
+	start, duration int64
+	ended           bool
+	outcome         httpphases.Outcome
+	id              int
+}) {
+	if q := r.made; q != nil {
+		f.start, f.duration, f.ended, f.outcome, f.id = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID
+	} else {
+		q := r.served
+		f.start, f.duration, f.ended, f.outcome, f.id = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID
+	}
+	return f
+}
+
+// filter compiles the flags. It refuses those that ask for what the events of a served
+// request do not tell.
+func (c *HTTPCmd) filter() (func(httpRow) bool, error) {
+	if c.sides()&requests.Server != 0 {
+		for _, f := range []struct {
+			flag string
+			set  bool
+		}{{"--host", len(c.Host) > 0}, {"--status", len(c.Status) > 0}, {"--sort " + c.Sort, c.Sort != "" && c.Sort != "start" && c.Sort != "duration"}} {
+			if f.set {
+				return nil, fmt.Errorf("%s does not go with --side %s: a trace tells no host, status or phases of requests that were served", f.flag, c.Side)
+			}
+		}
+	}
+	if c.Limit < 0 {
+		return nil, fmt.Errorf("--limit %d: must not be negative", c.Limit)
+	}
 	type span struct{ lo, hi int }
 	var status []span
 	for _, s := range c.Status {
@@ -187,15 +223,20 @@ func (c *HTTPCmd) filter() (func(*httpphases.Request) bool, error) {
 			return nil, fmt.Errorf("--host %s: %w", h, err)
 		}
 	}
-	return func(r *httpphases.Request) bool {
-		if c.Slow > 0 && (!r.HasDuration || r.Duration < int64(c.Slow)) {
+	return func(row httpRow) bool {
+		f := row.facts()
+		if c.Slow > 0 && (!f.ended || f.duration < int64(c.Slow)) {
 			return false
 		}
-		if c.Failed && r.Outcome != httpphases.Failed && r.Outcome != httpphases.Canceled {
+		if c.Failed && f.outcome != httpphases.Failed && f.outcome != httpphases.Canceled {
 			return false
 		}
-		if c.From > 0 && r.HasDuration && r.Start+r.Duration < int64(c.From) || c.To > 0 && r.Start > int64(c.To) {
+		if c.From > 0 && f.ended && f.start+f.duration < int64(c.From) || c.To > 0 && f.start > int64(c.To) {
 			return false
+		}
+		r := row.made
+		if r == nil {
+			return true
 		}
 		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return r.Status >= s.lo && r.Status <= s.hi }) {
 			return false
@@ -207,17 +248,27 @@ func (c *HTTPCmd) filter() (func(*httpphases.Request) bool, error) {
 	}, nil
 }
 
+// sides are those that --side asks for.
+func (c *HTTPCmd) sides() requests.Sides {
+	switch c.Side {
+	case "server":
+		return requests.Server
+	case "both":
+		return requests.Client | requests.Server
+	}
+	return requests.Client
+}
+
 // httpRun is one run: it counts, filters, orders and hands on.
 type httpRun struct {
 	cmd     *HTTPCmd
-	keep    func(*httpphases.Request) bool
+	keep    func(httpRow) bool
 	scan    *requests.Scanner
 	w       httpout.Writer
 	sum     httpout.Summary
 	need    requests.Need
-	held    []*httpphases.Request
+	held    []httpRow
 	flowing bool // too many to put in order: they are written as they end
-	written int
 	err     error
 }
 
@@ -225,15 +276,26 @@ func (h *httpRun) event(ev *nettrace.Event) { h.scan.Event(ev) }
 
 func (h *httpRun) request(r *httpphases.Request) {
 	h.need.Request(r)
-	if h.cmd.Side == "server" {
-		return
+	if h.cmd.sides()&requests.Client != 0 {
+		shown := h.keep(httpRow{made: r})
+		h.sum.Add(r)
+		h.row(httpRow{made: r}, shown)
 	}
-	shown := h.keep(r)
-	h.sum.Add(r)
+}
+
+func (h *httpRun) server(s *httpphases.ServerRequest) {
+	h.sum.Servers++
+	if h.cmd.sides()&requests.Server != 0 {
+		h.row(httpRow{served: s}, h.keep(httpRow{served: s}))
+	}
+}
+
+// row takes a request of a side that is asked for.
+func (h *httpRun) row(r httpRow, shown bool) {
 	if !shown || h.err != nil {
 		return
 	}
-	h.sum.Shown++
+	h.sum.Matched++
 	if h.flowing {
 		h.write(r)
 		return
@@ -245,38 +307,37 @@ func (h *httpRun) request(r *httpphases.Request) {
 	}
 }
 
-func (h *httpRun) server(s *httpphases.ServerRequest) {
-	h.sum.Servers++
-	if h.cmd.Side != "client" && h.err == nil {
-		h.err = h.w.Server(s)
-	}
-}
-
-func (h *httpRun) write(r *httpphases.Request) {
-	if h.cmd.Limit > 0 && h.written >= h.cmd.Limit {
+func (h *httpRun) write(r httpRow) {
+	if h.cmd.Limit > 0 && h.sum.Shown >= h.cmd.Limit {
 		return
 	}
-	h.written++
-	h.err = h.w.Request(r)
+	h.sum.Shown++
+	if r.made != nil {
+		h.err = h.w.Request(r.made)
+	} else {
+		h.err = h.w.Server(r.served)
+	}
 }
 
 // flush writes what is held, in order.
 func (h *httpRun) flush() error {
 	key := map[string]func(r *httpphases.Request) int64{
-		"duration": func(r *httpphases.Request) int64 { return -r.Duration },
-		"status":   func(r *httpphases.Request) int64 { return -int64(r.Status) - 1000*int64(r.Outcome) },
-		"queue":    func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Queue); return -v },
-		"wait":     func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Wait); return -v },
+		"status": func(r *httpphases.Request) int64 { return -int64(r.Status) - 1000*int64(r.Outcome) },
+		"queue":  func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Queue); return -v },
+		"wait":   func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Wait); return -v },
 	}[h.cmd.Sort]
-	slices.SortStableFunc(h.held, func(a, b *httpphases.Request) int {
+	slices.SortStableFunc(h.held, func(a, b httpRow) int {
+		fa, fb := a.facts(), b.facts()
 		c := 0
 		switch {
-		case key != nil:
-			c = cmp.Compare(key(a), key(b))
+		case h.cmd.Sort == "duration":
+			c = cmp.Compare(fb.duration, fa.duration)
+		case key != nil: // of requests that the process made: filter sees to it
+			c = cmp.Compare(key(a.made), key(b.made))
 		case h.cmd.Sort == "host":
-			c = cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port))
+			c = cmp.Or(cmp.Compare(a.made.Host, b.made.Host), cmp.Compare(a.made.Port, b.made.Port))
 		}
-		return cmp.Or(c, cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(c, cmp.Compare(fa.start, fb.start), cmp.Compare(fa.id, fb.id))
 	})
 	for _, r := range h.held {
 		h.write(r)
@@ -291,17 +352,29 @@ func (h *httpRun) flush() error {
 // explain prints the summary and what the recording lacks.
 func (c *HTTPCmd) explain(w io.Writer, run *httpRun, info *requests.Info, findings []requests.Finding, out *output.File) {
 	s := &run.sum
-	parts := []string{fmt.Sprintf("%d requests", s.Requests)}
-	for o, n := range s.Outcomes {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, httpphases.Outcome(o)))
+	var parts []string
+	all := 0 // of the sides that were asked for
+	if c.sides()&requests.Client != 0 {
+		all += s.Requests
+		parts = append(parts, fmt.Sprintf("%d requests", s.Requests))
+		for o, n := range s.Outcomes {
+			if n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, httpphases.Outcome(o)))
+			}
 		}
 	}
-	if s.Shown != s.Requests {
-		parts = append(parts, fmt.Sprintf("%d shown", s.Shown))
+	asked := c.sides()&requests.Server != 0
+	if asked {
+		all += s.Servers
 	}
-	if s.Servers > 0 {
+	if asked || s.Servers > 0 {
 		parts = append(parts, fmt.Sprintf("%d served", s.Servers))
+	}
+	if s.Matched != all && s.Matched != s.Shown {
+		parts = append(parts, fmt.Sprintf("%d match", s.Matched))
+	}
+	if s.Shown != all {
+		parts = append(parts, fmt.Sprintf("%d shown", s.Shown))
 	}
 	if s.Guessed > 0 {
 		parts = append(parts, fmt.Sprintf("%d with guessed links", s.Guessed))
@@ -318,7 +391,7 @@ func (c *HTTPCmd) explain(w io.Writer, run *httpRun, info *requests.Info, findin
 		fmt.Fprintf(w, "  missing %s: %s.\n", f.Missing, f.Effect)
 	}
 	if len(findings) > 0 {
-		fmt.Fprintf(w, "  To record all of it: %s\n", requests.Command(info.ProcessID, false))
+		fmt.Fprintf(w, "  To record all of it: %s\n", requests.Command(info.ProcessID, c.sides()))
 	}
 	printDamage(w, info.Damage, info.Damages)
 }

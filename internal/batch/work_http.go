@@ -95,12 +95,12 @@ func httpTrace(ctx context.Context, in *input.File, job Job, cfg *pipeline.Confi
 	}
 	rep.Damages = info.Damages
 	rep.Events, rep.Lost, rep.Requests = info.Events, int64(info.Lost), h.end()
-	findings := h.scan.Findings(&h.need)
+	findings := h.scan.Findings(&h.need, requests.Client)
 	for _, f := range findings {
 		h.sum.Notes = append(h.sum.Notes, f.Missing+": "+f.Effect+".")
 	}
 	if len(findings) > 0 {
-		h.sum.Notes = append(h.sum.Notes, "To record all of it: "+requests.Command(info.ProcessID, false))
+		h.sum.Notes = append(h.sum.Notes, "To record all of it: "+requests.Command(info.ProcessID, requests.Client))
 	}
 	rep.Notes = h.sum.Notes
 	if err := h.w.Close(&h.sum); err != nil {
@@ -143,6 +143,7 @@ func (h *httpWork) request(r *httpphases.Request) {
 		return
 	}
 	h.sum.Add(r)
+	h.sum.Matched++
 	h.sum.Shown++
 	h.count(r)
 	if h.flowing {

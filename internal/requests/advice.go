@@ -49,9 +49,29 @@ func (n *Need) Request(r *httpphases.Request) {
 	}
 }
 
+// Sides are those from which requests are looked at.
+type Sides uint8
+
+// The sides.
+const (
+	Client Sides = 1 << iota // requests that the process made
+	Server                   // requests that it served
+)
+
 // Findings tells what the recording lacks that requests need. Only what has evidence
 // is told: a provider that had nothing to say is not missing.
-func (s *Scanner) Findings(n *Need) []Finding {
+func (s *Scanner) Findings(n *Need, sides Sides) []Finding {
+	var f []Finding
+	if sides&Client != 0 {
+		f = s.clientFindings(n)
+	}
+	if sides&Server != 0 && s.builder.Stats().Servers == 0 {
+		f = append(f, Finding{httpphases.ProviderHosting, "no served request is recorded: the provider was not enabled, or the process served none"})
+	}
+	return f
+}
+
+func (s *Scanner) clientFindings(n *Need) []Finding {
 	var f []Finding
 	add := func(missing, effect string, args ...any) {
 		f = append(f, Finding{missing, fmt.Sprintf(effect, args...)})
@@ -93,19 +113,26 @@ func (s *Scanner) Findings(n *Need) []Finding {
 	return f
 }
 
-// Command returns the dotnet-trace line that records all that requests need; methods
-// adds the bridge, which tells the HTTP method.
-func Command(pid int, methods bool) string {
+// Command returns the dotnet-trace line that records all that requests of these sides
+// need. Where both are asked for it has the bridge, whose span ids pair them.
+func Command(pid int, sides Sides) string {
 	target := "-p PID"
 	if pid > 0 {
 		target = fmt.Sprintf("-p %d", pid)
 	}
 	line := "dotnet-trace collect " + target + " --providers '"
-	for _, p := range netProviders {
+	var providers []string
+	if sides&Client != 0 {
+		providers = append(providers, netProviders[:]...)
+	}
+	if sides&Server != 0 {
+		providers = append(providers, httpphases.ProviderHosting)
+	}
+	for _, p := range providers {
 		line += p + ":0xFFFFFFFFFFFFFFFF:4,"
 	}
 	line += "System.Threading.Tasks.TplEventSource:0x80:4"
-	if methods {
+	if sides == Client|Server {
 		line += `,Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="[AS]*"`
 	}
 	return line + "'"

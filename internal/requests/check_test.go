@@ -364,7 +364,7 @@ func TestFindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rec := loadFile(t, tracetest.Corpus(t, "dotnet10", name+".nettrace"))
 			var got []string
-			for _, f := range rec.scan.Findings(&rec.need) {
+			for _, f := range rec.scan.Findings(&rec.need, Client) {
 				got = append(got, f.Missing)
 			}
 			sort.Strings(got)
@@ -372,7 +372,7 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	assert.Equal(t, "dotnet-trace collect -p 12 --providers 'System.Net.Http:0xFFFFFFFFFFFFFFFF:4,System.Net.NameResolution:0xFFFFFFFFFFFFFFFF:4,"+
-		"System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4'", Command(12, false))
+		"System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4'", Command(12, Client))
 }
 
 // The server's rows are paired with the client's where the bridge was on.

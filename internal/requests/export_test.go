@@ -26,6 +26,7 @@ func write(t *testing.T, rec *recording, format string) []byte {
 	w := httpout.Lookup(format).New(&b, &httpout.Options{Source: sum.Source, Exporter: "test", Start: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), Process: 7})
 	for _, r := range rec.rows {
 		sum.Add(r)
+		sum.Matched++
 		sum.Shown++
 		c := *r
 		require.NoError(t, w.Request(&c))

@@ -103,6 +103,7 @@ func AppendSummary(b []byte, s *Summary) []byte {
 	o := open(b)
 	o.str("source", s.Source)
 	o.int("requests", int64(s.Requests))
+	o.int("matched", int64(s.Matched))
 	o.int("shown", int64(s.Shown))
 	o.count("server_requests", s.Servers)
 	for i, n := range s.Outcomes {

@@ -110,7 +110,8 @@ type PhaseSum struct {
 type Summary struct {
 	Source   string
 	Requests int
-	Shown    int // those that the filters let pass
+	Matched  int // those that the filters let pass, of the sides that are asked for
+	Shown    int // those that were written
 	Servers  int
 	Outcomes [4]int
 	Guessed  int // requests with guessed links

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// Filters apply to requests that were served as to those that were made; those that ask
+// for what a served request does not tell are refused.
+func TestHTTPServed(t *testing.T) {
+	trace := tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace")
+	type row struct {
+		Kind     string
+		Start    float64 `json:"start_ms"`
+		Duration float64 `json:"duration_ms"`
+	}
+	list := func(args ...string) []row {
+		code, out, words := tracefix(t, append([]string{"http", trace, "--format", "ndjson"}, args...)...)
+		require.Equal(t, 0, code, words)
+		return jsonLines[row](t, out)
+	}
+	all := list("--side", "server")
+	require.Len(t, all, 168)
+	count := func(keep func(row) bool) (n int) {
+		for _, r := range all {
+			if keep(r) {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, all[:1], list("--side", "server", "--limit", "1"))
+	assert.Empty(t, list("--side", "server", "--failed"))
+	assert.Len(t, list("--side", "server", "--slow", "50ms"), count(func(r row) bool { return r.Duration >= 50 }))
+	assert.Len(t, list("--side", "server", "--from", "1s", "--to", "2s"),
+		count(func(r row) bool { return r.Start+r.Duration >= 1000 && r.Start <= 2000 }))
+	longest := list("--side", "server", "--sort", "duration", "--limit", "2")
+	require.Len(t, longest, 2)
+	assert.Equal(t, 2, count(func(r row) bool { return r.Duration >= longest[1].Duration }))
+	both := list("--side", "both", "--limit", "3")
+	require.Len(t, both, 3)
+	assert.Equal(t, []string{"", "server", ""}, []string{both[0].Kind, both[1].Kind, both[2].Kind}, "in order of their start")
+
+	for _, args := range [][]string{
+		{"--side", "server", "--host", "localhost"}, {"--side", "both", "--host", "localhost"},
+		{"--side", "server", "--status", "200"}, {"--side", "both", "--status", "5xx"},
+		{"--side", "server", "--sort", "queue"}, {"--side", "both", "--sort", "wait"},
+		{"--side", "server", "--sort", "host"}, {"--side", "server", "--sort", "status"},
+	} {
+		code, out, words := tracefix(t, append([]string{"http", trace}, args...)...)
+		assert.Equal(t, 2, code, args)
+		assert.Empty(t, out, args)
+		assert.Contains(t, words, "does not go with --side", args)
+	}
+}
+
+func jsonLines[T any](t *testing.T, text string) (rows []T) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var r T
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// What lacks is told of the sides that are asked for.
+func TestHTTPServedNotRecorded(t *testing.T) {
+	const net = "System.Net.Http:0x"
+	const hosting = "Microsoft.AspNetCore.Hosting:0xFFFFFFFFFFFFFFFF:4"
+	for _, c := range []struct {
+		file, side string
+		has, not   []string
+	}{
+		{"http-full.nettrace", "server", []string{"0 served", hosting}, []string{net, "0 requests"}},
+		{"http-full.nettrace", "both", []string{"0 served", hosting, net}, nil},
+		{"http-full.nettrace", "client", nil, []string{"--providers", "served"}},
+		{"http-bridge.nettrace", "server", []string{"168 served"}, []string{"--providers"}},
+		{"web.nettrace", "server", []string{hosting}, []string{net}},
+		{"web.nettrace", "client", []string{net}, []string{hosting}},
+	} {
+		code, _, words := tracefix(t, "http", tracetest.Corpus(t, "dotnet10", c.file), "--side", c.side, "--format", "ndjson")
+		require.Equal(t, 0, code, words)
+		for _, s := range c.has {
+			assert.Contains(t, words, s, "%s, %s", c.file, c.side)
+		}
+		for _, s := range c.not {
+			assert.NotContains(t, words, s, "%s, %s", c.file, c.side)
+		}
+	}
+}
