@@ -40,7 +40,7 @@ type HTTPCmd struct {
 	To     time.Duration `help:"Keep requests that start before this time."`
 	Sort   string        `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start, duration, status, host, queue or wait; start or duration where those served are among them. Default: by start, or as they end if there are very many."`
 	Limit  int           `placeholder:"N" help:"Print the first N only."`
-	Side   string        `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both."`
+	Side   string        `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both. HAR and HTML have no place for those served."`
 }
 
 // held is how many requests are kept to put them in order before they are written as
@@ -52,6 +52,15 @@ func (c *HTTPCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	format, err := c.format()
 	if err != nil {
 		return usageError{err}
+	}
+	if c.sides()&requests.Server != 0 && !format.Served {
+		var names []string
+		for _, f := range httpout.Formats {
+			if f.Served {
+				names = append(names, f.Name)
+			}
+		}
+		return usageError{fmt.Errorf("--side %s: %s has no place for requests that were served; use --format %s", c.Side, format.Name, strings.Join(names, ", "))}
 	}
 	keep, err := c.filter()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
@@ -94,4 +95,47 @@ func TestHTTPServedNotRecorded(t *testing.T) {
 			assert.NotContains(t, words, s, "%s, %s", c.file, c.side)
 		}
 	}
+}
+
+// What was served stands in the output, or the output is refused.
+func TestHTTPServedFormats(t *testing.T) {
+	trace := tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace")
+	// What a served request begins with, of which there are 168.
+	mark := map[string]string{"table": "\nok ", "json": `"kind":"server"`, "ndjson": `"kind":"server"`, "chromium": `"cat":"http.server","args":{"outcome"`, "otlp": `"kind":2`}
+	for _, f := range httpout.Formats {
+		for _, side := range []string{"server", "both"} {
+			code, out, words := tracefix(t, "http", trace, "--side", side, "--format", f.Name)
+			if !f.Served {
+				assert.Equal(t, 2, code, f.Name)
+				assert.Empty(t, out, f.Name)
+				assert.Contains(t, words, "no place for requests that were served; use --format table, json, ndjson, chromium, otlp", f.Name)
+				continue
+			}
+			require.Equal(t, 0, code, words)
+			assert.Equal(t, 168, strings.Count(out, mark[f.Name]), "%s, %s", f.Name, side)
+		}
+	}
+
+	_, out, _ := tracefix(t, "http", trace, "--side", "both", "--format", "chromium")
+	var doc struct {
+		TraceEvents []struct {
+			Ph, Cat, Name string
+			Args          struct{ ID, Client int }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	made, served := map[int]bool{}, 0
+	for _, e := range doc.TraceEvents {
+		if e.Cat == "http" && e.Ph != "E" {
+			made[e.Args.ID] = true
+		}
+	}
+	for _, e := range doc.TraceEvents {
+		if e.Cat == "http.server" && e.Ph != "E" {
+			served++
+			assert.True(t, e.Args.Client == 0 || made[e.Args.Client], "%+v", e)
+		}
+	}
+	assert.Len(t, made, 171)
+	assert.Equal(t, 168, served)
 }

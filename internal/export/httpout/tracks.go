@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export"
@@ -17,45 +18,71 @@ import (
 // for it) get further tracks of its name. process, which may be nil, tells the owner
 // of a track.
 func Tracks(list []*httpphases.Request, process func(pid uint32) *trace.Process) []*trace.Track {
+	return tracks(list, nil, process)
+}
+
+// tracks draws what was served, too: on tracks of its own, since the trace tells no
+// connection of it.
+func tracks(list []*httpphases.Request, served []*httpphases.ServerRequest, process func(pid uint32) *trace.Process) []*trace.Track {
+	var l lanes
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *httpphases.Request) int { return cmp.Compare(a.Start, b.Start) })
-	type lane struct {
-		slices []trace.Slice
-		end    int64
-	}
-	type group struct {
-		name  string
-		pid   uint32
-		lanes []*lane
-	}
-	groups := map[string]*group{}
-	var order []*group
 	for _, r := range list {
 		end := knownEnd(r)
-		name := trackName(r)
-		key := strconv.Itoa(int(r.Process)) + " " + name
-		g := groups[key]
-		if g == nil {
-			g = &group{name: name, pid: r.Process}
-			groups[key] = g
-			order = append(order, g)
-		}
-		var l *lane
-		for _, x := range g.lanes {
-			if x.end <= r.Start {
-				l = x
-				break
-			}
-		}
-		if l == nil {
-			l = &lane{}
-			g.lanes = append(g.lanes, l)
-		}
-		l.slices = appendSlices(l.slices, r, end)
-		l.end = max(end, r.Start+1)
+		s := l.slices(r.Process, trackName(r), r.Start, end)
+		*s = appendSlices(*s, r, end)
 	}
+	served = slices.Clone(served)
+	slices.SortStableFunc(served, func(a, b *httpphases.ServerRequest) int { return cmp.Compare(a.Start, b.Start) })
+	for _, r := range served {
+		s := l.slices(r.Process, "HTTP served", r.Start, r.Start+r.Duration)
+		*s = append(*s, servedSlice(r))
+	}
+	return l.tracks(process)
+}
+
+// lanes spread what overlaps under one name over several tracks.
+type lanes struct {
+	groups map[string]*laneGroup
+	order  []*laneGroup
+}
+
+type laneGroup struct {
+	name  string
+	pid   uint32
+	lanes []*lane
+}
+
+type lane struct {
+	slices []trace.Slice
+	end    int64
+}
+
+// slices are those of the first lane of that name that is free at start. What is asked
+// for must come in order of start.
+func (l *lanes) slices(pid uint32, name string, start, end int64) *[]trace.Slice {
+	key := strconv.Itoa(int(pid)) + " " + name
+	g := l.groups[key]
+	if g == nil {
+		g = &laneGroup{name: name, pid: pid}
+		if l.groups == nil {
+			l.groups = map[string]*laneGroup{}
+		}
+		l.groups[key] = g
+		l.order = append(l.order, g)
+	}
+	i := slices.IndexFunc(g.lanes, func(x *lane) bool { return x.end <= start })
+	if i < 0 {
+		i = len(g.lanes)
+		g.lanes = append(g.lanes, &lane{})
+	}
+	g.lanes[i].end = max(end, start+1)
+	return &g.lanes[i].slices
+}
+
+func (l *lanes) tracks(process func(pid uint32) *trace.Process) []*trace.Track {
 	var tracks []*trace.Track
-	for _, g := range order {
+	for _, g := range l.order {
 		for i, l := range g.lanes {
 			name := g.name
 			if i > 0 {
@@ -76,6 +103,26 @@ func Tracks(list []*httpphases.Request, process func(pid uint32) *trace.Process)
 		}
 	}
 	return tracks
+}
+
+// servedSlice draws a request that was served. "client" is the id of the request that
+// asked, where that is in the trace.
+func servedSlice(r *httpphases.ServerRequest) trace.Slice {
+	s := trace.Slice{
+		Start: r.Start, Dur: r.Duration, Category: "http.server", Open: !r.HasDuration,
+		Name: cmp.Or(strings.TrimSpace(r.Method+" "+r.Target), "request"),
+		Args: []trace.Arg{{Key: "outcome", Value: r.Outcome.String()}},
+	}
+	for _, f := range []struct{ k, v string }{{"activity", pathText(r.Path)}, {"trace_id", r.TraceID}, {"span_id", r.SpanID}} {
+		if f.v != "" {
+			s.Args = append(s.Args, trace.Arg{Key: f.k, Value: f.v})
+		}
+	}
+	s.Args = append(s.Args, trace.Arg{Key: "id", Value: int64(r.ID)})
+	if r.Client != 0 {
+		s.Args = append(s.Args, trace.Arg{Key: "client", Value: int64(r.Client)})
+	}
+	return s
 }
 
 // knownEnd is the end of r, or of what is known of it.
@@ -201,9 +248,10 @@ func nest(list []httpphases.Phase, end int64) []httpphases.Phase {
 
 // chromiumWriter draws requests as a profile without samples.
 type chromiumWriter struct {
-	w    io.Writer
-	o    Options
-	list []*httpphases.Request
+	w      io.Writer
+	o      Options
+	list   []*httpphases.Request
+	served []*httpphases.ServerRequest
 }
 
 func newChromium(w io.Writer, o *Options) Writer { return &chromiumWriter{w: w, o: *o} }
@@ -214,7 +262,10 @@ func (w *chromiumWriter) Request(r *httpphases.Request) error {
 	return nil
 }
 
-func (w *chromiumWriter) Server(*httpphases.ServerRequest) error { return nil }
+func (w *chromiumWriter) Server(s *httpphases.ServerRequest) error {
+	w.served = append(w.served, s)
+	return nil
+}
 
 func (w *chromiumWriter) Close(*Summary) error {
 	p := &trace.Profile{
@@ -222,7 +273,7 @@ func (w *chromiumWriter) Close(*Summary) error {
 		Table: trace.NewTable(),
 	}
 	procs := map[uint32]*trace.Process{}
-	p.Tracks = Tracks(w.list, func(pid uint32) *trace.Process {
+	p.Tracks = tracks(w.list, w.served, func(pid uint32) *trace.Process {
 		q := procs[pid]
 		if q == nil {
 			q = &trace.Process{PID: int64(pid)}
@@ -233,6 +284,9 @@ func (w *chromiumWriter) Close(*Summary) error {
 	})
 	for _, r := range w.list {
 		p.Meta.End = max(p.Meta.End, knownEnd(r))
+	}
+	for _, r := range w.served {
+		p.Meta.End = max(p.Meta.End, r.Start+r.Duration)
 	}
 	return export.Chromium(w.w, p, export.Options{Exporter: w.o.Exporter})
 }
