@@ -146,25 +146,12 @@ func providersText(tree *activity.Tree) string {
 }
 
 func (c *ActivitiesCmd) format() (string, error) {
-	if c.Format != "" {
-		if slices.Contains(activityFormats, c.Format) {
-			return c.Format, nil
-		}
+	if c.Format != "" && !slices.Contains(activityFormats, c.Format) {
 		return "", fmt.Errorf("--format must be one of %s, not %q", strings.Join(activityFormats, ", "), c.Format)
 	}
-	name := strings.ToLower(c.Out)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	switch {
-	case name == "" || name == "-" || strings.HasSuffix(name, ".txt"):
-		return "tree", nil
-	case strings.HasSuffix(name, ".chromium.json"):
-		return "chromium", nil
-	case strings.HasSuffix(name, ".ndjson"), strings.HasSuffix(name, ".jsonl"):
-		return "ndjson", nil
-	case strings.HasSuffix(name, ".json"):
-		return "json", nil
-	}
-	return "", fmt.Errorf("%s: the extension names no format; use .txt, .json, .ndjson, .chromium.json or --format", c.Out)
+	return formatOf(c.Format, c.Out, "tree", []extension{
+		{".txt", "tree"}, {".chromium.json", "chromium"}, {".json", "json"}, {".ndjson", "ndjson"}, {".jsonl", "ndjson"},
+	})
 }
 
 func (c *ActivitiesCmd) filter() (activityout.Filter, error) {

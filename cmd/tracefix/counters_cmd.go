@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/tracefix/tracefix/internal/counters"
 	"github.com/tracefix/tracefix/internal/input"
@@ -16,35 +15,31 @@ import (
 type CountersCmd struct {
 	In string `arg:"" name:"in" help:"Trace: nettrace or netperf, or a dump of a .NET Framework performance-counter block; bare or in .gz, .zst, .zip; - is standard input."`
 	ListFlags
-	Format   string   `enum:"table,csv,wide,json,ndjson,openmetrics,dotnet-counters," default:"" placeholder:"FORMAT" help:"table (a line for each counter), csv (a row for each value), wide (CSV with a column for each counter), json, ndjson, openmetrics, dotnet-counters (CSV as that tool writes it). Default: by OUT's extension, else table on a terminal, else csv."`
+	Format   string   `enum:"table,csv,wide,json,ndjson,openmetrics,dotnet-counters," default:"" placeholder:"FORMAT" help:"table (a line for each counter), csv (a row for each value), wide (CSV with a column for each counter), json, ndjson, openmetrics, dotnet-counters (CSV as that tool writes it). Default: by OUT's extension (.csv, .json, .ndjson, .prom, .txt), else table on a terminal, else csv."`
 	Provider []string `placeholder:"NAME" help:"Keep counters of these providers or meters; * and ? are wild."`
 	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
 }
 
-func (c *CountersCmd) format(std streams) string {
-	name := strings.ToLower(c.Out)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	switch {
-	case c.Format != "":
-		return c.Format
-	case strings.HasSuffix(name, ".ndjson"):
-		return "ndjson"
-	case strings.HasSuffix(name, ".json"):
-		return "json"
-	case strings.HasSuffix(name, ".prom"), strings.HasSuffix(name, ".openmetrics"):
-		return "openmetrics"
-	case strings.HasSuffix(name, ".txt"), c.Out == "-" && isTerminal(std.out):
-		return "table"
+func (c *CountersCmd) format(std streams) (string, error) {
+	otherwise := "csv"
+	if c.Out == "-" && isTerminal(std.out) {
+		otherwise = "table"
 	}
-	return "csv"
+	return formatOf(c.Format, c.Out, otherwise, []extension{
+		{".csv", "csv"}, {".json", "json"}, {".ndjson", "ndjson"}, {".jsonl", "ndjson"}, {".prom", "openmetrics"}, {".openmetrics", "openmetrics"}, {".txt", "table"},
+	})
 }
 
 // Run writes the values of the counters.
 func (c *CountersCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	format, err := c.format(std)
+	if err != nil {
+		return usageError{err}
+	}
 	run := listRun{cli: cli, std: std, flags: c.ListFlags}
 	return run.do(ctx, c.In, func(in *input.File, w io.Writer, rep *report.Trace) error {
 		if in.Kind == input.Unknown && counters.IsBlock(in.Head()) {
-			return c.blocks(in, w, std, &run)
+			return c.blocks(in, w, format, &run)
 		}
 		if in.Kind != input.Nettrace && in.Kind != input.Netperf {
 			return wrongKind(in, "counters")
@@ -53,7 +48,7 @@ func (c *CountersCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		if c.Out == "-" && isTerminal(std.out) {
 			width, _ = screen(std.out)
 		}
-		out := counters.NewWriter(c.format(std), w, width)
+		out := counters.NewWriter(format, w, width)
 		res, err := counters.Read(ctx, in.Reader, &counters.Options{
 			Providers: c.Provider, Names: c.Name,
 			Warn: func(e *nettrace.FormatError) {
@@ -72,7 +67,7 @@ func (c *CountersCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 }
 
 // blocks writes the counters of a .NET Framework process. All of a dump is in its head.
-func (c *CountersCmd) blocks(in *input.File, w io.Writer, std streams, run *listRun) error {
+func (c *CountersCmd) blocks(in *input.File, w io.Writer, format string, run *listRun) error {
 	blocks, err := counters.ParseBlocks(in.Head())
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
@@ -89,7 +84,7 @@ func (c *CountersCmd) blocks(in *input.File, w io.Writer, std streams, run *list
 			run.summary += fmt.Sprintf("\n  note: block %d was being written when the dump was taken", b.Index)
 		}
 	}
-	return counters.WriteBlocks(w, blocks, c.format(std))
+	return counters.WriteBlocks(w, blocks, format)
 }
 
 func countersSummary(in *input.File, res *counters.Result) string {

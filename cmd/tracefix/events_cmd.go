@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,16 +23,41 @@ import (
 // ListFlags say where the output of a command goes that writes to standard output
 // unless told otherwise.
 type ListFlags struct {
-	Out    string `short:"o" default:"-" placeholder:"FILE" help:"Output file; - is standard output. .gz or .zst behind its name compresses."`
+	Out    string `short:"o" default:"-" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses."`
 	Force  bool   `help:"Replace an existing output."`
 	Strict bool   `help:"Fail on a damaged input (exit 1) instead of telling what can be saved (exit 3)."`
+}
+
+// An extension of an output's name asks for a format.
+type extension struct{ end, format string }
+
+// formatOf decides a format: the flag, else the extension of the output, else what
+// holds for names without one, which standard output is. An extension that asks for
+// nothing known is refused: the file would not be what its name says.
+func formatOf(flag, out, otherwise string, known []extension) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	name := strings.ToLower(filepath.Base(out))
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	var ends []string
+	for _, e := range known {
+		if strings.HasSuffix(name, e.end) {
+			return e.format, nil
+		}
+		ends = append(ends, e.end)
+	}
+	if end := filepath.Ext(name); end != "" && out != "" && out != "-" {
+		return "", fmt.Errorf("%s: the extension %s names no format; use one of %s, or --format", out, end, strings.Join(ends, " "))
+	}
+	return otherwise, nil
 }
 
 // EventsCmd is `tracefix events`.
 type EventsCmd struct {
 	In string `arg:"" name:"in" help:"Trace: nettrace or netperf, bare or in .gz, .zst, .zip; - is standard input."`
 	ListFlags
-	Format   string        `enum:"ndjson,text," default:"" placeholder:"FORMAT" help:"ndjson (one JSON object for each line) or text. Default: text for .txt and on a terminal, else ndjson."`
+	Format   string        `enum:"ndjson,text," default:"" placeholder:"FORMAT" help:"ndjson (one JSON object for each line) or text. Default: by OUT's extension (.ndjson, .txt), else text on a terminal, else ndjson."`
 	Provider []string      `placeholder:"NAME" help:"Keep events of these providers; * and ? are wild."`
 	Event    []string      `placeholder:"NAME|ID" help:"Keep events of these names or ids; * and ? are wild."`
 	Thread   []string      `placeholder:"TID" help:"Keep events of these threads."`
@@ -47,13 +73,17 @@ func (c *EventsCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Limit < 0 || c.From < 0 || c.To < 0 {
 		return usageError{errors.New("--limit, --from and --to must not be negative")}
 	}
+	format, err := c.format(std)
+	if err != nil {
+		return usageError{err}
+	}
 	run := listRun{cli: cli, std: std, flags: c.ListFlags}
 	return run.do(ctx, c.In, func(in *input.File, w io.Writer, rep *report.Trace) error {
 		if in.Kind != input.Nettrace && in.Kind != input.Netperf {
 			return wrongKind(in, "events")
 		}
 		o := &events.Options{
-			Format: c.format(std),
+			Format: format,
 			Select: events.Select{Providers: c.Provider, Events: c.Event, Threads: c.Thread, Processes: c.Process, Activities: c.Activity, From: c.From, To: c.To},
 			Limit:  c.Limit,
 			Warn: func(e *nettrace.FormatError) {
@@ -83,16 +113,12 @@ func (c *EventsCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	})
 }
 
-func (c *EventsCmd) format(std streams) string {
-	name := strings.ToLower(c.Out)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	switch {
-	case c.Format != "":
-		return c.Format
-	case strings.HasSuffix(name, ".txt"), c.Out == "-" && isTerminal(std.out):
-		return "text"
+func (c *EventsCmd) format(std streams) (string, error) {
+	otherwise := "ndjson"
+	if c.Out == "-" && isTerminal(std.out) {
+		otherwise = "text"
 	}
-	return "ndjson"
+	return formatOf(c.Format, c.Out, otherwise, []extension{{".ndjson", "ndjson"}, {".jsonl", "ndjson"}, {".txt", "text"}})
 }
 
 func eventsSummary(in *input.File, res *events.Result) string {

@@ -13,12 +13,16 @@ import (
 type InfoCmd struct {
 	In string `arg:"" name:"in" help:"Trace of any format, bare or in .gz, .zst, .zip; - is standard input."`
 	ListFlags
-	Format string `enum:"text,json" default:"text" help:"text or json."`
+	Format string `enum:"text,json," default:"" placeholder:"FORMAT" help:"text or json. Default: by OUT's extension (.txt, .json), else text."`
 	All    bool   `help:"List every provider, event type and thread."`
 }
 
 // Run tells what is in the trace.
 func (c *InfoCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	format, err := formatOf(c.Format, c.Out, "text", []extension{{".json", "json"}, {".txt", "text"}})
+	if err != nil {
+		return usageError{err}
+	}
 	run := listRun{cli: cli, std: std, flags: c.ListFlags}
 	return run.do(ctx, c.In, func(in *input.File, w io.Writer, rep *report.Trace) error {
 		f, err := info.Of(ctx, in, nil)
@@ -27,7 +31,7 @@ func (c *InfoCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 		rep.Damage, rep.Damages = f.Damage, f.Damages
 		run.silent = true // the facts tell of the damage
-		if c.Format == "json" {
+		if format == "json" {
 			return f.WriteJSON(w)
 		}
 		o := &info.TextOptions{All: c.All}

@@ -18,13 +18,17 @@ import (
 type IPCCmd struct {
 	In string `arg:"" name:"in" help:"Recording of a diagnostics conversation: frames of connections, or the raw bytes of one; - is standard input."`
 	ListFlags
-	Format  string `enum:"text,ndjson" default:"text" help:"text or ndjson."`
+	Format  string `enum:"text,ndjson," default:"" placeholder:"FORMAT" help:"text or ndjson. Default: by OUT's extension (.txt, .ndjson), else text."`
 	Extract string `placeholder:"DIR" help:"Write the traces that were sent into this folder, as conn-N.nettrace."`
 	Values  bool   `help:"Show the values of environment variables; they may hold secrets."`
 }
 
 // Run lists the messages.
 func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	format, err := formatOf(c.Format, c.Out, "text", []extension{{".ndjson", "ndjson"}, {".jsonl", "ndjson"}, {".txt", "text"}})
+	if err != nil {
+		return usageError{err}
+	}
 	if c.Extract != "" {
 		if err := os.MkdirAll(c.Extract, 0o777); err != nil {
 			return err
@@ -58,7 +62,7 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 				return committed{f}, nil
 			}
 		}
-		out := ipc.NewWriter(w, c.Format, c.Values)
+		out := ipc.NewWriter(w, format, c.Values)
 		items := 0
 		res, err := ipc.Read(r, o, func(it *ipc.Item) error {
 			items++

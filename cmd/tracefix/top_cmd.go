@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/term"
@@ -109,19 +108,9 @@ func (c *TopCmd) out() string {
 
 // writer decides the format: the flag, else the extension of the output, else text.
 func (c *TopCmd) writer(std streams) (func(io.Writer, *export.Top) error, error) {
-	format := c.Format
-	if format == "" {
-		name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(c.Out), ".gz"), ".zst")
-		format = "text"
-		switch e := filepath.Ext(name); e {
-		case ".json", ".csv":
-			format = e[1:]
-		case "", ".txt", ".text":
-		default:
-			if c.Out != "-" {
-				return nil, fmt.Errorf("%s: the extension %s names no format; use .txt, .json or .csv, or --format", c.Out, e)
-			}
-		}
+	format, err := formatOf(c.Format, c.Out, "text", []extension{{".txt", "text"}, {".text", "text"}, {".json", "json"}, {".csv", "csv"}})
+	if err != nil {
+		return nil, err
 	}
 	switch format {
 	case "text":
