@@ -47,8 +47,8 @@ func (c *ActivitiesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return usageError{err}
 	}
 	if format == "chromium" {
-		if keep != nil {
-			return usageError{errors.New("--provider, --name, --slow and --status do not apply to --format chromium")}
+		if keep != nil || c.Depth != 0 {
+			return usageError{errors.New("--provider, --name, --slow, --status and --depth do not apply to --format chromium")}
 		}
 		return c.chromium(ctx, cli, std)
 	}
@@ -180,6 +180,6 @@ func (c *ActivitiesCmd) filter() (activityout.Filter, error) {
 
 // chromium draws the activities as `convert` does, without the sampled stacks.
 func (c *ActivitiesCmd) chromium(ctx context.Context, cli *CLI, std streams) error {
-	cfg := pipeline.Config{Out: cmp.Or(c.Out, "-"), Format: "chromium", Force: c.Force, Stdout: std.out, Tracks: []string{"activities"}}
+	cfg := pipeline.Config{Out: cmp.Or(c.Out, "-"), Format: "chromium", Force: c.Force, Stdout: std.out, Tracks: []string{"activities"}, PairByThread: c.PairByThread}
 	return runEach(ctx, cli, std, []string{c.In}, OutputFlags{Out: cfg.Out, Strict: c.Strict, Force: c.Force}, cfg)
 }

@@ -41,7 +41,7 @@ type activities struct {
 func newActivities(k *tracker) *activities {
 	return &activities{
 		k:       k,
-		builder: activity.NewBuilder(nil),
+		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread}),
 		metaOf:  map[*nettrace.Metadata]uint32{},
 		spans:   map[string][]trace.Arg{},
 		numbers: map[*process]uint32{},
@@ -178,6 +178,13 @@ func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
 func (a *activities) finish(end int64) {
 	tree := a.builder.Finish()
 	a.builder = nil
+	if !tree.HasIDs {
+		for _, c := range tree.WithoutID {
+			if !slices.Contains(a.k.l.info.WithoutIDs, c.Provider) {
+				a.k.l.info.WithoutIDs = append(a.k.l.info.WithoutIDs, c.Provider)
+			}
+		}
+	}
 	// Lossy files may deliver an event late.
 	slices.SortStableFunc(a.starts, func(x, y start) int { return cmp.Compare(x.at, y.at) })
 	shown := make([][]shownActivity, len(a.procs))

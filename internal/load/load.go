@@ -44,6 +44,9 @@ type Options struct {
 	// Tracks are the groups of tracks wanted: "activities", "gc", "exceptions",
 	// "contention", "events", "faults".
 	Tracks []string
+	// PairByThread pairs the starts and stops of activities by thread where they have
+	// no ids: right for synchronous code, wrong for async.
+	PairByThread bool
 
 	// Warn is told of each defect of the file that was skipped.
 	Warn func(*nettrace.FormatError)
@@ -61,6 +64,9 @@ type Info struct {
 	Frames     int   // distinct frames
 	Unresolved int   // of these, without a name
 	Rundown    bool  // the names of the methods are complete
+	// WithoutIDs are the event sources whose activities were recorded without ids, so
+	// that a track cannot show them.
+	WithoutIDs []string
 	BadNames   int64 // method, module and mapping events that could not be read
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
@@ -45,20 +46,28 @@ func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, 
 }
 
 // loadChromium reads a Chromium trace into the model.
-func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error) {
 	t, err := readChromium(ctx, in, c, rep, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rep.Events = t.Facts.Events()
 	if n := t.Facts.Untold; n > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
 	}
-	return t.Profile, nil
+	return t.Profile, onlySamples, nil
+}
+
+// onlySamples says why there is nothing: of spans only the sampled stacks are read.
+func onlySamples(groups []string) string {
+	if slices.Contains(groups, "cpu") {
+		return "the trace holds no samples"
+	}
+	return "of such a trace only the sampled stacks are read; take the .nettrace that it was made from"
 }
 
 // loadSpeedscope reads a speedscope file into the model.
-func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error) {
 	told := false // the events may be read twice, and a defect is one all the same
 	open := func() (io.ReadCloser, error) {
 		return speedscope.Events(in.Reader, func(e *speedscope.FormatError) {
@@ -70,11 +79,11 @@ func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.
 	}
 	t, err := readSpans(ctx, in, open, c, rep, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.Profile.Meta.Format = "speedscope"
 	rep.Events = t.Facts.Events()
-	return t.Profile, nil
+	return t.Profile, onlySamples, nil
 }
 
 // rewriteChromium repairs a Chromium trace and keeps all else in it byte by byte.

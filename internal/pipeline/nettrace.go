@@ -20,6 +20,8 @@ func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 		Source:   in.Name,
 		Evidence: c.Repair,
 		Tracks:   c.Tracks,
+
+		PairByThread: c.PairByThread,
 		Warn: func(e *nettrace.FormatError) {
 			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
@@ -38,27 +40,20 @@ func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 }
 
 // loadNettrace reads a nettrace or netperf file into the model.
-func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error) {
 	p, info, err := load.Profile(ctx, in.Reader, loadOptions(in, c, rep))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := addHTTP(ctx, in, c, p); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rep.Events = info.Events
 	rep.Lost = int64(info.Stats.Lost)
-	samples := 0
-	for _, t := range p.Threads {
-		samples += t.Samples.Len()
+	if c.PairByThread && len(info.WithoutIDs) > 0 {
+		rep.Notes = append(rep.Notes, "recorded without activity ids: starts and stops are paired by thread, which is wrong for async code, so durations are guesses")
 	}
-	if samples == 0 {
-		if len(p.Tracks) == 0 {
-			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, info.NoSamples())
-		}
-		rep.Notes = append(rep.Notes, info.NoSamples())
-	}
-	return p, nil
+	return p, func(groups []string) string { return notRecorded(info, c, groups) }, nil
 }
 
 // writeCompat converts as dotnet-trace convert does, faults included.

@@ -33,6 +33,8 @@ type Config struct {
 	MinConfidence float64 // repairs below it become bridges; as in stackfix.Options
 	Plain         bool    // inserted events carry no mark
 
+	PairByThread bool // activities without ids are paired by thread
+
 	// Of the output.
 	Compat string   // "dotnet-trace": as the reference writes it, faults included
 	Tracks []string // "cpu", "activities", ...; nil means the output's default
@@ -156,24 +158,42 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		if i.Kind != in.Kind {
 			continue
 		}
-		p, err := i.Load(ctx, in, c, rep)
+		p, missing, err := i.Load(ctx, in, c, rep)
 		if err != nil {
 			return nil, err
 		}
-		if c.Repair {
+		cpu := slices.Contains(c.Tracks, "cpu")
+		sampled := hold(p, c)["cpu"]
+		if c.Repair && cpu {
 			pass.FixStacks(p, c.MinConfidence)
 		}
 		pass.Select(p, sel)
-		Describe(p, c.Repair && c.EachRepair, rep)
-		advise(p, c, rep)
-		pass.DropEvidence(p)
-		if rep.Samples == 0 && len(p.Tracks) == 0 {
-			why := "the trace holds no samples"
-			if !sel.IsZero() {
-				why = "no sample is left: the filters drop all"
+		found := hold(p, c)
+		why := func(groups ...string) string {
+			if sampled && slices.Contains(groups, "cpu") {
+				return "no sample is left: the filters drop all"
 			}
-			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why)
+			return missing(groups)
 		}
+		// Who asks for samples of a frame has nothing from tracks without them.
+		ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly)
+		if len(found) == 0 || ofSamples && !found["cpu"] {
+			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why(c.Tracks...))
+		}
+		if cpu {
+			Describe(p, c.Repair && c.EachRepair, rep)
+			if !found["cpu"] {
+				rep.Notes = append(rep.Notes, why("cpu"))
+			}
+			advise(p, c, rep)
+		}
+		for _, w := range c.With {
+			if !found[w] {
+				rep.Notes = append(rep.Notes, why(w))
+			}
+		}
+		pass.DropEvidence(p)
+		count(p, rep)
 		return p, nil
 	}
 	return nil, fmt.Errorf("%s: %w", in.Name, ErrNotATrace)
@@ -237,9 +257,6 @@ func newReport(in *input.File, c *Config) *report.Trace {
 	}
 	return rep
 }
-
-// TrackNames are the groups of things that can be drawn.
-var TrackNames = []string{"cpu", "activities", "gc", "exceptions", "contention", "faults", "http", "events"}
 
 // checkTracks refuses names that would draw nothing.
 func (c *Config) checkTracks() error {

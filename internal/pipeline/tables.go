@@ -17,8 +17,11 @@ import (
 type InputFormat struct {
 	Kind input.Kind
 	// Load reads the whole trace into the model and tells of damage through the report.
-	Load func(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error)
+	Load func(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error)
 }
+
+// Missing says why a trace has nothing of these groups of tracks, and what records it.
+type missing func(groups []string) string
 
 // An OutputFormat is a row of the table of outputs.
 type OutputFormat struct {

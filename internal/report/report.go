@@ -5,6 +5,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -42,6 +44,9 @@ type Trace struct {
 	Repaired map[string]int `json:"repaired,omitempty"`         // by how
 	Restored int            `json:"restored_frames,omitempty"`
 	Left     int            `json:"left_cut,omitempty"`
+
+	// Tracks counts what was drawn beside the samples, by group: activities, gc, ...
+	Tracks map[string]int `json:"tracks,omitempty"`
 
 	// Stacks of other events than samples: evidence for a repair, and repaired too.
 	CutEvents      int `json:"cut_events,omitempty"`
@@ -142,8 +147,12 @@ func (t *Trace) Summary() string {
 		b.WriteString("failed: " + t.Error)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%s samples", Count(t.Samples))
+	if t.Samples > 0 || len(t.Tracks) == 0 {
+		fmt.Fprintf(&b, "%s samples", Count(t.Samples))
+	}
 	switch {
+	case t.Samples == 0 && len(t.Tracks) > 0:
+		b.WriteString(t.drawn())
 	case t.CutsKept:
 		b.WriteString(", as dotnet-trace writes them")
 	case t.Cut == 0:
@@ -174,6 +183,32 @@ func (t *Trace) Summary() string {
 		fmt.Fprintf(&b, "; damaged in %d place%s, what could be saved was saved", t.Damages, Plural(t.Damages))
 	}
 	return b.String()
+}
+
+// drawn tells what there is in an output without samples.
+func (t *Trace) drawn() string {
+	var list []string
+	for _, group := range slices.Sorted(maps.Keys(t.Tracks)) {
+		n := t.Tracks[group]
+		noun, ok := drawnNouns[group]
+		if !ok {
+			noun = [2]string{"slice of " + group, "slices of " + group}
+		}
+		word := noun[1]
+		if n == 1 {
+			word = noun[0]
+		}
+		list = append(list, Count(n)+" "+word)
+	}
+	return strings.Join(list, ", ")
+}
+
+// drawnNouns name what tracks hold: one of it, and more.
+var drawnNouns = map[string][2]string{
+	"activities": {"activity", "activities"},
+	"contention": {"lock contention", "lock contentions"},
+	"events":     {"event", "events"},
+	"faults":     {"page fault", "page faults"},
 }
 
 // keepsUnknown reports whether the output holds the stacks that could not be known as they

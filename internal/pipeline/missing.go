@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/trace"
+)
+
+// A trackKind is a group of things that can be drawn.
+type trackKind struct {
+	name string // of --tracks
+	noun string // what it holds
+	// What records it: keywords of the runtime's provider, or providers.
+	keywords  uint64
+	providers []string
+}
+
+const withIDs = "System.Threading.Tasks.TplEventSource:0x80:4" // activity ids across awaits
+
+var trackKinds = []trackKind{
+	{name: "cpu", noun: "CPU samples"},
+	{name: "activities", noun: "activities", providers: []string{"EVENTSOURCE:" + allKeywords, withIDs}},
+	{name: "gc", noun: "garbage collections", keywords: 0x1},
+	{name: "exceptions", noun: "exceptions", keywords: 0x8000},
+	{name: "contention", noun: "lock contentions", keywords: 0x4000},
+	{name: "faults", noun: "page faults"},
+	{name: "http", noun: "HTTP requests", providers: []string{
+		httpphases.ProviderHTTP + ":" + allKeywords, httpphases.ProviderDNS + ":" + allKeywords,
+		httpphases.ProviderSockets + ":" + allKeywords, httpphases.ProviderSecurity + ":" + allKeywords, withIDs,
+	}},
+	{name: "events", noun: "other events"},
+}
+
+const allKeywords = "0xFFFFFFFFFFFFFFFF:4"
+
+// TrackNames are the groups of things that can be drawn.
+var TrackNames = func() (names []string) {
+	for _, k := range trackKinds {
+		names = append(names, k.name)
+	}
+	return names
+}()
+
+// notRecorded says that a nettrace has none of these groups, and what would record them.
+func notRecorded(info *load.Info, c *Config, groups []string) string {
+	if slices.Contains(groups, "cpu") {
+		return info.NoSamples()
+	}
+	var nouns, providers []string
+	keywords := uint64(0)
+	for _, k := range trackKinds {
+		if !slices.Contains(groups, k.name) {
+			continue
+		}
+		nouns = append(nouns, k.noun)
+		keywords |= k.keywords
+		for _, p := range k.providers {
+			if k.name == "activities" && p != withIDs && len(info.WithoutIDs) > 0 {
+				for _, s := range info.WithoutIDs {
+					providers = append(providers, s+":"+allKeywords)
+				}
+				continue
+			}
+			if !slices.Contains(providers, p) {
+				providers = append(providers, p)
+			}
+		}
+	}
+	what := strings.Join(nouns, ", no ")
+	if sel := c.Select.selection(); !sel.IsZero() {
+		return "the filters leave no " + what
+	}
+	unpaired := slices.Contains(groups, "activities") && len(info.WithoutIDs) > 0
+	if unpaired {
+		what += ", since their starts and stops have no activity ids"
+	}
+	what = fmt.Sprintf("the trace holds %s event%s but no %s", report.Count(int(info.Events)), report.Plural(int(info.Events)), what)
+	if keywords != 0 {
+		providers = append(providers, fmt.Sprintf("Microsoft-Windows-DotNETRuntime:%#x:4", keywords))
+	}
+	line := "dotnet-trace collect -p PID"
+	if faults := slices.Contains(groups, "faults"); faults || info.Header.Version >= 6 {
+		line = "dotnet-trace collect-linux -p PID"
+		if faults {
+			line += " --perf-events exceptions:page_fault_user,exceptions:page_fault_kernel"
+		}
+	}
+	if len(providers) > 0 {
+		line += " --providers '" + strings.Join(providers, ",") + "'"
+	}
+	if len(providers) > 0 || slices.Contains(groups, "faults") {
+		what += "; `" + line + "` records them"
+	}
+	if unpaired {
+		what += ", and `tracefix activities --pair-by-thread` pairs them by thread: a guess that is wrong for async code"
+	}
+	return what
+}
+
+// hold tells which of the groups of c have something to draw. Tracks are asked for no
+// more than their first slice.
+func hold(p *trace.Profile, c *Config) map[string]bool {
+	found := map[string]bool{}
+	if slices.Contains(c.Tracks, "cpu") {
+		for _, t := range p.Threads {
+			if t.Samples.Len() > t.Samples.Count(trace.SampleEvent) {
+				found["cpu"] = true
+				break
+			}
+		}
+	}
+	for _, t := range p.Tracks {
+		if slices.Contains(c.Tracks, t.Group) && !found[t.Group] {
+			for range t.Slices {
+				found[t.Group] = true
+				break
+			}
+		}
+	}
+	return found
+}
+
+// count makes the tracks tell the report how much was drawn of them. A writer may go
+// through a track more than once: the last time counts.
+func count(p *trace.Profile, rep *report.Trace) {
+	for _, t := range p.Tracks {
+		all, last := t.Slices, 0
+		t.Slices = func(yield func(*trace.Slice) bool) {
+			n := 0
+			for s := range all {
+				n++
+				if !yield(s) {
+					break
+				}
+			}
+			if rep.Tracks == nil {
+				rep.Tracks = map[string]int{}
+			}
+			rep.Tracks[t.Group] += n - last
+			last = n
+		}
+	}
+}
