@@ -140,10 +140,10 @@ func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
 			if value == "" || value == "Unset" || value == "[]" || value == s.Name {
 				continue
 			}
-			args = append(args, trace.Arg{Key: key, Value: value})
+			args = appendDetail(args, key, value)
 		case "TagObjects":
 			if !strings.HasPrefix(value, "System.Collections.") {
-				args = append(args, trace.Arg{Key: "Tags", Value: value})
+				args = appendDetail(args, "Tags", value)
 			}
 		}
 	}
@@ -285,7 +285,9 @@ func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64
 			}
 			if r.Span != nil {
 				args = append(args, trace.Arg{Key: "trace", Value: r.Span.TraceID}, trace.Arg{Key: "span", Value: r.Span.SpanID})
-				args = append(args, a.spans[r.Span.TraceID+r.Span.SpanID]...)
+				for _, d := range a.spans[r.Span.TraceID+r.Span.SpanID] {
+					args = appendDetail(args, d.Key, d.Value)
+				}
 			} else if st := a.startOf(r); st != nil && r.HasStart {
 				args, values = a.k.details(args, values, a.metas[st.meta], int(st.version), a.payloads[st.from:st.to])
 			}

@@ -569,6 +569,16 @@ func (k *tracker) shown(ev *nettrace.Event) bool {
 	return false
 }
 
+// appendDetail appends what the trace itself names, under a key that args do not have
+// yet: of two members of one name a reader of JSON keeps one. A name that we use, or the
+// writers do, gets "payload." before it, as often as it takes.
+func appendDetail(args []trace.Arg, key string, value any) []trace.Arg {
+	for key == "tracefix" || slices.ContainsFunc(args, func(a trace.Arg) bool { return a.Key == key }) {
+		key = "payload." + key
+	}
+	return append(args, trace.Arg{Key: key, Value: value})
+}
+
 // details appends the decoded fields of a payload to args.
 func (k *tracker) details(args []trace.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]trace.Arg, []nettrace.Value) {
 	ev := nettrace.Event{Metadata: m, Version: version, Payload: payload}
@@ -600,7 +610,7 @@ func (k *tracker) details(args []trace.Arg, values []nettrace.Value, m *nettrace
 		default:
 			x = v.String()
 		}
-		args = append(args, trace.Arg{Key: lay.Fields[i].Name, Value: x})
+		args = appendDetail(args, lay.Fields[i].Name, x)
 	}
 	return args, values
 }

@@ -53,6 +53,15 @@ func TestNothingToWrite(t *testing.T) {
 	assert.Contains(t, words, "no HTTP requests; `dotnet-trace collect")
 }
 
+// Requests that were served have a field that is called like the path of an activity.
+func TestActivitiesChromiumKeepsFields(t *testing.T) {
+	for _, args := range [][]string{{"activities"}, {"convert", "--tracks", "activities,events"}} {
+		code, out, words := tracefix(t, append(args, tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace"), "--format", "chromium", "-o", "-")...)
+		require.Equal(t, 0, code, words)
+		assert.Contains(t, out, `"args":{"path":"1/12","thread":3853,"method":"GET","payload.path":"/ok"}`)
+	}
+}
+
 // As Chromium JSON or as a tree: what is told is about activities.
 func TestActivitiesChromium(t *testing.T) {
 	count := func(out string) (n int) {
