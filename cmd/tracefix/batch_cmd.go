@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,8 +52,8 @@ type BatchTracesCmd struct {
 	BatchReportFlags
 	RepairFlags
 	SelectFlags
-	With   []string `placeholder:"TRACK" help:"Add tracks to the outputs: http, activities."`
-	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs."`
+	With   []string `placeholder:"TRACK" help:"Add tracks to Chromium or Perfetto outputs (--format): http, activities."`
+	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs (--format)."`
 }
 
 // Run works on all traces.
@@ -68,8 +69,24 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
+	sel, err := c.selection()
+	if err != nil {
+		return err
+	}
+	if c.Jobs < 0 {
+		return usageError{fmt.Errorf("--jobs %d: must not be negative", c.Jobs)}
+	}
 	cfg := c.RepairFlags.config()
-	cfg.Strict, cfg.With, cfg.Tracks, cfg.Select = c.Strict, c.With, c.Tracks, c.selection()
+	cfg.Strict, cfg.With, cfg.Tracks, cfg.Select = c.Strict, c.With, c.Tracks, sel
+	if len(c.With)+len(c.Tracks) > 0 {
+		if doing.Formats != nil {
+			return usageError{fmt.Errorf("--with and --tracks do not go with --do %s", c.Do)}
+		}
+		// Without --format a trace keeps its own, and those have no tracks to add to.
+		if err := cfg.CheckTracks(cmp.Or(c.Format, "nettrace")); err != nil {
+			return usageError{err}
+		}
+	}
 	b := batch.Config{
 		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%+v", cfg),
 		Version: version(), Work: doing.Work(cfg, version()), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,

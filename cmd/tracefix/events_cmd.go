@@ -60,7 +60,7 @@ type EventsCmd struct {
 	Format   string        `enum:"ndjson,text," default:"" placeholder:"FORMAT" help:"ndjson (one JSON object for each line) or text. Default: by OUT's extension (.ndjson, .txt), else text on a terminal, else ndjson."`
 	Provider []string      `placeholder:"NAME" help:"Keep events of these providers; * and ? are wild."`
 	Event    []string      `placeholder:"NAME|ID" help:"Keep events of these names or ids; * and ? are wild."`
-	Thread   []string      `placeholder:"TID" help:"Keep events of these threads."`
+	Thread   []string      `placeholder:"TID|NAME" help:"Keep events of these threads; * and ? are wild."`
 	Process  []string      `placeholder:"PID|NAME" help:"Keep events of these processes."`
 	From     time.Duration `help:"Keep what is after this time since the start of the trace, such as 1.5s."`
 	To       time.Duration `help:"Keep what is before this time."`
@@ -70,8 +70,11 @@ type EventsCmd struct {
 
 // Run lists the events.
 func (c *EventsCmd) Run(ctx context.Context, cli *CLI, std streams) error {
-	if c.Limit < 0 || c.From < 0 || c.To < 0 {
-		return usageError{errors.New("--limit, --from and --to must not be negative")}
+	if c.Limit < 0 {
+		return usageError{fmt.Errorf("--limit %d: must not be negative", c.Limit)}
+	}
+	if err := checkTimes(c.From, c.To); err != nil {
+		return err
 	}
 	format, err := c.format(std)
 	if err != nil {

@@ -62,6 +62,9 @@ func (c *HTTPCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 		return usageError{fmt.Errorf("--side %s: %s has no place for requests that were served; use --format %s", c.Side, format.Name, strings.Join(names, ", "))}
 	}
+	if err := checkTimes(c.From, c.To); err != nil {
+		return err
+	}
 	keep, err := c.filter()
 	if err != nil {
 		return usageError{err}

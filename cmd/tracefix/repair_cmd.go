@@ -32,8 +32,28 @@ type SelectFlags struct {
 	CPUOnly bool          `name:"cpu-only" help:"Keep samples that were on a CPU."`
 }
 
-func (f SelectFlags) selection() pipeline.Select {
-	return pipeline.Select{Processes: f.Process, Threads: f.Thread, From: f.From, To: f.To, Frame: f.Frame, CPUOnly: f.CPUOnly}
+func (f SelectFlags) selection() (pipeline.Select, error) {
+	s := pipeline.Select{Processes: f.Process, Threads: f.Thread, From: f.From, To: f.To, Frame: f.Frame, CPUOnly: f.CPUOnly}
+	return s, checkTimes(f.From, f.To)
+}
+
+// checkTimes refuses a stretch of time in which nothing can be.
+func checkTimes(from, to time.Duration) error {
+	switch {
+	case from < 0 || to < 0:
+		return usageError{errors.New("--from and --to must not be negative")}
+	case to != 0 && to <= from:
+		return usageError{fmt.Errorf("--to %v: is not after --from %v", to, from)}
+	}
+	return nil
+}
+
+// checkDepth refuses a limit that no recorder has.
+func checkDepth(limit int) error {
+	if limit < 2 {
+		return usageError{fmt.Errorf("--max-depth %d: must be at least 2", limit)}
+	}
+	return nil
 }
 
 // RepairFlags shape the repair.
@@ -49,7 +69,7 @@ type RepairCmd struct {
 	OutputFlags
 	RepairFlags
 	SelectFlags
-	With   []string `placeholder:"TRACK" help:"Add tracks to the output: http, activities."`
+	With   []string `placeholder:"TRACK" help:"Add tracks to a Chromium or Perfetto output: http, activities."`
 	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs: cpu, activities, gc, exceptions, contention, events."`
 }
 
@@ -58,9 +78,13 @@ func (c *RepairCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := c.RepairFlags.check(); err != nil {
 		return err
 	}
+	sel, err := c.selection()
+	if err != nil {
+		return err
+	}
 	cfg := c.RepairFlags.config()
 	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout = c.Out, c.Format, c.Force, std.out
-	cfg.With, cfg.Tracks, cfg.Select, cfg.EachRepair = c.With, c.Tracks, c.selection(), c.Report != ""
+	cfg.With, cfg.Tracks, cfg.Select, cfg.EachRepair = c.With, c.Tracks, sel, c.Report != ""
 	return runEach(ctx, cli, std, c.In, c.OutputFlags, cfg)
 }
 
@@ -69,17 +93,24 @@ type ConvertCmd struct {
 	In string `arg:"" name:"in" help:"Trace: nettrace, Chromium JSON or speedscope JSON, bare or in .gz, .zst, .zip; - is standard input."`
 	OutputFlags
 	SelectFlags
-	Compat   string   `enum:",dotnet-trace" default:"" help:"Write what dotnet-trace writes, faults included: dotnet-trace."`
-	With     []string `placeholder:"TRACK" help:"Add tracks to the output: http, activities."`
+	Compat   string   `enum:",dotnet-trace" default:"" help:"Write what dotnet-trace writes, faults included: dotnet-trace. For Chromium JSON and speedscope."`
+	With     []string `placeholder:"TRACK" help:"Add tracks to a Chromium or Perfetto output: http, activities."`
 	Tracks   []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs: cpu, activities, gc, exceptions, contention, events."`
 	MaxDepth int      `default:"100" help:"Frames at which the recorder cut stacks."`
 }
 
 // Run converts the input.
 func (c *ConvertCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	sel, err := c.selection()
+	if err == nil {
+		err = checkDepth(c.MaxDepth)
+	}
+	if err != nil {
+		return err
+	}
 	cfg := pipeline.Config{
 		Out: c.Out, Format: c.Format, Force: c.Force, Stdout: std.out,
-		Compat: c.Compat, With: c.With, Tracks: c.Tracks, Select: c.selection(), MaxDepth: c.MaxDepth,
+		Compat: c.Compat, With: c.With, Tracks: c.Tracks, Select: sel, MaxDepth: c.MaxDepth,
 	}
 	return runEach(ctx, cli, std, []string{c.In}, c.OutputFlags, cfg)
 }

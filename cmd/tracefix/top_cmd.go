@@ -44,6 +44,13 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Limit < 0 {
 		return usageError{fmt.Errorf("--limit %d: must not be negative", c.Limit)}
 	}
+	sel, err := c.selection()
+	if err == nil {
+		err = checkDepth(c.MaxDepth)
+	}
+	if err != nil {
+		return err
+	}
 	in, err := input.Open(c.In, &input.Options{Stdin: std.in})
 	if err != nil {
 		return err
@@ -57,7 +64,7 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 
 	stop := showProgress(cli, std, in)
 	p, rep, err := pipeline.Load(ctx, in, pipeline.Config{
-		Repair: c.Repair, Strict: c.Strict, MaxDepth: c.MaxDepth, Select: c.selection(),
+		Repair: c.Repair, Strict: c.Strict, MaxDepth: c.MaxDepth, Select: sel,
 	})
 	stop()
 	var usage pipeline.UsageError

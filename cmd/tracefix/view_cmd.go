@@ -27,6 +27,10 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := c.RepairFlags.check(); err != nil {
 		return err
 	}
+	sel, err := c.selection()
+	if err != nil {
+		return err
+	}
 	out := c.Out
 	if out == "" {
 		dir, err := os.MkdirTemp("", "tracefix-view-*")
@@ -40,7 +44,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		out = filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".html")
 	}
 	cfg := c.RepairFlags.config()
-	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout, cfg.Select = out, "html", c.Force, std.out, c.selection()
+	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout, cfg.Select = out, "html", c.Force, std.out, sel
 	rep, err := runOne(ctx, cli, std, c.In, OutputFlags{}, cfg)
 	if err != nil {
 		if c.Out == "" {
@@ -86,8 +90,8 @@ func (f RepairFlags) config() pipeline.Config {
 }
 
 func (f RepairFlags) check() error {
-	if f.MaxDepth < 2 {
-		return usageError{fmt.Errorf("--max-depth %d: must be at least 2", f.MaxDepth)}
+	if err := checkDepth(f.MaxDepth); err != nil {
+		return err
 	}
 	if f.MinConfidence < 0 || f.MinConfidence > 1 {
 		return usageError{fmt.Errorf("--min-confidence %v: must be between 0 and 1", f.MinConfidence)}

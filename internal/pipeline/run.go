@@ -85,11 +85,11 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 	if in.Kind == input.Unknown {
 		return fmt.Errorf("%s: offset 0: %w: %s", in.Name, ErrNotATrace, input.Describe(in.Head()))
 	}
-	if err := c.checkTracks(); err != nil {
-		return UsageError{err}
-	}
 	format, err := resolveFormat(c.Format, c.Out, in.Kind)
 	if err != nil {
+		return UsageError{err}
+	}
+	if err := c.check(in, format); err != nil {
 		return UsageError{err}
 	}
 	if c.Out == "" {
@@ -123,9 +123,6 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
-	if c.Compat != "" && in.Kind != input.Nettrace && in.Kind != input.Netperf {
-		return UsageError{fmt.Errorf("%s: --compat is for nettrace inputs, as dotnet-trace is; this is %s", in.Name, in.Kind)}
-	}
 	sel := c.Select.selection()
 	for _, r := range Rewrites {
 		if r.Kind == in.Kind && r.Format == format && sel.IsZero() {
@@ -139,7 +136,7 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	if row.Write == nil {
 		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
 	}
-	if c.Compat != "" && row.Compat != nil {
+	if c.Compat != "" {
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
 	c.Tracks = c.tracksOf(row)
@@ -258,14 +255,59 @@ func newReport(in *input.File, c *Config) *report.Trace {
 	return rep
 }
 
-// checkTracks refuses names that would draw nothing.
-func (c *Config) checkTracks() error {
+// check refuses what would be passed over without a word.
+func (c *Config) check(in *input.File, format string) error {
+	if err := c.CheckTracks(format); err != nil {
+		return err
+	}
+	events := in.Kind == input.Nettrace || in.Kind == input.Netperf
+	if !events && len(c.drawn()) > 0 {
+		return fmt.Errorf("%s: a %s trace holds no events to draw the track %s from; take the .nettrace that it was made from", in.Name, in.Kind, c.drawn()[0])
+	}
+	if c.Compat == "" {
+		return nil
+	}
+	if !events {
+		return fmt.Errorf("%s: --compat is for nettrace inputs, as dotnet-trace is; this is %s", in.Name, in.Kind)
+	}
+	if Output(format).Compat == nil {
+		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return o.Compat != nil }))
+	}
+	s := c.Select
+	if c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
+		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame and --cpu-only do not go with it", c.Compat)
+	}
+	return nil
+}
+
+// CheckTracks refuses names that would draw nothing, and tracks that the format has no
+// place for.
+func (c *Config) CheckTracks(format string) error {
 	for _, t := range append(slices.Clone(c.Tracks), c.With...) {
 		if !slices.Contains(TrackNames, t) {
 			return fmt.Errorf("there is no track %q; tracks are %s", t, strings.Join(TrackNames, ", "))
 		}
 	}
+	if d := c.drawn(); len(d) > 0 && !Output(format).Tracks {
+		return fmt.Errorf("%s output has no place for the track %s; use --format %s", format, d[0], formatsWith(func(o *OutputFormat) bool { return o.Tracks }))
+	}
 	return nil
+}
+
+// drawn are the tracks that were asked for beside the sampled stacks.
+func (c *Config) drawn() []string {
+	return slices.DeleteFunc(append(slices.Clone(c.Tracks), c.With...), func(t string) bool { return t == "cpu" })
+}
+
+// formatsWith lists the formats for which has holds.
+func formatsWith(has func(*OutputFormat) bool) string {
+	var names []string
+	for i := range Outputs {
+		if has(&Outputs[i]) {
+			names = append(names, Outputs[i].Name)
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // tracksOf are the tracks to load and write: those asked for, else all but single
