@@ -144,7 +144,7 @@ func eventsSummary(in *input.File, res *events.Result) string {
 // wrongKind says that a command does not read this sort of file.
 func wrongKind(in *input.File, command string) error {
 	if in.Kind == input.Unknown {
-		return fmt.Errorf("%s: offset 0: is not a trace that tracefix reads: %s", in.Name, input.Describe(in.Head()))
+		return in.NotATrace()
 	}
 	return fmt.Errorf("%s: is a %s trace; `tracefix %s` reads nettrace files", in.Name, in.Kind, command)
 }

@@ -40,7 +40,7 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			if in.Kind != input.Unknown {
 				return fmt.Errorf("%s: is a %s trace and no recording of a conversation; `tracefix info` tells about it", in.Name, in.Kind)
 			}
-			return fmt.Errorf("%s: offset 0: %w: expected frames, DOTNET_IPC_V1 or ADVR_V1", in.Name, ipc.ErrNoRecording)
+			return fmt.Errorf("%s: offset 0: %w: expected frames, DOTNET_IPC_V1 or ADVR_V1, found %s", in.Name, ipc.ErrNoRecording, input.Found(in.Head()))
 		}
 		r, err := in.Reader()
 		if err != nil {

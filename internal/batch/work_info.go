@@ -3,7 +3,6 @@ package batch
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/input"
@@ -22,7 +21,7 @@ func workInfo(cfg pipeline.Config, _ string) Work {
 
 func infoTrace(ctx context.Context, in *input.File, job Job, cfg *pipeline.Config, rep *report.Trace) error {
 	if in.Kind == input.Unknown {
-		return fmt.Errorf("%s: offset 0: %w: %s", in.Name, pipeline.ErrNotATrace, input.Describe(in.Head()))
+		return in.NotATrace()
 	}
 	f, err := info.Of(ctx, in, nil)
 	if err != nil {

@@ -7,7 +7,6 @@ package info
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -217,7 +216,7 @@ func Of(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	case input.Speedscope:
 		return Speedscope(ctx, in, o)
 	}
-	return nil, fmt.Errorf("%s: offset 0: is not a trace that tracefix reads: %s", in.Name, input.Describe(in.Head()))
+	return nil, in.NotATrace()
 }
 
 func newFacts(in *input.File) *Facts {

@@ -477,18 +477,38 @@ func speedscope(b []byte) bool {
 	return events < 0 && shared >= 0 && frames > shared
 }
 
+// ErrNotATrace reports content that nobody here reads.
+var ErrNotATrace = errors.New("is not a trace that tracefix reads")
+
+// NotATrace is the error for a file of an unknown kind: it says what was expected, what
+// was found and what to do.
+func (f *File) NotATrace() error {
+	return fmt.Errorf("%s: offset 0: %w: %s", f.Name, ErrNotATrace, Describe(f.Head()))
+}
+
+// Found shows how content begins, for messages.
+func Found(head []byte) string {
+	switch n := len(head); {
+	case n == 0:
+		return "nothing"
+	case n > 16:
+		return fmt.Sprintf("%q...", head[:16])
+	}
+	return fmt.Sprintf("%q and no more", head)
+}
+
 // Describe says what unknown content looks like and what to do, for messages.
 func Describe(head []byte) string {
 	trimmed := bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf")
 	switch {
 	case len(head) == 0:
-		return "the file is empty"
+		return "the file is empty; copy it anew, or record again"
 	case allZero(head):
-		return "the file begins with zero bytes: it was preallocated and never written, or the disk was full"
+		return "the file begins with zero bytes: it was preallocated and never written, or the disk was full; record again"
 	case bytes.HasPrefix(trimmed, []byte("<")):
 		return "this looks like HTML; save the trace itself (JSON), not the page around it"
 	case bytes.HasPrefix(trimmed, []byte("# tracer")):
-		return "this is an ftrace text, which tracefix does not read"
+		return "this is an ftrace text, which tracefix does not read; `dotnet-trace collect-linux` gives what it reads"
 	case bytes.HasPrefix(head, []byte("PERFILE2")):
 		return "this is a perf.data file; `perf script` or `dotnet-trace collect-linux` give what tracefix reads"
 	case head[0] == 0x0a:
@@ -498,7 +518,7 @@ func Describe(head []byte) string {
 	case bytes.HasPrefix(head, []byte("MDMP")):
 		return "this is a memory dump, not a trace"
 	}
-	return "expected nettrace, netperf, Chromium trace JSON or speedscope JSON"
+	return "expected nettrace, netperf, Chromium trace JSON or speedscope JSON, found " + Found(head) + "; give the file as the recorder wrote it"
 }
 
 func allZero(b []byte) bool {

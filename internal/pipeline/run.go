@@ -62,9 +62,6 @@ func (s Select) selection() pass.Selection {
 	}
 }
 
-// ErrNotATrace reports a file of a kind that nobody here reads.
-var ErrNotATrace = errors.New("is not a trace that tracefix reads")
-
 // ErrNothing reports a trace without anything that the output could show: an empty
 // file would only hide that.
 var ErrNothing = errors.New("nothing to write")
@@ -83,7 +80,7 @@ func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
 
 func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) error {
 	if in.Kind == input.Unknown {
-		return fmt.Errorf("%s: offset 0: %w: %s", in.Name, ErrNotATrace, input.Describe(in.Head()))
+		return in.NotATrace()
 	}
 	format, err := resolveFormat(c.Format, c.Out, in.Kind)
 	if err != nil {
@@ -193,7 +190,7 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		count(p, rep)
 		return p, nil
 	}
-	return nil, fmt.Errorf("%s: %w", in.Name, ErrNotATrace)
+	return nil, in.NotATrace()
 }
 
 // Load reads the sampled stacks of a trace into the model, for commands that write no
@@ -203,7 +200,7 @@ func Load(ctx context.Context, in *input.File, c Config) (*trace.Profile, *repor
 	rep := newReport(in, &c)
 	p, err := func() (*trace.Profile, error) {
 		if in.Kind == input.Unknown {
-			return nil, fmt.Errorf("%s: offset 0: %w: %s", in.Name, ErrNotATrace, input.Describe(in.Head()))
+			return nil, in.NotATrace()
 		}
 		c.Tracks = []string{"cpu"}
 		p, err := profile(ctx, in, &c, rep)

@@ -228,8 +228,12 @@ var ErrNotNettrace = errors.New("is not a nettrace file; HTTP requests and activ
 // Read reads a nettrace file and calls each for every event, in time order. An error
 // means that the file could not be read at all; damage is in the Info.
 func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), each func(*nettrace.Event)) (*Info, error) {
-	if in.Kind != input.Nettrace && in.Kind != input.Netperf {
-		return nil, fmt.Errorf("%s: %w (this is %s)", in.Name, ErrNotNettrace, kindText(in))
+	switch in.Kind {
+	case input.Nettrace, input.Netperf:
+	case input.Unknown:
+		return nil, in.NotATrace()
+	default:
+		return nil, fmt.Errorf("%s: %w; this is a %s trace: take the .nettrace that it was made from", in.Name, ErrNotNettrace, in.Kind)
 	}
 	f, err := in.Reader()
 	if err != nil {
@@ -268,11 +272,4 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 	h, st := r.Header(), r.Stats()
 	info.Start, info.ProcessID, info.Lost, info.Events = h.SyncTime, h.ProcessID, st.Lost, st.Events
 	return info, nil
-}
-
-func kindText(in *input.File) string {
-	if in.Kind == input.Unknown {
-		return input.Describe(in.Head())
-	}
-	return in.Kind.String()
 }
