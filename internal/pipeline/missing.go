@@ -102,18 +102,10 @@ func notRecorded(info *load.Info, c *Config, groups []string) string {
 	return what
 }
 
-// hold tells which of the groups of c have something to draw. Tracks are asked for no
-// more than their first slice.
+// hold tells which groups of tracks that c asks for have something to draw. They are
+// asked for no more than their first slice.
 func hold(p *trace.Profile, c *Config) map[string]bool {
 	found := map[string]bool{}
-	if slices.Contains(c.Tracks, "cpu") {
-		for _, t := range p.Threads {
-			if t.Samples.Len() > t.Samples.Count(trace.SampleEvent) {
-				found["cpu"] = true
-				break
-			}
-		}
-	}
 	for _, t := range p.Tracks {
 		if slices.Contains(c.Tracks, t.Group) && !found[t.Group] {
 			for range t.Slices {

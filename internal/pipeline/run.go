@@ -157,12 +157,18 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 			return nil, err
 		}
 		cpu := slices.Contains(c.Tracks, "cpu")
-		sampled := hold(p, c)["cpu"]
+		sampled := slices.ContainsFunc(p.Threads, func(t *trace.Thread) bool { return t.Samples.Len() > t.Samples.Count(trace.SampleEvent) })
 		if c.Repair && cpu {
 			pass.FixStacks(p, c.MinConfidence)
 		}
 		pass.Select(p, sel)
 		found := hold(p, c)
+		if cpu {
+			Describe(p, c.Repair && c.EachRepair, rep)
+			if rep.Samples > 0 {
+				found["cpu"] = true
+			}
+		}
 		why := func(groups ...string) string {
 			if sampled && slices.Contains(groups, "cpu") {
 				return "no sample is left: the filters drop all"
@@ -175,7 +181,6 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why(c.Tracks...))
 		}
 		if cpu {
-			Describe(p, c.Repair && c.EachRepair, rep)
 			if !found["cpu"] {
 				rep.Notes = append(rep.Notes, why("cpu"))
 			}
