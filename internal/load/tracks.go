@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
-	"io"
 	"iter"
 	"math"
 	"slices"
@@ -121,8 +119,7 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 	for n := 0; ; n++ {
 		err := r.Read(&ev)
 		if err != nil {
-			var fe *nettrace.FormatError
-			if err == io.EOF || errors.As(err, &fe) {
+			if _, ok := Damage(r, err); ok {
 				return nil // told when the file was read first
 			}
 			return err
