@@ -277,15 +277,19 @@ const (
 // system takes an event of Universal.System.
 func (l *loader) system(ev *nettrace.Event, now int64) {
 	var err error
+	l.systems++
 	switch ev.Metadata.EventID {
 	case systemProcess, systemProcessCreate:
-		if ev.Metadata.EventID == systemProcessCreate {
-			if p := l.procs[ev.ProcessID]; p != nil && p.exited { // the id is used again
-				delete(l.procs, ev.ProcessID)
-				clear(l.rows)
-			}
+		old := l.procs[ev.ProcessID]
+		again := ev.Metadata.EventID == systemProcessCreate && old != nil && old.exited // the id is used again
+		if again {
+			delete(l.procs, ev.ProcessID)
+			clear(l.rows)
 		}
 		p := l.process(ev.ProcessID)
+		if again {
+			p.since = l.systems
+		}
 		if name := systemName(ev.Payload); name != "" && p.trace.Name == "" {
 			p.trace.Name = name
 		}

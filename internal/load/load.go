@@ -95,6 +95,7 @@ type process struct {
 	gen     int // of names when stacks was filled
 	wanted  bool
 	exited  bool
+	since   int // the event of Universal.System that gave it an id used before; 0: none did
 	threads map[uint64]*thread
 }
 
@@ -140,6 +141,7 @@ type loader struct {
 	births  []birth
 	classes []symbol.Class // by frame, v6
 	end     int64
+	systems int // events of Universal.System
 	wantAll bool
 
 	compat *compatBuilder

@@ -9,27 +9,23 @@ import (
 type replay struct {
 	l      *loader
 	procs  map[int][]*process // those of one id, one after the other
-	exited map[int]bool
+	system int                // events of Universal.System so far
 }
 
 func newReplay(l *loader) *replay {
-	r := &replay{l: l, procs: map[int][]*process{}, exited: map[int]bool{}}
+	r := &replay{l: l, procs: map[int][]*process{}}
 	for _, p := range l.order {
 		r.procs[int(p.trace.PID)] = append(r.procs[int(p.trace.PID)], p)
 	}
 	return r
 }
 
-// system takes an event of Universal.System, which may give an id to another process.
-func (r *replay) system(ev *nettrace.Event) {
-	switch ev.Metadata.EventID {
-	case systemProcessCreate:
-		if r.exited[ev.ProcessID] && len(r.procs[ev.ProcessID]) > 1 {
-			r.procs[ev.ProcessID] = r.procs[ev.ProcessID][1:]
-			r.exited[ev.ProcessID] = false
-		}
-	case systemProcessExit:
-		r.exited[ev.ProcessID] = true
+// pass takes an event of Universal.System: at the same one as on the first reading its
+// id goes to another process.
+func (r *replay) pass(ev *nettrace.Event) {
+	r.system++
+	if list := r.procs[ev.ProcessID]; len(list) > 1 && list[1].since == r.system {
+		r.procs[ev.ProcessID] = list[1:]
 	}
 }
 

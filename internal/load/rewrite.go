@@ -131,7 +131,7 @@ const howBridge = "bridge"
 func (rw *rewriter) edit(ev *nettrace.Event) {
 	k := rw.l.kind(ev.Metadata)
 	if k == kindSystem {
-		rw.replay.system(ev)
+		rw.replay.pass(ev)
 		return
 	}
 	if _, ok := rw.l.sampleOf(ev, k); !ok {

@@ -131,7 +131,7 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 		case kindSample, kindCPU, kindSwitch, kindRundown:
 			continue
 		case kindSystem:
-			again.system(&ev)
+			again.pass(&ev)
 			continue
 		}
 		now := nanos(r, ev.Time)
