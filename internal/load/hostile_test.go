@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -32,4 +34,36 @@ func TestTracksOfCutGzip(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, told)
 	assert.NotEmpty(t, p.Tracks)
+}
+
+// A thread has no more breaks than samples: births and losses are both as many as a file
+// may hold.
+func TestBreaksOfManyLosses(t *testing.T) {
+	const threads, losses = 200, 3000
+	sample := &nettrace.Metadata{Provider: providerSampler}
+	created := &nettrace.Metadata{Provider: symbol.RuntimeProvider, EventID: 85}
+	stack := nettrace.NewStack([]uint64{0x10})
+	b := written(t, 4, func(write func(nettrace.Event)) {
+		for i := range threads {
+			write(nettrace.Event{ThreadID: uint64(100 + i), CaptureThreadID: 7, Metadata: sample, Payload: []byte{2, 0, 0, 0}, Stack: stack})
+		}
+		for range losses {
+			write(nettrace.Event{ThreadID: 7, CaptureThreadID: 7, Metadata: sample, Payload: []byte{2, 0, 0, 0}, Lost: 1, Stack: stack})
+		}
+		for i := range threads {
+			p := binary.LittleEndian.AppendUint32(make([]byte, 24), uint32(100+i))
+			write(nettrace.Event{ThreadID: 8, CaptureThreadID: 8, Metadata: created, Payload: p})
+		}
+	})
+	p, _, err := Profile(context.Background(), bytesOpener(b), nil)
+	require.NoError(t, err)
+	require.Len(t, p.Losses, losses)
+	breaks, samples := 0, 0
+	for _, th := range p.Threads {
+		breaks += len(th.Breaks)
+		samples += th.Samples.Len()
+	}
+	assert.Equal(t, threads+losses, samples)
+	assert.Equal(t, threads+losses-1, breaks, "one behind each sample but the last")
+	assert.Equal(t, []int64{threads + 1}, p.Threads[0].Breaks)
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -429,20 +430,41 @@ func (l *loader) losses() {
 		l.profile.Losses = append(l.profile.Losses, loss)
 	}
 	slices.Sort(all)
-	all = slices.Clip(slices.Compact(all))
-	for _, t := range l.profile.Threads {
-		t.Breaks = all // one list for all: there may be many threads
-	}
 	births := map[*trace.Thread][]int64{}
 	for _, b := range l.births {
 		births[b.t.trace] = append(births[b.t.trace], b.at)
 	}
-	for t, at := range births {
-		t.Breaks = append(slices.Clone(all), at...)
-		slices.Sort(t.Breaks)
-		t.Breaks = slices.Compact(t.Breaks)
+	for _, t := range l.profile.Threads {
+		if own := births[t]; len(all)+len(own) > 0 {
+			slices.Sort(own)
+			t.Breaks = breaks(&t.Samples, all, own)
+		}
 	}
 	slices.SortStableFunc(l.profile.Losses, func(a, b trace.Loss) int { return cmp.Compare(a.To, b.To) })
+}
+
+// breaks returns the first time behind each sample that one of the lists has; these are
+// ascending. More between two samples would say nothing new, and a thread has no more
+// breaks than samples, however many losses and threads there are.
+func breaks(samples *trace.Samples, lists ...[]int64) []int64 {
+	var out []int64
+	from, next := int64(math.MaxInt64), int64(math.MinInt64) // next is the one of from
+	for _, s := range samples.All() {
+		if from <= s.Time && s.Time < next {
+			continue
+		}
+		from, next = s.Time, math.MaxInt64
+		for _, list := range lists {
+			if i, _ := slices.BinarySearch(list, s.Time+1); i < len(list) {
+				next = min(next, list[i])
+			}
+		}
+		if next < math.MaxInt64 {
+			out = append(out, next)
+		}
+	}
+	slices.Sort(out) // samples may be late
+	return slices.Compact(out)
 }
 
 // NoSamples says why a profile has no samples and what would record some.
