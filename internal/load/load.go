@@ -98,6 +98,7 @@ type process struct {
 	exited  bool
 	since   int // the event of Universal.System that gave it an id used before; 0: none did
 	threads map[uint64]*thread
+	events  bool // has some that no other track shows
 }
 
 // A stackKey names a stack record of the file below a stack of synthetic frames.

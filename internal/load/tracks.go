@@ -18,8 +18,8 @@ import (
 // Groups are the groups of tracks that Options.Tracks can name.
 var Groups = []string{"activities", "gc", "exceptions", "contention", "faults", "events"}
 
-// maxItems is how many bytes of events tracks keep in memory. Beyond it the track of
-// all events reads the file again whenever it is asked for its slices.
+// maxItems is how many bytes of events tracks keep in memory. Beyond it the tracks of
+// all events read the file again whenever they are asked for their slices; see spill.
 const maxItems = 24 << 20
 
 // An item is a slice before anybody asks for it: its details stay as they are in the file.
@@ -201,6 +201,9 @@ func (k *tracker) end(ln *lane, now int64, kind int, name string) {
 // event sorts one event into its track.
 func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	kd := k.l.kind(ev.Metadata)
+	if k.want["events"] && !t.proc.events {
+		t.proc.events = !k.shown(ev)
+	}
 	used := false
 	switch {
 	case kd == kindRuntime:
@@ -519,32 +522,6 @@ func (k *tracker) spillEvents() {
 		if ln.track.Group == "events" {
 			delete(k.lanes, key)
 		}
-	}
-}
-
-// spilled adds one track for each process that reads the file whenever it is asked.
-func (k *tracker) spilled() {
-	for _, p := range k.l.order {
-		if !p.wanted {
-			continue
-		}
-		k.l.profile.Tracks = append(k.l.profile.Tracks, &trace.Track{
-			Name: "Events", Group: "events", Process: p.trace, Nested: true,
-			Slices: func(yield func(*trace.Slice) bool) {
-				var s trace.Slice
-				var values []nettrace.Value
-				// An error was told when the file was read before.
-				_ = k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
-					if t.proc != p || k.shown(ev) {
-						return true
-					}
-					args := append(s.Args[:0], trace.Arg{Key: "thread", Value: t.trace.TID})
-					s = trace.Slice{Start: now, Instant: true, Name: eventName(ev), Category: cmp.Or(ev.Metadata.Provider, "events")}
-					s.Args, values = k.details(args, values, ev.Metadata, ev.Version, ev.Payload)
-					return yield(&s)
-				})
-			},
-		})
 	}
 }
 
