@@ -94,7 +94,6 @@ type Row struct {
 	Span        *Span
 
 	identity uint32
-	older    int32 // previous row of the same id, -1 if none
 	sibling  int64 // time of the Start that replaced it, -1 if none
 }
 
@@ -175,8 +174,11 @@ type Builder struct {
 	spans      map[spanKey]int32
 	threads    map[threadKey][]int32
 	siblings   map[siblingKey]int32
-	openPrev   []int32 // row below in the stack of its openKey, -1 if none; parallel to Rows
-	isOpen     []bool
+	// Parallel to Rows; -1 is none.
+	openPrev []int32 // row below in the stack of its openKey
+	isOpen   []bool
+	older    []int32 // previous row of the same id, or one before that if it is closed
+	above    []int32 // parent, or a row above it if that is closed
 }
 
 // NewBuilder returns an empty Builder. opts may be nil.
@@ -266,14 +268,32 @@ func (b *Builder) seen(id ID, t int64) {
 	}
 }
 
-// lastOpen returns the newest open row of the id of row i, -1 if there is none.
-func (b *Builder) lastOpen(i int32) int32 {
-	for ; i >= 0; i = b.tree.Rows[i].older {
-		if b.isOpen[i] {
-			return i
-		}
+// lastOpen returns the newest open row of the id of row i, the newest one of that id;
+// -1 if there is none.
+func (b *Builder) lastOpen(i int32) int32 { return b.follow(b.older, i) }
+
+// follow returns the first open row from i on, going by next. No row opens again: those
+// it passes lead straight there the next time, for an id may have many.
+func (b *Builder) follow(next []int32, i int32) int32 {
+	to := i
+	for to >= 0 && !b.isOpen[to] {
+		to = next[to]
 	}
-	return -1
+	for i != to {
+		n := next[i]
+		next[i] = to
+		i = n
+	}
+	return to
+}
+
+// add appends a row.
+func (b *Builder) add(r Row, openPrev, older int32, open bool) {
+	b.tree.Rows = append(b.tree.Rows, r)
+	b.openPrev = append(b.openPrev, openPrev)
+	b.isOpen = append(b.isOpen, open)
+	b.older = append(b.older, older)
+	b.above = append(b.above, int32(r.Parent))
 }
 
 func (b *Builder) start(e *Event, name string, identity uint32) {
@@ -285,13 +305,13 @@ func (b *Builder) start(e *Event, name string, identity uint32) {
 	r := Row{
 		Provider: e.Provider, Name: name, ID: e.ID, Related: e.Related, Parent: -1,
 		Start: e.Time, HasStart: true, Process: e.Process, StartThread: e.Thread, Span: e.Span,
-		Status: Unfinished, identity: identity, older: -1, sibling: -1,
+		Status: Unfinished, identity: identity, sibling: -1,
 	}
 	if e.Span != nil {
 		r.Name = e.Span.Source + "/" + e.Span.Name
 	}
 	thread := threadKey{e.Process, e.Thread, identity}
-	prev := int32(-1)
+	prev, older := int32(-1), int32(-1)
 	if hasID {
 		p, ok := b.path(e.ID)
 		if !e.Related.IsZero() {
@@ -305,7 +325,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) {
 			b.siblings[k] = i
 		}
 		if last, ok := b.byID[e.ID]; ok {
-			r.older = last
+			older = last
 		}
 		b.byID[e.ID] = i
 		k := openKey{e.ID, identity}
@@ -324,9 +344,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) {
 	if e.Span != nil && e.Span.SpanID != "" {
 		b.spans[spanKey{e.Span.TraceID, e.Span.SpanID}] = i
 	}
-	b.tree.Rows = append(b.tree.Rows, r)
-	b.openPrev = append(b.openPrev, prev)
-	b.isOpen = append(b.isOpen, true)
+	b.add(r, prev, older, true)
 }
 
 // hashPath hashes all of p but its last number.
@@ -345,10 +363,7 @@ func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
 		if o := b.lastOpen(i); o >= 0 {
 			return o
 		}
-		for i >= 0 && !b.isOpen[i] {
-			i = int32(b.tree.Rows[i].Parent)
-		}
-		return i
+		return b.follow(b.above, i)
 	}
 	if p, ok := b.path(related); ok {
 		if i := b.prefix(&p); i >= 0 {
@@ -426,12 +441,10 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		if hasID {
 			b.seen(e.ID, e.Time)
 		}
-		b.tree.Rows = append(b.tree.Rows, Row{
+		b.add(Row{
 			Provider: e.Provider, Name: name, ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
-			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, older: -1, sibling: -1,
-		})
-		b.openPrev = append(b.openPrev, -1)
-		b.isOpen = append(b.isOpen, false)
+			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, sibling: -1,
+		}, -1, -1, false)
 		return
 	}
 	r := &b.tree.Rows[i]
@@ -488,18 +501,23 @@ func (b *Builder) Finish() *Tree {
 			below[r.Parent] = max(below[r.Parent], r.Start, below[i])
 		}
 	}
+	stopped := make([]int32, len(t.Rows)) // the innermost row around each, or itself, that has a Stop; -1: none
 	for i := range t.Rows {
 		r := &t.Rows[i]
+		stopped[i] = -1
+		if r.Parent >= 0 {
+			stopped[i] = stopped[r.Parent]
+		}
 		if r.HasStop {
+			if r.Status == OK {
+				stopped[i] = int32(i)
+			}
 			continue
 		}
 		end := r.sibling
-		for p := r.Parent; p >= 0; p = t.Rows[p].Parent {
-			if a := &t.Rows[p]; a.HasStop && a.Status == OK {
-				if a.Stop >= r.Start && (end < 0 || a.Stop < end) {
-					end = a.Stop
-				}
-				break
+		if s := stopped[i]; s >= 0 {
+			if a := &t.Rows[s]; a.Stop >= r.Start && (end < 0 || a.Stop < end) {
+				end = a.Stop
 			}
 		}
 		if end >= 0 && r.LastSeen <= end && below[i] <= end {
@@ -513,6 +531,12 @@ func (b *Builder) Finish() *Tree {
 // that its path runs through, if that one was never stopped.
 func (b *Builder) deadCreators() {
 	t := &b.tree
+	open := map[ID][]int32{} // rows that were never stopped
+	for i := range t.Rows {
+		if r := &t.Rows[i]; !r.HasStop && !r.ID.IsZero() {
+			open[r.ID] = append(open[r.ID], int32(i))
+		}
+	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if !r.HasStart || !r.Related.IsZero() || r.ID.IsZero() {
@@ -525,15 +549,10 @@ func (b *Builder) deadCreators() {
 	search:
 		for n := int(p.n) - 1; n > 0; n-- {
 			for _, id := range b.prefixIDs(&p, n) {
-				j, ok := b.byID[id]
-				if !ok {
-					continue
-				}
-				for ; j >= 0; j = t.Rows[j].older {
-					if a := &t.Rows[j]; !a.HasStop && int(j) < i {
-						r.Parent, r.DeadCreator = int(j), true
-						break search
-					}
+				rows := open[id]
+				if j, _ := slices.BinarySearch(rows, int32(i)); j > 0 {
+					r.Parent, r.DeadCreator = int(rows[j-1]), true
+					break search
 				}
 			}
 		}
