@@ -67,3 +67,29 @@ func TestBreaksOfManyLosses(t *testing.T) {
 	assert.Equal(t, threads+losses-1, breaks, "one behind each sample but the last")
 	assert.Equal(t, []int64{threads + 1}, p.Threads[0].Breaks)
 }
+
+// A stop without a start does not look for one among all that is open.
+func TestStopsWithoutStart(t *testing.T) {
+	for _, tt := range []struct {
+		group       string
+		start, stop int
+		payload     []byte // of the starts
+	}{
+		{"gc", evGCStart, evGCStop, make([]byte, 16)},
+		{"exceptions", evException, evCatchStop, []byte{0, 0}},
+	} {
+		l := newLoader(&Options{Tracks: []string{tt.group}})
+		k := newTracker(context.Background(), l, nil)
+		th := l.threadOf(1, 1)
+		event := func(id int, payload []byte) {
+			k.event(&nettrace.Event{Metadata: &nettrace.Metadata{Index: -1, Provider: symbol.RuntimeProvider, EventID: id}, Payload: payload}, 1, th)
+		}
+		for range 3 {
+			event(tt.start, tt.payload)
+		}
+		require.Len(t, k.order, 1)
+		open := k.order[0].open
+		open[0], open[1] = -1, -1 // not to be looked at
+		assert.NotPanics(t, func() { event(tt.stop, []byte{9, 0, 0, 0}) }, tt.group)
+	}
+}

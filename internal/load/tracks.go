@@ -39,6 +39,33 @@ type lane struct {
 	track *trace.Track
 	items []item
 	open  []int // indices of items that have not ended, outermost first
+
+	kinds map[int]int    // how many are open, by item.kind
+	gcs   map[uint32]int // and collections, by their number
+}
+
+// push opens the newest item.
+func (ln *lane) push() {
+	ln.open = append(ln.open, len(ln.items)-1)
+	ln.count(len(ln.items)-1, 1)
+}
+
+// count notes that an item was opened or ended.
+func (ln *lane) count(at, n int) {
+	it := &ln.items[at]
+	if ln.kinds == nil {
+		ln.kinds = map[int]int{}
+	}
+	ln.kinds[it.kind] += n
+	if it.kind == evGCStart {
+		gc := u32at(it.payload, 0)
+		if ln.gcs == nil {
+			ln.gcs = map[uint32]int{}
+		}
+		if ln.gcs[gc] += n; ln.gcs[gc] == 0 {
+			delete(ln.gcs, gc)
+		}
+	}
 }
 
 type laneKey struct {
@@ -55,11 +82,11 @@ type tracker struct {
 	lanes  map[laneKey]*lane
 	order  []*lane
 	acts   *activities
-	limit  int                  // of size
-	size   int                  // bytes of items of the events group
-	spill  bool                 // the events group reads the file again
-	ends   map[*process]bool    // has events for the end of an exception
-	holder map[*process]*thread // who suspends the runtime for something we show
+	limit  int                     // of size
+	size   int                     // bytes of items of the events group
+	spill  bool                    // the events group reads the file again
+	ends   map[*trace.Process]bool // has events for the end of an exception
+	holder map[*process]*thread    // who suspends the runtime for something we show
 }
 
 // addTracks reads the file again for the tracks that are wanted.
@@ -77,7 +104,7 @@ func newTracker(ctx context.Context, l *loader, open Open) *tracker {
 		l: l, ctx: ctx, source: open, limit: maxItems,
 		want:   map[string]bool{},
 		lanes:  map[laneKey]*lane{},
-		ends:   map[*process]bool{},
+		ends:   map[*trace.Process]bool{},
 		holder: map[*process]*thread{},
 	}
 	for _, g := range l.o.Tracks {
@@ -176,21 +203,22 @@ func (k *tracker) add(ln *lane, ev *nettrace.Event, now int64, name string) *ite
 // begin appends an item that ends later.
 func (k *tracker) begin(ln *lane, ev *nettrace.Event, now int64, name string) {
 	k.add(ln, ev, now, name)
-	ln.open = append(ln.open, len(ln.items)-1)
+	ln.push()
 }
 
 // end ends the newest open item that began with the event id kind, and what is open
 // inside it. Where there is none, it had begun before the recording.
 func (k *tracker) end(ln *lane, now int64, kind int, name string) {
-	for i, at := range slices.Backward(ln.open) {
-		if ln.items[at].kind != kind {
-			continue
+	for ln.kinds[kind] > 0 { // asked first: stops without a start may be many
+		last := len(ln.open) - 1
+		at := ln.open[last]
+		ln.open = ln.open[:last]
+		ln.count(at, -1)
+		it := &ln.items[at]
+		it.dur = now - it.start
+		if it.kind == kind {
+			return
 		}
-		for _, in := range ln.open[i:] {
-			ln.items[in].dur = now - ln.items[in].start
-		}
-		ln.open = ln.open[:i]
-		return
 	}
 	if len(ln.items) == 0 {
 		from := max(k.l.o.From, 0)
@@ -333,13 +361,9 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 	case evGCStop:
 		count := u32at(ev.Payload, 0)
 		for _, name := range []string{nameGCBackground, nameGC} {
-			if ln := k.lanes[laneKey{t.proc, nil, name}]; ln != nil {
-				for _, at := range ln.open {
-					if u32at(ln.items[at].payload, 0) == count {
-						k.end(ln, now, evGCStart, nameGC)
-						return
-					}
-				}
+			if ln := k.lanes[laneKey{t.proc, nil, name}]; ln != nil && ln.gcs[count] > 0 {
+				k.end(ln, now, evGCStart, nameGC)
+				return
 			}
 		}
 		k.end(k.lane("gc", nameGC, t.proc, nil, true), now, evGCStart, nameGC)
@@ -355,9 +379,8 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 		ln := k.lane("gc", nameSuspension, t.proc, nil, true)
 		k.holder[t.proc] = t // others may suspend, too: the sample profiler does
 		k.begin(ln, ev, now, "suspended: "+nameOf(suspendReasons, reason, "unknown reason"))
-		k.begin(ln, ev, now, "suspending")
-		it := &ln.items[len(ln.items)-1]
-		it.meta, it.payload, it.kind = nil, nil, evSuspendStop
+		ln.items = append(ln.items, item{start: now, name: "suspending", kind: evSuspendStop})
+		ln.push()
 	case evSuspendStop, evRestartStart, evRestartStop:
 		ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]
 		if ln == nil || len(ln.open) == 0 || k.holder[t.proc] != t {
@@ -393,7 +416,7 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 		}
 		k.begin(ln, ev, now, name)
 	case evExceptionStop:
-		k.ends[t.proc] = true
+		k.ends[t.proc.trace] = true
 		k.end(ln, now, evException, "Exception")
 	case evCatchStart:
 		k.begin(ln, ev, now, handler("catch"))
@@ -419,7 +442,7 @@ func (k *tracker) finish() {
 	for _, ln := range k.order {
 		for _, at := range ln.open {
 			it := &ln.items[at]
-			if it.kind == evException && !k.endsExceptions(ln) {
+			if it.kind == evException && !k.ends[ln.track.Process] {
 				it.instant = true // this runtime does not tell when a throw is over
 				continue
 			}
@@ -463,15 +486,6 @@ func (k *tracker) sort() {
 			cmp.Compare(slices.Index(Groups, a.Group), slices.Index(Groups, b.Group)),
 		)
 	})
-}
-
-func (k *tracker) endsExceptions(ln *lane) bool {
-	for p := range k.ends {
-		if p.trace == ln.track.Process {
-			return true
-		}
-	}
-	return false
 }
 
 // byStart orders items.
