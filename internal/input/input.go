@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,19 @@ func (o *Options) limits() (ratio, after int64) {
 
 // ErrTooLarge reports content that unpacks to far more than a trace does.
 var ErrTooLarge = errors.New("unpacks to more than a trace can be; it looks like a decompression bomb")
+
+// Broken reports whether an error of a reader is one of what was stored: a compressed
+// file that was cut, say, of which what could be unpacked still counts. A disk that
+// fails, a limit and a caller that gave up say nothing of the trace.
+func Broken(err error) bool {
+	var disk *fs.PathError
+	for _, other := range []error{ErrTooLarge, context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return !errors.As(err, &disk)
+}
 
 // A File is an opened input.
 type File struct {

@@ -3,21 +3,20 @@ package load
 import (
 	"errors"
 	"io"
-	"io/fs"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
 // Damage tells what the error that ended the reading of r says about the trace: a
 // defect of its format or of the compression around it, after which what was read
 // still counts. It is nil at the proper end, and where the defect was told to Warn
-// before. A disk that fails is no damage: ok is false.
+// before. What input does not take for broken is no damage: ok is false.
 func Damage(r *nettrace.Reader, err error) (d *nettrace.FormatError, ok bool) {
-	var disk *fs.PathError
 	switch {
 	case err == io.EOF:
 		return nil, true
-	case errors.As(err, &disk):
+	case !input.Broken(err):
 		return nil, false
 	case errors.As(err, &d):
 		if errors.Is(err, nettrace.ErrDamaged) {

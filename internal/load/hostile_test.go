@@ -7,10 +7,12 @@ import (
 	"encoding/binary"
 	"io"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -34,6 +36,17 @@ func TestTracksOfCutGzip(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, told)
 	assert.NotEmpty(t, p.Tracks)
+}
+
+// A limit that is reached and a caller that gives up are no damage.
+func TestLimitIsNoDamage(t *testing.T) {
+	b := smallTrace(t)
+	for _, err := range []error{input.ErrTooLarge, context.DeadlineExceeded} {
+		_, _, got := Profile(context.Background(), func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(err))), nil
+		}, nil)
+		assert.ErrorIs(t, got, err)
+	}
 }
 
 // A thread has no more breaks than samples: births and losses are both as many as a file

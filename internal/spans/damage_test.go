@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
@@ -117,6 +121,34 @@ func TestFailingReader(t *testing.T) {
 	require.NotEmpty(t, warned)
 	assert.ErrorIs(t, warned[0], boom)
 	assert.True(t, json.Valid(rewriteBytes(t, tr, false)))
+}
+
+// What does not come of the stored bytes is no cut file.
+func TestFailureIsNoCut(t *testing.T) {
+	in := small(t)
+	for _, err := range []error{
+		&fs.PathError{Op: "read", Path: "a.json.gz", Err: errors.New("input/output error")},
+		fmt.Errorf("a.json.gz: %w", input.ErrTooLarge), context.DeadlineExceeded, os.ErrDeadlineExceeded,
+	} {
+		_, got := Read(context.Background(), func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(in[:len(in)/2]), failing{err})), nil
+		}, &Options{Salvage: true})
+		assert.ErrorIs(t, got, err)
+	}
+}
+
+// A disk that fails while the threads out of order are read once more is told.
+func TestSecondReadingFails(t *testing.T) {
+	const in = `[{"ph":"B","name":"a","ts":5,"pid":1,"tid":1},{"ph":"B","name":"b","ts":4,"pid":1,"tid":1},`
+	readings := 0
+	_, err := Read(context.Background(), func() (io.ReadCloser, error) {
+		if readings++; readings == 2 {
+			return io.NopCloser(io.MultiReader(strings.NewReader(in[:len(in)/2]), failing{io.ErrNoProgress})), nil
+		}
+		return io.NopCloser(strings.NewReader(in)), nil
+	}, nil)
+	assert.Equal(t, 2, readings)
+	assert.ErrorIs(t, err, io.ErrNoProgress)
 }
 
 type failing struct{ err error }

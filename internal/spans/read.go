@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/trace"
 )
 
@@ -23,8 +24,9 @@ type Options struct {
 	MaxDepth int
 	// Warn is told of defects; nil drops them.
 	Warn func(*chromium.FormatError)
-	// Salvage takes an error of the reader for the end of the input. It is for
-	// compressed files that were cut: what could be unpacked is used.
+	// Salvage takes an error of the reader for the end of the input, if it is one of
+	// what was stored (see input.Broken). It is for compressed files that were cut: what
+	// could be unpacked is used.
 	Salvage bool
 	// Weighted makes samples also of lanes that dotnet-trace did not write: one for
 	// each stretch of time in which the same frames are open. They have a Dur.
@@ -147,7 +149,7 @@ func (s *salvage) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p)
 	s.n += int64(n)
-	if err != nil && err != io.EOF && !errors.Is(err, context.Canceled) {
+	if err != nil && err != io.EOF && input.Broken(err) {
 		s.done = true
 		if s.warn != nil {
 			s.warn(&chromium.FormatError{Offset: s.n, Where: "compressed stream", Err: err})
@@ -218,6 +220,12 @@ func (d *reading) tail(err error) error {
 		d.opts.Warn(fe)
 	}
 	return nil
+}
+
+// over reports whether an error ends a second reading: damage was told on the first one.
+func over(err error) bool {
+	var fe *chromium.FormatError
+	return err == io.EOF || errors.As(err, &fe)
 }
 
 // span follows a begin or end event.

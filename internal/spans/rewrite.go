@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -109,11 +108,10 @@ func (rw *rewriter) run() error {
 			rw.r.PassTo(to)
 		}
 		if err := rw.r.Read(&ev); err != nil {
-			var fe *chromium.FormatError
-			if err == io.EOF || errors.As(err, &fe) {
-				break // damage was told on the first reading
+			if !over(err) {
+				return err
 			}
-			return err
+			break
 		}
 		for len(zones) > 0 && zones[0].start <= ev.Offset {
 			rw.start(zones[0])

@@ -46,7 +46,10 @@ func (d *reading) sorted(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err := d.r.Read(&ev); err != nil {
-			break // it was judged on the first reading
+			if !over(err) {
+				return err
+			}
+			break
 		}
 		if ev.Phase != 'B' && ev.Phase != 'E' || !ev.TS.Valid || !d.sort[ev.Thread] {
 			continue
