@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // A trace with a thread in each event costs a small multiple of its size.
@@ -29,4 +34,64 @@ func TestManyThreads(t *testing.T) {
 	per := (after.TotalAlloc - before.TotalAlloc) / n
 	t.Logf("%d bytes are allocated for a thread, in all", per)
 	assert.Less(t, per, uint64(1300))
+}
+
+// cutTrace is a thread whose stack is cut again and again, below so many outer frames.
+func cutTrace(t *testing.T, b *bytes.Buffer, outer, samples int) {
+	d := tracetest.NewDotnetWriter(b)
+	d.Thread(1)
+	for i := range samples {
+		s := stack(b90)
+		if i%2 == 1 {
+			s = stack(d120)
+		}
+		d.Sample(float64(10+i), 1, append(slices.Repeat([]string{"o"}, outer), withRoots(1, s[max(0, len(s)-100):])...))
+	}
+	require.NoError(t, d.Close())
+}
+
+// What a transition costs does not grow with the frames that stay open through it.
+func TestOuterFramesCostNothing(t *testing.T) {
+	work := func(outer int) (frames int) {
+		var b bytes.Buffer
+		cutTrace(t, &b, outer, 21)
+		tr := readBytes(t, b.Bytes(), nil)
+		pass.FixStacks(tr.Profile, 0.9)
+		rw := &rewriter{Trace: tr, ctx: context.Background()}
+		zones := rw.plan()
+		require.NotEmpty(t, zones)
+		for _, z := range zones {
+			m := rw.machine(z)
+			frames += len(m.oldRA.list) + len(m.newRB.list)
+		}
+		return frames
+	}
+	assert.Equal(t, work(10), work(10_000))
+}
+
+// What is known of a stack is not looked for again in each that is one frame deeper.
+func TestStitchedLooksOnce(t *testing.T) {
+	d := &reading{Trace: &Trace{table: &frameTable{table: trace.NewTable(), frames: make([]frame, 4)}}}
+	d.table.frames[2].kind = kindStitch
+	var s [4]trace.StackID
+	for i := range s {
+		at := trace.StackID(0)
+		if i > 0 {
+			at = s[i-1]
+		}
+		s[i] = d.table.table.Push(at, trace.FrameID(i))
+	}
+	assert.False(t, d.stitched(s[0]))
+	d.table.frames[0].kind = kindStitch // not to be looked at
+	assert.False(t, d.stitched(s[1]))
+	assert.True(t, d.stitched(s[3]))
+}
+
+func TestCovers(t *testing.T) {
+	zones := []*zone{{start: 3, last: 5}, {start: 6, last: 6}, {start: 9, last: 12}}
+	for at := range int64(15) {
+		want := slices.ContainsFunc(zones, func(z *zone) bool { return z.start <= at && at <= z.last })
+		assert.Equal(t, want, covers(zones, at), at)
+	}
+	assert.False(t, covers(nil, 1))
 }

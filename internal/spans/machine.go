@@ -2,6 +2,7 @@ package spans
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/trace"
 )
@@ -27,8 +28,8 @@ type machine struct {
 
 	open    int  // frames of RA, then of RB, that are open
 	opening bool // a begin has been seen
-	newRB   []trace.FrameID
-	oldRA   []trace.FrameID
+	oldRA   frames
+	newRB   frames
 	outerA  int // frames down to the thread's frame before the transition
 
 	// Behind the first begin, instead of l:
@@ -46,7 +47,18 @@ type clash struct {
 	name int32
 	how  string // of the mark of the begin, "" if it has none
 	tied int    // only ends of frames before this one are at its time
+	odd  int    // first frame of RA from keep on that has another name; -1: not looked for
 }
+
+// frames are those of a stack without the outermost base ones, which are the same before
+// and after a transition: there may be any number of them.
+type frames struct {
+	base int
+	list []trace.FrameID
+}
+
+func (f *frames) len() int               { return f.base + len(f.list) }
+func (f *frames) at(i int) trace.FrameID { return f.list[i-f.base] }
 
 func (rw *rewriter) machine(z *zone) *machine {
 	var m *machine
@@ -55,7 +67,7 @@ func (rw *rewriter) machine(z *zone) *machine {
 	} else {
 		m = &machine{}
 	}
-	*m = machine{rw: rw, z: z, r: rw.stacks[z.lane], outerA: math.MaxInt, oldRA: m.oldRA[:0], newRB: m.newRB[:0]}
+	*m = machine{rw: rw, z: z, r: rw.stacks[z.lane], outerA: math.MaxInt, oldRA: frames{list: m.oldRA.list[:0]}, newRB: frames{list: m.newRB.list[:0]}}
 	t := rw.table.table
 	m.l.cur, m.l.outer = z.from.cur, z.from.outer
 	if m.l.outer != 0 {
@@ -66,19 +78,24 @@ func (rw *rewriter) machine(z *zone) *machine {
 		m.outerA = 0
 	}
 	m.a, m.b = m.r.of(z.before), m.r.of(z.after)
-	m.oldRA = rw.full(m.oldRA, z.lane, z.from, m.a)
-	m.open = len(m.oldRA)
 	low := z.low
 	if low > m.outerA {
 		low += int(m.a.inserted)
 	}
+	base := 0
+	if z.from.outer != 0 && z.to.outer != 0 {
+		base = min(z.low, low, sameCallers(t, z.from.outer, z.to.outer))
+	}
+	rw.full(&m.oldRA, base, z.lane, z.from, m.a)
+	m.open = m.oldRA.len()
 	if z.end { // what is still open stays so
 		m.keep = low
-		m.newRB = append(m.newRB, m.oldRA[:low]...)
+		m.newRB.base = base
+		m.newRB.list = append(m.newRB.list, m.oldRA.list[:low-base]...)
 		return m
 	}
-	m.newRB = rw.full(m.newRB, z.lane, z.to, m.b)
-	m.keep = common(m.oldRA, m.newRB)
+	rw.full(&m.newRB, base, z.lane, z.to, m.b)
+	m.keep = base + common(m.oldRA.list, m.newRB.list)
 	if z.low < sameFrames(t, z.from, z.to) {
 		m.keep = min(m.keep, low)
 	}
@@ -89,11 +106,11 @@ func (rw *rewriter) machine(z *zone) *machine {
 // expect works out what the first begin that is written will be.
 func (m *machine) expect() {
 	t := m.rw.table
-	if m.keep == len(m.newRB) {
+	if m.keep == m.newRB.len() {
 		return
 	}
 	c := &m.clash
-	c.on, c.name, c.tied = true, t.nameOf(m.newRB[m.keep]), m.z.tied
+	c.on, c.name, c.tied, c.odd = true, t.nameOf(m.newRB.at(m.keep)), m.z.tied, -1
 	if c.tied > m.outerA && c.tied < math.MaxInt {
 		c.tied += int(m.a.inserted)
 	}
@@ -111,16 +128,15 @@ func (m *machine) expect() {
 // frame i of RA, whose mark is how. It is asked once about each end.
 func (m *machine) clashes(i int, how string) bool {
 	c, t := &m.clash, m.rw.table
-	if !c.on || i >= c.tied || i >= len(m.oldRA) || how != c.how || t.nameOf(m.oldRA[i]) != c.name {
+	if !c.on || i >= c.tied || i >= m.oldRA.len() || how != c.how || t.nameOf(m.oldRA.at(i)) != c.name {
 		return false
 	}
-	for _, f := range m.oldRA[min(i, m.keep):i] {
-		if t.nameOf(f) != c.name {
-			c.on = false // one is enough
-			return true
+	if c.odd < 0 {
+		for c.odd = m.keep; c.odd < m.oldRA.len() && t.nameOf(m.oldRA.at(c.odd)) == c.name; c.odd++ {
 		}
 	}
-	return false
+	c.on = c.odd >= i // one is enough
+	return !c.on
 }
 
 // sameFrames returns how many frames of two states are the same, from the outermost.
@@ -159,19 +175,25 @@ func (s state) below(t *frameTable) trace.StackID {
 	return s.cur
 }
 
-// full appends all frames of a state, outermost first, with f in the place of what
-// is below the thread's frame.
-func (rw *rewriter) full(dst []trace.FrameID, l *lane, s state, f fix) []trace.FrameID {
+// full appends the frames of a state behind the outermost base ones, with f in the place
+// of what is below the thread's frame.
+func (rw *rewriter) full(dst *frames, base int, l *lane, s state, f fix) {
 	t := rw.table.table
+	dst.base = base
 	if s.outer == 0 && l.own.holds != holdsSamples {
-		return t.AppendFrames(dst, s.cur)
+		dst.list = t.AppendFrames(dst.list, s.cur)
+		return
 	}
-	dst = t.AppendFrames(dst, s.outer)
-	dst = t.AppendFrames(dst, f.stack)
+	n := t.Depth(s.outer) - base
+	dst.list = slices.Grow(dst.list, n)[:n]
+	for o := s.outer; n > 0; o = t.Parent(o) {
+		n--
+		dst.list[n] = t.Frame(o)
+	}
+	dst.list = t.AppendFrames(dst.list, f.stack)
 	if s.below(rw.table) != s.cur {
-		dst = append(dst, t.Frame(s.cur))
+		dst.list = append(dst.list, t.Frame(s.cur))
 	}
-	return dst
 }
 
 func common(a, b []trace.FrameID) int {
@@ -232,11 +254,11 @@ func (m *machine) close(n int, ins []insert) []insert {
 	}
 	for m.open > n {
 		m.open--
-		if m.open >= len(m.oldRA) {
+		if m.open >= m.oldRA.len() {
 			continue
 		}
 		how := m.howOf(m.open)
-		ins = append(ins, insert{'E', m.oldRA[m.open], how, m.clashes(m.open, m.marked(how))})
+		ins = append(ins, insert{'E', m.oldRA.at(m.open), how, m.clashes(m.open, m.marked(how))})
 		m.setHow(m.open, "")
 	}
 	return ins
@@ -245,9 +267,9 @@ func (m *machine) close(n int, ins []insert) []insert {
 // openTo begins the frames of RB below index n that are not open yet.
 func (m *machine) openTo(n int, ins []insert) []insert {
 	m.opening = true
-	for m.open < n && m.open < len(m.newRB) {
+	for m.open < n && m.open < m.newRB.len() {
 		how := m.howB()
-		ins = append(ins, insert{phase: 'B', frame: m.newRB[m.open], how: how})
+		ins = append(ins, insert{phase: 'B', frame: m.newRB.at(m.open), how: how})
 		m.setHow(m.open, how)
 		m.open++
 	}
@@ -274,7 +296,7 @@ func (m *machine) marked(how string) string {
 // flush ends the transition.
 func (m *machine) flush() []insert {
 	ins := m.close(m.keep, nil)
-	return m.openTo(len(m.newRB), ins)
+	return m.openTo(m.newRB.len(), ins)
 }
 
 // howOf returns the mark of the begin of an open frame: an end has the same.

@@ -60,6 +60,7 @@ type reading struct {
 	all     []*lane
 	sort    map[int32]bool // threads whose events are not in order of time
 	deepest int            // frames of a sample between the roots and the marker
+	stitch  []int8         // by stack: 1 stitched, -1 not, 0 not looked at
 	names   map[int32]string
 	procs   map[string]string
 	cpu     int32 // name of CPU_TIME
@@ -390,14 +391,26 @@ func (d *reading) cpuTime() int32 {
 }
 
 // stitched reports whether a stack is put together of two, and may be deeper than
-// the limit therefore.
+// the limit therefore. What was found of its callers is not looked for again.
 func (d *reading) stitched(s trace.StackID) bool {
-	for ; s != 0; s = d.table.table.Parent(s) {
-		if d.table.kind(d.table.table.Frame(s)) == kindStitch {
-			return true
+	if n := int(s) + 1 - len(d.stitch); n > 0 {
+		d.stitch = append(d.stitch, make([]int8, n)...)
+	}
+	at, found := s, int8(-1)
+	for ; at != 0; at = d.table.table.Parent(at) {
+		if d.stitch[at] != 0 {
+			found = d.stitch[at]
+			break
+		}
+		if d.table.kind(d.table.table.Frame(at)) == kindStitch {
+			found = 1
+			break
 		}
 	}
-	return false
+	for ; s != at; s = d.table.table.Parent(s) {
+		d.stitch[s] = found
+	}
+	return found > 0
 }
 
 // endLane ends a lane.

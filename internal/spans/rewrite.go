@@ -216,18 +216,20 @@ func (r *repaired) of(i int) fix {
 
 // sorters works out the edits of threads that are not in order of time.
 func (rw *rewriter) sorters(zones []*zone) error {
+	byLane := map[*lane][]*zone{}
+	for _, z := range zones {
+		if z.lane.sorted {
+			byLane[z.lane] = append(byLane[z.lane], z)
+		}
+	}
 	for _, s := range rw.Trace.sorters {
 		if rw.edits == nil {
 			rw.edits = map[int64]*edit{}
 		}
-		at := 0
+		zones := byLane[s.lane]
 		for _, z := range zones {
-			if z.lane != s.lane {
-				continue
-			}
-			at = int(z.start)
 			m := rw.machine(z)
-			for ; at <= int(z.last); at++ {
+			for at := int(z.start); at <= int(z.last); at++ {
 				e := &s.events[at]
 				ed := m.step(e.phase, e.frame, e.name, e.sf)
 				if at == int(z.last) {
@@ -242,12 +244,19 @@ func (rw *rewriter) sorters(zones []*zone) error {
 			continue
 		}
 		for _, i := range s.lane.clashes {
-			if !slices.ContainsFunc(zones, func(z *zone) bool { return z.lane == s.lane && z.start <= i && i <= z.last }) {
+			if !covers(zones, i) { // else the zone's machine has seen to it
 				rw.edits[s.events[i].off] = &edit{first: true}
 			}
 		}
 	}
 	return nil
+}
+
+// covers reports whether one of the zones of a lane, which are in order, holds what is at
+// a place.
+func covers(zones []*zone, at int64) bool {
+	behind, _ := slices.BinarySearchFunc(zones, at+1, func(z *zone, at int64) int { return cmp.Compare(z.start, at) })
+	return behind > 0 && at <= zones[behind-1].last
 }
 
 // start begins the work on a zone.
