@@ -57,14 +57,25 @@ type compatActivity struct {
 	creator *compatActivity
 	stopKey *task
 	stopped bool
+	above   *compatActivity // creator, or one above it if that has stopped
+
+	stack   trace.StackID // down to frame, below the process that it was last asked for
+	process trace.FrameID
 }
 
-// running skips activities that have stopped.
+// running skips activities that have stopped. None starts again: those it passes lead
+// straight to what it found the next time.
 func (a *compatActivity) running() *compatActivity {
-	for a != nil && a.stopped {
-		a = a.creator
+	to := a
+	for to != nil && to.stopped {
+		to = to.above
 	}
-	return a
+	for a != to {
+		above := a.above
+		a.above = to
+		a = above
+	}
+	return to
 }
 
 type compatBuilder struct {
@@ -75,6 +86,7 @@ type compatBuilder struct {
 
 	live     map[nettrace.GUID]*compatActivity
 	deferred *compatActivity
+	chain    []*compatActivity
 
 	marking map[*process]map[*thread]uint32 // heaps that threads mark in this GC
 	values  []nettrace.Value
@@ -275,14 +287,19 @@ func (b *compatBuilder) base(t *thread) trace.StackID {
 	if a == nil {
 		return c.base
 	}
-	var chain []trace.FrameID
+	tab, process := b.l.table, b.process(t.proc)
+	s := tab.Push(tab.Push(0, process), b.activities)
+	b.chain = b.chain[:0]
 	for ; a != nil; a = a.creator { // also those that have stopped
-		chain = append(chain, a.frame)
+		if a.stack != 0 && a.process == process {
+			s = a.stack
+			break
+		}
+		b.chain = append(b.chain, a)
 	}
-	tab := b.l.table
-	s := tab.Push(tab.Push(0, b.process(t.proc)), b.activities)
-	for _, f := range slices.Backward(chain) {
-		s = tab.Push(s, f)
+	for _, a := range slices.Backward(b.chain) {
+		s = tab.Push(s, a.frame)
+		a.stack, a.process = s, process
 	}
 	return tab.Push(tab.Push(s, b.threads), c.frame)
 }
@@ -319,7 +336,7 @@ func (b *compatBuilder) start(t *thread, ev *nettrace.Event, name, extra string)
 		text += "," + extra
 	}
 	text += ")"
-	a := &compatActivity{id: ev.ActivityID, frame: b.frame(text), creator: creator}
+	a := &compatActivity{id: ev.ActivityID, frame: b.frame(text), creator: creator, above: creator}
 	b.live[ev.ActivityID] = a
 	c.task.current = a
 }

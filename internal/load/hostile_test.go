@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"strconv"
 	"testing"
 	"testing/iotest"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -105,4 +107,34 @@ func TestStopsWithoutStart(t *testing.T) {
 		open[0], open[1] = -1, -1 // not to be looked at
 		assert.NotPanics(t, func() { event(tt.stop, []byte{9, 0, 0, 0}) }, tt.group)
 	}
+}
+
+// The activities around a sample are gone through once, not for every sample.
+func TestCompatChainIsKept(t *testing.T) {
+	l := newLoader(&Options{})
+	b := newCompatBuilder(l)
+	th := l.threadOf(1, 1)
+	var chain []*compatActivity
+	for i := range 5 {
+		a := &compatActivity{frame: b.frame(strconv.Itoa(i)), stopped: i == 2 || i == 3}
+		if i > 0 {
+			a.creator, a.above = chain[i-1], chain[i-1]
+		}
+		chain = append(chain, a)
+	}
+	b.thread(th).task.current = chain[4]
+	frames := func(s trace.StackID) (list []string) {
+		for _, f := range l.table.AppendFrames(nil, s) {
+			list = append(list, l.table.MethodOf(f).Name)
+		}
+		return list
+	}
+	want := []string{"Process", "(Activities)", "0", "1", "2", "3", "4", "Threads", "Thread"}
+	assert.Equal(t, want, frames(b.base(th)))
+	chain[0].frame = chain[1].frame // not to be looked at
+	assert.Equal(t, want, frames(b.base(th)))
+
+	assert.Same(t, chain[1], chain[3].running())
+	chain[2].stopped = false // not to be looked at
+	assert.Same(t, chain[1], chain[3].running())
 }
