@@ -95,3 +95,23 @@ func TestCovers(t *testing.T) {
 	}
 	assert.False(t, covers(nil, 1))
 }
+
+// Times at the ends of what a number holds do not make the trace end before it begins.
+func TestAbsurdTimes(t *testing.T) {
+	tr := readBytes(t, []byte(`[{"ph":"X","name":"a","ts":9000000000000000,"dur":9000000000000000,"pid":1,"tid":1},`+
+		`{"ph":"X","name":"b","ts":-9000000000000000,"dur":1,"pid":1,"tid":1}]`), &Options{Weighted: true})
+	assert.Less(t, tr.Facts.First, tr.Facts.Last)
+	require.Len(t, tr.Profile.Threads, 1)
+	th := tr.Profile.Threads[0]
+	require.Equal(t, 2, th.Samples.Len())
+	for _, s := range th.Samples.All() {
+		assert.Positive(t, s.Dur)
+		assert.LessOrEqual(t, th.First, s.Time)
+		assert.LessOrEqual(t, s.Time+s.Dur, th.Last)
+	}
+
+	const year2100 = 4_102_444_800_000_000 // µs, as of tools that count from 1970
+	tr = readBytes(t, fmt.Appendf(nil, `[{"ph":"X","name":"a","ts":%d,"dur":7,"pid":1,"tid":1}]`, year2100), nil)
+	assert.EqualValues(t, year2100*1000, tr.Facts.First)
+	assert.EqualValues(t, year2100*1000+7000, tr.Facts.Last)
+}

@@ -175,6 +175,7 @@ func (d *reading) events(ctx context.Context) error {
 			}
 			break
 		}
+		limit(&ev)
 		if ev.First {
 			arrays++
 		}
@@ -221,6 +222,13 @@ func (d *reading) tail(err error) error {
 		d.opts.Warn(fe)
 	}
 	return nil
+}
+
+// limit keeps sums and differences of absurd times from overflowing. Some tools count
+// from 1970, which is beyond what the loader of .NET traces takes for a time.
+func limit(ev *chromium.Event) {
+	ev.TS.NS = min(max(ev.TS.NS, -1<<60), 1<<62)
+	ev.Dur.NS = min(max(ev.Dur.NS, -1<<60), 1<<61)
 }
 
 // over reports whether an error ends a second reading: damage was told on the first one.

@@ -51,6 +51,7 @@ func (d *reading) sorted(ctx context.Context) error {
 			}
 			break
 		}
+		limit(&ev)
 		if ev.Phase != 'B' && ev.Phase != 'E' || !ev.TS.Valid || !d.sort[ev.Thread] {
 			continue
 		}
