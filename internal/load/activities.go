@@ -29,7 +29,7 @@ type start struct {
 type activities struct {
 	k        *tracker
 	builder  *activity.Builder
-	starts   []start // in order of time: what the rows of the tree do not hold
+	starts   []start // what the rows of the tree do not hold; finish puts them in order
 	payloads []byte
 	metas    []*nettrace.Metadata
 	metaOf   map[*nettrace.Metadata]uint32
@@ -64,15 +64,29 @@ func (a *activities) keep(ev *nettrace.Event, e *activity.Event) {
 	a.starts = append(a.starts, start{e.Time, e.Thread, e.Process, m, from, uint32(len(a.payloads)), uint8(ev.Version)})
 }
 
+// order compares what rows and their starts have in common: any number of them may be
+// of one time.
+func (a *activities) order(s *start, at int64, proc uint32, thread uint64, provider string) int {
+	switch {
+	case s.at != at:
+		return cmp.Compare(s.at, at)
+	case s.proc != proc:
+		return cmp.Compare(s.proc, proc)
+	case s.thread != thread:
+		return cmp.Compare(s.thread, thread)
+	}
+	return strings.Compare(a.metas[s.meta].Provider, provider)
+}
+
 // startOf finds the start event of a row; nil if there is none.
 func (a *activities) startOf(r *activity.Row) *start {
-	i, _ := slices.BinarySearchFunc(a.starts, r.Start, func(s start, at int64) int { return cmp.Compare(s.at, at) })
-	for ; i < len(a.starts) && a.starts[i].at == r.Start; i++ {
-		if s := &a.starts[i]; s.thread == r.StartThread && s.proc == r.Process && a.metas[s.meta].Provider == r.Provider {
-			return s
-		}
+	i, ok := slices.BinarySearchFunc(a.starts, r, func(s start, r *activity.Row) int {
+		return a.order(&s, r.Start, r.Process, r.StartThread, r.Provider)
+	})
+	if !ok {
+		return nil
 	}
-	return nil
+	return &a.starts[i]
 }
 
 // event takes an event of any EventSource; it reports whether it starts or stops an
@@ -186,7 +200,9 @@ func (a *activities) finish(end int64) {
 		}
 	}
 	// Lossy files may deliver an event late.
-	slices.SortStableFunc(a.starts, func(x, y start) int { return cmp.Compare(x.at, y.at) })
+	slices.SortStableFunc(a.starts, func(x, y start) int {
+		return a.order(&x, y.at, y.proc, y.thread, a.metas[y.meta].Provider)
+	})
 	shown := make([][]shownActivity, len(a.procs))
 	for i := range tree.Rows {
 		p := tree.Rows[i].Process

@@ -2,10 +2,12 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"io"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/iotest"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
@@ -137,4 +140,27 @@ func TestCompatChainIsKept(t *testing.T) {
 	assert.Same(t, chain[1], chain[3].running())
 	chain[2].stopped = false // not to be looked at
 	assert.Same(t, chain[1], chain[3].running())
+}
+
+// The start of a row is found among many of its time without a look at them all.
+func TestStartsOfOneTime(t *testing.T) {
+	const n = 5000
+	m := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "WorkStart", Opcode: 1}
+	l := newLoader(&Options{})
+	a := newActivities(newTracker(context.Background(), l, nil))
+	for i := range n {
+		t := l.threadOf(1, uint64(n-i))
+		ev := &nettrace.Event{Metadata: m, Opcode: 1, Payload: binary.LittleEndian.AppendUint32(nil, uint32(n-i))}
+		ev.ActivityID[0], ev.ActivityID[1], ev.ActivityID[15] = byte(i), byte(i>>8), 0xff
+		a.event(ev, 5, t)
+	}
+	a.finish(10)
+	require.True(t, slices.IsSortedFunc(a.starts, func(x, y start) int { return cmp.Compare(x.thread, y.thread) }))
+	for _, thread := range []uint64{1, 2, n / 2, n} {
+		s := a.startOf(&activity.Row{Start: 5, StartThread: thread, Provider: "Other"})
+		require.NotNil(t, s)
+		assert.EqualValues(t, thread, binary.LittleEndian.Uint32(a.payloads[s.from:]))
+	}
+	assert.Nil(t, a.startOf(&activity.Row{Start: 5, StartThread: 1, Provider: "Another"}))
+	assert.Nil(t, a.startOf(&activity.Row{Start: 6, StartThread: 1, Provider: "Other"}))
 }
