@@ -142,7 +142,10 @@ func (r *Reader) queueRows(blk *block) {
 		return
 	}
 	r.stats.Events += int64(len(rows))
-	r.queue.bytes += blk.memory()
+	if r.queue.memory+blk.memory() > r.opts.MaxBuffered/4 {
+		blk.trim() // much waits: memory counts for more than what reuse saves
+		rows = blk.rows
+	}
 	start, payload := 0, int64(0)
 	for i := range rows {
 		payload += int64(rows[i].size)
@@ -157,6 +160,9 @@ func (r *Reader) queueRows(blk *block) {
 	}
 	r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, len(rows)})
 	blk.segments++
+	blk.held = blk.memory() + blk.segments*segmentSize
+	r.queue.bytes += blk.contents()
+	r.queue.memory += blk.held
 	r.stats.PayloadBytes += payload
 }
 

@@ -3,11 +3,13 @@ package nettrace
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Files made to be slow or to fill the memory. There is no limit of time here: what
@@ -86,4 +88,55 @@ func TestHostile(t *testing.T) {
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64*len(data)), "memory")
 		})
 	}
+}
+
+// objectV4 appends an object of v4 to a file, which must be what stands before it.
+func objectV4(file []byte, name string, contents []byte) []byte {
+	file = append(append(le32(append(file, signatureV4...), uint32(len(name))), name...), tagEnd)
+	file = le32(file, uint32(len(contents)))
+	for len(file)%4 != 0 {
+		file = append(file, 0)
+	}
+	return append(append(file, contents...), tagEnd)
+}
+
+// Small blocks that wait among large ones that do not: what they hold, and what is
+// kept for reuse, stays within the limits.
+func TestHeldMemory(t *testing.T) {
+	file := unhex(t, knownV4)[:102]
+	header := append([]byte{20, 0, 1, 0}, make([]byte, 16)...)
+	for round := range 100 {
+		large := binary.AppendUvarint(append(bytes.Clone(header), 0x40), uint64(1+round))
+		for range 20000 {
+			large = append(large, 0x40, 0) // an event without anything, sorted
+		}
+		file = objectV4(file, "EventBlock", large)
+		// not sorted, and late: it has to wait for the end
+		file = objectV4(file, "EventBlock", binary.AppendUvarint(append(bytes.Clone(header), 0), 1<<40))
+	}
+	r, err := NewReader(bytes.NewReader(append(file, tagNull)), &Options{MaxBuffered: 8 << 20})
+	require.NoError(t, err)
+	events, most := 0, 0
+	var ev Event
+	for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
+		if events++; events%10000 != 0 {
+			continue
+		}
+		blocks := map[*block]bool{}
+		for i := range r.queue.heap {
+			blocks[r.queue.heap[i].blk] = true
+		}
+		for _, b := range r.blocks {
+			blocks[b] = true
+		}
+		sum := 0
+		for b := range blocks {
+			sum += cap(b.buf) + cap(b.rows)*rowSize
+		}
+		most = max(most, sum)
+	}
+	assert.Equal(t, io.EOF, err)
+	assert.Equal(t, 100*20002, events)
+	assert.Less(t, most, 8<<20+maxSpare)
+	assert.Zero(t, r.Stats().Defects, "delivered although older ones might follow")
 }

@@ -22,12 +22,30 @@ type block struct {
 	rows     []row
 	ids      []activityIDs
 	segments int // not yet delivered
+	held     int // its memory while it waits, with that of its segments
 }
 
-// memory is about what the block occupies.
-func (b *block) memory() int { return len(b.buf) + len(b.rows)*rowSize + len(b.ids)*32 }
+// contents is about what the events of the block occupy.
+func (b *block) contents() int { return len(b.buf) + len(b.rows)*rowSize + len(b.ids)*32 }
 
-const rowSize = 96
+// memory is contents with the room that slices have to spare: a block that is reused
+// may have far more of that.
+func (b *block) memory() int { return cap(b.buf) + cap(b.rows)*rowSize + cap(b.ids)*32 }
+
+// trim gives up the room that the block has to spare.
+func (b *block) trim() { b.buf, b.rows, b.ids = trim(b.buf), trim(b.rows), trim(b.ids) }
+
+func trim[E any](s []E) []E {
+	if cap(s)-len(s) <= len(s)/4 {
+		return s
+	}
+	return append(make([]E, 0, len(s)), s...)
+}
+
+const (
+	rowSize     = 96
+	segmentSize = 48
+)
 
 type activityIDs struct{ activity, related GUID }
 
@@ -69,7 +87,8 @@ func (s *segment) before(t *segment) bool {
 type queue struct {
 	heap      []segment
 	watermark int64
-	bytes     int // in the blocks that wait
+	bytes     int // contents of the blocks that wait
+	memory    int // of these blocks
 }
 
 func (q *queue) push(s segment) {
@@ -152,6 +171,7 @@ func (q *queue) advance(n int) *block {
 	if blk.segments > 0 {
 		return nil
 	}
-	q.bytes -= blk.memory()
+	q.bytes -= blk.contents()
+	q.memory -= blk.held
 	return blk
 }

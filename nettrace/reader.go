@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// MaxBlockSize limits the size of one block; zero means 64 MiB.
 	MaxBlockSize int
-	// MaxBuffered limits the bytes of events held back for sorting in one region
+	// MaxBuffered limits the memory of events held back for sorting in one region
 	// between sequence points; zero means 256 MiB. Beyond it the oldest half is
 	// delivered although older events may follow, which Warn is told.
 	MaxBuffered int
@@ -86,6 +86,7 @@ type Reader struct {
 	queue    queue
 	blocks   []*block // free
 	buffers  [][]byte // free
+	spare    int      // bytes of both
 	reading  *segment // what Read is delivering
 	rows     []row
 	next     int
@@ -244,7 +245,7 @@ func (r *Reader) advance() bool {
 		if blk := r.queue.advance(r.end); blk != nil {
 			r.freeBlock(blk)
 		}
-		if r.forced && r.queue.bytes <= r.opts.MaxBuffered/2 {
+		if r.forced && r.queue.memory <= r.opts.MaxBuffered/2 {
 			r.forced = false
 		}
 	}
@@ -266,7 +267,7 @@ func (r *Reader) advance() bool {
 		default:
 			r.readBlock()
 			r.stats.MaxBuffered = max(r.stats.MaxBuffered, r.queue.bytes)
-			if r.queue.bytes > r.opts.MaxBuffered && !r.forced {
+			if r.queue.memory > r.opts.MaxBuffered && !r.forced {
 				r.forced = true
 				r.warn(r.src.offset(), "EventBlock", fmt.Errorf("%w: over %d bytes of events without a sequence point: order is not guaranteed", ErrTooLarge, r.opts.MaxBuffered), 0)
 			}
@@ -349,6 +350,7 @@ func (r *Reader) newBlock(data []byte, offset int64) *block {
 	if n := len(r.blocks); n > 0 {
 		blk = r.blocks[n-1]
 		r.blocks = r.blocks[:n-1]
+		r.spare -= blk.memory()
 		if cap(blk.buf) < len(data)+blockPad {
 			blk.buf = nil
 		}
@@ -366,9 +368,22 @@ func (r *Reader) newBlock(data []byte, offset int64) *block {
 
 var zeros [blockPad]byte
 
+// maxSpare bounds the bytes that are kept for reuse, a hundred times what a file of
+// the runtime needs: one huge block must not stay for good.
+const maxSpare = 32 << 20
+
+// mayKeep reports whether n more bytes may be kept beside count others of their kind.
+func (r *Reader) mayKeep(n, count int) bool {
+	if count >= 64 || r.spare+n > maxSpare {
+		return false
+	}
+	r.spare += n
+	return true
+}
+
 // freeBlock keeps a block for reuse.
 func (r *Reader) freeBlock(blk *block) {
-	if len(r.blocks) < 64 {
+	if r.mayKeep(blk.memory(), len(r.blocks)) {
 		r.blocks = append(r.blocks, blk)
 	}
 }
@@ -378,6 +393,7 @@ func (r *Reader) newBuffer(data []byte) []byte {
 	if n := len(r.buffers); n > 0 {
 		b := r.buffers[n-1]
 		r.buffers = r.buffers[:n-1]
+		r.spare -= cap(b)
 		if cap(b) >= len(data) {
 			return append(b[:0], data...)
 		}
@@ -386,7 +402,7 @@ func (r *Reader) newBuffer(data []byte) []byte {
 }
 
 func (r *Reader) freeBuffer(b []byte) {
-	if len(r.buffers) < 64 {
+	if r.mayKeep(cap(b), len(r.buffers)) {
 		r.buffers = append(r.buffers, b)
 	}
 }
