@@ -86,8 +86,18 @@ func (r *Reader) readFrame() error {
 		}
 		if n == badJSON {
 			at := s.at
-			s.quotes = true
-			from, n = s.frame(b[:min(len(b), 1<<20)], &f)
+			if r.affords() {
+				s.quotes = true
+				n = r.try(func(b []byte) (n int) {
+					f, s.loose = StackFrame{}, false
+					from, n = s.frame(b, &f)
+					return n
+				})
+				if r.srcErr != nil {
+					return r.srcErr
+				}
+				b = r.buf[r.pos:r.end]
+			}
 			if n < 0 {
 				s.quotes = false
 				return r.brokenFrame(r.pos + at)
@@ -226,26 +236,24 @@ func (r *Reader) brokenFrame(at int) error {
 			r.pos++
 		}
 		r.mark = r.pos
-		if r.end-r.pos > 64 || r.eof {
-			if r.pos == r.end {
-				return r.cut(off, "stackFrames")
+		end := min(r.end, r.pos+maxTry)
+		i := skipSpace(r.buf[:end], min(r.pos+1, end))
+		switch {
+		case i < end && (r.buf[i] == '}' || r.buf[i] == ','):
+			r.pos = i
+			r.mark = i
+			if r.buf[i] == ',' && r.frames == 0 {
+				r.pos++
+				r.mark++
 			}
-			i := skipSpace(r.buf[:r.end], r.pos+1)
-			if i < r.end && (r.buf[i] == '}' || r.buf[i] == ',') {
-				r.pos = i
-				r.mark = i
-				if r.buf[i] == ',' && r.frames == 0 {
-					r.pos++
-					r.mark++
-				}
-				return nil
-			}
-			r.pos++
-			r.mark = r.pos
+			return nil
+		case i == r.end && r.more(1<<30):
 			continue
-		}
-		if !r.more(1<<30) && r.srcErr != nil {
+		case r.srcErr != nil:
 			return r.srcErr
+		case r.pos == r.end:
+			return r.cut(off, "stackFrames")
 		}
+		r.pos++
 	}
 }

@@ -84,6 +84,7 @@ type Reader struct {
 	inFrames bool
 	keys     []string
 	passTo   int64 // offset up to which events are passed on unread
+	spent    int64 // bytes of readings that came to nothing
 
 	scan    scanner
 	spans   []span
@@ -158,7 +159,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
-	r.passTo, r.keys = 0, nil
+	r.passTo, r.spent, r.keys = 0, 0, nil
 	r.guesser.open = r.guesser.open[:0]
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()

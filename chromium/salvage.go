@@ -56,14 +56,10 @@ func (r *Reader) brokenEvent(ev *Event, commas, n int) (bool, error) {
 		return false, &FormatError{Offset: r.base + int64(r.pos+r.scan.at), Where: r.where(),
 			Err: fmt.Errorf("%w of %d", ErrTooDeep, r.opts.MaxDepth)}
 	}
-	if n == badJSON {
+	if n == badJSON && r.affords() {
 		at := r.scan.at
-		r.scan.quotes, r.picky = true, true
-		m := r.parse(r.buf[r.pos:r.end], ev)
-		for m == needMore && r.more(1<<20) {
-			m = r.parse(r.buf[r.pos:r.end], ev)
-		}
-		r.picky = false
+		r.scan.quotes = true
+		m := r.try(func(b []byte) int { return r.parse(b, ev) })
 		if r.srcErr != nil {
 			return false, r.srcErr
 		}
@@ -81,9 +77,38 @@ func (r *Reader) brokenEvent(ev *Event, commas, n int) (bool, error) {
 	return r.resync(ev, commas, n)
 }
 
+// maxTry is how far a reading of what may be no event looks.
+const maxTry = 1 << 20
+
+// try reads what stands at pos, which may be no event or not begin there: it must be
+// whole and have a phase. How far it looks does not depend on the sizes of reads. What
+// came to nothing counts as spent.
+func (r *Reader) try(read func(b []byte) int) int {
+	limit := min(r.opts.MaxEventSize, maxTry)
+	for {
+		b := r.buf[r.pos:min(r.end, r.pos+limit)]
+		r.picky = true
+		n := read(b)
+		r.picky = false
+		switch {
+		case n == needMore && len(b) < limit && r.more(1<<30):
+			continue
+		case n == needMore:
+			r.spent += int64(len(b))
+		case n < 0:
+			r.spent += int64(r.scan.at)
+		}
+		return n
+	}
+}
+
+// affords reports whether broken input may be tried again. Readings that come to
+// nothing can overlap, a megabyte each: all of them together may cost some times the
+// bytes before this point.
+func (r *Reader) affords() bool { return r.spent <= 16*r.InputOffset()+maxTry }
+
 // resync skips what stands at pos up to the next event or the end of the array.
-// A candidate must be whole and have a phase; the work spent on candidates
-// that are not is bounded by the bytes skipped.
+// A candidate must be whole and have a phase.
 func (r *Reader) resync(ev *Event, commas, cause int) (bool, error) {
 	lead, err := r.lead(commas)
 	if err != nil {
@@ -99,8 +124,7 @@ func (r *Reader) resync(ev *Event, commas, cause int) (bool, error) {
 		return r.warn(off, where, fmt.Errorf("%w; skipped %d bytes", ErrSyntax, to-start))
 	}
 	r.mark = r.pos
-	i := r.pos + 1 // next byte to look at
-	spent := 0
+	i := r.pos + 1    // next byte to look at
 	before := byte(0) // the byte before i that is not blank
 	for {
 		if i >= r.end {
@@ -121,9 +145,9 @@ func (r *Reader) resync(ev *Event, commas, cause int) (bool, error) {
 		switch r.buf[i] {
 		case '{':
 			r.mark, r.pos = i, i
-			r.picky = true
-			n := r.parse(r.buf[i:r.end], ev)
-			r.picky = false
+			spent := r.spent
+			n := r.try(func(b []byte) int { return r.parse(b, ev) })
+			i = r.pos
 			if n > 0 {
 				if err := report(r.base + int64(i)); err != nil {
 					return false, err
@@ -132,19 +156,9 @@ func (r *Reader) resync(ev *Event, commas, cause int) (bool, error) {
 				r.count++
 				return true, r.finish(ev, n, r.leadBuf)
 			}
-			cost := r.scan.at
-			if n == needMore {
-				if r.more(min(r.opts.MaxEventSize, 1<<20)) {
-					i = r.pos
-					continue
-				}
-				i = r.pos
-				cost = r.end - i
-			}
-			spent += cost
-			if skipped := int(r.base + int64(i) - start); spent > 16*skipped+1<<20 {
-				i += max(cost, 1)
-				spent = 0
+			if !r.affords() {
+				i += max(int(r.spent-spent), 1)
+				r.spent = spent // paid with what is skipped
 				continue
 			}
 		case ']':
@@ -178,10 +192,10 @@ func (r *Reader) endsArray(i int) bool {
 	if len(r.open) == 0 {
 		return false
 	}
-	b := r.buf[i+1 : r.end]
+	b := r.buf[i+1 : min(r.end, i+16<<10)]
 	j := skipSpace(b, 0)
 	if j == len(b) {
-		return r.eof
+		return r.end-i < 16<<10 // the input ends here
 	}
 	if b[j] == ',' {
 		if j = skipSpace(b, j+1); j == len(b) || b[j] != '"' {
@@ -190,7 +204,6 @@ func (r *Reader) endsArray(i int) bool {
 	} else if b[j] != '}' {
 		return false
 	}
-	b = b[:min(len(b), 16<<10)]
 	return !bytes.Contains(b, []byte(`"ph"`))
 }
 
