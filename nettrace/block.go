@@ -206,7 +206,7 @@ func (r *Reader) readObject() {
 }
 
 // mayReread reports whether n bytes of a block that made no sense may be read
-// again as something else. In all it allows as many as the file has so far, so
+// again, or further than its size, as something else. In all it allows as many as the file has so far, so
 // that blocks made to overlap do not cost the square of their size.
 func (r *Reader) mayReread(n int) bool {
 	if r.reread+int64(n) > r.src.offset()+searchStep {
@@ -220,15 +220,15 @@ func (r *Reader) mayReread(n int) bool {
 // the first header of a known block at or behind from, or -1 if there is none
 // within limit bytes. What was searched once is not searched again.
 func (r *Reader) nextObject(from, limit int) int {
+	at := r.src.offset()
+	if r.noObject[0] <= at+int64(from) && at+int64(from) < r.noObject[1] {
+		from = int(r.noObject[1] - at)
+	} else {
+		r.noObject = [2]int64{at + int64(from), at + int64(from)}
+	}
 	for n := firstWindow; ; n *= 2 {
 		n = min(n, limit)
 		b := r.src.peek(n)
-		at := r.src.offset()
-		if r.noObject[0] <= at+int64(from) && at+int64(from) < r.noObject[1] {
-			from = int(r.noObject[1] - at)
-		} else {
-			r.noObject = [2]int64{at + int64(from), at + int64(from)}
-		}
 		if from < len(b) {
 			if i := findObject(b[from:], r.h.Version); i >= 0 {
 				r.noObject[1] = at + int64(from+i)
@@ -298,7 +298,7 @@ func (r *Reader) salvage(at int64, o object, body, size int, err error) {
 	if size >= 0 && body+size < end {
 		// Either the size is too small or something else stands behind the
 		// block: prefer the longer reading where it makes sense throughout.
-		if o.kind != kindEvent || r.h.Version < 4 || !r.decodes(b[body:end]) {
+		if o.kind != kindEvent || r.h.Version < 4 || !r.mayReread(end-body) || !r.decodes(b[body:end]) {
 			end = body + size
 		}
 	}

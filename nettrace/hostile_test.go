@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // Files made to be slow or to fill the memory. There is no limit of time here: what
@@ -139,4 +141,33 @@ func TestHeldMemory(t *testing.T) {
 	assert.Equal(t, 100*20002, events)
 	assert.Less(t, most, 8<<20+maxSpare)
 	assert.Zero(t, r.Stats().Defects, "delivered although older ones might follow")
+}
+
+// Event blocks that begin inside each other, up to the next block that is one: how
+// far each may reach, and where that next one is, is not found out for each anew.
+func TestOverlappingBlocks(t *testing.T) {
+	tracetest.Growth(t, 4000, func(n int) {
+		const head = 16 + len("EventBlock") // of an object
+		file := unhex(t, knownV4)[:102]
+		for range n {
+			file = le32(le32(append(file, tagBegin, tagBegin, tagNull), 3), 3) // a version that is not searched for
+			file = append(le32(file, uint32(len("EventBlock"))), "EventBlock\x06"...)
+			file = le32(file, 28)
+			for len(file)%4 != 0 {
+				file = append(file, 0)
+			}
+			file = append(append(file, 20, 0, 1, 0), make([]byte, 16)...)
+			// one event, whose payload reaches to where the next block's begins
+			next := (len(file)+8+head+4+3)/4*4 + 20
+			file = append(file, 0xc0, 1, byte(next-len(file)-4)|0x80, 0, 1, 1, 1, 1)
+		}
+		file = append(file, bytes.Repeat([]byte{0xff}, 64)...)
+		file = objectV4(file, "StackBlock", []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		r, err := NewReader(bytes.NewReader(file), nil)
+		require.NoError(t, err)
+		var ev Event
+		for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
+		}
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	})
 }

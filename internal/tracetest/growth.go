@@ -1,0 +1,29 @@
+package tracetest
+
+import (
+	"testing"
+	"time"
+)
+
+// Growth fails the test if eight times the work takes more than 32 times as long: what
+// is linear takes 8 times, what takes the square 64 times. A busy machine gets further
+// tries.
+func Growth(t testing.TB, n int, run func(n int)) {
+	t.Helper()
+	took := func(n int) time.Duration {
+		start := time.Now()
+		run(n)
+		return time.Since(start)
+	}
+	small, large := time.Hour, time.Hour
+	for range 3 {
+		for range 3 {
+			small = min(small, took(n))
+		}
+		// Less than two milliseconds are mostly what does not grow.
+		if large = min(large, took(8*n)); large < 32*max(small, 2*time.Millisecond) {
+			return
+		}
+	}
+	t.Errorf("%d take %v, %d take %v", n, small, 8*n, large)
+}
