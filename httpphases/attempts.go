@@ -100,11 +100,13 @@ func (p *process) newAttempt(r *request, e *Event, h *[25]uint64, n int) *attemp
 		a.hash, a.hashLen = h[n], uint8(n)
 	}
 	if r != nil {
-		r.attempts = append(r.attempts, a)
+		r.own(a)
 	}
 	p.attempts = append(p.attempts, a)
 	if len(p.attempts) > maxAttempts {
-		p.drop(p.attempts[0])
+		p.attempts[0].gone = true
+		p.attempts[0] = nil
+		p.attempts = p.attempts[1:]
 	}
 	return a
 }
@@ -438,7 +440,7 @@ func (b *Builder) connectionEstablished(p *process, th *thread, e *Event, r *req
 	}
 	if r != nil && best == nil && r.open {
 		// A transport of the program's own: no events, but still a connection.
-		r.attempts = append(r.attempts, &attempt{owner: r, conn: c, tunnel: unseen, began: e.Time})
+		r.own(&attempt{owner: r, conn: c, tunnel: unseen, began: e.Time})
 	}
 	if e.HasConn {
 		p.addConn(c)

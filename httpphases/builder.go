@@ -17,6 +17,9 @@ const (
 	maxConnections = 65536 // connections whose end was not seen
 	maxSpans       = 65536 // bridge spans whose stop was not seen
 	maxGaps        = 4096  // stretches of lost events
+	maxChoice      = 512   // requests that an event without a clear owner may be of
+	maxOwn         = 256   // attempts of one request
+	maxQueues      = 256   // waits of one hop
 )
 
 // Options of a Builder. The zero value works.
@@ -44,6 +47,8 @@ type Builder struct {
 	lossy  bool  // events are known to be lost
 	gaps   []gap // the last maxGaps stretches of lost events, a ring
 	gapAt  int
+
+	choice, fit []*request // memory of among and match
 }
 
 // Stats count what a Builder has seen.
@@ -71,17 +76,20 @@ type process struct {
 	id         uint32
 	table      map[uint64]*request // by path or id; others of the same follow by next
 	open       *request            // in flight, newest first; linked by request.openNext
-	idless     []*request          // in flight without activity id, in order of start
+	idless     idlessList
+	adrift     []*request // and some that have ended since
+	adrifts    int        // those in flight
 	threads    map[uint64]*thread
 	conns      map[int64]*connection
-	connIDs    []int64               // in order of appearance
+	connQ      []*connection         // in order of appearance, with some that are gone
 	attempts   []*attempt            // live ones
 	aliases    map[[16]byte]*request // ids that are no paths, of requests
 	nodes      map[[16]byte]node     // open starts of connection attempts
 	servers    map[uint64]*server
 	serverOpen map[*server]struct{}
-	spans      map[string]*request // client spans in flight, by span id
-	spanIDs    map[string]int      // client spans seen, by span id
+	serverRuns map[uint64][]*server // open ones without id, by thread, in order of start
+	spans      map[string]*request  // client spans in flight, by span id
+	spanIDs    map[string]int       // client spans seen, by span id
 	spanQ      []string
 	recent     []*request // ended, oldest first
 	lingering  []*request // likewise, with connection attempts that go on
@@ -236,6 +244,7 @@ func (b *Builder) process(id uint32) *process {
 			aliases:    map[[16]byte]*request{},
 			servers:    map[uint64]*server{},
 			serverOpen: map[*server]struct{}{},
+			serverRuns: map[uint64][]*server{},
 			spans:      map[string]*request{},
 			spanIDs:    map[string]int{},
 		}
@@ -286,26 +295,26 @@ func hashID(id *[16]byte) uint64 {
 // of their own, since a request can follow another in one table only.
 
 func (p *process) enter(r *request) {
-	r.next = p.table[r.hash]
+	if r.next = p.table[r.hash]; r.next != nil {
+		r.next.prev = r
+	}
 	p.table[r.hash] = r
 }
 
 func (p *process) leave(r *request) {
-	head := p.table[r.hash]
-	if head == r {
-		if r.next == nil {
-			delete(p.table, r.hash)
-		} else {
-			p.table[r.hash] = r.next
-		}
-		return
+	if r.next != nil {
+		r.next.prev = r.prev
 	}
-	for x := head; x != nil; x = x.next {
-		if x.next == r {
-			x.next = r.next
-			return
-		}
+	switch {
+	case r.prev != nil:
+		r.prev.next = r.next
+	case p.table[r.hash] != r:
+	case r.next != nil:
+		p.table[r.hash] = r.next
+	default:
+		delete(p.table, r.hash)
 	}
+	r.next, r.prev = nil, nil
 }
 
 // owner finds the request that an event with an activity id belongs to: the longest
@@ -361,17 +370,19 @@ func (p *process) alias(id [16]byte, r *request) {
 	}
 }
 
-// among picks the request that an event fits of r and those of the same path.
+// among picks the request that an event fits of r and those of the same path, of
+// which the latest are looked at.
 func (b *Builder) among(p *process, r *request, e *Event) *request {
 	if r.next == nil {
 		return r
 	}
-	var l []*request
-	for x := r; x != nil; x = x.next {
+	l := b.choice[:0]
+	for x, n := r, 0; x != nil && n < maxChoice; x, n = x.next, n+1 {
 		if x.open {
 			l = append(l, x)
 		}
 	}
+	b.choice = l
 	switch len(l) {
 	case 0:
 		return r
@@ -475,7 +486,7 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 	r.hop0[0].ex = r.ex0[:0]
 	if e.ID == ([16]byte{}) {
 		r.idless = true
-		p.idless = append(p.idless, r)
+		p.idless.add(r)
 	} else {
 		r.guid = e.ID
 		if n > 0 && !e.Overflow {
@@ -496,7 +507,7 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 		p.enter(r)
 		// A request that starts inside another one stops the activity of the outer.
 		if o := th.last; o != nil && o.open && !o.idless && o.stage() == stageNone && len(o.path) == n && th.gapTo <= th.at {
-			o.adrift = true
+			p.setAdrift(o)
 		}
 	}
 	th.last, th.kind, th.at, th.leftQueue = r, RequestStart, e.Time, nil
@@ -535,7 +546,7 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		return // behind its end: nothing to tell any more
 	}
 	if r == nil {
-		if e.Kind == RequestLeftQueue && e.ID == ([16]byte{}) && len(p.idless) == 0 {
+		if e.Kind == RequestLeftQueue && e.ID == ([16]byte{}) && p.idless.n == 0 {
 			// The next headers on this thread tell whose it is.
 			th.queued = append(th.queued, queueing{e.Time - int64(e.Millis*1e6), e.Time, e.Major, e.Minor})
 			if len(th.queued) > 16 {
@@ -742,8 +753,9 @@ func (b *Builder) leftQueue(r *request, q queueing) {
 		a := r.liveAttempt()
 		if a == nil {
 			a = &attempt{owner: r, began: x.headers.start, tunnel: unseen}
-			r.attempts = append(r.attempts, a)
+			r.own(a)
 		}
+		r.tunnels = true
 		a.tunnel = interval{start: x.headers.start, end: x.resp.end}
 		h.queues = h.queues[:0]
 	}
@@ -753,6 +765,10 @@ func (b *Builder) leftQueue(r *request, q queueing) {
 			h.queues = append(h.queues[:i], h.queues[i+1:]...)
 			break
 		}
+	}
+	if len(h.queues) == maxQueues {
+		r.miss("RequestLeftQueue")
+		return
 	}
 	h.queues = append(h.queues, q)
 }
@@ -769,6 +785,9 @@ func (r *request) liveAttempt() *attempt {
 
 // tunnel returns the attempt of r whose CONNECT is being spoken.
 func (r *request) tunnel() *attempt {
+	if !r.tunnels {
+		return nil
+	}
 	for i := len(r.attempts) - 1; i >= 0; i-- {
 		if a := r.attempts[i]; a.conn == nil && a.tunnel.begun() && (a.tunnel.open() || a.tunnelStatus == 407) {
 			if x := r.hop().last(); x == nil || x.headers.start < a.tunnel.start {
@@ -801,8 +820,9 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 			known = known || x == a
 		}
 		if !known {
-			r.attempts = append(r.attempts, a)
+			r.own(a)
 		}
+		r.tunnels = true
 		a.conn, a.proxy = nil, c
 		a.thread, a.last = e.Thread, t
 		if a.gone {
@@ -866,18 +886,19 @@ func (r *request) established() *connection {
 
 func (p *process) addConn(c *connection) {
 	p.conns[c.id] = c
-	p.connIDs = append(p.connIDs, c.id)
-	if len(p.connIDs) > 2*len(p.conns)+64 || len(p.connIDs) > maxConnections {
-		live := p.connIDs[:0]
-		for _, id := range p.connIDs {
-			if p.conns[id] != nil {
-				live = append(live, id)
+	p.connQ = append(p.connQ, c)
+	if len(p.connQ) > 2*len(p.conns)+64 || len(p.connQ) > maxConnections {
+		live := p.connQ[:0]
+		for _, o := range p.connQ {
+			if p.conns[o.id] == o { // not closed, and no other has its id since
+				live = append(live, o)
 			}
 		}
-		p.connIDs = live
-		for len(p.connIDs) > maxConnections/2 {
-			delete(p.conns, p.connIDs[0])
-			p.connIDs = p.connIDs[1:]
+		clear(p.connQ[len(live):])
+		p.connQ = live
+		for len(p.connQ) > maxConnections/2 {
+			delete(p.conns, p.connQ[0].id)
+			p.connQ = p.connQ[1:]
 		}
 	}
 }
@@ -916,12 +937,10 @@ func (b *Builder) emit(p *process, r *request) {
 	}
 	r.openPrev, r.openNext = nil, nil
 	if r.idless {
-		for i, x := range p.idless {
-			if x == r {
-				p.idless = append(p.idless[:i], p.idless[i+1:]...)
-				break
-			}
-		}
+		p.idless.remove(r)
+	}
+	if r.adrift {
+		p.adrifts--
 	}
 	if row.Guessed > 0 {
 		b.stats.Guessed++

@@ -1,5 +1,7 @@
 package httpphases
 
+import "slices"
+
 // fits reports whether a request in this stage can have written an event.
 func (r *request) fits(k Kind) bool {
 	s := r.stage()
@@ -41,8 +43,7 @@ func (r *request) fits(k Kind) bool {
 // link finds the request of an event without activity id, by the rules of section
 // 7.6: the only open request, the thread, values, first in first out.
 func (b *Builder) link(p *process, th *thread, e *Event) *request {
-	l := p.idless
-	if len(l) == 0 || e.ID != ([16]byte{}) {
+	if p.idless.n == 0 || e.ID != ([16]byte{}) {
 		// Ids are there, but the tracker stopped an outer request's activity: its
 		// events have none, or that of whatever encloses it.
 		if (e.ID != ([16]byte{}) || b.lossy) && (th.last == nil || !th.last.adrift || th.gapTo > th.at) {
@@ -53,8 +54,14 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 			return th.last
 		}
 		var only *request
-		for r := p.open; r != nil; r = r.openNext {
-			if r.adrift && r.fits(e.Kind) {
+		if p.adrifts > maxChoice {
+			return nil
+		}
+		if len(p.adrift) > 2*p.adrifts+16 {
+			p.adrift = slices.DeleteFunc(p.adrift, func(x *request) bool { return !x.open })
+		}
+		for _, r := range p.adrift {
+			if r.open && r.fits(e.Kind) {
 				if only != nil {
 					return nil
 				}
@@ -66,6 +73,14 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		}
 		return only
 	}
+	l := b.oldest(&p.idless)
+	if p.idless.n > maxChoice {
+		for _, r := range [2]*request{th.last, th.leftQueue} {
+			if r != nil && r.idless && r.open {
+				l = append(l, r)
+			}
+		}
+	}
 	r, sure := b.match(p, e, l)
 	if r != nil && !sure {
 		r.guesses++
@@ -73,15 +88,37 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 	return r
 }
 
+// setAdrift notes that the tracker has stopped the activity of r.
+func (p *process) setAdrift(r *request) {
+	if r.adrift {
+		return
+	}
+	r.adrift = true
+	p.adrifts++
+	p.adrift = append(p.adrift, r)
+}
+
+// oldest returns the requests at the front of l. Where more are in flight, what is left
+// to tell them apart is hardly more than their order.
+func (b *Builder) oldest(l *idlessList) []*request {
+	out := b.choice[:0]
+	for r := l.first; r != nil && len(out) < maxChoice; r = r.idlessNext {
+		out = append(out, r)
+	}
+	b.choice = out
+	return out
+}
+
 // match picks the request of l that an event fits best, and whether there was no
 // other choice.
 func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
-	var fit []*request
+	fit := b.fit[:0]
 	for _, r := range l {
 		if r.open && r.fits(e.Kind) {
 			fit = append(fit, r)
 		}
 	}
+	b.fit = fit
 	if len(fit) == 1 && len(l) == 1 {
 		return fit[0], true
 	}
@@ -202,13 +239,15 @@ func (r *request) follows(last, k Kind) bool {
 // It only decides which request shows an attempt that fails: one that succeeds is
 // told by its connection.
 func (b *Builder) linkAttempt(p *process, th *thread, e *Event) *request {
-	if len(p.idless) == 0 || e.ID != ([16]byte{}) {
+	if p.idless.n == 0 || e.ID != ([16]byte{}) {
 		return nil
 	}
 	_, port := splitAddress(address(e.Text))
 	var best *request
 	score := -1
-	for _, r := range p.idless {
+	n := 0
+	for r := p.idless.last; r != nil && n < maxChoice; r = r.idlessPrev {
+		n++
 		if r.stage() != stageNone || r.queuedNow() {
 			continue
 		}
@@ -230,7 +269,7 @@ func (b *Builder) linkAttempt(p *process, th *thread, e *Event) *request {
 		if th.last == r {
 			s++
 		}
-		if s >= score { // of equals the one that began last
+		if s > score { // of equals the one that began last
 			best, score = r, s
 		}
 	}

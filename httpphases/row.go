@@ -135,7 +135,7 @@ func (w *rowWriter) hop(i int) {
 				r.miss("a redirect")
 			}
 		}
-		w.exchange(x, bound, last && lastEx)
+		w.exchange(h, x, bound, last && lastEx)
 		from = bound
 		if conn == nil || conn.ID != x.connID || !x.hasConn {
 			conn = w.connection(h, k)
@@ -289,9 +289,9 @@ func (a *attempt) after(n PhaseName) bool {
 	return false
 }
 
-// exchange adds the phases of one header block and its answer. bound is where an
+// exchange adds the phases of one header block of h and its answer. bound is where an
 // answer that never came ends.
-func (w *rowWriter) exchange(x *exchange, bound int64, last bool) {
+func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	r := w.r
 	if x.headers.start == never {
 		return
@@ -305,7 +305,7 @@ func (w *rowWriter) exchange(x *exchange, bound int64, last bool) {
 		return
 	}
 	w.add(RequestHeaders, x.headers.start, x.headers.end)
-	one := w.oneAtATime(x)
+	one := w.oneAtATime(h, x)
 	expect := one && x.resp.begun() && x.content.begun() && x.resp.start < x.content.start
 	sent := x.headers.end
 	if expect {
@@ -358,13 +358,12 @@ func (w *rowWriter) exchange(x *exchange, bound int64, last bool) {
 	}
 }
 
-// oneAtATime reports whether an exchange is one of HTTP/1.1, where ResponseHeaders
+// oneAtATime reports whether an exchange of h is one of HTTP/1.1, where ResponseHeaders
 // begins with the first line of the answer.
-func (w *rowWriter) oneAtATime(x *exchange) bool {
+func (w *rowWriter) oneAtATime(h *hop, x *exchange) bool {
 	if x.conn != nil && x.conn.major > 0 {
 		return x.conn.major < 2
 	}
-	h := w.hopOf(x)
 	if n := len(h.queues); n > 0 {
 		return h.queues[n-1].major < 2
 	}
@@ -384,18 +383,6 @@ func (w *rowWriter) oneAtATime(x *exchange) bool {
 		return w.r.major < 2 || wait > 2e6
 	}
 	return w.r.major < 2
-}
-
-func (w *rowWriter) hopOf(x *exchange) *hop {
-	for i := range w.r.hops {
-		h := &w.r.hops[i]
-		for k := range h.ex {
-			if &h.ex[k] == x {
-				return h
-			}
-		}
-	}
-	return w.r.hop()
 }
 
 func (w *rowWriter) httpVersion(h *hop) string {

@@ -24,6 +24,9 @@ func (b *Builder) serverEvent(p *process, e *Event, h *[25]uint64, n int) {
 			p.servers[s.hash] = s
 		}
 		p.serverOpen[s] = struct{}{}
+		if s.hash == 0 {
+			p.serverRuns[s.thread] = append(p.serverRuns[s.thread], s)
+		}
 		return
 	}
 	s := p.serverOf(e, h, n, e.Kind == ServerRequestStop)
@@ -42,13 +45,11 @@ func (b *Builder) serverEvent(p *process, e *Event, h *[25]uint64, n int) {
 // without ids by the thread.
 func (p *process) serverOf(e *Event, h *[25]uint64, n int, exact bool) *server {
 	if e.ID == ([16]byte{}) {
-		var best *server
-		for s := range p.serverOpen {
-			if s.hash == 0 && s.thread == e.Thread && (best == nil || s.Start > best.Start) {
-				best = s
-			}
+		l := p.serverRuns[e.Thread]
+		if len(l) == 0 {
+			return nil
 		}
-		return best
+		return l[len(l)-1] // that began last
 	}
 	if n == 0 || e.Overflow {
 		return p.servers[hashID(&e.ID)]
@@ -67,6 +68,13 @@ func (p *process) serverOf(e *Event, h *[25]uint64, n int, exact bool) *server {
 func (b *Builder) emitServer(p *process, s *server) {
 	s.open = false
 	delete(p.serverOpen, s)
+	if l := p.serverRuns[s.thread]; len(l) > 0 && l[len(l)-1] == s {
+		if l[len(l)-1] = nil; len(l) == 1 {
+			delete(p.serverRuns, s.thread)
+		} else {
+			p.serverRuns[s.thread] = l[:len(l)-1]
+		}
+	}
 	if p.servers[s.hash] == s {
 		delete(p.servers, s.hash)
 	}

@@ -153,8 +153,9 @@ type request struct {
 	path0              [4]uint32 // memory of most paths, hops and exchanges
 	hop0               [1]hop
 	ex0                [1]exchange
-	next               *request // of the same key
+	next, prev         *request // of the same key
 	openPrev, openNext *request
+	idlessLink         // in flight without activity id
 	process            uint32
 	thread             uint64
 	start              int64
@@ -183,6 +184,7 @@ type request struct {
 	stopThread uint64
 
 	attempts []*attempt
+	tunnels  bool // one of them has had a CONNECT
 	guesses  int
 	lost     bool // an event is known to be missing
 	missing  []string
@@ -193,6 +195,16 @@ type request struct {
 	server            int
 	spans             []SpanIDs
 	guids             [][16]byte // other keys of the table
+}
+
+// own makes a one of the attempts of r, if there are not too many.
+func (r *request) own(a *attempt) {
+	if len(r.attempts) == maxOwn {
+		a.owner = nil
+		r.miss("connection attempts")
+		return
+	}
+	r.attempts = append(r.attempts, a)
 }
 
 func (r *request) hop() *hop { return &r.hops[len(r.hops)-1] }
@@ -246,6 +258,40 @@ func (r *request) stage() stage {
 		return stageHeaders
 	}
 	return stageSent
+}
+
+// An idlessList has the requests of a process that are in flight without activity id,
+// in order of start.
+type idlessList struct {
+	first, last *request
+	n           int
+}
+
+type idlessLink struct{ idlessPrev, idlessNext *request }
+
+func (l *idlessList) add(r *request) {
+	if r.idlessPrev = l.last; l.last == nil {
+		l.first = r
+	} else {
+		l.last.idlessNext = r
+	}
+	l.last = r
+	l.n++
+}
+
+func (l *idlessList) remove(r *request) {
+	if r.idlessPrev == nil {
+		l.first = r.idlessNext
+	} else {
+		r.idlessPrev.idlessNext = r.idlessNext
+	}
+	if r.idlessNext == nil {
+		l.last = r.idlessPrev
+	} else {
+		r.idlessNext.idlessPrev = r.idlessPrev
+	}
+	r.idlessLink = idlessLink{}
+	l.n--
 }
 
 // A thread remembers what was written on it last: events of one request follow each

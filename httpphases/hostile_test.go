@@ -1,0 +1,135 @@
+package httpphases_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// below gives an event the activity id of a path.
+func below(e httpphases.Event, path ...uint32) *httpphases.Event {
+	e.PathLen = uint8(copy(e.Path[:], path))
+	binary.LittleEndian.PutUint64(e.ID[:], uint64(len(path))<<32|uint64(path[len(path)-1]))
+	e.ID[15] = 1
+	return &e
+}
+
+// Events made so that each has many requests, attempts or connections to choose from:
+// the time they take stays in proportion to their number.
+func TestHostile(t *testing.T) {
+	type event = httpphases.Event
+	start := event{Kind: httpphases.RequestStart, Time: 1, Scheme: "https", Host: "h", Major: 1, Minor: 1}
+	on := func(e event, kind httpphases.Kind, at, thread int) event {
+		e.Kind, e.Time, e.Thread = kind, int64(at), uint64(thread)
+		return e
+	}
+	for name, c := range map[string]struct {
+		n   int
+		add func(b *httpphases.Builder, n int)
+	}{
+		"open requests of one path that has lost numbers": {1500, func(b *httpphases.Builder, n int) {
+			for i := range n {
+				b.Add(below(on(start, httpphases.RequestStart, i, i), 1, 0))
+			}
+			for i := range n {
+				b.Add(below(on(event{}, httpphases.ResponseContentStop, n+i, 1<<30), 1, 0))
+			}
+		}},
+		"requests without ids": {1500, func(b *httpphases.Builder, n int) {
+			for i := range n {
+				e := on(start, httpphases.RequestStart, i, i)
+				b.Add(&e)
+			}
+			for i := range n {
+				e := on(event{}, httpphases.ResponseContentStop, n+i, 1<<30)
+				b.Add(&e)
+			}
+		}},
+		"attempts of one request": {4000, func(b *httpphases.Builder, n int) {
+			b.Add(below(start, 1, 2))
+			for i := range n {
+				b.Add(below(on(event{Host: "h"}, httpphases.ResolutionStart, 10+i, 0), 1, 2, uint32(i+1)))
+			}
+			for i := range n {
+				b.Add(below(on(event{}, httpphases.RequestHeadersStop, 10+n+i, 0), 1, 2))
+			}
+		}},
+		"waits of one request": {4000, func(b *httpphases.Builder, n int) {
+			b.Add(below(start, 1, 2))
+			for i := range n {
+				b.Add(below(on(event{Millis: 1e-6, Major: 1, Minor: 1}, httpphases.RequestLeftQueue, 10+2*i, 0), 1, 2))
+			}
+		}},
+		"connections of one id": {4000, func(b *httpphases.Builder, n int) {
+			for i := range n {
+				e := on(event{HasConn: true, Conn: 5, Scheme: "http", Host: "h"}, httpphases.ConnectionEstablished, i, 0)
+				b.Add(&e)
+				if i%2 == 0 {
+					e.Kind = httpphases.ConnectionClosed
+					b.Add(&e)
+				}
+			}
+		}},
+		"served requests without ids": {2000, func(b *httpphases.Builder, n int) {
+			for i := range n {
+				e := on(event{}, httpphases.ServerRequestStart, i, 1)
+				b.Add(&e)
+			}
+			for i := range n {
+				e := on(event{}, httpphases.ServerRequestStop, n+i, 2)
+				b.Add(&e)
+			}
+		}},
+		"exchanges of one request": {2000, func(b *httpphases.Builder, n int) {
+			b.Add(below(start, 1, 2))
+			for i := range n {
+				if i > 0 && i%100 == 0 {
+					b.Add(below(on(event{Text: "/x"}, httpphases.RequestRedirect, 4*i-1, 0), 1, 2))
+				}
+				b.Add(below(on(event{}, httpphases.RequestHeadersStart, 4*i, 0), 1, 2))
+				b.Add(below(on(event{}, httpphases.RequestHeadersStop, 4*i+1, 0), 1, 2))
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracetest.Growth(t, c.n, func(n int) {
+				b := httpphases.NewBuilder(nil)
+				c.add(b, n)
+				b.Finish(int64(5 * n))
+			})
+		})
+	}
+}
+
+// Of the attempts and waits of a request a bounded number is kept, which its row tells.
+func TestTooManyAreMissed(t *testing.T) {
+	var missing []string
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { missing = r.Missing }})
+	b.Add(below(httpphases.Event{Kind: httpphases.RequestStart, Time: 1, Scheme: "http", Host: "h"}, 1, 2))
+	for i := range 300 {
+		b.Add(below(httpphases.Event{Kind: httpphases.ResolutionStart, Time: int64(10 + i), Host: "h"}, 1, 2, uint32(i+1)))
+		b.Add(below(httpphases.Event{Kind: httpphases.RequestLeftQueue, Time: int64(10 + i)}, 1, 2))
+	}
+	b.Add(below(httpphases.Event{Kind: httpphases.RequestStop, Time: 1000}, 1, 2))
+	b.Finish(1000)
+	assert.ElementsMatch(t, []string{"connection attempts", "RequestLeftQueue"}, missing)
+}
+
+// Two served requests begin at one time on one thread: a stop without id ends the one
+// that began last.
+func TestServerTie(t *testing.T) {
+	for range 20 {
+		out := ""
+		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) { out += fmt.Sprint(s.Target, " ", s.Outcome, " ") }})
+		b.Add(&httpphases.Event{Kind: httpphases.ServerRequestStart, Time: 5, Thread: 1, Text: "/a"})
+		b.Add(&httpphases.Event{Kind: httpphases.ServerRequestStart, Time: 5, Thread: 1, Text: "/b"})
+		b.Add(&httpphases.Event{Kind: httpphases.ServerRequestStop, Time: 6, Thread: 1})
+		b.Finish(10)
+		assert.Equal(t, "/b ok /a incomplete ", out)
+	}
+}
