@@ -345,3 +345,17 @@ func oldFile(version int) []byte {
 func le16(b []byte, v uint16) []byte { return append(b, byte(v), byte(v>>8)) }
 func le32(b []byte, v uint32) []byte { return le16(le16(b, uint16(v)), uint16(v>>16)) }
 func le64(b []byte, v uint64) []byte { return le32(le32(b, uint32(v)), uint32(v>>32)) }
+
+// Stacks before v4 are numbered as they come. The table of numbers is emptied when it
+// is large, but events that wait for their turn keep theirs: a number must not stand
+// for another stack, in no region.
+func TestStackNumbersGoOn(t *testing.T) {
+	r := &Reader{h: Header{Version: 3, PointerSize: 8}}
+	first, region := r.intern([]byte("stack 1.")), r.region
+	require.Equal(t, first, r.intern([]byte("stack 1.")))
+	r.internB = 1 << 30
+	second := r.intern([]byte("stack 2."))
+	assert.Len(t, r.interns, 1, "emptied")
+	assert.NotEqual(t, first, second)
+	assert.Equal(t, region, r.region)
+}

@@ -616,19 +616,18 @@ func (r *Reader) define(m *Metadata) {
 	}
 }
 
-// intern numbers the stacks of files before v4, which hold them inline.
+// intern numbers the stacks of files before v4, which hold them inline. Numbers go on
+// when the table is emptied: events that wait have theirs already.
 func (r *Reader) intern(stack []byte) uint32 {
 	n, ok := r.interns[string(stack)]
 	if ok {
 		return n
 	}
 	if r.interns == nil || r.internB > 64<<20 {
-		if r.interns != nil {
-			r.region++ // numbers start again
-		}
 		r.interns, r.internB = map[string]uint32{}, 0
 	}
-	n = uint32(len(r.interns) + 1)
+	r.internN++
+	n = r.internN
 	r.interns[string(stack)] = n
 	r.internB += len(stack) + 64
 	r.stats.Stacks++

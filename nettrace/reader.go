@@ -78,6 +78,7 @@ type Reader struct {
 	region  uint64             // counts sequence points: StackKey
 	interns map[string]uint32  // before v4: stacks by contents
 	internB int                // bytes in interns
+	internN uint32             // the last number given
 	strings map[string]string  // of labels
 
 	seq      map[uint64]*sequence
