@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -40,8 +41,10 @@ type File struct {
 	temp string         // "" if f is the target itself
 	// target is what temp is renamed to.
 	target string
-	n      int64
-	done   bool
+	// replace says that target may be there.
+	replace bool
+	n       int64
+	done    bool
 }
 
 // Create starts an output. The ends .gz and .zst of name ask for compression. The
@@ -62,6 +65,9 @@ func Create(name string, o *Options) (*File, error) {
 			dst = os.Stdout
 		}
 	} else {
+		// A link that leads nowhere is replaced as well.
+		st, err := os.Lstat(name)
+		out.replace = o.Force || err == nil && st.Mode()&fs.ModeSymlink != 0
 		f, err := out.open()
 		if err != nil {
 			return nil, err
@@ -220,7 +226,7 @@ func (o *File) Commit() error {
 		err = cerr
 	}
 	if err == nil && o.temp != "" {
-		err = os.Rename(o.temp, o.target)
+		err = o.appear()
 	}
 	if err != nil {
 		if o.temp != "" {
@@ -231,6 +237,25 @@ func (o *File) Commit() error {
 	}
 	o.done = true
 	return nil
+}
+
+// appear gives the temporary file its name. One that has appeared under it meanwhile is
+// somebody else's: a link fails then, where a rename replaces it.
+func (o *File) appear() error {
+	if o.replace {
+		return os.Rename(o.temp, o.target)
+	}
+	switch err := os.Link(o.temp, o.target); {
+	case err == nil:
+		return os.Remove(o.temp)
+	case errors.Is(err, fs.ErrExist):
+		return ErrExists
+	}
+	// The file system has no links: a look must do.
+	if _, err := os.Lstat(o.target); err == nil {
+		return ErrExists
+	}
+	return os.Rename(o.temp, o.target)
 }
 
 // Close drops the file unless it was committed.

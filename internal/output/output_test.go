@@ -132,3 +132,28 @@ func TestStandardOutput(t *testing.T) {
 	require.NoError(t, f.Commit())
 	assert.Equal(t, "x", b.String())
 }
+
+// What appears under the name while the work goes on belongs to somebody else.
+func TestNeverReplacesWhatAppears(t *testing.T) {
+	for _, force := range []bool{false, true} {
+		dir := t.TempDir()
+		p := filepath.Join(dir, "out.json")
+		f, err := Create(p, &Options{Force: force})
+		require.NoError(t, err)
+		_, err = f.Write([]byte("new"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(p, []byte("somebody else's"), 0o666))
+		err, want := f.Commit(), "new"
+		if force {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorIs(t, err, ErrExists)
+			want = "somebody else's"
+		}
+		b, err := os.ReadFile(p)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(b))
+		left, _ := os.ReadDir(dir)
+		assert.Len(t, left, 1)
+	}
+}

@@ -56,3 +56,17 @@ func TestLinkStaysALink(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotZero(t, st.Mode()&os.ModeSymlink)
 }
+
+// A link that leads nowhere is no file that could be lost.
+func TestLinkToNowhereIsReplaced(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "out.json")
+	require.NoError(t, os.Symlink("nowhere", p))
+	f, err := Create(p, nil)
+	require.NoError(t, err)
+	_, err = f.Write([]byte("new"))
+	require.NoError(t, err)
+	require.NoError(t, f.Commit())
+	b, err := os.ReadFile(p)
+	require.NoError(t, err)
+	assert.Equal(t, "new", string(b))
+}
