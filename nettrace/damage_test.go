@@ -359,3 +359,22 @@ func TestStackNumbersGoOn(t *testing.T) {
 	assert.NotEqual(t, first, second)
 	assert.Equal(t, region, r.region)
 }
+
+// A layout of many fields and payloads that end early: what is behind the end is none,
+// also in memory that had other values.
+func TestShortPayload(t *testing.T) {
+	l := &Layout{Fields: make([]Field, 3000)}
+	for i := range l.Fields {
+		l.Fields[i] = Field{Type: TypeUint8}
+	}
+	values, err := l.AppendValues(nil, bytes.Repeat([]byte{7}, 3000), 8)
+	require.NoError(t, err)
+	values, err = l.AppendValues(values[:1], []byte{1, 2}, 8)
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Len(t, values, 1+3000)
+	assert.Equal(t, uint64(7), values[0].Uint())
+	assert.Equal(t, uint64(2), values[2].Uint())
+	for _, v := range values[3:] {
+		require.Equal(t, Value{}, v)
+	}
+}

@@ -287,15 +287,13 @@ func (l *Layout) appendValues(dst []Value, payload []byte, pointerSize int, stri
 	for i := range l.Fields {
 		f := &l.Fields[i]
 		var v Value
-		switch {
-		case c.err != nil:
-		case strings && f.Type == TypeUTF8:
+		if strings && f.Type == TypeUTF8 {
 			v.decode(&c, &stringField, nil)
-		default:
+		} else {
 			v.decode(&c, f, &counts)
 		}
-		if c.err != nil {
-			v = Value{}
+		if c.err != nil { // this field is not there, nor are those behind it
+			return append(dst, make([]Value, len(l.Fields)-i)...), c
 		}
 		counts.set(i, v.bits)
 		dst = append(dst, v)
