@@ -27,6 +27,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // trace is the smallest trace: what stands in it tells the fake what to do.
@@ -804,5 +805,24 @@ func FuzzMemberName(f *testing.F) {
 		again, err := memberName(n)
 		assert.NoError(t, err)
 		assert.Equal(t, n, again, "a safe name stays as it is")
+	})
+}
+
+// Files that want the name of a folder, and files in that folder: where the numbers go
+// on is known.
+func TestNamesOfFilesAndFolders(t *testing.T) {
+	tracetest.Growth(t, 500, func(n int) {
+		names := newOutNamer()
+		for i := range n {
+			want := "x"
+			if i > 0 {
+				want = fmt.Sprintf("x~%d", i+1)
+			}
+			require.Equal(t, want, names.take("x"))
+		}
+		folder := fmt.Sprintf("x~%d", n+1)
+		for i := range n {
+			require.Equal(t, fmt.Sprintf("%s/t%d", folder, i), names.take(fmt.Sprintf("x/t%d", i)))
+		}
 	})
 }

@@ -120,10 +120,11 @@ type outNamer struct {
 	files map[string]bool // folded names of outputs
 	dirs  map[string]bool // folded names of folders that hold outputs
 	next  map[string]int  // the last number given to a folded name
+	below map[string]int  // likewise to a folder's
 }
 
 func newOutNamer() *outNamer {
-	n := &outNamer{files: map[string]bool{}, dirs: map[string]bool{stateDir: true}, next: map[string]int{}}
+	n := &outNamer{files: map[string]bool{}, dirs: map[string]bool{stateDir: true}, next: map[string]int{}, below: map[string]int{}}
 	for _, e := range reportEnds {
 		n.files[reportName+e] = true
 	}
@@ -139,8 +140,13 @@ func (n *outNamer) take(name string) string {
 	dir := ""
 	for _, p := range parts[:len(parts)-1] {
 		d := path.Join(dir, p)
-		for k := 2; n.files[fold(d)]; k++ { // a file is there already: no folder can be
-			d = path.Join(dir, fmt.Sprintf("%s~%d", p, k))
+		f := fold(d)
+		if n.files[f] { // a file is there already: no folder can be
+			k := max(n.below[f], 2) // what had a lower number is a file for good
+			for d = path.Join(dir, fmt.Sprintf("%s~%d", p, k)); n.files[fold(d)]; k++ {
+				d = path.Join(dir, fmt.Sprintf("%s~%d", p, k+1))
+			}
+			n.below[f] = k
 		}
 		dir = d
 		n.dirs[fold(dir)] = true
