@@ -221,6 +221,7 @@ func makeEvents(data []byte, v6 bool) []Event {
 	}
 	c := Cursor{b: data}
 	var events []Event
+	begun := map[uint64]bool{} // capture threads: before the first event of one nothing can be known to be lost
 	now := int64(10)
 	for c.Len() > 0 && len(events) < 500 {
 		a, b := c.U8(), c.U8()
@@ -244,9 +245,10 @@ func makeEvents(data []byte, v6 bool) []Event {
 			}
 		} else {
 			ev.ProcessID = 0
-			if len(events) > 100 {
+			if len(events) > 100 && begun[ev.CaptureThreadID] {
 				ev.Lost = uint32(a & 3)
 			}
+			begun[ev.CaptureThreadID] = true
 		}
 		events = append(events, ev)
 	}
