@@ -3,6 +3,7 @@ package httpphases_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,5 +132,51 @@ func TestServerTie(t *testing.T) {
 		b.Add(&httpphases.Event{Kind: httpphases.ServerRequestStop, Time: 6, Thread: 1})
 		b.Finish(10)
 		assert.Equal(t, "/b ok /a incomplete ", out)
+	}
+}
+
+// A request of many phases is cut into pieces at about the price of sorting them.
+func TestPartitionOfMany(t *testing.T) {
+	r := &httpphases.Request{HasDuration: true}
+	tracetest.Growth(t, 2000, func(n int) {
+		r.Duration, r.Phases = int64(10*n), r.Phases[:0]
+		for i := range n {
+			r.Phases = append(r.Phases, httpphases.Phase{Name: httpphases.DNS, Start: int64(10 * i), Duration: 5})
+		}
+		assert.Len(t, r.Partition(), 2*n)
+	})
+}
+
+// Partition takes for each stretch the phase of the highest rank, of equals the first.
+func TestPartitionPlainly(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		r := &httpphases.Request{Start: 5, Duration: 20, HasDuration: true}
+		for i := range rng.IntN(8) {
+			r.Phases = append(r.Phases, httpphases.Phase{
+				Name: httpphases.PhaseName(rng.IntN(int(httpphases.Other))), Start: int64(rng.IntN(30)),
+				Duration: int64(rng.IntN(12)), Open: rng.IntN(8) == 0, Error: fmt.Sprint(i),
+			})
+		}
+		got := map[int64]httpphases.Phase{}
+		for _, p := range r.Partition() {
+			for at := p.Start; at < p.End(); at++ {
+				got[at] = p
+			}
+		}
+		assert.Len(t, got, 20)
+		rank := []httpphases.PhaseName{httpphases.Queue, httpphases.Wait, httpphases.DNS, httpphases.Connect, httpphases.Proxy, httpphases.TLS,
+			httpphases.RequestHeaders, httpphases.RequestContent, httpphases.ResponseHeaders, httpphases.ResponseContent, httpphases.RedirectHop}
+		for at := int64(5); at < 25; at++ {
+			want := httpphases.Phase{Name: httpphases.Other}
+			for _, name := range rank {
+				for i := len(r.Phases) - 1; i >= 0; i-- {
+					if p := r.Phases[i]; p.Name == name && !p.Open && p.Start <= at && at < p.End() {
+						want = p
+					}
+				}
+			}
+			assert.Equal(t, []any{want.Name, want.Error}, []any{got[at].Name, got[at].Error})
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package httpphases
 
-import "sort"
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
 
 // rank orders phases for Partition: of two that run at once the one with the higher
 // rank gets the time (http-events.md section 8).
@@ -18,23 +22,33 @@ func (r *Request) Partition() []Phase {
 	}
 	end := r.Start + r.Duration
 	cuts := []int64{r.Start, end}
+	var begin []int // phases in order of start
 	for i := range r.Phases {
 		if p := &r.Phases[i]; !p.Open {
 			cuts = append(cuts, min(max(p.Start, r.Start), end), min(max(p.End(), r.Start), end))
+			begin = append(begin, i)
 		}
 	}
-	sort.Slice(cuts, func(i, j int) bool { return cuts[i] < cuts[j] })
+	slices.Sort(cuts)
+	slices.SortStableFunc(begin, func(i, k int) int { return cmp.Compare(r.Phases[i].Start, r.Phases[k].Start) })
 	var out []Phase
+	// Phases that have begun, the one that matters most on top; some have ended since.
+	running := byRank{r: r}
 	for i := 1; i < len(cuts); i++ {
 		from, to := cuts[i-1], cuts[i]
 		if from == to {
 			continue
 		}
+		for ; len(begin) > 0 && r.Phases[begin[0]].Start <= from; begin = begin[1:] {
+			heap.Push(&running, begin[0])
+		}
+		for len(running.l) > 0 && r.Phases[running.l[0]].End() < to {
+			heap.Pop(&running)
+		}
 		name, errText := Other, ""
-		for k := range r.Phases {
-			if p := &r.Phases[k]; !p.Open && p.Start <= from && p.End() >= to && rank[p.Name] > rank[name] {
-				name, errText = p.Name, p.Error
-			}
+		if len(running.l) > 0 {
+			p := &r.Phases[running.l[0]]
+			name, errText = p.Name, p.Error
 		}
 		if n := len(out); n > 0 && out[n-1].Name == name && out[n-1].Error == errText {
 			out[n-1].Duration += to - from
@@ -43,4 +57,27 @@ func (r *Request) Partition() []Phase {
 		out = append(out, Phase{Name: name, Start: from, Duration: to - from, Error: errText})
 	}
 	return out
+}
+
+// byRank is a heap of phases of r: of equal rank the first one is on top.
+type byRank struct {
+	r *Request
+	l []int
+}
+
+func (h *byRank) Len() int { return len(h.l) }
+
+func (h *byRank) Less(i, k int) bool {
+	a, b := rank[h.r.Phases[h.l[i]].Name], rank[h.r.Phases[h.l[k]].Name]
+	return a > b || a == b && h.l[i] < h.l[k]
+}
+
+func (h *byRank) Swap(i, k int) { h.l[i], h.l[k] = h.l[k], h.l[i] }
+
+func (h *byRank) Push(x any) { h.l = append(h.l, x.(int)) }
+
+func (h *byRank) Pop() any {
+	last := h.l[len(h.l)-1]
+	h.l = h.l[:len(h.l)-1]
+	return last
 }
