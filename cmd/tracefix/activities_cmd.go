@@ -52,7 +52,7 @@ func (c *ActivitiesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 		return c.chromium(ctx, cli, std)
 	}
-	in, err := input.Open(c.In, &input.Options{Stdin: std.in})
+	in, err := input.Open(ctx, c.In, &input.Options{Stdin: std.in})
 	if err != nil {
 		return err
 	}

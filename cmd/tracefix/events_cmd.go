@@ -174,7 +174,7 @@ type listRun struct {
 
 // do opens the input and the output, lets work write, and tells of damage.
 func (r *listRun) do(ctx context.Context, name string, work func(in *input.File, w io.Writer, rep *report.Trace) error) error {
-	in, err := input.Open(name, &input.Options{Stdin: r.std.in})
+	in, err := input.Open(ctx, name, &input.Options{Stdin: r.std.in})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c *HTTPCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return usageError{err}
 	}
-	in, err := input.Open(c.In, &input.Options{Stdin: std.in})
+	in, err := input.Open(ctx, c.In, &input.Options{Stdin: std.in})
 	if err != nil {
 		return err
 	}

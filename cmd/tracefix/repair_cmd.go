@@ -149,7 +149,7 @@ func runEach(ctx context.Context, cli *CLI, std streams, names []string, o Outpu
 }
 
 func runOne(ctx context.Context, cli *CLI, std streams, name string, o OutputFlags, cfg pipeline.Config) (*report.Trace, error) {
-	in, err := input.Open(name, &input.Options{Stdin: std.in})
+	in, err := input.Open(ctx, name, &input.Options{Stdin: std.in})
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
-	in, err := input.Open(c.In, &input.Options{Stdin: std.in})
+	in, err := input.Open(ctx, c.In, &input.Options{Stdin: std.in})
 	if err != nil {
 		return err
 	}

@@ -324,7 +324,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 			return nil
 		}
 	}
-	in, err := it.input(&input.Options{TempDir: r.sink.temp(), RatioAfter: memberAfter})
+	in, err := it.input(ctx, &input.Options{TempDir: r.sink.temp(), RatioAfter: memberAfter})
 	if err != nil {
 		return err
 	}

@@ -149,11 +149,11 @@ func (it *item) bytes() (io.ReadCloser, error) {
 }
 
 // input opens the item as a trace.
-func (it *item) input(o *input.Options) (*input.File, error) {
+func (it *item) input(ctx context.Context, o *input.Options) (*input.File, error) {
 	if it.open != nil {
 		return input.FromOpener(it.name, it.stored, it.open, o)
 	}
-	f, err := input.Open(it.path, o)
+	f, err := input.Open(ctx, it.path, o)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/input"
 )
 
 // Why inputs are left out, in the words of the reports.
@@ -128,10 +130,8 @@ func baseName(p string) string {
 
 // list takes the paths on standard input: one per line, or with zero bytes between.
 func (w *walker) list() (bool, error) {
-	in := w.stdin
-	if in == nil {
-		in = os.Stdin
-	}
+	in, stop := input.AwaitStdin(w.ctx, w.stdin)
+	defer stop()
 	b := bufio.NewReader(in)
 	s := bufio.NewScanner(b)
 	s.Buffer(nil, 1<<20)
@@ -336,10 +336,7 @@ func (w *walker) file(p, name, rel, prefix string, st os.FileInfo) bool {
 	it := &item{name: name, rel: rel, path: p, stored: st.Size(), credit: st.Size()}
 	if !st.Mode().IsRegular() {
 		// Something that is named on the command line and can be read once: a pipe.
-		f, err := os.Open(p)
-		if err != nil {
-			return w.refuse(name, rel, plain(err))
-		}
+		f := input.AwaitFile(w.ctx, p)
 		it.path, it.stream = "", f
 		it.closers = append(it.closers, func() { f.Close() })
 		return w.emit(it)

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 const recording = "../../testdata/nettrace/counters.nettrace.zst"
 
 func write(t testing.TB, name, format string, o *Options) (string, *Result) {
-	in, err := input.Open(name, nil)
+	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	var out bytes.Buffer
@@ -41,7 +41,7 @@ func write(t testing.TB, name, format string, o *Options) (string, *Result) {
 }
 
 func points(t testing.TB, name string) (all []Point, res *Result) {
-	in, err := input.Open(name, nil)
+	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	res, err = Read(context.Background(), in.Reader, nil, func(p *Point) error {

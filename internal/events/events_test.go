@@ -27,7 +27,7 @@ const data = "../../testdata/nettrace"
 
 // open returns an Open for a file.
 func open(t testing.TB, name string) Open {
-	in, err := input.Open(name, nil)
+	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { in.Close() })
 	return in.Reader

@@ -21,7 +21,7 @@ func TestChromium(t *testing.T) {
 	of := func(content string) *Facts {
 		path := filepath.Join(t.TempDir(), "a b.json")
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		in, err := input.Open(path, nil)
+		in, err := input.Open(t.Context(), path, nil)
 		require.NoError(t, err)
 		f, err := Of(context.Background(), in, nil)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in, err := input.Open(find(t), nil)
+			in, err := input.Open(t.Context(), find(t), nil)
 			require.NoError(t, err)
 			defer in.Close()
 			f, err := Of(context.Background(), in, nil)
@@ -75,7 +75,7 @@ func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
 
 func TestChromiumGolden(t *testing.T) {
 	const name = "chain.chromium.json.zst"
-	in, err := input.Open(filepath.Join("..", "..", "testdata", name), nil)
+	in, err := input.Open(t.Context(), filepath.Join("..", "..", "testdata", name), nil)
 	require.NoError(t, err)
 	f, err := Of(context.Background(), in, nil)
 	require.NoError(t, err)

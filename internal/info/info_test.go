@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 const data = "../../testdata/nettrace"
 
 func of(t testing.TB, name string, o *Options) (*Facts, error) {
-	in, err := input.Open(name, nil)
+	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	return Of(context.Background(), in, o)
@@ -120,7 +120,7 @@ func TestCutsAreThoseOfRepair(t *testing.T) {
 	for _, name := range []string{"chain", "async", "v6-chain", "v6-machine"} {
 		path := tracetest.Corpus(t, "dotnet10", name+".nettrace")
 		f := facts(t, path)
-		in, err := input.Open(path, nil)
+		in, err := input.Open(t.Context(), path, nil)
 		require.NoError(t, err)
 		p, _, err := load.Profile(context.Background(), in.Reader, nil)
 		require.NoError(t, err)
@@ -304,7 +304,7 @@ func TestFlippedBytes(t *testing.T) {
 		b := bytes.Clone(whole)
 		b[i] ^= 0xff
 		require.NoError(t, os.WriteFile(name, b, 0o666))
-		in, err := input.Open(name, nil)
+		in, err := input.Open(t.Context(), name, nil)
 		require.NoError(t, err)
 		f, err := Of(context.Background(), in, nil)
 		if err != nil {

@@ -97,40 +97,33 @@ type File struct {
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
-// is no error here: batch runs skip such files.
-func Open(name string, o *Options) (*File, error) {
+// is no error here: batch runs skip such files. Standard input and named pipes are
+// read to their end, or until ctx ends.
+func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	f := &File{Name: name, path: name}
 	f.ratio, f.after = o.limits()
 	if name == "-" {
-		in := o.Stdin
-		if in == nil {
-			in = os.Stdin
-		}
-		if err := f.spool(in, o.TempDir); err != nil {
+		in, stop := AwaitStdin(ctx, o.Stdin)
+		err := f.spool(ctx, in, o.TempDir)
+		stop()
+		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
 	}
 	st, err := os.Stat(f.path)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err // users ask for no system call
-		}
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, plain(err))
 	}
 	if st.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder; `tracefix batch %s -o DIR` works on folders", name, name)
 	}
 	if !st.Mode().IsRegular() && name != "-" {
 		// A pipe or a device can be read once only.
-		in, err := os.Open(f.path)
-		if err != nil {
-			return nil, err
-		}
-		err = f.spool(in, o.TempDir)
+		in := AwaitFile(ctx, f.path)
+		err := f.spool(ctx, in, o.TempDir)
 		in.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -147,6 +140,16 @@ func Open(name string, o *Options) (*File, error) {
 	return f, nil
 }
 
+// plain takes the system call and the name out of an error: users ask for no system
+// call, and the name stands before it.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
 // FromReader opens bytes that are not a file of their own: an archive member. They
 // are kept in a temporary file until Close.
 func FromReader(name string, r io.Reader, o *Options) (*File, error) {
@@ -155,7 +158,7 @@ func FromReader(name string, r io.Reader, o *Options) (*File, error) {
 	}
 	f := &File{Name: name}
 	f.ratio, f.after = o.limits()
-	if err := f.spool(r, o.TempDir); err != nil {
+	if err := f.spool(context.Background(), r, o.TempDir); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	st, err := os.Stat(f.path)
@@ -204,7 +207,7 @@ func (f *File) spoolOpened(dir string) error {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	defer r.Close()
-	if err := f.spool(r, dir); err != nil {
+	if err := f.spool(context.Background(), r, dir); err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	f.open = nil
@@ -216,13 +219,19 @@ func (f *File) spoolOpened(dir string) error {
 	return nil
 }
 
-func (f *File) spool(r io.Reader, dir string) error {
+// spool copies r to a temporary file, in steps, so that ctx can end it.
+func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 	t, err := os.CreateTemp(dir, "tracefix-input-*")
 	if err != nil {
 		return err
 	}
 	f.path, f.temp = t.Name(), t.Name()
-	if _, err := io.Copy(t, r); err != nil {
+	for err == nil {
+		if _, err = io.CopyN(t, r, 64<<20); err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err != io.EOF {
 		t.Close()
 		f.Close()
 		return err

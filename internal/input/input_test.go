@@ -71,7 +71,7 @@ func TestOpenFindsLayersAndKindByContent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := filepath.Join(t.TempDir(), "misleading.txt")
 			require.NoError(t, os.WriteFile(p, c.bytes, 0o600))
-			f, err := Open(p, nil)
+			f, err := Open(t.Context(), p, nil)
 			require.NoError(t, err)
 			defer f.Close()
 			assert.Equal(t, c.kind, f.Kind)
@@ -95,7 +95,7 @@ func TestOpenFindsLayersAndKindByContent(t *testing.T) {
 
 func TestOpenStdinCanBeReadTwice(t *testing.T) {
 	dir := t.TempDir()
-	f, err := Open("-", &Options{Stdin: bytes.NewReader([]byte("[{}]")), TempDir: dir})
+	f, err := Open(t.Context(), "-", &Options{Stdin: bytes.NewReader([]byte("[{}]")), TempDir: dir})
 	require.NoError(t, err)
 	for range 2 {
 		r, err := f.Reader()
@@ -113,14 +113,14 @@ func TestOpenStdinCanBeReadTwice(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Open(filepath.Join(dir, "nothing"), nil)
+	_, err := Open(t.Context(), filepath.Join(dir, "nothing"), nil)
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	_, err = Open(dir, nil)
+	_, err = Open(t.Context(), dir, nil)
 	assert.ErrorContains(t, err, "tracefix batch")
 
 	p := filepath.Join(dir, "many.zip")
 	require.NoError(t, os.WriteFile(p, zipped(t, map[string]string{"a": "1", "b": "2"}), 0o600))
-	_, err = Open(p, nil)
+	_, err = Open(t.Context(), p, nil)
 	assert.ErrorContains(t, err, "holds 2 files")
 
 	b := []byte("[]")
@@ -128,7 +128,7 @@ func TestOpenRefuses(t *testing.T) {
 		b = gz(t, b)
 	}
 	require.NoError(t, os.WriteFile(p, b, 0o600))
-	_, err = Open(p, nil)
+	_, err = Open(t.Context(), p, nil)
 	assert.ErrorContains(t, err, "layers")
 }
 
@@ -137,7 +137,7 @@ func TestTruncatedCompressionGivesWhatThereIs(t *testing.T) {
 	full := gz(t, append([]byte("["), content...))
 	p := filepath.Join(t.TempDir(), "cut.gz")
 	require.NoError(t, os.WriteFile(p, full[:len(full)/2], 0o600))
-	f, err := Open(p, nil)
+	f, err := Open(t.Context(), p, nil)
 	require.NoError(t, err)
 	assert.Equal(t, Chromium, f.Kind)
 	r, err := f.Reader()

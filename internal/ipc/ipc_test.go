@@ -24,7 +24,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func content(t testing.TB, name string) []byte {
-	in, err := input.Open(name, nil)
+	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	r, err := in.Reader()

@@ -20,7 +20,7 @@ import (
 // runOn takes a file through the pipeline.
 func runOn(t *testing.T, path string, c Config) (*report.Trace, []byte) {
 	t.Helper()
-	in, err := input.Open(path, nil)
+	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	var out bytes.Buffer

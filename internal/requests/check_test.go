@@ -25,7 +25,7 @@ import (
 
 func open(t testing.TB, path string) *input.File {
 	t.Helper()
-	in, err := input.Open(path, nil)
+	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { in.Close() })
 	return in

@@ -1,0 +1,74 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestInterrupted sends signals to commands that wait for an input which gives nothing
+// more: they end at once with the code for that, and leave nothing behind.
+func TestInterrupted(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		args string // PIPE is a named pipe; - is standard input
+		sig  os.Signal
+	}{
+		{"info -", os.Interrupt},
+		{"events -", syscall.SIGTERM},
+		{"repair - -o out.json", os.Interrupt},
+		{"http -", os.Interrupt},
+		{"top -", os.Interrupt},
+		{"ipc - --extract new", os.Interrupt},
+		{"batch - -o out", syscall.SIGTERM},
+		{"info PIPE", os.Interrupt},
+		{"repair PIPE -o out.json", os.Interrupt},
+		{"batch PIPE -o out", os.Interrupt},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			dir, temp := t.TempDir(), t.TempDir()
+			require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "PIPE"), 0o600))
+			cmd := exec.Command(self)
+			cmd.Args = append([]string{"tracefix"}, strings.Fields(c.args)...) // see testscript.Main
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			in, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			defer in.Close()
+			require.NoError(t, cmd.Start())
+			if strings.Contains(c.args, "PIPE") {
+				w, err := os.OpenFile(filepath.Join(dir, "PIPE"), os.O_WRONLY, 0)
+				require.NoError(t, err)
+				defer w.Close()
+				in = w
+			}
+			// More than a pipe holds: when it is written, it is being read.
+			_, err = in.Write(bytes.Repeat([]byte("\n"), 1<<20))
+			require.NoError(t, err)
+			require.NoError(t, cmd.Process.Signal(c.sig))
+			timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+			defer timer.Stop()
+			cmd.Wait()
+			assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+			assert.Contains(t, stderr.String(), "interrupted")
+			left, err := os.ReadDir(temp)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+			_, err = os.Stat(filepath.Join(dir, "out.json"))
+			assert.ErrorIs(t, err, os.ErrNotExist)
+		})
+	}
+}
