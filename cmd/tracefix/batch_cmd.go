@@ -185,17 +185,32 @@ func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
 	links := "."
 	if c.Out != "" {
 		links = c.Out
-		for _, end := range []string{".json", ".md", ".xml", ".html"} {
-			name := filepath.Join(c.Out, "batch-report"+end)
-			if err := output.Check(name, &output.Options{Force: c.Force}); err != nil {
-				return usageError{err}
-			}
-			if err := r.WriteFile(name, ""); err != nil {
-				return err
-			}
+		if err := c.write(r); err != nil {
+			return err
 		}
 	}
 	return c.BatchReportFlags.tell(cli, std, r, links, c.Force)
+}
+
+// write writes all forms of the report into the folder, which is made if it is not there.
+func (c *BatchMergeCmd) write(r *batch.Report) error {
+	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+		return err
+	}
+	var names []string
+	for _, end := range []string{".json", ".md", ".xml", ".html"} {
+		name := filepath.Join(c.Out, "batch-report"+end)
+		if err := output.Check(name, &output.Options{Force: c.Force}); err != nil {
+			return usageError{err}
+		}
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if err := r.WriteFile(name, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check says early what could not be written later.
