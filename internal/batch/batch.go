@@ -103,7 +103,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.start(ctx, c.Resume, c.Force && !c.Resume)
+	j, err := s.start(ctx, c.Resume, c.Force)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}

@@ -16,13 +16,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // A sink is where outputs and the journal go.
 type sink interface {
 	// start takes hold of the place and gives the journal of earlier runs. A place that
-	// holds a batch is an error unless again is set; fresh drops that batch's journal.
-	start(ctx context.Context, again, fresh bool) (*journal, error)
+	// holds a batch is an error unless that is resumed; one that holds reports but no
+	// batch, so that they are not ours, is an error always. force takes either, and drops
+	// the journal of a batch that is not resumed.
+	start(ctx context.Context, resume, force bool) (*journal, error)
 	temp() string // a folder on this machine that vanishes with the run
 	// place is where on this machine the output is written.
 	place(rel string) (string, error)
@@ -41,6 +45,21 @@ type sink interface {
 	log(ctx context.Context, e entry) error
 	put(ctx context.Context, rel string, b []byte) error // a report
 	close() error
+}
+
+// foreignReport is the error of a place that holds reports but no batch.
+func foreignReport(ctx context.Context, s sink, shard Shard, place string) error {
+	for _, e := range reportEnds {
+		if rel := reportName + shard.suffix() + e; s.exists(ctx, rel) {
+			return UsageError{fmt.Errorf("%s: %s %w", place, rel, output.ErrExists)}
+		}
+	}
+	return nil
+}
+
+// holdsBatch is the error of a place that holds a batch which is not resumed.
+func holdsBatch(place string) error {
+	return UsageError{fmt.Errorf("%s holds a batch already: --resume goes on with it, --force begins anew", place)}
 }
 
 const (
@@ -64,7 +83,7 @@ func (s *dirSink) path(rel string) string { return filepath.Join(s.dir, filepath
 
 func (s *dirSink) temp() string { return s.state("tmp" + s.shard.suffix()) }
 
-func (s *dirSink) start(_ context.Context, again, fresh bool) (*journal, error) {
+func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, error) {
 	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
 		return nil, err
 	}
@@ -81,8 +100,14 @@ func (s *dirSink) start(_ context.Context, again, fresh bool) (*journal, error) 
 	if err != nil {
 		return fail(err)
 	}
-	if st.Size() > 0 && !again && !fresh {
-		return fail(UsageError{fmt.Errorf("%s holds a batch already: --resume goes on with it, --force begins anew", s.dir)})
+	switch {
+	case force:
+	case st.Size() == 0:
+		if err := foreignReport(ctx, s, s.shard, s.dir); err != nil {
+			return fail(err)
+		}
+	case !resume:
+		return fail(holdsBatch(s.dir))
 	}
 	// What a killed run left: its spool, and outputs it had not finished.
 	if err := os.RemoveAll(s.temp()); err != nil {
@@ -101,7 +126,7 @@ func (s *dirSink) start(_ context.Context, again, fresh bool) (*journal, error) 
 	for _, e := range reportEnds {
 		s.sweep(reportName + s.shard.suffix() + e)
 	}
-	if fresh {
+	if force && !resume {
 		if err := f.Truncate(0); err != nil {
 			return fail(err)
 		}
@@ -126,6 +151,10 @@ func (s *dirSink) start(_ context.Context, again, fresh bool) (*journal, error) 
 		if err := endLine(f); err != nil {
 			return fail(err)
 		}
+	}
+	// From now on the place is known to hold a batch.
+	if _, err := f.WriteString("{}\n"); err != nil {
+		return fail(err)
 	}
 	s.file, s.made = f, map[string]bool{}
 	return mine, nil
@@ -279,7 +308,7 @@ func (s *storeSink) key(rel string) string { return s.prefix + rel }
 
 func (s *storeSink) temp() string { return filepath.Join(s.dir, "tmp") }
 
-func (s *storeSink) start(ctx context.Context, again, fresh bool) (*journal, error) {
+func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, error) {
 	dir, err := os.MkdirTemp("", "tracefix-batch-")
 	if err != nil {
 		return nil, err
@@ -297,12 +326,12 @@ func (s *storeSink) start(ctx context.Context, again, fresh bool) (*journal, err
 			return nil, err
 		}
 		if strings.HasPrefix(o.Key, own) {
-			if !again && !fresh {
-				return nil, UsageError{fmt.Errorf("the output URL holds a batch already: --resume goes on with it, --force begins anew")}
+			if !resume && !force {
+				return nil, holdsBatch("the output URL")
 			}
 			s.segment++
 		}
-		if fresh {
+		if force && !resume {
 			continue
 		}
 		r, err := s.store.Open(ctx, o.Key, -1)
@@ -312,6 +341,11 @@ func (s *storeSink) start(ctx context.Context, again, fresh bool) (*journal, err
 		err = j.load(r)
 		r.Close()
 		if err != nil {
+			return nil, err
+		}
+	}
+	if s.segment == 0 && !force {
+		if err := foreignReport(ctx, s, s.shard, "the output URL"); err != nil {
 			return nil, err
 		}
 	}
