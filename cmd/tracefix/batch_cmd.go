@@ -58,6 +58,9 @@ type BatchTracesCmd struct {
 
 // Run works on all traces.
 func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	if err := folder("-o", c.Out); err != nil {
+		return err
+	}
 	doing := batch.DoingOf(c.Do)
 	if err := doing.CheckFormat(c.Format); err != nil {
 		return usageError{err}
@@ -158,6 +161,9 @@ type BatchMergeCmd struct {
 
 // Run joins the reports.
 func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
+	if err := folder("-o", c.Out); err != nil {
+		return err
+	}
 	var reports []*batch.Report
 	for _, name := range c.Reports {
 		f, err := os.Open(name)
@@ -270,6 +276,14 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs 
 		return fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)
 	case batch.SomeDamaged:
 		return damaged{fmt.Errorf("%d of %d traces were damaged", r.Totals.Damaged, r.Totals.Traces)}
+	}
+	return nil
+}
+
+// folder refuses standard output as the place of a folder.
+func folder(flag, name string) error {
+	if name == "-" {
+		return usageError{fmt.Errorf("%s -: a folder cannot be standard output; name a folder (./- if it is called that)", flag)}
 	}
 	return nil
 }

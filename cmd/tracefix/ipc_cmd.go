@@ -29,6 +29,9 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if err := folder("--extract", c.Extract); err != nil {
+		return err
+	}
 	if c.Extract != "" {
 		if err := os.MkdirAll(c.Extract, 0o777); err != nil {
 			return err
