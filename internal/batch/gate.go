@@ -76,7 +76,7 @@ const stacks = "repair,convert,info"
 var metrics = []metric{
 	{"cut", "samples whose stack was cut, repaired or not", "", stacks, count(func(t *Totals) int { return t.Cut })},
 	{"cut-rate", "share of samples that were cut", "%", stacks, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples })},
-	{"unrepaired", "cut samples that were bridged or left as they are", "", "repair", count(func(t *Totals) int { return t.Left + t.Repaired[bridge] })},
+	{"unrepaired", "cut samples that were bridged or left as recorded", "", "repair", count(func(t *Totals) int { return t.Left + t.Repaired[bridge] })},
 	{"lost", "events lost while recording", "", "", count(func(t *Totals) int { return int(t.Lost) })},
 	{"damaged", "traces that were damaged", "", "", count(func(t *Totals) int { return t.Damaged })},
 	{"failed", "traces that failed", "", "", count(func(t *Totals) int { return t.Failed })},

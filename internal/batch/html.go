@@ -33,7 +33,7 @@ type page struct {
 	*Report
 	Verdict  string
 	Repairs  []named
-	Most     int // of Repairs
+	Most     int // of Repairs and what is left
 	CutBy    []named
 	Reasons  []named
 	Troubled []*Result // failed and damaged
@@ -54,6 +54,7 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 	for _, n := range p.Repairs {
 		p.Most = max(p.Most, n.N)
 	}
+	p.Most = max(p.Most, r.Totals.Left)
 	for _, outcome := range []string{Failed, Damaged} {
 		for _, t := range r.Traces {
 			if t.Status == outcome {

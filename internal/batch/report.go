@@ -110,7 +110,7 @@ type Totals struct {
 	CutBy    map[string]int `json:"cut_by,omitempty"`
 	Repaired map[string]int `json:"repaired,omitempty"`
 	Restored int            `json:"restored_frames"`
-	Left     int            `json:"left_cut"`
+	Left     int            `json:"left_cut"` // as recorded: their outputs have no place for a bridge
 	Damages  int            `json:"damages"`
 
 	Requests *Requests `json:"requests,omitempty"`
@@ -215,9 +215,15 @@ func (t *Totals) add(x *Result) {
 		t.WithCuts++
 	}
 	t.CutBy = sum(t.CutBy, x.CutBy)
-	t.Repaired = sum(t.Repaired, x.Repaired)
 	t.Restored += x.Restored
-	t.Left += x.Left
+	kept := x.KeptCut()
+	t.Left += kept
+	t.Repaired = sum(t.Repaired, x.Repaired)
+	if n := kept - x.Left; n > 0 { // reckoned as bridges, which the output has no place for
+		if t.Repaired[bridge] -= n; t.Repaired[bridge] == 0 {
+			delete(t.Repaired, bridge)
+		}
+	}
 	t.Damages += x.Damages
 	if q := x.Requests; q != nil {
 		if t.Requests == nil {
@@ -429,6 +435,9 @@ func (r *Report) Summary() string {
 		}
 		if n := t.Repaired[bridge]; n > 0 {
 			fmt.Fprintf(&b, ", %s bridged", report.Count(n))
+		}
+		if t.Left > 0 {
+			fmt.Fprintf(&b, ", %s left as recorded", report.Count(t.Left))
 		}
 	}
 	if q := t.Requests; q != nil {

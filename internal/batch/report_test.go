@@ -250,3 +250,34 @@ func TestProgressLines(t *testing.T) {
 	assert.NotContains(t, lines[0], "\x1b", "a log holds no escapes")
 	assert.Equal(t, "\r\x1b[K2 done (1 before), 1 damaged…\r\x1b[K", lines[1])
 }
+
+// TestWhatHasNoBridgeIsLeft: a nettrace has no place for a bridge, and every form of the
+// report says so, as repair does.
+func TestWhatHasNoBridgeIsLeft(t *testing.T) {
+	r := &Report{Command: "batch", Do: DoRepair, Traces: []*Result{}}
+	for i, format := range []string{"nettrace", "chromium"} {
+		r.add(&Result{Index: i, Trace: report.Trace{
+			Status: OK, Input: report.Input{Name: format}, Output: &report.Output{Name: format, Format: format},
+			Samples: 10, Cut: 6, Repaired: map[string]int{"before": 2, "bridge": 4 - i},
+		}})
+	}
+	r.finish(nil)
+	assert.Equal(t, "2 traces: 2 ok; 12 of 20 samples cut, 4 repaired, 3 bridged, 4 left as recorded", r.Summary())
+	assert.Equal(t, map[string]int{"before": 4, "bridge": 3}, r.Totals.Repaired)
+	assert.Equal(t, 4, r.Traces[0].Repaired["bridge"], "the trace's own stays")
+	for end, want := range map[string][]string{
+		".md":   {"| Cut samples left as recorded | 4 |", "| bridge | 3 |"},
+		".html": {`<b>bridge</b>`, `left as recorded, since a nettrace has no place for a bridge</span></td><td class="n">4</td>`},
+		".xml":  {"nettrace: 10 samples, 6 cut: 2 repaired, 4 left as recorded", "chromium: 10 samples, 6 cut: 2 repaired, 3 bridged"},
+	} {
+		for _, w := range r.writers("") {
+			if w.end == end {
+				var b bytes.Buffer
+				require.NoError(t, w.write(&b))
+				for _, s := range want {
+					assert.Contains(t, b.String(), s)
+				}
+			}
+		}
+	}
+}

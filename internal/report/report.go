@@ -166,14 +166,12 @@ func (t *Trace) Summary() string {
 			done += n
 		}
 		fmt.Fprintf(&b, ", %s cut: %s repaired", Count(t.Cut), Count(done-bridged))
-		switch {
-		case bridged > 0 && t.keepsUnknown():
-			fmt.Fprintf(&b, ", %s left as recorded", Count(bridged))
-		case bridged > 0:
-			fmt.Fprintf(&b, ", %s bridged", Count(bridged))
+		left := t.KeptCut()
+		if n := bridged + t.Left - left; n > 0 {
+			fmt.Fprintf(&b, ", %s bridged", Count(n))
 		}
-		if t.Left > 0 {
-			fmt.Fprintf(&b, ", %s left as they are", Count(t.Left))
+		if left > 0 {
+			fmt.Fprintf(&b, ", %s left as recorded", Count(left))
 		}
 	}
 	if t.Lost > 0 {
@@ -209,6 +207,14 @@ var drawnNouns = map[string][2]string{
 	"contention": {"lock contention", "lock contentions"},
 	"events":     {"event", "events"},
 	"faults":     {"page fault", "page faults"},
+}
+
+// KeptCut is how many cut samples the output holds as they were recorded.
+func (t *Trace) KeptCut() int {
+	if t.keepsUnknown() {
+		return t.Left + t.Repaired["bridge"]
+	}
+	return t.Left
 }
 
 // keepsUnknown reports whether the output holds the stacks that could not be known as they
