@@ -13,6 +13,7 @@ import (
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -45,6 +46,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	s := &t.Facts
+	bridged := bridges(t.Profile)
 	if s.Cut > 0 {
 		// Which of the stacks at the limit are complete is known from all evidence
 		// of a repair together, and by nothing less.
@@ -67,7 +69,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 	}
 	if s.Samples > 0 {
 		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
-		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}}
+		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Bridged: bridged}
 		if s.Cut > 0 {
 			f.Stacks.Cut["depth"] = int64(s.Cut)
 		}
@@ -84,6 +86,35 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 	f.chromiumProperties()
 	f.Verdicts = f.chromiumVerdicts()
 	return f, nil
+}
+
+// bridges counts the samples in which an earlier repair put a bridge for frames that it
+// could not know.
+func bridges(p *trace.Profile) (n int64) {
+	tab := p.Table
+	is := make([]bool, tab.Frames())
+	any := false
+	for f := range is {
+		m := tab.MethodOf(trace.FrameID(f))
+		is[f] = m.Module == "" && m.Name == trace.Bridge
+		any = any || is[f]
+	}
+	if !any {
+		return 0
+	}
+	has := make([]bool, tab.Stacks()) // callers stand before what they call
+	for s := 1; s < len(has); s++ {
+		callers, f := tab.Node(trace.StackID(s))
+		has[s] = is[f] || has[callers]
+	}
+	for _, t := range p.Threads {
+		for _, s := range t.Samples.All() {
+			if has[s.Stack] {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // chromiumThreads fills in processes and threads. Times count from the first event.
@@ -174,6 +205,13 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 		cut := f.Stacks.CutTotal()
 		cpu.Text = fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,
 			percent(cut, f.Samples.Count), report.Count(s.Spikes), report.Plural(s.Spikes))
+	}
+	if f.Stacks != nil && f.Stacks.Bridged > 0 {
+		n := f.Stacks.Bridged
+		cpu.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), percent(n, f.Samples.Count))
+		if cpu.State == Good {
+			cpu.State, cpu.Do = Partly, "the .nettrace that this file was made from tells more: repair that"
+		}
 	}
 	v = append(v, cpu)
 	if s.Unmatched+s.Unsorted > 0 || s.NoTime > 0 {

@@ -166,8 +166,10 @@ type Stacks struct {
 	Max    int              `json:"max"`
 	Limit  int              `json:"limit,omitempty"` // at which stacks are cut
 	Cut    map[string]int64 `json:"cut"`             // samples and waits whose stack is cut: depth, bytes, broken
-	Frames int64            `json:"frames"`          // of all samples and waits together
-	Named  int64            `json:"named_frames"`    // of Frames
+	// Bridged counts samples of which an earlier repair could not know all frames.
+	Bridged int64 `json:"bridged,omitempty"`
+	Frames  int64 `json:"frames"`       // of all samples and waits together
+	Named   int64 `json:"named_frames"` // of Frames
 }
 
 // CutTotal is the number of cut samples and waits.
