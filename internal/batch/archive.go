@@ -16,6 +16,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/tracefix/tracefix/internal/input"
 )
 
 // Limits of archives.
@@ -174,7 +176,7 @@ func (w *walker) seekable(s source) (*os.File, int64, func(), error) {
 	}
 	drop := func() { f.Close(); os.Remove(f.Name()) }
 	n, err := io.Copy(f, &ctxReader{w.ctx, r})
-	if err != nil {
+	if err != nil && !errors.Is(err, input.ErrZipDirectory) {
 		drop()
 		return nil, 0, nil, err
 	}
@@ -190,7 +192,7 @@ func (w *walker) zip(s source, name, prefix string, depth int) bool {
 	defer h.done()
 	z, err := zip.NewReader(f, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return w.refuse(name, prefix, fmt.Errorf("zip: %w (the directory at its end is missing or broken)", err))
+		return w.zipCut(io.NewSectionReader(f, 0, size), err, name, prefix, depth)
 	}
 	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
 	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
@@ -212,7 +214,7 @@ func (w *walker) zip(s source, name, prefix string, depth int) bool {
 		case !e.Mode().IsRegular():
 			it.skip = skipSpecial
 		case e.Flags&1 != 0:
-			it.err = errors.New("zip: the member is encrypted")
+			it.err = fmt.Errorf("zip: %w", input.ErrEncrypted)
 		case overlaps[e]:
 			it.err = errors.New("zip: the member shares its bytes with another one; it looks like a decompression bomb")
 		case broken[e] != nil:
@@ -255,6 +257,51 @@ func (w *walker) zip(s source, name, prefix string, depth int) bool {
 		}
 	}
 	return true
+}
+
+// zipCut walks the members of a zip whose directory cannot be read for why.
+func (w *walker) zipCut(f io.Reader, why error, name, prefix string, depth int) bool {
+	count := &counter{r: f}
+	z := input.NewZipSalvage(&ctxReader{w.ctx, count})
+	r := &ratioReader{r: z, stored: func() int64 { return count.n }}
+	told := false // that the zip is broken: by an item
+	for n := 0; ; n++ {
+		err := z.Next()
+		unreadable := errors.Is(err, input.ErrEncrypted) || errors.Is(err, zip.ErrAlgorithm)
+		if err != nil && !unreadable {
+			if w.ctx.Err() != nil {
+				return false
+			}
+			if told {
+				return true
+			}
+			return w.refuse(name, prefix, fmt.Errorf("zip: %w (the directory at its end is missing or broken, and no member could be read without it)", why))
+		}
+		if n == maxMembers {
+			return w.refuse(name, prefix, fmt.Errorf("zip: more than %d members", maxMembers))
+		}
+		if strings.HasSuffix(z.Name, "/") {
+			continue
+		}
+		it := w.member(z.Name, name, prefix)
+		if unreadable && it.skip == "" && it.err == nil {
+			it.err = err
+		}
+		if it.skip == "" && it.err == nil {
+			b, head := bufferedHead(r)
+			k := sniffArchive(head)
+			if k.form != "" {
+				if !w.archive(k, source{stream: b}, it.name, it.rel, depth+1) {
+					return false
+				}
+				continue
+			}
+			it.stream, it.packed, told = b, true, true
+		}
+		if !w.emit(it) {
+			return false
+		}
+	}
 }
 
 func zipHead(e *zip.File) ([]byte, error) {
@@ -370,8 +417,13 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 		defer closeLayer()
 		in = &ratioReader{r: r, stored: func() int64 { return count.n }}
 	}
+	read := &counter{r: in} // unpacked bytes; tar.Reader takes no more than it needs
+	if !sections {
+		in = read
+	}
 	t := tar.NewReader(in)
 	credited := int64(0)
+	ends := int64(0) // where the data of the last member do that was handed on as it comes
 	for n := 0; ; n++ {
 		hdr, err := t.Next()
 		if err == io.EOF {
@@ -380,6 +432,9 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
 			if w.ctx.Err() != nil {
 				return false
+			}
+			if sections && ends > s.stored || !sections && ends > read.n {
+				return true // it breaks off inside that member, which tells so itself
 			}
 			return w.refuse(name, prefix, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.n, err, n))
 		}
@@ -434,6 +489,9 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 			it.packed = kind.packed
 			it.closers = append(it.closers, h.use())
 		} else {
+			if ends = read.n + hdr.Size; sections {
+				ends = from + hdr.Size
+			}
 			b, head := bufferedHead(t)
 			kind := sniffArchive(head)
 			if kind.form != "" {

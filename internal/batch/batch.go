@@ -359,7 +359,11 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 		return err
 	}
 	if it.cut != nil {
-		res.AddDamage(report.Damage{Offset: it.stored, Where: "archive", What: "the archive ends or breaks inside this member: " + it.cut.Error()})
+		what := "the archive ends or breaks inside this member, and what stood behind it is lost: " + it.cut.Error()
+		if errors.Is(it.cut, input.ErrZipDirectory) {
+			what = it.cut.Error()
+		}
+		res.AddDamage(report.Damage{Offset: it.stored, Where: "archive", What: what})
 	}
 	rec := &record{Out: it.out, Content: content, Version: it.version, Options: r.options}
 	if res.Output != nil {

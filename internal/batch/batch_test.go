@@ -335,18 +335,53 @@ func TestOneBadTraceNeverStopsTheRest(t *testing.T) {
 	assert.Equal(t, 30, r.Traces[2].Damages)
 }
 
+// TestMemberOfABrokenArchiveIsSaved: an archive that breaks off costs what is not there,
+// and the member that it breaks off in tells so. Only where no member can, the archive
+// counts as one more trace.
 func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
-	in, out := t.TempDir(), t.TempDir()
 	long := `[{"ph":"i","name":"` + strings.Repeat("long ", 2000) + `"}]`
-	whole := tarball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: long}, member{name: "3.json", content: trace("3")})
-	put(t, in, map[string]string{"x.tar": string(whole[:4096])})
-	r := run(t, Config{Paths: []string{filepath.Join(in, "x.tar")}, Out: out})
-	require.Len(t, r.Traces, 3)
-	assert.Equal(t, OK, r.Traces[0].Status)
-	assert.Equal(t, Damaged, r.Traces[1].Status)
-	assert.Contains(t, r.Traces[1].Damage[0].What, "inside this member")
-	assert.Equal(t, Failed, r.Traces[2].Status, "the archive itself: what stood behind is lost")
-	assert.Equal(t, []string{"1.json", "2.json"}, names(tree(t, out)))
+	members := []member{{name: "1.json", content: trace("1")}, {name: "2.json", content: long}, {name: "3.json", content: trace("3")}}
+	tar, zip := tarball(t, members...), zipball(t, members...)
+	noise := make([]byte, 1<<16)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte('a' + rng.IntN(26))
+	}
+	tgz := gz(t, tarball(t, members[0], member{name: "2.json", content: `[{"ph":"i","name":"` + string(noise) + `"}]`}))
+	for _, c := range []struct {
+		name    string
+		content []byte
+		want    []string // of each trace
+		saved   []string
+	}{
+		{"cut.tar", tar[:4096], []string{OK, Damaged}, []string{"1.json", "2.json"}},
+		{"header.tar", tar[:1024+100], []string{OK, Failed}, []string{"1.json"}},
+		{"cut.tgz", tgz[:len(tgz)/2], []string{OK, Damaged}, []string{"1.json", "2.json"}},
+		{"cut.zip", zip[:bytes.Index(zip, []byte("2.json"))+50], []string{Damaged, Damaged}, []string{"1.json", "2.json"}},
+		{"nodirectory.zip", zip[:len(zip)-30], []string{Damaged, Damaged, Damaged}, []string{"1.json", "2.json", "3.json"}},
+		{"header.zip", zip[:20], []string{Failed}, []string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in, out := t.TempDir(), t.TempDir()
+			put(t, in, map[string]string{c.name: string(c.content)})
+			r := run(t, Config{Paths: []string{filepath.Join(in, c.name)}, Out: out})
+			var got []string
+			for _, x := range r.Traces {
+				got = append(got, x.Status)
+				assert.True(t, x.Status == OK || x.Error != "" || x.Damages > 0, "it says why")
+			}
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.saved, names(tree(t, out)))
+			// Shards see the same list, whoever has the member that is cut.
+			n := 0
+			for i := range 3 {
+				s := run(t, Config{Paths: []string{filepath.Join(in, c.name)}, Out: t.TempDir(), Shard: Shard{i + 1, 3}})
+				assert.Equal(t, r.List, s.List)
+				n += len(s.Traces)
+			}
+			assert.Equal(t, len(c.want), n)
+		})
+	}
 }
 
 func TestReportsAreTheSameForAnyNumberOfJobs(t *testing.T) {

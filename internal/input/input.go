@@ -16,7 +16,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -88,12 +87,13 @@ type File struct {
 	Stored int64    // bytes on disk, before unpacking
 	Layers []string // what was unwrapped, outermost first: "gzip", "zstd", "zip:member"
 
-	path  string                        // where the bytes are
-	open  func() (io.ReadCloser, error) // gives the bytes instead of path, if set
-	temp  string                        // removed by Close
-	ratio int64
-	after int64 // unpacked bytes from which ratio holds
-	read  atomic.Int64
+	path   string                        // where the bytes are
+	open   func() (io.ReadCloser, error) // gives the bytes instead of path, if set
+	temp   string                        // removed by Close
+	zipCut bool                          // a zip without its directory
+	ratio  int64
+	after  int64 // unpacked bytes from which ratio holds
+	read   atomic.Int64
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -343,7 +343,15 @@ func (s *stack) unwrap(layer string, r io.Reader, file *os.File) (io.Reader, err
 		s.closers = append(s.closers, c)
 		return c, nil
 	case "zip":
-		z, err := zip.NewReader(readerAt{file, &s.f.read}, s.f.Stored)
+		if s.f.zipCut {
+			z := NewZipSalvage(r)
+			for {
+				if err := z.Next(); err != nil || z.Name == member {
+					return z, err
+				}
+			}
+		}
+		z, err := openZip(readerAt{file, &s.f.read}, s.f.Stored)
 		if err != nil {
 			return nil, fmt.Errorf("zip: %w", err)
 		}
@@ -442,24 +450,42 @@ func (f *File) zipMember() (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	z, err := zip.NewReader(file, f.Stored)
+	z, err := openZip(file, f.Stored)
 	if err != nil {
-		return "", fmt.Errorf("%s: zip: %w", f.Name, err)
+		f.zipCut = true
+		return f.firstMember(file, err)
 	}
-	var names []string
+	var members []*zip.File
 	for _, e := range z.File {
-		if e.FileInfo().IsDir() || strings.HasPrefix(filepath.Base(e.Name), ".") || strings.HasPrefix(e.Name, "__MACOSX/") {
-			continue
+		if !noMember(e.Name) {
+			members = append(members, e)
 		}
-		names = append(names, e.Name)
 	}
-	switch len(names) {
+	switch len(members) {
 	case 1:
-		return names[0], nil
+		if members[0].Flags&1 != 0 {
+			return "", fmt.Errorf("%s: zip: %q: %w", f.Name, members[0].Name, ErrEncrypted)
+		}
+		return members[0].Name, nil
 	case 0:
 		return "", fmt.Errorf("%s: the zip holds no file", f.Name)
 	}
-	return "", fmt.Errorf("%s: the zip holds %d files (%s, %s, ...); `tracefix batch` works on archives", f.Name, len(names), names[0], names[1])
+	return "", fmt.Errorf("%s: the zip holds %d files (%s, %s, ...); `tracefix batch` works on archives", f.Name, len(members), members[0].Name, members[1].Name)
+}
+
+// firstMember finds the first file of a zip whose directory cannot be read for why.
+func (f *File) firstMember(r io.Reader, why error) (string, error) {
+	z := NewZipSalvage(r)
+	for {
+		switch err := z.Next(); {
+		case errors.Is(err, ErrEncrypted):
+			return "", fmt.Errorf("%s: %w", f.Name, err)
+		case err != nil:
+			return "", fmt.Errorf("%s: %w: its directory is missing or broken (the file was cut, or is no zip), and no member could be read without it; copy it anew, or try `zip -FF`", f.Name, why)
+		case !noMember(z.Name):
+			return z.Name, nil
+		}
+	}
 }
 
 // Sniff tells what content is by its first bytes.

@@ -1,0 +1,177 @@
+package input
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrEncrypted reports a zip member that can be read with a password only.
+var ErrEncrypted = errors.New("the member is encrypted; unpack it with its password first")
+
+// ErrZipDirectory reports a zip that was read without the directory at its end, which a
+// zip that was cut has lost.
+var ErrZipDirectory = fmt.Errorf("the zip's directory is missing or broken, so that more may be lost behind this member: %w", io.ErrUnexpectedEOF)
+
+// openZip reads a zip's directory.
+func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
+	return z, nil
+}
+
+// noMember reports what zips hold beside their files.
+func noMember(name string) bool {
+	return strings.HasSuffix(name, "/") || strings.HasPrefix(path.Base(name), ".") || strings.HasPrefix(name, "__MACOSX/")
+}
+
+// A ZipSalvage reads the members of a zip in the order in which they stand there, without
+// its directory. It is for zips that were cut: where there is a directory it tells more.
+type ZipSalvage struct {
+	// Name is that of the current member.
+	Name string
+
+	r      *bufio.Reader
+	data   io.Reader // of the current member, unpacked; nil before the first
+	packed io.Reader // of the current member
+	end    bool      // behind the data stands what the header did not know
+}
+
+// NewZipSalvage returns a reader of the zip that r gives from its start.
+func NewZipSalvage(r io.Reader) *ZipSalvage {
+	return &ZipSalvage{r: bufio.NewReaderSize(r, 64<<10)}
+}
+
+// Signatures of what a zip is made of.
+const (
+	zipFile      = "PK\x03\x04"
+	zipDirectory = "PK\x01\x02"
+	zipEnd       = "PK\x05\x06"
+)
+
+// Next goes to the next member. It returns io.EOF where the members end, and an error
+// where they break off; one that wraps ErrEncrypted or zip.ErrAlgorithm says that this
+// member cannot be read.
+func (z *ZipSalvage) Next() error {
+	if z.data != nil {
+		if _, err := io.Copy(io.Discard, z.data); err != nil {
+			return err
+		}
+		z.data = nil
+		if z.end {
+			z.skipSizes()
+		} else if _, err := io.Copy(io.Discard, z.packed); err != nil {
+			return err
+		}
+	}
+	var h [30]byte
+	if sig, err := z.r.Peek(4); err != nil {
+		return noEOF(err)
+	} else if s := string(sig); s == zipDirectory || s == zipEnd {
+		return io.EOF
+	} else if s != zipFile {
+		return fmt.Errorf("zip: expected the next member, found %q", sig)
+	}
+	if _, err := io.ReadFull(z.r, h[:]); err != nil {
+		return noEOF(err)
+	}
+	le := binary.LittleEndian
+	flags, method := le.Uint16(h[6:]), le.Uint16(h[8:])
+	size := uint64(le.Uint32(h[18:]))
+	rest := make([]byte, int(le.Uint16(h[26:]))+int(le.Uint16(h[28:])))
+	if _, err := io.ReadFull(z.r, rest); err != nil {
+		return noEOF(err)
+	}
+	z.Name = string(rest[:le.Uint16(h[26:])])
+	if size == 1<<32-1 {
+		size = zip64Size(rest[le.Uint16(h[26:]):])
+	}
+	z.end = flags&8 != 0
+	z.packed = z.r
+	if !z.end {
+		z.packed = io.LimitReader(z.r, int64(min(size, 1<<62)))
+	}
+	switch {
+	case flags&1 != 0:
+		z.data = z.packed
+		return fmt.Errorf("zip: %q: %w", z.Name, ErrEncrypted)
+	case method == zip.Deflate:
+		z.data = flate.NewReader(z.packed) // reads no byte behind its end
+	case method == zip.Store && !z.end:
+		z.data = &exactly{z.packed, int64(min(size, 1<<62))}
+	default:
+		z.data = z.packed
+		return fmt.Errorf("zip: %q: method %d: %w", z.Name, method, zip.ErrAlgorithm)
+	}
+	return nil
+}
+
+// Read reads the member, and ends with ErrZipDirectory.
+func (z *ZipSalvage) Read(p []byte) (int, error) {
+	n, err := z.data.Read(p)
+	if err == io.EOF {
+		err = ErrZipDirectory
+	}
+	return n, err
+}
+
+// skipSizes goes over the sizes behind the data, which have one of four lengths.
+func (z *ZipSalvage) skipSizes() {
+	b, _ := z.r.Peek(24 + 4)
+	for i := 12; i+4 <= len(b); i += 4 {
+		switch string(b[i : i+4]) {
+		case zipFile, zipDirectory, zipEnd:
+			z.r.Discard(i)
+			return
+		}
+	}
+}
+
+// zip64Size finds the size of the packed data among a header's extra fields.
+func zip64Size(extra []byte) uint64 {
+	le := binary.LittleEndian
+	for len(extra) >= 4 {
+		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
+		if extra = extra[4:]; n > len(extra) {
+			break
+		}
+		if id == 1 && n >= 16 {
+			return le.Uint64(extra[8:])
+		}
+		extra = extra[n:]
+	}
+	return 1 << 62
+}
+
+// exactly is a reader to whose end n bytes belong.
+type exactly struct {
+	r io.Reader
+	n int64
+}
+
+func (e *exactly) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if e.n -= int64(n); err == io.EOF && e.n > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
