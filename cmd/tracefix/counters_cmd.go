@@ -89,7 +89,10 @@ func (c *CountersCmd) blocks(in *input.File, w io.Writer, format string, run *li
 
 func countersSummary(in *input.File, res *counters.Result) string {
 	s := fmt.Sprintf("%s: %s values of counters", in.Name, report.Count(int(res.Points)))
-	if res.Points == 0 {
+	switch {
+	case res.Points == 0 && res.Dropped > 0:
+		s = fmt.Sprintf("%s: none of its %s values of counters is of that --provider and --name; without them all are told", in.Name, report.Count(int(res.Dropped)))
+	case res.Points == 0:
 		s = fmt.Sprintf("%s: no counters; `dotnet-trace collect -p PID --providers System.Runtime:0:1:EventCounterIntervalSec=1` records some", in.Name)
 	}
 	if n := res.Stats.Lost; n > 0 {

@@ -85,6 +85,7 @@ func (c *RepairCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	cfg := c.RepairFlags.config()
 	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout = c.Out, c.Format, c.Force, std.out
 	cfg.With, cfg.Tracks, cfg.Select, cfg.EachRepair = c.With, c.Tracks, sel, c.Report != ""
+	cfg.CanList = true
 	return runEach(ctx, cli, std, c.In, c.OutputFlags, cfg)
 }
 

@@ -91,6 +91,8 @@ type Result struct {
 	Header nettrace.Header
 	Stats  nettrace.Stats
 	Points int64
+	// Dropped counts the values that Options did not want.
+	Dropped int64
 	// Notes are what a person should know: limits that were reached, errors of the
 	// process, other listeners.
 	Notes []string
@@ -204,6 +206,7 @@ func (c *reader) begin(ev *nettrace.Event) *Point {
 
 func (c *reader) emit(p *Point) error {
 	if len(c.o.Providers) > 0 && !anyWild(c.o.Providers, p.Provider) || len(c.o.Names) > 0 && !anyWild(c.o.Names, p.Name) {
+		c.res.Dropped++
 		return nil
 	}
 	c.res.Points++

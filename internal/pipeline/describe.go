@@ -75,7 +75,7 @@ func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 		return
 	}
 	var do []string
-	if !c.EachRepair {
+	if c.CanList && !c.EachRepair {
 		do = append(do, "--report FILE lists them")
 	}
 	if c.MinConfidence == 0 || c.MinConfidence > leastAdvised {

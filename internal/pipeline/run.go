@@ -44,6 +44,8 @@ type Config struct {
 
 	// EachRepair, if set, makes the report list every cut sample.
 	EachRepair bool
+	// CanList says that the user could have had that list, by --report.
+	CanList bool
 }
 
 // Select says which part of a trace is wanted. The zero value is all of it.

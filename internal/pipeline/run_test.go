@@ -58,7 +58,7 @@ func TestRepairOfWholeTraceIsConvert(t *testing.T) {
 func TestRepairOfRepairedRecording(t *testing.T) {
 	for _, name := range []string{"recursion.nettrace", "v6-chain.nettrace", "v6-machine.nettrace", "v6-shared.nettrace"} {
 		t.Run(name, func(t *testing.T) {
-			rep, once := runOn(t, tracetest.Corpus(t, "dotnet10", name), Config{Repair: true, Format: "nettrace", MinConfidence: 0.9})
+			rep, once := runOn(t, tracetest.Corpus(t, "dotnet10", name), Config{Repair: true, Format: "nettrace", MinConfidence: 0.9, CanList: true})
 			bridged := rep.Repaired["bridge"]
 			require.NotZero(t, bridged)
 			assert.Contains(t, rep.Notes[0], "--report FILE")
