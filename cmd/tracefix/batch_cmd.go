@@ -200,7 +200,7 @@ func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
 
 // write writes all forms of the report into the folder, which is made if it is not there.
 func (c *BatchMergeCmd) write(r *batch.Report) error {
-	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+	if err := output.Folder(c.Out); err != nil {
 		return err
 	}
 	var names []string

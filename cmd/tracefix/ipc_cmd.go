@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -33,7 +32,7 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return err
 	}
 	if c.Extract != "" {
-		if err := os.MkdirAll(c.Extract, 0o777); err != nil {
+		if err := output.Folder(c.Extract); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 )
 
@@ -127,6 +128,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	var usage usageError
 	var dmg damaged
 	var inter interrupted
+	var place *output.PlaceError // no mistake of the user, whatever the output was checked for
 	switch {
 	case err == nil:
 		return exitOK
@@ -138,7 +140,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
 		fmt.Fprintln(stderr, "tracefix: interrupted; nothing was written")
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) && !errors.As(err, &place):
 		fmt.Fprintf(stderr, "tracefix: %v\n", err)
 		return exitUsage
 	}

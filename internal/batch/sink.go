@@ -85,12 +85,12 @@ func (s *dirSink) temp() string { return s.state("tmp" + s.shard.suffix()) }
 
 func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, error) {
 	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
-		return nil, err
+		return nil, &output.PlaceError{Name: s.dir, Err: plain(err)}
 	}
 	own := s.state(journalBegin + s.shard.suffix() + journalEnd)
 	f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, &output.PlaceError{Name: s.dir, Err: plain(err)}
 	}
 	fail := func(err error) (*journal, error) { f.Close(); return nil, err }
 	if err := lock(f); err != nil {

@@ -20,6 +20,37 @@ import (
 // ErrExists reports an output that is there already.
 var ErrExists = errors.New("already exists; use --force to replace it")
 
+// A PlaceError reports an output that the system does not let be written where it was
+// asked for: permissions, a full disk. What Check finds is a mistake of the user instead.
+type PlaceError struct {
+	Name string // as the user gave it
+	Err  error
+}
+
+func (e *PlaceError) Error() string {
+	return fmt.Sprintf("%s: cannot be written: %v; name a place that can be, or change its permissions", e.Name, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *PlaceError) Unwrap() error { return e.Err }
+
+// placeError makes a PlaceError of an error of the system, which names other files.
+func placeError(name string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return &PlaceError{name, err}
+}
+
+// Folder makes a folder for outputs, if it is not there.
+func Folder(name string) error {
+	if err := os.MkdirAll(name, 0o777); err != nil {
+		return placeError(name, err)
+	}
+	return nil
+}
+
 // Options of Create. The zero value works.
 type Options struct {
 	Force  bool
@@ -70,7 +101,7 @@ func Create(name string, o *Options) (*File, error) {
 		out.replace = o.Force || err == nil && st.Mode()&fs.ModeSymlink != 0
 		f, err := out.open()
 		if err != nil {
-			return nil, err
+			return nil, placeError(name, err)
 		}
 		out.f = f
 		dst = f
@@ -155,7 +186,7 @@ func Check(name string, o *Options) error {
 	case err == nil && !o.Force && st.Mode().IsRegular():
 		return fmt.Errorf("%s: %w", name, ErrExists)
 	case err != nil && !os.IsNotExist(err):
-		return err
+		return placeError(name, err)
 	}
 	if st, err := os.Stat(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("%s: the folder %s does not exist", name, filepath.Dir(name))
