@@ -168,8 +168,9 @@ type listRun struct {
 	cli     *CLI
 	std     streams
 	flags   ListFlags
-	summary string // the line at the end; empty: none
-	silent  bool   // no word on damage: the output has it
+	summary string       // the line at the end; empty: none
+	silent  bool         // no word on damage: the output has it
+	commit  func() error // makes further outputs appear; nil: there are none
 }
 
 // do opens the input and the output, lets work write, and tells of damage.
@@ -200,6 +201,11 @@ func (r *listRun) do(ctx context.Context, name string, work func(in *input.File,
 	if r.flags.Strict && rep.Damages > 0 {
 		d := rep.Damage[0]
 		return fmt.Errorf("%s: offset %d: %s: %s (%d places in all; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages)
+	}
+	if r.commit != nil {
+		if err := r.commit(); err != nil {
+			return err
+		}
 	}
 	if err := out.Commit(); err != nil {
 		return err

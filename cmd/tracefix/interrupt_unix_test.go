@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,8 +68,34 @@ func TestInterrupted(t *testing.T) {
 			left, err := os.ReadDir(temp)
 			require.NoError(t, err)
 			assert.Empty(t, left)
-			_, err = os.Stat(filepath.Join(dir, "out.json"))
-			assert.ErrorIs(t, err, os.ErrNotExist)
+			for _, name := range []string{"out.json", "new"} {
+				_, err = os.Stat(filepath.Join(dir, name))
+				assert.ErrorIs(t, err, os.ErrNotExist, name)
+			}
 		})
 	}
+}
+
+// TestInterruptedOutput: what went to standard output before a signal is a part, and
+// nobody says that there was none.
+func TestInterruptedOutput(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self)
+	cmd.Args = []string{"tracefix", "events", filepath.Join("..", "..", "testdata", "chain.nettrace.zst")}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	b := make([]byte, 1000)
+	_, err = out.Read(b) // the rest waits: a pipe holds less than there is
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	time.Sleep(100 * time.Millisecond)
+	_, err = io.Copy(io.Discard, out)
+	require.NoError(t, err)
+	cmd.Wait()
+	assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode())
+	assert.Equal(t, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all\n", stderr.String())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -31,12 +32,10 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := folder("--extract", c.Extract); err != nil {
 		return err
 	}
-	if c.Extract != "" {
-		if err := output.Folder(c.Extract); err != nil {
-			return err
-		}
-	}
 	run := listRun{cli: cli, std: std, flags: c.ListFlags}
+	traces := extracted{dir: c.Extract, force: c.Force}
+	defer traces.close()
+	run.commit = traces.commit
 	return run.do(ctx, c.In, func(in *input.File, w io.Writer, rep *report.Trace) error {
 		if in.Kind != input.Unknown || !ipc.IsRecording(in.Head()) {
 			if in.Kind != input.Unknown {
@@ -57,11 +56,7 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 				if seen[conn]++; seen[conn] > 1 {
 					name += fmt.Sprintf("-%d", seen[conn])
 				}
-				f, err := output.Create(filepath.Join(c.Extract, name+"."+format), &output.Options{Force: c.Force})
-				if err != nil {
-					return nil, usageError{err}
-				}
-				return committed{f}, nil
+				return traces.create(name + "." + format)
 			}
 		}
 		out := ipc.NewWriter(w, format, c.Values)
@@ -94,7 +89,49 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	})
 }
 
-// committed is an output that Close completes.
-type committed struct{ *output.File }
+// extracted are the traces of a conversation. They appear when all is read.
+type extracted struct {
+	dir   string
+	force bool
+	made  bool // the folder
+	files []*output.File
+}
 
-func (c committed) Close() error { return c.Commit() }
+func (x *extracted) create(name string) (io.WriteCloser, error) {
+	if _, err := os.Stat(x.dir); os.IsNotExist(err) {
+		if err := output.Folder(x.dir); err != nil {
+			return nil, err
+		}
+		x.made = true
+	}
+	f, err := output.Create(filepath.Join(x.dir, name), &output.Options{Force: x.force})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	x.files = append(x.files, f)
+	return finished{f}, nil
+}
+
+func (x *extracted) commit() error {
+	for _, f := range x.files {
+		if err := f.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close drops what was not committed, and the folder if that was all there is.
+func (x *extracted) close() {
+	for _, f := range x.files {
+		f.Close()
+	}
+	if x.made {
+		os.Remove(x.dir)
+	}
+}
+
+// finished is an output that Close completes, but gives no name.
+type finished struct{ *output.File }
+
+func (f finished) Close() error { return f.Finish() }

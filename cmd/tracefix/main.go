@@ -138,7 +138,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	case errors.As(err, &dmg):
 		return exitDamaged
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
-		fmt.Fprintln(stderr, "tracefix: interrupted; nothing was written")
+		fmt.Fprintln(stderr, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all")
 		return exitInterrupted
 	case errors.As(err, &usage) && !errors.As(err, &place):
 		fmt.Fprintf(stderr, "tracefix: %v\n", err)
@@ -151,8 +151,9 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 const description = `tracefix repairs call stacks that .NET's trace recorders cut, reconstructs HTTP
 requests, and converts traces, offline.
 
-Exit codes: 0 done; 1 failed, nothing written; 2 usage; 3 done, but an input was
-damaged and what could be saved was saved (--strict makes it 1); 130 interrupted.`
+Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed); 2 usage;
+3 done, but an input was damaged and what could be saved was saved (--strict makes it
+1); 130 interrupted.`
 
 func version() string {
 	v := "devel"

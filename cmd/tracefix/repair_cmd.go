@@ -124,8 +124,7 @@ func runEach(ctx context.Context, cli *CLI, std streams, names []string, o Outpu
 	if o.Report != "" && len(names) > 1 {
 		return usageError{errors.New("--report is for one input; `tracefix batch` reports on many")}
 	}
-	var firstErr error
-	anyDamaged := false
+	failed, anyDamaged := 0, false
 	for _, name := range names {
 		rep, err := runOne(ctx, cli, std, name, o, cfg)
 		if err != nil {
@@ -133,15 +132,16 @@ func runEach(ctx context.Context, cli *CLI, std streams, names []string, o Outpu
 				return err
 			}
 			fmt.Fprintf(std.err, "tracefix: %v\n", err)
-			if firstErr == nil {
-				firstErr = fmt.Errorf("%s and possibly more failed", name)
-			}
+			failed++
 			continue
 		}
 		anyDamaged = anyDamaged || rep.Status == "damaged"
 	}
-	if firstErr != nil {
-		return firstErr
+	switch {
+	case failed == len(names):
+		return fmt.Errorf("all %d inputs failed", failed)
+	case failed > 0:
+		return fmt.Errorf("%d of %d inputs failed; the outputs of the others were written", failed, len(names))
 	}
 	if anyDamaged {
 		return damaged{errors.New("damaged")}
@@ -169,8 +169,8 @@ func runOne(ctx context.Context, cli *CLI, std streams, name string, o OutputFla
 		return rep, usageError{err}
 	}
 	if o.Report != "" && ctx.Err() == nil {
-		if werr := writeReport(o, std, rep); err == nil {
-			err = werr
+		if werr := writeReport(o, std, rep); err == nil && werr != nil {
+			err = fmt.Errorf("%s was written, its report was not: %w", rep.Output.Name, werr)
 		}
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM ARG...      the program must end with this code
 //	cutfile FROM TO BYTES          copy the first bytes of a file
 //	flipbyte FILE OFFSET           turn over the bits of one byte
+//	unzst FROM TO                  unpack a zstd file
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
 	if err != nil {
@@ -42,6 +44,7 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"cutfile":  cutFile,
 			"flipbyte": flipByte,
+			"unzst":    unZst,
 		},
 	})
 }
@@ -98,4 +101,18 @@ func flipByte(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	b[at] ^= 0xff
 	ts.Check(os.WriteFile(name, b, 0o666))
+}
+
+func unZst(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: unzst FROM TO")
+	}
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	z, err := zstd.NewReader(nil)
+	ts.Check(err)
+	defer z.Close()
+	b, err = z.DecodeAll(b, nil)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o666))
 }

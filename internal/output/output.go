@@ -37,8 +37,12 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 // placeError makes a PlaceError of an error of the system, which names other files.
 func placeError(name string, err error) error {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	var le *os.LinkError // of a rename
+	switch {
+	case errors.As(err, &pe):
 		err = pe.Err
+	case errors.As(err, &le):
+		err = le.Err
 	}
 	return &PlaceError{name, err}
 }
@@ -75,7 +79,9 @@ type File struct {
 	// replace says that target may be there.
 	replace bool
 	n       int64
-	done    bool
+
+	finished bool // nothing more can be written
+	done     bool
 }
 
 // Create starts an output. The ends .gz and .zst of name ask for compression. The
@@ -236,18 +242,19 @@ func (o *File) Write(p []byte) (int, error) { return o.w.Write(p) }
 // Bytes returns how many bytes went to the disk so far, after compression.
 func (o *File) Bytes() int64 { return o.n }
 
-// Commit finishes the file and gives it its name.
-func (o *File) Commit() error {
-	if o.done {
+// Finish completes the content, so that only the name is missing, which Commit gives.
+// It is for outputs that are to appear together: they need not stay open for that.
+func (o *File) Finish() error {
+	if o.done || o.finished {
 		return nil
 	}
+	o.finished = true
 	err := o.w.Flush()
 	if o.z != nil {
 		err = errors.Join(err, o.z.Close())
 		o.z = nil
 	}
 	if o.f == nil {
-		o.done = true
 		return err
 	}
 	if err == nil && o.temp != "" {
@@ -256,18 +263,34 @@ func (o *File) Commit() error {
 	if cerr := o.f.Close(); err == nil {
 		err = cerr
 	}
-	if err == nil && o.temp != "" {
-		err = o.appear()
-	}
 	if err != nil {
-		if o.temp != "" {
-			os.Remove(o.temp)
-		}
-		o.done = true
 		return fmt.Errorf("%s: %w", o.Name, err)
 	}
-	o.done = true
 	return nil
+}
+
+// Commit finishes the file and gives it its name.
+func (o *File) Commit() error {
+	if o.done {
+		return nil
+	}
+	err := o.Finish()
+	o.done = true
+	if o.temp == "" {
+		return err
+	}
+	if err == nil {
+		switch err = o.appear(); {
+		case err == ErrExists:
+			err = fmt.Errorf("%s: %w", o.Name, err)
+		case err != nil:
+			err = placeError(o.Name, err)
+		}
+	}
+	if err != nil {
+		os.Remove(o.temp)
+	}
+	return err
 }
 
 // appear gives the temporary file its name. One that has appeared under it meanwhile is
@@ -299,7 +322,10 @@ func (o *File) Close() error {
 		o.z.Close()
 	}
 	if o.f != nil {
-		err := o.f.Close()
+		var err error
+		if !o.finished {
+			err = o.f.Close()
+		}
 		if o.temp != "" {
 			err = os.Remove(o.temp)
 		}
