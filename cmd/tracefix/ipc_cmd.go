@@ -98,7 +98,7 @@ type extracted struct {
 }
 
 func (x *extracted) create(name string) (io.WriteCloser, error) {
-	if _, err := os.Stat(x.dir); os.IsNotExist(err) {
+	if _, err := os.Stat(x.dir); err != nil {
 		if err := output.Folder(x.dir); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"flag"
 	"fmt"
 	"os"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 //	cutfile FROM TO BYTES          copy the first bytes of a file
 //	flipbyte FILE OFFSET           turn over the bits of one byte
 //	unzst FROM TO                  unpack a zstd file
+//	gzip FROM TO                   pack a file
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
 	if err != nil {
@@ -45,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"cutfile":  cutFile,
 			"flipbyte": flipByte,
 			"unzst":    unZst,
+			"gzip":     gZip,
 		},
 	})
 }
@@ -115,4 +118,19 @@ func unZst(ts *testscript.TestScript, neg bool, args []string) {
 	b, err = z.DecodeAll(b, nil)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o666))
+}
+
+func gZip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: gzip FROM TO")
+	}
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[1]))
+	ts.Check(err)
+	defer f.Close()
+	z := gzip.NewWriter(f)
+	_, err = z.Write(b)
+	ts.Check(err)
+	ts.Check(z.Close())
 }

@@ -325,6 +325,11 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 		}
 	}
 	in, err := it.input(ctx, &input.Options{TempDir: r.sink.temp(), RatioAfter: memberAfter})
+	var unpack *input.UnpackError
+	if errors.As(err, &unpack) && !looksLikeTrace(it.rel) {
+		res.Status, res.Reason = Skipped, skipNoTrace
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,37 @@ func Broken(err error) bool {
 	return !errors.As(err, &disk)
 }
 
+// An UnpackError reports compressed content that ends or breaks before it should. What
+// was unpacked before counts.
+type UnpackError struct {
+	Layer  string // "gzip", "zstd", ...
+	Stored int64  // bytes on disk
+	Err    error
+}
+
+func (e *UnpackError) Error() string {
+	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("%s: expected more compressed data, found the end of the file at its byte %d; copy it anew to have the rest", e.Layer, e.Stored)
+	}
+	return fmt.Sprintf("%s: expected compressed data, found what is none (%v); copy the file anew to have the rest", e.Layer, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnpackError) Unwrap() error { return e.Err }
+
+// unpackError makes an UnpackError of an error that is none of the disk.
+func (f *File) unpackError(err error) error {
+	var known *UnpackError
+	if !Broken(err) || errors.As(err, &known) || errors.Is(err, ErrZipDirectory) {
+		return err
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	layer, _, _ := strings.Cut(f.Layers[0], ":")
+	return &UnpackError{Layer: layer, Stored: f.Stored, Err: err}
+}
+
 // A File is an opened input.
 type File struct {
 	Name   string // as the user gave it; "-" for standard input
@@ -310,6 +341,9 @@ func (s *stack) Read(p []byte) (int, error) {
 	if (len(s.f.Layers) > 0 || s.f.open != nil) && s.out > s.f.after && s.out/s.f.ratio > s.f.Stored {
 		return 0, fmt.Errorf("%s: %w (%d bytes so far from %d stored)", s.f.Name, ErrTooLarge, s.out, s.f.Stored)
 	}
+	if err != nil && err != io.EOF && len(s.f.Layers) > 0 {
+		err = s.f.unpackError(err)
+	}
 	return n, err
 }
 
@@ -328,7 +362,7 @@ func (s *stack) unwrap(layer string, r io.Reader, file *os.File) (io.Reader, err
 	case "gzip":
 		z, err := gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
 		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
+			return nil, s.f.unpackError(err)
 		}
 		s.closers = append(s.closers, z)
 		return z, nil
@@ -390,8 +424,13 @@ func (f *File) sniff() error {
 	defer f.read.Store(0)
 	for {
 		head, err := f.head()
-		if err != nil && len(head) == 0 && len(f.Layers) == 0 {
+		var unpack *UnpackError
+		switch {
+		case err == nil || len(head) > 0:
+		case len(f.Layers) == 0:
 			return err
+		case errors.As(err, &unpack):
+			return fmt.Errorf("%s: offset 0: %w", f.Name, unpack)
 		}
 		layer := ""
 		switch {

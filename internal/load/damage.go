@@ -24,5 +24,8 @@ func Damage(r *nettrace.Reader, err error) (d *nettrace.FormatError, ok bool) {
 		}
 		return d, true
 	}
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner // nettrace put the offset before it
+	}
 	return &nettrace.FormatError{Offset: r.InputOffset(), Where: "compressed data", Err: err}, true
 }
