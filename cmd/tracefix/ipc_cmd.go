@@ -69,8 +69,9 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return out.Item(it)
 		})
 		var usage usageError
-		if errors.As(err, &usage) {
-			return err
+		var place *output.PlaceError
+		if errors.As(err, &usage) || errors.As(err, &place) {
+			return err // it names the output
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
