@@ -52,10 +52,15 @@ func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 		return nil, nil, err
 	}
 	rep.Events = t.Facts.Events()
+	noteUntold(t, rep)
+	return t.Profile, onlySamples, nil
+}
+
+// noteUntold tells of samples that count as on a CPU because nothing says otherwise.
+func noteUntold(t *spans.Trace, rep *report.Trace) {
 	if n := t.Facts.Untold; n > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
 	}
-	return t.Profile, onlySamples, nil
 }
 
 // onlySamples says why there is nothing: of spans only the sampled stacks are read.
@@ -83,6 +88,7 @@ func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.
 	}
 	t.Profile.Meta.Format = "speedscope"
 	rep.Events = t.Facts.Events()
+	noteUntold(t, rep)
 	return t.Profile, onlySamples, nil
 }
 

@@ -27,7 +27,7 @@ type Facts struct {
 	Depths  []int64
 	Samples int
 	Managed int // samples in managed code
-	Untold  int // samples of which the trace does not tell whether they are
+	Untold  int // samples of which the trace does not tell whether they are, weighted ones too
 	Cut     int // samples with exactly the limit of frames, or see Recount
 	Spikes  int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is

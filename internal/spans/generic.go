@@ -71,6 +71,7 @@ func (d *reading) weigh(base int64) {
 			l.t.Last = max(l.t.Last, list[i].end)
 		}
 		d.sweep(l.t, list)
+		d.Facts.Untold += l.t.Samples.Len()
 		d.slices[id] = nil
 	}
 }
