@@ -99,3 +99,25 @@ func TestInterruptedOutput(t *testing.T) {
 	assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode())
 	assert.Equal(t, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all\n", stderr.String())
 }
+
+// TestReaderGoesAway: behind `| head` a command ends as others do, by the signal for that
+// (141 to a shell), and says nothing.
+func TestReaderGoesAway(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, args := range []string{"events IN", "convert IN -o - --format ndjson"} {
+		cmd := exec.Command(self)
+		cmd.Args = append([]string{"tracefix"}, strings.Fields(strings.ReplaceAll(args, "IN", filepath.Join("..", "..", "testdata", "chain.nettrace.zst")))...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		_, err = out.Read(make([]byte, 100))
+		require.NoError(t, err)
+		require.NoError(t, out.Close())
+		cmd.Wait()
+		assert.Equal(t, syscall.SIGPIPE, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), args)
+		assert.Empty(t, stderr.String(), args)
+	}
+}
