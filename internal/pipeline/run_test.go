@@ -77,7 +77,7 @@ func TestRepairOfRepairedRecording(t *testing.T) {
 func TestConfidenceUnlessTold(t *testing.T) {
 	path := tracetest.Corpus(t, "dotnet10", "recursion.nettrace")
 	bridged := func(c float64) int {
-		in, err := input.Open(path, nil)
+		in, err := input.Open(context.Background(), path, nil)
 		require.NoError(t, err)
 		defer in.Close()
 		_, rep, err := Load(context.Background(), in, Config{Repair: true, MinConfidence: c})

@@ -100,7 +100,7 @@ func dial(t *testing.T, path string) *net.UnixConn {
 // A conversation that was really held is held again through the proxy: both sides hear
 // what they heard, and what is recorded is what was.
 func TestProxyRecords(t *testing.T) {
-	in, err := input.Open(filepath.Join("..", "..", "testdata", "ipc", "reverse.rec.zst"), nil)
+	in, err := input.Open(t.Context(), filepath.Join("..", "..", "testdata", "ipc", "reverse.rec.zst"), nil)
 	require.NoError(t, err)
 	defer in.Close()
 	r, err := in.Reader()
