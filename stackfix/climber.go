@@ -25,16 +25,13 @@ const outerFrames = 3
 
 // newClimber returns tree with jumps.
 func newClimber(tree *stacks.Tree) *climber {
-	t := &climber{Tree: tree, skips: make([]skip, 1, tree.Len()+tree.Len()/4)}
+	t := &climber{Tree: tree, skips: make([]skip, 1, tree.Len()+tree.Len()/8)}
 	t.follow()
 	return t
 }
 
 // follow takes in what was pushed on the tree.
 func (t *climber) follow() {
-	if n := t.Len(); n > cap(t.skips) {
-		t.skips = slices.Grow(t.skips, max(n-len(t.skips), len(t.skips)))
-	}
 	for s := StackID(len(t.skips)); int(s) < t.Len(); s++ {
 		callers := t.Parent(s)
 		x := skip{depth: t.skips[callers].depth + 1, jump: callers, outer: t.skips[callers].outer}

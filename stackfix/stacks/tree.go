@@ -79,7 +79,7 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 	}
 	s := t.add(callers, f)
 	t.slots[i] = s
-	if t.held++; t.held*2 > len(t.slots) {
+	if t.held++; t.held*4 > len(t.slots)*3 {
 		t.grow()
 	}
 	return s
@@ -87,10 +87,6 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 
 // add appends the stack in which callers calls f.
 func (t *Tree) add(callers StackID, f FrameID) StackID {
-	if len(t.nodes) == cap(t.nodes) {
-		t.nodes = slices.Grow(t.nodes, len(t.nodes))
-		t.kin = slices.Grow(t.kin, len(t.kin))
-	}
 	s := StackID(len(t.nodes))
 	t.nodes = append(t.nodes, node{callers, f})
 	t.kin = append(t.kin, kin{depth: t.kin[callers].depth + 1})
