@@ -45,7 +45,7 @@ func TestFilters(t *testing.T) {
 	}
 	tid := strconv.FormatInt(busiest.TID, 10)
 
-	p, info := load(Options{Threads: []string{tid}})
+	p, _ := load(Options{Threads: []string{tid}})
 	require.Len(t, p.Threads, 1)
 	assert.Equal(t, busiest.Samples.Len(), p.Threads[0].Samples.Len())
 	assert.Equal(t, frames(all, stackOf(busiest, 7)), frames(p, stackOf(p.Threads[0], 7)))
