@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +17,7 @@ import (
 
 // zipOf writes a zip as archive/zip does: sizes stand behind the data. With known they
 // stand before it.
-func zipOf(t *testing.T, method uint16, known bool, members ...string) []byte {
+func zipOf(t testing.TB, method uint16, known bool, members ...string) []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for i, c := range members {
@@ -135,4 +136,31 @@ func TestEncryptedZip(t *testing.T) {
 		_, err := Open(t.Context(), p, nil)
 		assert.ErrorIs(t, err, ErrEncrypted)
 	}
+}
+
+// Whatever the bytes are, the members end, none is longer than what is told of it, and
+// nothing panics.
+func FuzzZipSalvage(f *testing.F) {
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		for _, known := range []bool{true, false} {
+			if method == zip.Store && !known {
+				continue
+			}
+			f.Add(zipOf(f, method, known, "first", strings.Repeat("second ", 100)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		z := NewZipSalvage(bytes.NewReader(b))
+		for range len(b) + 1 {
+			if err := z.Next(); errors.Is(err, ErrEncrypted) || errors.Is(err, zip.ErrAlgorithm) {
+				continue
+			} else if err != nil {
+				return
+			}
+			if n, _ := io.CopyN(io.Discard, z, 1<<20); n == 1<<20 {
+				return // a bomb is told by who counts
+			}
+		}
+		t.Fatal("more members than bytes")
+	})
 }
