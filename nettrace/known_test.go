@@ -111,9 +111,11 @@ func TestNanos(t *testing.T) {
 		{0, 3_124_099, 1, 320}, // 320.09 rounded down
 		{1, 3_124_099, 0, -321},
 		{0, 2_533_315, 1 << 50, 444437390076885030},
-		{-1 << 63, 1e9, 1<<63 - 1, 1<<63 - 1}, // clamped
-		{1<<63 - 1, 1e9, -1 << 63, -1 << 63},
-		{0, 1, 1 << 62, 1<<63 - 1},
+		{0, 1e9, MaxNanos - 1, MaxNanos - 1},
+		{0, 1e9, MaxNanos + 1, MaxNanos}, // limited
+		{-1 << 63, 1e9, 1<<63 - 1, MaxNanos},
+		{1<<63 - 1, 1e9, -1 << 63, -MaxNanos},
+		{0, 1, 1 << 62, MaxNanos},
 	} {
 		h := &Header{SyncQPC: c.sync, Frequency: c.freq}
 		assert.Equal(t, c.want, h.Nanos(c.qpc), "%+v", c)

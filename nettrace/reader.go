@@ -163,9 +163,13 @@ func (r *Reader) Losses() []Loss { return r.losses }
 // InputOffset is the number of bytes consumed. Events are delivered later than their bytes are read.
 func (r *Reader) InputOffset() int64 { return r.src.offset() }
 
-// Nanos converts ticks to nanoseconds since Header.SyncQPC, rounding down, in
-// exact integer arithmetic. Results beyond the range of int64 are clamped.
+// Nanos converts ticks to nanoseconds since Header.SyncQPC, rounding down, in exact
+// integer arithmetic. Times of damaged files are limited to MaxNanos either way.
 func (r *Reader) Nanos(qpc int64) int64 { return r.h.Nanos(qpc) }
+
+// MaxNanos is beyond what any recording lasts, 36 years, and so far from the largest
+// int64 that sums and differences of a few times do not overflow.
+const MaxNanos = 1 << 60
 
 // Nanos converts ticks to nanoseconds since SyncQPC; see Reader.Nanos.
 func (h *Header) Nanos(qpc int64) int64 {
@@ -178,25 +182,16 @@ func (h *Header) Nanos(qpc int64) int64 {
 	if freq == 0 {
 		freq = 1e9
 	}
-	hi, lo := bits.Mul64(d, 1e9)
-	if hi >= freq {
-		if neg {
-			return math.MinInt64
+	q := uint64(MaxNanos)
+	if hi, lo := bits.Mul64(d, 1e9); hi < freq {
+		n, rem := bits.Div64(hi, lo, freq)
+		if neg && rem != 0 {
+			n++
 		}
-		return math.MaxInt64
+		q = min(q, n)
 	}
-	q, rem := bits.Div64(hi, lo, freq)
 	if neg {
-		if rem != 0 {
-			q++
-		}
-		if q > 1<<63 {
-			return math.MinInt64
-		}
 		return -int64(q)
-	}
-	if q > math.MaxInt64 {
-		return math.MaxInt64
 	}
 	return int64(q)
 }

@@ -87,15 +87,9 @@ func kindOf(m *nettrace.Metadata) kind {
 // and does not make the trace longer.
 const maxSpan = int64(30 * 24 * time.Hour)
 
-// nanos converts the time of an event. The limits keep sums and differences of
-// damaged times from overflowing.
-func nanos(r *nettrace.Reader, ticks int64) int64 {
-	return min(max(r.Nanos(ticks), -1<<60), 1<<60)
-}
-
 // event takes one event.
 func (l *loader) event(ev *nettrace.Event) {
-	now := nanos(l.r, ev.Time)
+	now := l.r.Nanos(ev.Time)
 	k := l.kind(ev.Metadata)
 	switch k {
 	case kindRundown:
@@ -179,7 +173,7 @@ func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 		return
 	}
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
-		s.Dur = max(0, now-nanos(l.r, ev.Time-int64(v)))
+		s.Dur = max(0, now-l.r.Nanos(ev.Time-int64(v)))
 	}
 	s.Stack = l.stack(t, ev, now, 0)
 	l.keep(t, s)

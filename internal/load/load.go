@@ -421,7 +421,7 @@ func matches(list []string, id int64, name string) bool {
 func (l *loader) losses() {
 	var all []int64 // breaks of every thread
 	for _, g := range l.r.Losses() {
-		loss := trace.Loss{From: nanos(l.r, g.After), To: nanos(l.r, g.Before), Events: int64(g.Count)}
+		loss := trace.Loss{From: l.r.Nanos(g.After), To: l.r.Nanos(g.Before), Events: int64(g.Count)}
 		if l.sampler[g.CaptureThreadID] {
 			// Samples of any thread may be among the lost events.
 			all = append(all, loss.To)

@@ -161,7 +161,7 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 			again.pass(&ev)
 			continue
 		}
-		now := nanos(r, ev.Time)
+		now := r.Nanos(ev.Time)
 		if o.From > 0 && now < o.From || o.To > 0 && now >= o.To {
 			continue
 		}

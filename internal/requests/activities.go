@@ -24,7 +24,7 @@ func Activities(ctx context.Context, in *input.File, o *activity.Options) (*acti
 		}
 		m := ev.Metadata
 		e := activity.Event{
-			Time: nanos(reader, ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID), Provider: m.Provider,
+			Time: reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID), Provider: m.Provider,
 			Opcode: op, ID: activity.ID(ev.ActivityID), Related: activity.ID(ev.RelatedActivityID),
 		}
 		if op != activity.Info {

@@ -114,7 +114,7 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 			}
 			s.add(httpphases.Event{
 				Kind: httpphases.EventsLost, Process: uint32(pid), Thread: l.CaptureThreadID,
-				Length: nanos(s.reader, l.After), Time: nanos(s.reader, l.Before),
+				Length: s.reader.Nanos(l.After), Time: s.reader.Nanos(l.Before),
 			})
 		}
 		s.losses = n
@@ -154,12 +154,6 @@ func (s *Scanner) Stop() {
 	}
 }
 
-// nanos converts the time of an event. The limits keep sums and differences of damaged
-// times from overflowing; they are those of package load.
-func nanos(r *nettrace.Reader, ticks int64) int64 {
-	return min(max(r.Nanos(ticks), -1<<60), 1<<60)
-}
-
 // decode reads into e what ev tells about requests, and false if it is nothing.
 func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	i := ev.Metadata.Index
@@ -176,7 +170,7 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	}
 	m := ev.Metadata
 	*e = httpphases.Event{
-		Time: nanos(s.reader, ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID),
+		Time: s.reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID),
 		ID: ev.ActivityID, Related: ev.RelatedActivityID,
 	}
 	if c >= classNet {

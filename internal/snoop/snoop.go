@@ -6,6 +6,7 @@
 package snoop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -197,7 +198,7 @@ func (r *recorder) copy(ctx context.Context, conn int, d ipc.Direction, from, to
 				if err := r.room.Acquire(ctx, int64(n)); err != nil {
 					return err
 				}
-				r.queue <- frame{conn, d, at, append([]byte(nil), buf[:n]...)}
+				r.queue <- frame{conn, d, at, bytes.Clone(buf[:n])}
 			}
 		}
 		if err != nil || n == 0 && rights == 0 {
