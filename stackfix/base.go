@@ -46,7 +46,7 @@ func (e *engine) newBases(w *world) *bases {
 	b := &bases{engine: e, least: e.least, memo: map[[2]StackID]StackID{}}
 	b.calls = [2][]calls{make([]calls, e.methods), make([]calls, len(e.mth))}
 	seen := &e.seen
-	seen.clear()
+	seen.reset()
 	asked := false
 	for i := range w.runs {
 		for k := range w.runs[i].blocks {
@@ -67,7 +67,7 @@ func (e *engine) newBases(w *world) *bases {
 	if !asked {
 		return b
 	}
-	seen.clear()
+	seen.reset()
 	var fs []FrameID
 	var on []StackID
 	for i := range w.runs {

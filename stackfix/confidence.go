@@ -124,16 +124,16 @@ func (e *solver) doubtAbove(p StackID, f FrameID) float64 {
 
 // doubt is that of all calls in p.
 func (e *solver) doubt(p StackID) float64 {
-	e.doubtOf = reach(e.doubtOf, e.t.Len())
-	n := len(e.doubted)
-	for ; e.t.Depth(p) > 1 && e.doubtOf[p] == 0; p = e.t.Parent(p) {
-		e.doubted = append(e.doubted, p)
+	e.doubts.reach(e.t.Len())
+	n := len(e.doubts.used)
+	for ; e.t.Depth(p) > 1 && e.doubts.of[p] == 0; p = e.t.Parent(p) {
+		e.doubts.used = append(e.doubts.used, p)
 	}
-	d := float64(e.doubtOf[p])
-	for i := len(e.doubted) - 1; i >= n; i-- {
-		s := e.doubted[i]
+	d := float64(e.doubts.of[p])
+	for i := len(e.doubts.used) - 1; i >= n; i-- {
+		s := e.doubts.used[i]
 		d += e.m.callerSurprise(e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s)))
-		e.doubtOf[s] = float32(d)
+		e.doubts.of[s] = float32(d)
 	}
 	return d
 }

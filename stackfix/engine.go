@@ -41,35 +41,6 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 	return e
 }
 
-// A stackSet is a set of stacks. To empty it costs what is in it, and not what the tree
-// holds, of which a process may be a small part.
-type stackSet struct {
-	in   []bool // by stack
-	list []StackID
-}
-
-// add adds s and reports whether it is new.
-func (x *stackSet) add(s StackID) bool {
-	if int(s) >= len(x.in) {
-		x.in = reach(x.in, int(s)+1)
-	}
-	if x.in[s] {
-		return false
-	}
-	x.in[s] = true
-	x.list = append(x.list, s)
-	return true
-}
-
-func (x *stackSet) has(s StackID) bool { return int(s) < len(x.in) && x.in[s] }
-
-func (x *stackSet) clear() {
-	for _, s := range x.list {
-		x.in[s] = false
-	}
-	x.list = x.list[:0]
-}
-
 // fix repairs the threads of one process and adds to res what it found.
 func (s *solver) fix(threads []Thread, which []int, res *Result) {
 	w := s.load(threads, which)

@@ -59,8 +59,7 @@ type index struct {
 	counted []known
 	fresh   []StackID // known stacks not counted yet
 	seen    []known   // cut stacks whose callers were counted
-	marks   []mark    // by stack
-	marked  []StackID // those with a mark
+	marks   perStack[mark]
 
 	// scratch
 	places []place
@@ -120,18 +119,15 @@ func (x *index) reset() {
 	x.stacks.reset()
 	clear(x.heads)
 	x.callers, x.seen = x.callers[:0], x.seen[:0]
-	for _, s := range x.marked {
-		x.marks[s] = 0
-	}
-	x.marked = x.marked[:0]
+	x.marks.reset()
 }
 
 // mark marks a stack.
 func (x *index) mark(s StackID, as mark) {
-	if x.marks[s] == 0 {
-		x.marked = append(x.marked, s)
+	if x.marks.of[s] == 0 {
+		x.marks.used = append(x.marks.used, s)
 	}
-	x.marks[s] |= as
+	x.marks.of[s] |= as
 }
 
 // recounts is in how many rounds all stacks are searched for contexts that are new. Later
@@ -147,7 +143,7 @@ func (e *solver) updateIndex() {
 			x.pow[i] = x.pow[i-1] * mul
 		}
 	}
-	x.marks = reach(x.marks, e.t.Len())
+	x.marks.reach(e.t.Len())
 	x.heads = reach(x.heads, len(e.m.methods))
 
 	old := int32(len(x.votes))
@@ -194,7 +190,7 @@ func (e *solver) updateIndex() {
 // marked before.
 func (e *solver) walk(s StackID, as mark) int {
 	x := &e.idx
-	for ; s != 0 && x.marks[s]&as == 0; s = e.t.Parent(s) {
+	for ; s != 0 && x.marks.of[s]&as == 0; s = e.t.Parent(s) {
 		x.mark(s, as)
 	}
 	return e.t.Depth(s)
@@ -202,8 +198,8 @@ func (e *solver) walk(s StackID, as mark) int {
 
 // addKnown makes s evidence from the next round on.
 func (x *index) addKnown(s StackID) {
-	x.marks = reach(x.marks, int(s)+1)
-	if x.marks[s]&isKnown == 0 {
+	x.marks.reach(int(s) + 1)
+	if x.marks.of[s]&isKnown == 0 {
 		x.mark(s, isKnown)
 		x.fresh = append(x.fresh, s)
 	}

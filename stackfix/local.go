@@ -6,9 +6,8 @@ import "slices"
 type threadTree struct {
 	thread int // 1 + its number
 	round  int
-	nodes  []threadNode // by stack
-	dirty  []StackID    // those of nodes that are in use
-	fresh  []StackID    // stacks that were found in this round
+	nodes  perStack[threadNode]
+	fresh  []StackID // stacks that were found in this round
 	// scratch
 	ends  []StackID
 	order []StackID
@@ -22,10 +21,8 @@ type threadNode struct {
 }
 
 func (l *threadTree) reset() {
-	for _, s := range l.dirty {
-		l.nodes[s] = threadNode{}
-	}
-	l.dirty, l.fresh, l.thread = l.dirty[:0], l.fresh[:0], 0
+	l.nodes.reset()
+	l.fresh, l.thread = l.fresh[:0], 0
 }
 
 // learnThread makes e.local that of run ri, as it was when the round began.
@@ -36,7 +33,7 @@ func (e *solver) learnThread(ri int) {
 		return
 	}
 	l.ends = l.ends[:0]
-	l.nodes = reach(l.nodes, e.t.Len())
+	l.nodes.reach(e.t.Len())
 	if l.thread != thread+1 {
 		l.reset()
 		for _, x := range e.known[thread] {
@@ -66,7 +63,7 @@ func (e *solver) learnThread(ri int) {
 
 // end notes n known stacks s.
 func (l *threadTree) end(s StackID, n int32) {
-	x := &l.nodes[s]
+	x := &l.nodes.of[s]
 	if x.add == 0 {
 		l.ends = append(l.ends, s)
 	}
@@ -81,8 +78,8 @@ func (e *solver) addEnds() {
 	order := l.order[:0]
 	for _, s := range l.ends {
 		from := len(order)
-		for !l.nodes[s].met {
-			l.nodes[s].met = true
+		for !l.nodes.of[s].met {
+			l.nodes.of[s].met = true
 			order = append(order, s)
 			if s == 0 {
 				break
@@ -94,14 +91,14 @@ func (e *solver) addEnds() {
 	l.order = order
 	for i := len(order) - 1; i >= 0; i-- {
 		s := order[i]
-		x := &l.nodes[s]
+		x := &l.nodes.of[s]
 		isNew := x.n == 0
 		x.n += x.add
 		if isNew {
-			l.dirty = append(l.dirty, s)
+			l.nodes.used = append(l.nodes.used, s)
 		}
 		if s != 0 {
-			p := &l.nodes[e.t.Parent(s)]
+			p := &l.nodes.of[e.t.Parent(s)]
 			p.add += x.add
 			if isNew {
 				p.q++
@@ -114,13 +111,13 @@ func (e *solver) addEnds() {
 // foreign tells how many bits it takes to believe that p is on this thread.
 func (e *solver) foreign(p StackID) float64 {
 	l := &e.local
-	if len(l.nodes) == 0 || l.nodes[0].n == 0 {
+	if len(l.nodes.of) == 0 || l.nodes.of[0].n == 0 {
 		return 0 // nothing is known of this thread
 	}
-	at := e.t.first(p, func(s StackID) bool { return int(s) < len(l.nodes) && l.nodes[s].n != 0 })
+	at := e.t.first(p, func(s StackID) bool { return int(s) < len(l.nodes.of) && l.nodes.of[s].n != 0 })
 	if at == p {
 		return 0
 	}
-	x := l.nodes[at]
+	x := l.nodes.of[at]
 	return max(0, -e.logs.log2((float64(x.q)+0.5)/(float64(x.n)+1)))
 }

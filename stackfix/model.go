@@ -106,16 +106,13 @@ func (v *majority) vote(f FrameID, m MethodID) {
 }
 
 func (e *solver) learnModel() {
-	for _, s := range e.doubted {
-		e.doubtOf[s] = 0
-	}
-	e.doubted = e.doubted[:0]
+	e.doubts.reset()
 	m := &e.m
 	m.total = 0
 	m.frameCalls.reset(len(e.mth))
 	m.methodCalls.reset(e.methods)
 	m.methods = make([]methodModel, e.methods)
-	e.seen.clear()
+	e.seen.reset()
 	for i := range e.runs {
 		for b := range e.runs[i].all() {
 			for s := b.stack; s != 0 && e.seen.add(s); {

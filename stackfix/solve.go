@@ -21,21 +21,20 @@ type solver struct {
 	answers memo
 
 	// scratch
-	fo      []FrameID
-	o       []FrameID
-	calls   surprises // of o
-	tCalls  surprises
-	cs      []cand
-	ps      []StackID
-	ends    []prefixEnd
-	outer   []StackID
-	sides   [4]side
-	local   threadTree
-	logs    logs
-	stamp   uint32
-	stamps  []uint32
-	doubtOf []float32 // by stack: what doubt says; 0: not worked out
-	doubted []StackID // those of doubtOf that are not 0
+	fo     []FrameID
+	o      []FrameID
+	calls  surprises // of o
+	tCalls surprises
+	cs     []cand
+	ps     []StackID
+	ends   []prefixEnd
+	outer  []StackID
+	sides  [4]side
+	local  threadTree
+	logs   logs
+	stamp  uint32
+	stamps []uint32
+	doubts perStack[float32] // what doubt says; 0: not worked out
 }
 
 func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
