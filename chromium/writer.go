@@ -12,13 +12,13 @@ type Writer struct {
 	err   error
 	begun bool   // something was written
 	owns  bool   // the document's brackets are ours
-	lead  []byte // separator for events that have none
+	lead  []byte // separator for new events
 	strip bool   // the first event of the array was dropped: the next has no comma
 }
 
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer {
-	return &Writer{w: w, lead: []byte(", ")}
+	return &Writer{w: w, lead: []byte(usualLead)}
 }
 
 // Outside is for Options.Outside of the Reader that is being copied.
@@ -47,17 +47,29 @@ func (w *Writer) Write(ev *Event) error {
 	if ev.First {
 		w.strip = false
 	}
+	w.follow(ev)
 	if w.strip {
 		w.write(bytes.ReplaceAll(ev.Lead, []byte{','}, nil))
 		w.strip = false
 	} else {
-		if len(ev.Lead) <= 16 && bytes.IndexByte(ev.Lead, ',') >= 0 && !bytes.Equal(w.lead, ev.Lead) {
-			w.lead = append(w.lead[:0], ev.Lead...)
-		}
 		w.write(ev.Lead)
 	}
 	w.write(ev.Raw)
 	return w.err
+}
+
+// usualLead is the separator of events that are put in where that of their neighbour will
+// not do.
+const usualLead = ", "
+
+// follow has new events set apart as ev is. It depends on no other event: what is passed
+// on unread makes no difference.
+func (w *Writer) follow(ev *Event) {
+	if len(ev.Lead) <= 16 && bytes.IndexByte(ev.Lead, ',') >= 0 {
+		w.lead = append(w.lead[:0], ev.Lead...)
+	} else {
+		w.lead = append(w.lead[:0], usualLead...)
+	}
 }
 
 // Drop leaves out an event that a Reader has read.
@@ -100,6 +112,7 @@ func (w *Writer) InsertBefore(ev *Event, raw []byte) error {
 		w.write(raw)
 		return w.err
 	}
+	w.follow(ev)
 	w.write(w.lead)
 	w.write(raw)
 	return w.err

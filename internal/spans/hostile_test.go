@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"slices"
 	"testing"
@@ -114,4 +115,21 @@ func TestAbsurdTimes(t *testing.T) {
 	tr = readBytes(t, fmt.Appendf(nil, `[{"ph":"X","name":"a","ts":%d,"dur":7,"pid":1,"tid":1}]`, year2100), nil)
 	assert.EqualValues(t, year2100*1000, tr.Facts.First)
 	assert.EqualValues(t, year2100*1000+7000, tr.Facts.Last)
+}
+
+// Ends may be earlier than the begins behind them. What is put in keeps to their time, also
+// if the ends before it are passed on unread, however many frames are open outside.
+func TestEndsBeforeBegins(t *testing.T) {
+	begin := regexp.MustCompile(`("ph": "B", "ts": [0-9]+)`)
+	for outer := 24; outer < 40; outer++ {
+		var b bytes.Buffer
+		cutTrace(t, &b, outer, 10)
+		in := begin.ReplaceAll(b.Bytes(), []byte("$1.5"))
+		require.False(t, bytes.Equal(b.Bytes(), in))
+		tr := readBytes(t, in, nil)
+		newFixer(tr.Profile).fix(func(_ *trace.Thread, s trace.Sample) []string {
+			return append([]string{trace.Bridge}, names(tr.Profile.Table, s.Stack)...)
+		})
+		checkSpans(t, parse(t, rewriteBytes(t, tr, true))) // compares with what is read throughout
+	}
 }

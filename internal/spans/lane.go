@@ -30,7 +30,7 @@ type lane struct {
 	// The transition under way: from the first event behind a sample to the last
 	// one before the next.
 	start    int64 // offset of its first event's separator
-	last     int64 // offset of its last event
+	last     int64 // offset of its last event's separator
 	low      int   // least number of frames open
 	from     state // before it
 	fromCut  bool
@@ -38,11 +38,12 @@ type lane struct {
 	implied  int  // frames that were closed by the end of one below
 	unsorted bool // time goes back: it is void
 	sorted   bool // its events were put in order; its zones count events
-	tie      tie  // the ends since time went on or a frame began
-	tied     int  // frames that were open before the ends at the time of the first begin
-	maxDepth int  // frames of a sample
-	deepest  int  // frames open, synthetic ones included
-	spikes   int  // runs of cut samples
+	rungs    rungs
+	tie      tie // the ends since time went on or a frame began
+	tied     int // frames that were open before the ends at the time of the first begin
+	maxDepth int // frames of a sample
+	deepest  int // frames open, synthetic ones included
+	spikes   int // runs of cut samples
 	events   int
 
 	told       int64         // Time of the last sample
@@ -57,15 +58,36 @@ type state struct {
 	cur, outer trace.StackID
 }
 
+// rungs are places among the ends of a transition: the last ones at which a multiple of
+// rungHeight frames were open. Between them ends need not be read.
+type rungs [4]rung
+
+// A rung is the end before which so many frames are open.
+type rung struct {
+	depth uint32
+	at    uint32 // offset of its separator, from that of the first event
+}
+
+const rungHeight = 32
+
+// add takes in the end whose separator is at, before which depth frames are open.
+func (r *rungs) add(depth int, at int64) {
+	if depth%rungHeight == 0 && depth > 0 && at < 1<<32 {
+		copy(r[1:], r[:])
+		r[0] = rung{uint32(depth), uint32(at)}
+	}
+}
+
 // A zone is a transition that a repair may change.
 type zone struct {
 	lane        *lane
 	before      int   // index of the sample that it ends, -1 if none
 	after       int   // index of the sample that it leads to, -1 if none
-	start, last int64 // offsets of the first event's separator and of the last event
+	start, last int64 // offsets of the separators of the first and the last event
 	low         int
 	tied        int // as in lane
 	from, to    state
+	rungs       rungs
 	end         bool // of the lane: to is what stays open
 }
 

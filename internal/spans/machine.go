@@ -293,6 +293,64 @@ func (m *machine) marked(how string) string {
 	return how
 }
 
+// rung returns the last rung of the transition up to which the ends stay as they are; nil
+// if there is none, or an end may clash. An end comes behind it, for the time of those that
+// are put in.
+func (m *machine) rung() *rung {
+	if m.z.lane.own.holds == holdsSamples {
+		return nil
+	}
+	least := max(m.outerA, m.keep-int(m.a.inserted), 1)
+	var last *rung
+	for i := range m.z.rungs {
+		if r := &m.z.rungs[i]; int(r.depth) >= least {
+			last = r
+			break
+		}
+	}
+	if last == nil || !m.clash.on {
+		return last
+	}
+	for i := int(last.depth) + int(m.a.inserted); i < m.oldRA.len(); i++ {
+		if m.rw.table.nameOf(m.oldRA.at(i)) == m.clash.name {
+			return nil
+		}
+	}
+	return last
+}
+
+// passEnds takes the ends before a rung for written.
+func (m *machine) passEnds(r *rung) {
+	t := m.rw.table.table
+	for t.Depth(m.l.cur)+m.l.outerDepth > int(r.depth) {
+		m.l.cur = t.Parent(m.l.cur)
+	}
+	m.open = int(r.depth) + int(m.a.inserted)
+	m.r.how = m.r.how[:min(len(m.r.how), m.open)]
+}
+
+// fewBegins is how many begins are not worth passing over.
+const fewBegins = 4
+
+// isSettled reports whether the rest of the transition stays as it is, and is more than
+// fewBegins: only begins are left, and all frames put in before them are open.
+func (m *machine) isSettled() bool {
+	return m.opening && !m.z.end && m.z.lane.own.holds != holdsSamples &&
+		m.open == m.depth+int(m.b.inserted) && m.depth+fewBegins < m.recordedB()
+}
+
+// recordedB returns how many frames of SB were recorded.
+func (m *machine) recordedB() int {
+	t := m.rw.table.table
+	return t.Depth(m.z.to.outer) + t.Depth(m.z.to.cur)
+}
+
+// passBegins takes all begins that are left but the last for written, if isSettled.
+func (m *machine) passBegins() {
+	m.depth = m.recordedB() - 1
+	m.open = m.depth + int(m.b.inserted)
+}
+
 // flush ends the transition.
 func (m *machine) flush() []insert {
 	ins := m.close(m.keep, nil)

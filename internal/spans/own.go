@@ -146,7 +146,7 @@ func (t *frameTable) addOwn(ev *chromium.Event) int32 {
 // ownStep takes a begin or end of frame f to a lane of tracefix's own output. What is
 // open for a while is a sample there, also if begins lead to it from a caller, or
 // ends alone.
-func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns int64, same bool, off, start int64) {
+func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns int64, same bool, start int64) {
 	t := d.table.table
 	if l.seen && l.heldOwn(phase, ns) {
 		d.sample(l, ns, l.cur == 0)
@@ -164,7 +164,7 @@ func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns i
 		d.endStep(l, f, name, false, same, start)
 		l.begun = false
 	}
-	l.began, l.last, l.seen = ns, off, true
+	l.began, l.last, l.seen = ns, start, true
 }
 
 // heldOwn reports whether what is open in l was open for a while before an event at

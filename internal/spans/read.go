@@ -281,7 +281,7 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 		ns++ // times are sums of floats: 580.1019999 stands for 580.102
 	}
 	if l.own.holds == holdsSamples {
-		d.ownStep(l, phase, f, name, ns, same, off, off-int64(lead))
+		d.ownStep(l, phase, f, name, ns, same, off-int64(lead))
 		return
 	}
 	if phase == 'B' {
@@ -294,7 +294,7 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 		if l.begin(d.table, f) {
 			l.named = f
 		}
-		l.begun, l.began, l.last, l.seen = true, ns, off, true
+		l.begun, l.began, l.last, l.seen = true, ns, off-int64(lead), true
 		l.deepest = max(l.deepest, l.depth(d.table.table))
 		return
 	}
@@ -303,14 +303,16 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 		l.begun = false
 		l.start, l.low, l.from = off-int64(lead), l.depth(d.table.table), state{l.cur, l.outer}
 		l.tie.reset()
+		l.rungs = rungs{}
 	}
 	d.endStep(l, f, name, sf, same, off-int64(lead))
-	l.last, l.seen = off, true
+	l.last, l.seen = off-int64(lead), true
 }
 
 // endStep closes frame f in a lane.
 func (d *reading) endStep(l *lane, f trace.FrameID, name int32, sf, same bool, start int64) {
 	was := state{l.cur, l.outer}
+	l.rungs.add(l.depth(d.table.table), start-l.start)
 	n := l.end(d.table, f, name, sf)
 	switch n {
 	case 0:
@@ -378,7 +380,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 		d.Facts.depth(n)
 	}
 	if cut || l.fromCut {
-		d.zones = append(d.zones, zone{lane: l, before: l.fromSample, after: index, start: l.start, last: l.last, low: l.low, tied: l.tied, from: l.from, to: state{l.cur, l.outer}, end: end})
+		d.zones = append(d.zones, zone{lane: l, before: l.fromSample, after: index, start: l.start, last: l.last, low: l.low, tied: l.tied, from: l.from, to: state{l.cur, l.outer}, rungs: l.rungs, end: end})
 	}
 	if cut && !l.fromCut {
 		l.spikes++

@@ -31,14 +31,15 @@ type rewriter struct {
 	w     *chromium.Writer
 	plain bool
 
-	stacks map[*lane]*repaired
-	active []*machine // by chromium.Event.Thread
-	idle   []*machine // to be used again
-	busy   int        // active machines
-	edits  map[int64]*edit
-	marks  []int64 // where ends are that get the mark, in order
-	buf    []byte
-	bridge bool // a bridge was inserted: stackFrames needs it
+	stacks  map[*lane]*repaired
+	active  []*machine // by chromium.Event.Thread
+	idle    []*machine // to be used again
+	busy    int        // active machines
+	settled *machine   // of the event just written: the rest of its transition stays as it is
+	edits   map[int64]*edit
+	marks   []int64 // where ends are that get the mark, in order
+	buf     []byte
+	bridge  bool // a bridge was inserted: stackFrames needs it
 }
 
 // repaired are the samples of a lane next to the zones, in order.
@@ -97,15 +98,8 @@ func (rw *rewriter) run() error {
 		if n&0xffff == 0 && rw.ctx.Err() != nil {
 			return rw.ctx.Err()
 		}
-		if skip && rw.busy == 0 {
-			to := rw.eventsEnd
-			if len(zones) > 0 {
-				to = zones[0].start
-			}
-			if len(rw.marks) > 0 {
-				to = min(to, rw.marks[0])
-			}
-			rw.r.PassTo(to)
+		if skip {
+			zones = rw.pass(zones)
 		}
 		if err := rw.r.Read(&ev); err != nil {
 			if !over(err) {
@@ -122,6 +116,38 @@ func (rw *rewriter) run() error {
 		}
 	}
 	return rw.w.Close()
+}
+
+// pass passes on unread what stays as it is, and returns the zones that are still to come.
+func (rw *rewriter) pass(zones []*zone) []*zone {
+	mark := rw.eventsEnd
+	if len(rw.marks) > 0 {
+		mark = rw.marks[0]
+	}
+	next := func() int64 {
+		if len(zones) > 0 {
+			return min(mark, zones[0].start)
+		}
+		return mark
+	}
+	switch m := rw.settled; {
+	case rw.busy == 0:
+		to := next()
+		if len(zones) > 0 && to == zones[0].start {
+			m := rw.start(zones[0])
+			zones = zones[1:]
+			if r := m.rung(); r != nil && m.z.start+int64(r.at) <= next() {
+				m.passEnds(r)
+				to = m.z.start + int64(r.at)
+			}
+		}
+		rw.r.PassTo(to)
+	case rw.busy == 1 && m != nil && m.z.last <= next():
+		m.passBegins()
+		rw.r.PassTo(m.z.last)
+	}
+	rw.settled = nil
+	return zones
 }
 
 func copyAll(ctx context.Context, w io.Writer, r io.Reader) error {
@@ -260,12 +286,14 @@ func covers(zones []*zone, at int64) bool {
 }
 
 // start begins the work on a zone.
-func (rw *rewriter) start(z *zone) {
+func (rw *rewriter) start(z *zone) *machine {
 	for int(z.lane.thread) >= len(rw.active) {
 		rw.active = append(rw.active, nil)
 	}
-	rw.active[z.lane.thread] = rw.machine(z)
+	m := rw.machine(z)
+	rw.active[z.lane.thread] = m
 	rw.busy++
+	return m
 }
 
 // event writes one event with what is to be inserted around it.
@@ -283,11 +311,13 @@ func (rw *rewriter) event(ev *chromium.Event) error {
 	if rw.busy > 0 && int(ev.Thread) < len(rw.active) && (ev.Phase == 'B' || ev.Phase == 'E') && ev.TS.Valid {
 		if m := rw.active[ev.Thread]; m != nil {
 			ed = m.step(ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
-			if ev.Offset == m.z.last {
+			if ev.Offset > m.z.last {
 				ed.after = m.flush()
 				rw.active[ev.Thread] = nil
 				rw.busy--
 				rw.idle = append(rw.idle, m)
+			} else if m.isSettled() {
+				rw.settled = m
 			}
 			return rw.apply(ev, &ed, m)
 		}

@@ -36,9 +36,22 @@ func readBytes(t testing.TB, in []byte, o *Options) *Trace {
 	return tr
 }
 
+// rewriteBytes rewrites a trace, and checks that it makes no difference to pass on unread
+// what stays as it is.
 func rewriteBytes(t testing.TB, tr *Trace, plain bool) []byte {
-	var out bytes.Buffer
+	var out, read bytes.Buffer
 	require.NoError(t, tr.Rewrite(context.Background(), &out, plain))
+	end := tr.eventsEnd
+	tr.eventsEnd = -1
+	require.NoError(t, tr.Rewrite(context.Background(), &read, plain))
+	tr.eventsEnd = end
+	if !bytes.Equal(out.Bytes(), read.Bytes()) {
+		n := 0
+		for n < min(out.Len(), read.Len()) && out.Bytes()[n] == read.Bytes()[n] {
+			n++
+		}
+		require.Fail(t, "passing on unread makes a difference", "at %d: %.200q, and read %.200q", n, out.Bytes()[n:], read.Bytes()[n:])
+	}
 	return out.Bytes()
 }
 
