@@ -109,6 +109,9 @@ func run(args []string, std streams) (code int) {
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
+	if oneTrace.Load() {
+		useHugePages(smallHeap)
+	}
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)
 }
