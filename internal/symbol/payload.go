@@ -61,7 +61,13 @@ func (c *cursor) varuint() uint64 {
 
 // utf16z returns the code units of a string up to its terminator, which is consumed.
 func (c *cursor) utf16z() []byte {
-	for i := 0; i+1 < len(c.b); i += 2 {
+	i := 0
+	for ; i+8 <= len(c.b); i += 8 { // no zero among four units
+		if u := binary.LittleEndian.Uint64(c.b[i:]); (u-0x0001000100010001)&^u&0x8000800080008000 != 0 {
+			break
+		}
+	}
+	for ; i+1 < len(c.b); i += 2 {
 		if c.b[i] == 0 && c.b[i+1] == 0 {
 			s := c.take(i)
 			c.take(2)
@@ -77,6 +83,15 @@ func (c *cursor) str16() []byte { return c.take(int(c.u16())) }
 
 // appendUTF16 appends UTF-16 code units as UTF-8, lone surrogates as U+FFFD.
 func appendUTF16(dst, src []byte) []byte {
+	for len(src) >= 8 { // four ASCII characters
+		u := binary.LittleEndian.Uint64(src)
+		if u&0xff80ff80ff80ff80 != 0 {
+			break
+		}
+		u = (u | u>>8) & 0x0000ffff0000ffff
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(u|u>>16))
+		src = src[8:]
+	}
 	for i := 0; i+1 < len(src); i += 2 {
 		u := rune(binary.LittleEndian.Uint16(src[i:]))
 		if u < utf8.RuneSelf {

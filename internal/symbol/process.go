@@ -63,7 +63,8 @@ type Process struct {
 	text    []byte // names of methods and symbols, one after the other
 	methods []method
 	byStart map[uint64]int32 // start -> method loaded there and not unloaded
-	modules map[uint64]module
+	modules map[uint64]int32 // id -> 1 + number in paths
+	paths   []module
 
 	images  Images
 	maps    []mapping
@@ -85,7 +86,7 @@ func NewProcess(table *trace.Table, rules Rules, images Images) *Process {
 		live:    map[uint64]int32{},
 		pages:   map[uint64][]int32{},
 		byStart: map[uint64]int32{},
-		modules: map[uint64]module{},
+		modules: map[uint64]int32{},
 		mapIDs:  map[uint64]int32{},
 		images:  images,
 		unknown: table.AddMethod(m),

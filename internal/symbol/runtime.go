@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/trace"
@@ -24,9 +25,7 @@ type method struct {
 	name, end  uint32 // in Process.text
 	from, to   int64
 	order      uint8 // how the event claims addresses by the reference's rules
-	ilPath     string
-	native     string
-	bound      bool // ilPath and native were known when the event came
+	paths      int32 // 1 + number in Process.paths of the module when the event came; 0: not known then
 }
 
 // Flags of a method (nettrace.md section 10.2).
@@ -103,6 +102,7 @@ func (p *Process) addName(m *method, c *cursor) error {
 	if len(p.text)+len(ns)+len(name)+len(sig) > math.MaxInt32 {
 		return errors.New("2 GiB of method names")
 	}
+	p.text = reserve(p.text, len(ns)+len(name)+len(sig)+1)
 	m.name = uint32(len(p.text))
 	p.text = appendUTF16(p.text, ns)
 	p.text = append(p.text, '.')
@@ -111,10 +111,17 @@ func (p *Process) addName(m *method, c *cursor) error {
 		p.text = appendUTF16(p.text, sig[i:])
 	}
 	m.end = uint32(len(p.text))
-	if mod, ok := p.modules[m.module]; ok {
-		m.ilPath, m.native, m.bound = mod.il, mod.native, true
-	}
+	m.paths = p.modules[m.module]
 	return nil
+}
+
+// reserve makes room for n more elements, if there is none for as many again: a list that
+// grows by a quarter only, as large ones do by themselves, is copied five times.
+func reserve[E any](s []E, n int) []E {
+	if len(s)+n <= cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(n, len(s)))
 }
 
 // method takes a load or a start rundown.
@@ -135,7 +142,7 @@ func (p *Process) method(payload []byte, from int64, order uint8) error {
 		p.retire(m.start, m.size, func(*place) bool { return true })
 	}
 	p.byStart[m.start] = int32(len(p.methods))
-	p.methods = append(p.methods, m)
+	p.methods = append(reserve(p.methods, 1), m)
 	return nil
 }
 
@@ -158,7 +165,7 @@ func (p *Process) methodEnd(payload []byte) error {
 	}
 	m.from, m.to = beforeAll, afterAll
 	p.byStart[m.start] = int32(len(p.methods))
-	p.methods = append(p.methods, m)
+	p.methods = append(reserve(p.methods, 1), m)
 	return nil
 }
 
@@ -175,7 +182,7 @@ func (p *Process) claim(m method, c cursor, known int32, ok bool) error {
 		}
 		m.order = claimAtOnce
 		id = int32(len(p.methods))
-		p.methods = append(p.methods, m)
+		p.methods = append(reserve(p.methods, 1), m)
 	}
 	p.retire(m.start, m.size, func(pl *place) bool {
 		pl.method = id
@@ -201,7 +208,7 @@ func (p *Process) unload(payload []byte, now int64) error {
 			return err
 		}
 		m.from, m.to = beforeAll, now
-		p.methods = append(p.methods, m)
+		p.methods = append(reserve(p.methods, 1), m)
 	}
 	delete(p.byStart, m.start)
 	p.retire(m.start, m.size, func(*place) bool { return true })
@@ -247,10 +254,11 @@ func (p *Process) module(payload []byte, domain bool) error {
 		return fmt.Errorf("module event of %d bytes: %w", len(payload), errShort)
 	}
 	mod := module{string(appendUTF16(nil, il)), string(appendUTF16(nil, native))}
-	if old, ok := p.modules[id]; ok && old == mod {
+	if old := p.modules[id]; old > 0 && p.paths[old-1] == mod {
 		return nil
 	}
-	p.modules[id] = mod
+	p.paths = append(p.paths, mod)
+	p.modules[id] = int32(len(p.paths))
 	return nil
 }
 
@@ -272,14 +280,14 @@ func (p *Process) index() spans {
 
 func (p *Process) methodName(i int32) trace.Method {
 	m := &p.methods[i]
-	mod := module{m.ilPath, m.native}
-	known := m.bound
-	if !known {
-		mod, known = p.modules[m.module]
+	paths := m.paths
+	if paths == 0 {
+		paths = p.modules[m.module]
 	}
 	name := string(p.text[m.name:m.end])
 	modName := "ManagedModule"
-	if known {
+	if paths > 0 {
+		mod := &p.paths[paths-1]
 		modName = moduleName(mod.il, mod.native)
 	}
 	if p.rules == Reference || modName == "" {
