@@ -92,13 +92,64 @@ func Profile(ctx context.Context, open Open, o *Options) (*trace.Profile, *Info,
 type process struct {
 	trace   *trace.Process
 	names   *symbol.Process
-	stacks  map[stackKey]trace.StackID
+	stacks  records
 	gen     int // of names when stacks was filled
 	wanted  bool
 	exited  bool
 	since   int // the event of Universal.System that gave it an id used before; 0: none did
 	threads map[uint64]*thread
 	events  bool // has some that no other track shows
+}
+
+// records are the stacks of the stack records of the file that were met lately.
+type records struct {
+	// Those of one region of the file, by what is left of the key: 1 + the stack. A
+	// region numbers its records from 1 on.
+	region uint64
+	dense  []trace.StackID
+	used   int // of dense, which grows with what is used and not with the largest number
+	other  map[stackKey]trace.StackID
+}
+
+// maxRecords bounds what is kept of records that are long gone.
+const maxRecords = 1 << 15
+
+func (r *records) get(k stackKey) (trace.StackID, bool) {
+	if i := uint64(uint32(k.record)); k.base == 0 && k.record>>32 == r.region && i < uint64(len(r.dense)) {
+		if id := r.dense[i]; id != 0 {
+			return id - 1, true
+		}
+	}
+	if len(r.other) == 0 {
+		return 0, false
+	}
+	id, ok := r.other[k]
+	return id, ok
+}
+
+func (r *records) add(k stackKey, id trace.StackID) {
+	if i := uint64(uint32(k.record)); k.base == 0 && i < uint64(min(maxRecords, 256+4*r.used)) {
+		if region := k.record >> 32; region != r.region {
+			r.region, r.used = region, 0
+			clear(r.dense)
+		}
+		r.used++
+		if i >= uint64(len(r.dense)) {
+			r.dense = append(r.dense, make([]trace.StackID, 1+int(i)-len(r.dense))...)
+		}
+		r.dense[i] = id + 1
+		return
+	}
+	if len(r.other) >= maxRecords {
+		clear(r.other)
+	}
+	r.other[k] = id
+}
+
+func (r *records) clear() {
+	r.used = 0
+	clear(r.dense)
+	clear(r.other)
 }
 
 // A stackKey names a stack record of the file below a stack of synthetic frames.
@@ -210,7 +261,7 @@ func (l *loader) process(pid int) *process {
 		p = &process{
 			trace:   tp,
 			names:   symbol.NewProcess(l.table, l.o.Rules, l.images),
-			stacks:  map[stackKey]trace.StackID{},
+			stacks:  records{other: map[stackKey]trace.StackID{}},
 			wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
 			threads: map[uint64]*thread{},
 		}
@@ -284,12 +335,12 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base trace.Stac
 	}
 	p := t.proc
 	if g := p.names.Generation(); g != p.gen {
-		clear(p.stacks)
+		p.stacks.clear()
 		p.gen = g
 	}
 	key := stackKey{ev.StackKey, base}
 	if ev.StackKey != 0 {
-		if id, ok := p.stacks[key]; ok {
+		if id, ok := p.stacks.get(key); ok {
 			return id
 		}
 	}
@@ -315,10 +366,7 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base trace.Stac
 		}
 	}
 	if ev.StackKey != 0 {
-		if len(p.stacks) >= 1<<15 {
-			clear(p.stacks) // records of a region that is long gone
-		}
-		p.stacks[key] = id
+		p.stacks.add(key, id)
 	}
 	return id
 }
