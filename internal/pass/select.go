@@ -87,9 +87,11 @@ func keepSamples(t *trace.Thread, keep func(*trace.Sample) bool) {
 	var kept trace.Samples
 	var repairs trace.Repairs
 	old := t.Repairs.Cursor()
-	for i, s := range t.Samples.All() {
+	samples := t.Samples.Cursor()
+	var s trace.Sample // one for all: keep may hold on to it for all the compiler knows
+	for i := range t.Samples.Len() {
 		r := old.Of(i)
-		if !keep(&s) {
+		if s, _ = samples.Next(); !keep(&s) {
 			continue
 		}
 		if r != nil {

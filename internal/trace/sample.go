@@ -75,7 +75,7 @@ type chunk struct {
 	before packed
 }
 
-const chunkSize = 32 << 10
+const chunkSize = 8 << 10
 
 // packed is what a sample is told apart from the one before by: a number, whose lowest
 // bit says that a byte of flags follows and whose rest is the difference of the stack
