@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -90,6 +91,7 @@ func run(args []string, std streams) (code int) {
 		}),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
 		vars(),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 		kong.Bind(std),
 	)
 	if err != nil {
@@ -114,6 +116,17 @@ func run(args []string, std streams) (code int) {
 	}
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)
+}
+
+// asGiven takes an argument byte by byte. kong's own mapper goes through JSON, in which a
+// file name that is not UTF-8 becomes that of another file.
+func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	target.SetString(t.String())
+	return nil
 }
 
 // vars are what the grammar says in the words of tables.
