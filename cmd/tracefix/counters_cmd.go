@@ -56,7 +56,7 @@ func (c *CountersCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			},
 		}, out.Add)
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.Name, err)
+			return about(in, err)
 		}
 		if err := out.Close(res); err != nil {
 			return err

@@ -108,7 +108,7 @@ func (c *EventsCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return usageError{err}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.Name, err)
+			return about(in, err)
 		}
 		rep.Events, rep.Lost = res.Written, int64(res.Stats.Lost)
 		run.summary = eventsSummary(in, res)
@@ -139,6 +139,15 @@ func eventsSummary(in *input.File, res *events.Result) string {
 		s += fmt.Sprintf("; %s more were lost while recording", report.Count(int(n)))
 	}
 	return s
+}
+
+// about names the input that an error is of. Errors of the output name that.
+func about(in *input.File, err error) error {
+	var place *output.PlaceError
+	if errors.As(err, &place) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", in.Name, err)
 }
 
 // wrongKind says that a command does not read this sort of file.

@@ -69,12 +69,11 @@ func (c *IPCCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return out.Item(it)
 		})
 		var usage usageError
-		var place *output.PlaceError
-		if errors.As(err, &usage) || errors.As(err, &place) {
+		if errors.As(err, &usage) {
 			return err // it names the output
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.Name, err)
+			return about(in, err)
 		}
 		for _, d := range res.Damage {
 			rep.AddDamage(report.Damage{Offset: d.Offset, Where: "recording", What: d.What})

@@ -114,9 +114,9 @@ func Create(name string, o *Options) (*File, error) {
 	}
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".gz":
-		out.z = gzip.NewWriter(counted{dst, &out.n})
+		out.z = gzip.NewWriter(counted{dst, out})
 	case ".zst":
-		z, err := zstd.NewWriter(counted{dst, &out.n}, zstd.WithEncoderConcurrency(1))
+		z, err := zstd.NewWriter(counted{dst, out}, zstd.WithEncoderConcurrency(1))
 		if err != nil {
 			out.Close()
 			return nil, err
@@ -126,7 +126,7 @@ func Create(name string, o *Options) (*File, error) {
 	if out.z != nil {
 		out.w = bufio.NewWriterSize(out.z, 256<<10)
 	} else {
-		out.w = bufio.NewWriterSize(counted{dst, &out.n}, 256<<10)
+		out.w = bufio.NewWriterSize(counted{dst, out}, 256<<10)
 	}
 	return out, nil
 }
@@ -225,15 +225,28 @@ func place(name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
+// counted counts what goes to the disk, and names the output where that fails: the
+// system's error has the temporary name.
 type counted struct {
 	w io.Writer
-	n *int64
+	o *File
 }
 
 func (c counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
-	*c.n += int64(n)
+	c.o.n += int64(n)
+	if err != nil {
+		err = placeError(c.o.title(), err)
+	}
 	return n, err
+}
+
+// title is what messages call the output.
+func (o *File) title() string {
+	if o.Name == "-" {
+		return "standard output"
+	}
+	return o.Name
 }
 
 // Write writes content.
@@ -263,10 +276,11 @@ func (o *File) Finish() error {
 	if cerr := o.f.Close(); err == nil {
 		err = cerr
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.Name, err)
+	var told *PlaceError
+	if err != nil && !errors.As(err, &told) {
+		return placeError(o.Name, err)
 	}
-	return nil
+	return err
 }
 
 // Commit finishes the file and gives it its name.

@@ -157,3 +157,21 @@ func TestNeverReplacesWhatAppears(t *testing.T) {
 		assert.Len(t, left, 1)
 	}
 }
+
+// The system's error of a full disk has the temporary name, which tells nobody anything.
+func TestFailedWriteNamesTheOutput(t *testing.T) {
+	for _, name := range []string{"out.json", "out.json.gz", "out.json.zst"} {
+		p := filepath.Join(t.TempDir(), name)
+		f, err := Create(p, nil)
+		require.NoError(t, err)
+		require.NoError(t, f.f.Close()) // all writing fails from now on
+		_, err = f.Write([]byte("more than nothing"))
+		require.NoError(t, err, "it is buffered")
+		err = f.Commit()
+		var place *PlaceError
+		require.ErrorAs(t, err, &place)
+		assert.Equal(t, p, place.Name)
+		assert.ErrorIs(t, err, os.ErrClosed)
+		assert.NotContains(t, err.Error(), ".tmp-")
+	}
+}
