@@ -124,7 +124,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	case errors.As(err, &usage):
 		return usageError{err}
 	case ctx.Err() != nil:
-		return interrupted{fmt.Errorf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Line())}
+		return interrupted{fmt.Errorf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Done())}
 	case err != nil:
 		return err
 	}

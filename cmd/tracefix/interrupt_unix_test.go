@@ -65,6 +65,9 @@ func TestInterrupted(t *testing.T) {
 			cmd.Wait()
 			assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
 			assert.Contains(t, stderr.String(), "interrupted")
+			if strings.HasPrefix(c.args, "batch") {
+				assert.Contains(t, stderr.String(), "what is done stays: 0 done\n")
+			}
 			left, err := os.ReadDir(temp)
 			require.NoError(t, err)
 			assert.Empty(t, left)

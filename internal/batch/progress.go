@@ -125,7 +125,14 @@ func (p *Progress) Line() string {
 	return p.line()
 }
 
-func (p *Progress) line() string {
+// Done says how many traces are done, without what is at work: for a batch that ended.
+func (p *Progress) Done() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done()
+}
+
+func (p *Progress) done() string {
 	c := p.counts
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s done", report.Count(c[doneOK]+c[doneDamaged]))
@@ -141,6 +148,12 @@ func (p *Progress) line() string {
 	if c[doneSkipped] > 0 {
 		fmt.Fprintf(&b, ", %s skipped", report.Count(c[doneSkipped]))
 	}
+	return b.String()
+}
+
+func (p *Progress) line() string {
+	var b strings.Builder
+	b.WriteString(p.done())
 	fmt.Fprintf(&b, "  %s", size(p.bytes))
 	if p.whole && p.total > 0 {
 		fmt.Fprintf(&b, " of %s", size(p.total))
