@@ -14,7 +14,8 @@
 //	for ... {
 //		b.Add(&activity.Event{Time: ns, Thread: tid, Provider: p, Name: n, Opcode: op, ID: id, Related: related})
 //	}
-//	tree := b.Finish(end)
+//	tree := b.Finish()
 //
-// Sources: activity-ids.md; ActivityTracker.cs and EventSource.cs of dotnet/runtime.
+// Sources: ActivityTracker.cs, EventSource.cs and, for spans,
+// DiagnosticSourceEventSource.cs of dotnet/runtime.
 package activity

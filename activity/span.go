@@ -11,8 +11,8 @@ import (
 const BridgeProvider = "Microsoft-Diagnostics-DiagnosticSource"
 
 // DecodeSpan reads the payload of ActivityStart, ActivityStop and the other activity
-// events of BridgeProvider: a source, a name, and an array of keys and values
-// (activity-ids.md section 7.4). It returns false if the payload is cut.
+// events of BridgeProvider: a source, a name, and an array of keys and values. It
+// returns false if the payload is cut.
 func DecodeSpan(payload []byte) (*Span, bool) {
 	str := func() (string, bool) {
 		for i := 0; i+1 < len(payload); i += 2 {

@@ -29,7 +29,8 @@ type Span struct {
 	Duration     int64  // ns, the activity's own measure; only a stop tells it
 }
 
-// An Event is one event of a trace.
+// An Event is one event of a trace. Those that neither start nor stop an activity are
+// worth adding too: their ids tell that it still went on (Row.LastSeen).
 type Event struct {
 	Time     int64  // ns since the start of the trace
 	Thread   uint64 // id of the thread that wrote it
@@ -53,6 +54,7 @@ const (
 	OrphanStop                // a Stop whose Start is not in the trace
 )
 
+// String returns "ok", "auto-stopped", "unfinished" or "orphan-stop".
 func (s Status) String() string {
 	return [...]string{"ok", "auto-stopped", "unfinished", "orphan-stop"}[s]
 }
@@ -69,6 +71,7 @@ const (
 	Inferred           // no Stop: the event that ended it was found by the rules of the tracker
 )
 
+// String returns "" for ByNone, else "id", "span", "thread" or "inferred".
 func (b By) String() string { return [...]string{"", "id", "span", "thread", "inferred"}[b] }
 
 // A Row is one activity: one Start event with what ended it, or a Stop event that

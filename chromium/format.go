@@ -45,6 +45,7 @@ const (
 	FormBare         // events in sequence without a bracket
 )
 
+// String returns the form in words: "object", "unterminated array".
 func (f Form) String() string {
 	return [...]string{"unknown", "object", "array", "unterminated array", "bare events"}[f]
 }

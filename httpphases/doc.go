@@ -3,9 +3,11 @@
 // and TLS write. It is a pure algorithm: events in, requests out. It reads no files.
 //
 //	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { ... }})
+//	var d httpphases.Decoder
 //	for ... {
-//		var e httpphases.Event // Time, Thread, activity id and path set by the caller
-//		if httpphases.Decode(&e, provider, id, version, payload) {
+//		// Path and PathLen are what package activity decodes from the id.
+//		e := httpphases.Event{Time: ns, Thread: tid, Process: pid, ID: activityID, Related: relatedID}
+//		if d.Decode(&e, provider, eventID, version, name, opcode, payload) {
 //			b.Add(&e)
 //		}
 //	}
@@ -17,7 +19,7 @@
 // and value, and the requests so linked say so. Nothing is guessed that the trace
 // does not tell: a value that is not there is absent.
 //
-// Sources: http-events.md; HttpTelemetry.cs, SocketsTelemetry.cs,
-// NameResolutionTelemetry.cs, NetSecurityTelemetry.cs of dotnet/runtime;
+// Sources: HttpTelemetry.cs, SocketsTelemetry.cs, NameResolutionTelemetry.cs,
+// NetSecurityTelemetry.cs and DiagnosticSourceEventSource.cs of dotnet/runtime;
 // HostingEventSource.cs of dotnet/aspnetcore.
 package httpphases

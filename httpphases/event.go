@@ -16,7 +16,7 @@ const hostingOld = "Microsoft-AspNetCore-Hosting"
 // A Kind is what an event tells.
 type Kind uint8
 
-// Kinds of events. Up to Redirect they are the events 1 to 16 of System.Net.Http.
+// Kinds of events. Up to RequestRedirect they are the events 1 to 16 of System.Net.Http.
 const (
 	KindNone Kind = iota
 	RequestStart
@@ -81,7 +81,7 @@ type Event struct {
 	// if it is none.
 	Path    [24]uint32
 	PathLen uint8
-	// Overflow says that Path is only that of an ancestor (activity-ids.md section 6).
+	// Overflow says that Path is only that of an ancestor: see activity.Overflow.
 	Overflow bool
 
 	HasConn   bool // Conn is told: .NET 8 and later

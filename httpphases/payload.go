@@ -133,8 +133,8 @@ const httpEvents = int(RequestRedirect)
 // ProviderBridge only, whose ids are given out at run time; opcode for providers that
 // are not known, whose starts count as OtherStart.
 //
-// The layout is chosen by version and checked against the length of the payload:
-// http-events.md section 2. Bytes behind the known fields are ignored.
+// The layout is chosen by version and checked against the length of the payload. Bytes
+// behind the known fields are ignored.
 func (d *Decoder) Decode(e *Event, provider string, id, version int, name string, opcode int, payload []byte) bool {
 	c := cursor{b: payload}
 	e.Kind = KindNone

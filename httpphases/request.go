@@ -30,6 +30,7 @@ var phaseNames = [...]string{
 	"response_headers", "response_content", "redirect", "other",
 }
 
+// String returns the name as the rows of tracefix spell it: "queue", "request_headers".
 func (n PhaseName) String() string { return phaseNames[n] }
 
 // An Outcome is how a request ended.
@@ -43,6 +44,7 @@ const (
 	Incomplete                // the trace does not hold all of it
 )
 
+// String returns "ok", "failed", "canceled" or "incomplete".
 func (o Outcome) String() string { return [...]string{"ok", "failed", "canceled", "incomplete"}[o] }
 
 // A Phase is a stretch of time of a request.
@@ -71,6 +73,7 @@ const (
 	Returned           // waited until another request gave it back, or shared it
 )
 
+// String returns "" for NoConnection, else "pooled", "own", "adopted" or "returned".
 func (c Class) String() string { return [...]string{"", "pooled", "own", "adopted", "returned"}[c] }
 
 // A Connection is what is known of the connection that served a request.
@@ -98,8 +101,8 @@ type Redirect struct {
 	From       string // URL of this hop
 	URL        string // where it was sent
 	Status     int    // of the 3xx; 0 if not told
-	Start      int64
-	Duration   int64
+	Start      int64  // ns since the start of the trace
+	Duration   int64  // ns
 	Version    string
 	Connection *Connection
 	Phases     []Phase
@@ -127,8 +130,8 @@ type Request struct {
 
 	Version          string // "1.1", "2.0", "3.0"
 	VersionRequested string
-	Status           int // 0: none
-	Start            int64
+	Status           int   // 0: none
+	Start            int64 // ns since the start of the trace
 	Duration         int64 // ns; nothing if !HasDuration
 	HasDuration      bool
 	Outcome          Outcome
@@ -184,8 +187,8 @@ type ServerRequest struct {
 	Thread      uint64
 	Method      string
 	Target      string
-	Start       int64
-	Duration    int64
+	Start       int64 // ns since the start of the trace
+	Duration    int64 // ns; nothing if !HasDuration
 	HasDuration bool
 	Outcome     Outcome // Failed: an unhandled exception
 	Status      int     // from the bridge; 0 if not told

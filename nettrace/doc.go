@@ -85,4 +85,8 @@
 //	})
 //	...
 //	err = w.Close()
+//
+// Sources: the format documents and the reader in src/TraceEvent/EventPipe of
+// microsoft/perfview; the writers, src/native/eventpipe of dotnet/runtime and
+// nettrace.rs of microsoft/one-collect; ClrEtwAll.man of dotnet/runtime for payloads.
 package nettrace

@@ -233,8 +233,8 @@ type Metadata struct {
 	row      bool    // Raw is a row of v6
 }
 
-// A TypeCode is the type of a field: those of the format, nettrace.md section
-// 5.4, and from 0x100 on those that only built-in layouts use.
+// A TypeCode is the type of a field: those of the format, and from 0x100 on those that
+// only built-in layouts use.
 type TypeCode uint16
 
 // Types of fields. The sizes are those in a payload; nothing is aligned.

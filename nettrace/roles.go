@@ -115,7 +115,7 @@ func findRole(m *Metadata) Role {
 // A SampleType tells what the runtime's sample profiler saw the thread do.
 type SampleType uint32
 
-// Sample types, nettrace.md section 11.
+// Sample types; ep-sample-profiler.c of dotnet/runtime writes them.
 const (
 	SampleError    SampleType = 0
 	SampleExternal SampleType = 1 // outside of managed code: blocked, waiting or in native code
@@ -141,7 +141,7 @@ func (ev *Event) UniversalValue() (uint64, error) {
 type Method struct {
 	MethodID, ModuleID uint64
 	StartAddress       uint64
-	Size               uint32
+	Size               uint32 // of the code, in bytes
 	Token              uint32
 	Flags              MethodFlags
 	// Verbose events have the names.
@@ -150,7 +150,7 @@ type Method struct {
 	ReJITID                    uint64
 }
 
-// MethodFlags are those of nettrace.md section 10.2.
+// MethodFlags are those of the MethodFlagsMap of ClrEtwAll.man, dotnet/runtime.
 type MethodFlags uint32
 
 // Method flags.
@@ -198,7 +198,7 @@ type Module struct {
 	ManagedPDBPath       Text
 }
 
-// ModuleFlags are those of nettrace.md section 10.2.
+// ModuleFlags are those of the ModuleFlagsMap of ClrEtwAll.man, dotnet/runtime.
 type ModuleFlags uint32
 
 // Module flags.

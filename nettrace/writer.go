@@ -13,8 +13,8 @@ import (
 // A Writer writes events as a runtime (v4) or the Linux recorder (v6) does:
 // blocks of the same sizes in the same order, compressed headers, stacks numbered
 // anew in each region, sequence points. Files of v1 to v4 are written as v4, those
-// of v6 as v6. What it writes is accepted by readers that insist on the rules
-// (nettrace.md section 13), and is read back as the same events.
+// of v6 as v6. What it writes is accepted by readers that insist on the rules, and is
+// read back as the same events.
 //
 // Events are expected in order of time, as a Reader delivers them. An event that is
 // older than one before it is written all the same, but readers that trust the

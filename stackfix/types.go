@@ -22,8 +22,9 @@ type (
 // Frames tells what Fix must know of a frame.
 type Frames interface {
 	// Method returns the method of f: two frames with one method are two call
-	// sites in it. Where frames are names it returns f itself. It is asked about
-	// every number up to the largest frame of the Tree.
+	// sites in it. What was compiled anew is the same method still. Where frames
+	// are names it returns f itself. It is asked about every number up to the
+	// largest frame of the Tree.
 	Method(f FrameID) MethodID
 }
 
