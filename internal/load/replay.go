@@ -1,6 +1,8 @@
 package load
 
 import (
+	"fmt"
+
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -40,6 +42,16 @@ func (r *replay) thread(ev *nettrace.Event) *thread {
 		tid = ev.Thread.ID
 	}
 	return list[0].threads[tid]
+}
+
+// sameEvents returns an error if another reading of the file had another number of events
+// than the first one: what was found then does not go with them. A recording that goes on
+// may grow where more is no harm.
+func (l *loader) sameEvents(n int, grow bool) error {
+	if int64(n) == l.info.Events || grow && int64(n) > l.info.Events {
+		return nil
+	}
+	return fmt.Errorf("the file changed while it was read: expected %d events as at first, found %d; wait until the recording has ended, or copy it, and run again", l.info.Events, n)
 }
 
 // sampleOf tells whether the loader keeps a sample of an event, and of which type:

@@ -59,6 +59,9 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 			return nil, nil, err
 		}
 	}
+	if err := l.sameEvents(n, false); err != nil {
+		return nil, nil, err
+	}
 	return l.profile, &l.info, out.Close()
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -204,5 +205,25 @@ func TestDepthLimit(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 100, p.Meta.DepthLimit, name)
 		t.Log(name, info.Samples, info.Cut, info.Stats.MaxDepth)
+	}
+}
+
+// What was repaired is put into the events that it was found in, or nowhere.
+func TestRewriteOfAnotherFile(t *testing.T) {
+	file := func(n int) []byte {
+		return written(t, 4, func(write func(nettrace.Event)) {
+			for range n {
+				write(nettrace.Event{ThreadID: 1, CaptureThreadID: 1, Metadata: &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "Told"}})
+			}
+		})
+	}
+	for _, n := range []int{99, 101} {
+		files := [][]byte{file(100), file(n)}
+		_, _, err := Rewrite(t.Context(), func() (io.ReadCloser, error) {
+			b := files[0]
+			files = files[1:]
+			return bytesOpener(b)()
+		}, io.Discard, &Options{}, nil)
+		assert.ErrorContains(t, err, fmt.Sprintf("expected 100 events as at first, found %d", n))
 	}
 }

@@ -18,6 +18,7 @@ type spill struct {
 	procs []*process       // those with events, in the order of their tracks
 	place map[*process]int // in procs
 	held  *heldEvents      // nil: none
+	err   error            // that ended a reading
 }
 
 // heldEvents are the events of procs[from:] as records, one list for each process.
@@ -40,6 +41,7 @@ func (k *tracker) spilled() {
 		sp.procs = append(sp.procs, p)
 		k.l.profile.Tracks = append(k.l.profile.Tracks, &trace.Track{
 			Name: "Events", Group: "events", Process: p.trace, Nested: true, Slices: sp.slices(at),
+			Err: func() error { return sp.err },
 		})
 	}
 }
@@ -69,8 +71,7 @@ func (sp *spill) read(at int, show func(*nettrace.Event, int64, int64) bool) {
 	sp.held = nil
 	h := &heldEvents{from: at + 1, records: make([][]byte, len(sp.procs)-at-1), index: map[*nettrace.Metadata]int{}}
 	size, whole := 0, true
-	// An error was told when the file was read before.
-	_ = sp.k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
+	err := sp.k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
 		i, ok := sp.place[t.proc]
 		i -= h.from
 		if !ok || i < -1 || i >= len(h.records) || sp.k.shown(ev) {
@@ -88,7 +89,10 @@ func (sp *spill) read(at int, show func(*nettrace.Event, int64, int64) bool) {
 		}
 		return true
 	})
-	if whole {
+	switch {
+	case err != nil:
+		sp.err = cmp.Or(sp.err, err)
+	case whole:
 		sp.held = h
 	}
 }

@@ -1,9 +1,13 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,4 +58,60 @@ func TestSpilledProcesses(t *testing.T) {
 	}
 	assert.Less(t, opened, procs/2/5)
 	checkTrack(t, k.l.profile.Tracks[7])
+}
+
+// A reading that fails, or is of another file, is told of by the tracks it was for.
+func TestSpillFails(t *testing.T) {
+	told := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "Told"}
+	file := func(n int) []byte {
+		return written(t, 4, func(write func(nettrace.Event)) {
+			for range n {
+				write(nettrace.Event{ThreadID: 1, CaptureThreadID: 1, Metadata: told, Payload: make([]byte, 8)})
+			}
+		})
+	}
+	b := file(100)
+	disk := &fs.PathError{Op: "read", Path: "x", Err: errors.New("no such device")}
+	for name, c := range map[string]struct {
+		again func() (io.ReadCloser, error)
+		want  string
+	}{
+		"cannot be opened": {func() (io.ReadCloser, error) { return nil, disk }, "no such device"},
+		"disk fails": {func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(disk))), nil
+		}, "no such device"},
+		"has become shorter": {bytesOpener(b[:len(b)/2]), "expected 100 events as at first, found"},
+		"has become longer":  {bytesOpener(file(101)), ""},
+		"is the same":        {bytesOpener(b), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := bytesOpener(b)
+			l := newLoader(&Options{Tracks: []string{"events"}})
+			require.NoError(t, l.read(context.Background(), open))
+			l.finish()
+			k := newTracker(context.Background(), l, func() (io.ReadCloser, error) { return open() })
+			k.limit = 100
+			require.NoError(t, k.run())
+			require.True(t, k.spill)
+			open = c.again
+			for range k.l.profile.Tracks[0].Slices {
+				break // is enough for one who only asks whether there are some
+			}
+			n := 0
+			for range k.l.profile.Tracks[0].Slices {
+				n++
+			}
+			err := k.l.profile.TrackError()
+			if c.want == "" {
+				assert.NoError(t, err)
+				assert.GreaterOrEqual(t, n, 100)
+				return
+			}
+			assert.ErrorContains(t, err, c.want)
+			open = bytesOpener(b)
+			for range k.l.profile.Tracks[0].Slices {
+			}
+			assert.ErrorContains(t, k.l.profile.TrackError(), c.want, "it stays: something was written without them")
+		})
+	}
 }

@@ -146,10 +146,10 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 	for n := 0; ; n++ {
 		err := r.Read(&ev)
 		if err != nil {
-			if _, ok := Damage(r, err); ok {
-				return nil // told when the file was read first
+			if _, ok := Damage(r, err); !ok {
+				return err
 			}
-			return err
+			return k.l.sameEvents(n, true) // damage was told when the file was read first
 		}
 		if n&0xfff == 0 && k.ctx.Err() != nil {
 			return k.ctx.Err()

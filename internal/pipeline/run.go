@@ -143,7 +143,10 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	if err != nil {
 		return err
 	}
-	return row.Write(w, p, c)
+	if err := row.Write(w, p, c); err != nil {
+		return err
+	}
+	return p.TrackError()
 }
 
 // profile reads a trace into the model, repairs it if c says so, and keeps what c
@@ -165,6 +168,9 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		}
 		pass.Select(p, sel)
 		found := hold(p, c)
+		if err := p.TrackError(); err != nil {
+			return nil, err
+		}
 		if cpu {
 			Describe(p, c.Repair && c.EachRepair, rep)
 			if rep.Samples > 0 {

@@ -66,6 +66,18 @@ type Profile struct {
 	Losses    []Loss
 }
 
+// TrackError returns the error of the first track whose slices have not all been there.
+func (p *Profile) TrackError() error {
+	for _, t := range p.Tracks {
+		if t.Err != nil {
+			if err := t.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // A Track is a line of things in time that is drawn apart from the sampled stacks.
 type Track struct {
 	Name    string
@@ -78,6 +90,8 @@ type Track struct {
 	// Slices yields the track's slices in order of start, the outer one first.
 	// It can be called more than once. A slice is valid until the next one.
 	Slices iter.Seq[*Slice]
+	// Err, where it is not nil, tells what kept Slices from yielding all of them so far.
+	Err func() error
 }
 
 // A Slice is something that takes time, or with Dur 0 and Instant an instant.
