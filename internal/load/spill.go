@@ -53,7 +53,10 @@ func (sp *spill) slices(at int) iter.Seq[*trace.Slice] {
 		var values []nettrace.Value
 		show := func(ev *nettrace.Event, now, tid int64) bool {
 			args := append(s.Args[:0], trace.Arg{Key: "thread", Value: tid})
-			s = trace.Slice{Start: now, Instant: true, Name: eventName(ev), Category: cmp.Or(ev.Metadata.Provider, "events")}
+			s = trace.Slice{
+				Start: now, Instant: true, Name: eventName(ev), Category: cmp.Or(ev.Metadata.Provider, "events"),
+				Thread: sp.procs[at].threads[uint64(tid)].trace,
+			}
 			s.Args, values = sp.k.details(args, values, ev.Metadata, ev.Version, ev.Payload)
 			return yield(&s)
 		}

@@ -52,6 +52,7 @@ func TestSpilledProcesses(t *testing.T) {
 			assert.EqualValues(t, round*procs+2*i+1, s.Start)
 			assert.Equal(t, "Other/Told", s.Category+"/"+s.Name)
 			assert.EqualValues(t, 2*i, s.Args[0].Value)
+			assert.EqualValues(t, 2*i, s.Thread.TID)
 			round++
 		}
 		assert.Equal(t, rounds, round)

@@ -43,10 +43,13 @@ func Select(p *trace.Profile, s Selection) {
 		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !matchAny(s.Threads, t.Thread.TID, t.Thread.Name) {
 			continue
 		}
-		if s.From != 0 || s.To != 0 {
+		if s.From != 0 || s.To != 0 || len(s.Threads) != 0 {
 			all := t.Slices
 			t.Slices = func(yield func(*trace.Slice) bool) {
 				for sl := range all {
+					if th := sl.Thread; th != nil && !matchAny(s.Threads, th.TID, th.Name) {
+						continue
+					}
 					if s.overlaps(sl.Start, sl.Start+sl.Dur) && !yield(sl) {
 						return
 					}

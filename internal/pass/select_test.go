@@ -79,4 +79,13 @@ func TestSelect(t *testing.T) {
 		starts = append(starts, s.Start)
 	}
 	assert.Equal(t, []int64{40}, starts, "slices that overlap the time stay")
+
+	p = make()
+	p.Tracks[0].Slices = slices.Values([]*trace.Slice{{Start: 1, Thread: p.Threads[0]}, {Start: 2, Thread: p.Threads[1]}, {Start: 3}})
+	Select(p, Selection{Threads: []string{"1"}})
+	starts = nil
+	for s := range p.Tracks[0].Slices {
+		starts = append(starts, s.Start)
+	}
+	assert.Equal(t, []int64{1, 3}, starts, "not slices of another thread")
 }

@@ -105,6 +105,7 @@ type Slice struct {
 	// FlowOut and FlowIn tie a slice to those it caused; 0: none.
 	FlowOut, FlowIn uint64
 	Args            []Arg
+	Thread          *Thread // that it happened on, in a track of many threads' single events
 }
 
 // An Arg is one detail of a slice. Value is a string, bool, int64, uint64, float64,
