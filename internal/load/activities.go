@@ -116,7 +116,17 @@ func (a *activities) event(ev *nettrace.Event, now int64, t *thread) bool {
 		a.keep(ev, &e)
 	}
 	a.builder.Add(&e)
-	return op != activity.Info && (e.Span != nil || strings.HasSuffix(e.Name, "Start") || strings.HasSuffix(e.Name, "Stop"))
+	return ofActivity(ev)
+}
+
+// ofActivity reports whether an event of an EventSource starts or stops an activity.
+func ofActivity(ev *nettrace.Event) bool {
+	if op := activity.Opcode(ev.Opcode); op != activity.Start && op != activity.Stop {
+		return false
+	}
+	name := ev.EventName()
+	return strings.HasSuffix(name, "Start") || strings.HasSuffix(name, "Stop") ||
+		ev.Metadata.Provider == providerBridge && strings.Contains(name, "Activity")
 }
 
 // bridge reads ActivityStart and ActivityStop of the DiagnosticSource bridge

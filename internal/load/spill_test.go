@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -115,4 +117,31 @@ func TestSpillFails(t *testing.T) {
 			assert.ErrorContains(t, k.l.profile.TrackError(), c.want, "it stays: something was written without them")
 		})
 	}
+}
+
+// The track of all events has the same ones whether they fit into memory or not.
+func TestSpilledAreTheSame(t *testing.T) {
+	b, err := os.ReadFile(tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace"))
+	require.NoError(t, err)
+	read := func(limit int) map[string]int {
+		l := newLoader(&Options{Tracks: Groups})
+		require.NoError(t, l.read(t.Context(), bytesOpener(b)))
+		l.finish()
+		k := newTracker(t.Context(), l, bytesOpener(b))
+		k.limit = limit
+		require.NoError(t, k.run())
+		found := map[string]int{}
+		for _, tr := range l.profile.Tracks {
+			if tr.Group == "events" {
+				for s := range tr.Slices {
+					found[s.Category+"/"+s.Name]++
+				}
+			}
+		}
+		assert.Equal(t, limit < maxItems, k.spill)
+		return found
+	}
+	want := read(1 << 30)
+	assert.NotEmpty(t, want)
+	assert.Equal(t, want, read(1000))
 }

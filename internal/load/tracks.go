@@ -553,6 +553,8 @@ func (k *tracker) shown(ev *nettrace.Event) bool {
 		case evContentionStart, evContentionStop:
 			return k.want["contention"]
 		}
+	default:
+		return k.acts != nil && ofActivity(ev)
 	}
 	return false
 }
