@@ -17,7 +17,7 @@ const (
 	maxConnections = 65536 // connections whose end was not seen
 	maxSpans       = 65536 // bridge spans whose stop was not seen
 	maxGaps        = 4096  // stretches of lost events
-	maxChoice      = 512   // requests that an event without a clear owner may be of
+	maxChoice      = 512   // requests of one stage that an event without a clear owner may be of
 	maxOwn         = 256   // attempts of one request
 	maxQueues      = 256   // waits of one hop
 )
@@ -48,7 +48,7 @@ type Builder struct {
 	gaps   []gap // the last maxGaps stretches of lost events, a ring
 	gapAt  int
 
-	choice, fit []*request // memory of among and match
+	choice, fit []*request // memory of among and candidates, and of match
 }
 
 // Stats count what a Builder has seen.
@@ -487,6 +487,7 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 	if e.ID == ([16]byte{}) {
 		r.idless = true
 		p.idless.add(r)
+		p.idless.moved(r, b.now)
 	} else {
 		r.guid = e.ID
 		if n > 0 && !e.Overflow {
@@ -674,6 +675,9 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		b.requestStop(p, th, r, e)
 	}
 	r.last, r.lastThread = t, e.Thread
+	if r.idless {
+		p.idless.moved(r, b.now)
+	}
 	th.last, th.kind, th.at = r, e.Kind, t
 	if e.Kind != RequestLeftQueue {
 		th.leftQueue = nil

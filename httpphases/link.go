@@ -73,7 +73,16 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		}
 		return only
 	}
-	l := b.oldest(&p.idless)
+	if p.idless.n == 1 {
+		r := p.idless.first
+		if !r.fits(e.Kind) {
+			// Events were lost, or come in an order that is not known: a lone request
+			// still owns whatever happens.
+			r.guesses++
+		}
+		return r
+	}
+	l := b.candidates(&p.idless, e)
 	if p.idless.n > maxChoice {
 		for _, r := range [2]*request{th.last, th.leftQueue} {
 			if r != nil && r.idless && r.open {
@@ -98,12 +107,58 @@ func (p *process) setAdrift(r *request) {
 	p.adrift = append(p.adrift, r)
 }
 
-// oldest returns the requests at the front of l. Where more are in flight, what is left
-// to tell them apart is hardly more than their order.
-func (b *Builder) oldest(l *idlessList) []*request {
+// stagesOf lists the stages in which a request may fit an event; see fits.
+func stagesOf(k Kind) []stage {
+	switch k {
+	case RequestLeftQueue:
+		return []stage{stageNone, stageAnswered}
+	case RequestHeadersStart:
+		return []stage{stageNone, stageAnswered, stageSent}
+	case RequestHeadersStop:
+		return []stage{stageHeaders, stageNone}
+	case RequestContentStart:
+		return []stage{stageSent, stageResp}
+	case RequestContentStop:
+		return []stage{stageContent}
+	case ResponseHeadersStart:
+		return []stage{stageSent, stageContent, stageNone}
+	case ResponseHeadersStop:
+		return []stage{stageResp, stageNone}
+	case RequestRedirect, ResponseContentStart:
+		return []stage{stageAnswered}
+	case ResponseContentStop:
+		return []stage{stageBody, stageFailed}
+	case RequestFailed:
+		return []stage{stageNone, stageHeaders, stageSent, stageContent, stageResp, stageAnswered, stageBody, stageDone}
+	case RequestFailedDetailed:
+		return []stage{stageFailed}
+	}
+	return []stage{stageFailed, stageDone, stageAnswered, stageNone} // RequestStop
+}
+
+// candidates returns those in flight that an event may be of. Of more than maxChoice of
+// one stage it has those that match would pick for their place: those that were heard of
+// first and last, for RequestLeftQueue those of about the time when it joined the queue.
+func (b *Builder) candidates(l *idlessList, e *Event) []*request {
 	out := b.choice[:0]
-	for r := l.first; r != nil && len(out) < maxChoice; r = r.idlessNext {
-		out = append(out, r)
+	for _, s := range stagesOf(e.Kind) {
+		q := &l.stages[s]
+		q.trim()
+		to, from := len(q.l), 0
+		switch {
+		case q.n <= maxChoice:
+			for _, p := range q.l {
+				if !p.gone() {
+					out = append(out, p.r)
+				}
+			}
+			continue
+		case e.Kind == RequestLeftQueue:
+			from = q.find(e.Time - int64(e.Millis*1e6))
+			to = from
+		}
+		out = q.from(out, from, maxChoice/2)
+		out = q.before(out, to, maxChoice/2)
 	}
 	b.choice = out
 	return out
@@ -119,18 +174,10 @@ func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
 		}
 	}
 	b.fit = fit
-	if len(fit) == 1 && len(l) == 1 {
-		return fit[0], true
-	}
-	if len(fit) == 0 {
-		// Events were lost, or come in an order that is not known: a lone request
-		// still owns whatever happens.
-		if len(l) == 1 && l[0].open {
-			return l[0], false
-		}
+	switch len(fit) {
+	case 0:
 		return nil, false
-	}
-	if len(fit) == 1 {
+	case 1:
 		return fit[0], false
 	}
 	th := p.thread(e.Thread)
@@ -245,10 +292,12 @@ func (b *Builder) linkAttempt(p *process, th *thread, e *Event) *request {
 	_, port := splitAddress(address(e.Text))
 	var best *request
 	score := -1
-	n := 0
-	for r := p.idless.last; r != nil && n < maxChoice; r = r.idlessPrev {
-		n++
-		if r.stage() != stageNone || r.queuedNow() {
+	waiting := &p.idless.stages[stageNone]
+	waiting.trim()
+	l := waiting.before(b.choice[:0], len(waiting.l), maxChoice)
+	b.choice = l
+	for _, r := range l {
+		if r.queuedNow() {
 			continue
 		}
 		at := r.hop().at

@@ -1,5 +1,10 @@
 package httpphases
 
+import (
+	"cmp"
+	"slices"
+)
+
 // never is the time of what has not happened.
 const never = int64(-1) << 62
 
@@ -265,9 +270,15 @@ func (r *request) stage() stage {
 type idlessList struct {
 	first, last *request
 	n           int
+	stages      [stageFailed + 1]stageList
+	moves       int64
 }
 
-type idlessLink struct{ idlessPrev, idlessNext *request }
+type idlessLink struct {
+	idlessPrev, idlessNext *request
+	listed                 stage // the stageList it is in
+	move                   int64 // number of its place there
+}
 
 func (l *idlessList) add(r *request) {
 	if r.idlessPrev = l.last; l.last == nil {
@@ -290,8 +301,84 @@ func (l *idlessList) remove(r *request) {
 	} else {
 		r.idlessNext.idlessPrev = r.idlessPrev
 	}
-	r.idlessLink = idlessLink{}
+	r.idlessPrev, r.idlessNext = nil, nil
 	l.n--
+	l.stages[r.listed].n--
+	r.move = 0
+}
+
+// moved notes that r, which is in the list, had an event.
+func (l *idlessList) moved(r *request, now int64) {
+	if r.move > 0 {
+		l.stages[r.listed].n--
+	}
+	l.moves++
+	r.listed, r.move = r.stage(), l.moves
+	l.stages[r.listed].add(placing{r, r.move, now})
+}
+
+// A stageList has the requests of one stage in the order of their last event, with some
+// that have gone on since.
+type stageList struct {
+	l []placing
+	n int // those that have not
+}
+
+type placing struct {
+	r    *request
+	move int64
+	at   int64 // time of its last event
+}
+
+func (s *stageList) add(p placing) {
+	s.trim()
+	s.l = append(s.l, p)
+	s.n++
+}
+
+func (p placing) gone() bool { return p.r.move != p.move }
+
+// trim takes those that have gone on off the ends, where most of them are, and all of
+// them where they are too many.
+func (s *stageList) trim() {
+	for len(s.l) > 0 && s.l[0].gone() {
+		s.l[0] = placing{}
+		s.l = s.l[1:]
+	}
+	for n := len(s.l); n > 0 && s.l[n-1].gone(); n-- {
+		s.l[n-1] = placing{}
+		s.l = s.l[:n-1]
+	}
+	if len(s.l) > 2*s.n+64 {
+		s.l = slices.DeleteFunc(s.l, placing.gone)
+	}
+}
+
+// from and before append up to n requests from a place on, and before it, nearest first.
+func (s *stageList) from(dst []*request, i, n int) []*request {
+	for end := min(len(s.l), i+4*maxChoice); i < end && n > 0; i++ {
+		if p := s.l[i]; !p.gone() {
+			dst = append(dst, p.r)
+			n--
+		}
+	}
+	return dst
+}
+
+func (s *stageList) before(dst []*request, i, n int) []*request {
+	for end := max(0, i-4*maxChoice); i > end && n > 0; i-- {
+		if p := s.l[i-1]; !p.gone() {
+			dst = append(dst, p.r)
+			n--
+		}
+	}
+	return dst
+}
+
+// find returns the place of the first one whose last event was not before a time.
+func (s *stageList) find(at int64) int {
+	i, _ := slices.BinarySearchFunc(s.l, at, func(p placing, at int64) int { return cmp.Compare(p.at, at) })
+	return i
 }
 
 // A thread remembers what was written on it last: events of one request follow each

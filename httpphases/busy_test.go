@@ -1,0 +1,259 @@
+package httpphases_test
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// A busy service: many requests at once to one host over a limited number of connections.
+type busy struct {
+	connections int
+	ids         bool
+	think       int64   // ns, of the server
+	redirects   float64 // share of requests
+	lifo        bool    // who waits is served last in, first out
+	silent      int     // requests that get no answer for long
+
+	rng    *rand.Rand
+	todo   steps
+	now    int64
+	seq    int
+	events []httpphases.Event
+	free   []int64
+	opened int64
+	queue  []*busyRequest
+	all    []*busyRequest
+}
+
+const busyThreads = 16
+
+type busyRequest struct {
+	n          int
+	ord        uint32
+	start, end int64
+	joined     int64
+	thread     uint64
+	queued     int64
+	waited     int64
+	sent       int64
+	hops       int
+	silent     bool
+}
+
+type busyStep struct {
+	at  int64
+	seq int
+	f   func()
+}
+
+type steps []busyStep
+
+func (s steps) Len() int { return len(s) }
+func (s steps) Less(i, k int) bool {
+	return s[i].at < s[k].at || s[i].at == s[k].at && s[i].seq < s[k].seq
+}
+func (s steps) Swap(i, k int) { s[i], s[k] = s[k], s[i] }
+func (s *steps) Push(x any)   { *s = append(*s, x.(busyStep)) }
+func (s *steps) Pop() any {
+	o := *s
+	x := o[len(o)-1]
+	*s = o[:len(o)-1]
+	return x
+}
+
+func (b *busy) after(d int64, f func()) {
+	b.seq++
+	heap.Push(&b.todo, busyStep{b.now + d, b.seq, f})
+}
+
+func (b *busy) emit(r *busyRequest, e httpphases.Event, child bool) {
+	e.Time, e.Thread, e.Process = b.now, r.thread, 1
+	if b.ids {
+		path := []uint32{1, uint32(r.n + 1)}
+		if child {
+			r.ord++
+			path = append(path, r.ord)
+		}
+		e.PathLen = uint8(copy(e.Path[:], path))
+		e.ID[0], e.ID[1], e.ID[2], e.ID[3] = byte(r.n), byte(r.n>>8), byte(r.n>>16), byte(len(path))
+		if child {
+			e.ID[4], e.ID[5] = byte(r.ord), byte(r.ord>>8)
+		}
+		e.ID[15] = 1
+	}
+	b.events = append(b.events, e)
+	b.now += 300 // no two events at one time
+}
+
+func (b *busy) stop(r *busyRequest, k httpphases.Kind, e httpphases.Event) {
+	r.ord-- // the same id as its start
+	e.Kind = k
+	b.emit(r, e, true)
+}
+
+func (b *busy) hop(r *busyRequest) func() { // a continuation on a pool thread
+	return func() { r.thread = uint64(b.rng.IntN(busyThreads) + 1) }
+}
+
+func (b *busy) run(requests int) {
+	type ev = httpphases.Event
+	for i := range requests {
+		r := &busyRequest{n: i, silent: i < b.silent}
+		b.all = append(b.all, r)
+		b.seq++
+		heap.Push(&b.todo, busyStep{int64(i+1) * 1e5, b.seq, func() {
+			b.hop(r)()
+			r.start = b.now
+			b.emit(r, ev{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Text: fmt.Sprint("/", i), Major: 1, Minor: 1}, false)
+			b.now += 4000
+			b.acquire(r)
+		}})
+	}
+	for len(b.todo) > 0 {
+		s := heap.Pop(&b.todo).(busyStep)
+		b.now = max(b.now, s.at)
+		s.f()
+	}
+}
+
+func (b *busy) acquire(r *busyRequest) {
+	type ev = httpphases.Event
+	if len(b.free) > 0 {
+		c := b.free[len(b.free)-1]
+		b.free = b.free[:len(b.free)-1]
+		b.exchange(r, c)
+		return
+	}
+	r.joined = b.now
+	b.queue = append(b.queue, r)
+	if int(b.opened) < b.connections {
+		c := b.opened
+		b.opened++
+		o := *r // the attempt goes on in the flow of r
+		b.after(1e5, func() {
+			o.thread = uint64(b.rng.IntN(busyThreads) + 1)
+			o.ord = 1000
+			b.emit(&o, ev{Kind: httpphases.ConnectStart, Text: "127.0.0.1:80"}, true)
+			b.after(1e6, func() {
+				o.thread = uint64(b.rng.IntN(busyThreads) + 1)
+				b.stop(&o, httpphases.ConnectStop, ev{})
+				b.emit(&o, ev{Kind: httpphases.ConnectionEstablished, HasConn: true, Conn: c, Scheme: "http", Host: "h", Port: 80, Text: "127.0.0.1", Major: 1, Minor: 1}, false)
+				b.release(c)
+			})
+		})
+	}
+}
+
+func (b *busy) release(c int64) {
+	if len(b.queue) == 0 {
+		b.free = append(b.free, c)
+		return
+	}
+	r := b.queue[0]
+	if b.lifo {
+		r = b.queue[len(b.queue)-1]
+		b.queue = b.queue[:len(b.queue)-1]
+	} else {
+		b.queue = b.queue[1:]
+	}
+	b.after(20_000, func() {
+		b.hop(r)()
+		r.queued += b.now - r.joined
+		b.emit(r, httpphases.Event{Kind: httpphases.RequestLeftQueue, Millis: float64(b.now-r.joined) / 1e6, Major: 1, Minor: 1}, false)
+		b.now += 1000
+		b.exchange(r, c)
+	})
+}
+
+func (b *busy) exchange(r *busyRequest, c int64) {
+	type ev = httpphases.Event
+	b.emit(r, ev{Kind: httpphases.RequestHeadersStart, HasConn: true, Conn: c}, true)
+	b.now += 5000
+	r.sent = b.now
+	b.stop(r, httpphases.RequestHeadersStop, ev{})
+	think := b.think/2 + b.rng.Int64N(b.think)
+	if r.silent {
+		think = 60e9
+	}
+	b.after(think, func() {
+		b.hop(r)()
+		r.waited += b.now - r.sent
+		b.emit(r, ev{Kind: httpphases.ResponseHeadersStart}, true)
+		b.now += 4000
+		status := int32(200)
+		if r.hops == 0 && b.rng.Float64() < b.redirects {
+			status = 302
+		}
+		b.stop(r, httpphases.ResponseHeadersStop, ev{Status: status, HasStatus: true})
+		if status == 302 {
+			r.hops++
+			b.release(c)
+			b.emit(r, ev{Kind: httpphases.RequestRedirect, Text: "http://h/next"}, false)
+			b.now += 2000
+			r.queued, r.waited = 0, 0
+			b.acquire(r)
+			return
+		}
+		b.now += 3000
+		b.emit(r, ev{Kind: httpphases.ResponseContentStart}, true)
+		b.after(50_000, func() {
+			b.hop(r)()
+			b.release(c)
+			b.stop(r, httpphases.ResponseContentStop, ev{})
+			r.end = b.now
+			b.emit(r, ev{Kind: httpphases.RequestStop, Status: 200, HasStatus: true}, false)
+		})
+	})
+}
+
+// With ids every request is told exactly, however many there are at once. Without them
+// each event still finds a request, and a wait for a connection its own: the time at
+// which it began tells.
+func TestBusy(t *testing.T) {
+	for name, c := range map[string]busy{
+		"ids":                            {connections: 10, ids: true, think: 5e6, redirects: .1},
+		"ids, all at once":               {connections: 4000, ids: true, think: 5e8, redirects: .1},
+		"no ids":                         {connections: 10, think: 5e6},
+		"no ids, redirects":              {connections: 10, think: 5e6, redirects: .1},
+		"no ids, last in first out":      {connections: 10, think: 5e6, lifo: true},
+		"no ids, all at once":            {connections: 4000, think: 5e8},
+		"no ids, beside silent requests": {connections: 1000, think: 5e6, silent: 600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.rng = rand.New(rand.NewPCG(1, 2))
+			c.run(4000)
+			got := map[string]*httpphases.Request{}
+			b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { got[r.Target] = r }})
+			for i := range c.events {
+				b.Add(&c.events[i])
+			}
+			b.Finish(c.now)
+			wrong := 0
+			for i, r := range c.all {
+				g := got[fmt.Sprint("/", i)]
+				require.NotNil(t, g)
+				assert.Equal(t, httpphases.OK, g.Outcome)
+				assert.Empty(t, g.Missing)
+				queue, _ := g.Phase(httpphases.Queue)
+				wait, _ := g.Phase(httpphases.Wait)
+				if !near(queue, r.queued) || c.ids && (g.Duration != r.end-r.start || !near(wait, r.waited)) {
+					wrong++
+				}
+				assert.Equal(t, c.ids, g.Guessed == 0)
+			}
+			if c.ids || c.redirects == 0 { // whose redirect it was is a guess
+				assert.Zero(t, wrong)
+			}
+			assert.Zero(t, b.Stats().NoRequest)
+		})
+	}
+}
+
+func near(a, b int64) bool { return max(a-b, b-a) < 2000 }
