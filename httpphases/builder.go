@@ -649,6 +649,8 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		h.to, h.toAt, h.hasTo = e.Text, t, true
 		if len(r.hops) < 1024 {
 			r.hops = append(r.hops, hop{start: t, toAt: never, at: splitURL(e.Text, &h.at)})
+		} else {
+			r.miss("a redirect")
 		}
 	case ResponseContentStart:
 		if r.body.begun() {
@@ -872,9 +874,11 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 		}
 		c.user, c.lastUser = r, r
 	}
-	if len(h.ex) < 4096 {
-		h.ex = append(h.ex, x)
+	if len(h.ex) == 4096 {
+		r.miss("an exchange")
+		return
 	}
+	h.ex = append(h.ex, x)
 }
 
 // established returns the connection that an attempt of r opened last, if it has no

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -257,3 +258,54 @@ func TestBusy(t *testing.T) {
 }
 
 func near(a, b int64) bool { return max(a-b, b-a) < 2000 }
+
+// A server refuses for a while: each attempt that fails starts the next one in the flow
+// of the request that asked first. The one that succeeds at last still belongs to the
+// connection that it opens.
+func TestManyAttemptsOfOneFlow(t *testing.T) {
+	type event = httpphases.Event
+	for _, ended := range []bool{true, false} {
+		rows := map[string]*httpphases.Request{}
+		b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows[r.Target] = r }})
+		now := int64(0)
+		add := func(e event, path ...uint32) {
+			now += 1e5
+			e.Time, e.Thread = now, 1
+			b.Add(below(e, path...))
+		}
+		start := event{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Major: 1, Minor: 1}
+		first, second := start, start
+		first.Text, second.Text = "/first", "/second"
+		add(first, 1, 1)
+		add(second, 1, 2)
+		const refused = 300
+		for i := range uint32(refused + 1) {
+			add(event{Kind: httpphases.ResolutionStart, Host: "h"}, 1, 1, 2*i+1)
+			add(event{Kind: httpphases.ResolutionStop}, 1, 1, 2*i+1)
+			add(event{Kind: httpphases.ConnectStart, Text: "127.0.0.1:80"}, 1, 1, 2*i+2)
+			if i < refused {
+				add(event{Kind: httpphases.ConnectFailed, Status: 10061}, 1, 1, 2*i+2)
+			}
+			add(event{Kind: httpphases.ConnectStop}, 1, 1, 2*i+2)
+			if i == 0 && ended {
+				add(event{Kind: httpphases.RequestLeftQueue, Millis: .3, Major: 1, Minor: 1}, 1, 1)
+				add(event{Kind: httpphases.RequestFailed, Text: "refused"}, 1, 1)
+				add(event{Kind: httpphases.RequestStop, Status: -1, HasStatus: true}, 1, 1)
+			}
+		}
+		add(event{Kind: httpphases.ConnectionEstablished, HasConn: true, Conn: 1, Scheme: "http", Host: "h", Port: 80, Text: "127.0.0.1", Major: 1, Minor: 1}, 1, 1)
+		add(event{Kind: httpphases.RequestLeftQueue, Millis: float64(now)/1e6 - .3, Major: 1, Minor: 1}, 1, 2)
+		add(event{Kind: httpphases.RequestHeadersStart, HasConn: true, Conn: 1}, 1, 2, 1)
+		add(event{Kind: httpphases.RequestHeadersStop}, 1, 2, 1)
+		add(event{Kind: httpphases.ResponseHeadersStart}, 1, 2, 2)
+		add(event{Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true}, 1, 2, 2)
+		add(event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true}, 1, 2)
+		b.Finish(now)
+		r := rows["/second"]
+		assert.Equal(t, httpphases.OK, r.Outcome)
+		connect, ok := r.Phase(httpphases.Connect)
+		assert.True(t, ok)
+		assert.EqualValues(t, 1e5, connect)
+		assert.Equal(t, !ended, slices.Contains(rows["/first"].Missing, "connection attempts"))
+	}
+}

@@ -119,6 +119,18 @@ func TestTooManyAreMissed(t *testing.T) {
 	b.Add(below(httpphases.Event{Kind: httpphases.RequestStop, Time: 1000}, 1, 2))
 	b.Finish(1000)
 	assert.ElementsMatch(t, []string{"connection attempts", "RequestLeftQueue"}, missing)
+
+	b.Add(below(httpphases.Event{Kind: httpphases.RequestStart, Time: 2000, Scheme: "http", Host: "h"}, 1, 3))
+	for i := range 5000 {
+		b.Add(below(httpphases.Event{Kind: httpphases.RequestHeadersStart, Time: int64(2000 + 4*i)}, 1, 3))
+		b.Add(below(httpphases.Event{Kind: httpphases.RequestHeadersStop, Time: int64(2001 + 4*i)}, 1, 3))
+	}
+	for i := range 1100 {
+		b.Add(below(httpphases.Event{Kind: httpphases.RequestRedirect, Time: int64(23000 + i), Text: "/x"}, 1, 3))
+	}
+	b.Add(below(httpphases.Event{Kind: httpphases.RequestStop, Time: 30000}, 1, 3))
+	b.Finish(30000)
+	assert.Subset(t, missing, []string{"an exchange", "a redirect"})
 }
 
 // Two served requests begin at one time on one thread: a stop without id ends the one

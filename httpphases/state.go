@@ -202,12 +202,15 @@ type request struct {
 	guids             [][16]byte // other keys of the table
 }
 
-// own makes a one of the attempts of r, if there are not too many.
+// own makes a one of the attempts of r. Of too many the newest count: what comes is of
+// those.
 func (r *request) own(a *attempt) {
 	if len(r.attempts) == maxOwn {
-		a.owner = nil
+		if r.attempts[0].owner == r {
+			r.attempts[0].owner = nil
+		}
+		r.attempts = slices.Delete(r.attempts, 0, 1)
 		r.miss("connection attempts")
-		return
 	}
 	r.attempts = append(r.attempts, a)
 }
