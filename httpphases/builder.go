@@ -12,7 +12,7 @@ import (
 const (
 	windowSize     = 2048  // events that wait to be put in order
 	maxRecent      = 256   // ended requests whose late events can still be told apart
-	maxLingering   = 4096  // likewise of those with a connection attempt that goes on
+	maxLingering   = 4096  // likewise of those with an attempt, or a duplex content, that goes on
 	maxAttempts    = 4096  // attempts that came to nothing
 	maxConnections = 65536 // connections whose end was not seen
 	maxSpans       = 65536 // bridge spans whose stop was not seen
@@ -92,7 +92,7 @@ type process struct {
 	spanIDs    map[string]int       // client spans seen, by span id
 	spanQ      []string
 	recent     []*request // ended, oldest first
-	lingering  []*request // likewise, with connection attempts that go on
+	lingering  []*request // likewise, with connection attempts or content that go on
 	handshakes int        // open ones of servers, without id
 }
 
@@ -969,10 +969,11 @@ func (b *Builder) emit(p *process, r *request) {
 		}
 	}
 	last := r.hops[len(r.hops)-1]
+	x := last.last()
+	lingers := x != nil && x.content.open()
 	last.ex, last.queues = nil, nil
 	r.hops = []hop{last}
 	r.detail = ""
-	lingers := false
 	for _, a := range r.attempts {
 		lingers = lingers || a.conn == nil && !a.gone
 	}

@@ -309,3 +309,47 @@ func TestManyAttemptsOfOneFlow(t *testing.T) {
 		assert.Equal(t, !ended, slices.Contains(rows["/first"].Missing, "connection attempts"))
 	}
 }
+
+// The content of a duplex call may end long after the call has returned, when its answer
+// is streamed: nothing of the call is lost, and its end is no request of its own.
+func TestContentOutlastsTheRequest(t *testing.T) {
+	type event = httpphases.Event
+	for _, ids := range []bool{true, false} {
+		rows := 0
+		b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) {
+			rows++
+			assert.Equal(t, httpphases.OK, r.Outcome)
+			assert.Empty(t, r.Missing)
+			content, _ := r.Phase(httpphases.RequestContent)
+			assert.EqualValues(t, 3e5, content, "up to the end of the call")
+		}})
+		now := int64(0)
+		add := func(kind httpphases.Kind, e event, path ...uint32) {
+			now += 1e5
+			e.Time, e.Thread, e.Kind = now, 1, kind
+			if ids {
+				b.Add(below(e, path...))
+			} else {
+				b.Add(&e)
+			}
+		}
+		const calls = 1000
+		for n := range uint32(calls) {
+			add(httpphases.RequestStart, event{Scheme: "https", Host: "h", Port: 443, Text: "/Duplex", Major: 2}, 1, n)
+			add(httpphases.RequestHeadersStart, event{HasConn: true, Conn: 1}, 1, n, 1)
+			add(httpphases.RequestHeadersStop, event{}, 1, n, 1)
+			add(httpphases.RequestContentStart, event{}, 1, n, 2)
+			add(httpphases.ResponseHeadersStart, event{}, 1, n, 3)
+			add(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, n, 3)
+			add(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, n)
+		}
+		for n := range uint32(calls) {
+			add(httpphases.RequestContentStop, event{Length: 5}, 1, n, 2)
+		}
+		b.Finish(now)
+		assert.Equal(t, calls, rows)
+		if ids {
+			assert.Zero(t, b.Stats().NoRequest)
+		}
+	}
+}

@@ -15,11 +15,12 @@ func (r *request) fits(k Kind) bool {
 	case RequestContentStart:
 		return s == stageSent || s == stageResp
 	case RequestContentStop:
-		return s == stageContent
+		x := r.hop().last()
+		return s != stageFailed && x != nil && x.content.open()
 	case ResponseHeadersStart:
 		return s == stageSent || s == stageContent || s == stageNone && r.tunnel() != nil
 	case ResponseHeadersStop:
-		return s == stageResp || s == stageNone && r.tunnel() != nil
+		return s == stageResp || s == stageContent && r.hop().last().resp.open() || s == stageNone && r.tunnel() != nil
 	case RequestRedirect:
 		if s != stageAnswered {
 			return false
@@ -119,11 +120,11 @@ func stagesOf(k Kind) []stage {
 	case RequestContentStart:
 		return []stage{stageSent, stageResp}
 	case RequestContentStop:
-		return []stage{stageContent}
+		return []stage{stageContent, stageAnswered, stageBody, stageDone}
 	case ResponseHeadersStart:
 		return []stage{stageSent, stageContent, stageNone}
 	case ResponseHeadersStop:
-		return []stage{stageResp, stageNone}
+		return []stage{stageResp, stageContent, stageNone}
 	case RequestRedirect, ResponseContentStart:
 		return []stage{stageAnswered}
 	case ResponseContentStop:

@@ -312,7 +312,12 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 		w.add(Wait, sent, x.content.start)
 	}
 	if x.content.begun() {
-		if x.content.open() {
+		end := x.content.end
+		switch {
+		case !x.content.open():
+		case last && r.stopped && !r.failed && !one && x.resp.closed() && !w.b.lossy:
+			end = max(bound, x.content.start) // duplex: it goes on behind the answer
+		default:
 			if !last || r.stopped && !r.failed {
 				r.miss("a stop of request content")
 				return
@@ -320,8 +325,8 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 			w.until(RequestContent, x.content.start, bound, last)
 			return
 		}
-		w.add(RequestContent, x.content.start, x.content.end)
-		sent = max(sent, x.content.end)
+		w.add(RequestContent, x.content.start, end)
+		sent = max(sent, end)
 	}
 	// A number missing between the last thing sent and the answer: something was
 	// sent that is not in the trace.

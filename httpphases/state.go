@@ -256,10 +256,10 @@ func (r *request) stage() stage {
 	switch {
 	case x == nil:
 		return stageNone
+	case x.resp.closed(): // a duplex content may go on
+		return stageAnswered
 	case x.content.open():
 		return stageContent
-	case x.resp.closed():
-		return stageAnswered
 	case x.resp.open():
 		return stageResp
 	case x.headers.open():
