@@ -848,6 +848,7 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 	}
 	if x := h.last(); x != nil {
 		switch {
+		case b.gaveUp(r, x):
 		case x.headers.open():
 			r.miss("a stop of request headers")
 		case x.content.open():
@@ -879,6 +880,17 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 		return
 	}
 	h.ex = append(h.ex, x)
+}
+
+// gaveUp reports whether a step of x that another exchange follows may have ended without
+// a stop: where a connection of HTTP/2 or 3 takes no more streams, or answers early, the
+// step throws.
+func (b *Builder) gaveUp(r *request, x *exchange) bool {
+	major := r.major
+	if x.conn != nil && x.conn.major > 0 {
+		major = x.conn.major
+	}
+	return major >= 2 && !b.lossy
 }
 
 // established returns the connection that an attempt of r opened last, if it has no

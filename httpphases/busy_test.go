@@ -353,3 +353,64 @@ func TestContentOutlastsTheRequest(t *testing.T) {
 		}
 	}
 }
+
+// A connection of HTTP/2 that takes no more streams (GOAWAY) makes the step throw at
+// which the request was, which then has no stop; the request is sent again elsewhere.
+func TestSentAgain(t *testing.T) {
+	type event = httpphases.Event
+	const again = "no answer; sent again"
+	for name, c := range map[string]struct {
+		kinds  []httpphases.Kind // of the first try
+		phases string
+	}{
+		"headers": {nil, "request_headers 2 " + again},
+		"content": {[]httpphases.Kind{httpphases.RequestHeadersStop, httpphases.RequestContentStart},
+			"request_headers 1 request_content 2 " + again},
+		"content beside the wait": {[]httpphases.Kind{httpphases.RequestHeadersStop, httpphases.RequestContentStart, httpphases.ResponseHeadersStart},
+			"request_headers 1 request_content 3 " + again},
+		"early answer": {[]httpphases.Kind{httpphases.RequestHeadersStop, httpphases.RequestContentStart, httpphases.ResponseHeadersStart, httpphases.ResponseHeadersStop},
+			"request_headers 1 request_content 2"},
+		"wait": {[]httpphases.Kind{httpphases.RequestHeadersStop, httpphases.ResponseHeadersStart},
+			"request_headers 1 wait 3 " + again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var row *httpphases.Request
+			b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { row = r }})
+			now, ord := int64(0), uint32(0)
+			add := func(kind httpphases.Kind, e event) {
+				now += 1e6
+				e.Time, e.Thread, e.Kind = now, 1, kind
+				switch kind {
+				case httpphases.RequestHeadersStart, httpphases.RequestContentStart, httpphases.ResponseHeadersStart:
+					ord++
+				case httpphases.RequestStart, httpphases.RequestStop:
+					b.Add(below(e, 1, 2))
+					return
+				}
+				b.Add(below(e, 1, 2, ord))
+			}
+			add(httpphases.RequestStart, event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 2})
+			add(httpphases.RequestHeadersStart, event{HasConn: true, Conn: 1})
+			for _, k := range c.kinds {
+				add(k, event{Status: 401, HasStatus: true})
+			}
+			now += 1e6
+			add(httpphases.RequestHeadersStart, event{HasConn: true, Conn: 2})
+			add(httpphases.RequestHeadersStop, event{})
+			add(httpphases.ResponseHeadersStart, event{})
+			add(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true})
+			add(httpphases.RequestStop, event{Status: 200, HasStatus: true})
+			b.Finish(now)
+			assert.Equal(t, httpphases.OK, row.Outcome)
+			assert.Empty(t, row.Missing)
+			got := ""
+			for _, p := range row.Phases {
+				got += fmt.Sprint(" ", p.Name, " ", p.Duration/1e6)
+				if p.Error != "" {
+					got += " " + p.Error
+				}
+			}
+			assert.Equal(t, " "+c.phases+" request_headers 1 wait 2", got)
+		})
+	}
+}

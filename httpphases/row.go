@@ -296,7 +296,15 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	if x.headers.start == never {
 		return
 	}
+	gaveUp := !last && w.b.gaveUp(r, x)
+	tried := func(n PhaseName, start int64) {
+		w.add(n, start, max(bound, start)).Error = "no answer; sent again"
+	}
 	if x.headers.open() {
+		if gaveUp {
+			tried(RequestHeaders, x.headers.start)
+			return
+		}
 		if !last || r.stopped && !r.failed {
 			r.miss("a stop of request headers")
 			return
@@ -317,6 +325,11 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 		case !x.content.open():
 		case last && r.stopped && !r.failed && !one && x.resp.closed() && !w.b.lossy:
 			end = max(bound, x.content.start) // duplex: it goes on behind the answer
+		case gaveUp && x.resp.closed():
+			end = max(x.resp.end, x.content.start) // the answer came before its end
+		case gaveUp:
+			tried(RequestContent, x.content.start)
+			return
 		default:
 			if !last || r.stopped && !r.failed {
 				r.miss("a stop of request content")
@@ -353,8 +366,7 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	case !last:
 		// A try that was given up: its server closed the connection, or the stream
 		// was refused.
-		p := w.add(Wait, sent, max(bound, sent))
-		p.Error = "no answer; sent again"
+		tried(Wait, sent)
 	default:
 		w.until(Wait, sent, bound, last)
 	}
