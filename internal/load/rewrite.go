@@ -30,11 +30,11 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 		return nil, nil, err
 	}
 	defer in.Close()
-	r, err := nettrace.NewReader(in, nil)
+	rw := newRewriter(l)
+	r, err := nettrace.NewReader(untilError{in, &rw.err}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	rw := newRewriter(l)
 	h := *r.Header()
 	if h.Version == 6 && len(rw.threads) > 0 && h.KeyValue(repairedKey) == "" {
 		h.KeyValues = append(slices.Clip(h.KeyValues), nettrace.KeyValue{Key: repairedKey, Value: "1"})
@@ -63,6 +63,19 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 		return nil, nil, err
 	}
 	return l.profile, &l.info, out.Close()
+}
+
+// An untilError reads until there is an error: Copy itself would go on to the end.
+type untilError struct {
+	io.Reader
+	err *error
+}
+
+func (u untilError) Read(p []byte) (int, error) {
+	if *u.err != nil {
+		return 0, *u.err
+	}
+	return u.Reader.Read(p)
 }
 
 // repairedKey is the key of the Trace block of v6 by which a repaired recording is known:

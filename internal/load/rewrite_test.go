@@ -227,3 +227,24 @@ func TestRewriteOfAnotherFile(t *testing.T) {
 		assert.ErrorContains(t, err, fmt.Sprintf("expected 100 events as at first, found %d", n))
 	}
 }
+
+// Who gives up during the second reading does not wait for its end.
+func TestRewriteIsCanceled(t *testing.T) {
+	b := written(t, 4, func(write func(nettrace.Event)) {
+		for range 20_000 {
+			write(nettrace.Event{ThreadID: 1, CaptureThreadID: 1, Payload: make([]byte, 2000), Metadata: &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "Told"}})
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	opened := 0
+	var in *bytes.Reader
+	_, _, err := Rewrite(ctx, func() (io.ReadCloser, error) {
+		if opened++; opened == 2 {
+			cancel()
+		}
+		in = bytes.NewReader(b)
+		return io.NopCloser(in), nil
+	}, io.Discard, &Options{}, nil)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Greater(t, in.Len(), len(b)/2, "is not read to its end")
+}
