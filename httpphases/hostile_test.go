@@ -51,6 +51,24 @@ func TestHostile(t *testing.T) {
 				b.Add(&e)
 			}
 		}},
+		"requests without ids between two that stay": {1500, func(b *httpphases.Builder, n int) {
+			kind := func(kind httpphases.Kind, at, thread int) {
+				e := on(start, kind, at, thread)
+				b.Add(&e)
+			}
+			for i := range n {
+				kind(httpphases.RequestStart, i, i)
+			}
+			for i := range n { // those between have written headers, and wait
+				if i > 0 && i < n-1 {
+					kind(httpphases.RequestHeadersStart, n+i, i)
+				}
+			}
+			for i := range n {
+				kind(httpphases.ResponseHeadersStop, 2*n+i, 1<<30)
+				kind(httpphases.RequestHeadersStop, 3*n+i, 1<<30)
+			}
+		}},
 		"attempts of one request": {4000, func(b *httpphases.Builder, n int) {
 			b.Add(below(start, 1, 2))
 			for i := range n {

@@ -26,7 +26,7 @@ const (
 	defaultMaxBlock    = 64 << 20
 	defaultMaxBuffered = 256 << 20
 	maxWarnings        = 1000
-	maxLosses          = 1 << 16
+	maxLosses          = 1 << 18 // a recorder that cannot keep up makes some ten thousand in a GB
 )
 
 // BlockStats counts the blocks of one kind.
@@ -156,7 +156,7 @@ func (r *Reader) Stats() Stats {
 	return s
 }
 
-// Losses lists the gaps in sequence numbers found so far, the first 65,536 of
+// Losses lists the gaps in sequence numbers found so far, the first 262,144 of
 // them; Stats has the totals.
 func (r *Reader) Losses() []Loss { return r.losses }
 
