@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tracefix/tracefix/internal/trace"
@@ -44,6 +45,9 @@ func (r *replay) thread(ev *nettrace.Event) *thread {
 	return list[0].threads[tid]
 }
 
+// ErrChanged reports a file that was another one when it was read again.
+var ErrChanged = errors.New("the file changed while it was read")
+
 // sameEvents returns an error if another reading of the file had another number of events
 // than the first one: what was found then does not go with them. A recording that goes on
 // may grow where more is no harm.
@@ -51,7 +55,7 @@ func (l *loader) sameEvents(n int, grow bool) error {
 	if int64(n) == l.info.Events || grow && int64(n) > l.info.Events {
 		return nil
 	}
-	return fmt.Errorf("the file changed while it was read: expected %d events as at first, found %d; wait until the recording has ended, or copy it, and run again", l.info.Events, n)
+	return fmt.Errorf("%w: expected %d events as at first, found %d; wait until the recording has ended, or copy it, and run again", ErrChanged, l.info.Events, n)
 }
 
 // sampleOf tells whether the loader keeps a sample of an event, and of which type:

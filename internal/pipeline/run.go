@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
@@ -234,7 +235,7 @@ func Load(ctx context.Context, in *input.File, c Config) (*trace.Profile, *repor
 func named(in *input.File, err error) error {
 	var nt *nettrace.FormatError
 	var ch *chromium.FormatError
-	if (errors.As(err, &nt) || errors.As(err, &ch)) && !strings.HasPrefix(err.Error(), in.Name+":") {
+	if (errors.As(err, &nt) || errors.As(err, &ch) || errors.Is(err, load.ErrChanged)) && !strings.HasPrefix(err.Error(), in.Name+":") {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -86,4 +87,41 @@ func TestConfidenceUnlessTold(t *testing.T) {
 	}
 	assert.Equal(t, bridged(stackfix.DefaultConfidence), bridged(0))
 	assert.Less(t, bridged(-1), bridged(0))
+}
+
+// cutter cuts a file short when the output begins.
+type cutter struct {
+	path string
+	done bool
+}
+
+func (c *cutter) Write(p []byte) (int, error) {
+	if !c.done {
+		c.done = true
+		return len(p), os.Truncate(c.path, 1<<20)
+	}
+	return len(p), nil
+}
+
+// Events that do not fit into memory are read again while the output is written: where
+// that fails there is none that lacks them.
+func TestEventsCannotBeReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.nettrace")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w, err := nettrace.NewWriter(f, &nettrace.Header{Version: 4, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)})
+	require.NoError(t, err)
+	ev := nettrace.Event{ThreadID: 1, CaptureThreadID: 1, Payload: make([]byte, 2000), Metadata: &nettrace.Metadata{Provider: "P", EventID: 1, Name: "Told"}}
+	for range 15_000 { // more than 24 MB
+		ev.Time++
+		require.NoError(t, w.Write(&ev))
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, f.Close())
+	in, err := input.Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	rep, err := Run(t.Context(), in, Config{Tracks: []string{"events"}, Format: "chromium", Out: "-", Stdout: &cutter{path: path}})
+	assert.ErrorContains(t, err, path+": the file changed while it was read: expected 15000 events as at first")
+	assert.Equal(t, "failed", rep.Status)
 }
