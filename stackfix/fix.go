@@ -39,7 +39,7 @@ func Fix(tree *stacks.Tree, frames Frames, threads []Thread, opts Options) Resul
 // there are.
 func look(threads []Thread, which []int) (n int, cut bool) {
 	for _, i := range which {
-		for s := range threads[i].all() {
+		for s := range threads[i].from(0) {
 			if s.Cut != Whole {
 				return 0, true
 			}
@@ -49,10 +49,10 @@ func look(threads []Thread, which []int) (n int, cut bool) {
 	return n, false
 }
 
-// all yields the samples of t, which may have none.
-func (t *Thread) all() iter.Seq[Sample] {
+// from yields the samples of t, which may have none, from number n on.
+func (t *Thread) from(n int) iter.Seq[Sample] {
 	if t.Samples == nil {
 		return func(func(Sample) bool) {}
 	}
-	return t.Samples
+	return t.Samples(n)
 }

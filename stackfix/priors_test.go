@@ -146,7 +146,7 @@ func readLesson(t testing.TB, l *lesson, namesOnly bool) *lessonFile {
 			}
 			samples = append(samples, Sample{Time: s.Time, Stack: id, Cut: cuts[s.Cut], Suspect: s.Suspect, Evidence: s.Type == trace.SampleEvent})
 		}
-		r.threads = append(r.threads, Thread{Process: uint32(pt.Process.PID), Breaks: pt.Breaks, Samples: slices.Values(samples)})
+		r.threads = append(r.threads, Thread{Process: uint32(pt.Process.PID), Breaks: pt.Breaks, Samples: Slice(samples)})
 		r.samples = append(r.samples, samples)
 		tids = append(tids, pt.TID)
 	}

@@ -55,7 +55,7 @@ func fix(tree *stacks.Tree, frames Frames, threads []recorded, opts Options) Res
 func streams(threads []recorded) []Thread {
 	list := make([]Thread, len(threads))
 	for i, t := range threads {
-		list[i] = Thread{Process: t.Process, Samples: slices.Values(t.Samples), Breaks: t.Breaks}
+		list[i] = Thread{Process: t.Process, Samples: Slice(t.Samples), Breaks: t.Breaks}
 	}
 	return list
 }
@@ -234,7 +234,7 @@ func Example() {
 		s.Stack = tree.Add(frames...)
 		samples = append(samples, s)
 	}
-	res := Fix(tree, Names{}, []Thread{{Samples: slices.Values(samples)}}, Options{Bridge: 8})
+	res := Fix(tree, Names{}, []Thread{{Samples: Slice(samples)}}, Options{Bridge: 8})
 	r := res.Repairs[0][3]
 	fmt.Print(r.How, ":")
 	for _, f := range tree.AppendFrames(nil, r.Stack) {

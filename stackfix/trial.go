@@ -1,5 +1,10 @@
 package stackfix
 
+import (
+	"cmp"
+	"slices"
+)
+
 // virtualShares are how much of the depth of a cut stack is left in the copies of the
 // recording that are learnt from. Less leaves more stacks with known truth; more is
 // closer to what the recorder left.
@@ -113,7 +118,7 @@ func (d *draft) cut(b block) {
 
 // virtual returns copies of w that are cut once more, one for each limit; nil where that
 // teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
-// others. It reads the samples once more.
+// others. It reads those samples once more.
 func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 	vs := make([]*world, len(limits))
 	drafts := make([]*draft, len(limits))
@@ -123,41 +128,63 @@ func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, cuts: map[StackID]StackID{}}
 		}
 	}
-	const stretch = 256
 	every := max(1, 1+(w.blocks-1)/enough)
-	seen, ri, k, thread := 0, -1, 0, 0
-	e.scan(func(t int) {
+	for i := 0; i < len(w.stretches); i++ {
+		var taking []*draft
+		for k, d := range drafts {
+			if d != nil && i%every == k%every {
+				taking = append(taking, d)
+			}
+		}
+		if len(taking) == 0 {
+			continue
+		}
+		if every == 1 {
+			e.copyStretch(w, w.stretches[0], w.blocks, taking)
+			break
+		}
+		e.copyStretch(w, w.stretches[i], stretch, taking)
+	}
+	for _, d := range drafts {
+		if d != nil {
+			d.end()
+		}
+	}
+	return vs
+}
+
+// copyStretch copies the n blocks of w from a position on.
+func (e *engine) copyStretch(w *world, at position, n int, drafts []*draft) {
+	ri, k, thread := at.run, 0, e.which[at.which]
+	if at.begins {
+		ri--
+	} else {
+		k, _ = slices.BinarySearchFunc(w.runs[ri].blocks, at.sample, func(b block, at int32) int { return cmp.Compare(b.first, at) })
+	}
+	for _, d := range drafts {
+		d.begun = false
+	}
+	e.scan(at, func(t int) {
 		ri++
 		k, thread = 0, t
 		for _, d := range drafts {
-			if d != nil {
-				d.begun = false
-			}
+			d.begun = false
 		}
-	}, func(b *block) {
-		seen++
-		filled := false
-		for i, d := range drafts {
-			if d == nil {
-				continue
-			}
-			if seen/stretch%every != i%every {
-				d.begun = false
-				continue
-			}
+	}, func(b *block) bool {
+		bs := w.runs[ri].blocks
+		for k < len(bs) && bs[k].first < b.first {
+			k++
+		}
+		kept := k < len(bs) && bs[k].first == b.first
+		if !kept {
+			e.fill(b)
+		}
+		for _, d := range drafts {
 			if !d.begun {
 				d.begin(thread)
 				d.begun = true
 			}
-			bs := w.runs[ri].blocks
-			for k < len(bs) && bs[k].first < b.first {
-				k++
-			}
-			if k == len(bs) || bs[k].first != b.first {
-				if !filled {
-					e.fill(b)
-					filled = true
-				}
+			if !kept {
 				d.cut(*b)
 				continue
 			}
@@ -165,13 +192,9 @@ func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 				d.cut(bs[j])
 			}
 		}
+		n--
+		return n > 0
 	})
-	for _, d := range drafts {
-		if d != nil {
-			d.end()
-		}
-	}
-	return vs
 }
 
 // verdict compares an answer with the truth: 1 right, 0 wrong, -1 not known.

@@ -3,6 +3,7 @@ package stackfix
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -72,13 +73,19 @@ type Sample struct {
 type Thread struct {
 	// Process tells threads of different processes apart.
 	Process uint32
-	// Samples yields the samples in order of time. Fix reads them more than
-	// once and keeps none; they must be the same each time.
-	Samples iter.Seq[Sample]
+	// Samples yields the samples from number from on, 0 being the first, in order of
+	// time; see [Slice]. Fix reads them more than once, parts of them mostly, and keeps
+	// none; they must be the same each time.
+	Samples func(from int) iter.Seq[Sample]
 	// Breaks are times in ns, ascending, at which what was true before says
 	// nothing about what comes after: events were lost, the thread id went to
 	// another thread. A sample at the very time of a break comes after it.
 	Breaks []int64
+}
+
+// Slice is the Samples of a Thread whose samples are a list.
+func Slice(samples []Sample) func(from int) iter.Seq[Sample] {
+	return func(from int) iter.Seq[Sample] { return slices.Values(samples[from:]) }
 }
 
 // How says how missing frames are known.

@@ -16,7 +16,8 @@ type world struct {
 	runs   []run
 	judged bool // truth is known
 
-	samples, blocks int // of the recording, those that are not kept included
+	samples, blocks int        // of the recording, those that are not kept included
+	stretches       []position // of the recording: where each stretch of blocks begins
 	// of the given blocks:
 	pairs [9][9]float64      // two in a row, as in retention
 	known map[int][]howOften // by thread
@@ -88,27 +89,38 @@ type block struct {
 	follows                  bool // the block before in the run ended where it begins
 }
 
-// scan goes through the samples of the process, and calls begin for each run and add for each
-// block of it. Blocks are raw: fill completes them.
-func (e *engine) scan(begin func(thread int), add func(b *block)) {
-	for _, ti := range e.which {
+// A position is where a block begins in the samples of the process.
+type position struct {
+	which  int   // number of the thread in engine.which
+	run    int   // number of the run in the world
+	sample int32 // of the thread
+	begins bool  // the run begins here
+}
+
+// scan goes through the samples of the process from a position on, and calls begin for each
+// run that begins there and add for each block, until that returns false. Blocks are raw:
+// fill completes them.
+func (e *engine) scan(at position, begin func(thread int), add func(b *block) bool) {
+	for ; at.which < len(e.which); at = (position{which: at.which + 1, begins: true}) {
+		ti := e.which[at.which]
 		t := &e.threads[ti]
 		breaks := t.Breaks
 		var b block
-		j := int32(0)
-		for s := range t.all() {
-			brk := j == 0
+		j := at.sample
+		for s := range t.from(int(j)) {
+			isFirst := j == at.sample
+			brk := isFirst && at.begins
 			for len(breaks) > 0 && breaks[0] <= s.Time {
 				breaks = breaks[1:]
-				brk = true
+				brk = brk || !isFirst // before it is behind the runs that came before
 			}
-			if !brk && b.orig == s.Stack && b.cut == s.Cut && b.dropped == s.Suspect {
+			if !brk && !isFirst && b.orig == s.Stack && b.cut == s.Cut && b.dropped == s.Suspect {
 				b.n++
 				j++
 				continue
 			}
-			if j > 0 {
-				add(&b)
+			if !isFirst && !add(&b) {
+				return
 			}
 			if brk {
 				begin(ti)
@@ -116,8 +128,8 @@ func (e *engine) scan(begin func(thread int), add func(b *block)) {
 			b = block{first: j, n: 1, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1}
 			j++
 		}
-		if j > 0 {
-			add(&b)
+		if j > at.sample && !add(&b) {
+			return
 		}
 	}
 }
@@ -133,14 +145,28 @@ func (e *engine) fill(b *block) {
 	b.given = b.rooted && b.dropped == 0
 }
 
+// stretch is how many blocks in a row a trial takes.
+const stretch = 256
+
 // load makes the world of the recording.
 func (e *engine) load(threads []Thread, which []int) *world {
 	w := &world{}
 	e.threads, e.which = threads, which
 	m := e.build(w)
-	e.scan(m.begin, func(b *block) {
+	at := position{which: -1}
+	e.scan(position{begins: true}, func(thread int) {
+		for at.which < 0 || e.which[at.which] != thread {
+			at.which++
+		}
+		m.begin(thread)
+	}, func(b *block) bool {
+		if w.blocks%stretch == 0 {
+			at.run, at.sample, at.begins = len(w.runs)-1, b.first, !m.any
+			w.stretches = append(w.stretches, at)
+		}
 		e.fill(b)
 		m.add(b)
+		return true
 	})
 	m.end()
 	e.dropSuspects(w)

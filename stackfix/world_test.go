@@ -38,17 +38,48 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 
 		var all []run
 		blocks, samples := 0, 0
-		e.scan(func(thread int) { all = append(all, run{thread: thread}) }, func(b *block) {
+		e.scan(position{begins: true}, func(thread int) { all = append(all, run{thread: thread}) }, func(b *block) bool {
 			e.fill(b)
 			r := &all[len(all)-1]
 			r.blocks = append(r.blocks, *b)
 			blocks++
 			samples += int(b.n)
+			return true
 		})
 		require.Equal(t, len(all), len(w.runs))
 		assert.Equal(t, blocks, w.blocks)
 		assert.Equal(t, samples, w.samples)
 		assert.Equal(t, len(rec)*len(rec[0].Samples), w.samples)
+
+		// read from a stretch on, it is the same
+		type seenBlock struct {
+			run int
+			b   block
+		}
+		var flat []seenBlock
+		for i := range all {
+			for _, b := range all[i].blocks {
+				flat = append(flat, seenBlock{i, b})
+			}
+		}
+		require.Len(t, w.stretches, (blocks+stretch-1)/stretch)
+		for i, at := range w.stretches {
+			ri := at.run
+			if at.begins {
+				ri--
+			}
+			var got []seenBlock
+			e.scan(at, func(thread int) {
+				ri++
+				require.Equal(t, all[ri].thread, thread)
+			}, func(b *block) bool {
+				e.fill(b)
+				got = append(got, seenBlock{ri, *b})
+				return len(got) < stretch+3
+			})
+			from := i * stretch
+			require.Equal(t, flat[from:min(len(flat), from+stretch+3)], got)
+		}
 
 		kept := 0
 		var pairs [9][9]float64

@@ -39,17 +39,22 @@ func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
 }
 
 // samplesOf yields the samples of t as stackfix wants them.
-func samplesOf(t *trace.Thread) iter.Seq[stackfix.Sample] {
-	return func(yield func(stackfix.Sample) bool) {
-		for _, s := range t.Samples.All() {
-			if !yield(stackfix.Sample{
-				Time:     s.Time,
-				Stack:    s.Stack,
-				Cut:      cutOf[s.Cut],
-				Suspect:  s.Suspect,
-				Evidence: s.Type == trace.SampleEvent,
-			}) {
-				return
+func samplesOf(t *trace.Thread) func(from int) iter.Seq[stackfix.Sample] {
+	return func(from int) iter.Seq[stackfix.Sample] {
+		return func(yield func(stackfix.Sample) bool) {
+			c := t.Samples.Cursor()
+			c.Seek(from)
+			for {
+				s, ok := c.Next()
+				if !ok || !yield(stackfix.Sample{
+					Time:     s.Time,
+					Stack:    s.Stack,
+					Cut:      cutOf[s.Cut],
+					Suspect:  s.Suspect,
+					Evidence: s.Type == trace.SampleEvent,
+				}) {
+					return
+				}
 			}
 		}
 	}

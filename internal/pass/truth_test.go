@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -129,7 +128,7 @@ func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording 
 func (r *recording) fix() [][]stackfix.Repair {
 	threads := make([]stackfix.Thread, len(r.threads))
 	for i, t := range r.threads {
-		threads[i] = stackfix.Thread{Samples: slices.Values(t.Samples), Breaks: t.Breaks}
+		threads[i] = stackfix.Thread{Samples: stackfix.Slice(t.Samples), Breaks: t.Breaks}
 	}
 	res := stackfix.Fix(r.tree, r, threads, stackfix.Options{Bridge: r.bridge}).Repairs
 	for i, reps := range res {
