@@ -33,7 +33,7 @@ func keepMemoryLow() {
 	}
 	oneTrace.Store(true)
 	debug.SetMemoryLimit(smallHeap)
-	debug.SetGCPercent(200)
+	debug.SetGCPercent(400)
 	afterCollection(func() {
 		if !oneTrace.Load() {
 			return

@@ -31,11 +31,11 @@ func (l *loader) markCuts() {
 	mark := l.copyCuts()
 	l.profile.Meta.Repaired = l.info.Header.KeyValue(repairedKey) != ""
 	for _, t := range l.profile.Threads {
-		var out trace.Samples
-		for _, s := range t.Samples.All() {
-			out.Append(mark(s))
-		}
-		t.Samples = out
+		t.Samples.Change(func(s *trace.Sample) bool {
+			old := *s
+			*s = mark(old)
+			return *s != old
+		})
 	}
 }
 
@@ -135,30 +135,6 @@ func (r *roots) begins(s trace.StackID) bool {
 	return r.deepest > r.limit && r.limit > 0 && r.pairs[p]
 }
 
-// sampled returns the stacks of samples, each once, and the depth of the deepest one of
-// each thread.
-func (l *loader) sampled() ([]trace.StackID, map[*trace.Thread]int) {
-	var stacks []trace.StackID
-	deepest := map[*trace.Thread]int{}
-	seen := make([]bool, l.table.Stacks())
-	for _, t := range l.profile.Threads {
-		last, d := trace.StackID(0), 0
-		for _, s := range t.Samples.All() {
-			if s.Stack == last {
-				continue
-			}
-			last = s.Stack
-			d = max(d, l.table.Depth(s.Stack))
-			if !seen[s.Stack] {
-				seen[s.Stack] = true
-				stacks = append(stacks, s.Stack)
-			}
-		}
-		deepest[t] = d
-	}
-	return stacks, deepest
-}
-
 // shallowLimit finds a limit below the runtime's own: that of a trace cut by a tool.
 // Many stacks are as deep as any then, and begin in methods that are called elsewhere.
 func (l *loader) shallowLimit(deepest int, stacks []trace.StackID) int {
@@ -202,10 +178,12 @@ func (l *loader) shallowLimit(deepest int, stacks []trace.StackID) int {
 // limit, and not beginning where a thread begins. In a trace with deeper stacks, those as
 // deep as any are held against the same rule: its runtime may have another limit.
 func (l *loader) markDepthCuts() {
-	stacks, deepestOf := l.sampled()
+	stacks := l.sampled
 	limit, deepest := l.o.DepthLimit, 0
-	for _, d := range deepestOf {
-		deepest = max(deepest, d)
+	for _, p := range l.order {
+		for _, t := range p.threads {
+			deepest = max(deepest, t.deepest)
+		}
 	}
 	if limit == 0 {
 		limit = defaultLimit
@@ -240,23 +218,24 @@ func (l *loader) markDepthCuts() {
 	if cut == nil {
 		return
 	}
-	for _, t := range l.profile.Threads {
-		if deepestOf[t] >= limit {
-			markDepth(t, cut)
+	for _, p := range l.order {
+		for _, t := range p.threads {
+			if t.deepest >= limit {
+				markDepth(t.trace, cut)
+			}
 		}
 	}
 }
 
 // markDepth marks the samples of t whose stack is one of cut.
 func markDepth(t *trace.Thread, cut []bool) {
-	rows := func(yield func(int, int) bool) {
-		for i, s := range t.Samples.All() {
-			if cut[s.Stack] && !yield(i, 1) {
-				return
-			}
+	t.Samples.Change(func(s *trace.Sample) bool {
+		if !cut[s.Stack] {
+			return false
 		}
-	}
-	t.Samples.Edit(rows, func(_ int, s *trace.Sample) { s.Cut = trace.CutDepth })
+		s.Cut = trace.CutDepth
+		return true
+	})
 }
 
 // copyCuts finds the stacks that collect-linux cut at the end of its copy of the

@@ -168,6 +168,9 @@ type thread struct {
 	perm   []int32 // if late: place of each sample in the order of time
 	last   int64
 
+	noted   trace.StackID // of the newest sample
+	deepest int           // frames of a sample
+
 	// The newest stack, root first: the next one shares most of it.
 	addrs []uint64
 	ids   []trace.StackID
@@ -196,6 +199,9 @@ type loader struct {
 	end     int64
 	systems int // events of Universal.System
 	wantAll bool
+
+	sampled []trace.StackID // the stacks of samples, each once
+	noted   []bool          // by stack: it is among them
 
 	compat *compatBuilder
 }
@@ -382,6 +388,23 @@ func (l *loader) keep(t *thread, s trace.Sample) {
 	}
 	t.last = s.Time
 	t.trace.Samples.Append(s)
+	l.note(t, s.Stack)
+}
+
+// note takes in that a sample of t has the stack s.
+func (l *loader) note(t *thread, s trace.StackID) {
+	if s == t.noted {
+		return
+	}
+	t.noted = s
+	t.deepest = max(t.deepest, l.table.Depth(s))
+	for int(s) >= len(l.noted) {
+		l.noted = append(l.noted, make([]bool, max(1<<10, len(l.noted)))...)
+	}
+	if !l.noted[s] {
+		l.noted[s] = true
+		l.sampled = append(l.sampled, s)
+	}
 }
 
 // holds reports whether the filters by time and type keep s.

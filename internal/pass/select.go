@@ -78,10 +78,12 @@ func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
 	}
 	// What is not wanted of a thread is hidden and not dropped: else the sample before it
 	// would stand for its time too.
-	all := func(yield func(int, int) bool) { yield(0, t.Samples.Len()) }
-	t.Samples.Edit(all, func(_ int, sm *trace.Sample) {
+	t.Samples.Change(func(sm *trace.Sample) bool {
 		onCPU := sm.Type == trace.SampleManaged || sm.Type == trace.SampleCPU
-		sm.Hidden = s.CPUOnly && !onCPU || !frames.match(sm.Stack)
+		hidden := s.CPUOnly && !onCPU || !frames.match(sm.Stack)
+		changed := hidden != sm.Hidden
+		sm.Hidden = hidden
+		return changed
 	})
 }
 

@@ -3,8 +3,6 @@ package trace
 import (
 	"encoding/binary"
 	"iter"
-	"math"
-	"slices"
 )
 
 // SampleType says what a sample was taken of. Its names are those of the ndjson
@@ -175,49 +173,89 @@ func (l *Samples) Append(s Sample) {
 }
 
 // Edit calls f for the samples of rows and keeps what it makes of them. Rows are the
-// index of the first sample and the number of samples, in order; they may be found while
-// the list is edited, by a cursor of it. What is far from them is not touched.
+// index of the first sample and the number of samples, in order. What is far from them is
+// not read.
 func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
-	k := -1 // the chunk being written: out, and what c has not read of it
-	var out []byte
-	var state packed
-	var c Cursor
-	var s Sample
-	until := func(i int) bool { // copies what is before i
-		for c.index < i && len(c.b) > 0 {
-			s, _ = c.Next()
-			out = state.append(out, &s)
-		}
-		return len(c.b) > 0
-	}
-	done := func() {
-		if k < 0 {
-			return
-		}
-		until(math.MaxInt)
-		l.chunks[k].b = slices.Clone(out)
-		if k == len(l.chunks)-1 {
-			l.last = state
-		}
+	e := editor{l: l, k: -1}
+	at := 0
+	change := func(s *Sample) bool {
+		f(at, s)
+		return true
 	}
 	for first, n := range rows {
-		for i := first; i < first+n; i++ {
-			if at := l.chunkOf(max(k, 0), i); at != k {
-				done()
-				k = at
-				c, state, out = l.at(k), l.chunks[k].before, out[:0]
+		for i := first; i < min(first+n, l.n); i++ {
+			if k := l.chunkOf(max(e.k, 0), i); k != e.k {
+				e.leave()
+				e.enter(k)
 			}
-			if !until(i) {
-				break
+			for e.c.index < i {
+				e.next(nil)
 			}
-			s, _ = c.Next()
-			l.count(&s, -1)
-			f(i, &s)
-			l.count(&s, 1)
-			out = state.append(out, &s)
+			at = i
+			e.next(change)
 		}
 	}
-	done()
+	e.leave()
+}
+
+// Change calls f for all samples and keeps what it makes of those of which it returns true.
+func (l *Samples) Change(f func(s *Sample) bool) {
+	e := editor{l: l, k: -1}
+	for k := range l.chunks {
+		e.enter(k)
+		for len(e.c.b) > 0 {
+			e.next(f)
+		}
+		e.leave()
+	}
+}
+
+// An editor changes samples of a chunk. Bytes that need not change are copied.
+type editor struct {
+	l     *Samples
+	k     int    // the chunk; -1: none
+	b     []byte // of it
+	c     Cursor // in b
+	out   []byte // what becomes of b, up to from
+	from  int
+	state packed // behind out and the bytes of b that follow it unchanged
+	s     Sample // scratch
+}
+
+func (e *editor) enter(k int) {
+	e.k, e.b, e.c = k, e.l.chunks[k].b, e.l.at(k)
+	e.out, e.from, e.state = e.out[:0], 0, e.c.state
+}
+
+// next takes the next sample. f may change it and then returns true.
+func (e *editor) next(f func(s *Sample) bool) {
+	at, before, s := len(e.b)-len(e.c.b), e.c.state, &e.s
+	*s, _ = e.c.Next()
+	if old := *s; f != nil && f(s) {
+		e.l.count(&old, -1)
+		e.l.count(s, 1)
+	} else if e.state == before {
+		e.state = e.c.state
+		return
+	}
+	e.out = e.state.append(append(e.out, e.b[e.from:at]...), s)
+	e.from = len(e.b) - len(e.c.b)
+}
+
+// leave writes the chunk, if anything in it has changed.
+func (e *editor) leave() {
+	if e.k < 0 || e.from == 0 {
+		return
+	}
+	for len(e.c.b) > 0 && e.state != e.c.state { // told apart from what has changed
+		e.next(nil)
+	}
+	chunk := &e.l.chunks[e.k]
+	chunk.b = append(make([]byte, 0, len(e.out)+len(e.b)-e.from), e.out...)
+	chunk.b = append(chunk.b, e.b[e.from:]...)
+	if e.k == len(e.l.chunks)-1 && len(e.c.b) == 0 {
+		e.l.last = e.state
+	}
 }
 
 // count adds n to what is counted of samples like s.
@@ -265,7 +303,7 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 }
 
 // A Cursor reads a list from its start, for merging several lists. Samples must not
-// be appended while it is used, nor edited but where it tells Edit what to edit.
+// be appended nor edited while it is used.
 type Cursor struct {
 	chunks []chunk // those to come
 	b      []byte

@@ -96,6 +96,22 @@ func TestSamplesKeepEverything(t *testing.T) {
 	l.Edit(rows, func(i int, s *Sample) { s.Stack, s.Cut, s.Hidden = want[i].Stack, want[i].Cut, want[i].Hidden })
 	l.Append(want[7])
 	want = append(want, want[7])
+	for _, rare := range []int{1, 5, 4000, len(want) * 2} {
+		k := -1
+		l.Change(func(s *Sample) bool {
+			k++
+			require.Equal(t, want[k], *s)
+			if rng.IntN(rare) > 0 {
+				return false
+			}
+			s.Cut, s.Hidden, s.Time = Cut(rng.IntN(4)), rng.IntN(3) == 0, s.Time+rng.Int64N(3)-1
+			want[k] = *s
+			return true
+		})
+		require.Equal(t, len(want)-1, k)
+		l.Append(want[9])
+		want = append(want, want[9])
+	}
 	cuts = 0
 	written := 0
 	for i, s := range l.All() {
