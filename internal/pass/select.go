@@ -89,23 +89,22 @@ func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
 
 // keepSamples drops the samples of t that keep does not want, with their repairs.
 func keepSamples(t *trace.Thread, keep func(*trace.Sample) bool) {
-	var kept trace.Samples
 	var repairs trace.Repairs
 	old := t.Repairs.Cursor()
-	samples := t.Samples.Cursor()
-	var s trace.Sample // one for all: keep may hold on to it for all the compiler knows
-	for i := range t.Samples.Len() {
-		r := old.Of(i)
-		if s, _ = samples.Next(); !keep(&s) {
-			continue
+	i, kept := -1, 0
+	t.Samples.Delete(func(s *trace.Sample) bool {
+		i++
+		if !keep(s) {
+			return true
 		}
-		if r != nil {
-			r.Index = kept.Len()
+		if r := old.Of(i); r != nil {
+			r.Index = kept
 			repairs.Append(*r)
 		}
-		kept.Append(s)
-	}
-	t.Samples, t.Repairs = kept, repairs
+		kept++
+		return false
+	})
+	t.Repairs = repairs
 }
 
 // matchAny reports whether one of patterns is the id or matches the name; no

@@ -178,9 +178,9 @@ func (l *Samples) Append(s Sample) {
 func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 	e := editor{l: l, k: -1}
 	at := 0
-	change := func(s *Sample) bool {
+	change := func(s *Sample) outcome {
 		f(at, s)
-		return true
+		return changed
 	}
 	for first, n := range rows {
 		for i := first; i < min(first+n, l.n); i++ {
@@ -200,15 +200,45 @@ func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 
 // Change calls f for all samples and keeps what it makes of those of which it returns true.
 func (l *Samples) Change(f func(s *Sample) bool) {
+	l.edit(func(s *Sample) outcome {
+		if f(s) {
+			return changed
+		}
+		return kept
+	})
+}
+
+// Delete takes away the samples of which f returns true.
+func (l *Samples) Delete(f func(s *Sample) bool) {
+	l.edit(func(s *Sample) outcome {
+		if f(s) {
+			return deleted
+		}
+		return kept
+	})
+}
+
+func (l *Samples) edit(f func(s *Sample) outcome) {
 	e := editor{l: l, k: -1}
 	for k := range l.chunks {
 		e.enter(k)
+		l.chunks[k].first -= e.gone
 		for len(e.c.b) > 0 {
 			e.next(f)
 		}
 		e.leave()
 	}
+	l.n -= e.gone
 }
+
+// An outcome is what becomes of a sample.
+type outcome uint8
+
+const (
+	kept outcome = iota
+	changed
+	deleted
+)
 
 // An editor changes samples of a chunk. Bytes that need not change are copied.
 type editor struct {
@@ -220,6 +250,7 @@ type editor struct {
 	from  int
 	state packed // behind out and the bytes of b that follow it unchanged
 	s     Sample // scratch
+	gone  int    // samples deleted
 }
 
 func (e *editor) enter(k int) {
@@ -227,19 +258,31 @@ func (e *editor) enter(k int) {
 	e.out, e.from, e.state = e.out[:0], 0, e.c.state
 }
 
-// next takes the next sample. f may change it and then returns true.
-func (e *editor) next(f func(s *Sample) bool) {
+// next takes the next sample, of which f makes what it will; nil keeps it.
+func (e *editor) next(f func(s *Sample) outcome) {
 	at, before, s := len(e.b)-len(e.c.b), e.c.state, &e.s
 	*s, _ = e.c.Next()
-	if old := *s; f != nil && f(s) {
-		e.l.count(&old, -1)
-		e.l.count(s, 1)
-	} else if e.state == before {
+	old, becomes := *s, kept
+	if f != nil {
+		becomes = f(s)
+	}
+	if becomes == kept && e.state == before {
 		e.state = e.c.state
 		return
 	}
-	e.out = e.state.append(append(e.out, e.b[e.from:at]...), s)
+	e.out = append(e.out, e.b[e.from:at]...)
 	e.from = len(e.b) - len(e.c.b)
+	if becomes != kept {
+		e.l.count(&old, -1)
+	}
+	if becomes == deleted {
+		e.gone++
+		return
+	}
+	if becomes == changed {
+		e.l.count(s, 1)
+	}
+	e.out = e.state.append(e.out, s)
 }
 
 // leave writes the chunk, if anything in it has changed.

@@ -112,6 +112,33 @@ func TestSamplesKeepEverything(t *testing.T) {
 		l.Append(want[9])
 		want = append(want, want[9])
 	}
+	for _, rare := range []int{3, 5000, 1} {
+		var left []Sample
+		k := -1
+		l.Delete(func(s *Sample) bool {
+			k++
+			require.Equal(t, want[k], *s)
+			if rng.IntN(rare) == 0 {
+				return true
+			}
+			left = append(left, *s)
+			return false
+		})
+		require.Equal(t, len(want)-1, k)
+		want = left
+		for range 3 {
+			s := Sample{Time: rng.Int64N(1e9), Stack: rng.Uint32(), Cut: Cut(rng.IntN(4))}
+			l.Append(s)
+			want = append(want, s)
+		}
+		c := l.Cursor()
+		for i := 0; i < len(want); i += 1 + rng.IntN(2000) {
+			c.Seek(i)
+			s, ok := c.Next()
+			require.True(t, ok)
+			require.Equal(t, want[i], s)
+		}
+	}
 	cuts = 0
 	written := 0
 	for i, s := range l.All() {
