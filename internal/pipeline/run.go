@@ -164,7 +164,7 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		}
 		cpu := slices.Contains(c.Tracks, "cpu")
 		sampled := slices.ContainsFunc(p.Threads, func(t *trace.Thread) bool { return t.Samples.Len() > t.Samples.Count(trace.SampleEvent) })
-		if c.Repair && cpu {
+		if c.Repair && cpu && sampled {
 			pass.FixStacks(p, c.MinConfidence)
 		}
 		pass.Select(p, sel)
