@@ -131,7 +131,7 @@ func main() {
 	tids := slices.Sorted(maps.Keys(rec.samples))
 	var threads []stackfix.Thread
 	for _, tid := range tids {
-		threads = append(threads, stackfix.Thread{Samples: slices.Values(rec.samples[tid])})
+		threads = append(threads, stackfix.Thread{Samples: stackfix.Slice(rec.samples[tid])})
 	}
 	bridge := rec.frame(0) // no code is there
 	res := stackfix.Fix(rec.tree, rec, threads, stackfix.Options{Bridge: bridge})
