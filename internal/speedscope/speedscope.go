@@ -14,8 +14,11 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/trace"
 )
 
 // A FormatError reports input that is not speedscope JSON.
@@ -46,13 +49,16 @@ func Events(open func() (io.ReadCloser, error), warn func(*FormatError)) (io.Rea
 		return nil, err
 	}
 	c := &converter{}
-	err = c.walk(in, map[string]func(*json.Decoder) error{"shared": c.shared})
+	err = c.walk(in, map[string]func(*json.Decoder) error{"exporter": c.exporter, "shared": c.shared})
 	in.Close()
 	var fe *FormatError
 	if err != nil && !errors.As(err, &fe) {
 		return nil, err
 	}
 	c.defect = fe
+	if err := c.tails(); err != nil {
+		return nil, err
+	}
 	if in, err = open(); err != nil {
 		return nil, err
 	}
@@ -93,6 +99,7 @@ func (e *stream) Read(p []byte) (int, error) {
 type converter struct {
 	w      *bufio.Writer
 	defect *FormatError
+	own    bool     // tracefix wrote the file
 	frames [][]byte // the end of an event of each frame: `,"name":...,"sf":n}`
 	names  []string
 	count  int
@@ -205,6 +212,49 @@ func object(d *json.Decoder, each func(key string) error) error {
 	return err
 }
 
+// exporter finds out whether tracefix wrote the file. Its frames have no synthetic roots
+// by which a stack that was sampled is known: the events must say that they are samples.
+func (c *converter) exporter(d *json.Decoder) error {
+	var name any
+	err := d.Decode(&name)
+	c.own = name == "tracefix"
+	return err
+}
+
+// dotnetRoot is a root of every stack that dotnet-trace writes, and tracefix where it
+// writes what dotnet-trace would.
+const dotnetRoot = "Threads"
+
+// ownLimit is the number of frames at which the stacks of tracefix's own files were cut,
+// as far as they were: the same as for those of dotnet-trace.
+const ownLimit = 100
+
+// tails makes the ends of the events of all frames. Those of tracefix's own output tell
+// the module as in its Chromium JSON.
+func (c *converter) tails() error {
+	c.own = c.own && !slices.Contains(c.names, dotnetRoot)
+	for i, full := range c.names {
+		module, name := split(full)
+		if full == trace.Bridge || full == "[off CPU]" {
+			module = "tracefix"
+		}
+		n, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		if !c.own {
+			c.frames = append(c.frames, fmt.Appendf(nil, `,"name":%s,"cat":"sampleEvent","sf":%d}`, n, i))
+			continue
+		}
+		m, err := json.Marshal(module)
+		if err != nil {
+			return err
+		}
+		c.frames = append(c.frames, fmt.Appendf(nil, `,"name":%s,"cat":%s}`, n, m))
+	}
+	return nil
+}
+
 func (c *converter) shared(d *json.Decoder) error {
 	return object(d, func(key string) error {
 		if key != "frames" {
@@ -215,12 +265,6 @@ func (c *converter) shared(d *json.Decoder) error {
 			if err := d.Decode(&f); err != nil {
 				return err
 			}
-			_, name := split(f.Name)
-			quoted, err := json.Marshal(name)
-			if err != nil {
-				return err
-			}
-			c.frames = append(c.frames, fmt.Appendf(nil, `,"name":%s,"cat":"sampleEvent","sf":%d}`, quoted, len(c.frames)))
 			c.names = append(c.names, f.Name)
 			return nil
 		})
@@ -270,15 +314,16 @@ type profile struct {
 // microseconds is how many of them a unit is; units that are no time count as they are.
 var microseconds = map[string]float64{"nanoseconds": 1e-3, "microseconds": 1, "milliseconds": 1e3, "seconds": 1e6}
 
-var number = regexp.MustCompile(`\((\d{1,18})\)`)
+var number = regexp.MustCompile(`\((\d{1,18})\)|Thread (\d{1,18})$`)
 
-// thread tells the number of a profile's thread: that in "Thread (123)", if it is
-// free, else its place in the file.
+// thread tells the number of a profile's thread: that in "Thread (123)" or "Thread 123",
+// if it is free, else its place in the file.
 func (c *converter) thread(name string) int64 {
 	c.count++
 	id := int64(c.count)
-	if m := number.FindStringSubmatch(name); m != nil {
-		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil && !c.tids[n] {
+	if all := number.FindAllStringSubmatch(name, -1); all != nil {
+		m := all[len(all)-1] // that of the process may stand before
+		if n, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && !c.tids[n] {
 			id = n
 		}
 	}
@@ -299,7 +344,7 @@ func (c *converter) profile(d *json.Decoder) error {
 		if !named {
 			named = true
 			p.tid = c.thread(p.name)
-			if !strings.HasPrefix(p.name, "Thread (") {
+			if c.own || !strings.HasPrefix(p.name, "Thread (") {
 				c.metadata(p)
 			}
 		}
@@ -331,7 +376,11 @@ func (c *converter) metadata(p profile) {
 		return
 	}
 	c.separator()
-	fmt.Fprintf(c.w, `{"ph":"M","name":"thread_name","pid":0,"tid":%d,"ts":0,"args":{"name":%s}}`, p.tid, q)
+	own := ""
+	if c.own {
+		own = fmt.Sprintf(`,"tracefix":{"holds":"samples","limit":%d}`, ownLimit)
+	}
+	fmt.Fprintf(c.w, `{"ph":"M","name":"thread_name","pid":0,"tid":%d,"ts":0,"args":{"name":%s%s}}`, p.tid, q, own)
 }
 
 func (c *converter) separator() {

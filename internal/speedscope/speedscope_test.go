@@ -56,6 +56,10 @@ func TestEvents(t *testing.T) {
 			[]string{"M1 thread_name @0", "B1 A @0", "B1 B @1e+06", "E1 B @3e+06", "E1 A @3e+06"}},
 		{"two threads of one name", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Thread (2)","events":[]},{"name":"Thread (2)","events":[{"type":"C","frame":0,"at":1}]}]}`,
 			[]string{"B2 A @1", "E4 A @1"}},
+		{"tracefix's own", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"},{"name":"[off CPU]"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]}]}`,
+			[]string{"M12 thread_name @0", "B12 A @0.001", "E12 A @0.003"}},
+		{"with the process before", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Lab (3) Pool (30)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Lab (3) Thread 24","events":[{"type":"C","frame":0,"at":1}]}]}`,
+			[]string{"M30 thread_name @0", "B30 A @1", "M24 thread_name @0", "E24 A @1"}},
 		{"nothing", `{"shared":{"frames":[]},"profiles":[]}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
