@@ -20,7 +20,7 @@ import (
 
 // ActivitiesCmd is `tracefix activities`.
 type ActivitiesCmd struct {
-	In     string `arg:"" name:"in" help:"nettrace file, bare or in .gz, .zst, .zip; - is standard input."`
+	In     string `arg:"" name:"in" help:"Trace: nettrace or netperf, bare or in .gz, .zst, .zip; - is standard input."`
 	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default. Its extension names the format; .gz or .zst behind it compresses."`
 	Format string `placeholder:"FORMAT" help:"Output format: tree, json, ndjson, chromium. Default: by OUT's extension, else tree."`
 	Force  bool   `help:"Replace an existing output."`

@@ -25,7 +25,7 @@ import (
 
 // HTTPCmd is `tracefix http`.
 type HTTPCmd struct {
-	In     string `arg:"" name:"in" help:"nettrace file, bare or in .gz, .zst, .zip; - is standard input."`
+	In     string `arg:"" name:"in" help:"Trace: nettrace or netperf, bare or in .gz, .zst, .zip; - is standard input."`
 	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default. Its extension names the format; .gz or .zst behind it compresses."`
 	Format string `placeholder:"FORMAT" help:"Output format: table, json, ndjson, har, chromium, otlp, html. Default: by OUT's extension, else table."`
 	Force  bool   `help:"Replace an existing output."`

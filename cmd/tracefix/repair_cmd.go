@@ -65,7 +65,7 @@ type RepairFlags struct {
 
 // RepairCmd is `tracefix repair`.
 type RepairCmd struct {
-	In []string `arg:"" name:"in" help:"Traces: Chromium JSON or nettrace, bare or in .gz, .zst, .zip; - is standard input."`
+	In []string `arg:"" name:"in" help:"Traces: nettrace, netperf, Chromium JSON or speedscope JSON, bare or in .gz, .zst, .zip; - is standard input."`
 	OutputFlags
 	RepairFlags
 	SelectFlags
@@ -91,7 +91,7 @@ func (c *RepairCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 
 // ConvertCmd is `tracefix convert`.
 type ConvertCmd struct {
-	In string `arg:"" name:"in" help:"Trace: nettrace, Chromium JSON or speedscope JSON, bare or in .gz, .zst, .zip; - is standard input."`
+	In string `arg:"" name:"in" help:"Trace: nettrace, netperf, Chromium JSON or speedscope JSON, bare or in .gz, .zst, .zip; - is standard input."`
 	OutputFlags
 	SelectFlags
 	Compat   string   `enum:",dotnet-trace" default:"" help:"Write what dotnet-trace writes, faults included: dotnet-trace. For Chromium JSON and speedscope."`

@@ -19,7 +19,7 @@ import (
 
 // TopCmd is `tracefix top`.
 type TopCmd struct {
-	In     string `arg:"" name:"in" help:"Trace: nettrace or Chromium JSON, bare or in .gz, .zst, .zip; - is standard input."`
+	In     string `arg:"" name:"in" help:"Trace: nettrace, netperf, Chromium JSON or speedscope JSON, bare or in .gz, .zst, .zip; - is standard input."`
 	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default. Its extension names the format; .gz or .zst behind it compresses."`
 	Format string `placeholder:"FORMAT" help:"Output format: text, json, csv. Default: by OUT's extension, else text."`
 	Force  bool   `help:"Replace an existing output."`
@@ -74,7 +74,7 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
-	top := export.NewTop(p, export.TopOptions{Limit: c.Limit, Total: c.Total, Wait: c.Wait, ByThread: c.ByThread, FoldPolls: c.FoldPolls})
+	top := export.NewTop(p, export.TopOptions{Limit: c.Limit, Total: c.Total, Wait: c.Wait, ByThread: c.ByThread, FoldPolls: c.FoldPolls, Repaired: c.Repair})
 	if top.Samples == 0 {
 		return fmt.Errorf("%s: no samples to count%s", c.In, notes(rep))
 	}
@@ -88,7 +88,7 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return err
 	}
 	if !cli.Quiet {
-		fmt.Fprintf(std.err, "%s: %s samples of %s threads\n", c.In, report.Count(rep.Samples), report.Count(rep.Threads))
+		fmt.Fprintf(std.err, "%s: %s sample%s of %s thread%s\n", c.In, report.Count(rep.Samples), report.Plural(rep.Samples), report.Count(rep.Threads), report.Plural(rep.Threads))
 		rep.Explain(std.err)
 		printDamage(std.err, rep.Damage, rep.Damages)
 	}

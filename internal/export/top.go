@@ -25,6 +25,9 @@ type TopOptions struct {
 	// FoldPolls charges what was sampled in Thread.PollGC to its callers: the sampler
 	// stops threads there itself.
 	FoldPolls bool
+	// Repaired says that cut stacks were repaired first: those that still are cut
+	// cannot be put right.
+	Repaired bool
 }
 
 // A Top is the methods of a profile with the time spent in them. CPU time is that of
@@ -341,7 +344,11 @@ func (t *Top) WriteText(w io.Writer, width int) error {
 		fmt.Fprintf(&b, "\n%.1f %% of the CPU samples are in Thread.PollGC, where the sampler itself stops threads; --fold-polls charges them to the callers.\n", 100*t.Polls/t.CPU)
 	}
 	if t.Cut > 0 {
-		fmt.Fprintf(&b, "\n%s of %s stacks are cut: the totals of their outer methods are too low.\n", thousands(int64(t.Cut)), thousands(int64(t.Samples)))
+		fmt.Fprintf(&b, "\n%s of %s stacks are cut: the totals of their outer methods are too low", thousands(int64(t.Cut)), thousands(int64(t.Samples)))
+		if !t.o.Repaired {
+			b.WriteString("; --repair puts back what can be known")
+		}
+		b.WriteString(".\n")
 	}
 	if t.NoStack > 0 {
 		fmt.Fprintf(&b, "\n%s of %s samples have no stack.\n", thousands(int64(t.NoStack)), thousands(int64(t.Samples)))

@@ -46,13 +46,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	s := &t.Facts
-	bridged := bridges(t.Profile)
-	if s.Cut > 0 {
-		// Which of the stacks at the limit are complete is known from all evidence
-		// of a repair together, and by nothing less.
-		pass.FixStacks(t.Profile, stackfix.DefaultConfidence)
-		t.Recount()
-	}
+	f.stacksOf(t)
 	f.Content, f.Events = s.Size, s.Events()
 	f.DurationMs = max(0, ms(s.Last-s.First))
 	f.Spans = &Spans{
@@ -67,6 +61,22 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 			}
 		}
 	}
+	f.chromiumProperties()
+	f.Verdicts = f.chromiumVerdicts()
+	return f, nil
+}
+
+// stacksOf fills in Samples and Stacks.
+func (f *Facts) stacksOf(t *spans.Trace) {
+	s := &t.Facts
+	bridged := bridges(t.Profile)
+	if s.Cut > 0 {
+		// Which of the stacks at the limit are complete is known from all evidence
+		// of a repair together, and by nothing less.
+		pass.FixStacks(t.Profile, stackfix.DefaultConfidence)
+		t.Recount()
+	}
+	f.spikes = s.Spikes
 	if s.Samples > 0 {
 		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
 		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Bridged: bridged}
@@ -83,9 +93,6 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 		}
 		f.Stacks.Named = f.Stacks.Frames
 	}
-	f.chromiumProperties()
-	f.Verdicts = f.chromiumVerdicts()
-	return f, nil
 }
 
 // bridges counts the samples in which an earlier repair put a bridge for frames that it
@@ -186,6 +193,24 @@ func (f *Facts) chromiumProperties() {
 	}
 }
 
+// spanStacks says in v how many of the stacks are cut.
+func (f *Facts) spanStacks(v *Verdict) {
+	if f.spikes == 0 {
+		v.Text += fmt.Sprintf("%s stacks, none cut", count(f.Samples.Count))
+	} else {
+		v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
+		cut := f.Stacks.CutTotal()
+		v.Text += fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,
+			percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
+	}
+	if n := f.Stacks.Bridged; n > 0 {
+		v.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), percent(n, f.Samples.Count))
+		if v.State == Good {
+			v.State, v.Do = Partly, "the .nettrace that this file was made from tells more: repair that"
+		}
+	}
+}
+
 // chromiumVerdicts answers what people want to know first.
 func (f *Facts) chromiumVerdicts() []Verdict {
 	s := f.Spans
@@ -198,20 +223,8 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 	case f.Samples == nil:
 		cpu.State, cpu.Do = None, recordCPU
 		cpu.Text = "no spans; dotnet-trace converts nothing but the samples of its CPU profiler"
-	case s.Spikes == 0:
-		cpu.Text = fmt.Sprintf("%s stacks, none cut", count(f.Samples.Count))
 	default:
-		cpu.State, cpu.Do = Partly, "tracefix repair "+quoteArg(f.File)
-		cut := f.Stacks.CutTotal()
-		cpu.Text = fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,
-			percent(cut, f.Samples.Count), report.Count(s.Spikes), report.Plural(s.Spikes))
-	}
-	if f.Stacks != nil && f.Stacks.Bridged > 0 {
-		n := f.Stacks.Bridged
-		cpu.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), percent(n, f.Samples.Count))
-		if cpu.State == Good {
-			cpu.State, cpu.Do = Partly, "the .nettrace that this file was made from tells more: repair that"
-		}
+		f.spanStacks(&cpu)
 	}
 	v = append(v, cpu)
 	if s.Unmatched+s.Unsorted > 0 || s.NoTime > 0 {

@@ -63,6 +63,7 @@ type Facts struct {
 	LostBytes int64           `json:"lost_bytes,omitempty"` // of the file, skipped because of damage
 
 	encoder encoder // of activity ids
+	spikes  int     // runs of cut samples, of Chromium and speedscope files
 }
 
 // A Verdict is the answer to one question that people have about a trace.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spans"
 	"github.com/tracefix/tracefix/internal/speedscope"
 )
 
@@ -81,12 +82,41 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 	if n := len(w.profiles); n == 0 {
 		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: None, Text: "the file holds no profiles"})
 	} else {
-		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))})
+		if err := f.speedscopeStacks(ctx, in); err != nil {
+			return nil, err
+		}
+		v := Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))}
+		if f.Stacks != nil {
+			v.Text += "; "
+			f.spanStacks(&v)
+		}
+		f.Verdicts = append(f.Verdicts, v)
 	}
 	if f.Damages > 0 {
 		f.Verdicts = append(f.Verdicts, f.fileVerdict())
 	}
 	return f, nil
+}
+
+// speedscopeStacks counts the sampled stacks as for a Chromium trace: the events of the
+// file are those of one. What is damaged in it is told already.
+func (f *Facts) speedscopeStacks(ctx context.Context, in *input.File) error {
+	open := func() (io.ReadCloser, error) {
+		return speedscope.Events(in.Reader, func(*speedscope.FormatError) {})
+	}
+	t, err := spans.Read(ctx, open, &spans.Options{Source: in.Name, Salvage: true, Lean: true})
+	if err != nil {
+		return ctx.Err() // the other facts stand
+	}
+	s := &t.Facts
+	f.stacksOf(t)
+	if f.Stacks == nil || len(s.Threads) != len(f.Threads) {
+		return nil
+	}
+	for i, th := range f.Threads {
+		th.Samples, th.Cut, th.Spikes = int64(s.Threads[i].Samples), int64(s.Threads[i].Cut), int64(s.Threads[i].Spikes)
+	}
+	return nil
 }
 
 // brokenJSON reports whether an error is about the text and not about reading it.

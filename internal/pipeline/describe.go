@@ -60,8 +60,14 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 // seven in ten are right at 0.8, at 0.5 four in ten.
 const leastAdvised = 0.8
 
-// advise tells what can be done about the cut samples that a repair had to bridge.
+// advise tells what can be done about the cut samples that a repair had to bridge, and
+// without one what their number is worth: of spans nothing but a repair tells which
+// stacks at the limit are complete.
 func advise(p *trace.Profile, c *Config, rep *report.Trace) {
+	spans := !strings.HasPrefix(p.Meta.Format, "net")
+	if n := rep.CutBy["depth"]; n > 0 && spans && !c.Repair {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks count as cut since they are as deep as the limit of %d frames; repair and info tell those apart that are complete", report.Count(n), p.Meta.DepthLimit))
+	}
 	bridged := rep.Repaired["bridge"]
 	if !c.Repair || bridged == 0 {
 		return
@@ -79,9 +85,9 @@ func advise(p *trace.Profile, c *Config, rep *report.Trace) {
 		do = append(do, "--report FILE lists them")
 	}
 	if c.MinConfidence == 0 || c.MinConfidence > leastAdvised {
-		do = append(do, fmt.Sprintf("--min-confidence %v restores a few more, less surely", leastAdvised))
+		do = append(do, fmt.Sprintf("--min-confidence %v may restore a few more, less surely", leastAdvised))
 	}
-	if !strings.HasPrefix(p.Meta.Format, "net") {
+	if spans {
 		do = append(do, "the .nettrace that this file was made from tells more: repair that")
 	}
 	if rep.CutBy["bytes"] > 0 {
