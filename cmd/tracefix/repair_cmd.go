@@ -15,7 +15,7 @@ import (
 
 // OutputFlags say where output goes.
 type OutputFlags struct {
-	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses."`
+	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses. Default: a file beside the input, NAME.fixed.EXT (convert: NAME.converted.EXT, or NAME with the extension of another --format); standard output if the input is -."`
 	Format string `placeholder:"FORMAT" help:"Output format: ${formats}. Default: by OUT's extension, else the input's own."`
 	Force  bool   `help:"Replace an existing output."`
 	Strict bool   `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`
@@ -85,7 +85,7 @@ func (c *RepairCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	cfg := c.RepairFlags.config()
 	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout = c.Out, c.Format, c.Force, std.out
 	cfg.With, cfg.Tracks, cfg.Select, cfg.EachRepair = c.With, c.Tracks, sel, c.Report != ""
-	cfg.CanList = true
+	cfg.CanList = len(c.In) == 1 // --report is for one input
 	return runEach(ctx, cli, std, c.In, c.OutputFlags, cfg)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
@@ -543,10 +544,10 @@ func breaks(samples *trace.Samples, lists ...[]int64) []int64 {
 func (i *Info) NoSamples() string {
 	what := "the trace holds no events"
 	if i.Events > 0 {
-		what = fmt.Sprintf("the trace holds %d events but no CPU samples", i.Events)
+		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(i.Events)))
 	}
 	if i.Dropped > 0 {
-		return fmt.Sprintf("no sample is left: the filters drop all %d", i.Dropped)
+		return fmt.Sprintf("no sample is left: the filters drop all %s", report.Count(int(i.Dropped)))
 	}
 	if i.Header.Version >= 6 {
 		return what + "; `dotnet-trace collect-linux --profile dotnet-common,cpu-sampling` records them"
