@@ -566,6 +566,9 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		return
 	}
 	b.stats.Links++
+	if r.adrift && (e.ID == r.guid || e.Related == r.guid) {
+		p.clearAdrift(r)
+	}
 	if e.Kind == RequestHeadersStart || e.Kind == RequestFailed && r.stage() == stageNone {
 		for _, q := range th.queued {
 			if q.end >= r.hop().start {
@@ -959,9 +962,7 @@ func (b *Builder) emit(p *process, r *request) {
 	if r.idless {
 		p.idless.remove(r)
 	}
-	if r.adrift {
-		p.adrifts--
-	}
+	p.clearAdrift(r)
 	if row.Guessed > 0 {
 		b.stats.Guessed++
 		b.stats.Guesses += int64(row.Guessed)

@@ -414,3 +414,58 @@ func TestSentAgain(t *testing.T) {
 		})
 	}
 }
+
+// The failure of a request whose activity was stopped, by one inside it, has no id. It
+// is not that of whoever had the thread last.
+func TestFailureWithoutID(t *testing.T) {
+	for _, thread := range []uint64{2, 3, 9} { // threads of others, and one of nobody
+		testFailureWithoutID(t, thread)
+	}
+}
+
+func testFailureWithoutID(t *testing.T, thread uint64) {
+	type event = httpphases.Event
+	outcomes := map[string]httpphases.Outcome{}
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { outcomes[r.Target] = r.Outcome }})
+	now := int64(0)
+	add := func(thread uint64, kind httpphases.Kind, e event, path ...uint32) {
+		now += 1e5
+		e.Time, e.Thread, e.Kind = now, thread, kind
+		if path == nil {
+			b.Add(&e)
+			return
+		}
+		x := below(e, path...)
+		if len(path) == 3 {
+			x.Related = below(event{}, path[:2]...).ID
+		}
+		b.Add(x)
+	}
+	start := func(thread uint64, target string, n uint32) {
+		add(thread, httpphases.RequestStart, event{Scheme: "http", Host: "h", Port: 80, Text: target, Major: 1, Minor: 1}, 1, n)
+	}
+	send := func(thread uint64, n uint32) {
+		add(thread, httpphases.RequestHeadersStart, event{HasConn: true, Conn: int64(n)}, 1, n, 1)
+		add(thread, httpphases.RequestHeadersStop, event{}, 1, n, 1)
+	}
+	answer := func(thread uint64, n uint32) {
+		add(thread, httpphases.ResponseHeadersStart, event{}, 1, n, 2)
+		add(thread, httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, n, 2)
+		add(thread, httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, n)
+	}
+	start(1, "/outer", 1)
+	start(1, "/inner", 2)
+	send(1, 2)
+	start(2, "/waits", 3) // for a connection: the thread goes on with another one
+	start(2, "/other", 4)
+	add(3, httpphases.RequestLeftQueue, event{Millis: .1, Major: 1, Minor: 1}, 1, 3)
+	send(3, 3)
+	send(2, 4)
+	answer(1, 2)
+	add(thread, httpphases.RequestFailed, event{Text: "no token"})
+	add(thread, httpphases.RequestStop, event{Status: -1, HasStatus: true})
+	answer(4, 3)
+	answer(4, 4)
+	b.Finish(now)
+	assert.Equal(t, map[string]httpphases.Outcome{"/outer": httpphases.Failed, "/inner": httpphases.OK, "/waits": httpphases.OK, "/other": httpphases.OK}, outcomes)
+}

@@ -50,7 +50,7 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		if (e.ID != ([16]byte{}) || b.lossy) && (th.last == nil || !th.last.adrift || th.gapTo > th.at) {
 			return nil
 		}
-		if th.last != nil && th.last.open && th.last.fits(e.Kind) {
+		if th.last != nil && th.last.adrift && th.last.open && th.last.fits(e.Kind) {
 			th.last.guesses++
 			return th.last
 		}
@@ -59,10 +59,10 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 			return nil
 		}
 		if len(p.adrift) > 2*p.adrifts+16 {
-			p.adrift = slices.DeleteFunc(p.adrift, func(x *request) bool { return !x.open })
+			p.adrift = slices.DeleteFunc(p.adrift, func(x *request) bool { return !x.adrift })
 		}
 		for _, r := range p.adrift {
-			if r.open && r.fits(e.Kind) {
+			if r.adrift && r.fits(e.Kind) {
 				if only != nil {
 					return nil
 				}
@@ -106,6 +106,15 @@ func (p *process) setAdrift(r *request) {
 	r.adrift = true
 	p.adrifts++
 	p.adrift = append(p.adrift, r)
+}
+
+// clearAdrift notes that r has ended, or that its activity goes on: a request that
+// waits leaves its thread to others, whose start looks as if it were inside.
+func (p *process) clearAdrift(r *request) {
+	if r.adrift {
+		r.adrift = false
+		p.adrifts--
+	}
 }
 
 // stagesOf lists the stages in which a request may fit an event; see fits.
