@@ -47,7 +47,7 @@ func TestHostile(t *testing.T) {
 				b.Add(&e)
 			}
 			for i := range n {
-				e := on(event{}, httpphases.ResponseContentStop, n+i, 1<<30)
+				e := on(event{}, httpphases.ResponseHeadersStop, n+i, 1<<30)
 				b.Add(&e)
 			}
 		}},
