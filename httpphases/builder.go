@@ -649,6 +649,7 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		}
 	case RequestRedirect:
 		h := r.hop()
+		t := max(t, h.start)
 		h.to, h.toAt, h.hasTo = e.Text, t, true
 		if len(r.hops) < 1024 {
 			r.hops = append(r.hops, hop{start: t, toAt: never, at: splitURL(e.Text, &h.at)})
@@ -747,8 +748,8 @@ func (b *Builder) silentRedirect(r *request, e *Event) {
 	}
 	switch x.status {
 	case 300, 301, 302, 303, 307, 308:
-		h.toAt, h.hasTo = x.resp.end, true
-		r.hops = append(r.hops, hop{start: x.resp.end, toAt: never})
+		h.toAt, h.hasTo = max(x.resp.end, h.start), true
+		r.hops = append(r.hops, hop{start: h.toAt, toAt: never})
 	}
 }
 
@@ -934,7 +935,7 @@ func (b *Builder) failed(r *request, e *Event) {
 }
 
 func (b *Builder) requestStop(p *process, th *thread, r *request, e *Event) {
-	r.stop, r.stopped, r.stopThread = e.Time, true, e.Thread
+	r.stop, r.stopped, r.stopThread = max(e.Time, r.hop().start), true, e.Thread // later, unless the event comes too late
 	r.status, r.hasStatus = e.Status, e.HasStatus
 	// Events of this thread were lost since the request was last heard of: a failure
 	// may have been among them.

@@ -3,6 +3,7 @@ package httpphases_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -207,6 +208,77 @@ func TestPartitionPlainly(t *testing.T) {
 				}
 			}
 			assert.Equal(t, []any{want.Name, want.Error}, []any{got[at].Name, got[at].Error})
+		}
+	}
+}
+
+// Whatever comes, and however late, each request is told once, and its phases lie inside
+// it.
+func TestRandomEvents(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		rows := map[int]bool{}
+		starts := 0
+		b := httpphases.NewBuilder(&httpphases.Options{Late: 1 + rng.IntN(50), Request: func(r *httpphases.Request) {
+			if rows[r.ID] {
+				t.Fatalf("seed %d: request %d comes twice", seed, r.ID)
+			}
+			rows[r.ID] = true
+			for i := range r.Phases {
+				p := &r.Phases[i]
+				if p.Duration < 0 || r.HasDuration && (p.Start < r.Start || p.End() > r.Start+r.Duration) {
+					t.Fatalf("seed %d: %v %d+%d %+v", seed, r.Outcome, r.Start, r.Duration, p)
+				}
+			}
+			if r.Duration < 0 {
+				t.Fatalf("seed %d: duration %d", seed, r.Duration)
+			}
+			for _, h := range r.Redirects {
+				for _, p := range h.Phases {
+					if p.Duration < 0 || p.Start < h.Start || p.End() > h.Start+h.Duration {
+						t.Fatalf("seed %d: hop %+v: %+v", seed, h, p)
+					}
+				}
+			}
+			sum := int64(0)
+			for _, p := range r.Partition() {
+				sum += p.Duration
+			}
+			if r.HasDuration && sum != r.Duration {
+				t.Fatalf("seed %d: the partition of %d sums to %d", seed, r.Duration, sum)
+			}
+		}})
+		now := int64(0)
+		ids := rng.IntN(3)
+		for range 5000 {
+			now += int64(rng.IntN(2000))
+			e := httpphases.Event{
+				Kind: httpphases.Kind(1 + rng.IntN(int(httpphases.EventsLost))), Time: now - int64(rng.IntN(3000)), Thread: uint64(rng.IntN(4)),
+				HasConn: rng.IntN(2) == 0, Conn: int64(rng.IntN(5)), HasStatus: rng.IntN(2) == 0, Status: []int32{200, 302, 401, -1}[rng.IntN(4)],
+				Scheme: "http", Host: "h", Port: 80, Text: "/x", Major: uint8(rng.IntN(3)), Minor: 1, Millis: []float64{0, 1e-3, 1e300, -5, math.NaN()}[rng.IntN(5)],
+				Length: now - 100,
+			}
+			if e.Kind == httpphases.SpanStart || e.Kind == httpphases.SpanStop {
+				e.Span = &httpphases.Span{SpanID: string(rune('a' + rng.IntN(20)))}
+			}
+			if e.Kind == httpphases.RequestStart {
+				starts++
+			}
+			if ids == 0 || ids == 1 && rng.IntN(2) == 0 {
+				b.Add(&e)
+				continue
+			}
+			path := []uint32{1, uint32(rng.IntN(30))}
+			if e.Kind != httpphases.RequestStart && e.Kind != httpphases.RequestStop && rng.IntN(2) == 0 {
+				path = append(path, uint32(rng.IntN(4)))
+			}
+			x := below(e, path...)
+			x.Related = below(e, path[:2]...).ID
+			b.Add(x)
+		}
+		b.Finish(now)
+		if len(rows) < starts {
+			t.Fatalf("seed %d: %d rows of %d starts", seed, len(rows), starts)
 		}
 	}
 }
