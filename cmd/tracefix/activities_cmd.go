@@ -15,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 )
 
@@ -100,14 +101,14 @@ func (c *ActivitiesCmd) explain(std streams, in *input.File, tree *activity.Tree
 	for i := range tree.Rows {
 		n[tree.Rows[i].Status]++
 	}
-	parts := []string{fmt.Sprintf("%d activities", len(tree.Rows))}
+	parts := []string{report.Count(len(tree.Rows)) + " activities"}
 	for s, v := range n {
 		if v > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", v, activity.Status(s)))
+			parts = append(parts, fmt.Sprintf("%s %s", report.Count(v), activity.Status(s)))
 		}
 	}
 	if info.Lost > 0 {
-		parts = append(parts, fmt.Sprintf("the recorder lost %d events", info.Lost))
+		parts = append(parts, fmt.Sprintf("the recorder lost %s events", report.Count(int(info.Lost))))
 	}
 	line := in.Name + ": " + strings.Join(parts, ", ")
 	if out.Name != "-" {

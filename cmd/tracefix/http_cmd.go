@@ -19,6 +19,7 @@ import (
 	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -368,10 +369,10 @@ func (c *HTTPCmd) explain(w io.Writer, run *httpRun, info *requests.Info, findin
 	all := 0 // of the sides that were asked for
 	if c.sides()&requests.Client != 0 {
 		all += s.Requests
-		parts = append(parts, fmt.Sprintf("%d requests", s.Requests))
+		parts = append(parts, fmt.Sprintf("%s request%s", report.Count(s.Requests), report.Plural(s.Requests)))
 		for o, n := range s.Outcomes {
 			if n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, httpphases.Outcome(o)))
+				parts = append(parts, fmt.Sprintf("%s %s", report.Count(n), httpphases.Outcome(o)))
 			}
 		}
 	}
@@ -380,19 +381,19 @@ func (c *HTTPCmd) explain(w io.Writer, run *httpRun, info *requests.Info, findin
 		all += s.Servers
 	}
 	if asked || s.Servers > 0 {
-		parts = append(parts, fmt.Sprintf("%d served", s.Servers))
+		parts = append(parts, report.Count(s.Servers)+" served")
 	}
 	if s.Matched != all && s.Matched != s.Shown {
-		parts = append(parts, fmt.Sprintf("%d match", s.Matched))
+		parts = append(parts, report.Count(s.Matched)+" match")
 	}
 	if s.Shown != all {
-		parts = append(parts, fmt.Sprintf("%d shown", s.Shown))
+		parts = append(parts, report.Count(s.Shown)+" shown")
 	}
 	if s.Guessed > 0 {
-		parts = append(parts, fmt.Sprintf("%d with guessed links", s.Guessed))
+		parts = append(parts, report.Count(s.Guessed)+" with guessed links")
 	}
 	if info.Lost > 0 {
-		parts = append(parts, fmt.Sprintf("the recorder lost %d events: %d requests are incomplete for that", info.Lost, s.Missing))
+		parts = append(parts, fmt.Sprintf("the recorder lost %s events: %s requests are incomplete for that", report.Count(int(info.Lost)), report.Count(s.Missing)))
 	}
 	line := s.Source + ": " + strings.Join(parts, ", ")
 	if out.Name != "-" {

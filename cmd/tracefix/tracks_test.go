@@ -83,7 +83,7 @@ func TestActivitiesChromium(t *testing.T) {
 	assert.Contains(t, words, ": 5,249 activities\n")
 	assert.Equal(t, 5249, count(out))
 	_, _, tree := tracefix(t, "activities", file("activities"), "-o", filepath.Join(t.TempDir(), "x.txt"))
-	assert.Contains(t, tree, ": 5249 activities, ")
+	assert.Contains(t, tree, ": 5,249 activities, ")
 	assert.NotContains(t, words, "samples")
 
 	code, out, words = tracefix(t, "activities", file("activities-notpl"), "--format", "chromium")
