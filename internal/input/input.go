@@ -166,6 +166,9 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	f.Stored = st.Size()
 	if err := f.sniff(); err != nil {
 		f.Close()
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, plain(err))
+		}
 		return nil, err
 	}
 	return f, nil

@@ -4,8 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -198,4 +200,16 @@ func TestBombIsRefused(t *testing.T) {
 	defer r.Close()
 	_, err = io.Copy(io.Discard, r)
 	assert.ErrorIs(t, err, ErrTooLarge)
+}
+
+// A file that may not be read is told as others are, by its name first.
+func TestUnreadable(t *testing.T) {
+	if os.Geteuid() <= 0 { // -1 where there is none
+		t.Skip("root reads everything")
+	}
+	name := filepath.Join(t.TempDir(), "a.nettrace")
+	require.NoError(t, os.WriteFile(name, []byte("Nettrace"), 0))
+	_, err := Open(t.Context(), name, nil)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	assert.True(t, strings.HasPrefix(err.Error(), name+": permission denied; "), err)
 }
