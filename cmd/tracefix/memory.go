@@ -10,7 +10,7 @@ import (
 )
 
 // smallHeap is the heap within which most traces are converted.
-const smallHeap = 48 << 20
+const smallHeap = 44 << 20
 
 // oneTrace says that keepMemoryLow is at work. A batch has a budget of its own.
 var oneTrace atomic.Bool

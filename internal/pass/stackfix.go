@@ -44,17 +44,14 @@ func samplesOf(t *trace.Thread) func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
-			for {
-				s, ok := c.Next()
-				if !ok || !yield(stackfix.Sample{
-					Time:     s.Time,
-					Stack:    s.Stack,
-					Cut:      cutOf[s.Cut],
-					Suspect:  s.Suspect,
-					Evidence: s.Type == trace.SampleEvent,
-				}) {
-					return
-				}
+			var s trace.Sample
+			for c.Read(&s) && yield(stackfix.Sample{
+				Time:     s.Time,
+				Stack:    s.Stack,
+				Cut:      cutOf[s.Cut],
+				Suspect:  s.Suspect,
+				Evidence: s.Type == trace.SampleEvent,
+			}) {
 			}
 		}
 	}

@@ -336,11 +336,8 @@ func (l *Samples) Count(t SampleType) int { return l.types[t] }
 func (l *Samples) All() iter.Seq2[int, Sample] {
 	return func(yield func(int, Sample) bool) {
 		c := l.Cursor()
-		for i := 0; ; i++ {
-			s, ok := c.Next()
-			if !ok || !yield(i, s) {
-				return
-			}
+		var s Sample
+		for i := 0; c.Read(&s) && yield(i, s); i++ {
 		}
 	}
 }
@@ -385,13 +382,20 @@ func (c *Cursor) Seek(i int) {
 
 // Next returns the next sample, and false after the last one.
 func (c *Cursor) Next() (s Sample, ok bool) {
+	ok = c.Read(&s)
+	return s, ok
+}
+
+// Read reads the next sample into s, or returns false after the last one.
+func (c *Cursor) Read(s *Sample) bool {
 	for len(c.b) == 0 {
 		if len(c.chunks) == 0 {
-			return Sample{}, false
+			return false
 		}
 		c.enter()
 	}
 	c.index++
-	c.b = c.state.next(c.b, &s)
-	return s, true
+	s.Dur, s.Suspect, s.Hidden = 0, 0, false // the rest is always told
+	c.b = c.state.next(c.b, s)
+	return true
 }
