@@ -107,6 +107,10 @@ func (c *chromiumWriter) metadata(tracks []*trace.Track) {
 				c.str(`,"limit":`)
 				c.b = strconv.AppendInt(c.b, int64(limit), 10)
 			}
+			if n := untoldCuts(th); n > 0 {
+				c.str(`,"cut":`)
+				c.b = strconv.AppendInt(c.b, int64(n), 10)
+			}
 			if typ, ok := onlyType(th); ok {
 				c.str(`,"type":`)
 				c.b = appendString(c.b, typ.String())
@@ -145,6 +149,21 @@ func (c *chromiumWriter) threadName(pid, tid int64, name string, holds func()) {
 	holds()
 	c.str("}}}")
 	c.flushed()
+}
+
+// untoldCuts returns how many samples of th are cut and not repaired without being as deep
+// as a limit: nothing but their number tells it to those who read the file again.
+func untoldCuts(th *trace.Thread) (n int) {
+	if th.Samples.Cuts() == 0 {
+		return 0
+	}
+	repairs := th.Repairs.Cursor()
+	for i, s := range th.Samples.All() {
+		if s.Written() && (s.Cut == trace.CutBytes || s.Cut == trace.CutBroken) && repairs.Of(i) == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // onlyType returns the type of all samples of a thread besides those of its time off

@@ -79,7 +79,7 @@ func (f *Facts) stacksOf(t *spans.Trace) {
 	f.spikes = s.Spikes
 	if s.Samples > 0 {
 		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
-		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Bridged: bridged}
+		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Untold: int64(s.CutUntold), Bridged: bridged}
 		if s.Cut > 0 {
 			f.Stacks.Cut["depth"] = int64(s.Cut)
 		}
@@ -195,9 +195,13 @@ func (f *Facts) chromiumProperties() {
 
 // spanStacks says in v how many of the stacks are cut.
 func (f *Facts) spanStacks(v *Verdict) {
-	if f.spikes == 0 {
+	switch n := f.Stacks.Untold; {
+	case f.spikes == 0 && n > 0:
+		v.State, v.Do = Partly, "the .nettrace that this file was made from tells which: repair that"
+		v.Text += fmt.Sprintf("%s stacks; %s samples were cut by the recorder, and this file does not tell which", count(f.Samples.Count), count(n))
+	case f.spikes == 0:
 		v.Text += fmt.Sprintf("%s stacks, none cut", count(f.Samples.Count))
-	} else {
+	default:
 		v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
 		cut := f.Stacks.CutTotal()
 		v.Text += fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,

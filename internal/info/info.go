@@ -167,6 +167,9 @@ type Stacks struct {
 	Max    int              `json:"max"`
 	Limit  int              `json:"limit,omitempty"` // at which stacks are cut
 	Cut    map[string]int64 `json:"cut"`             // samples and waits whose stack is cut: depth, bytes, broken
+	// Untold counts samples that were cut in the recording that a file of ours was made from
+	// and are not marked in it.
+	Untold int64 `json:"cut_untold,omitempty"`
 	// Bridged counts samples of which an earlier repair could not know all frames.
 	Bridged int64 `json:"bridged,omitempty"`
 	Frames  int64 `json:"frames"`       // of all samples and waits together

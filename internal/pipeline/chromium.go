@@ -39,6 +39,9 @@ func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
+	if n := t.Facts.CutUntold; n > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s samples were cut by the recorder, and the file does not tell which: repair the recording that it was converted from", report.Count(n)))
+	}
 	if n := t.Facts.Deepest; n > 0 && c.Repair {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, t.Facts.Limit))
 	}

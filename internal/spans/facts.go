@@ -28,8 +28,11 @@ type Facts struct {
 	Samples int
 	Managed int // samples in managed code
 	Untold  int // samples of which the trace does not tell whether they are, weighted ones too
-	Cut     int // samples with exactly the limit of frames, or see Recount
-	Spikes  int // runs of them
+	// CutUntold is how many samples were cut as tracefix's own output says, which does not
+	// tell which: their depth does not show it.
+	CutUntold int
+	Cut       int // samples with exactly the limit of frames, or see Recount
+	Spikes    int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
 	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
 	Deepest int

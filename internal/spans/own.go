@@ -2,6 +2,7 @@ package spans
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/trace"
@@ -12,6 +13,8 @@ import (
 //
 //	"args":{"name":"Main","tracefix":{"holds":"samples","limit":100,"type":"external"}}
 //	"args":{"name":"HTTP","tracefix":{"holds":"track"}}
+//
+// Of samples that were cut at another place than a limit it tells the number ("cut").
 //
 // limit is the number of frames at which the recorder cut stacks, absent if it did
 // not cut by depth; type is that of all samples of the thread, absent if they differ.
@@ -51,6 +54,7 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 	var args struct {
 		Holds string `json:"holds"`
 		Limit int    `json:"limit"`
+		Cut   int    `json:"cut"`
 		Type  string `json:"type"`
 	}
 	if json.Unmarshal(text, &args) != nil {
@@ -74,6 +78,9 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 		d.table.owns = append(d.table.owns, ownThread{})
 	}
 	d.table.owns[thread] = o
+	if o.holds == holdsSamples {
+		d.Facts.CutUntold += min(max(0, args.Cut), math.MaxInt32)
+	}
 	if o.holds == holdsSamples && d.opts.MaxDepth == 0 {
 		d.limit = o.limit
 	}

@@ -301,6 +301,29 @@ func TestOwnLimit(t *testing.T) {
 	}
 }
 
+// How many stacks a recorder cut at no limit of frames is known, unless they were repaired.
+func TestOwnCutUntold(t *testing.T) {
+	p := ownProfile(0, []string{"a b", "a c", "a b", "a b d"}, []string{"a b", "a c"})
+	cuts := []trace.Cut{trace.CutBytes, trace.CutBroken, trace.Whole, trace.CutBytes, trace.Whole, trace.CutBroken}
+	i := -1
+	for _, th := range p.Threads {
+		th.Samples.Change(func(s *trace.Sample) bool {
+			i++
+			s.Cut = cuts[i]
+			return true
+		})
+	}
+	tr := readBytes(t, ownBytes(t, p), nil)
+	assert.Equal(t, 4, tr.Facts.CutUntold)
+	assert.Zero(t, tr.Facts.Cut)
+
+	for _, index := range []int{0, 3} {
+		p.Threads[0].Repairs.Append(trace.Repair{Index: index, How: "before"})
+	}
+	assert.Equal(t, 2, readBytes(t, ownBytes(t, p), nil).Facts.CutUntold)
+	assert.Zero(t, readBytes(t, ownBytes(t, loadChain(t)), nil).Facts.CutUntold)
+}
+
 // Tracks hold no stacks, and the modules of frames are their categories.
 func TestOwnTracks(t *testing.T) {
 	p := ownProfile(100, []string{"Root a", "Root b"})
