@@ -71,7 +71,7 @@ func (t *climber) Add(frames ...FrameID) StackID { return t.Join(0, frames) }
 // Truncate forgets the stacks from n on, which were pushed last.
 func (t *climber) Truncate(n int) {
 	t.Tree.Truncate(n)
-	t.skips = t.skips[:n]
+	t.skips = t.skips[:min(n, len(t.skips))] // others may have pushed on the tree
 }
 
 // up returns the stack of the outermost n frames of s, or s if it has no more.

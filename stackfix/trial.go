@@ -141,6 +141,9 @@ func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 		}
 		if every == 1 {
 			e.copyStretch(w, w.stretches[0], w.blocks, taking)
+			for _, d := range taking { // of such a copy others can be made
+				d.w.stretches = w.stretches
+			}
 			break
 		}
 		e.copyStretch(w, w.stretches[i], stretch, taking)

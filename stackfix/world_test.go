@@ -81,6 +81,13 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 			require.Equal(t, flat[from:min(len(flat), from+stretch+3)], got)
 		}
 
+		// a copy that was cut can be cut once more
+		once := e.virtual(w, []int{40}, blocks)[0]
+		assert.Equal(t, w.stretches, once.stretches)
+		twice := e.virtual(once, []int{30}, blocks)[0]
+		assert.GreaterOrEqual(t, twice.blocks, blocks)
+		assert.Equal(t, samples, twice.samples)
+
 		kept := 0
 		var pairs [9][9]float64
 		known := map[int]map[StackID]int32{}
