@@ -67,6 +67,10 @@ func (o *Options) limits() (ratio, after int64) {
 // ErrTooLarge reports content that unpacks to far more than a trace does.
 var ErrTooLarge = errors.New("unpacks to more than a trace can be; it looks like a decompression bomb")
 
+// ErrChanged reports a file that was another one when it was read again: what was found at
+// first does not go with it.
+var ErrChanged = errors.New("the file changed while it was read; wait until the recording has ended, or copy it, and run again")
+
 // Broken reports whether an error of a reader is one of what was stored: a compressed
 // file that was cut, say, of which what could be unpacked still counts. A disk that
 // fails, a limit and a caller that gave up say nothing of the trace.

@@ -1,9 +1,9 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -45,9 +45,6 @@ func (r *replay) thread(ev *nettrace.Event) *thread {
 	return list[0].threads[tid]
 }
 
-// ErrChanged reports a file that was another one when it was read again.
-var ErrChanged = errors.New("the file changed while it was read")
-
 // sameEvents returns an error if another reading of the file had another number of events
 // than the first one: what was found then does not go with them. A recording that goes on
 // may grow where more is no harm.
@@ -55,7 +52,7 @@ func (l *loader) sameEvents(n int, grow bool) error {
 	if int64(n) == l.info.Events || grow && int64(n) > l.info.Events {
 		return nil
 	}
-	return fmt.Errorf("%w: expected %d events as at first, found %d; wait until the recording has ended, or copy it, and run again", ErrChanged, l.info.Events, n)
+	return fmt.Errorf("expected %d events as at first, found %d: %w", l.info.Events, n, input.ErrChanged)
 }
 
 // sampleOf tells whether the loader keeps a sample of an event, and of which type:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
@@ -235,7 +234,7 @@ func Load(ctx context.Context, in *input.File, c Config) (*trace.Profile, *repor
 func named(in *input.File, err error) error {
 	var nt *nettrace.FormatError
 	var ch *chromium.FormatError
-	if (errors.As(err, &nt) || errors.As(err, &ch) || errors.Is(err, load.ErrChanged)) && !strings.HasPrefix(err.Error(), in.Name+":") {
+	if (errors.As(err, &nt) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), in.Name+":") {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
 	return err

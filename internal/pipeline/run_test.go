@@ -122,6 +122,7 @@ func TestEventsCannotBeReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer in.Close()
 	rep, err := Run(t.Context(), in, Config{Tracks: []string{"events"}, Format: "chromium", Out: "-", Stdout: &cutter{path: path}})
-	assert.ErrorContains(t, err, path+": the file changed while it was read: expected 15000 events as at first")
+	assert.ErrorContains(t, err, path+": expected 15000 events as at first")
+	assert.ErrorIs(t, err, input.ErrChanged)
 	assert.Equal(t, "failed", rep.Status)
 }

@@ -153,6 +153,27 @@ func TestSecondReadingFails(t *testing.T) {
 
 type failing struct{ err error }
 
+// A file that is another one when it is read again is no copy of the trace, wherever it ends
+// and whether anything is repaired in it.
+func TestChangedMeanwhile(t *testing.T) {
+	cut, _, _ := walk(t, tracetest.Walk{Seed: 3, Threads: 2, Bytes: 1 << 18, Deep: 0.5})
+	none, _, _ := walk(t, tracetest.Walk{Seed: 3, Threads: 2, Bytes: 1 << 18})
+	for _, in := range [][]byte{cut, none} {
+		size := len(in)
+		tr, err := Read(context.Background(), func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(in[:size])), nil
+		}, nil)
+		require.NoError(t, err)
+		pass.FixStacks(tr.Profile, 0.9)
+		for _, size = range []int{10, len(in) / 3, len(in) / 2, len(in) - 1000, len(in) - 1} {
+			err := tr.Rewrite(context.Background(), io.Discard, false)
+			assert.ErrorIs(t, err, input.ErrChanged, "%d of %d", size, len(in))
+		}
+		size = len(in)
+		assert.NoError(t, tr.Rewrite(context.Background(), io.Discard, false))
+	}
+}
+
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestCanceled(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"slices"
@@ -48,6 +49,7 @@ type Trace struct {
 	table     *frameTable
 	zones     []zone
 	clean     bool  // no defect was found: parts may be copied unread
+	size      int64 // bytes of the input
 	eventsEnd int64 // offset behind the last event, -1 if there are several arrays
 	sorters   []*sorter
 	of        []int32 // index in Facts.Threads, by thread of the profile
@@ -63,8 +65,7 @@ type reading struct {
 	stitch  []int8         // by stack: 1 stitched, -1 not, 0 not looked at
 	names   map[int32]string
 	procs   map[string]string
-	cpu     int32 // name of CPU_TIME
-	size    int64
+	cpu     int32     // name of CPU_TIME
 	slices  [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
@@ -235,6 +236,14 @@ func limit(ev *chromium.Event) {
 func over(err error) bool {
 	var fe *chromium.FormatError
 	return err == io.EOF || errors.As(err, &fe)
+}
+
+// same returns an error if another reading ended after other than the n bytes of the first.
+func (t *Trace) same(n int64) error {
+	if n == t.size {
+		return nil
+	}
+	return fmt.Errorf("expected %d bytes as at first, found %d: %w", t.size, n, input.ErrChanged)
 }
 
 // span follows a begin or end event.

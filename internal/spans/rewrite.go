@@ -84,7 +84,11 @@ func (rw *rewriter) run() error {
 	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
 	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0
 	if skip && len(zones) == 0 && !rw.Facts.BOM {
-		return copyAll(rw.ctx, rw.w.Outside(), in)
+		n, err := copyAll(rw.ctx, rw.w.Outside(), in)
+		if err != nil {
+			return err
+		}
+		return rw.same(n)
 	}
 	opts := &chromium.Options{Outside: rw.w.Outside()}
 	if rw.bridge {
@@ -114,6 +118,9 @@ func (rw *rewriter) run() error {
 		if err := rw.event(&ev); err != nil {
 			return err
 		}
+	}
+	if err := rw.same(rw.r.InputOffset()); err != nil {
+		return err
 	}
 	return rw.w.Close()
 }
@@ -150,23 +157,25 @@ func (rw *rewriter) pass(zones []*zone) []*zone {
 	return zones
 }
 
-func copyAll(ctx context.Context, w io.Writer, r io.Reader) error {
+// copyAll copies r, and returns how many bytes it has.
+func copyAll(ctx context.Context, w io.Writer, r io.Reader) (size int64, err error) {
 	buf := make([]byte, 1<<20)
 	for {
 		if err := ctx.Err(); err != nil {
-			return err
+			return size, err
 		}
 		n, err := r.Read(buf)
+		size += int64(n)
 		if n > 0 {
 			if _, err := w.Write(buf[:n]); err != nil {
-				return err
+				return size, err
 			}
 		}
 		if err == io.EOF {
-			return nil
+			return size, nil
 		}
 		if err != nil {
-			return err
+			return size, err
 		}
 	}
 }

@@ -66,6 +66,9 @@ func (d *reading) sorted(ctx context.Context) error {
 			lead: uint16(min(len(ev.Lead), 1<<16-1)), phase: ev.Phase, sf: ev.SF != nil,
 		})
 	}
+	if err := d.same(d.r.InputOffset()); err != nil {
+		return err
+	}
 	// The lanes of the first reading are void.
 	d.all = slices.DeleteFunc(d.all, func(l *lane) bool { return d.sort[l.thread] })
 	d.zones = slices.DeleteFunc(d.zones, func(z zone) bool { return d.sort[z.lane.thread] })
