@@ -2,41 +2,57 @@ package httpphases
 
 import "slices"
 
-// fits reports whether a request in this stage can have written an event.
+// stages are those in which a request can write an event; of other kinds, in any.
+var stages = [RequestRedirect + 1][]stage{
+	RequestLeftQueue:      {stageNone, stageAnswered},
+	RequestHeadersStart:   {stageNone, stageAnswered, stageSent},
+	RequestHeadersStop:    {stageHeaders, stageNone},
+	RequestContentStart:   {stageSent, stageResp},
+	RequestContentStop:    {stageContent, stageAnswered, stageBody, stageDone},
+	ResponseHeadersStart:  {stageSent, stageContent, stageNone},
+	ResponseHeadersStop:   {stageResp, stageContent, stageNone},
+	RequestRedirect:       {stageAnswered},
+	ResponseContentStart:  {stageAnswered},
+	ResponseContentStop:   {stageBody, stageFailed},
+	RequestFailed:         {stageNone, stageHeaders, stageSent, stageContent, stageResp, stageAnswered, stageBody, stageDone},
+	RequestFailedDetailed: {stageFailed},
+	RequestStop:           {stageFailed, stageDone, stageAnswered, stageNone},
+}
+
+// stagesOf returns the stages of a kind, nil if there are no such.
+func stagesOf(k Kind) []stage {
+	if int(k) < len(stages) {
+		return stages[k]
+	}
+	return nil
+}
+
+// fits reports whether a request, as far as it has come, can have written an event.
 func (r *request) fits(k Kind) bool {
-	s := r.stage()
+	s, of := r.stage(), stagesOf(k)
+	if of == nil {
+		return true
+	}
+	if !slices.Contains(of, s) {
+		return false
+	}
 	switch k {
-	case RequestLeftQueue:
-		return s == stageNone || s == stageAnswered
-	case RequestHeadersStart:
-		return s == stageNone || s == stageAnswered || s == stageSent
-	case RequestHeadersStop:
-		return s == stageHeaders || s == stageNone && r.tunnel() != nil
-	case RequestContentStart:
-		return s == stageSent || s == stageResp
+	case RequestHeadersStop, ResponseHeadersStart:
+		return s != stageNone || r.tunnel() != nil
 	case RequestContentStop:
 		x := r.hop().last()
-		return s != stageFailed && x != nil && x.content.open()
-	case ResponseHeadersStart:
-		return s == stageSent || s == stageContent || s == stageNone && r.tunnel() != nil
+		return x != nil && x.content.open()
 	case ResponseHeadersStop:
 		return s == stageResp || s == stageContent && r.hop().last().resp.open() || s == stageNone && r.tunnel() != nil
 	case RequestRedirect:
-		if s != stageAnswered {
-			return false
-		}
 		x := r.hop().last()
 		return !x.hasStatus || x.status >= 300 && x.status <= 308
-	case ResponseContentStart:
-		return s == stageAnswered
 	case ResponseContentStop:
-		return s == stageBody || s == stageFailed && r.body.open()
-	case RequestFailed:
-		return s != stageFailed
+		return s == stageBody || r.body.open()
 	case RequestFailedDetailed:
-		return s == stageFailed && !r.hasDetail
+		return !r.hasDetail
 	case RequestStop:
-		return s == stageFailed && !r.body.open() || s == stageDone || s == stageAnswered || s == stageNone && len(r.hops) == 1
+		return s == stageDone || s == stageAnswered || s == stageFailed && !r.body.open() || s == stageNone && len(r.hops) == 1
 	}
 	return true
 }
@@ -115,35 +131,6 @@ func (p *process) clearAdrift(r *request) {
 		r.adrift = false
 		p.adrifts--
 	}
-}
-
-// stagesOf lists the stages in which a request may fit an event; see fits.
-func stagesOf(k Kind) []stage {
-	switch k {
-	case RequestLeftQueue:
-		return []stage{stageNone, stageAnswered}
-	case RequestHeadersStart:
-		return []stage{stageNone, stageAnswered, stageSent}
-	case RequestHeadersStop:
-		return []stage{stageHeaders, stageNone}
-	case RequestContentStart:
-		return []stage{stageSent, stageResp}
-	case RequestContentStop:
-		return []stage{stageContent, stageAnswered, stageBody, stageDone}
-	case ResponseHeadersStart:
-		return []stage{stageSent, stageContent, stageNone}
-	case ResponseHeadersStop:
-		return []stage{stageResp, stageContent, stageNone}
-	case RequestRedirect, ResponseContentStart:
-		return []stage{stageAnswered}
-	case ResponseContentStop:
-		return []stage{stageBody, stageFailed}
-	case RequestFailed:
-		return []stage{stageNone, stageHeaders, stageSent, stageContent, stageResp, stageAnswered, stageBody, stageDone}
-	case RequestFailedDetailed:
-		return []stage{stageFailed}
-	}
-	return []stage{stageFailed, stageDone, stageAnswered, stageNone} // RequestStop
 }
 
 // candidates returns those in flight that an event may be of. Of more than maxChoice of
