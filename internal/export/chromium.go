@@ -285,7 +285,7 @@ func (c *chromiumWriter) clash(sp *spanner, keep int, wasOff, isOff bool) bool {
 }
 
 // offCPUTail is the leaf that says that a thread was switched out.
-var offCPUTail = []byte(`"name":"[off CPU]","cat":"tracefix"}`)
+var offCPUTail = []byte(`"name":"` + trace.OffCPU + `","cat":"tracefix"}`)
 
 // begin prepares what all events of one phase at one time share.
 func (c *chromiumWriter) begin(phase byte, at int64, ids []byte) {

@@ -86,7 +86,7 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 				nodes[st.Stack] = node
 			}
 			if st.Type == trace.SampleOffCPU {
-				node = tree.Push(node, name("[off CPU]"))
+				node = tree.Push(node, name(trace.OffCPU))
 			}
 			for int(node) >= len(weights) {
 				weights = append(weights, 0)

@@ -322,7 +322,7 @@ func (x *perfettoWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 		}
 		depth = len(sp.path)
 		if offCPU = s.Type == trace.SampleOffCPU; offCPU {
-			x.named(sliceBegin, "[off CPU]", "tracefix")
+			x.named(sliceBegin, trace.OffCPU, "tracefix")
 			x.write(s.Start)
 		}
 		end = s.End

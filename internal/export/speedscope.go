@@ -142,7 +142,7 @@ func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thre
 				continue
 			}
 			if s.Type == trace.SampleOffCPU && offCPU < 0 {
-				offCPU = add("[off CPU]")
+				offCPU = add(trace.OffCPU)
 			}
 			order = order[:0]
 			for id := s.Stack; id != 0 && met[id/64]>>(id%64)&1 == 0; id = t.Parent(id) {

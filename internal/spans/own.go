@@ -86,9 +86,6 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 	}
 }
 
-// offCPU is the leaf that says that a thread was switched out.
-const offCPU = "[off CPU]"
-
 // ownMethod is the method of a frame of tracefix's own output.
 func ownMethod(name, cat string) (trace.Method, kind) {
 	m := trace.Method{Name: name}
@@ -105,7 +102,7 @@ func ownMethod(name, cat string) (trace.Method, kind) {
 		case trace.Bridge:
 			m.Kind = trace.Synthetic
 			return m, kindBridge
-		case offCPU:
+		case trace.OffCPU:
 			m.Kind = trace.Synthetic
 			return m, kindMarker
 		}

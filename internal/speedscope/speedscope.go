@@ -235,7 +235,7 @@ func (c *converter) tails() error {
 	c.own = c.own && !slices.Contains(c.names, dotnetRoot)
 	for i, full := range c.names {
 		module, name := split(full)
-		if full == trace.Bridge || full == "[off CPU]" {
+		if full == trace.Bridge || full == trace.OffCPU {
 			module = "tracefix"
 		}
 		n, err := json.Marshal(name)

@@ -52,6 +52,9 @@ type Frame struct {
 // known. Nothing else has that name.
 const Bridge = "[frames lost]"
 
+// OffCPU is the leaf that writers give to the stack of a thread while it is switched out.
+const OffCPU = "[off CPU]"
+
 // A Table interns methods, frames and stacks. It only grows. The zero Table is not
 // usable.
 type Table struct {

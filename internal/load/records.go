@@ -1,0 +1,60 @@
+package load
+
+import "github.com/tracefix/tracefix/internal/trace"
+
+// records are the stacks of the stack records of the file that were met lately.
+type records struct {
+	// Those of one region of the file, by what is left of the key: 1 + the stack. A
+	// region numbers its records from 1 on.
+	region uint64
+	dense  []trace.StackID
+	used   int // of dense, which grows with what is used and not with the largest number
+	other  map[stackKey]trace.StackID
+}
+
+// maxRecords bounds what is kept of records that are long gone.
+const maxRecords = 1 << 15
+
+func (r *records) get(k stackKey) (trace.StackID, bool) {
+	if i := uint64(uint32(k.record)); k.base == 0 && k.record>>32 == r.region && i < uint64(len(r.dense)) {
+		if id := r.dense[i]; id != 0 {
+			return id - 1, true
+		}
+	}
+	if len(r.other) == 0 {
+		return 0, false
+	}
+	id, ok := r.other[k]
+	return id, ok
+}
+
+func (r *records) add(k stackKey, id trace.StackID) {
+	if i := uint64(uint32(k.record)); k.base == 0 && i < uint64(min(maxRecords, 256+4*r.used)) {
+		if region := k.record >> 32; region != r.region {
+			r.region, r.used = region, 0
+			clear(r.dense)
+		}
+		r.used++
+		if i >= uint64(len(r.dense)) {
+			r.dense = append(r.dense, make([]trace.StackID, 1+int(i)-len(r.dense))...)
+		}
+		r.dense[i] = id + 1
+		return
+	}
+	if len(r.other) >= maxRecords {
+		clear(r.other)
+	}
+	r.other[k] = id
+}
+
+func (r *records) clear() {
+	r.used = 0
+	clear(r.dense)
+	clear(r.other)
+}
+
+// A stackKey names a stack record of the file below a stack of synthetic frames.
+type stackKey struct {
+	record uint64
+	base   trace.StackID
+}
