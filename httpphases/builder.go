@@ -867,8 +867,10 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 		// Established before the trace began, or its event was lost.
 		c = &connection{id: e.Conn, hasID: true, at: never, used: true}
 		p.addConn(c)
-	case c == nil && len(h.queues) > 0 && len(h.ex) == 0:
-		c = r.established() // version 0: the attempt of r that was established last
+	case c == nil:
+		// Version 0: the attempt of r that was established last. .NET 5 makes it part of
+		// the request and tells of no queue; in others one without a queue was pooled.
+		c = r.established()
 	}
 	x.conn = c
 	if c != nil {
@@ -897,12 +899,19 @@ func (b *Builder) gaveUp(r *request, x *exchange) bool {
 	return major >= 2 && !b.lossy
 }
 
-// established returns the connection that an attempt of r opened last, if it has no
-// id to be told by.
+// established returns the connection that an attempt of r opened last for what it does
+// next, if it has no id to be told by.
 func (r *request) established() *connection {
+	h := r.hop()
+	since := h.start
+	if x := h.last(); x != nil {
+		since = x.headers.start
+	} else if len(h.queues) > 0 {
+		since = r.start
+	}
 	for i := len(r.attempts) - 1; i >= 0; i-- {
-		if c := r.attempts[i].conn; c != nil && !c.hasID && !c.used {
-			return c
+		if a := r.attempts[i]; a.began >= since && a.conn != nil && !a.conn.hasID && !a.conn.used {
+			return a.conn
 		}
 	}
 	return nil

@@ -211,6 +211,42 @@ func TestWorkedExample(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// .NET 5 opens the connection as a part of the request, which waits in no queue then.
+// Its connections have no ids.
+func TestNET5(t *testing.T) {
+	s := worked(t, unix, 1, 96.2)
+	var old []httpphases.Event
+	for _, e := range s.events {
+		switch e.Kind {
+		case httpphases.RequestLeftQueue:
+			continue
+		case httpphases.ConnectionEstablished:
+			e.Scheme, e.Host, e.Port, e.Text = "", "", 0, ""
+		case httpphases.ResponseHeadersStop, httpphases.RequestStop:
+			e.Status, e.HasStatus = 0, false
+		}
+		e.Conn, e.HasConn = 0, false
+		old = append(old, e)
+	}
+	// A redirect, of which no event tells, to a place without name and TLS.
+	s.events = old[:len(old)-3]
+	s.at(97, []uint32{1, 1, 6}, httpphases.Event{Kind: httpphases.ConnectStart, Text: "10.0.0.9:80"})
+	s.at(98, []uint32{1, 1, 6}, httpphases.Event{Kind: httpphases.ConnectStop})
+	s.at(99, []uint32{1, 1}, httpphases.Event{Kind: httpphases.ConnectionEstablished, Major: 1, Minor: 1})
+	s.at(100, []uint32{1, 1, 7}, httpphases.Event{Kind: httpphases.RequestHeadersStart})
+	s.at(101, []uint32{1, 1, 7}, httpphases.Event{Kind: httpphases.RequestHeadersStop})
+	s.at(103, []uint32{1, 1, 8}, httpphases.Event{Kind: httpphases.ResponseHeadersStart})
+	s.at(104, []uint32{1, 1, 8}, httpphases.Event{Kind: httpphases.ResponseHeadersStop})
+	s.at(105, []uint32{1, 1}, httpphases.Event{Kind: httpphases.RequestStop})
+	r := s.run()[0]
+	assert.Equal(t, "dns 0.300+5.000; connect 5.400+20.100; tls 25.700+20.000; "+
+		"request_headers 46.100+0.100; wait 46.200+50.000; response_headers 96.200+0.300; "+
+		"connect 97.000+1.000; request_headers 100.000+1.000; wait 101.000+2.000; response_headers 103.000+1.000", phases(r))
+	require.NotNil(t, r.Connection)
+	assert.Equal(t, httpphases.Own, r.Connection.Class)
+	assert.Empty(t, r.Missing)
+}
+
 // Paths that lost a number (.NET 10) name several requests at once: the connection and
 // the thread tell them apart.
 func TestSharedPath(t *testing.T) {

@@ -125,7 +125,11 @@ func (w *rowWriter) hop(i int) {
 		}
 		bound := end
 		if !lastEx {
-			bound = h.ex[k+1].headers.start
+			next := &h.ex[k+1]
+			bound = next.headers.start
+			if a := next.attempt; a != nil && a.owner == r && a.began >= x.headers.start {
+				bound = min(bound, a.began) // .NET 5 has no queue before it
+			}
 			for _, q := range h.queues {
 				if q.start >= x.headers.start && q.start < bound {
 					bound = q.start
