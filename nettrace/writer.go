@@ -80,10 +80,9 @@ const (
 // 6, else v4. A start time that is no date becomes 1970-01-01: strict readers
 // refuse such files.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
-	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, numbers: map[uint64]uint32{}, last: h.SyncQPC}
+	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, threads: map[threadKey]uint64{}, numbers: map[uint64]uint32{}, last: h.SyncQPC}
 	wr.stacks.reset()
 	wr.labels.reset()
-	wr.threads = map[threadKey]uint64{}
 	if wr.h.Frequency <= 0 {
 		wr.h.Frequency = 1e9
 	}
@@ -448,7 +447,7 @@ func (w *Writer) row(k threadKey, kvs []KeyValue) uint64 {
 	if index, ok := w.threads[k]; ok {
 		return index
 	}
-	index := uint64(len(w.threads) + 1)
+	index := uint64(len(w.threads))
 	w.threads[k] = index
 	at := len(w.rows)
 	b := append(w.rows, 0, 0)
@@ -619,17 +618,15 @@ func (w *Writer) flushV6() {
 		w.appendList(&w.stacks)
 		w.endV6(start)
 	}
-	if len(w.rows) > 0 {
-		start := w.beginV6(kindThread)
-		w.out = append(w.out, w.rows...)
-		w.endV6(start)
-	}
+	start := w.beginV6(kindThread)
+	w.out = append(w.out, w.rows...)
+	w.endV6(start)
 	if len(w.labels.b) > 0 {
 		start := w.beginV6(kindLabelList)
 		w.appendList(&w.labels)
 		w.endV6(start)
 	}
-	start := w.beginV6(kindEvent)
+	start = w.beginV6(kindEvent)
 	w.appendEventHeader(&w.events)
 	w.out = append(w.out, w.events.b...)
 	w.endV6(start)
@@ -638,7 +635,8 @@ func (w *Writer) flushV6() {
 }
 
 // sequencePointV6 ends a region; like the recorder it flushes the threads, so
-// that their numbers start again.
+// that their numbers start again. Index 0, which stands for an unknown thread and for the
+// capture thread of all its events, has a row of its own: strict readers want one.
 func (w *Writer) sequencePointV6(t int64) {
 	start := w.beginV6(kindSequencePoint)
 	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(t))
@@ -648,6 +646,7 @@ func (w *Writer) sequencePointV6(t int64) {
 	w.labels.reset()
 	w.rows = w.rows[:0]
 	clear(w.threads)
+	w.row(threadKey{}, nil)
 	clear(w.numbers)
 	w.order = w.order[:0]
 	w.sinceSP, w.sequenced = 0, true

@@ -105,6 +105,49 @@ func TestRewriteCorpus(t *testing.T) {
 	}
 }
 
+// Strict readers refuse a file of v6 that uses the index of a thread without a row, were it
+// that of the capture thread, which the recorder never tells.
+func TestWriteThreadRows(t *testing.T) {
+	for _, data := range [][]byte{unhex(t, knownV6), testFile(t, "v6-nosymbols.nettrace.gz"), oneEventV6(t)} {
+		rows, used := map[uint64]bool{}, 0
+		for b := rewrite(t, data)[20:]; len(b) > 4; {
+			kind, size := splitV6(b)
+			c := Cursor{b: b[4 : 4+size]}
+			b = b[4+size:]
+			switch kind {
+			case kindSequencePoint: // each of the Writer's flushes the threads
+				clear(rows)
+			case kindThread:
+				for c.Len() > 0 {
+					row := NewCursor(c.Bytes(int(c.U16())))
+					index := row.Varuint()
+					require.False(t, rows[index], "index %d is defined twice", index)
+					rows[index] = true
+				}
+			case kindEvent:
+				c.Skip(20)
+				for s := (headerState{}); c.Len() > 0; c.Skip(int(s.size)) {
+					require.NoError(t, s.next(&c, true))
+					require.True(t, rows[s.thread], "thread %d", s.thread)
+					require.True(t, rows[s.capture], "capture thread %d", s.capture)
+					used++
+				}
+			}
+		}
+		require.Positive(t, used)
+	}
+}
+
+// oneEventV6 is a file of v6 with an event that tells no thread at all.
+func oneEventV6(t *testing.T) []byte {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 6, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(&Event{Metadata: &Metadata{Provider: "P"}, Time: 1}))
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
 // A stack may be replaced by a longer one; everything else stays.
 func TestWriteLongStacks(t *testing.T) {
 	for _, name := range []string{"probe9.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
