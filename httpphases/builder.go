@@ -2,6 +2,7 @@ package httpphases
 
 import (
 	"encoding/binary"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -627,10 +628,7 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	case ResponseHeadersStop:
 		if a := r.tunnel(); a != nil {
 			a.tunnel.end = t
-			a.tunnelStatus = e.Status
-			if e.HasStatus && e.Status != 407 && (e.Status < 200 || e.Status > 299) {
-				a.tunnel.failed, a.tunnel.err = true, "proxy answered "+itoa(e.Status)
-			}
+			a.answered(e.Status, e.HasStatus)
 			a.thread, a.last = e.Thread, t
 			break
 		}
@@ -756,18 +754,11 @@ func (b *Builder) silentRedirect(r *request, e *Event) {
 func (b *Builder) leftQueue(r *request, q queueing) {
 	h := r.hop()
 	q.start = max(min(q.start, q.end), h.start)
-	// An exchange that lies inside a wait that is reported after it was a CONNECT
-	// (section 7.3 b).
-	if x := h.last(); x != nil && q.start <= x.headers.start && (x.conn == nil || x.conn.at == never) && x.headers.start > q.start && h.at.scheme != "http" && x.resp.closed() {
-		h.ex = h.ex[:len(h.ex)-1]
-		a := r.liveAttempt()
-		if a == nil {
-			a = &attempt{owner: r, began: x.headers.start, tunnel: unseen}
-			r.own(a)
-		}
-		r.tunnels = true
-		a.tunnel = interval{start: x.headers.start, end: x.resp.end}
-		h.queues = h.queues[:0]
+	// What was exchanged inside a wait that is reported after it was a CONNECT (section
+	// 7.3 b).
+	k := slices.IndexFunc(h.ex, func(x exchange) bool { return x.headers.start >= q.start })
+	if k >= 0 && h.at.scheme != "http" && (h.ex[k].conn == nil || h.ex[k].conn.host == "") {
+		r.tunneled(h, k)
 	}
 	for i := range h.queues {
 		// The inner wait of a CONNECT lies in the outer one.
@@ -781,6 +772,39 @@ func (b *Builder) leftQueue(r *request, q queueing) {
 		return
 	}
 	h.queues = append(h.queues, q)
+}
+
+// tunneled makes the exchanges of h from k on the CONNECT of the attempt that opened their
+// connection.
+func (r *request) tunneled(h *hop, k int) {
+	first, last := h.ex[k], h.ex[len(h.ex)-1]
+	h.ex, h.queues = h.ex[:k], h.queues[:0]
+	a := first.attempt
+	if a == nil || a.owner != r {
+		a = r.liveAttempt()
+	}
+	if a == nil {
+		a = &attempt{owner: r, began: first.headers.start, tunnel: unseen}
+		r.own(a)
+	}
+	a.conn = nil
+	if t := r.established(); t != nil && t != a {
+		// The rest was taken for an attempt of its own.
+		a.conn, a.proxyTLS, a.tls = t.conn, a.tls, t.tls
+		a.conn.attempt = a
+		r.attempts = slices.DeleteFunc(r.attempts, func(x *attempt) bool { return x == t })
+	}
+	r.tunnels = true
+	a.tunnel = interval{start: first.headers.start, end: last.resp.end}
+	a.answered(last.status, last.hasStatus)
+}
+
+// answered notes what the proxy said to a CONNECT.
+func (a *attempt) answered(status int32, told bool) {
+	a.tunnelStatus = status
+	if told && status != 407 && (status < 200 || status > 299) {
+		a.tunnel.failed, a.tunnel.err = true, "proxy answered "+itoa(status)
+	}
 }
 
 // liveAttempt returns the attempt of r that is not finished and began last.
@@ -870,7 +894,9 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 	case c == nil:
 		// Version 0: the attempt of r that was established last. .NET 5 makes it part of
 		// the request and tells of no queue; in others one without a queue was pooled.
-		c = r.established()
+		if a := r.established(); a != nil {
+			c = a.conn
+		}
 	}
 	x.conn = c
 	if c != nil {
@@ -899,9 +925,9 @@ func (b *Builder) gaveUp(r *request, x *exchange) bool {
 	return major >= 2 && !b.lossy
 }
 
-// established returns the connection that an attempt of r opened last for what it does
+// established returns the attempt of r that opened a connection last for what r does
 // next, if it has no id to be told by.
-func (r *request) established() *connection {
+func (r *request) established() *attempt {
 	h := r.hop()
 	since := h.start
 	if x := h.last(); x != nil {
@@ -911,7 +937,7 @@ func (r *request) established() *connection {
 	}
 	for i := len(r.attempts) - 1; i >= 0; i-- {
 		if a := r.attempts[i]; a.began >= since && a.conn != nil && !a.conn.hasID && !a.conn.used {
-			return a.conn
+			return a
 		}
 	}
 	return nil
