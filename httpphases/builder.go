@@ -481,7 +481,7 @@ func (b *Builder) newRequest(p *process, e *Event) *request {
 
 func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n int) {
 	r := b.newRequest(p, e)
-	r.major, r.minor = e.Major, e.Minor
+	r.major, r.minor, r.policy = e.Major, e.Minor, e.Policy
 	r.hop0[0] = hop{start: e.Time, toAt: never, at: place{e.Scheme, e.Host, e.Text, int(e.Port)}}
 	r.hops = r.hop0[:]
 	r.hop0[0].ex = r.ex0[:0]
@@ -788,7 +788,7 @@ func (r *request) tunneled(h *hop, k int) {
 		r.own(a)
 	}
 	a.conn = nil
-	if t := r.established(); t != nil && t != a {
+	if t := r.established(); t != nil {
 		// The rest was taken for an attempt of its own.
 		a.conn, a.proxyTLS, a.tls = t.conn, a.tls, t.tls
 		a.conn.attempt = a
@@ -918,11 +918,11 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 // a stop: where a connection of HTTP/2 or 3 takes no more streams, or answers early, the
 // step throws.
 func (b *Builder) gaveUp(r *request, x *exchange) bool {
-	major := r.major
+	multiplexed := !r.onlyOne()
 	if x.conn != nil && x.conn.major > 0 {
-		major = x.conn.major
+		multiplexed = x.conn.major >= 2
 	}
-	return major >= 2 && !b.lossy
+	return multiplexed && !b.lossy
 }
 
 // established returns the attempt of r that opened a connection last for what r does

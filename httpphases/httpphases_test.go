@@ -247,6 +247,33 @@ func TestNET5(t *testing.T) {
 	assert.Empty(t, r.Missing)
 }
 
+// The version of a connection that was there before the trace began is not told. One
+// that was asked for 1.1 or higher may be HTTP/2, where the answer's headers "begin"
+// before they are waited for.
+func TestOrHigher(t *testing.T) {
+	for _, c := range []struct {
+		policy  int32
+		answer  float64 // ResponseHeadersStart
+		phases  string
+		version string
+	}{
+		{0, .24, "request_headers 0.100+0.100; wait 0.200+0.040; response_headers 0.240+49.760", "1.1"},
+		{1, .24, "request_headers 0.100+0.100; wait 0.200+49.800", ""},
+		{1, 49, "request_headers 0.100+0.100; wait 0.200+48.800; response_headers 49.000+1.000", ""},
+	} {
+		s := &script{t: t}
+		s.at(0, []uint32{1, 1}, httpphases.Event{Kind: httpphases.RequestStart, Scheme: "https", Host: "a.io", Port: 443, Text: "/x", Major: 1, Minor: 1, Policy: c.policy})
+		s.at(.1, []uint32{1, 1, 1}, httpphases.Event{Kind: httpphases.RequestHeadersStart, Conn: 7, HasConn: true})
+		s.at(.2, []uint32{1, 1, 1}, httpphases.Event{Kind: httpphases.RequestHeadersStop})
+		s.at(c.answer, []uint32{1, 1, 2}, httpphases.Event{Kind: httpphases.ResponseHeadersStart})
+		s.at(50, []uint32{1, 1, 2}, httpphases.Event{Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true})
+		s.at(51, []uint32{1, 1}, httpphases.Event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true})
+		r := s.run()[0]
+		assert.Equal(t, c.phases, phases(r))
+		assert.Equal(t, c.version, r.Version)
+	}
+}
+
 // Paths that lost a number (.NET 10) name several requests at once: the connection and
 // the thread tell them apart.
 func TestSharedPath(t *testing.T) {

@@ -391,7 +391,7 @@ func (w *rowWriter) oneAtATime(h *hop, x *exchange) bool {
 	// By shape: HTTP/2 and 3 say ResponseHeadersStart at once, before they wait.
 	if x.resp.begun() && x.headers.closed() {
 		if x.content.closed() && x.resp.start < x.content.end && x.resp.start < x.content.start {
-			return w.r.major < 2
+			return w.r.onlyOne()
 		}
 		wait := x.resp.start - x.headers.end
 		if x.content.closed() {
@@ -401,10 +401,13 @@ func (w *rowWriter) oneAtATime(h *hop, x *exchange) bool {
 			wait = x.resp.start - x.content.end
 		}
 		// It follows the request within some 40 us there, a cold one within 1.3 ms.
-		return w.r.major < 2 || wait > 2e6
+		return w.r.onlyOne() || wait > 2e6
 	}
-	return w.r.major < 2
+	return w.r.onlyOne()
 }
+
+// onlyOne reports whether r asked for HTTP/1 and no more.
+func (r *request) onlyOne() bool { return r.major < 2 && r.policy != orHigher }
 
 func (w *rowWriter) httpVersion(h *hop) string {
 	x := h.last()
@@ -417,7 +420,7 @@ func (w *rowWriter) httpVersion(h *hop) string {
 	if n := len(h.queues); n > 0 && h.queues[n-1].major > 0 {
 		return versionText(h.queues[n-1].major, h.queues[n-1].minor)
 	}
-	if x.resp.begun() && w.r.major < 2 {
+	if x.resp.begun() && w.r.onlyOne() {
 		return "1.1"
 	}
 	return ""

@@ -8,6 +8,9 @@ import (
 // never is the time of what has not happened.
 const never = int64(-1) << 62
 
+// orHigher is HttpVersionPolicy.RequestVersionOrHigher.
+const orHigher = 1
+
 // A span of time with an end that may be missing.
 type interval struct {
 	start, end int64 // never: not seen
@@ -172,7 +175,8 @@ type request struct {
 	adrift             bool // the tracker has stopped its activity: its events may have no id
 	headless           bool // RequestStart is not in the trace
 
-	major, minor uint8
+	major, minor uint8 // asked for
+	policy       int32 // HttpVersionPolicy
 	hops         []hop
 	body         interval // ResponseContent
 	bodyOrd      uint32
