@@ -92,7 +92,7 @@ func rankThreads(p *trace.Profile) map[*trace.Thread]int {
 	list := make([]work, 0, len(p.Threads))
 	for _, th := range p.Threads {
 		n := &th.Samples
-		w := work{th: th, all: n.Len(), cpu: n.Count(trace.SampleManaged) + n.Count(trace.SampleCPU)}
+		w := work{th: th, all: n.Written(), cpu: n.Count(trace.SampleManaged) + n.Count(trace.SampleCPU)}
 		list = append(list, w)
 	}
 	slices.SortStableFunc(list, func(a, b work) int {

@@ -56,7 +56,7 @@ func (t *timing) atLimit(id trace.StackID) bool { return t.limit > 0 && t.table.
 
 func newTiming(p *trace.Profile) *timing {
 	t := &timing{period: usualPeriod(p), ticks: map[*trace.Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
-	for _, th := range p.Threads {
+	for _, th := range slices.Concat(p.Threads, p.Hidden) {
 		set := t.ticks[th.Process]
 		if set == nil {
 			set = &tickSet{pages: map[int64]*[tickPage / 64]uint64{}}
@@ -81,7 +81,7 @@ func usualPeriod(p *trace.Profile) int64 {
 	// A bucket is an eighth of a power of two: nothing but its count and sum is held.
 	var hist [64 * 8]struct{ n, sum int64 }
 	n := int64(0)
-	for _, th := range p.Threads {
+	for _, th := range slices.Concat(p.Threads, p.Hidden) {
 		last := int64(-1)
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {

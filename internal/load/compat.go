@@ -25,7 +25,7 @@ func Compat(ctx context.Context, open Open, o *Options) (*compat.Trace, *Info, e
 	if o != nil {
 		own = *o
 	}
-	own.Rules, own.Evidence, own.From, own.To = symbol.Reference, false, 0, 0
+	own.Rules, own.Evidence = symbol.Reference, false
 	l := newLoader(&own)
 	l.compat = newCompatBuilder(l)
 	if err := l.read(ctx, open); err != nil {

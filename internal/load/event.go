@@ -152,13 +152,7 @@ func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ trace.Samp
 	if l.compat != nil {
 		return
 	}
-	s := trace.Sample{Time: now, Type: typ}
-	if !t.wanted || !l.o.holds(s) {
-		l.info.Dropped++
-		return
-	}
-	s.Stack = l.stack(t, ev, now, 0)
-	l.keep(t, s)
+	l.keep(t, trace.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now, 0)})
 }
 
 // switched takes a thread that comes back onto a CPU: its stack is where it had left.
@@ -167,10 +161,6 @@ func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	s := trace.Sample{Time: now, Type: trace.SampleOffCPU}
 	if l.compat != nil || l.o.Rules == symbol.Reference {
 		return // the reference knows no such samples
-	}
-	if !t.wanted || !l.o.holds(s) {
-		l.info.Dropped++
-		return
 	}
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
 		s.Dur = max(0, now-l.r.Nanos(ev.Time-int64(v)))
@@ -188,12 +178,7 @@ func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
 	if !l.o.Evidence || l.compat != nil {
 		return
 	}
-	s := trace.Sample{Time: now, Type: trace.SampleEvent}
-	if !t.wanted || !l.o.holds(s) {
-		return
-	}
-	s.Stack = l.stack(t, ev, now, 0)
-	l.keep(t, s)
+	l.keep(t, trace.Sample{Time: now, Type: trace.SampleEvent, Stack: l.stack(t, ev, now, 0)})
 }
 
 // runtime takes an event of the runtime's own provider.

@@ -40,8 +40,6 @@ type Options struct {
 	// Processes and Threads are ids or names of those that are wanted; nil: all.
 	// A name may hold the wildcards * and ?.
 	Processes, Threads []string
-	// From and To limit the time of samples, ns since the start; To 0: no limit.
-	From, To int64
 
 	// Tracks are the groups of tracks wanted: "activities", "gc", "exceptions",
 	// "contention", "events", "faults".
@@ -62,7 +60,6 @@ type Info struct {
 	Samples    int64 // CPU samples, on-CPU or not
 	Stacked    int64 // other events with a stack
 	Cut        int64 // samples whose stack is cut
-	Dropped    int64 // samples that the filters left out
 	Frames     int   // distinct frames
 	Unresolved int   // of these, without a name
 	Rundown    bool  // the names of the methods are complete
@@ -321,12 +318,8 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base trace.Stac
 	return id
 }
 
-// keep stores a sample unless a filter is against it.
+// keep stores a sample.
 func (l *loader) keep(t *thread, s trace.Sample) {
-	if !t.wanted || !l.o.holds(s) {
-		l.info.Dropped++
-		return
-	}
 	if s.Time < t.last && t.trace.Samples.Len() > 0 {
 		t.late = true
 	}
@@ -349,14 +342,6 @@ func (l *loader) note(t *thread, s trace.StackID) {
 		l.noted[s] = true
 		l.sampled = append(l.sampled, s)
 	}
-}
-
-// holds reports whether the filters by time and type keep s.
-func (o *Options) holds(s trace.Sample) bool {
-	if o.From > 0 && s.Time < o.From || o.To > 0 && s.Time >= o.To {
-		return false
-	}
-	return true
 }
 
 // defaultLimit is EP_MAX_STACK_DEPTH of the runtime.
@@ -413,7 +398,6 @@ func (l *loader) selectNamed() {
 		for _, t := range p.threads {
 			if !t.wanted {
 				gone[t.trace] = true
-				l.info.Dropped += int64(t.trace.Samples.Len())
 			}
 		}
 	}
@@ -488,9 +472,6 @@ func (i *Info) NoSamples() string {
 	what := "the trace holds no events"
 	if i.Events > 0 {
 		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(i.Events)))
-	}
-	if i.Dropped > 0 {
-		return fmt.Sprintf("no sample is left: the filters drop all %s", report.Count(int(i.Dropped)))
 	}
 	if i.Header.Version >= 6 {
 		return what + "; `dotnet-trace collect-linux --profile dotnet-common,cpu-sampling` records them"

@@ -141,7 +141,7 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 	if err != nil {
 		return err
 	}
-	o, again := k.l.o, newReplay(k.l)
+	again := newReplay(k.l)
 	var ev nettrace.Event
 	for n := 0; ; n++ {
 		err := r.Read(&ev)
@@ -162,9 +162,6 @@ func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
 			continue
 		}
 		now := r.Nanos(ev.Time)
-		if o.From > 0 && now < o.From || o.To > 0 && now >= o.To {
-			continue
-		}
 		t := again.thread(&ev)
 		if t == nil || !t.wanted {
 			continue
@@ -221,8 +218,7 @@ func (k *tracker) end(ln *lane, now int64, kind int, name string) {
 		}
 	}
 	if len(ln.items) == 0 {
-		from := max(k.l.o.From, 0)
-		ln.items = append(ln.items, item{start: from, dur: max(0, now-from), name: name, open: true, kind: kind})
+		ln.items = append(ln.items, item{dur: max(0, now), name: name, open: true, kind: kind})
 	}
 }
 
@@ -436,9 +432,6 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 // finish closes what is open and puts the tracks into the profile.
 func (k *tracker) finish() {
 	end := k.l.end
-	if k.l.o.To > 0 {
-		end = min(end, k.l.o.To)
-	}
 	for _, ln := range k.order {
 		for _, at := range ln.open {
 			it := &ln.items[at]

@@ -9,6 +9,26 @@ func DropEvidence(p *trace.Profile) {
 		if t.Samples.Count(trace.SampleEvent) == 0 {
 			continue
 		}
-		keepSamples(t, func(s *trace.Sample) bool { return s.Type != trace.SampleEvent })
+		dropEvents(t)
 	}
+}
+
+// dropEvents drops the samples of other events, with their repairs.
+func dropEvents(t *trace.Thread) {
+	var repairs trace.Repairs
+	old := t.Repairs.Cursor()
+	i, kept := -1, 0
+	t.Samples.Delete(func(s *trace.Sample) bool {
+		i++
+		if s.Type == trace.SampleEvent {
+			return true
+		}
+		if r := old.Of(i); r != nil {
+			r.Index = kept
+			repairs.Append(*r)
+		}
+		kept++
+		return false
+	})
+	t.Repairs = repairs
 }

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,9 @@ func (s *Selection) IsZero() bool {
 }
 
 // Select leaves in p what s selects. It comes after a repair: what is not wanted is
-// evidence all the same.
+// evidence all the same. Samples and threads that are not wanted are hidden and not
+// dropped: else a sample before them would stand for their time too, and how the sampler
+// ticked would be another.
 func Select(p *trace.Profile, s Selection) {
 	if s.IsZero() {
 		return
@@ -31,13 +34,15 @@ func Select(p *trace.Profile, s Selection) {
 	frames := newFrameMatch(p.Table, s.Frame)
 	var threads []*trace.Thread
 	for _, t := range p.Threads {
-		if !s.process(t.Process) || !matchAny(s.Threads, t.TID, t.Name) {
+		if !s.thread(t) {
+			p.Hidden = append(p.Hidden, t)
 			continue
 		}
 		s.samples(t, frames)
 		threads = append(threads, t)
 	}
 	p.Threads = threads
+	p.Processes = slices.DeleteFunc(p.Processes, func(pr *trace.Process) bool { return !s.process(pr) })
 	var tracks []*trace.Track
 	for _, t := range p.Tracks {
 		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !matchAny(s.Threads, t.Thread.TID, t.Thread.Name) {
@@ -59,6 +64,13 @@ func Select(p *trace.Profile, s Selection) {
 		tracks = append(tracks, t)
 	}
 	p.Tracks = tracks
+	p.Losses = slices.DeleteFunc(p.Losses, func(l trace.Loss) bool {
+		return l.Thread != nil && !s.thread(l.Thread) || !s.overlaps(l.From, l.To)
+	})
+}
+
+func (s *Selection) thread(t *trace.Thread) bool {
+	return s.process(t.Process) && matchAny(s.Threads, t.TID, t.Name)
 }
 
 func (s *Selection) process(p *trace.Process) bool {
@@ -70,41 +82,36 @@ func (s *Selection) overlaps(from, to int64) bool {
 }
 
 func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
-	if s.From != 0 || s.To != 0 {
-		keepSamples(t, func(sm *trace.Sample) bool { return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To) })
-	}
-	if !s.CPUOnly && frames == nil {
-		return
-	}
-	// What is not wanted of a thread is hidden and not dropped: else the sample before it
-	// would stand for its time too.
 	t.Samples.Change(func(sm *trace.Sample) bool {
+		was := *sm
 		onCPU := sm.Type == trace.SampleManaged || sm.Type == trace.SampleCPU
-		hidden := s.CPUOnly && !onCPU || !frames.match(sm.Stack)
-		changed := hidden != sm.Hidden
-		sm.Hidden = hidden
-		return changed
+		sm.Hidden = s.CPUOnly && !onCPU || !frames.match(sm.Stack) || !s.clip(sm)
+		return *sm != was
 	})
 }
 
-// keepSamples drops the samples of t that keep does not want, with their repairs.
-func keepSamples(t *trace.Thread, keep func(*trace.Sample) bool) {
-	var repairs trace.Repairs
-	old := t.Repairs.Cursor()
-	i, kept := -1, 0
-	t.Samples.Delete(func(s *trace.Sample) bool {
-		i++
-		if !keep(s) {
-			return true
-		}
-		if r := old.Of(i); r != nil {
-			r.Index = kept
-			repairs.Append(*r)
-		}
-		kept++
+// clip reports whether sm is in the time that s selects. Of a sample that knows how long it
+// lasted the part in that time stays; of any other its instant counts.
+func (s *Selection) clip(sm *trace.Sample) bool {
+	if sm.Dur <= 0 {
+		return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To)
+	}
+	from, to := sm.Time, sm.Time+sm.Dur
+	if sm.Type == trace.SampleOffCPU {
+		from, to = from-sm.Dur, from
+	}
+	from = max(from, s.From)
+	if s.To != 0 {
+		to = min(to, s.To)
+	}
+	if from >= to {
 		return false
-	})
-	t.Repairs = repairs
+	}
+	sm.Time, sm.Dur = from, to-from
+	if sm.Type == trace.SampleOffCPU {
+		sm.Time = to
+	}
+	return true
 }
 
 // matchAny reports whether one of patterns is the id or matches the name; no

@@ -89,3 +89,31 @@ func TestSelect(t *testing.T) {
 	}
 	assert.Equal(t, []int64{1, 3}, starts, "not slices of another thread")
 }
+
+// What knows how long it lasted is cut to the time that is wanted, and not lost.
+func TestSelectLasting(t *testing.T) {
+	th := &trace.Thread{Process: &trace.Process{}, TID: 1}
+	for _, s := range []trace.Sample{
+		{Time: 0, Dur: 250, Type: trace.SampleExternal},
+		{Time: 250, Dur: 50},
+		{Time: 900, Dur: 600, Type: trace.SampleOffCPU}, // from 300
+		{Time: 900, Dur: 50},
+	} {
+		th.Samples.Append(s)
+	}
+	p := &trace.Profile{Table: trace.NewTable(), Threads: []*trace.Thread{th}}
+	p.Losses = []trace.Loss{{From: 0, To: 50}, {From: 390, To: 410}, {From: 150, To: 160, Thread: &trace.Thread{Process: th.Process, TID: 2}}}
+	Select(p, Selection{From: 100, To: 400, Threads: []string{"1"}})
+	var got []trace.Sample
+	for _, s := range th.Samples.All() {
+		if s.Written() {
+			got = append(got, s)
+		}
+	}
+	assert.Equal(t, []trace.Sample{
+		{Time: 100, Dur: 150, Type: trace.SampleExternal},
+		{Time: 250, Dur: 50},
+		{Time: 400, Dur: 100, Type: trace.SampleOffCPU},
+	}, got)
+	assert.Equal(t, []trace.Loss{{From: 390, To: 410}}, p.Losses)
+}

@@ -22,7 +22,8 @@ func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile) e
 	var scan *requests.Scanner
 	_, err := requests.Read(ctx, in, func(r *nettrace.Reader) {
 		scan = requests.NewScanner(r, func(r *httpphases.Request) {
-			if r.Start >= int64(c.Select.From) && (c.Select.To == 0 || r.Start < int64(c.Select.To)) {
+			ended := r.HasDuration && r.Start+r.Duration < int64(c.Select.From)
+			if !ended && (c.Select.To == 0 || r.Start <= int64(c.Select.To)) {
 				r.Detail = "" // long, and not drawn
 				list = append(list, r)
 			}
@@ -40,9 +41,6 @@ func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile) e
 			}
 		}
 		return nil
-	}
-	if len(c.Select.Processes) > 0 { // p has only those that were selected
-		list = slices.DeleteFunc(list, func(r *httpphases.Request) bool { return owner(r.Process) == nil })
 	}
 	p.Tracks = append(p.Tracks, httpout.Tracks(list, owner)...)
 	return nil

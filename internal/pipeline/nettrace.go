@@ -26,15 +26,12 @@ func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
 	}
-	if !c.Repair { // what is not wanted is evidence all the same
-		o.Processes, o.Threads = c.Select.Processes, c.Select.Threads
-		o.From, o.To = c.Select.From.Nanoseconds(), c.Select.To.Nanoseconds()
-	}
 	if c.MaxDepth != 100 {
 		o.DepthLimit = c.MaxDepth // 100 also is what it is unless the file shows otherwise
 	}
 	if c.Compat != "" {
 		o.Rules = symbol.Reference
+		o.Processes, o.Threads = c.Select.Processes, c.Select.Threads
 	}
 	return o
 }

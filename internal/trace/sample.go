@@ -303,12 +303,13 @@ func (e *editor) leave() {
 
 // count adds n to what is counted of samples like s.
 func (l *Samples) count(s *Sample, n int) {
-	l.types[s.Type] += n
 	if s.Cut != Whole {
 		l.cuts += n
 	}
 	if s.Hidden && s.Type != SampleEvent {
 		l.hidden += n
+	} else {
+		l.types[s.Type] += n
 	}
 }
 
@@ -329,7 +330,8 @@ func (l *Samples) Cuts() int { return l.cuts }
 // Written returns the number of samples that are wanted, events left out.
 func (l *Samples) Written() int { return l.n - l.types[SampleEvent] - l.hidden }
 
-// Count returns the number of samples of a type.
+// Count returns the number of samples of a type, those that are not wanted left out
+// unless they are events.
 func (l *Samples) Count(t SampleType) int { return l.types[t] }
 
 // All yields every sample with its index, in order.

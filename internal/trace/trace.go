@@ -62,6 +62,7 @@ type Profile struct {
 	Table     *Table
 	Processes []*Process
 	Threads   []*Thread // in order of their first event
+	Hidden    []*Thread // not wanted; when they were sampled tells how the sampler ticked
 	Tracks    []*Track
 	Losses    []Loss
 }
