@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,4 +109,42 @@ func TestActivitiesChromium(t *testing.T) {
 	code, _, words = tracefix(t, "activities", file("activities"), "--format", "chromium", "--depth", "2")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, words, "--depth do not apply to --format chromium")
+}
+
+// A request that lasts through the whole of the time that is wanted stays.
+func TestRequestsAroundFilter(t *testing.T) {
+	convert := func(args ...string) (events []struct {
+		Ph, Name string
+		TS       float64
+		TID      int
+	}) {
+		var doc struct{ TraceEvents json.RawMessage }
+		code, out, words := tracefix(t, append([]string{"convert", tracetest.Corpus(t, "dotnet10", "http-full.nettrace"), "--tracks", "http", "--format", "chromium", "-o", "-"}, args...)...)
+		require.Equal(t, 0, code, words)
+		require.NoError(t, json.Unmarshal([]byte(out), &doc))
+		require.NoError(t, json.Unmarshal(doc.TraceEvents, &events))
+		return events
+	}
+	begun := map[int]float64{}
+	var from, long float64
+	for _, e := range convert() {
+		switch {
+		case e.Ph == "B" && begun[e.TID] == 0:
+			begun[e.TID] = e.TS
+		case e.Ph == "E" && begun[e.TID] != 0:
+			if d := e.TS - begun[e.TID]; d > long {
+				from, long = begun[e.TID]+d/2, d
+			}
+			begun[e.TID] = 0
+		}
+	}
+	require.Positive(t, long)
+	at := func(us float64) string { return strconv.FormatFloat(us, 'f', 3, 64) + "us" }
+	slices := 0
+	for _, e := range convert("--from", at(from), "--to", at(from+1)) {
+		if e.Ph == "B" && e.TS < from {
+			slices++
+		}
+	}
+	assert.NotZero(t, slices)
 }
