@@ -2,6 +2,7 @@ package httpout
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"io"
 	"slices"
@@ -48,14 +49,35 @@ type lanes struct {
 }
 
 type laneGroup struct {
-	name  string
-	pid   uint32
-	lanes []*lane
+	name       string
+	pid        uint32
+	lanes      [][]trace.Slice
+	busy, free laneHeap // free ones have no end
 }
 
-type lane struct {
-	slices []trace.Slice
-	end    int64
+type laneEnd struct {
+	end  int64
+	lane int
+}
+
+// laneHeap has the lane on top that ends first, of several the first one.
+type laneHeap []laneEnd
+
+func (h laneHeap) Len() int { return len(h) }
+
+func (h laneHeap) Less(i, k int) bool {
+	return h[i].end < h[k].end || h[i].end == h[k].end && h[i].lane < h[k].lane
+}
+
+func (h laneHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
+
+func (h *laneHeap) Push(x any) { *h = append(*h, x.(laneEnd)) }
+
+func (h *laneHeap) Pop() any {
+	l := *h
+	x := l[len(l)-1]
+	*h = l[:len(l)-1]
+	return x
 }
 
 // slices are those of the first lane of that name that is free at start. What is asked
@@ -71,19 +93,23 @@ func (l *lanes) slices(pid uint32, name string, start, end int64) *[]trace.Slice
 		l.groups[key] = g
 		l.order = append(l.order, g)
 	}
-	i := slices.IndexFunc(g.lanes, func(x *lane) bool { return x.end <= start })
-	if i < 0 {
-		i = len(g.lanes)
-		g.lanes = append(g.lanes, &lane{})
+	for len(g.busy) > 0 && g.busy[0].end <= start {
+		heap.Push(&g.free, laneEnd{lane: heap.Pop(&g.busy).(laneEnd).lane})
 	}
-	g.lanes[i].end = max(end, start+1)
-	return &g.lanes[i].slices
+	i := len(g.lanes)
+	if len(g.free) > 0 {
+		i = heap.Pop(&g.free).(laneEnd).lane
+	} else {
+		g.lanes = append(g.lanes, nil)
+	}
+	heap.Push(&g.busy, laneEnd{max(end, start+1), i})
+	return &g.lanes[i]
 }
 
 func (l *lanes) tracks(process func(pid uint32) *trace.Process) []*trace.Track {
 	var tracks []*trace.Track
 	for _, g := range l.order {
-		for i, l := range g.lanes {
+		for i, drawn := range g.lanes {
 			name := g.name
 			if i > 0 {
 				name = fmt.Sprintf("%s (%d)", g.name, i+1)
@@ -93,8 +119,8 @@ func (l *lanes) tracks(process func(pid uint32) *trace.Process) []*trace.Track {
 				t.Process = process(g.pid)
 			}
 			t.Slices = func(yield func(*trace.Slice) bool) {
-				for i := range l.slices {
-					if !yield(&l.slices[i]) {
+				for i := range drawn {
+					if !yield(&drawn[i]) {
 						return
 					}
 				}
