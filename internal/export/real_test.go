@@ -198,7 +198,7 @@ func TestFilterKeepsTime(t *testing.T) {
 		return p
 	}
 	// sum is the time of the samples that want wants, and how many there are.
-	sum := func(p *trace.Profile, want func(*trace.Thread, *stretch) bool) (ns int64, n int) {
+	sum := func(p *trace.Profile, want func(*trace.Thread, *Stretch) bool) (ns int64, n int) {
 		timing := newTiming(p)
 		for _, th := range p.Threads {
 			sts := timing.stretches(th)
@@ -212,8 +212,8 @@ func TestFilterKeepsTime(t *testing.T) {
 		return ns, n
 	}
 	all := read()
-	holds := func(name string) func(*trace.Thread, *stretch) bool {
-		return func(_ *trace.Thread, st *stretch) bool {
+	holds := func(name string) func(*trace.Thread, *Stretch) bool {
+		return func(_ *trace.Thread, st *Stretch) bool {
 			for s := st.Stack; s != 0; s = all.Table.Parent(s) {
 				if strings.Contains(all.Table.MethodOf(all.Table.Frame(s)).Name, name) {
 					return true
@@ -224,25 +224,25 @@ func TestFilterKeepsTime(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		s    pass.Selection
-		want func(*trace.Thread, *stretch) bool
+		want func(*trace.Thread, *Stretch) bool
 	}{
 		"frame":  {pass.Selection{Frame: "*Mix*"}, holds("Mix")},
-		"on CPU": {pass.Selection{CPUOnly: true}, func(_ *trace.Thread, st *stretch) bool { return st.Type == trace.SampleManaged }},
+		"on CPU": {pass.Selection{CPUOnly: true}, func(_ *trace.Thread, st *Stretch) bool { return st.Type == trace.SampleManaged }},
 		// Alone it does not show how the sampler ticked.
-		"thread": {pass.Selection{Threads: []string{"*Finalizer*"}}, func(th *trace.Thread, _ *stretch) bool { return strings.Contains(th.Name, "Finalizer") }},
-		"time": {pass.Selection{From: 1_000_000_000, To: 1_100_000_000}, func(_ *trace.Thread, st *stretch) bool {
+		"thread": {pass.Selection{Threads: []string{"*Finalizer*"}}, func(th *trace.Thread, _ *Stretch) bool { return strings.Contains(th.Name, "Finalizer") }},
+		"time": {pass.Selection{From: 1_000_000_000, To: 1_100_000_000}, func(_ *trace.Thread, st *Stretch) bool {
 			return st.Time >= 1_000_000_000 && st.Time < 1_100_000_000
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns, n := sum(all, c.want)
-			everything, total := sum(all, func(*trace.Thread, *stretch) bool { return true })
+			everything, total := sum(all, func(*trace.Thread, *Stretch) bool { return true })
 			require.NotZero(t, n)
 			require.Less(t, n, total)
 			require.Less(t, ns, everything)
 			p := read()
 			pass.Select(p, c.s)
-			gotNS, got := sum(p, func(*trace.Thread, *stretch) bool { return true })
+			gotNS, got := sum(p, func(*trace.Thread, *Stretch) bool { return true })
 			assert.Equal(t, n, got)
 			assert.Equal(t, ns, gotNS)
 			checkOutputs(t, p)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -33,8 +34,8 @@ const (
 	defaultPeriod = 1_000_000 // ns
 )
 
-// A stretch is the time for which a sample speaks.
-type stretch struct {
+// A Stretch is the time for which a sample speaks.
+type Stretch struct {
 	trace.Sample
 	Index      int // of the sample
 	Start, End int64
@@ -201,6 +202,19 @@ type stretches struct {
 	joined bool
 }
 
+// Stretches returns what reads the stretches of a thread of p: those that are wanted, in
+// order and without overlap.
+func Stretches(p *trace.Profile) func(*trace.Thread) iter.Seq[Stretch] {
+	t := newTiming(p)
+	return func(th *trace.Thread) iter.Seq[Stretch] {
+		return func(yield func(Stretch) bool) {
+			sts := t.stretches(th)
+			for st, ok := sts.Next(); ok && yield(st); st, ok = sts.Next() {
+			}
+		}
+	}
+}
+
 func (t *timing) stretches(th *trace.Thread) stretches {
 	s := stretches{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
 	s.fetch()
@@ -228,10 +242,10 @@ func startOf(x *trace.Sample) int64 {
 }
 
 // Next returns the next stretch that is wanted, and false after the last.
-func (s *stretches) Next() (st stretch, ok bool) {
+func (s *stretches) Next() (st Stretch, ok bool) {
 	for s.more {
 		x := s.next
-		st = stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
+		st = Stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
 		s.fetch()
 		st.End, s.joined = s.endOf(&st)
 		s.end = st.End
@@ -240,11 +254,11 @@ func (s *stretches) Next() (st stretch, ok bool) {
 		}
 		s.joined = false
 	}
-	return stretch{}, false
+	return Stretch{}, false
 }
 
 // endOf returns where st ends and whether the stretch behind it is joined to it.
-func (s *stretches) endOf(st *stretch) (end int64, joined bool) {
+func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
 	period := s.t.period
 	if !s.more {
 		switch {
@@ -285,7 +299,7 @@ func (s *stretches) endOf(st *stretch) (end int64, joined bool) {
 // weight returns the time that a stretch stands for in sums, ns. A sample of a
 // CPU-clock sampler stands for one period, also if its thread was switched out
 // before the period ended: on the average that is right, and the rest would be lost.
-func (t *timing) weight(st *stretch) int64 {
+func (t *timing) weight(st *Stretch) int64 {
 	if st.Type == trace.SampleCPU && st.Dur == 0 {
 		return t.period
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/trace"
 )
 
@@ -26,8 +27,8 @@ type head struct {
 	Format  string   `json:"format"`
 	Start   string   `json:"start,omitempty"`
 	EndNs   int64    `json:"end"`
-	TickNs  int64    `json:"tick"`
 	Methods []string `json:"methods"` // full names
+	OffCPU  int      `json:"off"`     // the method that is the leaf of time off the CPU; -1: none
 	Hows    []string `json:"hows"`
 	Threads []thread `json:"threads"`
 	Nodes   int      `json:"nodes"`
@@ -38,14 +39,10 @@ type thread struct {
 	TID     int64  `json:"tid"`
 	Name    string `json:"name,omitempty"`
 	Process string `json:"process,omitempty"`
-	Samples int    `json:"samples"` // those that are wanted
-	Taken   int    `json:"taken"`   // in the column
+	Samples int    `json:"samples"`
 	Cut     int    `json:"cut"`
 	Busy    int    `json:"busy"` // samples that were on a CPU, as far as the trace tells
 }
-
-// hidden is the type of a sample that is not wanted, and ends the one before.
-const hidden = uint64(trace.SampleEvent)
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
 // costs some five bytes and a stack four.
@@ -55,23 +52,19 @@ func Write(w io.Writer, p *trace.Profile) error {
 	before = strings.Replace(before, "<!--title-->", html.EscapeString(filepath.Base(p.Meta.Source)), 1)
 	b.WriteString(before)
 
-	h := head{Title: filepath.Base(p.Meta.Source), Format: p.Meta.Format, EndNs: p.Meta.End, TickNs: int64(p.Meta.Interval), Methods: []string{}}
+	h := head{Title: filepath.Base(p.Meta.Source), Format: p.Meta.Format, EndNs: p.Meta.End, Methods: []string{}, OffCPU: -1}
 	if !p.Meta.Start.IsZero() {
 		h.Start = p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	n := newNumbers(p.Table)
+	stretches := export.Stretches(p)
+	offCPU := false
 	hows := map[string]int{}
 	for _, t := range p.Threads {
 		row := thread{PID: t.Process.PID, TID: t.TID, Name: t.Name, Process: t.Process.Name}
-		for _, s := range t.Samples.All() {
-			if s.Type == trace.SampleEvent {
-				continue
-			}
-			row.Taken++
-			if s.Hidden {
-				continue
-			}
+		for s := range stretches(t) {
 			row.Samples++
+			offCPU = offCPU || s.Type == trace.SampleOffCPU
 			n.add(s.Stack)
 			if s.Cut != trace.Whole {
 				row.Cut++
@@ -91,6 +84,10 @@ func Write(w io.Writer, p *trace.Profile) error {
 	for _, m := range n.methods {
 		h.Methods = append(h.Methods, p.Table.MethodAt(m).Full())
 	}
+	if offCPU {
+		h.OffCPU = len(h.Methods)
+		h.Methods = append(h.Methods, trace.OffCPU)
+	}
 	h.Nodes = 1 + len(n.stacks)
 	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
 	if err != nil {
@@ -107,32 +104,29 @@ func Write(w io.Writer, p *trace.Profile) error {
 			c.uint(uint64(n.ofMethod[p.Table.Method(p.Table.Frame(s))] - 1))
 		}
 	})
-	// Samples, thread after thread: time since the one before, stack, and flags:
-	// bits 0-2 type, 3 cut, then 1 + how of the repair, and if repaired the number
-	// of restored frames and the confidence in percent. A type of hidden has no stack.
+	// Samples, thread after thread: time since the end of the one before, time for which
+	// it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, then
+	// 1 + how of the repair, and if repaired the number of restored frames and the
+	// confidence in percent.
 	column(b, "samples", func(c *columnWriter) {
 		for _, t := range p.Threads {
 			var last int64
 			repairs := t.Repairs.Cursor()
-			for i, s := range t.Samples.All() {
-				r := repairs.Of(i)
-				if s.Type == trace.SampleEvent {
-					continue
-				}
-				c.int(s.Time - last)
-				last = s.Time
-				if s.Hidden { // an empty stack: nothing is open from here on
-					c.uint(0)
-					c.uint(hidden)
-					continue
-				}
+			for s := range stretches(t) {
+				r := repairs.Of(s.Index)
+				c.uint(uint64(s.Start - last))
+				c.uint(uint64(s.End - s.Start))
+				last = s.End
 				c.uint(uint64(n.ofStack[s.Stack]))
 				flags := uint64(s.Type)
 				if s.Cut != trace.Whole {
 					flags |= 8
 				}
+				if s.Joined {
+					flags |= 16
+				}
 				if r != nil {
-					flags |= uint64(1+hows[r.How]) << 4
+					flags |= uint64(1+hows[r.How]) << 5
 				}
 				c.uint(flags)
 				if r != nil {
@@ -185,7 +179,6 @@ type columnWriter struct {
 }
 
 func (c *columnWriter) uint(v uint64) { c.buf = binary.AppendUvarint(c.buf, v); c.flush(32 << 10) }
-func (c *columnWriter) int(v int64)   { c.buf = binary.AppendVarint(c.buf, v); c.flush(32 << 10) }
 
 func (c *columnWriter) flush(limit int) {
 	if len(c.buf) > limit {

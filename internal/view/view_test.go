@@ -25,6 +25,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(trace.Sample{Time: 1.5e6, Stack: sa, Type: trace.SampleEvent})
 	th.Samples.Append(trace.Sample{Time: 5e9, Stack: sb, Cut: trace.CutDepth, Type: trace.SampleExternal})
 	th.Samples.Append(trace.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
+	th.Samples.Append(trace.Sample{Time: 6e9, Dur: 100, Stack: sa, Type: trace.SampleOffCPU})
 	th.Repairs.Append(trace.Repair{Index: 2, How: "before", Restored: 1, Confidence: 0.99})
 	p := &trace.Profile{Table: tab, Threads: []*trace.Thread{th}, Meta: trace.Meta{Source: "a<b>.nettrace", End: 6e9}}
 
@@ -39,8 +40,9 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	m := regexp.MustCompile(`(?s)id="head">(.*?)</script>`).FindStringSubmatch(s)
 	require.NotNil(t, m)
 	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
-	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()"}, h.Methods)
-	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 2, Taken: 3, Cut: 1, Busy: 1}}, h.Threads)
+	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", trace.OffCPU}, h.Methods)
+	assert.Equal(t, 2, h.OffCPU)
+	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Busy: 1}}, h.Threads)
 	assert.Equal(t, []string{"before"}, h.Hows)
 
 	ints := func(id string) []uint64 {
@@ -58,5 +60,5 @@ func TestPageHoldsTheProfile(t *testing.T) {
 		return v
 	}
 	assert.Equal(t, []uint64{1, 0, 1, 1}, ints("nodes"))
-	assert.Equal(t, []uint64{2e6, 1, 0, 2 * (5e9 - 1e6), 2, 1 | 8 | 1<<4, 1, 99, 20, 0, hidden}, ints("samples"))
+	assert.Equal(t, []uint64{1e6, 1e6, 1, 0, 5e9 - 2e6, 10, 2, 1 | 8 | 1<<5, 1, 99, 1e9 - 110, 100, 1, 3}, ints("samples"))
 }
