@@ -680,7 +680,7 @@ func (w *Writer) SequencePoint() error {
 		return w.err
 	}
 	w.flushBlocks()
-	if !w.v6 {
+	if !w.v6 && !w.sequenced {
 		w.sequencePointV4()
 	}
 	return w.flushOut()

@@ -148,6 +148,24 @@ func oneEventV6(t *testing.T) []byte {
 	return out.Bytes()
 }
 
+// A sequence point that is due anyway is not written twice: a copy of a copy would differ.
+func TestWriteSequencePointOnce(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	m := &Metadata{Provider: "P"}
+	for size := 0; size < regionV4; size += 1 << 20 {
+		require.NoError(t, w.Write(&Event{Metadata: m, Time: 1, Payload: make([]byte, 1<<20)}))
+	}
+	require.NoError(t, w.SequencePoint())
+	require.NoError(t, w.Close())
+	r, err := NewReader(&out, warnings(t))
+	require.NoError(t, err)
+	_, err = describeAll(t, r)
+	require.Equal(t, io.EOF, err)
+	assert.Equal(t, 1, r.Stats().SequencePoints)
+}
+
 // A stack may be replaced by a longer one; everything else stays.
 func TestWriteLongStacks(t *testing.T) {
 	for _, name := range []string{"probe9.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
