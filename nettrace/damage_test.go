@@ -2,6 +2,7 @@ package nettrace
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -188,6 +189,26 @@ func TestResyncV6(t *testing.T) {
 			assert.Equal(t, all[:4], events[:4], "hit at %d", at)
 		}
 	}
+}
+
+// What looks like a block that reaches to the end of a file of v6 cut there is a part of the
+// block that was cut.
+func TestPrefixChanceV6(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 6, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	m := &Metadata{Provider: "P"}
+	for i := range 20 {
+		payload := []byte("\x00\x00\x00\x03\x00\x00payload") // the header of a metadata block
+		require.NoError(t, w.Write(&Event{Metadata: m, Time: int64(i), Payload: payload}))
+	}
+	require.NoError(t, w.Close())
+	data := out.Bytes()
+	at, cut := bytes.Index(data, []byte("payload"))-6, bytes.LastIndex(data, []byte("payload"))
+	binary.LittleEndian.PutUint16(data[at:], uint16(cut-at-4))
+	events, _, err := read(t, data[:cut])
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.Len(t, events, 19)
 }
 
 // A missing head leaves the events.
