@@ -197,6 +197,7 @@ func (l *loader) read(ctx context.Context, open Open) error {
 		}
 	}
 	l.info.Stats = l.r.Stats()
+	l.info.Header.PointerSize = l.r.Header().PointerSize // stacks tell it in v1 and v2
 	return nil
 }
 

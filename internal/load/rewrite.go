@@ -35,7 +35,7 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 	if err != nil {
 		return nil, nil, err
 	}
-	h := *r.Header()
+	h := l.info.Header
 	if h.Version == 6 && len(rw.threads) > 0 && h.KeyValue(repairedKey) == "" {
 		h.KeyValues = append(slices.Clip(h.KeyValues), nettrace.KeyValue{Key: repairedKey, Value: "1"})
 	}

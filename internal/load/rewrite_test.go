@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -206,6 +207,39 @@ func TestDepthLimit(t *testing.T) {
 		assert.Equal(t, 100, p.Meta.DepthLimit, name)
 		t.Log(name, info.Samples, info.Cut, info.Stats.MaxDepth)
 	}
+}
+
+// A file of .NET Core 2.0 does not tell the size of its pointers: stacks do. What is made of
+// it does, and payloads are read by it.
+func TestRewriteGuessedPointerSize(t *testing.T) {
+	le := binary.LittleEndian
+	event := func(b []byte, id uint32, payload string, stack ...uint32) []byte {
+		b = le.AppendUint32(b, uint32(56+len(payload)+4*len(stack)))
+		b = le.AppendUint32(le.AppendUint32(b, id), 77)
+		b = append(le.AppendUint64(b, 2000), make([]byte, 32)...)
+		b = append(le.AppendUint32(b, uint32(len(payload))), payload...)
+		b = le.AppendUint32(b, uint32(4*len(stack)))
+		for _, a := range stack {
+			b = le.AppendUint32(b, a)
+		}
+		return b
+	}
+	b := []byte("\x14\x00\x00\x00!FastSerialization.1\x04\x04\x01\x02\x00\x00\x00\x00\x00\x00\x00\x26\x00\x00\x00Microsoft.DotNet.Runtime.EventPipeFile\x06")
+	b = append(b, make([]byte, 4+16)...)
+	b = le.AppendUint64(le.AppendUint64(b, 1000), 1e9)
+	id := uint32(len(b))
+	b = event(b, 0, "P\x00\x00\x00"+string(make([]byte, 12)))
+	b = event(b, id, "", 1, 2, 3)
+	var out bytes.Buffer
+	p, _, err := Rewrite(t.Context(), bytesOpener(b), &out, &Options{}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, 4, p.Meta.PointerSize)
+	r, err := nettrace.NewReader(&out, nil)
+	require.NoError(t, err)
+	assert.Equal(t, 4, r.Header().PointerSize)
+	var ev nettrace.Event
+	require.NoError(t, r.Read(&ev))
+	assert.Equal(t, []uint64{1, 2, 3}, ev.Stack.AppendTo(nil))
 }
 
 // What was repaired is put into the events that it was found in, or nowhere.
