@@ -515,10 +515,10 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 	th.last, th.kind, th.at, th.leftQueue = r, RequestStart, e.Time, nil
 }
 
-// headless makes a request whose start is not in the trace, from an event of one of
-// its phases.
+// headlessRequest makes a request whose start is not in the trace, from an event of one of
+// its phases. One of the top level, below the number of the AppDomain, tells no request.
 func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *request {
-	if n < 2 || e.Overflow {
+	if n < 3 || e.Overflow {
 		return nil
 	}
 	switch e.Kind {

@@ -442,3 +442,21 @@ func ExampleBuilder() {
 	b.Finish(60)
 	// Output: http://localhost/a 200 40
 }
+
+// What a request writes that began before the recording has ids of the top level: their
+// first number is the AppDomain's, which is no request.
+func TestAttached(t *testing.T) {
+	type event = httpphases.Event
+	s := &script{t: t}
+	s.at(1, []uint32{1, 1}, event{Kind: httpphases.RequestHeadersStart, HasConn: true, Conn: 1})
+	s.at(2, []uint32{1, 1}, event{Kind: httpphases.RequestHeadersStop})
+	s.at(3, []uint32{1, 2}, event{Kind: httpphases.ConnectStart, Text: "10.0.0.1:5432"})
+	s.at(4, []uint32{1, 2}, event{Kind: httpphases.ConnectStop})
+	s.at(5, []uint32{1, 3}, event{Kind: httpphases.RequestStart, Scheme: "http", Host: "a.io", Port: 80, Text: "/", Major: 1, Minor: 1})
+	s.at(6, []uint32{1, 4}, event{Kind: httpphases.ResponseHeadersStart})
+	s.at(7, []uint32{1, 4}, event{Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true})
+	s.at(8, []uint32{1, 3}, event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true})
+	rows := s.run()
+	require.Len(t, rows, 1)
+	assert.Equal(t, "/", rows[0].Target)
+}
