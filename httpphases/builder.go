@@ -840,7 +840,7 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 		c = p.conns[e.Conn]
 	}
 	// A CONNECT: the connection goes elsewhere than the hop (section 7.3 a).
-	if c != nil && c.host != "" && h.at.host != "" && h.at.scheme != "http" && (c.host != h.at.host || c.port != h.at.port) {
+	if c != nil && h.at.scheme != "http" && c.elsewhere(&h.at) {
 		a := c.attempt
 		if a == nil {
 			a = &attempt{owner: r, began: t, tunnel: unseen}

@@ -460,3 +460,33 @@ func TestAttached(t *testing.T) {
 	require.Len(t, rows, 1)
 	assert.Equal(t, "/", rows[0].Target)
 }
+
+// The redirect to a name that is not ASCII goes to no proxy, although the connection tells
+// the name in ASCII.
+func TestRedirectToUnicode(t *testing.T) {
+	type event = httpphases.Event
+	for scheme, port := range map[string]int32{"http": 80, "https": 443} {
+		s := &script{t: t}
+		r := []uint32{1, 1}
+		s.at(0, r, event{Kind: httpphases.RequestStart, Scheme: "http", Host: "a.io", Port: 80, Text: "/", Major: 1, Minor: 1})
+		for i, conn := range []int64{7, 8} {
+			ord, at := uint32(2*i+1), float64(10*i)
+			s.at(at+1, []uint32{1, 1, ord}, event{Kind: httpphases.RequestHeadersStart, Conn: conn, HasConn: true})
+			s.at(at+2, []uint32{1, 1, ord}, event{Kind: httpphases.RequestHeadersStop})
+			s.at(at+3, []uint32{1, 1, ord + 1}, event{Kind: httpphases.ResponseHeadersStart})
+			if i == 1 {
+				s.at(at+4, []uint32{1, 1, ord + 1}, event{Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true})
+				break
+			}
+			s.at(at+4, []uint32{1, 1, ord + 1}, event{Kind: httpphases.ResponseHeadersStop, Status: 302, HasStatus: true})
+			s.at(at+5, r, event{Kind: httpphases.RequestRedirect, Text: scheme + "://b\u00fccher.example/"})
+			s.at(at+6, r, event{Kind: httpphases.ConnectionEstablished, Major: 1, Minor: 1, Conn: 8, HasConn: true, Scheme: scheme, Host: "xn--bcher-kva.example", Port: port})
+		}
+		s.at(15, r, event{Kind: httpphases.RequestStop, Status: 200, HasStatus: true})
+		q := s.run()[0]
+		assert.Equal(t, "redirect 0.000+5.000; request_headers 11.000+1.000; wait 12.000+1.000; response_headers 13.000+1.000", phases(q), scheme)
+		if assert.NotNil(t, q.Connection, scheme) {
+			assert.Empty(t, q.Connection.Proxy, scheme)
+		}
+	}
+}

@@ -452,7 +452,7 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 	own := x.attempt != nil && x.attempt.owner == w.r && x.attempt.began >= h.start
 	if c != nil {
 		q.Remote, q.Port, q.Proxy = c.remote, c.peerPort, c.proxy
-		if h.at.scheme == "http" && c.host != "" && (c.host != h.at.host || c.port != h.at.port) {
+		if h.at.scheme == "http" && c.elsewhere(&h.at) {
 			port := c.port
 			if port == 0 {
 				port = c.peerPort

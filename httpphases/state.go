@@ -3,6 +3,8 @@ package httpphases
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // never is the time of what has not happened.
@@ -150,6 +152,13 @@ type connection struct {
 	peerPort     int
 	user         *request // whose exchange it carries (HTTP/1.1)
 	lastUser     *request
+}
+
+// elsewhere reports whether c is known to go to another place than the hop at p: to a
+// proxy. A redirect tells a name as it is written, connections tell it in ASCII.
+func (c *connection) elsewhere(p *place) bool {
+	return c.host != "" && p.host != "" && (c.port != p.port ||
+		c.host != p.host && strings.IndexFunc(p.host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0)
 }
 
 // A request is one that is in flight, or that ended a moment ago.
