@@ -101,26 +101,12 @@ func (c *chromiumWriter) metadata(tracks []*trace.Track) {
 	}
 	for _, th := range c.o.threads(c.p) {
 		pid, tid := c.ids.pid(processOf(th)), c.ids.tids[th]
-		c.threadName(pid, tid, threadName(th), func() {
-			c.str(`"samples"`)
-			if limit := c.p.Meta.DepthLimit; limit > 0 {
-				c.str(`,"limit":`)
-				c.b = strconv.AppendInt(c.b, int64(limit), 10)
-			}
-			if n := untoldCuts(th); n > 0 {
-				c.str(`,"cut":`)
-				c.b = strconv.AppendInt(c.b, int64(n), 10)
-			}
-			if typ, ok := onlyType(th); ok {
-				c.str(`,"type":`)
-				c.b = appendString(c.b, typ.String())
-			}
-		})
+		c.threadName(pid, tid, threadName(th), appendHolds(nil, c.p, th))
 		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
 	}
 	for i, t := range tracks {
 		pid := c.ids.pid(c.ids.owner(t))
-		c.threadName(pid, c.trackIDs[i], trackName(t, false), func() { c.str(`"track"`) })
+		c.threadName(pid, c.trackIDs[i], trackName(t, false), []byte(`{"holds":"track"}`))
 		c.sortIndex("thread_sort_index", pid, c.trackIDs[i], len(c.p.Threads)+i)
 	}
 }
@@ -138,17 +124,35 @@ func (c *chromiumWriter) name(what string, pid, tid int64, name string) {
 
 // threadName names a thread or track, and says what its spans are to those who read
 // the file again: nothing else in it tells. Viewers look at the name only.
-func (c *chromiumWriter) threadName(pid, tid int64, name string, holds func()) {
+func (c *chromiumWriter) threadName(pid, tid int64, name string, holds []byte) {
 	if name == "" {
 		name = "(unnamed)"
 	}
 	c.meta("thread_name", pid, tid)
 	c.str(`"name":`)
 	c.b = appendString(c.b, name)
-	c.str(`,"tracefix":{"holds":`)
-	holds()
-	c.str("}}}")
+	c.str(`,"tracefix":`)
+	c.b = append(c.b, holds...)
+	c.str("}}")
 	c.flushed()
+}
+
+// appendHolds says what the spans of a thread's samples are.
+func appendHolds(b []byte, p *trace.Profile, th *trace.Thread) []byte {
+	b = append(b, `{"holds":"samples"`...)
+	if limit := p.Meta.DepthLimit; limit > 0 {
+		b = append(b, `,"limit":`...)
+		b = strconv.AppendInt(b, int64(limit), 10)
+	}
+	if n := untoldCuts(th); n > 0 {
+		b = append(b, `,"cut":`...)
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	if typ, ok := onlyType(th); ok {
+		b = append(b, `,"type":`...)
+		b = appendString(b, typ.String())
+	}
+	return append(b, '}')
 }
 
 // untoldCuts returns how many samples of th are cut and not repaired without being as deep

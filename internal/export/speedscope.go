@@ -50,6 +50,8 @@ func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
 		first, last := extent(th, timing)
 		out.str("\n" + `{"type":"evented","name":`)
 		out.b = appendString(out.b, name)
+		out.str(`,"tracefix":`) // for those who read the file again, as in Chromium JSON
+		out.b = appendHolds(out.b, p, th)
 		out.str(`,"unit":"nanoseconds","startValue":`)
 		out.b = strconv.AppendInt(out.b, first, 10)
 		out.str(`,"endValue":`)

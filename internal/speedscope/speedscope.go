@@ -8,6 +8,7 @@ package speedscope
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,9 +226,9 @@ func (c *converter) exporter(d *json.Decoder) error {
 // writes what dotnet-trace would.
 const dotnetRoot = "Threads"
 
-// ownLimit is the number of frames at which the stacks of tracefix's own files were cut,
-// as far as they were: the same as for those of dotnet-trace.
-const ownLimit = 100
+// ownHolds is what an own file without it would say of its profiles: that their stacks
+// were cut, as far as they were, where those of dotnet-trace are.
+const ownHolds = `{"holds":"samples","limit":100}`
 
 // tails makes the ends of the events of all frames. Those of tracefix's own output tell
 // the module as in its Chromium JSON.
@@ -306,9 +307,10 @@ func (c *converter) write(in io.Reader) error {
 
 // profile is what stands before the events or samples of a profile.
 type profile struct {
-	tid  int64
-	unit string
-	name string
+	tid   int64
+	unit  string
+	name  string
+	holds json.RawMessage // what tracefix says of its own, as in its Chromium JSON
 }
 
 // microseconds is how many of them a unit is; units that are no time count as they are.
@@ -355,6 +357,8 @@ func (c *converter) profile(d *json.Decoder) error {
 			return d.Decode(&p.name)
 		case "unit":
 			return d.Decode(&p.unit)
+		case "tracefix":
+			return d.Decode(&p.holds)
 		case "events":
 			begin()
 			return c.evented(d, p)
@@ -378,7 +382,7 @@ func (c *converter) metadata(p profile) {
 	c.separator()
 	own := ""
 	if c.own {
-		own = fmt.Sprintf(`,"tracefix":{"holds":"samples","limit":%d}`, ownLimit)
+		own = `,"tracefix":` + cmp.Or(string(p.holds), ownHolds)
 	}
 	fmt.Fprintf(c.w, `{"ph":"M","name":"thread_name","pid":0,"tid":%d,"ts":0,"args":{"name":%s%s}}`, p.tid, q, own)
 }
