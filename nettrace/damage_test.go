@@ -146,12 +146,14 @@ func TestHole(t *testing.T) {
 			assert.Greater(t, len(events), len(all)/2, "%s: hole at %d", name, at)
 			assert.Equal(t, all[len(all)-1], events[len(events)-1], "%s: hole at %d: the end is lost", name, at)
 			assert.NotZero(t, r.Stats().LostBytes)
+			assert.Zero(t, r.Stats().Lost, "%s: hole at %d: the runtime lost none", name, at)
 
 			// The same, but the bytes are gone: blocks behind are misaligned.
 			for cut := 4090; cut < 4094; cut++ {
 				hit = append(bytes.Clone(data[:at]), data[at+cut:]...)
-				events, _, err = read(t, hit)
+				events, r, err = read(t, hit)
 				require.ErrorIs(t, err, ErrDamaged)
+				assert.Zero(t, r.Stats().Lost, "%s: %d bytes missing at %d: the runtime lost none", name, cut, at)
 				assert.Equal(t, all[len(all)-1], events[len(events)-1], "%s: %d bytes missing at %d: the end is lost", name, cut, at)
 			}
 		}

@@ -76,6 +76,9 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 			r.stats.LostBytes += int64(len(data) - pos)
 		}
 	}
+	if !whole {
+		r.seqEpoch++ // what the rest of the block held is missing behind these
+	}
 	if err == nil && whole && len(blk.rows) > 0 {
 		r.checkTimes(h, blk, at)
 	}

@@ -76,7 +76,6 @@ func (r *Reader) readV6() {
 		// Either this size is wrong, or what follows is damaged.
 		if next := r.findV6(5, end); next >= 0 {
 			r.damaged(at, kindV6(kind).String(), fmt.Errorf("%w: block size %d, but another block begins inside", ErrDamaged, size), 0)
-			r.seqEpoch++
 			b = r.src.peek(next)
 			r.contentsV6(kind, b[4:next], at+4, false)
 			if kind == kindSequencePoint || kind >= kindUnknown {
