@@ -289,6 +289,27 @@ func TestUnknownBlocks(t *testing.T) {
 	assert.Equal(t, int64(1), r.Stats().Defects)
 }
 
+// Ids that nothing explains cost events their names or stacks: they are told, if only as a count.
+func TestUnknownIDs(t *testing.T) {
+	v4 := bytes.Replace(unhex(t, knownV4), []byte("\xcf\x01\x00\x4d\x03\x4d\x02"), []byte("\xcf\x09\x00\x4d\x03\x4d\x07"), 1)
+	v6 := bytes.Replace(unhex(t, knownV6), []byte("\xdf\x01\x00\x01\x03\x01\x01\xd0\x0f\x01"), []byte("\xdf\x01\x00\x01\x03\x05\x01\xd0\x0f\x06"), 1)
+	for _, c := range []struct {
+		data []byte
+		want []string
+	}{
+		{v4, []string{"2 events refer to metadata that the file does not hold", "1 events refer to stacks that the file does not hold"}},
+		{v6, []string{"2 events refer to threads that the file does not hold", "2 events refer to label lists that the file does not hold"}},
+	} {
+		var told []string
+		r, err := NewReader(bytes.NewReader(c.data), &Options{Warn: func(e *FormatError) { told = append(told, e.Err.Error()) }})
+		require.NoError(t, err)
+		events, err := describeAll(t, r)
+		assert.Equal(t, io.EOF, err)
+		assert.Len(t, events, 2)
+		assert.Equal(t, c.want, told)
+	}
+}
+
 func TestVersions(t *testing.T) {
 	v6 := unhex(t, knownV6)
 	v6[12] = 7

@@ -255,6 +255,7 @@ func (r *Reader) advance() bool {
 		}
 		switch {
 		case r.done && len(r.queue.heap) == 0:
+			r.warnUnknown()
 			r.err = r.endError()
 			r.release()
 			return false
@@ -289,6 +290,23 @@ func (r *Reader) drained() {
 func (r *Reader) release() {
 	r.blocks, r.buffers, r.rows, r.interns = nil, nil, nil, nil
 	r.next, r.end = 0, 0
+}
+
+// warnUnknown tells, at the end, of ids that the file does not explain.
+func (r *Reader) warnUnknown() {
+	for _, u := range [...]struct {
+		events int64
+		what   string
+	}{
+		{r.stats.UnknownMeta, "metadata"},
+		{r.stats.UnknownStacks, "stacks"},
+		{r.stats.UnknownThreads, "threads"},
+		{r.stats.UnknownLabels, "label lists"},
+	} {
+		if u.events > 0 {
+			r.warn(r.src.offset(), "end of file", fmt.Errorf("%d events refer to %s that the file does not hold", u.events, u.what), 0)
+		}
+	}
 }
 
 // endError tells how the stream ended.
