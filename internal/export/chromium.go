@@ -96,7 +96,7 @@ func (c *chromiumWriter) metadata(tracks []*trace.Track) {
 		c.trackIDs = append(c.trackIDs, c.ids.fresh())
 	}
 	for i, pr := range c.ids.processes {
-		c.name("process_name", c.ids.pid(pr), 0, processName(pr))
+		c.nameProcess(c.ids.pid(pr), processName(pr))
 		c.sortIndex("process_sort_index", c.ids.pid(pr), 0, i)
 	}
 	for _, th := range c.o.threads(c.p) {
@@ -111,12 +111,14 @@ func (c *chromiumWriter) metadata(tracks []*trace.Track) {
 	}
 }
 
-func (c *chromiumWriter) name(what string, pid, tid int64, name string) {
-	if name == "" {
-		name = "(unnamed)" // Perfetto counts an empty name as an error
-	}
-	c.meta(what, pid, tid)
-	c.str(`"name":`)
+// nameProcess names a process. It has no tid: where the first event has one, speedscope
+// takes the file for one of the browser's devtools, and refuses it, as soon as anything in
+// it is called Profile (chromium-trace.md section 9.3).
+func (c *chromiumWriter) nameProcess(pid int64, name string) {
+	c.event()
+	c.str(`{"ph":"M","ts":0,"pid":`)
+	c.b = strconv.AppendInt(c.b, pid, 10)
+	c.str(`,"name":"process_name","cat":"__metadata","args":{"name":`)
 	c.b = appendString(c.b, name)
 	c.str("}}")
 	c.flushed()

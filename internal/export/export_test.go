@@ -115,6 +115,10 @@ func ns(t testing.TB, n json.Number) int64 {
 func readChromium(t testing.TB, b []byte) []chromiumEvent {
 	require.True(t, bytes.HasPrefix(b, []byte(`{"traceEvents":[`)))
 	require.True(t, utf8.Valid(b))
+	// Where the first event has a tid and a category, speedscope takes the file for one of
+	// the browser's devtools as soon as anything in it is called Profile.
+	first, _, _ := bytes.Cut(b[15:], []byte("}"))
+	require.NotContains(t, string(first), `"tid"`)
 	var doc struct {
 		TraceEvents     []chromiumEvent
 		DisplayTimeUnit string
@@ -444,6 +448,17 @@ func TestFoldedSums(t *testing.T) {
 		n, _ = sum(Options{})
 		assert.InDelta(t, micros, float64(n), float64(lines)/2+1)
 	}
+}
+
+// A line is UTF-8, and its frames and its end are where they are meant to be.
+func TestFoldedNames(t *testing.T) {
+	m := newMaker()
+	m.thread(m.process(1, "", ""), 2, "").Samples.Append(trace.Sample{Stack: m.stack("m!A(int32;\n)", "m!B\xff")})
+	var out bytes.Buffer
+	told := 0
+	require.NoError(t, Folded(&out, m.p, Options{Counts: true, Warn: func(string) { told++ }}))
+	assert.Equal(t, "m!A(int32: );m!B\uFFFD 1\n", out.String())
+	assert.Equal(t, 1, told)
 }
 
 func TestNDJSONOrderAndFields(t *testing.T) {

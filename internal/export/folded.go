@@ -13,7 +13,8 @@ import (
 // Folded writes one line for each distinct stack, "root;child;leaf count", sorted. The
 // count is self time in microseconds, or with o.Counts the number of samples. A
 // process is the first frame where there are several, a thread the next with
-// o.ByThread. In names a semicolon becomes a colon and a line break a blank.
+// o.ByThread. In names a semicolon becomes a colon, a line break a blank and what is no
+// UTF-8 a U+FFFD.
 func Folded(w io.Writer, p *trace.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
@@ -27,7 +28,7 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 	nameIDs := map[string]trace.FrameID{}
 	changed := 0
 	name := func(s string) trace.FrameID {
-		clean := foldedName.Replace(s)
+		clean := strings.ToValidUTF8(foldedName.Replace(s), "\uFFFD")
 		if clean != s {
 			changed++
 		}
@@ -99,7 +100,7 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 		}
 	}
 	if changed > 0 {
-		o.warn(strconv.Itoa(changed) + " names hold a semicolon or a line break, which folded stacks cannot: they got a colon or a blank")
+		o.warn(strconv.Itoa(changed) + " names hold what folded stacks cannot: a semicolon, a line break or a byte that is no UTF-8; they got a colon, a blank or \uFFFD")
 	}
 	if !o.Counts {
 		for i := range weights {
