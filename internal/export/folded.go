@@ -100,7 +100,7 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 		}
 	}
 	if changed > 0 {
-		o.warn(strconv.Itoa(changed) + " names hold what folded stacks cannot: a semicolon, a line break or a byte that is no UTF-8; they got a colon, a blank or \uFFFD")
+		o.warn("names changed, for folded stacks hold no semicolon, line break or faulty UTF-8: " + strconv.Itoa(changed))
 	}
 	if !o.Counts {
 		for i := range weights {

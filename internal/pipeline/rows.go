@@ -60,5 +60,5 @@ func with(write func(io.Writer, *trace.Profile, export.Options) error) func(io.W
 // name of the output without its folder and its last extension.
 func exportOptions(c *Config) export.Options {
 	name, _ := trimCompression(filepath.Base(c.Out))
-	return export.Options{Name: strings.TrimSuffix(name, filepath.Ext(name)), Plain: c.Plain, Tracks: c.Tracks}
+	return export.Options{Name: strings.TrimSuffix(name, filepath.Ext(name)), Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn}
 }

@@ -46,6 +46,8 @@ type Config struct {
 	EachRepair bool
 	// CanList says that the user could have had that list, by --report.
 	CanList bool
+
+	warn func(string) // told of what the output could not hold as it was
 }
 
 // Select says which part of a trace is wanted. The zero value is all of it.
@@ -262,6 +264,7 @@ func newReport(in *input.File, c *Config) *report.Trace {
 	if c.MaxDepth == 0 {
 		c.MaxDepth = 100
 	}
+	c.warn = func(text string) { rep.Notes = append(rep.Notes, text) }
 	return rep
 }
 
