@@ -310,6 +310,7 @@ type profile struct {
 	tid   int64
 	unit  string
 	name  string
+	start float64         // in units, of a sampled profile
 	holds json.RawMessage // what tracefix says of its own, as in its Chromium JSON
 }
 
@@ -357,6 +358,8 @@ func (c *converter) profile(d *json.Decoder) error {
 			return d.Decode(&p.name)
 		case "unit":
 			return d.Decode(&p.unit)
+		case "startValue":
+			return d.Decode(&p.start)
 		case "tracefix":
 			return d.Decode(&p.holds)
 		case "events":
@@ -445,7 +448,7 @@ func (c *converter) sampled(d *json.Decoder, p profile, samples [][]int) error {
 		scale = 1
 	}
 	var open []int
-	at, i := 0.0, 0
+	at, i := p.start*scale, 0
 	step := func(to []int) error {
 		k := 0
 		for k < len(open) && k < len(to) && open[k] == to[k] {

@@ -54,6 +54,8 @@ func TestEvents(t *testing.T) {
 		{"evented", evented, []string{"B7 A @100", "B7 B<T> @1000", "E7 B<T> @1500", "E7 A @2000"}},
 		{"sampled, frames last", `{"profiles":[{"type":"sampled","name":"main","unit":"seconds","samples":[[0],[0,1],[]],"weights":[1,2,3]}],"shared":{"frames":[{"name":"A"},{"name":"B"}]}}`,
 			[]string{"M1 thread_name @0", "B1 A @0", "B1 B @1e+06", "E1 B @3e+06", "E1 A @3e+06"}},
+		{"sampled, begun later", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"type":"sampled","name":"Thread 2","unit":"milliseconds","startValue":5,"samples":[[0]],"weights":[1]}]}`,
+			[]string{"M2 thread_name @0", "B2 A @5000", "E2 A @6000"}},
 		{"two threads of one name", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Thread (2)","events":[]},{"name":"Thread (2)","events":[{"type":"C","frame":0,"at":1}]}]}`,
 			[]string{"B2 A @1", "E4 A @1"}},
 		{"tracefix's own", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"},{"name":"[off CPU]"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]}]}`,
