@@ -67,7 +67,14 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 		rep.Samples += len(th.Samples)
 	}
 	if len(t.Threads) == 0 {
-		rep.Notes = append(rep.Notes, info.NoSamples())
+		note := info.NoSamples()
+		switch filtered := len(c.Select.Processes)+len(c.Select.Threads) > 0; {
+		case info.Samples > 0 && filtered:
+			note = filtersDropAll
+		case info.Samples > 0:
+			note = fmt.Sprintf("dotnet-trace makes nothing of the %s samples of this trace; without --compat they are written", report.Count(int(info.Samples)))
+		}
+		rep.Notes = append(rep.Notes, note)
 	}
 	return row.Compat(w, t, exportOptions(c))
 }

@@ -70,6 +70,8 @@ func (s Select) selection() pass.Selection {
 // file would only hide that.
 var ErrNothing = errors.New("nothing to write")
 
+const filtersDropAll = "no sample is left: the filters drop all"
+
 // Run takes one trace through the pipeline. What happened is in the report, also
 // when the error is not nil; an error means that nothing was written.
 func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
@@ -181,7 +183,7 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		}
 		why := func(groups ...string) string {
 			if sampled && slices.Contains(groups, "cpu") {
-				return "no sample is left: the filters drop all"
+				return filtersDropAll
 			}
 			return missing(groups)
 		}
