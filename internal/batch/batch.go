@@ -335,7 +335,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 	}
 	defer in.Close()
 	res.Input.Format, res.Input.Layers = in.Kind.String(), in.Layers
-	if why, err := notTrace(ctx, in, it); why != "" || err != nil {
+	if why, err := r.notTrace(ctx, in, it); why != "" || err != nil {
 		res.Status, res.Reason = Skipped, why
 		return err
 	}
@@ -396,7 +396,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 
 // notTrace says why a file that is no trace is left out. Files whose name promises a
 // trace are not left out: they fail.
-func notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
+func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
 	switch in.Kind {
 	case input.Unknown:
 		if looksLikeTrace(it.rel) {
@@ -405,10 +405,15 @@ func notTrace(ctx context.Context, in *input.File, it *item) (why string, err er
 		return skipNoTrace, nil
 	case input.Chromium:
 		other, err := otherJSON(ctx, in, it.rel)
-		if err != nil || !other {
+		switch {
+		case err != nil:
 			return "", nil // the work tells what is wrong with it
+		case other:
+			return skipJSON, nil
 		}
-		return skipJSON, nil
+	}
+	if r.Do == DoHTTP && in.Kind != input.Nettrace && in.Kind != input.Netperf {
+		return skipNoHTTP, nil // it lies beside what it was made from
 	}
 	return "", nil
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -13,14 +14,15 @@ import (
 )
 
 // addHTTP adds the tracks of HTTP requests to p if they are wanted: one for each
-// connection. It reads the file again.
-func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile) error {
+// connection. It reads the file again, which had a number of events at first: one that has
+// fewer now is another one.
+func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile, events int64) error {
 	if !slices.Contains(c.Tracks, "http") {
 		return nil
 	}
 	var list []*httpphases.Request
 	var scan *requests.Scanner
-	_, err := requests.Read(ctx, in, func(r *nettrace.Reader) {
+	info, err := requests.Read(ctx, in, func(r *nettrace.Reader) {
 		scan = requests.NewScanner(r, func(r *httpphases.Request) {
 			ended := r.HasDuration && r.Start+r.Duration < int64(c.Select.From)
 			if !ended && (c.Select.To == 0 || r.Start <= int64(c.Select.To)) {
@@ -32,6 +34,9 @@ func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile) e
 	defer scan.Stop()
 	if err != nil {
 		return err
+	}
+	if info.Events < events {
+		return fmt.Errorf("expected %d events as at first, found %d: %w", events, info.Events, input.ErrChanged)
 	}
 	scan.Finish()
 	owner := func(pid uint32) *trace.Process {

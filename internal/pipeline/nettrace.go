@@ -42,7 +42,7 @@ func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Tr
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := addHTTP(ctx, in, c, p); err != nil {
+	if err := addHTTP(ctx, in, c, p, info.Events); err != nil {
 		return nil, nil, err
 	}
 	rep.Events = info.Events
