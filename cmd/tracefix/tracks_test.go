@@ -54,6 +54,21 @@ func TestNothingToWrite(t *testing.T) {
 	assert.Contains(t, words, "no HTTP requests; `dotnet-trace collect")
 }
 
+// Where nothing is left because a file is damaged, the error says where.
+func TestNothingToWriteOfDamage(t *testing.T) {
+	whole, err := os.ReadFile(tracetest.Corpus(t, "dotnet10", "chain.nettrace"))
+	require.NoError(t, err)
+	short := filepath.Join(t.TempDir(), "short.nettrace")
+	require.NoError(t, os.WriteFile(short, whole[:3000], 0o600))
+	for _, command := range []string{"convert", "top"} {
+		code, out, words := tracefix(t, command, short, "-o", "-", "--format", map[string]string{"convert": "ndjson", "top": "text"}[command])
+		assert.Equal(t, 1, code)
+		assert.Empty(t, out)
+		assert.Contains(t, words, "no CPU samples")
+		assert.Contains(t, words, "; the file is damaged: offset ")
+	}
+}
+
 // Requests that were served have a field that is called like the path of an activity.
 func TestActivitiesChromiumKeepsFields(t *testing.T) {
 	for _, args := range [][]string{{"activities"}, {"convert", "--tracks", "activities,events"}} {

@@ -190,7 +190,12 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 		// Who asks for samples of a frame has nothing from tracks without them.
 		ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly)
 		if len(found) == 0 || ofSamples && !found["cpu"] {
-			return nil, fmt.Errorf("%s: %w: %s", in.Name, ErrNothing, why(c.Tracks...))
+			damage := ""
+			if rep.Damages > 0 {
+				d := rep.Damage[0]
+				damage = fmt.Sprintf("; the file is damaged: offset %d: %s: %s", d.Offset, d.Where, d.What)
+			}
+			return nil, fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, why(c.Tracks...), damage)
 		}
 		if cpu {
 			if !found["cpu"] {
