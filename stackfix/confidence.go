@@ -185,8 +185,9 @@ type calibration struct {
 	// in all, and of each group of cells
 	all, extShift float64
 	group         [numGroups]float64
-	learnt        [numGroups]int // answers
-	taught        bool           // the trial is over
+	flatter       [numSlopes]float64 // how much less than usual the strength of evidence tells
+	learnt        [numGroups]int     // answers
+	taught        bool               // the trial is over
 }
 
 // An overlap is what speaks for an extension by frames that stand above equal ones: in
@@ -230,6 +231,8 @@ type weights struct {
 	// variances, in logits, of how far a recording is from others, and a group
 	// of its cells from its others
 	shiftVar, groupVar float64
+	// variance of how much less than usual the strength of evidence tells
+	slopeVar float64
 }
 
 // Features say where the weights of a cell are.
@@ -300,7 +303,8 @@ func bucketOf(v float64, begin []float64) int {
 
 // confidence is the probability that an answer of this cell is right.
 func (c *calibration) confidence(cell int) float64 {
-	p := sigmoid(answerPrior(cell) + c.shift(cell))
+	g := groupOf(cell)
+	p := sigmoid(c.slope(slopeOf(g))*answerPrior(cell) + c.shift(g))
 	p = (prior.strength*p + c.right[cell]) / (prior.strength + c.n[cell])
 	if c.turnOpen(cell) {
 		p = min(p, openTurn)
@@ -347,7 +351,7 @@ const fewAnswers = 5
 func (c *calibration) extConfidence(cell int) float64 {
 	z := extPrior(cell)
 	if !isCaller(cell) {
-		z += c.extShift
+		z = c.slope(extSlope)*z + c.extShift
 	}
 	return (prior.strength*sigmoid(z) + c.extRight[cell]) / (prior.strength + c.extN[cell])
 }
@@ -375,24 +379,61 @@ func groupOf(cell int) int {
 	return v.rec*numSides + v.sides
 }
 
-func (c *calibration) shift(cell int) float64 { return c.all + c.group[groupOf(cell)] }
+func (c *calibration) shift(group int) float64 { return c.all + c.group[group] }
 
-// fit finds the shifts that make what was learnt most likely, held near zero.
+// Kinds of evidence by overlaps. Where much repeats itself, as in a compiler, a long overlap
+// is found by chance, and strong evidence is not as much better than weak evidence as usual.
+const (
+	answerSlope    = iota // for an answer
+	recursionSlope        // for an answer where the cut goes through a recursion
+	extSlope              // for an extension
+	numSlopes
+
+	noSlope = -1 // evidence of other kinds
+)
+
+// slopeOf returns the kind of evidence of a group of cells.
+func slopeOf(group int) int {
+	switch {
+	case group%numSides == 0:
+		return noSlope
+	case group < numSides:
+		return answerSlope
+	}
+	return recursionSlope
+}
+
+// slope is how much evidence of a kind tells, of what it tells in recordings at large: at
+// most 1, since few answers of a trial are wrong, and those that were right say little.
+func (c *calibration) slope(kind int) float64 {
+	if kind == noSlope {
+		return 1
+	}
+	return 1 - c.flatter[kind]
+}
+
+// trialSlopes are how much evidence tells in a trial, of what it tells in the recording. The
+// stacks of a trial are shallower, and so is the recursion that it goes through: what overlaps
+// there is a smaller part of its turns.
+var trialSlopes = [numSlopes]float64{1, 0.75, 1}
+
+// fit finds the shifts and slopes that make what was learnt most likely, held near those of
+// recordings at large.
 func (c *calibration) fit() {
 	const cap = 30 // answers of one cell are not independent
 	type known struct {
-		group          int // -1: an extension
+		group, slope   int // -1: an extension; noSlope
 		n, right, w, z float64
 	}
 	var cells []known
 	for i, n := range c.n {
 		if n > 0 {
-			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), answerPrior(i)})
+			cells = append(cells, known{groupOf(i), slopeOf(groupOf(i)), n, c.right[i], min(1, cap/n), answerPrior(i)})
 		}
 	}
 	for i, n := range c.extN {
 		if n > 0 && !isCaller(i) {
-			cells = append(cells, known{-1, n, c.extRight[i], min(1, cap/n), extPrior(i)})
+			cells = append(cells, known{-1, extSlope, n, c.extRight[i], min(1, cap/n), extPrior(i)})
 		}
 	}
 	// Newton's method: of the group shifts each is tied to that of all only.
@@ -400,16 +441,24 @@ func (c *calibration) fit() {
 		*x += max(-2, min(by, 2))
 		return math.Abs(by)
 	}
-	for range 50 {
+	for range 200 {
 		ext, he := -c.extShift/prior.shiftVar, 1/prior.shiftVar
 		var g, h [numGroups]float64
+		var gs, hs [numSlopes]float64
 		for _, k := range cells {
-			shift := c.extShift
+			shift, z := c.extShift, k.z
 			if k.group >= 0 {
-				shift = c.all + c.group[k.group]
+				shift = c.shift(k.group)
 			}
-			p := sigmoid(k.z + shift)
+			if k.slope != noSlope {
+				z *= trialSlopes[k.slope]
+			}
+			p := sigmoid(c.slope(k.slope)*z + shift)
 			d, q := k.w*(k.right-k.n*p), k.w*k.n*p*(1-p)
+			if k.slope != noSlope {
+				gs[k.slope] -= d * z
+				hs[k.slope] += q * z * z
+			}
 			if k.group < 0 {
 				ext += d
 				he += q
@@ -429,6 +478,12 @@ func (c *calibration) fit() {
 		for k := range g {
 			own, ho := g[k]-c.group[k]/prior.groupVar, h[k]+1/prior.groupVar
 			far = max(far, step(&c.group[k], (own-h[k]*by)/ho))
+		}
+		for k := range gs {
+			by := (gs[k] - c.flatter[k]/prior.slopeVar) / (hs[k] + 1/prior.slopeVar)
+			x := max(0, c.flatter[k]+max(-0.2, min(by, 0.2)))
+			far = max(far, math.Abs(x-c.flatter[k]))
+			c.flatter[k] = x
 		}
 		if far < 1e-6 {
 			break

@@ -53,7 +53,9 @@
 //     where the truth is known every answer says how good its cell is in this very
 //     recording. A cell that was rarely seen is held near what it is worth in recordings
 //     at large, shifted by how much more or less this recording can be trusted as a
-//     whole. An answer below [Options].MinConfidence is not given. The depth of a
+//     whole, and less different from others where strong overlaps turn out to be wrong
+//     more often than usual: in code that repeats itself long overlaps come by chance.
+//     An answer below [Options].MinConfidence is not given. The depth of a
 //     recursion is believed only where an overlap is better by far than at any other
 //     turn, or where the trial has shown that such evidence is right: a wrong depth
 //     misleads all that overlap. What makes a stack longer (4) is measured the same way,

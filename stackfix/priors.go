@@ -43,4 +43,5 @@ var prior = weights{
 	strength: 12,
 	shiftVar: 4,
 	groupVar: 1,
+	slopeVar: 0.5,
 }

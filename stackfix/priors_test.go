@@ -694,7 +694,7 @@ func learn(outs []outcome, without string) weights {
 		overlap:  round(logistic(overlaps, numExtFeatures)),
 		context:  round(logistic(contexts, numExtFeatures)),
 		caller:   round(logistic(callers, 2)),
-		strength: prior.strength, shiftVar: prior.shiftVar, groupVar: prior.groupVar,
+		strength: prior.strength, shiftVar: prior.shiftVar, groupVar: prior.groupVar, slopeVar: prior.slopeVar,
 	}
 }
 
@@ -732,7 +732,7 @@ func TestPriors(t *testing.T) {
 	// What is learnt says which answers are given, and those what is learnt next.
 	prior = weights{
 		answer: make([]float64, numAnswerFeatures), overlap: make([]float64, numExtFeatures), context: make([]float64, numExtFeatures), caller: make([]float64, 2),
-		strength: committed.strength, shiftVar: committed.shiftVar, groupVar: committed.groupVar,
+		strength: committed.strength, shiftVar: committed.shiftVar, groupVar: committed.groupVar, slopeVar: committed.slopeVar,
 	}
 	var outs []outcome
 	for round := range 4 {
@@ -794,7 +794,7 @@ func worth(outs []outcome) float64 {
 
 // distance is the largest difference of two weights.
 func distance(a, b weights) float64 {
-	d := max(math.Abs(a.strength-b.strength), math.Abs(a.shiftVar-b.shiftVar), math.Abs(a.groupVar-b.groupVar))
+	d := max(math.Abs(a.strength-b.strength), math.Abs(a.shiftVar-b.shiftVar), math.Abs(a.groupVar-b.groupVar), math.Abs(a.slopeVar-b.slopeVar))
 	for _, p := range [][2][]float64{{a.answer, b.answer}, {a.overlap, b.overlap}, {a.context, b.context}, {a.caller, b.caller}} {
 		if len(p[0]) != len(p[1]) {
 			return math.Inf(1)
@@ -899,8 +899,9 @@ var prior = weights{
 	strength: %v,
 	shiftVar: %v,
 	groupVar: %v,
+	slopeVar: %v,
 }
-`, list(w.answer), list(w.overlap), list(w.context), list(w.caller), w.strength, w.shiftVar, w.groupVar)
+`, list(w.answer), list(w.overlap), list(w.context), list(w.caller), w.strength, w.shiftVar, w.groupVar, w.slopeVar)
 	src, err := format.Source(b.Bytes())
 	require.NoError(t, err)
 	return src

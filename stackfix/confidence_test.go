@@ -1,0 +1,55 @@
+package stackfix
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestSlope holds that strong evidence is worth less in a recording in which a trial finds it
+// wrong more often than usual, in cells of which it has no answer too.
+func TestSlope(t *testing.T) {
+	for name, answers := range map[string]struct {
+		rec     int
+		strong  float64 // right of the answers with strong evidence
+		flatter bool
+	}{
+		"as usual":                    {0, 1, false},
+		"overlaps by chance":          {0, 0.8, true},
+		"in a recursion":              {1, 0.8, true},
+		"in a recursion, as expected": {1, 0.98, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rows []row
+			key := StackID(0)
+			add := func(n int, right float64, v evidence) {
+				for i := range n {
+					key++
+					rows = append(rows, row{cell: v.cell(), right: float64(i) < right*float64(n), key: [2]StackID{key, 0}})
+				}
+			}
+			for margin := range numMargins - 1 {
+				v := evidence{rec: answers.rec, votes: 2, share: 4, sides: 2, margin: margin, win: 3}
+				usual := sigmoid(answerPrior(v.cell()))
+				add(40, min(usual, answers.strong), v)
+			}
+			var c calibration
+			c.learn(rows)
+			usual := calibration{taught: true}
+			usual.learnt = c.learnt
+			kind, other := answerSlope, recursionSlope
+			if answers.rec > 0 {
+				kind, other = other, kind
+			}
+			assert.Equal(t, 1.0, c.slope(other), "nothing was learnt of it")
+			unseen := evidence{rec: answers.rec, votes: 2, share: 4, sides: 2, margin: numMargins - 1, win: 3}.cell()
+			if answers.flatter {
+				assert.Less(t, c.slope(kind), 0.9)
+				assert.Less(t, c.confidence(unseen), usual.confidence(unseen)-0.01)
+			} else {
+				assert.Greater(t, c.slope(kind), 0.9)
+				assert.InDelta(t, usual.confidence(unseen), c.confidence(unseen), 0.01)
+			}
+		})
+	}
+}
