@@ -188,6 +188,7 @@ type stream struct {
 	left  int64  // bytes of item to come; -1: until the end
 	out   io.WriteCloser
 	tail  []byte // last two bytes of a trace
+	late  bool   // an answer without its request may be that of a session: a trace may follow
 }
 
 func (d *decoder) conn(id uint32) *conn {
@@ -376,11 +377,18 @@ func (d *decoder) more(c *conn, s *stream, b []byte, ns int64) (int, error) {
 	return n, nil
 }
 
+// The first bytes of traces.
+const (
+	nettraceHead = "Nettrace"
+	netperfHead  = "\x14\x00\x00\x00!Fas"
+	traceHead    = len(nettraceHead)
+)
+
 func traceFormat(head []byte) string {
 	switch {
-	case bytes.HasPrefix(head, []byte("Nettrace")):
+	case bytes.HasPrefix(head, []byte(nettraceHead)):
 		return "nettrace"
-	case bytes.HasPrefix(head, []byte("\x14\x00\x00\x00!Fas")):
+	case bytes.HasPrefix(head, []byte(netperfHead)):
 		return "netperf"
 	}
 	return ""
@@ -449,6 +457,16 @@ func (d *decoder) open(c *conn, s *stream, kind string, left int64) {
 func (d *decoder) message(c *conn, s *stream, end bool) (int, error) {
 	b := s.buf
 	wait := func(n int) bool { return len(b) < n && !end }
+	if s.late {
+		if wait(traceHead) && (bytes.HasPrefix([]byte(nettraceHead), b) || bytes.HasPrefix([]byte(netperfHead), b)) {
+			return 0, nil
+		}
+		s.late = false
+		if traceFormat(b) != "" {
+			d.open(c, s, "trace", -1)
+			return 0, nil
+		}
+	}
 	switch {
 	case bytes.HasPrefix(b, []byte(advertise)):
 		if wait(advertSize) {
@@ -525,13 +543,13 @@ func (d *decoder) message(c *conn, s *stream, end bool) (int, error) {
 	if err := d.yield(it); err != nil {
 		return 0, err
 	}
-	d.after(c, s, it, b[it.Size:])
+	d.after(c, s, it)
 	return int(it.Size), nil
 }
 
 // after decides what follows an answer: by the request, or where that is not in the
 // recording by what the bytes look like.
-func (d *decoder) after(c *conn, s *stream, it *Item, rest []byte) {
+func (d *decoder) after(c *conn, s *stream, it *Item) {
 	req := c.request
 	at := s.at
 	s.at += it.Size
@@ -542,10 +560,8 @@ func (d *decoder) after(c *conn, s *stream, it *Item, rest []byte) {
 		d.open(c, s, "trace", -1)
 	case req != nil && req.Set == setProcess && req.ID == 2 && it.Size == headerSize+6:
 		d.open(c, s, "environment", int64(fieldUint(it, "bytes")))
-	case req == nil && it.Size == headerSize+8 && traceFormat(rest) != "":
-		d.open(c, s, "trace", -1)
-	case req == nil && it.Size == headerSize+8 && len(rest) == 0 && c.mixed:
-		s.item = nil
+	case req == nil && it.Size == headerSize+8:
+		s.late = true
 	}
 	if s.item != nil && s.item.Kind == "environment" && s.left == 0 {
 		s.item = nil

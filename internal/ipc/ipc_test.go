@@ -161,6 +161,33 @@ func TestReverse(t *testing.T) {
 	assert.Contains(t, out.String(), "PATH=/usr/bin")
 }
 
+// TestLate takes the requests out of a recording, as if it had begun after them: what is a
+// trace shows in its first bytes, which may come in pieces.
+func TestLate(t *testing.T) {
+	b := content(t, "../../testdata/ipc/reverse.rec.zst")
+	_, want, _ := read(t, bytes.NewReader(b))
+	var late, raw []byte
+	for at := 0; at < len(b); {
+		end := at + frameHeader + int(binary.LittleEndian.Uint32(b[at+13:]))
+		if b[at] == 's' {
+			late = append(late, b[at:end]...)
+			if b[at+1] == 6 {
+				raw = append(raw, b[at+frameHeader:end]...)
+			}
+		}
+		at = end
+	}
+	_, traces, _ := read(t, bytes.NewReader(late))
+	require.Contains(t, traces, 6)
+	assert.Equal(t, want[6].Bytes(), traces[6].Bytes())
+	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(raw), "bytes": iotest.OneByteReader(bytes.NewReader(raw))} {
+		items, traces, _ := read(t, r)
+		require.Len(t, items, 3, name)
+		require.Contains(t, traces, 1, name)
+		assert.Equal(t, want[6].Bytes(), traces[1].Bytes(), name)
+	}
+}
+
 // TestSession decodes the recording of diagnostics-ipc.md section 9.6.
 func TestSession(t *testing.T) {
 	b := content(t, tracetest.Corpus(t, "dotnet10", "ipc", "session"))
