@@ -91,8 +91,15 @@ func ProxyPath(target string) (path string, byPID bool) {
 	return target + ".snoop", false
 }
 
-// Alive reports whether there is such a process.
+// Alive reports whether there is such a process, and it is not over. One that nobody waits
+// for keeps its number for ever, as below a shell that is process 1 of a container.
 func Alive(pid int) bool {
+	if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil {
+		// "pid (name) state ...", and a name may hold anything
+		if rest := stat[bytes.LastIndexByte(stat, ')')+1:]; bytes.HasPrefix(rest, []byte(" Z")) || bytes.HasPrefix(rest, []byte(" X")) {
+			return false
+		}
+	}
 	err := syscall.Kill(pid, 0)
 	return err == nil || err == syscall.EPERM
 }

@@ -53,9 +53,13 @@ func Listen(target, path string) (*Proxy, error) {
 	if path == target {
 		return nil, fmt.Errorf("%s: the proxy needs another socket than the process", path)
 	}
+	if err := listens(target); errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("%s: belongs to another user: run as that user, or as root", target)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: no diagnostics server listens there: %w", target, err)
+	}
 	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		if c, err := net.Dial("unix", path); err == nil {
-			c.Close()
+		if listens(path) == nil {
 			return nil, fmt.Errorf("%s: another proxy listens there", path)
 		}
 		if err := os.Remove(path); err != nil {
@@ -79,6 +83,27 @@ func Listen(target, path string) (*Proxy, error) {
 		}
 	}
 	return &Proxy{Path: path, target: target, listener: l}, nil
+}
+
+// listens returns why nobody could be reached on a socket. Who listens need not see a
+// connection for that: one of another type is refused in another way than by nobody.
+func listens(path string) error {
+	c, err := net.Dial("unixgram", path)
+	if errors.Is(err, syscall.EPROTOTYPE) {
+		return nil
+	}
+	if err == nil {
+		c.Close()
+	}
+	if c, err = net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err // the rest is the path again
+	}
+	return err
 }
 
 // Close removes the socket. Connections that are open go on to their end.
@@ -183,22 +208,24 @@ func (r *recorder) run() {
 	}
 }
 
-// copy passes on and records what from says, with the file descriptors that come with
+// copy records and passes on what from says, with the file descriptors that come with
 // it, until it says no more. The error is that of to.
 func (r *recorder) copy(ctx context.Context, conn int, d ipc.Direction, from, to *net.UnixConn) error {
 	buf, control := make([]byte, chunkSize), make([]byte, maxRights)
 	for {
 		n, rights, _, _, err := from.ReadMsgUnix(buf, control)
 		if n > 0 || rights > 0 {
-			at := time.Now()
-			if err := pass(to, buf[:n], control[:rights]); err != nil {
-				return err
-			}
+			// It is recorded before it is passed on: afterwards its answer could be first,
+			// or the end come between.
 			if n > 0 {
+				at := time.Now()
 				if err := r.room.Acquire(ctx, int64(n)); err != nil {
 					return err
 				}
 				r.queue <- frame{conn, d, at, bytes.Clone(buf[:n])}
+			}
+			if err := pass(to, buf[:n], control[:rights]); err != nil {
+				return err
 			}
 		}
 		if err != nil || n == 0 && rights == 0 {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -150,6 +151,33 @@ func TestProxyRecords(t *testing.T) {
 	assert.ElementsMatch(t, messages(old), messages(rec))
 }
 
+// However quick an answer is, it stands behind its request.
+func TestProxyKeepsOrder(t *testing.T) {
+	target := runtime(t, func(_ int, c *net.UnixConn) { io.Copy(c, c) })
+	path, end := snooping(t, target)
+	for range 300 {
+		c := dial(t, path)
+		_, err := c.Write([]byte("x"))
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, 1))
+		require.NoError(t, err)
+		c.Close()
+	}
+	_, rec := end()
+	const frame = 17 + 1
+	require.Len(t, rec, 300*2*frame)
+	asked := map[uint32]uint64{}
+	for b := rec; len(b) > 0; b = b[frame:] {
+		conn, at := binary.LittleEndian.Uint32(b[1:]), binary.LittleEndian.Uint64(b[5:])
+		if b[0] == 'c' {
+			asked[conn] = at
+			continue
+		}
+		require.NotZero(t, asked[conn], "connection %d", conn)
+		require.LessOrEqual(t, asked[conn], at)
+	}
+}
+
 func values(s said) (v []string) {
 	for _, x := range s {
 		v = append(v, x)
@@ -281,6 +309,34 @@ func TestListen(t *testing.T) {
 	p.Close()
 	_, err = Listen(target, target)
 	assert.Error(t, err)
+
+	// Without a listener behind it a proxy would wait for ever: a name that is mistaken, a
+	// file that is no socket, the socket of a process that was killed.
+	dir := folderOf(t)
+	file, stale := filepath.Join(dir, "file"), filepath.Join(dir, "dotnet-diagnostic-77-4712-socket")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	require.NoError(t, err)
+	l.SetUnlinkOnClose(false)
+	require.NoError(t, l.Close())
+	for _, target := range []string{filepath.Join(dir, "none"), file, stale} {
+		path, _ := ProxyPath(target)
+		_, err = Listen(target, path)
+		assert.ErrorContains(t, err, target+": no diagnostics server listens there")
+		assert.NoFileExists(t, path)
+	}
+}
+
+// A process that is over but not yet waited for has no diagnostics server.
+func TestAliveZombie(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no procfs")
+	}
+	cmd := exec.Command("sleep", "0")
+	require.NoError(t, cmd.Start())
+	assert.Eventually(t, func() bool { return !Alive(cmd.Process.Pid) }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, cmd.Wait())
+	assert.True(t, Alive(os.Getpid()))
 }
 
 func TestNewest(t *testing.T) {
