@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +31,7 @@ func TestInterrupted(t *testing.T) {
 		{"info -", os.Interrupt},
 		{"events -", syscall.SIGTERM},
 		{"repair - -o out.json", os.Interrupt},
+		{"convert - -o out.json", syscall.SIGHUP},
 		{"http -", os.Interrupt},
 		{"top -", os.Interrupt},
 		{"ipc - --extract new", os.Interrupt},
@@ -76,6 +79,63 @@ func TestInterrupted(t *testing.T) {
 				assert.ErrorIs(t, err, os.ErrNotExist, name)
 			}
 		})
+	}
+}
+
+// TestSnoopEnds: a signal is how a recording ends. The proxy's socket goes with it, since
+// tools would take it for that of the process.
+func TestSnoopEnds(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		sig  syscall.Signal
+		said string
+		end  string
+	}{
+		{syscall.SIGINT, "DOTNET_IPC_V1", "1 connection, 13 bytes; `tracefix ipc out.rec` tells what was said\n"},
+		{syscall.SIGTERM, "", "1 connection, 0 bytes; nothing was said; was a tool run with --diagnostic-port port.sock.snoop,connect?\n"},
+		{syscall.SIGHUP, "DOTNET_IPC_V1", "1 connection, 13 bytes; `tracefix ipc out.rec` tells what was said\n"},
+	} {
+		dir, err := os.MkdirTemp("", "s") // a socket's name is short
+		require.NoError(t, err)
+		defer os.RemoveAll(dir)
+		l, err := net.Listen("unix", filepath.Join(dir, "port.sock"))
+		require.NoError(t, err)
+		defer l.Close()
+		cmd := exec.Command(self)
+		cmd.Args = []string{"tracefix", "snoop", "-o", "out.rec", "port.sock"}
+		cmd.Dir = dir
+		out, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+		stderr := bufio.NewReader(out)
+		line, err := stderr.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "port.sock.snoop stands for port.sock.\n", line)
+		tool, err := net.Dial("unix", filepath.Join(dir, "port.sock.snoop"))
+		require.NoError(t, err)
+		defer tool.Close()
+		_, err = tool.Write([]byte(c.said))
+		require.NoError(t, err)
+		runtime, err := l.Accept()
+		require.NoError(t, err)
+		defer runtime.Close()
+		_, err = io.ReadFull(runtime, make([]byte, len(c.said)))
+		require.NoError(t, err)
+		require.NoError(t, cmd.Process.Signal(c.sig))
+		rest, err := io.ReadAll(stderr)
+		require.NoError(t, err)
+		assert.NoError(t, cmd.Wait(), c.sig)
+		assert.Contains(t, string(rest), "out.rec: "+c.end, c.sig)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		names := []string{}
+		for _, f := range left {
+			names = append(names, f.Name())
+		}
+		assert.Equal(t, []string{"out.rec", "port.sock"}, names, c.sig)
 	}
 }
 

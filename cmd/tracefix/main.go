@@ -69,7 +69,11 @@ func (e usageError) Unwrap() error { return e.error }
 type damaged struct{ error }
 
 func run(args []string, std streams) (code int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // the terminal went away; under nohup it may
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	defer func() {
 		if r := recover(); r != nil {

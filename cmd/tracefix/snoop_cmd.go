@@ -80,11 +80,15 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return err
 	}
 	if !cli.Quiet {
+		next := fmt.Sprintf("`tracefix ipc %s` tells what was said", c.Out)
+		if st.Bytes == 0 {
+			next = "nothing was said; was a tool run with " + how + "?"
+		}
 		refused := ""
 		if st.Refused > 0 {
 			refused = fmt.Sprintf(" (%s not taken by the process)", report.Count(st.Refused))
 		}
-		fmt.Fprintf(std.err, "%s: %s connection%s%s, %s bytes; `tracefix ipc %s` tells what was said\n", c.Out, report.Count(st.Conns), report.Plural(st.Conns), refused, report.Count(int(st.Bytes)), c.Out)
+		fmt.Fprintf(std.err, "%s: %s connection%s%s, %s bytes; %s\n", c.Out, report.Count(st.Conns), report.Plural(st.Conns), refused, report.Count(int(st.Bytes)), next)
 	}
 	return nil
 }
