@@ -14,7 +14,8 @@ import (
 type Cursor struct {
 	b       []byte
 	pos     int
-	pointer int // size of a pointer, 0 is 8
+	pointer int  // size of a pointer, 0 is 8
+	odd     bool // a boolean was neither 0 nor 1
 	err     error
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -420,5 +421,42 @@ func TestShortPayload(t *testing.T) {
 	assert.Equal(t, uint64(2), values[2].Uint())
 	for _, v := range values[3:] {
 		require.Equal(t, Value{}, v)
+	}
+}
+
+// TestOtherForms holds that what EventSource writes otherwise than it declares is read
+// as it was written, and everything else as declared.
+func TestOtherForms(t *testing.T) {
+	num, text, yes := Field{Name: "n", Type: TypeInt32}, Field{Name: "s", Type: TypeString}, Field{Name: "b", Type: TypeBool32}
+	money, small := Field{Name: "m", Type: TypeDecimal}, Field{Name: "e", Type: TypeUint8}
+	pair := Field{Type: TypeObject, Fields: []Field{yes, num}}
+	for _, c := range []struct {
+		fields  []Field
+		payload string
+		want    string
+	}{
+		{[]Field{yes, num}, "01000000 05000000", "[true 5]"},
+		{[]Field{yes, num}, "01 05000000", "[true 5]"},
+		{[]Field{yes, text, yes}, "01 78007900 0000 00", "[true xy false]"},
+		{[]Field{pair}, "01 05000000", "[{b:true n:5}]"},
+		{[]Field{{Type: TypeArray, Elem: &pair}, num}, "0200 01 05000000 00 06000000 07000000", "[[{b:true n:5} {b:false n:6}] 7]"},
+		{[]Field{money, num}, "000000000000f83f 05000000", "[1.5 5]"},
+		{[]Field{money, num}, "00000000000000000000000000000002 05000000", "[00000000000000000000000000000002 5]"},
+		{[]Field{small, text}, "c8 78000000", "[200 x]"},
+		{[]Field{small, text}, "c8000000 78000000", "[200 x]"},
+		{[]Field{{Type: TypeObject, Fields: []Field{yes, yes, text}}}, "01 00 6100 6200 6300 0000", "[{b:true b:false s:abc}]"},
+		{[]Field{yes, yes, text}, "00 01 6100 6200 6300 0000", "[false true abc]"},
+		{[]Field{yes, small, text}, "01000000 c8000000 78000000", "[true 200 x]"},
+		{[]Field{yes, num}, "01000000 05000000 09", "[true 5]"},
+		{[]Field{num, yes}, "05000000 0100", "[5 ]"}, // cut
+	} {
+		m := &Metadata{Provider: "P", Name: "E", Fields: c.fields}
+		m.complete()
+		values, _ := m.Layout().AppendValues(nil, unhex(t, c.payload), 8)
+		var got []string
+		for i := range values {
+			got = append(got, values[i].String())
+		}
+		assert.Equal(t, c.want, fmt.Sprint(got), "%s", c.payload)
 	}
 }

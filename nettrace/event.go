@@ -300,6 +300,9 @@ type Layout struct {
 	// lengthUTF8 is set where fields of code 23 stand alone: drafts of v6 meant
 	// strings by it, nettrace.md section 5.4.
 	lengthUTF8 bool
+	// forms are the fields in the ways in which they may have been written, the first
+	// one that fits a payload being right; see writtenForms. Nil: as declared.
+	forms [][]Field
 }
 
 // A Loss is a gap in the sequence numbers of one capture thread: events that the

@@ -128,6 +128,9 @@ func findLayout(m *Metadata, version int) *Layout {
 	if len(m.Fields) > 0 {
 		l := &Layout{Fields: m.Fields}
 		l.lengthUTF8 = slices.ContainsFunc(l.Fields, func(f Field) bool { return f.Type == TypeUTF8 })
+		if !m.row {
+			l.forms = writtenForms(l.Fields)
+		}
 		return l
 	}
 	switch {
@@ -140,6 +143,55 @@ func findLayout(m *Metadata, version int) *Layout {
 		}
 	}
 	return builtIn(m.Provider, m.EventID, version)
+}
+
+// Types that EventSource writes otherwise than its metadata says. A self-describing
+// one has booleans of one byte and decimals as doubles (dotnet/runtime#119737), one
+// with a manifest has enumerations of four bytes at least.
+var (
+	selfDescribed = map[TypeCode]TypeCode{TypeBool32: TypeBool8, TypeDecimal: TypeFloat64}
+	smallEnums    = map[TypeCode]TypeCode{TypeInt8: TypeInt32, TypeUint8: TypeUint32, TypeInt16: TypeInt32, TypeUint16: TypeUint32}
+)
+
+// writtenForms returns the ways in which fields may have been written, the likeliest
+// first; nil if there is one only. What Write<T> writes is one object without a name.
+func writtenForms(fields []Field) [][]Field {
+	own, selfDiffers := withTypes(fields, selfDescribed)
+	if len(fields) == 1 && fields[0].Type == TypeObject && fields[0].Name == "" {
+		if !selfDiffers {
+			return nil
+		}
+		return [][]Field{own, fields}
+	}
+	forms := [][]Field{fields}
+	if enums, differ := withTypes(fields, smallEnums); differ {
+		forms = append(forms, enums)
+	}
+	if selfDiffers {
+		forms = append(forms, own)
+	}
+	if len(forms) == 1 {
+		return nil
+	}
+	return forms
+}
+
+func withTypes(fields []Field, types map[TypeCode]TypeCode) (other []Field, differ bool) {
+	other = slices.Clone(fields)
+	for i := range other {
+		f := &other[i]
+		if t, ok := types[f.Type]; ok {
+			f.Type, differ = t, true
+		}
+		var below bool
+		f.Fields, below = withTypes(f.Fields, types)
+		differ = differ || below
+		if f.Elem != nil {
+			elem, below := withTypes([]Field{*f.Elem}, types)
+			f.Elem, differ = &elem[0], differ || below
+		}
+	}
+	return other, differ
 }
 
 // builtIn finds a built-in layout. Revisions only append, so a version newer

@@ -254,6 +254,9 @@ func (c *counts) get(i int) uint64 {
 // of a short payload have KindNone, and the error is io.ErrUnexpectedEOF then.
 // Bytes behind the last field are ignored: newer versions append. Without a
 // layout nothing is appended; Payload has the bytes.
+//
+// EventSource writes some types otherwise than it declares them (booleans, decimals,
+// small enumerations). Where only that form fits the payload, it is the one decoded.
 func (ev *Event) AppendValues(dst []Value) ([]Value, error) {
 	l := ev.Layout()
 	if l == nil {
@@ -273,19 +276,25 @@ func (ev *Event) pointerSize() int {
 // pointer size is that of the trace's Header.
 func (l *Layout) AppendValues(dst []Value, payload []byte, pointerSize int) ([]Value, error) {
 	start := len(dst)
-	dst, c := l.appendValues(dst, payload, pointerSize, l.lengthUTF8)
+	for _, fields := range l.forms {
+		var c Cursor
+		if dst, c = appendValues(dst[:start], fields, payload, pointerSize, false); c.err == nil && c.pos == len(payload) && !c.odd {
+			return dst, nil
+		}
+	}
+	dst, c := appendValues(dst[:start], l.Fields, payload, pointerSize, l.lengthUTF8)
 	if l.lengthUTF8 && c.pos != len(payload) {
 		// Not the strings of drafts of v6: the type code means what it says.
-		dst, c = l.appendValues(dst[:start], payload, pointerSize, false)
+		dst, c = appendValues(dst[:start], l.Fields, payload, pointerSize, false)
 	}
 	return dst, c.err
 }
 
-func (l *Layout) appendValues(dst []Value, payload []byte, pointerSize int, strings bool) ([]Value, Cursor) {
+func appendValues(dst []Value, fields []Field, payload []byte, pointerSize int, strings bool) ([]Value, Cursor) {
 	c := Cursor{b: payload, pointer: pointerSize}
 	var counts counts
-	for i := range l.Fields {
-		f := &l.Fields[i]
+	for i := range fields {
+		f := &fields[i]
 		var v Value
 		if strings && f.Type == TypeUTF8 {
 			v.decode(&c, &stringField, nil)
@@ -293,7 +302,7 @@ func (l *Layout) appendValues(dst []Value, payload []byte, pointerSize int, stri
 			v.decode(&c, f, &counts)
 		}
 		if c.err != nil { // this field is not there, nor are those behind it
-			return append(dst, make([]Value, len(l.Fields)-i)...), c
+			return append(dst, make([]Value, len(fields)-i)...), c
 		}
 		counts.set(i, v.bits)
 		dst = append(dst, v)
@@ -338,8 +347,10 @@ func (v *Value) decode(c *Cursor, f *Field, counts *counts) {
 		v.kind, v.bits = KindInt, uint64(c.Varint())
 	case TypeBool32:
 		v.kind, v.bits = KindBool, uint64(c.U32())
+		c.odd = c.odd || v.bits > 1
 	case TypeBool8:
 		v.kind, v.bits = KindBool, uint64(c.U8())
+		c.odd = c.odd || v.bits > 1
 	case TypeFloat64:
 		v.kind, v.bits = KindFloat, c.U64()
 	case TypeFloat32:
