@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -296,6 +297,72 @@ a_x_y_counter_total 3
 a_z{a_b="1",a_b_="\"2\\"} 4
 # EOF
 `, out.String())
+}
+
+// openMetricsOf writes points of provider A, one each 10 s.
+func openMetricsOf(t *testing.T, points ...Point) string {
+	var out bytes.Buffer
+	w := NewWriter("openmetrics", &out, 0)
+	for i, p := range points {
+		p.Provider, p.Ns, p.Time = "A", int64(i), time.Unix(int64(10*i), 0)
+		p.Min, p.Max, p.StdDev = math.NaN(), math.NaN(), math.NaN()
+		require.NoError(t, w.Add(&p))
+	}
+	require.NoError(t, w.Close(&Result{}))
+	return out.String()
+}
+
+// TestOpenMetricsValid holds what a strict reader demands of unusual values: no sample
+// name is of two families, a counter does not fall, what was not told is not there.
+func TestOpenMetricsValid(t *testing.T) {
+	nan := math.NaN()
+	grown := func(name string, growth float64) Point {
+		return Point{Name: name, Type: Rate, Value: growth, Total: nan, Count: -1, Sum: nan}
+	}
+	value := func(name, unit string, v float64) Point {
+		return Point{Name: name, Unit: unit, Value: v, Total: nan, Count: -1, Sum: nan}
+	}
+	assert.Equal(t, `# TYPE a_x_total gauge
+# HELP a_x_total x-total
+a_x_total 1 0
+# TYPE a_x_counter counter
+# HELP a_x_counter x
+a_x_counter_total 3 10
+# EOF
+`, openMetricsOf(t, value("x-total", "", 1), grown("x", 3)), "names")
+	assert.Equal(t, `# TYPE a_x counter
+# HELP a_x x
+a_x_total 3 0
+# TYPE a_x_total_gauge gauge
+# HELP a_x_total_gauge x-total
+a_x_total_gauge 1 10
+# EOF
+`, openMetricsOf(t, grown("x", 3), value("x-total", "", 1)), "names")
+	assert.Equal(t, `# TYPE a_x gauge
+# HELP a_x x
+a_x 5 0
+a_x 3 10
+a_x 4 20
+# EOF
+`, openMetricsOf(t, grown("x", 5), grown("x", -2), grown("x", 1)), "falls")
+	assert.Equal(t, `# TYPE a_x counter
+# HELP a_x x
+a_x_total 5 0
+a_x_total 1 10
+# EOF
+`, openMetricsOf(t, Point{Name: "x", Type: Counter, Value: 5, Total: 5}, Point{Name: "x", Type: Counter, Value: 1, Total: 1}), "begins anew")
+	assert.Equal(t, `# TYPE a_h summary
+# HELP a_h h
+a_h{quantile="0.5"} 7 0
+# EOF
+`, openMetricsOf(t, Point{Name: "h", Type: Histogram, Value: nan, Total: nan, Count: -1, Sum: nan, Quantiles: []Quantile{{0.5, 7, "0.5"}}}), "no count")
+	assert.Equal(t, `# TYPE a_x_y_bytes gauge
+# UNIT a_x_y_bytes bytes
+# HELP a_x_y_bytes x-y
+a_x_y_bytes 2000000 0
+a_x_y_bytes{series="2"} 7 10
+# EOF
+`, openMetricsOf(t, value("x-y", "MB", 2), value("x.y", "B", 7)), "units")
 }
 
 // dump builds a block by the recipe of counters.md section 3.7: every scalar differs.

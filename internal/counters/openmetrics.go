@@ -25,30 +25,40 @@ func (o *openMetrics) Add(p *Point) error {
 type family struct {
 	name, typ, unit, help string
 	series                []*series
-	scale                 float64
 }
+
+// sampleSuffixes are what the names of a family's samples end in.
+var sampleSuffixes = map[string][]string{"gauge": {""}, "counter": {"", "_total"}, "summary": {"", "_sum", "_count"}}
 
 func (o *openMetrics) Close(*Result) error {
 	var families []*family
-	byName := map[string]*family{}
+	byName := map[string]*family{} // by the names of their samples
 	pids := map[int]bool{}
 	for _, s := range o.all.series {
 		pids[s.PID] = true
 		typ := map[Type]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
-		name, unit, scale := metricName(s)
-		f := byName[name]
-		for f != nil && f.typ != typ { // one name cannot be of two types
+		if typ == "counter" && s.fell {
+			typ = "gauge" // a counter may begin anew, but not fall
+		}
+		name, unit, _ := metricName(s)
+		taken := func(suffix string) bool {
+			f := byName[name+suffix]
+			return f != nil && (f.name != name || f.typ != typ)
+		}
+		for slices.ContainsFunc(sampleSuffixes[typ], taken) { // one name cannot be of two types
 			name += "_" + typ
-			f = byName[name]
 			unit = ""
 		}
+		f := byName[name]
 		if f == nil {
 			help := s.Display
 			if help == "" {
 				help = s.Name
 			}
-			f = &family{name: name, typ: typ, unit: unit, help: help, scale: scale}
-			byName[name] = f
+			f = &family{name: name, typ: typ, unit: unit, help: help}
+			for _, suffix := range sampleSuffixes[typ] {
+				byName[name+suffix] = f
+			}
 			families = append(families, f)
 		}
 		f.series = append(f.series, s)
@@ -82,6 +92,7 @@ func (o *openMetrics) Close(*Result) error {
 }
 
 func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
+	_, _, scale := metricName(s)
 	points := slices.Clone(s.points)
 	slices.SortStableFunc(points, func(a, b sample) int { return a.at.Compare(b.at) })
 	line := func(suffix, extra string, v float64, at *sample) {
@@ -113,15 +124,21 @@ func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
 		x := &points[i]
 		switch f.typ {
 		case "counter":
-			line("_total", "", x.total*f.scale, x)
+			line("_total", "", x.total*scale, x)
 		case "summary":
 			for _, q := range x.quantil {
-				line("", `quantile="`+q.Text+`"`, q.Value*f.scale, x)
+				line("", `quantile="`+q.Text+`"`, q.Value*scale, x)
 			}
-			line("_sum", "", x.sum*f.scale, x)
-			line("_count", "", float64(x.count), x)
+			if s.Count >= 0 {
+				line("_sum", "", x.sum*scale, x)
+				line("_count", "", float64(x.count), x)
+			}
 		default:
-			line("", "", x.value*f.scale, x)
+			v := x.value
+			if s.fell {
+				v = x.total
+			}
+			line("", "", v*scale, x)
 		}
 	}
 	return b

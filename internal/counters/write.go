@@ -354,6 +354,7 @@ type series struct {
 	total   float64
 
 	measured int
+	fell     bool // a counter that went down
 }
 
 type sample struct {
@@ -401,6 +402,7 @@ func (t *table) add(p *Point, keep bool) *series {
 		s.measured++
 		s.min, s.max, s.last, s.sum = math.Min(s.min, v), math.Max(s.max, v), v, s.sum+v
 	}
+	s.fell = s.fell || (p.Type == Rate || p.Type == Counter) && p.Value < 0
 	s.perSec = p.PerSecond()
 	s.Quantiles = append([]Quantile(nil), p.Quantiles...)
 	switch {
