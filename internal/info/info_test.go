@@ -166,6 +166,13 @@ func TestVerdicts(t *testing.T) {
 	assert.Equal(t, None, verdict(f, "CPU stacks").State)
 	assert.Contains(t, verdict(f, "CPU stacks").Do, "dotnet-trace collect ")
 
+	f = facts(t, tracetest.Corpus(t, "dotnet10", "activities-notpl.nettrace"))
+	assert.Equal(t, Partly, verdict(f, "activities").State)
+	assert.Contains(t, verdict(f, "activities").Text, "without activity ids")
+	assert.Contains(t, verdict(f, "activities").Do, "--providers Lab-Orders:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4")
+	f = facts(t, tracetest.Corpus(t, "dotnet10", "activities.nettrace"))
+	assert.Equal(t, Good, verdict(f, "activities").State)
+
 	f = facts(t, tracetest.Corpus(t, "dotnet10", "http-full.nettrace"))
 	assert.Equal(t, Good, verdict(f, "HTTP").State)
 	assert.Contains(t, verdict(f, "HTTP").Do, "tracefix http ")

@@ -87,6 +87,7 @@ type tally struct {
 	role   role
 	events int64
 	bytes  int64
+	linked bool // an event has an activity id
 }
 
 type threadKey struct {
@@ -273,6 +274,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 			g.http.Requests++
 		}
 	default:
+		k.linked = k.linked || !ev.ActivityID.IsZero()
 		if ev.Stack.Len() > 0 {
 			g.samples.Other++
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/report"
 )
 
@@ -203,26 +204,36 @@ func (g *nettraceReader) httpVerdict() Verdict {
 
 func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 	var starts int64
-	var names []string
+	var names, providers []string
+	linked := false
 	for _, p := range g.f.Providers {
 		n := int64(0)
 		for _, t := range g.tallies {
 			if t != nil && t.meta.Provider == p.Name && t.meta.Opcode == 1 && ofApplication(p.Name) {
 				n += t.events
+				// Spans have ids of their own.
+				linked = linked || t.linked || p.Name == activity.BridgeProvider
 			}
 		}
 		if n > 0 {
 			starts += n
 			names = append(names, p.Name)
+			providers = append(providers, p.Name+":"+allKeywords+":4")
 		}
 	}
 	if starts == 0 {
 		return Verdict{}, false
 	}
-	return Verdict{
+	v := Verdict{
 		Topic: "activities", State: Good, Do: "tracefix activities " + quoteArg(g.f.File),
 		Text: fmt.Sprintf("%s started, of %s", count(starts), list(names, 3)),
-	}, true
+	}
+	if !linked {
+		v.State = Partly
+		v.Text += ", without activity ids: starts and stops cannot be paired"
+		v.Do = "dotnet-trace collect -p PID --providers " + quoteArg(strings.Join(append(providers, "System.Threading.Tasks.TplEventSource:0x80:4"), ","))
+	}
+	return v, true
 }
 
 // ofApplication reports whether the start events of a provider are activities and not
