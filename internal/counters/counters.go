@@ -135,7 +135,7 @@ func Read(ctx context.Context, open Open, o *Options, yield func(*Point) error) 
 	err = c.read(ctx)
 	c.res.Stats = r.Stats()
 	if c.others > 0 {
-		c.note("%d values of other listeners were left out", c.others)
+		c.note("values of other listeners that were left out: %d", c.others)
 	}
 	return &c.res, err
 }
@@ -410,6 +410,9 @@ var none nettrace.Value
 
 // control takes the events around the values.
 func (c *reader) control(id int, field func(string) *nettrace.Value) {
+	if s := field("sessionId").String(); id >= 9 && id <= 14 && c.session != "" && s != "" && s != c.session {
+		return // of another listener
+	}
 	switch id {
 	case 1:
 		if s, ok := strings.CutPrefix(field("Message").String(), "SessionId argument received: "); ok && c.session == "" {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"flag"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -363,6 +365,64 @@ a_x_y_bytes 2000000 0
 a_x_y_bytes{series="2"} 7 10
 # EOF
 `, openMetricsOf(t, value("x-y", "MB", 2), value("x.y", "B", 7)), "units")
+}
+
+// TestCompatInterval holds that growth in half a second is not said to be of a second.
+func TestCompatInterval(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter("dotnet-counters", &out, 0)
+	for _, sec := range []float64{0.4991607, 1.0008, 60.02} {
+		require.NoError(t, w.Add(&Point{Provider: "A", Name: "x", Type: Rate, Value: 4, Interval: sec}))
+	}
+	assert.Equal(t, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n"+
+		",A,x (Count / 0.5 sec),Rate,4\n,A,x (Count / 1 sec),Rate,4\n,A,x (Count / 60 sec),Rate,4\n", out.String())
+}
+
+// metricsTrace is a trace of the events of the Metrics provider: id, name, strings.
+func metricsTrace(t *testing.T, events ...[]string) Open {
+	fields := map[string][]string{
+		"1": {"Message"}, "4": {"sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate", "value"},
+		"9": {"sessionId", "errorMessage"}, "12": {"sessionId"}, "13": {"sessionId"}, "14": {"sessionId", "errorMessage"},
+	}
+	var out bytes.Buffer
+	w, err := nettrace.NewWriter(&out, &nettrace.Header{Version: 4, Frequency: 1e9, PointerSize: 8, ProcessID: 1})
+	require.NoError(t, err)
+	metadata := map[string]*nettrace.Metadata{}
+	for i, e := range events {
+		m := metadata[e[0]]
+		if m == nil {
+			n, err := strconv.Atoi(e[0])
+			require.NoError(t, err)
+			m = &nettrace.Metadata{ID: uint32(n), EventID: n, Provider: metricsProvider, Name: "E" + e[0]}
+			for _, f := range fields[e[0]] {
+				m.Fields = append(m.Fields, nettrace.Field{Name: f, Type: nettrace.TypeString})
+			}
+			metadata[e[0]] = m
+		}
+		ev := nettrace.Event{Metadata: m, Time: int64(i), ThreadID: 1, Sorted: true}
+		for _, s := range e[1:] {
+			for _, c := range utf16.Encode([]rune(s + "\x00")) {
+				ev.Payload = binary.LittleEndian.AppendUint16(ev.Payload, c)
+			}
+		}
+		require.NoError(t, w.Write(&ev))
+	}
+	require.NoError(t, w.Close())
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out.Bytes())), nil }
+}
+
+// TestOtherListeners holds that the troubles of another session are not told as ours.
+func TestOtherListeners(t *testing.T) {
+	value := func(session string) []string { return []string{"4", session, "M", "", "x", "", "", "1", "2"} }
+	n := 0
+	res, err := Read(t.Context(), metricsTrace(t,
+		[]string{"1", "SessionId argument received: a"},
+		value("a"), value("b"), []string{"12", "b"}, []string{"9", "b", "theirs"}, []string{"14", "b", "theirs"}, []string{"13", "a"}, []string{"14", "a", "ours"},
+	), nil, func(p *Point) error { n++; return nil })
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	assert.Equal(t, []string{"the limit of histograms was reached: some are missing (MaxHistograms)",
+		"a callback of an observable instrument failed: ours", "values of other listeners that were left out: 1"}, res.Notes)
 }
 
 // dump builds a block by the recipe of counters.md section 3.7: every scalar differs.

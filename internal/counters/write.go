@@ -171,7 +171,11 @@ func (c *compatWriter) Add(p *Point) error {
 			unit = "Count"
 		}
 		if p.Interval > 0 {
-			unit += " / " + strconv.FormatFloat(math.Max(1, math.Round(p.Interval)), 'f', -1, 64) + " sec"
+			sec := math.Round(p.Interval)
+			if sec < 1 {
+				sec = math.Round(10*p.Interval) / 10
+			}
+			unit += " / " + strconv.FormatFloat(sec, 'f', -1, 64) + " sec"
 		}
 		row(label(unit, tags), "Rate", p.Value)
 	case UpDownCounter:
