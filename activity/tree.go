@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -306,7 +307,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) {
 	}
 	i := int32(len(b.tree.Rows))
 	r := Row{
-		Provider: e.Provider, Name: name, ID: e.ID, Related: e.Related, Parent: -1,
+		Provider: e.Provider, Name: cmp.Or(name, e.Name), ID: e.ID, Related: e.Related, Parent: -1,
 		Start: e.Time, HasStart: true, Process: e.Process, StartThread: e.Thread, Span: e.Span,
 		Status: Unfinished, identity: identity, sibling: -1,
 	}
@@ -445,7 +446,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 			b.seen(e.ID, e.Time)
 		}
 		b.add(Row{
-			Provider: e.Provider, Name: name, ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
+			Provider: e.Provider, Name: cmp.Or(name, e.Name), ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
 			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, sibling: -1,
 		}, -1, -1, false)
 		return

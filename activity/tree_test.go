@@ -185,3 +185,19 @@ func TestTreeHTTPBridge(t *testing.T) {
 		"Microsoft.AspNetCore.Hosting / Host":    {0, 0, 1, 1, 0},
 	}, got)
 }
+
+// TestBareNames holds that events named Start and Stop, which have nothing but the
+// suffix, are a pair, and that their row has a name.
+func TestBareNames(t *testing.T) {
+	id, err := activity.Encode(activity.NewPath(1, 1), activity.EncoderOld)
+	require.NoError(t, err)
+	b := activity.NewBuilder(nil)
+	b.Add(&activity.Event{Time: 1, Provider: "P", Name: "Start", Opcode: activity.Start, ID: id})
+	b.Add(&activity.Event{Time: 5, Provider: "P", Name: "Stop", Opcode: activity.Stop, ID: id})
+	b.Add(&activity.Event{Time: 6, Provider: "P", Name: "Stop", Opcode: activity.Stop, ID: id})
+	rows := b.Finish().Rows
+	require.Len(t, rows, 2)
+	assert.Equal(t, activity.OK, rows[0].Status)
+	assert.Equal(t, "Start", rows[0].Name)
+	assert.Equal(t, "Stop", rows[1].Name)
+}
