@@ -306,6 +306,24 @@ func TestEveryPrefix(t *testing.T) {
 	}
 }
 
+// TestControlCharacters: what a recording holds writes neither lines of its own nor to the
+// terminal.
+func TestControlCharacters(t *testing.T) {
+	const odd = "a\x1b[31m\nb"
+	var out bytes.Buffer
+	w := NewWriter(&out, "text", true)
+	for _, it := range []*Item{
+		{Kind: "request", Name: "GenerateCoreDump", Fields: []Field{{Name: "path", Value: odd}}},
+		{Kind: "request", Name: "CollectTracing", Fields: []Field{{Name: "providers", Value: []Provider{{Name: odd, Hex: "0x1", Arguments: odd}}}}},
+		{Kind: "environment", Fields: []Field{{Name: odd, Value: odd, Secret: true}}},
+	} {
+		require.NoError(t, w.Item(it))
+	}
+	assert.Equal(t, 6, strings.Count(out.String(), "\n"), out.String()) // the first is the head
+	assert.NotContains(t, out.String(), "\x1b")
+	assert.Equal(t, 5, strings.Count(out.String(), `a\x1b[31m\nb`))
+}
+
 func TestNoRecording(t *testing.T) {
 	for _, s := range []string{"", "hello", "Nettrace\x14\x00\x00\x00", "c\x01\x00\x00\x00", strings.Repeat("c", 100)} {
 		assert.False(t, IsRecording([]byte(s)))

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-json"
 
@@ -67,7 +69,7 @@ func (w *Writer) Item(it *Item) error {
 	case "environment":
 		fmt.Fprintf(&b, "%d variables", len(it.Fields))
 		for _, f := range it.Fields {
-			below = append(below, fmt.Sprintf("%s=%v", f.Name, w.show(f)))
+			below = append(below, oneLine(fmt.Sprintf("%s=%v", f.Name, w.show(f))))
 		}
 	case "junk":
 		b.WriteString("bytes")
@@ -83,15 +85,15 @@ func (w *Writer) Item(it *Item) error {
 					if p.Filter != "" {
 						s += "  (" + p.Filter + ")"
 					}
-					below = append(below, s)
+					below = append(below, oneLine(s))
 				}
 				continue
 			}
 			v := fmt.Sprint(w.show(f))
-			if strings.ContainsAny(v, " \t\n\"") || v == "" {
-				v = fmt.Sprintf("%q", v)
+			if strings.ContainsAny(v, " \"") || v == "" {
+				v = strconv.Quote(v)
 			}
-			b.WriteString("  " + f.Name + "=" + v)
+			b.WriteString("  " + f.Name + "=" + oneLine(v))
 		}
 	}
 	b.WriteByte('\n')
@@ -103,6 +105,15 @@ func (w *Writer) Item(it *Item) error {
 	}
 	_, err := io.WriteString(w.w, b.String())
 	return err
+}
+
+// oneLine quotes what holds control characters: a recording writes its own lines only, and
+// does not write to the terminal.
+func oneLine(s string) string {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 func ms(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
