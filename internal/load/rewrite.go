@@ -39,7 +39,7 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 	if h.Version == 6 && len(rw.threads) > 0 && h.KeyValue(repairedKey) == "" {
 		h.KeyValues = append(slices.Clip(h.KeyValues), nettrace.KeyValue{Key: repairedKey, Value: "1"})
 	}
-	out, err := nettrace.NewWriter(w, &h)
+	out, err := nettrace.NewWriter(keepError{w, &rw.err}, &h)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,6 +76,20 @@ func (u untilError) Read(p []byte) (int, error) {
 		return 0, *u.err
 	}
 	return u.Reader.Read(p)
+}
+
+// A keepError keeps the error of an output, which Copy mixes with those of the input.
+type keepError struct {
+	io.Writer
+	err *error
+}
+
+func (k keepError) Write(p []byte) (int, error) {
+	n, err := k.Writer.Write(p)
+	if err != nil {
+		*k.err = err
+	}
+	return n, err
 }
 
 // repairedKey is the key of the Trace block of v6 by which a repaired recording is known:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -261,6 +262,30 @@ func TestRewriteOfAnotherFile(t *testing.T) {
 		assert.ErrorContains(t, err, fmt.Sprintf("expected 100 events as at first, found %d", n))
 	}
 }
+
+// A disk that is full says nothing of the input.
+func TestRewriteToFullDisk(t *testing.T) {
+	b := written(t, 4, func(write func(nettrace.Event)) {
+		for range 2000 {
+			write(nettrace.Event{ThreadID: 1, CaptureThreadID: 1, Payload: make([]byte, 2000), Metadata: &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "Told"}})
+		}
+	})
+	full := errors.New("no space left")
+	_, _, err := Rewrite(t.Context(), bytesOpener(b), writerFunc(func([]byte) (int, error) { return 0, full }), &Options{}, nil)
+	assert.ErrorIs(t, err, full)
+	n := 0
+	_, _, err = Rewrite(t.Context(), bytesOpener(b), writerFunc(func(p []byte) (int, error) {
+		if n += len(p); n > len(b)/2 {
+			return 0, full
+		}
+		return len(p), nil
+	}), &Options{}, nil)
+	assert.ErrorIs(t, err, full)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // Who gives up during the second reading does not wait for its end.
 func TestRewriteIsCanceled(t *testing.T) {
