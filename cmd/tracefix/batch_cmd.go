@@ -270,7 +270,7 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs 
 	case batch.SomeFailed:
 		for _, g := range r.Gates {
 			if g.Failed {
-				return fmt.Errorf("gate %s: found %s", g.Gate, strings.TrimSpace(g.Found+" "+g.Where))
+				return fmt.Errorf("gate %s: found %s", g.Gate, batch.OneLine(strings.TrimSpace(g.Found+" "+g.Where)))
 			}
 		}
 		return fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)
@@ -336,7 +336,7 @@ func printBatch(std streams, r *batch.Report) {
 		if !strings.HasPrefix(what, t.Input.Name) {
 			what = t.Input.Name + ": " + what
 		}
-		fmt.Fprintln(std.err, batch.Clean(what))
+		fmt.Fprintln(std.err, batch.OneLine(what))
 	}
 	if n > most {
 		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)

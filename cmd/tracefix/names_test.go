@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,4 +28,24 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	code, _, words = tracefix(t, "batch", name, "-o", filepath.Join(dir, "all\xff"))
 	require.Equal(t, 0, code, words)
 	assert.FileExists(t, filepath.Join(dir, "all\xff", "batch-report.json"))
+}
+
+// The names of an archive's members are its own: they tell neither a terminal nor a CI job
+// what to do.
+func TestNamesOfMembersAreOneLine(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "a.zip"))
+	require.NoError(t, err)
+	z := zip.NewWriter(f)
+	_, err = z.Create("a\n::error::b\x1b[2J\u009b.nettrace") // empty: a failure to tell
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.NoError(t, f.Close())
+	code, _, words := tracefix(t, "batch", f.Name(), "-o", filepath.Join(dir, "out"))
+	require.Equal(t, exitFailed, code)
+	assert.NotContains(t, words, "\n::error")
+	assert.Contains(t, words, "a ::error::b?[2J?.nettrace: ")
+	code, _, words = tracefix(t, "batch", f.Name(), "-o", filepath.Join(dir, "out2"), "--fail-on", "failed")
+	require.Equal(t, exitFailed, code)
+	assert.NotContains(t, words, "\n::error")
 }

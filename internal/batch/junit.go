@@ -118,7 +118,7 @@ func className(do, name string) string {
 func Clean(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
-		case c == '\t', c == '\n', c == '\r', c >= 0x20 && c <= 0xd7ff, c >= 0xe000 && c <= 0xfffd && c != 0xfffd, c >= 0x10000:
+		case c == '\t', c == '\n', c == '\r', c >= 0x20 && c < 0x7f, c >= 0xa0 && c <= 0xd7ff, c >= 0xe000 && c <= 0xfffd && c != 0xfffd, c >= 0x10000:
 			return c
 		}
 		return '?'

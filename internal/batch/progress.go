@@ -95,7 +95,7 @@ func (p *Progress) Start() (stop func()) {
 func (p *Progress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := oneLine.Replace(Clean(p.line()))
+	line := OneLine(p.line())
 	if p.Live {
 		width := p.Width
 		if width <= 0 {
@@ -107,6 +107,10 @@ func (p *Progress) draw() {
 	}
 	fmt.Fprintln(p.Out, line)
 }
+
+// OneLine is s without control characters, and without line breaks: an archive chooses the
+// names of its members, but not what a terminal or a CI job is told.
+func OneLine(s string) string { return oneLine.Replace(Clean(s)) }
 
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
