@@ -88,9 +88,15 @@ func (c *catalog) add(ev *nettrace.Event) *kind {
 	b = strconv.AppendUint(append(b, `,"keywords":"0x`...), ev.Keywords, 16)
 	k.head = strconv.AppendInt(append(b, `","opcode":`...), int64(ev.Opcode), 10)
 	if k.layout != nil {
+		used := map[string]int{}
 		for i := range k.layout.Fields {
 			f := &k.layout.Fields[i]
-			k.keys = append(k.keys, append(appendQuoted(nil, f.Name), ':'))
+			// Structs among the arguments of an event have no name, all of them.
+			name := f.Name
+			if used[f.Name]++; used[f.Name] > 1 {
+				name += "_" + strconv.Itoa(used[f.Name])
+			}
+			k.keys = append(k.keys, append(appendQuoted(nil, name), ':'))
 			k.quoted = append(k.quoted, slices.Contains(enumerations[ev.Metadata.Provider], f.Name))
 		}
 	}

@@ -357,6 +357,22 @@ func TestFailingOutput(t *testing.T) {
 	assert.ErrorAs(t, err, &usage)
 }
 
+// TestEqualNames holds that of fields with one name, such as the structs that a
+// self-describing event has as arguments, none hides another.
+func TestEqualNames(t *testing.T) {
+	x := nettrace.Field{Name: "x", Type: nettrace.TypeInt32}
+	pair := nettrace.Field{Type: nettrace.TypeObject, Fields: []nettrace.Field{x}}
+	m := &nettrace.Metadata{ID: 1, EventID: 1, Provider: "P", Name: "E", Fields: []nettrace.Field{x, pair, pair, pair}}
+	var out bytes.Buffer
+	w, err := nettrace.NewWriter(&out, &nettrace.Header{Version: 4, Frequency: 1e9, PointerSize: 8, ProcessID: 1})
+	require.NoError(t, err)
+	payload := []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0}
+	require.NoError(t, w.Write(&nettrace.Event{Metadata: m, ThreadID: 1, Sorted: true, Payload: payload}))
+	require.NoError(t, w.Close())
+	text, _ := listing(t, opened(out.Bytes()), nil)
+	assert.Contains(t, text, `"payload":{"x":1,"":{"x":2},"_2":{"x":3},"_3":{"x":4}}`)
+}
+
 // TestAllocations holds that events are listed without garbage.
 func TestAllocations(t *testing.T) {
 	for _, format := range Formats {
