@@ -424,6 +424,19 @@ func TestShortPayload(t *testing.T) {
 	}
 }
 
+// TestUTF8CodeUnit holds that a field of code 23 is a string where that fits the payload,
+// and one byte where it does not, be it shorter or longer.
+func TestUTF8CodeUnit(t *testing.T) {
+	m := &Metadata{Provider: "P", Name: "E", row: true, Fields: []Field{{Name: "a", Type: TypeUTF8}, {Name: "n", Type: TypeInt32}}}
+	m.complete()
+	for payload, want := range map[string]string{"0200 6162 09000000": "ab", "61 09000000": "a", "00 09000000 0000": "\x00"} {
+		values, err := m.Layout().AppendValues(nil, unhex(t, payload), 8)
+		require.NoError(t, err, payload)
+		assert.Equal(t, want, values[0].String())
+		assert.Equal(t, int64(9), values[1].Int())
+	}
+}
+
 // TestOtherForms holds that what EventSource writes otherwise than it declares is read
 // as it was written, and everything else as declared.
 func TestOtherForms(t *testing.T) {

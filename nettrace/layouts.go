@@ -128,8 +128,8 @@ func findLayout(m *Metadata, version int) *Layout {
 	if len(m.Fields) > 0 {
 		l := &Layout{Fields: m.Fields}
 		l.lengthUTF8 = slices.ContainsFunc(l.Fields, func(f Field) bool { return f.Type == TypeUTF8 })
-		if !m.row {
-			l.forms = writtenForms(l.Fields)
+		if !l.lengthUTF8 {
+			l.forms = writtenForms(l.Fields, !m.row)
 		}
 		return l
 	}
@@ -155,7 +155,9 @@ var (
 
 // writtenForms returns the ways in which fields may have been written, the likeliest
 // first; nil if there is one only. What Write<T> writes is one object without a name.
-func writtenForms(fields []Field) [][]Field {
+// Enumerations are not looked for where fields may not reach to the end of the payload
+// (v6, nettrace.md section 5.4).
+func writtenForms(fields []Field, enums bool) [][]Field {
 	own, selfDiffers := withTypes(fields, selfDescribed)
 	if len(fields) == 1 && fields[0].Type == TypeObject && fields[0].Name == "" {
 		if !selfDiffers {
@@ -164,8 +166,8 @@ func writtenForms(fields []Field) [][]Field {
 		return [][]Field{own, fields}
 	}
 	forms := [][]Field{fields}
-	if enums, differ := withTypes(fields, smallEnums); differ {
-		forms = append(forms, enums)
+	if wide, differ := withTypes(fields, smallEnums); differ && enums {
+		forms = append(forms, wide)
 	}
 	if selfDiffers {
 		forms = append(forms, own)

@@ -283,7 +283,7 @@ func (l *Layout) AppendValues(dst []Value, payload []byte, pointerSize int) ([]V
 		}
 	}
 	dst, c := appendValues(dst[:start], l.Fields, payload, pointerSize, l.lengthUTF8)
-	if l.lengthUTF8 && c.pos != len(payload) {
+	if l.lengthUTF8 && (c.err != nil || c.pos != len(payload)) {
 		// Not the strings of drafts of v6: the type code means what it says.
 		dst, c = appendValues(dst[:start], l.Fields, payload, pointerSize, false)
 	}
