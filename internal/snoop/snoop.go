@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +39,7 @@ type Proxy struct {
 	Path     string
 	target   string
 	listener *net.UnixListener
+	close    func() error
 }
 
 // Stats tell what was recorded.
@@ -66,23 +68,35 @@ func Listen(target, path string) (*Proxy, error) {
 			return nil, err
 		}
 	}
+	// The way to the folder may go through the process, if that is in a container, and
+	// end with it: the folder is held, so that the socket can be removed then.
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
 	// The runtime makes its socket for the owner only; so is this one, from the start.
 	old := syscall.Umask(0o177)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	syscall.Umask(old)
 	if err != nil {
+		dir.Close()
 		return nil, err
 	}
+	l.SetUnlinkOnClose(false)
+	p := &Proxy{Path: path, target: target, listener: l}
+	p.close = sync.OnceValue(func() error {
+		return errors.Join(dir.Remove(filepath.Base(path)), l.Close(), dir.Close())
+	})
 	if st, err := os.Stat(target); err == nil {
 		if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Getuid() {
 			// of another user, whose tools must get in; only root comes this far
 			if err := os.Chown(path, int(s.Uid), int(s.Gid)); err != nil {
-				l.Close()
+				p.Close()
 				return nil, err
 			}
 		}
 	}
-	return &Proxy{Path: path, target: target, listener: l}, nil
+	return p, nil
 }
 
 // listens returns why nobody could be reached on a socket. Who listens need not see a
@@ -107,7 +121,7 @@ func listens(path string) error {
 }
 
 // Close removes the socket. Connections that are open go on to their end.
-func (p *Proxy) Close() error { return p.listener.Close() }
+func (p *Proxy) Close() error { return p.close() }
 
 // Serve relays connections and writes what is said on them to w as frames, until the
 // proxy is closed and they are over, or ctx is done, which ends them. Neither is an error.
@@ -118,7 +132,7 @@ func (p *Proxy) Serve(ctx context.Context, w io.Writer) (Stats, error) {
 	written := make(chan struct{})
 	go func() { r.run(); close(written) }()
 
-	stop := context.AfterFunc(ctx, func() { p.listener.Close() })
+	stop := context.AfterFunc(ctx, func() { p.Close() })
 	defer stop()
 	var wg sync.WaitGroup
 	var refused atomic.Int32
@@ -139,7 +153,7 @@ func (p *Proxy) Serve(ctx context.Context, w io.Writer) (Stats, error) {
 			}
 		})
 	}
-	p.listener.Close()
+	p.Close()
 	wg.Wait()
 	close(r.queue)
 	<-written

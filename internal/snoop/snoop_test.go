@@ -301,8 +301,12 @@ func TestListen(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o600), st.Mode().Perm(), "for the owner only")
 	_, err = Listen(target, path)
 	assert.ErrorContains(t, err, "another proxy")
-	p.listener.SetUnlinkOnClose(false)
-	p.Close()
+	require.NoError(t, p.Close())
+	require.NoFileExists(t, path)
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	left.SetUnlinkOnClose(false)
+	left.Close()
 	require.FileExists(t, path, "left behind as by a kill")
 	p, err = Listen(target, path)
 	require.NoError(t, err)
@@ -325,6 +329,21 @@ func TestListen(t *testing.T) {
 		assert.ErrorContains(t, err, target+": no diagnostics server listens there")
 		assert.NoFileExists(t, path)
 	}
+}
+
+// The way to the socket may be gone when it is removed: that into a container leads
+// through its process.
+func TestCloseWithoutPath(t *testing.T) {
+	target := runtime(t, func(int, *net.UnixConn) {})
+	way := filepath.Join(folderOf(t), "root")
+	require.NoError(t, os.Symlink(filepath.Dir(target), way))
+	path, _ := ProxyPath(target)
+	p, err := Listen(target, filepath.Join(way, filepath.Base(path)))
+	require.NoError(t, err)
+	require.FileExists(t, path)
+	require.NoError(t, os.Remove(way))
+	require.NoError(t, p.Close())
+	assert.NoFileExists(t, path)
 }
 
 // A process that is over but not yet waited for has no diagnostics server.
