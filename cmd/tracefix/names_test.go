@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,11 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	require.Equal(t, 0, code, words)
 	code, _, words = tracefix(t, "batch", name, "-o", filepath.Join(dir, "all\xff"))
 	require.Equal(t, 0, code, words)
-	assert.FileExists(t, filepath.Join(dir, "all\xff", "batch-report.json"))
+	for _, end := range []string{".json", ".md", ".xml", ".html"} {
+		b, err := os.ReadFile(filepath.Join(dir, "all\xff", "batch-report"+end))
+		require.NoError(t, err)
+		assert.True(t, utf8.Valid(b), "a report is text: %s", end)
+	}
 }
 
 // The names of an archive's members are its own: they tell neither a terminal nor a CI job

@@ -72,6 +72,7 @@ func (w *walker) walk(paths []string) error {
 func (w *walker) emit(it *item) bool {
 	it.index = w.next
 	w.next++
+	it.name = strings.ToValidUTF8(it.name, "\uFFFD") // for reports; it is opened by its path
 	if it.skip == "" && it.err == nil {
 		if it.rel == "" {
 			it.rel = "trace"
