@@ -58,6 +58,7 @@ type Point struct {
 	Tags     string // key=value, comma between, not escaped: as recorded
 	Type     Type
 	Interval float64 // seconds measured; 0 if unknown
+	Asked    float64 // seconds of the interval that was asked for; 0 if not told
 
 	// Value is the value of a Gauge, and the growth during the interval of a Rate,
 	// Counter or UpDownCounter. It is NaN for a Histogram, and where nothing was measured.
@@ -141,7 +142,7 @@ func Read(ctx context.Context, open Open, o *Options, yield func(*Point) error) 
 }
 
 func (c *reader) note(format string, args ...any) {
-	s := fmt.Sprintf(format, args...)
+	s := clean(fmt.Sprintf(format, args...))
 	if !c.noted[s] && len(c.noted) < 100 {
 		c.noted[s] = true
 		c.res.Notes = append(c.res.Notes, s)
@@ -265,6 +266,11 @@ func (c *reader) eventCounter(ev *nettrace.Event) error {
 			p.Tags = metadataTags(c.intern(&f))
 		case "IntervalSec":
 			p.Interval = number(&f)
+		case "Series":
+			ms, _ := strings.CutPrefix(c.intern(&f), "Interval=")
+			if asked := finite(textNumber(ms)); asked > 0 {
+				p.Asked = asked / 1000
+			}
 		case "Mean":
 			p.Value, known = finite(number(&f)), true
 		case "Increment":
@@ -377,6 +383,7 @@ func (c *reader) metric(ev *nettrace.Event) error {
 	if !c.end.IsZero() {
 		p.Time = c.end
 		p.Interval = c.end.Sub(c.start).Seconds()
+		p.Asked = math.Round(10*p.Interval) / 10 // meters keep to the interval; the least is 0.1 s
 	}
 	switch id {
 	case 4, 16:

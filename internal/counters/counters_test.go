@@ -367,15 +367,26 @@ a_x_y_bytes{series="2"} 7 10
 `, openMetricsOf(t, value("x-y", "MB", 2), value("x.y", "B", 7)), "units")
 }
 
-// TestCompatInterval holds that growth in half a second is not said to be of a second.
+// TestCompatInterval holds that the name of a rate tells the interval that was asked
+// for: that of half a second is not of a second, a first one that is short no other.
 func TestCompatInterval(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter("dotnet-counters", &out, 0)
-	for _, sec := range []float64{0.4991607, 1.0008, 60.02} {
-		require.NoError(t, w.Add(&Point{Provider: "A", Name: "x", Type: Rate, Value: 4, Interval: sec}))
+	for _, p := range []Point{{Interval: 0.4991607, Asked: 0.5}, {Interval: 0.42, Asked: 1}, {Interval: 60.02}, {Interval: 0.42}} {
+		p.Provider, p.Name, p.Type, p.Value = "A", "x", Rate, 4
+		require.NoError(t, w.Add(&p))
 	}
 	assert.Equal(t, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment\n"+
-		",A,x (Count / 0.5 sec),Rate,4\n,A,x (Count / 1 sec),Rate,4\n,A,x (Count / 60 sec),Rate,4\n", out.String())
+		",A,x (Count / 0.5 sec),Rate,4\n,A,x (Count / 1 sec),Rate,4\n,A,x (Count / 60 sec),Rate,4\n,A,x (Count / 1 sec),Rate,4\n", out.String())
+}
+
+// TestTableLines holds that tags of a trace break no line of the table.
+func TestTableLines(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter("table", &out, 0)
+	require.NoError(t, w.Add(&Point{Provider: "A\x1b[2J", Name: "x", Tags: "q=two\nlines\x1b[31m", Value: 4}))
+	require.NoError(t, w.Close(&Result{}))
+	assert.Equal(t, "counter                unit  values  min  mean  max  last\nA\ufffd[2J\n  x[q=two lines\ufffd[31m]             1    4     4    4     4\n", out.String())
 }
 
 // metricsTrace is a trace of the events of the Metrics provider: id, name, strings.

@@ -171,10 +171,7 @@ func (c *compatWriter) Add(p *Point) error {
 			unit = "Count"
 		}
 		if p.Interval > 0 {
-			sec := math.Round(p.Interval)
-			if sec < 1 {
-				sec = math.Round(10*p.Interval) / 10
-			}
+			sec := cmp.Or(p.Asked, math.Max(1, math.Round(p.Interval)))
 			unit += " / " + strconv.FormatFloat(sec, 'f', -1, 64) + " sec"
 		}
 		row(label(unit, tags), "Rate", p.Value)
@@ -469,7 +466,7 @@ func (t *tableWriter) Close(r *Result) error {
 		if s.Type == Rate || s.Type == Counter {
 			unit = strings.TrimPrefix(unit+"/interval", " ")
 		}
-		r := [7]string{"  " + s.label(), unit, strconv.Itoa(s.n)}
+		r := [7]string{"  " + clean(s.label()), clean(unit), strconv.Itoa(s.n)}
 		if s.measured > 0 {
 			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.sum/float64(s.measured)), figure(s.max), figure(s.last)
 		}
@@ -505,9 +502,9 @@ func (t *tableWriter) Close(r *Result) error {
 	for i, s := range list {
 		if s.Provider != provider {
 			provider = s.Provider
-			b.WriteString(provider)
+			b.WriteString(clean(provider))
 			if s.Version != "" {
-				b.WriteString(" " + s.Version)
+				b.WriteString(" " + clean(s.Version))
 			}
 			b.WriteByte('\n')
 		}
@@ -515,6 +512,19 @@ func (t *tableWriter) Close(r *Result) error {
 	}
 	_, err := io.WriteString(t.w, b.String())
 	return err
+}
+
+// clean keeps lines whole and control characters of a trace off the terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			return '\ufffd'
+		}
+		return r
+	}, s)
 }
 
 // figure prints a number with as many digits as a person reads.
