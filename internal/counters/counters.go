@@ -56,9 +56,12 @@ type Point struct {
 	Display  string // name for people; empty if none is given
 	Unit     string
 	Tags     string // key=value, comma between, not escaped: as recorded
-	Type     Type
-	Interval float64 // seconds measured; 0 if unknown
-	Asked    float64 // seconds of the interval that was asked for; 0 if not told
+	// Instrument tells instruments apart that have all of these in common, as those of
+	// two meters of one name: the process's number of it, else its place in the interval.
+	Instrument int
+	Type       Type
+	Interval   float64 // seconds measured; 0 if unknown
+	Asked      float64 // seconds of the interval that was asked for; 0 if not told
 
 	// Value is the value of a Gauge, and the growth during the interval of a Rate,
 	// Counter or UpDownCounter. It is NaN for a Histogram, and where nothing was measured.
@@ -110,8 +113,10 @@ type reader struct {
 	point  Point
 	res    Result
 
-	session    string // whose values the file is about
-	others     int64  // values of other sessions
+	session    string            // whose values the file is about
+	others     int64             // values of other sessions
+	tags       map[int]string    // of the meter and the instrument, by instrument id
+	seen       map[seriesKey]int // values of this interval, where instruments have no id
 	start, end time.Time
 	names      map[string]string // interned texts
 	noted      map[string]bool
@@ -131,7 +136,7 @@ func Read(ctx context.Context, open Open, o *Options, yield func(*Point) error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &reader{o: o, r: r, h: r.Header(), yield: yield, names: map[string]string{}, noted: map[string]bool{}}
+	c := &reader{o: o, r: r, h: r.Header(), yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
 	c.res.Header = *c.h
 	err = c.read(ctx)
 	c.res.Stats = r.Stats()
@@ -345,7 +350,7 @@ func (c *reader) metric(ev *nettrace.Event) error {
 		typ = Histogram
 	case 16:
 		typ = UpDownCounter
-	case 1, 2, 3, 9, 12, 13, 14, 15, 17:
+	case 1, 2, 3, 7, 9, 12, 13, 14, 15, 17:
 	default:
 		return nil
 	}
@@ -363,7 +368,7 @@ func (c *reader) metric(ev *nettrace.Event) error {
 		return &none
 	}
 	switch id {
-	case 1, 2, 3, 9, 12, 13, 14, 15, 17:
+	case 1, 2, 3, 7, 9, 12, 13, 14, 15, 17:
 		c.control(id, field)
 		return nil
 	}
@@ -379,7 +384,13 @@ func (c *reader) metric(ev *nettrace.Event) error {
 	p.Type = typ
 	p.Provider, p.Version = c.intern(field("meterName")), c.intern(field("meterVersion"))
 	p.Name, p.Unit = c.intern(field("instrumentName")), c.intern(field("unit"))
-	p.Tags = c.intern(field("tags"))
+	p.Instrument = int(field("instrumentId").Int())
+	p.Tags = joinTags(c.tags[p.Instrument], c.intern(field("tags")))
+	if p.Instrument == 0 && !c.end.IsZero() && len(c.seen) < maxSeen {
+		key := p.key()
+		p.Instrument = c.seen[key]
+		c.seen[key]++
+	}
 	if !c.end.IsZero() {
 		p.Time = c.end
 		p.Interval = c.end.Sub(c.start).Seconds()
@@ -413,11 +424,22 @@ func (c *reader) metric(ev *nettrace.Event) error {
 	return c.emit(p)
 }
 
+// maxSeen limits the values of one interval among which equal ones are told apart.
+const maxSeen = 1 << 16
+
 var none nettrace.Value
+
+// joinTags joins two lists of tags.
+func joinTags(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
+}
 
 // control takes the events around the values.
 func (c *reader) control(id int, field func(string) *nettrace.Value) {
-	if s := field("sessionId").String(); id >= 9 && id <= 14 && c.session != "" && s != "" && s != c.session {
+	if s := field("sessionId").String(); id >= 7 && id <= 14 && c.session != "" && s != "" && s != c.session {
 		return // of another listener
 	}
 	switch id {
@@ -428,12 +450,18 @@ func (c *reader) control(id int, field func(string) *nettrace.Value) {
 	case 2:
 		if s := c.intern(field("sessionId")); c.session == "" || s == c.session {
 			c.start, c.end = time.Time{}, time.Time{}
+			clear(c.seen)
 			if a, b := field("intervalStartTime"), field("intervalEndTime"); a.Kind() == nettrace.KindTime && b.Kind() == nettrace.KindTime && b.Time().After(a.Time()) {
 				c.start, c.end = a.Time(), b.Time()
 			}
 		}
 	case 3:
 		c.start, c.end = time.Time{}, time.Time{}
+	case 7:
+		instrument := int(field("instrumentId").Int())
+		if tags := joinTags(c.intern(field("meterTags")), c.intern(field("instrumentTags"))); instrument != 0 && tags != "" && len(c.tags) < maxSeen {
+			c.tags[instrument] = tags
+		}
 	case 9:
 		c.note("the process reports an error: %s", field("errorMessage").String())
 	case 12:

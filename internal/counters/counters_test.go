@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -389,10 +390,13 @@ func TestTableLines(t *testing.T) {
 	assert.Equal(t, "counter                unit  values  min  mean  max  last\nA\ufffd[2J\n  x[q=two lines\ufffd[31m]             1    4     4    4     4\n", out.String())
 }
 
-// metricsTrace is a trace of the events of the Metrics provider: id, name, strings.
+// metricsTrace is a trace of the events of the Metrics provider: the id, then the values
+// of the fields.
 func metricsTrace(t *testing.T, events ...[]string) Open {
 	fields := map[string][]string{
-		"1": {"Message"}, "4": {"sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate", "value"},
+		"1": {"Message"}, "2": {"sessionId", "intervalStartTime", "intervalEndTime"},
+		"7": {"sessionId", "instrumentTags", "meterTags", "instrumentId"}, "5": {"sessionId", "meterName", "instrumentName", "tags", "lastValue", "instrumentId"},
+		"4": {"sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate", "value"},
 		"9": {"sessionId", "errorMessage"}, "12": {"sessionId"}, "13": {"sessionId"}, "14": {"sessionId", "errorMessage"},
 	}
 	var out bytes.Buffer
@@ -406,12 +410,27 @@ func metricsTrace(t *testing.T, events ...[]string) Open {
 			require.NoError(t, err)
 			m = &nettrace.Metadata{ID: uint32(n), EventID: n, Provider: metricsProvider, Name: "E" + e[0]}
 			for _, f := range fields[e[0]] {
-				m.Fields = append(m.Fields, nettrace.Field{Name: f, Type: nettrace.TypeString})
+				typ := nettrace.TypeString
+				switch {
+				case strings.HasSuffix(f, "Time"):
+					typ = nettrace.TypeDateTime
+				case f == "instrumentId":
+					typ = nettrace.TypeInt32
+				}
+				m.Fields = append(m.Fields, nettrace.Field{Name: f, Type: typ})
 			}
 			metadata[e[0]] = m
 		}
 		ev := nettrace.Event{Metadata: m, Time: int64(i), ThreadID: 1, Sorted: true}
-		for _, s := range e[1:] {
+		for i, s := range e[1:] {
+			switch n, _ := strconv.ParseUint(s, 10, 64); m.Fields[i].Type {
+			case nettrace.TypeDateTime: // in s since 2000
+				ev.Payload = binary.LittleEndian.AppendUint64(ev.Payload, (n+12591158400)*1e7)
+				continue
+			case nettrace.TypeInt32:
+				ev.Payload = binary.LittleEndian.AppendUint32(ev.Payload, uint32(n))
+				continue
+			}
 			for _, c := range utf16.Encode([]rune(s + "\x00")) {
 				ev.Payload = binary.LittleEndian.AppendUint16(ev.Payload, c)
 			}
@@ -434,6 +453,41 @@ func TestOtherListeners(t *testing.T) {
 	assert.Equal(t, 1, n)
 	assert.Equal(t, []string{"the limit of histograms was reached: some are missing (MaxHistograms)",
 		"a callback of an observable instrument failed: ours", "values of other listeners that were left out: 1"}, res.Notes)
+}
+
+// TestTwins holds that instruments of two meters of one name are two series, be they
+// told apart by tags, by their numbers or, where there are none, by their places.
+func TestTwins(t *testing.T) {
+	tick := func(at string, values ...[]string) [][]string {
+		end, err := strconv.Atoi(at)
+		require.NoError(t, err)
+		return append([][]string{{"2", "s", at, strconv.Itoa(end + 1)}}, values...)
+	}
+	value := func(tags, v, id string) []string { return []string{"5", "s", "M", "x", tags, v, id} }
+	begin := func(meter, instrument, id string) []string { return []string{"7", "s", instrument, meter, id} }
+	text := func(events ...[]string) string {
+		var out bytes.Buffer
+		w := NewWriter("openmetrics", &out, 0)
+		_, err := Read(t.Context(), metricsTrace(t, events...), nil, w.Add)
+		require.NoError(t, err)
+		require.NoError(t, w.Close(&Result{}))
+		checkOpenMetrics(t, out.String())
+		return out.String()
+	}
+	assert.Equal(t, `# TYPE m_x gauge
+# HELP m_x x
+m_x{host="a",of="i",k="1"} 1 946684801
+m_x{host="b"} 2 946684801
+`+"# EOF\n", text(slices.Concat([][]string{begin("host=a", "of=i", "1"), begin("host=b", "", "2")}, tick("0", value("k=1", "1", "1"), value("", "2", "2")))...), "tags")
+	for _, ids := range [][]string{{"3", "4"}, {"0", "0"}} {
+		assert.Equal(t, `# TYPE m_x gauge
+# HELP m_x x
+m_x 1 946684801
+m_x 3 946684802
+m_x{series="2"} 2 946684801
+m_x{series="2"} 4 946684802
+`+"# EOF\n", text(slices.Concat(tick("0", value("", "1", ids[0]), value("", "2", ids[1])), tick("1", value("", "3", ids[0]), value("", "4", ids[1])))...), ids)
+	}
 }
 
 // dump builds a block by the recipe of counters.md section 3.7: every scalar differs.

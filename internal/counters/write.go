@@ -371,7 +371,11 @@ type sample struct {
 type seriesKey struct {
 	provider, version, name, tags string
 	typ                           Type
-	pid                           int
+	pid, instrument               int
+}
+
+func (p *Point) key() seriesKey {
+	return seriesKey{p.Provider, p.Version, p.Name, p.Tags, p.Type, p.PID, p.Instrument}
 }
 
 // A table gathers series.
@@ -381,7 +385,7 @@ type table struct {
 }
 
 func (t *table) add(p *Point, keep bool) *series {
-	key := seriesKey{p.Provider, p.Version, p.Name, p.Tags, p.Type, p.PID}
+	key := p.key()
 	s := t.byKey[key]
 	if s == nil {
 		if t.byKey == nil {
