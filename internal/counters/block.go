@@ -171,8 +171,14 @@ func IsBlock(head []byte) bool {
 }
 
 // ParseBlocks reads a dump: up to 32 control blocks of 2,048 bytes, of which the last
-// may be short. Free blocks are left out; others that cannot be read say why.
+// may be short, or the counters alone, without a header. Free blocks are left out;
+// others that cannot be read say why.
 func ParseBlocks(data []byte) ([]Block, error) {
+	for bits, size := range map[int]int{64: size64, 32: size32} {
+		if len(data) == size && int(binary.LittleEndian.Uint16(data)) == size {
+			return []Block{{Bits: bits, Figures: figures(data, bits)}}, nil
+		}
+	}
 	if len(data) < headerSize {
 		return nil, fmt.Errorf("%w: %d bytes are too few", ErrNoBlock, len(data))
 	}

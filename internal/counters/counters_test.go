@@ -611,6 +611,21 @@ func TestBlocks(t *testing.T) {
 }
 
 // FuzzParseBlocks holds that no bytes make it panic.
+// TestBareBlock reads counters without the control block around them.
+func TestBareBlock(t *testing.T) {
+	for bits, size := range map[int]int{64: size64, 32: size32} {
+		whole, err := ParseBlocks(dump(bits))
+		require.NoError(t, err)
+		bare := dump(bits)[headerSize : headerSize+size]
+		require.True(t, IsBlock(bare))
+		blocks, err := ParseBlocks(bare)
+		require.NoError(t, err)
+		assert.Equal(t, whole[0].Figures, blocks[0].Figures)
+		assert.Equal(t, bits, blocks[0].Bits)
+		assert.False(t, IsBlock(bare[:size-1]))
+	}
+}
+
 func FuzzParseBlocks(f *testing.F) {
 	f.Add(dump(64)[:controlSize])
 	f.Add(dump(32)[:headerSize+size32])
