@@ -437,6 +437,24 @@ func TestUTF8CodeUnit(t *testing.T) {
 	}
 }
 
+// TestNullEventName holds that a log message whose event has no name keeps its text:
+// .NET before 5 wrote nothing for the name, not even the end of a string.
+func TestNullEventName(t *testing.T) {
+	fields := []Field{{Name: "EventId", Type: TypeInt32}, {Name: "EventName", Type: TypeString}, {Name: "FormattedMessage", Type: TypeString}}
+	for provider, want := range map[string]string{"Microsoft-Extensions-Logging": "[7  hi]", "P": "[7 hi ]"} {
+		m := &Metadata{Provider: provider, Name: "FormattedMessage", Fields: fields}
+		m.complete()
+		for payload, want := range map[string]string{"07000000 68006900 0000": want, "07000000 6e00 0000 68006900 0000": "[7 n hi]"} {
+			values, _ := m.Layout().AppendValues(nil, unhex(t, payload), 8)
+			var got []string
+			for i := range values {
+				got = append(got, values[i].String())
+			}
+			assert.Equal(t, want, fmt.Sprint(got), "%s %s", provider, payload)
+		}
+	}
+}
+
 // TestOtherForms holds that what EventSource writes otherwise than it declares is read
 // as it was written, and everything else as declared.
 func TestOtherForms(t *testing.T) {

@@ -131,6 +131,12 @@ func findLayout(m *Metadata, version int) *Layout {
 		if !l.lengthUTF8 {
 			l.forms = writtenForms(l.Fields, !m.row)
 		}
+		if m.Provider == providerLogging {
+			if l.forms == nil {
+				l.forms = [][]Field{l.Fields}
+			}
+			l.forms = append(l.forms, withoutEventName(l.Fields))
+		}
 		return l
 	}
 	switch {
@@ -176,6 +182,18 @@ func writtenForms(fields []Field, enums bool) [][]Field {
 		return nil
 	}
 	return forms
+}
+
+// withoutEventName returns the fields of a logger's event in the form that .NET before 5
+// wrote where the name of the event was null: not even the end of the string.
+func withoutEventName(fields []Field) []Field {
+	fields = slices.Clone(fields)
+	for i := range fields {
+		if f := &fields[i]; f.Name == "EventName" && f.Type == TypeString {
+			f.Type, f.Elem = TypeFixed, &Field{Type: TypeChar} // of none
+		}
+	}
+	return fields
 }
 
 func withTypes(fields []Field, types map[TypeCode]TypeCode) (other []Field, differ bool) {

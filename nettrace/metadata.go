@@ -483,6 +483,7 @@ const (
 	providerSampler    = "Microsoft-DotNETCore-SampleProfiler"
 	providerTPL        = "System.Threading.Tasks.TplEventSource"
 	providerDiagnostic = "Microsoft-Diagnostics-DiagnosticSource"
+	providerLogging    = "Microsoft-Extensions-Logging"
 	providerEvents     = "Universal.Events"
 	providerSystem     = "Universal.System"
 )
