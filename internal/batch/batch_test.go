@@ -737,6 +737,8 @@ func TestShards(t *testing.T) {
 
 	_, err = Merge(reports[:2], nil)
 	assert.ErrorContains(t, err, "3/3 is missing")
+	_, err = Merge([]*Report{{Shard: &Shard{1, 1 << 30}}}, nil)
+	assert.ErrorContains(t, err, ", 11/1073741824, ... is missing")
 	_, err = Merge([]*Report{reports[0], reports[0]}, nil)
 	assert.ErrorContains(t, err, "two reports")
 	_, err = Merge([]*Report{want}, nil)

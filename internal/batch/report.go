@@ -365,6 +365,10 @@ func Merge(reports []*Report, gates []Gate) (*Report, error) {
 	}
 	var missing []string
 	for i := 1; i <= count; i++ {
+		if len(missing) == 10 {
+			missing = append(missing, "...")
+			break
+		}
 		if !seen[i] {
 			missing = append(missing, fmt.Sprintf("%d/%d", i, count))
 		}
