@@ -700,7 +700,7 @@ func TestOutputsAreNoInputs(t *testing.T) {
 
 func TestShards(t *testing.T) {
 	in := t.TempDir()
-	files := map[string]string{"n.txt": "x", "n2.txt": "x", "z.zip": string(zipball(t, member{name: "a.json", content: trace("CUT")}, member{name: "b.json", content: trace("HURT")}))}
+	files := map[string]string{"n.txt": "x", "n2.txt": "x", "z.zip": string(zipball(t, member{name: "a.json", content: trace("CUT")}, member{name: "b.json", content: trace("HURT")}, member{name: "b.json", content: trace("CUT")}))}
 	for i := range 40 {
 		files[fmt.Sprintf("%02d.json", i)] = trace([]string{"fine", "CUT", "FAIL"}[i%3])
 	}

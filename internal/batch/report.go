@@ -327,7 +327,7 @@ func Merge(reports []*Report, gates []Gate) (*Report, error) {
 	first := reports[0]
 	out := &Report{Command: "batch", Version: first.Version, Do: first.Do, Format: first.Format, List: first.List, Traces: []*Result{}}
 	seen := map[int]bool{}
-	names := map[string]bool{}
+	names := map[string]int{} // the report that has it; an archive may have a name twice
 	count := 0
 	for i, r := range reports {
 		switch {
@@ -354,10 +354,10 @@ func Merge(reports []*Report, gates []Gate) (*Report, error) {
 			}
 		}
 		for _, t := range r.Traces {
-			if names[t.Input.Name] {
-				out.note("more than one input is called " + t.Input.Name)
+			if in, ok := names[t.Input.Name]; ok && in != i {
+				out.note("more than one shard did " + t.Input.Name)
 			}
-			names[t.Input.Name] = true
+			names[t.Input.Name] = i
 			out.Traces = append(out.Traces, t)
 		}
 		out.Skipped = append(out.Skipped, r.Skipped...)
