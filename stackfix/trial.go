@@ -10,6 +10,10 @@ import (
 // closer to what the recorder left.
 var virtualShares = [...]float64{0.7, 0.85}
 
+// sparser is how much fewer stretches of a large recording a copy has than another one: where
+// less is left of stacks more of them are cut, and as many teach as much.
+var sparser = [len(virtualShares)]int{2, 1}
+
 // How many blocks of a recording are learnt from. A trial of fewer misleads where many
 // are cut. Where fewer than one in rarelyCut is, enoughPerCut blocks for each that is cut
 // are enough, or as many as have enoughFrames: the trial costs about what the repair does.
@@ -92,6 +96,7 @@ func (e *engine) usualDepth(w *world) (depth, cuts int) {
 type draft struct {
 	*builder
 	limit int
+	every int                 // of how many stretches it takes one
 	cuts  map[StackID]StackID // what is left of stacks
 	begun bool                // the run, in this stretch
 	fs    []FrameID
@@ -125,14 +130,19 @@ func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 	for i, limit := range limits {
 		if limit >= 4 {
 			vs[i] = &world{judged: true}
-			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, cuts: map[StackID]StackID{}}
+			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, every: 1, cuts: map[StackID]StackID{}}
 		}
 	}
 	every := max(1, 1+(w.blocks-1)/enough)
+	for k, d := range drafts {
+		if d != nil && every > 1 {
+			d.every = every * sparser[k]
+		}
+	}
 	for i := 0; i < len(w.stretches); i++ {
 		var taking []*draft
 		for k, d := range drafts {
-			if d != nil && i%every == k%every {
+			if d != nil && i%d.every == k%d.every {
 				taking = append(taking, d)
 			}
 		}
