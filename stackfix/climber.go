@@ -25,7 +25,7 @@ const outerFrames = 3
 
 // newClimber returns tree with jumps.
 func newClimber(tree *stacks.Tree) *climber {
-	t := &climber{Tree: tree, skips: make([]skip, 1, tree.Len()+tree.Len()/8)}
+	t := &climber{Tree: tree, skips: make([]skip, 1, tree.Len()+min(tree.Len()/2, roomToGrow))}
 	t.follow()
 	return t
 }

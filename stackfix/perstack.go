@@ -7,8 +7,16 @@ type perStack[T any] struct {
 	used []StackID // those with a value, each once
 }
 
-// reach makes room for the stacks below n.
-func (x *perStack[T]) reach(n int) { x.of = reach(x.of, n) }
+// reach makes room for the stacks below n, and for some that a trial or a repair adds.
+func (x *perStack[T]) reach(n int) {
+	if n > cap(x.of) {
+		x.of = append(make([]T, 0, n+min(n/4, roomToGrow)), x.of...)
+	}
+	x.of = reach(x.of, n)
+}
+
+// roomToGrow is about how many stacks a trial adds to those of the recording.
+const roomToGrow = 1 << 18
 
 // reset forgets all values.
 func (x *perStack[T]) reset() {
