@@ -96,7 +96,7 @@ func countersSummary(in *input.File, res *counters.Result) string {
 		s = fmt.Sprintf("%s: no counters; `dotnet-trace collect -p PID --providers System.Runtime:0:1:EventCounterIntervalSec=1` records some", in.Name)
 	}
 	if n := res.Stats.Lost; n > 0 {
-		s += fmt.Sprintf("; %s events were lost while recording", report.Count(int(n)))
+		s += fmt.Sprintf("; %s event%s lost while recording", report.Count(int(n)), report.Plural(int(n)))
 	}
 	for _, n := range res.Notes {
 		s += "\n  note: " + n

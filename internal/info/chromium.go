@@ -200,11 +200,11 @@ func (f *Facts) spanStacks(v *Verdict) {
 		v.State, v.Do = Partly, "the .nettrace that this file was made from tells which: repair that"
 		v.Text += fmt.Sprintf("%s stacks; %s samples were cut by the recorder, and this file does not tell which", count(f.Samples.Count), count(n))
 	case f.spikes == 0:
-		v.Text += fmt.Sprintf("%s stacks, none cut", count(f.Samples.Count))
+		v.Text += fmt.Sprintf("%s stack%s, none cut", count(f.Samples.Count), report.Plural(int(f.Samples.Count)))
 	default:
 		v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
 		cut := f.Stacks.CutTotal()
-		v.Text += fmt.Sprintf("%s stacks; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), count(cut), f.Stacks.Limit,
+		v.Text += fmt.Sprintf("%s stack%s; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), report.Plural(int(f.Samples.Count)), count(cut), f.Stacks.Limit,
 			percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
 	}
 	if n := f.Stacks.Bridged; n > 0 {

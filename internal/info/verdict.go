@@ -69,7 +69,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 			threads++
 		}
 	}
-	v.Text = fmt.Sprintf("%s samples of %s thread%s", count(s.Count), report.Count(threads), report.Plural(threads))
+	v.Text = fmt.Sprintf("%s sample%s of %s thread%s", count(s.Count), report.Plural(int(s.Count)), report.Count(threads), report.Plural(threads))
 	switch {
 	case s.Managed+s.External > 0:
 		v.Text += fmt.Sprintf(", %s in managed code", percent(s.Managed, s.Count))

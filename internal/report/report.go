@@ -148,7 +148,7 @@ func (t *Trace) Summary() string {
 		return b.String()
 	}
 	if t.Samples > 0 || len(t.Tracks) == 0 {
-		fmt.Fprintf(&b, "%s samples", Count(t.Samples))
+		fmt.Fprintf(&b, "%s sample%s", Count(t.Samples), Plural(t.Samples))
 	}
 	switch {
 	case t.Samples == 0 && len(t.Tracks) > 0:
@@ -175,7 +175,7 @@ func (t *Trace) Summary() string {
 		}
 	}
 	if t.Lost > 0 {
-		fmt.Fprintf(&b, "; %s events were lost while recording", Count(int(t.Lost)))
+		fmt.Fprintf(&b, "; %s event%s lost while recording", Count(int(t.Lost)), Plural(int(t.Lost)))
 	}
 	if t.Damages > 0 {
 		fmt.Fprintf(&b, "; damaged in %d place%s, what could be saved was saved", t.Damages, Plural(t.Damages))
