@@ -231,6 +231,7 @@ type Metadata struct {
 	shown    string  // display name by which the event is known, if not by Name
 	noopcode bool    // the file tells none
 	row      bool    // Raw is a row of v6
+	damaged  bool    // Raw is, and is not written again
 }
 
 // A TypeCode is the type of a field: those of the format, and from 0x100 on those that

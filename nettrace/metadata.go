@@ -311,7 +311,7 @@ func fieldsV1(c *Cursor, depth int) ([]Field, bool) {
 			if f.Fields, ok = fieldsV1(c, depth+1); !ok {
 				return nil, false
 			}
-		case f.Type == TypeArray || !f.Type.valid():
+		case f.Type >= TypeArray || !f.Type.valid(): // an array only tag 2 describes
 			return nil, false
 		}
 		f.Name = c.UTF16().String()
@@ -349,7 +349,7 @@ func fieldsV2(c *Cursor, depth int) ([]Field, bool) {
 
 func typeV2(c *Cursor, depth int) (Field, bool) {
 	f := Field{Type: TypeCode(c.U32())}
-	ok := f.Type.valid() && depth <= maxTypeDepth
+	ok := f.Type.valid() && f.Type <= TypeArray && depth <= maxTypeDepth
 	switch {
 	case !ok:
 	case f.Type == TypeArray:
@@ -376,11 +376,13 @@ func parseRow(b []byte, offset int64) (*Metadata, error) {
 	m.Name = c.StringV().String()
 	fields, ok := fieldsV6(&c, 0)
 	if !ok || c.err != nil {
+		m.damaged = true
 		return m, ErrDamaged
 	}
 	m.Fields, m.HasFieldList = fields, len(fields) > 0
 	o := Cursor{b: c.Bytes(int(c.U16()))}
 	if c.err != nil {
+		m.damaged = true
 		return m, c.err
 	}
 	for o.Len() > 0 && o.err == nil {
@@ -405,6 +407,7 @@ func parseRow(b []byte, offset int64) (*Metadata, error) {
 			return m, fmt.Errorf("optional metadata of unknown kind %d", kind)
 		}
 	}
+	m.damaged = o.err != nil
 	return m, o.err
 }
 

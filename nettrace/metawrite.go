@@ -83,7 +83,7 @@ func appendTypeV2(b []byte, f *Field) []byte {
 
 // rawV6 returns the row of v6 behind the provider's name.
 func (m *Metadata) rawV6() []byte {
-	if m.Raw != nil && m.row {
+	if m.Raw != nil && m.row && !m.damaged {
 		return m.Raw
 	}
 	id := m.EventID
