@@ -298,8 +298,8 @@ func TestUnknownIDs(t *testing.T) {
 		data []byte
 		want []string
 	}{
-		{v4, []string{"2 events refer to metadata that the file does not hold", "1 events refer to stacks that the file does not hold"}},
-		{v6, []string{"2 events refer to threads that the file does not hold", "2 events refer to label lists that the file does not hold"}},
+		{v4, []string{"the file does not hold the metadata of 2 of its events", "the file does not hold the stacks of 1 of its events"}},
+		{v6, []string{"the file does not hold the threads of 2 of its events", "the file does not hold the label lists of 2 of its events"}},
 	} {
 		var told []string
 		r, err := NewReader(bytes.NewReader(c.data), &Options{Warn: func(e *FormatError) { told = append(told, e.Err.Error()) }})

@@ -304,7 +304,7 @@ func (r *Reader) warnUnknown() {
 		{r.stats.UnknownLabels, "label lists"},
 	} {
 		if u.events > 0 {
-			r.warn(r.src.offset(), "end of file", fmt.Errorf("%d events refer to %s that the file does not hold", u.events, u.what), 0)
+			r.warn(r.src.offset(), "end of file", fmt.Errorf("the file does not hold the %s of %d of its events", u.what, u.events), 0)
 		}
 	}
 }

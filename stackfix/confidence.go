@@ -372,7 +372,10 @@ func extPrior(cell int) float64 {
 	return extFeatures(cell).sum(prior.context)
 }
 
-const numGroups = numRecs * numSides
+const (
+	numGroups = numRecs * numSides
+	noGroup   = -1 // that of an extension
+)
 
 func groupOf(cell int) int {
 	v := evidenceOf(cell)
@@ -392,9 +395,11 @@ const (
 	noSlope = -1 // evidence of other kinds
 )
 
-// slopeOf returns the kind of evidence of a group of cells.
+// slopeOf returns the kind of evidence of a group of cells, or of noGroup.
 func slopeOf(group int) int {
 	switch {
+	case group == noGroup:
+		return extSlope
 	case group%numSides == 0:
 		return noSlope
 	case group < numSides:
@@ -422,18 +427,18 @@ var trialSlopes = [numSlopes]float64{1, 0.75, 1}
 func (c *calibration) fit() {
 	const cap = 30 // answers of one cell are not independent
 	type known struct {
-		group, slope   int // -1: an extension; noSlope
+		group          int
 		n, right, w, z float64
 	}
 	var cells []known
 	for i, n := range c.n {
 		if n > 0 {
-			cells = append(cells, known{groupOf(i), slopeOf(groupOf(i)), n, c.right[i], min(1, cap/n), answerPrior(i)})
+			cells = append(cells, known{groupOf(i), n, c.right[i], min(1, cap/n), answerPrior(i)})
 		}
 	}
 	for i, n := range c.extN {
 		if n > 0 && !isCaller(i) {
-			cells = append(cells, known{-1, extSlope, n, c.extRight[i], min(1, cap/n), extPrior(i)})
+			cells = append(cells, known{noGroup, n, c.extRight[i], min(1, cap/n), extPrior(i)})
 		}
 	}
 	// Newton's method: of the group shifts each is tied to that of all only.
@@ -447,19 +452,20 @@ func (c *calibration) fit() {
 		var gs, hs [numSlopes]float64
 		for _, k := range cells {
 			shift, z := c.extShift, k.z
-			if k.group >= 0 {
+			if k.group != noGroup {
 				shift = c.shift(k.group)
 			}
-			if k.slope != noSlope {
-				z *= trialSlopes[k.slope]
+			kind := slopeOf(k.group)
+			if kind != noSlope {
+				z *= trialSlopes[kind]
 			}
-			p := sigmoid(c.slope(k.slope)*z + shift)
+			p := sigmoid(c.slope(kind)*z + shift)
 			d, q := k.w*(k.right-k.n*p), k.w*k.n*p*(1-p)
-			if k.slope != noSlope {
-				gs[k.slope] -= d * z
-				hs[k.slope] += q * z * z
+			if kind != noSlope {
+				gs[kind] -= d * z
+				hs[kind] += q * z * z
 			}
-			if k.group < 0 {
+			if k.group == noGroup {
 				ext += d
 				he += q
 				continue

@@ -14,8 +14,8 @@ var virtualShares = [...]float64{0.7, 0.85}
 // less is left of stacks more of them are cut, and as many teach as much.
 var sparser = [len(virtualShares)]int{2, 1}
 
-// How many blocks of a recording are learnt from. A trial of fewer misleads where many
-// are cut. Where fewer than one in rarelyCut is, enoughPerCut blocks for each that is cut
+// How many blocks of a recording are learnt from at most. A trial of fewer misleads where
+// many are cut. Where fewer than one in rarelyCut is, enoughPerCut blocks for each that is cut
 // are enough, or as many as have enoughFrames: the trial costs about what the repair does.
 const (
 	enoughBlocks = 8_000
