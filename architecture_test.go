@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"stackfix/stacks": {},
 	"httpphases":      {},
 	"activity":        {},
+	"runtimeevents":   {"nettrace"},
 	"internal/trace":  {"stackfix/stacks"},
 	"internal/output": {},
 	"internal/report": {},

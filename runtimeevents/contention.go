@@ -1,0 +1,147 @@
+package runtimeevents
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// A Contention is a wait of a thread for a lock that another one held: Monitor or
+// System.Threading.Lock. It starts when spinning has failed.
+type Contention struct {
+	Process int
+	Thread  uint64
+	Start   int64
+	Stop    int64 // Unknown: no stop; Lock.TryEnter leaves none when its time is over
+	// Duration in ns by the runtime's own clock; Unknown where it does not tell (before .NET 5).
+	Duration int64
+	Native   bool   // a lock of the runtime itself
+	Lock     uint64 // of the lock, for the life of the process; 0 before .NET 8
+	Object   uint64 // address of the object at that time: collections move it; 0 before .NET 8
+	Owner    uint64 // OS id of the thread that held it; 0: not told, or it had let go already
+	Stack    uint32
+}
+
+// Wait is the time waited, 0 if the stop is missing.
+func (c *Contention) Wait() int64 {
+	if c.Stop == Unknown {
+		return 0
+	}
+	return c.Stop - c.Start
+}
+
+// Contentions pairs the starts and stops of contention. The zero value is ready for use.
+type Contentions struct {
+	open map[threadKey]*Contention
+	// StopsWithoutStart counts stops whose start the trace does not hold.
+	StopsWithoutStart int
+}
+
+// Event takes an event and returns the contention that it ends: by a stop, or by a new
+// start on the thread, which a thread that still waited could not have; then Stop is
+// Unknown.
+func (l *Contentions) Event(ev *nettrace.Event, ns int64, stack uint32) *Contention {
+	switch runtimeID(ev) {
+	case idContentionStart:
+		return l.start(ev, ns, stack)
+	case idContentionStop:
+		return l.stop(ev, ns)
+	}
+	return nil
+}
+
+func (l *Contentions) start(ev *nettrace.Event, ns int64, stack uint32) (abandoned *Contention) {
+	c := ev.Cursor()
+	n := &Contention{Process: ev.ProcessID, Thread: ev.ThreadID, Start: ns, Stop: Unknown, Duration: Unknown, Stack: stack}
+	if ev.Version >= 1 {
+		n.Native = c.U8() != 0
+		c.U16()
+	}
+	if ev.Version >= 2 {
+		n.Lock, n.Object, n.Owner = c.Pointer(), c.Pointer(), c.U64()
+	}
+	if l.open == nil {
+		l.open = map[threadKey]*Contention{}
+	}
+	abandoned = l.open[keyOf(ev)]
+	l.open[keyOf(ev)] = n
+	return abandoned
+}
+
+func (l *Contentions) stop(ev *nettrace.Event, ns int64) *Contention {
+	open := l.open[keyOf(ev)]
+	if open == nil {
+		l.StopsWithoutStart++
+		return nil
+	}
+	delete(l.open, keyOf(ev))
+	open.Stop = ns
+	if ev.Version >= 1 {
+		c := ev.Cursor()
+		c.U8()
+		c.U16()
+		if d := c.F64(); c.Err() == nil && d >= 0 && d < 1<<62 {
+			open.Duration = int64(d)
+		}
+	}
+	return open
+}
+
+// Open returns the contentions that have no stop so far, in order of their starts.
+func (l *Contentions) Open() []*Contention {
+	open := make([]*Contention, 0, len(l.open))
+	for _, c := range l.open {
+		open = append(open, c)
+	}
+	slices.SortFunc(open, func(a, b *Contention) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Thread, b.Thread))
+	})
+	return open
+}
+
+// A Wait is a wait of a thread for a wait handle, a Monitor.Wait or a Thread.Join (.NET 9
+// and later). The waits of contended locks are among them: these are not to be added up.
+type Wait struct {
+	Process     int
+	Thread      uint64
+	Start, Stop int64 // Stop is Unknown where it is missing
+	MonitorWait bool  // Monitor.Wait, on Object
+	Object      uint64
+	Stack       uint32
+}
+
+// Waits pairs the starts and stops of waits. The zero value is ready for use.
+type Waits struct {
+	open map[threadKey][]*Wait // innermost last
+}
+
+// maxNested bounds the waits kept open on a thread whose stops are missing.
+const maxNested = 16
+
+// Event takes an event and returns the wait that it ends, if any.
+func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {
+	key := keyOf(ev)
+	open := w.open[key]
+	switch runtimeID(ev) {
+	case idWaitStart:
+		c := ev.Cursor()
+		n := &Wait{Process: ev.ProcessID, Thread: ev.ThreadID, Start: ns, Stop: Unknown, MonitorWait: c.U8() == 1, Object: c.Pointer(), Stack: stack}
+		if w.open == nil {
+			w.open = map[threadKey][]*Wait{}
+		}
+		if len(open) == maxNested {
+			open = open[1:]
+		}
+		w.open[key] = append(open, n)
+	case idWaitStop:
+		if len(open) == 0 {
+			return nil
+		}
+		last := open[len(open)-1]
+		w.open[key] = open[:len(open)-1]
+		last.Stop = ns
+		return last
+	}
+	return nil
+}

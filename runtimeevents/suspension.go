@@ -1,0 +1,113 @@
+package runtimeevents
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// A SuspendReason tells why the runtime stopped all managed threads.
+type SuspendReason uint32
+
+// Reasons that concern collections.
+const (
+	SuspendForGC     SuspendReason = 1
+	SuspendForGCPrep SuspendReason = 6 // the later pause of a background collection
+)
+
+var suspendReasons = []string{"Other", "GC", "AppDomainShutdown", "CodePitching", "Shutdown", "Debugger", "GCPrep", "DebuggerSweep"}
+
+func (r SuspendReason) String() string { return nameOf(suspendReasons, uint32(r)) }
+
+// A Suspension is a time during which all managed threads of a process stood still.
+// Its times are Unknown where the event is missing.
+type Suspension struct {
+	Process int
+	Thread  uint64 // that suspended
+	Reason  SuspendReason
+	Count   uint32 // the last collection; of a background collection's later pause its own number
+
+	Start     int64 // SuspendEEBegin
+	Suspended int64 // SuspendEEEnd: all stand still
+	Restart   int64 // RestartEEBegin
+	Restarted int64 // RestartEEEnd
+}
+
+// ForGC reports whether a collection was the reason.
+func (s *Suspension) ForGC() bool { return s.Reason == SuspendForGC || s.Reason == SuspendForGCPrep }
+
+// Pause is the time from the start to the start of the restart, 0 if that is not known.
+func (s *Suspension) Pause() int64 {
+	if s.Restart == Unknown {
+		return 0
+	}
+	return max(0, s.Restart-s.Start)
+}
+
+// Suspensions pairs the events of suspensions. The zero value is ready for use.
+type Suspensions struct {
+	open map[threadKey]*Suspension
+}
+
+// Event takes an event and returns the suspension that it ends, if any: a RestartEEEnd, or
+// a new suspension on a thread whose last one lacks its end.
+func (s *Suspensions) Event(ev *nettrace.Event, ns int64) *Suspension {
+	id := runtimeID(ev)
+	switch id {
+	case idSuspendEEBegin:
+		return s.begin(ev, ns)
+	case idSuspendEEEnd, idRestartEEBegin, idRestartEEEnd:
+	default:
+		return nil
+	}
+	key := keyOf(ev)
+	open := s.open[key]
+	if open == nil {
+		return nil
+	}
+	switch id {
+	case idSuspendEEEnd:
+		open.Suspended = ns
+	case idRestartEEBegin:
+		open.Restart = ns
+	case idRestartEEEnd:
+		open.Restarted = ns
+		delete(s.open, key)
+		return open
+	}
+	return nil
+}
+
+func (s *Suspensions) begin(ev *nettrace.Event, ns int64) (unfinished *Suspension) {
+	c := ev.Cursor()
+	n := &Suspension{Process: ev.ProcessID, Thread: ev.ThreadID, Start: ns, Suspended: Unknown, Restart: Unknown, Restarted: Unknown}
+	if ev.Version == 0 {
+		n.Reason = SuspendReason(c.U16())
+	} else {
+		n.Reason, n.Count = SuspendReason(c.U32()), c.U32()
+	}
+	if c.Err() != nil {
+		return nil
+	}
+	if s.open == nil {
+		s.open = map[threadKey]*Suspension{}
+	}
+	unfinished = s.open[keyOf(ev)]
+	s.open[keyOf(ev)] = n
+	return unfinished
+}
+
+// Open returns the suspensions of a process that have not ended, the newest last.
+func (s *Suspensions) Open(pid int) []*Suspension {
+	var open []*Suspension
+	for key, o := range s.open {
+		if key.pid == pid {
+			open = append(open, o)
+		}
+	}
+	slices.SortFunc(open, func(a, b *Suspension) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Thread, b.Thread))
+	})
+	return open
+}
