@@ -25,12 +25,12 @@ var mayImport = map[string][]string{
 	"httpphases":      {},
 	"activity":        {},
 	"runtimeevents":   {"nettrace"},
-	"internal/trace":  {"stackfix/stacks"},
+	"profile":         {"stackfix/stacks", "internal/glob"},
 	"internal/output": {},
 	"internal/report": {},
-	"internal/input":  {"internal/trace"},
-	"internal/export": {"chromium", "nettrace", "httpphases", "activity", "internal/trace", "internal/compat", "internal/export"},
-	"internal/symbol": {"internal/trace"},
+	"internal/input":  {"profile"},
+	"internal/export": {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/compat", "internal/export"},
+	"internal/symbol": {"profile"},
 	"cmd/tracefix":    nil, // anything
 	"internal/":       nil,
 }

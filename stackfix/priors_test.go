@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
@@ -116,18 +116,18 @@ func readLesson(t testing.TB, l *lesson, namesOnly bool) *lessonFile {
 	tab := p.Table
 	r := &lessonFile{tree: stacks.NewTree()}
 	for m := range tab.Methods() {
-		r.names = append(r.names, tab.MethodAt(trace.MethodID(m)).Full())
+		r.names = append(r.names, tab.MethodAt(profile.MethodID(m)).Full())
 		if namesOnly {
 			r.frame = append(r.frame, MethodID(m))
 		}
 	}
 	if !namesOnly {
 		for f := range tab.Frames() {
-			r.frame = append(r.frame, tab.Method(trace.FrameID(f)))
+			r.frame = append(r.frame, tab.Method(profile.FrameID(f)))
 		}
 	}
-	cuts := [...]Cut{trace.Whole: Whole, trace.CutDepth: Depth, trace.CutBytes: Bytes, trace.CutBroken: Broken}
-	memo := map[trace.StackID]StackID{}
+	cuts := [...]Cut{profile.Whole: Whole, profile.CutDepth: Depth, profile.CutBytes: Bytes, profile.CutBroken: Broken}
+	memo := map[profile.StackID]StackID{}
 	var fs []FrameID
 	var tids []int64
 	for _, pt := range p.Threads {
@@ -144,7 +144,7 @@ func readLesson(t testing.TB, l *lesson, namesOnly bool) *lessonFile {
 				id = r.tree.Add(fs...)
 				memo[s.Stack] = id
 			}
-			samples = append(samples, Sample{Time: s.Time, Stack: id, Cut: cuts[s.Cut], Suspect: s.Suspect, Evidence: s.Type == trace.SampleEvent})
+			samples = append(samples, Sample{Time: s.Time, Stack: id, Cut: cuts[s.Cut], Suspect: s.Suspect, Evidence: s.Type == profile.SampleEvent})
 		}
 		r.threads = append(r.threads, Thread{Process: uint32(pt.Process.PID), Breaks: pt.Breaks, Samples: Slice(samples)})
 		r.samples = append(r.samples, samples)

@@ -26,14 +26,14 @@ type NamedFormat struct{ Name, End string }
 
 // Doings are all that batches can do. The first format of a row is its default.
 var Doings = []Doing{
-	{Name: DoRepair, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = true; return profile(cfg) }},
+	{Name: DoRepair, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = true; return writeProfile(cfg) }},
 	{Name: DoHTTP, Formats: httpFormats(), Work: workHTTP},
 	{Name: DoInfo, Formats: []NamedFormat{{"json", ".info.json"}, {"text", ".info.txt"}}, Work: workInfo},
-	{Name: DoConvert, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = false; return profile(cfg) }},
+	{Name: DoConvert, Work: func(cfg pipeline.Config, _ string) Work { cfg.Repair = false; return writeProfile(cfg) }},
 }
 
-// profile repairs or converts.
-func profile(cfg pipeline.Config) Work {
+// writeProfile repairs or converts.
+func writeProfile(cfg pipeline.Config) Work {
 	return func(ctx context.Context, in *input.File, job Job) (*report.Trace, error) {
 		c := cfg
 		c.Out, c.Force, c.Format = job.Out, job.Force, job.Format

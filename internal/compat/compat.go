@@ -3,7 +3,7 @@
 // makes Chromium and speedscope files. It keeps the reference's faults on purpose.
 package compat
 
-import "github.com/tracefix/tracefix/internal/trace"
+import "github.com/tracefix/tracefix/profile"
 
 // A Sample covers the time from one event of a thread to its next.
 type Sample struct {
@@ -11,7 +11,7 @@ type Sample struct {
 	Metric float32 // ms
 	// Stack has all frames that the reference writes, root first: process,
 	// activities, thread, the recorded frames, the leaf of section 1.4.
-	Stack trace.StackID
+	Stack profile.StackID
 }
 
 // A Thread is one track of the reference's output.
@@ -29,7 +29,7 @@ type Trace struct {
 	// Table names the frames. Two frames are the same to the reference if their
 	// methods are: every distinct full name is one MethodID, and Method.Full is
 	// that name. It may be empty (the frame is skipped, its depth counts).
-	Table *trace.Table
+	Table *profile.Table
 	// Threads are in the order of their first sample.
 	Threads []*Thread
 }

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Chromium writes trace event JSON in the object form. The form is the one that
@@ -15,7 +15,7 @@ import (
 // then, where a reader's float ts+dur would tear them.
 //
 // Frames that a repair put back carry "args":{"tracefix":...} unless o.Plain.
-func Chromium(w io.Writer, p *trace.Profile, o Options) error {
+func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 	c := &chromiumWriter{
 		buffer: newBuffer(w), p: p, o: &o,
 		ids:  newNumbers(p),
@@ -66,7 +66,7 @@ func Chromium(w io.Writer, p *trace.Profile, o Options) error {
 
 type chromiumWriter struct {
 	*buffer
-	p        *trace.Profile
+	p        *profile.Profile
 	o        *Options
 	ids      *numbers
 	trackIDs []int64
@@ -87,7 +87,7 @@ func (c *chromiumWriter) event() {
 }
 
 // metadata names processes, threads and tracks.
-func (c *chromiumWriter) metadata(tracks []*trace.Track) {
+func (c *chromiumWriter) metadata(tracks []*profile.Track) {
 	for _, pr := range c.p.Processes {
 		c.ids.pid(pr)
 	}
@@ -140,7 +140,7 @@ func (c *chromiumWriter) threadName(pid, tid int64, name string, holds []byte) {
 }
 
 // appendHolds says what the spans of a thread's samples are.
-func appendHolds(b []byte, p *trace.Profile, th *trace.Thread) []byte {
+func appendHolds(b []byte, p *profile.Profile, th *profile.Thread) []byte {
 	b = append(b, `{"holds":"samples"`...)
 	if limit := p.Meta.DepthLimit; limit > 0 {
 		b = append(b, `,"limit":`...)
@@ -159,13 +159,13 @@ func appendHolds(b []byte, p *trace.Profile, th *trace.Thread) []byte {
 
 // untoldCuts returns how many samples of th are cut and not repaired without being as deep
 // as a limit: nothing but their number tells it to those who read the file again.
-func untoldCuts(th *trace.Thread) (n int) {
+func untoldCuts(th *profile.Thread) (n int) {
 	if th.Samples.Cuts() == 0 {
 		return 0
 	}
 	repairs := th.Repairs.Cursor()
 	for i, s := range th.Samples.All() {
-		if s.Written() && (s.Cut == trace.CutBytes || s.Cut == trace.CutBroken) && repairs.Of(i) == nil {
+		if s.Written() && (s.Cut == profile.CutBytes || s.Cut == profile.CutBroken) && repairs.Of(i) == nil {
 			n++
 		}
 	}
@@ -174,11 +174,11 @@ func untoldCuts(th *trace.Thread) (n int) {
 
 // onlyType returns the type of all samples of a thread besides those of its time off
 // the CPU, which have a leaf of their own, and false if they differ.
-func onlyType(th *trace.Thread) (typ trace.SampleType, ok bool) {
+func onlyType(th *profile.Thread) (typ profile.SampleType, ok bool) {
 	c := th.Samples.Cursor()
 	for s, more := c.Next(); more; s, more = c.Next() {
 		switch {
-		case s.Type == trace.SampleOffCPU || !s.Written():
+		case s.Type == profile.SampleOffCPU || !s.Written():
 		case !ok:
 			typ, ok = s.Type, true
 		case s.Type != typ:
@@ -215,7 +215,7 @@ func appendIDs(b []byte, pid, tid int64) []byte {
 // thread writes the spans of a thread's sampled stacks. A nanosecond is put in where
 // speedscope would lose ends: it takes all ends of a time before the begins, which would
 // close a stack that does not last before it opens, and see clash.
-func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
+func (c *chromiumWriter) thread(th *profile.Thread, timing *timing, sp *spanner) {
 	ids := appendIDs(nil, c.ids.pid(processOf(th)), c.ids.tids[th])
 	repairs := th.Repairs.Cursor()
 	offCPU := false                   // a leaf that says so is open
@@ -223,7 +223,7 @@ func (c *chromiumWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 	st := timing.stretches(th)
 	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
 		keep := sp.step(x.Stack, x.Joined)
-		isOff := x.Type == trace.SampleOffCPU
+		isOff := x.Type == profile.SampleOffCPU
 		if start == end {
 			end++
 		}
@@ -291,7 +291,7 @@ func (c *chromiumWriter) clash(sp *spanner, keep int, wasOff, isOff bool) bool {
 }
 
 // offCPUTail is the leaf that says that a thread was switched out.
-var offCPUTail = []byte(`"name":"` + trace.OffCPU + `","cat":"tracefix"}`)
+var offCPUTail = []byte(`"name":"` + profile.OffCPU + `","cat":"tracefix"}`)
 
 // begin prepares what all events of one phase at one time share.
 func (c *chromiumWriter) begin(phase byte, at int64, ids []byte) {
@@ -309,14 +309,14 @@ func (c *chromiumWriter) span(tail []byte) {
 	c.flushed()
 }
 
-func (c *chromiumWriter) closeAll(methods []trace.MethodID) {
+func (c *chromiumWriter) closeAll(methods []profile.MethodID) {
 	for i := len(methods) - 1; i >= 0; i-- {
 		c.span(c.tailOf(methods[i]))
 	}
 }
 
 // openAll opens path[keep:]; those before inserted are marked with what r says.
-func (c *chromiumWriter) openAll(path []trace.MethodID, keep, inserted int, r *trace.Repair) {
+func (c *chromiumWriter) openAll(path []profile.MethodID, keep, inserted int, r *profile.Repair) {
 	if keep < inserted {
 		// How it is known and no more: viewers take spans with other args for other frames.
 		c.marks = append(c.marks[:0], `,"args":{"tracefix":{"how":`...)
@@ -336,7 +336,7 @@ func (c *chromiumWriter) openAll(path []trace.MethodID, keep, inserted int, r *t
 }
 
 // tailOf returns the end of the events of a method.
-func (c *chromiumWriter) tailOf(m trace.MethodID) []byte {
+func (c *chromiumWriter) tailOf(m profile.MethodID) []byte {
 	if t := c.tail[m]; t != nil {
 		return t
 	}

@@ -4,12 +4,12 @@ import (
 	"container/heap"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // track writes one track: instants, calls that nest as B and E, and what may overlap
 // as async b and e with an id for each chain of slices that nest.
-func (c *chromiumWriter) track(t *trace.Track, tid int64) {
+func (c *chromiumWriter) track(t *profile.Track, tid int64) {
 	w := trackWriter{c: c, ids: appendIDs(nil, c.ids.pid(c.ids.owner(t)), tid), nested: t.Nested, live: map[uint64]*chain{}}
 	for s := range t.Slices {
 		w.slice(s)
@@ -46,7 +46,7 @@ type trackWriter struct {
 	last   int64 // time of the newest event: they must not go back
 }
 
-func (w *trackWriter) slice(s *trace.Slice) {
+func (w *trackWriter) slice(s *profile.Slice) {
 	c := w.c
 	start := max(s.Start, w.last) // the model promises the order of starts
 	w.endBefore(start)
@@ -182,7 +182,7 @@ func (c *chromiumWriter) bind(id uint64, how string) {
 }
 
 // args appends the details of a slice.
-func (c *chromiumWriter) args(s *trace.Slice) {
+func (c *chromiumWriter) args(s *profile.Slice) {
 	if len(s.Args) == 0 && !s.Open {
 		return
 	}

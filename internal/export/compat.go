@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/compat"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // CompatChromium writes what dotnet-trace convert --format Chromium writes, byte for
@@ -160,8 +160,8 @@ type compatWriter struct {
 	ids      []int32 // by method; -1: not met, -2: the empty name
 	frames   []compatFrame
 
-	nodes []trace.StackID // of the newest stack, by depth
-	walk  []trace.StackID
+	nodes []profile.StackID // of the newest stack, by depth
+	walk  []profile.StackID
 	cur   []int32 // ids by depth; -2: skipped
 	prev  []compatSpan
 }
@@ -191,7 +191,7 @@ func newCompatWriter(w io.Writer, tr *compat.Trace, o *Options) *compatWriter {
 
 // expand makes cur the ids of a stack, numbering frames that are new. Only what
 // differs from the stack before is looked at.
-func (c *compatWriter) expand(id trace.StackID) {
+func (c *compatWriter) expand(id profile.StackID) {
 	t := c.tr.Table
 	d := t.Depth(id)
 	c.walk = c.walk[:0]
@@ -212,7 +212,7 @@ func (c *compatWriter) expand(id trace.StackID) {
 	}
 }
 
-func (c *compatWriter) add(m trace.MethodID) int32 {
+func (c *compatWriter) add(m profile.MethodID) int32 {
 	full := c.tr.Table.MethodAt(m).Full()
 	if full == "" {
 		c.ids[m] = -2

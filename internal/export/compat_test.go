@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/compat"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // referenceExporter is what dotnet-trace 10.0.750501 writes.
@@ -31,32 +31,32 @@ const referenceExporter = "Microsoft.Diagnostics.Tracing.TraceEvent@3.1.23.0"
 type compatBuilder struct {
 	tr      *compat.Trace
 	roots   []string
-	names   map[string]trace.FrameID
+	names   map[string]profile.FrameID
 	threads map[string]*building
 }
 
 type building struct {
 	th    *compat.Thread
 	time  float64
-	stack trace.StackID
+	stack profile.StackID
 	begun bool
 }
 
 func newCompatBuilder(roots ...string) *compatBuilder {
 	return &compatBuilder{
-		tr: &compat.Trace{Table: trace.NewTable()}, roots: roots,
-		names: map[string]trace.FrameID{}, threads: map[string]*building{},
+		tr: &compat.Trace{Table: profile.NewTable()}, roots: roots,
+		names: map[string]profile.FrameID{}, threads: map[string]*building{},
 	}
 }
 
-func (b *compatBuilder) frame(full string) trace.FrameID {
+func (b *compatBuilder) frame(full string) profile.FrameID {
 	id, ok := b.names[full]
 	if !ok {
-		m := trace.Method{Name: full}
+		m := profile.Method{Name: full}
 		if i := strings.IndexByte(full, '!'); i > 0 {
-			m = trace.Method{Module: full[:i], Name: full[i+1:]}
+			m = profile.Method{Module: full[:i], Name: full[i+1:]}
 		}
-		id = b.tr.Table.AddFrame(trace.Frame{Method: b.tr.Table.AddMethod(m)})
+		id = b.tr.Table.AddFrame(profile.Frame{Method: b.tr.Table.AddMethod(m)})
 		b.names[full] = id
 	}
 	return id
@@ -68,7 +68,7 @@ func (b *compatBuilder) sample(thread string, tid int64, ms float64, managed boo
 		t = &building{th: &compat.Thread{Name: thread, TID: tid}}
 		b.threads[thread] = t
 	}
-	var s trace.StackID
+	var s profile.StackID
 	for _, f := range slices.Concat(b.roots, []string{thread}, frames) {
 		s = b.tr.Table.Push(s, b.frame(f))
 	}
@@ -140,7 +140,7 @@ func TestCompatFloatNoise(t *testing.T) {
 }
 
 func TestCompatEmpty(t *testing.T) {
-	tr := &compat.Trace{Table: trace.NewTable()}
+	tr := &compat.Trace{Table: profile.NewTable()}
 	var out bytes.Buffer
 	require.NoError(t, CompatSpeedscope(&out, tr, Options{Name: "trace.speedscope", Exporter: referenceExporter}))
 	assert.Equal(t, 230, out.Len(), "the size that users of the reference report")

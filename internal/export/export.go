@@ -1,7 +1,7 @@
-// Package export writes a trace.Profile in the formats that viewers open. Each
+// Package export writes a profile.Profile in the formats that viewers open. Each
 // format is one file with one function of the form
 //
-//	func Format(w io.Writer, p *trace.Profile, o Options) error
+//	func Format(w io.Writer, p *profile.Profile, o Options) error
 //
 // The writers stream: what they hold grows with the methods and stacks of the
 // profile, never with the output. Times stay integer nanoseconds up to the digits, so
@@ -12,7 +12,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Options of all writers. The zero value works.
@@ -24,7 +24,7 @@ type Options struct {
 	// Plain leaves out the marks on what a repair inserted.
 	Plain bool
 	// Tracks are the groups of things to write: "cpu" is the sampled stacks, the
-	// others are groups of trace.Track. nil is everything.
+	// others are groups of profile.Track. nil is everything.
 	Tracks []string
 	// ByThread keeps the threads apart in formats that merge equal stacks (folded).
 	ByThread bool
@@ -34,7 +34,7 @@ type Options struct {
 	Warn func(string)
 }
 
-func (o *Options) title(p *trace.Profile) string {
+func (o *Options) title(p *profile.Profile) string {
 	if o.Name != "" {
 		return o.Name
 	}
@@ -60,7 +60,7 @@ func (o *Options) wants(group string) bool {
 }
 
 // threads returns the threads whose sampled stacks are to be written.
-func (o *Options) threads(p *trace.Profile) []*trace.Thread {
+func (o *Options) threads(p *profile.Profile) []*profile.Thread {
 	if !o.wants("cpu") {
 		return nil
 	}
@@ -100,22 +100,22 @@ func (o *buffer) flush() error {
 func (o *buffer) str(s string) { o.b = append(o.b, s...) }
 
 // processOf returns the process of a thread, never nil.
-func processOf(th *trace.Thread) *trace.Process {
+func processOf(th *profile.Thread) *profile.Process {
 	if th == nil || th.Process == nil {
 		return &noProcess
 	}
 	return th.Process
 }
 
-var noProcess trace.Process
+var noProcess profile.Process
 
 // synthetic says of every method whether it is drawn by other means than a frame: a
 // thread root or a leaf marker. The bridge is drawn.
-func synthetic(t *trace.Table) []bool {
+func synthetic(t *profile.Table) []bool {
 	skip := make([]bool, t.Methods())
 	for i := range skip {
-		m := t.MethodAt(trace.MethodID(i))
-		skip[i] = m.Kind == trace.Synthetic && m.Name != trace.Bridge
+		m := t.MethodAt(profile.MethodID(i))
+		skip[i] = m.Kind == profile.Synthetic && m.Name != profile.Bridge
 	}
 	return skip
 }

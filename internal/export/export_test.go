@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // writers are all outputs of a profile.
 var writers = []struct {
 	name, file string
-	write      func(io.Writer, *trace.Profile, Options) error
+	write      func(io.Writer, *profile.Profile, Options) error
 	o          Options
 }{
 	{"ndjson", "example.ndjson", NDJSON, Options{}},
@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 func TestEmptyProfile(t *testing.T) {
 	for _, wr := range writers {
 		var out bytes.Buffer
-		require.NoError(t, wr.write(&out, &trace.Profile{Table: trace.NewTable()}, wr.o), wr.name)
+		require.NoError(t, wr.write(&out, &profile.Profile{Table: profile.NewTable()}, wr.o), wr.name)
 		if strings.HasSuffix(wr.file, ".json") {
 			assert.True(t, json.Valid(out.Bytes()), "%s: %s", wr.name, out.String())
 		}
@@ -218,7 +218,7 @@ func TestChromiumIsWhatViewersNeed(t *testing.T) {
 
 // expectedSpans is the plain version of what the writers do: it holds all stretches,
 // compares whole stacks by name, and knows nothing of trees.
-func expectedSpans(p *trace.Profile) []span {
+func expectedSpans(p *profile.Profile) []span {
 	var spans []span
 	timing := newTiming(p)
 	ids := newNumbers(p)
@@ -238,11 +238,11 @@ func expectedSpans(p *trace.Profile) []span {
 		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 			var names []string
 			for _, f := range p.Table.AppendFrames(nil, st.Stack) {
-				if m := p.Table.MethodOf(f); m.Kind != trace.Synthetic || m.Name == trace.Bridge {
+				if m := p.Table.MethodOf(f); m.Kind != profile.Synthetic || m.Name == profile.Bridge {
 					names = append(names, m.Name)
 				}
 			}
-			if st.Type == trace.SampleOffCPU {
+			if st.Type == profile.SampleOffCPU {
 				names = append(names, "[off CPU]")
 			}
 			n := 0
@@ -303,10 +303,10 @@ func TestStretches(t *testing.T) {
 	busy := m.thread(p, 1, "")
 	th := m.thread(p, 2, "")
 	for i := range int64(100) {
-		busy.Samples.Append(trace.Sample{Time: i * ms, Stack: 0})
+		busy.Samples.Append(profile.Sample{Time: i * ms, Stack: 0})
 	}
 	for _, at := range []int64{0, 1, 2, 15, 50, 51, 52, 300, 2000} {
-		th.Samples.Append(trace.Sample{Time: at * ms})
+		th.Samples.Append(profile.Sample{Time: at * ms})
 	}
 	th.Breaks = []int64{51*ms + ms/2}
 	type row struct {
@@ -347,7 +347,7 @@ func TestStretchesNeverOverlap(t *testing.T) {
 				n++
 			}
 			for _, s := range th.Samples.All() {
-				if s.Type != trace.SampleEvent {
+				if s.Type != profile.SampleEvent {
 					n--
 				}
 			}
@@ -453,7 +453,7 @@ func TestFoldedSums(t *testing.T) {
 // A line is UTF-8, and its frames and its end are where they are meant to be.
 func TestFoldedNames(t *testing.T) {
 	m := newMaker()
-	m.thread(m.process(1, "", ""), 2, "").Samples.Append(trace.Sample{Stack: m.stack("m!A(int32;\n)", "m!B\xff")})
+	m.thread(m.process(1, "", ""), 2, "").Samples.Append(profile.Sample{Stack: m.stack("m!A(int32;\n)", "m!B\xff")})
 	var out bytes.Buffer
 	told := 0
 	require.NoError(t, Folded(&out, m.p, Options{Counts: true, Warn: func(string) { told++ }}))
@@ -469,7 +469,7 @@ func TestNDJSONOrderAndFields(t *testing.T) {
 		want := 0
 		for _, th := range p.Threads {
 			for _, s := range th.Samples.All() {
-				if s.Type != trace.SampleEvent {
+				if s.Type != profile.SampleEvent {
 					want++
 				}
 			}
@@ -508,15 +508,15 @@ func TestFixed(t *testing.T) {
 // FuzzNames: whatever a method is called, every output stays valid and JSON gives the
 // name back.
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"", "a!b", `"quoted\`, "\x00\x1f\n\t\r", "\xff\xfe", "\u2028\u2029\u0085", "😀!x", "\xed\xa0\x80", "a;b c", "hi!", "<T>&'", trace.Bridge} {
+	for _, s := range []string{"", "a!b", `"quoted\`, "\x00\x1f\n\t\r", "\xff\xfe", "\u2028\u2029\u0085", "😀!x", "\xed\xa0\x80", "a;b c", "hi!", "<T>&'", profile.Bridge} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, module, name string) {
 		m := newMaker()
 		th := m.thread(m.process(1, name, module), 2, name)
-		id := m.p.Table.AddFrame(trace.Frame{Method: m.p.Table.AddMethod(trace.Method{Module: module, Name: name})})
-		th.Samples.Append(trace.Sample{Stack: m.p.Table.Push(0, id)})
-		m.p.Tracks = []*trace.Track{{Name: name, Slices: slicesOf(trace.Slice{Name: module, Category: name, Args: []trace.Arg{{Key: name, Value: module}}})}}
+		id := m.p.Table.AddFrame(profile.Frame{Method: m.p.Table.AddMethod(profile.Method{Module: module, Name: name})})
+		th.Samples.Append(profile.Sample{Stack: m.p.Table.Push(0, id)})
+		m.p.Tracks = []*profile.Track{{Name: name, Slices: slicesOf(profile.Slice{Name: module, Category: name, Args: []profile.Arg{{Key: name, Value: module}}})}}
 		want := strings.ToValidUTF8(name, "\uFFFD")
 		for _, wr := range writers {
 			var out bytes.Buffer
@@ -546,7 +546,7 @@ func FuzzNames(f *testing.F) {
 			if wr.name == "speedscope" {
 				var doc speedscopeFile
 				require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
-				if full := (trace.Method{Module: module, Name: name}).Full(); full != "" && utf8.ValidString(full) {
+				if full := (profile.Method{Module: module, Name: name}).Full(); full != "" && utf8.ValidString(full) {
 					assert.Equal(t, full, doc.Shared.Frames[0].Name)
 				}
 			}
@@ -556,11 +556,11 @@ func FuzzNames(f *testing.F) {
 
 // large makes a profile like those of real services: n samples each on four threads,
 // some 60 frames deep, of which a few change from one sample to the next.
-func large(n int) *trace.Profile {
+func large(n int) *profile.Profile {
 	m := newMaker()
 	m.p.Meta.Interval = ms
 	pr := m.process(4242, "service", "dotnet service.dll")
-	var frames []trace.FrameID
+	var frames []profile.FrameID
 	for i := range 3000 {
 		name := fmt.Sprintf("Service.Component%d!Company.Service.Component%d.Handler`1[System.__Canon].Step%d(class System.String,int32)", i%40, i%40, i)
 		frames = append(frames, m.frame(name))
@@ -572,7 +572,7 @@ func large(n int) *trace.Profile {
 	}
 	for tid := range 4 {
 		th := m.thread(pr, int64(4242+tid), "")
-		stack := make([]trace.StackID, 1, 100)
+		stack := make([]profile.StackID, 1, 100)
 		for i := range n {
 			depth := 40 + next(40)
 			keep := min(len(stack), max(1, depth-next(12)))
@@ -580,7 +580,7 @@ func large(n int) *trace.Profile {
 			for len(stack) < depth {
 				stack = append(stack, m.p.Table.Push(stack[len(stack)-1], frames[(len(stack)*37+next(3))%len(frames)]))
 			}
-			th.Samples.Append(trace.Sample{Time: int64(i)*1_100_123 + int64(tid)*1000, Stack: stack[len(stack)-1], Type: trace.SampleType(i / 50 % 2)})
+			th.Samples.Append(profile.Sample{Time: int64(i)*1_100_123 + int64(tid)*1000, Stack: stack[len(stack)-1], Type: profile.SampleType(i / 50 % 2)})
 		}
 	}
 	return m.p

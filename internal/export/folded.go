@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Folded writes one line for each distinct stack, "root;child;leaf count", sorted. The
@@ -15,7 +15,7 @@ import (
 // process is the first frame where there are several, a thread the next with
 // o.ByThread. In names a semicolon becomes a colon, a line break a blank and what is no
 // UTF-8 a U+FFFD.
-func Folded(w io.Writer, p *trace.Profile, o Options) error {
+func Folded(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
 	skip := synthetic(t)
@@ -23,11 +23,11 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 
 	// The tree of everything: what is named alike is one node. Names are numbers; those
 	// behind the methods are processes, threads and the off-CPU leaf.
-	tree := trace.NewTable()
+	tree := profile.NewTable()
 	var names []string
-	nameIDs := map[string]trace.FrameID{}
+	nameIDs := map[string]profile.FrameID{}
 	changed := 0
-	name := func(s string) trace.FrameID {
+	name := func(s string) profile.FrameID {
 		clean := strings.ToValidUTF8(foldedName.Replace(s), "\uFFFD")
 		if clean != s {
 			changed++
@@ -35,17 +35,17 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 		if id, ok := nameIDs[clean]; ok {
 			return id
 		}
-		id := trace.FrameID(len(names))
+		id := profile.FrameID(len(names))
 		names = append(names, clean)
 		nameIDs[clean] = id
 		return id
 	}
-	const unknown = ^trace.FrameID(0)
-	method := make([]trace.FrameID, t.Methods())
+	const unknown = ^profile.FrameID(0)
+	method := make([]profile.FrameID, t.Methods())
 	for i := range method {
 		method[i] = unknown
 	}
-	processes := map[*trace.Process]bool{}
+	processes := map[*profile.Process]bool{}
 	for _, th := range o.threads(p) {
 		if hasStretches(th) {
 			processes[th.Process] = true
@@ -53,9 +53,9 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 	}
 
 	var weights []int64 // by node of the tree
-	var order []trace.MethodID
+	var order []profile.MethodID
 	for _, th := range o.threads(p) {
-		var root trace.StackID
+		var root profile.StackID
 		if len(processes) > 1 {
 			pr := processOf(th)
 			root = tree.Push(root, name(processName(pr)+" ("+strconv.FormatInt(pr.PID, 10)+")"))
@@ -64,7 +64,7 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 			root = tree.Push(root, name(threadName(th)+" ("+strconv.FormatInt(th.TID, 10)+")"))
 		}
 		// Many samples share a stack: a node is looked for once per stack and thread.
-		nodes := map[trace.StackID]trace.StackID{}
+		nodes := map[profile.StackID]profile.StackID{}
 		sts := timing.stretches(th)
 		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 			node, ok := nodes[st.Stack]
@@ -86,8 +86,8 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 				}
 				nodes[st.Stack] = node
 			}
-			if st.Type == trace.SampleOffCPU {
-				node = tree.Push(node, name(trace.OffCPU))
+			if st.Type == profile.SampleOffCPU {
+				node = tree.Push(node, name(profile.OffCPU))
 			}
 			for int(node) >= len(weights) {
 				weights = append(weights, 0)
@@ -114,13 +114,13 @@ func Folded(w io.Writer, p *trace.Profile, o Options) error {
 var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
 
 // writeFolded writes the nodes of a tree that have weight, in the order of their names.
-func writeFolded(out *buffer, tree *trace.Table, names []string, weights []int64) {
+func writeFolded(out *buffer, tree *profile.Table, names []string, weights []int64) {
 	// Children of a node are a run of kids, sorted by parent and name.
-	kids := make([]trace.StackID, 0, tree.Stacks())
+	kids := make([]profile.StackID, 0, tree.Stacks())
 	for id := 1; id < tree.Stacks(); id++ {
-		kids = append(kids, trace.StackID(id))
+		kids = append(kids, profile.StackID(id))
 	}
-	slices.SortFunc(kids, func(a, b trace.StackID) int {
+	slices.SortFunc(kids, func(a, b profile.StackID) int {
 		return cmp.Or(cmp.Compare(tree.Parent(a), tree.Parent(b)), strings.Compare(names[tree.Frame(a)], names[tree.Frame(b)]))
 	})
 	first := make([]int, tree.Stacks()+1) // of the kids of a node

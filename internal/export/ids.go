@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Numbers of processes and threads must be small positive integers for viewers:
@@ -15,17 +15,17 @@ import (
 // (chromium-trace.md section 6.3). Real ones are kept; what a viewer could not hold,
 // and our own tracks, get numbers behind all real ones.
 type numbers struct {
-	processes []*trace.Process // in order of first use
-	pids      map[*trace.Process]int64
-	tids      map[*trace.Thread]int64
-	ranks     map[*trace.Thread]int // order in which threads are shown
+	processes []*profile.Process // in order of first use
+	pids      map[*profile.Process]int64
+	tids      map[*profile.Thread]int64
+	ranks     map[*profile.Thread]int // order in which threads are shown
 	free      int64
 }
 
 const firstFree = 1 << 30
 
-func newNumbers(p *trace.Profile) *numbers {
-	n := &numbers{pids: map[*trace.Process]int64{}, tids: map[*trace.Thread]int64{}, ranks: rankThreads(p), free: firstFree}
+func newNumbers(p *profile.Profile) *numbers {
+	n := &numbers{pids: map[*profile.Process]int64{}, tids: map[*profile.Thread]int64{}, ranks: rankThreads(p), free: firstFree}
 	for _, th := range p.Threads {
 		for _, id := range []int64{processOf(th).PID, th.TID} {
 			if holds(id) && id >= n.free {
@@ -52,7 +52,7 @@ func (n *numbers) fresh() int64 {
 	return n.free - 1
 }
 
-func (n *numbers) pid(p *trace.Process) int64 {
+func (n *numbers) pid(p *profile.Process) int64 {
 	if p == nil {
 		p = &noProcess
 	}
@@ -70,7 +70,7 @@ func (n *numbers) pid(p *trace.Process) int64 {
 
 // owner returns the process that a track is drawn in: that of the track, else the
 // only one there is.
-func (n *numbers) owner(t *trace.Track) *trace.Process {
+func (n *numbers) owner(t *profile.Track) *profile.Process {
 	switch {
 	case t.Process != nil:
 		return t.Process
@@ -84,21 +84,21 @@ func (n *numbers) owner(t *trace.Track) *trace.Process {
 
 // rankThreads orders threads by the number of their samples on a CPU: those that
 // work come first.
-func rankThreads(p *trace.Profile) map[*trace.Thread]int {
+func rankThreads(p *profile.Profile) map[*profile.Thread]int {
 	type work struct {
-		th       *trace.Thread
+		th       *profile.Thread
 		cpu, all int
 	}
 	list := make([]work, 0, len(p.Threads))
 	for _, th := range p.Threads {
 		n := &th.Samples
-		w := work{th: th, all: n.Written(), cpu: n.Count(trace.SampleManaged) + n.Count(trace.SampleCPU)}
+		w := work{th: th, all: n.Written(), cpu: n.Count(profile.SampleManaged) + n.Count(profile.SampleCPU)}
 		list = append(list, w)
 	}
 	slices.SortStableFunc(list, func(a, b work) int {
 		return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.all, a.all))
 	})
-	ranks := make(map[*trace.Thread]int, len(list))
+	ranks := make(map[*profile.Thread]int, len(list))
 	for i, w := range list {
 		ranks[w.th] = i
 	}
@@ -106,9 +106,9 @@ func rankThreads(p *trace.Profile) map[*trace.Thread]int {
 }
 
 // onCPU says whether a sample of that type saw its thread on a CPU.
-func onCPU(t trace.SampleType) bool { return t == trace.SampleManaged || t == trace.SampleCPU }
+func onCPU(t profile.SampleType) bool { return t == profile.SampleManaged || t == profile.SampleCPU }
 
-func processName(p *trace.Process) string {
+func processName(p *profile.Process) string {
 	if p.Name != "" {
 		return p.Name
 	}
@@ -118,7 +118,7 @@ func processName(p *trace.Process) string {
 	return "Process " + strconv.FormatInt(p.PID, 10)
 }
 
-func threadName(th *trace.Thread) string {
+func threadName(th *profile.Thread) string {
 	if th.Name != "" {
 		return th.Name
 	}
@@ -126,16 +126,16 @@ func threadName(th *trace.Thread) string {
 }
 
 // category is what a method is grouped by: its module, else its kind.
-func category(m trace.Method) string {
+func category(m profile.Method) string {
 	if m.Module != "" {
 		return m.Module
 	}
-	return [...]string{trace.Managed: "managed", trace.Native: "native", trace.Kernel: "kernel", trace.Unresolved: "unresolved", trace.Synthetic: "tracefix"}[m.Kind]
+	return [...]string{profile.Managed: "managed", profile.Native: "native", profile.Kernel: "kernel", profile.Unresolved: "unresolved", profile.Synthetic: "tracefix"}[m.Kind]
 }
 
 // trackName is what a track is called: with its thread where it is not drawn below
 // that thread.
-func trackName(t *trace.Track, below bool) string {
+func trackName(t *profile.Track, below bool) string {
 	name := t.Name
 	if name == "" {
 		name = "(unnamed)"
@@ -152,22 +152,22 @@ func trackName(t *trace.Track, below bool) string {
 
 // lossTrack draws lost events as a track of its own, so that a hole in the stacks
 // explains itself. It is nil if nothing was lost.
-func lossTrack(p *trace.Profile) *trace.Track {
+func lossTrack(p *profile.Profile) *profile.Track {
 	if len(p.Losses) == 0 {
 		return nil
 	}
-	return &trace.Track{Name: "Lost events", Group: "cpu", Slices: func(yield func(*trace.Slice) bool) {
+	return &profile.Track{Name: "Lost events", Group: "cpu", Slices: func(yield func(*profile.Slice) bool) {
 		losses := slices.Clone(p.Losses)
-		slices.SortStableFunc(losses, func(a, b trace.Loss) int {
+		slices.SortStableFunc(losses, func(a, b profile.Loss) int {
 			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
 		})
 		for _, l := range losses {
-			s := trace.Slice{Start: l.From, Dur: max(0, l.To-l.From), Name: "events lost", Category: "tracefix"}
+			s := profile.Slice{Start: l.From, Dur: max(0, l.To-l.From), Name: "events lost", Category: "tracefix"}
 			if l.Events > 0 {
-				s.Args = append(s.Args, trace.Arg{Key: "events", Value: l.Events})
+				s.Args = append(s.Args, profile.Arg{Key: "events", Value: l.Events})
 			}
 			if l.Thread != nil {
-				s.Args = append(s.Args, trace.Arg{Key: "thread", Value: l.Thread.TID})
+				s.Args = append(s.Args, profile.Arg{Key: "thread", Value: l.Thread.TID})
 			}
 			if !yield(&s) {
 				return
@@ -177,8 +177,8 @@ func lossTrack(p *trace.Profile) *trace.Track {
 }
 
 // tracks returns the tracks to write, the one of lost events last.
-func (o *Options) tracks(p *trace.Profile) []*trace.Track {
-	var ts []*trace.Track
+func (o *Options) tracks(p *profile.Profile) []*profile.Track {
+	var ts []*profile.Track
 	for _, t := range p.Tracks {
 		if o.wants(t.Group) && t.Slices != nil {
 			ts = append(ts, t)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -127,7 +127,7 @@ func appendValue(b []byte, v any) []byte {
 }
 
 // appendMark appends what a repair says of the frames it put back.
-func appendMark(b []byte, r *trace.Repair) []byte {
+func appendMark(b []byte, r *profile.Repair) []byte {
 	b = append(b, `{"how":`...)
 	b = appendString(b, r.How)
 	b = append(b, `,"restored":`...)

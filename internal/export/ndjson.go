@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // NDJSON writes one line of JSON for each sample, in time order over all threads:
@@ -15,12 +15,12 @@ import (
 // ts is in ms since the start of the trace, exact to the nanosecond; frames are full
 // names without synthetic roots and leaf markers. "why" stands on cut samples only,
 // "repair" on those that a repair looked at. Stacks of other events are no samples.
-func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
+func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
 	skip := synthetic(t)
 	names := make([][]byte, t.Methods())
-	var stack []trace.MethodID
+	var stack []profile.MethodID
 	depths := visibleDepths{table: t, skip: skip}
 	for m := newMerge(o.threads(p)); len(m.heads) > 0 && out.flushed(); m.next() {
 		h := m.heads[0]
@@ -46,7 +46,7 @@ func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
 		b = append(b, typeNames[s.Type]...)
 		b = append(b, `,"depth":`...)
 		b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)
-		if s.Cut == trace.Whole {
+		if s.Cut == profile.Whole {
 			b = append(b, `,"cut":false`...)
 		} else {
 			b = append(b, `,"cut":true,"why":"`...)
@@ -66,7 +66,7 @@ func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
 			b = b[:len(b)-1]
 		}
 		b = append(b, ']')
-		if r != nil && s.Cut != trace.Whole {
+		if r != nil && s.Cut != profile.Whole {
 			b = append(b, `,"repair":`...)
 			b = appendMark(b, r)
 		}
@@ -78,21 +78,21 @@ func NDJSON(w io.Writer, p *trace.Profile, o Options) error {
 // typeNames are the words of the contract. The reference treats a sample that the
 // runtime could not classify as external, and so does the contract.
 var typeNames = [...]string{
-	trace.SampleManaged:  `"managed"`,
-	trace.SampleExternal: `"external"`,
-	trace.SampleCPU:      `"cpu"`,
-	trace.SampleOffCPU:   `"offcpu"`,
-	trace.SampleError:    `"external"`,
+	profile.SampleManaged:  `"managed"`,
+	profile.SampleExternal: `"external"`,
+	profile.SampleCPU:      `"cpu"`,
+	profile.SampleOffCPU:   `"offcpu"`,
+	profile.SampleError:    `"external"`,
 }
 
 // visibleDepths counts the frames of a stack that are drawn.
 type visibleDepths struct {
-	table *trace.Table
+	table *profile.Table
 	skip  []bool
 	any   int // 0: not looked, 1: there are synthetic frames, 2: none
 }
 
-func (v *visibleDepths) of(id trace.StackID) int {
+func (v *visibleDepths) of(id profile.StackID) int {
 	n := v.table.Depth(id)
 	if v.any == 0 {
 		v.any = 2
@@ -117,15 +117,15 @@ func (v *visibleDepths) of(id trace.StackID) int {
 type merge struct{ heads []*head }
 
 type head struct {
-	s       trace.Sample
+	s       profile.Sample
 	index   int
 	thread  int
-	c       trace.Cursor
+	c       profile.Cursor
 	ids     []byte // of process and thread, as they are written
-	repairs trace.RepairCursor
+	repairs profile.RepairCursor
 }
 
-func newMerge(threads []*trace.Thread) *merge {
+func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
 		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor()}

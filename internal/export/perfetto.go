@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Fields of Perfetto's trace_packet.proto and below.
@@ -54,13 +54,13 @@ const perfettoDepth = 510
 // Perfetto writes Perfetto's protobuf form. Every thread is a packet sequence with its
 // track as the default and with its own interned names; every track likewise. Slices
 // of a track that overlap go to lanes of the same name, which Perfetto draws together.
-func Perfetto(w io.Writer, p *trace.Profile, o Options) error {
+func Perfetto(w io.Writer, p *profile.Profile, o Options) error {
 	x := &perfettoWriter{
 		buffer: newBuffer(w), p: p, o: &o, ids: newNumbers(p),
 		methods:   make([]uint64, p.Table.Methods()),
 		epochs:    make([]uint32, p.Table.Methods()),
-		processes: map[*trace.Process]uint64{},
-		threads:   map[*trace.Thread]uint64{},
+		processes: map[*profile.Process]uint64{},
+		threads:   map[*profile.Thread]uint64{},
 	}
 	tracks := o.tracks(p)
 	x.clocks(p.Meta.Start)
@@ -93,11 +93,11 @@ func Perfetto(w io.Writer, p *trace.Profile, o Options) error {
 
 type perfettoWriter struct {
 	*buffer
-	p         *trace.Profile
+	p         *profile.Profile
 	o         *Options
 	ids       *numbers
-	processes map[*trace.Process]uint64
-	threads   map[*trace.Thread]uint64 // tracks that were described
+	processes map[*profile.Process]uint64
+	threads   map[*profile.Thread]uint64 // tracks that were described
 	uuid      uint64
 
 	// Of the sequence that is being written.
@@ -198,7 +198,7 @@ func (x *perfettoWriter) descriptor(d []byte) {
 	x.packet(appendBytesField(b, packetTrackDescriptor, d))
 }
 
-func (x *perfettoWriter) process(pr *trace.Process, rank int) {
+func (x *perfettoWriter) process(pr *profile.Process, rank int) {
 	pd := appendNumber(nil, 1, uint64(x.ids.pid(pr)))
 	if pr.CommandLine != "" {
 		pd = appendText(pd, 2, pr.CommandLine)
@@ -259,7 +259,7 @@ func (x *perfettoWriter) named(kind uint64, name, cat string) {
 }
 
 // method starts x.event for a frame. Its two ids are looked up once per sequence.
-func (x *perfettoWriter) method(m trace.MethodID) {
+func (x *perfettoWriter) method(m profile.MethodID) {
 	if x.epochs[m] != x.epoch {
 		x.epochs[m] = x.epoch
 		me := x.p.Table.MethodAt(m)
@@ -277,7 +277,7 @@ func (x *perfettoWriter) method(m trace.MethodID) {
 }
 
 // thread writes the spans of a thread's sampled stacks.
-func (x *perfettoWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
+func (x *perfettoWriter) thread(th *profile.Thread, timing *timing, sp *spanner) {
 	uuid := x.newUUID()
 	x.threads[th] = uuid
 	td := appendNumber(nil, 1, uint64(x.ids.pid(processOf(th))))
@@ -321,8 +321,8 @@ func (x *perfettoWriter) thread(th *trace.Thread, timing *timing, sp *spanner) {
 			x.write(s.Start)
 		}
 		depth = len(sp.path)
-		if offCPU = s.Type == trace.SampleOffCPU; offCPU {
-			x.named(sliceBegin, trace.OffCPU, "tracefix")
+		if offCPU = s.Type == profile.SampleOffCPU; offCPU {
+			x.named(sliceBegin, profile.OffCPU, "tracefix")
 			x.write(s.Start)
 		}
 		end = s.End
@@ -353,7 +353,7 @@ func (x *perfettoWriter) closeTo(keep, old, next int, at int64) (from int) {
 }
 
 // mark adds to x.event what a repair says of a frame that it put back.
-func (x *perfettoWriter) mark(r *trace.Repair) {
+func (x *perfettoWriter) mark(r *profile.Repair) {
 	var d []byte
 	entry := func(key string, field protowire.Number, v uint64, text string) {
 		e := appendText(nil, 10, key)
@@ -375,7 +375,7 @@ func (x *perfettoWriter) mark(r *trace.Repair) {
 }
 
 // annotate adds the details of a slice to x.event.
-func (x *perfettoWriter) annotate(s *trace.Slice) {
+func (x *perfettoWriter) annotate(s *profile.Slice) {
 	for _, a := range s.Args {
 		m := appendNumber(nil, 1, x.intern(x.keys, internKey, a.Key))
 		switch v := a.Value.(type) {
@@ -422,7 +422,7 @@ type lane struct {
 }
 
 // track writes one track with as many lanes as it needs.
-func (x *perfettoWriter) track(t *trace.Track, rank int) {
+func (x *perfettoWriter) track(t *profile.Track, rank int) {
 	parent := x.threads[t.Thread]
 	name := trackName(t, parent != 0)
 	if parent == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A field is one field of a protobuf message.
@@ -331,17 +331,17 @@ func TestPerfettoExample(t *testing.T) {
 func TestPerfettoDepth(t *testing.T) {
 	m := newMaker()
 	th := m.thread(m.process(1, "p", ""), 1, "")
-	var stack trace.StackID
-	stacks := []trace.StackID{0}
+	var stack profile.StackID
+	stacks := []profile.StackID{0}
 	for i := range 700 {
 		stack = m.p.Table.Push(stack, m.frame(fmt.Sprint("f", i)))
 		stacks = append(stacks, stack)
 	}
 	other := m.p.Table.Push(stacks[600], m.frame("other"))
-	for i, s := range []trace.StackID{stacks[700], stacks[505], stacks[509], stacks[510], stacks[511], stacks[699], other, stacks[512], stacks[3], stacks[700], 0} {
-		th.Samples.Append(trace.Sample{Time: int64(i) * ms, Stack: s, Type: trace.SampleManaged})
+	for i, s := range []profile.StackID{stacks[700], stacks[505], stacks[509], stacks[510], stacks[511], stacks[699], other, stacks[512], stacks[3], stacks[700], 0} {
+		th.Samples.Append(profile.Sample{Time: int64(i) * ms, Stack: s, Type: profile.SampleManaged})
 	}
-	th.Samples.Append(trace.Sample{Time: 20 * ms, Dur: ms, Stack: stacks[700], Type: trace.SampleOffCPU})
+	th.Samples.Append(profile.Sample{Time: 20 * ms, Dur: ms, Stack: stacks[700], Type: profile.SampleOffCPU})
 	var out bytes.Buffer
 	require.NoError(t, Perfetto(&out, m.p, Options{}))
 	tr := readPerfetto(t, out.Bytes())

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Fields of pprof's profile.proto.
@@ -33,7 +33,7 @@ const (
 //
 // The message is written field by field: profile.Profile of github.com/google/pprof
 // would hold every location of every stack at once.
-func Pprof(w io.Writer, p *trace.Profile, o Options) error {
+func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	x := &pprofWriter{buffer: out, t: p.Table, strings: map[string]uint64{"": 0}, order: []string{""}}
 	x.skip = synthetic(p.Table)
@@ -85,7 +85,7 @@ func Pprof(w io.Writer, p *trace.Profile, o Options) error {
 
 type pprofWriter struct {
 	*buffer
-	t       *trace.Table
+	t       *profile.Table
 	skip    []bool
 	strings map[string]uint64
 	order   []string
@@ -139,13 +139,13 @@ func (x *pprofWriter) valueType(field protowire.Number, kind, unit string) {
 
 // A pprofValue is what a stack of a thread adds up to.
 type pprofValue struct {
-	stack            trace.StackID
+	stack            profile.StackID
 	count, wall, cpu int64
 }
 
-func (x *pprofWriter) thread(th *trace.Thread, timing *timing) (anyCPU bool) {
+func (x *pprofWriter) thread(th *profile.Thread, timing *timing) (anyCPU bool) {
 	var values []pprofValue
-	index := map[trace.StackID]int{}
+	index := map[profile.StackID]int{}
 	sts := timing.stretches(th)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 		i, ok := index[st.Stack]
@@ -209,7 +209,7 @@ func (x *pprofWriter) thread(th *trace.Thread, timing *timing) (anyCPU bool) {
 
 // location writes the location, function and mapping of a frame once, and returns the
 // number of the location.
-func (x *pprofWriter) location(f trace.FrameID) uint64 {
+func (x *pprofWriter) location(f profile.FrameID) uint64 {
 	if id := x.frames[f]; id != 0 {
 		return id
 	}

@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/pprof/profile"
+	pprofile "github.com/google/pprof/profile"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // readPprof reads a profile as pprof does.
-func readPprof(t testing.TB, b []byte) *profile.Profile {
-	prof, err := profile.ParseData(b)
+func readPprof(t testing.TB, b []byte) *pprofile.Profile {
+	prof, err := pprofile.ParseData(b)
 	require.NoError(t, err)
 	require.NoError(t, prof.CheckValid())
 	return prof
@@ -104,6 +104,6 @@ func TestPprofTool(t *testing.T) {
 // TestPprofEmpty: an empty profile is readable.
 func TestPprofEmpty(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, Pprof(&out, &trace.Profile{Table: trace.NewTable()}, Options{}))
+	require.NoError(t, Pprof(&out, &profile.Profile{Table: profile.NewTable()}, Options{}))
 	assert.Empty(t, readPprof(t, out.Bytes()).Sample)
 }

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/pprof/profile"
+	pprofile "github.com/google/pprof/profile"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/pass"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // TestRealTraces writes real recordings, repaired and with all their tracks, in every
@@ -46,7 +46,7 @@ func TestRealTraces(t *testing.T) {
 }
 
 // checkOutputs writes p in every format and checks that nothing is broken or lost.
-func checkOutputs(t *testing.T, p *trace.Profile) {
+func checkOutputs(t *testing.T, p *profile.Profile) {
 	samples, stretched := 0, int64(0)
 	timing := newTiming(p)
 	for _, th := range p.Threads {
@@ -128,7 +128,7 @@ func checkOutputs(t *testing.T, p *trace.Profile) {
 
 	out.Reset()
 	require.NoError(t, Pprof(&out, p, Options{}))
-	prof, err := profile.ParseData(out.Bytes())
+	prof, err := pprofile.ParseData(out.Bytes())
 	if samples > 0 {
 		require.NoError(t, err)
 		require.NoError(t, prof.CheckValid())
@@ -190,7 +190,7 @@ func openReal(name string) (io.ReadCloser, error) {
 
 // A filter takes no time from the samples that it leaves, and gives them none.
 func TestFilterKeepsTime(t *testing.T) {
-	read := func() *trace.Profile {
+	read := func() *profile.Profile {
 		p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) {
 			return openReal(filepath.Join("..", "..", "testdata", "chain.nettrace.zst"))
 		}, nil)
@@ -198,7 +198,7 @@ func TestFilterKeepsTime(t *testing.T) {
 		return p
 	}
 	// sum is the time of the samples that want wants, and how many there are.
-	sum := func(p *trace.Profile, want func(*trace.Thread, *Stretch) bool) (ns int64, n int) {
+	sum := func(p *profile.Profile, want func(*profile.Thread, *Stretch) bool) (ns int64, n int) {
 		timing := newTiming(p)
 		for _, th := range p.Threads {
 			sts := timing.stretches(th)
@@ -212,8 +212,8 @@ func TestFilterKeepsTime(t *testing.T) {
 		return ns, n
 	}
 	all := read()
-	holds := func(name string) func(*trace.Thread, *Stretch) bool {
-		return func(_ *trace.Thread, st *Stretch) bool {
+	holds := func(name string) func(*profile.Thread, *Stretch) bool {
+		return func(_ *profile.Thread, st *Stretch) bool {
 			for s := st.Stack; s != 0; s = all.Table.Parent(s) {
 				if strings.Contains(all.Table.MethodOf(all.Table.Frame(s)).Name, name) {
 					return true
@@ -223,26 +223,26 @@ func TestFilterKeepsTime(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		s    pass.Selection
-		want func(*trace.Thread, *Stretch) bool
+		s    profile.Selection
+		want func(*profile.Thread, *Stretch) bool
 	}{
-		"frame":  {pass.Selection{Frame: "*Mix*"}, holds("Mix")},
-		"on CPU": {pass.Selection{CPUOnly: true}, func(_ *trace.Thread, st *Stretch) bool { return st.Type == trace.SampleManaged }},
+		"frame":  {profile.Selection{Frame: "*Mix*"}, holds("Mix")},
+		"on CPU": {profile.Selection{CPUOnly: true}, func(_ *profile.Thread, st *Stretch) bool { return st.Type == profile.SampleManaged }},
 		// Alone it does not show how the sampler ticked.
-		"thread": {pass.Selection{Threads: []string{"*Finalizer*"}}, func(th *trace.Thread, _ *Stretch) bool { return strings.Contains(th.Name, "Finalizer") }},
-		"time": {pass.Selection{From: 1_000_000_000, To: 1_100_000_000}, func(_ *trace.Thread, st *Stretch) bool {
+		"thread": {profile.Selection{Threads: []string{"*Finalizer*"}}, func(th *profile.Thread, _ *Stretch) bool { return strings.Contains(th.Name, "Finalizer") }},
+		"time": {profile.Selection{From: 1_000_000_000, To: 1_100_000_000}, func(_ *profile.Thread, st *Stretch) bool {
 			return st.Time >= 1_000_000_000 && st.Time < 1_100_000_000
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns, n := sum(all, c.want)
-			everything, total := sum(all, func(*trace.Thread, *Stretch) bool { return true })
+			everything, total := sum(all, func(*profile.Thread, *Stretch) bool { return true })
 			require.NotZero(t, n)
 			require.Less(t, n, total)
 			require.Less(t, ns, everything)
 			p := read()
-			pass.Select(p, c.s)
-			gotNS, got := sum(p, func(*trace.Thread, *Stretch) bool { return true })
+			p.Select(c.s)
+			gotNS, got := sum(p, func(*profile.Thread, *Stretch) bool { return true })
 			assert.Equal(t, n, got)
 			assert.Equal(t, ns, gotNS)
 			checkOutputs(t, p)

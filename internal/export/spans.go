@@ -1,30 +1,30 @@
 package export
 
-import "github.com/tracefix/tracefix/internal/trace"
+import "github.com/tracefix/tracefix/profile"
 
 // A spanner turns the stacks of one thread, one after the other, into frames that
 // close and open. Frames are the same for a viewer if their methods are.
 type spanner struct {
-	table *trace.Table
+	table *profile.Table
 	skip  []bool // by method
 
-	path []trace.MethodID // open frames, root first
+	path []profile.MethodID // open frames, root first
 	// closed are the frames that the last step closed, root first; they were at
 	// path[keep:].
-	closed []trace.MethodID
+	closed []profile.MethodID
 
-	buf   []trace.MethodID // what closed lies in
-	nodes []trace.StackID  // of the stack that is open, by depth
-	seen  []int            // frames of path up to that depth
-	walk  []trace.StackID
+	buf   []profile.MethodID // what closed lies in
+	nodes []profile.StackID  // of the stack that is open, by depth
+	seen  []int              // frames of path up to that depth
+	walk  []profile.StackID
 }
 
-func newSpanner(t *trace.Table, skip []bool) *spanner { return &spanner{table: t, skip: skip} }
+func newSpanner(t *profile.Table, skip []bool) *spanner { return &spanner{table: t, skip: skip} }
 
 // step makes id the open stack. It returns how many frames stay open: those before
 // path[keep] do, closed closes, path[keep:] opens. If joined is false none stay open.
 // The cost is that of the frames that differ.
-func (s *spanner) step(id trace.StackID, joined bool) (keep int) {
+func (s *spanner) step(id profile.StackID, joined bool) (keep int) {
 	if !joined {
 		s.nodes, s.seen = s.nodes[:0], s.seen[:0]
 	}
@@ -62,7 +62,7 @@ func (s *spanner) step(id trace.StackID, joined bool) (keep int) {
 
 // inserted returns how many of the outermost frames of a repaired sample were not
 // recorded.
-func inserted(t *trace.Table, s *trace.Sample, r *trace.Repair) int {
+func inserted(t *profile.Table, s *profile.Sample, r *profile.Repair) int {
 	if r == nil {
 		return 0
 	}

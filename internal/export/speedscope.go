@@ -6,20 +6,20 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Speedscope writes speedscope JSON: one evented profile per thread, those that work
 // first. Times are integer nanoseconds, so closing and opening frames meet exactly;
 // speedscope refuses a file where they do not. It has no place for tracks.
-func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
+func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
 	skip := synthetic(t)
 	threads := slices.Clone(o.threads(p))
 	ranks := rankThreads(p)
-	slices.SortStableFunc(threads, func(a, b *trace.Thread) int { return cmp.Compare(ranks[a], ranks[b]) })
-	threads = slices.DeleteFunc(threads, func(th *trace.Thread) bool { return !hasStretches(th) })
+	slices.SortStableFunc(threads, func(a, b *profile.Thread) int { return cmp.Compare(ranks[a], ranks[b]) })
+	threads = slices.DeleteFunc(threads, func(th *profile.Thread) bool { return !hasStretches(th) })
 
 	out.str(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
 	out.b = appendString(out.b, o.exporter())
@@ -29,7 +29,7 @@ func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
 	frame, offCPU := writeFrames(out, t, skip, threads)
 	out.str("]},\n" + `"profiles":[`)
 
-	processes := map[*trace.Process]bool{}
+	processes := map[*profile.Process]bool{}
 	for _, th := range threads {
 		processes[th.Process] = true
 	}
@@ -79,7 +79,7 @@ func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
 		}
 		wasOff := false
 		end := first
-		closing := func(methods []trace.MethodID) {
+		closing := func(methods []profile.MethodID) {
 			if !wasOff && len(methods) == 0 {
 				return
 			}
@@ -99,7 +99,7 @@ func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
 			for _, m := range sp.path[keep:] {
 				event(frame[m])
 			}
-			if wasOff = st.Type == trace.SampleOffCPU; wasOff {
+			if wasOff = st.Type == profile.SampleOffCPU; wasOff {
 				event(offCPU)
 			}
 			end = st.End
@@ -114,7 +114,7 @@ func Speedscope(w io.Writer, p *trace.Profile, o Options) error {
 
 // writeFrames writes the names of all methods that the threads' stacks have, and
 // returns their numbers by method and that of the off-CPU leaf.
-func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thread) (frame []int32, offCPU int32) {
+func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.Thread) (frame []int32, offCPU int32) {
 	frame = make([]int32, t.Methods())
 	for i := range frame {
 		frame[i] = -1
@@ -136,15 +136,15 @@ func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thre
 		return n - 1
 	}
 	met := make([]uint64, t.Stacks()/64+1)
-	var order []trace.MethodID
+	var order []profile.MethodID
 	for _, th := range threads {
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
 			if !s.Written() {
 				continue
 			}
-			if s.Type == trace.SampleOffCPU && offCPU < 0 {
-				offCPU = add(trace.OffCPU)
+			if s.Type == profile.SampleOffCPU && offCPU < 0 {
+				offCPU = add(profile.OffCPU)
 			}
 			order = order[:0]
 			for id := s.Stack; id != 0 && met[id/64]>>(id%64)&1 == 0; id = t.Parent(id) {
@@ -161,10 +161,10 @@ func writeFrames(out *buffer, t *trace.Table, skip []bool, threads []*trace.Thre
 	return frame, offCPU
 }
 
-func hasStretches(th *trace.Thread) bool { return th.Samples.Written() > 0 }
+func hasStretches(th *profile.Thread) bool { return th.Samples.Written() > 0 }
 
 // extent returns where the first stretch of th begins and the last ends.
-func extent(th *trace.Thread, timing *timing) (first, last int64) {
+func extent(th *profile.Thread, timing *timing) (first, last int64) {
 	sts := timing.stretches(th)
 	st, ok := sts.Next()
 	first, last = st.Start, st.End

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A sample says what a thread did at an instant; a viewer draws time. The rules
@@ -36,7 +36,7 @@ const (
 
 // A Stretch is the time for which a sample speaks.
 type Stretch struct {
-	trace.Sample
+	profile.Sample
 	Index      int // of the sample
 	Start, End int64
 	// Joined says that what the stack shares with the one before was open between
@@ -47,16 +47,16 @@ type Stretch struct {
 // timing knows how the sampler of a profile ticked.
 type timing struct {
 	period int64 // ns between two samples of a busy thread
-	ticks  map[*trace.Process]*tickSet
-	table  *trace.Table
+	ticks  map[*profile.Process]*tickSet
+	table  *profile.Table
 	limit  int // frames at which stacks were cut; 0: none
 }
 
 // atLimit says whether a stack may be cut by depth, and was not repaired.
-func (t *timing) atLimit(id trace.StackID) bool { return t.limit > 0 && t.table.Depth(id) == t.limit }
+func (t *timing) atLimit(id profile.StackID) bool { return t.limit > 0 && t.table.Depth(id) == t.limit }
 
-func newTiming(p *trace.Profile) *timing {
-	t := &timing{period: usualPeriod(p), ticks: map[*trace.Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
+func newTiming(p *profile.Profile) *timing {
+	t := &timing{period: usualPeriod(p), ticks: map[*profile.Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
 	for _, th := range slices.Concat(p.Threads, p.Hidden) {
 		set := t.ticks[th.Process]
 		if set == nil {
@@ -65,7 +65,7 @@ func newTiming(p *trace.Profile) *timing {
 		}
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if s.Type == trace.SampleManaged || s.Type == trace.SampleExternal || s.Type == trace.SampleError {
+			if s.Type == profile.SampleManaged || s.Type == profile.SampleExternal || s.Type == profile.SampleError {
 				set.add(s.Time / t.period)
 			}
 		}
@@ -78,7 +78,7 @@ func newTiming(p *trace.Profile) *timing {
 
 // usualPeriod returns the lower quartile of the times between samples, which idle
 // threads do not move; where the trace tells the interval, a period near to it.
-func usualPeriod(p *trace.Profile) int64 {
+func usualPeriod(p *profile.Profile) int64 {
 	// A bucket is an eighth of a power of two: nothing but its count and sum is held.
 	var hist [64 * 8]struct{ n, sum int64 }
 	n := int64(0)
@@ -86,7 +86,7 @@ func usualPeriod(p *trace.Profile) int64 {
 		last := int64(-1)
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if s.Type == trace.SampleEvent || s.Type == trace.SampleOffCPU {
+			if s.Type == profile.SampleEvent || s.Type == profile.SampleOffCPU {
 				continue
 			}
 			if d := s.Time - last; last >= 0 && d > 0 {
@@ -176,7 +176,7 @@ func (s *tickSet) atLeast(n int, from, to int64) bool {
 
 // held says whether a thread that was sampled at from and next at to was doing in
 // between what the first sample says.
-func (t *timing) held(process *trace.Process, from, to int64) bool {
+func (t *timing) held(process *profile.Process, from, to int64) bool {
 	gap := to - from
 	if gap <= heldPeriods*t.period {
 		return true
@@ -191,10 +191,10 @@ func (t *timing) held(process *trace.Process, from, to int64) bool {
 // stretches reads the stretches of a thread, in order and without overlap.
 type stretches struct {
 	t      *timing
-	th     *trace.Thread
-	c      trace.Cursor
+	th     *profile.Thread
+	c      profile.Cursor
 	breaks []int64
-	next   trace.Sample // not yet returned
+	next   profile.Sample // not yet returned
 	nextAt int
 	more   bool
 	index  int   // of the sample that c returns next
@@ -204,9 +204,9 @@ type stretches struct {
 
 // Stretches returns what reads the stretches of a thread of p: those that are wanted, in
 // order and without overlap.
-func Stretches(p *trace.Profile) func(*trace.Thread) iter.Seq[Stretch] {
+func Stretches(p *profile.Profile) func(*profile.Thread) iter.Seq[Stretch] {
 	t := newTiming(p)
-	return func(th *trace.Thread) iter.Seq[Stretch] {
+	return func(th *profile.Thread) iter.Seq[Stretch] {
 		return func(yield func(Stretch) bool) {
 			sts := t.stretches(th)
 			for st, ok := sts.Next(); ok && yield(st); st, ok = sts.Next() {
@@ -215,7 +215,7 @@ func Stretches(p *trace.Profile) func(*trace.Thread) iter.Seq[Stretch] {
 	}
 }
 
-func (t *timing) stretches(th *trace.Thread) stretches {
+func (t *timing) stretches(th *profile.Thread) stretches {
 	s := stretches{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
 	s.fetch()
 	return s
@@ -227,15 +227,15 @@ func (s *stretches) fetch() {
 		s.next, s.more = s.c.Next()
 		s.nextAt = s.index
 		s.index++
-		if !s.more || s.next.Type != trace.SampleEvent {
+		if !s.more || s.next.Type != profile.SampleEvent {
 			return
 		}
 	}
 }
 
 // startOf is where the time of x begins.
-func startOf(x *trace.Sample) int64 {
-	if x.Type == trace.SampleOffCPU && x.Dur > 0 {
+func startOf(x *profile.Sample) int64 {
+	if x.Type == profile.SampleOffCPU && x.Dur > 0 {
 		return x.Time - x.Dur
 	}
 	return x.Time
@@ -262,7 +262,7 @@ func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
 	period := s.t.period
 	if !s.more {
 		switch {
-		case st.Type == trace.SampleOffCPU:
+		case st.Type == profile.SampleOffCPU:
 			return max(st.Time, st.Start), false
 		case st.Dur > 0:
 			return max(st.Start, st.Start+st.Dur), false
@@ -275,15 +275,15 @@ func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
 	}
 	broken := len(s.breaks) > 0 && s.breaks[0] <= s.next.Time
 	switch {
-	case st.Type == trace.SampleOffCPU:
+	case st.Type == profile.SampleOffCPU:
 		end = min(max(st.Time, st.Start), next)
 	case st.Dur > 0:
 		end = min(st.Start+st.Dur, next)
 	case broken:
 		end = min(st.Start+period, s.breaks[0], next)
-	case st.Type == trace.SampleCPU && next-st.Start > runPeriods*period:
+	case st.Type == profile.SampleCPU && next-st.Start > runPeriods*period:
 		end = st.Start + period
-	case st.Type != trace.SampleCPU && !s.t.held(s.th.Process, st.Start, next):
+	case st.Type != profile.SampleCPU && !s.t.held(s.th.Process, st.Start, next):
 		end = min(st.Start+period, next)
 	default:
 		end = next
@@ -300,7 +300,7 @@ func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
 // CPU-clock sampler stands for one period, also if its thread was switched out
 // before the period ended: on the average that is right, and the rest would be lost.
 func (t *timing) weight(st *Stretch) int64 {
-	if st.Type == trace.SampleCPU && st.Dur == 0 {
+	if st.Type == profile.SampleCPU && st.Dur == 0 {
 		return t.period
 	}
 	return st.End - st.Start

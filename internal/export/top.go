@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // TopOptions say what a Top counts and in which order its rows stand.
@@ -76,7 +76,7 @@ type TopRow struct {
 }
 
 // NewTop counts p.
-func NewTop(p *trace.Profile, o TopOptions) *Top {
+func NewTop(p *profile.Profile, o TopOptions) *Top {
 	t := &Top{o: o, Duration: millis(p.Meta.End), CPUOnly: true}
 	c := newTopCounter(p, o)
 	for _, th := range p.Threads {
@@ -116,58 +116,58 @@ type topSum struct {
 }
 
 type topCounter struct {
-	p     *trace.Profile
+	p     *profile.Profile
 	skip  []bool
 	polls []bool // by method: what FoldPolls folds
 	fold  bool
 	t     *timing
 
 	sums      []topSum // by method
-	used      []trace.MethodID
+	used      []profile.MethodID
 	stack     uint32
 	cpu, wait int64 // since the last group
 
 	allCPU, allWait, allPolls int64
 }
 
-func newTopCounter(p *trace.Profile, o TopOptions) *topCounter {
+func newTopCounter(p *profile.Profile, o TopOptions) *topCounter {
 	c := &topCounter{p: p, skip: synthetic(p.Table), t: newTiming(p), fold: o.FoldPolls, sums: make([]topSum, p.Table.Methods())}
 	c.polls = make([]bool, p.Table.Methods())
 	for i := range c.polls {
-		c.polls[i] = isPoll(p.Table.MethodAt(trace.MethodID(i)))
+		c.polls[i] = isPoll(p.Table.MethodAt(profile.MethodID(i)))
 	}
 	return c
 }
 
 // isPoll says whether a method is where a thread waits for a suspension that it ran
 // into: System.Threading.Thread.PollGC and its local function.
-func isPoll(m trace.Method) bool {
+func isPoll(m profile.Method) bool {
 	return m.Module == "System.Private.CoreLib" &&
 		(strings.HasPrefix(m.Name, "System.Threading.Thread.<PollGC>") || strings.HasPrefix(m.Name, "System.Threading.Thread.PollGC("))
 }
 
 // A topStack is one distinct stack of a thread.
 type topStack struct {
-	id        trace.StackID
+	id        profile.StackID
 	cpu, wait int64
 	samples   int
 }
 
 // thread adds the samples of a thread and returns how many there are.
-func (c *topCounter) thread(th *trace.Thread, t *Top) int {
+func (c *topCounter) thread(th *profile.Thread, t *Top) int {
 	var stacks []topStack
-	index := map[trace.StackID]int{}
+	index := map[profile.StackID]int{}
 	n := 0
 	repairs := th.Repairs.Cursor()
 	sts := c.t.stretches(th)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 		n++
-		if st.Cut != trace.Whole {
+		if st.Cut != profile.Whole {
 			if r := repairs.Of(st.Index); r == nil || strings.EqualFold(r.How, "bridge") {
 				t.Cut++
 			}
 		}
-		if st.Type != trace.SampleCPU {
+		if st.Type != profile.SampleCPU {
 			t.CPUOnly = false
 		}
 		i, ok := index[st.Stack]
@@ -240,7 +240,7 @@ func (c *topCounter) add(s topStack, t *Top) {
 func (c *topCounter) group(o TopOptions) TopGroup {
 	g := TopGroup{CPU: millis(c.cpu), Wait: millis(c.wait), Methods: len(c.used)}
 	byWait := o.Wait || c.cpu == 0
-	slices.SortFunc(c.used, func(i, j trace.MethodID) int {
+	slices.SortFunc(c.used, func(i, j profile.MethodID) int {
 		a, b := &c.sums[i], &c.sums[j]
 		keys := [4]int{
 			cmp.Compare(b.cpuSelf, a.cpuSelf), cmp.Compare(b.cpuTotal, a.cpuTotal),

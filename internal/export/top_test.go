@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // topExample has recursion, names that the reference hides or damages, waits, and
 // samples at a GC poll.
-func topExample() *trace.Profile {
+func topExample() *profile.Profile {
 	m := newMaker()
 	m.p.Meta.Interval, m.p.Meta.End = ms, 12*ms
 	th := m.thread(m.process(5, "shop", ""), 7, "")
@@ -29,22 +29,22 @@ func topExample() *trace.Profile {
 		poll2 = "System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()"
 	)
 	for i, s := range []struct {
-		typ    trace.SampleType
+		typ    profile.SampleType
 		frames []string
 	}{
-		{trace.SampleManaged, []string{order}},
-		{trace.SampleManaged, []string{order, order + "@2", ctor}},
-		{trace.SampleManaged, []string{order, ctor, order}},
-		{trace.SampleExternal, []string{order, wait}},
-		{trace.SampleManaged, []string{order, poll, poll2}},
-		{trace.SampleEvent, []string{"no!Sample()"}},
-		{trace.SampleManaged, []string{order, ctor}},
-		{trace.SampleManaged, nil},
+		{profile.SampleManaged, []string{order}},
+		{profile.SampleManaged, []string{order, order + "@2", ctor}},
+		{profile.SampleManaged, []string{order, ctor, order}},
+		{profile.SampleExternal, []string{order, wait}},
+		{profile.SampleManaged, []string{order, poll, poll2}},
+		{profile.SampleEvent, []string{"no!Sample()"}},
+		{profile.SampleManaged, []string{order, ctor}},
+		{profile.SampleManaged, nil},
 	} {
-		th.Samples.Append(trace.Sample{Time: int64(i) * ms, Type: s.typ, Stack: m.stack(s.frames...)})
+		th.Samples.Append(profile.Sample{Time: int64(i) * ms, Type: s.typ, Stack: m.stack(s.frames...)})
 	}
-	other.Samples.Append(trace.Sample{Time: 0, Type: trace.SampleExternal, Stack: m.stack(wait)})
-	other.Samples.Append(trace.Sample{Time: 5 * ms, Type: trace.SampleExternal, Cut: trace.CutDepth, Stack: m.stack(wait)})
+	other.Samples.Append(profile.Sample{Time: 0, Type: profile.SampleExternal, Stack: m.stack(wait)})
+	other.Samples.Append(profile.Sample{Time: 5 * ms, Type: profile.SampleExternal, Cut: profile.CutDepth, Stack: m.stack(wait)})
 	return m.p
 }
 
@@ -153,7 +153,7 @@ func TestTopText(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	require.NoError(t, NewTop(&trace.Profile{Table: trace.NewTable()}, TopOptions{}).WriteText(&out, 80))
+	require.NoError(t, NewTop(&profile.Profile{Table: profile.NewTable()}, TopOptions{}).WriteText(&out, 80))
 	assert.Empty(t, out.String())
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -97,13 +97,13 @@ func (f *Facts) stacksOf(t *spans.Trace) {
 
 // bridges counts the samples in which an earlier repair put a bridge for frames that it
 // could not know.
-func bridges(p *trace.Profile) (n int64) {
+func bridges(p *profile.Profile) (n int64) {
 	tab := p.Table
 	is := make([]bool, tab.Frames())
 	any := false
 	for f := range is {
-		m := tab.MethodOf(trace.FrameID(f))
-		is[f] = m.Module == "" && m.Name == trace.Bridge
+		m := tab.MethodOf(profile.FrameID(f))
+		is[f] = m.Module == "" && m.Name == profile.Bridge
 		any = any || is[f]
 	}
 	if !any {
@@ -111,7 +111,7 @@ func bridges(p *trace.Profile) (n int64) {
 	}
 	has := make([]bool, tab.Stacks()) // callers stand before what they call
 	for s := 1; s < len(has); s++ {
-		callers, f := tab.Node(trace.StackID(s))
+		callers, f := tab.Node(profile.StackID(s))
 		has[s] = is[f] || has[callers]
 	}
 	for _, t := range p.Threads {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -127,7 +127,7 @@ func TestCutsAreThoseOfRepair(t *testing.T) {
 		want := map[string]int64{}
 		for _, th := range p.Threads {
 			for _, s := range th.Samples.All() {
-				if s.Cut != trace.Whole {
+				if s.Cut != profile.Whole {
 					want[s.Cut.String()]++
 				}
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Providers that tell something special.
@@ -523,21 +523,21 @@ func (g *nettraceReader) cuts(ctx context.Context, in *input.File) error {
 	tab := p.Table
 	named := make([]int32, tab.Stacks()) // frames with a name, of the stack
 	for id := 1; id < len(named); id++ {
-		k := trace.StackID(id)
+		k := profile.StackID(id)
 		named[id] = named[tab.Parent(k)]
-		if tab.MethodOf(tab.Frame(k)).Kind != trace.Unresolved {
+		if tab.MethodOf(tab.Frame(k)).Kind != profile.Unresolved {
 			named[id]++
 		}
 	}
 	for _, t := range p.Threads {
 		cut := int64(0)
 		for _, x := range t.Samples.All() {
-			if x.Type == trace.SampleEvent {
+			if x.Type == profile.SampleEvent {
 				continue
 			}
 			s.Frames += int64(tab.Depth(x.Stack))
 			s.Named += int64(named[x.Stack])
-			if x.Cut != trace.Whole {
+			if x.Cut != profile.Whole {
 				s.Cut[x.Cut.String()]++
 				cut++
 			}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 const providerBridge = "Microsoft-Diagnostics-DiagnosticSource"
@@ -33,9 +33,9 @@ type activities struct {
 	payloads []byte
 	metas    []*nettrace.Metadata
 	metaOf   map[*nettrace.Metadata]uint32
-	spans    map[string][]trace.Arg // what a bridged activity told, by trace and span id
-	procs    []*process             // by activity.Event.Process
-	numbers  map[*process]uint32    // the reverse
+	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
+	procs    []*process               // by activity.Event.Process
+	numbers  map[*process]uint32      // the reverse
 }
 
 func newActivities(k *tracker) *activities {
@@ -43,7 +43,7 @@ func newActivities(k *tracker) *activities {
 		k:       k,
 		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread}),
 		metaOf:  map[*nettrace.Metadata]uint32{},
-		spans:   map[string][]trace.Arg{},
+		spans:   map[string][]profile.Arg{},
 		numbers: map[*process]uint32{},
 	}
 }
@@ -146,7 +146,7 @@ func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
 	if len(b) < 2 {
 		return s
 	}
-	var args []trace.Arg
+	var args []profile.Arg
 	n := int(binary.LittleEndian.Uint16(b))
 	b = b[2:]
 	for i := 0; i < n && len(b) > 0; i++ {
@@ -229,7 +229,7 @@ func (a *activities) finish(end int64) {
 			return cmp.Or(cmp.Compare(xs, ys), cmp.Compare(yd, xd))
 		})
 		n.nest(list)
-		a.k.l.profile.Tracks = append(a.k.l.profile.Tracks, &trace.Track{
+		a.k.l.profile.Tracks = append(a.k.l.profile.Tracks, &profile.Track{
 			Name: "Activities", Group: "activities", Process: a.procs[i].trace,
 			Slices: a.slices(tree, list, end),
 		})
@@ -282,35 +282,35 @@ func (n *nester) nest(list []shownActivity) {
 }
 
 // slices yields the activities of one process.
-func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64) func(func(*trace.Slice) bool) {
-	return func(yield func(*trace.Slice) bool) {
-		var s trace.Slice
+func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64) func(func(*profile.Slice) bool) {
+	return func(yield func(*profile.Slice) bool) {
+		var s profile.Slice
 		var values []nettrace.Value
 		for i := range list {
 			x := &list[i]
 			r := &tree.Rows[x.row]
 			args := s.Args[:0]
-			s = trace.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
+			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
 			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
 			if p, ok := tree.Path(r); ok {
-				args = append(args, trace.Arg{Key: "path", Value: p.String()})
+				args = append(args, profile.Arg{Key: "path", Value: p.String()})
 			} else if !r.ID.IsZero() && r.Span == nil {
-				args = append(args, trace.Arg{Key: "activity", Value: r.ID.String()})
+				args = append(args, profile.Arg{Key: "activity", Value: r.ID.String()})
 			}
 			if r.HasStart {
-				args = append(args, trace.Arg{Key: "thread", Value: int64(r.StartThread)})
+				args = append(args, profile.Arg{Key: "thread", Value: int64(r.StartThread)})
 			}
 			if r.HasStop && r.StopThread != 0 && r.StopThread != r.StartThread {
-				args = append(args, trace.Arg{Key: "ended on thread", Value: int64(r.StopThread)})
+				args = append(args, profile.Arg{Key: "ended on thread", Value: int64(r.StopThread)})
 			}
 			if r.Status != activity.OK {
-				args = append(args, trace.Arg{Key: "status", Value: r.Status.String()})
+				args = append(args, profile.Arg{Key: "status", Value: r.Status.String()})
 			}
 			if r.Guess {
-				args = append(args, trace.Arg{Key: "end is a guess", Value: true})
+				args = append(args, profile.Arg{Key: "end is a guess", Value: true})
 			}
 			if r.Span != nil {
-				args = append(args, trace.Arg{Key: "trace", Value: r.Span.TraceID}, trace.Arg{Key: "span", Value: r.Span.SpanID})
+				args = append(args, profile.Arg{Key: "trace", Value: r.Span.TraceID}, profile.Arg{Key: "span", Value: r.Span.SpanID})
 				for _, d := range a.spans[r.Span.TraceID+r.Span.SpanID] {
 					args = appendDetail(args, d.Key, d.Value)
 				}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Compat reads a trace as dotnet-trace convert does: dotnet-trace-convert.md sections 1
@@ -38,10 +38,10 @@ func Compat(ctx context.Context, open Open, o *Options) (*compat.Trace, *Info, e
 // A compatThread is the state machine of section 1.4.
 type compatThread struct {
 	b, c    float64 // ms of the last off-CPU and on-CPU event; b < 0: running
-	bs, cs  trace.StackID
+	bs, cs  profile.StackID
 	suffix  string
-	base    trace.StackID // process > (Non-Activities) > Threads > Thread
-	frame   trace.FrameID
+	base    profile.StackID // process > (Non-Activities) > Threads > Thread
+	frame   profile.FrameID
 	task    *task
 	samples []compat.Sample
 }
@@ -53,14 +53,14 @@ type task struct{ current *compatActivity }
 // A compatActivity is one start/stop activity of section 1.6.
 type compatActivity struct {
 	id      nettrace.GUID
-	frame   trace.FrameID
+	frame   profile.FrameID
 	creator *compatActivity
 	stopKey *task
 	stopped bool
 	above   *compatActivity // creator, or one above it if that has stopped
 
-	stack   trace.StackID // down to frame, below the process that it was last asked for
-	process trace.FrameID
+	stack   profile.StackID // down to frame, below the process that it was last asked for
+	process profile.FrameID
 }
 
 // running skips activities that have stopped. None starts again: those it passes lead
@@ -81,8 +81,8 @@ func (a *compatActivity) running() *compatActivity {
 type compatBuilder struct {
 	l *loader
 
-	nonActivities, activities, threads, cpu, unmanaged trace.FrameID
-	processes                                          map[*process]trace.FrameID
+	nonActivities, activities, threads, cpu, unmanaged profile.FrameID
+	processes                                          map[*process]profile.FrameID
 
 	live     map[nettrace.GUID]*compatActivity
 	deferred *compatActivity
@@ -95,7 +95,7 @@ type compatBuilder struct {
 func newCompatBuilder(l *loader) *compatBuilder {
 	b := &compatBuilder{
 		l:         l,
-		processes: map[*process]trace.FrameID{},
+		processes: map[*process]profile.FrameID{},
 		live:      map[nettrace.GUID]*compatActivity{},
 		marking:   map[*process]map[*thread]uint32{},
 	}
@@ -107,16 +107,16 @@ func newCompatBuilder(l *loader) *compatBuilder {
 	return b
 }
 
-func (b *compatBuilder) method(name string) trace.MethodID {
-	return b.l.table.AddMethod(trace.Method{Name: name, Kind: trace.Synthetic})
+func (b *compatBuilder) method(name string) profile.MethodID {
+	return b.l.table.AddMethod(profile.Method{Name: name, Kind: profile.Synthetic})
 }
 
-func (b *compatBuilder) frame(name string) trace.FrameID {
-	return b.l.table.AddFrame(trace.Frame{Method: b.method(name)})
+func (b *compatBuilder) frame(name string) profile.FrameID {
+	return b.l.table.AddFrame(profile.Frame{Method: b.method(name)})
 }
 
 // process returns the frame of p, which is named at the end.
-func (b *compatBuilder) process(p *process) trace.FrameID {
+func (b *compatBuilder) process(p *process) profile.FrameID {
 	f, ok := b.processes[p]
 	if !ok {
 		f = b.frame("Process")
@@ -194,7 +194,7 @@ func (b *compatBuilder) event(t *thread, ev *nettrace.Event, k kind, now int64) 
 	id := ev.Metadata.EventID
 	switch {
 	case k == kindSample:
-		b.sample(t, ev, now, sampleType(ev.Payload) == trace.SampleManaged, true)
+		b.sample(t, ev, now, sampleType(ev.Payload) == profile.SampleManaged, true)
 	case k == kindRuntime:
 		switch id {
 		case 10, 20, 32: // GCAllocationTick, GCSampledObjectAllocation
@@ -280,7 +280,7 @@ func (b *compatBuilder) ms(ticks int64) float64 {
 }
 
 // base returns the synthetic frames below the next sample of t.
-func (b *compatBuilder) base(t *thread) trace.StackID {
+func (b *compatBuilder) base(t *thread) profile.StackID {
 	b.settle()
 	c := b.thread(t)
 	a := c.task.current.running()
@@ -417,7 +417,7 @@ func (b *compatBuilder) finish() *compat.Trace {
 		}
 	}
 	slices.SortFunc(out.Threads, func(x, y *compat.Thread) int {
-		first := func(t *compat.Thread) (float64, trace.StackID) {
+		first := func(t *compat.Thread) (float64, profile.StackID) {
 			// By (time, stack), not by metric.
 			s := t.Samples[0]
 			for _, o := range t.Samples {
@@ -436,7 +436,7 @@ func (b *compatBuilder) finish() *compat.Trace {
 }
 
 // processText is the text of the process frame (section 1.5).
-func (b *compatBuilder) processText(p *trace.Process) string {
+func (b *compatBuilder) processText(p *profile.Process) string {
 	bits := "32"
 	if b.l.info.Header.PointerSize == 8 {
 		bits = "64"

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // markCuts decides for every sample whether its stack is cut, and puts samples that
 // came late into order. It runs when all frames have names.
 func (l *loader) markCuts() {
-	late := map[*trace.Thread]*thread{}
+	late := map[*profile.Thread]*thread{}
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if t.late {
@@ -31,7 +31,7 @@ func (l *loader) markCuts() {
 	mark := l.copyCuts()
 	l.profile.Meta.Repaired = l.info.Header.KeyValue(repairedKey) != ""
 	for _, t := range l.profile.Threads {
-		t.Samples.Change(func(s *trace.Sample) bool {
+		t.Samples.Change(func(s *profile.Sample) bool {
 			old := *s
 			*s = mark(old)
 			return *s != old
@@ -42,7 +42,7 @@ func (l *loader) markCuts() {
 // sort puts the samples of t into the order of time.
 func (t *thread) sort() {
 	type sample struct {
-		trace.Sample
+		profile.Sample
 		at int32
 	}
 	var all []sample
@@ -51,7 +51,7 @@ func (t *thread) sort() {
 	}
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.Time, b.Time) })
 	t.perm = make([]int32, len(all))
-	var out trace.Samples
+	var out profile.Samples
 	for i, s := range all {
 		t.perm[s.at] = int32(i)
 		out.Append(s.Sample)
@@ -61,12 +61,12 @@ func (t *thread) sort() {
 
 // A rootPair is the outermost two methods of a stack. The callee is noMethod where
 // there is one frame only.
-type rootPair struct{ caller, callee trace.MethodID }
+type rootPair struct{ caller, callee profile.MethodID }
 
-const noMethod = ^trace.MethodID(0)
+const noMethod = ^profile.MethodID(0)
 
 // outermost returns the outermost two methods of s.
-func outermost(tab *trace.Table, s trace.StackID) rootPair {
+func outermost(tab *profile.Table, s profile.StackID) rootPair {
 	p := rootPair{noMethod, noMethod}
 	for ; s != 0; s = tab.Parent(s) {
 		if up := tab.Parent(s); up == 0 {
@@ -80,11 +80,11 @@ func outermost(tab *trace.Table, s trace.StackID) rootPair {
 
 // roots tells where the threads of a trace begin, and who is called by whom.
 type roots struct {
-	tab     *trace.Table
+	tab     *profile.Table
 	limit   int
 	deepest int
 	// methods and pairs in which stacks begin that are not as deep as the limit
-	methods map[trace.MethodID]bool
+	methods map[profile.MethodID]bool
 	pairs   map[rootPair]bool
 	called  []bool // by method: somebody is seen to call it
 	calls   map[rootPair]bool
@@ -92,8 +92,8 @@ type roots struct {
 
 // findRoots looks at the stacks of samples. Those limit deep, or as deep as any, may be
 // cut and say nothing.
-func (l *loader) findRoots(limit, deepest int, stacks []trace.StackID) *roots {
-	r := &roots{tab: l.table, limit: limit, deepest: deepest, methods: map[trace.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
+func (l *loader) findRoots(limit, deepest int, stacks []profile.StackID) *roots {
+	r := &roots{tab: l.table, limit: limit, deepest: deepest, methods: map[profile.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
 	for _, s := range stacks {
 		if d := r.tab.Depth(s); d > 0 && !r.suspicious(d) {
 			p := outermost(r.tab, s)
@@ -103,7 +103,7 @@ func (l *loader) findRoots(limit, deepest int, stacks []trace.StackID) *roots {
 	}
 	r.called = make([]bool, r.tab.Methods())
 	for id := 1; id < r.tab.Stacks(); id++ {
-		s := trace.StackID(id)
+		s := profile.StackID(id)
 		up := r.tab.Parent(s)
 		if up == 0 {
 			continue
@@ -126,7 +126,7 @@ func (r *roots) suspicious(depth int) bool {
 // begins reports whether s begins where a thread begins: in a method in which other
 // stacks begin and which nobody is seen to call. A method that is called, too, such as
 // ExecutionContext.RunInternal, proves it only together with its callee.
-func (r *roots) begins(s trace.StackID) bool {
+func (r *roots) begins(s profile.StackID) bool {
 	p := outermost(r.tab, s)
 	if r.methods[p.caller] && !r.called[p.caller] || r.pairs[p] && !r.calls[p] {
 		return true
@@ -137,13 +137,13 @@ func (r *roots) begins(s trace.StackID) bool {
 
 // shallowLimit finds a limit below the runtime's own: that of a trace cut by a tool.
 // Many stacks are as deep as any then, and begin in methods that are called elsewhere.
-func (l *loader) shallowLimit(deepest int, stacks []trace.StackID) int {
+func (l *loader) shallowLimit(deepest int, stacks []profile.StackID) int {
 	if deepest < 4 {
 		return 0
 	}
 	r := l.findRoots(0, deepest, stacks)
-	begin := map[trace.MethodID]bool{}
-	cuts := map[trace.StackID]bool{}
+	begin := map[profile.MethodID]bool{}
+	cuts := map[profile.StackID]bool{}
 	for _, s := range stacks {
 		if r.tab.Depth(s) != r.deepest {
 			continue
@@ -159,7 +159,7 @@ func (l *loader) shallowLimit(deepest int, stacks []trace.StackID) int {
 	all, cut := 0, 0
 	for _, t := range l.profile.Threads {
 		for _, s := range t.Samples.All() {
-			if s.Type == trace.SampleEvent || r.tab.Depth(s.Stack) != r.deepest {
+			if s.Type == profile.SampleEvent || r.tab.Depth(s.Stack) != r.deepest {
 				continue
 			}
 			all++
@@ -228,27 +228,27 @@ func (l *loader) markDepthCuts() {
 }
 
 // markDepth marks the samples of t whose stack is one of cut.
-func markDepth(t *trace.Thread, cut []bool) {
-	t.Samples.Change(func(s *trace.Sample) bool {
+func markDepth(t *profile.Thread, cut []bool) {
+	t.Samples.Change(func(s *profile.Sample) bool {
 		if !cut[s.Stack] {
 			return false
 		}
-		s.Cut = trace.CutDepth
+		s.Cut = profile.CutDepth
 		return true
 	})
 }
 
 // copyCuts finds the stacks that collect-linux cut at the end of its copy of the
 // stack, and takes words off their root end that can be no code (nettrace.md 12.3).
-func (l *loader) copyCuts() func(trace.Sample) trace.Sample {
+func (l *loader) copyCuts() func(profile.Sample) profile.Sample {
 	type verdict struct {
-		stack   trace.StackID
-		cut     trace.Cut
+		stack   profile.StackID
+		cut     profile.Cut
 		suspect uint8
 	}
-	var fs []trace.FrameID
-	known := map[trace.StackID]verdict{}
-	judge := func(id trace.StackID) verdict {
+	var fs []profile.FrameID
+	known := map[profile.StackID]verdict{}
+	judge := func(id profile.StackID) verdict {
 		fs = l.table.AppendFrames(fs[:0], id)
 		garbage := 0
 		for garbage < len(fs) && l.classes[fs[garbage]]&symbol.Garbage != 0 {
@@ -258,7 +258,7 @@ func (l *loader) copyCuts() func(trace.Sample) trace.Sample {
 		if l.o.Rules == symbol.Reference {
 			return v
 		}
-		if v.cut == trace.CutBytes {
+		if v.cut == profile.CutBytes {
 			// The outermost two of the frames as recorded cannot be trusted.
 			v.suspect = uint8(max(0, 2-garbage))
 		}
@@ -270,7 +270,7 @@ func (l *loader) copyCuts() func(trace.Sample) trace.Sample {
 		}
 		return v
 	}
-	return func(s trace.Sample) trace.Sample {
+	return func(s profile.Sample) profile.Sample {
 		v, ok := known[s.Stack]
 		if !ok {
 			v = judge(s.Stack)
@@ -286,19 +286,19 @@ func (l *loader) copyCuts() func(trace.Sample) trace.Sample {
 const minCopied = 8
 
 // cutOf judges a stack, root first and without garbage.
-func cutOf(classes []symbol.Class, fs []trace.FrameID) trace.Cut {
+func cutOf(classes []symbol.Class, fs []profile.FrameID) profile.Cut {
 	if len(fs) == 0 {
-		return trace.CutBroken
+		return profile.CutBroken
 	}
 	outer := classes[fs[0]]
 	switch {
 	case outer&symbol.Root != 0:
-		return trace.Whole
+		return profile.Whole
 	case outer&symbol.InKernel != 0:
 		// Kernel frames only: the user part is missing.
-		return trace.CutBroken
+		return profile.CutBroken
 	case len(fs) >= minCopied || outer&symbol.JIT != 0:
-		return trace.CutBytes
+		return profile.CutBytes
 	}
-	return trace.CutBroken
+	return profile.CutBroken
 }

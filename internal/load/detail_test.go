@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Whatever the fields of a payload are called, each has a key of its own, and ours keep
@@ -19,9 +19,9 @@ func TestDetailsHaveKeysOfTheirOwn(t *testing.T) {
 		{nil, []string{"tracefix", ""}, []string{"payload.tracefix", ""}},
 		{nil, []string{"path", "thread"}, []string{"path", "thread"}},
 	} {
-		var args []trace.Arg
+		var args []profile.Arg
 		for _, k := range c.own {
-			args = append(args, trace.Arg{Key: k})
+			args = append(args, profile.Arg{Key: k})
 		}
 		for i, k := range c.fields {
 			args = appendDetail(args, k, i)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A kind is what the loader does with an event type.
@@ -112,7 +112,7 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.sampler[ev.CaptureThreadID] = true
 		l.sample(t, ev, now, sampleType(ev.Payload))
 	case kindCPU:
-		l.sample(t, ev, now, trace.SampleCPU)
+		l.sample(t, ev, now, profile.SampleCPU)
 	case kindSwitch:
 		l.switched(t, ev, now)
 	case kindFault:
@@ -134,31 +134,31 @@ func (l *loader) event(ev *nettrace.Event) {
 }
 
 // sampleType reads the payload of a runtime sample.
-func sampleType(payload []byte) trace.SampleType {
+func sampleType(payload []byte) profile.SampleType {
 	if len(payload) < 4 {
-		return trace.SampleError
+		return profile.SampleError
 	}
 	switch binary.LittleEndian.Uint32(payload) {
 	case 1:
-		return trace.SampleExternal
+		return profile.SampleExternal
 	case 2:
-		return trace.SampleManaged
+		return profile.SampleManaged
 	}
-	return trace.SampleError
+	return profile.SampleError
 }
 
-func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ trace.SampleType) {
+func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ profile.SampleType) {
 	l.info.Samples++
 	if l.compat != nil {
 		return
 	}
-	l.keep(t, trace.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now, 0)})
+	l.keep(t, profile.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now, 0)})
 }
 
 // switched takes a thread that comes back onto a CPU: its stack is where it had left.
 func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	l.info.Samples++
-	s := trace.Sample{Time: now, Type: trace.SampleOffCPU}
+	s := profile.Sample{Time: now, Type: profile.SampleOffCPU}
 	if l.compat != nil || l.o.Rules == symbol.Reference {
 		return // the reference knows no such samples
 	}
@@ -178,7 +178,7 @@ func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
 	if !l.o.Evidence || l.compat != nil {
 		return
 	}
-	l.keep(t, trace.Sample{Time: now, Type: trace.SampleEvent, Stack: l.stack(t, ev, now, 0)})
+	l.keep(t, profile.Sample{Time: now, Type: profile.SampleEvent, Stack: l.stack(t, ev, now, 0)})
 }
 
 // runtime takes an event of the runtime's own provider.

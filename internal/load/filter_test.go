@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
-func count(p *trace.Profile) map[trace.SampleType]int {
-	n := map[trace.SampleType]int{}
+func count(p *profile.Profile) map[profile.SampleType]int {
+	n := map[profile.SampleType]int{}
 	for _, th := range p.Threads {
 		for _, s := range th.Samples.All() {
 			n[s.Type]++
@@ -29,14 +29,14 @@ func count(p *trace.Profile) map[trace.SampleType]int {
 
 func TestFilters(t *testing.T) {
 	open := opener(t, "dotnet10/async.nettrace")
-	load := func(o Options) *trace.Profile {
+	load := func(o Options) *profile.Profile {
 		p, _, err := Profile(context.Background(), open, &o)
 		require.NoError(t, err)
 		return p
 	}
 	all := load(Options{})
-	require.Equal(t, 12700, count(all)[trace.SampleManaged]+count(all)[trace.SampleExternal])
-	var busiest *trace.Thread
+	require.Equal(t, 12700, count(all)[profile.SampleManaged]+count(all)[profile.SampleExternal])
+	var busiest *profile.Thread
 	for _, th := range all.Threads {
 		if busiest == nil || th.Samples.Len() > busiest.Samples.Len() {
 			busiest = th
@@ -63,7 +63,7 @@ func TestFilters(t *testing.T) {
 	assert.Empty(t, p.Threads)
 }
 
-func stackOf(th *trace.Thread, i int) trace.StackID {
+func stackOf(th *profile.Thread, i int) profile.StackID {
 	for j, s := range th.Samples.All() {
 		if j == i {
 			return s.Stack
@@ -88,7 +88,7 @@ func TestCutOffFiles(t *testing.T) {
 		}
 		assert.Positive(t, told, "%d bytes", n)
 		c := count(p)
-		got := c[trace.SampleManaged] + c[trace.SampleExternal]
+		got := c[profile.SampleManaged] + c[profile.SampleExternal]
 		assert.GreaterOrEqual(t, got, last, "more bytes, more samples")
 		assert.EqualValues(t, got, info.Samples)
 		last = got
@@ -143,7 +143,7 @@ func TestProcessIDUsedAgain(t *testing.T) {
 	event(60, providerUniversal, "cswitch", 2, 5, binary.AppendUvarint(nil, 7), long...)
 	require.NoError(t, w.Close())
 
-	check := func(b []byte) *trace.Profile {
+	check := func(b []byte) *profile.Profile {
 		p, _, err := Profile(context.Background(), bytesOpener(b), nil)
 		require.NoError(t, err)
 		require.Len(t, p.Processes, 2)
@@ -161,21 +161,21 @@ func TestProcessIDUsedAgain(t *testing.T) {
 		assert.Equal(t, file+"!0xb0", p.Table.MethodOf(f[0]).Full())
 	}
 	for i, s := range p.Threads[1].Samples.All() {
-		assert.Equal(t, trace.CutBytes, s.Cut)
+		assert.Equal(t, profile.CutBytes, s.Cut)
 		if i == 1 {
-			assert.Equal(t, trace.SampleOffCPU, s.Type)
+			assert.Equal(t, profile.SampleOffCPU, s.Type)
 			assert.Equal(t, [2]int64{60, 7}, [2]int64{s.Time, s.Dur})
 		}
 	}
 
 	// Repaired: every stack of the second process gets a root, the first stays.
 	var fixed bytes.Buffer
-	_, _, err = Rewrite(context.Background(), bytesOpener(out.Bytes()), &fixed, &Options{}, func(p *trace.Profile) {
+	_, _, err = Rewrite(context.Background(), bytesOpener(out.Bytes()), &fixed, &Options{}, func(p *profile.Profile) {
 		th := p.Threads[1]
-		var samples trace.Samples
-		root := p.Table.AddFrame(trace.Frame{Addr: 0x1ff0})
+		var samples profile.Samples
+		root := p.Table.AddFrame(profile.Frame{Addr: 0x1ff0})
 		for i, s := range th.Samples.All() {
-			th.Repairs.Append(trace.Repair{Index: i, Recorded: s.Stack, How: "caller", Restored: 1})
+			th.Repairs.Append(profile.Repair{Index: i, Recorded: s.Stack, How: "caller", Restored: 1})
 			fs := p.Table.AppendFrames(nil, s.Stack)
 			s.Stack = p.Table.Push(0, root)
 			for _, f := range fs {
@@ -198,17 +198,17 @@ func TestProcessIDUsedAgain(t *testing.T) {
 // Samples that come late, as only damaged files have them, are put into order, and
 // their repairs still find them.
 func TestLateSamples(t *testing.T) {
-	th := &thread{trace: &trace.Thread{}}
+	th := &thread{trace: &profile.Thread{}}
 	for i, at := range []int64{10, 30, 20, 30, 5} {
-		th.trace.Samples.Append(trace.Sample{Time: at, Stack: trace.StackID(i)})
+		th.trace.Samples.Append(profile.Sample{Time: at, Stack: profile.StackID(i)})
 	}
 	th.sort()
 	assert.Equal(t, []int32{1, 3, 2, 4, 0}, th.perm)
-	var order []trace.StackID
+	var order []profile.StackID
 	for _, s := range th.trace.Samples.All() {
 		order = append(order, s.Stack)
 	}
-	assert.Equal(t, []trace.StackID{4, 0, 2, 1, 3}, order)
+	assert.Equal(t, []profile.StackID{4, 0, 2, 1, 3}, order)
 }
 
 // Lost samples and threads that begin anew break what is known of a thread.
@@ -241,6 +241,6 @@ func TestBreaks(t *testing.T) {
 	assert.Equal(t, []int64{30, 35}, p.Threads[0].Breaks)
 	assert.Equal(t, []int64{30}, p.Threads[1].Breaks)
 	require.Len(t, p.Losses, 2)
-	assert.Equal(t, trace.Loss{From: 20, To: 30, Events: 4}, p.Losses[0])
-	assert.Equal(t, trace.Loss{From: 5, To: 35, Events: 3, Thread: p.Threads[0]}, p.Losses[1])
+	assert.Equal(t, profile.Loss{From: 20, To: 30, Events: 4}, p.Losses[0])
+	assert.Equal(t, profile.Loss{From: 5, To: 35, Events: 3, Thread: p.Threads[0]}, p.Losses[1])
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A compressed file that was cut gives the tracks of what could be unpacked.
@@ -126,7 +126,7 @@ func TestCompatChainIsKept(t *testing.T) {
 		chain = append(chain, a)
 	}
 	b.thread(th).task.current = chain[4]
-	frames := func(s trace.StackID) (list []string) {
+	frames := func(s profile.StackID) (list []string) {
 		for _, f := range l.table.AppendFrames(nil, s) {
 			list = append(list, l.table.MethodOf(f).Name)
 		}

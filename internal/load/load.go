@@ -1,4 +1,4 @@
-// Package load reads a nettrace or netperf file into a trace.Profile.
+// Package load reads a nettrace or netperf file into a profile.Profile.
 //
 // The file is read once for the samples. Names stand at its end: until then frames
 // are addresses, and samples a few bytes each. Tracks read the file again.
@@ -16,8 +16,8 @@ import (
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // An Open returns the unpacked bytes of a trace from their start. It is called once
@@ -31,7 +31,7 @@ type Options struct {
 	// Rules say how frames are named; symbol.Reference is what dotnet-trace does.
 	// It also leaves words that can be no code in the stacks.
 	Rules symbol.Rules
-	// Evidence also loads the stacks of other events, as trace.SampleEvent.
+	// Evidence also loads the stacks of other events, as profile.SampleEvent.
 	Evidence bool
 	// DepthLimit is the number of frames at which EventPipe cut stacks; 0 means 100,
 	// or less where the stacks show that a tool cut them.
@@ -71,7 +71,7 @@ type Info struct {
 
 // Profile reads a trace. Damage is told to o.Warn and what is whole is returned; an
 // error means that nothing could be read.
-func Profile(ctx context.Context, open Open, o *Options) (*trace.Profile, *Info, error) {
+func Profile(ctx context.Context, open Open, o *Options) (*profile.Profile, *Info, error) {
 	if o == nil {
 		o = &Options{}
 	}
@@ -88,7 +88,7 @@ func Profile(ctx context.Context, open Open, o *Options) (*trace.Profile, *Info,
 
 // A process is what the loader knows of one process.
 type process struct {
-	trace   *trace.Process
+	trace   *profile.Process
 	names   *symbol.Process
 	stacks  records
 	gen     int // of names when stacks was filled
@@ -101,7 +101,7 @@ type process struct {
 
 // A thread is what the loader knows of one thread.
 type thread struct {
-	trace  *trace.Thread
+	trace  *profile.Thread
 	proc   *process
 	wanted bool
 	seen   bool    // had an event
@@ -109,13 +109,13 @@ type thread struct {
 	perm   []int32 // if late: place of each sample in the order of time
 	last   int64
 
-	noted   trace.StackID // of the newest sample
-	deepest int           // frames of a sample
+	noted   profile.StackID // of the newest sample
+	deepest int             // frames of a sample
 
 	// The newest stack, root first: the next one shares most of it.
 	addrs []uint64
-	ids   []trace.StackID
-	base  trace.StackID
+	ids   []profile.StackID
+	base  profile.StackID
 	gen   int
 
 	compat *compatThread
@@ -124,8 +124,8 @@ type thread struct {
 type loader struct {
 	o       *Options
 	r       *nettrace.Reader
-	profile *trace.Profile
-	table   *trace.Table
+	profile *profile.Profile
+	table   *profile.Table
 	info    Info
 	kinds   []kind // by Metadata.Index
 	kindOf  []*nettrace.Metadata
@@ -141,8 +141,8 @@ type loader struct {
 	systems int // events of Universal.System
 	wantAll bool
 
-	sampled []trace.StackID // the stacks of samples, each once
-	noted   []bool          // by stack: it is among them
+	sampled []profile.StackID // the stacks of samples, each once
+	noted   []bool            // by stack: it is among them
 
 	compat *compatBuilder
 }
@@ -153,11 +153,11 @@ type birth struct {
 }
 
 func newLoader(o *Options) *loader {
-	table := trace.NewTable()
+	table := profile.NewTable()
 	return &loader{
 		o:       o,
 		table:   table,
-		profile: &trace.Profile{Table: table},
+		profile: &profile.Profile{Table: table},
 		procs:   map[int]*process{},
 		rows:    map[*nettrace.Thread]*thread{},
 		images:  symbol.Images{},
@@ -205,11 +205,11 @@ func (l *loader) read(ctx context.Context, open Open) error {
 func (l *loader) process(pid int) *process {
 	p := l.procs[pid]
 	if p == nil {
-		tp := &trace.Process{PID: int64(pid)}
+		tp := &profile.Process{PID: int64(pid)}
 		p = &process{
 			trace:   tp,
 			names:   symbol.NewProcess(l.table, l.o.Rules, l.images),
-			stacks:  records{other: map[stackKey]trace.StackID{}},
+			stacks:  records{other: map[stackKey]profile.StackID{}},
 			wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
 			threads: map[uint64]*thread{},
 		}
@@ -254,7 +254,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 	t := p.threads[tid]
 	if t == nil {
 		t = &thread{
-			trace:  &trace.Thread{Process: p.trace, TID: int64(tid)},
+			trace:  &profile.Thread{Process: p.trace, TID: int64(tid)},
 			proc:   p,
 			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
 		}
@@ -276,7 +276,7 @@ func (l *loader) touch(t *thread, now int64) {
 }
 
 // stack interns the stack of ev below base.
-func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base trace.StackID) trace.StackID {
+func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base profile.StackID) profile.StackID {
 	n := ev.Stack.Len()
 	if n == 0 {
 		return base
@@ -320,7 +320,7 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base trace.Stac
 }
 
 // keep stores a sample.
-func (l *loader) keep(t *thread, s trace.Sample) {
+func (l *loader) keep(t *thread, s profile.Sample) {
 	if s.Time < t.last && t.trace.Samples.Len() > 0 {
 		t.late = true
 	}
@@ -330,7 +330,7 @@ func (l *loader) keep(t *thread, s trace.Sample) {
 }
 
 // note takes in that a sample of t has the stack s.
-func (l *loader) note(t *thread, s trace.StackID) {
+func (l *loader) note(t *thread, s profile.StackID) {
 	if s == t.noted {
 		return
 	}
@@ -365,11 +365,11 @@ func (l *loader) finish() {
 
 	l.classes = make([]symbol.Class, l.table.Frames())
 	for _, p := range l.order {
-		p.names.Finish(func(f trace.FrameID, c symbol.Class) { l.classes[f] = c })
+		p.names.Finish(func(f profile.FrameID, c symbol.Class) { l.classes[f] = c })
 	}
 	l.info.Frames = l.table.Frames()
 	for f := range l.table.Frames() {
-		if l.table.MethodOf(trace.FrameID(f)).Kind == trace.Unresolved {
+		if l.table.MethodOf(profile.FrameID(f)).Kind == profile.Unresolved {
 			l.info.Unresolved++
 		}
 	}
@@ -394,7 +394,7 @@ func (l *loader) selectNamed() {
 			t.wanted = t.wanted && p.wanted && matches(l.o.Threads, t.trace.TID, t.trace.Name)
 		}
 	}
-	gone := map[*trace.Thread]bool{}
+	gone := map[*profile.Thread]bool{}
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if !t.wanted {
@@ -403,7 +403,7 @@ func (l *loader) selectNamed() {
 		}
 	}
 	if len(gone) > 0 {
-		l.profile.Threads = slices.DeleteFunc(l.profile.Threads, func(t *trace.Thread) bool { return gone[t] })
+		l.profile.Threads = slices.DeleteFunc(l.profile.Threads, func(t *profile.Thread) bool { return gone[t] })
 	}
 }
 
@@ -421,7 +421,7 @@ func matches(list []string, id int64, name string) bool {
 func (l *loader) losses() {
 	var all []int64 // breaks of every thread
 	for _, g := range l.r.Losses() {
-		loss := trace.Loss{From: l.r.Nanos(g.After), To: l.r.Nanos(g.Before), Events: int64(g.Count)}
+		loss := profile.Loss{From: l.r.Nanos(g.After), To: l.r.Nanos(g.Before), Events: int64(g.Count)}
 		if l.sampler[g.CaptureThreadID] {
 			// Samples of any thread may be among the lost events.
 			all = append(all, loss.To)
@@ -431,7 +431,7 @@ func (l *loader) losses() {
 		l.profile.Losses = append(l.profile.Losses, loss)
 	}
 	slices.Sort(all)
-	births := map[*trace.Thread][]int64{}
+	births := map[*profile.Thread][]int64{}
 	for _, b := range l.births {
 		births[b.t.trace] = append(births[b.t.trace], b.at)
 	}
@@ -441,13 +441,13 @@ func (l *loader) losses() {
 			t.Breaks = breaks(&t.Samples, all, own)
 		}
 	}
-	slices.SortStableFunc(l.profile.Losses, func(a, b trace.Loss) int { return cmp.Compare(a.To, b.To) })
+	slices.SortStableFunc(l.profile.Losses, func(a, b profile.Loss) int { return cmp.Compare(a.To, b.To) })
 }
 
 // breaks returns the first time behind each sample that one of the lists has; these are
 // ascending. More between two samples would say nothing new, and a thread has no more
 // breaks than samples, however many losses and threads there are.
-func breaks(samples *trace.Samples, lists ...[]int64) []int64 {
+func breaks(samples *profile.Samples, lists ...[]int64) []int64 {
 	var out []int64
 	from, next := int64(math.MaxInt64), int64(math.MinInt64) // next is the one of from
 	for _, s := range samples.All() {

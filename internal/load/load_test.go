@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 const corpus = "../../../shared/corpus"
@@ -99,7 +99,7 @@ type sampleKey struct {
 }
 
 // frames renders a stack.
-func frames(p *trace.Profile, s trace.StackID) string {
+func frames(p *profile.Profile, s profile.StackID) string {
 	var b strings.Builder
 	for _, f := range p.Table.AppendFrames(nil, s) {
 		b.WriteString(p.Table.MethodOf(f).Full())
@@ -253,20 +253,20 @@ func TestCutsOfRecordings(t *testing.T) {
 					continue
 				}
 				for _, s := range th.Samples.All() {
-					if s.Type == trace.SampleOffCPU {
+					if s.Type == profile.SampleOffCPU {
 						continue
 					}
 					n++
 					if tt.suspects > 0 && p.Table.Depth(s.Stack) != 100 {
-						assert.Equal(t, trace.Whole, s.Cut)
+						assert.Equal(t, profile.Whole, s.Cut)
 						continue
 					}
 					suspects++
 					switch s.Cut {
-					case trace.Whole:
+					case profile.Whole:
 						whole++
 						assert.Zero(t, s.Suspect)
-					case trace.CutBytes:
+					case profile.CutBytes:
 						if s.Suspect < 2 {
 							trimmed++
 						}
@@ -291,11 +291,11 @@ func TestCutsOfRecordings(t *testing.T) {
 
 // What is remembered of the stack records grows with what is used of them.
 func TestRecords(t *testing.T) {
-	r := records{other: map[stackKey]trace.StackID{}}
+	r := records{other: map[stackKey]profile.StackID{}}
 	key := func(region, n uint64) stackKey { return stackKey{record: region<<32 | n} }
 	for region := uint64(1); region < 4; region++ {
 		for n := uint64(1); n < 3000; n += region {
-			r.add(key(region, n), trace.StackID(region*10_000+n))
+			r.add(key(region, n), profile.StackID(region*10_000+n))
 		}
 		for n := uint64(1); n < 3000; n++ {
 			id, ok := r.get(key(region, n))

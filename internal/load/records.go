@@ -1,21 +1,21 @@
 package load
 
-import "github.com/tracefix/tracefix/internal/trace"
+import "github.com/tracefix/tracefix/profile"
 
 // records are the stacks of the stack records of the file that were met lately.
 type records struct {
 	// Those of one region of the file, by what is left of the key: 1 + the stack. A
 	// region numbers its records from 1 on.
 	region uint64
-	dense  []trace.StackID
+	dense  []profile.StackID
 	used   int // of dense, which grows with what is used and not with the largest number
-	other  map[stackKey]trace.StackID
+	other  map[stackKey]profile.StackID
 }
 
 // maxRecords bounds what is kept of records that are long gone.
 const maxRecords = 1 << 15
 
-func (r *records) get(k stackKey) (trace.StackID, bool) {
+func (r *records) get(k stackKey) (profile.StackID, bool) {
 	if i := uint64(uint32(k.record)); k.base == 0 && k.record>>32 == r.region && i < uint64(len(r.dense)) {
 		if id := r.dense[i]; id != 0 {
 			return id - 1, true
@@ -28,7 +28,7 @@ func (r *records) get(k stackKey) (trace.StackID, bool) {
 	return id, ok
 }
 
-func (r *records) add(k stackKey, id trace.StackID) {
+func (r *records) add(k stackKey, id profile.StackID) {
 	if i := uint64(uint32(k.record)); k.base == 0 && i < uint64(min(maxRecords, 256+4*r.used)) {
 		if region := k.record >> 32; region != r.region {
 			r.region, r.used = region, 0
@@ -36,7 +36,7 @@ func (r *records) add(k stackKey, id trace.StackID) {
 		}
 		r.used++
 		if i >= uint64(len(r.dense)) {
-			r.dense = append(r.dense, make([]trace.StackID, 1+int(i)-len(r.dense))...)
+			r.dense = append(r.dense, make([]profile.StackID, 1+int(i)-len(r.dense))...)
 		}
 		r.dense[i] = id + 1
 		return
@@ -56,5 +56,5 @@ func (r *records) clear() {
 // A stackKey names a stack record of the file below a stack of synthetic frames.
 type stackKey struct {
 	record uint64
-	base   trace.StackID
+	base   profile.StackID
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A replay finds the threads of events when the file is read another time.
@@ -57,16 +57,16 @@ func (l *loader) sameEvents(n int, grow bool) error {
 
 // sampleOf tells whether the loader keeps a sample of an event, and of which type:
 // then the n-th such event of a thread is sample n of it, unless filters were set.
-func (l *loader) sampleOf(ev *nettrace.Event, k kind) (trace.SampleType, bool) {
+func (l *loader) sampleOf(ev *nettrace.Event, k kind) (profile.SampleType, bool) {
 	switch k {
 	case kindSample:
 		return sampleType(ev.Payload), true
 	case kindCPU:
-		return trace.SampleCPU, true
+		return profile.SampleCPU, true
 	case kindSwitch:
-		return trace.SampleOffCPU, true
+		return profile.SampleOffCPU, true
 	case kindRuntime, kindOther:
-		return trace.SampleEvent, ev.Stack.Len() > 0
+		return profile.SampleEvent, ev.Stack.Len() > 0
 	}
 	return 0, false
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // written is a trace of the events that f writes, one tick of 1 ns apart.
@@ -59,14 +59,14 @@ func TestExitOfUnknownProcess(t *testing.T) {
 	assert.Equal(t, "first", p.Tracks[0].Process.Name)
 
 	var out bytes.Buffer
-	_, _, err = Rewrite(context.Background(), bytesOpener(b), &out, &Options{}, func(p *trace.Profile) {
+	_, _, err = Rewrite(context.Background(), bytesOpener(b), &out, &Options{}, func(p *profile.Profile) {
 		require.Len(t, p.Threads, 2)
 		th := p.Threads[1]
 		require.Equal(t, "second", th.Process.Name)
 		recorded := stackOf(th, 0)
-		th.Repairs.Append(trace.Repair{Index: 0, Recorded: recorded, How: "caller", Restored: 1})
-		root := p.Table.Push(0, p.Table.AddFrame(trace.Frame{Addr: 0xC0}))
-		var samples trace.Samples
+		th.Repairs.Append(profile.Repair{Index: 0, Recorded: recorded, How: "caller", Restored: 1})
+		root := p.Table.Push(0, p.Table.AddFrame(profile.Frame{Addr: 0xC0}))
+		var samples profile.Samples
 		for _, s := range th.Samples.All() {
 			s.Stack = p.Table.Push(root, p.Table.Frame(recorded))
 			samples.Append(s)

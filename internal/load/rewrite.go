@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Rewrite copies a trace with repaired stacks. fix repairs the profile, with the
@@ -16,7 +16,7 @@ import (
 //
 // A bridge has no address and no method, and a reader knows frames by nothing else:
 // a stack whose missing frames could not be known stays as it was recorded.
-func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*trace.Profile)) (*trace.Profile, *Info, error) {
+func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
 	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: symbol.ByTime})
 	if err := l.read(ctx, open); err != nil {
 		return nil, nil, err
@@ -100,14 +100,14 @@ const repairedKey = "TracefixRepaired"
 // A fixed is a repaired sample of a thread.
 type fixed struct {
 	index int
-	stack trace.StackID
+	stack profile.StackID
 }
 
 // A repairs is what is left to do for one thread.
 type repairs struct {
-	seen  int                   // samples of the thread so far
-	next  []fixed               // in the order of the events
-	order map[int]trace.StackID // instead of next, where samples were put into another order
+	seen  int                     // samples of the thread so far
+	next  []fixed                 // in the order of the events
+	order map[int]profile.StackID // instead of next, where samples were put into another order
 	perm  []int32
 }
 
@@ -115,19 +115,19 @@ type rewriter struct {
 	l       *loader
 	replay  *replay
 	threads map[*thread]*repairs
-	stacks  map[trace.StackID]nettrace.Stack
+	stacks  map[profile.StackID]nettrace.Stack
 	addrs   []uint64
 	err     error
 }
 
 func newRewriter(l *loader) *rewriter {
-	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[trace.StackID]nettrace.Stack{}}
+	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[profile.StackID]nettrace.Stack{}}
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if list := fixedOf(t.trace); len(list) > 0 {
 				q := &repairs{next: list}
 				if t.perm != nil {
-					q.perm, q.order = t.perm, map[int]trace.StackID{}
+					q.perm, q.order = t.perm, map[int]profile.StackID{}
 					for _, f := range list {
 						q.order[f.index] = f.stack
 					}
@@ -140,7 +140,7 @@ func newRewriter(l *loader) *rewriter {
 }
 
 // fixedOf lists the samples of t that have got another stack.
-func fixedOf(t *trace.Thread) []fixed {
+func fixedOf(t *profile.Thread) []fixed {
 	var list []fixed
 	if t.Repairs.Len() == 0 {
 		return nil
@@ -189,7 +189,7 @@ func (rw *rewriter) edit(ev *nettrace.Event) {
 }
 
 // stack returns the addresses of a stack, leaf first.
-func (rw *rewriter) stack(id trace.StackID) nettrace.Stack {
+func (rw *rewriter) stack(id profile.StackID) nettrace.Stack {
 	if s, ok := rw.stacks[id]; ok {
 		return s
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 func bytesOpener(b []byte) Open {
@@ -41,20 +41,20 @@ func events(t testing.TB, open Open) (list []nettrace.Event, stacks [][]uint64) 
 
 // graft puts the outermost frames of the last whole stack below every second cut one,
 // and calls the others bridged.
-func graft(p *trace.Profile) {
-	bridge := p.Table.AddFrame(trace.Frame{Method: p.Table.AddMethod(trace.Method{Name: trace.Bridge})})
+func graft(p *profile.Profile) {
+	bridge := p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.Bridge})})
 	for _, th := range p.Threads {
-		var whole, out []trace.FrameID
-		var samples trace.Samples
+		var whole, out []profile.FrameID
+		var samples profile.Samples
 		for i, s := range th.Samples.All() {
 			out = p.Table.AppendFrames(out[:0], s.Stack)
-			if s.Cut == trace.Whole && len(out) > 0 {
+			if s.Cut == profile.Whole && len(out) > 0 {
 				whole = slices.Clone(out[:min(3, len(out))])
-			} else if s.Cut != trace.Whole {
-				r := trace.Repair{Index: i, Recorded: s.Stack, How: "before", Restored: len(whole)}
+			} else if s.Cut != profile.Whole {
+				r := profile.Repair{Index: i, Recorded: s.Stack, How: "before", Restored: len(whole)}
 				base := whole
 				if i%2 == 0 || len(whole) == 0 {
-					r.How, base = howBridge, []trace.FrameID{bridge}
+					r.How, base = howBridge, []profile.FrameID{bridge}
 				}
 				s.Stack = 0
 				for _, f := range append(slices.Clone(base), out...) {
@@ -139,12 +139,12 @@ func TestRewrite(t *testing.T) {
 }
 
 // pull hands out the samples of a list one by one.
-func pull(l *trace.Samples) func() trace.Sample {
-	var all []trace.Sample
+func pull(l *profile.Samples) func() profile.Sample {
+	var all []profile.Sample
 	for _, s := range l.All() {
 		all = append(all, s)
 	}
-	return func() trace.Sample { s := all[0]; all = all[1:]; return s }
+	return func() profile.Sample { s := all[0]; all = all[1:]; return s }
 }
 
 // Without a repair a file is written back with the same stacks, and the same sequence
@@ -194,7 +194,7 @@ func TestDepthLimit(t *testing.T) {
 			next := pull(&truth.Threads[i].Samples)
 			for _, s := range th.Samples.All() {
 				was := truth.Table.Depth(next().Stack)
-				require.Equal(t, was > limit, s.Cut != trace.Whole, "a stack of %d frames cut to %d", was, limit)
+				require.Equal(t, was > limit, s.Cut != profile.Whole, "a stack of %d frames cut to %d", was, limit)
 			}
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"iter"
 
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A spill is what the tracks of all events are where these do not fit into memory: one
@@ -39,7 +39,7 @@ func (k *tracker) spilled() {
 		at := len(sp.procs)
 		sp.place[p] = at
 		sp.procs = append(sp.procs, p)
-		k.l.profile.Tracks = append(k.l.profile.Tracks, &trace.Track{
+		k.l.profile.Tracks = append(k.l.profile.Tracks, &profile.Track{
 			Name: "Events", Group: "events", Process: p.trace, Nested: true, Slices: sp.slices(at),
 			Err: func() error { return sp.err },
 		})
@@ -47,13 +47,13 @@ func (k *tracker) spilled() {
 }
 
 // slices yields the events of a process.
-func (sp *spill) slices(at int) iter.Seq[*trace.Slice] {
-	return func(yield func(*trace.Slice) bool) {
-		var s trace.Slice
+func (sp *spill) slices(at int) iter.Seq[*profile.Slice] {
+	return func(yield func(*profile.Slice) bool) {
+		var s profile.Slice
 		var values []nettrace.Value
 		show := func(ev *nettrace.Event, now, tid int64) bool {
-			args := append(s.Args[:0], trace.Arg{Key: "thread", Value: tid})
-			s = trace.Slice{
+			args := append(s.Args[:0], profile.Arg{Key: "thread", Value: tid})
+			s = profile.Slice{
 				Start: now, Instant: true, Name: eventName(ev), Category: cmp.Or(ev.Metadata.Provider, "events"),
 				Thread: sp.procs[at].threads[uint64(tid)].trace,
 			}

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Groups are the groups of tracks that Options.Tracks can name.
@@ -36,7 +36,7 @@ type item struct {
 
 // A lane is a track being built. Its items are in order of start.
 type lane struct {
-	track *trace.Track
+	track *profile.Track
 	items []item
 	open  []int // indices of items that have not ended, outermost first
 
@@ -82,11 +82,11 @@ type tracker struct {
 	lanes  map[laneKey]*lane
 	order  []*lane
 	acts   *activities
-	limit  int                     // of size
-	size   int                     // bytes of items of the events group
-	spill  bool                    // the events group reads the file again
-	ends   map[*trace.Process]bool // has events for the end of an exception
-	holder map[*process]*thread    // who suspends the runtime for something we show
+	limit  int                       // of size
+	size   int                       // bytes of items of the events group
+	spill  bool                      // the events group reads the file again
+	ends   map[*profile.Process]bool // has events for the end of an exception
+	holder map[*process]*thread      // who suspends the runtime for something we show
 }
 
 // addTracks reads the file again for the tracks that are wanted.
@@ -104,7 +104,7 @@ func newTracker(ctx context.Context, l *loader, open Open) *tracker {
 		l: l, ctx: ctx, source: open, limit: maxItems,
 		want:   map[string]bool{},
 		lanes:  map[laneKey]*lane{},
-		ends:   map[*trace.Process]bool{},
+		ends:   map[*profile.Process]bool{},
 		holder: map[*process]*thread{},
 	}
 	for _, g := range l.o.Tracks {
@@ -177,7 +177,7 @@ func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *
 	key := laneKey{p, t, name}
 	ln := k.lanes[key]
 	if ln == nil {
-		tr := &trace.Track{Name: name, Group: group, Process: p.trace, Nested: nested}
+		tr := &profile.Track{Name: name, Group: group, Process: p.trace, Nested: nested}
 		if t != nil {
 			tr.Thread = t.trace
 		}
@@ -464,15 +464,15 @@ func (k *tracker) finish() {
 // sort brings the tracks of each process together, those of the process before those
 // of its threads.
 func (k *tracker) sort() {
-	procs := map[*trace.Process]int{}
+	procs := map[*profile.Process]int{}
 	for i, p := range k.l.order {
 		procs[p.trace] = i
 	}
-	threads := map[*trace.Thread]int{nil: -1}
+	threads := map[*profile.Thread]int{nil: -1}
 	for i, t := range k.l.profile.Threads {
 		threads[t] = i
 	}
-	slices.SortStableFunc(k.l.profile.Tracks, func(a, b *trace.Track) int {
+	slices.SortStableFunc(k.l.profile.Tracks, func(a, b *profile.Track) int {
 		return cmp.Or(
 			cmp.Compare(procs[a.Process], procs[b.Process]),
 			cmp.Compare(threads[a.Thread], threads[b.Thread]),
@@ -493,14 +493,14 @@ func byStart(a, b item) int {
 }
 
 // slices yields items as slices.
-func (k *tracker) slices(group string, items []item) iter.Seq[*trace.Slice] {
-	return func(yield func(*trace.Slice) bool) {
-		var s trace.Slice
+func (k *tracker) slices(group string, items []item) iter.Seq[*profile.Slice] {
+	return func(yield func(*profile.Slice) bool) {
+		var s profile.Slice
 		var values []nettrace.Value
 		for i := range items {
 			it := &items[i]
 			args := s.Args[:0]
-			s = trace.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name, Category: group}
+			s = profile.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name, Category: group}
 			if it.meta != nil {
 				s.Category = cmp.Or(it.meta.Provider, group)
 				args, values = k.details(args, values, it.meta, it.version, it.payload)
@@ -555,15 +555,15 @@ func (k *tracker) shown(ev *nettrace.Event) bool {
 // appendDetail appends what the trace itself names, under a key that args do not have
 // yet: of two members of one name a reader of JSON keeps one. A name that we use, or the
 // writers do, gets "payload." before it, as often as it takes.
-func appendDetail(args []trace.Arg, key string, value any) []trace.Arg {
-	for key == "tracefix" || slices.ContainsFunc(args, func(a trace.Arg) bool { return a.Key == key }) {
+func appendDetail(args []profile.Arg, key string, value any) []profile.Arg {
+	for key == "tracefix" || slices.ContainsFunc(args, func(a profile.Arg) bool { return a.Key == key }) {
 		key = "payload." + key
 	}
-	return append(args, trace.Arg{Key: key, Value: value})
+	return append(args, profile.Arg{Key: key, Value: value})
 }
 
 // details appends the decoded fields of a payload to args.
-func (k *tracker) details(args []trace.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]trace.Arg, []nettrace.Value) {
+func (k *tracker) details(args []profile.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]profile.Arg, []nettrace.Value) {
 	ev := nettrace.Event{Metadata: m, Version: version, Payload: payload}
 	lay := ev.Layout()
 	if lay == nil {

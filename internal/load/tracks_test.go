@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
-// checkTrack asserts what trace.Track promises: order of start, slices that nest where
+// checkTrack asserts what profile.Track promises: order of start, slices that nest where
 // it says so, and that a track can be gone through again.
-func checkTrack(t *testing.T, tr *trace.Track) []trace.Slice {
+func checkTrack(t *testing.T, tr *profile.Track) []profile.Slice {
 	t.Helper()
-	var all []trace.Slice
+	var all []profile.Slice
 	var open []int64
 	last := int64(-1 << 62)
 	type key struct{ id uint64 }
@@ -44,7 +44,7 @@ func checkTrack(t *testing.T, tr *trace.Track) []trace.Slice {
 			}
 		}
 		c := *s
-		c.Args = append([]trace.Arg(nil), s.Args...)
+		c.Args = append([]profile.Arg(nil), s.Args...)
 		all = append(all, c)
 	}
 	n := 0

@@ -1,12 +1,12 @@
 package pass
 
-import "github.com/tracefix/tracefix/internal/trace"
+import "github.com/tracefix/tracefix/profile"
 
 // DropEvidence takes the stacks of other events out of p once the repair has used them:
 // what is written does not depend on whether they were read.
-func DropEvidence(p *trace.Profile) {
+func DropEvidence(p *profile.Profile) {
 	for _, t := range p.Threads {
-		if t.Samples.Count(trace.SampleEvent) == 0 {
+		if t.Samples.Count(profile.SampleEvent) == 0 {
 			continue
 		}
 		dropEvents(t)
@@ -14,13 +14,13 @@ func DropEvidence(p *trace.Profile) {
 }
 
 // dropEvents drops the samples of other events, with their repairs.
-func dropEvents(t *trace.Thread) {
-	var repairs trace.Repairs
+func dropEvents(t *profile.Thread) {
+	var repairs profile.Repairs
 	old := t.Repairs.Cursor()
 	i, kept := -1, 0
-	t.Samples.Delete(func(s *trace.Sample) bool {
+	t.Samples.Delete(func(s *profile.Sample) bool {
 		i++
-		if s.Type == trace.SampleEvent {
+		if s.Type == profile.SampleEvent {
 			return true
 		}
 		if r := old.Of(i); r != nil {

@@ -4,7 +4,7 @@ package pass
 import (
 	"iter"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -12,7 +12,7 @@ import (
 // stacks and threads their Repairs. A sample that only looked cut becomes whole.
 // minConfidence is what a repair needs to be taken, as in stackfix.Options. In a trace that was repaired
 // before no answer is: what an earlier repair put back is no evidence for more.
-func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
+func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	if p.Meta.Repaired {
 		minConfidence = 2
 	}
@@ -20,7 +20,7 @@ func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
 	}
-	processes := map[*trace.Process]uint32{}
+	processes := map[*profile.Process]uint32{}
 	threads := make([]stackfix.Thread, len(p.Threads))
 	for i, t := range p.Threads {
 		id, ok := processes[t.Process]
@@ -39,40 +39,40 @@ func FixStacks(p *trace.Profile, minConfidence float64) stackfix.Stats {
 }
 
 // samplesOf yields the samples of t as stackfix wants them.
-func samplesOf(t *trace.Thread) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(t *profile.Thread) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
-			var s trace.Sample
+			var s profile.Sample
 			for c.Read(&s) && yield(stackfix.Sample{
 				Time:     s.Time,
 				Stack:    s.Stack,
 				Cut:      cutOf[s.Cut],
 				Suspect:  s.Suspect,
-				Evidence: s.Type == trace.SampleEvent,
+				Evidence: s.Type == profile.SampleEvent,
 			}) {
 			}
 		}
 	}
 }
 
-var cutOf = [...]stackfix.Cut{trace.Whole: stackfix.Whole, trace.CutDepth: stackfix.Depth, trace.CutBytes: stackfix.Bytes, trace.CutBroken: stackfix.Broken}
+var cutOf = [...]stackfix.Cut{profile.Whole: stackfix.Whole, profile.CutDepth: stackfix.Depth, profile.CutBytes: stackfix.Bytes, profile.CutBroken: stackfix.Broken}
 
 // BridgeFrame returns the frame that stands for lost frames, adding it if the table
 // has none: a trace that was repaired before has one.
-func BridgeFrame(t *trace.Table) trace.FrameID {
-	m := t.AddMethod(trace.Method{Name: trace.Bridge, Kind: trace.Synthetic})
+func BridgeFrame(t *profile.Table) profile.FrameID {
+	m := t.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
 	for f := range t.Frames() {
-		if t.Method(trace.FrameID(f)) == m {
-			return trace.FrameID(f)
+		if t.Method(profile.FrameID(f)) == m {
+			return profile.FrameID(f)
 		}
 	}
-	return t.AddFrame(trace.Frame{Method: m})
+	return t.AddFrame(profile.Frame{Method: m})
 }
 
 // apply puts the repaired stacks into the samples of t.
-func apply(t *trace.Thread, repairs []stackfix.Repair) {
+func apply(t *profile.Thread, repairs []stackfix.Repair) {
 	if len(repairs) == 0 {
 		return
 	}
@@ -85,13 +85,13 @@ func apply(t *trace.Thread, repairs []stackfix.Repair) {
 			}
 		}
 	}
-	t.Samples.Edit(rows, func(i int, s *trace.Sample) {
+	t.Samples.Edit(rows, func(i int, s *profile.Sample) {
 		if r.How == stackfix.Complete {
-			s.Cut = trace.Whole
+			s.Cut = profile.Whole
 			return
 		}
 		if i == int(r.Index) {
-			t.Repairs.AppendRun(trace.Repair{
+			t.Repairs.AppendRun(profile.Repair{
 				Index: i, Recorded: s.Stack, How: r.How.String(),
 				Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: r.Confidence,
 			}, int(r.N))

@@ -7,36 +7,36 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // deep makes a thread that works 130 frames deep between whole stacks, recorded with
 // a limit of 100 frames.
-func deep(limit int) *trace.Profile {
-	tab := trace.NewTable()
-	frames := make([]trace.FrameID, 131)
+func deep(limit int) *profile.Profile {
+	tab := profile.NewTable()
+	frames := make([]profile.FrameID, 131)
 	for i := range frames {
-		m := tab.AddMethod(trace.Method{Module: "app", Name: fmt.Sprintf("F%03d()", i)})
-		frames[i] = tab.AddFrame(trace.Frame{Method: m})
+		m := tab.AddMethod(profile.Method{Module: "app", Name: fmt.Sprintf("F%03d()", i)})
+		frames[i] = tab.AddFrame(profile.Frame{Method: m})
 	}
-	stack := func(depth int) (trace.StackID, trace.Cut) {
-		var s trace.StackID
-		cut := trace.Whole
+	stack := func(depth int) (profile.StackID, profile.Cut) {
+		var s profile.StackID
+		cut := profile.Whole
 		if depth > limit {
-			cut = trace.CutDepth
+			cut = profile.CutDepth
 		}
 		for _, f := range frames[max(0, depth-limit):depth] {
 			s = tab.Push(s, f)
 		}
 		return s, cut
 	}
-	th := &trace.Thread{Process: &trace.Process{PID: 7}, TID: 1}
+	th := &profile.Thread{Process: &profile.Process{PID: 7}, TID: 1}
 	for i := range 400 {
 		d := 20 + i%110
 		s, cut := stack(d)
-		th.Samples.Append(trace.Sample{Time: int64(i) * 1e6, Stack: s, Cut: cut, Type: trace.SampleManaged})
+		th.Samples.Append(profile.Sample{Time: int64(i) * 1e6, Stack: s, Cut: cut, Type: profile.SampleManaged})
 	}
-	return &trace.Profile{Table: tab, Threads: []*trace.Thread{th}, Processes: []*trace.Process{th.Process}}
+	return &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Processes: []*profile.Process{th.Process}}
 }
 
 func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
@@ -44,7 +44,7 @@ func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
 	th := p.Threads[0]
 	before, cuts := th.Samples.Len(), th.Samples.Cuts()
 	require.NotZero(t, cuts)
-	var recorded []trace.Sample
+	var recorded []profile.Sample
 	for _, s := range th.Samples.All() {
 		recorded = append(recorded, s)
 	}
@@ -54,7 +54,7 @@ func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
 	repairs := th.Repairs.Cursor()
 	for i, s := range th.Samples.All() {
 		assert.Equal(t, recorded[i].Time, s.Time)
-		if recorded[i].Cut == trace.Whole {
+		if recorded[i].Cut == profile.Whole {
 			assert.Equal(t, recorded[i], s, "whole samples stay as they are")
 			continue
 		}
@@ -69,21 +69,21 @@ func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
 }
 
 func TestBridgeFrameIsOne(t *testing.T) {
-	tab := trace.NewTable()
+	tab := profile.NewTable()
 	a := BridgeFrame(tab)
 	assert.Equal(t, a, BridgeFrame(tab))
-	assert.Equal(t, trace.Bridge, tab.MethodOf(a).Full())
+	assert.Equal(t, profile.Bridge, tab.MethodOf(a).Full())
 }
 
 func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
 	p := deep(100)
 	th := p.Threads[0]
-	var mixed trace.Samples
+	var mixed profile.Samples
 	n := 0
 	for _, s := range th.Samples.All() {
 		if n++; n%3 == 0 {
 			e := s
-			e.Type = trace.SampleEvent
+			e.Type = profile.SampleEvent
 			mixed.Append(e)
 		}
 		mixed.Append(s)
@@ -92,8 +92,8 @@ func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
 	FixStacks(p, 0.9)
 	type row struct {
 		time   int64
-		stack  trace.StackID
-		repair trace.Repair
+		stack  profile.StackID
+		repair profile.Repair
 	}
 	rows := func() (all []row) {
 		c := th.Repairs.Cursor()
@@ -103,7 +103,7 @@ func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
 				r.repair = *rep
 				r.repair.Index = 0
 			}
-			if s.Type != trace.SampleEvent {
+			if s.Type != profile.SampleEvent {
 				all = append(all, r)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -29,7 +29,7 @@ import (
 // construction (the programs of the corpus call methods whose names tell their
 // place), or because whole stacks are cut on purpose. They print a table.
 
-const bridgeName = trace.Bridge
+const bridgeName = profile.Bridge
 
 // recording is a loaded trace: the input of stackfix, and names to judge by.
 type recording struct {
@@ -83,11 +83,11 @@ func loadRecording(t testing.TB, path string, namesOnly bool) *recording {
 	return newRecording(p, info, namesOnly)
 }
 
-func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording {
+func newRecording(p *profile.Profile, info *load.Info, namesOnly bool) *recording {
 	r := &recording{tree: stacks.NewTree(), info: info}
 	tab := p.Table
 	for m := range tab.Methods() {
-		r.methods = append(r.methods, tab.MethodAt(trace.MethodID(m)).Full())
+		r.methods = append(r.methods, tab.MethodAt(profile.MethodID(m)).Full())
 	}
 	r.methods = append(r.methods, bridgeName)
 	if namesOnly {
@@ -96,13 +96,13 @@ func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording 
 		}
 	} else {
 		for f := range tab.Frames() {
-			r.frame = append(r.frame, tab.Method(trace.FrameID(f)))
+			r.frame = append(r.frame, tab.Method(profile.FrameID(f)))
 		}
 		r.frame = append(r.frame, stackfix.MethodID(len(r.methods)-1))
 	}
 	r.bridge = stackfix.FrameID(len(r.frame) - 1)
-	memo := map[trace.StackID]stackfix.StackID{}
-	var fs []trace.FrameID
+	memo := map[profile.StackID]stackfix.StackID{}
+	var fs []profile.FrameID
 	for _, t := range p.Threads {
 		th := recordedThread{Breaks: t.Breaks}
 		for _, s := range t.Samples.All() {
@@ -117,7 +117,7 @@ func newRecording(p *trace.Profile, info *load.Info, namesOnly bool) *recording 
 				id = r.tree.Add(fs...)
 				memo[s.Stack] = id
 			}
-			th.Samples = append(th.Samples, stackfix.Sample{Time: s.Time, Stack: id, Cut: cutOf[s.Cut], Suspect: s.Suspect, Evidence: s.Type == trace.SampleEvent})
+			th.Samples = append(th.Samples, stackfix.Sample{Time: s.Time, Stack: id, Cut: cutOf[s.Cut], Suspect: s.Suspect, Evidence: s.Type == profile.SampleEvent})
 		}
 		r.tids = append(r.tids, t.TID)
 		r.threads = append(r.threads, th)

@@ -12,7 +12,7 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
 	"github.com/tracefix/tracefix/internal/speedscope"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // readChromium reads a Chromium trace for the first time. weighted asks for samples
@@ -49,7 +49,7 @@ func readSpans(ctx context.Context, in *input.File, open func() (io.ReadCloser, 
 }
 
 // loadChromium reads a Chromium trace into the model.
-func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error) {
+func loadChromium(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, missing, error) {
 	t, err := readChromium(ctx, in, c, rep, true)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +75,7 @@ func onlySamples(groups []string) string {
 }
 
 // loadSpeedscope reads a speedscope file into the model.
-func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error) {
+func loadSpeedscope(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, missing, error) {
 	told := false // the events may be read twice, and a defect is one all the same
 	open := func() (io.ReadCloser, error) {
 		return speedscope.Events(in.Reader, func(e *speedscope.FormatError) {

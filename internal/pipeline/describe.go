@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Describe fills in what the report says of the samples of p and of their repairs;
 // each asks for a row per repaired sample.
-func Describe(p *trace.Profile, each bool, rep *report.Trace) {
+func Describe(p *profile.Profile, each bool, rep *report.Trace) {
 	rep.Threads, rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, 0, map[string]int{}, map[string]int{}, 0
 	rep.CutEvents, rep.RepairedEvents = 0, 0
 	for _, t := range p.Threads {
@@ -24,10 +24,10 @@ func Describe(p *trace.Profile, each bool, rep *report.Trace) {
 		repairs := t.Repairs.Cursor()
 		for i, s := range t.Samples.All() {
 			r := repairs.Of(i)
-			if s.Cut == trace.Whole || s.Hidden {
+			if s.Cut == profile.Whole || s.Hidden {
 				continue
 			}
-			if s.Type == trace.SampleEvent {
+			if s.Type == profile.SampleEvent {
 				rep.CutEvents++
 				if r != nil && r.How != "bridge" {
 					rep.RepairedEvents++
@@ -63,7 +63,7 @@ const leastAdvised = 0.8
 // advise tells what can be done about the cut samples that a repair had to bridge, and
 // without one what their number is worth: of spans nothing but a repair tells which
 // stacks at the limit are complete.
-func advise(p *trace.Profile, c *Config, rep *report.Trace) {
+func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	spans := !strings.HasPrefix(p.Meta.Format, "net")
 	if n := rep.CutBy["depth"]; n > 0 && spans && !c.Repair {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks count as cut since they are as deep as the limit of %d frames; repair and info tell those apart that are complete", report.Count(n), p.Meta.DepthLimit))

@@ -9,14 +9,14 @@ import (
 	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // addHTTP adds the tracks of HTTP requests to p if they are wanted: one for each
 // connection. It reads the file again, which had a number of events at first: one that has
 // fewer now is another one.
-func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile, events int64) error {
+func addHTTP(ctx context.Context, in *input.File, c *Config, p *profile.Profile, events int64) error {
 	if !slices.Contains(c.Tracks, "http") {
 		return nil
 	}
@@ -39,7 +39,7 @@ func addHTTP(ctx context.Context, in *input.File, c *Config, p *trace.Profile, e
 		return fmt.Errorf("expected %d events as at first, found %d: %w", events, info.Events, input.ErrChanged)
 	}
 	scan.Finish()
-	owner := func(pid uint32) *trace.Process {
+	owner := func(pid uint32) *profile.Process {
 		for _, q := range p.Processes {
 			if q.PID == int64(pid) {
 				return q

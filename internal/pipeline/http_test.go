@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // The requests are read from the file once more. One that has become shorter in between
@@ -23,5 +23,5 @@ func TestRequestsOfTheSameFile(t *testing.T) {
 	c := &Config{Tracks: []string{"http"}}
 	require.NoError(t, addHTTP(t.Context(), in, c, p, info.Events))
 	assert.NotEmpty(t, p.Tracks)
-	assert.ErrorIs(t, addHTTP(t.Context(), in, c, &trace.Profile{}, info.Events+1), input.ErrChanged)
+	assert.ErrorIs(t, addHTTP(t.Context(), in, c, &profile.Profile{}, info.Events+1), input.ErrChanged)
 }

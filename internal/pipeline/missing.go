@@ -8,7 +8,7 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A trackKind is a group of things that can be drawn.
@@ -104,7 +104,7 @@ func notRecorded(info *load.Info, c *Config, groups []string) string {
 
 // hold tells which groups of tracks that c asks for have something to draw. They are
 // asked for no more than their first slice.
-func hold(p *trace.Profile, c *Config) map[string]bool {
+func hold(p *profile.Profile, c *Config) map[string]bool {
 	found := map[string]bool{}
 	for _, t := range p.Tracks {
 		if slices.Contains(c.Tracks, t.Group) && !found[t.Group] {
@@ -119,10 +119,10 @@ func hold(p *trace.Profile, c *Config) map[string]bool {
 
 // count makes the tracks tell the report how much was drawn of them. A writer may go
 // through a track more than once: the last time counts.
-func count(p *trace.Profile, rep *report.Trace) {
+func count(p *profile.Profile, rep *report.Trace) {
 	for _, t := range p.Tracks {
 		all, last := t.Slices, 0
-		t.Slices = func(yield func(*trace.Slice) bool) {
+		t.Slices = func(yield func(*profile.Slice) bool) {
 			n := 0
 			for s := range all {
 				n++

@@ -10,8 +10,8 @@ import (
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/symbol"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // loadOptions are what c asks of the loader.
@@ -37,7 +37,7 @@ func loadOptions(in *input.File, c *Config, rep *report.Trace) *load.Options {
 }
 
 // loadNettrace reads a nettrace or netperf file into the model.
-func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error) {
+func loadNettrace(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, missing, error) {
 	p, info, err := load.Profile(ctx, in.Reader, loadOptions(in, c, rep))
 	if err != nil {
 		return nil, nil, err
@@ -81,9 +81,9 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 
 // rewriteNettrace copies a trace with its stacks repaired. Everything else stays.
 func rewriteNettrace(ctx context.Context, in *input.File, w io.Writer, c *Config, rep *report.Trace) error {
-	var fix func(*trace.Profile)
+	var fix func(*profile.Profile)
 	if c.Repair {
-		fix = func(p *trace.Profile) { pass.FixStacks(p, c.MinConfidence) }
+		fix = func(p *profile.Profile) { pass.FixStacks(p, c.MinConfidence) }
 	}
 	p, info, err := load.Rewrite(ctx, in.Reader, w, loadOptions(in, c, rep), fix)
 	if err != nil {

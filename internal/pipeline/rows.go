@@ -7,8 +7,8 @@ import (
 
 	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/view"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Inputs are the formats that are read into the model.
@@ -35,7 +35,7 @@ var Outputs = []OutputFormat{
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true,
 		Write: with(export.Perfetto)},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline",
-		Write: func(w io.Writer, p *trace.Profile, _ *Config) error { return view.Write(w, p) }},
+		Write: func(w io.Writer, p *profile.Profile, _ *Config) error { return view.Write(w, p) }},
 }
 
 // Rewrites are tried before Inputs and Outputs.
@@ -46,8 +46,8 @@ var Rewrites = []Rewrite{
 }
 
 // with makes a row's Write of a writer of package export.
-func with(write func(io.Writer, *trace.Profile, export.Options) error) func(io.Writer, *trace.Profile, *Config) error {
-	return func(w io.Writer, p *trace.Profile, c *Config) error {
+func with(write func(io.Writer, *profile.Profile, export.Options) error) func(io.Writer, *profile.Profile, *Config) error {
+	return func(w io.Writer, p *profile.Profile, c *Config) error {
 		o := exportOptions(c)
 		if c.Out == "-" {
 			o.Name = "" // the profile's own

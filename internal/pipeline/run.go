@@ -14,8 +14,8 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Config is one run of repair or convert on one trace.
@@ -59,8 +59,8 @@ type Select struct {
 	CPUOnly   bool   // keep samples that were on a CPU
 }
 
-func (s Select) selection() pass.Selection {
-	return pass.Selection{
+func (s Select) selection() profile.Selection {
+	return profile.Selection{
 		Processes: s.Processes, Threads: s.Threads, From: s.From.Nanoseconds(), To: s.To.Nanoseconds(),
 		Frame: s.Frame, CPUOnly: s.CPUOnly,
 	}
@@ -143,7 +143,7 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
 	c.Tracks = c.tracksOf(row)
-	p, err := profile(ctx, in, c, rep)
+	p, err := loadProfile(ctx, in, c, rep)
 	if err != nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	return p.TrackError()
 }
 
-// profile reads a trace into the model, repairs it if c says so, and keeps what c
+// loadProfile reads a trace into the model, repairs it if c says so, and keeps what c
 // selects.
-func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, error) {
+func loadProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
 	sel := c.Select.selection()
 	for _, i := range Inputs {
 		if i.Kind != in.Kind {
@@ -166,11 +166,11 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 			return nil, err
 		}
 		cpu := slices.Contains(c.Tracks, "cpu")
-		sampled := slices.ContainsFunc(p.Threads, func(t *trace.Thread) bool { return t.Samples.Len() > t.Samples.Count(trace.SampleEvent) })
+		sampled := slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Samples.Len() > t.Samples.Count(profile.SampleEvent) })
 		if c.Repair && cpu && sampled {
 			pass.FixStacks(p, c.MinConfidence)
 		}
-		pass.Select(p, sel)
+		p.Select(sel)
 		found := hold(p, c)
 		if err := p.TrackError(); err != nil {
 			return nil, err
@@ -218,14 +218,14 @@ func profile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) 
 // Load reads the sampled stacks of a trace into the model, for commands that write no
 // trace, and repairs them if c says so. What happened is in the report, also when the
 // error is not nil.
-func Load(ctx context.Context, in *input.File, c Config) (*trace.Profile, *report.Trace, error) {
+func Load(ctx context.Context, in *input.File, c Config) (*profile.Profile, *report.Trace, error) {
 	rep := newReport(in, &c)
-	p, err := func() (*trace.Profile, error) {
+	p, err := func() (*profile.Profile, error) {
 		if in.Kind == input.Unknown {
 			return nil, in.NotATrace()
 		}
 		c.Tracks = []string{"cpu"}
-		p, err := profile(ctx, in, &c, rep)
+		p, err := loadProfile(ctx, in, &c, rep)
 		if err != nil {
 			return nil, err
 		}

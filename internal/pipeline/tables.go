@@ -10,14 +10,14 @@ import (
 	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // An InputFormat is a row of the table of inputs.
 type InputFormat struct {
 	Kind input.Kind
 	// Load reads the whole trace into the model and tells of damage through the report.
-	Load func(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*trace.Profile, missing, error)
+	Load func(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, missing, error)
 }
 
 // Missing says why a trace has nothing of these groups of tracks, and what records it.
@@ -30,7 +30,7 @@ type OutputFormat struct {
 	Help       string   // what opens it
 	Tracks     bool     // has tracks beside the sampled stacks
 	// Write writes a profile.
-	Write func(w io.Writer, p *trace.Profile, c *Config) error
+	Write func(w io.Writer, p *profile.Profile, c *Config) error
 	// Compat writes what dotnet-trace writes; nil: the reference has no such format.
 	Compat func(w io.Writer, t *compat.Trace, o export.Options) error
 }

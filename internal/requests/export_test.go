@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/export/httpout"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // write makes an output of the rows of a recording.
@@ -236,11 +236,11 @@ func TestTable(t *testing.T) {
 // Slices of a track nest: each lies in the one that is open, or after it.
 func TestTracksNest(t *testing.T) {
 	recordings(t, func(t *testing.T, name string, rec *recording) {
-		owner := &trace.Process{PID: 1}
+		owner := &profile.Process{PID: 1}
 		n := 0
-		for _, track := range httpout.Tracks(rec.rows, func(uint32) *trace.Process { return owner }) {
+		for _, track := range httpout.Tracks(rec.rows, func(uint32) *profile.Process { return owner }) {
 			assert.Equal(t, "http", track.Group)
-			var open []trace.Slice
+			var open []profile.Slice
 			last := int64(-1)
 			for s := range track.Slices {
 				require.GreaterOrEqual(t, s.Start, last, track.Name)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Facts are what Read finds out about a trace besides its samples.
@@ -220,9 +220,9 @@ func (t *Trace) Recount() {
 		th := &f.Threads[t.of[i]]
 		th.Cut += p.Samples.Cuts()
 		f.Cut += p.Samples.Cuts()
-		before := trace.Whole
+		before := profile.Whole
 		for _, s := range p.Samples.All() {
-			if s.Cut != trace.Whole && before == trace.Whole {
+			if s.Cut != profile.Whole && before == profile.Whole {
 				th.Spikes++
 				f.Spikes++
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // kind says what a frame is in a stack of dotnet-trace.
@@ -29,7 +29,7 @@ var kinds = map[string]kind{
 	"BLOCKED_TIME":        kindMarker,
 	"UNKNOWN_ASYNC":       kindMarker,
 	"STARTING TASK":       kindStitch,
-	trace.Bridge:          kindBridge,
+	profile.Bridge:        kindBridge,
 }
 
 func kindOf(name string) kind {
@@ -62,7 +62,7 @@ type frameKey struct {
 // frameTable gives events their frames. Ids are those of the profile's table.
 type frameTable struct {
 	r      *chromium.Reader
-	table  *trace.Table
+	table  *profile.Table
 	frames []frame
 	bySF   []int32     // by small sf id: 1 + the frame first seen with it
 	byName []int32     // by name of events without sf: 1 + the frame
@@ -93,7 +93,7 @@ func smallSF(sf []byte) int {
 }
 
 // id returns the frame of a begin or end event.
-func (t *frameTable) id(ev *chromium.Event) trace.FrameID {
+func (t *frameTable) id(ev *chromium.Event) profile.FrameID {
 	if t.own(ev.Thread).holds == holdsSamples {
 		return t.ownID(ev)
 	}
@@ -104,7 +104,7 @@ func (t *frameTable) id(ev *chromium.Event) trace.FrameID {
 		if t.byName[ev.NameID] == 0 {
 			t.byName[ev.NameID] = 1 + t.add(ev)
 		}
-		return trace.FrameID(t.byName[ev.NameID] - 1)
+		return profile.FrameID(t.byName[ev.NameID] - 1)
 	}
 	if n := smallSF(ev.SF); n >= 0 {
 		// The list grows with the ids that are used, not with the largest one.
@@ -115,10 +115,10 @@ func (t *frameTable) id(ev *chromium.Event) trace.FrameID {
 			f := t.bySF[n]
 			if f == 0 {
 				t.bySF[n] = 1 + t.add(ev)
-				return trace.FrameID(t.bySF[n] - 1)
+				return profile.FrameID(t.bySF[n] - 1)
 			}
 			if t.frames[f-1].name == ev.NameID {
-				return trace.FrameID(f - 1)
+				return profile.FrameID(f - 1)
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (t *frameTable) id(ev *chromium.Event) trace.FrameID {
 		f = t.add(ev)
 		t.other[k] = f
 	}
-	return trace.FrameID(f)
+	return profile.FrameID(f)
 }
 
 // add makes a new frame. Its module is known only once stackFrames was read.
@@ -138,11 +138,11 @@ func (t *frameTable) add(ev *chromium.Event) int32 {
 		name = t.r.Name(ev.NameID)
 	}
 	k := kindOf(name)
-	m := trace.Method{Name: name}
+	m := profile.Method{Name: name}
 	if k != kindCode {
-		m.Kind = trace.Synthetic
+		m.Kind = profile.Synthetic
 	}
-	t.table.AddFrame(trace.Frame{Method: t.table.AddMethod(m)})
+	t.table.AddFrame(profile.Frame{Method: t.table.AddMethod(m)})
 	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, sf: string(ev.SF)})
 	t.noteSF(ev.SF)
 	return int32(len(t.frames) - 1)
@@ -164,7 +164,7 @@ func (t *frameTable) noteSF(sf []byte) {
 }
 
 // kind returns the kind of f; the bridge may have been added by the repair.
-func (t *frameTable) kind(f trace.FrameID) kind {
+func (t *frameTable) kind(f profile.FrameID) kind {
 	if int(f) >= len(t.frames) {
 		return kindBridge
 	}
@@ -210,8 +210,8 @@ func (t *frameTable) setModules(m *modules) {
 		if !ok || f.name == 0 || maphash.Bytes(m.seed, t.r.RawName(f.name)) != e.name {
 			continue
 		}
-		method := t.table.MethodOf(trace.FrameID(i))
+		method := t.table.MethodOf(profile.FrameID(i))
 		method.Module = m.texts[e.module]
-		t.table.SetMethod(trace.FrameID(i), t.table.AddMethod(method))
+		t.table.SetMethod(profile.FrameID(i), t.table.AddMethod(method))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A slice is a complete, begin or end event of a thread that holds no stacks of
@@ -13,7 +13,7 @@ import (
 // in which the same slices are open.
 type slice struct {
 	start, end int64 // ns
-	frame      trace.FrameID
+	frame      profile.FrameID
 	name       int32
 	phase      byte
 }
@@ -64,7 +64,7 @@ func (d *reading) weigh(base int64) {
 		}
 		list = whole(list)
 		l.first = list[0].start - base
-		l.t = &trace.Thread{First: l.first, Last: l.first}
+		l.t = &profile.Thread{First: l.first, Last: l.first}
 		for i := range list {
 			list[i].start -= base
 			list[i].end -= base
@@ -122,16 +122,16 @@ func whole(list []slice) []slice {
 }
 
 // sweep turns slices into samples. One that ends behind its parent is cut there.
-func (d *reading) sweep(t *trace.Thread, list []slice) {
+func (d *reading) sweep(t *profile.Thread, list []slice) {
 	type open struct {
 		end   int64
-		stack trace.StackID // with the slice
+		stack profile.StackID // with the slice
 	}
 	var stack []open
 	now := list[0].start
 	until := func(at int64) {
 		if len(stack) > 0 && at > now {
-			t.Samples.Append(trace.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack})
+			t.Samples.Append(profile.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack})
 		}
 		now = max(now, at)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Threads that dotnet-trace did not write become weighted samples of their slices.
@@ -36,7 +36,7 @@ func TestWeighted(t *testing.T) {
 			var got []string
 			for _, th := range tr.Profile.Threads {
 				for _, s := range th.Samples.All() {
-					assert.Equal(t, trace.Whole, s.Cut)
+					assert.Equal(t, profile.Whole, s.Cut)
 					got = append(got, fmt.Sprintf("%d:%s:%d", s.Time/1000, strings.Join(names(tr.Profile.Table, s.Stack), ";"), s.Dur/1000))
 				}
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/pass"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A trace with a thread in each event costs a small multiple of its size.
@@ -72,15 +72,15 @@ func TestOuterFramesCostNothing(t *testing.T) {
 
 // What is known of a stack is not looked for again in each that is one frame deeper.
 func TestStitchedLooksOnce(t *testing.T) {
-	d := &reading{Trace: &Trace{table: &frameTable{table: trace.NewTable(), frames: make([]frame, 4)}}}
+	d := &reading{Trace: &Trace{table: &frameTable{table: profile.NewTable(), frames: make([]frame, 4)}}}
 	d.table.frames[2].kind = kindStitch
-	var s [4]trace.StackID
+	var s [4]profile.StackID
 	for i := range s {
-		at := trace.StackID(0)
+		at := profile.StackID(0)
 		if i > 0 {
 			at = s[i-1]
 		}
-		s[i] = d.table.table.Push(at, trace.FrameID(i))
+		s[i] = d.table.table.Push(at, profile.FrameID(i))
 	}
 	assert.False(t, d.stitched(s[0]))
 	d.table.frames[0].kind = kindStitch // not to be looked at
@@ -127,8 +127,8 @@ func TestEndsBeforeBegins(t *testing.T) {
 		in := begin.ReplaceAll(b.Bytes(), []byte("$1.5"))
 		require.False(t, bytes.Equal(b.Bytes(), in))
 		tr := readBytes(t, in, nil)
-		newFixer(tr.Profile).fix(func(_ *trace.Thread, s trace.Sample) []string {
-			return append([]string{trace.Bridge}, names(tr.Profile.Table, s.Stack)...)
+		newFixer(tr.Profile).fix(func(_ *profile.Thread, s profile.Sample) []string {
+			return append([]string{profile.Bridge}, names(tr.Profile.Table, s.Stack)...)
 		})
 		checkSpans(t, parse(t, rewriteBytes(t, tr, true))) // compares with what is read throughout
 	}

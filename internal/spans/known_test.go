@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/pass"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // The inputs on which the two public tools fail (dotnet-trace-convert.md section 4),
@@ -108,7 +108,7 @@ func TestKnownFailures(t *testing.T) {
 					if slices.Equal(want, have) {
 						continue
 					}
-					i := slices.Index(have, trace.Bridge)
+					i := slices.Index(have, profile.Bridge)
 					if !assert.GreaterOrEqual(t, i, 0, "at %d ms: wrong: %d frames, %d are true", s.Time/1e6, len(have), len(want)) {
 						continue
 					}

@@ -1,7 +1,7 @@
 package spans
 
 import (
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A lane is what one thread does: nested begins and ends in order of time. A
@@ -13,10 +13,10 @@ import (
 // they begin anew, so that the stacks below it are those of the program: outer is
 // the stack down to it (0 if none is open), cur the one below.
 type lane struct {
-	thread     int32         // chromium.Event.Thread
-	t          *trace.Thread // nil while it has no sample
-	first      int64         // ns of the first event
-	cur, outer trace.StackID
+	thread     int32           // chromium.Event.Thread
+	t          *profile.Thread // nil while it has no sample
+	first      int64           // ns of the first event
+	cur, outer profile.StackID
 	outerDepth int
 	dotnet     bool // has had a frame `Thread (n)`
 	own        ownThread
@@ -46,16 +46,16 @@ type lane struct {
 	spikes   int // runs of cut samples
 	events   int
 
-	told       int64         // Time of the last sample
-	fromSample int           // index of the sample before the transition, -1 if none
-	clashes    []int64       // of ends that speedscope would misread: offsets like start
-	root       trace.FrameID // 1 + the outermost frame
-	named      trace.FrameID // the frame `Thread (n)`
+	told       int64           // Time of the last sample
+	fromSample int             // index of the sample before the transition, -1 if none
+	clashes    []int64         // of ends that speedscope would misread: offsets like start
+	root       profile.FrameID // 1 + the outermost frame
+	named      profile.FrameID // the frame `Thread (n)`
 }
 
 // A state is what is open in a lane.
 type state struct {
-	cur, outer trace.StackID
+	cur, outer profile.StackID
 }
 
 // rungs are places among the ends of a transition: the last ones at which a multiple of
@@ -95,10 +95,10 @@ type zone struct {
 func (l *lane) sampled() bool { return l.dotnet || l.own.holds == holdsSamples }
 
 // depth returns the number of frames that are open.
-func (l *lane) depth(t *trace.Table) int { return t.Depth(l.cur) + l.outerDepth }
+func (l *lane) depth(t *profile.Table) int { return t.Depth(l.cur) + l.outerDepth }
 
 // begin opens f, and reports whether it is the thread's frame.
-func (l *lane) begin(t *frameTable, f trace.FrameID) bool {
+func (l *lane) begin(t *frameTable, f profile.FrameID) bool {
 	l.cur = t.table.Push(l.cur, f)
 	if l.outer != 0 || t.kind(f) != kindThread {
 		return false
@@ -110,7 +110,7 @@ func (l *lane) begin(t *frameTable, f trace.FrameID) bool {
 }
 
 // pop closes the innermost frame.
-func (l *lane) pop(t *trace.Table) {
+func (l *lane) pop(t *profile.Table) {
 	if l.cur == 0 {
 		l.cur, l.outer, l.outerDepth = l.outer, 0, 0
 	}
@@ -118,7 +118,7 @@ func (l *lane) pop(t *trace.Table) {
 }
 
 // top returns the innermost frame that is open.
-func (l *lane) top(t *trace.Table) (trace.FrameID, bool) {
+func (l *lane) top(t *profile.Table) (profile.FrameID, bool) {
 	if l.cur != 0 {
 		return t.Frame(l.cur), true
 	}
@@ -134,12 +134,12 @@ const maxSearch = 1024
 // end closes f and returns how many frames that took: more than one if ends were
 // lost above it, none if f is not open. name is 0 for an end without a name, which
 // closes the top.
-func (l *lane) end(t *frameTable, f trace.FrameID, name int32, sf bool) int {
+func (l *lane) end(t *frameTable, f profile.FrameID, name int32, sf bool) int {
 	top, ok := l.top(t.table)
 	if !ok {
 		return 0
 	}
-	match := func(g trace.FrameID) bool {
+	match := func(g profile.FrameID) bool {
 		return g == f || !sf && int(g) < len(t.frames) && t.frames[g].name == name
 	}
 	if name == 0 || match(top) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A machine works on the events of one transition, from the stack SA to the stack
@@ -54,11 +54,11 @@ type clash struct {
 // and after a transition: there may be any number of them.
 type frames struct {
 	base int
-	list []trace.FrameID
+	list []profile.FrameID
 }
 
-func (f *frames) len() int               { return f.base + len(f.list) }
-func (f *frames) at(i int) trace.FrameID { return f.list[i-f.base] }
+func (f *frames) len() int                 { return f.base + len(f.list) }
+func (f *frames) at(i int) profile.FrameID { return f.list[i-f.base] }
 
 func (rw *rewriter) machine(z *zone) *machine {
 	var m *machine
@@ -140,11 +140,11 @@ func (m *machine) clashes(i int, how string) bool {
 }
 
 // sameFrames returns how many frames of two states are the same, from the outermost.
-func sameFrames(t *trace.Table, a, b state) int {
+func sameFrames(t *profile.Table, a, b state) int {
 	if a.outer != 0 && a.outer == b.outer {
 		return t.Depth(a.outer) + sameCallers(t, a.cur, b.cur)
 	}
-	outermost := func(s state) trace.StackID {
+	outermost := func(s state) profile.StackID {
 		if s.outer != 0 {
 			return s.outer
 		}
@@ -154,7 +154,7 @@ func sameFrames(t *trace.Table, a, b state) int {
 }
 
 // sameCallers returns the depth of what two stacks have in common.
-func sameCallers(t *trace.Table, a, b trace.StackID) int {
+func sameCallers(t *profile.Table, a, b profile.StackID) int {
 	for t.Depth(a) > t.Depth(b) {
 		a = t.Parent(a)
 	}
@@ -168,7 +168,7 @@ func sameCallers(t *trace.Table, a, b trace.StackID) int {
 }
 
 // below returns the stack below the thread's frame, without the marker.
-func (s state) below(t *frameTable) trace.StackID {
+func (s state) below(t *frameTable) profile.StackID {
 	if s.cur != 0 && t.kind(t.table.Frame(s.cur)) == kindMarker {
 		return t.table.Parent(s.cur)
 	}
@@ -196,7 +196,7 @@ func (rw *rewriter) full(dst *frames, base int, l *lane, s state, f fix) {
 	}
 }
 
-func common(a, b []trace.FrameID) int {
+func common(a, b []profile.FrameID) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -205,7 +205,7 @@ func common(a, b []trace.FrameID) int {
 }
 
 // step takes the next event of the lane.
-func (m *machine) step(phase byte, f trace.FrameID, name int32, sf bool) edit {
+func (m *machine) step(phase byte, f profile.FrameID, name int32, sf bool) edit {
 	var e edit
 	t := m.rw.table
 	if phase == 'E' {

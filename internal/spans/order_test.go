@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // raw is an event as text with what sorting needs.
@@ -147,7 +147,7 @@ func TestAnyOrder(t *testing.T) {
 			}
 			in := assemble(t, cut, mixed, ",\n")
 			tr := readBytes(t, in, nil)
-			newFixer(tr.Profile).fix(func(th *trace.Thread, s trace.Sample) []string {
+			newFixer(tr.Profile).fix(func(th *profile.Thread, s profile.Sample) []string {
 				full := truth[truthKey(th.TID, s.Time)]
 				require.NotNil(t, full, "no truth at %d", s.Time)
 				return full

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // tracefix's own Chromium output has no synthetic roots and no leaf that says what a
@@ -33,7 +33,7 @@ const (
 type ownThread struct {
 	holds holding
 	limit int
-	typ   trace.SampleType
+	typ   profile.SampleType
 	typed bool
 }
 
@@ -69,7 +69,7 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 	default:
 		return
 	}
-	for _, s := range []trace.SampleType{trace.SampleManaged, trace.SampleExternal, trace.SampleCPU, trace.SampleError} {
+	for _, s := range []profile.SampleType{profile.SampleManaged, profile.SampleExternal, profile.SampleCPU, profile.SampleError} {
 		if args.Type == s.String() {
 			o.typ, o.typed = s, true
 		}
@@ -87,23 +87,23 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 }
 
 // ownMethod is the method of a frame of tracefix's own output.
-func ownMethod(name, cat string) (trace.Method, kind) {
-	m := trace.Method{Name: name}
+func ownMethod(name, cat string) (profile.Method, kind) {
+	m := profile.Method{Name: name}
 	switch cat {
 	case "managed":
 	case "native":
-		m.Kind = trace.Native
+		m.Kind = profile.Native
 	case "kernel":
-		m.Kind = trace.Kernel
+		m.Kind = profile.Kernel
 	case "unresolved":
-		m.Kind = trace.Unresolved
+		m.Kind = profile.Unresolved
 	case "tracefix":
 		switch name {
-		case trace.Bridge:
-			m.Kind = trace.Synthetic
+		case profile.Bridge:
+			m.Kind = profile.Synthetic
 			return m, kindBridge
-		case trace.OffCPU:
-			m.Kind = trace.Synthetic
+		case profile.OffCPU:
+			m.Kind = profile.Synthetic
 			return m, kindMarker
 		}
 		m.Module = cat
@@ -115,17 +115,17 @@ func ownMethod(name, cat string) (trace.Method, kind) {
 
 // ownID returns the frame of a begin or end event of tracefix's own output: one for
 // each name and module.
-func (t *frameTable) ownID(ev *chromium.Event) trace.FrameID {
+func (t *frameTable) ownID(ev *chromium.Event) profile.FrameID {
 	for int(ev.NameID) >= len(t.byOwn) {
 		t.byOwn = append(t.byOwn, make([]int32, 64+len(t.byOwn))...)
 	}
 	f := t.byOwn[ev.NameID]
 	if f == 0 {
 		t.byOwn[ev.NameID] = 1 + t.addOwn(ev)
-		return trace.FrameID(t.byOwn[ev.NameID] - 1)
+		return profile.FrameID(t.byOwn[ev.NameID] - 1)
 	}
 	if t.frames[f-1].cat == string(ev.Cat) {
-		return trace.FrameID(f - 1)
+		return profile.FrameID(f - 1)
 	}
 	k := frameKey{ev.NameID, "cat " + string(ev.Cat)} // no sf begins so
 	f, ok := t.other[k]
@@ -133,7 +133,7 @@ func (t *frameTable) ownID(ev *chromium.Event) trace.FrameID {
 		f = t.addOwn(ev)
 		t.other[k] = f
 	}
-	return trace.FrameID(f)
+	return profile.FrameID(f)
 }
 
 func (t *frameTable) addOwn(ev *chromium.Event) int32 {
@@ -142,7 +142,7 @@ func (t *frameTable) addOwn(ev *chromium.Event) int32 {
 		name = t.r.Name(ev.NameID)
 	}
 	m, k := ownMethod(name, chromium.Unquote(ev.Cat))
-	t.table.AddFrame(trace.Frame{Method: t.table.AddMethod(m)})
+	t.table.AddFrame(profile.Frame{Method: t.table.AddMethod(m)})
 	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, cat: string(ev.Cat)})
 	return int32(len(t.frames) - 1)
 }
@@ -150,7 +150,7 @@ func (t *frameTable) addOwn(ev *chromium.Event) int32 {
 // ownStep takes a begin or end of frame f to a lane of tracefix's own output. What is
 // open for a while is a sample there, also if begins lead to it from a caller, or
 // ends alone.
-func (d *reading) ownStep(l *lane, phase byte, f trace.FrameID, name int32, ns int64, same bool, start int64) {
+func (d *reading) ownStep(l *lane, phase byte, f profile.FrameID, name int32, ns int64, same bool, start int64) {
 	t := d.table.table
 	if l.seen && l.heldOwn(phase, ns) {
 		d.sample(l, ns, l.cur == 0)

@@ -17,17 +17,17 @@ import (
 	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/pass"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // ownBytes is what `tracefix convert` makes of a profile.
-func ownBytes(t testing.TB, p *trace.Profile) []byte {
+func ownBytes(t testing.TB, p *profile.Profile) []byte {
 	var b bytes.Buffer
 	require.NoError(t, export.Chromium(&b, p, export.Options{}))
 	return b.Bytes()
 }
 
-func loadChain(t testing.TB) *trace.Profile {
+func loadChain(t testing.TB) *profile.Profile {
 	file := unpack(t, "../../testdata/chain.nettrace.zst")
 	p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file)), nil }, nil)
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func chainTruth(_, _ int64, marks []labMark) []labMark {
 
 // stretchesOf tells what a thread did from when to when: its samples, with equal
 // neighbours joined. A sample of a profile from nettrace holds until the next.
-func stretchesOf(tab *trace.Table, th *trace.Thread) []string {
+func stretchesOf(tab *profile.Table, th *profile.Thread) []string {
 	var out []string
 	last := ""
 	for _, s := range th.Samples.All() {
@@ -66,7 +66,7 @@ func TestOwnOutput(t *testing.T) {
 	require.Equal(t, 100, tr.Profile.Meta.DepthLimit)
 
 	// The profile is what it was, but for what the file cannot tell.
-	threads := map[int64]*trace.Thread{}
+	threads := map[int64]*profile.Thread{}
 	for _, th := range tr.Profile.Threads {
 		threads[th.TID] = th
 	}
@@ -154,12 +154,12 @@ func byTime(a, b string) int {
 }
 
 // ownProfile makes a profile of stacks that last a ms each; an empty one is a gap.
-func ownProfile(limit int, threads ...[]string) *trace.Profile {
-	tab := trace.NewTable()
-	frames := map[string]trace.FrameID{}
-	p := &trace.Profile{Table: tab, Meta: trace.Meta{DepthLimit: limit}}
+func ownProfile(limit int, threads ...[]string) *profile.Profile {
+	tab := profile.NewTable()
+	frames := map[string]profile.FrameID{}
+	p := &profile.Profile{Table: tab, Meta: profile.Meta{DepthLimit: limit}}
 	for i, stacks := range threads {
-		th := &trace.Thread{TID: int64(7 + i), Process: &trace.Process{PID: 5, Name: "Lab"}}
+		th := &profile.Thread{TID: int64(7 + i), Process: &profile.Process{PID: 5, Name: "Lab"}}
 		if i > 0 {
 			th.Process = p.Threads[0].Process
 		}
@@ -173,21 +173,21 @@ func ownProfile(limit int, threads ...[]string) *trace.Profile {
 			if limit > 0 {
 				cut = full[max(0, len(full)-limit):]
 			}
-			s := trace.Sample{Time: int64(100*i+j+10) * 1e6, Dur: 1e6}
+			s := profile.Sample{Time: int64(100*i+j+10) * 1e6, Dur: 1e6}
 			if off {
-				s.Type, s.Time = trace.SampleOffCPU, s.Time+1e6
+				s.Type, s.Time = profile.SampleOffCPU, s.Time+1e6
 			}
 			for _, name := range cut {
 				f, ok := frames[name]
 				if !ok {
 					module, method, _ := strings.Cut(name, "!")
-					f = tab.AddFrame(trace.Frame{Method: tab.AddMethod(trace.Method{Module: module, Name: method})})
+					f = tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: module, Name: method})})
 					frames[name] = f
 				}
 				s.Stack = tab.Push(s.Stack, f)
 			}
 			if len(cut) < len(full) {
-				s.Cut = trace.CutDepth
+				s.Cut = profile.CutDepth
 			}
 			th.Samples.Append(s)
 		}
@@ -222,7 +222,7 @@ func TestOwnTransitions(t *testing.T) {
 			require.Equal(t, stretchesOf(p.Table, p.Threads[0]), stretchesOf(tr.Profile.Table, th))
 			for i, s := range th.Samples.All() {
 				off := strings.HasPrefix(slices.DeleteFunc(slices.Clone(c.stacks), func(n string) bool { return n == "" })[i], "off:")
-				assert.Equal(t, off, s.Type == trace.SampleOffCPU, "sample %d", i)
+				assert.Equal(t, off, s.Type == profile.SampleOffCPU, "sample %d", i)
 			}
 			pass.FixStacks(tr.Profile, 0.9)
 			out := rewriteBytes(t, tr, false)
@@ -278,7 +278,7 @@ func TestOwnWalks(t *testing.T) {
 					exact++
 					continue
 				}
-				at := slices.Index(have, trace.Bridge)
+				at := slices.Index(have, profile.Bridge)
 				require.GreaterOrEqual(t, at, 0, "seed %d, at %d ns: %d frames, %d are true", seed, s.Time, len(have), len(want))
 				require.Equal(t, want[:at], have[:at], "before the bridge")
 				require.Equal(t, want[len(want)-(len(have)-at-1):], have[at+1:], "behind the bridge")
@@ -304,10 +304,10 @@ func TestOwnLimit(t *testing.T) {
 // How many stacks a recorder cut at no limit of frames is known, unless they were repaired.
 func TestOwnCutUntold(t *testing.T) {
 	p := ownProfile(0, []string{"a b", "a c", "a b", "a b d"}, []string{"a b", "a c"})
-	cuts := []trace.Cut{trace.CutBytes, trace.CutBroken, trace.Whole, trace.CutBytes, trace.Whole, trace.CutBroken}
+	cuts := []profile.Cut{profile.CutBytes, profile.CutBroken, profile.Whole, profile.CutBytes, profile.Whole, profile.CutBroken}
 	i := -1
 	for _, th := range p.Threads {
-		th.Samples.Change(func(s *trace.Sample) bool {
+		th.Samples.Change(func(s *profile.Sample) bool {
 			i++
 			s.Cut = cuts[i]
 			return true
@@ -318,7 +318,7 @@ func TestOwnCutUntold(t *testing.T) {
 	assert.Zero(t, tr.Facts.Cut)
 
 	for _, index := range []int{0, 3} {
-		p.Threads[0].Repairs.Append(trace.Repair{Index: index, How: "before"})
+		p.Threads[0].Repairs.Append(profile.Repair{Index: index, How: "before"})
 	}
 	assert.Equal(t, 2, readBytes(t, ownBytes(t, p), nil).Facts.CutUntold)
 	assert.Zero(t, readBytes(t, ownBytes(t, loadChain(t)), nil).Facts.CutUntold)
@@ -327,8 +327,8 @@ func TestOwnCutUntold(t *testing.T) {
 // Tracks hold no stacks, and the modules of frames are their categories.
 func TestOwnTracks(t *testing.T) {
 	p := ownProfile(100, []string{"Root a", "Root b"})
-	p.Tracks = []*trace.Track{{Name: "HTTP", Group: "http", Nested: true, Process: p.Threads[0].Process, Slices: func(yield func(*trace.Slice) bool) {
-		yield(&trace.Slice{Start: 1e6, Dur: 3e6, Name: "GET /", Category: "http"})
+	p.Tracks = []*profile.Track{{Name: "HTTP", Group: "http", Nested: true, Process: p.Threads[0].Process, Slices: func(yield func(*profile.Slice) bool) {
+		yield(&profile.Slice{Start: 1e6, Dur: 3e6, Name: "GET /", Category: "http"})
 	}}}
 	for _, weighted := range []bool{false, true} {
 		in := ownBytes(t, p)

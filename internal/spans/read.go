@@ -13,7 +13,7 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Options of Read. The zero value works.
@@ -39,7 +39,7 @@ type Options struct {
 
 // A Trace is what the first reading of a Chromium trace finds.
 type Trace struct {
-	Profile *trace.Profile
+	Profile *profile.Profile
 	Facts   Facts
 
 	opts      Options
@@ -80,9 +80,9 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	if t.limit = t.opts.MaxDepth; t.limit == 0 {
 		t.limit = 100
 	}
-	table := trace.NewTable()
+	table := profile.NewTable()
 	t.table = &frameTable{table: table, other: map[frameKey]int32{}, maxSF: -1}
-	t.Profile = &trace.Profile{Table: table}
+	t.Profile = &profile.Profile{Table: table}
 	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
 	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}}
 	in, err := open()
@@ -282,7 +282,7 @@ func (d *reading) newLane(ev *chromium.Event) *lane {
 }
 
 // step takes a begin or end of frame f to a lane.
-func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
+func (d *reading) step(l *lane, phase byte, f profile.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
 	l.events++
 	same := ns == l.lastNS && sub == l.lastSub
 	l.lastNS, l.lastSub = ns, sub
@@ -319,7 +319,7 @@ func (d *reading) step(l *lane, phase byte, f trace.FrameID, name int32, sf bool
 }
 
 // endStep closes frame f in a lane.
-func (d *reading) endStep(l *lane, f trace.FrameID, name int32, sf, same bool, start int64) {
+func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, same bool, start int64) {
 	was := state{l.cur, l.outer}
 	l.rungs.add(l.depth(d.table.table), start-l.start)
 	n := l.end(d.table, f, name, sf)
@@ -344,13 +344,13 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 	index, cut := -1, false
 	own := l.own.holds == holdsSamples
 	if !end && (l.outer != 0 || own) && l.cur != 0 {
-		rec := trace.Sample{Time: l.began, Dur: ns - l.began, Stack: l.cur}
+		rec := profile.Sample{Time: l.began, Dur: ns - l.began, Stack: l.cur}
 		if f := t.Frame(l.cur); d.table.kind(f) == kindMarker {
 			switch {
 			case own:
-				rec.Type, rec.Time = trace.SampleOffCPU, ns // such a sample tells of the time before it
+				rec.Type, rec.Time = profile.SampleOffCPU, ns // such a sample tells of the time before it
 			case d.table.frames[f].name != d.cpuTime():
-				rec.Type = trace.SampleExternal
+				rec.Type = profile.SampleExternal
 			default:
 				d.Facts.Managed++
 			}
@@ -360,13 +360,13 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			switch {
 			case !l.own.typed:
 				d.Facts.Untold++
-			case rec.Type == trace.SampleManaged:
+			case rec.Type == profile.SampleManaged:
 				d.Facts.Managed++
 			}
 		}
 		n := t.Depth(rec.Stack)
 		if cut = n == d.limit && n > 0; cut {
-			rec.Cut = trace.CutDepth
+			rec.Cut = profile.CutDepth
 		}
 		if n > l.maxDepth {
 			l.maxDepth = n
@@ -382,7 +382,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			l.told = rec.Time
 		}
 		if l.t == nil {
-			l.t = &trace.Thread{First: l.first}
+			l.t = &profile.Thread{First: l.first}
 		}
 		index = l.t.Samples.Len()
 		l.t.Samples.Append(rec)
@@ -411,7 +411,7 @@ func (d *reading) cpuTime() int32 {
 
 // stitched reports whether a stack is put together of two, and may be deeper than
 // the limit therefore. What was found of its callers is not looked for again.
-func (d *reading) stitched(s trace.StackID) bool {
+func (d *reading) stitched(s profile.StackID) bool {
 	if n := int(s) + 1 - len(d.stitch); n > 0 {
 		d.stitch = append(d.stitch, make([]int8, n)...)
 	}
@@ -455,7 +455,7 @@ func (d *reading) finish(frames int) {
 	p := d.Profile
 	limit := d.limit
 	d.Facts.Limit = limit
-	p.Meta = trace.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
+	p.Meta = profile.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
 	if d.deepest > limit && limit > 0 {
 		// A complete stack that is deeper shows that nothing was cut at limit.
 		p.Meta.DepthLimit = 0
@@ -473,7 +473,7 @@ func (d *reading) finish(frames int) {
 		d.weigh(base)
 	}
 	slices.SortStableFunc(d.all, func(a, b *lane) int { return cmp.Compare(a.first, b.first) })
-	procs := map[string]*trace.Process{}
+	procs := map[string]*profile.Process{}
 	for _, l := range d.all {
 		if l.t == nil || l.t.Samples.Cuts() == 0 {
 			l.clashes = nil // there is nothing to repair
@@ -493,13 +493,13 @@ func (d *reading) finish(frames int) {
 }
 
 // uncut takes the cut marks from the samples of t.
-func uncut(t *trace.Thread) {
+func uncut(t *profile.Thread) {
 	if t == nil || t.Samples.Cuts() == 0 {
 		return
 	}
-	var s trace.Samples
+	var s profile.Samples
 	for _, x := range t.Samples.All() {
-		x.Cut = trace.Whole
+		x.Cut = profile.Whole
 		s.Append(x)
 	}
 	t.Samples = s
@@ -529,7 +529,7 @@ func number(raw string) int64 {
 
 // process finds the process of a lane: the synthetic root tells it, as
 // dotnet-trace writes pid 0.
-func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*trace.Process) *trace.Process {
+func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*profile.Process) *profile.Process {
 	root := ""
 	if l.root > 0 && d.table.kind(l.root-1) == kindProcess {
 		root = d.r.Name(d.table.frames[l.root-1].name)
@@ -538,7 +538,7 @@ func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*trace.P
 	if p := procs[key]; p != nil {
 		return p
 	}
-	p := &trace.Process{PID: number(th.PID), Name: d.procs[th.PID]}
+	p := &profile.Process{PID: number(th.PID), Name: d.procs[th.PID]}
 	if root != "" {
 		parseRoot(root, p)
 	}
@@ -548,7 +548,7 @@ func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*trace.P
 }
 
 // parseRoot reads the frame `Process64 NAME (PID) Args: ARGS`.
-func parseRoot(root string, p *trace.Process) {
+func parseRoot(root string, p *profile.Process) {
 	_, rest, _ := strings.Cut(root, " ")
 	head, args, ok := strings.Cut(rest, " Args:")
 	if !ok {

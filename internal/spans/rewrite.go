@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -51,8 +51,8 @@ type repaired struct {
 // A fix is the stack of a sample after the repair.
 type fix struct {
 	sample   int32
-	stack    trace.StackID // below the thread's frame
-	inserted int32         // frames put in at the root side; below 0 for those taken away
+	stack    profile.StackID // below the thread's frame
+	inserted int32           // frames put in at the root side; below 0 for those taken away
 	how      string
 }
 
@@ -66,7 +66,7 @@ type edit struct {
 // An insert is a new event.
 type insert struct {
 	phase byte
-	frame trace.FrameID
+	frame profile.FrameID
 	how   string
 	first bool // an end that gets the mark
 }
@@ -479,9 +479,9 @@ func (rw *rewriter) appendArgs(b []byte, how string, first bool, colon, comma st
 	return append(b, `}}`...)
 }
 
-func (rw *rewriter) appendName(b []byte, f trace.FrameID) []byte {
+func (rw *rewriter) appendName(b []byte, f profile.FrameID) []byte {
 	if int(f) >= len(rw.table.frames) {
-		return chromium.AppendQuoted(b, trace.Bridge)
+		return chromium.AppendQuoted(b, profile.Bridge)
 	}
 	b = append(b, '"')
 	if n := rw.table.frames[f].name; n != 0 {
@@ -490,7 +490,7 @@ func (rw *rewriter) appendName(b []byte, f trace.FrameID) []byte {
 	return append(b, '"')
 }
 
-func (rw *rewriter) sfOf(f trace.FrameID) string {
+func (rw *rewriter) sfOf(f profile.FrameID) string {
 	if int(f) < len(rw.table.frames) {
 		return rw.table.frames[f].sf
 	}
@@ -509,6 +509,6 @@ func (rw *rewriter) addBridge(n int) error {
 	if n == 0 {
 		sep = ""
 	}
-	_, err := fmt.Fprintf(rw.w.Outside(), `%s"%d": {"name": "%s", "category": ""}`, sep, rw.table.maxSF+1, trace.Bridge)
+	_, err := fmt.Fprintf(rw.w.Outside(), `%s"%d": {"name": "%s", "category": ""}`, sep, rw.table.maxSF+1, profile.Bridge)
 	return err
 }

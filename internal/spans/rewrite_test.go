@@ -22,8 +22,8 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/pass"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 func opener(in []byte) func() (io.ReadCloser, error) {
@@ -244,38 +244,38 @@ func truthKey(tid, ns int64) string { return fmt.Sprint(tid, "@", ns) }
 
 // fixer makes repairs from names.
 type fixer struct {
-	p      *trace.Profile
-	frames map[string]trace.FrameID
+	p      *profile.Profile
+	frames map[string]profile.FrameID
 }
 
-func newFixer(p *trace.Profile) *fixer {
-	f := &fixer{p: p, frames: map[string]trace.FrameID{}}
+func newFixer(p *profile.Profile) *fixer {
+	f := &fixer{p: p, frames: map[string]profile.FrameID{}}
 	for i := range p.Table.Frames() {
-		f.frames[p.Table.MethodOf(trace.FrameID(i)).Full()] = trace.FrameID(i)
+		f.frames[p.Table.MethodOf(profile.FrameID(i)).Full()] = profile.FrameID(i)
 	}
 	return f
 }
 
 // fix replaces the stacks of cut samples by what of returns; nil leaves one alone.
-func (f *fixer) fix(of func(t *trace.Thread, s trace.Sample) []string) {
+func (f *fixer) fix(of func(t *profile.Thread, s profile.Sample) []string) {
 	bridge := pass.BridgeFrame(f.p.Table)
 	for _, th := range f.p.Threads {
-		var fixed trace.Samples
+		var fixed profile.Samples
 		for i, s := range th.Samples.All() {
-			if s.Cut != trace.Whole {
+			if s.Cut != profile.Whole {
 				if names := of(th, s); names != nil {
 					how := "before"
-					stack := trace.StackID(0)
+					stack := profile.StackID(0)
 					for _, n := range names {
 						fr := bridge
-						if n == trace.Bridge {
+						if n == profile.Bridge {
 							how = "bridge"
 						} else {
 							fr = f.frames[n]
 						}
 						stack = f.p.Table.Push(stack, fr)
 					}
-					th.Repairs.Append(trace.Repair{Index: i, Recorded: s.Stack, How: how})
+					th.Repairs.Append(profile.Repair{Index: i, Recorded: s.Stack, How: how})
 					s.Stack = stack
 				}
 			}
@@ -285,7 +285,7 @@ func (f *fixer) fix(of func(t *trace.Thread, s trace.Sample) []string) {
 	}
 }
 
-func names(t *trace.Table, s trace.StackID) []string {
+func names(t *profile.Table, s profile.StackID) []string {
 	var out []string
 	for _, f := range t.AppendFrames(nil, s) {
 		out = append(out, t.MethodOf(f).Full())
@@ -301,7 +301,7 @@ func TestRewriteTruth(t *testing.T) {
 		cut, whole, truth := walk(t, k)
 		tr := readBytes(t, cut, nil)
 		require.NotZero(t, len(tr.zones))
-		newFixer(tr.Profile).fix(func(th *trace.Thread, s trace.Sample) []string {
+		newFixer(tr.Profile).fix(func(th *profile.Thread, s profile.Sample) []string {
 			full := truth[truthKey(th.TID, s.Time)]
 			require.NotNil(t, full, "no truth at %d", s.Time)
 			rec := names(tr.Profile.Table, s.Stack)
@@ -332,7 +332,7 @@ func TestRewriteAny(t *testing.T) {
 		cut, _, truth := walk(t, tracetest.Walk{Seed: 100 + seed, Threads: 2, Bytes: 512 << 10, Deep: 0.6})
 		tr := readBytes(t, cut, nil)
 		rnd := rand.New(rand.NewPCG(seed, 2))
-		newFixer(tr.Profile).fix(func(th *trace.Thread, s trace.Sample) []string {
+		newFixer(tr.Profile).fix(func(th *profile.Thread, s profile.Sample) []string {
 			full := truth[truthKey(th.TID, s.Time)]
 			rec := names(tr.Profile.Table, s.Stack)
 			above := full[:len(full)-len(rec)]
@@ -340,7 +340,7 @@ func TestRewriteAny(t *testing.T) {
 			case 0: // not repaired
 				return nil
 			case 1: // bridged
-				return append(append(append([]string(nil), above[:rnd.IntN(len(above)+1)]...), trace.Bridge), rec...)
+				return append(append(append([]string(nil), above[:rnd.IntN(len(above)+1)]...), profile.Bridge), rec...)
 			case 2: // wrong
 				return append(append([]string(nil), full[rnd.IntN(len(full)):]...), rec...)
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A sorter holds the begins and ends of a thread that are not in order of time.
@@ -20,7 +20,7 @@ type record struct {
 	ns    int64
 	off   int64
 	sub   uint32
-	frame trace.FrameID
+	frame profile.FrameID
 	name  int32
 	lead  uint16
 	phase byte

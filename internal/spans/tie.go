@@ -3,7 +3,7 @@ package spans
 import (
 	"math"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // speedscope's import keeps begins and ends in two queues by time. At one time it
@@ -57,7 +57,7 @@ func (t *tie) clash(frames *frameTable, name int32) (at int64, ok bool) {
 }
 
 // depth returns how many frames were open before the ends, all if there are none.
-func (t *tie) depth(table *trace.Table) int {
+func (t *tie) depth(table *profile.Table) int {
 	if len(t.ends) == 0 {
 		return math.MaxInt
 	}
@@ -66,7 +66,7 @@ func (t *tie) depth(table *trace.Table) int {
 
 // firstBegin notes what the first begin of a transition, of frame f, is tied to; same
 // says that the event before has its time.
-func (l *lane) firstBegin(frames *frameTable, f trace.FrameID, same bool) {
+func (l *lane) firstBegin(frames *frameTable, f profile.FrameID, same bool) {
 	l.tied = 0
 	if same || len(l.tie.ends) == 0 {
 		l.tied = l.tie.depth(frames.table)
@@ -80,7 +80,7 @@ func (l *lane) firstBegin(frames *frameTable, f trace.FrameID, same bool) {
 }
 
 // nameOf returns the number of the name of f, -1 for the bridge that the repair added.
-func (t *frameTable) nameOf(f trace.FrameID) int32 {
+func (t *frameTable) nameOf(f profile.FrameID) int32 {
 	if int(f) >= len(t.frames) {
 		return -1
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/pass"
-	"github.com/tracefix/tracefix/internal/trace"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // The programs of these recordings call F000, F001, ... in order, so that the true
@@ -68,7 +68,7 @@ func score(t *testing.T, tr *Trace, want func(tid, ns int64, marks []labMark) []
 	for _, th := range tr.Profile.Threads {
 		heads[th.TID] = map[string]bool{}
 		for _, s := range th.Samples.All() {
-			if head, marks := labMarks(names(table, s.Stack)); s.Cut == trace.Whole && len(marks) > 0 {
+			if head, marks := labMarks(names(table, s.Stack)); s.Cut == profile.Whole && len(marks) > 0 {
 				heads[th.TID][strings.Join(head, "\n")] = true
 			}
 		}
@@ -78,7 +78,7 @@ func score(t *testing.T, tr *Trace, want func(tid, ns int64, marks []labMark) []
 		next := 0
 		repairs := th.Repairs.Cursor()
 		for i, s := range th.Samples.All() {
-			if s.Cut == trace.Whole {
+			if s.Cut == profile.Whole {
 				continue
 			}
 			rep := repairs.Of(i)
@@ -95,7 +95,7 @@ func score(t *testing.T, tr *Trace, want func(tid, ns int64, marks []labMark) []
 					continue
 				}
 				got["judged"]++
-				bridge := slices.Index(frames, trace.Bridge)
+				bridge := slices.Index(frames, profile.Bridge)
 				switch {
 				case bridge >= 0:
 					_, before := labMarks(frames[:bridge])
@@ -159,7 +159,7 @@ func TestTruth(t *testing.T) {
 		family := map[int64]string{}
 		for _, th := range tr.Profile.Threads {
 			for _, s := range th.Samples.All() {
-				if _, m := labMarks(names(tr.Profile.Table, s.Stack)); s.Cut == trace.Whole && len(m) > 0 && m[0].family != "Shared" {
+				if _, m := labMarks(names(tr.Profile.Table, s.Stack)); s.Cut == profile.Whole && len(m) > 0 && m[0].family != "Shared" {
 					family[th.TID] = m[0].family
 				}
 			}

@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A FormatError reports input that is not speedscope JSON.
@@ -236,7 +236,7 @@ func (c *converter) tails() error {
 	c.own = c.own && !slices.Contains(c.names, dotnetRoot)
 	for i, full := range c.names {
 		module, name := split(full)
-		if full == trace.Bridge || full == trace.OffCPU {
+		if full == profile.Bridge || full == profile.OffCPU {
 			module = "tracefix"
 		}
 		n, err := json.Marshal(name)
@@ -306,7 +306,7 @@ func (c *converter) write(in io.Reader) error {
 }
 
 // profile is what stands before the events or samples of a profile.
-type profile struct {
+type oneProfile struct {
 	tid   int64
 	unit  string
 	name  string
@@ -340,7 +340,7 @@ func (c *converter) thread(name string) int64 {
 // profile reads one profile. The keys before events or samples are needed to read
 // those, so a file with another order is refused.
 func (c *converter) profile(d *json.Decoder) error {
-	var p profile
+	var p oneProfile
 	named := false
 	var samples [][]int
 	begin := func() {
@@ -377,7 +377,7 @@ func (c *converter) profile(d *json.Decoder) error {
 	})
 }
 
-func (c *converter) metadata(p profile) {
+func (c *converter) metadata(p oneProfile) {
 	q, err := json.Marshal(p.name)
 	if err != nil {
 		return
@@ -416,7 +416,7 @@ func (c *converter) event(ph byte, at float64, tid int64, frame int) error {
 	return err
 }
 
-func (c *converter) evented(d *json.Decoder, p profile) error {
+func (c *converter) evented(d *json.Decoder, p oneProfile) error {
 	scale, ok := microseconds[p.unit]
 	if !ok {
 		scale = 1
@@ -442,7 +442,7 @@ func (c *converter) evented(d *json.Decoder, p profile) error {
 
 // sampled turns stacks with weights into begins and ends: what two neighbours share
 // stays open.
-func (c *converter) sampled(d *json.Decoder, p profile, samples [][]int) error {
+func (c *converter) sampled(d *json.Decoder, p oneProfile, samples [][]int) error {
 	scale, ok := microseconds[p.unit]
 	if !ok {
 		scale = 1

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A mapping is a file, or anonymous memory, in the address space of a process.
@@ -131,7 +131,7 @@ func (p *Process) indexNative() natives {
 }
 
 // native names an address by mappings and symbols (nettrace.md section 12.2).
-func (p *Process) native(ix natives, addr uint64, born int64) (trace.Method, Class) {
+func (p *Process) native(ix natives, addr uint64, born int64) (profile.Method, Class) {
 	mapAt := ix.maps.at(addr, born)
 	if i := ix.symbols.at(addr, born); i >= 0 {
 		s := &p.symbols[i]
@@ -172,16 +172,16 @@ func (p *Process) native(ix natives, addr uint64, born int64) (trace.Method, Cla
 
 // nameless returns the Method of an address without a name: ref is its module by the
 // reference's rules.
-func (p *Process) nameless(ref, module string, addr uint64) trace.Method {
+func (p *Process) nameless(ref, module string, addr uint64) profile.Method {
 	if p.rules == Reference {
-		return trace.Method{Name: ref + "!?", Kind: trace.Unresolved}
+		return profile.Method{Name: ref + "!?", Kind: profile.Unresolved}
 	}
-	return trace.Method{Module: module, Name: "0x" + strconv.FormatUint(addr, 16), Kind: trace.Unresolved}
+	return profile.Method{Module: module, Name: "0x" + strconv.FormatUint(addr, 16), Kind: profile.Unresolved}
 }
 
 // symbolName turns the text of a symbol into a method.
-func (p *Process) symbolName(text, file string, addr uint64) (trace.Method, Class) {
-	m := trace.Method{Module: fileModule(file), Name: text, Kind: trace.Native}
+func (p *Process) symbolName(text, file string, addr uint64) (profile.Method, Class) {
+	m := profile.Method{Module: fileModule(file), Name: text, Kind: profile.Native}
 	var c Class
 	switch {
 	case isCode(file) || file == "":
@@ -191,9 +191,9 @@ func (p *Process) symbolName(text, file string, addr uint64) (trace.Method, Clas
 			m.Module = "unknown" // a stub of the runtime
 			break
 		}
-		m = trace.Method{Module: strings.ToLower(mod), Name: name, Kind: trace.Managed}
+		m = profile.Method{Module: strings.ToLower(mod), Name: name, Kind: profile.Managed}
 	case addr >= kernelBase:
-		m.Kind, c = trace.Kernel, InKernel
+		m.Kind, c = profile.Kernel, InKernel
 		switch {
 		case text == "ret_from_fork_asm" || text == "ret_from_fork":
 			c |= Root

@@ -9,7 +9,7 @@ package symbol
 import (
 	"sort"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Rules chooses between our way of naming and that of dotnet-trace.
@@ -46,13 +46,13 @@ const (
 type place struct {
 	addr   uint64
 	born   int64 // when it was first seen
-	frame  trace.FrameID
+	frame  profile.FrameID
 	method int32 // claimed by; -1: not yet
 }
 
 // A Process names the addresses of one process.
 type Process struct {
-	table *trace.Table
+	table *profile.Table
 	rules Rules
 
 	places []place
@@ -71,14 +71,14 @@ type Process struct {
 	mapIDs  map[uint64]int32
 	symbols []nativeSymbol
 
-	unknown trace.MethodID
+	unknown profile.MethodID
 }
 
 // NewProcess returns a Process that adds its frames to table. Images may be nil.
-func NewProcess(table *trace.Table, rules Rules, images Images) *Process {
-	m := trace.Method{Module: "?", Name: "?", Kind: trace.Unresolved}
+func NewProcess(table *profile.Table, rules Rules, images Images) *Process {
+	m := profile.Method{Module: "?", Name: "?", Kind: profile.Unresolved}
 	if rules == Reference {
-		m = trace.Method{Name: "?!?", Kind: trace.Unresolved}
+		m = profile.Method{Name: "?!?", Kind: profile.Unresolved}
 	}
 	return &Process{
 		table:   table,
@@ -94,12 +94,12 @@ func NewProcess(table *trace.Table, rules Rules, images Images) *Process {
 }
 
 // Frame returns the frame of addr at the time now.
-func (p *Process) Frame(addr uint64, now int64) trace.FrameID {
+func (p *Process) Frame(addr uint64, now int64) profile.FrameID {
 	if i, ok := p.live[addr]; ok {
 		return p.places[i].frame
 	}
 	i := int32(len(p.places))
-	f := p.table.AddFrame(trace.Frame{Method: p.unknown, Addr: addr})
+	f := p.table.AddFrame(profile.Frame{Method: p.unknown, Addr: addr})
 	p.places = append(p.places, place{addr: addr, born: now, frame: f, method: -1})
 	p.live[addr] = i
 	p.pages[addr>>12] = append(p.pages[addr>>12], i)
@@ -156,13 +156,13 @@ func (p *Process) seen(start uint64, size uint32) bool {
 
 // Finish names all frames handed out so far. If class is not nil it is told of
 // every frame.
-func (p *Process) Finish(class func(trace.FrameID, Class)) {
+func (p *Process) Finish(class func(profile.FrameID, Class)) {
 	if p.rules == Reference {
 		p.claimJitted()
 	}
 	ranges := p.index()
 	natives := p.indexNative()
-	ids := make(map[int32]trace.MethodID)
+	ids := make(map[int32]profile.MethodID)
 	for i := range p.places {
 		pl := &p.places[i]
 		if pl.method < 0 && p.rules == ByTime {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Providers of method and module events.
@@ -278,7 +278,7 @@ func (p *Process) index() spans {
 	return newSpans(list)
 }
 
-func (p *Process) methodName(i int32) trace.Method {
+func (p *Process) methodName(i int32) profile.Method {
 	m := &p.methods[i]
 	paths := m.paths
 	if paths == 0 {
@@ -292,9 +292,9 @@ func (p *Process) methodName(i int32) trace.Method {
 	}
 	if p.rules == Reference || modName == "" {
 		// A Method without a module prints no `!`, the reference does.
-		return trace.Method{Name: modName + "!" + name}
+		return profile.Method{Name: modName + "!" + name}
 	}
-	return trace.Method{Module: modName, Name: name}
+	return profile.Method{Module: modName, Name: name}
 }
 
 // moduleName is the file name of the IL path without .dll or .exe. Native images of

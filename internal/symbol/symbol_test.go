@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Event ids; those of the rundown are marked.
@@ -137,9 +137,9 @@ func TestNames(t *testing.T) {
 	for _, tt := range tests {
 		for _, rules := range []Rules{ByTime, Reference} {
 			t.Run(tt.name, func(t *testing.T) {
-				tab := trace.NewTable()
+				tab := profile.NewTable()
 				p := NewProcess(tab, rules, nil)
-				got := make([]trace.FrameID, len(tt.steps))
+				got := make([]profile.FrameID, len(tt.steps))
 				for i, s := range tt.steps {
 					if s.payload == nil {
 						got[i] = p.Frame(s.addr, s.at)
@@ -191,7 +191,7 @@ func TestNativeNames(t *testing.T) {
 	require.NoError(t, images.Add(append(str16(binary.AppendUvarint(nil, 3), `{"type":"ELF","p_vaddr":"0x7190","p_offset":"0x6190"}`), 0, 0)))
 	require.NoError(t, images.Add(append(str16(binary.AppendUvarint(nil, 4), `not json`), 0, 0)))
 	for _, rules := range []Rules{ByTime, Reference} {
-		tab := trace.NewTable()
+		tab := profile.NewTable()
 		p := NewProcess(tab, rules, images)
 		for _, m := range [][]byte{
 			mappingPayload(0, 0x10000, 0x12000, 0x1000, "/usr/lib/libc.so.6", 0),
@@ -218,7 +218,7 @@ func TestNativeNames(t *testing.T) {
 		} {
 			require.NoError(t, p.Symbol(s, 0))
 		}
-		classes := map[trace.FrameID]Class{}
+		classes := map[profile.FrameID]Class{}
 		type want struct {
 			addr        uint64
 			byTime, ref string
@@ -243,11 +243,11 @@ func TestNativeNames(t *testing.T) {
 			{0xffffffff82000000, "vmlinux!0xffffffff82000000", "vmlinux!?", InKernel},
 			{0, "?!0x0", "?!?", Garbage},
 		}
-		var fs []trace.FrameID
+		var fs []profile.FrameID
 		for _, w := range wants {
 			fs = append(fs, p.Frame(w.addr, 1))
 		}
-		p.Finish(func(f trace.FrameID, c Class) { classes[f] = c })
+		p.Finish(func(f profile.FrameID, c Class) { classes[f] = c })
 		for i, w := range wants {
 			name := w.byTime
 			if rules == Reference {
@@ -261,7 +261,7 @@ func TestNativeNames(t *testing.T) {
 
 // Mappings and symbols that came later do not name what was seen before.
 func TestNativeNamesByTime(t *testing.T) {
-	tab := trace.NewTable()
+	tab := profile.NewTable()
 	p := NewProcess(tab, ByTime, nil)
 	require.NoError(t, p.Mapping(mappingPayload(0, 0x1000, 0x2000, 0, "/lib/old.so", 0), 0))
 	before := p.Frame(0x1800, 5)
@@ -275,17 +275,17 @@ func TestNativeNamesByTime(t *testing.T) {
 func TestShortPayloads(t *testing.T) {
 	full := methodPayload(10, 1, 0x1000, 0x100, 8, "Lab.A", "Run", "void ()")
 	for n := range len(full) - 10 {
-		p := NewProcess(trace.NewTable(), ByTime, nil)
+		p := NewProcess(profile.NewTable(), ByTime, nil)
 		assert.Error(t, p.Event(false, load, full[:n], 0), "%d bytes", n)
 	}
 	m := mappingPayload(1, 0x20000, 0x21fff, 0x6000, "/lib/x.so", 3)
 	for n := range len(m) - 4 {
-		p := NewProcess(trace.NewTable(), ByTime, nil)
+		p := NewProcess(profile.NewTable(), ByTime, nil)
 		assert.Error(t, p.Mapping(m[:n], 0), "%d bytes", n)
 	}
 	s := symbolPayload(0, 0x10100, 0x101ff, "__clone3")
 	for n := range len(s) {
-		p := NewProcess(trace.NewTable(), ByTime, nil)
+		p := NewProcess(profile.NewTable(), ByTime, nil)
 		assert.Error(t, p.Symbol(s[:n], 0), "%d bytes", n)
 	}
 }
@@ -300,7 +300,7 @@ func FuzzProcess(f *testing.F) {
 	f.Add(uint8(3), 0, symbolPayload(0, 0x10100, 0x101ff, "int64 [Lab] A::B()[Tier]"), uint64(0x10101))
 	f.Fuzz(func(t *testing.T, kind uint8, id int, payload []byte, addr uint64) {
 		for _, rules := range []Rules{ByTime, Reference} {
-			tab := trace.NewTable()
+			tab := profile.NewTable()
 			p := NewProcess(tab, rules, Images{})
 			first := p.Frame(addr, 1)
 			for now := range int64(3) {
@@ -319,7 +319,7 @@ func FuzzProcess(f *testing.F) {
 			}
 			again := p.Frame(addr, 5)
 			p.Finish(nil)
-			for _, fr := range []trace.FrameID{first, again} {
+			for _, fr := range []profile.FrameID{first, again} {
 				if tab.FrameAt(fr).Addr != addr || tab.MethodOf(fr).Full() == "" {
 					t.Fatalf("frame of %#x: %+v %q", addr, tab.FrameAt(fr), tab.MethodOf(fr).Full())
 				}

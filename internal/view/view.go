@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/export"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 //go:embed page.html
@@ -46,7 +46,7 @@ type thread struct {
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
 // costs some five bytes and a stack four.
-func Write(w io.Writer, p *trace.Profile) error {
+func Write(w io.Writer, p *profile.Profile) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	before, after, _ := strings.Cut(page, "<!--data-->")
 	before = strings.Replace(before, "<!--title-->", html.EscapeString(filepath.Base(p.Meta.Source)), 1)
@@ -64,12 +64,12 @@ func Write(w io.Writer, p *trace.Profile) error {
 		row := thread{PID: t.Process.PID, TID: t.TID, Name: t.Name, Process: t.Process.Name}
 		for s := range stretches(t) {
 			row.Samples++
-			offCPU = offCPU || s.Type == trace.SampleOffCPU
+			offCPU = offCPU || s.Type == profile.SampleOffCPU
 			n.add(s.Stack)
-			if s.Cut != trace.Whole {
+			if s.Cut != profile.Whole {
 				row.Cut++
 			}
-			if s.Type == trace.SampleManaged || s.Type == trace.SampleCPU {
+			if s.Type == profile.SampleManaged || s.Type == profile.SampleCPU {
 				row.Busy++
 			}
 		}
@@ -86,7 +86,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 	}
 	if offCPU {
 		h.OffCPU = len(h.Methods)
-		h.Methods = append(h.Methods, trace.OffCPU)
+		h.Methods = append(h.Methods, profile.OffCPU)
 	}
 	h.Nodes = 1 + len(n.stacks)
 	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
@@ -119,7 +119,7 @@ func Write(w io.Writer, p *trace.Profile) error {
 				last = s.End
 				c.uint(uint64(n.ofStack[s.Stack]))
 				flags := uint64(s.Type)
-				if s.Cut != trace.Whole {
+				if s.Cut != profile.Whole {
 					flags |= 8
 				}
 				if s.Joined {
@@ -143,19 +143,19 @@ func Write(w io.Writer, p *trace.Profile) error {
 // numbers of the stacks that samples have, from 1, and of their methods, in the order of
 // first use: what else the table holds is not written.
 type numbers struct {
-	table             *trace.Table
-	stacks            []trace.StackID
-	methods           []trace.MethodID
+	table             *profile.Table
+	stacks            []profile.StackID
+	methods           []profile.MethodID
 	ofStack, ofMethod []int32 // 0: none
-	trail             []trace.StackID
+	trail             []profile.StackID
 }
 
-func newNumbers(t *trace.Table) *numbers {
+func newNumbers(t *profile.Table) *numbers {
 	return &numbers{table: t, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods())}
 }
 
 // add numbers s and, before it, its callers.
-func (n *numbers) add(s trace.StackID) {
+func (n *numbers) add(s profile.StackID) {
 	n.trail = n.trail[:0]
 	for s != 0 && n.ofStack[s] == 0 {
 		n.trail = append(n.trail, s)

@@ -11,23 +11,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 func TestPageHoldsTheProfile(t *testing.T) {
-	tab := trace.NewTable()
-	a := tab.AddFrame(trace.Frame{Method: tab.AddMethod(trace.Method{Module: "m", Name: "A<T>(\"</script>\")"})})
-	b := tab.AddFrame(trace.Frame{Method: tab.AddMethod(trace.Method{Module: "m", Name: "B()"})})
+	tab := profile.NewTable()
+	a := tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "A<T>(\"</script>\")"})})
+	b := tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "B()"})})
 	sa := tab.Push(0, a)
 	sb := tab.Push(sa, b)
-	th := &trace.Thread{Process: &trace.Process{PID: 4, Name: "app"}, TID: 9}
-	th.Samples.Append(trace.Sample{Time: 1e6, Stack: sa})
-	th.Samples.Append(trace.Sample{Time: 1.5e6, Stack: sa, Type: trace.SampleEvent})
-	th.Samples.Append(trace.Sample{Time: 5e9, Stack: sb, Cut: trace.CutDepth, Type: trace.SampleExternal})
-	th.Samples.Append(trace.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
-	th.Samples.Append(trace.Sample{Time: 6e9, Dur: 100, Stack: sa, Type: trace.SampleOffCPU})
-	th.Repairs.Append(trace.Repair{Index: 2, How: "before", Restored: 1, Confidence: 0.99})
-	p := &trace.Profile{Table: tab, Threads: []*trace.Thread{th}, Meta: trace.Meta{Source: "a<b>.nettrace", End: 6e9}}
+	th := &profile.Thread{Process: &profile.Process{PID: 4, Name: "app"}, TID: 9}
+	th.Samples.Append(profile.Sample{Time: 1e6, Stack: sa})
+	th.Samples.Append(profile.Sample{Time: 1.5e6, Stack: sa, Type: profile.SampleEvent})
+	th.Samples.Append(profile.Sample{Time: 5e9, Stack: sb, Cut: profile.CutDepth, Type: profile.SampleExternal})
+	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
+	th.Samples.Append(profile.Sample{Time: 6e9, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
+	th.Repairs.Append(profile.Repair{Index: 2, How: "before", Restored: 1, Confidence: 0.99})
+	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9}}
 
 	var out bytes.Buffer
 	require.NoError(t, Write(&out, p))
@@ -40,7 +40,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	m := regexp.MustCompile(`(?s)id="head">(.*?)</script>`).FindStringSubmatch(s)
 	require.NotNil(t, m)
 	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
-	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", trace.OffCPU}, h.Methods)
+	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", profile.OffCPU}, h.Methods)
 	assert.Equal(t, 2, h.OffCPU)
 	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Busy: 1}}, h.Threads)
 	assert.Equal(t, []string{"before"}, h.Hows)

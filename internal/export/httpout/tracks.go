@@ -11,20 +11,20 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export"
-	"github.com/tracefix/tracefix/internal/trace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Tracks draws requests: one track per connection, a slice per request and the phases
 // nested in it. Requests that overlap on a connection (HTTP/2, and those that waited
 // for it) get further tracks of its name. process, which may be nil, tells the owner
 // of a track.
-func Tracks(list []*httpphases.Request, process func(pid uint32) *trace.Process) []*trace.Track {
+func Tracks(list []*httpphases.Request, process func(pid uint32) *profile.Process) []*profile.Track {
 	return tracks(list, nil, process)
 }
 
 // tracks draws what was served, too: on tracks of its own, since the trace tells no
 // connection of it.
-func tracks(list []*httpphases.Request, served []*httpphases.ServerRequest, process func(pid uint32) *trace.Process) []*trace.Track {
+func tracks(list []*httpphases.Request, served []*httpphases.ServerRequest, process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *httpphases.Request) int { return cmp.Compare(a.Start, b.Start) })
@@ -51,7 +51,7 @@ type lanes struct {
 type laneGroup struct {
 	name       string
 	pid        uint32
-	lanes      [][]trace.Slice
+	lanes      [][]profile.Slice
 	busy, free laneHeap // free ones have no end
 }
 
@@ -82,7 +82,7 @@ func (h *laneHeap) Pop() any {
 
 // slices are those of the first lane of that name that is free at start. What is asked
 // for must come in order of start.
-func (l *lanes) slices(pid uint32, name string, start, end int64) *[]trace.Slice {
+func (l *lanes) slices(pid uint32, name string, start, end int64) *[]profile.Slice {
 	key := strconv.Itoa(int(pid)) + " " + name
 	g := l.groups[key]
 	if g == nil {
@@ -106,19 +106,19 @@ func (l *lanes) slices(pid uint32, name string, start, end int64) *[]trace.Slice
 	return &g.lanes[i]
 }
 
-func (l *lanes) tracks(process func(pid uint32) *trace.Process) []*trace.Track {
-	var tracks []*trace.Track
+func (l *lanes) tracks(process func(pid uint32) *profile.Process) []*profile.Track {
+	var tracks []*profile.Track
 	for _, g := range l.order {
 		for i, drawn := range g.lanes {
 			name := g.name
 			if i > 0 {
 				name = fmt.Sprintf("%s (%d)", g.name, i+1)
 			}
-			t := &trace.Track{Name: name, Group: "http", Nested: true}
+			t := &profile.Track{Name: name, Group: "http", Nested: true}
 			if process != nil {
 				t.Process = process(g.pid)
 			}
-			t.Slices = func(yield func(*trace.Slice) bool) {
+			t.Slices = func(yield func(*profile.Slice) bool) {
 				for i := range drawn {
 					if !yield(&drawn[i]) {
 						return
@@ -133,20 +133,20 @@ func (l *lanes) tracks(process func(pid uint32) *trace.Process) []*trace.Track {
 
 // servedSlice draws a request that was served. "client" is the id of the request that
 // asked, where that is in the trace.
-func servedSlice(r *httpphases.ServerRequest) trace.Slice {
-	s := trace.Slice{
+func servedSlice(r *httpphases.ServerRequest) profile.Slice {
+	s := profile.Slice{
 		Start: r.Start, Dur: r.Duration, Category: "http.server", Open: !r.HasDuration,
 		Name: cmp.Or(strings.TrimSpace(r.Method+" "+r.Target), "request"),
-		Args: []trace.Arg{{Key: "outcome", Value: r.Outcome.String()}},
+		Args: []profile.Arg{{Key: "outcome", Value: r.Outcome.String()}},
 	}
 	for _, f := range []struct{ k, v string }{{"activity", pathText(r.Path)}, {"trace_id", r.TraceID}, {"span_id", r.SpanID}} {
 		if f.v != "" {
-			s.Args = append(s.Args, trace.Arg{Key: f.k, Value: f.v})
+			s.Args = append(s.Args, profile.Arg{Key: f.k, Value: f.v})
 		}
 	}
-	s.Args = append(s.Args, trace.Arg{Key: "id", Value: int64(r.ID)})
+	s.Args = append(s.Args, profile.Arg{Key: "id", Value: int64(r.ID)})
 	if r.Client != 0 {
-		s.Args = append(s.Args, trace.Arg{Key: "client", Value: int64(r.Client)})
+		s.Args = append(s.Args, profile.Arg{Key: "client", Value: int64(r.Client)})
 	}
 	return s
 }
@@ -194,9 +194,9 @@ func title(r *httpphases.Request) string {
 	return t
 }
 
-func appendSlices(dst []trace.Slice, r *httpphases.Request, end int64) []trace.Slice {
-	root := trace.Slice{Start: r.Start, Dur: end - r.Start, Name: title(r), Category: "http", Open: !r.HasDuration || r.StartUnknown}
-	arg := func(k string, v any) { root.Args = append(root.Args, trace.Arg{Key: k, Value: v}) }
+func appendSlices(dst []profile.Slice, r *httpphases.Request, end int64) []profile.Slice {
+	root := profile.Slice{Start: r.Start, Dur: end - r.Start, Name: title(r), Category: "http", Open: !r.HasDuration || r.StartUnknown}
+	arg := func(k string, v any) { root.Args = append(root.Args, profile.Arg{Key: k, Value: v}) }
 	arg("outcome", r.Outcome.String())
 	for _, f := range []struct{ k, v string }{
 		{"url", r.URL()}, {"version", r.Version}, {"error", r.Error}, {"error_type", r.ErrorType}, {"activity", pathText(r.Path)},
@@ -227,17 +227,17 @@ func appendSlices(dst []trace.Slice, r *httpphases.Request, end int64) []trace.S
 	dst = append(dst, root)
 	redirect := 0
 	for _, p := range nest(r.Phases, end) {
-		s := trace.Slice{Start: p.Start, Dur: p.Duration, Name: p.Name.String(), Category: "http.phase", Open: p.Open}
+		s := profile.Slice{Start: p.Start, Dur: p.Duration, Name: p.Name.String(), Category: "http.phase", Open: p.Open}
 		if p.Error != "" {
-			s.Args = append(s.Args, trace.Arg{Key: "error", Value: p.Error})
+			s.Args = append(s.Args, profile.Arg{Key: "error", Value: p.Error})
 		}
 		if p.Name == httpphases.RedirectHop && redirect < len(r.Redirects) {
 			d := &r.Redirects[redirect]
 			redirect++
-			s.Args = append(s.Args, trace.Arg{Key: "from", Value: d.From}, trace.Arg{Key: "to", Value: d.URL}, trace.Arg{Key: "status", Value: int64(d.Status)})
+			s.Args = append(s.Args, profile.Arg{Key: "from", Value: d.From}, profile.Arg{Key: "to", Value: d.URL}, profile.Arg{Key: "status", Value: int64(d.Status)})
 			dst = append(dst, s)
 			for _, q := range nest(d.Phases, d.Start+d.Duration) {
-				dst = append(dst, trace.Slice{Start: q.Start, Dur: q.Duration, Name: q.Name.String(), Category: "http.phase", Open: q.Open})
+				dst = append(dst, profile.Slice{Start: q.Start, Dur: q.Duration, Name: q.Name.String(), Category: "http.phase", Open: q.Open})
 			}
 			continue
 		}
@@ -294,15 +294,15 @@ func (w *chromiumWriter) Server(s *httpphases.ServerRequest) error {
 }
 
 func (w *chromiumWriter) Close(*Summary) error {
-	p := &trace.Profile{
-		Meta:  trace.Meta{Source: w.o.Source, Format: "nettrace", Start: w.o.Start},
-		Table: trace.NewTable(),
+	p := &profile.Profile{
+		Meta:  profile.Meta{Source: w.o.Source, Format: "nettrace", Start: w.o.Start},
+		Table: profile.NewTable(),
 	}
-	procs := map[uint32]*trace.Process{}
-	p.Tracks = tracks(w.list, w.served, func(pid uint32) *trace.Process {
+	procs := map[uint32]*profile.Process{}
+	p.Tracks = tracks(w.list, w.served, func(pid uint32) *profile.Process {
 		q := procs[pid]
 		if q == nil {
-			q = &trace.Process{PID: int64(pid)}
+			q = &profile.Process{PID: int64(pid)}
 			procs[pid] = q
 			p.Processes = append(p.Processes, q)
 		}

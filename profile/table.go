@@ -1,4 +1,4 @@
-package trace
+package profile
 
 import "github.com/tracefix/tracefix/stackfix/stacks"
 

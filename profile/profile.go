@@ -1,10 +1,10 @@
-// Package trace is the neutral model that inputs fill, passes rewrite and outputs
+// Package profile is the neutral model that inputs fill, passes rewrite and outputs
 // write: a Profile of threads with their sampled stacks, and tracks of other things
 // in time. It knows no file format.
 //
 // Time is int64 nanoseconds since the start of the trace. Stacks are root first.
 // A Profile holds ids and not events: a sample costs a few bytes, a stack 20.
-package trace
+package profile
 
 import (
 	"iter"

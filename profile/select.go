@@ -1,4 +1,4 @@
-package pass
+package profile
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/glob"
-	"github.com/tracefix/tracefix/internal/trace"
 )
 
 // A Selection says which part of a profile is wanted. The zero value is all of it.
@@ -27,12 +26,12 @@ func (s *Selection) IsZero() bool {
 // evidence all the same. Samples and threads that are not wanted are hidden and not
 // dropped: else a sample before them would stand for their time too, and how the sampler
 // ticked would be another.
-func Select(p *trace.Profile, s Selection) {
+func (p *Profile) Select(s Selection) {
 	if s.IsZero() {
 		return
 	}
 	frames := newFrameMatch(p.Table, s.Frame)
-	var threads []*trace.Thread
+	var threads []*Thread
 	for _, t := range p.Threads {
 		if !s.thread(t) {
 			p.Hidden = append(p.Hidden, t)
@@ -42,15 +41,15 @@ func Select(p *trace.Profile, s Selection) {
 		threads = append(threads, t)
 	}
 	p.Threads = threads
-	p.Processes = slices.DeleteFunc(p.Processes, func(pr *trace.Process) bool { return !s.process(pr) })
-	var tracks []*trace.Track
+	p.Processes = slices.DeleteFunc(p.Processes, func(pr *Process) bool { return !s.process(pr) })
+	var tracks []*Track
 	for _, t := range p.Tracks {
 		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !matchAny(s.Threads, t.Thread.TID, t.Thread.Name) {
 			continue
 		}
 		if s.From != 0 || s.To != 0 || len(s.Threads) != 0 {
 			all := t.Slices
-			t.Slices = func(yield func(*trace.Slice) bool) {
+			t.Slices = func(yield func(*Slice) bool) {
 				for sl := range all {
 					if th := sl.Thread; th != nil && !matchAny(s.Threads, th.TID, th.Name) {
 						continue
@@ -64,16 +63,16 @@ func Select(p *trace.Profile, s Selection) {
 		tracks = append(tracks, t)
 	}
 	p.Tracks = tracks
-	p.Losses = slices.DeleteFunc(p.Losses, func(l trace.Loss) bool {
+	p.Losses = slices.DeleteFunc(p.Losses, func(l Loss) bool {
 		return l.Thread != nil && !s.thread(l.Thread) || !s.overlaps(l.From, l.To)
 	})
 }
 
-func (s *Selection) thread(t *trace.Thread) bool {
+func (s *Selection) thread(t *Thread) bool {
 	return s.process(t.Process) && matchAny(s.Threads, t.TID, t.Name)
 }
 
-func (s *Selection) process(p *trace.Process) bool {
+func (s *Selection) process(p *Process) bool {
 	return p == nil || matchAny(s.Processes, p.PID, p.Name)
 }
 
@@ -81,10 +80,10 @@ func (s *Selection) overlaps(from, to int64) bool {
 	return to >= s.From && (s.To == 0 || from <= s.To)
 }
 
-func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
-	t.Samples.Change(func(sm *trace.Sample) bool {
+func (s *Selection) samples(t *Thread, frames *frameMatch) {
+	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		onCPU := sm.Type == trace.SampleManaged || sm.Type == trace.SampleCPU
+		onCPU := sm.Type == SampleManaged || sm.Type == SampleCPU
 		sm.Hidden = s.CPUOnly && !onCPU || !frames.match(sm.Stack) || !s.clip(sm)
 		return *sm != was
 	})
@@ -92,12 +91,12 @@ func (s *Selection) samples(t *trace.Thread, frames *frameMatch) {
 
 // clip reports whether sm is in the time that s selects. Of a sample that knows how long it
 // lasted the part in that time stays; of any other its instant counts.
-func (s *Selection) clip(sm *trace.Sample) bool {
+func (s *Selection) clip(sm *Sample) bool {
 	if sm.Dur <= 0 {
 		return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To)
 	}
 	from, to := sm.Time, sm.Time+sm.Dur
-	if sm.Type == trace.SampleOffCPU {
+	if sm.Type == SampleOffCPU {
 		from, to = from-sm.Dur, from
 	}
 	from = max(from, s.From)
@@ -108,7 +107,7 @@ func (s *Selection) clip(sm *trace.Sample) bool {
 		return false
 	}
 	sm.Time, sm.Dur = from, to-from
-	if sm.Type == trace.SampleOffCPU {
+	if sm.Type == SampleOffCPU {
 		sm.Time = to
 	}
 	return true
@@ -131,27 +130,27 @@ func matchAny(patterns []string, id int64, name string) bool {
 
 // A frameMatch tells which stacks hold a frame of a name. Each stack is looked at once.
 type frameMatch struct {
-	table   *trace.Table
+	table   *Table
 	methods []bool
 	known   []int8 // by stack: 0 not looked at, 1 holds it, -1 does not
-	trail   []trace.StackID
+	trail   []StackID
 }
 
-func newFrameMatch(t *trace.Table, pattern string) *frameMatch {
+func newFrameMatch(t *Table, pattern string) *frameMatch {
 	if pattern == "" {
 		return nil
 	}
 	m := &frameMatch{table: t, methods: make([]bool, t.Methods()), known: make([]int8, t.Stacks())}
 	m.known[0] = -1
 	for i := range m.methods {
-		me := t.MethodAt(trace.MethodID(i))
+		me := t.MethodAt(MethodID(i))
 		short, _, _ := strings.Cut(me.Name, "(")
 		m.methods[i] = glob.Match(pattern, me.Full()) || glob.Match(pattern, me.Name) || glob.Match(pattern, short)
 	}
 	return m
 }
 
-func (m *frameMatch) match(s trace.StackID) bool {
+func (m *frameMatch) match(s StackID) bool {
 	if m == nil {
 		return true
 	}
