@@ -15,43 +15,39 @@ const (
 
 // Events of the runtime's provider, by the names of its manifest.
 const (
-	idGCStart               = 1
-	idGCEnd                 = 2
-	idRestartEEEnd          = 3
-	idHeapStats             = 4
-	idRestartEEBegin        = 7
-	idSuspendEEEnd          = 8
-	idSuspendEEBegin        = 9
-	idAllocationTick        = 10
-	idFinalizersEnd         = 13
-	idFinalizersBegin       = 14
-	idGCTriggered           = 35
-	idGCDynamic             = 39
-	idWorkerStart           = 50
-	idWorkerStop            = 51
-	idAdjustmentSample      = 54
-	idAdjustment            = 55
-	idWorkerWait            = 57
-	idMinMaxThreads         = 59
-	idThreadCreating        = 70
-	idThreadRunning         = 71
-	idExceptionThrown       = 80
-	idContentionStart       = 81
-	idContentionLockCreated = 90
-	idContentionStop        = 91
-	idMethodLoadVerbose     = 143
-	idMethodJittingStarted  = 145
-	idMemoryForJitCode      = 146
-	idMarkWithType          = 202
-	idPerHeapHistory        = 204
-	idGlobalHeapHistory     = 205
-	idExceptionCatchStart   = 250
-	idExceptionCatchStop    = 251
-	idBackgroundJitStart    = 283
-	idBackgroundJitStop     = 284
-	idWaitStart             = 301
-	idWaitStop              = 302
-	idAllocationSampled     = 303
+	idGCStart              = 1
+	idGCEnd                = 2
+	idRestartEEEnd         = 3
+	idHeapStats            = 4
+	idRestartEEBegin       = 7
+	idSuspendEEEnd         = 8
+	idSuspendEEBegin       = 9
+	idAllocationTick       = 10
+	idFinalizersEnd        = 13
+	idFinalizersBegin      = 14
+	idGCTriggered          = 35
+	idGCDynamic            = 39
+	idWorkerStart          = 50
+	idWorkerStop           = 51
+	idAdjustment           = 55
+	idWorkerWait           = 57
+	idMinMaxThreads        = 59
+	idThreadCreating       = 70
+	idThreadRunning        = 71
+	idExceptionThrown      = 80
+	idContentionStart      = 81
+	idContentionStop       = 91
+	idMethodLoadVerbose    = 143
+	idMethodJittingStarted = 145
+	idMemoryForJitCode     = 146
+	idMarkWithType         = 202
+	idPerHeapHistory       = 204
+	idGlobalHeapHistory    = 205
+	idBackgroundJitStart   = 283
+	idBackgroundJitStop    = 284
+	idWaitStart            = 301
+	idWaitStop             = 302
+	idAllocationSampled    = 303
 )
 
 // runtimeID returns the id of an event of the runtime's provider, 0 for others.

@@ -1,0 +1,596 @@
+package runtimeevents
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// Generations of a heap as the events list them: 0, 1, 2, large objects, pinned objects.
+const Generations = 5
+
+// A GCReason tells what started a collection: gc_reason of gc.h.
+type GCReason uint32
+
+// The reasons that mean that the program, or its host, asked for the collection.
+const (
+	GCInduced           GCReason = 1
+	GCInducedNotForced  GCReason = 7
+	GCInducedLowMemory  GCReason = 9
+	GCInducedCompacting GCReason = 10
+	GCInducedAggressive GCReason = 17
+)
+
+var gcReasons = []string{
+	"AllocSmall", "Induced", "LowMemory", "Empty", "AllocLarge", "OutOfSpaceSOH", "OutOfSpaceLOH", "InducedNotForced", "Internal",
+	"InducedLowMemory", "InducedCompacting", "LowMemoryHost", "PMFullGC", "LowMemoryHostBlocking", "BGCTuningSOH", "BGCTuningLOH", "BGCStepping", "InducedAggressive",
+}
+
+func (r GCReason) String() string { return nameOf(gcReasons, uint32(r)) }
+
+// Induced reports whether code called GC.Collect or the like.
+func (r GCReason) Induced() bool {
+	switch r {
+	case GCInduced, GCInducedNotForced, GCInducedLowMemory, GCInducedCompacting, GCInducedAggressive:
+		return true
+	}
+	return false
+}
+
+// A GCType is what a collection started as.
+type GCType uint32
+
+// Types of collections.
+const (
+	NonConcurrentGC GCType = iota // all threads stand still
+	BackgroundGC                  // generation 2, while the program runs; it may fall back to blocking, see GC.Concurrent
+	ForegroundGC                  // an ephemeral one while a background collection runs
+)
+
+var gcTypes = []string{"NonConcurrentGC", "BackgroundGC", "ForegroundGC"}
+
+func (t GCType) String() string { return nameOf(gcTypes, uint32(t)) }
+
+// A PauseMode is GCSettings.LatencyMode.
+type PauseMode uint32
+
+var pauseModes = []string{"Batch", "Interactive", "LowLatency", "SustainedLowLatency", "NoGC"}
+
+func (m PauseMode) String() string { return nameOf(pauseModes, uint32(m)) }
+
+// Mechanisms are what a collection did: bits of GlobalHeapHistory.
+type Mechanisms uint32
+
+const mechanismConcurrent Mechanisms = 1
+
+var mechanismNames = []string{"Concurrent", "Compaction", "Promotion", "Demotion", "CardBundles"}
+
+// Names lists the bits that are set.
+func (m Mechanisms) Names() []string {
+	var names []string
+	for i, n := range mechanismNames {
+		if m>>i&1 != 0 {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// A Generation is what one collection told of one generation, all heaps together.
+type Generation struct {
+	Before, After uint64 // size, free space included
+	Promoted      uint64 // survived; of pinned objects never told
+	// Fragmentation is the free space after; In came from younger generations, Out
+	// survived; Budget may be allocated before the next collection.
+	FragmentationBefore, Fragmentation, In, Out, Budget uint64
+}
+
+// Survival is the percentage of what was in the generation that survived; false if
+// nothing was there or the generation was not collected.
+func (g *Generation) Survival() (percent float64, ok bool) {
+	objects := g.Before - min(g.Before, g.FragmentationBefore)
+	if objects == 0 || g.Out == 0 && g.In == 0 && g.Before == g.After {
+		return 0, false
+	}
+	return min(100, float64(g.Out)*100/float64(objects)), true
+}
+
+// A RootKind is a kind of root that kept objects alive in the mark phase of one heap.
+type RootKind struct {
+	Heap  uint32
+	Kind  string
+	Bytes uint64
+}
+
+var rootKinds = []string{"Stack", "FinalizerQueue", "Handles", "OlderGeneration", "SizedRefs", "Overflow", "DependentHandles", "NewFinalizerQueue", "Steal", "BackgroundRoots"}
+
+// A GC is one collection.
+type GC struct {
+	Number     uint32
+	Generation uint32
+	Reason     GCReason
+	Type       GCType
+	// Concurrent is false for a background collection that fell back to blocking. Where
+	// the trace has no GlobalHeapHistory it is what the type says.
+	Concurrent bool
+
+	Start, End int64         // GCStart and GCEnd; End is Unknown if the trace ended before
+	Pauses     []*Suspension // those of this collection; the outer one of an inner collection too
+	inner      int64         // of these pauses, what belongs to a collection inside
+	within     *GC           // the collection in whose pause this one ran
+	recorded   bool          // GlobalHeapHistory came
+
+	HasSizes   bool // Heap stats: After and Promoted of the generations, and what follows
+	HasHistory bool // per-heap history: the rest of the generations
+
+	Gen                  [Generations]Generation
+	FinalizationPromoted uint64 // objects
+	FinalizationBytes    uint64
+	Pinned, Handles      uint32
+	Heaps                uint32 // 0: not told
+	Mechanisms           Mechanisms
+	PauseMode            PauseMode
+	MemoryPressure       uint32 // percent of physical memory in use; 0: not told
+	Marks                []RootKind
+
+	CommittedBefore, CommittedAfter uint64 // 0: not told
+
+	// Allocated is what AllocationTick told since the collection before.
+	Allocated uint64
+	// Stack is that of the GCTriggered event that asked for the collection, 0 if none did.
+	Stack uint32
+}
+
+// Pause is the time for which the collection kept all threads still, each instant
+// counted for one collection.
+func (g *GC) Pause() int64 {
+	if g.within != nil && g.End != Unknown {
+		return g.End - g.Start
+	}
+	sum := -g.inner
+	for _, s := range g.Pauses {
+		sum += s.Pause()
+	}
+	return max(0, sum)
+}
+
+// PauseStart is the start of the first suspension, or of the collection itself.
+func (g *GC) PauseStart() int64 {
+	if len(g.Pauses) > 0 {
+		return g.Pauses[0].Start
+	}
+	return g.Start
+}
+
+// Suspend is how long it took until all threads stood still.
+func (g *GC) Suspend() int64 {
+	var sum int64
+	for _, s := range g.Pauses {
+		if s.Suspended != Unknown {
+			sum += s.Suspended - s.Start
+		}
+	}
+	return sum
+}
+
+// Waking is the time from the start of the restart to its end, which is in no pause.
+func (g *GC) Waking() int64 {
+	var sum int64
+	for _, s := range g.Pauses {
+		if s.Restart != Unknown && s.Restarted != Unknown {
+			sum += s.Restarted - s.Restart
+		}
+	}
+	return sum
+}
+
+// Duration is the time from GCStart to GCEnd, 0 without an end.
+func (g *GC) Duration() int64 {
+	if g.End == Unknown {
+		return 0
+	}
+	return g.End - g.Start
+}
+
+func (g *GC) sum(of func(*Generation) uint64) (n uint64) {
+	for i := range g.Gen {
+		n += of(&g.Gen[i])
+	}
+	return n
+}
+
+// Before is the size of the heap before the collection, if HasHistory.
+func (g *GC) Before() uint64 { return g.sum(func(g *Generation) uint64 { return g.Before }) }
+
+// After is the size of the heap behind it, if HasSizes.
+func (g *GC) After() uint64 { return g.sum(func(g *Generation) uint64 { return g.After }) }
+
+// Promoted is how much survived, if HasSizes. The event does not tell it of pinned objects.
+func (g *GC) Promoted() uint64 { return g.sum(func(g *Generation) uint64 { return g.Promoted }) }
+
+// Fragmentation is the free space in the heap behind it, if HasHistory.
+func (g *GC) Fragmentation() uint64 {
+	return g.sum(func(g *Generation) uint64 { return g.Fragmentation })
+}
+
+// GCProcess is what one process told of its collections.
+type GCProcess struct {
+	PID         int
+	Collections []*GC // in order of their start
+	// Suspensions are those of reason GC and GCPrep, in order of their end. A few belong to
+	// no collection: GC.TryStartNoGCRegion counts one but does not collect.
+	Suspensions []*Suspension
+	Others      []*Suspension // those for other reasons
+
+	Ticks      int64  // AllocationTick events
+	TickBytes  uint64 // what they tell
+	Finalized  uint64 // objects whose finalizers ran
+	Finalizing int64  // ns spent in finalizers
+
+	open       []*GC // started, no GCEnd; the newest last
+	ended      map[uint64]*GC
+	newest     *GC // started last
+	background *GC // the newest background collection
+	history    *GC // whose GlobalHeapHistory came last
+	asked      *asked
+	finalizers int64 // start of the finalizers that run
+	tickMark   uint64
+}
+
+// asked is the newest GCTriggered that no collection has answered.
+type asked struct {
+	reason GCReason
+	stack  uint32
+}
+
+// Pause is the time for which all collections kept all threads still.
+func (p *GCProcess) Pause() (sum int64) {
+	for _, g := range p.Collections {
+		sum += g.Pause()
+	}
+	return sum
+}
+
+// Unclaimed are the suspensions for a collection that no collection was seen in.
+func (p *GCProcess) Unclaimed() []*Suspension {
+	claimed := map[*Suspension]bool{}
+	for _, g := range p.Collections {
+		for _, s := range g.Pauses {
+			claimed[s] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return claimed[s] })
+}
+
+// Server reports whether the process had several heaps, which only server GC has.
+func (p *GCProcess) Server() bool {
+	return slices.ContainsFunc(p.Collections, func(g *GC) bool { return g.Heaps > 1 })
+}
+
+// GCs collects the collections of all processes of a trace. The zero value is ready for use.
+type GCs struct {
+	suspensions Suspensions
+	byPID       map[int]*GCProcess
+	order       []*GCProcess
+}
+
+// Wants reports whether the collector would use the stack of the event.
+func (*GCs) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idGCTriggered }
+
+func (c *GCs) process(pid int) *GCProcess {
+	p := c.byPID[pid]
+	if p == nil {
+		if c.byPID == nil {
+			c.byPID = map[int]*GCProcess{}
+		}
+		p = &GCProcess{PID: pid, ended: map[uint64]*GC{}, finalizers: Unknown}
+		c.byPID[pid] = p
+		c.order = append(c.order, p)
+	}
+	return p
+}
+
+// Event takes an event.
+func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	id := runtimeID(ev)
+	switch id {
+	case idSuspendEEBegin, idSuspendEEEnd, idRestartEEBegin, idRestartEEEnd:
+		c.suspension(ev, ns)
+		return
+	case idGCStart:
+		c.start(ev, ns)
+		return
+	case idGCEnd, idHeapStats, idAllocationTick, idFinalizersBegin, idFinalizersEnd, idGCTriggered, idGCDynamic, idMarkWithType, idPerHeapHistory, idGlobalHeapHistory:
+	default:
+		return
+	}
+	p := c.process(ev.ProcessID)
+	switch id {
+	case idGCEnd:
+		p.end(ev, ns)
+	case idHeapStats:
+		p.heapStats(ev)
+	case idGlobalHeapHistory:
+		p.globalHistory(ev)
+	case idPerHeapHistory:
+		p.perHeapHistory(ev)
+	case idMarkWithType:
+		p.mark(ev)
+	case idGCDynamic:
+		p.dynamic(ev)
+	case idGCTriggered:
+		cur := ev.Cursor()
+		p.asked = &asked{GCReason(cur.U32()), stack}
+	case idAllocationTick:
+		if a, err := ReadAllocationTick(ev); err == nil {
+			p.Ticks++
+			p.TickBytes += a.Amount
+		}
+	case idFinalizersBegin:
+		p.finalizers = ns
+	case idFinalizersEnd:
+		p.finalized(ev, ns)
+	}
+}
+
+// Finish returns the processes that collected or were suspended, in order of their first
+// event. Suspensions that have not ended are among those of the process.
+func (c *GCs) Finish() []*GCProcess {
+	for _, p := range c.order {
+		for _, s := range c.suspensions.Open(p.PID) {
+			p.suspended(s)
+		}
+		slices.SortStableFunc(p.Suspensions, func(a, b *Suspension) int { return int(min(1, max(-1, a.Start-b.Start))) })
+	}
+	c.suspensions = Suspensions{}
+	return slices.DeleteFunc(c.order, func(p *GCProcess) bool {
+		return len(p.Collections)+len(p.Suspensions)+len(p.Others) == 0 && p.Ticks == 0
+	})
+}
+
+func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
+	p := c.process(ev.ProcessID)
+	if done := c.suspensions.Event(ev, ns); done != nil {
+		p.suspended(done)
+	}
+	if runtimeID(ev) != idSuspendEEBegin {
+		return
+	}
+	// A background collection's later pause names it.
+	for _, s := range c.suspensions.Open(ev.ProcessID) {
+		if s.Start != ns || s.Thread != ev.ThreadID || s.Reason != SuspendForGCPrep {
+			continue
+		}
+		if g := p.backgroundOf(s.Count); g != nil {
+			g.Pauses = append(g.Pauses, s)
+		}
+	}
+}
+
+// backgroundOf finds the background collection that a later pause is for.
+func (p *GCProcess) backgroundOf(number uint32) *GC {
+	if g := p.background; g != nil && g.End == Unknown && (g.Number == number || len(p.open) == 1) {
+		return g
+	}
+	return nil
+}
+
+func (p *GCProcess) suspended(s *Suspension) {
+	if s.ForGC() {
+		p.Suspensions = append(p.Suspensions, s)
+	} else {
+		p.Others = append(p.Others, s)
+	}
+}
+
+func (c *GCs) start(ev *nettrace.Event, ns int64) {
+	p := c.process(ev.ProcessID)
+	cur := ev.Cursor()
+	g := &GC{Number: cur.U32(), Start: ns, End: Unknown}
+	if ev.Version == 0 {
+		g.Reason = GCReason(cur.U32())
+	} else {
+		g.Generation, g.Reason, g.Type = cur.U32(), GCReason(cur.U32()), GCType(cur.U32())
+	}
+	if cur.Err() != nil {
+		return
+	}
+	g.Concurrent = g.Type == BackgroundGC
+	g.Allocated = p.TickBytes - p.tickMark
+	p.tickMark = p.TickBytes
+	if p.asked != nil && p.asked.reason == g.Reason {
+		g.Stack = p.asked.stack
+	}
+	p.asked = nil
+	c.claim(p, g)
+	p.Collections = append(p.Collections, g)
+	p.open = append(p.open, g)
+	p.newest = g
+	if g.Type == BackgroundGC {
+		p.background = g
+	}
+}
+
+// claim gives g the suspension it started in, or makes it the inner one of another collection's.
+func (c *GCs) claim(p *GCProcess, g *GC) {
+	for _, s := range slices.Backward(c.suspensions.Open(p.PID)) {
+		if s.Reason != SuspendForGC || s.Suspended == Unknown || s.Restart != Unknown {
+			continue
+		}
+		for _, outer := range slices.Backward(p.open) {
+			if slices.Contains(outer.Pauses, s) {
+				g.within = outer
+				return
+			}
+		}
+		g.Pauses = append(g.Pauses, s)
+		return
+	}
+}
+
+func (p *GCProcess) end(ev *nettrace.Event, ns int64) {
+	cur := ev.Cursor()
+	number := cur.U32()
+	for i, g := range slices.Backward(p.open) {
+		if g.Number != number {
+			continue
+		}
+		g.End = ns
+		if g.within != nil {
+			g.within.inner += g.End - g.Start
+		}
+		p.open = slices.Delete(p.open, i, i+1)
+		p.ended[ev.ThreadID] = g
+		return
+	}
+}
+
+// heapStats takes what GCHeapStats tells: it follows GCEnd on its thread.
+func (p *GCProcess) heapStats(ev *nettrace.Event) {
+	g := p.ended[ev.ThreadID]
+	if g == nil || g.HasSizes {
+		return
+	}
+	cur := ev.Cursor()
+	var sizes [Generations]Generation
+	for i := range sizes[:4] {
+		sizes[i].After, sizes[i].Promoted = cur.U64(), cur.U64()
+	}
+	bytes, objects := cur.U64(), cur.U64()
+	pinned, _, handles := cur.U32(), cur.U32(), cur.U32()
+	if cur.Err() != nil {
+		return
+	}
+	if ev.Version >= 2 {
+		cur.U16()
+		sizes[4].After, sizes[4].Promoted = cur.U64(), cur.U64()
+	}
+	for i := range sizes {
+		g.Gen[i].After, g.Gen[i].Promoted = sizes[i].After, sizes[i].Promoted
+	}
+	g.HasSizes = true
+	g.FinalizationBytes, g.FinalizationPromoted, g.Pinned, g.Handles = bytes, objects, pinned, handles
+	delete(p.ended, ev.ThreadID)
+}
+
+// globalHistory takes GCGlobalHeapHistory. It may stand before or behind the GCEnd; that
+// of a background collection says that it was concurrent.
+func (p *GCProcess) globalHistory(ev *nettrace.Event) {
+	cur := ev.Cursor()
+	cur.U64() // FinalYoungestDesired
+	heaps := cur.U32()
+	cur.U32() // CondemnedGeneration
+	cur.U32() // Gen0ReductionCount
+	cur.U32() // Reason
+	mechanisms := Mechanisms(cur.U32())
+	if cur.Err() != nil {
+		return
+	}
+	g := p.newest
+	if mechanisms&mechanismConcurrent != 0 {
+		g = p.background
+	}
+	if g == nil || g.recorded {
+		p.history = nil
+		return
+	}
+	p.history = g
+	g.recorded = true
+	g.Heaps, g.Mechanisms, g.Concurrent = heaps, mechanisms, mechanisms&mechanismConcurrent != 0
+	if ev.Version >= 2 {
+		cur.U16()
+		g.PauseMode, g.MemoryPressure = PauseMode(cur.U32()), cur.U32()
+	}
+}
+
+// perHeapHistory takes PerHeapHistory of version 3: those of all heaps follow the global one.
+func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
+	g := p.history
+	if g == nil || ev.Version < 3 {
+		return
+	}
+	cur := ev.Cursor()
+	cur.U16()
+	for range 6 {
+		cur.Pointer()
+	}
+	for range 6 {
+		cur.U32() // efficiency, two sets of reasons, two of mechanisms, the heap's index
+	}
+	cur.Pointer() // ExtraGen0Commit
+	n := int(cur.U32())
+	if n > Generations || cur.Err() != nil {
+		return
+	}
+	var gens [Generations]Generation
+	for i := range gens[:n] {
+		h := &gens[i]
+		h.Before, h.FragmentationBefore = cur.Pointer(), cur.Pointer()+cur.Pointer()
+		cur.Pointer() // size after: that of GCHeapStats
+		h.Fragmentation, h.In = cur.Pointer()+cur.Pointer(), cur.Pointer()
+		h.Out, h.Budget = cur.Pointer()+cur.Pointer(), cur.Pointer()
+	}
+	if cur.Err() != nil {
+		return
+	}
+	g.HasHistory = true
+	for i := range gens {
+		to, h := &g.Gen[i], &gens[i]
+		to.Before += h.Before
+		to.FragmentationBefore += h.FragmentationBefore
+		to.Fragmentation += h.Fragmentation
+		to.In += h.In
+		to.Out += h.Out
+		to.Budget += h.Budget
+	}
+}
+
+func (p *GCProcess) mark(ev *nettrace.Event) {
+	if len(p.open) == 0 {
+		return
+	}
+	cur := ev.Cursor()
+	heap := cur.U32()
+	cur.U16()
+	kind, bytes := cur.U32(), cur.U64()
+	if cur.Err() != nil {
+		return
+	}
+	g := p.open[len(p.open)-1]
+	for i := range g.Marks {
+		if m := &g.Marks[i]; m.Heap == heap && m.Kind == nameOf(rootKinds, kind) {
+			m.Bytes += bytes
+			return
+		}
+	}
+	if len(g.Marks) < 1<<12 {
+		g.Marks = append(g.Marks, RootKind{heap, nameOf(rootKinds, kind), bytes})
+	}
+}
+
+// dynamic takes GCDynamic, of which CommittedUsage comes at the start and the end of a collection.
+func (p *GCProcess) dynamic(ev *nettrace.Event) {
+	cur := ev.Cursor()
+	name := cur.UTF16()
+	size := cur.U32()
+	version := cur.U16()
+	used := cur.U64()
+	if cur.Err() != nil || size < 10 || version != 1 || name.String() != "CommittedUsage" || len(p.open) == 0 {
+		return
+	}
+	g := p.open[len(p.open)-1]
+	if g.CommittedBefore == 0 {
+		g.CommittedBefore = used
+	} else {
+		g.CommittedAfter = used
+	}
+}
+
+func (p *GCProcess) finalized(ev *nettrace.Event, ns int64) {
+	cur := ev.Cursor()
+	p.Finalized += uint64(cur.U32())
+	if p.finalizers != Unknown {
+		p.Finalizing += ns - p.finalizers
+	}
+	p.finalizers = Unknown
+}

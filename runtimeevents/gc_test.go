@@ -1,0 +1,158 @@
+package runtimeevents
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A step is an event of a process's collections: what TestPauses lists.
+type step struct {
+	at     int64
+	id     int
+	tid    uint64
+	fields []any
+}
+
+func suspend(at int64, tid uint64, reason, count uint32) step {
+	return step{at, idSuspendEEBegin, tid, []any{reason, count, uint16(0)}}
+}
+func gcStart(at int64, tid uint64, number, generation uint32, typ GCType) step {
+	return step{at, idGCStart, tid, []any{number, generation, uint32(0), uint32(typ), uint16(0)}}
+}
+func gcEnd(at int64, tid uint64, number uint32) step {
+	return step{at, idGCEnd, tid, []any{number, uint32(0), uint16(0)}}
+}
+func mark(at int64, tid uint64, id int) step { return step{at, id, tid, []any{uint16(0)}} }
+func history(at int64, mechanisms uint32) step {
+	return step{at, idGlobalHeapHistory, 9, []any{uint64(0), uint32(1), uint32(0), uint32(0), uint32(0), mechanisms, uint16(0)}}
+}
+
+func collect(steps []step) *GCProcess {
+	var c GCs
+	for _, s := range steps {
+		c.Event(event(s.id, 1, s.tid, s.fields...), s.at, 0)
+	}
+	p := c.Finish()
+	if len(p) == 0 {
+		return &GCProcess{}
+	}
+	return p[0]
+}
+
+func TestPauses(t *testing.T) {
+	type want struct {
+		number     uint32
+		pause      int64
+		concurrent bool
+	}
+	tests := map[string]struct {
+		steps     []step
+		want      []want
+		unclaimed int
+	}{
+		"server: another thread suspends": {
+			[]step{suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 2, 1, 0, NonConcurrentGC), gcEnd(180, 1, 1), mark(190, 1, idRestartEEBegin), mark(250, 1, idRestartEEEnd)},
+			[]want{{1, 90, false}}, 0,
+		},
+		"a background collection has two pauses, a foreground one its own in between": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, idRestartEEBegin), mark(131, 1, idRestartEEEnd),
+				suspend(200, 1, 1, 1), mark(210, 1, idSuspendEEEnd), gcStart(220, 1, 2, 0, ForegroundGC), gcEnd(240, 1, 2), mark(250, 1, idRestartEEBegin), mark(251, 1, idRestartEEEnd),
+				suspend(300, 3, 6, 1), mark(310, 3, idSuspendEEEnd), mark(325, 3, idRestartEEBegin), mark(326, 3, idRestartEEEnd), gcEnd(400, 3, 1), history(410, 1),
+			},
+			[]want{{1, 30 + 25, true}, {2, 50, false}}, 0,
+		},
+		"an ephemeral collection inside the first pause of a background one": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), gcStart(130, 1, 2, 0, NonConcurrentGC), gcEnd(170, 1, 2),
+				mark(200, 1, idRestartEEBegin), mark(210, 1, idRestartEEEnd),
+			},
+			[]want{{1, 60, true}, {2, 40, false}}, 0,
+		},
+		"a background collection that falls back to blocking": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), history(150, 2), gcEnd(170, 1, 1),
+				mark(200, 1, idRestartEEBegin), mark(210, 1, idRestartEEEnd),
+			},
+			[]want{{1, 100, false}}, 0,
+		},
+		"a region without collections suspends and does not collect": {
+			[]step{suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), mark(120, 1, idRestartEEBegin), mark(121, 1, idRestartEEEnd)},
+			nil, 1,
+		},
+		"the trace ends within a pause": {
+			[]step{suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC)},
+			[]want{{1, 0, false}}, 0,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := collect(tt.steps)
+			var got []want
+			for _, g := range p.Collections {
+				got = append(got, want{g.Number, g.Pause(), g.Concurrent})
+			}
+			assert.Equal(t, tt.want, got)
+			assert.Len(t, p.Unclaimed(), tt.unclaimed)
+		})
+	}
+}
+
+// TestSampledBytesAreUnbiased checks the estimator against its definition: what a sample
+// stands for, times the probability of one, is the size.
+func TestSampledBytesAreUnbiased(t *testing.T) {
+	for _, size := range []uint64{1, 24, 1000, 102400, 1 << 20, 1 << 40} {
+		p := 1 - math.Pow(1-1.0/102400, float64(size))
+		require.InEpsilon(t, p, SampledProbability(size), 1e-6)
+		assert.InEpsilon(t, float64(size), SampledBytes(size)*SampledProbability(size), 1e-12)
+	}
+	assert.InEpsilon(t, 102400, SampledBytes(24), 1e-3)
+	assert.Zero(t, SampledBytes(0))
+	assert.InDelta(t, 0, SampledVariance(1<<40), 1)
+}
+
+// FuzzEvents gives payloads of any content to all collectors: none may panic, and times
+// of rows are those of events.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte{9, 1, 1, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 1, 1, 0, 0})
+	f.Add([]byte{1, 2, 7, 200, 200, 200})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var gcs GCs
+		var jit JIT
+		var pool Pool
+		var locks Contentions
+		var waits Waits
+		for ns := int64(0); len(b) >= 3; ns++ {
+			n := min(int(b[2]), len(b)-3)
+			ev := event(int(b[0])+int(b[1]>>4)*50, int(b[1]&7), uint64(b[1]>>3&1))
+			ev.Payload = b[3 : 3+n]
+			gcs.Event(ev, ns, 0)
+			jit.Event(ev, ns, 0)
+			pool.Event(ev, ns, 0)
+			waits.Event(ev, ns, 0)
+			if c := locks.Event(ev, ns, 0); c != nil {
+				require.GreaterOrEqual(t, c.Wait(), int64(0))
+			}
+			if IsException(ev) {
+				_, _ = ReadException(ev)
+			}
+			_, _ = ReadAllocationTick(ev)
+			_, _ = ReadAllocationSampled(ev)
+			b = b[3+n:]
+		}
+		jit.Finish()
+		for _, p := range gcs.Finish() {
+			for _, g := range p.Collections {
+				require.GreaterOrEqual(t, g.Pause(), int64(0))
+				g.Gen[0].Survival()
+			}
+			require.LessOrEqual(t, len(p.Unclaimed()), len(p.Suspensions))
+		}
+		for _, p := range pool.Processes() {
+			p.MaxWorkers()
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package runtimeevents
+
+import (
+	"strings"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// A Tier is the optimization tier of a body of code.
+type Tier int
+
+// TierOSR is that of a method which was replaced while it ran: on-stack replacement.
+const TierOSR Tier = 5
+
+var tierNames = []string{
+	"Unknown", "MinOptJitted", "Optimized", "QuickJitted", "OptimizedTier1", "OptimizedTier1OSR", "QuickJittedInstrumented", "OptimizedTier1Instrumented", "ReadyToRun",
+}
+
+func (t Tier) String() string { return nameOf(tierNames, uint32(t)) }
+
+// A Compilation is one body of code that the JIT compiler made.
+type Compilation struct {
+	Process int
+	Thread  uint64
+	Start   int64 // Unknown: the trace was recorded without MethodJittingStarted
+	Stop    int64
+	// Name is Namespace.Type.Method(args), as MethodLoadVerbose tells it.
+	Name        string
+	Module      uint64 // the id under which module events name it
+	Tier        Tier
+	Version     uint64 // 0 for the first body; 1 and up for those of tiered compilation
+	Dynamic     bool   // IL stub, DynamicMethod, compiled expression: IL is 0
+	IL          uint32 // bytes
+	Native      uint32 // bytes
+	CodeBytes   uint64 // allocated for it, with what aligns it; 0: not told
+	ReadOnly    uint64 // data
+	Stack       uint32 // of MethodJittingStarted
+	HotCodeSize uint64
+}
+
+// Time is the time that the compilation took, 0 if the trace does not tell it.
+func (c *Compilation) Time() int64 {
+	if c.Start == Unknown {
+		return 0
+	}
+	return c.Stop - c.Start
+}
+
+// Background reports whether tiered compilation compiled it on its own thread, so that
+// nobody waited for it.
+func (c *Compilation) Background() bool { return c.Version > 0 && c.Tier != TierOSR }
+
+// JIT collects the compilations of a trace. The zero value is ready for use.
+type JIT struct {
+	Compilations []*Compilation // in order of their ends
+	// Unfinished counts compilations whose end the trace does not hold.
+	Unfinished int
+	// Batches are the runs of the background compiler, ns from start to stop.
+	Batches []Batch
+
+	open    map[threadKey][]*started // innermost last
+	batches map[int]int64
+}
+
+// A Batch is a run of the thread of tiered compilation.
+type Batch struct {
+	Process     int
+	Start, Stop int64
+	Methods     uint32
+}
+
+type started struct {
+	method uint64
+	c      Compilation
+}
+
+// Wants reports whether the collector would use the stack of the event.
+func (*JIT) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idMethodJittingStarted }
+
+// Event takes an event.
+func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	switch runtimeID(ev) {
+	case idMethodJittingStarted:
+		j.start(ev, ns, stack)
+	case idMemoryForJitCode:
+		j.memory(ev)
+	case idMethodLoadVerbose:
+		j.load(ev, ns)
+	case idBackgroundJitStart:
+		if j.batches == nil {
+			j.batches = map[int]int64{}
+		}
+		j.batches[ev.ProcessID] = ns
+	case idBackgroundJitStop:
+		j.batch(ev, ns)
+	}
+}
+
+// Finish counts what has not ended.
+func (j *JIT) Finish() {
+	for _, open := range j.open {
+		j.Unfinished += len(open)
+	}
+	j.open = nil
+}
+
+func (j *JIT) start(ev *nettrace.Event, ns int64, stack uint32) {
+	cur := ev.Cursor()
+	s := &started{method: cur.U64()}
+	s.c = Compilation{Process: ev.ProcessID, Thread: ev.ThreadID, Start: ns, Stack: stack, Module: cur.U64()}
+	cur.U32() // token
+	s.c.IL = cur.U32()
+	if cur.Err() != nil {
+		return
+	}
+	if j.open == nil {
+		j.open = map[threadKey][]*started{}
+	}
+	open := j.open[keyOf(ev)]
+	if len(open) == maxNested {
+		open = open[1:]
+		j.Unfinished++
+	}
+	j.open[keyOf(ev)] = append(open, s)
+}
+
+func (j *JIT) memory(ev *nettrace.Event) {
+	open := j.open[keyOf(ev)]
+	if len(open) == 0 {
+		return
+	}
+	s := open[len(open)-1]
+	cur := ev.Cursor()
+	if cur.U64() != s.method {
+		return
+	}
+	cur.U64() // module
+	s.c.HotCodeSize, s.c.ReadOnly, s.c.CodeBytes = cur.U64(), cur.U64(), cur.U64()
+}
+
+// load ends the compilation of its method; those inside it that are still open have failed.
+func (j *JIT) load(ev *nettrace.Event, ns int64) {
+	var m nettrace.Method
+	if ev.Method(&m) != nil || m.Flags&nettrace.MethodJitted == 0 || m.Flags.Extent() != 0 {
+		return
+	}
+	c := &Compilation{Process: ev.ProcessID, Thread: ev.ThreadID, Start: Unknown, Module: m.ModuleID}
+	open := j.open[keyOf(ev)]
+	for i := len(open) - 1; i >= 0; i-- {
+		if open[i].method == m.MethodID {
+			c = &open[i].c
+			j.Unfinished += len(open) - 1 - i
+			j.open[keyOf(ev)] = open[:i]
+			break
+		}
+	}
+	c.Stop, c.Name, c.Native = ns, methodName(&m), m.Size
+	c.Tier, c.Version, c.Dynamic = Tier(m.Flags.Tier()), m.ReJITID, m.Flags&nettrace.MethodDynamic != 0
+	j.Compilations = append(j.Compilations, c)
+}
+
+// methodName is the name as the reference library writes it: without the return type.
+func methodName(m *nettrace.Method) string {
+	sig := m.Signature.String()
+	if i := strings.IndexByte(sig, '('); i >= 0 {
+		sig = sig[i:]
+	} else {
+		sig = ""
+	}
+	return m.Namespace.String() + "." + m.Name.String() + sig
+}
+
+func (j *JIT) batch(ev *nettrace.Event, ns int64) {
+	start, ok := j.batches[ev.ProcessID]
+	if !ok {
+		return
+	}
+	delete(j.batches, ev.ProcessID)
+	cur := ev.Cursor()
+	cur.U16()
+	cur.U32() // pending
+	j.Batches = append(j.Batches, Batch{ev.ProcessID, start, ns, cur.U32()})
+}

@@ -1,0 +1,210 @@
+package runtimeevents
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// An AdjustmentReason tells why the thread pool set another number of workers.
+type AdjustmentReason uint32
+
+// Reasons that mean that work waited because workers were blocked.
+const (
+	Starvation          AdjustmentReason = 6 // nothing was dequeued for half a second
+	CooperativeBlocking AdjustmentReason = 8 // a worker blocks in Task.Wait or Task.Result
+)
+
+var adjustmentReasons = []string{"Warmup", "Initializing", "RandomMove", "ClimbingMove", "ChangePoint", "Stabilizing", "Starvation", "ThreadTimedOut", "CooperativeBlocking"}
+
+func (r AdjustmentReason) String() string { return nameOf(adjustmentReasons, uint32(r)) }
+
+// An Adjustment is a new goal for the number of workers.
+type Adjustment struct {
+	Time       int64
+	Thread     uint64
+	Throughput float64 // items per second
+	Workers    uint32  // the goal
+	Reason     AdjustmentReason
+	Stack      uint32
+}
+
+// A WorkerChange is a worker that started, stopped or began to wait for work.
+type WorkerChange struct {
+	Time    int64
+	Thread  uint64
+	Kind    WorkerChangeKind
+	Workers uint32 // that exist behind it, those that wait included
+}
+
+// A WorkerChangeKind is what a worker did.
+type WorkerChangeKind uint8
+
+// Kinds of changes.
+const (
+	WorkerStart WorkerChangeKind = iota
+	WorkerStop
+	WorkerWait
+)
+
+// Limits are what ThreadPool.SetMinThreads and SetMaxThreads set.
+type Limits struct {
+	Time                                 int64
+	MinWorkers, MaxWorkers, MinIO, MaxIO uint16
+}
+
+// A PoolProcess is what one process told of its thread pool.
+type PoolProcess struct {
+	PID         int
+	Adjustments []Adjustment
+	Workers     []WorkerChange
+	Limits      []Limits
+	// Delays are the times, ns, that work spent in the queue, in the order of dequeueing;
+	// they need the events of FrameworkEventSource.
+	Delays []Delay
+	// Enqueued counts the work that was put into the queue.
+	Enqueued int64
+	// Births are the times between the creation of a thread and its first step.
+	Births []Delay
+
+	queue  map[uint64][]int64 // enqueued and not dequeued, oldest first, by work id
+	births map[uint64]int64
+}
+
+// A Delay is a wait that ended at Time.
+type Delay struct {
+	Time int64
+	Wait int64
+}
+
+// Pool collects what the thread pools of a trace did. The zero value is ready for use.
+type Pool struct {
+	byPID map[int]*PoolProcess
+	order []*PoolProcess
+}
+
+// Wants reports whether the collector would use the stack of the event.
+func (*Pool) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idAdjustment }
+
+// Processes are those with events of their pools, in order of the first.
+func (p *Pool) Processes() []*PoolProcess { return p.order }
+
+func (p *Pool) process(pid int) *PoolProcess {
+	q := p.byPID[pid]
+	if q == nil {
+		if p.byPID == nil {
+			p.byPID = map[int]*PoolProcess{}
+		}
+		q = &PoolProcess{PID: pid, queue: map[uint64][]int64{}, births: map[uint64]int64{}}
+		p.byPID[pid] = q
+		p.order = append(p.order, q)
+	}
+	return q
+}
+
+// Event takes an event.
+func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	if ev.Metadata.Provider == frameworkProvider {
+		if ev.Metadata.EventID == 30 || ev.Metadata.EventID == 31 {
+			p.process(ev.ProcessID).work(ev, ns)
+		}
+		return
+	}
+	id := runtimeID(ev)
+	switch id {
+	case idWorkerStart, idWorkerStop, idWorkerWait, idAdjustment, idMinMaxThreads, idThreadCreating, idThreadRunning:
+	default:
+		return
+	}
+	q := p.process(ev.ProcessID)
+	cur := ev.Cursor()
+	switch id {
+	case idWorkerStart:
+		q.worker(ev, ns, WorkerStart)
+	case idWorkerStop:
+		q.worker(ev, ns, WorkerStop)
+	case idWorkerWait:
+		q.worker(ev, ns, WorkerWait)
+	case idAdjustment:
+		a := Adjustment{Time: ns, Thread: ev.ThreadID, Throughput: cur.F64(), Workers: cur.U32(), Reason: AdjustmentReason(cur.U32()), Stack: stack}
+		if cur.Err() == nil {
+			q.Adjustments = append(q.Adjustments, a)
+		}
+	case idMinMaxThreads:
+		l := Limits{ns, cur.U16(), cur.U16(), cur.U16(), cur.U16()}
+		if cur.Err() == nil {
+			q.Limits = append(q.Limits, l)
+		}
+	case idThreadCreating:
+		if len(q.births) < 1<<16 {
+			q.births[cur.Pointer()] = ns
+		}
+	case idThreadRunning:
+		thread := cur.Pointer()
+		if at, ok := q.births[thread]; ok {
+			delete(q.births, thread)
+			q.Births = append(q.Births, Delay{ns, ns - at})
+		}
+	}
+}
+
+func (q *PoolProcess) worker(ev *nettrace.Event, ns int64, kind WorkerChangeKind) {
+	cur := ev.Cursor()
+	w := WorkerChange{ns, ev.ThreadID, kind, cur.U32()}
+	if cur.Err() == nil {
+		q.Workers = append(q.Workers, w)
+	}
+}
+
+// maxQueued bounds the work that was enqueued and never seen again.
+const maxQueued = 1 << 20
+
+// work takes ThreadPoolEnqueueWork and ThreadPoolDequeueWork. The same work may be queued
+// several times; the oldest goes first.
+func (q *PoolProcess) work(ev *nettrace.Event, ns int64) {
+	cur := ev.Cursor()
+	id := cur.U64()
+	if cur.Err() != nil {
+		return
+	}
+	if ev.Metadata.EventID == 30 {
+		q.Enqueued++
+		if len(q.queue) < maxQueued && len(q.queue[id]) < maxQueued {
+			q.queue[id] = append(q.queue[id], ns)
+		}
+		return
+	}
+	times := q.queue[id]
+	if len(times) == 0 {
+		return
+	}
+	q.Delays = append(q.Delays, Delay{ns, ns - times[0]})
+	if len(times) == 1 {
+		delete(q.queue, id)
+	} else {
+		q.queue[id] = times[1:]
+	}
+}
+
+// Count counts the changes of a kind.
+func (q *PoolProcess) Count(kind WorkerChangeKind) (n int) {
+	for _, w := range q.Workers {
+		if w.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// MaxWorkers is the largest number of workers that existed.
+func (q *PoolProcess) MaxWorkers() (n uint32) {
+	for _, w := range q.Workers {
+		n = max(n, w.Workers)
+	}
+	return n
+}
+
+// Reason returns the adjustments made for a reason.
+func (q *PoolProcess) Reason(r AdjustmentReason) []Adjustment {
+	return slices.DeleteFunc(slices.Clone(q.Adjustments), func(a Adjustment) bool { return a.Reason != r })
+}
