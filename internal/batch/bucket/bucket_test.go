@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -21,8 +22,6 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob/fileblob"
-	"gocloud.dev/blob/memblob"
 
 	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/input"
@@ -64,41 +63,35 @@ func copies(n *atomic.Int32) batch.Work {
 	}
 }
 
-// kinds are the stores: each gives how to open a bucket again and again.
-func kinds(t *testing.T) map[string]batch.OpenURL {
-	mem := memblob.OpenBucket(nil)
-	t.Cleanup(func() { mem.Close() })
-	dir := t.TempDir()
-	srv := httptest.NewServer(gofakes3.New(s3mem.New(), gofakes3.WithAutoBucket(true)).Server())
+// fakeS3 starts a store that speaks S3 and returns how to open its buckets. Requests go
+// through around, which may be nil.
+func fakeS3(t *testing.T, around func(http.Handler) http.Handler) batch.OpenURL {
+	h := gofakes3.New(s3mem.New(), gofakes3.WithAutoBucket(true)).Server()
+	if around != nil {
+		h = around(h)
+	}
+	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
+	noCredentials(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "none"))
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "none"))
-	key := func(url string) string {
-		_, rest, _ := strings.Cut(url, "://")
-		_, key, _ := strings.Cut(rest, "/")
-		return key
-	}
-	return map[string]batch.OpenURL{
-		"memblob": func(ctx context.Context, url string) (batch.Store, string, error) {
-			return unclosed{New(mem)}, key(url), nil
-		},
-		"fileblob": func(ctx context.Context, url string) (batch.Store, string, error) {
-			b, err := fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
-			return New(b), key(url), err
-		},
-		"s3": func(ctx context.Context, url string) (batch.Store, string, error) {
-			return Open(ctx, url+"?endpoint="+srv.URL+"&region=us-east-1&use_path_style=true")
-		},
+	return func(ctx context.Context, url string) (batch.Store, string, error) {
+		return Open(ctx, url+"?endpoint="+srv.URL+"&region=us-east-1&use_path_style=true")
 	}
 }
 
-// unclosed keeps a bucket in memory for the next user.
-type unclosed struct{ batch.Store }
-
-func (unclosed) Close() error { return nil }
+// noCredentials hides those of whoever runs the tests.
+func noCredentials(t *testing.T) {
+	for _, e := range os.Environ() {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", none)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
+}
 
 func fill(t *testing.T, s batch.Store, objects map[string]string) {
 	for k, v := range objects {
@@ -131,84 +124,82 @@ func zipped(t *testing.T, names ...string) string {
 	return b.String()
 }
 
-func TestBatchFromAndToBuckets(t *testing.T) {
-	for kind, open := range kinds(t) {
-		t.Run(kind, func(t *testing.T) {
-			s, _, err := open(t.Context(), "s3://data/")
-			require.NoError(t, err)
-			defer s.Close()
-			big := `[{"ph":"i"}` + strings.Repeat(" ", 5<<20) + "]"
-			objects := map[string]string{
-				"in/a.json": trace, "in/deep/b c.json": trace, "in/big.json": big, "in/fail.json": `{"ph":"FAIL"}`,
-				"in/readme.txt": "no trace", "in/empty.txt": "", "in/z.zip": zipped(t, "one.json", "../out.json"), "other/x.json": trace,
-			}
-			fill(t, s, objects)
-			var n atomic.Int32
-			c := batch.Config{Paths: []string{"s3://data/in"}, Out: "s3://data/out", Do: batch.DoRepair, Work: copies(&n), OpenURL: open}
-			r, err := batch.Run(t.Context(), c)
-			require.NoError(t, err)
-			want := []string{"a.json", "batch-report.html", "batch-report.json", "batch-report.md", "batch-report.xml", "big.json", "deep/b c.json", "z.zip/one.json"}
-			assert.Equal(t, want, keys(t, s, "out/"))
-			assert.Equal(t, 4, r.Totals.OK)
-			assert.Equal(t, 2, r.Totals.Failed)
-			assert.Equal(t, 2, r.Totals.Skipped)
-			assert.Equal(t, "s3://data/in/a.json", r.Traces[0].Input.Name)
-			b, err := s.Open(t.Context(), "out/big.json", -1)
-			require.NoError(t, err)
-			got, err := io.ReadAll(b)
-			require.NoError(t, err)
-			require.NoError(t, b.Close())
-			assert.Equal(t, big, string(got))
+func TestBatchFromAndToBuckets(t *testing.T) { batchFromAndTo(t, fakeS3(t, nil)) }
 
-			// A second batch does not begin by itself; a resumed one does what failed.
-			_, err = batch.Run(t.Context(), c)
-			assert.ErrorContains(t, err, "--resume")
-			n.Store(0)
-			c.Resume = true
-			again, err := batch.Run(t.Context(), c)
-			require.NoError(t, err)
-			assert.EqualValues(t, 1, n.Load())
-			assert.Equal(t, r.Totals, again.Totals)
-			require.NoError(t, s.Put(t.Context(), "in/a.json", strings.NewReader(trace+" ")))
-			n.Store(0)
-			_, err = batch.Run(t.Context(), c)
-			require.NoError(t, err)
-			assert.EqualValues(t, 2, n.Load(), "and what has changed")
-
-			// To a folder, by a pattern, in shards, packed.
-			dir := t.TempDir()
-			for i := 1; i <= 2; i++ {
-				_, err = batch.Run(t.Context(), batch.Config{Paths: []string{"s3://data/in/*/b*.json", "s3://data/other/x.json"}, Out: dir, Do: batch.DoRepair, Work: copies(&n), OpenURL: open, Shard: batch.Shard{Index: i, Count: 2}})
-				require.NoError(t, err)
-			}
-			assert.FileExists(t, filepath.Join(dir, "deep", "b c.json"))
-			assert.FileExists(t, filepath.Join(dir, "x.json"))
-			p := filepath.Join(dir, "all.zip")
-			require.NoError(t, batch.Pack(t.Context(), c, again, p, false))
-			z, err := zip.OpenReader(p)
-			require.NoError(t, err)
-			assert.Len(t, z.File, 4)
-			z.Close()
-
-			r, err = batch.Run(t.Context(), batch.Config{Paths: []string{"s3://data/nothing"}, Out: t.TempDir(), Do: batch.DoRepair, Work: copies(&n), OpenURL: open})
-			require.NoError(t, err)
-			assert.Equal(t, 1, r.Totals.Failed)
-			_, err = s.Stat(t.Context(), "nothing")
-			assert.ErrorIs(t, err, fs.ErrNotExist)
-		})
+func batchFromAndTo(t *testing.T, open batch.OpenURL) {
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	defer s.Close()
+	big := `[{"ph":"i"}` + strings.Repeat(" ", 5<<20) + "]"
+	objects := map[string]string{
+		"in/a.json": trace, "in/deep/b c.json": trace, "in/big.json": big, "in/fail.json": `{"ph":"FAIL"}`,
+		"in/readme.txt": "no trace", "in/empty.txt": "", "in/z.zip": zipped(t, "one.json", "../out.json"), "other/x.json": trace,
 	}
+	fill(t, s, objects)
+	var n atomic.Int32
+	c := batch.Config{Paths: []string{"s3://data/in"}, Out: "s3://data/out", Do: batch.DoRepair, Work: copies(&n), OpenURL: open}
+	r, err := batch.Run(t.Context(), c)
+	require.NoError(t, err)
+	want := []string{"a.json", "batch-report.html", "batch-report.json", "batch-report.md", "batch-report.xml", "big.json", "deep/b c.json", "z.zip/one.json"}
+	assert.Equal(t, want, keys(t, s, "out/"))
+	assert.Equal(t, 4, r.Totals.OK)
+	assert.Equal(t, 2, r.Totals.Failed)
+	assert.Equal(t, 2, r.Totals.Skipped)
+	assert.Equal(t, "s3://data/in/a.json", r.Traces[0].Input.Name)
+	b, err := s.Open(t.Context(), "out/big.json", -1)
+	require.NoError(t, err)
+	got, err := io.ReadAll(b)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	assert.Equal(t, big, string(got))
+
+	// A second batch does not begin by itself; a resumed one does what failed.
+	_, err = batch.Run(t.Context(), c)
+	assert.ErrorContains(t, err, "--resume")
+	n.Store(0)
+	c.Resume = true
+	again, err := batch.Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, n.Load())
+	assert.Equal(t, r.Totals, again.Totals)
+	require.NoError(t, s.Put(t.Context(), "in/a.json", strings.NewReader(trace+" ")))
+	n.Store(0)
+	_, err = batch.Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, n.Load(), "and what has changed")
+
+	// To a folder, by a pattern, in shards, packed.
+	dir := t.TempDir()
+	for i := 1; i <= 2; i++ {
+		_, err = batch.Run(t.Context(), batch.Config{Paths: []string{"s3://data/in/*/b*.json", "s3://data/other/x.json"}, Out: dir, Do: batch.DoRepair, Work: copies(&n), OpenURL: open, Shard: batch.Shard{Index: i, Count: 2}})
+		require.NoError(t, err)
+	}
+	assert.FileExists(t, filepath.Join(dir, "deep", "b c.json"))
+	assert.FileExists(t, filepath.Join(dir, "x.json"))
+	p := filepath.Join(dir, "all.zip")
+	require.NoError(t, batch.Pack(t.Context(), c, again, p, false))
+	z, err := zip.OpenReader(p)
+	require.NoError(t, err)
+	assert.Len(t, z.File, 4)
+	z.Close()
+
+	r, err = batch.Run(t.Context(), batch.Config{Paths: []string{"s3://data/nothing"}, Out: t.TempDir(), Do: batch.DoRepair, Work: copies(&n), OpenURL: open})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Totals.Failed)
+	_, err = s.Stat(t.Context(), "nothing")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestFailedPutLeavesNothing(t *testing.T) {
-	for kind, open := range kinds(t) {
-		s, _, err := open(t.Context(), "s3://data/")
-		require.NoError(t, err)
-		err = s.Put(t.Context(), "half", io.MultiReader(strings.NewReader("half"), broken{}))
-		assert.ErrorContains(t, err, "broken", kind)
-		_, err = s.Stat(t.Context(), "half")
-		assert.ErrorIs(t, err, fs.ErrNotExist, kind)
-		s.Close()
-	}
+func TestFailedPutLeavesNothing(t *testing.T) { failedPut(t, fakeS3(t, nil)) }
+
+func failedPut(t *testing.T, open batch.OpenURL) {
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	err = s.Put(t.Context(), "half", io.MultiReader(strings.NewReader("half"), broken{}))
+	assert.ErrorContains(t, err, "broken")
+	_, err = s.Stat(t.Context(), "half")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	s.Close()
 }
 
 type broken struct{}

@@ -1,7 +1,0 @@
-//go:build gcs
-
-package bucket
-
-import _ "gocloud.dev/blob/gcsblob" // gs://
-
-const hasGCS = true
