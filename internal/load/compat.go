@@ -37,25 +37,25 @@ func Compat(ctx context.Context, open Open, o *Options) (*compat.Trace, *Info, e
 
 // A compatThread is the state machine of section 1.4.
 type compatThread struct {
+	*thread
 	b, c    float64 // ms of the last off-CPU and on-CPU event; b < 0: running
-	bs, cs  profile.StackID
+	bs, cs  joined
 	suffix  string
 	base    profile.StackID // process > (Non-Activities) > Threads > Thread
 	frame   profile.FrameID
-	task    *task
-	samples []compat.Sample
+	initial work            // what it does where nothing else is known
+	current *work           // nil: initial
+	samples []compat.Sample // once they are sorted
 }
-
-// A task is what an activity belongs to: without task events, a thread until its
-// next wait for work.
-type task struct{ current *compatActivity }
 
 // A compatActivity is one start/stop activity of section 1.6.
 type compatActivity struct {
 	id      nettrace.GUID
 	frame   profile.FrameID
 	creator *compatActivity
-	stopKey *task
+	start   float64 // ms
+	dur     float64 // ms; 0: no stop yet, or none that the reference notices
+	stopKey *work
 	stopped bool
 	above   *compatActivity // creator, or one above it if that has stopped
 
@@ -88,6 +88,10 @@ type compatBuilder struct {
 	deferred *compatActivity
 	chain    []*compatActivity
 
+	works   map[workID]*work // scheduled or running
+	log     []compatEntry
+	samples []drawnSample
+
 	marking map[*process]map[*thread]uint32 // heaps that threads mark in this GC
 	values  []nettrace.Value
 }
@@ -97,6 +101,7 @@ func newCompatBuilder(l *loader) *compatBuilder {
 		l:         l,
 		processes: map[*process]profile.FrameID{},
 		live:      map[nettrace.GUID]*compatActivity{},
+		works:     map[workID]*work{},
 		marking:   map[*process]map[*thread]uint32{},
 	}
 	b.nonActivities = b.frame("(Non-Activities)")
@@ -127,9 +132,8 @@ func (b *compatBuilder) process(p *process) profile.FrameID {
 
 func (b *compatBuilder) thread(t *thread) *compatThread {
 	if t.compat == nil {
-		c := &compatThread{frame: b.frame("Thread"), task: &task{}}
-		tab := b.l.table
-		c.base = tab.Push(tab.Push(tab.Push(tab.Push(0, b.process(t.proc)), b.nonActivities), b.threads), c.frame)
+		c := &compatThread{thread: t, frame: b.frame("Thread")}
+		c.initial = work{thread: c, kind: workInitial}
 		t.compat = c
 	}
 	return t.compat
@@ -187,20 +191,17 @@ func (b *compatBuilder) before(t *thread, ev *nettrace.Event, k kind) {
 	}
 }
 
-const providerTPL = "System.Threading.Tasks.TplEventSource"
-
 // event takes what happens in the second pass.
 func (b *compatBuilder) event(t *thread, ev *nettrace.Event, k kind, now int64) {
+	b.work(t, ev, now)
 	id := ev.Metadata.EventID
 	switch {
 	case k == kindSample:
-		b.sample(t, ev, now, sampleType(ev.Payload) == profile.SampleManaged, true)
+		b.note(t, ev, now, sampleType(ev.Payload) == profile.SampleManaged)
 	case k == kindRuntime:
 		switch id {
 		case 10, 20, 32: // GCAllocationTick, GCSampledObjectAllocation
-			b.sample(t, ev, now, true, true)
-		case 57: // ThreadPoolWorkerThreadWait: the thread forgets its activity
-			b.thread(t).task = &task{}
+			b.note(t, ev, now, true)
 		case 250: // ExceptionCatchStart
 			b.start(t, ev, "ExceptionHandling", b.field(ev, "MethodName"))
 		case 251: // ExceptionCatchStop
@@ -208,10 +209,10 @@ func (b *compatBuilder) event(t *thread, ev *nettrace.Event, k kind, now int64) 
 		}
 	case ev.Metadata.Provider == providerTPL:
 		switch id {
-		case 7, 8, 10, 12: // TaskScheduled, TaskExecuteStart, TaskWaitSend, AwaitTaskContinuationScheduled
-			b.sample(t, ev, now, true, true)
-		case 11: // TaskWaitStop
-			b.sample(t, ev, now, true, false)
+		case tplScheduled, tplStarted, tplWaitBegin, tplContinuationScheduled:
+			b.note(t, ev, now, true)
+		case tplWaitEnd:
+			b.log = append(b.log, b.entry(t, ev, 0, true))
 		}
 	case k == kindOther && !ev.ActivityID.IsZero() && isActivityPath(ev.ActivityID, ev.ProcessID):
 		switch ev.Opcode {
@@ -227,50 +228,78 @@ func (b *compatBuilder) event(t *thread, ev *nettrace.Event, k kind, now int64) 
 	}
 }
 
-// sample runs the state machine of section 1.4.
-func (b *compatBuilder) sample(t *thread, ev *nettrace.Event, now int64, onCPU, own bool) {
-	if !t.wanted {
-		return
+// note logs an event with its own stack.
+func (b *compatBuilder) note(t *thread, ev *nettrace.Event, now int64, onCPU bool) {
+	if t.wanted {
+		b.log = append(b.log, b.entry(t, ev, b.l.stack(t, ev, now), onCPU))
 	}
+}
+
+// entry is what an event means for the state machine of its thread.
+func (b *compatBuilder) entry(t *thread, ev *nettrace.Event, stack profile.StackID, onCPU bool) compatEntry {
+	b.settle()
 	c := b.thread(t)
-	base := b.base(t)
-	s := base
-	if own {
-		s = b.l.stack(t, ev, now, base)
-	}
-	at := b.ms(ev.Time)
+	w := c.doing()
+	return compatEntry{at: b.ms(ev.Time), thread: c, stack: stack, work: w, activity: w.activity.running(), onCPU: onCPU}
+}
+
+// take runs the state machine of section 1.4.
+func (b *compatBuilder) take(c *compatThread, at float64, s joined, onCPU bool) {
 	if onCPU {
 		switch {
 		case c.b == 0:
-			b.emitCPU(c, at)
+			b.emit(c.c, at, c.cs, b.cpu)
 			c.b = -1
 		case c.b < 0:
-			b.emitCPU(c, at)
+			b.emit(c.c, at, c.cs, b.cpu)
 		default:
-			b.emitBlocked(c, at)
+			b.emit(c.b, at, c.bs, b.unmanaged)
 			c.b = -at
 		}
 		c.c, c.cs = at, s
 		return
 	}
 	if c.b >= 0 {
-		b.emitBlocked(c, at)
+		b.emit(c.b, at, c.bs, b.unmanaged)
 	} else {
-		b.emitCPU(c, at)
+		b.emit(c.c, at, c.cs, b.cpu)
 	}
 	c.b, c.bs = at, s
 }
 
-func (b *compatBuilder) emitCPU(c *compatThread, at float64) {
-	if c.c > 0 {
-		c.samples = append(c.samples, compat.Sample{Time: c.c, Metric: float32(at - c.c), Stack: b.l.table.Push(c.cs, b.cpu)})
+func (b *compatBuilder) emit(from, to float64, s joined, leaf profile.FrameID) {
+	if from > 0 {
+		b.samples = append(b.samples, drawnSample{compat.Sample{Time: from, Metric: float32(to - from), Stack: b.l.table.Push(s.stack, leaf)}, s.thread})
 	}
 }
 
-func (b *compatBuilder) emitBlocked(c *compatThread, at float64) {
-	if c.b > 0 {
-		c.samples = append(c.samples, compat.Sample{Time: c.b, Metric: float32(at - c.b), Stack: b.l.table.Push(c.bs, b.unmanaged)})
+// A drawnSample is a sample and the thread that it is drawn on.
+type drawnSample struct {
+	compat.Sample
+	thread *compatThread
+}
+
+// sort sorts all samples, then those of each thread, as section 1.8 does, and returns the
+// threads in the order of their first samples.
+func (b *compatBuilder) sort() []*compatThread {
+	sortAsReference(b.samples, func(x, y *drawnSample) int {
+		return cmp.Or(cmp.Compare(x.Time, y.Time), cmp.Compare(x.Stack, y.Stack))
+	})
+	var threads []*compatThread
+	for i := range b.samples {
+		s := &b.samples[i]
+		if len(s.thread.samples) == 0 {
+			threads = append(threads, s.thread)
+		}
+		s.thread.samples = append(s.thread.samples, s.Sample)
 	}
+	b.samples = nil
+	for _, c := range threads {
+		sortAsReference(c.samples, func(x, y *compat.Sample) int {
+			return cmp.Or(cmp.Compare(x.Time, y.Time), cmp.Compare(x.Metric, y.Metric))
+		})
+	}
+	return threads
 }
 
 // ms is the reference's time of a tick.
@@ -279,15 +308,15 @@ func (b *compatBuilder) ms(ticks int64) float64 {
 	return float64(max(0, ticks-h.SyncQPC)) * 1000.0 / float64(h.Frequency)
 }
 
-// base returns the synthetic frames below the next sample of t.
-func (b *compatBuilder) base(t *thread) profile.StackID {
-	b.settle()
-	c := b.thread(t)
-	a := c.task.current.running()
+// base returns the synthetic frames below the stacks of c that belong to an activity.
+func (b *compatBuilder) base(c *compatThread, a *compatActivity) profile.StackID {
+	tab, process := b.l.table, b.process(c.proc)
 	if a == nil {
+		if c.base == 0 {
+			c.base = tab.Push(tab.Push(tab.Push(tab.Push(0, process), b.nonActivities), b.threads), c.frame)
+		}
 		return c.base
 	}
-	tab, process := b.l.table, b.process(t.proc)
 	s := tab.Push(tab.Push(0, process), b.activities)
 	b.chain = b.chain[:0]
 	for ; a != nil; a = a.creator { // also those that have stopped
@@ -312,13 +341,13 @@ func (b *compatBuilder) settle() {
 	}
 	b.deferred = nil
 	c := d.creator.running()
-	d.stopKey.current = c
+	d.stopKey.activity = c
 	if c != nil && c.id == d.id {
 		b.live[d.id] = c
 	} else {
 		delete(b.live, d.id)
 	}
-	d.stopped = true
+	d.stopped = d.dur != 0
 }
 
 func (b *compatBuilder) start(t *thread, ev *nettrace.Event, name, extra string) {
@@ -329,16 +358,16 @@ func (b *compatBuilder) start(t *thread, ev *nettrace.Event, name, extra string)
 		creator = b.live[ev.RelatedActivityID]
 	}
 	if creator == nil {
-		creator = c.task.current.running()
+		creator = c.doing().activity.running()
 	}
 	text := "Activity " + name + "(" + activityName(ev.ActivityID, ev.ProcessID)
 	if extra != "" {
 		text += "," + extra
 	}
 	text += ")"
-	a := &compatActivity{id: ev.ActivityID, frame: b.frame(text), creator: creator, above: creator}
+	a := &compatActivity{id: ev.ActivityID, frame: b.frame(text), creator: creator, above: creator, start: b.ms(ev.Time)}
 	b.live[ev.ActivityID] = a
-	c.task.current = a
+	c.doing().activity = a
 }
 
 func (b *compatBuilder) stop(t *thread, ev *nettrace.Event) {
@@ -347,8 +376,8 @@ func (b *compatBuilder) stop(t *thread, ev *nettrace.Event) {
 	if a == nil {
 		return
 	}
-	if a.stopKey == nil {
-		a.stopKey = b.thread(t).task
+	if a.dur == 0 {
+		a.stopKey, a.dur = b.thread(t).doing(), b.ms(ev.Time)-a.start
 	}
 	b.deferred = a
 }
@@ -387,51 +416,24 @@ var inParentheses = regexp.MustCompile(`\((\d+)\)`)
 
 // finish names the synthetic frames and sorts threads and samples.
 func (b *compatBuilder) finish() *compat.Trace {
+	b.replay()
 	tab := b.l.table
 	for p, f := range b.processes {
 		tab.SetMethod(f, b.method(b.processText(p.trace)))
 	}
 	out := &compat.Trace{Table: tab}
-	for _, p := range b.l.order {
-		for _, t := range p.threads {
-			c := t.compat
-			if c == nil {
-				continue
-			}
-			text := "Thread (" + strconv.FormatInt(t.trace.TID, 10) + ")"
-			if c.suffix != "" {
-				text += " (" + c.suffix + ")"
-			}
-			tab.SetMethod(c.frame, b.method(text))
-			if len(c.samples) == 0 || !t.wanted {
-				continue
-			}
-			slices.SortStableFunc(c.samples, func(a, b compat.Sample) int {
-				return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Stack, b.Stack))
-			})
-			ct := &compat.Thread{Name: text, Samples: c.samples}
-			if m := inParentheses.FindStringSubmatch(text); m != nil {
-				ct.TID, _ = strconv.ParseInt(m[1], 10, 64)
-			}
-			out.Threads = append(out.Threads, ct)
+	for _, c := range b.sort() {
+		text := "Thread (" + strconv.FormatInt(c.trace.TID, 10) + ")"
+		if c.suffix != "" {
+			text += " (" + c.suffix + ")"
 		}
+		tab.SetMethod(c.frame, b.method(text))
+		ct := &compat.Thread{Name: text, Samples: c.samples}
+		if m := inParentheses.FindStringSubmatch(text); m != nil {
+			ct.TID, _ = strconv.ParseInt(m[1], 10, 64)
+		}
+		out.Threads = append(out.Threads, ct)
 	}
-	slices.SortFunc(out.Threads, func(x, y *compat.Thread) int {
-		first := func(t *compat.Thread) (float64, profile.StackID) {
-			// By (time, stack), not by metric.
-			s := t.Samples[0]
-			for _, o := range t.Samples {
-				if o.Time > s.Time {
-					break
-				}
-				s.Stack = min(s.Stack, o.Stack)
-			}
-			return s.Time, s.Stack
-		}
-		xt, xs := first(x)
-		yt, ys := first(y)
-		return cmp.Or(cmp.Compare(xt, yt), cmp.Compare(xs, ys))
-	})
 	return out
 }
 

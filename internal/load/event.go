@@ -152,7 +152,7 @@ func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ profile.Sa
 	if l.compat != nil {
 		return
 	}
-	l.keep(t, profile.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now, 0)})
+	l.keep(t, profile.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now)})
 }
 
 // switched takes a thread that comes back onto a CPU: its stack is where it had left.
@@ -165,7 +165,7 @@ func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
 		s.Dur = max(0, now-l.r.Nanos(ev.Time-int64(v)))
 	}
-	s.Stack = l.stack(t, ev, now, 0)
+	s.Stack = l.stack(t, ev, now)
 	l.keep(t, s)
 }
 
@@ -178,7 +178,7 @@ func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
 	if !l.o.Evidence || l.compat != nil {
 		return
 	}
-	l.keep(t, profile.Sample{Time: now, Type: profile.SampleEvent, Stack: l.stack(t, ev, now, 0)})
+	l.keep(t, profile.Sample{Time: now, Type: profile.SampleEvent, Stack: l.stack(t, ev, now)})
 }
 
 // runtime takes an event of the runtime's own provider.

@@ -125,7 +125,6 @@ func TestCompatChainIsKept(t *testing.T) {
 		}
 		chain = append(chain, a)
 	}
-	b.thread(th).task.current = chain[4]
 	frames := func(s profile.StackID) (list []string) {
 		for _, f := range l.table.AppendFrames(nil, s) {
 			list = append(list, l.table.MethodOf(f).Name)
@@ -133,9 +132,9 @@ func TestCompatChainIsKept(t *testing.T) {
 		return list
 	}
 	want := []string{"Process", "(Activities)", "0", "1", "2", "3", "4", "Threads", "Thread"}
-	assert.Equal(t, want, frames(b.base(th)))
+	assert.Equal(t, want, frames(b.base(b.thread(th), chain[4].running())))
 	chain[0].frame = chain[1].frame // not to be looked at
-	assert.Equal(t, want, frames(b.base(th)))
+	assert.Equal(t, want, frames(b.base(b.thread(th), chain[4].running())))
 
 	assert.Same(t, chain[1], chain[3].running())
 	chain[2].stopped = false // not to be looked at

@@ -115,7 +115,6 @@ type thread struct {
 	// The newest stack, root first: the next one shares most of it.
 	addrs []uint64
 	ids   []profile.StackID
-	base  profile.StackID
 	gen   int
 
 	compat *compatThread
@@ -209,7 +208,7 @@ func (l *loader) process(pid int) *process {
 		p = &process{
 			trace:   tp,
 			names:   symbol.NewProcess(l.table, l.o.Rules, l.images),
-			stacks:  records{other: map[stackKey]profile.StackID{}},
+			stacks:  records{other: map[uint64]profile.StackID{}},
 			wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
 			threads: map[uint64]*thread{},
 		}
@@ -275,33 +274,32 @@ func (l *loader) touch(t *thread, now int64) {
 	t.trace.First = min(t.trace.First, now)
 }
 
-// stack interns the stack of ev below base.
-func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base profile.StackID) profile.StackID {
+// stack interns the stack of ev.
+func (l *loader) stack(t *thread, ev *nettrace.Event, now int64) profile.StackID {
 	n := ev.Stack.Len()
 	if n == 0 {
-		return base
+		return 0
 	}
 	p := t.proc
 	if g := p.names.Generation(); g != p.gen {
 		p.stacks.clear()
 		p.gen = g
 	}
-	key := stackKey{ev.StackKey, base}
 	if ev.StackKey != 0 {
-		if id, ok := p.stacks.get(key); ok {
+		if id, ok := p.stacks.get(ev.StackKey); ok {
 			return id
 		}
 	}
 	// The root end is what neighbours of one thread have in common.
-	if t.gen != p.gen || t.base != base {
-		t.gen, t.base = p.gen, base
+	if t.gen != p.gen {
+		t.gen = p.gen
 		t.addrs, t.ids = t.addrs[:0], t.ids[:0]
 	}
 	same := 0
 	for same < n && same < len(t.addrs) && t.addrs[same] == ev.Stack.At(n-1-same) {
 		same++
 	}
-	id := base
+	id := profile.StackID(0)
 	if same > 0 {
 		id = t.ids[same-1]
 	}
@@ -314,7 +312,7 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64, base profile.St
 		}
 	}
 	if ev.StackKey != 0 {
-		p.stacks.add(key, id)
+		p.stacks.add(ev.StackKey, id)
 	}
 	return id
 }

@@ -9,14 +9,14 @@ type records struct {
 	region uint64
 	dense  []profile.StackID
 	used   int // of dense, which grows with what is used and not with the largest number
-	other  map[stackKey]profile.StackID
+	other  map[uint64]profile.StackID
 }
 
 // maxRecords bounds what is kept of records that are long gone.
 const maxRecords = 1 << 15
 
-func (r *records) get(k stackKey) (profile.StackID, bool) {
-	if i := uint64(uint32(k.record)); k.base == 0 && k.record>>32 == r.region && i < uint64(len(r.dense)) {
+func (r *records) get(k uint64) (profile.StackID, bool) {
+	if i := uint64(uint32(k)); k>>32 == r.region && i < uint64(len(r.dense)) {
 		if id := r.dense[i]; id != 0 {
 			return id - 1, true
 		}
@@ -28,9 +28,9 @@ func (r *records) get(k stackKey) (profile.StackID, bool) {
 	return id, ok
 }
 
-func (r *records) add(k stackKey, id profile.StackID) {
-	if i := uint64(uint32(k.record)); k.base == 0 && i < uint64(min(maxRecords, 256+4*r.used)) {
-		if region := k.record >> 32; region != r.region {
+func (r *records) add(k uint64, id profile.StackID) {
+	if i := uint64(uint32(k)); i < uint64(min(maxRecords, 256+4*r.used)) {
+		if region := k >> 32; region != r.region {
 			r.region, r.used = region, 0
 			clear(r.dense)
 		}
@@ -51,10 +51,4 @@ func (r *records) clear() {
 	r.used = 0
 	clear(r.dense)
 	clear(r.other)
-}
-
-// A stackKey names a stack record of the file below a stack of synthetic frames.
-type stackKey struct {
-	record uint64
-	base   profile.StackID
 }
