@@ -120,7 +120,7 @@ func chromium(t *compat.Trace) []byte {
 // What the reference's Chromium writer makes of the samples is its own file, byte for
 // byte: then every sample, time and synthetic frame is the reference's.
 func TestCompatEqualsReference(t *testing.T) {
-	for _, name := range []string{"chain", "shared", "recursion", "async", "library", "noise", "csc", "web", "http-cpu"} {
+	for _, name := range []string{"chain", "shared", "recursion", "async", "library", "noise", "csc", "web", "http-cpu", "requests-short"} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "chain" && name != "http-cpu" {
 				t.Skip("large")
