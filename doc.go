@@ -1,3 +1,34 @@
-// Package tracefix holds the module's architecture test. The command is in
-// cmd/tracefix; the libraries are chromium, nettrace, stackfix and httpphases.
+// Package tracefix is the library behind the command of the same name: it opens a trace
+// of .NET in any format, repairs its cut stacks, and hands it to a writer.
+//
+//	f, err := tracefix.Open(ctx, "app.nettrace.gz")
+//	...
+//	defer f.Close()
+//	p, err := f.Profile(ctx, &tracefix.ReadOptions{Evidence: true})
+//	...
+//	tracefix.Repair(p, nil)
+//	err = tracefix.Write(w, p, "speedscope", nil)
+//
+// # What is read
+//
+// The content of a file tells its format, never its name: nettrace and netperf, Chromium
+// trace event JSON and speedscope JSON, each bare or inside gzip, zstd or zip. All of them
+// become one [profile.Profile]: threads with their samples, and tracks of other things in
+// time. Package profile says how to walk and select them.
+//
+// # Ownership and the end
+//
+// A Profile belongs to the caller and stays valid after the File is closed, but for tracks
+// of all events, whose slices may be read from the file again: see profile.Track. A damaged
+// file gives all that is whole in it; each defect goes to ReadOptions.Warn, and the number of
+// them is in Profile.Meta. An error means that nothing could be read; it names the file and,
+// where a format was broken, the byte offset.
+//
+// # Time
+//
+// Times are nanoseconds since the start of the trace, as everywhere in this module.
+//
+// Packages below this one do one thing each and can be used alone: nettrace and chromium
+// read and write files, stackfix restores stacks, httpphases builds HTTP requests,
+// activity builds trees of activities, profile is the model.
 package tracefix

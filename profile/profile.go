@@ -8,6 +8,7 @@ package profile
 
 import (
 	"iter"
+	"strconv"
 	"time"
 )
 
@@ -24,6 +25,18 @@ type Meta struct {
 	// limit and the deepest are whole: a repair put frames back, and what is cut still is
 	// what it could not know.
 	Repaired bool
+
+	// What was met while reading.
+	Events  int64 // events read
+	Lost    int64 // events that the recorder could not keep
+	Damages int   // places where the file breaks its format
+	// Version is that of a nettrace, 0 of other formats. 6 is dotnet-trace collect-linux.
+	Version int
+	// WithoutIDs are the event sources whose activities were recorded without ids, so
+	// that a track cannot show them.
+	WithoutIDs []string
+	// Notes tell a person what to know about the samples, and what to do next.
+	Notes []string
 }
 
 // A Process is one process of the trace.
@@ -31,6 +44,19 @@ type Process struct {
 	PID         int64
 	Name        string // without directory and extension; empty if not told
 	CommandLine string
+}
+
+var noProcess Process
+
+// Title is what a viewer calls p.
+func (p *Process) Title() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	if p == &noProcess {
+		return "Trace"
+	}
+	return "Process " + strconv.FormatInt(p.PID, 10)
 }
 
 // A Thread is one thread with its samples, in time order.
@@ -47,6 +73,22 @@ type Thread struct {
 	// First and Last are the times of the first and the last event of the thread
 	// of any kind, ns.
 	First, Last int64
+}
+
+// Owner is the process of t, never nil: one without a name owns what has none.
+func (t *Thread) Owner() *Process {
+	if t == nil || t.Process == nil {
+		return &noProcess
+	}
+	return t.Process
+}
+
+// Title is what a viewer calls t.
+func (t *Thread) Title() string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return "Thread " + strconv.FormatInt(t.TID, 10)
 }
 
 // A Loss is a stretch of time in which events were lost.

@@ -24,6 +24,9 @@ func (t SampleType) String() string {
 	return [...]string{"managed", "external", "cpu", "offcpu", "error", "event"}[t]
 }
 
+// OnCPU reports whether a sample of type t saw its thread on a CPU.
+func (t SampleType) OnCPU() bool { return t == SampleManaged || t == SampleCPU }
+
 // Cut says why a stack misses its root frames.
 type Cut uint8
 

@@ -83,8 +83,7 @@ func (s *Selection) overlaps(from, to int64) bool {
 func (s *Selection) samples(t *Thread, frames *frameMatch) {
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		onCPU := sm.Type == SampleManaged || sm.Type == SampleCPU
-		sm.Hidden = s.CPUOnly && !onCPU || !frames.match(sm.Stack) || !s.clip(sm)
+		sm.Hidden = s.CPUOnly && !sm.Type.OnCPU() || !frames.match(sm.Stack) || !s.clip(sm)
 		return *sm != was
 	})
 }

@@ -110,3 +110,14 @@ func (t *Table) MethodAt(m MethodID) Method { return t.methods[m] }
 
 // MethodOf returns the method of the frame f.
 func (t *Table) MethodOf(f FrameID) Method { return t.methods[t.frames[f].Method] }
+
+// Synthetic says of every method whether it is drawn by other means than a frame: a
+// thread root or a leaf marker. The bridge is drawn.
+func (t *Table) Synthetic() []bool {
+	skip := make([]bool, t.Methods())
+	for i := range skip {
+		m := t.MethodAt(MethodID(i))
+		skip[i] = m.Kind == Synthetic && m.Name != Bridge
+	}
+	return skip
+}

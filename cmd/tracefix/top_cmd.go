@@ -15,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // TopCmd is `tracefix top`.
@@ -74,7 +75,7 @@ func (c *TopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
-	top := export.NewTop(p, export.TopOptions{Limit: c.Limit, Total: c.Total, Wait: c.Wait, ByThread: c.ByThread, FoldPolls: c.FoldPolls, Repaired: c.Repair})
+	top := p.Top(profile.TopOptions{Limit: c.Limit, Total: c.Total, Wait: c.Wait, ByThread: c.ByThread, FoldPolls: c.FoldPolls, Repaired: c.Repair})
 	if top.Samples == 0 {
 		return fmt.Errorf("%s: no samples to count%s", c.In, notes(rep))
 	}
@@ -114,7 +115,7 @@ func (c *TopCmd) out() string {
 }
 
 // writer decides the format: the flag, else the extension of the output, else text.
-func (c *TopCmd) writer(std streams) (func(io.Writer, *export.Top) error, error) {
+func (c *TopCmd) writer(std streams) (func(io.Writer, *profile.Top) error, error) {
 	format, err := formatOf(c.Format, c.Out, "text", []extension{{".txt", "text"}, {".text", "text"}, {".json", "json"}, {".csv", "csv"}})
 	if err != nil {
 		return nil, err
@@ -127,11 +128,11 @@ func (c *TopCmd) writer(std streams) (func(io.Writer, *export.Top) error, error)
 				width = w
 			}
 		}
-		return func(w io.Writer, t *export.Top) error { return t.WriteText(w, width) }, nil
+		return func(w io.Writer, t *profile.Top) error { return export.TopText(w, t, width) }, nil
 	case "json":
-		return func(w io.Writer, t *export.Top) error { return t.WriteJSON(w) }, nil
+		return export.TopJSON, nil
 	case "csv":
-		return func(w io.Writer, t *export.Top) error { return t.WriteCSV(w) }, nil
+		return export.TopCSV, nil
 	}
 	return nil, fmt.Errorf("--format must be one of text, json, csv, not %q", format)
 }

@@ -24,8 +24,8 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 	tracks := o.tracks(p)
 	c.str(`{"traceEvents":[`)
 	c.metadata(tracks)
-	timing := newTiming(p)
-	sp := newSpanner(p.Table, synthetic(p.Table))
+	timing := p.Timing()
+	sp := newSpanner(p.Table, p.Table.Synthetic())
 	for _, th := range o.threads(p) {
 		c.thread(th, timing, sp)
 	}
@@ -96,12 +96,12 @@ func (c *chromiumWriter) metadata(tracks []*profile.Track) {
 		c.trackIDs = append(c.trackIDs, c.ids.fresh())
 	}
 	for i, pr := range c.ids.processes {
-		c.nameProcess(c.ids.pid(pr), processName(pr))
+		c.nameProcess(c.ids.pid(pr), pr.Title())
 		c.sortIndex("process_sort_index", c.ids.pid(pr), 0, i)
 	}
 	for _, th := range c.o.threads(c.p) {
-		pid, tid := c.ids.pid(processOf(th)), c.ids.tids[th]
-		c.threadName(pid, tid, threadName(th), appendHolds(nil, c.p, th))
+		pid, tid := c.ids.pid(th.Owner()), c.ids.tids[th]
+		c.threadName(pid, tid, th.Title(), appendHolds(nil, c.p, th))
 		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
 	}
 	for i, t := range tracks {
@@ -215,12 +215,12 @@ func appendIDs(b []byte, pid, tid int64) []byte {
 // thread writes the spans of a thread's sampled stacks. A nanosecond is put in where
 // speedscope would lose ends: it takes all ends of a time before the begins, which would
 // close a stack that does not last before it opens, and see clash.
-func (c *chromiumWriter) thread(th *profile.Thread, timing *timing, sp *spanner) {
-	ids := appendIDs(nil, c.ids.pid(processOf(th)), c.ids.tids[th])
+func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *spanner) {
+	ids := appendIDs(nil, c.ids.pid(th.Owner()), c.ids.tids[th])
 	repairs := th.Repairs.Cursor()
 	offCPU := false                   // a leaf that says so is open
 	start, end := int64(-1), int64(0) // of the stretch before
-	st := timing.stretches(th)
+	st := timing.Cursor(th)
 	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
 		keep := sp.step(x.Stack, x.Joined)
 		isOff := x.Type == profile.SampleOffCPU

@@ -98,24 +98,3 @@ func (o *buffer) flush() error {
 }
 
 func (o *buffer) str(s string) { o.b = append(o.b, s...) }
-
-// processOf returns the process of a thread, never nil.
-func processOf(th *profile.Thread) *profile.Process {
-	if th == nil || th.Process == nil {
-		return &noProcess
-	}
-	return th.Process
-}
-
-var noProcess profile.Process
-
-// synthetic says of every method whether it is drawn by other means than a frame: a
-// thread root or a leaf marker. The bridge is drawn.
-func synthetic(t *profile.Table) []bool {
-	skip := make([]bool, t.Methods())
-	for i := range skip {
-		m := t.MethodAt(profile.MethodID(i))
-		skip[i] = m.Kind == profile.Synthetic && m.Name != profile.Bridge
-	}
-	return skip
-}

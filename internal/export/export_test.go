@@ -220,10 +220,10 @@ func TestChromiumIsWhatViewersNeed(t *testing.T) {
 // compares whole stacks by name, and knows nothing of trees.
 func expectedSpans(p *profile.Profile) []span {
 	var spans []span
-	timing := newTiming(p)
+	timing := p.Timing()
 	ids := newNumbers(p)
 	for _, th := range p.Threads {
-		track := fmt.Sprint(ids.pid(processOf(th)), "/", ids.tids[th])
+		track := fmt.Sprint(ids.pid(th.Owner()), "/", ids.tids[th])
 		var open []span
 		end := int64(0)
 		closeTo := func(n int) {
@@ -234,7 +234,7 @@ func expectedSpans(p *profile.Profile) []span {
 				open = open[:len(open)-1]
 			}
 		}
-		sts := timing.stretches(th)
+		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 			var names []string
 			for _, f := range p.Table.AppendFrames(nil, st.Stack) {
@@ -314,7 +314,7 @@ func TestStretches(t *testing.T) {
 		joined     bool
 	}
 	var got []row
-	sts := newTiming(m.p).stretches(th)
+	sts := m.p.Timing().Cursor(th)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 		got = append(got, row{st.Start, st.End, st.Joined})
 	}
@@ -335,11 +335,11 @@ func TestStretches(t *testing.T) {
 func TestStretchesNeverOverlap(t *testing.T) {
 	for seed := range uint64(100) {
 		p := random(seed)
-		timing := newTiming(p)
+		timing := p.Timing()
 		for _, th := range p.Threads {
 			end := int64(math.MinInt64)
 			n := 0
-			sts := timing.stretches(th)
+			sts := timing.Cursor(th)
 			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 				require.LessOrEqual(t, st.Start, st.End)
 				require.GreaterOrEqual(t, st.Start, end)
@@ -419,13 +419,13 @@ func TestSpeedscopeRules(t *testing.T) {
 func TestFoldedSums(t *testing.T) {
 	for seed := range uint64(40) {
 		p := random(seed)
-		timing := newTiming(p)
+		timing := p.Timing()
 		count, micros := int64(0), 0.0
 		for _, th := range p.Threads {
-			sts := timing.stretches(th)
+			sts := timing.Cursor(th)
 			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 				count++
-				micros += float64(timing.weight(&st)) / 1000
+				micros += float64(timing.Weight(&st)) / 1000
 			}
 		}
 		sum := func(o Options) (n int64, lines int) {

@@ -18,8 +18,8 @@ import (
 func Folded(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
-	skip := synthetic(t)
-	timing := newTiming(p)
+	skip := t.Synthetic()
+	timing := p.Timing()
 
 	// The tree of everything: what is named alike is one node. Names are numbers; those
 	// behind the methods are processes, threads and the off-CPU leaf.
@@ -57,15 +57,15 @@ func Folded(w io.Writer, p *profile.Profile, o Options) error {
 	for _, th := range o.threads(p) {
 		var root profile.StackID
 		if len(processes) > 1 {
-			pr := processOf(th)
-			root = tree.Push(root, name(processName(pr)+" ("+strconv.FormatInt(pr.PID, 10)+")"))
+			pr := th.Owner()
+			root = tree.Push(root, name(pr.Title()+" ("+strconv.FormatInt(pr.PID, 10)+")"))
 		}
 		if o.ByThread {
-			root = tree.Push(root, name(threadName(th)+" ("+strconv.FormatInt(th.TID, 10)+")"))
+			root = tree.Push(root, name(th.Title()+" ("+strconv.FormatInt(th.TID, 10)+")"))
 		}
 		// Many samples share a stack: a node is looked for once per stack and thread.
 		nodes := map[profile.StackID]profile.StackID{}
-		sts := timing.stretches(th)
+		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 			node, ok := nodes[st.Stack]
 			if !ok {
@@ -95,7 +95,7 @@ func Folded(w io.Writer, p *profile.Profile, o Options) error {
 			if o.Counts {
 				weights[node]++
 			} else {
-				weights[node] += timing.weight(&st)
+				weights[node] += timing.Weight(&st)
 			}
 		}
 	}

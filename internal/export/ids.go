@@ -27,16 +27,16 @@ const firstFree = 1 << 30
 func newNumbers(p *profile.Profile) *numbers {
 	n := &numbers{pids: map[*profile.Process]int64{}, tids: map[*profile.Thread]int64{}, ranks: rankThreads(p), free: firstFree}
 	for _, th := range p.Threads {
-		for _, id := range []int64{processOf(th).PID, th.TID} {
+		for _, id := range []int64{th.Owner().PID, th.TID} {
 			if holds(id) && id >= n.free {
 				n.free = id + 1
 			}
 		}
 	}
 	for _, th := range p.Threads {
-		n.pid(processOf(th))
+		n.pid(th.Owner())
 		// Thread 0 is real in process 0 only: the kernel's idle thread.
-		if holds(th.TID) && (th.TID > 0 || processOf(th).PID == 0) {
+		if holds(th.TID) && (th.TID > 0 || th.Owner().PID == 0) {
 			n.tids[th] = th.TID
 		} else {
 			n.tids[th] = n.fresh()
@@ -54,7 +54,7 @@ func (n *numbers) fresh() int64 {
 
 func (n *numbers) pid(p *profile.Process) int64 {
 	if p == nil {
-		p = &noProcess
+		p = (*profile.Thread)(nil).Owner()
 	}
 	id, ok := n.pids[p]
 	if !ok {
@@ -75,11 +75,11 @@ func (n *numbers) owner(t *profile.Track) *profile.Process {
 	case t.Process != nil:
 		return t.Process
 	case t.Thread != nil:
-		return processOf(t.Thread)
+		return t.Thread.Owner()
 	case len(n.processes) == 1:
 		return n.processes[0]
 	}
-	return &noProcess
+	return (*profile.Thread)(nil).Owner()
 }
 
 // rankThreads orders threads by the number of their samples on a CPU: those that
@@ -105,26 +105,6 @@ func rankThreads(p *profile.Profile) map[*profile.Thread]int {
 	return ranks
 }
 
-// onCPU says whether a sample of that type saw its thread on a CPU.
-func onCPU(t profile.SampleType) bool { return t == profile.SampleManaged || t == profile.SampleCPU }
-
-func processName(p *profile.Process) string {
-	if p.Name != "" {
-		return p.Name
-	}
-	if p == &noProcess {
-		return "Trace"
-	}
-	return "Process " + strconv.FormatInt(p.PID, 10)
-}
-
-func threadName(th *profile.Thread) string {
-	if th.Name != "" {
-		return th.Name
-	}
-	return "Thread " + strconv.FormatInt(th.TID, 10)
-}
-
 // category is what a method is grouped by: its module, else its kind.
 func category(m profile.Method) string {
 	if m.Module != "" {
@@ -143,7 +123,7 @@ func trackName(t *profile.Track, below bool) string {
 	if t.Thread == nil || below {
 		return name
 	}
-	th, id := threadName(t.Thread), strconv.FormatInt(t.Thread.TID, 10)
+	th, id := t.Thread.Title(), strconv.FormatInt(t.Thread.TID, 10)
 	if !strings.HasSuffix(th, id) {
 		th += " " + id
 	}

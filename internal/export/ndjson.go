@@ -18,7 +18,7 @@ import (
 func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
-	skip := synthetic(t)
+	skip := t.Synthetic()
 	names := make([][]byte, t.Methods())
 	var stack []profile.MethodID
 	depths := visibleDepths{table: t, skip: skip}
@@ -134,7 +134,7 @@ func newMerge(threads []*profile.Thread) *merge {
 			continue
 		}
 		h.ids = append(h.ids, `,"pid":`...)
-		h.ids = strconv.AppendInt(h.ids, processOf(th).PID, 10)
+		h.ids = strconv.AppendInt(h.ids, th.Owner().PID, 10)
 		h.ids = append(h.ids, `,"tid":`...)
 		h.ids = strconv.AppendInt(h.ids, th.TID, 10)
 		h.ids = append(h.ids, `,"type":`...)

@@ -74,8 +74,8 @@ func Perfetto(w io.Writer, p *profile.Profile, o Options) error {
 		x.processes[pr] = x.newUUID()
 		x.process(pr, i)
 	}
-	timing := newTiming(p)
-	sp := newSpanner(p.Table, synthetic(p.Table))
+	timing := p.Timing()
+	sp := newSpanner(p.Table, p.Table.Synthetic())
 	for _, th := range o.threads(p) {
 		x.thread(th, timing, sp)
 		if x.err != nil {
@@ -203,7 +203,7 @@ func (x *perfettoWriter) process(pr *profile.Process, rank int) {
 	if pr.CommandLine != "" {
 		pd = appendText(pd, 2, pr.CommandLine)
 	}
-	pd = appendText(pd, 6, processName(pr))
+	pd = appendText(pd, 6, pr.Title())
 	d := appendNumber(nil, 1, x.processes[pr])
 	d = appendBytesField(d, 3, pd)
 	d = appendNumber(d, 11, 3) // child_ordering: by rank
@@ -277,12 +277,12 @@ func (x *perfettoWriter) method(m profile.MethodID) {
 }
 
 // thread writes the spans of a thread's sampled stacks.
-func (x *perfettoWriter) thread(th *profile.Thread, timing *timing, sp *spanner) {
+func (x *perfettoWriter) thread(th *profile.Thread, timing *profile.Timing, sp *spanner) {
 	uuid := x.newUUID()
 	x.threads[th] = uuid
-	td := appendNumber(nil, 1, uint64(x.ids.pid(processOf(th))))
+	td := appendNumber(nil, 1, uint64(x.ids.pid(th.Owner())))
 	td = appendNumber(td, 2, uint64(x.ids.tids[th]))
-	td = appendText(td, 5, threadName(th))
+	td = appendText(td, 5, th.Title())
 	d := appendNumber(nil, 1, uuid)
 	d = appendBytesField(d, 4, td)
 	d = appendNumber(d, 12, uint64(x.ids.ranks[th]))
@@ -296,7 +296,7 @@ func (x *perfettoWriter) thread(th *profile.Thread, timing *timing, sp *spanner)
 	offCPU := false
 	depth := 0 // frames of the stack that is open
 	end := int64(0)
-	st := timing.stretches(th)
+	st := timing.Cursor(th)
 	for s, ok := st.Next(); ok && x.err == nil; s, ok = st.Next() {
 		if offCPU {
 			x.endSlice(end)

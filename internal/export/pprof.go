@@ -36,7 +36,7 @@ const (
 func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	x := &pprofWriter{buffer: out, t: p.Table, strings: map[string]uint64{"": 0}, order: []string{""}}
-	x.skip = synthetic(p.Table)
+	x.skip = p.Table.Synthetic()
 	x.methods = make([]uint64, p.Table.Methods())
 	x.frames = make([]uint64, p.Table.Frames())
 	x.mappings = map[string]uint64{}
@@ -46,10 +46,10 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	x.valueType(pprofSampleType, "cpu", "nanoseconds")
 	main := "trace"
 	if len(p.Processes) > 0 {
-		main = processName(p.Processes[0])
+		main = p.Processes[0].Title()
 	}
 	x.mapping(main) // the first mapping names the program
-	timing := newTiming(p)
+	timing := p.Timing()
 	anyCPU := false
 	for _, th := range o.threads(p) {
 		if x.thread(th, timing) {
@@ -60,7 +60,7 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 		}
 	}
 	x.valueType(pprofPeriodType, "cpu", "nanoseconds")
-	x.varint(pprofPeriod, uint64(timing.period))
+	x.varint(pprofPeriod, uint64(timing.Period))
 	if !p.Meta.Start.IsZero() {
 		x.varint(pprofTime, uint64(p.Meta.Start.UnixNano()))
 	}
@@ -143,10 +143,10 @@ type pprofValue struct {
 	count, wall, cpu int64
 }
 
-func (x *pprofWriter) thread(th *profile.Thread, timing *timing) (anyCPU bool) {
+func (x *pprofWriter) thread(th *profile.Thread, timing *profile.Timing) (anyCPU bool) {
 	var values []pprofValue
 	index := map[profile.StackID]int{}
-	sts := timing.stretches(th)
+	sts := timing.Cursor(th)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 		i, ok := index[st.Stack]
 		if !ok {
@@ -155,10 +155,10 @@ func (x *pprofWriter) thread(th *profile.Thread, timing *timing) (anyCPU bool) {
 			values = append(values, pprofValue{stack: st.Stack})
 		}
 		v := &values[i]
-		d := timing.weight(&st)
+		d := timing.Weight(&st)
 		v.count++
 		v.wall += d
-		if onCPU(st.Type) {
+		if st.Type.OnCPU() {
 			v.cpu += d
 			anyCPU = true
 		}
@@ -166,7 +166,7 @@ func (x *pprofWriter) thread(th *profile.Thread, timing *timing) (anyCPU bool) {
 	if len(values) == 0 {
 		return false
 	}
-	pr := processOf(th)
+	pr := th.Owner()
 	var labels []byte
 	label := func(key, text string, num int64) {
 		x.sub = appendVarintField(x.sub[:0], 1, x.str(key))
@@ -178,9 +178,9 @@ func (x *pprofWriter) thread(th *profile.Thread, timing *timing) (anyCPU bool) {
 		}
 		labels = appendBytesField(labels, 3, x.sub)
 	}
-	label("thread", threadName(th), 0)
+	label("thread", th.Title(), 0)
 	label("tid", "", th.TID)
-	label("process", processName(pr), 0)
+	label("process", pr.Title(), 0)
 	label("pid", "", pr.PID)
 
 	var ids []byte

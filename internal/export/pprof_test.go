@@ -35,15 +35,15 @@ func TestPprofSums(t *testing.T) {
 		assert.Equal(t, []string{"samples", "wall", "cpu"}, []string{prof.SampleType[0].Type, prof.SampleType[1].Type, prof.SampleType[2].Type})
 
 		want, got := map[int64][3]int64{}, map[int64][3]int64{}
-		timing := newTiming(p)
+		timing := p.Timing()
 		for _, th := range p.Threads {
-			sts := timing.stretches(th)
+			sts := timing.Cursor(th)
 			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 				v := want[th.TID]
 				v[0]++
-				v[1] += timing.weight(&st)
-				if onCPU(st.Type) {
-					v[2] += timing.weight(&st)
+				v[1] += timing.Weight(&st)
+				if st.Type.OnCPU() {
+					v[2] += timing.Weight(&st)
 				}
 				want[th.TID] = v
 			}

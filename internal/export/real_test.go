@@ -48,12 +48,12 @@ func TestRealTraces(t *testing.T) {
 // checkOutputs writes p in every format and checks that nothing is broken or lost.
 func checkOutputs(t *testing.T, p *profile.Profile) {
 	samples, stretched := 0, int64(0)
-	timing := newTiming(p)
+	timing := p.Timing()
 	for _, th := range p.Threads {
-		sts := timing.stretches(th)
+		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 			samples++
-			stretched += timing.weight(&st)
+			stretched += timing.Weight(&st)
 		}
 	}
 	slices, instants := 0, 0
@@ -151,7 +151,7 @@ func checkOutputs(t *testing.T, p *profile.Profile) {
 	}
 	assert.Equal(t, samples, n)
 
-	top := NewTop(p, TopOptions{})
+	top := p.Top(profile.TopOptions{})
 	assert.Equal(t, samples, top.Samples)
 }
 
@@ -198,13 +198,13 @@ func TestFilterKeepsTime(t *testing.T) {
 		return p
 	}
 	// sum is the time of the samples that want wants, and how many there are.
-	sum := func(p *profile.Profile, want func(*profile.Thread, *Stretch) bool) (ns int64, n int) {
-		timing := newTiming(p)
+	sum := func(p *profile.Profile, want func(*profile.Thread, *profile.Stretch) bool) (ns int64, n int) {
+		timing := p.Timing()
 		for _, th := range p.Threads {
-			sts := timing.stretches(th)
+			sts := timing.Cursor(th)
 			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 				if want(th, &st) {
-					ns += timing.weight(&st)
+					ns += timing.Weight(&st)
 					n++
 				}
 			}
@@ -212,8 +212,8 @@ func TestFilterKeepsTime(t *testing.T) {
 		return ns, n
 	}
 	all := read()
-	holds := func(name string) func(*profile.Thread, *Stretch) bool {
-		return func(_ *profile.Thread, st *Stretch) bool {
+	holds := func(name string) func(*profile.Thread, *profile.Stretch) bool {
+		return func(_ *profile.Thread, st *profile.Stretch) bool {
 			for s := st.Stack; s != 0; s = all.Table.Parent(s) {
 				if strings.Contains(all.Table.MethodOf(all.Table.Frame(s)).Name, name) {
 					return true
@@ -224,25 +224,25 @@ func TestFilterKeepsTime(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		s    profile.Selection
-		want func(*profile.Thread, *Stretch) bool
+		want func(*profile.Thread, *profile.Stretch) bool
 	}{
 		"frame":  {profile.Selection{Frame: "*Mix*"}, holds("Mix")},
-		"on CPU": {profile.Selection{CPUOnly: true}, func(_ *profile.Thread, st *Stretch) bool { return st.Type == profile.SampleManaged }},
+		"on CPU": {profile.Selection{CPUOnly: true}, func(_ *profile.Thread, st *profile.Stretch) bool { return st.Type == profile.SampleManaged }},
 		// Alone it does not show how the sampler ticked.
-		"thread": {profile.Selection{Threads: []string{"*Finalizer*"}}, func(th *profile.Thread, _ *Stretch) bool { return strings.Contains(th.Name, "Finalizer") }},
-		"time": {profile.Selection{From: 1_000_000_000, To: 1_100_000_000}, func(_ *profile.Thread, st *Stretch) bool {
+		"thread": {profile.Selection{Threads: []string{"*Finalizer*"}}, func(th *profile.Thread, _ *profile.Stretch) bool { return strings.Contains(th.Name, "Finalizer") }},
+		"time": {profile.Selection{From: 1_000_000_000, To: 1_100_000_000}, func(_ *profile.Thread, st *profile.Stretch) bool {
 			return st.Time >= 1_000_000_000 && st.Time < 1_100_000_000
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns, n := sum(all, c.want)
-			everything, total := sum(all, func(*profile.Thread, *Stretch) bool { return true })
+			everything, total := sum(all, func(*profile.Thread, *profile.Stretch) bool { return true })
 			require.NotZero(t, n)
 			require.Less(t, n, total)
 			require.Less(t, ns, everything)
 			p := read()
 			p.Select(c.s)
-			gotNS, got := sum(p, func(*profile.Thread, *Stretch) bool { return true })
+			gotNS, got := sum(p, func(*profile.Thread, *profile.Stretch) bool { return true })
 			assert.Equal(t, n, got)
 			assert.Equal(t, ns, gotNS)
 			checkOutputs(t, p)

@@ -15,7 +15,7 @@ import (
 func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
-	skip := synthetic(t)
+	skip := t.Synthetic()
 	threads := slices.Clone(o.threads(p))
 	ranks := rankThreads(p)
 	slices.SortStableFunc(threads, func(a, b *profile.Thread) int { return cmp.Compare(ranks[a], ranks[b]) })
@@ -33,19 +33,19 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	for _, th := range threads {
 		processes[th.Process] = true
 	}
-	timing := newTiming(p)
+	timing := p.Timing()
 	sp := newSpanner(t, skip)
 	var prefix []byte
 	for i, th := range threads {
 		if i > 0 {
 			out.str(",")
 		}
-		name := threadName(th)
+		name := th.Title()
 		if th.Name != "" {
 			name += " (" + strconv.FormatInt(th.TID, 10) + ")"
 		}
 		if len(processes) > 1 {
-			name = processName(processOf(th)) + " (" + strconv.FormatInt(processOf(th).PID, 10) + ") " + name
+			name = th.Owner().Title() + " (" + strconv.FormatInt(th.Owner().PID, 10) + ") " + name
 		}
 		first, last := extent(th, timing)
 		out.str("\n" + `{"type":"evented","name":`)
@@ -91,7 +91,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 				event(frame[methods[i]])
 			}
 		}
-		sts := timing.stretches(th)
+		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok && out.err == nil; st, ok = sts.Next() {
 			keep := sp.step(st.Stack, st.Joined)
 			closing(sp.closed)
@@ -164,8 +164,8 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 func hasStretches(th *profile.Thread) bool { return th.Samples.Written() > 0 }
 
 // extent returns where the first stretch of th begins and the last ends.
-func extent(th *profile.Thread, timing *timing) (first, last int64) {
-	sts := timing.stretches(th)
+func extent(th *profile.Thread, timing *profile.Timing) (first, last int64) {
+	sts := timing.Cursor(th)
 	st, ok := sts.Next()
 	first, last = st.Start, st.End
 	for ; ok; st, ok = sts.Next() {

@@ -49,7 +49,7 @@ func topExample() *profile.Profile {
 }
 
 func TestTop(t *testing.T) {
-	top := NewTop(topExample(), TopOptions{})
+	top := topExample().Top(profile.TopOptions{})
 	assert.Equal(t, 9, top.Samples)
 	assert.Equal(t, 1, top.Cut)
 	assert.Equal(t, 1, top.NoStack)
@@ -58,7 +58,7 @@ func TestTop(t *testing.T) {
 	assert.InDelta(t, 2, top.Polls, 1e-9)
 	require.Len(t, top.Groups, 1)
 	const order = "shop!Shop.OrderProcessor.Process(class ROOT.X)"
-	want := []TopRow{
+	want := []profile.TopRow{
 		{Method: order, Module: "shop", CPUSelf: 2, CPUTotal: 6, WaitTotal: 1, Samples: 2},
 		{Method: "shop!Shop.Map`2[System.__Canon,System.Int32]..ctor(!0,!1)", Module: "shop", CPUSelf: 2, CPUTotal: 3, Samples: 2},
 		{Method: "System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()", Module: "System.Private.CoreLib", CPUSelf: 2, CPUTotal: 2, Samples: 1},
@@ -67,18 +67,18 @@ func TestTop(t *testing.T) {
 	}
 	assert.Equal(t, want, top.Groups[0].Rows)
 
-	folded := NewTop(topExample(), TopOptions{FoldPolls: true})
-	assert.Equal(t, TopRow{Method: order, Module: "shop", CPUSelf: 4, CPUTotal: 6, WaitTotal: 1, Samples: 3}, folded.Groups[0].Rows[0])
+	folded := topExample().Top(profile.TopOptions{FoldPolls: true})
+	assert.Equal(t, profile.TopRow{Method: order, Module: "shop", CPUSelf: 4, CPUTotal: 6, WaitTotal: 1, Samples: 3}, folded.Groups[0].Rows[0])
 	assert.Len(t, folded.Groups[0].Rows, 3)
 
-	waits := NewTop(topExample(), TopOptions{Wait: true, Limit: 1})
+	waits := topExample().Top(profile.TopOptions{Wait: true, Limit: 1})
 	require.Len(t, waits.Groups[0].Rows, 1)
 	assert.Equal(t, want[4], waits.Groups[0].Rows[0])
 	assert.Equal(t, 5, waits.Groups[0].Methods)
 }
 
 func TestTopByThread(t *testing.T) {
-	top := NewTop(topExample(), TopOptions{ByThread: true})
+	top := topExample().Top(profile.TopOptions{ByThread: true})
 	require.Len(t, top.Groups, 2)
 	assert.Equal(t, int64(7), top.Groups[0].TID)
 	assert.Equal(t, "Worker", top.Groups[1].Thread)
@@ -87,7 +87,7 @@ func TestTopByThread(t *testing.T) {
 	assert.Len(t, top.Groups[1].Rows, 1)
 
 	var out bytes.Buffer
-	require.NoError(t, top.WriteCSV(&out))
+	require.NoError(t, TopCSV(&out, top))
 	rows, err := csv.NewReader(&out).ReadAll()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"process", "pid", "thread", "tid", "method", "module", "cpu_self_ms", "cpu_total_ms", "wait_self_ms", "wait_total_ms", "samples"}, rows[0])
@@ -98,8 +98,8 @@ func TestTopByThread(t *testing.T) {
 func TestTopSums(t *testing.T) {
 	for seed := range uint64(40) {
 		p := random(seed)
-		for _, o := range []TopOptions{{}, {ByThread: true}, {FoldPolls: true, Total: true}} {
-			top := NewTop(p, o)
+		for _, o := range []profile.TopOptions{{}, {ByThread: true}, {FoldPolls: true, Total: true}} {
+			top := p.Top(o)
 			cpu, wait, samples := 0.0, 0.0, top.NoStack
 			for _, g := range top.Groups {
 				last := -1.0
@@ -126,7 +126,7 @@ func TestTopSums(t *testing.T) {
 				assert.InDelta(t, top.Wait, wait, 1e-6)
 			}
 			var out bytes.Buffer
-			require.NoError(t, top.WriteJSON(&out))
+			require.NoError(t, TopJSON(&out, top))
 			require.True(t, json.Valid(out.Bytes()))
 		}
 	}
@@ -135,7 +135,7 @@ func TestTopSums(t *testing.T) {
 func TestTopText(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 120, 200} {
 		var out bytes.Buffer
-		require.NoError(t, NewTop(topExample(), TopOptions{Limit: 4}).WriteText(&out, width))
+		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 4}), width))
 		text := out.String()
 		assert.Contains(t, text, "Process", "nothing is hidden for its name")
 		assert.Contains(t, text, "1 more; --limit 0 shows all")
@@ -153,7 +153,7 @@ func TestTopText(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	require.NoError(t, NewTop(&profile.Profile{Table: profile.NewTable()}, TopOptions{}).WriteText(&out, 80))
+	require.NoError(t, TopText(&out, (&profile.Profile{Table: profile.NewTable()}).Top(profile.TopOptions{}), 80))
 	assert.Empty(t, out.String())
 }
 
@@ -197,6 +197,6 @@ func BenchmarkTop(b *testing.B) {
 	p := large(10000)
 	b.ReportAllocs()
 	for b.Loop() {
-		NewTop(p, TopOptions{Limit: 30})
+		p.Top(profile.TopOptions{Limit: 30})
 	}
 }

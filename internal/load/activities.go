@@ -204,8 +204,8 @@ func (a *activities) finish(end int64) {
 	a.builder = nil
 	if !tree.HasIDs {
 		for _, c := range tree.WithoutID {
-			if !slices.Contains(a.k.l.info.WithoutIDs, c.Provider) {
-				a.k.l.info.WithoutIDs = append(a.k.l.info.WithoutIDs, c.Provider)
+			if m := &a.k.l.profile.Meta; !slices.Contains(m.WithoutIDs, c.Provider) {
+				m.WithoutIDs = append(m.WithoutIDs, c.Provider)
 			}
 		}
 	}

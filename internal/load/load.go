@@ -7,14 +7,12 @@ package load
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/glob"
-	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -63,9 +61,6 @@ type Info struct {
 	Frames     int   // distinct frames
 	Unresolved int   // of these, without a name
 	Rundown    bool  // the names of the methods are complete
-	// WithoutIDs are the event sources whose activities were recorded without ids, so
-	// that a track cannot show them.
-	WithoutIDs []string
 	BadNames   int64 // method, module and mapping events that could not be read
 }
 
@@ -82,6 +77,9 @@ func Profile(ctx context.Context, open Open, o *Options) (*profile.Profile, *Inf
 	l.finish()
 	if err := l.addTracks(ctx, open); err != nil {
 		return nil, nil, err
+	}
+	if m := &l.profile.Meta; o.PairByThread && len(m.WithoutIDs) > 0 {
+		m.Notes = append(m.Notes, "recorded without activity ids: starts and stops are paired by thread, which is wrong for async code, so durations are guesses")
 	}
 	return l.profile, &l.info, nil
 }
@@ -351,6 +349,7 @@ func (l *loader) finish() {
 	h := &l.info.Header
 	m := &l.profile.Meta
 	m.Source = l.o.Source
+	m.Version, m.Events, m.Lost = h.Version, l.info.Events, int64(l.info.Stats.Lost)
 	m.Format = "nettrace " + strconv.Itoa(h.Version)
 	if h.Version < 4 {
 		m.Format = "netperf " + strconv.Itoa(h.Version)
@@ -464,16 +463,4 @@ func breaks(samples *profile.Samples, lists ...[]int64) []int64 {
 	}
 	slices.Sort(out) // samples may be late
 	return slices.Compact(out)
-}
-
-// NoSamples says why a profile has no samples and what would record some.
-func (i *Info) NoSamples() string {
-	what := "the trace holds no events"
-	if i.Events > 0 {
-		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(i.Events)))
-	}
-	if i.Header.Version >= 6 {
-		return what + "; `dotnet-trace collect-linux --profile dotnet-common,cpu-sampling` records them"
-	}
-	return what + "; `dotnet-trace collect --profile dotnet-common,dotnet-sampled-thread-time -p PID` records them"
 }

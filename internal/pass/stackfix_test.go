@@ -110,7 +110,7 @@ func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
 		return all
 	}
 	before := rows()
-	DropEvidence(p)
+	p.DropEvidence()
 	assert.Equal(t, before, rows())
 	assert.Equal(t, 400, th.Samples.Len())
 }

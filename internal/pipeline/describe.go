@@ -11,37 +11,13 @@ import (
 // Describe fills in what the report says of the samples of p and of their repairs;
 // each asks for a row per repaired sample.
 func Describe(p *profile.Profile, each bool, rep *report.Trace) {
-	rep.Threads, rep.Samples, rep.Cut, rep.CutBy, rep.Repaired, rep.Restored = 0, 0, 0, map[string]int{}, map[string]int{}, 0
-	rep.CutEvents, rep.RepairedEvents = 0, 0
-	for _, t := range p.Threads {
-		rep.Samples += t.Samples.Written()
-		if t.Samples.Written() > 0 {
-			rep.Threads++
-		}
-		if t.Samples.Cuts() == 0 {
-			continue
-		}
-		repairs := t.Repairs.Cursor()
-		for i, s := range t.Samples.All() {
-			r := repairs.Of(i)
-			if s.Cut == profile.Whole || s.Hidden {
-				continue
-			}
-			if s.Type == profile.SampleEvent {
-				rep.CutEvents++
-				if r != nil && r.How != "bridge" {
-					rep.RepairedEvents++
-				}
-				continue
-			}
-			rep.Cut++
-			rep.CutBy[s.Cut.String()]++
-			if r == nil {
-				continue
-			}
-			rep.Repaired[r.How]++
-			rep.Restored += r.Restored
-			if each {
+	c := p.Counts()
+	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy
+	rep.Repaired, rep.Restored = c.Repaired, c.Restored
+	rep.CutEvents, rep.RepairedEvents = c.CutEvents, c.RepairedEvents
+	if each {
+		for t, s := range p.Cuts() {
+			if r := s.Repair; r != nil && s.Type != profile.SampleEvent {
 				rep.Repairs = append(rep.Repairs, report.Repair{
 					Ms: float64(s.Time) / 1e6, PID: t.Process.PID, TID: t.TID, Why: s.Cut.String(),
 					Depth: p.Table.Depth(r.Recorded), How: r.How, Restored: r.Restored, Confidence: float64(r.Confidence),

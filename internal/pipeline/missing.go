@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -46,10 +45,15 @@ var TrackNames = func() (names []string) {
 	return names
 }()
 
-// notRecorded says that a nettrace has none of these groups, and what would record them.
-func notRecorded(info *load.Info, c *Config, groups []string) string {
-	if slices.Contains(groups, "cpu") {
-		return info.NoSamples()
+// missing says why a trace has none of these groups, and what would record them.
+func missing(m *profile.Meta, c *Config, groups []string) string {
+	switch cpu := slices.Contains(groups, "cpu"); {
+	case m.Version == 0 && cpu:
+		return "the trace holds no samples"
+	case m.Version == 0: // of spans only the sampled stacks are read
+		return "of such a trace only the sampled stacks are read; take the .nettrace that it was made from"
+	case cpu:
+		return noSamples(m.Version, m.Events)
 	}
 	var nouns, providers []string
 	keywords := uint64(0)
@@ -60,8 +64,8 @@ func notRecorded(info *load.Info, c *Config, groups []string) string {
 		nouns = append(nouns, k.noun)
 		keywords |= k.keywords
 		for _, p := range k.providers {
-			if k.name == "activities" && p != withIDs && len(info.WithoutIDs) > 0 {
-				for _, s := range info.WithoutIDs {
+			if k.name == "activities" && p != withIDs && len(m.WithoutIDs) > 0 {
+				for _, s := range m.WithoutIDs {
 					providers = append(providers, s+":"+allKeywords)
 				}
 				continue
@@ -75,16 +79,16 @@ func notRecorded(info *load.Info, c *Config, groups []string) string {
 	if sel := c.Select.selection(); !sel.IsZero() {
 		return "the filters leave no " + what
 	}
-	unpaired := slices.Contains(groups, "activities") && len(info.WithoutIDs) > 0
+	unpaired := slices.Contains(groups, "activities") && len(m.WithoutIDs) > 0
 	if unpaired {
 		what += ", since their starts and stops have no activity ids"
 	}
-	what = fmt.Sprintf("the trace holds %s event%s but no %s", report.Count(int(info.Events)), report.Plural(int(info.Events)), what)
+	what = fmt.Sprintf("the trace holds %s event%s but no %s", report.Count(int(m.Events)), report.Plural(int(m.Events)), what)
 	if keywords != 0 {
 		providers = append(providers, fmt.Sprintf("Microsoft-Windows-DotNETRuntime:%#x:4", keywords))
 	}
 	line := "dotnet-trace collect -p PID"
-	if faults := slices.Contains(groups, "faults"); faults || info.Header.Version >= 6 {
+	if faults := slices.Contains(groups, "faults"); faults || m.Version >= 6 {
 		line = "dotnet-trace collect-linux -p PID"
 		if faults {
 			line += " --perf-events exceptions:page_fault_user,exceptions:page_fault_kernel"
@@ -100,6 +104,18 @@ func notRecorded(info *load.Info, c *Config, groups []string) string {
 		what += ", and `tracefix activities --pair-by-thread` pairs them by thread: a guess that is wrong for async code"
 	}
 	return what
+}
+
+// noSamples says why a nettrace has no samples and what would record some.
+func noSamples(version int, events int64) string {
+	what := "the trace holds no events"
+	if events > 0 {
+		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(events)))
+	}
+	if version >= 6 {
+		return what + "; `dotnet-trace collect-linux --profile dotnet-common,cpu-sampling` records them"
+	}
+	return what + "; `dotnet-trace collect --profile dotnet-common,dotnet-sampled-thread-time -p PID` records them"
 }
 
 // hold tells which groups of tracks that c asks for have something to draw. They are

@@ -9,12 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -76,7 +74,7 @@ const filtersDropAll = "no sample is left: the filters drop all"
 // when the error is not nil; an error means that nothing was written.
 func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
 	rep := newReport(in, &c)
-	err := named(in, run(ctx, in, &c, rep))
+	err := run(ctx, in, &c, rep)
 	if err != nil {
 		rep.Status, rep.Error = "failed", err.Error()
 		rep.Output = nil
@@ -126,93 +124,134 @@ func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) erro
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
-	sel := c.Select.selection()
-	for _, r := range Rewrites {
-		if r.Kind == in.Kind && r.Format == format && sel.IsZero() {
-			return r.Run(ctx, in, w, c, rep)
-		}
+	sel, f := c.Select.selection(), tracefix.FromInput(in)
+	if f.Keeps(format) && sel.IsZero() {
+		return rewrite(ctx, f, w, c, rep)
 	}
 	row := Output(format)
-	if row.Write == nil && !sel.IsZero() && format == ownFormat(in.Kind) {
+	if !row.FromProfile() && !sel.IsZero() && format == ownFormat(in.Kind) {
 		return UsageError{fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
 	}
-	if row.Write == nil {
+	if !row.FromProfile() {
 		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
 	}
 	if c.Compat != "" {
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
 	c.Tracks = c.tracksOf(row)
-	p, err := loadProfile(ctx, in, c, rep)
+	p, err := readProfile(ctx, in, c, rep)
 	if err != nil {
 		return err
 	}
-	if err := row.Write(w, p, c); err != nil {
-		return err
-	}
-	return p.TrackError()
+	return tracefix.Write(w, p, format, writeOptions(c))
 }
 
-// loadProfile reads a trace into the model, repairs it if c says so, and keeps what c
-// selects.
-func loadProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
-	sel := c.Select.selection()
-	for _, i := range Inputs {
-		if i.Kind != in.Kind {
-			continue
-		}
-		p, missing, err := i.Load(ctx, in, c, rep)
-		if err != nil {
-			return nil, err
-		}
-		cpu := slices.Contains(c.Tracks, "cpu")
-		sampled := slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Samples.Len() > t.Samples.Count(profile.SampleEvent) })
-		if c.Repair && cpu && sampled {
-			pass.FixStacks(p, c.MinConfidence)
-		}
-		p.Select(sel)
-		found := hold(p, c)
-		if err := p.TrackError(); err != nil {
-			return nil, err
-		}
-		if cpu {
-			Describe(p, c.Repair && c.EachRepair, rep)
-			if rep.Samples > 0 {
-				found["cpu"] = true
-			}
-		}
-		why := func(groups ...string) string {
-			if sampled && slices.Contains(groups, "cpu") {
-				return filtersDropAll
-			}
-			return missing(groups)
-		}
-		// Who asks for samples of a frame has nothing from tracks without them.
-		ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly)
-		if len(found) == 0 || ofSamples && !found["cpu"] {
-			damage := ""
-			if rep.Damages > 0 {
-				d := rep.Damage[0]
-				damage = fmt.Sprintf("; the file is damaged: offset %d: %s: %s", d.Offset, d.Where, d.What)
-			}
-			return nil, fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, why(c.Tracks...), damage)
-		}
-		if cpu {
-			if !found["cpu"] {
-				rep.Notes = append(rep.Notes, why("cpu"))
-			}
-			advise(p, c, rep)
-		}
-		for _, w := range c.With {
-			if !found[w] {
-				rep.Notes = append(rep.Notes, why(w))
-			}
-		}
-		pass.DropEvidence(p)
-		count(p, rep)
-		return p, nil
+// rewrite copies a trace with its stacks repaired. Everything else stays.
+func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep *report.Trace) error {
+	var repair *tracefix.RepairOptions
+	if c.Repair {
+		repair = c.repairOptions()
 	}
-	return nil, in.NotATrace()
+	p, err := f.Rewrite(ctx, w, c.readOptions(rep), repair, c.Plain)
+	if err != nil {
+		return err
+	}
+	describeReading(p, rep)
+	Describe(p, c.Repair && c.EachRepair, rep)
+	advise(p, c, rep)
+	if p.Meta.Version == 0 {
+		return nil
+	}
+	if c.Repair {
+		noteEvents(rep)
+	}
+	if rep.Samples == 0 {
+		rep.Notes = append(rep.Notes, noSamples(p.Meta.Version, p.Meta.Events))
+	}
+	return nil
+}
+
+// noteEvents tells of what only the copy of a recording has.
+func noteEvents(rep *report.Trace) {
+	if n := rep.CutEvents; n > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks of other events were cut too, and %s of them repaired", report.Count(n), report.Count(rep.RepairedEvents)))
+	}
+}
+
+func (c *Config) repairOptions() *tracefix.RepairOptions {
+	return &tracefix.RepairOptions{MinConfidence: c.MinConfidence}
+}
+
+// readOptions are what c asks of a reader.
+func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
+	return &tracefix.ReadOptions{
+		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread,
+		From: c.Select.From, To: c.Select.To,
+		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
+	}
+}
+
+// describeReading fills in what was met while reading.
+func describeReading(p *profile.Profile, rep *report.Trace) {
+	rep.Events, rep.Lost = p.Meta.Events, p.Meta.Lost
+	rep.Notes = append(rep.Notes, p.Meta.Notes...)
+}
+
+// readProfile reads a trace into the model, repairs it if c says so, and keeps what c
+// selects.
+func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
+	sel := c.Select.selection()
+	p, err := tracefix.FromInput(in).Profile(ctx, c.readOptions(rep))
+	if err != nil {
+		return nil, err
+	}
+	describeReading(p, rep)
+	cpu := slices.Contains(c.Tracks, "cpu")
+	sampled := slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Samples.Len() > t.Samples.Count(profile.SampleEvent) })
+	if c.Repair && cpu && sampled {
+		tracefix.Repair(p, c.repairOptions())
+	}
+	p.Select(sel)
+	found := hold(p, c)
+	if err := p.TrackError(); err != nil {
+		return nil, err
+	}
+	if cpu {
+		Describe(p, c.Repair && c.EachRepair, rep)
+		if rep.Samples > 0 {
+			found["cpu"] = true
+		}
+	}
+	why := func(groups ...string) string {
+		if sampled && slices.Contains(groups, "cpu") {
+			return filtersDropAll
+		}
+		return missing(&p.Meta, c, groups)
+	}
+	// Who asks for samples of a frame has nothing from tracks without them.
+	ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly)
+	if len(found) == 0 || ofSamples && !found["cpu"] {
+		damage := ""
+		if rep.Damages > 0 {
+			d := rep.Damage[0]
+			damage = fmt.Sprintf("; the file is damaged: offset %d: %s: %s", d.Offset, d.Where, d.What)
+		}
+		return nil, fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, why(c.Tracks...), damage)
+	}
+	if cpu {
+		if !found["cpu"] {
+			rep.Notes = append(rep.Notes, why("cpu"))
+		}
+		advise(p, c, rep)
+	}
+	for _, w := range c.With {
+		if !found[w] {
+			rep.Notes = append(rep.Notes, why(w))
+		}
+	}
+	p.DropEvidence()
+	count(p, rep)
+	return p, nil
 }
 
 // Load reads the sampled stacks of a trace into the model, for commands that write no
@@ -225,28 +264,17 @@ func Load(ctx context.Context, in *input.File, c Config) (*profile.Profile, *rep
 			return nil, in.NotATrace()
 		}
 		c.Tracks = []string{"cpu"}
-		p, err := loadProfile(ctx, in, &c, rep)
+		p, err := readProfile(ctx, in, &c, rep)
 		if err != nil {
 			return nil, err
 		}
 		return p, damageError(in, &c, rep)
 	}()
-	if err = named(in, err); err != nil {
+	if err != nil {
 		rep.Status, rep.Error = "failed", err.Error()
 		return nil, rep, err
 	}
 	return p, rep, nil
-}
-
-// named makes an error of a library name the file that it is about; they know offsets
-// only. Errors of the output name that, and those of the context stay as they are.
-func named(in *input.File, err error) error {
-	var nt *nettrace.FormatError
-	var ch *chromium.FormatError
-	if (errors.As(err, &nt) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), in.Name+":") {
-		return fmt.Errorf("%s: %w", in.Name, err)
-	}
-	return err
 }
 
 // damageError is the error that a damaged input is under --strict.
@@ -290,8 +318,8 @@ func (c *Config) check(in *input.File, format string) error {
 	if !events {
 		return fmt.Errorf("%s: --compat is for nettrace inputs, as dotnet-trace is; this is %s", in.Name, in.Kind)
 	}
-	if Output(format).Compat == nil {
-		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return o.Compat != nil }))
+	if compatWriters[format] == nil {
+		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return compatWriters[o.Name] != nil }))
 	}
 	s := c.Select
 	if c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/goccy/go-json"
 
-	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -57,7 +56,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 		h.Start = p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	n := newNumbers(p.Table)
-	stretches := export.Stretches(p)
+	stretches := p.Timing().Stretches
 	offCPU := false
 	hows := map[string]int{}
 	for _, t := range p.Threads {

@@ -1,11 +1,9 @@
-package export
+package profile
 
 import (
 	"iter"
 	"math/bits"
 	"slices"
-
-	"github.com/tracefix/tracefix/profile"
 )
 
 // A sample says what a thread did at an instant; a viewer draws time. The rules
@@ -36,7 +34,7 @@ const (
 
 // A Stretch is the time for which a sample speaks.
 type Stretch struct {
-	profile.Sample
+	Sample
 	Index      int // of the sample
 	Start, End int64
 	// Joined says that what the stack shares with the one before was open between
@@ -44,19 +42,21 @@ type Stretch struct {
 	Joined bool
 }
 
-// timing knows how the sampler of a profile ticked.
-type timing struct {
-	period int64 // ns between two samples of a busy thread
-	ticks  map[*profile.Process]*tickSet
-	table  *profile.Table
+// A Timing knows how the sampler of a profile ticked, and so for how long its samples
+// speak. It can be shared by goroutines.
+type Timing struct {
+	Period int64 // ns between two samples of a busy thread
+	ticks  map[*Process]*tickSet
+	table  *Table
 	limit  int // frames at which stacks were cut; 0: none
 }
 
 // atLimit says whether a stack may be cut by depth, and was not repaired.
-func (t *timing) atLimit(id profile.StackID) bool { return t.limit > 0 && t.table.Depth(id) == t.limit }
+func (t *Timing) atLimit(id StackID) bool { return t.limit > 0 && t.table.Depth(id) == t.limit }
 
-func newTiming(p *profile.Profile) *timing {
-	t := &timing{period: usualPeriod(p), ticks: map[*profile.Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
+// Timing looks at the times of all samples of p, once.
+func (p *Profile) Timing() *Timing {
+	t := &Timing{Period: usualPeriod(p), ticks: map[*Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
 	for _, th := range slices.Concat(p.Threads, p.Hidden) {
 		set := t.ticks[th.Process]
 		if set == nil {
@@ -65,8 +65,8 @@ func newTiming(p *profile.Profile) *timing {
 		}
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if s.Type == profile.SampleManaged || s.Type == profile.SampleExternal || s.Type == profile.SampleError {
-				set.add(s.Time / t.period)
+			if s.Type == SampleManaged || s.Type == SampleExternal || s.Type == SampleError {
+				set.add(s.Time / t.Period)
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func newTiming(p *profile.Profile) *timing {
 
 // usualPeriod returns the lower quartile of the times between samples, which idle
 // threads do not move; where the trace tells the interval, a period near to it.
-func usualPeriod(p *profile.Profile) int64 {
+func usualPeriod(p *Profile) int64 {
 	// A bucket is an eighth of a power of two: nothing but its count and sum is held.
 	var hist [64 * 8]struct{ n, sum int64 }
 	n := int64(0)
@@ -86,7 +86,7 @@ func usualPeriod(p *profile.Profile) int64 {
 		last := int64(-1)
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if s.Type == profile.SampleEvent || s.Type == profile.SampleOffCPU {
+			if s.Type == SampleEvent || s.Type == SampleOffCPU {
 				continue
 			}
 			if d := s.Time - last; last >= 0 && d > 0 {
@@ -176,25 +176,25 @@ func (s *tickSet) atLeast(n int, from, to int64) bool {
 
 // held says whether a thread that was sampled at from and next at to was doing in
 // between what the first sample says.
-func (t *timing) held(process *profile.Process, from, to int64) bool {
+func (t *Timing) held(process *Process, from, to int64) bool {
 	gap := to - from
-	if gap <= heldPeriods*t.period {
+	if gap <= heldPeriods*t.Period {
 		return true
 	}
-	if gap > max(heldPause, 200*t.period) {
+	if gap > max(heldPause, 200*t.Period) {
 		return false
 	}
 	set := t.ticks[process]
-	return set == nil || !set.atLeast(heldPeriods, from/t.period+1, to/t.period-1)
+	return set == nil || !set.atLeast(heldPeriods, from/t.Period+1, to/t.Period-1)
 }
 
-// stretches reads the stretches of a thread, in order and without overlap.
-type stretches struct {
-	t      *timing
-	th     *profile.Thread
-	c      profile.Cursor
+// A StretchCursor reads the stretches of a thread, for merging and looking ahead.
+type StretchCursor struct {
+	t      *Timing
+	th     *Thread
+	c      Cursor
 	breaks []int64
-	next   profile.Sample // not yet returned
+	next   Sample // not yet returned
 	nextAt int
 	more   bool
 	index  int   // of the sample that c returns next
@@ -202,47 +202,45 @@ type stretches struct {
 	joined bool
 }
 
-// Stretches returns what reads the stretches of a thread of p: those that are wanted, in
+// Stretches yields the stretches of a thread of the profile: those that are wanted, in
 // order and without overlap.
-func Stretches(p *profile.Profile) func(*profile.Thread) iter.Seq[Stretch] {
-	t := newTiming(p)
-	return func(th *profile.Thread) iter.Seq[Stretch] {
-		return func(yield func(Stretch) bool) {
-			sts := t.stretches(th)
-			for st, ok := sts.Next(); ok && yield(st); st, ok = sts.Next() {
-			}
+func (t *Timing) Stretches(th *Thread) iter.Seq[Stretch] {
+	return func(yield func(Stretch) bool) {
+		c := t.Cursor(th)
+		for st, ok := c.Next(); ok && yield(st); st, ok = c.Next() {
 		}
 	}
 }
 
-func (t *timing) stretches(th *profile.Thread) stretches {
-	s := stretches{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
+// Cursor returns a cursor before the first stretch of a thread of the profile.
+func (t *Timing) Cursor(th *Thread) StretchCursor {
+	s := StretchCursor{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
 	s.fetch()
 	return s
 }
 
 // fetch reads the next sample that stands for time.
-func (s *stretches) fetch() {
+func (s *StretchCursor) fetch() {
 	for {
 		s.next, s.more = s.c.Next()
 		s.nextAt = s.index
 		s.index++
-		if !s.more || s.next.Type != profile.SampleEvent {
+		if !s.more || s.next.Type != SampleEvent {
 			return
 		}
 	}
 }
 
 // startOf is where the time of x begins.
-func startOf(x *profile.Sample) int64 {
-	if x.Type == profile.SampleOffCPU && x.Dur > 0 {
+func startOf(x *Sample) int64 {
+	if x.Type == SampleOffCPU && x.Dur > 0 {
 		return x.Time - x.Dur
 	}
 	return x.Time
 }
 
 // Next returns the next stretch that is wanted, and false after the last.
-func (s *stretches) Next() (st Stretch, ok bool) {
+func (s *StretchCursor) Next() (st Stretch, ok bool) {
 	for s.more {
 		x := s.next
 		st = Stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
@@ -258,11 +256,11 @@ func (s *stretches) Next() (st Stretch, ok bool) {
 }
 
 // endOf returns where st ends and whether the stretch behind it is joined to it.
-func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
-	period := s.t.period
+func (s *StretchCursor) endOf(st *Stretch) (end int64, joined bool) {
+	period := s.t.Period
 	if !s.more {
 		switch {
-		case st.Type == profile.SampleOffCPU:
+		case st.Type == SampleOffCPU:
 			return max(st.Time, st.Start), false
 		case st.Dur > 0:
 			return max(st.Start, st.Start+st.Dur), false
@@ -275,15 +273,15 @@ func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
 	}
 	broken := len(s.breaks) > 0 && s.breaks[0] <= s.next.Time
 	switch {
-	case st.Type == profile.SampleOffCPU:
+	case st.Type == SampleOffCPU:
 		end = min(max(st.Time, st.Start), next)
 	case st.Dur > 0:
 		end = min(st.Start+st.Dur, next)
 	case broken:
 		end = min(st.Start+period, s.breaks[0], next)
-	case st.Type == profile.SampleCPU && next-st.Start > runPeriods*period:
+	case st.Type == SampleCPU && next-st.Start > runPeriods*period:
 		end = st.Start + period
-	case st.Type != profile.SampleCPU && !s.t.held(s.th.Process, st.Start, next):
+	case st.Type != SampleCPU && !s.t.held(s.th.Process, st.Start, next):
 		end = min(st.Start+period, next)
 	default:
 		end = next
@@ -296,12 +294,12 @@ func (s *stretches) endOf(st *Stretch) (end int64, joined bool) {
 	return end, next-end <= heldPeriods*period
 }
 
-// weight returns the time that a stretch stands for in sums, ns. A sample of a
+// Weight returns the time that a stretch stands for in sums, ns. A sample of a
 // CPU-clock sampler stands for one period, also if its thread was switched out
 // before the period ended: on the average that is right, and the rest would be lost.
-func (t *timing) weight(st *Stretch) int64 {
-	if st.Type == profile.SampleCPU && st.Dur == 0 {
-		return t.period
+func (t *Timing) Weight(st *Stretch) int64 {
+	if st.Type == SampleCPU && st.Dur == 0 {
+		return t.Period
 	}
 	return st.End - st.Start
 }

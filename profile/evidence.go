@@ -1,12 +1,10 @@
-package pass
-
-import "github.com/tracefix/tracefix/profile"
+package profile
 
 // DropEvidence takes the stacks of other events out of p once the repair has used them:
 // what is written does not depend on whether they were read.
-func DropEvidence(p *profile.Profile) {
+func (p *Profile) DropEvidence() {
 	for _, t := range p.Threads {
-		if t.Samples.Count(profile.SampleEvent) == 0 {
+		if t.Samples.Count(SampleEvent) == 0 {
 			continue
 		}
 		dropEvents(t)
@@ -14,13 +12,13 @@ func DropEvidence(p *profile.Profile) {
 }
 
 // dropEvents drops the samples of other events, with their repairs.
-func dropEvents(t *profile.Thread) {
-	var repairs profile.Repairs
+func dropEvents(t *Thread) {
+	var repairs Repairs
 	old := t.Repairs.Cursor()
 	i, kept := -1, 0
-	t.Samples.Delete(func(s *profile.Sample) bool {
+	t.Samples.Delete(func(s *Sample) bool {
 		i++
-		if s.Type == profile.SampleEvent {
+		if s.Type == SampleEvent {
 			return true
 		}
 		if r := old.Of(i); r != nil {

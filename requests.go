@@ -1,9 +1,8 @@
-package pipeline
+package tracefix
 
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
@@ -13,19 +12,15 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// addHTTP adds the tracks of HTTP requests to p if they are wanted: one for each
-// connection. It reads the file again, which had a number of events at first: one that has
-// fewer now is another one.
-func addHTTP(ctx context.Context, in *input.File, c *Config, p *profile.Profile, events int64) error {
-	if !slices.Contains(c.Tracks, "http") {
-		return nil
-	}
+// addRequests adds the tracks of HTTP requests to p: one for each connection. It reads the
+// file again, which had a number of events at first: one that has fewer now is another one.
+func (f *File) addRequests(ctx context.Context, o *ReadOptions, p *profile.Profile, events int64) error {
 	var list []*httpphases.Request
 	var scan *requests.Scanner
-	info, err := requests.Read(ctx, in, func(r *nettrace.Reader) {
+	info, err := requests.Read(ctx, f.in, func(r *nettrace.Reader) {
 		scan = requests.NewScanner(r, func(r *httpphases.Request) {
-			ended := r.HasDuration && r.Start+r.Duration < int64(c.Select.From)
-			if !ended && (c.Select.To == 0 || r.Start <= int64(c.Select.To)) {
+			ended := r.HasDuration && r.Start+r.Duration < int64(o.From)
+			if !ended && (o.To == 0 || r.Start <= int64(o.To)) {
 				r.Detail = "" // long, and not drawn
 				list = append(list, r)
 			}

@@ -1,0 +1,61 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/tracefix/tracefix/internal/compat"
+	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// compatWriters are the formats that dotnet-trace writes, by name.
+var compatWriters = map[string]func(io.Writer, *compat.Trace, export.Options) error{
+	"chromium":   export.CompatChromium,
+	"speedscope": export.CompatSpeedscope,
+}
+
+// writeCompat converts as dotnet-trace convert does, faults included.
+func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFormat, c *Config, rep *report.Trace) error {
+	t, info, err := load.Compat(ctx, in.Reader, &load.Options{
+		Source: in.Name, Rules: symbol.Reference, DepthLimit: c.limit(), Processes: c.Select.Processes, Threads: c.Select.Threads,
+		Warn: func(e *nettrace.FormatError) {
+			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	h := &info.Header
+	rep.Events = info.Events
+	rep.Lost = int64(info.Stats.Lost)
+	rep.Threads, rep.CutsKept = len(t.Threads), true
+	rep.Cut = int(info.Cut)
+	for _, th := range t.Threads {
+		rep.Samples += len(th.Samples)
+	}
+	if len(t.Threads) == 0 {
+		note := noSamples(h.Version, info.Events)
+		switch filtered := len(c.Select.Processes)+len(c.Select.Threads) > 0; {
+		case info.Samples > 0 && filtered:
+			note = filtersDropAll
+		case info.Samples > 0:
+			note = fmt.Sprintf("dotnet-trace makes nothing of the %s samples of this trace; without --compat they are written", report.Count(int(info.Samples)))
+		}
+		rep.Notes = append(rep.Notes, note)
+	}
+	return compatWriters[row.Name](w, t, export.Options{Name: titleOf(c.Out), Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn})
+}
+
+// limit is the depth that the user gave; 100 also is what it is unless the file shows otherwise.
+func (c *Config) limit() int {
+	if c.MaxDepth == 100 {
+		return 0
+	}
+	return c.MaxDepth
+}

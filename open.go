@@ -1,0 +1,81 @@
+package tracefix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A File is an opened trace. It can be read more than once, but not by two goroutines at
+// a time.
+type File struct{ in *input.File }
+
+// Open opens a path, or standard input for "-", and tells by the content what it is.
+// Standard input and named pipes are read to their end and kept in a temporary file.
+func Open(ctx context.Context, name string) (*File, error) {
+	in, err := input.Open(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return known(in)
+}
+
+// NewFile opens what r yields, which it keeps in a temporary file until Close: a trace is
+// read more than once where a format demands it. The name is for messages and titles.
+func NewFile(name string, r io.Reader) (*File, error) {
+	in, err := input.FromReader(name, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	return known(in)
+}
+
+// Read opens a trace, reads its profile and closes it: Open, File.Profile and File.Close in
+// one, for everything but tracks of the group "events", which may need the file again.
+func Read(ctx context.Context, name string, o *ReadOptions) (*profile.Profile, error) {
+	f, err := Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Profile(ctx, o)
+}
+
+func known(in *input.File) (*File, error) {
+	if in.Kind == input.Unknown {
+		defer in.Close()
+		return nil, in.NotATrace()
+	}
+	return &File{in}, nil
+}
+
+// FromInput is for the command of this module, which also watches how far the reading of
+// its inputs is. Closing either of them is enough.
+func FromInput(in *input.File) *File { return &File{in} }
+
+// Kind is the format of the content: "nettrace", "netperf", "chromium" or "speedscope".
+func (f *File) Kind() string { return f.in.Kind.String() }
+
+// Close removes temporary files.
+func (f *File) Close() error { return f.in.Close() }
+
+// events reports whether f holds the events of a recording, and not only samples.
+func (f *File) events() bool { return f.in.Kind == input.Nettrace || f.in.Kind == input.Netperf }
+
+// named makes an error of a reader name the file that it is about; readers know offsets
+// only. Errors of an output name that, and those of a context stay as they are.
+func (f *File) named(err error) error {
+	var nt *nettrace.FormatError
+	var ch *chromium.FormatError
+	if (errors.As(err, &nt) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), f.in.Name+":") {
+		return fmt.Errorf("%s: %w", f.in.Name, err)
+	}
+	return err
+}

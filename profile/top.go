@@ -1,0 +1,282 @@
+package profile
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// TopOptions say what a Top counts and in which order its rows stand.
+type TopOptions struct {
+	Limit int // rows of each group; 0 is all
+	// Total orders by total instead of self time.
+	Total bool
+	// Wait orders by waiting instead of CPU time.
+	Wait     bool
+	ByThread bool // a group of rows for each thread
+	// FoldPolls charges what was sampled in Thread.PollGC to its callers: the sampler
+	// stops threads there itself.
+	FoldPolls bool
+	// Repaired says that cut stacks were repaired first: those that still are cut
+	// cannot be put right.
+	Repaired bool
+}
+
+// A Top is the methods of a profile with the time spent in them. CPU time is that of
+// samples which saw the thread on a CPU. All other time is wait: the thread was
+// switched out, or in native code, where EventPipe cannot tell work from waiting.
+type Top struct {
+	Samples int `json:"samples"`
+	Cut     int `json:"cut"` // samples whose stack misses its root and is not put right
+	// NoStack counts samples without a single frame.
+	NoStack  int     `json:"no_stack,omitempty"`
+	CPU      float64 `json:"cpu_ms"`
+	Wait     float64 `json:"wait_ms"`
+	Duration float64 `json:"duration_ms"` // of the trace
+	// Polls is the CPU time sampled in Thread.PollGC, ms.
+	Polls float64 `json:"polls_ms"`
+	// CPUOnly says that the samples were taken on a CPU only: nothing is known of waits.
+	CPUOnly bool       `json:"cpu_only,omitempty"`
+	Groups  []TopGroup `json:"groups"`
+
+	Options TopOptions `json:"-"` // that it was made with
+}
+
+// A TopGroup is all threads, or one.
+type TopGroup struct {
+	Process string   `json:"process,omitempty"`
+	PID     int64    `json:"pid,omitempty"`
+	Thread  string   `json:"thread,omitempty"`
+	TID     int64    `json:"tid,omitempty"`
+	Samples int      `json:"samples"`
+	CPU     float64  `json:"cpu_ms"`
+	Wait    float64  `json:"wait_ms"`
+	Methods int      `json:"methods"` // how many there are; Rows may be fewer
+	Rows    []TopRow `json:"rows"`
+}
+
+// A TopRow is one method, ms. Self is without the methods it called; a recursive
+// method counts once in Total.
+type TopRow struct {
+	Method    string  `json:"method"` // Module!Namespace.Type.Method(args)
+	Module    string  `json:"module,omitempty"`
+	CPUSelf   float64 `json:"cpu_self_ms"`
+	CPUTotal  float64 `json:"cpu_total_ms"`
+	WaitSelf  float64 `json:"wait_self_ms"`
+	WaitTotal float64 `json:"wait_total_ms"`
+	Samples   int     `json:"samples"` // with the method innermost
+}
+
+// Top adds up the time of each method: of one group of all threads, or with o.ByThread
+// one for each thread, the busiest first. Rows are in the order of o, ties by name.
+func (p *Profile) Top(o TopOptions) *Top {
+	t := &Top{Options: o, Duration: millis(p.Meta.End), CPUOnly: true}
+	c := newTopCounter(p, o)
+	for _, th := range p.Threads {
+		n := c.thread(th, t)
+		if n == 0 || !o.ByThread {
+			continue
+		}
+		pr := th.Owner()
+		g := c.group(o)
+		g.Process, g.PID, g.Thread, g.TID, g.Samples = pr.Title(), pr.PID, th.Title(), th.TID, n
+		t.Groups = append(t.Groups, g)
+	}
+	if o.ByThread {
+		slices.SortStableFunc(t.Groups, func(a, b TopGroup) int {
+			if o.Wait {
+				return cmp.Or(cmp.Compare(b.Wait, a.Wait), cmp.Compare(b.CPU, a.CPU))
+			}
+			return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Wait, a.Wait))
+		})
+	} else if t.Samples > 0 {
+		g := c.group(o)
+		g.Samples = t.Samples
+		t.Groups = append(t.Groups, g)
+	}
+	t.CPU, t.Wait, t.Polls = millis(c.allCPU), millis(c.allWait), millis(c.allPolls)
+	t.CPUOnly = t.CPUOnly && t.Samples > 0
+	return t
+}
+
+// Rows yields the rows of all groups.
+func (t *Top) Rows() iter.Seq[TopRow] {
+	return func(yield func(TopRow) bool) {
+		for i := range t.Groups {
+			for _, r := range t.Groups[i].Rows {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func millis(ns int64) float64 { return float64(ns) / 1e6 }
+
+// topSum is what a method adds up to, ns.
+type topSum struct {
+	cpuSelf, cpuTotal, waitSelf, waitTotal int64
+	samples                                int
+	met                                    uint32 // the stack that counted last
+}
+
+type topCounter struct {
+	p     *Profile
+	skip  []bool
+	polls []bool // by method: what FoldPolls folds
+	fold  bool
+	t     *Timing
+
+	sums      []topSum // by method
+	used      []MethodID
+	stack     uint32
+	cpu, wait int64 // since the last group
+
+	allCPU, allWait, allPolls int64
+}
+
+func newTopCounter(p *Profile, o TopOptions) *topCounter {
+	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: o.FoldPolls, sums: make([]topSum, p.Table.Methods())}
+	c.polls = make([]bool, p.Table.Methods())
+	for i := range c.polls {
+		c.polls[i] = isPoll(p.Table.MethodAt(MethodID(i)))
+	}
+	return c
+}
+
+// isPoll says whether a method is where a thread waits for a suspension that it ran
+// into: System.Threading.Thread.PollGC and its local function.
+func isPoll(m Method) bool {
+	return m.Module == "System.Private.CoreLib" &&
+		(strings.HasPrefix(m.Name, "System.Threading.Thread.<PollGC>") || strings.HasPrefix(m.Name, "System.Threading.Thread.PollGC("))
+}
+
+// A topStack is one distinct stack of a thread.
+type topStack struct {
+	id        StackID
+	cpu, wait int64
+	samples   int
+}
+
+// thread adds the samples of a thread and returns how many there are.
+func (c *topCounter) thread(th *Thread, t *Top) int {
+	var stacks []topStack
+	index := map[StackID]int{}
+	n := 0
+	repairs := th.Repairs.Cursor()
+	sts := c.t.Cursor(th)
+	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
+		n++
+		if st.Cut != Whole {
+			if r := repairs.Of(st.Index); r == nil || strings.EqualFold(r.How, "bridge") {
+				t.Cut++
+			}
+		}
+		if st.Type != SampleCPU {
+			t.CPUOnly = false
+		}
+		i, ok := index[st.Stack]
+		if !ok {
+			i = len(stacks)
+			index[st.Stack] = i
+			stacks = append(stacks, topStack{id: st.Stack})
+		}
+		d := c.t.Weight(&st)
+		stacks[i].samples++
+		if st.Type.OnCPU() {
+			stacks[i].cpu += d
+			c.cpu += d
+			c.allCPU += d
+		} else {
+			stacks[i].wait += d
+			c.wait += d
+			c.allWait += d
+		}
+	}
+	t.Samples += n
+	for _, s := range stacks {
+		c.add(s, t)
+	}
+	return n
+}
+
+func (c *topCounter) add(s topStack, t *Top) {
+	c.stack++
+	tab := c.p.Table
+	leaf := true
+	for id := s.id; id != 0; id = tab.Parent(id) {
+		m := tab.Method(tab.Frame(id))
+		if c.skip[m] {
+			continue
+		}
+		if leaf && c.polls[m] {
+			if c.allPolls += s.cpu; c.fold {
+				// Both of its frames go to the caller.
+				for id = tab.Parent(id); id != 0 && c.polls[tab.Method(tab.Frame(id))]; id = tab.Parent(id) {
+				}
+				if id == 0 {
+					break
+				}
+				m = tab.Method(tab.Frame(id))
+			}
+		}
+		x := &c.sums[m]
+		if x.met == 0 {
+			c.used = append(c.used, m)
+		}
+		if leaf {
+			leaf = false
+			x.cpuSelf += s.cpu
+			x.waitSelf += s.wait
+			x.samples += s.samples
+		}
+		if x.met != c.stack {
+			x.met = c.stack
+			x.cpuTotal += s.cpu
+			x.waitTotal += s.wait
+		}
+	}
+	if leaf {
+		t.NoStack += s.samples
+	}
+}
+
+// group takes what was counted since the last one.
+func (c *topCounter) group(o TopOptions) TopGroup {
+	g := TopGroup{CPU: millis(c.cpu), Wait: millis(c.wait), Methods: len(c.used)}
+	byWait := o.Wait || c.cpu == 0
+	slices.SortFunc(c.used, func(i, j MethodID) int {
+		a, b := &c.sums[i], &c.sums[j]
+		keys := [4]int{
+			cmp.Compare(b.cpuSelf, a.cpuSelf), cmp.Compare(b.cpuTotal, a.cpuTotal),
+			cmp.Compare(b.waitSelf, a.waitSelf), cmp.Compare(b.waitTotal, a.waitTotal),
+		}
+		if o.Total {
+			keys[0], keys[1], keys[2], keys[3] = keys[1], keys[0], keys[3], keys[2]
+		}
+		if byWait {
+			keys[0], keys[1], keys[2], keys[3] = keys[2], keys[3], keys[0], keys[1]
+		}
+		return cmp.Or(keys[0], keys[1], keys[2], keys[3],
+			strings.Compare(c.p.Table.MethodAt(i).Full(), c.p.Table.MethodAt(j).Full()), cmp.Compare(i, j))
+	})
+	rows := len(c.used)
+	if o.Limit > 0 {
+		rows = min(rows, o.Limit)
+	}
+	g.Rows = make([]TopRow, 0, rows)
+	for _, m := range c.used[:rows] {
+		x, me := &c.sums[m], c.p.Table.MethodAt(m)
+		g.Rows = append(g.Rows, TopRow{
+			Method: cmp.Or(strings.ToValidUTF8(me.Full(), "\uFFFD"), "?"), Module: strings.ToValidUTF8(me.Module, "\uFFFD"),
+			CPUSelf: millis(x.cpuSelf), CPUTotal: millis(x.cpuTotal), WaitSelf: millis(x.waitSelf), WaitTotal: millis(x.waitTotal), Samples: x.samples,
+		})
+	}
+	for _, m := range c.used {
+		c.sums[m] = topSum{}
+	}
+	c.used, c.cpu, c.wait = c.used[:0], 0, 0
+	return g
+}

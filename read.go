@@ -1,0 +1,205 @@
+package tracefix
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/speedscope"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// ReadOptions say what to read. nil and the zero value read the samples.
+type ReadOptions struct {
+	// Evidence also reads the stacks of other events (exceptions, allocations, page faults),
+	// which a repair learns from, as samples of type profile.SampleEvent. Profile.DropEvidence
+	// takes them out again.
+	Evidence bool
+	// SampledOnly reads of Chromium JSON only stacks that a sampler took. Else the spans of
+	// other producers become samples, too, one for each stretch of time in which the same
+	// spans are open.
+	SampledOnly bool
+	// MaxDepth is the number of frames at which the recorder cut stacks. 0 and 100 mean 100,
+	// or less where the stacks show that.
+	MaxDepth int
+	// Tracks are groups of things to read beside the samples, as profile.Track: "activities",
+	// "gc", "exceptions", "contention", "faults", "events" and "http". Other formats than
+	// nettrace have none.
+	Tracks []string
+	// PairByThread pairs the starts and stops of activities by thread where they have no
+	// ids: right for synchronous code, a guess for async.
+	PairByThread bool
+	// From and To are what Select will keep, since the start of the trace; To 0 is the end.
+	// Requests outside are not read. Everything is read all the same that tells of what is inside.
+	From, To time.Duration
+	// Warn is told of each place where the file breaks its format; nil drops it.
+	Warn func(Damage)
+}
+
+// A Damage is a place where a file breaks its format.
+type Damage struct {
+	Offset int64  // bytes from the start of the unpacked content
+	Where  string // the part of the file
+	What   string // what is wrong
+}
+
+// limit is MaxDepth for readers, which know the default themselves.
+func (o *ReadOptions) limit() int {
+	if o.MaxDepth == 100 {
+		return 0
+	}
+	return o.MaxDepth
+}
+
+// Profile reads the trace into the model, whole as far as it goes: damage is told to
+// o.Warn, and an error means that nothing could be read. The caller owns the profile.
+func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
+	if o == nil {
+		o = &ReadOptions{}
+	}
+	p, err := f.profile(ctx, o)
+	if err != nil {
+		return nil, f.named(err)
+	}
+	for _, t := range p.Tracks {
+		if failed := t.Err; failed != nil {
+			t.Err = func() error { return f.named(failed()) }
+		}
+	}
+	return p, nil
+}
+
+func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
+	switch f.in.Kind {
+	case input.Nettrace, input.Netperf:
+		return f.nettrace(ctx, o)
+	case input.Chromium:
+		t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Weighted: !o.SampledOnly})
+		if err != nil {
+			return nil, err
+		}
+		return t.Profile, nil
+	case input.Speedscope:
+		return f.speedscope(ctx, o)
+	}
+	return nil, f.in.NotATrace()
+}
+
+// nettrace reads a nettrace or netperf file.
+func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
+	p, info, err := load.Profile(ctx, f.in.Reader, f.loadOptions(o))
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(o.Tracks, "http") {
+		if err := f.addRequests(ctx, o, p, info.Events); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (f *File) loadOptions(o *ReadOptions) *load.Options {
+	return &load.Options{
+		Source: f.in.Name, Evidence: o.Evidence, DepthLimit: o.limit(),
+		Tracks: o.Tracks, PairByThread: o.PairByThread,
+		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
+	}
+}
+
+func (o *ReadOptions) warn(offset int64, where string, err error) {
+	if o.Warn != nil {
+		o.Warn(Damage{Offset: offset, Where: where, What: err.Error()})
+	}
+}
+
+// spans reads Chromium trace events into samples.
+func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o *ReadOptions, so *spans.Options) (*spans.Trace, error) {
+	so.Source, so.MaxDepth, so.Salvage = f.in.Name, o.limit(), len(f.in.Layers) > 0
+	so.Warn = func(e *chromium.FormatError) { o.warn(e.Offset, e.Where, e.Err) }
+	t, err := spans.Read(ctx, open, so)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.in.Name, err)
+	}
+	m := &t.Profile.Meta
+	m.Events = t.Facts.Events()
+	if n := t.Facts.CutUntold; n > 0 {
+		m.Notes = append(m.Notes, fmt.Sprintf("%s samples were cut by the recorder, and the file does not tell which: repair the recording that it was converted from", report.Count(n)))
+	}
+	if n := t.Facts.Deepest; n > 0 && o.Evidence {
+		m.Notes = append(m.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, t.Facts.Limit))
+	}
+	if n := t.Facts.Untold; n > 0 && so.Weighted {
+		m.Notes = append(m.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
+	}
+	return t, nil
+}
+
+// speedscope reads a speedscope file.
+func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
+	told := false // the events may be read twice, and a defect is one all the same
+	open := func() (io.ReadCloser, error) {
+		return speedscope.Events(f.in.Reader, func(e *speedscope.FormatError) {
+			if !told {
+				told = true
+				o.warn(e.Offset, e.Where, e.Err)
+			}
+		})
+	}
+	t, err := f.spans(ctx, open, o, &spans.Options{Weighted: true})
+	if err != nil {
+		return nil, err
+	}
+	t.Profile.Meta.Format = "speedscope"
+	return t.Profile, nil
+}
+
+// Rewrite copies the trace to w in its own format with repaired stacks: all else stays as
+// it is, down to the bytes of events that a profile does not hold. The profile that it
+// returns is what was repaired; repair nil only copies. A nettrace has no place for
+// profile.Bridge: a stack whose missing frames could not be known stays as it was recorded.
+// plain leaves out the marks on inserted events.
+//
+// A speedscope file is no recording: write its profile instead.
+func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {
+	if o == nil {
+		o = &ReadOptions{}
+	}
+	p, err := f.rewrite(ctx, w, o, repair, plain)
+	return p, f.named(err)
+}
+
+func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {
+	fix := func(p *profile.Profile) { Repair(p, repair) }
+	if repair == nil {
+		fix = nil
+	}
+	switch f.in.Kind {
+	case input.Nettrace, input.Netperf:
+		p, _, err := load.Rewrite(ctx, f.in.Reader, w, f.loadOptions(o), fix)
+		return p, err
+	case input.Chromium:
+		t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Lean: true})
+		if err != nil {
+			return nil, err
+		}
+		if fix != nil {
+			fix(t.Profile)
+		}
+		return t.Profile, t.Rewrite(ctx, w, plain)
+	}
+	return nil, fmt.Errorf("%s: %s is not rewritten in place: write its profile", f.in.Name, f.in.Kind)
+}
+
+// Keeps reports whether Rewrite can write this format from f.
+func (f *File) Keeps(format string) bool {
+	return format == "nettrace" && f.events() || format == "chromium" && f.in.Kind == input.Chromium
+}

@@ -1,0 +1,29 @@
+package tracefix
+
+import (
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// RepairOptions say how sure a repair must be. nil and the zero value are what the command
+// does.
+type RepairOptions struct {
+	// MinConfidence is what an answer needs to be taken, up to 1; 0 means
+	// stackfix.DefaultConfidence, and -1 takes every answer. Below it the missing frames
+	// become the one frame profile.Bridge.
+	MinConfidence float64
+}
+
+// Repair puts back the frames that are missing from the cut stacks of p. Its samples get
+// their repaired stacks, and its threads a Repair for each. A sample that only looked cut
+// becomes whole. What was read as evidence only is in p until DropEvidence; Profile.Counts
+// tells what came of it.
+//
+// Repair comes before Select: what is not wanted is evidence all the same. In a trace that
+// was repaired before nothing is put back: what an earlier repair did is no evidence for more.
+func Repair(p *profile.Profile, o *RepairOptions) {
+	if o == nil {
+		o = &RepairOptions{}
+	}
+	pass.FixStacks(p, o.MinConfidence)
+}

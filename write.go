@@ -1,0 +1,87 @@
+package tracefix
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/view"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A Format is a format that Write knows.
+type Format struct {
+	Name       string
+	Extensions []string // of file names; the first one is used for names we make
+	Help       string   // what opens it
+	Tracks     bool     // it has tracks beside the sampled stacks
+	write      func(io.Writer, *profile.Profile, export.Options) error
+}
+
+// Formats are those that profiles are written in.
+var Formats = []Format{
+	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools", Tracks: true, write: export.Chromium},
+	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON", write: export.Speedscope},
+	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
+	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample", write: export.NDJSON},
+	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof", write: export.Pprof},
+	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", write: export.Folded},
+	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, write: export.Perfetto},
+	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline",
+		write: func(w io.Writer, p *profile.Profile, _ export.Options) error { return view.Write(w, p) }},
+}
+
+// FormatNamed returns the format of that name, nil if there is none.
+func FormatNamed(name string) *Format {
+	for i := range Formats {
+		if Formats[i].Name == name {
+			return &Formats[i]
+		}
+	}
+	return nil
+}
+
+// FromProfile reports whether the format can be made of a profile alone. A nettrace
+// cannot: it is only rewritten, see File.Rewrite.
+func (f *Format) FromProfile() bool { return f.write != nil }
+
+// WriteOptions of Write. nil and the zero value work.
+type WriteOptions struct {
+	// Name is the title of the trace; empty: the profile's source.
+	Name string
+	// Plain leaves out the marks on what a repair inserted.
+	Plain bool
+	// Tracks are the groups of things to write: "cpu" is the sampled stacks, the
+	// others are groups of profile.Track. nil is everything.
+	Tracks []string
+	// Warn is told of what the format could not hold as it was; nil drops it.
+	Warn func(string)
+}
+
+// Write writes p in the format of that name. It streams: what it holds grows with the
+// methods and stacks of p, not with the output. The same profile gives the same bytes.
+// It can be called more than once, and leaves p as it is.
+func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) error {
+	if o == nil {
+		o = &WriteOptions{}
+	}
+	f := FormatNamed(format)
+	if f == nil || f.write == nil {
+		return fmt.Errorf("a profile is written as %s, not %q", strings.Join(formatNames(), ", "), format)
+	}
+	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Warn: o.Warn}); err != nil {
+		return err
+	}
+	return p.TrackError()
+}
+
+// formatNames lists the formats that a profile alone can become.
+func formatNames() (names []string) {
+	for i := range Formats {
+		if Formats[i].FromProfile() {
+			names = append(names, Formats[i].Name)
+		}
+	}
+	return names
+}
