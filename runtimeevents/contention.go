@@ -38,6 +38,9 @@ type Contentions struct {
 	StopsWithoutStart int
 }
 
+// Wants reports whether the collector would use the stack of the event.
+func (*Contentions) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idContentionStart }
+
 // Event takes an event and returns the contention that it ends: by a stop, or by a new
 // start on the thread, which a thread that still waited could not have; then Stop is
 // Unknown.
@@ -118,6 +121,9 @@ type Waits struct {
 
 // maxNested bounds the waits kept open on a thread whose stops are missing.
 const maxNested = 16
+
+// Wants reports whether the collector would use the stack of the event.
+func (*Waits) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idWaitStart }
 
 // Event takes an event and returns the wait that it ends, if any.
 func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {

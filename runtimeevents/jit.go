@@ -60,7 +60,17 @@ type JIT struct {
 
 	open    map[threadKey][]*started // innermost last
 	batches map[int]int64
+	modules map[moduleKey]string
 }
+
+// A moduleKey names a module of a process by the runtime's id.
+type moduleKey struct {
+	pid int
+	id  uint64
+}
+
+// ModulePath is the file that a module was loaded from, empty if the trace does not tell it.
+func (j *JIT) ModulePath(pid int, id uint64) string { return j.modules[moduleKey{pid, id}] }
 
 // A Batch is a run of the thread of tiered compilation.
 type Batch struct {
@@ -79,6 +89,11 @@ func (*JIT) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idMethodJit
 
 // Event takes an event.
 func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	switch ev.Metadata.Role {
+	case nettrace.RoleModuleLoad, nettrace.RoleModuleDCStart, nettrace.RoleModuleDCStop:
+		j.module(ev)
+		return
+	}
 	switch runtimeID(ev) {
 	case idMethodJittingStarted:
 		j.start(ev, ns, stack)
@@ -122,6 +137,17 @@ func (j *JIT) start(ev *nettrace.Event, ns int64, stack uint32) {
 		j.Unfinished++
 	}
 	j.open[keyOf(ev)] = append(open, s)
+}
+
+func (j *JIT) module(ev *nettrace.Event) {
+	var m nettrace.Module
+	if ev.Module(&m) != nil {
+		return
+	}
+	if j.modules == nil {
+		j.modules = map[moduleKey]string{}
+	}
+	j.modules[moduleKey{ev.ProcessID, m.ModuleID}] = m.ILPath.String()
 }
 
 func (j *JIT) memory(ev *nettrace.Event) {

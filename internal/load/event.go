@@ -90,6 +90,9 @@ const maxSpan = int64(30 * 24 * time.Hour)
 // event takes one event.
 func (l *loader) event(ev *nettrace.Event) {
 	now := l.r.Nanos(ev.Time)
+	if l.o.Take != nil {
+		l.o.Take(ev, now, func() profile.StackID { return l.stack(l.thread(ev), ev, now) })
+	}
 	k := l.kind(ev.Metadata)
 	switch k {
 	case kindRundown:

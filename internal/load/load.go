@@ -46,6 +46,10 @@ type Options struct {
 	// no ids: right for synchronous code, wrong for async.
 	PairByThread bool
 
+	// Take, if set, is given every event with its time in ns; stack interns the event's
+	// stack, whose frames have names when the profile is returned.
+	Take func(ev *nettrace.Event, ns int64, stack func() profile.StackID)
+
 	// Warn is told of each defect of the file that was skipped.
 	Warn func(*nettrace.FormatError)
 }

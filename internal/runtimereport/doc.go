@@ -1,0 +1,242 @@
+// Package runtimereport says what a process's collections, compilation, locks and thread
+// pool cost: verdicts and tables for people, rows for programs.
+//
+// What the four reports have in common stands here once: a Report is made of sections,
+// tables, plots and rows, and has a writer for each format.
+package runtimereport
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Report is what a command prints.
+type Report struct {
+	Title    string
+	Sections []Section // one for each process
+	Rows     []any     // structs with a json tag for each field: a line of ndjson each
+	CSV      []any     // those of Rows, all of one type, that a spreadsheet wants
+	Missing  string    // what would record such events, where there are none
+}
+
+// A Section is what there is to say of one process.
+type Section struct {
+	Process string   // empty where the trace holds one process
+	Verdict []string // sentences; the answer first
+	Plots   []Plot
+	Tables  []Table
+}
+
+// A Table is for people.
+type Table struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+	// Left is the number of the first column that is text; those before are figures.
+	Left int
+	More int // rows left out
+}
+
+// Context is what a report knows beside the events.
+type Context struct {
+	Name string // of the trace
+	End  int64  // ns: time of the last event
+	// Process returns the name of a process, empty if it is not known.
+	Process func(pid int) string
+	// Frames returns the full names of a stack, root first.
+	Frames func(stack uint32) []string
+	Limit  int  // rows in the tables of text and html; 0 is all
+	Many   bool // the trace holds several processes
+}
+
+func (c *Context) section(pid int) Section {
+	if !c.Many {
+		return Section{}
+	}
+	return Section{Process: strings.TrimSpace(c.Process(pid) + " (" + strconv.Itoa(pid) + ")")}
+}
+
+func (c *Context) frames(stack uint32) []string {
+	if stack == 0 || c.Frames == nil {
+		return nil
+	}
+	return c.Frames(stack)
+}
+
+// cut returns how many of n rows stand in a table.
+func (c *Context) cut(n int) int {
+	if c.Limit > 0 {
+		return min(n, c.Limit)
+	}
+	return n
+}
+
+// Formats of Write.
+var Formats = []string{"text", "json", "csv", "html", "ndjson"}
+
+// Write writes r in one of Formats. Lines of text are no wider than width where names can
+// be shortened; 0 is any width.
+func (r *Report) Write(w io.Writer, format string, width int) error {
+	switch format {
+	case "text":
+		return r.text(w, width)
+	case "json":
+		return r.json(w)
+	case "csv":
+		return r.csv(w)
+	case "html":
+		return r.html(w)
+	case "ndjson":
+		return r.ndjson(w)
+	}
+	return fmt.Errorf("no such format: %q", format)
+}
+
+// ms converts to milliseconds, exact to the nanosecond.
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
+
+// told is ms, nil where the time is not known.
+func told(ns int64) *float64 {
+	if ns < 0 {
+		return nil
+	}
+	v := ms(ns)
+	return &v
+}
+
+// percentile returns the nearest-rank percentile of sorted values, 0 of none.
+func percentile[T any](sorted []T, p float64) (v T) {
+	if len(sorted) == 0 {
+		return v
+	}
+	return sorted[max(0, int(math.Ceil(p/100*float64(len(sorted))))-1)]
+}
+
+// A spread is the distribution of times.
+type spread struct {
+	Count           int
+	Sum             int64
+	P50, P95, P99   int64
+	Max, Mean, Last int64
+}
+
+func spreadOf(values []int64) (s spread) {
+	sorted := slices.Sorted(slices.Values(values))
+	for _, v := range sorted {
+		s.Sum += v
+	}
+	if s.Count = len(sorted); s.Count > 0 {
+		s.P50, s.P95, s.P99 = percentile(sorted, 50), percentile(sorted, 95), percentile(sorted, 99)
+		s.Max, s.Mean = sorted[len(sorted)-1], s.Sum/int64(s.Count)
+	}
+	return s
+}
+
+// duration prints a time for people, with three digits or so.
+func duration(ns int64) string {
+	switch v := float64(ns); {
+	case v == 0:
+		return "0"
+	case v < 999.5e3:
+		return digits(v/1e3) + " µs"
+	case v < 999.5e6:
+		return digits(v/1e6) + " ms"
+	default:
+		return digits(v/1e9) + " s"
+	}
+}
+
+// size prints bytes for people.
+func size(n float64) string {
+	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
+	i := 0
+	for ; math.Abs(n) >= 999.5 && i < len(units)-1; i++ {
+		n /= 1000
+	}
+	if i == 0 {
+		return strconv.FormatFloat(n, 'f', 0, 64) + " B"
+	}
+	return digits(n) + " " + units[i]
+}
+
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+}
+
+func percent(part, whole float64) string {
+	if whole <= 0 {
+		return "0 %"
+	}
+	p := 100 * part / whole
+	switch {
+	case p == 0:
+		return "0 %"
+	case p < 0.1:
+		return "< 0.1 %"
+	}
+	return digits1(p) + " %"
+}
+
+func digits1(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+// count prints a number of things: count(1, "method") is "1 method".
+func count(n int, thing string) string {
+	s := thousands(n) + " " + thing
+	if n != 1 {
+		s += "s"
+	}
+	return s
+}
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// at prints a time of the trace.
+func at(ns int64) string { return strconv.FormatFloat(ms(ns), 'f', 1, 64) + " ms" }
+
+// machinery are the starts of names of methods through which code comes to wait, throw or
+// collect: of a stack the first frame below them says who did.
+var machinery = []string{
+	"System.Threading.Monitor.", "System.Threading.Lock.", "System.Threading.Lock+", "System.GC.", "System.Runtime.EH.",
+	"System.Threading.WaitHandle.", "System.Threading.ManualResetEventSlim.", "System.Diagnostics.Tracing.NativeRuntimeEventSource.",
+	"System.Runtime.ExceptionServices.ExceptionDispatchInfo.", "System.Threading.Thread.Join", "System.Threading.Tasks.Task.InternalWait", "System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
+}
+
+// short is a method without its arguments.
+func short(method string) string {
+	name, _, _ := strings.Cut(method, "(")
+	return name
+}
+
+// caller returns the innermost frame of a stack, root first, that is no machinery.
+func caller(frames []string) string {
+	for _, f := range slices.Backward(frames) {
+		_, name, found := strings.Cut(f, "!")
+		if !found {
+			name = f
+		}
+		if !slices.ContainsFunc(machinery, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			return f
+		}
+	}
+	if len(frames) > 0 {
+		return frames[len(frames)-1]
+	}
+	return ""
+}

@@ -1,0 +1,451 @@
+package runtimereport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+type generationArray = [runtimeevents.Generations]uint64
+
+// A gcRow is one collection. Sizes are in bytes; arrays list generation 0, 1, 2, large and
+// pinned objects.
+type gcRow struct {
+	K             string            `json:"k"`
+	PID           int               `json:"pid"`
+	Number        uint32            `json:"number"`
+	Generation    uint32            `json:"generation"`
+	Type          string            `json:"type"`
+	Concurrent    bool              `json:"concurrent"`
+	Reason        string            `json:"reason"`
+	ReasonNumber  uint32            `json:"reason_number"`
+	Induced       bool              `json:"induced"`
+	Start         float64           `json:"start_ms"`
+	PauseStart    float64           `json:"pause_start_ms"`
+	Pause         float64           `json:"pause_ms"`
+	Suspend       float64           `json:"suspend_ms"`
+	Waking        float64           `json:"waking_ms"`
+	Duration      *float64          `json:"duration_ms,omitempty"`
+	Heaps         uint32            `json:"heaps,omitempty"`
+	Before        *uint64           `json:"heap_before_bytes,omitempty"`
+	After         *uint64           `json:"heap_after_bytes,omitempty"`
+	Promoted      *uint64           `json:"promoted_bytes,omitempty"`
+	Fragmentation *uint64           `json:"fragmentation_bytes,omitempty"`
+	GenBefore     *generationArray  `json:"gen_before_bytes,omitempty"`
+	GenAfter      *generationArray  `json:"gen_after_bytes,omitempty"`
+	GenPromoted   *generationArray  `json:"gen_promoted_bytes,omitempty"`
+	GenFree       *generationArray  `json:"gen_fragmentation_bytes,omitempty"`
+	GenIn         *generationArray  `json:"gen_in_bytes,omitempty"`
+	GenOut        *generationArray  `json:"gen_out_bytes,omitempty"`
+	GenBudget     *generationArray  `json:"gen_budget_bytes,omitempty"`
+	Survival      []*float64        `json:"survival_percent,omitempty"`
+	Allocated     *uint64           `json:"allocated_bytes,omitempty"`
+	Pinned        *uint32           `json:"pinned_objects,omitempty"`
+	Handles       *uint32           `json:"handles,omitempty"`
+	Finalization  *uint64           `json:"finalization_promoted,omitempty"`
+	Mechanisms    string            `json:"mechanisms,omitempty"`
+	PauseMode     string            `json:"pause_mode,omitempty"`
+	Pressure      uint32            `json:"memory_pressure,omitempty"`
+	Committed     *uint64           `json:"committed_before_bytes,omitempty"`
+	CommittedEnd  *uint64           `json:"committed_after_bytes,omitempty"`
+	Marks         map[string]uint64 `json:"marked_bytes,omitempty"` // by kind of root
+	Frames        []string          `json:"frames,omitempty"`       // of who asked
+}
+
+type gcStats struct {
+	K              string   `json:"k"`
+	PID            int      `json:"pid"`
+	Count          int      `json:"count"`
+	Incomplete     int      `json:"count_incomplete"`
+	ByGeneration   [3]int   `json:"by_generation"`
+	Background     int      `json:"background"`
+	FellBack       int      `json:"fell_back_to_blocking"`
+	Induced        int      `json:"induced"`
+	Pause          float64  `json:"total_pause_ms"`
+	OtherPause     float64  `json:"pause_without_gc_ms"`
+	MaxPause       float64  `json:"max_pause_ms"`
+	MeanPause      float64  `json:"mean_pause_ms"`
+	P50            float64  `json:"p50_pause_ms"`
+	P95            float64  `json:"p95_pause_ms"`
+	P99            float64  `json:"p99_pause_ms"`
+	MaxSuspend     float64  `json:"max_suspend_ms"`
+	PausePercent   float64  `json:"gc_pause_percent"`
+	Promoted       *uint64  `json:"total_promoted_bytes,omitempty"`
+	Allocated      *uint64  `json:"total_allocated_bytes,omitempty"`
+	AllocatedBy    string   `json:"allocated_by,omitempty"` // ticks: told; heap_sizes: estimated from the sizes of generation 0 and of large objects
+	AllocationRate *float64 `json:"allocation_mb_s,omitempty"`
+	MaxHeap        *uint64  `json:"max_heap_bytes,omitempty"`
+	MeanHeap       *uint64  `json:"mean_heap_after_bytes,omitempty"`
+	Server         bool     `json:"is_server"`
+	Heaps          uint32   `json:"heaps,omitempty"`
+	Finalized      uint64   `json:"finalized"`
+	Finalizing     float64  `json:"finalizing_ms"`
+	Duration       float64  `json:"process_duration_ms"`
+}
+
+// GC reports on the collections of a trace.
+func GC(procs []*runtimeevents.GCProcess, c *Context) *Report {
+	r := &Report{Title: "Garbage collections of " + c.Name}
+	var stats []any
+	for _, p := range procs {
+		s := gcStatsOf(p, c)
+		for _, g := range p.Collections {
+			row := gcRowOf(p.PID, g, p.Ticks > 0, c)
+			r.Rows = append(r.Rows, row)
+			r.CSV = append(r.CSV, row)
+		}
+		stats = append(stats, s)
+		sec := c.section(p.PID)
+		sec.Verdict = gcVerdict(p, &s, c)
+		sec.Tables = gcTables(p, c)
+		sec.Plots = gcPlots(p)
+		r.Sections = append(r.Sections, sec)
+	}
+	r.Rows = append(r.Rows, stats...)
+	return r
+}
+
+func gcRowOf(pid int, g *runtimeevents.GC, ticks bool, c *Context) gcRow {
+	row := gcRow{
+		K: "gc", PID: pid, Number: g.Number, Generation: g.Generation, Type: g.Type.String(), Concurrent: g.Concurrent,
+		Reason: g.Reason.String(), ReasonNumber: uint32(g.Reason), Induced: g.Reason.Induced(),
+		Start: ms(g.Start), PauseStart: ms(g.PauseStart()), Pause: ms(g.Pause()), Suspend: ms(g.Suspend()), Waking: ms(g.Waking()),
+		Heaps: g.Heaps, Mechanisms: strings.Join(g.Mechanisms.Names(), ", "), Pressure: g.MemoryPressure, Frames: c.frames(g.Stack),
+	}
+	if g.End >= 0 {
+		row.Duration = told(g.Duration())
+	}
+	if g.Heaps > 0 {
+		row.PauseMode = g.PauseMode.String()
+	}
+	generations := func(of func(*runtimeevents.Generation) uint64) *generationArray {
+		var a generationArray
+		for i := range g.Gen {
+			a[i] = of(&g.Gen[i])
+		}
+		return &a
+	}
+	if g.HasSizes {
+		row.After, row.Promoted = ptr(g.After()), ptr(g.Promoted())
+		row.GenAfter = generations(func(g *runtimeevents.Generation) uint64 { return g.After })
+		row.GenPromoted = generations(func(g *runtimeevents.Generation) uint64 { return g.Promoted })
+		row.Pinned, row.Handles, row.Finalization = ptr(g.Pinned), ptr(g.Handles), ptr(g.FinalizationPromoted)
+	}
+	if g.HasHistory {
+		row.Before, row.Fragmentation = ptr(g.Before()), ptr(g.Fragmentation())
+		row.GenBefore = generations(func(g *runtimeevents.Generation) uint64 { return g.Before })
+		row.GenFree = generations(func(g *runtimeevents.Generation) uint64 { return g.Fragmentation })
+		row.GenIn = generations(func(g *runtimeevents.Generation) uint64 { return g.In })
+		row.GenOut = generations(func(g *runtimeevents.Generation) uint64 { return g.Out })
+		row.GenBudget = generations(func(g *runtimeevents.Generation) uint64 { return g.Budget })
+		for i := range g.Gen {
+			var v *float64
+			if s, ok := g.Gen[i].Survival(); ok && (uint32(i) <= g.Generation || g.Generation == 2) {
+				v = ptr(s)
+			}
+			row.Survival = append(row.Survival, v)
+		}
+	}
+	if ticks {
+		row.Allocated = ptr(g.Allocated)
+	}
+	if g.CommittedBefore > 0 {
+		row.Committed = ptr(g.CommittedBefore)
+	}
+	if g.CommittedAfter > 0 {
+		row.CommittedEnd = ptr(g.CommittedAfter)
+	}
+	for _, m := range g.Marks {
+		if row.Marks == nil {
+			row.Marks = map[string]uint64{}
+		}
+		row.Marks[m.Kind] += m.Bytes
+	}
+	return row
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func gcStatsOf(p *runtimeevents.GCProcess, c *Context) gcStats {
+	s := gcStats{K: "stats", PID: p.PID, Count: len(p.Collections), Server: p.Server(), Finalized: p.Finalized, Finalizing: ms(p.Finalizing), Duration: ms(c.End)}
+	var pauses []int64
+	var heap, promoted, after uint64
+	sized := 0
+	for _, g := range p.Collections {
+		pauses = append(pauses, g.Pause())
+		s.ByGeneration[min(2, g.Generation)]++
+		s.MaxSuspend = max(s.MaxSuspend, ms(g.Suspend()))
+		s.Heaps = max(s.Heaps, g.Heaps)
+		if g.End < 0 {
+			s.Incomplete++
+		}
+		if g.Reason.Induced() {
+			s.Induced++
+		}
+		if g.Type == runtimeevents.BackgroundGC {
+			s.Background++
+			if !g.Concurrent {
+				s.FellBack++
+			}
+		}
+		if g.HasSizes {
+			sized++
+			promoted += g.Promoted()
+			after += g.After()
+			heap = max(heap, g.After())
+		}
+		if g.HasHistory {
+			heap = max(heap, g.Before())
+		}
+	}
+	t := spreadOf(pauses)
+	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = ms(t.Sum), ms(t.Max), ms(t.Mean), ms(t.P50), ms(t.P95), ms(t.P99)
+	for _, u := range p.Unclaimed() {
+		s.OtherPause += ms(u.Pause())
+	}
+	if c.End > 0 {
+		s.PausePercent = 100 * (s.Pause + s.OtherPause) / ms(c.End)
+	}
+	if sized > 0 {
+		s.Promoted, s.MaxHeap, s.MeanHeap = &promoted, &heap, ptr(after/uint64(sized))
+	}
+	s.allocated(p, c)
+	return s
+}
+
+// allocated tells what was allocated: by the ticks, else by what the generation that objects
+// are allocated in, and that of large ones, gained between two collections.
+func (s *gcStats) allocated(p *runtimeevents.GCProcess, c *Context) {
+	var n uint64
+	switch {
+	case p.Ticks > 0:
+		n, s.AllocatedBy = p.TickBytes, "ticks"
+	default:
+		var last *runtimeevents.GC
+		for _, g := range p.Collections {
+			if !g.HasHistory || !g.HasSizes || g.Concurrent {
+				continue
+			}
+			for _, i := range []int{0, 3, 4} {
+				var was uint64
+				if last != nil {
+					was = last.Gen[i].After
+				}
+				n += g.Gen[i].Before - min(g.Gen[i].Before, was)
+			}
+			last = g
+			s.AllocatedBy = "heap_sizes"
+		}
+	}
+	if s.AllocatedBy == "" {
+		return
+	}
+	s.Allocated = &n
+	if c.End > 0 {
+		s.AllocationRate = ptr(float64(n) / 1e6 / (ms(c.End) / 1e3))
+	}
+}
+
+func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) {
+	if s.Count == 0 {
+		return []string{"No collection took place."}
+	}
+	worst := slices.MaxFunc(p.Collections, func(a, b *runtimeevents.GC) int { return cmp.Compare(a.Pause(), b.Pause()) })
+	pause := int64(s.Pause*1e6 + 0.5)
+	judged := "That is little."
+	switch {
+	case s.PausePercent >= 10:
+		judged = "That is a lot: allocate less, or keep less alive."
+	case s.PausePercent >= 3:
+		judged = "That is noticeable."
+	}
+	if s.MaxPause >= 100 {
+		judged += " The longest pause can be felt."
+	}
+	kind := "workstation"
+	if s.Server {
+		kind = fmt.Sprintf("server GC, %d heaps", s.Heaps)
+	}
+	v = append(v,
+		fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(s.Count, "collection"), kind, duration(pause), percent(ms(pause), ms(c.End)), duration(c.End), judged),
+		fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
+			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.Pause()), worst.Number, gcKind(worst), at(worst.Start)))
+	if s.Allocated != nil {
+		how := ""
+		if s.AllocatedBy != "ticks" {
+			how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
+		}
+		v = append(v, fmt.Sprintf("Allocated: %s, %s a second%s.", size(float64(*s.Allocated)), size(*s.AllocationRate*1e6), how))
+	}
+	if last := lastSized(p); last != nil {
+		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
+		if last.HasHistory && last.After() > 0 {
+			line += fmt.Sprintf(", of which %s is free space between objects", percent(float64(last.Fragmentation()), float64(last.After())))
+		}
+		v = append(v, line+".")
+	}
+	if s.Induced > 0 {
+		v = append(v, fmt.Sprintf("Induced: %s asked for by code%s.", count(s.Induced, "collection"), inducers(p, c)))
+	}
+	if s.FellBack > 0 {
+		v = append(v, fmt.Sprintf("Fell back: %s that %s blocking, as if not concurrent.", count(s.FellBack, "background collection"), map[bool]string{true: "was", false: "were"}[s.FellBack == 1]))
+	}
+	if slow := s.MaxSuspend; slow >= 5 && slow >= s.MaxPause/4 {
+		v = append(v, fmt.Sprintf("Suspending the threads took up to %s: one of them was slow to stop.", duration(nanos(slow))))
+	}
+	return v
+}
+
+func nanos(ms float64) int64 { return int64(ms*1e6 + 0.5) }
+
+func lastSized(p *runtimeevents.GCProcess) *runtimeevents.GC {
+	for _, g := range slices.Backward(p.Collections) {
+		if g.HasSizes {
+			return g
+		}
+	}
+	return nil
+}
+
+// inducers names who called GC.Collect, the most frequent first.
+func inducers(p *runtimeevents.GCProcess, c *Context) string {
+	by := map[string]int{}
+	for _, g := range p.Collections {
+		if g.Reason.Induced() {
+			if who := caller(c.frames(g.Stack)); who != "" && !strings.HasPrefix(who, "?!") { // gc-collect records no names
+				by[who]++
+			}
+		}
+	}
+	var names []string
+	for _, n := range ranked(by, 3) {
+		names = append(names, fmt.Sprintf("%s (%d)", short(n), by[n]))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+// ranked returns up to n keys, the largest value first.
+func ranked(by map[string]int, n int) []string {
+	keys := make([]string, 0, len(by))
+	for k := range by {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	return keys[:min(n, len(keys))]
+}
+
+// gcKind is generation and way of a collection: "gen 2 background".
+func gcKind(g *runtimeevents.GC) string {
+	s := "gen " + strconv.Itoa(int(g.Generation))
+	switch {
+	case g.Type == runtimeevents.BackgroundGC && g.Concurrent:
+		s += " background"
+	case g.Type == runtimeevents.BackgroundGC:
+		s += " background, fell back"
+	case g.Generation >= 2:
+		s += " blocking"
+	case g.Type == runtimeevents.ForegroundGC:
+		s += " foreground"
+	}
+	return s
+}
+
+func gcTables(p *runtimeevents.GCProcess, c *Context) []Table {
+	if len(p.Collections) == 0 {
+		return nil
+	}
+	byKind := Table{Head: []string{"count", "pause", "mean", "p95", "max", "promoted", "generation"}, Left: 6}
+	group := func(name string, keep func(*runtimeevents.GC) bool) {
+		var pauses []int64
+		var promoted uint64
+		for _, g := range p.Collections {
+			if keep(g) {
+				pauses = append(pauses, g.Pause())
+				promoted += g.Promoted()
+			}
+		}
+		if t := spreadOf(pauses); t.Count > 0 {
+			byKind.Rows = append(byKind.Rows, []string{thousands(t.Count), duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(promoted)), name})
+		}
+	}
+	background := func(g *runtimeevents.GC) bool { return g.Type == runtimeevents.BackgroundGC && g.Concurrent }
+	group("0", func(g *runtimeevents.GC) bool { return g.Generation == 0 })
+	group("1", func(g *runtimeevents.GC) bool { return g.Generation == 1 })
+	group("2 blocking", func(g *runtimeevents.GC) bool { return g.Generation >= 2 && !background(g) })
+	group("2 background", func(g *runtimeevents.GC) bool { return g.Generation >= 2 && background(g) })
+	group("all", func(*runtimeevents.GC) bool { return true })
+
+	reasons := map[string]int{}
+	pauses := map[string]int64{}
+	for _, g := range p.Collections {
+		reasons[g.Reason.String()]++
+		pauses[g.Reason.String()] += g.Pause()
+	}
+	byReason := Table{Head: []string{"count", "pause", "reason"}, Left: 2}
+	for _, r := range ranked(reasons, len(reasons)) {
+		byReason.Rows = append(byReason.Rows, []string{thousands(reasons[r]), duration(pauses[r]), r + reasonHelp[r]})
+	}
+
+	longest := slices.Clone(p.Collections)
+	slices.SortStableFunc(longest, func(a, b *runtimeevents.GC) int { return cmp.Compare(b.Pause(), a.Pause()) })
+	n := c.cut(len(longest))
+	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, More: len(longest) - n}
+	for _, g := range longest[:n] {
+		before, after, promoted := "", "", ""
+		if g.HasHistory {
+			before = size(float64(g.Before()))
+		}
+		if g.HasSizes {
+			after, promoted = size(float64(g.After())), size(float64(g.Promoted()))
+		}
+		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.Pause()), duration(g.Suspend()), before, after, promoted, gcKind(g), g.Reason.String()})
+	}
+	return []Table{byKind, byReason, slow}
+}
+
+// reasonHelp says in words what a reason means where its name does not.
+var reasonHelp = map[string]string{
+	"AllocSmall":       ": the budget of generation 0 was used up",
+	"AllocLarge":       ": the budget of large objects was used up",
+	"Induced":          ": code asked for it, and waited",
+	"InducedNotForced": ": code asked for it, and did not wait",
+	"LowMemory":        ": the machine has little memory left",
+	"OutOfSpaceSOH":    ": no room for small objects",
+	"OutOfSpaceLOH":    ": no room for large objects",
+}
+
+func gcPlots(p *runtimeevents.GCProcess) []Plot {
+	heap := Plot{Title: "Heap", Unit: "MB"}
+	var after, before, free Series
+	after.Name, before.Name, free.Name = "after", "before", "free space after"
+	before.Style = Dots
+	for _, g := range p.Collections {
+		tip := fmt.Sprintf("number %d, %s, %s", g.Number, gcKind(g), g.Reason)
+		if g.HasHistory {
+			before.add(g.Start, float64(g.Before())/1e6, tip)
+			free.add(g.Start, float64(g.Fragmentation())/1e6, tip)
+		}
+		if g.HasSizes {
+			after.add(g.Start, float64(g.After())/1e6, tip)
+		}
+	}
+	heap.Series = []Series{after, before, free}
+	pauses := Plot{Title: "Pauses", Unit: "ms"}
+	for gen, name := range []string{"generation 0", "generation 1", "generation 2"} {
+		s := Series{Name: name, Style: Bars}
+		for _, g := range p.Collections {
+			if min(2, int(g.Generation)) == gen {
+				s.add(g.PauseStart(), ms(g.Pause()), fmt.Sprintf("number %d, %s, %s: %s", g.Number, gcKind(g), g.Reason, duration(g.Pause())))
+			}
+		}
+		pauses.Series = append(pauses.Series, s)
+	}
+	return []Plot{pauses, heap}
+}

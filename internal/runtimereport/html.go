@@ -1,0 +1,23 @@
+package runtimereport
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"plain": plain,
+	"class": func(column, left int) string {
+		if column < left {
+			return "num"
+		}
+		return ""
+	},
+}).Parse(pageText))
+
+// html writes one page that needs nothing else: verdicts, plots, tables.
+func (r *Report) html(w io.Writer) error { return page.Execute(w, r) }

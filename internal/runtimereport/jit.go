@@ -1,0 +1,230 @@
+package runtimereport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// A methodRow is one body of code that the JIT compiler made.
+type methodRow struct {
+	K          string   `json:"k"`
+	PID        int      `json:"pid"`
+	Name       string   `json:"name"`
+	Module     string   `json:"module,omitempty"`
+	Tier       string   `json:"tier"`
+	Version    uint64   `json:"version"`
+	IL         uint32   `json:"il_bytes"`
+	Native     uint32   `json:"native_bytes"`
+	Compile    *float64 `json:"compile_ms,omitempty"`
+	Start      *float64 `json:"start_ms,omitempty"`
+	TID        uint64   `json:"tid"`
+	Background bool     `json:"background"`
+	Dynamic    bool     `json:"dynamic,omitempty"`
+	CodeBytes  uint64   `json:"code_alloc_bytes,omitempty"`
+	ReadOnly   uint64   `json:"rodata_bytes,omitempty"`
+}
+
+type jitStats struct {
+	K            string         `json:"k"`
+	PID          int            `json:"pid"`
+	Methods      int            `json:"methods"`
+	Foreground   int            `json:"foreground"`
+	Background   int            `json:"background_tiered"`
+	Total        float64        `json:"total_ms"`
+	ForegroundMS float64        `json:"foreground_ms"`
+	BackgroundMS float64        `json:"background_tiered_ms"`
+	IL           int64          `json:"il_bytes"`
+	Native       int64          `json:"native_bytes"`
+	CodeBytes    uint64         `json:"code_alloc_bytes"`
+	Tiers        map[string]int `json:"tiers"`
+	Dynamic      int            `json:"dynamic"`
+	Batches      int            `json:"background_batches"`
+	Untimed      int            `json:"without_time"`
+	Unfinished   int            `json:"unfinished"`
+}
+
+// JIT reports on the compilations of a trace.
+func JIT(jit *runtimeevents.JIT, c *Context) *Report {
+	r := &Report{Title: "Compilations of " + c.Name}
+	var pids []int
+	by := map[int][]*runtimeevents.Compilation{}
+	for _, m := range jit.Compilations {
+		if by[m.Process] == nil {
+			pids = append(pids, m.Process)
+		}
+		by[m.Process] = append(by[m.Process], m)
+	}
+	var stats []any
+	for _, pid := range pids {
+		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}}
+		for _, b := range jit.Batches {
+			if b.Process == pid {
+				s.Batches++
+			}
+		}
+		if len(pids) == 1 {
+			s.Unfinished = jit.Unfinished
+		}
+		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
+		for _, m := range by[pid] {
+			s.add(m)
+			row := methodRow{
+				K: "method", PID: pid, Name: m.Name, Module: named(m), Tier: m.Tier.String(), Version: m.Version, IL: m.IL, Native: m.Native,
+				TID: m.Thread, Background: m.Background(), Dynamic: m.Dynamic, CodeBytes: m.CodeBytes, ReadOnly: m.ReadOnly,
+			}
+			if m.Start >= 0 {
+				row.Start, row.Compile = told(m.Start), told(m.Time())
+			}
+			r.Rows = append(r.Rows, row)
+			r.CSV = append(r.CSV, row)
+		}
+		stats = append(stats, s)
+		sec := c.section(pid)
+		sec.Verdict = jitVerdict(by[pid], &s, c)
+		sec.Tables = jitTables(by[pid], named, c)
+		sec.Plots = jitPlots(by[pid])
+		r.Sections = append(r.Sections, sec)
+	}
+	r.Rows = append(r.Rows, stats...)
+	return r
+}
+
+func (s *jitStats) add(m *runtimeevents.Compilation) {
+	s.Methods++
+	s.Tiers[m.Tier.String()]++
+	s.IL += int64(m.IL)
+	s.Native += int64(m.Native)
+	s.CodeBytes += m.CodeBytes
+	s.Total += ms(m.Time())
+	if m.Background() {
+		s.Background++
+		s.BackgroundMS += ms(m.Time())
+	} else {
+		s.Foreground++
+		s.ForegroundMS += ms(m.Time())
+	}
+	if m.Dynamic {
+		s.Dynamic++
+	}
+	if m.Start < 0 {
+		s.Untimed++
+	}
+}
+
+func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v []string) {
+	if s.Untimed == s.Methods {
+		return []string{
+			fmt.Sprintf("%s compiled; how long that took was not recorded.", count(s.Methods, "method")),
+			"`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records it.",
+		}
+	}
+	judged := "Compiling held nobody up for long."
+	if s.ForegroundMS >= 0.05*ms(c.End) {
+		judged = "Compiling is a good part of what the program did: ReadyToRun code would start without it."
+	}
+	v = append(v, fmt.Sprintf("%s compiled in %s. For %s of them a thread stood waiting, %s in all (%s of %s); %s were compiled in the background, in %s.",
+		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, ms(c.End)), duration(c.End),
+		thousands(s.Background), duration(nanos(s.BackgroundMS))), judged)
+	worst := slices.MaxFunc(list, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(a.Time(), b.Time()) })
+	v = append(v, fmt.Sprintf("The slowest took %s: %s (%s of IL, %s).", duration(worst.Time()), short(worst.Name), size(float64(worst.IL)), worst.Tier))
+	if n := s.Tiers[runtimeevents.TierOSR.String()]; n > 0 {
+		v = append(v, fmt.Sprintf("%s replaced on the stack: a loop ran so long that its method could not wait for its next call.", count(n, "method")))
+	}
+	if s.Dynamic > 0 {
+		v = append(v, fmt.Sprintf("%s dynamic: stubs, compiled expressions, DynamicMethod. Their IL counts as 0.", count(s.Dynamic, "method")))
+	}
+	return v
+}
+
+// A jitSum is what a group of compilations adds up to.
+type jitSum struct {
+	name        string
+	n           int
+	time, ahead int64 // ahead: of time, what somebody waited for
+	il, native  int64
+	slowest     int64
+}
+
+func sumJIT(list []*runtimeevents.Compilation, key func(*runtimeevents.Compilation) string) []jitSum {
+	index := map[string]int{}
+	var sums []jitSum
+	for _, m := range list {
+		k := key(m)
+		i, ok := index[k]
+		if !ok {
+			i = len(sums)
+			index[k] = i
+			sums = append(sums, jitSum{name: k})
+		}
+		s := &sums[i]
+		s.n++
+		s.time += m.Time()
+		if !m.Background() {
+			s.ahead += m.Time()
+		}
+		s.il += int64(m.IL)
+		s.native += int64(m.Native)
+		s.slowest = max(s.slowest, m.Time())
+	}
+	slices.SortStableFunc(sums, func(a, b jitSum) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.n, a.n)) })
+	return sums
+}
+
+func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Compilation) string, c *Context) []Table {
+	group := func(title, last string, key func(*runtimeevents.Compilation) string) Table {
+		t := Table{Title: title, Head: []string{"methods", "time", "waited for", "slowest", "il", "native", last}, Left: 6}
+		sums := sumJIT(list, key)
+		n := c.cut(len(sums))
+		t.More = len(sums) - n
+		for _, s := range sums[:n] {
+			t.Rows = append(t.Rows, []string{thousands(s.n), duration(s.time), duration(s.ahead), duration(s.slowest), size(float64(s.il)), size(float64(s.native)), s.name})
+		}
+		return t
+	}
+	tiers := group("", "tier", func(m *runtimeevents.Compilation) string { return m.Tier.String() })
+	modules := group("", "module", func(m *runtimeevents.Compilation) string { return cmp.Or(base(module(m)), "(not told)") })
+	slow := slices.Clone(list)
+	slices.SortStableFunc(slow, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(b.Time(), a.Time()) })
+	n := c.cut(len(slow))
+	slowest := Table{Title: "Slowest", Head: []string{"at", "time", "il", "native", "tier", "method"}, Left: 4, More: len(slow) - n}
+	for _, m := range slow[:n] {
+		when := ""
+		if m.Start >= 0 {
+			when = at(m.Start)
+		}
+		slowest.Rows = append(slowest.Rows, []string{when, duration(m.Time()), size(float64(m.IL)), size(float64(m.Native)), m.Tier.String(), m.Name})
+	}
+	return []Table{tiers, modules, slowest}
+}
+
+// base is the file of a path of any system.
+func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
+func jitPlots(list []*runtimeevents.Compilation) []Plot {
+	ahead, behind := Series{Name: "waited for", Style: Bars}, Series{Name: "in the background", Style: Bars}
+	total, waited := Series{Name: "all", Style: Steps}, Series{Name: "waited for", Style: Steps}
+	var sum, sumAhead float64
+	for _, m := range list {
+		if m.Start < 0 {
+			continue
+		}
+		s := &ahead
+		if m.Background() {
+			s = &behind
+		} else {
+			sumAhead += ms(m.Time())
+		}
+		s.add(m.Start, ms(m.Time()), m.Name+", "+m.Tier.String())
+		sum += ms(m.Time())
+		total.add(m.Stop, sum, "")
+		waited.add(m.Stop, sumAhead, "")
+	}
+	return []Plot{
+		{Title: "Time compiling since the start", Unit: "ms", Series: []Series{total, waited}},
+		{Title: "Each compilation", Unit: "ms", Series: []Series{behind, ahead}},
+	}
+}

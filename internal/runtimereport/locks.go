@@ -1,0 +1,340 @@
+package runtimereport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// Locks are the contentions and waits of a trace. The zero value is ready for use.
+type Locks struct {
+	Contentions []*runtimeevents.Contention // ended
+	Abandoned   []*runtimeevents.Contention // left without a stop
+	Waits       []*runtimeevents.Wait
+}
+
+// A contentionRow is a wait for a lock.
+type contentionRow struct {
+	K        string   `json:"k"` // contention, or start_without_stop
+	PID      int      `json:"pid"`
+	Start    float64  `json:"start_ms"`
+	TID      uint64   `json:"tid"`
+	Object   string   `json:"object,omitempty"`
+	Lock     string   `json:"lock_id,omitempty"`
+	Owner    *uint64  `json:"owner,omitempty"` // OS thread id; 0: it had let go already
+	MS       *float64 `json:"ms,omitempty"`
+	Duration *float64 `json:"duration_ms,omitempty"` // by the runtime's own clock
+	Native   bool     `json:"native,omitempty"`
+	Method   string   `json:"method,omitempty"` // who wanted the lock
+	Frames   []string `json:"frames,omitempty"`
+}
+
+// A waitRow is a wait for an event, a task, a thread or Monitor.Wait. Those of contended locks
+// are among them.
+type waitRow struct {
+	K      string   `json:"k"`
+	PID    int      `json:"pid"`
+	Start  float64  `json:"start_ms"`
+	TID    uint64   `json:"tid"`
+	Source string   `json:"source"` // MonitorWait or Unknown
+	Object string   `json:"object,omitempty"`
+	MS     float64  `json:"ms"`
+	Method string   `json:"method,omitempty"`
+	Frames []string `json:"frames,omitempty"`
+}
+
+type locksStats struct {
+	K       string  `json:"k"`
+	PID     int     `json:"pid"`
+	Starts  int     `json:"starts"`
+	Stops   int     `json:"stops"`
+	NoStop  int     `json:"starts_without_stop"`
+	Total   float64 `json:"total_ms"`
+	Max     float64 `json:"max_ms"`
+	Mean    float64 `json:"mean_ms"`
+	P95     float64 `json:"p95_ms"`
+	Locks   int     `json:"locks"`
+	Threads int     `json:"threads"`
+	Waits   int     `json:"waits"`
+}
+
+// LocksReport reports on contention. waits also lists the waits that were for no lock.
+func LocksReport(l *Locks, waits bool, c *Context) *Report {
+	r := &Report{Title: "Locks of " + c.Name}
+	var pids []int
+	note := func(pid int) {
+		if !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	for _, x := range l.Contentions {
+		note(x.Process)
+	}
+	for _, x := range l.Abandoned {
+		note(x.Process)
+	}
+	for _, x := range l.Waits {
+		note(x.Process)
+	}
+	slices.SortStableFunc(l.Contentions, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(l.Abandoned, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Start, b.Start) })
+	var stats []any
+	for _, pid := range pids {
+		ended, abandoned := ofProcess(l.Contentions, pid), ofProcess(l.Abandoned, pid)
+		for _, x := range ended {
+			row := contentionRowOf(x, c)
+			r.Rows = append(r.Rows, row)
+			r.CSV = append(r.CSV, row)
+		}
+		for _, x := range abandoned {
+			r.Rows = append(r.Rows, contentionRowOf(x, c))
+		}
+		n := 0
+		for _, w := range l.Waits {
+			if w.Process != pid {
+				continue
+			}
+			n++
+			if waits {
+				r.Rows = append(r.Rows, waitRowOf(w, c))
+			}
+		}
+		sums := sumLocks(ended, abandoned, c)
+		s := locksStatsOf(pid, ended, abandoned, sums, n)
+		stats = append(stats, s)
+		sec := c.section(pid)
+		sec.Verdict = locksVerdict(ended, &s, sums, c)
+		sec.Tables = locksTables(ended, sums, c)
+		sec.Plots = locksPlots(ended, sums, c)
+		r.Sections = append(r.Sections, sec)
+	}
+	r.Rows = append(r.Rows, stats...)
+	return r
+}
+
+func ofProcess(list []*runtimeevents.Contention, pid int) (own []*runtimeevents.Contention) {
+	for _, x := range list {
+		if x.Process == pid {
+			own = append(own, x)
+		}
+	}
+	return own
+}
+
+func contentionRowOf(x *runtimeevents.Contention, c *Context) contentionRow {
+	frames := c.frames(x.Stack)
+	row := contentionRow{K: "contention", PID: x.Process, Start: ms(x.Start), TID: x.Thread, Duration: told(x.Duration), Native: x.Native, Method: caller(frames), Frames: frames}
+	if x.Stop < 0 {
+		row.K = "start_without_stop"
+	} else {
+		row.MS = told(x.Wait())
+	}
+	if x.Lock != 0 || x.Object != 0 {
+		row.Object, row.Lock, row.Owner = hex(x.Object), hex(x.Lock), ptr(x.Owner)
+	}
+	return row
+}
+
+func waitRowOf(w *runtimeevents.Wait, c *Context) waitRow {
+	frames := c.frames(w.Stack)
+	row := waitRow{K: "wait", PID: w.Process, Start: ms(w.Start), TID: w.Thread, Source: "Unknown", MS: ms(w.Stop - w.Start), Method: caller(frames), Frames: frames}
+	if w.MonitorWait {
+		row.Source = "MonitorWait"
+	}
+	if w.Object != 0 {
+		row.Object = hex(w.Object)
+	}
+	return row
+}
+
+func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+
+// A lockSum is what waiting for one lock added up to. A lock is known by its id; before
+// .NET 8, which tells none, by the method that wanted it.
+type lockSum struct {
+	name             string
+	waits            []int64
+	spread           spread
+	threads, owners  map[uint64]int
+	methods          map[string]int
+	monitor, noStops int
+}
+
+func lockName(x *runtimeevents.Contention) string {
+	switch {
+	case x.Lock != 0:
+		return hex(x.Lock)
+	case x.Object != 0:
+		return hex(x.Object)
+	}
+	return ""
+}
+
+func sumLocks(ended, abandoned []*runtimeevents.Contention, c *Context) []*lockSum {
+	by := map[string]*lockSum{}
+	var sums []*lockSum
+	of := func(x *runtimeevents.Contention) *lockSum {
+		who := caller(c.frames(x.Stack))
+		key := cmp.Or(lockName(x), who)
+		s := by[key]
+		if s == nil {
+			s = &lockSum{name: lockName(x), threads: map[uint64]int{}, owners: map[uint64]int{}, methods: map[string]int{}}
+			by[key] = s
+			sums = append(sums, s)
+		}
+		s.threads[x.Thread]++
+		if x.Owner != 0 {
+			s.owners[x.Owner]++
+		}
+		if who != "" {
+			s.methods[who]++
+		}
+		return s
+	}
+	for _, x := range ended {
+		s := of(x)
+		s.waits = append(s.waits, x.Wait())
+	}
+	for _, x := range abandoned {
+		of(x).noStops++
+	}
+	for _, s := range sums {
+		s.spread = spreadOf(s.waits)
+	}
+	slices.SortStableFunc(sums, func(a, b *lockSum) int {
+		return cmp.Or(cmp.Compare(b.spread.Sum, a.spread.Sum), cmp.Compare(len(b.waits), len(a.waits)))
+	})
+	return sums
+}
+
+// where names the method that most often wanted the lock.
+func (s *lockSum) where() string {
+	names := ranked(s.methods, 1)
+	if len(names) == 0 {
+		return ""
+	}
+	if more := len(s.methods) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", names[0], more)
+	}
+	return names[0]
+}
+
+func locksStatsOf(pid int, ended, abandoned []*runtimeevents.Contention, sums []*lockSum, waits int) locksStats {
+	threads := map[uint64]bool{}
+	var all []int64
+	for _, x := range ended {
+		threads[x.Thread] = true
+		all = append(all, x.Wait())
+	}
+	t := spreadOf(all)
+	return locksStats{
+		K: "stats", PID: pid, Starts: len(ended) + len(abandoned), Stops: len(ended), NoStop: len(abandoned), Total: ms(t.Sum), Max: ms(t.Max), Mean: ms(t.Mean), P95: ms(t.P95),
+		Locks: len(sums), Threads: len(threads), Waits: waits,
+	}
+}
+
+func locksVerdict(ended []*runtimeevents.Contention, s *locksStats, sums []*lockSum, c *Context) (v []string) {
+	if s.Starts == 0 {
+		return []string{"No thread waited for a lock."}
+	}
+	total := nanos(s.Total)
+	judged := "Little of the time of the threads goes there."
+	if total >= c.End/10 {
+		judged = "Much of the time of the threads goes there."
+	}
+	v = append(v, fmt.Sprintf("%s waited for %s, %s, %s in all while %s passed. %s",
+		count(s.Threads, "thread"), count(s.Locks, "lock"), count(s.Stops, "time"), duration(total), duration(c.End), judged))
+	top := sums[0]
+	if where := top.where(); where != "" && total > 0 {
+		v = append(v, fmt.Sprintf("%s of it for one lock, in %s: %s of %s, up to %s.", percent(float64(top.spread.Sum), float64(total)), short(where),
+			count(top.spread.Count, "wait"), duration(top.spread.Mean)+" on average", duration(top.spread.Max)))
+	}
+	if len(ended) > 0 {
+		worst := slices.MaxFunc(ended, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Wait(), b.Wait()) })
+		line := fmt.Sprintf("The longest wait took %s, at %s on thread %d", duration(worst.Wait()), at(worst.Start), worst.Thread)
+		if worst.Owner != 0 {
+			line += fmt.Sprintf("; thread %d held the lock", worst.Owner)
+		}
+		v = append(v, line+".")
+	}
+	if s.NoStop > 0 {
+		v = append(v, fmt.Sprintf("%s left no end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "wait")))
+	}
+	return v
+}
+
+func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context) []Table {
+	if len(sums) == 0 {
+		return nil
+	}
+	n := c.cut(len(sums))
+	byLock := Table{Head: []string{"waits", "time", "mean", "p95", "max", "threads", "owners", "lock", "wanted by"}, Left: 7, More: len(sums) - n}
+	for _, s := range sums[:n] {
+		waits := thousands(len(s.waits))
+		if s.noStops > 0 {
+			waits += "+" + strconv.Itoa(s.noStops)
+		}
+		t := s.spread
+		byLock.Rows = append(byLock.Rows, []string{waits, duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), thousands(len(s.threads)), thousands(len(s.owners)), s.name, s.where()})
+	}
+
+	byStack := map[string]*lockSum{}
+	var stacks []*lockSum
+	for _, x := range ended {
+		who := cmp.Or(caller(c.frames(x.Stack)), "(no stack)")
+		s := byStack[who]
+		if s == nil {
+			s = &lockSum{name: who, threads: map[uint64]int{}}
+			byStack[who] = s
+			stacks = append(stacks, s)
+		}
+		s.waits = append(s.waits, x.Wait())
+		s.threads[x.Thread]++
+	}
+	for _, s := range stacks {
+		s.spread = spreadOf(s.waits)
+	}
+	slices.SortStableFunc(stacks, func(a, b *lockSum) int { return cmp.Compare(b.spread.Sum, a.spread.Sum) })
+	n = c.cut(len(stacks))
+	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, More: len(stacks) - n}
+	for _, s := range stacks[:n] {
+		byMethod.Rows = append(byMethod.Rows, []string{thousands(len(s.waits)), duration(s.spread.Sum), duration(s.spread.Mean), duration(s.spread.Max), thousands(len(s.threads)), s.name})
+	}
+
+	longest := slices.Clone(ended)
+	slices.SortStableFunc(longest, func(a, b *runtimeevents.Contention) int { return cmp.Compare(b.Wait(), a.Wait()) })
+	n = c.cut(len(longest))
+	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, More: len(longest) - n}
+	for _, x := range longest[:n] {
+		owner := ""
+		if x.Owner != 0 {
+			owner = strconv.FormatUint(x.Owner, 10)
+		}
+		slow.Rows = append(slow.Rows, []string{at(x.Start), duration(x.Wait()), strconv.FormatUint(x.Thread, 10), owner, lockName(x), caller(c.frames(x.Stack))})
+	}
+	return []Table{byLock, byMethod, slow}
+}
+
+// maxColours is how many locks of a plot have a colour of their own.
+const maxColours = 4
+
+func locksPlots(ended []*runtimeevents.Contention, sums []*lockSum, c *Context) []Plot {
+	series := make([]Series, 0, maxColours+1)
+	index := map[string]int{}
+	for _, s := range sums[:min(len(sums), maxColours)] {
+		index[s.name] = len(series)
+		series = append(series, Series{Name: cmp.Or(s.name, "lock"), Style: Bars})
+	}
+	rest := Series{Name: "other locks", Style: Bars}
+	for _, x := range ended {
+		s := &rest
+		if i, ok := index[lockName(x)]; ok {
+			s = &series[i]
+		}
+		s.add(x.Start, ms(x.Wait()), duration(x.Wait())+" in "+caller(c.frames(x.Stack)))
+	}
+	return []Plot{{Title: "Waits", Unit: "ms", Series: append(series, rest)}}
+}

@@ -1,0 +1,164 @@
+package runtimereport
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/load"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var kinds = map[string]Kind{"gc": KindGC, "jit": KindJIT, "locks": KindLocks, "threads": KindThreads}
+
+func read(t *testing.T, name string, kind Kind, limit int) *Report {
+	t.Helper()
+	open := func() (io.ReadCloser, error) {
+		f, err := os.Open("../../testdata/nettrace/runtime-" + name + ".nettrace.zst")
+		if err != nil {
+			return nil, err
+		}
+		z, err := zstd.NewReader(f)
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}
+	r, _, err := Read(context.Background(), open, kind, Options{Load: load.Options{Source: name}, Limit: limit, Waits: true})
+	require.NoError(t, err)
+	return r
+}
+
+func write(t *testing.T, r *Report, format string, width int) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, r.Write(&b, format, width))
+	return b.String()
+}
+
+func TestTextIsAsItWas(t *testing.T) {
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			got := write(t, read(t, name, kind, 5), "text", 120)
+			file := filepath.Join("testdata", name+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got)
+			for line := range strings.Lines(got) {
+				assert.LessOrEqual(t, len([]rune(line)), 121)
+			}
+		})
+	}
+}
+
+// TestFormatsTellTheSame compares rows of the formats for programs, and looks for a page
+// that is whole and harmless.
+func TestFormatsTellTheSame(t *testing.T) {
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			r := read(t, name, kind, 0)
+			lines := strings.Split(strings.TrimSuffix(write(t, r, "ndjson", 0), "\n"), "\n")
+			require.Len(t, lines, len(r.Rows))
+			require.Greater(t, len(lines), 20)
+			var last map[string]any
+			require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+			assert.Equal(t, "stats", last["k"])
+
+			var doc struct {
+				Processes []struct{ Verdict []string }
+				Rows      []json.RawMessage
+			}
+			require.NoError(t, json.Unmarshal([]byte(write(t, r, "json", 0)), &doc))
+			require.Len(t, doc.Rows, len(lines))
+			assert.JSONEq(t, lines[0], string(doc.Rows[0]))
+			require.Len(t, doc.Processes, 1)
+			assert.NotEmpty(t, doc.Processes[0].Verdict)
+
+			cells, err := csv.NewReader(strings.NewReader(write(t, r, "csv", 0))).ReadAll()
+			require.NoError(t, err)
+			assert.Len(t, cells, 1+len(r.CSV))
+
+			page := write(t, r, "html", 0)
+			assert.NotContains(t, page, "<script")
+			assert.NotContains(t, page, "http://")
+			plots := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1)
+			require.NotEmpty(t, plots)
+			for _, p := range plots {
+				d := xml.NewDecoder(strings.NewReader(p))
+				for err == nil {
+					_, err = d.Token()
+				}
+				require.ErrorIs(t, err, io.EOF, "an SVG is XML")
+				assert.NotContains(t, p, "NaN")
+				err = nil
+			}
+		})
+	}
+}
+
+func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
+	for name, kind := range kinds {
+		r := read(t, "exceptions", kind, 0)
+		if len(r.Rows) == 0 {
+			assert.Contains(t, r.Missing, "dotnet-trace collect", name)
+		}
+	}
+	r := read(t, "exceptions", KindLocks, 0)
+	assert.Empty(t, r.Rows)
+	assert.Empty(t, write(t, r, "text", 80))
+	assert.Empty(t, write(t, r, "csv", 80))
+}
+
+// TestPlotsDoNotGrow draws more points than a plot has pixels.
+func TestPlotsDoNotGrow(t *testing.T) {
+	var s Series
+	s.Style = Bars
+	for i := range int64(1_000_000) {
+		v := 1.0
+		if i == 777_777 {
+			v = 5
+		}
+		s.add(i, v, "tip <b>")
+	}
+	p := Plot{Title: "t", Unit: "ms", Series: []Series{s}}
+	svg := string(p.SVG())
+	assert.Less(t, len(svg), 200_000)
+	assert.Contains(t, svg, "tip &lt;b&gt;")
+	assert.Empty(t, (&Plot{}).SVG())
+}
+
+func TestUnits(t *testing.T) {
+	for ns, want := range map[int64]string{0: "0", 999: "1.00 µs", 12_345: "12.3 µs", 999_600: "1.00 ms", 45_678_901: "45.7 ms", 1_999_000_000: "2.00 s", 125e9: "125 s"} {
+		assert.Equal(t, want, duration(ns))
+	}
+	for n, want := range map[float64]string{0: "0 B", 999: "999 B", 1234: "1.23 KB", 999_600: "1.00 MB", 58_269_016: "58.3 MB", 1.5e12: "1.50 TB"} {
+		assert.Equal(t, want, size(n))
+	}
+	assert.Equal(t, "1 method", count(1, "method"))
+	assert.Equal(t, "12,345 methods", count(12345, "method"))
+	assert.EqualValues(t, 5, percentile([]int{1, 2, 3, 4, 5}, 99))
+	assert.EqualValues(t, 3, percentile([]int{1, 2, 3, 4, 5}, 50))
+}
+
+func TestCallerIsWhoCalledTheMachinery(t *testing.T) {
+	assert.Equal(t, "App!App.Store.Add(int32)", caller([]string{"App!App.Main()", "App!App.Store.Add(int32)", "System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath(class System.Object)"}))
+	assert.Equal(t, "System.Private.CoreLib!System.GC.Collect()", caller([]string{"System.Private.CoreLib!System.GC.Collect()"}), "nothing else is there")
+	assert.Empty(t, caller(nil))
+}

@@ -1,0 +1,217 @@
+package runtimereport
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// An adjustmentRow is a new goal for the number of workers.
+type adjustmentRow struct {
+	K          string  `json:"k"`
+	PID        int     `json:"pid"`
+	MS         float64 `json:"ms"`
+	TID        uint64  `json:"tid"`
+	Throughput float64 `json:"throughput"`
+	New        uint32  `json:"new_count"`
+	Reason     string  `json:"reason"`
+}
+
+// A workerRow is a worker that started, stopped or began to wait; active counts the workers
+// that exist.
+type workerRow struct {
+	K      string  `json:"k"`
+	PID    int     `json:"pid"`
+	MS     float64 `json:"ms"`
+	TID    uint64  `json:"tid"`
+	Active uint32  `json:"active"`
+}
+
+type limitsRow struct {
+	K          string  `json:"k"`
+	PID        int     `json:"pid"`
+	MS         float64 `json:"ms"`
+	MinWorkers uint16  `json:"min_workers"`
+	MaxWorkers uint16  `json:"max_workers"`
+	MinIO      uint16  `json:"min_io"`
+	MaxIO      uint16  `json:"max_io"`
+}
+
+type threadsStats struct {
+	K           string         `json:"k"`
+	PID         int            `json:"pid"`
+	Reasons     map[string]int `json:"reasons"`
+	Starts      int            `json:"worker_starts"`
+	Stops       int            `json:"worker_stops"`
+	Waits       int            `json:"worker_waits"`
+	MaxActive   uint32         `json:"max_active"`
+	MaxAdjusted uint32         `json:"max_adjusted"`
+	Enqueues    int64          `json:"enqueues"`
+	Dequeues    int            `json:"dequeues"`
+	DelayP50    *float64       `json:"queue_delay_ms_median,omitempty"`
+	DelayP95    *float64       `json:"queue_delay_ms_p95,omitempty"`
+	DelayMax    *float64       `json:"queue_delay_ms_max,omitempty"`
+	DelaySum    *float64       `json:"queue_delay_ms_sum,omitempty"`
+	ThreadStart *float64       `json:"thread_start_ms_p95,omitempty"`
+	Starving    *starving      `json:"starvation,omitempty"`
+}
+
+// starving is a time in which the pool added threads because nothing moved.
+type starving struct {
+	From  float64 `json:"from_ms"`
+	To    float64 `json:"to_ms"`
+	Added int     `json:"adjustments"`
+}
+
+var workerKinds = map[runtimeevents.WorkerChangeKind]string{
+	runtimeevents.WorkerStart: "worker_start", runtimeevents.WorkerStop: "worker_stop", runtimeevents.WorkerWait: "worker_wait",
+}
+
+// Threads reports on the thread pools of a trace.
+func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
+	r := &Report{Title: "Thread pool of " + c.Name}
+	var stats []any
+	for _, p := range procs {
+		for _, l := range p.Limits {
+			r.Rows = append(r.Rows, limitsRow{"min_max", p.PID, ms(l.Time), l.MinWorkers, l.MaxWorkers, l.MinIO, l.MaxIO})
+		}
+		for _, w := range p.Workers {
+			r.Rows = append(r.Rows, workerRow{workerKinds[w.Kind], p.PID, ms(w.Time), w.Thread, w.Workers})
+		}
+		for _, a := range p.Adjustments {
+			row := adjustmentRow{"adjustment", p.PID, ms(a.Time), a.Thread, a.Throughput, a.Workers, a.Reason.String()}
+			r.Rows = append(r.Rows, row)
+			r.CSV = append(r.CSV, row)
+		}
+		s := threadsStatsOf(p)
+		stats = append(stats, s)
+		sec := c.section(p.PID)
+		sec.Verdict = threadsVerdict(p, &s, c)
+		sec.Tables = threadsTables(p, c)
+		sec.Plots = threadsPlots(p)
+		r.Sections = append(r.Sections, sec)
+	}
+	r.Rows = append(r.Rows, stats...)
+	return r
+}
+
+func threadsStatsOf(p *runtimeevents.PoolProcess) threadsStats {
+	s := threadsStats{
+		K: "stats", PID: p.PID, Reasons: map[string]int{}, Starts: p.Count(runtimeevents.WorkerStart), Stops: p.Count(runtimeevents.WorkerStop),
+		Waits: p.Count(runtimeevents.WorkerWait), MaxActive: p.MaxWorkers(), Enqueues: p.Enqueued, Dequeues: len(p.Delays),
+	}
+	for _, a := range p.Adjustments {
+		s.Reasons[a.Reason.String()]++
+		s.MaxAdjusted = max(s.MaxAdjusted, a.Workers)
+	}
+	if len(p.Delays) > 0 {
+		d := spreadOf(waits(p.Delays))
+		s.DelayP50, s.DelayP95, s.DelayMax, s.DelaySum = told(d.P50), told(d.P95), told(d.Max), told(d.Sum)
+	}
+	if len(p.Births) > 0 {
+		s.ThreadStart = told(spreadOf(waits(p.Births)).P95)
+	}
+	if l := p.Reason(runtimeevents.Starvation); len(l) > 0 {
+		s.Starving = &starving{ms(l[0].Time), ms(l[len(l)-1].Time), len(l)}
+	}
+	return s
+}
+
+func waits(list []runtimeevents.Delay) []int64 {
+	values := make([]int64, len(list))
+	for i, d := range list {
+		values[i] = d.Wait
+	}
+	return values
+}
+
+func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, c *Context) (v []string) {
+	starved, blocked := s.Reasons[runtimeevents.Starvation.String()], s.Reasons[runtimeevents.CooperativeBlocking.String()]
+	switch {
+	case starved > 0:
+		v = append(v, fmt.Sprintf("The pool starved: %s between %s and %s it found that no work had been taken for half a second, and added a worker. Its workers were blocked, as by Thread.Sleep, locks or events.",
+			count(starved, "time"), at(nanos(s.Starving.From)), at(nanos(s.Starving.To))))
+	case blocked == 0:
+		v = append(v, "The pool did not starve.")
+	}
+	if blocked > 0 {
+		v = append(v, fmt.Sprintf("Workers waited for tasks: %s the pool changed its size because Task.Wait or Task.Result blocked a worker. Await those tasks instead.", count(blocked, "time")))
+	}
+	if s.MaxActive > 0 {
+		v = append(v, fmt.Sprintf("Workers: up to %s at a time; %d started, %d stopped.", thousands(int(s.MaxActive)), s.Starts, s.Stops))
+	}
+	if s.DelayP50 != nil {
+		judged := ""
+		if *s.DelayP95 >= 100 {
+			judged = " Work waits long for a thread."
+		}
+		v = append(v, fmt.Sprintf("Work stood in the queue for %s (median), %s (95 %%), %s at worst, in %s.%s",
+			duration(nanos(*s.DelayP50)), duration(nanos(*s.DelayP95)), duration(nanos(*s.DelayMax)), count(s.Dequeues, "item"), judged))
+	} else {
+		v = append(v, "How long work stood in the queue was not recorded: --providers System.Diagnostics.Eventing.FrameworkEventSource:0x12:5 does.")
+	}
+	return v
+}
+
+func threadsTables(p *runtimeevents.PoolProcess, c *Context) []Table {
+	type sum struct {
+		n        int
+		from, to int64
+	}
+	by, counts := map[string]*sum{}, map[string]int{}
+	for _, a := range p.Adjustments {
+		name := a.Reason.String()
+		if by[name] == nil {
+			by[name] = &sum{from: a.Time}
+		}
+		by[name].to = a.Time
+		counts[name]++
+	}
+	reasons := Table{Head: []string{"times", "first", "last", "the size was changed for"}, Left: 3}
+	for _, name := range ranked(counts, len(counts)) {
+		reasons.Rows = append(reasons.Rows, []string{thousands(counts[name]), at(by[name].from), at(by[name].to), name + poolHelp[name]})
+	}
+	n := c.cut(len(p.Adjustments))
+	steps := Table{Title: "Changes", Head: []string{"at", "workers", "items/s", "reason"}, Left: 3, More: len(p.Adjustments) - n}
+	for _, a := range p.Adjustments[:n] {
+		steps.Rows = append(steps.Rows, []string{at(a.Time), strconv.Itoa(int(a.Workers)), digits(a.Throughput), a.Reason.String()})
+	}
+	return slices.DeleteFunc([]Table{reasons, steps}, func(t Table) bool { return len(t.Rows) == 0 })
+}
+
+// poolHelp says in words what a reason means.
+var poolHelp = map[string]string{
+	"Starvation":          ": no work was taken for half a second",
+	"CooperativeBlocking": ": a worker blocked in Task.Wait or Task.Result",
+	"ThreadTimedOut":      ": a worker had nothing to do for long",
+	"ClimbingMove":        ": trying whether more or fewer do more work",
+	"RandomMove":          ": trying whether more or fewer do more work",
+	"Warmup":              ": getting up to speed",
+}
+
+func threadsPlots(p *runtimeevents.PoolProcess) []Plot {
+	exist, goal := Series{Name: "workers", Style: Steps}, Series{Name: "goal", Style: Steps}
+	starved, blocked := Series{Name: "starvation", Style: Dots}, Series{Name: "cooperative blocking", Style: Dots}
+	for _, w := range p.Workers {
+		exist.add(w.Time, float64(w.Workers), "")
+	}
+	for _, a := range p.Adjustments {
+		goal.add(a.Time, float64(a.Workers), a.Reason.String())
+		switch a.Reason {
+		case runtimeevents.Starvation:
+			starved.add(a.Time, float64(a.Workers), "starvation: "+strconv.Itoa(int(a.Workers))+" workers")
+		case runtimeevents.CooperativeBlocking:
+			blocked.add(a.Time, float64(a.Workers), "cooperative blocking: "+strconv.Itoa(int(a.Workers))+" workers")
+		}
+	}
+	delays := Series{Name: "wait of work for a worker", Style: Bars}
+	for _, d := range p.Delays {
+		delays.add(d.Time, ms(d.Wait), duration(d.Wait))
+	}
+	return []Plot{
+		{Title: "Workers", Unit: "threads", Series: []Series{exist, goal, starved, blocked}},
+		{Title: "Queue", Unit: "ms", Series: []Series{delays}},
+	}
+}

@@ -1,0 +1,217 @@
+package runtimereport
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tracefix/tracefix/internal/export"
+)
+
+func encoder(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
+
+func (r *Report) ndjson(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	e := encoder(b)
+	for _, row := range r.Rows {
+		if err := e.Encode(row); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// json writes one document: the verdicts, and the rows as ndjson has them.
+func (r *Report) json(w io.Writer) error {
+	type process struct {
+		Process string   `json:"process,omitempty"`
+		Verdict []string `json:"verdict"`
+	}
+	doc := struct {
+		Title     string    `json:"title"`
+		Processes []process `json:"processes"`
+		Rows      []any     `json:"rows"`
+	}{r.Title, []process{}, r.Rows}
+	for _, s := range r.Sections {
+		doc.Processes = append(doc.Processes, process{s.Process, s.Verdict})
+	}
+	if doc.Rows == nil {
+		doc.Rows = []any{}
+	}
+	e := encoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(doc)
+}
+
+// csv writes a line for each row of r.CSV, a column for each field; the elements of a list
+// have semicolons between them.
+func (r *Report) csv(w io.Writer) error {
+	c := csv.NewWriter(w)
+	if len(r.CSV) == 0 {
+		return nil
+	}
+	t := reflect.TypeOf(r.CSV[0])
+	var head []string
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "k" {
+			head = append(head, name)
+		}
+	}
+	if err := c.Write(head); err != nil {
+		return err
+	}
+	for _, row := range r.CSV {
+		v := reflect.ValueOf(row)
+		var cells []string
+		for i := range v.NumField() {
+			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "k" {
+				cells = append(cells, cell(v.Field(i)))
+			}
+		}
+		if err := c.Write(cells); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func cell(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return cell(v.Elem())
+	case reflect.Slice, reflect.Array:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, cell(v.Index(i)))
+		}
+		return strings.Join(parts, ";")
+	case reflect.Map:
+		var parts []string
+		for _, k := range v.MapKeys() {
+			parts = append(parts, k.String()+"="+cell(v.MapIndex(k)))
+		}
+		slices.Sort(parts)
+		return strings.Join(parts, ";")
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// text writes the verdicts first, then the tables.
+func (r *Report) text(w io.Writer, width int) error {
+	var b strings.Builder
+	for i, s := range r.Sections {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if s.Process != "" {
+			b.WriteString(plain(s.Process) + "\n")
+		}
+		for _, v := range s.Verdict {
+			writeWrapped(&b, plain(v), width)
+		}
+		for i := range s.Tables {
+			b.WriteByte('\n')
+			s.Tables[i].text(&b, width)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeWrapped breaks a sentence at blanks so that it fits.
+func writeWrapped(b *strings.Builder, s string, width int) {
+	if width <= 0 {
+		width = 110
+	}
+	col := 0
+	for i, word := range strings.Fields(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case col+1+n > width:
+			b.WriteString("\n  ")
+			col = 2
+		default:
+			b.WriteByte(' ')
+			col++
+		}
+		b.WriteString(word)
+		col += n
+	}
+	b.WriteByte('\n')
+}
+
+func (t *Table) text(b *strings.Builder, width int) {
+	if t.Title != "" {
+		b.WriteString(t.Title + "\n")
+	}
+	wide := make([]int, len(t.Head))
+	for i, h := range t.Head {
+		wide[i] = utf8.RuneCountInString(h)
+	}
+	for _, row := range t.Rows {
+		for i, c := range row {
+			wide[i] = max(wide[i], utf8.RuneCountInString(plain(c)))
+		}
+	}
+	if last := len(wide) - 1; width > 0 && last >= t.Left { // names give way
+		used := 0
+		for _, n := range wide[:last] {
+			used += n + 2
+		}
+		wide[last] = max(24, min(wide[last], width-used-2))
+	}
+	t.line(b, t.Head, wide, strings.ToUpper)
+	for _, row := range t.Rows {
+		t.line(b, row, wide, plain)
+	}
+	if t.More > 0 {
+		fmt.Fprintf(b, "  %s more; --limit 0 shows all\n", thousands(t.More))
+	}
+}
+
+func (t *Table) line(b *strings.Builder, row []string, wide []int, form func(string) string) {
+	var l strings.Builder
+	for i, c := range row {
+		c = form(c)
+		if n := utf8.RuneCountInString(c); n > wide[i] {
+			c = export.Shorten(c, wide[i])
+		}
+		pad := strings.Repeat(" ", max(0, wide[i]-utf8.RuneCountInString(c)))
+		l.WriteString("  ")
+		if i < t.Left {
+			l.WriteString(pad + c)
+		} else {
+			l.WriteString(c + pad)
+		}
+	}
+	b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+}
+
+// plain makes control characters visible: a type may be called anything, and a terminal
+// obeys some of them.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
