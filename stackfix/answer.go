@@ -7,7 +7,7 @@ import (
 
 // A question is all that an answer depends on, within one round and thread.
 type question struct {
-	ext                   StackID
+	ext, between          StackID
 	before, after         StackID
 	confBefore, confAfter float64
 	isBefore, isAfter     bool
@@ -16,10 +16,11 @@ type question struct {
 
 // An answer is the best candidate for the prefix of a cut stack.
 type answer struct {
-	none  bool // there is no candidate
-	c     cand
-	cell  int
-	donor float64 // how sure its donors are
+	none    bool // there is no candidate
+	refused bool // it contradicts what the whole stacks around it share
+	c       cand
+	cell    int
+	donor   float64 // how sure its donors are
 }
 
 // A memo holds the answers to questions: a hash table with open addressing.
@@ -62,7 +63,7 @@ func (m *memo) of(q *question) (place int, isNew bool) {
 // slot returns the slot of q: its own, or a free one.
 func (m *memo) slot(q *question) *int32 {
 	h := uint64(q.ext)
-	for _, x := range [...]uint64{uint64(q.before), uint64(q.after), math.Float64bits(q.confBefore), math.Float64bits(q.confAfter), uint64(q.farBefore<<8 + q.farAfter)} {
+	for _, x := range [...]uint64{uint64(q.between), uint64(q.before), uint64(q.after), math.Float64bits(q.confBefore), math.Float64bits(q.confAfter), uint64(q.farBefore<<8 + q.farAfter)} {
 		h = (h + x) * mul
 		h ^= h >> 32
 	}
@@ -76,8 +77,8 @@ func (m *memo) slot(q *question) *int32 {
 
 // answer finds the best prefix for the stack ext, whose frames are e.o. The same
 // question is asked often where a thread waits or loops.
-func (e *solver) answer(ext StackID, f, b *side) answer {
-	q := question{ext: ext, isBefore: f.ok, isAfter: b.ok}
+func (e *solver) answer(ext, between StackID, f, b *side) answer {
+	q := question{ext: ext, between: between, isBefore: f.ok, isAfter: b.ok}
 	if f.ok {
 		q.before, q.confBefore, q.farBefore = f.s, f.conf, f.far
 	}
@@ -90,12 +91,14 @@ func (e *solver) answer(ext StackID, f, b *side) answer {
 	}
 	vs := e.lookup(ext)
 	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
+	e.contradict(e.cs, between)
 	best, lead := e.judge(e.cs, ext, f, b, vs)
 	a := answer{none: best < 0}
 	if !a.none {
 		c := &e.cs[best]
 		a.cell, a.donor = e.describe(c, e.o, f, b, vs, lead)
 		a.c = *c
+		a.refused = c.against && e.cal.taught && e.cal.enclosing.rare(rarelyLeft)
 	}
 	e.answers.asked[known].answer = a
 	return a

@@ -15,6 +15,7 @@ type cand struct {
 	share   float64 // probability by the code's habits alone
 	foreign float64 // bits: how strange the prefix is on this thread
 	caller  float64 // how likely its innermost method is the caller
+	against bool    // it contradicts what the whole stacks around share
 }
 
 type side struct {
@@ -273,6 +274,9 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 			score += e.retain.log(pops, pushes) + beta*bits
 		}
 		score = score + votes - c.foreign + caller
+		if c.against {
+			score -= againstBits
+		}
 		if score > top {
 			top, second, best = score, top, i
 		} else {

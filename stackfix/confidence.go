@@ -188,6 +188,7 @@ type calibration struct {
 	flatter       [numSlopes]float64 // how much less than usual the strength of evidence tells
 	learnt        [numGroups]int     // answers
 	taught        bool               // the trial is over
+	enclosing     doubtful           // that a cut stack begins with what the whole ones around it share
 }
 
 // An overlap is what speaks for an extension by frames that stand above equal ones: in

@@ -43,6 +43,9 @@ const sureExtension = 0.93
 // prepend puts p before blk if evidence of its cell is good enough, and no better than
 // donor.
 func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
+	if p = e.undisputed(p); p == 0 {
+		return false
+	}
 	if e.judged && e.extRight(blk) {
 		if v := e.extVerdict(blk, p); v >= 0 {
 			e.rows = append(e.rows, row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})

@@ -21,20 +21,22 @@ type solver struct {
 	answers memo
 
 	// scratch
-	fo     []FrameID
-	o      []FrameID
-	calls  surprises // of o
-	tCalls surprises
-	cs     []cand
-	ps     []StackID
-	ends   []prefixEnd
-	outer  []StackID
-	sides  [4]side
-	local  threadTree
-	logs   logs
-	stamp  uint32
-	stamps []uint32
-	doubts perStack[float32] // what doubt says; 0: not worked out
+	fo            []FrameID
+	fs            []FrameID
+	places, twice methodPlaces
+	o             []FrameID
+	calls         surprises // of o
+	tCalls        surprises
+	cs            []cand
+	ps            []StackID
+	ends          []prefixEnd
+	outer         []StackID
+	sides         [4]side
+	local         threadTree
+	logs          logs
+	stamp         uint32
+	stamps        []uint32
+	doubts        perStack[float32] // what doubt says; 0: not worked out
 }
 
 func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
@@ -53,6 +55,7 @@ func (e *solver) solve() {
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
 		r := &e.runs[i]
+		e.enclose(r)
 		for b := range r.all() {
 			if b.rooted {
 				e.idx.addKnown(b.ext)
@@ -121,6 +124,10 @@ func (e *solver) pass() int {
 			e.calls.reset(len(e.o))
 			e.setSide(0, bs, last, k)
 			e.setSide(1, bs, next, k)
+			if e.undo(blk) {
+				e.o = e.t.AppendFrames(e.o[:0], blk.ext)
+				e.calls.reset(len(e.o))
+			}
 			if e.root(ri, k, blk) {
 				e.found(r, k)
 				n++
@@ -145,8 +152,8 @@ func (e *solver) pass() int {
 // root tries to find the whole stack of blk.
 func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
-	a := e.answer(blk.ext, f, b)
-	if a.none {
+	a := e.answer(blk.ext, blk.between, f, b)
+	if a.none || a.refused {
 		return false
 	}
 	c, cell, donor := &a.c, a.cell, a.donor
@@ -186,6 +193,10 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		need = 1 - (1-need)/2
 	}
 	if own < need || conf < e.minConf {
+		return false
+	}
+	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
+	if hearsay && evidenceOf(cell).rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
 		return false
 	}
 	switch {

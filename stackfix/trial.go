@@ -39,6 +39,7 @@ func (s *solver) repair(w *world) []row {
 	n := s.t.Len()
 	trial := s.trial(w)
 	s.cal.learn(trial.rows)
+	s.cal.enclosing = trial.enclosing
 	s.least = trial.least
 	s.t.Truncate(n)
 	s.sides = [len(s.sides)]side{}
@@ -49,8 +50,9 @@ func (s *solver) repair(w *world) []row {
 
 // An insight is what a trial teaches.
 type insight struct {
-	rows  []row
-	least int32 // known calls that tell the base of a bridge
+	rows      []row
+	least     int32    // known calls that tell the base of a bridge
+	enclosing doubtful // see calibration
 }
 
 // trial repairs copies of the recording that are cut once more.
@@ -69,6 +71,7 @@ func (s *solver) trial(w *world) insight {
 		s.solve()
 		all.rows = append(all.rows, s.rows...)
 		all.least = max(all.least, s.learnBases(v))
+		all.enclosing.learn(s.learnEnclosing(v))
 	}
 	return all
 }

@@ -76,6 +76,7 @@ type block struct {
 	ext      StackID // what is known of the stack: stack, or stack with frames put back
 	truth    StackID // in a judged world: the stack before it was cut
 	conf     float32
+	between  StackID // what the recorded whole stacks around it share: see enclose
 	// the last attempt: with which neighbours
 	triedExt, triedF, triedB StackID
 	cut                      Cut

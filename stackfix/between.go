@@ -1,0 +1,180 @@
+package stackfix
+
+// The recorded whole stacks right before and after a cut one share root frames. Where
+// a thread does not leave them in between, the cut stack begins with them too: an answer
+// that says otherwise needs to be much better than others, and where threads of this recording
+// seldom leave them it is not given at all.
+
+// againstBits is what an answer loses that contradicts what the whole stacks around it share.
+const againstBits = 8
+
+// rarelyLeft is the share of the stacks of a trial that may begin otherwise than the whole
+// stacks around them, so that the cut stacks of the recording are held to begin as these do.
+const rarelyLeft = 0.01
+
+// enclose notes for each open block of r what the recorded whole stacks before and after
+// it share. The innermost frame of either may be at another call in between, and does not count.
+func (e *engine) enclose(r *run) {
+	last := -1
+	for k := range r.blocks {
+		if b := &r.blocks[k]; !b.given || !b.known() {
+			continue
+		}
+		if last >= 0 && k > last+1 {
+			s := e.t.shared(e.t.Parent(r.blocks[last].ext), e.t.Parent(r.blocks[k].ext))
+			for j := last + 1; j < k; j++ {
+				r.blocks[j].between = s
+			}
+		}
+		last = k
+	}
+}
+
+// leaves tells whether the stack of o under p does not begin with the methods of base.
+func (e *engine) leaves(p StackID, o []FrameID, base StackID) bool {
+	n := e.t.Depth(base) - e.t.Depth(p)
+	if n > len(o) {
+		return true
+	}
+	for ; n > 0; n-- {
+		if e.method(e.t.Frame(base)) != e.method(o[n-1]) {
+			return true
+		}
+		base = e.t.Parent(base)
+	}
+	return !e.begins(p, base)
+}
+
+// contradict marks the candidates that contradict what the whole stacks around share.
+func (e *solver) contradict(cs []cand, between StackID) {
+	if between == 0 {
+		return
+	}
+	for i := range cs {
+		cs[i].against = e.leaves(cs[i].p, e.o, between)
+	}
+}
+
+// A doubtful is what the trial found out about a claim: how often it could be judged, and
+// how often it was wrong.
+type doubtful struct{ n, wrong int }
+
+// learn adds what another trial found out.
+func (x *doubtful) learn(y doubtful) { x.n, x.wrong = x.n+y.n, x.wrong+y.wrong }
+
+// rare tells whether it was wrong in less than the share most.
+func (x doubtful) rare(most float64) bool { return float64(x.wrong) < most*float64(x.n) }
+
+// learnEnclosing counts how often stacks of the trial do not begin with what the whole
+// stacks around them share.
+func (e *engine) learnEnclosing(v *world) (x doubtful) {
+	judged := map[[2]StackID]bool{}
+	for i := range v.runs {
+		for k := range v.runs[i].blocks {
+			b := &v.runs[i].blocks[k]
+			key := [2]StackID{b.truth, b.between}
+			if b.between == 0 || !b.whole || judged[key] {
+				continue
+			}
+			judged[key] = true
+			x.n++
+			if !e.begins(b.truth, b.between) {
+				x.wrong++
+			}
+		}
+	}
+	return x
+}
+
+// sameFrames is how many frames in a row must be the same in two stacks so that they tell that
+// both are at the same place of the code.
+const sameFrames = 3
+
+// undisputed returns the inner part of p, which is to be put above e.o, that no known
+// neighbour contradicts: one of them shows the same frames under another caller.
+func (e *solver) undisputed(p StackID) StackID {
+	e.fs = e.t.AppendFrames(e.fs[:0], p)
+	n := len(e.fs)
+	e.fs = append(e.fs, e.o...)
+	from := 0
+	for _, s := range e.sides[:2] {
+		if s.ok {
+			from = max(from, e.dispute(e.fs, s.fs, n))
+		}
+	}
+	if from == 0 {
+		return p
+	}
+	return e.t.Add(e.fs[from:n]...)
+}
+
+// dispute returns the place, at most n, of the innermost frame of fs that has another
+// caller in other; 0 if there is none.
+func (e *solver) dispute(fs, other []FrameID, n int) int {
+	e.places.mark(e, other)
+	e.twice.mark(e, fs)
+	for i := min(n, len(fs)-sameFrames); i > 0; i-- {
+		m := e.method(fs[i])
+		j := e.places.of(m)
+		if j < 0 || j+sameFrames > len(other) || e.twice.of(m) < 0 {
+			continue
+		}
+		same := true
+		for k := range sameFrames {
+			same = same && fs[i+k] == other[j+k]
+		}
+		if same && (j == 0 || e.method(other[j-1]) != e.method(fs[i-1])) {
+			return i
+		}
+	}
+	return 0
+}
+
+// undo takes away what blk was extended by if a known neighbour contradicts it.
+func (e *solver) undo(blk *block) bool {
+	n := e.t.Depth(blk.ext) - e.t.Depth(blk.stack)
+	if n == 0 {
+		return false
+	}
+	for _, s := range e.sides[:2] {
+		if s.ok && e.dispute(e.o, s.fs, n) > 0 {
+			blk.ext, blk.conf = blk.stack, 1
+			if blk.how == Caller {
+				blk.how = Complete
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// methodPlaces tells where in a stack a method is, if it is there once.
+type methodPlaces struct {
+	at    []struct{ stamp, place int32 }
+	stamp int32
+}
+
+func (x *methodPlaces) mark(e *solver, fs []FrameID) {
+	x.at = reach(x.at, e.methods)
+	x.stamp++
+	for i, f := range fs {
+		a := &x.at[e.method(f)]
+		if a.stamp == x.stamp {
+			a.place = -1
+		} else {
+			a.stamp, a.place = x.stamp, int32(i)
+		}
+	}
+}
+
+// of returns the place of m, -1 if it is not there once.
+func (x *methodPlaces) of(m MethodID) int {
+	if a := x.at[m]; a.stamp == x.stamp {
+		return int(a.place)
+	}
+	return -1
+}
+
+// shortOverlap is the part of the frames that were recorded of a stack that a repaired one must
+// overlap at least to tell the depth of a recursion.
+const shortOverlap = 0.3
