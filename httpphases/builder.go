@@ -87,11 +87,13 @@ type process struct {
 	aliases    map[[16]byte]*request // ids that are no paths, of requests
 	nodes      map[[16]byte]node     // open starts of connection attempts
 	servers    map[uint64]*server
+	serverKeys map[string]*server // open ones, by the ids that Kestrel, the log and the bridge give them
 	serverOpen map[*server]struct{}
 	serverRuns map[uint64][]*server // open ones without id, by thread, in order of start
-	spans      map[string]*request  // client spans in flight, by span id
-	spanIDs    map[string]int       // client spans seen, by span id
+	spans      map[string]*request  // client spans in flight, by the activity's id
+	spanIDs    map[string]int       // client spans seen, likewise
 	spanQ      []string
+	clock      int64      // trace time less time of day (ns), by the spans; 0: not known
 	recent     []*request // ended, oldest first
 	lingering  []*request // likewise, with connection attempts or content that go on
 	handshakes int        // open ones of servers, without id
@@ -109,6 +111,8 @@ type server struct {
 	hash   uint64 // 0: no id
 	thread uint64
 	open   bool
+	ends   Kind      // the event that ends it
+	keys   [3]string // in process.serverKeys: Kestrel's id, the log's, the bridge's
 }
 
 // NewBuilder returns an empty Builder.
@@ -244,6 +248,7 @@ func (b *Builder) process(id uint32) *process {
 			nodes:      map[[16]byte]node{},
 			aliases:    map[[16]byte]*request{},
 			servers:    map[uint64]*server{},
+			serverKeys: map[string]*server{},
 			serverOpen: map[*server]struct{}{},
 			serverRuns: map[uint64][]*server{},
 			spans:      map[string]*request{},
@@ -424,10 +429,18 @@ func (b *Builder) handle(e *Event) {
 	case RequestStart:
 		b.requestStart(p, th, e, h[n], n)
 	case ServerRequestStart, ServerRequestStop, ServerUnhandled:
-		b.serverEvent(p, e, &h, n)
+		b.serverEvent(p, th, e, &h, n)
 		return
-	case SpanStart, SpanStop:
-		b.spanEvent(p, e, &h, n)
+	case KestrelStart, KestrelStop, ScopeStart, ScopeStop, ServerLogged, SpanStart, SpanStop:
+		switch {
+		case e.Span == nil:
+		case e.Kind == SpanStart && e.Span.Name == spanClient:
+			b.spanStart(p, th, e, &h, n)
+		case e.Kind == SpanStop && e.Span.Name == spanClient:
+			b.spanStop(p, th, e)
+		default:
+			b.serverEvent(p, th, e, &h, n)
+		}
 		return
 	case OtherStart:
 		if r := b.owner(p, e, &h, n); r != nil {
@@ -1054,8 +1067,10 @@ func (p *process) forget(r *request) {
 		}
 	}
 	r.attempts = nil
-	for _, k := range r.spans {
-		delete(p.spans, k.Span)
+	for _, k := range r.spanned {
+		if p.spans[k] == r {
+			delete(p.spans, k)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ const (
 	ProviderSockets  = "System.Net.Sockets"
 	ProviderSecurity = "System.Net.Security"
 	ProviderHosting  = "Microsoft.AspNetCore.Hosting"
+	ProviderKestrel  = "Microsoft-AspNetCore-Server-Kestrel"
+	ProviderLogging  = "Microsoft-Extensions-Logging"
 	ProviderBridge   = "Microsoft-Diagnostics-DiagnosticSource"
 )
 
@@ -47,26 +49,54 @@ const (
 	ServerRequestStart
 	ServerRequestStop
 	ServerUnhandled
-	SpanStart  // of the DiagnosticSource bridge
-	SpanStop   //
+	KestrelStart // a request that is served; Span has Kestrel's id of it
+	KestrelStop
+	ScopeStart // the scope that the log opens for a request that is served
+	ScopeStop
+	ServerLogged // a line of the log about a request that is served: Span has its status or route
+	SpanStart    // of the DiagnosticSource bridge
+	SpanStop
 	OtherStart // an activity of any other event source: it takes a number below its creator
 	EventsLost // of the thread, since Length (ns); see Builder.Lost
 	kindCount
 )
 
-// A Span is what a bridge event tells of its System.Diagnostics.Activity.
+// A Span is what an event of the bridge, of Kestrel or of the log tells of a request
+// beside its other events. A value that it does not tell is empty.
 type Span struct {
-	Source, Name string
-	TraceID      string // 32 hex digits
-	SpanID       string // 16 hex digits
-	ParentSpanID string // 16 hex digits; empty or zeros for a root
-	Kind         string // "Client", "Server", ...
-	// Tags of a stop event that are understood.
+	Source, Name string // of bridge events; Name without its ".Start" or ".Stop"
+	// ID and ParentID are those of the System.Diagnostics.Activity: a hierarchical id
+	// ("|a.b_") as it stands, of W3C ids the span's 16 hex digits.
+	ID, ParentID string
+	TraceID      string // W3C: 32 hex digits
+	SpanID       string // W3C: 16 hex digits
+	ParentSpanID string // W3C: 16 hex digits; empty or zeros for a root
+	RequestID    string // Kestrel's, "connection:number"
+	Scope        string // factory and id of the log's activity
+
 	Method    string
-	URL       string
+	URL       string // of requests made
+	Scheme    string // of requests served, as are the next three
+	Host      string // with its port
+	Path      string // with its query, where that is told
+	Route     string
+	Version   string // "1.1"
 	ErrorType string
-	Status    int // http.response.status_code; 0: not told
+	Status    int // 0: not told
+	Task      TaskStatus
+	Started   int64 // the activity's own start time, ticks of 100 ns of the day's clock; 0: not told
 }
+
+// A TaskStatus is how the call of a request ended, by the bridge.
+type TaskStatus uint8
+
+// What becomes of a Task.
+const (
+	TaskUnknown TaskStatus = iota
+	TaskRan
+	TaskFaulted
+	TaskCanceled
+)
 
 // An Event is one event. Which fields are set depends on Kind; see Decode.
 type Event struct {
@@ -99,5 +129,5 @@ type Event struct {
 	Host      string // of ResolutionStart the name, of HandshakeStart the target
 	Text      string // path and query, address, message, redirect URI
 	Method    string // ServerRequestStart
-	Span      *Span  // SpanStart, SpanStop
+	Span      *Span  // KestrelStart to SpanStop
 }

@@ -1,8 +1,10 @@
 package httpphases_test
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,9 +93,166 @@ func TestDecodeBridge(t *testing.T) {
 	require.True(t, d.Decode(&e, httpphases.ProviderBridge, 24, 0, "ActivityStop", 2, payload))
 	assert.Equal(t, httpphases.SpanStop, e.Kind)
 	assert.Equal(t, &httpphases.Span{
-		Source: "System.Net.Http", Name: "System.Net.Http.HttpRequestOut", TraceID: "5f", SpanID: "7a", ParentSpanID: "0000000000000000",
+		Source: "System.Net.Http", Name: "System.Net.Http.HttpRequestOut", ID: "7a", TraceID: "5f", SpanID: "7a", ParentSpanID: "0000000000000000",
 		Method: "PUT", URL: "http://localhost/a,b, c", Status: 201,
 	}, e.Span)
+}
+
+// pairs appends what the bridge and the log write for an array of keys and values.
+func pairs(to []byte, l ...string) []byte {
+	to = append(to, byte(len(l)/2), 0)
+	for _, p := range l {
+		to = append(to, utf16(p)...)
+	}
+	return to
+}
+
+// int32s are little-endian.
+func int32s(v ...int32) (b []byte) {
+	for _, v := range v {
+		b = binary.LittleEndian.AppendUint32(b, uint32(v))
+	}
+	return b
+}
+
+func join(l ...[]byte) []byte { return slices.Concat(l...) }
+
+// The payloads are those of recordings of .NET Core 3.1 and .NET 6. Event ids do not
+// matter.
+func TestDecodeNamed(t *testing.T) {
+	const w3c = "00-f8df1cb41927b34fbb43b02fbdfe840e-25649092de15cf47-00"
+	for name, c := range map[string]struct {
+		provider, event string
+		payload         []byte
+		kind            httpphases.Kind
+		span            httpphases.Span
+	}{
+		"3.1 client start, hierarchical id": {
+			httpphases.ProviderBridge, "Activity1/Start",
+			pairs(join(utf16("HttpHandlerDiagnosticListener"), utf16("System.Net.Http.HttpRequestOut.Start")),
+				"RequestUri", "http://h:1/a?x= y", "Method", "GET", "Host", "h", "ActivityId", "|9955a51-4a7c.", "ActivityStartTime", "639309657101171183"),
+			httpphases.SpanStart,
+			httpphases.Span{Source: "HttpHandlerDiagnosticListener", Name: "System.Net.Http.HttpRequestOut", ID: "|9955a51-4a7c.",
+				URL: "http://h:1/a?x= y", Method: "GET", Host: "h", Started: 639309657101171183},
+		},
+		"3.1 client stop, W3C": {
+			httpphases.ProviderBridge, "Activity2Stop",
+			pairs(join(utf16("HttpHandlerDiagnosticListener"), utf16("System.Net.Http.HttpRequestOut.Stop")),
+				"StatusCode", "NotFound", "RequestTaskStatus", "RanToCompletion", "ActivityId", w3c, "ActivityDuration", "516980"),
+			httpphases.SpanStop,
+			httpphases.Span{Source: "HttpHandlerDiagnosticListener", Name: "System.Net.Http.HttpRequestOut", ID: "25649092de15cf47",
+				TraceID: "f8df1cb41927b34fbb43b02fbdfe840e", SpanID: "25649092de15cf47", Status: 404, Task: httpphases.TaskRan},
+		},
+		"server start by an event that is no activity": {
+			httpphases.ProviderBridge, "Event",
+			pairs(join(utf16("Microsoft.AspNetCore"), utf16("Microsoft.AspNetCore.Hosting.HttpRequestIn.Start")),
+				"QueryString", "?q=1", "Path", "/ok", "PathBase", "/app", "Scheme", "https", "Host", "h:2", "ActivityParentId", "|1."),
+			httpphases.SpanStart,
+			httpphases.Span{Source: "Microsoft.AspNetCore", Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", ParentID: "|1.",
+				Scheme: "https", Host: "h:2", Path: "/app/ok?q=1"},
+		},
+		"ids under other names": {
+			httpphases.ProviderBridge, "RecursiveActivity1/Start",
+			pairs(join(utf16("Microsoft.AspNetCore"), utf16("Microsoft.AspNetCore.Hosting.HttpRequestIn.Start")),
+				"MyParent", "|1.", "Mine", "|1.2_"),
+			httpphases.SpanStart,
+			httpphases.Span{Source: "Microsoft.AspNetCore", Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", ID: "|1.2_", ParentID: "|1."},
+		},
+		"tags that were asked for one by one": {
+			httpphases.ProviderBridge, "ActivityStop",
+			pairs(join(utf16("Microsoft.AspNetCore"), utf16("Microsoft.AspNetCore.Hosting.HttpRequestIn")),
+				"SpanId", "7a", "Tags", "[http.route, /a/{id}],[http.response.status_code, 503],[error.type, 503]"),
+			httpphases.SpanStop,
+			httpphases.Span{Source: "Microsoft.AspNetCore", Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", ID: "7a", SpanID: "7a",
+				Route: "/a/{id}", Status: 503, ErrorType: "503"},
+		},
+		"a server that its client has left": {
+			httpphases.ProviderBridge, "Activity2/Stop",
+			pairs(join(utf16("Microsoft.AspNetCore"), utf16("Microsoft.AspNetCore.Hosting.EndRequest")), "StatusCode", "0", "TraceIdentifier", "0H:1"),
+			httpphases.SpanStop,
+			httpphases.Span{Source: "Microsoft.AspNetCore", Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", RequestID: "0H:1"},
+		},
+		"Kestrel of 3.1": {
+			httpphases.ProviderKestrel, "Request/Start", join(utf16("0H"), utf16("0H:00000001")),
+			httpphases.KestrelStart, httpphases.Span{RequestID: "0H:00000001"},
+		},
+		"Kestrel of 6": {
+			httpphases.ProviderKestrel, "RequestStop", join(utf16("0H"), utf16("0H:00000001"), utf16("HTTP/2"), utf16("/ok"), utf16("GET")),
+			httpphases.KestrelStop, httpphases.Span{RequestID: "0H:00000001", Version: "2.0", Path: "/ok", Method: "GET"},
+		},
+		"scope of a request": {
+			httpphases.ProviderLogging, "Activity/Start",
+			pairs(join(int32s(7, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics")),
+				"RequestId", "0H:1", "RequestPath", "/ok", "SpanId", "|1.2_", "TraceId", "|1.", "ParentId", "|1."),
+			httpphases.ScopeStart, httpphases.Span{Scope: "1/7", RequestID: "0H:1", Path: "/ok", ID: "|1.2_", ParentID: "|1."},
+		},
+		"scope of a request as JSON": {
+			httpphases.ProviderLogging, "ActivityJsonStart",
+			join(int32s(7, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), utf16(`{"RequestId":"0H:1","RequestPath":"/ok"}`)),
+			httpphases.ScopeStart, httpphases.Span{Scope: "1/7", RequestID: "0H:1", Path: "/ok"},
+		},
+		"end of the scope": {
+			httpphases.ProviderLogging, "Activity/Stop", join(int32s(7, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics")),
+			httpphases.ScopeStop, httpphases.Span{Scope: "1/7"},
+		},
+		"status in the log of 3.1": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""), utf16("Request finished in 45.8855ms 404 text/plain")),
+			httpphases.ServerLogged, httpphases.Span{Status: 404},
+		},
+		"status in the log of 6": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""),
+				utf16("Request finished HTTP/1.1 POST http://h/200 application/json 12 - 500 2 text/plain;+charset=utf-8 0.4096ms")),
+			httpphases.ServerLogged, httpphases.Span{Status: 500},
+		},
+		"status in the log of 8": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""),
+				utf16("Request finished HTTP/1.1 GET http://h/ok - 204 - - 0.4096ms")),
+			httpphases.ServerLogged, httpphases.Span{Status: 204},
+		},
+		"status in the log as JSON": {
+			httpphases.ProviderLogging, "MessageJson",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""), utf16("{}"), utf16(`{"StatusCode":"503","Path":"/"}`)),
+			httpphases.ServerLogged, httpphases.Span{Status: 503},
+		},
+		"route of 3.1": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(0), utf16("ExecutingEndpoint"), utf16("Executing endpoint '/a/{n} HTTP: GET'")),
+			httpphases.ServerLogged, httpphases.Span{Route: "/a/{n}"},
+		},
+		"route of 7": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(0), utf16("ExecutingEndpoint"), utf16("Executing endpoint 'HTTP: GET /a/{n} => Get'")),
+			httpphases.ServerLogged, httpphases.Span{Route: "/a/{n}"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var d httpphases.Decoder
+			var e httpphases.Event
+			require.True(t, d.Decode(&e, c.provider, 17, 0, c.event, 0, c.payload))
+			assert.Equal(t, c.kind, e.Kind)
+			assert.Equal(t, c.span, *e.Span)
+			for n := range c.payload {
+				e = httpphases.Event{}
+				d.Decode(&e, c.provider, 17, 0, c.event, 0, c.payload[:n]) // no panic
+			}
+		})
+	}
+}
+
+// Names that a session gives to values are told by the bridge when it begins.
+func TestAliases(t *testing.T) {
+	var d httpphases.Decoder
+	var e httpphases.Event
+	for _, s := range []string{"Verb=Request.Method", "Where=Request.RequestUri", "Code=Response.StatusCode", "Me=*Activity.Id"} {
+		assert.False(t, d.Decode(&e, httpphases.ProviderBridge, 14, 0, "Message", 0, utf16("DiagnosticSource: Parsing Explicit Transform '"+s+"'")))
+	}
+	names := join(utf16("HttpHandlerDiagnosticListener"), utf16("System.Net.Http.HttpRequestOut.Stop"))
+	require.True(t, d.Decode(&e, httpphases.ProviderBridge, 14, 0, "Activity1/Stop", 0, pairs(names, "Verb", "PUT", "Where", "http://h/", "Code", "Redirect", "Me", "7a")))
+	s := e.Span
+	assert.Equal(t, []any{"PUT", "http://h/", 302, "7a"}, []any{s.Method, s.URL, s.Status, s.ID})
 }
 
 // A script is events written as "ms kind path related text".

@@ -3,7 +3,6 @@ package httpphases
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -121,7 +120,8 @@ func (in *interner) str(c *cursor) string {
 
 // A Decoder reads payloads. The zero value works; it is not safe for concurrent use.
 type Decoder struct {
-	hosts interner
+	hosts   interner
+	aliases map[string]string // names that the bridge's session gave to values, with their paths
 }
 
 // httpEvents maps an event id of System.Net.Http to its Kind: they are the same.
@@ -129,8 +129,9 @@ const httpEvents = int(RequestRedirect)
 
 // Decode reads a payload of a provider's event into e and sets its Kind. It returns
 // false, and leaves e unusable, if the event tells nothing about requests or its
-// payload is shorter than every layout that is known for it. name is needed for
-// ProviderBridge only, whose ids are given out at run time; opcode for providers that
+// payload is shorter than every layout that is known for it. name, with or without the
+// slash that readers put before Start and Stop, is needed for the providers of ASP.NET
+// Core, the log and the bridge, whose ids are given out at run time; opcode for those that
 // are not known, whose starts count as OtherStart.
 //
 // The layout is chosen by version and checked against the length of the payload. Bytes
@@ -174,26 +175,35 @@ func (d *Decoder) Decode(e *Event, provider string, id, version int, name string
 			e.Kind, e.Server, e.Millis, e.Text = HandshakeFailed, c.i32() != 0, c.f64(), c.str()
 		}
 	case ProviderHosting, hostingOld:
-		switch id {
-		case 3:
+		switch hostingName(name, id) {
+		case "RequestStart":
 			e.Kind, e.Method, e.Text = ServerRequestStart, d.hosts.str(&c), c.str()
-		case 4:
+		case "RequestStop":
 			e.Kind = ServerRequestStop
-		case 5:
+		case "UnhandledException":
 			e.Kind = ServerUnhandled
 		default:
-			if opcode == 1 {
-				e.Kind = OtherStart
-			}
+			e.other(opcode)
 		}
+	case ProviderKestrel:
+		if d.kestrel(e, hostingName(name, id), &c); e.Kind == KindNone {
+			e.other(opcode)
+		}
+	case ProviderLogging:
+		d.logging(e, name, &c)
 	case ProviderBridge:
 		return d.bridge(e, name, &c)
 	default:
-		if opcode == 1 {
-			e.Kind = OtherStart
-		}
+		e.other(opcode)
 	}
 	return e.Kind != KindNone && !c.bad
+}
+
+// other takes a start of an activity that tells no more than that.
+func (e *Event) other(opcode int) {
+	if opcode == 1 {
+		e.Kind = OtherStart
+	}
 }
 
 func (d *Decoder) http(e *Event, k Kind, c *cursor) {
@@ -235,122 +245,4 @@ func (d *Decoder) http(e *Event, k Kind, c *cursor) {
 	case RequestRedirect:
 		e.Text = c.str()
 	}
-}
-
-// Names of the activities that matter.
-const (
-	spanClient = "System.Net.Http.HttpRequestOut"
-	spanServer = "Microsoft.AspNetCore.Hosting.HttpRequestIn"
-)
-
-// bridge reads ActivityStart and ActivityStop and the older forms of them: source,
-// name and an array of key and value texts (http-events.md section 11).
-func (d *Decoder) bridge(e *Event, name string, c *cursor) bool {
-	switch {
-	case !strings.Contains(name, "Activity"):
-		return false
-	case strings.HasSuffix(name, "Start"):
-		e.Kind = SpanStart
-	case strings.HasSuffix(name, "Stop"):
-		e.Kind = SpanStop
-	default:
-		return false
-	}
-	s := &Span{Source: d.hosts.str(c), Name: d.hosts.str(c)}
-	e.Span = s
-	ours := s.Name == spanClient || s.Name == spanServer
-	if !ours {
-		if e.Kind == SpanStart {
-			e.Kind = OtherStart
-			return !c.bad
-		}
-		return false
-	}
-	n := int(c.u16())
-	for i := 0; i < n && !c.bad; i++ {
-		k := c.raw()
-		v := c.raw()
-		s.set(text(k), v, e.Kind == SpanStop)
-	}
-	return !c.bad
-}
-
-func (s *Span) set(key string, value []byte, stop bool) {
-	switch key {
-	case "TraceId":
-		s.TraceID = text(value)
-	case "SpanId":
-		s.SpanID = text(value)
-	case "ParentSpanId":
-		s.ParentSpanID = text(value)
-	case "ParentId":
-		// traceparent: 00-trace-span-flags
-		if p := strings.Split(text(value), "-"); len(p) == 4 && s.ParentSpanID == "" {
-			s.ParentSpanID = p[2]
-		}
-	case "Kind":
-		s.Kind = text(value)
-	case "TagObjects":
-		if stop {
-			s.tags(text(value))
-		}
-	}
-}
-
-// tags reads the text of TagObjects: `key:value, key:value`. Values may hold
-// commas, so a pair ends only where a known key follows.
-func (s *Span) tags(t string) {
-	for t != "" {
-		key, rest, ok := strings.Cut(t, ":")
-		if !ok {
-			return
-		}
-		value := rest
-		t = ""
-		for i := 0; ; {
-			j := strings.Index(rest[i:], ", ")
-			if j < 0 {
-				break
-			}
-			if j += i; tagKey(rest[j+2:]) {
-				value, t = rest[:j], rest[j+2:]
-				break
-			}
-			i = j + 2
-		}
-		switch key {
-		case "http.request.method":
-			s.Method = value
-		case "http.request.method_original":
-			s.Method = value
-		case "url.full":
-			s.URL = value
-		case "error.type":
-			s.ErrorType = value
-		case "http.response.status_code":
-			n := 0
-			for _, c := range value {
-				if c < '0' || c > '9' || n > 999 {
-					n = 0
-					break
-				}
-				n = n*10 + int(c-'0')
-			}
-			s.Status = n
-		}
-	}
-}
-
-// tagKey reports whether t begins with a name of the semantic conventions and ":".
-func tagKey(t string) bool {
-	key, _, ok := strings.Cut(t, ":")
-	if !ok || !strings.Contains(key, ".") && key != "error" {
-		return false
-	}
-	for _, c := range key {
-		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '_') {
-			return false
-		}
-	}
-	return true
 }

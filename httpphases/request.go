@@ -137,6 +137,7 @@ type Request struct {
 	Outcome          Outcome
 	Error            string // text of the exception
 	ErrorType        string // type of the exception, or error.type of the bridge
+	ErrorCause       string // type and text of the innermost exception, if it is another one
 	Detail           string // text of the exception with its stack
 	Connection       *Connection
 	Phases           []Phase // of the last hop, in time order
@@ -186,12 +187,18 @@ type ServerRequest struct {
 	Process     uint32
 	Thread      uint64
 	Method      string
-	Target      string
-	Start       int64 // ns since the start of the trace
-	Duration    int64 // ns; nothing if !HasDuration
+	Scheme      string // from the bridge
+	Host        string // with its port; from the bridge
+	Target      string // path, with its query where the bridge tells it
+	Route       string // template of the route, "/orders/{id}"; from the log or the bridge
+	Version     string // "1.1", "2.0", "3.0"; from Kestrel
+	RequestID   string // Kestrel's, "connection:number": HttpContext.TraceIdentifier
+	Start       int64  // ns since the start of the trace
+	Duration    int64  // ns; nothing if !HasDuration
 	HasDuration bool
 	Outcome     Outcome // Failed: an unhandled exception
-	Status      int     // from the bridge; 0 if not told
+	Status      int     // from the bridge or the log; 0 if not told
+	Guessed     int     // links that rest on the thread, not on ids
 
 	TraceID, SpanID, ParentSpanID string
 	Client                        int // ID of the Request that asked; 0 if it is not in the trace

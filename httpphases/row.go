@@ -93,7 +93,7 @@ func (w *rowWriter) until(n PhaseName, start, bound int64, last bool) {
 }
 
 func (w *rowWriter) failText() string {
-	if w.r.failText != "" {
+	if w.r.failText != "" || w.r.bridged {
 		return w.r.failText
 	}
 	return "failed"
@@ -514,7 +514,7 @@ func (w *rowWriter) check() {
 	r := w.r
 	h := r.hop()
 	x := h.last()
-	if r.stopped && !r.failed {
+	if r.stopped && !r.failed && !r.bridged {
 		switch {
 		case r.hasStatus && r.status == -1:
 			r.miss("RequestFailed")
@@ -544,6 +544,8 @@ func (w *rowWriter) outcome() {
 	}
 	if r.hasStatus && r.status >= 0 {
 		q.Status = int(r.status)
+	} else if !r.hasStatus {
+		q.Status = r.spanStatus
 	}
 	q.ErrorType = r.errorType
 	switch {
@@ -551,13 +553,13 @@ func (w *rowWriter) outcome() {
 		q.Outcome, q.Error, q.Detail = Failed, w.failText(), r.detail
 		if t := exceptionType(r.detail); t != "" {
 			q.ErrorType = t
-			if strings.HasSuffix(t, "TaskCanceledException") || strings.HasSuffix(t, "OperationCanceledException") {
+			if isCanceled(t) {
 				q.Outcome = Canceled
 			}
 		} else if !r.hasDetail {
 			// The text is localized, but it is all there is.
 			switch {
-			case q.Error == "The operation was canceled.", q.Error == "A task was canceled.", strings.Contains(q.Error, "HttpClient.Timeout"):
+			case r.task == TaskCanceled, isCanceled(r.errorType), q.Error == "The operation was canceled.", q.Error == "A task was canceled.", strings.Contains(q.Error, "HttpClient.Timeout"):
 				q.Outcome = Canceled
 			}
 		}
@@ -570,6 +572,11 @@ func (w *rowWriter) outcome() {
 	if !r.stopped && r.lost || r.headless {
 		q.HasDuration, q.Duration = false, 0
 	}
+}
+
+// isCanceled reports whether an exception of that type says that somebody gave up.
+func isCanceled(exception string) bool {
+	return strings.HasSuffix(exception, "TaskCanceledException") || strings.HasSuffix(exception, "OperationCanceledException")
 }
 
 // exceptionType returns the type that the text of an exception begins with.

@@ -1,55 +1,162 @@
 package httpphases
 
-// serverEvent takes the events of Microsoft.AspNetCore.Hosting.
-func (b *Builder) serverEvent(p *process, e *Event, h *[25]uint64, n int) {
-	if e.Kind == ServerRequestStart {
-		b.nextID++
-		s := &server{hash: h[n], thread: e.Thread, open: true}
-		s.ServerRequest = ServerRequest{
-			ID: b.nextID, Activity: e.ID, Process: e.Process, Thread: e.Thread, Method: e.Method, Target: e.Text, Start: e.Time,
+import "strings"
+
+// serverEvent takes the events of ASP.NET Core, Kestrel and the log about a request that
+// is served. Hosting, bridge, log and Kestrel begin a request one after the other on one
+// thread, and end it so in the reverse order: that ties the ids that each of them uses to
+// the events of the others. Whoever was first to tell of a request also ends it.
+func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	switch e.Kind {
+	case ServerRequestStart:
+		s := b.newServer(p, th, e, h, n)
+		s.Method, s.Target = e.Method, e.Text
+	case KestrelStart, ScopeStart, SpanStart:
+		s := p.beginning(th, e, h, n)
+		if s == nil {
+			s = b.newServer(p, th, e, h, n)
 		}
-		if n > 0 && !e.Overflow {
-			s.Path = append(s.Path, e.Path[:n]...)
-		} else if e.ID != ([16]byte{}) {
-			s.hash = hashID(&e.ID)
-		} else {
-			s.hash = 0
+		p.tell(s, e.Span)
+	default:
+		s := p.ending(th, e, h, n)
+		if s == nil {
+			if e.Kind == ServerLogged && e.Span.Status > 0 {
+				th.logged = e.Span // the end of its scope follows
+			}
+			return
 		}
-		b.stats.Servers++
-		if old := p.servers[s.hash]; s.hash != 0 && old != nil && old.open {
-			old.Outcome = Incomplete // its stop was lost
-			b.emitServer(p, old)
+		if th.logged != nil {
+			p.tell(s, th.logged)
+			th.logged = nil
 		}
-		if s.hash != 0 {
-			p.servers[s.hash] = s
+		if e.Kind == ServerUnhandled {
+			s.Outcome = Failed
+		} else if e.Span != nil {
+			p.tell(s, e.Span)
 		}
-		p.serverOpen[s] = struct{}{}
-		if s.hash == 0 {
-			p.serverRuns[s.thread] = append(p.serverRuns[s.thread], s)
+		if s.ends == e.Kind {
+			s.Duration, s.HasDuration = e.Time-s.Start, true
+			b.emitServer(p, s)
+			th.serving = nil
+		} else if e.Kind != ServerLogged {
+			th.serving, th.stopping = s, true
 		}
-		return
 	}
-	s := p.serverOf(e, h, n, e.Kind == ServerRequestStop)
-	if s == nil {
-		return
-	}
-	if e.Kind == ServerUnhandled {
-		s.Outcome = Failed
-		return
-	}
-	s.Duration, s.HasDuration = e.Time-s.Start, true
-	b.emitServer(p, s)
 }
 
-// serverOf finds the server request of an event: by its id, or by a prefix of it;
-// without ids by the thread.
-func (p *process) serverOf(e *Event, h *[25]uint64, n int, exact bool) *server {
-	if e.ID == ([16]byte{}) {
-		l := p.serverRuns[e.Thread]
-		if len(l) == 0 {
+// newServer begins a request. It ends with the event that belongs to the first one.
+func (b *Builder) newServer(p *process, th *thread, e *Event, h *[25]uint64, n int) *server {
+	b.nextID++
+	s := &server{thread: e.Thread, open: true, ends: e.Kind + 1} // stops stand behind their starts
+	s.ServerRequest = ServerRequest{ID: b.nextID, Activity: e.ID, Process: e.Process, Thread: e.Thread, Start: e.Time}
+	switch {
+	case n > 0 && !e.Overflow:
+		s.hash = h[n]
+		s.Path = append(s.Path, e.Path[:n]...)
+	case e.ID != ([16]byte{}):
+		s.hash = hashID(&e.ID)
+	}
+	b.stats.Servers++
+	if old := p.servers[s.hash]; s.hash != 0 && old != nil && old.open {
+		old.Outcome = Incomplete // its stop was lost
+		b.emitServer(p, old)
+	}
+	if s.hash != 0 {
+		p.servers[s.hash] = s
+	}
+	p.serverOpen[s] = struct{}{}
+	if s.hash == 0 {
+		p.serverRuns[s.thread] = append(p.serverRuns[s.thread], s)
+	}
+	th.serving, th.stopping = s, false
+	return s
+}
+
+// Keys of p.serverKeys. The kinds of id differ in form, but their texts are the program's.
+const (
+	keyRequest  = "request "
+	keyScope    = "scope "
+	keyActivity = "activity "
+)
+
+// keys are the ids that a span tells of a request that is served.
+func (s *Span) keys() [3]string {
+	var k [3]string
+	if s.RequestID != "" {
+		k[0] = keyRequest + s.RequestID
+	}
+	if s.Scope != "" {
+		k[1] = keyScope + s.Scope
+	}
+	if s.ID != "" {
+		k[2] = keyActivity + s.ID
+	}
+	return k
+}
+
+// byKey finds the open request that has one of the ids of a span.
+func (p *process) byKey(of *Span) *server {
+	if of == nil {
+		return nil
+	}
+	for _, k := range of.keys() {
+		if s := p.serverKeys[k]; s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// beginning finds the request of which a further event of its start tells.
+func (p *process) beginning(th *thread, e *Event, h *[25]uint64, n int) *server {
+	if s := p.byKey(e.Span); s != nil {
+		return s
+	}
+	s := p.serverOf(e, h, n, false)
+	if s == nil {
+		if s = th.serving; s == nil || !s.open || th.stopping || s.hash != 0 && e.ID != ([16]byte{}) && n > 0 {
 			return nil
 		}
-		return l[len(l)-1] // that began last
+	}
+	for i, k := range e.Span.keys() {
+		if k != "" && s.keys[i] != "" {
+			return nil // it has an id of that kind: this is another one
+		}
+	}
+	return s
+}
+
+// ending finds the request of any other event.
+func (p *process) ending(th *thread, e *Event, h *[25]uint64, n int) *server {
+	exact := e.Kind == ServerRequestStop
+	if s := p.byKey(e.Span); s != nil {
+		return s
+	}
+	if s := p.serverOf(e, h, n, exact); s != nil {
+		return s
+	}
+	if s := th.serving; s != nil && s.open {
+		if th.stopping {
+			return s
+		}
+		// What an endpoint logs it mostly logs where it began; what it says must fit.
+		if e.Kind == ServerLogged && e.Span.Route != "" && routeFits(e.Span.Route, s.Target) {
+			return s
+		}
+	}
+	l := p.serverRuns[e.Thread]
+	if e.ID != ([16]byte{}) || len(l) == 0 || e.Kind != ServerRequestStop && e.Kind != ServerUnhandled {
+		return nil
+	}
+	s := l[len(l)-1] // nothing but the thread tells: that began here last
+	s.Guessed++
+	return s
+}
+
+// serverOf finds the request of an event with an activity id: by that, or by a prefix.
+func (p *process) serverOf(e *Event, h *[25]uint64, n int, exact bool) *server {
+	if e.ID == ([16]byte{}) {
+		return nil
 	}
 	if n == 0 || e.Overflow {
 		return p.servers[hashID(&e.ID)]
@@ -65,72 +172,78 @@ func (p *process) serverOf(e *Event, h *[25]uint64, n int, exact bool) *server {
 	return nil
 }
 
+// tell takes what a span tells of s.
+func (p *process) tell(s *server, of *Span) {
+	for i, k := range of.keys() {
+		if k == "" || s.keys[i] != "" {
+			continue
+		}
+		s.keys[i] = k
+		p.serverKeys[k] = s
+	}
+	q := &s.ServerRequest
+	for _, f := range []struct {
+		to   *string
+		from string
+	}{
+		{&q.Method, of.Method}, {&q.Scheme, of.Scheme}, {&q.Host, of.Host}, {&q.Version, of.Version}, {&q.Route, of.Route},
+		{&q.RequestID, of.RequestID}, {&q.TraceID, of.TraceID}, {&q.SpanID, of.SpanID}, {&q.ParentSpanID, of.ParentSpanID},
+	} {
+		if *f.to == "" {
+			*f.to = f.from
+		}
+	}
+	if len(of.Path) > len(q.Target) { // it has the query, or the base of the application, too
+		q.Target = of.Path
+	}
+	if of.Status > 0 {
+		q.Status = of.Status
+	}
+	if of.ParentID != "" && q.Client == 0 {
+		q.Client = p.spanIDs[of.ParentID]
+		if r := p.spans[of.ParentID]; r != nil {
+			r.server = q.ID
+		}
+	}
+}
+
 func (b *Builder) emitServer(p *process, s *server) {
 	s.open = false
 	delete(p.serverOpen, s)
-	if l := p.serverRuns[s.thread]; len(l) > 0 && l[len(l)-1] == s {
-		if l[len(l)-1] = nil; len(l) == 1 {
+	if l := p.serverRuns[s.thread]; len(l) > 0 {
+		for len(l) > 0 && !l[len(l)-1].open {
+			l[len(l)-1] = nil
+			l = l[:len(l)-1]
+		}
+		if p.serverRuns[s.thread] = l; len(l) == 0 {
 			delete(p.serverRuns, s.thread)
-		} else {
-			p.serverRuns[s.thread] = l[:len(l)-1]
 		}
 	}
 	if p.servers[s.hash] == s {
 		delete(p.servers, s.hash)
+	}
+	for _, k := range s.keys {
+		if k != "" && p.serverKeys[k] == s {
+			delete(p.serverKeys, k)
+		}
 	}
 	if b.opts.Server != nil {
 		b.opts.Server(&s.ServerRequest)
 	}
 }
 
-// spanEvent takes the starts and stops of HttpRequestOut and HttpRequestIn, which the
-// DiagnosticSource bridge tells: the method and the W3C ids.
-func (b *Builder) spanEvent(p *process, e *Event, h *[25]uint64, n int) {
-	s := e.Span
-	if s == nil || s.SpanID == "" {
-		return
-	}
-	if s.Name == spanServer {
-		// Its stop carries nothing that its start did not.
-		if e.Kind != SpanStart {
-			return
+// routeFits reports whether a path can be one of a route's: it has its fixed segments.
+func routeFits(route, path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i, want := range strings.Split(strings.Trim(route, "/"), "/") {
+		switch {
+		case strings.HasPrefix(want, "{*"):
+			return true
+		case strings.Contains(want, "{"): // which may be left out at the end
+		case i >= len(segments) || !strings.EqualFold(segments[i], want):
+			return false
 		}
-		if q := p.serverOf(e, h, n, false); q != nil {
-			q.TraceID, q.SpanID, q.ParentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
-			q.Client = p.spanIDs[s.ParentSpanID]
-			if r := p.spans[s.ParentSpanID]; r != nil {
-				r.server = q.ID
-			}
-		}
-		return
 	}
-	if e.Kind == SpanStart {
-		r := b.owner(p, e, h, n)
-		if r == nil {
-			return
-		}
-		r.ordinal(e)
-		if r.spanID == "" {
-			r.traceID, r.spanID, r.parentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
-		}
-		r.spans = append(r.spans, SpanIDs{s.TraceID, s.SpanID, s.ParentSpanID})
-		p.spans[s.SpanID] = r
-		p.spanIDs[s.SpanID] = r.id
-		p.spanQ = append(p.spanQ, s.SpanID)
-		if len(p.spanQ) > maxSpans {
-			delete(p.spanIDs, p.spanQ[0])
-			p.spanQ = p.spanQ[1:]
-		}
-		return
-	}
-	r := p.spans[s.SpanID]
-	if r == nil {
-		return
-	}
-	if r.method == "" && s.SpanID == r.spanID {
-		r.method = s.Method
-	}
-	if s.ErrorType != "" {
-		r.errorType = s.ErrorType
-	}
+	return true
 }

@@ -207,7 +207,11 @@ type request struct {
 	lost     bool // an event is known to be missing
 	missing  []string
 
+	bridged           bool // nothing but the bridge tells of it: its span is the request
 	method, errorType string
+	spanned           []string   // keys of process.spans
+	task              TaskStatus // of its last span
+	spanStatus        int        // likewise; 0: not told
 	traceID, spanID   string
 	parentSpanID      string
 	server            int
@@ -408,6 +412,10 @@ type thread struct {
 	leftQueue *request   // whose RequestLeftQueue was the last event here
 	gapFrom   int64      // last stretch of lost events
 	gapTo     int64
+	serving   *server  // whose start or end was told here last
+	stopping  bool     // it was its end
+	spanned   *request // whose span of the bridge ended here last
+	logged    *Span    // a line of the log about a request whose end follows
 	// A HandshakeStop that may be the server's.
 	stop       *handshake
 	stopAt     int64

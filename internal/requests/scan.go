@@ -22,8 +22,7 @@ type class uint8
 const (
 	classNew    class = iota // not looked at yet
 	classSkip                // tells nothing about requests
-	classServer              // Microsoft.AspNetCore.Hosting
-	classBridge              // the DiagnosticSource bridge
+	classNamed               // of ASP.NET Core, the log or the bridge, whose ids are given out at run time
 	classStart               // starts an activity that may lie between a request and its phases
 	classNet                 // the first of the System.Net providers, in the order of netProviders
 )
@@ -93,10 +92,8 @@ func classify(ev *nettrace.Event) class {
 		}
 	}
 	switch p {
-	case httpphases.ProviderHosting, "Microsoft-AspNetCore-Hosting":
-		return classServer
-	case httpphases.ProviderBridge:
-		return classBridge
+	case httpphases.ProviderHosting, "Microsoft-AspNetCore-Hosting", httpphases.ProviderKestrel, httpphases.ProviderLogging, httpphases.ProviderBridge:
+		return classNamed
 	}
 	if ev.Opcode == 1 && !strings.HasPrefix(p, "Microsoft-Windows-DotNETRuntime") && !strings.HasPrefix(p, "Microsoft-DotNETCore-") {
 		return classStart
@@ -175,14 +172,16 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	}
 	if c >= classNet {
 		s.seen.providers[c-classNet]++
-		s.last = max(s.last, e.Time)
 	}
 	name := m.Name
-	if c == classBridge && name == "" {
+	if c == classNamed && name == "" {
 		name = ev.EventName()
 	}
 	if !s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload) {
 		return false
+	}
+	if e.Kind != httpphases.OtherStart {
+		s.last = max(s.last, e.Time)
 	}
 	if !ev.ActivityID.IsZero() {
 		p, ok := activity.Decode(activity.ID(ev.ActivityID), s.lossy)

@@ -1,0 +1,196 @@
+package httpphases
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The spans of requests that the process made, HttpRequestOut, tell method, status and
+// the ids of W3C trace context of a request of System.Net.Http: one span for each hop. On
+// runtimes and in recordings without those events the span is all there is of a request.
+
+// spanStart takes the start of such a span.
+func (b *Builder) spanStart(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	s := e.Span
+	key := spanKey(e)
+	if p.spans[key] != nil {
+		return // the session asked twice for it
+	}
+	r := b.owner(p, e, h, n)
+	switch {
+	case r != nil && !r.bridged:
+		r.ordinal(e)
+	default:
+		if r = b.spanOwner(p, th, e); r == nil && (!b.stats.Versions[RequestStart] || b.lossy) {
+			r = b.bridgedRequest(p, e, h, n)
+		}
+	}
+	if r == nil {
+		return
+	}
+	if r.method == "" && r.spanned == nil {
+		r.method = s.Method
+	}
+	if e.Span.ID == "" && e.ID == ([16]byte{}) {
+		r.guesses++ // its end is told by the thread only
+	}
+	b.spannedHop(r, e)
+	r.spanned = append(r.spanned, key)
+	if s.SpanID != "" {
+		if r.spanID == "" {
+			r.traceID, r.spanID, r.parentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
+		}
+		r.spans = append(r.spans, SpanIDs{s.TraceID, s.SpanID, s.ParentSpanID})
+	}
+	p.spans[key] = r
+	p.spanIDs[key] = r.id
+	p.spanQ = append(p.spanQ, key)
+	if len(p.spanQ) > maxSpans {
+		delete(p.spanIDs, p.spanQ[0])
+		p.spanQ = p.spanQ[1:]
+	}
+}
+
+// spanKey is what the start and the stop of a span have in common: the id of the
+// Activity or, where the session did not ask for it, that of the event.
+func spanKey(e *Event) string {
+	switch {
+	case e.Span.ID != "":
+		return e.Span.ID
+	case e.ID != ([16]byte{}):
+		return string(e.ID[:])
+	}
+	return "thread " + strconv.FormatUint(e.Thread, 10)
+}
+
+// spannedHop starts a new hop where a redirect was followed that no other event told:
+// before .NET 8 there is none.
+func (b *Builder) spannedHop(r *request, e *Event) {
+	h := r.hop()
+	x := h.last()
+	if r.bridged || x == nil || !x.resp.closed() || b.stats.Versions[RequestRedirect] || r.spanStatus < 300 || r.spanStatus > 399 || len(r.hops) > 1024 {
+		return
+	}
+	h.toAt, h.hasTo, h.to = max(x.resp.end, h.start), true, e.Span.URL
+	r.hops = append(r.hops, hop{start: h.toAt, toAt: never, at: splitURL(e.Span.URL, &h.at)})
+}
+
+// spanOwner finds the request of a span that no activity id tells: the one that began on
+// the thread just now, the one whose last span ended there with a redirect, or the only
+// one that has gone there without a span.
+func (b *Builder) spanOwner(p *process, th *thread, e *Event) *request {
+	hasID := e.ID != ([16]byte{})
+	if hasID && b.lossy {
+		return nil // it has one, whose start may be lost
+	}
+	to := splitURL(e.Span.URL, &place{})
+	waits := func(r *request) bool {
+		return r != nil && r.open && !r.bridged && r.spanned == nil && r.stage() == stageNone && r.hop().at.near(&to)
+	}
+	if waits(th.last) && th.kind == RequestStart {
+		return th.last
+	}
+	if r := th.spanned; !hasID && r != nil && r.open && r.spanStatus >= 300 && r.spanStatus < 400 {
+		return r
+	}
+	var only *request
+	for r, seen := p.open, 0; r != nil && seen < maxChoice; r, seen = r.openNext, seen+1 {
+		if waits(r) {
+			if only != nil {
+				return nil
+			}
+			only = r
+		}
+	}
+	if only != nil {
+		only.guesses++
+	}
+	return only
+}
+
+// near reports whether p is where a span goes. System.Net.Http leaves out the query, and
+// the bridge tells it unescaped.
+func (p *place) near(to *place) bool {
+	if p.scheme != to.scheme || p.host != to.host || p.port != to.port {
+		return false
+	}
+	a, _, _ := strings.Cut(p.target, "?")
+	c, _, _ := strings.Cut(to.target, "?")
+	return a == c || strings.ContainsAny(a, "%")
+}
+
+// bridgedRequest makes a request of a span.
+func (b *Builder) bridgedRequest(p *process, e *Event, h *[25]uint64, n int) *request {
+	r := b.newRequest(p, e)
+	r.bridged = true
+	r.start = p.started(e)
+	if b.stats.Versions[RequestStart] { // its own was lost
+		r.headless = true
+		r.miss("the start")
+	}
+	r.hop0[0] = hop{start: r.start, toAt: never}
+	if e.Span.URL != "" {
+		r.hop0[0].at = splitURL(e.Span.URL, &place{})
+	}
+	r.hops = r.hop0[:]
+	switch {
+	case n > 0 && !e.Overflow:
+		r.path = append(r.path0[:0], e.Path[:n]...)
+		r.hash = h[n]
+	case e.ID != ([16]byte{}):
+		r.hash = hashID(&e.ID)
+	}
+	if r.hash != 0 {
+		p.enter(r)
+	}
+	return r
+}
+
+// maxClock is by how much an activity can have begun before its event. More is a clock
+// that was set.
+const maxClock = 1e9 // ns
+
+// started returns when the activity of a span began: before its event, which the bridge
+// has to read the activity for; that takes milliseconds when it is not compiled yet. The
+// activity tells the time of day. The event that followed the closest tells the time of
+// the trace that belongs to it.
+func (p *process) started(e *Event) int64 {
+	if e.Span.Started == 0 {
+		return e.Time
+	}
+	offset := e.Time - e.Span.Started*100
+	if p.clock == 0 || offset < p.clock || offset-p.clock > maxClock {
+		p.clock = offset
+	}
+	return p.clock + e.Span.Started*100
+}
+
+// spanStop takes its stop.
+func (b *Builder) spanStop(p *process, th *thread, e *Event) {
+	s := e.Span
+	key := spanKey(e)
+	r := p.spans[key]
+	if r == nil || !r.open {
+		return
+	}
+	if s.Method != "" && (r.method == "" || key == r.spanned[0]) {
+		r.method = s.Method
+	}
+	if s.ErrorType != "" {
+		r.errorType = s.ErrorType
+	}
+	r.task, r.spanStatus = s.Task, s.Status
+	th.spanned = r
+	if !r.bridged {
+		if x := r.hop().last(); x != nil && x.resp.closed() && !x.hasStatus && s.Status > 0 {
+			x.status, x.hasStatus = int32(s.Status), true
+		}
+		return
+	}
+	if at := &r.hop().at; at.host == "" && s.URL != "" {
+		*at = splitURL(s.URL, &place{})
+	}
+	r.stop, r.stopped, r.stopThread = max(e.Time, r.start), true, e.Thread
+	r.failed = s.Task == TaskFaulted || s.Task == TaskCanceled || s.Status == 0 && s.ErrorType != ""
+	b.emit(p, r)
+}

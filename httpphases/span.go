@@ -1,0 +1,486 @@
+package httpphases
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Names of the activities that matter.
+const (
+	spanClient = "System.Net.Http.HttpRequestOut"
+	spanServer = "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+)
+
+// Categories of the log that tell of requests that are served.
+const (
+	loggerHosting    = "Microsoft.AspNetCore.Hosting.Diagnostics"
+	loggerHostingOld = "Microsoft.AspNetCore.Hosting.Internal.WebHost" // before ASP.NET Core 3.0
+	loggerEndpoint   = "Microsoft.AspNetCore.Routing.EndpointMiddleware"
+)
+
+// plainName is the name of an event as its source declares it. Names that a reader makes
+// of task and opcode have a slash before Start and Stop.
+func plainName(name string) string {
+	if i := strings.IndexByte(name, '/'); i >= 0 {
+		return name[:i] + name[i+1:]
+	}
+	return name
+}
+
+// spanOf returns the activity that a bridge event is about, and whether it starts or
+// stops. An activity of an ActivitySource comes under its own name, and the name of the
+// event tells; one of a DiagnosticListener has ".Start" or ".Stop" behind its name, and
+// whoever asked for it chose the name of the event.
+func spanOf(event, name string) (activity string, start, stop bool) {
+	switch name {
+	case spanClient + ".Start", spanServer + ".Start":
+		return strings.TrimSuffix(name, ".Start"), true, false
+	case spanClient + ".Stop", spanServer + ".Stop":
+		return strings.TrimSuffix(name, ".Stop"), false, true
+	case "Microsoft.AspNetCore.Hosting.BeginRequest":
+		return spanServer, true, false
+	case "Microsoft.AspNetCore.Hosting.EndRequest":
+		return spanServer, false, true
+	}
+	return name, strings.HasSuffix(event, "Start"), strings.HasSuffix(event, "Stop")
+}
+
+// bridge reads an event of the DiagnosticSource bridge: source, name and an array of key
+// and value texts (http-events.md section 11).
+func (d *Decoder) bridge(e *Event, event string, c *cursor) bool {
+	event = plainName(event)
+	switch {
+	case event == "Message":
+		d.alias(c.str())
+		return false
+	case !strings.Contains(event, "Activity") && event != "Event":
+		return false
+	}
+	s := &Span{Source: d.hosts.str(c), Name: d.hosts.str(c)}
+	activity, start, stop := spanOf(event, s.Name)
+	if activity != spanClient && activity != spanServer {
+		e.Kind = OtherStart // it takes a number below its creator
+		return start && !c.bad
+	}
+	if !start && !stop {
+		return false
+	}
+	if e.Kind = SpanStop; start {
+		e.Kind = SpanStart
+	}
+	e.Span, s.Name = s, activity
+	var base, path, query string
+	n := int(c.u16())
+	for i := 0; i < n && !c.bad; i++ {
+		key := d.hosts.str(c)
+		if a, ok := d.aliases[key]; ok {
+			key = a
+		}
+		value := text(c.raw())
+		switch lastStep(key) {
+		case "PathBase":
+			base = value
+		case "Path":
+			path = value
+		case "QueryString":
+			query = value
+		default:
+			s.set(key, value, stop)
+		}
+	}
+	s.Path = base + path + query
+	return !c.bad
+}
+
+// maxAliases bounds what is remembered of a session's arguments.
+const maxAliases = 1024
+
+// alias learns the names that the session gave to values from what the bridge says when
+// it reads them: "Parsing Explicit Transform 'Verb=Request.Method'".
+func (d *Decoder) alias(message string) {
+	_, rest, ok := strings.Cut(message, "Parsing Explicit Transform '")
+	name, path, isAlias := strings.Cut(strings.TrimSuffix(rest, "'"), "=")
+	if !ok || !isAlias || len(d.aliases) >= maxAliases {
+		return
+	}
+	if d.aliases == nil {
+		d.aliases = map[string]string{}
+	}
+	d.aliases[name] = path
+}
+
+// lastStep returns the name at the end of a path of names.
+func lastStep(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// set takes a value by the path that it was read from, of which the last step is what
+// the bridge calls it unless the session gave it another name.
+func (s *Span) set(path, value string, stop bool) {
+	if value == "" {
+		return
+	}
+	switch lastStep(path) {
+	case "Id", "ActivityId":
+		s.ID = s.own(value)
+	case "ParentId", "ActivityParentId":
+		s.ParentID = s.above(value)
+	case "TraceId":
+		s.TraceID = value
+	case "SpanId":
+		s.ID, s.SpanID = value, value
+	case "ParentSpanId":
+		s.ParentSpanID = value
+		if strings.Trim(value, "0") != "" {
+			s.ParentID = value
+		}
+	case "TraceIdentifier":
+		s.RequestID = value
+	case "TagObjects", "Tags", "*Enumerate":
+		if stop {
+			s.tags(value)
+		}
+	case "Method":
+		s.Method = value
+	case "RequestUri":
+		s.URL = value
+	case "Scheme":
+		s.Scheme = value
+	case "Host":
+		s.Host = value
+	case "Ticks", "ActivityStartTime":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && strings.Contains(path, "Start") {
+			s.Started = n
+		}
+	case "Protocol":
+		s.Version = versionOf(value)
+	case "StatusCode":
+		s.Status = statusOf(value)
+	case "RequestTaskStatus":
+		switch value {
+		case "RanToCompletion":
+			s.Task = TaskRan
+		case "Faulted":
+			s.Task = TaskFaulted
+		case "Canceled":
+			s.Task = TaskCanceled
+		}
+	default:
+		if strings.HasPrefix(value, "|") || len(value) == 55 && strings.Count(value, "-") == 3 {
+			// An id under a name that nobody told.
+			if strings.Contains(strings.ToLower(path), "parent") {
+				s.ParentID = s.above(value)
+			} else if s.ID == "" {
+				s.ID = s.own(value)
+			}
+		}
+	}
+}
+
+// own takes the id of an activity, W3C or hierarchical, and returns what tells it apart.
+func (s *Span) own(id string) string {
+	if trace, span, ok := traceParent(id); ok {
+		s.TraceID, s.SpanID = trace, span
+		return span
+	}
+	return id
+}
+
+func (s *Span) above(id string) string {
+	if _, span, ok := traceParent(id); ok {
+		s.ParentSpanID = span
+		return span
+	}
+	return id
+}
+
+// traceParent takes apart 00-trace-span-flags.
+func traceParent(id string) (trace, span string, ok bool) {
+	p := strings.Split(id, "-")
+	if len(p) != 4 || len(p[1]) != 32 || len(p[2]) != 16 {
+		return "", "", false
+	}
+	return p[1], p[2], true
+}
+
+// versionOf reads "HTTP/1.1" and "HTTP/2".
+func versionOf(protocol string) string {
+	v, ok := strings.CutPrefix(protocol, "HTTP/")
+	if !ok {
+		return ""
+	}
+	if !strings.Contains(v, ".") {
+		v += ".0"
+	}
+	return v
+}
+
+// statusNames are the names of System.Net.HttpStatusCode; of those with several, all.
+var statusNames = map[string]int{
+	"Continue": 100, "SwitchingProtocols": 101, "Processing": 102, "EarlyHints": 103,
+	"OK": 200, "Created": 201, "Accepted": 202, "NonAuthoritativeInformation": 203, "NoContent": 204, "ResetContent": 205,
+	"PartialContent": 206, "MultiStatus": 207, "AlreadyReported": 208, "IMUsed": 226,
+	"MultipleChoices": 300, "Ambiguous": 300, "MovedPermanently": 301, "Moved": 301, "Found": 302, "Redirect": 302,
+	"SeeOther": 303, "RedirectMethod": 303, "NotModified": 304, "UseProxy": 305, "Unused": 306,
+	"TemporaryRedirect": 307, "RedirectKeepVerb": 307, "PermanentRedirect": 308,
+	"BadRequest": 400, "Unauthorized": 401, "PaymentRequired": 402, "Forbidden": 403, "NotFound": 404, "MethodNotAllowed": 405,
+	"NotAcceptable": 406, "ProxyAuthenticationRequired": 407, "RequestTimeout": 408, "Conflict": 409, "Gone": 410,
+	"LengthRequired": 411, "PreconditionFailed": 412, "RequestEntityTooLarge": 413, "RequestUriTooLong": 414,
+	"UnsupportedMediaType": 415, "RequestedRangeNotSatisfiable": 416, "ExpectationFailed": 417, "MisdirectedRequest": 421,
+	"UnprocessableEntity": 422, "UnprocessableContent": 422, "Locked": 423, "FailedDependency": 424, "UpgradeRequired": 426,
+	"PreconditionRequired": 428, "TooManyRequests": 429, "RequestHeaderFieldsTooLarge": 431, "UnavailableForLegalReasons": 451,
+	"InternalServerError": 500, "NotImplemented": 501, "BadGateway": 502, "ServiceUnavailable": 503, "GatewayTimeout": 504,
+	"HttpVersionNotSupported": 505, "VariantAlsoNegotiates": 506, "InsufficientStorage": 507, "LoopDetected": 508,
+	"NotExtended": 510, "NetworkAuthenticationRequired": 511,
+}
+
+// statusOf reads a status code, as number or by the name that .NET gives it; 0 if it is
+// none: a server that was left by its client answers 0.
+func statusOf(s string) int {
+	if n, ok := statusNames[s]; ok {
+		return n
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 100 || n > 999 {
+		return 0
+	}
+	return n
+}
+
+// tags reads the text of TagObjects: `key:value, key:value`, or `[key, value],[key, value]`
+// where each was asked for. Values may hold commas, so a pair ends only where a known key
+// follows.
+func (s *Span) tags(t string) {
+	colon, pair := ":", ", "
+	if strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]") {
+		colon, pair = ", ", "],["
+		t = t[1 : len(t)-1]
+	}
+	for t != "" {
+		key, rest, ok := strings.Cut(t, colon)
+		if !ok {
+			return
+		}
+		value := rest
+		t = ""
+		for i := 0; ; {
+			j := strings.Index(rest[i:], pair)
+			if j < 0 {
+				break
+			}
+			if j += i; tagKey(rest[j+len(pair):], colon) {
+				value, t = rest[:j], rest[j+len(pair):]
+				break
+			}
+			i = j + len(pair)
+		}
+		switch key {
+		case "http.request.method", "http.request.method_original", "http.method":
+			s.Method = value
+		case "url.full", "http.url":
+			s.URL = value
+		case "http.route":
+			s.Route = value
+		case "error.type":
+			s.ErrorType = value
+		case "http.response.status_code", "http.status_code":
+			s.Status = statusOf(value)
+		}
+	}
+}
+
+// tagKey reports whether t begins with a name of the semantic conventions and a colon.
+func tagKey(t, colon string) bool {
+	key, _, ok := strings.Cut(t, colon)
+	if !ok || !strings.Contains(key, ".") && key != "error" {
+		return false
+	}
+	for _, c := range key {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// kestrel reads an event of Kestrel's. Before .NET 5 it has the ids only.
+func (d *Decoder) kestrel(e *Event, event string, c *cursor) {
+	switch event {
+	case "RequestStart":
+		e.Kind = KestrelStart
+	case "RequestStop":
+		e.Kind = KestrelStop
+	default:
+		return
+	}
+	c.raw() // the connection, with which the request's id begins
+	s := &Span{RequestID: c.str()}
+	if len(c.b) > 0 {
+		s.Version, s.Path, s.Method = versionOf(d.hosts.str(c)), c.str(), d.hosts.str(c)
+	}
+	e.Span = s
+}
+
+// hostingName gives the events of Microsoft.AspNetCore.Hosting by name: before .NET 5
+// their ids are given out at run time. Where a trace has no names the ids of .NET 5 and
+// later count.
+func hostingName(name string, id int) string {
+	if name != "" {
+		return plainName(name)
+	}
+	switch id {
+	case 3:
+		return "RequestStart"
+	case 4:
+		return "RequestStop"
+	case 5:
+		return "UnhandledException"
+	}
+	return ""
+}
+
+// logging reads an event of Microsoft.Extensions.Logging.
+func (d *Decoder) logging(e *Event, event string, c *cursor) {
+	switch event = plainName(event); event {
+	case "ActivityStart", "ActivityJsonStart", "ActivityStop", "ActivityJsonStop":
+		id, factory, logger := c.i32(), c.i32(), d.hosts.str(c)
+		start := strings.HasSuffix(event, "Start")
+		if logger != loggerHosting && logger != loggerHostingOld {
+			if start {
+				e.Kind = OtherStart
+			}
+			return
+		}
+		e.Kind = ScopeStop
+		e.Span = &Span{Scope: strconv.Itoa(int(factory)) + "/" + strconv.Itoa(int(id))}
+		if start {
+			e.Kind = ScopeStart
+			e.Span.scope(event == "ActivityJsonStart", c)
+		}
+	case "FormattedMessage", "MessageJson":
+		c.take(8) // level, factory
+		logger := d.hosts.str(c)
+		if logger != loggerHosting && logger != loggerHostingOld && logger != loggerEndpoint {
+			return
+		}
+		c.take(4) // id
+		c.raw()   // name
+		var s *Span
+		if event == "MessageJson" {
+			c.raw() // exception
+			s = loggedArguments(c.str())
+		} else {
+			s = loggedLine(logger, c.str())
+		}
+		if s != nil {
+			e.Kind, e.Span = ServerLogged, s
+		}
+	}
+}
+
+// scope reads what the log's scope of a request tells.
+func (s *Span) scope(isJSON bool, c *cursor) {
+	var trace, span, parent string
+	set := func(k, v string) {
+		switch k {
+		case "RequestId":
+			s.RequestID = v
+		case "RequestPath":
+			s.Path = v
+		case "TraceId":
+			trace = v
+		case "SpanId":
+			span = v
+		case "ParentId":
+			parent = v
+		}
+	}
+	if isJSON {
+		for k, v := range jsonTexts(c.str()) {
+			set(k, v)
+		}
+	} else {
+		n := int(c.u16())
+		for i := 0; i < n && !c.bad; i++ {
+			k := c.str()
+			set(k, c.str())
+		}
+	}
+	s.ID, s.ParentID = span, parent
+	if len(span) == 16 && len(trace) == 32 {
+		s.TraceID, s.SpanID, s.ParentSpanID = trace, span, parent
+	}
+}
+
+// jsonTexts returns the members of a JSON object that are texts, nil if it is none.
+func jsonTexts(t string) map[string]string {
+	var all map[string]any
+	if json.Unmarshal([]byte(t), &all) != nil {
+		return nil
+	}
+	m := make(map[string]string, len(all))
+	for k, v := range all {
+		if v, ok := v.(string); ok {
+			m[k] = v
+		}
+	}
+	return m
+}
+
+// loggedArguments takes what matters of a line of the log from its arguments; nil if that
+// is nothing.
+func loggedArguments(t string) *Span {
+	m := jsonTexts(t)
+	s := &Span{Route: endpointRoute(m["EndpointName"]), Status: statusOf(m["StatusCode"])}
+	if s.Route == "" && s.Status == 0 {
+		return nil
+	}
+	return s
+}
+
+// loggedLine takes the same from its text.
+func loggedLine(logger, t string) *Span {
+	if logger == loggerEndpoint {
+		name, ok := strings.CutPrefix(t, "Executing endpoint '")
+		if r := endpointRoute(strings.TrimSuffix(name, "'")); ok && r != "" {
+			return &Span{Route: r}
+		}
+		return nil
+	}
+	rest, ok := strings.CutPrefix(t, "Request finished ")
+	if !ok {
+		return nil
+	}
+	if old, isOld := strings.CutPrefix(rest, "in "); isOld { // before .NET 5: in 45.8855ms 200 text/plain
+		_, rest, ok = strings.Cut(old, "ms ")
+	} else { // HTTP/1.1 GET http://host/path - - - 200 2 - 2.3813ms
+		for ok {
+			if _, rest, ok = strings.Cut(rest, " - "); statusOf(firstField(rest)) > 0 {
+				break
+			}
+		}
+	}
+	if n := statusOf(firstField(rest)); ok && n > 0 {
+		return &Span{Status: n}
+	}
+	return nil
+}
+
+func firstField(s string) string {
+	f, _, _ := strings.Cut(s, " ")
+	return f
+}
+
+// endpointRoute takes the template of a route from the display name of an endpoint:
+// "/ok HTTP: GET", "HTTP: GET /ok => Handler". Another name, that of a controller's
+// method, is returned as it is.
+func endpointRoute(name string) string {
+	if route, _, ok := strings.Cut(name, " HTTP: "); ok {
+		return route
+	}
+	if rest, ok := strings.CutPrefix(name, "HTTP: "); ok {
+		rest, _, _ = strings.Cut(rest, " => ")
+		_, route, _ := strings.Cut(rest, " ")
+		return route
+	}
+	return name
+}
