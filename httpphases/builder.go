@@ -757,8 +757,7 @@ func (b *Builder) silentRedirect(r *request, e *Event) {
 	if x == nil || b.stats.Versions[RequestRedirect] || e.HasConn || x.hasConn || !x.resp.closed() || !x.hasStatus || len(r.hops) > 1024 {
 		return
 	}
-	switch x.status {
-	case 300, 301, 302, 303, 307, 308:
+	if isRedirect(int(x.status)) {
 		h.toAt, h.hasTo = max(x.resp.end, h.start), true
 		r.hops = append(r.hops, hop{start: h.toAt, toAt: never})
 	}
@@ -996,6 +995,12 @@ func (b *Builder) requestStop(p *process, th *thread, r *request, e *Event) {
 func (b *Builder) emit(p *process, r *request) {
 	if !r.open {
 		return
+	}
+	if r.bridged && slices.Contains(b.stats.Versions[:], true) {
+		// System.Net.Http tells of requests: of this one it told before the trace, or the
+		// event was lost.
+		r.headless = true
+		r.miss("the start")
 	}
 	row := b.row(r)
 	r.open = false

@@ -31,10 +31,11 @@ func (b *Builder) spanStart(p *process, th *thread, e *Event, h *[25]uint64, n i
 	if r.method == "" && r.spanned == nil {
 		r.method = s.Method
 	}
+	b.spannedHop(r, e)
+	r.spanStatus = 0
 	if e.Span.ID == "" && e.ID == ([16]byte{}) {
 		r.guesses++ // its end is told by the thread only
 	}
-	b.spannedHop(r, e)
 	r.spanned = append(r.spanned, key)
 	if s.SpanID != "" {
 		if r.spanID == "" {
@@ -49,6 +50,17 @@ func (b *Builder) spanStart(p *process, th *thread, e *Event, h *[25]uint64, n i
 		delete(p.spanIDs, p.spanQ[0])
 		p.spanQ = p.spanQ[1:]
 	}
+}
+
+// redirected reports whether the last span of r ended with a redirect.
+func (r *request) redirected() bool { return isRedirect(r.spanStatus) }
+
+func isRedirect(status int) bool {
+	switch status {
+	case 300, 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
 }
 
 // spanKey is what the start and the stop of a span have in common: the id of the
@@ -68,7 +80,7 @@ func spanKey(e *Event) string {
 func (b *Builder) spannedHop(r *request, e *Event) {
 	h := r.hop()
 	x := h.last()
-	if r.bridged || x == nil || !x.resp.closed() || b.stats.Versions[RequestRedirect] || r.spanStatus < 300 || r.spanStatus > 399 || len(r.hops) > 1024 {
+	if r.bridged || x == nil || !x.resp.closed() || b.stats.Versions[RequestRedirect] || !r.redirected() || len(r.hops) > 1024 {
 		return
 	}
 	h.toAt, h.hasTo, h.to = max(x.resp.end, h.start), true, e.Span.URL
@@ -90,7 +102,7 @@ func (b *Builder) spanOwner(p *process, th *thread, e *Event) *request {
 	if waits(th.last) && th.kind == RequestStart {
 		return th.last
 	}
-	if r := th.spanned; !hasID && r != nil && r.open && r.spanStatus >= 300 && r.spanStatus < 400 {
+	if r := th.spanned; !hasID && r != nil && r.open && r.redirected() {
 		return r
 	}
 	var only *request
@@ -124,10 +136,6 @@ func (b *Builder) bridgedRequest(p *process, e *Event, h *[25]uint64, n int) *re
 	r := b.newRequest(p, e)
 	r.bridged = true
 	r.start = p.started(e)
-	if b.stats.Versions[RequestStart] { // its own was lost
-		r.headless = true
-		r.miss("the start")
-	}
 	r.hop0[0] = hop{start: r.start, toAt: never}
 	if e.Span.URL != "" {
 		r.hop0[0].at = splitURL(e.Span.URL, &place{})

@@ -544,7 +544,7 @@ func (w *rowWriter) outcome() {
 	}
 	if r.hasStatus && r.status >= 0 {
 		q.Status = int(r.status)
-	} else if !r.hasStatus {
+	} else if !r.hasStatus && !(w.b.lossy && r.redirected()) { // what followed may be lost
 		q.Status = r.spanStatus
 	}
 	q.ErrorType = r.errorType
