@@ -197,7 +197,7 @@ func TestDecodeNamed(t *testing.T) {
 		},
 		"status in the log of 3.1": {
 			httpphases.ProviderLogging, "FormattedMessage",
-			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""), utf16("Request finished in 45.8855ms 404 text/plain")),
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16("Request finished in 45.8855ms 404 text/plain")),
 			httpphases.ServerLogged, httpphases.Span{Status: 404},
 		},
 		"status in the log of 6": {

@@ -1,6 +1,7 @@
 package httpphases
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -177,6 +178,60 @@ func (r *Request) Phase(n PhaseName) (sum int64, ok bool) {
 		}
 	}
 	return sum, ok
+}
+
+// Marks are the doubts about a request, in the words that every output uses.
+type Marks uint8
+
+// The marks.
+const (
+	Inferred     Marks = 1 << iota // the end of a phase was lost; it is that of the next thing known
+	Guessed                        // links that rest on the order of events or on threads
+	Unfinished                     // the trace does not hold all of it: "incomplete"
+	StartUnknown                   // the trace begins inside it
+)
+
+// String returns the marks with commas between, "" if there are none.
+func (m Marks) String() string { return strings.Join(m.List(), ",") }
+
+// List returns them one by one: "inferred", "guessed", "incomplete", "start_unknown".
+func (m Marks) List() []string {
+	var l []string
+	for i, name := range []string{"inferred", "guessed", "incomplete", "start_unknown"} {
+		if m&(1<<i) != 0 {
+			l = append(l, name)
+		}
+	}
+	return l
+}
+
+// Marks returns the doubts about r.
+func (r *Request) Marks() (m Marks) {
+	if slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.Inferred }) {
+		m |= Inferred
+	}
+	for i := range r.Redirects {
+		if slices.ContainsFunc(r.Redirects[i].Phases, func(p Phase) bool { return p.Inferred }) {
+			m |= Inferred
+		}
+	}
+	return m | marks(r.Guessed > 0, r.Outcome == Incomplete, r.StartUnknown)
+}
+
+// Marks returns the doubts about s.
+func (s *ServerRequest) Marks() Marks { return marks(s.Guessed > 0, s.Outcome == Incomplete, false) }
+
+func marks(guessed, incomplete, startUnknown bool) (m Marks) {
+	if guessed {
+		m |= Guessed
+	}
+	if incomplete {
+		m |= Unfinished
+	}
+	if startUnknown {
+		m |= StartUnknown
+	}
+	return m
 }
 
 // A ServerRequest is a request that ASP.NET Core served in the traced process.

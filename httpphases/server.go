@@ -20,20 +20,24 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 	default:
 		s := p.ending(th, e, h, n)
 		if s == nil {
-			if e.Kind == ServerLogged && e.Span.Status > 0 {
-				th.logged = e.Span // the end of its scope follows
+			// The end of a request follows, which tells whose it is.
+			switch {
+			case e.Kind == ServerUnhandled:
+				th.threw = true
+			case e.Kind == ServerLogged && e.Span.Status > 0:
+				th.logged = e.Span
 			}
 			return
 		}
-		if th.logged != nil {
-			p.tell(s, th.logged)
-			th.logged = nil
-		}
-		if e.Kind == ServerUnhandled {
+		if th.threw || e.Kind == ServerUnhandled {
 			s.Outcome = Failed
-		} else if e.Span != nil {
-			p.tell(s, e.Span)
 		}
+		for _, of := range []*Span{th.logged, e.Span} {
+			if of != nil {
+				p.tell(s, of)
+			}
+		}
+		th.logged, th.threw = nil, false
 		if s.ends == e.Kind {
 			s.Duration, s.HasDuration = e.Time-s.Start, true
 			b.emitServer(p, s)
@@ -145,7 +149,7 @@ func (p *process) ending(th *thread, e *Event, h *[25]uint64, n int) *server {
 		}
 	}
 	l := p.serverRuns[e.Thread]
-	if e.ID != ([16]byte{}) || len(l) == 0 || e.Kind != ServerRequestStop && e.Kind != ServerUnhandled {
+	if e.ID != ([16]byte{}) || len(l) == 0 || e.Kind != ServerRequestStop {
 		return nil
 	}
 	s := l[len(l)-1] // nothing but the thread tells: that began here last

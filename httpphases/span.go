@@ -363,16 +363,18 @@ func (d *Decoder) logging(e *Event, event string, c *cursor) {
 			return
 		}
 		c.take(4) // id
-		c.raw()   // name
-		var s *Span
-		if event == "MessageJson" {
-			c.raw() // exception
-			s = loggedArguments(c.str())
-		} else {
-			s = loggedLine(logger, c.str())
+		// A text that is null is not there at all before .NET 5: the others show by what
+		// they begin with.
+		for len(c.b) > 0 && e.Span == nil {
+			switch t := c.str(); {
+			case event == "FormattedMessage":
+				e.Span = loggedLine(logger, t)
+			case strings.HasPrefix(t, "{"):
+				e.Span = loggedArguments(t)
+			}
 		}
-		if s != nil {
-			e.Kind, e.Span = ServerLogged, s
+		if c.bad = false; e.Span != nil { // numbers may follow
+			e.Kind = ServerLogged
 		}
 	}
 }

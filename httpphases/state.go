@@ -416,6 +416,7 @@ type thread struct {
 	stopping  bool     // it was its end
 	spanned   *request // whose span of the bridge ended here last
 	logged    *Span    // a line of the log about a request whose end follows
+	threw     bool     // likewise, an exception that nobody handled
 	// A HandshakeStop that may be the server's.
 	stop       *handshake
 	stopAt     int64

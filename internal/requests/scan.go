@@ -20,11 +20,11 @@ import (
 type class uint8
 
 const (
-	classNew    class = iota // not looked at yet
-	classSkip                // tells nothing about requests
-	classNamed               // of ASP.NET Core, the log or the bridge, whose ids are given out at run time
-	classStart               // starts an activity that may lie between a request and its phases
-	classNet                 // the first of the System.Net providers, in the order of netProviders
+	classNew   class = iota // not looked at yet
+	classSkip               // tells nothing about requests
+	classNamed              // of ASP.NET Core, the log or the bridge, whose ids are given out at run time
+	classStart              // starts an activity that may lie between a request and its phases
+	classNet                // the first of the System.Net providers, in the order of netProviders
 )
 
 // A Scanner turns nettrace events into HTTP requests.

@@ -192,7 +192,7 @@ func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	if r.RequestBytes >= 0 {
 		o.int("request_bytes", r.RequestBytes)
 	}
-	o.flag("start_unknown", r.StartUnknown)
+	o.strs("marks", r.Marks().List())
 	if len(r.Path) == 0 && r.Activity == ([16]byte{}) {
 		o.str("linked_by", "thread and connection")
 	}
@@ -268,13 +268,20 @@ func AppendServerRequest(b []byte, s *httpphases.ServerRequest) []byte {
 	o.count("pid", int(s.Process))
 	o.count("tid", int(s.Thread))
 	o.str("method", s.Method)
+	o.str("scheme", s.Scheme)
+	o.str("host", s.Host)
 	o.str("path", s.Target)
+	o.str("route", s.Route)
+	o.str("version", s.Version)
 	o.count("status", s.Status)
 	o.ms("start_ms", s.Start)
 	if s.HasDuration {
 		o.ms("duration_ms", s.Duration)
 	}
 	o.str("outcome", s.Outcome.String())
+	o.strs("marks", s.Marks().List())
+	o.count("guessed_links", s.Guessed)
+	o.str("request_id", s.RequestID)
 	o.str("trace_id", s.TraceID)
 	o.str("span_id", s.SpanID)
 	o.str("parent_span_id", s.ParentSpanID)
