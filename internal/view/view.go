@@ -1,12 +1,17 @@
-// Package view makes a page that shows the sampled stacks of a profile over time:
-// one self-contained HTML file that needs no network and opens from the disk.
+// Package view makes a page to explore a profile with: an overview of threads and tracks
+// on one axis of time, and of what is selected there a flame graph, the time order, trees,
+// and a table of methods. It is one self-contained HTML file that needs no network and opens
+// from the disk. Its program stands in page/: data.js and tree.js read and sum up, the
+// others draw.
 package view
 
 import (
 	"bufio"
-	_ "embed"
+	"cmp"
+	"embed"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"html"
 	"io"
 	"path/filepath"
@@ -14,80 +19,124 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
 
-//go:embed page.html
-var page string
+//go:embed page
+var files embed.FS
+
+// scripts are the parts of the page's program, in the order in which they stand in it.
+var scripts = []string{"data.js", "tree.js", "draw.js", "overview.js", "timeorder.js", "flame.js", "tables.js", "main.js"}
+
+// page returns what stands before and behind the data.
+func page(title string) (before, after string) {
+	read := func(name string) string {
+		b, err := files.ReadFile("page/" + name)
+		if err != nil {
+			panic("view: internal error: " + err.Error())
+		}
+		return string(b)
+	}
+	var program strings.Builder
+	for _, name := range scripts {
+		program.WriteString(read(name))
+	}
+	before, after, _ = strings.Cut(read("page.html"), "<!--data-->")
+	before = strings.NewReplacer("<!--title-->", html.EscapeString(title), "<!--style-->", read("style.css")).Replace(before)
+	return before, strings.Replace(after, "<!--script-->", program.String(), 1)
+}
 
 // head is what the page reads first; the numbers follow in columns of their own.
 type head struct {
-	Title   string   `json:"title"`
-	Format  string   `json:"format"`
-	Start   string   `json:"start,omitempty"`
-	EndNs   int64    `json:"end"`
-	Methods []string `json:"methods"` // full names
-	OffCPU  int      `json:"off"`     // the method that is the leaf of time off the CPU; -1: none
-	Hows    []string `json:"hows"`
-	Threads []thread `json:"threads"`
-	Nodes   int      `json:"nodes"`
+	Title     string   `json:"title"`
+	Facts     []string `json:"facts"` // in words, for the first line
+	Notes     []string `json:"notes"` // damage, losses, and what else to know
+	EndNs     int64    `json:"end"`
+	Processes int      `json:"processes"`
+	Methods   []string `json:"methods"` // full names
+	OffCPU    int      `json:"off"`     // the method that is the leaf of time off the CPU; -1: none
+	Hows      []string `json:"hows"`    // kinds of evidence
+	HowTexts  []string `json:"howTexts"`
+	Threads   []thread `json:"threads"`
+	Tracks    []track  `json:"tracks"`
+	Names     []string `json:"names"` // of slices, and their details
+	Losses    []loss   `json:"losses"`
+	Nodes     int      `json:"nodes"`
 }
 
 type thread struct {
-	PID     int64  `json:"pid"`
-	TID     int64  `json:"tid"`
-	Name    string `json:"name,omitempty"`
-	Process string `json:"process,omitempty"`
-	Samples int    `json:"samples"`
-	Cut     int    `json:"cut"`
-	Busy    int    `json:"busy"` // samples that were on a CPU, as far as the trace tells
+	Index    int    `json:"index"`
+	PID      int64  `json:"pid"`
+	TID      int64  `json:"tid"`
+	Name     string `json:"name,omitempty"`
+	Process  string `json:"process,omitempty"`
+	Samples  int    `json:"samples"`
+	Cut      int    `json:"cut"`
+	Repaired int    `json:"repaired"` // bridged ones too
+	Busy     int    `json:"busy"`     // samples that were on a CPU, as far as the trace tells
+}
+
+type track struct {
+	Name   string `json:"name"`
+	Group  string `json:"group"`
+	Slices int    `json:"slices"`
+}
+
+type loss struct {
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+	Events int64 `json:"events,omitempty"`
 }
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
 // costs some five bytes and a stack four.
 func Write(w io.Writer, p *profile.Profile) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	before, after, _ := strings.Cut(page, "<!--data-->")
-	before = strings.Replace(before, "<!--title-->", html.EscapeString(filepath.Base(p.Meta.Source)), 1)
+	h := head{
+		Title: filepath.Base(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1,
+		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Notes: []string{},
+	}
+	before, after := page(h.Title)
 	b.WriteString(before)
 
-	h := head{Title: filepath.Base(p.Meta.Source), Format: p.Meta.Format, EndNs: p.Meta.End, Methods: []string{}, OffCPU: -1}
-	if !p.Meta.Start.IsZero() {
-		h.Start = p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC")
-	}
 	n := newNumbers(p.Table)
 	stretches := p.Timing().Stretches
-	offCPU := false
 	hows := map[string]int{}
-	for _, t := range p.Threads {
-		row := thread{PID: t.Process.PID, TID: t.TID, Name: t.Name, Process: t.Process.Name}
+	index := map[*profile.Thread]int{}
+	for i, t := range p.Threads {
+		index[t] = i
+		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: t.Name, Process: t.Owner().Name}
+		for r := range t.Repairs.All() {
+			if _, ok := hows[r.How]; !ok {
+				hows[r.How] = len(h.Hows)
+				h.Hows = append(h.Hows, r.How)
+				h.HowTexts = append(h.HowTexts, cmp.Or(report.How(r.How), r.How))
+			}
+		}
+		repairs := t.Repairs.Cursor()
 		for s := range stretches(t) {
 			row.Samples++
-			offCPU = offCPU || s.Type == profile.SampleOffCPU
-			n.add(s.Stack)
+			n.number(s.Stack, s.Type)
+			if r := repairs.Of(s.Index); r != nil {
+				n.number(r.Recorded, s.Type)
+				row.Repaired++
+			}
 			if s.Cut != profile.Whole {
 				row.Cut++
 			}
 			if s.Type == profile.SampleManaged || s.Type == profile.SampleCPU {
 				row.Busy++
 			}
-		}
-		for r := range t.Repairs.All() {
-			if _, ok := hows[r.How]; !ok {
-				hows[r.How] = len(h.Hows)
-				h.Hows = append(h.Hows, r.How)
-			}
+			h.EndNs = max(h.EndNs, s.End)
 		}
 		h.Threads = append(h.Threads, row)
 	}
-	for _, m := range n.methods {
-		h.Methods = append(h.Methods, p.Table.MethodAt(m).Full())
-	}
-	if offCPU {
-		h.OffCPU = len(h.Methods)
-		h.Methods = append(h.Methods, profile.OffCPU)
-	}
-	h.Nodes = 1 + len(n.stacks)
+	h.Methods, h.OffCPU = n.names, n.offCPU
+	h.Nodes = len(n.nodes)
+	h.tell(p)
+	slices := newSlices(p, &h, index)
+
 	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
 	if err != nil {
 		return err
@@ -98,15 +147,15 @@ func Write(w io.Writer, p *profile.Profile) error {
 
 	// Stacks: parent as distance, method.
 	column(b, "nodes", func(c *columnWriter) {
-		for i, s := range n.stacks {
-			c.uint(uint64(i + 1 - int(n.ofStack[p.Table.Parent(s)])))
-			c.uint(uint64(n.ofMethod[p.Table.Method(p.Table.Frame(s))] - 1))
+		for i, node := range n.nodes[1:] {
+			c.uint(uint64(i + 1 - int(node.parent)))
+			c.uint(uint64(node.method))
 		}
 	})
 	// Samples, thread after thread: time since the end of the one before, time for which
 	// it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, then
-	// 1 + how of the repair, and if repaired the number of restored frames and the
-	// confidence in percent.
+	// 1 + how of the repair; and if repaired the number of restored frames, how many of them
+	// stand behind a bridge, the confidence in percent, and the stack as it was recorded.
 	column(b, "samples", func(c *columnWriter) {
 		for _, t := range p.Threads {
 			var last int64
@@ -116,7 +165,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 				c.uint(uint64(s.Start - last))
 				c.uint(uint64(s.End - s.Start))
 				last = s.End
-				c.uint(uint64(n.ofStack[s.Stack]))
+				c.uint(uint64(n.number(s.Stack, s.Type)))
 				flags := uint64(s.Type)
 				if s.Cut != profile.Whole {
 					flags |= 8
@@ -130,46 +179,198 @@ func Write(w io.Writer, p *profile.Profile) error {
 				c.uint(flags)
 				if r != nil {
 					c.uint(uint64(r.Restored))
+					c.uint(0)
 					c.uint(uint64(float64(r.Confidence)*100 + 0.5))
+					c.uint(uint64(n.number(r.Recorded, s.Type)))
 				}
 			}
 		}
 	})
+	column(b, "slices", slices.write)
 	b.WriteString(after)
-	return b.Flush()
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	return p.TrackError()
 }
 
-// numbers of the stacks that samples have, from 1, and of their methods, in the order of
-// first use: what else the table holds is not written.
-type numbers struct {
-	table             *profile.Table
-	stacks            []profile.StackID
-	methods           []profile.MethodID
-	ofStack, ofMethod []int32 // 0: none
-	trail             []profile.StackID
+// tell puts into words what the first lines of the page say.
+func (h *head) tell(p *profile.Profile) {
+	facts := []string{p.Meta.Format}
+	if !p.Meta.Start.IsZero() {
+		facts = append(facts, p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	samples, cut, bridged, restored := 0, 0, 0, 0
+	for i, t := range p.Threads {
+		samples += h.Threads[i].Samples
+		cut += h.Threads[i].Cut
+		for r := range t.Repairs.All() {
+			restored += r.Restored
+			if r.How == "bridge" {
+				bridged++
+			}
+		}
+	}
+	repaired := 0
+	for i := range h.Threads {
+		repaired += h.Threads[i].Repaired
+	}
+	facts = append(facts, report.Count(samples)+" sample"+report.Plural(samples))
+	switch {
+	case cut == 0:
+		facts = append(facts, "none cut")
+	case repaired == 0:
+		facts = append(facts, report.Count(cut)+" cut, not repaired")
+	default:
+		facts = append(facts, fmt.Sprintf("%s of %s cut repaired, %s bridged, %s frames restored", report.Count(repaired-bridged), report.Count(cut), report.Count(bridged), report.Count(restored)))
+	}
+	h.Facts = facts
+	if n := p.Meta.Damages; n > 0 {
+		h.Notes = append(h.Notes, fmt.Sprintf("The file is damaged in %s place%s; this page shows what could be saved.", report.Count(n), report.Plural(n)))
+	}
+	if n := p.Meta.Lost; n > 0 {
+		h.Notes = append(h.Notes, fmt.Sprintf("%s event%s were lost while recording; the lane \"events lost\" shows when.", report.Count(int(n)), report.Plural(int(n))))
+	}
+	h.Notes = append(h.Notes, p.Meta.Notes...)
+	for _, l := range p.Losses {
+		h.Losses = append(h.Losses, loss{l.From, l.To, l.Events})
+	}
 }
+
+// slices are those of all tracks. They are gone through twice, first to number their names.
+type slices struct {
+	tracks []*profile.Track
+	names  map[string]int
+	thread map[*profile.Thread]int
+}
+
+// maxDetail is how many bytes of a slice's details the page keeps: they are for a tip.
+const maxDetail = 240
+
+func newSlices(p *profile.Profile, h *head, thread map[*profile.Thread]int) *slices {
+	s := &slices{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread}
+	number := func(text string) {
+		if _, ok := s.names[text]; !ok {
+			s.names[text] = len(h.Names)
+			h.Names = append(h.Names, text)
+		}
+	}
+	for _, t := range p.Tracks {
+		row := track{Name: t.Name, Group: t.Group}
+		for sl := range t.Slices {
+			row.Slices++
+			number(sl.Name)
+			number(detail(sl))
+			h.EndNs = max(h.EndNs, sl.Start+sl.Dur)
+		}
+		h.Tracks = append(h.Tracks, row)
+	}
+	return s
+}
+
+// write writes the column: time since the start of the slice before, duration, name, 1 + thread
+// or 0, details.
+func (s *slices) write(c *columnWriter) {
+	for _, t := range s.tracks {
+		var last int64
+		for sl := range t.Slices {
+			start := max(sl.Start, last) // tracks yield them in order
+			c.uint(uint64(start - last))
+			c.uint(uint64(max(sl.Dur, 0)))
+			last = start
+			c.uint(uint64(s.names[sl.Name]))
+			on := 0
+			for _, th := range []*profile.Thread{sl.Thread, t.Thread} {
+				if i, ok := s.thread[th]; ok && on == 0 {
+					on = i + 1
+				}
+			}
+			c.uint(uint64(on))
+			c.uint(uint64(s.names[detail(sl)]))
+		}
+	}
+}
+
+// detail is what a slice tells beside its name, in one line.
+func detail(sl *profile.Slice) string {
+	var b strings.Builder
+	for _, a := range sl.Args {
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		if raw, ok := a.Value.(json.RawMessage); ok {
+			fmt.Fprintf(&b, "%s: %s", a.Key, raw)
+		} else {
+			fmt.Fprintf(&b, "%s: %v", a.Key, a.Value)
+		}
+		if b.Len() > maxDetail {
+			return strings.ToValidUTF8(b.String()[:maxDetail], "") + "…"
+		}
+	}
+	return b.String()
+}
+
+// numbers are those of the nodes that samples have, and of their methods, in the order of
+// first use: what else the table holds is not written. Node 0 is the root.
+type numbers struct {
+	table    *profile.Table
+	nodes    []node
+	names    []string // of methods
+	ofStack  []int32  // 0: none
+	ofMethod []int32  // 1 + number; 0: none
+	offCPU   int      // number of the method that is the leaf of time off the CPU; -1: none
+	away     map[profile.StackID]int32
+	trail    []profile.StackID
+}
+
+type node struct{ parent, method int32 }
 
 func newNumbers(t *profile.Table) *numbers {
-	return &numbers{table: t, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods())}
+	return &numbers{
+		table: t, nodes: make([]node, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
+		offCPU: -1, away: map[profile.StackID]int32{},
+	}
 }
 
-// add numbers s and, before it, its callers.
-func (n *numbers) add(s profile.StackID) {
+// number returns the node of a sample's stack. Time off the CPU has a leaf of its own, as in
+// every other output.
+func (n *numbers) number(s profile.StackID, kind profile.SampleType) int32 {
+	k := n.stack(s)
+	if kind != profile.SampleOffCPU {
+		return k
+	}
+	leaf, ok := n.away[s]
+	if !ok {
+		if n.offCPU < 0 {
+			n.offCPU = len(n.names)
+			n.names = append(n.names, profile.OffCPU)
+		}
+		leaf = int32(len(n.nodes))
+		n.nodes = append(n.nodes, node{k, int32(n.offCPU)})
+		n.away[s] = leaf
+	}
+	return leaf
+}
+
+// stack numbers s and, before it, its callers.
+func (n *numbers) stack(s profile.StackID) int32 {
 	n.trail = n.trail[:0]
-	for s != 0 && n.ofStack[s] == 0 {
-		n.trail = append(n.trail, s)
-		s = n.table.Parent(s)
+	top := s
+	for top != 0 && n.ofStack[top] == 0 {
+		n.trail = append(n.trail, top)
+		top = n.table.Parent(top)
 	}
 	for i := len(n.trail) - 1; i >= 0; i-- {
 		s := n.trail[i]
-		n.stacks = append(n.stacks, s)
-		n.ofStack[s] = int32(len(n.stacks))
 		m := n.table.Method(n.table.Frame(s))
 		if n.ofMethod[m] == 0 {
-			n.methods = append(n.methods, m)
-			n.ofMethod[m] = int32(len(n.methods))
+			n.names = append(n.names, n.table.MethodAt(m).Full())
+			n.ofMethod[m] = int32(len(n.names))
 		}
+		n.ofStack[s] = int32(len(n.nodes))
+		n.nodes = append(n.nodes, node{n.ofStack[n.table.Parent(s)], n.ofMethod[m] - 1})
 	}
+	return n.ofStack[s]
 }
 
 type columnWriter struct {

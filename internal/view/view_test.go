@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"iter"
 	"regexp"
+	stdslices "slices"
 	"testing"
 
 	"github.com/goccy/go-json"
@@ -27,13 +29,17 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
 	th.Samples.Append(profile.Sample{Time: 6e9, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
 	th.Repairs.Append(profile.Repair{Index: 2, How: "before", Restored: 1, Confidence: 0.99})
-	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9}}
+	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9, Damages: 2}}
+	p.Tracks = []*profile.Track{{Name: "GC", Group: "gc", Slices: slicesOf(
+		&profile.Slice{Start: 5, Dur: 10, Name: "gen 1", Args: []profile.Arg{{Key: "reason", Value: "small"}, {Key: "n", Value: int64(3)}}},
+		&profile.Slice{Start: 7, Name: "gen 2", Thread: th})}}
 
 	var out bytes.Buffer
 	require.NoError(t, Write(&out, p))
 	s := out.String()
-	assert.NotContains(t, s, "http://", "the page asks no network")
-	assert.NotContains(t, s, "https://")
+	assert.Contains(t, s, `content="default-src 'none'`, "the page asks no network")
+	assert.NotContains(t, s, " src=")
+	assert.Less(t, out.Len(), 100<<10, "the program of the page")
 	assert.Contains(t, s, "<title>a&lt;b&gt;.nettrace - tracefix</title>")
 
 	var h head
@@ -42,7 +48,9 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
 	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", profile.OffCPU}, h.Methods)
 	assert.Equal(t, 2, h.OffCPU)
-	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Busy: 1}}, h.Threads)
+	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1}}, h.Threads)
+	assert.Equal(t, []track{{Name: "GC", Group: "gc", Slices: 2}}, h.Tracks)
+	assert.Equal(t, []string{"", "gen 1", "reason: small, n: 3", "gen 2"}, h.Names)
 	assert.Equal(t, []string{"before"}, h.Hows)
 
 	ints := func(id string) []uint64 {
@@ -59,6 +67,10 @@ func TestPageHoldsTheProfile(t *testing.T) {
 		}
 		return v
 	}
-	assert.Equal(t, []uint64{1, 0, 1, 1}, ints("nodes"))
-	assert.Equal(t, []uint64{1e6, 1e6, 1, 0, 5e9 - 2e6, 10, 2, 1 | 8 | 1<<5, 1, 99, 1e9 - 110, 100, 1, 3}, ints("samples"))
+	assert.Equal(t, []uint64{1, 0, 1, 1, 2, 2}, ints("nodes"), "time off the CPU has a leaf of its own")
+	assert.Equal(t, []uint64{1e6, 1e6, 1, 0, 5e9 - 2e6, 10, 2, 1 | 8 | 1<<5, 1, 0, 99, 0, 1e9 - 110, 100, 3, 3}, ints("samples"))
+	assert.Equal(t, []uint64{5, 10, 1, 0, 2, 2, 0, 3, 1, 0}, ints("slices"))
+	assert.Equal(t, []string{"The file is damaged in 2 places; this page shows what could be saved."}, h.Notes)
 }
+
+func slicesOf(list ...*profile.Slice) iter.Seq[*profile.Slice] { return stdslices.Values(list) }

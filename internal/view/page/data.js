@@ -1,0 +1,88 @@
+// data.js reads what Go wrote into the page (see view.go): one JSON head, and columns of
+// LEB128 numbers in base64. It touches no document, so that tests can run it.
+
+const MANAGED = 0, EXTERNAL = 1, ON_CPU = 2, OFF_CPU = 3; // sample types of profile.SampleType
+const CUT = 8, JOINED = 16, HOW = 5; // bits of a sample's flags
+const LOST = "[frames lost]";
+
+// column returns a function that reads the next number of a column.
+function column(text) {
+  const s = atob(text), n = s.length, b = new Uint8Array(n);
+  for (let i = 0; i < n; i++) b[i] = s.charCodeAt(i);
+  let p = 0;
+  return () => { let v = 0, m = 1; for (;;) { const c = b[p++]; v += (c & 127) * m; if (c < 128) return v; m *= 128; } };
+}
+
+// load makes the trace of the texts that get(id) returns. Stacks are nodes of one tree, 0 its
+// root, callers before callees; nodes of one caller that run the same method are one.
+function load(get) {
+  const head = JSON.parse(get("head"));
+  const tree = readTree(column(get("nodes")), head.nodes);
+  const next = column(get("samples"));
+  for (const t of head.threads) readSamples(t, next, tree.of);
+  const slice = column(get("slices"));
+  for (const t of head.tracks) readSlices(t, slice);
+  delete tree.of;
+  return { head, tree, threads: head.threads.filter(t => t.samples), tracks: head.tracks.filter(t => t.slices), methods: head.methods };
+}
+
+function readTree(next, count) {
+  const parent = new Uint32Array(count), method = new Uint32Array(count), of = new Uint32Array(count);
+  let size = 1, slots = 1;
+  while (slots < 2 * count) slots *= 2;
+  const table = new Uint32Array(slots); // open addressing: node by caller and method
+  for (let i = 1; i < count; i++) {
+    const up = of[i - next()], m = next();
+    let h = (Math.imul(up, 0x9e3779b1) ^ Math.imul(m, 0x85ebca6b)) >>> 0 & slots - 1;
+    for (; table[h]; h = h + 1 & slots - 1) if (parent[table[h]] === up && method[table[h]] === m) break;
+    if (!table[h]) { table[h] = size; parent[size] = up; method[size] = m; size++; }
+    of[i] = table[h];
+  }
+  return newTree(parent.slice(0, size), method.slice(0, size), of);
+}
+
+// newTree adds depths to a tree of callers and methods. The root's method is none.
+function newTree(parent, method, of) {
+  const depth = new Uint16Array(parent.length);
+  method[0] = -1 >>> 0;
+  for (let i = 1; i < parent.length; i++) depth[i] = Math.min(depth[parent[i]] + 1, 65535);
+  return { parent, method, depth, size: parent.length, of };
+}
+
+function readSamples(t, next, of) {
+  const n = t.samples;
+  t.start = new Float64Array(n); t.end = new Float64Array(n); t.stack = new Uint32Array(n); t.flags = new Uint16Array(n);
+  if (t.repaired) { t.recorded = new Uint32Array(n); t.restored = new Uint16Array(n); t.above = new Uint16Array(n); t.confidence = new Uint8Array(n); }
+  let at = 0;
+  for (let i = 0; i < n; i++) {
+    t.start[i] = at += next(); t.end[i] = at += next(); t.stack[i] = of[next()];
+    const f = t.flags[i] = next();
+    if (f >> HOW) { t.restored[i] = next(); t.above[i] = next(); t.confidence[i] = next(); t.recorded[i] = of[next()]; }
+  }
+}
+
+function readSlices(t, next) {
+  const n = t.slices;
+  t.start = new Float64Array(n); t.end = new Float64Array(n); t.name = new Uint32Array(n); t.thread = new Int32Array(n); t.detail = new Uint32Array(n);
+  let at = 0;
+  for (let i = 0; i < n; i++) { t.start[i] = at += next(); t.end[i] = at + next(); t.name[i] = next(); t.thread[i] = next() - 1; t.detail[i] = next(); }
+  // The longest so far tells how far back a slice may begin that still lasts.
+  t.reach = new Float64Array(n);
+  for (let i = 0, far = 0; i < n; i++) t.reach[i] = far = Math.max(far, t.end[i]);
+}
+
+// lower returns the first index of ascending a whose value is not below x.
+function lower(a, x) { let lo = 0, hi = a.length; while (lo < hi) { const m = lo + hi >> 1; if (a[m] < x) lo = m + 1; else hi = m; } return lo; }
+
+// busy says whether a sample was on a CPU, as far as the trace tells.
+function busy(flags) { const k = flags & 7; return k === MANAGED || k === ON_CPU; }
+
+function escapeText(s) { return s.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]); }
+function count(n) { return n.toLocaleString("en"); }
+function duration(ns) {
+  const a = Math.abs(ns);
+  return a >= 1e10 ? count(+(ns / 1e9).toFixed(1)) + " s" : a >= 1e9 ? (ns / 1e9).toFixed(3) + " s" : a >= 1e6 ? (ns / 1e6).toFixed(a >= 1e8 ? 0 : 2) + " ms" : a >= 1e3 ? (ns / 1e3).toFixed(1) + " µs" : ns.toFixed(0) + " ns";
+}
+function percent(part, whole) { const p = whole ? 100 * part / whole : 0; return (p >= 99.95 || p === 0 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toFixed(2) : "<0.01") + " %"; }
+function shortName(name) { const i = name.indexOf("!"), s = i < 0 ? name : name.slice(i + 1), p = s.indexOf("("); return p > 0 ? s.slice(0, p) : s; }
+function moduleOf(name) { const i = name.indexOf("!"); return i > 0 ? name.slice(0, i) : ""; }

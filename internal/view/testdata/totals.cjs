@@ -1,0 +1,58 @@
+// totals.cjs runs the page's program without a browser: node totals.js PAGE FOLDER. It prints what
+// the page sums up for all threads and all time.
+const fs = require("fs"), [page, folder] = process.argv.slice(2);
+const html = fs.readFileSync(page, "utf8");
+const get = id => html.match(new RegExp(`<script type="[^"]*" id="${id}">([^]*?)</script>`))[1];
+const program = ["data.js", "tree.js"].map(f => fs.readFileSync(folder + "/" + f, "utf8")).join("");
+const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, spans, folded, kids, callees, outermost, methodPairs, stackOf, speedscopeOf }")();
+const trace = api.load(get), end = trace.head.end;
+const choice = (kind, more) => ({ threads: trace.threads, from: 0, to: end + 1, kind, recorded: false, minConfidence: 0, hows: null, ...more });
+const out = { kinds: {}, checks: [] };
+const near = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(a), Math.abs(b));
+function check(what, ok) { if (!ok) out.checks.push(what); }
+
+for (const kind of ["cpu", "wait"]) {
+  const w = api.weigh(trace, choice(kind)), total = api.totals(trace.tree, w.self.slice());
+  const by = api.byMethod(trace.tree, w.self, total, trace.methods.length), rows = {};
+  trace.methods.forEach((m, i) => { if (by.total[i]) { const r = rows[m] ||= [0, 0]; r[0] += by.self[i]; r[1] += by.total[i]; } });
+  out.kinds[kind] = rows;
+}
+const w = api.weigh(trace, choice("all")), total = api.totals(trace.tree, w.self.slice()), all = total[0];
+// An inverted tree holds the same time as the tree, at each level of what has callers.
+check("inverted", near(api.invert(trace.tree, api.selfPairs(w.self)).reduce((a, g) => a + g.time, 0) + w.self[0], all));
+// Children never have more than their caller, and with its own time exactly as much.
+const kidsOf = api.kids(trace.tree, total);
+for (let n = 0; n < trace.tree.size; n++) if (total[n] && !near(kidsOf(n).reduce((a, k) => a + total[k], 0) + w.self[n], total[n])) { check("node " + n + " adds up", false); break; }
+// Reshaping moves time and loses none, but for a focus.
+const first = trace.methods[trace.tree.method[1]] || "", name = first.slice(0, Math.max(0, first.indexOf("!")));
+for (const rule of [{ recursion: true }, { hidden: new Set([name]) }, { merged: new Set([name]) }]) {
+  const shape = api.reshape(trace.tree, { ...rule, methods: trace.methods });
+  check("reshape " + Object.keys(rule)[0], near(api.carry(shape, w.self).reduce((a, b) => a + b, 0), all));
+}
+const out1 = api.outermost(trace.tree, trace.methods.length), by = api.byMethod(trace.tree, w.self, total, trace.methods.length);
+for (let m = 0; m < trace.methods.length; m += 1 + Math.floor(trace.methods.length / 50)) {
+  const shape = api.reshape(trace.tree, { focus: m, methods: trace.methods });
+  check("focus " + trace.methods[m], near(api.carry(shape, w.self).reduce((a, b) => a + b, 0), by.total[m]));
+  check("callers " + trace.methods[m], near(api.methodPairs(trace.tree, total, out1, m).reduce((a, [, t]) => a + t, 0), by.total[m]));
+}
+// Of spans the innermost time is that of the samples.
+let spanned = 0, sampled = 0;
+for (const t of trace.threads) {
+  const rows = api.spans(trace.tree, t, choice("all"), trace.head.off);
+  if (rows[0]) for (let i = 0; i < rows[0].start.length; i++) spanned += rows[0].end[i] - rows[0].start[i];
+  for (let i = 0; i < t.samples; i++) if (t.stack[i]) sampled += t.end[i] - t.start[i];
+  for (const r of rows) for (let i = 1; i < r.start.length; i++) if (r.start[i] < r.end[i - 1]) { check("spans of one row overlap", false); break; }
+}
+out.spanned = spanned; out.sampled = sampled;
+// As recorded, no stack is deeper, and nothing of the time is lost.
+const before = api.weigh(trace, choice("all", { recorded: true }));
+check("as recorded", near(before.self.reduce((a, b) => a + b, 0), all));
+out.restored = w.fixed.reduce((a, b) => a + b, 0);
+out.restoredBefore = before.fixed.reduce((a, b) => a + b, 0);
+// Exports hold the selection.
+const lines = api.folded(trace.tree, w.self, trace.methods).trim().split("\n");
+check("folded", lines.every(l => / \d+$/.test(l)));
+const s = JSON.parse(api.speedscopeOf(trace.tree, w.self, trace.methods, "t"));
+check("speedscope", near(s.profiles[0].weights.reduce((a, b) => a + b, 0), all - w.self[0]));
+out.slices = trace.tracks.map(t => [t.name, t.slices, t.start[0]]);
+process.stdout.write(JSON.stringify(out));
