@@ -10,6 +10,7 @@ import (
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
 	"github.com/tracefix/tracefix/internal/speedscope"
@@ -40,9 +41,15 @@ type ReadOptions struct {
 	// From and To are what Select will keep, since the start of the trace; To 0 is the end.
 	// Requests outside are not read. Everything is read all the same that tells of what is inside.
 	From, To time.Duration
+	// Also are told the events of a nettrace as it is read, after the model has taken each.
+	Also []Consumer
 	// Warn is told of each place where the file breaks its format; nil drops it.
 	Warn func(Damage)
 }
+
+// A Consumer takes the events of a reading: requests, activities, counters and samples are
+// consumers, and one reading serves them all.
+type Consumer = reading.Consumer
 
 // A Damage is a place where a file breaks its format.
 type Damage struct {
@@ -93,16 +100,21 @@ func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	return nil, f.in.NotATrace()
 }
 
-// nettrace reads a nettrace or netperf file.
+// nettrace reads a nettrace or netperf file, once for all that is wanted.
 func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
-	p, info, err := load.Profile(ctx, f.in.Reader, f.loadOptions(o))
+	also := slices.Clone(o.Also)
+	var http *requestReader
+	if slices.Contains(o.Tracks, "http") {
+		http = &requestReader{o: o}
+		also = append(also, http)
+		defer func() { http.scan.Stop() }()
+	}
+	p, _, err := load.Profile(ctx, f.in.Reader, f.loadOptions(o), also...)
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(o.Tracks, "http") {
-		if err := f.addRequests(ctx, o, p, info.Events); err != nil {
-			return nil, err
-		}
+	if http != nil {
+		p.Tracks = append(p.Tracks, http.tracks(p)...)
 	}
 	return p, nil
 }

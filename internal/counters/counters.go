@@ -8,19 +8,15 @@ package counters
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/glob"
-	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 )
-
-// An Open returns the unpacked bytes of a trace from their start.
-type Open func() (io.ReadCloser, error)
 
 // Type is what kind of figure a series is.
 type Type uint8
@@ -123,22 +119,15 @@ type reader struct {
 }
 
 // Read calls yield with every value, in the order of their times.
-func Read(ctx context.Context, open Open, o *Options, yield func(*Point) error) (*Result, error) {
+func Read(ctx context.Context, open reading.Open, o *Options, yield func(*Point) error) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	in, err := open()
-	if err != nil {
+	c := &reader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
+	r, err := reading.Read(ctx, open, o.Warn, c)
+	if r == nil {
 		return nil, err
 	}
-	defer in.Close()
-	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: o.Warn})
-	if err != nil {
-		return nil, err
-	}
-	c := &reader{o: o, r: r, h: r.Header(), yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
-	c.res.Header = *c.h
-	err = c.read(ctx)
 	c.res.Stats = r.Stats()
 	if c.others > 0 {
 		c.note("values of other listeners that were left out: %d", c.others)
@@ -154,34 +143,25 @@ func (c *reader) note(format string, args ...any) {
 	}
 }
 
-func (c *reader) read(ctx context.Context) error {
-	var ev nettrace.Event
-	for n := 1; ; n++ {
-		if err := c.r.Read(&ev); err != nil {
-			d, ok := load.Damage(c.r, err)
-			if !ok {
-				return err
-			}
-			if d != nil && c.o.Warn != nil {
-				c.o.Warn(d)
-			}
-			return nil
-		}
-		if n&0xfff == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var err error
-		switch {
-		case ev.Metadata.Name == "EventCounters":
-			err = c.eventCounter(&ev)
-		case ev.Metadata.Provider == metricsProvider:
-			err = c.metric(&ev)
-		}
-		if err != nil {
-			return err
-		}
-	}
+// Begin implements reading.Consumer.
+func (c *reader) Begin(r *nettrace.Reader) {
+	c.r, c.h = r, r.Header()
+	c.res.Header = *c.h
 }
+
+// Event implements reading.Consumer.
+func (c *reader) Event(ev *nettrace.Event) error {
+	switch {
+	case ev.Metadata.Name == "EventCounters":
+		return c.eventCounter(ev)
+	case ev.Metadata.Provider == metricsProvider:
+		return c.metric(ev)
+	}
+	return nil
+}
+
+// End implements reading.Consumer.
+func (c *reader) End() {}
 
 // intern returns v's text without a copy if it was seen before.
 func (c *reader) intern(v *nettrace.Value) string {

@@ -11,12 +11,9 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 )
-
-// An Open returns the unpacked bytes of a trace from their start.
-type Open func() (io.ReadCloser, error)
 
 // Formats are the names of the forms of a list, the first one being the default.
 var Formats = []string{"ndjson", "text"}
@@ -61,15 +58,13 @@ func (e UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e UsageError) Unwrap() error { return e.Err }
 
-const (
-	flushAt    = 256 << 10
-	checkEvery = 1 << 12
-)
+// flushAt is what is written at once.
+const flushAt = 256 << 10
 
 // Write writes the events to w in the order of their times. Damage of the file is told
 // to o.Warn, the last one being what ended the file; an error means that nothing could
 // be read or w failed.
-func Write(ctx context.Context, open Open, w io.Writer, o *Options) (*Result, error) {
+func Write(ctx context.Context, open reading.Open, w io.Writer, o *Options) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
@@ -80,28 +75,21 @@ func Write(ctx context.Context, open Open, w io.Writer, o *Options) (*Result, er
 	if o.Format != "" && o.Format != "ndjson" && o.Format != "text" {
 		return nil, UsageError{fmt.Errorf("--format %s: must be one of ndjson, text", o.Format)}
 	}
-	in, err := open()
-	if err != nil {
+	l := &lister{o: o, w: w, filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}
+	r, err := reading.Read(ctx, open, o.Warn, l)
+	if r == nil {
 		return nil, err
 	}
-	defer in.Close()
-	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: o.Warn})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = w.Write(l.buf)
 	}
-	l := &lister{o: o, r: r, filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}
-	l.res.Header = *r.Header()
-	l.text.init(o, r.Header())
-	if len(f.processes.patterns) > 0 && o.Processes != nil {
-		l.names = o.Processes()
-	}
-	err = l.list(ctx, w)
 	l.res.Stats = r.Stats()
 	return &l.res, err
 }
 
 type lister struct {
 	o       *Options
+	w       io.Writer
 	r       *nettrace.Reader
 	filter  *filter
 	catalog catalog
@@ -113,61 +101,56 @@ type lister struct {
 	names   map[int]string // of processes, if Select needs them
 }
 
-func (l *lister) list(ctx context.Context, w io.Writer) error {
-	var ev nettrace.Event
-	asText := l.o.Format == "text"
-	for {
-		err := l.r.Read(&ev)
-		if err != nil {
-			d, ok := load.Damage(l.r, err)
-			if !ok {
-				return err
+// Begin implements reading.Consumer.
+func (l *lister) Begin(r *nettrace.Reader) {
+	l.r = r
+	l.res.Header = *r.Header()
+	l.text.init(l.o, r.Header())
+	if len(l.filter.processes.patterns) > 0 && l.o.Processes != nil {
+		l.names = l.o.Processes()
+	}
+}
+
+// Event implements reading.Consumer.
+func (l *lister) Event(ev *nettrace.Event) error {
+	l.res.Events++
+	ns := l.r.Nanos(ev.Time)
+	if l.filter.inTime {
+		if l.filter.to != 0 && ns >= l.filter.to {
+			if ev.Late {
+				return nil
 			}
-			if d != nil && l.o.Warn != nil {
-				l.o.Warn(d)
-			}
-			break
-		}
-		l.res.Events++
-		if l.res.Events%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		ns := l.r.Nanos(ev.Time)
-		if l.filter.inTime {
-			if l.filter.to != 0 && ns >= l.filter.to {
-				if ev.Late {
-					continue
-				}
-				l.res.Partial = true
-				break
-			}
-			if ns < l.filter.from {
-				continue
-			}
-		}
-		k := l.catalog.of(&ev)
-		if !k.wanted || !l.wants(&ev) {
-			continue
-		}
-		if asText {
-			l.buf = l.appendText(l.buf, &ev, k, ns)
-		} else {
-			l.buf = l.appendJSON(l.buf, &ev, k, ns)
-		}
-		if len(l.buf) >= flushAt {
-			if _, err := w.Write(l.buf); err != nil {
-				return err
-			}
-			l.buf = l.buf[:0]
-		}
-		if l.res.Written++; l.res.Written == l.o.Limit {
 			l.res.Partial = true
-			break
+			return reading.Stop
+		}
+		if ns < l.filter.from {
+			return nil
 		}
 	}
-	_, err := w.Write(l.buf)
-	return err
+	k := l.catalog.of(ev)
+	if !k.wanted || !l.wants(ev) {
+		return nil
+	}
+	if l.o.Format == "text" {
+		l.buf = l.appendText(l.buf, ev, k, ns)
+	} else {
+		l.buf = l.appendJSON(l.buf, ev, k, ns)
+	}
+	if len(l.buf) >= flushAt {
+		if _, err := l.w.Write(l.buf); err != nil {
+			return err
+		}
+		l.buf = l.buf[:0]
+	}
+	if l.res.Written++; l.res.Written == l.o.Limit {
+		l.res.Partial = true
+		return reading.Stop
+	}
+	return nil
 }
+
+// End implements reading.Consumer.
+func (l *lister) End() {}
 
 // wants decides what the type of the event does not.
 func (l *lister) wants(ev *nettrace.Event) bool {

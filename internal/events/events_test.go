@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -25,16 +26,16 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const data = "../../testdata/nettrace"
 
-// open returns an Open for a file.
-func open(t testing.TB, name string) Open {
+// open returns an reading.Open for a file.
+func open(t testing.TB, name string) reading.Open {
 	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { in.Close() })
 	return in.Reader
 }
 
-// opened returns an Open for bytes.
-func opened(b []byte) Open {
+// opened returns an reading.Open for bytes.
+func opened(b []byte) reading.Open {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
@@ -47,7 +48,7 @@ func content(t testing.TB, name string) []byte {
 	return b
 }
 
-func listing(t testing.TB, o Open, opts *Options) (string, *Result) {
+func listing(t testing.TB, o reading.Open, opts *Options) (string, *Result) {
 	var out bytes.Buffer
 	res, err := Write(context.Background(), o, &out, opts)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -123,50 +124,37 @@ const maxDepths = 10000
 func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	f := newFacts(in)
 	g := &nettraceReader{f: f, threads: map[threadKey]*Thread{}, processes: map[int]*Process{}, sampler: map[uint64]bool{}, rundownFrom: -1}
-	if err := g.read(ctx, in); err != nil {
+	warn := func(e *nettrace.FormatError) {
+		f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
+	}
+	if o.Light {
+		if _, err := reading.Read(ctx, in.Reader, warn, g); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		g.facts()
+		return f, nil
+	}
+	p, _, err := load.Profile(ctx, in.Reader, &load.Options{Warn: warn}, g)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	g.facts()
-	if o.Light {
-		return f, nil
-	}
-	if err := g.cuts(ctx, in); err != nil {
-		return nil, fmt.Errorf("%s: %w", in.Name, err)
-	}
+	g.cuts(p)
 	f.Verdicts = g.verdicts()
 	return f, nil
 }
 
-func (g *nettraceReader) read(ctx context.Context, in *input.File) error {
-	rc, err := in.Reader()
-	if err != nil {
-		return err
-	}
-	defer rc.Close()
-	warn := func(e *nettrace.FormatError) {
-		g.f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
-	}
-	if g.r, err = nettrace.NewReader(rc, &nettrace.Options{Warn: warn}); err != nil {
-		return err
-	}
-	var ev nettrace.Event
-	for n := 1; ; n++ {
-		if err := g.r.Read(&ev); err != nil {
-			d, ok := load.Damage(g.r, err)
-			if !ok {
-				return err
-			}
-			if d != nil {
-				warn(d)
-			}
-			return nil
-		}
-		if n&0xfff == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		g.event(&ev)
-	}
+// Begin implements reading.Consumer.
+func (g *nettraceReader) Begin(r *nettrace.Reader) { g.r = r }
+
+// Event implements reading.Consumer.
+func (g *nettraceReader) Event(ev *nettrace.Event) error {
+	g.event(ev)
+	return nil
 }
+
+// End implements reading.Consumer.
+func (g *nettraceReader) End() {}
 
 func (g *nettraceReader) tally(m *nettrace.Metadata) *tally {
 	i := m.Index
@@ -508,15 +496,11 @@ func (g *nettraceReader) lost(st nettrace.Stats) {
 	}
 }
 
-// cuts loads the profile, for what only names can tell: which stacks are cut, and how
+// cuts tells what only the profile can, whose names come last: which stacks are cut, and how
 // many frames have a name. The verdict on a stack is that of the repair.
-func (g *nettraceReader) cuts(ctx context.Context, in *input.File) error {
+func (g *nettraceReader) cuts(p *profile.Profile) {
 	if g.samples.Count == 0 {
-		return nil
-	}
-	p, _, err := load.Profile(ctx, in.Reader, &load.Options{})
-	if err != nil {
-		return err
+		return
 	}
 	s := g.f.Stacks
 	s.Limit = p.Meta.DepthLimit
@@ -549,5 +533,4 @@ func (g *nettraceReader) cuts(ctx context.Context, in *input.File) error {
 			}
 		}
 	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/compat"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -19,7 +20,7 @@ import (
 // and 2. Filters apply to processes and threads; times, rules and tracks are ignored.
 // What is not reproduced: the stitching of tasks, where the trace holds the events of
 // the task library.
-func Compat(ctx context.Context, open Open, o *Options) (*compat.Trace, *Info, error) {
+func Compat(ctx context.Context, open reading.Open, o *Options) (*compat.Trace, *Info, error) {
 	var own Options
 	if o != nil {
 		own = *o
@@ -27,10 +28,9 @@ func Compat(ctx context.Context, open Open, o *Options) (*compat.Trace, *Info, e
 	own.Rules, own.Evidence = symbol.Reference, false
 	l := newLoader(&own)
 	l.compat = newCompatBuilder(l)
-	if err := l.read(ctx, open); err != nil {
+	if _, err := reading.Read(ctx, open, own.Warn, l); err != nil {
 		return nil, nil, err
 	}
-	l.finish()
 	return l.compat.finish(), &l.info, nil
 }
 

@@ -134,6 +134,9 @@ func (l *loader) event(ev *nettrace.Event) {
 	if l.compat != nil {
 		l.compat.event(t, ev, k, now)
 	}
+	if l.tracks != nil {
+		l.tracks.event(ev, now, t, k)
+	}
 }
 
 // sampleType reads the payload of a runtime sample.

@@ -100,7 +100,7 @@ func TestStopsWithoutStart(t *testing.T) {
 		k := newTracker(context.Background(), l, nil)
 		th := l.threadOf(1, 1)
 		event := func(id int, payload []byte) {
-			k.event(&nettrace.Event{Metadata: &nettrace.Metadata{Index: -1, Provider: symbol.RuntimeProvider, EventID: id}, Payload: payload}, 1, th)
+			k.event(&nettrace.Event{Metadata: &nettrace.Metadata{Index: -1, Provider: symbol.RuntimeProvider, EventID: id}, Payload: payload}, 1, th, kindRuntime)
 		}
 		for range 3 {
 			event(tt.start, tt.payload)

@@ -1,26 +1,22 @@
 // Package load reads a nettrace or netperf file into a profile.Profile.
 //
-// The file is read once for the samples. Names stand at its end: until then frames
-// are addresses, and samples a few bytes each. Tracks read the file again.
+// The file is read once. Names stand at its end: until then frames are addresses, and samples
+// a few bytes each.
 package load
 
 import (
 	"cmp"
 	"context"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
-
-// An Open returns the unpacked bytes of a trace from their start. It is called once
-// for every time the file is read.
-type Open func() (io.ReadCloser, error)
 
 // Options of Profile. The zero value loads everything that a viewer shows.
 type Options struct {
@@ -69,17 +65,15 @@ type Info struct {
 }
 
 // Profile reads a trace. Damage is told to o.Warn and what is whole is returned; an
-// error means that nothing could be read.
-func Profile(ctx context.Context, open Open, o *Options) (*profile.Profile, *Info, error) {
+// error means that nothing could be read. Others who want the events of the same reading
+// are told them, too.
+func Profile(ctx context.Context, open reading.Open, o *Options, others ...reading.Consumer) (*profile.Profile, *Info, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	l := newLoader(o)
-	if err := l.read(ctx, open); err != nil {
-		return nil, nil, err
-	}
-	l.finish()
-	if err := l.addTracks(ctx, open); err != nil {
+	l.tracks = newTracker(ctx, l, open)
+	if _, err := reading.Read(ctx, open, o.Warn, append([]reading.Consumer{l}, others...)...); err != nil {
 		return nil, nil, err
 	}
 	if m := &l.profile.Meta; o.PairByThread && len(m.WithoutIDs) > 0 {
@@ -146,6 +140,7 @@ type loader struct {
 	noted   []bool            // by stack: it is among them
 
 	compat *compatBuilder
+	tracks *tracker // nil: none are wanted
 }
 
 type birth struct {
@@ -167,39 +162,27 @@ func newLoader(o *Options) *loader {
 	}
 }
 
-// read goes through the whole file.
-func (l *loader) read(ctx context.Context, open Open) error {
-	in, err := open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	l.r, err = nettrace.NewReader(in, &nettrace.Options{Warn: l.o.Warn})
-	if err != nil {
-		return err
-	}
-	l.info.Header = *l.r.Header()
-	var ev nettrace.Event
-	for {
-		err := l.r.Read(&ev)
-		if err != nil {
-			d, ok := Damage(l.r, err)
-			if !ok {
-				return err
-			}
-			if d != nil && l.o.Warn != nil {
-				l.o.Warn(d)
-			}
-			break
-		}
-		l.event(&ev)
-		if l.info.Events++; l.info.Events&0xfff == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+// Begin implements reading.Consumer.
+func (l *loader) Begin(r *nettrace.Reader) {
+	l.r = r
+	l.info.Header = *r.Header()
+}
+
+// Event implements reading.Consumer.
+func (l *loader) Event(ev *nettrace.Event) error {
+	l.event(ev)
+	l.info.Events++
+	return nil
+}
+
+// End implements reading.Consumer.
+func (l *loader) End() {
 	l.info.Stats = l.r.Stats()
 	l.info.Header.PointerSize = l.r.Header().PointerSize // stacks tell it in v1 and v2
-	return nil
+	l.finish()
+	if l.tracks != nil {
+		l.tracks.finish()
+	}
 }
 
 // process returns the process with this id, which it adds if it is new.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -70,3 +71,35 @@ func (l *loader) sampleOf(ev *nettrace.Event, k kind) (profile.SampleType, bool)
 	}
 	return 0, false
 }
+
+// A rereader is told the events of another reading with their threads: all but those that
+// tracks are not about.
+type rereader struct {
+	l    *loader
+	r    *nettrace.Reader
+	seen *replay
+	n    int
+	f    func(ev *nettrace.Event, now int64, t *thread) bool // false: enough
+}
+
+// Begin implements reading.Consumer.
+func (a *rereader) Begin(r *nettrace.Reader) { a.r = r }
+
+// Event implements reading.Consumer.
+func (a *rereader) Event(ev *nettrace.Event) error {
+	a.n++
+	k := a.l.kind(ev.Metadata)
+	if k == kindSystem {
+		a.seen.pass(ev)
+	}
+	if !tracked(k) {
+		return nil
+	}
+	if t := a.seen.thread(ev); t != nil && !a.f(ev, a.r.Nanos(ev.Time), t) {
+		return reading.Stop
+	}
+	return nil
+}
+
+// End implements reading.Consumer.
+func (a *rereader) End() {}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -16,12 +17,14 @@ import (
 //
 // A bridge has no address and no method, and a reader knows frames by nothing else:
 // a stack whose missing frames could not be known stays as it was recorded.
-func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
+//
+// The file is read twice: what is repaired is known at its end only, and a copy that holds
+// back all events until then would hold the file.
+func Rewrite(ctx context.Context, open reading.Open, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
 	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: symbol.ByTime})
-	if err := l.read(ctx, open); err != nil {
+	if _, err := reading.Read(ctx, open, o.Warn, l); err != nil {
 		return nil, nil, err
 	}
-	l.finish()
 	if fix != nil {
 		fix(l.profile)
 	}
@@ -55,7 +58,7 @@ func Rewrite(ctx context.Context, open Open, w io.Writer, o *Options, fix func(*
 		return nil, nil, rw.err
 	}
 	if err != nil {
-		if _, ok := Damage(r, err); !ok { // damage was told when the file was read first
+		if _, ok := reading.Damage(r, err); !ok { // damage was told when the file was read first
 			return nil, nil, err
 		}
 	}

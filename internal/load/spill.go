@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -74,7 +75,7 @@ func (sp *spill) read(at int, show func(*nettrace.Event, int64, int64) bool) {
 	sp.held = nil
 	h := &heldEvents{from: at + 1, records: make([][]byte, len(sp.procs)-at-1), index: map[*nettrace.Metadata]int{}}
 	size, whole := 0, true
-	err := sp.k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
+	err := sp.k.readAgain(func(ev *nettrace.Event, now int64, t *thread) bool {
 		i, ok := sp.place[t.proc]
 		i -= h.from
 		if !ok || i < -1 || i >= len(h.records) || sp.k.shown(ev) {
@@ -98,6 +99,19 @@ func (sp *spill) read(at int, show func(*nettrace.Event, int64, int64) bool) {
 	case whole:
 		sp.held = h
 	}
+}
+
+// readAgain goes through the events that tracks are about.
+func (k *tracker) readAgain(f func(*nettrace.Event, int64, *thread) bool) error {
+	enough := false
+	a := &rereader{l: k.l, seen: newReplay(k.l), f: func(ev *nettrace.Event, now int64, t *thread) bool {
+		enough = !f(ev, now, t)
+		return !enough
+	}}
+	if _, err := reading.Read(k.ctx, k.source, nil, a); err != nil || enough {
+		return err
+	}
+	return k.l.sameEvents(a.n, true) // damage was told when the file was read first
 }
 
 // add appends an event to the records of a process. It takes about as much memory as it

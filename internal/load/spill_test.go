@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -39,11 +40,10 @@ func TestSpilledProcesses(t *testing.T) {
 		return bytesOpener(b)()
 	}
 	l := newLoader(&Options{Tracks: []string{"events"}})
-	require.NoError(t, l.read(context.Background(), open))
-	l.finish()
 	k := newTracker(context.Background(), l, open)
-	k.limit = 10 * rounds * 20 // about ten processes
-	require.NoError(t, k.run())
+	k.limit, l.tracks = 10*rounds*20, k // about ten processes
+	_, err := reading.Read(context.Background(), open, nil, l)
+	require.NoError(t, err)
 	require.True(t, k.spill)
 	require.Len(t, k.l.profile.Tracks, procs/2, "a process without such events has no track")
 	opened = 0
@@ -90,11 +90,10 @@ func TestSpillFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			open := bytesOpener(b)
 			l := newLoader(&Options{Tracks: []string{"events"}})
-			require.NoError(t, l.read(context.Background(), open))
-			l.finish()
 			k := newTracker(context.Background(), l, func() (io.ReadCloser, error) { return open() })
-			k.limit = 100
-			require.NoError(t, k.run())
+			k.limit, l.tracks = 100, k
+			_, err := reading.Read(context.Background(), open, nil, l)
+			require.NoError(t, err)
 			require.True(t, k.spill)
 			open = c.again
 			for range k.l.profile.Tracks[0].Slices {
@@ -104,13 +103,13 @@ func TestSpillFails(t *testing.T) {
 			for range k.l.profile.Tracks[0].Slices {
 				n++
 			}
-			err := k.l.profile.TrackError()
+			failed := k.l.profile.TrackError()
 			if c.want == "" {
-				assert.NoError(t, err)
+				assert.NoError(t, failed)
 				assert.GreaterOrEqual(t, n, 100)
 				return
 			}
-			assert.ErrorContains(t, err, c.want)
+			assert.ErrorContains(t, failed, c.want)
 			open = bytesOpener(b)
 			for range k.l.profile.Tracks[0].Slices {
 			}
@@ -125,11 +124,10 @@ func TestSpilledAreTheSame(t *testing.T) {
 	require.NoError(t, err)
 	read := func(limit int) map[string]int {
 		l := newLoader(&Options{Tracks: Groups})
-		require.NoError(t, l.read(t.Context(), bytesOpener(b)))
-		l.finish()
 		k := newTracker(t.Context(), l, bytesOpener(b))
-		k.limit = limit
-		require.NoError(t, k.run())
+		k.limit, l.tracks = limit, k
+		_, err := reading.Read(t.Context(), bytesOpener(b), nil, l)
+		require.NoError(t, err)
 		found := map[string]int{}
 		for _, tr := range l.profile.Tracks {
 			if tr.Group == "events" {

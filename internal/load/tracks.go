@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -38,6 +39,7 @@ type item struct {
 type lane struct {
 	track *profile.Track
 	items []item
+	at    int   // tracker.seen when it was added
 	open  []int // indices of items that have not ended, outermost first
 
 	kinds map[int]int    // how many are open, by item.kind
@@ -77,7 +79,7 @@ type laneKey struct {
 type tracker struct {
 	l      *loader
 	ctx    context.Context
-	source Open
+	source reading.Open
 	want   map[string]bool
 	lanes  map[laneKey]*lane
 	order  []*lane
@@ -87,19 +89,26 @@ type tracker struct {
 	spill  bool                      // the events group reads the file again
 	ends   map[*profile.Process]bool // has events for the end of an exception
 	holder map[*process]*thread      // who suspends the runtime for something we show
+	seen   int                       // events so far
+	// Suspensions that came before a sample did: those for another reason are the sampler's
+	// own, one for each tick, if there is one.
+	unsure []suspension
 }
 
-// addTracks reads the file again for the tracks that are wanted.
-func (l *loader) addTracks(ctx context.Context, open Open) error {
-	for _, g := range l.o.Tracks {
-		if slices.Contains(Groups, g) {
-			return newTracker(ctx, l, open).run()
-		}
+// A suspension is an event of one, kept until it is known whose it is.
+type suspension struct {
+	ev  nettrace.Event
+	now int64
+	t   *thread
+	at  int // tracker.seen
+}
+
+// newTracker returns what collects the tracks that l is asked for while it reads; nil if
+// these are none. A spill reads the file again.
+func newTracker(ctx context.Context, l *loader, open reading.Open) *tracker {
+	if !slices.ContainsFunc(l.o.Tracks, func(g string) bool { return slices.Contains(Groups, g) }) {
+		return nil
 	}
-	return nil
-}
-
-func newTracker(ctx context.Context, l *loader, open Open) *tracker {
 	k := &tracker{
 		l: l, ctx: ctx, source: open, limit: maxItems,
 		want:   map[string]bool{},
@@ -116,62 +125,6 @@ func newTracker(ctx context.Context, l *loader, open Open) *tracker {
 	return k
 }
 
-// run reads the file and adds the tracks to the profile.
-func (k *tracker) run() error {
-	err := k.read(func(ev *nettrace.Event, now int64, t *thread) bool {
-		k.event(ev, now, t)
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	k.finish()
-	return nil
-}
-
-// read goes through the events of wanted threads, all but samples, rundown and the
-// system events of collect-linux.
-func (k *tracker) read(f func(*nettrace.Event, int64, *thread) bool) error {
-	in, err := k.source()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	r, err := nettrace.NewReader(in, nil)
-	if err != nil {
-		return err
-	}
-	again := newReplay(k.l)
-	var ev nettrace.Event
-	for n := 0; ; n++ {
-		err := r.Read(&ev)
-		if err != nil {
-			if _, ok := Damage(r, err); !ok {
-				return err
-			}
-			return k.l.sameEvents(n, true) // damage was told when the file was read first
-		}
-		if n&0xfff == 0 && k.ctx.Err() != nil {
-			return k.ctx.Err()
-		}
-		switch k.l.kind(ev.Metadata) {
-		case kindSample, kindCPU, kindSwitch, kindRundown:
-			continue
-		case kindSystem:
-			again.pass(&ev)
-			continue
-		}
-		now := r.Nanos(ev.Time)
-		t := again.thread(&ev)
-		if t == nil || !t.wanted {
-			continue
-		}
-		if !f(&ev, now, t) {
-			return nil
-		}
-	}
-}
-
 // lane returns the lane of that name, which it adds if it is new.
 func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *lane {
 	key := laneKey{p, t, name}
@@ -181,7 +134,7 @@ func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *
 		if t != nil {
 			tr.Thread = t.trace
 		}
-		ln = &lane{track: tr}
+		ln = &lane{track: tr, at: k.seen}
 		k.lanes[key] = ln
 		k.order = append(k.order, ln)
 	}
@@ -222,9 +175,12 @@ func (k *tracker) end(ln *lane, now int64, kind int, name string) {
 	}
 }
 
-// event sorts one event into its track.
-func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
-	kd := k.l.kind(ev.Metadata)
+// event sorts one event into its track. Samples and what names methods are in none.
+func (k *tracker) event(ev *nettrace.Event, now int64, t *thread, kd kind) {
+	k.seen++
+	if !tracked(kd) {
+		return
+	}
 	if k.want["events"] && !t.proc.events {
 		t.proc.events = !k.shown(ev)
 	}
@@ -253,6 +209,15 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	if k.size += 120 + len(it.payload); k.size > k.limit {
 		k.spillEvents()
 	}
+}
+
+// tracked reports whether tracks are about events of a kind.
+func tracked(kd kind) bool {
+	switch kd {
+	case kindSample, kindCPU, kindSwitch, kindRundown, kindSystem:
+		return false
+	}
+	return true
 }
 
 // Events of the runtime's own provider.
@@ -367,6 +332,36 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 		k.begin(k.lane("gc", nameFinalizers, t.proc, t, true), ev, now, nameFinalizers)
 	case evFinalizersStop:
 		k.end(k.lane("gc", nameFinalizers, t.proc, t, true), now, evFinalizersStart, nameFinalizers)
+	default:
+		k.suspension(ev, now, t, id)
+	}
+}
+
+// suspension takes an event of a suspension. Whether the recording has a sampler is known
+// from its first sample on; what comes before waits for that.
+func (k *tracker) suspension(ev *nettrace.Event, now int64, t *thread, id int) {
+	if len(k.l.sampler) == 0 {
+		kept := nettrace.Event{Metadata: ev.Metadata, Version: ev.Version, Payload: slices.Clone(ev.Payload)}
+		k.unsure = append(k.unsure, suspension{kept, now, t, k.seen})
+		return
+	}
+	k.decide()
+	k.suspend(ev, now, t, id)
+}
+
+// decide draws the suspensions that were kept.
+func (k *tracker) decide() {
+	at := k.seen
+	for i := range k.unsure {
+		s := &k.unsure[i]
+		k.seen = s.at
+		k.suspend(&s.ev, s.now, s.t, s.ev.Metadata.EventID)
+	}
+	k.seen, k.unsure = at, nil
+}
+
+func (k *tracker) suspend(ev *nettrace.Event, now int64, t *thread, id int) {
+	switch id {
 	case evSuspendStart:
 		reason := u32at(ev.Payload, 0)
 		if reason == suspendOther && len(k.l.sampler) > 0 {
@@ -431,6 +426,8 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 
 // finish closes what is open and puts the tracks into the profile.
 func (k *tracker) finish() {
+	k.decide()
+	slices.SortStableFunc(k.order, func(a, b *lane) int { return cmp.Compare(a.at, b.at) })
 	end := k.l.end
 	for _, ln := range k.order {
 		for _, at := range ln.open {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -120,11 +121,10 @@ func TestEventsTrack(t *testing.T) {
 	}
 	load := func(limit int) (int, map[string]int, int) {
 		l := newLoader(&Options{Tracks: []string{"events"}})
-		require.NoError(t, l.read(context.Background(), open))
-		l.finish()
 		k := newTracker(context.Background(), l, open)
-		k.limit = limit
-		require.NoError(t, k.run())
+		k.limit, l.tracks = limit, k
+		_, err := reading.Read(context.Background(), open, nil, l)
+		require.NoError(t, err)
 		n, names := count(k)
 		return n, names, len(l.profile.Tracks)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -234,11 +234,6 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 	default:
 		return nil, fmt.Errorf("%s: %w; this is a %s trace: take the .nettrace that it was made from", in.Name, ErrNotNettrace, in.Kind)
 	}
-	f, err := in.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	info := &Info{}
 	warn := func(e *nettrace.FormatError) {
 		info.Damages++
@@ -246,29 +241,29 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 			info.Damage = append(info.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
 		}
 	}
-	r, err := nettrace.NewReader(f, &nettrace.Options{Warn: warn})
-	if err != nil {
+	r, err := reading.Read(ctx, in.Reader, warn, caller{begin, each})
+	switch {
+	case err != nil && err == ctx.Err():
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
-	}
-	begin(r)
-	var ev nettrace.Event
-	for n := 0; ; n++ {
-		if n&0xfff == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err := r.Read(&ev); err != nil {
-			d, ok := load.Damage(r, err)
-			if !ok {
-				return nil, fmt.Errorf("%s: %w", in.Name, err)
-			}
-			if d != nil {
-				warn(d)
-			}
-			break
-		}
-		each(&ev)
 	}
 	h, st := r.Header(), r.Stats()
 	info.Start, info.ProcessID, info.Lost, info.Events = h.SyncTime, h.ProcessID, st.Lost, st.Events
 	return info, nil
 }
+
+// A caller is a consumer of two functions.
+type caller struct {
+	begin func(*nettrace.Reader)
+	each  func(*nettrace.Event)
+}
+
+func (c caller) Begin(r *nettrace.Reader) { c.begin(r) }
+
+func (c caller) Event(ev *nettrace.Event) error {
+	c.each(ev)
+	return nil
+}
+
+func (c caller) End() {}
