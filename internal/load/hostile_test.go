@@ -145,7 +145,7 @@ func TestCompatChainIsKept(t *testing.T) {
 func TestStartsOfOneTime(t *testing.T) {
 	const n = 5000
 	m := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "WorkStart", Opcode: 1}
-	l := newLoader(&Options{})
+	l := newLoader(&Options{Tracks: []string{"activities"}})
 	a := newActivities(newTracker(context.Background(), l, nil))
 	for i := range n {
 		t := l.threadOf(1, uint64(n-i))

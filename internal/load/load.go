@@ -18,6 +18,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
+// An Open returns the unpacked bytes of a trace from their start.
+type Open = reading.Open
+
 // Options of Profile. The zero value loads everything that a viewer shows.
 type Options struct {
 	// Source is the name of the input, for titles.
