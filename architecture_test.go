@@ -45,7 +45,8 @@ var mayImport = map[string][]string{
 	"internal/requests":   {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
 
 	// On the model, and from it to bytes.
-	"internal/pass":               {"profile", "stackfix"},
+	"internal/pass":               {"profile", "stackfix", "internal/nesting"},
+	"internal/nesting":            {"profile"},
 	"internal/export":             {"profile", "internal/compat"},
 	"internal/export/httpout":     {"profile", "activity", "httpphases", "internal/export"},
 	"internal/export/activityout": {"activity"},

@@ -4,6 +4,7 @@ package profile
 // what is written does not depend on whether they were read.
 func (p *Profile) DropEvidence() {
 	for _, t := range p.Threads {
+		t.Tasks = nil
 		if t.Samples.Count(SampleEvent) == 0 {
 			continue
 		}

@@ -70,6 +70,9 @@ type Thread struct {
 	// Breaks are times (ns, ascending) at which what was true before says nothing
 	// about what comes after: events were lost, the thread id was reused.
 	Breaks []int64
+	// Tasks are what events of the task library told, in order; none where the stacks of
+	// events were not asked for.
+	Tasks []TaskMark
 	// First and Last are the times of the first and the last event of the thread
 	// of any kind, ns.
 	First, Last int64

@@ -57,6 +57,7 @@ func (t *thread) sort() {
 		out.Append(s.Sample)
 	}
 	t.trace.Samples = out
+	t.trace.Tasks = nil // they nest in the order in which they were written only
 }
 
 // A rootPair is the outermost two methods of a stack. The callee is noMethod where

@@ -127,6 +127,9 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.runtime(t, ev, now, k)
 	default:
 		l.evidence(t, ev, now)
+		if l.o.Evidence && l.compat == nil && ev.Metadata.Provider == providerTPL {
+			t.mark(ev)
+		}
 		if name := threadNameOf(ev); name != "" && t.trace.Name == "" {
 			t.trace.Name = name
 		}

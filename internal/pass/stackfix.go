@@ -2,8 +2,11 @@
 package pass
 
 import (
+	"cmp"
 	"iter"
+	"sort"
 
+	"github.com/tracefix/tracefix/internal/nesting"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -20,6 +23,10 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
 	}
+	nested := map[*profile.Thread][]nesting.Answer{}
+	if !p.Meta.Repaired {
+		nested = nesting.Resolve(p, cmp.Or(minConfidence, stackfix.DefaultConfidence))
+	}
 	processes := map[*profile.Process]uint32{}
 	threads := make([]stackfix.Thread, len(p.Threads))
 	for i, t := range p.Threads {
@@ -28,30 +35,40 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 			id = uint32(len(processes))
 			processes[t.Process] = id
 		}
-		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t)}
+		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t])}
 	}
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
 	for i, t := range p.Threads {
-		apply(t, res.Repairs[i])
+		apply(p.Table, t, res.Repairs[i], nested[t])
 		res.Repairs[i] = nil
 	}
 	return res.Stats
 }
 
-// samplesOf yields the samples of t as stackfix wants them.
-func samplesOf(t *profile.Thread) func(from int) iter.Seq[stackfix.Sample] {
+// samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
+// already are evidence like any other.
+func samplesOf(t *profile.Thread, known []nesting.Answer) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
+			rest := known[sort.Search(len(known), func(i int) bool { return known[i].Index >= from }):]
 			var s profile.Sample
-			for c.Read(&s) && yield(stackfix.Sample{
-				Time:     s.Time,
-				Stack:    s.Stack,
-				Cut:      cutOf[s.Cut],
-				Suspect:  s.Suspect,
-				Evidence: s.Type == profile.SampleEvent,
-			}) {
+			for i := from; c.Read(&s); i++ {
+				out := stackfix.Sample{
+					Time:     s.Time,
+					Stack:    s.Stack,
+					Cut:      cutOf[s.Cut],
+					Suspect:  s.Suspect,
+					Evidence: s.Type == profile.SampleEvent,
+				}
+				if len(rest) > 0 && rest[0].Index == i {
+					out.Stack, out.Cut = rest[0].Stack, stackfix.Whole
+					rest = rest[1:]
+				}
+				if !yield(out) {
+					return
+				}
 			}
 		}
 	}
@@ -72,25 +89,42 @@ func BridgeFrame(t *profile.Table) profile.FrameID {
 }
 
 // apply puts the repaired stacks into the samples of t.
-func apply(t *profile.Thread, repairs []stackfix.Repair) {
-	if len(repairs) == 0 {
+func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, known []nesting.Answer) {
+	if len(repairs)+len(known) == 0 {
 		return
 	}
 	var r *stackfix.Repair
+	var a *nesting.Answer // in place of r
 	rows := func(yield func(int, int) bool) {
-		for i := range repairs {
-			r = &repairs[i]
-			if !yield(int(r.Index), int(r.N)) {
+		for len(repairs)+len(known) > 0 {
+			first, n := 0, 1
+			if len(known) == 0 || len(repairs) > 0 && int(repairs[0].Index) < known[0].Index {
+				r, a = &repairs[0], nil
+				repairs = repairs[1:]
+				first, n = int(r.Index), int(r.N)
+			} else {
+				a = &known[0]
+				known = known[1:]
+				first = a.Index
+			}
+			if !yield(first, n) {
 				return
 			}
 		}
 	}
 	t.Samples.Edit(rows, func(i int, s *profile.Sample) {
-		if r.How == stackfix.Complete {
+		switch {
+		case a != nil:
+			t.Repairs.Append(profile.Repair{
+				Index: i, Recorded: s.Stack, How: nesting.How,
+				Restored: tab.Depth(a.Stack) - tab.Depth(s.Stack), Confidence: a.Confidence,
+			})
+			s.Stack = a.Stack
+			return
+		case r.How == stackfix.Complete:
 			s.Cut = profile.Whole
 			return
-		}
-		if i == int(r.Index) {
+		case i == int(r.Index):
 			t.Repairs.AppendRun(profile.Repair{
 				Index: i, Recorded: s.Stack, How: r.How.String(),
 				Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: r.Confidence,

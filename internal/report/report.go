@@ -223,6 +223,7 @@ func (t *Trace) keepsUnknown() bool { return t.Output != nil && t.Output.Format 
 
 // How the words of a repair read to a person, in the order they are told.
 var hows = []struct{ how, text string }{
+	{"tasks", "known from task events"},
 	{"both-sides", "known from the stacks before and after"},
 	{"before", "known from the stack before"},
 	{"after", "known from the stack after"},

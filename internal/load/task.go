@@ -1,0 +1,46 @@
+package load
+
+import (
+	"encoding/binary"
+
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Where events of the task library hold their task and its partner, as offsets of 32 bit
+// numbers in the payload; -1: nowhere.
+var taskEvents = map[int]struct {
+	kind        profile.TaskKind
+	task, other int
+}{
+	10: {profile.TaskAwaited, 8, 16},
+	11: {profile.TaskResumes, 8, -1},
+	13: {profile.TaskResumed, 0, -1},
+	14: {profile.TaskCreated, 0, -1},
+	15: {profile.TaskCompleted, 0, -1},
+	17: {profile.TaskBegins, 0, 4},
+	18: {profile.TaskEnds, -1, 0},
+}
+
+// mark keeps what an event of the task library tells. Its stack, if it has one, is the
+// newest sample of t.
+func (t *thread) mark(ev *nettrace.Event) {
+	e, ok := taskEvents[ev.Metadata.EventID]
+	if !ok || len(ev.Payload) < max(e.task, e.other)+4 {
+		return
+	}
+	number := func(at int) uint32 {
+		if at < 0 {
+			return 0
+		}
+		return binary.LittleEndian.Uint32(ev.Payload[at:])
+	}
+	m := profile.TaskMark{
+		Sample: int32(t.trace.Samples.Len()), Stacked: ev.Stack.Len() > 0,
+		Kind: e.kind, Task: number(e.task), Other: number(e.other),
+	}
+	if m.Stacked {
+		m.Sample--
+	}
+	t.trace.Tasks = append(t.trace.Tasks, m)
+}

@@ -1,0 +1,169 @@
+package nesting
+
+import (
+	"strings"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// frames knows the parts that methods play.
+type frames struct {
+	tab     *profile.Table
+	roles   []role            // by method
+	nearest []profile.StackID // by stack: 1 + the innermost marker in it
+}
+
+type role uint8
+
+const (
+	looked  role = 1 << iota // the others are set
+	writing                  // it is part of writing an event
+	machine                  // the body of an async method
+	marker
+)
+
+func newFrames(tab *profile.Table) *frames {
+	return &frames{tab: tab, roles: make([]role, tab.Methods())}
+}
+
+func (f *frames) role(m profile.MethodID) role {
+	if f.roles[m]&looked == 0 {
+		f.roles[m] |= looked | roleOf(f.tab.MethodAt(m).Full())
+	}
+	return f.roles[m]
+}
+
+func roleOf(full string) role {
+	_, name, ok := strings.Cut(full, "!")
+	if !ok {
+		name = full
+	}
+	switch {
+	case strings.HasPrefix(name, "System.Diagnostics.Tracing."), strings.HasPrefix(name, "System.Threading.Tasks.TplEventSource."):
+		return writing
+	case isMachine(name):
+		return machine
+	}
+	return 0
+}
+
+// isMachine reports whether a name is that of the body of an async method (or of an
+// iterator): Type+<Method>d__1.MoveNext().
+func isMachine(name string) bool {
+	name, ok := strings.CutSuffix(name, ".MoveNext()")
+	if !ok {
+		return false
+	}
+	if i := strings.LastIndexByte(name, '['); i >= 0 && strings.HasSuffix(name, "]") && strings.LastIndexByte(name[:i], '<') < 0 {
+		return false // of a generic type, such as the box of a body
+	}
+	i := strings.LastIndex(name, "+<")
+	return i >= 0 && strings.Contains(name[i:], ">d")
+}
+
+func (f *frames) roleAt(s profile.StackID) role { return f.role(f.tab.Method(f.tab.Frame(s))) }
+
+// writer returns the innermost frame that is not part of writing an event.
+func (f *frames) writer(s profile.StackID) profile.StackID {
+	for s != 0 && f.roleAt(s)&writing != 0 {
+		s = f.tab.Parent(s)
+	}
+	return s
+}
+
+func (f *frames) setMarker(m profile.MethodID) { f.roles[m] |= marker }
+
+// innermost returns the innermost marker of s.
+func (f *frames) innermost(s profile.StackID) profile.StackID {
+	if n := f.tab.Len(); n > len(f.nearest) {
+		f.nearest = append(f.nearest, make([]profile.StackID, n+n/4-len(f.nearest))...)
+	}
+	at, found := s, profile.StackID(0)
+	for ; at != 0; at = f.tab.Parent(at) {
+		if n := f.nearest[at]; n > 0 {
+			found = n - 1
+			break
+		}
+		if f.roles[f.tab.Method(f.tab.Frame(at))]&marker != 0 {
+			found = at
+			f.nearest[at] = at + 1
+			break
+		}
+	}
+	for ; s != at; s = f.tab.Parent(s) {
+		f.nearest[s] = found + 1
+	}
+	return found
+}
+
+// markersOf puts the markers of s into nodes, the innermost first.
+func (r *resolver) markersOf(s profile.StackID) {
+	r.nodes = r.nodes[:0]
+	for s = r.innermost(s); s != 0; s = r.innermost(r.tab.Parent(s)) {
+		r.nodes = append(r.nodes, s)
+	}
+}
+
+// awaiters tells for each task which one awaits it. Where no event says so, an async
+// method awaits the one that it called and that was left right before it.
+func awaiters(f *frames, threads []*profile.Thread) map[uint32]uint32 {
+	out := map[uint32]uint32{}
+	told := false
+	for _, t := range threads {
+		for i := range t.Tasks {
+			if m := &t.Tasks[i]; m.Kind == profile.TaskAwaited && m.Other != 0 {
+				out[m.Task] = m.Other
+				told = true
+			}
+		}
+	}
+	if told {
+		return out
+	}
+	for _, t := range threads {
+		var inner uint32
+		var stack profile.StackID
+		next := t.Samples.Cursor()
+		for i := range t.Tasks {
+			m := &t.Tasks[i]
+			if m.Kind != profile.TaskCreated || !m.Stacked {
+				inner = 0
+				continue
+			}
+			next.Seek(int(m.Sample))
+			s, _ := next.Next()
+			if inner != 0 && f.leaves(stack, s.Stack) {
+				out[inner] = m.Task
+			}
+			inner, stack = m.Task, s.Stack
+		}
+	}
+	return out
+}
+
+// leaves reports whether the innermost async method of outer is the one that called the
+// innermost async method of inner.
+func (f *frames) leaves(inner, outer profile.StackID) bool {
+	inner = f.body(f.tab.Parent(f.body(inner)))
+	outer = f.body(outer)
+	if inner == 0 || outer == 0 || f.tab.Method(f.tab.Frame(inner)) != f.tab.Method(f.tab.Frame(outer)) {
+		return false
+	}
+	for {
+		inner, outer = f.tab.Parent(inner), f.tab.Parent(outer)
+		if inner == 0 || outer == 0 {
+			return true // one is cut, or they are equal
+		}
+		if f.tab.Frame(inner) != f.tab.Frame(outer) {
+			return false
+		}
+	}
+}
+
+// body returns the innermost body of an async method in s.
+func (f *frames) body(s profile.StackID) profile.StackID {
+	for s != 0 && f.roleAt(s)&machine == 0 {
+		s = f.tab.Parent(s)
+	}
+	return s
+}

@@ -1,0 +1,397 @@
+// Package nesting tells how deep cut stacks are from events that begin and end inside each
+// other.
+//
+// When a task is done its thread runs what awaits it right there, on top of the stack: a
+// chain of awaits that is resumed grows a stack of one repeated unit, and where it is cut
+// nothing in the recorded frames tells how many units are missing. Events of the task
+// library do: each says when a thread begins something, and until that ends the frames it
+// was begun in stand on the stack and don't change. A stack that was recorded in between
+// has them all, so what it misses is what an earlier stack shows above the same place.
+//
+//  1. The method that writes an event of a kind is its marker: the innermost frame of the
+//     event's own stack that is not part of the writing.
+//  2. For every thread the list of what has begun and not ended is kept, and for each of it
+//     the frames above its marker, as soon as a whole stack shows them.
+//  3. The markers in a cut stack are those that began last. From the innermost one whose
+//     frames are known the stack is put together, if all recorded frames agree.
+//  4. Whole stacks tell how often that is right: they have as many markers as have begun.
+//
+// Where a trace has no events of the ends, one thing is known to have begun in another if
+// the task that is done awaited the one before. It has ended unseen while the stack unwinds,
+// which does not take long: behind its end a method does nothing but return.
+package nesting
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// An Answer is the whole stack of a cut sample.
+type Answer struct {
+	Index      int // of the sample in its thread
+	Stack      profile.StackID
+	Confidence float32 // 0 to 1
+}
+
+// How is the word for how these answers are known.
+const How = "tasks"
+
+// Resolve finds the whole stacks of cut samples of p, by thread, in order, where that is
+// right with minConfidence at least. It adds stacks to the table and changes nothing else.
+func Resolve(p *profile.Profile, minConfidence float64) map[*profile.Thread][]Answer {
+	processes := map[*profile.Process][]*profile.Thread{}
+	for _, t := range p.Threads {
+		if len(t.Tasks) > 0 {
+			processes[t.Process] = append(processes[t.Process], t)
+		}
+	}
+	out := map[*profile.Thread][]Answer{}
+	for _, p2 := range p.Processes {
+		threads := processes[p2]
+		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
+			resolve(p, threads, minConfidence, out)
+		}
+	}
+	return out
+}
+
+func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread][]Answer) {
+	r := resolver{frames: newFrames(p.Table), events: choose(threads), work: map[profile.MethodID]uint32{}}
+	if r.events == nil {
+		return
+	}
+	for _, t := range threads {
+		r.findMarkers(t)
+	}
+	if r.events.end == none {
+		r.awaiter = awaiters(r.frames, threads)
+	}
+	for _, t := range threads {
+		r.thread(t, breaks(p, t))
+	}
+	confidence := float32(r.right+1) / float32(r.right+r.wrong+2)
+	if float64(confidence) < minConfidence {
+		return
+	}
+	for i, t := range threads {
+		for _, a := range r.answers[i] {
+			a.Confidence = confidence
+			out[t] = append(out[t], a)
+		}
+	}
+}
+
+const none = ^profile.TaskKind(0)
+
+// events are a kind of event that begins something and the kind that ends it.
+type events struct{ begin, end profile.TaskKind }
+
+// choose returns those that tell most, nil if there are none that tell anything.
+func choose(threads []*profile.Thread) *events {
+	var has [profile.TaskEnds + 1]bool
+	for _, t := range threads {
+		for i := range t.Tasks {
+			has[t.Tasks[i].Kind] = true
+		}
+	}
+	for _, e := range []events{
+		{profile.TaskBegins, profile.TaskEnds},
+		{profile.TaskResumes, profile.TaskResumed},
+	} {
+		if has[e.begin] && has[e.end] {
+			return &e
+		}
+	}
+	for _, begin := range []profile.TaskKind{profile.TaskResumes, profile.TaskCompleted} {
+		if has[begin] {
+			return &events{begin, none}
+		}
+	}
+	return nil
+}
+
+// An entry is something that has begun on a thread and has not ended.
+type entry struct {
+	task   uint32
+	other  uint32
+	marker profile.MethodID
+	known  bool
+	above  profile.StackID // the frames above the marker, if known
+}
+
+const anyMethod = ^profile.MethodID(0)
+
+type resolver struct {
+	*frames
+	*events
+	awaiter map[uint32]uint32
+	answers [][]Answer                  // by thread
+	work    map[profile.MethodID]uint32 // what work the events of a marker begin
+
+	open         []entry // of the current thread
+	found        []Answer
+	nodes        []profile.StackID // markers of the current stack, innermost first
+	least, most  int               // how many of the innermost of these have not begun yet, or have ended
+	path         []profile.FrameID
+	right, wrong int
+}
+
+// findMarkers notes the methods that write the events of t.
+func (r *resolver) findMarkers(t *profile.Thread) {
+	next := t.Samples.Cursor()
+	for i := range t.Tasks {
+		m := &t.Tasks[i]
+		if !m.Stacked || m.Kind != r.begin {
+			continue
+		}
+		next.Seek(int(m.Sample))
+		if s, ok := next.Next(); ok {
+			if node := r.writer(s.Stack); node != 0 {
+				method := r.tab.Method(r.tab.Frame(node))
+				r.setMarker(method)
+				r.work[method] = m.Other
+			}
+		}
+	}
+}
+
+// breaks are the times at which what has begun on t is no longer known.
+func breaks(p *profile.Profile, t *profile.Thread) []int64 {
+	out := slices.Clone(t.Breaks)
+	for i := range p.Losses {
+		if l := &p.Losses[i]; l.Thread == t {
+			out = append(out, l.To)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// thread goes through the samples of a thread.
+func (r *resolver) thread(t *profile.Thread, breaks []int64) {
+	r.open, r.found = r.open[:0], nil
+	marks := t.Tasks
+	for i, s := range t.Samples.All() {
+		for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
+			r.open = r.open[:0]
+		}
+		var own *profile.TaskMark
+		for ; len(marks) > 0 && int(marks[0].Sample) <= i; marks = marks[1:] {
+			if marks[0].Stacked {
+				own = &marks[0]
+			} else {
+				r.unseen(&marks[0])
+			}
+		}
+		r.sample(i, &s, own)
+	}
+	r.answers = append(r.answers, r.found)
+}
+
+// unseen takes an event without a stack.
+func (r *resolver) unseen(m *profile.TaskMark) {
+	switch m.Kind {
+	case r.begin:
+		if r.end == none {
+			r.continues(m.Task)
+		}
+		r.open = append(r.open, entry{task: m.Task, other: m.Other, marker: anyMethod})
+	case r.end:
+		r.pop(m)
+	}
+}
+
+// sample takes a stack, which an event may own.
+func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
+	r.markersOf(s.Stack)
+	known := r.end != none || len(r.nodes) > 0 // what has begun, by the events
+	r.least, r.most = 0, 0
+	switch {
+	case own != nil && own.Kind == r.begin:
+		known = r.end != none || r.continues(own.Task)
+		r.begins(s.Stack, own)
+	case own != nil && own.Kind == r.end:
+		r.pop(own)
+		if r.writes(s.Stack) {
+			r.least, r.most = 1, 1
+		}
+	case r.writes(s.Stack):
+		r.most = 1
+	}
+	switch {
+	case s.Cut == profile.Whole:
+		r.whole(known)
+	case s.Cut == profile.CutDepth && known:
+		if full := r.cut(s.Stack); full != 0 && full != s.Stack {
+			r.found = append(r.found, Answer{Index: i, Stack: full})
+		}
+	}
+}
+
+// begins takes an event that begins something, with its stack.
+func (r *resolver) begins(stack profile.StackID, m *profile.TaskMark) {
+	marker := anyMethod
+	if node := r.writer(stack); node != 0 {
+		marker = r.tab.Method(r.tab.Frame(node))
+	}
+	r.open = append(r.open, entry{task: m.Task, other: m.Other, marker: marker})
+}
+
+// writes reports whether the innermost marker of the current stack does nothing but write
+// an event.
+func (r *resolver) writes(stack profile.StackID) bool {
+	return len(r.nodes) > 0 && r.writer(stack) == r.nodes[0]
+}
+
+// continues drops what must have ended before a task was done that nothing told to have
+// ended: all behind the one that the task awaited. It reports whether there is one.
+func (r *resolver) continues(task uint32) bool {
+	for n := len(r.open); n > 0; n-- {
+		if next, ok := r.awaiter[r.open[n-1].task]; ok && next == task {
+			r.open = r.open[:n]
+			return true
+		}
+	}
+	r.open = r.open[:0]
+	return false
+}
+
+// pop takes an end.
+func (r *resolver) pop(m *profile.TaskMark) {
+	for n := len(r.open); n > 0; n-- {
+		if e := &r.open[n-1]; e.task == m.Task && m.Task != 0 || m.Task == 0 && e.other == m.Other {
+			r.open = r.open[:n-1]
+			return
+		}
+	}
+}
+
+// agree reports whether the markers of the current stack, the innermost skip of them left
+// out, are those that began last.
+func (r *resolver) agree(skip int) bool {
+	for i := skip; i < len(r.nodes) && i-skip < len(r.open); i++ {
+		if m := r.open[len(r.open)-1-(i-skip)].marker; m != anyMethod && m != r.tab.Method(r.tab.Frame(r.nodes[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// whole learns from a stack that is whole; it may count as a proof.
+func (r *resolver) whole(counts bool) {
+	skip := -1
+	for k := r.least; k <= r.most; k++ {
+		if len(r.nodes)-k == len(r.open) && r.agree(k) {
+			skip = k
+			break
+		}
+	}
+	if counts && len(r.open) > 0 {
+		if skip >= 0 {
+			r.right++
+		} else {
+			r.wrong++
+		}
+	}
+	if skip < 0 {
+		r.rebuild()
+		return
+	}
+	r.learn(r.nodes[skip:])
+}
+
+// learn keeps the frames above markers, the innermost first.
+func (r *resolver) learn(nodes []profile.StackID) {
+	for i, node := range nodes {
+		e := &r.open[len(r.open)-1-i]
+		e.known, e.above = true, r.tab.Parent(node)
+	}
+}
+
+// rebuild makes of the markers of a whole stack what has begun: events were lost, or began
+// before the trace.
+func (r *resolver) rebuild() {
+	nodes := r.nodes[r.most:]
+	last := entry{}
+	if n := len(r.open); n > 0 {
+		last = r.open[n-1]
+	}
+	r.open = r.open[:0]
+	for _, node := range slices.Backward(nodes) {
+		e := entry{marker: r.tab.Method(r.tab.Frame(node))}
+		e.other = r.work[e.marker]
+		if len(r.open) == len(nodes)-1 && e.marker == last.marker {
+			e.task = last.task
+		}
+		e.known, e.above = true, r.tab.Parent(node)
+		r.open = append(r.open, e)
+	}
+}
+
+// cut returns the whole stack of one that is cut, 0 if it is not known.
+func (r *resolver) cut(stack profile.StackID) profile.StackID {
+	use, from := -1, -1
+	for skip := r.least; skip <= r.most; skip++ {
+		if len(r.nodes)-skip > len(r.open) || !r.agree(skip) {
+			continue
+		}
+		i := r.innermostKnown(skip)
+		if i < 0 {
+			continue
+		}
+		if !r.overlaps(r.tab.Parent(r.nodes[i]), r.open[len(r.open)-1-(i-skip)].above) {
+			continue
+		}
+		if use >= 0 {
+			return 0 // both may be
+		}
+		use, from = skip, i
+	}
+	if use < 0 {
+		return 0
+	}
+	full := r.open[len(r.open)-1-(from-use)].above
+	r.path = r.path[:0]
+	top := r.tab.Parent(r.nodes[from])
+	for s := stack; s != top; s = r.tab.Parent(s) {
+		r.path = append(r.path, r.tab.Frame(s))
+	}
+	for _, f := range slices.Backward(r.path) {
+		full = r.tab.Push(full, f)
+	}
+	r.learnFrom(full, stack, use)
+	return full
+}
+
+// innermostKnown returns the innermost marker of the current stack above which the frames
+// are known, -1 if there is none.
+func (r *resolver) innermostKnown(skip int) int {
+	for i := skip; i < len(r.nodes); i++ {
+		if r.open[len(r.open)-1-(i-skip)].known {
+			return i
+		}
+	}
+	return -1
+}
+
+// overlaps reports whether the recorded frames are the innermost of those that are known.
+func (r *resolver) overlaps(recorded, known profile.StackID) bool {
+	for ; recorded != 0; recorded, known = r.tab.Parent(recorded), r.tab.Parent(known) {
+		if known == 0 || r.tab.Frame(recorded) != r.tab.Frame(known) {
+			return false
+		}
+	}
+	return true
+}
+
+// learnFrom keeps the frames above the markers of a stack that was cut, now that it is
+// whole.
+func (r *resolver) learnFrom(full, stack profile.StackID, skip int) {
+	for i := skip; i < len(r.nodes); i++ {
+		for ; stack != r.nodes[i]; stack, full = r.tab.Parent(stack), r.tab.Parent(full) {
+		}
+		e := &r.open[len(r.open)-1-(i-skip)]
+		e.known, e.above = true, r.tab.Parent(full)
+	}
+}

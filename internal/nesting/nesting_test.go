@@ -1,0 +1,320 @@
+package nesting
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A program is a thread that resumes awaits inside each other and is recorded: the stack of
+// every event, and samples in between, cut at a limit.
+type program struct {
+	t     testing.TB
+	r     *rand.Rand
+	p     *profile.Profile
+	th    *profile.Thread
+	limit int
+	at    int64
+	stack []profile.FrameID // now
+	truth []profile.StackID // whole, of every sample
+	sites map[string]profile.FrameID
+	next  uint32 // task
+	drop  map[profile.TaskKind]bool
+	bare  bool // events have no stacks
+	busy  bool // methods go on when those that they resumed have returned
+}
+
+func newProgram(t testing.TB, seed uint64, limit int) *program {
+	g := &program{t: t, r: rand.New(rand.NewPCG(seed, 7)), limit: limit, sites: map[string]profile.FrameID{}, next: 1, drop: map[profile.TaskKind]bool{}}
+	g.th = &profile.Thread{Process: &profile.Process{PID: 1}, TID: 1}
+	g.p = &profile.Profile{Table: profile.NewTable(), Threads: []*profile.Thread{g.th}, Processes: []*profile.Process{g.th.Process}}
+	g.call("Core!Thread.Start()", 0)
+	g.call("Core!Pool.Dispatch()", 0)
+	return g
+}
+
+// call calls a method from a place in the one that runs: the place is what the frame of the
+// caller shows while it waits.
+func (g *program) call(name string, site int) {
+	g.stack = append(g.stack, g.frame(name, site))
+}
+
+func (g *program) frame(name string, site int) profile.FrameID {
+	key := fmt.Sprint(name, site)
+	f, ok := g.sites[key]
+	if !ok {
+		m := g.p.Table.AddMethod(profile.Method{Name: name})
+		f = g.p.Table.AddFrame(profile.Frame{Method: m, Addr: uint64(len(g.sites))})
+		g.sites[key] = f
+	}
+	return f
+}
+
+// move goes on to another place in the method that runs.
+func (g *program) move(name string, site int) { g.stack[len(g.stack)-1] = g.frame(name, site) }
+
+func (g *program) ret() { g.stack = g.stack[:len(g.stack)-1] }
+
+func (g *program) record(typ profile.SampleType) {
+	g.at += 1000
+	whole := g.p.Table.Add(g.stack...)
+	s := profile.Sample{Time: g.at, Type: typ, Stack: whole}
+	if n := len(g.stack); n > g.limit {
+		s.Stack, s.Cut = g.p.Table.Add(g.stack[n-g.limit:]...), profile.CutDepth
+	}
+	g.th.Samples.Append(s)
+	g.truth = append(g.truth, whole)
+}
+
+func (g *program) sample() {
+	if g.r.IntN(2) == 0 {
+		g.record(profile.SampleManaged)
+	}
+}
+
+func (g *program) event(kind profile.TaskKind, task, other uint32) {
+	if g.drop[kind] {
+		return
+	}
+	m := profile.TaskMark{Sample: int32(g.th.Samples.Len()), Stacked: !g.bare, Kind: kind, Task: task, Other: other}
+	g.th.Tasks = append(g.th.Tasks, m)
+	if g.bare {
+		return
+	}
+	g.call("Core!System.Diagnostics.Tracing.EventSource.WriteEvent(int32)", int(kind))
+	g.record(profile.SampleEvent)
+	g.ret()
+}
+
+// resume runs n methods that await each other, each resumed by the one before.
+func (g *program) resume(n int, tasks []uint32) {
+	const box, body, set, run = "Core!Box`1[App+<Same>d__1].MoveNext(class Thread)", "App!App+<Same>d__1.MoveNext()", "Core!Builder.SetResult()", "Core!Task.RunContinuations()"
+	task := tasks[0]
+	g.call(box, 0)
+	g.sample()
+	g.event(profile.TaskBegins, task, 2)
+	g.move(box, 1)
+	g.call(body, 0)
+	g.sample()
+	if g.r.IntN(3) == 0 {
+		g.call("App!Busy()", g.r.IntN(4))
+		g.sample()
+		g.ret()
+	}
+	if n > 1 {
+		g.move(body, 1)
+		g.call(set, 0)
+		g.event(profile.TaskCompleted, task, 0)
+		g.move(set, 1)
+		g.call(run, 0)
+		g.event(profile.TaskBegins, task, 0)
+		g.move(run, 1)
+		g.call("Core!Awaiter+<>c.<Output>b__1()", 0)
+		g.event(profile.TaskResumes, task, 0)
+		g.move("Core!Awaiter+<>c.<Output>b__1()", 1)
+		g.resume(n-1, tasks[1:])
+		g.move("Core!Awaiter+<>c.<Output>b__1()", 2)
+		g.event(profile.TaskResumed, task, 0)
+		g.ret()
+		g.ret() // by a tail call: the end is told by the caller
+		g.event(profile.TaskEnds, 0, 0)
+		g.ret()
+		if g.busy {
+			g.move(body, 2)
+			g.sample()
+		}
+	}
+	g.ret()
+	g.move(box, 2)
+	g.event(profile.TaskEnds, 0, 2)
+	if g.busy {
+		g.sample()
+	}
+	g.ret()
+}
+
+// run starts a chain of n methods, then resumes it.
+func (g *program) run(n int) {
+	tasks := make([]uint32, n)
+	for i := range tasks {
+		tasks[i] = g.next
+		g.next++
+	}
+	for i := 0; i+1 < n; i++ {
+		g.event(profile.TaskAwaited, tasks[i], tasks[i+1])
+	}
+	g.call(fmt.Sprintf("Core!Resumer%d()", g.r.IntN(3)), 0)
+	g.sample()
+	g.resume(n, tasks)
+	g.ret()
+	g.sample()
+}
+
+// check resolves and holds the answers against the truth.
+func (g *program) check(least float64) {
+	g.t.Helper()
+	answers := Resolve(g.p, 0.9)[g.th]
+	cut := 0
+	for _, s := range g.th.Samples.All() {
+		if s.Cut != profile.Whole {
+			cut++
+		}
+	}
+	require.NotZero(g.t, cut)
+	last := -1
+	for _, a := range answers {
+		require.Greater(g.t, a.Index, last)
+		last = a.Index
+		if g.truth[a.Index] != a.Stack {
+			require.Fail(g.t, "wrong", "sample %d: %d frames, truth %d", a.Index, g.p.Table.Depth(a.Stack), g.p.Table.Depth(g.truth[a.Index]))
+		}
+		require.Greater(g.t, a.Confidence, float32(0.9))
+	}
+	assert.GreaterOrEqual(g.t, float64(len(answers)), least*float64(cut), "%d of %d", len(answers), cut)
+}
+
+// Every answer is the true stack, whatever kinds of events a trace holds; the more kinds it
+// holds, the more is answered.
+func TestResolve(t *testing.T) {
+	all := []profile.TaskKind{profile.TaskCreated, profile.TaskCompleted, profile.TaskAwaited, profile.TaskResumes, profile.TaskResumed, profile.TaskBegins, profile.TaskEnds}
+	for _, tt := range []struct {
+		name  string
+		kinds []profile.TaskKind
+		least float64
+	}{
+		{"all", all, 0.9},
+		{"work only", []profile.TaskKind{profile.TaskBegins, profile.TaskEnds}, 0.9},
+		{"resumed", []profile.TaskKind{profile.TaskAwaited, profile.TaskResumes, profile.TaskResumed}, 0.9},
+		{"resumes", []profile.TaskKind{profile.TaskAwaited, profile.TaskResumes}, 0.4},
+		{"completed", []profile.TaskKind{profile.TaskAwaited, profile.TaskCompleted}, 0.4},
+		{"who awaits whom only", []profile.TaskKind{profile.TaskAwaited}, 0},
+	} {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprintf("%s/%d", tt.name, seed), func(t *testing.T) {
+				g := newProgram(t, seed, 30)
+				for _, k := range all {
+					g.drop[k] = true
+				}
+				for _, k := range tt.kinds {
+					delete(g.drop, k)
+				}
+				g.busy = len(tt.kinds) > 3 || seed%2 == 0 && tt.name != "resumes" && tt.name != "completed"
+				for range 8 {
+					g.run(2 + g.r.IntN(30))
+				}
+				g.check(tt.least)
+			})
+		}
+	}
+}
+
+// Where nothing tells the ends and methods go on behind them, whole stacks show that the
+// events mislead, and nothing is answered.
+func TestResolveWithoutEnds(t *testing.T) {
+	for seed := range uint64(20) {
+		g := newProgram(t, seed, 30)
+		g.busy = true
+		for k := range profile.TaskEnds + 1 {
+			g.drop[k] = k != profile.TaskAwaited && k != profile.TaskCompleted
+		}
+		for range 8 {
+			g.run(2 + g.r.IntN(30))
+		}
+		assert.Empty(t, Resolve(g.p, 0.9))
+	}
+}
+
+// Without stacks of their own events tell how deep a stack is where whole ones were sampled
+// in between.
+func TestResolveEventsWithoutStacks(t *testing.T) {
+	g := newProgram(t, 3, 30)
+	g.bare = true
+	for range 8 {
+		g.run(20)
+	}
+	assert.Empty(t, Resolve(g.p, 0.5), "no event shows what writes it")
+}
+
+// What was lost makes no wrong answer.
+func TestResolveLossy(t *testing.T) {
+	for seed := range uint64(30) {
+		g := newProgram(t, seed, 30)
+		for range 10 {
+			g.run(2 + g.r.IntN(30))
+		}
+		// A stretch of events is gone, with the samples in it.
+		n := g.th.Samples.Len()
+		from := g.r.IntN(n)
+		to := min(n, from+1+g.r.IntN(40))
+		var samples profile.Samples
+		var truth []profile.StackID
+		var lost int64
+		for i, s := range g.th.Samples.All() {
+			if i >= from && i < to {
+				lost = s.Time
+				continue
+			}
+			samples.Append(s)
+			truth = append(truth, g.truth[i])
+		}
+		var tasks []profile.TaskMark
+		for _, m := range g.th.Tasks {
+			if i := int(m.Sample); i < from {
+				tasks = append(tasks, m)
+			} else if i >= to {
+				m.Sample -= int32(to - from)
+				tasks = append(tasks, m)
+			}
+		}
+		g.th.Samples, g.truth, g.th.Tasks = samples, truth, tasks
+		g.p.Losses = []profile.Loss{{From: lost, To: lost + 1, Thread: g.th}}
+		g.check(0.5)
+	}
+}
+
+// A trace that begins in the middle of a chain.
+func TestResolveAttachedLate(t *testing.T) {
+	for seed := range uint64(20) {
+		g := newProgram(t, seed, 30)
+		for range 10 {
+			g.run(25)
+		}
+		n := g.th.Samples.Len()
+		from := n/4 + g.r.IntN(n/4)
+		var samples profile.Samples
+		for i, s := range g.th.Samples.All() {
+			if i >= from {
+				samples.Append(s)
+			}
+		}
+		var tasks []profile.TaskMark
+		for _, m := range g.th.Tasks {
+			if int(m.Sample) >= from {
+				m.Sample -= int32(from)
+				tasks = append(tasks, m)
+			}
+		}
+		g.th.Samples, g.truth, g.th.Tasks = samples, g.truth[from:], tasks
+		g.check(0.4)
+	}
+}
+
+func TestIsMachine(t *testing.T) {
+	for name, want := range map[string]bool{
+		"Lab.Await+<Same>d__9.MoveNext()":        true,
+		"Program+<<Main>$>d__0.MoveNext()":       true,
+		"Lab.Req+<>c+<<Run>b__22_8>d.MoveNext()": true,
+		"Polly.TimeoutResilienceStrategy+<ExecuteCore>d__12`2[System.__Canon,System.__Canon].MoveNext()":                                            true,
+		"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.Int64,Lab.Await+<Same>d__9].MoveNext()":             false,
+		"System.Linq.Enumerable+RangeSelectIterator`2[System.Int32,System.__Canon].MoveNext()":                                                      false,
+		"System.Collections.Generic.List`1+Enumerator[System.__Canon].MoveNext()":                                                                   false,
+		"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.Int64,Lab.Await+<Same>d__9].MoveNext(class Thread)": false,
+	} {
+		assert.Equal(t, want, isMachine(name), name)
+	}
+}

@@ -1,0 +1,29 @@
+package profile
+
+// A TaskMark is what an event of the task library tells: which task a thread works on, which
+// is done, who awaits whom.
+type TaskMark struct {
+	// Sample is the number of the thread's sample that is the stack of the event, if Stacked,
+	// else that of the first sample behind it.
+	Sample  int32
+	Stacked bool
+	Kind    TaskKind
+	Task    uint32
+	// Other is the task that awaits Task (TaskAwaited), or what work it is (TaskBegins,
+	// TaskEnds): 0 tells those who wait, 2 runs it.
+	Other uint32
+}
+
+// A TaskKind is a kind of TaskMark.
+type TaskKind uint8
+
+// Kinds of marks. Those that begin and end something nest on their thread.
+const (
+	TaskCreated   TaskKind = iota // an async method is left for the first time: it is a task now
+	TaskCompleted                 // Task is done: what awaits it may run inside
+	TaskAwaited                   // Other awaits Task
+	TaskResumes                   // what awaits Task goes on
+	TaskResumed                   // and has returned
+	TaskBegins                    // the thread works on Task
+	TaskEnds                      // and has returned; Task is 0
+)
