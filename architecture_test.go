@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"internal/export/httpout":     {"profile", "activity", "httpphases", "internal/export"},
 	"internal/export/activityout": {"activity"},
 	"internal/compat":             {"profile"},
-	"internal/view":               {"profile"},
+	"internal/view":               {"profile", "internal/report"},
 
 	// What is told of a file without a profile.
 	"internal/counters":      {"nettrace", "internal/reading", "internal/glob", "internal/report"},
