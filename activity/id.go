@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -141,6 +142,15 @@ func (p *Path) HasLost() bool {
 		}
 	}
 	return false
+}
+
+// leadsTo reports whether p is the path of an ancestor of q. Of an overflowed path nobody
+// knows the end.
+func (p *Path) leadsTo(q *Path) bool {
+	if p.overflow != Fits {
+		return true
+	}
+	return p.n < q.n && slices.Equal(p.Numbers(), q.num[:p.n])
 }
 
 // String returns the numbers with slashes between: 1/4/2000. A lost number is "?",

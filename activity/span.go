@@ -2,6 +2,7 @@ package activity
 
 import (
 	"encoding/binary"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -10,66 +11,126 @@ import (
 // BridgeProvider is the event source that tells of System.Diagnostics.Activity.
 const BridgeProvider = "Microsoft-Diagnostics-DiagnosticSource"
 
+// Providers whose start and stop events say themselves which belong together.
+const (
+	LoggingProvider = "Microsoft-Extensions-Logging"
+	KestrelProvider = "Microsoft-AspNetCore-Server-Kestrel"
+)
+
+// A cursor reads a payload from its beginning. The first failure sticks.
+type cursor struct {
+	b   []byte
+	bad bool
+}
+
+// str reads UTF-16 up to its terminator.
+func (c *cursor) str() string {
+	for i := 0; i+1 < len(c.b); i += 2 {
+		if c.b[i]|c.b[i+1] == 0 {
+			u := make([]uint16, i/2)
+			for k := range u {
+				u[k] = binary.LittleEndian.Uint16(c.b[2*k:])
+			}
+			c.b = c.b[i+2:]
+			return string(utf16.Decode(u))
+		}
+	}
+	c.b, c.bad = nil, true
+	return ""
+}
+
+func (c *cursor) int32() int32 {
+	if len(c.b) < 4 {
+		c.b, c.bad = nil, true
+		return 0
+	}
+	v := int32(binary.LittleEndian.Uint32(c.b))
+	c.b = c.b[4:]
+	return v
+}
+
+// DecodeKey reads the Key and the Label of an Event from the payload of a start or stop
+// event: the number and factory of the log's activities, the connection or request of
+// Kestrel's. They are empty for other events.
+func DecodeKey(provider string, payload []byte) (key, label string) {
+	c := cursor{b: payload}
+	switch provider {
+	case LoggingProvider: // ActivityStart, ActivityStop and their JSON variants
+		id, factory := c.int32(), c.int32()
+		label = c.str()
+		key = strconv.Itoa(int(factory)) + "/" + strconv.Itoa(int(id))
+	case KestrelProvider: // connection, and of requests their id: the first that is no address
+		key = c.str()
+		if request := c.str(); !c.bad && strings.HasPrefix(request, key+":") {
+			key = request
+		}
+		c.bad = false
+	}
+	if c.bad {
+		return "", ""
+	}
+	return key, label
+}
+
 // DecodeSpan reads the payload of ActivityStart, ActivityStop and the other activity
 // events of BridgeProvider: a source, a name, and an array of keys and values. It
 // returns false if the payload is cut.
 func DecodeSpan(payload []byte) (*Span, bool) {
-	str := func() (string, bool) {
-		for i := 0; i+1 < len(payload); i += 2 {
-			if payload[i]|payload[i+1] == 0 {
-				u := make([]uint16, i/2)
-				for k := range u {
-					u[k] = binary.LittleEndian.Uint16(payload[2*k:])
-				}
-				payload = payload[i+2:]
-				return string(utf16.Decode(u)), true
-			}
-		}
-		payload = nil
-		return "", false
-	}
-	s := &Span{}
-	var ok bool
-	if s.Source, ok = str(); !ok {
+	c := cursor{b: payload}
+	s := &Span{Source: c.str()}
+	s.Name = c.str()
+	if c.bad {
 		return nil, false
 	}
-	if s.Name, ok = str(); !ok {
-		return nil, false
-	}
-	if len(payload) < 2 {
+	s.Name = strings.TrimSuffix(strings.TrimSuffix(s.Name, ".Start"), ".Stop")
+	if len(c.b) < 2 {
 		return s, true
 	}
-	n := int(binary.LittleEndian.Uint16(payload))
-	payload = payload[2:]
+	n := int(binary.LittleEndian.Uint16(c.b))
+	c.b = c.b[2:]
 	for range n {
-		key, ok := str()
-		if !ok {
+		key := c.str()
+		value := c.str()
+		if c.bad {
 			return s, false
 		}
-		value, ok := str()
-		if !ok {
-			return s, false
-		}
-		switch key {
-		case "TraceId":
-			s.TraceID = value
-		case "SpanId":
-			s.SpanID = value
-		case "ParentSpanId":
-			if strings.Trim(value, "0") != "" {
-				s.ParentSpanID = value
-			}
-		case "Kind":
-			s.Kind = value
-		case "DisplayName":
-			s.DisplayName = value
-		case "Status":
-			s.Status = value
-		case "Duration":
-			s.Duration = timeSpan(value)
-		}
+		s.set(key, value)
 	}
 	return s, true
+}
+
+func (s *Span) set(key, value string) {
+	switch key {
+	case "Id", "ActivityId":
+		s.ID = value
+		if p := strings.Split(value, "-"); len(p) == 4 && s.SpanID == "" {
+			s.TraceID, s.SpanID = p[1], p[2]
+		}
+	case "ParentId", "ActivityParentId":
+		if p := strings.Split(value, "-"); len(p) == 4 && s.ParentSpanID == "" {
+			s.ParentSpanID = p[2]
+		}
+	case "TraceId":
+		s.TraceID = value
+	case "SpanId":
+		s.SpanID = value
+	case "ParentSpanId":
+		if strings.Trim(value, "0") != "" {
+			s.ParentSpanID = value
+		}
+	case "Kind":
+		s.Kind = value
+	case "DisplayName":
+		s.DisplayName = value
+	case "Status":
+		s.Status = value
+	case "Duration":
+		s.Duration = timeSpan(value)
+	case "ActivityDuration":
+		if ticks, err := strconv.ParseInt(value, 10, 54); err == nil {
+			s.Duration = ticks * 100
+		}
+	}
 }
 
 // timeSpan reads the text of a TimeSpan, [d.]hh:mm:ss[.fffffff], in ns; 0 if it is none.

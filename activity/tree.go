@@ -19,8 +19,9 @@ const (
 // A Span is what the DiagnosticSource bridge tells of the System.Diagnostics.Activity
 // behind an event.
 type Span struct {
-	Source       string // name of the ActivitySource
-	Name         string // ActivityName
+	Source       string // name of the ActivitySource or DiagnosticListener
+	Name         string // ActivityName, without the ".Start" or ".Stop" of a DiagnosticListener
+	ID           string // as it stands: W3C, or hierarchical ("|a.b_"); empty if not told
 	TraceID      string // 32 hex digits
 	SpanID       string // 16 hex digits
 	ParentSpanID string // empty for a root
@@ -42,6 +43,10 @@ type Event struct {
 	ID       ID
 	Related  ID
 	Span     *Span // of bridge events, else nil
+	// Key is what the source itself writes into the start and the stop of an activity
+	// to tell it apart from others; empty if it does not. See DecodeKey.
+	Key   string
+	Label string // a better name for the row than that of the event; may be empty
 }
 
 // Status says how an activity ended.
@@ -68,12 +73,13 @@ const (
 	ByNone   By = iota // it has none
 	ByID               // the Stop carries the activity id of the Start
 	BySpan             // the Stop carries the span id of the Start
+	ByKey              // the Stop carries the Key of the Start
 	ByThread           // same thread, no ids: a guess
 	Inferred           // no Stop: the event that ended it was found by the rules of the tracker
 )
 
-// String returns "" for ByNone, else "id", "span", "thread" or "inferred".
-func (b By) String() string { return [...]string{"", "id", "span", "thread", "inferred"}[b] }
+// String returns "" for ByNone, else "id", "span", "key", "thread" or "inferred".
+func (b By) String() string { return [...]string{"", "id", "span", "key", "thread", "inferred"}[b] }
 
 // A Row is one activity: one Start event with what ended it, or a Stop event that
 // ends nothing in the trace.
@@ -98,6 +104,7 @@ type Row struct {
 	Span        *Span
 
 	identity uint32
+	paired   bool  // by what the payloads say, or by nothing
 	sibling  int64 // time of the Start that replaced it, -1 if none
 }
 
@@ -161,6 +168,12 @@ type threadKey struct {
 
 type spanKey struct{ trace, span string }
 
+type sourceKey struct {
+	process  uint32
+	identity uint32
+	key      string
+}
+
 type siblingKey struct {
 	thread threadKey
 	parent uint64 // hash of the path without its last number
@@ -176,6 +189,7 @@ type Builder struct {
 	byID       map[ID]int32      // last row of an id
 	open       map[openKey]int32 // last open row
 	spans      map[spanKey]int32
+	keys       map[sourceKey]int32 // open rows
 	threads    map[threadKey][]int32
 	siblings   map[siblingKey]int32
 	// Parallel to Rows; -1 is none.
@@ -192,6 +206,7 @@ func NewBuilder(opts *Options) *Builder {
 		byID:       map[ID]int32{},
 		open:       map[openKey]int32{},
 		spans:      map[spanKey]int32{},
+		keys:       map[sourceKey]int32{},
 		threads:    map[threadKey][]int32{},
 		siblings:   map[siblingKey]int32{},
 	}
@@ -302,18 +317,16 @@ func (b *Builder) add(r Row, openPrev, older int32, open bool) {
 
 func (b *Builder) start(e *Event, name string, identity uint32) {
 	hasID := !e.ID.IsZero()
-	if !hasID && e.Span == nil {
+	if !hasID && !e.paired() {
 		b.counts[identity].Starts++
 	}
 	i := int32(len(b.tree.Rows))
 	r := Row{
 		Provider: e.Provider, Name: cmp.Or(name, e.Name), ID: e.ID, Related: e.Related, Parent: -1,
 		Start: e.Time, HasStart: true, Process: e.Process, StartThread: e.Thread, Span: e.Span,
-		Status: Unfinished, identity: identity, sibling: -1,
+		Status: Unfinished, identity: identity, paired: e.paired(), sibling: -1,
 	}
-	if e.Span != nil {
-		r.Name = e.Span.Source + "/" + e.Span.Name
-	}
+	r.Name = cmp.Or(e.label(), r.Name)
 	thread := threadKey{e.Process, e.Thread, identity}
 	prev, older := int32(-1), int32(-1)
 	if hasID {
@@ -341,14 +354,35 @@ func (b *Builder) start(e *Event, name string, identity uint32) {
 		if r.Parent < 0 && !e.Related.IsZero() {
 			r.Parent = int(b.parent(e.Related, Path{}, false))
 		}
-		if e.Span == nil {
+		if !e.paired() {
 			b.threads[thread] = append(b.threads[thread], i)
 		}
 	}
 	if e.Span != nil && e.Span.SpanID != "" {
 		b.spans[spanKey{e.Span.TraceID, e.Span.SpanID}] = i
+	} else if k := e.key(); k != "" {
+		b.keys[sourceKey{e.Process, identity, k}] = i
 	}
 	b.add(r, prev, older, true)
+}
+
+// key is what the start and the stop of an activity have in common by their payloads.
+func (e *Event) key() string {
+	if e.Span != nil {
+		return e.Span.ID
+	}
+	return e.Key
+}
+
+// paired reports whether the payload of e tells it apart from others of its kind.
+func (e *Event) paired() bool { return e.Span != nil || e.Key != "" }
+
+// label names the row of e if it is not the event that does.
+func (e *Event) label() string {
+	if e.Span != nil {
+		return e.Span.Source + "/" + e.Span.Name
+	}
+	return e.Label
 }
 
 // hashPath hashes all of p but its last number.
@@ -361,8 +395,18 @@ func hashPath(p *Path) uint64 {
 	return h
 }
 
-// parent applies rule 3: the row that a Start's related id names.
+// parent applies rule 3: the row that a Start's related id names. The path that the
+// tracker gave it overrules that: .NET Core 3.1 refreshes a thread's id late, and the
+// related id then is of what the thread did before.
 func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
+	if hasOwn && own.overflow == Fits {
+		if p, ok := b.path(related); ok && p.process == own.process && !p.leadsTo(&own) {
+			if i := b.prefix(&own); i >= 0 {
+				return b.follow(b.above, i)
+			}
+			return -1
+		}
+	}
 	if i, ok := b.byID[related]; ok {
 		if o := b.lastOpen(i); o >= 0 {
 			return o
@@ -424,7 +468,12 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 			i, by = r, BySpan
 			delete(b.spans, k)
 		}
-		name = e.Span.Source + "/" + e.Span.Name
+	case e.key() != "":
+		k := sourceKey{e.Process, identity, e.key()}
+		if r, ok := b.keys[k]; ok {
+			i, by = r, ByKey
+			delete(b.keys, k)
+		}
 	case hasID:
 		if r, ok := b.open[openKey{e.ID, identity}]; ok {
 			i, by = r, ByID
@@ -446,8 +495,8 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 			b.seen(e.ID, e.Time)
 		}
 		b.add(Row{
-			Provider: e.Provider, Name: cmp.Or(name, e.Name), ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
-			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, sibling: -1,
+			Provider: e.Provider, Name: cmp.Or(e.label(), name, e.Name), ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
+			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, paired: e.paired(), sibling: -1,
 		}, -1, -1, false)
 		return
 	}
@@ -493,8 +542,8 @@ func (b *Builder) Finish() *Tree {
 	}
 	if !t.HasIDs && !b.opts.PairByThread {
 		// Nothing but the thread could pair these (section 7.2): no rows is right,
-		// wrong durations are not. Rows with spans have no parents, so none is lost.
-		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return r.Span == nil })
+		// wrong durations are not. The others have no parents, so none is lost.
+		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return !r.paired })
 	}
 	b.deadCreators()
 	// The latest start below each row. A parent comes before its children.

@@ -112,10 +112,20 @@ func splitFields(s string) (parts []string) {
 var diagnosticLayout = &Layout{BuiltIn: true, Fields: []Field{
 	{Name: "SourceName", Type: TypeString},
 	{Name: "EventName", Type: TypeString},
-	{Name: "Arguments", Type: TypeArray, Elem: &Field{Type: TypeObject, Fields: []Field{
-		{Name: "Key", Type: TypeString}, {Name: "Value", Type: TypeString},
-	}}},
+	keysAndValues,
 }}
+
+// scopeLayout is that of the log's ActivityStart in the same case.
+var scopeLayout = &Layout{BuiltIn: true, Fields: []Field{
+	{Name: "ID", Type: TypeInt32},
+	{Name: "FactoryID", Type: TypeInt32},
+	{Name: "LoggerName", Type: TypeString},
+	keysAndValues,
+}}
+
+var keysAndValues = Field{Name: "Arguments", Type: TypeArray, Elem: &Field{Type: TypeObject, Fields: []Field{
+	{Name: "Key", Type: TypeString}, {Name: "Value", Type: TypeString},
+}}}
 
 // findLayout finds the layout of a version of an event.
 func findLayout(m *Metadata, version int) *Layout {
@@ -147,6 +157,8 @@ func findLayout(m *Metadata, version int) *Layout {
 		case "Event", "Activity1Start", "Activity1Stop", "Activity2Start", "Activity2Stop", "RecursiveActivity1Start", "RecursiveActivity1Stop":
 			return diagnosticLayout
 		}
+	case m.Provider == providerLogging && m.Name == "ActivityStart":
+		return scopeLayout
 	}
 	return builtIn(m.Provider, m.EventID, version)
 }

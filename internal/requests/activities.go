@@ -39,6 +39,8 @@ func Activities(ctx context.Context, in *input.File, o *activity.Options) (*acti
 			e.Name = names[m.Index]
 			if m.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
 				e.Span, _ = activity.DecodeSpan(ev.Payload)
+			} else {
+				e.Key, e.Label = activity.DecodeKey(m.Provider, ev.Payload)
 			}
 		}
 		b.Add(&e)

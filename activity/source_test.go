@@ -1,0 +1,118 @@
+package activity_test
+
+import (
+	"encoding/binary"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/activity"
+)
+
+func pathID(t *testing.T, nums ...uint32) activity.ID {
+	t.Helper()
+	id, err := activity.Encode(activity.NewPath(nums...).WithProcess(7), activity.EncoderOld)
+	require.NoError(t, err)
+	return id
+}
+
+// .NET Core 3.1 leaves on a thread the id of what ran there before: the number that the
+// tracker gave an activity says where it stands.
+func TestStaleRelated(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	at := int64(0)
+	event := func(name string, op activity.Opcode, id, related activity.ID) {
+		at++
+		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
+	}
+	event("ConnectionStart", activity.Start, pathID(t, 1, 2), activity.ID{})
+	event("RequestStart", activity.Start, pathID(t, 1, 2, 1), pathID(t, 1, 2))
+	event("ConnectionStart", activity.Start, pathID(t, 1, 3), pathID(t, 1, 2, 1)) // stale: a root
+	event("RequestStart", activity.Start, pathID(t, 1, 3, 1), pathID(t, 1, 2, 1)) // stale
+	event("QueryStart", activity.Start, pathID(t, 1, 3, 1, 1), pathID(t, 1, 3))   // its creator had ended for the tracker
+	event("QueryStart", activity.Start, pathID(t, 1, 9, 1), pathID(t, 1, 2, 1))   // stale, and nothing known above
+	var parents []int
+	for _, r := range b.Finish().Rows {
+		parents = append(parents, r.Parent)
+	}
+	assert.Equal(t, []int{-1, 0, -1, 2, 2, -1}, parents)
+}
+
+func texts(l ...string) (b []byte) {
+	for _, s := range l {
+		for _, u := range utf16.Encode([]rune(s + "\x00")) {
+			b = binary.LittleEndian.AppendUint16(b, u)
+		}
+	}
+	return b
+}
+
+// What a source writes into start and stop pairs them without activity ids, whatever the
+// thread: two scopes of the log that overlap, and end in the order in which they began.
+func TestKeys(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	scope := func(at int64, thread uint64, op activity.Opcode, id uint32) {
+		e := activity.Event{Time: at, Thread: thread, Process: 7, Provider: activity.LoggingProvider, Name: "ActivityStart", Opcode: op}
+		if op == activity.Stop {
+			e.Name = "ActivityStop"
+		}
+		payload := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, id), 1)
+		e.Key, e.Label = activity.DecodeKey(e.Provider, append(payload, texts("Shop.Orders")...))
+		b.Add(&e)
+	}
+	scope(10, 1, activity.Start, 5)
+	scope(20, 1, activity.Start, 6)
+	scope(30, 2, activity.Stop, 5)
+	scope(50, 1, activity.Stop, 6)
+	scope(60, 1, activity.Stop, 7)
+	b.Add(&activity.Event{Time: 70, Thread: 1, Process: 7, Provider: "P", Name: "WorkStart", Opcode: activity.Start})
+	tree := b.Finish()
+	require.Len(t, tree.Rows, 3)
+	for i, want := range []int64{20, 30} {
+		d, ok := tree.Rows[i].Duration()
+		assert.True(t, ok)
+		assert.Equal(t, want, d)
+		assert.Equal(t, activity.ByKey, tree.Rows[i].By)
+		assert.False(t, tree.Rows[i].Guess)
+		assert.Equal(t, "Shop.Orders", tree.Rows[i].Name)
+	}
+	assert.Equal(t, activity.OrphanStop, tree.Rows[2].Status)
+	assert.Equal(t, []activity.Count{{Provider: "P", Name: "Work", Starts: 1}}, tree.WithoutID)
+}
+
+func TestDecodeKey(t *testing.T) {
+	for _, c := range []struct {
+		provider, key, label string
+		payload              []byte
+	}{
+		{activity.KestrelProvider, "0H:1", "", texts("0H", "0H:1", "HTTP/1.1")},
+		{activity.KestrelProvider, "0H", "", texts("0H", "127.0.0.1:80", "127.0.0.1:4000")},
+		{activity.KestrelProvider, "0H", "", texts("0H")},
+		{activity.LoggingProvider, "", "", []byte{1, 0, 0}},
+		{"P", "", "", texts("x")},
+	} {
+		key, label := activity.DecodeKey(c.provider, c.payload)
+		assert.Equal(t, [2]string{c.key, c.label}, [2]string{key, label})
+	}
+}
+
+// A DiagnosticListener's activities pair by the id that the session asked for.
+func TestHierarchicalIDs(t *testing.T) {
+	payload := append(texts("HttpHandlerDiagnosticListener", "System.Net.Http.HttpRequestOut.Stop"), 2, 0)
+	s, ok := activity.DecodeSpan(append(payload, texts("ActivityId", "|1.2_", "ActivityDuration", "516980")...))
+	require.True(t, ok)
+	assert.Equal(t, &activity.Span{Source: "HttpHandlerDiagnosticListener", Name: "System.Net.Http.HttpRequestOut", ID: "|1.2_", Duration: 51698000}, s)
+	b := activity.NewBuilder(nil)
+	for i, op := range []activity.Opcode{activity.Start, activity.Start, activity.Stop} {
+		e := activity.Event{Time: int64(i), Thread: uint64(i), Process: 7, Provider: activity.BridgeProvider, Name: "Activity1Start", Opcode: op,
+			Span: &activity.Span{Source: s.Source, Name: s.Name, ID: []string{"|1.2_", "|1.3_", "|1.2_"}[i]}}
+		if op == activity.Stop {
+			e.Name = "Activity1Stop"
+		}
+		b.Add(&e)
+	}
+	rows := b.Finish().Rows
+	assert.Equal(t, []activity.Status{activity.OK, activity.Unfinished}, []activity.Status{rows[0].Status, rows[1].Status})
+}
