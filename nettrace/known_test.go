@@ -126,3 +126,27 @@ func TestGUIDString(t *testing.T) {
 	g := GUID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 	assert.Equal(t, "04030201-0605-0807-090a-0b0c0d0e0f10", g.String())
 }
+
+// Scopes of the log in .NET Core 3.1 have no field list.
+func TestScopesOfOldLogs(t *testing.T) {
+	r, err := NewReader(bytes.NewReader(corpusFile(t, "dotnet10/net31-log4.nettrace")), warnings(t))
+	require.NoError(t, err)
+	scopes := 0
+	for ev, err := range r.All() {
+		require.NoError(t, err)
+		if ev.Metadata.Provider != providerLogging || ev.Metadata.Name != "ActivityStart" {
+			continue
+		}
+		scopes++
+		require.Empty(t, ev.Metadata.Fields)
+		var names []string
+		values, err := ev.AppendValues(nil)
+		require.NoError(t, err)
+		for i := range values {
+			names = append(names, ev.Layout().Fields[i].Name)
+		}
+		assert.EqualValues(t, scopes, values[0].Int())
+		require.Equal(t, []string{"ID", "FactoryID", "LoggerName", "Arguments"}, names)
+	}
+	assert.Equal(t, 177, scopes)
+}

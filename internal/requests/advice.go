@@ -66,7 +66,11 @@ func (s *Scanner) Findings(n *Need, sides Sides) []Finding {
 		f = s.clientFindings(n)
 	}
 	if sides&Server != 0 && s.builder.Stats().Servers == 0 {
-		f = append(f, Finding{httpphases.ProviderHosting, "no served request is recorded: the provider was not enabled, or the process served none"})
+		effect := "no served request is recorded: the provider was not enabled, or the process served none"
+		if s.seen.served > 0 {
+			effect = "no served request is recorded: the process served none, or all of them began before the recording did"
+		}
+		f = append(f, Finding{httpphases.ProviderHosting, effect})
 	}
 	return f
 }
@@ -83,6 +87,16 @@ func (s *Scanner) clientFindings(n *Need) []Finding {
 		defined = defined || m.Provider == httpphases.ProviderHTTP
 	}
 	switch {
+	case p[0] == 0 && st.Requests > 0:
+		effect := "requests have no phases and end with the headers of the answer: that is what the DiagnosticSource bridge tells"
+		if s.seen.old {
+			effect += ", and .NET before 5 has nothing else"
+		}
+		add("System.Net.Http", "%s", effect)
+		return f
+	case p[0] == 0 && s.seen.old:
+		add(httpphases.ProviderBridge, "no request is recorded. .NET before 5 has no System.Net.Http events; the bridge alone tells of requests there")
+		return f
 	case p[0] == 0 && (defined || p[1]+p[2]+p[3] > 0):
 		add("System.Net.Http", "no request is recorded. Either the provider was not enabled, or with keywords that drop its events: on .NET 5 to 7 a mask such as 0, 1 or 0xFFFFFFFF does; use 0xFFFFFFFFFFFFFFFF")
 		return f
@@ -113,14 +127,45 @@ func (s *Scanner) clientFindings(n *Need) []Finding {
 	return f
 }
 
+// bridgeSpecs ask the DiagnosticSource bridge of .NET before 5 for requests.
+var bridgeSpecs = map[Sides]string{
+	Client: `HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut.Start@Activity1Start:-Request.RequestUri;Request.Method;ActivityId=*Activity.Id;ActivityStartTime=*Activity.StartTimeUtc.Ticks` +
+		`\nHttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut.Stop@Activity1Stop:-Response.StatusCode;RequestTaskStatus;ActivityId=*Activity.Id`,
+	Server: `Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Start@Activity2Start:-Request.Scheme;Request.Host;Request.PathBase;Request.Path;Request.QueryString;Request.Method;ActivityId=*Activity.Id;ActivityParentId=*Activity.ParentId` +
+		`\nMicrosoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Stop@Activity2Stop:-Response.StatusCode;ActivityId=*Activity.Id`,
+}
+
 // Command returns the dotnet-trace line that records all that requests of these sides
-// need. Where both are asked for it has the bridge, whose span ids pair them.
-func Command(pid int, sides Sides) string {
-	target := "-p PID"
-	if pid > 0 {
-		target = fmt.Sprintf("-p %d", pid)
+// need of the runtime that wrote the trace.
+func (s *Scanner) Command(pid int, sides Sides) string {
+	if !s.seen.old || s.seen.providers != [4]int64{} {
+		return Command(pid, sides)
 	}
-	line := "dotnet-trace collect " + target + " --providers '"
+	var providers, specs []string
+	for _, side := range []Sides{Client, Server} {
+		if sides&side != 0 {
+			specs = append(specs, bridgeSpecs[side])
+		}
+	}
+	if sides&Server != 0 {
+		providers = append(providers, httpphases.ProviderHosting+":0xFFFFFFFFFFFFFFFF:4")
+	}
+	providers = append(providers, "System.Threading.Tasks.TplEventSource:0x80:4",
+		httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="`+strings.Join(specs, `\n`)+`"`)
+	return "dotnet-trace collect " + target(pid) + " --providers $'" + strings.Join(providers, ",") + "'" // $: the shell makes lines of \n
+}
+
+func target(pid int) string {
+	if pid > 0 {
+		return fmt.Sprintf("-p %d", pid)
+	}
+	return "-p PID"
+}
+
+// Command is that of .NET 5 and later. Where both sides are asked for it has the bridge,
+// whose span ids pair them.
+func Command(pid int, sides Sides) string {
+	line := "dotnet-trace collect " + target(pid) + " --providers '"
 	var providers []string
 	if sides&Client != 0 {
 		providers = append(providers, netProviders[:]...)

@@ -20,11 +20,12 @@ import (
 type class uint8
 
 const (
-	classNew   class = iota // not looked at yet
-	classSkip               // tells nothing about requests
-	classNamed              // of ASP.NET Core, the log or the bridge, whose ids are given out at run time
-	classStart              // starts an activity that may lie between a request and its phases
-	classNet                // the first of the System.Net providers, in the order of netProviders
+	classNew    class = iota // not looked at yet
+	classSkip                // tells nothing about requests
+	classServed              // of ASP.NET Core or Kestrel, whose ids are given out at run time before .NET 5
+	classNamed               // of the log or the bridge, whose ids always are
+	classStart               // starts an activity that may lie between a request and its phases
+	classNet                 // the first of the System.Net providers, in the order of netProviders
 )
 
 // A Scanner turns nettrace events into HTTP requests.
@@ -46,6 +47,8 @@ type Scanner struct {
 // Session is what a trace tells of how it was recorded.
 type session struct {
 	providers [4]int64 // events of the netProviders
+	served    int64    // events of ASP.NET Core and Kestrel
+	old       bool     // .NET before 5, which has no netProviders
 }
 
 // Batches of events that go from the goroutine that reads to the one that builds
@@ -92,13 +95,27 @@ func classify(ev *nettrace.Event) class {
 		}
 	}
 	switch p {
-	case httpphases.ProviderHosting, "Microsoft-AspNetCore-Hosting", httpphases.ProviderKestrel, httpphases.ProviderLogging, httpphases.ProviderBridge:
+	case httpphases.ProviderHosting, "Microsoft-AspNetCore-Hosting", httpphases.ProviderKestrel:
+		return classServed
+	case httpphases.ProviderLogging, httpphases.ProviderBridge:
 		return classNamed
 	}
 	if ev.Opcode == 1 && !strings.HasPrefix(p, "Microsoft-Windows-DotNETRuntime") && !strings.HasPrefix(p, "Microsoft-DotNETCore-") {
 		return classStart
 	}
 	return classSkip
+}
+
+// beforeNet5 reports whether an event type is one of .NET Core 3: ASP.NET Core then had its
+// ids given out at run time, and the last event of a trace told the command line only.
+func beforeNet5(m *nettrace.Metadata) bool {
+	switch m.Provider {
+	case httpphases.ProviderHosting:
+		return m.Name == "RequestStart" && m.EventID != 3
+	case "Microsoft-DotNETCore-EventPipe":
+		return m.Name == "ProcessInfo" && len(m.Fields) == 1
+	}
+	return false
 }
 
 // Event takes the next event of the reader.
@@ -161,6 +178,7 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	if c == classNew {
 		c = classify(ev)
 		s.class[i] = c
+		s.seen.old = s.seen.old || beforeNet5(ev.Metadata)
 	}
 	if c == classSkip {
 		return false
@@ -173,8 +191,11 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	if c >= classNet {
 		s.seen.providers[c-classNet]++
 	}
+	if c == classServed {
+		s.seen.served++
+	}
 	name := m.Name
-	if c == classNamed && name == "" {
+	if (c == classServed || c == classNamed) && name == "" {
 		name = ev.EventName()
 	}
 	if !s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload) {

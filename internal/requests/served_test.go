@@ -173,3 +173,22 @@ func checkMade(t *testing.T, rec *recording, all []witness, durations, statuses 
 	assert.GreaterOrEqual(t, float64(right)/float64(len(made)), durations, "durations of %d made", len(made))
 	assert.GreaterOrEqual(t, float64(status)/float64(len(made)), statuses, "status of %d made", len(made))
 }
+
+// What is advised fits the runtime that wrote the trace, and nobody is told that a
+// provider was not enabled whose events are there.
+func TestAdviceOfOldRuntimes(t *testing.T) {
+	rec := loadFile(t, filepath.Join("testdata", "net31-more.nettrace.zst"))
+	both := Client | Server
+	findings := rec.scan.Findings(&rec.need, both)
+	require.Len(t, findings, 1)
+	assert.Equal(t, "System.Net.Http", findings[0].Missing)
+	assert.Contains(t, findings[0].Effect, "before 5")
+	assert.NotContains(t, findings[0].Effect, "not enabled")
+	line := rec.scan.Command(0, both)
+	assert.NotContains(t, line, "System.Net.Http:")
+	assert.Contains(t, line, `HttpRequestOut.Stop@Activity1Stop:-Response.StatusCode;`)
+	assert.Contains(t, line, `HttpRequestIn.Start@Activity2Start:-`)
+
+	modern := loadFile(t, filepath.Join("testdata", "http-more.nettrace.zst"))
+	assert.Contains(t, modern.scan.Command(7, Client), "-p 7 --providers 'System.Net.Http:")
+}
