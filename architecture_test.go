@@ -62,11 +62,13 @@ var mayImport = map[string][]string{
 	"internal/snoop":         {"internal/ipc"},
 
 	// Runs of the command.
-	"internal/glob":         {},
-	"internal/output":       {},
-	"internal/report":       {},
-	"internal/pipeline":     {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},
-	"internal/batch":        {"nettrace", "httpphases", "internal/input", "internal/info", "internal/requests", "internal/export/httpout", "internal/pipeline", "internal/output", "internal/report"},
+	"internal/glob":     {},
+	"internal/output":   {},
+	"internal/report":   {},
+	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},
+	"internal/command": {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests",
+		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/pipeline", "internal/output", "internal/report"},
+	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},
 

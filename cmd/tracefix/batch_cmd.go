@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 )
@@ -38,8 +39,8 @@ type BatchTracesCmd struct {
 	Paths []string `arg:"" name:"path" help:"Files, folders (with all below), globs, archives (.zip, .tar, .tar.gz, .tar.zst), s3://, gs://, azblob:// and file:// URLs; - reads a list from standard input."`
 	Out   string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs, which mirror the inputs, and the reports."`
 
-	Do      string `enum:"${doings}" default:"repair" help:"What to do with each trace: ${doings}."`
-	Format  string `placeholder:"FORMAT" help:"Output format. Default: each trace's own for repair and convert; ndjson for http, json for info."`
+	Do      string `enum:"${doings}" default:"repair" help:"What to do with each trace: ${doings}. Its flags go with it: batch run --do http --help lists them."`
+	Format  string `placeholder:"FORMAT" help:"Output format. Default: each trace's own for repair and convert, else one for programs: ndjson, json or csv."`
 	Archive string `placeholder:"OUT.zip" help:"Pack the outputs into a zip too."`
 
 	Jobs      int    `placeholder:"N" help:"Traces at a time. Default: the number of cores."`
@@ -50,10 +51,29 @@ type BatchTracesCmd struct {
 	Force     bool   `help:"Replace existing outputs."`
 	Strict    bool   `help:"Let damaged traces fail."`
 	BatchReportFlags
-	RepairFlags
-	SelectFlags
-	With   []string `placeholder:"TRACK" help:"Add tracks to Chromium or Perfetto outputs (--format): http, activities."`
-	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs (--format)."`
+	Job kong.Plugins `embed:""` // the flags of what is done
+}
+
+// newBatchCmd returns the grammar of batches that do what args say.
+func newBatchCmd(args []string) *BatchCmd {
+	row := command.Lookup(doing(args))
+	if row == nil || row.Alone { // its enum refuses such a --do
+		row = command.Lookup(batch.DoRepair)
+	}
+	return &BatchCmd{Traces: BatchTracesCmd{Job: kong.Plugins{row.New()}}}
+}
+
+// doing finds --do among args.
+func doing(args []string) string {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--do="); ok {
+			return v
+		}
+		if a == "--do" && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
 }
 
 // Run works on all traces.
@@ -61,38 +81,20 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := folder("-o", c.Out); err != nil {
 		return err
 	}
-	doing := batch.DoingOf(c.Do)
-	if err := doing.CheckFormat(c.Format); err != nil {
-		return usageError{err}
-	}
-	if err := c.RepairFlags.check(); err != nil {
-		return err
+	row, job := command.Lookup(c.Do), c.Job[0].(command.Job)
+	if err := batch.Check(row, job, c.Format); err != nil {
+		return usage(err)
 	}
 	gates, err := parseGates(c.FailOn, c.Do)
 	if err != nil {
 		return err
 	}
-	sel, err := c.selection()
-	if err != nil {
-		return err
-	}
 	if c.Jobs < 0 {
-		return usageError{fmt.Errorf("--jobs %d: must not be negative", c.Jobs)}
-	}
-	cfg := c.RepairFlags.config()
-	cfg.Strict, cfg.With, cfg.Tracks, cfg.Select = c.Strict, c.With, c.Tracks, sel
-	if len(c.With)+len(c.Tracks) > 0 {
-		if doing.Formats != nil {
-			return usageError{fmt.Errorf("--with and --tracks do not go with --do %s", c.Do)}
-		}
-		// Without --format a trace keeps its own, and those have no tracks to add to.
-		if err := cfg.CheckTracks(cmp.Or(c.Format, "nettrace")); err != nil {
-			return usageError{err}
-		}
+		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}
 	b := batch.Config{
-		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%+v", cfg),
-		Version: version(), Work: doing.Work(cfg, version()), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
+		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%+v strict=%v", job, c.Strict),
+		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version()}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
 		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
 	}
 	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {
@@ -112,17 +114,14 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		b.Shard, err = batch.ShardFromEnv(os.Getenv)
 	}
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	again := c.Force || c.Resume
 	if err := c.BatchReportFlags.check(again, c.Archive, c.Paths); err != nil {
 		return err
 	}
 	rep, err := c.work(ctx, cli, std, b)
-	var usage batch.UsageError
 	switch {
-	case errors.As(err, &usage):
-		return usageError{err}
 	case ctx.Err() != nil:
 		return interrupted{fmt.Errorf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Done())}
 	case err != nil:
@@ -207,7 +206,7 @@ func (c *BatchMergeCmd) write(r *batch.Report) error {
 	for _, end := range []string{".json", ".md", ".xml", ".html"} {
 		name := filepath.Join(c.Out, "batch-report"+end)
 		if err := output.Check(name, &output.Options{Force: c.Force}); err != nil {
-			return usageError{err}
+			return usage(err)
 		}
 		names = append(names, name)
 	}
@@ -229,7 +228,7 @@ func (f *BatchReportFlags) check(force bool, archive string, inputs []string) er
 		// Markdown is added to a file that is there already.
 		o := &output.Options{Force: force || name == f.Markdown, Inputs: inputs, Others: names[:i]}
 		if err := output.Check(name, o); err != nil {
-			return usageError{err}
+			return usage(err)
 		}
 	}
 	return nil
@@ -283,7 +282,7 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs 
 // folder refuses standard output as the place of a folder.
 func folder(flag, name string) error {
 	if name == "-" {
-		return usageError{fmt.Errorf("%s -: a folder cannot be standard output; name a folder (./- if it is called that)", flag)}
+		return usage(fmt.Errorf("%s -: a folder cannot be standard output; name a folder (./- if it is called that)", flag))
 	}
 	return nil
 }
@@ -356,7 +355,7 @@ func parseGates(texts []string, do string) ([]batch.Gate, error) {
 		for t := range strings.SplitSeq(text, "|") { // as well as the comma of lists
 			g, err := batch.ParseGate(t, do)
 			if err != nil {
-				return nil, usageError{err}
+				return nil, usage(err)
 			}
 			gates = append(gates, g)
 		}
@@ -369,7 +368,7 @@ func parseSize(flag, s string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}
-	bad := usageError{fmt.Errorf("%s %q: must be a size such as 512MiB or 2GB", flag, s)}
+	bad := usage(fmt.Errorf("%s %q: must be a size such as 512MiB or 2GB", flag, s))
 	i := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if i < 0 {
 		i = len(s)

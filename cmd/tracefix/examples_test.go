@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -35,7 +34,7 @@ func TestExamplesParse(t *testing.T) {
 				n++
 				line, _, _ = strings.Cut(line, " ||")
 				var cli CLI
-				parser, err := kong.New(&cli, vars())
+				parser, err := grammar(&cli, words(line))
 				require.NoError(t, err)
 				_, err = parser.Parse(words(line))
 				assert.NoError(t, err, "%s: %s", name, line)

@@ -17,8 +17,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // Exit codes; they are part of the contract with scripts.
@@ -30,23 +32,10 @@ const (
 	exitInterrupted = 130
 )
 
-// CLI is the grammar of the command line.
+// CLI holds the flags of all commands.
 type CLI struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 	Quiet   bool             `short:"q" help:"Print no summary and no progress."`
-
-	Repair     RepairCmd     `cmd:"" help:"Repair cut stacks."`
-	Convert    ConvertCmd    `cmd:"" help:"Convert a trace, without repair."`
-	HTTP       HTTPCmd       `cmd:"" name:"http" help:"HTTP requests with their phases and waits."`
-	Events     EventsCmd     `cmd:"" help:"List every event, decoded."`
-	Info       InfoCmd       `cmd:"" help:"Tell what is in a trace: is it usable, and what to record next time."`
-	Batch      BatchCmd      `cmd:"" help:"Do it over folders, globs and archives, with reports and an exit code for CI."`
-	Activities ActivitiesCmd `cmd:"" help:"The start/stop tree of activities, with durations."`
-	Top        TopCmd        `cmd:"" help:"Hottest methods, CPU time apart from waiting."`
-	Counters   CountersCmd   `cmd:"" help:"Values of EventCounters and Meters as a table, CSV, JSON or OpenMetrics text."`
-	IPC        IPCCmd        `cmd:"" name:"ipc" help:"Decode a recorded conversation with the diagnostic server of a process, and take the traces out of it."`
-	Snoop      SnoopCmd      `cmd:"" help:"Record the conversation of tools with the diagnostic server of a process, for ipc."`
-	View       ViewCmd       `cmd:"" help:"Repair a trace and open it in the browser, offline."`
 }
 
 // streams are the standard streams, so that tests can replace them.
@@ -60,10 +49,8 @@ func main() {
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// usageError is a mistake on the command line that kong cannot see.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
+// usage makes of an error a mistake on the command line that kong cannot see.
+func usage(err error) error { return report.UsageError{Err: err} }
 
 // damaged says that the work is done although an input was damaged.
 type damaged struct{ error }
@@ -84,20 +71,11 @@ func run(args []string, std streams) (code int) {
 
 	exited := -1
 	var cli CLI
-	parser, err := kong.New(&cli,
-		kong.Name("tracefix"),
-		kong.Description(description),
-		kong.Writers(std.out, std.err),
-		kong.Exit(func(c int) {
-			if exited < 0 {
-				exited = c
-			}
-		}),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
-		vars(),
-		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
-		kong.Bind(std),
-	)
+	parser, err := grammar(&cli, args, kong.Writers(std.out, std.err), kong.Bind(std), kong.Exit(func(c int) {
+		if exited < 0 {
+			exited = c
+		}
+	}))
 	if err != nil {
 		fmt.Fprintln(std.err, "tracefix: internal error:", err)
 		return exitFailed
@@ -122,6 +100,32 @@ func run(args []string, std streams) (code int) {
 	return exitCode(err, ctx, std.err)
 }
 
+// grammar is that of the command line: the table of commands, and those that work on
+// other things than one trace. Batches take the flags of what they do, so args count.
+func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
+	options := append([]kong.Option{
+		kong.Name("tracefix"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
+		kong.Vars{
+			"version": version(),
+			"tracks":  strings.Join(pipeline.TrackNames, ", "),
+			"doings":  strings.Join(batch.DoingNames(), ","),
+			"gates":   batch.GateHelp(),
+		},
+	}, more...)
+	for i := range command.Table {
+		options = append(options, grammarOf(&command.Table[i]))
+	}
+	options = append(options,
+		kong.DynamicCommand("batch", "Do it over folders, globs and archives, with reports and an exit code for CI.", "", newBatchCmd(args)),
+		kong.DynamicCommand("snoop", "Record the conversation of tools with the diagnostic server of a process, for ipc.", "", &SnoopCmd{}),
+		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", "", &ViewCmd{}),
+	)
+	return kong.New(cli, options...)
+}
+
 // asGiven takes an argument byte by byte. kong's own mapper goes through JSON, in which a
 // file name that is not UTF-8 becomes that of another file.
 func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
@@ -133,19 +137,9 @@ func asGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// vars are what the grammar says in the words of tables.
-func vars() kong.Vars {
-	return kong.Vars{
-		"version": version(),
-		"formats": strings.Join(pipeline.Formats(), ","),
-		"doings":  strings.Join(batch.DoingNames(), ","),
-		"gates":   batch.GateHelp(),
-	}
-}
-
 // exitCode prints err and tells the code it stands for.
 func exitCode(err error, ctx context.Context, stderr io.Writer) int {
-	var usage usageError
+	var wrong report.UsageError
 	var dmg damaged
 	var inter interrupted
 	var place *output.PlaceError // no mistake of the user, whatever the output was checked for
@@ -160,7 +154,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
 		fmt.Fprintln(stderr, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all")
 		return exitInterrupted
-	case errors.As(err, &usage) && !errors.As(err, &place):
+	case errors.As(err, &wrong) && !errors.As(err, &place):
 		fmt.Fprintf(stderr, "tracefix: %v\n", err)
 		return exitUsage
 	}

@@ -2,17 +2,13 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/tracefix/tracefix/internal/input"
 )
-
-func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // showProgress draws a bar on stderr while in is read, if stderr is a terminal. A
 // trace is read once or twice, so the bar starts anew for the second reading.

@@ -38,7 +38,7 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Stdout: std.out})
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	defer out.Close()
 	proxy, err := snoop.Listen(target, path)

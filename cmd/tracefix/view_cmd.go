@@ -9,7 +9,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // ViewCmd is `tracefix view`.
@@ -18,19 +19,11 @@ type ViewCmd struct {
 	Out    string `short:"o" placeholder:"FILE" help:"Write the page here instead of a temporary folder."`
 	NoOpen bool   `name:"no-open" help:"Print the page's name; start no browser."`
 	Force  bool   `help:"Replace an existing page."`
-	RepairFlags
-	SelectFlags
+	command.Repair
 }
 
 // Run repairs the trace into one self-contained page and opens it.
 func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
-	if err := c.RepairFlags.check(); err != nil {
-		return err
-	}
-	sel, err := c.selection()
-	if err != nil {
-		return err
-	}
 	out := c.Out
 	if out == "" {
 		dir, err := os.MkdirTemp("", "tracefix-view-*")
@@ -43,9 +36,15 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 		out = filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".html")
 	}
-	cfg := c.RepairFlags.config()
-	cfg.Out, cfg.Format, cfg.Force, cfg.Stdout, cfg.Select = out, "html", c.Force, std.out, sel
-	rep, err := runOne(ctx, cli, std, c.In, OutputFlags{}, cfg)
+	run := traceRun{
+		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
+		opts: command.Options{Out: out, Format: "html", Force: c.Force, Stdout: std.out},
+	}
+	err := run.row.Check(run.job, run.opts)
+	var rep *report.Trace
+	if err == nil {
+		rep, err = run.one(ctx, c.In)
+	}
 	if err != nil {
 		if c.Out == "" {
 			os.Remove(filepath.Dir(out)) // empty: nothing was written
@@ -60,7 +59,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			fmt.Fprintf(std.err, "no browser could be started (%v); open the file above\n", err)
 		}
 	}
-	if rep.Status == "damaged" {
+	if rep.Damages > 0 {
 		return damaged{fmt.Errorf("%s is damaged", c.In)}
 	}
 	return nil
@@ -78,23 +77,4 @@ func openBrowser(ctx context.Context, file string) error {
 		return exec.CommandContext(ctx, "open", abs).Run()
 	}
 	return exec.CommandContext(ctx, "xdg-open", abs).Run()
-}
-
-// config is the part of a run's configuration that the flags tell.
-func (f RepairFlags) config() pipeline.Config {
-	c := pipeline.Config{Repair: true, MaxDepth: f.MaxDepth, MinConfidence: f.MinConfidence, Plain: f.Plain}
-	if c.MinConfidence == 0 {
-		c.MinConfidence = -1 // every answer; 0 is stackfix's default
-	}
-	return c
-}
-
-func (f RepairFlags) check() error {
-	if err := checkDepth(f.MaxDepth); err != nil {
-		return err
-	}
-	if f.MinConfidence < 0 || f.MinConfidence > 1 {
-		return usageError{fmt.Errorf("--min-confidence %v: must be between 0 and 1", f.MinConfidence)}
-	}
-	return nil
 }

@@ -19,18 +19,14 @@ import (
 
 	"bytes"
 
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 )
 
-// What a batch does with each trace.
-const (
-	DoRepair  = "repair"
-	DoConvert = "convert"
-	DoHTTP    = "http"
-	DoInfo    = "info"
-)
+// DoRepair is what a batch does unless it is told otherwise.
+const DoRepair = "repair"
 
 // A Job is one trace for a Work.
 type Job struct {
@@ -47,7 +43,7 @@ type Work func(ctx context.Context, in *input.File, job Job) (*report.Trace, err
 type Config struct {
 	Paths   []string // files, folders, globs, archives, URLs; "-" is a list on Stdin
 	Out     string   // folder or URL
-	Do      string   // DoRepair and so on; shapes names of outputs
+	Do      string   // a row of the table of commands; shapes names of outputs
 	Format  string   // of outputs; empty: each trace's own
 	Options string   // all else that shapes outputs, in any fixed form; a change of it redoes them
 	Version string   // of this program
@@ -66,14 +62,6 @@ type Config struct {
 	OpenURL  OpenURL // nil: no URLs
 	Progress *Progress
 }
-
-// UsageError is a mistake in what was asked for.
-type UsageError struct{ Err error }
-
-func (e UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e UsageError) Unwrap() error { return e.Err }
 
 // Run works on everything that c names. An error says that the batch as a whole
 // could not be done; that traces failed is in the report. When ctx ends Run returns
@@ -95,7 +83,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if dst, err := os.Stat(c.Out); err == nil && !isURL(c.Out) {
 		for _, p := range c.Paths {
 			if src, err := os.Stat(local(p)); err == nil && os.SameFile(src, dst) {
-				return nil, UsageError{fmt.Errorf("%s: is an input itself; name another folder for the outputs", c.Out)}
+				return nil, report.UsageError{Err: fmt.Errorf("%s: is an input itself; name another folder for the outputs", c.Out)}
 			}
 		}
 	}
@@ -131,7 +119,7 @@ func openSink(ctx context.Context, c *Config) (sink, error) {
 		return &dirSink{dir: c.Out, shard: c.Shard}, nil
 	}
 	if c.OpenURL == nil {
-		return nil, UsageError{fmt.Errorf("%s: URLs are not supported here", c.Out)}
+		return nil, report.UsageError{Err: fmt.Errorf("%s: URLs are not supported here", c.Out)}
 	}
 	s, key, err := c.OpenURL(ctx, c.Out)
 	if err != nil {
@@ -397,13 +385,14 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 // notTrace says why a file that is no trace is left out. Files whose name promises a
 // trace are not left out: they fail.
 func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
-	switch in.Kind {
-	case input.Unknown:
-		if looksLikeTrace(it.rel) {
+	row := command.Lookup(r.Do)
+	switch takes := row == nil || row.Takes(in); {
+	case in.Kind == input.Unknown:
+		if takes || looksLikeTrace(it.rel) {
 			return "", nil
 		}
 		return skipNoTrace, nil
-	case input.Chromium:
+	case in.Kind == input.Chromium:
 		other, err := otherJSON(ctx, in, it.rel)
 		switch {
 		case err != nil:
@@ -412,8 +401,9 @@ func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why st
 			return skipJSON, nil
 		}
 	}
-	if r.Do == DoHTTP && in.Kind != input.Nettrace && in.Kind != input.Netperf {
-		return skipNoHTTP, nil // it lies beside what it was made from
+	if row != nil && !row.Takes(in) {
+		// It lies beside what it was made from.
+		return fmt.Sprintf("a %s trace: --do %s reads %s", in.Kind, r.Do, row.Inputs()), nil
 	}
 	return "", nil
 }

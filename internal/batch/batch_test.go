@@ -597,7 +597,7 @@ func TestInterruptLeavesFinishedOutputs(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(out, reportName+".json"))
 
 	_, err = Run(t.Context(), c)
-	var usage UsageError
+	var usage report.UsageError
 	require.ErrorAs(t, err, &usage, "a second batch does not begin by itself")
 	assert.ErrorContains(t, err, "--resume")
 

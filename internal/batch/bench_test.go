@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/command"
 )
 
 // BenchmarkJobs converts the real traces of ../shared/corpus/dotnet10 that are not too
@@ -36,8 +36,8 @@ func BenchmarkJobs(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				_, err := Run(b.Context(), Config{
-					Paths: paths, Out: b.TempDir(), Do: DoConvert, Format: "speedscope", Jobs: jobs,
-					Work: DoingOf(DoConvert).Work(pipeline.Config{}, ""),
+					Paths: paths, Out: b.TempDir(), Do: "convert", Format: "speedscope", Jobs: jobs,
+					Work: WorkOf(command.Lookup("convert"), &command.Convert{}, command.Options{}),
 				})
 				require.NoError(b, err)
 			}

@@ -3,9 +3,12 @@ package batch
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tracefix/tracefix/internal/command"
 )
 
 // A Gate is a condition under which a batch fails: "cut", "http-error-rate>1%".
@@ -29,8 +32,8 @@ type GateResult struct {
 type metric struct {
 	name string
 	help string
-	unit string // "", "%", "ms"
-	do   string // the works that give it: those of --do, with commas; all if empty
+	unit string         // "", "%", "ms"
+	need command.Counts // what gives it
 	get  func(r *Report) (v float64, where string)
 }
 
@@ -70,25 +73,23 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 func requestCount(q *Requests) int  { return q.Count }
 func requestErrors(q *Requests) int { return q.Errors }
 
-const stacks = "repair,convert,info"
-
 // metrics are all that gates can ask for, in the order of the help text.
 var metrics = []metric{
-	{"cut", "samples whose stack was cut, repaired or not", "", stacks, count(func(t *Totals) int { return t.Cut })},
-	{"cut-rate", "share of samples that were cut", "%", stacks, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples })},
-	{"unrepaired", "cut samples that were bridged or left as recorded", "", "repair", count(func(t *Totals) int { return t.Left + t.Repaired[bridge] })},
-	{"lost", "events lost while recording", "", "", count(func(t *Totals) int { return int(t.Lost) })},
-	{"damaged", "traces that were damaged", "", "", count(func(t *Totals) int { return t.Damaged })},
-	{"failed", "traces that failed", "", "", count(func(t *Totals) int { return t.Failed })},
-	{"skipped", "files that are not traces", "", "", count(func(t *Totals) int { return t.Skipped })},
-	{"traces", "traces in all", "", "", count(func(t *Totals) int { return t.Traces })},
-	{"requests", "HTTP requests", "", DoHTTP, count(ofRequests(requestCount))},
-	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", DoHTTP, count(ofRequests(requestErrors))},
-	{"http-error-rate", "their share in the requests of all traces", "%", DoHTTP, rate(ofRequests(requestErrors), ofRequests(requestCount))},
-	{"p50", "highest median of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P50 })},
-	{"p95", "highest 95th percentile of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P95 })},
-	{"p99", "highest 99th percentile of request durations of any trace", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.P99 })},
-	{"max", "longest request", "ms", DoHTTP, highest(func(q *Requests) Highest { return q.Max })},
+	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut })},
+	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples })},
+	{"unrepaired", "cut samples that were bridged or left as recorded", "", command.Repairs, count(func(t *Totals) int { return t.Left + t.Repaired[bridge] })},
+	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) })},
+	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged })},
+	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed })},
+	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped })},
+	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces })},
+	{"requests", "HTTP requests", "", command.Requests, count(ofRequests(requestCount))},
+	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, count(ofRequests(requestErrors))},
+	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount))},
+	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 })},
+	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 })},
+	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 })},
+	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max })},
 }
 
 // GateHelp lists what gates can ask for.
@@ -121,8 +122,8 @@ func ParseGate(s, do string) (Gate, error) {
 	if g.m == nil {
 		return bad("must begin with one of " + strings.Join(names, ", "))
 	}
-	if g.m.do != "" && !strings.Contains(","+g.m.do+",", ","+do+",") {
-		return bad(fmt.Sprintf("is known with --do %s, not with --do %s", strings.ReplaceAll(g.m.do, ",", " or "), do))
+	if known := doingThat(g.m.need); !slices.Contains(known, do) {
+		return bad(fmt.Sprintf("is known with --do %s, not with --do %s", strings.Join(known, " or "), do))
 	}
 	if g.op == "" {
 		g.op = ">"

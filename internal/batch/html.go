@@ -49,7 +49,7 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 		Report: r, links: links,
 		Verdict: map[Verdict]string{AllGood: OK, SomeDamaged: Damaged, SomeFailed: Failed}[r.Verdict()],
 		Repairs: sorted(r.Totals.Repaired), CutBy: sorted(r.Totals.CutBy), Reasons: sorted(r.Reasons),
-		HasHTTP: r.Totals.Requests != nil, HasCuts: r.Do != DoHTTP,
+		HasHTTP: r.Totals.Requests != nil, HasCuts: r.countsSamples(),
 	}
 	for _, n := range p.Repairs {
 		p.Most = max(p.Most, n.N)

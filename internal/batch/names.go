@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/pipeline"
 )
 
@@ -172,21 +173,8 @@ func (n *outNamer) take(name string) string {
 // splitKnown splits a known extension, with a compression's behind it, off a name.
 func splitKnown(name string) (stem, ext string) {
 	stem, comp := cutCompression(name)
-	lower := strings.ToLower(stem)
-	best := 0
-	for _, o := range pipeline.Outputs {
-		for _, e := range o.Extensions {
-			if strings.HasSuffix(lower, e) && len(e) > best && len(e) < len(lower) {
-				best = len(e)
-			}
-		}
-	}
-	if best == 0 {
-		if e := path.Ext(stem); len(e) < len(stem) {
-			best = len(e)
-		}
-	}
-	return stem[:len(stem)-best], stem[len(stem)-best:] + comp
+	_, ext = pipeline.Formats().Of(stem)
+	return stem[:len(stem)-len(ext)], ext + comp
 }
 
 // cutCompression splits the end that names a compression off a name.
@@ -206,32 +194,19 @@ func outputName(rel, do, format string) string {
 	dir, base := path.Split(rel)
 	stem, ext := splitKnown(base)
 	known, comp := cutCompression(ext)
-	switch do {
-	case DoRepair, DoConvert:
-		if format != "" && format != formatOfExtension(known) {
-			return dir + shorten(stem+pipeline.Output(format).Extensions[0])
-		}
-		switch {
-		case strings.EqualFold(known, ".netperf"):
-			known = ".nettrace" // what is written is NetTrace
-		case strings.EqualFold(comp, ".bz2"):
-			comp = "" // is read only
-		}
-		return dir + shorten(stem+known+comp)
+	if c := command.Lookup(do); c == nil || c.Rewrites == nil {
+		return dir + shorten(stem+endOf(do, format))
 	}
-	return dir + shorten(stem+extensionOf(do, format))
-}
-
-func formatOfExtension(ext string) string {
-	best, format := 0, ""
-	for _, o := range pipeline.Outputs {
-		for _, e := range o.Extensions {
-			if strings.EqualFold(e, ext) && len(e) > best {
-				best, format = len(e), o.Name
-			}
-		}
+	if own, _ := pipeline.Formats().Of("x" + known); format != "" && (own == nil || own.Name != format) {
+		return dir + shorten(stem+pipeline.Output(format).Extensions[0])
 	}
-	return format
+	switch {
+	case strings.EqualFold(known, ".netperf"):
+		known = ".nettrace" // what is written is NetTrace
+	case strings.EqualFold(comp, ".bz2"):
+		comp = "" // is read only
+	}
+	return dir + shorten(stem+known+comp)
 }
 
 // looksLikeTrace says whether a file's name promises a trace: then content that is

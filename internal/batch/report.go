@@ -57,7 +57,7 @@ func (r *Result) trim() {
 	if len(r.Damage) > maxDamages {
 		r.Damage = slices.Clone(r.Damage[:maxDamages])
 	}
-	r.Repairs = nil
+	r.Repairs, r.Detail = nil, nil
 }
 
 // A Report is what a batch did. It holds no times of the run and nothing of the
@@ -432,7 +432,7 @@ func (r *Report) Summary() string {
 	if t.Skipped > 0 {
 		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), report.Plural(t.Skipped))
 	}
-	if t.Cut > 0 && r.Do != DoHTTP {
+	if t.Cut > 0 && r.countsSamples() {
 		fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
 		if done := t.repaired(); done > 0 {
 			fmt.Fprintf(&b, ", %s repaired", report.Count(done))

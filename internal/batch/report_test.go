@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // sample is a report with something of everything, and with names that want to break out.
 func sample(t *testing.T) *Report {
 	t.Helper()
-	r := &Report{Command: "batch", Version: "v1", Do: DoHTTP, List: List{Inputs: 5, Digest: "d"}, Traces: []*Result{}}
+	r := &Report{Command: "batch", Version: "v1", Do: "http", List: List{Inputs: 5, Digest: "d"}, Traces: []*Result{}}
 	r.add(&Result{Index: 0, Trace: report.Trace{
 		Command: "http", Status: OK, Input: report.Input{Name: "a/fine.nettrace", Format: "nettrace", Bytes: 1000},
 		Output: &report.Output{Name: "a/fine #1.http.ndjson", Format: "ndjson", Bytes: 10}, Samples: 200, Cut: 20,
@@ -44,7 +44,7 @@ func sample(t *testing.T) *Report {
 	r.add(&Result{Index: 3, Trace: report.Trace{Status: Skipped, Input: report.Input{Name: "d.txt"}}, Reason: skipNoTrace})
 	var gates []Gate
 	for _, s := range []string{"damaged", "http-error-rate>1%", "p95>1s"} {
-		g, err := ParseGate(s, DoHTTP)
+		g, err := ParseGate(s, "http")
 		require.NoError(t, err)
 		gates = append(gates, g)
 	}
@@ -189,7 +189,7 @@ func TestGates(t *testing.T) {
 		{"http-errors>3", false, "3"}, {"p95>500ms", true, "600ms"}, {"p95>0.6s", false, "600ms"}, {"p50>1m", false, "20ms"},
 		{"max>899ms", true, "900ms"}, {"lost", true, "7"}, {"requests<1000", true, "200"}, {"skipped", true, "1"},
 	} {
-		g, err := ParseGate(c.gate, DoHTTP)
+		g, err := ParseGate(c.gate, "http")
 		require.NoError(t, err, c.gate)
 		got := g.check(r)
 		assert.Equal(t, c.failed, got.Failed, c.gate)
@@ -197,7 +197,7 @@ func TestGates(t *testing.T) {
 	}
 	assert.Equal(t, "b/<script>alert(1)</script>|`x`.nettrace", r.Totals.Requests.P95.Trace)
 	for _, s := range []string{"", "x", "cut", "p95>500", "p95>5x", "damaged>1ms", "damaged>", ">1", "p95>1.2.3ms", "http-error-rate>1ms"} {
-		_, err := ParseGate(s, DoHTTP)
+		_, err := ParseGate(s, "http")
 		assert.ErrorContains(t, err, "--fail-on", s)
 	}
 	for _, s := range []string{"cut", "cut-rate>5%", "unrepaired"} {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // A sink is where outputs and the journal go.
@@ -51,7 +52,7 @@ type sink interface {
 func foreignReport(ctx context.Context, s sink, shard Shard, place string) error {
 	for _, e := range reportEnds {
 		if rel := reportName + shard.suffix() + e; s.exists(ctx, rel) {
-			return UsageError{fmt.Errorf("%s: %s %w", place, rel, output.ErrExists)}
+			return report.UsageError{Err: fmt.Errorf("%s: %s %w", place, rel, output.ErrExists)}
 		}
 	}
 	return nil
@@ -59,7 +60,7 @@ func foreignReport(ctx context.Context, s sink, shard Shard, place string) error
 
 // holdsBatch is the error of a place that holds a batch which is not resumed.
 func holdsBatch(place string) error {
-	return UsageError{fmt.Errorf("%s holds a batch already: --resume goes on with it, --force begins anew", place)}
+	return report.UsageError{Err: fmt.Errorf("%s holds a batch already: --resume goes on with it, --force begins anew", place)}
 }
 
 const (

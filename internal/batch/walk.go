@@ -22,7 +22,6 @@ const (
 	skipHidden  = "hidden"
 	skipNoTrace = "not a trace"
 	skipJSON    = "JSON, but not a trace"
-	skipNoHTTP  = "not a nettrace file: HTTP requests are in those only"
 	skipOutput  = "an output of this batch"
 	skipLoop    = "a link that leads back to a folder being walked"
 	skipTwice   = "a link to a folder that is walked anyway"

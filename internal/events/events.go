@@ -7,7 +7,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -50,14 +49,6 @@ type Result struct {
 	Partial bool
 }
 
-// UsageError is a mistake in Options.
-type UsageError struct{ Err error }
-
-func (e UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e UsageError) Unwrap() error { return e.Err }
-
 // flushAt is what is written at once.
 const flushAt = 256 << 10
 
@@ -70,10 +61,7 @@ func Write(ctx context.Context, open reading.Open, w io.Writer, o *Options) (*Re
 	}
 	f, err := newFilter(o.Select)
 	if err != nil {
-		return nil, UsageError{err}
-	}
-	if o.Format != "" && o.Format != "ndjson" && o.Format != "text" {
-		return nil, UsageError{fmt.Errorf("--format %s: must be one of ndjson, text", o.Format)}
+		return nil, err
 	}
 	l := &lister{o: o, w: w, filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}
 	r, err := reading.Read(ctx, open, o.Warn, l)

@@ -353,9 +353,6 @@ func TestFailingOutput(t *testing.T) {
 	_ = err // a short trace may end before the context is looked at
 	_, err = Write(context.Background(), opened([]byte("hello")), io.Discard, nil)
 	assert.ErrorIs(t, err, nettrace.ErrFormat)
-	var usage UsageError
-	_, err = Write(context.Background(), opened(nil), io.Discard, &Options{Format: "xml"})
-	assert.ErrorAs(t, err, &usage)
 }
 
 // TestEqualNames holds that of fields with one name, such as the structs that a

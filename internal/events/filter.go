@@ -68,6 +68,12 @@ func (r *ids) holds(id int64, name string) bool {
 }
 
 // newFilter checks s. Its errors are mistakes of the user.
+// Check refuses what no event can be.
+func (s Select) Check() error {
+	_, err := newFilter(s)
+	return err
+}
+
 func newFilter(s Select) (*filter, error) {
 	f := &filter{s: s, threads: parseIDs(s.Threads), processes: parseIDs(s.Processes), from: int64(s.From), to: int64(s.To)}
 	f.inTime = f.from != 0 || f.to != 0

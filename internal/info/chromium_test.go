@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
@@ -58,7 +59,8 @@ func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
 			defer in.Close()
 			f, err := Of(context.Background(), in, nil)
 			require.NoError(t, err)
-			rep, err := pipeline.Run(context.Background(), in, pipeline.Config{Repair: true, MinConfidence: 0.9, Out: "-", Stdout: io.Discard})
+			rep := &report.Trace{}
+			err = pipeline.Write(context.Background(), in, io.Discard, "", pipeline.Config{Repair: true, MinConfidence: 0.9}, rep)
 			require.NoError(t, err)
 			assert.Equal(t, int64(rep.Cut), f.Stacks.CutTotal())
 			assert.Less(t, int64(rep.Cut), f.Stacks.Depths[f.Stacks.Limit], "no stack at the limit is complete: the test shows nothing")

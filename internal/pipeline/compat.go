@@ -49,7 +49,7 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 		}
 		rep.Notes = append(rep.Notes, note)
 	}
-	return compatWriters[row.Name](w, t, export.Options{Name: titleOf(c.Out), Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn})
+	return compatWriters[row.Name](w, t, export.Options{Name: titleOf(c.Name), Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn})
 }
 
 // limit is the depth that the user gave; 100 also is what it is unless the file shows otherwise.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // The example of the README counts what the command counts, on all traces that there are.
@@ -31,7 +32,8 @@ func TestExampleRepairsAsTheCommand(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			defer in.Close()
-			rep, err := Run(context.Background(), in, Config{Repair: true, Out: "-", Stdout: io.Discard, Format: ownFormat(in.Kind)})
+			rep := &report.Trace{}
+			err = Write(context.Background(), in, io.Discard, "", Config{Repair: true}, rep)
 			got, failed := exec.Command(example, name).Output()
 			if err != nil && rep.Samples > 0 {
 				t.Fatal(err)

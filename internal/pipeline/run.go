@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,20 +12,14 @@ import (
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Config is one run of repair or convert on one trace.
+// Config is how a trace becomes a profile and an output.
 type Config struct {
 	Repair bool   // else convert
-	Out    string // output name; "-" is standard output; empty: beside the input
-	Format string // name of an output; empty: by Out, else the input's own
-	Force  bool
-	Strict bool      // a damaged input is an error
-	Stdout io.Writer // for "-"
-	Report string    // where the caller writes the report: the output must not be there
+	Name   string // of the output: some formats hold it as a title; "-" or empty: the profile's own
 
 	// Of the repair.
 	MaxDepth      int     // frames at which EventPipe cut; 0 means 100
@@ -70,57 +65,15 @@ var ErrNothing = errors.New("nothing to write")
 
 const filtersDropAll = "no sample is left: the filters drop all"
 
-// Run takes one trace through the pipeline. What happened is in the report, also
-// when the error is not nil; an error means that nothing was written.
-func Run(ctx context.Context, in *input.File, c Config) (*report.Trace, error) {
-	rep := newReport(in, &c)
-	err := run(ctx, in, &c, rep)
-	if err != nil {
-		rep.Status, rep.Error = "failed", err.Error()
-		rep.Output = nil
-	}
-	return rep, err
-}
-
-func run(ctx context.Context, in *input.File, c *Config, rep *report.Trace) error {
-	if in.Kind == input.Unknown {
-		return in.NotATrace()
-	}
-	format, err := resolveFormat(c.Format, c.Out, in.Kind)
-	if err != nil {
-		return UsageError{err}
-	}
+// Write takes one trace through the pipeline into an output of a format; "" is the
+// input's own. What happened is in the report, also when the error is not nil.
+func Write(ctx context.Context, in *input.File, w io.Writer, format string, c Config, rep *report.Trace) error {
+	format = cmp.Or(format, OwnFormat(in.Kind))
+	c.begin(rep)
 	if err := c.check(in, format); err != nil {
-		return UsageError{err}
+		return report.UsageError{Err: err}
 	}
-	if c.Out == "" {
-		mark := ""
-		if c.Repair {
-			mark = ".fixed"
-		} else if format == ownFormat(in.Kind) {
-			mark = ".converted"
-		}
-		c.Out = DefaultOutput(in, mark, format)
-	}
-	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Stdout: c.Stdout, Inputs: []string{in.Path()}, Others: []string{c.Report}})
-	if err != nil {
-		return UsageError{err}
-	}
-	defer out.Close()
-	if err := write(ctx, in, out, format, c, rep); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := damageError(in, c, rep); err != nil {
-		return err
-	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	rep.Output = &report.Output{Name: c.Out, Format: format, Bytes: out.Bytes()}
-	return nil
+	return write(ctx, in, w, format, &c, rep)
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
@@ -129,11 +82,11 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 		return rewrite(ctx, f, w, c, rep)
 	}
 	row := Output(format)
-	if !row.FromProfile() && !sel.IsZero() && format == ownFormat(in.Kind) {
-		return UsageError{fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
+	if !row.FromProfile() && !sel.IsZero() && format == OwnFormat(in.Kind) {
+		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
 	}
 	if !row.FromProfile() {
-		return UsageError{fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
+		return report.UsageError{Err: fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
 	}
 	if c.Compat != "" {
 		return writeCompat(ctx, in, w, row, c, rep)
@@ -257,55 +210,23 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 // Load reads the sampled stacks of a trace into the model, for commands that write no
 // trace, and repairs them if c says so. What happened is in the report, also when the
 // error is not nil.
-func Load(ctx context.Context, in *input.File, c Config) (*profile.Profile, *report.Trace, error) {
-	rep := newReport(in, &c)
-	p, err := func() (*profile.Profile, error) {
-		if in.Kind == input.Unknown {
-			return nil, in.NotATrace()
-		}
-		c.Tracks = []string{"cpu"}
-		p, err := readProfile(ctx, in, &c, rep)
-		if err != nil {
-			return nil, err
-		}
-		return p, damageError(in, &c, rep)
-	}()
-	if err != nil {
-		rep.Status, rep.Error = "failed", err.Error()
-		return nil, rep, err
-	}
-	return p, rep, nil
+func Load(ctx context.Context, in *input.File, c Config, rep *report.Trace) (*profile.Profile, error) {
+	c.begin(rep)
+	c.Tracks = []string{"cpu"}
+	return readProfile(ctx, in, &c, rep)
 }
 
-// damageError is the error that a damaged input is under --strict.
-func damageError(in *input.File, c *Config, rep *report.Trace) error {
-	if !c.Strict || rep.Damages == 0 {
-		return nil
-	}
-	d := rep.Damage[0]
-	return fmt.Errorf("%s: offset %d: %s: %s (damaged in %d place%s; without --strict what can be saved is saved)", in.Name, d.Offset, d.Where, d.What, rep.Damages, report.Plural(rep.Damages))
-}
-
-// newReport begins the report of a run, and fills in what c left to its defaults.
-func newReport(in *input.File, c *Config) *report.Trace {
-	rep := &report.Trace{
-		Command: "convert",
-		Input:   report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
-		Status:  "ok",
-	}
-	if c.Repair {
-		rep.Command = "repair"
-	}
+// begin fills in what c left to its defaults.
+func (c *Config) begin(rep *report.Trace) {
 	if c.MaxDepth == 0 {
 		c.MaxDepth = 100
 	}
 	c.warn = func(text string) { rep.Notes = append(rep.Notes, text) }
-	return rep
 }
 
 // check refuses what would be passed over without a word.
 func (c *Config) check(in *input.File, format string) error {
-	if err := c.CheckTracks(format); err != nil {
+	if err := c.checkTracks(format); err != nil {
 		return err
 	}
 	events := in.Kind == input.Nettrace || in.Kind == input.Netperf
@@ -329,14 +250,18 @@ func (c *Config) check(in *input.File, format string) error {
 }
 
 // CheckTracks refuses names that would draw nothing, and tracks that the format has no
-// place for.
-func (c *Config) CheckTracks(format string) error {
+// place for. An empty format is that of the input, which is not known yet.
+func CheckTracks(format string, tracks, with []string) error {
+	return (&Config{Tracks: tracks, With: with}).checkTracks(format)
+}
+
+func (c *Config) checkTracks(format string) error {
 	for _, t := range append(slices.Clone(c.Tracks), c.With...) {
 		if !slices.Contains(TrackNames, t) {
 			return fmt.Errorf("there is no track %q; tracks are %s", t, strings.Join(TrackNames, ", "))
 		}
 	}
-	if d := c.drawn(); len(d) > 0 && !Output(format).Tracks {
+	if d := c.drawn(); len(d) > 0 && format != "" && !Output(format).Tracks {
 		return fmt.Errorf("%s output has no place for the track %s; use --format %s", format, d[0], formatsWith(func(o *OutputFormat) bool { return o.Tracks }))
 	}
 	return nil
@@ -375,11 +300,3 @@ func (c *Config) tracksOf(row *OutputFormat) []string {
 	}
 	return t
 }
-
-// UsageError is a mistake in what was asked for: exit code 2.
-type UsageError struct{ Err error }
-
-func (e UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e UsageError) Unwrap() error { return e.Err }

@@ -19,14 +19,14 @@ import (
 )
 
 // runOn takes a file through the pipeline.
-func runOn(t *testing.T, path string, c Config) (*report.Trace, []byte) {
+func runOn(t *testing.T, path, format string, c Config) (*report.Trace, []byte) {
 	t.Helper()
 	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	var out bytes.Buffer
-	c.Out, c.Stdout = "-", &out
-	rep, err := Run(context.Background(), in, c)
+	rep := &report.Trace{}
+	err = Write(context.Background(), in, &out, format, c, rep)
 	require.NoError(t, err)
 	return rep, out.Bytes()
 }
@@ -39,15 +39,15 @@ func TestRepairOfWholeTraceIsConvert(t *testing.T) {
 		"all":      {},
 		"filtered": {From: 20 * time.Millisecond, To: 100 * time.Millisecond, Threads: []string{"24980", "4688"}},
 	} {
-		for _, format := range Formats() {
+		for _, format := range Formats().Names() {
 			if format == "nettrace" && name == "filtered" {
 				continue // keeps every event
 			}
 			t.Run(name+" "+format, func(t *testing.T) {
-				rep, repaired := runOn(t, path, Config{Repair: true, Format: format, Select: sel, MinConfidence: 0.9})
+				rep, repaired := runOn(t, path, format, Config{Repair: true, Select: sel, MinConfidence: 0.9})
 				require.Zero(t, rep.Cut)
 				require.NotZero(t, rep.Samples)
-				_, converted := runOn(t, path, Config{Format: format, Select: sel})
+				_, converted := runOn(t, path, format, Config{Select: sel})
 				assert.True(t, bytes.Equal(repaired, converted), "%d and %d bytes", len(repaired), len(converted))
 			})
 		}
@@ -59,13 +59,13 @@ func TestRepairOfWholeTraceIsConvert(t *testing.T) {
 func TestRepairOfRepairedRecording(t *testing.T) {
 	for _, name := range []string{"recursion.nettrace", "v6-chain.nettrace", "v6-machine.nettrace", "v6-shared.nettrace"} {
 		t.Run(name, func(t *testing.T) {
-			rep, once := runOn(t, tracetest.Corpus(t, "dotnet10", name), Config{Repair: true, Format: "nettrace", MinConfidence: 0.9, CanList: true})
+			rep, once := runOn(t, tracetest.Corpus(t, "dotnet10", name), "nettrace", Config{Repair: true, MinConfidence: 0.9, CanList: true})
 			bridged := rep.Repaired["bridge"]
 			require.NotZero(t, bridged)
 			assert.Contains(t, rep.Notes[0], "--report FILE")
 			path := filepath.Join(t.TempDir(), "once.nettrace")
 			require.NoError(t, os.WriteFile(path, once, 0o600))
-			again, twice := runOn(t, path, Config{Repair: true, Format: "nettrace", MinConfidence: 0.9})
+			again, twice := runOn(t, path, "nettrace", Config{Repair: true, MinConfidence: 0.9})
 			assert.True(t, bytes.Equal(once, twice), "%d and %d bytes", len(once), len(twice))
 			assert.Equal(t, map[string]int{"bridge": bridged}, again.Repaired)
 			assert.Contains(t, again.Notes[0], "repaired before")
@@ -81,7 +81,8 @@ func TestConfidenceUnlessTold(t *testing.T) {
 		in, err := input.Open(context.Background(), path, nil)
 		require.NoError(t, err)
 		defer in.Close()
-		_, rep, err := Load(context.Background(), in, Config{Repair: true, MinConfidence: c})
+		rep := &report.Trace{}
+		_, err = Load(context.Background(), in, Config{Repair: true, MinConfidence: c}, rep)
 		require.NoError(t, err)
 		return rep.Repaired["bridge"]
 	}
@@ -121,8 +122,7 @@ func TestEventsCannotBeReadAgain(t *testing.T) {
 	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	defer in.Close()
-	rep, err := Run(t.Context(), in, Config{Tracks: []string{"events"}, Format: "chromium", Out: "-", Stdout: &cutter{path: path}})
-	assert.ErrorContains(t, err, path+": expected 15000 events as at first")
+	err = Write(t.Context(), in, &cutter{path: path}, "chromium", Config{Tracks: []string{"events"}}, &report.Trace{})
+	assert.ErrorContains(t, err, "expected 15000 events as at first")
 	assert.ErrorIs(t, err, input.ErrChanged)
-	assert.Equal(t, "failed", rep.Status)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // An OutputFormat is a row of the table of outputs.
@@ -20,13 +22,23 @@ func Output(name string) *OutputFormat {
 	return tracefix.FormatNamed(name)
 }
 
-// Formats lists the names of the outputs.
-func Formats() []string {
-	var n []string
+// Formats lists the outputs for the table of commands.
+func Formats() (list output.Formats) {
 	for _, o := range Outputs {
-		n = append(n, o.Name)
+		list = append(list, output.Format{Name: o.Name, Extensions: o.Extensions, Help: o.Help})
 	}
-	return n
+	return list
+}
+
+// OwnFormat is the output format that an input of kind k has itself.
+func OwnFormat(k input.Kind) string {
+	switch k {
+	case input.Nettrace, input.Netperf:
+		return "nettrace"
+	case input.Speedscope:
+		return "speedscope"
+	}
+	return "chromium"
 }
 
 // writeOptions are what c asks of a writer. The title is that of the reference: the
@@ -34,13 +46,14 @@ func Formats() []string {
 // the trace's own.
 func writeOptions(c *Config) *tracefix.WriteOptions {
 	o := &tracefix.WriteOptions{Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn}
-	if c.Out != "-" {
-		o.Name = titleOf(c.Out)
+	if c.Name != "-" {
+		o.Name = titleOf(c.Name)
 	}
 	return o
 }
 
+// titleOf is the name of an output without its folder and its last extension.
 func titleOf(out string) string {
-	name, _ := trimCompression(filepath.Base(out))
+	name, _ := output.TrimCompression(filepath.Base(out))
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }

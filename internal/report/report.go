@@ -54,8 +54,11 @@ type Trace struct {
 
 	Repairs []Repair `json:"repairs,omitempty"` // one for each cut sample
 
-	Requests *Requests `json:"requests,omitempty"`
+	Requests *Requests       `json:"requests,omitempty"`
+	Detail   json.RawMessage `json:"summary,omitempty"` // what the command sums up in its output
 
+	// Done tells in words what was done, if that was not about samples.
+	Done string `json:"done,omitempty"`
 	// Notes tell a person what to do next.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -114,6 +117,14 @@ type SlowRequest struct {
 	Duration float64 `json:"duration_ms"`
 }
 
+// A UsageError is a mistake in what was asked for: exit code 2.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e UsageError) Unwrap() error { return e.Err }
+
 // AddDamage counts d and keeps it while there is room.
 func (t *Trace) AddDamage(d Damage) {
 	t.Damages++
@@ -139,7 +150,7 @@ func (t *Trace) WriteJSON(w io.Writer) error {
 func (t *Trace) Summary() string {
 	var b strings.Builder
 	b.WriteString(t.Input.Name)
-	if t.Output != nil {
+	if t.Output != nil && t.Output.Name != "-" {
 		fmt.Fprintf(&b, " -> %s", t.Output.Name)
 	}
 	b.WriteString(": ")
@@ -147,10 +158,13 @@ func (t *Trace) Summary() string {
 		b.WriteString("failed: " + t.Error)
 		return b.String()
 	}
-	if t.Samples > 0 || len(t.Tracks) == 0 {
+	if t.Done != "" {
+		b.WriteString(t.Done)
+	} else if t.Samples > 0 || len(t.Tracks) == 0 {
 		fmt.Fprintf(&b, "%s sample%s", Count(t.Samples), Plural(t.Samples))
 	}
 	switch {
+	case t.Done != "":
 	case t.Samples == 0 && len(t.Tracks) > 0:
 		b.WriteString(t.drawn())
 	case t.CutsKept:

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// traceFlags are the flags of all rows of the table of commands, and a row's own.
+type traceFlags struct {
+	Out    string       `short:"o" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses. Default: ${out}."`
+	Format string       `placeholder:"FORMAT" help:"Output format: ${formats}. Default: by OUT's extension, else ${format}."`
+	Force  bool         `help:"Replace an existing output."`
+	Strict bool         `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`
+	Report string       `placeholder:"FILE" help:"Write what was done as JSON; - is standard output."`
+	Job    kong.Plugins `embed:""`
+
+	row *command.Command
+}
+
+// oneCmd is the grammar of a row that writes to standard output unless told otherwise.
+type oneCmd struct {
+	In string `arg:"" name:"in" help:"Input: ${inputs}; bare or in .gz, .zst, .zip; - is standard input."`
+	traceFlags
+}
+
+// eachCmd is that of a row that writes beside each of its inputs.
+type eachCmd struct {
+	In []string `arg:"" name:"in" help:"Traces: ${inputs}; bare or in .gz, .zst, .zip; - is standard input."`
+	traceFlags
+}
+
+// grammarOf makes a command line of a row.
+func grammarOf(row *command.Command) kong.Option {
+	flags := traceFlags{Job: kong.Plugins{row.New()}, row: row}
+	var cmd any = &oneCmd{traceFlags: flags}
+	out, format := "standard output", row.Outputs[0].Name
+	if r := row.Rewrites; r != nil {
+		cmd = &eachCmd{traceFlags: flags}
+		out, format = fmt.Sprintf("NAME%s.EXT beside the input", r.Own), "the input's own"
+	} else if row.Screen != "" {
+		format += fmt.Sprintf(" (%s on a terminal)", row.Screen)
+	}
+	set := func(name, value string) string { return fmt.Sprintf("set:%q", name+"="+value) }
+	return kong.DynamicCommand(row.Name, row.Help, "", cmd,
+		set("inputs", row.Inputs()), set("formats", strings.Join(row.Outputs.Names(), ", ")), set("out", out), set("format", format))
+}
+
+// Run does the work.
+func (c *oneCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	return c.each(ctx, cli, std, []string{c.In})
+}
+
+// Run does the work.
+func (c *eachCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	return c.each(ctx, cli, std, c.In)
+}
+
+// each does the work with each input and tells the outcome as an error.
+func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []string) error {
+	if len(names) > 1 && c.Out != "" {
+		return usage(fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names)))
+	}
+	if c.Report != "" && len(names) > 1 {
+		return usage(errors.New("--report is for one input; `tracefix batch` reports on many"))
+	}
+	run := traceRun{
+		cli: cli, std: std, row: c.row, job: c.Job[0].(command.Job),
+		opts: command.Options{
+			Out: c.Out, Format: c.Format, Force: c.Force, Strict: c.Strict, Report: c.Report,
+			Listed: c.Report != "", Single: len(names) == 1,
+			Stdout: std.out, Terminal: terminalOf(std.out), Version: version(),
+		},
+	}
+	if err := run.row.Check(run.job, run.opts); err != nil {
+		return err
+	}
+	failed, anyDamaged := 0, false
+	for _, name := range names {
+		rep, err := run.one(ctx, name)
+		if err != nil {
+			if len(names) == 1 || ctx.Err() != nil {
+				return err
+			}
+			fmt.Fprintf(std.err, "tracefix: %v\n", err)
+			failed++
+			continue
+		}
+		anyDamaged = anyDamaged || rep.Damages > 0
+	}
+	switch {
+	case failed == len(names):
+		return fmt.Errorf("all %d inputs failed", failed)
+	case failed > 0:
+		return fmt.Errorf("%d of %d inputs failed; the outputs of the others were written", failed, len(names))
+	}
+	if anyDamaged {
+		return damaged{errors.New("damaged")}
+	}
+	return nil
+}
+
+// A traceRun is a row of the table at work on single traces.
+type traceRun struct {
+	cli  *CLI
+	std  streams
+	row  *command.Command
+	job  command.Job
+	opts command.Options
+}
+
+func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) {
+	in, err := input.Open(ctx, name, &input.Options{Stdin: r.std.in})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if r.opts.Report != "" {
+		if err := output.Check(r.opts.Report, &output.Options{Force: r.opts.Force, Inputs: []string{in.Path()}}); err != nil {
+			return nil, usage(err)
+		}
+	}
+	stop := func() {}
+	if !r.row.Streams || r.opts.Terminal == nil || r.opts.Out != "" && r.opts.Out != "-" {
+		stop = showProgress(r.cli, r.std, in)
+	}
+	rep, err := r.row.Run(ctx, r.job, in, r.opts)
+	stop()
+	var wrong report.UsageError
+	if errors.As(err, &wrong) {
+		return rep, err
+	}
+	if r.opts.Report != "" && ctx.Err() == nil {
+		if werr := writeTo(r.opts.Report, r.std, r.opts.Force, rep.WriteJSON); err == nil && werr != nil {
+			err = fmt.Errorf("%s was written, its report was not: %w", rep.Output.Name, werr)
+		}
+	}
+	if err != nil {
+		return rep, err
+	}
+	if !r.cli.Quiet && !r.row.Mute {
+		fmt.Fprintln(r.std.err, rep.Summary())
+		rep.Explain(r.std.err)
+		printDamage(r.std.err, rep.Damage, rep.Damages)
+	}
+	return rep, nil
+}
+
+// printDamage lists the first of the places at which an input is damaged.
+func printDamage(w io.Writer, places []report.Damage, total int) {
+	for i, d := range places {
+		if i == 5 && total > 6 {
+			fmt.Fprintf(w, "  ... and %s more\n", report.Count(total-5))
+			return
+		}
+		fmt.Fprintf(w, "  damage at offset %d: %s: %s\n", d.Offset, d.Where, d.What)
+	}
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalOf tells what is known of the terminal that w is; nil if it is none.
+func terminalOf(w any) *command.Screen {
+	if !isTerminal(w) {
+		return nil
+	}
+	_, plain := os.LookupEnv("NO_COLOR")
+	s := &command.Screen{Color: !plain && os.Getenv("TERM") != "dumb"}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 40 {
+		s.Width = n
+	} else if n, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil && n >= 20 {
+		s.Width = n
+	}
+	return s
+}

@@ -1,0 +1,71 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tracefix/tracefix/internal/counters"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+var counterFormats = output.Formats{
+	{Name: "csv", Extensions: []string{".csv"}, Help: "a row for each value"},
+	{Name: "table", Extensions: []string{".txt"}, Help: "a line for each counter"},
+	{Name: "wide", Extensions: []string{".wide.csv"}, Help: "CSV with a column for each counter"},
+	{Name: "json", Extensions: []string{".json"}, Help: "one JSON document"},
+	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each value"},
+	{Name: "openmetrics", Extensions: []string{".prom", ".openmetrics"}, Help: "OpenMetrics text"},
+	{Name: "dotnet-counters", Extensions: []string{".dotnet-counters.csv"}, Help: "CSV as that tool writes it"},
+}
+
+// Counters is `tracefix counters`.
+type Counters struct {
+	Provider []string `placeholder:"NAME" help:"Keep counters of these providers or meters; * and ? are wild."`
+	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
+}
+
+// Check implements Job.
+func (*Counters) Check(string) error { return nil }
+
+// Do writes the values of the counters.
+func (n *Counters) Do(ctx context.Context, c *Call) error {
+	if c.In.Kind == input.Unknown {
+		return blocks(c)
+	}
+	out := counters.NewWriter(c.Format, c.Out, c.Screen.Width)
+	res, err := counters.Read(ctx, c.In.Reader, &counters.Options{Providers: n.Provider, Names: n.Name, Warn: c.warn}, out.Add)
+	if err != nil {
+		return err
+	}
+	rep := c.Report
+	rep.Lost, rep.Notes = int64(res.Stats.Lost), res.Notes
+	switch {
+	case res.Points > 0:
+		rep.Done = fmt.Sprintf("%s value%s of counters", report.Count(int(res.Points)), report.Plural(int(res.Points)))
+	case res.Dropped > 0:
+		rep.Done = fmt.Sprintf("none of its %s values of counters is of that --provider and --name; without them all are told", report.Count(int(res.Dropped)))
+	default:
+		rep.Done = "no counters; `dotnet-trace collect -p PID --providers System.Runtime:0:1:EventCounterIntervalSec=1` records some"
+	}
+	return out.Close(res)
+}
+
+// blocks writes the counters of a .NET Framework process. All of a dump is in its head.
+func blocks(c *Call) error {
+	list, err := counters.ParseBlocks(c.In.Head())
+	if err != nil {
+		return err
+	}
+	c.Report.Done = fmt.Sprintf("%d performance-counter block%s", len(list), report.Plural(len(list)))
+	for _, b := range list {
+		if b.Skipped != "" {
+			c.Report.Notes = append(c.Report.Notes, fmt.Sprintf("block %d was not read: %s", b.Index, b.Skipped))
+		}
+		if b.Torn {
+			c.Report.Notes = append(c.Report.Notes, fmt.Sprintf("block %d was being written when the dump was taken", b.Index))
+		}
+	}
+	return counters.WriteBlocks(c.Out, list, c.Format)
+}

@@ -1,0 +1,64 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tracefix/tracefix/internal/events"
+	"github.com/tracefix/tracefix/internal/info"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+var eventFormats = output.Formats{
+	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each event"},
+	{Name: "text", Extensions: []string{".txt"}, Help: "one line for each event, for people"},
+}
+
+// Events is `tracefix events`.
+type Events struct {
+	Provider []string `placeholder:"NAME" help:"Keep events of these providers; * and ? are wild."`
+	Event    []string `placeholder:"NAME|ID" help:"Keep events of these names or ids; * and ? are wild."`
+	Thread   []string `placeholder:"TID|NAME" help:"Keep events of these threads; * and ? are wild."`
+	Process  []string `placeholder:"PID|NAME" help:"Keep events of these processes."`
+	TimeFlags
+	Activity []string `placeholder:"GUID|PATH" help:"Keep events of these activities: an id, or a path such as //1/2 with all below it."`
+	LimitFlag
+}
+
+func (e *Events) selection() events.Select {
+	return events.Select{Providers: e.Provider, Events: e.Event, Threads: e.Thread, Processes: e.Process, Activities: e.Activity, From: e.From, To: e.To}
+}
+
+// Check implements Job.
+func (e *Events) Check(string) error {
+	return errors.Join(e.LimitFlag.check(), e.TimeFlags.check(), e.selection().Check())
+}
+
+// Do lists the events.
+func (e *Events) Do(ctx context.Context, c *Call) error {
+	ahead := func() *info.Facts {
+		f, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
+		return f
+	}
+	res, err := events.Write(ctx, c.In.Reader, c.Out, &events.Options{
+		Format: c.Format, Select: e.selection(), Limit: int64(e.Limit),
+		Width: c.Screen.Width, Color: c.Screen.Color,
+		Lossy:     func() bool { return ahead().LossyActivities() },
+		Processes: func() map[int]string { return ahead().ProcessNames() },
+		Warn:      c.warn,
+	})
+	if err != nil {
+		return err
+	}
+	c.Report.Events, c.Report.Lost = res.Written, int64(res.Stats.Lost)
+	c.Report.Done = fmt.Sprintf("%s event%s", report.Count(int(res.Written)), report.Plural(int(res.Written)))
+	switch {
+	case res.Partial:
+		c.Report.Done += fmt.Sprintf(" of the first %s", report.Count(int(res.Events)))
+	case res.Written != res.Events:
+		c.Report.Done += " of " + report.Count(int(res.Events))
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/pipeline"
+)
+
+// TimeFlags say which stretch of the trace is wanted.
+type TimeFlags struct {
+	From time.Duration `help:"Keep what is after this time since the start of the trace, such as 1.5s."`
+	To   time.Duration `help:"Keep what is before this time."`
+}
+
+func (f TimeFlags) check() error {
+	switch {
+	case f.From < 0 || f.To < 0:
+		return errors.New("--from and --to must not be negative")
+	case f.To != 0 && f.To <= f.From:
+		return fmt.Errorf("--to %v: is not after --from %v", f.To, f.From)
+	}
+	return nil
+}
+
+// SampleFlags say which samples are wanted.
+type SampleFlags struct {
+	Process []string `placeholder:"PID|NAME" help:"Keep these processes."`
+	Thread  []string `placeholder:"TID|NAME" help:"Keep these threads."`
+	TimeFlags
+	Frame   string `placeholder:"PATTERN" help:"Keep samples with a frame of that name; * and ? are wild."`
+	CPUOnly bool   `name:"cpu-only" help:"Keep samples that were on a CPU."`
+}
+
+func (f SampleFlags) selection() pipeline.Select {
+	return pipeline.Select{Processes: f.Process, Threads: f.Thread, From: f.From, To: f.To, Frame: f.Frame, CPUOnly: f.CPUOnly}
+}
+
+// DepthFlags tell what the recorder did.
+type DepthFlags struct {
+	MaxDepth int `default:"100" help:"Frames at which the recorder cut stacks."`
+}
+
+func (f DepthFlags) check() error {
+	if f.MaxDepth < 2 {
+		return fmt.Errorf("--max-depth %d: must be at least 2", f.MaxDepth)
+	}
+	return nil
+}
+
+// RepairFlags shape the repair.
+type RepairFlags struct {
+	DepthFlags
+	MinConfidence float64 `default:"0.9" help:"Bridge what is known with less confidence than this (0 to 1)."`
+	Plain         bool    `help:"Do not mark inserted events."`
+}
+
+func (f RepairFlags) check() error {
+	if err := f.DepthFlags.check(); err != nil {
+		return err
+	}
+	if f.MinConfidence < 0 || f.MinConfidence > 1 {
+		return fmt.Errorf("--min-confidence %v: must be between 0 and 1", f.MinConfidence)
+	}
+	return nil
+}
+
+func (f RepairFlags) config() pipeline.Config {
+	c := pipeline.Config{Repair: true, MaxDepth: f.MaxDepth, MinConfidence: f.MinConfidence, Plain: f.Plain}
+	if c.MinConfidence == 0 {
+		c.MinConfidence = -1 // every answer; 0 is stackfix's default
+	}
+	return c
+}
+
+// TrackFlags say what is drawn beside the samples.
+type TrackFlags struct {
+	With   []string `placeholder:"TRACK" help:"Add tracks to a Chromium or Perfetto output: http, activities."`
+	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs: ${tracks}."`
+}
+
+func (f TrackFlags) check(format string) error {
+	return pipeline.CheckTracks(format, f.Tracks, f.With)
+}
+
+// A LimitFlag says how many rows are wanted.
+type LimitFlag struct {
+	Limit int `short:"n" placeholder:"N" help:"Print the first N only."`
+}
+
+func (f LimitFlag) check() error {
+	if f.Limit < 0 {
+		return fmt.Errorf("--limit %d: must not be negative", f.Limit)
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// httpFormats are those of package httpout.
+var httpFormats = func() (list output.Formats) {
+	for _, f := range httpout.Formats {
+		list = append(list, output.Format{Name: f.Name, Extensions: f.Extensions, Help: f.Help})
+	}
+	return list
+}()
+
+// HTTP is `tracefix http`.
+type HTTP struct {
+	Slow   time.Duration `help:"Keep requests that took at least this long, such as 200ms."`
+	Host   []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild. Not for requests that were served."`
+	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499. Not for requests that were served."`
+	Failed bool          `help:"Keep requests that failed or were canceled."`
+	TimeFlags
+	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start, duration, status, host, queue or wait; start or duration where those served are among them. Default: by start, or as they end if there are very many."`
+	LimitFlag
+	Side string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both. HAR and HTML have no place for those served."`
+}
+
+// Check implements Job.
+func (h *HTTP) Check(format string) error {
+	if h.sides()&requests.Server != 0 && !httpout.Lookup(format).Served {
+		var names []string
+		for _, f := range httpout.Formats {
+			if f.Served {
+				names = append(names, f.Name)
+			}
+		}
+		return fmt.Errorf("--side %s: %s has no place for requests that were served; use --format %s", h.Side, format, strings.Join(names, ", "))
+	}
+	_, err := h.filter()
+	return errors.Join(h.TimeFlags.check(), h.LimitFlag.check(), err)
+}
+
+// Do writes the requests of the trace.
+func (h *HTTP) Do(ctx context.Context, c *Call) error {
+	keep, err := h.filter()
+	if err != nil {
+		return err
+	}
+	run := httpRun{cmd: h, keep: keep, sum: httpout.Summary{Source: c.In.Name}}
+	read, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) {
+		run.scan = requests.NewScanner(r, run.request, run.server)
+		head := r.Header()
+		run.w = httpout.Lookup(c.Format).New(c.Out, &httpout.Options{
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width,
+		})
+	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
+	defer run.scan.Stop()
+	if err == nil {
+		run.scan.Finish()
+		err = run.flush()
+	}
+	if err != nil {
+		return err
+	}
+	c.read(read)
+	if findings := run.scan.Findings(&run.need, h.sides()); len(findings) > 0 {
+		for _, f := range findings {
+			run.sum.Notes = append(run.sum.Notes, f.Missing+": "+f.Effect+".")
+		}
+		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+requests.Command(read.ProcessID, h.sides()))
+	}
+	rep := c.Report
+	rep.Notes, rep.Done = run.sum.Notes, run.told()
+	rep.Requests = run.totals.end()
+	err = run.w.Close(&run.sum)
+	rep.Detail = httpout.AppendSummary(nil, &run.sum)
+	return err
+}
+
+// held is how many requests are kept to put them in order before they are written as
+// they end: it bounds memory on traces with millions.
+const held = 20000
+
+// An httpRow is a request, seen from one side.
+type httpRow struct {
+	made   *httpphases.Request
+	served *httpphases.ServerRequest // if made is nil
+}
+
+// facts are what both sides tell.
+func (r httpRow) facts() (f struct {
+	start, duration int64
+	ended           bool
+	outcome         httpphases.Outcome
+	id              int
+}) {
+	if q := r.made; q != nil {
+		f.start, f.duration, f.ended, f.outcome, f.id = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID
+	} else {
+		q := r.served
+		f.start, f.duration, f.ended, f.outcome, f.id = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID
+	}
+	return f
+}
+
+// filter compiles the flags. It refuses those that ask for what the events of a served
+// request do not tell.
+func (h *HTTP) filter() (func(httpRow) bool, error) {
+	if h.sides()&requests.Server != 0 {
+		for _, f := range []struct {
+			flag string
+			set  bool
+		}{{"--host", len(h.Host) > 0}, {"--status", len(h.Status) > 0}, {"--sort " + h.Sort, h.Sort != "" && h.Sort != "start" && h.Sort != "duration"}} {
+			if f.set {
+				return nil, fmt.Errorf("%s does not go with --side %s: a trace tells no host, status or phases of requests that were served", f.flag, h.Side)
+			}
+		}
+	}
+	type span struct{ lo, hi int }
+	var status []span
+	for _, s := range h.Status {
+		lo, hi, dash := strings.Cut(strings.ToLower(s), "-")
+		a, err := strconv.Atoi(strings.ReplaceAll(lo, "x", "0"))
+		b := a
+		switch {
+		case dash && err == nil:
+			b, err = strconv.Atoi(hi)
+		case strings.HasSuffix(lo, "xx"):
+			b = a + 99
+		case strings.HasSuffix(lo, "x"):
+			b = a + 9
+		}
+		if err != nil || a < 100 || b > 999 || b < a {
+			return nil, fmt.Errorf("--status %s: use a code such as 404, a class such as 5xx, or a range such as 400-499", s)
+		}
+		status = append(status, span{a, b})
+	}
+	for _, p := range h.Host {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("--host %s: %w", p, err)
+		}
+	}
+	return func(row httpRow) bool {
+		f := row.facts()
+		if h.Slow > 0 && (!f.ended || f.duration < int64(h.Slow)) {
+			return false
+		}
+		if h.Failed && f.outcome != httpphases.Failed && f.outcome != httpphases.Canceled {
+			return false
+		}
+		r := row.made
+		if r == nil {
+			return true
+		}
+		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return r.Status >= s.lo && r.Status <= s.hi }) {
+			return false
+		}
+		return len(h.Host) == 0 || slices.ContainsFunc(h.Host, func(p string) bool {
+			ok, _ := path.Match(strings.ToLower(p), strings.ToLower(r.Host))
+			return ok || strings.EqualFold(p, r.Host) || strings.EqualFold(p, r.Host+":"+strconv.Itoa(r.Port))
+		})
+	}, nil
+}
+
+// inTime reports whether a request falls into the stretch of time that is wanted.
+func (h *HTTP) inTime(row httpRow) bool {
+	f := row.facts()
+	return (!f.ended || f.start+f.duration >= int64(h.From)) && (h.To == 0 || f.start <= int64(h.To))
+}
+
+// sides are those that --side asks for.
+func (h *HTTP) sides() requests.Sides {
+	switch h.Side {
+	case "server":
+		return requests.Server
+	case "both":
+		return requests.Client | requests.Server
+	}
+	return requests.Client
+}
+
+// httpRun is one run: it counts, filters, orders and hands on.
+type httpRun struct {
+	cmd     *HTTP
+	keep    func(httpRow) bool
+	scan    *requests.Scanner
+	w       httpout.Writer
+	sum     httpout.Summary
+	need    requests.Need
+	totals  httpTotals
+	held    []httpRow
+	flowing bool // too many to put in order: they are written as they end
+	err     error
+}
+
+func (h *httpRun) request(r *httpphases.Request) {
+	h.need.Request(r)
+	row := httpRow{made: r}
+	if h.cmd.sides()&requests.Client == 0 || !h.cmd.inTime(row) {
+		return
+	}
+	h.sum.Add(r)
+	shown := h.keep(row)
+	if shown {
+		h.totals.add(r)
+	}
+	h.row(row, shown)
+}
+
+func (h *httpRun) server(s *httpphases.ServerRequest) {
+	row := httpRow{served: s}
+	if !h.cmd.inTime(row) {
+		return
+	}
+	h.sum.Servers++
+	if h.cmd.sides()&requests.Server != 0 {
+		h.row(row, h.keep(row))
+	}
+}
+
+// row takes a request of a side that is asked for.
+func (h *httpRun) row(r httpRow, shown bool) {
+	if !shown || h.err != nil {
+		return
+	}
+	h.sum.Matched++
+	if h.flowing {
+		h.write(r)
+		return
+	}
+	h.held = append(h.held, r)
+	if h.cmd.Sort == "" && len(h.held) >= held {
+		h.err = h.flush()
+		h.flowing = true
+	}
+}
+
+func (h *httpRun) write(r httpRow) {
+	if h.cmd.Limit > 0 && h.sum.Shown >= h.cmd.Limit {
+		return
+	}
+	h.sum.Shown++
+	if r.made != nil {
+		h.err = h.w.Request(r.made)
+	} else {
+		h.err = h.w.Server(r.served)
+	}
+}
+
+// flush writes what is held, in order.
+func (h *httpRun) flush() error {
+	key := map[string]func(r *httpphases.Request) int64{
+		"status": func(r *httpphases.Request) int64 { return -int64(r.Status) - 1000*int64(r.Outcome) },
+		"queue":  func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Queue); return -v },
+		"wait":   func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Wait); return -v },
+	}[h.cmd.Sort]
+	slices.SortStableFunc(h.held, func(a, b httpRow) int {
+		fa, fb := a.facts(), b.facts()
+		c := 0
+		switch {
+		case h.cmd.Sort == "duration":
+			c = cmp.Compare(fb.duration, fa.duration)
+		case key != nil: // of requests that the process made: filter sees to it
+			c = cmp.Compare(key(a.made), key(b.made))
+		case h.cmd.Sort == "host":
+			c = cmp.Or(cmp.Compare(a.made.Host, b.made.Host), cmp.Compare(a.made.Port, b.made.Port))
+		}
+		return cmp.Or(c, cmp.Compare(fa.start, fb.start), cmp.Compare(fa.id, fb.id))
+	})
+	for _, r := range h.held {
+		h.write(r)
+		if h.err != nil {
+			return h.err
+		}
+	}
+	h.held = nil
+	return h.err
+}
+
+// told is the summary in words.
+func (h *httpRun) told() string {
+	s, sides := &h.sum, h.cmd.sides()
+	var parts []string
+	all := 0 // of the sides that were asked for
+	if sides&requests.Client != 0 {
+		all += s.Requests
+		parts = append(parts, fmt.Sprintf("%s request%s", report.Count(s.Requests), report.Plural(s.Requests)))
+		for o, n := range s.Outcomes {
+			if n > 0 {
+				parts = append(parts, fmt.Sprintf("%s %s", report.Count(n), httpphases.Outcome(o)))
+			}
+		}
+	}
+	if sides&requests.Server != 0 {
+		all += s.Servers
+	}
+	if sides&requests.Server != 0 || s.Servers > 0 {
+		parts = append(parts, report.Count(s.Servers)+" served")
+	}
+	if s.Matched != all && s.Matched != s.Shown {
+		parts = append(parts, report.Count(s.Matched)+" match")
+	}
+	if s.Shown != all {
+		parts = append(parts, report.Count(s.Shown)+" shown")
+	}
+	if s.Guessed > 0 {
+		parts = append(parts, report.Count(s.Guessed)+" with guessed links")
+	}
+	if s.Missing > 0 {
+		parts = append(parts, report.Count(s.Missing)+" with events missing")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,88 @@
+package command
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// httpTotals are the totals of a report, as they are gathered.
+type httpTotals struct {
+	report.Requests
+	durations []int64 // ns, of requests that ended
+	slowest   slowHeap
+}
+
+// add counts r.
+func (t *httpTotals) add(r *httpphases.Request) {
+	t.Count++
+	failed := r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled
+	if failed {
+		t.Failed++
+	}
+	if failed || r.Status >= 400 {
+		t.Errors++
+	}
+	if r.Outcome == httpphases.Incomplete {
+		t.Incomplete++
+	}
+	if !r.HasDuration || r.Outcome == httpphases.Incomplete {
+		return
+	}
+	t.durations = append(t.durations, r.Duration)
+	if len(t.slowest) < report.MaxSlowest {
+		heap.Push(&t.slowest, r)
+	} else if slower(r, t.slowest[0]) {
+		t.slowest[0] = r
+		heap.Fix(&t.slowest, 0)
+	}
+}
+
+// end computes what needs all requests.
+func (t *httpTotals) end() *report.Requests {
+	slices.Sort(t.durations)
+	at := func(q float64) float64 {
+		if len(t.durations) == 0 {
+			return 0
+		}
+		return milli(t.durations[min(int(q*float64(len(t.durations))), len(t.durations)-1)])
+	}
+	t.P50, t.P95, t.P99, t.Max = at(0.5), at(0.95), at(0.99), at(1)
+	slices.SortFunc(t.slowest, func(a, b *httpphases.Request) int {
+		if slower(a, b) {
+			return -1
+		}
+		return 1
+	})
+	for _, r := range t.slowest {
+		t.Slowest = append(t.Slowest, report.SlowRequest{
+			Method: r.Method, URL: r.URL(), Status: r.Status, Outcome: r.Outcome.String(),
+			StartMs: milli(r.Start), Duration: milli(r.Duration),
+		})
+	}
+	return &t.Requests
+}
+
+func milli(ns int64) float64 { return float64(ns) / 1e6 }
+
+// slower says whether a is to be listed before b.
+func slower(a, b *httpphases.Request) bool {
+	return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) < 0
+}
+
+// A slowHeap has the fastest of the slowest requests on top.
+type slowHeap []*httpphases.Request
+
+func (s slowHeap) Len() int           { return len(s) }
+func (s slowHeap) Less(i, j int) bool { return slower(s[j], s[i]) }
+func (s slowHeap) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *slowHeap) Push(x any)        { *s = append(*s, x.(*httpphases.Request)) }
+func (s *slowHeap) Pop() any {
+	o := *s
+	x := o[len(o)-1]
+	*s = o[:len(o)-1]
+	return x
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tracefix/tracefix/internal/pipeline"
+)
+
+// Repair is `tracefix repair`.
+type Repair struct {
+	RepairFlags
+	SampleFlags
+	TrackFlags
+}
+
+// Check implements Job.
+func (r *Repair) Check(format string) error {
+	return errors.Join(r.RepairFlags.check(), r.SampleFlags.check(), r.TrackFlags.check(format))
+}
+
+// Do implements Job.
+func (r *Repair) Do(ctx context.Context, c *Call) error {
+	cfg := r.RepairFlags.config()
+	cfg.With, cfg.Tracks, cfg.Select = r.With, r.Tracks, r.selection()
+	return write(ctx, c, cfg)
+}
+
+// Convert is `tracefix convert`.
+type Convert struct {
+	SampleFlags
+	Compat string `enum:",dotnet-trace" default:"" help:"Write what dotnet-trace writes, faults included: dotnet-trace. For Chromium JSON and speedscope."`
+	TrackFlags
+	DepthFlags
+}
+
+// Check implements Job.
+func (v *Convert) Check(format string) error {
+	return errors.Join(v.DepthFlags.check(), v.SampleFlags.check(), v.TrackFlags.check(format))
+}
+
+// Do implements Job.
+func (v *Convert) Do(ctx context.Context, c *Call) error {
+	return write(ctx, c, pipeline.Config{Compat: v.Compat, With: v.With, Tracks: v.Tracks, Select: v.selection(), MaxDepth: v.MaxDepth})
+}
+
+// write writes the trace through the pipeline.
+func write(ctx context.Context, c *Call, cfg pipeline.Config) error {
+	cfg.Name, cfg.EachRepair, cfg.CanList = c.Name, c.Listed, c.Single
+	return pipeline.Write(ctx, c.In, c.Out, c.Format, cfg, c.Report)
+}

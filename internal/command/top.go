@@ -1,0 +1,58 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
+)
+
+var topFormats = output.Formats{
+	{Name: "text", Extensions: []string{".txt", ".text"}, Help: "a table"},
+	{Name: "json", Extensions: []string{".json"}, Help: "one JSON document"},
+	{Name: "csv", Extensions: []string{".csv"}, Help: "a row for each method"},
+}
+
+// Top is `tracefix top`.
+type Top struct {
+	Limit     int  `short:"n" default:"30" help:"Methods to print (of each thread); 0 is all."`
+	Total     bool `aliases:"inclusive" help:"Order by total time, with the methods called, instead of self time."`
+	Wait      bool `help:"Order by the time spent waiting or in native code instead of CPU time."`
+	ByThread  bool `help:"A table for each thread."`
+	FoldPolls bool `help:"Charge what is in Thread.PollGC, where the sampler itself stops threads, to the callers."`
+	Repair    bool `help:"Repair cut stacks first, so that the totals of outer methods are right."`
+	SampleFlags
+	DepthFlags
+}
+
+// Check implements Job.
+func (t *Top) Check(string) error {
+	return errors.Join(LimitFlag{t.Limit}.check(), t.SampleFlags.check(), t.DepthFlags.check())
+}
+
+// Do counts the samples of the trace by method.
+func (t *Top) Do(ctx context.Context, c *Call) error {
+	rep := c.Report
+	p, err := pipeline.Load(ctx, c.In, pipeline.Config{Repair: t.Repair, MaxDepth: t.MaxDepth, Select: t.selection()}, rep)
+	if err != nil {
+		return err
+	}
+	top := p.Top(profile.TopOptions{Limit: t.Limit, Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, FoldPolls: t.FoldPolls, Repaired: t.Repair})
+	if top.Samples == 0 {
+		return errors.New(strings.Join(append([]string{"no samples to count"}, rep.Notes...), "; "))
+	}
+	rep.Done = fmt.Sprintf("%s sample%s of %s thread%s", report.Count(rep.Samples), report.Plural(rep.Samples), report.Count(rep.Threads), report.Plural(rep.Threads))
+	switch c.Format {
+	case "json":
+		return export.TopJSON(c.Out, top)
+	case "csv":
+		return export.TopCSV(c.Out, top)
+	}
+	return export.TopText(c.Out, top, c.Screen.Width)
+}
