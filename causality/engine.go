@@ -1,0 +1,646 @@
+package causality
+
+import (
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// A State is what a thread did.
+type State uint8
+
+// States of a thread.
+const (
+	Running State = iota
+	Lock          // blocked for a lock
+	Sleep
+	Wait    // blocked for an event, a task or another thread
+	IO      // blocked for a file or a socket
+	Blocked // it is not known for what
+	Queued  // no thread has it: the work waits for a thread of the pool
+)
+
+var stateNames = [...]string{"running", "lock", "sleep", "wait", "io", "other", "queued"}
+
+// String returns the name: "running", "lock".
+func (s State) String() string { return stateNames[s] }
+
+// A Segment is a stretch of time of a thread.
+type Segment struct {
+	Process uint32
+	Thread  uint64
+	From    int64 // ns
+	To      int64 // ns
+	// Activity is what the thread worked for, the innermost one; nil: none, if Known.
+	Activity *Activity
+	Known    bool
+	State    State
+	Stack    stacks.StackID // that the thread was last seen with; 0: none was seen
+	// Thrown is an exception at To, and the segment nothing else.
+	Thrown *Exception
+	// Idle marks time of which nothing tells that it is work for anybody: a thread of its
+	// own that no flow was handed to, as far as is known.
+	Idle bool
+}
+
+// An Exception is one that was thrown.
+type Exception struct {
+	Type, Message string
+	// Cause is the innermost exception that it follows from, "type: message"; empty if it
+	// follows from none or the trace does not hold that.
+	Cause string
+	At    int64 // ns
+}
+
+func (x *Exception) text() string { return x.Type + ": " + x.Message }
+
+// Options of an Engine.
+type Options struct {
+	// Tree holds the stacks of events.
+	Tree *stacks.Tree
+	// Role tells the role of a frame, Method what method it is in.
+	Role   func(stacks.FrameID) Role
+	Method func(stacks.FrameID) uint32
+	// Segment takes the segments. Those of one thread come in order of time.
+	Segment func(*Segment)
+	// Started is told of each activity.
+	Started func(*Activity)
+}
+
+// A flow is what a thread works for: one that is not known yet may be later.
+type flow struct {
+	activity *Activity
+	known    bool
+	root     bool // that of a thread
+}
+
+// A scope is a call on a thread's stack behind which the flow is what it was before.
+type scope struct {
+	depth    int // of its frame, root 0
+	flow     *flow
+	role     Role
+	explicit Kind // WorkBegin or StepBegin of the event that opened it
+	task     int64
+}
+
+type threadKey struct {
+	process uint32
+	id      uint64
+}
+
+// piece is a segment whose flow is perhaps not known yet.
+type piece struct {
+	from, to int64
+	flow     *flow
+	state    State
+	stack    stacks.StackID
+	thrown   *Exception
+}
+
+// A thread is what is known of one.
+type thread struct {
+	key    threadKey
+	nodes  []stacks.StackID // of its newest stack, root first
+	scopes []scope          // outermost first; [0] is the thread itself
+	at     int64            // of the newest event
+	seen   bool
+	state  State
+	blocks []block // waits that events told, outermost first
+	idle   bool
+	pieces []piece // not handed out yet
+	last   Kind
+	stack  stacks.StackID // of the newest sample
+	thrown *Exception     // the newest
+	proof  int            // piece behind the newest event that told the flow
+}
+
+// A block is a wait that events tell.
+type block struct {
+	end   Kind
+	state State
+}
+
+// An Engine follows the threads of a process. Events must come in order of time.
+type Engine struct {
+	o       Options
+	acts    activities
+	threads map[threadKey]*thread
+	order   []*thread
+	tasks   [2]map[taskKey]*flow // the newest, and those before
+	queued  map[taskKey]queued
+	walk    []stacks.StackID
+	hasIDs  bool
+	now     int64
+}
+
+type taskKey struct {
+	process uint32
+	item    bool // of the pool, not a task
+	id      int64
+}
+
+type queued struct {
+	at   int64
+	flow *flow
+}
+
+const (
+	horizon  = int64(10e9) // ns for which a flow may stay unknown before it is given up
+	maxTasks = 1 << 17
+)
+
+// NewEngine returns an Engine.
+func NewEngine(o *Options) *Engine {
+	return &Engine{
+		o:       *o,
+		acts:    activities{byID: map[activityKey]*Activity{}, lossy: map[uint32]bool{}, keep: horizon},
+		threads: map[threadKey]*thread{},
+		tasks:   [2]map[taskKey]*flow{{}, {}},
+		queued:  map[taskKey]queued{},
+	}
+}
+
+func (g *Engine) thread(e *Event) *thread {
+	k := threadKey{e.Process, e.Thread}
+	t := g.threads[k]
+	if t == nil {
+		t = &thread{key: k, scopes: make([]scope, 1, 16)}
+		t.scopes[0] = scope{depth: -1, flow: &flow{root: true}}
+		g.threads[k] = t
+		g.order = append(g.order, t)
+	}
+	return t
+}
+
+func (t *thread) top() *scope { return &t.scopes[len(t.scopes)-1] }
+
+// Add takes the next event.
+func (g *Engine) Add(e *Event) {
+	t := g.thread(e)
+	g.now = max(g.now, e.Time)
+	flowBefore, stateBefore := t.top().flow, t.state
+	state := g.stateAt(t, e)
+	left := false
+	if e.Stack != 0 {
+		left = g.unwind(t, e.Stack)
+	}
+	if e.Kind == Idle {
+		left = true
+		t.nodes = t.nodes[:0]
+		t.scopes = t.scopes[:1]
+		t.scopes[0].flow = &flow{known: true}
+		t.blocks = t.blocks[:0]
+	}
+	if e.HasID && !e.ID.IsZero() {
+		g.hasIDs = true
+	}
+	g.evidence(t, e)
+	g.advance(t, e, flowBefore, stateBefore, state, left)
+	g.change(t, e)
+	t.at, t.seen, t.last = e.Time, true, e.Kind
+	g.flush(t, false)
+}
+
+// stateAt returns what t was doing when e was written.
+func (g *Engine) stateAt(t *thread, e *Event) State {
+	if e.Kind != Sample {
+		return Running
+	}
+	if n := len(t.blocks); n > 0 {
+		return t.blocks[n-1].state
+	}
+	if e.OnCPU {
+		return Running
+	}
+	return g.blockedIn(e.Stack, e.External)
+}
+
+// blockedIn tells from its innermost frames why a thread waits; Running if it does not. One
+// in managed code spins for a while before it blocks, or was just woken: for what it calls
+// that is still the wait, but for locks, which are mostly had without one.
+func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
+	state := Running
+	for s != 0 {
+		up, f := g.o.Tree.Node(s)
+		switch g.o.Role(f) {
+		case Sleeps:
+			state = Sleep
+		case Waits, Parks:
+			state = Wait // whatever it does to wait
+		case Locks:
+			if external {
+				state = Lock
+			}
+		case Talks:
+			if external {
+				state = IO
+			}
+		case Inside, Polls:
+		default:
+			return state
+		}
+		s = up
+	}
+	return state
+}
+
+// unwind compares a stack with the one before it, leaves the scopes that are on it no
+// more, and enters the new ones. It reports whether that left the work item.
+func (g *Engine) unwind(t *thread, s stacks.StackID) (left bool) {
+	tree := g.o.Tree
+	if n := len(t.nodes); n > 0 && t.nodes[n-1] == s {
+		return false
+	}
+	depth := tree.Depth(s)
+	// The new frames, innermost first, down to what both stacks share.
+	walk := g.walk[:0]
+	at := s
+	for d := depth; d > 0; d-- {
+		if d <= len(t.nodes) && t.nodes[d-1] == at {
+			break
+		}
+		walk = append(walk, at)
+		at = tree.Parent(at)
+	}
+	g.walk = walk
+	live := depth - len(walk)
+	same := live
+	if len(walk) > 0 && live < len(t.nodes) {
+		if g.o.Method(tree.Frame(walk[len(walk)-1])) == g.o.Method(tree.Frame(t.nodes[live])) {
+			same = live + 1 // one call, further on
+		}
+	}
+	t.nodes = t.nodes[:live]
+	for len(t.scopes) > 1 && t.top().depth >= same {
+		left = t.top().role == Captured
+		t.scopes = t.scopes[:len(t.scopes)-1]
+	}
+	left = left && t.top().role == Dispatch
+	for i := len(walk) - 1; i >= 0; i-- {
+		d := len(t.nodes)
+		t.nodes = append(t.nodes, walk[i])
+		if d < same {
+			continue
+		}
+		if r := g.o.Role(tree.Frame(walk[i])); r >= ThreadTop && r <= Scoped {
+			g.enter(t, d, r)
+		}
+	}
+	return left
+}
+
+// completed reports whether the frames behind the innermost scope end an async method: what
+// goes on there is who awaits it, and most likely in its flow.
+func (g *Engine) completed(t *thread) bool {
+	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
+		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == Completes {
+			return true
+		}
+	}
+	return false
+}
+
+// enter takes a frame that may begin a scope.
+func (g *Engine) enter(t *thread, depth int, r Role) {
+	top := t.top()
+	switch r {
+	case ThreadTop, Dispatch:
+		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: &flow{known: true}})
+	case Scoped:
+		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: top.flow})
+	case Captured:
+		f := &flow{}
+		if top.explicit == WorkBegin || g.completed(t) {
+			f = top.flow
+		}
+		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: f})
+	}
+}
+
+// evidence takes in what e tells of the flow that the thread is in.
+func (g *Engine) evidence(t *thread, e *Event) {
+	if !e.HasID || e.Kind == Idle {
+		return
+	}
+	id := e.ID
+	if e.Kind == Start {
+		id = e.Related
+	}
+	if !g.hasIDs {
+		return
+	}
+	var a *Activity
+	if !id.IsZero() {
+		a = g.acts.find(e.Process, id)
+	}
+	top := t.top()
+	switch {
+	case !top.flow.known:
+		top.flow.activity, top.flow.known = a, true
+	case top.flow.activity != a && top.flow.activity.at(e.Time) != a.at(e.Time):
+		g.doubt(t, top.flow.activity, a)
+		f := &flow{activity: a, known: true}
+		g.setFlow(t, f)
+	}
+	t.proof = len(t.pieces)
+}
+
+// setFlow gives the innermost scope another flow. What lies between a work item and the
+// methods that only give the flow back is one with them.
+func (g *Engine) setFlow(t *thread, f *flow) { t.top().flow = f }
+
+// doubt is called when the flow is another one than it seemed.
+func (g *Engine) doubt(t *thread, was, is *Activity) {
+	if was.Below(is) && is != nil || is.Below(was) && was != nil {
+		return
+	}
+	for i := t.proof; i < len(t.pieces); i++ {
+		if p := &t.pieces[i]; p.flow.known && p.flow.activity == was {
+			p.flow = &flow{}
+		}
+	}
+}
+
+// advance takes the time since the newest event of t.
+func (g *Engine) advance(t *thread, e *Event, before *flow, stateBefore, state State, left bool) {
+	now := t.top().flow
+	if !t.seen {
+		return
+	}
+	if n := len(t.blocks); n > 0 && e.Kind != Sample {
+		state = t.blocks[n-1].state
+	}
+	was := t.stack
+	t.stack = 0
+	if e.Kind == Sample {
+		t.stack = e.Stack
+	}
+	mid := t.at + (e.Time-t.at)/2
+	if left {
+		// It left one work item and took another: how long it had none is not told.
+		third := (e.Time - t.at) / 3
+		t.piece(t.at, t.at+third, before, stateBefore, was)
+		t.piece(e.Time-third, e.Time, now, state, t.stack)
+		t.state = state
+		return
+	}
+	if before == now && stateBefore != state {
+		// An event stands for no time: around it the sample tells.
+		switch {
+		case e.Kind == Sample && t.last != Sample:
+			mid = t.at
+		case e.Kind != Sample && t.last == Sample:
+			mid = e.Time
+		}
+	}
+	t.piece(t.at, mid, before, stateBefore, was)
+	t.piece(mid, e.Time, now, state, t.stack)
+	t.state = state
+}
+
+// piece adds a stretch of time.
+func (t *thread) piece(from, to int64, f *flow, s State, stack stacks.StackID) {
+	if to > from {
+		t.pieces = append(t.pieces, piece{from, to, f, s, stack, nil})
+	}
+}
+
+// change does what e does to the flow.
+func (g *Engine) change(t *thread, e *Event) {
+	top := t.top()
+	t.state = Running
+	switch e.Kind {
+	case Sample:
+		t.state = g.stateAt(t, e)
+	case Start:
+		a := g.acts.start(e)
+		if g.o.Started != nil {
+			g.o.Started(a)
+		}
+		top.flow = &flow{activity: a, known: true}
+	case Stop:
+		a := g.acts.find(e.Process, e.ID)
+		if a != nil {
+			g.acts.stop(a, e.Time)
+			top.flow = &flow{activity: a.Parent, known: true}
+		}
+	case TaskMade, TaskReady:
+		if e.Kind == TaskReady || g.task(e.Process, e.Task) == nil {
+			g.setTask(e.Process, e.Task, top.flow)
+		}
+		if e.Kind == TaskReady && t.last != TaskAwait {
+			g.queue(t, e)
+		}
+	case TaskAwait:
+		g.setTask(e.Process, e.Next, top.flow)
+	case WorkBegin, StepBegin:
+		g.begin(t, e)
+	case WorkEnd, StepEnd:
+		g.end(t, e)
+	case Dequeue, TaskTaken:
+		g.taken(t, e)
+	case Enqueue:
+		g.queue(t, e)
+	case Throw:
+		t.throw(e, top.flow)
+	case WaitBegin:
+		t.block(WaitEnd, Wait)
+	case LockBegin:
+		t.block(LockEnd, Lock)
+	case HandleBegin:
+		if n := len(t.blocks); n == 0 || t.blocks[n-1].state != Lock {
+			t.block(HandleEnd, Wait)
+		}
+	case WaitEnd, LockEnd, HandleEnd:
+		t.unblock(e.Kind)
+	}
+	if n := len(t.blocks); n > 0 {
+		t.state = t.blocks[n-1].state
+	}
+}
+
+// queue notes that work of t's flow waits for a thread of the pool.
+func (g *Engine) queue(t *thread, e *Event) {
+	if len(g.queued) >= maxTasks {
+		clear(g.queued) // their ends were lost
+	}
+	g.queued[queueKey(e)] = queued{e.Time, t.top().flow}
+}
+
+// taken ends the waiting of work that t begins.
+func (g *Engine) taken(t *thread, e *Event) {
+	k := queueKey(e)
+	q, ok := g.queued[k]
+	if !ok {
+		return
+	}
+	delete(g.queued, k)
+	t.piece(q.at, e.Time, q.flow, Queued, 0)
+}
+
+func queueKey(e *Event) taskKey {
+	k := taskKey{process: e.Process, id: e.Task}
+	if e.Kind == Enqueue || e.Kind == Dequeue {
+		k.item = true
+	}
+	return k
+}
+
+// throw notes an exception.
+func (t *thread) throw(e *Event, f *flow) {
+	x := &Exception{Type: e.Name, Message: e.Text, At: e.Time}
+	if last := t.thrown; e.HasInner && last != nil {
+		x.Cause = last.Cause
+		if x.Cause == "" {
+			x.Cause = last.text()
+		}
+	}
+	t.thrown = x
+	t.pieces = append(t.pieces, piece{from: e.Time, to: e.Time, flow: f, thrown: x})
+}
+
+func (t *thread) block(end Kind, s State) {
+	if len(t.blocks) < 64 {
+		t.blocks = append(t.blocks, block{end, s})
+	}
+}
+
+// unblock ends the newest wait that end can end, and those that began inside it.
+func (t *thread) unblock(end Kind) {
+	for i := len(t.blocks) - 1; i >= 0; i-- {
+		if t.blocks[i].end == end {
+			t.blocks = t.blocks[:i]
+			return
+		}
+	}
+}
+
+// begin opens a scope that an event tells of.
+func (g *Engine) begin(t *thread, e *Event) {
+	f := t.top().flow
+	if e.Kind == WorkBegin {
+		g.taken(t, e)
+		f = g.task(e.Process, e.Task)
+		if f == nil {
+			f = &flow{}
+		}
+	}
+	depth := g.writer(t)
+	// What begins at the place of another piece of work follows it.
+	for len(t.scopes) > 1 && t.top().depth > depth {
+		t.scopes = t.scopes[:len(t.scopes)-1]
+	}
+	t.scopes = append(t.scopes, scope{depth: depth, flow: f, explicit: e.Kind, task: e.Task})
+}
+
+// end closes the innermost scope of its kind.
+func (g *Engine) end(t *thread, e *Event) {
+	want := WorkBegin
+	if e.Kind == StepEnd {
+		want = StepBegin
+	}
+	for i := len(t.scopes) - 1; i > 0; i-- {
+		if t.scopes[i].explicit == want {
+			if want == WorkBegin && i+1 < len(t.scopes) {
+				// It goes on later in the flow that it leaves.
+				g.setTask(e.Process, t.scopes[i].task, t.scopes[i+1].flow)
+			}
+			t.scopes = t.scopes[:i]
+			return
+		}
+	}
+}
+
+// writer returns the depth of the frame that wrote the newest event.
+func (g *Engine) writer(t *thread) int {
+	for i, n := range t.nodes {
+		if g.o.Role(g.o.Tree.Frame(n)) == Tracing {
+			return max(i-1, 0)
+		}
+	}
+	return max(len(t.nodes)-1, t.top().depth)
+}
+
+func (g *Engine) task(process uint32, id int64) *flow {
+	k := taskKey{process: process, id: id}
+	if f := g.tasks[0][k]; f != nil {
+		return f
+	}
+	return g.tasks[1][k]
+}
+
+func (g *Engine) setTask(process uint32, id int64, f *flow) {
+	if len(g.tasks[0]) >= maxTasks {
+		g.tasks[0], g.tasks[1] = map[taskKey]*flow{}, g.tasks[0]
+	}
+	g.tasks[0][taskKey{process: process, id: id}] = f
+}
+
+// flush hands out what is known of t.
+func (g *Engine) flush(t *thread, all bool) {
+	n := 0
+	for n < len(t.pieces) {
+		p := &t.pieces[n]
+		if !all && !p.flow.known && g.pending(t, p) {
+			break
+		}
+		if !all && n >= t.proof && g.now-p.from < horizon {
+			break // the next event may still tell that it is otherwise
+		}
+		g.hand(t, p)
+		n++
+	}
+	t.pieces = append(t.pieces[:0], t.pieces[n:]...)
+	t.proof = max(0, t.proof-n)
+}
+
+// pending reports whether the flow of a piece may still become known.
+func (g *Engine) pending(t *thread, p *piece) bool {
+	if g.now-p.from > horizon {
+		return false
+	}
+	for i := range t.scopes {
+		if t.scopes[i].flow == p.flow {
+			return true
+		}
+	}
+	return false
+}
+
+// hand hands out a piece, cut where the activity ends before it.
+func (g *Engine) hand(t *thread, p *piece) {
+	s := Segment{Process: t.key.process, Thread: t.key.id, From: p.from, To: p.to, Known: p.flow.known, State: p.state, Stack: p.stack, Thrown: p.thrown, Idle: p.flow.root && !p.flow.known}
+	if p.flow.known {
+		s.Activity = p.flow.activity.servedAt(p.from)
+	}
+	g.o.Segment(&s)
+}
+
+// Finish hands out the rest.
+func (g *Engine) Finish() {
+	for _, t := range g.order {
+		g.flush(t, true)
+	}
+}
+
+// HasIDs reports whether any event had an activity id.
+func (g *Engine) HasIDs() bool { return g.hasIDs }
+
+// PathOf returns the path of an activity as it is shown: //1/2/3, or its id.
+func (g *Engine) PathOf(a *Activity) string {
+	p, ok := activity.Decode(a.ID, g.acts.lossy[a.Process])
+	if !ok {
+		return a.ID.String()
+	}
+	return "//" + p.String()
+}
+
+// settled returns the time before which all segments were handed out.
+func (g *Engine) settled() int64 {
+	at := g.now
+	for _, t := range g.order {
+		if len(t.pieces) > 0 {
+			at = min(at, t.pieces[0].from)
+		}
+	}
+	return at
+}

@@ -1,0 +1,223 @@
+package causality
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// Names of the providers whose events Decode reads.
+const (
+	ProviderRuntime   = "Microsoft-Windows-DotNETRuntime"
+	ProviderSampler   = "Microsoft-DotNETCore-SampleProfiler"
+	ProviderTasks     = "System.Threading.Tasks.TplEventSource"
+	ProviderFramework = "System.Diagnostics.Eventing.FrameworkEventSource"
+)
+
+// A Kind is what an event tells about who works for whom.
+type Kind uint8
+
+// Kinds of events.
+const (
+	Other       Kind = iota // nothing but its activity id and its stack
+	Sample                  // the thread was seen; External says where
+	Start                   // of an activity
+	Stop                    // of an activity
+	Idle                    // the thread waits for work of the pool, or begins or leaves
+	WorkBegin               // the thread begins to run the task Task
+	WorkEnd                 // and ends
+	StepBegin               // it begins to run continuations of Task
+	StepEnd                 //
+	TaskMade                // the task Task, of an async method, is made in the current flow
+	TaskReady               // Task is queued for a thread of the pool, in the current flow
+	TaskTaken               // a thread of the pool takes the task Task from the queue
+	TaskAwait               // the task Next goes on when Task is done, in the current flow
+	WaitBegin               // the thread blocks until Task is done
+	WaitEnd                 //
+	LockBegin               // the thread blocks for a lock
+	LockEnd                 //
+	HandleBegin             // the thread blocks for an event, a handle or a pulse
+	HandleEnd               //
+	PauseBegin              // all threads are stopped for a collection, or soon will be
+	PauseEnd                // they run again
+	Throw                   // an exception
+	Enqueue                 // the work item Task is queued for a thread of the pool
+	Dequeue                 // a thread of the pool takes it
+	Adjust                  // the pool changes its number of threads to Task; Next is the reason
+)
+
+// An Event is one event of a trace.
+type Event struct {
+	Kind    Kind
+	Time    int64 // ns since the start of the trace
+	Process uint32
+	Thread  uint64
+	ID      activity.ID // the activity that the thread worked for; of a Start the new one
+	Related activity.ID // of a Start the activity that it was started in
+	HasID   bool        // ID is told; zero is that of no activity then
+	Stack   stacks.StackID
+	// Runtime marks a Start or Stop of the runtime itself: its id is one of the tree, but
+	// nobody calls it an activity.
+	Runtime  bool
+	External bool  // Sample: outside of managed code, where the thread runs or blocks
+	OnCPU    bool  // Sample: it ran, wherever
+	Blocked  int64 // Sample: ns for which the thread was off its processor, until Time
+	Task     int64
+	Next     int64
+	Name     string // of a Start: the activity; of a Throw: the type of the exception
+	Text     string // of a Throw: its message
+	Nested   bool   // Throw: while another one is handled
+	HasInner bool   // Throw: it names the one that it follows from
+	Provider string // of a Start
+}
+
+// Decode reads into e what an event tells: its kind and what belongs to it. Time, thread,
+// ids and stack are the caller's. Payloads that are too short tell nothing.
+func Decode(e *Event, provider string, id, opcode int, name string, payload []byte) {
+	e.Kind, e.HasID = Other, true
+	switch provider {
+	case ProviderSampler:
+		e.HasID = false
+		if id == 0 {
+			e.Kind, e.External = Sample, number(payload, 0) != 2
+		}
+	case ProviderTasks:
+		decodeTask(e, id, payload)
+	case ProviderRuntime:
+		decodeRuntime(e, id, payload)
+	case ProviderFramework:
+		if len(payload) >= 8 {
+			e.Task = int64(binary.LittleEndian.Uint64(payload))
+			switch id {
+			case 30:
+				e.Kind = Enqueue
+			case 31:
+				e.Kind = Dequeue
+			}
+		}
+	default:
+		if strings.HasPrefix(provider, ProviderRuntime) || strings.HasPrefix(provider, "Microsoft-DotNETCore-") {
+			e.HasID = false
+			return
+		}
+		switch activity.Opcode(opcode) {
+		case activity.Start:
+			e.Kind, e.Provider = Start, provider
+			e.Name = strings.TrimSuffix(strings.TrimSuffix(name, "Start"), "/")
+		case activity.Stop:
+			e.Kind = Stop
+		}
+	}
+}
+
+func number(b []byte, at int) int64 {
+	if len(b) < at+4 {
+		return 0
+	}
+	return int64(int32(binary.LittleEndian.Uint32(b[at:])))
+}
+
+// Numbers of CausalitySynchronousWork and TaskWaitBehavior.
+const (
+	workExecution   = 2
+	waitSynchronous = 1
+)
+
+// decodeTask reads an event of TplEventSource.
+func decodeTask(e *Event, id int, b []byte) {
+	kind, at, size := Other, 0, 0
+	switch id {
+	case 7: // TaskScheduled: scheduler, originating task, task, creating task, options
+		kind, at, size = TaskReady, 8, 12
+	case 8: // TaskStarted: scheduler, originating task, task
+		kind, at, size = WorkBegin, 8, 12
+	case 9: // TaskCompleted
+		kind, at, size = WorkEnd, 8, 12
+	case 10: // TaskWaitBegin: scheduler, originating task, task, behaviour, continuation
+		kind, at, size = TaskAwait, 8, 20
+		e.Next = number(b, 16)
+		if number(b, 12) == waitSynchronous {
+			kind = WaitBegin
+		}
+	case 11: // TaskWaitEnd
+		kind, at, size = WaitEnd, 8, 12
+	case 12: // AwaitTaskContinuationScheduled: scheduler, originating task, task
+		kind, at, size = TaskReady, 8, 12
+	case 14: // TraceOperationBegin: task
+		kind, size = TaskMade, 4
+	case 17: // TraceSynchronousWorkBegin: task, work
+		kind, size = StepBegin, 8
+		if number(b, 4) == workExecution {
+			kind = WorkBegin
+		}
+	case 19: // TaskWaitContinuationStarted: task
+		kind, size = TaskTaken, 4
+	case 18: // TraceSynchronousWorkEnd: work
+		kind, size = StepEnd, 4
+		if number(b, 0) == workExecution {
+			kind = WorkEnd
+		}
+		if len(b) >= size {
+			e.Kind = kind
+		}
+		return
+	}
+	if kind != Other && len(b) >= size {
+		e.Kind, e.Task = kind, number(b, at)
+	}
+}
+
+// Reasons of a suspension: those of the garbage collector.
+const (
+	suspendForGC     = 1
+	suspendForGCPrep = 6
+)
+
+// decodeRuntime reads an event of the runtime's own provider.
+func decodeRuntime(e *Event, id int, b []byte) {
+	switch id {
+	case 9: // GCSuspendEEBegin
+		if r := number(b, 0); r == suspendForGC || r == suspendForGCPrep {
+			e.Kind = PauseBegin
+		}
+	case 7: // GCRestartEEBegin
+		e.Kind = PauseEnd
+	case 50, 51, 57: // ThreadPoolWorkerThreadStart, -Stop, -Wait
+		e.Kind = Idle
+	case 55: // ThreadPoolWorkerThreadAdjustmentAdjustment
+		if len(b) >= 16 {
+			e.Kind, e.Task, e.Next = Adjust, number(b, 8), number(b, 12)
+		}
+	case 80: // ExceptionThrown
+		text := func() string {
+			for i := 0; i+1 < len(b); i += 2 {
+				if b[i] == 0 && b[i+1] == 0 {
+					s := utf16String(b[:i])
+					b = b[i+2:]
+					return s
+				}
+			}
+			b = nil
+			return ""
+		}
+		e.Kind, e.Name, e.Text = Throw, text(), text()
+		if len(b) >= 14 { // address, result, flags
+			flags := binary.LittleEndian.Uint16(b[12:])
+			e.HasInner, e.Nested = flags&1 != 0, flags&2 != 0
+		}
+	case 81:
+		e.Kind = LockBegin
+	case 91:
+		e.Kind = LockEnd
+	case 301:
+		e.Kind = HandleBegin
+	case 302:
+		e.Kind = HandleEnd
+	case 290: // AssemblyLoadStart: takes a number of the tree
+		e.Kind, e.Runtime, e.Name, e.Provider = Start, true, "AssemblyLoad", ProviderRuntime
+	case 291:
+		e.Kind, e.Runtime = Stop, true
+	}
+}

@@ -1,0 +1,405 @@
+package causality
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// Time is where the time of an activity went, in ns. At each instant the first that holds
+// counts, in the order of the fields, so that they add up to the whole.
+type Time struct {
+	GC      int64          // a collection had stopped a thread that ran for it
+	CPU     int64          // a thread ran for it
+	Blocked [Blocked]int64 // a thread stood blocked for it: by State, less one
+	Pool    int64          // its work was queued for a thread of the pool
+	Other   int64          // a request of its own waited for an answer
+	Await   int64          // it awaited something else
+	Unknown int64          // a thread may have worked for it: the trace does not tell
+	Total   int64          // CPU of all its threads
+}
+
+// Sum returns the whole.
+func (t *Time) Sum() int64 {
+	n := t.GC + t.CPU + t.Pool + t.Other + t.Await + t.Unknown
+	for _, b := range t.Blocked {
+		n += b
+	}
+	return n
+}
+
+// An Explanation tells what an activity did with its time.
+type Explanation struct {
+	Time       Time
+	Exceptions []Thrown
+	Hot        []Hot   // methods that ran, the longest first
+	Stuck      []Stuck // stacks that blocked, the longest first
+	Children   []*Activity
+	Steps      []Step // its path, in order of time
+}
+
+// Thrown is an exception, as often as it was thrown.
+type Thrown struct {
+	Exception // the first
+	Count     int
+}
+
+// Hot is a method and the time for which it ran.
+type Hot struct {
+	Method stacks.FrameID
+	Time   int64 // ns
+}
+
+// Stuck is a stack and the time for which it blocked.
+type Stuck struct {
+	Stack stacks.StackID
+	State State
+	Time  int64 // ns
+}
+
+// A Cause is why time of a request passed.
+type Cause uint8
+
+// Causes, the first one that holds counting.
+const (
+	ByGC Cause = iota
+	ByCPU
+	ByLock
+	BySleep
+	ByWait
+	ByIO
+	ByOther
+	ByPool
+	ByOtherSide
+	ByUnknown
+	ByAwait
+	causes
+)
+
+var causeNames = [causes]string{"gc", "cpu", "lock", "sleep", "wait", "io", "other", "pool", "other_side", "unknown", "await"}
+
+// String returns the name: "gc", "cpu", "lock".
+func (c Cause) String() string { return causeNames[c] }
+
+// A Step is a stretch of time of an activity.
+type Step struct {
+	From, To int64 // ns
+	Cause    Cause
+	Thread   uint64 // that ran or stood for it; 0: none, or several
+}
+
+// An interval is a stretch of a thread's time for an activity.
+type interval struct {
+	from, to int64
+	state    State
+	thread   uint64
+}
+
+// work is what was done for an activity and those below it.
+type work struct {
+	intervals []interval
+	calls     []*Activity // requests of its own
+	children  []*Activity
+	thrown    []*Exception
+	hot       map[uint32]*Hot // by method
+	stuck     map[stuckKey]int64
+}
+
+type stuckKey struct {
+	stack stacks.StackID
+	state State
+}
+
+const (
+	maxChildren = 1000
+	maxThrown   = 1000
+)
+
+// An Explainer gathers what an Engine hands out, by activity.
+type Explainer struct {
+	engine  *Engine
+	o       *ExplainOptions
+	pauses  timeline // of the garbage collector
+	unknown timeline // threads at work, nobody knows for whom
+	open    int64    // start of the pause that is open
+	paused  bool
+}
+
+// ExplainOptions are those of an Explainer.
+type ExplainOptions struct {
+	Options
+	// Root says which activities are explained, Call which are requests to another side.
+	Root, Call func(*Activity) bool
+}
+
+// NewExplainer returns an Explainer with its Engine.
+func NewExplainer(o *ExplainOptions) *Explainer {
+	x := &Explainer{o: o}
+	eo := o.Options
+	eo.Segment, eo.Started = x.segment, x.started
+	x.engine = NewEngine(&eo)
+	return x
+}
+
+// Add takes the next event.
+func (x *Explainer) Add(e *Event) {
+	switch e.Kind {
+	case PauseBegin:
+		if !x.paused {
+			x.open, x.paused = e.Time, true
+		}
+	case PauseEnd:
+		if x.paused {
+			x.pauses.add(x.open, e.Time)
+			x.paused = false
+		}
+	}
+	x.engine.Add(e)
+}
+
+// Finish takes the rest from the Engine.
+func (x *Explainer) Finish() { x.engine.Finish() }
+
+// Engine returns the Engine.
+func (x *Explainer) Engine() *Engine { return x.engine }
+
+// Settled returns the time before which nothing changes any more.
+func (x *Explainer) Settled() int64 { return x.engine.settled() }
+
+// started takes a new activity.
+func (x *Explainer) started(a *Activity) {
+	if a.Runtime {
+		return
+	}
+	if x.o.Root(a) {
+		a.work = &work{}
+	}
+	call := x.o.Call(a)
+	for up := a.Parent; up != nil; up = up.Parent {
+		if w := up.work; w != nil {
+			if len(w.children) < maxChildren {
+				w.children = append(w.children, a)
+			}
+			if call {
+				w.calls = append(w.calls, a)
+			}
+		}
+	}
+}
+
+// segment takes a stretch of time.
+func (x *Explainer) segment(s *Segment) {
+	if !s.Known {
+		if !s.Idle && s.State != Queued && s.Thrown == nil {
+			x.unknown.add(s.From, s.To)
+		}
+		return
+	}
+	for a := s.Activity; a != nil; a = a.Parent {
+		if a.work != nil {
+			x.take(a.work, s)
+		}
+	}
+}
+
+// take adds a segment to the work of an activity.
+func (x *Explainer) take(w *work, s *Segment) {
+	if s.Thrown != nil {
+		if len(w.thrown) < maxThrown {
+			w.thrown = append(w.thrown, s.Thrown)
+		}
+		return
+	}
+	w.intervals = push(w.intervals, s)
+	if s.Stack == 0 {
+		return
+	}
+	d := s.To - s.From
+	if s.State == Running {
+		f := x.leaf(s.Stack)
+		m := x.o.Method(f)
+		if w.hot == nil {
+			w.hot = map[uint32]*Hot{}
+		}
+		if h := w.hot[m]; h != nil {
+			h.Time += d
+		} else {
+			w.hot[m] = &Hot{f, d}
+		}
+		return
+	}
+	if w.stuck == nil {
+		w.stuck = map[stuckKey]int64{}
+	}
+	w.stuck[stuckKey{s.Stack, s.State}] += d
+}
+
+// leaf returns the innermost frame that did something.
+func (x *Explainer) leaf(s stacks.StackID) stacks.FrameID {
+	up, f := x.o.Tree.Node(s)
+	for x.o.Role(f) == Polls && up != 0 {
+		up, f = x.o.Tree.Node(up)
+	}
+	return f
+}
+
+// push appends a segment, or makes the last interval longer.
+func push(list []interval, s *Segment) []interval {
+	if n := len(list); n > 0 {
+		if l := &list[n-1]; l.to == s.From && l.state == s.State && l.thread == s.Thread {
+			l.to = s.To
+			return list
+		}
+	}
+	return append(list, interval{s.From, s.To, s.State, s.Thread})
+}
+
+// Explain tells where the time of an activity went, from its start or from to its stop or
+// to. It returns nil for one that Root did not choose.
+func (x *Explainer) Explain(a *Activity, from, to int64) *Explanation {
+	if a == nil || a.work == nil {
+		return nil
+	}
+	w := a.work
+	e := &Explanation{Children: w.children}
+	e.Steps = x.steps(a, from, to)
+	for i := range e.Steps {
+		s := &e.Steps[i]
+		e.Time.add(s.Cause, s.To-s.From)
+	}
+	for i := range w.intervals {
+		if v := &w.intervals[i]; v.state == Running {
+			e.Time.Total += max(0, min(v.to, to)-max(v.from, from))
+		}
+	}
+	e.Exceptions = thrown(w.thrown)
+	for _, h := range w.hot {
+		e.Hot = append(e.Hot, *h)
+	}
+	slices.SortFunc(e.Hot, func(a, b Hot) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Method, b.Method)) })
+	for k, d := range w.stuck {
+		e.Stuck = append(e.Stuck, Stuck{k.stack, k.state, d})
+	}
+	slices.SortFunc(e.Stuck, func(a, b Stuck) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.State, b.State))
+	})
+	return e
+}
+
+func (t *Time) add(c Cause, d int64) {
+	switch c {
+	case ByGC:
+		t.GC += d
+	case ByCPU:
+		t.CPU += d
+	case ByPool:
+		t.Pool += d
+	case ByOtherSide:
+		t.Other += d
+	case ByAwait:
+		t.Await += d
+	case ByUnknown:
+		t.Unknown += d
+	default:
+		t.Blocked[c-ByLock] += d
+	}
+}
+
+// thrown counts equal exceptions.
+func thrown(list []*Exception) []Thrown {
+	var out []Thrown
+	at := map[[3]string]int{}
+	for _, t := range list {
+		k := [3]string{t.Type, t.Message, t.Cause}
+		if i, ok := at[k]; ok {
+			out[i].Count++
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, Thrown{*t, 1})
+	}
+	return out
+}
+
+// An edge is where an interval begins or ends.
+type edge struct {
+	at     int64
+	cause  Cause
+	delta  int8
+	thread uint64
+}
+
+// steps goes through the time of an activity.
+func (x *Explainer) steps(a *Activity, from, to int64) []Step {
+	var edges []edge
+	add := func(list []interval, cause func(*interval) Cause) {
+		for i := range list {
+			v := &list[i]
+			if f, t := max(v.from, from), min(v.to, to); t > f {
+				c := cause(v)
+				edges = append(edges, edge{f, c, 1, v.thread}, edge{t, c, -1, v.thread})
+			}
+		}
+	}
+	add(a.work.intervals, func(v *interval) Cause { return causeOf[v.state] })
+	add(x.pauses.within(from, to), func(*interval) Cause { return ByGC })
+	add(x.unknown.within(from, to), func(*interval) Cause { return ByUnknown })
+	for _, c := range a.work.calls {
+		end := to
+		if c.Stopped {
+			end = c.Stop
+		}
+		add([]interval{{from: c.Start, to: end}}, func(*interval) Cause { return ByOtherSide })
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	var steps []Step
+	var n [causes]int
+	var thread [causes]uint64
+	at, i := from, 0
+	for at < to {
+		for i < len(edges) && edges[i].at <= at {
+			e := &edges[i]
+			n[e.cause] += int(e.delta)
+			if e.delta > 0 {
+				thread[e.cause] = e.thread
+			}
+			i++
+		}
+		next := to
+		if i < len(edges) {
+			next = edges[i].at
+		}
+		c := first(&n)
+		s := Step{From: at, To: next, Cause: c}
+		if of := max(c, ByCPU); of < ByPool && n[of] == 1 {
+			s.Thread = thread[of]
+		}
+		if k := len(steps) - 1; k >= 0 && steps[k].Cause == c && steps[k].Thread == s.Thread {
+			steps[k].To = next
+		} else {
+			steps = append(steps, s)
+		}
+		at = next
+	}
+	return steps
+}
+
+// causeOf is the cause that a state of a thread is.
+var causeOf = [...]Cause{ByCPU, ByLock, BySleep, ByWait, ByIO, ByOther, ByPool}
+
+// first returns the first cause that holds.
+func first(n *[causes]int) Cause {
+	if n[ByCPU] > 0 {
+		if n[ByGC] > 0 {
+			return ByGC
+		}
+		return ByCPU
+	}
+	for c := ByLock; c < ByAwait; c++ {
+		if n[c] > 0 {
+			return c
+		}
+	}
+	return ByAwait
+}

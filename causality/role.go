@@ -1,0 +1,141 @@
+package causality
+
+import "strings"
+
+// A Role is what a method does to the flow of work: where the activity that a thread
+// works for may change without an event.
+type Role uint8
+
+// Roles of methods.
+const (
+	Plain     Role = iota
+	ThreadTop      // the outermost method of a thread that no flow was handed to
+	Dispatch       // takes one work item after the other from the pool
+	Captured       // runs a callback in a flow that was captured before
+	Scoped         // gives back the flow that it was called in
+	Completes      // ends an async method: who awaits it goes on
+	Tracing        // writes events
+	Inside         // of the library of threads: it may be called to wait
+	Sleeps
+	Locks
+	Waits
+	Talks // reads, writes or waits for files and sockets
+	Parks // waits for work of the pool
+	Polls // lets the runtime stop the thread: its caller is what ran
+)
+
+// RoleOf returns the role of a method by its full name, Module!Namespace.Type.Method(args).
+func RoleOf(name string) Role {
+	if i := strings.IndexByte(name, '!'); i >= 0 {
+		name = name[i+1:]
+	}
+	if i := strings.IndexByte(name, '('); i >= 0 {
+		name = name[:i]
+	}
+	rest, ok := strings.CutPrefix(name, "System.")
+	if !ok {
+		switch {
+		case strings.HasPrefix(name, "Interop+"):
+			return interopRole(name)
+		case strings.HasPrefix(name, "Microsoft.Win32.SafeHandles."):
+			return Inside
+		}
+		return Plain
+	}
+	if strings.HasPrefix(rest, "Diagnostics.Tracing.") {
+		return Tracing
+	}
+	if rest, ok = strings.CutPrefix(rest, "Runtime.CompilerServices."); ok {
+		switch {
+		case rest == "AsyncMethodBuilderCore.Start":
+			return Scoped
+		case strings.HasPrefix(rest, "AsyncHelpers+") && strings.HasSuffix(rest, ".MoveNext"),
+			strings.HasPrefix(rest, "AsyncHelpers+") && strings.HasSuffix(rest, ".DispatchContinuations"):
+			return Captured
+		case strings.HasPrefix(rest, "Async") && strings.Contains(rest, "MethodBuilder") && completes(rest),
+			strings.HasPrefix(rest, "PoolingAsync") && completes(rest):
+			return Completes
+		}
+		return Plain
+	}
+	rest, ok = strings.CutPrefix(strings.TrimPrefix(name, "System."), "Threading.")
+	if !ok {
+		return Plain
+	}
+	return threadingRole(rest)
+}
+
+// completes reports whether a method of a builder ends the async method.
+func completes(name string) bool {
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "SetResult", "SetExistingTaskResult", "SetException":
+		return true
+	}
+	return false
+}
+
+// threadingRole is RoleOf for what is in System.Threading.
+func threadingRole(name string) Role {
+	switch name {
+	case "Thread.StartCallback", "ThreadHelper.ThreadStart", "ThreadHelper.ThreadStart_Context":
+		return ThreadTop
+	case "ThreadPoolWorkQueue.Dispatch":
+		return Dispatch
+	case "Thread.Join", "Monitor.Wait", "Monitor.ObjWait", "Barrier.SignalAndWait", "CountdownEvent.Wait",
+		"ManualResetEventSlim.Wait", "SemaphoreSlim.Wait", "SemaphoreSlim.WaitUntilCountOrTimeout",
+		"SpinWait.SpinUntil", "Tasks.Task.Wait", "Tasks.Task.InternalWaitCore", "Tasks.Task.SpinThenBlockingWait",
+		"LowLevelMonitor.Wait", "Condition.Wait":
+		return Waits
+	}
+	typ, method, _ := strings.Cut(name, ".")
+	switch typ {
+	case "ExecutionContext":
+		if strings.HasPrefix(method, "Run") {
+			return Captured
+		}
+	case "Thread":
+		if strings.HasPrefix(method, "<PollGC>") || strings.HasPrefix(method, "PollGC") {
+			return Polls
+		}
+		if strings.HasPrefix(method, "Sleep") {
+			return Sleeps
+		}
+	case "Monitor", "Lock":
+		if strings.Contains(method, "Enter") || strings.Contains(method, "Acquire") {
+			return Locks
+		}
+	case "ReaderWriterLockSlim", "ReaderWriterLock":
+		if strings.Contains(method, "Enter") || strings.Contains(method, "Acquire") || strings.Contains(method, "Wait") {
+			return Locks
+		}
+	case "WaitHandle":
+		if strings.Contains(method, "Wait") {
+			return Waits
+		}
+	case "LowLevelLifoSemaphore":
+		if strings.HasPrefix(method, "Wait") {
+			return Parks
+		}
+	case "Tasks":
+		if strings.HasPrefix(method, "TplEventSource.") || strings.HasPrefix(method, "TplEtwProvider.") {
+			return Tracing
+		}
+	}
+	return Inside
+}
+
+// interopRole tells the calls of the system that block for a file or a socket.
+func interopRole(name string) Role {
+	call := name[strings.LastIndexByte(name, '.')+1:]
+	for _, c := range [...]string{
+		"Read", "PRead", "Write", "PWrite", "ReadFile", "WriteFile", "Receive", "ReceiveMessage", "Send", "SendMessage", "SendFile",
+		"Poll", "Select", "WaitForSocketEvents", "Connect", "Accept", "FSync", "FlushFileBuffers", "Open", "CreateFile", "Stat", "LStat",
+		"FStat", "GetHostEntryForName", "GetAddrInfo", "GetAddrInfoW", "GetNameInfo", "WSARecv", "WSASend", "recv", "send", "select", "connect",
+		"GetQueuedCompletionStatus", "GetQueuedCompletionStatusEx", "WaitPid", "SslRead", "SslWrite",
+	} {
+		if call == c {
+			return Talks
+		}
+	}
+	return Inside
+}
