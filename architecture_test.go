@@ -29,11 +29,12 @@ var mayImport = map[string][]string{
 	"httpphases":      {},
 	"activity":        {},
 	"runtimeevents":   {"nettrace"},
+	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks"},
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/glob"},
 	".": {"chromium", "nettrace", "httpphases", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope",
-		"internal/pass", "internal/requests", "internal/export", "internal/view", "internal/report"},
+		"internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":      {},
@@ -47,6 +48,7 @@ var mayImport = map[string][]string{
 	// On the model, and from it to bytes.
 	"internal/pass":               {"profile", "stackfix", "internal/nesting"},
 	"internal/nesting":            {"profile"},
+	"internal/work":               {"nettrace", "profile", "causality", "httpphases", "internal/symbol"},
 	"internal/export":             {"profile", "internal/compat"},
 	"internal/export/httpout":     {"profile", "activity", "httpphases", "internal/export"},
 	"internal/export/activityout": {"activity"},

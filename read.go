@@ -38,6 +38,10 @@ type ReadOptions struct {
 	// PairByThread pairs the starts and stops of activities by thread where they have no
 	// ids: right for synchronous code, a guess for async.
 	PairByThread bool
+	// Work also finds for which activity each thread worked at which time, and which HTTP
+	// request that was: Thread.Work and Profile.Activities. Traces without activity ids tell
+	// nothing of it.
+	Work bool
 	// From and To are what Select will keep, since the start of the trace; To 0 is the end.
 	// Requests outside are not read. Everything is read all the same that tells of what is inside.
 	From, To time.Duration
@@ -109,9 +113,19 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 		also = append(also, http)
 		defer func() { http.scan.Stop() }()
 	}
-	p, _, err := load.Profile(ctx, f.in.Reader, f.loadOptions(o), also...)
+	lo := f.loadOptions(o)
+	var att *attributor
+	if o.Work {
+		att = newAttributor(lo)
+		also = append(also, att)
+		defer func() { att.scan.Stop() }()
+	}
+	p, _, err := load.Profile(ctx, f.in.Reader, lo, also...)
 	if err != nil {
 		return nil, err
+	}
+	if att != nil {
+		att.finish(p)
 	}
 	if http != nil {
 		p.Tracks = append(p.Tracks, http.tracks(p)...)

@@ -111,6 +111,7 @@ type thread struct {
 	stack  stacks.StackID // of the newest sample
 	thrown *Exception     // the newest
 	proof  int            // piece behind the newest event that told the flow
+	maybe  *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
 }
 
 // A block is a wait that events tell.
@@ -180,11 +181,17 @@ func (g *Engine) Add(e *Event) {
 	flowBefore, stateBefore := t.top().flow, t.state
 	state := g.stateAt(t, e)
 	left := false
-	if e.Stack != 0 {
+	switch {
+	case e.Cut:
+		if t.maybe == nil {
+			t.maybe = &flow{}
+		}
+	case e.Stack != 0:
 		left = g.unwind(t, e.Stack)
+		t.settle(flowBefore)
 	}
 	if e.Kind == Idle {
-		left = true
+		left, t.maybe = true, nil
 		t.nodes = t.nodes[:0]
 		t.scopes = t.scopes[:1]
 		t.scopes[0].flow = &flow{known: true}
@@ -193,11 +200,25 @@ func (g *Engine) Add(e *Event) {
 	if e.HasID && !e.ID.IsZero() {
 		g.hasIDs = true
 	}
+	during := t.top().flow
+	if e.Kind == WorkEnd || e.Kind == StepEnd {
+		g.end(t, e) // written behind the work, in the flow around it
+	}
 	g.evidence(t, e)
-	g.advance(t, e, flowBefore, stateBefore, state, left)
+	g.advance(t, e, flowBefore, during, stateBefore, state, left)
 	g.change(t, e)
 	t.at, t.seen, t.last = e.Time, true, e.Kind
 	g.flush(t, false)
+}
+
+// settle tells the flow of cut stacks by that of a whole one behind them.
+func (t *thread) settle(before *flow) {
+	if m := t.maybe; m != nil {
+		if now := t.top().flow; now == before && now.known {
+			*m = *now
+		}
+		t.maybe = nil
+	}
 }
 
 // stateAt returns what t was doing when e was written.
@@ -211,7 +232,11 @@ func (g *Engine) stateAt(t *thread, e *Event) State {
 	if e.OnCPU {
 		return Running
 	}
-	return g.blockedIn(e.Stack, e.External)
+	s := g.blockedIn(e.Stack, e.External)
+	if s == Running && e.Blocked > 0 {
+		return Blocked
+	}
+	return s
 }
 
 // blockedIn tells from its innermost frames why a thread waits; Running if it does not. One
@@ -361,10 +386,12 @@ func (g *Engine) doubt(t *thread, was, is *Activity) {
 }
 
 // advance takes the time since the newest event of t.
-func (g *Engine) advance(t *thread, e *Event, before *flow, stateBefore, state State, left bool) {
-	now := t.top().flow
+func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, state State, left bool) {
 	if !t.seen {
 		return
+	}
+	if t.maybe != nil {
+		before, now = t.maybe, t.maybe
 	}
 	if n := len(t.blocks); n > 0 && e.Kind != Sample {
 		state = t.blocks[n-1].state
@@ -412,6 +439,9 @@ func (g *Engine) change(t *thread, e *Event) {
 	case Sample:
 		t.state = g.stateAt(t, e)
 	case Start:
+		if e.ID.IsZero() {
+			break
+		}
 		a := g.acts.start(e)
 		if g.o.Started != nil {
 			g.o.Started(a)
@@ -419,7 +449,7 @@ func (g *Engine) change(t *thread, e *Event) {
 		top.flow = &flow{activity: a, known: true}
 	case Stop:
 		a := g.acts.find(e.Process, e.ID)
-		if a != nil {
+		if a != nil && (!a.Started || a.Name == e.Name && a.Provider == e.Provider) { // else it found none of its own
 			g.acts.stop(a, e.Time)
 			top.flow = &flow{activity: a.Parent, known: true}
 		}
@@ -434,8 +464,6 @@ func (g *Engine) change(t *thread, e *Event) {
 		g.setTask(e.Process, e.Next, top.flow)
 	case WorkBegin, StepBegin:
 		g.begin(t, e)
-	case WorkEnd, StepEnd:
-		g.end(t, e)
 	case Dequeue, TaskTaken:
 		g.taken(t, e)
 	case Enqueue:
@@ -603,7 +631,7 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 			return true
 		}
 	}
-	return false
+	return p.flow == t.maybe
 }
 
 // hand hands out a piece, cut where the activity ends before it.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/runtimeevents"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
@@ -58,6 +60,7 @@ type Event struct {
 	Related activity.ID // of a Start the activity that it was started in
 	HasID   bool        // ID is told; zero is that of no activity then
 	Stack   stacks.StackID
+	Cut     bool // Stack misses its outermost frames
 	// Runtime marks a Start or Stop of the runtime itself: its id is one of the tree, but
 	// nobody calls it an activity.
 	Runtime  bool
@@ -66,17 +69,19 @@ type Event struct {
 	Blocked  int64 // Sample: ns for which the thread was off its processor, until Time
 	Task     int64
 	Next     int64
-	Name     string // of a Start: the activity; of a Throw: the type of the exception
+	Name     string // of a Start or Stop: the activity; of a Throw: the type of the exception
 	Text     string // of a Throw: its message
 	Nested   bool   // Throw: while another one is handled
 	HasInner bool   // Throw: it names the one that it follows from
-	Provider string // of a Start
+	Provider string // of a Start or Stop
 }
 
-// Decode reads into e what an event tells: its kind and what belongs to it. Time, thread,
-// ids and stack are the caller's. Payloads that are too short tell nothing.
-func Decode(e *Event, provider string, id, opcode int, name string, payload []byte) {
+// Decode reads into e what an event of a file tells but for its time, its thread and its
+// stack, which are the caller's. Payloads that are too short tell nothing.
+func Decode(e *Event, ev *nettrace.Event) {
+	provider, id, payload := ev.Metadata.Provider, ev.Metadata.EventID, ev.Payload
 	e.Kind, e.HasID = Other, true
+	e.ID, e.Related = activity.ID(ev.ActivityID), activity.ID(ev.RelatedActivityID)
 	switch provider {
 	case ProviderSampler:
 		e.HasID = false
@@ -86,7 +91,7 @@ func Decode(e *Event, provider string, id, opcode int, name string, payload []by
 	case ProviderTasks:
 		decodeTask(e, id, payload)
 	case ProviderRuntime:
-		decodeRuntime(e, id, payload)
+		decodeRuntime(e, id, ev)
 	case ProviderFramework:
 		if len(payload) >= 8 {
 			e.Task = int64(binary.LittleEndian.Uint64(payload))
@@ -102,12 +107,16 @@ func Decode(e *Event, provider string, id, opcode int, name string, payload []by
 			e.HasID = false
 			return
 		}
-		switch activity.Opcode(opcode) {
+		name := ev.EventName()
+		switch activity.Opcode(ev.Opcode) {
 		case activity.Start:
-			e.Kind, e.Provider = Start, provider
-			e.Name = strings.TrimSuffix(strings.TrimSuffix(name, "Start"), "/")
+			if bare, ok := strings.CutSuffix(name, "Start"); ok {
+				e.Kind, e.Provider, e.Name = Start, provider, strings.TrimSuffix(bare, "/")
+			}
 		case activity.Stop:
-			e.Kind = Stop
+			if bare, ok := strings.CutSuffix(name, "Stop"); ok {
+				e.Kind, e.Provider, e.Name = Stop, provider, strings.TrimSuffix(bare, "/")
+			}
 		}
 	}
 }
@@ -176,7 +185,8 @@ const (
 )
 
 // decodeRuntime reads an event of the runtime's own provider.
-func decodeRuntime(e *Event, id int, b []byte) {
+func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
+	b := ev.Payload
 	switch id {
 	case 9: // GCSuspendEEBegin
 		if r := number(b, 0); r == suspendForGC || r == suspendForGCPrep {
@@ -191,21 +201,10 @@ func decodeRuntime(e *Event, id int, b []byte) {
 			e.Kind, e.Task, e.Next = Adjust, number(b, 8), number(b, 12)
 		}
 	case 80: // ExceptionThrown
-		text := func() string {
-			for i := 0; i+1 < len(b); i += 2 {
-				if b[i] == 0 && b[i+1] == 0 {
-					s := utf16String(b[:i])
-					b = b[i+2:]
-					return s
-				}
-			}
-			b = nil
-			return ""
-		}
-		e.Kind, e.Name, e.Text = Throw, text(), text()
-		if len(b) >= 14 { // address, result, flags
-			flags := binary.LittleEndian.Uint16(b[12:])
-			e.HasInner, e.Nested = flags&1 != 0, flags&2 != 0
+		if x, err := runtimeevents.ReadException(ev); err == nil {
+			e.Kind, e.Name, e.Text = Throw, x.Type.String(), x.Message.String()
+			e.HasInner = x.Flags&runtimeevents.ExceptionHasInner != 0
+			e.Nested = x.Flags&runtimeevents.ExceptionNested != 0
 		}
 	case 81:
 		e.Kind = LockBegin
@@ -218,6 +217,6 @@ func decodeRuntime(e *Event, id int, b []byte) {
 	case 290: // AssemblyLoadStart: takes a number of the tree
 		e.Kind, e.Runtime, e.Name, e.Provider = Start, true, "AssemblyLoad", ProviderRuntime
 	case 291:
-		e.Kind, e.Runtime = Stop, true
+		e.Kind, e.Runtime, e.Name, e.Provider = Stop, true, "AssemblyLoad", ProviderRuntime
 	}
 }

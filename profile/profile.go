@@ -76,6 +76,9 @@ type Thread struct {
 	// First and Last are the times of the first and the last event of the thread
 	// of any kind, ns.
 	First, Last int64
+	// Work tells for whom the thread worked, in order of time; see ReadOptions.Work of the
+	// root package. What no stretch covers is not known.
+	Work []Work
 }
 
 // Owner is the process of t, never nil: one without a name owns what has none.
@@ -110,6 +113,8 @@ type Profile struct {
 	Hidden    []*Thread // not wanted; when they were sampled tells how the sampler ticked
 	Tracks    []*Track
 	Losses    []Loss
+	// Activities are those that Thread.Work names; a parent comes before its children.
+	Activities []Activity
 }
 
 // TrackError returns the error of the first track whose slices have not all been there.

@@ -15,11 +15,15 @@ type Selection struct {
 	From, To  int64    // ns since the start of the trace; To 0: to the end
 	Frame     string   // samples with a frame of that name, with or without its module
 	CPUOnly   bool     // samples that were on a CPU
+	// Activities are names of activities, with or without Provider/ before, or paths: samples
+	// of work for them, or for what is below. * and ? are wild in names. Requests are ids or
+	// URLs of HTTP requests, these with or without what is before the path.
+	Activities, Requests []string
 }
 
 // IsZero reports whether s selects everything.
 func (s *Selection) IsZero() bool {
-	return len(s.Processes) == 0 && len(s.Threads) == 0 && s.From == 0 && s.To == 0 && s.Frame == "" && !s.CPUOnly
+	return len(s.Processes) == 0 && len(s.Threads) == 0 && s.From == 0 && s.To == 0 && s.Frame == "" && !s.CPUOnly && len(s.Activities) == 0 && len(s.Requests) == 0
 }
 
 // Select leaves in p what s selects. It comes after a repair: what is not wanted is
@@ -31,13 +35,14 @@ func (p *Profile) Select(s Selection) {
 		return
 	}
 	frames := newFrameMatch(p.Table, s.Frame)
+	kept := s.kept(p)
 	var threads []*Thread
 	for _, t := range p.Threads {
 		if !s.thread(t) {
 			p.Hidden = append(p.Hidden, t)
 			continue
 		}
-		s.samples(t, frames)
+		s.samples(t, frames, kept)
 		threads = append(threads, t)
 	}
 	p.Threads = threads
@@ -80,13 +85,17 @@ func (s *Selection) overlaps(from, to int64) bool {
 	return to >= s.From && (s.To == 0 || from <= s.To)
 }
 
-func (s *Selection) samples(t *Thread, frames *frameMatch) {
+func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool) {
+	work := t.WorkCursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		sm.Hidden = s.CPUOnly && !sm.Type.OnCPU() || !frames.match(sm.Stack) || !s.clip(sm)
+		sm.Hidden = s.CPUOnly && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
 		return *sm != was
 	})
 }
+
+// forKept reports whether work was for an activity that is kept.
+func forKept(kept []bool, w *Work) bool { return w != nil && w.Activity >= 0 && kept[w.Activity] }
 
 // clip reports whether sm is in the time that s selects. Of a sample that knows how long it
 // lasted the part in that time stays; of any other its instant counts.

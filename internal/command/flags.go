@@ -31,10 +31,17 @@ type SampleFlags struct {
 	TimeFlags
 	Frame   string `placeholder:"PATTERN" help:"Keep samples with a frame of that name; * and ? are wild."`
 	CPUOnly bool   `name:"cpu-only" help:"Keep samples that were on a CPU."`
+
+	Activity []string `placeholder:"PATTERN" help:"Keep work for activities of that name, with or without Provider/ before, or of that path (//1/2), and for what is below them; * and ? are wild."`
+	Request  []string `placeholder:"ID|URL" help:"Keep work for the HTTP request of that id, as http tells it, or for those whose URL, or its path, fits; * and ? are wild."`
+	By       string   `enum:",activity" default:"" placeholder:"activity" help:"activity: put stacks below the activities that threads worked for."`
 }
 
 func (f SampleFlags) selection() pipeline.Select {
-	return pipeline.Select{Processes: f.Process, Threads: f.Thread, From: f.From, To: f.To, Frame: f.Frame, CPUOnly: f.CPUOnly}
+	return pipeline.Select{
+		Processes: f.Process, Threads: f.Thread, From: f.From, To: f.To, Frame: f.Frame, CPUOnly: f.CPUOnly,
+		Activities: f.Activity, Requests: f.Request, ByActivity: f.By == "activity",
+	}
 }
 
 // DepthFlags tell what the recorder did.

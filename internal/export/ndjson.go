@@ -53,6 +53,7 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 			b = append(b, s.Cut.String()...)
 			b = append(b, '"')
 		}
+		b = appendWork(b, p, h.work.At(s.Time))
 		b = append(b, `,"frames":[`...)
 		for i := len(stack) - 1; i >= 0; i-- {
 			name := names[stack[i]]
@@ -73,6 +74,29 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 		out.b = append(b, '}', '\n')
 	}
 	return out.flush()
+}
+
+// appendWork appends what a thread worked for: nothing where the trace does not tell.
+func appendWork(b []byte, p *profile.Profile, w *profile.Work) []byte {
+	switch {
+	case w == nil:
+		return b
+	case w.Activity < 0:
+		return append(b, `,"activity":"-"`...)
+	}
+	a := &p.Activities[w.Activity]
+	b = append(b, `,"activity":`...)
+	b = appendString(b, a.Path)
+	for {
+		if a.Request > 0 {
+			b = append(b, `,"request":`...)
+			return strconv.AppendInt(b, int64(a.Request), 10)
+		}
+		if a.Parent < 0 {
+			return b
+		}
+		a = &p.Activities[a.Parent]
+	}
 }
 
 // typeNames are the words of the contract. The reference treats a sample that the
@@ -123,12 +147,13 @@ type head struct {
 	c       profile.Cursor
 	ids     []byte // of process and thread, as they are written
 	repairs profile.RepairCursor
+	work    profile.WorkCursor
 }
 
 func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
-		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor()}
+		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.WorkCursor()}
 		var ok bool
 		if h.s, ok = h.c.Next(); !ok {
 			continue

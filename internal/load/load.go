@@ -49,6 +49,9 @@ type Options struct {
 	// stack, whose frames have names when the profile is returned.
 	Take func(ev *nettrace.Event, ns int64, stack func() profile.StackID)
 
+	// NoSamples keeps no samples: for who only wants what Take is given.
+	NoSamples bool
+
 	// Warn is told of each defect of the file that was skipped.
 	Warn func(*nettrace.FormatError)
 }
@@ -307,6 +310,9 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64) profile.StackID
 
 // keep stores a sample.
 func (l *loader) keep(t *thread, s profile.Sample) {
+	if l.o.NoSamples {
+		return
+	}
 	if s.Time < t.last && t.trace.Samples.Len() > 0 {
 		t.late = true
 	}

@@ -40,6 +40,7 @@ type Config struct {
 	// CanList says that the user could have had that list, by --report.
 	CanList bool
 
+	work bool         // for whom threads worked is wanted
 	warn func(string) // told of what the output could not hold as it was
 }
 
@@ -50,12 +51,26 @@ type Select struct {
 	From, To  time.Duration
 	Frame     string // keep samples with a frame of that name; * and ? are wild
 	CPUOnly   bool   // keep samples that were on a CPU
+
+	Activities []string // keep work for activities of these names or paths
+	Requests   []string // keep work for HTTP requests of these ids or URLs
+	// ByActivity puts stacks below the activities that they worked for.
+	ByActivity bool
+}
+
+// ofWork reports whether s selects by what threads worked for.
+func (s *Select) ofWork() bool { return len(s.Activities)+len(s.Requests) > 0 }
+
+// isZero reports whether s leaves everything as it is.
+func (s *Select) isZero() bool {
+	sel := s.selection()
+	return sel.IsZero() && !s.ByActivity
 }
 
 func (s Select) selection() profile.Selection {
 	return profile.Selection{
 		Processes: s.Processes, Threads: s.Threads, From: s.From.Nanoseconds(), To: s.To.Nanoseconds(),
-		Frame: s.Frame, CPUOnly: s.CPUOnly,
+		Frame: s.Frame, CPUOnly: s.CPUOnly, Activities: s.Activities, Requests: s.Requests,
 	}
 }
 
@@ -64,6 +79,8 @@ func (s Select) selection() profile.Selection {
 var ErrNothing = errors.New("nothing to write")
 
 const filtersDropAll = "no sample is left: the filters drop all"
+
+const noActivities = "recorded without activity ids, which tell for whom threads work; `dotnet-trace collect --providers System.Threading.Tasks.TplEventSource:0x80:4,...` records them"
 
 // Write takes one trace through the pipeline into an output of a format; "" is the
 // input's own. What happened is in the report, also when the error is not nil.
@@ -77,12 +94,12 @@ func Write(ctx context.Context, in *input.File, w io.Writer, format string, c Co
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
-	sel, f := c.Select.selection(), tracefix.FromInput(in)
-	if f.Keeps(format) && sel.IsZero() {
+	f := tracefix.FromInput(in)
+	if f.Keeps(format) && c.Select.isZero() {
 		return rewrite(ctx, f, w, c, rep)
 	}
 	row := Output(format)
-	if !row.FromProfile() && !sel.IsZero() && format == OwnFormat(in.Kind) {
+	if !row.FromProfile() && !c.Select.isZero() && format == OwnFormat(in.Kind) {
 		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
 	}
 	if !row.FromProfile() {
@@ -92,6 +109,7 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
 	c.Tracks = c.tracksOf(row)
+	c.work = format == "ndjson"
 	p, err := readProfile(ctx, in, c, rep)
 	if err != nil {
 		return err
@@ -139,7 +157,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	return &tracefix.ReadOptions{
 		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread,
-		From: c.Select.From, To: c.Select.To,
+		From: c.Select.From, To: c.Select.To, Work: c.work || c.Select.ByActivity || c.Select.ofWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
 	}
 }
@@ -165,6 +183,9 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		tracefix.Repair(p, c.repairOptions())
 	}
 	p.Select(sel)
+	if c.Select.ByActivity {
+		p.ByActivity()
+	}
 	found := hold(p, c)
 	if err := p.TrackError(); err != nil {
 		return nil, err
@@ -176,13 +197,16 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		}
 	}
 	why := func(groups ...string) string {
+		if sampled && len(p.Activities) == 0 && c.Select.ofWork() {
+			return noActivities
+		}
 		if sampled && slices.Contains(groups, "cpu") {
 			return filtersDropAll
 		}
 		return missing(&p.Meta, c, groups)
 	}
 	// Who asks for samples of a frame has nothing from tracks without them.
-	ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly)
+	ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly || c.Select.ofWork())
 	if len(found) == 0 || ofSamples && !found["cpu"] {
 		damage := ""
 		if rep.Damages > 0 {
@@ -233,6 +257,10 @@ func (c *Config) check(in *input.File, format string) error {
 	if !events && len(c.drawn()) > 0 {
 		return fmt.Errorf("%s: a %s trace holds no events to draw the track %s from; take the .nettrace that it was made from", in.Name, in.Kind, c.drawn()[0])
 	}
+	ofWork := c.Select.ByActivity || c.Select.ofWork()
+	if !events && ofWork {
+		return fmt.Errorf("%s: a %s trace does not tell for whom threads worked; --activity, --request and --by take the .nettrace that it was made from", in.Name, in.Kind)
+	}
 	if c.Compat == "" {
 		return nil
 	}
@@ -243,8 +271,8 @@ func (c *Config) check(in *input.File, format string) error {
 		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return compatWriters[o.Name] != nil }))
 	}
 	s := c.Select
-	if c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
-		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame and --cpu-only do not go with it", c.Compat)
+	if ofWork || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
+		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame, --cpu-only, --activity, --request and --by do not go with it", c.Compat)
 	}
 	return nil
 }

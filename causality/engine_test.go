@@ -1,0 +1,313 @@
+package causality
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// Frames of the tests. Two numbers that differ by a multiple of 100 are places in one method.
+const (
+	frameTop stacks.FrameID = iota + 1
+	frameDispatch
+	frameRun
+	frameStart
+	frameUser
+	frameOther
+	frameSetResult
+	frameTracing
+	frameSleep
+	frameMonitor
+	frameTaskWait
+)
+
+var frameRoles = map[stacks.FrameID]Role{
+	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
+	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
+}
+
+// A lab runs an Engine on events that a test writes down.
+type lab struct {
+	t    *testing.T
+	tree *stacks.Tree
+	g    *Engine
+	out  []Segment
+	now  int64
+	acts map[int]*Activity // by the last number of their path
+}
+
+func newLab(t *testing.T) *lab {
+	l := &lab{t: t, tree: stacks.NewTree(), acts: map[int]*Activity{}}
+	l.g = NewEngine(&Options{
+		Tree:    l.tree,
+		Role:    func(f stacks.FrameID) Role { return frameRoles[f%100] },
+		Method:  func(f stacks.FrameID) uint32 { return f % 100 },
+		Segment: func(s *Segment) { l.out = append(l.out, *s) },
+		Started: func(a *Activity) {
+			p, _ := activity.Decode(a.ID, false)
+			l.acts[int(p.At(p.Len()-1))] = a
+		},
+	})
+	return l
+}
+
+// id is the id of 1/n, 1/n/m, ...
+func (l *lab) id(path ...uint32) activity.ID {
+	if len(path) == 0 {
+		return activity.ID{}
+	}
+	id, err := activity.Encode(activity.NewPath(append([]uint32{1}, path...)...), activity.EncoderOld)
+	require.NoError(l.t, err)
+	return id
+}
+
+// add adds an event one ms after the one before.
+func (l *lab) add(e Event, frames ...stacks.FrameID) {
+	l.now += 1e6
+	e.Time, e.Process, e.Thread = l.now, 1, max(e.Thread, 1)
+	e.Stack = l.tree.Add(frames...)
+	e.HasID = e.Kind != Sample
+	l.g.Add(&e)
+}
+
+// workAt returns what thread 1 worked for at ms.
+func (l *lab) workAt(ms int64) (a *Activity, known bool, s State) {
+	l.t.Helper()
+	for i := range l.out {
+		if v := &l.out[i]; v.Thread == 1 && v.From < ms*1e6 && ms*1e6 <= v.To && v.State != Queued && v.Thrown == nil {
+			return v.Activity, v.Known, v.State
+		}
+	}
+	return nil, false, 0
+}
+
+func TestFlowOfAScopeIsGivenBack(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...)                                                  // 1
+	l.add(Event{Kind: Start, ID: l.id(1, 2), Related: l.id(1), Name: "Job"}, append(item, frameStart, frameOther)...) // 2
+	l.add(Event{Kind: Sample}, append(item, frameStart, frameOther+100, frameUser)...)                                // 3: in the job
+	l.add(Event{Kind: Sample}, item...)                                                                               // 4: it returned
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch)                                                               // 5: the item is done
+	l.add(Event{Kind: Idle})                                                                                          // 6
+	l.add(Event{Kind: Sample, External: true}, frameTop, frameDispatch, frameRun, frameUser)                          // 7: another item: whose?
+	l.add(Event{Kind: Idle})                                                                                          // 8
+	l.g.Finish()
+	for ms, want := range map[int64]*Activity{3: l.acts[2], 4: l.acts[1], 5: nil, 6: nil} {
+		a, known, _ := l.workAt(ms)
+		assert.True(t, known, ms)
+		assert.Same(t, want, a, "at %d ms", ms)
+	}
+	_, known, _ := l.workAt(7)
+	assert.False(t, known, "nothing tells the flow of an item without events")
+}
+
+func TestAnEventTellsOfTheSamplesBeforeIt(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: Sample}, append(item, frameOther)...) // 3
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameOther+100)...)
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(3)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+}
+
+func TestWhoAwaitsIsInTheFlowOfWhatEnds(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: Sample}, append(item, frameOther)...) // 3: goes on, nothing tells for whom
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameSetResult, frameRun, frameUser)...)
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(3)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+
+	l = newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: Sample}, append(item, frameOther)...)
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameOther, frameRun, frameUser)...) // no method ended
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	_, known, _ = l.workAt(3)
+	assert.False(t, known, "a callback has a flow of its own")
+}
+
+func TestTaskEventsTellTheFlow(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: TaskAwait, ID: l.id(1), Task: 7, Next: 8, Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: TaskReady, ID: l.id(1), Task: 9, Thread: 2}, frameTop, frameDispatch, frameRun, frameUser, frameOther)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: WorkBegin, Task: 8}, frameTop, frameDispatch, frameUser, frameTracing)
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameUser, frameRun, frameOther) // 6
+	l.add(Event{Kind: WorkEnd}, frameTop, frameDispatch, frameUser, frameTracing)
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameUser) // 8
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(6)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+	a, known, _ = l.workAt(8)
+	assert.True(t, known)
+	assert.Nil(t, a)
+}
+
+func TestTheSameStackIsNotTheSameWork(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "A", Thread: 2}, item...)
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "A", Thread: 3}, item...)
+	l.add(Event{Kind: Other, ID: l.id(1)}, item...)
+	l.add(Event{Kind: Sample}, append(item, frameOther)...) // 4: of the first or of the second
+	l.add(Event{Kind: Other, ID: l.id(2)}, item...)
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	_, known, _ := l.workAt(4)
+	assert.False(t, known)
+}
+
+func TestCutStacksAreAsWhatIsAroundThem(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	run := func(behind ...stacks.FrameID) *lab {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...)
+		l.add(Event{Kind: Sample, Cut: true}, frameUser, frameUser, frameUser) // 2
+		l.add(Event{Kind: Sample}, behind...)
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		return l
+	}
+	l := run(append(item, frameOther)...)
+	a, known, _ := l.workAt(2)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+	_, known, _ = run(frameTop, frameDispatch).workAt(2)
+	assert.False(t, known, "it may have left the item before")
+}
+
+func TestStates(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	for _, c := range []struct {
+		name     string
+		external bool
+		inner    []stacks.FrameID
+		want     State
+	}{
+		{"running", false, nil, Running},
+		{"native code that does not block", true, []stacks.FrameID{frameOther}, Running},
+		{"sleep", true, []stacks.FrameID{frameSleep}, Sleep},
+		{"just woken", false, []stacks.FrameID{frameSleep}, Sleep},
+		{"lock", true, []stacks.FrameID{frameMonitor}, Lock},
+		{"spins for a lock", false, []stacks.FrameID{frameMonitor}, Running},
+		{"waits by sleeping", true, []stacks.FrameID{frameTaskWait, frameSleep}, Wait},
+		{"called by who waits", true, []stacks.FrameID{frameTaskWait, frameUser, frameOther}, Running},
+	} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...)
+		l.add(Event{Kind: Sample, External: c.external}, append(item, c.inner...)...)
+		l.add(Event{Kind: Sample, External: c.external}, append(item, c.inner...)...)
+		l.g.Finish()
+		_, _, s := l.workAt(3)
+		assert.Equal(t, c.want, s, c.name)
+	}
+}
+
+func TestWaitsThatEventsTell(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...)
+	l.add(Event{Kind: LockBegin, ID: l.id(1)}, item...)
+	l.add(Event{Kind: HandleBegin, ID: l.id(1)}, item...) // every lock that blocks has one
+	l.add(Event{Kind: HandleEnd, ID: l.id(1)})
+	l.add(Event{Kind: LockEnd, ID: l.id(1)})
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, item...)
+	l.g.Finish()
+	for ms, want := range map[int64]State{2: Running, 3: Lock, 4: Lock, 5: Lock, 6: Running} {
+		_, _, s := l.workAt(ms)
+		assert.Equal(t, want, s, "at %d ms", ms)
+	}
+}
+
+// Whatever the events: no panic, segments of a thread in order, and nothing twice.
+func TestAnyEvents(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		l := newLab(t)
+		var log Log
+		var all []Event
+		for range 300 {
+			e := Event{Kind: Kind(rng.IntN(int(Adjust) + 1)), Thread: 1 + rng.Uint64N(3), Task: rng.Int64N(4), Next: rng.Int64N(4), External: rng.IntN(2) == 0, Cut: rng.IntN(9) == 0, HasInner: rng.IntN(2) == 0}
+			e.HasID = e.Kind != Sample
+			if e.HasID && rng.IntN(3) > 0 {
+				e.ID = l.id(1+rng.Uint32N(3), 1+rng.Uint32N(2))
+			}
+			if e.Kind == Start && rng.IntN(2) == 0 {
+				e.Related = l.id(1 + rng.Uint32N(3))
+			}
+			if e.Kind == Start || e.Kind == Stop {
+				e.Name, e.Provider = "A", "P"
+			}
+			var frames []stacks.FrameID
+			for range rng.IntN(8) {
+				frames = append(frames, frameTop+rng.Uint32N(11)+100*rng.Uint32N(2))
+			}
+			l.now += rng.Int64N(3) * 1e6
+			e.Time, e.Process = l.now, 1
+			e.Stack = l.tree.Add(frames...)
+			log.Add(&e)
+			all = append(all, e)
+			l.g.Add(&e)
+		}
+		l.g.Finish()
+		last := map[uint64]int64{}
+		for _, s := range l.out {
+			require.LessOrEqual(t, s.From, s.To)
+			if s.State == Queued || s.Thrown != nil {
+				continue
+			}
+			require.GreaterOrEqual(t, s.From, last[s.Thread], "seed %d", seed)
+			last[s.Thread] = s.To
+		}
+		var e Event
+		r := log.Read()
+		for i := range all {
+			require.True(t, r.Next(&e))
+			require.Equal(t, all[i], e)
+		}
+		require.False(t, r.Next(&e))
+	}
+}
+
+func TestLogKeepsEveryID(t *testing.T) {
+	var log Log
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all []Event
+	for i := range 50_000 {
+		var id activity.ID
+		binary.LittleEndian.PutUint64(id[:], rng.Uint64N(20_000))
+		e := Event{Kind: Other, Time: int64(i), Thread: rng.Uint64N(5), HasID: true, ID: id, Name: "x", Blocked: int64(i % 3)}
+		all = append(all, e)
+		log.Add(&e)
+	}
+	assert.Equal(t, len(all), log.Len())
+	r := log.Read()
+	var e Event
+	for i := range all {
+		require.True(t, r.Next(&e))
+		require.Equal(t, all[i], e)
+	}
+}

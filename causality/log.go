@@ -1,0 +1,253 @@
+package causality
+
+import (
+	"encoding/binary"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// A Log keeps events, some ten bytes each, until the names of their frames are known: these
+// stand at the end of a trace. The zero value is empty.
+type Log struct {
+	chunks  [][]byte
+	b       []byte
+	n       int
+	state   logState
+	numbers map[string]uint32 // of strings
+	strings []string
+	threads map[threadKey]uint32
+}
+
+// logState is what both the writer and the reader of a Log know of the events before.
+type logState struct {
+	time    int64
+	recent  [1 << 13]activity.ID // ids met lately, by their hash
+	threads []logThread
+}
+
+type logThread struct {
+	key   threadKey
+	stack stacks.StackID
+	id    activity.ID
+}
+
+// Flags of an event in a Log.
+const (
+	logExternal = 1 << iota
+	logOnCPU
+	logRuntime
+	logNested
+	logHasInner
+	logHasID
+	logSameID // as the event before on this thread
+	logCut
+	logRelated
+	logStack
+	logTask
+	logNext
+	logBlocked
+	logNames
+)
+
+const logChunk = 64 << 10
+
+// Len returns the number of events.
+func (l *Log) Len() int { return l.n }
+
+// Add appends an event.
+func (l *Log) Add(e *Event) {
+	if l.threads == nil {
+		l.threads, l.numbers = map[threadKey]uint32{}, map[string]uint32{}
+	}
+	key := threadKey{e.Process, e.Thread}
+	n, ok := l.threads[key]
+	if !ok {
+		n = uint32(len(l.state.threads))
+		l.threads[key] = n
+		l.state.threads = append(l.state.threads, logThread{key: key})
+	}
+	t := &l.state.threads[n]
+	flags := l.flags(e, t)
+	if len(l.b)+256 > cap(l.b) {
+		if len(l.b) > 0 {
+			l.chunks = append(l.chunks, l.b)
+		}
+		l.b = make([]byte, 0, logChunk)
+	}
+	b := append(l.b, byte(e.Kind))
+	b = binary.AppendUvarint(b, uint64(flags))
+	b = binary.AppendVarint(b, e.Time-l.state.time)
+	b = binary.AppendUvarint(b, uint64(n))
+	if flags&logHasID != 0 && flags&logSameID == 0 {
+		b = l.state.appendID(b, e.ID)
+		t.id = e.ID
+	}
+	if flags&logRelated != 0 {
+		b = l.state.appendID(b, e.Related)
+	}
+	if flags&logStack != 0 {
+		b = binary.AppendVarint(b, int64(e.Stack)-int64(t.stack))
+		t.stack = e.Stack
+	}
+	if flags&logTask != 0 {
+		b = binary.AppendVarint(b, e.Task)
+	}
+	if flags&logNext != 0 {
+		b = binary.AppendVarint(b, e.Next)
+	}
+	if flags&logBlocked != 0 {
+		b = binary.AppendVarint(b, e.Blocked)
+	}
+	if flags&logNames != 0 {
+		for _, s := range [...]string{e.Provider, e.Name, e.Text} {
+			b = binary.AppendUvarint(b, uint64(l.number(s)))
+		}
+	}
+	l.state.time = e.Time
+	l.b = b
+	l.n++
+}
+
+func (l *Log) flags(e *Event, t *logThread) (f int) {
+	set := func(flag int, on bool) {
+		if on {
+			f |= flag
+		}
+	}
+	set(logExternal, e.External)
+	set(logOnCPU, e.OnCPU)
+	set(logRuntime, e.Runtime)
+	set(logNested, e.Nested)
+	set(logHasInner, e.HasInner)
+	set(logHasID, e.HasID)
+	set(logSameID, e.HasID && e.ID == t.id)
+	set(logCut, e.Cut)
+	set(logRelated, !e.Related.IsZero())
+	set(logStack, e.Stack != 0)
+	set(logTask, e.Task != 0)
+	set(logNext, e.Next != 0)
+	set(logBlocked, e.Blocked != 0)
+	set(logNames, e.Provider != "" || e.Name != "" || e.Text != "")
+	return f
+}
+
+// number interns a string.
+func (l *Log) number(s string) uint32 {
+	n, ok := l.numbers[s]
+	if !ok {
+		n = uint32(len(l.strings))
+		l.strings = append(l.strings, s)
+		l.numbers[s] = n
+	}
+	return n
+}
+
+// slot is where an id is among the recent ones.
+func (s *logState) slot(id activity.ID) uint32 {
+	h := binary.LittleEndian.Uint64(id[:]) ^ uint64(binary.LittleEndian.Uint32(id[8:]))<<17
+	return uint32(h*0x9E3779B97F4A7C15>>32) % uint32(len(s.recent))
+}
+
+// appendID appends the place of an id among the recent ones, or the id behind a place that
+// has another one.
+func (s *logState) appendID(b []byte, id activity.ID) []byte {
+	k := s.slot(id)
+	if s.recent[k] == id {
+		return binary.AppendUvarint(b, uint64(k)<<1)
+	}
+	s.recent[k] = id
+	b = binary.AppendUvarint(b, uint64(k)<<1|1)
+	return append(b, id[:]...)
+}
+
+// A LogReader reads the events of a Log.
+type LogReader struct {
+	log    *Log
+	chunks [][]byte
+	b      []byte
+	state  *logState
+}
+
+// Read returns a reader at the first event. What it has read is gone from the Log, to
+// which nothing must be added any more.
+func (l *Log) Read() *LogReader {
+	r := &LogReader{log: l, chunks: append(l.chunks, l.b), state: &logState{}}
+	for _, t := range l.state.threads {
+		r.state.threads = append(r.state.threads, logThread{key: t.key})
+	}
+	l.chunks, l.b = nil, nil
+	return r
+}
+
+// Next reads the next event into e, or returns false behind the last one.
+func (r *LogReader) Next(e *Event) bool {
+	for len(r.b) == 0 {
+		if len(r.chunks) == 0 {
+			return false
+		}
+		r.b = r.chunks[0]
+		r.chunks[0] = nil
+		r.chunks = r.chunks[1:]
+	}
+	kind := Kind(r.b[0])
+	r.b = r.b[1:]
+	flags := int(r.uvarint())
+	s := r.state
+	s.time += r.varint()
+	t := &s.threads[r.uvarint()]
+	*e = Event{
+		Kind: kind, Time: s.time, Process: t.key.process, Thread: t.key.id,
+		External: flags&logExternal != 0, OnCPU: flags&logOnCPU != 0, Runtime: flags&logRuntime != 0,
+		Nested: flags&logNested != 0, HasInner: flags&logHasInner != 0, HasID: flags&logHasID != 0, Cut: flags&logCut != 0,
+	}
+	if e.HasID {
+		if flags&logSameID == 0 {
+			t.id = r.id()
+		}
+		e.ID = t.id
+	}
+	if flags&logRelated != 0 {
+		e.Related = r.id()
+	}
+	if flags&logStack != 0 {
+		t.stack = stacks.StackID(int64(t.stack) + r.varint())
+		e.Stack = t.stack
+	}
+	if flags&logTask != 0 {
+		e.Task = r.varint()
+	}
+	if flags&logNext != 0 {
+		e.Next = r.varint()
+	}
+	if flags&logBlocked != 0 {
+		e.Blocked = r.varint()
+	}
+	if flags&logNames != 0 {
+		for _, to := range [...]*string{&e.Provider, &e.Name, &e.Text} {
+			*to = r.log.strings[r.uvarint()]
+		}
+	}
+	return true
+}
+
+func (r *LogReader) id() (id activity.ID) {
+	k := r.uvarint()
+	at := &r.state.recent[k>>1]
+	if k&1 != 0 {
+		r.b = r.b[copy(at[:], r.b):]
+	}
+	return *at
+}
+
+func (r *LogReader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *LogReader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	r.b = r.b[n:]
+	return v
+}

@@ -1,0 +1,37 @@
+package causality
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestRoleOf(t *testing.T) {
+	for name, want := range map[string]Role{
+		"App!App.Program.Main()": Plain,
+		"System.Private.CoreLib!System.Threading.Thread.StartCallback()":                                                                 ThreadTop,
+		"System.Private.CoreLib!System.Threading.ThreadPoolWorkQueue.Dispatch()":                                                         Dispatch,
+		"System.Private.CoreLib!System.Threading.ExecutionContext.RunInternal(class A,class B)":                                          Captured,
+		"System.Private.CoreLib!System.Threading.ExecutionContext.RunFromThreadPoolDispatchLoop()":                                       Captured,
+		"System.Private.CoreLib!System.Threading.ExecutionContext.SetLocalValue(class A)":                                                Inside,
+		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncMethodBuilderCore.Start(!!0&)":                                      Scoped,
+		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncHelpers+ThunkTaskCore.MoveNext(":                                    Captured,
+		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1[System.__Canon].SetExistingTaskResult(class A)": Completes,
+		"System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter.GetResult()":                                                 Plain,
+		"System.Private.CoreLib!System.Diagnostics.Tracing.EventSource.WriteEvent(int32)":                                                Tracing,
+		"System.Private.CoreLib!System.Threading.Tasks.TplEventSource.TraceSynchronousWorkEnd(value class A)":                            Tracing,
+		"System.Private.CoreLib!System.Threading.Thread.Sleep(int32)":                                                                    Sleeps,
+		"System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath(class System.Object)":                                            Locks,
+		"System.Private.CoreLib!System.Threading.Lock.EnterScope()":                                                                      Locks,
+		"System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)":                                                Waits,
+		"System.Private.CoreLib!System.Threading.Tasks.Task.SpinThenBlockingWait(int32)":                                                 Waits,
+		"System.Private.CoreLib!System.Threading.WaitHandle.WaitOneNoCheck(int32)":                                                       Waits,
+		"System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.WaitNative(class A)":                                              Parks,
+		"System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()":                                                  Polls,
+		"System.Private.CoreLib!Interop+Sys.Read(class A,unsigned int8*,int32)":                                                          Talks,
+		"System.Private.CoreLib!Interop+Kernel32.SetEvent(class A)":                                                                      Inside,
+		"libc!read": Plain,
+	} {
+		assert.Equal(t, want, RoleOf(name), name)
+	}
+}

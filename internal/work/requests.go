@@ -1,0 +1,59 @@
+package work
+
+import (
+	"cmp"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Requests tell which activity is which HTTP request. The zero value is empty.
+type Requests struct{ rows map[requestKey]row }
+
+// An id may come again; it does not at the same time.
+type requestKey struct {
+	id    [16]byte
+	start int64
+}
+
+type row struct {
+	id         int
+	url, title string
+}
+
+func (r *Requests) add(id [16]byte, start int64, x row) {
+	if r.rows == nil {
+		r.rows = map[requestKey]row{}
+	}
+	if id != ([16]byte{}) {
+		r.rows[requestKey{id, start}] = x
+	}
+}
+
+// Client adds a request that the process sent.
+func (r *Requests) Client(q *httpphases.Request) {
+	r.add(q.Activity, q.Start, row{q.ID, q.URL(), title(q.Method, httpphases.Route(q.Target))})
+}
+
+// Server adds a request that the process served.
+func (r *Requests) Server(q *httpphases.ServerRequest) {
+	r.add(q.Activity, q.Start, row{q.ID, q.Target, title(q.Method, cmp.Or(q.Route, httpphases.Route(q.Target)))})
+}
+
+// title is what requests for one thing have in common.
+func title(method, route string) string {
+	if method == "" {
+		return route
+	}
+	return method + " " + route
+}
+
+// Name notes in the activities of p which request they are.
+func (r *Requests) Name(p *profile.Profile) {
+	for i := range p.Activities {
+		a := &p.Activities[i]
+		if x, ok := r.rows[requestKey{a.ID, a.Start}]; ok {
+			a.Request, a.URL, a.Title = x.id, x.url, x.title
+		}
+	}
+}

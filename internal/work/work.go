@@ -1,0 +1,81 @@
+// Package work ties what package causality finds to a profile: the activity that each
+// thread worked for, at each time.
+package work
+
+import (
+	"github.com/tracefix/tracefix/causality"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Options returns those of an Engine that follows the stacks of a table. All its frames
+// have names.
+func Options(t *profile.Table) causality.Options {
+	methods := make([]causality.Role, t.Methods())
+	for m := range methods {
+		methods[m] = causality.RoleOf(t.MethodAt(profile.MethodID(m)).Full())
+	}
+	return causality.Options{
+		Tree:   &t.Tree,
+		Role:   func(f profile.FrameID) causality.Role { return methods[t.Method(f)] },
+		Method: t.Method,
+	}
+}
+
+type threadKey struct {
+	process uint32
+	id      uint64
+}
+
+// attribution fills a profile.
+type attribution struct {
+	p       *profile.Profile
+	engine  *causality.Engine
+	threads map[threadKey]*profile.Thread
+	numbers map[*causality.Activity]int32
+}
+
+// Attribute notes in p what its threads worked for. It empties the log.
+func Attribute(p *profile.Profile, log *causality.Log) {
+	a := attribution{p: p, threads: map[threadKey]*profile.Thread{}, numbers: map[*causality.Activity]int32{}}
+	for _, t := range p.Threads {
+		k := threadKey{uint32(t.Owner().PID), uint64(t.TID)}
+		if a.threads[k] == nil {
+			a.threads[k] = t
+		}
+	}
+	o := Options(p.Table)
+	o.Segment = a.segment
+	a.engine = causality.NewEngine(&o)
+	r := log.Read()
+	var e causality.Event
+	for r.Next(&e) {
+		a.engine.Add(&e)
+	}
+	a.engine.Finish()
+}
+
+// segment notes what a thread worked for.
+func (a *attribution) segment(s *causality.Segment) {
+	t := a.threads[threadKey{s.Process, s.Thread}]
+	if t == nil || !s.Known || s.State == causality.Queued || s.Thrown != nil || !a.engine.HasIDs() {
+		return
+	}
+	t.AddWork(profile.Work{From: s.From, To: s.To, Activity: a.number(s.Activity)})
+}
+
+// number returns the index of an activity among those of the profile.
+func (a *attribution) number(x *causality.Activity) int32 {
+	if x == nil {
+		return -1
+	}
+	if n, ok := a.numbers[x]; ok {
+		return n
+	}
+	parent := a.number(x.Parent)
+	n := int32(len(a.p.Activities))
+	a.p.Activities = append(a.p.Activities, profile.Activity{
+		ID: x.ID, Path: a.engine.PathOf(x), Name: x.Name, Provider: x.Provider, Parent: parent, Start: x.Start, Started: x.Started,
+	})
+	a.numbers[x] = n
+	return n
+}

@@ -1,0 +1,137 @@
+package profile
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/glob"
+)
+
+// kept says of each activity whether s selects work for it: it, or one above it, is meant.
+// nil: all work is, and none.
+func (s *Selection) kept(p *Profile) []bool {
+	if len(s.Activities) == 0 && len(s.Requests) == 0 {
+		return nil
+	}
+	keep := make([]bool, len(p.Activities))
+	for i := range p.Activities {
+		a := &p.Activities[i]
+		keep[i] = a.Parent >= 0 && keep[a.Parent] || a.named(s.Activities) || a.requested(s.Requests)
+	}
+	return keep
+}
+
+// named reports whether one of the patterns is the path of a, or fits its name, with or
+// without its provider.
+func (a *Activity) named(patterns []string) bool {
+	for _, p := range patterns {
+		if strings.TrimRight(p, "/") == a.Path || a.Name != "" && (glob.Match(p, a.Name) || glob.Match(p, a.Provider+"/"+a.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// requested reports whether a is a request of that id, or one whose URL, or the part of it
+// behind the host, fits a pattern.
+func (a *Activity) requested(patterns []string) bool {
+	if a.Request == 0 {
+		return false
+	}
+	target := a.URL
+	if _, rest, ok := strings.Cut(target, "://"); ok {
+		target = rest[max(0, strings.IndexByte(rest, '/')):]
+	}
+	for _, p := range patterns {
+		if id, err := strconv.Atoi(p); err == nil && id == a.Request || a.URL != "" && (glob.Match(p, a.URL) || glob.Match(p, target)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Names of the outermost frames that ByActivity gives.
+const (
+	NoActivity      = "(Non-Activities)"
+	UnknownActivity = "(Unknown Activity)"
+)
+
+// ByActivity puts all stacks of p below frames of the activities that their threads worked
+// for, the outermost first, so that time adds up by activity. Equal names are one frame:
+// requests are told apart by what they ask for.
+func (p *Profile) ByActivity() {
+	b := byActivity{p: p, roots: make([]StackID, len(p.Activities)), frames: map[string]FrameID{}, stacks: map[[2]StackID]StackID{}}
+	for _, t := range p.Threads {
+		c := t.WorkCursor()
+		t.Samples.Change(func(s *Sample) bool {
+			s.Stack = b.under(b.root(c.At(s.Time)), s.Stack)
+			return true
+		})
+	}
+}
+
+type byActivity struct {
+	p      *Profile
+	roots  []StackID // by activity
+	frames map[string]FrameID
+	stacks map[[2]StackID]StackID
+	trail  []FrameID
+}
+
+// frame returns the frame of a name.
+func (b *byActivity) frame(name string) FrameID {
+	f, ok := b.frames[name]
+	if !ok {
+		t := b.p.Table
+		f = t.AddFrame(Frame{Method: t.AddMethod(Method{Name: name})})
+		b.frames[name] = f
+	}
+	return f
+}
+
+// root returns the stack of the activities that w was for.
+func (b *byActivity) root(w *Work) StackID {
+	switch {
+	case w == nil:
+		return b.p.Table.Push(0, b.frame(UnknownActivity))
+	case w.Activity < 0:
+		return b.p.Table.Push(0, b.frame(NoActivity))
+	}
+	return b.activity(w.Activity)
+}
+
+func (b *byActivity) activity(i int32) StackID {
+	if i < 0 {
+		return 0
+	}
+	if s := b.roots[i]; s != 0 {
+		return s
+	}
+	a := &b.p.Activities[i]
+	up := b.activity(a.Parent)
+	if a.Name == "" {
+		if up == 0 {
+			up = b.p.Table.Push(0, b.frame("Activity "+a.Path))
+		}
+		b.roots[i] = up
+		return up
+	}
+	name := "Activity " + a.Name
+	if a.Request > 0 && a.Title != "" {
+		name += " " + a.Title
+	}
+	b.roots[i] = b.p.Table.Push(up, b.frame(name))
+	return b.roots[i]
+}
+
+// under returns a stack with another one put below its outermost frame.
+func (b *byActivity) under(root, s StackID) StackID {
+	k := [2]StackID{root, s}
+	if to, ok := b.stacks[k]; ok {
+		return to
+	}
+	b.trail = b.p.Table.AppendFrames(b.trail[:0], s)
+	to := b.p.Table.Join(root, b.trail)
+	b.stacks[k] = to
+	return to
+}
