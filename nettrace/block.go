@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math/bits"
 )
 
 // searchStep is how far a search for the next block looks at a time.
@@ -436,57 +437,121 @@ func (r *Reader) contents(o object, b []byte, at int64, whole bool) {
 // stackBlock reads a stack block of v4 to v6 (section 3.3).
 func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	c := Cursor{b: data}
-	id, count := c.U32(), c.U32()
+	first, count := c.U32(), c.U32()
 	if c.err != nil {
 		if whole {
 			r.damaged(at, "StackBlock", c.err, int64(len(data)))
 		}
 		return
 	}
-	if r.seqEpoch > 1 && id == 1 && r.stacks.run > 0 {
+	if r.seqEpoch > 1 && first == 1 && r.stacks.run > 0 {
 		// After damage: ids that start again mean that a sequence point was lost.
 		r.stacks.restart()
 	}
-	b := r.newBuffer(data)
-	r.stacks.blocks = append(r.stacks.blocks, b)
-	n, again, odd, empty := uint32(0), 0, 0, 0
+	if next := r.stacks.next(); first != next && bits.OnesCount32(first^next) == 1 {
+		r.told(at, "StackBlock", fmt.Errorf("%w: stacks from id %d on, read as from %d on", ErrDamaged, first, next), 0)
+		first = next
+	}
+	data = r.newBuffer(data)
+	r.stacks.blocks = append(r.stacks.blocks, data)
+	s := stackRows{r: r, at: at, first: first, id: first}
+	pos, err := s.read(data, c.pos)
+	if err != nil && whole {
+		if row, bit := s.fixBit(data, count-(s.id-first)); row >= 0 {
+			r.told(at+int64(row), "StackBlock", fmt.Errorf("%w: read as if bit %d of the byte at offset %d were not flipped", err, bit&7, at+int64(bit>>3)), 0)
+			pos, err = s.read(data, row)
+		}
+	}
+	for err != nil && (whole || !r.src.endsAt(at+int64(len(data)))) {
+		// The rows behind the damage are counted back from the last one.
+		next, rows := r.rowsBehind(data, pos+1, 4, r.stackPasses)
+		r.damaged(at+int64(pos), "StackBlock", err, int64(next-pos))
+		if rows == 0 || uint32(rows) > count-(s.id-first) || count > uint32(len(data)/4) {
+			count = s.id - first
+			break
+		}
+		s.id = first + count - uint32(rows)
+		pos, err = s.read(data, next)
+	}
+	if n := s.id - first; n != count && whole {
+		r.warn(at, "StackBlock", fmt.Errorf("count is %d, but the block holds %d stacks", count, n), 0)
+	}
+	if s.again > 0 {
+		r.warn(at, "StackBlock", fmt.Errorf("%d stack ids from %d on are defined again without a sequence point", s.again, first), 0)
+	}
+	if s.odd > 0 {
+		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are no multiple of %d bytes", s.odd, r.h.PointerSize), 0)
+	}
+}
+
+// stackPasses reports whether a row of a stack block can be one.
+func (r *Reader) stackPasses(row []byte) bool { return len(row)%r.h.PointerSize == 0 }
+
+// stackRows reads the rows of a stack block.
+type stackRows struct {
+	r          *Reader
+	at         int64
+	first, id  uint32 // of the first one, of the next one
+	again, odd int
+	empty      int
+	before     [trustedTail]int // where the last rows began, by their ids
+}
+
+// fixBit looks for one flipped bit in the size of one of the last rows with which left rows and those
+// read since follow it to the end of the block. It leaves the bit flipped and forgets the rows read
+// from this one on; row is where it begins, or -1.
+func (s *stackRows) fixBit(data []byte, left uint32) (row, bit int) {
+	if s.r.stacks.odd != nil {
+		return -1, 0
+	}
+	for back := range min(trustedTail, s.id-s.first+1) {
+		row := s.before[(s.id-back)%trustedTail]
+		for bit := 8 * row; bit < 8*min(row+3, len(data)); bit++ {
+			flip(data, bit)
+			if uint32(s.r.rowsFrom(data, row, 4, s.r.stackPasses)) == left+back {
+				s.r.stacks.drop(back)
+				s.r.stats.Stacks -= int64(back)
+				s.id -= back
+				return row, bit
+			}
+			flip(data, bit)
+		}
+	}
+	return -1, 0
+}
+
+// read reads rows from pos on. It returns where it came to and why it could not go on.
+func (s *stackRows) read(data []byte, pos int) (int, error) {
+	r := s.r
+	c := Cursor{b: data, pos: pos}
 	for c.Len() > 0 {
 		row := c.pos
+		s.before[s.id%trustedTail] = row
 		size := c.U32()
 		stack := c.Bytes(int(size))
 		if c.err != nil || size > 1<<30 {
-			if whole {
-				r.damaged(at+int64(row), "StackBlock", fmt.Errorf("stack of %d bytes: %w", size, io.ErrUnexpectedEOF), int64(len(data)-row))
-			}
-			break
+			return row, fmt.Errorf("stack of %d bytes: %w", size, io.ErrUnexpectedEOF)
 		}
 		if size == 0 {
 			// Equal stacks share an id, so a second empty one is a hole of zeros.
-			if empty++; empty > 1 && c.Len() >= 4 && zero(data[row:row+8]) {
-				r.damaged(at+int64(row), "StackBlock", fmt.Errorf("%w: zeros where stacks should be", ErrDamaged), int64(len(data)-row))
-				count = n
-				break
+			if s.empty++; s.empty > 1 && c.Len() >= 4 && zero(data[row:row+8]) {
+				return row, fmt.Errorf("%w: zeros where stacks should be", ErrDamaged)
 			}
 		}
 		if len(stack)%r.h.PointerSize != 0 {
-			odd++
+			if next, rows := r.rowsBehind(data, row+1, 4, r.stackPasses); rows > 0 && next < c.pos {
+				return row, fmt.Errorf("%w: stack of %d bytes", ErrDamaged, size)
+			}
+			s.odd++
 		}
-		if r.stacks.add(id+n, row+4, len(stack)) {
-			again++
+		if r.stacks.add(s.id, row+4, len(stack)) {
+			s.again++
 		}
 		r.stats.MaxDepth = max(r.stats.MaxDepth, len(stack)/r.h.PointerSize)
-		n++
+		s.id++
+		r.stats.Stacks++
 	}
-	r.stats.Stacks += int64(n)
-	if n != count && whole {
-		r.warn(at, "StackBlock", fmt.Errorf("count is %d, but the block holds %d stacks", count, n), 0)
-	}
-	if again > 0 {
-		r.warn(at, "StackBlock", fmt.Errorf("%d stack ids from %d on are defined again without a sequence point", again, id), 0)
-	}
-	if odd > 0 {
-		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are no multiple of %d bytes", odd, r.h.PointerSize), 0)
-	}
+	return c.pos, nil
 }
 
 // sequencePoint reads a sequence point of v4 or v5 (section 3.4).
@@ -515,7 +580,13 @@ func (r *Reader) sequencePoint(b []byte, at int64, whole bool) {
 // syncSequence compares the number that a sequence point tells with the last one seen.
 func (r *Reader) syncSequence(thread uint64, seq uint32, t, at int64) {
 	s := r.sequenceOf(thread)
-	if gap := seq - s.last; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
+	gap := seq - s.last
+	if s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
+		gap = r.skipped(s, thread, gap, at)
+	} else {
+		gap = 0
+	}
+	if gap > 0 {
 		l := Loss{CaptureThreadID: thread, ProcessID: r.h.ProcessID, Count: gap, After: s.time, Before: t, AtSequencePoint: true, Offset: at}
 		if r.h.Version == 6 {
 			l.CaptureThreadID = 0

@@ -55,6 +55,7 @@ func small(t testing.TB) map[string][]byte {
 		"v6 known": unhex(t, knownV6),
 		"v2":       oldFile(2),
 		"v1":       oldFile(1),
+		"v6 real":  realV6(t, 40),
 	}
 	return files
 }
@@ -292,7 +293,7 @@ func TestUnknownBlocks(t *testing.T) {
 
 // Ids that nothing explains cost events their names or stacks: they are told, if only as a count.
 func TestUnknownIDs(t *testing.T) {
-	v4 := bytes.Replace(unhex(t, knownV4), []byte("\xcf\x01\x00\x4d\x03\x4d\x02"), []byte("\xcf\x09\x00\x4d\x03\x4d\x07"), 1)
+	v4 := bytes.Replace(unhex(t, knownV4), []byte("\xcf\x01\x00\x4d\x03\x4d\x02"), []byte("\xcf\x06\x00\x4d\x03\x4d\x07"), 1)
 	v6 := bytes.Replace(unhex(t, knownV6), []byte("\xdf\x01\x00\x01\x03\x01\x01\xd0\x0f\x01"), []byte("\xdf\x01\x00\x01\x03\x05\x01\xd0\x0f\x06"), 1)
 	for _, c := range []struct {
 		data []byte

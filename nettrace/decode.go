@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"math"
 )
@@ -54,69 +55,51 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		}
 		return
 	}
+	if r.h.Version == 6 && r.again(data, at) {
+		return
+	}
 	blk := r.newBlock(data, at)
-	lo, hi := r.window(h)
-	var pos int
-	var err error
-	before := len(r.losses)
+	before := r.stats.Defects
+	r.doubled = doubled{}
 	if h.compressed {
-		pos, err = r.compressed(blk, h.size, len(data), lo, hi)
-	} else {
-		pos, err = r.uncompressed(blk, h.size, len(data))
+		r.compressedEvents(blk, h, len(data), whole, !whole && r.src.endsAt(at+int64(len(data))))
+	} else if pos, err := r.uncompressed(blk, h.size, len(data)); err != nil {
+		r.damaged(at+int64(pos), "EventBlock", err, int64(len(data)-pos))
 	}
-	if err != nil || !whole {
-		if at := r.distrust(blk, h, pos, before); at < pos {
-			pos, err = at, errDoubt
-		}
-	}
-	if err != nil {
-		if whole || err == errDoubt {
-			r.damaged(at+int64(pos), "EventBlock", err, int64(len(data)-pos))
-		} else {
-			r.stats.LostBytes += int64(len(data) - pos)
-		}
+	if r.doubled.events > 0 {
+		r.told(r.doubled.at, "EventBlock", fmt.Errorf("%w: %d events come a second time, by their sequence numbers and times; they are left out", ErrDamaged, r.doubled.events), 0)
 	}
 	if !whole {
 		r.seqEpoch++ // what the rest of the block held is missing behind these
 	}
-	if err == nil && whole && len(blk.rows) > 0 {
-		r.checkTimes(h, blk, at)
+	if whole && len(blk.rows) > 0 && r.stats.Defects == before {
+		r.mend(blk, h)
+		if r.stats.Defects == before {
+			r.checkTimes(h, blk, at)
+		}
 	}
-	if len(blk.rows) == 0 && whole && err == nil {
+	if len(blk.rows) == 0 && whole && r.stats.Defects == before {
 		r.warn(at, "EventBlock", errors.New("block without events"), 0)
 	}
 	r.queueRows(blk)
 }
 
-// distrust looks again at the events of a block that could not be decoded to its
-// end: what went wrong may have begun before it showed. Events from the first on
-// that cannot be right are dropped, and the losses that they seemed to show.
-func (r *Reader) distrust(blk *block, h eventHeader, pos, losses int) int {
-	timed := h.min <= h.max && h.max != 0 && len(blk.rows) > 0 && blk.rows[0].time >= h.min && blk.rows[0].time <= h.max
-	for i := range blk.rows {
-		row := &blk.rows[i]
-		if !row.meta.Unknown && (!timed || row.time >= h.min && row.time <= h.max) {
-			continue
-		}
-		pos = int(row.at)
-		for j := i; j < len(blk.rows); j++ {
-			if blk.rows[j].meta.Unknown {
-				r.stats.UnknownMeta--
-			}
-		}
-		blk.rows = blk.rows[:i]
-		break
+// again reports whether a block of events came before. Files of other versions than 6 tell so
+// by sequence numbers and the order of times.
+func (r *Reader) again(data []byte, at int64) bool {
+	if r.blockSums == nil {
+		r.blockSums, r.blockSeed = map[uint64]int64{}, maphash.MakeSeed()
 	}
-	for len(r.losses) > losses {
-		l := &r.losses[len(r.losses)-1]
-		if l.Offset < blk.offset+int64(pos) {
-			break
+	sum := maphash.Bytes(r.blockSeed, data)
+	first, ok := r.blockSums[sum]
+	if !ok {
+		if len(r.blockSums) < 1<<16 {
+			r.blockSums[sum] = at
 		}
-		r.stats.Lost -= uint64(l.Count)
-		r.stats.LostGaps--
-		r.losses = r.losses[:len(r.losses)-1]
+		return false
 	}
-	return pos
+	r.told(at, "EventBlock", fmt.Errorf("%w: the block at offset %d comes a second time; it is left out", ErrDamaged, first), int64(len(data)))
+	return true
 }
 
 // checkTimes compares the times of a whole block with its header. The runtime
@@ -226,24 +209,27 @@ func uvarint32(b []byte, pos int) (uint32, int) {
 // compressed decodes the events of a block in their compressed form (section
 // 4.3): each header tells only what differs from the one before. It returns the
 // position it came to, and why it could not go on.
-func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error) {
+func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerState) (int, error) {
 	var (
 		b        = blk.buf
 		rows     = blk.rows
 		v6       = r.h.Version == 6
-		id       uint32
-		seq      uint32
-		captured uint64 // capture thread, as in the file
-		stackID  uint32
-		time     uint64
-		cur      row // what carries over
+		id       = from.id
+		seq      = from.seq
+		captured = from.capture // capture thread, as in the file
+		stackID  = from.stack
+		time     = from.time
+		cur      = row{thread: from.thread, size: from.size, cpu: max(int32(from.cpu), -1)} // what carries over
 		numbers  *sequence
-		act      activityIDs
+		act      = activityIDs{from.activity, from.related}
 		noStack  bool
 		noRow    bool
 		noLabels bool
 	)
-	cur.meta = r.meta.find(0)
+	cur.meta = r.meta.find(id)
+	if from != (headerState{}) {
+		r.carryOver(blk, &cur, &from)
+	}
 	for pos < end {
 		at := pos
 		f := b[pos]
@@ -361,8 +347,7 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error)
 			lo, hi = math.MinInt64, math.MaxInt64 // it is the block's own header that is wrong
 		}
 		if numbers == nil {
-			numbers = r.sequenceOf(captured)
-			cur.capture = captured
+			numbers, cur.capture = r.numbersOf(captured, seq, blk.offset+int64(at))
 			if v6 {
 				cur.capture = 0
 				if th := r.threads[captured]; th != nil {
@@ -373,9 +358,18 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error)
 		cur.lost = 0
 		if numbers.epoch != r.seqEpoch {
 			numbers.epoch = r.seqEpoch
-		} else if gap := seq - numbers.last - 1; gap != 0 && gap < 1<<31 {
-			cur.lost = gap
-			r.loseBefore(&cur, numbers, captured, int64(time), blk.offset+int64(at))
+		} else if gap := seq - numbers.last - 1; gap != 0 && id != 0 {
+			if !v6 && gap >= 1<<31 && int64(time) <= numbers.time {
+				if r.doubled.events == 0 {
+					r.doubled.at = blk.offset + int64(at)
+				}
+				r.doubled.events++
+				pos += int(cur.size)
+				continue
+			}
+			if cur.lost = r.skipped(numbers, cur.capture, gap, blk.offset+int64(at)); cur.lost > 0 {
+				r.loseBefore(&cur, numbers, captured, int64(time), blk.offset+int64(at))
+			}
 		}
 		numbers.last, numbers.time = seq, int64(time)
 		if cur.meta == nil {
@@ -405,6 +399,76 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64) (int, error)
 	}
 	blk.rows = rows
 	return pos, nil
+}
+
+// carryOver sets what the state in front of an event says of it.
+func (r *Reader) carryOver(blk *block, cur *row, from *headerState) {
+	cur.stack = r.stacks.find(from.stack)
+	if r.h.Version == 6 {
+		cur.ids = r.labels.find(from.labels)
+		cur.row, _ = r.threadRow(from.thread)
+		cur.thread = 0
+		if cur.row != nil {
+			cur.thread = cur.row.ID
+		}
+		return
+	}
+	if act := (activityIDs{from.activity, from.related}); act != (activityIDs{}) {
+		blk.ids = append(blk.ids, act)
+		cur.ids = uint32(len(blk.ids))
+	}
+}
+
+// numbersOf returns the numbering of a capture thread, and its id: where one flipped bit makes a
+// new thread of one whose next number this is, it is that.
+func (r *Reader) numbersOf(thread uint64, seq uint32, at int64) (*sequence, uint64) {
+	s := r.seq[thread]
+	if s == nil && r.h.Version < 6 && seq > 1 {
+		for bit := range 64 {
+			other := thread ^ 1<<bit
+			if q := r.seq[other]; q != nil && q.epoch == r.seqEpoch && q.last+1 == seq {
+				r.told(at, "event", fmt.Errorf("%w: capture thread %d is not known and its number %d is the next of thread %d, which it is read as", ErrDamaged, thread, seq, other), 0)
+				s, thread = q, other
+				break
+			}
+		}
+	}
+	if s == nil {
+		s = r.sequenceOf(thread)
+	}
+	if s.run != r.run {
+		s.run, s.before = r.run, s.numbering
+	}
+	return s, thread
+}
+
+// skipped tells how many events are missing where a number does not follow the one before. A
+// number that goes back is damage: as many as it goes back by did not go missing before, and will
+// not where it goes on.
+func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint32 {
+	if gap < 1<<31 {
+		back := min(gap, s.back)
+		s.back -= back
+		return gap - back
+	}
+	if r.h.Version == 6 || s.last+gap+1 == 1 { // the system gave the id to another thread
+		return 0
+	}
+	by := -gap
+	left := by
+	for i := len(r.losses) - 1; i >= 0 && i >= len(r.losses)-256 && left > 0; i-- {
+		if l := &r.losses[i]; l.CaptureThreadID == thread && l.Count > 0 {
+			n := min(l.Count, left)
+			l.Count, left = l.Count-n, left-n
+			r.stats.Lost -= uint64(n)
+			if l.Count == 0 {
+				r.stats.LostGaps--
+			}
+		}
+	}
+	s.back = left
+	r.told(at, "event", fmt.Errorf("%w: sequence numbers of thread %d go back by %d", ErrDamaged, thread, by), 0)
+	return 0
 }
 
 // loseBefore notes a gap in front of an event.
@@ -577,28 +641,20 @@ func (r *Reader) metadataBlock(b []byte, at int64, whole bool) {
 	c := Cursor{b: b, pos: h.size}
 	var s headerState
 	for c.Len() > 0 {
-		start, pad := c.pos, 0
-		var err error
-		if h.compressed {
-			err = s.next(&c, false)
-		} else {
-			size := int(c.I32())
-			c.Skip(4 + 4 + 8 + 8 + 4 + 4 + 8 + 32)
-			s.size = c.U32()
-			if err = c.err; err == nil && size-76 > int(s.size) && size-80 < int(s.size) {
-				pad = size - 76 - int(s.size)
-			}
-		}
-		if err == nil && uint64(s.size) > uint64(c.Len()) {
-			err = io.ErrUnexpectedEOF
+		start := c.pos
+		payload, pad, err := metadataEvent(&c, &s, h.compressed)
+		if err == nil && !isDefinition(payload) {
+			err = fmt.Errorf("%w: no definition of an event", ErrDamaged)
 		}
 		if err != nil {
-			if whole {
-				r.damaged(at+int64(start), "MetadataBlock", err, int64(len(b)-start))
+			next, state := r.nextDefinition(b, start, s, h.compressed)
+			if whole || next < len(b) {
+				r.damaged(at+int64(start), "MetadataBlock", err, int64(next-start))
 			}
-			return
+			c, s = Cursor{b: b, pos: next}, state
+			continue
 		}
-		m, err := parseMetadata(c.Bytes(int(s.size)), at+int64(start))
+		m, err := parseMetadata(payload, at+int64(start))
 		c.Skip(min(pad, c.Len()))
 		if err != nil {
 			r.warn(at+int64(start), "metadata", err, int64(s.size))
@@ -606,6 +662,54 @@ func (r *Reader) metadataBlock(b []byte, at int64, whole bool) {
 		}
 		r.define(m)
 	}
+}
+
+// metadataEvent reads an event of a metadata block; pad bytes follow its payload.
+func metadataEvent(c *Cursor, s *headerState, compressed bool) (payload []byte, pad int, err error) {
+	if compressed {
+		err = s.next(c, false)
+	} else {
+		size := int(c.I32())
+		c.Skip(4 + 4 + 8 + 8 + 4 + 4 + 8 + 32)
+		s.size = c.U32()
+		if err = c.err; err == nil && size-76 > int(s.size) && size-80 < int(s.size) {
+			pad = size - 76 - int(s.size)
+		}
+	}
+	if err == nil && uint64(s.size) > uint64(c.Len()) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return c.Bytes(int(s.size)), pad, nil
+}
+
+// isDefinition reports whether a payload begins as that of a metadata event does: an id, the
+// name of a provider, in UTF-16.
+func isDefinition(payload []byte) bool {
+	c := Cursor{b: payload}
+	id, name := c.U32(), c.UTF16()
+	return c.err == nil && id > 0 && id < 1<<24 && (name.Len() == 0 || printable([]byte(name.String())))
+}
+
+// nextDefinition finds where definitions go on behind a damaged one: the size of each stands in
+// front of it.
+func (r *Reader) nextDefinition(b []byte, at int, s headerState, compressed bool) (int, headerState) {
+	for p := at + 1; compressed && p < len(b) && r.effort(1); p++ {
+		if b[p]&0x80 == 0 || b[p]&0x3e != 0 { // its size, and neither thread nor stack nor ids
+			continue
+		}
+		c, t := Cursor{b: b, pos: p}, s
+		payload, _, err := metadataEvent(&c, &t, true)
+		if err != nil || len(payload) < 24 || !isDefinition(payload) {
+			continue
+		}
+		if m, err := parseMetadata(payload, 0); err == nil && m.HasFieldList || err == nil && len(m.Raw) >= 22 {
+			return p, s
+		}
+	}
+	return len(b), s
 }
 
 // define makes a definition known.

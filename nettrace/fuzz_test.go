@@ -17,6 +17,7 @@ func FuzzReader(f *testing.F) {
 	for _, data := range small(f) {
 		f.Add(data)
 	}
+	f.Add(realV6(f, 60))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, r, err := read(t, data)
 		if r == nil {
@@ -38,6 +39,25 @@ func FuzzReader(f *testing.F) {
 		require.Equal(t, io.EOF, err)
 		require.Equal(t, len(events), len(got))
 	})
+}
+
+// realV6 is a file of the first events of a recording of dotnet-trace collect-linux.
+func realV6(t testing.TB, events int) []byte {
+	r, err := NewReader(bytes.NewReader(testFile(t, "v6-nosymbols.nettrace.gz")), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, r.Header())
+	require.NoError(t, err)
+	var ev Event
+	for range events {
+		require.NoError(t, r.Read(&ev))
+		require.NoError(t, w.Write(&ev))
+		if ev.SequenceNumber%20 == 19 {
+			require.NoError(t, w.SequencePoint())
+		}
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
 }
 
 // rewriteAny is rewrite for files whose contents may not fit the format's limits.
@@ -69,7 +89,7 @@ func FuzzHeaders(f *testing.F) {
 			r.h.Version = 6
 		}
 		blk := r.newBlock(b, 0)
-		end, err := r.compressed(blk, 0, len(b), math.MinInt64, math.MaxInt64)
+		end, err := r.compressed(blk, 0, len(b), math.MinInt64, math.MaxInt64, headerState{})
 		require.LessOrEqual(t, end, len(b))
 		c := Cursor{b: b}
 		var s headerState

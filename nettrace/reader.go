@@ -2,6 +2,7 @@ package nettrace
 
 import (
 	"fmt"
+	"hash/maphash"
 	"io"
 	"iter"
 	"math"
@@ -82,7 +83,11 @@ type Reader struct {
 	strings map[string]string  // of labels
 
 	seq      map[uint64]*sequence
-	seqEpoch uint32 // sequences of another epoch are not compared: something is missing between
+	run      uint32 // counts attempts to decode a run of events
+	doubled  doubled
+	efforts  int64   // see effort
+	values   []Value // scratch of fits
+	seqEpoch uint32  // sequences of another epoch are not compared: something is missing between
 
 	queue    queue
 	blocks   []*block // free
@@ -110,13 +115,29 @@ type Reader struct {
 	// passedLosses of them lie before the last sequence point whose events are all delivered.
 	passedLosses int
 	scratch      labelScratch
+	blockSums    map[uint64]int64 // v6: offsets of event blocks by their sums
+	blockSeed    maphash.Seed
 }
 
-// A sequence is the state of one capture thread's numbering.
+// A sequence is the state of one capture thread's numbering, and what it was before the
+// run of events that is being decoded.
 type sequence struct {
+	numbering
+	run    uint32
+	before numbering
+}
+
+type numbering struct {
 	last  uint32
 	epoch uint32
+	back  uint32 // numbers went back by so many, which is damage: as many more are expected
 	time  int64
+}
+
+// doubled counts events of a block that came before, the first one at an offset.
+type doubled struct {
+	events int
+	at     int64
 }
 
 // NewReader reads the header of a nettrace or netperf file; nil options are
@@ -489,7 +510,7 @@ func (r *Reader) sequenceOf(thread uint64) *sequence {
 		if len(r.seq) >= 1<<16 { // hostile: no process has that many
 			clear(r.seq)
 		}
-		s = &sequence{time: r.h.SyncQPC}
+		s = &sequence{numbering: numbering{time: r.h.SyncQPC}}
 		r.seq[thread] = s
 	}
 	return s

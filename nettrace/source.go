@@ -76,5 +76,10 @@ func (s *source) fill(n int) {
 // skip consumes n bytes that peek has shown.
 func (s *source) skip(n int) { s.pos += n }
 
+// endsAt reports whether the input is known to end at an offset.
+func (s *source) endsAt(offset int64) bool {
+	return s.err != nil && s.base+int64(len(s.buf)) == offset
+}
+
 // ended reports whether the input has no further byte.
 func (s *source) ended() bool { return len(s.peek(1)) == 0 }

@@ -51,6 +51,20 @@ func (t *refTable) add(id uint32, off, size int) (again bool) {
 	return again
 }
 
+// next is the id that follows those known.
+func (t *refTable) next() uint32 {
+	if t.run == 0 {
+		return 1
+	}
+	return t.first + t.run
+}
+
+// drop forgets the n records added last, which follow one another.
+func (t *refTable) drop(n uint32) {
+	t.run -= n
+	t.refs = t.refs[:len(t.refs)-int(n)]
+}
+
 // find returns the number of a record, 0 if there is none.
 func (t *refTable) find(id uint32) uint32 {
 	if t.odd != nil {

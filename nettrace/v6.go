@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // maxThreads bounds the rows of a v6 thread table that are live at one time.
@@ -65,6 +66,11 @@ func (r *Reader) readV6() {
 		r.endV6(at)
 		return
 	}
+	if bit := r.fixHeaderV6(); bit >= 0 {
+		r.told(at, "block header", fmt.Errorf("%w: block of kind %d, %d bytes, read as if bit %d of the byte at offset %d were not flipped", ErrDamaged, kind, size, bit&7, at+int64(bit>>3)), 0)
+		flip(r.src.peek(4), bit)
+		kind, size = splitV6(r.src.peek(4))
+	}
 	if kind <= kindTrace || size > r.opts.MaxBlockSize {
 		r.resyncV6(at, "block header", fmt.Errorf("%w: block of kind %d, %d bytes", ErrDamaged, kind, size))
 		return
@@ -103,6 +109,55 @@ func (r *Reader) readV6() {
 		}
 	}
 	r.src.skip(end)
+}
+
+// fixHeaderV6 looks for a flipped bit in the header of the block that begins here, where no
+// block follows it: with the bit flipped back two others follow. It returns its number, -1 if there
+// is none.
+func (r *Reader) fixHeaderV6() int {
+	b := r.src.peek(4)
+	kind, size := splitV6(b)
+	if size <= r.opts.MaxBlockSize && r.leadsV6(1) {
+		return -1
+	}
+	if kind == kindEnd && size == 0 || kind >= kindUnknown && r.chainAfterV6(4+size, 1) {
+		return -1
+	}
+	for bit := range 32 {
+		b := r.src.peek(4)
+		flip(b, bit)
+		ok := r.effort(1) && r.leadsV6(2)
+		flip(r.src.peek(4), bit)
+		if ok {
+			return bit
+		}
+	}
+	return -1
+}
+
+// leadsV6 reports whether a known block begins here and n others follow it.
+func (r *Reader) leadsV6(n int) bool {
+	kind, size := splitV6(r.src.peek(4))
+	return kind >= kindEvent && kind <= kindLabelList && size <= r.opts.MaxBlockSize && checkV6(r.src.peek(probeV6)) && r.chainAfterV6(4+size, n)
+}
+
+// chainAfterV6 reports whether blocks begin at p, n of them or all to the end of the stream.
+func (r *Reader) chainAfterV6(p, n int) bool {
+	for range n {
+		b := r.src.peek(p + probeV6)
+		if len(b) < p+4 {
+			return len(b) == p && r.src.err != nil
+		}
+		kind, size := splitV6(b[p:])
+		if kind == kindEnd && size == 0 {
+			return len(b) == p+4
+		}
+		if kind < kindEvent || kind > kindLabelList || !checkV6(b[p:]) {
+			return false
+		}
+		p += 4 + size
+	}
+	return true
 }
 
 func kindV6(k blockKind) blockKind { return min(k, kindUnknown) }
@@ -287,22 +342,60 @@ func (r *Reader) contentsV6(kind blockKind, b []byte, at int64, whole bool) {
 func (r *Reader) metadataRows(b []byte, at int64, whole bool) {
 	c := Cursor{b: b}
 	c.Skip(int(c.U16()))
-	for c.Len() > 0 && c.err == nil {
-		start := c.pos
-		row := c.Bytes(int(c.U16()))
-		if c.err != nil {
-			break
-		}
-		m, err := parseRow(row, at+int64(start))
+	r.rows16(b, c.pos, at, "MetadataBlock", whole, rowIsMetadata, func(row []byte, offset int64) {
+		m, err := parseRow(row, offset)
 		if err != nil {
-			r.warn(at+int64(start), "metadata", err, int64(len(row)))
+			r.warn(offset, "metadata", err, int64(len(row)))
 		}
 		if m != nil {
 			r.define(m)
 		}
+	})
+}
+
+// rowIsMetadata reports whether a row can define an event type: id, provider, event and name.
+func rowIsMetadata(row []byte) bool {
+	c := Cursor{b: row}
+	id, provider := c.Varuint32(), c.StringV()
+	c.Varuint32()
+	name := c.StringV()
+	return c.U16() < maxFieldsEach && c.err == nil && id > 0 && provider.Len() > 0 && printable(provider.b) && printable(name.b)
+}
+
+func printable(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' {
+			return false
+		}
 	}
-	if c.err != nil && whole {
-		r.damaged(at, "MetadataBlock", c.err, 0)
+	return utf8.Valid(b)
+}
+
+// rows16 hands on the rows of a block of v6 that begin with a u16, their size. Behind damage it
+// goes on where rows that pass follow to the end.
+func (r *Reader) rows16(b []byte, pos int, at int64, where string, whole bool, pass func(row []byte) bool, do func(row []byte, offset int64)) {
+	for pos < len(b) {
+		c := Cursor{b: b, pos: pos}
+		row := c.Bytes(int(c.U16()))
+		err := c.err
+		if err == nil && !pass(row) {
+			err = fmt.Errorf("%w: row of %d bytes", ErrDamaged, len(row))
+		}
+		if err == nil {
+			do(row, at+int64(pos))
+			pos = c.pos
+			continue
+		}
+		next, rows := r.rowsBehind(b, pos+1, 2, pass)
+		if c.err == nil && (rows == 0 || next >= c.pos) { // the row is odd, but ends where another begins
+			do(row, at+int64(pos))
+			pos = c.pos
+			continue
+		}
+		if whole {
+			r.damaged(at+int64(pos), where, err, int64(next-pos))
+		}
+		pos = next
 	}
 }
 
@@ -333,52 +426,74 @@ func (r *Reader) sequencePointV6(b []byte, at int64, whole bool) {
 
 // threadRows reads a thread block of v6 (section 3.5).
 func (r *Reader) threadRows(b []byte, at int64, whole bool) {
-	c := Cursor{b: b}
-	for c.Len() > 0 && c.err == nil {
-		start := c.pos
-		row := Cursor{b: c.Bytes(int(c.U16()))}
-		if c.err != nil {
-			break
+	r.rows16(b, 0, at, "ThreadBlock", whole, rowIsThread, func(row []byte, offset int64) {
+		th, err := r.parseThread(row, offset)
+		if err != nil {
+			r.warn(offset, "thread row", err, 0)
 		}
-		th := &Thread{Index: row.Varuint(), ProcessID: r.h.ProcessID, Offset: at + int64(start)}
-		if row.err != nil {
-			r.warn(at+int64(start), "thread row", row.err, int64(len(row.b)))
-			continue
+		if th != nil {
+			r.addThread(th)
 		}
-		for row.Len() > 0 {
-			kind := row.U8()
-			switch kind {
-			case 1:
-				th.Name = row.StringV().String()
-			case 2:
-				th.ProcessID = int(row.Varuint())
-			case 3:
-				th.ID = row.Varuint()
-			case 4:
-				th.KeyValues = append(th.KeyValues, KeyValue{row.StringV().String(), row.StringV().String()})
-			default:
-				r.warn(at+int64(start), "thread row", fmt.Errorf("item of unknown kind %d", kind), int64(row.Len()))
-				row.pos = len(row.b)
-			}
+	})
+}
+
+// rowIsThread reports whether a row can define a thread.
+func rowIsThread(row []byte) bool {
+	c := Cursor{b: row}
+	index := c.Varuint()
+	for c.Len() > 0 {
+		switch c.U8() {
+		case 1:
+			c.StringV()
+		case 2, 3:
+			c.Varuint()
+		case 4:
+			c.StringV()
+			c.StringV()
+		default:
+			return false
 		}
-		if row.err != nil {
-			r.warn(at+int64(start), "thread row", row.err, 0)
-		}
-		if old := r.threads[th.Index]; old != nil && (old.ID != th.ID || old.ProcessID != th.ProcessID) {
-			r.warn(at+int64(start), "thread row", fmt.Errorf("thread index %d is defined again", th.Index), 0)
-		}
-		if len(r.threads) >= maxThreads {
-			r.warn(at+int64(start), "thread row", fmt.Errorf("%w: more than %d threads", ErrTooLarge, maxThreads), 0)
-			clear(r.threads)
-		}
-		r.threads[th.Index] = th
-		// A thread numbers its events from 1, so a first number above tells of a loss.
-		s := r.sequenceOf(th.Index)
-		s.last, s.epoch = 0, r.seqEpoch
 	}
-	if c.err != nil && whole {
-		r.damaged(at, "ThreadBlock", c.err, 0)
+	return c.err == nil && index < maxThreads<<8
+}
+
+// parseThread reads a row of a thread block; nil is none at all.
+func (r *Reader) parseThread(b []byte, offset int64) (*Thread, error) {
+	row := Cursor{b: b}
+	th := &Thread{Index: row.Varuint(), ProcessID: r.h.ProcessID, Offset: offset}
+	if row.err != nil {
+		return nil, row.err
 	}
+	for row.Len() > 0 {
+		switch kind := row.U8(); kind {
+		case 1:
+			th.Name = row.StringV().String()
+		case 2:
+			th.ProcessID = int(row.Varuint())
+		case 3:
+			th.ID = row.Varuint()
+		case 4:
+			th.KeyValues = append(th.KeyValues, KeyValue{row.StringV().String(), row.StringV().String()})
+		default:
+			return th, fmt.Errorf("item of unknown kind %d", kind)
+		}
+	}
+	return th, row.err
+}
+
+// addThread makes a thread known.
+func (r *Reader) addThread(th *Thread) {
+	if old := r.threads[th.Index]; old != nil && (old.ID != th.ID || old.ProcessID != th.ProcessID) {
+		r.warn(th.Offset, "thread row", fmt.Errorf("thread index %d is defined again", th.Index), 0)
+	}
+	if len(r.threads) >= maxThreads {
+		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d threads", ErrTooLarge, maxThreads), 0)
+		clear(r.threads)
+	}
+	r.threads[th.Index] = th
+	// A thread numbers its events from 1, so a first number above tells of a loss.
+	s := r.sequenceOf(th.Index)
+	s.last, s.epoch = 0, r.seqEpoch
 }
 
 // removeThreads reads the rows of a RemoveThread block (section 3.6).

@@ -1,0 +1,174 @@
+package nettrace
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// sampleSeed is of the sums by which stacks are told apart.
+var sampleSeed = maphash.MakeSeed()
+
+// A sampleKey is what makes a sample the one that was recorded, beside its time: its thread,
+// what it says and its stack.
+type sampleKey struct {
+	thread, stack uint64
+	process       int
+	payload       string
+}
+
+// samplesOf lists the times of the CPU samples of a file in nanoseconds.
+func samplesOf(data []byte) (times map[sampleKey][]int64, all int) {
+	r, err := NewReader(bytes.NewReader(data), nil)
+	if err != nil {
+		return nil, 0
+	}
+	times = map[sampleKey][]int64{}
+	var ev Event
+	for r.Read(&ev) == nil {
+		if ev.Metadata.Role == RoleSample || ev.Metadata.Role == RoleCPU {
+			k := sampleKey{ev.ThreadID, maphash.Bytes(sampleSeed, ev.Stack.raw), ev.ProcessID, string(ev.Payload)}
+			times[k] = append(times[k], r.Nanos(ev.Time))
+			all++
+		}
+	}
+	for _, t := range times {
+		slices.Sort(t)
+	}
+	return times, all
+}
+
+// inPlace counts the samples that are found again within a millisecond of their time: that of
+// events behind lost ones is only known so well.
+func inPlace(want, got map[sampleKey][]int64) (n int) {
+	for k, times := range got {
+		rest := want[k]
+		for _, t := range times {
+			for len(rest) > 0 && rest[0] < t-1e6 {
+				rest = rest[1:]
+			}
+			if len(rest) > 0 && rest[0] <= t+1e6 {
+				n, rest = n+1, rest[1:]
+			}
+		}
+	}
+	return n
+}
+
+// A salvaged tells what was left of the samples of a file after it was damaged again and again.
+type salvaged struct {
+	kept, counted []float64 // shares: samples as they were recorded; all samples, changed or not
+}
+
+func mean(shares []float64) float64 {
+	sum := 0.0
+	for _, s := range shares {
+		sum += s
+	}
+	return sum / float64(len(shares))
+}
+
+func worst(shares []float64) float64 {
+	w := 1.0
+	for _, s := range shares {
+		w = min(w, s)
+	}
+	return w
+}
+
+// salvage damages data as often as asked for and reads what is left.
+func salvage(data []byte, rounds int, damage func(b []byte, rng *rand.Rand) []byte) salvaged {
+	want, all := samplesOf(data)
+	rng := rand.New(rand.NewPCG(19, 4))
+	var s salvaged
+	for range rounds {
+		got, counted := samplesOf(damage(bytes.Clone(data), rng))
+		s.kept = append(s.kept, float64(inPlace(want, got))/float64(all))
+		s.counted = append(s.counted, min(1, float64(counted)/float64(all)))
+	}
+	return s
+}
+
+// A damageCase is a way in which files get damaged.
+type damageCase struct {
+	name string
+	do   func(b []byte, rng *rand.Rand) []byte
+}
+
+var damages = []damageCase{
+	{"one flipped bit", func(b []byte, rng *rand.Rand) []byte {
+		b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+		return b
+	}},
+	{"4 KiB of NUL", func(b []byte, rng *rand.Rand) []byte {
+		at := rng.IntN(len(b) - 4096)
+		clear(b[at : at+4096])
+		return b
+	}},
+	{"64 KiB of 0xFF", func(b []byte, rng *rand.Rand) []byte {
+		at := rng.IntN(len(b) - 65536)
+		for i := range 65536 {
+			b[at+i] = 0xff
+		}
+		return b
+	}},
+	{"512 bytes gone", func(b []byte, rng *rand.Rand) []byte {
+		at := rng.IntN(len(b) - 512)
+		return append(b[:at], b[at+512:]...)
+	}},
+}
+
+// A salvageFile is a recording whose salvage is measured.
+type salvageFile struct {
+	name string
+	data []byte
+}
+
+// salvageFiles are that of testdata and, where it is at hand, some of the corpus.
+func salvageFiles(t testing.TB) []salvageFile {
+	files := []salvageFile{{"v6 v6-nosymbols", testFile(t, "v6-nosymbols.nettrace.gz")}}
+	for _, name := range []string{"v6-shared", "v6-cl-web", "chain", "async"} {
+		version := "v4 "
+		if strings.HasPrefix(name, "v6") {
+			version = "v6 "
+		}
+		data, err := os.ReadFile(filepath.Join(corpusDir, "dotnet10", name+".nettrace"))
+		if err != nil {
+			t.Logf("without %s: the corpus is not here", name)
+			continue
+		}
+		files = append(files, salvageFile{version + name, data})
+	}
+	return files
+}
+
+// TestSalvage holds how much of a damaged file is read: after one flipped bit 99.5 % of the
+// samples on average and nine in ten at the worst. Its log is the table in the README.
+func TestSalvage(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	for _, f := range salvageFiles(t) {
+		for _, d := range damages {
+			t.Run(f.name+"/"+d.name, func(t *testing.T) {
+				s := salvage(f.data, rounds, d.do)
+				t.Logf("in place: mean %.2f %%, worst %.2f %%; in all: mean %.2f %%, worst %.2f %%",
+					100*mean(s.kept), 100*worst(s.kept), 100*mean(s.counted), 100*worst(s.counted))
+				if d.name != damages[0].name {
+					return
+				}
+				assert.Greater(t, mean(s.counted), 0.995)
+				assert.Greater(t, worst(s.counted), 0.90)
+				assert.Greater(t, mean(s.kept), 0.99)
+			})
+		}
+	}
+}
