@@ -47,10 +47,10 @@ func TestBaselines(t *testing.T) {
 				lines++
 				want, _ := strconv.Atoi(m[3])
 				switch {
-				case m[1] == providerRuntime && m[2] == "GC":
+				case m[1] == ProviderRuntime && m[2] == "GC":
 					// The reference knows only the task of these.
 					m[2] = "IncreaseMemoryPressure"
-					want -= got[providerRuntime+"/DecreaseMemoryPressure"]
+					want -= got[ProviderRuntime+"/DecreaseMemoryPressure"]
 				case strings.HasPrefix(m[1], "Provider("):
 					// v1 has no names of providers, and the reference takes no
 					// "Start" off names there.

@@ -152,7 +152,13 @@ func (c *Cursor) GUID() (g GUID) {
 
 // UTF16 reads a UTF-16 string and its terminating zero unit.
 func (c *Cursor) UTF16() Text {
-	for i := c.pos; i+2 <= len(c.b); i += 2 {
+	i := c.pos
+	for ; i+8 <= len(c.b); i += 8 { // four units without a zero among them
+		if u := binary.LittleEndian.Uint64(c.b[i:]); (u-0x0001_0001_0001_0001)&^u&0x8000_8000_8000_8000 != 0 {
+			break
+		}
+	}
+	for ; i+2 <= len(c.b); i += 2 {
 		if c.b[i] == 0 && c.b[i+1] == 0 {
 			t := Text{c.b[c.pos:i], textUTF16}
 			c.pos = i + 2
@@ -254,7 +260,8 @@ func appendUTF16(dst, b []byte) []byte {
 		if u&0xff80_ff80_ff80_ff80 != 0 {
 			break
 		}
-		dst = append(dst, byte(u), byte(u>>16), byte(u>>32), byte(u>>48))
+		u = (u | u>>8) & 0x0000_ffff_0000_ffff
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(u|u>>16))
 	}
 	for ; i+2 <= len(b); i += 2 {
 		u := rune(b[i]) | rune(b[i+1])<<8

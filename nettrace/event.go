@@ -224,7 +224,8 @@ type Metadata struct {
 	// Offset of the definition in the file.
 	Offset int64
 
-	Role Role // what the event is to this package, RoleNone for most
+	Source Source // whose event it is, SourceOther for most
+	Role   Role   // what the event is to this package, RoleNone for most
 
 	layout   *Layout // for Version
 	name     string  // EventName for Version and Opcode

@@ -110,7 +110,7 @@ func (m *Metadata) complete() {
 		m.Opcode = m.layout.opcode
 	}
 	m.name = m.displayName(m.layout, m.Opcode)
-	m.Role = findRole(m)
+	m.Classify()
 }
 
 func hasSuffixFold(s, suffix string) bool {
@@ -462,7 +462,7 @@ func providerName(id GUID) string {
 	s := id.String()
 	switch s {
 	case "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4":
-		return providerRuntime
+		return ProviderRuntime
 	case "a669021c-c450-4609-a035-5af59af4df18":
 		return providerRundown
 	case "763fd754-7086-4dfe-95eb-c01a46faf4ca":
@@ -477,12 +477,14 @@ func providerName(id GUID) string {
 	return s
 }
 
+// ProviderRuntime is the runtime's own provider.
+const ProviderRuntime = "Microsoft-Windows-DotNETRuntime"
+
 // Providers whose events this package knows without metadata.
 const (
-	providerRuntime    = "Microsoft-Windows-DotNETRuntime"
-	providerRundown    = "Microsoft-Windows-DotNETRuntimeRundown"
-	providerPrivate    = "Microsoft-Windows-DotNETRuntimePrivate"
-	providerStress     = "Microsoft-Windows-DotNETRuntimeStress"
+	providerRundown    = ProviderRuntime + "Rundown"
+	providerPrivate    = ProviderRuntime + "Private"
+	providerStress     = ProviderRuntime + "Stress"
 	providerSampler    = "Microsoft-DotNETCore-SampleProfiler"
 	providerTPL        = "System.Threading.Tasks.TplEventSource"
 	providerDiagnostic = "Microsoft-Diagnostics-DiagnosticSource"

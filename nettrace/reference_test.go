@@ -49,7 +49,7 @@ func TestReference(t *testing.T) {
 			for dec := json.NewDecoder(z); dec.More(); n++ {
 				var e refEvent
 				require.NoError(t, dec.Decode(&e))
-				if e.Provider == providerRuntime && e.ID > 0xff00 {
+				if e.Provider == ProviderRuntime && e.ID > 0xff00 {
 					// The reference makes events of its own of GC/DynamicTraceEvent.
 					e.ID, e.Name, e.Keywords = 39, "GC/DynamicTraceEvent", ""
 				}

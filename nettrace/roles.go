@@ -1,5 +1,31 @@
 package nettrace
 
+import "strings"
+
+// A Source tells who wrote an event, as far as readers treat its events apart from those of
+// all other providers. See Metadata.Source.
+type Source uint8
+
+// Sources.
+const (
+	SourceOther     Source = iota // an EventSource, or another provider
+	SourceRuntime                 // ProviderRuntime
+	SourceRundown                 // state of the runtime at the end, or the start: names
+	SourceSampler                 // the runtime's sample profiler
+	SourceEventPipe               // about the process
+	SourceEvents                  // Universal.Events of v6: samples of the machine
+	SourceSystem                  // Universal.System of v6: processes, mappings, symbols
+)
+
+var sources = map[string]Source{
+	ProviderRuntime:                  SourceRuntime,
+	providerRundown:                  SourceRundown,
+	providerSampler:                  SourceSampler,
+	"Microsoft-DotNETCore-EventPipe": SourceEventPipe,
+	providerEvents:                   SourceEvents,
+	providerSystem:                   SourceSystem,
+}
+
 // A Role tells what an event is to those who symbolize or sample, so that they
 // need not compare names. See Metadata.Role.
 type Role uint8
@@ -12,12 +38,12 @@ const (
 	RoleSample             // SampleProfiler; see Event.SampleType
 	RoleMethodLoad         // Event.Method
 	RoleMethodUnload       // Event.Method
-	RoleMethodDCStart      // Event.Method: rundown at the start
-	RoleMethodDCStop       // Event.Method: rundown at the end
-	RoleModuleLoad         // Event.Module
+	RoleMethodDCStart      // Event.Method: rundown at the start, of old runtimes by their own provider
+	RoleMethodDCStop       // Event.Method: rundown at the end, likewise
+	RoleModuleLoad         // Event.Module; ModuleLoad and DomainModuleLoad
 	RoleModuleUnload       // Event.Module
-	RoleModuleDCStart      // Event.Module
-	RoleModuleDCStop       // Event.Module
+	RoleModuleDCStart      // Event.Module; ModuleDCStart and DomainModuleDCStart
+	RoleModuleDCStop       // Event.Module; ModuleDCStop and DomainModuleDCStop
 	RoleR2REntryPoint      // R2RGetEntryPoint
 	RoleILMap              // MethodILToNativeMap, also of the rundown
 	RoleRuntimeInformation // runtime version, also of the rundown
@@ -36,80 +62,95 @@ const (
 	RoleMappingMetadata // ProcessMappingMetadata; Event.MappingMetadata
 )
 
-// findRole looks at provider and id, or for Universal.Events at the name:
-// the ids of those are not stable.
-func findRole(m *Metadata) Role {
-	switch m.Provider {
-	case providerSampler:
+// NamesMethods reports whether events of role r tell what code is called, in which case
+// their stacks say nothing of the program.
+func (r Role) NamesMethods() bool {
+	switch r {
+	case RoleMethodLoad, RoleMethodUnload, RoleMethodDCStart, RoleMethodDCStop, RoleILMap:
+		return true
+	}
+	return false
+}
+
+// Classify sets Source and Role by provider and id. A Reader does so; it is for those who
+// make up events.
+func (m *Metadata) Classify() {
+	m.Source = sources[m.Provider]
+	m.Role = RoleNone
+	switch m.Source {
+	case SourceSampler:
 		if m.EventID == 0 {
-			return RoleSample
+			m.Role = RoleSample
 		}
-	case providerRuntime:
-		switch m.EventID {
-		case 85:
-			return RoleThreadCreated
-		case 141, 143:
-			return RoleMethodLoad
-		case 142, 144:
-			return RoleMethodUnload
-		case 152:
-			return RoleModuleLoad
-		case 153:
-			return RoleModuleUnload
-		case 159:
-			return RoleR2REntryPoint
-		case 187:
-			return RoleRuntimeInformation
-		case 190:
-			return RoleILMap
-		}
-	case providerRundown:
-		switch m.EventID {
-		case 141, 143:
-			return RoleMethodDCStart
-		case 142, 144:
-			return RoleMethodDCStop
-		case 146:
-			return RoleRundownComplete
-		case 148:
-			return RoleRundownStart
-		case 149, 150:
-			return RoleILMap
-		case 153:
-			return RoleModuleDCStart
-		case 154:
-			return RoleModuleDCStop
-		case 187:
-			return RoleRuntimeInformation
-		}
-	case "Microsoft-DotNETCore-EventPipe":
+	case SourceEventPipe:
 		if m.EventID == 1 {
-			return RoleProcessInfo
+			m.Role = RoleProcessInfo
 		}
-	case providerEvents:
-		switch m.Name {
-		case "cpu":
-			return RoleCPU
-		case "cswitch":
-			return RoleContextSwitch
-		case "soft_page_fault", "hard_page_fault", "page_fault_user", "page_fault_kernel":
-			return RolePageFault
-		}
-	case providerSystem:
-		switch m.EventID {
-		case 0, 1:
-			return RoleProcess
-		case 2:
-			return RoleProcessExit
-		case 3:
-			return RoleMapping
-		case 4:
-			return RoleSymbol
-		case 5:
-			return RoleMappingMetadata
-		}
+	case SourceEvents:
+		m.Role = machineRole(m.Name)
+	default:
+		m.Role = roles[m.Source][m.EventID]
+	}
+}
+
+// machineRole is that of an event of Universal.Events; their ids are not stable. Page faults
+// are called soft_page_fault, hard_page_fault, page_fault_user, page_fault_kernel: all have
+// one frame of address 0 and no stack (nettrace.md section 12).
+func machineRole(name string) Role {
+	switch {
+	case name == "cpu":
+		return RoleCPU
+	case name == "cswitch":
+		return RoleContextSwitch
+	case strings.Contains(name, "page_fault"):
+		return RolePageFault
 	}
 	return RoleNone
+}
+
+// roles are those of event ids: ClrEtwAll.man of dotnet/runtime for the runtime and its
+// rundown. The same id is another event in these two.
+var roles = map[Source]map[int]Role{
+	SourceRuntime: {
+		85:  RoleThreadCreated,
+		137: RoleMethodDCStart, // .NET Core 2.0 and before, as are the next three
+		138: RoleMethodDCStop,
+		139: RoleMethodDCStart,
+		140: RoleMethodDCStop,
+		141: RoleMethodLoad,
+		142: RoleMethodUnload,
+		143: RoleMethodLoad,
+		144: RoleMethodUnload,
+		151: RoleModuleLoad, // DomainModuleLoad
+		152: RoleModuleLoad,
+		153: RoleModuleUnload,
+		159: RoleR2REntryPoint,
+		187: RoleRuntimeInformation,
+		190: RoleILMap,
+	},
+	SourceRundown: {
+		141: RoleMethodDCStart,
+		142: RoleMethodDCStop,
+		143: RoleMethodDCStart,
+		144: RoleMethodDCStop,
+		146: RoleRundownComplete,
+		148: RoleRundownStart,
+		149: RoleILMap,
+		150: RoleILMap,
+		151: RoleModuleDCStart, // DomainModuleDCStart
+		152: RoleModuleDCStop,  // DomainModuleDCStop
+		153: RoleModuleDCStart,
+		154: RoleModuleDCStop,
+		187: RoleRuntimeInformation,
+	},
+	SourceSystem: {
+		0: RoleProcess,
+		1: RoleProcess,
+		2: RoleProcessExit,
+		3: RoleMapping,
+		4: RoleSymbol,
+		5: RoleMappingMetadata,
+	},
 }
 
 // A SampleType tells what the runtime's sample profiler saw the thread do.
@@ -176,7 +217,12 @@ func (ev *Event) Method(m *Method) error {
 	m.MethodID, m.ModuleID, m.StartAddress = c.U64(), c.U64(), c.U64()
 	m.Size, m.Token, m.Flags = c.U32(), c.U32(), MethodFlags(c.U32())
 	m.Namespace, m.Name, m.Signature, m.ReJITID = Text{}, Text{}, Text{}, 0
-	m.Verbose = ev.Metadata.EventID == 143 || ev.Metadata.EventID == 144
+	switch ev.Metadata.EventID {
+	case 139, 140, 143, 144:
+		m.Verbose = true
+	default:
+		m.Verbose = false
+	}
 	if m.Verbose {
 		m.Namespace, m.Name, m.Signature = c.UTF16(), c.UTF16(), c.UTF16()
 	}
@@ -191,6 +237,7 @@ func (ev *Event) Method(m *Method) error {
 // A Module is the payload of a module load, unload or rundown event.
 type Module struct {
 	ModuleID, AssemblyID uint64
+	AppDomainID          uint64 // of the DomainModule events
 	Flags                ModuleFlags
 	ILPath, NativePath   Text
 	ManagedPDB           GUID // version 2
@@ -215,7 +262,11 @@ const (
 // Module decodes an event of role RoleModuleLoad, Unload, DCStart or DCStop into m.
 func (ev *Event) Module(m *Module) error {
 	c := ev.Cursor()
-	*m = Module{ModuleID: c.U64(), AssemblyID: c.U64(), Flags: ModuleFlags(c.U32())}
+	*m = Module{ModuleID: c.U64(), AssemblyID: c.U64()}
+	if id := ev.Metadata.EventID; id == 151 || id == 152 && ev.Metadata.Source == SourceRundown {
+		m.AppDomainID = c.U64()
+	}
+	m.Flags = ModuleFlags(c.U32())
 	c.U32()
 	m.ILPath, m.NativePath = c.UTF16(), c.UTF16()
 	err := c.err

@@ -9,7 +9,7 @@ const Unknown int64 = -1
 
 // Providers of the events that this package reads.
 const (
-	runtimeProvider   = "Microsoft-Windows-DotNETRuntime"
+	runtimeProvider   = nettrace.ProviderRuntime
 	frameworkProvider = "System.Diagnostics.Eventing.FrameworkEventSource"
 )
 

@@ -20,15 +20,9 @@ import (
 
 // Providers that tell something special.
 const (
-	runtimeProvider   = "Microsoft-Windows-DotNETRuntime"
-	rundownProvider   = "Microsoft-Windows-DotNETRuntimeRundown"
-	samplerProvider   = "Microsoft-DotNETCore-SampleProfiler"
-	eventPipeProvider = "Microsoft-DotNETCore-EventPipe"
-	universalEvents   = "Universal.Events"
-	universalSystem   = "Universal.System"
-	httpProvider      = "System.Net.Http"
-	diagnosticSource  = "Microsoft-Diagnostics-DiagnosticSource"
-	metricsProvider   = "System.Diagnostics.Metrics"
+	httpProvider     = "System.Net.Http"
+	diagnosticSource = "Microsoft-Diagnostics-DiagnosticSource"
+	metricsProvider  = "System.Diagnostics.Metrics"
 )
 
 // httpHelpers tell of the phases of a request that System.Net.Http leaves out.
@@ -38,54 +32,9 @@ var httpHelpers = []struct{ provider, tells string }{
 	{"System.Net.Security", "TLS"},
 }
 
-// A role is what an event type is to the facts.
-type role uint8
-
-const (
-	roleOther role = iota
-	roleSample
-	roleCPU
-	roleSwitch
-	roleRundown
-	roleRuntime
-	roleProcessInfo
-	roleSystem
-	roleHTTP
-)
-
-func roleOf(m *nettrace.Metadata) role {
-	switch m.Provider {
-	case samplerProvider:
-		if m.EventID == 0 {
-			return roleSample
-		}
-	case universalEvents:
-		switch m.Name {
-		case "cpu":
-			return roleCPU
-		case "cswitch":
-			return roleSwitch
-		}
-	case rundownProvider:
-		return roleRundown
-	case runtimeProvider:
-		return roleRuntime
-	case eventPipeProvider:
-		if m.EventID == 1 {
-			return roleProcessInfo
-		}
-	case universalSystem:
-		return roleSystem
-	case httpProvider:
-		return roleHTTP
-	}
-	return roleOther
-}
-
 // A tally counts the events of one definition.
 type tally struct {
 	meta   *nettrace.Metadata
-	role   role
 	events int64
 	bytes  int64
 	linked bool // an event has an activity id
@@ -159,13 +108,13 @@ func (g *nettraceReader) End() {}
 func (g *nettraceReader) tally(m *nettrace.Metadata) *tally {
 	i := m.Index
 	if i < 0 {
-		return &tally{meta: m, role: roleOf(m)}
+		return &tally{meta: m}
 	}
 	for i >= len(g.tallies) {
 		g.tallies = append(g.tallies, nil)
 	}
 	if g.tallies[i] == nil {
-		g.tallies[i] = &tally{meta: m, role: roleOf(m)}
+		g.tallies[i] = &tally{meta: m}
 	}
 	return g.tallies[i]
 }
@@ -209,13 +158,14 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 	k.bytes += int64(len(ev.Payload))
 	p := g.process(ev.ProcessID)
 	p.Events++
-	if k.role == roleSystem {
+	m := ev.Metadata
+	if m.Source == nettrace.SourceSystem {
 		g.system(ev, p)
 		return // the time of a fact, not of an event; and no thread
 	}
 	t := g.thread(ev, now)
 	t.Events++
-	if k.role == roleRundown {
+	if m.Source == nettrace.SourceRundown {
 		if g.rundownFrom < 0 {
 			g.rundownFrom = now
 		}
@@ -229,31 +179,28 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 	if g.f.encoder == encoderUnknown && !ev.ActivityID.IsZero() && ev.ActivityID != g.idSeen {
 		g.encoder(ev.ActivityID)
 	}
-	switch k.role {
-	case roleSample, roleCPU:
-		g.sample(ev, t, p, k.role)
-	case roleSwitch:
+	switch {
+	case m.Role == nettrace.RoleSample, m.Role == nettrace.RoleCPU:
+		g.sample(ev, t, p)
+	case m.Role == nettrace.RoleContextSwitch:
 		g.samples.OffCPU++
 		t.Waits++
-	case roleRuntime:
-		switch ev.Metadata.EventID {
-		case 187:
-			runtimeInformation(ev, p)
-		case 141, 143:
-			g.rundown.Loaded++
-		default:
-			if ev.Stack.Len() > 0 {
-				g.samples.Other++
-			}
+	case m.Role == nettrace.RoleRuntimeInformation:
+		runtimeInformation(ev, p)
+	case m.Role == nettrace.RoleMethodLoad:
+		g.rundown.Loaded++
+	case m.Source == nettrace.SourceRuntime:
+		if ev.Stack.Len() > 0 {
+			g.samples.Other++
 		}
-	case roleProcessInfo:
+	case m.Role == nettrace.RoleProcessInfo:
 		c := ev.Cursor()
 		p.CommandLine = c.UTF16().String()
 		p.OS, p.Arch = c.UTF16().String(), c.UTF16().String()
 		if name := load.ProcessName(p.CommandLine); name != "" {
 			p.Name = name
 		}
-	case roleHTTP:
+	case m.Provider == httpProvider:
 		g.http.Events++
 		if !ev.ActivityID.IsZero() {
 			g.http.Linked++
@@ -272,18 +219,17 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 // maxPlausible is the time after which an event is damage (nettrace.md section 14).
 const maxPlausible = int64(30 * 24 * time.Hour)
 
-func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process, r role) {
+func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process) {
 	t.Samples++
 	p.Samples++
-	if r == roleCPU {
+	if ev.Metadata.Role == nettrace.RoleCPU {
 		g.samples.CPU++
 	} else {
 		g.sampler[ev.CaptureThreadID] = true
-		c := ev.Cursor()
-		switch c.U32() {
-		case 1:
+		switch ev.SampleType() {
+		case nettrace.SampleExternal:
 			g.samples.External++
-		case 2:
+		case nettrace.SampleManaged:
 			g.samples.Managed++
 		default:
 			g.samples.Unknown++
@@ -298,12 +244,12 @@ func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process, r rol
 
 func (g *nettraceReader) rundownEvent(ev *nettrace.Event, p *Process) {
 	g.rundown.Events++
-	switch ev.Metadata.EventID {
-	case 142, 144:
+	switch ev.Metadata.Role {
+	case nettrace.RoleMethodDCStop:
 		g.rundown.Methods++
-	case 146:
+	case nettrace.RoleRundownComplete:
 		g.rundown.Complete = true
-	case 187:
+	case nettrace.RoleRuntimeInformation:
 		runtimeInformation(ev, p)
 	}
 }
@@ -348,14 +294,12 @@ func versionInPath(path string) string {
 }
 
 func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
-	if id := ev.Metadata.EventID; id > 1 || p.Name != "" {
+	if ev.Metadata.Role != nettrace.RoleProcess || p.Name != "" {
 		return
 	}
-	c := ev.Cursor()
-	c.Varuint()
-	if name := c.String16().String(); c.Err() == nil {
-		p.Name = name
-	}
+	var told nettrace.Process
+	_ = ev.Process(&told) // a short one may have the name all the same
+	p.Name = told.Name.String()
 }
 
 func (g *nettraceReader) encoder(id nettrace.GUID) {

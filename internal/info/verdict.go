@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 // Commands that record what a trace lacks.
@@ -239,7 +240,7 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 // ofApplication reports whether the start events of a provider are activities and not
 // the runtime's own doings.
 func ofApplication(provider string) bool {
-	for _, p := range []string{"Microsoft-Windows-DotNETRuntime", "Microsoft-DotNETCore-", "Universal.", "System.Net.", "System.Threading.Tasks.", "System.Buffers.", "System.Diagnostics.Metrics", "Private.InternalDiagnostics."} {
+	for _, p := range []string{nettrace.ProviderRuntime, "Microsoft-DotNETCore-", "Universal.", "System.Net.", "System.Threading.Tasks.", "System.Buffers.", "System.Diagnostics.Metrics", "Private.InternalDiagnostics."} {
 		if strings.HasPrefix(provider, p) {
 			return false
 		}

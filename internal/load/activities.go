@@ -2,13 +2,11 @@ package load
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -132,24 +130,15 @@ func ofActivity(ev *nettrace.Event) bool {
 // bridge reads ActivityStart and ActivityStop of the DiagnosticSource bridge
 // (activity-ids.md section 7.4): a source, a name, and an array of keys and values.
 func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
-	b := ev.Payload
-	str := func() string {
-		s, rest, ok := symbol.CutUTF16(b)
-		if !ok {
-			b = nil
-			return ""
-		}
-		b = rest
-		return s
-	}
+	c := ev.Cursor()
+	str := func() string { return c.UTF16().String() }
 	s := &activity.Span{Source: str(), Name: str()}
-	if len(b) < 2 {
+	if c.Len() < 2 {
 		return s
 	}
 	var args []profile.Arg
-	n := int(binary.LittleEndian.Uint16(b))
-	b = b[2:]
-	for i := 0; i < n && len(b) > 0; i++ {
+	n := int(c.U16())
+	for i := 0; i < n && c.Len() > 0; i++ {
 		key, value := str(), str()
 		switch key {
 		case "TraceId":

@@ -140,8 +140,8 @@ func (b *compatBuilder) thread(t *thread) *compatThread {
 
 // before takes what happens in the reference's first pass: the suffixes of threads.
 // A thread gets none from its very first event.
-func (b *compatBuilder) before(t *thread, ev *nettrace.Event, k kind) {
-	if k == kindSample || !t.seen {
+func (b *compatBuilder) before(t *thread, ev *nettrace.Event) {
+	if ev.Metadata.Role == nettrace.RoleSample || !t.seen {
 		return
 	}
 	c := b.thread(t)
@@ -152,7 +152,7 @@ func (b *compatBuilder) before(t *thread, ev *nettrace.Event, k kind) {
 	}
 	id := ev.Metadata.EventID
 	switch ev.Metadata.Provider {
-	case symbol.RuntimeProvider:
+	case nettrace.ProviderRuntime:
 		switch id {
 		case 13, 14:
 			set(".NET Finalizer Thread")
@@ -179,7 +179,7 @@ func (b *compatBuilder) before(t *thread, ev *nettrace.Event, k kind) {
 			}
 			delete(b.marking, t.proc)
 		}
-	case "Microsoft-Windows-DotNETRuntimePrivate":
+	case nettrace.ProviderRuntime + "Private":
 		if id == 11 {
 			set(".NET Background GC Thread")
 		}
@@ -191,13 +191,14 @@ func (b *compatBuilder) before(t *thread, ev *nettrace.Event, k kind) {
 }
 
 // event takes what happens in the second pass.
-func (b *compatBuilder) event(t *thread, ev *nettrace.Event, k kind, now int64) {
+func (b *compatBuilder) event(t *thread, ev *nettrace.Event, now int64) {
 	b.work(t, ev, now)
-	id := ev.Metadata.EventID
+	m := ev.Metadata
+	id := m.EventID
 	switch {
-	case k == kindSample:
-		b.note(t, ev, now, sampleType(ev.Payload) == profile.SampleManaged)
-	case k == kindRuntime:
+	case m.Role == nettrace.RoleSample:
+		b.note(t, ev, now, sampleType(ev) == profile.SampleManaged)
+	case m.Source == nettrace.SourceRuntime && !namesCode(m):
 		switch id {
 		case 10, 20, 32: // GCAllocationTick, GCSampledObjectAllocation
 			b.note(t, ev, now, true)
@@ -213,7 +214,7 @@ func (b *compatBuilder) event(t *thread, ev *nettrace.Event, k kind, now int64) 
 		case tplWaitEnd:
 			b.log = append(b.log, b.entry(t, ev, 0, true))
 		}
-	case k == kindOther && !ev.ActivityID.IsZero() && isActivityPath(ev.ActivityID, ev.ProcessID):
+	case m.Role == nettrace.RoleNone && m.Source != nettrace.SourceEventPipe && !ev.ActivityID.IsZero() && isActivityPath(ev.ActivityID, ev.ProcessID):
 		switch ev.Opcode {
 		case 1:
 			name := ev.EventName()

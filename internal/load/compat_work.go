@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -131,7 +130,7 @@ func (b *compatBuilder) work(t *thread, ev *nettrace.Event, now int64) {
 		case 151: // ThreadTransferReceive
 			b.begin(t, ev, id(idTimer, n), false)
 		}
-	case symbol.RuntimeProvider:
+	case nettrace.ProviderRuntime:
 		switch ev.Metadata.EventID {
 		case 57: // ThreadPoolWorkerThreadWait: the thread forgets its work
 			c := b.thread(t)

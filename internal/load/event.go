@@ -10,79 +10,6 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A kind is what the loader does with an event type.
-type kind uint8
-
-const (
-	kindOther     kind = iota + 1
-	kindSample         // the runtime's sample profiler
-	kindCPU            // collect-linux: on a CPU
-	kindSwitch         // collect-linux: back on a CPU
-	kindFault          // collect-linux: a page fault; its stack is none
-	kindRuntime        // the runtime's own provider
-	kindRundown        // state of the runtime at the end or the start
-	kindNoise          // its stack says nothing
-	kindSystem         // collect-linux: processes, mappings, symbols
-	kindEventPipe      // the command line
-)
-
-// Providers.
-const (
-	providerSampler   = "Microsoft-DotNETCore-SampleProfiler"
-	providerEventPipe = "Microsoft-DotNETCore-EventPipe"
-	providerUniversal = "Universal.Events"
-	providerSystem    = "Universal.System"
-)
-
-// kind returns what to do with events of this type.
-func (l *loader) kind(m *nettrace.Metadata) kind {
-	if m.Index >= 0 && m.Index < len(l.kinds) && l.kindOf[m.Index] == m {
-		return l.kinds[m.Index]
-	}
-	k := kindOf(m)
-	if m.Index == len(l.kinds) {
-		l.kinds = append(l.kinds, k)
-		l.kindOf = append(l.kindOf, m)
-	} else if m.Index >= 0 && m.Index < 1<<16 {
-		for len(l.kinds) <= m.Index {
-			l.kinds = append(l.kinds, 0)
-			l.kindOf = append(l.kindOf, nil)
-		}
-		l.kinds[m.Index], l.kindOf[m.Index] = k, m
-	}
-	return k
-}
-
-func kindOf(m *nettrace.Metadata) kind {
-	switch m.Provider {
-	case providerSampler:
-		if m.EventID == 0 {
-			return kindSample
-		}
-	case symbol.RuntimeProvider:
-		if m.EventID >= 139 && m.EventID <= 144 || m.EventID == 190 {
-			return kindNoise // still names methods
-		}
-		return kindRuntime
-	case symbol.RundownProvider:
-		return kindRundown
-	case providerEventPipe:
-		return kindEventPipe
-	case providerSystem:
-		return kindSystem
-	case providerUniversal:
-		switch {
-		case m.Name == "cpu":
-			return kindCPU
-		case m.Name == "cswitch":
-			return kindSwitch
-		case strings.Contains(m.Name, "page_fault"):
-			return kindFault
-		}
-	}
-	return kindOther
-}
-
 // maxSpan is beyond what one recording can last: 30 days. A time behind it is damage,
 // and does not make the trace longer.
 const maxSpan = int64(30 * 24 * time.Hour)
@@ -93,12 +20,12 @@ func (l *loader) event(ev *nettrace.Event) {
 	if l.o.Take != nil {
 		l.o.Take(ev, now, func() profile.StackID { return l.stack(l.thread(ev), ev, now) })
 	}
-	k := l.kind(ev.Metadata)
-	switch k {
-	case kindRundown:
+	m := ev.Metadata
+	switch m.Source {
+	case nettrace.SourceRundown:
 		l.rundown(ev, now)
 		return
-	case kindSystem:
+	case nettrace.SourceSystem:
 		l.system(ev, now)
 		return
 	}
@@ -107,24 +34,23 @@ func (l *loader) event(ev *nettrace.Event) {
 	}
 	t := l.thread(ev)
 	if l.compat != nil {
-		l.compat.before(t, ev, k)
+		l.compat.before(t, ev)
 	}
 	l.touch(t, now)
-	switch k {
-	case kindSample:
+	switch {
+	case m.Role == nettrace.RoleSample:
 		l.sampler[ev.CaptureThreadID] = true
-		l.sample(t, ev, now, sampleType(ev.Payload))
-	case kindCPU:
+		l.sample(t, ev, now, sampleType(ev))
+	case m.Role == nettrace.RoleCPU:
 		l.sample(t, ev, now, profile.SampleCPU)
-	case kindSwitch:
+	case m.Role == nettrace.RoleContextSwitch:
 		l.switched(t, ev, now)
-	case kindFault:
-	case kindEventPipe:
-		if ev.Metadata.EventID == 1 {
-			l.processInfo(t.proc, ev.Payload)
-		}
-	case kindRuntime, kindNoise:
-		l.runtime(t, ev, now, k)
+	case m.Role == nettrace.RolePageFault: // its stack is none
+	case m.Role == nettrace.RoleProcessInfo:
+		l.processInfo(t.proc, ev)
+	case m.Source == nettrace.SourceEventPipe:
+	case m.Source == nettrace.SourceRuntime:
+		l.runtime(t, ev, now)
 	default:
 		l.evidence(t, ev, now)
 		if l.o.Evidence && l.compat == nil && ev.Metadata.Provider == providerTPL {
@@ -135,22 +61,19 @@ func (l *loader) event(ev *nettrace.Event) {
 		}
 	}
 	if l.compat != nil {
-		l.compat.event(t, ev, k, now)
+		l.compat.event(t, ev, now)
 	}
 	if l.tracks != nil {
-		l.tracks.event(ev, now, t, k)
+		l.tracks.event(ev, now, t)
 	}
 }
 
-// sampleType reads the payload of a runtime sample.
-func sampleType(payload []byte) profile.SampleType {
-	if len(payload) < 4 {
-		return profile.SampleError
-	}
-	switch binary.LittleEndian.Uint32(payload) {
-	case 1:
+// sampleType is what the runtime's sampler saw.
+func sampleType(ev *nettrace.Event) profile.SampleType {
+	switch ev.SampleType() {
+	case nettrace.SampleExternal:
 		return profile.SampleExternal
-	case 2:
+	case nettrace.SampleManaged:
 		return profile.SampleManaged
 	}
 	return profile.SampleError
@@ -191,36 +114,32 @@ func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
 }
 
 // runtime takes an event of the runtime's own provider.
-func (l *loader) runtime(t *thread, ev *nettrace.Event, now int64, k kind) {
-	id := ev.Metadata.EventID
-	if k == kindNoise || id == 151 || id == 152 {
-		if t.proc.names.Event(false, id, ev.Payload, now) != nil {
-			l.info.BadNames++
-		}
+func (l *loader) runtime(t *thread, ev *nettrace.Event, now int64) {
+	if t.proc.names.Event(ev, now) != nil {
+		l.info.BadNames++
 	}
-	if k == kindNoise {
+	if ev.Metadata.Role.NamesMethods() {
 		return
 	}
 	l.evidence(t, ev, now)
-	switch id {
-	case 85: // ThreadCreated
+	if ev.Metadata.Role == nettrace.RoleThreadCreated {
 		if len(ev.Payload) >= 28 {
 			c := l.threadOf(ev.ProcessID, uint64(binary.LittleEndian.Uint32(ev.Payload[24:])))
 			if c.trace.Samples.Len() > 0 {
 				l.births = append(l.births, birth{c, now}) // the id was used again
 			}
 		}
-	default:
-		if name := threadNameOf(ev); name != "" && t.trace.Name == "" {
-			t.trace.Name = name
-		}
+		return
+	}
+	if name := threadNameOf(ev); name != "" && t.trace.Name == "" {
+		t.trace.Name = name
 	}
 }
 
 // threadNameOf returns what an event tells about the thread that wrote it.
 func threadNameOf(ev *nettrace.Event) string {
 	switch ev.Metadata.Provider {
-	case symbol.RuntimeProvider:
+	case nettrace.ProviderRuntime:
 		switch ev.Metadata.EventID {
 		case 13, 14: // GCFinalizersStop, GCFinalizersStart
 			return ".NET Finalizer Thread"
@@ -229,7 +148,7 @@ func threadNameOf(ev *nettrace.Event) string {
 		case 64: // ThreadPoolIODequeue
 			return ".NET IO ThreadPool Worker"
 		}
-	case "Microsoft-Windows-DotNETRuntimePrivate":
+	case nettrace.ProviderRuntime + "Private":
 		if ev.Metadata.EventID == 11 { // BGCBegin
 			return ".NET Background GC Thread"
 		}
@@ -243,31 +162,27 @@ func threadNameOf(ev *nettrace.Event) string {
 }
 
 func (l *loader) rundown(ev *nettrace.Event, now int64) {
-	id := ev.Metadata.EventID
-	if id == 146 {
+	if ev.Metadata.Role == nettrace.RoleRundownComplete {
 		l.info.Rundown = true
 	}
-	if l.process(ev.ProcessID).names.Event(true, id, ev.Payload, now) != nil {
+	if l.process(ev.ProcessID).names.Event(ev, now) != nil {
 		l.info.BadNames++
 	}
 }
 
-// Events of Universal.System.
+// Events of Universal.System whose role does not tell them apart.
 const (
 	systemProcess       = 0 // ExistingProcess
 	systemProcessCreate = 1
 	systemProcessExit   = 2
-	systemMapping       = 3
-	systemSymbol        = 4
-	systemMetadata      = 5
 )
 
 // system takes an event of Universal.System.
 func (l *loader) system(ev *nettrace.Event, now int64) {
 	var err error
 	l.systems++
-	switch ev.Metadata.EventID {
-	case systemProcess, systemProcessCreate:
+	switch ev.Metadata.Role {
+	case nettrace.RoleProcess:
 		old := l.procs[ev.ProcessID]
 		again := ev.Metadata.EventID == systemProcessCreate && old != nil && old.exited // the id is used again
 		if again {
@@ -278,42 +193,29 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 		if again {
 			p.since = l.systems
 		}
-		if name := systemName(ev.Payload); name != "" && p.trace.Name == "" {
+		var told nettrace.Process
+		_ = ev.Process(&told) // a short one may have the name all the same
+		if name := told.Name.String(); name != "" && p.trace.Name == "" {
 			p.trace.Name = name
 		}
-	case systemProcessExit: // also written when only a thread ends, so it ends nothing by itself
+	case nettrace.RoleProcessExit: // also written when only a thread ends, so it ends nothing by itself
 		if p := l.procs[ev.ProcessID]; p != nil {
 			p.exited = true
 		}
-	case systemMapping:
-		err = l.process(ev.ProcessID).names.Mapping(ev.Payload, now)
-	case systemSymbol:
-		err = l.process(ev.ProcessID).names.Symbol(ev.Payload, now)
-	case systemMetadata:
-		err = l.images.Add(ev.Payload)
+	case nettrace.RoleMapping, nettrace.RoleSymbol:
+		err = l.process(ev.ProcessID).names.Event(ev, now)
+	case nettrace.RoleMappingMetadata:
+		err = l.images.Add(ev)
 	}
 	if err != nil {
 		l.info.BadNames++
 	}
 }
 
-// systemName reads the name in ExistingProcess and ProcessCreate.
-func systemName(payload []byte) string {
-	_, n := binary.Uvarint(payload)
-	if n <= 0 || len(payload) < n+2 {
-		return ""
-	}
-	size := int(binary.LittleEndian.Uint16(payload[n:]))
-	rest := payload[n+2:]
-	if size > len(rest) {
-		return ""
-	}
-	return strings.ToValidUTF8(string(rest[:size]), "\uFFFD")
-}
-
 // processInfo takes the command line.
-func (l *loader) processInfo(p *process, payload []byte) {
-	cmd := symbol.UTF16(payload)
+func (l *loader) processInfo(p *process, ev *nettrace.Event) {
+	c := ev.Cursor()
+	cmd := c.UTF16().String()
 	if cmd == "" {
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -132,15 +131,15 @@ func TestProcessIDUsedAgain(t *testing.T) {
 	for i := range long {
 		long[i] = 0x1000 + uint64(i)*16
 	}
-	event(0, providerSystem, "ProcessCreate", systemProcessCreate, 0, process("first"))
-	event(0, providerSystem, "ProcessMapping", systemMapping, 0, mapping(0, "/bin/first.so"))
-	event(10, providerUniversal, "cpu", 1, 5, []byte{1}, long...)
-	event(20, providerSystem, "ProcessExit", systemProcessExit, 0, nil)
-	event(30, providerUniversal, "cpu", 1, 5, []byte{1}, 0x1100) // its last moments
-	event(40, providerSystem, "ProcessCreate", systemProcessCreate, 0, process("second"))
-	event(40, providerSystem, "ProcessMapping", systemMapping, 0, mapping(1, "/bin/second.so"))
-	event(50, providerUniversal, "cpu", 1, 5, []byte{1}, long...)
-	event(60, providerUniversal, "cswitch", 2, 5, binary.AppendUvarint(nil, 7), long...)
+	event(0, "Universal.System", "ProcessCreate", systemProcessCreate, 0, process("first"))
+	event(0, "Universal.System", "ProcessMapping", 3, 0, mapping(0, "/bin/first.so"))
+	event(10, "Universal.Events", "cpu", 1, 5, []byte{1}, long...)
+	event(20, "Universal.System", "ProcessExit", systemProcessExit, 0, nil)
+	event(30, "Universal.Events", "cpu", 1, 5, []byte{1}, 0x1100) // its last moments
+	event(40, "Universal.System", "ProcessCreate", systemProcessCreate, 0, process("second"))
+	event(40, "Universal.System", "ProcessMapping", 3, 0, mapping(1, "/bin/second.so"))
+	event(50, "Universal.Events", "cpu", 1, 5, []byte{1}, long...)
+	event(60, "Universal.Events", "cswitch", 2, 5, binary.AppendUvarint(nil, 7), long...)
 	require.NoError(t, w.Close())
 
 	check := func(b []byte) *profile.Profile {
@@ -217,8 +216,8 @@ func TestBreaks(t *testing.T) {
 	h := &nettrace.Header{Version: 4, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, ProcessID: 7, SyncTime: time.Unix(1e9, 0)}
 	w, err := nettrace.NewWriter(&out, h)
 	require.NoError(t, err)
-	sample := &nettrace.Metadata{ID: 1, Provider: providerSampler}
-	created := &nettrace.Metadata{Index: 1, ID: 2, Provider: symbol.RuntimeProvider, EventID: 85}
+	sample := &nettrace.Metadata{ID: 1, Provider: "Microsoft-DotNETCore-SampleProfiler"}
+	created := &nettrace.Metadata{Index: 1, ID: 2, Provider: nettrace.ProviderRuntime, EventID: 85}
 	write := func(at int64, m *nettrace.Metadata, tid, capture uint64, lost uint32, payload []byte) {
 		require.NoError(t, w.Write(&nettrace.Event{
 			Time: 1000 + at, ThreadID: tid, CaptureThreadID: capture, Processor: -1, Metadata: m, Payload: payload, Lost: lost,

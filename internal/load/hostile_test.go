@@ -17,7 +17,6 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -58,8 +57,8 @@ func TestLimitIsNoDamage(t *testing.T) {
 // may hold.
 func TestBreaksOfManyLosses(t *testing.T) {
 	const threads, losses = 200, 3000
-	sample := &nettrace.Metadata{Provider: providerSampler}
-	created := &nettrace.Metadata{Provider: symbol.RuntimeProvider, EventID: 85}
+	sample := &nettrace.Metadata{Provider: "Microsoft-DotNETCore-SampleProfiler"}
+	created := &nettrace.Metadata{Provider: nettrace.ProviderRuntime, EventID: 85}
 	stack := nettrace.NewStack([]uint64{0x10})
 	b := written(t, 4, func(write func(nettrace.Event)) {
 		for i := range threads {
@@ -100,7 +99,7 @@ func TestStopsWithoutStart(t *testing.T) {
 		k := newTracker(context.Background(), l, nil)
 		th := l.threadOf(1, 1)
 		event := func(id int, payload []byte) {
-			k.event(&nettrace.Event{Metadata: &nettrace.Metadata{Index: -1, Provider: symbol.RuntimeProvider, EventID: id}, Payload: payload}, 1, th, kindRuntime)
+			k.event(&nettrace.Event{Metadata: &nettrace.Metadata{Index: -1, Provider: nettrace.ProviderRuntime, Source: nettrace.SourceRuntime, EventID: id}, Payload: payload}, 1, th)
 		}
 		for range 3 {
 			event(tt.start, tt.payload)

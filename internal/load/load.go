@@ -128,8 +128,6 @@ type loader struct {
 	profile *profile.Profile
 	table   *profile.Table
 	info    Info
-	kinds   []kind // by Metadata.Index
-	kindOf  []*nettrace.Metadata
 
 	procs   map[int]*process
 	order   []*process

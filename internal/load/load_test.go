@@ -210,13 +210,13 @@ func smallTrace(t testing.TB) []byte {
 		require.NoError(t, w.Write(&nettrace.Event{Time: 1000 + at, ThreadID: 9, CaptureThreadID: 9, Processor: -1, Metadata: m, Payload: payload, Stack: nettrace.NewStack(stack)}))
 	}
 	for i := range int64(20) {
-		event(100*i, providerSampler, 0, []byte{byte(i % 3), 0, 0, 0}, 0x1010, 0x1020, 0x1030)
-		event(100*i+1, symbol.RuntimeProvider, evException, []byte{'E', 0, 0, 0}, 0x1010)
-		event(100*i+2, symbol.RuntimeProvider, evExceptionStop, nil)
-		event(100*i+3, symbol.RuntimeProvider, evContentionStart, []byte{0, 0, 0})
-		event(100*i+4, symbol.RuntimeProvider, evContentionStop, []byte{0, 0, 0})
-		event(100*i+5, symbol.RuntimeProvider, evGCStart, make([]byte, 18))
-		event(100*i+6, symbol.RuntimeProvider, evGCStop, make([]byte, 10))
+		event(100*i, "Microsoft-DotNETCore-SampleProfiler", 0, []byte{byte(i % 3), 0, 0, 0}, 0x1010, 0x1020, 0x1030)
+		event(100*i+1, nettrace.ProviderRuntime, evException, []byte{'E', 0, 0, 0}, 0x1010)
+		event(100*i+2, nettrace.ProviderRuntime, evExceptionStop, nil)
+		event(100*i+3, nettrace.ProviderRuntime, evContentionStart, []byte{0, 0, 0})
+		event(100*i+4, nettrace.ProviderRuntime, evContentionStop, []byte{0, 0, 0})
+		event(100*i+5, nettrace.ProviderRuntime, evGCStart, make([]byte, 18))
+		event(100*i+6, nettrace.ProviderRuntime, evGCStop, make([]byte, 10))
 	}
 	require.NoError(t, w.Close())
 	return out.Bytes()

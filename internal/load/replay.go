@@ -58,18 +58,19 @@ func (l *loader) sameEvents(n int, grow bool) error {
 
 // sampleOf tells whether the loader keeps a sample of an event, and of which type:
 // then the n-th such event of a thread is sample n of it, unless filters were set.
-func (l *loader) sampleOf(ev *nettrace.Event, k kind) (profile.SampleType, bool) {
-	switch k {
-	case kindSample:
-		return sampleType(ev.Payload), true
-	case kindCPU:
+func (l *loader) sampleOf(ev *nettrace.Event) (profile.SampleType, bool) {
+	m := ev.Metadata
+	switch {
+	case m.Role == nettrace.RoleSample:
+		return sampleType(ev), true
+	case m.Role == nettrace.RoleCPU:
 		return profile.SampleCPU, true
-	case kindSwitch:
+	case m.Role == nettrace.RoleContextSwitch:
 		return profile.SampleOffCPU, true
-	case kindRuntime, kindOther:
-		return profile.SampleEvent, ev.Stack.Len() > 0
+	case !tracked(m), m.Role == nettrace.RolePageFault, m.Source == nettrace.SourceEventPipe, namesCode(m):
+		return 0, false
 	}
-	return 0, false
+	return profile.SampleEvent, ev.Stack.Len() > 0
 }
 
 // A rereader is told the events of another reading with their threads: all but those that
@@ -88,11 +89,10 @@ func (a *rereader) Begin(r *nettrace.Reader) { a.r = r }
 // Event implements reading.Consumer.
 func (a *rereader) Event(ev *nettrace.Event) error {
 	a.n++
-	k := a.l.kind(ev.Metadata)
-	if k == kindSystem {
+	if ev.Metadata.Source == nettrace.SourceSystem {
 		a.seen.pass(ev)
 	}
-	if !tracked(k) {
+	if !tracked(ev.Metadata) {
 		return nil
 	}
 	if t := a.seen.thread(ev); t != nil && !a.f(ev, a.r.Nanos(ev.Time), t) {

@@ -35,9 +35,9 @@ func written(t testing.TB, version int, f func(write func(nettrace.Event))) []by
 // An exit tells nothing of a process that was not seen: on every reading the id goes to
 // another process at the same event.
 func TestExitOfUnknownProcess(t *testing.T) {
-	create := &nettrace.Metadata{Provider: providerSystem, EventID: systemProcessCreate, Name: "ProcessCreate"}
-	exit := &nettrace.Metadata{Provider: providerSystem, EventID: systemProcessExit, Name: "ProcessExit"}
-	cpu := &nettrace.Metadata{Provider: providerUniversal, EventID: 1, Name: "cpu"}
+	create := &nettrace.Metadata{Provider: "Universal.System", EventID: systemProcessCreate, Name: "ProcessCreate"}
+	exit := &nettrace.Metadata{Provider: "Universal.System", EventID: systemProcessExit, Name: "ProcessExit"}
+	cpu := &nettrace.Metadata{Provider: "Universal.Events", EventID: 1, Name: "cpu"}
 	other := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "Told"}
 	name := func(s string) []byte {
 		b := binary.LittleEndian.AppendUint16([]byte{1}, uint16(len(s)))

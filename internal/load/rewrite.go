@@ -162,12 +162,11 @@ const howBridge = "bridge"
 
 // edit gives an event its repaired stack.
 func (rw *rewriter) edit(ev *nettrace.Event) {
-	k := rw.l.kind(ev.Metadata)
-	if k == kindSystem {
+	if ev.Metadata.Source == nettrace.SourceSystem {
 		rw.replay.pass(ev)
 		return
 	}
-	if _, ok := rw.l.sampleOf(ev, k); !ok {
+	if _, ok := rw.l.sampleOf(ev); !ok {
 		return
 	}
 	t := rw.replay.thread(ev)

@@ -23,7 +23,7 @@ import (
 func TestSpilledProcesses(t *testing.T) {
 	const procs, rounds = 200, 20
 	told := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "Told"}
-	cpu := &nettrace.Metadata{Provider: providerUniversal, EventID: 1, Name: "cpu"}
+	cpu := &nettrace.Metadata{Provider: "Universal.Events", EventID: 1, Name: "cpu"}
 	b := written(t, 6, func(write func(nettrace.Event)) {
 		for i := range rounds * procs {
 			p := i % procs

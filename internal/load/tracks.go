@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -176,9 +175,10 @@ func (k *tracker) end(ln *lane, now int64, kind int, name string) {
 }
 
 // event sorts one event into its track. Samples and what names methods are in none.
-func (k *tracker) event(ev *nettrace.Event, now int64, t *thread, kd kind) {
+func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	k.seen++
-	if !tracked(kd) {
+	m := ev.Metadata
+	if !tracked(m) {
 		return
 	}
 	if k.want["events"] && !t.proc.events {
@@ -186,16 +186,16 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread, kd kind) {
 	}
 	used := false
 	switch {
-	case kd == kindRuntime:
+	case namesCode(m):
+		used = true // the loader's own
+	case m.Source == nettrace.SourceRuntime:
 		used = k.runtime(ev, now, t)
-	case kd == kindFault:
+	case m.Role == nettrace.RolePageFault:
 		if k.want["faults"] {
 			ln := k.lane("faults", "Page faults", t.proc, t, true)
 			ln.items = append(ln.items, item{start: now, instant: true, name: strings.ReplaceAll(ev.Metadata.Name, "_", " ")})
 		}
 		used = true
-	case kd == kindNoise:
-		used = true // the loader's own
 	default:
 		if k.acts != nil {
 			used = k.acts.event(ev, now, t)
@@ -211,13 +211,19 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread, kd kind) {
 	}
 }
 
-// tracked reports whether tracks are about events of a kind.
-func tracked(kd kind) bool {
-	switch kd {
-	case kindSample, kindCPU, kindSwitch, kindRundown, kindSystem:
+// tracked reports whether tracks are about events of a definition.
+func tracked(m *nettrace.Metadata) bool {
+	switch {
+	case m.Source == nettrace.SourceRundown, m.Source == nettrace.SourceSystem,
+		m.Role == nettrace.RoleSample, m.Role == nettrace.RoleCPU, m.Role == nettrace.RoleContextSwitch:
 		return false
 	}
 	return true
+}
+
+// namesCode reports whether events of a definition are the runtime's names of methods.
+func namesCode(m *nettrace.Metadata) bool {
+	return m.Source == nettrace.SourceRuntime && m.Role.NamesMethods()
 }
 
 // Events of the runtime's own provider.
@@ -392,20 +398,17 @@ func (k *tracker) suspend(ev *nettrace.Event, now int64, t *thread, id int) {
 func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 	ln := k.lane("exceptions", nameExceptions, t.proc, t, true)
 	handler := func(what string) string {
-		if len(ev.Payload) > 16 {
-			if m := symbol.UTF16(ev.Payload[16:]); m != "" {
-				return what + " in " + m
-			}
+		c := ev.Cursor()
+		c.Skip(16)
+		if m := c.UTF16().String(); m != "" {
+			return what + " in " + m
 		}
 		return what
 	}
 	switch id {
 	case evException:
-		name := symbol.UTF16(ev.Payload)
-		if name == "" {
-			name = "Exception"
-		}
-		k.begin(ln, ev, now, name)
+		c := ev.Cursor()
+		k.begin(ln, ev, now, cmp.Or(c.UTF16().String(), "Exception"))
 	case evExceptionStop:
 		k.ends[t.proc.trace] = true
 		k.end(ln, now, evException, "Exception")
@@ -531,10 +534,10 @@ func (k *tracker) spillEvents() {
 
 // shown reports whether another track shows the event.
 func (k *tracker) shown(ev *nettrace.Event) bool {
-	switch k.l.kind(ev.Metadata) {
-	case kindNoise, kindFault:
+	switch m := ev.Metadata; {
+	case namesCode(m), m.Role == nettrace.RolePageFault:
 		return true
-	case kindRuntime:
+	case m.Source == nettrace.SourceRuntime:
 		switch id := ev.Metadata.EventID; id {
 		case evGCStart, evGCStop, evRestartStop, evRestartStart, evSuspendStop, evSuspendStart, evFinalizersStop, evFinalizersStart:
 			return k.want["gc"]

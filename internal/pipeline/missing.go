@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -85,7 +86,7 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 	}
 	what = fmt.Sprintf("the trace holds %s event%s but no %s", report.Count(int(m.Events)), report.Plural(int(m.Events)), what)
 	if keywords != 0 {
-		providers = append(providers, fmt.Sprintf("Microsoft-Windows-DotNETRuntime:%#x:4", keywords))
+		providers = append(providers, fmt.Sprintf("%s:%#x:4", nettrace.ProviderRuntime, keywords))
 	}
 	line := "dotnet-trace collect -p PID"
 	if faults := slices.Contains(groups, "faults"); faults || m.Version >= 6 {

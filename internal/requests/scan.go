@@ -100,7 +100,7 @@ func classify(ev *nettrace.Event) class {
 	case httpphases.ProviderLogging, httpphases.ProviderBridge:
 		return classNamed
 	}
-	if ev.Opcode == 1 && !strings.HasPrefix(p, "Microsoft-Windows-DotNETRuntime") && !strings.HasPrefix(p, "Microsoft-DotNETCore-") {
+	if ev.Opcode == 1 && !strings.HasPrefix(p, nettrace.ProviderRuntime) && !strings.HasPrefix(p, "Microsoft-DotNETCore-") {
 		return classStart
 	}
 	return classSkip

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -32,14 +33,13 @@ type nativeSymbol struct {
 // shared by all processes of a trace.
 type Images map[uint64]int64 // p_vaddr - p_offset
 
-// Add takes a ProcessMappingMetadata payload.
-func (im Images) Add(payload []byte) error {
-	c := cursor{b: payload}
-	id := c.varuint()
-	text := c.str16()
-	if c.bad {
-		return fmt.Errorf("ProcessMappingMetadata of %d bytes: %w", len(payload), errShort)
+// Add takes a ProcessMappingMetadata event.
+func (im Images) Add(ev *nettrace.Event) error {
+	var e nettrace.MappingMetadata
+	if err := ev.MappingMetadata(&e); err != nil {
+		return fmt.Errorf("ProcessMappingMetadata of %d bytes: %w", len(ev.Payload), err)
 	}
+	text := e.Symbol.Raw()
 	var meta struct {
 		Vaddr  string `json:"p_vaddr"`
 		Offset string `json:"p_offset"`
@@ -50,7 +50,7 @@ func (im Images) Add(payload []byte) error {
 	v, err1 := strconv.ParseUint(meta.Vaddr, 0, 63)
 	o, err2 := strconv.ParseUint(meta.Offset, 0, 63)
 	if err1 == nil && err2 == nil {
-		im[id] = int64(v) - int64(o)
+		im[e.ID] = int64(v) - int64(o)
 	}
 	return nil
 }
@@ -58,42 +58,36 @@ func (im Images) Add(payload []byte) error {
 // kernelBase is where the kernel's half of the address space begins.
 const kernelBase = 0xffff_8000_0000_0000
 
-// Mapping takes a ProcessMapping payload of provider Universal.System.
-func (p *Process) Mapping(payload []byte, now int64) error {
-	c := cursor{b: payload}
-	id := c.varuint()
-	m := mapping{first: c.varuint(), last: c.varuint(), offset: c.varuint(), from: now}
-	m.file = string(c.str16())
-	m.meta = c.varuint()
-	if c.bad {
-		return fmt.Errorf("ProcessMapping of %d bytes: %w", len(payload), errShort)
+// mapping takes a ProcessMapping event.
+func (p *Process) mapping(ev *nettrace.Event, now int64) error {
+	var e nettrace.Mapping
+	if err := ev.Mapping(&e); err != nil {
+		return fmt.Errorf("ProcessMapping of %d bytes: %w", len(ev.Payload), err)
 	}
+	m := mapping{first: e.Start, last: e.End, offset: e.FileOffset, from: now, meta: e.MetadataID, file: string(e.FileName.Raw())}
 	// Exclusive when read from /proc, inclusive in a later record (nettrace.md 12.1).
 	if m.last%4096 == 0 && m.last > m.first {
 		m.last--
 	}
-	if i, ok := p.mapIDs[id]; ok && p.maps[i] == m {
+	if i, ok := p.mapIDs[e.ID]; ok && p.maps[i] == m {
 		return nil
 	}
-	p.mapIDs[id] = int32(len(p.maps))
+	p.mapIDs[e.ID] = int32(len(p.maps))
 	p.maps = append(p.maps, m)
 	return nil
 }
 
-// Symbol takes a ProcessSymbol payload of provider Universal.System.
-func (p *Process) Symbol(payload []byte, now int64) error {
-	c := cursor{b: payload}
-	c.varuint() // id
-	mapID := c.varuint()
-	s := nativeSymbol{first: c.varuint(), last: c.varuint(), from: now, mapping: -1}
-	name := c.str16()
-	if c.bad {
-		return fmt.Errorf("ProcessSymbol of %d bytes: %w", len(payload), errShort)
+// symbol takes a ProcessSymbol event.
+func (p *Process) symbol(ev *nettrace.Event, now int64) error {
+	var e nettrace.Symbol
+	if err := ev.Symbol(&e); err != nil {
+		return fmt.Errorf("ProcessSymbol of %d bytes: %w", len(ev.Payload), err)
 	}
+	s, name := nativeSymbol{first: e.Start, last: e.End, from: now, mapping: -1}, e.Name.Raw()
 	if s.last < s.first || s.first == 0 && s.last == ^uint64(0) {
 		return nil // hidden kernel symbols
 	}
-	if i, ok := p.mapIDs[mapID]; ok {
+	if i, ok := p.mapIDs[e.MappingID]; ok {
 		s.mapping = i
 	}
 	// One symbol comes once per mapping that contains it.

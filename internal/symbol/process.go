@@ -7,8 +7,10 @@
 package symbol
 
 import (
+	"math"
 	"sort"
 
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -72,7 +74,14 @@ type Process struct {
 	symbols []nativeSymbol
 
 	unknown profile.MethodID
+	event   nettrace.Method // the newest
 }
+
+// When a method without a known time was there.
+const (
+	beforeAll = math.MinInt64
+	afterAll  = math.MaxInt64
+)
 
 // NewProcess returns a Process that adds its frames to table. Images may be nil.
 func NewProcess(table *profile.Table, rules Rules, images Images) *Process {

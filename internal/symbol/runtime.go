@@ -1,19 +1,15 @@
 package symbol
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
-)
-
-// Providers of method and module events.
-const (
-	RuntimeProvider = "Microsoft-Windows-DotNETRuntime"
-	RundownProvider = "Microsoft-Windows-DotNETRuntimeRundown"
 )
 
 // A method is one range of code: a tier of a method, its hot or its cold part.
@@ -21,15 +17,12 @@ type method struct {
 	id, module uint64
 	start      uint64
 	size       uint32
-	flags      uint32
+	flags      nettrace.MethodFlags
 	name, end  uint32 // in Process.text
 	from, to   int64
 	order      uint8 // how the event claims addresses by the reference's rules
 	paths      int32 // 1 + number in Process.paths of the module when the event came; 0: not known then
 }
-
-// Flags of a method (nettrace.md section 10.2).
-const flagJitted = 0x8
 
 const (
 	claimAtEnd  uint8 = iota // load, start rundown
@@ -37,7 +30,7 @@ const (
 )
 
 func (m *method) class() Class {
-	if m.flags&flagJitted != 0 {
+	if m.flags&nettrace.MethodJitted != 0 {
 		return JIT
 	}
 	return 0
@@ -45,70 +38,64 @@ func (m *method) class() Class {
 
 type module struct{ il, native string }
 
-// Event takes an event of the runtime's provider or of its rundown, if it concerns
-// names; others are ignored. now is its time in ns. An error says that the payload
-// breaks its layout; the event is then ignored.
-func (p *Process) Event(rundown bool, id int, payload []byte, now int64) error {
-	if rundown {
-		switch id {
-		case 143: // MethodDCStartVerbose
-			return p.method(payload, beforeAll, claimAtEnd)
-		case 144: // MethodDCStopVerbose
-			return p.methodEnd(payload)
-		case 153, 154: // ModuleDCStart, ModuleDCStop
-			return p.module(payload, false)
-		case 151, 152: // DomainModuleDCStart, DomainModuleDCStop
-			return p.module(payload, true)
-		}
-		return nil
-	}
-	switch id {
-	case 143: // MethodLoadVerbose
-		return p.method(payload, now, claimAtEnd)
-	case 144: // MethodUnloadVerbose
-		return p.unload(payload, now)
-	case 142: // MethodUnload
-		return p.unloadShort(payload, now)
-	case 139: // MethodDCStartVerbose of old runtimes
-		return p.method(payload, beforeAll, claimAtEnd)
-	case 140: // MethodDCStopVerbose of old runtimes
-		return p.methodEnd(payload)
-	case 152: // ModuleLoad; 153 unloads, and methods of it may still want its name
-		return p.module(payload, false)
-	case 151: // DomainModuleLoad
-		return p.module(payload, true)
+// Event takes an event that names code: of the runtime's provider, its rundown, or
+// Universal.System; others are ignored. now is its time in ns. An error says that the payload
+// breaks its layout; the event is then ignored. What tells of images goes to Images.Add.
+func (p *Process) Event(ev *nettrace.Event, now int64) error {
+	switch ev.Metadata.Role {
+	case nettrace.RoleMethodLoad, nettrace.RoleMethodUnload, nettrace.RoleMethodDCStart, nettrace.RoleMethodDCStop:
+		return p.methodEvent(ev, now)
+	case nettrace.RoleModuleLoad, nettrace.RoleModuleDCStart, nettrace.RoleModuleDCStop:
+		return p.module(ev) // not unloads: methods of it may still want its name
+	case nettrace.RoleMapping:
+		return p.mapping(ev, now)
+	case nettrace.RoleSymbol:
+		return p.symbol(ev, now)
 	}
 	return nil
 }
 
-// parse reads the fixed part of a method event and returns the rest.
-func parseMethod(payload []byte) (method, cursor, error) {
-	c := cursor{b: payload}
-	m := method{id: c.u64(), module: c.u64(), start: c.u64(), size: c.u32()}
-	c.u32() // metadata token
-	m.flags = c.u32()
-	if c.bad {
-		return m, c, fmt.Errorf("method event of %d bytes: %w", len(payload), errShort)
+// methodEvent takes a load, an unload or a rundown of a method. Those without names come
+// beside those with names, and tell nothing but that code is gone.
+func (p *Process) methodEvent(ev *nettrace.Event, now int64) error {
+	e := &p.event
+	if err := ev.Method(e); err != nil {
+		return fmt.Errorf("method event of %d bytes: %w", len(ev.Payload), err)
 	}
-	return m, c, nil
+	m := method{id: e.MethodID, module: e.ModuleID, start: e.StartAddress, size: e.Size, flags: e.Flags}
+	switch role := ev.Metadata.Role; {
+	case role == nettrace.RoleMethodUnload && !e.Verbose:
+		p.unloadShort(m, now)
+		return nil
+	case !e.Verbose:
+		return nil
+	case role == nettrace.RoleMethodUnload:
+		return p.unload(m, now)
+	case role == nettrace.RoleMethodLoad:
+		return p.method(m, now, claimAtEnd)
+	case role == nettrace.RoleMethodDCStart:
+		return p.method(m, beforeAll, claimAtEnd)
+	}
+	return p.methodEnd(m)
 }
 
-// addName puts Namespace.Method(args) into the text.
-func (p *Process) addName(m *method, c *cursor) error {
-	ns, name, sig := c.utf16z(), c.utf16z(), c.utf16z()
-	if c.bad {
-		return fmt.Errorf("method event: unterminated name: %w", errShort)
-	}
-	if len(p.text)+len(ns)+len(name)+len(sig) > math.MaxInt32 {
+// addName puts Namespace.Method(args) of the event into the text.
+func (p *Process) addName(m *method) error {
+	e := &p.event
+	size := e.Namespace.Len() + e.Name.Len() + e.Signature.Len()
+	if len(p.text)+size > math.MaxInt32 {
 		return errors.New("2 GiB of method names")
 	}
-	p.text = reserve(p.text, len(ns)+len(name)+len(sig)+1)
+	p.text = reserve(p.text, size+1)
 	m.name = uint32(len(p.text))
-	p.text = appendUTF16(p.text, ns)
-	p.text = append(p.text, '.')
-	p.text = appendUTF16(p.text, name)
-	if i := indexUTF16(sig, '('); i >= 0 {
-		p.text = appendUTF16(p.text, sig[i:])
+	p.text = append(e.Namespace.AppendTo(p.text), '.')
+	p.text = e.Name.AppendTo(p.text)
+	args := len(p.text)
+	p.text = e.Signature.AppendTo(p.text)
+	if i := bytes.IndexByte(p.text[args:], '('); i >= 0 {
+		p.text = slices.Delete(p.text, args, args+i) // the type that it returns
+	} else {
+		p.text = p.text[:args]
 	}
 	m.end = uint32(len(p.text))
 	m.paths = p.modules[m.module]
@@ -125,19 +112,15 @@ func reserve[E any](s []E, n int) []E {
 }
 
 // method takes a load or a start rundown.
-func (p *Process) method(payload []byte, from int64, order uint8) error {
-	m, c, err := parseMethod(payload)
-	if err != nil {
-		return err
-	}
-	if p.rules == Reference && m.flags&flagJitted == 0 {
+func (p *Process) method(m method, from int64, order uint8) error {
+	if p.rules == Reference && m.flags&nettrace.MethodJitted == 0 {
 		return nil // only rundown names precompiled code
 	}
-	if err := p.addName(&m, &c); err != nil {
+	if err := p.addName(&m); err != nil {
 		return err
 	}
 	m.from, m.to, m.order = from, afterAll, order
-	if p.rules == ByTime && from != beforeAll && m.flags&flagJitted != 0 {
+	if p.rules == ByTime && from != beforeAll && m.flags&nettrace.MethodJitted != 0 {
 		// Whoever was here before is gone, even if nobody said so.
 		p.retire(m.start, m.size, func(*place) bool { return true })
 	}
@@ -147,20 +130,16 @@ func (p *Process) method(payload []byte, from int64, order uint8) error {
 }
 
 // methodEnd takes an end rundown.
-func (p *Process) methodEnd(payload []byte) error {
-	m, c, err := parseMethod(payload)
-	if err != nil {
-		return err
-	}
+func (p *Process) methodEnd(m method) error {
 	known, ok := p.byStart[m.start]
 	ok = ok && p.methods[known].id == m.id && p.methods[known].size == m.size
 	if p.rules == Reference {
-		return p.claim(m, c, known, ok)
+		return p.claim(m, known, ok)
 	}
 	if ok {
 		return nil // its load told the same, and when
 	}
-	if err := p.addName(&m, &c); err != nil {
+	if err := p.addName(&m); err != nil {
 		return err
 	}
 	m.from, m.to = beforeAll, afterAll
@@ -171,13 +150,13 @@ func (p *Process) methodEnd(payload []byte) error {
 
 // claim names all addresses seen in m that nobody has claimed: what the reference
 // does at an unload or end rundown.
-func (p *Process) claim(m method, c cursor, known int32, ok bool) error {
+func (p *Process) claim(m method, known int32, ok bool) error {
 	if !p.seen(m.start, m.size) {
 		return nil
 	}
 	id := known
 	if !ok {
-		if err := p.addName(&m, &c); err != nil {
+		if err := p.addName(&m); err != nil {
 			return err
 		}
 		m.order = claimAtOnce
@@ -191,20 +170,16 @@ func (p *Process) claim(m method, c cursor, known int32, ok bool) error {
 	return nil
 }
 
-func (p *Process) unload(payload []byte, now int64) error {
-	m, c, err := parseMethod(payload)
-	if err != nil {
-		return err
-	}
+func (p *Process) unload(m method, now int64) error {
 	known, ok := p.byStart[m.start]
 	ok = ok && p.methods[known].id == m.id && p.methods[known].size == m.size
 	if p.rules == Reference {
-		return p.claim(m, c, known, ok)
+		return p.claim(m, known, ok)
 	}
 	if ok {
 		p.methods[known].to = now
 	} else {
-		if err := p.addName(&m, &c); err != nil {
+		if err := p.addName(&m); err != nil {
 			return err
 		}
 		m.from, m.to = beforeAll, now
@@ -215,17 +190,15 @@ func (p *Process) unload(payload []byte, now int64) error {
 	return nil
 }
 
-func (p *Process) unloadShort(payload []byte, now int64) error {
-	m, _, err := parseMethod(payload)
-	if err != nil || p.rules == Reference {
-		return err
+func (p *Process) unloadShort(m method, now int64) {
+	if p.rules == Reference {
+		return
 	}
 	if known, ok := p.byStart[m.start]; ok && p.methods[known].id == m.id {
 		p.methods[known].to = now
 		delete(p.byStart, m.start)
 	}
 	p.retire(m.start, m.size, func(*place) bool { return true })
-	return nil
 }
 
 // claimJitted gives what nobody has claimed to the loads, in the order of the file.
@@ -240,25 +213,17 @@ func (p *Process) claimJitted() {
 	}
 }
 
-func (p *Process) module(payload []byte, domain bool) error {
-	c := cursor{b: payload}
-	id := c.u64()
-	c.u64() // assembly
-	if domain {
-		c.u64()
+func (p *Process) module(ev *nettrace.Event) error {
+	var e nettrace.Module
+	if err := ev.Module(&e); err != nil {
+		return fmt.Errorf("module event of %d bytes: %w", len(ev.Payload), err)
 	}
-	c.u32() // flags
-	c.u32()
-	il, native := c.utf16z(), c.utf16z()
-	if c.bad {
-		return fmt.Errorf("module event of %d bytes: %w", len(payload), errShort)
-	}
-	mod := module{string(appendUTF16(nil, il)), string(appendUTF16(nil, native))}
-	if old := p.modules[id]; old > 0 && p.paths[old-1] == mod {
+	mod := module{e.ILPath.String(), e.NativePath.String()}
+	if old := p.modules[e.ModuleID]; old > 0 && p.paths[old-1] == mod {
 		return nil
 	}
 	p.paths = append(p.paths, mod)
-	p.modules[id] = int32(len(p.paths))
+	p.modules[e.ModuleID] = int32(len(p.paths))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -20,6 +21,23 @@ const (
 	moduleLoad   = 152
 	moduleDCStop = 154 // rundown
 )
+
+// event is an event of the runtime, its rundown or Universal.System.
+func event(provider string, id int, payload []byte) *nettrace.Event {
+	m := &nettrace.Metadata{Provider: provider, EventID: id}
+	m.Classify()
+	return &nettrace.Event{Metadata: m, Payload: payload}
+}
+
+const (
+	runtimes = nettrace.ProviderRuntime
+	rundowns = nettrace.ProviderRuntime + "Rundown"
+	systems  = "Universal.System"
+)
+
+func mapped(payload []byte) *nettrace.Event  { return event(systems, 3, payload) }
+func symbols(payload []byte) *nettrace.Event { return event(systems, 4, payload) }
+func image(payload []byte) *nettrace.Event   { return event(systems, 5, payload) }
 
 func utf16z(b []byte, s string) []byte {
 	for _, u := range utf16.Encode([]rune(s)) {
@@ -145,7 +163,7 @@ func TestNames(t *testing.T) {
 						got[i] = p.Frame(s.addr, s.at)
 						continue
 					}
-					require.NoError(t, p.Event(s.rundown, s.id, s.payload, s.at))
+					require.NoError(t, p.Event(event(map[bool]string{false: runtimes, true: rundowns}[s.rundown], s.id, s.payload), s.at))
 				}
 				p.Finish(nil)
 				for i, s := range tt.steps {
@@ -188,8 +206,8 @@ func symbolPayload(mapping, start, end uint64, name string) []byte {
 
 func TestNativeNames(t *testing.T) {
 	images := Images{}
-	require.NoError(t, images.Add(append(str16(binary.AppendUvarint(nil, 3), `{"type":"ELF","p_vaddr":"0x7190","p_offset":"0x6190"}`), 0, 0)))
-	require.NoError(t, images.Add(append(str16(binary.AppendUvarint(nil, 4), `not json`), 0, 0)))
+	require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 3), `{"type":"ELF","p_vaddr":"0x7190","p_offset":"0x6190"}`), 0, 0))))
+	require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 4), `not json`), 0, 0))))
 	for _, rules := range []Rules{ByTime, Reference} {
 		tab := profile.NewTable()
 		p := NewProcess(tab, rules, images)
@@ -203,7 +221,7 @@ func TestNativeNames(t *testing.T) {
 			mappingPayload(6, 0x70000, 0x80000, 0x200, "/app/System.Private.CoreLib.dll", 4),
 			mappingPayload(7, 0x7ff000, 0x800000, 0, "[stack]", 0),
 		} {
-			require.NoError(t, p.Mapping(m, 0))
+			require.NoError(t, p.Event(mapped(m), 0))
 		}
 		for _, s := range [][]byte{
 			symbolPayload(0, 0x10100, 0x101ff, "__clone3"),
@@ -216,7 +234,7 @@ func TestNativeNames(t *testing.T) {
 			symbolPayload(4, 0xffffffff81000100, 0xffffffff810001ff, "entry_SYSCALL_64_after_hwframe"),
 			symbolPayload(4, 0, ^uint64(0), "hidden"),
 		} {
-			require.NoError(t, p.Symbol(s, 0))
+			require.NoError(t, p.Event(symbols(s), 0))
 		}
 		classes := map[profile.FrameID]Class{}
 		type want struct {
@@ -263,9 +281,9 @@ func TestNativeNames(t *testing.T) {
 func TestNativeNamesByTime(t *testing.T) {
 	tab := profile.NewTable()
 	p := NewProcess(tab, ByTime, nil)
-	require.NoError(t, p.Mapping(mappingPayload(0, 0x1000, 0x2000, 0, "/lib/old.so", 0), 0))
+	require.NoError(t, p.Event(mapped(mappingPayload(0, 0x1000, 0x2000, 0, "/lib/old.so", 0)), 0))
 	before := p.Frame(0x1800, 5)
-	require.NoError(t, p.Mapping(mappingPayload(1, 0x1000, 0x2000, 0, "/lib/new.so", 0), 10))
+	require.NoError(t, p.Event(mapped(mappingPayload(1, 0x1000, 0x2000, 0, "/lib/new.so", 0)), 10))
 	after := p.Frame(0x1900, 15)
 	p.Finish(nil)
 	assert.Equal(t, "old.so!0x800", tab.MethodOf(before).Full())
@@ -276,17 +294,17 @@ func TestShortPayloads(t *testing.T) {
 	full := methodPayload(10, 1, 0x1000, 0x100, 8, "Lab.A", "Run", "void ()")
 	for n := range len(full) - 10 {
 		p := NewProcess(profile.NewTable(), ByTime, nil)
-		assert.Error(t, p.Event(false, load, full[:n], 0), "%d bytes", n)
+		assert.Error(t, p.Event(event(runtimes, load, full[:n]), 0), "%d bytes", n)
 	}
 	m := mappingPayload(1, 0x20000, 0x21fff, 0x6000, "/lib/x.so", 3)
 	for n := range len(m) - 4 {
 		p := NewProcess(profile.NewTable(), ByTime, nil)
-		assert.Error(t, p.Mapping(m[:n], 0), "%d bytes", n)
+		assert.Error(t, p.Event(mapped(m[:n]), 0), "%d bytes", n)
 	}
 	s := symbolPayload(0, 0x10100, 0x101ff, "__clone3")
 	for n := range len(s) {
 		p := NewProcess(profile.NewTable(), ByTime, nil)
-		assert.Error(t, p.Symbol(s[:n], 0), "%d bytes", n)
+		assert.Error(t, p.Event(symbols(s[:n]), 0), "%d bytes", n)
 	}
 }
 
@@ -306,15 +324,15 @@ func FuzzProcess(f *testing.F) {
 			for now := range int64(3) {
 				switch kind % 5 {
 				case 0:
-					_ = p.Event(false, id, payload, now)
+					_ = p.Event(event(runtimes, id, payload), now)
 				case 1:
-					_ = p.Event(true, id, payload, now)
+					_ = p.Event(event(rundowns, id, payload), now)
 				case 2:
-					_ = p.Mapping(payload, now)
+					_ = p.Event(mapped(payload), now)
 				case 3:
-					_ = p.Symbol(payload, now)
+					_ = p.Event(symbols(payload), now)
 				case 4:
-					_ = Images{}.Add(payload)
+					_ = Images{}.Add(image(payload))
 				}
 			}
 			again := p.Frame(addr, 5)

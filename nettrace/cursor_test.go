@@ -1,8 +1,9 @@
-package symbol
+package nettrace
 
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unicode/utf16"
 
@@ -23,16 +24,16 @@ func TestUTF16(t *testing.T) {
 		for _, u := range text {
 			b = binary.LittleEndian.AppendUint16(b, u)
 		}
-		require.Equal(t, string(utf16.Decode(text)), string(appendUTF16(nil, b)), "%x", text)
+		rest := "rest of it"[:rnd.IntN(11)]
+		c := NewCursor(slices.Concat(b, []byte{0, 0}, []byte(rest)))
+		got := c.UTF16()
+		require.Equal(t, string(utf16.Decode(text)), got.String(), "%x", text)
+		require.Equal(t, string(b), string(got.Raw()))
+		require.Equal(t, rest, string(c.Bytes(c.Len())))
+		require.NoError(t, c.Err())
 
-		rest := []byte("rest of it"[:rnd.IntN(11)])
-		c := cursor{b: append(append(append([]byte(nil), b...), 0, 0), rest...)}
-		require.Equal(t, b, append([]byte(nil), c.utf16z()...))
-		require.Equal(t, string(rest), string(c.b))
-		require.False(t, c.bad)
-
-		c = cursor{b: b}
-		require.Nil(t, c.utf16z())
-		require.True(t, c.bad)
+		c = NewCursor(b)
+		require.Zero(t, c.UTF16().Len())
+		require.Error(t, c.Err(), "it has no end")
 	}
 }
