@@ -33,14 +33,14 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/glob"},
-	".": {"chromium", "nettrace", "httpphases", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope",
+	".": {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope",
 		"internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":      {},
 	"internal/reading":    {"nettrace", "internal/input"},
 	"internal/load":       {"nettrace", "activity", "profile", "internal/input", "internal/reading", "internal/symbol", "internal/compat", "internal/glob"},
-	"internal/symbol":     {"profile"},
+	"internal/symbol":     {"nettrace", "profile"},
 	"internal/spans":      {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/speedscope": {"profile"},
 	"internal/requests":   {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},

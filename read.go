@@ -73,13 +73,12 @@ func (o *ReadOptions) limit() int {
 // Profile reads the trace into the model, whole as far as it goes: damage is told to
 // o.Warn, and an error means that nothing could be read. The caller owns the profile.
 func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
-	if o == nil {
-		o = &ReadOptions{}
-	}
+	o, damages := o.counting()
 	p, err := f.profile(ctx, o)
 	if err != nil {
 		return nil, f.named(err)
 	}
+	p.Meta.Damages = *damages
 	for _, t := range p.Tracks {
 		if failed := t.Err; failed != nil {
 			t.Err = func() error { return f.named(failed()) }
@@ -107,11 +106,11 @@ func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 // nettrace reads a nettrace or netperf file, once for all that is wanted.
 func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	also := slices.Clone(o.Also)
-	var http *requestReader
+	var http *drawnRequests
 	if slices.Contains(o.Tracks, "http") {
-		http = &requestReader{o: o}
+		http = newDrawnRequests(o)
 		also = append(also, http)
-		defer func() { http.scan.Stop() }()
+		defer http.Stop()
 	}
 	lo := f.loadOptions(o)
 	var att *attributor
@@ -141,10 +140,24 @@ func (f *File) loadOptions(o *ReadOptions) *load.Options {
 	}
 }
 
-func (o *ReadOptions) warn(offset int64, where string, err error) {
-	if o.Warn != nil {
-		o.Warn(Damage{Offset: offset, Where: where, What: err.Error()})
+// counting returns a copy of o, which may be nil, that counts what Warn is told.
+func (o *ReadOptions) counting() (*ReadOptions, *int) {
+	own, n := ReadOptions{}, new(int)
+	if o != nil {
+		own = *o
 	}
+	told := own.Warn
+	own.Warn = func(d Damage) {
+		*n++
+		if told != nil {
+			told(d)
+		}
+	}
+	return &own, n
+}
+
+func (o *ReadOptions) warn(offset int64, where string, err error) {
+	o.Warn(Damage{Offset: offset, Where: where, What: err.Error()})
 }
 
 // spans reads Chromium trace events into samples.
@@ -196,11 +209,13 @@ func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile
 //
 // A speedscope file is no recording: write its profile instead.
 func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {
-	if o == nil {
-		o = &ReadOptions{}
-	}
+	o, damages := o.counting()
 	p, err := f.rewrite(ctx, w, o, repair, plain)
-	return p, f.named(err)
+	if err != nil {
+		return nil, f.named(err)
+	}
+	p.Meta.Damages = *damages
+	return p, nil
 }
 
 func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {

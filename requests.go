@@ -1,6 +1,9 @@
 package tracefix
 
 import (
+	"context"
+
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/requests"
@@ -8,34 +11,100 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A requestReader collects the HTTP requests that tracks show, while a trace is read for its
-// samples.
-type requestReader struct {
-	o    *ReadOptions
-	scan *requests.Scanner
-	list []*httpphases.Request
+// Requests reads the HTTP requests of a nettrace: client is called for those that its process
+// made, server for those that it served; either may be nil. They come as they end, what was
+// still in flight at the end of the trace last, one after the other, and belong to the
+// callee. All have been there when Requests returns.
+func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
+	s := NewRequestScanner(client, server)
+	defer s.Stop()
+	_, err := requests.ReadFor(ctx, f.in, s)
+	return err
 }
 
-func (q *requestReader) Begin(r *nettrace.Reader) { q.scan = requests.NewScanner(r, q.add, nil) }
+// Activities reads the start/stop activities of all event sources of a nettrace.
+func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.Tree, error) {
+	tree, _, err := requests.Activities(ctx, f.in, o)
+	return tree, err
+}
 
-func (q *requestReader) Event(ev *nettrace.Event) error {
-	q.scan.Event(ev)
+// A RequestScanner is the Consumer that turns the events of a reading into HTTP requests.
+// One who has a nettrace.Reader of his own calls Begin, Event for each event, and End.
+type RequestScanner struct {
+	client  func(*httpphases.Request)
+	server  func(*httpphases.ServerRequest)
+	scanner *requests.Scanner
+}
+
+// NewRequestScanner returns a RequestScanner that calls client and server, which may be nil,
+// for every request as it ends: on a goroutine of its own, one after the other, until End or
+// Stop returns. One of these must be called.
+func NewRequestScanner(client func(*httpphases.Request), server func(*httpphases.ServerRequest)) *RequestScanner {
+	return &RequestScanner{client: client, server: server}
+}
+
+// Begin implements Consumer.
+func (s *RequestScanner) Begin(r *nettrace.Reader) {
+	s.scanner = requests.NewScanner(r, s.client, s.server)
+}
+
+// Event implements Consumer.
+func (s *RequestScanner) Event(ev *nettrace.Event) error {
+	s.scanner.Event(ev)
 	return nil
 }
 
-func (q *requestReader) End() { q.scan.Finish() }
+// End implements Consumer. What is still in flight ends, as incomplete.
+func (s *RequestScanner) End() { s.scanner.Finish() }
 
-func (q *requestReader) add(r *httpphases.Request) {
-	ended := r.HasDuration && r.Start+r.Duration < int64(q.o.From)
-	if !ended && (q.o.To == 0 || r.Start <= int64(q.o.To)) {
-		r.Detail = "" // long, and not drawn
-		q.list = append(q.list, r)
-	}
+// Stop ends a scan whose reading failed. It does nothing after End.
+func (s *RequestScanner) Stop() { s.scanner.Stop() }
+
+// Stats are what was counted, after End.
+func (s *RequestScanner) Stats() httpphases.Stats { return s.scanner.Stats() }
+
+// NewActivityScanner returns the Consumer that turns the events of a reading into start/stop
+// activities; after End its Tree has them.
+func NewActivityScanner(o *activity.Options) *ActivityScanner {
+	return &ActivityScanner{requests.NewActivityScanner(o)}
+}
+
+// An ActivityScanner is a Consumer; see NewActivityScanner.
+type ActivityScanner struct{ scanner *requests.ActivityScanner }
+
+// Begin implements Consumer.
+func (s *ActivityScanner) Begin(r *nettrace.Reader) { s.scanner.Begin(r) }
+
+// Event implements Consumer.
+func (s *ActivityScanner) Event(ev *nettrace.Event) error { return s.scanner.Event(ev) }
+
+// End implements Consumer.
+func (s *ActivityScanner) End() { s.scanner.End() }
+
+// Tree returns the activities, after End. The caller owns it.
+func (s *ActivityScanner) Tree() *activity.Tree { return s.scanner.Tree() }
+
+// drawnRequests are the requests that tracks show.
+type drawnRequests struct {
+	*RequestScanner
+	list []*httpphases.Request
+}
+
+func newDrawnRequests(o *ReadOptions) *drawnRequests {
+	d := &drawnRequests{}
+	d.RequestScanner = NewRequestScanner(func(r *httpphases.Request) {
+		ended := r.HasDuration && r.Start+r.Duration < int64(o.From)
+		if !ended && (o.To == 0 || r.Start <= int64(o.To)) {
+			r.Detail = "" // long, and not drawn
+			d.list = append(d.list, r)
+		}
+	}, nil)
+	return d
 }
 
 // tracks are those of the requests: one for each connection.
-func (q *requestReader) tracks(p *profile.Profile) []*profile.Track {
-	return httpout.Tracks(q.list, func(pid uint32) *profile.Process {
+func (d *drawnRequests) tracks(p *profile.Profile) []*profile.Track {
+	return httpout.Tracks(d.list, func(pid uint32) *profile.Process {
 		for _, of := range p.Processes {
 			if of.PID == int64(pid) {
 				return of

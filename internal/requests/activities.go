@@ -11,42 +11,72 @@ import (
 
 // Activities reads the start/stop activities of all event sources of a nettrace file.
 func Activities(ctx context.Context, in *input.File, o *activity.Options) (*activity.Tree, *Info, error) {
-	b := activity.NewBuilder(o)
-	var reader *nettrace.Reader
-	var names []string // by Metadata.Index: of starts and stops
-	info, err := Read(ctx, in, func(r *nettrace.Reader) { reader = r }, func(ev *nettrace.Event) {
-		op := activity.Opcode(0)
-		if ev.Opcode == 1 || ev.Opcode == 2 {
-			op = activity.Opcode(ev.Opcode)
-		}
-		if op == activity.Info && ev.ActivityID.IsZero() {
-			return
-		}
-		m := ev.Metadata
-		e := activity.Event{
-			Time: reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID), Provider: m.Provider,
-			Opcode: op, ID: activity.ID(ev.ActivityID), Related: activity.ID(ev.RelatedActivityID),
-		}
-		if op != activity.Info {
-			for m.Index >= len(names) {
-				names = append(names, "")
-			}
-			if names[m.Index] == "" {
-				if names[m.Index] = m.Name; m.Name == "" {
-					names[m.Index] = ev.EventName()
-				}
-			}
-			e.Name = names[m.Index]
-			if m.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
-				e.Span, _ = activity.DecodeSpan(ev.Payload)
-			} else {
-				e.Key, e.Label = activity.DecodeKey(m.Provider, ev.Payload)
-			}
-		}
-		b.Add(&e)
-	})
+	s := NewActivityScanner(o)
+	info, err := ReadFor(ctx, in, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	return b.Finish(), info, nil
+	return s.Tree(), info, nil
 }
+
+// An ActivityScanner is a reading.Consumer that turns the events of all event sources into
+// start/stop activities.
+type ActivityScanner struct {
+	builder *activity.Builder
+	reader  *nettrace.Reader
+	names   []string // by Metadata.Index: of starts and stops
+	tree    *activity.Tree
+}
+
+// NewActivityScanner returns an ActivityScanner.
+func NewActivityScanner(o *activity.Options) *ActivityScanner {
+	return &ActivityScanner{builder: activity.NewBuilder(o)}
+}
+
+// Begin implements reading.Consumer.
+func (s *ActivityScanner) Begin(r *nettrace.Reader) { s.reader = r }
+
+// Event implements reading.Consumer.
+func (s *ActivityScanner) Event(ev *nettrace.Event) error {
+	op := activity.Opcode(0)
+	if ev.Opcode == 1 || ev.Opcode == 2 {
+		op = activity.Opcode(ev.Opcode)
+	}
+	if op == activity.Info && ev.ActivityID.IsZero() {
+		return nil
+	}
+	m := ev.Metadata
+	e := activity.Event{
+		Time: s.reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID), Provider: m.Provider,
+		Opcode: op, ID: activity.ID(ev.ActivityID), Related: activity.ID(ev.RelatedActivityID),
+	}
+	if op != activity.Info {
+		e.Name = s.name(ev)
+		if m.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
+			e.Span, _ = activity.DecodeSpan(ev.Payload)
+		} else {
+			e.Key, e.Label = activity.DecodeKey(m.Provider, ev.Payload)
+		}
+	}
+	s.builder.Add(&e)
+	return nil
+}
+
+func (s *ActivityScanner) name(ev *nettrace.Event) string {
+	m := ev.Metadata
+	for m.Index >= len(s.names) {
+		s.names = append(s.names, "")
+	}
+	if s.names[m.Index] == "" {
+		if s.names[m.Index] = m.Name; m.Name == "" {
+			s.names[m.Index] = ev.EventName()
+		}
+	}
+	return s.names[m.Index]
+}
+
+// End implements reading.Consumer.
+func (s *ActivityScanner) End() { s.tree = s.builder.Finish() }
+
+// Tree returns the activities, after End.
+func (s *ActivityScanner) Tree() *activity.Tree { return s.tree }

@@ -248,6 +248,11 @@ var ErrNotNettrace = errors.New("is not a nettrace file; HTTP requests and activ
 // Read reads a nettrace file and calls each for every event, in time order. An error
 // means that the file could not be read at all; damage is in the Info.
 func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), each func(*nettrace.Event)) (*Info, error) {
+	return ReadFor(ctx, in, caller{begin, each})
+}
+
+// ReadFor reads a nettrace file for consumers; see Read.
+func ReadFor(ctx context.Context, in *input.File, consumers ...reading.Consumer) (*Info, error) {
 	switch in.Kind {
 	case input.Nettrace, input.Netperf:
 	case input.Unknown:
@@ -262,7 +267,7 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 			info.Damage = append(info.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
 		}
 	}
-	r, err := reading.Read(ctx, in.Reader, warn, caller{begin, each})
+	r, err := reading.Read(ctx, in.Reader, warn, consumers...)
 	switch {
 	case err != nil && err == ctx.Err():
 		return nil, err
