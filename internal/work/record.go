@@ -2,10 +2,8 @@ package work
 
 import (
 	"encoding/binary"
-	"strings"
 
 	"github.com/tracefix/tracefix/causality"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -21,12 +19,6 @@ type Recorder struct {
 // Begin takes the reader of the events.
 func (r *Recorder) Begin(reader *nettrace.Reader) { r.reader = reader }
 
-// Events of the engine of dotnet-trace collect-linux.
-const (
-	providerUniversal = "Universal.Events"
-	providerSystem    = "Universal.System"
-)
-
 // Take keeps an event.
 func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
 	m := ev.Metadata
@@ -34,18 +26,14 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 	if ev.Thread != nil {
 		e.Thread = ev.Thread.ID
 	}
-	switch m.Provider {
-	case symbol.RundownProvider, providerSystem:
+	switch {
+	case m.Source == nettrace.SourceRundown, m.Source == nettrace.SourceSystem, m.Role == nettrace.RolePageFault:
 		return
-	case providerUniversal:
-		switch {
-		case m.Name == "cpu":
-			e.Kind, e.OnCPU = causality.Sample, true
-		case m.Name == "cswitch":
-			e.Kind, e.External, e.Blocked = causality.Sample, true, r.offCPU(ev, ns)
-		case strings.Contains(m.Name, "page_fault"):
-			return
-		}
+	case m.Role == nettrace.RoleCPU:
+		e.Kind, e.OnCPU = causality.Sample, true
+	case m.Role == nettrace.RoleContextSwitch:
+		e.Kind, e.External, e.Blocked = causality.Sample, true, r.offCPU(ev, ns)
+	case m.Source == nettrace.SourceEvents: // others of the machine
 	default:
 		causality.Decode(&e, ev)
 	}
