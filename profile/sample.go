@@ -50,6 +50,10 @@ type Sample struct {
 	// Suspect is how many of the outermost frames of a cut stack may be garbage, 0
 	// to 3: a recorder that copies bytes reads past the last real frame.
 	Suspect uint8
+	// Fresh is how many of the innermost frames of a recorded span began with it, at most
+	// MaxFresh: they are none of those that the sample before ended with, even if the names are
+	// the same. 0 of sampled stacks, of which nobody knows.
+	Fresh uint8
 	// Hidden marks a sample that is not wanted. It still ends the time for which the one
 	// before holds.
 	Hidden bool
@@ -90,17 +94,21 @@ type packed struct {
 
 // The lowest three bits of the flags are the type, the next two the cut.
 const (
-	hasMore = 1 << 5 // a byte: Suspect, and isHidden
+	hasMore = 1 << 5 // a byte: Suspect, Fresh, and isHidden
 	hasTime = 1 << 6 // another one than the sample before
 	hasDur  = 1 << 7
 
-	isHidden = 1 << 7
+	isHidden   = 1 << 7
+	freshShift = 2 // behind Suspect
 )
+
+// MaxFresh is the largest Sample.Fresh.
+const MaxFresh = 31
 
 // append appends s to b.
 func (p *packed) append(b []byte, s *Sample) []byte {
 	flags := byte(s.Type) | byte(s.Cut)<<3
-	more := min(s.Suspect, 3)
+	more := min(s.Suspect, 3) | min(s.Fresh, MaxFresh)<<freshShift
 	if s.Hidden {
 		more |= isHidden
 	}
@@ -143,7 +151,7 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 	}
 	s.Type, s.Cut, s.Stack = SampleType(p.flags&7), Cut(p.flags>>3&3), p.stack
 	if p.flags&hasMore != 0 {
-		s.Suspect, s.Hidden = b[pos]&^isHidden, b[pos]&isHidden != 0
+		s.Suspect, s.Fresh, s.Hidden = b[pos]&3, b[pos]&^isHidden>>freshShift, b[pos]&isHidden != 0
 		pos++
 	}
 	if p.flags&hasTime != 0 {
@@ -400,7 +408,7 @@ func (c *Cursor) Read(s *Sample) bool {
 		c.enter()
 	}
 	c.index++
-	s.Dur, s.Suspect, s.Hidden = 0, 0, false // the rest is always told
+	s.Dur, s.Suspect, s.Fresh, s.Hidden = 0, 0, 0, false // the rest is always told
 	c.b = c.state.next(c.b, s)
 	return true
 }

@@ -18,12 +18,15 @@ import (
 //     suspension), up to heldPause.
 //  3. The last sample of a thread holds for one period.
 //  4. A sample taken on a CPU (collect-linux) comes only while the thread runs. It
-//     holds for one period if the next is further than runPeriods away.
+//     holds for one period if the next is further than runPeriods away. Where the thread
+//     came back on a CPU less than that before, it speaks from then on.
 //  5. An off-CPU stretch and a weighted sample know their duration.
-//  6. Frames that two neighbouring stretches share are open in between as well, if
-//     what is between them is no longer than a gap of rule 2. Not those of stacks as
-//     deep as the limit at which stacks were cut: read again, what two cut ones share
-//     would be a stack that begins in the middle of the program.
+//  6. Frames that two neighbouring stretches share stay open where one follows the other
+//     without a gap. Of recorded spans (weighted samples) only those that were open
+//     before stay so: see Sample.Fresh.
+//
+// This is the one law of time. What an output draws and what another sums up is the same:
+// the stretches, and nothing between them.
 const (
 	heldPeriods = 20
 	heldPause   = 1_000_000_000 // ns
@@ -37,26 +40,24 @@ type Stretch struct {
 	Sample
 	Index      int // of the sample
 	Start, End int64
-	// Joined says that what the stack shares with the one before was open between
-	// the two stretches.
+	// Joined says that the stretch begins where the one before ended, so that what their
+	// stacks share is one span, but for the frames that are fresh.
 	Joined bool
 }
+
+// Nanos is how long the stretch lasts, ns: what it adds to the time of its frames.
+func (s *Stretch) Nanos() int64 { return s.End - s.Start }
 
 // A Timing knows how the sampler of a profile ticked, and so for how long its samples
 // speak. It can be shared by goroutines.
 type Timing struct {
 	Period int64 // ns between two samples of a busy thread
 	ticks  map[*Process]*tickSet
-	table  *Table
-	limit  int // frames at which stacks were cut; 0: none
 }
-
-// atLimit says whether a stack may be cut by depth, and was not repaired.
-func (t *Timing) atLimit(id StackID) bool { return t.limit > 0 && t.table.Depth(id) == t.limit }
 
 // Timing looks at the times of all samples of p, once.
 func (p *Profile) Timing() *Timing {
-	t := &Timing{Period: usualPeriod(p), ticks: map[*Process]*tickSet{}, table: p.Table, limit: p.Meta.DepthLimit}
+	t := &Timing{Period: usualPeriod(p), ticks: map[*Process]*tickSet{}}
 	for _, th := range slices.Concat(p.Threads, p.Hidden) {
 		set := t.ticks[th.Process]
 		if set == nil {
@@ -200,6 +201,7 @@ type StretchCursor struct {
 	index  int   // of the sample that c returns next
 	end    int64 // of the last stretch; nothing starts before the trace does
 	joined bool
+	back   bool // the thread was back on a CPU at end, and the next stretch begins there
 }
 
 // Stretches yields the stretches of a thread of the profile: those that are wanted, in
@@ -244,6 +246,9 @@ func (s *StretchCursor) Next() (st Stretch, ok bool) {
 	for s.more {
 		x := s.next
 		st = Stretch{Sample: x, Index: s.nextAt, Start: max(startOf(&x), s.end), Joined: s.joined}
+		if s.back {
+			st.Start = s.end
+		}
 		s.fetch()
 		st.End, s.joined = s.endOf(&st)
 		s.end = st.End
@@ -258,6 +263,7 @@ func (s *StretchCursor) Next() (st Stretch, ok bool) {
 // endOf returns where st ends and whether the stretch behind it is joined to it.
 func (s *StretchCursor) endOf(st *Stretch) (end int64, joined bool) {
 	period := s.t.Period
+	s.back = false
 	if !s.more {
 		switch {
 		case st.Type == SampleOffCPU:
@@ -287,19 +293,10 @@ func (s *StretchCursor) endOf(st *Stretch) (end int64, joined bool) {
 		end = next
 	}
 	end = max(end, st.Start)
+	if st.Type == SampleOffCPU && s.next.Type == SampleCPU && s.next.Dur == 0 && next-end <= runPeriods*period && !broken {
+		s.back = true
+		return end, true
+	}
 	// A nanosecond is no gap: the Chromium writer closes some frames so much earlier.
-	if broken || end+1 < next && (s.t.atLimit(st.Stack) || s.t.atLimit(s.next.Stack)) {
-		return end, false
-	}
-	return end, next-end <= heldPeriods*period
-}
-
-// Weight returns the time that a stretch stands for in sums, ns. A sample of a
-// CPU-clock sampler stands for one period, also if its thread was switched out
-// before the period ended: on the average that is right, and the rest would be lost.
-func (t *Timing) Weight(st *Stretch) int64 {
-	if st.Type == SampleCPU && st.Dur == 0 {
-		return t.Period
-	}
-	return st.End - st.Start
+	return end, !broken && end+1 >= next
 }

@@ -129,7 +129,7 @@ type topCounter struct {
 	fold  bool
 	t     *Timing
 
-	sums      []topSum // by method
+	sums      []topSum // by method; the last one is OffCPU
 	used      []MethodID
 	stack     uint32
 	cpu, wait int64 // since the last group
@@ -138,7 +138,7 @@ type topCounter struct {
 }
 
 func newTopCounter(p *Profile, o TopOptions) *topCounter {
-	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: o.FoldPolls, sums: make([]topSum, p.Table.Methods())}
+	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: o.FoldPolls, sums: make([]topSum, p.Table.Methods()+1)}
 	c.polls = make([]bool, p.Table.Methods())
 	for i := range c.polls {
 		c.polls[i] = isPoll(p.Table.MethodAt(MethodID(i)))
@@ -153,17 +153,22 @@ func isPoll(m Method) bool {
 		(strings.HasPrefix(m.Name, "System.Threading.Thread.<PollGC>") || strings.HasPrefix(m.Name, "System.Threading.Thread.PollGC("))
 }
 
-// A topStack is one distinct stack of a thread.
+// A topStack is one distinct stack of a thread, with the leaf OffCPU or without.
 type topStack struct {
-	id        StackID
+	topKey
 	cpu, wait int64
 	samples   int
+}
+
+type topKey struct {
+	id  StackID
+	off bool
 }
 
 // thread adds the samples of a thread and returns how many there are.
 func (c *topCounter) thread(th *Thread, t *Top) int {
 	var stacks []topStack
-	index := map[StackID]int{}
+	index := map[topKey]int{}
 	n := 0
 	repairs := th.Repairs.Cursor()
 	sts := c.t.Cursor(th)
@@ -177,13 +182,14 @@ func (c *topCounter) thread(th *Thread, t *Top) int {
 		if st.Type != SampleCPU {
 			t.CPUOnly = false
 		}
-		i, ok := index[st.Stack]
+		key := topKey{st.Stack, st.Type == SampleOffCPU}
+		i, ok := index[key]
 		if !ok {
 			i = len(stacks)
-			index[st.Stack] = i
-			stacks = append(stacks, topStack{id: st.Stack})
+			index[key] = i
+			stacks = append(stacks, topStack{topKey: key})
 		}
-		d := c.t.Weight(&st)
+		d := st.Nanos()
 		stacks[i].samples++
 		if st.Type.OnCPU() {
 			stacks[i].cpu += d
@@ -206,6 +212,26 @@ func (c *topCounter) add(s topStack, t *Top) {
 	c.stack++
 	tab := c.p.Table
 	leaf := true
+	count := func(m MethodID) {
+		x := &c.sums[m]
+		if x.met == 0 {
+			c.used = append(c.used, m)
+		}
+		if leaf {
+			leaf = false
+			x.cpuSelf += s.cpu
+			x.waitSelf += s.wait
+			x.samples += s.samples
+		}
+		if x.met != c.stack {
+			x.met = c.stack
+			x.cpuTotal += s.cpu
+			x.waitTotal += s.wait
+		}
+	}
+	if s.off {
+		count(MethodID(tab.Methods()))
+	}
 	for id := s.id; id != 0; id = tab.Parent(id) {
 		m := tab.Method(tab.Frame(id))
 		if c.skip[m] {
@@ -222,21 +248,7 @@ func (c *topCounter) add(s topStack, t *Top) {
 				m = tab.Method(tab.Frame(id))
 			}
 		}
-		x := &c.sums[m]
-		if x.met == 0 {
-			c.used = append(c.used, m)
-		}
-		if leaf {
-			leaf = false
-			x.cpuSelf += s.cpu
-			x.waitSelf += s.wait
-			x.samples += s.samples
-		}
-		if x.met != c.stack {
-			x.met = c.stack
-			x.cpuTotal += s.cpu
-			x.waitTotal += s.wait
-		}
+		count(m)
 	}
 	if leaf {
 		t.NoStack += s.samples
@@ -260,7 +272,7 @@ func (c *topCounter) group(o TopOptions) TopGroup {
 			keys[0], keys[1], keys[2], keys[3] = keys[2], keys[3], keys[0], keys[1]
 		}
 		return cmp.Or(keys[0], keys[1], keys[2], keys[3],
-			strings.Compare(c.p.Table.MethodAt(i).Full(), c.p.Table.MethodAt(j).Full()), cmp.Compare(i, j))
+			strings.Compare(c.method(i).Full(), c.method(j).Full()), cmp.Compare(i, j))
 	})
 	rows := len(c.used)
 	if o.Limit > 0 {
@@ -268,7 +280,7 @@ func (c *topCounter) group(o TopOptions) TopGroup {
 	}
 	g.Rows = make([]TopRow, 0, rows)
 	for _, m := range c.used[:rows] {
-		x, me := &c.sums[m], c.p.Table.MethodAt(m)
+		x, me := &c.sums[m], c.method(m)
 		g.Rows = append(g.Rows, TopRow{
 			Method: cmp.Or(strings.ToValidUTF8(me.Full(), "\uFFFD"), "?"), Module: strings.ToValidUTF8(me.Module, "\uFFFD"),
 			CPUSelf: millis(x.cpuSelf), CPUTotal: millis(x.cpuTotal), WaitSelf: millis(x.waitSelf), WaitTotal: millis(x.waitTotal), Samples: x.samples,
@@ -279,4 +291,12 @@ func (c *topCounter) group(o TopOptions) TopGroup {
 	}
 	c.used, c.cpu, c.wait = c.used[:0], 0, 0
 	return g
+}
+
+// method returns a method of sums.
+func (c *topCounter) method(m MethodID) Method {
+	if int(m) == c.p.Table.Methods() {
+		return Method{Name: OffCPU, Kind: Synthetic}
+	}
+	return c.p.Table.MethodAt(m)
 }

@@ -222,7 +222,7 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 	start, end := int64(-1), int64(0) // of the stretch before
 	st := timing.Cursor(th)
 	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
-		keep := sp.step(x.Stack, x.Joined)
+		keep := sp.next(&x)
 		isOff := x.Type == profile.SampleOffCPU
 		if start == end {
 			end++
@@ -265,7 +265,7 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 		c.begin('E', end, ids)
 		c.span(offCPUTail)
 	}
-	sp.step(0, false)
+	sp.step(0, 0)
 	if len(sp.closed) > 0 {
 		c.begin('E', end, ids)
 		c.closeAll(sp.closed)

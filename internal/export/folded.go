@@ -95,7 +95,7 @@ func Folded(w io.Writer, p *profile.Profile, o Options) error {
 			if o.Counts {
 				weights[node]++
 			} else {
-				weights[node] += timing.Weight(&st)
+				weights[node] += st.Nanos()
 			}
 		}
 	}

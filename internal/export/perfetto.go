@@ -301,7 +301,7 @@ func (x *perfettoWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 		if offCPU {
 			x.endSlice(end)
 		}
-		keep := sp.step(s.Stack, s.Joined)
+		keep := sp.next(&s)
 		from := x.closeTo(keep, depth, len(sp.path), end)
 		r := repairs.Of(s.Index)
 		marked := 0
@@ -330,7 +330,7 @@ func (x *perfettoWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 	if offCPU {
 		x.endSlice(end)
 	}
-	sp.step(0, false)
+	sp.step(0, 0)
 	x.closeTo(0, depth, 0, end)
 }
 

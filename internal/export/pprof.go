@@ -94,6 +94,7 @@ type pprofWriter struct {
 	// frames of stacks that are not written, makes no difference.
 	methods, frames       []uint64
 	lastMethod, lastFrame uint64
+	off                   uint64 // the location of profile.OffCPU; 0: none yet
 	mappings              map[string]uint64
 	msg, sub              []byte
 }
@@ -140,22 +141,28 @@ func (x *pprofWriter) valueType(field protowire.Number, kind, unit string) {
 // A pprofValue is what a stack of a thread adds up to.
 type pprofValue struct {
 	stack            profile.StackID
+	off              bool // with the leaf profile.OffCPU
 	count, wall, cpu int64
 }
 
 func (x *pprofWriter) thread(th *profile.Thread, timing *profile.Timing) (anyCPU bool) {
 	var values []pprofValue
-	index := map[profile.StackID]int{}
+	type key struct {
+		stack profile.StackID
+		off   bool
+	}
+	index := map[key]int{}
 	sts := timing.Cursor(th)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
-		i, ok := index[st.Stack]
+		k := key{st.Stack, st.Type == profile.SampleOffCPU}
+		i, ok := index[k]
 		if !ok {
 			i = len(values)
-			index[st.Stack] = i
-			values = append(values, pprofValue{stack: st.Stack})
+			index[k] = i
+			values = append(values, pprofValue{stack: k.stack, off: k.off})
 		}
 		v := &values[i]
-		d := timing.Weight(&st)
+		d := st.Nanos()
 		v.count++
 		v.wall += d
 		if st.Type.OnCPU() {
@@ -186,6 +193,9 @@ func (x *pprofWriter) thread(th *profile.Thread, timing *profile.Timing) (anyCPU
 	var ids []byte
 	for _, v := range values {
 		ids = ids[:0]
+		if v.off {
+			ids = protowire.AppendVarint(ids, x.offCPU())
+		}
 		for id := v.stack; id != 0; id = x.t.Parent(id) { // leaf first
 			f := x.t.Frame(id)
 			if x.skip[x.t.Method(f)] {
@@ -238,6 +248,25 @@ func (x *pprofWriter) location(f profile.FrameID) uint64 {
 	x.msg = appendBytesField(x.msg, 4, x.sub)
 	x.message(pprofLocation)
 	return x.frames[f]
+}
+
+// offCPU writes the location and function of profile.OffCPU once, and returns the number of
+// the location.
+func (x *pprofWriter) offCPU() uint64 {
+	if x.off == 0 {
+		x.lastFrame++
+		x.lastMethod++
+		x.off = x.lastFrame
+		x.msg = appendVarintField(x.msg[:0], 1, x.lastMethod)
+		x.msg = appendVarintField(x.msg, 2, x.str(profile.OffCPU))
+		x.msg = appendVarintField(x.msg, 3, x.str("tracefix::"+profile.OffCPU))
+		x.message(pprofFunction)
+		x.sub = appendVarintField(x.sub[:0], 1, x.lastMethod)
+		x.msg = appendVarintField(x.msg[:0], 1, x.off)
+		x.msg = appendBytesField(x.msg, 4, x.sub)
+		x.message(pprofLocation)
+	}
+	return x.off
 }
 
 // mapping returns the number of a module. Where it lay is not known to the model;

@@ -41,9 +41,9 @@ func TestPprofSums(t *testing.T) {
 			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 				v := want[th.TID]
 				v[0]++
-				v[1] += timing.Weight(&st)
+				v[1] += st.Nanos()
 				if st.Type.OnCPU() {
-					v[2] += timing.Weight(&st)
+					v[2] += st.Nanos()
 				}
 				want[th.TID] = v
 			}

@@ -53,7 +53,7 @@ func checkOutputs(t *testing.T, p *profile.Profile) {
 		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 			samples++
-			stretched += timing.Weight(&st)
+			stretched += st.Nanos()
 		}
 	}
 	slices, instants := 0, 0
@@ -67,6 +67,7 @@ func checkOutputs(t *testing.T, p *profile.Profile) {
 		}
 	}
 	slices += len(p.Losses)
+	checkTime(t, p)
 	want := expectedSpans(p)
 
 	var out bytes.Buffer
@@ -204,7 +205,7 @@ func TestFilterKeepsTime(t *testing.T) {
 			sts := timing.Cursor(th)
 			for st, ok := sts.Next(); ok; st, ok = sts.Next() {
 				if want(th, &st) {
-					ns += timing.Weight(&st)
+					ns += st.Nanos()
 					n++
 				}
 			}

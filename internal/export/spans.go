@@ -21,12 +21,22 @@ type spanner struct {
 
 func newSpanner(t *profile.Table, skip []bool) *spanner { return &spanner{table: t, skip: skip} }
 
-// step makes id the open stack. It returns how many frames stay open: those before
-// path[keep] do, closed closes, path[keep:] opens. If joined is false none stay open.
-// The cost is that of the frames that differ.
-func (s *spanner) step(id profile.StackID, joined bool) (keep int) {
-	if !joined {
-		s.nodes, s.seen = s.nodes[:0], s.seen[:0]
+// next makes the stack of st the open one; see step.
+func (s *spanner) next(st *profile.Stretch) (keep int) {
+	shared := 0 // frames that may have been open before
+	if st.Joined {
+		shared = s.table.Depth(st.Stack) - int(st.Fresh)
+	}
+	return s.step(st.Stack, shared)
+}
+
+// step makes id the open stack, of which all but the outermost shared frames begin anew. It
+// returns how many frames stay open: those before path[keep] do, closed closes, path[keep:]
+// opens. The cost is that of the frames that differ.
+func (s *spanner) step(id profile.StackID, shared int) (keep int) {
+	if shared < len(s.nodes) {
+		shared = max(shared, 0)
+		s.nodes, s.seen = s.nodes[:shared], s.seen[:shared]
 	}
 	d := s.table.Depth(id)
 	s.walk = s.walk[:0]
@@ -42,15 +52,13 @@ func (s *spanner) step(id profile.StackID, joined bool) (keep int) {
 	s.buf = append(s.buf[:0], s.path[keep:]...)
 	s.closed = s.buf
 	s.path = s.path[:keep]
-	same := joined
+	same := true
 	for i := len(s.walk) - 1; i >= 0; i-- {
 		if m := s.table.Method(s.table.Frame(s.walk[i])); !s.skip[m] {
 			// Another address of the same method, so another node, is no other frame.
-			if same && len(s.closed) > 0 && s.closed[0] == m {
+			if same = same && len(s.nodes) < shared && len(s.closed) > 0 && s.closed[0] == m; same {
 				s.closed = s.closed[1:]
 				keep++
-			} else {
-				same = false
 			}
 			s.path = append(s.path, m)
 		}

@@ -93,7 +93,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		}
 		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok && out.err == nil; st, ok = sts.Next() {
-			keep := sp.step(st.Stack, st.Joined)
+			keep := sp.next(&st)
 			closing(sp.closed)
 			begin('O', st.Start)
 			for _, m := range sp.path[keep:] {
@@ -104,7 +104,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 			}
 			end = st.End
 		}
-		sp.step(0, false)
+		sp.step(0, 0)
 		closing(sp.closed)
 		out.str("]}")
 	}

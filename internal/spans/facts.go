@@ -31,8 +31,12 @@ type Facts struct {
 	// CutUntold is how many samples were cut as tracefix's own output says, which does not
 	// tell which: their depth does not show it.
 	CutUntold int
-	Cut       int // samples with exactly the limit of frames, or see Recount
-	Spikes    int // runs of them
+	// Crossing is how many recorded spans end behind the one that they lie in, and Clipped the
+	// time behind it, ns, which the profile has no place for.
+	Crossing int
+	Clipped  int64
+	Cut      int // samples with exactly the limit of frames, or see Recount
+	Spikes   int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
 	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
 	Deepest int

@@ -121,17 +121,20 @@ func whole(list []slice) []slice {
 	return out
 }
 
-// sweep turns slices into samples. One that ends behind its parent is cut there.
+// sweep turns slices into samples. One that ends behind its parent is cut there, which is
+// counted: the model has no place for spans that cross.
 func (d *reading) sweep(t *profile.Thread, list []slice) {
 	type open struct {
 		end   int64
 		stack profile.StackID // with the slice
 	}
 	var stack []open
+	fresh := 0 // of stack, the innermost that no sample has yet
 	now := list[0].start
 	until := func(at int64) {
 		if len(stack) > 0 && at > now {
-			t.Samples.Append(profile.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack})
+			t.Samples.Append(profile.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack, Fresh: uint8(min(fresh, profile.MaxFresh))})
+			fresh = 0
 		}
 		now = max(now, at)
 	}
@@ -139,6 +142,7 @@ func (d *reading) sweep(t *profile.Thread, list []slice) {
 		for len(stack) > 0 && stack[len(stack)-1].end <= at {
 			until(stack[len(stack)-1].end)
 			stack = stack[:len(stack)-1]
+			fresh = max(fresh-1, 0)
 		}
 		until(at)
 	}
@@ -150,11 +154,16 @@ func (d *reading) sweep(t *profile.Thread, list []slice) {
 		o := open{end: s.end}
 		if len(stack) > 0 {
 			top := stack[len(stack)-1]
-			o.end = min(o.end, top.end)
+			if s.end > top.end {
+				d.Facts.Crossing++
+				d.Facts.Clipped += s.end - top.end
+				o.end = top.end
+			}
 			o.stack = top.stack
 		}
 		o.stack = d.table.table.Push(o.stack, s.frame)
 		stack = append(stack, o)
+		fresh++
 	}
 	for len(stack) > 0 {
 		pop(stack[len(stack)-1].end)

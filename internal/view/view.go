@@ -153,8 +153,8 @@ func Write(w io.Writer, p *profile.Profile) error {
 		}
 	})
 	// Samples, thread after thread: time since the end of the one before, time for which
-	// it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, then
-	// 1 + how of the repair; and if repaired the number of restored frames, how many of them
+	// it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, 5 that
+	// the number of fresh frames follows, then 1 + how of the repair; and if repaired the number of restored frames, how many of them
 	// stand behind a bridge, the confidence in percent, and the stack as it was recorded.
 	column(b, "samples", func(c *columnWriter) {
 		for _, t := range p.Threads {
@@ -173,10 +173,16 @@ func Write(w io.Writer, p *profile.Profile) error {
 				if s.Joined {
 					flags |= 16
 				}
+				if s.Fresh > 0 {
+					flags |= 32
+				}
 				if r != nil {
-					flags |= uint64(1+hows[r.How]) << 5
+					flags |= uint64(1+hows[r.How]) << 6
 				}
 				c.uint(flags)
+				if s.Fresh > 0 {
+					c.uint(uint64(s.Fresh))
+				}
 				if r != nil {
 					c.uint(uint64(r.Restored))
 					c.uint(0)

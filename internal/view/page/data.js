@@ -2,7 +2,7 @@
 // LEB128 numbers in base64. It touches no document, so that tests can run it.
 
 const MANAGED = 0, EXTERNAL = 1, ON_CPU = 2, OFF_CPU = 3; // sample types of profile.SampleType
-const CUT = 8, JOINED = 16, HOW = 5; // bits of a sample's flags
+const CUT = 8, JOINED = 16, FRESH = 32, HOW = 6; // bits of a sample's flags
 const LOST = "[frames lost]";
 
 // column returns a function that reads the next number of a column.
@@ -57,6 +57,7 @@ function readSamples(t, next, of) {
   for (let i = 0; i < n; i++) {
     t.start[i] = at += next(); t.end[i] = at += next(); t.stack[i] = of[next()];
     const f = t.flags[i] = next();
+    if (f & FRESH) (t.fresh ||= new Uint8Array(n))[i] = next();
     if (f >> HOW) { t.restored[i] = next(); t.above[i] = next(); t.confidence[i] = next(); t.recorded[i] = of[next()]; }
   }
 }

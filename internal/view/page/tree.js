@@ -159,12 +159,13 @@ function spans(tree, t, choice, off) {
   let last = 0, before = -1;
   for (let i = 0; i < t.samples; i++) {
     const s = stackOf(t, i, choice), away = (t.flags[i] & 7) === OFF_CPU, joined = t.flags[i] & JOINED;
-    if (joined && s === before && !away) { last = t.end[i]; continue; }
+    if (joined && s === before && !away && !(t.flags[i] & FRESH)) { last = t.end[i]; continue; }
     path.length = 0;
     for (let n = s; n; n = tree.parent[n]) path.push(tree.method[n]);
     path.reverse();
     let k = 0;
-    if (joined) while (k < open.length && k < path.length && open[k].method === path[k] && path[k] !== off) k++; // each time off the CPU is its own
+    const shared = path.length - (t.flags[i] & FRESH ? t.fresh[i] : 0); // the others began with this sample
+    if (joined) while (k < open.length && k < shared && open[k].method === path[k] && path[k] !== off) k++; // each time off the CPU is its own
     close(k, last);
     for (let d = k; d < path.length; d++) open.push({ start: t.start[i], method: path[d] });
     last = t.end[i];
