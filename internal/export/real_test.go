@@ -101,7 +101,7 @@ func checkOutputs(t *testing.T, p *profile.Profile) {
 	}
 	assert.Equal(t, instants, pt.instants)
 	if samples > 1000 {
-		assert.Less(t, out.Len(), chromium/4)
+		assert.Less(t, out.Len(), chromium/3)
 	}
 
 	out.Reset()
