@@ -467,6 +467,7 @@ func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint3
 		}
 	}
 	s.back = left
+	r.queue.found(thread, by-left)
 	r.told(at, "event", fmt.Errorf("%w: sequence numbers of thread %d go back by %d", ErrDamaged, thread, by), 0)
 	return 0
 }
@@ -484,9 +485,14 @@ func (r *Reader) loseBefore(cur *row, s *sequence, captured uint64, t, at int64)
 
 // threadRow finds a row of the v6 thread table.
 func (r *Reader) threadRow(index uint64) (th *Thread, missing bool) {
-	th = r.threads[index]
-	return th, th == nil && index != 0
+	if th = r.threads[index]; th == nil && index != 0 {
+		return lostThread, true
+	}
+	return th, false
 }
+
+// lostThread stands for a row of the thread table that the file does not hold.
+var lostThread = &Thread{}
 
 // uncompressed decodes the events of a block that has no compressed headers
 // (section 4.2). No runtime writes this form.

@@ -127,7 +127,20 @@ type Event struct {
 	// Offset is the position of the event's first byte in the file.
 	Offset int64
 
-	pointer uint8 // size, 0 is 8
+	values     []Value // scratch of fits
+	pointer    uint8   // size, 0 is 8
+	lostThread bool    // v6: it refers to a thread that the file does not hold
+}
+
+// Whole reports whether the file holds all that belongs to the event: its definition, its
+// thread, and of an event of the runtime, whose layout is known, a payload that can be decoded. What
+// is not whole is the remainder of damage; Copy leaves it out.
+func (ev *Event) Whole() bool {
+	if ev.Metadata.Unknown || ev.lostThread {
+		return false
+	}
+	l := ev.Metadata.layout
+	return (l == nil || !l.BuiltIn) && ev.Metadata.Role == RoleNone || ev.fits()
 }
 
 // A Label is a key/value pair of v6. Numeric labels have a Number and no Value.

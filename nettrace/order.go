@@ -175,3 +175,16 @@ func (q *queue) advance(n int) *block {
 	q.memory -= blk.held
 	return blk
 }
+
+// found takes n lost events of a capture thread out of the events that wait: they were not lost.
+func (q *queue) found(thread uint64, n uint32) {
+	for i := range q.heap {
+		s := &q.heap[i]
+		for j := s.i; j < s.n && n > 0; j++ {
+			if row := &s.blk.rows[j]; row.lost > 0 && row.capture == thread {
+				by := min(row.lost, n)
+				row.lost, n = row.lost-by, n-by
+			}
+		}
+	}
+}

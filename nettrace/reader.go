@@ -455,7 +455,7 @@ func (r *Reader) fill(ev *Event, row *row) {
 	ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
 	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
 	ev.Lost = row.lost
-	ev.Sorted = row.sorted
+	ev.Sorted, ev.lostThread = row.sorted, false
 	ev.pointer = uint8(r.h.PointerSize)
 	ev.Offset = blk.offset + int64(row.at)
 	ev.StackKey, ev.Stack = 0, Stack{}

@@ -183,20 +183,24 @@ func (h *eventHeader) holds(t int64) bool { return t >= h.min && t <= h.max }
 
 // fits reports whether a payload can be one of this type.
 func (r *Reader) fits(m *Metadata, payload []byte) bool {
-	switch m.Role {
+	ev := Event{Metadata: m, Version: m.Version, Payload: payload, pointer: uint8(r.h.PointerSize), values: r.values}
+	ok := ev.fits()
+	r.values = ev.values
+	return ok
+}
+
+// fits reports whether the payload can be one of the event's type.
+func (ev *Event) fits() bool {
+	switch ev.Metadata.Role {
 	case RoleSample:
-		n, ok := u32At(payload, 0)
-		return ok && len(payload) == 4 && n <= uint32(SampleManaged)
+		n, ok := u32At(ev.Payload, 0)
+		return ok && len(ev.Payload) == 4 && n <= uint32(SampleManaged)
 	case RoleCPU, RoleContextSwitch, RolePageFault:
-		c := Cursor{b: payload}
-		c.Varuint()
-		return c.err == nil
-	}
-	if m.layout == nil {
-		return true
+		_, err := ev.UniversalValue()
+		return err == nil
 	}
 	var err error
-	r.values, err = m.layout.AppendValues(r.values[:0], payload, r.h.PointerSize)
+	ev.values, err = ev.AppendValues(ev.values[:0])
 	return err == nil
 }
 

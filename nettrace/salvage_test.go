@@ -3,6 +3,7 @@ package nettrace
 import (
 	"bytes"
 	"hash/maphash"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // sampleSeed is of the sums by which stacks are told apart.
@@ -157,6 +159,48 @@ func TestSalvage(t *testing.T) {
 		assert.Greater(t, mean(s.counted), 0.995)
 		assert.Greater(t, worst(s.counted), 0.90)
 		assert.Greater(t, mean(s.kept), 0.99)
+	}
+}
+
+// TestCleanCopy holds that a copy of a damaged file is a whole one: it reads to its end
+// without a word, has the events that were whole, tells no more losses of the recorder, and says what was
+// lost.
+func TestCleanCopy(t *testing.T) {
+	for _, f := range []salvageFile{salvageFiles(t)[0], {"v4 probe9", testFile(t, "probe9.nettrace.gz")}} {
+		rng := rand.New(rand.NewPCG(1, 9))
+		for _, d := range damages {
+			for range 12 {
+				hit := d.do(bytes.Clone(f.data), rng)
+				r, err := NewReader(bytes.NewReader(hit), nil)
+				if err != nil {
+					continue
+				}
+				var out bytes.Buffer
+				w, err := NewWriter(&out, r.Header())
+				require.NoError(t, err)
+				damage := Copy(w, r, nil)
+				require.NoError(t, w.Close())
+				copied, err := NewReader(bytes.NewReader(out.Bytes()), &Options{Warn: func(e *FormatError) { t.Errorf("%s: a copy is damaged: %v", d.name, e) }})
+				require.NoError(t, err)
+				events, err := describeAll(t, copied)
+				require.Equal(t, io.EOF, err)
+				note := copied.Salvage()
+				if damage != nil {
+					require.NotNil(t, note)
+					assert.Equal(t, r.Stats().LostBytes, note.LostBytes)
+				}
+				if note != nil {
+					assert.Equal(t, r.Stats().Events-int64(len(events)), note.LeftOut)
+				}
+				assert.Equal(t, r.Stats().Lost, copied.Stats().Lost)
+				// A copy of the copy says the same.
+				again, err := NewReader(bytes.NewReader(rewrite(t, out.Bytes())), nil)
+				require.NoError(t, err)
+				_, err = describeAll(t, again)
+				require.Equal(t, io.EOF, err)
+				assert.Equal(t, note, again.Salvage())
+			}
+		}
 	}
 }
 

@@ -603,7 +603,9 @@ type labelScratch struct {
 // fillV6 sets what only v6 has.
 func (r *Reader) fillV6(ev *Event, row *row) {
 	ev.Thread, ev.ThreadIndex = row.row, 0
-	if row.row != nil {
+	if row.row == lostThread {
+		ev.Thread, ev.lostThread = nil, true
+	} else if row.row != nil {
 		ev.ThreadIndex, ev.ProcessID = row.row.Index, row.row.ProcessID
 	}
 	if row.ids == 0 {

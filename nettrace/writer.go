@@ -690,42 +690,81 @@ func (w *Writer) SequencePoint() error {
 // them, so that lost events are told at the same places; v4 events keep their
 // sequence numbers. edit may change an event before it is written, or drop it by
 // returning false, from where on numbers are given anew; nil copies all.
+//
+// Of a damaged file Copy makes a clean one: events that are not whole (see Event.Whole) are
+// left out, numbers are given anew, so that no reader takes what damage cost for lost by the
+// recorder, and what was lost is noted in the file, for Reader.Salvage.
+//
 // Copy returns what ended the reading, nil for a whole file, or the error of the
 // writing; it does not close w.
 func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
-	var ev Event
-	region, losses := r.region, r.passedLosses
-	numbered := !w.v6 // as long as no event is dropped the numbers can stay
+	c := copier{w: w, r: r, edit: edit, region: r.region, losses: r.passedLosses, numbered: !w.v6}
 	for {
-		err := r.Read(&ev)
-		if r.region != region {
-			region = r.region
-			for ; losses < r.passedLosses; losses++ {
-				if l := &r.losses[losses]; l.AtSequencePoint {
-					w.AddLoss(l.CaptureThreadID, l.Count)
-				}
-			}
-			if err := w.SequencePoint(); err != nil {
-				return err
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-		if edit != nil && !edit(&ev) {
-			numbered = false
+		err := c.event()
+		if err == nil {
 			continue
 		}
-		if numbered && ev.SequenceNumber != 0 {
-			// A thread may begin in the middle: its first events were lost.
-			w.number(ev.CaptureThreadID, 0)
-			w.numbers[ev.CaptureThreadID] = ev.SequenceNumber - 1 - ev.Lost
+		if err == io.EOF && c.leftOut == 0 {
+			w.note(r.Salvage()) // of a copy of a copy
+			return nil
 		}
-		if err := w.Write(&ev); err != nil {
+		var damage *FormatError
+		if err == io.EOF || errors.As(err, &damage) {
+			w.note(r.lostInCopy(c.leftOut))
+		}
+		if err == io.EOF {
+			return w.err
+		}
+		return err
+	}
+}
+
+// copier is the state of Copy.
+type copier struct {
+	w        *Writer
+	r        *Reader
+	edit     func(*Event) bool
+	ev       Event
+	region   uint64
+	losses   int  // of the reader that were passed on
+	numbered bool // as long as no event is dropped the numbers can stay
+	leftOut  int64
+}
+
+// event copies the next event.
+func (c *copier) event() error {
+	w, r, ev := c.w, c.r, &c.ev
+	err := r.Read(ev)
+	if r.region != c.region {
+		c.region = r.region
+		for ; c.losses < r.passedLosses; c.losses++ {
+			if l := &r.losses[c.losses]; l.AtSequencePoint {
+				w.AddLoss(l.CaptureThreadID, l.Count)
+			}
+		}
+		if err := w.SequencePoint(); err != nil {
 			return err
 		}
 	}
+	if err != nil {
+		return err
+	}
+	if r.damage != nil || r.stats.UnknownMeta > 0 {
+		c.numbered = false
+	}
+	keep := c.edit == nil || c.edit(ev)
+	if !ev.Whole() || r.damage != nil && !ev.fits() {
+		c.leftOut++
+		keep = false
+	}
+	if !keep {
+		c.numbered = false
+		return nil
+	}
+	if c.numbered && ev.SequenceNumber != 0 {
+		// A thread may begin in the middle: its first events were lost.
+		w.number(ev.CaptureThreadID, 0)
+		w.numbers[ev.CaptureThreadID] = ev.SequenceNumber - 1 - ev.Lost
+	}
+	return w.Write(ev)
 }

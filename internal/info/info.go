@@ -61,9 +61,19 @@ type Facts struct {
 	Damage    []report.Damage `json:"damage,omitempty"`
 	Damages   int             `json:"damages"`
 	LostBytes int64           `json:"lost_bytes,omitempty"` // of the file, skipped because of damage
+	// Salvage is told of a clean copy of a damaged recording: what its input had lost.
+	Salvage *Salvage `json:"salvage,omitempty"`
 
 	encoder encoder // of activity ids
 	spikes  int     // runs of cut samples, of Chromium and speedscope files
+}
+
+// A Salvage tells what the input of a clean copy had lost by damage.
+type Salvage struct {
+	Places    int64 `json:"places"`
+	LostBytes int64 `json:"lost_bytes"`
+	LeftOut   int64 `json:"left_out"` // events that were not whole
+	Cut       bool  `json:"cut"`      // the recording had no end
 }
 
 // A Verdict is the answer to one question that people have about a trace.

@@ -430,6 +430,9 @@ func (g *nettraceReader) providers() {
 func (g *nettraceReader) lost(st nettrace.Stats) {
 	f := g.f
 	f.Lost = &Lost{Events: st.Lost, Gaps: st.LostGaps}
+	if n := g.r.Salvage(); n != nil {
+		f.Salvage = &Salvage{Places: n.Places, LostBytes: n.LostBytes, LeftOut: n.LeftOut, Cut: n.Cut}
+	}
 	for _, l := range g.r.Losses() {
 		switch {
 		case g.rundownFrom >= 0 && g.r.Nanos(l.Before) >= g.rundownFrom:

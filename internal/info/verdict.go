@@ -275,7 +275,14 @@ func (g *nettraceReader) counterVerdict() (Verdict, bool) {
 func (g *nettraceReader) lossVerdict() Verdict {
 	l := g.f.Lost
 	v := Verdict{Topic: "complete", State: Good, Text: "no events were lost"}
-	if l.Events == 0 {
+	switch {
+	case g.f.Events == 0:
+		v.State, v.Text, v.Do = None, "the file has no events", "record again"
+		return v
+	case l.Events == 0 && (g.f.Damages > 0 || g.f.Salvage != nil):
+		v.State, v.Text = Partly, "the recorder lost no events; what damage cost is told under file"
+		return v
+	case l.Events == 0:
 		return v
 	}
 	all := g.f.Events + int64(l.Events)
@@ -295,6 +302,19 @@ func (g *nettraceReader) lossVerdict() Verdict {
 
 func (f *Facts) fileVerdict() Verdict {
 	v := Verdict{Topic: "file", State: Good, Text: "whole"}
+	if s := f.Salvage; s != nil {
+		v.State = Partly
+		v.Text = fmt.Sprintf("a whole copy of a recording that was damaged in %d place%s", s.Places, report.Plural(int(s.Places)))
+		if s.LostBytes > 0 {
+			v.Text += fmt.Sprintf("; %s lost", size(s.LostBytes))
+		}
+		if s.LeftOut > 0 {
+			v.Text += fmt.Sprintf("; %s event%s that were not whole left out", count(s.LeftOut), report.Plural(int(s.LeftOut)))
+		}
+		if s.Cut {
+			v.Text += "; it was cut off"
+		}
+	}
 	if f.Damages == 0 {
 		return v
 	}

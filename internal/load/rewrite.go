@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -64,6 +65,9 @@ func Rewrite(ctx context.Context, open reading.Open, w io.Writer, o *Options, fi
 	}
 	if err := l.sameEvents(n, false); err != nil {
 		return nil, nil, err
+	}
+	if err != nil && n == 0 {
+		return nil, nil, fmt.Errorf("no event could be saved: %w", err)
 	}
 	return l.profile, &l.info, out.Close()
 }

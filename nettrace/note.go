@@ -1,0 +1,55 @@
+package nettrace
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Salvage tells what a clean copy of a damaged recording (see Copy) has lost.
+type Salvage struct {
+	Places    int64 // defects
+	LostBytes int64 // of the damaged file
+	LeftOut   int64 // events that were there, but not whole
+	Cut       bool  // the recording had no end
+}
+
+// Events that are defined and never written: readers pass over them.
+const (
+	noteProvider = "tracefix"
+	noteEvent    = 1
+	notePrefix   = "Salvaged "
+	noteForm     = notePrefix + "places=%d bytes=%d events=%d cut=%t"
+)
+
+// note puts a salvage into the file, as the name of an event that is never written: the
+// formats have no other place for words that all their readers pass over.
+func (w *Writer) note(s *Salvage) {
+	if s == nil || w.err != nil {
+		return
+	}
+	m := &Metadata{Provider: noteProvider, EventID: noteEvent, Name: fmt.Sprintf(noteForm, s.Places, s.LostBytes, s.LeftOut, s.Cut)}
+	w.metadataID(m, w.last)
+}
+
+// Salvage tells, at the end of a clean copy of a damaged recording, what was lost. It is nil for
+// any other file.
+func (r *Reader) Salvage() *Salvage {
+	for _, m := range r.meta.all {
+		if m.Provider == noteProvider && strings.HasPrefix(m.Name, notePrefix) {
+			s := &Salvage{}
+			if n, _ := fmt.Sscanf(m.Name, noteForm, &s.Places, &s.LostBytes, &s.LeftOut, &s.Cut); n == 4 {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// lostInCopy is what a copy of the file read will have lost.
+func (r *Reader) lostInCopy(leftOut int64) *Salvage {
+	s := &Salvage{Places: max(r.stats.Defects, 1), LostBytes: r.stats.LostBytes, LeftOut: leftOut, Cut: !r.stats.Ended}
+	if before := r.Salvage(); before != nil {
+		s.Places, s.LostBytes, s.LeftOut, s.Cut = s.Places+before.Places, s.LostBytes+before.LostBytes, s.LeftOut+before.LeftOut, s.Cut || before.Cut
+	}
+	return s
+}
