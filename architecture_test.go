@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/input":      {},
 	"internal/reading":    {"nettrace", "internal/input"},
-	"internal/load":       {"nettrace", "activity", "profile", "internal/input", "internal/reading", "internal/symbol", "internal/compat", "internal/glob"},
+	"internal/load":       {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/compat", "internal/glob"},
 	"internal/symbol":     {"nettrace", "profile"},
 	"internal/spans":      {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/speedscope": {"profile"},
@@ -69,7 +69,7 @@ var mayImport = map[string][]string{
 	"internal/report":   {},
 	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},
 	"internal/command": {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests",
-		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/pipeline", "internal/output", "internal/report"},
+		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/load", "internal/runtimereport", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},

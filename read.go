@@ -35,6 +35,10 @@ type ReadOptions struct {
 	// "gc", "exceptions", "contention", "faults", "events" and "http". Other formats than
 	// nettrace have none.
 	Tracks []string
+	// Weights are what the stacks of other events are read for: "alloc" (bytes), "exceptions",
+	// "contention" and "wait" (time), an event's name (how often), or EVENT=FIELD (the sum of a
+	// numeric field). See profile.Weight; only nettrace has them.
+	Weights []string
 	// PairByThread pairs the starts and stops of activities by thread where they have no
 	// ids: right for synchronous code, a guess for async.
 	PairByThread bool
@@ -135,7 +139,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 func (f *File) loadOptions(o *ReadOptions) *load.Options {
 	return &load.Options{
 		Source: f.in.Name, Evidence: o.Evidence, DepthLimit: o.limit(),
-		Tracks: o.Tracks, PairByThread: o.PairByThread,
+		Tracks: o.Tracks, Weights: o.Weights, PairByThread: o.PairByThread,
 		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
 	}
 }

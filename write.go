@@ -16,17 +16,18 @@ type Format struct {
 	Extensions []string // of file names; the first one is used for names we make
 	Help       string   // what opens it
 	Tracks     bool     // it has tracks beside the sampled stacks
+	Weights    int      // how many weights it can show at once; 0: time only
 	write      func(io.Writer, *profile.Profile, export.Options) error
 }
 
 // Formats are those that profiles are written in.
 var Formats = []Format{
 	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools", Tracks: true, write: export.Chromium},
-	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON", write: export.Speedscope},
+	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON", Weights: 1, write: export.Speedscope},
 	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
-	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample", write: export.NDJSON},
-	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof", write: export.Pprof},
-	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", write: export.Folded},
+	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample", Weights: 1 << 8, write: export.NDJSON},
+	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof", Weights: 1 << 8, write: export.Pprof},
+	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", Weights: 1, write: export.Folded},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, write: export.Perfetto},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline",
 		write: func(w io.Writer, p *profile.Profile, _ export.Options) error { return view.Write(w, p) }},
@@ -46,6 +47,23 @@ func FormatNamed(name string) *Format {
 // cannot: it is only rewritten, see File.Rewrite.
 func (f *Format) FromProfile() bool { return f.write != nil }
 
+// CheckWeights refuses weights that the format cannot show.
+func (f *Format) CheckWeights(weights []string) error {
+	if len(weights) == 0 || len(weights) <= f.Weights || f.Weights == 0 && len(weights) == 1 && weights[0] == profile.TimeWeight {
+		return nil
+	}
+	var can []string
+	for i := range Formats {
+		if Formats[i].Weights >= len(weights) {
+			can = append(can, Formats[i].Name)
+		}
+	}
+	if f.Weights == 0 {
+		return fmt.Errorf("%s shows time, and no %s; %s do", f.Name, strings.Join(weights, ", "), strings.Join(can, ", "))
+	}
+	return fmt.Errorf("%s shows one weight, not %s at once; %s do", f.Name, strings.Join(weights, " and "), strings.Join(can, ", "))
+}
+
 // WriteOptions of Write. nil and the zero value work.
 type WriteOptions struct {
 	// Name is the title of the trace; empty: the profile's source.
@@ -55,6 +73,9 @@ type WriteOptions struct {
 	// Tracks are the groups of things to write: "cpu" is the sampled stacks, the
 	// others are groups of profile.Track. nil is everything.
 	Tracks []string
+	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any
+	// other the name of one of p.Weights. nil is time.
+	Weights []string
 	// Warn is told of what the format could not hold as it was; nil drops it.
 	Warn func(string)
 }
@@ -70,7 +91,10 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 	if f == nil || f.write == nil {
 		return fmt.Errorf("a profile is written as %s, not %q", strings.Join(formatNames(), ", "), format)
 	}
-	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Warn: o.Warn}); err != nil {
+	if err := f.CheckWeights(o.Weights); err != nil {
+		return err
+	}
+	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Weights: o.Weights, Warn: o.Warn}); err != nil {
 		return err
 	}
 	return p.TrackError()

@@ -1,7 +1,7 @@
 package profile
 
 // DropEvidence takes the stacks of other events out of p once the repair has used them:
-// what is written does not depend on whether they were read.
+// what is written does not depend on whether they were read. Those that have a Value stay.
 func (p *Profile) DropEvidence() {
 	for _, t := range p.Threads {
 		t.Tasks = nil
@@ -16,10 +16,15 @@ func (p *Profile) DropEvidence() {
 func dropEvents(t *Thread) {
 	var repairs Repairs
 	old := t.Repairs.Cursor()
-	i, kept := -1, 0
+	i, kept, next := -1, 0, 0
 	t.Samples.Delete(func(s *Sample) bool {
 		i++
-		if s.Type == SampleEvent {
+		valued := false
+		for ; next < len(t.Values) && int(t.Values[next].Index) <= i; next++ {
+			valued = true
+			t.Values[next].Index = int32(kept)
+		}
+		if s.Type == SampleEvent && !valued {
 			return true
 		}
 		if r := old.Of(i); r != nil {

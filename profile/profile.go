@@ -67,6 +67,8 @@ type Thread struct {
 	Samples Samples
 	// Repairs are what a repair did, one for each cut sample; none before a repair.
 	Repairs Repairs
+	// Values are what samples of other events weigh, in the order of the samples.
+	Values []Value
 	// Breaks are times (ns, ascending) at which what was true before says nothing
 	// about what comes after: events were lost, the thread id was reused.
 	Breaks []int64
@@ -115,6 +117,9 @@ type Profile struct {
 	Losses    []Loss
 	// Activities are those that Thread.Work names; a parent comes before its children.
 	Activities []Activity
+	// Weights are those that Values count by, and Names what they count.
+	Weights []Weight
+	Names   []string
 }
 
 // TrackError returns the error of the first track whose slices have not all been there.

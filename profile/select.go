@@ -14,7 +14,7 @@ type Selection struct {
 	Threads   []string // ids or names
 	From, To  int64    // ns since the start of the trace; To 0: to the end
 	Frame     string   // samples with a frame of that name, with or without its module
-	CPUOnly   bool     // samples that were on a CPU
+	CPUOnly   bool     // samples that were on a CPU; other events stay
 	// Activities are names of activities, with or without Provider/ before, or paths: samples
 	// of work for them, or for what is below. * and ? are wild in names. Requests are ids or
 	// URLs of HTTP requests, these with or without what is before the path.

@@ -151,3 +151,15 @@ func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {
 	}
 	return nil
 }
+
+// IsContention reports whether ev starts a contention.
+func IsContention(ev *nettrace.Event) bool { return runtimeID(ev) == idContentionStart }
+
+// IsContentionStop reports whether ev ends one.
+func IsContentionStop(ev *nettrace.Event) bool { return runtimeID(ev) == idContentionStop }
+
+// IsWait reports whether ev starts a wait.
+func IsWait(ev *nettrace.Event) bool { return runtimeID(ev) == idWaitStart }
+
+// IsWaitStop reports whether ev ends one.
+func IsWaitStop(ev *nettrace.Event) bool { return runtimeID(ev) == idWaitStop }

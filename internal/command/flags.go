@@ -35,6 +35,12 @@ type SampleFlags struct {
 	Activity []string `placeholder:"PATTERN" help:"Keep work for activities of that name, with or without Provider/ before, or of that path (//1/2), and for what is below them; * and ? are wild."`
 	Request  []string `placeholder:"ID|URL" help:"Keep work for the HTTP request of that id, as http tells it, or for those whose URL, or its path, fits; * and ? are wild."`
 	By       string   `enum:",activity" default:"" placeholder:"activity" help:"activity: put stacks below the activities that threads worked for."`
+
+	Weight []string `placeholder:"WEIGHT" help:"What stacks are weighed by: cpu or wall (time of the samples), alloc (bytes, by type), exceptions (count, by type), contention (time, by lock), wait (time in wait handles), the name of any event (count) or EVENT=FIELD (a numeric field)."`
+}
+
+func (f SampleFlags) check() error {
+	return errors.Join(f.TimeFlags.check(), pipeline.CheckWeights(f.Weight))
 }
 
 func (f SampleFlags) selection() pipeline.Select {

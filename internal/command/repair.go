@@ -22,7 +22,7 @@ func (r *Repair) Check(format string) error {
 // Do implements Job.
 func (r *Repair) Do(ctx context.Context, c *Call) error {
 	cfg := r.RepairFlags.config()
-	cfg.With, cfg.Tracks, cfg.Select = r.With, r.Tracks, r.selection()
+	cfg.With, cfg.Tracks, cfg.Select, cfg.Weights = r.With, r.Tracks, r.selection(), r.Weight
 	return write(ctx, c, cfg)
 }
 
@@ -41,7 +41,7 @@ func (v *Convert) Check(format string) error {
 
 // Do implements Job.
 func (v *Convert) Do(ctx context.Context, c *Call) error {
-	return write(ctx, c, pipeline.Config{Compat: v.Compat, With: v.With, Tracks: v.Tracks, Select: v.selection(), MaxDepth: v.MaxDepth})
+	return write(ctx, c, pipeline.Config{Compat: v.Compat, With: v.With, Tracks: v.Tracks, Select: v.selection(), Weights: v.Weight, MaxDepth: v.MaxDepth})
 }
 
 // write writes the trace through the pipeline.

@@ -5,6 +5,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/ipc"
 	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/internal/runtimereport"
 )
 
 var (
@@ -38,6 +39,26 @@ var Table = []Command{
 		Name: "top", Help: "Hottest methods, CPU time apart from waiting.",
 		Reads: anyTrace, Outputs: topFormats, Batch: "json", Counts: Samples,
 		New: func() Job { return &Top{} },
+	},
+	{
+		Name: "gc", Help: "Garbage collections: pauses, reasons, sizes, who asked for them.",
+		Reads: recordings, Outputs: runtimeFormats, Batch: "json",
+		New: func() Job { return &GC{RuntimeReport: RuntimeReport{kind: runtimereport.KindGC}} },
+	},
+	{
+		Name: "jit", Help: "Compilation: methods, time, tiers, the slowest.",
+		Reads: recordings, Outputs: runtimeFormats, Batch: "json",
+		New: func() Job { return &JIT{RuntimeReport: RuntimeReport{kind: runtimereport.KindJIT}} },
+	},
+	{
+		Name: "locks", Help: "Contention: which locks, for how long, who held them.",
+		Reads: recordings, Outputs: runtimeFormats, Batch: "json",
+		New: func() Job { return &Locks{RuntimeReport: RuntimeReport{kind: runtimereport.KindLocks}} },
+	},
+	{
+		Name: "threads", Help: "The thread pool: its size over time and why, starvation, the queue.",
+		Reads: recordings, Outputs: runtimeFormats, Batch: "json",
+		New: func() Job { return &Threads{RuntimeReport: RuntimeReport{kind: runtimereport.KindThreads}} },
 	},
 	{
 		Name: "activities", Help: "The start/stop tree of activities, with durations.",

@@ -33,15 +33,22 @@ type Top struct {
 
 // Check implements Job.
 func (t *Top) Check(string) error {
+	if len(t.Weight) > 0 && t.ByThread {
+		return errors.New("--by-thread does not go with --weight; --thread keeps one")
+	}
 	return errors.Join(LimitFlag{t.Limit}.check(), t.SampleFlags.check(), t.DepthFlags.check())
 }
 
 // Do counts the samples of the trace by method.
 func (t *Top) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
-	p, err := pipeline.Load(ctx, c.In, pipeline.Config{Repair: t.Repair, MaxDepth: t.MaxDepth, Select: t.selection()}, rep)
+	cfg := pipeline.Config{Repair: t.Repair, MaxDepth: t.MaxDepth, Select: t.selection(), Weights: t.Weight}
+	p, err := pipeline.Load(ctx, c.In, cfg, rep)
 	if err != nil {
 		return err
+	}
+	if len(p.Weights) > 0 {
+		return t.values(c, p)
 	}
 	top := p.Top(profile.TopOptions{Limit: t.Limit, Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, FoldPolls: t.FoldPolls, Repaired: t.Repair})
 	if top.Samples == 0 {
@@ -55,4 +62,19 @@ func (t *Top) Do(ctx context.Context, c *Call) error {
 		return export.TopCSV(c.Out, top)
 	}
 	return export.TopText(c.Out, top, c.Screen.Width)
+}
+
+// values writes what the weights add up to.
+func (t *Top) values(c *Call, p *profile.Profile) error {
+	var tops []*profile.ValueTop
+	for i := range p.Weights {
+		tops = append(tops, p.TopValues(i, t.Limit, t.Total))
+	}
+	switch c.Format {
+	case "json":
+		return export.ValueTopJSON(c.Out, tops)
+	case "csv":
+		return export.ValueTopCSV(c.Out, tops)
+	}
+	return export.ValueTopText(c.Out, tops, c.Screen.Width)
 }

@@ -9,6 +9,7 @@
 package export
 
 import (
+	"errors"
 	"io"
 	"slices"
 
@@ -30,6 +31,9 @@ type Options struct {
 	ByThread bool
 	// Counts writes numbers of samples instead of time (folded).
 	Counts bool
+	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples,
+	// any other the name of one of the profile's Weights. nil is time.
+	Weights []string
 	// Warn is told of what a format could not hold as it was; nil drops it.
 	Warn func(string)
 }
@@ -57,6 +61,36 @@ func (o *Options) warn(text string) {
 // wants says whether a group of things is to be written.
 func (o *Options) wants(group string) bool {
 	return o.Tracks == nil || slices.Contains(o.Tracks, group)
+}
+
+// ErrOneWeight reports a format that can show one weight at a time.
+var ErrOneWeight = errors.New("this format shows one weight at a time; pprof and ndjson hold several")
+
+// weights returns whether the time of samples is wanted, and which of p.Weights are.
+func (o *Options) weights(p *profile.Profile) (time bool, values []int) {
+	if o.Weights == nil {
+		return true, nil
+	}
+	for _, name := range o.Weights {
+		if name == profile.TimeWeight {
+			time = true
+		} else if i := p.WeightNamed(name); i >= 0 {
+			values = append(values, i)
+		}
+	}
+	return time, values
+}
+
+// oneWeight is weights for a format that shows one: the index in p.Weights, -1 for time.
+func (o *Options) oneWeight(p *profile.Profile) (int, error) {
+	time, values := o.weights(p)
+	switch {
+	case time && len(values) == 0:
+		return -1, nil
+	case !time && len(values) == 1:
+		return values[0], nil
+	}
+	return -1, ErrOneWeight
 }
 
 // threads returns the threads whose sampled stacks are to be written.

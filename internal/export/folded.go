@@ -11,103 +11,41 @@ import (
 )
 
 // Folded writes one line for each distinct stack, "root;child;leaf count", sorted. The
-// count is self time in microseconds, or with o.Counts the number of samples. A
-// process is the first frame where there are several, a thread the next with
-// o.ByThread. In names a semicolon becomes a colon, a line break a blank and what is no
-// UTF-8 a U+FFFD.
+// count is self time in microseconds, or with o.Counts the number of samples; of another
+// weight its amount, with what weighs as the leaf. A process is the first frame where
+// there are several, a thread the next with o.ByThread. In names a semicolon becomes a
+// colon, a line break a blank and what is no UTF-8 a U+FFFD.
 func Folded(w io.Writer, p *profile.Profile, o Options) error {
+	weight, err := o.oneWeight(p)
+	if err != nil {
+		return err
+	}
 	out := newBuffer(w)
-	t := p.Table
-	skip := t.Synthetic()
-	timing := p.Timing()
-
-	// The tree of everything: what is named alike is one node. Names are numbers; those
-	// behind the methods are processes, threads and the off-CPU leaf.
-	tree := profile.NewTable()
-	var names []string
-	nameIDs := map[string]profile.FrameID{}
-	changed := 0
-	name := func(s string) profile.FrameID {
-		clean := strings.ToValidUTF8(foldedName.Replace(s), "\uFFFD")
-		if clean != s {
-			changed++
-		}
-		if id, ok := nameIDs[clean]; ok {
-			return id
-		}
-		id := profile.FrameID(len(names))
-		names = append(names, clean)
-		nameIDs[clean] = id
-		return id
-	}
-	const unknown = ^profile.FrameID(0)
-	method := make([]profile.FrameID, t.Methods())
-	for i := range method {
-		method[i] = unknown
-	}
-	processes := map[*profile.Process]bool{}
-	for _, th := range o.threads(p) {
-		if hasStretches(th) {
-			processes[th.Process] = true
-		}
-	}
-
-	var weights []int64 // by node of the tree
-	var order []profile.MethodID
-	for _, th := range o.threads(p) {
+	f := newFlame(p, foldedName.Replace)
+	threads := o.threads(p)
+	several := f.several(threads, weight)
+	for _, th := range threads {
 		var root profile.StackID
-		if len(processes) > 1 {
+		if several {
 			pr := th.Owner()
-			root = tree.Push(root, name(pr.Title()+" ("+strconv.FormatInt(pr.PID, 10)+")"))
+			root = f.tree.Push(root, f.name(pr.Title()+" ("+strconv.FormatInt(pr.PID, 10)+")"))
 		}
 		if o.ByThread {
-			root = tree.Push(root, name(th.Title()+" ("+strconv.FormatInt(th.TID, 10)+")"))
+			root = f.tree.Push(root, f.name(th.Title()+" ("+strconv.FormatInt(th.TID, 10)+")"))
 		}
-		// Many samples share a stack: a node is looked for once per stack and thread.
-		nodes := map[profile.StackID]profile.StackID{}
-		sts := timing.Cursor(th)
-		for st, ok := sts.Next(); ok; st, ok = sts.Next() {
-			node, ok := nodes[st.Stack]
-			if !ok {
-				order = order[:0]
-				for id := st.Stack; id != 0; id = t.Parent(id) {
-					if m := t.Method(t.Frame(id)); !skip[m] {
-						order = append(order, m)
-					}
-				}
-				node = root
-				for i := len(order) - 1; i >= 0; i-- {
-					m := order[i]
-					if method[m] == unknown {
-						full := t.MethodAt(m).Full()
-						method[m] = name(cmp.Or(full, "?"))
-					}
-					node = tree.Push(node, method[m])
-				}
-				nodes[st.Stack] = node
-			}
-			if st.Type == profile.SampleOffCPU {
-				node = tree.Push(node, name(profile.OffCPU))
-			}
-			for int(node) >= len(weights) {
-				weights = append(weights, 0)
-			}
-			if o.Counts {
-				weights[node]++
-			} else {
-				weights[node] += st.Nanos()
-			}
+		f.add(th, root, weight, o.Counts)
+	}
+	if f.changed > 0 {
+		o.warn("names changed, for folded stacks hold no semicolon, line break or faulty UTF-8: " + strconv.Itoa(f.changed))
+	}
+	weights := make([]int64, len(f.weights))
+	for i, v := range f.weights {
+		if !o.Counts && f.unit == profile.Nanoseconds {
+			v /= 1000
 		}
+		weights[i] = int64(v + 0.5)
 	}
-	if changed > 0 {
-		o.warn("names changed, for folded stacks hold no semicolon, line break or faulty UTF-8: " + strconv.Itoa(changed))
-	}
-	if !o.Counts {
-		for i := range weights {
-			weights[i] = (weights[i] + 500) / 1000
-		}
-	}
-	writeFolded(out, tree, names, weights)
+	writeFolded(out, f.tree, f.names, weights)
 	return out.flush()
 }
 

@@ -3,6 +3,7 @@ package export
 import (
 	"container/heap"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/tracefix/tracefix/profile"
@@ -14,7 +15,8 @@ import (
 //
 // ts is in ms since the start of the trace, exact to the nanosecond; frames are full
 // names without synthetic roots and leaf markers. "why" stands on cut samples only,
-// "repair" on those that a repair looked at. Stacks of other events are no samples.
+// "repair" on those that a repair looked at. Stacks of other events are no samples, unless
+// o.Weights asks for them: they have "value" and "name" in place of "type", and times are ms.
 func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
@@ -22,10 +24,22 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	names := make([][]byte, t.Methods())
 	var stack []profile.MethodID
 	depths := visibleDepths{table: t, skip: skip}
+	time, weights := o.weights(p)
+	several := len(o.Weights) > 1
+	var kinds [][]byte // what stands in place of the type, for each line of a sample
 	for m := newMerge(o.threads(p)); len(m.heads) > 0 && out.flushed(); m.next() {
 		h := m.heads[0]
 		s := h.s
-		if !s.Written() {
+		kinds = kinds[:0]
+		if s.Written() && time {
+			kinds = append(kinds, typeNames[s.Type])
+		}
+		for _, v := range h.valuesAt(h.index) {
+			if !s.Hidden && slices.Contains(weights, int(v.Weight)) {
+				kinds = append(kinds, appendWeight(nil, p, v, several))
+			}
+		}
+		if len(kinds) == 0 {
 			continue
 		}
 		r := h.repairs.Of(h.index)
@@ -40,38 +54,40 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 			}
 		}
 
-		b := append(out.b, `{"ts":`...)
-		b = appendMillis(b, s.Time)
-		b = append(b, h.ids...)
-		b = append(b, typeNames[s.Type]...)
-		b = append(b, `,"depth":`...)
-		b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)
-		if s.Cut == profile.Whole {
-			b = append(b, `,"cut":false`...)
-		} else {
-			b = append(b, `,"cut":true,"why":"`...)
-			b = append(b, s.Cut.String()...)
-			b = append(b, '"')
-		}
-		b = appendWork(b, p, h.work.At(s.Time))
-		b = append(b, `,"frames":[`...)
-		for i := len(stack) - 1; i >= 0; i-- {
-			name := names[stack[i]]
-			if name == nil {
-				name = append(appendString(nil, t.MethodAt(stack[i]).Full()), ',')
-				names[stack[i]] = name
+		for _, kind := range kinds {
+			b := append(out.b, `{"ts":`...)
+			b = appendMillis(b, s.Time)
+			b = append(b, h.ids...)
+			b = append(b, kind...)
+			b = append(b, `,"depth":`...)
+			b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)
+			if s.Cut == profile.Whole {
+				b = append(b, `,"cut":false`...)
+			} else {
+				b = append(b, `,"cut":true,"why":"`...)
+				b = append(b, s.Cut.String()...)
+				b = append(b, '"')
 			}
-			b = append(b, name...)
+			b = appendWork(b, p, h.work.At(s.Time))
+			b = append(b, `,"frames":[`...)
+			for i := len(stack) - 1; i >= 0; i-- {
+				name := names[stack[i]]
+				if name == nil {
+					name = append(appendString(nil, t.MethodAt(stack[i]).Full()), ',')
+					names[stack[i]] = name
+				}
+				b = append(b, name...)
+			}
+			if len(stack) > 0 {
+				b = b[:len(b)-1]
+			}
+			b = append(b, ']')
+			if r != nil && s.Cut != profile.Whole {
+				b = append(b, `,"repair":`...)
+				b = appendMark(b, r)
+			}
+			out.b = append(b, '}', '\n')
 		}
-		if len(stack) > 0 {
-			b = b[:len(b)-1]
-		}
-		b = append(b, ']')
-		if r != nil && s.Cut != profile.Whole {
-			b = append(b, `,"repair":`...)
-			b = appendMark(b, r)
-		}
-		out.b = append(b, '}', '\n')
 	}
 	return out.flush()
 }
@@ -101,12 +117,26 @@ func appendWork(b []byte, p *profile.Profile, w *profile.Work) []byte {
 
 // typeNames are the words of the contract. The reference treats a sample that the
 // runtime could not classify as external, and so does the contract.
-var typeNames = [...]string{
-	profile.SampleManaged:  `"managed"`,
-	profile.SampleExternal: `"external"`,
-	profile.SampleCPU:      `"cpu"`,
-	profile.SampleOffCPU:   `"offcpu"`,
-	profile.SampleError:    `"external"`,
+var typeNames = [...][]byte{
+	profile.SampleManaged:  []byte(`,"type":"managed"`),
+	profile.SampleExternal: []byte(`,"type":"external"`),
+	profile.SampleCPU:      []byte(`,"type":"cpu"`),
+	profile.SampleOffCPU:   []byte(`,"type":"offcpu"`),
+	profile.SampleError:    []byte(`,"type":"external"`),
+}
+
+// appendWeight writes what an event weighs, with the weight where there are several.
+func appendWeight(b []byte, p *profile.Profile, v profile.Value, several bool) []byte {
+	w := p.Weights[v.Weight]
+	amount := v.Amount
+	if w.Unit == profile.Nanoseconds {
+		amount /= 1e6
+	}
+	if several {
+		b = appendString(append(b, `,"weight":`...), w.Name)
+	}
+	b = strconv.AppendFloat(append(b, `,"value":`...), amount, 'f', -1, 64)
+	return appendString(append(b, `,"name":`...), p.Names[v.Name])
 }
 
 // visibleDepths counts the frames of a stack that are drawn.
@@ -148,12 +178,24 @@ type head struct {
 	ids     []byte // of process and thread, as they are written
 	repairs profile.RepairCursor
 	work    profile.WorkCursor
+	values  []profile.Value // those to come
+}
+
+// valuesAt returns what the sample with this index weighs; indexes only grow.
+func (h *head) valuesAt(index int) []profile.Value {
+	n := 0
+	for n < len(h.values) && int(h.values[n].Index) <= index {
+		n++
+	}
+	at := h.values[:n]
+	h.values = h.values[n:]
+	return at
 }
 
 func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
-		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.WorkCursor()}
+		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.WorkCursor(), values: th.Values}
 		var ok bool
 		if h.s, ok = h.c.Next(); !ok {
 			continue
@@ -162,7 +204,6 @@ func newMerge(threads []*profile.Thread) *merge {
 		h.ids = strconv.AppendInt(h.ids, th.Owner().PID, 10)
 		h.ids = append(h.ids, `,"tid":`...)
 		h.ids = strconv.AppendInt(h.ids, th.TID, 10)
-		h.ids = append(h.ids, `,"type":`...)
 		m.heads = append(m.heads, h)
 	}
 	heap.Init(m)

@@ -3,6 +3,7 @@ package export
 import (
 	"cmp"
 	"io"
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -41,9 +42,15 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	x.frames = make([]uint64, p.Table.Frames())
 	x.mappings = map[string]uint64{}
 
-	x.valueType(pprofSampleType, "samples", "count")
-	x.valueType(pprofSampleType, "wall", "nanoseconds")
-	x.valueType(pprofSampleType, "cpu", "nanoseconds")
+	x.time, x.weights = o.weights(p)
+	if x.time {
+		x.valueType(pprofSampleType, "samples", "count")
+		x.valueType(pprofSampleType, "wall", "nanoseconds")
+		x.valueType(pprofSampleType, "cpu", "nanoseconds")
+	}
+	for _, i := range x.weights {
+		x.valueType(pprofSampleType, p.Weights[i].Name, cmp.Or(string(p.Weights[i].Unit), "count"))
+	}
 	main := "trace"
 	if len(p.Processes) > 0 {
 		main = p.Processes[0].Title()
@@ -52,8 +59,12 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	timing := p.Timing()
 	anyCPU := false
 	for _, th := range o.threads(p) {
-		if x.thread(th, timing) {
+		x.labels = x.labels[:0]
+		if x.time && x.thread(th, timing) {
 			anyCPU = true
+		}
+		for at, i := range x.weights {
+			x.weighed(p, th, i, at)
 		}
 		if x.err != nil {
 			return x.err
@@ -71,7 +82,10 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 		}
 	}
 	shown := "wall"
-	if anyCPU {
+	switch {
+	case !x.time && len(x.weights) > 0:
+		shown = p.Weights[x.weights[0]].Name
+	case anyCPU:
 		shown = "cpu"
 	}
 	x.varint(pprofDefaultSampleType, x.str(shown))
@@ -97,6 +111,12 @@ type pprofWriter struct {
 	off                   uint64 // the location of profile.OffCPU; 0: none yet
 	mappings              map[string]uint64
 	msg, sub              []byte
+
+	time    bool   // samples are wanted
+	weights []int  // in the profile's Weights
+	labels  []byte // of the thread
+	ids     []byte
+	values  []byte // of a sample
 }
 
 // str returns the number of a string.
@@ -173,48 +193,100 @@ func (x *pprofWriter) thread(th *profile.Thread, timing *profile.Timing) (anyCPU
 	if len(values) == 0 {
 		return false
 	}
-	pr := th.Owner()
-	var labels []byte
-	label := func(key, text string, num int64) {
-		x.sub = appendVarintField(x.sub[:0], 1, x.str(key))
-		if text != "" {
-			x.sub = appendVarintField(x.sub, 2, x.str(text))
-		} else {
-			x.sub = appendVarintField(x.sub, 3, uint64(num))
-			x.sub = appendVarintField(x.sub, 4, x.str("id"))
-		}
-		labels = appendBytesField(labels, 3, x.sub)
-	}
-	label("thread", th.Title(), 0)
-	label("tid", "", th.TID)
-	label("process", pr.Title(), 0)
-	label("pid", "", pr.PID)
-
-	var ids []byte
 	for _, v := range values {
-		ids = ids[:0]
-		if v.off {
-			ids = protowire.AppendVarint(ids, x.offCPU())
+		x.values = protowire.AppendVarint(x.values[:0], uint64(v.count))
+		x.values = protowire.AppendVarint(x.values, uint64(v.wall))
+		x.values = protowire.AppendVarint(x.values, uint64(v.cpu))
+		for range x.weights {
+			x.values = protowire.AppendVarint(x.values, 0)
 		}
-		for id := v.stack; id != 0; id = x.t.Parent(id) { // leaf first
-			f := x.t.Frame(id)
-			if x.skip[x.t.Method(f)] {
-				continue
-			}
-			ids = protowire.AppendVarint(ids, x.location(f))
-		}
-		x.msg = appendBytesField(x.msg[:0], 1, ids)
-		x.sub = protowire.AppendVarint(x.sub[:0], uint64(v.count))
-		x.sub = protowire.AppendVarint(x.sub, uint64(v.wall))
-		x.sub = protowire.AppendVarint(x.sub, uint64(v.cpu))
-		x.msg = appendBytesField(x.msg, 2, x.sub)
-		x.msg = append(x.msg, labels...)
-		x.message(pprofSample)
+		x.sample(th, v.stack, v.off, nil)
 		if x.err != nil {
 			break
 		}
 	}
 	return anyCPU
+}
+
+// weighed writes what the samples of a thread weigh by p.Weights[weight], which is the sample
+// type number at of those.
+func (x *pprofWriter) weighed(p *profile.Profile, th *profile.Thread, weight, at int) {
+	type key struct {
+		stack profile.StackID
+		name  string
+	}
+	sums := map[key]float64{}
+	var order []key
+	for v := range p.Values(th, weight) {
+		k := key{v.Sample.Stack, v.Name}
+		if _, ok := sums[k]; !ok {
+			order = append(order, k)
+		}
+		sums[k] += v.Amount
+	}
+	zeros := at
+	if x.time {
+		zeros += 3
+	}
+	for _, k := range order {
+		x.values = x.values[:0]
+		for range zeros {
+			x.values = protowire.AppendVarint(x.values, 0)
+		}
+		x.values = protowire.AppendVarint(x.values, uint64(int64(math.Round(sums[k]))))
+		for range len(x.weights) - 1 - at {
+			x.values = protowire.AppendVarint(x.values, 0)
+		}
+		x.sample(th, k.stack, false, x.label(nil, labelOf(p.Weights[weight].Name), k.name, 0))
+		if x.err != nil {
+			return
+		}
+	}
+}
+
+// labelOf is the key of the label that says what weighs.
+func labelOf(weight string) string {
+	if key, ok := map[string]string{"alloc": "type", "exceptions": "exception", "contention": "lock", "wait": "wait"}[weight]; ok {
+		return key
+	}
+	return "event"
+}
+
+// sample writes one stack of a thread, off the CPU or not, with x.values, and labels beside
+// the thread's.
+func (x *pprofWriter) sample(th *profile.Thread, stack profile.StackID, off bool, labels []byte) {
+	if len(x.labels) == 0 {
+		pr := th.Owner()
+		x.labels = x.label(x.labels, "thread", th.Title(), 0)
+		x.labels = x.label(x.labels, "tid", "", th.TID)
+		x.labels = x.label(x.labels, "process", pr.Title(), 0)
+		x.labels = x.label(x.labels, "pid", "", pr.PID)
+	}
+	x.ids = x.ids[:0]
+	if off {
+		x.ids = protowire.AppendVarint(x.ids, x.offCPU())
+	}
+	for id := stack; id != 0; id = x.t.Parent(id) { // leaf first
+		if f := x.t.Frame(id); !x.skip[x.t.Method(f)] {
+			x.ids = protowire.AppendVarint(x.ids, x.location(f))
+		}
+	}
+	x.msg = appendBytesField(x.msg[:0], 1, x.ids)
+	x.msg = appendBytesField(x.msg, 2, x.values)
+	x.msg = append(append(x.msg, x.labels...), labels...)
+	x.message(pprofSample)
+}
+
+// label appends a label with a text, or without one with a number.
+func (x *pprofWriter) label(b []byte, key, text string, num int64) []byte {
+	m := appendVarintField(nil, 1, x.str(key))
+	if text != "" {
+		m = appendVarintField(m, 2, x.str(text))
+	} else {
+		m = appendVarintField(m, 3, uint64(num))
+		m = appendVarintField(m, 4, x.str("id"))
+	}
+	return appendBytesField(b, 3, m)
 }
 
 // location writes the location, function and mapping of a frame once, and returns the

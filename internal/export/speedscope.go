@@ -12,7 +12,17 @@ import (
 // Speedscope writes speedscope JSON: one evented profile per thread, those that work
 // first. Times are integer nanoseconds, so closing and opening frames meet exactly;
 // speedscope refuses a file where they do not. It has no place for tracks.
+//
+// Behind the threads stands "All threads": every distinct stack once with its time, which is
+// what the left-heavy and the sandwich view are for. Of another weight all profiles are like it.
 func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
+	weight, err := o.oneWeight(p)
+	if err != nil {
+		return err
+	}
+	if weight >= 0 {
+		return speedscopeWeighed(w, p, o, weight)
+	}
 	out := newBuffer(w)
 	t := p.Table
 	skip := t.Synthetic()
@@ -40,13 +50,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		if i > 0 {
 			out.str(",")
 		}
-		name := th.Title()
-		if th.Name != "" {
-			name += " (" + strconv.FormatInt(th.TID, 10) + ")"
-		}
-		if len(processes) > 1 {
-			name = th.Owner().Title() + " (" + strconv.FormatInt(th.Owner().PID, 10) + ") " + name
-		}
+		name := threadTitle(th, len(processes) > 1)
 		first, last := extent(th, timing)
 		out.str("\n" + `{"type":"evented","name":`)
 		out.b = appendString(out.b, name)
@@ -107,6 +111,21 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		sp.step(0, 0)
 		closing(sp.closed)
 		out.str("]}")
+	}
+	if len(threads) > 1 {
+		out.str(",")
+		all := newWeighedStacks(allThreads)
+		for _, th := range threads {
+			for st := range timing.Stretches(th) {
+				leaf := int32(-1)
+				if st.Type == profile.SampleOffCPU {
+					leaf = offCPU
+				}
+				all.add(weighedStack{st.Stack, leaf}, float64(st.Nanos()))
+			}
+		}
+		frames := &frameNames{p: p, skip: skip, method: frame}
+		all.write(out, frames, "nanoseconds", `"tracefix":{"sum":true},`)
 	}
 	out.str("]}\n")
 	return out.flush()

@@ -24,6 +24,9 @@ func (l *loader) markCuts() {
 			lt.sort()
 		}
 	}
+	if l.weigh != nil {
+		l.weigh.finish(l.order)
+	}
 	if l.info.Header.Version < 6 {
 		l.markDepthCuts()
 		return

@@ -101,16 +101,23 @@ func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	l.keep(t, s)
 }
 
-// evidence keeps the stack of another event.
+// evidence keeps the stack of another event, and what it weighs.
 func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
-	if ev.Stack.Len() == 0 {
+	weights := l.weigh.wants(ev)
+	if l.weigh != nil && isStop(ev) {
+		l.weigh.pair(t, ev, now)
+	}
+	if ev.Stack.Len() == 0 && len(weights) == 0 {
 		return
 	}
 	l.info.Stacked++
-	if !l.o.Evidence || l.compat != nil {
+	if !l.o.Evidence && len(weights) == 0 || l.compat != nil {
 		return
 	}
 	l.keep(t, profile.Sample{Time: now, Type: profile.SampleEvent, Stack: l.stack(t, ev, now)})
+	if len(weights) > 0 {
+		l.weigh.add(t, ev, now, weights)
+	}
 }
 
 // runtime takes an event of the runtime's own provider.

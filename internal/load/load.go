@@ -52,6 +52,11 @@ type Options struct {
 	// NoSamples keeps no samples: for who only wants what Take is given.
 	NoSamples bool
 
+	// Weights are what the stacks of other events are profiled by: alloc, exceptions,
+	// contention, wait, EVENT or EVENT=FIELD. These events become samples of type
+	// profile.SampleEvent that have a profile.Value, with or without a stack.
+	Weights []string
+
 	// Warn is told of each defect of the file that was skipped.
 	Warn func(*nettrace.FormatError)
 }
@@ -145,6 +150,7 @@ type loader struct {
 
 	compat *compatBuilder
 	tracks *tracker // nil: none are wanted
+	weigh  *weigher // nil: no weights are asked for
 }
 
 type birth struct {
@@ -154,10 +160,12 @@ type birth struct {
 
 func newLoader(o *Options) *loader {
 	table := profile.NewTable()
+	p := &profile.Profile{Table: table}
 	return &loader{
 		o:       o,
 		table:   table,
-		profile: &profile.Profile{Table: table},
+		profile: p,
+		weigh:   newWeigher(p, o.Weights),
 		procs:   map[int]*process{},
 		rows:    map[*nettrace.Thread]*thread{},
 		images:  symbol.Images{},

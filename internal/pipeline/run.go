@@ -35,6 +35,10 @@ type Config struct {
 
 	Select Select
 
+	// Weights are what stacks are weighed by: "cpu" and "wall" are the time of the samples, the
+	// others those of tracefix.ReadOptions. nil is wall.
+	Weights []string
+
 	// EachRepair, if set, makes the report list every cut sample.
 	EachRepair bool
 	// CanList says that the user could have had that list, by --report.
@@ -90,12 +94,15 @@ func Write(ctx context.Context, in *input.File, w io.Writer, format string, c Co
 	if err := c.check(in, format); err != nil {
 		return report.UsageError{Err: err}
 	}
+	if err := Output(format).CheckWeights(c.shown()); err != nil {
+		return report.UsageError{Err: err}
+	}
 	return write(ctx, in, w, format, &c, rep)
 }
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
 	f := tracefix.FromInput(in)
-	if f.Keeps(format) && c.Select.isZero() {
+	if f.Keeps(format) && c.Select.isZero() && c.Weights == nil {
 		return rewrite(ctx, f, w, c, rep)
 	}
 	row := Output(format)
@@ -156,7 +163,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 // readOptions are what c asks of a reader.
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	return &tracefix.ReadOptions{
-		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread,
+		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
 		From: c.Select.From, To: c.Select.To, Work: c.work || c.Select.ByActivity || c.Select.ofWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
 	}
@@ -172,6 +179,7 @@ func describeReading(p *profile.Profile, rep *report.Trace) {
 // selects.
 func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
 	sel := c.Select.selection()
+	sel.CPUOnly = c.cpuOnly()
 	p, err := tracefix.FromInput(in).Profile(ctx, c.readOptions(rep))
 	if err != nil {
 		return nil, err
@@ -179,14 +187,21 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	describeReading(p, rep)
 	cpu := slices.Contains(c.Tracks, "cpu")
 	sampled := slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Samples.Len() > t.Samples.Count(profile.SampleEvent) })
-	if c.Repair && cpu && sampled {
+	if c.Repair && (cpu && sampled || len(p.Weights) > 0) {
 		tracefix.Repair(p, c.repairOptions())
 	}
 	p.Select(sel)
 	if c.Select.ByActivity {
 		p.ByActivity()
 	}
+	if err := describeWeights(p, rep); err != nil {
+		return nil, err
+	}
+	cpu = cpu && c.time()
 	found := hold(p, c)
+	if len(p.Weights) > 0 {
+		found["weights"] = true
+	}
 	if err := p.TrackError(); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func OwnFormat(k input.Kind) string {
 // name of the output without its folder and its last extension; of standard output it is
 // the trace's own.
 func writeOptions(c *Config) *tracefix.WriteOptions {
-	o := &tracefix.WriteOptions{Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn}
+	o := &tracefix.WriteOptions{Plain: c.Plain, Tracks: c.Tracks, Weights: c.shown(), Warn: c.warn}
 	if c.Name != "-" {
 		o.Name = titleOf(c.Name)
 	}

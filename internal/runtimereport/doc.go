@@ -20,6 +20,7 @@ type Report struct {
 	Sections []Section // one for each process
 	Rows     []any     // structs with a json tag for each field: a line of ndjson each
 	CSV      []any     // those of Rows, all of one type, that a spreadsheet wants
+	Done     string    // what was found, in a few words
 	Missing  string    // what would record such events, where there are none
 }
 

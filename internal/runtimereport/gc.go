@@ -105,6 +105,7 @@ func GC(procs []*runtimeevents.GCProcess, c *Context) *Report {
 		sec.Plots = gcPlots(p)
 		r.Sections = append(r.Sections, sec)
 	}
+	r.Done = count(len(r.CSV), "collection")
 	r.Rows = append(r.Rows, stats...)
 	return r
 }

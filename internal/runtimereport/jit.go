@@ -89,6 +89,7 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		sec.Plots = jitPlots(by[pid])
 		r.Sections = append(r.Sections, sec)
 	}
+	r.Done = count(len(r.CSV), "method") + " compiled"
 	r.Rows = append(r.Rows, stats...)
 	return r
 }

@@ -111,6 +111,7 @@ func LocksReport(l *Locks, waits bool, c *Context) *Report {
 		sec.Plots = locksPlots(ended, sums, c)
 		r.Sections = append(r.Sections, sec)
 	}
+	r.Done = count(len(r.CSV), "wait") + " for locks"
 	r.Rows = append(r.Rows, stats...)
 	return r
 }

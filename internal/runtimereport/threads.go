@@ -93,6 +93,7 @@ func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
 		sec.Plots = threadsPlots(p)
 		r.Sections = append(r.Sections, sec)
 	}
+	r.Done = count(len(r.CSV), "change") + " of the pool's size"
 	r.Rows = append(r.Rows, stats...)
 	return r
 }

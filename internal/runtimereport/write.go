@@ -15,6 +15,14 @@ import (
 	"github.com/tracefix/tracefix/internal/export"
 )
 
+// Summary is what there is to say in one line.
+func (r *Report) Summary() string {
+	if len(r.Rows) == 0 {
+		return r.Missing
+	}
+	return r.Done
+}
+
 func encoder(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

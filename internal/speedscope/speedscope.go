@@ -314,6 +314,12 @@ type oneProfile struct {
 	holds json.RawMessage // what tracefix says of its own, as in its Chromium JSON
 }
 
+// isSum reports whether tracefix says that the profile adds up the others.
+func (p *oneProfile) isSum() bool {
+	var own struct{ Sum bool }
+	return len(p.holds) > 0 && json.Unmarshal(p.holds, &own) == nil && own.Sum
+}
+
 // microseconds is how many of them a unit is; units that are no time count as they are.
 var microseconds = map[string]float64{"nanoseconds": 1e-3, "microseconds": 1, "milliseconds": 1e3, "seconds": 1e6}
 
@@ -353,6 +359,9 @@ func (c *converter) profile(d *json.Decoder) error {
 		}
 	}
 	return object(d, func(key string) error {
+		if p.isSum() {
+			return Skip(d)
+		}
 		switch key {
 		case "name":
 			return d.Decode(&p.name)

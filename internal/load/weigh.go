@@ -1,0 +1,259 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// Names of weights. Any other one is EVENT, or EVENT=FIELD for a numeric field of it.
+const (
+	weightAlloc      = "alloc"
+	weightExceptions = "exceptions"
+	weightContention = "contention"
+	weightWait       = "wait"
+)
+
+// A weigher finds out what events weigh, by the weights that were asked for.
+type weigher struct {
+	profile *profile.Profile
+	rows    []weighRow // by weight
+	names   map[string]uint32
+	of      map[*nettrace.Metadata][]uint8 // the weights that count an event type
+
+	contentions runtimeevents.Contentions
+	waits       runtimeevents.Waits
+	values      []nettrace.Value
+}
+
+// A weighRow is one weight.
+type weighRow struct {
+	event, field string // of EVENT=FIELD
+	wants        func(*nettrace.Event) bool
+}
+
+// newWeigher returns nil if no weights are asked for.
+func newWeigher(p *profile.Profile, names []string) *weigher {
+	if len(names) == 0 {
+		return nil
+	}
+	w := &weigher{profile: p, names: map[string]uint32{}, of: map[*nettrace.Metadata][]uint8{}}
+	for _, name := range names {
+		weight := profile.Weight{Name: name}
+		row := weighRow{}
+		switch name {
+		case weightAlloc:
+			weight.Unit = profile.Bytes
+			row.wants = func(ev *nettrace.Event) bool {
+				return runtimeevents.IsAllocationTick(ev) || runtimeevents.IsAllocationSampled(ev)
+			}
+		case weightExceptions:
+			weight.Unit = profile.Count
+			row.wants = runtimeevents.IsException
+		case weightContention:
+			weight.Unit = profile.Nanoseconds
+			row.wants = runtimeevents.IsContention
+		case weightWait:
+			weight.Unit = profile.Nanoseconds
+			row.wants = runtimeevents.IsWait
+		default:
+			event, field, found := strings.Cut(name, "=")
+			row.event, row.field = event, field
+			if !found {
+				weight.Unit = profile.Count
+			}
+			row.wants = func(ev *nettrace.Event) bool { return eventIs(ev.Metadata, event) }
+		}
+		p.Weights = append(p.Weights, weight)
+		w.rows = append(w.rows, row)
+	}
+	return w
+}
+
+// eventIs reports whether an event type is that of a pattern: its name, with or without
+// its provider, or its id.
+func eventIs(m *nettrace.Metadata, pattern string) bool {
+	if pattern == strconv.Itoa(m.EventID) {
+		return true
+	}
+	name := m.EventName()
+	return glob.Match(pattern, name) || glob.Match(pattern, m.Provider+"/"+name) || glob.Match(pattern, strings.ReplaceAll(name, "/", ""))
+}
+
+// wants returns the weights that count ev.
+func (w *weigher) wants(ev *nettrace.Event) []uint8 {
+	if w == nil {
+		return nil
+	}
+	list, known := w.of[ev.Metadata]
+	if !known {
+		for i := range w.rows {
+			if w.rows[i].wants(ev) {
+				list = append(list, uint8(i))
+			}
+		}
+		w.of[ev.Metadata] = list
+	}
+	return list
+}
+
+func (w *weigher) name(s string) uint32 {
+	id, ok := w.names[s]
+	if !ok {
+		id = uint32(len(w.profile.Names))
+		w.profile.Names = append(w.profile.Names, s)
+		w.names[s] = id
+	}
+	return id
+}
+
+// isStop reports whether ev ends what another event began: it is no sample of its own.
+func isStop(ev *nettrace.Event) bool {
+	return runtimeevents.IsContentionStop(ev) || runtimeevents.IsWaitStop(ev)
+}
+
+// pending stands for an amount that the end of a contention or wait will tell.
+var pending = math.NaN()
+
+// add gives the newest sample of t, which is that of ev, its values.
+func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
+	for _, i := range list {
+		v := profile.Value{Index: int32(t.trace.Samples.Len() - 1), Weight: i}
+		switch w.profile.Weights[i].Name {
+		case weightAlloc:
+			w.allocation(&v, ev)
+		case weightExceptions:
+			e, err := runtimeevents.ReadException(ev)
+			if err != nil {
+				continue
+			}
+			v.Name, v.Amount = w.name(cmp.Or(e.Type.String(), "(not told)")), 1
+		case weightContention, weightWait:
+			v.Amount = pending
+		default:
+			if !w.event(&v, ev, &w.rows[i]) {
+				continue
+			}
+		}
+		t.trace.Values = append(t.trace.Values, v)
+	}
+	w.pair(t, ev, now)
+}
+
+// pair tells the start of a contention or wait how long it took. The number that stands
+// for its stack is that of its value.
+func (w *weigher) pair(t *thread, ev *nettrace.Event, now int64) {
+	last := uint32(len(t.trace.Values) - 1)
+	if c := w.contentions.Event(ev, now, last); c != nil && c.Stop != runtimeevents.Unknown {
+		w.ended(t, weightContention, c.Stack, c.Wait(), lockTitle(c))
+	}
+	if x := w.waits.Event(ev, now, last); x != nil {
+		name := "wait"
+		if x.MonitorWait {
+			name = "Monitor.Wait"
+		}
+		w.ended(t, weightWait, x.Stack, x.Stop-x.Start, name)
+	}
+}
+
+func lockTitle(c *runtimeevents.Contention) string {
+	lock := cmp.Or(c.Lock, c.Object)
+	if lock == 0 {
+		return "lock"
+	}
+	if c.Owner == 0 {
+		return fmt.Sprintf("lock 0x%x", lock)
+	}
+	return fmt.Sprintf("lock 0x%x, held by thread %d", lock, c.Owner)
+}
+
+func (w *weigher) ended(t *thread, weight string, value uint32, ns int64, name string) {
+	if int(value) >= len(t.trace.Values) {
+		return
+	}
+	if v := &t.trace.Values[value]; w.profile.Weights[v.Weight].Name == weight {
+		v.Amount, v.Name = float64(ns), w.name(name)
+	}
+}
+
+// Allocations are weighed by the ticks, or where there are some by the sampled ones: both
+// stand for everything, so that one of them must go.
+func (w *weigher) allocation(v *profile.Value, ev *nettrace.Event) {
+	v.Amount = pending
+	if runtimeevents.IsAllocationSampled(ev) {
+		if a, err := runtimeevents.ReadAllocationSampled(ev); err == nil {
+			weight := &w.profile.Weights[v.Weight]
+			weight.Sampled = true
+			v.Name, v.Amount = w.name(a.Type.String()), runtimeevents.SampledBytes(a.ObjectSize)
+		}
+		return
+	}
+	if a, err := runtimeevents.ReadAllocationTick(ev); err == nil {
+		v.Name, v.Amount = w.name(cmp.Or(a.Type.String(), "(not told)")), float64(a.Amount)
+		// Marked for finish, which knows whether there are sampled ones.
+		v.Name |= tickMark
+	}
+}
+
+// tickMark marks the names of values of AllocationTick until finish.
+const tickMark = 1 << 31
+
+// event weighs ev by a field of it, or counts it.
+func (w *weigher) event(v *profile.Value, ev *nettrace.Event, row *weighRow) bool {
+	v.Name, v.Amount = w.name(ev.EventName()), 1
+	if row.field == "" {
+		return true
+	}
+	l := ev.Layout()
+	if l == nil {
+		return false
+	}
+	at := slices.IndexFunc(l.Fields, func(f nettrace.Field) bool { return strings.EqualFold(f.Name, row.field) })
+	if at < 0 {
+		return false
+	}
+	w.values, _ = ev.AppendValues(w.values[:0])
+	if at >= len(w.values) {
+		return false
+	}
+	switch f := &w.values[at]; f.Kind() {
+	case nettrace.KindInt, nettrace.KindUint, nettrace.KindFloat, nettrace.KindBool:
+		v.Amount = f.Float()
+		return !math.IsNaN(v.Amount) && !math.IsInf(v.Amount, 0)
+	}
+	return false
+}
+
+// finish drops values that never came, and puts those of late samples in order.
+func (w *weigher) finish(procs []*process) {
+	for _, p := range procs {
+		for _, t := range p.threads {
+			w.finishThread(t)
+		}
+	}
+}
+
+func (w *weigher) finishThread(t *thread) {
+	values := slices.DeleteFunc(t.trace.Values, func(v profile.Value) bool {
+		return math.IsNaN(v.Amount) || v.Name&tickMark != 0 && w.profile.Weights[v.Weight].Sampled
+	})
+	for i := range values {
+		v := &values[i]
+		v.Name &^= tickMark
+		if t.perm != nil {
+			v.Index = t.perm[v.Index]
+		}
+	}
+	if t.perm != nil {
+		slices.SortStableFunc(values, func(a, b profile.Value) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	t.trace.Values = values
+}

@@ -1,0 +1,101 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// isTime says of a weight whether it is the time of the samples.
+func isTime(weight string) bool { return weight == "cpu" || weight == "wall" }
+
+// time reports whether the samples are wanted.
+func (c *Config) time() bool { return c.Weights == nil || slices.ContainsFunc(c.Weights, isTime) }
+
+// values are the weights that are not the time of samples.
+func (c *Config) values() []string {
+	return slices.DeleteFunc(slices.Clone(c.Weights), isTime)
+}
+
+// shown are the weights as writers know them.
+func (c *Config) shown() []string {
+	if c.Weights == nil {
+		return nil
+	}
+	list := c.values()
+	if c.time() {
+		list = append([]string{profile.TimeWeight}, list...)
+	}
+	return list
+}
+
+// cpuOnly reports whether of the samples only those on a CPU are wanted.
+func (c *Config) cpuOnly() bool {
+	return c.Select.CPUOnly || slices.Contains(c.Weights, "cpu") && !slices.Contains(c.Weights, "wall")
+}
+
+// CheckWeights refuses weights that say nothing.
+func CheckWeights(weights []string) error {
+	for i, w := range weights {
+		event, field, found := strings.Cut(w, "=")
+		switch {
+		case event == "" || found && (field == "" || isTime(event)):
+			return fmt.Errorf("--weight %q: must be cpu, wall, alloc, exceptions, contention, wait, EVENT or EVENT=FIELD", w)
+		case slices.Contains(weights[:i], w):
+			return fmt.Errorf("--weight %s: is there twice", w)
+		}
+	}
+	return nil
+}
+
+// describeWeights tells what the weights add up to. A weight of which the trace has nothing
+// is an error: the output would be empty, or lack what was asked for.
+func describeWeights(p *profile.Profile, rep *report.Trace) error {
+	var told []string
+	for i, w := range p.Weights {
+		n, sum := 0, 0.0
+		for _, t := range p.Threads {
+			for v := range p.Values(t, i) {
+				n++
+				sum += v.Amount
+			}
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: no events of --weight %s%s", ErrNothing, w.Name, recordedBy(w.Name))
+		}
+		text := fmt.Sprintf("%s: %s in %s event%s", w.Name, amount(sum, w.Unit), report.Count(n), report.Plural(n))
+		if w.Sampled {
+			text += ", drawn at random: an estimate"
+		}
+		told = append(told, text)
+	}
+	rep.Done = strings.Join(told, "; ")
+	return nil
+}
+
+func amount(v float64, unit profile.Unit) string {
+	switch unit {
+	case profile.Bytes:
+		return report.Count(int(v+0.5)) + " bytes"
+	case profile.Nanoseconds:
+		return fmt.Sprintf("%.3f ms", v/1e6)
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", v), "0"), ".")
+}
+
+// recordedBy says how such events are recorded.
+func recordedBy(weight string) string {
+	how := map[string]string{
+		"alloc":      "`dotnet-trace collect --profile gc-verbose -p PID` records allocations",
+		"exceptions": "`dotnet-trace collect --profile dotnet-common -p PID` records exceptions",
+		"contention": "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x4000:4` records contention",
+		"wait":       "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x40000004000:5` records waits, from .NET 9 on",
+	}[weight]
+	if how == "" {
+		how = "`tracefix events` lists what the trace has; EVENT=FIELD needs a numeric field"
+	}
+	return "; " + how
+}

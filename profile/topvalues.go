@@ -1,0 +1,115 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A ValueTop is the methods and names of a profile with what they weigh by one Weight.
+type ValueTop struct {
+	Weight string  `json:"weight"`
+	Unit   Unit    `json:"unit"`
+	Events int     `json:"events"`
+	Total  float64 `json:"total"`
+	// Sampled is set where the amounts are estimates.
+	Sampled bool        `json:"estimate,omitempty"`
+	Names   []ValueName `json:"names"`
+	Methods []ValueRow  `json:"methods"`
+	// AllNames and AllMethods count what there is; Names and Methods may be fewer.
+	AllNames   int `json:"all_names"`
+	AllMethods int `json:"all_methods"`
+}
+
+// A ValueName is what weighs: a type, an exception, a lock or an event.
+type ValueName struct {
+	Name   string  `json:"name"`
+	Amount float64 `json:"amount"`
+	Events int     `json:"events"`
+}
+
+// A ValueRow is one method. Self is of events in the method itself; a recursive method
+// counts once in Total.
+type ValueRow struct {
+	Method string  `json:"method"`
+	Self   float64 `json:"self"`
+	Total  float64 `json:"total"`
+	Events int     `json:"events"` // in the method itself
+}
+
+// TopValues adds up what methods and names weigh by p.Weights[weight]. limit is the number of
+// rows of each; 0 is all. byTotal orders methods by total instead of self.
+func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
+	w := p.Weights[weight]
+	t := &ValueTop{Weight: w.Name, Unit: w.Unit, Sampled: w.Sampled, Names: []ValueName{}, Methods: []ValueRow{}}
+	type stackSum struct {
+		amount float64
+		events int
+	}
+	stacks := map[StackID]*stackSum{}
+	names := map[string]int{}
+	for _, th := range p.Threads {
+		for v := range p.Values(th, weight) {
+			t.Events++
+			t.Total += v.Amount
+			s := stacks[v.Sample.Stack]
+			if s == nil {
+				s = &stackSum{}
+				stacks[v.Sample.Stack] = s
+			}
+			s.amount += v.Amount
+			s.events++
+			i, ok := names[v.Name]
+			if !ok {
+				i = len(t.Names)
+				names[v.Name] = i
+				t.Names = append(t.Names, ValueName{Name: v.Name})
+			}
+			t.Names[i].Amount += v.Amount
+			t.Names[i].Events++
+		}
+	}
+	rows := map[MethodID]*ValueRow{}
+	skip := p.Table.Synthetic()
+	for stack, s := range stacks {
+		leaf := true
+		met := map[MethodID]bool{}
+		for id := stack; id != 0; id = p.Table.Parent(id) {
+			m := p.Table.Method(p.Table.Frame(id))
+			if skip[m] {
+				continue
+			}
+			r := rows[m]
+			if r == nil {
+				r = &ValueRow{Method: cmp.Or(p.Table.MethodAt(m).Full(), "?")}
+				rows[m] = r
+			}
+			if leaf {
+				leaf = false
+				r.Self += s.amount
+				r.Events += s.events
+			}
+			if !met[m] {
+				met[m] = true
+				r.Total += s.amount
+			}
+		}
+	}
+	for _, r := range rows {
+		t.Methods = append(t.Methods, *r)
+	}
+	slices.SortFunc(t.Methods, func(a, b ValueRow) int {
+		self, total := cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total)
+		if byTotal {
+			self, total = total, self
+		}
+		return cmp.Or(self, total, cmp.Compare(a.Method, b.Method))
+	})
+	slices.SortStableFunc(t.Names, func(a, b ValueName) int {
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Name, b.Name))
+	})
+	t.AllNames, t.AllMethods = len(t.Names), len(t.Methods)
+	if limit > 0 {
+		t.Names, t.Methods = t.Names[:min(limit, len(t.Names))], t.Methods[:min(limit, len(t.Methods))]
+	}
+	return t
+}

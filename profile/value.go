@@ -1,0 +1,76 @@
+package profile
+
+import (
+	"iter"
+	"slices"
+)
+
+// TimeWeight is the name of the weight that samples have by themselves: the time for which
+// they speak.
+const TimeWeight = "time"
+
+// A Weight is what the events of one kind weigh: their stacks are profiled by it as those
+// of samples are by time.
+type Weight struct {
+	Name string // as it was asked for: alloc, exceptions, contention, wait or an event
+	Unit Unit
+	// Sampled is set where a value stands for more than the event itself: it is an estimate.
+	Sampled bool
+}
+
+// A Unit is that of the amounts of a Weight.
+type Unit string
+
+// Units. A field of an event has none that is known.
+const (
+	Bytes       Unit = "bytes"
+	Count       Unit = "count"
+	Nanoseconds Unit = "nanoseconds"
+	NoUnit      Unit = ""
+)
+
+// A Value is what the event of one sample weighs. The sample is of type SampleEvent.
+type Value struct {
+	Index  int32   // of the sample in the thread's Samples
+	Weight uint8   // index in Profile.Weights
+	Name   uint32  // index in Profile.Names: a type, an exception, a lock or an event
+	Amount float64 // in the unit of the weight
+}
+
+// A Weighed is a value with the sample that it belongs to.
+type Weighed struct {
+	Thread *Thread
+	Sample Sample
+	Repair *Repair // nil: none
+	Name   string
+	Amount float64
+}
+
+// Values yields what the samples of t weigh by the weight with this index in p.Weights, in
+// order of time, without those that are hidden. A yielded Repair is valid until the next.
+func (p *Profile) Values(t *Thread, weight int) iter.Seq[Weighed] {
+	return func(yield func(Weighed) bool) {
+		samples, repairs := t.Samples.Cursor(), t.Repairs.Cursor()
+		at := -1
+		var s Sample
+		for _, v := range t.Values {
+			if int(v.Weight) != weight {
+				continue
+			}
+			for at < int(v.Index) {
+				if !samples.Read(&s) {
+					return
+				}
+				at++
+			}
+			if !s.Hidden && !yield(Weighed{t, s, repairs.Of(at), p.Names[v.Name], v.Amount}) {
+				return
+			}
+		}
+	}
+}
+
+// WeightNamed is the index of a weight in p.Weights, -1 if p has none of that name.
+func (p *Profile) WeightNamed(name string) int {
+	return slices.IndexFunc(p.Weights, func(w Weight) bool { return w.Name == name })
+}

@@ -1,0 +1,176 @@
+package tracefix_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// weighted reads a recording of testdata with weights, repaired.
+func weighted(t *testing.T, name string, weights ...string) *profile.Profile {
+	t.Helper()
+	f, err := tracefix.Open(context.Background(), "testdata/nettrace/runtime-"+name+".nettrace.zst")
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	p, err := f.Profile(context.Background(), &tracefix.ReadOptions{Evidence: true, Weights: weights})
+	require.NoError(t, err)
+	tracefix.Repair(p, nil)
+	p.DropEvidence()
+	return p
+}
+
+// TestWeights compares with what the reference library computes of the same recordings.
+func TestWeights(t *testing.T) {
+	tests := []struct {
+		name, weight string
+		unit         profile.Unit
+		events       int
+		total        float64
+		names        map[string]float64
+	}{
+		{"alloc", "alloc", profile.Bytes, 8698, 898559428.231808, nil},
+		{"exceptions", "exceptions", profile.Count, 734, 734, map[string]float64{"Lab.Rt.LabException": 267, "System.InvalidOperationException": 150}},
+		{"locks", "contention", profile.Nanoseconds, 282, 8930.803599e6, nil},
+		{"locks", "wait", profile.Nanoseconds, 1075, math.NaN(), nil},
+		{"gc", "GC/Start", profile.Count, 310, 310, map[string]float64{"GC/Start": 310}},
+		{"gc", "GCStart=Depth", profile.NoUnit, 310, 12 + 2*14, nil}, // generations
+		{"alloc", "Microsoft-Windows-DotNETRuntime/GC/AllocationSampled=ObjectSize", profile.NoUnit, 8698, math.NaN(), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+" "+tt.weight, func(t *testing.T) {
+			p := weighted(t, tt.name, tt.weight)
+			top := p.TopValues(0, 0, false)
+			assert.Equal(t, tt.unit, top.Unit)
+			assert.Equal(t, tt.events, top.Events)
+			if !math.IsNaN(tt.total) {
+				assert.InEpsilon(t, tt.total, top.Total, 1e-6)
+			}
+			sum := 0.0
+			for _, n := range top.Names {
+				sum += n.Amount
+				if want, ok := tt.names[n.Name]; ok {
+					assert.EqualValues(t, want, n.Amount, n.Name)
+				}
+			}
+			assert.InDelta(t, top.Total, sum, 1e-6*top.Total)
+			self := 0.0
+			for _, m := range top.Methods {
+				self += m.Self
+				assert.LessOrEqual(t, m.Self, m.Total*(1+1e-9))
+			}
+			assert.LessOrEqual(t, self, top.Total*(1+1e-9))
+		})
+	}
+}
+
+// TestEveryFormatWeighsTheSame adds up what the formats hold.
+func TestEveryFormatWeighsTheSame(t *testing.T) {
+	p := weighted(t, "locks", "contention", "wait")
+	total := p.TopValues(0, 1, false).Total
+	only := &tracefix.WriteOptions{Weights: []string{"contention"}}
+
+	var out bytes.Buffer
+	require.NoError(t, tracefix.Write(&out, p, "ndjson", only))
+	sum, lines := 0.0, 0
+	for s := bufio.NewScanner(&out); s.Scan(); lines++ {
+		var row struct {
+			Value  float64
+			Name   string
+			Type   *string
+			Frames []string
+		}
+		require.NoError(t, json.Unmarshal(s.Bytes(), &row))
+		assert.Nil(t, row.Type)
+		assert.Contains(t, row.Name, "lock 0x")
+		assert.NotEmpty(t, row.Frames)
+		sum += row.Value
+	}
+	assert.Equal(t, 282, lines)
+	assert.InDelta(t, total/1e6, sum, 1e-6)
+
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "folded", only))
+	micros := 0.0
+	for line := range strings.Lines(out.String()) {
+		n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+		require.NoError(t, err)
+		micros += n
+		assert.Contains(t, line, ";lock 0x")
+	}
+	assert.InEpsilon(t, total/1e3, micros, 1e-4)
+
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "speedscope", only))
+	var doc struct {
+		Shared   struct{ Frames []struct{ Name string } }
+		Profiles []struct {
+			Type, Name, Unit string
+			EndValue         float64
+			Samples          [][]int
+			Weights          []float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
+	require.Greater(t, len(doc.Profiles), 2)
+	for i, pr := range doc.Profiles {
+		assert.Equal(t, "sampled", pr.Type)
+		assert.Equal(t, "nanoseconds", pr.Unit)
+		require.Len(t, pr.Weights, len(pr.Samples))
+		sum := 0.0
+		for k, s := range pr.Samples {
+			sum += pr.Weights[k]
+			for _, f := range s {
+				require.Less(t, f, len(doc.Shared.Frames))
+			}
+		}
+		assert.InEpsilon(t, pr.EndValue, sum, 1e-9)
+		if i == 0 {
+			assert.Equal(t, "All threads", pr.Name)
+			assert.InEpsilon(t, total, sum, 1e-9)
+		}
+	}
+
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "pprof", &tracefix.WriteOptions{Weights: []string{profile.TimeWeight, "contention", "wait"}}))
+	pb, err := pprof.ParseData(out.Bytes())
+	require.NoError(t, err)
+	require.Len(t, pb.SampleType, 5)
+	assert.Equal(t, "contention", pb.SampleType[3].Type)
+	var contended int64
+	for _, s := range pb.Sample {
+		require.Len(t, s.Value, 5)
+		if contended += s.Value[3]; s.Value[3] > 0 {
+			assert.NotEmpty(t, s.Label["lock"])
+			assert.Zero(t, s.Value[0]+s.Value[1]+s.Value[2]+s.Value[4])
+		}
+	}
+	assert.InEpsilon(t, total, contended, 1e-9)
+
+	for _, refused := range []string{"folded", "speedscope", "chromium"} {
+		require.Error(t, tracefix.Write(&out, p, refused, &tracefix.WriteOptions{Weights: []string{"contention", "wait"}}), refused)
+	}
+}
+
+// TestSelectionHidesValues: what is hidden weighs nothing, and what stays keeps its value.
+func TestSelectionHidesValues(t *testing.T) {
+	all := weighted(t, "exceptions", "exceptions").TopValues(0, 0, false)
+	p := weighted(t, "exceptions", "exceptions")
+	p.Select(profile.Selection{Frame: "*PlainA*"})
+	some := p.TopValues(0, 0, false)
+	assert.Less(t, some.Events, all.Events)
+	require.Len(t, some.Names, 1)
+	assert.Equal(t, "System.InvalidOperationException", some.Names[0].Name)
+	assert.Equal(t, 150, some.Names[0].Events)
+}
