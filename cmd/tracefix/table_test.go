@@ -19,6 +19,10 @@ var fixtures = map[string]string{
 	"activities": filepath.Join("..", "..", "internal", "requests", "testdata", "http-more.nettrace.zst"),
 	"counters":   filepath.Join("..", "..", "testdata", "nettrace", "counters.nettrace.zst"),
 	"ipc":        filepath.Join("..", "..", "testdata", "ipc", "reverse.rec.zst"),
+	"gc":         filepath.Join("..", "..", "testdata", "nettrace", "runtime-gc.nettrace.zst"),
+	"jit":        filepath.Join("..", "..", "testdata", "nettrace", "runtime-jit.nettrace.zst"),
+	"locks":      filepath.Join("..", "..", "testdata", "nettrace", "runtime-locks.nettrace.zst"),
+	"threads":    filepath.Join("..", "..", "testdata", "nettrace", "runtime-threads.nettrace.zst"),
 	"":           filepath.Join("..", "..", "testdata", "nettrace", "async.nettrace.zst"), // all others
 }
 
