@@ -51,6 +51,7 @@ func Read(ctx context.Context, open load.Open, kind Kind, o Options) (*Report, *
 	default:
 		c = &threadsCollector{}
 	}
+	o.Load.NoSamples = true
 	o.Load.Take = func(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
 		var id profile.StackID
 		if ev.Stack.Len() > 0 && c.wants(ev) {
