@@ -1,6 +1,6 @@
 // main.js: what is selected, and the views of it.
 
-const VIEWS = [["flame", "Flame graph"], ["time", "Time order"], ["tree", "Top down"], ["inverted", "Inverted"], ["methods", "Methods"], ["around", "Callers, callees"]];
+const VIEWS = [["flame", "Flame graph"], ["time", "Time order"], ["tree", "Top down"], ["inverted", "Inverted"], ["methods", "Methods"], ["around", "Callers, callees"], ["tracks", "Tracks"]];
 
 function start() {
   const trace = load(id => $(id).textContent), head = trace.head, end = Math.max(head.end, 1);
@@ -190,6 +190,7 @@ function start() {
   };
 
   // The page around the views.
+  if (!trace.tracks.length) VIEWS.pop(); // the last one shows tracks
   $("title").textContent = head.title;
   $("facts").textContent = head.facts.join(" · ");
   if (head.notes.length) $("notes").replaceChildren(...head.notes.map(n => element("p", {}, "⚠ " + n))); else $("notes").hidden = true;
@@ -238,7 +239,7 @@ function start() {
   // It opens on what matters: what of the busiest process was cut most, else what worked most.
   const most = trace.threads.reduce((a, t) => !a || t.cut - a.cut || t.busy - a.busy || t.samples - a.samples > 0 ? (a && (t.cut < a.cut || t.cut === a.cut && (t.busy < a.busy || t.busy === a.busy && t.samples <= a.samples)) ? a : t) : a, null);
   if (most) app.state.threads.add(most);
-  if (!trace.threads.length) { app.state.view = "time"; $("main").classList.add("bare"); }
+  if (!trace.threads.length) app.state.view = "tracks";
   recall();
   $("find").value = app.state.query; $("recorded").checked = app.state.recorded; $("recursion").checked = app.state.recursion;
   $("confidence").value = app.state.minConfidence; $("confidenceText").textContent = app.state.minConfidence + " %";

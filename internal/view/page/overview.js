@@ -3,6 +3,14 @@
 
 const LANE = 16, LABEL = 190, HEAD = 18;
 
+// clipped is as much of a text as fits.
+function clipped(g, text, width) {
+  if (g.measureText(text).width <= width) return text;
+  let n = text.length;
+  while (n > 1 && g.measureText(text.slice(0, n) + "…").width > width) n--;
+  return text.slice(0, n) + "…";
+}
+
 function makeOverview(app) {
   const { trace } = app, canvas = $("overview"), end = Math.max(trace.head.end, 1);
   let lanes = [], image = null, imageKey = "";
@@ -12,7 +20,7 @@ function makeOverview(app) {
     lanes = [];
     const groups = new Map();
     trace.tracks.forEach(t => { const k = t.group || t.name; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
-    for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + " (" + tracks.length + ")" : tracks[0].name, tracks });
+    for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + " (" + tracks.length + ")" : name, tracks });
     if (trace.head.losses.length) lanes.push({ kind: "loss", name: "events lost" });
     for (const t of trace.threads) lanes.push({ kind: "thread", thread: t, name: app.threadName(t) });
     canvas.style.height = HEAD + lanes.length * LANE + 4 + "px";
@@ -67,7 +75,7 @@ function makeOverview(app) {
       const y = HEAD + k * LANE, on = lane.kind === "thread" && app.state.threads.has(lane.thread);
       if (on) { g.fillStyle = css("--accent"); g.globalAlpha = 0.16; g.fillRect(0, y, w, LANE); g.globalAlpha = 1; }
       g.fillStyle = on ? css("--ink") : css("--dim");
-      g.fillText(lane.name, 6, y + LANE / 2, LABEL - 12);
+      g.fillText(lane.short ||= clipped(g, lane.name, LABEL - 12), 6, y + LANE / 2);
     });
     const a = X(app.state.from, w), b = X(app.state.to, w);
     g.fillStyle = css("--bg"); g.globalAlpha = 0.6; g.fillRect(LABEL, 0, a - LABEL, h); g.fillRect(b, 0, w - b, h); g.globalAlpha = 1;

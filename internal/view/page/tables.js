@@ -71,5 +71,21 @@ function makeTables(app) {
     host.replaceChildren(element("h2", {}, sum.names[m]), element("p", {}, duration(by.total[m]) + " in all, " + duration(by.self[m]) + " itself; " + percent(by.total[m], sum.all) + " of the selection"),
       element("div", { class: "pair" }, list("Callers", callers.map(c => [c.method, c.time])), list("Callees", below)));
   }
-  return { tree: { draw: topDown }, inverted: { draw: inverted }, methods: { draw: methods }, around: { draw: around } };
+  // tracks sums up what of the tracks lies in the selected time, by name.
+  function tracks() {
+    const by = new Map(), { from, to } = app.state;
+    for (const t of app.trace.tracks) for (let i = lower(t.reach, from); i < t.slices && t.start[i] < to; i++) {
+      if (t.end[i] < from) continue;
+      const name = app.sliceName(t, i), key = t.group + "\0" + name, d = t.end[i] - t.start[i];
+      let r = by.get(key);
+      if (!r) by.set(key, r = { group: t.group || t.name, name, count: 0, time: 0, longest: -1, track: t, i });
+      r.count++; r.time += d;
+      if (d > r.longest) { r.longest = d; r.track = t; r.i = i; }
+    }
+    const q = app.state.query.trim().toLowerCase(), rows = [...by.values()].filter(r => !q || r.name.toLowerCase().includes(q)).sort((a, b) => b.time - a.time || b.count - a.count);
+    host.replaceChildren(rows.length ? element("table", {}, header("Count", "Time", "Longest", "Track", "Name"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(r => element("tr", {},
+      element("td", { class: "num" }, count(r.count)), element("td", { class: "num" }, duration(r.time)), element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))),
+      element("td", {}, r.group), element("td", {}, r.name))))) : element("p", {}, "No track has anything in the selected time."));
+  }
+  return { tracks: { draw: tracks }, tree: { draw: topDown }, inverted: { draw: inverted }, methods: { draw: methods }, around: { draw: around } };
 }
