@@ -59,9 +59,9 @@ func (b *Builder) attemptEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		a.touch(th, e)
 		switch e.Kind {
 		case ResolutionFailed:
-			v.failed, v.err = true, "name resolution failed"
+			v.failed, v.failedAt, v.err = true, t, "name resolution failed"
 		case ConnectFailed:
-			v.failed, v.err = true, e.Text
+			v.failed, v.failedAt, v.err = true, t, e.Text
 			if v.err == "" {
 				v.err = socketError(e.Status)
 			}
@@ -75,7 +75,7 @@ func (b *Builder) attemptEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 			return
 		}
 		if a, v := b.openHandshake(p, th, e); a != nil {
-			v.failed, v.err = true, e.Text
+			v.failed, v.failedAt, v.err = true, t, e.Text
 			if v.err == "" {
 				v.err = "TLS handshake failed"
 			}

@@ -917,6 +917,7 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 			x.first, x.attempt = true, c.attempt
 			c.attempt = nil
 		}
+		x.again, c.seen = c.seen && c.hasID, true
 		c.user, c.lastUser = r, r
 	}
 	if len(h.ex) == 4096 {

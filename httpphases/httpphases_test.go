@@ -360,6 +360,10 @@ func TestWorkedExample(t *testing.T) {
 			assert.Equal(t, r.Duration, total)
 			assert.Equal(t, int64(.7e6), sum[httpphases.Queue], "pool wait")
 			assert.Equal(t, int64(.8e6), sum[httpphases.Other], "handler and tail")
+			assert.Equal(t, httpphases.Times{
+				BeforeDNS: .3e6, DNS: 5e6, BeforeConnect: .1e6, Connect: 20.1e6, BeforeTLS: .2e6, TLS: 20e6, Queue: .3e6,
+				Send: .1e6, Wait: 50e6, Receive: 14.3e6, Other: .6e6,
+			}, r.Times())
 		})
 	}
 	r := worked(t, unix, 2, 46.25).run()[0]

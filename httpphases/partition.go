@@ -20,34 +20,37 @@ func (r *Request) Partition() []Phase {
 	if !r.HasDuration {
 		return nil
 	}
-	end := r.Start + r.Duration
-	cuts := []int64{r.Start, end}
+	return partition(r.Phases, r.Start, r.Start+r.Duration)
+}
+
+func partition(phases []Phase, from, end int64) []Phase {
+	cuts := []int64{from, end}
 	var begin []int // phases in order of start
-	for i := range r.Phases {
-		if p := &r.Phases[i]; !p.Open {
-			cuts = append(cuts, min(max(p.Start, r.Start), end), min(max(p.End(), r.Start), end))
+	for i := range phases {
+		if p := &phases[i]; !p.Open {
+			cuts = append(cuts, min(max(p.Start, from), end), min(max(p.End(), from), end))
 			begin = append(begin, i)
 		}
 	}
 	slices.Sort(cuts)
-	slices.SortStableFunc(begin, func(i, k int) int { return cmp.Compare(r.Phases[i].Start, r.Phases[k].Start) })
+	slices.SortStableFunc(begin, func(i, k int) int { return cmp.Compare(phases[i].Start, phases[k].Start) })
 	var out []Phase
 	// Phases that have begun, the one that matters most on top; some have ended since.
-	running := byRank{r: r}
+	running := byRank{phases: phases}
 	for i := 1; i < len(cuts); i++ {
 		from, to := cuts[i-1], cuts[i]
 		if from == to {
 			continue
 		}
-		for ; len(begin) > 0 && r.Phases[begin[0]].Start <= from; begin = begin[1:] {
+		for ; len(begin) > 0 && phases[begin[0]].Start <= from; begin = begin[1:] {
 			heap.Push(&running, begin[0])
 		}
-		for len(running.l) > 0 && r.Phases[running.l[0]].End() < to {
+		for len(running.l) > 0 && phases[running.l[0]].End() < to {
 			heap.Pop(&running)
 		}
 		name, errText := Other, ""
 		if len(running.l) > 0 {
-			p := &r.Phases[running.l[0]]
+			p := &phases[running.l[0]]
 			name, errText = p.Name, p.Error
 		}
 		if n := len(out); n > 0 && out[n-1].Name == name && out[n-1].Error == errText {
@@ -59,16 +62,100 @@ func (r *Request) Partition() []Phase {
 	return out
 }
 
-// byRank is a heap of phases of r: of equal rank the first one is on top.
+// Times say where the time of a request, or of one of its hops, went, in ns. They add up
+// to its duration: each instant counts once.
+type Times struct {
+	BeforeDNS     int64 // from the start, or the end of what was before, until the look-up began
+	DNS           int64
+	BeforeConnect int64 // likewise until the socket was opened
+	Connect       int64 // with the CONNECT dialogue of a proxy
+	BeforeTLS     int64 // likewise until the handshake began
+	TLS           int64
+	Queue         int64 // the rest of the time in the queue for a connection
+	Send          int64 // request headers and content
+	Wait          int64 // for the answer
+	Receive       int64 // response headers and content
+	Other         int64 // no phase: the program's handlers, the way from one thread to the next
+}
+
+// Sum returns the sum of all.
+func (t *Times) Sum() int64 {
+	return t.BeforeDNS + t.DNS + t.BeforeConnect + t.Connect + t.BeforeTLS + t.TLS + t.Queue + t.Send + t.Wait + t.Receive + t.Other
+}
+
+// Times adds up the hops of r. It is empty if the duration is not known, or nothing but it.
+func (r *Request) Times() (t Times) {
+	if !r.HasDuration || r.SpanOnly {
+		return t
+	}
+	from := r.Start
+	for i := range r.Redirects {
+		d := &r.Redirects[i]
+		t.Other += d.Start - from
+		t.add(d.Phases, d.Start, d.Start+d.Duration)
+		from = d.Start + d.Duration
+	}
+	last := r.Phases
+	for len(last) > 0 && last[0].Name == RedirectHop {
+		last = last[1:]
+	}
+	t.add(last, from, r.Start+r.Duration)
+	return t
+}
+
+// Times says where the time of the hop went.
+func (d *Redirect) Times() (t Times) {
+	t.add(d.Phases, d.Start, d.Start+d.Duration)
+	return t
+}
+
+// add counts the phases of a hop. What lies before a step of a connection attempt, in the
+// queue or not, is the wait for that step.
+func (t *Times) add(phases []Phase, from, end int64) {
+	idle := [2]int64{} // in the queue, and not, since the last step
+	wait := func(of *int64) {
+		*of += idle[0] + idle[1]
+		idle = [2]int64{}
+	}
+	for _, p := range partition(phases, from, end) {
+		switch d := p.Duration; p.Name {
+		case Queue:
+			idle[0] += d
+			continue
+		case Other, RedirectHop:
+			idle[1] += d
+			continue
+		case DNS:
+			wait(&t.BeforeDNS)
+			t.DNS += d
+		case Connect, Proxy:
+			wait(&t.BeforeConnect)
+			t.Connect += d
+		case TLS:
+			wait(&t.BeforeTLS)
+			t.TLS += d
+		case RequestHeaders, RequestContent:
+			t.Send += d
+		case Wait:
+			t.Wait += d
+		case ResponseHeaders, ResponseContent:
+			t.Receive += d
+		}
+		t.Queue, t.Other, idle = t.Queue+idle[0], t.Other+idle[1], [2]int64{}
+	}
+	t.Queue, t.Other = t.Queue+idle[0], t.Other+idle[1]
+}
+
+// byRank is a heap of phases: of equal rank the first one is on top.
 type byRank struct {
-	r *Request
-	l []int
+	phases []Phase
+	l      []int
 }
 
 func (h *byRank) Len() int { return len(h.l) }
 
 func (h *byRank) Less(i, k int) bool {
-	a, b := rank[h.r.Phases[h.l[i]].Name], rank[h.r.Phases[h.l[k]].Name]
+	a, b := rank[h.phases[h.l[i]].Name], rank[h.phases[h.l[k]].Name]
 	return a > b || a == b && h.l[i] < h.l[k]
 }
 

@@ -154,6 +154,10 @@ type Request struct {
 	// Missing says what is known to be lost, in words.
 	Missing []string
 
+	// SpanOnly says that nothing but a span of the bridge tells of the request: it has no
+	// phases, and ends with the headers of the answer.
+	SpanOnly bool
+
 	// StartUnknown says that the trace begins inside the request: Start is that of its
 	// first event.
 	StartUnknown bool

@@ -12,7 +12,7 @@ func (b *Builder) row(r *request) *Request {
 	}
 	q := &Request{
 		ID: r.id, Activity: r.guid, Path: r.path, Process: r.process, Thread: r.thread,
-		Method: r.method, Start: r.start, StartUnknown: r.headless,
+		Method: r.method, Start: r.start, StartUnknown: r.headless, SpanOnly: r.bridged && r.hop().last() == nil,
 		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
 		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Spans: r.spans, Server: r.server,
 	}
@@ -74,12 +74,14 @@ func (w *rowWriter) add(n PhaseName, start, end int64) *Phase {
 func (w *rowWriter) until(n PhaseName, start, bound int64, last bool) {
 	r := w.r
 	switch {
-	case last && r.failed && w.b.doubt(start, r.failAt):
-		// What came between may be lost.
-		r.miss("events before the failure")
 	case last && r.failed:
 		p := w.add(n, start, max(min(bound, r.failAt), start))
 		p.Error, w.blamed = w.failText(), true
+		if w.b.doubt(start, r.failAt) {
+			// What came between may be lost.
+			r.miss("events before the failure")
+			p.Inferred = true
+		}
 	case last && !r.stopped:
 		if !w.known {
 			w.add(n, start, never)
@@ -145,7 +147,7 @@ func (w *rowWriter) hop(i int) {
 			conn = w.connection(h, k)
 		} else if n := w.connection(h, k); n != nil {
 			// A challenge or retry on the same connection: new stays new.
-			n.New, n.Class = conn.New || n.New, conn.Class
+			n.New, n.NewTold, n.Class = conn.New, conn.NewTold, conn.Class
 			conn = n
 		}
 		if x.length >= 0 && last {
@@ -224,6 +226,11 @@ func (w *rowWriter) attempt(a *attempt, from, to int64, shared bool) {
 	clip := func(n PhaseName, v interval, err string) {
 		end := v.end
 		open := v.open()
+		if open && v.failed {
+			// The failure is there, its stop, which follows at once, is not.
+			end, open, v.inferred = v.failedAt, false, true
+			w.r.miss("a stop of " + n.String())
+		}
 		if open {
 			end = to
 			// A step of an attempt that went on has lost its end.
@@ -241,7 +248,7 @@ func (w *rowWriter) attempt(a *attempt, from, to int64, shared bool) {
 			end = never
 		}
 		p := w.add(n, start, end)
-		p.Shared = shared
+		p.Shared, p.Inferred = shared, v.inferred
 		switch {
 		case v.failed:
 			p.Error = err
@@ -293,6 +300,9 @@ func (a *attempt) after(n PhaseName) bool {
 	return false
 }
 
+// sentAgain is the error of a try that was given up for another.
+const sentAgain = "no answer; sent again"
+
 // exchange adds the phases of one header block of h and its answer. bound is where an
 // answer that never came ends.
 func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
@@ -302,7 +312,7 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	}
 	gaveUp := !last && w.b.gaveUp(r, x)
 	tried := func(n PhaseName, start int64) {
-		w.add(n, start, max(bound, start)).Error = "no answer; sent again"
+		w.add(n, start, max(bound, start)).Error = sentAgain
 	}
 	if x.headers.open() {
 		if gaveUp {
@@ -487,6 +497,10 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 		// It waited, and nobody tells when the connection was opened.
 		q.NewTold, q.Class = false, NoConnection
 	}
+	if x.again {
+		// Another exchange has used it: it is not new, whatever was lost.
+		q.New, q.NewTold = false, true
+	}
 	return q
 }
 
@@ -551,6 +565,7 @@ func (w *rowWriter) outcome() {
 	switch {
 	case r.failed:
 		q.Outcome, q.Error, q.Detail = Failed, w.failText(), r.detail
+		q.ErrorCause = w.cause()
 		if t := exceptionType(r.detail); t != "" {
 			q.ErrorType = t
 			if isCanceled(t) {
@@ -572,6 +587,39 @@ func (w *rowWriter) outcome() {
 	if !r.stopped && r.lost || r.headless {
 		q.HasDuration, q.Duration = false, 0
 	}
+}
+
+// cause returns the innermost exception: of the exception's text, or what the phase that
+// failed says itself.
+func (w *rowWriter) cause() string {
+	if c := innermost(w.r.detail); c != "" || w.r.detail != "" {
+		return c
+	}
+	for i := range w.out.Phases {
+		if e := w.out.Phases[i].Error; e != "" && e != w.failText() && e != sentAgain {
+			return e
+		}
+	}
+	return ""
+}
+
+// innermost returns type and text of the innermost exception in the text of one, "" if
+// there is no other in it. Inner ones follow behind an arrow, and their stacks behind all of
+// them; of several, such as those of an AggregateException, the first counts.
+func innermost(detail string) string {
+	detail, _, _ = strings.Cut(detail, "--- End of inner exception stack trace ---")
+	i := strings.LastIndex(detail, "---> ")
+	if i < 0 {
+		return ""
+	}
+	c := detail[i+len("---> "):]
+	if strings.HasPrefix(c, "(Inner Exception #") {
+		_, c, _ = strings.Cut(c, ") ")
+	}
+	if i := strings.IndexAny(c, "\r\n"); i >= 0 {
+		c = c[:i]
+	}
+	return strings.TrimSpace(c)
 }
 
 // isCanceled reports whether an exception of that type says that somebody gave up.

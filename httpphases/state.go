@@ -18,6 +18,7 @@ type interval struct {
 	start, end int64 // never: not seen
 	err        string
 	failed     bool
+	failedAt   int64 // of those that say so by an event of their own
 	inferred   bool
 }
 
@@ -40,6 +41,7 @@ type exchange struct {
 	connID    int64
 	hasConn   bool
 	first     bool     // first user of the connection
+	again     bool     // another one was seen to use it before
 	attempt   *attempt // that opened the connection, if first
 	headers   interval
 	content   interval
@@ -147,6 +149,7 @@ type connection struct {
 	at           int64 // when it was established; never: not seen
 	attempt      *attempt
 	used         bool
+	seen         bool // an exchange on it is in the trace
 	proxy        string
 	tls          int32
 	peerPort     int

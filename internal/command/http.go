@@ -81,7 +81,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		for _, f := range findings {
 			run.sum.Notes = append(run.sum.Notes, f.Missing+": "+f.Effect+".")
 		}
-		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+requests.Command(read.ProcessID, h.sides()))
+		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Command(read.ProcessID, h.sides()))
 	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()

@@ -167,6 +167,9 @@ func violation(r *httpphases.Request) error {
 		if sum != r.Duration {
 			return fmt.Errorf("partition sums to %d of %d", sum, r.Duration)
 		}
+		if times := r.Times(); times.Sum() != r.Duration && !r.SpanOnly {
+			return fmt.Errorf("times sum to %d of %d: %+v", times.Sum(), r.Duration, times)
+		}
 	}
 	return nil
 }

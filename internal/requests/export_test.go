@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -125,6 +126,74 @@ func TestHAR(t *testing.T) {
 		assert.InDelta(t, total, sum, 1e-6, where)
 		if c, ok := e["connection"]; ok {
 			require.IsType(t, "", c)
+		}
+	}
+}
+
+// What the trace does not tell is -1, and is not charged to blocked.
+func TestHARUnknown(t *testing.T) {
+	entry := func(r *httpphases.Request) (timings map[string]any, e map[string]any) {
+		rec := &recording{rows: []*httpphases.Request{r}, info: &Info{}}
+		log := members(t, members(t, decode(t, write(t, rec, "har")), "har", "log:o")["log"], "log", "entries:a")
+		e = log["entries"].([]any)[0].(map[string]any)
+		timings = map[string]any{}
+		for k, v := range e["timings"].(map[string]any) {
+			timings[k] = v.(json.Number).String()
+		}
+		return timings, e
+	}
+	const unknown = "-1"
+	m, e := entry(&httpphases.Request{ID: 1, Start: 1e6, Duration: 9e6, HasDuration: true, SpanOnly: true, Status: 200, RequestBytes: -1})
+	assert.Equal(t, map[string]any{"blocked": unknown, "dns": unknown, "connect": unknown, "ssl": unknown, "send": unknown, "wait": unknown, "receive": unknown}, m)
+	assert.Equal(t, "9", e["time"].(json.Number).String())
+
+	m, e = entry(&httpphases.Request{
+		ID: 1, Start: 1e6, Duration: 9e6, HasDuration: true, Outcome: httpphases.Incomplete, Guessed: 1, Missing: []string{"request headers"}, RequestBytes: -1,
+		Phases: []httpphases.Phase{{Name: httpphases.Connect, Start: 2e6, Duration: 1e6, Inferred: true}, {Name: httpphases.ResponseContent, Start: 8e6, Duration: 1e6}},
+	})
+	assert.Equal(t, map[string]any{"blocked": unknown, "dns": unknown, "connect": "1", "ssl": unknown, "send": unknown, "wait": unknown, "receive": "1"}, m)
+	assert.Equal(t, []any{"inferred", "guessed", "incomplete"}, e["_marks"])
+	assert.Contains(t, e["comment"], "marked: inferred,guessed,incomplete")
+}
+
+// Why a request failed is in every output, down to the innermost exception.
+func TestCauses(t *testing.T) {
+	rec := small(t)
+	causes := 0
+	for _, r := range rec.rows {
+		if r.ErrorCause != "" {
+			causes++
+		}
+	}
+	assert.Greater(t, causes, 4)
+	for format, want := range map[string]string{
+		"table":    "<- SocketException (104): Connection reset by peer",
+		"ndjson":   `"error_cause":"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
+		"html":     `"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
+		"har":      `"_error_cause":"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
+		"chromium": `"error_cause":"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
+	} {
+		assert.Contains(t, string(write(t, rec, format)), want, format)
+	}
+}
+
+// Attempts that failed without ending their request are told, too.
+func TestFailedAttempts(t *testing.T) {
+	failed := httpphases.Phase{Name: httpphases.Connect, Start: 2e6, Duration: 1e6, Error: "connection refused (10061)"}
+	rec := &recording{info: &Info{}, rows: []*httpphases.Request{{
+		ID: 1, Scheme: "http", Host: "h", Port: 80, Target: "/", Start: 1e6, Duration: 9e6, HasDuration: true, Status: 200, RequestBytes: -1,
+		Tries: []httpphases.Try{{Phase: failed, Address: "10.0.0.8:80", Code: 10061}, {Address: "10.0.0.9:80"}},
+		Side:  []httpphases.SideAttempt{{Phases: []httpphases.Phase{{Name: httpphases.TLS, Start: 3e6, Duration: 2e6, Error: "UntrustedRoot"}}}},
+	}}}
+	for format, want := range map[string][]string{
+		"table":  {"connect 10.0.0.8:80 failed after 1.000: connection refused (10061)", "side attempt: tls failed after 2.000: UntrustedRoot"},
+		"har":    {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
+		"html":   {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
+		"ndjson": {`"tries":[{"address":"10.0.0.8:80"`, `"side_attempts":[{"phases":[{"name":"tls","start_ms":3,"duration_ms":2,"error":"UntrustedRoot"}]}]`},
+	} {
+		got := string(write(t, rec, format))
+		for _, w := range want {
+			assert.Contains(t, got, w, format)
 		}
 	}
 }

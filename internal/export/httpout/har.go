@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -42,18 +43,20 @@ type harHop struct {
 	conn        *httpphases.Connection
 	phases      []httpphases.Phase
 	bytes       int64
+	partly      bool // the trace does not hold all of it: what is not there is unknown
 }
 
 func (w *harWriter) Request(r *httpphases.Request) error {
 	last := harHop{
 		start: r.Start, end: knownEnd(r), url: r.URL(), method: r.Method, version: r.Version, status: r.Status,
 		conn: r.Connection, phases: r.Phases, bytes: r.RequestBytes,
+		partly: len(r.Missing) > 0 || r.StartUnknown || r.SpanOnly || !r.HasDuration,
 	}
 	for i := range r.Redirects {
 		d := &r.Redirects[i]
 		h := harHop{
 			start: d.Start, end: d.Start + d.Duration, url: d.From, version: d.Version, status: d.Status,
-			redirect: d.URL, conn: d.Connection, phases: d.Phases, bytes: -1,
+			redirect: d.URL, conn: d.Connection, phases: d.Phases, bytes: -1, partly: last.partly,
 		}
 		if i == 0 {
 			h.method = r.Method
@@ -67,10 +70,45 @@ func (w *harWriter) Request(r *httpphases.Request) error {
 
 func (w *harWriter) Server(*httpphases.ServerRequest) error { return nil }
 
-// timings are those of HAR, ns; -1: does not apply.
+// timings are those of HAR, ns; -1: does not apply, or is not known.
 type timings struct{ blocked, dns, connect, ssl, send, wait, receive int64 }
 
+// partTimings are those of a hop that the trace does not hold all of: what its phases
+// tell, and no more.
+func partTimings(h *harHop) timings {
+	t := timings{-1, -1, -1, -1, -1, -1, -1}
+	for i := range h.phases {
+		p := &h.phases[i]
+		if p.Open {
+			continue
+		}
+		add := func(to ...*int64) {
+			for _, v := range to {
+				*v = max(*v, 0) + p.Duration
+			}
+		}
+		switch p.Name {
+		case httpphases.DNS:
+			add(&t.dns)
+		case httpphases.Connect, httpphases.Proxy:
+			add(&t.connect)
+		case httpphases.TLS:
+			add(&t.connect, &t.ssl)
+		case httpphases.RequestHeaders, httpphases.RequestContent:
+			add(&t.send)
+		case httpphases.Wait:
+			add(&t.wait)
+		case httpphases.ResponseHeaders, httpphases.ResponseContent:
+			add(&t.receive)
+		}
+	}
+	return t
+}
+
 func harTimings(h *harHop) timings {
+	if h.partly {
+		return partTimings(h)
+	}
 	a, z := h.start, h.end
 	t := timings{dns: -1, connect: -1, ssl: -1}
 	b, sent, f := int64(-1), int64(-1), int64(-1)
@@ -232,6 +270,8 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 	o.str("_activity", pathText(r.Path))
 	o.str("_outcome", r.Outcome.String())
 	o.str("_error", r.Error)
+	o.str("_error_cause", r.ErrorCause)
+	o.strs("_marks", r.Marks().List())
 	for i := range h.phases {
 		if p := &h.phases[i]; p.Name == httpphases.Queue {
 			o.ms("_queue", p.Duration)
@@ -239,7 +279,26 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 		}
 	}
 	o.strs("_missing", r.Missing)
+	o.str("comment", harComment(r))
 	w.b = o.close()
+}
+
+// harComment says in words what is to be known of an entry, for viewers that show it.
+func harComment(r *httpphases.Request) string {
+	var l []string
+	if r.Error != "" {
+		l = append(l, r.Outcome.String()+": "+firstLine(r.Error))
+	}
+	if r.ErrorCause != "" {
+		l = append(l, "cause: "+r.ErrorCause)
+	}
+	if m := r.Marks(); m != 0 {
+		l = append(l, "marked: "+m.String())
+	}
+	if r.SpanOnly {
+		l = append(l, "the trace tells no phases, and the time until the headers only")
+	}
+	return strings.Join(append(l, failedAttempts(r)...), "; ")
 }
 
 func empty(o *object, keys ...string) {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
 )
@@ -37,8 +38,9 @@ func newHTML(w io.Writer, o *Options) Writer {
 
 // A row is an array, since a page has thousands of them:
 // [id, start, duration|null, status, outcome, method, url, version, connection, new,
-// error, phases, redirects, note], times in ms, phases as [name, start, duration|null,
-// error|0] and redirects as [url, status, start, duration, phases].
+// error, phases, redirects, note, cause, times], times in ms, phases as [name, start,
+// duration|null, error|0], redirects as [url, status, start, duration, phases] and times in
+// the order of httpphases.Times; empty if they are not known.
 func (w *htmlWriter) Request(r *httpphases.Request) error {
 	if w.n > 0 {
 		w.str(",")
@@ -86,17 +88,38 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 		b = append(b, ']')
 	}
 	b = append(b, "],"...)
-	note := ""
-	for _, m := range r.Missing {
-		note += "lost: " + m + ". "
+	b = appendString(b, htmlNote(r))
+	b = appendString(append(b, ','), r.ErrorCause)
+	b = append(b, ",["...)
+	if t := r.Times(); t != (httpphases.Times{}) {
+		for i, ns := range []int64{t.BeforeDNS, t.DNS, t.BeforeConnect, t.Connect, t.BeforeTLS, t.TLS, t.Queue, t.Send, t.Wait, t.Receive, t.Other} {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendMS(b, ns)
+		}
 	}
-	if r.Guessed > 0 {
-		note += strconv.Itoa(r.Guessed) + " links guessed."
-	}
-	b = appendString(b, note)
-	b = append(b, ']')
+	b = append(b, "]]"...)
 	w.b = escapeScript(b, from)
 	return w.flushed()
+}
+
+// htmlNote says what is to be known of a row.
+func htmlNote(r *httpphases.Request) string {
+	var l []string
+	if m := r.Marks(); m != 0 {
+		l = append(l, "marked: "+m.String())
+	}
+	for _, m := range r.Missing {
+		l = append(l, "lost: "+m)
+	}
+	if r.Guessed > 0 {
+		l = append(l, strconv.Itoa(r.Guessed)+" links guessed")
+	}
+	if r.SpanOnly {
+		l = append(l, "told by the DiagnosticSource bridge alone: no phases, and no time behind the headers")
+	}
+	return strings.Join(append(l, failedAttempts(r)...), ". ")
 }
 
 // escapeScript makes b[from:] safe inside a script element: "<" stands in strings only.

@@ -152,47 +152,26 @@ func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	o.str("outcome", r.Outcome.String())
 	o.str("error", r.Error)
 	o.str("error_type", r.ErrorType)
+	o.str("error_cause", r.ErrorCause)
 	if r.Connection != nil {
 		o.key("connection")
 		o.b = appendConnection(o.b, r.Connection)
 	}
 	o.key("phases")
 	o.b = appendPhases(o.b, r.Phases)
-	if len(r.Redirects) > 0 {
-		o.key("redirects")
-		o.b = append(o.b, '[')
-		for i := range r.Redirects {
-			if i > 0 {
-				o.b = append(o.b, ',')
-			}
-			o.b = appendRedirect(o.b, &r.Redirects[i])
-		}
-		o.b = append(o.b, ']')
-	}
+	appendList(&o, "redirects", r.Redirects, appendRedirect)
+	appendWaits(&o, r)
 	if len(r.Tries) > 1 || len(r.Tries) == 1 && r.Tries[0].Code != 0 {
-		o.key("tries")
-		o.b = append(o.b, '[')
-		for i := range r.Tries {
-			if i > 0 {
-				o.b = append(o.b, ',')
-			}
-			t := &r.Tries[i]
-			q := open(o.b)
-			q.str("address", t.Address)
-			q.ms("start_ms", t.Start)
-			if !t.Open {
-				q.ms("duration_ms", t.Duration)
-			}
-			q.count("code", t.Code)
-			q.str("error", t.Error)
-			o.b = q.close()
-		}
-		o.b = append(o.b, ']')
+		appendList(&o, "tries", r.Tries, appendTry)
 	}
+	appendList(&o, "side_attempts", r.Side, appendSide)
 	if r.RequestBytes >= 0 {
 		o.int("request_bytes", r.RequestBytes)
 	}
 	o.strs("marks", r.Marks().List())
+	if r.SpanOnly {
+		o.str("told_by", "bridge")
+	}
 	if len(r.Path) == 0 && r.Activity == ([16]byte{}) {
 		o.str("linked_by", "thread and connection")
 	}
@@ -202,6 +181,62 @@ func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	o.str("span_id", r.SpanID)
 	o.str("parent_span_id", r.ParentSpanID)
 	o.count("server_request", r.Server)
+	return o.close()
+}
+
+// appendList appends a member with an array; none if the list is empty.
+func appendList[T any](o *object, key string, l []T, each func([]byte, *T) []byte) {
+	if len(l) == 0 {
+		return
+	}
+	o.key(key)
+	o.b = append(o.b, '[')
+	for i := range l {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = each(o.b, &l[i])
+	}
+	o.b = append(o.b, ']')
+}
+
+// appendWaits appends the time that no phase but the queue covers: with dns, connect,
+// proxy, tls and what follows them it adds up to the duration.
+func appendWaits(o *object, r *httpphases.Request) {
+	t := r.Times()
+	if t == (httpphases.Times{}) {
+		return
+	}
+	o.key("waits")
+	w := open(o.b)
+	for _, v := range []struct {
+		key string
+		ns  int64
+	}{{"before_dns_ms", t.BeforeDNS}, {"before_connect_ms", t.BeforeConnect}, {"before_tls_ms", t.BeforeTLS}, {"queue_ms", t.Queue}, {"other_ms", t.Other}} {
+		if v.ns != 0 {
+			w.ms(v.key, v.ns)
+		}
+	}
+	o.b = w.close()
+}
+
+func appendTry(b []byte, t *httpphases.Try) []byte {
+	o := open(b)
+	o.str("address", t.Address)
+	o.ms("start_ms", t.Start)
+	if !t.Open {
+		o.ms("duration_ms", t.Duration)
+	}
+	o.count("code", t.Code)
+	o.str("error", t.Error)
+	return o.close()
+}
+
+// appendSide appends a connection attempt that ran for a request without serving it.
+func appendSide(b []byte, s *httpphases.SideAttempt) []byte {
+	o := open(b)
+	o.key("phases")
+	o.b = appendPhases(o.b, s.Phases)
 	return o.close()
 }
 

@@ -24,11 +24,14 @@ func newTable(w io.Writer, o *Options) Writer {
 	return &tableWriter{out: out{w: w}, width: o.Width}
 }
 
+// The columns of times add up to the total. What stands before a dot is the wait for the
+// step behind it.
 var tableHead = []struct {
 	name  string
 	width int
 }{
-	{"status", 6}, {"total", 8}, {"queue", 7}, {"dns", 7}, {"connect", 7}, {"tls", 7}, {"send", 7}, {"wait", 7}, {"receive", 7}, {"conn", 5},
+	{"status", 6}, {"total", 8}, {"queue", 7}, {"·", 6}, {"dns", 7}, {"·", 6}, {"connect", 7}, {"·", 6}, {"tls", 7},
+	{"send", 7}, {"wait", 7}, {"receive", 7}, {"other", 7}, {"conn", 5},
 }
 
 func (w *tableWriter) head() {
@@ -39,7 +42,7 @@ func (w *tableWriter) head() {
 		}
 		w.b = appendRight(append(w.b, ' '), c.name, c.width)
 	}
-	w.str("  url   (times in ms)\n")
+	w.str("  url   (times in ms; · is the wait before the next column)\n")
 }
 
 func appendRight(b []byte, s string, width int) []byte {
@@ -107,18 +110,72 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 		if n := failedPhase(r); n != "" {
 			text += n + ": "
 		}
-		text += firstLine(r.Error)
+		text += orText(firstLine(r.Error), "the trace does not tell why")
+		if r.ErrorCause != "" {
+			text += " <- " + shortType(r.ErrorCause)
+		}
 	case len(r.Missing) > 0:
 		text += " ~ lost: " + strings.Join(r.Missing, ", ")
 	case r.Outcome == httpphases.Incomplete:
 		text += " ~ still open at the end of the trace"
 	}
-	w.line(status, total, r.Phases, r.Connection, r.Guessed > 0 && r.Activity == ([16]byte{}), text)
+	w.line(status, total, r.Times(), r.Connection, marksText(r.Marks()), text)
 	for i := range r.Redirects {
 		d := &r.Redirects[i]
-		w.line("  "+statusText(d.Status), cell(d.Duration), d.Phases, d.Connection, false, fmt.Sprintf("  hop %d: %s", i+1, d.From))
+		w.line("  "+statusText(d.Status), cell(d.Duration), d.Times(), d.Connection, "", fmt.Sprintf("  hop %d: %s", i+1, d.From))
+	}
+	for _, f := range failedAttempts(r) {
+		w.line("", "", httpphases.Times{}, nil, "", "  "+f)
 	}
 	return w.flushed()
+}
+
+// marksText shows the doubts that the status does not show already.
+func marksText(m httpphases.Marks) string {
+	switch {
+	case m&httpphases.Guessed != 0:
+		return "?"
+	case m&httpphases.Inferred != 0:
+		return "~"
+	}
+	return ""
+}
+
+// shortType takes the namespaces off the type that a text of an exception begins with.
+func shortType(s string) string {
+	end := strings.IndexAny(s, ": (")
+	if end < 0 {
+		end = len(s)
+	}
+	return s[strings.LastIndexByte(s[:end], '.')+1:]
+}
+
+// failedAttempts tells in words what went wrong on the way without ending the request:
+// addresses that did not answer, connections for it that came to nothing, tries that were
+// sent again.
+func failedAttempts(r *httpphases.Request) []string {
+	var l []string
+	add := func(what string, p *httpphases.Phase) {
+		if p.Error != "" {
+			l = append(l, fmt.Sprintf("%s failed after %s: %s", what, cell(p.Duration), firstLine(p.Error)))
+		}
+	}
+	for i := range r.Tries[:max(len(r.Tries)-1, 0)] { // the last one is the phase
+		add("connect "+r.Tries[i].Address, &r.Tries[i].Phase)
+	}
+	for i := range r.Side {
+		for k := range r.Side[i].Phases {
+			p := &r.Side[i].Phases[k]
+			add("side attempt: "+p.Name.String(), p)
+		}
+	}
+	last := len(r.Phases) - 1
+	for i := range r.Phases {
+		if p := &r.Phases[i]; i < last && p.Name >= httpphases.RequestHeaders && p.Name <= httpphases.Wait {
+			add(p.Name.String(), p)
+		}
+	}
+	return l
 }
 
 func statusText(n int) string {
@@ -152,25 +209,12 @@ func firstLine(s string) string {
 	return s
 }
 
-func (w *tableWriter) line(status, total string, phases []httpphases.Phase, c *httpphases.Connection, guess bool, text string) {
-	var sum [httpphases.Other]int64
-	var has [httpphases.Other]bool
-	for i := range phases {
-		if p := &phases[i]; p.Name < httpphases.Other {
-			sum[p.Name] += p.Duration
-			has[p.Name] = true
-		}
-	}
-	value := func(names ...httpphases.PhaseName) string {
-		v, ok := int64(0), false
-		for _, n := range names {
-			v += sum[n]
-			ok = ok || has[n]
-		}
-		if !ok {
+func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphases.Connection, mark, text string) {
+	value := func(ns int64) string {
+		if ns == 0 {
 			return ""
 		}
-		return cell(v)
+		return cell(ns)
 	}
 	conn := ""
 	if c != nil {
@@ -182,9 +226,8 @@ func (w *tableWriter) line(status, total string, phases []httpphases.Phase, c *h
 		}
 	}
 	cells := [...]string{
-		status, total, value(httpphases.Queue), value(httpphases.DNS), value(httpphases.Connect, httpphases.Proxy), value(httpphases.TLS),
-		value(httpphases.RequestHeaders, httpphases.RequestContent), value(httpphases.Wait),
-		value(httpphases.ResponseHeaders, httpphases.ResponseContent), conn,
+		status, total, value(t.Queue), value(t.BeforeDNS), value(t.DNS), value(t.BeforeConnect), value(t.Connect), value(t.BeforeTLS), value(t.TLS),
+		value(t.Send), value(t.Wait), value(t.Receive), value(t.Other), conn,
 	}
 	used := 0
 	for i, s := range cells {
@@ -200,11 +243,7 @@ func (w *tableWriter) line(status, total string, phases []httpphases.Phase, c *h
 		w.b = appendRight(append(w.b, ' '), s, n)
 		used += n + 1
 	}
-	mark := "  "
-	if guess {
-		mark = " ?"
-	}
-	w.str(mark)
+	w.b = appendRight(w.b, mark, 2)
 	used += 2
 	if w.width > 0 {
 		text = fit(text, max(w.width-used, 20))

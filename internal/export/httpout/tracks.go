@@ -139,12 +139,17 @@ func servedSlice(r *httpphases.ServerRequest) profile.Slice {
 		Name: cmp.Or(strings.TrimSpace(r.Method+" "+r.Target), "request"),
 		Args: []profile.Arg{{Key: "outcome", Value: r.Outcome.String()}},
 	}
-	for _, f := range []struct{ k, v string }{{"activity", pathText(r.Path)}, {"trace_id", r.TraceID}, {"span_id", r.SpanID}} {
+	for _, f := range []struct{ k, v string }{
+		{"marks", r.Marks().String()}, {"route", r.Route}, {"activity", pathText(r.Path)}, {"trace_id", r.TraceID}, {"span_id", r.SpanID},
+	} {
 		if f.v != "" {
 			s.Args = append(s.Args, profile.Arg{Key: f.k, Value: f.v})
 		}
 	}
 	s.Args = append(s.Args, profile.Arg{Key: "id", Value: int64(r.ID)})
+	if r.Status != 0 {
+		s.Args = append(s.Args, profile.Arg{Key: "status", Value: int64(r.Status)})
+	}
 	if r.Client != 0 {
 		s.Args = append(s.Args, profile.Arg{Key: "client", Value: int64(r.Client)})
 	}
@@ -199,7 +204,8 @@ func appendSlices(dst []profile.Slice, r *httpphases.Request, end int64) []profi
 	arg := func(k string, v any) { root.Args = append(root.Args, profile.Arg{Key: k, Value: v}) }
 	arg("outcome", r.Outcome.String())
 	for _, f := range []struct{ k, v string }{
-		{"url", r.URL()}, {"version", r.Version}, {"error", r.Error}, {"error_type", r.ErrorType}, {"activity", pathText(r.Path)},
+		{"url", r.URL()}, {"version", r.Version}, {"error", r.Error}, {"error_type", r.ErrorType},
+		{"error_cause", r.ErrorCause}, {"marks", r.Marks().String()}, {"activity", pathText(r.Path)},
 		{"trace_id", r.TraceID}, {"span_id", r.SpanID},
 	} {
 		if f.v != "" {
@@ -230,6 +236,9 @@ func appendSlices(dst []profile.Slice, r *httpphases.Request, end int64) []profi
 		s := profile.Slice{Start: p.Start, Dur: p.Duration, Name: p.Name.String(), Category: "http.phase", Open: p.Open}
 		if p.Error != "" {
 			s.Args = append(s.Args, profile.Arg{Key: "error", Value: p.Error})
+		}
+		if p.Inferred {
+			s.Args = append(s.Args, profile.Arg{Key: "marks", Value: httpphases.Inferred.String()})
 		}
 		if p.Name == httpphases.RedirectHop && redirect < len(r.Redirects) {
 			d := &r.Redirects[redirect]

@@ -1,0 +1,96 @@
+package httpphases_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// inSteps runs events that are 1 ms apart, on one thread, in a trace that lost events of
+// another one before.
+func inSteps(lost bool, add func(step func(k httpphases.Kind, e httpphases.Event, path ...uint32))) []*httpphases.Request {
+	var rows []*httpphases.Request
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+	if lost {
+		b.Lost(0, 9, 0, 1)
+	}
+	now := int64(10e6)
+	add(func(k httpphases.Kind, e httpphases.Event, path ...uint32) {
+		now += 1e6
+		e.Kind, e.Time, e.Thread = k, now, 1
+		b.Add(below(e, path...))
+	})
+	b.Finish(now)
+	return rows
+}
+
+func exchange(step func(httpphases.Kind, httpphases.Event, ...uint32), r uint32) {
+	step(httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}, 1, r)
+	step(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true}, 1, r, 1)
+	step(httpphases.RequestHeadersStop, httpphases.Event{}, 1, r, 1)
+	step(httpphases.ResponseHeadersStart, httpphases.Event{}, 1, r, 2)
+	step(httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true}, 1, r, 2)
+	step(httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true}, 1, r)
+}
+
+// Where events were lost nobody knows whether the first request that is seen on a
+// connection opened it; the second one did not.
+func TestSecondOfAConnection(t *testing.T) {
+	rows := inSteps(true, func(step func(httpphases.Kind, httpphases.Event, ...uint32)) {
+		exchange(step, 1)
+		exchange(step, 2)
+	})
+	require.Len(t, rows, 2)
+	assert.False(t, rows[0].Connection.NewTold)
+	assert.True(t, rows[1].Connection.NewTold)
+	assert.False(t, rows[1].Connection.New)
+}
+
+// A step that says that it failed, and whose stop is lost, ends with that.
+func TestFailedWithoutStop(t *testing.T) {
+	rows := inSteps(false, func(step func(httpphases.Kind, httpphases.Event, ...uint32)) {
+		step(httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}, 1, 1)
+		step(httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:80"}, 1, 1, 1)
+		step(httpphases.ConnectFailed, httpphases.Event{Status: 10061}, 1, 1, 1)
+		step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 2.5, Major: 1, Minor: 1}, 1, 1)
+		step(httpphases.RequestFailed, httpphases.Event{Text: "no"}, 1, 1)
+		step(httpphases.RequestStop, httpphases.Event{Status: -1, HasStatus: true}, 1, 1)
+	})
+	require.Len(t, rows, 1)
+	r := rows[0]
+	assert.Equal(t, httpphases.Failed, r.Outcome)
+	assert.Equal(t, "connection refused (10061)", r.ErrorCause)
+	assert.Equal(t, []string{"a stop of connect"}, r.Missing)
+	require.Len(t, r.Phases, 2)
+	assert.Equal(t, httpphases.Phase{Name: httpphases.Connect, Start: 12e6, Duration: 1e6, Inferred: true, Error: "connection refused (10061)"}, r.Phases[1])
+	assert.Equal(t, "inferred", r.Marks().String())
+}
+
+// The last phase of a request that failed ends with the failure, and is marked where
+// events between may be lost.
+func TestFailedInDoubt(t *testing.T) {
+	var rows []*httpphases.Request
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+	for i, e := range []httpphases.Event{
+		{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1},
+		{Kind: httpphases.RequestHeadersStart},
+		{Kind: httpphases.RequestHeadersStop},
+		{Kind: httpphases.EventsLost, Length: 13e6},
+		{Kind: httpphases.RequestFailed, Text: "no"},
+		{Kind: httpphases.RequestStop, Status: -1, HasStatus: true},
+	} {
+		e.Time, e.Thread = int64(11+i)*1e6, 1
+		path := []uint32{1, 1}
+		if e.Kind == httpphases.RequestHeadersStart || e.Kind == httpphases.RequestHeadersStop {
+			path = append(path, 1)
+		}
+		b.Add(below(e, path...))
+	}
+	b.Finish(20e6)
+	require.Len(t, rows, 1)
+	last := rows[0].Phases[len(rows[0].Phases)-1]
+	assert.Equal(t, httpphases.Phase{Name: httpphases.Wait, Start: 13e6, Duration: 2e6, Inferred: true, Error: "no"}, last)
+}

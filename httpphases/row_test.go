@@ -1,0 +1,25 @@
+package httpphases
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestInnermost(t *testing.T) {
+	for name, c := range map[string]struct{ detail, want string }{
+		"none":  {"System.Net.Http.HttpRequestException: Response status code does not indicate success: 404 (Not Found).\r\n   at X.Y()", ""},
+		"empty": {"", ""},
+		"two deep": {"System.Net.Http.HttpRequestException: An error occurred while sending the request.\n ---> System.IO.IOException: Unable to read data: Connection reset by peer." +
+			"\n ---> System.Net.Sockets.SocketException (104): Connection reset by peer\n   --- End of inner exception stack trace ---\n   at A.B()" +
+			"\n   --- End of inner exception stack trace ---\n   at C.D()", "System.Net.Sockets.SocketException (104): Connection reset by peer"},
+		"on one line, of .NET Core 3.1": {"System.Net.Http.HttpRequestException: The SSL connection could not be established, see inner exception. ---> " +
+			"System.Security.Authentication.AuthenticationException: The remote certificate is invalid.\r\n   at A.B()\r\n   --- End of inner exception stack trace ---",
+			"System.Security.Authentication.AuthenticationException: The remote certificate is invalid."},
+		"of several the first": {"System.AggregateException: One or more errors occurred. (a) (b)\n ---> E1: a\n   --- End of inner exception stack trace ---" +
+			"\n ---> (Inner Exception #1) E2: b\n   --- End of inner exception stack trace ---<---", "E1: a"},
+		"numbered": {"A: x ---> (Inner Exception #0) E1: a<---", "E1: a<---"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, innermost(c.detail)) })
+	}
+}
