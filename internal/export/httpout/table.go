@@ -284,23 +284,37 @@ func (w *tableWriter) Server(s *httpphases.ServerRequest) error {
 	return nil
 }
 
+func (w *tableWriter) served(q *httpphases.ServerRequest) {
+	total := "..."
+	if q.HasDuration {
+		total = cell(q.Duration)
+	}
+	client := ""
+	if q.Client > 0 {
+		client = "#" + strconv.Itoa(q.Client)
+	}
+	status := map[httpphases.Outcome]string{httpphases.Failed: "FAIL", httpphases.Canceled: "CANCEL", httpphases.Incomplete: "..."}[q.Outcome]
+	if status == "" {
+		status = orText(statusText(q.Status), "ok")
+	}
+	text := strings.TrimSpace(q.Method + " " + q.Target)
+	if q.Route != "" && q.Route != q.Target {
+		text += "  (" + q.Route + ")"
+	}
+	if q.Outcome == httpphases.Failed {
+		text += " ~ an exception that nobody handled"
+		if q.Status > 0 {
+			text += fmt.Sprintf(" (%d)", q.Status)
+		}
+	}
+	w.str(printable(fmt.Sprintf("%-6s %8s %9s%2s%s", status, total, client, marksText(q.Marks()), text)) + "\n")
+}
+
 func (w *tableWriter) Close(s *Summary) error {
 	if len(w.serve) > 0 {
-		w.str("\nserved  total    client  method path   (times in ms)\n")
+		w.str("\nserved    total    client  method path   (times in ms)\n")
 		for _, q := range w.serve {
-			total := "..."
-			if q.HasDuration {
-				total = cell(q.Duration)
-			}
-			client := ""
-			if q.Client > 0 {
-				client = "#" + strconv.Itoa(q.Client)
-			}
-			mark := "ok"
-			if q.Outcome != httpphases.OK {
-				mark = q.Outcome.String()
-			}
-			w.str(printable(fmt.Sprintf("%-6s %8s %8s  %s %s", mark, total, client, q.Method, q.Target)) + "\n")
+			w.served(q)
 			if err := w.flushed(); err != nil {
 				return err
 			}
