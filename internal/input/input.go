@@ -18,9 +18,6 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Kind is what a file's content is.
@@ -298,7 +295,10 @@ func (f *File) Path() string { return f.path }
 func (f *File) BytesRead() int64 { return f.read.Load() }
 
 // Reader returns the unpacked content from its start. Every call reads anew.
-func (f *File) Reader() (io.ReadCloser, error) {
+func (f *File) Reader() (io.ReadCloser, error) { return f.below(len(f.Layers)) }
+
+// below returns the content with the first n layers unpacked.
+func (f *File) below(n int) (io.ReadCloser, error) {
 	var stored io.ReadCloser
 	var file *os.File
 	var err error
@@ -313,8 +313,8 @@ func (f *File) Reader() (io.ReadCloser, error) {
 	}
 	s := &stack{closers: []io.Closer{stored}, f: f}
 	var r io.Reader = &counter{stored, &f.read}
-	for _, l := range f.Layers {
-		if r, err = s.unwrap(l, r, file); err != nil {
+	for i := range n {
+		if r, err = s.unwrap(i, r, file); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -363,26 +363,26 @@ func (s *stack) Close() error {
 	return err
 }
 
-func (s *stack) unwrap(layer string, r io.Reader, file *os.File) (io.Reader, error) {
+// unwrap unpacks layer i of the file.
+func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
+	layer := s.f.Layers[i]
 	name, member, _ := strings.Cut(layer, ":")
 	switch name {
 	case "gzip":
-		z, err := gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
+		z, err := newGzip(r)
 		if err != nil {
 			return nil, s.f.unpackError(err)
 		}
-		s.closers = append(s.closers, z)
 		return z, nil
 	case "bzip2":
 		return bzip2.NewReader(bufio.NewReaderSize(r, 64<<10)), nil
 	case "zstd":
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
+		z, err := newZstd(r, func() (io.ReadCloser, error) { return s.f.below(i) })
 		if err != nil {
 			return nil, fmt.Errorf("zstd: %w", err)
 		}
-		c := z.IOReadCloser()
-		s.closers = append(s.closers, c)
-		return c, nil
+		s.closers = append(s.closers, z)
+		return z, nil
 	case "zip":
 		if s.f.zipCut {
 			z := NewZipSalvage(r)
@@ -397,14 +397,19 @@ func (s *stack) unwrap(layer string, r io.Reader, file *os.File) (io.Reader, err
 			return nil, fmt.Errorf("zip: %w", err)
 		}
 		for _, e := range z.File {
-			if e.Name == member {
-				m, err := e.Open()
-				if err != nil {
-					return nil, fmt.Errorf("zip member %q: %w", member, err)
-				}
-				s.closers = append(s.closers, m)
-				return m, nil
+			if e.Name != member {
+				continue
 			}
+			m, err := e.Open()
+			if err != nil { // the directory does not lead to it
+				s.f.zipCut = true
+				if _, err := file.Seek(0, io.SeekStart); err != nil {
+					return nil, err
+				}
+				return s.unwrap(i, r, file)
+			}
+			s.closers = append(s.closers, m)
+			return m, nil
 		}
 		return nil, fmt.Errorf("zip: no member %q any more", member)
 	}

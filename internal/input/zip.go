@@ -10,7 +10,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -27,6 +26,7 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	z.RegisterDecompressor(zip.Deflate, newInflate)
 	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
 	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
 	return z, nil
@@ -51,7 +51,7 @@ type ZipSalvage struct {
 
 // NewZipSalvage returns a reader of the zip that r gives from its start.
 func NewZipSalvage(r io.Reader) *ZipSalvage {
-	return &ZipSalvage{r: bufio.NewReaderSize(r, 64<<10)}
+	return &ZipSalvage{r: bufio.NewReaderSize(r, probeInput)}
 }
 
 // Signatures of what a zip is made of.
@@ -108,7 +108,11 @@ func (z *ZipSalvage) Next() error {
 		z.data = z.packed
 		return fmt.Errorf("zip: %q: %w", z.Name, ErrEncrypted)
 	case method == zip.Deflate:
-		z.data = flate.NewReader(z.packed) // reads no byte behind its end
+		if z.end {
+			z.data = inflate(z.r) // reads no byte behind its end
+		} else {
+			z.data = newInflate(z.packed)
+		}
 	case method == zip.Store && !z.end:
 		z.data = &exactly{z.packed, int64(min(size, 1<<62))}
 	default:
