@@ -56,8 +56,8 @@ var mayImport = map[string][]string{
 	"internal/view":               {"profile", "internal/report"},
 
 	// What is told of a file without a profile.
-	"internal/counters":      {"nettrace", "internal/reading", "internal/glob", "internal/report"},
-	"internal/events":        {"nettrace", "activity", "internal/reading", "internal/glob"},
+	"internal/counters":      {"nettrace", "profile", "internal/reading", "internal/glob", "internal/report"},
+	"internal/events":        {"nettrace", "activity", "profile", "internal/reading", "internal/glob"},
 	"internal/info":          {"nettrace", "chromium", "activity", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report"},
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export"},
 	"internal/ipc":           {"nettrace", "internal/report"},
@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"internal/output":   {},
 	"internal/report":   {},
 	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},
-	"internal/command": {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests",
+	"internal/command": {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/glob",
 		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/load", "internal/runtimereport", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch/bucket": {"internal/batch"},

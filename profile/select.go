@@ -2,28 +2,46 @@ package profile
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/glob"
 )
 
-// A Selection says which part of a profile is wanted. The zero value is all of it.
+// A Selection says which part of a trace is wanted: of a profile, or of its events,
+// activities or requests. Each looks at what it has. The zero value is all of it.
+//
+// Lists are alternatives, and all conditions must hold. In names * stands for any text and ?
+// for any character; letter case does not matter.
 type Selection struct {
-	Processes []string // ids or names; * and ? are wild
+	Processes []string // ids or names
 	Threads   []string // ids or names
 	From, To  int64    // ns since the start of the trace; To 0: to the end
 	Frame     string   // samples with a frame of that name, with or without its module
 	CPUOnly   bool     // samples that were on a CPU; other events stay
-	// Activities are names of activities, with or without Provider/ before, or paths: samples
-	// of work for them, or for what is below. * and ? are wild in names. Requests are ids or
-	// URLs of HTTP requests, these with or without what is before the path.
-	Activities, Requests []string
+
+	// Activities are names, with or without Provider/ before, GUIDs (of events), or paths such
+	// as //1/2, with all that is below.
+	Activities []string
+	Requests   []string // of HTTP: ids or URLs, these with or without what is before the path
+	Hosts      []string // of requests: NAME, NAME:PORT or SCHEME://NAME:PORT
+	Providers  []string // names of providers, event sources or meters
+	Events     []string // ids, or names such as Request/Start or RequestStart
+	Names      []string // of activities or counters
 }
 
 // IsZero reports whether s selects everything.
 func (s *Selection) IsZero() bool {
-	return len(s.Processes) == 0 && len(s.Threads) == 0 && s.From == 0 && s.To == 0 && s.Frame == "" && !s.CPUOnly && len(s.Activities) == 0 && len(s.Requests) == 0
+	return !s.ofSamples() && len(s.Hosts) == 0 && len(s.Providers) == 0 && len(s.Events) == 0 && len(s.Names) == 0
+}
+
+// ofSamples reports whether s selects among the samples of a profile.
+func (s *Selection) ofSamples() bool {
+	return len(s.Processes) != 0 || len(s.Threads) != 0 || s.From != 0 || s.To != 0 || s.Frame != "" || s.CPUOnly || s.OfWork()
+}
+
+// OfWork reports whether s selects by what threads worked for.
+func (s *Selection) OfWork() bool {
+	return len(s.Activities) != 0 || len(s.Requests) != 0
 }
 
 // Select leaves in p what s selects. It comes after a repair: what is not wanted is
@@ -31,7 +49,7 @@ func (s *Selection) IsZero() bool {
 // dropped: else a sample before them would stand for their time too, and how the sampler
 // ticked would be another.
 func (p *Profile) Select(s Selection) {
-	if s.IsZero() {
+	if !s.ofSamples() {
 		return
 	}
 	frames := newFrameMatch(p.Table, s.Frame)
@@ -49,14 +67,14 @@ func (p *Profile) Select(s Selection) {
 	p.Processes = slices.DeleteFunc(p.Processes, func(pr *Process) bool { return !s.process(pr) })
 	var tracks []*Track
 	for _, t := range p.Tracks {
-		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !matchAny(s.Threads, t.Thread.TID, t.Thread.Name) {
+		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !glob.List(s.Threads).MatchID(t.Thread.TID, t.Thread.Name) {
 			continue
 		}
 		if s.From != 0 || s.To != 0 || len(s.Threads) != 0 {
 			all := t.Slices
 			t.Slices = func(yield func(*Slice) bool) {
 				for sl := range all {
-					if th := sl.Thread; th != nil && !matchAny(s.Threads, th.TID, th.Name) {
+					if th := sl.Thread; th != nil && !glob.List(s.Threads).MatchID(th.TID, th.Name) {
 						continue
 					}
 					if s.overlaps(sl.Start, sl.Start+sl.Dur) && !yield(sl) {
@@ -74,11 +92,11 @@ func (p *Profile) Select(s Selection) {
 }
 
 func (s *Selection) thread(t *Thread) bool {
-	return s.process(t.Process) && matchAny(s.Threads, t.TID, t.Name)
+	return s.process(t.Process) && glob.List(s.Threads).MatchID(t.TID, t.Name)
 }
 
 func (s *Selection) process(p *Process) bool {
-	return p == nil || matchAny(s.Processes, p.PID, p.Name)
+	return p == nil || glob.List(s.Processes).MatchID(p.PID, p.Name)
 }
 
 func (s *Selection) overlaps(from, to int64) bool {
@@ -121,21 +139,6 @@ func (s *Selection) clip(sm *Sample) bool {
 	return true
 }
 
-// matchAny reports whether one of patterns is the id or matches the name; no
-// patterns match everything.
-func matchAny(patterns []string, id int64, name string) bool {
-	if len(patterns) == 0 {
-		return true
-	}
-	text := strconv.FormatInt(id, 10)
-	for _, p := range patterns {
-		if p == text || name != "" && glob.Match(p, name) {
-			return true
-		}
-	}
-	return false
-}
-
 // A frameMatch tells which stacks hold a frame of a name. Each stack is looked at once.
 type frameMatch struct {
 	table   *Table
@@ -150,10 +153,11 @@ func newFrameMatch(t *Table, pattern string) *frameMatch {
 	}
 	m := &frameMatch{table: t, methods: make([]bool, t.Methods()), known: make([]int8, t.Stacks())}
 	m.known[0] = -1
+	wanted := glob.List{pattern}
 	for i := range m.methods {
 		me := t.MethodAt(MethodID(i))
 		short, _, _ := strings.Cut(me.Name, "(")
-		m.methods[i] = glob.Match(pattern, me.Full()) || glob.Match(pattern, me.Name) || glob.Match(pattern, short)
+		m.methods[i] = wanted.Match(me.Full(), me.Name, short)
 	}
 	return m
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/export/activityout"
+	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
@@ -36,11 +36,10 @@ type Activities struct {
 
 // Check implements Job.
 func (a *Activities) Check(format string) error {
-	keep, err := a.filter()
-	if err == nil && format == "chromium" && (keep != nil || a.Depth != 0) {
-		err = errors.New("--provider, --name, --slow, --status and --depth do not apply to --format chromium")
+	if format == "chromium" && (a.filter() != nil || a.Depth != 0) {
+		return errors.New("--provider, --name, --slow, --status and --depth do not apply to --format chromium")
 	}
-	return err
+	return nil
 }
 
 // Do writes the tree.
@@ -54,7 +53,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	}
 	c.read(read)
 	a.tell(c.Report, tree, read)
-	keep, _ := a.filter()
+	keep := a.filter()
 	switch c.Format {
 	case "json":
 		return activityout.JSON(c.Out, tree, keep)
@@ -104,26 +103,14 @@ func providersText(tree *activity.Tree) string {
 	return strings.Join(list, ",")
 }
 
-func (a *Activities) filter() (activityout.Filter, error) {
+// filter keeps what the flags ask for; nil keeps everything.
+func (a *Activities) filter() activityout.Filter {
 	if len(a.Provider) == 0 && len(a.Name) == 0 && len(a.Status) == 0 && a.Slow == 0 {
-		return nil, nil
-	}
-	for _, p := range append(slices.Clone(a.Provider), a.Name...) {
-		if _, err := path.Match(strings.ReplaceAll(p, "/", "."), ""); err != nil {
-			return nil, fmt.Errorf("%s: %w", p, err)
-		}
-	}
-	match := func(list []string, s string) bool {
-		// path.Match keeps "*" from crossing slashes, which names may have.
-		s = strings.ToLower(strings.ReplaceAll(s, "/", "."))
-		return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool {
-			ok, _ := path.Match(strings.ToLower(strings.ReplaceAll(p, "/", ".")), s)
-			return ok
-		})
+		return nil
 	}
 	return func(r *activity.Row) bool {
 		d, ok := r.Duration()
-		return match(a.Provider, r.Provider) && match(a.Name, r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
+		return glob.List(a.Provider).Match(r.Provider) && glob.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String()))
-	}, nil
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var counterFormats = output.Formats{
@@ -35,7 +36,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 		return blocks(c)
 	}
 	out := counters.NewWriter(c.Format, c.Out, c.Screen.Width)
-	res, err := counters.Read(ctx, c.In.Reader, &counters.Options{Providers: n.Provider, Names: n.Name, Warn: c.warn}, out.Add)
+	res, err := counters.Read(ctx, c.In.Reader, &counters.Options{Select: profile.Selection{Providers: n.Provider, Names: n.Name}, Warn: c.warn}, out.Add)
 	if err != nil {
 		return err
 	}

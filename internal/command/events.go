@@ -9,6 +9,7 @@ import (
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var eventFormats = output.Formats{
@@ -20,20 +21,19 @@ var eventFormats = output.Formats{
 type Events struct {
 	Provider []string `placeholder:"NAME" help:"Keep events of these providers; * and ? are wild."`
 	Event    []string `placeholder:"NAME|ID" help:"Keep events of these names or ids; * and ? are wild."`
-	Thread   []string `placeholder:"TID|NAME" help:"Keep events of these threads; * and ? are wild."`
-	Process  []string `placeholder:"PID|NAME" help:"Keep events of these processes."`
+	WhoFlags
 	TimeFlags
 	Activity []string `placeholder:"GUID|PATH" help:"Keep events of these activities: an id, or a path such as //1/2 with all below it."`
 	LimitFlag
 }
 
-func (e *Events) selection() events.Select {
-	return events.Select{Providers: e.Provider, Events: e.Event, Threads: e.Thread, Processes: e.Process, Activities: e.Activity, From: e.From, To: e.To}
+func (e *Events) selection() profile.Selection {
+	return profile.Selection{Providers: e.Provider, Events: e.Event, Threads: e.Thread, Processes: e.Process, Activities: e.Activity, From: int64(e.From), To: int64(e.To)}
 }
 
 // Check implements Job.
 func (e *Events) Check(string) error {
-	return errors.Join(e.LimitFlag.check(), e.TimeFlags.check(), e.selection().Check())
+	return errors.Join(e.LimitFlag.check(), e.TimeFlags.check(), events.Check(e.selection()))
 }
 
 // Do lists the events.

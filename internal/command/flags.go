@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/pipeline"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // TimeFlags say which stretch of the trace is wanted.
@@ -24,10 +25,15 @@ func (f TimeFlags) check() error {
 	return nil
 }
 
+// WhoFlags say whose part of the trace is wanted.
+type WhoFlags struct {
+	Process []string `placeholder:"PID|NAME" help:"Keep these processes; * and ? are wild in names."`
+	Thread  []string `placeholder:"TID|NAME" help:"Keep these threads, likewise."`
+}
+
 // SampleFlags say which samples are wanted.
 type SampleFlags struct {
-	Process []string `placeholder:"PID|NAME" help:"Keep these processes."`
-	Thread  []string `placeholder:"TID|NAME" help:"Keep these threads."`
+	WhoFlags
 	TimeFlags
 	Frame   string `placeholder:"PATTERN" help:"Keep samples with a frame of that name; * and ? are wild."`
 	CPUOnly bool   `name:"cpu-only" help:"Keep samples that were on a CPU."`
@@ -43,11 +49,12 @@ func (f SampleFlags) check() error {
 	return errors.Join(f.TimeFlags.check(), pipeline.CheckWeights(f.Weight))
 }
 
-func (f SampleFlags) selection() pipeline.Select {
-	return pipeline.Select{
-		Processes: f.Process, Threads: f.Thread, From: f.From, To: f.To, Frame: f.Frame, CPUOnly: f.CPUOnly,
-		Activities: f.Activity, Requests: f.Request, ByActivity: f.By == "activity",
+func (f SampleFlags) into(c *pipeline.Config) {
+	c.Select = profile.Selection{
+		Processes: f.Process, Threads: f.Thread, From: int64(f.From), To: int64(f.To), Frame: f.Frame, CPUOnly: f.CPUOnly,
+		Activities: f.Activity, Requests: f.Request,
 	}
+	c.ByActivity, c.Weights = f.By == "activity", f.Weight
 }
 
 // DepthFlags tell what the recorder did.
@@ -92,6 +99,8 @@ type TrackFlags struct {
 	With   []string `placeholder:"TRACK" help:"Add tracks to a Chromium or Perfetto output: http, activities."`
 	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs: ${tracks}."`
 }
+
+func (f TrackFlags) into(c *pipeline.Config) { c.With, c.Tracks = f.With, f.Tracks }
 
 func (f TrackFlags) check(format string) error {
 	return pipeline.CheckTracks(format, f.Tracks, f.With)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
@@ -149,11 +149,6 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		}
 		status = append(status, span{a, b})
 	}
-	for _, p := range h.Host {
-		if _, err := path.Match(p, ""); err != nil {
-			return nil, fmt.Errorf("--host %s: %w", p, err)
-		}
-	}
 	return func(row httpRow) bool {
 		f := row.facts()
 		if h.Slow > 0 && (!f.ended || f.duration < int64(h.Slow)) {
@@ -169,11 +164,14 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return r.Status >= s.lo && r.Status <= s.hi }) {
 			return false
 		}
-		return len(h.Host) == 0 || slices.ContainsFunc(h.Host, func(p string) bool {
-			ok, _ := path.Match(strings.ToLower(p), strings.ToLower(r.Host))
-			return ok || strings.EqualFold(p, r.Host) || strings.EqualFold(p, r.Host+":"+strconv.Itoa(r.Port))
-		})
+		return len(h.Host) == 0 || glob.List(h.Host).Match(hostNames(r)...)
 	}, nil
+}
+
+// hostNames are what the host of a request may be called.
+func hostNames(r *httpphases.Request) []string {
+	withPort := r.Host + ":" + strconv.Itoa(r.Port)
+	return []string{r.Host, withPort, r.Scheme + "://" + r.Host, r.Scheme + "://" + withPort}
 }
 
 // inTime reports whether a request falls into the stretch of time that is wanted.

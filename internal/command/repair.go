@@ -22,7 +22,8 @@ func (r *Repair) Check(format string) error {
 // Do implements Job.
 func (r *Repair) Do(ctx context.Context, c *Call) error {
 	cfg := r.RepairFlags.config()
-	cfg.With, cfg.Tracks, cfg.Select, cfg.Weights = r.With, r.Tracks, r.selection(), r.Weight
+	r.SampleFlags.into(&cfg)
+	r.TrackFlags.into(&cfg)
 	return write(ctx, c, cfg)
 }
 
@@ -41,7 +42,10 @@ func (v *Convert) Check(format string) error {
 
 // Do implements Job.
 func (v *Convert) Do(ctx context.Context, c *Call) error {
-	return write(ctx, c, pipeline.Config{Compat: v.Compat, With: v.With, Tracks: v.Tracks, Select: v.selection(), Weights: v.Weight, MaxDepth: v.MaxDepth})
+	cfg := pipeline.Config{Compat: v.Compat, MaxDepth: v.MaxDepth}
+	v.SampleFlags.into(&cfg)
+	v.TrackFlags.into(&cfg)
+	return write(ctx, c, cfg)
 }
 
 // write writes the trace through the pipeline.

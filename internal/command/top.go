@@ -42,7 +42,8 @@ func (t *Top) Check(string) error {
 // Do counts the samples of the trace by method.
 func (t *Top) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
-	cfg := pipeline.Config{Repair: t.Repair, MaxDepth: t.MaxDepth, Select: t.selection(), Weights: t.Weight}
+	cfg := pipeline.Config{Repair: t.Repair, MaxDepth: t.MaxDepth}
+	t.SampleFlags.into(&cfg)
 	p, err := pipeline.Load(ctx, c.In, cfg, rep)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Type is what kind of figure a series is.
@@ -81,9 +82,8 @@ func (p *Point) PerSecond() float64 {
 
 // Options say which values are wanted. The zero value is all of them.
 type Options struct {
-	Providers []string // names of providers or meters; * and ? are wild
-	Names     []string // names of counters, likewise
-	Warn      func(*nettrace.FormatError)
+	Select profile.Selection // by Providers and Names
+	Warn   func(*nettrace.FormatError)
 }
 
 // A Result tells what a trace held beside the values.
@@ -191,21 +191,12 @@ func (c *reader) begin(ev *nettrace.Event) *Point {
 }
 
 func (c *reader) emit(p *Point) error {
-	if len(c.o.Providers) > 0 && !anyWild(c.o.Providers, p.Provider) || len(c.o.Names) > 0 && !anyWild(c.o.Names, p.Name) {
+	if sel := &c.o.Select; !glob.List(sel.Providers).Match(p.Provider) || !glob.List(sel.Names).Match(p.Name) {
 		c.res.Dropped++
 		return nil
 	}
 	c.res.Points++
 	return c.yield(p)
-}
-
-func anyWild(patterns []string, s string) bool {
-	for _, p := range patterns {
-		if glob.Match(p, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // finite is f, or NaN for what an idle counter reports as its extremes.

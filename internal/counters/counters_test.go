@@ -26,6 +26,7 @@ import (
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -203,9 +204,9 @@ func checkOpenMetrics(t *testing.T, text string) {
 }
 
 func TestFilters(t *testing.T) {
-	_, res := write(t, recording, "csv", &Options{Providers: []string{"lab.*"}})
+	_, res := write(t, recording, "csv", &Options{Select: profile.Selection{Providers: []string{"lab.*"}}})
 	assert.EqualValues(t, 35, res.Points)
-	_, res = write(t, recording, "csv", &Options{Names: []string{"gen-?-gc-count", "orders"}})
+	_, res = write(t, recording, "csv", &Options{Select: profile.Selection{Names: []string{"gen-?-gc-count", "orders"}}})
 	assert.EqualValues(t, 35, res.Points)
 }
 

@@ -8,10 +8,13 @@ package events
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Formats are the names of the forms of a list, the first one being the default.
@@ -19,9 +22,9 @@ var Formats = []string{"ndjson", "text"}
 
 // Options of Write. The zero value writes every event as ndjson.
 type Options struct {
-	Format string // one of Formats; empty is the first
-	Select Select
-	Limit  int64 // stop after so many events; 0: no limit
+	Format string            // one of Formats; empty is the first
+	Select profile.Selection // by all but Frame, CPUOnly, Names and Hosts
+	Limit  int64             // stop after so many events; 0: no limit
 
 	// Width is that of the screen: longer lines of text are cut. 0: none are.
 	Width int
@@ -94,7 +97,7 @@ func (l *lister) Begin(r *nettrace.Reader) {
 	l.r = r
 	l.res.Header = *r.Header()
 	l.text.init(l.o, r.Header())
-	if len(l.filter.processes.patterns) > 0 && l.o.Processes != nil {
+	if slices.ContainsFunc(l.o.Select.Processes, isName) && l.o.Processes != nil {
 		l.names = l.o.Processes()
 	}
 }
@@ -103,15 +106,15 @@ func (l *lister) Begin(r *nettrace.Reader) {
 func (l *lister) Event(ev *nettrace.Event) error {
 	l.res.Events++
 	ns := l.r.Nanos(ev.Time)
-	if l.filter.inTime {
-		if l.filter.to != 0 && ns >= l.filter.to {
+	if sel := &l.o.Select; sel.From != 0 || sel.To != 0 {
+		if sel.To != 0 && ns >= sel.To {
 			if ev.Late {
 				return nil
 			}
 			l.res.Partial = true
 			return reading.Stop
 		}
-		if ns < l.filter.from {
+		if ns < sel.From {
 			return nil
 		}
 	}
@@ -140,22 +143,22 @@ func (l *lister) Event(ev *nettrace.Event) error {
 // End implements reading.Consumer.
 func (l *lister) End() {}
 
+// isName reports whether a pattern may be that of a name.
+func isName(pattern string) bool {
+	_, err := strconv.ParseInt(pattern, 0, 64)
+	return err != nil
+}
+
 // wants decides what the type of the event does not.
 func (l *lister) wants(ev *nettrace.Event) bool {
-	f := l.filter
-	if !f.threads.all {
-		name := ""
-		if ev.Thread != nil {
-			name = ev.Thread.Name
-		}
-		if !f.threads.holds(int64(ev.ThreadID), name) {
-			return false
-		}
+	sel := &l.o.Select
+	name := ""
+	if ev.Thread != nil {
+		name = ev.Thread.Name
 	}
-	if !f.processes.all && !f.processes.holds(int64(ev.ProcessID), l.names[ev.ProcessID]) {
-		return false
-	}
-	return !f.byActivity || f.wantsActivity(ev, &l.paths)
+	return glob.List(sel.Threads).MatchID(int64(ev.ThreadID), name) &&
+		glob.List(sel.Processes).MatchID(int64(ev.ProcessID), l.names[ev.ProcessID]) &&
+		(len(sel.Activities) == 0 || l.filter.wantsActivity(ev, &l.paths))
 }
 
 // appendJSON appends the line of one event.

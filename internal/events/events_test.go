@@ -20,6 +20,7 @@ import (
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -65,13 +66,13 @@ func TestGolden(t *testing.T) {
 		"tracelogging.ndjson":         {"tracelogging.netperf", Options{}},
 		"executioncheckpoints.ndjson": {"executioncheckpoints.nettrace", Options{}},
 		"executioncheckpoints.txt":    {"executioncheckpoints.nettrace", Options{Format: "text"}},
-		"arraytypes.ndjson":           {"arraytypes.nettrace.gz", Options{Select: Select{Providers: []string{"Test*", "*EventPipe"}}}},
-		"arraytypes.txt":              {"arraytypes.nettrace.gz", Options{Format: "text", Select: Select{Providers: []string{"Test*", "*EventPipe"}}}},
-		"counters.txt":                {"counters.nettrace.zst", Options{Format: "text", Width: 100, Select: Select{Providers: []string{"System.*"}}, Limit: 60}},
+		"arraytypes.ndjson":           {"arraytypes.nettrace.gz", Options{Select: profile.Selection{Providers: []string{"Test*", "*EventPipe"}}}},
+		"arraytypes.txt":              {"arraytypes.nettrace.gz", Options{Format: "text", Select: profile.Selection{Providers: []string{"Test*", "*EventPipe"}}}},
+		"counters.txt":                {"counters.nettrace.zst", Options{Format: "text", Width: 100, Select: profile.Selection{Providers: []string{"System.*"}}, Limit: 60}},
 		"counters.colour.txt":         {"counters.nettrace.zst", Options{Format: "text", Width: 80, Color: true, Limit: 8}},
 		"probe10.ndjson":              {"probe10.nettrace.zst", Options{Limit: 60, Lossy: func() bool { return true }}},
-		"v6.ndjson":                   {"v6-nosymbols.nettrace.gz", Options{Select: Select{Events: []string{"ExistingProcess", "cpu", "cswitch", "ProcessMapping*"}}, Limit: 40}},
-		"v6.txt":                      {"v6-nosymbols.nettrace.gz", Options{Format: "text", Select: Select{Events: []string{"ExistingProcess", "cpu"}}, Limit: 60}},
+		"v6.ndjson":                   {"v6-nosymbols.nettrace.gz", Options{Select: profile.Selection{Events: []string{"ExistingProcess", "cpu", "cswitch", "ProcessMapping*"}}, Limit: 40}},
+		"v6.txt":                      {"v6-nosymbols.nettrace.gz", Options{Format: "text", Select: profile.Selection{Events: []string{"ExistingProcess", "cpu"}}, Limit: 60}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := listing(t, open(t, filepath.Join(data, c.file)), &c.o)

@@ -5,81 +5,28 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
-// Select says which events are wanted. The zero value is all of them. Lists are
-// alternatives; all kinds of conditions must hold.
-type Select struct {
-	Providers  []string // names; * and ? are wild, letter case does not matter
-	Events     []string // ids, or names such as Request/Start or RequestStart, likewise
-	Threads    []string // OS thread ids, or names, likewise
-	Processes  []string // process ids, or names, likewise
-	Activities []string // GUIDs, or paths such as //1/2 with all that is below
-	// From and To limit the time since the start of the trace; To 0 is no limit.
-	From, To time.Duration
-}
-
-// A filter is a Select that was checked and made ready.
+// A filter is a Selection that was checked and made ready.
 type filter struct {
-	s          Select
-	threads    ids
-	processes  ids
-	guids      []nettrace.GUID
-	paths      []activity.Path
-	from, to   int64
-	inTime     bool // from or to is set
-	byActivity bool
+	s     profile.Selection
+	guids []nettrace.GUID
+	paths []activity.Path
 }
 
-// ids are numbers and patterns that a user gave.
-type ids struct {
-	all      bool
-	numbers  []int64
-	patterns []string
-}
-
-func parseIDs(list []string) ids {
-	r := ids{all: len(list) == 0}
-	for _, s := range list {
-		if n, err := strconv.ParseInt(s, 0, 64); err == nil {
-			r.numbers = append(r.numbers, n)
-		} else {
-			r.patterns = append(r.patterns, s)
-		}
-	}
-	return r
-}
-
-func (r *ids) holds(id int64, name string) bool {
-	if r.all {
-		return true
-	}
-	for _, n := range r.numbers {
-		if n == id {
-			return true
-		}
-	}
-	return name != "" && matches(r.patterns, name)
-}
-
-// newFilter checks s. Its errors are mistakes of the user.
-// Check refuses what no event can be.
-func (s Select) Check() error {
+// Check refuses activities that are neither a GUID nor a path.
+func Check(s profile.Selection) error {
 	_, err := newFilter(s)
 	return err
 }
 
-func newFilter(s Select) (*filter, error) {
-	f := &filter{s: s, threads: parseIDs(s.Threads), processes: parseIDs(s.Processes), from: int64(s.From), to: int64(s.To)}
-	f.inTime = f.from != 0 || f.to != 0
-	if f.to != 0 && f.to <= f.from {
-		return nil, fmt.Errorf("--to %v: is not after --from %v", s.To, s.From)
-	}
+func newFilter(s profile.Selection) (*filter, error) {
+	f := &filter{s: s}
 	for _, a := range s.Activities {
 		if g, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
 			f.guids = append(f.guids, nettrace.GUID(g))
@@ -91,7 +38,6 @@ func newFilter(s Select) (*filter, error) {
 		}
 		f.paths = append(f.paths, p)
 	}
-	f.byActivity = len(s.Activities) > 0
 	return f, nil
 }
 
@@ -117,19 +63,14 @@ func parsePath(s string) (activity.Path, error) {
 
 // wantsKind decides what depends on the type of the event only.
 func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
-	if len(f.s.Providers) > 0 && !matches(f.s.Providers, ev.Metadata.Provider) {
+	if !glob.List(f.s.Providers).Match(ev.Metadata.Provider) {
 		return false
 	}
-	if len(f.s.Events) == 0 {
-		return true
+	names := []string{strconv.Itoa(ev.Metadata.EventID), name}
+	if ev.Metadata.Name != "" {
+		names = append(names, ev.Metadata.Name)
 	}
-	id := strconv.Itoa(ev.Metadata.EventID)
-	for _, e := range f.s.Events {
-		if e == id || glob.Match(e, name) || ev.Metadata.Name != "" && glob.Match(e, ev.Metadata.Name) {
-			return true
-		}
-	}
-	return false
+	return glob.List(f.s.Events).Match(names...)
 }
 
 // wantsActivity decides by the activity id of an event or the one it relates to.
@@ -170,13 +111,4 @@ func below(p, root *activity.Path) bool {
 	}
 	k, n := p.Overflow()
 	return p.Len() == root.Len() && k == kind && n == number
-}
-
-func matches(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if glob.Match(p, name) {
-			return true
-		}
-	}
-	return false
 }

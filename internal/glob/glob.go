@@ -2,7 +2,37 @@
 // wildcards that users type.
 package glob
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
+
+// A List is what a user gave to choose by name: any of its patterns will do, and an empty
+// list takes everything.
+type List []string
+
+// Match reports whether one of the patterns is one of the names of a thing.
+func (l List) Match(names ...string) bool {
+	for _, pattern := range l {
+		for _, name := range names {
+			if Match(pattern, name) {
+				return true
+			}
+		}
+	}
+	return len(l) == 0
+}
+
+// MatchID is Match for a thing with an id, and a name unless that is empty. Ids are decimal,
+// or hexadecimal behind 0x.
+func (l List) MatchID(id int64, name string) bool {
+	for _, pattern := range l {
+		if n, err := strconv.ParseInt(pattern, 0, 64); err == nil && n == id || name != "" && Match(pattern, name) {
+			return true
+		}
+	}
+	return len(l) == 0
+}
 
 // Match reports whether name is what pattern says: * stands for any text, ? for any
 // character; letter case does not matter.

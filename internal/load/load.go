@@ -388,9 +388,9 @@ func (l *loader) finish() {
 // selectNamed drops processes and threads that a filter by name does not want.
 func (l *loader) selectNamed() {
 	for _, p := range l.order {
-		p.wanted = p.wanted && matches(l.o.Processes, p.trace.PID, p.trace.Name)
+		p.wanted = p.wanted && glob.List(l.o.Processes).MatchID(p.trace.PID, p.trace.Name)
 		for _, t := range p.threads {
-			t.wanted = t.wanted && p.wanted && matches(l.o.Threads, t.trace.TID, t.trace.Name)
+			t.wanted = t.wanted && p.wanted && glob.List(l.o.Threads).MatchID(t.trace.TID, t.trace.Name)
 		}
 	}
 	gone := map[*profile.Thread]bool{}
@@ -404,16 +404,6 @@ func (l *loader) selectNamed() {
 	if len(gone) > 0 {
 		l.profile.Threads = slices.DeleteFunc(l.profile.Threads, func(t *profile.Thread) bool { return gone[t] })
 	}
-}
-
-// matches reports whether a process or thread is one of those in the list.
-func matches(list []string, id int64, name string) bool {
-	for _, s := range list {
-		if s == strconv.FormatInt(id, 10) || name != "" && glob.Match(s, name) {
-			return true
-		}
-	}
-	return len(list) == 0
 }
 
 // losses turns gaps in sequence numbers and births of threads into losses and breaks.

@@ -77,7 +77,7 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 		}
 	}
 	what := strings.Join(nouns, ", no ")
-	if sel := c.Select.selection(); !sel.IsZero() {
+	if sel := c.Select; !sel.IsZero() {
 		return "the filters leave no " + what
 	}
 	unpaired := slices.Contains(groups, "activities") && len(m.WithoutIDs) > 0

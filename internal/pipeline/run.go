@@ -33,7 +33,9 @@ type Config struct {
 	Tracks []string // "cpu", "activities", ...; nil means the output's default
 	With   []string // further tracks: "http", "activities"
 
-	Select Select
+	Select profile.Selection
+	// ByActivity puts stacks below the activities that they worked for.
+	ByActivity bool
 
 	// Weights are what stacks are weighed by: "cpu" and "wall" are the time of the samples, the
 	// others those of tracefix.ReadOptions. nil is wall.
@@ -46,36 +48,6 @@ type Config struct {
 
 	work bool         // for whom threads worked is wanted
 	warn func(string) // told of what the output could not hold as it was
-}
-
-// Select says which part of a trace is wanted. The zero value is all of it.
-type Select struct {
-	Processes []string // pids or names
-	Threads   []string // tids or names
-	From, To  time.Duration
-	Frame     string // keep samples with a frame of that name; * and ? are wild
-	CPUOnly   bool   // keep samples that were on a CPU
-
-	Activities []string // keep work for activities of these names or paths
-	Requests   []string // keep work for HTTP requests of these ids or URLs
-	// ByActivity puts stacks below the activities that they worked for.
-	ByActivity bool
-}
-
-// ofWork reports whether s selects by what threads worked for.
-func (s *Select) ofWork() bool { return len(s.Activities)+len(s.Requests) > 0 }
-
-// isZero reports whether s leaves everything as it is.
-func (s *Select) isZero() bool {
-	sel := s.selection()
-	return sel.IsZero() && !s.ByActivity
-}
-
-func (s Select) selection() profile.Selection {
-	return profile.Selection{
-		Processes: s.Processes, Threads: s.Threads, From: s.From.Nanoseconds(), To: s.To.Nanoseconds(),
-		Frame: s.Frame, CPUOnly: s.CPUOnly, Activities: s.Activities, Requests: s.Requests,
-	}
 }
 
 // ErrNothing reports a trace without anything that the output could show: an empty
@@ -102,11 +74,11 @@ func Write(ctx context.Context, in *input.File, w io.Writer, format string, c Co
 
 func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
 	f := tracefix.FromInput(in)
-	if f.Keeps(format) && c.Select.isZero() && c.Weights == nil {
+	if f.Keeps(format) && !c.needsProfile() {
 		return rewrite(ctx, f, w, c, rep)
 	}
 	row := Output(format)
-	if !row.FromProfile() && !c.Select.isZero() && format == OwnFormat(in.Kind) {
+	if !row.FromProfile() && c.needsProfile() && format == OwnFormat(in.Kind) {
 		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
 	}
 	if !row.FromProfile() {
@@ -164,7 +136,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	return &tracefix.ReadOptions{
 		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
-		From: c.Select.From, To: c.Select.To, Work: c.work || c.Select.ByActivity || c.Select.ofWork(),
+		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
 	}
 }
@@ -178,21 +150,17 @@ func describeReading(p *profile.Profile, rep *report.Trace) {
 // readProfile reads a trace into the model, repairs it if c says so, and keeps what c
 // selects.
 func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
-	sel := c.Select.selection()
-	sel.CPUOnly = c.cpuOnly()
 	p, err := tracefix.FromInput(in).Profile(ctx, c.readOptions(rep))
 	if err != nil {
 		return nil, err
 	}
 	describeReading(p, rep)
 	cpu := slices.Contains(c.Tracks, "cpu")
-	sampled := slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Samples.Len() > t.Samples.Count(profile.SampleEvent) })
-	if c.Repair && (cpu && sampled || len(p.Weights) > 0) {
-		tracefix.Repair(p, c.repairOptions())
-	}
-	p.Select(sel)
-	if c.Select.ByActivity {
-		p.ByActivity()
+	sampled := sampled(p)
+	for _, pass := range Passes {
+		if pass.Wanted(c) {
+			pass.Apply(p, c)
+		}
 	}
 	if err := describeWeights(p, rep); err != nil {
 		return nil, err
@@ -212,7 +180,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		}
 	}
 	why := func(groups ...string) string {
-		if sampled && len(p.Activities) == 0 && c.Select.ofWork() {
+		if sampled && len(p.Activities) == 0 && c.Select.OfWork() {
 			return noActivities
 		}
 		if sampled && slices.Contains(groups, "cpu") {
@@ -221,7 +189,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		return missing(&p.Meta, c, groups)
 	}
 	// Who asks for samples of a frame has nothing from tracks without them.
-	ofSamples := cpu && (sel.Frame != "" || sel.CPUOnly || c.Select.ofWork())
+	ofSamples := cpu && (c.Select.Frame != "" || c.Select.CPUOnly || c.Select.OfWork())
 	if len(found) == 0 || ofSamples && !found["cpu"] {
 		damage := ""
 		if rep.Damages > 0 {
@@ -272,7 +240,7 @@ func (c *Config) check(in *input.File, format string) error {
 	if !events && len(c.drawn()) > 0 {
 		return fmt.Errorf("%s: a %s trace holds no events to draw the track %s from; take the .nettrace that it was made from", in.Name, in.Kind, c.drawn()[0])
 	}
-	ofWork := c.Select.ByActivity || c.Select.ofWork()
+	ofWork := c.ByActivity || c.Select.OfWork()
 	if !events && ofWork {
 		return fmt.Errorf("%s: a %s trace does not tell for whom threads worked; --activity, --request and --by take the .nettrace that it was made from", in.Name, in.Kind)
 	}

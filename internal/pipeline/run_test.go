@@ -15,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -35,9 +36,9 @@ func runOn(t *testing.T, path, format string, c Config) (*report.Trace, []byte) 
 // the stacks of all other events as well.
 func TestRepairOfWholeTraceIsConvert(t *testing.T) {
 	path := tracetest.Corpus(t, "nettrace", "getsentry-sentry-dotnet", "sample.nettrace.gz")
-	for name, sel := range map[string]Select{
+	for name, sel := range map[string]profile.Selection{
 		"all":      {},
-		"filtered": {From: 20 * time.Millisecond, To: 100 * time.Millisecond, Threads: []string{"24980", "4688"}},
+		"filtered": {From: 20e6, To: 100e6, Threads: []string{"24980", "4688"}},
 	} {
 		for _, format := range Formats().Names() {
 			if format == "nettrace" && name == "filtered" {
