@@ -69,7 +69,7 @@ var mayImport = map[string][]string{
 	"internal/report":   {},
 	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},
 	"internal/command": {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/glob",
-		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/load", "internal/runtimereport", "internal/pipeline", "internal/output", "internal/report"},
+		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/load", "internal/runtimereport", "internal/work", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},

@@ -8,19 +8,16 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// depthLimit is the number of frames at which the runtime cuts stacks.
-const depthLimit = 100
-
 // An attributor finds for whom threads worked, while a trace is read for its samples.
 type attributor struct {
-	rec  work.Recorder
+	rec  *work.Recorder
 	rows work.Requests
 	scan *requests.Scanner
 }
 
 // newAttributor returns one that takes the events of a loading.
 func newAttributor(o *load.Options) *attributor {
-	a := &attributor{rec: work.Recorder{Limit: max(o.DepthLimit, depthLimit)}}
+	a := &attributor{rec: work.NewRecorder(o.DepthLimit)}
 	o.Take = a.rec.Take
 	return a
 }

@@ -40,6 +40,9 @@ type Segment struct {
 	// Idle marks time of which nothing tells that it is work for anybody: a thread of its
 	// own that no flow was handed to, as far as is known.
 	Idle bool
+	// Born is when work of a flow that is not known was first seen: it is for nobody who
+	// began later.
+	Born int64
 }
 
 // An Exception is one that was thrown.
@@ -70,7 +73,8 @@ type Options struct {
 type flow struct {
 	activity *Activity
 	known    bool
-	root     bool // that of a thread
+	root     bool  // that of a thread
+	born     int64 // when its scope was first seen, ns
 }
 
 // A scope is a call on a thread's stack behind which the flow is what it was before.
@@ -98,20 +102,22 @@ type piece struct {
 
 // A thread is what is known of one.
 type thread struct {
-	key    threadKey
-	nodes  []stacks.StackID // of its newest stack, root first
-	scopes []scope          // outermost first; [0] is the thread itself
-	at     int64            // of the newest event
-	seen   bool
-	state  State
-	blocks []block // waits that events told, outermost first
-	idle   bool
-	pieces []piece // not handed out yet
-	last   Kind
-	stack  stacks.StackID // of the newest sample
-	thrown *Exception     // the newest
-	proof  int            // piece behind the newest event that told the flow
-	maybe  *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
+	key      threadKey
+	nodes    []stacks.StackID // of its newest stack, root first
+	scopes   []scope          // outermost first; [0] is the thread itself
+	at       int64            // of the newest event
+	seen     bool
+	state    State
+	blocks   []block // waits that events told, outermost first
+	idle     bool
+	pieces   []piece // not handed out yet
+	head     int     // pieces before it were handed out
+	external bool    // of the newest sample
+	last     Kind
+	stack    stacks.StackID // of the newest sample
+	thrown   *Exception     // the newest
+	proof    int            // piece behind the newest event that told the flow
+	maybe    *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
 }
 
 // A block is a wait that events tell.
@@ -126,9 +132,11 @@ type Engine struct {
 	acts    activities
 	threads map[threadKey]*thread
 	order   []*thread
+	latest  *thread              // that had an event
 	tasks   [2]map[taskKey]*flow // the newest, and those before
 	queued  map[taskKey]queued
 	walk    []stacks.StackID
+	segment Segment // handed out
 	hasIDs  bool
 	now     int64
 }
@@ -162,12 +170,17 @@ func NewEngine(o *Options) *Engine {
 
 func (g *Engine) thread(e *Event) *thread {
 	k := threadKey{e.Process, e.Thread}
+	if g.latest != nil && g.latest.key == k {
+		return g.latest
+	}
 	t := g.threads[k]
+	g.latest = t
 	if t == nil {
 		t = &thread{key: k, scopes: make([]scope, 1, 16)}
 		t.scopes[0] = scope{depth: -1, flow: &flow{root: true}}
 		g.threads[k] = t
 		g.order = append(g.order, t)
+		g.latest = t
 	}
 	return t
 }
@@ -178,13 +191,16 @@ func (t *thread) top() *scope { return &t.scopes[len(t.scopes)-1] }
 func (g *Engine) Add(e *Event) {
 	t := g.thread(e)
 	g.now = max(g.now, e.Time)
+	if e.Kind == Sample && g.again(t, e) {
+		return
+	}
 	flowBefore, stateBefore := t.top().flow, t.state
 	state := g.stateAt(t, e)
 	left := false
 	switch {
 	case e.Cut:
 		if t.maybe == nil {
-			t.maybe = &flow{}
+			t.maybe = &flow{born: g.now}
 		}
 	case e.Stack != 0:
 		left = g.unwind(t, e.Stack)
@@ -207,8 +223,21 @@ func (g *Engine) Add(e *Event) {
 	g.evidence(t, e)
 	g.advance(t, e, flowBefore, during, stateBefore, state, left)
 	g.change(t, e)
-	t.at, t.seen, t.last = e.Time, true, e.Kind
+	t.at, t.seen, t.last, t.external = e.Time, true, e.Kind, e.External
 	g.flush(t, false)
+}
+
+// again takes a sample that is as the one before it on its thread, as most are: threads wait.
+func (g *Engine) again(t *thread, e *Event) bool {
+	if t.last != Sample || e.Stack != t.stack || e.Stack == 0 || e.Cut || t.maybe != nil || e.Blocked > 0 || e.External != t.external || len(t.blocks) > 0 {
+		return false
+	}
+	t.piece(t.at, e.Time, t.top().flow, t.state, e.Stack)
+	t.at = e.Time
+	if t.head < len(t.pieces) && g.now-t.pieces[t.head].from > horizon {
+		g.flush(t, false)
+	}
+	return true
 }
 
 // settle tells the flow of cut stacks by that of a whole one behind them.
@@ -333,7 +362,7 @@ func (g *Engine) enter(t *thread, depth int, r Role) {
 	case Scoped:
 		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: top.flow})
 	case Captured:
-		f := &flow{}
+		f := &flow{born: g.now}
 		if top.explicit == WorkBegin || g.completed(t) {
 			f = top.flow
 		}
@@ -378,9 +407,9 @@ func (g *Engine) doubt(t *thread, was, is *Activity) {
 	if was.Below(is) && is != nil || is.Below(was) && was != nil {
 		return
 	}
-	for i := t.proof; i < len(t.pieces); i++ {
+	for i := max(t.proof, t.head); i < len(t.pieces); i++ {
 		if p := &t.pieces[i]; p.flow.known && p.flow.activity == was {
-			p.flow = &flow{}
+			p.flow = &flow{born: p.from}
 		}
 	}
 }
@@ -426,9 +455,16 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 
 // piece adds a stretch of time.
 func (t *thread) piece(from, to int64, f *flow, s State, stack stacks.StackID) {
-	if to > from {
-		t.pieces = append(t.pieces, piece{from, to, f, s, stack, nil})
+	if to <= from {
+		return
 	}
+	if n := len(t.pieces); n > max(t.proof, t.head) { // an idle thread has one, however long
+		if p := &t.pieces[n-1]; p.to == from && p.flow == f && p.state == s && p.stack == stack && p.thrown == nil {
+			p.to = to
+			return
+		}
+	}
+	t.pieces = append(t.pieces, piece{from, to, f, s, stack, nil})
 }
 
 // change does what e does to the flow.
@@ -549,7 +585,7 @@ func (g *Engine) begin(t *thread, e *Event) {
 		g.taken(t, e)
 		f = g.task(e.Process, e.Task)
 		if f == nil {
-			f = &flow{}
+			f = &flow{born: g.now}
 		}
 	}
 	depth := g.writer(t)
@@ -605,20 +641,22 @@ func (g *Engine) setTask(process uint32, id int64, f *flow) {
 
 // flush hands out what is known of t.
 func (g *Engine) flush(t *thread, all bool) {
-	n := 0
-	for n < len(t.pieces) {
-		p := &t.pieces[n]
+	for t.head < len(t.pieces) {
+		p := &t.pieces[t.head]
+		if !all && t.head >= t.proof && g.now-p.from < horizon {
+			break // the next event may still tell that it is otherwise
+		}
 		if !all && !p.flow.known && g.pending(t, p) {
 			break
 		}
-		if !all && n >= t.proof && g.now-p.from < horizon {
-			break // the next event may still tell that it is otherwise
-		}
 		g.hand(t, p)
-		n++
+		t.head++
 	}
-	t.pieces = append(t.pieces[:0], t.pieces[n:]...)
-	t.proof = max(0, t.proof-n)
+	if t.head > 32 && t.head > len(t.pieces)/2 || t.head == len(t.pieces) {
+		t.pieces = append(t.pieces[:0], t.pieces[t.head:]...)
+		t.proof = max(0, t.proof-t.head)
+		t.head = 0
+	}
 }
 
 // pending reports whether the flow of a piece may still become known.
@@ -636,11 +674,12 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 
 // hand hands out a piece, cut where the activity ends before it.
 func (g *Engine) hand(t *thread, p *piece) {
-	s := Segment{Process: t.key.process, Thread: t.key.id, From: p.from, To: p.to, Known: p.flow.known, State: p.state, Stack: p.stack, Thrown: p.thrown, Idle: p.flow.root && !p.flow.known}
+	s := &g.segment
+	*s = Segment{Process: t.key.process, Thread: t.key.id, From: p.from, To: p.to, Known: p.flow.known, State: p.state, Stack: p.stack, Thrown: p.thrown, Idle: p.flow.root && !p.flow.known, Born: p.flow.born}
 	if p.flow.known {
 		s.Activity = p.flow.activity.servedAt(p.from)
 	}
-	g.o.Segment(&s)
+	g.o.Segment(s)
 }
 
 // Finish hands out the rest.
@@ -666,8 +705,8 @@ func (g *Engine) PathOf(a *Activity) string {
 func (g *Engine) settled() int64 {
 	at := g.now
 	for _, t := range g.order {
-		if len(t.pieces) > 0 {
-			at = min(at, t.pieces[0].from)
+		if t.head < len(t.pieces) {
+			at = min(at, t.pieces[t.head].from)
 		}
 	}
 	return at

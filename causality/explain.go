@@ -20,6 +20,12 @@ type Time struct {
 	Total   int64          // CPU of all its threads
 }
 
+// Of returns the time for which threads stood blocked in a state.
+func (t *Time) Of(s State) int64 { return t.Blocked[s-Lock] }
+
+// A Span is a stretch of time.
+type Span struct{ From, To int64 } // ns
+
 // Sum returns the whole.
 func (t *Time) Sum() int64 {
 	n := t.GC + t.CPU + t.Pool + t.Other + t.Await + t.Unknown
@@ -151,7 +157,7 @@ func (x *Explainer) Add(e *Event) {
 		}
 	case PauseEnd:
 		if x.paused {
-			x.pauses.add(x.open, e.Time)
+			x.pauses.add(x.open, e.Time, 0)
 			x.paused = false
 		}
 	}
@@ -192,7 +198,7 @@ func (x *Explainer) started(a *Activity) {
 func (x *Explainer) segment(s *Segment) {
 	if !s.Known {
 		if !s.Idle && s.State != Queued && s.Thrown == nil {
-			x.unknown.add(s.From, s.To)
+			x.unknown.add(s.From, s.To, s.Born)
 		}
 		return
 	}
@@ -257,13 +263,15 @@ func push(list []interval, s *Segment) []interval {
 
 // Explain tells where the time of an activity went, from its start or from to its stop or
 // to. It returns nil for one that Root did not choose.
-func (x *Explainer) Explain(a *Activity, from, to int64) *Explanation {
+//
+// waits are times in which it waited for an answer, beside those of its own requests.
+func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span) *Explanation {
 	if a == nil || a.work == nil {
 		return nil
 	}
 	w := a.work
 	e := &Explanation{Children: w.children}
-	e.Steps = x.steps(a, from, to)
+	e.Steps = x.steps(a, from, to, waits)
 	for i := range e.Steps {
 		s := &e.Steps[i]
 		e.Time.add(s.Cause, s.To-s.From)
@@ -331,7 +339,7 @@ type edge struct {
 }
 
 // steps goes through the time of an activity.
-func (x *Explainer) steps(a *Activity, from, to int64) []Step {
+func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
 	var edges []edge
 	add := func(list []interval, cause func(*interval) Cause) {
 		for i := range list {
@@ -343,14 +351,17 @@ func (x *Explainer) steps(a *Activity, from, to int64) []Step {
 		}
 	}
 	add(a.work.intervals, func(v *interval) Cause { return causeOf[v.state] })
-	add(x.pauses.within(from, to), func(*interval) Cause { return ByGC })
-	add(x.unknown.within(from, to), func(*interval) Cause { return ByUnknown })
+	add(x.pauses.within(from, to, 0), func(*interval) Cause { return ByGC })
+	add(x.unknown.within(from, to, from), func(*interval) Cause { return ByUnknown })
 	for _, c := range a.work.calls {
 		end := to
 		if c.Stopped {
 			end = c.Stop
 		}
 		add([]interval{{from: c.Start, to: end}}, func(*interval) Cause { return ByOtherSide })
+	}
+	for _, w := range waits {
+		add([]interval{{from: w.From, to: w.To}}, func(*interval) Cause { return ByOtherSide })
 	}
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	var steps []Step

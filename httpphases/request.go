@@ -166,6 +166,8 @@ type Request struct {
 	// Spans are the bridge's spans of all hops, in order; it makes one for each.
 	Spans  []SpanIDs
 	Server int // ID of the server request it was answered by; 0 if unknown
+
+	Why *Explanation // if the caller has found it out
 }
 
 // SpanIDs name a span of W3C trace context, in hexadecimal.
@@ -261,6 +263,8 @@ type ServerRequest struct {
 
 	TraceID, SpanID, ParentSpanID string
 	Client                        int // ID of the Request that asked; 0 if it is not in the trace
+
+	Why *Explanation // if the caller has found it out
 }
 
 func defaultPort(scheme string) int {

@@ -13,9 +13,11 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -36,7 +38,9 @@ type HTTP struct {
 	TimeFlags
 	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start, duration, status, host, queue or wait; start or duration where those served are among them. Default: by start, or as they end if there are very many."`
 	LimitFlag
-	Side string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both. HAR and HTML have no place for those served."`
+	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
+	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, collections, the other side; with the hottest methods, the stacks that blocked it, exceptions and activities inside. As text for requests chosen by --id; as ndjson or json for all."`
+	Side    string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both. HAR and HTML have no place for those served."`
 }
 
 // Check implements Job.
@@ -50,6 +54,12 @@ func (h *HTTP) Check(format string) error {
 		}
 		return fmt.Errorf("--side %s: %s has no place for requests that were served; use --format %s", h.Side, format, strings.Join(names, ", "))
 	}
+	if h.Explain && !slices.Contains([]string{"ndjson", "json", "html", "table"}, format) {
+		return fmt.Errorf("--explain: %s has no place for it; use --format ndjson, json, html, or table with --id", format)
+	}
+	if h.Explain && format == "table" && len(h.ID) == 0 && h.Limit == 0 {
+		return errors.New("--explain: as text it is for requests chosen by --id N, or for the first --limit N; use --format ndjson, json or html for all")
+	}
 	_, err := h.filter()
 	return errors.Join(h.TimeFlags.check(), h.LimitFlag.check(), err)
 }
@@ -61,6 +71,11 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	run := httpRun{cmd: h, keep: keep, sum: httpout.Summary{Source: c.In.Name}}
+	if h.Explain {
+		if run.explain, err = explainer(ctx, c); err != nil {
+			return err
+		}
+	}
 	read, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) {
 		run.scan = requests.NewScanner(r, run.request, run.server)
 		head := r.Header()
@@ -154,6 +169,9 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		if h.Slow > 0 && (!f.ended || f.duration < int64(h.Slow)) {
 			return false
 		}
+		if len(h.ID) > 0 && !slices.Contains(h.ID, f.id) {
+			return false
+		}
 		if h.Failed && f.outcome != httpphases.Failed && f.outcome != httpphases.Canceled {
 			return false
 		}
@@ -200,6 +218,8 @@ type httpRun struct {
 	sum     httpout.Summary
 	need    requests.Need
 	totals  httpTotals
+	explain *work.Explainer                   // nil: not asked for
+	served  map[int]*httpphases.ServerRequest // explained, by id: for who asked for them
 	held    []httpRow
 	flowing bool // too many to put in order: they are written as they end
 	err     error
@@ -225,6 +245,9 @@ func (h *httpRun) server(s *httpphases.ServerRequest) {
 		return
 	}
 	h.sum.Servers++
+	if h.explain != nil {
+		h.other(s)
+	}
 	if h.cmd.sides()&requests.Server != 0 {
 		h.row(row, h.keep(row))
 	}
@@ -236,6 +259,7 @@ func (h *httpRun) row(r httpRow, shown bool) {
 		return
 	}
 	h.sum.Matched++
+	h.why(r)
 	if h.flowing {
 		h.write(r)
 		return
@@ -245,6 +269,44 @@ func (h *httpRun) row(r httpRow, shown bool) {
 		h.err = h.flush()
 		h.flowing = true
 	}
+}
+
+// why finds out where the time of a request went, if that is asked for.
+func (h *httpRun) why(r httpRow) {
+	switch {
+	case h.explain == nil:
+	case r.made != nil:
+		r.made.Why = h.explain.Client(r.made)
+		if s := h.served[r.made.Server]; s != nil && r.made.Why != nil {
+			r.made.Why.Server = s
+			delete(h.served, r.made.Server)
+		}
+	case r.served.Why == nil:
+		r.served.Why = h.explain.Server(r.served)
+	}
+}
+
+// other keeps a served request until the one that asked for it ends, behind it.
+func (h *httpRun) other(s *httpphases.ServerRequest) {
+	if s.Client == 0 && s.TraceID == "" {
+		return // nothing names who asked
+	}
+	if h.served == nil || len(h.served) >= held {
+		h.served = map[int]*httpphases.ServerRequest{}
+	}
+	s.Why = h.explain.Server(s)
+	h.served[s.ID] = s
+}
+
+// explainer reads the trace for what tells where time went: the names of methods stand at
+// its end.
+func explainer(ctx context.Context, c *Call) (*work.Explainer, error) {
+	rec := work.NewRecorder(0)
+	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: rec.Take}, rec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.In.Name, err)
+	}
+	return work.NewExplainer(p.Table, &rec.Log), nil
 }
 
 func (h *httpRun) write(r httpRow) {

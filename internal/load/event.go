@@ -18,7 +18,8 @@ const maxSpan = int64(30 * 24 * time.Hour)
 func (l *loader) event(ev *nettrace.Event) {
 	now := l.r.Nanos(ev.Time)
 	if l.o.Take != nil {
-		l.o.Take(ev, now, func() profile.StackID { return l.stack(l.thread(ev), ev, now) })
+		l.taken, l.takenAt = ev, now
+		l.o.Take(ev, now, l.takenStack)
 	}
 	m := ev.Metadata
 	switch m.Source {

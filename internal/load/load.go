@@ -151,6 +151,11 @@ type loader struct {
 	compat *compatBuilder
 	tracks *tracker // nil: none are wanted
 	weigh  *weigher // nil: no weights are asked for
+
+	// What Options.Take is told of, and how it gets the stack: one function for all events.
+	taken      *nettrace.Event
+	takenAt    int64
+	takenStack func() profile.StackID
 }
 
 type birth struct {
@@ -161,7 +166,7 @@ type birth struct {
 func newLoader(o *Options) *loader {
 	table := profile.NewTable()
 	p := &profile.Profile{Table: table}
-	return &loader{
+	l := &loader{
 		o:       o,
 		table:   table,
 		profile: p,
@@ -172,6 +177,8 @@ func newLoader(o *Options) *loader {
 		sampler: map[uint64]bool{},
 		wantAll: len(o.Processes) == 0,
 	}
+	l.takenStack = func() profile.StackID { return l.stack(l.thread(l.taken), l.taken, l.takenAt) }
+	return l
 }
 
 // Begin implements reading.Consumer.

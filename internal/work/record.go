@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/tracefix/tracefix/causality"
@@ -10,14 +11,27 @@ import (
 
 // A Recorder keeps of the events of a trace what tells who worked for whom.
 type Recorder struct {
-	Log causality.Log
-	// Limit is the number of frames at which stacks are cut; 0: they are not.
-	Limit  int
+	Log    causality.Log
+	limit  int
 	reader *nettrace.Reader
 }
 
-// Begin takes the reader of the events.
+// depthLimit is the number of frames at which the runtime cuts stacks.
+const depthLimit = 100
+
+// NewRecorder returns one for stacks that are cut at a number of frames; 0: at that at which
+// the runtime cuts them.
+func NewRecorder(limit int) *Recorder { return &Recorder{limit: cmp.Or(limit, depthLimit)} }
+
+// Begin takes the reader of the events. Begin, Event and End are those of a consumer of the
+// same reading that calls Take.
 func (r *Recorder) Begin(reader *nettrace.Reader) { r.reader = reader }
+
+// Event does nothing: Take does.
+func (r *Recorder) Event(*nettrace.Event) error { return nil }
+
+// End does nothing.
+func (r *Recorder) End() {}
 
 // Take keeps an event.
 func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
@@ -39,7 +53,7 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 	}
 	if ev.Stack.Len() > 0 {
 		e.Stack = stack()
-		e.Cut = r.Limit > 0 && ev.Stack.Len() >= r.Limit
+		e.Cut = ev.Stack.Len() >= r.limit && r.reader.Header().Version < 6
 	}
 	r.Log.Add(&e)
 }

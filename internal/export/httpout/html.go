@@ -99,7 +99,9 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 			b = appendMS(b, ns)
 		}
 	}
-	b = append(b, "]]"...)
+	b = append(b, "],"...)
+	b = htmlWhy(b, r.Why)
+	b = append(b, ']')
 	w.b = escapeScript(b, from)
 	return w.flushed()
 }
@@ -129,6 +131,31 @@ func escapeScript(b []byte, from int) []byte {
 	}
 	s := bytes.ReplaceAll(b[from:], []byte("<"), []byte(`\u003c`))
 	return append(b[:from], s...)
+}
+
+// htmlWhy appends where the time went, 0 if that is not known: as ndjson tells it, with
+// "steps", each [cause, start, duration, thread], and for the other side its own.
+func htmlWhy(b []byte, w *httpphases.Explanation) []byte {
+	if w == nil {
+		return append(b, '0')
+	}
+	o := open(b)
+	o.why(w)
+	o.key("steps")
+	o.b = append(o.b, '[')
+	for i := range w.Steps {
+		s := &w.Steps[i]
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = appendString(append(o.b, '['), s.Cause)
+		o.b = appendMS(append(o.b, ','), s.From)
+		o.b = appendMS(append(o.b, ','), s.To-s.From)
+		o.b = strconv.AppendUint(append(o.b, ','), s.Thread, 10)
+		o.b = append(o.b, ']')
+	}
+	o.b = append(o.b, ']')
+	return o.close()
 }
 
 func htmlPhases(b []byte, l []httpphases.Phase) []byte {

@@ -181,6 +181,7 @@ func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	o.str("span_id", r.SpanID)
 	o.str("parent_span_id", r.ParentSpanID)
 	o.count("server_request", r.Server)
+	o.why(r.Why)
 	return o.close()
 }
 
@@ -321,5 +322,6 @@ func AppendServerRequest(b []byte, s *httpphases.ServerRequest) []byte {
 	o.str("span_id", s.SpanID)
 	o.str("parent_span_id", s.ParentSpanID)
 	o.count("client_request", s.Client)
+	o.why(s.Why)
 	return o.close()
 }

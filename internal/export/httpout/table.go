@@ -127,6 +127,7 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 	for _, f := range failedAttempts(r) {
 		w.line("", "", httpphases.Times{}, nil, "", "  "+f)
 	}
+	w.explain(r.Why, r.Start, r.Duration)
 	return w.flushed()
 }
 
@@ -315,6 +316,7 @@ func (w *tableWriter) Close(s *Summary) error {
 		w.str("\nserved    total    client  method path   (times in ms)\n")
 		for _, q := range w.serve {
 			w.served(q)
+			w.explain(q.Why, q.Start, q.Duration)
 			if err := w.flushed(); err != nil {
 				return err
 			}

@@ -1,0 +1,102 @@
+package httpout
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// explain prints where the time of a request went. from is its start, total its duration, ns.
+func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
+	if why == nil {
+		return
+	}
+	w.section("where its time went")
+	for name, ns := range why.Time.Causes {
+		if ns > 0 {
+			share := float64(ns) / float64(max(total, 1))
+			w.print("    %9s  %5.1f %%  %-10s %s\n", cell(ns), 100*share, causeText(name), strings.Repeat("█", int(share*40+0.5)))
+		}
+	}
+	if why.CPUTotal > why.Time.CPU {
+		w.print("    all its threads together ran for %s ms\n", cell(why.CPUTotal))
+	}
+	if len(why.Hot) > 0 {
+		w.section("what ran")
+		for _, h := range why.Hot {
+			w.print("    %9s  %s\n", cell(h.Time), h.Method)
+		}
+	}
+	if len(why.Blocked) > 0 {
+		w.section("what it stood blocked in")
+		for _, b := range why.Blocked {
+			w.print("    %9s  %s\n", cell(b.Time), b.Kind)
+			for _, f := range b.Frames[:min(len(b.Frames), textFrames)] {
+				w.print("               %s\n", f)
+			}
+		}
+	}
+	if len(why.Exceptions) > 0 {
+		w.section("exceptions")
+		for _, x := range why.Exceptions {
+			text := x.Type + ": " + firstLine(x.Message)
+			if x.Count > 1 {
+				text += fmt.Sprintf(" (%d times)", x.Count)
+			}
+			w.print("    %9s  %s\n", "+"+cell(x.At-from), text)
+			if x.Cause != "" {
+				w.print("               caused by %s\n", firstLine(x.Cause))
+			}
+		}
+	}
+	if len(why.Children) > 0 {
+		w.section("activities inside")
+		for _, c := range why.Children {
+			d := "open"
+			if c.HasDuration {
+				d = cell(c.Duration)
+			}
+			w.print("    %9s  %9s  %s %s\n", "+"+cell(c.Start-from), d, c.Name, c.Path)
+		}
+	}
+	if len(why.Steps) > 0 {
+		w.section("step by step")
+		for _, s := range why.Steps {
+			on := ""
+			if s.Thread != 0 {
+				on = fmt.Sprintf(" on thread %d", s.Thread)
+			}
+			w.print("    %9s  %9s  %s%s\n", "+"+cell(s.From-from), cell(s.To-s.From), causeText(s.Cause), on)
+		}
+	}
+	if s := why.Server; s != nil {
+		w.section(fmt.Sprintf("the other side: request %d, %s %s, %s ms", s.ID, s.Method, s.Target, cell(s.Duration)))
+		w.explain(s.Why, s.Start, s.Duration)
+	}
+}
+
+// textFrames are the frames of a stack that a terminal shows.
+const textFrames = 12
+
+func (w *tableWriter) section(title string) { w.print("  %s\n", title) }
+
+func (w *tableWriter) print(format string, args ...any) {
+	w.str(printable(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")))
+	w.str("\n")
+}
+
+// causeText is a cause in words.
+func causeText(cause string) string {
+	switch cause {
+	case "pool":
+		return "pool queue"
+	case "other_side":
+		return "other side"
+	case "gc":
+		return "GC pause"
+	case "cpu":
+		return "CPU"
+	}
+	return cause
+}

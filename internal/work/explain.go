@@ -1,0 +1,152 @@
+package work
+
+import (
+	"strings"
+
+	"github.com/tracefix/tracefix/causality"
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Bounds of what is told of one request.
+const (
+	maxHot      = 5
+	maxBlocked  = 3
+	maxFrames   = 24
+	maxChildren = 100
+	maxSteps    = 500
+)
+
+// forget is how long activities are kept that nobody asks for, ns.
+const forget = int64(60e9)
+
+// An Explainer tells where the time of requests went. It goes through the log as far as the
+// requests that it is asked for, which come about in the order of their ends.
+type Explainer struct {
+	x     *causality.Explainer
+	table *profile.Table
+	log   *causality.LogReader
+	next  causality.Event
+	more  bool
+	roots map[requestKey]*causality.Activity
+	swept int
+}
+
+// NewExplainer returns one for the requests of a log, whose stacks are those of a table.
+func NewExplainer(t *profile.Table, log *causality.Log) *Explainer {
+	x := &Explainer{table: t, log: log.Read(), roots: map[requestKey]*causality.Activity{}, swept: 1 << 12}
+	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(t), Root: x.root, Call: isCall})
+	x.more = x.log.Next(&x.next)
+	return x
+}
+
+// isCall reports whether an activity is a request that the process made.
+func isCall(a *causality.Activity) bool {
+	return a.Provider == httpphases.ProviderHTTP && a.Name == "Request"
+}
+
+func isServed(a *causality.Activity) bool {
+	return a.Name == "Request" && (a.Provider == httpphases.ProviderHosting || a.Provider == "Microsoft-AspNetCore-Hosting")
+}
+
+// root takes the requests among the activities.
+func (x *Explainer) root(a *causality.Activity) bool {
+	if !isCall(a) && !isServed(a) {
+		return false
+	}
+	x.roots[requestKey{a.ID, a.Start}] = a
+	if len(x.roots) >= x.swept {
+		for k, old := range x.roots {
+			if old.Stopped && old.Stop < a.Start-forget {
+				delete(x.roots, k)
+			}
+		}
+		x.swept = 2*len(x.roots) + 1<<12
+	}
+	return true
+}
+
+// until goes through the log up to a time, and on while work before it is not known yet.
+func (x *Explainer) until(t int64) {
+	for x.more && (x.next.Time <= t || x.x.Settled() < t) {
+		x.x.Add(&x.next)
+		if x.more = x.log.Next(&x.next); !x.more {
+			x.x.Finish()
+		}
+	}
+}
+
+// Finish goes through the rest of the log.
+func (x *Explainer) Finish() {
+	for x.more {
+		x.until(x.next.Time)
+	}
+}
+
+// Client explains a request that the process made.
+func (x *Explainer) Client(r *httpphases.Request) *httpphases.Explanation {
+	if !r.HasDuration {
+		return nil
+	}
+	var wire []causality.Span // the other side is at work, or the network
+	for _, p := range r.Phases {
+		switch p.Name {
+		case httpphases.Wait, httpphases.ResponseHeaders, httpphases.ResponseContent:
+			if !p.Open {
+				wire = append(wire, causality.Span{From: p.Start, To: p.End()})
+			}
+		}
+	}
+	return x.explain(r.Activity, r.Start, r.Start+r.Duration, wire)
+}
+
+// Server explains a request that the process served.
+func (x *Explainer) Server(r *httpphases.ServerRequest) *httpphases.Explanation {
+	if !r.HasDuration {
+		return nil
+	}
+	return x.explain(r.Activity, r.Start, r.Start+r.Duration, nil)
+}
+
+func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) *httpphases.Explanation {
+	x.until(to)
+	k := requestKey{id, from}
+	e := x.x.Explain(x.roots[k], from, to, wire)
+	if e == nil {
+		return &httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: to - from}}
+	}
+	t := &e.Time
+	out := &httpphases.Explanation{
+		Time: httpphases.TimeByCause{
+			GC: t.GC, CPU: t.CPU, Pool: t.Pool, OtherSide: t.Other, Unknown: t.Unknown, Await: t.Await,
+			Lock: t.Of(causality.Lock), Sleep: t.Of(causality.Sleep), Wait: t.Of(causality.Wait), IO: t.Of(causality.IO), Other: t.Of(causality.Blocked),
+		},
+		CPUTotal: t.Total,
+	}
+	for _, v := range e.Exceptions {
+		out.Exceptions = append(out.Exceptions, httpphases.Exception{Type: v.Type, Message: v.Message, Cause: v.Cause, At: v.At, Count: v.Count})
+	}
+	for _, h := range e.Hot[:min(len(e.Hot), maxHot)] {
+		out.Hot = append(out.Hot, httpphases.MethodTime{Method: x.table.MethodOf(h.Method).Full(), Time: h.Time})
+	}
+	for _, s := range e.Stuck[:min(len(e.Stuck), maxBlocked)] {
+		out.Blocked = append(out.Blocked, httpphases.StackTime{Kind: s.State.String(), Time: s.Time, Frames: x.frames(s.Stack)})
+	}
+	for _, c := range e.Children[:min(len(e.Children), maxChildren)] {
+		out.Children = append(out.Children, httpphases.Child{
+			Name: strings.TrimPrefix(c.Provider+"/"+c.Name, "/"), Path: x.x.Engine().PathOf(c), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped,
+		})
+	}
+	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
+		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
+	}
+	return out
+}
+
+// frames returns the names of the innermost frames of a stack.
+func (x *Explainer) frames(s profile.StackID) (names []string) {
+	for ; s != 0 && len(names) < maxFrames; s = x.table.Parent(s) {
+		names = append(names, x.table.MethodOf(x.table.Frame(s)).Full())
+	}
+	return names
+}
