@@ -49,15 +49,15 @@ var mayImport = map[string][]string{
 	"internal/pass":               {"profile", "stackfix", "internal/nesting"},
 	"internal/nesting":            {"profile"},
 	"internal/work":               {"nettrace", "profile", "causality", "httpphases", "internal/symbol"},
-	"internal/export":             {"profile", "internal/compat"},
-	"internal/export/httpout":     {"profile", "activity", "httpphases", "internal/export"},
-	"internal/export/activityout": {"activity"},
+	"internal/export":             {"internal/jsontext", "profile", "internal/compat"},
+	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export"},
+	"internal/export/activityout": {"internal/jsontext", "activity"},
 	"internal/compat":             {"profile"},
 	"internal/view":               {"profile", "internal/report"},
 
 	// What is told of a file without a profile.
 	"internal/counters":      {"nettrace", "profile", "internal/reading", "internal/glob", "internal/report"},
-	"internal/events":        {"nettrace", "activity", "profile", "internal/reading", "internal/glob"},
+	"internal/events":        {"internal/jsontext", "nettrace", "activity", "profile", "internal/reading", "internal/glob"},
 	"internal/info":          {"nettrace", "chromium", "activity", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report"},
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export"},
 	"internal/ipc":           {"nettrace", "internal/report"},
@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 
 	// Runs of the command.
 	"internal/glob":     {},
+	"internal/jsontext": {},
 	"internal/output":   {},
 	"internal/report":   {},
 	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},

@@ -36,9 +36,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 		out = filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".html")
 	}
-	if c.Tracks == nil {
-		c.Tracks = []string{"cpu", "http", "activities", "gc", "exceptions", "contention"}
-	}
+	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention"}
 	run := traceRun{
 		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
 		opts: command.Options{Out: out, Format: "html", Force: c.Force, Stdout: std.out},

@@ -2,7 +2,7 @@ package batch
 
 import (
 	"bytes"
-	"encoding/json" // reads reports of other runs
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	gojson "github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
 )
@@ -292,7 +290,7 @@ func (r *Report) Verdict() Verdict {
 
 // WriteJSON writes the report, indented.
 func (r *Report) WriteJSON(w io.Writer) error {
-	b, err := gojson.MarshalIndent(r, "", "  ")
+	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}

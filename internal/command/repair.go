@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/pipeline"
 )
@@ -12,6 +13,10 @@ type Repair struct {
 	RepairFlags
 	SampleFlags
 	TrackFlags
+
+	// Draws are the tracks of an input that holds events, unless the flags name others. Nil:
+	// those that the format has by default.
+	Draws []string `kong:"-"`
 }
 
 // Check implements Job.
@@ -24,6 +29,9 @@ func (r *Repair) Do(ctx context.Context, c *Call) error {
 	cfg := r.RepairFlags.config()
 	r.SampleFlags.into(&cfg)
 	r.TrackFlags.into(&cfg)
+	if cfg.Tracks == nil && slices.Contains(recordings, c.In.Kind) {
+		cfg.Tracks = r.Draws
+	}
 	return write(ctx, c, cfg)
 }
 

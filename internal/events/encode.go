@@ -4,109 +4,12 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
 const hexDigits = "0123456789abcdef"
-
-// appendQuoted appends s as a JSON string.
-func appendQuoted(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	at := len(dst)
-	dst = append(dst, s...)
-	return append(escapeFrom(dst, at), '"')
-}
-
-// escapeFrom escapes what dst holds from at on for a JSON string. Almost all text
-// needs no escape, so it is looked at where it stands.
-func escapeFrom(dst []byte, at int) []byte {
-	for i := at; i < len(dst); i++ {
-		if c := dst[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return escapeRest(dst, i)
-		}
-	}
-	return dst
-}
-
-// escapeRest is the slow path of escapeFrom: at is the first byte that may need work.
-func escapeRest(dst []byte, at int) []byte {
-	extra := 0
-	for i := at; i < len(dst); {
-		c := dst[i]
-		switch {
-		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
-			extra++
-		case c < 0x20:
-			extra += 5
-		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRune(dst[i:])
-			if r == utf8.RuneError && n == 1 {
-				extra += 2 // U+FFFD takes three bytes
-			}
-			i += n
-			continue
-		}
-		i++
-	}
-	if extra == 0 {
-		return dst
-	}
-	// Move the text to the end of its new place and escape it from there forward.
-	n := len(dst)
-	dst = append(dst, make([]byte, extra)...)
-	copy(dst[at+extra:], dst[at:n])
-	src, out := dst[at+extra:], dst[:at]
-	for i := 0; i < len(src); {
-		c := src[i]
-		switch {
-		case c == '"' || c == '\\':
-			out = append(out, '\\', c)
-		case c == '\n':
-			out = append(out, '\\', 'n')
-		case c == '\r':
-			out = append(out, '\\', 'r')
-		case c == '\t':
-			out = append(out, '\\', 't')
-		case c < 0x20:
-			out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRune(src[i:])
-			out = utf8.AppendRune(out, r)
-			i += n
-			continue
-		default:
-			out = append(out, c)
-		}
-		i++
-	}
-	return out
-}
-
-// appendMs appends ns as milliseconds with all their digits: 34.491802.
-func appendMs(dst []byte, ns int64) []byte {
-	u := uint64(ns)
-	if ns < 0 {
-		dst = append(dst, '-')
-		u = -u
-	}
-	dst = strconv.AppendUint(dst, u/1e6, 10)
-	rest := uint32(u % 1e6)
-	if rest == 0 {
-		return dst
-	}
-	var d [6]byte
-	for i := 5; i >= 0; i-- {
-		d[i] = '0' + byte(rest%10)
-		rest /= 10
-	}
-	n := 6
-	for d[n-1] == '0' {
-		n--
-	}
-	return append(append(dst, '.'), d[:n]...)
-}
 
 // appendFloat appends f as JSON. What JSON has no number for becomes a string.
 func appendFloat(dst []byte, f float64, bits int) []byte {
@@ -155,7 +58,7 @@ func appendValue(dst []byte, v *nettrace.Value) []byte {
 		dst = append(dst, '"')
 		at := len(dst)
 		dst = v.AppendText(dst)
-		return append(escapeFrom(dst, at), '"')
+		return append(jsontext.Escape(dst, at), '"')
 	case nettrace.KindGUID:
 		dst = append(dst, '"')
 		return append(v.GUID().AppendTo(dst), '"')
@@ -187,7 +90,7 @@ func appendValue(dst []byte, v *nettrace.Value) []byte {
 			if len(dst) > at {
 				dst = append(dst, ',')
 			}
-			dst = append(appendQuoted(dst, w.Field().Name), ':')
+			dst = append(jsontext.AppendString(dst, w.Field().Name), ':')
 			dst = appendValue(dst, &m)
 		}
 		return append(dst, '}')

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -163,7 +164,7 @@ func (l *lister) wants(ev *nettrace.Event) bool {
 
 // appendJSON appends the line of one event.
 func (l *lister) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []byte {
-	b = appendMs(append(b, `{"ms":`...), ns)
+	b = jsontext.AppendMillis(append(b, `{"ms":`...), ns)
 	if ev.ProcessID != 0 || ev.Thread != nil {
 		b = strconv.AppendInt(append(b, `,"pid":`...), int64(ev.ProcessID), 10)
 	}
@@ -239,7 +240,7 @@ func (l *lister) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
 	}
 	b = append(b, '}')
 	if err != nil {
-		b = appendQuoted(append(b, `,"error":`...), err.Error())
+		b = jsontext.AppendString(append(b, `,"error":`...), err.Error())
 	}
 	return b
 }
@@ -250,11 +251,11 @@ func appendLabels(b []byte, labels []nettrace.Label) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendQuoted(b, labels[i].Key), ':')
+		b = append(jsontext.AppendString(b, labels[i].Key), ':')
 		if labels[i].IsNumeric {
 			b = strconv.AppendInt(b, labels[i].Number, 10)
 		} else {
-			b = appendQuoted(b, labels[i].Value)
+			b = jsontext.AppendString(b, labels[i].Value)
 		}
 	}
 	return append(b, '}')

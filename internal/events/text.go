@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -206,7 +207,7 @@ func appendTextValue(b []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 		b = append(b, 0)
 		copy(b[at+1:], b[at:])
 		b[at] = '"'
-		return append(escapeFrom(b, at+1), '"')
+		return append(jsontext.Escape(b, at+1), '"')
 	case nettrace.KindUint, nettrace.KindInt:
 		switch f.Type {
 		case nettrace.TypeHex32, nettrace.TypeHex64, nettrace.TypePointer:

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -305,7 +306,7 @@ func appendScript(b []byte, s string) []byte {
 		case r == '\t':
 			b = append(b, '\\', 't')
 		case r < 0x20 || r == '\'' || r == '<' || r == '>' || r == '&' || r == 0x85 || r == 0x2028 || r == 0x2029:
-			b = append(b, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+			b = fmt.Appendf(b, `\u%04x`, r)
 		default:
 			b = utf8.AppendRune(b, r) // an invalid byte becomes U+FFFD
 		}

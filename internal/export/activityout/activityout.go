@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/jsontext"
 )
 
 // A Row is one activity as ndjson and JSON tell it; times are ms since the start of
@@ -46,14 +47,7 @@ type Row struct {
 type msecs int64
 
 // MarshalJSON implements json.Marshaler.
-func (m msecs) MarshalJSON() ([]byte, error) {
-	ns, sign := int64(m), ""
-	if ns < 0 {
-		ns, sign = -ns, "-"
-	}
-	s := fmt.Sprintf("%s%d.%06d", sign, ns/1e6, ns%1e6)
-	return []byte(strings.TrimSuffix(strings.TrimRight(s, "0"), ".")), nil
-}
+func (m msecs) MarshalJSON() ([]byte, error) { return jsontext.AppendMillis(nil, int64(m)), nil }
 
 // PathText prints a path as PerfView does: //1/2. Lost numbers are "?".
 func PathText(p *activity.Path) string { return "//" + p.String() }

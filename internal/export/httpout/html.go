@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/jsontext"
 )
 
 //go:embed page.html
@@ -49,18 +50,18 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 	from := len(w.b)
 	b := append(w.b, "\n["...)
 	b = strconv.AppendInt(b, int64(r.ID), 10)
-	b = appendMS(append(b, ','), r.Start)
+	b = jsontext.AppendMillis(append(b, ','), r.Start)
 	b = append(b, ',')
 	if r.HasDuration {
-		b = appendMS(b, r.Duration)
+		b = jsontext.AppendMillis(b, r.Duration)
 	} else {
 		b = append(b, "null"...)
 	}
 	b = strconv.AppendInt(append(b, ','), int64(r.Status), 10)
 	b = strconv.AppendInt(append(b, ','), int64(r.Outcome), 10)
-	b = appendString(append(b, ','), r.Method)
-	b = appendString(append(b, ','), r.URL())
-	b = appendString(append(b, ','), r.Version)
+	b = jsontext.AppendString(append(b, ','), r.Method)
+	b = jsontext.AppendString(append(b, ','), r.URL())
+	b = jsontext.AppendString(append(b, ','), r.Version)
 	conn, isNew := "", int64(0)
 	if c := r.Connection; c != nil {
 		if c.HasID {
@@ -70,9 +71,9 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 			isNew = 1
 		}
 	}
-	b = appendString(append(b, ','), conn)
+	b = jsontext.AppendString(append(b, ','), conn)
 	b = strconv.AppendInt(append(b, ','), isNew, 10)
-	b = appendString(append(b, ','), r.Error)
+	b = jsontext.AppendString(append(b, ','), r.Error)
 	b = htmlPhases(append(b, ','), r.Phases)
 	b = append(b, ",["...)
 	for i := range r.Redirects {
@@ -80,23 +81,23 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 			b = append(b, ',')
 		}
 		d := &r.Redirects[i]
-		b = appendString(append(b, '['), d.From)
+		b = jsontext.AppendString(append(b, '['), d.From)
 		b = strconv.AppendInt(append(b, ','), int64(d.Status), 10)
-		b = appendMS(append(b, ','), d.Start)
-		b = appendMS(append(b, ','), d.Duration)
+		b = jsontext.AppendMillis(append(b, ','), d.Start)
+		b = jsontext.AppendMillis(append(b, ','), d.Duration)
 		b = htmlPhases(append(b, ','), d.Phases)
 		b = append(b, ']')
 	}
 	b = append(b, "],"...)
-	b = appendString(b, htmlNote(r))
-	b = appendString(append(b, ','), r.ErrorCause)
+	b = jsontext.AppendString(b, htmlNote(r))
+	b = jsontext.AppendString(append(b, ','), r.ErrorCause)
 	b = append(b, ",["...)
 	if t := r.Times(); t != (httpphases.Times{}) {
 		for i, ns := range []int64{t.BeforeDNS, t.DNS, t.BeforeConnect, t.Connect, t.BeforeTLS, t.TLS, t.Queue, t.Send, t.Wait, t.Receive, t.Other} {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendMS(b, ns)
+			b = jsontext.AppendMillis(b, ns)
 		}
 	}
 	b = append(b, "],"...)
@@ -166,15 +167,15 @@ func htmlPhases(b []byte, l []httpphases.Phase) []byte {
 		}
 		p := &l[i]
 		b = strconv.AppendInt(append(b, '['), int64(p.Name), 10)
-		b = appendMS(append(b, ','), p.Start)
+		b = jsontext.AppendMillis(append(b, ','), p.Start)
 		b = append(b, ',')
 		if p.Open {
 			b = append(b, "null"...)
 		} else {
-			b = appendMS(b, p.Duration)
+			b = jsontext.AppendMillis(b, p.Duration)
 		}
 		if p.Error != "" {
-			b = appendString(append(b, ','), p.Error)
+			b = jsontext.AppendString(append(b, ','), p.Error)
 		}
 		b = append(b, ']')
 	}

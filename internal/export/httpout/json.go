@@ -3,43 +3,12 @@
 package httpout
 
 import (
-	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/jsontext"
 )
-
-// appendMS appends ns as milliseconds, exactly.
-func appendMS(b []byte, ns int64) []byte {
-	if ns < 0 {
-		b = append(b, '-')
-		ns = -ns
-	}
-	b = strconv.AppendInt(b, ns/1e6, 10)
-	if frac := ns % 1e6; frac != 0 {
-		b = append(b, '.')
-		for d := int64(1e5); frac != 0; d /= 10 {
-			b = append(b, byte('0'+frac/d))
-			frac %= d
-		}
-	}
-	return b
-}
-
-// appendString appends s as a JSON string.
-func appendString(b []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			q, _ := json.Marshal(s) // a string always has a form
-			return append(b, q...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
 
 // object appends the members of a JSON object; a member without value is left out.
 type object struct {
@@ -62,7 +31,7 @@ func (o *object) key(k string) {
 func (o *object) str(k, v string) {
 	if v != "" {
 		o.key(k)
-		o.b = appendString(o.b, v)
+		o.b = jsontext.AppendString(o.b, v)
 	}
 }
 
@@ -79,7 +48,7 @@ func (o *object) count(k string, v int) {
 
 func (o *object) ms(k string, ns int64) {
 	o.key(k)
-	o.b = appendMS(o.b, ns)
+	o.b = jsontext.AppendMillis(o.b, ns)
 }
 
 func (o *object) bool(k string, v bool) {
@@ -105,7 +74,7 @@ func (o *object) strs(k string, l []string) {
 		if i > 0 {
 			o.b = append(o.b, ',')
 		}
-		o.b = appendString(o.b, s)
+		o.b = jsontext.AppendString(o.b, s)
 	}
 	o.b = append(o.b, ']')
 }

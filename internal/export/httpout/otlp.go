@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/jsontext"
 )
 
 // otlpWriter writes spans with the names of the semantic conventions: one per hop,
@@ -37,7 +38,7 @@ func newOTLP(w io.Writer, o *Options) Writer {
 	t.str(`]},"scopeSpans":[{"scope":{"name":"tracefix"`)
 	if o.Exporter != "" {
 		t.str(`,"version":`)
-		t.b = appendString(t.b, o.Exporter)
+		t.b = jsontext.AppendString(t.b, o.Exporter)
 	}
 	t.str(`},"spans":[`)
 	return t
@@ -55,7 +56,7 @@ func (a *attributes) key(k string) {
 	}
 	a.n++
 	a.o.str(`{"key":`)
-	a.o.b = appendString(a.o.b, k)
+	a.o.b = jsontext.AppendString(a.o.b, k)
 	a.o.str(`,"value":{`)
 }
 
@@ -65,7 +66,7 @@ func (a *attributes) str(k, v string) {
 	}
 	a.key(k)
 	a.o.str(`"stringValue":`)
-	a.o.b = appendString(a.o.b, v)
+	a.o.b = jsontext.AppendString(a.o.b, v)
 	a.o.str("}}")
 }
 
@@ -114,7 +115,7 @@ func (w *otlpWriter) begin(trace, span, parent, name string, kind int, start, en
 		w.str(`"`)
 	}
 	w.str(`,"name":`)
-	w.b = appendString(w.b, name)
+	w.b = jsontext.AppendString(w.b, name)
 	w.str(`,"kind":`)
 	w.b = strconv.AppendInt(w.b, int64(kind), 10)
 	w.str(`,"startTimeUnixNano":"`)
@@ -139,7 +140,7 @@ func (w *otlpWriter) end(code int, message, events, links string) {
 		w.str(`"code":2`)
 		if message != "" {
 			w.str(`,"message":`)
-			w.b = appendString(w.b, message)
+			w.b = jsontext.AppendString(w.b, message)
 		}
 	}
 	w.str("}}")
