@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/glob"},
 	".": {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope",
-		"internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
+		"internal/pass", "internal/logical", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":      {},
@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	// On the model, and from it to bytes.
 	"internal/pass":               {"profile", "stackfix", "internal/nesting"},
 	"internal/nesting":            {"profile"},
+	"internal/logical":            {"profile", "internal/nesting"},
 	"internal/work":               {"nettrace", "profile", "causality", "httpphases", "internal/symbol"},
 	"internal/export":             {"internal/jsontext", "profile", "internal/compat"},
 	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export"},

@@ -1,6 +1,7 @@
 package tracefix
 
 import (
+	"github.com/tracefix/tracefix/internal/logical"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -27,3 +28,10 @@ func Repair(p *profile.Profile, o *RepairOptions) {
 	}
 	pass.FixStacks(p, o.MinConfidence)
 }
+
+// Logical puts logical stacks in place of those that were recorded: who awaits whom, from the
+// outermost method that waits for the result to the one that runs, each async method once and
+// nothing of what resumed it. Where it is not known who awaits, profile.CallerUnknown stands
+// for them. Events of the task library tell most: p must have been read with
+// ReadOptions.Evidence. It comes after Repair and before Select.
+func Logical(p *profile.Profile) { logical.Rewrite(p) }

@@ -52,6 +52,10 @@ type Frame struct {
 // known. Nothing else has that name.
 const Bridge = "[frames lost]"
 
+// CallerUnknown is the name of the frame of a logical stack that stands for what awaits the
+// frames behind it, where that is not known.
+const CallerUnknown = "[caller unknown]"
+
 // OffCPU is the leaf that writers give to the stack of a thread while it is switched out.
 const OffCPU = "[off CPU]"
 
@@ -112,12 +116,12 @@ func (t *Table) MethodAt(m MethodID) Method { return t.methods[m] }
 func (t *Table) MethodOf(f FrameID) Method { return t.methods[t.frames[f].Method] }
 
 // Synthetic says of every method whether it is drawn by other means than a frame: a
-// thread root or a leaf marker. The bridge is drawn.
+// thread root or a leaf marker. The bridge and CallerUnknown are drawn.
 func (t *Table) Synthetic() []bool {
 	skip := make([]bool, t.Methods())
 	for i := range skip {
 		m := t.MethodAt(MethodID(i))
-		skip[i] = m.Kind == Synthetic && m.Name != Bridge
+		skip[i] = m.Kind == Synthetic && m.Name != Bridge && m.Name != CallerUnknown
 	}
 	return skip
 }

@@ -47,8 +47,8 @@ func Resolve(p *profile.Profile, minConfidence float64) map[*profile.Thread][]An
 		}
 	}
 	out := map[*profile.Thread][]Answer{}
-	for _, p2 := range p.Processes {
-		threads := processes[p2]
+	for _, process := range p.Processes {
+		threads := processes[process]
 		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
 			resolve(p, threads, minConfidence, out)
 		}
@@ -57,15 +57,9 @@ func Resolve(p *profile.Profile, minConfidence float64) map[*profile.Thread][]An
 }
 
 func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread][]Answer) {
-	r := resolver{frames: newFrames(p.Table), events: choose(threads), work: map[profile.MethodID]uint32{}}
-	if r.events == nil {
+	r := newResolver(p, threads)
+	if r == nil {
 		return
-	}
-	for _, t := range threads {
-		r.findMarkers(t)
-	}
-	if r.events.end == none {
-		r.awaiter = awaiters(r.frames, threads)
 	}
 	for _, t := range threads {
 		r.thread(t, breaks(p, t))
@@ -80,6 +74,21 @@ func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float6
 			out[t] = append(out[t], a)
 		}
 	}
+}
+
+// newResolver returns nil if there are no events that tell anything.
+func newResolver(p *profile.Profile, threads []*profile.Thread) *resolver {
+	r := &resolver{frames: newFrames(p.Table), events: choose(threads), work: map[profile.MethodID]uint32{}}
+	if r.events == nil {
+		return nil
+	}
+	for _, t := range threads {
+		r.findMarkers(t)
+	}
+	if r.events.end == none {
+		r.awaiter = awaiters(r.frames, threads)
+	}
+	return r
 }
 
 const none = ^profile.TaskKind(0)
@@ -133,6 +142,8 @@ type resolver struct {
 	found        []Answer
 	nodes        []profile.StackID // markers of the current stack, innermost first
 	least, most  int               // how many of the innermost of these have not begun yet, or have ended
+	skip         int               // how many it is; -1: not known
+	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
 	path         []profile.FrameID
 	right, wrong int
 }
@@ -226,6 +237,11 @@ func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 		if full := r.cut(s.Stack); full != 0 && full != s.Stack {
 			r.found = append(r.found, Answer{Index: i, Stack: full})
 		}
+	default:
+		r.skip = -1
+	}
+	if r.visit != nil {
+		r.visit(i, s, own)
 	}
 }
 
@@ -271,7 +287,7 @@ func (r *resolver) pop(m *profile.TaskMark) {
 // out, are those that began last.
 func (r *resolver) agree(skip int) bool {
 	for i := skip; i < len(r.nodes) && i-skip < len(r.open); i++ {
-		if m := r.open[len(r.open)-1-(i-skip)].marker; m != anyMethod && m != r.tab.Method(r.tab.Frame(r.nodes[i])) {
+		if m := r.entry(i, skip).marker; m != anyMethod && m != r.tab.Method(r.tab.Frame(r.nodes[i])) {
 			return false
 		}
 	}
@@ -280,25 +296,24 @@ func (r *resolver) agree(skip int) bool {
 
 // whole learns from a stack that is whole; it may count as a proof.
 func (r *resolver) whole(counts bool) {
-	skip := -1
-	for k := r.least; k <= r.most; k++ {
+	r.skip = -1
+	for k := r.least; k <= r.most && r.skip < 0; k++ {
 		if len(r.nodes)-k == len(r.open) && r.agree(k) {
-			skip = k
-			break
+			r.skip = k
 		}
 	}
 	if counts && len(r.open) > 0 {
-		if skip >= 0 {
+		if r.skip >= 0 {
 			r.right++
 		} else {
 			r.wrong++
 		}
 	}
-	if skip < 0 {
+	if r.skip < 0 {
 		r.rebuild()
 		return
 	}
-	r.learn(r.nodes[skip:])
+	r.learn(r.nodes[r.skip:])
 }
 
 // learn keeps the frames above markers, the innermost first.
@@ -312,6 +327,7 @@ func (r *resolver) learn(nodes []profile.StackID) {
 // rebuild makes of the markers of a whole stack what has begun: events were lost, or began
 // before the trace.
 func (r *resolver) rebuild() {
+	r.skip = r.most
 	nodes := r.nodes[r.most:]
 	last := entry{}
 	if n := len(r.open); n > 0 {
@@ -331,27 +347,27 @@ func (r *resolver) rebuild() {
 
 // cut returns the whole stack of one that is cut, 0 if it is not known.
 func (r *resolver) cut(stack profile.StackID) profile.StackID {
-	use, from := -1, -1
+	use, from, fits := -1, -1, 0
+	r.skip = -1
 	for skip := r.least; skip <= r.most; skip++ {
 		if len(r.nodes)-skip > len(r.open) || !r.agree(skip) {
 			continue
 		}
 		i := r.innermostKnown(skip)
-		if i < 0 {
+		if i >= 0 && !r.overlaps(r.tab.Parent(r.nodes[i]), r.entry(i, skip).above) {
 			continue
-		}
-		if !r.overlaps(r.tab.Parent(r.nodes[i]), r.open[len(r.open)-1-(i-skip)].above) {
-			continue
-		}
-		if use >= 0 {
-			return 0 // both may be
 		}
 		use, from = skip, i
+		fits++
 	}
-	if use < 0 {
+	if fits != 1 {
+		return 0 // none, or both may be
+	}
+	r.skip = use
+	if from < 0 {
 		return 0
 	}
-	full := r.open[len(r.open)-1-(from-use)].above
+	full := r.entry(from, use).above
 	r.path = r.path[:0]
 	top := r.tab.Parent(r.nodes[from])
 	for s := stack; s != top; s = r.tab.Parent(s) {
@@ -364,11 +380,14 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 	return full
 }
 
+// entry is what marker i of the current stack began, the innermost skip of them left out.
+func (r *resolver) entry(i, skip int) *entry { return &r.open[len(r.open)-1-(i-skip)] }
+
 // innermostKnown returns the innermost marker of the current stack above which the frames
 // are known, -1 if there is none.
 func (r *resolver) innermostKnown(skip int) int {
 	for i := skip; i < len(r.nodes); i++ {
-		if r.open[len(r.open)-1-(i-skip)].known {
+		if r.entry(i, skip).known {
 			return i
 		}
 	}
@@ -391,7 +410,7 @@ func (r *resolver) learnFrom(full, stack profile.StackID, skip int) {
 	for i := skip; i < len(r.nodes); i++ {
 		for ; stack != r.nodes[i]; stack, full = r.tab.Parent(stack), r.tab.Parent(full) {
 		}
-		e := &r.open[len(r.open)-1-(i-skip)]
+		e := r.entry(i, skip)
 		e.known, e.above = true, r.tab.Parent(full)
 	}
 }

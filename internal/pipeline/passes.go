@@ -19,6 +19,7 @@ type Pass struct {
 // Passes run in this order. A repair comes first: what is not selected is evidence all the same.
 var Passes = []Pass{
 	{Name: "repair", Wanted: func(c *Config) bool { return c.Repair }, Apply: repair, Rewrites: true},
+	{Name: "logical stacks", Wanted: func(c *Config) bool { return c.Logical }, Apply: logical},
 	{Name: "select", Wanted: func(c *Config) bool { return !c.Select.IsZero() || c.cpuOnly() },
 		Apply: selected},
 	{Name: "by activity", Wanted: func(c *Config) bool { return c.ByActivity },
@@ -40,6 +41,16 @@ func repair(p *profile.Profile, c *Config) {
 	if slices.Contains(c.Tracks, "cpu") && sampled(p) || len(p.Weights) > 0 {
 		tracefix.Repair(p, c.repairOptions())
 	}
+}
+
+// noTasks tells who asks for logical stacks what is missing.
+const noTasks = "no task events tell who awaits whom, and only callers that never vary are shown; `--providers System.Threading.Tasks.TplEventSource:0x2A:4` records them"
+
+func logical(p *profile.Profile, c *Config) {
+	if !slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return len(t.Tasks) > 0 }) {
+		c.warn(noTasks)
+	}
+	tracefix.Logical(p)
 }
 
 // sampled reports whether p holds more than stacks of events.

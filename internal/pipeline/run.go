@@ -36,6 +36,8 @@ type Config struct {
 	Select profile.Selection
 	// ByActivity puts stacks below the activities that they worked for.
 	ByActivity bool
+	// Logical puts who awaits whom in place of the stacks as they were recorded.
+	Logical bool
 
 	// Weights are what stacks are weighed by: "cpu" and "wall" are the time of the samples, the
 	// others those of tracefix.ReadOptions. nil is wall.
@@ -79,7 +81,7 @@ func write(ctx context.Context, in *input.File, w io.Writer, format string, c *C
 	}
 	row := Output(format)
 	if !row.FromProfile() && c.needsProfile() && format == OwnFormat(in.Kind) {
-		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters do not go with it", format)}
+		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters and --stacks logical do not go with it", format)}
 	}
 	if !row.FromProfile() {
 		return report.UsageError{Err: fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
@@ -135,7 +137,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 // readOptions are what c asks of a reader.
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	return &tracefix.ReadOptions{
-		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
+		Evidence: c.Repair || c.Logical, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
 		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
 	}
@@ -254,8 +256,8 @@ func (c *Config) check(in *input.File, format string) error {
 		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return compatWriters[o.Name] != nil }))
 	}
 	s := c.Select
-	if ofWork || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
-		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame, --cpu-only, --activity, --request and --by do not go with it", c.Compat)
+	if ofWork || c.Logical || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
+		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame, --cpu-only, --stacks, --activity, --request and --by do not go with it", c.Compat)
 	}
 	return nil
 }

@@ -1,0 +1,441 @@
+// Package logical makes logical stacks of those that were recorded: who awaits whom, from
+// the outermost method that waits for the result to the one that runs.
+//
+// An async method that awaits leaves its thread. When it is resumed its stack begins with
+// what resumed it, and not with what awaits its result. Events of the task library tell who
+// that is: which task a thread runs, and which task is awaited by which other one.
+//
+//   - The innermost method that was resumed is found by the names of what calls it. What
+//     stands above it resumed it, or is done.
+//   - Its awaiters, theirs, and so on stand above it instead; the outermost may be a thread
+//     that waits for a task, with its own stack.
+//   - What runs below it are calls like any other: of an async method that has not been left
+//     yet its caller is on the stack. Only the methods that begin it are dropped.
+//   - Where no event tells who awaits, a method is taken for the awaiter that called this one
+//     in every stack in which it had not been left yet. Else the frame [caller unknown] stands
+//     for those above.
+package logical
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/nesting"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Rewrite puts the logical stacks in place of those of all samples of p, but of events that
+// are only evidence. It comes after a repair and before a selection.
+func Rewrite(p *profile.Profile) {
+	w := &rewriter{
+		tab: p.Table, roles: make([]role, p.Table.Methods()),
+		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, created: map[uint32]await{},
+		callers: map[profile.MethodID]caller{}, resumed: map[profile.MethodID]bool{},
+		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
+	}
+	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
+	w.bridge = p.Table.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
+	nesting.Visit(p, func(_ *profile.Thread, _ int, s *profile.Sample, at *nesting.At) {
+		if at.Own != nil {
+			w.learn(s, at)
+		}
+	})
+	for task, c := range w.created {
+		if b, ok := w.created[c.by]; ok && !w.told {
+			w.awaits[task] = await{c.by, b.frame}
+		}
+	}
+	w.learnCallers(p)
+	threads := map[*profile.Thread]*thread{}
+	nesting.Visit(p, func(t *profile.Thread, i int, s *profile.Sample, at *nesting.At) {
+		th := threads[t]
+		if th == nil {
+			th = &thread{repairs: t.Repairs.Cursor(), values: t.Values}
+			threads[t] = th
+		}
+		id := s.Stack
+		if th.counts(i) || s.Type != profile.SampleEvent {
+			missing := s.Cut != profile.Whole && (th.repairs.Of(i) == nil || w.lost(s.Stack) != 0)
+			id = w.logical(s, at, missing)
+		}
+		th.stacks = append(th.stacks, id)
+	})
+	for t, th := range threads {
+		i := -1
+		t.Samples.Change(func(s *profile.Sample) bool {
+			i++
+			old := s.Stack
+			s.Stack = th.stacks[i]
+			return s.Stack != old
+		})
+	}
+}
+
+// A thread is what becomes of the samples of one.
+type thread struct {
+	stacks  []profile.StackID
+	repairs profile.RepairCursor
+	values  []profile.Value
+}
+
+// counts reports whether sample i has a value. It is asked in order.
+func (t *thread) counts(i int) bool {
+	for len(t.values) > 0 && int(t.values[0].Index) < i {
+		t.values = t.values[1:]
+	}
+	return len(t.values) > 0 && int(t.values[0].Index) == i
+}
+
+// An await is who awaits a task: another one, in whose body this is.
+type await struct {
+	by    uint32
+	frame profile.FrameID
+}
+
+// A wait is a thread that waits for a task: its stack down to the method that does.
+type wait struct {
+	stack profile.StackID
+	node  profile.StackID // of the task that it runs meanwhile, if any
+	task  uint32
+}
+
+// A caller is what calls an async method that has not been left yet.
+type caller struct {
+	frame   profile.FrameID
+	unknown bool // more than one, or none that is async
+	samples int  // that show it
+}
+
+// leastSamples is how many samples must show the same caller of a method for it to be taken
+// for the only one: the first calls of a chain that calls itself show one, and not the other.
+const leastSamples = 5
+
+type memoKey struct {
+	stack, node profile.StackID
+	task        uint32
+	cut         bool
+}
+
+type rewriter struct {
+	tab      *profile.Table
+	roles    []role // by method
+	unknown  profile.FrameID
+	bridge   profile.MethodID
+	awaits   map[uint32]await // by the task that is awaited
+	waiting  map[uint32]wait
+	told     bool             // who awaits whom
+	created  map[uint32]await // tasks that were seen to begin: what awaits them, and their own bodies
+	callers  map[profile.MethodID]caller
+	resumed  map[profile.MethodID]bool  // methods of runtime async that were left
+	prefixes map[uint32]profile.StackID // by task: those who await it
+	memo     map[memoKey]profile.StackID
+	path     []profile.FrameID
+	depth    int // of threads that wait for each other
+}
+
+func (w *rewriter) role(f profile.FrameID) role {
+	m := w.tab.Method(f)
+	if int(m) >= len(w.roles) {
+		w.roles = append(w.roles, make([]role, w.tab.Methods()-len(w.roles))...)
+	}
+	if w.roles[m] == 0 {
+		w.roles[m] = looked | roleOf(w.tab.MethodAt(m))
+	}
+	return w.roles[m]
+}
+
+func (w *rewriter) roleAt(s profile.StackID) role { return w.role(w.tab.Frame(s)) }
+
+// isResumed reports whether the innermost frame of s is that of an async method that was
+// left and goes on.
+func (w *rewriter) isResumed(s profile.StackID) bool {
+	up := w.tab.Parent(s)
+	if up == 0 {
+		return false
+	}
+	r := w.roleAt(s)
+	if r&body != 0 {
+		return w.roleAt(up)&resumes != 0
+	}
+	return r&(resumes|starts|waits) == 0 && w.roleAt(up)&dispatch != 0
+}
+
+// innermostResumed returns the innermost method in s that was left and goes on, 0 if there
+// is none behind the frames that were lost.
+func (w *rewriter) innermostResumed(s profile.StackID) profile.StackID {
+	for ; s != 0 && w.tab.Method(w.tab.Frame(s)) != w.bridge; s = w.tab.Parent(s) {
+		if w.isResumed(s) {
+			return s
+		}
+	}
+	return 0
+}
+
+// innermostBody returns the innermost body of an async method in s.
+func (w *rewriter) innermostBody(s profile.StackID) profile.StackID {
+	for ; s != 0; s = w.tab.Parent(s) {
+		if w.roleAt(s)&body != 0 || w.isResumed(s) {
+			return s
+		}
+	}
+	return 0
+}
+
+// learn takes what an event tells, with its stack.
+func (w *rewriter) learn(s *profile.Sample, at *nesting.At) {
+	switch m := at.Own; m.Kind {
+	case profile.TaskCreated:
+		c := await{at.Awaiter(m.Task), w.unknown}
+		if b := w.innermostBody(s.Stack); b != 0 {
+			c.frame = w.tab.Frame(b)
+		}
+		w.created[m.Task] = c
+	case profile.TaskAwaited:
+		w.told = true
+		if m.Other == 0 {
+			stack := s.Stack
+			for stack != 0 && w.roleAt(stack)&waits != 0 {
+				stack = w.tab.Parent(stack)
+			}
+			node, task := w.resumedAt(stack, at)
+			w.waiting[m.Task] = wait{stack, node, task}
+		} else if b := w.innermostBody(s.Stack); b != 0 {
+			w.awaits[m.Task] = await{m.Other, w.tab.Frame(b)}
+		}
+	}
+}
+
+// learnCallers notes for all async methods who calls them where they had not been left.
+func (w *rewriter) learnCallers(p *profile.Profile) {
+	n := w.tab.Len()
+	root, inner := make([]profile.StackID, n), make([]profile.StackID, n) // the innermost body
+	for s := profile.StackID(1); int(s) < n; s++ {                        // callers come first
+		up := w.tab.Parent(s)
+		root[s], inner[s] = root[up], inner[up]
+		if up == 0 {
+			root[s] = s
+		}
+		if resumed := w.isResumed(s); resumed || w.roleAt(s)&body != 0 {
+			inner[s] = s
+			if resumed && w.roleAt(s)&body == 0 {
+				w.resumed[w.tab.Method(w.tab.Frame(s))] = true
+			}
+		}
+	}
+	whole := make([]bool, n)  // stacks of one frame: some begin so that are not cut
+	samples := make([]int, n) // that hold the stack
+	for _, t := range p.Threads {
+		for _, s := range t.Samples.All() {
+			samples[s.Stack]++
+			if s.Cut == profile.Whole {
+				whole[root[s.Stack]] = true
+			}
+		}
+	}
+	for s := n - 1; s > 0; s-- {
+		samples[w.tab.Parent(profile.StackID(s))] += samples[s]
+	}
+	for s := profile.StackID(1); int(s) < n; s++ {
+		m, up := w.tab.Method(w.tab.Frame(s)), w.tab.Parent(s)
+		if w.roleAt(s)&body == 0 && !w.resumed[m] || w.isResumed(s) {
+			continue
+		}
+		by := inner[up]
+		if w.roleAt(s)&body == 0 {
+			by = 0
+			if up != 0 && w.resumed[w.tab.Method(w.tab.Frame(up))] {
+				by = up
+			}
+		}
+		if by != 0 || whole[root[s]] {
+			w.called(m, by, samples[s])
+		}
+	}
+}
+
+// called notes that n samples show the async method m called by the one at b, 0 for none.
+func (w *rewriter) called(m profile.MethodID, b profile.StackID, n int) {
+	c, ok := w.callers[m]
+	c.samples += n
+	switch {
+	case b == 0:
+		c.unknown = true
+	case !ok:
+		c.frame = w.tab.Frame(b)
+	case w.tab.Method(c.frame) != w.tab.Method(w.tab.Frame(b)):
+		c.unknown = true
+	}
+	w.callers[m] = c
+}
+
+// resumedAt returns where the part of a stack begins that runs for somebody who awaits it,
+// and its task: 0 where there is no such part, or the task is not known.
+func (w *rewriter) resumedAt(s profile.StackID, at *nesting.At) (node profile.StackID, task uint32) {
+	if node = w.innermostResumed(s); node != 0 {
+		return node, at.Task(node)
+	}
+	node, task = at.Innermost()
+	if w.awaits[task].by == 0 && w.waiting[task].stack == 0 {
+		return 0, 0 // nobody is known to wait for it: it is shown as it runs
+	}
+	return node, task
+}
+
+// logical returns the logical stack of a sample, whose callers may be missing.
+func (w *rewriter) logical(s *profile.Sample, at *nesting.At, cut bool) profile.StackID {
+	node, task := w.resumedAt(s.Stack, at)
+	return w.join(s.Stack, node, task, cut)
+}
+
+// lost returns where frames of s were lost, 0 if none were.
+func (w *rewriter) lost(s profile.StackID) profile.StackID {
+	for s != 0 && w.tab.Method(w.tab.Frame(s)) != w.bridge {
+		s = w.tab.Parent(s)
+	}
+	return s
+}
+
+// join returns the frames of s from node on below those who await the task.
+func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.StackID {
+	key := memoKey{s, node, task, cut}
+	if id, ok := w.memo[key]; ok {
+		return id
+	}
+	var id profile.StackID
+	switch {
+	case node == 0:
+		id = w.whole(s, cut)
+	case w.roleAt(node)&body != 0 || w.isResumed(node):
+		if task != 0 {
+			id = w.awaiters(task, w.tab.Method(w.tab.Frame(node)))
+		} else {
+			id = w.callersOf(w.tab.Method(w.tab.Frame(node)))
+		}
+		id = w.push(id, s, w.tab.Parent(node), false)
+	default: // what runs the task, and not its code
+		id = w.push(w.awaiters(task, 0), s, node, true)
+	}
+	w.memo[key] = id
+	return id
+}
+
+// whole returns a stack in which nothing was resumed, or that is cut before it shows what.
+func (w *rewriter) whole(s profile.StackID, cut bool) profile.StackID {
+	if !cut {
+		return w.push(0, s, 0, false)
+	}
+	return w.push(w.tab.Push(0, w.unknown), s, w.lost(s), false)
+}
+
+// push adds the frames of s behind node to those of id, without what only begins an async
+// method; at the start also without what runs tasks.
+func (w *rewriter) push(id, s, node profile.StackID, runsTask bool) profile.StackID {
+	w.path = w.path[:0]
+	for ; s != node; s = w.tab.Parent(s) {
+		w.path = append(w.path, w.tab.Frame(s))
+	}
+	slices.Reverse(w.path)
+	path := w.path
+	for runsTask && len(path) > 1 && w.role(path[0])&resumes != 0 {
+		path = path[1:]
+	}
+	kept := path[:0]
+	for _, f := range path {
+		if w.role(f)&body != 0 {
+			kept = w.dropStart(kept, f)
+		}
+		kept = append(kept, f)
+	}
+	for _, f := range kept {
+		id = w.tab.Push(id, f)
+	}
+	return id
+}
+
+// dropStart takes off what begins the async method whose body f is: the method that its
+// callers call, and what that calls.
+func (w *rewriter) dropStart(path []profile.FrameID, f profile.FrameID) []profile.FrameID {
+	n := len(path)
+	for n > 0 && w.role(path[n-1])&starts != 0 {
+		n--
+	}
+	if n > 0 {
+		m, b := w.tab.MethodOf(path[n-1]), w.tab.MethodOf(f)
+		if method := methodOf(nameOf(b)); method != "" && m.Module == b.Module && isMethod(nameOf(m), method) {
+			n--
+		}
+	}
+	return path[:n]
+}
+
+// awaiters returns the stack of those who await a task, the outermost first. m is the
+// method that runs it, which tells more where nobody is known to await it.
+func (w *rewriter) awaiters(task uint32, m profile.MethodID) profile.StackID {
+	var below []uint32 // awaited by the next one, the last by task
+	seen := map[uint32]bool{}
+	for {
+		a, ok := w.awaits[task]
+		if _, known := w.prefixes[task]; known || !ok || seen[task] {
+			break
+		}
+		seen[task] = true
+		below = append(below, task)
+		task, m = a.by, w.tab.Method(a.frame)
+	}
+	id, known := w.prefixes[task]
+	switch {
+	case seen[task]: // they await each other
+		id = w.callersOf(m)
+	case !known:
+		id = w.outermost(task, m)
+		w.prefixes[task] = id
+	}
+	for _, t := range slices.Backward(below) {
+		if w.tab.Depth(id) >= maxAwaiters {
+			id = w.tab.Push(0, w.unknown)
+		}
+		id = w.tab.Push(id, w.awaits[t].frame)
+		w.prefixes[t] = id
+	}
+	return id
+}
+
+// maxAwaiters bounds the frames above a method, and the threads that wait for each other.
+const maxAwaiters = 4096
+
+// outermost returns what stands above the method m, whose task no task awaits.
+func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
+	if waiting, ok := w.waiting[task]; ok && w.depth < maxAwaiters {
+		w.prefixes[task] = w.tab.Push(0, w.unknown) // should it wait for itself
+		w.depth++
+		defer func() { w.depth-- }()
+		return w.join(waiting.stack, waiting.node, waiting.task, false)
+	}
+	if _, ok := w.created[task]; ok && w.told {
+		return 0
+	}
+	return w.callersOf(m)
+}
+
+// callersOf returns those who call the async method m as far as there is only one, below the
+// frame for those who are not known.
+func (w *rewriter) callersOf(m profile.MethodID) profile.StackID {
+	var frames []profile.FrameID
+	seen := map[profile.MethodID]bool{m: true}
+	for {
+		c, ok := w.callers[m]
+		if !ok || c.unknown || c.samples < leastSamples {
+			break
+		}
+		m = w.tab.Method(c.frame)
+		if seen[m] {
+			break
+		}
+		seen[m] = true
+		frames = append(frames, c.frame)
+	}
+	id := w.tab.Push(0, w.unknown)
+	for _, f := range slices.Backward(frames) {
+		id = w.tab.Push(id, f)
+	}
+	return id
+}

@@ -1,0 +1,303 @@
+package logical
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
+)
+
+const (
+	dispatcher = "System.Private.CoreLib!System.Threading.ThreadPoolWorkQueue.Dispatch()"
+	write      = "System.Private.CoreLib!System.Diagnostics.Tracing.EventSource.WriteEvent(int32)"
+	onAwait    = "System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter.OutputWaitEtwEvents(class Task)"
+	start      = "System.Private.CoreLib!System.Runtime.CompilerServices.AsyncMethodBuilderCore.Start(!!0&)"
+	continuing = "System.Private.CoreLib!System.Threading.Tasks.Task.RunContinuations(class System.Object)"
+	execute    = "System.Private.CoreLib!System.Threading.Tasks.Task.ExecuteWithThreadLocal(class Task&)"
+	invoke     = "System.Private.CoreLib!System.Threading.Tasks.Task.InnerInvoke()"
+	waitFor    = "System.Private.CoreLib!System.Threading.Tasks.Task.Wait()"
+	helpers    = "System.Private.CoreLib!System.Runtime.CompilerServices.AsyncHelpers+ThunkTaskCore.MoveNext(!!0)"
+)
+
+func box(method string) string {
+	return "System.Private.CoreLib!System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.Int64,App.T+<" + method + ">d__1].MoveNext(class Thread)"
+}
+
+func move(method string) string { return "App!App.T+<" + method + ">d__1.MoveNext()" }
+
+// A recorder makes a trace of one process.
+type recorder struct {
+	p      *profile.Profile
+	frames map[string]profile.FrameID
+	at     int64
+}
+
+func record() *recorder {
+	return &recorder{
+		p:      &profile.Profile{Table: profile.NewTable(), Processes: []*profile.Process{{PID: 1}}},
+		frames: map[string]profile.FrameID{},
+	}
+}
+
+func (r *recorder) thread() *profile.Thread {
+	t := &profile.Thread{Process: r.p.Processes[0], TID: int64(len(r.p.Threads) + 1)}
+	r.p.Threads = append(r.p.Threads, t)
+	return t
+}
+
+func (r *recorder) stack(names ...string) profile.StackID {
+	s := profile.StackID(0)
+	for _, n := range names {
+		f, ok := r.frames[n]
+		if !ok {
+			m := profile.Method{Name: n}
+			for i := range n {
+				if n[i] == '!' {
+					m = profile.Method{Module: n[:i], Name: n[i+1:]}
+					break
+				}
+			}
+			f = r.p.Table.AddFrame(profile.Frame{Method: r.p.Table.AddMethod(m)})
+			r.frames[n] = f
+		}
+		s = r.p.Table.Push(s, f)
+	}
+	return s
+}
+
+func (r *recorder) sample(t *profile.Thread, names ...string) {
+	r.at += 1e6
+	t.Samples.Append(profile.Sample{Time: r.at, Stack: r.stack(names...)})
+}
+
+func (r *recorder) event(t *profile.Thread, kind profile.TaskKind, task, other uint32, names ...string) {
+	r.at += 1e6
+	t.Tasks = append(t.Tasks, profile.TaskMark{Sample: int32(t.Samples.Len()), Stacked: true, Kind: kind, Task: task, Other: other})
+	t.Samples.Append(profile.Sample{Time: r.at, Type: profile.SampleEvent, Stack: r.stack(append(slices.Clip(names), write)...)})
+}
+
+// stacks are the names of the samples of t that are no events.
+func (r *recorder) stacks(t *profile.Thread) (out [][]string) {
+	for _, s := range t.Samples.All() {
+		if s.Type == profile.SampleEvent {
+			continue
+		}
+		var names []string
+		for _, f := range r.p.Table.AppendFrames(nil, s.Stack) {
+			names = append(names, r.p.Table.MethodOf(f).Full())
+		}
+		out = append(out, names)
+	}
+	return out
+}
+
+// leave lets Outer call Middle and Middle call Inner, which awaits: each is left in turn.
+func (r *recorder) leave(t *profile.Thread, caller ...string) {
+	outer := append(caller, "App!App.T.Outer()", start, move("Outer"))
+	middle := append(slices.Clip(outer), "App!App.T.Middle(int32)", start, move("Middle"))
+	inner := append(slices.Clip(middle), "App!App.T.Inner()", start, move("Inner"))
+	r.sample(t, append(slices.Clip(inner), "App!App.Work()")...)
+	r.event(t, profile.TaskCreated, 1, 0, append(slices.Clip(inner), onAwait)...)
+	r.event(t, profile.TaskCreated, 2, 0, append(slices.Clip(middle), onAwait)...)
+	r.event(t, profile.TaskAwaited, 1, 2, append(slices.Clip(middle), onAwait)...)
+	r.event(t, profile.TaskCreated, 3, 0, append(slices.Clip(outer), onAwait)...)
+	r.event(t, profile.TaskAwaited, 2, 3, append(slices.Clip(outer), onAwait)...)
+}
+
+// resume resumes Inner and, when it is done, Middle inside of it.
+func (r *recorder) resume(t *profile.Thread) {
+	inner := []string{dispatcher, box("Inner")}
+	r.event(t, profile.TaskBegins, 1, 2, inner...)
+	inner = append(inner, move("Inner"))
+	r.sample(t, append(slices.Clip(inner), "App!App.Work()")...)
+	middle := append(slices.Clip(inner), continuing)
+	r.event(t, profile.TaskBegins, 1, 0, middle...)
+	middle = append(middle, box("Middle"))
+	r.event(t, profile.TaskBegins, 2, 2, middle...)
+	r.sample(t, append(slices.Clip(middle), move("Middle"), "App!App.Work()")...)
+	r.event(t, profile.TaskEnds, 0, 2, middle...)
+	r.event(t, profile.TaskEnds, 0, 0, inner...)
+	r.event(t, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
+}
+
+func TestRewrite(t *testing.T) {
+	r := record()
+	a, b := r.thread(), r.thread()
+	r.leave(a, "App!App.Main()")
+	r.event(a, profile.TaskAwaited, 3, 0, "App!App.Main()", "App!App.Shell()", waitFor)
+	r.resume(b)
+	r.sample(b, dispatcher)
+	Rewrite(r.p)
+	assert.Equal(t, [][]string{
+		{"App!App.Main()", move("Outer"), move("Middle"), move("Inner"), "App!App.Work()"},
+	}, r.stacks(a), "what begins a method is not shown")
+	assert.Equal(t, [][]string{
+		{"App!App.Main()", "App!App.Shell()", move("Outer"), move("Middle"), move("Inner"), "App!App.Work()"},
+		{"App!App.Main()", "App!App.Shell()", move("Outer"), move("Middle"), "App!App.Work()"},
+		{dispatcher},
+	}, r.stacks(b), "those who wait, from the thread that does to the method that runs")
+}
+
+// A task of the pool that a method awaits runs below it.
+func TestRewriteTask(t *testing.T) {
+	r := record()
+	a, b := r.thread(), r.thread()
+	outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+	r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(outer), "System.Private.CoreLib!System.Threading.Tasks.Task.Run()")...)
+	r.event(a, profile.TaskCreated, 2, 0, append(slices.Clip(outer), onAwait)...)
+	r.event(a, profile.TaskAwaited, 1, 2, append(slices.Clip(outer), onAwait)...)
+	r.event(b, profile.TaskBegins, 1, 2, dispatcher, execute)
+	r.sample(b, dispatcher, execute, invoke, "App!App.Lambda()")
+	r.event(b, profile.TaskEnds, 0, 2, dispatcher, execute)
+	r.event(b, profile.TaskBegins, 9, 2, dispatcher, execute)
+	r.sample(b, dispatcher, execute, invoke, "App!App.Other()")
+	Rewrite(r.p)
+	assert.Equal(t, [][]string{
+		{move("Outer"), "App!App.Lambda()"},
+		{dispatcher, execute, invoke, "App!App.Other()"},
+	}, r.stacks(b), "what nobody awaits is shown as it runs")
+}
+
+// Without events only callers that never vary are believed.
+func TestRewriteWithoutEvents(t *testing.T) {
+	r := record()
+	a := r.thread()
+	for range leastSamples {
+		r.sample(a, "App!App.Main()", "App!App.T.Outer()", start, move("Outer"), "App!App.T.Inner()", start, move("Inner"))
+	}
+	r.sample(a, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
+	r.sample(a, dispatcher, box("Other"), move("Other"))
+	Rewrite(r.p)
+	got := r.stacks(a)[leastSamples:]
+	assert.Equal(t, [][]string{
+		{profile.CallerUnknown, move("Outer"), move("Inner"), "App!App.Work()"},
+		{profile.CallerUnknown, move("Other")},
+	}, got)
+
+	r = record()
+	a = r.thread()
+	for i := range 2 * leastSamples {
+		by := []string{"Outer", "Inner"}[i%2]
+		r.sample(a, "App!App.Main()", "App!App.T."+by+"()", start, move(by), "App!App.T.Inner()", start, move("Inner"))
+	}
+	r.sample(a, dispatcher, box("Inner"), move("Inner"))
+	Rewrite(r.p)
+	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Inner")}}, r.stacks(a)[2*leastSamples:], "it calls itself: how often is not known")
+}
+
+// Runtime async leaves one method on the stack.
+func TestRewriteRuntimeAsync(t *testing.T) {
+	r := record()
+	a := r.thread()
+	r.sample(a, dispatcher, helpers, "App!App.T.Inner(int32)", "App!App.Work()")
+	r.sample(a, "App!App.Main()", "App!App.T.Inner(int32)", "App!App.Work()")
+	Rewrite(r.p)
+	assert.Equal(t, [][]string{
+		{profile.CallerUnknown, "App!App.T.Inner(int32)", "App!App.Work()"},
+		{"App!App.Main()", "App!App.T.Inner(int32)", "App!App.Work()"},
+	}, r.stacks(a))
+}
+
+// A stack that was cut does not show who called, unless a repair put that back.
+func TestRewriteCut(t *testing.T) {
+	r := record()
+	a := r.thread()
+	r.sample(a, "App!App.F()", "App!App.G()")
+	r.sample(a, "App!App.Main()", profile.Bridge, "App!App.G()")
+	r.sample(a, "App!App.Main()", "App!App.F()", "App!App.G()")
+	a.Samples.Change(func(s *profile.Sample) bool { s.Cut = profile.CutDepth; return true })
+	a.Repairs.Append(profile.Repair{Index: 1, How: "bridge"})
+	a.Repairs.Append(profile.Repair{Index: 2, How: "before"})
+	r.p.Table.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
+	Rewrite(r.p)
+	assert.Equal(t, []string{profile.CallerUnknown, "App!App.F()", "App!App.G()"}, r.stacks(a)[0])
+	assert.Equal(t, []string{"App!App.Main()", "App!App.F()", "App!App.G()"}, r.stacks(a)[2])
+}
+
+// Tasks that await each other in a circle, and threads that wait for themselves, end.
+func TestRewriteCircles(t *testing.T) {
+	r := record()
+	a, b := r.thread(), r.thread()
+	body := []string{dispatcher, box("Inner"), move("Inner")}
+	r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(body), onAwait)...)
+	r.event(a, profile.TaskAwaited, 1, 2, append(slices.Clip(body), onAwait)...)
+	r.event(a, profile.TaskAwaited, 2, 1, append(slices.Clip(body), onAwait)...)
+	r.event(a, profile.TaskBegins, 3, 2, dispatcher, execute)
+	r.event(a, profile.TaskAwaited, 3, 0, dispatcher, execute, invoke, "App!App.Self()", waitFor)
+	r.event(b, profile.TaskBegins, 1, 2, dispatcher, box("Inner"))
+	r.sample(b, body...)
+	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
+	r.event(b, profile.TaskBegins, 3, 2, dispatcher, execute)
+	r.sample(b, dispatcher, execute, invoke, "App!App.Self()")
+	Rewrite(r.p)
+	got := r.stacks(b)
+	assert.Contains(t, got[0], profile.CallerUnknown)
+	assert.Less(t, len(got[0]), 10)
+	assert.Less(t, len(got[1]), 10)
+}
+
+func TestMethodOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"Lab.Await+<Same>d__9.MoveNext()":                                "Lab.Await.Same",
+		"Program+<<Main>$>d__0.MoveNext()":                               "Program.<Main>$",
+		"Lab.Req+<>c+<<Run>b__22_8>d.MoveNext()":                         "Lab.Req+<>c.<Run>b__22_8",
+		"N.T`1+<M>d__3`2[System.__Canon,N.U`1[System.Int32]].MoveNext()": "N.T`1.M",
+		"N.T.MoveNext()": "",
+	} {
+		assert.Equal(t, want, methodOf(name), name)
+	}
+	assert.True(t, isMethod("N.T`1[System.__Canon].M(class System.Object)", "N.T`1.M"))
+	assert.False(t, isMethod("N.T`1[System.__Canon].M2(class System.Object)", "N.T`1.M"))
+}
+
+// The chains of real recordings: with all task events every method up to the outermost
+// stands there, without them nothing is claimed.
+func TestRewriteRecordings(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		unknown bool
+	}{{"await-full", false}, {"await-none", true}, {"await-runtime", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := tracetest.Corpus(t, "dotnet10", tt.name+".nettrace")
+			p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(path) }, &load.Options{Evidence: true})
+			require.NoError(t, err)
+			Rewrite(p)
+			known, unknown := 0, 0
+			for _, th := range p.Threads {
+				for _, s := range th.Samples.All() {
+					if s.Type == profile.SampleEvent {
+						continue
+					}
+					frames := p.Table.AppendFrames(nil, s.Stack)
+					if len(frames) == 0 {
+						continue
+					}
+					first, last := p.Table.MethodOf(frames[0]).Name, p.Table.MethodOf(frames[len(frames)-1]).Name
+					if last != "Lab.Await.Busy(float64)" && (len(frames) < 2 || p.Table.MethodOf(frames[len(frames)-2]).Name != "Lab.Await.Busy(float64)") {
+						continue
+					}
+					if first == profile.CallerUnknown {
+						unknown++
+					} else {
+						known++
+						assert.Contains(t, first, "<Run>b__3", "the outermost method of every chain")
+					}
+				}
+			}
+			if tt.unknown {
+				assert.Positive(t, unknown)
+			} else {
+				assert.Greater(t, known, 150)
+				assert.Zero(t, unknown)
+			}
+		})
+	}
+}

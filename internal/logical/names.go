@@ -1,0 +1,101 @@
+package logical
+
+import (
+	"strings"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A role is the part that a method plays in async code.
+type role uint8
+
+const (
+	looked   role = 1 << iota // the others are set
+	body                      // the body of an async method, MoveNext of its state machine
+	starts                    // calls a body for the first time
+	resumes                   // calls a body that was left, or what does
+	dispatch                  // calls a method of runtime async that was left
+	waits                     // part of waiting for a task
+)
+
+// nameOf returns the name of a method without its module.
+func nameOf(m profile.Method) string {
+	if _, name, ok := strings.Cut(m.Name, "!"); ok && m.Module == "" {
+		return name
+	}
+	return m.Name
+}
+
+func roleOf(m profile.Method) role {
+	name := nameOf(m)
+	switch {
+	case isBody(name):
+		return body
+	case strings.HasPrefix(name, "System.Runtime.CompilerServices.AsyncHelpers+") && (strings.Contains(name, ".MoveNext(") || strings.Contains(name, ".Dispatch")):
+		return dispatch | resumes | waits
+	case strings.HasPrefix(name, "System.Runtime.CompilerServices.") && strings.Contains(name, "MethodBuilder") && strings.Contains(name, ".Start("):
+		return starts
+	case strings.HasPrefix(name, "System.Runtime.CompilerServices."), strings.HasPrefix(name, "System.Threading."):
+		return resumes | waits
+	case strings.HasPrefix(name, "System.Diagnostics.Tracing."):
+		return waits
+	}
+	return 0
+}
+
+// isBody reports whether a name is that of the body of an async method or of an iterator:
+// Type+<Method>d__1.MoveNext().
+func isBody(name string) bool {
+	t, ok := strings.CutSuffix(name, ".MoveNext()")
+	if !ok {
+		return false
+	}
+	t = withoutArguments(t)
+	i := strings.LastIndex(t, "+<")
+	return i >= 0 && strings.Contains(t[i:], ">d")
+}
+
+// withoutArguments takes what stands in brackets out of the name of a type.
+func withoutArguments(t string) string {
+	if !strings.Contains(t, "[") {
+		return t
+	}
+	var b strings.Builder
+	depth := 0
+	for _, r := range t {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		default:
+			if depth == 0 {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// methodOf returns the async method of a body as Type.Method, which the method that callers
+// call has before its parameters; "" where the name is another.
+func methodOf(bodyName string) string {
+	t := withoutArguments(strings.TrimSuffix(bodyName, ".MoveNext()"))
+	i := strings.LastIndex(t, "+<")
+	if i < 0 {
+		return ""
+	}
+	j := strings.LastIndex(t[i:], ">d")
+	if j < 0 {
+		return ""
+	}
+	return t[:i] + "." + t[i+2:i+j]
+}
+
+// isMethod reports whether a name is that of a method Type.Method.
+func isMethod(name, method string) bool {
+	if i := strings.IndexByte(name, '('); i >= 0 {
+		name = name[:i]
+	}
+	return withoutArguments(name) == method
+}
