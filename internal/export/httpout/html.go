@@ -149,9 +149,9 @@ func htmlWhy(b []byte, w *httpphases.Explanation) []byte {
 		if i > 0 {
 			o.b = append(o.b, ',')
 		}
-		o.b = appendString(append(o.b, '['), s.Cause)
-		o.b = appendMS(append(o.b, ','), s.From)
-		o.b = appendMS(append(o.b, ','), s.To-s.From)
+		o.b = jsontext.AppendString(append(o.b, '['), s.Cause)
+		o.b = jsontext.AppendMillis(append(o.b, ','), s.From)
+		o.b = jsontext.AppendMillis(append(o.b, ','), s.To-s.From)
 		o.b = strconv.AppendUint(append(o.b, ','), s.Thread, 10)
 		o.b = append(o.b, ']')
 	}
