@@ -47,7 +47,8 @@ type ReadOptions struct {
 	// nothing of it.
 	Work bool
 	// From and To are what Select will keep, since the start of the trace; To 0 is the end.
-	// Requests outside are not read. Everything is read all the same that tells of what is inside.
+	// Without Evidence, samples of a nettrace that lie outside are not kept, but for what tells
+	// where those inside end; nor are requests.
 	From, To time.Duration
 	// Also are told the events of a nettrace as it is read, after the model has taken each.
 	Also []Consumer
@@ -139,7 +140,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 func (f *File) loadOptions(o *ReadOptions) *load.Options {
 	return &load.Options{
 		Source: f.in.Name, Evidence: o.Evidence, DepthLimit: o.limit(),
-		Tracks: o.Tracks, Weights: o.Weights, PairByThread: o.PairByThread,
+		Tracks: o.Tracks, Weights: o.Weights, PairByThread: o.PairByThread, From: o.From.Nanoseconds(), To: o.To.Nanoseconds(),
 		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
 	}
 }

@@ -114,7 +114,10 @@ type Profile struct {
 	Threads   []*Thread // in order of their first event
 	Hidden    []*Thread // not wanted; when they were sampled tells how the sampler ticked
 	Tracks    []*Track
-	Losses    []Loss
+	// Skipped are the times between samples that a reader left out, since they are not
+	// wanted: they tell how the sampler ticked. nil: none were.
+	Skipped *Gaps
+	Losses  []Loss
 	// Activities are those that Thread.Work names; a parent comes before its children.
 	Activities []Activity
 	// Weights are those that Values count by, and Names what they count.

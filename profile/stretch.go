@@ -80,9 +80,10 @@ func (p *Profile) Timing() *Timing {
 // usualPeriod returns the lower quartile of the times between samples, which idle
 // threads do not move; where the trace tells the interval, a period near to it.
 func usualPeriod(p *Profile) int64 {
-	// A bucket is an eighth of a power of two: nothing but its count and sum is held.
-	var hist [64 * 8]struct{ n, sum int64 }
-	n := int64(0)
+	var gaps Gaps
+	if p.Skipped != nil {
+		gaps = *p.Skipped
+	}
 	for _, th := range slices.Concat(p.Threads, p.Hidden) {
 		last := int64(-1)
 		c := th.Samples.Cursor()
@@ -90,26 +91,13 @@ func usualPeriod(p *Profile) int64 {
 			if s.Type == SampleEvent || s.Type == SampleOffCPU {
 				continue
 			}
-			if d := s.Time - last; last >= 0 && d > 0 {
-				h := &hist[octave(d)]
-				h.n++
-				h.sum += d
-				n++
+			if last >= 0 {
+				gaps.Add(s.Time - last)
 			}
 			last = s.Time
 		}
 	}
-	period := int64(0)
-	if n >= 4 {
-		rest := n / 4
-		for _, h := range hist {
-			if rest < h.n {
-				period = h.sum / h.n
-				break
-			}
-			rest -= h.n
-		}
-	}
+	period := gaps.lowerQuartile()
 	if told := int64(p.Meta.Interval); told > 0 {
 		period = max(told, min(period, 4*told))
 	}
@@ -117,6 +105,39 @@ func usualPeriod(p *Profile) int64 {
 		period = defaultPeriod
 	}
 	return period
+}
+
+// Gaps are times between samples, as sums: a bucket is an eighth of a power of two.
+type Gaps struct {
+	buckets [64 * 8]struct{ n, sum int64 }
+	n       int64
+}
+
+// Add adds the time between two samples of a thread, ns. Those that are not positive say
+// nothing.
+func (g *Gaps) Add(d int64) {
+	if d <= 0 {
+		return
+	}
+	b := &g.buckets[octave(d)]
+	b.n++
+	b.sum += d
+	g.n++
+}
+
+// lowerQuartile is the mean of its bucket, 0 where there are too few gaps.
+func (g *Gaps) lowerQuartile() int64 {
+	if g.n < 4 {
+		return 0
+	}
+	rest := g.n / 4
+	for _, b := range g.buckets {
+		if rest < b.n {
+			return b.sum / b.n
+		}
+		rest -= b.n
+	}
+	return 0
 }
 
 func octave(d int64) int {

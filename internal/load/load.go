@@ -38,6 +38,10 @@ type Options struct {
 	// A name may hold the wildcards * and ?.
 	Processes, Threads []string
 
+	// From and To, ns, are what will be selected; To 0: to the end. Without Evidence samples
+	// outside are not kept, but for one on each side.
+	From, To int64
+
 	// Tracks are the groups of tracks wanted: "activities", "gc", "exceptions",
 	// "contention", "events", "faults".
 	Tracks []string
@@ -83,7 +87,7 @@ func Profile(ctx context.Context, open reading.Open, o *Options, others ...readi
 		o = &Options{}
 	}
 	l := newLoader(o)
-	l.tracks = newTracker(ctx, l, open)
+	l.tracks, l.window = newTracker(ctx, l, open), newWindow(o)
 	if _, err := reading.Read(ctx, open, o.Warn, append([]reading.Consumer{l}, others...)...); err != nil {
 		return nil, nil, err
 	}
@@ -125,6 +129,7 @@ type thread struct {
 	gen   int
 
 	compat *compatThread
+	window windowed
 }
 
 type loader struct {
@@ -151,6 +156,7 @@ type loader struct {
 	compat *compatBuilder
 	tracks *tracker // nil: none are wanted
 	weigh  *weigher // nil: no weights are asked for
+	window *window  // nil: all samples are kept
 
 	// What Options.Take is told of, and how it gets the stack: one function for all events.
 	taken      *nettrace.Event
@@ -321,17 +327,25 @@ func (l *loader) stack(t *thread, ev *nettrace.Event, now int64) profile.StackID
 	return id
 }
 
-// keep stores a sample.
+// keep stores a sample, if it is in the window.
 func (l *loader) keep(t *thread, s profile.Sample) {
 	if l.o.NoSamples {
 		return
 	}
+	l.note(t, s.Stack)
+	if l.window != nil {
+		l.window.take(t, &s, l.info.Header.SamplingInterval)
+		return
+	}
+	t.append(&s)
+}
+
+func (t *thread) append(s *profile.Sample) {
 	if s.Time < t.last && t.trace.Samples.Len() > 0 {
 		t.late = true
 	}
 	t.last = s.Time
-	t.trace.Samples.Append(s)
-	l.note(t, s.Stack)
+	t.trace.Samples.Append(*s)
 }
 
 // note takes in that a sample of t has the stack s.
@@ -378,6 +392,9 @@ func (l *loader) finish() {
 		if l.table.MethodOf(profile.FrameID(f)).Kind == profile.Unresolved {
 			l.info.Unresolved++
 		}
+	}
+	if l.window != nil {
+		l.window.finish(l)
 	}
 	l.selectNamed()
 	l.losses()
