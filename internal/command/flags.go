@@ -74,8 +74,8 @@ func (f DepthFlags) check() error {
 // RepairFlags shape the repair.
 type RepairFlags struct {
 	DepthFlags
-	MinConfidence float64 `default:"0.9" help:"Bridge what is known with less confidence than this (0 to 1)."`
-	Plain         bool    `help:"Do not mark inserted events."`
+	MinConfidence float64 `default:"0.9" help:"Put [frames lost] where frames are known with less confidence than this (0 to 1)."`
+	Plain         bool    `help:"Write no marks on the events that the repair inserts."`
 }
 
 func (f RepairFlags) check() error {

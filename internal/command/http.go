@@ -36,11 +36,11 @@ type HTTP struct {
 	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499. Not for requests that were served."`
 	Failed bool          `help:"Keep requests that failed or were canceled."`
 	TimeFlags
-	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start, duration, status, host, queue or wait; start or duration where those served are among them. Default: by start, or as they end if there are very many."`
+	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start (the default), duration, status, host, queue or wait."`
 	LimitFlag
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
 	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, collections, the other side; with the hottest methods, the stacks that blocked it, exceptions and activities inside. As text for requests chosen by --id; as ndjson or json for all."`
-	Side    string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served (ASP.NET Core), or both: client, server, both. HAR and HTML have no place for those served."`
+	Side    string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served, or both: client, server, both."`
 }
 
 // Check implements Job.

@@ -69,7 +69,7 @@ func (d *reading) sorted(ctx context.Context) error {
 	if err := d.same(d.r.InputOffset()); err != nil {
 		return err
 	}
-	// The lanes of the first reading are void.
+	// What the first reading gathered for each thread no longer holds.
 	d.all = slices.DeleteFunc(d.all, func(l *lane) bool { return d.sort[l.thread] })
 	d.zones = slices.DeleteFunc(d.zones, func(z zone) bool { return d.sort[z.lane.thread] })
 	for thread, s := range byThread {
