@@ -81,14 +81,19 @@ func run(args []string, std streams) (code int) {
 		return exitFailed
 	}
 	if len(args) == 0 {
-		args = []string{"--help"}
+		fmt.Fprint(std.out, usual)
+		return exitOK
+	}
+	args, trace := asked(parser, args)
+	if trace != "" {
+		return exitCode(introduce(ctx, std.out, trace), ctx, std.err)
 	}
 	kctx, err := parser.Parse(args)
 	if exited >= 0 { // --help, --version
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "tracefix: %v\n", err)
+		fmt.Fprintf(std.err, "tracefix: %s\n", plain(err))
 		fmt.Fprintf(std.err, "Run `tracefix --help` or `tracefix COMMAND --help` for the flags.\n")
 		return exitUsage
 	}
@@ -121,6 +126,9 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 	options = append(options,
 		kong.DynamicCommand("batch", "Do it over folders, globs and archives, with reports and an exit code for CI.", "", newBatchCmd(args)),
 		kong.DynamicCommand("snoop", "Record the conversation of tools with the diagnostic server of a process, for ipc.", "", &SnoopCmd{}),
+		kong.DynamicCommand("completion", "Print a script for your shell that completes commands, flags and their values.", "", &CompletionCmd{}),
+		kong.DynamicCommand("man", "Print the man page.", "", &ManCmd{}, "hidden"),
+		kong.DynamicCommand("complete", "", "", &CompleteCmd{}, "hidden"),
 		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", "", &ViewCmd{}),
 	)
 	return kong.New(cli, options...)
@@ -168,20 +176,3 @@ requests, and converts traces, offline.
 Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed); 2 usage;
 3 done, but an input was damaged and what could be saved was saved (--strict makes it
 1); 130 interrupted.`
-
-func version() string {
-	v := "devel"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		v = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
-			v += " (" + s.Value[:12] + ")"
-		}
-	}
-	return v + " " + info.GoVersion
-}

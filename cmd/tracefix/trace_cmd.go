@@ -20,7 +20,7 @@ import (
 
 // traceFlags are the flags of all rows of the table of commands, and a row's own.
 type traceFlags struct {
-	Out    string       `short:"o" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses. Default: ${out}."`
+	Out    string       `short:"o" aliases:"output" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses. Default: ${out}."`
 	Format string       `placeholder:"FORMAT" help:"Output format: ${formats}. Default: by OUT's extension, else ${format}."`
 	Force  bool         `help:"Replace an existing output."`
 	Strict bool         `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`

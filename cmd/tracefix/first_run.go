@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/info"
+	"github.com/tracefix/tracefix/internal/input"
+)
+
+// usual is what `tracefix` alone prints: the usual tasks.
+const usual = `tracefix repairs .NET traces and tells what is in them. The usual tasks:
+
+  tracefix info TRACE                   is it usable, and what to record next time
+  tracefix repair TRACE -o OUT.json     put cut stacks right, for Perfetto and speedscope
+  tracefix view TRACE                   look at it in the browser, offline
+  tracefix top TRACE                    hottest methods
+  tracefix http TRACE                   HTTP requests with their phases
+  tracefix batch DIR -o OUT             all of that over folders, archives and buckets
+
+All commands: tracefix --help. Flags of one: tracefix COMMAND --help.
+`
+
+// asked turns what people type into what the grammar knows: help, version, and the name of
+// a trace alone, which asks what it is.
+func asked(k *kong.Kong, args []string) (rest []string, trace string) {
+	switch {
+	case len(args) == 0:
+		return nil, ""
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help"), ""
+	case len(args) == 1 && args[0] == "version":
+		return []string{"--version"}, ""
+	case len(args) == 1 && !strings.HasPrefix(args[0], "-") && !isCommand(k, args[0]):
+		if s, err := os.Stat(args[0]); err == nil && s.Mode().IsRegular() {
+			return nil, args[0]
+		}
+	}
+	return args, ""
+}
+
+func isCommand(k *kong.Kong, name string) bool {
+	return slices.ContainsFunc(k.Model.Children, func(n *kong.Node) bool { return n.Name == name })
+}
+
+// introduce says what a file is and which commands make sense for it.
+func introduce(ctx context.Context, w io.Writer, name string) error {
+	in, err := input.Open(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	f, err := info.Of(ctx, in, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s is a %s %s trace.\n\n", batch.OneLine(name), f.Format, f.Version)
+	for _, v := range f.Verdicts {
+		fmt.Fprintf(w, "  %-7s %-10s %s\n", v.State, v.Topic, batch.OneLine(v.Text))
+	}
+	file := quoted(name)
+	var do [][2]string
+	if f.Stacks != nil && f.Stacks.CutTotal() > 0 {
+		do = append(do, [2]string{"tracefix repair " + file, "put the cut stacks right"})
+	}
+	if f.HTTP != nil && f.HTTP.Requests > 0 {
+		do = append(do, [2]string{"tracefix http " + file, "its requests, with phases"})
+	}
+	if f.Samples != nil && f.Samples.Count > 0 {
+		do = append(do, [2]string{"tracefix view " + file, "look at it in the browser"}, [2]string{"tracefix top " + file, "hottest methods"})
+	}
+	if f.Format == "nettrace" || f.Format == "netperf" {
+		do = append(do, [2]string{"tracefix events " + file, "every event, decoded"})
+	}
+	do = append(do, [2]string{"tracefix info " + file, "all about it"})
+	fmt.Fprintln(w, "\nNext:")
+	width := 0
+	for _, d := range do[:min(3, len(do))] {
+		width = max(width, len(d[0]))
+	}
+	for _, d := range do[:min(3, len(do))] {
+		fmt.Fprintf(w, "  %-*s   %s\n", width, d[0], d[1])
+	}
+	return nil
+}
+
+// quoted is a file name as a shell takes it.
+func quoted(name string) string {
+	if regexp.MustCompile(`^[\w./:\\-]+$`).MatchString(name) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(batch.OneLine(name), "'", `'\''`) + "'"
+}
+
+// Texts of kong's that say how it works inside.
+var (
+	noValue   = regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "?EOL"?.*$`)
+	noArg     = regexp.MustCompile(`^expected "<([\w-]+)>.*"$`)
+	badNumber = regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`)
+)
+
+// plain puts a mistake on the command line into plain words.
+func plain(err error) string {
+	text := err.Error()
+	if m := noValue.FindStringSubmatch(text); m != nil {
+		return m[1] + " needs a value"
+	}
+	if m := noArg.FindStringSubmatch(text); m != nil {
+		return "name the " + map[string]string{"in": "trace", "path": "traces"}[m[1]] + " to work on"
+	}
+	if m := badNumber.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("%s %q is not a number", m[1], m[2])
+	}
+	return text
+}
