@@ -76,6 +76,8 @@ var mayImport = map[string][]string{
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},
 
+	"packaging/notice":   {},
+	"packaging/nupkg":    {},
 	"internal/tracetest": {},
 }
 
