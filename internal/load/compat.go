@@ -18,8 +18,6 @@ import (
 
 // Compat reads a trace as dotnet-trace convert does: dotnet-trace-convert.md sections 1
 // and 2. Filters apply to processes and threads; times, rules and tracks are ignored.
-// What is not reproduced: the stitching of tasks, where the trace holds the events of
-// the task library.
 func Compat(ctx context.Context, open reading.Open, o *Options) (*compat.Trace, *Info, error) {
 	var own Options
 	if o != nil {

@@ -318,3 +318,40 @@ func TestIsMachine(t *testing.T) {
 		assert.Equal(t, want, isMachine(name), name)
 	}
 }
+
+// Events in any order, with any tasks, that begin and end nothing: no panic, and no answer
+// without a proof.
+func FuzzResolve(f *testing.F) {
+	f.Add([]byte{5, 1, 2, 6, 0, 2, 1, 1, 0}, uint8(4))
+	f.Add([]byte{3, 1, 0, 4, 1, 0, 3, 2, 0, 2, 2, 3, 0, 2, 0}, uint8(2))
+	f.Add([]byte{1, 1, 0, 1, 2, 0, 2, 1, 2}, uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, limit uint8) {
+		g := newProgram(t, 1, int(limit%16)+2)
+		for ; len(b) >= 3; b = b[3:] {
+			switch b[0] % 10 {
+			case 7:
+				g.call(fmt.Sprintf("App!App+<M%d>d__1.MoveNext()", b[1]%4), int(b[2]%4))
+			case 8:
+				if len(g.stack) > 1 {
+					g.ret()
+				}
+			case 9:
+				g.record(profile.SampleManaged)
+			default:
+				g.bare = b[0] >= 128
+				g.event(profile.TaskKind(b[0]%10), uint32(b[1]), uint32(b[2]))
+			}
+		}
+		for _, answers := range Resolve(g.p, 0) {
+			for _, a := range answers {
+				if a.Index < 0 || a.Index >= g.th.Samples.Len() || g.p.Table.Depth(a.Stack) <= g.limit {
+					t.Fatalf("answer %+v", a)
+				}
+			}
+		}
+		Visit(g.p, func(_ *profile.Thread, _ int, s *profile.Sample, at *At) {
+			at.Task(s.Stack)
+			at.Innermost()
+		})
+	})
+}
