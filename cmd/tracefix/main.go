@@ -125,6 +125,7 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 	}
 	options = append(options,
 		kong.DynamicCommand("batch", "Do it over folders, globs and archives, with reports and an exit code for CI.", "", newBatchCmd(args)),
+		kong.DynamicCommand("compare", "What moved between two traces, beyond noise; a gate for CI.", "", &CompareCmd{}),
 		kong.DynamicCommand("snoop", "Record the conversation of tools with the diagnostic server of a process, for ipc.", "", &SnoopCmd{}),
 		kong.DynamicCommand("completion", "Print a script for your shell that completes commands, flags and their values.", "", &CompletionCmd{}),
 		kong.DynamicCommand("man", "Print the man page.", "", &ManCmd{}, "hidden"),

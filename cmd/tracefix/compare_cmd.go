@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	door "github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/compare"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
+)
+
+var compareFormats = output.Formats{
+	{Name: "text", Extensions: []string{".txt", ".text"}, Help: "what moved, for people"},
+	{Name: "markdown", Extensions: []string{".md"}, Help: "the same for a pull request"},
+	{Name: "json", Extensions: []string{".json"}, Help: "every figure with its interval"},
+	{Name: "folded", Extensions: []string{".folded"}, Help: "stacks with two counts, as difffolded.pl writes them"},
+	{Name: "html", Extensions: []string{".html"}, Help: "a differential flame graph"},
+}
+
+// CompareCmd is `tracefix compare`.
+type CompareCmd struct {
+	Before string   `arg:"" help:"The trace to compare with."`
+	After  string   `arg:"" help:"The trace to judge."`
+	Out    string   `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default."`
+	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json, folded (as difffolded.pl), html (a differential flame graph). Default: by OUT's extension, else text."`
+	Force  bool     `help:"Replace an existing output."`
+	Strict bool     `help:"Fail on a damaged input (exit 1) instead of comparing what can be saved (exit 3)."`
+	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
+	Raw    bool     `help:"Leave the sampler's own marks (Thread.PollGC) where they are, instead of charging them to the callers."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if something moved that far and beyond noise: 'cpu:Method>+10%', self:, alloc:, exceptions:, requests:ROUTE, gc:pause; < for less. * and ? are wild."`
+}
+
+// Run compares two traces.
+func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	format, err := compareFormats.Resolve(c.Format, c.Out, "text")
+	if err != nil {
+		return usage(err)
+	}
+	var gates []compare.Gate
+	for _, s := range c.FailOn {
+		g, err := compare.ParseGate(s)
+		if err != nil {
+			return usage(err)
+		}
+		gates = append(gates, g)
+	}
+	if c.Limit < 0 {
+		return usage(fmt.Errorf("--limit %d: must not be negative", c.Limit))
+	}
+	name := c.Out
+	if name == "" {
+		name = "-"
+	}
+	out, err := output.Create(name, &output.Options{Force: c.Force, Stdout: std.out, Inputs: []string{c.Before, c.After}})
+	if err != nil {
+		return usage(err)
+	}
+	defer out.Close()
+	before, harmA, err := c.read(ctx, std, c.Before)
+	if err != nil {
+		return err
+	}
+	after, harmB, err := c.read(ctx, std, c.After)
+	if err != nil {
+		return err
+	}
+	res := compare.Traces(before, after)
+	width := 0
+	if t := terminalOf(std.out); t != nil && name == "-" {
+		width = t.Width
+	}
+	if err := c.write(out, res, format, width); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if why := g.Check(res); why != "" {
+			return errors.New(why)
+		}
+	}
+	if !cli.Quiet {
+		fmt.Fprintf(std.err, "%s -> %s: %s\n", c.Before, c.After, res.Summary())
+	}
+	if harmA+harmB > 0 {
+		return damaged{errors.New("a trace is damaged")}
+	}
+	return nil
+}
+
+// read reads one side and counts its defects.
+func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compare.Trace, int, error) {
+	in, err := input.Open(ctx, name, &input.Options{Stdin: std.in})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer in.Close()
+	if in.Kind == input.Unknown {
+		return nil, 0, in.NotATrace()
+	}
+	harm := 0
+	var first door.Damage
+	t, err := compare.Read(ctx, door.FromInput(in), name, compare.Options{Raw: c.Raw, Warn: func(d door.Damage) {
+		if harm++; harm == 1 {
+			first = d
+		}
+	}})
+	if err != nil {
+		return nil, 0, err
+	}
+	if harm > 0 && c.Strict {
+		return nil, 0, fmt.Errorf("%s: offset %d: %s: %s", name, first.Offset, first.Where, first.What)
+	}
+	return t, harm, nil
+}
+
+func (c *CompareCmd) write(w io.Writer, res *compare.Result, format string, width int) error {
+	switch format {
+	case "markdown":
+		return res.Markdown(w, c.Limit)
+	case "json":
+		return res.JSON(w)
+	case "folded":
+		return res.Folded(w)
+	case "html":
+		return res.HTML(w)
+	}
+	return res.Text(w, width, c.Limit)
+}

@@ -1,0 +1,269 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/glob"
+)
+
+// A Result is what moved between two traces.
+type Result struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// PerRequest says that costs are those of a request, and not of the whole trace.
+	PerRequest bool     `json:"per_request"`
+	Requests   [2]int   `json:"requests"`
+	CPU        Figure   `json:"cpu"`     // ms, waiting left out
+	Told       float64  `json:"told"`    // part of the time whose request is known, 0 to 1
+	Methods    []Method `json:"methods"` // ms
+	Types      []Named  `json:"types"`   // allocated bytes
+	Exceptions []Named  `json:"exceptions"`
+	Routes     []Named  `json:"routes"` // mean duration, ms
+	GC         []Named  `json:"gc"`
+
+	a, b *costs
+}
+
+// A Named is a figure with a name.
+type Named struct {
+	Name string `json:"name"`
+	Figure
+	Count [2]int `json:"count"`
+}
+
+// Traces compares two traces.
+func Traces(before, after *Trace) *Result {
+	n := &names{ids: map[string]int{}}
+	a, b := newCosts(before, n), newCosts(after, n)
+	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{len(before.Requests), len(after.Requests)}, a: a, b: b}
+	r.PerRequest = min(r.Requests[0], r.Requests[1]) >= minRequests
+	if a.all+b.all > 0 {
+		r.Told = (a.told + b.told) / (a.all + b.all)
+	}
+	unitsA, unitsB := 1.0, 1.0
+	if r.PerRequest {
+		unitsA, unitsB = float64(r.Requests[0]), float64(r.Requests[1])
+	}
+	// All the time there is differs between runs like the time of one thing in it.
+	r.CPU = figure(a.all/unitsA/1e6, b.all/unitsB/1e6, 0.05*math.Hypot(a.all/unitsA, b.all/unitsB)/1e6, 3)
+	r.Methods = methods(a, b, r.PerRequest)
+	r.Types = values(before, after, "alloc", unitsA, unitsB)
+	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
+	r.Routes = durations(before, after)
+	r.GC = collections(before, after, unitsA, unitsB)
+	return r
+}
+
+// values compares what names weigh.
+func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
+	type side struct {
+		amount  float64
+		squares float64
+		events  int
+	}
+	sides := map[string]*[2]side{}
+	var all [2]float64
+	for i, t := range []*Trace{a, b} {
+		w := t.Profile.WeightNamed(weight)
+		if w < 0 {
+			return nil
+		}
+		for _, th := range t.Profile.Threads {
+			for v := range t.Profile.Values(th, w) {
+				s := sides[Name(v.Name)]
+				if s == nil {
+					s = &[2]side{}
+					sides[Name(v.Name)] = s
+				}
+				s[i].amount += v.Amount
+				s[i].squares += v.Amount * v.Amount
+				s[i].events++
+				all[i] += v.Amount
+			}
+		}
+	}
+	limit := critical(len(sides))
+	var list []Named
+	for name, s := range sides {
+		x, y := s[0].amount/unitsA, s[1].amount/unitsB
+		// Where many of a kind come together, they come in bursts.
+		sigma := math.Hypot(
+			math.Hypot(1.5*math.Sqrt(s[0].squares)/unitsA, noiseOfItself*x+0.005*all[0]/unitsA),
+			math.Hypot(1.5*math.Sqrt(s[1].squares)/unitsB, noiseOfItself*y+0.005*all[1]/unitsB))
+		list = append(list, Named{Name: name, Figure: figure(x, y, sigma, limit), Count: [2]int{s[0].events, s[1].events}})
+	}
+	sortNamed(list)
+	return list
+}
+
+// durations compares what requests of a route took, on the wall clock.
+func durations(a, b *Trace) []Named {
+	type side struct {
+		sum, squares float64
+		n            int
+	}
+	routes := map[string]*[2]side{}
+	for i, t := range []*Trace{a, b} {
+		for _, r := range t.Requests {
+			if r.Duration < 0 {
+				continue
+			}
+			s := routes[r.Route]
+			if s == nil {
+				s = &[2]side{}
+				routes[r.Route] = s
+			}
+			d := float64(r.Duration) / 1e6
+			s[i].sum += d
+			s[i].squares += d * d
+			s[i].n++
+		}
+	}
+	limit := critical(len(routes))
+	var list []Named
+	for name, s := range routes {
+		if min(s[0].n, s[1].n) < minRequests {
+			continue
+		}
+		x, y := meanOf(s[0].sum, s[0].squares, s[0].n), meanOf(s[1].sum, s[1].squares, s[1].n)
+		// How long a request waits depends on who else is there: runs differ more in it.
+		sigma := math.Hypot(math.Hypot(x.sigma, 0.05*x.value), math.Hypot(y.sigma, 0.05*y.value))
+		list = append(list, Named{Name: name, Figure: figure(x.value, y.value, sigma, limit), Count: [2]int{s[0].n, s[1].n}})
+	}
+	sortNamed(list)
+	return list
+}
+
+// collections compares numbers and pauses of collections.
+func collections(a, b *Trace, unitsA, unitsB float64) []Named {
+	type side struct {
+		n              [3]int
+		pause, squares float64
+	}
+	var sides [2]side
+	for i, t := range []*Trace{a, b} {
+		for _, p := range t.GC {
+			for _, g := range p.Collections {
+				d := float64(g.Pause()) / 1e6
+				sides[i].n[min(2, g.Generation)]++
+				sides[i].pause += d
+				sides[i].squares += d * d
+			}
+		}
+	}
+	total := func(s *side) int { return s.n[0] + s.n[1] + s.n[2] }
+	if total(&sides[0])+total(&sides[1]) == 0 {
+		return nil
+	}
+	counts := [2]int{total(&sides[0]), total(&sides[1])}
+	var list []Named
+	add := func(name string, x, y, sx, sy float64, counts [2]int) {
+		list = append(list, Named{Name: name, Figure: figure(x/unitsA, y/unitsB, math.Hypot(math.Hypot(sx, 0.05*x)/unitsA, math.Hypot(sy, 0.05*y)/unitsB), 3), Count: counts})
+	}
+	add("pause", sides[0].pause, sides[1].pause, math.Sqrt(sides[0].squares), math.Sqrt(sides[1].squares), counts)
+	for g := range 3 {
+		x, y := float64(sides[0].n[g]), float64(sides[1].n[g])
+		add("gen"+strconv.Itoa(g), x, y, math.Sqrt(x), math.Sqrt(y), [2]int{sides[0].n[g], sides[1].n[g]})
+	}
+	return list
+}
+
+// sortNamed puts the largest changes first.
+func sortNamed(list []Named) {
+	slices.SortFunc(list, func(x, y Named) int {
+		return cmp.Or(cmp.Compare(math.Abs(y.After-y.Before), math.Abs(x.After-x.Before)), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// Moved reports whether the figure changed beyond noise.
+func (f *Figure) Moved() bool { return f.Verdict != Unclear }
+
+// A Gate is a condition under which a comparison fails: "cpu:Method>+10%".
+type Gate struct {
+	text    string
+	what    string // cpu, self, alloc, exceptions, requests, gc
+	pattern string
+	less    bool
+	percent float64
+}
+
+// ParseGate reads WHAT:NAME>+N% or WHAT:NAME<-N%.
+func ParseGate(s string) (Gate, error) {
+	g := Gate{text: s}
+	what, rest, ok := strings.Cut(s, ":")
+	i := strings.LastIndexAny(rest, "<>")
+	if !ok || i <= 0 || !slices.Contains(gateKinds, what) {
+		return g, fmt.Errorf("--fail-on %q: must be WHAT:NAME>+N%% or WHAT:NAME<-N%%, where WHAT is %s and * and ? are wild in NAME", s, strings.Join(gateKinds, ", "))
+	}
+	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(rest[i+1:], "+"), "%"), 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return g, fmt.Errorf("--fail-on %q: %q is no percentage", s, rest[i+1:])
+	}
+	g.what, g.pattern, g.less, g.percent = what, rest[:i], rest[i] == '<', n
+	return g, nil
+}
+
+var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc"}
+
+// Check returns why the comparison fails, empty if it does not. A gate that fits nothing
+// fails: it would never find anything.
+func (g Gate) Check(r *Result) string {
+	found := false
+	test := func(name string, f *Figure) string {
+		if !g.fits(name) {
+			return ""
+		}
+		found = true
+		over := f.Change > g.percent || f.Before == 0 && f.After > 0
+		if g.less {
+			over = f.Change < g.percent
+		}
+		if over && f.Moved() {
+			return fmt.Sprintf("--fail-on %s: %s changed by %s (95 %%: %s)", g.text, name, percent(f.Change), f.interval())
+		}
+		return ""
+	}
+	lists := map[string][]Named{"alloc": r.Types, "exceptions": r.Exceptions, "requests": r.Routes, "gc": r.GC}
+	for i := range r.Methods {
+		m := &r.Methods[i]
+		f := &m.Total
+		if g.what == "self" {
+			f = &m.Self
+		} else if g.what != "cpu" {
+			break
+		}
+		if why := test(m.Method, f); why != "" {
+			return why
+		}
+	}
+	for i := range lists[g.what] {
+		n := &lists[g.what][i]
+		if why := test(n.Name, &n.Figure); why != "" {
+			return why
+		}
+	}
+	if !found && !g.known(r) {
+		return fmt.Sprintf("--fail-on %s: neither trace has anything of that name", g.text)
+	}
+	return ""
+}
+
+// known reports whether a method of that name is in a trace, though it costs too little to judge.
+func (g Gate) known(r *Result) bool {
+	if g.what != "cpu" && g.what != "self" {
+		return false
+	}
+	return slices.ContainsFunc(r.a.names.list, g.fits)
+}
+
+// fits reports whether a name is that of the gate: with or without module and arguments.
+func (g Gate) fits(name string) bool {
+	short, _, _ := strings.Cut(name, "(")
+	_, plain, _ := strings.Cut(short, "!")
+	return glob.Match(g.pattern, name) || glob.Match(g.pattern, short) || plain != "" && glob.Match(g.pattern, plain)
+}

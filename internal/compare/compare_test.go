@@ -1,0 +1,216 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/profile"
+)
+
+func TestNamesThatDifferOnlyByCompilation(t *testing.T) {
+	same := [][2]string{
+		{"A!A.B+<Run>d__5.MoveNext()", "A!A.B+<Run>d__17.MoveNext()"},
+		{"A!A.B.<Run>b__5_0(int32)", "A!A.B.<Run>b__6_0(int32)"},
+		{"A!A.B+<>c__DisplayClass5_1.<Run>b__0()", "A!A.B+<>c__DisplayClass9_1.<Run>b__0()"},
+		{"A!A.B.<Run>g__Loop|5_2(int32)", "A!A.B.<Run>g__Loop|7_2(int32)"},
+		{"D!dynamicClass.lambda_method2(pMT: 0x7fb56c4f2530)", "D!dynamicClass.lambda_method3(pMT: 0x7f731cef2530)"},
+		{"?!0x7f7319e5f851", "?!0x7fb56945f851"},
+	}
+	for _, p := range same {
+		assert.Equal(t, Name(p[0]), Name(p[1]))
+	}
+	other := [][2]string{
+		{"A!A.B.<Run>b__5_0(int32)", "A!A.B.<Run>b__5_1(int32)"},
+		{"A!A.B.Run1()", "A!A.B.Run2()"},
+		{"A!A.B`1.Run()", "A!A.B`2.Run()"},
+	}
+	for _, p := range other {
+		assert.NotEqual(t, Name(p[0]), Name(p[1]))
+	}
+}
+
+// batch makes the trace of a program that runs one method after the other, each for the
+// time of work, ms, but for some noise.
+func batch(seed uint64, work map[string]int, polls bool) *Trace {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	table := profile.NewTable()
+	frame := func(module, name string) profile.FrameID {
+		return table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{Module: module, Name: name})})
+	}
+	root := table.Push(0, frame("App", "App.Main()"))
+	poll := frame("System.Private.CoreLib", "System.Threading.Thread.PollGC()")
+	pr := &profile.Process{PID: 1}
+	th := &profile.Thread{Process: pr, TID: 1}
+	now := int64(0)
+	var stacks [][2]profile.StackID
+	var left []int
+	for name, ms := range work {
+		s := table.Push(root, frame("App", name))
+		stacks = append(stacks, [2]profile.StackID{s, table.Push(s, poll)})
+		left = append(left, int(float64(ms)*(1+0.01*rng.NormFloat64())))
+	}
+	for i, n := range left {
+		for range n {
+			now += 1_000_000
+			stack := stacks[i][0]
+			if polls && rng.IntN(3) == 0 {
+				stack = stacks[i][1]
+			}
+			th.Samples.Append(profile.Sample{Time: now, Stack: stack, Type: profile.SampleManaged})
+		}
+	}
+	return &Trace{Name: "trace " + strconv.Itoa(int(seed)), Profile: &profile.Profile{Meta: profile.Meta{End: now}, Table: table, Processes: []*profile.Process{pr}, Threads: []*profile.Thread{th}}}
+}
+
+func verdictOf(r *Result, method string) string {
+	for i := range r.Methods {
+		if r.Methods[i].Method == method {
+			return r.Methods[i].Self.Verdict
+		}
+	}
+	return "(not there)"
+}
+
+func TestOneSlowerMethodOfABatchIsFound(t *testing.T) {
+	work := map[string]int{"App.Fast()": 300, "App.Slow()": 800, "App.Other()": 900}
+	slower := map[string]int{"App.Fast()": 300, "App.Slow()": 1200, "App.Other()": 900}
+	for seed := range uint64(20) {
+		r := Traces(batch(2*seed, work, false), batch(2*seed+1, slower, false))
+		require.Equal(t, More, verdictOf(r, "App!App.Slow()"), "seed %d", seed)
+		require.Equal(t, Unclear, verdictOf(r, "App!App.Fast()"))
+		require.Equal(t, Unclear, verdictOf(r, "App!App.Other()"))
+		same := Traces(batch(2*seed, work, false), batch(2*seed+100, work, false))
+		for i := range same.Methods {
+			require.False(t, same.Methods[i].Self.Moved() || same.Methods[i].Total.Moved())
+		}
+		assert.Equal(t, "nothing moved beyond noise", same.Summary())
+	}
+}
+
+func TestPollsBelongToTheirCallers(t *testing.T) {
+	work := map[string]int{"App.A()": 500, "App.B()": 700}
+	a, b := batch(1, work, false), batch(2, work, true)
+	b.Profile.FoldPolls()
+	r := Traces(a, b)
+	assert.Equal(t, Unclear, verdictOf(r, "App!App.A()"))
+	raw := Traces(a, batch(2, work, true))
+	assert.Equal(t, Less, verdictOf(raw, "App!App.A()"), "without folding the marks hide a third")
+}
+
+func TestGates(t *testing.T) {
+	r := Traces(batch(1, map[string]int{"App.Slow()": 800, "App.Other()": 900}, false), batch(2, map[string]int{"App.Slow()": 1200, "App.Other()": 900}, false))
+	tests := map[string]bool{
+		"cpu:App.Slow>+10%":        true,
+		"cpu:*Slow*>10":            true,
+		"self:App!App.Slow()>+10%": true,
+		"cpu:App.Slow>+80%":        false,
+		"cpu:App.Slow<-10%":        false,
+		"cpu:App.Other>+0%":        false,
+		"cpu:App.Gone>+10%":        true, // a gate that fits nothing would never close
+		"alloc:*>+10%":             true,
+	}
+	for text, fails := range tests {
+		g, err := ParseGate(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, fails, g.Check(r) != "", "%s: %s", text, g.Check(r))
+	}
+	for _, text := range []string{"", "cpu", "cpu:", "cpu:X", "speed:X>1%", "cpu:X>many", "cpu:>1%", "cpu:X>NaN%"} {
+		_, err := ParseGate(text)
+		assert.Error(t, err, text)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	r := Traces(batch(1, map[string]int{"App.Slow<T>()": 800, "App.O|ther()": 900}, false), batch(2, map[string]int{"App.Slow<T>()": 1200, "App.O|ther()": 900}, false))
+	var out bytes.Buffer
+	require.NoError(t, r.Folded(&out))
+	var before, after float64
+	for line := range strings.Lines(out.String()) {
+		f := strings.Fields(line)
+		x, err := strconv.ParseFloat(f[len(f)-2], 64)
+		require.NoError(t, err)
+		y, err := strconv.ParseFloat(f[len(f)-1], 64)
+		require.NoError(t, err)
+		before, after = before+x, after+y
+		assert.True(t, strings.HasPrefix(line, "App!App.Main();App!"), line)
+	}
+	assert.InEpsilon(t, r.a.all/1e3, before, 1e-6)
+	assert.InEpsilon(t, r.b.all/1e3, after, 1e-6)
+
+	out.Reset()
+	require.NoError(t, r.HTML(&out))
+	assert.NotContains(t, out.String(), "Slow<T>", "names end no element")
+	assert.Contains(t, out.String(), `Slow\u003cT\u003e`)
+	out.Reset()
+	require.NoError(t, r.Markdown(&out, 10))
+	assert.Contains(t, out.String(), `App.Slow&lt;T&gt;()`)
+	assert.Contains(t, out.String(), `O\|ther`)
+	out.Reset()
+	require.NoError(t, r.JSON(&out))
+	var doc map[string]any
+	require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
+	assert.Equal(t, false, doc["per_request"])
+	out.Reset()
+	require.NoError(t, r.Text(&out, 80, 5))
+	assert.Contains(t, out.String(), "App!App.Slow<T>()")
+}
+
+// TestServices compares real recordings of one service: before and after differ in what one
+// method costs a request of one route, before and same in nothing.
+func TestServices(t *testing.T) {
+	const dir = "../../../shared/corpus/dotnet10/compare-"
+	if _, err := os.Stat(dir + "before.nettrace"); err != nil {
+		t.Skip("no corpus beside the repository")
+	}
+	read := func(name string) *Trace {
+		f, err := tracefix.Open(context.Background(), dir+name+".nettrace")
+		require.NoError(t, err)
+		defer f.Close()
+		tr, err := Read(context.Background(), f, name, Options{})
+		require.NoError(t, err)
+		return tr
+	}
+	before, after, same := read("before"), read("after"), read("same")
+	moved := func(r *Result) (names []string) {
+		for i := range r.Methods {
+			if r.Methods[i].Self.Moved() {
+				names = append(names, r.Methods[i].Method)
+			}
+		}
+		return names
+	}
+	for _, pair := range [][2]*Trace{{before, after}, {same, after}} {
+		r := Traces(pair[0], pair[1])
+		require.True(t, r.PerRequest)
+		require.Equal(t, []string{"Lab!Lab.Req.BurnA(float64)"}, moved(r))
+		for i := range r.Methods {
+			if m := &r.Methods[i]; m.Method == "Lab!Lab.Req.BurnA(float64)" {
+				assert.InDelta(t, 5.75, m.Self.Before, 0.1)
+				assert.InDelta(t, 4.7, m.Self.After, 0.1)
+				assert.Equal(t, Less, m.Self.Verdict)
+				require.NotEmpty(t, m.Routes)
+				assert.Equal(t, "GET /cpu/*", m.Routes[0].Route)
+			}
+		}
+		g, err := ParseGate("cpu:Lab.Req.BurnA<-10%")
+		require.NoError(t, err)
+		assert.NotEmpty(t, g.Check(r))
+	}
+	for _, pair := range [][2]*Trace{{before, same}, {same, before}} {
+		r := Traces(pair[0], pair[1])
+		assert.Equal(t, "nothing moved beyond noise", r.Summary())
+		for i := range r.Methods {
+			assert.False(t, r.Methods[i].Total.Moved(), r.Methods[i].Method)
+		}
+	}
+}

@@ -1,0 +1,408 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A costs is what methods cost in one trace, by numbers that both traces share.
+type costs struct {
+	trace  *Trace
+	names  *names
+	stacks map[profile.StackID]*stackCost
+	self   map[int]*sum // by method
+	total  map[int]*sum
+	all    float64 // ns on a CPU, without waiting
+	told   float64 // of all, of which the request is known
+	route  map[int]string
+	count  map[string]int // requests by route
+	work   map[string]float64
+}
+
+// A names numbers the names of methods.
+type names struct {
+	list []string
+	ids  map[string]int
+}
+
+func (n *names) id(s string) int {
+	id, ok := n.ids[s]
+	if !ok {
+		id = len(n.list)
+		n.ids[s] = id
+		n.list = append(n.list, s)
+	}
+	return id
+}
+
+// A sum is what one method cost, in ns.
+type sum struct {
+	time, squares float64 // squares: of the samples
+	samples       int
+	byRequest     map[int]float64 // of those whose request is known; nil: not asked for
+}
+
+// A stackCost is what the stacks of one kind consist of.
+type stackCost struct {
+	leaf    int
+	methods []int // each once
+	idle    bool  // it waits
+}
+
+// least is the part of all time that a method must cost to be looked at.
+const least = 0.005
+
+// newCosts adds up a trace.
+func newCosts(t *Trace, n *names) *costs {
+	c := &costs{
+		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, self: map[int]*sum{}, total: map[int]*sum{},
+		route: map[int]string{}, count: map[string]int{}, work: map[string]float64{},
+	}
+	for _, r := range t.Requests {
+		c.route[r.ID] = r.Route
+		c.count[r.Route]++
+	}
+	c.each(func(s *stackCost, ns float64, request int) {
+		c.all += ns
+		if route, ok := c.route[request]; ok {
+			c.told += ns
+			c.work[route] += ns
+		}
+		add(c.self, s.leaf, ns)
+		for _, m := range s.methods {
+			add(c.total, m, ns)
+		}
+	})
+	return c
+}
+
+func add(to map[int]*sum, m int, ns float64) {
+	s := to[m]
+	if s == nil {
+		s = &sum{}
+		to[m] = s
+	}
+	s.time += ns
+	s.squares += ns * ns
+	s.samples++
+}
+
+// byRequest adds up what wanted methods cost each request.
+func (c *costs) byRequest(wanted map[int]bool) {
+	if len(c.route) == 0 {
+		return
+	}
+	put := func(s *sum, request int, ns float64) {
+		if s.byRequest == nil {
+			s.byRequest = map[int]float64{}
+		}
+		s.byRequest[request] += ns
+	}
+	c.each(func(s *stackCost, ns float64, request int) {
+		if _, ok := c.route[request]; !ok {
+			return
+		}
+		if wanted[s.leaf] {
+			put(c.self[s.leaf], request, ns)
+		}
+		for _, m := range s.methods {
+			if wanted[m] {
+				put(c.total[m], request, ns)
+			}
+		}
+	})
+}
+
+// each calls f with every stretch on a CPU that is no waiting; request is 0 if not known.
+func (c *costs) each(f func(s *stackCost, ns float64, request int)) {
+	p := c.trace.Profile
+	timing := p.Timing()
+	requests := make([]int, len(p.Activities))
+	for i := range p.Activities { // parents come first
+		a := &p.Activities[i]
+		_, ours := c.route[a.Request]
+		switch {
+		case a.Request > 0 && ours:
+			requests[i] = a.Request
+		case a.Parent >= 0:
+			requests[i] = requests[a.Parent]
+		}
+	}
+	for _, th := range p.Threads {
+		work := th.WorkCursor()
+		for st := range timing.Stretches(th) {
+			if !st.Type.OnCPU() {
+				continue
+			}
+			s := c.stack(st.Stack)
+			if s.idle || len(s.methods) == 0 {
+				continue
+			}
+			request := 0
+			if w := work.At(st.Time); w != nil && w.Activity >= 0 {
+				request = requests[w.Activity]
+			}
+			f(s, float64(st.Nanos()), request)
+		}
+	}
+}
+
+func (c *costs) stack(id profile.StackID) *stackCost {
+	s := c.stacks[id]
+	if s != nil {
+		return s
+	}
+	s = &stackCost{}
+	t := c.trace.Profile.Table
+	met := map[int]bool{}
+	for at := id; at != 0; at = t.Parent(at) {
+		m := t.MethodOf(t.Frame(at))
+		if m.Kind == profile.Synthetic {
+			continue
+		}
+		n := c.names.id(Name(m.Full()))
+		if len(s.methods) == 0 {
+			s.leaf, s.idle = n, isWait(m)
+		}
+		if !met[n] {
+			met[n] = true
+			s.methods = append(s.methods, n)
+		}
+	}
+	c.stacks[id] = s
+	return s
+}
+
+// A Figure is one thing before and after, with the interval in which the change lies in 95
+// of 100 cases.
+type Figure struct {
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	Change float64 `json:"change_percent"` // 0 where Before is 0
+	Low    float64 `json:"low_percent"`
+	High   float64 `json:"high_percent"`
+	// Verdict is more or less where the change is beyond noise, else unclear.
+	Verdict string `json:"verdict"`
+	z       float64
+}
+
+// Verdicts.
+const (
+	More    = "more"
+	Less    = "less"
+	Unclear = "unclear"
+)
+
+// smallest is the least change that is worth a word.
+const smallest = 0.03
+
+// figure judges a change: sigma is the noise of the difference, critical how many of it the
+// change must be.
+func figure(before, after, sigma, critical float64) Figure {
+	f := Figure{Before: before, After: after, Verdict: Unclear}
+	d := after - before
+	if sigma > 0 {
+		f.z = d / sigma
+	}
+	if before > 0 {
+		f.Change, f.Low, f.High = 100*d/before, 100*(d-1.96*sigma)/before, 100*(d+1.96*sigma)/before
+	}
+	if math.Abs(f.z) >= critical && math.Abs(d) >= smallest*before {
+		f.Verdict = More
+		if d < 0 {
+			f.Verdict = Less
+		}
+	}
+	return f
+}
+
+// critical is how many sigmas a change must be so that of n things that did not change one
+// seems to in one of twenty comparisons.
+func critical(n int) float64 {
+	return max(2.5, math.Sqrt2*math.Erfinv(1-0.05/float64(max(1, n))))
+}
+
+// Run noise: what two runs of one program differ by beyond the scatter within a run. A
+// machine is faster or slower, code is inlined or not, threads disturb each other: a part of
+// the thing itself, and for small things a part of everything that went on beside them.
+// Measured on runs of a service under load that do not differ.
+const (
+	noiseOfItself = 0.03
+	noiseOfAll    = 0.025 // of the cost of a request
+	noiseOfTrace  = 0.004 // of all time, in totals
+)
+
+// A mean is the mean of measurements with its standard error.
+type mean struct {
+	value, sigma float64
+	n            int
+}
+
+func meanOf(sum, squares float64, n int) mean {
+	if n < 2 {
+		return mean{value: sum / float64(max(1, n)), sigma: math.Inf(1), n: n}
+	}
+	v := sum / float64(n)
+	return mean{v, math.Sqrt(max(0, squares-sum*v) / float64(n-1) / float64(n)), n}
+}
+
+// routeMeans are what a method costs a request of each route.
+func (c *costs) routeMeans(s *sum) map[string]mean {
+	type pair struct{ sum, squares float64 }
+	sums := map[string]pair{}
+	for id, ns := range s.byRequest {
+		p := sums[c.route[id]]
+		sums[c.route[id]] = pair{p.sum + ns, p.squares + ns*ns}
+	}
+	means := map[string]mean{}
+	for r, n := range c.count {
+		means[r] = meanOf(sums[r].sum, sums[r].squares, n)
+	}
+	return means
+}
+
+// noise adds the run noise to a standard error.
+func noise(m mean, all float64) float64 {
+	return math.Hypot(m.sigma, math.Hypot(noiseOfItself*m.value, noiseOfAll*all))
+}
+
+// A Route is what a method costs a request of one route, ms.
+type Route struct {
+	Route string `json:"route"`
+	Figure
+}
+
+// A Method is one method in both traces.
+type Method struct {
+	Method  string  `json:"method"`
+	Self    Figure  `json:"self"`
+	Total   Figure  `json:"total"`
+	Samples [2]int  `json:"samples"` // with the method on the stack, before and after
+	Routes  []Route `json:"routes,omitempty"`
+	RoutesT []Route `json:"routes_total,omitempty"`
+}
+
+// minRequests is the least number of requests of a route that a mean is taken of.
+const minRequests = 8
+
+// methods compares all methods that cost enough.
+func methods(a, b *costs, perRequest bool) []Method {
+	wanted := map[int]bool{}
+	for _, c := range []*costs{a, b} {
+		for m, s := range c.total {
+			if s.time >= least*c.all && s.samples >= 10 {
+				wanted[m] = true
+			}
+		}
+	}
+	var routes []string
+	for r, n := range a.count {
+		if n >= minRequests && b.count[r] >= minRequests {
+			routes = append(routes, r)
+		}
+	}
+	slices.Sort(routes)
+	tests := 2 * len(wanted)
+	if perRequest {
+		a.byRequest(wanted)
+		b.byRequest(wanted)
+		tests *= max(1, len(routes))
+	}
+	limit := critical(tests)
+	var list []Method
+	for m := range wanted {
+		row := Method{Method: a.names.list[m]}
+		row.Self, row.Routes = compareOne(a, b, a.self[m], b.self[m], routes, perRequest, limit)
+		row.Total, row.RoutesT = compareOne(a, b, a.total[m], b.total[m], routes, perRequest, limit)
+		for i, c := range []*costs{a, b} {
+			if s := c.total[m]; s != nil {
+				row.Samples[i] = s.samples
+			}
+		}
+		list = append(list, row)
+	}
+	if perRequest {
+		explain(list)
+	}
+	slices.SortFunc(list, func(x, y Method) int {
+		return cmp.Or(cmp.Compare(math.Abs(y.Self.After-y.Self.Before), math.Abs(x.Self.After-x.Self.Before)), cmp.Compare(x.Method, y.Method))
+	})
+	return list
+}
+
+// explain takes back the verdict on totals that no method's own cost explains. Which frames
+// stand above the work of a request depends on what had to be awaited: a continuation
+// runs below the one that completed it, and another run completes others.
+func explain(list []Method) {
+	for i := range list {
+		t := &list[i].Total
+		explained := slices.ContainsFunc(list, func(m Method) bool {
+			return m.Self.Verdict == t.Verdict && math.Abs(m.Self.After-m.Self.Before) >= 0.5*math.Abs(t.After-t.Before)
+		})
+		if t.Moved() && !explained {
+			t.Verdict = Unclear
+		}
+	}
+}
+
+// compareOne judges one sum: per request by its routes, else as a total.
+func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit float64) (Figure, []Route) {
+	if x == nil {
+		x = &sum{}
+	}
+	if y == nil {
+		y = &sum{}
+	}
+	if !perRequest {
+		sigma := math.Hypot(totalNoise(x, a.all), totalNoise(y, b.all))
+		return figure(x.time/1e6, y.time/1e6, sigma/1e6, limit), nil
+	}
+	na, nb := float64(len(a.trace.Requests)), float64(len(b.trace.Requests))
+	// The cost of an average request, by all samples; its noise is that of the routes.
+	var variance, toldA, toldB float64
+	var list []Route
+	verdict, z := Unclear, 0.0
+	meansA, meansB := a.routeMeans(x), b.routeMeans(y)
+	for _, r := range routes {
+		ma, mb := meansA[r], meansB[r]
+		allA, allB := a.work[r]/float64(a.count[r]), b.work[r]/float64(b.count[r])
+		sigma := math.Hypot(noise(ma, allA), noise(mb, allB))
+		share := (float64(a.count[r])/na + float64(b.count[r])/nb) / 2
+		variance += share * share * sigma * sigma
+		toldA += share * ma.value
+		toldB += share * mb.value
+		f := figure(ma.value/1e6, mb.value/1e6, sigma/1e6, limit)
+		if f.Before > 0 || f.After > 0 {
+			list = append(list, Route{r, f})
+		}
+		if f.Verdict != Unclear && math.Abs(f.z) > math.Abs(z) {
+			verdict, z = f.Verdict, f.z
+		}
+	}
+	// Time whose request is not known counts as if it were a measurement of its own.
+	restA, restB := max(0, x.time/na-toldA), max(0, y.time/nb-toldB)
+	variance += math.Pow(0.1*restA, 2) + math.Pow(0.1*restB, 2)
+	if x.time > 0 {
+		variance += x.squares / (na * na)
+	}
+	if y.time > 0 {
+		variance += y.squares / (nb * nb)
+	}
+	f := figure(x.time/na/1e6, y.time/nb/1e6, math.Sqrt(variance)/1e6, limit)
+	d := f.After - f.Before
+	// What moved in one route moved on the whole, unless other routes may have made up for it.
+	if verdict != Unclear && (verdict == More) == (d > 0) && math.Abs(d) >= max(smallest*f.Before, 1.64*math.Sqrt(variance)/1e6) {
+		f.Verdict, f.z = verdict, z
+	}
+	slices.SortStableFunc(list, func(p, q Route) int { return cmp.Compare(math.Abs(q.z), math.Abs(p.z)) })
+	return f, list
+}
+
+// totalNoise is the standard error of a total: samples are counts, and those of one thread
+// come in runs.
+func totalNoise(s *sum, all float64) float64 {
+	return math.Hypot(1.5*math.Sqrt(s.squares), math.Hypot(noiseOfItself*s.time, noiseOfTrace*all))
+}

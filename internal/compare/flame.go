@@ -1,0 +1,182 @@
+package compare
+
+import (
+	"bufio"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A node is a frame of the stacks of both traces, with what it costs with all that is below.
+type node struct {
+	name  string
+	self  [2]float64
+	total [2]float64
+	kids  []*node
+	by    map[int]*node
+}
+
+func (n *node) kid(c *costs, id int) *node {
+	k := n.by[id]
+	if k == nil {
+		k = &node{name: c.names.list[id], by: map[int]*node{}}
+		n.by[id] = k
+		n.kids = append(n.kids, k)
+	}
+	return k
+}
+
+// tree joins the stacks of both traces. Time after is scaled to the requests before, so
+// that equal widths are equal costs of a request.
+func (r *Result) tree() *node {
+	root := &node{name: "all", by: map[int]*node{}}
+	for side, c := range []*costs{r.a, r.b} {
+		scale := 1.0
+		if r.PerRequest && side == 1 {
+			scale = float64(r.Requests[0]) / float64(r.Requests[1])
+		}
+		p := c.trace.Profile
+		timing := p.Timing()
+		nodes := map[profile.StackID]*node{}
+		for _, th := range p.Threads {
+			for st := range timing.Stretches(th) {
+				if !st.Type.OnCPU() || c.stack(st.Stack).idle {
+					continue
+				}
+				n := nodes[st.Stack]
+				if n == nil {
+					n = root
+					for _, id := range c.path(st.Stack) {
+						n = n.kid(c, id)
+					}
+					nodes[st.Stack] = n
+				}
+				n.self[side] += scale * float64(st.Nanos())
+			}
+		}
+	}
+	root.finish()
+	return root
+}
+
+// path are the names of a stack, root first.
+func (c *costs) path(id profile.StackID) (path []int) {
+	t := c.trace.Profile.Table
+	for ; id != 0; id = t.Parent(id) {
+		if m := t.MethodOf(t.Frame(id)); m.Kind != profile.Synthetic || m.Name == profile.Bridge {
+			path = append(path, c.names.id(Name(m.Full())))
+		}
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// finish adds up and sorts by name. Stacks are as deep as the trace's.
+func (n *node) finish() {
+	n.total = n.self
+	slices.SortFunc(n.kids, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	for _, k := range n.kids {
+		k.finish()
+		n.total[0] += k.total[0]
+		n.total[1] += k.total[1]
+	}
+}
+
+var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
+
+// Folded writes "root;child;leaf before after" in microseconds, as difffolded.pl does;
+// flamegraph.pl draws it.
+func (r *Result) Folded(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	var walk func(n *node, path string)
+	walk = func(n *node, path string) {
+		if x, y := math.Round(n.self[0]/1e3), math.Round(n.self[1]/1e3); path != "" && x+y > 0 {
+			fmt.Fprintf(b, "%s %.0f %.0f\n", path, x, y)
+		}
+		for _, k := range n.kids {
+			name := strings.ToValidUTF8(foldedName.Replace(k.name), "\uFFFD")
+			if path != "" {
+				name = path + ";" + name
+			}
+			walk(k, name)
+		}
+	}
+	walk(r.tree(), "")
+	return b.Flush()
+}
+
+//go:embed page.html
+var page string
+
+// A drawn node is one of the page: name, ms before, ms after, children.
+type drawn struct {
+	Name   string  `json:"n"`
+	Before float64 `json:"a"`
+	After  float64 `json:"b"`
+	Kids   []drawn `json:"k,omitempty"`
+}
+
+// HTML writes a page with a differential flame graph: width is the cost after or before,
+// red is more, blue is less. Frames of less than a two-thousandth are left out.
+func (r *Result) HTML(w io.Writer) error {
+	root := r.tree()
+	units := 1.0
+	if r.PerRequest {
+		units = float64(r.Requests[0])
+	}
+	least := max(root.total[0], root.total[1]) / 2000
+	var draw func(n *node) drawn
+	draw = func(n *node) drawn {
+		d := drawn{Name: n.name, Before: n.total[0] / units / 1e6, After: n.total[1] / units / 1e6}
+		for _, k := range n.kids {
+			if max(k.total[0], k.total[1]) >= least {
+				d.Kids = append(d.Kids, draw(k))
+			}
+		}
+		return d
+	}
+	data, err := json.Marshal(struct {
+		Title   string   `json:"title"`
+		Unit    string   `json:"unit"`
+		Verdict []string `json:"verdict"`
+		Root    drawn    `json:"root"`
+	}{r.Before + " → " + r.After, map[bool]string{true: "ms a request", false: "ms"}[r.PerRequest], r.verdict(), draw(root)})
+	if err != nil {
+		return err
+	}
+	before, after, _ := strings.Cut(page, "/*DATA*/") // json.Marshal escapes < so that nothing ends the script
+	for _, s := range []string{before, string(data), after} {
+		if _, err := io.WriteString(w, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Summary is what there is to say in one line.
+func (r *Result) Summary() string {
+	n := 0
+	for i := range r.Methods {
+		if r.Methods[i].Self.Moved() {
+			n++
+		}
+	}
+	for _, l := range [][]Named{r.Types, r.Exceptions, r.Routes, r.GC} {
+		for i := range l {
+			if l[i].Moved() {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return "nothing moved beyond noise"
+	}
+	return fmt.Sprintf("%d moved beyond noise", n)
+}

@@ -1,0 +1,138 @@
+// Package compare says what moved between two traces of one program: methods, types,
+// requests by route, collections; by how much, and whether that is more than noise.
+//
+// Samples are counts, and a service that keeps its cores busy hides in its totals what one
+// request costs. Where both traces hold requests, costs are those of a request: each request of a
+// route is one measurement, and their scatter is the noise within a trace. To that comes
+// what two runs of the same program differ by (see runNoise). What is left is tested against
+// the number of things that were looked at: with that many, some lie far out by chance.
+package compare
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// A Trace is what one side of a comparison holds.
+type Trace struct {
+	Name     string
+	Profile  *profile.Profile
+	Requests []Request // in the order of their ends
+	GC       []*runtimeevents.GCProcess
+}
+
+// A Request is one that was served, or where none was, one that was made.
+type Request struct {
+	ID       int
+	Route    string
+	Duration int64 // ns; -1: not told
+}
+
+// gcs rides on the reading for collections.
+type gcs struct {
+	runtimeevents.GCs
+	r *nettrace.Reader
+}
+
+func (g *gcs) Begin(r *nettrace.Reader) { g.r = r }
+func (g *gcs) End()                     {}
+func (g *gcs) Event(ev *nettrace.Event) error {
+	g.GCs.Event(ev, g.r.Nanos(ev.Time), 0)
+	return nil
+}
+
+// Options of Read.
+type Options struct {
+	Raw  bool // the sampler's own marks stay
+	Warn func(tracefix.Damage)
+}
+
+// Read reads one side, repaired.
+func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace, error) {
+	t := &Trace{Name: name}
+	var client []Request
+	scan := tracefix.NewRequestScanner(
+		func(r *httpphases.Request) {
+			d := int64(-1)
+			if r.HasDuration {
+				d = r.Duration
+			}
+			client = append(client, Request{r.ID, r.Method + " " + httpphases.Route(r.Target), d})
+		},
+		func(r *httpphases.ServerRequest) {
+			d := int64(-1)
+			if r.HasDuration {
+				d = r.Duration
+			}
+			t.Requests = append(t.Requests, Request{r.ID, r.Method + " " + cmp.Or(r.Route, httpphases.Route(r.Target)), d})
+		})
+	defer scan.Stop()
+	collections := &gcs{}
+	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
+	if k := f.Kind(); k == "nettrace" || k == "netperf" {
+		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
+		opts.Also = []tracefix.Consumer{scan, collections}
+	}
+	p, err := f.Profile(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	tracefix.Repair(p, nil)
+	p.DropEvidence()
+	if !o.Raw {
+		p.FoldPolls()
+	}
+	if len(t.Requests) == 0 {
+		t.Requests = client
+	}
+	t.Profile, t.GC = p, collections.Finish()
+	return t, nil
+}
+
+// Parts of names that another compilation of the same source changes: the ordinal that the
+// compiler gives a method for its lambdas, local functions and state machines, and
+// addresses that stand for a method.
+var compiled = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`>b__\d+_(\d+)`), ">b__${1}"},
+	{regexp.MustCompile(`>d__\d+`), ">d__"},
+	{regexp.MustCompile(`DisplayClass\d+_`), "DisplayClass_"},
+	{regexp.MustCompile(`\|\d+_(\d+)`), "|${1}"},
+	{regexp.MustCompile(`AnonymousType\d+`), "AnonymousType"},
+	{regexp.MustCompile(`pMT: 0x[0-9A-Fa-f]+`), "pMT"},
+	{regexp.MustCompile(`lambda_method\d+`), "lambda_method"},
+	{regexp.MustCompile(`!0x[0-9A-Fa-f]+$`), "!?"},
+}
+
+// Name is a method's name without what only compilation changes.
+func Name(full string) string {
+	if !strings.ContainsAny(full, "0123456789") {
+		return full
+	}
+	for _, c := range compiled {
+		full = c.pattern.ReplaceAllString(full, c.with)
+	}
+	return full
+}
+
+// waits are methods in which a thread waits or spins for work: no cost of what the program does.
+var waits = []string{
+	"System.Threading.LowLevelSpinWaiter.", "System.Threading.LowLevelLifoSemaphore.", "System.Threading.WaitHandle.", "System.Threading.SpinWait.",
+	"System.Threading.Monitor.Wait", "System.Threading.Monitor.Enter_Slowpath", "System.Threading.Monitor.TryEnter_Slowpath", "System.Threading.Thread.Sleep",
+	"System.Threading.Thread.Join", "System.Threading.Thread.SpinWait",
+}
+
+func isWait(m profile.Method) bool {
+	return m.Module == "System.Private.CoreLib" && slices.ContainsFunc(waits, func(w string) bool { return strings.HasPrefix(m.Name, w) })
+}

@@ -1,0 +1,268 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/export"
+)
+
+// percent prints a change.
+func percent(v float64) string { return fmt.Sprintf("%+.0f %%", v) }
+
+// interval prints where the change lies.
+func (f *Figure) interval() string {
+	if f.Before == 0 {
+		return "new"
+	}
+	return fmt.Sprintf("%+.0f to %+.0f %%", f.Low, f.High)
+}
+
+func (f *Figure) change() string {
+	switch {
+	case f.Before == 0 && f.After == 0:
+		return ""
+	case f.Before == 0:
+		return "new"
+	case f.After == 0:
+		return "gone"
+	}
+	return percent(f.Change)
+}
+
+func (f *Figure) word() string {
+	return map[string]string{More: "more", Less: "less", Unclear: "can't tell"}[f.Verdict]
+}
+
+// JSON writes r as one document.
+func (r *Result) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+// A table is what text and Markdown have in common.
+type table struct {
+	title string
+	head  []string
+	rows  [][]string
+}
+
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case a == 0:
+		return "0"
+	case a >= 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 0.01:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+func sizeText(v float64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e9, " GB"}, {1e6, " MB"}, {1e3, " KB"}} {
+		if math.Abs(v) >= u.size {
+			return strconv.FormatFloat(v/u.size, 'f', 2, 64) + u.name
+		}
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64) + " B"
+}
+
+func row(f *Figure, form func(float64) string, name string) []string {
+	return []string{form(f.Before), form(f.After), f.change(), f.interval(), f.word(), name}
+}
+
+var heads = []string{"before", "after", "change", "95 % interval", "", ""}
+
+func headed(name string) []string {
+	h := append([]string{}, heads...)
+	h[len(h)-1] = name
+	return h
+}
+
+// verdict are the sentences that come first.
+func (r *Result) verdict() (v []string) {
+	unit, of := "ms of CPU time", "in all"
+	if r.PerRequest {
+		of = "a request"
+	}
+	moved := 0
+	for i := range r.Methods {
+		if m := &r.Methods[i]; m.Self.Moved() {
+			if moved++; moved <= 3 {
+				line := fmt.Sprintf("%s: %s -> %s %s %s, %s (95 %%: %s)", m.Method, number(m.Self.Before), number(m.Self.After), unit, of, m.Self.change(), m.Self.interval())
+				if len(m.Routes) > 0 && m.Routes[0].Moved() {
+					t := &m.Routes[0]
+					line += fmt.Sprintf("; in %s %s -> %s ms, %s", t.Route, number(t.Before), number(t.After), t.change())
+				}
+				v = append(v, line+".")
+			}
+		}
+	}
+	if moved > 3 {
+		v = append(v, fmt.Sprintf("%d more methods moved by themselves.", moved-3))
+	}
+	for _, l := range []struct {
+		list []Named
+		what string
+		form func(float64) string
+	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {r.GC, "collections", number}} {
+		n := 0
+		for i := range l.list {
+			if x := &l.list[i]; x.Moved() {
+				if n++; n <= 2 {
+					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s (95 %%: %s).", x.Name, l.form(x.Before), l.form(x.After), l.what, x.change(), x.interval()))
+				}
+			}
+		}
+	}
+	if len(v) == 0 {
+		v = append(v, "Nothing moved beyond noise.")
+	}
+	if r.PerRequest {
+		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))
+	}
+	return v
+}
+
+// tables are what moved, and what is largest of the rest.
+func (r *Result) tables(limit int) (list []table) {
+	of := ", ms in all"
+	if r.PerRequest {
+		of = ", ms a request"
+	}
+	methods := func(title string, figure func(*Method) *Figure, keep func(*Method) bool) {
+		t := table{title: title + of, head: headed("method")}
+		for i := range r.Methods {
+			if m := &r.Methods[i]; keep(m) && (limit == 0 || len(t.rows) < limit) {
+				t.rows = append(t.rows, row(figure(m), number, m.Method))
+			}
+		}
+		if len(t.rows) > 0 {
+			list = append(list, t)
+		}
+	}
+	self := func(m *Method) *Figure { return &m.Self }
+	total := func(m *Method) *Figure { return &m.Total }
+	methods("CPU time of methods that moved by themselves", self, func(m *Method) bool { return m.Self.Moved() })
+	routes := table{title: "The same by route, ms a request", head: headed("route, method")}
+	for i := range r.Methods {
+		m := &r.Methods[i]
+		for k := range m.Routes {
+			if f := &m.Routes[k]; m.Self.Moved() && f.Moved() {
+				routes.rows = append(routes.rows, row(&f.Figure, number, f.Route+" "+m.Method))
+			}
+		}
+	}
+	if len(routes.rows) > 0 {
+		list = append(list, routes)
+	}
+	methods("CPU time of methods that moved with what they call", total, func(m *Method) bool { return m.Total.Moved() && !m.Self.Moved() })
+	methods("CPU time of other methods", self, func(m *Method) bool { return !m.Self.Moved() && !m.Total.Moved() && m.Self.Before+m.Self.After > 0 })
+	named := func(title, name string, rows []Named, form func(float64) string) {
+		t := table{title: title, head: headed(name)}
+		for i := range rows {
+			if limit == 0 || len(t.rows) < limit || rows[i].Moved() {
+				t.rows = append(t.rows, row(&rows[i].Figure, form, rows[i].Name))
+			}
+		}
+		if len(t.rows) > 0 {
+			list = append(list, t)
+		}
+	}
+	named("Requests, mean duration in ms", "route", r.Routes, number)
+	each := ""
+	if r.PerRequest {
+		each = ", a request"
+	}
+	named("Allocated bytes"+each, "type", r.Types, sizeText)
+	named("Exceptions"+each, "type", r.Exceptions, number)
+	named("Collections"+each+": pause in ms, numbers", "", r.GC, number)
+	return list
+}
+
+// Text writes r for people; names are shortened where lines would be wider than width, 0 is
+// any width. limit is the number of rows of a table.
+func (r *Result) Text(w io.Writer, width, limit int) error {
+	var b strings.Builder
+	for _, v := range r.verdict() {
+		b.WriteString(clean(v) + "\n")
+	}
+	for _, t := range r.tables(limit) {
+		b.WriteString("\n" + t.title + "\n")
+		wide := make([]int, len(t.head))
+		for _, row := range append([][]string{t.head}, t.rows...) {
+			for i, c := range row {
+				wide[i] = max(wide[i], len([]rune(c)))
+			}
+		}
+		for k, row := range append([][]string{t.head}, t.rows...) {
+			var line strings.Builder
+			used := 0
+			for i, c := range row {
+				if i == len(row)-1 {
+					if width > 0 {
+						c = export.Shorten(c, max(24, width-used-2))
+					}
+					line.WriteString("  " + clean(c))
+					break
+				}
+				if k == 0 {
+					c = strings.ToUpper(c)
+				}
+				line.WriteString("  " + strings.Repeat(" ", wide[i]-len([]rune(c))) + c)
+				used += wide[i] + 2
+			}
+			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Markdown writes r for a pull request.
+func (r *Result) Markdown(w io.Writer, limit int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s → %s\n\n", escape(r.Before), escape(r.After))
+	for _, v := range r.verdict() {
+		b.WriteString("- " + escape(v) + "\n")
+	}
+	for _, t := range r.tables(limit) {
+		fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", t.title)
+		b.WriteString("| " + strings.Join(t.head, " | ") + " |\n|" + strings.Repeat("---:|", len(t.head)-1) + "---|\n")
+		for _, row := range t.rows {
+			for i, c := range row {
+				row[i] = escape(c)
+			}
+			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		}
+		b.WriteString("\n</details>\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`)
+
+func escape(s string) string { return escaped.Replace(clean(s)) }
+
+// clean makes control characters visible: a method may be called anything.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
