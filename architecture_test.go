@@ -51,13 +51,14 @@ var mayImport = map[string][]string{
 	"internal/logical":            {"profile", "internal/nesting"},
 	"internal/work":               {"nettrace", "profile", "causality", "httpphases", "internal/symbol"},
 	"internal/export":             {"internal/jsontext", "profile", "internal/compat"},
-	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export"},
+	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export", "internal/otlp"},
+	"internal/otlp":               {"internal/jsontext"},
 	"internal/export/activityout": {"internal/jsontext", "activity"},
 	"internal/compat":             {"profile"},
 	"internal/view":               {"profile", "internal/report"},
 
 	// What is told of a file without a profile.
-	"internal/counters":      {"nettrace", "profile", "internal/reading", "internal/glob", "internal/report"},
+	"internal/counters":      {"internal/jsontext", "nettrace", "profile", "internal/reading", "internal/otlp", "internal/glob", "internal/report"},
 	"internal/events":        {"internal/jsontext", "nettrace", "activity", "profile", "internal/reading", "internal/glob"},
 	"internal/info":          {"nettrace", "chromium", "activity", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report"},
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export"},

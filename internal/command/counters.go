@@ -18,6 +18,7 @@ var counterFormats = output.Formats{
 	{Name: "json", Extensions: []string{".json"}, Help: "one JSON document"},
 	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each value"},
 	{Name: "openmetrics", Extensions: []string{".prom", ".openmetrics"}, Help: "OpenMetrics text"},
+	{Name: "otlp", Extensions: []string{".otlp.json", ".otlp.jsonl"}, Help: "OpenTelemetry metrics as lines of OTLP JSON, as the file exporter writes them"},
 	{Name: "dotnet-counters", Extensions: []string{".dotnet-counters.csv"}, Help: "CSV as that tool writes it"},
 }
 

@@ -80,7 +80,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		run.scan = requests.NewScanner(r, run.request, run.server)
 		head := r.Header()
 		run.w = httpout.Lookup(c.Format).New(c.Out, &httpout.Options{
-			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width,
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Origin: run.scan.Origin,
 		})
 	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
 	defer run.scan.Stop()

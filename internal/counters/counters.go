@@ -89,8 +89,10 @@ type Options struct {
 // A Result tells what a trace held beside the values.
 type Result struct {
 	Header nettrace.Header
-	Stats  nettrace.Stats
-	Points int64
+	// What the trace tells of the process; empty if it does not.
+	Process, Command, Runtime string
+	Stats                     nettrace.Stats
+	Points                    int64
 	// Dropped counts the values that Options did not want.
 	Dropped int64
 	// Notes are what a person should know: limits that were reached, errors of the
@@ -124,11 +126,14 @@ func Read(ctx context.Context, open reading.Open, o *Options, yield func(*Point)
 		o = &Options{}
 	}
 	c := &reader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
-	r, err := reading.Read(ctx, open, o.Warn, c)
+	var origin reading.Origin
+	r, err := reading.Read(ctx, open, o.Warn, c, &origin)
 	if r == nil {
 		return nil, err
 	}
 	c.res.Stats = r.Stats()
+	c.res.Command, c.res.Runtime = origin.Told()
+	c.res.Process = reading.ProcessName(c.res.Command)
 	if c.others > 0 {
 		c.note("values of other listeners that were left out: %d", c.others)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Formats are the names of the forms in which values are written.
-var Formats = []string{"table", "csv", "wide", "json", "ndjson", "openmetrics", "dotnet-counters"}
+var Formats = []string{"table", "csv", "wide", "json", "ndjson", "openmetrics", "otlp", "dotnet-counters"}
 
 // A Writer takes values and writes them in one form.
 type Writer interface {
@@ -43,6 +43,8 @@ func NewWriter(format string, w io.Writer, width int) Writer {
 		return &ndjsonWriter{w: w}
 	case "openmetrics":
 		return &openMetrics{w: w}
+	case "otlp":
+		return &otlpMetrics{w: w}
 	case "dotnet-counters":
 		return &compatWriter{w: w}
 	}

@@ -197,7 +197,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		c := ev.Cursor()
 		p.CommandLine = c.UTF16().String()
 		p.OS, p.Arch = c.UTF16().String(), c.UTF16().String()
-		if name := load.ProcessName(p.CommandLine); name != "" {
+		if name := reading.ProcessName(p.CommandLine); name != "" {
 			p.Name = name
 		}
 	case m.Provider == httpProvider:
@@ -254,43 +254,10 @@ func (g *nettraceReader) rundownEvent(ev *nettrace.Event, p *Process) {
 	}
 }
 
-// runtimeInformation reads the version of the runtime. The path of its library names it
-// best; numbers in the event follow another count (nettrace.md section 10.2).
+// runtimeInformation takes what the runtime says of itself.
 func runtimeInformation(ev *nettrace.Event, p *Process) {
-	c := ev.Cursor()
-	c.Skip(4)
-	bcl := [3]uint16{c.U16(), c.U16(), c.U16()}
-	c.Skip(2)
-	vm := [3]uint16{c.U16(), c.U16(), c.U16()}
-	c.Skip(2 + 4 + 1)
-	cmd := c.UTF16().String()
-	c.Skip(16)
-	path := c.UTF16().String()
-	if p.CommandLine == "" {
-		p.CommandLine = cmd
-	}
-	if v := versionInPath(path); v != "" {
-		p.Runtime = v
-		return
-	}
-	switch {
-	case bcl[0] >= 5:
-		p.Runtime = fmt.Sprintf("%d.%d.%d", bcl[0], bcl[1], bcl[2])
-	case vm[0] >= 5:
-		p.Runtime = fmt.Sprintf("%d.%d", vm[0], vm[1])
-	}
-}
-
-// versionInPath finds the version in the path of a shared runtime's library:
-// .../Microsoft.NETCore.App/10.0.12/libcoreclr.so.
-func versionInPath(path string) string {
-	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
-	for i := 1; i < len(parts)-1; i++ {
-		if strings.EqualFold(parts[i-1], "Microsoft.NETCore.App") {
-			return parts[i]
-		}
-	}
-	return ""
+	cmd, version := reading.RuntimeInformation(ev)
+	p.CommandLine, p.Runtime = cmp.Or(p.CommandLine, cmd), cmp.Or(version, p.Runtime)
 }
 
 func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {

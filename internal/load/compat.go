@@ -448,7 +448,7 @@ func (b *compatBuilder) processText(p *profile.Process) string {
 		if len(image) >= 2 && image[0] == '"' && image[len(image)-1] == '"' {
 			image = image[1 : len(image)-1]
 		}
-		name = programName(image)
+		name = reading.ProgramName(image)
 		args = cmd
 		if found {
 			args = rest

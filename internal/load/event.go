@@ -2,9 +2,9 @@ package load
 
 import (
 	"encoding/binary"
-	"strings"
 	"time"
 
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -228,59 +228,5 @@ func (l *loader) processInfo(p *process, ev *nettrace.Event) {
 		return
 	}
 	p.trace.CommandLine = cmd
-	p.trace.Name = ProcessName(cmd)
-}
-
-// ProcessName is the program that a command line starts: the file without directory
-// and extension, of `dotnet app.dll` that of the dll.
-func ProcessName(cmd string) string {
-	words := splitCommand(cmd)
-	if len(words) == 0 {
-		return ""
-	}
-	name := programName(words[0])
-	if strings.EqualFold(name, "dotnet") {
-		for _, w := range words[1:] {
-			if strings.HasSuffix(strings.ToLower(w), ".dll") {
-				return programName(w)
-			}
-		}
-	}
-	return name
-}
-
-func programName(path string) string {
-	path = path[strings.LastIndexAny(path, `/\`)+1:]
-	if n := len(path) - 4; n > 0 {
-		if e := strings.ToLower(path[n:]); e == ".dll" || e == ".exe" {
-			return path[:n]
-		}
-	}
-	return path
-}
-
-// splitCommand splits at blanks outside double quotes, which it removes.
-func splitCommand(cmd string) []string {
-	var words []string
-	var w strings.Builder
-	quoted, any := false, false
-	for _, r := range cmd {
-		switch {
-		case r == '"':
-			quoted, any = !quoted, true
-		case r == ' ' && !quoted:
-			if any {
-				words = append(words, w.String())
-				w.Reset()
-				any = false
-			}
-		default:
-			w.WriteRune(r)
-			any = true
-		}
-	}
-	if any {
-		words = append(words, w.String())
-	}
-	return words
+	p.trace.Name = reading.ProcessName(cmd)
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
@@ -24,7 +25,7 @@ func write(t *testing.T, rec *recording, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	sum := httpout.Summary{Source: "a trace.nettrace"}
-	w := httpout.Lookup(format).New(&b, &httpout.Options{Source: sum.Source, Exporter: "test", Start: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), Process: 7})
+	w := httpout.Lookup(format).New(&b, &httpout.Options{Source: sum.Source, Exporter: "test", Origin: func() (string, string, string) { return "Lab", "Lab.dll --x", "10.0.12" }, Start: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), Process: 7})
 	for _, r := range rec.rows {
 		sum.Add(r)
 		sum.Matched++
@@ -171,6 +172,7 @@ func TestCauses(t *testing.T) {
 		"ndjson":   `"error_cause":"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
 		"html":     `"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
 		"har":      `"_error_cause":"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
+		"otlp":     `"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
 		"chromium": `"error_cause":"System.Net.Sockets.SocketException (104): Connection reset by peer"`,
 	} {
 		assert.Contains(t, string(write(t, rec, format)), want, format)
@@ -198,66 +200,129 @@ func TestFailedAttempts(t *testing.T) {
 	}
 }
 
+// What a backend reads: each line by the collector's own decoder.
+func traces(t *testing.T, out []byte) (spans []ptrace.Span, resources []map[string]any) {
+	t.Helper()
+	for line := range bytes.Lines(out) {
+		var u ptrace.JSONUnmarshaler
+		got, err := u.UnmarshalTraces(line)
+		require.NoError(t, err)
+		again, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(got) // it can go on as any other
+		require.NoError(t, err)
+		require.NotEmpty(t, again)
+		for _, r := range got.ResourceSpans().All() {
+			resources = append(resources, r.Resource().Attributes().AsRaw())
+			for _, s := range r.ScopeSpans().All() {
+				for _, span := range s.Spans().All() {
+					spans = append(spans, span)
+				}
+			}
+		}
+	}
+	return spans, resources
+}
+
 func TestOTLP(t *testing.T) {
 	rec := small(t)
-	var doc struct {
-		ResourceSpans []struct {
-			ScopeSpans []struct {
-				Spans []struct {
-					TraceID    string `json:"traceId"`
-					SpanID     string `json:"spanId"`
-					Parent     string `json:"parentSpanId"`
-					Name       string `json:"name"`
-					Kind       int    `json:"kind"`
-					Start      string `json:"startTimeUnixNano"`
-					End        string `json:"endTimeUnixNano"`
-					Attributes []struct {
-						Key   string         `json:"key"`
-						Value map[string]any `json:"value"`
-					} `json:"attributes"`
-					Links []struct {
-						TraceID string `json:"traceId"`
-						SpanID  string `json:"spanId"`
-					} `json:"links"`
-				} `json:"spans"`
-			} `json:"scopeSpans"`
-		} `json:"resourceSpans"`
+	spans, resources := traces(t, write(t, rec, "otlp"))
+	require.NotEmpty(t, resources)
+	for _, r := range resources {
+		assert.Equal(t, map[string]any{
+			"service.name": "Lab", "process.pid": int64(7), "process.command_line": "Lab.dll --x", "process.runtime.name": "dotnet",
+			"process.runtime.version": "10.0.12", "tracefix.source": "a trace.nettrace",
+		}, r)
 	}
-	require.NoError(t, json.Unmarshal(write(t, rec, "otlp"), &doc))
-	spans := doc.ResourceSpans[0].ScopeSpans[0].Spans
-	ids := map[string]bool{}
-	clients := 0
+	byID := map[pcommon.SpanID]ptrace.Span{}
 	for _, s := range spans {
-		require.Len(t, s.TraceID, 32)
-		require.Len(t, s.SpanID, 16)
-		assert.False(t, ids[s.SpanID], "span ids are unique")
-		ids[s.SpanID] = true
-		from, err := strconv.ParseInt(s.Start, 10, 64)
-		require.NoError(t, err)
-		to, err := strconv.ParseInt(s.End, 10, 64)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, from, to)
-		if s.Kind == 3 {
+		assert.NotContains(t, byID, s.SpanID(), "span ids are unique")
+		byID[s.SpanID()] = s
+	}
+	clients, waited := 0, int64(0)
+	for _, s := range spans {
+		assert.LessOrEqual(t, s.StartTimestamp(), s.EndTimestamp())
+		require.False(t, s.TraceID().IsEmpty())
+		a := s.Attributes().AsRaw()
+		if s.Kind() == ptrace.SpanKindClient {
 			clients++
-			keys := map[string]bool{}
-			for _, a := range s.Attributes {
-				assert.False(t, keys[a.Key], "%s twice", a.Key)
-				keys[a.Key] = true
+			for _, k := range []string{"http.request.method", "url.full", "server.address", "tracefix.outcome"} {
+				assert.Contains(t, a, k)
 			}
-			assert.True(t, keys["http.request.method"] && keys["url.full"] && keys["server.address"])
+			failed := a["tracefix.outcome"] == "failed" || a["tracefix.outcome"] == "canceled"
+			if !failed {
+				continue
+			}
+			assert.Equal(t, ptrace.StatusCodeError, s.Status().Code())
+			require.NotZero(t, s.Events().Len())
+			e := s.Events().At(0)
+			assert.Equal(t, "exception", e.Name())
+			assert.Contains(t, e.Attributes().AsRaw()["exception.stacktrace"], "   at System.Net.Http")
+			continue
+		}
+		parent, ok := byID[s.ParentSpanID()]
+		require.True(t, ok, "%s has a parent that is not there", s.Name())
+		assert.Equal(t, parent.TraceID(), s.TraceID())
+		assert.LessOrEqual(t, parent.StartTimestamp(), s.StartTimestamp(), s.Name())
+		assert.GreaterOrEqual(t, parent.EndTimestamp(), s.EndTimestamp(), s.Name())
+		if a["tracefix.phase"] == "wait" {
+			waited += int64(s.EndTimestamp() - s.StartTimestamp())
 		}
 	}
-	hops := 0
+	hops, wait := 0, int64(0)
 	for _, r := range rec.rows {
 		hops += 1 + len(r.Redirects)
-	}
-	assert.Equal(t, hops, clients)
-	for _, s := range spans {
-		assert.True(t, s.Parent == "" || ids[s.Parent], "%s has a parent that is not there", s.Name)
-		for _, l := range s.Links {
-			assert.True(t, ids[l.SpanID], "%s links to what is not there", s.Name)
+		for _, l := range append([][]httpphases.Phase{r.Phases}, hopPhases(r)...) {
+			for _, p := range l {
+				if p.Name == httpphases.Wait {
+					wait += p.Duration
+				}
+			}
 		}
 	}
+	assert.Equal(t, hops, clients)
+	assert.Equal(t, wait, waited, "all waiting is in spans")
+}
+
+func hopPhases(r *httpphases.Request) (l [][]httpphases.Phase) {
+	for i := range r.Redirects {
+		l = append(l, r.Redirects[i].Phases)
+	}
+	return l
+}
+
+// Spans of both sides belong to one trace where the bridge told their ids.
+func TestOTLPServed(t *testing.T) {
+	rec := loadFile(t, filepath.Join("testdata", "net31-more.nettrace.zst"))
+	var b bytes.Buffer
+	w := httpout.Lookup("otlp").New(&b, &httpout.Options{})
+	for _, r := range rec.rows {
+		require.NoError(t, w.Request(r))
+	}
+	for _, s := range rec.served {
+		require.NoError(t, w.Server(s))
+	}
+	require.NoError(t, w.Close(&httpout.Summary{}))
+	spans, resources := traces(t, b.Bytes())
+	assert.Equal(t, "unknown_service", resources[0]["service.name"])
+	clients, served := map[pcommon.SpanID]pcommon.TraceID{}, 0
+	for _, s := range spans {
+		if s.Kind() == ptrace.SpanKindClient {
+			clients[s.SpanID()] = s.TraceID()
+		}
+	}
+	for _, s := range spans {
+		if s.Kind() != ptrace.SpanKindServer {
+			continue
+		}
+		served++
+		assert.Equal(t, clients[s.ParentSpanID()], s.TraceID())
+		status, told := s.Attributes().AsRaw()["http.response.status_code"].(int64)
+		want := ptrace.StatusCodeUnset
+		if told && status >= 500 {
+			want = ptrace.StatusCodeError
+		}
+		assert.Equal(t, want, s.Status().Code())
+	}
+	assert.Equal(t, 92, served)
 }
 
 func TestNDJSON(t *testing.T) {

@@ -42,6 +42,7 @@ type Scanner struct {
 	losses  int           // that were passed on
 	last    int64
 	seen    session
+	origin  reading.Origin
 }
 
 // Session is what a trace tells of how it was recorded.
@@ -133,6 +134,7 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		}
 		s.losses = n
 	}
+	_ = s.origin.Event(ev) // it takes all that comes
 	n := len(s.batch)
 	s.batch = s.batch[:n+1]
 	if !s.decode(&s.batch[n], ev) {
@@ -223,6 +225,13 @@ func (s *Scanner) Finish() {
 		s.Stop()
 		s.builder.Finish(s.last)
 	}
+}
+
+// Origin returns what is known by now of the process: its name, its command line and the
+// version of its runtime.
+func (s *Scanner) Origin() (name, command, runtime string) {
+	command, runtime = s.origin.Told()
+	return reading.ProcessName(command), command, runtime
 }
 
 // Stats returns what the Builder counted, after Finish.

@@ -1,6 +1,7 @@
 package httpout
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,139 +12,113 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/otlp"
 )
 
-// otlpWriter writes spans with the names of the semantic conventions: one per hop,
-// and for new connections a trace of their own as .NET 9 and later emit them
-// (http-events.md section 10.4).
+// otlpWriter writes spans with the names of the semantic conventions: one per hop, with a
+// child for each of its phases, those of a new connection below one of its own
+// (http-events.md section 10.4), and one per request served.
 type otlpWriter struct {
-	out
-	o    Options
-	n    int
-	base int64 // unix ns of time 0
+	lines otlp.Writer
+	o     Options
+	base  int64 // unix ns of time 0
 }
 
 func newOTLP(w io.Writer, o *Options) Writer {
-	t := &otlpWriter{out: out{w: w}, o: *o}
+	t := &otlpWriter{o: *o}
+	t.lines = otlp.Writer{W: w, Signal: otlp.Spans, Version: o.Exporter, Resource: t.resource}
 	if !o.Start.IsZero() {
 		t.base = o.Start.UnixNano()
 	}
-	t.str(`{"resourceSpans":[{"resource":{"attributes":[`)
-	a := attributes{&t.out, 0}
-	if o.Process != 0 {
-		a.int("process.pid", int64(o.Process))
-	}
-	a.str("process.runtime.name", ".NET")
-	a.str("tracefix.source", o.Source)
-	t.str(`]},"scopeSpans":[{"scope":{"name":"tracefix"`)
-	if o.Exporter != "" {
-		t.str(`,"version":`)
-		t.b = jsontext.AppendString(t.b, o.Exporter)
-	}
-	t.str(`},"spans":[`)
 	return t
 }
 
-// attributes appends key and value pairs.
-type attributes struct {
-	o *out
-	n int
-}
-
-func (a *attributes) key(k string) {
-	if a.n > 0 {
-		a.o.str(",")
+func (w *otlpWriter) resource() *otlp.Resource {
+	r := &otlp.Resource{PID: w.o.Process, Source: w.o.Source}
+	if w.o.Origin != nil {
+		r.Service, r.Command, r.RuntimeVersion = w.o.Origin()
 	}
-	a.n++
-	a.o.str(`{"key":`)
-	a.o.b = jsontext.AppendString(a.o.b, k)
-	a.o.str(`,"value":{`)
-}
-
-func (a *attributes) str(k, v string) {
-	if v == "" {
-		return
-	}
-	a.key(k)
-	a.o.str(`"stringValue":`)
-	a.o.b = jsontext.AppendString(a.o.b, v)
-	a.o.str("}}")
-}
-
-func (a *attributes) int(k string, v int64) {
-	a.key(k)
-	a.o.str(`"intValue":"`)
-	a.o.b = strconv.AppendInt(a.o.b, v, 10)
-	a.o.str(`"}}`)
+	return r
 }
 
 // hash derives an id that is the same on every run.
-func (w *otlpWriter) hash(r *httpphases.Request, what string, n int) [32]byte {
+func (w *otlpWriter) hash(id int, activity [16]byte, process uint32, start int64, what string, n int) [32]byte {
 	var b [40]byte
-	copy(b[:16], r.Activity[:])
-	binary.LittleEndian.PutUint64(b[16:], uint64(r.Start))
-	binary.LittleEndian.PutUint32(b[24:], r.Process)
-	binary.LittleEndian.PutUint32(b[28:], uint32(r.ID))
+	copy(b[:16], activity[:])
+	binary.LittleEndian.PutUint64(b[16:], uint64(start))
+	binary.LittleEndian.PutUint32(b[24:], process)
+	binary.LittleEndian.PutUint32(b[28:], uint32(id))
 	binary.LittleEndian.PutUint64(b[32:], uint64(n))
 	return sha256.Sum256(append([]byte(w.o.Source+"\x00"+what+"\x00"), b[:]...))
 }
 
-func (w *otlpWriter) traceID(r *httpphases.Request, what string) string {
-	h := w.hash(r, "trace "+what, 0)
+func (w *otlpWriter) traceID(r *httpphases.Request) string {
+	h := w.hash(r.ID, r.Activity, r.Process, r.Start, "trace request", 0)
 	return hex.EncodeToString(h[:16])
 }
 
 func (w *otlpWriter) spanID(r *httpphases.Request, what string, n int) string {
-	h := w.hash(r, "span "+what, n)
+	h := w.hash(r.ID, r.Activity, r.Process, r.Start, "span "+what, n)
 	return hex.EncodeToString(h[:8])
 }
 
-// begin starts a span; attributes follow, then end.
-func (w *otlpWriter) begin(trace, span, parent, name string, kind int, start, end int64) attributes {
-	if w.n > 0 {
-		w.str(",")
-	}
-	w.n++
-	w.str("\n{\"traceId\":\"")
-	w.str(trace)
-	w.str(`","spanId":"`)
-	w.str(span)
-	w.str(`"`)
-	if parent != "" && strings.Trim(parent, "0") != "" {
-		w.str(`,"parentSpanId":"`)
-		w.str(parent)
-		w.str(`"`)
-	}
-	w.str(`,"name":`)
-	w.b = jsontext.AppendString(w.b, name)
-	w.str(`,"kind":`)
-	w.b = strconv.AppendInt(w.b, int64(kind), 10)
-	w.str(`,"startTimeUnixNano":"`)
-	w.b = strconv.AppendInt(w.b, w.base+start, 10)
-	w.str(`","endTimeUnixNano":"`)
-	w.b = strconv.AppendInt(w.b, w.base+end, 10)
-	w.str(`","attributes":[`)
-	return attributes{&w.out, 0}
+// A span is one that is being written.
+type span struct {
+	w                 *otlpWriter
+	a                 otlp.Attributes
+	trace, id, parent string
+	code              int // 0: unset, 2: error
+	message           string
+	events            []byte // of JSON objects, with commas between
+	eventCount        int
 }
 
-// end closes a span. code is 0 (unset) or 2 (error).
-func (w *otlpWriter) end(code int, message, events, links string) {
-	w.str("]")
-	if events != "" {
-		w.str(`,"events":[` + events + "]")
+// begin starts a span; attributes follow, then end.
+func (w *otlpWriter) begin(trace, id, parent, name string, kind int, start, end int64) *span {
+	b := w.lines.Item()
+	b = append(append(append(b, "{\"traceId\":\""...), trace...), `","spanId":"`...)
+	b = append(append(b, id...), '"')
+	if strings.Trim(parent, "0") != "" {
+		b = append(append(append(b, `,"parentSpanId":"`...), parent...), '"')
 	}
-	if links != "" {
-		w.str(`,"links":[` + links + "]")
+	b = jsontext.AppendString(append(b, `,"name":`...), name)
+	b = strconv.AppendInt(append(b, `,"kind":`...), int64(kind), 10)
+	b = otlp.AppendInt(append(b, `,"startTimeUnixNano":`...), w.base+start)
+	b = otlp.AppendInt(append(b, `,"endTimeUnixNano":`...), w.base+end)
+	return &span{w: w, a: otlp.Attributes{B: append(b, `,"attributes":[`...)}, trace: trace, id: id, parent: parent}
+}
+
+// failed says that what the span is of failed.
+func (s *span) failed(errorType, message string) {
+	s.a.Text("error.type", errorType)
+	s.code, s.message = 2, firstLine(message)
+}
+
+// event adds an event to the span.
+func (s *span) event(name string, at int64, attributes func(*otlp.Attributes)) {
+	if s.eventCount++; s.eventCount > 1 {
+		s.events = append(s.events, ',')
 	}
-	w.str(`,"status":{`)
-	if code != 0 {
-		w.str(`"code":2`)
-		if message != "" {
-			w.str(`,"message":`)
-			w.b = jsontext.AppendString(w.b, message)
+	b := jsontext.AppendString(append(s.events, `{"name":`...), name)
+	b = otlp.AppendInt(append(b, `,"timeUnixNano":`...), s.w.base+at)
+	a := otlp.Attributes{B: append(b, `,"attributes":[`...)}
+	attributes(&a)
+	s.events = append(a.B, "]}"...)
+}
+
+func (s *span) end() error {
+	b := append(s.a.B, ']')
+	if s.eventCount > 0 {
+		b = append(append(append(b, `,"events":[`...), s.events...), ']')
+	}
+	b = append(b, `,"status":{`...)
+	if s.code != 0 {
+		b = append(b, `"code":2`...)
+		if s.message != "" {
+			b = jsontext.AppendString(append(b, `,"message":`...), s.message)
 		}
 	}
-	w.str("}}")
+	return s.w.lines.Done(append(b, "}}"...))
 }
 
 const (
@@ -157,16 +132,17 @@ func protocol(v string) string { return strings.TrimSuffix(v, ".0") }
 func (w *otlpWriter) Request(r *httpphases.Request) error {
 	trace := r.TraceID
 	if len(trace) != 32 {
-		trace = w.traceID(r, "request")
+		trace = w.traceID(r)
 	}
-	parent := r.ParentSpanID
 	for i := range r.Redirects {
 		d := &r.Redirects[i]
 		h := harHop{start: d.Start, end: d.Start + d.Duration, url: d.From, version: d.Version, status: d.Status, conn: d.Connection, phases: d.Phases, bytes: -1}
 		if i == 0 {
 			h.method = r.Method
 		}
-		w.hop(r, trace, parent, &h, i, false)
+		if err := w.hop(r, trace, &h, i); err != nil {
+			return err
+		}
 	}
 	h := harHop{
 		start: r.Start, end: knownEnd(r), url: r.URL(), version: r.Version, status: r.Status, method: r.Method,
@@ -176,174 +152,209 @@ func (w *otlpWriter) Request(r *httpphases.Request) error {
 		d := &r.Redirects[n-1]
 		h.start, h.url, h.method = d.Start+d.Duration, d.URL, ""
 	}
-	w.hop(r, trace, parent, &h, len(r.Redirects), true)
-	return w.flushed()
+	return w.hop(r, trace, &h, len(r.Redirects))
 }
 
-func (w *otlpWriter) hop(r *httpphases.Request, trace, parent string, h *harHop, n int, last bool) {
-	span := w.spanID(r, "hop", n)
+// hop writes the span of hop n, and those of its phases.
+func (w *otlpWriter) hop(r *httpphases.Request, trace string, h *harHop, n int) error {
+	id, parent := w.spanID(r, "hop", n), r.ParentSpanID
 	if len(r.Spans) == len(r.Redirects)+1 && len(r.Spans[n].Trace) == 32 && len(r.Spans[n].Span) == 16 {
-		trace, span, parent = r.Spans[n].Trace, r.Spans[n].Span, r.Spans[n].Parent
+		trace, id, parent = r.Spans[n].Trace, r.Spans[n].Span, r.Spans[n].Parent
 	}
-	name, method := "HTTP", "_OTHER"
-	if h.method != "" {
-		name, method = h.method, h.method
-	}
-	links := ""
-	setup := h.conn != nil && h.conn.New
-	setupTrace, setupSpan := "", ""
-	if setup {
-		setupTrace, setupSpan = w.traceID(r, "setup"+strconv.Itoa(n)), w.spanID(r, "setup", n)
-		links = `{"traceId":"` + setupTrace + `","spanId":"` + setupSpan + `"}`
-	}
-	a := w.begin(trace, span, parent, name, kindClient, h.start, h.end)
-	a.str("http.request.method", method)
-	a.str("url.full", h.url)
+	s := w.begin(trace, id, parent, cmp.Or(h.method, "HTTP"), kindClient, h.start, h.end)
+	a := &s.a
+	a.Text("http.request.method", cmp.Or(h.method, "_OTHER"))
+	a.Text("url.full", h.url)
 	scheme, host, port := r.Scheme, r.Host, r.Port
 	if n > 0 {
 		scheme, host, port = splitAuthority(h.url)
 	}
-	a.str("url.scheme", scheme)
-	a.str("server.address", host)
+	a.Text("url.scheme", scheme)
+	a.Text("server.address", host)
 	if port > 0 {
-		a.int("server.port", int64(port))
+		a.Int("server.port", int64(port))
 	}
 	if h.status > 0 {
-		a.int("http.response.status_code", int64(h.status))
+		a.Int("http.response.status_code", int64(h.status))
 	}
 	if h.version != "" {
-		a.str("network.protocol.name", "http")
-		a.str("network.protocol.version", protocol(h.version))
+		a.Text("network.protocol.name", "http")
+		a.Text("network.protocol.version", protocol(h.version))
 	}
 	if c := h.conn; c != nil {
-		a.str("network.peer.address", c.Remote)
+		a.Text("network.peer.address", c.Remote)
 		if c.Remote != "" && c.Port > 0 {
-			a.int("network.peer.port", int64(c.Port))
+			a.Int("network.peer.port", int64(c.Port))
+		}
+		if c.HasID {
+			a.Int("tracefix.connection", c.ID)
+		}
+		if c.New {
+			a.Bool("tracefix.connection.new")
 		}
 	}
 	if n > 0 {
-		a.int("http.request.resend_count", int64(n))
+		a.Int("http.request.resend_count", int64(n))
 	}
 	if h.bytes >= 0 {
-		a.int("http.request.body.size", h.bytes)
+		a.Int("http.request.body.size", h.bytes)
 	}
-	failed := last && (r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled)
-	code, message, events := 0, "", ""
+	a.Int("tracefix.request", int64(r.ID))
+	a.Text("tracefix.activity", pathText(r.Path))
+	a.Text("tracefix.outcome", r.Outcome.String())
+	a.Texts("tracefix.marks", r.Marks().List())
+	a.Texts("tracefix.missing", r.Missing)
+	last := n == len(r.Redirects)
 	switch {
-	case failed:
-		a.str("error.type", orText(r.ErrorType, "_OTHER"))
-		code, message = 2, firstLine(r.Error)
-		e := out{}
-		e.str(`{"name":"exception","timeUnixNano":"` + strconv.FormatInt(w.base+h.end, 10) + `","attributes":[`)
-		x := attributes{&e, 0}
-		x.str("exception.type", r.ErrorType)
-		x.str("exception.message", r.Error)
-		e.str("]}")
-		events = string(e.b)
+	case last && (r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled):
+		s.failed(cmp.Or(r.ErrorType, "_OTHER"), r.Error)
+		s.event("exception", h.end, func(x *otlp.Attributes) {
+			x.Text("exception.type", r.ErrorType)
+			x.Text("exception.message", r.Error)
+			x.Text("exception.stacktrace", r.Detail)
+			x.Text("tracefix.error_cause", r.ErrorCause)
+		})
 	case h.status >= 400:
-		a.str("error.type", strconv.Itoa(h.status))
-		code = 2
+		s.failed(strconv.Itoa(h.status), "")
 	}
-	a.str("tracefix.outcome", r.Outcome.String())
-	if r.Guessed > 0 {
-		a.int("tracefix.guessed_links", int64(r.Guessed))
+	if last {
+		s.sideAttempts(r)
 	}
-	w.end(code, message, events, links)
-
-	server := joinAuthority(host, port)
-	for i := range h.phases {
-		p := &h.phases[i]
-		if p.Name == httpphases.Queue && !p.Open {
-			q := w.begin(trace, w.spanID(r, "queue"+strconv.Itoa(n), i), span, "HTTP wait_for_connection "+server, kindInternal, p.Start, p.End())
-			q.str("error.type", errorType(p))
-			w.end(errorCode(p), p.Error, "", "")
-		}
+	if err := s.end(); err != nil {
+		return err
 	}
-	w.setup(r, h, n, host, server, setupTrace, setupSpan, trace, span)
+	return w.phases(r, h, n, s, host, port)
 }
 
-// setup writes the spans of a connection attempt: a trace of its own if it led to a
-// connection, else below the request.
-func (w *otlpWriter) setup(r *httpphases.Request, h *harHop, n int, host, server, trace, span, requestTrace, requestSpan string) {
-	var from, to int64 = -1, -1
-	for i := range h.phases {
-		if p := &h.phases[i]; p.Name >= httpphases.DNS && p.Name <= httpphases.TLS && !p.Open {
-			if from < 0 || p.Start < from {
-				from = p.Start
-			}
-			to = max(to, p.End())
+// sideAttempts adds as events what failed on the way without ending the request.
+func (s *span) sideAttempts(r *httpphases.Request) {
+	failed := func(p *httpphases.Phase, address string) {
+		if p.Error == "" {
+			return
+		}
+		s.event("failed attempt", p.End(), func(a *otlp.Attributes) {
+			a.Text("tracefix.phase", p.Name.String())
+			a.Text("network.peer.address", address)
+			a.Text("error.message", p.Error)
+		})
+	}
+	for i := range r.Tries[:max(len(r.Tries)-1, 0)] {
+		failed(&r.Tries[i].Phase, r.Tries[i].Address)
+	}
+	for i := range r.Side {
+		for k := range r.Side[i].Phases {
+			failed(&r.Side[i].Phases[k], "")
 		}
 	}
-	if from < 0 {
-		return
-	}
-	if trace == "" {
-		trace, span = requestTrace, requestSpan
-	} else {
-		a := w.begin(trace, span, "", "HTTP connection_setup "+server, kindInternal, from, to)
-		if c := h.conn; c != nil {
-			a.str("network.peer.address", c.Remote)
-		}
-		w.end(0, "", "", "")
-	}
-	for i := range h.phases {
-		p := &h.phases[i]
-		if p.Open {
+}
+
+// spanNames are those of the phases, as .NET calls them where it has a span for them.
+var spanNames = [...]string{
+	httpphases.Queue: "HTTP wait_for_connection", httpphases.DNS: "DNS lookup", httpphases.Connect: "socket connect", httpphases.Proxy: "HTTP proxy CONNECT",
+	httpphases.TLS: "TLS client handshake", httpphases.RequestHeaders: "HTTP request headers", httpphases.RequestContent: "HTTP request content",
+	httpphases.Wait: "HTTP wait for response", httpphases.ResponseHeaders: "HTTP response headers", httpphases.ResponseContent: "HTTP response content",
+	httpphases.RedirectHop: "", httpphases.Other: "",
+}
+
+// phases writes a span for each phase of a hop: those of a connection that was opened for
+// it below one for that, which lies below the wait for it.
+func (w *otlpWriter) phases(r *httpphases.Request, h *harHop, n int, of *span, host string, port int) error {
+	server := joinAuthority(host, port)
+	key := func(what string) string { return what + strconv.Itoa(n) }
+	waits := of.id // the parent of what a queue contains
+	setup := ""
+	for i, p := range nest(h.phases, h.end) {
+		if p.Name == httpphases.RedirectHop {
 			continue
 		}
-		id := w.spanID(r, "phase"+strconv.Itoa(n), i)
-		switch p.Name {
-		case httpphases.DNS:
-			a := w.begin(trace, id, span, "DNS lookup "+host, kindInternal, p.Start, p.End())
-			a.str("dns.question.name", host)
-			a.str("error.type", errorType(p))
-			w.end(errorCode(p), p.Error, "", "")
-		case httpphases.Connect:
-			peer := ""
-			code := 0
-			if len(r.Tries) > 0 {
-				t := r.Tries[len(r.Tries)-1]
-				peer, code = t.Address, t.Code
-			}
-			a := w.begin(trace, id, span, strings.TrimSpace("socket connect "+peer), kindInternal, p.Start, p.End())
-			if ap, err := netip.ParseAddrPort(peer); err == nil {
-				a.str("network.peer.address", ap.Addr().String())
-				a.int("network.peer.port", int64(ap.Port()))
-				kind := "ipv4"
-				if ap.Addr().Is6() {
-					kind = "ipv6"
+		id, parent := w.spanID(r, key("phase"), i), of.id
+		name := spanNames[p.Name]
+		opens := p.Name >= httpphases.DNS && p.Name <= httpphases.TLS
+		if opens {
+			if setup == "" {
+				setup = w.spanID(r, key("setup"), 0)
+				s := w.begin(of.trace, setup, waits, "HTTP connection_setup "+server, kindInternal, p.Start, setupEnd(h))
+				if c := h.conn; c != nil {
+					s.a.Text("network.peer.address", c.Remote)
 				}
-				a.str("network.type", kind)
+				if p.Shared {
+					s.a.Bool("tracefix.shared") // another request asked for the connection
+				}
+				if err := s.end(); err != nil {
+					return err
+				}
 			}
-			if p.Error != "" {
-				a.str("error.type", connectError(code))
+			parent = setup
+		}
+		switch p.Name {
+		case httpphases.Queue:
+			waits = id
+			name += " " + server
+		case httpphases.DNS, httpphases.TLS:
+			name += " " + host
+		case httpphases.Connect:
+			if t := lastTry(r); t != nil {
+				name += " " + t.Address
 			}
-			w.end(errorCode(p), p.Error, "", "")
-		case httpphases.TLS:
-			a := w.begin(trace, id, span, "TLS client handshake "+host, kindInternal, p.Start, p.End())
-			a.str("server.address", host)
-			if c := h.conn; c != nil && strings.HasPrefix(c.TLS, "TLS ") {
-				a.str("tls.protocol.name", "tls")
-				a.str("tls.protocol.version", strings.TrimPrefix(c.TLS, "TLS "))
-			}
-			a.str("error.type", errorType(p))
-			w.end(errorCode(p), p.Error, "", "")
+		}
+		s := w.begin(of.trace, id, parent, strings.TrimSpace(name), kindInternal, p.Start, p.End())
+		w.about(r, h, s, &p, host)
+		if err := s.end(); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-func errorCode(p *httpphases.Phase) int {
-	if p.Error != "" {
-		return 2
+// about says what is known of a phase beside its times.
+func (w *otlpWriter) about(r *httpphases.Request, h *harHop, s *span, p *httpphases.Phase, host string) {
+	s.a.Text("tracefix.phase", p.Name.String())
+	if p.Inferred {
+		s.a.Texts("tracefix.marks", httpphases.Inferred.List())
 	}
-	return 0
+	errorType := "_OTHER"
+	switch p.Name {
+	case httpphases.DNS:
+		s.a.Text("dns.question.name", host)
+	case httpphases.Connect:
+		t := lastTry(r)
+		if t == nil {
+			break
+		}
+		errorType = connectError(t.Code)
+		if ap, err := netip.ParseAddrPort(t.Address); err == nil {
+			s.a.Text("network.peer.address", ap.Addr().String())
+			s.a.Int("network.peer.port", int64(ap.Port()))
+			s.a.Text("network.type", map[bool]string{true: "ipv6", false: "ipv4"}[ap.Addr().Is6()])
+		}
+	case httpphases.TLS:
+		s.a.Text("server.address", host)
+		if c := h.conn; c != nil && strings.HasPrefix(c.TLS, "TLS ") {
+			s.a.Text("tls.protocol.name", "tls")
+			s.a.Text("tls.protocol.version", strings.TrimPrefix(c.TLS, "TLS "))
+		}
+	}
+	if p.Error != "" {
+		s.failed(errorType, p.Error)
+	}
 }
 
-func errorType(p *httpphases.Phase) string {
-	if p.Error != "" {
-		return "_OTHER"
+// setupEnd is the end of what opened the connection of a hop.
+func setupEnd(h *harHop) int64 {
+	end := h.start
+	for _, p := range nest(h.phases, h.end) {
+		if p.Name >= httpphases.DNS && p.Name <= httpphases.TLS {
+			end = max(end, p.End())
+		}
 	}
-	return ""
+	return end
+}
+
+func lastTry(r *httpphases.Request) *httpphases.Try {
+	if n := len(r.Tries); n > 0 {
+		return &r.Tries[n-1]
+	}
+	return nil
 }
 
 func connectError(code int) string {
@@ -391,30 +402,50 @@ func splitAuthority(u string) (scheme, host string, port int) {
 	return scheme, strings.Trim(host, "[]"), port
 }
 
-func (w *otlpWriter) Server(s *httpphases.ServerRequest) error {
-	trace, span := s.TraceID, s.SpanID
-	r := &httpphases.Request{ID: s.ID, Activity: s.Activity, Start: s.Start, Process: s.Process}
+func (w *otlpWriter) Server(q *httpphases.ServerRequest) error {
+	trace, id := q.TraceID, q.SpanID
 	if len(trace) != 32 {
-		trace = w.traceID(r, "server")
+		h := w.hash(q.ID, q.Activity, q.Process, q.Start, "trace server", 0)
+		trace = hex.EncodeToString(h[:16])
 	}
-	if len(span) != 16 {
-		span = w.spanID(r, "server", 0)
+	if len(id) != 16 {
+		h := w.hash(q.ID, q.Activity, q.Process, q.Start, "span server", 0)
+		id = hex.EncodeToString(h[:8])
 	}
-	a := w.begin(trace, span, s.ParentSpanID, orText(s.Method, "HTTP"), kindServer, s.Start, s.Start+s.Duration)
-	a.str("http.request.method", orText(s.Method, "_OTHER"))
-	path, query, _ := strings.Cut(s.Target, "?")
-	a.str("url.path", path)
-	a.str("url.query", query)
-	code := 0
-	if s.Outcome == httpphases.Failed {
-		a.str("error.type", "_OTHER")
-		code = 2
+	name := strings.TrimSpace(cmp.Or(q.Method, "HTTP") + " " + q.Route)
+	s := w.begin(trace, id, q.ParentSpanID, name, kindServer, q.Start, q.Start+q.Duration)
+	a := &s.a
+	a.Text("http.request.method", cmp.Or(q.Method, "_OTHER"))
+	path, query, _ := strings.Cut(q.Target, "?")
+	a.Text("url.path", path)
+	a.Text("url.query", query)
+	a.Text("url.scheme", q.Scheme)
+	a.Text("http.route", q.Route)
+	if _, host, port := splitAuthority(q.Scheme + "://" + q.Host); q.Host != "" {
+		a.Text("server.address", host)
+		if port > 0 {
+			a.Int("server.port", int64(port))
+		}
 	}
-	w.end(code, "", "", "")
-	return w.flushed()
+	if q.Status > 0 {
+		a.Int("http.response.status_code", int64(q.Status))
+	}
+	a.Text("network.protocol.version", protocol(q.Version))
+	a.Int("tracefix.request", int64(q.ID))
+	a.Text("tracefix.activity", pathText(q.Path))
+	a.Text("tracefix.request_id", q.RequestID)
+	a.Text("tracefix.outcome", q.Outcome.String())
+	a.Texts("tracefix.marks", q.Marks().List())
+	switch { // 4xx is the client's fault: the status of a server's span stays unset
+	case q.Outcome == httpphases.Failed:
+		s.failed("_OTHER", "an exception that nobody handled")
+		s.event("exception", q.Start+q.Duration, func(x *otlp.Attributes) {
+			x.Text("exception.message", "an exception that nobody handled; the trace does not tell which")
+		})
+	case q.Status >= 500:
+		s.failed(strconv.Itoa(q.Status), "")
+	}
+	return s.end()
 }
 
-func (w *otlpWriter) Close(*Summary) error {
-	w.str("\n]}]}]}\n")
-	return w.flush()
-}
+func (w *otlpWriter) Close(*Summary) error { return w.lines.Close() }

@@ -25,6 +25,9 @@ type Options struct {
 	Process  int
 	Width    int // columns of the table; 0: no limit
 	Plain    bool
+	// Origin tells what is known by now of the process: its name, command line and the
+	// version of its runtime. nil: nothing.
+	Origin func() (name, command, runtime string)
 }
 
 // A Format is one output of requests.
@@ -43,7 +46,7 @@ var Formats = []Format{
 	{"ndjson", []string{".ndjson", ".jsonl"}, "one line of JSON per request", true, newNDJSON},
 	{"har", []string{".har"}, "HTTP Archive 1.2, for the network panel of a browser's devtools", false, newHAR},
 	{"chromium", []string{".chromium.json"}, "trace events, one track per connection, for Perfetto", true, newChromium},
-	{"otlp", []string{".otlp.json"}, "OpenTelemetry spans as OTLP JSON", true, newOTLP},
+	{"otlp", []string{".otlp.json", ".otlp.jsonl"}, "OpenTelemetry spans as lines of OTLP JSON, as the file exporter writes them", true, newOTLP},
 	{"html", []string{".html", ".htm"}, "one page with a waterfall, for any browser, without network", false, newHTML},
 }
 
