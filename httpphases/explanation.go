@@ -82,3 +82,18 @@ type Step struct {
 	Cause    string
 	Thread   uint64 // that ran or stood; 0: none, or several
 }
+
+// Add adds another request's.
+func (t *TimeByCause) Add(u *TimeByCause) {
+	t.GC += u.GC
+	t.CPU += u.CPU
+	t.Lock += u.Lock
+	t.Sleep += u.Sleep
+	t.Wait += u.Wait
+	t.IO += u.IO
+	t.Other += u.Other
+	t.Pool += u.Pool
+	t.OtherSide += u.OtherSide
+	t.Unknown += u.Unknown
+	t.Await += u.Await
+}

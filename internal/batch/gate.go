@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // A Gate is a condition under which a batch fails: "cut", "http-error-rate>1%".
@@ -70,6 +71,16 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	}
 }
 
+// ofService is what summaries found; 0 where none was asked for.
+func ofService(get func(s *report.Service) float64) func(*Report) (float64, string) {
+	return func(r *Report) (float64, string) {
+		if q := r.Totals.Requests; q != nil && q.Service != nil {
+			return get(q.Service), ""
+		}
+		return 0, ""
+	}
+}
+
 func requestCount(q *Requests) int  { return q.Count }
 func requestErrors(q *Requests) int { return q.Errors }
 
@@ -90,6 +101,18 @@ var metrics = []metric{
 	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 })},
 	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 })},
 	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max })},
+	{"findings", "with --summary: things that are wrong with a service, such as a starved thread pool", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.Findings) })},
+	{"starvation", "with --summary: threads that thread pools added since they starved or their threads blocked", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.Starvation) })},
+	{"pool-blocked", "with --summary: highest share of the time of served requests in which a thread waited for an event or a task", "%", command.Requests, ofService(func(s *report.Service) float64 { return s.PoolBlocked })},
+	{"lock-wait", "with --summary: time that threads waited for locks", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.LockWaitMs })},
+	{"convoy-waits", "with --summary: waits at locks with a convoy", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.ConvoyWaits) })},
+	{"client-queue", "with --summary: time that requests waited until another one gave its connection back", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.ClientQueueMs })},
+	{"dns-outliers", "with --summary: name resolutions that took far longer than the others", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.DNSOutliers) })},
+	{"tls-outliers", "with --summary: TLS handshakes that took far longer than the others", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.TLSOutliers) })},
+	{"gc-pause", "with --summary: time of collections", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.GCPauseMs })},
+	{"gc-in-requests", "with --summary: time in which a collection stopped a thread that ran for a request", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.GCInRequestsMs })},
+	{"connect-failed", "with --summary: attempts to connect that failed", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.FailedConnections) })},
+	{"concurrency", "with --summary: most requests at once in any trace", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.MaxConcurrency) })},
 }
 
 // GateHelp lists what gates can ask for.

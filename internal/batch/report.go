@@ -126,6 +126,8 @@ type Requests struct {
 	P99        Highest   `json:"highest_p99"`
 	Max        Highest   `json:"max"`
 	Slowest    []Slowest `json:"slowest,omitempty"`
+	// Service is what summaries found: sums, and of shares and concurrency the highest.
+	Service *report.Service `json:"service,omitempty"`
 }
 
 // A Highest is the highest value of all traces.
@@ -236,6 +238,12 @@ func (t *Totals) add(x *Result) {
 		r.P95.see(q.P95, x)
 		r.P99.see(q.P99, x)
 		r.Max.see(q.Max, x)
+		if q.Service != nil {
+			if r.Service == nil {
+				r.Service = &report.Service{}
+			}
+			r.Service.Add(q.Service)
+		}
 		for _, s := range q.Slowest {
 			out := ""
 			if x.Output != nil {

@@ -15,10 +15,12 @@ import (
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // httpFormats are those of package httpout.
@@ -26,7 +28,7 @@ var httpFormats = func() (list output.Formats) {
 	for _, f := range httpout.Formats {
 		list = append(list, output.Format{Name: f.Name, Extensions: f.Extensions, Help: f.Help})
 	}
-	return list
+	return append(list, output.Format{Name: "markdown", Extensions: []string{".md"}, Help: "Markdown, a summary as --summary tells it"})
 }()
 
 // HTTP is `tracefix http`.
@@ -39,13 +41,15 @@ type HTTP struct {
 	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start (the default), duration, status, host, queue or wait."`
 	LimitFlag
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
+	Summary bool   `help:"Tell how the service did instead of listing requests: by route, host, status and time, with errors, concurrency and connections, and what is wrong: a starved thread pool, a convoy at a lock, an exhausted pool of connections, slow DNS or TLS. As table, markdown, html or json."`
 	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, collections, the other side; with the hottest methods, the stacks that blocked it, exceptions and activities inside. As text for requests chosen by --id; as ndjson or json for all."`
 	Side    string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served, or both: client, server, both."`
 }
 
 // Check implements Job.
 func (h *HTTP) Check(format string) error {
-	if h.sides()&requests.Server != 0 && !httpout.Lookup(format).Served {
+	summary := h.summarizes(format)
+	if h.sides()&requests.Server != 0 && !summary && !httpout.Lookup(format).Served {
 		var names []string
 		for _, f := range httpout.Formats {
 			if f.Served {
@@ -53,6 +57,10 @@ func (h *HTTP) Check(format string) error {
 			}
 		}
 		return fmt.Errorf("--side %s: %s has no place for requests that were served; use --format %s", h.Side, format, strings.Join(names, ", "))
+	}
+	if summary {
+		_, err := h.filter()
+		return errors.Join(h.TimeFlags.check(), h.checkSummary(format), err)
 	}
 	if h.Explain && !slices.Contains([]string{"ndjson", "json", "html", "table"}, format) {
 		return fmt.Errorf("--explain: %s has no place for it; use --format ndjson, json, html, or table with --id", format)
@@ -66,6 +74,9 @@ func (h *HTTP) Check(format string) error {
 
 // Do writes the requests of the trace.
 func (h *HTTP) Do(ctx context.Context, c *Call) error {
+	if h.summarizes(c.Format) {
+		return h.summary(ctx, c)
+	}
 	keep, err := h.filter()
 	if err != nil {
 		return err
@@ -302,11 +313,20 @@ func (h *httpRun) other(s *httpphases.ServerRequest) {
 // its end.
 func explainer(ctx context.Context, c *Call) (*work.Explainer, error) {
 	rec := work.NewRecorder(0)
-	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: rec.Take}, rec)
+	p, err := recorded(ctx, c, rec)
+	if err != nil {
+		return nil, err
+	}
+	return work.NewExplainer(p.Table, &rec.Log), nil
+}
+
+// recorded reads a trace for a recorder, and for others.
+func recorded(ctx context.Context, c *Call, rec *work.Recorder, others ...reading.Consumer) (*profile.Profile, error) {
+	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: rec.Take}, append(others, rec)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.In.Name, err)
 	}
-	return work.NewExplainer(p.Table, &rec.Log), nil
+	return p, nil
 }
 
 func (h *httpRun) write(r httpRow) {

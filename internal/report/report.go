@@ -102,6 +102,40 @@ type Requests struct {
 	Max        float64 `json:"max_ms"`
 	// Slowest are the slowest requests, the slowest first: at most MaxSlowest.
 	Slowest []SlowRequest `json:"slowest,omitempty"`
+	// Service is what a summary of the service found.
+	Service *Service `json:"service,omitempty"`
+}
+
+// Service is how a service did, in numbers that gates can ask for.
+type Service struct {
+	Starvation        int     `json:"starvation"`         // threads that the pool added since it starved, or its threads blocked
+	PoolBlocked       float64 `json:"pool_blocked_pct"`   // share of the time of served requests in which a thread waited for an event or a task
+	LockWaitMs        float64 `json:"lock_wait_ms"`       // of all threads
+	ConvoyWaits       int     `json:"convoy_waits"`       // waits at locks with a convoy
+	ClientQueueMs     float64 `json:"client_queue_ms"`    // in which requests waited until another one gave its connection back
+	DNSOutliers       int     `json:"dns_outliers"`       // name resolutions that took far longer than the others
+	TLSOutliers       int     `json:"tls_outliers"`       // and TLS handshakes
+	GCPauseMs         float64 `json:"gc_pause_ms"`        // of all collections
+	GCInRequestsMs    float64 `json:"gc_in_requests_ms"`  // in which a thread that ran for a request stood still
+	FailedConnections int     `json:"failed_connections"` // attempts to connect
+	MaxConcurrency    int     `json:"max_concurrency"`    // of requests made or served at once
+	Findings          int     `json:"findings"`           // things that are wrong
+}
+
+// Add adds those of another trace: sums, and of shares and concurrency the higher one.
+func (s *Service) Add(o *Service) {
+	s.Starvation += o.Starvation
+	s.PoolBlocked = max(s.PoolBlocked, o.PoolBlocked)
+	s.LockWaitMs += o.LockWaitMs
+	s.ConvoyWaits += o.ConvoyWaits
+	s.ClientQueueMs += o.ClientQueueMs
+	s.DNSOutliers += o.DNSOutliers
+	s.TLSOutliers += o.TLSOutliers
+	s.GCPauseMs += o.GCPauseMs
+	s.GCInRequestsMs += o.GCInRequestsMs
+	s.FailedConnections += o.FailedConnections
+	s.MaxConcurrency = max(s.MaxConcurrency, o.MaxConcurrency)
+	s.Findings += o.Findings
 }
 
 // MaxSlowest is how many of the slowest requests a report lists.

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/service"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+func runHTTP(t *testing.T, file, format string, h *HTTP) ([]byte, *report.Trace) {
+	t.Helper()
+	in, err := input.Open(context.Background(), tracetest.Corpus(t, "dotnet10", file+".nettrace"), nil)
+	require.NoError(t, err)
+	defer in.Close()
+	var out bytes.Buffer
+	rep := &report.Trace{}
+	require.NoError(t, h.Check(format))
+	require.NoError(t, h.Do(context.Background(), &Call{In: in, Out: &out, Format: format, Report: rep}))
+	return out.Bytes(), rep
+}
+
+// What is wrong is found in the recordings that hold it, and in no other.
+func TestSummaryFinds(t *testing.T) {
+	for file, want := range map[string][]string{
+		"requests-starve": {"thread_pool_starvation"},
+		"requests-convoy": {"lock_convoy"},
+		"requests-pool":   {"client_pool_exhausted"},
+		"requests-full":   {},
+		"requests-flow":   {},
+		"requests-none":   {},
+		"requests-short":  {},
+		"http-full":       {},
+		"http-more":       {},
+		"net31-http":      {},
+		"compare-before":  {},
+	} {
+		t.Run(file, func(t *testing.T) {
+			b, rep := runHTTP(t, file, "json", &HTTP{Side: "client", Summary: true})
+			var s service.Service
+			require.NoError(t, json.Unmarshal(b, &s))
+			kinds := []string{}
+			for _, f := range s.Findings {
+				kinds = append(kinds, f.Kind)
+				assert.Less(t, f.From, f.To)
+			}
+			assert.Equal(t, want, kinds)
+			assert.Equal(t, len(want), rep.Requests.Service.Findings)
+			n := 0
+			for _, g := range s.Client.Routes {
+				n += g.Requests
+			}
+			assert.Equal(t, s.Client.Requests, n)
+		})
+	}
+}
+
+// The parts of a request's time add up, and say who did what.
+func TestExplainAddsUp(t *testing.T) {
+	b, _ := runHTTP(t, "requests-short", "ndjson", &HTTP{Side: "both", Explain: true})
+	rows, sleeps := 0, 0
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		var r struct {
+			Kind, Path string
+			Duration   float64 `json:"duration_ms"`
+			Time       map[string]any
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		if r.Time == nil {
+			continue
+		}
+		rows++
+		sum := 0.
+		for k, v := range r.Time {
+			switch v := v.(type) {
+			case float64:
+				if k != "cpu_total_ms" {
+					sum += v
+				}
+			case map[string]any:
+				for _, ms := range v {
+					sum += ms.(float64)
+				}
+			}
+		}
+		assert.Less(t, math.Abs(sum-r.Duration), 0.001, line)
+		if strings.HasPrefix(r.Path, "/sleep/") && r.Kind == "server" {
+			if slept, _ := r.Time["blocked_ms"].(map[string]any)["sleep"].(float64); slept > r.Duration/2 {
+				sleeps++
+			}
+		}
+	}
+	assert.Greater(t, rows, 200)
+	assert.NotZero(t, sleeps)
+}
+
+func TestSummaryRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		format string
+		h      HTTP
+	}{
+		"a format without place":       {"har", HTTP{Side: "client", Summary: true}},
+		"markdown of some requests":    {"markdown", HTTP{Side: "client", ID: []int{3}}},
+		"a summary of one":             {"table", HTTP{Side: "client", Summary: true, ID: []int{1}}},
+		"text of all explanations":     {"table", HTTP{Side: "client", Explain: true}},
+		"an explanation in an archive": {"har", HTTP{Side: "client", Explain: true}},
+	} {
+		assert.Error(t, c.h.Check(c.format), name)
+	}
+}

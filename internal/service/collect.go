@@ -1,0 +1,217 @@
+package service
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// A Collector gathers a Service. It is a consumer of the events of a trace, for what the
+// runtime tells; requests come after that, explained or not.
+type Collector struct {
+	client, server side
+	reader         *nettrace.Reader
+	locks          runtimeevents.Contentions
+	pool           runtimeevents.Pool
+	pauses         runtimeevents.Suspensions
+	byLock         map[lockKey]*lock
+	lockWait       int64
+	pause          int64
+	end            int64
+
+	conns    map[int64]int // requests of each connection
+	opened   int
+	attempts int // that failed
+	queued   []wait
+	dns, tls []wait
+	gc       int64 // in requests
+}
+
+type lockKey struct {
+	process int
+	id      uint64
+}
+
+// A lock is what is known of the waits for one.
+type lock struct {
+	n           int
+	sum         int64
+	first, last int64
+}
+
+// A wait is a stretch of time of a request.
+type wait struct {
+	from, to int64
+	what     string
+}
+
+// Begin takes the reader.
+func (c *Collector) Begin(r *nettrace.Reader) { c.reader = r }
+
+// Event takes an event.
+func (c *Collector) Event(ev *nettrace.Event) error {
+	if ev.Metadata.Provider != "Microsoft-Windows-DotNETRuntime" && ev.Metadata.Provider != "System.Diagnostics.Eventing.FrameworkEventSource" {
+		return nil
+	}
+	ns := c.reader.Nanos(ev.Time)
+	c.end = max(c.end, ns)
+	if l := c.locks.Event(ev, ns, 0); l != nil && l.Wait() > 0 {
+		c.contention(l)
+	}
+	c.pool.Event(ev, ns, 0)
+	if s := c.pauses.Event(ev, ns); s != nil && s.ForGC() {
+		c.pause += s.Pause()
+	}
+	return nil
+}
+
+// End does nothing.
+func (c *Collector) End() {}
+
+func (c *Collector) contention(l *runtimeevents.Contention) {
+	c.lockWait += l.Wait()
+	k := lockKey{l.Process, cmp.Or(l.Lock, l.Object)}
+	if c.byLock == nil {
+		c.byLock = map[lockKey]*lock{}
+	}
+	x := c.byLock[k]
+	if x == nil {
+		x = &lock{first: l.Start}
+		c.byLock[k] = x
+	}
+	x.n++
+	x.sum += l.Wait()
+	x.last = max(x.last, l.Stop)
+}
+
+// Span sets how long the trace is, before the first request.
+func (c *Collector) Span(end int64) {
+	c.end = max(c.end, end)
+	width := int64(1e9)
+	for c.end/width > 30 {
+		if s := strconv.FormatInt(width, 10); s[0] == '2' {
+			width = width / 2 * 5
+		} else {
+			width *= 2
+		}
+	}
+	c.client.width, c.server.width = width, width
+	c.conns = map[int64]int{}
+}
+
+// Client adds a request that the process made.
+func (c *Collector) Client(r *httpphases.Request) {
+	q := &request{
+		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
+		route: title(r.Method, httpphases.Route(r.Target)), host: r.Host, status: status(r.Status, r.Outcome),
+		failed: r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled, bad: r.Status >= 400, why: r.Why,
+	}
+	if r.Host != "" && r.Port > 0 {
+		q.host += ":" + strconv.Itoa(r.Port)
+	}
+	if q.route == "" {
+		q.route = "(start not recorded)"
+	}
+	c.client.add(q)
+	switch {
+	case q.failed:
+		c.client.fail(cmp.Or(r.ErrorCause, line(r.Error), r.ErrorType, r.Outcome.String()))
+	case q.bad:
+		c.client.fail("status " + strconv.Itoa(r.Status))
+	}
+	for i := range r.Tries {
+		if r.Tries[i].Code != 0 {
+			c.attempts++
+		}
+	}
+	for i := range r.Side {
+		for k := range r.Side[i].Phases {
+			if r.Side[i].Phases[k].Error != "" {
+				c.attempts++
+				break
+			}
+		}
+	}
+	if x := r.Connection; x != nil {
+		if x.HasID {
+			c.conns[x.ID]++
+		}
+		if x.New {
+			c.opened++
+		}
+	}
+	c.phases(r, q.host)
+}
+
+func (c *Collector) phases(r *httpphases.Request, host string) {
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		if p.Open || p.Shared || r.Outcome == httpphases.Canceled {
+			continue // it lasted as long as the caller had patience
+		}
+		w := wait{p.Start, p.End(), host}
+		switch p.Name {
+		case httpphases.DNS:
+			c.dns = append(c.dns, w)
+		case httpphases.TLS:
+			c.tls = append(c.tls, w)
+		case httpphases.Queue:
+			if r.Connection != nil && r.Connection.Class == httpphases.Returned {
+				c.queued = append(c.queued, w)
+			}
+		}
+	}
+	if r.Why != nil {
+		c.gc += r.Why.Time.GC
+	}
+}
+
+// Server adds a request that the process served.
+func (c *Collector) Server(r *httpphases.ServerRequest) {
+	q := &request{
+		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
+		route: title(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
+		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, why: r.Why,
+	}
+	c.server.add(q)
+	switch {
+	case q.failed && r.Why != nil && len(r.Why.Exceptions) > 0:
+		x := r.Why.Exceptions[len(r.Why.Exceptions)-1]
+		c.server.fail(cmp.Or(line(x.Cause), line(x.Type+": "+x.Message)))
+	case q.failed:
+		c.server.fail("unhandled exception")
+	case q.bad:
+		c.server.fail("status " + strconv.Itoa(r.Status))
+	}
+	if r.Why != nil {
+		c.gc += r.Why.Time.GC
+	}
+}
+
+// title is the method, where it is told, and the route.
+func title(method, route string) string {
+	if method == "" {
+		return route
+	}
+	return method + " " + route
+}
+
+func status(code int, o httpphases.Outcome) string {
+	if o == httpphases.Failed || o == httpphases.Canceled || code == 0 && o == httpphases.Incomplete {
+		return o.String()
+	}
+	if code == 0 {
+		return "not told"
+	}
+	return strconv.Itoa(code)
+}
+
+// line is the first line of a text.
+func line(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return strings.TrimSpace(s)
+}

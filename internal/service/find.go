@@ -1,0 +1,203 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// What makes a finding.
+const (
+	// A pool that starves: threads were added since nothing was dequeued for half a second,
+	// or so many since workers block that the pool grew far beyond its size, while served
+	// requests spend much of their time waiting on a thread.
+	starvedThreads = 3
+	blockedThreads = 20
+	blockedGrowth  = 6  // times the first goal
+	blockedShare   = 30 // %
+
+	// A convoy: many waits for one lock, and much of the time of requests in them.
+	convoyWaits = 20
+	convoyShare = 5 // %
+
+	// An exhausted pool of connections: many requests wait until another one gives its back.
+	exhaustedRequests = 20
+	exhaustedShare    = 15 // % of the requests, and of their time
+
+	// An outlier is far above the median, and long for anybody.
+	outlierTimes = 4
+	outlierMin   = int64(50e6)
+	outlierAlone = int64(1e9) // where there are too few for a median
+)
+
+// Finish tells how the service did.
+func (c *Collector) Finish(source string) *Service {
+	s := &Service{Source: source, Span: milli(c.end), Findings: []Finding{}}
+	s.Client, s.Server = c.client.finish(c.end), c.server.finish(c.end)
+	for _, side := range []*Side{s.Client, s.Server} {
+		if side != nil {
+			s.Figures.MaxConcurrency = max(s.Figures.MaxConcurrency, side.Concurrency)
+		}
+	}
+	if s.Client != nil {
+		s.Connections = c.connections()
+		s.Figures.ClientQueueMs, s.Figures.FailedConnections = s.Connections.QueueMs, c.attempts
+	}
+	f := &s.Figures
+	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = milli(c.lockWait), milli(c.pause), milli(c.gc)
+	f.PoolBlocked = percent(c.server.wait, c.server.sum)
+	c.starvation(s)
+	c.convoys(s)
+	c.exhausted(s)
+	f.DNSOutliers = c.outliers(s, c.dns, "dns_outlier", "name resolutions", "ask the resolver, or keep connections longer (PooledConnectionLifetime)")
+	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")
+	if f.GCPauseMs > 0.1*milli(c.end) {
+		s.find("gc_pauses", 0, c.end, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*f.GCPauseMs/milli(c.end))
+	}
+	f.Findings = len(s.Findings)
+	return s
+}
+
+func (s *Service) find(kind string, from, to int64, format string, args ...any) {
+	s.Findings = append(s.Findings, Finding{Kind: kind, Text: fmt.Sprintf(format, args...), From: milli(from), To: milli(to)})
+}
+
+func (c *Collector) connections() *Connections {
+	n := &Connections{Opened: c.opened, Failed: c.attempts, Queued: len(c.queued)}
+	served := 0
+	for _, k := range c.conns {
+		served += k
+	}
+	if len(c.conns) > 0 {
+		n.Requests = round(float64(served) / float64(len(c.conns)))
+	}
+	for _, w := range c.queued {
+		n.QueueMs += milli(w.to - w.from)
+	}
+	return n
+}
+
+// starvation looks at why the pool added threads.
+func (c *Collector) starvation(s *Service) {
+	for _, p := range c.pool.Processes() {
+		starved, blocked := p.Reason(runtimeevents.Starvation), p.Reason(runtimeevents.CooperativeBlocking)
+		s.Figures.Starvation += len(starved) + len(blocked)
+		all := append(slices.Clone(starved), blocked...)
+		if len(all) == 0 || len(p.Adjustments) == 0 {
+			continue
+		}
+		slices.SortFunc(all, func(a, b runtimeevents.Adjustment) int { return cmp.Compare(a.Time, b.Time) })
+		first, most := p.Adjustments[0].Workers, uint32(0)
+		for _, a := range all {
+			most = max(most, a.Workers)
+		}
+		grew := len(blocked) >= blockedThreads && most >= blockedGrowth*max(first, 1)
+		if len(starved) < starvedThreads && !grew {
+			continue
+		}
+		waits := c.server.wait > 0
+		if waits && s.Figures.PoolBlocked < blockedShare && len(starved) < starvedThreads {
+			continue
+		}
+		why := "its threads block in Task.Wait or Task.Result (sync over async)"
+		if len(starved) >= len(blocked) {
+			why = "its threads block (Thread.Sleep, events, locks, synchronous I/O)"
+		}
+		share := ""
+		if waits {
+			share = fmt.Sprintf("; served requests spent %.0f %% of their time waiting on a thread", s.Figures.PoolBlocked)
+		}
+		s.find("thread_pool_starvation", all[0].Time, all[len(all)-1].Time,
+			"the thread pool starves: %s, and it wanted up to %d threads, %d at first%s. `tracefix http --explain` shows the stacks that block; await instead of waiting there",
+			why, most, first, share)
+	}
+}
+
+// convoys looks for locks at which many wait.
+func (c *Collector) convoys(s *Service) {
+	whole := c.server.sum
+	if whole == 0 {
+		whole = c.client.sum
+	}
+	whole = cmp.Or(whole, c.end)
+	var list []*lock
+	for _, l := range c.byLock {
+		if l.n >= convoyWaits && percent(l.sum, whole) >= convoyShare {
+			list = append(list, l)
+		}
+	}
+	slices.SortFunc(list, func(a, b *lock) int { return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.first, b.first)) })
+	for _, l := range list {
+		s.Figures.ConvoyWaits += l.n
+		s.find("lock_convoy", l.first, l.last,
+			"a convoy at one lock: threads waited for it %d times, %.0f ms in all, %.0f %% of the time of requests. `tracefix locks` tells who holds it; do less inside it, or split it",
+			l.n, milli(l.sum), percent(l.sum, whole))
+	}
+}
+
+// exhausted looks at requests that wait for a connection.
+func (c *Collector) exhausted(s *Service) {
+	type host struct {
+		n           int
+		sum         int64
+		first, last int64
+	}
+	hosts := map[string]*host{}
+	var names []string
+	for _, w := range c.queued {
+		h := hosts[w.what]
+		if h == nil {
+			h = &host{first: w.from}
+			hosts[w.what] = h
+			names = append(names, w.what)
+		}
+		h.n++
+		h.sum += w.to - w.from
+		h.first, h.last = min(h.first, w.from), max(h.last, w.to)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		h, g := hosts[name], c.client.hosts.index[name]
+		if g == nil || h.n < exhaustedRequests || percent(int64(h.n), int64(g.Requests)) < exhaustedShare || percent(h.sum, g.sum) < exhaustedShare {
+			continue
+		}
+		s.find("client_pool_exhausted", h.first, h.last,
+			"all connections to %s are in use: %d of %d requests waited until another one gave its back, %.0f ms in all, %.0f %% of their time. Raise MaxConnectionsPerServer, use HTTP/2, or send fewer at once",
+			name, h.n, g.Requests, milli(h.sum), percent(h.sum, g.sum))
+	}
+}
+
+// outliers counts what took far longer than usual.
+func (c *Collector) outliers(s *Service, list []wait, kind, what, advice string) (n int) {
+	if len(list) == 0 {
+		return 0
+	}
+	lengths := make([]int64, len(list))
+	for i, w := range list {
+		lengths[i] = w.to - w.from
+	}
+	slices.Sort(lengths)
+	median := lengths[(len(lengths)-1)/2]
+	limit := max(outlierMin, outlierTimes*median)
+	if len(list) < 4 {
+		limit = outlierAlone
+	}
+	var longest wait
+	first, last := c.end, int64(0)
+	for _, w := range list {
+		if d := w.to - w.from; d >= limit {
+			n++
+			if d > longest.to-longest.from {
+				longest = w
+			}
+			first, last = min(first, w.from), max(last, w.to)
+		}
+	}
+	if n > 0 {
+		s.find(kind, first, last, "%d of %d %s took %.0f ms or more, half of them %.1f ms at most; the longest %.0f ms, for %s: %s",
+			n, len(list), what, milli(limit), milli(median), milli(longest.to-longest.from), longest.what, advice)
+	}
+	return n
+}

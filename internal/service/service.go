@@ -1,0 +1,254 @@
+// Package service tells how a service did, from the requests of a trace and from what the
+// runtime tells of itself: rates, durations, errors and connections by route, host, status
+// and time, and what is wrong: a starved thread pool, a convoy at a lock, an exhausted pool
+// of connections, slow name resolution or handshakes.
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// A Group is what requests of one kind have in common. Times are ms.
+type Group struct {
+	Name        string  `json:"name"`
+	Requests    int     `json:"requests"`
+	Failed      int     `json:"failed,omitempty"` // by an exception, or canceled
+	Errors      int     `json:"errors,omitempty"` // those, and answers from 400 on
+	Rate        float64 `json:"rate"`             // per second
+	P50         float64 `json:"p50_ms"`
+	P90         float64 `json:"p90_ms"`
+	P99         float64 `json:"p99_ms"`
+	Max         float64 `json:"max_ms"`
+	Concurrency float64 `json:"concurrency"` // on average
+	// Time is where the time of all its requests went.
+	Time map[string]float64 `json:"time_ms,omitempty"`
+
+	durations []int64
+	sum       int64
+	time      httpphases.TimeByCause
+	explained bool
+}
+
+// An Error is a reason for which requests failed.
+type Error struct {
+	Text     string `json:"text"` // the innermost exception that is known
+	Requests int    `json:"requests"`
+}
+
+// Connections are those of the client.
+type Connections struct {
+	Opened   int     `json:"opened"`
+	Failed   int     `json:"failed_attempts"`
+	Requests float64 `json:"requests_each"` // on average
+	QueueMs  float64 `json:"queue_ms"`      // in which requests waited until another one gave its connection back
+	Queued   int     `json:"queued"`        // such requests
+}
+
+// A Side is a direction: requests that the process made, or those it served.
+type Side struct {
+	Requests    int     `json:"requests"`
+	Concurrency int     `json:"max_concurrency"`
+	Routes      []Group `json:"routes"`
+	Hosts       []Group `json:"hosts,omitempty"`
+	Status      []Group `json:"status"`
+	Slices      []Group `json:"slices"`
+	Errors      []Error `json:"errors,omitempty"`
+}
+
+// A Finding is something that is wrong, in a sentence that says what to look at.
+type Finding struct {
+	Kind string `json:"kind"` // "thread_pool_starvation", "lock_convoy", "client_pool_exhausted", "dns_outlier", "tls_outlier", "gc_pauses"
+	Text string `json:"text"`
+	// From and To are the stretch of time in which it showed, ms.
+	From float64 `json:"from_ms"`
+	To   float64 `json:"to_ms"`
+}
+
+// A Service is how a service did.
+type Service struct {
+	Source      string         `json:"source"`
+	Span        float64        `json:"span_ms"`
+	Findings    []Finding      `json:"findings"`
+	Client      *Side          `json:"client,omitempty"`
+	Server      *Side          `json:"server,omitempty"`
+	Connections *Connections   `json:"connections,omitempty"`
+	Figures     report.Service `json:"figures"`
+	Notes       []string       `json:"notes,omitempty"`
+}
+
+// maxGroups bounds groups of one kind: what comes later counts as one.
+const (
+	maxGroups = 2000
+	others    = "(others)"
+	maxShown  = 50 // of routes and hosts in text
+)
+
+// A table holds groups by name.
+type table struct {
+	list  []*Group
+	index map[string]*Group
+}
+
+func (t *table) group(name string) *Group {
+	if g := t.index[name]; g != nil {
+		return g
+	}
+	if len(t.list) >= maxGroups {
+		name = others
+		if g := t.index[name]; g != nil {
+			return g
+		}
+	}
+	if t.index == nil {
+		t.index = map[string]*Group{}
+	}
+	g := &Group{Name: name}
+	t.index[name] = g
+	t.list = append(t.list, g)
+	return g
+}
+
+// A request is what both sides tell of one.
+type request struct {
+	start, duration     int64
+	ended               bool
+	route, host, status string
+	failed, bad         bool
+	why                 *httpphases.Explanation
+}
+
+func (g *Group) add(r *request) {
+	g.Requests++
+	if r.failed {
+		g.Failed++
+	}
+	if r.bad || r.failed {
+		g.Errors++
+	}
+	if r.ended {
+		g.durations = append(g.durations, r.duration)
+		g.sum += r.duration
+	}
+	if r.why != nil {
+		g.explained = true
+		g.time.Add(&r.why.Time)
+	}
+}
+
+// finish computes what needs all requests; span in ns.
+func (g *Group) finish(span int64) {
+	slices.Sort(g.durations)
+	at := func(q float64) float64 {
+		if len(g.durations) == 0 {
+			return 0
+		}
+		return milli(g.durations[min(int(q*float64(len(g.durations))), len(g.durations)-1)])
+	}
+	g.P50, g.P90, g.P99, g.Max = at(.5), at(.9), at(.99), at(1)
+	if span > 0 {
+		g.Rate = round(float64(g.Requests) / (float64(span) / 1e9))
+		g.Concurrency = round(float64(g.sum) / float64(span))
+	}
+	if g.explained {
+		g.Time = map[string]float64{}
+		for name, ns := range g.time.Causes {
+			if ns > 0 {
+				g.Time[name] = milli(ns)
+			}
+		}
+	}
+	g.durations = nil
+}
+
+func milli(ns int64) float64     { return float64(ns) / 1e6 }
+func round(v float64) float64    { return float64(int64(v*1000+0.5)) / 1000 }
+func percent(a, b int64) float64 { return round(100 * float64(a) / float64(max(b, 1))) }
+
+// A side gathers a Side.
+type side struct {
+	n                            int
+	routes, hosts, status, times table
+	errors                       map[string]int
+	edges                        []edge // starts and ends, for the concurrency
+	width                        int64  // of a slice of time, ns
+	sum                          int64
+	wait                         int64 // ns in which a thread waited for an event or a task for one of them
+}
+
+// An edge is where a request begins or ends.
+type edge struct {
+	at    int64
+	delta int8
+}
+
+func (s *side) add(r *request) {
+	s.n++
+	s.sum += r.duration
+	s.routes.group(r.route).add(r)
+	if r.host != "" {
+		s.hosts.group(r.host).add(r)
+	}
+	s.status.group(r.status).add(r)
+	s.times.group(strconv.FormatInt(r.start/s.width, 10)).add(r)
+	s.edges = append(s.edges, edge{r.start, 1})
+	if r.ended {
+		s.edges = append(s.edges, edge{r.start + r.duration, -1})
+	}
+	if r.why != nil {
+		s.wait += r.why.Time.Wait
+	}
+}
+
+func (s *side) fail(text string) {
+	if s.errors == nil {
+		s.errors = map[string]int{}
+	}
+	if _, ok := s.errors[text]; !ok && len(s.errors) >= maxGroups {
+		text = others
+	}
+	s.errors[text]++
+}
+
+func (s *side) finish(span int64) *Side {
+	if s.n == 0 {
+		return nil
+	}
+	out := &Side{Requests: s.n}
+	byCount := func(a, b Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
+	out.Routes, out.Hosts = s.routes.finish(span, byCount), s.hosts.finish(span, byCount)
+	out.Status = s.status.finish(span, func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
+	number := func(g Group) int { n, _ := strconv.Atoi(g.Name); return n }
+	out.Slices = s.times.finish(s.width, func(a, b Group) int { return cmp.Compare(number(a), number(b)) })
+	for i := range out.Slices {
+		n := int64(number(out.Slices[i]))
+		out.Slices[i].Name = fmt.Sprintf("%v .. %v", time.Duration(n*s.width), time.Duration((n+1)*s.width))
+	}
+	for text, n := range s.errors {
+		out.Errors = append(out.Errors, Error{text, n})
+	}
+	slices.SortFunc(out.Errors, func(a, b Error) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text)) })
+	slices.SortFunc(s.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
+	open := 0
+	for _, e := range s.edges {
+		open += int(e.delta)
+		out.Concurrency = max(out.Concurrency, open)
+	}
+	s.edges = nil
+	return out
+}
+
+func (t *table) finish(span int64, order func(a, b Group) int) (list []Group) {
+	for _, g := range t.list {
+		g.finish(span)
+		list = append(list, *g)
+	}
+	slices.SortFunc(list, order)
+	return list
+}

@@ -1,0 +1,75 @@
+package service
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// requests returns a collector with n requests of 10 ms, each with a resolution that took
+// so many ms.
+func requests(dns ...int64) *Collector {
+	c := &Collector{}
+	c.Span(10e9)
+	for i, ms := range dns {
+		c.Client(&httpphases.Request{
+			ID: i + 1, Scheme: "http", Host: "shop", Port: 80, Target: "/orders/" + strings.Repeat("7", i+1), Status: 200,
+			Start: int64(i) * 1e8, Duration: 1e7 + ms*1e6, HasDuration: true,
+			Phases: []httpphases.Phase{{Name: httpphases.DNS, Start: int64(i) * 1e8, Duration: ms * 1e6}},
+		})
+	}
+	return c
+}
+
+func TestOutliers(t *testing.T) {
+	for _, c := range []struct {
+		dns  []int64
+		want int
+	}{
+		{[]int64{1, 1, 2, 1, 300}, 1},
+		{[]int64{1, 1, 2, 1, 20}, 0},             // far above, but short
+		{[]int64{100, 110, 120, 130, 140}, 0},    // slow, and all are
+		{[]int64{1, 300}, 0},                     // too few to tell
+		{[]int64{1, 1500}, 1},                    // but this is long for anybody
+		{[]int64{1, 1, 1, 1, 1, 1, 60, 2000}, 2}, //
+	} {
+		s := requests(c.dns...).Finish("a")
+		assert.Equal(t, c.want, s.Figures.DNSOutliers, "%v", c.dns)
+		assert.Equal(t, c.want > 0, len(s.Findings) > 0, "%v", c.dns)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	s := requests(0, 0, 0, 0).Finish("a")
+	require.Len(t, s.Client.Routes, 1, "ids are one route")
+	g := s.Client.Routes[0]
+	assert.Equal(t, "/orders/*", g.Name)
+	assert.Equal(t, 4, g.Requests)
+	assert.Equal(t, 10., g.P50)
+	assert.Equal(t, 10., g.Max)
+	assert.Equal(t, 0.4, g.Rate)
+	assert.Equal(t, 1, s.Client.Concurrency)
+	assert.Equal(t, "0s .. 1s", s.Client.Slices[0].Name)
+}
+
+func TestWritersKeepHostileNames(t *testing.T) {
+	c := &Collector{}
+	c.Span(1e9)
+	c.Client(&httpphases.Request{ID: 1, Scheme: "http", Host: "h", Target: "/<script>|\n# x", Start: 1, Duration: 5, HasDuration: true, Outcome: httpphases.Failed, Error: "a\x1b[2Jb | c"})
+	s := c.Finish("<b>")
+	var text, md, page bytes.Buffer
+	require.NoError(t, Text(&text, s))
+	require.NoError(t, Markdown(&md, s))
+	require.NoError(t, HTML(&page, s))
+	assert.NotContains(t, text.String(), "\x1b")
+	assert.NotContains(t, md.String(), "\n# x")
+	assert.NotContains(t, md.String(), "<script>")
+	assert.Contains(t, md.String(), `\|`)
+	assert.NotContains(t, page.String(), "<script>")
+	assert.NotContains(t, page.String(), "<b>")
+}

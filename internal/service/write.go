@@ -1,0 +1,223 @@
+package service
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// JSON writes s as one document.
+func JSON(w io.Writer, s *Service) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(s)
+}
+
+// NDJSON writes s as one line.
+func NDJSON(w io.Writer, s *Service) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(s)
+}
+
+// A section is a heading with sentences or a table.
+type section struct {
+	Title string
+	Lines []string
+	Head  []string
+	Rows  [][]string
+}
+
+// sections are what people are shown.
+func sections(s *Service) (list []section) {
+	found := section{Title: "What to look at"}
+	for _, f := range s.Findings {
+		found.Lines = append(found.Lines, fmt.Sprintf("%s (%s to %s s)", f.Text, seconds(f.From), seconds(f.To)))
+	}
+	if len(found.Lines) == 0 {
+		found.Lines = []string{"Nothing stands out: no starved thread pool, no convoy at a lock, no exhausted pool of connections, no slow name resolution or handshake in what was recorded."}
+	}
+	list = append(list, found)
+	side := func(name string, x *Side) {
+		if x == nil {
+			return
+		}
+		list = append(list, groups(fmt.Sprintf("%s by route: %d, at most %d at once", name, x.Requests, x.Concurrency), "route", x.Routes))
+		if len(x.Hosts) > 0 {
+			list = append(list, groups(name+" by host", "host", x.Hosts))
+		}
+		list = append(list, groups(name+" by status", "status", x.Status), groups(name+" by time", "time", x.Slices))
+		if len(x.Errors) > 0 {
+			t := section{Title: name + ": why they failed", Head: []string{"requests", "reason"}}
+			for _, e := range x.Errors[:min(len(x.Errors), maxShown)] {
+				t.Rows = append(t.Rows, []string{strconv.Itoa(e.Requests), e.Text})
+			}
+			list = append(list, t)
+		}
+	}
+	side("Requests served", s.Server)
+	side("Requests made", s.Client)
+	if c := s.Connections; c != nil {
+		list = append(list, section{Title: "Connections of the client", Lines: []string{
+			fmt.Sprintf("%d opened, %d attempts failed, %s requests on each", c.Opened, c.Failed, number(c.Requests)),
+			fmt.Sprintf("%d requests waited %s ms in all until another one gave its connection back", c.Queued, number(c.QueueMs)),
+		}})
+	}
+	f := s.Figures
+	run := section{Title: "The runtime", Lines: []string{
+		fmt.Sprintf("%d threads added to the pool since it starved or its threads blocked; served requests spent %s %% of their time waiting on a thread", f.Starvation, number(f.PoolBlocked)),
+		fmt.Sprintf("%s ms waited for locks by all threads", number(f.LockWaitMs)),
+		fmt.Sprintf("%s ms of collections, %s ms of it while a thread ran for a request", number(f.GCPauseMs), number(f.GCInRequestsMs)),
+	}}
+	list = append(list, run)
+	if len(s.Notes) > 0 {
+		list = append(list, section{Title: "What the recording lacks", Lines: s.Notes})
+	}
+	return list
+}
+
+func groups(title, kind string, gs []Group) section {
+	t := section{Title: title, Head: []string{kind, "requests", "errors", "per s", "p50 ms", "p90 ms", "p99 ms", "max ms", "at once", "where the time went"}}
+	for i := range gs {
+		if i == maxShown {
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("and %d more; --format json has them", len(gs)-i), "", "", "", "", "", "", "", "", ""})
+			break
+		}
+		g := &gs[i]
+		t.Rows = append(t.Rows, []string{
+			g.Name, strconv.Itoa(g.Requests), strconv.Itoa(g.Errors), number(g.Rate), number(g.P50), number(g.P90), number(g.P99), number(g.Max), number(g.Concurrency), g.causes(),
+		})
+	}
+	return t
+}
+
+// causes are the largest shares of the time of a group, in words.
+func (g *Group) causes() string {
+	type part struct {
+		name string
+		ns   int64
+	}
+	var list []part
+	var sum int64
+	for name, ns := range g.time.Causes {
+		sum += ns
+		list = append(list, part{name, ns})
+	}
+	slices.SortStableFunc(list, func(a, b part) int { return int(min(1, max(-1, b.ns-a.ns))) })
+	var words []string
+	for _, p := range list {
+		if share := float64(p.ns) / float64(max(sum, 1)); share >= 0.05 && len(words) < 4 {
+			words = append(words, fmt.Sprintf("%s %.0f %%", strings.ReplaceAll(p.name, "_", " "), 100*share))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// number prints with as many digits as help.
+func number(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 1000:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 2, 64) }
+
+// plain keeps what would break a line of text off it.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Text writes s for a terminal.
+func Text(w io.Writer, s *Service) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s s\n", s.Source, seconds(s.Span))
+	for _, x := range sections(s) {
+		fmt.Fprintf(&b, "\n%s\n", x.Title)
+		for _, l := range x.Lines {
+			fmt.Fprintf(&b, "  %s\n", plain(l))
+		}
+		width := make([]int, len(x.Head))
+		rows := append([][]string{x.Head}, x.Rows...)
+		for _, r := range rows {
+			for i, c := range r {
+				width[i] = max(width[i], len([]rune(plain(c))))
+			}
+		}
+		if len(x.Head) == 0 {
+			continue
+		}
+		for _, r := range rows {
+			line := " "
+			for i, c := range r {
+				c = plain(c)
+				pad := strings.Repeat(" ", width[i]-len([]rune(c)))
+				if i == 0 || i == len(r)-1 {
+					line += " " + c + pad
+				} else {
+					line += "  " + pad + c
+				}
+				if i == len(r)-2 {
+					line += " "
+				}
+			}
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Markdown writes s for a report.
+func Markdown(w io.Writer, s *Service) error {
+	cell := func(c string) string {
+		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(plain(c))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", cell(s.Source), seconds(s.Span))
+	for _, x := range sections(s) {
+		fmt.Fprintf(&b, "\n## %s\n\n", x.Title)
+		for _, l := range x.Lines {
+			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(plain(l), "<", "&lt;"))
+		}
+		if len(x.Head) == 0 {
+			continue
+		}
+		b.WriteString("| " + strings.Join(x.Head, " | ") + " |\n|" + strings.Repeat(" --- |", len(x.Head)) + "\n")
+		for _, r := range x.Rows {
+			b.WriteString("|")
+			for _, c := range r {
+				b.WriteString(" " + cell(c) + " |")
+			}
+			b.WriteString("\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// HTML writes s as one page, for any browser, without network.
+func HTML(w io.Writer, s *Service) error {
+	return page.Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Sections": sections(s)})
+}
