@@ -53,9 +53,10 @@ func (l *loader) event(ev *nettrace.Event) {
 	case m.Source == nettrace.SourceRuntime:
 		l.runtime(t, ev, now)
 	default:
+		kept := t.trace.Samples.Len()
 		l.evidence(t, ev, now)
 		if l.o.Evidence && l.compat == nil && ev.Metadata.Provider == providerTPL {
-			t.mark(ev)
+			t.mark(ev, t.trace.Samples.Len() > kept && ev.Stack.Len() > 0)
 		}
 		if name := threadNameOf(ev); name != "" && t.trace.Name == "" {
 			t.trace.Name = name

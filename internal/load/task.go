@@ -22,9 +22,9 @@ var taskEvents = map[int]struct {
 	18: {profile.TaskEnds, -1, 0},
 }
 
-// mark keeps what an event of the task library tells. Its stack, if it has one, is the
+// mark keeps what an event of the task library tells. If it is stacked its stack is the
 // newest sample of t.
-func (t *thread) mark(ev *nettrace.Event) {
+func (t *thread) mark(ev *nettrace.Event, stacked bool) {
 	e, ok := taskEvents[ev.Metadata.EventID]
 	if !ok || len(ev.Payload) < max(e.task, e.other)+4 {
 		return
@@ -36,7 +36,7 @@ func (t *thread) mark(ev *nettrace.Event) {
 		return binary.LittleEndian.Uint32(ev.Payload[at:])
 	}
 	m := profile.TaskMark{
-		Sample: int32(t.trace.Samples.Len()), Stacked: ev.Stack.Len() > 0,
+		Sample: int32(t.trace.Samples.Len()), Stacked: stacked,
 		Kind: e.kind, Task: number(e.task), Other: number(e.other),
 	}
 	if m.Stacked {
