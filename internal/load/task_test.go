@@ -13,7 +13,7 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Marks are counted as the reference counts the events, stand in order, and their samples
+// Marks are as many as the list of events has, stand in order, and their samples
 // are the stacks of the events.
 func TestTaskMarks(t *testing.T) {
 	path := tracetest.Corpus(t, "dotnet10", "await-full.nettrace")
