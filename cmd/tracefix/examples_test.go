@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -33,15 +34,52 @@ func TestExamplesParse(t *testing.T) {
 				}
 				n++
 				line, _, _ = strings.Cut(line, " ||")
-				var cli CLI
-				parser, err := grammar(&cli, words(line))
-				require.NoError(t, err)
-				_, err = parser.Parse(words(line))
-				assert.NoError(t, err, "%s: %s", name, line)
+				parses(t, name, line)
 			}
 		}
 		assert.NotZero(t, n, "%s has no command", name)
 	}
+}
+
+// parses asserts that the grammar takes a command line.
+func parses(t *testing.T, name, line string) {
+	t.Helper()
+	var cli CLI
+	parser, err := grammar(&cli, words(line), kong.Bind(streams{}))
+	require.NoError(t, err)
+	_, err = parser.Parse(words(line))
+	assert.NoError(t, err, "%s: %s", name, line)
+}
+
+// TestDocumentsParse reads every command line in the code blocks of the README and of docs/
+// with the grammar of the command: what people copy has to work.
+func TestDocumentsParse(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	files = append(files, "../../README.md", "../../examples/README.md", "../../examples/ci/README.md")
+	n := 0
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, block := range regexp.MustCompile("(?ms)^```(?:sh)?$(.*?)^```$").FindAllStringSubmatch(string(b), -1) {
+			for line := range strings.Lines(block[1]) {
+				line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+				line, ok := strings.CutPrefix(line, "tracefix ")
+				if !ok || strings.HasPrefix(line, "repairs ") {
+					continue
+				}
+				n++
+				line, _, _ = strings.Cut(line, " # ")
+				line, _, _ = strings.Cut(line, " && ")
+				line, _, _ = strings.Cut(line, " | ")
+				line, _, _ = strings.Cut(line, " > ")
+				if line = strings.TrimSpace(line); line != "--version" {
+					parses(t, name, line)
+				}
+			}
+		}
+	}
+	assert.Greater(t, n, 20)
 }
 
 // texts are all strings of a YAML document.
