@@ -50,11 +50,11 @@ var mayImport = map[string][]string{
 	"internal/nesting":            {"profile"},
 	"internal/logical":            {"profile", "internal/nesting"},
 	"internal/service":            {"nettrace", "runtimeevents", "httpphases", "internal/report"},
-	"internal/work":               {"nettrace", "profile", "causality", "httpphases", "internal/symbol"},
+	"internal/work":               {"nettrace", "activity", "profile", "causality", "httpphases", "internal/symbol"},
 	"internal/export":             {"internal/jsontext", "profile", "internal/compat"},
 	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export", "internal/otlp"},
 	"internal/otlp":               {"internal/jsontext"},
-	"internal/export/activityout": {"internal/jsontext", "activity"},
+	"internal/export/activityout": {"internal/jsontext", "activity", "httpphases", "internal/export/httpout"},
 	"internal/compat":             {"profile"},
 	"internal/view":               {"profile", "internal/report"},
 

@@ -238,7 +238,7 @@ func (x *Explainer) take(w *work, s *Segment) {
 	if w.stuck == nil {
 		w.stuck = map[stuckKey]int64{}
 	}
-	w.stuck[stuckKey{s.Stack, s.State}] += d
+	w.stuck[stuckKey{x.waiter(s.Stack), s.State}] += d
 }
 
 // leaf returns the innermost frame that did something.
@@ -248,6 +248,18 @@ func (x *Explainer) leaf(s stacks.StackID) stacks.FrameID {
 		up, f = x.o.Tree.Node(up)
 	}
 	return f
+}
+
+// waiter returns a stack without what a wait calls: it spins, sleeps and blocks in turn.
+func (x *Explainer) waiter(s stacks.StackID) stacks.StackID {
+	for s != 0 {
+		up := x.o.Tree.Parent(s)
+		if up == 0 || x.o.Role(x.o.Tree.Frame(up)) < Inside {
+			return s
+		}
+		s = up
+	}
+	return s
 }
 
 // push appends a segment, or makes the last interval longer.

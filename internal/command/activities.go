@@ -15,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/work"
 )
 
 var activityFormats = output.Formats{
@@ -31,6 +32,7 @@ type Activities struct {
 	Slow         time.Duration `help:"Keep activities that took at least this long, such as 200ms."`
 	Status       []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
 	Depth        int           `placeholder:"N" help:"Print N levels of the tree."`
+	Explain      bool          `help:"Tell where the time of each activity went: CPU, locks, waits, the thread pool, collections, requests of its own."`
 	PairByThread bool          `help:"Pair starts and stops by thread where there are no activity ids: right for synchronous code, wrong for async."`
 }
 
@@ -51,16 +53,25 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
+	var why activityout.Explain
+	if a.Explain {
+		rec := work.NewRecorder(0)
+		p, err := recorded(ctx, c, rec)
+		if err != nil {
+			return err
+		}
+		why = work.NewActivityExplainer(p.Table, &rec.Log).Activity
+	}
 	c.read(read)
 	a.tell(c.Report, tree, read)
 	keep := a.filter()
 	switch c.Format {
 	case "json":
-		return activityout.JSON(c.Out, tree, keep)
+		return activityout.JSON(c.Out, tree, keep, why)
 	case "ndjson":
-		return activityout.NDJSON(c.Out, tree, keep)
+		return activityout.NDJSON(c.Out, tree, keep, why)
 	}
-	return activityout.Tree(c.Out, tree, keep, a.Depth)
+	return activityout.Tree(c.Out, tree, keep, a.Depth, why)
 }
 
 func (a *Activities) tell(rep *report.Trace, tree *activity.Tree, read *requests.Info) {

@@ -37,7 +37,7 @@ func TestActivities(t *testing.T) {
 		"Visit": {2542, 0, 0, 0, 317.844}, "Lab.Activities/Order": {328, 0, 0, 0, 3807.107}, "Lab.Activities/Db": {656, 0, 0, 0, 2539.559},
 	}, totals(tree))
 	var b bytes.Buffer
-	require.NoError(t, activityout.NDJSON(&b, tree, nil))
+	require.NoError(t, activityout.NDJSON(&b, tree, nil, nil))
 	roots, rows := 0, 0
 	d := json.NewDecoder(&b)
 	for d.More() {
@@ -62,7 +62,7 @@ func TestActivities(t *testing.T) {
 	}
 	assert.Equal(t, []int{5249, 657}, []int{rows, roots})
 	b.Reset()
-	require.NoError(t, activityout.Tree(&b, tree, nil, 2))
+	require.NoError(t, activityout.Tree(&b, tree, nil, 2, nil))
 	assert.Contains(t, b.String(), "deeper activities are not shown")
 }
 

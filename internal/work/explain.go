@@ -3,6 +3,7 @@ package work
 import (
 	"strings"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/causality"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/profile"
@@ -38,6 +39,28 @@ func NewExplainer(t *profile.Table, log *causality.Log) *Explainer {
 	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(t), Root: x.root, Call: isCall})
 	x.more = x.log.Next(&x.next)
 	return x
+}
+
+// NewActivityExplainer returns one for all activities of a log, which it goes through at once.
+func NewActivityExplainer(t *profile.Table, log *causality.Log) *Explainer {
+	x := &Explainer{table: t, log: log.Read(), roots: map[requestKey]*causality.Activity{}}
+	all := func(a *causality.Activity) bool {
+		x.roots[requestKey{a.ID, a.Start}] = a
+		return true
+	}
+	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(t), Root: all, Call: isCall})
+	x.more = x.log.Next(&x.next)
+	x.Finish()
+	return x
+}
+
+// Activity explains an activity; nil if the trace does not hold all of it.
+func (x *Explainer) Activity(r *activity.Row) *httpphases.Explanation {
+	d, ok := r.Duration()
+	if !ok || x.roots[requestKey{r.ID, r.Start}] == nil {
+		return nil
+	}
+	return x.explain(r.ID, r.Start, r.Start+d, nil)
 }
 
 // isCall reports whether an activity is a request that the process made.

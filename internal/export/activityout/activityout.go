@@ -3,6 +3,7 @@ package activityout
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/jsontext"
 )
 
@@ -101,24 +104,45 @@ func row(t *activity.Tree, i int) Row {
 // A Filter says which rows are wanted; nil: all.
 type Filter func(*activity.Row) bool
 
-// NDJSON writes one line per activity in the order of their events.
-func NDJSON(w io.Writer, t *activity.Tree, keep Filter) error {
-	b := bufio.NewWriterSize(w, 64<<10)
-	e := json.NewEncoder(b)
+// Explain tells where the time of a row went, nil where that is not known; it may be nil.
+type Explain func(*activity.Row) *httpphases.Explanation
+
+// appendRow appends a row as one JSON object.
+func appendRow(b []byte, t *activity.Tree, i int, why Explain) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false)
+	if err := e.Encode(row(t, i)); err != nil {
+		return b, err
+	}
+	b = append(b, bytes.TrimSpace(buf.Bytes())...)
+	if why != nil {
+		if x := why(&t.Rows[i]); x != nil {
+			b = append(httpout.AppendExplanation(append(b[:len(b)-1], ','), x), '}')
+		}
+	}
+	return b, nil
+}
+
+// NDJSON writes one line per activity in the order of their events.
+func NDJSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	var line []byte
 	for i := range t.Rows {
 		if keep != nil && !keep(&t.Rows[i]) {
 			continue
 		}
-		if err := e.Encode(row(t, i)); err != nil {
+		var err error
+		if line, err = appendRow(line[:0], t, i, why); err != nil {
 			return err
 		}
+		b.Write(append(line, '\n'))
 	}
 	return b.Flush()
 }
 
 // JSON writes one document.
-func JSON(w io.Writer, t *activity.Tree, keep Filter) error {
+func JSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprint(b, "{\"activities\":[")
 	n := 0
@@ -130,7 +154,7 @@ func JSON(w io.Writer, t *activity.Tree, keep Filter) error {
 			b.WriteByte(',')
 		}
 		n++
-		q, err := json.Marshal(row(t, i))
+		q, err := appendRow(nil, t, i, why)
 		if err != nil {
 			return err
 		}
@@ -201,7 +225,7 @@ func Totals(t *activity.Tree, keep Filter) []*Total {
 // Tree prints the tree, children indented below their parents, in order of start;
 // rows deeper than depth (0: no limit) are counted only. A parent that the filter
 // refuses is left out with its own line only: children move up.
-func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int) error {
+func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int, why Explain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	n := len(t.Rows)
 	kept := make([]bool, n)
@@ -245,7 +269,7 @@ func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int) error {
 			if depth > 0 && f.level >= depth {
 				hidden++
 			} else {
-				line(b, t, f.row, f.level)
+				line(b, t, f.row, f.level, why)
 			}
 			from := len(stack)
 			for c := first[f.row]; c >= 0; c = next[c] {
@@ -276,7 +300,22 @@ func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int) error {
 	return b.Flush()
 }
 
-func line(b *bufio.Writer, t *activity.Tree, i, level int) {
+// causes are those with a twentieth of the time or more, in words.
+func causes(x *httpphases.Explanation) string {
+	var sum int64
+	for _, ns := range x.Time.Causes {
+		sum += ns
+	}
+	text := ""
+	for name, ns := range x.Time.Causes {
+		if ns > 0 && ns >= sum/20 {
+			text += fmt.Sprintf(", %s %.3f", strings.ReplaceAll(name, "_", " "), float64(ns)/1e6)
+		}
+	}
+	return strings.Replace(text, ", ", "  = ", 1)
+}
+
+func line(b *bufio.Writer, t *activity.Tree, i, level int, why Explain) {
 	r := &t.Rows[i]
 	at := r.Start
 	if !r.HasStart {
@@ -314,6 +353,11 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int) {
 	}
 	if r.DeadCreator {
 		b.WriteString("  [after the end of its creator]")
+	}
+	if why != nil {
+		if x := why(r); x != nil {
+			b.WriteString(causes(x))
+		}
 	}
 	b.WriteByte('\n')
 }

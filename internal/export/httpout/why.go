@@ -43,6 +43,13 @@ func (o *object) why(w *httpphases.Explanation) {
 	})
 }
 
+// AppendExplanation appends the keys that a row has for where its time went, without braces.
+func AppendExplanation(b []byte, w *httpphases.Explanation) []byte {
+	o := object{b, true}
+	o.why(w)
+	return o.b
+}
+
 // list appends an array of n objects, and nothing if n is 0.
 func (o *object) list(k string, n int, each func(q *object, i int)) {
 	if n == 0 {
