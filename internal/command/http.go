@@ -34,8 +34,8 @@ var httpFormats = func() (list output.Formats) {
 // HTTP is `tracefix http`.
 type HTTP struct {
 	Slow   time.Duration `help:"Keep requests that took at least this long, such as 200ms."`
-	Host   []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild. Not for requests that were served."`
-	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499. Not for requests that were served."`
+	Host   []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild. Of those served, those of which the trace tells it."`
+	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499. Of those served, those of which the trace tells it."`
 	Failed bool          `help:"Keep requests that failed or were canceled."`
 	TimeFlags
 	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start (the default), duration, status, host, queue or wait."`
@@ -132,29 +132,22 @@ func (r httpRow) facts() (f struct {
 	start, duration int64
 	ended           bool
 	outcome         httpphases.Outcome
-	id              int
+	id, status      int
 }) {
 	if q := r.made; q != nil {
-		f.start, f.duration, f.ended, f.outcome, f.id = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID
+		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
 	} else {
 		q := r.served
-		f.start, f.duration, f.ended, f.outcome, f.id = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID
+		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
 	}
 	return f
 }
 
-// filter compiles the flags. It refuses those that ask for what the events of a served
-// request do not tell.
+// filter compiles the flags. A served request whose status or host no event tells is not
+// of any.
 func (h *HTTP) filter() (func(httpRow) bool, error) {
-	if h.sides()&requests.Server != 0 {
-		for _, f := range []struct {
-			flag string
-			set  bool
-		}{{"--host", len(h.Host) > 0}, {"--status", len(h.Status) > 0}, {"--sort " + h.Sort, h.Sort != "" && h.Sort != "start" && h.Sort != "duration"}} {
-			if f.set {
-				return nil, fmt.Errorf("%s does not go with --side %s: a trace tells no host, status or phases of requests that were served", f.flag, h.Side)
-			}
-		}
+	if h.sides()&requests.Server != 0 && !slices.Contains([]string{"", "start", "duration"}, h.Sort) {
+		return nil, fmt.Errorf("--sort %s does not go with --side %s: use start or duration", h.Sort, h.Side)
 	}
 	type span struct{ lo, hi int }
 	var status []span
@@ -186,19 +179,23 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		if h.Failed && f.outcome != httpphases.Failed && f.outcome != httpphases.Canceled {
 			return false
 		}
-		r := row.made
-		if r == nil {
-			return true
-		}
-		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return r.Status >= s.lo && r.Status <= s.hi }) {
+		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return f.status >= s.lo && f.status <= s.hi }) {
 			return false
 		}
-		return len(h.Host) == 0 || glob.List(h.Host).Match(hostNames(r)...)
+		return len(h.Host) == 0 || glob.List(h.Host).Match(row.hostNames()...)
 	}, nil
 }
 
 // hostNames are what the host of a request may be called.
-func hostNames(r *httpphases.Request) []string {
+func (row httpRow) hostNames() []string {
+	r := row.made
+	if r == nil {
+		if row.served.Host == "" {
+			return nil
+		}
+		host, _, _ := strings.Cut(row.served.Host, ":")
+		return []string{row.served.Host, host}
+	}
 	withPort := r.Host + ":" + strconv.Itoa(r.Port)
 	return []string{r.Host, withPort, r.Scheme + "://" + r.Host, r.Scheme + "://" + withPort}
 }

@@ -144,14 +144,6 @@ func TestCutsAreThoseOfRepair(t *testing.T) {
 
 // TestVerdicts holds what a person is told to do about traces that lack something.
 func TestVerdicts(t *testing.T) {
-	verdict := func(f *Facts, topic string) Verdict {
-		for _, v := range f.Verdicts {
-			if v.Topic == topic {
-				return v
-			}
-		}
-		return Verdict{}
-	}
 	f := facts(t, tracetest.Corpus(t, "dotnet10", "dropped.nettrace"))
 	assert.Equal(t, None, verdict(f, "complete").State)
 	assert.Contains(t, verdict(f, "complete").Text, "67.2 % of 157,071 events were lost")
@@ -309,5 +301,24 @@ func TestFlippedBytes(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, f.WriteText(&out, nil))
 		require.NoError(t, f.WriteJSON(&out), "byte %d", i)
+	}
+}
+
+func verdict(f *Facts, topic string) Verdict {
+	for _, v := range f.Verdicts {
+		if v.Topic == topic {
+			return v
+		}
+	}
+	return Verdict{}
+}
+
+// Advice fits the runtime: before .NET 5 there is nothing to enable of System.Net.Http.
+func TestHTTPOfOldRuntimes(t *testing.T) {
+	for name, state := range map[string]string{"net31-http": Partly, "net31-server": None, "net31-log4": None} {
+		v := verdict(facts(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")), "HTTP")
+		assert.Equal(t, state, v.State, name)
+		assert.NotContains(t, v.Do, "System.Net.Http:", name)
+		assert.Contains(t, v.Do, "tracefix http", name)
 	}
 }

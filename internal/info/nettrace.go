@@ -1,6 +1,7 @@
 package info
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -62,6 +63,7 @@ type nettraceReader struct {
 	rundownTo   int64
 	rundown     Rundown
 	http        HTTP
+	bridged     int64 // events of the bridge about requests
 	samples     Samples
 	depths      []int64
 }
@@ -200,6 +202,10 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		if name := reading.ProcessName(p.CommandLine); name != "" {
 			p.Name = name
 		}
+	case m.Provider == diagnosticSource:
+		if strings.Contains(m.Name, "Activity") && bytes.Contains(ev.Payload, httpRequest) {
+			g.bridged++
+		}
 	case m.Provider == httpProvider:
 		g.http.Events++
 		if !ev.ActivityID.IsZero() {
@@ -259,6 +265,10 @@ func runtimeInformation(ev *nettrace.Event, p *Process) {
 	cmd, version := reading.RuntimeInformation(ev)
 	p.CommandLine, p.Runtime = cmp.Or(p.CommandLine, cmd), cmp.Or(version, p.Runtime)
 }
+
+// httpRequest is what the names of the bridge's activities of requests have in common, as
+// they stand in a payload.
+var httpRequest = []byte("H\x00t\x00t\x00p\x00R\x00e\x00q\x00u\x00e\x00s\x00t\x00")
 
 func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
 	if ev.Metadata.Role != nettrace.RoleProcess || p.Name != "" {

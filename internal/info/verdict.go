@@ -166,6 +166,13 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		h.Recording = record
 	}
 	switch {
+	case h == nil && g.bridged > 0:
+		v.State, v.Text = Partly, fmt.Sprintf("%s event%s of the DiagnosticSource bridge tell of requests, without phases", count(g.bridged), report.Plural(int(g.bridged)))
+		return v
+	case h == nil && g.beforeNet5():
+		// Do stays: that command tells how to record them.
+		v.State, v.Text = None, "System.Net.Http has events since .NET 5; the DiagnosticSource bridge tells of requests before that"
+		return v
 	case h == nil:
 		v.State, v.Text, v.Do = None, "no events of System.Net.Http", record
 		return v
@@ -201,6 +208,20 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		}
 	}
 	return v
+}
+
+// beforeNet5 reports whether a runtime older than .NET 5 was recorded: by its version or,
+// where a recording ends without that, by the command line that it told without the system.
+func (g *nettraceReader) beforeNet5() bool {
+	for _, p := range g.f.Processes {
+		if p.Runtime == "" && p.CommandLine != "" && p.OS == "" && g.f.Version < "6" {
+			return true
+		}
+		if major, _, ok := strings.Cut(p.Runtime, "."); ok && len(major) == 1 && major < "5" {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *nettraceReader) activityVerdict() (Verdict, bool) {
