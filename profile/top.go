@@ -15,9 +15,9 @@ type TopOptions struct {
 	// Wait orders by waiting instead of CPU time.
 	Wait     bool
 	ByThread bool // a group of rows for each thread
-	// FoldPolls charges what was sampled in Thread.PollGC to its callers: the sampler
-	// stops threads there itself.
-	FoldPolls bool
+	// Raw leaves what was sampled in Thread.PollGC there. Else it is charged to the callers: the
+	// sampler stops threads there itself.
+	Raw bool
 	// Repaired says that cut stacks were repaired first: those that still are cut
 	// cannot be put right.
 	Repaired bool
@@ -125,7 +125,7 @@ type topSum struct {
 type topCounter struct {
 	p     *Profile
 	skip  []bool
-	polls []bool // by method: what FoldPolls folds
+	polls []bool // by method: Thread.PollGC
 	fold  bool
 	t     *Timing
 
@@ -138,7 +138,7 @@ type topCounter struct {
 }
 
 func newTopCounter(p *Profile, o TopOptions) *topCounter {
-	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: o.FoldPolls, sums: make([]topSum, p.Table.Methods()+1)}
+	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: !o.Raw, sums: make([]topSum, p.Table.Methods()+1)}
 	c.polls = make([]bool, p.Table.Methods())
 	for i := range c.polls {
 		c.polls[i] = isPoll(p.Table.MethodAt(MethodID(i)))

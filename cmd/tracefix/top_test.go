@@ -34,7 +34,7 @@ func TestTopCommand(t *testing.T) {
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "top.json")
-	code, text, words = tracefix(t, "top", "--by-thread", "--repair", "--fold-polls", "-o", file, trace)
+	code, text, words = tracefix(t, "top", "--by-thread", "--repair", "--raw", "-o", file, trace)
 	require.Equal(t, 0, code, words)
 	assert.Empty(t, text)
 	b, err := os.ReadFile(file)

@@ -21,12 +21,12 @@ var topFormats = output.Formats{
 
 // Top is `tracefix top`.
 type Top struct {
-	Limit     int  `short:"n" default:"30" help:"Methods to print (of each thread); 0 is all."`
-	Total     bool `aliases:"inclusive" help:"Order by total time, with the methods called, instead of self time."`
-	Wait      bool `help:"Order by the time spent waiting or in native code instead of CPU time."`
-	ByThread  bool `help:"A table for each thread."`
-	FoldPolls bool `help:"Charge what is in Thread.PollGC, where the sampler itself stops threads, to the callers."`
-	Repair    bool `help:"Repair cut stacks first, so that the totals of outer methods are right."`
+	Limit    int  `short:"n" default:"30" help:"Methods to print (of each thread); 0 is all."`
+	Total    bool `aliases:"inclusive" help:"Order by total time, with the methods called, instead of self time."`
+	Wait     bool `help:"Order by the time spent waiting or in native code instead of CPU time."`
+	ByThread bool `help:"A table for each thread."`
+	Raw      bool `help:"Leave what is in Thread.PollGC, where the sampler itself stops threads, instead of charging it to the callers."`
+	Repair   bool `help:"Repair cut stacks first, so that the totals of outer methods are right."`
 	SampleFlags
 	DepthFlags
 }
@@ -51,7 +51,7 @@ func (t *Top) Do(ctx context.Context, c *Call) error {
 	if len(p.Weights) > 0 {
 		return t.values(c, p)
 	}
-	top := p.Top(profile.TopOptions{Limit: t.Limit, Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, FoldPolls: t.FoldPolls, Repaired: t.Repair})
+	top := p.Top(profile.TopOptions{Limit: t.Limit, Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, Raw: t.Raw, Repaired: t.Repair})
 	if top.Samples == 0 {
 		return errors.New(strings.Join(append([]string{"no samples to count"}, rep.Notes...), "; "))
 	}

@@ -78,8 +78,12 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 		fmt.Fprintf(&b, "%s, in %s samples\n", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
 		topTable(&b, t, &g, width)
 	}
-	if t.Polls > 0 && !t.Options.FoldPolls && t.Polls*20 > t.CPU {
-		fmt.Fprintf(&b, "\n%.1f %% of the CPU samples are in Thread.PollGC, where the sampler itself stops threads; --fold-polls charges them to the callers.\n", 100*t.Polls/t.CPU)
+	if t.Polls > 0 && t.Polls*20 > t.CPU {
+		how := "and that is charged to the callers; --raw shows it."
+		if t.Options.Raw {
+			how = "which is no work of theirs; without --raw it is charged to the callers."
+		}
+		fmt.Fprintf(&b, "\n%.1f %% of the CPU samples are in Thread.PollGC, where the sampler itself stops threads, %s\n", 100*t.Polls/t.CPU, how)
 	}
 	if t.Cut > 0 {
 		fmt.Fprintf(&b, "\n%s of %s stacks are cut: the totals of their outer methods are too low", thousands(int64(t.Cut)), thousands(int64(t.Samples)))

@@ -49,7 +49,7 @@ func topExample() *profile.Profile {
 }
 
 func TestTop(t *testing.T) {
-	top := topExample().Top(profile.TopOptions{})
+	top := topExample().Top(profile.TopOptions{Raw: true})
 	assert.Equal(t, 9, top.Samples)
 	assert.Equal(t, 1, top.Cut)
 	assert.Equal(t, 1, top.NoStack)
@@ -67,11 +67,11 @@ func TestTop(t *testing.T) {
 	}
 	assert.Equal(t, want, top.Groups[0].Rows)
 
-	folded := topExample().Top(profile.TopOptions{FoldPolls: true})
+	folded := topExample().Top(profile.TopOptions{})
 	assert.Equal(t, profile.TopRow{Method: order, Module: "shop", CPUSelf: 4, CPUTotal: 6, WaitTotal: 1, Samples: 3}, folded.Groups[0].Rows[0])
 	assert.Len(t, folded.Groups[0].Rows, 3)
 
-	waits := topExample().Top(profile.TopOptions{Wait: true, Limit: 1})
+	waits := topExample().Top(profile.TopOptions{Wait: true, Limit: 1, Raw: true})
 	require.Len(t, waits.Groups[0].Rows, 1)
 	assert.Equal(t, want[4], waits.Groups[0].Rows[0])
 	assert.Equal(t, 5, waits.Groups[0].Methods)
@@ -98,7 +98,7 @@ func TestTopByThread(t *testing.T) {
 func TestTopSums(t *testing.T) {
 	for seed := range uint64(40) {
 		p := random(seed)
-		for _, o := range []profile.TopOptions{{}, {ByThread: true}, {FoldPolls: true, Total: true}} {
+		for _, o := range []profile.TopOptions{{Raw: true}, {Raw: true, ByThread: true}, {Total: true}} {
 			top := p.Top(o)
 			cpu, wait, samples := 0.0, 0.0, top.NoStack
 			for _, g := range top.Groups {
@@ -135,12 +135,12 @@ func TestTopSums(t *testing.T) {
 func TestTopText(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 120, 200} {
 		var out bytes.Buffer
-		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 4}), width))
+		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 4, Raw: true}), width))
 		text := out.String()
 		assert.Contains(t, text, "Process", "nothing is hidden for its name")
 		assert.Contains(t, text, "1 more; --limit 0 shows all")
 		assert.Contains(t, text, "1 of 9 stacks are cut")
-		assert.Contains(t, text, "--fold-polls")
+		assert.Contains(t, text, "without --raw")
 		if width > 0 {
 			table, _, _ := strings.Cut(text, "\n\n")
 			for line := range strings.Lines(table) {
