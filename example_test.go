@@ -28,7 +28,7 @@ func Example() {
 	// Output:
 	// 8505 samples, 4291 cut, 4291 repaired
 	// Lab!Lab.Chain.Walk.Spin()
-	// System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()
+	// Lab!Lab.Chain.Alpha.F000(class Lab.Chain.Walk)
 }
 
 // What ran in half a second of a trace becomes a file for speedscope.

@@ -29,6 +29,7 @@ var Formats = []Format{
 	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof", Weights: 1 << 8, write: export.Pprof},
 	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", Weights: 1, write: export.Folded},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, write: export.Perfetto},
+	{Name: "svg", Extensions: []string{".svg"}, Help: "a flame graph of all threads as one", Weights: 1, write: export.SVG},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline", Tracks: true,
 		write: func(w io.Writer, p *profile.Profile, _ export.Options) error { return view.Write(w, p) }},
 }

@@ -27,8 +27,8 @@ type ValueName struct {
 	Events int     `json:"events"`
 }
 
-// A ValueRow is one method. Self is of events in the method itself; a recursive method
-// counts once in Total.
+// A ValueRow is one method. Self is of events in the method itself, or in the machinery that
+// it called to wait, throw or collect (IsMachinery); a recursive method counts once in Total.
 type ValueRow struct {
 	Method string  `json:"method"`
 	Self   float64 `json:"self"`
@@ -71,7 +71,7 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 	rows := map[MethodID]*ValueRow{}
 	skip := p.Table.Synthetic()
 	for stack, s := range stacks {
-		leaf := true
+		self := p.cause(stack, skip)
 		met := map[MethodID]bool{}
 		for id := stack; id != 0; id = p.Table.Parent(id) {
 			m := p.Table.Method(p.Table.Frame(id))
@@ -83,8 +83,7 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 				r = &ValueRow{Method: cmp.Or(p.Table.MethodAt(m).Full(), "?")}
 				rows[m] = r
 			}
-			if leaf {
-				leaf = false
+			if id == self {
 				r.Self += s.amount
 				r.Events += s.events
 			}
@@ -112,4 +111,22 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 		t.Names, t.Methods = t.Names[:min(limit, len(t.Names))], t.Methods[:min(limit, len(t.Methods))]
 	}
 	return t
+}
+
+// cause returns the innermost frame of a stack that is no machinery, else the innermost one.
+func (p *Profile) cause(stack StackID, skip []bool) StackID {
+	leaf := StackID(0)
+	for id := stack; id != 0; id = p.Table.Parent(id) {
+		m := p.Table.Method(p.Table.Frame(id))
+		if skip[m] {
+			continue
+		}
+		if !IsMachinery(p.Table.MethodAt(m).Name) {
+			return id
+		}
+		if leaf == 0 {
+			leaf = id
+		}
+	}
+	return leaf
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A Report is what a command prints.
@@ -211,14 +213,6 @@ func thousands(n int) string {
 // at prints a time of the trace.
 func at(ns int64) string { return strconv.FormatFloat(ms(ns), 'f', 1, 64) + " ms" }
 
-// machinery are the starts of names of methods through which code comes to wait, throw or
-// collect: of a stack the first frame below them says who did.
-var machinery = []string{
-	"System.Threading.Monitor.", "System.Threading.Lock.", "System.Threading.Lock+", "System.GC.", "System.Runtime.EH.",
-	"System.Threading.WaitHandle.", "System.Threading.ManualResetEventSlim.", "System.Diagnostics.Tracing.NativeRuntimeEventSource.",
-	"System.Runtime.ExceptionServices.ExceptionDispatchInfo.", "System.Threading.Thread.Join", "System.Threading.Tasks.Task.InternalWait", "System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
-}
-
 // short is a method without its arguments.
 func short(method string) string {
 	name, _, _ := strings.Cut(method, "(")
@@ -232,7 +226,7 @@ func caller(frames []string) string {
 		if !found {
 			name = f
 		}
-		if !slices.ContainsFunc(machinery, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if !profile.IsMachinery(name) {
 			return f
 		}
 	}
