@@ -17,6 +17,7 @@
 package logical
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/nesting"
@@ -26,6 +27,29 @@ import (
 // Rewrite puts the logical stacks in place of those of all samples of p, but of events that
 // are only evidence. It comes after a repair and before a selection.
 func Rewrite(p *profile.Profile) {
+	// The numbers of tasks are those of their process.
+	told := map[*profile.Process]*profile.Profile{}
+	rest := &profile.Profile{Table: p.Table, Losses: p.Losses}
+	for _, t := range p.Threads {
+		if len(t.Tasks) > 0 && told[t.Process] == nil {
+			told[t.Process] = &profile.Profile{Table: p.Table, Losses: p.Losses, Processes: []*profile.Process{t.Process}}
+		}
+	}
+	for _, t := range p.Threads {
+		part := cmp.Or(told[t.Process], rest)
+		part.Threads = append(part.Threads, t)
+	}
+	for _, process := range p.Processes {
+		if part := told[process]; part != nil {
+			rewrite(part)
+		} else {
+			rest.Processes = append(rest.Processes, process)
+		}
+	}
+	rewrite(rest)
+}
+
+func rewrite(p *profile.Profile) {
 	w := &rewriter{
 		tab: p.Table, roles: make([]role, p.Table.Methods()),
 		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, created: map[uint32]await{},

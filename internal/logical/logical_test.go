@@ -301,3 +301,18 @@ func TestRewriteRecordings(t *testing.T) {
 		})
 	}
 }
+
+// Two processes number their tasks alike.
+func TestRewriteProcesses(t *testing.T) {
+	r := record()
+	a := r.thread()
+	r.leave(a, "App!App.Main()")
+	r.p.Processes = append(r.p.Processes, &profile.Process{PID: 2})
+	b := r.thread()
+	b.Process = r.p.Processes[1]
+	r.event(b, profile.TaskBegins, 1, 2, dispatcher, box("Inner"))
+	r.sample(b, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
+	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
+	Rewrite(r.p)
+	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Inner"), "App!App.Work()"}}, r.stacks(b))
+}

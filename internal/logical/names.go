@@ -3,6 +3,7 @@ package logical
 import (
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/nesting"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -29,7 +30,7 @@ func nameOf(m profile.Method) string {
 func roleOf(m profile.Method) role {
 	name := nameOf(m)
 	switch {
-	case isBody(name):
+	case nesting.IsBody(name):
 		return body
 	case strings.HasPrefix(name, "System.Runtime.CompilerServices.AsyncHelpers+") && (strings.Contains(name, ".MoveNext(") || strings.Contains(name, ".Dispatch")):
 		return dispatch | resumes | waits
@@ -43,44 +44,10 @@ func roleOf(m profile.Method) role {
 	return 0
 }
 
-// isBody reports whether a name is that of the body of an async method or of an iterator:
-// Type+<Method>d__1.MoveNext().
-func isBody(name string) bool {
-	t, ok := strings.CutSuffix(name, ".MoveNext()")
-	if !ok {
-		return false
-	}
-	t = withoutArguments(t)
-	i := strings.LastIndex(t, "+<")
-	return i >= 0 && strings.Contains(t[i:], ">d")
-}
-
-// withoutArguments takes what stands in brackets out of the name of a type.
-func withoutArguments(t string) string {
-	if !strings.Contains(t, "[") {
-		return t
-	}
-	var b strings.Builder
-	depth := 0
-	for _, r := range t {
-		switch r {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		default:
-			if depth == 0 {
-				b.WriteRune(r)
-			}
-		}
-	}
-	return b.String()
-}
-
 // methodOf returns the async method of a body as Type.Method, which the method that callers
 // call has before its parameters; "" where the name is another.
 func methodOf(bodyName string) string {
-	t := withoutArguments(strings.TrimSuffix(bodyName, ".MoveNext()"))
+	t := nesting.WithoutArguments(strings.TrimSuffix(bodyName, ".MoveNext()"))
 	i := strings.LastIndex(t, "+<")
 	if i < 0 {
 		return ""
@@ -97,5 +64,5 @@ func isMethod(name, method string) bool {
 	if i := strings.IndexByte(name, '('); i >= 0 {
 		name = name[:i]
 	}
-	return withoutArguments(name) == method
+	return nesting.WithoutArguments(name) == method
 }

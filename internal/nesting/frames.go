@@ -41,24 +41,10 @@ func roleOf(full string) role {
 	switch {
 	case strings.HasPrefix(name, "System.Diagnostics.Tracing."), strings.HasPrefix(name, "System.Threading.Tasks.TplEventSource."):
 		return writing
-	case isMachine(name):
+	case IsBody(name):
 		return machine
 	}
 	return 0
-}
-
-// isMachine reports whether a name is that of the body of an async method (or of an
-// iterator): Type+<Method>d__1.MoveNext().
-func isMachine(name string) bool {
-	name, ok := strings.CutSuffix(name, ".MoveNext()")
-	if !ok {
-		return false
-	}
-	if i := strings.LastIndexByte(name, '['); i >= 0 && strings.HasSuffix(name, "]") && strings.LastIndexByte(name[:i], '<') < 0 {
-		return false // of a generic type, such as the box of a body
-	}
-	i := strings.LastIndex(name, "+<")
-	return i >= 0 && strings.Contains(name[i:], ">d")
 }
 
 func (f *frames) roleAt(s profile.StackID) role { return f.role(f.tab.Method(f.tab.Frame(s))) }

@@ -304,7 +304,7 @@ func TestResolveAttachedLate(t *testing.T) {
 	}
 }
 
-func TestIsMachine(t *testing.T) {
+func TestIsBody(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Lab.Await+<Same>d__9.MoveNext()":        true,
 		"Program+<<Main>$>d__0.MoveNext()":       true,
@@ -315,7 +315,7 @@ func TestIsMachine(t *testing.T) {
 		"System.Collections.Generic.List`1+Enumerator[System.__Canon].MoveNext()":                                                                   false,
 		"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.Int64,Lab.Await+<Same>d__9].MoveNext(class Thread)": false,
 	} {
-		assert.Equal(t, want, isMachine(name), name)
+		assert.Equal(t, want, IsBody(name), name)
 	}
 }
 

@@ -1,0 +1,37 @@
+package nesting
+
+import "strings"
+
+// IsBody reports whether a name is that of the body of an async method or of an iterator:
+// Type+<Method>d__1.MoveNext().
+func IsBody(name string) bool {
+	t, ok := strings.CutSuffix(name, ".MoveNext()")
+	if !ok {
+		return false
+	}
+	t = WithoutArguments(t)
+	i := strings.LastIndex(t, "+<")
+	return i >= 0 && strings.Contains(t[i:], ">d")
+}
+
+// WithoutArguments takes what stands in brackets out of the name of a type.
+func WithoutArguments(t string) string {
+	if !strings.Contains(t, "[") {
+		return t
+	}
+	var b strings.Builder
+	depth := 0
+	for _, r := range t {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		default:
+			if depth == 0 {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
