@@ -158,7 +158,16 @@ func TestEveryFormatWeighsTheSame(t *testing.T) {
 	}
 	assert.InEpsilon(t, total, contended, 1e-9)
 
-	for _, refused := range []string{"folded", "speedscope", "chromium"} {
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "html", only))
+	assert.Contains(t, out.String(), "contention, 8,931 ms in 282 events")
+	assert.Contains(t, out.String(), "<svg")
+	assert.NotContains(t, out.String(), "<script")
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "svg", only))
+	assert.Contains(t, out.String(), "contention, 8,931 ms")
+
+	for _, refused := range []string{"folded", "speedscope", "chromium", "html", "svg"} {
 		require.Error(t, tracefix.Write(&out, p, refused, &tracefix.WriteOptions{Weights: []string{"contention", "wait"}}), refused)
 	}
 }

@@ -30,8 +30,15 @@ var Formats = []Format{
 	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", Weights: 1, write: export.Folded},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, write: export.Perfetto},
 	{Name: "svg", Extensions: []string{".svg"}, Help: "a flame graph of all threads as one", Weights: 1, write: export.SVG},
-	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline", Tracks: true,
-		write: func(w io.Writer, p *profile.Profile, _ export.Options) error { return view.Write(w, p) }},
+	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline", Tracks: true, Weights: 1, write: page},
+}
+
+// page writes the page of the samples' time, or one of what other events weigh.
+func page(w io.Writer, p *profile.Profile, o export.Options) error {
+	if len(o.Weights) == 1 && o.Weights[0] != profile.TimeWeight {
+		return export.WeighedHTML(w, p, o)
+	}
+	return view.Write(w, p)
 }
 
 // FormatNamed returns the format of that name, nil if there is none.

@@ -66,14 +66,14 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 			if r.HasDuration {
 				d = r.Duration
 			}
-			client = append(client, Request{r.ID, r.Method + " " + httpphases.Route(r.Target), d})
+			client = append(client, Request{r.ID, strings.TrimSpace(r.Method + " " + httpphases.Route(r.Target)), d})
 		},
 		func(r *httpphases.ServerRequest) {
 			d := int64(-1)
 			if r.HasDuration {
 				d = r.Duration
 			}
-			t.Requests = append(t.Requests, Request{r.ID, r.Method + " " + cmp.Or(r.Route, httpphases.Route(r.Target)), d})
+			t.Requests = append(t.Requests, Request{r.ID, strings.TrimSpace(r.Method + " " + cmp.Or(r.Route, httpphases.Route(r.Target))), d})
 		})
 	defer scan.Stop()
 	collections := &gcs{}

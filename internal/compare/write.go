@@ -19,7 +19,11 @@ func (f *Figure) interval() string {
 	if f.Before == 0 {
 		return "new"
 	}
-	return fmt.Sprintf("%+.0f to %+.0f %%", f.Low, f.High)
+	low, high := fmt.Sprintf("%+.0f", max(-100, f.Low)), fmt.Sprintf("%+.0f %%", f.High)
+	if f.High > 999 {
+		high = "> +999 %"
+	}
+	return low + " to " + high
 }
 
 func (f *Figure) change() string {
