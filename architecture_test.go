@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"internal/events":        {"internal/jsontext", "nettrace", "activity", "profile", "internal/reading", "internal/glob"},
 	"internal/info":          {"nettrace", "chromium", "activity", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report"},
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export"},
-	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/export", "internal/glob"},
+	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/glob"},
 	"internal/ipc":           {"nettrace", "internal/report"},
 	"internal/snoop":         {"internal/ipc"},
 

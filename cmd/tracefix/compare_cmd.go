@@ -30,7 +30,7 @@ type CompareCmd struct {
 	Strict bool     `help:"Fail on a damaged input (exit 1) instead of comparing what can be saved (exit 3)."`
 	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
 	Raw    bool     `help:"Leave the sampler's own marks (Thread.PollGC) where they are, instead of charging them to the callers."`
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if something moved that far and beyond noise: 'cpu:Method>+10%', self:, alloc:, exceptions:, requests:ROUTE, gc:pause; < for less. * and ? are wild."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if something moved that far and beyond noise: 'cpu:Method>+10%', self:, alloc:, exceptions:, requests:ROUTE, gc:pause, counters:; < for less. * and ? are wild."`
 }
 
 // Run compares two traces.

@@ -25,6 +25,7 @@ type Result struct {
 	Exceptions []Named  `json:"exceptions"`
 	Routes     []Named  `json:"routes"` // mean duration, ms
 	GC         []Named  `json:"gc"`
+	Counters   []Named  `json:"counters"` // means; of what grows, by how much in a second
 
 	a, b *costs
 }
@@ -56,6 +57,7 @@ func Traces(before, after *Trace) *Result {
 	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
 	r.Routes = durations(before, after)
 	r.GC = collections(before, after, unitsA, unitsB)
+	r.Counters = series(before, after)
 	return r
 }
 
@@ -173,6 +175,38 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	return list
 }
 
+// minValues is the least number of values of a counter that a mean is taken of.
+const minValues = 4
+
+// series compares the means of counters. Values that follow each other are alike, which
+// makes them worth less than their number.
+func series(a, b *Trace) []Named {
+	var list []Named
+	limit := critical(len(a.Counters))
+	for name, x := range a.Counters {
+		y := b.Counters[name]
+		if min(len(x), len(y)) < minValues {
+			continue
+		}
+		mx, my := meanOfValues(x), meanOfValues(y)
+		sigma := math.Hypot(math.Hypot(2*mx.sigma, 0.05*mx.value), math.Hypot(2*my.sigma, 0.05*my.value))
+		list = append(list, Named{Name: name, Figure: figure(mx.value, my.value, sigma, limit), Count: [2]int{len(x), len(y)}})
+	}
+	slices.SortFunc(list, func(x, y Named) int {
+		return cmp.Or(cmp.Compare(math.Abs(y.z), math.Abs(x.z)), cmp.Compare(x.Name, y.Name))
+	})
+	return list
+}
+
+func meanOfValues(values []float64) mean {
+	var sum, squares float64
+	for _, v := range values {
+		sum += v
+		squares += v * v
+	}
+	return meanOf(sum, squares, len(values))
+}
+
 // sortNamed puts the largest changes first.
 func sortNamed(list []Named) {
 	slices.SortFunc(list, func(x, y Named) int {
@@ -186,7 +220,7 @@ func (f *Figure) Moved() bool { return f.Verdict != Unclear }
 // A Gate is a condition under which a comparison fails: "cpu:Method>+10%".
 type Gate struct {
 	text    string
-	what    string // cpu, self, alloc, exceptions, requests, gc
+	what    string // one of gateKinds
 	pattern string
 	less    bool
 	percent float64
@@ -208,7 +242,7 @@ func ParseGate(s string) (Gate, error) {
 	return g, nil
 }
 
-var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc"}
+var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc", "counters"}
 
 // Check returns why the comparison fails, empty if it does not. A gate that fits nothing
 // fails: it would never find anything.
@@ -228,7 +262,7 @@ func (g Gate) Check(r *Result) string {
 		}
 		return ""
 	}
-	lists := map[string][]Named{"alloc": r.Types, "exceptions": r.Exceptions, "requests": r.Routes, "gc": r.GC}
+	lists := map[string][]Named{"alloc": r.Types, "exceptions": r.Exceptions, "requests": r.Routes, "gc": r.GC, "counters": r.Counters}
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		f := &m.Total

@@ -214,3 +214,19 @@ func TestServices(t *testing.T) {
 		}
 	}
 }
+
+func TestCounters(t *testing.T) {
+	side := func(queue float64) *Trace {
+		tr := batch(1, map[string]int{"App.A()": 100}, false)
+		tr.Counters = map[string][]float64{"R/queue": {queue, queue + 1, queue - 1, queue + 1, queue}, "R/steady": {5, 6, 5, 4, 5}, "R/few": {1}}
+		return tr
+	}
+	r := Traces(side(10), side(40))
+	require.Len(t, r.Counters, 2)
+	assert.Equal(t, "R/queue", r.Counters[0].Name)
+	assert.Equal(t, More, r.Counters[0].Verdict)
+	assert.Equal(t, Unclear, r.Counters[1].Verdict)
+	g, err := ParseGate("counters:*/queue>+50%")
+	require.NoError(t, err)
+	assert.NotEmpty(t, g.Check(r))
+}

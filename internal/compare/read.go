@@ -11,12 +11,14 @@ package compare
 import (
 	"cmp"
 	"context"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/counters"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -28,6 +30,9 @@ type Trace struct {
 	Profile  *profile.Profile
 	Requests []Request // in the order of their ends
 	GC       []*runtimeevents.GCProcess
+	// Counters are the values of each counter, by provider, name, tags and unit: what a gauge
+	// showed, and what others grew by in a second.
+	Counters map[string][]float64
 }
 
 // A Request is one that was served, or where none was, one that was made.
@@ -49,6 +54,9 @@ func (g *gcs) Event(ev *nettrace.Event) error {
 	g.GCs.Event(ev, g.r.Nanos(ev.Time), 0)
 	return nil
 }
+
+// maxCounters bounds the counters that are compared: tags may be of any number.
+const maxCounters = 1 << 14
 
 // Options of Read.
 type Options struct {
@@ -77,10 +85,22 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 		})
 	defer scan.Stop()
 	collections := &gcs{}
+	t.Counters = map[string][]float64{}
+	values := counters.NewConsumer(func(p *counters.Point) error {
+		v := p.PerSecond()
+		if p.Type == counters.Gauge {
+			v = p.Value
+		}
+		if !math.IsNaN(v) && len(t.Counters) < maxCounters {
+			name := strings.TrimSpace(p.Provider + "/" + p.Name + " " + p.Tags)
+			t.Counters[name] = append(t.Counters[name], v)
+		}
+		return nil
+	})
 	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
 	if k := f.Kind(); k == "nettrace" || k == "netperf" {
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
-		opts.Also = []tracefix.Consumer{scan, collections}
+		opts.Also = []tracefix.Consumer{scan, collections, values}
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {

@@ -121,7 +121,7 @@ func (r *Result) verdict() (v []string) {
 		list []Named
 		what string
 		form func(float64) string
-	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {r.GC, "collections", number}} {
+	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {r.GC, "collections", number}, {r.Counters, "on average", number}} {
 		n := 0
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
@@ -193,6 +193,7 @@ func (r *Result) tables(limit int) (list []table) {
 	named("Allocated bytes"+each, "type", r.Types, sizeText)
 	named("Exceptions"+each, "type", r.Exceptions, number)
 	named("Collections"+each+": pause in ms, numbers", "", r.GC, number)
+	named("Counters, mean or growth in a second", "counter", r.Counters, number)
 	return list
 }
 

@@ -125,7 +125,7 @@ func Read(ctx context.Context, open reading.Open, o *Options, yield func(*Point)
 	if o == nil {
 		o = &Options{}
 	}
-	c := &reader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
+	c := newReader(o, yield)
 	var origin reading.Origin
 	r, err := reading.Read(ctx, open, o.Warn, c, &origin)
 	if r == nil {
@@ -139,6 +139,14 @@ func Read(ctx context.Context, open reading.Open, o *Options, yield func(*Point)
 	}
 	return &c.res, err
 }
+
+func newReader(o *Options, yield func(*Point) error) *reader {
+	return &reader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
+}
+
+// NewConsumer returns a Consumer that calls yield with every value, for those who read more
+// of the same trace.
+func NewConsumer(yield func(*Point) error) reading.Consumer { return newReader(&Options{}, yield) }
 
 func (c *reader) note(format string, args ...any) {
 	s := clean(fmt.Sprintf(format, args...))
