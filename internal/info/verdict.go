@@ -42,6 +42,9 @@ func (g *nettraceReader) verdicts() []Verdict {
 	if a, ok := g.activityVerdict(); ok {
 		v = append(v, a)
 	}
+	if c, ok := g.causeVerdict(); ok {
+		v = append(v, c)
+	}
 	if c, ok := g.counterVerdict(); ok {
 		v = append(v, c)
 	}

@@ -1,0 +1,43 @@
+package info
+
+import "strings"
+
+// causeVerdict tells whether the trace says where the time of requests and activities went.
+func (g *nettraceReader) causeVerdict() (Verdict, bool) {
+	var ids, samples, tasks, requests bool
+	for _, t := range g.tallies {
+		if t == nil || t.events == 0 {
+			continue
+		}
+		p := t.meta.Provider
+		ids = ids || t.linked && t.meta.Opcode == 1
+		samples = samples || p == "Microsoft-DotNETCore-SampleProfiler"
+		tasks = tasks || p == "System.Threading.Tasks.TplEventSource"
+		requests = requests || p == "System.Net.Http" || p == "Microsoft.AspNetCore.Hosting"
+	}
+	if !ids {
+		return Verdict{}, false
+	}
+	what := "activities"
+	if requests {
+		what = "http"
+	}
+	v := Verdict{
+		Topic: "causes", State: Good, Text: "activity ids, CPU samples and task events tell where their time went",
+		Do: "tracefix " + what + " --explain --format ndjson " + quoteArg(g.f.File),
+	}
+	var lacks, providers []string
+	if !samples {
+		lacks = append(lacks, "no CPU samples to tell what ran and what blocked")
+		providers = append(providers, "Microsoft-DotNETCore-SampleProfiler")
+	}
+	if !tasks {
+		lacks = append(lacks, "no task events to tell whose work goes on, and what waited for the thread pool, where no other event does")
+		providers = append(providers, "System.Threading.Tasks.TplEventSource:0x1FF:4")
+	}
+	if len(lacks) > 0 {
+		v.State, v.Text = Partly, "activity ids tell whose time it is; "+strings.Join(lacks, "; ")
+		v.Do = "to the providers recorded add " + strings.Join(providers, ",")
+	}
+	return v, true
+}
