@@ -258,8 +258,8 @@ func TestRandomEvents(t *testing.T) {
 				Scheme: "http", Host: "h", Port: 80, Text: "/x", Major: uint8(rng.IntN(3)), Minor: 1, Millis: []float64{0, 1e-3, 1e300, -5, math.NaN()}[rng.IntN(5)],
 				Length: now - 100,
 			}
-			if e.Kind == httpphases.SpanStart || e.Kind == httpphases.SpanStop {
-				e.Span = &httpphases.Span{SpanID: string(rune('a' + rng.IntN(20)))}
+			if e.Kind >= httpphases.KestrelStart && e.Kind <= httpphases.SpanStop && rng.IntN(9) > 0 {
+				e.Span = someSpan(rng.IntN(256))
 			}
 			if e.Kind == httpphases.RequestStart {
 				starts++

@@ -520,7 +520,7 @@ func FuzzBuilder(f *testing.F) {
 		for ; len(data) >= 4; data = data[4:] {
 			now += int64(data[1]) * 1e5
 			e := httpphases.Event{
-				Kind: httpphases.Kind(data[0] % 40), Time: now, Thread: uint64(data[3] % 3), Process: 1,
+				Kind: httpphases.Kind(data[0] % 46), Time: now, Thread: uint64(data[3] % 3), Process: 1,
 				Conn: int64(data[3] / 16), HasConn: data[3]&4 == 0, Status: int32(data[3]) + 180, HasStatus: data[3]&8 == 0,
 				Millis: float64(data[1]) / 3, Major: 1 + data[3]%2, Minor: 1, Scheme: "https", Host: "h", Port: int32(data[3] / 64), Text: "/x",
 			}
@@ -536,13 +536,31 @@ func FuzzBuilder(f *testing.F) {
 				}
 				e.Overflow = data[2] > 240
 			}
-			if e.Kind == httpphases.SpanStart || e.Kind == httpphases.SpanStop {
-				e.Span = &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", SpanID: string('a' + rune(data[3]%4))}
+			if e.Kind >= httpphases.KestrelStart && e.Kind <= httpphases.SpanStop && data[1]%7 > 0 {
+				e.Span = someSpan(int(data[3]))
 			}
 			b.Add(&e)
 		}
 		b.Finish(now)
 	})
+}
+
+// someSpan is one of a few spans of either side, with one id or another of them.
+func someSpan(n int) *httpphases.Span {
+	s := &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", URL: "https://h:1/x", Method: "GET", Status: n % 600, Task: httpphases.TaskStatus(n % 4), Started: int64(n)}
+	if n&1 != 0 {
+		s.Name = "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+	}
+	id := string('a' + rune(n/2%4))
+	switch n / 8 % 4 {
+	case 0:
+		s.ID, s.SpanID, s.ParentID = id, id, "a"
+	case 1:
+		s.RequestID = id
+	case 2:
+		s.Scope, s.ID = id, "|"+id
+	}
+	return s
 }
 
 func sound(r *httpphases.Request) error {
@@ -577,6 +595,9 @@ func sound(r *httpphases.Request) error {
 		if sum != r.Duration {
 			return fmt.Errorf("partition sums to %d of %d", sum, r.Duration)
 		}
+		if times := r.Times(); times.Sum() != r.Duration && !r.SpanOnly {
+			return fmt.Errorf("times sum to %d of %d", times.Sum(), r.Duration)
+		}
 	}
 	return nil
 }
@@ -584,10 +605,15 @@ func sound(r *httpphases.Request) error {
 func FuzzDecode(f *testing.F) {
 	f.Add(httpphases.ProviderHTTP, 1, 0, []byte("h\x00\x00\x00"))
 	f.Add(httpphases.ProviderBridge, 24, 0, append(utf16("System.Net.Http"), utf16("System.Net.Http.HttpRequestOut")...))
+	f.Add(httpphases.ProviderLogging, 9, 8, join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16("Request finished in 1ms 200 ")))
+	f.Add(httpphases.ProviderLogging, 9, 9, join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(`{"StatusCode":"200"}`)))
+	f.Add(httpphases.ProviderKestrel, 3, 4, join(utf16("0H"), utf16("0H:1"), utf16("HTTP/2"), utf16("/"), utf16("GET")))
+	f.Add(httpphases.ProviderBridge, 16, 1, pairs(join(utf16("HttpHandlerDiagnosticListener"), utf16("System.Net.Http.HttpRequestOut.Start")), "TagObjects", "a.b:c, d.e:f", "ActivityId", "|1."))
 	f.Fuzz(func(t *testing.T, provider string, id, version int, payload []byte) {
 		var d httpphases.Decoder
 		var e httpphases.Event
-		if d.Decode(&e, provider, id, version, "ActivityStop", 2, payload) {
+		names := []string{"ActivityStop", "Activity1/Start", "Event", "Message", "Request/Start", "RequestStop", "ActivityStart", "ActivityJsonStart", "FormattedMessage", "MessageJson", ""}
+		if d.Decode(&e, provider, id, version, names[uint(version)%uint(len(names))], 2, payload) {
 			assert.NotEqual(t, httpphases.KindNone, e.Kind)
 			if e.Kind == httpphases.RequestLeftQueue {
 				assert.GreaterOrEqual(t, e.Millis, 0.0)

@@ -37,6 +37,9 @@ func (b *Builder) spanStart(p *process, th *thread, e *Event, h *[25]uint64, n i
 		r.guesses++ // its end is told by the thread only
 	}
 	r.spanned = append(r.spanned, key)
+	if r.idless { // what follows on the thread is of this request
+		th.last, th.kind, th.at = r, RequestStart, e.Time
+	}
 	if s.SpanID != "" {
 		if r.spanID == "" {
 			r.traceID, r.spanID, r.parentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
@@ -131,6 +134,30 @@ func (p *place) near(to *place) bool {
 	return a == c || strings.ContainsAny(a, "%")
 }
 
+// answeredBy gives r the answer that came last on the thread, whose span ends directly
+// behind it. Without activity ids it was given to the request that had waited longest.
+func (b *Builder) answeredBy(p *process, th *thread, r *request) {
+	w := th.last
+	if w == nil || w == r || !w.idless || !w.open || th.kind != ResponseHeadersStop {
+		return
+	}
+	has, lacks := w.hop().last(), r.hop().last()
+	if has == nil || lacks == nil || !has.resp.closed() || lacks.resp.closed() {
+		return
+	}
+	has.resp, lacks.resp = lacks.resp, has.resp
+	has.status, lacks.status = lacks.status, has.status
+	has.hasStatus, lacks.hasStatus = lacks.hasStatus, has.hasStatus
+	if c := lacks.conn; c != nil && c.user == r {
+		c.user = nil
+	}
+	if c := has.conn; c != nil && c.user == nil {
+		c.user = w
+	}
+	p.idless.moved(w, b.now)
+	p.idless.moved(r, b.now)
+}
+
 // bridgedRequest makes a request of a span.
 func (b *Builder) bridgedRequest(p *process, e *Event, h *[25]uint64, n int) *request {
 	r := b.newRequest(p, e)
@@ -189,6 +216,10 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event) {
 	}
 	r.task, r.spanStatus = s.Task, s.Status
 	th.spanned = r
+	if r.idless {
+		b.answeredBy(p, th, r)
+		th.last, th.at = r, e.Time
+	}
 	if !r.bridged {
 		if x := r.hop().last(); x != nil && x.resp.closed() && !x.hasStatus && s.Status > 0 {
 			x.status, x.hasStatus = int32(s.Status), true
