@@ -2,6 +2,7 @@ package runtimeevents
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -284,5 +285,31 @@ func TestAllocationsSumToTheReference(t *testing.T) {
 			assert.EqualValues(t, stats.f("samples"), samples)
 			assert.InEpsilon(t, 1+stats.f("estimated_bytes"), 1+estimated, 1e-9)
 		})
+	}
+}
+
+// BenchmarkCollectors reads a recording for all collectors at once.
+func BenchmarkCollectors(b *testing.B) {
+	data, err := os.ReadFile(corpus + "gc.nettrace")
+	if err != nil {
+		b.Skip("no corpus beside the repository:", corpus)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := nettrace.NewReader(bytes.NewReader(data), nil)
+		require.NoError(b, err)
+		var gcs GCs
+		var jit JIT
+		var pool Pool
+		var locks Contentions
+		var ev nettrace.Event
+		for r.Read(&ev) == nil {
+			ns := r.Nanos(ev.Time)
+			gcs.Event(&ev, ns, 0)
+			jit.Event(&ev, ns, 0)
+			pool.Event(&ev, ns, 0)
+			locks.Event(&ev, ns, 0)
+		}
 	}
 }
