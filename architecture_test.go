@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/input":      {},
 	"internal/reading":    {"nettrace", "internal/input"},
-	"internal/load":       {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/compat", "internal/glob"},
+	"internal/load":       {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/glob"},
 	"internal/symbol":     {"nettrace", "profile"},
 	"internal/spans":      {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/speedscope": {"profile"},
@@ -51,11 +51,11 @@ var mayImport = map[string][]string{
 	"internal/logical":            {"profile", "internal/nesting"},
 	"internal/service":            {"nettrace", "runtimeevents", "httpphases", "internal/report"},
 	"internal/work":               {"nettrace", "activity", "profile", "causality", "httpphases", "internal/symbol"},
-	"internal/export":             {"internal/jsontext", "profile", "internal/compat"},
+	"internal/export":             {"internal/jsontext", "profile"},
 	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export", "internal/otlp"},
 	"internal/otlp":               {"internal/jsontext"},
 	"internal/export/activityout": {"internal/jsontext", "activity", "httpphases", "internal/export/httpout"},
-	"internal/compat":             {"profile"},
+	"internal/compat":             {"nettrace", "profile", "internal/load", "internal/reading", "internal/symbol"},
 	"internal/view":               {"profile", "internal/report"},
 
 	// What is told of a file without a profile.
@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	"internal/jsontext": {},
 	"internal/output":   {},
 	"internal/report":   {},
-	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/symbol", "internal/compat", "internal/export", "internal/output", "internal/report"},
+	"internal/pipeline": {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report"},
 	"internal/command": {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/glob",
 		"internal/export", "internal/export/httpout", "internal/export/activityout", "internal/load", "internal/reading", "internal/runtimereport", "internal/service", "internal/work", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report"},

@@ -237,7 +237,7 @@ func makeEvents(data []byte, v6 bool) []Event {
 	metas := []*Metadata{
 		{Provider: "A", Name: "One", EventID: 1},
 		{Provider: "B", EventID: 2, Version: 1, Level: 4, Keywords: 0xff, Fields: []Field{{Name: "x", Type: TypeUint16}}},
-		{Provider: providerSampler, Level: 4, Opcode: 1, noopcode: true}, // the file does not tell the opcode
+		{Provider: ProviderSampler, Level: 4, Opcode: 1, noopcode: true}, // the file does not tell the opcode
 	}
 	c := Cursor{b: data}
 	var events []Event

@@ -99,7 +99,7 @@ func (m *Metadata) complete() {
 			m.Opcode = 2
 		}
 	}
-	if t, ok := tplNames[m.EventID]; ok && m.Provider == providerTPL {
+	if t, ok := tplNames[m.EventID]; ok && m.Provider == ProviderTasks {
 		m.shown = t.name
 		if m.noopcode && m.Opcode == 0 {
 			m.Opcode = t.opcode
@@ -470,23 +470,26 @@ func providerName(id GUID) string {
 	case "cc2bcbba-16b6-4cf3-8990-d74c2e8af500":
 		return providerStress
 	case "3c530d44-97ae-513a-1e6d-783e8f8e03a9":
-		return providerSampler
+		return ProviderSampler
 	case "2e5dba47-a3d2-4d16-8ee0-6671ffdcd7b5":
-		return providerTPL
+		return ProviderTasks
 	}
 	return s
 }
 
-// ProviderRuntime is the runtime's own provider.
-const ProviderRuntime = "Microsoft-Windows-DotNETRuntime"
+// Providers by which events are told apart.
+const (
+	ProviderRuntime   = "Microsoft-Windows-DotNETRuntime"     // the runtime's own
+	ProviderSampler   = "Microsoft-DotNETCore-SampleProfiler" // what the threads run, in intervals
+	ProviderTasks     = "System.Threading.Tasks.TplEventSource"
+	ProviderFramework = "System.Diagnostics.Eventing.FrameworkEventSource" // the thread pool's queue, timers
+)
 
 // Providers whose events this package knows without metadata.
 const (
 	providerRundown    = ProviderRuntime + "Rundown"
 	providerPrivate    = ProviderRuntime + "Private"
 	providerStress     = ProviderRuntime + "Stress"
-	providerSampler    = "Microsoft-DotNETCore-SampleProfiler"
-	providerTPL        = "System.Threading.Tasks.TplEventSource"
 	providerDiagnostic = "Microsoft-Diagnostics-DiagnosticSource"
 	providerLogging    = "Microsoft-Extensions-Logging"
 	providerEvents     = "Universal.Events"

@@ -127,7 +127,7 @@ func refDiff(want *refEvent, ev *Event, payload map[string]any) string {
 	if strings.HasPrefix(want.Provider, "Microsoft-Windows-DotNETRuntime") {
 		return ""
 	}
-	if want.Provider == providerTPL {
+	if want.Provider == ProviderTasks {
 		// The reference has layouts of its own for task events, by hand: they
 		// leave out TaskScheduled's last field and give a field another name.
 		switch want.ID {

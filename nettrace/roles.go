@@ -20,7 +20,7 @@ const (
 var sources = map[string]Source{
 	ProviderRuntime:                  SourceRuntime,
 	providerRundown:                  SourceRundown,
-	providerSampler:                  SourceSampler,
+	ProviderSampler:                  SourceSampler,
 	"Microsoft-DotNETCore-EventPipe": SourceEventPipe,
 	providerEvents:                   SourceEvents,
 	providerSystem:                   SourceSystem,

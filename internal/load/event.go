@@ -34,8 +34,9 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.end = max(l.end, now)
 	}
 	t := l.thread(ev)
-	if l.compat != nil {
-		l.compat.before(t, ev)
+	if l.o.Observe != nil {
+		l.observed = Observed{Event: ev, Thread: t.trace, First: !t.seen, Wanted: t.wanted, l: l, t: t, at: now}
+		l.o.Observe(&l.observed)
 	}
 	l.touch(t, now)
 	switch {
@@ -55,20 +56,32 @@ func (l *loader) event(ev *nettrace.Event) {
 	default:
 		kept := t.trace.Samples.Len()
 		l.evidence(t, ev, now)
-		if l.o.Evidence && l.compat == nil && ev.Metadata.Provider == providerTPL {
+		if l.o.Evidence && ev.Metadata.Provider == nettrace.ProviderTasks {
 			t.mark(ev, t.trace.Samples.Len() > kept && ev.Stack.Len() > 0)
 		}
 		if name := threadNameOf(ev); name != "" && t.trace.Name == "" {
 			t.trace.Name = name
 		}
 	}
-	if l.compat != nil {
-		l.compat.event(t, ev, now)
-	}
 	if l.tracks != nil {
 		l.tracks.event(ev, now, t)
 	}
 }
+
+// An Observed is an event with what the loader knows of it.
+type Observed struct {
+	*nettrace.Event
+	Thread *profile.Thread // always the same for one thread
+	First  bool            // it is the first event of the thread
+	Wanted bool            // no filter by id leaves the thread out; one by name may do so yet
+
+	l  *loader
+	t  *thread
+	at int64
+}
+
+// Stack interns the stack of the event; its frames have names when the profile is returned.
+func (x *Observed) Stack() profile.StackID { return x.l.stack(x.t, x.Event, x.at) }
 
 // sampleType is what the runtime's sampler saw.
 func sampleType(ev *nettrace.Event) profile.SampleType {
@@ -83,7 +96,7 @@ func sampleType(ev *nettrace.Event) profile.SampleType {
 
 func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ profile.SampleType) {
 	l.info.Samples++
-	if l.compat != nil {
+	if l.o.NoSamples {
 		return
 	}
 	l.keep(t, profile.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now)})
@@ -93,7 +106,7 @@ func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ profile.Sa
 func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	l.info.Samples++
 	s := profile.Sample{Time: now, Type: profile.SampleOffCPU}
-	if l.compat != nil || l.o.Rules == symbol.Reference {
+	if l.o.NoSamples || l.o.Rules == symbol.Reference {
 		return // the reference knows no such samples
 	}
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
@@ -113,7 +126,7 @@ func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
 		return
 	}
 	l.info.Stacked++
-	if !l.o.Evidence && len(weights) == 0 || l.compat != nil {
+	if !l.o.Evidence && len(weights) == 0 {
 		return
 	}
 	l.keep(t, profile.Sample{Time: now, Type: profile.SampleEvent, Stack: l.stack(t, ev, now)})
@@ -161,7 +174,7 @@ func threadNameOf(ev *nettrace.Event) string {
 		if ev.Metadata.EventID == 11 { // BGCBegin
 			return ".NET Background GC Thread"
 		}
-	case "System.Diagnostics.Eventing.FrameworkEventSource":
+	case nettrace.ProviderFramework:
 		switch ev.Metadata.EventID {
 		case 31, 151: // ThreadPoolDequeueWork, ThreadTransferReceive
 			return ".NET ThreadPool Worker"

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"io"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/iotest"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
-	"github.com/tracefix/tracefix/profile"
 )
 
 // A compressed file that was cut gives the tracks of what could be unpacked.
@@ -109,35 +107,6 @@ func TestStopsWithoutStart(t *testing.T) {
 		open[0], open[1] = -1, -1 // not to be looked at
 		assert.NotPanics(t, func() { event(tt.stop, []byte{9, 0, 0, 0}) }, tt.group)
 	}
-}
-
-// The activities around a sample are gone through once, not for every sample.
-func TestCompatChainIsKept(t *testing.T) {
-	l := newLoader(&Options{})
-	b := newCompatBuilder(l)
-	th := l.threadOf(1, 1)
-	var chain []*compatActivity
-	for i := range 5 {
-		a := &compatActivity{frame: b.frame(strconv.Itoa(i)), stopped: i == 2 || i == 3}
-		if i > 0 {
-			a.creator, a.above = chain[i-1], chain[i-1]
-		}
-		chain = append(chain, a)
-	}
-	frames := func(s profile.StackID) (list []string) {
-		for _, f := range l.table.AppendFrames(nil, s) {
-			list = append(list, l.table.MethodOf(f).Name)
-		}
-		return list
-	}
-	want := []string{"Process", "(Activities)", "0", "1", "2", "3", "4", "Threads", "Thread"}
-	assert.Equal(t, want, frames(b.base(b.thread(th), chain[4].running())))
-	chain[0].frame = chain[1].frame // not to be looked at
-	assert.Equal(t, want, frames(b.base(b.thread(th), chain[4].running())))
-
-	assert.Same(t, chain[1], chain[3].running())
-	chain[2].stopped = false // not to be looked at
-	assert.Same(t, chain[1], chain[3].running())
 }
 
 // The start of a row is found among many of its time without a look at them all.

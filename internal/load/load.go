@@ -53,8 +53,16 @@ type Options struct {
 	// stack, whose frames have names when the profile is returned.
 	Take func(ev *nettrace.Event, ns int64, stack func() profile.StackID)
 
-	// NoSamples keeps no samples: for who only wants what Take is given.
+	// Observe, if set, is told of every event that a thread has had, before the model is: not
+	// of the rundown, and not of what the system tells of itself. What it is given is only valid
+	// during the call.
+	Observe func(*Observed)
+
+	// NoSamples keeps no samples: for who only wants what Take or Observe is given.
 	NoSamples bool
+
+	// Table takes the names and stacks; nil: a new one.
+	Table *profile.Table
 
 	// Weights are what the stacks of other events are profiled by: alloc, exceptions,
 	// contention, wait, EVENT or EVENT=FIELD. These events become samples of type
@@ -128,7 +136,6 @@ type thread struct {
 	ids   []profile.StackID
 	gen   int
 
-	compat *compatThread
 	window windowed
 }
 
@@ -153,7 +160,6 @@ type loader struct {
 	sampled []profile.StackID // the stacks of samples, each once
 	noted   []bool            // by stack: it is among them
 
-	compat *compatBuilder
 	tracks *tracker // nil: none are wanted
 	weigh  *weigher // nil: no weights are asked for
 	window *window  // nil: all samples are kept
@@ -162,6 +168,8 @@ type loader struct {
 	taken      *nettrace.Event
 	takenAt    int64
 	takenStack func() profile.StackID
+
+	observed Observed
 }
 
 type birth struct {
@@ -170,7 +178,7 @@ type birth struct {
 }
 
 func newLoader(o *Options) *loader {
-	table := profile.NewTable()
+	table := cmp.Or(o.Table, profile.NewTable())
 	p := &profile.Profile{Table: table}
 	l := &loader{
 		o:       o,

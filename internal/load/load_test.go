@@ -189,7 +189,6 @@ func FuzzProfile(f *testing.F) {
 				checkTrack(t, tr)
 			}
 		}
-		_, _, _ = Compat(context.Background(), bytesOpener(b), nil)
 		_, _, _ = Rewrite(context.Background(), bytesOpener(b), io.Discard, &Options{}, graft)
 	})
 }

@@ -6,24 +6,16 @@ import (
 	"io"
 
 	"github.com/tracefix/tracefix/internal/compat"
-	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// compatWriters are the formats that dotnet-trace writes, by name.
-var compatWriters = map[string]func(io.Writer, *compat.Trace, export.Options) error{
-	"chromium":   export.CompatChromium,
-	"speedscope": export.CompatSpeedscope,
-}
-
 // writeCompat converts as dotnet-trace convert does, faults included.
 func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFormat, c *Config, rep *report.Trace) error {
-	t, info, err := load.Compat(ctx, in.Reader, &load.Options{
-		Source: in.Name, Rules: symbol.Reference, DepthLimit: c.limit(), Processes: c.Select.Processes, Threads: c.Select.Threads,
+	t, info, err := compat.Read(ctx, in.Reader, &load.Options{
+		Source: in.Name, DepthLimit: c.limit(), Processes: c.Select.Processes, Threads: c.Select.Threads,
 		Warn: func(e *nettrace.FormatError) {
 			rep.AddDamage(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
@@ -49,7 +41,7 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFo
 		}
 		rep.Notes = append(rep.Notes, note)
 	}
-	return compatWriters[row.Name](w, t, export.Options{Name: titleOf(c.Name), Plain: c.Plain, Tracks: c.Tracks, Warn: c.warn})
+	return compat.Writers[row.Name](w, t, compat.Options{Name: titleOf(c.Name)})
 }
 
 // limit is the depth that the user gave; 100 also is what it is unless the file shows otherwise.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
@@ -252,8 +253,8 @@ func (c *Config) check(in *input.File, format string) error {
 	if !events {
 		return fmt.Errorf("%s: --compat is for nettrace inputs, as dotnet-trace is; this is %s", in.Name, in.Kind)
 	}
-	if compatWriters[format] == nil {
-		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return compatWriters[o.Name] != nil }))
+	if compat.Writers[format] == nil {
+		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return compat.Writers[o.Name] != nil }))
 	}
 	s := c.Select
 	if ofWork || c.Logical || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {

@@ -1,4 +1,4 @@
-package load
+package compat
 
 import (
 	"cmp"
@@ -9,52 +9,61 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/compat"
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Compat reads a trace as dotnet-trace convert does: dotnet-trace-convert.md sections 1
+// Read reads a trace as dotnet-trace convert does: dotnet-trace-convert.md sections 1
 // and 2. Filters apply to processes and threads; times, rules and tracks are ignored.
-func Compat(ctx context.Context, open reading.Open, o *Options) (*compat.Trace, *Info, error) {
-	var own Options
+func Read(ctx context.Context, open reading.Open, o *load.Options) (*Trace, *load.Info, error) {
+	b := newBuilder()
+	own := load.Options{Rules: symbol.Reference, NoSamples: true, Table: b.table, Observe: b.event}
 	if o != nil {
-		own = *o
+		own.Source, own.DepthLimit, own.Processes, own.Threads, own.Warn = o.Source, o.DepthLimit, o.Processes, o.Threads, o.Warn
 	}
-	own.Rules, own.Evidence = symbol.Reference, false
-	l := newLoader(&own)
-	l.compat = newCompatBuilder(l)
-	if _, err := reading.Read(ctx, open, own.Warn, l); err != nil {
+	p, info, err := load.Profile(ctx, open, &own, b)
+	if err != nil {
 		return nil, nil, err
 	}
-	return l.compat.finish(), &l.info, nil
+	return b.finish(p), info, nil
 }
 
-// A compatThread is the state machine of section 1.4.
-type compatThread struct {
-	*thread
+// Begin implements reading.Consumer.
+func (b *builder) Begin(r *nettrace.Reader) { b.header = *r.Header() }
+
+// Event does nothing: what is wanted comes by Observe.
+func (b *builder) Event(*nettrace.Event) error { return nil }
+
+// End implements reading.Consumer.
+func (b *builder) End() {}
+
+// A thread is the state machine of section 1.4.
+type thread struct {
+	trace   *profile.Thread
+	shown   bool    // the filters leave it
 	b, c    float64 // ms of the last off-CPU and on-CPU event; b < 0: running
 	bs, cs  joined
 	suffix  string
 	base    profile.StackID // process > (Non-Activities) > Threads > Thread
 	frame   profile.FrameID
-	initial work            // what it does where nothing else is known
-	current *work           // nil: initial
-	samples []compat.Sample // once they are sorted
+	initial work     // what it does where nothing else is known
+	current *work    // nil: initial
+	samples []Sample // once they are sorted
 }
 
-// A compatActivity is one start/stop activity of section 1.6.
-type compatActivity struct {
+// An activity is one start/stop activity of section 1.6.
+type activity struct {
 	id      nettrace.GUID
 	frame   profile.FrameID
-	creator *compatActivity
+	creator *activity
 	start   float64 // ms
 	dur     float64 // ms; 0: no stop yet, or none that the reference notices
 	stopKey *work
 	stopped bool
-	above   *compatActivity // creator, or one above it if that has stopped
+	above   *activity // creator, or one above it if that has stopped
 
 	stack   profile.StackID // down to frame, below the process that it was last asked for
 	process profile.FrameID
@@ -62,7 +71,7 @@ type compatActivity struct {
 
 // running skips activities that have stopped. None starts again: those it passes lead
 // straight to what it found the next time.
-func (a *compatActivity) running() *compatActivity {
+func (a *activity) running() *activity {
 	to := a
 	for to != nil && to.stopped {
 		to = to.above
@@ -75,31 +84,34 @@ func (a *compatActivity) running() *compatActivity {
 	return to
 }
 
-type compatBuilder struct {
-	l *loader
+type builder struct {
+	table  *profile.Table
+	header nettrace.Header
 
 	nonActivities, activities, threads, cpu, unmanaged profile.FrameID
-	processes                                          map[*process]profile.FrameID
+	processes                                          map[*profile.Process]profile.FrameID
+	known                                              map[*profile.Thread]*thread
 
-	live     map[nettrace.GUID]*compatActivity
-	deferred *compatActivity
-	chain    []*compatActivity
+	live     map[nettrace.GUID]*activity
+	deferred *activity
+	chain    []*activity
 
 	works   map[workID]*work // scheduled or running
-	log     []compatEntry
+	log     []logged
 	samples []drawnSample
 
-	marking map[*process]map[*thread]uint32 // heaps that threads mark in this GC
+	marking map[*profile.Process]map[*thread]uint32 // heaps that threads mark in this GC
 	values  []nettrace.Value
 }
 
-func newCompatBuilder(l *loader) *compatBuilder {
-	b := &compatBuilder{
-		l:         l,
-		processes: map[*process]profile.FrameID{},
-		live:      map[nettrace.GUID]*compatActivity{},
+func newBuilder() *builder {
+	b := &builder{
+		table:     profile.NewTable(),
+		processes: map[*profile.Process]profile.FrameID{},
+		known:     map[*profile.Thread]*thread{},
+		live:      map[nettrace.GUID]*activity{},
 		works:     map[workID]*work{},
-		marking:   map[*process]map[*thread]uint32{},
+		marking:   map[*profile.Process]map[*thread]uint32{},
 	}
 	b.nonActivities = b.frame("(Non-Activities)")
 	b.activities = b.frame("(Activities)")
@@ -109,16 +121,16 @@ func newCompatBuilder(l *loader) *compatBuilder {
 	return b
 }
 
-func (b *compatBuilder) method(name string) profile.MethodID {
-	return b.l.table.AddMethod(profile.Method{Name: name, Kind: profile.Synthetic})
+func (b *builder) method(name string) profile.MethodID {
+	return b.table.AddMethod(profile.Method{Name: name, Kind: profile.Synthetic})
 }
 
-func (b *compatBuilder) frame(name string) profile.FrameID {
-	return b.l.table.AddFrame(profile.Frame{Method: b.method(name)})
+func (b *builder) frame(name string) profile.FrameID {
+	return b.table.AddFrame(profile.Frame{Method: b.method(name)})
 }
 
 // process returns the frame of p, which is named at the end.
-func (b *compatBuilder) process(p *process) profile.FrameID {
+func (b *builder) process(p *profile.Process) profile.FrameID {
 	f, ok := b.processes[p]
 	if !ok {
 		f = b.frame("Process")
@@ -127,22 +139,22 @@ func (b *compatBuilder) process(p *process) profile.FrameID {
 	return f
 }
 
-func (b *compatBuilder) thread(t *thread) *compatThread {
-	if t.compat == nil {
-		c := &compatThread{thread: t, frame: b.frame("Thread")}
+func (b *builder) thread(t *profile.Thread) *thread {
+	c := b.known[t]
+	if c == nil {
+		c = &thread{trace: t, frame: b.frame("Thread")}
 		c.initial = work{thread: c, kind: workInitial}
-		t.compat = c
+		b.known[t] = c
 	}
-	return t.compat
+	return c
 }
 
 // before takes what happens in the reference's first pass: the suffixes of threads.
 // A thread gets none from its very first event.
-func (b *compatBuilder) before(t *thread, ev *nettrace.Event) {
-	if ev.Metadata.Role == nettrace.RoleSample || !t.seen {
+func (b *builder) before(c *thread, ev *load.Observed) {
+	if ev.Metadata.Role == nettrace.RoleSample || ev.First {
 		return
 	}
-	c := b.thread(t)
 	set := func(s string) {
 		if c.suffix == "" {
 			c.suffix = s
@@ -160,57 +172,59 @@ func (b *compatBuilder) before(t *thread, ev *nettrace.Event) {
 			c.suffix = ".NET IO ThreadPool Worker"
 		case 25, 26, 27, 28, 202:
 			if len(ev.Payload) >= 4 {
-				m := b.marking[t.proc]
+				m := b.marking[c.trace.Process]
 				if m == nil {
 					m = map[*thread]uint32{}
-					b.marking[t.proc] = m
+					b.marking[c.trace.Process] = m
 				}
-				m[t] = binary.LittleEndian.Uint32(ev.Payload)
+				m[c] = binary.LittleEndian.Uint32(ev.Payload)
 			}
 		case 2: // GCStop
-			if m := b.marking[t.proc]; len(m) > 1 {
-				for mt, heap := range m {
-					if mc := b.thread(mt); mc.suffix == "" {
+			if m := b.marking[c.trace.Process]; len(m) > 1 {
+				for mc, heap := range m {
+					if mc.suffix == "" {
 						mc.suffix = ".NET Server GC Thread(" + strconv.FormatUint(uint64(heap), 10) + ")"
 					}
 				}
 			}
-			delete(b.marking, t.proc)
+			delete(b.marking, c.trace.Process)
 		}
 	case nettrace.ProviderRuntime + "Private":
 		if id == 11 {
 			set(".NET Background GC Thread")
 		}
-	case "System.Diagnostics.Eventing.FrameworkEventSource":
+	case nettrace.ProviderFramework:
 		if id == 31 || id == 151 {
 			set(".NET ThreadPool Worker")
 		}
 	}
 }
 
-// event takes what happens in the second pass.
-func (b *compatBuilder) event(t *thread, ev *nettrace.Event, now int64) {
-	b.work(t, ev, now)
+// event takes what happens in both passes of the reference.
+func (b *builder) event(ev *load.Observed) {
+	c := b.thread(ev.Thread)
+	b.before(c, ev)
+	b.work(c, ev)
 	m := ev.Metadata
 	id := m.EventID
 	switch {
 	case m.Role == nettrace.RoleSample:
-		b.note(t, ev, now, sampleType(ev) == profile.SampleManaged)
-	case m.Source == nettrace.SourceRuntime && !namesCode(m):
+		b.note(c, ev, ev.SampleType() == nettrace.SampleManaged)
+	case m.Source == nettrace.SourceRuntime && !m.Role.NamesMethods():
 		switch id {
 		case 10, 20, 32: // GCAllocationTick, GCSampledObjectAllocation
-			b.note(t, ev, now, true)
+			b.note(c, ev, true)
 		case 250: // ExceptionCatchStart
-			b.start(t, ev, "ExceptionHandling", b.field(ev, "MethodName"))
+			b.start(c, ev, "ExceptionHandling", b.field(ev, "MethodName"))
 		case 251: // ExceptionCatchStop
-			b.stop(t, ev)
+			b.stop(c, ev)
 		}
-	case ev.Metadata.Provider == providerTPL:
+	case ev.Metadata.Provider == nettrace.ProviderTasks:
 		switch id {
 		case tplScheduled, tplStarted, tplWaitBegin, tplContinuationScheduled:
-			b.note(t, ev, now, true)
+			b.note(c, ev, true)
 		case tplWaitEnd:
-			b.log = append(b.log, b.entry(t, ev, 0, true))
+			b.log = append(b.log, b.entry(c, ev, 0, true))
 		}
 	case m.Role == nettrace.RoleNone && m.Source != nettrace.SourceEventPipe && !ev.ActivityID.IsZero() && isActivityPath(ev.ActivityID, ev.ProcessID):
 		switch ev.Opcode {
@@ -219,30 +233,29 @@ func (b *compatBuilder) event(t *thread, ev *nettrace.Event, now int64) {
 			if i := strings.LastIndexByte(name, '/'); i >= 0 {
 				name = name[:i]
 			}
-			b.start(t, ev, name, b.firstField(ev))
+			b.start(c, ev, name, b.firstField(ev))
 		case 2:
-			b.stop(t, ev)
+			b.stop(c, ev)
 		}
 	}
 }
 
 // note logs an event with its own stack.
-func (b *compatBuilder) note(t *thread, ev *nettrace.Event, now int64, onCPU bool) {
-	if t.wanted {
-		b.log = append(b.log, b.entry(t, ev, b.l.stack(t, ev, now), onCPU))
+func (b *builder) note(c *thread, ev *load.Observed, onCPU bool) {
+	if ev.Wanted {
+		b.log = append(b.log, b.entry(c, ev, ev.Stack(), onCPU))
 	}
 }
 
 // entry is what an event means for the state machine of its thread.
-func (b *compatBuilder) entry(t *thread, ev *nettrace.Event, stack profile.StackID, onCPU bool) compatEntry {
+func (b *builder) entry(c *thread, ev *load.Observed, stack profile.StackID, onCPU bool) logged {
 	b.settle()
-	c := b.thread(t)
 	w := c.doing()
-	return compatEntry{at: b.ms(ev.Time), thread: c, stack: stack, work: w, activity: w.activity.running(), onCPU: onCPU}
+	return logged{at: b.ms(ev.Time), thread: c, stack: stack, work: w, activity: w.activity.running(), onCPU: onCPU}
 }
 
 // take runs the state machine of section 1.4.
-func (b *compatBuilder) take(c *compatThread, at float64, s joined, onCPU bool) {
+func (b *builder) take(c *thread, at float64, s joined, onCPU bool) {
 	if onCPU {
 		switch {
 		case c.b == 0:
@@ -265,25 +278,25 @@ func (b *compatBuilder) take(c *compatThread, at float64, s joined, onCPU bool) 
 	c.b, c.bs = at, s
 }
 
-func (b *compatBuilder) emit(from, to float64, s joined, leaf profile.FrameID) {
+func (b *builder) emit(from, to float64, s joined, leaf profile.FrameID) {
 	if from > 0 {
-		b.samples = append(b.samples, drawnSample{compat.Sample{Time: from, Metric: float32(to - from), Stack: b.l.table.Push(s.stack, leaf)}, s.thread})
+		b.samples = append(b.samples, drawnSample{Sample{Time: from, Metric: float32(to - from), Stack: b.table.Push(s.stack, leaf)}, s.thread})
 	}
 }
 
 // A drawnSample is a sample and the thread that it is drawn on.
 type drawnSample struct {
-	compat.Sample
-	thread *compatThread
+	Sample
+	thread *thread
 }
 
 // sort sorts all samples, then those of each thread, as section 1.8 does, and returns the
 // threads in the order of their first samples.
-func (b *compatBuilder) sort() []*compatThread {
+func (b *builder) sort() []*thread {
 	sortAsReference(b.samples, func(x, y *drawnSample) int {
 		return cmp.Or(cmp.Compare(x.Time, y.Time), cmp.Compare(x.Stack, y.Stack))
 	})
-	var threads []*compatThread
+	var threads []*thread
 	for i := range b.samples {
 		s := &b.samples[i]
 		if len(s.thread.samples) == 0 {
@@ -293,7 +306,7 @@ func (b *compatBuilder) sort() []*compatThread {
 	}
 	b.samples = nil
 	for _, c := range threads {
-		sortAsReference(c.samples, func(x, y *compat.Sample) int {
+		sortAsReference(c.samples, func(x, y *Sample) int {
 			return cmp.Or(cmp.Compare(x.Time, y.Time), cmp.Compare(x.Metric, y.Metric))
 		})
 	}
@@ -301,14 +314,14 @@ func (b *compatBuilder) sort() []*compatThread {
 }
 
 // ms is the reference's time of a tick.
-func (b *compatBuilder) ms(ticks int64) float64 {
-	h := &b.l.info.Header
+func (b *builder) ms(ticks int64) float64 {
+	h := &b.header
 	return float64(max(0, ticks-h.SyncQPC)) * 1000.0 / float64(h.Frequency)
 }
 
 // base returns the synthetic frames below the stacks of c that belong to an activity.
-func (b *compatBuilder) base(c *compatThread, a *compatActivity) profile.StackID {
-	tab, process := b.l.table, b.process(c.proc)
+func (b *builder) base(c *thread, a *activity) profile.StackID {
+	tab, process := b.table, b.process(c.trace.Process)
 	if a == nil {
 		if c.base == 0 {
 			c.base = tab.Push(tab.Push(tab.Push(tab.Push(0, process), b.nonActivities), b.threads), c.frame)
@@ -332,7 +345,7 @@ func (b *compatBuilder) base(c *compatThread, a *compatActivity) profile.StackID
 }
 
 // settle lets the last stop take effect.
-func (b *compatBuilder) settle() {
+func (b *builder) settle() {
 	d := b.deferred
 	if d == nil {
 		return
@@ -348,10 +361,9 @@ func (b *compatBuilder) settle() {
 	d.stopped = d.dur != 0
 }
 
-func (b *compatBuilder) start(t *thread, ev *nettrace.Event, name, extra string) {
+func (b *builder) start(c *thread, ev *load.Observed, name, extra string) {
 	b.settle()
-	c := b.thread(t)
-	var creator *compatActivity
+	var creator *activity
 	if !ev.RelatedActivityID.IsZero() {
 		creator = b.live[ev.RelatedActivityID]
 	}
@@ -363,25 +375,25 @@ func (b *compatBuilder) start(t *thread, ev *nettrace.Event, name, extra string)
 		text += "," + extra
 	}
 	text += ")"
-	a := &compatActivity{id: ev.ActivityID, frame: b.frame(text), creator: creator, above: creator, start: b.ms(ev.Time)}
+	a := &activity{id: ev.ActivityID, frame: b.frame(text), creator: creator, above: creator, start: b.ms(ev.Time)}
 	b.live[ev.ActivityID] = a
 	c.doing().activity = a
 }
 
-func (b *compatBuilder) stop(t *thread, ev *nettrace.Event) {
+func (b *builder) stop(c *thread, ev *load.Observed) {
 	b.settle()
 	a := b.live[ev.ActivityID]
 	if a == nil {
 		return
 	}
 	if a.dur == 0 {
-		a.stopKey, a.dur = b.thread(t).doing(), b.ms(ev.Time)-a.start
+		a.stopKey, a.dur = c.doing(), b.ms(ev.Time)-a.start
 	}
 	b.deferred = a
 }
 
 // firstField is `/name=value` if the first field of the payload is a string.
-func (b *compatBuilder) firstField(ev *nettrace.Event) string {
+func (b *builder) firstField(ev *load.Observed) string {
 	lay := ev.Layout()
 	if lay == nil || len(lay.Fields) == 0 {
 		return ""
@@ -395,7 +407,7 @@ func (b *compatBuilder) firstField(ev *nettrace.Event) string {
 }
 
 // field is the text of the field called name.
-func (b *compatBuilder) field(ev *nettrace.Event, name string) string {
+func (b *builder) field(ev *load.Observed, name string) string {
 	lay := ev.Layout()
 	if lay == nil {
 		return ""
@@ -413,20 +425,23 @@ func (b *compatBuilder) field(ev *nettrace.Event, name string) string {
 var inParentheses = regexp.MustCompile(`\((\d+)\)`)
 
 // finish names the synthetic frames and sorts threads and samples.
-func (b *compatBuilder) finish() *compat.Trace {
-	b.replay()
-	tab := b.l.table
-	for p, f := range b.processes {
-		tab.SetMethod(f, b.method(b.processText(p.trace)))
+func (b *builder) finish(p *profile.Profile) *Trace {
+	for _, t := range p.Threads {
+		b.thread(t).shown = true
 	}
-	out := &compat.Trace{Table: tab}
+	b.replay()
+	tab := b.table
+	for proc, f := range b.processes {
+		tab.SetMethod(f, b.method(processText(proc, p.Meta.PointerSize)))
+	}
+	out := &Trace{Table: tab}
 	for _, c := range b.sort() {
 		text := "Thread (" + strconv.FormatInt(c.trace.TID, 10) + ")"
 		if c.suffix != "" {
 			text += " (" + c.suffix + ")"
 		}
 		tab.SetMethod(c.frame, b.method(text))
-		ct := &compat.Thread{Name: text, Samples: c.samples}
+		ct := &Thread{Name: text, Samples: c.samples}
 		if m := inParentheses.FindStringSubmatch(text); m != nil {
 			ct.TID, _ = strconv.ParseInt(m[1], 10, 64)
 		}
@@ -436,9 +451,9 @@ func (b *compatBuilder) finish() *compat.Trace {
 }
 
 // processText is the text of the process frame (section 1.5).
-func (b *compatBuilder) processText(p *profile.Process) string {
+func processText(p *profile.Process, pointer int) string {
 	bits := "32"
-	if b.l.info.Header.PointerSize == 8 {
+	if pointer == 8 {
 		bits = "64"
 	}
 	pid := strconv.FormatInt(p.PID, 10)

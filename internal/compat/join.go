@@ -1,4 +1,4 @@
-package load
+package compat
 
 import (
 	"slices"
@@ -7,13 +7,13 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A compatEntry is an event that makes a sample: stacks can be joined only when methods
+// A logged event is an event that makes a sample: stacks can be joined only when methods
 // have names, which stand at the end of the file.
-type compatEntry struct {
+type logged struct {
 	at       float64 // ms
-	thread   *compatThread
+	thread   *thread
 	work     *work
-	activity *compatActivity // the start/stop activity, nil: none
+	activity *activity       // the start/stop activity, nil: none
 	stack    profile.StackID // recorded; 0: none
 	onCPU    bool
 	awaited  bool // an await has ended: it is a sample by itself
@@ -23,12 +23,12 @@ type compatEntry struct {
 // first of them.
 type joined struct {
 	stack  profile.StackID
-	thread *compatThread
+	thread *thread
 }
 
 // A joiner puts the stack of a work below the one that created it.
 type joiner struct {
-	b         *compatBuilder
+	b         *builder
 	starting  profile.FrameID
 	roles     []methodRole // by method; 0: not looked at
 	entries   map[profile.StackID]profile.StackID
@@ -38,7 +38,7 @@ type joiner struct {
 }
 
 // replay makes samples of the log.
-func (b *compatBuilder) replay() {
+func (b *builder) replay() {
 	j := joiner{
 		b: b, starting: b.frame("STARTING TASK"),
 		entries:   map[profile.StackID]profile.StackID{},
@@ -47,7 +47,7 @@ func (b *compatBuilder) replay() {
 	await := b.frame("AWAIT_TIME")
 	for i := range b.log {
 		e := &b.log[i]
-		if !e.thread.wanted { // by a name that came later
+		if !e.thread.shown { // by a name that came later
 			continue
 		}
 		s := j.join(e.stack, e.work, e.activity)
@@ -61,7 +61,7 @@ func (b *compatBuilder) replay() {
 }
 
 // join returns a stack recorded in w below the stacks of its creators.
-func (j *joiner) join(stack profile.StackID, w *work, a *compatActivity) joined {
+func (j *joiner) join(stack profile.StackID, w *work, a *activity) joined {
 	j.chain = j.chain[:0]
 	for x := w; x.creator != nil && (x.full.thread == nil || x.top != a); x = x.creator {
 		j.chain = append(j.chain, x)
@@ -73,7 +73,7 @@ func (j *joiner) join(stack profile.StackID, w *work, a *compatActivity) joined 
 }
 
 // below does the same where the stack that w continues is known.
-func (j *joiner) below(stack profile.StackID, w *work, a *compatActivity) joined {
+func (j *joiner) below(stack profile.StackID, w *work, a *activity) joined {
 	if w.creator == nil {
 		return j.alone(stack, w, a)
 	}
@@ -87,7 +87,7 @@ func (j *joiner) below(stack profile.StackID, w *work, a *compatActivity) joined
 	if j.repeats(stack, entry, s.stack) {
 		return s
 	}
-	tab := j.b.l.table
+	tab := j.b.table
 	s.stack = tab.Push(s.stack, j.starting)
 	j.nodes = j.nodes[:0]
 	for ; stack != entry; stack = tab.Parent(stack) {
@@ -100,15 +100,15 @@ func (j *joiner) below(stack profile.StackID, w *work, a *compatActivity) joined
 }
 
 // alone returns a stack as it was recorded, below its thread.
-func (j *joiner) alone(stack profile.StackID, w *work, a *compatActivity) joined {
+func (j *joiner) alone(stack profile.StackID, w *work, a *activity) joined {
 	base := j.b.base(w.thread, a)
 	key := [2]profile.StackID{base, stack}
 	id, ok := j.unchanged[key]
 	if !ok {
 		id = base
-		j.nodes = j.b.l.table.AppendFrames(j.nodes[:0], stack)
+		j.nodes = j.b.table.AppendFrames(j.nodes[:0], stack)
 		for _, f := range j.nodes {
-			id = j.b.l.table.Push(id, f)
+			id = j.b.table.Push(id, f)
 		}
 		j.unchanged[key] = id
 	}
@@ -118,7 +118,7 @@ func (j *joiner) alone(stack profile.StackID, w *work, a *compatActivity) joined
 // repeats reports whether the frames of stack behind entry are the leaf of onto already,
 // as they are when a loop awaits again and again.
 func (j *joiner) repeats(stack, entry, onto profile.StackID) bool {
-	tab := j.b.l.table
+	tab := j.b.table
 	for ; stack != 0 && onto != 0; stack, onto = tab.Parent(stack), tab.Parent(onto) {
 		if stack == entry {
 			return tab.Frame(onto) == j.starting
@@ -136,7 +136,7 @@ func (j *joiner) entry(stack profile.StackID) profile.StackID {
 	if at, ok := j.entries[stack]; ok {
 		return at
 	}
-	tab := j.b.l.table
+	tab := j.b.table
 	at := profile.StackID(0)
 	for s := stack; ; s = tab.Parent(s) {
 		if s == 0 {
@@ -170,10 +170,10 @@ const (
 
 func (j *joiner) role(m profile.MethodID) methodRole {
 	for int(m) >= len(j.roles) {
-		j.roles = append(j.roles, make([]methodRole, j.b.l.table.Methods()-len(j.roles))...)
+		j.roles = append(j.roles, make([]methodRole, j.b.table.Methods()-len(j.roles))...)
 	}
 	if j.roles[m] == 0 {
-		j.roles[m] = roleOf(j.b.l.table.MethodAt(m))
+		j.roles[m] = roleOf(j.b.table.MethodAt(m))
 	}
 	return j.roles[m]
 }

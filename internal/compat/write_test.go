@@ -1,4 +1,4 @@
-package export
+package compat
 
 import (
 	"bufio"
@@ -19,37 +19,36 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/profile"
 )
 
 // referenceExporter is what dotnet-trace 10.0.750501 writes.
 const referenceExporter = "Microsoft.Diagnostics.Tracing.TraceEvent@3.1.23.0"
 
-// A compatBuilder makes what the reference's writers get out of sampler events, by
+// A sampler makes what the reference's writers get out of sampler events, by
 // dotnet-trace-convert.md section 1.4.
-type compatBuilder struct {
-	tr      *compat.Trace
+type sampler struct {
+	tr      *Trace
 	roots   []string
 	names   map[string]profile.FrameID
 	threads map[string]*building
 }
 
 type building struct {
-	th    *compat.Thread
+	th    *Thread
 	time  float64
 	stack profile.StackID
 	begun bool
 }
 
-func newCompatBuilder(roots ...string) *compatBuilder {
-	return &compatBuilder{
-		tr: &compat.Trace{Table: profile.NewTable()}, roots: roots,
+func newSampler(roots ...string) *sampler {
+	return &sampler{
+		tr: &Trace{Table: profile.NewTable()}, roots: roots,
 		names: map[string]profile.FrameID{}, threads: map[string]*building{},
 	}
 }
 
-func (b *compatBuilder) frame(full string) profile.FrameID {
+func (b *sampler) frame(full string) profile.FrameID {
 	id, ok := b.names[full]
 	if !ok {
 		m := profile.Method{Name: full}
@@ -62,10 +61,10 @@ func (b *compatBuilder) frame(full string) profile.FrameID {
 	return id
 }
 
-func (b *compatBuilder) sample(thread string, tid int64, ms float64, managed bool, frames ...string) {
+func (b *sampler) sample(thread string, tid int64, ms float64, managed bool, frames ...string) {
 	t := b.threads[thread]
 	if t == nil {
-		t = &building{th: &compat.Thread{Name: thread, TID: tid}}
+		t = &building{th: &Thread{Name: thread, TID: tid}}
 		b.threads[thread] = t
 	}
 	var s profile.StackID
@@ -81,15 +80,15 @@ func (b *compatBuilder) sample(thread string, tid int64, ms float64, managed boo
 		if len(t.th.Samples) == 0 {
 			b.tr.Threads = append(b.tr.Threads, t.th)
 		}
-		t.th.Samples = append(t.th.Samples, compat.Sample{Time: t.time, Metric: float32(ms - t.time), Stack: t.stack})
+		t.th.Samples = append(t.th.Samples, Sample{Time: t.time, Metric: float32(ms - t.time), Stack: t.stack})
 	}
 	t.begun, t.time, t.stack = true, ms, s
 }
 
-// TestCompatWorkedExample is section 7 of dotnet-trace-convert.md; its hashes are
+// TestWorkedExample is section 7 of dotnet-trace-convert.md; its hashes are
 // those of files that the reference's algorithm made.
-func TestCompatWorkedExample(t *testing.T) {
-	b := newCompatBuilder("Process64 demo (42) Args: app.dll", "(Non-Activities)", "Threads")
+func TestWorkedExample(t *testing.T) {
+	b := newSampler("Process64 demo (42) Args: app.dll", "(Non-Activities)", "Threads")
 	const (
 		main  = "app!Demo.Main(class System.String[])"
 		work  = "app!Demo.Work(int32)"
@@ -102,18 +101,18 @@ func TestCompatWorkedExample(t *testing.T) {
 	b.sample("Thread (7)", 7, 14.75, true, main)
 
 	var out bytes.Buffer
-	require.NoError(t, CompatChromium(&out, b.tr, Options{Name: "demo.chromium", Exporter: referenceExporter}))
+	require.NoError(t, Chromium(&out, b.tr, Options{Name: "demo.chromium", Exporter: referenceExporter}))
 	assert.Equal(t, 3150, out.Len())
 	assert.Equal(t, "a2b2d1c61a7b1803738ac2b16c3bc3a16f5f3cb5f0d953d6f42e62ad2e93df87", hash(out.Bytes()), out.String())
 	out.Reset()
-	require.NoError(t, CompatSpeedscope(&out, b.tr, Options{Name: "demo.speedscope", Exporter: referenceExporter}))
+	require.NoError(t, Speedscope(&out, b.tr, Options{Name: "demo.speedscope", Exporter: referenceExporter}))
 	assert.Equal(t, 1590, out.Len())
 	assert.Equal(t, "bddf7462def10ca8fd9003f005b7af08130d1d8ebcad3c33717d79412b338f68", hash(out.Bytes()), out.String())
 }
 
-// TestCompatFloatNoise is the second example of section 7: times that float32 tears.
-func TestCompatFloatNoise(t *testing.T) {
-	b := newCompatBuilder("P", "(Non-Activities)", "Threads")
+// TestFloatNoise is the second example of section 7: times that float32 tears.
+func TestFloatNoise(t *testing.T) {
+	b := newSampler("P", "(Non-Activities)", "Threads")
 	for i, at := range []float64{3.1324, 4.2337, 5.3351, 6.1, 7.3} {
 		inner := "m!W"
 		if i == 2 {
@@ -126,7 +125,7 @@ func TestCompatFloatNoise(t *testing.T) {
 		b.tr.Threads[0].Samples[0].Metric, b.tr.Threads[0].Samples[1].Metric, b.tr.Threads[0].Samples[2].Metric, b.tr.Threads[0].Samples[3].Metric,
 	})
 	var out bytes.Buffer
-	require.NoError(t, CompatChromium(&out, b.tr, Options{}))
+	require.NoError(t, Chromium(&out, b.tr, Options{}))
 	for _, want := range []string{
 		`"ph": "B", "ts": 3132.4, `,
 		`{"name": "CPU_TIME", "cat": "sampleEvent", "ph": "E", "ts": 5335.100138092042, `,
@@ -139,24 +138,24 @@ func TestCompatFloatNoise(t *testing.T) {
 	}
 }
 
-func TestCompatEmpty(t *testing.T) {
-	tr := &compat.Trace{Table: profile.NewTable()}
+func TestEmpty(t *testing.T) {
+	tr := &Trace{Table: profile.NewTable()}
 	var out bytes.Buffer
-	require.NoError(t, CompatSpeedscope(&out, tr, Options{Name: "trace.speedscope", Exporter: referenceExporter}))
+	require.NoError(t, Speedscope(&out, tr, Options{Name: "trace.speedscope", Exporter: referenceExporter}))
 	assert.Equal(t, 230, out.Len(), "the size that users of the reference report")
 	out.Reset()
-	require.NoError(t, CompatChromium(&out, tr, Options{Name: "http-bridge.chromium", Exporter: referenceExporter}))
+	require.NoError(t, Chromium(&out, tr, Options{Name: "http-bridge.chromium", Exporter: referenceExporter}))
 	assert.Equal(t, 177, out.Len())
 }
 
-func TestCompatNames(t *testing.T) {
-	b := newCompatBuilder("P")
+func TestNames(t *testing.T) {
+	b := newSampler("P")
 	for i := range 2 {
 		b.sample("Thread (1)", 1, float64(i), true, `C:\a"b!Foo<T>&'`+"\u0085\u2028\x01\n", "!lead", "a!b!c", "?!?")
 	}
 	b.sample("Thread (1)", 1, 2, true)
 	var out bytes.Buffer
-	require.NoError(t, CompatChromium(&out, b.tr, Options{}))
+	require.NoError(t, Chromium(&out, b.tr, Options{}))
 	assert.Contains(t, out.String(), `"name": "Foo\u003cT\u003e\u0026\u0027\u0085\u2028\u0001\n", "category": "C:\a"b", "parent": 1`, "the category is raw: a fault of the reference")
 	assert.Contains(t, out.String(), `{"name": "!lead", "category": "", "parent": 2}`)
 	assert.Contains(t, out.String(), `{"name": "b!c", "category": "a", "parent": 3}`)
@@ -174,9 +173,9 @@ func TestReferenceNumbers(t *testing.T) {
 	}
 }
 
-// TestCompatOnRealFiles rebuilds the reference's files from its own list of samples:
+// TestOnRealFiles rebuilds the reference's files from its own list of samples:
 // every byte behind the header is the same.
-func TestCompatOnRealFiles(t *testing.T) {
+func TestOnRealFiles(t *testing.T) {
 	names := []string{"recursion", "chain", "shared"}
 	if testing.Short() {
 		names = names[:1]
@@ -186,10 +185,10 @@ func TestCompatOnRealFiles(t *testing.T) {
 			chromium := string(reference(t, name+".chromium.json.zst"))
 			b := compatFromReference(t, name, chromium)
 			var out bytes.Buffer
-			require.NoError(t, CompatChromium(&out, b.tr, Options{Name: name + ".chromium", Exporter: referenceExporter}))
+			require.NoError(t, Chromium(&out, b.tr, Options{Name: name + ".chromium", Exporter: referenceExporter}))
 			sameText(t, chromium, out.String())
 			out.Reset()
-			require.NoError(t, CompatSpeedscope(&out, b.tr, Options{Name: name + ".speedscope", Exporter: referenceExporter}))
+			require.NoError(t, Speedscope(&out, b.tr, Options{Name: name + ".speedscope", Exporter: referenceExporter}))
 			sameText(t, string(reference(t, name+".speedscope.json.zst")), out.String())
 		})
 	}
@@ -197,7 +196,7 @@ func TestCompatOnRealFiles(t *testing.T) {
 
 // compatFromReference feeds the reference's samples to a builder. The process and the
 // thread frames, which the samples do not have, are taken from the expected file.
-func compatFromReference(t testing.TB, name, chromium string) *compatBuilder {
+func compatFromReference(t testing.TB, name, chromium string) *sampler {
 	table := struct {
 		StackFrames map[string]struct{ Name string }
 	}{}
@@ -211,7 +210,7 @@ func compatFromReference(t testing.TB, name, chromium string) *compatBuilder {
 			threads[tid] = f.Name
 		}
 	}
-	b := newCompatBuilder(table.StackFrames["0"].Name, "(Non-Activities)", "Threads")
+	b := newSampler(table.StackFrames["0"].Name, "(Non-Activities)", "Threads")
 	lines := bufio.NewScanner(bytes.NewReader(reference(t, name+".samples.ndjson.zst")))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -263,21 +262,13 @@ func hash(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-func BenchmarkCompat(b *testing.B) {
-	p := large(10000)
-	tr := &compat.Trace{Table: p.Table}
-	for _, th := range p.Threads {
-		ct := &compat.Thread{Name: fmt.Sprintf("Thread (%d)", th.TID), TID: th.TID}
-		for _, s := range th.Samples.All() {
-			ct.Samples = append(ct.Samples, compat.Sample{Time: float64(s.Time) / 1e6, Metric: 1.100123, Stack: s.Stack})
-		}
-		tr.Threads = append(tr.Threads, ct)
-	}
-	for name, write := range map[string]func(io.Writer, *compat.Trace, Options) error{"chromium": CompatChromium, "speedscope": CompatSpeedscope} {
+func BenchmarkWrite(b *testing.B) {
+	tr := sampledCalls(10000)
+	for name, write := range Writers {
 		b.Run(name, func(b *testing.B) {
-			var size counter
-			require.NoError(b, write(&size, tr, Options{}))
-			b.SetBytes(int64(size))
+			var out bytes.Buffer
+			require.NoError(b, write(&out, tr, Options{}))
+			b.SetBytes(int64(out.Len()))
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := write(io.Discard, tr, Options{}); err != nil {
@@ -286,4 +277,17 @@ func BenchmarkCompat(b *testing.B) {
 			}
 		})
 	}
+}
+
+// sampledCalls makes n samples of a thread whose stacks grow and shrink.
+func sampledCalls(n int) *Trace {
+	b := newSampler("P", "(Non-Activities)", "Threads")
+	var frames []string
+	for i := range 60 {
+		frames = append(frames, "app!Demo.Method"+strconv.Itoa(i)+"(class System.String[])")
+	}
+	for i := range n {
+		b.sample("Thread (7)", 7, float64(i)*1.100123, i%3 > 0, frames[:20+i*7%40]...)
+	}
+	return b.tr
 }

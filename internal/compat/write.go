@@ -1,26 +1,36 @@
-package export
+package compat
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/profile"
 )
 
-// CompatChromium writes what dotnet-trace convert --format Chromium writes, byte for
+// Options of the writers. The zero value works.
+type Options struct {
+	Name     string // the title
+	Exporter string // name and version of this program; empty: "tracefix"
+}
+
+// Writers are the formats that dotnet-trace writes, by name.
+var Writers = map[string]func(io.Writer, *Trace, Options) error{"chromium": Chromium, "speedscope": Speedscope}
+
+// Chromium writes what dotnet-trace convert --format Chromium writes, byte for
 // byte but for the exporter's name in the header, its float time and its unescaped
 // categories included (dotnet-trace-convert.md section 3).
-func CompatChromium(w io.Writer, tr *compat.Trace, o Options) error {
-	c := newCompatWriter(w, tr, &o)
-	c.str(`{"otherData": { "name": "`)
-	c.b = appendScript(c.b, o.Name)
-	c.str(`", "exporter": "`)
-	c.b = appendScript(c.b, c.exporter)
-	c.str(`" }, "traceEvents": [`)
+func Chromium(w io.Writer, tr *Trace, o Options) error {
+	c := newWriter(w, tr, o)
+	c.text(`{"otherData": { "name": "`)
+	c.put(appendScript(c.AvailableBuffer(), o.Name))
+	c.text(`", "exporter": "`)
+	c.put(appendScript(c.AvailableBuffer(), c.exporter))
+	c.text(`" }, "traceEvents": [`)
 	var head, tail []byte
 	first := true
 	at, kind := -1.0, byte(0)
@@ -38,7 +48,7 @@ func CompatChromium(w io.Writer, tr *compat.Trace, o Options) error {
 				head = append(head, tid...)
 				head = append(head, `, "sf": `...)
 			}
-			b := c.b
+			b := c.AvailableBuffer()
 			if first {
 				first = false
 			} else {
@@ -48,17 +58,16 @@ func CompatChromium(w io.Writer, tr *compat.Trace, o Options) error {
 			b = append(b, c.frames[id].short...)
 			b = append(b, head...)
 			b = strconv.AppendInt(b, int64(id), 10)
-			c.b = append(b, '}')
-			c.flushed()
+			c.put(append(b, '}'))
 		}
 		at = -1
 		c.merge(th.Samples, 'B', 'E', emit)
 	}
-	c.str(`], "displayTimeUnit": "ms", "stackFrames": {`)
+	c.text(`], "displayTimeUnit": "ms", "stackFrames": {`)
 	for i := range c.frames {
 		f := &c.frames[i]
 		if i > 0 {
-			c.str(", ")
+			c.text(", ")
 		}
 		tail = append(tail[:0], '"')
 		tail = strconv.AppendInt(tail, int64(i), 10)
@@ -71,38 +80,37 @@ func CompatChromium(w io.Writer, tr *compat.Trace, o Options) error {
 			tail = append(tail, `, "parent": `...)
 			tail = strconv.AppendInt(tail, int64(f.parent), 10)
 		}
-		c.b = append(append(c.b, tail...), '}')
-		if !c.flushed() {
+		c.put(append(tail, '}'))
+		if c.err != nil {
 			break
 		}
 	}
-	c.str("}}")
-	return c.flush()
+	c.text("}}")
+	return c.Flush()
 }
 
-// CompatSpeedscope writes what dotnet-trace convert --format Speedscope writes, byte
+// Speedscope writes what dotnet-trace convert --format Speedscope writes, byte
 // for byte.
-func CompatSpeedscope(w io.Writer, tr *compat.Trace, o Options) error {
-	c := newCompatWriter(w, tr, &o)
-	c.str(`{"exporter": "`)
-	c.b = appendScript(c.b, c.exporter)
-	c.str(`", "name": "`)
-	c.b = appendScript(c.b, o.Name)
-	c.str(`", "activeProfileIndex": 0, "$schema": "https://www.speedscope.app/file-format-schema.json", "shared": { "frames": [ `)
+func Speedscope(w io.Writer, tr *Trace, o Options) error {
+	c := newWriter(w, tr, o)
+	c.text(`{"exporter": "`)
+	c.put(appendScript(c.AvailableBuffer(), c.exporter))
+	c.text(`", "name": "`)
+	c.put(appendScript(c.AvailableBuffer(), o.Name))
+	c.text(`", "activeProfileIndex": 0, "$schema": "https://www.speedscope.app/file-format-schema.json", "shared": { "frames": [ `)
 	for i := range c.frames {
 		if i > 0 {
-			c.str(", ")
+			c.text(", ")
 		}
-		c.str(`{ "name": "`)
-		c.b = append(c.b, c.frames[i].full...)
-		c.str(`" }`)
-		c.flushed()
+		c.text(`{ "name": "`)
+		c.put(c.frames[i].full)
+		c.text(`" }`)
 	}
-	c.str(`] }, "profiles": [ `)
+	c.text(`] }, "profiles": [ `)
 	var head []byte
 	for i, th := range tr.Threads {
 		if i > 0 {
-			c.str(", ")
+			c.text(", ")
 		}
 		// The header needs the time of the last event: run the merge once for it.
 		start, end, any := 0.0, 0.0, false
@@ -112,13 +120,13 @@ func CompatSpeedscope(w io.Writer, tr *compat.Trace, o Options) error {
 			}
 			end = time
 		})
-		c.str(`{ "type": "evented", "name": "`)
-		c.b = appendScript(c.b, th.Name)
-		c.str(`", "unit": "milliseconds", "startValue": `)
-		c.b = appendReference(c.b, start)
-		c.str(`, "endValue": `)
-		c.b = appendReference(c.b, end)
-		c.str(`, "events": [ `)
+		c.text(`{ "type": "evented", "name": "`)
+		c.put(appendScript(c.AvailableBuffer(), th.Name))
+		c.text(`", "unit": "milliseconds", "startValue": `)
+		c.put(appendReference(c.AvailableBuffer(), start))
+		c.text(`, "endValue": `)
+		c.put(appendReference(c.AvailableBuffer(), end))
+		c.text(`, "events": [ `)
 		first := true
 		at, kind := -1.0, byte(0)
 		var when []byte
@@ -131,7 +139,7 @@ func CompatSpeedscope(w io.Writer, tr *compat.Trace, o Options) error {
 				when = append(when[:0], `, "at": `...)
 				when = append(appendReference(when, time), ' ', '}')
 			}
-			b := c.b
+			b := c.AvailableBuffer()
 			if first {
 				first = false
 			} else {
@@ -139,45 +147,53 @@ func CompatSpeedscope(w io.Writer, tr *compat.Trace, o Options) error {
 			}
 			b = append(b, head...)
 			b = strconv.AppendInt(b, int64(id), 10)
-			c.b = append(b, when...)
-			c.flushed()
+			c.put(append(b, when...))
 		})
-		c.str("]}")
+		c.text("]}")
 	}
-	c.str("] }")
-	return c.flush()
+	c.text("] }")
+	return c.Flush()
 }
 
-// A compatFrame is one frame of the reference: a full name.
-type compatFrame struct {
+// A frame is one frame of the reference: a full name.
+type frame struct {
 	parent                int32 // at first sight; -1: none
 	full, short, category []byte
 }
 
-type compatWriter struct {
-	*buffer
-	tr       *compat.Trace
+type writer struct {
+	*bufio.Writer
+	err      error // of the newest write
+	tr       *Trace
 	exporter string
 	ids      []int32 // by method; -1: not met, -2: the empty name
-	frames   []compatFrame
+	frames   []frame
 
 	nodes []profile.StackID // of the newest stack, by depth
 	walk  []profile.StackID
 	cur   []int32 // ids by depth; -2: skipped
-	prev  []compatSpan
+	prev  []span
 }
 
-// A compatSpan is an open frame.
-type compatSpan struct {
+// A span is an open frame.
+type span struct {
 	time   float64
 	metric float32
 	depth  int32
 	id     int32
 }
 
-// newCompatWriter numbers the frames: thread after thread, in order of first sight.
-func newCompatWriter(w io.Writer, tr *compat.Trace, o *Options) *compatWriter {
-	c := &compatWriter{buffer: newBuffer(w), tr: tr, exporter: o.exporter(), ids: make([]int32, tr.Table.Methods())}
+// bufferSize is what is written at once: large enough that a call costs nothing.
+const bufferSize = 128 << 10
+
+func (c *writer) text(s string) { _, c.err = c.WriteString(s) }
+
+// put writes what was appended to AvailableBuffer, or anything else.
+func (c *writer) put(b []byte) { _, c.err = c.Write(b) }
+
+// newWriter numbers the frames: thread after thread, in order of first sight.
+func newWriter(w io.Writer, tr *Trace, o Options) *writer {
+	c := &writer{Writer: bufio.NewWriterSize(w, bufferSize), tr: tr, exporter: cmp.Or(o.Exporter, "tracefix"), ids: make([]int32, tr.Table.Methods())}
 	for i := range c.ids {
 		c.ids[i] = -1
 	}
@@ -192,7 +208,7 @@ func newCompatWriter(w io.Writer, tr *compat.Trace, o *Options) *compatWriter {
 
 // expand makes cur the ids of a stack, numbering frames that are new. Only what
 // differs from the stack before is looked at.
-func (c *compatWriter) expand(id profile.StackID) {
+func (c *writer) expand(id profile.StackID) {
 	t := c.tr.Table
 	d := t.Depth(id)
 	c.walk = c.walk[:0]
@@ -213,13 +229,13 @@ func (c *compatWriter) expand(id profile.StackID) {
 	}
 }
 
-func (c *compatWriter) add(m profile.MethodID) int32 {
+func (c *writer) add(m profile.MethodID) int32 {
 	full := c.tr.Table.MethodAt(m).Full()
 	if full == "" {
 		c.ids[m] = -2
 		return -2
 	}
-	f := compatFrame{parent: -1, full: appendScript(nil, full)}
+	f := frame{parent: -1, full: appendScript(nil, full)}
 	for i := len(c.cur) - 1; i >= 0; i-- {
 		if c.cur[i] >= 0 {
 			f.parent = c.cur[i]
@@ -239,7 +255,7 @@ func (c *compatWriter) add(m profile.MethodID) int32 {
 
 // merge turns the samples of a thread into events, by section 3.1. Its float32 sums
 // and its clamp are the reference's.
-func (c *compatWriter) merge(samples []compat.Sample, open, close byte, emit func(kind byte, id int32, time float64)) {
+func (c *writer) merge(samples []Sample, open, close byte, emit func(kind byte, id int32, time float64)) {
 	prev := c.prev[:0]
 	c.nodes, c.cur = c.nodes[:0], c.cur[:0]
 	last := 0.0
@@ -280,7 +296,7 @@ func (c *compatWriter) merge(samples []compat.Sample, open, close byte, emit fun
 			if id := c.cur[d]; id >= 0 {
 				last = max(last, s.Time)
 				emit(open, id, last)
-				prev = append(prev, compatSpan{s.Time, s.Metric, int32(d), id})
+				prev = append(prev, span{s.Time, s.Metric, int32(d), id})
 			}
 		}
 	}

@@ -1,19 +1,15 @@
-package load
+package compat
 
 import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
-const (
-	providerTPL       = "System.Threading.Tasks.TplEventSource"
-	providerFramework = "System.Diagnostics.Eventing.FrameworkEventSource"
-)
-
-// Events of providerTPL. The task is the third number of each.
+// Events of nettrace.ProviderTasks. The task is the third number of each.
 const (
 	tplScheduled             = 7
 	tplStarted               = 8
@@ -27,18 +23,18 @@ const (
 // task, a continuation, a work item of the thread pool, or what a thread does by itself.
 type work struct {
 	creator  *work
-	thread   *compatThread   // that runs it
+	thread   *thread         // that runs it
 	stack    profile.StackID // where it was created
 	created  float64         // ms
 	kind     workKind
 	id       workID
-	before   *work           // what thread did before
-	activity *compatActivity // the start/stop activity it works for, perhaps stopped
-	waits    []*work         // begun while this was running, none of them over
+	before   *work     // what thread did before
+	activity *activity // the start/stop activity it works for, perhaps stopped
+	waits    []*work   // begun while this was running, none of them over
 
 	// The stack that it continues, once it was asked for.
 	full joined
-	top  *compatActivity // with which full was made
+	top  *activity // with which full was made
 }
 
 type workKind uint8
@@ -74,7 +70,7 @@ const (
 )
 
 // doing is the work that c does.
-func (c *compatThread) doing() *work {
+func (c *thread) doing() *work {
 	if c.current == nil {
 		c.current = &c.initial
 	}
@@ -82,10 +78,10 @@ func (c *compatThread) doing() *work {
 }
 
 // work takes what the event says about who does what.
-func (b *compatBuilder) work(t *thread, ev *nettrace.Event, now int64) {
+func (b *builder) work(c *thread, ev *load.Observed) {
 	id := func(from idSpace, n uint64) workID { return workID{ev.ProcessID, from, n} }
 	switch ev.Metadata.Provider {
-	case providerTPL:
+	case nettrace.ProviderTasks:
 		if len(ev.Payload) < 12 {
 			return
 		}
@@ -93,65 +89,64 @@ func (b *compatBuilder) work(t *thread, ev *nettrace.Event, now int64) {
 		switch ev.Metadata.EventID {
 		case tplScheduled:
 			if b.works[id(idTask, task)] == nil {
-				b.create(t, ev, now, id(idTask, task), workScheduled)
+				b.create(c, ev, id(idTask, task), workScheduled)
 			}
 		case tplStarted:
-			b.begin(t, ev, id(idTask, task), false)
+			b.begin(c, ev, id(idTask, task), false)
 		case tplCompleted:
-			b.end(b.thread(t), b.works[id(idTask, task)])
+			b.end(c, b.works[id(idTask, task)])
 		case tplContinuationScheduled:
-			b.create(t, ev, now, id(idTask, task), workScheduled)
+			b.create(c, ev, id(idTask, task), workScheduled)
 		case tplWaitBegin:
 			kind := workWait
 			if len(ev.Payload) >= 16 && binary.LittleEndian.Uint32(ev.Payload[12:]) == 1 {
 				kind = workSyncWait
 			}
-			w := b.create(t, ev, now, id(idContinuation, task), kind)
+			w := b.create(c, ev, id(idContinuation, task), kind)
 			w.creator.waits = append(w.creator.waits, w)
 		case tplWaitEnd:
-			b.begin(t, ev, id(idContinuation, task), true)
+			b.begin(c, ev, id(idContinuation, task), true)
 		}
-	case providerFramework:
+	case nettrace.ProviderFramework:
 		if len(ev.Payload) < 8 {
 			return
 		}
 		n := binary.LittleEndian.Uint64(ev.Payload)
 		switch ev.Metadata.EventID {
 		case 30: // ThreadPoolEnqueueWork
-			b.create(t, ev, now, id(idPool, n), workOrdinary)
+			b.create(c, ev, id(idPool, n), workOrdinary)
 		case 31: // ThreadPoolDequeueWork
-			b.begin(t, ev, id(idPool, n), false)
+			b.begin(c, ev, id(idPool, n), false)
 		case 150: // ThreadTransferSend
 			kind := workTransfer
 			if len(ev.Payload) >= 12 && binary.LittleEndian.Uint32(ev.Payload[8:]) == 1 {
 				kind = workTimer
 			}
-			b.create(t, ev, now, id(idTimer, n), kind)
+			b.create(c, ev, id(idTimer, n), kind)
 		case 151: // ThreadTransferReceive
-			b.begin(t, ev, id(idTimer, n), false)
+			b.begin(c, ev, id(idTimer, n), false)
 		}
 	case nettrace.ProviderRuntime:
 		switch ev.Metadata.EventID {
 		case 57: // ThreadPoolWorkerThreadWait: the thread forgets its work
-			c := b.thread(t)
 			c.current = &work{thread: c, before: c.current}
 			b.settle()
 		case 61: // ThreadPoolEnqueue
-			b.create(t, ev, now, id(idPool, b.pointer(ev)), workOrdinary)
+			b.create(c, ev, id(idPool, b.pointer(ev)), workOrdinary)
 		case 62: // ThreadPoolDequeue
-			b.begin(t, ev, id(idPool, b.pointer(ev)), false)
+			b.begin(c, ev, id(idPool, b.pointer(ev)), false)
 		case 63, 65: // ThreadPoolIOEnqueue, ThreadPoolIOPack
-			b.create(t, ev, now, id(idIO, b.pointer(ev)), workOrdinary)
+			b.create(c, ev, id(idIO, b.pointer(ev)), workOrdinary)
 		case 64: // ThreadPoolIODequeue
-			b.begin(t, ev, id(idIO, b.pointer(ev)), false)
+			b.begin(c, ev, id(idIO, b.pointer(ev)), false)
 		}
 	}
 }
 
 // pointer is the address at the start of the payload.
-func (b *compatBuilder) pointer(ev *nettrace.Event) uint64 {
+func (b *builder) pointer(ev *load.Observed) uint64 {
 	switch {
-	case b.l.info.Header.PointerSize == 8 && len(ev.Payload) >= 8:
+	case b.header.PointerSize == 8 && len(ev.Payload) >= 8:
 		return binary.LittleEndian.Uint64(ev.Payload)
 	case len(ev.Payload) >= 4:
 		return uint64(binary.LittleEndian.Uint32(ev.Payload))
@@ -159,19 +154,18 @@ func (b *compatBuilder) pointer(ev *nettrace.Event) uint64 {
 	return 0
 }
 
-func (b *compatBuilder) create(t *thread, ev *nettrace.Event, now int64, id workID, kind workKind) *work {
-	creator := b.thread(t).doing()
+func (b *builder) create(c *thread, ev *load.Observed, id workID, kind workKind) *work {
+	creator := c.doing()
 	w := &work{
 		creator: creator, id: id, kind: kind, activity: creator.activity,
-		stack: b.l.stack(t, ev, now), created: b.ms(ev.Time),
+		stack: ev.Stack(), created: b.ms(ev.Time),
 	}
 	b.works[id] = w
 	return w
 }
 
 // begin lets the thread do a work. Nothing ends an await but the next one.
-func (b *compatBuilder) begin(t *thread, ev *nettrace.Event, id workID, awaited bool) {
-	c := b.thread(t)
+func (b *builder) begin(c *thread, ev *load.Observed, id workID, awaited bool) {
 	if awaited && c.current != nil && c.current.kind.ends() {
 		b.end(c, c.current)
 	}
@@ -182,8 +176,8 @@ func (b *compatBuilder) begin(t *thread, ev *nettrace.Event, id workID, awaited 
 	w.before, w.thread = c.current, c
 	c.current = w
 	if awaited && slices.Contains(w.creator.waits, w) {
-		if t.wanted {
-			b.log = append(b.log, compatEntry{at: b.ms(ev.Time), thread: c, work: w, activity: b.activityOf(w), awaited: true})
+		if ev.Wanted {
+			b.log = append(b.log, logged{at: b.ms(ev.Time), thread: c, work: w, activity: b.activityOf(w), awaited: true})
 		}
 		w.creator.waits = nil
 	}
@@ -195,7 +189,7 @@ func (b *compatBuilder) begin(t *thread, ev *nettrace.Event, id workID, awaited 
 
 // activityOf is the start/stop activity for which w was created, if it had not stopped by
 // then.
-func (b *compatBuilder) activityOf(w *work) *compatActivity {
+func (b *builder) activityOf(w *work) *activity {
 	a := w.activity
 	if a != nil && !(a.stopped && a.start+a.dur < w.created) {
 		return a
@@ -205,7 +199,7 @@ func (b *compatBuilder) activityOf(w *work) *compatActivity {
 }
 
 // end ends a work that c does, and what c began since; nil is one that nobody knows.
-func (b *compatBuilder) end(c *compatThread, w *work) {
+func (b *builder) end(c *thread, w *work) {
 	for cur := c.current; ; {
 		if cur == nil {
 			c.current = nil
@@ -229,7 +223,7 @@ func (b *compatBuilder) end(c *compatThread, w *work) {
 	b.ended(c, w)
 }
 
-func (b *compatBuilder) ended(c *compatThread, w *work) {
+func (b *builder) ended(c *thread, w *work) {
 	b.settle()
 	c.doing()
 	if w != nil {
