@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"internal/load":       {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/glob"},
 	"internal/symbol":     {"nettrace", "profile"},
 	"internal/spans":      {"chromium", "stackfix", "profile", "internal/input"},
-	"internal/speedscope": {"profile"},
+	"internal/speedscope": {"profile", "chromium"},
 	"internal/requests":   {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
 
 	// On the model, and from it to bytes.

@@ -192,16 +192,12 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 
 // speedscope reads a speedscope file.
 func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
-	told := false // the events may be read twice, and a defect is one all the same
-	open := func() (io.ReadCloser, error) {
-		return speedscope.Events(f.in.Reader, func(e *speedscope.FormatError) {
-			if !told {
-				told = true
-				o.warn(e.Offset, e.Where, e.Err)
-			}
-		})
+	events := func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (spans.Source, error) {
+		return speedscope.NewReader(open, func(e *speedscope.FormatError) {
+			warn(&chromium.FormatError{Offset: e.Offset, Where: e.Where, Err: e.Err})
+		}, stackFrame)
 	}
-	t, err := f.spans(ctx, open, o, &spans.Options{Weighted: true})
+	t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Weighted: true, Events: events})
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (f *Facts) finish(d *reading, frames int) {
 	}
 	f.StackFrames = frames
 	f.Size = d.size
-	f.Keys = slices.Clone(d.r.Keys())
+	f.Keys = slices.Clone(d.src.Keys())
 	f.Threads = make([]ThreadFacts, len(f.byThread))
 	for i, t := range f.byThread {
 		f.Threads[i] = ThreadFacts{Events: t.events, First: t.first, Last: t.last, timed: t.timed}
@@ -185,7 +185,7 @@ func (f *Facts) finish(d *reading, frames int) {
 	timed := false
 	for i := range f.Threads {
 		t := &f.Threads[i]
-		th := d.r.Threads()[i]
+		th := d.src.Threads()[i]
 		t.PID, t.TID = th.PID, th.TID
 		if t.Name == "" {
 			t.Name = d.names[int32(i)]

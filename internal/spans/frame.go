@@ -61,7 +61,7 @@ type frameKey struct {
 
 // frameTable gives events their frames. Ids are those of the profile's table.
 type frameTable struct {
-	r      *chromium.Reader
+	r      Source
 	table  *profile.Table
 	frames []frame
 	bySF   []int32     // by small sf id: 1 + the frame first seen with it

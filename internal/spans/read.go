@@ -32,9 +32,24 @@ type Options struct {
 	// Weighted makes samples also of lanes that dotnet-trace did not write: one for
 	// each stretch of time in which the same frames are open. They have a Dur.
 	Weighted bool
+	// Events opens a source of events that is no Chromium trace, instead of the input: one whose
+	// threads are in order of time. Such a trace is not rewritten.
+	Events func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (Source, error)
 	// Lean leaves out what only a view of the samples needs, for Rewrite: they have no
 	// Dur, and only those that are cut a Time of their own.
 	Lean bool
+}
+
+// A Source gives events and what is known of them, as a chromium.Reader does.
+type Source interface {
+	Read(*chromium.Event) error
+	Name(id int32) string
+	RawName(id int32) []byte
+	Threads() []chromium.Thread
+	Keys() []string
+	Form() chromium.Form
+	BOM() bool
+	InputOffset() int64
 }
 
 // A Trace is what the first reading of a Chromium trace finds.
@@ -45,7 +60,8 @@ type Trace struct {
 	opts      Options
 	limit     int // frames at which stacks were cut; 0: not by depth
 	open      func() (io.ReadCloser, error)
-	r         *chromium.Reader
+	r         *chromium.Reader // nil of another source
+	src       Source
 	table     *frameTable
 	zones     []zone
 	clean     bool  // no defect was found: parts may be copied unread
@@ -85,15 +101,10 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	t.Profile = &profile.Profile{Table: table}
 	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
 	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}}
-	in, err := open()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
 	var foreign *chromium.FormatError
 	warn := func(fe *chromium.FormatError) {
 		t.clean = false
-		if errors.Is(fe.Err, chromium.ErrNoTrace) && !slices.Contains(t.r.Keys(), "traceEvents") {
+		if errors.Is(fe.Err, chromium.ErrNoTrace) && !slices.Contains(t.src.Keys(), "traceEvents") {
 			foreign = fe
 			return
 		}
@@ -101,19 +112,17 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 			t.opts.Warn(fe)
 		}
 	}
-	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{
-		Warn:    warn,
-		Outside: &t.Facts,
-		StackFrame: func(f *chromium.StackFrame) error {
-			mods.add(f)
-			t.table.noteSF(f.ID)
-			return nil
-		},
-	})
+	stackFrame := func(f *chromium.StackFrame) error {
+		mods.add(f)
+		t.table.noteSF(f.ID)
+		return nil
+	}
+	in, err := t.begin(warn, stackFrame)
 	if err != nil {
 		return nil, err
 	}
-	t.table.r = t.r
+	defer in.Close()
+	t.table.r = t.src
 	if err := d.events(ctx); err != nil {
 		return nil, err
 	}
@@ -128,6 +137,46 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	t.table.setModules(mods)
 	d.finish(mods.frames)
 	return t, nil
+}
+
+// begin opens the source of the events.
+func (t *Trace) begin(warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (io.Closer, error) {
+	var err error
+	if t.opts.Events != nil {
+		opened := 0
+		open := func() (io.ReadCloser, error) {
+			in, err := t.open()
+			if err != nil {
+				return nil, err
+			}
+			told := warn
+			if opened++; opened == 1 {
+				told = nil // it is read again
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{t.source(in, told), in}, nil
+		}
+		if t.src, err = t.opts.Events(open, warn, stackFrame); err != nil {
+			return nil, err
+		}
+		if c, ok := t.src.(io.Closer); ok {
+			return c, nil
+		}
+		return io.NopCloser(nil), nil
+	}
+	in, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{Warn: warn, Outside: &t.Facts, StackFrame: stackFrame})
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	t.src = t.r
+	return in, nil
 }
 
 // source is in with the errors of a cut compressed file taken for its end.
@@ -170,7 +219,7 @@ func (d *reading) events(ctx context.Context) error {
 		if n&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := d.r.Read(&ev); err != nil {
+		if err := d.src.Read(&ev); err != nil {
 			if err = d.tail(err); err != nil {
 				return err
 			}
@@ -199,12 +248,12 @@ func (d *reading) events(ctx context.Context) error {
 			d.metadata(&ev)
 		}
 	}
-	d.size = d.r.InputOffset()
+	d.size = d.src.InputOffset()
 	if arrays > 1 || !d.clean {
 		d.eventsEnd = -1
 	}
-	f.Form = d.r.Form()
-	f.BOM = d.r.BOM()
+	f.Form = d.src.Form()
+	f.BOM = d.src.BOM()
 	return nil
 }
 
@@ -401,7 +450,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 func (d *reading) cpuTime() int32 {
 	if d.cpu == 0 {
 		for i := range d.table.frames {
-			if f := &d.table.frames[i]; f.kind == kindMarker && d.r.Name(f.name) == "CPU_TIME" {
+			if f := &d.table.frames[i]; f.kind == kindMarker && d.src.Name(f.name) == "CPU_TIME" {
 				d.cpu = f.name
 			}
 		}
@@ -481,7 +530,7 @@ func (d *reading) finish(frames int) {
 		if l.unsorted || l.t == nil || l.t.Samples.Len() == 0 {
 			continue
 		}
-		th := d.r.Threads()[l.thread]
+		th := d.src.Threads()[l.thread]
 		l.t.TID = number(th.TID)
 		l.t.Process = d.process(l, th, procs)
 		l.t.Name = d.threadName(l, th)
@@ -511,7 +560,7 @@ func (d *reading) threadName(l *lane, th chromium.Thread) string {
 	if n := d.names[l.thread]; n != "" || !l.dotnet {
 		return n
 	}
-	name := d.r.Name(d.table.frames[l.named].name)
+	name := d.src.Name(d.table.frames[l.named].name)
 	if _, rest, ok := strings.Cut(name, ") ("); ok {
 		return strings.TrimSuffix(rest, ")")
 	}
@@ -532,7 +581,7 @@ func number(raw string) int64 {
 func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*profile.Process) *profile.Process {
 	root := ""
 	if l.root > 0 && d.table.kind(l.root-1) == kindProcess {
-		root = d.r.Name(d.table.frames[l.root-1].name)
+		root = d.src.Name(d.table.frames[l.root-1].name)
 	}
 	key := th.PID + "\x00" + root
 	if p := procs[key]; p != nil {

@@ -1,7 +1,6 @@
 package speedscope
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,35 +9,33 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/chromium"
 )
 
-func events(t testing.TB, in string) (string, *FormatError, error) {
-	var defect *FormatError
-	r, err := Events(func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(in)), nil },
-		func(e *FormatError) { defect = e })
+// events lists the events of a file as "B7 name @ts", and what was told first.
+func events(t testing.TB, in string) (list []string, defect *FormatError, err error) {
+	r, err := NewReader(func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(in)), nil },
+		func(e *FormatError) {
+			require.LessOrEqual(t, e.Offset, int64(len(in)))
+			if defect == nil {
+				defect = e
+			}
+		}, nil)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
-	b, err := io.ReadAll(r)
-	return string(b), defect, err
-}
-
-// brief lists events as "B7 name @ts".
-func brief(t testing.TB, doc string) []string {
-	var tr struct {
-		TraceEvents []struct {
-			Ph, Name string
-			TS       float64
-			TID      int
+	var ev chromium.Event
+	for {
+		if err := r.Read(&ev); err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return list, defect, err
 		}
+		list = append(list, fmt.Sprintf("%c%s %s @%v", ev.Phase, ev.TID, r.Name(ev.NameID), float64(ev.TS.NS)/1000))
 	}
-	require.NoError(t, json.Unmarshal([]byte(doc), &tr), doc)
-	var l []string
-	for _, e := range tr.TraceEvents {
-		l = append(l, fmt.Sprintf("%s%d %s @%v", e.Ph, e.TID, e.Name, e.TS))
-	}
-	return l
 }
 
 const evented = `{"$schema":"https://www.speedscope.app/file-format-schema.json",
@@ -56,31 +53,77 @@ func TestEvents(t *testing.T) {
 			[]string{"M1 thread_name @0", "B1 A @0", "B1 B @1e+06", "E1 B @3e+06", "E1 A @3e+06"}},
 		{"sampled, begun later", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"type":"sampled","name":"Thread 2","unit":"milliseconds","startValue":5,"samples":[[0]],"weights":[1]}]}`,
 			[]string{"M2 thread_name @0", "B2 A @5000", "E2 A @6000"}},
-		{"two threads of one name", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Thread (2)","events":[]},{"name":"Thread (2)","events":[{"type":"C","frame":0,"at":1}]}]}`,
-			[]string{"B2 A @1", "E4 A @1"}},
+		{"two threads of one name", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Thread (2)","events":[]},{"name":"Thread (2)","events":[{"type":"O","frame":0,"at":1}]}]}`,
+			[]string{"B2 A @1", "B4 A @1"}},
 		{"tracefix's own", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"},{"name":"[off CPU]"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]}]}`,
 			[]string{"M12 thread_name @0", "B12 A @0.001", "E12 A @0.003"}},
-		{"with the process before", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Lab (3) Pool (30)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Lab (3) Thread 24","events":[{"type":"C","frame":0,"at":1}]}]}`,
-			[]string{"M30 thread_name @0", "B30 A @1", "M24 thread_name @0", "E24 A @1"}},
+		{"with the process before", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Lab (3) Pool (30)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Lab (3) Thread 24","events":[{"type":"O","frame":0,"at":1}]}]}`,
+			[]string{"M30 thread_name @0", "B30 A @1", "M24 thread_name @0", "B24 A @1"}},
 		{"nothing", `{"shared":{"frames":[]},"profiles":[]}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc, defect, err := events(t, c.in)
+			got, defect, err := events(t, c.in)
 			require.NoError(t, err)
 			require.Nil(t, defect)
-			assert.Equal(t, c.want, brief(t, doc))
+			assert.Equal(t, c.want, got)
 		})
 	}
 }
 
 func TestEveryPrefixIsTold(t *testing.T) {
+	all, _, _ := events(t, evented)
 	for n := range len(evented) {
-		doc, defect, err := events(t, evented[:n])
+		got, defect, err := events(t, evented[:n])
 		require.NoError(t, err, "prefix of %d", n)
 		require.NotNil(t, defect, "prefix of %d", n)
-		assert.LessOrEqual(t, defect.Offset, int64(n))
-		brief(t, doc) // valid all the same
+		require.LessOrEqual(t, len(got), len(all))
+		for i := range got {
+			require.Equal(t, all[i], got[i], "prefix of %d", n)
+		}
 	}
+}
+
+// One wrong byte costs at most what it stands in, and is told where it can be seen.
+func TestEveryByte(t *testing.T) {
+	const events4 = 4
+	lost := 0
+	for at := strings.Index(evented, "[{\"type\":\"O\""); at < len(evented); at++ {
+		for _, c := range []byte{0, '"', '{', '}', ']', '[', ',', 'x', 0xff} {
+			if evented[at] == c || evented[at] == ' ' || evented[at] == '\n' {
+				continue
+			}
+			got, _, err := events(t, evented[:at]+string([]byte{c})+evented[at+1:])
+			require.NoError(t, err)
+			if len(got) < events4-2 {
+				lost++
+				t.Logf("byte %d is %q: %v", at, c, got)
+			}
+		}
+	}
+	assert.LessOrEqual(t, lost, 10, "of a thousand")
+}
+
+// Files of dotnet-trace 3.1 have some numbers in quotes and close frames of one time in any order.
+func TestOldExporter(t *testing.T) {
+	want, _, _ := events(t, evented)
+	quoted := strings.NewReplacer(`"startValue":0,"endValue":2`, `"startValue":"0","endValue":"2"`, `"at":1.5`, `"at":"1.5"`).Replace(evented)
+	got, defect, err := events(t, quoted)
+	require.NoError(t, err)
+	assert.Nil(t, defect)
+	assert.Equal(t, want, got)
+	turned := strings.Replace(evented, `{"type":"C","frame":1,"at":1.5},{"type":"C","frame":0,"at":2}`, `{"type":"C","frame":0,"at":1.5},{"type":"C","frame":1,"at":1.5}`, 1)
+	got, defect, err = events(t, turned)
+	require.NoError(t, err)
+	assert.Nil(t, defect)
+	assert.Equal(t, []string{"B7 A @100", "B7 B<T> @1000", "E7 B<T> @1500", "E7 A @1500"}, got)
+}
+
+// An event without a time is damage, and happens no earlier than the one before it.
+func TestMissingTime(t *testing.T) {
+	got, defect, err := events(t, strings.Replace(evented, `"frame":1,"at":1.5}`, `"frame":1}`, 1))
+	require.NoError(t, err)
+	require.NotNil(t, defect)
+	assert.Equal(t, []string{"B7 A @100", "B7 B<T> @1000", "E7 B<T> @1000", "E7 A @2000"}, got)
 }
 
 func TestDefects(t *testing.T) {
@@ -101,10 +144,10 @@ func TestDefects(t *testing.T) {
 func TestReadErrorIsNoDefect(t *testing.T) {
 	broken := errors.New("disk on fire")
 	n := 0
-	_, err := Events(func() (io.ReadCloser, error) {
+	_, err := NewReader(func() (io.ReadCloser, error) {
 		n++
 		return io.NopCloser(io.MultiReader(strings.NewReader(evented[:60]), errReader{broken})), nil
-	}, nil)
+	}, nil, nil)
 	assert.ErrorIs(t, err, broken)
 	assert.Equal(t, 1, n)
 }
@@ -117,8 +160,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add(evented)
 	f.Add(`{"profiles":[{"name":"x","samples":[[0]],"weights":[1]}],"shared":{"frames":[{"name":"A"}]}}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		doc, _, err := events(t, in)
+		_, _, err := events(t, in)
 		require.NoError(t, err)
-		assert.True(t, json.Valid([]byte(doc)), doc)
 	})
 }
