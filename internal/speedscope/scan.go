@@ -17,6 +17,7 @@ type scanner struct {
 	err   error // of the input, io.EOF at its end
 	tok   []byte
 	raw   bool // a string held raw control bytes
+	last  bool // what is told now is that the input ended
 	short bool // strings are single words: one that holds punctuation has lost its end
 	warn  func(*FormatError)
 	told  int
@@ -43,8 +44,8 @@ func (s *scanner) damage(format string, args ...any) {
 }
 
 func (s *scanner) damageAt(at int64, format string, args ...any) {
-	if s.err != nil && s.err != io.EOF {
-		return // it is the input that ends here
+	if s.err != nil && !s.last {
+		return // it is the input that ends here, which is told once
 	}
 	if s.told++; s.told <= maxTold && s.warn != nil {
 		s.warn(&FormatError{at, s.where, fmt.Errorf("%w: %s", errDamaged, fmt.Sprintf(format, args...))})

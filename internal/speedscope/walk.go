@@ -82,8 +82,8 @@ func (w *walker) file() {
 			whole = s.peek() == 0 && s.ended()
 		}
 	}
-	s.where = "the file"
 	if s.err == io.EOF && !whole && !w.done {
+		s.last = true
 		s.damage("the file breaks off: %v", io.ErrUnexpectedEOF)
 	}
 }
@@ -99,6 +99,8 @@ func (w *walker) top(key string) bool {
 			} else {
 				w.facts.Exporter = string(s.tok)
 			}
+		} else {
+			s.damage("%s that is no string", key)
 		}
 	case "shared":
 		return s.object(false, func(key string) bool {
@@ -160,6 +162,10 @@ func (w *walker) oneFrame() {
 		}
 		return true
 	})
+	if !whole && s.ended() && name == "?" {
+		w.facts.Frames-- // it only began
+		return
+	}
 	w.names = append(w.names, name)
 	if cut {
 		w.restOfFrame()
