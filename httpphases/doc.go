@@ -16,10 +16,13 @@
 // Requests are handed out as they end, so memory is bounded by what is in flight.
 // Events may come out of order within a window; .NET 5 to 10 payloads, HTTP/1.1, 2
 // and 3 are understood. Events without activity ids are linked by thread, connection
-// and value, and the requests so linked say so. Nothing is guessed that the trace
+// and value, and the requests so linked say so. Requests that were served, and those of
+// runtimes without these events, are told by ASP.NET Core, Kestrel, the log and the
+// DiagnosticSource bridge. Nothing is guessed that the trace
 // does not tell: a value that is not there is absent.
 //
 // Sources: HttpTelemetry.cs, SocketsTelemetry.cs, NameResolutionTelemetry.cs,
-// NetSecurityTelemetry.cs and DiagnosticSourceEventSource.cs of dotnet/runtime;
-// HostingEventSource.cs of dotnet/aspnetcore.
+// NetSecurityTelemetry.cs, DiagnosticSourceEventSource.cs, DiagnosticsHandler.cs and
+// LoggingEventSource.cs of dotnet/runtime; HostingEventSource.cs,
+// HostingApplicationDiagnostics.cs and KestrelEventSource.cs of dotnet/aspnetcore.
 package httpphases

@@ -20,46 +20,84 @@ func (r *Request) Partition() []Phase {
 	if !r.HasDuration {
 		return nil
 	}
-	return partition(r.Phases, r.Start, r.Start+r.Duration)
-}
-
-func partition(phases []Phase, from, end int64) []Phase {
-	cuts := []int64{from, end}
-	var begin []int // phases in order of start
-	for i := range phases {
-		if p := &phases[i]; !p.Open {
-			cuts = append(cuts, min(max(p.Start, from), end), min(max(p.End(), from), end))
-			begin = append(begin, i)
-		}
-	}
-	slices.Sort(cuts)
-	slices.SortStableFunc(begin, func(i, k int) int { return cmp.Compare(phases[i].Start, phases[k].Start) })
 	var out []Phase
-	// Phases that have begun, the one that matters most on top; some have ended since.
-	running := byRank{phases: phases}
-	for i := 1; i < len(cuts); i++ {
-		from, to := cuts[i-1], cuts[i]
-		if from == to {
-			continue
-		}
-		for ; len(begin) > 0 && phases[begin[0]].Start <= from; begin = begin[1:] {
-			heap.Push(&running, begin[0])
-		}
-		for len(running.l) > 0 && phases[running.l[0]].End() < to {
-			heap.Pop(&running)
-		}
+	each(r.Phases, r.Start, r.Start+r.Duration, func(p *Phase, from, to int64) {
 		name, errText := Other, ""
-		if len(running.l) > 0 {
-			p := &phases[running.l[0]]
+		if p != nil {
 			name, errText = p.Name, p.Error
 		}
 		if n := len(out); n > 0 && out[n-1].Name == name && out[n-1].Error == errText {
 			out[n-1].Duration += to - from
-			continue
+			return
 		}
 		out = append(out, Phase{Name: name, Start: from, Duration: to - from, Error: errText})
-	}
+	})
 	return out
+}
+
+// few is how many phases are looked through for each piece: almost all requests have no
+// more, and that takes no memory.
+const few = 16
+
+// each calls f with the pieces of the time from start to end, and the phase that matters
+// most then; nil if there is none.
+func each(phases []Phase, start, end int64, f func(p *Phase, from, to int64)) {
+	var space [2*few + 2]int64
+	cuts := append(space[:0], start, end)
+	for i := range phases {
+		if p := &phases[i]; !p.Open {
+			cuts = append(cuts, min(max(p.Start, start), end), min(max(p.End(), start), end))
+		}
+	}
+	slices.Sort(cuts)
+	matters := first
+	if len(phases) > few {
+		matters = new(running).first
+	}
+	for i := 1; i < len(cuts); i++ {
+		if from, to := cuts[i-1], cuts[i]; from < to {
+			f(matters(phases, from, to), from, to)
+		}
+	}
+}
+
+// first returns the phase that matters most of those that last from one time to another;
+// of equals the first one.
+func first(phases []Phase, from, to int64) (best *Phase) {
+	for i := range phases {
+		if p := &phases[i]; !p.Open && p.Start <= from && p.End() >= to && (best == nil || rank[p.Name] > rank[best.Name]) {
+			best = p
+		}
+	}
+	return best
+}
+
+// running does the same for many phases, asked in order of time.
+type running struct {
+	begin []int // phases in order of start that have not begun
+	heap  byRank
+}
+
+func (r *running) first(phases []Phase, from, to int64) *Phase {
+	if r.heap.phases == nil {
+		r.heap.phases = phases
+		for i := range phases {
+			if !phases[i].Open {
+				r.begin = append(r.begin, i)
+			}
+		}
+		slices.SortStableFunc(r.begin, func(i, k int) int { return cmp.Compare(phases[i].Start, phases[k].Start) })
+	}
+	for ; len(r.begin) > 0 && phases[r.begin[0]].Start <= from; r.begin = r.begin[1:] {
+		heap.Push(&r.heap, r.begin[0])
+	}
+	for len(r.heap.l) > 0 && phases[r.heap.l[0]].End() < to { // has ended since
+		heap.Pop(&r.heap)
+	}
+	if len(r.heap.l) == 0 {
+		return nil
+	}
+	return &phases[r.heap.l[0]]
 }
 
 // Times say where the time of a request, or of one of its hops, went, in ns. They add up
@@ -117,14 +155,18 @@ func (t *Times) add(phases []Phase, from, end int64) {
 		*of += idle[0] + idle[1]
 		idle = [2]int64{}
 	}
-	for _, p := range partition(phases, from, end) {
-		switch d := p.Duration; p.Name {
+	each(phases, from, end, func(p *Phase, from, to int64) {
+		d, name := to-from, Other
+		if p != nil {
+			name = p.Name
+		}
+		switch name {
 		case Queue:
 			idle[0] += d
-			continue
+			return
 		case Other, RedirectHop:
 			idle[1] += d
-			continue
+			return
 		case DNS:
 			wait(&t.BeforeDNS)
 			t.DNS += d
@@ -142,7 +184,7 @@ func (t *Times) add(phases []Phase, from, end int64) {
 			t.Receive += d
 		}
 		t.Queue, t.Other, idle = t.Queue+idle[0], t.Other+idle[1], [2]int64{}
-	}
+	})
 	t.Queue, t.Other = t.Queue+idle[0], t.Other+idle[1]
 }
 
