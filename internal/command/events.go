@@ -7,8 +7,10 @@ import (
 
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/info"
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -24,6 +26,7 @@ type Events struct {
 	WhoFlags
 	TimeFlags
 	Activity []string `placeholder:"GUID|PATH" help:"Keep events of these activities: an id, or a path such as //1/2 with all below it."`
+	Stacks   bool     `help:"Tell the stack of each event. The trace is read twice: names stand at its end."`
 	LimitFlag
 }
 
@@ -42,9 +45,17 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		f, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
 		return f
 	}
+	var frames func(int64) []string
+	if e.Stacks {
+		var err error
+		if frames, err = stacks(ctx, c); err != nil {
+			return err
+		}
+	}
 	res, err := events.Write(ctx, c.In.Reader, c.Out, &events.Options{
 		Format: c.Format, Select: e.selection(), Limit: int64(e.Limit),
 		Width: c.Screen.Width, Color: c.Screen.Color,
+		Frames:    frames,
 		Lossy:     func() bool { return ahead().LossyActivities() },
 		Processes: func() map[int]string { return ahead().ProcessNames() },
 		Warn:      c.warn,
@@ -61,4 +72,34 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		c.Report.Done += " of " + report.Count(int(res.Events))
 	}
 	return nil
+}
+
+// stacks reads the trace for the stacks of its events, by their number.
+func stacks(ctx context.Context, c *Call) (func(n int64) []string, error) {
+	var ids []profile.StackID
+	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: func(ev *nettrace.Event, _ int64, stack func() profile.StackID) {
+		var id profile.StackID
+		if ev.Stack.Len() > 0 {
+			id = stack()
+		}
+		ids = append(ids, id)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	known := map[profile.StackID][]string{}
+	return func(n int64) []string {
+		if n < 1 || n > int64(len(ids)) {
+			return nil
+		}
+		id := ids[n-1]
+		names, ok := known[id]
+		if !ok {
+			for _, f := range p.Table.AppendFrames(nil, id) {
+				names = append(names, p.Table.MethodOf(f).Full())
+			}
+			known[id] = names
+		}
+		return names
+	}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/jsontext"
@@ -39,6 +41,9 @@ type Options struct {
 	// .NET 10, in case an id can be read in two ways. It is asked once at most. Nil:
 	// they do not.
 	Lossy func() bool
+	// Frames returns the full names of the stack of the n-th event of the trace, counted from 1,
+	// root first; a line then tells it. Nil: stacks are not told.
+	Frames func(n int64) []string
 	// Warn is told of each defect of the file that was skipped.
 	Warn func(*nettrace.FormatError)
 }
@@ -124,7 +129,7 @@ func (l *lister) Event(ev *nettrace.Event) error {
 		return nil
 	}
 	if l.o.Format == "text" {
-		l.buf = l.appendText(l.buf, ev, k, ns)
+		l.buf = l.appendTextFrames(l.appendText(l.buf, ev, k, ns))
 	} else {
 		l.buf = l.appendJSON(l.buf, ev, k, ns)
 	}
@@ -206,7 +211,41 @@ func (l *lister) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 	if ev.Lost > 0 {
 		b = strconv.AppendUint(append(b, `,"lost_before":`...), uint64(ev.Lost), 10)
 	}
+	b = l.appendFrames(b)
 	return append(b, '}', '\n')
+}
+
+// frames are those of the stack of the event at hand, if they are wanted.
+func (l *lister) frames() []string {
+	if l.o.Frames == nil {
+		return nil
+	}
+	return l.o.Frames(l.res.Events)
+}
+
+func (l *lister) appendFrames(b []byte) []byte {
+	frames := l.frames()
+	if len(frames) == 0 {
+		return b
+	}
+	b = append(b, `,"frames":[`...)
+	for i, f := range frames {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsontext.AppendString(b, f)
+	}
+	return append(b, ']')
+}
+
+// appendTextFrames appends a line for each frame, the innermost first.
+func (l *lister) appendTextFrames(b []byte) []byte {
+	for _, f := range slices.Backward(l.frames()) {
+		b = append(b, "      at "...)
+		b = append(b, printable(f)...)
+		b = append(b, '\n')
+	}
+	return b
 }
 
 // appendPayload appends the fields and the closing brace; what has no field list
@@ -259,4 +298,14 @@ func appendLabels(b []byte, labels []nettrace.Label) []byte {
 		}
 	}
 	return append(b, '}')
+}
+
+// printable makes control characters visible: a method may be called anything.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
