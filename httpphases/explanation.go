@@ -14,6 +14,8 @@ type Explanation struct {
 	Steps      []Step       // all of its time, in order
 	// Server is the request by which this process served it, with its own explanation.
 	Server *ServerRequest
+	// ServerGuessed says that no id leads to Server: it is the only one of that path and time.
+	ServerGuessed bool
 }
 
 // TimeByCause is the time of a request by what it passed with, ns. At each instant the first

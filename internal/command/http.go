@@ -226,8 +226,8 @@ type httpRun struct {
 	sum     httpout.Summary
 	need    requests.Need
 	totals  httpTotals
-	explain *work.Explainer                   // nil: not asked for
-	served  map[int]*httpphases.ServerRequest // explained, by id: for who asked for them
+	explain *work.Explainer // nil: not asked for
+	others  others          // served and explained, for who asked for them
 	held    []httpRow
 	flowing bool // too many to put in order: they are written as they end
 	err     error
@@ -285,9 +285,8 @@ func (h *httpRun) why(r httpRow) {
 	case h.explain == nil:
 	case r.made != nil:
 		r.made.Why = h.explain.Client(r.made)
-		if s := h.served[r.made.Server]; s != nil && r.made.Why != nil {
-			r.made.Why.Server = s
-			delete(h.served, r.made.Server)
+		if r.made.Why != nil {
+			r.made.Why.Server, r.made.Why.ServerGuessed = h.others.of(r.made)
 		}
 	case r.served.Why == nil:
 		r.served.Why = h.explain.Server(r.served)
@@ -296,14 +295,8 @@ func (h *httpRun) why(r httpRow) {
 
 // other keeps a served request until the one that asked for it ends, behind it.
 func (h *httpRun) other(s *httpphases.ServerRequest) {
-	if s.Client == 0 && s.TraceID == "" {
-		return // nothing names who asked
-	}
-	if h.served == nil || len(h.served) >= held {
-		h.served = map[int]*httpphases.ServerRequest{}
-	}
 	s.Why = h.explain.Server(s)
-	h.served[s.ID] = s
+	h.others.add(s)
 }
 
 // explainer reads the trace for what tells where time went: the names of methods stand at

@@ -71,7 +71,11 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 		}
 	}
 	if s := why.Server; s != nil {
-		w.section(fmt.Sprintf("the other side: request %d, %s %s, %s ms", s.ID, s.Method, s.Target, cell(s.Duration)))
+		how := "the other side"
+		if why.ServerGuessed {
+			how = "the other side (the only request of that path and time)"
+		}
+		w.section(fmt.Sprintf(how+": request %d, %s %s, %s ms", s.ID, s.Method, s.Target, cell(s.Duration)))
 		w.explain(s.Why, s.Start, s.Duration)
 	}
 }

@@ -31,6 +31,7 @@ func (o *object) why(w *httpphases.Explanation) {
 	if s := w.Server; s != nil {
 		o.key("server")
 		o.b = AppendServerRequest(o.b, s)
+		o.flag("server_guessed", w.ServerGuessed)
 	}
 	o.list("children", len(w.Children), func(q *object, i int) {
 		c := &w.Children[i]
