@@ -57,6 +57,8 @@ func TestEvents(t *testing.T) {
 			[]string{"B2 A @1", "B4 A @1"}},
 		{"tracefix's own", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"},{"name":"[off CPU]"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]}]}`,
 			[]string{"M12 thread_name @0", "B12 A @0.001", "E12 A @0.003"}},
+		{"the sum of the threads is no thread", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]},{"type":"sampled","name":"All threads","tracefix":{"sum":true},"unit":"nanoseconds","samples":[[0]],"weights":[2]}]}`,
+			[]string{"M12 thread_name @0", "B12 A @0.001", "E12 A @0.003"}},
 		{"with the process before", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Lab (3) Pool (30)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Lab (3) Thread 24","events":[{"type":"O","frame":0,"at":1}]}]}`,
 			[]string{"M30 thread_name @0", "B30 A @1", "M24 thread_name @0", "B24 A @1"}},
 		{"nothing", `{"shared":{"frames":[]},"profiles":[]}`, nil},

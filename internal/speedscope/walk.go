@@ -225,6 +225,10 @@ func (w *walker) rest(p *Profile, opened bool) (next *Profile) {
 		return w.begin == nil || w.begin(p, holds)
 	}
 	p.Ended = s.object(opened, func(key string) bool {
+		if isSum(holds) {
+			s.skip()
+			return !w.done
+		}
 		switch key = w.key(key, "name", "unit", "startValue", "endValue", "events", "samples", "weights", "type"); key {
 		case "name", "unit":
 			if s.value().kind == '"' {
@@ -268,6 +272,12 @@ func (w *walker) rest(p *Profile, opened bool) (next *Profile) {
 		return !w.done
 	})
 	return next
+}
+
+// isSum reports whether tracefix says that the profile adds up the others.
+func isSum(holds json.RawMessage) bool {
+	var own struct{ Sum bool }
+	return len(holds) > 0 && json.Unmarshal(holds, &own) == nil && own.Sum
 }
 
 // unit mends a unit.
