@@ -521,6 +521,11 @@ func (f *File) zipMember() (string, error) {
 	case 0:
 		return "", fmt.Errorf("%s: the zip holds no file", f.Name)
 	}
+	for _, e := range members {
+		if e.Name == "metadata.xml" {
+			return "", fmt.Errorf("%s: offset 0: %w: this is a .diagsession; Visual Studio opens it", f.Name, ErrNotATrace)
+		}
+	}
 	return "", fmt.Errorf("%s: the zip holds %d files (%s, %s, ...); `tracefix batch` works on archives", f.Name, len(members), members[0].Name, members[1].Name)
 }
 
@@ -541,6 +546,9 @@ func (f *File) firstMember(r io.Reader, why error) (string, error) {
 
 // Sniff tells what content is by its first bytes.
 func Sniff(head []byte) Kind {
+	if foreign(head) != "" {
+		return Unknown
+	}
 	switch {
 	case bytes.HasPrefix(head, []byte("Nettrace")):
 		return Nettrace
@@ -599,6 +607,9 @@ func Found(head []byte) string {
 
 // Describe says what unknown content looks like and what to do, for messages.
 func Describe(head []byte) string {
+	if what := foreign(head); what != "" {
+		return what
+	}
 	trimmed := bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf")
 	switch {
 	case len(head) == 0:

@@ -1,0 +1,36 @@
+package input
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestForeign holds that what other tools write is named, and none of ours is taken for it.
+func TestForeign(t *testing.T) {
+	const serial = "\x14\x00\x00\x00!FastSerialization.1\x04\x04\x01\x01\x00\x00\x00\x00\x00\x00\x00"
+	tar := make([]byte, 512)
+	copy(tar[257:], "ustar")
+	etl := make([]byte, 4096)
+	etl[1], etl[4], etl[0x4a], etl[0x4b] = 0x10, 0x80, 2, 0xc0
+	for text, want := range map[string]string{
+		serial + "\x0c\x00\x00\x00GCHeapDump":                        ".gcdump",
+		serial + "\x2a\x00\x00\x00Diagnostics.Tracing.Etlx.TraceLog": ".etlx",
+		string(etl):                            ".etl of Windows",
+		"\xfd7zXZ\x00abc":                      "xz",
+		string(tar):                            "tar",
+		"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08": "pprof",
+		`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}]}`:                       ".cpuprofile",
+		`{"meta":{"interval":1,"preprocessedProfileVersion":48},"threads":[]}`:             "Firefox",
+		`{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["a"]}`: "ndjson",
+		"main;a;b 12\nmain;c 3\n":  "folded",
+		"PERFILE2":                 "perf.data",
+		"\x0a\x90\x02\x08abcdefgh": "Perfetto",
+	} {
+		assert.Equal(t, Unknown, Sniff([]byte(text)), want)
+		assert.Contains(t, Describe([]byte(text)), want)
+	}
+	for _, ours := range []string{`{"traceEvents":[{"ts":1,"frames":[]}]}`, `[{"ts":1}]`, `{"$schema":"https://www.speedscope.app/file-format-schema.json"}`, serial + "\x05\x00\x00\x00Trace", "Nettrace"} {
+		assert.NotEqual(t, Unknown, Sniff([]byte(ours)), ours)
+	}
+}
