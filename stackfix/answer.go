@@ -98,7 +98,7 @@ func (e *solver) answer(ext, between StackID, f, b *side) answer {
 		c := &e.cs[best]
 		a.cell, a.donor = e.describe(c, e.o, f, b, vs, lead)
 		a.c = *c
-		a.refused = c.against && e.cal.taught && e.cal.enclosing.rare(rarelyLeft)
+		a.refused = c.against && e.cal.taught && e.cal.enclosing.n > 0 && e.cal.enclosing.rare(rarelyLeft)
 	}
 	e.answers.asked[known].answer = a
 	return a

@@ -63,7 +63,7 @@ type doubtful struct{ n, wrong int }
 func (x *doubtful) learn(y doubtful) { x.n, x.wrong = x.n+y.n, x.wrong+y.wrong }
 
 // rare tells whether it was wrong in less than the share most.
-func (x doubtful) rare(most float64) bool { return float64(x.wrong) < most*float64(x.n) }
+func (x doubtful) rare(most float64) bool { return x.n == 0 || float64(x.wrong) < most*float64(x.n) }
 
 // learnEnclosing counts how often stacks of the trial do not begin with what the whole
 // stacks around them share.
@@ -178,3 +178,37 @@ func (x *methodPlaces) of(m MethodID) int {
 // shortOverlap is the part of the frames that were recorded of a stack that a repaired one must
 // overlap at least to tell the depth of a recursion.
 const shortOverlap = 0.3
+
+// Where more than manyBridges of the cut stacks have no answer though most samples are whole,
+// one that was first extended and then overlaps repaired stacks only needs sureHearsay: such
+// answers follow from each other, and what is wrong in one of them is wrong in many.
+const (
+	manyBridges = 0.25
+	sureHearsay = 0.995
+)
+
+// withdraw takes back what is known by hearsay if much is not known at all.
+func (e *engine) withdraw(w *world) {
+	cut, open := 0, 0
+	var hearsay []*block
+	for i := range w.runs {
+		for k := range w.runs[i].blocks {
+			b := &w.runs[i].blocks[k]
+			switch {
+			case b.cut == Whole || b.bridged || b.how == Complete && b.rooted:
+				continue
+			case !b.rooted:
+				open += int(b.n)
+			case b.hearsay && b.conf < sureHearsay:
+				hearsay = append(hearsay, b)
+			}
+			cut += int(b.n)
+		}
+	}
+	if float64(open) <= manyBridges*float64(cut) || float64(cut) > mostlyWhole*float64(w.samples) {
+		return
+	}
+	for _, b := range hearsay {
+		b.rooted, b.ext = false, b.stack
+	}
+}

@@ -56,7 +56,7 @@ func (s *solver) fix(threads []Thread, which []int, res *Result) {
 	if cuts > 0 {
 		s.repair(w)
 	}
-	s.result(w, res)
+	s.result(w, s.newConsensus(w), res)
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
@@ -133,20 +133,20 @@ func (e *engine) dropSuspects(w *world) {
 }
 
 // result adds the repairs of w to res.
-func (e *engine) result(w *world, res *Result) {
+func (e *engine) result(w *world, parts *consensus, res *Result) {
 	bridged := map[[2]StackID]StackID{} // by base and recorded stack
 	var fs []FrameID
-	export := func(b *block, base StackID) StackID {
+	export := func(b *block, base, stack StackID) StackID {
 		switch {
 		case b.bridged:
 			return b.orig
 		case b.rooted && b.stack != 0:
 			return b.ext
 		}
-		k := [2]StackID{base, b.stack}
+		k := [2]StackID{base, stack}
 		s, ok := bridged[k]
 		if !ok {
-			fs = e.t.AppendFrames(fs[:0], b.stack)
+			fs = e.t.AppendFrames(fs[:0], stack)
 			s = e.t.Join(e.t.Push(base, e.opts.Bridge), fs)
 			bridged[k] = s
 		}
@@ -166,11 +166,22 @@ func (e *engine) result(w *world, res *Result) {
 			if b.bridged || b.stack == 0 {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
-			rep := Repair{Stack: export(b, base[k]), How: b.how, Confidence: b.conf, Dropped: b.dropped}
+			part := part{base: base[k], baseConf: baseConfidence, stack: b.stack}
+			if parts.parts[b] != nil {
+				part = parts.part(known, b, base[k])
+			}
+			rep := Repair{Stack: export(b, part.base, part.stack), How: b.how, Confidence: b.conf, Dropped: b.dropped}
 			if !b.rooted {
 				rep.How = Bridge
 				rep.Confidence = 0
-				rep.Restored = int32(e.t.Depth(base[k]))
+				rep.Above = int32(e.t.Depth(part.stack) - e.t.Depth(b.stack))
+				rep.Restored = int32(e.t.Depth(part.base)) + rep.Above
+				if rep.Above > 0 {
+					rep.AboveConfidence = float32(part.conf)
+				}
+				if part.base != 0 {
+					rep.BaseConfidence = float32(part.baseConf)
+				}
 			} else {
 				rep.Restored = int32(e.t.Depth(b.ext) - e.t.Depth(b.stack))
 			}

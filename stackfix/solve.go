@@ -199,6 +199,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	if hearsay && evidenceOf(cell).rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
 		return false
 	}
+	blk.hearsay = hearsay && blk.ext != blk.stack
 	switch {
 	case c.depth == 0 && blk.ext == blk.stack:
 		blk.how = Complete

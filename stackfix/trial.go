@@ -45,6 +45,7 @@ func (s *solver) repair(w *world) []row {
 	s.sides = [len(s.sides)]side{}
 	s.world = w
 	s.solve()
+	s.withdraw(w)
 	return trial.rows
 }
 

@@ -126,15 +126,22 @@ func (h How) String() string {
 type Repair struct {
 	Index int32   // of the first sample among those of the thread, from 0
 	N     int32   // samples in a row, at least 1
-	Stack StackID // the whole stack; for Bridge: base frames that are known, the bridge, the recorded frames
-	// Restored is the number of frames put back (for Bridge those before the
-	// bridge), Dropped that of suspect frames taken away.
+	Stack StackID // the whole stack; for Bridge: base frames that are known, the bridge, frames
+	// that are known to call the recorded ones, the recorded frames
+	// Restored is the number of frames put back, for Bridge those before the bridge and
+	// behind it; Dropped that of suspect frames taken away.
 	Restored int32
-	Dropped  uint8
-	How      How
+	// Above is how many of the frames put back stand behind the bridge, right above those
+	// that were recorded; 0 for all but Bridge.
+	Above   int32
+	Dropped uint8
+	How     How
 	// Confidence is the measured probability that Stack is right, 0 to 1; 0 for
 	// Bridge, whose stack is not known.
 	Confidence float32
+	// BaseConfidence and AboveConfidence are those of the frames before the bridge and of
+	// those behind it; 0 where there are none.
+	BaseConfidence, AboveConfidence float32
 }
 
 // Options for Fix. The zero value works but for Bridge.

@@ -42,6 +42,7 @@ type run struct {
 type first struct {
 	at    int32 // sample
 	stack StackID
+	time  int64 // ns
 }
 
 // all yields the blocks of a run, and in their places blocks made of its firsts. Each is
@@ -52,7 +53,7 @@ func (r *run) all() iter.Seq[*block] {
 		until := func(at int32) bool {
 			for len(firsts) > 0 && firsts[0].at < at {
 				s := firsts[0].stack
-				if !yield(&block{first: firsts[0].at, stack: s, ext: s, conf: 1, rooted: true, given: true}) {
+				if !yield(&block{first: firsts[0].at, time: firsts[0].time, stack: s, ext: s, conf: 1, rooted: true, given: true}) {
 					return false
 				}
 				firsts = firsts[1:]
@@ -71,6 +72,7 @@ func (r *run) all() iter.Seq[*block] {
 // A block is a row of samples of one stack.
 type block struct {
 	first, n int32   // samples
+	time     int64   // of the first, ns
 	orig     StackID // as recorded
 	stack    StackID // of it: suspects dropped
 	ext      StackID // what is known of the stack: stack, or stack with frames put back
@@ -86,6 +88,7 @@ type block struct {
 	whole                    bool // truth is rooted
 	bridged                  bool // repaired before: left as it is, and no evidence
 	bad                      bool // in a judged world: ext is wrong
+	hearsay                  bool // of a stack that was extended, and only repairs overlap it
 	given                    bool // rooted from the start, and counted in the world
 	follows                  bool // the block before in the run ended where it begins
 }
@@ -126,7 +129,7 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 			if brk {
 				begin(ti)
 			}
-			b = block{first: j, n: 1, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1}
+			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1}
 			j++
 		}
 		if j > at.sample && !add(&b) {
@@ -246,7 +249,7 @@ func (m *builder) add(b *block) {
 	if keep {
 		r.blocks = append(r.blocks, *b)
 	} else if isFirst {
-		r.firsts = append(r.firsts, first{b.first, b.ext})
+		r.firsts = append(r.firsts, first{b.first, b.ext, b.time})
 	}
 	m.prev, m.kept, m.any = *b, keep, true
 }

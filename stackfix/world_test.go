@@ -104,7 +104,7 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 				if !b.rooted || b.bridged || k > 0 && !r.blocks[k-1].rooted || k+1 < len(r.blocks) && !r.blocks[k+1].rooted {
 					require.GreaterOrEqual(t, at, 0, "run %d block %d", i, k)
 				}
-				noted := slices.Contains(w.runs[i].firsts, first{b.first, b.stack})
+				noted := slices.Contains(w.runs[i].firsts, first{b.first, b.stack, b.time})
 				require.Equal(t, at < 0 && !seen[b.stack], noted, "run %d block %d", i, k)
 				seen[b.stack] = seen[b.stack] || b.rooted
 				if at >= 0 && k > 0 && !(b.given && r.blocks[k-1].given) {

@@ -1,0 +1,482 @@
+package stackfix
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// What is not known of a stack as a whole may be known in parts: the frames that all whole
+// stacks begin with which hold what was recorded, and those that all stacks show right above it.
+// The numbers below are those at which, of ten recordings of real programs whose stacks were
+// really cut (two in a thousand of 5,000 bridged stacks with truth), hardly any part was wrong;
+// cutting whole stacks on purpose does not tell them.
+const (
+	outerSites = 8 // call sites of a context that tells what a stack begins with
+	innerSites = 16
+	mostVotes  = 96 // of the stacks that hold a context, those nearest in time
+	nearVotes  = 12 // of these, those that must agree in all frames; see same
+	outerVotes = 8
+	innerVotes = 16
+	// Stacks of one thread within lookTime may be one call that was seen many times: it
+	// takes fewLooks.
+	lookTime = 50e6 // ns
+	fewLooks = 4
+	// sureWhole is the confidence that a repaired stack needs to vote as a whole one.
+	sureWhole = 0.97
+	// mostlyWhole is the share of the samples that may be cut so that whole stacks stand for
+	// them: they are the shallow ones.
+	mostlyWhole = 1.0 / 3
+	// localStacks is how many whole stacks of the thread, on either side, tell what those between them begin with.
+	localStacks = 64
+	// mostInlined is how many frames of one stack another one may lack in a row, because
+	// the same code was compiled again and calls were inlined.
+	mostInlined = 2
+	// A stretch of wayMethods is called by one method, or two ways lead into it: the part of the
+	// stacks that know another one is more than otherWays.
+	wayMethods = 6
+	otherWays  = 0.05
+	// partRounds is how often parts are looked for: a longer stack has another context.
+	partRounds = 2
+	mostFrames = 1000 // of a part
+)
+
+// contextSites are the lengths of contexts.
+var contextSites = [...]int{outerSites, innerSites}
+
+// contexts are the numbers of the contexts of one stack, or those that end with one frame: 1 and
+// more, 0 if it has none of this length.
+type contexts [len(contextSites)]int32
+
+// A part is what is known of a stack whose root is not.
+type part struct {
+	base     StackID // its root frames
+	baseConf float64
+	stack    StackID // its recorded frames, below those that are known to call them
+	conf     float64 // of these
+	shortest int     // way that is known from the root to the recorded frames
+}
+
+// A witness is a stack at a time, as it votes.
+type witness struct {
+	time   int64
+	stack  StackID
+	thread int
+	whole  bool
+}
+
+// A sighting is a context in the stack of a witness.
+type sighting struct {
+	*witness
+	end StackID // the stack down to the innermost frame of the context
+}
+
+// consensus finds parts by what other stacks of the process show.
+type consensus struct {
+	*engine
+	parts     map[*block]*part
+	witnesses []witness         // in order of time
+	fair      bool              // most samples are whole
+	callers   map[uint64][]vote // of stretches of wayMethods
+
+	// of the contexts asked in this round
+	ids  numbering
+	of   map[StackID]contexts // of stacks that are asked
+	ends map[FrameID]bool     // the innermost frames of contexts
+	seen [][]sighting         // by context, in order of time
+
+	// scratch
+	fs, gs []FrameID
+}
+
+// newConsensus finds what is known of the stacks of w that have no answer.
+func (e *engine) newConsensus(w *world) *consensus {
+	c := &consensus{engine: e, parts: map[*block]*part{}}
+	var open []*block
+	cut := 0
+	for i := range w.runs {
+		for k := range w.runs[i].blocks {
+			if b := &w.runs[i].blocks[k]; !b.rooted && !b.bridged && b.stack != 0 {
+				c.parts[b] = &part{stack: b.stack, conf: 1, shortest: math.MaxInt}
+				open = append(open, b)
+				cut += int(b.n)
+			}
+		}
+	}
+	if len(open) == 0 {
+		return c
+	}
+	c.fair = float64(cut) <= mostlyWhole*float64(w.samples)
+	c.call(w)
+	c.learnCallers()
+	c.local(w)
+	for range partRounds {
+		c.ask(open)
+		open = slices.DeleteFunc(open, func(b *block) bool { return !c.extend(b, c.parts[b]) })
+	}
+	return c
+}
+
+// call collects the witnesses.
+func (c *consensus) call(w *world) {
+	for i := range w.runs {
+		for b := range w.runs[i].all() {
+			x := witness{b.time, b.stack, w.runs[i].thread, b.rooted && b.conf >= sureWhole}
+			if x.whole {
+				x.stack = b.ext
+			}
+			if !b.bridged && x.stack != 0 {
+				c.witnesses = append(c.witnesses, x)
+			}
+		}
+	}
+	slices.SortStableFunc(c.witnesses, func(a, b witness) int { return cmp.Compare(a.time, b.time) })
+}
+
+// ask finds where the contexts of what is known of open blocks are seen.
+func (c *consensus) ask(open []*block) {
+	c.ids.reset()
+	c.of, c.ends = map[StackID]contexts{}, map[FrameID]bool{}
+	for _, b := range open {
+		s := c.parts[b].stack
+		if _, ok := c.of[s]; ok {
+			continue
+		}
+		c.fs = c.t.AppendFrames(c.fs[:0], s)
+		var x contexts
+		for i, k := range contextSites {
+			if len(c.fs) > k { // the innermost frame is no call site
+				x[i] = int32(c.ids.add(hashOf(c.fs[:k]))) + 1
+				c.ends[c.fs[k-1]] = true
+			}
+		}
+		c.of[s] = x
+	}
+	c.seen = make([][]sighting, c.ids.n)
+	ends := map[StackID]contexts{} // stacks down to the end of a context
+	last := make([]StackID, c.t.Len())
+	met := make([]bool, c.t.Len())
+	met[0] = true
+	var path []StackID
+	for i := range c.witnesses {
+		x := &c.witnesses[i]
+		path = path[:0]
+		s := c.t.Parent(x.stack)
+		for ; !met[s]; s = c.t.Parent(s) {
+			path = append(path, s)
+		}
+		for _, at := range slices.Backward(path) {
+			last[at], met[at] = last[s], true
+			if c.ends[c.t.Frame(at)] {
+				if ids := c.ending(at); ids != (contexts{}) {
+					ends[at], last[at] = ids, at
+				}
+			}
+			s = at
+		}
+		for s = last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
+			for _, id := range ends[s] {
+				if id > 0 {
+					c.seen[id-1] = append(c.seen[id-1], sighting{x, s})
+				}
+			}
+		}
+	}
+}
+
+// hashOf returns a hash of frames.
+func hashOf(fs []FrameID) uint64 {
+	h := uint64(len(fs))
+	for _, f := range fs {
+		h = (h+uint64(f)+1)*mul ^ h>>29
+	}
+	return h
+}
+
+// ending returns the contexts asked that end with s.
+func (c *consensus) ending(s StackID) (ids contexts) {
+	var fs [innerSites]FrameID
+	n := 0
+	for i, sites := range contextSites {
+		for ; s != 0 && n < sites; s = c.t.Parent(s) {
+			n++
+			fs[len(fs)-n] = c.t.Frame(s)
+		}
+		if n == sites {
+			ids[i] = int32(c.ids.get(hashOf(fs[len(fs)-n:]))) + 1
+		}
+	}
+	return ids
+}
+
+// A camp is witnesses that show the same above a context.
+type camp struct {
+	above StackID
+	n     int
+	whole bool
+}
+
+// An assembly is the witnesses of a context that vote.
+type assembly struct {
+	camps []camp // the one with the nearest witness first
+	n     int    // witnesses
+	looks int    // at which they saw it
+}
+
+// assemble calls the nearest witnesses of a context of a length.
+func (c *consensus) assemble(id int32, sites int, time int64, whole bool, most int) (a assembly) {
+	if id == 0 {
+		return a
+	}
+	type look struct {
+		thread int
+		time   int64
+	}
+	type place struct{ stack, end StackID }
+	looks, met := map[look]bool{}, map[place]bool{}
+	list := c.seen[id-1]
+	hi, _ := slices.BinarySearchFunc(list, time, func(s sighting, t int64) int { return cmp.Compare(s.time, t) })
+	for lo := hi - 1; a.n < most && (lo >= 0 || hi < len(list)); {
+		var s *sighting
+		if hi == len(list) || lo >= 0 && time-list[lo].time <= list[hi].time-time {
+			s = &list[lo]
+			lo--
+		} else {
+			s = &list[hi]
+			hi++
+		}
+		if whole && !s.whole || met[place{s.stack, s.end}] {
+			continue
+		}
+		met[place{s.stack, s.end}] = true
+		above := c.t.up(s.end, c.t.Depth(s.end)-sites)
+		if above == 0 && !s.whole {
+			continue // what is above it was cut off
+		}
+		a.n++
+		looks[look{s.thread, s.time / lookTime}] = true
+		if i := slices.IndexFunc(a.camps, func(x camp) bool { return x.above == above && x.whole == s.whole }); i >= 0 {
+			a.camps[i].n++
+		} else {
+			a.camps = append(a.camps, camp{above, 1, s.whole})
+		}
+	}
+	a.looks = len(looks)
+	return a
+}
+
+// extend looks for more of p, and tells whether it found frames that call what is known.
+func (c *consensus) extend(b *block, p *part) bool {
+	ids := c.of[p.stack]
+	c.outer(b, p, ids[0])
+	for i, sites := range slices.Backward(contextSites[:]) {
+		if a := c.assemble(ids[i], sites, b.time, false, mostVotes); a.n >= innerVotes && a.looks >= fewLooks {
+			return c.inner(p, &a)
+		}
+	}
+	return false
+}
+
+// outer finds the frames that all whole stacks begin with: as the nearest ones show them,
+// and the others but for what is inlined.
+func (c *consensus) outer(b *block, p *part, context int32) {
+	all := c.assemble(context, outerSites, b.time, true, mostVotes)
+	known := c.t.Depth(p.stack) - c.t.Depth(b.stack)
+	for _, x := range all.camps {
+		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
+	}
+	if all.n < outerVotes || all.looks < fewLooks || !c.fair {
+		return
+	}
+	for most := mostVotes; most >= nearVotes; most /= 2 {
+		near := c.assemble(context, outerSites, b.time, true, most)
+		if near.looks < fewLooks {
+			return
+		}
+		fs := c.t.AppendFrames(c.fs[:0], near.camps[0].above)
+		for _, x := range all.camps {
+			c.gs = c.t.AppendFrames(c.gs[:0], x.above)
+			inlined := mostInlined
+			if slices.ContainsFunc(near.camps, func(y camp) bool { return y.above == x.above }) {
+				inlined = 0
+			}
+			fs = fs[:c.same(fs, c.gs, inlined)]
+		}
+		if len(fs) > c.t.Depth(p.base) {
+			p.base, p.baseConf = c.t.up(near.camps[0].above, len(fs)), unanimous(all.n)
+		}
+	}
+}
+
+// same tells how many frames a begins with that b begins with too, by method. Either may
+// lack some in a row, up to so many.
+func (c *consensus) same(a, b []FrameID, inlined int) int {
+	is := func(i, j int) bool { return i < len(a) && j < len(b) && c.method(a[i]) == c.method(b[j]) }
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		k := 0
+		for ; !is(i+k, j) && !is(i, j+k); k++ {
+			if k == inlined {
+				return i
+			}
+		}
+		if is(i+k, j) {
+			i, j = i+k+1, j+1
+		} else {
+			i, j = i+1, j+k+1
+		}
+	}
+	return i
+}
+
+// unanimous is how sure is what n witnesses agree in, by the rule of succession. What
+// was measured is better.
+func unanimous(n int) float64 { return float64(n+1) / float64(n+2) }
+
+// inner puts frames above p as long as all witnesses show them, and nothing else in
+// the recording calls what they call.
+func (c *consensus) inner(p *part, a *assembly) bool {
+	up := c.fs[:0]
+	votes := a.n
+	for len(up) < mostFrames {
+		left, f := c.next(a.camps)
+		if left < innerVotes {
+			break
+		}
+		votes = left
+		up = append(up, f)
+	}
+	slices.Reverse(up)
+	c.fs = c.t.AppendFrames(up, p.stack)
+	n := len(up)
+	from := n
+	for from > 0 && !c.called(c.fs[from:], c.method(c.fs[from-1])) {
+		from--
+	}
+	if from == n {
+		return false
+	}
+	p.stack = c.t.Add(c.fs[from:]...)
+	p.conf = min(p.conf, unanimous(votes))
+	return true
+}
+
+// next returns the frame that calls what the camps have seen so far, and how many know it;
+// 0 if they disagree. Each camp goes on to it.
+func (c *consensus) next(camps []camp) (votes int, f FrameID) {
+	for i := range camps {
+		x := &camps[i]
+		switch {
+		case x.n == 0:
+			continue
+		case x.above == 0 && x.whole:
+			return 0, 0
+		case x.above == 0:
+			x.n = 0 // what is above was cut off
+			continue
+		}
+		g := c.t.Frame(x.above)
+		if votes > 0 && c.method(g) != c.method(f) {
+			return 0, 0
+		}
+		if votes == 0 {
+			f = g
+		}
+		votes += x.n
+		x.above = c.t.Parent(x.above)
+	}
+	return votes, f
+}
+
+// learnCallers counts what calls each stretch of wayMethods.
+func (c *consensus) learnCallers() {
+	c.callers = map[uint64][]vote{}
+	c.engine.seen.reset()
+	for _, x := range c.witnesses {
+		for s := c.t.Parent(x.stack); s != 0 && c.engine.seen.add(s); s = c.t.Parent(s) {
+			h, a, n := uint64(0), s, 0
+			for ; a != 0 && n < wayMethods; n++ {
+				h = c.way(h, c.t.Frame(a))
+				a = c.t.Parent(a)
+			}
+			if a == 0 {
+				continue
+			}
+			m := c.method(c.t.Frame(a))
+			vs := c.callers[h]
+			if i := slices.IndexFunc(vs, func(v vote) bool { return v.of == m }); i >= 0 {
+				vs[i].n++
+			} else {
+				c.callers[h] = append(vs, vote{m, 1})
+			}
+		}
+	}
+}
+
+// way is the hash of a stretch, h being that of its inner frames.
+func (c *consensus) way(h uint64, f FrameID) uint64 {
+	return (h+uint64(c.method(f))+1)*mul ^ h>>29
+}
+
+// called tells whether other methods than m call what fs begins with.
+func (c *consensus) called(fs []FrameID, m MethodID) bool {
+	h := uint64(0)
+	for _, f := range slices.Backward(fs[:min(wayMethods, len(fs))]) {
+		h = c.way(h, f)
+	}
+	all, own := int32(0), int32(0)
+	for _, v := range c.callers[h] {
+		all += v.n
+		if v.of == m {
+			own = v.n
+		}
+	}
+	return float64(all-own) > otherWays*float64(all)
+}
+
+// local finds what many whole stacks of the thread begin with, before and after.
+func (c *consensus) local(w *world) {
+	of := map[int][]*witness{}
+	for i := range c.witnesses {
+		if x := &c.witnesses[i]; x.whole {
+			of[x.thread] = append(of[x.thread], x)
+		}
+	}
+	for i := range w.runs {
+		list := of[w.runs[i].thread]
+		for k := range w.runs[i].blocks {
+			b := &w.runs[i].blocks[k]
+			p := c.parts[b]
+			if p == nil {
+				continue
+			}
+			at, _ := slices.BinarySearchFunc(list, b.time, func(x *witness, t int64) int { return cmp.Compare(x.time, t) })
+			if at < localStacks || at+localStacks > len(list) {
+				continue
+			}
+			base := c.t.Parent(list[at].stack)
+			for _, x := range list[at-localStacks : at+localStacks] {
+				base = c.t.shared(base, c.t.Parent(x.stack))
+			}
+			p.base, p.baseConf = base, unanimous(2*localStacks)
+		}
+	}
+}
+
+// part returns what is known of b, of which other evidence says that it begins with base.
+func (c *consensus) part(known *bases, b *block, base StackID) part {
+	p := *c.parts[b]
+	if c.t.Depth(p.base) <= c.t.Depth(base) {
+		p.base, p.baseConf = base, baseConfidence
+	}
+	// together the parts are no longer than the shortest way
+	above := c.t.Depth(p.stack) - c.t.Depth(b.stack)
+	if over := c.t.Depth(p.base) + above - p.shortest; over > above {
+		p.stack, p.base = b.stack, c.t.up(p.base, p.shortest)
+	} else if over > 0 {
+		c.fs = c.t.AppendFrames(c.fs[:0], p.stack)
+		p.stack = c.t.Add(c.fs[over:]...)
+	}
+	p.base = known.trim(p.base, p.stack)
+	return p
+}
