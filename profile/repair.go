@@ -8,8 +8,11 @@ type Repair struct {
 	Recorded   StackID // the stack as it was recorded
 	How        string  // how the missing frames are known: stackfix's word
 	Restored   int     // frames put back
+	Above      int     // of these, behind the bridge: right above the recorded ones
 	Dropped    int     // suspect frames taken away
 	Confidence float32 // 0..1
+	// those of the frames before a bridge and of those behind it
+	BaseConfidence, AboveConfidence float32
 }
 
 // Repairs is a list of repairs in sample order. Samples in a row that share one are
@@ -25,8 +28,9 @@ type repairRun struct {
 	first, n   int32
 	recorded   StackID
 	restored   int32
-	confidence float32
-	how        uint8 // index in hows
+	above      int32
+	confidence [3]float32 // Confidence, BaseConfidence, AboveConfidence
+	how        uint8      // index in hows
 	dropped    uint8
 }
 
@@ -35,7 +39,7 @@ func (l *Repairs) Append(r Repair) { l.AppendRun(r, 1) }
 
 // AppendRun adds the repair of n samples in a row, of which r.Index is the first.
 func (l *Repairs) AppendRun(r Repair, n int) {
-	run := repairRun{first: int32(r.Index), n: int32(n), recorded: r.Recorded, restored: int32(r.Restored), confidence: r.Confidence, how: l.how(r.How), dropped: uint8(r.Dropped)}
+	run := repairRun{first: int32(r.Index), n: int32(n), recorded: r.Recorded, restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped)}
 	l.n += n
 	if k := len(l.runs) - 1; k >= 0 {
 		last := &l.runs[k]
@@ -77,7 +81,10 @@ func (l *Repairs) All() iter.Seq[Repair] {
 }
 
 func (l *Repairs) repair(run *repairRun, index int) Repair {
-	return Repair{Index: index, Recorded: run.recorded, How: l.hows[run.how], Restored: int(run.restored), Dropped: int(run.dropped), Confidence: run.confidence}
+	return Repair{
+		Index: index, Recorded: run.recorded, How: l.hows[run.how], Restored: int(run.restored), Above: int(run.above), Dropped: int(run.dropped),
+		Confidence: run.confidence[0], BaseConfidence: run.confidence[1], AboveConfidence: run.confidence[2],
+	}
 }
 
 // Cursor returns a cursor before the first repair.

@@ -103,7 +103,7 @@ func (e *engine) newConsensus(w *world) *consensus {
 			}
 		}
 	}
-	if len(open) == 0 {
+	if len(open) == 0 || e.minConf > 1 {
 		return c
 	}
 	c.fair = float64(cut) <= mostlyWhole*float64(w.samples)
@@ -130,7 +130,9 @@ func (c *consensus) call(w *world) {
 			}
 		}
 	}
-	slices.SortStableFunc(c.witnesses, func(a, b witness) int { return cmp.Compare(a.time, b.time) })
+	slices.SortStableFunc(c.witnesses, func(a, b witness) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack)))
+	})
 }
 
 // ask finds where the contexts of what is known of open blocks are seen.
@@ -254,7 +256,11 @@ func (c *consensus) assemble(id int32, sites int, time int64, whole bool, most i
 			continue // what is above it was cut off
 		}
 		a.n++
-		looks[look{s.thread, s.time / lookTime}] = true
+		ago := time - s.time // whatever the zero of time is, looks are the same
+		if ago < 0 {
+			ago -= lookTime - 1
+		}
+		looks[look{s.thread, ago / lookTime}] = true
 		if i := slices.IndexFunc(a.camps, func(x camp) bool { return x.above == above && x.whole == s.whole }); i >= 0 {
 			a.camps[i].n++
 		} else {
@@ -466,7 +472,10 @@ func (c *consensus) local(w *world) {
 // part returns what is known of b, of which other evidence says that it begins with base.
 func (c *consensus) part(known *bases, b *block, base StackID) part {
 	p := *c.parts[b]
-	if c.t.Depth(p.base) <= c.t.Depth(base) {
+	if p.conf < c.minConf {
+		p.stack = b.stack
+	}
+	if c.t.Depth(p.base) <= c.t.Depth(base) || p.baseConf < c.minConf {
 		p.base, p.baseConf = base, baseConfidence
 	}
 	// together the parts are no longer than the shortest way

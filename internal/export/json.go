@@ -72,6 +72,16 @@ func appendMark(b []byte, r *profile.Repair) []byte {
 	b = strconv.AppendInt(b, int64(r.Restored), 10)
 	b = append(b, `,"confidence":`...)
 	b = appendConfidence(b, float64(r.Confidence))
+	if r.Restored > r.Above && r.BaseConfidence > 0 {
+		b = append(b, `,"base_confidence":`...)
+		b = appendConfidence(b, float64(r.BaseConfidence))
+	}
+	if r.Above > 0 {
+		b = append(b, `,"above":`...)
+		b = strconv.AppendInt(b, int64(r.Above), 10)
+		b = append(b, `,"above_confidence":`...)
+		b = appendConfidence(b, float64(r.AboveConfidence))
+	}
 	return append(b, '}')
 }
 

@@ -4,6 +4,7 @@ package pass
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"sort"
 
 	"github.com/tracefix/tracefix/internal/nesting"
@@ -28,8 +29,12 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		nested = nesting.Resolve(p, cmp.Or(minConfidence, stackfix.DefaultConfidence))
 	}
 	processes := map[*profile.Process]uint32{}
-	threads := make([]stackfix.Thread, len(p.Threads))
-	for i, t := range p.Threads {
+	// votes that are equal go by the order of the threads, which is the reader's own
+	ordered := slices.SortedStableFunc(slices.Values(p.Threads), func(a, b *profile.Thread) int {
+		return cmp.Or(cmp.Compare(a.Process.PID, b.Process.PID), cmp.Compare(a.TID, b.TID))
+	})
+	threads := make([]stackfix.Thread, len(ordered))
+	for i, t := range ordered {
 		id, ok := processes[t.Process]
 		if !ok {
 			id = uint32(len(processes))
@@ -38,7 +43,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t])}
 	}
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
-	for i, t := range p.Threads {
+	for i, t := range ordered {
 		apply(p.Table, t, res.Repairs[i], nested[t])
 		res.Repairs[i] = nil
 	}
@@ -127,7 +132,8 @@ func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, kno
 		case i == int(r.Index):
 			t.Repairs.AppendRun(profile.Repair{
 				Index: i, Recorded: s.Stack, How: r.How.String(),
-				Restored: int(r.Restored), Dropped: int(r.Dropped), Confidence: r.Confidence,
+				Restored: int(r.Restored), Above: int(r.Above), Dropped: int(r.Dropped),
+				Confidence: r.Confidence, BaseConfidence: r.BaseConfidence, AboveConfidence: r.AboveConfidence,
 			}, int(r.N))
 		}
 		s.Stack = r.Stack

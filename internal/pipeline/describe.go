@@ -21,6 +21,7 @@ func Describe(p *profile.Profile, each bool, rep *report.Trace) {
 				rep.Repairs = append(rep.Repairs, report.Repair{
 					Ms: float64(s.Time) / 1e6, PID: t.Process.PID, TID: t.TID, Why: s.Cut.String(),
 					Depth: p.Table.Depth(r.Recorded), How: r.How, Restored: r.Restored, Confidence: float64(r.Confidence),
+					Above: r.Above, AboveConfidence: float64(r.AboveConfidence), BaseConfidence: float64(r.BaseConfidence),
 				})
 			}
 		}

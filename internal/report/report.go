@@ -88,6 +88,10 @@ type Repair struct {
 	How        string  `json:"how"`
 	Restored   int     `json:"restored"`
 	Confidence float64 `json:"confidence"`
+	// Of a bridge: frames put back behind it, and how sure these are and those before it.
+	Above           int     `json:"above,omitempty"`
+	AboveConfidence float64 `json:"above_confidence,omitempty"`
+	BaseConfidence  float64 `json:"base_confidence,omitempty"`
 }
 
 // Requests are totals of HTTP requests.

@@ -46,7 +46,6 @@ type lane struct {
 	spikes   int // runs of cut samples
 	events   int
 
-	told       int64           // Time of the last sample
 	fromSample int             // index of the sample before the transition, -1 if none
 	clashes    []int64         // of ends that speedscope would misread: offsets like start
 	root       profile.FrameID // 1 + the outermost frame

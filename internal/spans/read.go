@@ -424,11 +424,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			}
 		}
 		if d.opts.Lean {
-			rec.Dur = 0
-			if !cut {
-				rec.Time = l.told
-			}
-			l.told = rec.Time
+			rec.Dur = 0 // the repair asks when, not how long
 		}
 		if l.t == nil {
 			l.t = &profile.Thread{First: l.first}
