@@ -2,11 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,13 +19,19 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 )
 
-// The example of the README counts what the command counts, on all traces that there are.
+var all = flag.Bool("all", false, "compare all traces of the corpus, not a sample")
+
+// sampleSize is how many traces of the corpus are compared without -all.
+const sampleSize = 25
+
+// The example of the README counts what the command counts, on the traces of testdata and a
+// sample of the corpus; with -all on the whole of it.
 func TestExampleRepairsAsTheCommand(t *testing.T) {
 	example := filepath.Join(t.TempDir(), "repair.exe")
 	out, err := exec.Command("go", "build", "-o", example, "../../examples/repair").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	seen := 0
-	for _, name := range everyTrace(t) {
+	for _, name := range traces(t) {
 		in, err := input.Open(t.Context(), name, nil)
 		if err != nil || in.Kind == input.Unknown {
 			continue
@@ -54,24 +62,43 @@ func TestExampleRepairsAsTheCommand(t *testing.T) {
 	assert.Greater(t, seen, 10)
 }
 
-// everyTrace lists the files in testdata and in the corpus, if it is there.
-func everyTrace(t *testing.T) (names []string) {
-	for _, root := range []string{"../../testdata", "../../../shared/corpus"} {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				names = append(names, path)
-			}
-			return err
-		})
-		if root == "../../testdata" {
-			require.NoError(t, err)
-		} else if err != nil {
-			t.Logf("skipped: the corpus is not here (%v); the traces of testdata are compared", err)
-		}
-		if testing.Short() {
-			t.Log("skipped: the corpus, since -short is set; the traces of testdata are compared")
-			break
-		}
+// traces lists the files in testdata, and those of the corpus that are compared, if it is there.
+func traces(t *testing.T) []string {
+	names, err := files("../../testdata")
+	require.NoError(t, err)
+	if testing.Short() {
+		t.Log("skipped: the corpus, since -short is set; the traces of testdata are compared")
+		return names
+	}
+	corpus, err := files("../../../shared/corpus")
+	if err != nil {
+		t.Logf("skipped: the corpus is not here (%v); the traces of testdata are compared", err)
+	}
+	corpus = slices.DeleteFunc(corpus, func(name string) bool { return !isTrace(t, name) })
+	if *all {
+		return append(names, corpus...)
+	}
+	for i := range min(sampleSize, len(corpus)) {
+		names = append(names, corpus[i*len(corpus)/min(sampleSize, len(corpus))])
 	}
 	return names
+}
+
+func isTrace(t *testing.T, name string) bool {
+	in, err := input.Open(t.Context(), name, nil)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return in.Kind != input.Unknown
+}
+
+func files(root string) (names []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, path)
+		}
+		return err
+	})
+	return names, err
 }
