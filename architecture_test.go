@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"internal/export/httpout":     {"internal/jsontext", "profile", "activity", "httpphases", "internal/export", "internal/otlp"},
 	"internal/otlp":               {"internal/jsontext"},
 	"internal/export/activityout": {"internal/jsontext", "activity", "httpphases", "internal/export/httpout"},
-	"internal/compat":             {"nettrace", "profile", "internal/load", "internal/reading", "internal/symbol"},
+	"internal/compat":             {"nettrace", "profile", "runtimeevents", "internal/load", "internal/reading", "internal/symbol"},
 	"internal/view":               {"profile", "internal/report"},
 
 	// What is told of a file without a profile.

@@ -10,14 +10,6 @@ import (
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
-// Names of the providers whose events Decode reads.
-const (
-	ProviderRuntime   = "Microsoft-Windows-DotNETRuntime"
-	ProviderSampler   = "Microsoft-DotNETCore-SampleProfiler"
-	ProviderTasks     = "System.Threading.Tasks.TplEventSource"
-	ProviderFramework = "System.Diagnostics.Eventing.FrameworkEventSource"
-)
-
 // A Kind is what an event tells about who works for whom.
 type Kind uint8
 
@@ -83,16 +75,16 @@ func Decode(e *Event, ev *nettrace.Event) {
 	e.Kind, e.HasID = Other, true
 	e.ID, e.Related = activity.ID(ev.ActivityID), activity.ID(ev.RelatedActivityID)
 	switch provider {
-	case ProviderSampler:
+	case nettrace.ProviderSampler:
 		e.HasID = false
 		if id == 0 {
-			e.Kind, e.External = Sample, number(payload, 0) != 2
+			e.Kind, e.External = Sample, ev.SampleType() != nettrace.SampleManaged
 		}
-	case ProviderTasks:
+	case nettrace.ProviderTasks:
 		decodeTask(e, id, payload)
-	case ProviderRuntime:
+	case nettrace.ProviderRuntime:
 		decodeRuntime(e, id, ev)
-	case ProviderFramework:
+	case nettrace.ProviderFramework:
 		if len(payload) >= 8 {
 			e.Task = int64(binary.LittleEndian.Uint64(payload))
 			switch id {
@@ -103,7 +95,7 @@ func Decode(e *Event, ev *nettrace.Event) {
 			}
 		}
 	default:
-		if strings.HasPrefix(provider, ProviderRuntime) || strings.HasPrefix(provider, "Microsoft-DotNETCore-") {
+		if strings.HasPrefix(provider, nettrace.ProviderRuntime) || strings.HasPrefix(provider, "Microsoft-DotNETCore-") {
 			e.HasID = false
 			return
 		}
@@ -188,35 +180,35 @@ const (
 func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 	b := ev.Payload
 	switch id {
-	case 9: // GCSuspendEEBegin
+	case runtimeevents.IDSuspendEEBegin:
 		if r := number(b, 0); r == suspendForGC || r == suspendForGCPrep {
 			e.Kind = PauseBegin
 		}
-	case 7: // GCRestartEEBegin
+	case runtimeevents.IDRestartEEBegin:
 		e.Kind = PauseEnd
-	case 50, 51, 57: // ThreadPoolWorkerThreadStart, -Stop, -Wait
+	case runtimeevents.IDWorkerStart, runtimeevents.IDWorkerStop, runtimeevents.IDWorkerWait:
 		e.Kind = Idle
-	case 55: // ThreadPoolWorkerThreadAdjustmentAdjustment
+	case runtimeevents.IDAdjustment:
 		if len(b) >= 16 {
 			e.Kind, e.Task, e.Next = Adjust, number(b, 8), number(b, 12)
 		}
-	case 80: // ExceptionThrown
+	case runtimeevents.IDExceptionThrown:
 		if x, err := runtimeevents.ReadException(ev); err == nil {
 			e.Kind, e.Name, e.Text = Throw, x.Type.String(), x.Message.String()
 			e.HasInner = x.Flags&runtimeevents.ExceptionHasInner != 0
 			e.Nested = x.Flags&runtimeevents.ExceptionNested != 0
 		}
-	case 81:
+	case runtimeevents.IDContentionStart:
 		e.Kind = LockBegin
-	case 91:
+	case runtimeevents.IDContentionStop:
 		e.Kind = LockEnd
-	case 301:
+	case runtimeevents.IDWaitStart:
 		e.Kind = HandleBegin
-	case 302:
+	case runtimeevents.IDWaitStop:
 		e.Kind = HandleEnd
-	case 290: // AssemblyLoadStart: takes a number of the tree
-		e.Kind, e.Runtime, e.Name, e.Provider = Start, true, "AssemblyLoad", ProviderRuntime
-	case 291:
-		e.Kind, e.Runtime, e.Name, e.Provider = Stop, true, "AssemblyLoad", ProviderRuntime
+	case runtimeevents.IDAssemblyLoadStart: // takes a number of the tree
+		e.Kind, e.Runtime, e.Name, e.Provider = Start, true, "AssemblyLoad", nettrace.ProviderRuntime
+	case runtimeevents.IDAssemblyLoadStop:
+		e.Kind, e.Runtime, e.Name, e.Provider = Stop, true, "AssemblyLoad", nettrace.ProviderRuntime
 	}
 }

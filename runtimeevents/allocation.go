@@ -26,11 +26,11 @@ type Allocation struct {
 }
 
 // IsAllocationTick reports whether ev is an AllocationTick: one object for each 100 KB or so.
-func IsAllocationTick(ev *nettrace.Event) bool { return runtimeID(ev) == idAllocationTick }
+func IsAllocationTick(ev *nettrace.Event) bool { return runtimeID(ev) == IDAllocationTick }
 
 // IsAllocationSampled reports whether ev is an AllocationSampled (.NET 10): an object of
 // which one byte was drawn at random.
-func IsAllocationSampled(ev *nettrace.Event) bool { return runtimeID(ev) == idAllocationSampled }
+func IsAllocationSampled(ev *nettrace.Event) bool { return runtimeID(ev) == IDAllocationSampled }
 
 // ReadAllocationTick decodes the event.
 func ReadAllocationTick(ev *nettrace.Event) (Allocation, error) {

@@ -39,16 +39,16 @@ type Contentions struct {
 }
 
 // Wants reports whether the collector would use the stack of the event.
-func (*Contentions) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idContentionStart }
+func (*Contentions) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDContentionStart }
 
 // Event takes an event and returns the contention that it ends: by a stop, or by a new
 // start on the thread, which a thread that still waited could not have; then Stop is
 // Unknown.
 func (l *Contentions) Event(ev *nettrace.Event, ns int64, stack uint32) *Contention {
 	switch runtimeID(ev) {
-	case idContentionStart:
+	case IDContentionStart:
 		return l.start(ev, ns, stack)
-	case idContentionStop:
+	case IDContentionStop:
 		return l.stop(ev, ns)
 	}
 	return nil
@@ -123,14 +123,14 @@ type Waits struct {
 const maxNested = 16
 
 // Wants reports whether the collector would use the stack of the event.
-func (*Waits) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idWaitStart }
+func (*Waits) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDWaitStart }
 
 // Event takes an event and returns the wait that it ends, if any.
 func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {
 	key := keyOf(ev)
 	open := w.open[key]
 	switch runtimeID(ev) {
-	case idWaitStart:
+	case IDWaitStart:
 		c := ev.Cursor()
 		n := &Wait{Process: ev.ProcessID, Thread: ev.ThreadID, Start: ns, Stop: Unknown, MonitorWait: c.U8() == 1, Object: c.Pointer(), Stack: stack}
 		if w.open == nil {
@@ -140,7 +140,7 @@ func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {
 			open = open[1:]
 		}
 		w.open[key] = append(open, n)
-	case idWaitStop:
+	case IDWaitStop:
 		if len(open) == 0 {
 			return nil
 		}
@@ -153,13 +153,13 @@ func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {
 }
 
 // IsContention reports whether ev starts a contention.
-func IsContention(ev *nettrace.Event) bool { return runtimeID(ev) == idContentionStart }
+func IsContention(ev *nettrace.Event) bool { return runtimeID(ev) == IDContentionStart }
 
 // IsContentionStop reports whether ev ends one.
-func IsContentionStop(ev *nettrace.Event) bool { return runtimeID(ev) == idContentionStop }
+func IsContentionStop(ev *nettrace.Event) bool { return runtimeID(ev) == IDContentionStop }
 
 // IsWait reports whether ev starts a wait.
-func IsWait(ev *nettrace.Event) bool { return runtimeID(ev) == idWaitStart }
+func IsWait(ev *nettrace.Event) bool { return runtimeID(ev) == IDWaitStart }
 
 // IsWaitStop reports whether ev ends one.
-func IsWaitStop(ev *nettrace.Event) bool { return runtimeID(ev) == idWaitStop }
+func IsWaitStop(ev *nettrace.Event) bool { return runtimeID(ev) == IDWaitStop }

@@ -7,52 +7,55 @@ import (
 // Unknown is a time that no event told.
 const Unknown int64 = -1
 
-// Providers of the events that this package reads.
+// Numbers of events of nettrace.ProviderRuntime, after their names in its manifest.
 const (
-	runtimeProvider   = nettrace.ProviderRuntime
-	frameworkProvider = "System.Diagnostics.Eventing.FrameworkEventSource"
-)
-
-// Events of the runtime's provider, by the names of its manifest.
-const (
-	idGCStart              = 1
-	idGCEnd                = 2
-	idRestartEEEnd         = 3
-	idHeapStats            = 4
-	idRestartEEBegin       = 7
-	idSuspendEEEnd         = 8
-	idSuspendEEBegin       = 9
-	idAllocationTick       = 10
-	idFinalizersEnd        = 13
-	idFinalizersBegin      = 14
-	idGCTriggered          = 35
-	idGCDynamic            = 39
-	idWorkerStart          = 50
-	idWorkerStop           = 51
-	idAdjustment           = 55
-	idWorkerWait           = 57
-	idMinMaxThreads        = 59
-	idThreadCreating       = 70
-	idThreadRunning        = 71
-	idExceptionThrown      = 80
-	idContentionStart      = 81
-	idContentionStop       = 91
-	idMethodLoadVerbose    = 143
-	idMethodJittingStarted = 145
-	idMemoryForJitCode     = 146
-	idMarkWithType         = 202
-	idPerHeapHistory       = 204
-	idGlobalHeapHistory    = 205
-	idBackgroundJitStart   = 283
-	idBackgroundJitStop    = 284
-	idWaitStart            = 301
-	idWaitStop             = 302
-	idAllocationSampled    = 303
+	IDGCStart               = 1
+	IDGCEnd                 = 2
+	IDRestartEEEnd          = 3
+	IDHeapStats             = 4
+	IDRestartEEBegin        = 7
+	IDSuspendEEEnd          = 8
+	IDSuspendEEBegin        = 9
+	IDAllocationTick        = 10
+	IDFinalizersEnd         = 13
+	IDFinalizersBegin       = 14
+	IDGCTriggered           = 35
+	IDGCDynamic             = 39
+	IDWorkerStart           = 50
+	IDWorkerStop            = 51
+	IDAdjustment            = 55
+	IDWorkerWait            = 57
+	IDMinMaxThreads         = 59
+	IDThreadCreating        = 70
+	IDThreadRunning         = 71
+	IDExceptionThrown       = 80
+	IDContentionStart       = 81
+	IDContentionStop        = 91
+	IDMethodLoadVerbose     = 143
+	IDMethodJittingStarted  = 145
+	IDMemoryForJitCode      = 146
+	IDMarkWithType          = 202
+	IDPerHeapHistory        = 204
+	IDGlobalHeapHistory     = 205
+	IDExceptionCatchStart   = 250
+	IDExceptionCatchStop    = 251
+	IDExceptionFinallyStart = 252
+	IDExceptionFinallyStop  = 253
+	IDExceptionFilterStart  = 254
+	IDExceptionFilterStop   = 255
+	IDExceptionStop         = 256
+	IDBackgroundJitStart    = 283
+	IDBackgroundJitStop     = 284
+	IDAssemblyLoadStart     = 290
+	IDAssemblyLoadStop      = 291
+	IDWaitStart             = 301
+	IDWaitStop              = 302
+	IDAllocationSampled     = 303
 )
 
 // runtimeID returns the id of an event of the runtime's provider, 0 for others.
 func runtimeID(ev *nettrace.Event) int {
-	if ev.Metadata.Provider != runtimeProvider {
+	if ev.Metadata.Provider != nettrace.ProviderRuntime {
 		return 0
 	}
 	return ev.Metadata.EventID

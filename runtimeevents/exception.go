@@ -26,7 +26,7 @@ const (
 )
 
 // IsException reports whether ev is an ExceptionThrown.
-func IsException(ev *nettrace.Event) bool { return runtimeID(ev) == idExceptionThrown }
+func IsException(ev *nettrace.Event) bool { return runtimeID(ev) == IDExceptionThrown }
 
 // ReadException decodes the event. Old runtimes write nothing but the event itself.
 func ReadException(ev *nettrace.Event) (e Exception, err error) {

@@ -275,7 +275,7 @@ type GCs struct {
 }
 
 // Wants reports whether the collector would use the stack of the event.
-func (*GCs) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idGCTriggered }
+func (*GCs) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDGCTriggered }
 
 func (c *GCs) process(pid int) *GCProcess {
 	p := c.byPID[pid]
@@ -294,41 +294,41 @@ func (c *GCs) process(pid int) *GCProcess {
 func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	id := runtimeID(ev)
 	switch id {
-	case idSuspendEEBegin, idSuspendEEEnd, idRestartEEBegin, idRestartEEEnd:
+	case IDSuspendEEBegin, IDSuspendEEEnd, IDRestartEEBegin, IDRestartEEEnd:
 		c.suspension(ev, ns)
 		return
-	case idGCStart:
+	case IDGCStart:
 		c.start(ev, ns)
 		return
-	case idGCEnd, idHeapStats, idAllocationTick, idFinalizersBegin, idFinalizersEnd, idGCTriggered, idGCDynamic, idMarkWithType, idPerHeapHistory, idGlobalHeapHistory:
+	case IDGCEnd, IDHeapStats, IDAllocationTick, IDFinalizersBegin, IDFinalizersEnd, IDGCTriggered, IDGCDynamic, IDMarkWithType, IDPerHeapHistory, IDGlobalHeapHistory:
 	default:
 		return
 	}
 	p := c.process(ev.ProcessID)
 	switch id {
-	case idGCEnd:
+	case IDGCEnd:
 		p.end(ev, ns)
-	case idHeapStats:
+	case IDHeapStats:
 		p.heapStats(ev)
-	case idGlobalHeapHistory:
+	case IDGlobalHeapHistory:
 		p.globalHistory(ev)
-	case idPerHeapHistory:
+	case IDPerHeapHistory:
 		p.perHeapHistory(ev)
-	case idMarkWithType:
+	case IDMarkWithType:
 		p.mark(ev)
-	case idGCDynamic:
+	case IDGCDynamic:
 		p.dynamic(ev)
-	case idGCTriggered:
+	case IDGCTriggered:
 		cur := ev.Cursor()
 		p.asked = &asked{GCReason(cur.U32()), stack}
-	case idAllocationTick:
+	case IDAllocationTick:
 		if a, err := ReadAllocationTick(ev); err == nil {
 			p.Ticks++
 			p.TickBytes += a.Amount
 		}
-	case idFinalizersBegin:
+	case IDFinalizersBegin:
 		p.finalizers = ns
-	case idFinalizersEnd:
+	case IDFinalizersEnd:
 		p.finalized(ev, ns)
 	}
 }
@@ -353,7 +353,7 @@ func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
 	if done := c.suspensions.Event(ev, ns); done != nil {
 		p.suspended(done)
 	}
-	if runtimeID(ev) != idSuspendEEBegin {
+	if runtimeID(ev) != IDSuspendEEBegin {
 		return
 	}
 	// A background collection's later pause names it.

@@ -17,17 +17,17 @@ type step struct {
 }
 
 func suspend(at int64, tid uint64, reason, count uint32) step {
-	return step{at, idSuspendEEBegin, tid, []any{reason, count, uint16(0)}}
+	return step{at, IDSuspendEEBegin, tid, []any{reason, count, uint16(0)}}
 }
 func gcStart(at int64, tid uint64, number, generation uint32, typ GCType) step {
-	return step{at, idGCStart, tid, []any{number, generation, uint32(0), uint32(typ), uint16(0)}}
+	return step{at, IDGCStart, tid, []any{number, generation, uint32(0), uint32(typ), uint16(0)}}
 }
 func gcEnd(at int64, tid uint64, number uint32) step {
-	return step{at, idGCEnd, tid, []any{number, uint32(0), uint16(0)}}
+	return step{at, IDGCEnd, tid, []any{number, uint32(0), uint16(0)}}
 }
 func mark(at int64, tid uint64, id int) step { return step{at, id, tid, []any{uint16(0)}} }
 func history(at int64, mechanisms uint32) step {
-	return step{at, idGlobalHeapHistory, 9, []any{uint64(0), uint32(1), uint32(0), uint32(0), uint32(0), mechanisms, uint16(0)}}
+	return step{at, IDGlobalHeapHistory, 9, []any{uint64(0), uint32(1), uint32(0), uint32(0), uint32(0), mechanisms, uint16(0)}}
 }
 
 func collect(steps []step) *GCProcess {
@@ -54,37 +54,37 @@ func TestPauses(t *testing.T) {
 		unclaimed int
 	}{
 		"server: another thread suspends": {
-			[]step{suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 2, 1, 0, NonConcurrentGC), gcEnd(180, 1, 1), mark(190, 1, idRestartEEBegin), mark(250, 1, idRestartEEEnd)},
+			[]step{suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 2, 1, 0, NonConcurrentGC), gcEnd(180, 1, 1), mark(190, 1, IDRestartEEBegin), mark(250, 1, IDRestartEEEnd)},
 			[]want{{1, 90, false}}, 0,
 		},
 		"a background collection has two pauses, a foreground one its own in between": {
 			[]step{
-				suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, idRestartEEBegin), mark(131, 1, idRestartEEEnd),
-				suspend(200, 1, 1, 1), mark(210, 1, idSuspendEEEnd), gcStart(220, 1, 2, 0, ForegroundGC), gcEnd(240, 1, 2), mark(250, 1, idRestartEEBegin), mark(251, 1, idRestartEEEnd),
-				suspend(300, 3, 6, 1), mark(310, 3, idSuspendEEEnd), mark(325, 3, idRestartEEBegin), mark(326, 3, idRestartEEEnd), gcEnd(400, 3, 1), history(410, 1),
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, IDRestartEEBegin), mark(131, 1, IDRestartEEEnd),
+				suspend(200, 1, 1, 1), mark(210, 1, IDSuspendEEEnd), gcStart(220, 1, 2, 0, ForegroundGC), gcEnd(240, 1, 2), mark(250, 1, IDRestartEEBegin), mark(251, 1, IDRestartEEEnd),
+				suspend(300, 3, 6, 1), mark(310, 3, IDSuspendEEEnd), mark(325, 3, IDRestartEEBegin), mark(326, 3, IDRestartEEEnd), gcEnd(400, 3, 1), history(410, 1),
 			},
 			[]want{{1, 30 + 25, true}, {2, 50, false}}, 0,
 		},
 		"an ephemeral collection inside the first pause of a background one": {
 			[]step{
-				suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), gcStart(130, 1, 2, 0, NonConcurrentGC), gcEnd(170, 1, 2),
-				mark(200, 1, idRestartEEBegin), mark(210, 1, idRestartEEEnd),
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), gcStart(130, 1, 2, 0, NonConcurrentGC), gcEnd(170, 1, 2),
+				mark(200, 1, IDRestartEEBegin), mark(210, 1, IDRestartEEEnd),
 			},
 			[]want{{1, 60, true}, {2, 40, false}}, 0,
 		},
 		"a background collection that falls back to blocking": {
 			[]step{
-				suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), history(150, 2), gcEnd(170, 1, 1),
-				mark(200, 1, idRestartEEBegin), mark(210, 1, idRestartEEEnd),
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), history(150, 2), gcEnd(170, 1, 1),
+				mark(200, 1, IDRestartEEBegin), mark(210, 1, IDRestartEEEnd),
 			},
 			[]want{{1, 100, false}}, 0,
 		},
 		"a region without collections suspends and does not collect": {
-			[]step{suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), mark(120, 1, idRestartEEBegin), mark(121, 1, idRestartEEEnd)},
+			[]step{suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), mark(120, 1, IDRestartEEBegin), mark(121, 1, IDRestartEEEnd)},
 			nil, 1,
 		},
 		"the trace ends within a pause": {
-			[]step{suspend(100, 1, 1, 0), mark(110, 1, idSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC)},
+			[]step{suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC)},
 			[]want{{1, 0, false}}, 0,
 		},
 	}

@@ -85,7 +85,7 @@ type started struct {
 }
 
 // Wants reports whether the collector would use the stack of the event.
-func (*JIT) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idMethodJittingStarted }
+func (*JIT) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDMethodJittingStarted }
 
 // Event takes an event.
 func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
@@ -95,18 +95,18 @@ func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		return
 	}
 	switch runtimeID(ev) {
-	case idMethodJittingStarted:
+	case IDMethodJittingStarted:
 		j.start(ev, ns, stack)
-	case idMemoryForJitCode:
+	case IDMemoryForJitCode:
 		j.memory(ev)
-	case idMethodLoadVerbose:
+	case IDMethodLoadVerbose:
 		j.load(ev, ns)
-	case idBackgroundJitStart:
+	case IDBackgroundJitStart:
 		if j.batches == nil {
 			j.batches = map[int]int64{}
 		}
 		j.batches[ev.ProcessID] = ns
-	case idBackgroundJitStop:
+	case IDBackgroundJitStop:
 		j.batch(ev, ns)
 	}
 }

@@ -36,19 +36,19 @@ func event(id, version int, tid uint64, fields ...any) *nettrace.Event {
 		}
 	}
 	return &nettrace.Event{
-		Metadata: &nettrace.Metadata{Provider: runtimeProvider, EventID: id, Version: version},
+		Metadata: &nettrace.Metadata{Provider: nettrace.ProviderRuntime, EventID: id, Version: version},
 		Version:  version, ProcessID: 1, ThreadID: tid, Payload: b,
 	}
 }
 
 func TestSuspensionsPairByThread(t *testing.T) {
 	var s Suspensions
-	require.Nil(t, s.Event(event(idSuspendEEBegin, 1, 7, uint32(1), uint32(4), uint16(0)), 10))
-	require.Nil(t, s.Event(event(idSuspendEEEnd, 1, 8, uint16(0)), 11), "another thread")
-	require.Nil(t, s.Event(event(idSuspendEEEnd, 1, 7, uint16(0)), 12))
+	require.Nil(t, s.Event(event(IDSuspendEEBegin, 1, 7, uint32(1), uint32(4), uint16(0)), 10))
+	require.Nil(t, s.Event(event(IDSuspendEEEnd, 1, 8, uint16(0)), 11), "another thread")
+	require.Nil(t, s.Event(event(IDSuspendEEEnd, 1, 7, uint16(0)), 12))
 	require.Len(t, s.Open(1), 1)
-	require.Nil(t, s.Event(event(idRestartEEBegin, 1, 7, uint16(0)), 30))
-	got := s.Event(event(idRestartEEEnd, 1, 7, uint16(0)), 33)
+	require.Nil(t, s.Event(event(IDRestartEEBegin, 1, 7, uint16(0)), 30))
+	got := s.Event(event(IDRestartEEEnd, 1, 7, uint16(0)), 33)
 	require.NotNil(t, got)
 	assert.Equal(t, Suspension{Process: 1, Thread: 7, Reason: SuspendForGC, Count: 4, Start: 10, Suspended: 12, Restart: 30, Restarted: 33}, *got)
 	assert.EqualValues(t, 20, got.Pause())
@@ -57,25 +57,25 @@ func TestSuspensionsPairByThread(t *testing.T) {
 
 func TestSuspensionWithoutEndIsGivenByTheNext(t *testing.T) {
 	var s Suspensions
-	require.Nil(t, s.Event(event(idSuspendEEBegin, 1, 7, uint32(6), uint32(4), uint16(0)), 10))
-	got := s.Event(event(idSuspendEEBegin, 1, 7, uint32(1), uint32(5), uint16(0)), 20)
+	require.Nil(t, s.Event(event(IDSuspendEEBegin, 1, 7, uint32(6), uint32(4), uint16(0)), 10))
+	got := s.Event(event(IDSuspendEEBegin, 1, 7, uint32(1), uint32(5), uint16(0)), 20)
 	require.NotNil(t, got)
 	assert.Equal(t, SuspendForGCPrep, got.Reason)
 	assert.Equal(t, Unknown, got.Restart)
 	assert.Zero(t, got.Pause())
-	assert.Nil(t, s.Event(event(idSuspendEEBegin, 1, 8), 20), "a payload that is too short")
-	assert.Nil(t, s.Event(event(idRestartEEEnd, 1, 9, uint16(0)), 20), "an end without a start")
+	assert.Nil(t, s.Event(event(IDSuspendEEBegin, 1, 8), 20), "a payload that is too short")
+	assert.Nil(t, s.Event(event(IDRestartEEEnd, 1, 9, uint16(0)), 20), "an end without a start")
 }
 
 func contentionStart(tid, lock, object, owner uint64) *nettrace.Event {
-	return event(idContentionStart, 2, tid, uint8(0), uint16(0), lock, object, owner)
+	return event(IDContentionStart, 2, tid, uint8(0), uint16(0), lock, object, owner)
 }
 
 func TestContentionsPairOnTheThread(t *testing.T) {
 	var l Contentions
 	require.Nil(t, l.Event(contentionStart(1, 5, 50, 3), 100, 9))
 	require.Nil(t, l.Event(contentionStart(2, 5, 50, 3), 110, 0))
-	got := l.Event(event(idContentionStop, 1, 2, uint8(0), uint16(0), 42.5), 150, 0)
+	got := l.Event(event(IDContentionStop, 1, 2, uint8(0), uint16(0), 42.5), 150, 0)
 	require.NotNil(t, got)
 	assert.Equal(t, Contention{Process: 1, Thread: 2, Start: 110, Stop: 150, Duration: 42, Lock: 5, Object: 50, Owner: 3}, *got)
 	got = l.Event(contentionStart(1, 6, 60, 2), 200, 0)
@@ -83,22 +83,22 @@ func TestContentionsPairOnTheThread(t *testing.T) {
 	assert.Equal(t, Contention{Process: 1, Thread: 1, Start: 100, Stop: Unknown, Duration: Unknown, Lock: 5, Object: 50, Owner: 3, Stack: 9}, *got)
 	assert.Zero(t, got.Wait())
 	assert.Len(t, l.Open(), 1)
-	assert.Nil(t, l.Event(event(idContentionStop, 1, 3, uint8(0), uint16(0), 1.0), 210, 0))
+	assert.Nil(t, l.Event(event(IDContentionStop, 1, 3, uint8(0), uint16(0), 1.0), 210, 0))
 	assert.Equal(t, 1, l.StopsWithoutStart)
 }
 
 func TestOldContentionTellsNeitherLockNorDuration(t *testing.T) {
 	var l Contentions
-	require.Nil(t, l.Event(event(idContentionStart, 1, 1, uint8(1), uint16(0)), 5, 0))
-	got := l.Event(event(idContentionStop, 0, 1, uint8(1), uint16(0)), 9, 0)
+	require.Nil(t, l.Event(event(IDContentionStart, 1, 1, uint8(1), uint16(0)), 5, 0))
+	got := l.Event(event(IDContentionStop, 0, 1, uint8(1), uint16(0)), 9, 0)
 	require.NotNil(t, got)
 	assert.Equal(t, Contention{Process: 1, Thread: 1, Start: 5, Stop: 9, Duration: Unknown, Native: true}, *got)
 }
 
 func TestWaitsNest(t *testing.T) {
 	var w Waits
-	start := func(source uint8) *nettrace.Event { return event(idWaitStart, 0, 1, source, uint64(77), uint16(0)) }
-	stop := event(idWaitStop, 0, 1, uint16(0))
+	start := func(source uint8) *nettrace.Event { return event(IDWaitStart, 0, 1, source, uint64(77), uint16(0)) }
+	stop := event(IDWaitStop, 0, 1, uint16(0))
 	require.Nil(t, w.Event(start(0), 1, 0))
 	require.Nil(t, w.Event(start(1), 2, 0))
 	inner, outer := w.Event(stop, 3, 0), w.Event(stop, 9, 0)

@@ -84,7 +84,7 @@ type Pool struct {
 }
 
 // Wants reports whether the collector would use the stack of the event.
-func (*Pool) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == idAdjustment }
+func (*Pool) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDAdjustment }
 
 // Processes are those with events of their pools, in order of the first.
 func (p *Pool) Processes() []*PoolProcess { return p.order }
@@ -104,7 +104,7 @@ func (p *Pool) process(pid int) *PoolProcess {
 
 // Event takes an event.
 func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
-	if ev.Metadata.Provider == frameworkProvider {
+	if ev.Metadata.Provider == nettrace.ProviderFramework {
 		if ev.Metadata.EventID == 30 || ev.Metadata.EventID == 31 {
 			p.process(ev.ProcessID).work(ev, ns)
 		}
@@ -112,34 +112,34 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 	id := runtimeID(ev)
 	switch id {
-	case idWorkerStart, idWorkerStop, idWorkerWait, idAdjustment, idMinMaxThreads, idThreadCreating, idThreadRunning:
+	case IDWorkerStart, IDWorkerStop, IDWorkerWait, IDAdjustment, IDMinMaxThreads, IDThreadCreating, IDThreadRunning:
 	default:
 		return
 	}
 	q := p.process(ev.ProcessID)
 	cur := ev.Cursor()
 	switch id {
-	case idWorkerStart:
+	case IDWorkerStart:
 		q.worker(ev, ns, WorkerStart)
-	case idWorkerStop:
+	case IDWorkerStop:
 		q.worker(ev, ns, WorkerStop)
-	case idWorkerWait:
+	case IDWorkerWait:
 		q.worker(ev, ns, WorkerWait)
-	case idAdjustment:
+	case IDAdjustment:
 		a := Adjustment{Time: ns, Thread: ev.ThreadID, Throughput: cur.F64(), Workers: cur.U32(), Reason: AdjustmentReason(cur.U32()), Stack: stack}
 		if cur.Err() == nil {
 			q.Adjustments = append(q.Adjustments, a)
 		}
-	case idMinMaxThreads:
+	case IDMinMaxThreads:
 		l := Limits{ns, cur.U16(), cur.U16(), cur.U16(), cur.U16()}
 		if cur.Err() == nil {
 			q.Limits = append(q.Limits, l)
 		}
-	case idThreadCreating:
+	case IDThreadCreating:
 		if len(q.births) < 1<<16 {
 			q.births[cur.Pointer()] = ns
 		}
-	case idThreadRunning:
+	case IDThreadRunning:
 		thread := cur.Pointer()
 		if at, ok := q.births[thread]; ok {
 			delete(q.births, thread)

@@ -55,9 +55,9 @@ type Suspensions struct {
 func (s *Suspensions) Event(ev *nettrace.Event, ns int64) *Suspension {
 	id := runtimeID(ev)
 	switch id {
-	case idSuspendEEBegin:
+	case IDSuspendEEBegin:
 		return s.begin(ev, ns)
-	case idSuspendEEEnd, idRestartEEBegin, idRestartEEEnd:
+	case IDSuspendEEEnd, IDRestartEEBegin, IDRestartEEEnd:
 	default:
 		return nil
 	}
@@ -67,11 +67,11 @@ func (s *Suspensions) Event(ev *nettrace.Event, ns int64) *Suspension {
 		return nil
 	}
 	switch id {
-	case idSuspendEEEnd:
+	case IDSuspendEEEnd:
 		open.Suspended = ns
-	case idRestartEEBegin:
+	case IDRestartEEBegin:
 		open.Restart = ns
-	case idRestartEEEnd:
+	case IDRestartEEEnd:
 		open.Restarted = ns
 		delete(s.open, key)
 		return open

@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // Read reads a trace as dotnet-trace convert does: dotnet-trace-convert.md sections 1
@@ -164,7 +165,7 @@ func (b *builder) before(c *thread, ev *load.Observed) {
 	switch ev.Metadata.Provider {
 	case nettrace.ProviderRuntime:
 		switch id {
-		case 13, 14:
+		case runtimeevents.IDFinalizersEnd, runtimeevents.IDFinalizersBegin:
 			set(".NET Finalizer Thread")
 		case 54:
 			set(".NET ThreadPool")
@@ -179,7 +180,7 @@ func (b *builder) before(c *thread, ev *load.Observed) {
 				}
 				m[c] = binary.LittleEndian.Uint32(ev.Payload)
 			}
-		case 2: // GCStop
+		case runtimeevents.IDGCEnd:
 			if m := b.marking[c.trace.Process]; len(m) > 1 {
 				for mc, heap := range m {
 					if mc.suffix == "" {
@@ -214,9 +215,9 @@ func (b *builder) event(ev *load.Observed) {
 		switch id {
 		case 10, 20, 32: // GCAllocationTick, GCSampledObjectAllocation
 			b.note(c, ev, true)
-		case 250: // ExceptionCatchStart
+		case runtimeevents.IDExceptionCatchStart:
 			b.start(c, ev, "ExceptionHandling", b.field(ev, "MethodName"))
-		case 251: // ExceptionCatchStop
+		case runtimeevents.IDExceptionCatchStop:
 			b.stop(c, ev)
 		}
 	case ev.Metadata.Provider == nettrace.ProviderTasks:

@@ -33,8 +33,8 @@ func (k *kind) is(ev *nettrace.Event) bool {
 // parsers for these providers know an enumeration for them; lists are compared. All
 // other providers but the runtime's are listed by the types in the file.
 var enumerations = map[string][]string{
-	"Microsoft-DotNETCore-SampleProfiler":   {"Type"},
-	"System.Threading.Tasks.TplEventSource": {"Behavior", "Status", "Relation", "Work"},
+	nettrace.ProviderSampler: {"Type"},
+	nettrace.ProviderTasks:   {"Behavior", "Status", "Relation", "Work"},
 }
 
 // maxVariants limits how many kinds are kept of one definition: labels of v6 may

@@ -1,6 +1,10 @@
 package info
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
 
 // causeVerdict tells whether the trace says where the time of requests and activities went.
 func (g *nettraceReader) causeVerdict() (Verdict, bool) {
@@ -11,9 +15,9 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 		}
 		p := t.meta.Provider
 		ids = ids || t.linked && t.meta.Opcode == 1
-		samples = samples || p == "Microsoft-DotNETCore-SampleProfiler"
-		tasks = tasks || p == "System.Threading.Tasks.TplEventSource"
-		requests = requests || p == "System.Net.Http" || p == "Microsoft.AspNetCore.Hosting"
+		samples = samples || p == nettrace.ProviderSampler
+		tasks = tasks || p == nettrace.ProviderTasks
+		requests = requests || p == httpProvider || p == "Microsoft.AspNetCore.Hosting"
 	}
 	if !ids {
 		return Verdict{}, false
@@ -29,11 +33,11 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 	var lacks, providers []string
 	if !samples {
 		lacks = append(lacks, "no CPU samples to tell what ran and what blocked")
-		providers = append(providers, "Microsoft-DotNETCore-SampleProfiler")
+		providers = append(providers, nettrace.ProviderSampler)
 	}
 	if !tasks {
 		lacks = append(lacks, "no task events to tell whose work goes on, and what waited for the thread pool, where no other event does")
-		providers = append(providers, "System.Threading.Tasks.TplEventSource:0x1FF:4")
+		providers = append(providers, nettrace.ProviderTasks+":0x1FF:4")
 	}
 	if len(lacks) > 0 {
 		v.State, v.Text = Partly, "activity ids tell whose time it is; "+strings.Join(lacks, "; ")

@@ -21,9 +21,8 @@ import (
 
 // Providers that tell something special.
 const (
-	httpProvider     = "System.Net.Http"
-	diagnosticSource = "Microsoft-Diagnostics-DiagnosticSource"
-	metricsProvider  = "System.Diagnostics.Metrics"
+	httpProvider    = "System.Net.Http"
+	metricsProvider = "System.Diagnostics.Metrics"
 )
 
 // httpHelpers tell of the phases of a request that System.Net.Http leaves out.
@@ -202,7 +201,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		if name := reading.ProcessName(p.CommandLine); name != "" {
 			p.Name = name
 		}
-	case m.Provider == diagnosticSource:
+	case m.Provider == activity.BridgeProvider:
 		if strings.Contains(m.Name, "Activity") && bytes.Contains(ev.Payload, httpRequest) {
 			g.bridged++
 		}

@@ -11,8 +11,6 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-const providerBridge = "Microsoft-Diagnostics-DiagnosticSource"
-
 // A start is an event that started an activity.
 type start struct {
 	at       int64
@@ -107,7 +105,7 @@ func (a *activities) event(ev *nettrace.Event, now int64, t *thread) bool {
 		Time: now, Thread: uint64(t.trace.TID), Process: n, Provider: ev.Metadata.Provider, Name: ev.EventName(),
 		Opcode: op, ID: activity.ID(ev.ActivityID), Related: activity.ID(ev.RelatedActivityID),
 	}
-	if op != activity.Info && ev.Metadata.Provider == providerBridge && strings.Contains(e.Name, "Activity") {
+	if op != activity.Info && ev.Metadata.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
 		e.Span = a.bridge(ev, op == activity.Stop)
 	}
 	if op == activity.Start && e.Span == nil {
@@ -124,7 +122,7 @@ func ofActivity(ev *nettrace.Event) bool {
 	}
 	name := ev.EventName()
 	return strings.HasSuffix(name, "Start") || strings.HasSuffix(name, "Stop") ||
-		ev.Metadata.Provider == providerBridge && strings.Contains(name, "Activity")
+		ev.Metadata.Provider == activity.BridgeProvider && strings.Contains(name, "Activity")
 }
 
 // bridge reads ActivityStart and ActivityStop of the DiagnosticSource bridge

@@ -17,6 +17,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // A compressed file that was cut gives the tracks of what could be unpacked.
@@ -90,8 +91,8 @@ func TestStopsWithoutStart(t *testing.T) {
 		start, stop int
 		payload     []byte // of the starts
 	}{
-		{"gc", evGCStart, evGCStop, make([]byte, 16)},
-		{"exceptions", evException, evCatchStop, []byte{0, 0}},
+		{"gc", runtimeevents.IDGCStart, runtimeevents.IDGCEnd, make([]byte, 16)},
+		{"exceptions", runtimeevents.IDExceptionThrown, runtimeevents.IDExceptionCatchStop, []byte{0, 0}},
 	} {
 		l := newLoader(&Options{Tracks: []string{tt.group}})
 		k := newTracker(context.Background(), l, nil)

@@ -21,6 +21,7 @@ import (
 	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 const corpus = "../../../shared/corpus"
@@ -210,12 +211,12 @@ func smallTrace(t testing.TB) []byte {
 	}
 	for i := range int64(20) {
 		event(100*i, "Microsoft-DotNETCore-SampleProfiler", 0, []byte{byte(i % 3), 0, 0, 0}, 0x1010, 0x1020, 0x1030)
-		event(100*i+1, nettrace.ProviderRuntime, evException, []byte{'E', 0, 0, 0}, 0x1010)
-		event(100*i+2, nettrace.ProviderRuntime, evExceptionStop, nil)
-		event(100*i+3, nettrace.ProviderRuntime, evContentionStart, []byte{0, 0, 0})
-		event(100*i+4, nettrace.ProviderRuntime, evContentionStop, []byte{0, 0, 0})
-		event(100*i+5, nettrace.ProviderRuntime, evGCStart, make([]byte, 18))
-		event(100*i+6, nettrace.ProviderRuntime, evGCStop, make([]byte, 10))
+		event(100*i+1, nettrace.ProviderRuntime, runtimeevents.IDExceptionThrown, []byte{'E', 0, 0, 0}, 0x1010)
+		event(100*i+2, nettrace.ProviderRuntime, runtimeevents.IDExceptionStop, nil)
+		event(100*i+3, nettrace.ProviderRuntime, runtimeevents.IDContentionStart, []byte{0, 0, 0})
+		event(100*i+4, nettrace.ProviderRuntime, runtimeevents.IDContentionStop, []byte{0, 0, 0})
+		event(100*i+5, nettrace.ProviderRuntime, runtimeevents.IDGCStart, make([]byte, 18))
+		event(100*i+6, nettrace.ProviderRuntime, runtimeevents.IDGCEnd, make([]byte, 10))
 	}
 	require.NoError(t, w.Close())
 	return out.Bytes()

@@ -13,6 +13,7 @@ import (
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // Groups are the groups of tracks that Options.Tracks can name.
@@ -58,7 +59,7 @@ func (ln *lane) count(at, n int) {
 		ln.kinds = map[int]int{}
 	}
 	ln.kinds[it.kind] += n
-	if it.kind == evGCStart {
+	if it.kind == runtimeevents.IDGCStart {
 		gc := u32at(it.payload, 0)
 		if ln.gcs == nil {
 			ln.gcs = map[uint32]int{}
@@ -226,26 +227,8 @@ func namesCode(m *nettrace.Metadata) bool {
 	return m.Source == nettrace.SourceRuntime && m.Role.NamesMethods()
 }
 
-// Events of the runtime's own provider.
+// Numbers in payloads, and what tracks and slices are called.
 const (
-	evGCStart           = 1
-	evGCStop            = 2
-	evRestartStop       = 3
-	evRestartStart      = 7
-	evSuspendStop       = 8
-	evSuspendStart      = 9
-	evFinalizersStop    = 13
-	evFinalizersStart   = 14
-	evException         = 80
-	evContentionStart   = 81
-	evContentionStop    = 91
-	evCatchStart        = 250
-	evCatchStop         = 251
-	evFinallyStart      = 252
-	evFinallyStop       = 253
-	evFilterStart       = 254
-	evFilterStop        = 255
-	evExceptionStop     = 256
 	backgroundGC        = 1
 	suspendOther        = 0
 	unknownReason       = math.MaxUint32
@@ -262,27 +245,27 @@ const (
 func (k *tracker) runtime(ev *nettrace.Event, now int64, t *thread) bool {
 	id := ev.Metadata.EventID
 	switch id {
-	case evGCStart, evGCStop, evRestartStop, evRestartStart, evSuspendStop, evSuspendStart, evFinalizersStop, evFinalizersStart:
+	case runtimeevents.IDGCStart, runtimeevents.IDGCEnd, runtimeevents.IDRestartEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDSuspendEEEnd, runtimeevents.IDSuspendEEBegin, runtimeevents.IDFinalizersEnd, runtimeevents.IDFinalizersBegin:
 		if !k.want["gc"] {
 			return false
 		}
 		k.gc(ev, now, t, id)
 		return true
-	case evException, evCatchStart, evCatchStop, evFinallyStart, evFinallyStop, evFilterStart, evFilterStop, evExceptionStop:
+	case runtimeevents.IDExceptionThrown, runtimeevents.IDExceptionCatchStart, runtimeevents.IDExceptionCatchStop, runtimeevents.IDExceptionFinallyStart, runtimeevents.IDExceptionFinallyStop, runtimeevents.IDExceptionFilterStart, runtimeevents.IDExceptionFilterStop, runtimeevents.IDExceptionStop:
 		if !k.want["exceptions"] {
 			return false
 		}
 		k.exception(ev, now, t, id)
 		return true
-	case evContentionStart, evContentionStop:
+	case runtimeevents.IDContentionStart, runtimeevents.IDContentionStop:
 		if !k.want["contention"] || len(ev.Payload) > 0 && ev.Payload[0] != 0 { // native locks of the runtime
 			return false
 		}
 		ln := k.lane("contention", nameContentionTrack, t.proc, t, true)
-		if id == evContentionStart {
+		if id == runtimeevents.IDContentionStart {
 			k.begin(ln, ev, now, nameContention)
 		} else {
-			k.end(ln, now, evContentionStart, nameContention)
+			k.end(ln, now, runtimeevents.IDContentionStart, nameContention)
 		}
 		return true
 	}
@@ -314,7 +297,7 @@ var (
 // gc takes an event of a collection or suspension.
 func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 	switch id {
-	case evGCStart:
+	case runtimeevents.IDGCStart:
 		typ := u32at(ev.Payload, 12)
 		ln := k.lane("gc", nameGC, t.proc, nil, true)
 		if typ == backgroundGC {
@@ -325,19 +308,19 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 			gen = string(rune('0' + g))
 		}
 		k.begin(ln, ev, now, "GC gen "+gen+" ("+nameOf(gcTypes, typ, "unknown")+", "+nameOf(gcReasons, u32at(ev.Payload, 8), "unknown reason")+")")
-	case evGCStop:
+	case runtimeevents.IDGCEnd:
 		count := u32at(ev.Payload, 0)
 		for _, name := range []string{nameGCBackground, nameGC} {
 			if ln := k.lanes[laneKey{t.proc, nil, name}]; ln != nil && ln.gcs[count] > 0 {
-				k.end(ln, now, evGCStart, nameGC)
+				k.end(ln, now, runtimeevents.IDGCStart, nameGC)
 				return
 			}
 		}
-		k.end(k.lane("gc", nameGC, t.proc, nil, true), now, evGCStart, nameGC)
-	case evFinalizersStart:
+		k.end(k.lane("gc", nameGC, t.proc, nil, true), now, runtimeevents.IDGCStart, nameGC)
+	case runtimeevents.IDFinalizersBegin:
 		k.begin(k.lane("gc", nameFinalizers, t.proc, t, true), ev, now, nameFinalizers)
-	case evFinalizersStop:
-		k.end(k.lane("gc", nameFinalizers, t.proc, t, true), now, evFinalizersStart, nameFinalizers)
+	case runtimeevents.IDFinalizersEnd:
+		k.end(k.lane("gc", nameFinalizers, t.proc, t, true), now, runtimeevents.IDFinalizersBegin, nameFinalizers)
 	default:
 		k.suspension(ev, now, t, id)
 	}
@@ -368,7 +351,7 @@ func (k *tracker) decide() {
 
 func (k *tracker) suspend(ev *nettrace.Event, now int64, t *thread, id int) {
 	switch id {
-	case evSuspendStart:
+	case runtimeevents.IDSuspendEEBegin:
 		reason := u32at(ev.Payload, 0)
 		if reason == suspendOther && len(k.l.sampler) > 0 {
 			return // the sample profiler's own, one for each tick
@@ -376,20 +359,20 @@ func (k *tracker) suspend(ev *nettrace.Event, now int64, t *thread, id int) {
 		ln := k.lane("gc", nameSuspension, t.proc, nil, true)
 		k.holder[t.proc] = t // others may suspend, too: the sample profiler does
 		k.begin(ln, ev, now, "suspended: "+nameOf(suspendReasons, reason, "unknown reason"))
-		ln.items = append(ln.items, item{start: now, name: "suspending", kind: evSuspendStop})
+		ln.items = append(ln.items, item{start: now, name: "suspending", kind: runtimeevents.IDSuspendEEEnd})
 		ln.push()
-	case evSuspendStop, evRestartStart, evRestartStop:
+	case runtimeevents.IDSuspendEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDRestartEEEnd:
 		ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]
 		if ln == nil || len(ln.open) == 0 || k.holder[t.proc] != t {
 			return
 		}
 		switch id {
-		case evSuspendStop:
-			k.end(ln, now, evSuspendStop, "")
-		case evRestartStart:
+		case runtimeevents.IDSuspendEEEnd:
+			k.end(ln, now, runtimeevents.IDSuspendEEEnd, "")
+		case runtimeevents.IDRestartEEBegin:
 			k.begin(ln, ev, now, "restarting")
 		default:
-			k.end(ln, now, evSuspendStart, "")
+			k.end(ln, now, runtimeevents.IDSuspendEEBegin, "")
 		}
 	}
 }
@@ -406,24 +389,24 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 		return what
 	}
 	switch id {
-	case evException:
+	case runtimeevents.IDExceptionThrown:
 		c := ev.Cursor()
 		k.begin(ln, ev, now, cmp.Or(c.UTF16().String(), "Exception"))
-	case evExceptionStop:
+	case runtimeevents.IDExceptionStop:
 		k.ends[t.proc.trace] = true
-		k.end(ln, now, evException, "Exception")
-	case evCatchStart:
+		k.end(ln, now, runtimeevents.IDExceptionThrown, "Exception")
+	case runtimeevents.IDExceptionCatchStart:
 		k.begin(ln, ev, now, handler("catch"))
-	case evFinallyStart:
+	case runtimeevents.IDExceptionFinallyStart:
 		k.begin(ln, ev, now, handler("finally"))
-	case evFilterStart:
+	case runtimeevents.IDExceptionFilterStart:
 		k.begin(ln, ev, now, handler("filter"))
-	case evCatchStop:
-		k.end(ln, now, evCatchStart, "catch")
-	case evFinallyStop:
-		k.end(ln, now, evFinallyStart, "finally")
-	case evFilterStop:
-		k.end(ln, now, evFilterStart, "filter")
+	case runtimeevents.IDExceptionCatchStop:
+		k.end(ln, now, runtimeevents.IDExceptionCatchStart, "catch")
+	case runtimeevents.IDExceptionFinallyStop:
+		k.end(ln, now, runtimeevents.IDExceptionFinallyStart, "finally")
+	case runtimeevents.IDExceptionFilterStop:
+		k.end(ln, now, runtimeevents.IDExceptionFilterStart, "filter")
 	}
 }
 
@@ -435,7 +418,7 @@ func (k *tracker) finish() {
 	for _, ln := range k.order {
 		for _, at := range ln.open {
 			it := &ln.items[at]
-			if it.kind == evException && !k.ends[ln.track.Process] {
+			if it.kind == runtimeevents.IDExceptionThrown && !k.ends[ln.track.Process] {
 				it.instant = true // this runtime does not tell when a throw is over
 				continue
 			}
@@ -539,11 +522,11 @@ func (k *tracker) shown(ev *nettrace.Event) bool {
 		return true
 	case m.Source == nettrace.SourceRuntime:
 		switch id := ev.Metadata.EventID; id {
-		case evGCStart, evGCStop, evRestartStop, evRestartStart, evSuspendStop, evSuspendStart, evFinalizersStop, evFinalizersStart:
+		case runtimeevents.IDGCStart, runtimeevents.IDGCEnd, runtimeevents.IDRestartEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDSuspendEEEnd, runtimeevents.IDSuspendEEBegin, runtimeevents.IDFinalizersEnd, runtimeevents.IDFinalizersBegin:
 			return k.want["gc"]
-		case evException, evCatchStart, evCatchStop, evFinallyStart, evFinallyStop, evFilterStart, evFilterStop, evExceptionStop:
+		case runtimeevents.IDExceptionThrown, runtimeevents.IDExceptionCatchStart, runtimeevents.IDExceptionCatchStop, runtimeevents.IDExceptionFinallyStart, runtimeevents.IDExceptionFinallyStop, runtimeevents.IDExceptionFilterStart, runtimeevents.IDExceptionFilterStop, runtimeevents.IDExceptionStop:
 			return k.want["exceptions"]
-		case evContentionStart, evContentionStop:
+		case runtimeevents.IDContentionStart, runtimeevents.IDContentionStop:
 			return k.want["contention"]
 		}
 	default:

@@ -54,7 +54,7 @@ func (c *Collector) Begin(r *nettrace.Reader) { c.reader = r }
 
 // Event takes an event.
 func (c *Collector) Event(ev *nettrace.Event) error {
-	if ev.Metadata.Provider != "Microsoft-Windows-DotNETRuntime" && ev.Metadata.Provider != "System.Diagnostics.Eventing.FrameworkEventSource" {
+	if ev.Metadata.Provider != nettrace.ProviderRuntime && ev.Metadata.Provider != nettrace.ProviderFramework {
 		return nil
 	}
 	ns := c.reader.Nanos(ev.Time)
