@@ -17,6 +17,7 @@ import (
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // BatchCmd is `tracefix batch`.
@@ -269,7 +270,7 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs 
 	case batch.SomeFailed:
 		for _, g := range r.Gates {
 			if g.Failed {
-				return fmt.Errorf("gate %s: found %s", g.Gate, batch.OneLine(strings.TrimSpace(g.Found+" "+g.Where)))
+				return fmt.Errorf("gate %s: found %s", g.Gate, shown.Line(strings.TrimSpace(g.Found+" "+g.Where)))
 			}
 		}
 		return fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)
@@ -335,13 +336,13 @@ func printBatch(std streams, r *batch.Report) {
 		if !strings.HasPrefix(what, t.Input.Name) {
 			what = t.Input.Name + ": " + what
 		}
-		fmt.Fprintln(std.err, batch.OneLine(what))
+		fmt.Fprintln(std.err, shown.Line(what))
 	}
 	if n > most {
 		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(std.err, "note:", note)
+		fmt.Fprintln(std.err, "note:", shown.Line(note))
 	}
 	fmt.Fprintln(std.err, r.Summary())
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // Exit codes; they are part of the contract with scripts.
@@ -93,7 +94,7 @@ func run(args []string, std streams) (code int) {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "tracefix: %s\n", plain(err))
+		fmt.Fprintf(std.err, "tracefix: %s\n", shown.Text(plain(err)))
 		fmt.Fprintf(std.err, "Run `tracefix --help` or `tracefix COMMAND --help` for the flags.\n")
 		return exitUsage
 	}
@@ -156,7 +157,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &inter):
-		fmt.Fprintf(stderr, "tracefix: %v\n", err)
+		fmt.Fprintf(stderr, "tracefix: %s\n", shown.Text(err.Error()))
 		return exitInterrupted
 	case errors.As(err, &dmg):
 		return exitDamaged
@@ -164,10 +165,10 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all")
 		return exitInterrupted
 	case errors.As(err, &wrong) && !errors.As(err, &place):
-		fmt.Fprintf(stderr, "tracefix: %v\n", err)
+		fmt.Fprintf(stderr, "tracefix: %s\n", shown.Text(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "tracefix: %v\n", err)
+	fmt.Fprintf(stderr, "tracefix: %s\n", shown.Text(err.Error()))
 	return exitFailed
 }
 

@@ -49,7 +49,7 @@ func TestNamesOfMembersAreOneLine(t *testing.T) {
 	code, _, words := tracefix(t, "batch", f.Name(), "-o", filepath.Join(dir, "out"))
 	require.Equal(t, exitFailed, code)
 	assert.NotContains(t, words, "\n::error")
-	assert.Contains(t, words, "a ::error::b?[2J?.nettrace: ")
+	assert.Contains(t, words, "a ::error::b�[2J�.nettrace: ")
 	code, _, words = tracefix(t, "batch", f.Name(), "-o", filepath.Join(dir, "out2"), "--fail-on", "failed")
 	require.Equal(t, exitFailed, code)
 	assert.NotContains(t, words, "\n::error")

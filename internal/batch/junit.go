@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // The elements of JUnit XML that every reader of it knows.
@@ -50,11 +51,11 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	name := "tracefix " + r.Do
 	traces := junitSuite{Name: name}
 	for _, t := range r.Traces {
-		c := junitCase{Name: Clean(t.Input.Name), Class: Clean(className(r.Do, t.Input.Name)), Out: Clean(t.line())}
+		c := junitCase{Name: shown.Text(t.Input.Name), Class: shown.Text(className(r.Do, t.Input.Name)), Out: shown.Text(t.line())}
 		switch t.Status {
 		case Failed:
 			traces.Failures++
-			c.Failure = &junitText{Clean(t.why()), "failed", Clean(t.Error)}
+			c.Failure = &junitText{shown.Text(t.why()), "failed", shown.Text(t.Error)}
 		case Damaged:
 			traces.Errors++
 			var b strings.Builder
@@ -64,7 +65,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			if more := t.Damages - len(t.Damage); more > 0 {
 				fmt.Fprintf(&b, "... and %d more\n", more)
 			}
-			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", Clean(b.String())}
+			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", shown.Text(b.String())}
 		}
 		traces.Cases = append(traces.Cases, c)
 	}
@@ -73,10 +74,10 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	if len(r.Gates) > 0 {
 		gates := junitSuite{Name: "tracefix gates", Tests: len(r.Gates)}
 		for _, g := range r.Gates {
-			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: Clean(g.Found + at(g.Where))}
+			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: shown.Text(g.Found + at(g.Where))}
 			if g.Failed {
 				gates.Failures++
-				c.Failure = &junitText{Clean("found " + g.Found + at(g.Where)), "gate", g.Gate}
+				c.Failure = &junitText{shown.Text("found " + g.Found + at(g.Where)), "gate", g.Gate}
 			}
 			gates.Cases = append(gates.Cases, c)
 		}
@@ -111,18 +112,6 @@ func className(do, name string) string {
 		return "tracefix." + do
 	}
 	return "tracefix." + do + "." + d
-}
-
-// Clean replaces control characters: XML 1.0 cannot hold them, not even escaped, and
-// terminals obey them.
-func Clean(s string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == '\t', c == '\n', c == '\r', c >= 0x20 && c < 0x7f, c >= 0xa0 && c <= 0xd7ff, c >= 0xe000 && c <= 0xfffd && c != 0xfffd, c >= 0x10000:
-			return c
-		}
-		return '?'
-	}, s)
 }
 
 // line tells a trace's outcome in one line.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // Progress tells people how far a batch is. The zero value tells nobody.
@@ -95,7 +96,7 @@ func (p *Progress) Start() (stop func()) {
 func (p *Progress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := OneLine(p.line())
+	line := shown.Line(p.line())
 	if p.Live {
 		width := p.Width
 		if width <= 0 {
@@ -107,12 +108,6 @@ func (p *Progress) draw() {
 	}
 	fmt.Fprintln(p.Out, line)
 }
-
-// OneLine is s without control characters, and without line breaks: an archive chooses the
-// names of its members, but not what a terminal or a CI job is told.
-func OneLine(s string) string { return oneLine.Replace(Clean(s)) }
-
-var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
 func cutLine(s string, width int) string {
 	r := []rune(s)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // percent prints a change.
@@ -202,7 +203,7 @@ func (r *Result) tables(limit int) (list []table) {
 func (r *Result) Text(w io.Writer, width, limit int) error {
 	var b strings.Builder
 	for _, v := range r.verdict() {
-		b.WriteString(clean(v) + "\n")
+		b.WriteString(shown.Line(v) + "\n")
 	}
 	for _, t := range r.tables(limit) {
 		b.WriteString("\n" + t.title + "\n")
@@ -220,7 +221,7 @@ func (r *Result) Text(w io.Writer, width, limit int) error {
 					if width > 0 {
 						c = export.Shorten(c, max(24, width-used-2))
 					}
-					line.WriteString("  " + clean(c))
+					line.WriteString("  " + shown.Line(c))
 					break
 				}
 				if k == 0 {
@@ -260,14 +261,4 @@ func (r *Result) Markdown(w io.Writer, limit int) error {
 
 var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`)
 
-func escape(s string) string { return escaped.Replace(clean(s)) }
-
-// clean makes control characters visible: a method may be called anything.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
+func escape(s string) string { return escaped.Replace(shown.Line(s)) }

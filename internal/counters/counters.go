@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/shown"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -149,7 +150,7 @@ func newReader(o *Options, yield func(*Point) error) *reader {
 func NewConsumer(yield func(*Point) error) reading.Consumer { return newReader(&Options{}, yield) }
 
 func (c *reader) note(format string, args ...any) {
-	s := clean(fmt.Sprintf(format, args...))
+	s := shown.Line(fmt.Sprintf(format, args...))
 	if !c.noted[s] && len(c.noted) < 100 {
 		c.noted[s] = true
 		c.res.Notes = append(c.res.Notes, s)

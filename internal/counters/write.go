@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // Formats are the names of the forms in which values are written.
@@ -472,7 +473,7 @@ func (t *tableWriter) Close(r *Result) error {
 		if s.Type == Rate || s.Type == Counter {
 			unit = strings.TrimPrefix(unit+"/interval", " ")
 		}
-		r := [7]string{"  " + clean(s.label()), clean(unit), strconv.Itoa(s.n)}
+		r := [7]string{"  " + shown.Line(s.label()), shown.Line(unit), strconv.Itoa(s.n)}
 		if s.measured > 0 {
 			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.sum/float64(s.measured)), figure(s.max), figure(s.last)
 		}
@@ -508,9 +509,9 @@ func (t *tableWriter) Close(r *Result) error {
 	for i, s := range list {
 		if s.Provider != provider {
 			provider = s.Provider
-			b.WriteString(clean(provider))
+			b.WriteString(shown.Line(provider))
 			if s.Version != "" {
-				b.WriteString(" " + clean(s.Version))
+				b.WriteString(" " + shown.Line(s.Version))
 			}
 			b.WriteByte('\n')
 		}
@@ -518,19 +519,6 @@ func (t *tableWriter) Close(r *Result) error {
 	}
 	_, err := io.WriteString(t.w, b.String())
 	return err
-}
-
-// clean keeps lines whole and control characters of a trace off the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0:
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }
 
 // figure prints a number with as many digits as a person reads.

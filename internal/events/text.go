@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/shown"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -64,7 +65,7 @@ func (l *lister) appendText(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 	}
 	mark(bold)
 	at := len(b)
-	b = append(b, k.title...)
+	b = shown.AppendedLine(append(b, k.title...), at)
 	n := utf8.RuneCount(b[at:])
 	if n > t.title && n <= maxTitle && t.width == 0 {
 		t.title = n
@@ -82,7 +83,8 @@ func (l *lister) appendText(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 		}
 		mark(reset)
 	}
-	b = l.appendTextPayload(b, ev, k)
+	at = len(b)
+	b = shown.AppendedLine(l.appendTextPayload(b, ev, k), at)
 	for b[len(b)-1] == ' ' {
 		b = b[:len(b)-1]
 	}

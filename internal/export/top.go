@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tracefix/tracefix/internal/shown"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -73,7 +74,7 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 			if id := strconv.FormatInt(g.TID, 10); !strings.HasSuffix(name, id) {
 				name += " (" + id + ")"
 			}
-			fmt.Fprintf(&b, "%s, %s (%d): ", oneLine(name), oneLine(g.Process), g.PID)
+			fmt.Fprintf(&b, "%s, %s (%d): ", shown.Line(name), shown.Line(g.Process), g.PID)
 		}
 		fmt.Fprintf(&b, "%s, in %s samples\n", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
 		topTable(&b, t, &g, width)
@@ -151,7 +152,7 @@ func topTable(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width int
 		for j := range cols {
 			fmt.Fprintf(b, "%*s  ", wide[j], cells[i][j])
 		}
-		name := oneLine(r.Method)
+		name := shown.Line(r.Method)
 		if width > 0 {
 			name = Shorten(name, max(20, width-used))
 		}
@@ -161,17 +162,6 @@ func topTable(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width int
 	if more := g.Methods - len(g.Rows); more > 0 {
 		fmt.Fprintf(b, "%*s%s more; --limit 0 shows all\n", used, "", thousands(int64(more)))
 	}
-}
-
-// oneLine makes control characters visible: a method may be called anything, and a
-// terminal obeys some of them.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // ms3 prints milliseconds: whole from 100 on.

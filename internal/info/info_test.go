@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -319,5 +320,25 @@ func TestHTTPOfOldRuntimes(t *testing.T) {
 		assert.Equal(t, state, v.State, name)
 		assert.NotContains(t, v.Do, "System.Net.Http:", name)
 		assert.Contains(t, v.Do, "tracefix http", name)
+	}
+}
+
+// What a trace or a file is called does not reach the terminal as it is.
+func TestTextObeysNoTrace(t *testing.T) {
+	const bad = "a\x1b]0;x\x07\u202eb\nc\u200b"
+	const ok = "a�]0;x��b c�"
+	f := &Facts{File: bad, Format: "nettrace", Damages: 1, Damage: []report.Damage{{Where: bad, What: bad}},
+		Verdicts:  []Verdict{{Topic: "cpu", State: Good, Text: bad, Do: bad}},
+		Processes: []*Process{{PID: 1, Name: bad, CommandLine: bad, Runtime: bad, OS: bad}},
+		Providers: []*Provider{{Name: bad, Events: 1, Types: []*EventType{{Name: bad, Events: 1}}}},
+		Threads:   []*Thread{{ID: bad, Name: bad}}, Properties: []Property{{Key: bad, Value: bad}}}
+	for _, all := range []bool{false, true} {
+		var b strings.Builder
+		require.NoError(t, f.WriteText(&b, &TextOptions{Width: 400, All: all}))
+		assert.NotContains(t, b.String(), "\x1b")
+		assert.NotContains(t, b.String(), "\x07")
+		assert.NotContains(t, b.String(), "\u202e")
+		assert.NotContains(t, b.String(), "\u200b")
+		assert.Equal(t, 15, strings.Count(b.String(), ok), "each of them is told:\n%s", b.String())
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/goccy/go-json"
+
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // TextOptions say for what screen text is written. The zero value is for files.
@@ -82,7 +84,7 @@ func (p *page) title(f *Facts) {
 	if len(f.Layers) > 0 {
 		parts[1] += fmt.Sprintf(" (%s in %s)", size(f.Bytes), strings.Join(f.Layers, " in "))
 	}
-	fmt.Fprintf(&p.b, "%s  %s\n\n", p.bold(f.File), strings.Join(parts, ", "))
+	fmt.Fprintf(&p.b, "%s  %s\n\n", p.bold(shown.Line(f.File)), strings.Join(parts, ", "))
 }
 
 // formatName is the format as people call it.
@@ -104,10 +106,10 @@ func (p *page) verdicts(f *Facts) {
 	indent := 2 + 6 + 2 + topic + 2
 	for _, v := range f.Verdicts {
 		fmt.Fprintf(&p.b, "  %s  %s  ", p.mark(stateColors[v.State], fmt.Sprintf("%-6s", v.State)), p.bold(fmt.Sprintf("%-*s", topic, v.Topic)))
-		p.wrap(v.Text, indent)
+		p.wrap(shown.Line(v.Text), indent)
 		if v.Do != "" {
 			// A command is not wrapped: it is there to be copied.
-			fmt.Fprintf(&p.b, "%*s%s %s\n", indent, "", p.dim("->"), v.Do)
+			fmt.Fprintf(&p.b, "%*s%s %s\n", indent, "", p.dim("->"), shown.Line(v.Do))
 		}
 	}
 }
@@ -414,12 +416,13 @@ func (p *page) damage(f *Facts, all bool) {
 			fmt.Fprintf(&p.b, "  and %s more; --all lists them\n", count(int64(f.Damages-i)))
 			return
 		}
-		fmt.Fprintf(&p.b, "  offset %d: %s: %s\n", d.Offset, d.Where, d.What)
+		fmt.Fprintf(&p.b, "  offset %d: %s: %s\n", d.Offset, shown.Line(d.Where), shown.Line(d.What))
 	}
 }
 
-// shorten cuts s to width characters.
+// shorten is s on one line, cut to width characters.
 func shorten(s string, width int) string {
+	s = shown.Line(s)
 	if utf8.RuneCountInString(s) <= width {
 		return s
 	}

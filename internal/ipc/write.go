@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // A Writer writes what Read yields.
@@ -74,7 +74,7 @@ func (w *Writer) Item(it *Item) error {
 	case "junk":
 		b.WriteString("bytes")
 	default:
-		b.WriteString(it.Name)
+		b.WriteString(shown.Line(it.Name))
 		for _, f := range it.Fields {
 			if list, ok := f.Value.([]Provider); ok {
 				for _, p := range list {
@@ -101,17 +101,17 @@ func (w *Writer) Item(it *Item) error {
 		fmt.Fprintf(&b, "%34s%s\n", "", s)
 	}
 	for _, n := range it.Notes {
-		fmt.Fprintf(&b, "%34s! %s\n", "", n)
+		fmt.Fprintf(&b, "%34s! %s\n", "", shown.Line(n))
 	}
 	_, err := io.WriteString(w.w, b.String())
 	return err
 }
 
-// oneLine quotes what holds control characters: a recording writes its own lines only, and
+// oneLine quotes what holds characters that are not to be shown as they are: a recording writes its own lines only, and
 // does not write to the terminal.
 func oneLine(s string) string {
-	if strings.ContainsFunc(s, unicode.IsControl) {
-		return strconv.Quote(s)
+	if shown.Line(s) != s {
+		return shown.Line(strconv.Quote(s))
 	}
 	return s
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-json"
+
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // A Damage is a place where the input breaks its format.
@@ -301,7 +303,7 @@ func (t *Trace) Explain(w io.Writer) {
 		t.explainRepairs(w)
 	}
 	for _, n := range t.Notes {
-		fmt.Fprintf(w, "  note: %s\n", n)
+		fmt.Fprintf(w, "  note: %s\n", shown.Line(n))
 	}
 }
 

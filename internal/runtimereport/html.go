@@ -4,13 +4,15 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 //go:embed page.html
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"plain": plain,
+	"plain": shown.Line,
 	"class": func(column, left int) string {
 		if column < left {
 			return "num"

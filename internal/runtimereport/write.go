@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // Summary is what there is to say in one line.
@@ -129,10 +130,10 @@ func (r *Report) text(w io.Writer, width int) error {
 			b.WriteByte('\n')
 		}
 		if s.Process != "" {
-			b.WriteString(plain(s.Process) + "\n")
+			b.WriteString(shown.Line(s.Process) + "\n")
 		}
 		for _, v := range s.Verdict {
-			writeWrapped(&b, plain(v), width)
+			writeWrapped(&b, shown.Line(v), width)
 		}
 		for i := range s.Tables {
 			b.WriteByte('\n')
@@ -176,7 +177,7 @@ func (t *Table) text(b *strings.Builder, width int) {
 	}
 	for _, row := range t.Rows {
 		for i, c := range row {
-			wide[i] = max(wide[i], utf8.RuneCountInString(plain(c)))
+			wide[i] = max(wide[i], utf8.RuneCountInString(shown.Line(c)))
 		}
 	}
 	if last := len(wide) - 1; width > 0 && last >= t.Left { // names give way
@@ -188,7 +189,7 @@ func (t *Table) text(b *strings.Builder, width int) {
 	}
 	t.line(b, t.Head, wide, strings.ToUpper)
 	for _, row := range t.Rows {
-		t.line(b, row, wide, plain)
+		t.line(b, row, wide, shown.Line)
 	}
 	if t.More > 0 {
 		fmt.Fprintf(b, "  %s more; --limit 0 shows all\n", thousands(t.More))
@@ -211,15 +212,4 @@ func (t *Table) line(b *strings.Builder, row []string, wide []int, form func(str
 		}
 	}
 	b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
-}
-
-// plain makes control characters visible: a type may be called anything, and a terminal
-// obeys some of them.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }

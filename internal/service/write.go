@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // JSON writes s as one document.
@@ -134,16 +136,6 @@ func number(v float64) string {
 
 func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 2, 64) }
 
-// plain keeps what would break a line of text off it.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // Text writes s for a terminal.
 func Text(w io.Writer, s *Service) error {
 	var b strings.Builder
@@ -151,13 +143,13 @@ func Text(w io.Writer, s *Service) error {
 	for _, x := range sections(s) {
 		fmt.Fprintf(&b, "\n%s\n", x.Title)
 		for _, l := range x.Lines {
-			fmt.Fprintf(&b, "  %s\n", plain(l))
+			fmt.Fprintf(&b, "  %s\n", shown.Line(l))
 		}
 		width := make([]int, len(x.Head))
 		rows := append([][]string{x.Head}, x.Rows...)
 		for _, r := range rows {
 			for i, c := range r {
-				width[i] = max(width[i], len([]rune(plain(c))))
+				width[i] = max(width[i], len([]rune(shown.Line(c))))
 			}
 		}
 		if len(x.Head) == 0 {
@@ -166,7 +158,7 @@ func Text(w io.Writer, s *Service) error {
 		for _, r := range rows {
 			line := " "
 			for i, c := range r {
-				c = plain(c)
+				c = shown.Line(c)
 				pad := strings.Repeat(" ", width[i]-len([]rune(c)))
 				if i == 0 || i == len(r)-1 {
 					line += " " + c + pad
@@ -187,14 +179,14 @@ func Text(w io.Writer, s *Service) error {
 // Markdown writes s for a report.
 func Markdown(w io.Writer, s *Service) error {
 	cell := func(c string) string {
-		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(plain(c))
+		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(shown.Line(c))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", cell(s.Source), seconds(s.Span))
 	for _, x := range sections(s) {
 		fmt.Fprintf(&b, "\n## %s\n\n", x.Title)
 		for _, l := range x.Lines {
-			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(plain(l), "<", "&lt;"))
+			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(shown.Line(l), "<", "&lt;"))
 		}
 		if len(x.Head) == 0 {
 			continue

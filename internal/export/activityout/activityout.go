@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // A Row is one activity as ndjson and JSON tell it; times are ms since the start of
@@ -290,11 +291,11 @@ func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int, why Explain) er
 	}
 	for _, v := range totals {
 		fmt.Fprintf(b, "%8d %8d %8d %8d %12.3f %10.3f  %s %s\n", v.OK, v.AutoStopped, v.Unfinished, v.OrphanStop,
-			float64(v.Sum)/1e6, float64(v.Max)/1e6, clean(v.Provider), clean(v.Name))
+			float64(v.Sum)/1e6, float64(v.Max)/1e6, shown.Line(v.Provider), shown.Line(v.Name))
 	}
 	if !t.HasIDs {
 		for _, c := range t.WithoutID {
-			fmt.Fprintf(b, "%8d starts, %d stops without activity id: %s %s\n", c.Starts, c.Stops, clean(c.Provider), clean(c.Name))
+			fmt.Fprintf(b, "%8d starts, %d stops without activity id: %s %s\n", c.Starts, c.Stops, shown.Line(c.Provider), shown.Line(c.Name))
 		}
 	}
 	return b.Flush()
@@ -333,12 +334,12 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int, why Explain) {
 	if level > 60 {
 		fmt.Fprintf(b, "(%d) ", level)
 	}
-	b.WriteString(clean(r.Name))
+	b.WriteString(shown.Line(r.Name))
 	if s := r.Span; s != nil && s.DisplayName != "" && s.DisplayName != s.Name {
 		fmt.Fprintf(b, " %q", s.DisplayName)
 	}
 	if r.Span == nil {
-		fmt.Fprintf(b, "  %s", clean(r.Provider))
+		fmt.Fprintf(b, "  %s", shown.Line(r.Provider))
 	}
 	if p, ok := t.Path(r); ok {
 		b.WriteString("  " + PathText(&p))
@@ -360,14 +361,4 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int, why Explain) {
 		}
 	}
 	b.WriteByte('\n')
-}
-
-// clean keeps control characters of a trace off the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/shown"
 )
 
 // tableWriter prints what dotnet-http prints, complete: queue, time to the first
@@ -249,7 +250,7 @@ func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphas
 	if w.width > 0 {
 		text = fit(text, max(w.width-used, 20))
 	}
-	w.str(printable(text))
+	w.str(shown.Line(text))
 	w.str("\n")
 }
 
@@ -261,23 +262,6 @@ func fit(s string, width int) string {
 	}
 	head := width * 2 / 3
 	return string(r[:head]) + "…" + string(r[len(r)-(width-head-1):])
-}
-
-// printable keeps control characters of a trace off the terminal.
-func printable(s string) string {
-	clean := true
-	for i := 0; i < len(s); i++ {
-		clean = clean && s[i] >= ' ' && s[i] != 0x7f
-	}
-	if clean {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }
 
 func (w *tableWriter) Server(s *httpphases.ServerRequest) error {
@@ -308,7 +292,7 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 			text += fmt.Sprintf(" (%d)", q.Status)
 		}
 	}
-	w.str(printable(fmt.Sprintf("%-6s %8s %9s%2s%s", status, total, client, marksText(q.Marks()), text)) + "\n")
+	w.str(shown.Line(fmt.Sprintf("%-6s %8s %9s%2s%s", status, total, client, marksText(q.Marks()), text)) + "\n")
 }
 
 func (w *tableWriter) Close(s *Summary) error {
@@ -345,7 +329,7 @@ func (w *tableWriter) Close(s *Summary) error {
 			}
 			w.b = appendRight(w.b, v, 9)
 		}
-		w.str("  " + printable(h.Name) + "\n")
+		w.str("  " + shown.Line(h.Name) + "\n")
 	}
 	return w.flush()
 }
