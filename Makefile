@@ -1,5 +1,5 @@
 # make check is what a change must pass; CI runs the same.
-.PHONY: check build test race fuzz bench golden demo extras nupkg reproducible release-dry cross apidiff
+.PHONY: check build test race fuzz bench golden demo extras nupkg reproducible release-dry cross apidiff vuln
 SHELL = bash
 
 build:
@@ -66,6 +66,10 @@ reproducible:
 # The whole release but for publishing, into dist/.
 release-dry:
 	go run github.com/goreleaser/goreleaser/v2@v2.18.2 release --snapshot --clean --skip=ko,publish
+
+# Known vulnerabilities in what the program calls.
+vuln:
+	go run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
 # The six systems that are released compile, tests included.
 cross:
