@@ -65,7 +65,6 @@ var mayImport = map[string][]string{
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export", "internal/shown"},
 	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/glob", "internal/shown"},
 	"internal/ipc":           {"nettrace", "internal/report", "internal/shown"},
-	"internal/snoop":         {"internal/ipc"},
 
 	// Runs of the command.
 	"internal/glob":     {},

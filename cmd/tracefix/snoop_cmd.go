@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tracefix/tracefix/internal/ipc"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/snoop"
 )
 
 // SnoopCmd is `tracefix snoop`.
@@ -25,11 +25,11 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	target, name, pid := c.Target, "socket", 0
 	if n, err := strconv.Atoi(c.Target); err == nil && n > 0 {
 		pid, name = n, c.Target
-		if target, err = snoop.Endpoint(n); err != nil {
+		if target, err = ipc.Endpoint(n); err != nil {
 			return err
 		}
 	}
-	path, byPID := snoop.ProxyPath(target)
+	path, byPID := ipc.ProxyPath(target)
 	if c.Socket != "" {
 		path, byPID = c.Socket, false
 	}
@@ -41,7 +41,7 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return usage(err)
 	}
 	defer out.Close()
-	proxy, err := snoop.Listen(target, path)
+	proxy, err := ipc.Listen(target, path)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		over, stop := context.WithCancel(ctx)
 		defer stop()
 		go func() {
-			for over.Err() == nil && snoop.Alive(pid) {
+			for over.Err() == nil && ipc.Alive(pid) {
 				select {
 				case <-over.Done():
 				case <-time.After(time.Second / 4):

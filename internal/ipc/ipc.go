@@ -1,5 +1,6 @@
-// Package ipc decodes recorded conversations with the diagnostic server of a .NET
-// runtime (diagnostics-ipc.md), and carves the traces out of them.
+// Package ipc records conversations with the diagnostic server of a .NET runtime
+// (diagnostics-ipc.md), by a proxy in front of the server's socket; it decodes such
+// recordings, and carves the traces out of them.
 //
 // A recording is read once, in pieces; a trace inside it may have any size. Three kinds
 // are known: frames of several connections, the bytes of one direction of one

@@ -1,9 +1,6 @@
 //go:build unix
 
-// Package snoop records what tools and the diagnostic server of a .NET process say to
-// each other: a proxy in front of the server's socket (diagnostics-ipc.md sections 2 and
-// 3). What it writes, package ipc reads.
-package snoop
+package ipc
 
 import (
 	"bytes"
@@ -20,8 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"github.com/tracefix/tracefix/internal/ipc"
 )
 
 // Sizes.
@@ -42,7 +37,7 @@ type Proxy struct {
 	close    func() error
 }
 
-// Stats tell what was recorded.
+// Stats tell what a Proxy recorded.
 type Stats struct {
 	Conns   int   // that a tool opened
 	Refused int   // of these: those that the process did not take
@@ -177,7 +172,7 @@ func (p *Proxy) relay(ctx context.Context, n int, tool *net.UnixConn, r *recorde
 	defer context.AfterFunc(ctx, func() { tool.Close(); runtime.Close() })()
 
 	var wg sync.WaitGroup
-	pipe := func(d ipc.Direction, from, to *net.UnixConn) {
+	pipe := func(d Direction, from, to *net.UnixConn) {
 		if err := r.copy(ctx, n, d, from, to); err != nil {
 			from.Close() // nobody listens: what is said from here on would wait for ever
 			to.Close()
@@ -185,8 +180,8 @@ func (p *Proxy) relay(ctx context.Context, n int, tool *net.UnixConn, r *recorde
 		}
 		to.CloseWrite() // the other direction goes on
 	}
-	wg.Go(func() { pipe(ipc.ToRuntime, tool, runtime) })
-	wg.Go(func() { pipe(ipc.ToTool, runtime, tool) })
+	wg.Go(func() { pipe(ToRuntime, tool, runtime) })
+	wg.Go(func() { pipe(ToTool, runtime, tool) })
 	wg.Wait()
 	return true
 }
@@ -194,7 +189,7 @@ func (p *Proxy) relay(ctx context.Context, n int, tool *net.UnixConn, r *recorde
 // A frame is what was read at once.
 type frame struct {
 	conn int
-	d    ipc.Direction
+	d    Direction
 	at   time.Time
 	b    []byte
 }
@@ -212,7 +207,7 @@ func (r *recorder) run() {
 	var err error
 	for f := range r.queue {
 		if err == nil {
-			if err = ipc.WriteFrame(r.w, f.conn, f.d, f.at, f.b); err != nil {
+			if err = WriteFrame(r.w, f.conn, f.d, f.at, f.b); err != nil {
 				r.failed(err)
 			} else {
 				r.bytes += int64(len(f.b))
@@ -224,7 +219,7 @@ func (r *recorder) run() {
 
 // copy records and passes on what from says, with the file descriptors that come with
 // it, until it says no more. The error is that of to.
-func (r *recorder) copy(ctx context.Context, conn int, d ipc.Direction, from, to *net.UnixConn) error {
+func (r *recorder) copy(ctx context.Context, conn int, d Direction, from, to *net.UnixConn) error {
 	buf, control := make([]byte, chunkSize), make([]byte, maxRights)
 	for {
 		n, rights, _, _, err := from.ReadMsgUnix(buf, control)

@@ -1,8 +1,6 @@
 //go:build !unix
 
-// Package snoop records what tools and the diagnostic server of a .NET process say to
-// each other; there is no proxy for named pipes.
-package snoop
+package ipc
 
 import (
 	"context"
@@ -15,7 +13,7 @@ var errNoPipes = errors.New("snoop needs Unix sockets: record on Linux or macOS"
 // A Proxy stands for the diagnostic server of a process.
 type Proxy struct{ Path string }
 
-// Stats tell what was recorded.
+// Stats tell what a Proxy recorded.
 type Stats struct {
 	Conns, Refused int
 	Bytes          int64

@@ -1,6 +1,6 @@
 //go:build unix
 
-package snoop
+package ipc
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package snoop
+package ipc
 
 import (
 	"bytes"
@@ -21,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/ipc"
 )
 
 // said are the bytes of each connection and direction of a recording.
@@ -141,7 +140,7 @@ func TestProxyRecords(t *testing.T) {
 	assert.Equal(t, Stats{Conns: conns, Bytes: int64(len(strings.Join(values(want), "")))}, st)
 
 	messages := func(rec []byte) (names []string) {
-		_, err := ipc.Read(bytes.NewReader(rec), nil, func(it *ipc.Item) error {
+		_, err := Read(bytes.NewReader(rec), nil, func(it *Item) error {
 			names = append(names, fmt.Sprint(it.Conn, it.Kind, it.Name, it.Size))
 			return nil
 		})
