@@ -189,10 +189,16 @@ func checkTime(t *testing.T, p *profile.Profile) {
 	}
 
 	got = times{}
-	for r := range p.Top(profile.TopOptions{}).Rows() {
+	raw, folded := 0.0, 0.0
+	for r := range p.Top(profile.TopOptions{Raw: true}).Rows() {
 		got.add(short[r.Method], int64((r.CPUSelf+r.WaitSelf)*1e6+0.5), int64((r.CPUTotal+r.WaitTotal)*1e6+0.5))
+		raw += r.CPUSelf + r.WaitSelf
 	}
 	sameTimes(t, "top", want, got, 2*int64(p.Table.Methods()))
+	for r := range p.Top(profile.TopOptions{}).Rows() {
+		folded += r.CPUSelf + r.WaitSelf
+	}
+	assert.InDelta(t, raw, folded, 0.01, "ms; polls are charged to other methods, not lost")
 }
 
 func speedscopeSpans(t *testing.T, b []byte, short map[string]string) []span {
