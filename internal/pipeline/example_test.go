@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,15 +16,14 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
-var all = flag.Bool("all", false, "compare all traces of the corpus, not a sample")
-
-// sampleSize is how many traces of the corpus are compared without -all.
+// sampleSize is how many traces of the corpus are compared where not all are.
 const sampleSize = 25
 
 // The example of the README counts what the command counts, on the traces of testdata and a
-// sample of the corpus; with -all on the whole of it.
+// sample of the corpus or all of it.
 func TestExampleRepairsAsTheCommand(t *testing.T) {
 	example := filepath.Join(t.TempDir(), "repair.exe")
 	out, err := exec.Command("go", "build", "-o", example, "../../examples/repair").CombinedOutput()
@@ -75,7 +73,7 @@ func traces(t *testing.T) []string {
 		t.Logf("skipped: the corpus is not here (%v); the traces of testdata are compared", err)
 	}
 	corpus = slices.DeleteFunc(corpus, func(name string) bool { return !isTrace(t, name) })
-	if *all {
+	if tracetest.Every(t) {
 		return append(names, corpus...)
 	}
 	for i := range min(sampleSize, len(corpus)) {

@@ -75,3 +75,14 @@ func ReferenceEvents(t testing.TB, name string, f func(*ReferenceEvent)) {
 	}
 	require.NoError(t, s.Err())
 }
+
+// Every reports whether a test that takes long shall use every recording there is: with
+// TRACEFIX_EVERY=1 in the environment. Else it uses a few of each kind, and its log says so.
+func Every(t testing.TB) bool {
+	t.Helper()
+	if os.Getenv("TRACEFIX_EVERY") != "" {
+		return true
+	}
+	t.Log("some recordings of the corpus are left out; TRACEFIX_EVERY=1 uses all")
+	return false
+}
