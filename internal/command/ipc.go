@@ -88,7 +88,7 @@ func (x *extracted) create(conn int, format string) (io.WriteCloser, error) {
 	if x.seen[conn]++; x.seen[conn] > 1 {
 		name += fmt.Sprintf("-%d", x.seen[conn])
 	}
-	f, err := output.Create(filepath.Join(x.dir, name+"."+format), &output.Options{Force: x.force})
+	f, err := output.Create(filepath.Join(x.dir, name+"."+format), &output.Options{Force: x.force, Private: true})
 	if err != nil {
 		return nil, report.UsageError{Err: err}
 	}

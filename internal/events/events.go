@@ -10,12 +10,11 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/shown"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -242,7 +241,7 @@ func (l *lister) appendFrames(b []byte) []byte {
 func (l *lister) appendTextFrames(b []byte) []byte {
 	for _, f := range slices.Backward(l.frames()) {
 		b = append(b, "      at "...)
-		b = append(b, printable(f)...)
+		b = append(b, shown.Line(f)...)
 		b = append(b, '\n')
 	}
 	return b
@@ -298,14 +297,4 @@ func appendLabels(b []byte, labels []nettrace.Label) []byte {
 		}
 	}
 	return append(b, '}')
-}
-
-// printable makes control characters visible: a method may be called anything.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }

@@ -57,8 +57,11 @@ func Folder(name string) error {
 
 // Options of Create. The zero value works.
 type Options struct {
-	Force  bool
-	Stdout io.Writer // for "-"; nil means os.Stdout
+	Force bool
+	// Private makes a file that only its owner may read: it holds what a session said,
+	// environments with their secrets among it.
+	Private bool
+	Stdout  io.Writer // for "-"; nil means os.Stdout
 	// Inputs are files that must not be written to.
 	Inputs []string
 	// Others are the further outputs of the same run, such as its report; "" is none.
@@ -105,7 +108,11 @@ func Create(name string, o *Options) (*File, error) {
 		// A link that leads nowhere is replaced as well.
 		st, err := os.Lstat(name)
 		out.replace = o.Force || err == nil && st.Mode()&fs.ModeSymlink != 0
-		f, err := out.open()
+		mode := fs.FileMode(0o666)
+		if o.Private {
+			mode = 0o600
+		}
+		f, err := out.open(mode)
 		if err != nil {
 			return nil, placeError(name, err)
 		}
@@ -133,7 +140,7 @@ func Create(name string, o *Options) (*File, error) {
 
 // open opens what is written to: a temporary file, or the target itself if that is a
 // device or a pipe, which a rename would replace.
-func (o *File) open() (*os.File, error) {
+func (o *File) open(mode fs.FileMode) (*os.File, error) {
 	if st, err := os.Stat(o.Name); err == nil {
 		if !st.Mode().IsRegular() {
 			return os.OpenFile(o.Name, os.O_WRONLY, 0)
@@ -147,7 +154,7 @@ func (o *File) open() (*os.File, error) {
 	} else {
 		o.target = o.Name
 	}
-	f, err := createBeside(o.target)
+	f, err := createBeside(o.target, mode)
 	if err == nil {
 		o.temp = f.Name()
 	}
@@ -155,11 +162,11 @@ func (o *File) open() (*os.File, error) {
 }
 
 // createBeside makes a temporary file in the folder of name. Unlike os.CreateTemp it
-// leaves the mode to the umask: a trace is made to be passed on.
-func createBeside(name string) (*os.File, error) {
+// leaves the mode to the caller and the umask: a trace is made to be passed on.
+func createBeside(name string, mode fs.FileMode) (*os.File, error) {
 	for try := 0; ; try++ {
 		t := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.tmp-%08x", filepath.Base(name), rand.Uint32()))
-		f, err := os.OpenFile(t, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(t, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if !os.IsExist(err) || try == 100 {
 			return f, err
 		}

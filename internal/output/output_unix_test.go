@@ -39,6 +39,28 @@ func TestDevicesAndPipesStayWhatTheyAre(t *testing.T) {
 	assert.NotZero(t, st.Mode()&os.ModeNamedPipe, "it is still a pipe")
 }
 
+// What a session said is its owner's, whoever could read the file that was there before.
+func TestPrivate(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	name := filepath.Join(t.TempDir(), "a.rec")
+	require.NoError(t, os.WriteFile(name, []byte("old"), 0o666))
+	for _, o := range []*Options{{Force: true, Private: true}, {Force: true}} {
+		f, err := Create(name, o)
+		require.NoError(t, err)
+		st, err := os.Stat(f.temp)
+		require.NoError(t, err)
+		want := os.FileMode(0o666)
+		if o.Private {
+			want = 0o600
+		}
+		assert.Equal(t, want, st.Mode().Perm(), "while it is written")
+		require.NoError(t, f.Commit())
+		st, err = os.Stat(name)
+		require.NoError(t, err)
+		assert.Equal(t, want, st.Mode().Perm())
+	}
+}
+
 func TestLinkStaysALink(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
