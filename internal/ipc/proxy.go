@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sys/unix"
 )
 
 // Sizes.
@@ -55,44 +56,71 @@ func Listen(target, path string) (*Proxy, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: no diagnostics server listens there: %w", target, err)
 	}
-	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		if listens(path) == nil {
-			return nil, fmt.Errorf("%s: another proxy listens there", path)
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
-	}
 	// The way to the folder may go through the process, if that is in a container, and
-	// end with it: the folder is held, so that the socket can be removed then.
-	dir, err := os.OpenRoot(filepath.Dir(path))
+	// end with it; and another user may own the folder, and put something else under a name
+	// at any time. So the folder is held, and all is done in the one that is held.
+	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
-	// The runtime makes its socket for the owner only; so is this one, from the start.
-	old := syscall.Umask(0o177)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	syscall.Umask(old)
+	dir, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	base := filepath.Base(path)
+	l, err := listenIn(root, dir, base, path)
 	if err != nil {
 		dir.Close()
+		root.Close()
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false)
 	p := &Proxy{Path: path, target: target, listener: l}
 	p.close = sync.OnceValue(func() error {
-		return errors.Join(dir.Remove(filepath.Base(path)), l.Close(), dir.Close())
+		return errors.Join(root.Remove(base), l.Close(), dir.Close(), root.Close())
 	})
 	if st, err := os.Stat(target); err == nil {
 		if s, ok := st.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Getuid() {
 			// of another user, whose tools must get in; only root comes this far
-			if err := os.Chown(path, int(s.Uid), int(s.Gid)); err != nil {
+			if err := give(dir, base, int(s.Uid), int(s.Gid)); err != nil {
 				p.Close()
-				return nil, err
+				return nil, fmt.Errorf("%s: cannot be given to the user of the process: %w", path, err)
 			}
 		}
 	}
 	return p, nil
 }
+
+// listenIn makes the socket path, which is base in the folder dir, also held as root.
+func listenIn(root *os.Root, dir *os.File, base, path string) (*net.UnixListener, error) {
+	if st, err := root.Lstat(base); err == nil && st.Mode()&os.ModeSocket != 0 {
+		if listens(path) == nil {
+			return nil, fmt.Errorf("%s: another proxy listens there", path)
+		}
+		if err := root.Remove(base); err != nil {
+			return nil, err
+		}
+	}
+	// The runtime makes its socket for the owner only; so is this one, from the start.
+	old := syscall.Umask(0o177)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: inFolder(dir, base, path), Net: "unix"})
+	syscall.Umask(old)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err // the rest is the way through the folder
+		}
+		return nil, fmt.Errorf("%s: cannot listen there: %w", path, err)
+	}
+	l.SetUnlinkOnClose(false)
+	return l, nil
+}
+
+var errSwapped = errors.New("another file has taken the place of the socket")
+
+// isSocket reports whether st is a socket with one name, as one just made: a link to
+// another file, of either kind, is not.
+func isSocket(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFSOCK && st.Nlink == 1 }
 
 // listens returns why nobody could be reached on a socket. Who listens need not see a
 // connection for that: one of another type is refused in another way than by nobody.
