@@ -155,8 +155,9 @@ func Write(w io.Writer, p *profile.Profile) error {
 	})
 	// Samples, thread after thread: time since the end of the one before, time for which
 	// it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, 5 that
-	// the number of fresh frames follows, then 1 + how of the repair; and if repaired the number of restored frames, how many of them
-	// stand behind a bridge, the confidence in percent, and the stack as it was recorded.
+	// the number of fresh frames follows, then 1 + how of the repair; and if repaired the number of
+	// restored frames, how many of them stand behind a bridge, the confidence in percent, and the
+	// stack as it was recorded.
 	column(b, "samples", func(c *columnWriter) {
 		for _, t := range p.Threads {
 			var last int64
@@ -186,7 +187,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 				}
 				if r != nil {
 					c.uint(uint64(r.Restored))
-					c.uint(0)
+					c.uint(uint64(r.Above))
 					c.uint(uint64(float64(r.Confidence)*100 + 0.5))
 					c.uint(uint64(n.number(r.Recorded, s.Type)))
 				}

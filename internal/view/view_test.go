@@ -28,7 +28,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(profile.Sample{Time: 5e9, Stack: sb, Cut: profile.CutDepth, Type: profile.SampleExternal})
 	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
 	th.Samples.Append(profile.Sample{Time: 6e9, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
-	th.Repairs.Append(profile.Repair{Index: 2, How: "before", Restored: 1, Confidence: 0.99})
+	th.Repairs.Append(profile.Repair{Index: 2, How: "bridge", Restored: 7, Above: 3, Confidence: 0.99})
 	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9, Damages: 2}}
 	p.Tracks = []*profile.Track{{Name: "GC", Group: "gc", Slices: slicesOf(
 		&profile.Slice{Start: 5, Dur: 10, Name: "gen 1", Args: []profile.Arg{{Key: "reason", Value: "small"}, {Key: "n", Value: int64(3)}}},
@@ -51,7 +51,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1}}, h.Threads)
 	assert.Equal(t, []track{{Name: "GC", Group: "gc", Slices: 2}}, h.Tracks)
 	assert.Equal(t, []string{"", "gen 1", "reason: small, n: 3", "gen 2"}, h.Names)
-	assert.Equal(t, []string{"before"}, h.Hows)
+	assert.Equal(t, []string{"bridge"}, h.Hows)
 
 	ints := func(id string) []uint64 {
 		m := regexp.MustCompile(`(?s)id="` + id + `">(.*?)</script>`).FindStringSubmatch(s)
@@ -68,7 +68,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 		return v
 	}
 	assert.Equal(t, []uint64{1, 0, 1, 1, 2, 2}, ints("nodes"), "time off the CPU has a leaf of its own")
-	assert.Equal(t, []uint64{1e6, 1e6, 1, 0, 5e9 - 2e6, 10, 2, 1 | 8 | 1<<6, 1, 0, 99, 0, 1e9 - 110, 100, 3, 3}, ints("samples"))
+	assert.Equal(t, []uint64{1e6, 1e6, 1, 0, 5e9 - 2e6, 10, 2, 1 | 8 | 1<<6, 7, 3, 99, 0, 1e9 - 110, 100, 3, 3}, ints("samples"))
 	assert.Equal(t, []uint64{5, 10, 1, 0, 2, 2, 0, 3, 1, 0}, ints("slices"))
 	assert.Equal(t, []string{"The file is damaged in 2 places; this page shows what could be saved."}, h.Notes)
 }
