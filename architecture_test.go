@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	// What is told of a file without a profile.
 	"internal/counters":      {"internal/jsontext", "nettrace", "profile", "internal/reading", "internal/otlp", "internal/glob", "internal/report", "internal/shown"},
 	"internal/events":        {"internal/jsontext", "nettrace", "activity", "profile", "internal/reading", "internal/glob", "internal/shown"},
-	"internal/info":          {"nettrace", "chromium", "activity", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report", "internal/shown"},
+	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report", "internal/shown"},
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export", "internal/shown"},
 	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/glob", "internal/shown"},
 	"internal/ipc":           {"nettrace", "internal/report", "internal/shown"},

@@ -3,6 +3,7 @@ package info
 import (
 	"strings"
 
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -17,7 +18,7 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 		ids = ids || t.linked && t.meta.Opcode == 1
 		samples = samples || p == nettrace.ProviderSampler
 		tasks = tasks || p == nettrace.ProviderTasks
-		requests = requests || p == httpProvider || p == "Microsoft.AspNetCore.Hosting"
+		requests = requests || p == httpphases.ProviderHTTP || p == httpphases.ProviderHosting
 	}
 	if !ids {
 		return Verdict{}, false

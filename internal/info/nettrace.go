@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/reading"
@@ -19,17 +20,13 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Providers that tell something special.
-const (
-	httpProvider    = "System.Net.Http"
-	metricsProvider = "System.Diagnostics.Metrics"
-)
+const metricsProvider = "System.Diagnostics.Metrics"
 
 // httpHelpers tell of the phases of a request that System.Net.Http leaves out.
 var httpHelpers = []struct{ provider, tells string }{
-	{"System.Net.NameResolution", "DNS"},
-	{"System.Net.Sockets", "connect"},
-	{"System.Net.Security", "TLS"},
+	{httpphases.ProviderDNS, "DNS"},
+	{httpphases.ProviderSockets, "connect"},
+	{httpphases.ProviderSecurity, "TLS"},
 }
 
 // A tally counts the events of one definition.
@@ -205,7 +202,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		if strings.Contains(m.Name, "Activity") && bytes.Contains(ev.Payload, httpRequest) {
 			g.bridged++
 		}
-	case m.Provider == httpProvider:
+	case m.Provider == httpphases.ProviderHTTP:
 		g.http.Events++
 		if !ev.ActivityID.IsZero() {
 			g.http.Linked++
@@ -393,7 +390,7 @@ func (g *nettraceReader) providers() {
 			return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Version, b.Version))
 		})
 	}
-	if byName[httpProvider] != nil {
+	if byName[httpphases.ProviderHTTP] != nil {
 		for _, h := range httpHelpers {
 			if byName[h.provider] == nil {
 				g.http.Missing = append(g.http.Missing, h.provider)

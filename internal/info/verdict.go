@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -24,7 +25,7 @@ func recordHTTP(withCPU bool) string {
 	if withCPU {
 		cmd = recordCPU
 	}
-	list := []string{httpProvider + ":" + allKeywords + ":4"}
+	list := []string{httpphases.ProviderHTTP + ":" + allKeywords + ":4"}
 	for _, h := range httpHelpers {
 		list = append(list, h.provider+":"+allKeywords+":4")
 	}

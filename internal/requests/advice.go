@@ -92,16 +92,16 @@ func (s *Scanner) clientFindings(n *Need) []Finding {
 		if s.seen.old {
 			effect += ", and .NET before 5 has nothing else"
 		}
-		add("System.Net.Http", "%s", effect)
+		add(httpphases.ProviderHTTP, "%s", effect)
 		return f
 	case p[0] == 0 && s.seen.old:
 		add(httpphases.ProviderBridge, "no request is recorded. .NET before 5 has no System.Net.Http events; the bridge alone tells of requests there")
 		return f
 	case p[0] == 0 && (defined || p[1]+p[2]+p[3] > 0):
-		add("System.Net.Http", "no request is recorded. Either the provider was not enabled, or with keywords that drop its events: on .NET 5 to 7 a mask such as 0, 1 or 0xFFFFFFFF does; use 0xFFFFFFFFFFFFFFFF")
+		add(httpphases.ProviderHTTP, "no request is recorded. Either the provider was not enabled, or with keywords that drop its events: on .NET 5 to 7 a mask such as 0, 1 or 0xFFFFFFFF does; use 0xFFFFFFFFFFFFFFFF")
 		return f
 	case p[0] == 0:
-		add("System.Net.Http", "no request is recorded: the provider was not enabled, or the process made none")
+		add(httpphases.ProviderHTTP, "no request is recorded: the provider was not enabled, or the process made none")
 		return f
 	case st.Requests == 0 && st.NoRequest > 0:
 		add("RequestStart", "all requests began before the recording did; only parts of them are there")
@@ -110,13 +110,13 @@ func (s *Scanner) clientFindings(n *Need) []Finding {
 		add("System.Threading.Tasks.TplEventSource keyword 0x80", "events have no activity ids. They are linked by thread and connection: right for requests that ran one at a time, a guess where many ran at once (%d links guessed)", st.Guesses)
 	}
 	if p[1] == 0 && n.named > 0 {
-		add("System.Net.NameResolution", "%d new connections to a name show no dns phase", n.named)
+		add(httpphases.ProviderDNS, "%d new connections to a name show no dns phase", n.named)
 	}
 	if p[2] == 0 && st.Connections > 0 {
-		add("System.Net.Sockets", "%d new connections show no connect phase", st.Connections)
+		add(httpphases.ProviderSockets, "%d new connections show no connect phase", st.Connections)
 	}
 	if p[3] == 0 && n.secure > 0 {
-		add("System.Net.Security", "%d new https connections show no tls phase", n.secure)
+		add(httpphases.ProviderSecurity, "%d new https connections show no tls phase", n.secure)
 	}
 	if n.noFailure > 0 && s.losses == 0 {
 		add("System.Net.Http at level 2 or above", "%d requests ended without answer and without a reason", n.noFailure)
