@@ -330,7 +330,7 @@ func TestTextObeysNoTrace(t *testing.T) {
 	f := &Facts{File: bad, Format: "nettrace", Damages: 1, Damage: []report.Damage{{Where: bad, What: bad}},
 		Verdicts:  []Verdict{{Topic: "cpu", State: Good, Text: bad, Do: bad}},
 		Processes: []*Process{{PID: 1, Name: bad, CommandLine: bad, Runtime: bad, OS: bad}},
-		Providers: []*Provider{{Name: bad, Events: 1, Types: []*EventType{{Name: bad, Events: 1}}}},
+		Providers: []*Provider{{Name: bad + ", with room for its types", Events: 1, Types: []*EventType{{Name: bad, Events: 1}}}},
 		Threads:   []*Thread{{ID: bad, Name: bad}}, Properties: []Property{{Key: bad, Value: bad}}}
 	for _, all := range []bool{false, true} {
 		var b strings.Builder
