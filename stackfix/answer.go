@@ -19,8 +19,8 @@ type answer struct {
 	none    bool // there is no candidate
 	refused bool // it contradicts what the whole stacks around it share
 	c       cand
-	cell    int
-	donor   float64 // how sure its donors are
+	evidence
+	donor float64 // how sure its donors are
 }
 
 // A memo holds the answers to questions: a hash table with open addressing.
@@ -96,7 +96,7 @@ func (e *solver) answer(ext, between StackID, f, b *side) answer {
 	a := answer{none: best < 0}
 	if !a.none {
 		c := &e.cs[best]
-		a.cell, a.donor = e.describe(c, e.o, f, b, vs, lead)
+		a.evidence, a.donor = e.describe(c, e.o, f, b, vs, lead)
 		a.c = *c
 		a.refused = c.against && e.cal.taught && e.cal.enclosing.n > 0 && e.cal.enclosing.rare(rarelyLeft)
 	}

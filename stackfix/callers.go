@@ -136,6 +136,10 @@ func (x *index) callersOf(context int32) *callers {
 	return nil
 }
 
+// knownByMany is how many stacks that hold a context are more than a few: one of the
+// measures of evidence.
+const knownByMany = 4
+
 // fewBits is the least information that a context needs so that what stands above it
 // in other stacks is put above it in this one.
 const fewBits = 6
@@ -177,12 +181,7 @@ func (e *solver) copyCallers(blk *block) bool {
 	}
 	slices.Reverse(up)
 	p := e.t.Join(0, up)
-	many := 0
-	if best.stacks >= 4 {
-		many = 1
-	}
-	cell := contextCell(overlap{e.recursion(p, e.o), bucketOf(bits, overlaps[:]), bucketOf(bits-least, leads[:]), many, bucketOf(e.doubtAbove(p, e.o[0]), doubts[:]), bucketOf(e.callerShare(blk.ext, p), shares[:])}.cell())
-	return e.prepend(blk, p, cell, 1)
+	return e.prepend(blk, p, e.above(byContext, blk, p, bits, bits-least, best.stacks >= knownByMany), 1)
 }
 
 // contextBits is the surprise of the calls among the first n frames of e.o.

@@ -44,14 +44,14 @@
 //  5. Steps 3 and 4 are repeated while they find something. A repaired stack is
 //     evidence for the next.
 //
-//  6. How sure an answer is, is measured. Evidence is sorted into cells by kind and
+//  6. How sure an answer is, is measured. Evidence is told apart by kind and
 //     strength: does the cut go through a recursion, what do known stacks have above
 //     the same first frames, how often is this caller seen there in any stack, do both
 //     neighbours overlap, one, or none, by how many bits more than at any other place,
 //     and by how many bits does the answer lead. Before the recording is repaired parts
 //     of it are cut once more, to 70 and to 85 % of the depth, and repaired in trial:
-//     where the truth is known every answer says how good its cell is in this very
-//     recording. A cell that was rarely seen is held near what it is worth in recordings
+//     where the truth is known every answer says how good its evidence is in this very
+//     recording. Evidence that was rarely seen is held near what it is worth in recordings
 //     at large, shifted by how much more or less this recording can be trusted as a
 //     whole, and less different from others where strong overlaps turn out to be wrong
 //     more often than usual: in code that repeats itself long overlaps come by chance.

@@ -8,7 +8,8 @@ import (
 // extend puts back frames of blk that overlapping cut neighbours show.
 func (e *solver) extend(blk *block) bool {
 	var best *side
-	var bestD, bestCell int
+	var bestD int
+	var bestEvidence evidence
 	var bestConf float64
 	ds := [2]int{}
 	for si, s := range []*side{&e.sides[2], &e.sides[3]} {
@@ -20,38 +21,35 @@ func (e *solver) extend(blk *block) bool {
 		if d <= 0 {
 			continue
 		}
-		both := 0
-		if si == 1 && ds[0] > 0 && e.agree(e.sides[2].fs[:ds[0]], s.fs[:d]) {
-			both = 1
-		}
+		both := si == 1 && ds[0] > 0 && e.agree(e.sides[2].fs[:ds[0]], s.fs[:d])
 		p := e.t.up(s.s, d)
-		cell := overlap{e.recursion(p, e.o), bucketOf(bits, overlaps[:]), bucketOf(lead, leads[:]), both, bucketOf(e.doubtAbove(p, e.o[0]), doubts[:]), bucketOf(e.callerShare(blk.ext, p), shares[:])}.cell()
-		conf := min(e.cal.extConfidence(cell), s.conf, float64(blk.conf))
+		v := e.above(byOverlap, blk, p, bits, lead, both)
+		conf := min(e.cal.confidence(v), s.conf, float64(blk.conf))
 		if conf > bestConf {
-			best, bestD, bestCell, bestConf = s, d, cell, conf
+			best, bestD, bestEvidence, bestConf = s, d, v, conf
 		}
 	}
 	if best == nil {
 		return false
 	}
-	return e.prepend(blk, e.t.up(best.s, bestD), bestCell, best.conf)
+	return e.prepend(blk, e.t.up(best.s, bestD), bestEvidence, best.conf)
 }
 
 // sureExtension is how sure an extension must be.
 const sureExtension = 0.93
 
-// prepend puts p before blk if evidence of its cell is good enough, and no better than
+// prepend puts p before blk if the evidence v is good enough, and no better than
 // donor.
-func (e *solver) prepend(blk *block, p StackID, cell int, donor float64) bool {
+func (e *solver) prepend(blk *block, p StackID, v evidence, donor float64) bool {
 	if p = e.undisputed(p); p == 0 {
 		return false
 	}
 	if e.judged && e.extRight(blk) {
-		if v := e.extVerdict(blk, p); v >= 0 {
-			e.rows = append(e.rows, row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, p}, ext: true})
+		if verdict := e.extVerdict(blk, p); verdict >= 0 {
+			e.rows = append(e.rows, row{v, verdict == 1, [2]StackID{blk.truth, p}})
 		}
 	}
-	conf := min(e.cal.extConfidence(cell), donor, float64(blk.conf))
+	conf := min(e.cal.confidence(v), donor, float64(blk.conf))
 	if conf < max(e.minConf, sureExtension) {
 		return false
 	}
@@ -87,7 +85,7 @@ func (e *solver) climb(blk *block) bool {
 		return false
 	}
 	slices.Reverse(up)
-	if !e.prepend(blk, e.t.Join(0, up), callerCell(int(least)), 1) {
+	if !e.prepend(blk, e.t.Join(0, up), evidence{kind: byCallers, calls: bucketOf(float64(least), unvarying[:])}, 1) {
 		return false
 	}
 	blk.how = Caller

@@ -34,7 +34,7 @@ var (
 	learnPriors = flag.Bool("priors", false, "learn the weights of priors.go anew from the corpus: takes minutes")
 	update      = flag.Bool("update", false, "with -priors: write them to priors.go")
 	scorePriors = flag.Bool("scores", true, "with -priors: print what comes of the weights, also of those learnt from other programs only")
-	showCells   = flag.Bool("cells", false, "with -priors: print the cells whose held-out confidence is off")
+	showRows    = flag.Bool("evidence", false, "with -priors: print the evidence whose held-out confidence is off")
 )
 
 // TestPriorsFit holds the weights against the features they belong to.
@@ -43,13 +43,6 @@ func TestPriorsFit(t *testing.T) {
 	assert.Len(t, prior.overlap, numExtFeatures)
 	assert.Len(t, prior.context, numExtFeatures)
 	assert.Len(t, prior.caller, 2)
-	for cell := range numCells {
-		require.Equal(t, cell, evidenceOf(cell).cell())
-	}
-	for cell := range numOverlaps {
-		require.Equal(t, cell, overlapOf(cell).cell())
-		require.Equal(t, overlapOf(cell), overlapOf(contextCell(cell)))
-	}
 }
 
 // A lesson is a recording. Its whole stacks are cut on purpose, to each of the depths.
@@ -417,17 +410,17 @@ func (r *lessonFile) repair(program, name string, limit int) outcome {
 					out.givenR[k] += n
 				} else {
 					out.wrong += n
-					evidence := "misled"
+					why := "misled"
 					if i, ok := s.last[int64(ri)<<32|int64(bi)]; ok {
-						evidence = tally{cell: s.rows[i].cell}.String()
+						why = s.rows[i].evidence.String()
 					}
-					out.wrongs[fmt.Sprintf("%v %s %.2f", b.how, evidence, b.conf)] += n
+					out.wrongs[fmt.Sprintf("%v %s %.2f", b.how, why, b.conf)] += n
 				}
 			}
 		}
 		for _, x := range distinct(s.rows) {
 			// an answer above what is known of a stack cannot be judged
-			if x.ext || whole[x.key[0]] {
+			if x.kind != forAnswer || whole[x.key[0]] {
 				out.real = append(out.real, x)
 			}
 		}
@@ -519,35 +512,27 @@ func (c *classroom) repair(want func(program string) bool) []outcome {
 	return slices.DeleteFunc(out, func(o outcome) bool { return o.program == "" })
 }
 
-// A tally counts the answers of one kind and cell.
-type tally struct {
-	ext  bool
-	cell int
-}
-
-func (k tally) String() string {
-	switch {
-	case k.ext && isCaller(k.cell):
-		return fmt.Sprintf("caller %d", k.cell-numOverlaps)
-	case k.ext:
+func (v evidence) String() string {
+	switch v.kind {
+	case byOverlap, byContext:
 		what := "overlap"
-		if k.cell >= numOverlaps {
+		if v.kind == byContext {
 			what = "context"
 		}
-		return fmt.Sprintf("%s %+v", what, overlapOf(k.cell))
+		return fmt.Sprintf("%s {rec:%d bits:%d lead:%d both:%d doubts:%d share:%d}", what, v.rec, v.bits, v.lead, v.both, v.doubts, v.share)
+	case byCallers:
+		return fmt.Sprintf("callers %d", v.calls)
 	}
-	return fmt.Sprintf("%+v", evidenceOf(k.cell))
+	return fmt.Sprintf("answer {rec:%d votes:%d share:%d sides:%d margin:%d win:%d}", v.rec, v.votes, v.share, v.sides, v.margin, v.win)
 }
 
-type counts struct{ n, right float64 }
-
-// cap of the answers that a program counts for in one cell.
+// programCap is how many answers with equal evidence a program counts for.
 const programCap = 40
 
-// count sums the answers of each program, cell by cell, those of programs with many
-// answers in a cell at less weight.
-func count(outs []outcome, without string) map[string]map[tally]counts {
-	all := map[string]map[tally]counts{}
+// tally counts the answers of each program by evidence, those of programs with many
+// answers at less weight.
+func tally(outs []outcome, without string) map[string]map[evidence]count {
+	all := map[string]map[evidence]count{}
 	for i := range outs {
 		o := &outs[i]
 		if o.program == without {
@@ -555,30 +540,29 @@ func count(outs []outcome, without string) map[string]map[tally]counts {
 		}
 		m := all[o.program]
 		if m == nil {
-			m = map[tally]counts{}
+			m = map[evidence]count{}
 			all[o.program] = m
 		}
 		for _, x := range o.real {
-			k := tally{x.ext, x.cell}
-			c := m[k]
+			c := m[x.evidence]
 			c.n++
 			if x.right {
 				c.right++
 			}
-			m[k] = c
+			m[x.evidence] = c
 		}
 	}
 	for _, m := range all {
 		for k, c := range m {
 			if c.n > programCap {
-				m[k] = counts{programCap, c.right * programCap / c.n}
+				m[k] = count{programCap, c.right * programCap / c.n}
 			}
 		}
 	}
 	return all
 }
 
-// An example is a cell with how often its answers were right.
+// An example is evidence with how often its answers were right.
 type example struct {
 	x        []float64
 	n, right float64
@@ -671,21 +655,21 @@ func solveLinear(a [][]float64, b []float64) []float64 {
 // learn fits the weights to outcomes, those of one program left out.
 func learn(outs []outcome, without string) weights {
 	var answers, overlaps, contexts, callers []example
-	all := count(outs, without)
+	all := tally(outs, without)
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		m := all[p]
-		keys := slices.SortedFunc(maps.Keys(m), func(a, b tally) int { return cmp.Compare(a.cell, b.cell) })
+		keys := slices.SortedFunc(maps.Keys(m), evidence.compare)
 		for _, k := range keys {
 			c := m[k]
-			switch {
-			case !k.ext:
-				answers = append(answers, example{dense(cellFeatures(k.cell), numAnswerFeatures), c.n, c.right})
-			case k.cell < numOverlaps:
-				overlaps = append(overlaps, example{dense(extFeatures(k.cell), numExtFeatures), c.n, c.right})
-			case isCaller(k.cell):
-				callers = append(callers, example{[]float64{1, callerFeature(k.cell)}, c.n, c.right})
-			default:
-				contexts = append(contexts, example{dense(extFeatures(k.cell), numExtFeatures), c.n, c.right})
+			switch k.kind {
+			case forAnswer:
+				answers = append(answers, example{dense(answerFeatures(k), numAnswerFeatures), c.n, c.right})
+			case byOverlap:
+				overlaps = append(overlaps, example{dense(extFeatures(k), numExtFeatures), c.n, c.right})
+			case byCallers:
+				callers = append(callers, example{[]float64{1, float64(k.calls)}, c.n, c.right})
+			case byContext:
+				contexts = append(contexts, example{dense(extFeatures(k), numExtFeatures), c.n, c.right})
 			}
 		}
 	}
@@ -766,8 +750,8 @@ func TestPriors(t *testing.T) {
 		with(w, func() {
 			o := room.repair(func(q string) bool { return p == q })
 			held = append(held, o...)
-			if *showCells {
-				logCells(t, p, o)
+			if *showRows {
+				logEvidence(t, p, o)
 			}
 		})
 	}
@@ -849,30 +833,24 @@ func stepName(k int) string {
 	return fmt.Sprintf("%.2f to %.2f", lo, hi)
 }
 
-// logCells prints for each cell how sure it is and how often it is right.
-func logCells(t *testing.T, program string, outs []outcome) {
+// logEvidence prints for each evidence how sure it is and how often it is right.
+func logEvidence(t *testing.T, program string, outs []outcome) {
 	var b strings.Builder
 	for i := range outs {
 		o := &outs[i]
 		c := &calibration{}
 		c.learn(o.trial)
-		m := map[tally]counts{}
+		m := map[evidence]count{}
 		for _, x := range o.real {
-			k := m[tally{x.ext, x.cell}]
+			k := m[x.evidence]
 			k.n++
 			if x.right {
 				k.right++
 			}
-			m[tally{x.ext, x.cell}] = k
+			m[x.evidence] = k
 		}
 		for k, v := range m {
-			var p, seen float64
-			if k.ext {
-				p, seen = c.extConfidence(k.cell), c.extN[k.cell]
-			} else {
-				p, seen = c.confidence(k.cell), c.n[k.cell]
-			}
-			fmt.Fprintf(&b, "CELL %-12s %-32s %-32s trial %4.0f conf %.3f n %4.0f right %.3f\n", program, o.name, k, seen, p, v.n, v.right/v.n)
+			fmt.Fprintf(&b, "EVIDENCE %-12s %-32s %-32s trial %4.0f conf %.3f n %4.0f right %.3f\n", program, o.name, k, c.seen[k].n, c.confidence(k), v.n, v.right/v.n)
 		}
 	}
 	for i := range outs {

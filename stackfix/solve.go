@@ -156,8 +156,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	if a.none || a.refused {
 		return false
 	}
-	c, cell, donor := &a.c, a.cell, a.donor
-	own := e.cal.confidence(cell)
+	c, v, donor := &a.c, a.evidence, a.donor
+	own := e.cal.confidence(v)
 	conf := min(own, donor, float64(blk.conf))
 	if c.kf == 0 && c.kb == 0 {
 		// no neighbour speaks: the code's own habits are all there is
@@ -176,8 +176,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		verdict = e.verdict(blk, c.p, e.o)
 	}
 	if e.judged && !misled && !strange && e.extRight(blk) {
-		if v := verdict; v >= 0 {
-			x := row{cell: cell, right: v == 1, key: [2]StackID{blk.truth, c.p}}
+		if verdict >= 0 {
+			x := row{v, verdict == 1, [2]StackID{blk.truth, c.p}}
 			key := int64(ri)<<32 | int64(bi)
 			if i, ok := e.last[key]; ok {
 				e.rows[i] = x
@@ -188,7 +188,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		}
 	}
 	need := e.minConf
-	if evidenceOf(cell).rec > 0 {
+	if v.rec > 0 {
 		// a wrong depth of a recursion misleads all that overlap it
 		need = 1 - (1-need)/2
 	}
@@ -196,7 +196,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		return false
 	}
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
-	if hearsay && evidenceOf(cell).rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
+	if hearsay && v.rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
 		return false
 	}
 	blk.hearsay = hearsay && blk.ext != blk.stack

@@ -7,10 +7,10 @@ import (
 )
 
 // TestSlope holds that strong evidence is worth less in a recording in which a trial finds it
-// wrong more often than usual, in cells of which it has no answer too.
+// wrong more often than usual, also of evidence that the trial has not seen.
 func TestSlope(t *testing.T) {
 	for name, answers := range map[string]struct {
-		rec     int
+		rec     level
 		strong  float64 // right of the answers with strong evidence
 		flatter bool
 	}{
@@ -25,30 +25,29 @@ func TestSlope(t *testing.T) {
 			add := func(n int, right float64, v evidence) {
 				for i := range n {
 					key++
-					rows = append(rows, row{cell: v.cell(), right: float64(i) < right*float64(n), key: [2]StackID{key, 0}})
+					rows = append(rows, row{v, float64(i) < right*float64(n), [2]StackID{key, 0}})
 				}
 			}
-			for margin := range numMargins - 1 {
+			for margin := range level(numMargins - 1) {
 				v := evidence{rec: answers.rec, votes: 2, share: 4, sides: 2, margin: margin, win: 3}
-				usual := sigmoid(answerPrior(v.cell()))
-				add(40, min(usual, answers.strong), v)
+				add(40, min(sigmoid(usual(v)), answers.strong), v)
 			}
 			var c calibration
 			c.learn(rows)
-			usual := calibration{taught: true}
-			usual.learnt = c.learnt
+			untold := calibration{taught: true}
+			untold.learnt = c.learnt
 			kind, other := answerSlope, recursionSlope
 			if answers.rec > 0 {
 				kind, other = other, kind
 			}
 			assert.Equal(t, 1.0, c.slope(other), "nothing was learnt of it")
-			unseen := evidence{rec: answers.rec, votes: 2, share: 4, sides: 2, margin: numMargins - 1, win: 3}.cell()
+			unseen := evidence{rec: answers.rec, votes: 2, share: 4, sides: 2, margin: numMargins - 1, win: 3}
 			if answers.flatter {
 				assert.Less(t, c.slope(kind), 0.9)
-				assert.Less(t, c.confidence(unseen), usual.confidence(unseen)-0.01)
+				assert.Less(t, c.confidence(unseen), untold.confidence(unseen)-0.01)
 			} else {
 				assert.Greater(t, c.slope(kind), 0.9)
-				assert.InDelta(t, usual.confidence(unseen), c.confidence(unseen), 0.01)
+				assert.InDelta(t, untold.confidence(unseen), c.confidence(unseen), 0.01)
 			}
 		})
 	}
