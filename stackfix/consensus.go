@@ -16,8 +16,8 @@ const (
 	innerSites = 16
 	mostVotes  = 96 // of the stacks that hold a context, those nearest in time
 	nearVotes  = 12 // of these, those that must agree in all frames; see same
-	outerVotes = 8
-	innerVotes = 16
+	outerVotes = 12
+	innerVotes = 24
 	// Stacks of one thread within lookTime may be one call that was seen many times: it
 	// takes fewLooks.
 	lookTime = 50e6 // ns
