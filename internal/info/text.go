@@ -236,6 +236,9 @@ func (p *page) providers(f *Facts, all bool) {
 	}
 	for _, q := range shown {
 		name = max(name, utf8.RuneCountInString(q.Name))
+		for i := 0; all && i < len(q.Types); i++ {
+			name = max(name, utf8.RuneCountInString(typeLine(q.Types[i])))
+		}
 		events = max(events, len(count(q.Events)))
 		bytes = max(bytes, len(size(q.PayloadBytes)))
 	}
@@ -269,7 +272,7 @@ func (p *page) providers(f *Facts, all bool) {
 		}
 		p.b.WriteByte('\n')
 		for _, t := range q.Types {
-			fmt.Fprintf(&p.b, "%s  %*s  %*s\n", pad(shorten(fmt.Sprintf("  %d v%d %s", t.ID, t.Version, t.Name), name), name), events, count(t.Events), bytes, size(t.PayloadBytes))
+			fmt.Fprintf(&p.b, "%s  %*s  %*s\n", pad(shorten(typeLine(t), name), name), events, count(t.Events), bytes, size(t.PayloadBytes))
 		}
 	}
 	if n := len(f.Providers) - len(shown); n > 0 {
@@ -291,6 +294,9 @@ func (p *Provider) byName() []*EventType {
 	slices.SortStableFunc(types, func(a, b *EventType) int { return cmp.Compare(b.Events, a.Events) })
 	return types
 }
+
+// typeLine is a type of event below its provider.
+func typeLine(t *EventType) string { return fmt.Sprintf("  %d v%d %s", t.ID, t.Version, t.Name) }
 
 func typeText(t *EventType, counted bool) string {
 	if !counted {
