@@ -109,7 +109,6 @@ type thread struct {
 	seen     bool
 	state    State
 	blocks   []block // waits that events told, outermost first
-	idle     bool
 	pieces   []piece // not handed out yet
 	head     int     // pieces before it were handed out
 	external bool    // of the newest sample

@@ -117,7 +117,7 @@ func (l *lister) Event(ev *nettrace.Event) error {
 				return nil
 			}
 			l.res.Partial = true
-			return reading.Stop
+			return reading.ErrStop
 		}
 		if ns < sel.From {
 			return nil
@@ -140,7 +140,7 @@ func (l *lister) Event(ev *nettrace.Event) error {
 	}
 	if l.res.Written++; l.res.Written == l.o.Limit {
 		l.res.Partial = true
-		return reading.Stop
+		return reading.ErrStop
 	}
 	return nil
 }

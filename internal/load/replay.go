@@ -96,7 +96,7 @@ func (a *rereader) Event(ev *nettrace.Event) error {
 		return nil
 	}
 	if t := a.seen.thread(ev); t != nil && !a.f(ev, a.r.Nanos(ev.Time), t) {
-		return reading.Stop
+		return reading.ErrStop
 	}
 	return nil
 }

@@ -19,15 +19,15 @@ type Consumer interface {
 	// Begin is called once, when the header has been read. r is for asking what it knows
 	// (times, definitions, losses), also later; nobody but the reading reads from it.
 	Begin(r *nettrace.Reader)
-	// Event takes an event, which is valid during the call. Stop means that this consumer
+	// Event takes an event, which is valid during the call. ErrStop means that this consumer
 	// has enough; any other error ends the reading for all.
 	Event(ev *nettrace.Event) error
 	// End is called once after the last event, damage or not, but not after an error.
 	End()
 }
 
-// Stop is what a Consumer returns to get no more events.
-var Stop = errors.New("enough")
+// ErrStop is what a Consumer returns to get no more events.
+var ErrStop = errors.New("enough")
 
 // Read reads a trace for consumers. Each defect of the file goes to warn, which may be nil,
 // and what is whole is read: an error means that nothing could be read, that a consumer
@@ -88,7 +88,7 @@ func events(ctx context.Context, r *nettrace.Reader, warn func(*nettrace.FormatE
 			if err == nil {
 				continue
 			}
-			if err != Stop {
+			if err != ErrStop {
 				return err
 			}
 			if stopped == nil {

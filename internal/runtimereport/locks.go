@@ -156,12 +156,12 @@ func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 // A lockSum is what waiting for one lock added up to. A lock is known by its id; before
 // .NET 8, which tells none, by the method that wanted it.
 type lockSum struct {
-	name             string
-	waits            []int64
-	spread           spread
-	threads, owners  map[uint64]int
-	methods          map[string]int
-	monitor, noStops int
+	name            string
+	waits           []int64
+	spread          spread
+	threads, owners map[uint64]int
+	methods         map[string]int
+	noStops         int
 }
 
 func lockName(x *runtimeevents.Contention) string {

@@ -157,10 +157,7 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, c *Context) (
 }
 
 func threadsTables(p *runtimeevents.PoolProcess, c *Context) []Table {
-	type sum struct {
-		n        int
-		from, to int64
-	}
+	type sum struct{ from, to int64 }
 	by, counts := map[string]*sum{}, map[string]int{}
 	for _, a := range p.Adjustments {
 		name := a.Reason.String()

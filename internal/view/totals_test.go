@@ -56,7 +56,7 @@ func TestTotals(t *testing.T) {
 			assert.Zero(t, got.RestoredBefore)
 
 			rows := 0
-			for row := range p.Top(profile.TopOptions{}).Rows() {
+			for row := range p.Top(profile.TopOptions{Raw: true}).Rows() {
 				cpu, wait := got.Kinds["cpu"][row.Method], got.Kinds["wait"][row.Method]
 				for i, want := range []float64{row.CPUSelf, row.CPUTotal, row.WaitSelf, row.WaitTotal} {
 					have := []float64{cpu[0], cpu[1], wait[0], wait[1]}[i] / 1e6

@@ -16,9 +16,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 )
 
 func main() {
@@ -44,7 +44,11 @@ func main() {
 type module struct{ Path, Version, Dir string }
 
 func notice(w io.Writer, info *debug.BuildInfo) error {
-	modules := []module{{Path: "Go standard library", Version: info.GoVersion, Dir: runtime.GOROOT()}}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOROOT: %w", err)
+	}
+	modules := []module{{Path: "Go standard library", Version: info.GoVersion, Dir: strings.TrimSpace(string(root))}}
 	for _, d := range info.Deps {
 		if d.Replace != nil {
 			d = d.Replace
