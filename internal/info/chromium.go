@@ -229,6 +229,7 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 		cpu.Text = "no spans; dotnet-trace converts nothing but the samples of its CPU profiler"
 	default:
 		f.spanStacks(&cpu)
+		cpu.few(f.Samples.Count)
 	}
 	v = append(v, cpu)
 	if s.Unmatched+s.Unsorted > 0 || s.NoTime > 0 {

@@ -145,6 +145,11 @@ type Thread struct {
 	Spikes  int64   `json:"spikes,omitempty"` // runs of them; Chromium traces only
 	FirstMs float64 `json:"first_ms"`
 	LastMs  float64 `json:"last_ms"`
+	// IntervalMs is the sampling interval as it was kept: the median time between samples.
+	// Absent where there are too few.
+	IntervalMs float64 `json:"sampling_interval_ms,omitempty"`
+
+	interval interval
 }
 
 // Lost counts the events that the runtime could not store.

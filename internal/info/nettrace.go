@@ -180,6 +180,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 	switch {
 	case m.Role == nettrace.RoleSample, m.Role == nettrace.RoleCPU:
 		g.sample(ev, t, p)
+		t.interval.add(now)
 	case m.Role == nettrace.RoleContextSwitch:
 		g.samples.OffCPU++
 		t.Waits++
@@ -343,6 +344,9 @@ func (g *nettraceReader) facts() {
 	slices.SortStableFunc(f.Processes, func(a, b *Process) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events), cmp.Compare(a.PID, b.PID))
 	})
+	for _, t := range f.Threads {
+		t.IntervalMs = t.interval.medianMs()
+	}
 	slices.SortStableFunc(f.Threads, func(a, b *Thread) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events), cmp.Compare(a.TID, b.TID))
 	})

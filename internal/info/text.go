@@ -202,7 +202,7 @@ func (p *page) facts(f *Facts) {
 			s += " + " + duration(f.RundownMs) + " rundown"
 		}
 		if f.SamplingIntervalMs > 0 && f.Samples != nil && f.Samples.Count > 0 {
-			s += fmt.Sprintf(", a sample each %g ms", f.SamplingIntervalMs)
+			s += fmt.Sprintf(", a sample each %g ms asked for", f.SamplingIntervalMs)
 		}
 		if f.Clock != nil {
 			s += fmt.Sprintf(", clock %s", hertz(f.Clock.Frequency))
@@ -325,7 +325,7 @@ func (p *page) threads(f *Facts, all bool) {
 		return fmt.Sprint(t.TID)
 	}
 	w := [5]int{len("thread"), len("samples"), len("cut"), len("events"), len("waits")}
-	cut, waits, names := false, false, 0
+	cut, waits, every, names := false, false, false, 0
 	for _, t := range shown {
 		w[0] = max(w[0], len(id(t)))
 		w[1] = max(w[1], len(count(t.Samples)))
@@ -333,10 +333,14 @@ func (p *page) threads(f *Facts, all bool) {
 		w[3] = max(w[3], len(count(t.Events)))
 		w[4] = max(w[4], len(count(t.Waits)))
 		waits = waits || t.Waits > 0
+		every = every || t.IntervalMs > 0
 		cut = cut || t.Cut > 0
 		names = max(names, utf8.RuneCountInString(t.Name))
 	}
 	head := fmt.Sprintf("%-*s  %*s", w[0], "thread", w[1], "samples")
+	if every {
+		head += "     every"
+	}
 	if waits {
 		head += fmt.Sprintf("  %*s", w[4], "waits")
 	}
@@ -351,6 +355,13 @@ func (p *page) threads(f *Facts, all bool) {
 	fmt.Fprintf(&p.b, "\n%s\n", p.dim(head))
 	for _, t := range shown {
 		line := fmt.Sprintf("%-*s  %*s", w[0], id(t), w[1], count(t.Samples))
+		if every {
+			kept := ""
+			if t.IntervalMs > 0 {
+				kept = fmt.Sprintf("%.2f ms", t.IntervalMs)
+			}
+			line += fmt.Sprintf("  %8s", kept)
+		}
 		if waits {
 			line += fmt.Sprintf("  %*s", w[4], count(t.Waits))
 		}

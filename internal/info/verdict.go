@@ -104,7 +104,19 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	default:
 		v.Text += "; none cut"
 	}
+	v.few(s.Count)
 	return v
+}
+
+// few says of a profile of n samples that it is too small to judge by, if it is.
+func (v *Verdict) few(n int64) {
+	if n >= fewestSamples {
+		return
+	}
+	if v.State == Good {
+		v.State = Partly
+	}
+	v.Text += "; too few to judge by: record for longer"
 }
 
 func (g *nettraceReader) nameVerdict() (Verdict, bool) {
