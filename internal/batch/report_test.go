@@ -107,7 +107,7 @@ func TestJUnitParses(t *testing.T) {
 	assert.Contains(t, traces.Tests[0].SystemOut, "150 requests")
 	assert.Equal(t, "b/<script>alert(1)</script>|`x`.nettrace", traces.Tests[1].Name)
 	assert.Equal(t, junit.StatusError, traces.Tests[1].Status)
-	assert.Contains(t, traces.Tests[1].Error.Error(), "offset 41: StackBlock: unexpected ? EOF & ]]>")
+	assert.Contains(t, traces.Tests[1].Error.Error(), "offset 41: StackBlock: unexpected � EOF & ]]>")
 	assert.Contains(t, traces.Tests[1].Error.Error(), "and 2 more")
 	assert.Equal(t, junit.StatusFailed, traces.Tests[2].Status)
 	assert.Contains(t, traces.Tests[2].Error.Error(), "no\nway")
