@@ -6,11 +6,14 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
+// DefaultConfidence is what an answer needs unless RepairOptions.MinConfidence is set.
+const DefaultConfidence = pass.DefaultConfidence
+
 // RepairOptions say how sure a repair must be. nil and the zero value are what the command
 // does.
 type RepairOptions struct {
 	// MinConfidence is what an answer needs to be taken, up to 1; 0 means
-	// stackfix.DefaultConfidence, and -1 takes every answer. Below it the missing frames
+	// DefaultConfidence, and -1 takes every answer. Below it the missing frames
 	// become the one frame profile.Bridge.
 	MinConfidence float64
 }

@@ -205,10 +205,10 @@ func (f *Facts) spanStacks(v *Verdict) {
 		v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
 		cut := f.Stacks.CutTotal()
 		v.Text += fmt.Sprintf("%s stack%s; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), report.Plural(int(f.Samples.Count)), count(cut), f.Stacks.Limit,
-			percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
+			report.Percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
 	}
 	if n := f.Stacks.Bridged; n > 0 {
-		v.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), percent(n, f.Samples.Count))
+		v.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), report.Percent(n, f.Samples.Count))
 		if v.State == Good {
 			v.State, v.Do = Partly, "the .nettrace that this file was made from tells more: repair that"
 		}

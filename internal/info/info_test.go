@@ -255,7 +255,7 @@ func TestBrokenSpeedscope(t *testing.T) {
 
 func TestPercent(t *testing.T) {
 	for want, c := range map[string][2]int64{"0 %": {0, 5}, "100 %": {5, 5}, "< 0.1 %": {1, 100000}, "> 99.9 %": {99999, 100000}, "33.3 %": {1, 3}} {
-		assert.Equal(t, want, percent(c[0], c[1]))
+		assert.Equal(t, want, report.Percent(c[0], c[1]))
 	}
 }
 

@@ -77,7 +77,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	v.Text = fmt.Sprintf("%s sample%s of %s thread%s", count(s.Count), report.Plural(int(s.Count)), report.Count(threads), report.Plural(threads))
 	switch {
 	case s.Managed+s.External > 0:
-		v.Text += fmt.Sprintf(", %s in managed code", percent(s.Managed, s.Count))
+		v.Text += fmt.Sprintf(", %s in managed code", report.Percent(s.Managed, s.Count))
 	case s.OffCPU > 0:
 		v.Text += fmt.Sprintf(", %s waits", count(s.OffCPU))
 	}
@@ -89,13 +89,13 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	case cut > 0:
 		var by []string
 		if n := f.Stacks.Cut["depth"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, percent(n, s.Looks())))
+			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, report.Percent(n, s.Looks())))
 		}
 		if n := f.Stacks.Cut["bytes"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), percent(n, s.Looks())))
+			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), report.Percent(n, s.Looks())))
 		}
 		if n := f.Stacks.Cut["broken"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), percent(n, s.Looks())))
+			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), report.Percent(n, s.Looks())))
 		}
 		v.Text += "; " + strings.Join(by, ", ")
 		if f.Stacks.Cut["broken"] < cut {
@@ -135,7 +135,7 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 		}
 		return v, true
 	}
-	v.Text = percent(f.Stacks.Named, f.Stacks.Frames) + " of the frames have a name"
+	v.Text = report.Percent(f.Stacks.Named, f.Stacks.Frames) + " of the frames have a name"
 	share := float64(f.Stacks.Named) / float64(f.Stacks.Frames)
 	switch {
 	case share < 0.1:
@@ -327,7 +327,7 @@ func (g *nettraceReader) lossVerdict() Verdict {
 	if int64(l.Events)*2 > all {
 		v.State = None
 	}
-	v.Text = fmt.Sprintf("%s of %s events were lost: the buffer was full", percent(int64(l.Events), all), count(all))
+	v.Text = fmt.Sprintf("%s of %s events were lost: the buffer was full", report.Percent(int64(l.Events), all), count(all))
 	if l.Rundown == l.Events {
 		v.Text += " during the rundown, so names may be missing"
 	} else if l.Samples > 0 {
@@ -389,25 +389,6 @@ func list(names []string, most int) string {
 }
 
 func count(n int64) string { return report.Count(int(n)) }
-
-// percent prints n of all so that neither nothing nor everything is claimed by rounding.
-func percent(n, all int64) string {
-	if all == 0 {
-		return "0 %"
-	}
-	p := 100 * float64(n) / float64(all)
-	switch {
-	case n == 0:
-		return "0 %"
-	case n == all:
-		return "100 %"
-	case p < 0.1:
-		return "< 0.1 %"
-	case p > 99.9:
-		return "> 99.9 %"
-	}
-	return fmt.Sprintf("%.1f %%", p)
-}
 
 // size prints bytes for people.
 func size(n int64) string {

@@ -12,6 +12,9 @@ import (
 	"github.com/tracefix/tracefix/stackfix"
 )
 
+// DefaultConfidence is what a repair needs where nothing else is asked for.
+const DefaultConfidence = stackfix.DefaultConfidence
+
 // FixStacks repairs the cut stacks of p with stackfix: samples get their repaired
 // stacks and threads their Repairs. A sample that only looked cut becomes whole.
 // minConfidence is what a repair needs to be taken, as in stackfix.Options. In a trace that was repaired
@@ -26,7 +29,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	}
 	nested := map[*profile.Thread][]nesting.Answer{}
 	if !p.Meta.Repaired {
-		nested = nesting.Resolve(p, cmp.Or(minConfidence, stackfix.DefaultConfidence))
+		nested = nesting.Resolve(p, cmp.Or(minConfidence, DefaultConfidence))
 	}
 	processes := map[*profile.Process]uint32{}
 	// votes that are equal go by the order of the threads, which is the reader's own

@@ -1,9 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -13,7 +15,7 @@ import (
 func Describe(p *profile.Profile, each bool, rep *report.Trace) {
 	c := p.Counts()
 	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy
-	rep.Repaired, rep.Restored = c.Repaired, c.Restored
+	rep.Repaired, rep.Restored, rep.AtBridges = c.Repaired, c.Restored, c.AtBridges
 	rep.CutEvents, rep.RepairedEvents = c.CutEvents, c.RepairedEvents
 	if each {
 		for t, s := range p.Cuts() {
@@ -57,6 +59,7 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 		rep.Notes = append(rep.Notes, why+" was repaired before, and what that repair could not know stays cut; to repair it in another way take the recording itself")
 		return
 	}
+	rep.MinConfidence = cmp.Or(c.MinConfidence, tracefix.DefaultConfidence)
 	var do []string
 	if c.CanList && !c.EachRepair {
 		do = append(do, "--report FILE lists them")
@@ -71,6 +74,6 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 		do = append(do, "collect-linux copies 4 KiB of each stack, `dotnet-trace collect` records 100 frames")
 	}
 	if len(do) > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%s not knowable: %s", report.Count(bridged), strings.Join(do, "; ")))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%s not sure enough: %s", report.Count(bridged), strings.Join(do, "; ")))
 	}
 }

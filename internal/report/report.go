@@ -45,7 +45,12 @@ type Trace struct {
 	CutBy    map[string]int `json:"cut_by,omitempty"`           // depth, bytes, broken
 	Repaired map[string]int `json:"repaired,omitempty"`         // by how
 	Restored int            `json:"restored_frames,omitempty"`
-	Left     int            `json:"left_cut,omitempty"`
+	// AtBridges are those of Restored that stand before or behind a bridge: an output without
+	// bridges lacks them.
+	AtBridges int `json:"restored_at_bridges,omitempty"`
+	// MinConfidence is what a repair needed to be taken; 0: not told.
+	MinConfidence float64 `json:"min_confidence,omitempty"`
+	Left          int     `json:"left_cut,omitempty"`
 
 	// Tracks counts what was drawn beside the samples, by group: activities, gc, ...
 	Tracks map[string]int `json:"tracks,omitempty"`
@@ -214,19 +219,7 @@ func (t *Trace) Summary() string {
 	case len(t.Repaired) == 0:
 		fmt.Fprintf(&b, ", %s cut", Count(t.Cut))
 	default:
-		bridged := t.Repaired["bridge"]
-		done := 0
-		for _, n := range t.Repaired {
-			done += n
-		}
-		fmt.Fprintf(&b, ", %s cut: %s repaired", Count(t.Cut), Count(done-bridged))
-		left := t.KeptCut()
-		if n := bridged + t.Left - left; n > 0 {
-			fmt.Fprintf(&b, ", %s bridged", Count(n))
-		}
-		if left > 0 {
-			fmt.Fprintf(&b, ", %s left as recorded", Count(left))
-		}
+		t.tellRepairs(&b)
 	}
 	if t.Lost > 0 {
 		fmt.Fprintf(&b, "; %s event%s lost while recording", Count(int(t.Lost)), Plural(int(t.Lost)))
@@ -235,6 +228,29 @@ func (t *Trace) Summary() string {
 		fmt.Fprintf(&b, "; damaged in %d place%s, what could be saved was saved", t.Damages, Plural(t.Damages))
 	}
 	return b.String()
+}
+
+// tellRepairs tells what became of the cut samples.
+func (t *Trace) tellRepairs(b *strings.Builder) {
+	bridged := t.Repaired["bridge"]
+	done := 0
+	for _, n := range t.Repaired {
+		done += n
+	}
+	share := func(n int) string { return Percent(int64(n), int64(t.Cut)) }
+	fmt.Fprintf(b, ", %s cut: %s repaired", Count(t.Cut), share(done-bridged))
+	left := t.KeptCut()
+	if n := bridged + t.Left - left; n > 0 {
+		fmt.Fprintf(b, ", %s bridged", share(n))
+	}
+	if left > 0 {
+		fmt.Fprintf(b, ", %s left as recorded", share(left))
+	}
+	restored := t.Restored
+	if t.keepsUnknown() {
+		restored -= t.AtBridges
+	}
+	fmt.Fprintf(b, "; %s frame%s restored", Count(restored), Plural(restored))
 }
 
 // drawn tells what there is in an output without samples.
@@ -284,7 +300,24 @@ var hows = []struct{ how, text string }{
 	{"chain", "known through a run of overlapping cut stacks"},
 	{"caller", "known because the caller never varies in this trace"},
 	{"elsewhere", "known from whole stacks elsewhere in the trace"},
-	{"bridge", "not knowable: bridged by one frame \"[frames lost]\""},
+	{"bridge", unsure + ": " + bridgedBy},
+}
+
+const (
+	unsure    = "not sure enough"
+	bridgedBy = "bridged by one frame \"[frames lost]\""
+)
+
+// unsure tells in words why samples were not repaired.
+func (t *Trace) unsure() string {
+	switch c := t.MinConfidence; {
+	case c == 0:
+		return unsure
+	case c < 0:
+		return "without an answer"
+	default:
+		return fmt.Sprintf("below %v confidence", c)
+	}
 }
 
 // How tells in words what a repair's kind means; "" for a kind without words.
@@ -312,8 +345,11 @@ func (t *Trace) explainRepairs(w io.Writer) {
 	for _, h := range hows {
 		known[h.how] = true
 		text := h.text
-		if h.how == "bridge" && t.keepsUnknown() {
-			text = "not knowable: left as recorded, since a nettrace has no place for a bridge"
+		if h.how == "bridge" {
+			text = t.unsure() + ": " + bridgedBy
+			if t.keepsUnknown() {
+				text = t.unsure() + ": left as recorded, since a nettrace has no place for a bridge"
+			}
 		}
 		if n := t.Repaired[h.how]; n > 0 {
 			fmt.Fprintf(w, "  %10s  %s\n", Count(n), text)
@@ -343,6 +379,25 @@ func Count(n int) string {
 		s = "-" + s
 	}
 	return s
+}
+
+// Percent prints n of all so that neither nothing nor everything is claimed by rounding.
+func Percent(n, all int64) string {
+	if all == 0 {
+		return "0 %"
+	}
+	p := 100 * float64(n) / float64(all)
+	switch {
+	case n == 0:
+		return "0 %"
+	case n == all:
+		return "100 %"
+	case p < 0.1:
+		return "< 0.1 %"
+	case p > 99.9:
+		return "> 99.9 %"
+	}
+	return fmt.Sprintf("%.1f %%", p)
 }
 
 // Plural is the ending of a noun that n stands before.

@@ -19,14 +19,22 @@ func TestExplain(t *testing.T) {
 		{
 			"repaired", Trace{Cut: 1203, Repaired: map[string]int{"bridge": 3, "before": 1200, "zz": 1, "new": 2}, Notes: []string{"one", "two"}},
 			"       1,200  known from the stack before\n" +
-				"           3  not knowable: bridged by one frame \"[frames lost]\"\n" +
+				"           3  not sure enough: bridged by one frame \"[frames lost]\"\n" +
 				"           2  new\n" +
 				"           1  zz\n" +
 				"  note: one\n  note: two\n",
 		},
 		{
-			"no place for a bridge", Trace{Cut: 3, Repaired: map[string]int{"bridge": 3}, Output: &Output{Format: "nettrace"}},
-			"           3  not knowable: left as recorded, since a nettrace has no place for a bridge\n",
+			"below what was asked for", Trace{Cut: 3, MinConfidence: 0.9, Repaired: map[string]int{"bridge": 3}},
+			"           3  below 0.9 confidence: bridged by one frame \"[frames lost]\"\n",
+		},
+		{
+			"every answer taken", Trace{Cut: 3, MinConfidence: -1, Repaired: map[string]int{"bridge": 3}},
+			"           3  without an answer: bridged by one frame \"[frames lost]\"\n",
+		},
+		{
+			"no place for a bridge", Trace{Cut: 3, MinConfidence: 0.8, Repaired: map[string]int{"bridge": 3}, Output: &Output{Format: "nettrace"}},
+			"           3  below 0.8 confidence: left as recorded, since a nettrace has no place for a bridge\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -38,8 +46,8 @@ func TestExplain(t *testing.T) {
 }
 
 func TestSummaryOfBridges(t *testing.T) {
-	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Output: &Output{Name: "b", Format: "chromium"}}
-	assert.Equal(t, "a -> b: 5 samples, 3 cut: 1 repaired, 2 bridged", rep.Summary())
+	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Restored: 1205, AtBridges: 5, Output: &Output{Name: "b", Format: "chromium"}}
+	assert.Equal(t, "a -> b: 5 samples, 3 cut: 33.3 % repaired, 66.7 % bridged; 1,205 frames restored", rep.Summary())
 	rep.Output.Format = "nettrace"
-	assert.Equal(t, "a -> b: 5 samples, 3 cut: 1 repaired, 2 left as recorded", rep.Summary())
+	assert.Equal(t, "a -> b: 5 samples, 3 cut: 33.3 % repaired, 66.7 % left as recorded; 1,200 frames restored", rep.Summary())
 }
