@@ -3,7 +3,8 @@ package stackfix
 // The recorded whole stacks right before and after a cut one share root frames. Where
 // a thread does not leave them in between, the cut stack begins with them too: an answer
 // that says otherwise needs to be much better than others, and where threads of this recording
-// seldom leave them it is not given at all.
+// seldom leave them it is not given at all. The thresholds of this file are set by hand, not
+// fitted as the priors are.
 
 // againstBits is what an answer loses that contradicts what the whole stacks around it share.
 const againstBits = 8

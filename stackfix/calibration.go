@@ -208,10 +208,21 @@ func (c *calibration) slope(kind int) float64 {
 // there is a smaller part of its turns.
 var trialSlopes = [numSlopes]float64{1, 0.75, 1}
 
+// independent is how many answers with equal evidence count at most: they are not
+// independent of each other. Set by hand.
+const independent = 30
+
+// The numerics of fit: steps are kept short since the likelihood is flat far from its top.
+const (
+	mostSteps     = 200
+	mostShiftStep = 2.0 // logits
+	mostSlopeStep = 0.2
+	converged     = 1e-6
+)
+
 // fit finds the shifts and slopes that make what was learnt most likely, held near those of
 // recordings at large.
 func (c *calibration) fit() {
-	const cap = 30 // answers with equal evidence are not independent
 	type known struct {
 		group          int
 		n, right, w, z float64
@@ -219,15 +230,15 @@ func (c *calibration) fit() {
 	var rows []known
 	for _, v := range slices.SortedFunc(maps.Keys(c.seen), evidence.compare) {
 		if k := c.seen[v]; v.kind != byCallers {
-			rows = append(rows, known{groupOf(v), k.n, k.right, min(1, cap/k.n), usual(v)})
+			rows = append(rows, known{groupOf(v), k.n, k.right, min(1, independent/k.n), usual(v)})
 		}
 	}
 	// Newton's method: of the group shifts each is tied to that of all only.
 	step := func(x *float64, by float64) float64 {
-		*x += max(-2, min(by, 2))
+		*x += max(-mostShiftStep, min(by, mostShiftStep))
 		return math.Abs(by)
 	}
-	for range 200 {
+	for range mostSteps {
 		ext, he := -c.extShift/prior.shiftVar, 1/prior.shiftVar
 		var g, h [numGroups]float64
 		var gs, hs [numSlopes]float64
@@ -265,11 +276,11 @@ func (c *calibration) fit() {
 		}
 		for k := range gs {
 			by := (gs[k] - c.flatter[k]/prior.slopeVar) / (hs[k] + 1/prior.slopeVar)
-			x := max(0, c.flatter[k]+max(-0.2, min(by, 0.2)))
+			x := max(0, c.flatter[k]+max(-mostSlopeStep, min(by, mostSlopeStep)))
 			far = max(far, math.Abs(x-c.flatter[k]))
 			c.flatter[k] = x
 		}
-		if far < 1e-6 {
+		if far < converged {
 			break
 		}
 	}

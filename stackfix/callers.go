@@ -109,8 +109,12 @@ func (e *solver) lookupCallers(s StackID) *blend {
 	return b
 }
 
+// unseenCaller is the share that a method has of the calls by methods that no context shows: as
+// if there were fifty of them. Set by hand.
+const unseenCaller = 0.02
+
 // share is how likely m is the caller.
-func (b *blend) share(m MethodID) float64 { return b.get(m) + 0.02*b.other }
+func (b *blend) share(m MethodID) float64 { return b.get(m) + unseenCaller*b.other }
 
 // callerOf returns what calls the frames above which p stands.
 func (e *engine) callerOf(p StackID) MethodID {
@@ -136,12 +140,15 @@ func (x *index) callersOf(context int32) *callers {
 	return nil
 }
 
-// knownByMany is how many stacks that hold a context are more than a few: one of the
-// measures of evidence.
-const knownByMany = 4
+// Set by hand: leastStacks is how many stacks must hold a context so that they can agree, and
+// knownByMany how many are more than a few, which is one of the measures of evidence.
+const (
+	leastStacks = 2
+	knownByMany = 4
+)
 
 // fewBits is the least information that a context needs so that what stands above it
-// in other stacks is put above it in this one.
+// in other stacks is put above it in this one. Set by hand.
 const fewBits = 6
 
 // copyCallers puts back what stands above the first frames of blk wherever they were
@@ -164,7 +171,7 @@ func (e *solver) copyCallers(blk *block) bool {
 		}
 		unanimous = levels[li]
 	}
-	if best == nil || best.stacks < 2 {
+	if best == nil || best.stacks < leastStacks {
 		return false
 	}
 	bits, least := e.contextBits(level), e.contextBits(unanimous)

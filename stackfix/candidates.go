@@ -88,6 +88,10 @@ func (e *solver) candidates(cs []cand, o []FrameID, f, b *side, vs *blend) []can
 	return e.mergeRoots(cs)
 }
 
+// rootSlack is how many frames further out the walk of one stack may have gone than that of
+// another one of its thread. Set by hand; outerFrames is one more.
+const rootSlack = 2
+
 // mergeRoots makes one of prefixes that differ only in how far out the walk
 // went: some stacks of a thread end a frame or two before its very first.
 func (e *solver) mergeRoots(cs []cand) []cand {
@@ -106,7 +110,7 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 			if x.f != y.f {
 				continue
 			}
-			if d := x.depth - y.depth; d == 0 || d > 2 || d < -2 || x.depth == 0 || y.depth == 0 {
+			if d := x.depth - y.depth; d == 0 || d > rootSlack || d < -rootSlack || x.depth == 0 || y.depth == 0 {
 				continue
 			}
 			a, b := &cs[i], &cs[j]
@@ -204,17 +208,37 @@ func (e *solver) match(o, t []FrameID, known *surprises) (k int, bits float64) {
 		if known[1][k] == 0 {
 			known[1][k] = e.m.methodCalls.surprise(e.method(o[k-1]), e.method(o[k]))
 		}
-		bits += 0.5 * known[1][k]
+		bits += methodWorth * known[1][k]
 		k++
 	}
 	return k, bits
 }
 
-// beta is what a bit of an overlap counts: the calls in it are no independent evidence.
-const beta = 0.6
+// What the parts of a score count, in bits. All of them are set by hand, not fitted as the
+// priors are: what comes of them is held by tests against recordings with known truth.
+const (
+	// beta is what a bit of an overlap counts: the calls in it are no independent evidence.
+	beta = 0.6
+	// methodWorth is what a call in an overlap of methods counts, of what one of frames does:
+	// a method that calls another one from two places has two frames.
+	methodWorth = 0.5
+	// mostHead is the most that the surprise of the first frame counts where it overlaps.
+	mostHead = 8
+	// unseenVote is the share that a prefix has of the votes for those that no context shows.
+	unseenVote = 0.01
+	// callerWorth is what a bit of the caller's share counts: votes know of it, too.
+	callerWorth = 0.5
+	// leastCaller is added to the share of a caller, so that one that was never seen costs
+	// no more than 13 bits times callerWorth.
+	leastCaller = 1e-4
+	// rounding is by how much a bound and a score may differ without a reason.
+	rounding = 1e-6
+	// mostLead is where leads end: an only candidate leads by no more.
+	mostLead = 60
+)
 
 // fewCallers is the share of the callers in a context that a method needs at least to
-// be believed to be the caller.
+// be believed to be the caller. Set by hand.
 const fewCallers = 0.1
 
 // judge scores the candidates and returns the best one, and by how many bits it leads.
@@ -223,7 +247,7 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 		return -1, 0
 	}
 	N := len(e.o)
-	head := min(e.headSurprise(e.o[0]), 8)
+	head := min(e.headSurprise(e.o[0]), mostHead)
 	callers := e.lookupCallers(s)
 	top, second, best := math.Inf(-1), math.Inf(-1), -1
 	most := 0.0 // bits that neighbours without an overlap add
@@ -242,8 +266,8 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 		c := &cs[i]
 		c.foreign = e.foreign(c.p)
 		c.caller = callers.share(e.callerOf(c.p))
-		votes, caller := e.logs.log2(c.votes+vs.other*0.01), 0.5*e.logs.log2(c.caller+1e-4)
-		if c.kf == 0 && c.kb == 0 && most+votes-c.foreign+caller < second-1e-6 {
+		votes, caller := e.logs.log2(c.votes+vs.other*unseenVote), callerWorth*e.logs.log2(c.caller+leastCaller)
+		if c.kf == 0 && c.kb == 0 && most+votes-c.foreign+caller < second-rounding {
 			continue // neither the best nor the next
 		}
 		score := 0.0
@@ -283,5 +307,5 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 			second = max(second, score)
 		}
 	}
-	return best, min(top-second, 60)
+	return best, min(top-second, mostLead)
 }

@@ -21,7 +21,9 @@ type skip struct {
 	outer StackID
 }
 
-const outerFrames = 3
+// outerFrames is how many are kept: where roots differ by rootSlack frames one stack has the
+// outermost frame of the other one here.
+const outerFrames = rootSlack + 1
 
 // newClimber returns tree with jumps.
 func newClimber(tree *stacks.Tree) *climber {

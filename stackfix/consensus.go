@@ -38,7 +38,7 @@ const (
 	otherWays  = 0.05
 	// partRounds is how often parts are looked for: a longer stack has another context.
 	partRounds = 2
-	mostFrames = 1000 // of a part
+	mostFrames = 1000 // that are put above a stack at once
 )
 
 // contextSites are the lengths of contexts.

@@ -66,7 +66,8 @@ type row struct {
 	key   [2]StackID
 }
 
-// Where the strengths of evidence begin: in bits, shares, and calls.
+// Where the levels of measures begin: in bits, shares, and calls. They are set by hand; what
+// each level is worth is fitted.
 var (
 	margins   = [numMargins - 1]float64{-0.5, 0.5, 1.5, 3, 6, 10, 16}
 	wins      = [numWins - 1]float64{3, 8, 20}
@@ -77,6 +78,11 @@ var (
 	unvarying = [numCallers - 1]float64{3, 5, 9, 17, 33}
 )
 
+// clearVotes are the levels of votes from 2 on: the least share that an answer has of the votes
+// for candidates, and the most that prefixes have that no known stack shows. Set by hand.
+var clearVotes = [numVotes - 2]struct{ share, unseen float64 }{{0.6, 1}, {0.9, 0.12}, {0.97, 0.03}}
+
+// bucketOf returns the level of v.
 func bucketOf(v float64, begin []float64) level {
 	b := 0
 	for b < len(begin) && v >= begin[b] {
@@ -98,16 +104,14 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead floa
 	}
 	c.share = share * (1 - vs.other)
 	votes := level(0)
-	switch {
-	case c.votes == 0:
-	case share < 0.6:
+	if c.votes > 0 {
 		votes = 1
-	case share < 0.9 || vs.other > 0.12:
-		votes = 2
-	case share < 0.97 || vs.other > 0.03:
-		votes = 3
-	default:
-		votes = 4
+		for _, l := range clearVotes {
+			if share < l.share || vs.other > l.unseen {
+				break
+			}
+			votes++
+		}
 	}
 	sides, far := level(0), math.MaxInt
 	for i, k := range [2]int{c.kf, c.kb} {
@@ -120,7 +124,7 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead floa
 	}
 	margin := e.margin(c) - bitsApart*float64(far)
 	if sides < 2 {
-		margin -= c.foreign / 2
+		margin -= c.foreign * foreignWorth
 	}
 	return evidence{
 		kind: forAnswer, rec: e.recursion(c.p, o), votes: votes, share: bucketOf(c.caller, shares[:]),
@@ -146,7 +150,12 @@ func (e *solver) above(kind kind, blk *block, p StackID, bits, lead float64, bot
 func apart(blocks int) int { return bits.Len(uint(blocks)) - 1 }
 
 // bitsApart is what an overlap is worth less for each doubling of the distance.
+// Set by hand, as foreignWorth is.
 const bitsApart = 0.5
+
+// foreignWorth is how much of the strangeness of an answer counts against the margin by which
+// one neighbour speaks for it.
+const foreignWorth = 0.5
 
 // margin is by how many bits the sides overlap more with c than with any other candidate:
 // less than 0 where another one overlaps more. An overlap that is nearly as long elsewhere,

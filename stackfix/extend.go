@@ -35,7 +35,8 @@ func (e *solver) extend(blk *block) bool {
 	return e.prepend(blk, e.t.up(best.s, bestD), bestEvidence, best.conf)
 }
 
-// sureExtension is how sure an extension must be.
+// sureExtension is how sure an extension must be, whatever is asked for: what it shows is
+// evidence for others. Set by hand.
 const sureExtension = 0.93
 
 // prepend puts p before blk if the evidence v is good enough, and no better than
@@ -58,6 +59,14 @@ func (e *solver) prepend(blk *block, p StackID, v evidence, donor float64) bool 
 	return true
 }
 
+// A caller never varies if its method was called at least leastCalls times, and by others in
+// no more than one of strayCalls. How far such callers are believed is fitted: see unvarying.
+// These are set by hand.
+const (
+	leastCalls = 2
+	strayCalls = 200
+)
+
 // climb puts back callers that never vary.
 func (e *solver) climb(blk *block) bool {
 	m := e.method(e.o[0])
@@ -67,12 +76,12 @@ func (e *solver) climb(blk *block) bool {
 	}
 	up := e.fo[:0]
 	least := int32(math.MaxInt32)
-	for len(up) < 1000 {
+	for len(up) < mostFrames {
 		c, n := e.m.methods[m].caller, e.m.methods[m].called
-		if n < 2 || e.marked(c.m) {
+		if n < leastCalls || e.marked(c.m) {
 			break
 		}
-		if k := e.m.methodCalls.count(c.m, m); k < n-n/200 {
+		if k := e.m.methodCalls.count(c.m, m); k < n-n/strayCalls {
 			break
 		}
 		least = min(least, n)
@@ -180,5 +189,5 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 			try(-d, t, o[d:], &e.tCalls)
 		}
 	}
-	return bestD, bestBits, min(60, top-second)
+	return bestD, bestBits, min(mostLead, top-second)
 }

@@ -7,10 +7,10 @@ package stackfix
 var prior = weights{
 	answer: []float64{
 		0.15,  // no recursion: votes of known stacks: none
-		-0.72, // no recursion: votes of known stacks: few
-		0.58,  // no recursion: votes of known stacks: many
-		1.11,  // no recursion: votes of known stacks: most
-		3.05,  // no recursion: votes of known stacks: all
+		-0.72, // no recursion: votes of known stacks: share below 0.6
+		0.58,  // no recursion: votes of known stacks: share from 0.6, unseen to 1
+		1.11,  // no recursion: votes of known stacks: share from 0.9, unseen to 0.12
+		3.05,  // no recursion: votes of known stacks: share from 0.97, unseen to 0.03
 		-0.81, // no recursion: share of the callers below 0.15
 		-0.47, // no recursion: share of the callers from 0.15 to 0.3
 		1.28,  // no recursion: share of the callers from 0.3 to 0.5
@@ -54,10 +54,10 @@ var prior = weights{
 		1.73,  // no recursion, both overlap: lead in bits from 8 to 20
 		4.13,  // no recursion, both overlap: lead in bits from 20
 		1.57,  // recursion: votes of known stacks: none
-		0.03,  // recursion: votes of known stacks: few
-		0.46,  // recursion: votes of known stacks: many
-		0.48,  // recursion: votes of known stacks: most
-		-0.16, // recursion: votes of known stacks: all
+		0.03,  // recursion: votes of known stacks: share below 0.6
+		0.46,  // recursion: votes of known stacks: share from 0.6, unseen to 1
+		0.48,  // recursion: votes of known stacks: share from 0.9, unseen to 0.12
+		-0.16, // recursion: votes of known stacks: share from 0.97, unseen to 0.03
 		-0.76, // recursion: share of the callers below 0.15
 		-1.77, // recursion: share of the callers from 0.15 to 0.3
 		0.29,  // recursion: share of the callers from 0.3 to 0.5
@@ -101,10 +101,10 @@ var prior = weights{
 		0.69,  // recursion, both overlap: lead in bits from 8 to 20
 		1.36,  // recursion, both overlap: lead in bits from 20
 		-1.44, // recursion with this caller: votes of known stacks: none
-		-0.55, // recursion with this caller: votes of known stacks: few
-		-0.47, // recursion with this caller: votes of known stacks: many
-		2.05,  // recursion with this caller: votes of known stacks: most
-		3.59,  // recursion with this caller: votes of known stacks: all
+		-0.55, // recursion with this caller: votes of known stacks: share below 0.6
+		-0.47, // recursion with this caller: votes of known stacks: share from 0.6, unseen to 1
+		2.05,  // recursion with this caller: votes of known stacks: share from 0.9, unseen to 0.12
+		3.59,  // recursion with this caller: votes of known stacks: share from 0.97, unseen to 0.03
 		-0.26, // recursion with this caller: share of the callers below 0.15
 		0.12,  // recursion with this caller: share of the callers from 0.15 to 0.3
 		0.98,  // recursion with this caller: share of the callers from 0.3 to 0.5

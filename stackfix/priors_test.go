@@ -906,7 +906,6 @@ var prior = weights{
 // What the levels of measures that are no ranges of numbers say.
 var (
 	recLabels   = [numRecs]string{"no recursion", "recursion", "recursion with this caller"}
-	votesLabels = [numVotes]string{"none", "few", "many", "most", "all"}
 	sidesLabels = [numSides]string{"no overlap", "one overlap", "both overlap"}
 	bothLabels  = map[kind][numBoth]string{byOverlap: {"one neighbour", "both neighbours agree"}, byContext: {"few stacks", "many stacks"}}
 )
@@ -922,7 +921,7 @@ func answerLabels() []string {
 			for l := range level(mostLevels) {
 				v := evidence{kind: forAnswer, rec: rec, sides: sides, votes: min(l, numVotes-1), share: min(l, numShares-1), margin: l, win: min(l, numWins-1)}
 				f, r, s := answerFeatures(v), recLabels[rec], sidesLabels[sides]
-				labels[f[0]] = fmt.Sprintf("%s: votes of known stacks: %s", r, votesLabels[v.votes])
+				labels[f[0]] = fmt.Sprintf("%s: votes of known stacks: %s", r, votesLabel(v.votes))
 				labels[f[1]] = fmt.Sprintf("%s: share of the callers %s", r, rangeLabel(shares[:], v.share))
 				labels[f[2]] = fmt.Sprintf("%s, %s: margin in bits %s", r, s, rangeLabel(margins[:], v.margin))
 				labels[f[3]] = fmt.Sprintf("%s, %s: lead in bits %s", r, s, rangeLabel(wins[:], v.win))
@@ -947,6 +946,17 @@ func extLabels(kind kind) []string {
 		}
 	}
 	return labels
+}
+
+// votesLabel says which votes are of a level.
+func votesLabel(l level) string {
+	switch l {
+	case 0:
+		return "none"
+	case 1:
+		return fmt.Sprintf("share below %v", clearVotes[0].share)
+	}
+	return fmt.Sprintf("share from %v, unseen to %v", clearVotes[l-2].share, clearVotes[l-2].unseen)
 }
 
 // rangeLabel says which numbers are of a level.

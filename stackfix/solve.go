@@ -69,7 +69,7 @@ func (e *solver) solve() {
 			}
 		}
 	}
-	for e.round = range 8 {
+	for e.round = range mostRounds {
 		e.retain.finish()
 		e.updateIndex()
 		if e.pass() == 0 {
@@ -85,6 +85,17 @@ func (e *solver) found(r *run, k int) {
 	e.idx.addKnown(r.blocks[k].ext)
 	e.local.fresh = append(e.local.fresh, r.blocks[k].ext)
 }
+
+// Set by hand, not fitted.
+const (
+	// mostRounds ends a search that still finds something.
+	mostRounds = 8
+	// habitsDoubt is how much of the strangeness of an answer, in bits, counts against it
+	// where no neighbour speaks for it: it counted already when it was chosen.
+	habitsDoubt = 1.0 / 8
+	// recursionRisk is how much of the risk that is taken elsewhere is taken in a recursion.
+	recursionRisk = 0.5
+)
 
 // pass tries every open block once and returns how many it changed.
 func (e *solver) pass() int {
@@ -161,7 +172,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	conf := min(own, donor, float64(blk.conf))
 	if c.kf == 0 && c.kb == 0 {
 		// no neighbour speaks: the code's own habits are all there is
-		conf = min(conf, c.share*math.Exp2(-c.foreign/8))
+		conf = min(conf, c.share*math.Exp2(-c.foreign*habitsDoubt))
 	}
 	// where the code is hardly ever called so, the answer is wrong whatever else speaks
 	// for it
@@ -190,7 +201,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	need := e.minConf
 	if v.rec > 0 {
 		// a wrong depth of a recursion misleads all that overlap it
-		need = 1 - (1-need)/2
+		need = 1 - (1-need)*recursionRisk
 	}
 	if own < need || conf < e.minConf {
 		return false

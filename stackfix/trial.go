@@ -5,10 +5,17 @@ import (
 	"slices"
 )
 
+// How good answers are in this recording is found out by repairing copies of it that are cut
+// once more, by the same search. What is made of the verdicts is in calibration.go.
+
 // virtualShares are how much of the depth of a cut stack is left in the copies of the
 // recording that are learnt from. Less leaves more stacks with known truth; more is
-// closer to what the recorder left.
+// closer to what the recorder left. Set by hand.
 var virtualShares = [...]float64{0.7, 0.85}
+
+// leastLimit is the least depth to cut to: what is left of stacks that are cut to less
+// teaches nothing. Set by hand.
+const leastLimit = 4
 
 // sparser is how much fewer stretches of a large recording a copy has than another one: where
 // less is left of stacks more of them are cut, and as many teach as much.
@@ -132,7 +139,7 @@ func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 	vs := make([]*world, len(limits))
 	drafts := make([]*draft, len(limits))
 	for i, limit := range limits {
-		if limit >= 4 {
+		if limit >= leastLimit {
 			vs[i] = &world{judged: true}
 			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, every: 1, cuts: map[StackID]StackID{}}
 		}
