@@ -35,10 +35,6 @@ func Describe(p *profile.Profile, each bool, rep *report.Trace) {
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
 }
 
-// leastAdvised is the least confidence that is advised: of what is restored beyond the default
-// seven in ten are right at 0.8, at 0.5 four in ten.
-const leastAdvised = 0.8
-
 // advise tells what can be done about the cut samples that a repair had to bridge, and
 // without one what their number is worth: of spans nothing but a repair tells which
 // stacks at the limit are complete.
@@ -63,9 +59,6 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	var do []string
 	if c.CanList && !c.EachRepair {
 		do = append(do, "--report FILE lists them")
-	}
-	if c.MinConfidence == 0 || c.MinConfidence > leastAdvised {
-		do = append(do, fmt.Sprintf("--min-confidence %v may restore a few more, less surely", leastAdvised))
 	}
 	if spans {
 		do = append(do, "the .nettrace that this file was made from tells more: repair that")
