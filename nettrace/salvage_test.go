@@ -204,7 +204,7 @@ func TestCleanCopy(t *testing.T) {
 	}
 }
 
-// BenchmarkSalvage prints the table of the README: how much of a damaged file is read, over 200
+// BenchmarkSalvage prints the table of docs/damage.md: how much of a damaged file is read, over 200
 // places where it may be damaged. It is run once: go test -run - -bench Salvage -benchtime 1x -v
 func BenchmarkSalvage(b *testing.B) {
 	for _, f := range salvageFiles(b) {
