@@ -130,6 +130,7 @@ type Explainer struct {
 	unknown timeline // threads at work, nobody knows for whom
 	open    int64    // start of the pause that is open
 	paused  bool
+	edges   []edge // room for steps
 }
 
 // ExplainOptions are those of an Explainer.
@@ -352,29 +353,33 @@ type edge struct {
 
 // steps goes through the time of an activity.
 func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
-	var edges []edge
-	add := func(list []interval, cause func(*interval) Cause) {
-		for i := range list {
-			v := &list[i]
-			if f, t := max(v.from, from), min(v.to, to); t > f {
-				c := cause(v)
-				edges = append(edges, edge{f, c, 1, v.thread}, edge{t, c, -1, v.thread})
-			}
+	edges := x.edges[:0]
+	add := func(f, t int64, c Cause, thread uint64) {
+		if f, t = max(f, from), min(t, to); t > f {
+			edges = append(edges, edge{f, c, 1, thread}, edge{t, c, -1, thread})
 		}
 	}
-	add(a.work.intervals, func(v *interval) Cause { return causeOf[v.state] })
-	add(x.pauses.within(from, to, 0), func(*interval) Cause { return ByGC })
-	add(x.unknown.within(from, to, from), func(*interval) Cause { return ByUnknown })
+	for i := range a.work.intervals {
+		v := &a.work.intervals[i]
+		add(v.from, v.to, causeOf[v.state], v.thread)
+	}
+	for _, v := range x.pauses.within(from, to, 0) {
+		add(v.from, v.to, ByGC, 0)
+	}
+	for _, v := range x.unknown.within(from, to, from) {
+		add(v.from, v.to, ByUnknown, 0)
+	}
 	for _, c := range a.work.calls {
 		end := to
 		if c.Stopped {
 			end = c.Stop
 		}
-		add([]interval{{from: c.Start, to: end}}, func(*interval) Cause { return ByOtherSide })
+		add(c.Start, end, ByOtherSide, 0)
 	}
 	for _, w := range waits {
-		add([]interval{{from: w.From, to: w.To}}, func(*interval) Cause { return ByOtherSide })
+		add(w.From, w.To, ByOtherSide, 0)
 	}
+	x.edges = edges
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	var steps []Step
 	var n [causes]int

@@ -9,6 +9,7 @@ import (
 // buckets. The zero value is empty.
 type timeline struct {
 	buckets map[int64][]stretch
+	found   []stretch // room for within
 }
 
 type stretch struct{ from, to, born int64 }
@@ -45,9 +46,9 @@ func (l *timeline) add(from, to, born int64) {
 }
 
 // within returns the stretches that overlap a span and count for who began at a time. They
-// are in order and apart.
-func (l *timeline) within(from, to, began int64) []interval {
-	var found []stretch
+// are in order and apart, and valid until the next call.
+func (l *timeline) within(from, to, began int64) []stretch {
+	found := l.found[:0]
 	for b := from / bucket; b <= to/bucket && b-from/bucket <= longSpan; b++ {
 		for _, s := range l.buckets[b] {
 			if s.born >= began && s.to > from && s.from < to {
@@ -55,11 +56,8 @@ func (l *timeline) within(from, to, began int64) []interval {
 			}
 		}
 	}
-	var out []interval
-	for _, s := range join(found) {
-		out = append(out, interval{from: s.from, to: s.to})
-	}
-	return out
+	l.found = found
+	return join(found)
 }
 
 // join makes overlapping stretches one, which counts for all of those for whom one of them

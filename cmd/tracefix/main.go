@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -102,8 +103,16 @@ func run(args []string, std streams) (code int) {
 	if oneTrace.Load() {
 		useHugePages(smallHeap)
 	}
+	if explains(kctx) {
+		makeRoom(explainHeap)
+	}
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)
+}
+
+// explains reports whether a command line asks for --explain.
+func explains(kctx *kong.Context) bool {
+	return slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "explain" })
 }
 
 // grammar is that of the command line: the table of commands, and those that work on

@@ -12,6 +12,14 @@ import (
 // smallHeap is the heap within which most traces are converted.
 const smallHeap = 44 << 20
 
+// explainHeap is the heap within which the requests of most traces are explained: what is
+// known of them stays alive until they are written, in small pieces, which are slow to
+// collect again and again.
+const explainHeap = 96 << 20
+
+// heapFloor is the heap below which keepMemoryLow leaves the collector alone, in bytes.
+var heapFloor atomic.Int64
+
 // oneTrace says that keepMemoryLow is at work. A batch has a budget of its own.
 var oneTrace atomic.Bool
 
@@ -20,6 +28,14 @@ func stopKeepingMemoryLow() {
 	if oneTrace.Swap(false) {
 		debug.SetMemoryLimit(math.MaxInt64)
 		debug.SetGCPercent(100)
+	}
+}
+
+// makeRoom raises the heap at which keepMemoryLow makes the collector run.
+func makeRoom(heap int64) {
+	if oneTrace.Load() {
+		heapFloor.Store(heap)
+		debug.SetMemoryLimit(heap)
 	}
 }
 
@@ -32,7 +48,7 @@ func keepMemoryLow() {
 		return // the user knows better
 	}
 	oneTrace.Store(true)
-	debug.SetMemoryLimit(smallHeap)
+	makeRoom(smallHeap)
 	debug.SetGCPercent(400)
 	afterCollection(func() {
 		if !oneTrace.Load() {
@@ -41,7 +57,7 @@ func keepMemoryLow() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(max(smallHeap, 6<<20+int64(live[0].Value.Uint64())*5/4))
+			debug.SetMemoryLimit(max(heapFloor.Load(), 6<<20+int64(live[0].Value.Uint64())*5/4))
 		}
 	})
 }
