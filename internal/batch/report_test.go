@@ -268,7 +268,7 @@ func TestWhatHasNoBridgeIsLeft(t *testing.T) {
 	for end, want := range map[string][]string{
 		".md":   {"| Cut samples left as recorded | 4 |", "| bridge | 3 |"},
 		".html": {`<b>bridge</b>`, `left as recorded, since a nettrace has no place for a bridge</span></td><td class="n">4</td>`},
-		".xml":  {"nettrace: 10 samples, 6 cut: 2 repaired, 4 left as recorded", "chromium: 10 samples, 6 cut: 2 repaired, 3 bridged"},
+		".xml":  {"nettrace: 10 samples, 6 cut: 33.3 % repaired, 66.7 % left as recorded", "chromium: 10 samples, 6 cut: 33.3 % repaired, 50.0 % bridged"},
 	} {
 		for _, w := range r.writers("") {
 			if w.end == end {
