@@ -15,6 +15,9 @@ const (
 	outerSites = 8 // call sites of a context that tells what a stack begins with
 	innerSites = 16
 	mostVotes  = 96 // of the stacks that hold a context, those nearest in time
+	// mostSeen is how many sightings of a context are looked at for these: a thread that waits
+	// shows one stack thousands of times.
+	mostSeen   = 1024
 	nearVotes  = 12 // of these, those that must agree in all frames; see same
 	outerVotes = 12
 	innerVotes = 24
@@ -238,7 +241,7 @@ func (c *consensus) assemble(id int32, sites int, time int64, whole bool, most i
 	looks, met := map[look]bool{}, map[place]bool{}
 	list := c.seen[id-1]
 	hi, _ := slices.BinarySearchFunc(list, time, func(s sighting, t int64) int { return cmp.Compare(s.time, t) })
-	for lo := hi - 1; a.n < most && (lo >= 0 || hi < len(list)); {
+	for lo, seen := hi-1, 0; a.n < most && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
 		var s *sighting
 		if hi == len(list) || lo >= 0 && time-list[lo].time <= list[hi].time-time {
 			s = &list[lo]
