@@ -298,7 +298,10 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 		return
 	}
 	for most := mostVotes; most >= nearVotes; most /= 2 {
-		near := c.assemble(context, outerSites, b.time, true, most)
+		near := all
+		if most < all.n { // else they are the same witnesses
+			near = c.assemble(context, outerSites, b.time, true, most)
+		}
 		if near.looks < fewLooks {
 			return
 		}
