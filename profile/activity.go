@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // kept says of each activity whether s selects work for it: it, or one above it, is meant.
@@ -25,7 +25,7 @@ func (s *Selection) kept(p *Profile) []bool {
 // without its provider.
 func (a *Activity) named(patterns []string) bool {
 	for _, p := range patterns {
-		if strings.TrimRight(p, "/") == a.Path || a.Name != "" && (glob.Match(p, a.Name) || glob.Match(p, a.Provider+"/"+a.Name)) {
+		if strings.TrimRight(p, "/") == a.Path || a.Name != "" && (text.Match(p, a.Name) || text.Match(p, a.Provider+"/"+a.Name)) {
 			return true
 		}
 	}
@@ -43,7 +43,7 @@ func (a *Activity) requested(patterns []string) bool {
 		target = rest[max(0, strings.IndexByte(rest, '/')):]
 	}
 	for _, p := range patterns {
-		if id, err := strconv.Atoi(p); err == nil && id == a.Request || a.URL != "" && (glob.Match(p, a.URL) || glob.Match(p, target)) {
+		if id, err := strconv.Atoi(p); err == nil && id == a.Request || a.URL != "" && (text.Match(p, a.URL) || text.Match(p, target)) {
 			return true
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Selection says which part of a trace is wanted: of a profile, or of its events,
@@ -67,14 +67,14 @@ func (p *Profile) Select(s Selection) {
 	p.Processes = slices.DeleteFunc(p.Processes, func(pr *Process) bool { return !s.process(pr) })
 	var tracks []*Track
 	for _, t := range p.Tracks {
-		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !glob.List(s.Threads).MatchID(t.Thread.TID, t.Thread.Name) {
+		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !text.List(s.Threads).MatchID(t.Thread.TID, t.Thread.Name) {
 			continue
 		}
 		if s.From != 0 || s.To != 0 || len(s.Threads) != 0 {
 			all := t.Slices
 			t.Slices = func(yield func(*Slice) bool) {
 				for sl := range all {
-					if th := sl.Thread; th != nil && !glob.List(s.Threads).MatchID(th.TID, th.Name) {
+					if th := sl.Thread; th != nil && !text.List(s.Threads).MatchID(th.TID, th.Name) {
 						continue
 					}
 					if s.overlaps(sl.Start, sl.Start+sl.Dur) && !yield(sl) {
@@ -92,11 +92,11 @@ func (p *Profile) Select(s Selection) {
 }
 
 func (s *Selection) thread(t *Thread) bool {
-	return s.process(t.Process) && glob.List(s.Threads).MatchID(t.TID, t.Name)
+	return s.process(t.Process) && text.List(s.Threads).MatchID(t.TID, t.Name)
 }
 
 func (s *Selection) process(p *Process) bool {
-	return p == nil || glob.List(s.Processes).MatchID(p.PID, p.Name)
+	return p == nil || text.List(s.Processes).MatchID(p.PID, p.Name)
 }
 
 func (s *Selection) overlaps(from, to int64) bool {
@@ -153,7 +153,7 @@ func newFrameMatch(t *Table, pattern string) *frameMatch {
 	}
 	m := &frameMatch{table: t, methods: make([]bool, t.Methods()), known: make([]int8, t.Stacks())}
 	m.known[0] = -1
-	wanted := glob.List{pattern}
+	wanted := text.List{pattern}
 	for i := range m.methods {
 		me := t.MethodAt(MethodID(i))
 		short, _, _ := strings.Cut(me.Name, "(")

@@ -17,7 +17,7 @@ import (
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // BatchCmd is `tracefix batch`.
@@ -270,7 +270,7 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs 
 	case batch.SomeFailed:
 		for _, g := range r.Gates {
 			if g.Failed {
-				return fmt.Errorf("gate %s: found %s", g.Gate, shown.Line(strings.TrimSpace(g.Found+" "+g.Where)))
+				return fmt.Errorf("gate %s: found %s", g.Gate, text.Line(strings.TrimSpace(g.Found+" "+g.Where)))
 			}
 		}
 		return fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)
@@ -336,13 +336,13 @@ func printBatch(std streams, r *batch.Report) {
 		if !strings.HasPrefix(what, t.Input.Name) {
 			what = t.Input.Name + ": " + what
 		}
-		fmt.Fprintln(std.err, shown.Line(what))
+		fmt.Fprintln(std.err, text.Line(what))
 	}
 	if n > most {
 		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(std.err, "note:", shown.Line(note))
+		fmt.Fprintln(std.err, "note:", text.Line(note))
 	}
 	fmt.Fprintln(std.err, r.Summary())
 }

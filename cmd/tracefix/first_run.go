@@ -13,7 +13,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // usual is what `tracefix` alone prints: the usual tasks.
@@ -62,9 +62,9 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s is a %s %s trace.\n\n", shown.Line(name), f.Format, f.Version)
+	fmt.Fprintf(w, "%s is a %s %s trace.\n\n", text.Line(name), f.Format, f.Version)
 	for _, v := range f.Verdicts {
-		fmt.Fprintf(w, "  %-7s %-10s %s\n", v.State, v.Topic, shown.Line(v.Text))
+		fmt.Fprintf(w, "  %-7s %-10s %s\n", v.State, v.Topic, text.Line(v.Text))
 	}
 	file := quoted(name)
 	var do [][2]string
@@ -97,7 +97,7 @@ func quoted(name string) string {
 	if regexp.MustCompile(`^[\w./:\\-]+$`).MatchString(name) {
 		return name
 	}
-	return "'" + strings.ReplaceAll(shown.Line(name), "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(text.Line(name), "'", `'\''`) + "'"
 }
 
 // Texts of kong's that say how it works inside.

@@ -22,7 +22,7 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Exit codes; they are part of the contract with scripts.
@@ -95,7 +95,7 @@ func run(args []string, std streams) (code int) {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "tracefix: %s\n", shown.Text(plain(err)))
+		fmt.Fprintf(std.err, "tracefix: %s\n", text.Lines(plain(err)))
 		fmt.Fprintf(std.err, "Run `tracefix --help` or `tracefix COMMAND --help` for the flags.\n")
 		return exitUsage
 	}
@@ -166,7 +166,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &inter):
-		fmt.Fprintf(stderr, "tracefix: %s\n", shown.Text(err.Error()))
+		fmt.Fprintf(stderr, "tracefix: %s\n", text.Lines(err.Error()))
 		return exitInterrupted
 	case errors.As(err, &dmg):
 		return exitDamaged
@@ -174,10 +174,10 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all")
 		return exitInterrupted
 	case errors.As(err, &wrong) && !errors.As(err, &place):
-		fmt.Fprintf(stderr, "tracefix: %s\n", shown.Text(err.Error()))
+		fmt.Fprintf(stderr, "tracefix: %s\n", text.Lines(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "tracefix: %s\n", shown.Text(err.Error()))
+	fmt.Fprintf(stderr, "tracefix: %s\n", text.Lines(err.Error()))
 	return exitFailed
 }
 

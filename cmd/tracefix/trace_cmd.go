@@ -16,7 +16,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // traceFlags are the flags of all rows of the table of commands, and a row's own.
@@ -95,7 +95,7 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 			if len(names) == 1 || ctx.Err() != nil {
 				return err
 			}
-			fmt.Fprintf(std.err, "tracefix: %s\n", shown.Text(err.Error()))
+			fmt.Fprintf(std.err, "tracefix: %s\n", text.Lines(err.Error()))
 			failed++
 			continue
 		}
@@ -152,7 +152,7 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 		return rep, err
 	}
 	if !r.cli.Quiet && !r.row.Mute {
-		fmt.Fprintln(r.std.err, shown.Line(rep.Summary()))
+		fmt.Fprintln(r.std.err, text.Line(rep.Summary()))
 		rep.Explain(r.std.err)
 		printDamage(r.std.err, rep.Damage, rep.Damages)
 	}
@@ -166,7 +166,7 @@ func printDamage(w io.Writer, places []report.Damage, total int) {
 			fmt.Fprintf(w, "  ... and %s more\n", report.Count(total-5))
 			return
 		}
-		fmt.Fprintf(w, "  damage at offset %d: %s: %s\n", d.Offset, shown.Line(d.Where), shown.Line(d.What))
+		fmt.Fprintf(w, "  damage at offset %d: %s: %s\n", d.Offset, text.Line(d.Where), text.Line(d.What))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // The elements of JUnit XML that every reader of it knows.
@@ -51,11 +51,11 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	name := "tracefix " + r.Do
 	traces := junitSuite{Name: name}
 	for _, t := range r.Traces {
-		c := junitCase{Name: shown.Text(t.Input.Name), Class: shown.Text(className(r.Do, t.Input.Name)), Out: shown.Text(t.line())}
+		c := junitCase{Name: text.Lines(t.Input.Name), Class: text.Lines(className(r.Do, t.Input.Name)), Out: text.Lines(t.line())}
 		switch t.Status {
 		case Failed:
 			traces.Failures++
-			c.Failure = &junitText{shown.Text(t.why()), "failed", shown.Text(t.Error)}
+			c.Failure = &junitText{text.Lines(t.why()), "failed", text.Lines(t.Error)}
 		case Damaged:
 			traces.Errors++
 			var b strings.Builder
@@ -65,7 +65,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			if more := t.Damages - len(t.Damage); more > 0 {
 				fmt.Fprintf(&b, "... and %d more\n", more)
 			}
-			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", shown.Text(b.String())}
+			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", text.Lines(b.String())}
 		}
 		traces.Cases = append(traces.Cases, c)
 	}
@@ -74,10 +74,10 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	if len(r.Gates) > 0 {
 		gates := junitSuite{Name: "tracefix gates", Tests: len(r.Gates)}
 		for _, g := range r.Gates {
-			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: shown.Text(g.Found + at(g.Where))}
+			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: text.Lines(g.Found + at(g.Where))}
 			if g.Failed {
 				gates.Failures++
-				c.Failure = &junitText{shown.Text("found " + g.Found + at(g.Where)), "gate", g.Gate}
+				c.Failure = &junitText{text.Lines("found " + g.Found + at(g.Where)), "gate", g.Gate}
 			}
 			gates.Cases = append(gates.Cases, c)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 const maxListed = 50 // rows of a table in Markdown: a summary is read, not searched
@@ -150,7 +150,7 @@ func code(s string) string {
 
 func short(s string) string {
 	const most = 500
-	s = shown.Text(s)
+	s = text.Lines(s)
 	if len(s) <= most {
 		return s
 	}

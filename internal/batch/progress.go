@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Progress tells people how far a batch is. The zero value tells nobody.
@@ -96,7 +96,7 @@ func (p *Progress) Start() (stop func()) {
 func (p *Progress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := shown.Line(p.line())
+	line := text.Line(p.line())
 	if p.Live {
 		width := p.Width
 		if width <= 0 {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/export/activityout"
-	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/work"
 )
 
@@ -121,7 +121,7 @@ func (a *Activities) filter() activityout.Filter {
 	}
 	return func(r *activity.Row) bool {
 		d, ok := r.Duration()
-		return glob.List(a.Provider).Match(r.Provider) && glob.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
+		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String()))
 	}
 }

@@ -12,12 +12,12 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
-	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -182,7 +182,7 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return f.status >= s.lo && f.status <= s.hi }) {
 			return false
 		}
-		return len(h.Host) == 0 || glob.List(h.Host).Match(row.hostNames()...)
+		return len(h.Host) == 0 || text.List(h.Host).Match(row.hostNames()...)
 	}, nil
 }
 

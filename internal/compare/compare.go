@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Result is what moved between two traces.
@@ -299,5 +299,5 @@ func (g Gate) known(r *Result) bool {
 func (g Gate) fits(name string) bool {
 	short, _, _ := strings.Cut(name, "(")
 	_, plain, _ := strings.Cut(short, "!")
-	return glob.Match(g.pattern, name) || glob.Match(g.pattern, short) || plain != "" && glob.Match(g.pattern, plain)
+	return text.Match(g.pattern, name) || text.Match(g.pattern, short) || plain != "" && text.Match(g.pattern, plain)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/export"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // percent prints a change.
@@ -203,7 +203,7 @@ func (r *Result) tables(limit int) (list []table) {
 func (r *Result) Text(w io.Writer, width, limit int) error {
 	var b strings.Builder
 	for _, v := range r.verdict() {
-		b.WriteString(shown.Line(v) + "\n")
+		b.WriteString(text.Line(v) + "\n")
 	}
 	for _, t := range r.tables(limit) {
 		b.WriteString("\n" + t.title + "\n")
@@ -221,7 +221,7 @@ func (r *Result) Text(w io.Writer, width, limit int) error {
 					if width > 0 {
 						c = export.Shorten(c, max(24, width-used-2))
 					}
-					line.WriteString("  " + shown.Line(c))
+					line.WriteString("  " + text.Line(c))
 					break
 				}
 				if k == 0 {
@@ -261,4 +261,4 @@ func (r *Result) Markdown(w io.Writer, limit int) error {
 
 var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`)
 
-func escape(s string) string { return escaped.Replace(shown.Line(s)) }
+func escape(s string) string { return escaped.Replace(text.Line(s)) }

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -150,7 +149,7 @@ func newReader(o *Options, yield func(*Point) error) *reader {
 func NewConsumer(yield func(*Point) error) reading.Consumer { return newReader(&Options{}, yield) }
 
 func (c *reader) note(format string, args ...any) {
-	s := shown.Line(fmt.Sprintf(format, args...))
+	s := text.Line(fmt.Sprintf(format, args...))
 	if !c.noted[s] && len(c.noted) < 100 {
 		c.noted[s] = true
 		c.res.Notes = append(c.res.Notes, s)
@@ -205,7 +204,7 @@ func (c *reader) begin(ev *nettrace.Event) *Point {
 }
 
 func (c *reader) emit(p *Point) error {
-	if sel := &c.o.Select; !glob.List(sel.Providers).Match(p.Provider) || !glob.List(sel.Names).Match(p.Name) {
+	if sel := &c.o.Select; !text.List(sel.Providers).Match(p.Provider) || !text.List(sel.Names).Match(p.Name) {
 		c.res.Dropped++
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/internal/otlp"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // otlpMetrics writes OTLP: a gauge for what has a value, a sum for what grows, a summary
@@ -137,12 +137,12 @@ func (o *otlpMetrics) Close(r *Result) error {
 }
 
 func (s *otlpPoints) metric(b []byte, points [][]byte) []byte {
-	b = jsontext.AppendString(append(b, `{"name":`...), s.name)
+	b = text.AppendJSON(append(b, `{"name":`...), s.name)
 	if s.display != "" {
-		b = jsontext.AppendString(append(b, `,"description":`...), s.display)
+		b = text.AppendJSON(append(b, `,"description":`...), s.display)
 	}
 	if s.unit != "" {
-		b = jsontext.AppendString(append(b, `,"unit":`...), s.unit)
+		b = text.AppendJSON(append(b, `,"unit":`...), s.unit)
 	}
 	b = append(append(append(b, `,"`...), s.kind...), `":{`...)
 	if s.kind == "sum" {

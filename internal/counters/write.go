@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Formats are the names of the forms in which values are written.
@@ -473,7 +473,7 @@ func (t *tableWriter) Close(r *Result) error {
 		if s.Type == Rate || s.Type == Counter {
 			unit = strings.TrimPrefix(unit+"/interval", " ")
 		}
-		r := [7]string{"  " + shown.Line(s.label()), shown.Line(unit), strconv.Itoa(s.n)}
+		r := [7]string{"  " + text.Line(s.label()), text.Line(unit), strconv.Itoa(s.n)}
 		if s.measured > 0 {
 			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.sum/float64(s.measured)), figure(s.max), figure(s.last)
 		}
@@ -509,9 +509,9 @@ func (t *tableWriter) Close(r *Result) error {
 	for i, s := range list {
 		if s.Provider != provider {
 			provider = s.Provider
-			b.WriteString(shown.Line(provider))
+			b.WriteString(text.Line(provider))
 			if s.Version != "" {
-				b.WriteString(" " + shown.Line(s.Version))
+				b.WriteString(" " + text.Line(s.Version))
 			}
 			b.WriteByte('\n')
 		}

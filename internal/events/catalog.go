@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -81,10 +81,10 @@ func (c *catalog) add(ev *nettrace.Event) *kind {
 		title:  ev.Metadata.Provider + "/" + name,
 		wanted: c.filter.wantsKind(ev, name),
 	}
-	b := jsontext.AppendString(append(k.head, `,"provider":`...), ev.Metadata.Provider)
+	b := text.AppendJSON(append(k.head, `,"provider":`...), ev.Metadata.Provider)
 	b = strconv.AppendInt(append(b, `,"id":`...), int64(ev.Metadata.EventID), 10)
 	b = strconv.AppendInt(append(b, `,"version":`...), int64(ev.Version), 10)
-	b = jsontext.AppendString(append(b, `,"name":`...), name)
+	b = text.AppendJSON(append(b, `,"name":`...), name)
 	b = strconv.AppendInt(append(b, `,"level":`...), int64(ev.Level), 10)
 	b = strconv.AppendUint(append(b, `,"keywords":"0x`...), ev.Keywords, 16)
 	k.head = strconv.AppendInt(append(b, `","opcode":`...), int64(ev.Opcode), 10)
@@ -97,7 +97,7 @@ func (c *catalog) add(ev *nettrace.Event) *kind {
 			if used[f.Name]++; used[f.Name] > 1 {
 				name += "_" + strconv.Itoa(used[f.Name])
 			}
-			k.keys = append(k.keys, append(jsontext.AppendString(nil, name), ':'))
+			k.keys = append(k.keys, append(text.AppendJSON(nil, name), ':'))
 			k.quoted = append(k.quoted, slices.Contains(enumerations[ev.Metadata.Provider], f.Name))
 		}
 	}

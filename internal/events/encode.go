@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -58,7 +58,7 @@ func appendValue(dst []byte, v *nettrace.Value) []byte {
 		dst = append(dst, '"')
 		at := len(dst)
 		dst = v.AppendText(dst)
-		return append(jsontext.Escape(dst, at), '"')
+		return append(text.EscapeJSON(dst, at), '"')
 	case nettrace.KindGUID:
 		dst = append(dst, '"')
 		return append(v.GUID().AppendTo(dst), '"')
@@ -90,7 +90,7 @@ func appendValue(dst []byte, v *nettrace.Value) []byte {
 			if len(dst) > at {
 				dst = append(dst, ',')
 			}
-			dst = append(jsontext.AppendString(dst, w.Field().Name), ':')
+			dst = append(text.AppendJSON(dst, w.Field().Name), ':')
 			dst = appendValue(dst, &m)
 		}
 		return append(dst, '}')

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -20,7 +20,7 @@ func TestAppendMs(t *testing.T) {
 		"0": 0, "34.491802": 34491802, "1": 1e6, "0.000001": 1, "0.1": 1e5, "-15.97": -15970000, "-0.000001": -1,
 		"9223372036854.775807": math.MaxInt64, "-9223372036854.775808": math.MinInt64,
 	} {
-		assert.Equal(t, want, string(jsontext.AppendMillis(nil, ns)))
+		assert.Equal(t, want, string(text.AppendMillis(nil, ns)))
 	}
 	assert.Equal(t, "-15.970000", string(appendMsFixed(nil, -15970000)))
 	assert.Equal(t, "34.491802", string(appendMsFixed(nil, 34491802)))
@@ -46,7 +46,7 @@ func FuzzQuoted(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		b := jsontext.AppendString([]byte("prefix"), s)
+		b := text.AppendJSON([]byte("prefix"), s)
 		require.Equal(t, "prefix", string(b[:6]))
 		var got string
 		require.NoError(t, json.Unmarshal(b[6:], &got), "%q", b)

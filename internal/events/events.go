@@ -11,10 +11,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/glob"
-	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -161,14 +159,14 @@ func (l *lister) wants(ev *nettrace.Event) bool {
 	if ev.Thread != nil {
 		name = ev.Thread.Name
 	}
-	return glob.List(sel.Threads).MatchID(int64(ev.ThreadID), name) &&
-		glob.List(sel.Processes).MatchID(int64(ev.ProcessID), l.names[ev.ProcessID]) &&
+	return text.List(sel.Threads).MatchID(int64(ev.ThreadID), name) &&
+		text.List(sel.Processes).MatchID(int64(ev.ProcessID), l.names[ev.ProcessID]) &&
 		(len(sel.Activities) == 0 || l.filter.wantsActivity(ev, &l.paths))
 }
 
 // appendJSON appends the line of one event.
 func (l *lister) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []byte {
-	b = jsontext.AppendMillis(append(b, `{"ms":`...), ns)
+	b = text.AppendMillis(append(b, `{"ms":`...), ns)
 	if ev.ProcessID != 0 || ev.Thread != nil {
 		b = strconv.AppendInt(append(b, `,"pid":`...), int64(ev.ProcessID), 10)
 	}
@@ -232,7 +230,7 @@ func (l *lister) appendFrames(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = jsontext.AppendString(b, f)
+		b = text.AppendJSON(b, f)
 	}
 	return append(b, ']')
 }
@@ -241,7 +239,7 @@ func (l *lister) appendFrames(b []byte) []byte {
 func (l *lister) appendTextFrames(b []byte) []byte {
 	for _, f := range slices.Backward(l.frames()) {
 		b = append(b, "      at "...)
-		b = append(b, shown.Line(f)...)
+		b = append(b, text.Line(f)...)
 		b = append(b, '\n')
 	}
 	return b
@@ -278,7 +276,7 @@ func (l *lister) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
 	}
 	b = append(b, '}')
 	if err != nil {
-		b = jsontext.AppendString(append(b, `,"error":`...), err.Error())
+		b = text.AppendJSON(append(b, `,"error":`...), err.Error())
 	}
 	return b
 }
@@ -289,11 +287,11 @@ func appendLabels(b []byte, labels []nettrace.Label) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(jsontext.AppendString(b, labels[i].Key), ':')
+		b = append(text.AppendJSON(b, labels[i].Key), ':')
 		if labels[i].IsNumeric {
 			b = strconv.AppendInt(b, labels[i].Number, 10)
 		} else {
-			b = jsontext.AppendString(b, labels[i].Value)
+			b = text.AppendJSON(b, labels[i].Value)
 		}
 	}
 	return append(b, '}')

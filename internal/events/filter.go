@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -63,14 +63,14 @@ func parsePath(s string) (activity.Path, error) {
 
 // wantsKind decides what depends on the type of the event only.
 func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
-	if !glob.List(f.s.Providers).Match(ev.Metadata.Provider) {
+	if !text.List(f.s.Providers).Match(ev.Metadata.Provider) {
 		return false
 	}
 	names := []string{strconv.Itoa(ev.Metadata.EventID), name}
 	if ev.Metadata.Name != "" {
 		names = append(names, ev.Metadata.Name)
 	}
-	return glob.List(f.s.Events).Match(names...)
+	return text.List(f.s.Events).Match(names...)
 }
 
 // wantsActivity decides by the activity id of an event or the one it relates to.

@@ -5,8 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -65,7 +64,7 @@ func (l *lister) appendText(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 	}
 	mark(bold)
 	at := len(b)
-	b = shown.AppendedLine(append(b, k.title...), at)
+	b = text.AppendedLine(append(b, k.title...), at)
 	n := utf8.RuneCount(b[at:])
 	if n > t.title && n <= maxTitle && t.width == 0 {
 		t.title = n
@@ -84,7 +83,7 @@ func (l *lister) appendText(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 		mark(reset)
 	}
 	at = len(b)
-	b = shown.AppendedLine(l.appendTextPayload(b, ev, k), at)
+	b = text.AppendedLine(l.appendTextPayload(b, ev, k), at)
 	for b[len(b)-1] == ' ' {
 		b = b[:len(b)-1]
 	}
@@ -209,7 +208,7 @@ func appendTextValue(b []byte, v *nettrace.Value, f *nettrace.Field) []byte {
 		b = append(b, 0)
 		copy(b[at+1:], b[at:])
 		b[at] = '"'
-		return append(jsontext.Escape(b, at+1), '"')
+		return append(text.EscapeJSON(b, at+1), '"')
 	case nettrace.KindUint, nettrace.KindInt:
 		switch f.Type {
 		case nettrace.TypeHex32, nettrace.TypeHex64, nettrace.TypePointer:

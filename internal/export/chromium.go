@@ -4,7 +4,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -34,16 +34,16 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 		c.track(t, c.trackIDs[i])
 	}
 	c.str("\n" + `],"displayTimeUnit":"ms","otherData":{"name":`)
-	c.b = jsontext.AppendString(c.b, o.title(p))
+	c.b = text.AppendJSON(c.b, o.title(p))
 	c.str(`,"exporter":`)
-	c.b = jsontext.AppendString(c.b, o.exporter())
+	c.b = text.AppendJSON(c.b, o.exporter())
 	if p.Meta.Format != "" {
 		c.str(`,"source-format":`)
-		c.b = jsontext.AppendString(c.b, p.Meta.Format)
+		c.b = text.AppendJSON(c.b, p.Meta.Format)
 	}
 	if !p.Meta.Start.IsZero() {
 		c.str(`,"start":`)
-		c.b = jsontext.AppendString(c.b, p.Meta.Start.UTC().Format("2006-01-02T15:04:05.000000000Z"))
+		c.b = text.AppendJSON(c.b, p.Meta.Start.UTC().Format("2006-01-02T15:04:05.000000000Z"))
 	}
 	c.str(`,"processes":[`)
 	for i, pr := range p.Processes {
@@ -53,9 +53,9 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 		c.str(`{"pid":`)
 		c.b = strconv.AppendInt(c.b, pr.PID, 10)
 		c.str(`,"name":`)
-		c.b = jsontext.AppendString(c.b, pr.Name)
+		c.b = text.AppendJSON(c.b, pr.Name)
 		c.str(`,"commandLine":`)
-		c.b = jsontext.AppendString(c.b, pr.CommandLine)
+		c.b = text.AppendJSON(c.b, pr.CommandLine)
 		c.str("}")
 		if !c.flushed() {
 			break
@@ -120,7 +120,7 @@ func (c *chromiumWriter) nameProcess(pid int64, name string) {
 	c.str(`{"ph":"M","ts":0,"pid":`)
 	c.b = strconv.AppendInt(c.b, pid, 10)
 	c.str(`,"name":"process_name","cat":"__metadata","args":{"name":`)
-	c.b = jsontext.AppendString(c.b, name)
+	c.b = text.AppendJSON(c.b, name)
 	c.str("}}")
 	c.flushed()
 }
@@ -133,7 +133,7 @@ func (c *chromiumWriter) threadName(pid, tid int64, name string, holds []byte) {
 	}
 	c.meta("thread_name", pid, tid)
 	c.str(`"name":`)
-	c.b = jsontext.AppendString(c.b, name)
+	c.b = text.AppendJSON(c.b, name)
 	c.str(`,"tracefix":`)
 	c.b = append(c.b, holds...)
 	c.str("}}")
@@ -153,7 +153,7 @@ func appendHolds(b []byte, p *profile.Profile, th *profile.Thread) []byte {
 	}
 	if typ, ok := onlyType(th); ok {
 		b = append(b, `,"type":`...)
-		b = jsontext.AppendString(b, typ.String())
+		b = text.AppendJSON(b, typ.String())
 	}
 	return append(b, '}')
 }
@@ -321,7 +321,7 @@ func (c *chromiumWriter) openAll(path []profile.MethodID, keep, inserted int, r 
 	if keep < inserted {
 		// How it is known and no more: viewers take spans with other args for other frames.
 		c.marks = append(c.marks[:0], `,"args":{"tracefix":{"how":`...)
-		c.marks = append(jsontext.AppendString(c.marks, r.How), "}}}"...)
+		c.marks = append(text.AppendJSON(c.marks, r.How), "}}}"...)
 	}
 	for i := keep; i < len(path); i++ {
 		tail := c.tailOf(path[i])
@@ -347,9 +347,9 @@ func (c *chromiumWriter) tailOf(m profile.MethodID) []byte {
 		name = "?" // viewers refuse or hide an empty name
 	}
 	b := append([]byte(nil), `"name":`...)
-	b = jsontext.AppendString(b, name)
+	b = text.AppendJSON(b, name)
 	b = append(b, `,"cat":`...)
-	b = jsontext.AppendString(b, category(me))
+	b = text.AppendJSON(b, category(me))
 	b = append(b, '}')
 	c.tail[m] = b
 	return b

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -60,8 +60,8 @@ func (w *trackWriter) slice(s *profile.Slice) {
 	if cat == "" {
 		cat = "event"
 	}
-	tail := jsontext.AppendString(append([]byte(nil), `"name":`...), name)
-	tail = jsontext.AppendString(append(tail, `,"cat":`...), cat)
+	tail := text.AppendJSON(append([]byte(nil), `"name":`...), name)
+	tail = text.AppendJSON(append(tail, `,"cat":`...), cat)
 	if s.Instant {
 		c.begin('i', start, w.ids)
 		c.b = append(append(c.b, c.prefix...), tail...)
@@ -192,7 +192,7 @@ func (c *chromiumWriter) args(s *profile.Slice) {
 		if i > 0 {
 			c.str(",")
 		}
-		c.b = jsontext.AppendString(c.b, a.Key)
+		c.b = text.AppendJSON(c.b, a.Key)
 		c.str(":")
 		c.b = appendValue(c.b, a.Value)
 	}

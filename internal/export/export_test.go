@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -507,8 +507,8 @@ func TestFixed(t *testing.T) {
 	} {
 		assert.Equal(t, want, string(appendMicros(nil, v)))
 	}
-	assert.Equal(t, "5.699888", string(jsontext.AppendMillis(nil, 5699888)))
-	assert.Equal(t, "0.000001", string(jsontext.AppendMillis(nil, 1)))
+	assert.Equal(t, "5.699888", string(text.AppendMillis(nil, 5699888)))
+	assert.Equal(t, "0.000001", string(text.AppendMillis(nil, 1)))
 }
 
 // FuzzNames: whatever a method is called, every output stays valid and JSON gives the

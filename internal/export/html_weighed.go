@@ -5,7 +5,7 @@ import (
 	"html"
 	"io"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -33,7 +33,7 @@ func WeighedHTML(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	top := p.TopValues(weight, pageRows, false)
 	out := newBuffer(w)
-	text := func(s string) string { return html.EscapeString(shown.Line(s)) }
+	text := func(s string) string { return html.EscapeString(text.Line(s)) }
 	out.b = fmt.Appendf(out.b, weighedHead, text(o.title(p)+": "+top.Weight+", "+amountText(top.Total, top.Unit)+" in "+thousands(int64(top.Events))+" events"))
 	head := what[top.Weight]
 	if head == "" {

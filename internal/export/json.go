@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -31,7 +31,7 @@ func appendMicros(b []byte, ns int64) []byte {
 // appendFloat appends a number that JSON can hold; what it cannot becomes a string.
 func appendFloat(b []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return jsontext.AppendString(b, strconv.FormatFloat(v, 'g', -1, 64))
+		return text.AppendJSON(b, strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
@@ -42,7 +42,7 @@ func appendValue(b []byte, v any) []byte {
 	case nil:
 		return append(b, "null"...)
 	case string:
-		return jsontext.AppendString(b, v)
+		return text.AppendJSON(b, v)
 	case bool:
 		return strconv.AppendBool(b, v)
 	case int:
@@ -59,7 +59,7 @@ func appendValue(b []byte, v any) []byte {
 	// The model promises the types above; anything else is still told, as text.
 	t, err := json.Marshal(v)
 	if err != nil {
-		return jsontext.AppendString(b, err.Error())
+		return text.AppendJSON(b, err.Error())
 	}
 	return append(b, t...)
 }
@@ -67,7 +67,7 @@ func appendValue(b []byte, v any) []byte {
 // appendMark appends what a repair says of the frames it put back.
 func appendMark(b []byte, r *profile.Repair) []byte {
 	b = append(b, `{"how":`...)
-	b = jsontext.AppendString(b, r.How)
+	b = text.AppendJSON(b, r.How)
 	b = append(b, `,"restored":`...)
 	b = strconv.AppendInt(b, int64(r.Restored), 10)
 	b = append(b, `,"confidence":`...)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -57,7 +57,7 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 
 		for _, kind := range kinds {
 			b := append(out.b, `{"ts":`...)
-			b = jsontext.AppendMillis(b, s.Time)
+			b = text.AppendMillis(b, s.Time)
 			b = append(b, h.ids...)
 			b = append(b, kind...)
 			b = append(b, `,"depth":`...)
@@ -74,7 +74,7 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 			for i := len(stack) - 1; i >= 0; i-- {
 				name := names[stack[i]]
 				if name == nil {
-					name = append(jsontext.AppendString(nil, t.MethodAt(stack[i]).Full()), ',')
+					name = append(text.AppendJSON(nil, t.MethodAt(stack[i]).Full()), ',')
 					names[stack[i]] = name
 				}
 				b = append(b, name...)
@@ -103,7 +103,7 @@ func appendWork(b []byte, p *profile.Profile, w *profile.Work) []byte {
 	}
 	a := &p.Activities[w.Activity]
 	b = append(b, `,"activity":`...)
-	b = jsontext.AppendString(b, a.Path)
+	b = text.AppendJSON(b, a.Path)
 	for {
 		if a.Request > 0 {
 			b = append(b, `,"request":`...)
@@ -134,10 +134,10 @@ func appendWeight(b []byte, p *profile.Profile, v profile.Value, several bool) [
 		amount /= 1e6
 	}
 	if several {
-		b = jsontext.AppendString(append(b, `,"weight":`...), w.Name)
+		b = text.AppendJSON(append(b, `,"weight":`...), w.Name)
 	}
 	b = strconv.AppendFloat(append(b, `,"value":`...), amount, 'f', -1, 64)
-	return jsontext.AppendString(append(b, `,"name":`...), p.Names[v.Name])
+	return text.AppendJSON(append(b, `,"name":`...), p.Names[v.Name])
 }
 
 // visibleDepths counts the frames of a stack that are drawn.

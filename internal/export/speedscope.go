@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -33,9 +33,9 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	threads = slices.DeleteFunc(threads, func(th *profile.Thread) bool { return !hasStretches(th) })
 
 	out.str(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
-	out.b = jsontext.AppendString(out.b, o.exporter())
+	out.b = text.AppendJSON(out.b, o.exporter())
 	out.str(`,"name":`)
-	out.b = jsontext.AppendString(out.b, o.title(p))
+	out.b = text.AppendJSON(out.b, o.title(p))
 	out.str(`,"activeProfileIndex":0,"shared":{"frames":[`)
 	frame, offCPU := writeFrames(out, t, skip, threads)
 	out.str("]},\n" + `"profiles":[`)
@@ -54,7 +54,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		name := threadTitle(th, len(processes) > 1)
 		first, last := extent(th, timing)
 		out.str("\n" + `{"type":"evented","name":`)
-		out.b = jsontext.AppendString(out.b, name)
+		out.b = text.AppendJSON(out.b, name)
 		out.str(`,"tracefix":`) // for those who read the file again, as in Chromium JSON
 		out.b = appendHolds(out.b, p, th)
 		out.str(`,"unit":"nanoseconds","startValue":`)
@@ -149,7 +149,7 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 			name = "?"
 		}
 		out.str("\n" + `{"name":`)
-		out.b = jsontext.AppendString(out.b, name)
+		out.b = text.AppendJSON(out.b, name)
 		out.str("}")
 		out.flushed()
 		n++

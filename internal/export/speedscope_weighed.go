@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -70,16 +70,16 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 
 	out := newBuffer(w)
 	out.str(`{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":`)
-	out.b = jsontext.AppendString(out.b, o.exporter())
+	out.b = text.AppendJSON(out.b, o.exporter())
 	out.str(`,"name":`)
-	out.b = jsontext.AppendString(out.b, o.title(p))
+	out.b = text.AppendJSON(out.b, o.title(p))
 	out.str(`,"activeProfileIndex":0,"shared":{"frames":[`)
 	for i, n := range frames.names {
 		if i > 0 {
 			out.str(",")
 		}
 		out.str("\n" + `{"name":`)
-		out.b = append(jsontext.AppendString(out.b, n), '}')
+		out.b = append(text.AppendJSON(out.b, n), '}')
 		out.flushed()
 	}
 	out.str("]},\n" + `"profiles":[`)
@@ -110,7 +110,7 @@ func threadTitle(th *profile.Thread, several bool) string {
 // write writes a sampled profile; own are further members, with a comma behind each.
 func (g *weighedStacks) write(out *buffer, frames *frameNames, unit, own string) {
 	out.str("\n" + `{"type":"sampled","name":`)
-	out.b = jsontext.AppendString(out.b, g.name)
+	out.b = text.AppendJSON(out.b, g.name)
 	out.str(`,` + own + `"unit":"` + unit + `","startValue":0,"endValue":`)
 	out.b = strconv.AppendFloat(out.b, g.total, 'f', -1, 64)
 	out.str(`,"samples":[`)

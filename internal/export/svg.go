@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -42,7 +42,7 @@ func SVG(w io.Writer, p *profile.Profile, o Options) error {
 	height := svgTop + (g.depth+1)*svgRow + svgSide
 	out := newBuffer(w)
 	out.b = fmt.Appendf(out.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" font-family="sans-serif" font-size="11">`+"\n", svgWidth, height, svgWidth)
-	out.str(`<rect width="100%" height="100%" fill="#fdfdfb"/><text x="10" y="20" font-size="14">` + html.EscapeString(shown.Line(o.title(p))) + ": " + html.EscapeString(shown.Line(title)) + ", " + f.amount(g.total[0]) + "</text>\n")
+	out.str(`<rect width="100%" height="100%" fill="#fdfdfb"/><text x="10" y="20" font-size="14">` + html.EscapeString(text.Line(o.title(p))) + ": " + html.EscapeString(text.Line(title)) + ", " + f.amount(g.total[0]) + "</text>\n")
 	g.draw(out, height-svgSide-svgRow)
 	out.str("</svg>\n")
 	return out.flush()
@@ -110,7 +110,7 @@ func (g *flameGraph) draw(out *buffer, bottom int) {
 }
 
 func (g *flameGraph) frame(out *buffer, id profile.StackID, x float64, y int) {
-	name := shown.Line(g.f.names[g.f.tree.Frame(id)])
+	name := text.Line(g.f.names[g.f.tree.Frame(id)])
 	wide := g.wide(id)
 	num := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	out.str(`<g><title>` + html.EscapeString(name) + ": " + g.f.amount(g.total[id]) + ", " + num(100*g.total[id]/g.total[0]) + ` %</title><rect x="` + num(x) + `" y="` + strconv.Itoa(y) + `" width="` + num(max(0.1, wide-0.4)) + `" height="` + strconv.Itoa(svgRow-1) + `" rx="1" fill="` + flameColor(name) + `"/>`)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -74,7 +74,7 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 			if id := strconv.FormatInt(g.TID, 10); !strings.HasSuffix(name, id) {
 				name += " (" + id + ")"
 			}
-			fmt.Fprintf(&b, "%s, %s (%d): ", shown.Line(name), shown.Line(g.Process), g.PID)
+			fmt.Fprintf(&b, "%s, %s (%d): ", text.Line(name), text.Line(g.Process), g.PID)
 		}
 		fmt.Fprintf(&b, "%s, in %s samples\n", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
 		topTable(&b, t, &g, width)
@@ -152,7 +152,7 @@ func topTable(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width int
 		for j := range cols {
 			fmt.Fprintf(b, "%*s  ", wide[j], cells[i][j])
 		}
-		name := shown.Line(r.Method)
+		name := text.Line(r.Method)
 		if width > 0 {
 			name = Shorten(name, max(20, width-used))
 		}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -49,7 +49,7 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s in %s event%s", shown.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), map[bool]string{false: "s"}[t.Events == 1])
+		fmt.Fprintf(&b, "%s: %s in %s event%s", text.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), map[bool]string{false: "s"}[t.Events == 1])
 		if t.Sampled {
 			fmt.Fprintf(&b, ", estimated from objects drawn at random: the sum is right within %s %% (95 in 100)", strconv.FormatFloat(196/math.Sqrt(float64(max(1, t.Events))), 'f', 1, 64))
 		}
@@ -128,7 +128,7 @@ func valueTable(b *strings.Builder, head []string, rows [][]string, all, width i
 		for i, n := range wide {
 			fmt.Fprintf(b, "%*s  ", n, r[i])
 		}
-		name := shown.Line(r[last])
+		name := text.Line(r[last])
 		if width > 0 {
 			name = Shorten(name, max(20, width-used))
 		}

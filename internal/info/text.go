@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-json"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // TextOptions say for what screen text is written. The zero value is for files.
@@ -84,7 +84,7 @@ func (p *page) title(f *Facts) {
 	if len(f.Layers) > 0 {
 		parts[1] += fmt.Sprintf(" (%s in %s)", size(f.Bytes), strings.Join(f.Layers, " in "))
 	}
-	fmt.Fprintf(&p.b, "%s  %s\n\n", p.bold(shown.Line(f.File)), strings.Join(parts, ", "))
+	fmt.Fprintf(&p.b, "%s  %s\n\n", p.bold(text.Line(f.File)), strings.Join(parts, ", "))
 }
 
 // formatName is the format as people call it.
@@ -106,10 +106,10 @@ func (p *page) verdicts(f *Facts) {
 	indent := 2 + 6 + 2 + topic + 2
 	for _, v := range f.Verdicts {
 		fmt.Fprintf(&p.b, "  %s  %s  ", p.mark(stateColors[v.State], fmt.Sprintf("%-6s", v.State)), p.bold(fmt.Sprintf("%-*s", topic, v.Topic)))
-		p.wrap(shown.Line(v.Text), indent)
+		p.wrap(text.Line(v.Text), indent)
 		if v.Do != "" {
 			// A command is not wrapped: it is there to be copied.
-			fmt.Fprintf(&p.b, "%*s%s %s\n", indent, "", p.dim("->"), shown.Line(v.Do))
+			fmt.Fprintf(&p.b, "%*s%s %s\n", indent, "", p.dim("->"), text.Line(v.Do))
 		}
 	}
 }
@@ -433,13 +433,13 @@ func (p *page) damage(f *Facts, all bool) {
 			fmt.Fprintf(&p.b, "  and %s more; --all lists them\n", count(int64(f.Damages-i)))
 			return
 		}
-		fmt.Fprintf(&p.b, "  offset %d: %s: %s\n", d.Offset, shown.Line(d.Where), shown.Line(d.What))
+		fmt.Fprintf(&p.b, "  offset %d: %s: %s\n", d.Offset, text.Line(d.Where), text.Line(d.What))
 	}
 }
 
 // shorten is s on one line, cut to width characters.
 func shorten(s string, width int) string {
-	s = shown.Line(s)
+	s = text.Line(s)
 	if utf8.RuneCountInString(s) <= width {
 		return s
 	}

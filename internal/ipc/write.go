@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Writer writes what Read yields.
@@ -74,7 +74,7 @@ func (w *Writer) Item(it *Item) error {
 	case "junk":
 		b.WriteString("bytes")
 	default:
-		b.WriteString(shown.Line(it.Name))
+		b.WriteString(text.Line(it.Name))
 		for _, f := range it.Fields {
 			if list, ok := f.Value.([]Provider); ok {
 				for _, p := range list {
@@ -101,7 +101,7 @@ func (w *Writer) Item(it *Item) error {
 		fmt.Fprintf(&b, "%34s%s\n", "", s)
 	}
 	for _, n := range it.Notes {
-		fmt.Fprintf(&b, "%34s! %s\n", "", shown.Line(n))
+		fmt.Fprintf(&b, "%34s! %s\n", "", text.Line(n))
 	}
 	_, err := io.WriteString(w.w, b.String())
 	return err
@@ -110,8 +110,8 @@ func (w *Writer) Item(it *Item) error {
 // oneLine quotes what holds characters that are not to be shown as they are: a recording writes its own lines only, and
 // does not write to the terminal.
 func oneLine(s string) string {
-	if shown.Line(s) != s {
-		return shown.Line(strconv.Quote(s))
+	if text.Line(s) != s {
+		return text.Line(strconv.Quote(s))
 	}
 	return s
 }

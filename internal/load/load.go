@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/glob"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/symbol"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -420,9 +420,9 @@ func (l *loader) finish() {
 // selectNamed drops processes and threads that a filter by name does not want.
 func (l *loader) selectNamed() {
 	for _, p := range l.order {
-		p.wanted = p.wanted && glob.List(l.o.Processes).MatchID(p.trace.PID, p.trace.Name)
+		p.wanted = p.wanted && text.List(l.o.Processes).MatchID(p.trace.PID, p.trace.Name)
 		for _, t := range p.threads {
-			t.wanted = t.wanted && p.wanted && glob.List(l.o.Threads).MatchID(t.trace.TID, t.trace.Name)
+			t.wanted = t.wanted && p.wanted && text.List(l.o.Threads).MatchID(t.trace.TID, t.trace.Name)
 		}
 	}
 	gone := map[*profile.Thread]bool{}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/glob"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -85,7 +85,7 @@ func eventIs(m *nettrace.Metadata, pattern string) bool {
 		return true
 	}
 	name := m.EventName()
-	return glob.Match(pattern, name) || glob.Match(pattern, m.Provider+"/"+name) || glob.Match(pattern, strings.ReplaceAll(name, "/", ""))
+	return text.Match(pattern, name) || text.Match(pattern, m.Provider+"/"+name) || text.Match(pattern, strings.ReplaceAll(name, "/", ""))
 }
 
 // wants returns the weights that count ev.

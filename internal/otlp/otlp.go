@@ -12,7 +12,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Resource is what the telemetry is of. Empty values are left out.
@@ -49,7 +49,7 @@ func (a *Attributes) key(k string) {
 		a.B = append(a.B, ',')
 	}
 	a.n++
-	a.B = jsontext.AppendString(append(a.B, `{"key":`...), k)
+	a.B = text.AppendJSON(append(a.B, `{"key":`...), k)
 	a.B = append(a.B, `,"value":{`...)
 }
 
@@ -59,7 +59,7 @@ func (a *Attributes) Text(k, v string) {
 		return
 	}
 	a.key(k)
-	a.B = jsontext.AppendString(append(a.B, `"stringValue":`...), v)
+	a.B = text.AppendJSON(append(a.B, `"stringValue":`...), v)
 	a.B = append(a.B, "}}"...)
 }
 
@@ -87,7 +87,7 @@ func (a *Attributes) Texts(k string, v []string) {
 		if i > 0 {
 			a.B = append(a.B, ',')
 		}
-		a.B = append(jsontext.AppendString(append(a.B, `{"stringValue":`...), s), '}')
+		a.B = append(text.AppendJSON(append(a.B, `{"stringValue":`...), s), '}')
 	}
 	a.B = append(a.B, "]}}}"...)
 }
@@ -147,9 +147,9 @@ func (w *Writer) Item() []byte {
 		w.b = append(append(w.b, w.Signal.resources...), `":[{"resource":`...)
 		w.b = w.Resource().append(w.b)
 		w.b = append(append(append(w.b, `,"`...), w.Signal.scopes...), `":[{"scope":{"name":`...)
-		w.b = jsontext.AppendString(w.b, cmp.Or(w.scope, "tracefix"))
+		w.b = text.AppendJSON(w.b, cmp.Or(w.scope, "tracefix"))
 		if w.Version != "" {
-			w.b = jsontext.AppendString(append(w.b, `,"version":`...), w.Version)
+			w.b = text.AppendJSON(append(w.b, `,"version":`...), w.Version)
 		}
 		w.b = append(append(append(w.b, `},"`...), w.Signal.items...), `":[`...)
 	} else {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-json"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Damage is a place where the input breaks its format.
@@ -336,7 +336,7 @@ func (t *Trace) Explain(w io.Writer) {
 		t.explainRepairs(w)
 	}
 	for _, n := range t.Notes {
-		fmt.Fprintf(w, "  note: %s\n", shown.Line(n))
+		fmt.Fprintf(w, "  note: %s\n", text.Line(n))
 	}
 }
 

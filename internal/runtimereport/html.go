@@ -5,14 +5,14 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 //go:embed page.html
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"plain": shown.Line,
+	"plain": text.Line,
 	"class": func(column, left int) string {
 		if column < left {
 			return "num"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Style is how a series is drawn.
@@ -150,7 +150,7 @@ func (s *Series) draw(b *strings.Builder, i int, x, y *axis) {
 		} else {
 			fmt.Fprintf(b, `<line class="s%d dot" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f">`, i, px, px, py, py)
 		}
-		fmt.Fprintf(b, `<title>%s: %s</title></line>`, template.HTMLEscapeString(at(pt.At)), template.HTMLEscapeString(shown.Line(pt.Tip)))
+		fmt.Fprintf(b, `<title>%s: %s</title></line>`, template.HTMLEscapeString(at(pt.At)), template.HTMLEscapeString(text.Line(pt.Tip)))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/export"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Summary is what there is to say in one line.
@@ -130,10 +130,10 @@ func (r *Report) text(w io.Writer, width int) error {
 			b.WriteByte('\n')
 		}
 		if s.Process != "" {
-			b.WriteString(shown.Line(s.Process) + "\n")
+			b.WriteString(text.Line(s.Process) + "\n")
 		}
 		for _, v := range s.Verdict {
-			writeWrapped(&b, shown.Line(v), width)
+			writeWrapped(&b, text.Line(v), width)
 		}
 		for i := range s.Tables {
 			b.WriteByte('\n')
@@ -177,7 +177,7 @@ func (t *Table) text(b *strings.Builder, width int) {
 	}
 	for _, row := range t.Rows {
 		for i, c := range row {
-			wide[i] = max(wide[i], utf8.RuneCountInString(shown.Line(c)))
+			wide[i] = max(wide[i], utf8.RuneCountInString(text.Line(c)))
 		}
 	}
 	if last := len(wide) - 1; width > 0 && last >= t.Left { // names give way
@@ -189,7 +189,7 @@ func (t *Table) text(b *strings.Builder, width int) {
 	}
 	t.line(b, t.Head, wide, strings.ToUpper)
 	for _, row := range t.Rows {
-		t.line(b, row, wide, shown.Line)
+		t.line(b, row, wide, text.Line)
 	}
 	if t.More > 0 {
 		fmt.Fprintf(b, "  %s more; --limit 0 shows all\n", thousands(t.More))

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // JSON writes s as one document.
@@ -143,13 +143,13 @@ func Text(w io.Writer, s *Service) error {
 	for _, x := range sections(s) {
 		fmt.Fprintf(&b, "\n%s\n", x.Title)
 		for _, l := range x.Lines {
-			fmt.Fprintf(&b, "  %s\n", shown.Line(l))
+			fmt.Fprintf(&b, "  %s\n", text.Line(l))
 		}
 		width := make([]int, len(x.Head))
 		rows := append([][]string{x.Head}, x.Rows...)
 		for _, r := range rows {
 			for i, c := range r {
-				width[i] = max(width[i], len([]rune(shown.Line(c))))
+				width[i] = max(width[i], len([]rune(text.Line(c))))
 			}
 		}
 		if len(x.Head) == 0 {
@@ -158,7 +158,7 @@ func Text(w io.Writer, s *Service) error {
 		for _, r := range rows {
 			line := " "
 			for i, c := range r {
-				c = shown.Line(c)
+				c = text.Line(c)
 				pad := strings.Repeat(" ", width[i]-len([]rune(c)))
 				if i == 0 || i == len(r)-1 {
 					line += " " + c + pad
@@ -179,14 +179,14 @@ func Text(w io.Writer, s *Service) error {
 // Markdown writes s for a report.
 func Markdown(w io.Writer, s *Service) error {
 	cell := func(c string) string {
-		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(shown.Line(c))
+		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(text.Line(c))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", cell(s.Source), seconds(s.Span))
 	for _, x := range sections(s) {
 		fmt.Fprintf(&b, "\n## %s\n\n", x.Title)
 		for _, l := range x.Lines {
-			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(shown.Line(l), "<", "&lt;"))
+			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(text.Line(l), "<", "&lt;"))
 		}
 		if len(x.Head) == 0 {
 			continue

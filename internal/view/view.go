@@ -20,7 +20,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -44,7 +44,7 @@ func page(title string) (before, after string) {
 		program.WriteString(read(name))
 	}
 	before, after, _ = strings.Cut(read("page.html"), "<!--data-->")
-	before = strings.NewReplacer("<!--title-->", html.EscapeString(shown.Line(title)), "<!--style-->", read("style.css")).Replace(before)
+	before = strings.NewReplacer("<!--title-->", html.EscapeString(text.Line(title)), "<!--style-->", read("style.css")).Replace(before)
 	return before, strings.Replace(after, "<!--script-->", program.String(), 1)
 }
 
@@ -107,7 +107,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 	index := map[*profile.Thread]int{}
 	for i, t := range p.Threads {
 		index[t] = i
-		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: shown.Line(t.Name), Process: shown.Line(t.Owner().Name)}
+		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
 		for r := range t.Repairs.All() {
 			if _, ok := hows[r.How]; !ok {
 				hows[r.How] = len(h.Hows)
@@ -257,14 +257,14 @@ const maxDetail = 240
 
 func newSlices(p *profile.Profile, h *head, thread map[*profile.Thread]int) *slices {
 	s := &slices{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread}
-	number := func(text string) {
-		if _, ok := s.names[text]; !ok {
-			s.names[text] = len(h.Names)
-			h.Names = append(h.Names, shown.Line(text))
+	number := func(name string) {
+		if _, ok := s.names[name]; !ok {
+			s.names[name] = len(h.Names)
+			h.Names = append(h.Names, text.Line(name))
 		}
 	}
 	for _, t := range p.Tracks {
-		row := track{Name: shown.Line(t.Name), Group: t.Group}
+		row := track{Name: text.Line(t.Name), Group: t.Group}
 		for sl := range t.Slices {
 			row.Slices++
 			number(sl.Name)
@@ -372,7 +372,7 @@ func (n *numbers) stack(s profile.StackID) int32 {
 		s := n.trail[i]
 		m := n.table.Method(n.table.Frame(s))
 		if n.ofMethod[m] == 0 {
-			n.names = append(n.names, shown.Line(n.table.MethodAt(m).Full()))
+			n.names = append(n.names, text.Line(n.table.MethodAt(m).Full()))
 			n.ofMethod[m] = int32(len(n.names))
 		}
 		n.ofStack[s] = int32(len(n.nodes))

@@ -13,8 +13,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export/httpout"
-	"github.com/tracefix/tracefix/internal/jsontext"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Row is one activity as ndjson and JSON tell it; times are ms since the start of
@@ -51,7 +50,7 @@ type Row struct {
 type msecs int64
 
 // MarshalJSON implements json.Marshaler.
-func (m msecs) MarshalJSON() ([]byte, error) { return jsontext.AppendMillis(nil, int64(m)), nil }
+func (m msecs) MarshalJSON() ([]byte, error) { return text.AppendMillis(nil, int64(m)), nil }
 
 // PathText prints a path as PerfView does: //1/2. Lost numbers are "?".
 func PathText(p *activity.Path) string { return "//" + p.String() }
@@ -291,11 +290,11 @@ func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int, why Explain) er
 	}
 	for _, v := range totals {
 		fmt.Fprintf(b, "%8d %8d %8d %8d %12.3f %10.3f  %s %s\n", v.OK, v.AutoStopped, v.Unfinished, v.OrphanStop,
-			float64(v.Sum)/1e6, float64(v.Max)/1e6, shown.Line(v.Provider), shown.Line(v.Name))
+			float64(v.Sum)/1e6, float64(v.Max)/1e6, text.Line(v.Provider), text.Line(v.Name))
 	}
 	if !t.HasIDs {
 		for _, c := range t.WithoutID {
-			fmt.Fprintf(b, "%8d starts, %d stops without activity id: %s %s\n", c.Starts, c.Stops, shown.Line(c.Provider), shown.Line(c.Name))
+			fmt.Fprintf(b, "%8d starts, %d stops without activity id: %s %s\n", c.Starts, c.Stops, text.Line(c.Provider), text.Line(c.Name))
 		}
 	}
 	return b.Flush()
@@ -334,12 +333,12 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int, why Explain) {
 	if level > 60 {
 		fmt.Fprintf(b, "(%d) ", level)
 	}
-	b.WriteString(shown.Line(r.Name))
+	b.WriteString(text.Line(r.Name))
 	if s := r.Span; s != nil && s.DisplayName != "" && s.DisplayName != s.Name {
 		fmt.Fprintf(b, " %q", s.DisplayName)
 	}
 	if r.Span == nil {
-		fmt.Fprintf(b, "  %s", shown.Line(r.Provider))
+		fmt.Fprintf(b, "  %s", text.Line(r.Provider))
 	}
 	if p, ok := t.Path(r); ok {
 		b.WriteString("  " + PathText(&p))

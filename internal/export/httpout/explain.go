@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // explain prints where the time of a request went. from is its start, total its duration, ns.
@@ -87,7 +87,7 @@ const textFrames = 12
 func (w *tableWriter) section(title string) { w.print("  %s\n", title) }
 
 func (w *tableWriter) print(format string, args ...any) {
-	w.str(shown.Line(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")))
+	w.str(text.Line(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")))
 	w.str("\n")
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // harWriter writes HAR 1.2: one entry per hop (http-events.md section 10.2).
@@ -214,7 +214,7 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 	}
 	q.str("url", u)
 	q.key("httpVersion")
-	q.b = jsontext.AppendString(q.b, httpVersion(h.version))
+	q.b = text.AppendJSON(q.b, httpVersion(h.version))
 	empty(&q, "cookies", "headers", "queryString")
 	q.int("headersSize", -1)
 	body := h.bytes
@@ -229,14 +229,14 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 	s := open(o.b)
 	s.int("status", int64(h.status))
 	s.key("statusText")
-	s.b = jsontext.AppendString(s.b, http.StatusText(h.status))
+	s.b = text.AppendJSON(s.b, http.StatusText(h.status))
 	s.key("httpVersion")
-	s.b = jsontext.AppendString(s.b, httpVersion(h.version))
+	s.b = text.AppendJSON(s.b, httpVersion(h.version))
 	empty(&s, "cookies", "headers")
 	s.key("content")
 	s.b = append(s.b, `{"size":0,"mimeType":"","comment":"not in the trace"}`...)
 	s.key("redirectURL")
-	s.b = jsontext.AppendString(s.b, h.redirect)
+	s.b = text.AppendJSON(s.b, h.redirect)
 	s.int("headersSize", -1)
 	s.int("bodySize", -1)
 	o.b = s.close()
@@ -320,7 +320,7 @@ func (w *harWriter) Close(s *Summary) error {
 	}
 	if comment != "" {
 		w.str(`,"comment":`)
-		w.b = jsontext.AppendString(w.b, comment)
+		w.b = text.AppendJSON(w.b, comment)
 	}
 	w.str("}}\n")
 	return w.flush()

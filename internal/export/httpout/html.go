@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 //go:embed page.html
@@ -50,18 +50,18 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 	from := len(w.b)
 	b := append(w.b, "\n["...)
 	b = strconv.AppendInt(b, int64(r.ID), 10)
-	b = jsontext.AppendMillis(append(b, ','), r.Start)
+	b = text.AppendMillis(append(b, ','), r.Start)
 	b = append(b, ',')
 	if r.HasDuration {
-		b = jsontext.AppendMillis(b, r.Duration)
+		b = text.AppendMillis(b, r.Duration)
 	} else {
 		b = append(b, "null"...)
 	}
 	b = strconv.AppendInt(append(b, ','), int64(r.Status), 10)
 	b = strconv.AppendInt(append(b, ','), int64(r.Outcome), 10)
-	b = jsontext.AppendString(append(b, ','), r.Method)
-	b = jsontext.AppendString(append(b, ','), r.URL())
-	b = jsontext.AppendString(append(b, ','), r.Version)
+	b = text.AppendJSON(append(b, ','), r.Method)
+	b = text.AppendJSON(append(b, ','), r.URL())
+	b = text.AppendJSON(append(b, ','), r.Version)
 	conn, isNew := "", int64(0)
 	if c := r.Connection; c != nil {
 		if c.HasID {
@@ -71,9 +71,9 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 			isNew = 1
 		}
 	}
-	b = jsontext.AppendString(append(b, ','), conn)
+	b = text.AppendJSON(append(b, ','), conn)
 	b = strconv.AppendInt(append(b, ','), isNew, 10)
-	b = jsontext.AppendString(append(b, ','), r.Error)
+	b = text.AppendJSON(append(b, ','), r.Error)
 	b = htmlPhases(append(b, ','), r.Phases)
 	b = append(b, ",["...)
 	for i := range r.Redirects {
@@ -81,23 +81,23 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 			b = append(b, ',')
 		}
 		d := &r.Redirects[i]
-		b = jsontext.AppendString(append(b, '['), d.From)
+		b = text.AppendJSON(append(b, '['), d.From)
 		b = strconv.AppendInt(append(b, ','), int64(d.Status), 10)
-		b = jsontext.AppendMillis(append(b, ','), d.Start)
-		b = jsontext.AppendMillis(append(b, ','), d.Duration)
+		b = text.AppendMillis(append(b, ','), d.Start)
+		b = text.AppendMillis(append(b, ','), d.Duration)
 		b = htmlPhases(append(b, ','), d.Phases)
 		b = append(b, ']')
 	}
 	b = append(b, "],"...)
-	b = jsontext.AppendString(b, htmlNote(r))
-	b = jsontext.AppendString(append(b, ','), r.ErrorCause)
+	b = text.AppendJSON(b, htmlNote(r))
+	b = text.AppendJSON(append(b, ','), r.ErrorCause)
 	b = append(b, ",["...)
 	if t := r.Times(); t != (httpphases.Times{}) {
 		for i, ns := range []int64{t.BeforeDNS, t.DNS, t.BeforeConnect, t.Connect, t.BeforeTLS, t.TLS, t.Queue, t.Send, t.Wait, t.Receive, t.Other} {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = jsontext.AppendMillis(b, ns)
+			b = text.AppendMillis(b, ns)
 		}
 	}
 	b = append(b, "],"...)
@@ -149,9 +149,9 @@ func htmlWhy(b []byte, w *httpphases.Explanation) []byte {
 		if i > 0 {
 			o.b = append(o.b, ',')
 		}
-		o.b = jsontext.AppendString(append(o.b, '['), s.Cause)
-		o.b = jsontext.AppendMillis(append(o.b, ','), s.From)
-		o.b = jsontext.AppendMillis(append(o.b, ','), s.To-s.From)
+		o.b = text.AppendJSON(append(o.b, '['), s.Cause)
+		o.b = text.AppendMillis(append(o.b, ','), s.From)
+		o.b = text.AppendMillis(append(o.b, ','), s.To-s.From)
 		o.b = strconv.AppendUint(append(o.b, ','), s.Thread, 10)
 		o.b = append(o.b, ']')
 	}
@@ -167,15 +167,15 @@ func htmlPhases(b []byte, l []httpphases.Phase) []byte {
 		}
 		p := &l[i]
 		b = strconv.AppendInt(append(b, '['), int64(p.Name), 10)
-		b = jsontext.AppendMillis(append(b, ','), p.Start)
+		b = text.AppendMillis(append(b, ','), p.Start)
 		b = append(b, ',')
 		if p.Open {
 			b = append(b, "null"...)
 		} else {
-			b = jsontext.AppendMillis(b, p.Duration)
+			b = text.AppendMillis(b, p.Duration)
 		}
 		if p.Error != "" {
-			b = jsontext.AppendString(append(b, ','), p.Error)
+			b = text.AppendJSON(append(b, ','), p.Error)
 		}
 		b = append(b, ']')
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/jsontext"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // object appends the members of a JSON object; a member without value is left out.
@@ -31,7 +31,7 @@ func (o *object) key(k string) {
 func (o *object) str(k, v string) {
 	if v != "" {
 		o.key(k)
-		o.b = jsontext.AppendString(o.b, v)
+		o.b = text.AppendJSON(o.b, v)
 	}
 }
 
@@ -48,7 +48,7 @@ func (o *object) count(k string, v int) {
 
 func (o *object) ms(k string, ns int64) {
 	o.key(k)
-	o.b = jsontext.AppendMillis(o.b, ns)
+	o.b = text.AppendMillis(o.b, ns)
 }
 
 func (o *object) bool(k string, v bool) {
@@ -74,7 +74,7 @@ func (o *object) strs(k string, l []string) {
 		if i > 0 {
 			o.b = append(o.b, ',')
 		}
-		o.b = jsontext.AppendString(o.b, s)
+		o.b = text.AppendJSON(o.b, s)
 	}
 	o.b = append(o.b, ']')
 }

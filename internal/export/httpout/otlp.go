@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/jsontext"
 	"github.com/tracefix/tracefix/internal/otlp"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // otlpWriter writes spans with the names of the semantic conventions: one per hop, with a
@@ -81,7 +81,7 @@ func (w *otlpWriter) begin(trace, id, parent, name string, kind int, start, end 
 	if strings.Trim(parent, "0") != "" {
 		b = append(append(append(b, `,"parentSpanId":"`...), parent...), '"')
 	}
-	b = jsontext.AppendString(append(b, `,"name":`...), name)
+	b = text.AppendJSON(append(b, `,"name":`...), name)
 	b = strconv.AppendInt(append(b, `,"kind":`...), int64(kind), 10)
 	b = otlp.AppendInt(append(b, `,"startTimeUnixNano":`...), w.base+start)
 	b = otlp.AppendInt(append(b, `,"endTimeUnixNano":`...), w.base+end)
@@ -99,7 +99,7 @@ func (s *span) event(name string, at int64, attributes func(*otlp.Attributes)) {
 	if s.eventCount++; s.eventCount > 1 {
 		s.events = append(s.events, ',')
 	}
-	b := jsontext.AppendString(append(s.events, `{"name":`...), name)
+	b := text.AppendJSON(append(s.events, `{"name":`...), name)
 	b = otlp.AppendInt(append(b, `,"timeUnixNano":`...), s.w.base+at)
 	a := otlp.Attributes{B: append(b, `,"attributes":[`...)}
 	attributes(&a)
@@ -115,7 +115,7 @@ func (s *span) end() error {
 	if s.code != 0 {
 		b = append(b, `"code":2`...)
 		if s.message != "" {
-			b = jsontext.AppendString(append(b, `,"message":`...), s.message)
+			b = text.AppendJSON(append(b, `,"message":`...), s.message)
 		}
 	}
 	return s.w.lines.Done(append(b, "}}"...))

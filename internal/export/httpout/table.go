@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/shown"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // tableWriter prints what dotnet-http prints, complete: queue, time to the first
@@ -211,7 +211,7 @@ func firstLine(s string) string {
 	return s
 }
 
-func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphases.Connection, mark, text string) {
+func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphases.Connection, mark, line string) {
 	value := func(ns int64) string {
 		if ns == 0 {
 			return ""
@@ -248,9 +248,9 @@ func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphas
 	w.b = appendRight(w.b, mark, 2)
 	used += 2
 	if w.width > 0 {
-		text = fit(text, max(w.width-used, 20))
+		line = fit(line, max(w.width-used, 20))
 	}
-	w.str(shown.Line(text))
+	w.str(text.Line(line))
 	w.str("\n")
 }
 
@@ -282,17 +282,17 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 	if status == "" {
 		status = orText(statusText(q.Status), "ok")
 	}
-	text := strings.TrimSpace(q.Method + " " + q.Target)
+	line := strings.TrimSpace(q.Method + " " + q.Target)
 	if q.Route != "" && q.Route != q.Target {
-		text += "  (" + q.Route + ")"
+		line += "  (" + q.Route + ")"
 	}
 	if q.Outcome == httpphases.Failed {
-		text += " ~ an exception that nobody handled"
+		line += " ~ an exception that nobody handled"
 		if q.Status > 0 {
-			text += fmt.Sprintf(" (%d)", q.Status)
+			line += fmt.Sprintf(" (%d)", q.Status)
 		}
 	}
-	w.str(shown.Line(fmt.Sprintf("%-6s %8s %9s%2s%s", status, total, client, marksText(q.Marks()), text)) + "\n")
+	w.str(text.Line(fmt.Sprintf("%-6s %8s %9s%2s%s", status, total, client, marksText(q.Marks()), line)) + "\n")
 }
 
 func (w *tableWriter) Close(s *Summary) error {
@@ -329,7 +329,7 @@ func (w *tableWriter) Close(s *Summary) error {
 			}
 			w.b = appendRight(w.b, v, 9)
 		}
-		w.str("  " + shown.Line(h.Name) + "\n")
+		w.str("  " + text.Line(h.Name) + "\n")
 	}
 	return w.flush()
 }

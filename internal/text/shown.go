@@ -1,6 +1,4 @@
-// Package shown is the one filter for text from elsewhere (traces, names of files and
-// archive members, errors that quote them) on its way to a terminal, a page or a log.
-package shown
+package text
 
 import (
 	"strings"
@@ -26,8 +24,8 @@ func Line(s string) string {
 	return strings.Map(line, s)
 }
 
-// Text is Line for text of several lines: its tabs and line feeds stay.
-func Text(s string) string {
+// Lines is Line for text of several lines: its tabs and line feeds stay.
+func Lines(s string) string {
 	if plain(s) {
 		return s
 	}

@@ -1,6 +1,4 @@
-// Package glob matches names of processes, threads, methods and events with the
-// wildcards that users type.
-package glob
+package text
 
 import (
 	"strconv"

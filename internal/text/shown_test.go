@@ -1,4 +1,4 @@
-package shown
+package text
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestHiddenCharactersAreMarked(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			assert.Equal(t, c.line, Line(c.in))
-			assert.Equal(t, c.text, Text(c.in))
+			assert.Equal(t, c.text, Lines(c.in))
 			assert.Equal(t, "\x1b[1m"+c.line, string(AppendedLine([]byte("\x1b[1m"+c.in), 4)))
 			assert.Equal(t, utf8.RuneCountInString(c.in), utf8.RuneCountInString(Line(c.in)), "columns stay aligned")
 		})

@@ -1,6 +1,4 @@
-// Package jsontext appends strings and times to JSON that is written by hand: rows of which
-// there are millions. Documents that are small or bounded are marshaled.
-package jsontext
+package text
 
 import (
 	"strconv"
@@ -9,18 +7,18 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string: raw UTF-8, escapes only where JSON needs them
+// AppendJSON appends s as a JSON string: raw UTF-8, escapes only where JSON needs them
 // (Perfetto refuses surrogate pairs), invalid bytes as U+FFFD.
-func AppendString(dst []byte, s string) []byte {
+func AppendJSON(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	at := len(dst)
 	dst = append(dst, s...)
-	return append(Escape(dst, at), '"')
+	return append(EscapeJSON(dst, at), '"')
 }
 
-// Escape escapes what dst holds from at on for a JSON string. Almost all text
+// EscapeJSON escapes what dst holds from at on for a JSON string. Almost all text
 // needs no escape, so it is looked at where it stands.
-func Escape(dst []byte, at int) []byte {
+func EscapeJSON(dst []byte, at int) []byte {
 	for i := at; i < len(dst); i++ {
 		if c := dst[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			return escapeRest(dst, i)
