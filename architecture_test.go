@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/logical", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":      {},
@@ -45,9 +45,7 @@ var mayImport = map[string][]string{
 	"internal/requests":   {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
 
 	// On the model, and from it to bytes.
-	"internal/pass":               {"profile", "stackfix", "internal/nesting"},
-	"internal/nesting":            {"profile"},
-	"internal/logical":            {"profile", "internal/nesting"},
+	"internal/pass":               {"profile", "stackfix"},
 	"internal/service":            {"nettrace", "runtimeevents", "httpphases", "internal/report", "internal/text"},
 	"internal/work":               {"nettrace", "activity", "profile", "causality", "httpphases", "internal/symbol"},
 	"internal/export":             {"internal/text", "profile"},

@@ -1,7 +1,6 @@
 package tracefix
 
 import (
-	"github.com/tracefix/tracefix/internal/logical"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -37,4 +36,4 @@ func Repair(p *profile.Profile, o *RepairOptions) {
 // nothing of what resumed it. Where it is not known who awaits, profile.CallerUnknown stands
 // for them. Events of the task library tell most: p must have been read with
 // ReadOptions.Evidence. It comes after Repair and before Select.
-func Logical(p *profile.Profile) { logical.Rewrite(p) }
+func Logical(p *profile.Profile) { pass.LogicalStacks(p) }

@@ -1,4 +1,3 @@
-// Package pass holds what rewrites a profile between its reader and its writer.
 package pass
 
 import (
@@ -7,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/tracefix/tracefix/internal/nesting"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -27,9 +25,9 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
 	}
-	nested := map[*profile.Thread][]nesting.Answer{}
+	nested := map[*profile.Thread][]taskAnswer{}
 	if !p.Meta.Repaired {
-		nested = nesting.Resolve(p, cmp.Or(minConfidence, DefaultConfidence))
+		nested = resolveTasks(p, cmp.Or(minConfidence, DefaultConfidence))
 	}
 	processes := map[*profile.Process]uint32{}
 	// votes that are equal go by the order of the threads, which is the reader's own
@@ -55,7 +53,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other.
-func samplesOf(t *profile.Thread, known []nesting.Answer) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(t *profile.Thread, known []taskAnswer) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
@@ -97,12 +95,12 @@ func BridgeFrame(t *profile.Table) profile.FrameID {
 }
 
 // apply puts the repaired stacks into the samples of t.
-func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, known []nesting.Answer) {
+func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, known []taskAnswer) {
 	if len(repairs)+len(known) == 0 {
 		return
 	}
 	var r *stackfix.Repair
-	var a *nesting.Answer // in place of r
+	var a *taskAnswer // in place of r
 	rows := func(yield func(int, int) bool) {
 		for len(repairs)+len(known) > 0 {
 			first, n := 0, 1
@@ -124,7 +122,7 @@ func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, kno
 		switch {
 		case a != nil:
 			t.Repairs.Append(profile.Repair{
-				Index: i, Recorded: s.Stack, How: nesting.How,
+				Index: i, Recorded: s.Stack, How: taskHow,
 				Restored: tab.Depth(a.Stack) - tab.Depth(s.Stack), Confidence: a.Confidence,
 			})
 			s.Stack = a.Stack

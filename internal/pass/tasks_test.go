@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/nesting"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -90,7 +89,7 @@ func TestTaskEventsTellTheDepth(t *testing.T) {
 						}
 					}
 					switch {
-					case repair.How != nesting.How:
+					case repair.How != taskHow:
 						rest++
 					case got == levels[k].Level-levels[k].From+1:
 						right++

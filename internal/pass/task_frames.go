@@ -1,4 +1,4 @@
-package nesting
+package pass
 
 import (
 	"strings"
@@ -41,7 +41,7 @@ func roleOf(full string) role {
 	switch {
 	case strings.HasPrefix(name, "System.Diagnostics.Tracing."), strings.HasPrefix(name, "System.Threading.Tasks.TplEventSource."):
 		return writing
-	case IsBody(name):
+	case isBody(name):
 		return machine
 	}
 	return 0

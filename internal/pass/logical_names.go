@@ -1,22 +1,21 @@
-package logical
+package pass
 
 import (
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/nesting"
 	"github.com/tracefix/tracefix/profile"
 )
 
 // A role is the part that a method plays in async code.
-type role uint8
+type asyncRole uint8
 
 const (
-	looked   role = 1 << iota // the others are set
-	body                      // the body of an async method, MoveNext of its state machine
-	starts                    // calls a body for the first time
-	resumes                   // calls a body that was left, or what does
-	dispatch                  // calls a method of runtime async that was left
-	waits                     // part of waiting for a task
+	asyncLooked asyncRole = 1 << iota // the others are set
+	body                              // the body of an async method, MoveNext of its state machine
+	starts                            // calls a body for the first time
+	resumes                           // calls a body that was left, or what does
+	dispatch                          // calls a method of runtime async that was left
+	waits                             // part of waiting for a task
 )
 
 // nameOf returns the name of a method without its module.
@@ -27,10 +26,10 @@ func nameOf(m profile.Method) string {
 	return m.Name
 }
 
-func roleOf(m profile.Method) role {
+func asyncRoleOf(m profile.Method) asyncRole {
 	name := nameOf(m)
 	switch {
-	case nesting.IsBody(name):
+	case isBody(name):
 		return body
 	case strings.HasPrefix(name, "System.Runtime.CompilerServices.AsyncHelpers+") && (strings.Contains(name, ".MoveNext(") || strings.Contains(name, ".Dispatch")):
 		return dispatch | resumes | waits
@@ -47,7 +46,7 @@ func roleOf(m profile.Method) role {
 // methodOf returns the async method of a body as Type.Method, which the method that callers
 // call has before its parameters; "" where the name is another.
 func methodOf(bodyName string) string {
-	t := nesting.WithoutArguments(strings.TrimSuffix(bodyName, ".MoveNext()"))
+	t := withoutArguments(strings.TrimSuffix(bodyName, ".MoveNext()"))
 	i := strings.LastIndex(t, "+<")
 	if i < 0 {
 		return ""
@@ -64,5 +63,5 @@ func isMethod(name, method string) bool {
 	if i := strings.IndexByte(name, '('); i >= 0 {
 		name = name[:i]
 	}
-	return nesting.WithoutArguments(name) == method
+	return withoutArguments(name) == method
 }

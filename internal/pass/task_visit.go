@@ -1,18 +1,18 @@
-package nesting
+package pass
 
 import "github.com/tracefix/tracefix/profile"
 
-// An At is what events tell at the time of a sample. It is valid during the visit.
-type At struct {
+// An atTask is what events tell at the time of a sample. It is valid during the visit.
+type atTask struct {
 	// Own is what the event tells whose stack the sample is; nil: it is that of another
 	// event, or of none.
 	Own *profile.TaskMark
 	r   *resolver
 }
 
-// Visit calls f for the samples of all threads, in order, with what has begun by then. It
+// visitTasks calls f for the samples of all threads, in order, with what has begun by then. It
 // leaves p as it is, but for stacks that it adds.
-func Visit(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.Sample, at *At)) {
+func visitTasks(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.Sample, at *atTask)) {
 	threads := map[*profile.Process][]*profile.Thread{}
 	for _, t := range p.Threads {
 		threads[t.Process] = append(threads[t.Process], t)
@@ -25,7 +25,7 @@ func Visit(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.Sampl
 			r.awaiter = awaiters(r.frames, threads[process])
 		}
 		for _, t := range threads[process] {
-			r.visit = func(i int, s *profile.Sample, own *profile.TaskMark) { f(t, i, s, &At{own, r}) }
+			r.visit = func(i int, s *profile.Sample, own *profile.TaskMark) { f(t, i, s, &atTask{own, r}) }
 			r.thread(t, breaks(p, t))
 		}
 	}
@@ -36,7 +36,7 @@ const runs = 2
 
 // Task returns the task that was running where the stack of the sample has node: what the
 // innermost event from there to the root tells. 0: that is not known.
-func (at *At) Task(node profile.StackID) uint32 {
+func (at *atTask) Task(node profile.StackID) uint32 {
 	r := at.r
 	if r.skip < 0 {
 		return 0
@@ -52,7 +52,7 @@ func (at *At) Task(node profile.StackID) uint32 {
 
 // Awaiter returns the task that awaits one, 0 if that is not known. Where no event tells it,
 // it is the method that called the other one and was left right after it.
-func (at *At) Awaiter(task uint32) uint32 { return at.r.awaiter[task] }
+func (at *atTask) Awaiter(task uint32) uint32 { return at.r.awaiter[task] }
 
 // running is the task that runs in what has begun with e, 0 if that is not known.
 func (r *resolver) running(e *entry) uint32 {
@@ -67,7 +67,7 @@ func (r *resolver) running(e *entry) uint32 {
 
 // Innermost returns the innermost place in the stack of the sample where a task was begun
 // that still runs, and the task. 0: there is none, or it is not known.
-func (at *At) Innermost() (node profile.StackID, task uint32) {
+func (at *atTask) Innermost() (node profile.StackID, task uint32) {
 	r := at.r
 	if r.skip < 0 || r.begin != profile.TaskBegins {
 		return 0, 0

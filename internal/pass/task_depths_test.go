@@ -1,4 +1,4 @@
-package nesting
+package pass
 
 import (
 	"fmt"
@@ -158,7 +158,7 @@ func (g *program) run(n int) {
 // check resolves and holds the answers against the truth.
 func (g *program) check(least float64) {
 	g.t.Helper()
-	answers := Resolve(g.p, 0.9)[g.th]
+	answers := resolveTasks(g.p, 0.9)[g.th]
 	cut := 0
 	for _, s := range g.th.Samples.All() {
 		if s.Cut != profile.Whole {
@@ -225,7 +225,7 @@ func TestResolveWithoutEnds(t *testing.T) {
 		for range 8 {
 			g.run(2 + g.r.IntN(30))
 		}
-		assert.Empty(t, Resolve(g.p, 0.9))
+		assert.Empty(t, resolveTasks(g.p, 0.9))
 	}
 }
 
@@ -237,7 +237,7 @@ func TestResolveEventsWithoutStacks(t *testing.T) {
 	for range 8 {
 		g.run(20)
 	}
-	assert.Empty(t, Resolve(g.p, 0.5), "no event shows what writes it")
+	assert.Empty(t, resolveTasks(g.p, 0.5), "no event shows what writes it")
 }
 
 // What was lost makes no wrong answer.
@@ -315,7 +315,7 @@ func TestIsBody(t *testing.T) {
 		"System.Collections.Generic.List`1+Enumerator[System.__Canon].MoveNext()":                                                                   false,
 		"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.Int64,Lab.Await+<Same>d__9].MoveNext(class Thread)": false,
 	} {
-		assert.Equal(t, want, IsBody(name), name)
+		assert.Equal(t, want, isBody(name), name)
 	}
 }
 
@@ -342,14 +342,14 @@ func FuzzResolve(f *testing.F) {
 				g.event(profile.TaskKind(b[0]%10), uint32(b[1]), uint32(b[2]))
 			}
 		}
-		for _, answers := range Resolve(g.p, 0) {
+		for _, answers := range resolveTasks(g.p, 0) {
 			for _, a := range answers {
 				if a.Index < 0 || a.Index >= g.th.Samples.Len() || g.p.Table.Depth(a.Stack) <= g.limit {
 					t.Fatalf("answer %+v", a)
 				}
 			}
 		}
-		Visit(g.p, func(_ *profile.Thread, _ int, s *profile.Sample, at *At) {
+		visitTasks(g.p, func(_ *profile.Thread, _ int, s *profile.Sample, at *atTask) {
 			at.Task(s.Stack)
 			at.Innermost()
 		})

@@ -1,21 +1,21 @@
-package nesting
+package pass
 
 import "strings"
 
-// IsBody reports whether a name is that of the body of an async method or of an iterator:
+// isBody reports whether a name is that of the body of an async method or of an iterator:
 // Type+<Method>d__1.MoveNext().
-func IsBody(name string) bool {
+func isBody(name string) bool {
 	t, ok := strings.CutSuffix(name, ".MoveNext()")
 	if !ok {
 		return false
 	}
-	t = WithoutArguments(t)
+	t = withoutArguments(t)
 	i := strings.LastIndex(t, "+<")
 	return i >= 0 && strings.Contains(t[i:], ">d")
 }
 
-// WithoutArguments takes what stands in brackets out of the name of a type.
-func WithoutArguments(t string) string {
+// withoutArguments takes what stands in brackets out of the name of a type.
+func withoutArguments(t string) string {
 	if !strings.Contains(t, "[") {
 		return t
 	}

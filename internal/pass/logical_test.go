@@ -1,4 +1,4 @@
-package logical
+package pass
 
 import (
 	"context"
@@ -135,7 +135,7 @@ func TestRewrite(t *testing.T) {
 	r.event(a, profile.TaskAwaited, 3, 0, "App!App.Main()", "App!App.Shell()", waitFor)
 	r.resume(b)
 	r.sample(b, dispatcher)
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
 		{"App!App.Main()", move("Outer"), move("Middle"), move("Inner"), "App!App.Work()"},
 	}, r.stacks(a), "what begins a method is not shown")
@@ -159,7 +159,7 @@ func TestRewriteTask(t *testing.T) {
 	r.event(b, profile.TaskEnds, 0, 2, dispatcher, execute)
 	r.event(b, profile.TaskBegins, 9, 2, dispatcher, execute)
 	r.sample(b, dispatcher, execute, invoke, "App!App.Other()")
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
 		{move("Outer"), "App!App.Lambda()"},
 		{dispatcher, execute, invoke, "App!App.Other()"},
@@ -175,7 +175,7 @@ func TestRewriteWithoutEvents(t *testing.T) {
 	}
 	r.sample(a, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
 	r.sample(a, dispatcher, box("Other"), move("Other"))
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	got := r.stacks(a)[leastSamples:]
 	assert.Equal(t, [][]string{
 		{profile.CallerUnknown, move("Outer"), move("Inner"), "App!App.Work()"},
@@ -189,7 +189,7 @@ func TestRewriteWithoutEvents(t *testing.T) {
 		r.sample(a, "App!App.Main()", "App!App.T."+by+"()", start, move(by), "App!App.T.Inner()", start, move("Inner"))
 	}
 	r.sample(a, dispatcher, box("Inner"), move("Inner"))
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Inner")}}, r.stacks(a)[2*leastSamples:], "it calls itself: how often is not known")
 }
 
@@ -199,7 +199,7 @@ func TestRewriteRuntimeAsync(t *testing.T) {
 	a := r.thread()
 	r.sample(a, dispatcher, helpers, "App!App.T.Inner(int32)", "App!App.Work()")
 	r.sample(a, "App!App.Main()", "App!App.T.Inner(int32)", "App!App.Work()")
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
 		{profile.CallerUnknown, "App!App.T.Inner(int32)", "App!App.Work()"},
 		{"App!App.Main()", "App!App.T.Inner(int32)", "App!App.Work()"},
@@ -217,7 +217,7 @@ func TestRewriteCut(t *testing.T) {
 	a.Repairs.Append(profile.Repair{Index: 1, How: "bridge"})
 	a.Repairs.Append(profile.Repair{Index: 2, How: "before"})
 	r.p.Table.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	assert.Equal(t, []string{profile.CallerUnknown, "App!App.F()", "App!App.G()"}, r.stacks(a)[0])
 	assert.Equal(t, []string{"App!App.Main()", "App!App.F()", "App!App.G()"}, r.stacks(a)[2])
 }
@@ -237,7 +237,7 @@ func TestRewriteCircles(t *testing.T) {
 	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
 	r.event(b, profile.TaskBegins, 3, 2, dispatcher, execute)
 	r.sample(b, dispatcher, execute, invoke, "App!App.Self()")
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	got := r.stacks(b)
 	assert.Contains(t, got[0], profile.CallerUnknown)
 	assert.Less(t, len(got[0]), 10)
@@ -269,7 +269,7 @@ func TestRewriteRecordings(t *testing.T) {
 			path := tracetest.Corpus(t, "dotnet10", tt.name+".nettrace")
 			p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(path) }, &load.Options{Evidence: true})
 			require.NoError(t, err)
-			Rewrite(p)
+			LogicalStacks(p)
 			known, unknown := 0, 0
 			for _, th := range p.Threads {
 				for _, s := range th.Samples.All() {
@@ -313,6 +313,6 @@ func TestRewriteProcesses(t *testing.T) {
 	r.event(b, profile.TaskBegins, 1, 2, dispatcher, box("Inner"))
 	r.sample(b, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
 	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
-	Rewrite(r.p)
+	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Inner"), "App!App.Work()"}}, r.stacks(b))
 }

@@ -1,4 +1,12 @@
-// Package nesting tells how deep cut stacks are from events that begin and end inside each
+package pass
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// This file tells how deep cut stacks are from events that begin and end inside each
 // other.
 //
 // When a task is done its thread runs what awaits it right there, on top of the stack: a
@@ -19,34 +27,27 @@
 // Where a trace has no events of the ends, one thing is known to have begun in another if
 // the task that is done awaited the one before. It has ended unseen while the stack unwinds,
 // which does not take long: behind its end a method does nothing but return.
-package nesting
 
-import (
-	"slices"
-
-	"github.com/tracefix/tracefix/profile"
-)
-
-// An Answer is the whole stack of a cut sample.
-type Answer struct {
+// A taskAnswer is the whole stack of a cut sample.
+type taskAnswer struct {
 	Index      int // of the sample in its thread
 	Stack      profile.StackID
 	Confidence float32 // 0 to 1
 }
 
-// How is the word for how these answers are known.
-const How = "tasks"
+// taskHow is the word for how these answers are known.
+const taskHow = "tasks"
 
-// Resolve finds the whole stacks of cut samples of p, by thread, in order, where that is
+// resolveTasks finds the whole stacks of cut samples of p, by thread, in order, where that is
 // right with minConfidence at least. It adds stacks to the table and changes nothing else.
-func Resolve(p *profile.Profile, minConfidence float64) map[*profile.Thread][]Answer {
+func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread][]taskAnswer {
 	processes := map[*profile.Process][]*profile.Thread{}
 	for _, t := range p.Threads {
 		if len(t.Tasks) > 0 {
 			processes[t.Process] = append(processes[t.Process], t)
 		}
 	}
-	out := map[*profile.Thread][]Answer{}
+	out := map[*profile.Thread][]taskAnswer{}
 	for _, process := range p.Processes {
 		threads := processes[process]
 		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
@@ -56,7 +57,7 @@ func Resolve(p *profile.Profile, minConfidence float64) map[*profile.Thread][]An
 	return out
 }
 
-func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread][]Answer) {
+func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread][]taskAnswer) {
 	r := newResolver(p, threads)
 	if r == nil {
 		return
@@ -135,11 +136,11 @@ type resolver struct {
 	*frames
 	*events
 	awaiter map[uint32]uint32
-	answers [][]Answer                  // by thread
+	answers [][]taskAnswer              // by thread
 	work    map[profile.MethodID]uint32 // what work the events of a marker begin
 
 	open         []entry // of the current thread
-	found        []Answer
+	found        []taskAnswer
 	nodes        []profile.StackID // markers of the current stack, innermost first
 	least, most  int               // how many of the innermost of these have not begun yet, or have ended
 	skip         int               // how many it is; -1: not known
@@ -235,7 +236,7 @@ func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 		r.whole(known)
 	case s.Cut == profile.CutDepth && known:
 		if full := r.cut(s.Stack); full != 0 && full != s.Stack {
-			r.found = append(r.found, Answer{Index: i, Stack: full})
+			r.found = append(r.found, taskAnswer{Index: i, Stack: full})
 		}
 	default:
 		r.skip = -1

@@ -1,4 +1,4 @@
-package nesting_test
+package pass
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/logical"
-	"github.com/tracefix/tracefix/internal/nesting"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -22,8 +20,8 @@ func BenchmarkTaskEvents(b *testing.B) {
 	info, err := os.Stat(path)
 	require.NoError(b, err)
 	for name, run := range map[string]func(p *profile.Profile){
-		"resolve": func(p *profile.Profile) { nesting.Resolve(p, 0.9) },
-		"logical": logical.Rewrite,
+		"resolve": func(p *profile.Profile) { resolveTasks(p, 0.9) },
+		"logical": LogicalStacks,
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(info.Size())

@@ -1,4 +1,13 @@
-// Package logical makes logical stacks of those that were recorded: who awaits whom, from
+package pass
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// This file makes logical stacks of those that were recorded: who awaits whom, from
 // the outermost method that waits for the result to the one that runs.
 //
 // An async method that awaits leaves its thread. When it is resumed its stack begins with
@@ -14,19 +23,10 @@
 //   - Where no event tells who awaits, a method is taken for the awaiter that called this one
 //     in every stack in which it had not been left yet. Else the frame [caller unknown] stands
 //     for those above.
-package logical
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/tracefix/tracefix/internal/nesting"
-	"github.com/tracefix/tracefix/profile"
-)
-
-// Rewrite puts the logical stacks in place of those of all samples of p, but of events that
+// LogicalStacks puts the logical stacks in place of those of all samples of p, but of events that
 // are only evidence. It comes after a repair and before a selection.
-func Rewrite(p *profile.Profile) {
+func LogicalStacks(p *profile.Profile) {
 	// The numbers of tasks are those of their process.
 	told := map[*profile.Process]*profile.Profile{}
 	rest := &profile.Profile{Table: p.Table, Losses: p.Losses}
@@ -51,14 +51,14 @@ func Rewrite(p *profile.Profile) {
 
 func rewrite(p *profile.Profile) {
 	w := &rewriter{
-		tab: p.Table, roles: make([]role, p.Table.Methods()),
+		tab: p.Table, roles: make([]asyncRole, p.Table.Methods()),
 		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, created: map[uint32]await{},
 		callers: map[profile.MethodID]caller{}, resumed: map[profile.MethodID]bool{},
 		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
 	}
 	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
 	w.bridge = p.Table.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
-	nesting.Visit(p, func(_ *profile.Thread, _ int, s *profile.Sample, at *nesting.At) {
+	visitTasks(p, func(_ *profile.Thread, _ int, s *profile.Sample, at *atTask) {
 		if at.Own != nil {
 			w.learn(s, at)
 		}
@@ -70,7 +70,7 @@ func rewrite(p *profile.Profile) {
 	}
 	w.learnCallers(p)
 	threads := map[*profile.Thread]*thread{}
-	nesting.Visit(p, func(t *profile.Thread, i int, s *profile.Sample, at *nesting.At) {
+	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		th := threads[t]
 		if th == nil {
 			th = &thread{repairs: t.Repairs.Cursor(), values: t.Values}
@@ -141,7 +141,7 @@ type memoKey struct {
 
 type rewriter struct {
 	tab      *profile.Table
-	roles    []role // by method
+	roles    []asyncRole // by method
 	unknown  profile.FrameID
 	bridge   profile.MethodID
 	awaits   map[uint32]await // by the task that is awaited
@@ -156,18 +156,18 @@ type rewriter struct {
 	depth    int // of threads that wait for each other
 }
 
-func (w *rewriter) role(f profile.FrameID) role {
+func (w *rewriter) role(f profile.FrameID) asyncRole {
 	m := w.tab.Method(f)
 	if int(m) >= len(w.roles) {
-		w.roles = append(w.roles, make([]role, w.tab.Methods()-len(w.roles))...)
+		w.roles = append(w.roles, make([]asyncRole, w.tab.Methods()-len(w.roles))...)
 	}
 	if w.roles[m] == 0 {
-		w.roles[m] = looked | roleOf(w.tab.MethodAt(m))
+		w.roles[m] = asyncLooked | asyncRoleOf(w.tab.MethodAt(m))
 	}
 	return w.roles[m]
 }
 
-func (w *rewriter) roleAt(s profile.StackID) role { return w.role(w.tab.Frame(s)) }
+func (w *rewriter) roleAt(s profile.StackID) asyncRole { return w.role(w.tab.Frame(s)) }
 
 // isResumed reports whether the innermost frame of s is that of an async method that was
 // left and goes on.
@@ -205,7 +205,7 @@ func (w *rewriter) innermostBody(s profile.StackID) profile.StackID {
 }
 
 // learn takes what an event tells, with its stack.
-func (w *rewriter) learn(s *profile.Sample, at *nesting.At) {
+func (w *rewriter) learn(s *profile.Sample, at *atTask) {
 	switch m := at.Own; m.Kind {
 	case profile.TaskCreated:
 		c := await{at.Awaiter(m.Task), w.unknown}
@@ -293,7 +293,7 @@ func (w *rewriter) called(m profile.MethodID, b profile.StackID, n int) {
 
 // resumedAt returns where the part of a stack begins that runs for somebody who awaits it,
 // and its task: 0 where there is no such part, or the task is not known.
-func (w *rewriter) resumedAt(s profile.StackID, at *nesting.At) (node profile.StackID, task uint32) {
+func (w *rewriter) resumedAt(s profile.StackID, at *atTask) (node profile.StackID, task uint32) {
 	if node = w.innermostResumed(s); node != 0 {
 		return node, at.Task(node)
 	}
@@ -305,7 +305,7 @@ func (w *rewriter) resumedAt(s profile.StackID, at *nesting.At) (node profile.St
 }
 
 // logical returns the logical stack of a sample, whose callers may be missing.
-func (w *rewriter) logical(s *profile.Sample, at *nesting.At, cut bool) profile.StackID {
+func (w *rewriter) logical(s *profile.Sample, at *atTask, cut bool) profile.StackID {
 	node, task := w.resumedAt(s.Stack, at)
 	return w.join(s.Stack, node, task, cut)
 }
