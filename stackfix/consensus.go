@@ -62,16 +62,28 @@ type part struct {
 
 // A witness is a stack at a time, as it votes.
 type witness struct {
-	time   int64
-	stack  StackID
-	thread int
-	whole  bool
+	glimpse
+	stack StackID
+	whole bool
 }
 
-// A sighting is a context in the stack of a witness.
+// A spot is where a context is in a stack.
+type spot struct {
+	context int32
+	above   StackID // what stands above it
+}
+
+// A sighting is a spot in the stack of a witness.
 type sighting struct {
-	*witness
-	end StackID // the stack down to the innermost frame of the context
+	glimpse
+	spot  int32
+	whole bool
+}
+
+// A glimpse is of a thread at a time.
+type glimpse struct {
+	time   int64
+	thread int
 }
 
 // consensus finds parts by what other stacks of the process show.
@@ -83,13 +95,17 @@ type consensus struct {
 	callers   map[uint64][]vote // of stretches of wayMethods
 
 	// of the contexts asked in this round
-	ids  numbering
-	of   map[StackID]contexts // of stacks that are asked
-	ends map[FrameID]bool     // the innermost frames of contexts
-	seen [][]sighting         // by context, in order of time
+	ids   numbering
+	of    map[StackID]contexts // of stacks that are asked
+	ends  map[FrameID]bool     // the innermost frames of contexts
+	spots []spot
+	seen  [][]sighting // by context, in order of time
 
 	// scratch
-	fs, gs []FrameID
+	fs, gs    []FrameID
+	all, near assembly
+	met       []uint32 // by spot: when it was met
+	now       uint32
 }
 
 // newConsensus finds what is known of the stacks of w that have no answer.
@@ -124,7 +140,7 @@ func (e *engine) newConsensus(w *world) *consensus {
 func (c *consensus) call(w *world) {
 	for i := range w.runs {
 		for b := range w.runs[i].all() {
-			x := witness{b.time, b.stack, w.runs[i].thread, b.rooted && b.conf >= sureWhole}
+			x := witness{glimpse{b.time, w.runs[i].thread}, b.stack, b.rooted && b.conf >= sureWhole}
 			if x.whole {
 				x.stack = b.ext
 			}
@@ -157,9 +173,15 @@ func (c *consensus) ask(open []*block) {
 		}
 		c.of[s] = x
 	}
-	c.seen = make([][]sighting, c.ids.n)
-	ends := map[StackID]contexts{} // stacks down to the end of a context
-	last := make([]StackID, c.t.Len())
+	c.see()
+}
+
+// see finds the contexts that are asked in the stacks of the witnesses.
+func (c *consensus) see() {
+	c.seen, c.spots = make([][]sighting, c.ids.n), nil
+	ends := map[StackID]contexts{}       // stacks down to the end of a context
+	last := make([]StackID, c.t.Len())   // stack: the innermost of these in it
+	shows := make([][2]int32, c.t.Len()) // stack: its spots
 	met := make([]bool, c.t.Len())
 	met[0] = true
 	var path []StackID
@@ -179,14 +201,24 @@ func (c *consensus) ask(open []*block) {
 			}
 			s = at
 		}
-		for s = last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
-			for _, id := range ends[s] {
-				if id > 0 {
-					c.seen[id-1] = append(c.seen[id-1], sighting{x, s})
+		at := &shows[x.stack]
+		if at[1] == 0 {
+			at[0] = int32(len(c.spots))
+			for s = last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
+				for k, id := range ends[s] {
+					if id > 0 {
+						c.spots = append(c.spots, spot{id - 1, c.t.up(s, c.t.Depth(s)-contextSites[k])})
+					}
 				}
 			}
+			at[1] = int32(len(c.spots))
+		}
+		for n := at[0]; n < at[1]; n++ {
+			list := &c.seen[c.spots[n].context]
+			*list = append(*list, sighting{x.glimpse, n, x.whole})
 		}
 	}
+	c.met = reach(c.met, len(c.spots))
 }
 
 // hashOf returns a hash of frames.
@@ -223,22 +255,18 @@ type camp struct {
 
 // An assembly is the witnesses of a context that vote.
 type assembly struct {
-	camps []camp // the one with the nearest witness first
-	n     int    // witnesses
-	looks int    // at which they saw it
+	camps []camp    // the one with the nearest witness first
+	n     int       // witnesses
+	looks []glimpse // at which they saw it, by lookTime, up to fewLooks
 }
 
-// assemble calls the nearest witnesses of a context of a length.
-func (c *consensus) assemble(id int32, sites int, time int64, whole bool, most int) (a assembly) {
+// assemble calls the nearest witnesses of a context.
+func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool, most int) {
+	a.camps, a.n, a.looks = a.camps[:0], 0, a.looks[:0]
 	if id == 0 {
-		return a
+		return
 	}
-	type look struct {
-		thread int
-		time   int64
-	}
-	type place struct{ stack, end StackID }
-	looks, met := map[look]bool{}, map[place]bool{}
+	c.now++
 	list := c.seen[id-1]
 	hi, _ := slices.BinarySearchFunc(list, time, func(s sighting, t int64) int { return cmp.Compare(s.time, t) })
 	for lo, seen := hi-1, 0; a.n < most && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
@@ -250,37 +278,49 @@ func (c *consensus) assemble(id int32, sites int, time int64, whole bool, most i
 			s = &list[hi]
 			hi++
 		}
-		if whole && !s.whole || met[place{s.stack, s.end}] {
+		if whole && !s.whole || c.met[s.spot] == c.now {
 			continue
 		}
-		met[place{s.stack, s.end}] = true
-		above := c.t.up(s.end, c.t.Depth(s.end)-sites)
+		c.met[s.spot] = c.now
+		above := c.spots[s.spot].above
 		if above == 0 && !s.whole {
 			continue // what is above it was cut off
 		}
-		a.n++
-		ago := time - s.time // whatever the zero of time is, looks are the same
-		if ago < 0 {
-			ago -= lookTime - 1
-		}
-		looks[look{s.thread, ago / lookTime}] = true
-		if i := slices.IndexFunc(a.camps, func(x camp) bool { return x.above == above && x.whole == s.whole }); i >= 0 {
-			a.camps[i].n++
-		} else {
-			a.camps = append(a.camps, camp{above, 1, s.whole})
+		a.add(above, s.whole)
+		if len(a.looks) < fewLooks {
+			ago := time - s.time // whatever the zero of time is, looks are the same
+			if ago < 0 {
+				ago -= lookTime - 1
+			}
+			if l := (glimpse{ago / lookTime, s.thread}); !slices.Contains(a.looks, l) {
+				a.looks = append(a.looks, l)
+			}
 		}
 	}
-	a.looks = len(looks)
-	return a
 }
+
+// add adds a witness.
+func (a *assembly) add(above StackID, whole bool) {
+	a.n++
+	for i := range a.camps {
+		if x := &a.camps[i]; x.above == above && x.whole == whole {
+			x.n++
+			return
+		}
+	}
+	a.camps = append(a.camps, camp{above, 1, whole})
+}
+
+// enough tells whether at least so many witnesses vote, and not all of one call.
+func (a *assembly) enough(votes int) bool { return a.n >= votes && len(a.looks) == fewLooks }
 
 // extend looks for more of p, and tells whether it found frames that call what is known.
 func (c *consensus) extend(b *block, p *part) bool {
 	ids := c.of[p.stack]
 	c.outer(b, p, ids[0])
-	for i, sites := range slices.Backward(contextSites[:]) {
-		if a := c.assemble(ids[i], sites, b.time, false, mostVotes); a.n >= innerVotes && a.looks >= fewLooks {
-			return c.inner(p, &a)
+	for _, id := range slices.Backward(ids[:]) {
+		if c.assemble(&c.all, id, b.time, false, mostVotes); c.all.enough(innerVotes) {
+			return c.inner(p, &c.all)
 		}
 	}
 	return false
@@ -289,20 +329,22 @@ func (c *consensus) extend(b *block, p *part) bool {
 // outer finds the frames that all whole stacks begin with: as the nearest ones show them,
 // and the others but for what is inlined.
 func (c *consensus) outer(b *block, p *part, context int32) {
-	all := c.assemble(context, outerSites, b.time, true, mostVotes)
+	all := &c.all
+	c.assemble(all, context, b.time, true, mostVotes)
 	known := c.t.Depth(p.stack) - c.t.Depth(b.stack)
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
 	}
-	if all.n < outerVotes || all.looks < fewLooks || !c.fair {
+	if !all.enough(outerVotes) || !c.fair {
 		return
 	}
 	for most := mostVotes; most >= nearVotes; most /= 2 {
 		near := all
 		if most < all.n { // else they are the same witnesses
-			near = c.assemble(context, outerSites, b.time, true, most)
+			near = &c.near
+			c.assemble(near, context, b.time, true, most)
 		}
-		if near.looks < fewLooks {
+		if !near.enough(0) {
 			return
 		}
 		fs := c.t.AppendFrames(c.fs[:0], near.camps[0].above)
