@@ -75,6 +75,8 @@ func (f *Facts) stacksOf(t *spans.Trace) {
 		// of a repair together, and by nothing less.
 		pass.FixStacks(t.Profile, stackfix.DefaultConfidence)
 		t.Recount()
+		f.Forecast = &Forecast{All: true}
+		f.Forecast.count(t.Profile)
 	}
 	f.spikes = s.Spikes
 	if s.Samples > 0 {
@@ -197,20 +199,22 @@ func (f *Facts) chromiumProperties() {
 func (f *Facts) spanStacks(v *Verdict) {
 	switch n := f.Stacks.Untold; {
 	case f.spikes == 0 && n > 0:
-		v.State, v.Do = Partly, "the .nettrace that this file was made from tells which: repair that"
+		v.wrong(float64(n)/float64(f.Samples.Count), 0, report.Percent(n, f.Samples.Count)+" of the stacks were cut by the recorder, and the file does not tell which")
+		v.Do = "the .nettrace that this file was made from tells which: repair that"
 		v.Text += fmt.Sprintf("%s stacks; %s samples were cut by the recorder, and this file does not tell which", count(f.Samples.Count), count(n))
 	case f.spikes == 0:
 		v.Text += fmt.Sprintf("%s stack%s, none cut", count(f.Samples.Count), report.Plural(int(f.Samples.Count)))
 	default:
-		v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
 		cut := f.Stacks.CutTotal()
 		v.Text += fmt.Sprintf("%s stack%s; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), report.Plural(int(f.Samples.Count)), count(cut), f.Stacks.Limit,
 			report.Percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
+		v.cut(f, cut, f.Samples.Count)
 	}
 	if n := f.Stacks.Bridged; n > 0 {
 		v.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), report.Percent(n, f.Samples.Count))
 		if v.State == Good {
-			v.State, v.Do = Partly, "the .nettrace that this file was made from tells more: repair that"
+			v.wrong(float64(n)/float64(f.Samples.Count), tolerableCut, report.Percent(n, f.Samples.Count)+" of the stacks lack frames that an earlier repair could not know")
+			v.Do = "the .nettrace that this file was made from tells more: repair that"
 		}
 	}
 }
@@ -219,7 +223,7 @@ func (f *Facts) spanStacks(v *Verdict) {
 func (f *Facts) chromiumVerdicts() []Verdict {
 	s := f.Spans
 	var v []Verdict
-	cpu := Verdict{Topic: "CPU stacks", State: Good}
+	cpu := Verdict{Topic: "CPU stacks", State: Good, of: "CPU stacks"}
 	switch {
 	case f.Samples == nil && s.Phases["B"]+s.Phases["X"] > 0:
 		cpu.State = None
@@ -233,7 +237,7 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 	}
 	v = append(v, cpu)
 	if s.Unmatched+s.Unsorted > 0 || s.NoTime > 0 {
-		n := Verdict{Topic: "nesting", State: Partly}
+		n := Verdict{Topic: "nesting", State: Partly, Problem: "begins and ends do not match"}
 		var text []string
 		if s.Unmatched > 0 {
 			text = append(text, fmt.Sprintf("%s begin or end event%s without the other", report.Count(s.Unmatched), report.Plural(s.Unmatched)))

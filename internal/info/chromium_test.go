@@ -35,13 +35,13 @@ func TestChromium(t *testing.T) {
 	require.Len(t, f.Threads, 2)
 	assert.Equal(t, Thread{PID: 1, TID: 2, Name: "io", Events: 2, FirstMs: 1.5, LastMs: 2}, *f.Threads[0])
 	assert.Equal(t, Thread{PID: 1, ID: `1/"x"`, Events: 1}, *f.Threads[1])
-	assert.Equal(t, None, f.Verdicts[0].State)
-	assert.Equal(t, Partly, f.Verdicts[1].State)
+	assert.Equal(t, None, verdict(f, "CPU stacks").State)
+	assert.Equal(t, Partly, verdict(f, "nesting").State)
 
 	f = of(`{"traceEvents":[{"ph":"i","name":"a","ts":1},{"ph":"i"`)
 	assert.Equal(t, 1, f.Damages)
 	assert.Equal(t, int64(45), f.Damage[0].Offset)
-	assert.Equal(t, Partly, f.Verdicts[len(f.Verdicts)-1].State)
+	assert.Equal(t, Partly, verdict(f, "file").State)
 }
 
 // A stack at the limit may be complete: the repair decides, and there is one number of

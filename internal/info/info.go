@@ -29,7 +29,10 @@ type Facts struct {
 	Content int64    `json:"content_bytes"`     // unpacked
 	Layers  []string `json:"layers,omitempty"`  // compression around it
 
-	// Verdicts say what the trace is good for, most important first.
+	// Overall sums the verdicts up. Its topic is empty.
+	Overall Verdict `json:"overall"`
+	// Verdicts say what the trace is good for: what is wrong first, the worst at the top, then
+	// what is good, then what was not recorded.
 	Verdicts []Verdict `json:"verdicts"`
 
 	Start      *time.Time `json:"start,omitempty"` // wall clock of time 0, UTC
@@ -52,6 +55,7 @@ type Facts struct {
 	Lost         *Lost       `json:"lost,omitempty"`
 	Samples      *Samples    `json:"samples,omitempty"`
 	Stacks       *Stacks     `json:"stacks,omitempty"`
+	Forecast     *Forecast   `json:"repair_forecast,omitempty"` // where stacks are cut
 	Rundown      *Rundown    `json:"rundown,omitempty"`
 	HTTP         *HTTP       `json:"http,omitempty"`
 	Blocks       []Block     `json:"blocks,omitempty"`
@@ -79,16 +83,23 @@ type Salvage struct {
 // A Verdict is the answer to one question that people have about a trace.
 type Verdict struct {
 	Topic string `json:"topic"`
-	State string `json:"state"` // good, partly, none
+	State string `json:"state"` // good, partly, bad, none
 	Text  string `json:"text"`
 	Do    string `json:"do,omitempty"` // the command that helps
+
+	// Problem is what is wrong, in a few words, and Share how much of the trace that is, %.
+	Problem string  `json:"problem,omitempty"`
+	Share   float64 `json:"share,omitempty"`
+
+	of string // what can be used where nothing is wrong
 }
 
 // States of a Verdict.
 const (
 	Good   = "good"
-	Partly = "partly"
-	None   = "none"
+	Partly = "partly" // can be used with care
+	Bad    = "bad"    // of more than half of it nothing can be said
+	None   = "none"   // was not recorded
 )
 
 // A Clock tells how times are counted.
@@ -229,15 +240,18 @@ func Of(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	switch in.Kind {
-	case input.Nettrace, input.Netperf:
-		return Nettrace(ctx, in, o)
-	case input.Chromium:
-		return Chromium(ctx, in, o)
-	case input.Speedscope:
-		return Speedscope(ctx, in, o)
+	read, ok := map[input.Kind]func(context.Context, *input.File, *Options) (*Facts, error){
+		input.Nettrace: Nettrace, input.Netperf: Nettrace, input.Chromium: Chromium, input.Speedscope: Speedscope,
+	}[in.Kind]
+	if !ok {
+		return nil, in.NotATrace()
 	}
-	return nil, in.NotATrace()
+	f, err := read(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	f.sumUp()
+	return f, nil
 }
 
 func newFacts(in *input.File) *Facts {

@@ -81,12 +81,15 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 		g.facts()
 		return f, nil
 	}
-	p, _, err := load.Profile(ctx, in.Reader, &load.Options{Warn: warn}, g)
+	p, _, err := load.Profile(ctx, in.Reader, &load.Options{Warn: warn, Evidence: true}, g)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	g.facts()
 	g.cuts(p)
+	if f.Stacks != nil && f.Stacks.CutTotal() > 0 {
+		f.Forecast = forecast(p, f.Samples.Looks())
+	}
 	f.Verdicts = g.verdicts()
 	return f, nil
 }

@@ -61,7 +61,7 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: None, Text: "the file holds no profiles"})
 	} else {
 		f.speedscopeStacks(t)
-		v := Verdict{Topic: "stacks", State: Good, Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))}
+		v := Verdict{Topic: "stacks", State: Good, of: "stacks", Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))}
 		if f.Events == 0 && !slices.ContainsFunc(w.Profiles, func(p *speedscope.Profile) bool { return p.Weights > 0 }) {
 			v.State, v.Text = None, v.Text+"; none has any events"
 		}

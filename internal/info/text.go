@@ -96,9 +96,19 @@ func (f *Facts) formatName() string {
 	return name
 }
 
-var stateColors = map[string]string{Good: "32", Partly: "33", None: "31"}
+var stateColors = map[string]string{Good: "32", Partly: "33", Bad: "31", None: "2"}
+
+// overallWords begin the line that sums the verdicts up.
+var overallWords = map[string]string{Good: "Good:", Partly: "Usable with care:", Bad: "Poor:", None: "Empty:"}
+
+// Word is what a verdict on the whole trace begins with.
+func (v *Verdict) Word() string { return overallWords[v.State] }
 
 func (p *page) verdicts(f *Facts) {
+	word := f.Overall.Word()
+	p.b.WriteString(p.bold(p.mark(stateColors[f.Overall.State], word)) + " ")
+	p.wrapped(text.Line(f.Overall.Text), 0, utf8.RuneCountInString(word)+1)
+	p.b.WriteByte('\n')
 	topic := 0
 	for _, v := range f.Verdicts {
 		topic = max(topic, len(v.Topic))
@@ -115,9 +125,11 @@ func (p *page) verdicts(f *Facts) {
 }
 
 // wrap writes text in lines that begin at column indent; the first one is there already.
-func (p *page) wrap(text string, indent int) {
+func (p *page) wrap(text string, indent int) { p.wrapped(text, indent, 0) }
+
+// wrapped is wrap where the first line holds used characters already.
+func (p *page) wrapped(text string, indent, used int) {
 	room := max(p.width-indent, 30)
-	used := 0
 	for i, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
 		switch {

@@ -54,7 +54,7 @@ func (g *nettraceReader) verdicts() []Verdict {
 
 func (g *nettraceReader) cpuVerdict() Verdict {
 	f, s := g.f, g.f.Samples
-	v := Verdict{Topic: "CPU stacks", State: Good}
+	v := Verdict{Topic: "CPU stacks", State: Good, of: "CPU stacks"}
 	linux := f.Format == "nettrace" && g.r.Header().Version >= 6
 	record := recordCPU
 	if linux {
@@ -77,35 +77,55 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	v.Text = fmt.Sprintf("%s sample%s of %s thread%s", count(s.Count), report.Plural(int(s.Count)), report.Count(threads), report.Plural(threads))
 	switch {
 	case s.Managed+s.External > 0:
-		v.Text += fmt.Sprintf(", %s in managed code", report.Percent(s.Managed, s.Count))
+		v.Text += fmt.Sprintf(", %s in managed code", percentOf(s.Managed, s.Count))
 	case s.OffCPU > 0:
 		v.Text += fmt.Sprintf(", %s waits", count(s.OffCPU))
 	}
 	cut := f.Stacks.CutTotal()
 	switch {
 	case f.Stacks.Frames == 0:
-		v.State, v.Do = None, "unset DOTNET_EventPipeDisableStacks in the process and record again"
+		v.wrong(1, 0, "all stacks are empty")
+		v.Do = "unset DOTNET_EventPipeDisableStacks in the process and record again"
 		v.Text += "; all their stacks are empty"
 	case cut > 0:
 		var by []string
 		if n := f.Stacks.Cut["depth"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, report.Percent(n, s.Looks())))
+			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, percentOf(n, s.Looks())))
 		}
 		if n := f.Stacks.Cut["bytes"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), report.Percent(n, s.Looks())))
+			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), percentOf(n, s.Looks())))
 		}
 		if n := f.Stacks.Cut["broken"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), report.Percent(n, s.Looks())))
+			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), percentOf(n, s.Looks())))
 		}
 		v.Text += "; " + strings.Join(by, ", ")
-		if f.Stacks.Cut["broken"] < cut {
-			v.State, v.Do = Partly, "tracefix repair "+quoteArg(f.File)
-		}
+		v.cut(f, cut, s.Looks())
 	default:
 		v.Text += "; none cut"
 	}
 	v.few(s.Count)
 	return v
+}
+
+// tolerableCut is the share of cut stacks that no total is wrong by for anybody to see.
+const tolerableCut = 0.01
+
+// cut says of how many stacks the outer frames are missing, and what a repair would do.
+func (v *Verdict) cut(f *Facts, cut, looks int64) {
+	problem := percentOf(cut, looks) + " of the CPU stacks are cut"
+	then := f.Forecast.text()
+	if then != "" {
+		problem += ", " + then
+		v.Text += "; " + then
+	}
+	v.wrong(float64(cut)/float64(looks), tolerableCut, problem)
+	c := f.Forecast
+	if v.State == Bad && c != nil && float64(cut)*float64(c.Tried-c.Repaired) < 0.5*float64(looks)*float64(c.Tried) {
+		v.State = Partly // after a repair most is whole
+	}
+	if c == nil || c.Repaired*100 >= c.Tried { // else it is not worth the time
+		v.Do = "tracefix repair " + quoteArg(f.File)
+	}
 }
 
 // few says of a profile of n samples that it is too small to judge by, if it is.
@@ -114,7 +134,7 @@ func (v *Verdict) few(n int64) {
 		return
 	}
 	if v.State == Good {
-		v.State = Partly
+		v.State, v.Problem = Partly, fmt.Sprintf("only %s sample%s", count(n), report.Plural(int(n)))
 	}
 	v.Text += "; too few to judge by: record for longer"
 }
@@ -132,17 +152,14 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 			v.Text = fmt.Sprintf("rundown complete: %s methods", count(f.Rundown.Methods))
 		default:
 			v.State, v.Text, v.Do = Partly, "no complete rundown: only methods compiled while recording have names", endWell
+			v.Problem = "only methods compiled while recording have names"
 		}
 		return v, true
 	}
-	v.Text = report.Percent(f.Stacks.Named, f.Stacks.Frames) + " of the frames have a name"
+	v.Text = percentOf(f.Stacks.Named, f.Stacks.Frames) + " of the frames have a name"
 	share := float64(f.Stacks.Named) / float64(f.Stacks.Frames)
-	switch {
-	case share < 0.1:
-		v.State = None
-	case share < 0.95:
-		v.State = Partly
-	}
+	unnamed := f.Stacks.Frames - f.Stacks.Named
+	v.wrong(1-share, tolerableUnnamed, percentOf(unnamed, f.Stacks.Frames)+" of the frames have no name")
 	switch {
 	case v6:
 		if share < 0.5 {
@@ -167,6 +184,10 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 	return v, true
 }
 
+// tolerableUnnamed is the share of frames without a name that whole traces have, too: stubs
+// and native code.
+const tolerableUnnamed = 0.05
+
 // endWell is what makes a runtime write the names.
 const endWell = "let dotnet-trace end by Enter, Ctrl+C or --duration and wait for it, with the process alive; no --rundown false"
 
@@ -175,7 +196,7 @@ const bigBuffer = "record with --buffersize 1024 or with fewer providers"
 
 func (g *nettraceReader) httpVerdict() Verdict {
 	f := g.f
-	v := Verdict{Topic: "HTTP", State: Good, Do: "tracefix http " + quoteArg(f.File)}
+	v := Verdict{Topic: "HTTP", State: Good, of: "HTTP requests", Do: "tracefix http " + quoteArg(f.File)}
 	h := f.HTTP
 	record := recordHTTP(f.Samples.Count > 0)
 	if h != nil {
@@ -184,6 +205,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 	switch {
 	case h == nil && g.bridged > 0:
 		v.State, v.Text = Partly, fmt.Sprintf("%s event%s of the DiagnosticSource bridge tell of requests, without phases", count(g.bridged), report.Plural(int(g.bridged)))
+		v.Problem = "requests have no phases"
 		return v
 	case h == nil && g.beforeNet5():
 		// Do stays: that command tells how to record them.
@@ -206,7 +228,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		v.Text += " of which the begin was kept: events were lost"
 	}
 	if h.Requests > 0 && h.Linked == 0 {
-		v.State, v.Do = Partly, record
+		v.State, v.Do, v.Problem = Partly, record, "requests have no activity ids"
 		v.Text += ", without activity ids: phases are matched by time"
 	}
 	if len(h.Missing) > 0 {
@@ -263,11 +285,11 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	v := Verdict{
-		Topic: "activities", State: Good, Do: "tracefix activities " + quoteArg(g.f.File),
+		Topic: "activities", State: Good, of: "activities", Do: "tracefix activities " + quoteArg(g.f.File),
 		Text: fmt.Sprintf("%s started, of %s", count(starts), list(names, 3)),
 	}
 	if !linked {
-		v.State = Partly
+		v.State, v.Problem = Partly, "activities have no ids, and cannot be paired"
 		v.Text += ", without activity ids: starts and stops cannot be paired"
 		v.Do = "dotnet-trace collect -p PID --providers " + quoteArg(strings.Join(append(providers, "System.Threading.Tasks.TplEventSource:0x80:4"), ","))
 	}
@@ -304,7 +326,7 @@ func (g *nettraceReader) counterVerdict() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	return Verdict{
-		Topic: "counters", State: Good, Do: "tracefix counters " + quoteArg(g.f.File),
+		Topic: "counters", State: Good, of: "counters", Do: "tracefix counters " + quoteArg(g.f.File),
 		Text: fmt.Sprintf("%s values, of %s", count(n), list(names, 3)),
 	}, true
 }
@@ -314,7 +336,8 @@ func (g *nettraceReader) lossVerdict() Verdict {
 	v := Verdict{Topic: "complete", State: Good, Text: "no events were lost"}
 	switch {
 	case g.f.Events == 0:
-		v.State, v.Text, v.Do = None, "the file has no events", "record again"
+		v.wrong(1, 0, "the file has no events")
+		v.Text, v.Do = v.Problem, "record again"
 		return v
 	case l.Events == 0 && (g.f.Damages > 0 || g.f.Salvage != nil):
 		v.State, v.Text = Partly, "the recorder lost no events; what damage cost is told under file"
@@ -323,11 +346,8 @@ func (g *nettraceReader) lossVerdict() Verdict {
 		return v
 	}
 	all := g.f.Events + int64(l.Events)
-	v.State = Partly
-	if int64(l.Events)*2 > all {
-		v.State = None
-	}
-	v.Text = fmt.Sprintf("%s of %s events were lost: the buffer was full", report.Percent(int64(l.Events), all), count(all))
+	v.wrong(float64(l.Events)/float64(all), 0, percentOf(int64(l.Events), all)+" of all events were lost")
+	v.Text = fmt.Sprintf("%s of %s events were lost: the buffer was full", percentOf(int64(l.Events), all), count(all))
 	if l.Rundown == l.Events {
 		v.Text += " during the rundown, so names may be missing"
 	} else if l.Samples > 0 {
@@ -351,6 +371,7 @@ func (f *Facts) fileVerdict() Verdict {
 		if s.Cut {
 			v.Text += "; it was cut off"
 		}
+		v.Problem = "what was damaged in the recording is missing"
 	}
 	if f.Damages == 0 {
 		return v
@@ -358,8 +379,10 @@ func (f *Facts) fileVerdict() Verdict {
 	d := f.Damage[0]
 	v.State = Partly
 	v.Text = fmt.Sprintf("damaged in %d place%s, first at offset %d: %s: %s", f.Damages, report.Plural(f.Damages), d.Offset, d.Where, d.What)
+	v.Problem = "the file is damaged"
 	if f.LostBytes > 0 {
 		v.Text += fmt.Sprintf("; %s lost", size(f.LostBytes))
+		v.wrong(float64(f.LostBytes)/float64(max(f.Content, f.LostBytes)), 0, percentOf(f.LostBytes, max(f.Content, f.LostBytes))+" of the file is lost by damage")
 	}
 	if f.Format == "nettrace" {
 		v.Do = "tracefix convert " + quoteArg(f.File) + " -o clean.nettrace"
@@ -380,6 +403,9 @@ func quoteArg(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// percentOf prints n of all.
+func percentOf(n, all int64) string { return report.Percent(n, all) }
 
 func list(names []string, most int) string {
 	if len(names) > most {

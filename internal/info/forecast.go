@@ -1,0 +1,64 @@
+package info
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/stackfix"
+)
+
+// A Forecast is what a repair would do for the cut samples: it was tried, on all of them or
+// on those of a stretch of time.
+type Forecast struct {
+	Tried    int64 `json:"tried"`    // cut samples
+	Repaired int64 `json:"repaired"` // of Tried
+	Restored int64 `json:"restored_frames"`
+	All      bool  `json:"all"` // all cut samples were tried
+}
+
+// mostTried bounds the time that a forecast takes: more samples and waits are not repaired,
+// but those of a stretch in the middle of the cut ones.
+const mostTried = 40_000
+
+// forecast repairs p, or a part of it, to tell what that brings. p is not used after it.
+func forecast(p *profile.Profile, looks int64) *Forecast {
+	f := &Forecast{All: looks <= mostTried}
+	if !f.All {
+		p = middle(p, looks)
+	}
+	pass.FixStacks(p, stackfix.DefaultConfidence)
+	f.count(p)
+	return f
+}
+
+func (f *Forecast) count(p *profile.Profile) {
+	c := p.Counts()
+	f.Tried, f.Repaired, f.Restored = int64(c.Cut), int64(c.Known), int64(c.Restored)
+}
+
+// middle is the part of p around the time at which half of the cut samples were taken, so
+// long that it holds about mostTried of them all.
+func middle(p *profile.Profile, looks int64) *profile.Profile {
+	var times []int64
+	for _, s := range p.Cuts() {
+		times = append(times, s.Time)
+	}
+	slices.Sort(times)
+	at := times[len(times)/2]
+	length := int64(float64(p.Meta.End) * mostTried / float64(looks))
+	from := max(0, min(at-length/2, p.Meta.End-length))
+	part := *p
+	part.Threads = nil
+	for _, t := range p.Threads {
+		few := *t
+		few.Samples = profile.Samples{}
+		for _, s := range t.Samples.All() {
+			if s.Time >= from && s.Time < from+length {
+				few.Samples.Append(s)
+			}
+		}
+		part.Threads = append(part.Threads, &few)
+	}
+	return &part
+}
