@@ -33,16 +33,15 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
 
 	// From bytes to the model.
-	"internal/input":      {},
-	"internal/reading":    {"nettrace", "internal/input"},
-	"internal/load":       {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/text"},
-	"internal/symbol":     {"nettrace", "profile"},
-	"internal/spans":      {"chromium", "stackfix", "profile", "internal/input"},
-	"internal/speedscope": {"profile", "chromium"},
-	"internal/requests":   {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
+	"internal/input":    {},
+	"internal/reading":  {"nettrace", "internal/input"},
+	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/text"},
+	"internal/symbol":   {"nettrace", "profile"},
+	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
+	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":               {"profile", "stackfix"},
@@ -58,7 +57,7 @@ var mayImport = map[string][]string{
 	// What is told of a file without a profile.
 	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/reading", "internal/otlp", "internal/report"},
 	"internal/events":        {"internal/text", "nettrace", "activity", "profile", "internal/reading"},
-	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/speedscope", "internal/pass", "internal/report", "internal/text"},
+	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/pass", "internal/report", "internal/text"},
 	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export", "internal/text"},
 	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/text"},
 	"internal/ipc":           {"nettrace", "internal/report", "internal/text"},

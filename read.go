@@ -13,7 +13,6 @@ import (
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
-	"github.com/tracefix/tracefix/internal/speedscope"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -193,7 +192,7 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 // speedscope reads a speedscope file.
 func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	events := func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (spans.Source, error) {
-		return speedscope.NewReader(open, func(e *speedscope.FormatError) {
+		return spans.NewSpeedscopeReader(open, func(e *spans.SpeedscopeError) {
 			warn(&chromium.FormatError{Offset: e.Offset, Where: e.Where, Err: e.Err})
 		}, stackFrame)
 	}

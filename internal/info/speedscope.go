@@ -10,7 +10,6 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
-	"github.com/tracefix/tracefix/internal/speedscope"
 )
 
 // unitsPerMs tells how many of a unit of speedscope make a millisecond.
@@ -19,10 +18,10 @@ var unitsPerMs = map[string]float64{"nanoseconds": 1e6, "microseconds": 1e3, "mi
 // Speedscope tells the facts of a speedscope file.
 func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	f := newFacts(in)
-	var r *speedscope.Reader
+	var r *spans.SpeedscopeReader
 	events := func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (spans.Source, error) {
 		var err error
-		r, err = speedscope.NewReader(open, func(e *speedscope.FormatError) {
+		r, err = spans.NewSpeedscopeReader(open, func(e *spans.SpeedscopeError) {
 			warn(&chromium.FormatError{Offset: e.Offset, Where: e.Where, Err: e.Err})
 		}, stackFrame)
 		return r, err
@@ -62,7 +61,7 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 	} else {
 		f.speedscopeStacks(t)
 		v := Verdict{Topic: "stacks", State: Good, of: "stacks", Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))}
-		if f.Events == 0 && !slices.ContainsFunc(w.Profiles, func(p *speedscope.Profile) bool { return p.Weights > 0 }) {
+		if f.Events == 0 && !slices.ContainsFunc(w.Profiles, func(p *spans.SpeedscopeProfile) bool { return p.Weights > 0 }) {
 			v.State, v.Text = None, v.Text+"; none has any events"
 		}
 		if f.Stacks != nil {

@@ -1,4 +1,4 @@
-package speedscope
+package spans
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 )
 
 // events lists the events of a file as "B7 name @ts", and what was told first.
-func events(t testing.TB, in string) (list []string, defect *FormatError, err error) {
-	r, err := NewReader(func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(in)), nil },
-		func(e *FormatError) {
+func events(t testing.TB, in string) (list []string, defect *SpeedscopeError, err error) {
+	r, err := NewSpeedscopeReader(func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(in)), nil },
+		func(e *SpeedscopeError) {
 			require.LessOrEqual(t, e.Offset, int64(len(in)))
 			if defect == nil {
 				defect = e
@@ -146,7 +146,7 @@ func TestDefects(t *testing.T) {
 func TestReadErrorIsNoDefect(t *testing.T) {
 	broken := errors.New("disk on fire")
 	n := 0
-	_, err := NewReader(func() (io.ReadCloser, error) {
+	_, err := NewSpeedscopeReader(func() (io.ReadCloser, error) {
 		n++
 		return io.NopCloser(io.MultiReader(strings.NewReader(evented[:60]), errReader{broken})), nil
 	}, nil, nil)

@@ -1,4 +1,4 @@
-package speedscope
+package spans
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ type scanner struct {
 	raw   bool // a string held raw control bytes
 	last  bool // what is told now is that the input ended
 	short bool // strings are single words: one that holds punctuation has lost its end
-	warn  func(*FormatError)
+	warn  func(*SpeedscopeError)
 	told  int
 	where string
 }
@@ -29,7 +29,7 @@ const (
 	maxTold   = 1000
 )
 
-func newScanner(r io.Reader, warn func(*FormatError)) *scanner {
+func newScanner(r io.Reader, warn func(*SpeedscopeError)) *scanner {
 	return &scanner{r: bufio.NewReaderSize(r, 64<<10), warn: warn, where: "the file"}
 }
 
@@ -48,7 +48,7 @@ func (s *scanner) damageAt(at int64, format string, args ...any) {
 		return // it is the input that ends here, which is told once
 	}
 	if s.told++; s.told <= maxTold && s.warn != nil {
-		s.warn(&FormatError{at, s.where, fmt.Errorf("%w: %s", errDamaged, fmt.Sprintf(format, args...))})
+		s.warn(&SpeedscopeError{at, s.where, fmt.Errorf("%w: %s", errDamaged, fmt.Sprintf(format, args...))})
 	}
 }
 
@@ -200,14 +200,14 @@ func (s *scanner) literal() value {
 		}
 		s.tok = append(s.tok, s.next())
 	}
-	if n, ok := number(s.tok); ok {
+	if n, ok := jsonNumber(s.tok); ok {
 		return value{kind: '0', num: n}
 	}
 	return value{kind: 'a'}
 }
 
-// number reads a number as JSON has them.
-func number(b []byte) (float64, bool) {
+// jsonNumber reads a number as JSON has them.
+func jsonNumber(b []byte) (float64, bool) {
 	if len(b) == 0 || b[0] != '-' && (b[0] < '0' || b[0] > '9') {
 		return 0, false
 	}

@@ -1,14 +1,4 @@
-// Package speedscope reads speedscope JSON as what it is: begin and end events of
-// threads. They come as those of a Chromium trace, so that its repair and all outputs serve
-// speedscope files too.
-//
-// The format is that of speedscope's file-format-spec.ts: shared.frames, and profiles
-// that are evented (open and close events) or sampled (stacks with weights). Numbers may stand
-// in quotes, as dotnet-trace 3.1 wrote them.
-//
-// A damaged file is read as far as it goes: an event that is not whole is left out or, where the events
-// around it say what it was, put right, and each such place is told.
-package speedscope
+package spans
 
 import (
 	"encoding/json"
@@ -25,28 +15,28 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A FormatError reports input that is not speedscope JSON.
-type FormatError struct {
+// A SpeedscopeError reports input that is not speedscope JSON.
+type SpeedscopeError struct {
 	Offset int64
 	Where  string
 	Err    error
 }
 
-func (e *FormatError) Error() string {
+func (e *SpeedscopeError) Error() string {
 	return fmt.Sprintf("speedscope: offset %d: %s: %v", e.Offset, e.Where, e.Err)
 }
 
-func (e *FormatError) Unwrap() error { return e.Err }
+func (e *SpeedscopeError) Unwrap() error { return e.Err }
 
-// Facts are what a file says of itself.
-type Facts struct {
+// SpeedscopeFacts are what a file says of itself.
+type SpeedscopeFacts struct {
 	Exporter, Name string
 	Frames         int
-	Profiles       []*Profile
+	Profiles       []*SpeedscopeProfile
 }
 
 // A Profile is what a file says of one of its profiles.
-type Profile struct {
+type SpeedscopeProfile struct {
 	Name, Unit string
 	Start, End float64 // in units
 	Last       float64 // time of the last event
@@ -57,20 +47,20 @@ type Profile struct {
 
 // A Reader reads the events of a file, profile by profile. Its other methods are those of a
 // chromium.Reader.
-type Reader struct {
+type SpeedscopeReader struct {
 	in      io.ReadCloser
 	w       *walker
 	nextEv  func() (*chromium.Event, bool)
 	stop    func()
 	texts   []string // by chromium.Event.NameID
 	ids     map[string]int32
-	frames  []frame
+	frames  []sharedFrame
 	threads []chromium.Thread
 	seen    map[int64]bool
 }
 
 // A frame is what all events of a frame have in common.
-type frame struct {
+type sharedFrame struct {
 	name    int32
 	cat, sf []byte
 }
@@ -83,10 +73,10 @@ const dotnetRoot = "Threads"
 // were cut, as far as they were, where those of dotnet-trace are.
 const ownHolds = `{"holds":"samples","limit":100}`
 
-// NewReader reads the frames of a file and begins with its events. open is called twice: frames may
+// NewSpeedscopeReader reads the frames of a file and begins with its events. open is called twice: frames may
 // stand behind the profiles that use them. warn is told of damage; what is whole is read. Each
 // frame is handed to stackFrame, as an entry of the stackFrames of a Chromium trace.
-func NewReader(open func() (io.ReadCloser, error), warn func(*FormatError), stackFrame func(*chromium.StackFrame) error) (*Reader, error) {
+func NewSpeedscopeReader(open func() (io.ReadCloser, error), warn func(*SpeedscopeError), stackFrame func(*chromium.StackFrame) error) (*SpeedscopeReader, error) {
 	in, err := open()
 	if err != nil {
 		return nil, err
@@ -97,7 +87,7 @@ func NewReader(open func() (io.ReadCloser, error), warn func(*FormatError), stac
 	if err := first.s.err; err != nil && err != io.EOF {
 		return nil, err
 	}
-	r := &Reader{texts: []string{""}, ids: map[string]int32{}, seen: map[int64]bool{}}
+	r := &SpeedscopeReader{texts: []string{""}, ids: map[string]int32{}, seen: map[int64]bool{}}
 	own := first.facts.Exporter == "tracefix" && !slices.Contains(first.names, dotnetRoot)
 	if err := r.addFrames(first.names, own, stackFrame); err != nil {
 		return nil, err
@@ -112,13 +102,13 @@ func NewReader(open func() (io.ReadCloser, error), warn func(*FormatError), stac
 
 // addFrames prepares the frames. Those of tracefix's own output tell the module as in its
 // Chromium JSON.
-func (r *Reader) addFrames(names []string, own bool, stackFrame func(*chromium.StackFrame) error) error {
+func (r *SpeedscopeReader) addFrames(names []string, own bool, stackFrame func(*chromium.StackFrame) error) error {
 	for i, full := range names {
 		module, name := split(full)
 		if full == profile.Bridge || full == profile.OffCPU {
 			module = "tracefix"
 		}
-		f := frame{name: r.text(name)}
+		f := sharedFrame{name: r.text(name)}
 		if own {
 			f.cat = quoted(module)
 		} else {
@@ -144,7 +134,7 @@ func quoted(s string) []byte {
 }
 
 // text numbers a text.
-func (r *Reader) text(s string) int32 {
+func (r *SpeedscopeReader) text(s string) int32 {
 	id, ok := r.ids[s]
 	if !ok {
 		id = int32(len(r.texts))
@@ -163,7 +153,7 @@ func split(full string) (module, name string) {
 }
 
 // Read gives the next event, and io.EOF behind the last one.
-func (r *Reader) Read(ev *chromium.Event) error {
+func (r *SpeedscopeReader) Read(ev *chromium.Event) error {
 	e, ok := r.nextEv()
 	if ok {
 		*ev = *e
@@ -176,34 +166,34 @@ func (r *Reader) Read(ev *chromium.Event) error {
 }
 
 // Close closes the input.
-func (r *Reader) Close() error {
+func (r *SpeedscopeReader) Close() error {
 	r.stop()
 	return r.in.Close()
 }
 
 // Facts tells what was read so far.
-func (r *Reader) Facts() *Facts { return &r.w.facts }
+func (r *SpeedscopeReader) Facts() *SpeedscopeFacts { return &r.w.facts }
 
 // Name returns the text of a chromium.Event.NameID.
-func (r *Reader) Name(id int32) string { return r.texts[id] }
+func (r *SpeedscopeReader) Name(id int32) string { return r.texts[id] }
 
 // RawName returns the same as bytes.
-func (r *Reader) RawName(id int32) []byte { return []byte(r.texts[id]) }
+func (r *SpeedscopeReader) RawName(id int32) []byte { return []byte(r.texts[id]) }
 
 // Threads lists the threads, by chromium.Event.Thread.
-func (r *Reader) Threads() []chromium.Thread { return r.threads }
+func (r *SpeedscopeReader) Threads() []chromium.Thread { return r.threads }
 
 // Keys are those of the object form of a trace.
-func (r *Reader) Keys() []string { return []string{"stackFrames", "traceEvents"} }
+func (r *SpeedscopeReader) Keys() []string { return []string{"stackFrames", "traceEvents"} }
 
 // Form is the object form.
-func (r *Reader) Form() chromium.Form { return chromium.FormObject }
+func (r *SpeedscopeReader) Form() chromium.Form { return chromium.FormObject }
 
 // BOM reports that there is none.
-func (r *Reader) BOM() bool { return false }
+func (r *SpeedscopeReader) BOM() bool { return false }
 
 // InputOffset is the number of bytes read.
-func (r *Reader) InputOffset() int64 { return r.w.s.off }
+func (r *SpeedscopeReader) InputOffset() int64 { return r.w.s.off }
 
 // microseconds is how many of them a unit is; units that are no time count as they are.
 var microseconds = map[string]float64{"nanoseconds": 1e-3, "microseconds": 1, "milliseconds": 1e3, "seconds": 1e6}
@@ -212,7 +202,7 @@ var threadNumber = regexp.MustCompile(`\((\d{1,18})\)|Thread (\d{1,18})$`)
 
 // thread tells the number of a profile's thread: that in "Thread (123)" or "Thread 123",
 // if it is free, else its place in the file.
-func (r *Reader) thread(name string) int64 {
+func (r *SpeedscopeReader) thread(name string) int64 {
 	id := int64(len(r.threads) + 1)
 	if all := threadNumber.FindAllStringSubmatch(name, -1); all != nil {
 		m := all[len(all)-1] // that of the process may stand before
@@ -228,10 +218,10 @@ func (r *Reader) thread(name string) int64 {
 }
 
 // events yields the events of the file.
-func (r *Reader) events(yield func(*chromium.Event) bool) {
+func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 	var ev chromium.Event
 	unit := 1.0
-	r.w.begin = func(p *Profile, holds json.RawMessage) bool {
+	r.w.begin = func(p *SpeedscopeProfile, holds json.RawMessage) bool {
 		tid := r.thread(p.Name)
 		var ok bool
 		if unit, ok = microseconds[p.Unit]; !ok {

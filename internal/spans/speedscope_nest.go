@@ -1,4 +1,4 @@
-package speedscope
+package spans
 
 import "slices"
 
@@ -6,8 +6,8 @@ import "slices"
 // what is open. It looks ahead a little, since one wrong number is known by what follows.
 type nest struct {
 	w    *walker
-	p    *Profile
-	wait []event
+	p    *SpeedscopeProfile
+	wait []profileEvent
 	open []int
 	at   float64
 	n    int
@@ -20,10 +20,10 @@ const (
 	judged    = 64   // of them, by which a reading is judged
 )
 
-func newNest(w *walker, p *Profile) *nest { return &nest{w: w, p: p, at: p.Start} }
+func newNest(w *walker, p *SpeedscopeProfile) *nest { return &nest{w: w, p: p, at: p.Start} }
 
 // add takes the next event of the file.
-func (n *nest) add(e event) {
+func (n *nest) add(e profileEvent) {
 	n.p.Events++
 	n.wait = append(n.wait, e)
 	if len(n.wait) > lookAhead {
@@ -59,7 +59,7 @@ func (n *nest) next() {
 }
 
 // time is that of an event. One that goes back, or is beyond those that follow, is wrong.
-func (n *nest) time(e event) float64 {
+func (n *nest) time(e profileEvent) float64 {
 	first := n.n == 0
 	n.n++
 	if !e.timed {
@@ -91,7 +91,7 @@ func (n *nest) time(e event) float64 {
 
 // close closes a frame. Closes of one time may stand in any order, as in files of
 // dotnet-trace 3.1; anything else is damage, and is read in the way that fits best what follows.
-func (n *nest) close(e event) {
+func (n *nest) close(e profileEvent) {
 	top := len(n.open) - 1
 	if top >= 0 && n.open[top] == e.frame {
 		n.pop(e.at)
@@ -135,7 +135,7 @@ func (n *nest) pop(at float64) {
 
 // reordered closes a frame with the others that close at the same time, if together they are the
 // innermost ones.
-func (n *nest) reordered(e event) bool {
+func (n *nest) reordered(e profileEvent) bool {
 	if len(n.wait) == 0 || e.offset < n.tried {
 		return false
 	}

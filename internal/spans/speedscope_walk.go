@@ -1,4 +1,4 @@
-package speedscope
+package spans
 
 import (
 	"encoding/json"
@@ -14,11 +14,11 @@ type walker struct {
 	own        bool // tracefix wrote the file
 	dotnet     bool // or dotnet-trace
 	frames     int  // that are known; all, in the second reading
-	facts      Facts
+	facts      SpeedscopeFacts
 	names      []string
 	done       bool // stop
 
-	begin func(p *Profile, holds json.RawMessage) bool
+	begin func(p *SpeedscopeProfile, holds json.RawMessage) bool
 	event func(open bool, frame int, at float64) bool
 }
 
@@ -201,7 +201,7 @@ func (w *walker) restOfFrame() {
 
 // profile reads a profile. The keys before events or samples are needed to read those.
 func (w *walker) profile() {
-	next := w.rest(&Profile{}, false)
+	next := w.rest(&SpeedscopeProfile{}, false)
 	for next != nil && !w.done {
 		next = w.rest(next, true)
 	}
@@ -209,7 +209,7 @@ func (w *walker) profile() {
 
 // rest reads a profile from its brace on, or from behind its first key. It returns one whose first
 // key was read in its place.
-func (w *walker) rest(p *Profile, opened bool) (next *Profile) {
+func (w *walker) rest(p *SpeedscopeProfile, opened bool) (next *SpeedscopeProfile) {
 	s := w.s
 	s.where = "profiles"
 	var samples [][]int
@@ -302,7 +302,7 @@ func (s *scanner) number() (float64, bool) {
 	case '0':
 		return v.num, true
 	case '"':
-		return number(s.tok)
+		return jsonNumber(s.tok)
 	case '{', '[':
 		s.skip()
 	}
@@ -321,7 +321,7 @@ func (s *scanner) small() json.RawMessage {
 }
 
 // An event of an evented profile.
-type event struct {
+type profileEvent struct {
 	open, typed bool
 	frame       int
 	at          float64
@@ -331,7 +331,7 @@ type event struct {
 
 // loose reads events whose profile was not found.
 func (w *walker) loose() {
-	p := &Profile{Unit: w.unit("")}
+	p := &SpeedscopeProfile{Unit: w.unit("")}
 	w.facts.Profiles = append(w.facts.Profiles, p)
 	if w.begin != nil && !w.begin(p, nil) {
 		w.done = true
@@ -355,7 +355,7 @@ func (w *walker) moreEvents(lead string) bool {
 
 // events reads the events of a profile. Where its end is missing and another profile begins, it
 // returns that one, whose first key was read.
-func (w *walker) events(p *Profile) (next *Profile) {
+func (w *walker) events(p *SpeedscopeProfile) (next *SpeedscopeProfile) {
 	s := w.s
 	s.where = "events"
 	n := newNest(w, p)
@@ -375,9 +375,9 @@ func (w *walker) events(p *Profile) (next *Profile) {
 }
 
 // oneEvent reads an event.
-func (w *walker) oneEvent(n *nest) (next *Profile) {
+func (w *walker) oneEvent(n *nest) (next *SpeedscopeProfile) {
 	s := w.s
-	e := event{frame: -1, offset: s.off}
+	e := profileEvent{frame: -1, offset: s.off}
 	fields := 0
 	s.short = true
 	whole := s.object(false, func(key string) bool {
@@ -387,9 +387,9 @@ func (w *walker) oneEvent(n *nest) (next *Profile) {
 			if t := string(s.tok); t == "O" || t == "C" {
 				e.open, e.typed = t == "O", true
 			} else if fields == 0 && (t == "evented" || t == "sampled") {
-				next = &Profile{}
+				next = &SpeedscopeProfile{}
 				return false
-			} else if f, ok := number(s.tok); ok && key != "type" {
+			} else if f, ok := jsonNumber(s.tok); ok && key != "type" {
 				e.set(key, f)
 			}
 		case '0':
@@ -446,7 +446,7 @@ func (w *walker) nextEvent() {
 }
 
 // set takes a number by its key; one whose key was hit goes where one is missing.
-func (e *event) set(key string, n float64) {
+func (e *profileEvent) set(key string, n float64) {
 	isFrame := key == "frame" || key != "at" && e.frame < 0
 	switch {
 	case isFrame && n >= 0 && n < 1<<31 && n == float64(int(n)):
@@ -518,7 +518,7 @@ func (w *walker) stack() (stack []int) {
 
 // weights reads the weights of a sampled profile and hands on its stacks as begins and ends:
 // what two neighbours share stays open.
-func (w *walker) weights(p *Profile, samples [][]int) {
+func (w *walker) weights(p *SpeedscopeProfile, samples [][]int) {
 	s := w.s
 	var open []int
 	at := p.Start
