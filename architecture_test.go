@@ -38,20 +38,19 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/input":    {},
 	"internal/reading":  {"nettrace", "internal/input"},
-	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/symbol", "internal/text"},
-	"internal/symbol":   {"nettrace", "profile"},
+	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":               {"profile", "stackfix"},
 	"internal/service":            {"nettrace", "runtimeevents", "httpphases", "internal/report", "internal/text"},
-	"internal/work":               {"nettrace", "activity", "profile", "causality", "httpphases", "internal/symbol"},
+	"internal/work":               {"nettrace", "activity", "profile", "causality", "httpphases", "internal/load"},
 	"internal/export":             {"internal/text", "profile"},
 	"internal/export/httpout":     {"internal/text", "profile", "activity", "httpphases", "internal/export", "internal/otlp"},
 	"internal/otlp":               {"internal/text"},
 	"internal/export/activityout": {"internal/text", "activity", "httpphases", "internal/export/httpout"},
-	"internal/compat":             {"nettrace", "profile", "runtimeevents", "internal/load", "internal/reading", "internal/symbol"},
+	"internal/compat":             {"nettrace", "profile", "runtimeevents", "internal/load", "internal/reading"},
 	"internal/view":               {"profile", "internal/report", "internal/text"},
 
 	// What is told of a file without a profile.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -21,7 +20,7 @@ import (
 // and 2. Filters apply to processes and threads; times, rules and tracks are ignored.
 func Read(ctx context.Context, open reading.Open, o *load.Options) (*Trace, *load.Info, error) {
 	b := newBuilder()
-	own := load.Options{Rules: symbol.Reference, NoSamples: true, Table: b.table, Observe: b.event}
+	own := load.Options{Rules: load.Reference, NoSamples: true, Table: b.table, Observe: b.event}
 	if o != nil {
 		own.Source, own.DepthLimit, own.Processes, own.Threads, own.Warn = o.Source, o.DepthLimit, o.Processes, o.Threads, o.Warn
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -255,11 +254,11 @@ func (l *loader) copyCuts() func(profile.Sample) profile.Sample {
 	judge := func(id profile.StackID) verdict {
 		fs = l.table.AppendFrames(fs[:0], id)
 		garbage := 0
-		for garbage < len(fs) && l.classes[fs[garbage]]&symbol.Garbage != 0 {
+		for garbage < len(fs) && l.classes[fs[garbage]]&Garbage != 0 {
 			garbage++
 		}
 		v := verdict{stack: id, cut: cutOf(l.classes, fs[garbage:])}
-		if l.o.Rules == symbol.Reference {
+		if l.o.Rules == Reference {
 			return v
 		}
 		if v.cut == profile.CutBytes {
@@ -290,18 +289,18 @@ func (l *loader) copyCuts() func(profile.Sample) profile.Sample {
 const minCopied = 8
 
 // cutOf judges a stack, root first and without garbage.
-func cutOf(classes []symbol.Class, fs []profile.FrameID) profile.Cut {
+func cutOf(classes []Class, fs []profile.FrameID) profile.Cut {
 	if len(fs) == 0 {
 		return profile.CutBroken
 	}
 	outer := classes[fs[0]]
 	switch {
-	case outer&symbol.Root != 0:
+	case outer&Root != 0:
 		return profile.Whole
-	case outer&symbol.InKernel != 0:
+	case outer&InKernel != 0:
 		// Kernel frames only: the user part is missing.
 		return profile.CutBroken
-	case len(fs) >= minCopied || outer&symbol.JIT != 0:
+	case len(fs) >= minCopied || outer&JIT != 0:
 		return profile.CutBytes
 	}
 	return profile.CutBroken

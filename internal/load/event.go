@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -106,7 +105,7 @@ func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ profile.Sa
 func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	l.info.Samples++
 	s := profile.Sample{Time: now, Type: profile.SampleOffCPU}
-	if l.o.NoSamples || l.o.Rules == symbol.Reference {
+	if l.o.NoSamples || l.o.Rules == Reference {
 		return // the reference knows no such samples
 	}
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {

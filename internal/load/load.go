@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -25,9 +24,9 @@ type Open = reading.Open
 type Options struct {
 	// Source is the name of the input, for titles.
 	Source string
-	// Rules say how frames are named; symbol.Reference is what dotnet-trace does.
+	// Rules say how frames are named; Reference is what dotnet-trace does.
 	// It also leaves words that can be no code in the stacks.
-	Rules symbol.Rules
+	Rules Rules
 	// Evidence also loads the stacks of other events, as profile.SampleEvent.
 	Evidence bool
 	// DepthLimit is the number of frames at which EventPipe cut stacks; 0 means 100,
@@ -108,7 +107,7 @@ func Profile(ctx context.Context, open reading.Open, o *Options, others ...readi
 // A process is what the loader knows of one process.
 type process struct {
 	trace   *profile.Process
-	names   *symbol.Process
+	names   *symbols
 	stacks  records
 	gen     int // of names when stacks was filled
 	wanted  bool
@@ -149,10 +148,10 @@ type loader struct {
 	procs   map[int]*process
 	order   []*process
 	rows    map[*nettrace.Thread]*thread
-	images  symbol.Images
+	images  Images
 	sampler map[uint64]bool // capture threads of the sample profiler
 	births  []birth
-	classes []symbol.Class // by frame, v6
+	classes []Class // by frame, v6
 	end     int64
 	systems int // events of Universal.System
 	wantAll bool
@@ -187,7 +186,7 @@ func newLoader(o *Options) *loader {
 		weigh:   newWeigher(p, o.Weights),
 		procs:   map[int]*process{},
 		rows:    map[*nettrace.Thread]*thread{},
-		images:  symbol.Images{},
+		images:  Images{},
 		sampler: map[uint64]bool{},
 		wantAll: len(o.Processes) == 0,
 	}
@@ -225,7 +224,7 @@ func (l *loader) process(pid int) *process {
 		tp := &profile.Process{PID: int64(pid)}
 		p = &process{
 			trace:   tp,
-			names:   symbol.NewProcess(l.table, l.o.Rules, l.images),
+			names:   newSymbols(l.table, l.o.Rules, l.images),
 			stacks:  records{other: map[uint64]profile.StackID{}},
 			wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
 			threads: map[uint64]*thread{},
@@ -391,9 +390,9 @@ func (l *loader) finish() {
 		m.Interval = 0
 	}
 
-	l.classes = make([]symbol.Class, l.table.Frames())
+	l.classes = make([]Class, l.table.Frames())
 	for _, p := range l.order {
-		p.names.Finish(func(f profile.FrameID, c symbol.Class) { l.classes[f] = c })
+		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
 	}
 	l.info.Frames = l.table.Frames()
 	for f := range l.table.Frames() {

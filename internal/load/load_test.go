@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -118,7 +117,7 @@ func TestSamplesEqualReference(t *testing.T) {
 			if testing.Short() && (name == "csc" || name == "web" || name == "v6-chain") {
 				t.Skip("large")
 			}
-			p, info, err := Profile(context.Background(), opener(t, "dotnet10/"+name+".nettrace"), &Options{Rules: symbol.Reference})
+			p, info, err := Profile(context.Background(), opener(t, "dotnet10/"+name+".nettrace"), &Options{Rules: Reference})
 			require.NoError(t, err)
 			assert.Zero(t, info.BadNames)
 			ours := map[sampleKey][]string{}
@@ -167,7 +166,7 @@ func FuzzProfile(f *testing.F) {
 	}
 	f.Add(smallTrace(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, rules := range []symbol.Rules{symbol.ByTime, symbol.Reference} {
+		for _, rules := range []Rules{ByTime, Reference} {
 			p, _, err := Profile(context.Background(), bytesOpener(b), &Options{Rules: rules, Evidence: true, Tracks: Groups})
 			if err != nil {
 				continue

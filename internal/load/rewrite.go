@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/reading"
-	"github.com/tracefix/tracefix/internal/symbol"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -22,7 +21,7 @@ import (
 // The file is read twice: what is repaired is known at its end only, and a copy that holds
 // back all events until then would hold the file.
 func Rewrite(ctx context.Context, open reading.Open, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
-	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: symbol.ByTime})
+	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: ByTime})
 	if _, err := reading.Read(ctx, open, o.Warn, l); err != nil {
 		return nil, nil, err
 	}

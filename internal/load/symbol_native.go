@@ -1,4 +1,4 @@
-package symbol
+package load
 
 import (
 	"encoding/json"
@@ -59,7 +59,7 @@ func (im Images) Add(ev *nettrace.Event) error {
 const kernelBase = 0xffff_8000_0000_0000
 
 // mapping takes a ProcessMapping event.
-func (p *Process) mapping(ev *nettrace.Event, now int64) error {
+func (p *symbols) mapping(ev *nettrace.Event, now int64) error {
 	var e nettrace.Mapping
 	if err := ev.Mapping(&e); err != nil {
 		return fmt.Errorf("ProcessMapping of %d bytes: %w", len(ev.Payload), err)
@@ -78,7 +78,7 @@ func (p *Process) mapping(ev *nettrace.Event, now int64) error {
 }
 
 // symbol takes a ProcessSymbol event.
-func (p *Process) symbol(ev *nettrace.Event, now int64) error {
+func (p *symbols) symbol(ev *nettrace.Event, now int64) error {
 	var e nettrace.Symbol
 	if err := ev.Symbol(&e); err != nil {
 		return fmt.Errorf("ProcessSymbol of %d bytes: %w", len(ev.Payload), err)
@@ -109,7 +109,7 @@ func (p *Process) symbol(ev *nettrace.Event, now int64) error {
 
 type natives struct{ maps, symbols spans }
 
-func (p *Process) indexNative() natives {
+func (p *symbols) indexNative() natives {
 	maps := make([]span, len(p.maps))
 	for i, m := range p.maps {
 		maps[i] = span{m.first, m.last, m.from, afterAll, int32(i)}
@@ -125,7 +125,7 @@ func (p *Process) indexNative() natives {
 }
 
 // native names an address by mappings and symbols (nettrace.md section 12.2).
-func (p *Process) native(ix natives, addr uint64, born int64) (profile.Method, Class) {
+func (p *symbols) native(ix natives, addr uint64, born int64) (profile.Method, Class) {
 	mapAt := ix.maps.at(addr, born)
 	if i := ix.symbols.at(addr, born); i >= 0 {
 		s := &p.symbols[i]
@@ -166,7 +166,7 @@ func (p *Process) native(ix natives, addr uint64, born int64) (profile.Method, C
 
 // nameless returns the Method of an address without a name: ref is its module by the
 // reference's rules.
-func (p *Process) nameless(ref, module string, addr uint64) profile.Method {
+func (p *symbols) nameless(ref, module string, addr uint64) profile.Method {
 	if p.rules == Reference {
 		return profile.Method{Name: ref + "!?", Kind: profile.Unresolved}
 	}
@@ -174,7 +174,7 @@ func (p *Process) nameless(ref, module string, addr uint64) profile.Method {
 }
 
 // symbolName turns the text of a symbol into a method.
-func (p *Process) symbolName(text, file string, addr uint64) (profile.Method, Class) {
+func (p *symbols) symbolName(text, file string, addr uint64) (profile.Method, Class) {
 	m := profile.Method{Module: fileModule(file), Name: text, Kind: profile.Native}
 	var c Class
 	switch {

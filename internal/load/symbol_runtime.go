@@ -1,4 +1,4 @@
-package symbol
+package load
 
 import (
 	"bytes"
@@ -18,10 +18,10 @@ type method struct {
 	start      uint64
 	size       uint32
 	flags      nettrace.MethodFlags
-	name, end  uint32 // in Process.text
+	name, end  uint32 // in symbols.text
 	from, to   int64
 	order      uint8 // how the event claims addresses by the reference's rules
-	paths      int32 // 1 + number in Process.paths of the module when the event came; 0: not known then
+	paths      int32 // 1 + number in symbols.paths of the module when the event came; 0: not known then
 }
 
 const (
@@ -41,7 +41,7 @@ type module struct{ il, native string }
 // Event takes an event that names code: of the runtime's provider, its rundown, or
 // Universal.System; others are ignored. now is its time in ns. An error says that the payload
 // breaks its layout; the event is then ignored. What tells of images goes to Images.Add.
-func (p *Process) Event(ev *nettrace.Event, now int64) error {
+func (p *symbols) Event(ev *nettrace.Event, now int64) error {
 	switch ev.Metadata.Role {
 	case nettrace.RoleMethodLoad, nettrace.RoleMethodUnload, nettrace.RoleMethodDCStart, nettrace.RoleMethodDCStop:
 		return p.methodEvent(ev, now)
@@ -57,7 +57,7 @@ func (p *Process) Event(ev *nettrace.Event, now int64) error {
 
 // methodEvent takes a load, an unload or a rundown of a method. Those without names come
 // beside those with names, and tell nothing but that code is gone.
-func (p *Process) methodEvent(ev *nettrace.Event, now int64) error {
+func (p *symbols) methodEvent(ev *nettrace.Event, now int64) error {
 	e := &p.event
 	if err := ev.Method(e); err != nil {
 		return fmt.Errorf("method event of %d bytes: %w", len(ev.Payload), err)
@@ -80,7 +80,7 @@ func (p *Process) methodEvent(ev *nettrace.Event, now int64) error {
 }
 
 // addName puts Namespace.Method(args) of the event into the text.
-func (p *Process) addName(m *method) error {
+func (p *symbols) addName(m *method) error {
 	e := &p.event
 	size := e.Namespace.Len() + e.Name.Len() + e.Signature.Len()
 	if len(p.text)+size > math.MaxInt32 {
@@ -112,7 +112,7 @@ func reserve[E any](s []E, n int) []E {
 }
 
 // method takes a load or a start rundown.
-func (p *Process) method(m method, from int64, order uint8) error {
+func (p *symbols) method(m method, from int64, order uint8) error {
 	if p.rules == Reference && m.flags&nettrace.MethodJitted == 0 {
 		return nil // only rundown names precompiled code
 	}
@@ -130,7 +130,7 @@ func (p *Process) method(m method, from int64, order uint8) error {
 }
 
 // methodEnd takes an end rundown.
-func (p *Process) methodEnd(m method) error {
+func (p *symbols) methodEnd(m method) error {
 	known, ok := p.byStart[m.start]
 	ok = ok && p.methods[known].id == m.id && p.methods[known].size == m.size
 	if p.rules == Reference {
@@ -150,7 +150,7 @@ func (p *Process) methodEnd(m method) error {
 
 // claim names all addresses seen in m that nobody has claimed: what the reference
 // does at an unload or end rundown.
-func (p *Process) claim(m method, known int32, ok bool) error {
+func (p *symbols) claim(m method, known int32, ok bool) error {
 	if !p.seen(m.start, m.size) {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (p *Process) claim(m method, known int32, ok bool) error {
 	return nil
 }
 
-func (p *Process) unload(m method, now int64) error {
+func (p *symbols) unload(m method, now int64) error {
 	known, ok := p.byStart[m.start]
 	ok = ok && p.methods[known].id == m.id && p.methods[known].size == m.size
 	if p.rules == Reference {
@@ -190,7 +190,7 @@ func (p *Process) unload(m method, now int64) error {
 	return nil
 }
 
-func (p *Process) unloadShort(m method, now int64) {
+func (p *symbols) unloadShort(m method, now int64) {
 	if p.rules == Reference {
 		return
 	}
@@ -202,7 +202,7 @@ func (p *Process) unloadShort(m method, now int64) {
 }
 
 // claimJitted gives what nobody has claimed to the loads, in the order of the file.
-func (p *Process) claimJitted() {
+func (p *symbols) claimJitted() {
 	for i := range p.methods {
 		if m := &p.methods[i]; m.order == claimAtEnd {
 			p.retire(m.start, m.size, func(pl *place) bool {
@@ -213,7 +213,7 @@ func (p *Process) claimJitted() {
 	}
 }
 
-func (p *Process) module(ev *nettrace.Event) error {
+func (p *symbols) module(ev *nettrace.Event) error {
 	var e nettrace.Module
 	if err := ev.Module(&e); err != nil {
 		return fmt.Errorf("module event of %d bytes: %w", len(ev.Payload), err)
@@ -228,7 +228,7 @@ func (p *Process) module(ev *nettrace.Event) error {
 }
 
 // index makes the ranges of the methods searchable.
-func (p *Process) index() spans {
+func (p *symbols) index() spans {
 	if p.rules == Reference {
 		return spans{}
 	}
@@ -243,7 +243,7 @@ func (p *Process) index() spans {
 	return newSpans(list)
 }
 
-func (p *Process) methodName(i int32) profile.Method {
+func (p *symbols) methodName(i int32) profile.Method {
 	m := &p.methods[i]
 	paths := m.paths
 	if paths == 0 {

@@ -1,4 +1,4 @@
-package symbol
+package load
 
 import (
 	"encoding/binary"
@@ -36,7 +36,7 @@ const (
 )
 
 func mapped(payload []byte) *nettrace.Event  { return event(systems, 3, payload) }
-func symbols(payload []byte) *nettrace.Event { return event(systems, 4, payload) }
+func symbolEvents(payload []byte) *nettrace.Event { return event(systems, 4, payload) }
 func image(payload []byte) *nettrace.Event   { return event(systems, 5, payload) }
 
 func utf16z(b []byte, s string) []byte {
@@ -156,7 +156,7 @@ func TestNames(t *testing.T) {
 		for _, rules := range []Rules{ByTime, Reference} {
 			t.Run(tt.name, func(t *testing.T) {
 				tab := profile.NewTable()
-				p := NewProcess(tab, rules, nil)
+				p := newSymbols(tab, rules, nil)
 				got := make([]profile.FrameID, len(tt.steps))
 				for i, s := range tt.steps {
 					if s.payload == nil {
@@ -210,7 +210,7 @@ func TestNativeNames(t *testing.T) {
 	require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 4), `not json`), 0, 0))))
 	for _, rules := range []Rules{ByTime, Reference} {
 		tab := profile.NewTable()
-		p := NewProcess(tab, rules, images)
+		p := newSymbols(tab, rules, images)
 		for _, m := range [][]byte{
 			mappingPayload(0, 0x10000, 0x12000, 0x1000, "/usr/lib/libc.so.6", 0),
 			mappingPayload(1, 0x20000, 0x21fff, 0x6000, "/usr/share/dotnet/libcoreclr.so", 3),
@@ -234,7 +234,7 @@ func TestNativeNames(t *testing.T) {
 			symbolPayload(4, 0xffffffff81000100, 0xffffffff810001ff, "entry_SYSCALL_64_after_hwframe"),
 			symbolPayload(4, 0, ^uint64(0), "hidden"),
 		} {
-			require.NoError(t, p.Event(symbols(s), 0))
+			require.NoError(t, p.Event(symbolEvents(s), 0))
 		}
 		classes := map[profile.FrameID]Class{}
 		type want struct {
@@ -280,7 +280,7 @@ func TestNativeNames(t *testing.T) {
 // Mappings and symbols that came later do not name what was seen before.
 func TestNativeNamesByTime(t *testing.T) {
 	tab := profile.NewTable()
-	p := NewProcess(tab, ByTime, nil)
+	p := newSymbols(tab, ByTime, nil)
 	require.NoError(t, p.Event(mapped(mappingPayload(0, 0x1000, 0x2000, 0, "/lib/old.so", 0)), 0))
 	before := p.Frame(0x1800, 5)
 	require.NoError(t, p.Event(mapped(mappingPayload(1, 0x1000, 0x2000, 0, "/lib/new.so", 0)), 10))
@@ -293,18 +293,18 @@ func TestNativeNamesByTime(t *testing.T) {
 func TestShortPayloads(t *testing.T) {
 	full := methodPayload(10, 1, 0x1000, 0x100, 8, "Lab.A", "Run", "void ()")
 	for n := range len(full) - 10 {
-		p := NewProcess(profile.NewTable(), ByTime, nil)
+		p := newSymbols(profile.NewTable(), ByTime, nil)
 		assert.Error(t, p.Event(event(runtimes, load, full[:n]), 0), "%d bytes", n)
 	}
 	m := mappingPayload(1, 0x20000, 0x21fff, 0x6000, "/lib/x.so", 3)
 	for n := range len(m) - 4 {
-		p := NewProcess(profile.NewTable(), ByTime, nil)
+		p := newSymbols(profile.NewTable(), ByTime, nil)
 		assert.Error(t, p.Event(mapped(m[:n]), 0), "%d bytes", n)
 	}
 	s := symbolPayload(0, 0x10100, 0x101ff, "__clone3")
 	for n := range len(s) {
-		p := NewProcess(profile.NewTable(), ByTime, nil)
-		assert.Error(t, p.Event(symbols(s[:n]), 0), "%d bytes", n)
+		p := newSymbols(profile.NewTable(), ByTime, nil)
+		assert.Error(t, p.Event(symbolEvents(s[:n]), 0), "%d bytes", n)
 	}
 }
 
@@ -319,7 +319,7 @@ func FuzzProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, id int, payload []byte, addr uint64) {
 		for _, rules := range []Rules{ByTime, Reference} {
 			tab := profile.NewTable()
-			p := NewProcess(tab, rules, Images{})
+			p := newSymbols(tab, rules, Images{})
 			first := p.Frame(addr, 1)
 			for now := range int64(3) {
 				switch kind % 5 {
@@ -330,7 +330,7 @@ func FuzzProcess(f *testing.F) {
 				case 2:
 					_ = p.Event(mapped(payload), now)
 				case 3:
-					_ = p.Event(symbols(payload), now)
+					_ = p.Event(symbolEvents(payload), now)
 				case 4:
 					_ = Images{}.Add(image(payload))
 				}

@@ -1,10 +1,4 @@
-// Package symbol names the code addresses of stacks: by the method and module events
-// that a .NET runtime writes, and by the mappings and symbols of collect-linux.
-//
-// Names come last in a file, so a Process hands out frames for addresses first and
-// names them when Finish is called. An address that belongs to one method after
-// another gets a frame for each (nettrace.md section 10.4).
-package symbol
+package load
 
 import (
 	"math"
@@ -52,8 +46,13 @@ type place struct {
 	method int32 // claimed by; -1: not yet
 }
 
-// A Process names the addresses of one process.
-type Process struct {
+// symbols names the code addresses of one process: by the method and module events that a
+// .NET runtime writes, and by the mappings and symbols of collect-linux.
+//
+// Names come last in a file, so it hands out frames for addresses first and names them when
+// Finish is called. An address that belongs to one method after another gets a frame for each
+// (nettrace.md section 10.4).
+type symbols struct {
 	table *profile.Table
 	rules Rules
 
@@ -83,13 +82,13 @@ const (
 	afterAll  = math.MaxInt64
 )
 
-// NewProcess returns a Process that adds its frames to table. Images may be nil.
-func NewProcess(table *profile.Table, rules Rules, images Images) *Process {
+// newSymbols returns symbols that adds its frames to table. Images may be nil.
+func newSymbols(table *profile.Table, rules Rules, images Images) *symbols {
 	m := profile.Method{Module: "?", Name: "?", Kind: profile.Unresolved}
 	if rules == Reference {
 		m = profile.Method{Name: "?!?", Kind: profile.Unresolved}
 	}
-	return &Process{
+	return &symbols{
 		table:   table,
 		rules:   rules,
 		live:    map[uint64]int32{},
@@ -103,7 +102,7 @@ func NewProcess(table *profile.Table, rules Rules, images Images) *Process {
 }
 
 // Frame returns the frame of addr at the time now.
-func (p *Process) Frame(addr uint64, now int64) profile.FrameID {
+func (p *symbols) Frame(addr uint64, now int64) profile.FrameID {
 	if i, ok := p.live[addr]; ok {
 		return p.places[i].frame
 	}
@@ -117,11 +116,11 @@ func (p *Process) Frame(addr uint64, now int64) profile.FrameID {
 
 // Generation changes whenever an address that was asked for has got a new meaning:
 // stacks that were made of frames before must be made again.
-func (p *Process) Generation() int { return p.gen }
+func (p *symbols) Generation() int { return p.gen }
 
 // retire calls f for the live places in [start, start+size); each for which it
 // returns true gets a new frame when it is seen again.
-func (p *Process) retire(start uint64, size uint32, f func(*place) bool) {
+func (p *symbols) retire(start uint64, size uint32, f func(*place) bool) {
 	if size == 0 {
 		return
 	}
@@ -157,7 +156,7 @@ func (p *Process) retire(start uint64, size uint32, f func(*place) bool) {
 }
 
 // seen reports whether a live place lies in [start, start+size).
-func (p *Process) seen(start uint64, size uint32) bool {
+func (p *symbols) seen(start uint64, size uint32) bool {
 	hit := false
 	p.retire(start, size, func(*place) bool { hit = true; return false })
 	return hit
@@ -165,7 +164,7 @@ func (p *Process) seen(start uint64, size uint32) bool {
 
 // Finish names all frames handed out so far. If class is not nil it is told of
 // every frame.
-func (p *Process) Finish(class func(profile.FrameID, Class)) {
+func (p *symbols) Finish(class func(profile.FrameID, Class)) {
 	if p.rules == Reference {
 		p.claimJitted()
 	}
