@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/view", "internal/report"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":    {},
@@ -43,15 +43,13 @@ var mayImport = map[string][]string{
 	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
 
 	// On the model, and from it to bytes.
-	"internal/pass":               {"profile", "stackfix"},
-	"internal/service":            {"nettrace", "runtimeevents", "httpphases", "internal/report", "internal/text"},
-	"internal/work":               {"nettrace", "activity", "profile", "causality", "httpphases", "internal/load"},
-	"internal/export":             {"internal/text", "profile"},
-	"internal/export/httpout":     {"internal/text", "profile", "activity", "httpphases", "internal/export", "internal/otlp"},
-	"internal/otlp":               {"internal/text"},
-	"internal/export/activityout": {"internal/text", "activity", "httpphases", "internal/export/httpout"},
-	"internal/compat":             {"nettrace", "profile", "runtimeevents", "internal/load", "internal/reading"},
-	"internal/view":               {"profile", "internal/report", "internal/text"},
+	"internal/pass":       {"profile", "stackfix"},
+	"internal/httpreport": {"nettrace", "runtimeevents", "httpphases", "internal/report", "internal/text", "profile", "activity", "internal/export", "internal/otlp"},
+	"internal/work":       {"nettrace", "activity", "profile", "causality", "httpphases", "internal/load"},
+	"internal/export":     {"internal/text", "profile"},
+	"internal/otlp":       {"internal/text"},
+	"internal/compat":     {"nettrace", "profile", "runtimeevents", "internal/load", "internal/reading"},
+	"internal/view":       {"profile", "internal/report", "internal/text"},
 
 	// What is told of a file without a profile.
 	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/reading", "internal/otlp", "internal/report"},
@@ -66,7 +64,7 @@ var mayImport = map[string][]string{
 	"internal/output":       {},
 	"internal/report":       {"internal/text"},
 	"internal/pipeline":     {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report"},
-	"internal/command":      {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/export", "internal/export/httpout", "internal/export/activityout", "internal/load", "internal/reading", "internal/runtimereport", "internal/service", "internal/work", "internal/pipeline", "internal/output", "internal/report"},
+	"internal/command":      {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/export", "internal/httpreport", "internal/load", "internal/reading", "internal/runtimereport", "internal/work", "internal/pipeline", "internal/output", "internal/report"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -104,7 +104,7 @@ func newDrawnRequests(o *ReadOptions) *drawnRequests {
 
 // tracks are those of the requests: one for each connection.
 func (d *drawnRequests) tracks(p *profile.Profile) []*profile.Track {
-	return httpout.Tracks(d.list, func(pid uint32) *profile.Process {
+	return httpreport.Tracks(d.list, func(pid uint32) *profile.Process {
 		for _, of := range p.Processes {
 			if of.PID == int64(pid) {
 				return of

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
@@ -106,7 +106,7 @@ func TestHTTPServedFormats(t *testing.T) {
 	trace := tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace")
 	// What a served request begins with, of which there are 168.
 	mark := map[string]string{"table": "\nok ", "json": `"kind":"server"`, "ndjson": `"kind":"server"`, "chromium": `"cat":"http.server","args":{"outcome"`, "otlp": `"kind":2`}
-	for _, f := range httpout.Formats {
+	for _, f := range httpreport.Formats {
 		for _, side := range []string{"server", "both"} {
 			code, out, words := tracefix(t, "http", trace, "--side", side, "--format", f.Name)
 			if !f.Served {

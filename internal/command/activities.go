@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/internal/export/activityout"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
@@ -53,7 +53,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	var why activityout.Explain
+	var why httpreport.ActivityExplain
 	if a.Explain {
 		rec := work.NewRecorder(0)
 		p, err := recorded(ctx, c, rec)
@@ -67,11 +67,11 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	keep := a.filter()
 	switch c.Format {
 	case "json":
-		return activityout.JSON(c.Out, tree, keep, why)
+		return httpreport.ActivitiesJSON(c.Out, tree, keep, why)
 	case "ndjson":
-		return activityout.NDJSON(c.Out, tree, keep, why)
+		return httpreport.ActivitiesNDJSON(c.Out, tree, keep, why)
 	}
-	return activityout.Tree(c.Out, tree, keep, a.Depth, why)
+	return httpreport.ActivitiesTree(c.Out, tree, keep, a.Depth, why)
 }
 
 func (a *Activities) tell(rep *report.Trace, tree *activity.Tree, read *requests.Info) {
@@ -115,7 +115,7 @@ func providersText(tree *activity.Tree) string {
 }
 
 // filter keeps what the flags ask for; nil keeps everything.
-func (a *Activities) filter() activityout.Filter {
+func (a *Activities) filter() httpreport.ActivityFilter {
 	if len(a.Provider) == 0 && len(a.Name) == 0 && len(a.Status) == 0 && a.Slow == 0 {
 		return nil
 	}

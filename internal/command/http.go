@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/reading"
@@ -23,9 +23,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// httpFormats are those of package httpout.
+// httpFormats are those of package httpreport.
 var httpFormats = func() (list output.Formats) {
-	for _, f := range httpout.Formats {
+	for _, f := range httpreport.Formats {
 		list = append(list, output.Format{Name: f.Name, Extensions: f.Extensions, Help: f.Help})
 	}
 	return append(list, output.Format{Name: "markdown", Extensions: []string{".md"}, Help: "Markdown, a summary as --summary tells it"})
@@ -49,9 +49,9 @@ type HTTP struct {
 // Check implements Job.
 func (h *HTTP) Check(format string) error {
 	summary := h.summarizes(format)
-	if h.sides()&requests.Server != 0 && !summary && !httpout.Lookup(format).Served {
+	if h.sides()&requests.Server != 0 && !summary && !httpreport.Lookup(format).Served {
 		var names []string
-		for _, f := range httpout.Formats {
+		for _, f := range httpreport.Formats {
 			if f.Served {
 				names = append(names, f.Name)
 			}
@@ -81,7 +81,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	run := httpRun{cmd: h, keep: keep, sum: httpout.Summary{Source: c.In.Name}}
+	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}}
 	if h.Explain {
 		if run.explain, err = explainer(ctx, c); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	read, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) {
 		run.scan = requests.NewScanner(r, run.request, run.server)
 		head := r.Header()
-		run.w = httpout.Lookup(c.Format).New(c.Out, &httpout.Options{
+		run.w = httpreport.Lookup(c.Format).New(c.Out, &httpreport.Options{
 			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Origin: run.scan.Origin,
 		})
 	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
@@ -113,7 +113,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
 	rep.Requests = run.totals.end()
 	err = run.w.Close(&run.sum)
-	rep.Detail = httpout.AppendSummary(nil, &run.sum)
+	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
 	return err
 }
 
@@ -222,8 +222,8 @@ type httpRun struct {
 	cmd     *HTTP
 	keep    func(httpRow) bool
 	scan    *requests.Scanner
-	w       httpout.Writer
-	sum     httpout.Summary
+	w       httpreport.Writer
+	sum     httpreport.Summary
 	need    requests.Need
 	totals  httpTotals
 	explain *work.Explainer // nil: not asked for

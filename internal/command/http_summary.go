@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/internal/service"
 	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
 // summaryFormats write how a service did.
-var summaryFormats = map[string]func(io.Writer, *service.Service) error{
-	"table": service.Text, "markdown": service.Markdown, "html": service.HTML, "json": service.JSON, "ndjson": service.NDJSON,
+var summaryFormats = map[string]func(io.Writer, *httpreport.Service) error{
+	"table": httpreport.ServiceText, "markdown": httpreport.ServiceMarkdown, "html": httpreport.ServiceHTML, "json": httpreport.ServiceJSON, "ndjson": httpreport.ServiceNDJSON,
 }
 
 // summarizes reports whether a summary is asked for: nothing else is written as Markdown.
@@ -39,7 +39,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	rec, col := work.NewRecorder(0), &service.Collector{}
+	rec, col := work.NewRecorder(0), &httpreport.ServiceCollector{}
 	p, err := recorded(ctx, c, rec, col)
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/service"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
@@ -46,7 +46,7 @@ func TestSummaryFinds(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			b, rep := runHTTP(t, file, "json", &HTTP{Side: "client", Summary: true})
-			var s service.Service
+			var s httpreport.Service
 			require.NoError(t, json.Unmarshal(b, &s))
 			kinds := []string{}
 			for _, f := range s.Findings {

@@ -35,9 +35,9 @@ const (
 	systems  = "Universal.System"
 )
 
-func mapped(payload []byte) *nettrace.Event  { return event(systems, 3, payload) }
+func mapped(payload []byte) *nettrace.Event       { return event(systems, 3, payload) }
 func symbolEvents(payload []byte) *nettrace.Event { return event(systems, 4, payload) }
-func image(payload []byte) *nettrace.Event   { return event(systems, 5, payload) }
+func image(payload []byte) *nettrace.Event        { return event(systems, 5, payload) }
 
 func utf16z(b []byte, s string) []byte {
 	for _, u := range utf16.Encode([]rune(s)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/internal/export/activityout"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
@@ -23,7 +23,7 @@ func activities(t *testing.T, name string, o *activity.Options) *activity.Tree {
 
 func totals(tree *activity.Tree) map[string][5]float64 {
 	m := map[string][5]float64{}
-	for _, v := range activityout.Totals(tree, nil) {
+	for _, v := range httpreport.ActivityTotals(tree, nil) {
 		m[v.Name] = [5]float64{float64(v.OK), float64(v.AutoStopped), float64(v.Unfinished), float64(v.OrphanStop), float64((int64(v.Sum)+500)/1000) / 1000}
 	}
 	return m
@@ -37,7 +37,7 @@ func TestActivities(t *testing.T) {
 		"Visit": {2542, 0, 0, 0, 317.844}, "Lab.Activities/Order": {328, 0, 0, 0, 3807.107}, "Lab.Activities/Db": {656, 0, 0, 0, 2539.559},
 	}, totals(tree))
 	var b bytes.Buffer
-	require.NoError(t, activityout.NDJSON(&b, tree, nil, nil))
+	require.NoError(t, httpreport.ActivitiesNDJSON(&b, tree, nil, nil))
 	roots, rows := 0, 0
 	d := json.NewDecoder(&b)
 	for d.More() {
@@ -62,7 +62,7 @@ func TestActivities(t *testing.T) {
 	}
 	assert.Equal(t, []int{5249, 657}, []int{rows, roots})
 	b.Reset()
-	require.NoError(t, activityout.Tree(&b, tree, nil, 2, nil))
+	require.NoError(t, httpreport.ActivitiesTree(&b, tree, nil, 2, nil))
 	assert.Contains(t, b.String(), "deeper activities are not shown")
 }
 

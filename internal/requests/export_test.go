@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/export/httpout"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -24,8 +24,8 @@ import (
 func write(t *testing.T, rec *recording, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	sum := httpout.Summary{Source: "a trace.nettrace"}
-	w := httpout.Lookup(format).New(&b, &httpout.Options{Source: sum.Source, Exporter: "test", Origin: func() (string, string, string) { return "Lab", "Lab.dll --x", "10.0.12" }, Start: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), Process: 7})
+	sum := httpreport.Summary{Source: "a trace.nettrace"}
+	w := httpreport.Lookup(format).New(&b, &httpreport.Options{Source: sum.Source, Exporter: "test", Origin: func() (string, string, string) { return "Lab", "Lab.dll --x", "10.0.12" }, Start: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC), Process: 7})
 	for _, r := range rec.rows {
 		sum.Add(r)
 		sum.Matched++
@@ -293,14 +293,14 @@ func hopPhases(r *httpphases.Request) (l [][]httpphases.Phase) {
 func TestOTLPServed(t *testing.T) {
 	rec := loadFile(t, filepath.Join("testdata", "net31-more.nettrace.zst"))
 	var b bytes.Buffer
-	w := httpout.Lookup("otlp").New(&b, &httpout.Options{})
+	w := httpreport.Lookup("otlp").New(&b, &httpreport.Options{})
 	for _, r := range rec.rows {
 		require.NoError(t, w.Request(r))
 	}
 	for _, s := range rec.served {
 		require.NoError(t, w.Server(s))
 	}
-	require.NoError(t, w.Close(&httpout.Summary{}))
+	require.NoError(t, w.Close(&httpreport.Summary{}))
 	spans, resources := traces(t, b.Bytes())
 	assert.Equal(t, "unknown_service", resources[0]["service.name"])
 	clients, served := map[pcommon.SpanID]pcommon.TraceID{}, 0
@@ -372,7 +372,7 @@ func TestTracksNest(t *testing.T) {
 	recordings(t, func(t *testing.T, name string, rec *recording) {
 		owner := &profile.Process{PID: 1}
 		n := 0
-		for _, track := range httpout.Tracks(rec.rows, func(uint32) *profile.Process { return owner }) {
+		for _, track := range httpreport.Tracks(rec.rows, func(uint32) *profile.Process { return owner }) {
 			assert.Equal(t, "http", track.Group)
 			var open []profile.Slice
 			last := int64(-1)

@@ -1,6 +1,4 @@
-// Package httpout writes HTTP requests: table, JSON, HAR, Chromium trace events, OTLP
-// and HTML.
-package httpout
+package httpreport
 
 import (
 	"strconv"

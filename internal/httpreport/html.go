@@ -1,4 +1,4 @@
-package httpout
+package httpreport
 
 import (
 	"bytes"

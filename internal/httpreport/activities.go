@@ -1,5 +1,4 @@
-// Package activityout writes the start/stop tree of activities.
-package activityout
+package httpreport
 
 import (
 	"bufio"
@@ -12,13 +11,12 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/export/httpout"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// A Row is one activity as ndjson and JSON tell it; times are ms since the start of
+// An ActivityRow is one activity as ndjson and JSON tell it; times are ms since the start of
 // the trace.
-type Row struct {
+type ActivityRow struct {
 	Row          int    `json:"row"`
 	Provider     string `json:"provider"`
 	Name         string `json:"name"`
@@ -55,9 +53,9 @@ func (m msecs) MarshalJSON() ([]byte, error) { return text.AppendMillis(nil, int
 // PathText prints a path as PerfView does: //1/2. Lost numbers are "?".
 func PathText(p *activity.Path) string { return "//" + p.String() }
 
-func row(t *activity.Tree, i int) Row {
+func row(t *activity.Tree, i int) ActivityRow {
 	a := &t.Rows[i]
-	r := Row{
+	r := ActivityRow{
 		Row: i, Provider: a.Provider, Name: a.Name, Status: a.Status.String(), By: a.By.String(),
 		StartThread: a.StartThread, StopThread: a.StopThread, PID: a.Process, Guess: a.Guess, DeadCreator: a.DeadCreator,
 	}
@@ -101,14 +99,14 @@ func row(t *activity.Tree, i int) Row {
 	return r
 }
 
-// A Filter says which rows are wanted; nil: all.
-type Filter func(*activity.Row) bool
+// An ActivityFilter says which rows are wanted; nil: all.
+type ActivityFilter func(*activity.Row) bool
 
-// Explain tells where the time of a row went, nil where that is not known; it may be nil.
-type Explain func(*activity.Row) *httpphases.Explanation
+// ActivityExplain tells where the time of a row went, nil where that is not known; it may be nil.
+type ActivityExplain func(*activity.Row) *httpphases.Explanation
 
 // appendRow appends a row as one JSON object.
-func appendRow(b []byte, t *activity.Tree, i int, why Explain) ([]byte, error) {
+func appendRow(b []byte, t *activity.Tree, i int, why ActivityExplain) ([]byte, error) {
 	var buf bytes.Buffer
 	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false)
@@ -118,14 +116,14 @@ func appendRow(b []byte, t *activity.Tree, i int, why Explain) ([]byte, error) {
 	b = append(b, bytes.TrimSpace(buf.Bytes())...)
 	if why != nil {
 		if x := why(&t.Rows[i]); x != nil {
-			b = append(httpout.AppendExplanation(append(b[:len(b)-1], ','), x), '}')
+			b = append(AppendExplanation(append(b[:len(b)-1], ','), x), '}')
 		}
 	}
 	return b, nil
 }
 
-// NDJSON writes one line per activity in the order of their events.
-func NDJSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
+// ActivitiesNDJSON writes one line per activity in the order of their events.
+func ActivitiesNDJSON(w io.Writer, t *activity.Tree, keep ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	var line []byte
 	for i := range t.Rows {
@@ -141,8 +139,8 @@ func NDJSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
 	return b.Flush()
 }
 
-// JSON writes one document.
-func JSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
+// ActivitiesJSON writes one document.
+func ActivitiesJSON(w io.Writer, t *activity.Tree, keep ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprint(b, "{\"activities\":[")
 	n := 0
@@ -161,7 +159,7 @@ func JSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
 		b.WriteByte('\n')
 		b.Write(q)
 	}
-	q, err := json.Marshal(Totals(t, keep))
+	q, err := json.Marshal(ActivityTotals(t, keep))
 	if err != nil {
 		return err
 	}
@@ -177,8 +175,8 @@ func JSON(w io.Writer, t *activity.Tree, keep Filter, why Explain) error {
 	return b.Flush()
 }
 
-// A Total counts the activities of one name.
-type Total struct {
+// An ActivityTotal counts the activities of one name.
+type ActivityTotal struct {
 	Provider    string `json:"provider"`
 	Name        string `json:"name"`
 	OK          int    `json:"ok"`
@@ -189,11 +187,11 @@ type Total struct {
 	Max         msecs  `json:"max_ms"`
 }
 
-// Totals counts activities by provider and name, in the order of their first event.
-func Totals(t *activity.Tree, keep Filter) []*Total {
+// ActivityTotals counts activities by provider and name, in the order of their first event.
+func ActivityTotals(t *activity.Tree, keep ActivityFilter) []*ActivityTotal {
 	type key struct{ provider, name string }
-	index := map[key]*Total{}
-	list := []*Total{}
+	index := map[key]*ActivityTotal{}
+	list := []*ActivityTotal{}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if keep != nil && !keep(r) {
@@ -202,7 +200,7 @@ func Totals(t *activity.Tree, keep Filter) []*Total {
 		k := key{r.Provider, r.Name}
 		v := index[k]
 		if v == nil {
-			v = &Total{Provider: r.Provider, Name: r.Name}
+			v = &ActivityTotal{Provider: r.Provider, Name: r.Name}
 			index[k] = v
 			list = append(list, v)
 		}
@@ -222,10 +220,10 @@ func Totals(t *activity.Tree, keep Filter) []*Total {
 	return list
 }
 
-// Tree prints the tree, children indented below their parents, in order of start;
+// ActivitiesTree prints the tree, children indented below their parents, in order of start;
 // rows deeper than depth (0: no limit) are counted only. A parent that the filter
 // refuses is left out with its own line only: children move up.
-func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int, why Explain) error {
+func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth int, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	n := len(t.Rows)
 	kept := make([]bool, n)
@@ -283,7 +281,7 @@ func Tree(w io.Writer, t *activity.Tree, keep Filter, depth int, why Explain) er
 	if hidden > 0 {
 		fmt.Fprintf(b, "%24s  (%d deeper activities are not shown)\n", "", hidden)
 	}
-	totals := Totals(t, keep)
+	totals := ActivityTotals(t, keep)
 	sort.SliceStable(totals, func(i, j int) bool { return totals[i].Sum > totals[j].Sum })
 	if len(totals) > 0 {
 		fmt.Fprintf(b, "\n%8s %8s %8s %8s %12s %10s  activity\n", "ok", "auto", "open", "orphan", "sum", "max")
@@ -315,7 +313,7 @@ func causes(x *httpphases.Explanation) string {
 	return strings.Replace(text, ", ", "  = ", 1)
 }
 
-func line(b *bufio.Writer, t *activity.Tree, i, level int, why Explain) {
+func line(b *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain) {
 	r := &t.Rows[i]
 	at := r.Start
 	if !r.HasStart {

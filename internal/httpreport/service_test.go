@@ -1,4 +1,4 @@
-package service
+package httpreport
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 
 // requests returns a collector with n requests of 10 ms, each with a resolution that took
 // so many ms.
-func requests(dns ...int64) *Collector {
-	c := &Collector{}
+func requests(dns ...int64) *ServiceCollector {
+	c := &ServiceCollector{}
 	c.Span(10e9)
 	for i, ms := range dns {
 		c.Client(&httpphases.Request{
@@ -58,14 +58,14 @@ func TestGroups(t *testing.T) {
 }
 
 func TestWritersKeepHostileNames(t *testing.T) {
-	c := &Collector{}
+	c := &ServiceCollector{}
 	c.Span(1e9)
 	c.Client(&httpphases.Request{ID: 1, Scheme: "http", Host: "h", Target: "/<script>|\n# x", Start: 1, Duration: 5, HasDuration: true, Outcome: httpphases.Failed, Error: "a\x1b[2Jb | c"})
 	s := c.Finish("<b>")
 	var text, md, page bytes.Buffer
-	require.NoError(t, Text(&text, s))
-	require.NoError(t, Markdown(&md, s))
-	require.NoError(t, HTML(&page, s))
+	require.NoError(t, ServiceText(&text, s))
+	require.NoError(t, ServiceMarkdown(&md, s))
+	require.NoError(t, ServiceHTML(&page, s))
 	assert.NotContains(t, text.String(), "\x1b")
 	assert.NotContains(t, md.String(), "\n# x")
 	assert.NotContains(t, md.String(), "<script>")

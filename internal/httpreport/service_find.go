@@ -1,4 +1,4 @@
-package service
+package httpreport
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ const (
 )
 
 // Finish tells how the service did.
-func (c *Collector) Finish(source string) *Service {
+func (c *ServiceCollector) Finish(source string) *Service {
 	s := &Service{Source: source, Span: milli(c.end), Findings: []Finding{}}
 	s.Client, s.Server = c.client.finish(c.end), c.server.finish(c.end)
 	for _, side := range []*Side{s.Client, s.Server} {
@@ -64,7 +64,7 @@ func (s *Service) find(kind string, from, to int64, format string, args ...any) 
 	s.Findings = append(s.Findings, Finding{Kind: kind, Text: fmt.Sprintf(format, args...), From: milli(from), To: milli(to)})
 }
 
-func (c *Collector) connections() *Connections {
+func (c *ServiceCollector) connections() *Connections {
 	n := &Connections{Opened: c.opened, Failed: c.attempts, Queued: len(c.queued)}
 	served := 0
 	for _, k := range c.conns {
@@ -80,7 +80,7 @@ func (c *Collector) connections() *Connections {
 }
 
 // starvation looks at why the pool added threads.
-func (c *Collector) starvation(s *Service) {
+func (c *ServiceCollector) starvation(s *Service) {
 	for _, p := range c.pool.Processes() {
 		starved, blocked := p.Reason(runtimeevents.Starvation), p.Reason(runtimeevents.CooperativeBlocking)
 		s.Figures.Starvation += len(starved) + len(blocked)
@@ -116,7 +116,7 @@ func (c *Collector) starvation(s *Service) {
 }
 
 // convoys looks for locks at which many wait.
-func (c *Collector) convoys(s *Service) {
+func (c *ServiceCollector) convoys(s *Service) {
 	whole := c.server.sum
 	if whole == 0 {
 		whole = c.client.sum
@@ -138,7 +138,7 @@ func (c *Collector) convoys(s *Service) {
 }
 
 // exhausted looks at requests that wait for a connection.
-func (c *Collector) exhausted(s *Service) {
+func (c *ServiceCollector) exhausted(s *Service) {
 	type host struct {
 		n           int
 		sum         int64
@@ -170,7 +170,7 @@ func (c *Collector) exhausted(s *Service) {
 }
 
 // outliers counts what took far longer than usual.
-func (c *Collector) outliers(s *Service, list []wait, kind, what, advice string) (n int) {
+func (c *ServiceCollector) outliers(s *Service, list []wait, kind, what, advice string) (n int) {
 	if len(list) == 0 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package service
+package httpreport
 
 import (
 	_ "embed"
@@ -13,32 +13,32 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// JSON writes s as one document.
-func JSON(w io.Writer, s *Service) error {
+// ServiceJSON writes s as one document.
+func ServiceJSON(w io.Writer, s *Service) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
 	return e.Encode(s)
 }
 
-// NDJSON writes s as one line.
-func NDJSON(w io.Writer, s *Service) error {
+// ServiceNDJSON writes s as one line.
+func ServiceNDJSON(w io.Writer, s *Service) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(s)
 }
 
-// A section is a heading with sentences or a table.
-type section struct {
+// A serviceSection is a heading with sentences or a table.
+type serviceSection struct {
 	Title string
 	Lines []string
 	Head  []string
 	Rows  [][]string
 }
 
-// sections are what people are shown.
-func sections(s *Service) (list []section) {
-	found := section{Title: "What to look at"}
+// serviceSections are what people are shown.
+func serviceSections(s *Service) (list []serviceSection) {
+	found := serviceSection{Title: "What to look at"}
 	for _, f := range s.Findings {
 		found.Lines = append(found.Lines, fmt.Sprintf("%s (%s to %s s)", f.Text, seconds(f.From), seconds(f.To)))
 	}
@@ -56,7 +56,7 @@ func sections(s *Service) (list []section) {
 		}
 		list = append(list, groups(name+" by status", "status", x.Status), groups(name+" by time", "time", x.Slices))
 		if len(x.Errors) > 0 {
-			t := section{Title: name + ": why they failed", Head: []string{"requests", "reason"}}
+			t := serviceSection{Title: name + ": why they failed", Head: []string{"requests", "reason"}}
 			for _, e := range x.Errors[:min(len(x.Errors), maxShown)] {
 				t.Rows = append(t.Rows, []string{strconv.Itoa(e.Requests), e.Text})
 			}
@@ -66,26 +66,26 @@ func sections(s *Service) (list []section) {
 	side("Requests served", s.Server)
 	side("Requests made", s.Client)
 	if c := s.Connections; c != nil {
-		list = append(list, section{Title: "Connections of the client", Lines: []string{
+		list = append(list, serviceSection{Title: "Connections of the client", Lines: []string{
 			fmt.Sprintf("%d opened, %d attempts failed, %s requests on each", c.Opened, c.Failed, number(c.Requests)),
 			fmt.Sprintf("%d requests waited %s ms in all until another one gave its connection back", c.Queued, number(c.QueueMs)),
 		}})
 	}
 	f := s.Figures
-	run := section{Title: "The runtime", Lines: []string{
+	run := serviceSection{Title: "The runtime", Lines: []string{
 		fmt.Sprintf("%d threads added to the pool since it starved or its threads blocked; served requests spent %s %% of their time waiting on a thread", f.Starvation, number(f.PoolBlocked)),
 		fmt.Sprintf("%s ms waited for locks by all threads", number(f.LockWaitMs)),
 		fmt.Sprintf("%s ms of collections, %s ms of it while a thread ran for a request", number(f.GCPauseMs), number(f.GCInRequestsMs)),
 	}}
 	list = append(list, run)
 	if len(s.Notes) > 0 {
-		list = append(list, section{Title: "What the recording lacks", Lines: s.Notes})
+		list = append(list, serviceSection{Title: "What the recording lacks", Lines: s.Notes})
 	}
 	return list
 }
 
-func groups(title, kind string, gs []Group) section {
-	t := section{Title: title, Head: []string{kind, "requests", "errors", "per s", "p50 ms", "p90 ms", "p99 ms", "max ms", "at once", "where the time went"}}
+func groups(title, kind string, gs []Group) serviceSection {
+	t := serviceSection{Title: title, Head: []string{kind, "requests", "errors", "per s", "p50 ms", "p90 ms", "p99 ms", "max ms", "at once", "where the time went"}}
 	for i := range gs {
 		if i == maxShown {
 			t.Rows = append(t.Rows, []string{fmt.Sprintf("and %d more; --format json has them", len(gs)-i), "", "", "", "", "", "", "", "", ""})
@@ -136,11 +136,11 @@ func number(v float64) string {
 
 func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 2, 64) }
 
-// Text writes s for a terminal.
-func Text(w io.Writer, s *Service) error {
+// ServiceText writes s for a terminal.
+func ServiceText(w io.Writer, s *Service) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s s\n", s.Source, seconds(s.Span))
-	for _, x := range sections(s) {
+	for _, x := range serviceSections(s) {
 		fmt.Fprintf(&b, "\n%s\n", x.Title)
 		for _, l := range x.Lines {
 			fmt.Fprintf(&b, "  %s\n", text.Line(l))
@@ -176,14 +176,14 @@ func Text(w io.Writer, s *Service) error {
 	return err
 }
 
-// Markdown writes s for a report.
-func Markdown(w io.Writer, s *Service) error {
+// ServiceMarkdown writes s for a report.
+func ServiceMarkdown(w io.Writer, s *Service) error {
 	cell := func(c string) string {
 		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(text.Line(c))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", cell(s.Source), seconds(s.Span))
-	for _, x := range sections(s) {
+	for _, x := range serviceSections(s) {
 		fmt.Fprintf(&b, "\n## %s\n\n", x.Title)
 		for _, l := range x.Lines {
 			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(text.Line(l), "<", "&lt;"))
@@ -204,12 +204,12 @@ func Markdown(w io.Writer, s *Service) error {
 	return err
 }
 
-//go:embed page.html
-var pageText string
+//go:embed service.html
+var servicePageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
+var servicePage = template.Must(template.New("page").Parse(servicePageText))
 
-// HTML writes s as one page, for any browser, without network.
-func HTML(w io.Writer, s *Service) error {
-	return page.Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Sections": sections(s)})
+// ServiceHTML writes s as one page, for any browser, without network.
+func ServiceHTML(w io.Writer, s *Service) error {
+	return servicePage.Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Sections": serviceSections(s)})
 }

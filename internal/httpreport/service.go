@@ -1,8 +1,4 @@
-// Package service tells how a service did, from the requests of a trace and from what the
-// runtime tells of itself: rates, durations, errors and connections by route, host, status
-// and time, and what is wrong: a starved thread pool, a convoy at a lock, an exhausted pool
-// of connections, slow name resolution or handshakes.
-package service
+package httpreport
 
 import (
 	"cmp"
@@ -36,8 +32,8 @@ type Group struct {
 	explained bool
 }
 
-// An Error is a reason for which requests failed.
-type Error struct {
+// A Failure is a reason for which requests failed.
+type Failure struct {
 	Text     string `json:"text"` // the innermost exception that is known
 	Requests int    `json:"requests"`
 }
@@ -53,13 +49,13 @@ type Connections struct {
 
 // A Side is a direction: requests that the process made, or those it served.
 type Side struct {
-	Requests    int     `json:"requests"`
-	Concurrency int     `json:"max_concurrency"`
-	Routes      []Group `json:"routes"`
-	Hosts       []Group `json:"hosts,omitempty"`
-	Status      []Group `json:"status"`
-	Slices      []Group `json:"slices"`
-	Errors      []Error `json:"errors,omitempty"`
+	Requests    int       `json:"requests"`
+	Concurrency int       `json:"max_concurrency"`
+	Routes      []Group   `json:"routes"`
+	Hosts       []Group   `json:"hosts,omitempty"`
+	Status      []Group   `json:"status"`
+	Slices      []Group   `json:"slices"`
+	Errors      []Failure `json:"errors,omitempty"`
 }
 
 // A Finding is something that is wrong, in a sentence that says what to look at.
@@ -231,9 +227,11 @@ func (s *side) finish(span int64) *Side {
 		out.Slices[i].Name = fmt.Sprintf("%v .. %v", time.Duration(n*s.width), time.Duration((n+1)*s.width))
 	}
 	for text, n := range s.errors {
-		out.Errors = append(out.Errors, Error{text, n})
+		out.Errors = append(out.Errors, Failure{text, n})
 	}
-	slices.SortFunc(out.Errors, func(a, b Error) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text)) })
+	slices.SortFunc(out.Errors, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text))
+	})
 	slices.SortFunc(s.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
 	open := 0
 	for _, e := range s.edges {

@@ -1,4 +1,4 @@
-package service
+package httpreport
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
-// A Collector gathers a Service. It is a consumer of the events of a trace, for what the
+// A ServiceCollector gathers a Service. It is a consumer of the events of a trace, for what the
 // runtime tells; requests come after that, explained or not.
-type Collector struct {
+type ServiceCollector struct {
 	client, server side
 	reader         *nettrace.Reader
 	locks          runtimeevents.Contentions
@@ -50,10 +50,10 @@ type wait struct {
 }
 
 // Begin takes the reader.
-func (c *Collector) Begin(r *nettrace.Reader) { c.reader = r }
+func (c *ServiceCollector) Begin(r *nettrace.Reader) { c.reader = r }
 
 // Event takes an event.
-func (c *Collector) Event(ev *nettrace.Event) error {
+func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 	if ev.Metadata.Provider != nettrace.ProviderRuntime && ev.Metadata.Provider != nettrace.ProviderFramework {
 		return nil
 	}
@@ -70,9 +70,9 @@ func (c *Collector) Event(ev *nettrace.Event) error {
 }
 
 // End does nothing.
-func (c *Collector) End() {}
+func (c *ServiceCollector) End() {}
 
-func (c *Collector) contention(l *runtimeevents.Contention) {
+func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 	c.lockWait += l.Wait()
 	k := lockKey{l.Process, cmp.Or(l.Lock, l.Object)}
 	if c.byLock == nil {
@@ -89,7 +89,7 @@ func (c *Collector) contention(l *runtimeevents.Contention) {
 }
 
 // Span sets how long the trace is, before the first request.
-func (c *Collector) Span(end int64) {
+func (c *ServiceCollector) Span(end int64) {
 	c.end = max(c.end, end)
 	width := int64(1e9)
 	for c.end/width > 30 {
@@ -104,10 +104,10 @@ func (c *Collector) Span(end int64) {
 }
 
 // Client adds a request that the process made.
-func (c *Collector) Client(r *httpphases.Request) {
+func (c *ServiceCollector) Client(r *httpphases.Request) {
 	q := &request{
 		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
-		route: title(r.Method, httpphases.Route(r.Target)), host: r.Host, status: status(r.Status, r.Outcome),
+		route: routeTitle(r.Method, httpphases.Route(r.Target)), host: r.Host, status: status(r.Status, r.Outcome),
 		failed: r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled, bad: r.Status >= 400, why: r.Why,
 	}
 	if r.Host != "" && r.Port > 0 {
@@ -119,7 +119,7 @@ func (c *Collector) Client(r *httpphases.Request) {
 	c.client.add(q)
 	switch {
 	case q.failed:
-		c.client.fail(cmp.Or(r.ErrorCause, line(r.Error), r.ErrorType, r.Outcome.String()))
+		c.client.fail(cmp.Or(r.ErrorCause, strings.TrimSpace(firstLine(r.Error)), r.ErrorType, r.Outcome.String()))
 	case q.bad:
 		c.client.fail("status " + strconv.Itoa(r.Status))
 	}
@@ -147,7 +147,7 @@ func (c *Collector) Client(r *httpphases.Request) {
 	c.phases(r, q.host)
 }
 
-func (c *Collector) phases(r *httpphases.Request, host string) {
+func (c *ServiceCollector) phases(r *httpphases.Request, host string) {
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		if p.Open || p.Shared || r.Outcome == httpphases.Canceled {
@@ -171,17 +171,17 @@ func (c *Collector) phases(r *httpphases.Request, host string) {
 }
 
 // Server adds a request that the process served.
-func (c *Collector) Server(r *httpphases.ServerRequest) {
+func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 	q := &request{
 		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
-		route: title(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
+		route: routeTitle(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
 		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, why: r.Why,
 	}
 	c.server.add(q)
 	switch {
 	case q.failed && r.Why != nil && len(r.Why.Exceptions) > 0:
 		x := r.Why.Exceptions[len(r.Why.Exceptions)-1]
-		c.server.fail(cmp.Or(line(x.Cause), line(x.Type+": "+x.Message)))
+		c.server.fail(cmp.Or(strings.TrimSpace(firstLine(x.Cause)), strings.TrimSpace(firstLine(x.Type+": "+x.Message))))
 	case q.failed:
 		c.server.fail("unhandled exception")
 	case q.bad:
@@ -192,8 +192,8 @@ func (c *Collector) Server(r *httpphases.ServerRequest) {
 	}
 }
 
-// title is the method, where it is told, and the route.
-func title(method, route string) string {
+// routeTitle is the method, where it is told, and the route.
+func routeTitle(method, route string) string {
 	if method == "" {
 		return route
 	}
@@ -208,10 +208,4 @@ func status(code int, o httpphases.Outcome) string {
 		return "not told"
 	}
 	return strconv.Itoa(code)
-}
-
-// line is the first line of a text.
-func line(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return strings.TrimSpace(s)
 }
