@@ -63,9 +63,8 @@ var mayImport = map[string][]string{
 	"internal/text":         {},
 	"internal/output":       {},
 	"internal/report":       {"internal/text"},
-	"internal/pipeline":     {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report"},
-	"internal/command":      {"nettrace", "httpphases", "activity", "profile", "internal/input", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/export", "internal/httpreport", "internal/load", "internal/reading", "internal/runtimereport", "internal/work", "internal/pipeline", "internal/output", "internal/report"},
-	"internal/batch":        {"internal/command", "internal/input", "internal/pipeline", "internal/output", "internal/report", "internal/text"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/reading", "internal/runtimereport", "internal/work"},
+	"internal/batch":        {"internal/command", "internal/input", "internal/output", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},
 

@@ -14,8 +14,8 @@ import (
 	"github.com/muesli/roff"
 
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -190,7 +190,7 @@ func valuesOf(ctx context.Context, f *kong.Flag, words []string) []string {
 	case "do":
 		return batch.DoingNames()
 	case "tracks", "with":
-		return slices.Clone(pipeline.TrackNames)
+		return slices.Clone(command.TrackNames)
 	case "provider":
 		return providersOf(ctx, words)
 	}

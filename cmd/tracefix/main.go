@@ -20,7 +20,6 @@ import (
 	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -125,7 +124,7 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
 		kong.Vars{
 			"version": version(),
-			"tracks":  strings.Join(pipeline.TrackNames, ", "),
+			"tracks":  strings.Join(command.TrackNames, ", "),
 			"doings":  strings.Join(batch.DoingNames(), ","),
 			"gates":   batch.GateHelp(),
 		},

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tracefix/tracefix/internal/command"
-	"github.com/tracefix/tracefix/internal/pipeline"
 )
 
 var errEscapes = errors.New("the member's name leads out of the output folder")
@@ -173,7 +172,7 @@ func (n *outNamer) take(name string) string {
 // splitKnown splits a known extension, with a compression's behind it, off a name.
 func splitKnown(name string) (stem, ext string) {
 	stem, comp := cutCompression(name)
-	_, ext = pipeline.Formats().Of(stem)
+	_, ext = command.ProfileFormats().Of(stem)
 	return stem[:len(stem)-len(ext)], ext + comp
 }
 
@@ -197,8 +196,8 @@ func outputName(rel, do, format string) string {
 	if c := command.Lookup(do); c == nil || c.Rewrites == nil {
 		return dir + shorten(stem+endOf(do, format))
 	}
-	if own, _ := pipeline.Formats().Of("x" + known); format != "" && (own == nil || own.Name != format) {
-		return dir + shorten(stem+pipeline.Output(format).Extensions[0])
+	if own, _ := command.ProfileFormats().Of("x" + known); format != "" && (own == nil || own.Name != format) {
+		return dir + shorten(stem+command.ProfileFormats().Lookup(format).Extensions[0])
 	}
 	switch {
 	case strings.EqualFold(known, ".netperf"):

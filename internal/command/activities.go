@@ -11,7 +11,6 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
@@ -47,7 +46,7 @@ func (a *Activities) Check(format string) error {
 // Do writes the tree.
 func (a *Activities) Do(ctx context.Context, c *Call) error {
 	if c.Format == "chromium" { // drawn as convert does, without the sampled stacks
-		return write(ctx, c, pipeline.Config{Tracks: []string{"activities"}, PairByThread: a.PairByThread})
+		return write(ctx, c, Config{Tracks: []string{"activities"}, PairByThread: a.PairByThread})
 	}
 	tree, read, err := requests.Activities(ctx, c.In, &activity.Options{PairByThread: a.PairByThread})
 	if err != nil {

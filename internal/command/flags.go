@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -48,10 +47,10 @@ type SampleFlags struct {
 }
 
 func (f SampleFlags) check() error {
-	return errors.Join(f.TimeFlags.check(), pipeline.CheckWeights(f.Weight))
+	return errors.Join(f.TimeFlags.check(), checkWeights(f.Weight))
 }
 
-func (f SampleFlags) into(c *pipeline.Config) {
+func (f SampleFlags) into(c *Config) {
 	c.Select = profile.Selection{
 		Processes: f.Process, Threads: f.Thread, From: int64(f.From), To: int64(f.To), Frame: f.Frame, CPUOnly: f.CPUOnly,
 		Activities: f.Activity, Requests: f.Request,
@@ -88,8 +87,8 @@ func (f RepairFlags) check() error {
 	return nil
 }
 
-func (f RepairFlags) config() pipeline.Config {
-	c := pipeline.Config{Repair: true, MaxDepth: f.MaxDepth, MinConfidence: f.MinConfidence, Plain: f.Plain}
+func (f RepairFlags) config() Config {
+	c := Config{Repair: true, MaxDepth: f.MaxDepth, MinConfidence: f.MinConfidence, Plain: f.Plain}
 	if c.MinConfidence == 0 {
 		c.MinConfidence = -1 // every answer; 0 is stackfix's default
 	}
@@ -102,10 +101,10 @@ type TrackFlags struct {
 	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs: ${tracks}."`
 }
 
-func (f TrackFlags) into(c *pipeline.Config) { c.With, c.Tracks = f.With, f.Tracks }
+func (f TrackFlags) into(c *Config) { c.With, c.Tracks = f.With, f.Tracks }
 
 func (f TrackFlags) check(format string) error {
-	return pipeline.CheckTracks(format, f.Tracks, f.With)
+	return checkTracks(format, f.Tracks, f.With)
 }
 
 // A LimitFlag says how many rows are wanted.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-
-	"github.com/tracefix/tracefix/internal/pipeline"
 )
 
 // Repair is `tracefix repair`.
@@ -50,14 +48,14 @@ func (v *Convert) Check(format string) error {
 
 // Do implements Job.
 func (v *Convert) Do(ctx context.Context, c *Call) error {
-	cfg := pipeline.Config{Compat: v.Compat, MaxDepth: v.MaxDepth}
+	cfg := Config{Compat: v.Compat, MaxDepth: v.MaxDepth}
 	v.SampleFlags.into(&cfg)
 	v.TrackFlags.into(&cfg)
 	return write(ctx, c, cfg)
 }
 
 // write writes the trace through the pipeline.
-func write(ctx context.Context, c *Call, cfg pipeline.Config) error {
+func write(ctx context.Context, c *Call, cfg Config) error {
 	cfg.Name, cfg.EachRepair, cfg.CanList = c.Name, c.Listed, c.Single
-	return pipeline.Write(ctx, c.In, c.Out, c.Format, cfg, c.Report)
+	return writeProfile(ctx, c.In, c.Out, c.Format, cfg, c.Report)
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/tracefix/tracefix/internal/counters"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/ipc"
-	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/runtimereport"
 )
 
@@ -17,12 +16,12 @@ var (
 var Table = []Command{
 	{
 		Name: "repair", Help: "Repair cut stacks.",
-		Reads: anyTrace, Outputs: pipeline.Formats(), Rewrites: &Rewrites{Own: ".fixed", Other: ".fixed"}, Counts: Samples | Repairs,
+		Reads: anyTrace, Outputs: ProfileFormats(), Rewrites: &Rewrites{Own: ".fixed", Other: ".fixed"}, Counts: Samples | Repairs,
 		New: func() Job { return &Repair{} },
 	},
 	{
 		Name: "convert", Help: "Convert a trace, without repair.",
-		Reads: anyTrace, Outputs: pipeline.Formats(), Rewrites: &Rewrites{Own: ".converted"}, Counts: Samples,
+		Reads: anyTrace, Outputs: ProfileFormats(), Rewrites: &Rewrites{Own: ".converted"}, Counts: Samples,
 		New: func() Job { return &Convert{} },
 	},
 	{

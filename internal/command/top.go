@@ -8,7 +8,6 @@ import (
 
 	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/internal/pipeline"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -42,9 +41,9 @@ func (t *Top) Check(string) error {
 // Do counts the samples of the trace by method.
 func (t *Top) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
-	cfg := pipeline.Config{Repair: t.Repair, MaxDepth: t.MaxDepth}
+	cfg := Config{Repair: t.Repair, MaxDepth: t.MaxDepth}
 	t.SampleFlags.into(&cfg)
-	p, err := pipeline.Load(ctx, c.In, cfg, rep)
+	p, err := loadProfile(ctx, c.In, cfg, rep)
 	if err != nil {
 		return err
 	}

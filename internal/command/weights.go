@@ -1,4 +1,4 @@
-package pipeline
+package command
 
 import (
 	"fmt"
@@ -37,8 +37,8 @@ func (c *Config) cpuOnly() bool {
 	return c.Select.CPUOnly || slices.Contains(c.Weights, "cpu") && !slices.Contains(c.Weights, "wall")
 }
 
-// CheckWeights refuses weights that say nothing.
-func CheckWeights(weights []string) error {
+// checkWeights refuses weights that say nothing.
+func checkWeights(weights []string) error {
 	for i, w := range weights {
 		event, field, found := strings.Cut(w, "=")
 		switch {

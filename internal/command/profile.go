@@ -1,4 +1,4 @@
-package pipeline
+package command
 
 import (
 	"cmp"
@@ -61,26 +61,26 @@ const filtersDropAll = "no sample is left: the filters drop all"
 
 const noActivities = "recorded without activity ids, which tell for whom threads work; `dotnet-trace collect --providers System.Threading.Tasks.TplEventSource:0x80:4,...` records them"
 
-// Write takes one trace through the pipeline into an output of a format; "" is the
+// writeProfile takes one trace through the pipeline into an output of a format; "" is the
 // input's own. What happened is in the report, also when the error is not nil.
-func Write(ctx context.Context, in *input.File, w io.Writer, format string, c Config, rep *report.Trace) error {
+func writeProfile(ctx context.Context, in *input.File, w io.Writer, format string, c Config, rep *report.Trace) error {
 	format = cmp.Or(format, OwnFormat(in.Kind))
 	c.begin(rep)
 	if err := c.check(in, format); err != nil {
 		return report.UsageError{Err: err}
 	}
-	if err := Output(format).CheckWeights(c.shown()); err != nil {
+	if err := tracefix.FormatNamed(format).CheckWeights(c.shown()); err != nil {
 		return report.UsageError{Err: err}
 	}
-	return write(ctx, in, w, format, &c, rep)
+	return writeAs(ctx, in, w, format, &c, rep)
 }
 
-func write(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
+func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
 	f := tracefix.FromInput(in)
 	if f.Keeps(format) && !c.needsProfile() {
 		return rewrite(ctx, f, w, c, rep)
 	}
-	row := Output(format)
+	row := tracefix.FormatNamed(format)
 	if !row.FromProfile() && c.needsProfile() && format == OwnFormat(in.Kind) {
 		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters and --stacks logical do not go with it", format)}
 	}
@@ -110,7 +110,7 @@ func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep 
 		return err
 	}
 	describeReading(p, rep)
-	Describe(p, c.Repair && c.EachRepair, rep)
+	describe(p, c.Repair && c.EachRepair, rep)
 	advise(p, c, rep)
 	if p.Meta.Version == 0 {
 		return nil
@@ -177,7 +177,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		return nil, err
 	}
 	if cpu {
-		Describe(p, c.Repair && c.EachRepair, rep)
+		describe(p, c.Repair && c.EachRepair, rep)
 		if rep.Samples > 0 {
 			found["cpu"] = true
 		}
@@ -217,10 +217,10 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	return p, nil
 }
 
-// Load reads the sampled stacks of a trace into the model, for commands that write no
+// loadProfile reads the sampled stacks of a trace into the model, for commands that write no
 // trace, and repairs them if c says so. What happened is in the report, also when the
 // error is not nil.
-func Load(ctx context.Context, in *input.File, c Config, rep *report.Trace) (*profile.Profile, error) {
+func loadProfile(ctx context.Context, in *input.File, c Config, rep *report.Trace) (*profile.Profile, error) {
 	c.begin(rep)
 	c.Tracks = []string{"cpu"}
 	return readProfile(ctx, in, &c, rep)
@@ -254,7 +254,7 @@ func (c *Config) check(in *input.File, format string) error {
 		return fmt.Errorf("%s: --compat is for nettrace inputs, as dotnet-trace is; this is %s", in.Name, in.Kind)
 	}
 	if compat.Writers[format] == nil {
-		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *OutputFormat) bool { return compat.Writers[o.Name] != nil }))
+		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *tracefix.Format) bool { return compat.Writers[o.Name] != nil }))
 	}
 	s := c.Select
 	if ofWork || c.Logical || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
@@ -263,9 +263,9 @@ func (c *Config) check(in *input.File, format string) error {
 	return nil
 }
 
-// CheckTracks refuses names that would draw nothing, and tracks that the format has no
+// checkTracks refuses names that would draw nothing, and tracks that the format has no
 // place for. An empty format is that of the input, which is not known yet.
-func CheckTracks(format string, tracks, with []string) error {
+func checkTracks(format string, tracks, with []string) error {
 	return (&Config{Tracks: tracks, With: with}).checkTracks(format)
 }
 
@@ -275,8 +275,8 @@ func (c *Config) checkTracks(format string) error {
 			return fmt.Errorf("there is no track %q; tracks are %s", t, strings.Join(TrackNames, ", "))
 		}
 	}
-	if d := c.drawn(); len(d) > 0 && format != "" && !Output(format).Tracks {
-		return fmt.Errorf("%s output has no place for the track %s; use --format %s", format, d[0], formatsWith(func(o *OutputFormat) bool { return o.Tracks }))
+	if d := c.drawn(); len(d) > 0 && format != "" && !tracefix.FormatNamed(format).Tracks {
+		return fmt.Errorf("%s output has no place for the track %s; use --format %s", format, d[0], formatsWith(func(o *tracefix.Format) bool { return o.Tracks }))
 	}
 	return nil
 }
@@ -287,11 +287,11 @@ func (c *Config) drawn() []string {
 }
 
 // formatsWith lists the formats for which has holds.
-func formatsWith(has func(*OutputFormat) bool) string {
+func formatsWith(has func(*tracefix.Format) bool) string {
 	var names []string
-	for i := range Outputs {
-		if has(&Outputs[i]) {
-			names = append(names, Outputs[i].Name)
+	for i := range tracefix.Formats {
+		if has(&tracefix.Formats[i]) {
+			names = append(names, tracefix.Formats[i].Name)
 		}
 	}
 	return strings.Join(names, " or ")
@@ -299,7 +299,7 @@ func formatsWith(has func(*OutputFormat) bool) string {
 
 // tracksOf are the tracks to load and write: those asked for, else all but single
 // events where the format has tracks.
-func (c *Config) tracksOf(row *OutputFormat) []string {
+func (c *Config) tracksOf(row *tracefix.Format) []string {
 	if !row.Tracks {
 		return []string{"cpu"}
 	}

@@ -1,10 +1,11 @@
-package pipeline
+package command
 
 import (
 	"context"
 	"fmt"
 	"io"
 
+	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
@@ -13,7 +14,7 @@ import (
 )
 
 // writeCompat converts as dotnet-trace convert does, faults included.
-func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *OutputFormat, c *Config, rep *report.Trace) error {
+func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *tracefix.Format, c *Config, rep *report.Trace) error {
 	t, info, err := compat.Read(ctx, in.Reader, &load.Options{
 		Source: in.Name, DepthLimit: c.limit(), Processes: c.Select.Processes, Threads: c.Select.Threads,
 		Warn: func(e *nettrace.FormatError) {

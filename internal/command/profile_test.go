@@ -1,4 +1,4 @@
-package pipeline
+package command
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func runOn(t *testing.T, path, format string, c Config) (*report.Trace, []byte) 
 	defer in.Close()
 	var out bytes.Buffer
 	rep := &report.Trace{}
-	err = Write(context.Background(), in, &out, format, c, rep)
+	err = writeProfile(context.Background(), in, &out, format, c, rep)
 	require.NoError(t, err)
 	return rep, out.Bytes()
 }
@@ -40,7 +40,7 @@ func TestRepairOfWholeTraceIsConvert(t *testing.T) {
 		"all":      {},
 		"filtered": {From: 20e6, To: 100e6, Threads: []string{"24980", "4688"}},
 	} {
-		for _, format := range Formats().Names() {
+		for _, format := range ProfileFormats().Names() {
 			if format == "nettrace" && name == "filtered" {
 				continue // keeps every event
 			}
@@ -83,7 +83,7 @@ func TestConfidenceUnlessTold(t *testing.T) {
 		require.NoError(t, err)
 		defer in.Close()
 		rep := &report.Trace{}
-		_, err = Load(context.Background(), in, Config{Repair: true, MinConfidence: c}, rep)
+		_, err = loadProfile(context.Background(), in, Config{Repair: true, MinConfidence: c}, rep)
 		require.NoError(t, err)
 		return rep.Repaired["bridge"]
 	}
@@ -123,7 +123,7 @@ func TestEventsCannotBeReadAgain(t *testing.T) {
 	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	defer in.Close()
-	err = Write(t.Context(), in, &cutter{path: path}, "chromium", Config{Tracks: []string{"events"}}, &report.Trace{})
+	err = writeProfile(t.Context(), in, &cutter{path: path}, "chromium", Config{Tracks: []string{"events"}}, &report.Trace{})
 	assert.ErrorContains(t, err, "expected 15000 events as at first")
 	assert.ErrorIs(t, err, input.ErrChanged)
 }

@@ -1,6 +1,4 @@
-// Package pipeline ties inputs, passes and outputs together: one table of each, and
-// one function that runs a trace through them.
-package pipeline
+package command
 
 import (
 	"path/filepath"
@@ -11,20 +9,9 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 )
 
-// An OutputFormat is a row of the table of outputs.
-type OutputFormat = tracefix.Format
-
-// Outputs are the formats that are written. Their order is that of the help text.
-var Outputs = tracefix.Formats
-
-// Output returns the row of that name, or nil.
-func Output(name string) *OutputFormat {
-	return tracefix.FormatNamed(name)
-}
-
-// Formats lists the outputs for the table of commands.
-func Formats() (list output.Formats) {
-	for _, o := range Outputs {
+// ProfileFormats are those that a profile, or a copy of its recording, is written in.
+func ProfileFormats() (list output.Formats) {
+	for _, o := range tracefix.Formats {
 		list = append(list, output.Format{Name: o.Name, Extensions: o.Extensions, Help: o.Help})
 	}
 	return list

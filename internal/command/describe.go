@@ -1,4 +1,4 @@
-package pipeline
+package command
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Describe fills in what the report says of the samples of p and of their repairs;
+// describe fills in what the report says of the samples of p and of their repairs;
 // each asks for a row per repaired sample.
-func Describe(p *profile.Profile, each bool, rep *report.Trace) {
+func describe(p *profile.Profile, each bool, rep *report.Trace) {
 	c := p.Counts()
 	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy
 	rep.Repaired, rep.Restored, rep.AtBridges = c.Repaired, c.Restored, c.AtBridges
