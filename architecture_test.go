@@ -33,14 +33,13 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
 
 	// From bytes to the model.
-	"internal/input":    {},
-	"internal/reading":  {"nettrace", "internal/input"},
-	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/reading", "internal/text"},
+	"internal/input":    {"nettrace"},
+	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
-	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/reading", "internal/report"},
+	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":       {"profile", "stackfix"},
@@ -48,14 +47,14 @@ var mayImport = map[string][]string{
 	"internal/work":       {"nettrace", "activity", "profile", "causality", "httpphases", "internal/load"},
 	"internal/export":     {"internal/text", "profile"},
 	"internal/otlp":       {"internal/text"},
-	"internal/compat":     {"nettrace", "profile", "runtimeevents", "internal/load", "internal/reading"},
+	"internal/compat":     {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},
 	"internal/view":       {"profile", "internal/report", "internal/text"},
 
 	// What is told of a file without a profile.
-	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/reading", "internal/otlp", "internal/report"},
-	"internal/events":        {"internal/text", "nettrace", "activity", "profile", "internal/reading"},
-	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/reading", "internal/load", "internal/spans", "internal/pass", "internal/report", "internal/text"},
-	"internal/runtimereport": {"nettrace", "profile", "runtimeevents", "internal/load", "internal/export", "internal/text"},
+	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/input", "internal/otlp", "internal/report"},
+	"internal/events":        {"internal/text", "nettrace", "activity", "profile", "internal/input"},
+	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/pass", "internal/report", "internal/text"},
+	"internal/runtimereport": {"nettrace", "internal/input", "profile", "runtimeevents", "internal/load", "internal/export", "internal/text"},
 	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/text"},
 	"internal/ipc":           {"nettrace", "internal/report", "internal/text"},
 
@@ -63,7 +62,7 @@ var mayImport = map[string][]string{
 	"internal/text":         {},
 	"internal/output":       {},
 	"internal/report":       {"internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/reading", "internal/runtimereport", "internal/work"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/runtimereport", "internal/work"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/output", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},

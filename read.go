@@ -10,7 +10,6 @@ import (
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
 	"github.com/tracefix/tracefix/nettrace"
@@ -57,7 +56,7 @@ type ReadOptions struct {
 
 // A Consumer takes the events of a reading: requests, activities, counters and samples are
 // consumers, and one reading serves them all.
-type Consumer = reading.Consumer
+type Consumer = input.Consumer
 
 // A Damage is a place where a file breaks its format.
 type Damage struct {

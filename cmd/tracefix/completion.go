@@ -16,7 +16,6 @@ import (
 	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -212,7 +211,7 @@ func providersOf(ctx context.Context, words []string) []string {
 		}
 		defer in.Close()
 		p := &providers{seen: map[string]bool{}}
-		_, _ = reading.Read(ctx, in.Reader, nil, p) // what was seen until then will do
+		_, _ = input.Read(ctx, in.Reader, nil, p) // what was seen until then will do
 		return p.names
 	}
 	return nil

@@ -12,9 +12,9 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
@@ -311,7 +311,7 @@ func explainer(ctx context.Context, c *Call) (*work.Explainer, error) {
 }
 
 // recorded reads a trace for a recorder, and for others.
-func recorded(ctx context.Context, c *Call, rec *work.Recorder, others ...reading.Consumer) (*profile.Profile, error) {
+func recorded(ctx context.Context, c *Call, rec *work.Recorder, others ...input.Consumer) (*profile.Profile, error) {
 	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: rec.Take}, append(others, rec)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.In.Name, err)

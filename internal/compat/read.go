@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -18,7 +18,7 @@ import (
 
 // Read reads a trace as dotnet-trace convert does: dotnet-trace-convert.md sections 1
 // and 2. Filters apply to processes and threads; times, rules and tracks are ignored.
-func Read(ctx context.Context, open reading.Open, o *load.Options) (*Trace, *load.Info, error) {
+func Read(ctx context.Context, open input.Opener, o *load.Options) (*Trace, *load.Info, error) {
 	b := newBuilder()
 	own := load.Options{Rules: load.Reference, NoSamples: true, Table: b.table, Observe: b.event}
 	if o != nil {
@@ -31,13 +31,13 @@ func Read(ctx context.Context, open reading.Open, o *load.Options) (*Trace, *loa
 	return b.finish(p), info, nil
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (b *builder) Begin(r *nettrace.Reader) { b.header = *r.Header() }
 
 // Event does nothing: what is wanted comes by Observe.
 func (b *builder) Event(*nettrace.Event) error { return nil }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (b *builder) End() {}
 
 // A thread is the state machine of section 1.4.
@@ -463,7 +463,7 @@ func processText(p *profile.Process, pointer int) string {
 		if len(image) >= 2 && image[0] == '"' && image[len(image)-1] == '"' {
 			image = image[1 : len(image)-1]
 		}
-		name = reading.ProgramName(image)
+		name = input.ProgramName(image)
 		args = cmd
 		if found {
 			args = rest

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -121,19 +121,19 @@ type reader struct {
 }
 
 // Read calls yield with every value, in the order of their times.
-func Read(ctx context.Context, open reading.Open, o *Options, yield func(*Point) error) (*Result, error) {
+func Read(ctx context.Context, open input.Opener, o *Options, yield func(*Point) error) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	c := newReader(o, yield)
-	var origin reading.Origin
-	r, err := reading.Read(ctx, open, o.Warn, c, &origin)
+	var origin input.Origin
+	r, err := input.Read(ctx, open, o.Warn, c, &origin)
 	if r == nil {
 		return nil, err
 	}
 	c.res.Stats = r.Stats()
 	c.res.Command, c.res.Runtime = origin.Told()
-	c.res.Process = reading.ProcessName(c.res.Command)
+	c.res.Process = input.ProcessName(c.res.Command)
 	if c.others > 0 {
 		c.note("values of other listeners that were left out: %d", c.others)
 	}
@@ -146,7 +146,7 @@ func newReader(o *Options, yield func(*Point) error) *reader {
 
 // NewConsumer returns a Consumer that calls yield with every value, for those who read more
 // of the same trace.
-func NewConsumer(yield func(*Point) error) reading.Consumer { return newReader(&Options{}, yield) }
+func NewConsumer(yield func(*Point) error) input.Consumer { return newReader(&Options{}, yield) }
 
 func (c *reader) note(format string, args ...any) {
 	s := text.Line(fmt.Sprintf(format, args...))
@@ -156,13 +156,13 @@ func (c *reader) note(format string, args ...any) {
 	}
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (c *reader) Begin(r *nettrace.Reader) {
 	c.r, c.h = r, r.Header()
 	c.res.Header = *c.h
 }
 
-// Event implements reading.Consumer.
+// Event implements input.Consumer.
 func (c *reader) Event(ev *nettrace.Event) error {
 	switch {
 	case ev.Metadata.Name == "EventCounters":
@@ -173,7 +173,7 @@ func (c *reader) Event(ev *nettrace.Event) error {
 	return nil
 }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (c *reader) End() {}
 
 // intern returns v's text without a copy if it was seen before.

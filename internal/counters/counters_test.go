@@ -23,7 +23,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -394,7 +393,7 @@ func TestTableLines(t *testing.T) {
 
 // metricsTrace is a trace of the events of the Metrics provider: the id, then the values
 // of the fields.
-func metricsTrace(t *testing.T, events ...[]string) reading.Open {
+func metricsTrace(t *testing.T, events ...[]string) input.Opener {
 	fields := map[string][]string{
 		"1": {"Message"}, "2": {"sessionId", "intervalStartTime", "intervalEndTime"},
 		"7": {"sessionId", "instrumentTags", "meterTags", "instrumentId"}, "5": {"sessionId", "meterName", "instrumentName", "tags", "lastValue", "instrumentId"},

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -61,7 +61,7 @@ const flushAt = 256 << 10
 // Write writes the events to w in the order of their times. Damage of the file is told
 // to o.Warn, the last one being what ended the file; an error means that nothing could
 // be read or w failed.
-func Write(ctx context.Context, open reading.Open, w io.Writer, o *Options) (*Result, error) {
+func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Result, error) {
 	if o == nil {
 		o = &Options{}
 	}
@@ -70,7 +70,7 @@ func Write(ctx context.Context, open reading.Open, w io.Writer, o *Options) (*Re
 		return nil, err
 	}
 	l := &lister{o: o, w: w, filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}
-	r, err := reading.Read(ctx, open, o.Warn, l)
+	r, err := input.Read(ctx, open, o.Warn, l)
 	if r == nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ type lister struct {
 	names   map[int]string // of processes, if Select needs them
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (l *lister) Begin(r *nettrace.Reader) {
 	l.r = r
 	l.res.Header = *r.Header()
@@ -105,7 +105,7 @@ func (l *lister) Begin(r *nettrace.Reader) {
 	}
 }
 
-// Event implements reading.Consumer.
+// Event implements input.Consumer.
 func (l *lister) Event(ev *nettrace.Event) error {
 	l.res.Events++
 	ns := l.r.Nanos(ev.Time)
@@ -115,7 +115,7 @@ func (l *lister) Event(ev *nettrace.Event) error {
 				return nil
 			}
 			l.res.Partial = true
-			return reading.ErrStop
+			return input.ErrStop
 		}
 		if ns < sel.From {
 			return nil
@@ -138,12 +138,12 @@ func (l *lister) Event(ev *nettrace.Event) error {
 	}
 	if l.res.Written++; l.res.Written == l.o.Limit {
 		l.res.Partial = true
-		return reading.ErrStop
+		return input.ErrStop
 	}
 	return nil
 }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (l *lister) End() {}
 
 // isName reports whether a pattern may be that of a name.

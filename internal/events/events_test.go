@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -27,16 +26,16 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const data = "../../testdata/nettrace"
 
-// open returns an reading.Open for a file.
-func open(t testing.TB, name string) reading.Open {
+// open returns an input.Opener for a file.
+func open(t testing.TB, name string) input.Opener {
 	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { in.Close() })
 	return in.Reader
 }
 
-// opened returns an reading.Open for bytes.
-func opened(b []byte) reading.Open {
+// opened returns an input.Opener for bytes.
+func opened(b []byte) input.Opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
@@ -49,7 +48,7 @@ func content(t testing.TB, name string) []byte {
 	return b
 }
 
-func listing(t testing.TB, o reading.Open, opts *Options) (string, *Result) {
+func listing(t testing.TB, o input.Opener, opts *Options) (string, *Result) {
 	var out bytes.Buffer
 	res, err := Write(context.Background(), o, &out, opts)
 	require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -75,7 +74,7 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 		f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 	}
 	if o.Light {
-		if _, err := reading.Read(ctx, in.Reader, warn, g); err != nil {
+		if _, err := input.Read(ctx, in.Reader, warn, g); err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 		g.facts()
@@ -94,16 +93,16 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	return f, nil
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (g *nettraceReader) Begin(r *nettrace.Reader) { g.r = r }
 
-// Event implements reading.Consumer.
+// Event implements input.Consumer.
 func (g *nettraceReader) Event(ev *nettrace.Event) error {
 	g.event(ev)
 	return nil
 }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (g *nettraceReader) End() {}
 
 func (g *nettraceReader) tally(m *nettrace.Metadata) *tally {
@@ -199,7 +198,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		c := ev.Cursor()
 		p.CommandLine = c.UTF16().String()
 		p.OS, p.Arch = c.UTF16().String(), c.UTF16().String()
-		if name := reading.ProcessName(p.CommandLine); name != "" {
+		if name := input.ProcessName(p.CommandLine); name != "" {
 			p.Name = name
 		}
 	case m.Provider == activity.BridgeProvider:
@@ -262,7 +261,7 @@ func (g *nettraceReader) rundownEvent(ev *nettrace.Event, p *Process) {
 
 // runtimeInformation takes what the runtime says of itself.
 func runtimeInformation(ev *nettrace.Event, p *Process) {
-	cmd, version := reading.RuntimeInformation(ev)
+	cmd, version := input.RuntimeInformation(ev)
 	p.CommandLine, p.Runtime = cmp.Or(p.CommandLine, cmd), cmp.Or(version, p.Runtime)
 }
 

@@ -3,6 +3,9 @@
 //
 // A File can be read more than once, since symbols and stack evidence stand at the
 // end of a trace. Standard input is kept in a temporary file for that.
+//
+// Read is the one loop over the events of a nettrace: whoever wants events is a Consumer that
+// is handed to it, so that a file is read once for all of them.
 package input
 
 import (

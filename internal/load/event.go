@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -241,5 +241,5 @@ func (l *loader) processInfo(p *process, ev *nettrace.Event) {
 		return
 	}
 	p.trace.CommandLine = cmd
-	p.trace.Name = reading.ProcessName(cmd)
+	p.trace.Name = input.ProcessName(cmd)
 }

@@ -11,14 +11,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
-
-// An Open returns the unpacked bytes of a trace from their start.
-type Open = reading.Open
 
 // Options of Profile. The zero value loads everything that a viewer shows.
 type Options struct {
@@ -89,13 +86,13 @@ type Info struct {
 // Profile reads a trace. Damage is told to o.Warn and what is whole is returned; an
 // error means that nothing could be read. Others who want the events of the same reading
 // are told them, too.
-func Profile(ctx context.Context, open reading.Open, o *Options, others ...reading.Consumer) (*profile.Profile, *Info, error) {
+func Profile(ctx context.Context, open input.Opener, o *Options, others ...input.Consumer) (*profile.Profile, *Info, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	l := newLoader(o)
 	l.tracks, l.window = newTracker(ctx, l, open), newWindow(o)
-	if _, err := reading.Read(ctx, open, o.Warn, append([]reading.Consumer{l}, others...)...); err != nil {
+	if _, err := input.Read(ctx, open, o.Warn, append([]input.Consumer{l}, others...)...); err != nil {
 		return nil, nil, err
 	}
 	if m := &l.profile.Meta; o.PairByThread && len(m.WithoutIDs) > 0 {
@@ -194,20 +191,20 @@ func newLoader(o *Options) *loader {
 	return l
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (l *loader) Begin(r *nettrace.Reader) {
 	l.r = r
 	l.info.Header = *r.Header()
 }
 
-// Event implements reading.Consumer.
+// Event implements input.Consumer.
 func (l *loader) Event(ev *nettrace.Event) error {
 	l.event(ev)
 	l.info.Events++
 	return nil
 }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (l *loader) End() {
 	l.info.Stats = l.r.Stats()
 	l.info.Header.PointerSize = l.r.Header().PointerSize // stacks tell it in v1 and v2

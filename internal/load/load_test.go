@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -61,7 +61,7 @@ func find(t testing.TB, name string) string {
 	return ""
 }
 
-func opener(t testing.TB, name string) reading.Open {
+func opener(t testing.TB, name string) input.Opener {
 	t.Helper()
 	path := find(t, name)
 	return func() (io.ReadCloser, error) { return unpack(path) }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -83,10 +82,10 @@ type rereader struct {
 	f    func(ev *nettrace.Event, now int64, t *thread) bool // false: enough
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (a *rereader) Begin(r *nettrace.Reader) { a.r = r }
 
-// Event implements reading.Consumer.
+// Event implements input.Consumer.
 func (a *rereader) Event(ev *nettrace.Event) error {
 	a.n++
 	if ev.Metadata.Source == nettrace.SourceSystem {
@@ -96,10 +95,10 @@ func (a *rereader) Event(ev *nettrace.Event) error {
 		return nil
 	}
 	if t := a.seen.thread(ev); t != nil && !a.f(ev, a.r.Nanos(ev.Time), t) {
-		return reading.ErrStop
+		return input.ErrStop
 	}
 	return nil
 }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (a *rereader) End() {}

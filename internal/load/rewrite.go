@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -20,9 +20,9 @@ import (
 //
 // The file is read twice: what is repaired is known at its end only, and a copy that holds
 // back all events until then would hold the file.
-func Rewrite(ctx context.Context, open reading.Open, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
+func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
 	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: ByTime})
-	if _, err := reading.Read(ctx, open, o.Warn, l); err != nil {
+	if _, err := input.Read(ctx, open, o.Warn, l); err != nil {
 		return nil, nil, err
 	}
 	if fix != nil {
@@ -58,7 +58,7 @@ func Rewrite(ctx context.Context, open reading.Open, w io.Writer, o *Options, fi
 		return nil, nil, rw.err
 	}
 	if err != nil {
-		if _, ok := reading.Damage(r, err); !ok { // damage was told when the file was read first
+		if _, ok := input.Damage(r, err); !ok { // damage was told when the file was read first
 			return nil, nil, err
 		}
 	}

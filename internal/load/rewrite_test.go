@@ -13,17 +13,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
-func bytesOpener(b []byte) reading.Open {
+func bytesOpener(b []byte) input.Opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
 // events reads all events of a file, with their stacks leaf first.
-func events(t testing.TB, open reading.Open) (list []nettrace.Event, stacks [][]uint64) {
+func events(t testing.TB, open input.Opener) (list []nettrace.Event, stacks [][]uint64) {
 	t.Helper()
 	in, err := open()
 	require.NoError(t, err)

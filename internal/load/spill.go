@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -108,7 +108,7 @@ func (k *tracker) readAgain(f func(*nettrace.Event, int64, *thread) bool) error 
 		enough = !f(ev, now, t)
 		return !enough
 	}}
-	if _, err := reading.Read(k.ctx, k.source, nil, a); err != nil || enough {
+	if _, err := input.Read(k.ctx, k.source, nil, a); err != nil || enough {
 		return err
 	}
 	return k.l.sameEvents(a.n, true) // damage was told when the file was read first

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -42,7 +42,7 @@ func TestSpilledProcesses(t *testing.T) {
 	l := newLoader(&Options{Tracks: []string{"events"}})
 	k := newTracker(context.Background(), l, open)
 	k.limit, l.tracks = 10*rounds*20, k // about ten processes
-	_, err := reading.Read(context.Background(), open, nil, l)
+	_, err := input.Read(context.Background(), open, nil, l)
 	require.NoError(t, err)
 	require.True(t, k.spill)
 	require.Len(t, k.l.profile.Tracks, procs/2, "a process without such events has no track")
@@ -92,7 +92,7 @@ func TestSpillFails(t *testing.T) {
 			l := newLoader(&Options{Tracks: []string{"events"}})
 			k := newTracker(context.Background(), l, func() (io.ReadCloser, error) { return open() })
 			k.limit, l.tracks = 100, k
-			_, err := reading.Read(context.Background(), open, nil, l)
+			_, err := input.Read(context.Background(), open, nil, l)
 			require.NoError(t, err)
 			require.True(t, k.spill)
 			open = c.again
@@ -126,7 +126,7 @@ func TestSpilledAreTheSame(t *testing.T) {
 		l := newLoader(&Options{Tracks: Groups})
 		k := newTracker(t.Context(), l, bytesOpener(b))
 		k.limit, l.tracks = limit, k
-		_, err := reading.Read(t.Context(), bytesOpener(b), nil, l)
+		_, err := input.Read(t.Context(), bytesOpener(b), nil, l)
 		require.NoError(t, err)
 		found := map[string]int{}
 		for _, tr := range l.profile.Tracks {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -79,7 +79,7 @@ type laneKey struct {
 type tracker struct {
 	l      *loader
 	ctx    context.Context
-	source reading.Open
+	source input.Opener
 	want   map[string]bool
 	lanes  map[laneKey]*lane
 	order  []*lane
@@ -105,7 +105,7 @@ type suspension struct {
 
 // newTracker returns what collects the tracks that l is asked for while it reads; nil if
 // these are none. A spill reads the file again.
-func newTracker(ctx context.Context, l *loader, open reading.Open) *tracker {
+func newTracker(ctx context.Context, l *loader, open input.Opener) *tracker {
 	if !slices.ContainsFunc(l.o.Tracks, func(g string) bool { return slices.Contains(Groups, g) }) {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/reading"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -123,7 +123,7 @@ func TestEventsTrack(t *testing.T) {
 		l := newLoader(&Options{Tracks: []string{"events"}})
 		k := newTracker(context.Background(), l, open)
 		k.limit, l.tracks = limit, k
-		_, err := reading.Read(context.Background(), open, nil, l)
+		_, err := input.Read(context.Background(), open, nil, l)
 		require.NoError(t, err)
 		n, names := count(k)
 		return n, names, len(l.profile.Tracks)

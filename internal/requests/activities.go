@@ -19,7 +19,7 @@ func Activities(ctx context.Context, in *input.File, o *activity.Options) (*acti
 	return s.Tree(), info, nil
 }
 
-// An ActivityScanner is a reading.Consumer that turns the events of all event sources into
+// An ActivityScanner is an input.Consumer that turns the events of all event sources into
 // start/stop activities.
 type ActivityScanner struct {
 	builder *activity.Builder
@@ -33,10 +33,10 @@ func NewActivityScanner(o *activity.Options) *ActivityScanner {
 	return &ActivityScanner{builder: activity.NewBuilder(o)}
 }
 
-// Begin implements reading.Consumer.
+// Begin implements input.Consumer.
 func (s *ActivityScanner) Begin(r *nettrace.Reader) { s.reader = r }
 
-// Event implements reading.Consumer.
+// Event implements input.Consumer.
 func (s *ActivityScanner) Event(ev *nettrace.Event) error {
 	op := activity.Opcode(0)
 	if ev.Opcode == 1 || ev.Opcode == 2 {
@@ -75,7 +75,7 @@ func (s *ActivityScanner) name(ev *nettrace.Event) string {
 	return s.names[m.Index]
 }
 
-// End implements reading.Consumer.
+// End implements input.Consumer.
 func (s *ActivityScanner) End() { s.tree = s.builder.Finish() }
 
 // Tree returns the activities, after End.

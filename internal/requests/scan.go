@@ -11,7 +11,6 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/reading"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -42,7 +41,7 @@ type Scanner struct {
 	losses  int           // that were passed on
 	last    int64
 	seen    session
-	origin  reading.Origin
+	origin  input.Origin
 }
 
 // Session is what a trace tells of how it was recorded.
@@ -231,7 +230,7 @@ func (s *Scanner) Finish() {
 // version of its runtime.
 func (s *Scanner) Origin() (name, command, runtime string) {
 	command, runtime = s.origin.Told()
-	return reading.ProcessName(command), command, runtime
+	return input.ProcessName(command), command, runtime
 }
 
 // Stats returns what the Builder counted, after Finish.
@@ -261,7 +260,7 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 }
 
 // ReadFor reads a nettrace file for consumers; see Read.
-func ReadFor(ctx context.Context, in *input.File, consumers ...reading.Consumer) (*Info, error) {
+func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (*Info, error) {
 	switch in.Kind {
 	case input.Nettrace, input.Netperf:
 	case input.Unknown:
@@ -276,7 +275,7 @@ func ReadFor(ctx context.Context, in *input.File, consumers ...reading.Consumer)
 			info.Damage = append(info.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
 		}
 	}
-	r, err := reading.Read(ctx, in.Reader, warn, consumers...)
+	r, err := input.Read(ctx, in.Reader, warn, consumers...)
 	switch {
 	case err != nil && err == ctx.Err():
 		return nil, err

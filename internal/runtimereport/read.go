@@ -3,6 +3,7 @@ package runtimereport
 import (
 	"context"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -39,7 +40,7 @@ type collector interface {
 
 // Read reads a trace and reports on it. The report has no rows and Missing says why where
 // the trace holds no such events.
-func Read(ctx context.Context, open load.Open, kind Kind, o Options) (*Report, *load.Info, error) {
+func Read(ctx context.Context, open input.Opener, kind Kind, o Options) (*Report, *load.Info, error) {
 	var c collector
 	switch kind {
 	case KindGC:

@@ -1,4 +1,4 @@
-package reading
+package input
 
 import (
 	"testing"

@@ -1,18 +1,15 @@
-// Package reading is the one loop over the events of a nettrace: whoever wants events is a
-// Consumer that is handed to it, so that a file is read once for all of them.
-package reading
+package input
 
 import (
 	"context"
 	"errors"
 	"io"
 
-	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
 // An Open returns the unpacked bytes of a trace from their start.
-type Open func() (io.ReadCloser, error)
+type Opener func() (io.ReadCloser, error)
 
 // A Consumer takes the events of a reading, in order of time.
 type Consumer interface {
@@ -34,7 +31,7 @@ var ErrStop = errors.New("enough")
 // failed, or that ctx has ended. The reader that it returns has been closed and knows all
 // that there is to know about the file. The first reading of a file is told its defects;
 // pass no warn for a second one.
-func Read(ctx context.Context, open Open, warn func(*nettrace.FormatError), consumers ...Consumer) (*nettrace.Reader, error) {
+func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), consumers ...Consumer) (*nettrace.Reader, error) {
 	in, err := open()
 	if err != nil {
 		return nil, err
@@ -109,7 +106,7 @@ func Damage(r *nettrace.Reader, err error) (d *nettrace.FormatError, ok bool) {
 	switch {
 	case err == io.EOF:
 		return nil, true
-	case !input.Broken(err):
+	case !Broken(err):
 		return nil, false
 	case errors.As(err, &d):
 		if errors.Is(err, nettrace.ErrDamaged) {
