@@ -33,18 +33,17 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/work", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":    {"nettrace"},
 	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
-	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report"},
+	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report", "profile", "causality", "internal/load"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":       {"profile", "stackfix"},
 	"internal/httpreport": {"nettrace", "runtimeevents", "httpphases", "internal/report", "internal/text", "profile", "activity", "internal/export", "internal/otlp"},
-	"internal/work":       {"nettrace", "activity", "profile", "causality", "httpphases", "internal/load"},
 	"internal/export":     {"internal/text", "profile"},
 	"internal/otlp":       {"internal/text"},
 	"internal/compat":     {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},
@@ -62,7 +61,7 @@ var mayImport = map[string][]string{
 	"internal/text":         {},
 	"internal/output":       {},
 	"internal/report":       {"internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/runtimereport", "internal/work"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/runtimereport"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/output", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "nettrace", "httpphases", "activity", "profile", "internal"},

@@ -3,21 +3,20 @@ package tracefix
 import (
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
 // An attributor finds for whom threads worked, while a trace is read for its samples.
 type attributor struct {
-	rec  *work.Recorder
-	rows work.Requests
+	rec  *requests.Recorder
+	rows requests.Index
 	scan *requests.Scanner
 }
 
 // newAttributor returns one that takes the events of a loading.
 func newAttributor(o *load.Options) *attributor {
-	a := &attributor{rec: work.NewRecorder(o.DepthLimit)}
+	a := &attributor{rec: requests.NewRecorder(o.DepthLimit)}
 	o.Take = a.rec.Take
 	return a
 }
@@ -36,6 +35,6 @@ func (a *attributor) End() { a.scan.Finish() }
 
 // finish notes in p what was found.
 func (a *attributor) finish(p *profile.Profile) {
-	work.Attribute(p, &a.rec.Log)
+	requests.Attribute(p, &a.rec.Log)
 	a.rows.Name(p)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
-	"github.com/tracefix/tracefix/internal/work"
 )
 
 var activityFormats = output.Formats{
@@ -54,12 +53,12 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	}
 	var why httpreport.ActivityExplain
 	if a.Explain {
-		rec := work.NewRecorder(0)
+		rec := requests.NewRecorder(0)
 		p, err := recorded(ctx, c, rec)
 		if err != nil {
 			return err
 		}
-		why = work.NewActivityExplainer(p.Table, &rec.Log).Activity
+		why = requests.NewActivityExplainer(p.Table, &rec.Log).Activity
 	}
 	c.read(read)
 	a.tell(c.Report, tree, read)

@@ -18,7 +18,6 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
-	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -226,8 +225,8 @@ type httpRun struct {
 	sum     httpreport.Summary
 	need    requests.Need
 	totals  httpTotals
-	explain *work.Explainer // nil: not asked for
-	others  others          // served and explained, for who asked for them
+	explain *requests.Explainer // nil: not asked for
+	others  others              // served and explained, for who asked for them
 	held    []httpRow
 	flowing bool // too many to put in order: they are written as they end
 	err     error
@@ -301,17 +300,17 @@ func (h *httpRun) other(s *httpphases.ServerRequest) {
 
 // explainer reads the trace for what tells where time went: the names of methods stand at
 // its end.
-func explainer(ctx context.Context, c *Call) (*work.Explainer, error) {
-	rec := work.NewRecorder(0)
+func explainer(ctx context.Context, c *Call) (*requests.Explainer, error) {
+	rec := requests.NewRecorder(0)
 	p, err := recorded(ctx, c, rec)
 	if err != nil {
 		return nil, err
 	}
-	return work.NewExplainer(p.Table, &rec.Log), nil
+	return requests.NewExplainer(p.Table, &rec.Log), nil
 }
 
 // recorded reads a trace for a recorder, and for others.
-func recorded(ctx context.Context, c *Call, rec *work.Recorder, others ...input.Consumer) (*profile.Profile, error) {
+func recorded(ctx context.Context, c *Call, rec *requests.Recorder, others ...input.Consumer) (*profile.Profile, error) {
 	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: rec.Take}, append(others, rec)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.In.Name, err)

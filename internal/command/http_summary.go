@@ -10,7 +10,6 @@ import (
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -39,13 +38,13 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	rec, col := work.NewRecorder(0), &httpreport.ServiceCollector{}
+	rec, col := requests.NewRecorder(0), &httpreport.ServiceCollector{}
 	p, err := recorded(ctx, c, rec, col)
 	if err != nil {
 		return err
 	}
 	col.Span(p.Meta.End)
-	why := work.NewExplainer(p.Table, &rec.Log)
+	why := requests.NewExplainer(p.Table, &rec.Log)
 	var scan *requests.Scanner
 	var need requests.Need
 	var totals httpTotals

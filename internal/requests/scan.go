@@ -1,4 +1,5 @@
-// Package requests feeds packages httpphases and activity from a nettrace file.
+// Package requests finds the HTTP requests and activities of a nettrace, by feeding packages
+// httpphases and activity, and ties what threads did to them, by package causality.
 package requests
 
 import (

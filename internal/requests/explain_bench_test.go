@@ -1,4 +1,4 @@
-package work_test
+package requests_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/tracetest"
-	"github.com/tracefix/tracefix/internal/work"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -23,7 +23,7 @@ func BenchmarkRecord(b *testing.B) {
 	b.SetBytes(st.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		rec := work.NewRecorder(0)
+		rec := requests.NewRecorder(0)
 		record(b, file, rec)
 		b.ReportMetric(float64(rec.Log.Len()), "events")
 	}
@@ -34,14 +34,14 @@ func BenchmarkExplain(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		rec := work.NewRecorder(0)
+		rec := requests.NewRecorder(0)
 		p, _ := record(b, file, rec)
 		b.StartTimer()
-		work.NewExplainer(p.Table, &rec.Log).Finish()
+		requests.NewExplainer(p.Table, &rec.Log).Finish()
 	}
 }
 
-func record(b testing.TB, file string, rec *work.Recorder) (*profile.Profile, *load.Info) {
+func record(b testing.TB, file string, rec *requests.Recorder) (*profile.Profile, *load.Info) {
 	b.Helper()
 	p, info, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(file) }, &load.Options{NoSamples: true, Take: rec.Take}, rec)
 	require.NoError(b, err)

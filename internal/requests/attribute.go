@@ -1,6 +1,4 @@
-// Package work ties what package causality finds to a profile: the activity that each
-// thread worked for, at each time.
-package work
+package requests
 
 import (
 	"github.com/tracefix/tracefix/causality"

@@ -1,4 +1,4 @@
-package work
+package requests
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Requests tell which activity is which HTTP request. The zero value is empty.
-type Requests struct{ rows map[requestKey]row }
+// Index tell which activity is which HTTP request. The zero value is empty.
+type Index struct{ rows map[requestKey]row }
 
 // An id may come again; it does not at the same time.
 type requestKey struct {
@@ -21,7 +21,7 @@ type row struct {
 	url, title string
 }
 
-func (r *Requests) add(id [16]byte, start int64, x row) {
+func (r *Index) add(id [16]byte, start int64, x row) {
 	if r.rows == nil {
 		r.rows = map[requestKey]row{}
 	}
@@ -31,12 +31,12 @@ func (r *Requests) add(id [16]byte, start int64, x row) {
 }
 
 // Client adds a request that the process sent.
-func (r *Requests) Client(q *httpphases.Request) {
+func (r *Index) Client(q *httpphases.Request) {
 	r.add(q.Activity, q.Start, row{q.ID, q.URL(), title(q.Method, httpphases.Route(q.Target))})
 }
 
 // Server adds a request that the process served.
-func (r *Requests) Server(q *httpphases.ServerRequest) {
+func (r *Index) Server(q *httpphases.ServerRequest) {
 	r.add(q.Activity, q.Start, row{q.ID, q.Target, title(q.Method, cmp.Or(q.Route, httpphases.Route(q.Target)))})
 }
 
@@ -49,7 +49,7 @@ func title(method, route string) string {
 }
 
 // Name notes in the activities of p which request they are.
-func (r *Requests) Name(p *profile.Profile) {
+func (r *Index) Name(p *profile.Profile) {
 	for i := range p.Activities {
 		a := &p.Activities[i]
 		if x, ok := r.rows[requestKey{a.ID, a.Start}]; ok {
