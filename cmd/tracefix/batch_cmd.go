@@ -133,7 +133,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return err
 		}
 	}
-	return c.BatchReportFlags.tell(cli, std, rep, c.Out, again)
+	return c.BatchReportFlags.tell(cli, std, rep, c.Out, c.Out, again)
 }
 
 // work runs the batch with its progress.
@@ -195,7 +195,7 @@ func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
 			return err
 		}
 	}
-	return c.BatchReportFlags.tell(cli, std, r, links, c.Force)
+	return c.BatchReportFlags.tell(cli, std, r, links, c.Out, c.Force)
 }
 
 // write writes all forms of the report into the folder, which is made if it is not there.
@@ -236,8 +236,9 @@ func (f *BatchReportFlags) check(force bool, archive string, inputs []string) er
 }
 
 // tell writes the reports that were asked for, prints what there is to say and turns
-// the outcome into an exit code. outputs is where links of the overview lead.
-func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs string, force bool) error {
+// the outcome into an exit code. outputs is where links of the overview lead, and reports the
+// folder that holds the reports, or empty.
+func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs, reports string, force bool) error {
 	if f.Report != "" {
 		if err := writeTo(f.Report, std, force, r.WriteJSON); err != nil {
 			return err
@@ -265,6 +266,9 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs 
 	}
 	if !cli.Quiet {
 		printBatch(std, r)
+		if reports != "" {
+			fmt.Fprintf(std.err, "reports in %s: %s\n", text.Line(reports), strings.Join(r.Names(), ", "))
+		}
 	}
 	switch r.Verdict() {
 	case batch.SomeFailed:

@@ -66,7 +66,7 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 	for _, v := range f.Verdicts {
 		fmt.Fprintf(w, "  %-7s %-10s %s\n", v.State, v.Topic, text.Line(v.Text))
 	}
-	file := quoted(name)
+	file := text.ShellWord(text.Line(name))
 	var do [][2]string
 	if f.Stacks != nil && f.Stacks.CutTotal() > 0 {
 		do = append(do, [2]string{"tracefix repair " + file, "put the cut stacks right"})
@@ -90,14 +90,6 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 		fmt.Fprintf(w, "  %-*s   %s\n", width, d[0], d[1])
 	}
 	return nil
-}
-
-// quoted is a file name as a shell takes it.
-func quoted(name string) string {
-	if regexp.MustCompile(`^[\w./:\\-]+$`).MatchString(name) {
-		return name
-	}
-	return "'" + strings.ReplaceAll(text.Line(name), "'", `'\''`) + "'"
 }
 
 // Texts of kong's that say how it works inside.

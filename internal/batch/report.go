@@ -422,6 +422,18 @@ func (r *Report) WriteFile(name, links string) error {
 	return fmt.Errorf("%s: a report is .json, .md, .xml or .html", name)
 }
 
+// Names are those of its files, in the folder of the outputs.
+func (r *Report) Names() (names []string) {
+	suffix := ""
+	if r.Shard != nil {
+		suffix = r.Shard.suffix()
+	}
+	for _, end := range reportEnds {
+		names = append(names, reportName+suffix+end)
+	}
+	return names
+}
+
 // Summary is the one line at the end of a run.
 func (r *Report) Summary() string {
 	t := r.Totals
@@ -439,15 +451,10 @@ func (r *Report) Summary() string {
 		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), report.Plural(t.Skipped))
 	}
 	if t.Cut > 0 && r.countsSamples() {
-		fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
-		if done := t.repaired(); done > 0 {
-			fmt.Fprintf(&b, ", %s repaired", report.Count(done))
-		}
-		if n := t.Repaired[bridge]; n > 0 {
-			fmt.Fprintf(&b, ", %s bridged", report.Count(n))
-		}
-		if t.Left > 0 {
-			fmt.Fprintf(&b, ", %s left as recorded", report.Count(t.Left))
+		if done, bridged := t.repaired(), t.Repaired[bridge]; done+bridged+t.Left == 0 {
+			fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
+		} else {
+			fmt.Fprintf(&b, "; %s", report.Outcome{Samples: t.Samples, Cut: t.Cut, Repaired: done, Bridged: bridged, Left: t.Left, Restored: t.Restored})
 		}
 	}
 	if q := t.Requests; q != nil {

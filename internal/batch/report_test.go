@@ -262,13 +262,13 @@ func TestWhatHasNoBridgeIsLeft(t *testing.T) {
 		}})
 	}
 	r.finish(nil)
-	assert.Equal(t, "2 traces: 2 ok; 12 of 20 samples cut, 4 repaired, 3 bridged, 4 left as recorded", r.Summary())
+	assert.Equal(t, "2 traces: 2 ok; 33.3 % of 12 cut stacks repaired, 25.0 % bridged, 33.3 % left as recorded; 0 frames restored; 20 samples", r.Summary())
 	assert.Equal(t, map[string]int{"before": 4, "bridge": 3}, r.Totals.Repaired)
 	assert.Equal(t, 4, r.Traces[0].Repaired["bridge"], "the trace's own stays")
 	for end, want := range map[string][]string{
 		".md":   {"| Cut samples left as recorded | 4 |", "| bridge | 3 |"},
 		".html": {`<b>bridge</b>`, `left as recorded, since a nettrace has no place for a bridge</span></td><td class="n">4</td>`},
-		".xml":  {"nettrace: 10 samples, 6 cut: 33.3 % repaired, 66.7 % left as recorded", "chromium: 10 samples, 6 cut: 33.3 % repaired, 50.0 % bridged"},
+		".xml":  {"nettrace: 33.3 % of 6 cut stacks repaired, 66.7 % left as recorded", "chromium: 33.3 % of 6 cut stacks repaired, 50.0 % bridged"},
 	} {
 		for _, w := range r.writers("") {
 			if w.end == end {

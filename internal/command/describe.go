@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix"
@@ -28,11 +29,57 @@ func describe(p *profile.Profile, each bool, rep *report.Trace) {
 			}
 		}
 	}
+	if c.Bridged > 0 {
+		rep.Rest = rest(p)
+	}
 	lost := int64(0)
 	for _, l := range p.Losses {
 		lost += l.Events
 	}
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
+}
+
+// rest tells where the samples are that a repair had to bridge.
+func rest(p *profile.Profile) *report.Rest {
+	threads, methods := map[string]int{}, map[string]int{}
+	stacks := map[profile.StackID]int{}
+	for t, s := range p.Cuts() {
+		if s.Type != profile.SampleEvent && s.Repair != nil && s.Repair.How == profile.HowBridge {
+			threads[nameOf(t)]++
+			stacks[s.Repair.Recorded]++
+		}
+	}
+	tab := p.Table
+	synthetic := tab.Synthetic()
+	for id, n := range stacks {
+		name := "nothing: their stacks are empty"
+		for ; id != 0; id = tab.Parent(id) {
+			if m := tab.Method(tab.Frame(id)); !synthetic[m] {
+				name = tab.MethodAt(m).Full()
+			}
+		}
+		methods[name] += n
+	}
+	return &report.Rest{Threads: most(threads), Methods: most(methods)}
+}
+
+// nameOf names a thread so that no two have one name.
+func nameOf(t *profile.Thread) string {
+	if t.Name == "" {
+		return fmt.Sprintf("thread %d", t.TID)
+	}
+	return fmt.Sprintf("%s %d", t.Name, t.TID)
+}
+
+// most are the entries with the highest counts.
+func most(counts map[string]int) (list []report.Share) {
+	for name, n := range counts {
+		list = append(list, report.Share{Name: strings.ToValidUTF8(name, "\uFFFD"), Samples: n})
+	}
+	slices.SortFunc(list, func(a, b report.Share) int {
+		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Name, b.Name))
+	})
+	return list[:min(len(list), report.MaxRest)]
 }
 
 // advise tells what can be done about the cut samples that a repair had to bridge, and

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Repair is `tracefix repair`.
@@ -57,5 +59,29 @@ func (v *Convert) Do(ctx context.Context, c *Call) error {
 // write writes the trace through the pipeline.
 func write(ctx context.Context, c *Call, cfg Config) error {
 	cfg.Name, cfg.EachRepair, cfg.CanList = c.Name, c.Listed, c.Single
-	return writeProfile(ctx, c.In, c.Out, c.Format, cfg, c.Report)
+	if err := writeProfile(ctx, c.In, c.Out, c.Format, cfg, c.Report); err != nil {
+		return err
+	}
+	if c.Single && c.Name != "-" {
+		c.Report.Next = opens(c.Name, c.Format)
+	}
+	return nil
+}
+
+// opens says what shows an output; empty where that is no question.
+func opens(name, format string) string {
+	name = text.ShellWord(name)
+	switch format {
+	case "chromium", "perfetto":
+		return "open it in https://ui.perfetto.dev, or run `tracefix view " + name + "`"
+	case "speedscope":
+		return "open it in https://www.speedscope.app, or run `tracefix view " + name + "`"
+	case "nettrace":
+		return "open it in PerfView or Visual Studio, or run `tracefix top " + name + "`"
+	case "pprof":
+		return "run `go tool pprof -http : " + name + "`"
+	case "html", "svg":
+		return "open it in a browser"
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -29,7 +30,7 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 	}
 	v := Verdict{
 		Topic: "causes", State: Good, Text: "activity ids, CPU samples and task events tell where their time went",
-		Do: "tracefix " + what + " --explain --format ndjson " + quoteArg(g.f.File),
+		Do: "tracefix " + what + " --explain --format ndjson " + text.ShellWord(g.f.File),
 	}
 	var lacks, providers []string
 	if !samples {

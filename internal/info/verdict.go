@@ -7,6 +7,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -124,7 +125,7 @@ func (v *Verdict) cut(f *Facts, cut, looks int64) {
 		v.State = Partly // after a repair most is whole
 	}
 	if c == nil || c.Repaired*100 >= c.Tried { // else it is not worth the time
-		v.Do = "tracefix repair " + quoteArg(f.File)
+		v.Do = "tracefix repair " + text.ShellWord(f.File)
 	}
 }
 
@@ -196,7 +197,7 @@ const bigBuffer = "record with --buffersize 1024 or with fewer providers"
 
 func (g *nettraceReader) httpVerdict() Verdict {
 	f := g.f
-	v := Verdict{Topic: "HTTP", State: Good, of: "HTTP requests", Do: "tracefix http " + quoteArg(f.File)}
+	v := Verdict{Topic: "HTTP", State: Good, of: "HTTP requests", Do: "tracefix http " + text.ShellWord(f.File)}
 	h := f.HTTP
 	record := recordHTTP(f.Samples.Count > 0)
 	if h != nil {
@@ -285,13 +286,13 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	v := Verdict{
-		Topic: "activities", State: Good, of: "activities", Do: "tracefix activities " + quoteArg(g.f.File),
+		Topic: "activities", State: Good, of: "activities", Do: "tracefix activities " + text.ShellWord(g.f.File),
 		Text: fmt.Sprintf("%s started, of %s", count(starts), list(names, 3)),
 	}
 	if !linked {
 		v.State, v.Problem = Partly, "activities have no ids, and cannot be paired"
 		v.Text += ", without activity ids: starts and stops cannot be paired"
-		v.Do = "dotnet-trace collect -p PID --providers " + quoteArg(strings.Join(append(providers, "System.Threading.Tasks.TplEventSource:0x80:4"), ","))
+		v.Do = "dotnet-trace collect -p PID --providers " + text.ShellWord(strings.Join(append(providers, "System.Threading.Tasks.TplEventSource:0x80:4"), ","))
 	}
 	return v, true
 }
@@ -326,7 +327,7 @@ func (g *nettraceReader) counterVerdict() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	return Verdict{
-		Topic: "counters", State: Good, of: "counters", Do: "tracefix counters " + quoteArg(g.f.File),
+		Topic: "counters", State: Good, of: "counters", Do: "tracefix counters " + text.ShellWord(g.f.File),
 		Text: fmt.Sprintf("%s values, of %s", count(n), list(names, 3)),
 	}, true
 }
@@ -385,23 +386,9 @@ func (f *Facts) fileVerdict() Verdict {
 		v.wrong(float64(f.LostBytes)/float64(max(f.Content, f.LostBytes)), 0, percentOf(f.LostBytes, max(f.Content, f.LostBytes))+" of the file is lost by damage")
 	}
 	if f.Format == "nettrace" {
-		v.Do = "tracefix convert " + quoteArg(f.File) + " -o clean.nettrace"
+		v.Do = "tracefix convert " + text.ShellWord(f.File) + " -o clean.nettrace"
 	}
 	return v
-}
-
-// quoteArg makes a file name safe to paste into a shell.
-func quoteArg(s string) string {
-	safe := s != ""
-	for _, r := range s {
-		if !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_-./:\\@%+,=", r) || r > 0x7f) {
-			safe = false
-		}
-	}
-	if safe {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // percentOf prints n of all.

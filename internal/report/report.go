@@ -60,14 +60,33 @@ type Trace struct {
 	RepairedEvents int `json:"repaired_events,omitempty"`
 
 	Repairs []Repair `json:"repairs,omitempty"` // one for each cut sample
+	// Rest tells where the cut samples are that could not be repaired.
+	Rest *Rest `json:"rest,omitempty"`
 
 	Requests *Requests       `json:"requests,omitempty"`
 	Detail   json.RawMessage `json:"summary,omitempty"` // what the command sums up in its output
 
 	// Done tells in words what was done, if that was not about samples.
 	Done string `json:"done,omitempty"`
-	// Notes tell a person what to do next.
+	// Notes tell a person what to do about what is wrong.
 	Notes []string `json:"notes,omitempty"`
+	// Next is what to do with the output.
+	Next string `json:"-"`
+}
+
+// Rest tells where cut samples are that could not be repaired: those with the most first.
+type Rest struct {
+	Threads []Share `json:"threads"` // by name or id
+	Methods []Share `json:"methods"` // the outermost method that was recorded
+}
+
+// MaxRest is how many threads and methods a Rest names.
+const MaxRest = 3
+
+// A Share is a part of the samples.
+type Share struct {
+	Name    string `json:"name"`
+	Samples int    `json:"samples"`
 }
 
 // Input is the file that was read.
@@ -203,21 +222,18 @@ func (t *Trace) Summary() string {
 		b.WriteString("failed: " + t.Error)
 		return b.String()
 	}
-	if t.Done != "" {
-		b.WriteString(t.Done)
-	} else if t.Samples > 0 || len(t.Tracks) == 0 {
-		fmt.Fprintf(&b, "%s sample%s", Count(t.Samples), Plural(t.Samples))
-	}
+	samples := fmt.Sprintf("%s sample%s", Count(t.Samples), Plural(t.Samples))
 	switch {
 	case t.Done != "":
+		b.WriteString(t.Done)
 	case t.Samples == 0 && len(t.Tracks) > 0:
 		b.WriteString(t.drawn())
 	case t.CutsKept:
-		b.WriteString(", as dotnet-trace writes them")
+		b.WriteString(samples + ", as dotnet-trace writes them")
 	case t.Cut == 0:
-		b.WriteString(", none cut")
+		b.WriteString(samples + ", none cut")
 	case len(t.Repaired) == 0:
-		fmt.Fprintf(&b, ", %s cut", Count(t.Cut))
+		fmt.Fprintf(&b, "%s, %s cut (%s)", samples, Count(t.Cut), Percent(int64(t.Cut), int64(t.Samples)))
 	default:
 		t.tellRepairs(&b)
 	}
@@ -237,20 +253,38 @@ func (t *Trace) tellRepairs(b *strings.Builder) {
 	for _, n := range t.Repaired {
 		done += n
 	}
-	share := func(n int) string { return Percent(int64(n), int64(t.Cut)) }
-	fmt.Fprintf(b, ", %s cut: %s repaired", Count(t.Cut), share(done-bridged))
 	left := t.KeptCut()
-	if n := bridged + t.Left - left; n > 0 {
-		fmt.Fprintf(b, ", %s bridged", share(n))
-	}
-	if left > 0 {
-		fmt.Fprintf(b, ", %s left as recorded", share(left))
-	}
 	restored := t.Restored
 	if t.keepsUnknown() {
 		restored -= t.AtBridges
 	}
-	fmt.Fprintf(b, "; %s frame%s restored", Count(restored), Plural(restored))
+	Outcome{Samples: t.Samples, Cut: t.Cut, Repaired: done - bridged, Bridged: bridged + t.Left - left, Left: left, Restored: restored}.tell(b)
+}
+
+// An Outcome is what became of cut samples, of one trace or of many.
+type Outcome struct {
+	Samples, Cut            int
+	Repaired, Bridged, Left int // of Cut
+	Restored                int // frames
+}
+
+// String tells it in words, the share of what is right again first.
+func (o Outcome) String() string {
+	var b strings.Builder
+	o.tell(&b)
+	return b.String()
+}
+
+func (o Outcome) tell(b *strings.Builder) {
+	share := func(n int) string { return Percent(int64(n), int64(o.Cut)) }
+	fmt.Fprintf(b, "%s of %s cut stack%s repaired", share(o.Repaired), Count(o.Cut), Plural(o.Cut))
+	if o.Bridged > 0 {
+		fmt.Fprintf(b, ", %s bridged", share(o.Bridged))
+	}
+	if o.Left > 0 {
+		fmt.Fprintf(b, ", %s left as recorded", share(o.Left))
+	}
+	fmt.Fprintf(b, "; %s frame%s restored; %s sample%s", Count(o.Restored), Plural(o.Restored), Count(o.Samples), Plural(o.Samples))
 }
 
 // drawn tells what there is in an output without samples.
@@ -338,6 +372,9 @@ func (t *Trace) Explain(w io.Writer) {
 	for _, n := range t.Notes {
 		fmt.Fprintf(w, "  note: %s\n", text.Line(n))
 	}
+	if t.Next != "" {
+		fmt.Fprintf(w, "  next: %s\n", text.Line(t.Next))
+	}
 }
 
 func (t *Trace) explainRepairs(w io.Writer) {
@@ -364,6 +401,23 @@ func (t *Trace) explainRepairs(w io.Writer) {
 	sort.Strings(rest)
 	for _, how := range rest {
 		fmt.Fprintf(w, "  %10s  %s\n", Count(t.Repaired[how]), how)
+	}
+	if t.Rest != nil {
+		t.Rest.explain(w)
+	}
+}
+
+func (r *Rest) explain(w io.Writer) {
+	for _, list := range []struct {
+		what string
+		of   []Share
+	}{{"on", r.Threads}, {"cut above", r.Methods}} {
+		what := list.what
+		for _, s := range list.of {
+			name, _, _ := strings.Cut(text.Line(s.Name), "(")
+			fmt.Fprintf(w, "  %10s  %-9s  %s (%s)\n", "", what, name, Count(s.Samples))
+			what = ""
+		}
 	}
 }
 

@@ -36,6 +36,13 @@ func TestExplain(t *testing.T) {
 			"no place for a bridge", Trace{Cut: 3, MinConfidence: 0.8, Repaired: map[string]int{"bridge": 3}, Output: &Output{Format: "nettrace"}},
 			"           3  below 0.8 confidence: left as recorded, since a nettrace has no place for a bridge\n",
 		},
+		{
+			"where the rest is", Trace{Cut: 3, Repaired: map[string]int{"bridge": 3}, Rest: &Rest{Threads: []Share{{"thread 7", 2}, {"io 8", 1}}, Methods: []Share{{"M!A.B()", 3}}}, Next: "look"},
+			"           3  not sure enough: bridged by one frame \"[frames lost]\"\n" +
+				"              on         thread 7 (2)\n" +
+				"                         io 8 (1)\n" +
+				"              cut above  M!A.B (3)\n  next: look\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
@@ -47,7 +54,7 @@ func TestExplain(t *testing.T) {
 
 func TestSummaryOfBridges(t *testing.T) {
 	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Restored: 1205, AtBridges: 5, Output: &Output{Name: "b", Format: "chromium"}}
-	assert.Equal(t, "a -> b: 5 samples, 3 cut: 33.3 % repaired, 66.7 % bridged; 1,205 frames restored", rep.Summary())
+	assert.Equal(t, "a -> b: 33.3 % of 3 cut stacks repaired, 66.7 % bridged; 1,205 frames restored; 5 samples", rep.Summary())
 	rep.Output.Format = "nettrace"
-	assert.Equal(t, "a -> b: 5 samples, 3 cut: 33.3 % repaired, 66.7 % left as recorded; 1,200 frames restored", rep.Summary())
+	assert.Equal(t, "a -> b: 33.3 % of 3 cut stacks repaired, 66.7 % left as recorded; 1,200 frames restored; 5 samples", rep.Summary())
 }
