@@ -40,6 +40,7 @@ var writers = []struct {
 	{"folded counts by thread", "example.threads.folded", Folded, Options{ByThread: true, Counts: true}},
 	{"pprof", "example.pb", Pprof, Options{}},
 	{"perfetto", "example.pftrace", Perfetto, Options{}},
+	{"firefox", "example.firefox.json", Firefox, Options{}},
 }
 
 func TestGolden(t *testing.T) {
@@ -90,7 +91,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestWriteError(t *testing.T) {
 	for _, wr := range writers {
 		assert.ErrorIs(t, wr.write(&failing{}, example(), wr.o), errDisk, wr.name)
-		assert.ErrorIs(t, wr.write(&failing{after: bufferSize}, large(200), wr.o), errDisk, wr.name)
+		assert.ErrorIs(t, wr.write(&failing{after: bufferSize}, large(400), wr.o), errDisk, wr.name)
 	}
 }
 

@@ -142,6 +142,18 @@ func checkOutputs(t *testing.T, p *profile.Profile) {
 		assert.Equal(t, stretched, wall)
 	}
 
+	shown, markers := 0, 0
+	for _, th := range writeFirefox(t, p, Options{}).Threads {
+		markers += th.Markers.Length
+		for _, s := range th.Samples.Stack {
+			if s != nil {
+				shown++
+			}
+		}
+	}
+	assert.Equal(t, samples, shown)
+	assert.Equal(t, slices+instants, markers)
+
 	out.Reset()
 	require.NoError(t, Folded(&out, p, Options{Counts: true}))
 	n := 0

@@ -188,6 +188,8 @@ func checkTime(t *testing.T, p *profile.Profile) {
 		sameTimes(t, "pprof", want, got, 0)
 	}
 
+	sameTimes(t, "firefox", want, writeFirefox(t, p, Options{}).times(), stretches)
+
 	got = times{}
 	raw, folded := 0.0, 0.0
 	for r := range p.Top(profile.TopOptions{Raw: true}).Rows() {
