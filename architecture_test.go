@@ -33,12 +33,13 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
 
 	// From bytes to the model.
 	"internal/input":    {"nettrace"},
 	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
+	"internal/samples":  {"profile", "internal/input", "internal/load", "internal/report"},
 	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report", "profile", "causality"},
 
 	// On the model, and from it to bytes.
@@ -52,7 +53,7 @@ var mayImport = map[string][]string{
 	// What is told of a file without a profile.
 	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/input", "internal/otlp", "internal/report"},
 	"internal/events":        {"internal/text", "nettrace", "activity", "profile", "internal/input"},
-	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/pass", "internal/report", "internal/text"},
+	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/report", "internal/text"},
 	"internal/runtimereport": {"nettrace", "internal/input", "profile", "runtimeevents", "internal/load", "internal/export", "internal/text"},
 	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/text"},
 	"internal/ipc":           {"nettrace", "internal/report", "internal/text"},

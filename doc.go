@@ -12,8 +12,8 @@
 // # What is read
 //
 // The content of a file tells its format, never its name: nettrace and netperf, Chromium
-// trace event JSON and speedscope JSON, each bare or inside gzip, zstd or zip. All of them
-// become one [profile.Profile]: threads with their samples, and tracks of other things in
+// trace event JSON, speedscope JSON, pprof, folded stacks, ndjson of samples and the text of
+// perf script, each bare or inside gzip, zstd or zip. All of them become one [profile.Profile]: threads with their samples, and tracks of other things in
 // time. Package profile says how to walk and select them.
 //
 // # Ownership and the end

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/samples"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -60,7 +61,8 @@ func known(in *input.File) (*File, error) {
 // its inputs is. Closing either of them is enough.
 func FromInput(in *input.File) *File { return &File{in} }
 
-// Kind is the format of the content: "nettrace", "netperf", "chromium" or "speedscope".
+// Kind is the format of the content: "nettrace", "netperf", "chromium", "speedscope", "pprof",
+// "folded", "ndjson" or "perf script".
 func (f *File) Kind() string { return f.in.Kind.String() }
 
 // Close removes temporary files.
@@ -74,7 +76,8 @@ func (f *File) events() bool { return f.in.Kind == input.Nettrace || f.in.Kind =
 func (f *File) named(err error) error {
 	var nt *nettrace.FormatError
 	var ch *chromium.FormatError
-	if (errors.As(err, &nt) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), f.in.Name+":") {
+	var sa *samples.FormatError
+	if (errors.As(err, &nt) || errors.As(err, &sa) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), f.in.Name+":") {
 		return fmt.Errorf("%s: %w", f.in.Name, err)
 	}
 	return err

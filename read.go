@@ -11,6 +11,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/samples"
 	"github.com/tracefix/tracefix/internal/spans"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -103,7 +104,23 @@ func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	case input.Speedscope:
 		return f.speedscope(ctx, o)
 	}
+	if samples.Reads(f.in.Kind) {
+		return f.samples(ctx, o)
+	}
 	return nil, f.in.NotATrace()
+}
+
+// samples reads a file that holds stacks and no events.
+func (f *File) samples(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
+	in, err := f.in.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return samples.Read(ctx, f.in.Kind, in, &samples.Options{
+		Source: f.in.Name, MaxDepth: o.limit(),
+		Warn: func(e *samples.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
+	})
 }
 
 // nettrace reads a nettrace or netperf file, once for all that is wanted.

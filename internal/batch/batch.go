@@ -382,10 +382,15 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 	return nil
 }
 
-// notTrace says why a file that is no trace is left out. Files whose name promises a
-// trace are not left out: they fail.
+// notTrace says why a file that is no trace is left out. What another tool wrote is named; other
+// files whose name promises a trace are not left out: they fail.
 func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
 	row := command.Lookup(r.Do)
+	if in.Kind == input.Unknown && (row == nil || !row.Takes(in)) {
+		if what := input.Foreign(in.Head()); what != "" {
+			return skipForeign + what, nil
+		}
+	}
 	switch takes := row == nil || row.Takes(in); {
 	case in.Kind == input.Unknown:
 		if takes || looksLikeTrace(it.rel) {

@@ -230,6 +230,33 @@ func zst(t *testing.T, b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
+// TestForeignFilesAreSkipped: what other tools wrote is named and fails no run.
+func TestForeignFilesAreSkipped(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{
+		"a.json":           trace("a"),
+		"firefox.json":     `{"meta":{"interval":1,"preprocessedProfileVersion":48},"threads":[]}`,
+		"v8.cpuprofile":    `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}]}`,
+		"perf.nettrace":    "PERFILE2" + strings.Repeat("\x00", 100),
+		"visual.nettrace":  "\xfd7zXZ\x00abc",
+		"s.diagsession":    string(zipball(t, member{name: "metadata.xml", content: "<Package/>"}, member{name: "x/y.etl", content: "no"})),
+		"dump.gcdump":      "\x14\x00\x00\x00!FastSerialization.1\x0c\x00\x00\x00GCHeapDump",
+		"perfetto.pftrace": "\x0a\x90\x02\x08abcdefgh",
+	})
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	assert.Equal(t, 1, r.Totals.OK)
+	assert.Zero(t, r.Totals.Failed)
+	assert.Equal(t, AllGood, r.Verdict())
+	named := 0
+	for why, n := range r.Reasons {
+		if strings.HasPrefix(why, skipForeign) {
+			named += n
+		}
+	}
+	assert.Equal(t, 6, named, r.Reasons)
+	assert.Equal(t, 2, r.Reasons[skipNoTrace], "the members of the .diagsession")
+}
+
 func TestOutputsMirrorTheInputs(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
 	inner := tarball(t, member{name: "deep.json", content: trace("deep")})

@@ -22,6 +22,7 @@ const (
 	skipHidden  = "hidden"
 	skipNoTrace = "not a trace"
 	skipJSON    = "JSON, but not a trace"
+	skipForeign = "not a trace that tracefix reads: " // and what it is
 	skipOutput  = "an output of this batch"
 	skipLoop    = "a link that leads back to a folder being walked"
 	skipTwice   = "a link to a folder that is walked anyway"

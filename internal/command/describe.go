@@ -87,7 +87,8 @@ func most(counts map[string]int) (list []report.Share) {
 // stacks at the limit are complete.
 func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	spans := !strings.HasPrefix(p.Meta.Format, "net")
-	if n := rep.CutBy["depth"]; n > 0 && spans && !c.Repair {
+	told := p.Meta.Format == "ndjson" // which stacks are cut, and what a repair made of them
+	if n := rep.CutBy["depth"]; n > 0 && spans && !told && !c.Repair {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks count as cut since they are as deep as the limit of %d frames; repair and info tell those apart that are complete", report.Count(n), p.Meta.DepthLimit))
 	}
 	bridged := rep.Repaired["bridge"]
@@ -107,7 +108,10 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	if c.CanList && !c.EachRepair {
 		do = append(do, "--report FILE lists them")
 	}
-	if spans {
+	switch {
+	case p.Meta.Format == "perf script":
+		do = append(do, "`sysctl kernel.perf_event_max_stack=1024` before `perf record` keeps deeper stacks")
+	case spans:
 		do = append(do, "the .nettrace that this file was made from tells more: repair that")
 	}
 	if rep.CutBy["bytes"] > 0 {

@@ -22,8 +22,8 @@ func OwnFormat(k input.Kind) string {
 	switch k {
 	case input.Nettrace, input.Netperf:
 		return "nettrace"
-	case input.Speedscope:
-		return "speedscope"
+	case input.Speedscope, input.Pprof, input.Folded, input.NDJSON:
+		return k.String()
 	}
 	return "chromium"
 }

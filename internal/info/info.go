@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/samples"
 )
 
 // Options of Of. The zero value works.
@@ -23,7 +24,7 @@ type Options struct {
 // Facts are what is known of one file. What a file does not tell is absent.
 type Facts struct {
 	File    string   `json:"file"`
-	Format  string   `json:"format"`            // nettrace, netperf, chromium, speedscope
+	Format  string   `json:"format"`            // nettrace, netperf, chromium, speedscope, pprof, folded, ndjson, perf script
 	Version string   `json:"version,omitempty"` // of the format: "4", "6.0"
 	Bytes   int64    `json:"bytes"`             // as stored
 	Content int64    `json:"content_bytes"`     // unpacked
@@ -243,6 +244,9 @@ func Of(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	read, ok := map[input.Kind]func(context.Context, *input.File, *Options) (*Facts, error){
 		input.Nettrace: Nettrace, input.Netperf: Nettrace, input.Chromium: Chromium, input.Speedscope: Speedscope,
 	}[in.Kind]
+	if !ok && samples.Reads(in.Kind) {
+		read, ok = ofSamples, true
+	}
 	if !ok {
 		return nil, in.NotATrace()
 	}

@@ -89,7 +89,10 @@ func (p *page) title(f *Facts) {
 
 // formatName is the format as people call it.
 func (f *Facts) formatName() string {
-	name := map[string]string{"nettrace": "NetTrace", "netperf": "NetPerf", "chromium": "Chromium trace JSON", "speedscope": "speedscope JSON"}[f.Format]
+	name := map[string]string{"nettrace": "NetTrace", "netperf": "NetPerf", "chromium": "Chromium trace JSON", "speedscope": "speedscope JSON", "folded": "folded stacks", "ndjson": "ndjson of samples"}[f.Format]
+	if name == "" {
+		name = f.Format // pprof, perf script
+	}
 	if f.Version != "" {
 		name += " v" + f.Version
 	}

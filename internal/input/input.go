@@ -33,10 +33,14 @@ const (
 	Netperf         // EventPipe before .NET Core 3.0: v1 to v3
 	Chromium        // trace event JSON in any of its forms
 	Speedscope      // speedscope JSON
+	Pprof           // profile.proto
+	Folded          // lines of "root;leaf count"
+	NDJSON          // tracefix's own lines of samples
+	PerfScript      // the text of `perf script`
 )
 
 func (k Kind) String() string {
-	return [...]string{"unknown", "nettrace", "netperf", "chromium", "speedscope"}[k]
+	return [...]string{"unknown", "nettrace", "netperf", "chromium", "speedscope", "pprof", "folded", "ndjson", "perf script"}[k]
 }
 
 // Options say how to open. The zero value works.
@@ -525,6 +529,9 @@ func (f *File) zipMember() (string, error) {
 		return "", fmt.Errorf("%s: the zip holds no file", f.Name)
 	}
 	for _, e := range members {
+		if perfcollects(e.Name) {
+			return e.Name, nil
+		}
 		if e.Name == "metadata.xml" {
 			return "", fmt.Errorf("%s: offset 0: %w: this is a .diagsession; Visual Studio opens it", f.Name, ErrNotATrace)
 		}
@@ -549,7 +556,7 @@ func (f *File) firstMember(r io.Reader, why error) (string, error) {
 
 // Sniff tells what content is by its first bytes.
 func Sniff(head []byte) Kind {
-	if foreign(head) != "" {
+	if Foreign(head) != "" {
 		return Unknown
 	}
 	switch {
@@ -557,6 +564,14 @@ func Sniff(head []byte) Kind {
 		return Nettrace
 	case bytes.HasPrefix(head, []byte("\x14\x00\x00\x00!FastSerialization.1")):
 		return Netperf
+	case isPprof(head):
+		return Pprof
+	case isSamples(head):
+		return NDJSON
+	case isPerfScript(head):
+		return PerfScript
+	case isFolded(head):
+		return Folded
 	}
 	b := bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	b = bytes.TrimLeft(b, " \t\r\n,")
@@ -610,8 +625,8 @@ func Found(head []byte) string {
 
 // Describe says what unknown content looks like and what to do, for messages.
 func Describe(head []byte) string {
-	if what := foreign(head); what != "" {
-		return what
+	if what := Foreign(head); what != "" {
+		return "this is " + what
 	}
 	trimmed := bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf")
 	switch {
@@ -623,16 +638,10 @@ func Describe(head []byte) string {
 		return "this looks like HTML; save the trace itself (JSON), not the page around it"
 	case bytes.HasPrefix(trimmed, []byte("# tracer")):
 		return "this is an ftrace text, which tracefix does not read; `dotnet-trace collect-linux` gives what it reads"
-	case bytes.HasPrefix(head, []byte("PERFILE2")):
-		return "this is a perf.data file; `perf script` or `dotnet-trace collect-linux` give what tracefix reads"
-	case head[0] == 0x0a:
-		return "this looks like a Perfetto protobuf, which tracefix writes but does not read"
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return "this is UTF-16 text; convert it to UTF-8 first"
-	case bytes.HasPrefix(head, []byte("MDMP")):
-		return "this is a memory dump, not a trace"
 	}
-	return "expected nettrace, netperf, Chromium trace JSON or speedscope JSON, found " + Found(head) + "; give the file as the recorder wrote it"
+	return "expected nettrace, netperf, Chromium trace JSON, speedscope JSON, pprof, folded stacks, ndjson of samples or the text of perf script, found " + Found(head) + "; give the file as the recorder wrote it"
 }
 
 func allZero(b []byte) bool {

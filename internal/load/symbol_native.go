@@ -149,7 +149,7 @@ func (p *symbols) native(ix natives, addr uint64, born int64) (profile.Method, C
 		return p.nameless("?", "?", addr), c
 	}
 	m := &p.maps[mapAt]
-	mod := fileModule(m.file)
+	mod := FileModule(m.file)
 	switch {
 	case isCode(m.file):
 		return p.nameless("?", "?", addr), JIT
@@ -175,7 +175,21 @@ func (p *symbols) nameless(ref, module string, addr uint64) profile.Method {
 
 // symbolName turns the text of a symbol into a method.
 func (p *symbols) symbolName(text, file string, addr uint64) (profile.Method, Class) {
-	m := profile.Method{Module: fileModule(file), Name: text, Kind: profile.Native}
+	m, c := named(text, file, addr)
+	if p.rules == Reference {
+		m.Module, m.Name = "", m.Full()
+	}
+	return m, c
+}
+
+// NamedSymbol turns the text of a symbol, as perf and collect-linux have it, into a method.
+func NamedSymbol(text, file string, addr uint64) profile.Method {
+	m, _ := named(text, file, addr)
+	return m
+}
+
+func named(text, file string, addr uint64) (profile.Method, Class) {
+	m := profile.Method{Module: FileModule(file), Name: text, Kind: profile.Native}
 	var c Class
 	switch {
 	case isCode(file) || file == "":
@@ -197,9 +211,6 @@ func (p *symbols) symbolName(text, file string, addr uint64) (profile.Method, Cl
 	case threadRoots[text] || strings.HasPrefix(m.Module, "ld-musl-"):
 		c = Root
 	}
-	if p.rules == Reference {
-		m.Module, m.Name = "", m.Full()
-	}
 	return m, c
 }
 
@@ -211,11 +222,14 @@ var threadRoots = map[string]bool{
 	"__libc_start_main_impl": true,
 }
 
-// isCode tells whether a mapping is memory that the runtime writes code to.
-func isCode(file string) bool { return strings.HasPrefix(file, "/memfd:doublemapper") }
+// isCode tells whether a mapping is memory that the runtime writes code to. perf calls it by the
+// map that names its methods.
+func isCode(file string) bool {
+	return strings.HasPrefix(file, "/memfd:doublemapper") || strings.HasPrefix(base(file), "perf-") && strings.HasSuffix(file, ".map")
+}
 
-// fileModule is how a mapped file is called: `libc.so.6`, `system.private.corelib`.
-func fileModule(file string) string { return strings.ToLower(trimImage(base(file))) }
+// FileModule is how a mapped file is called: `libc.so.6`, `system.private.corelib`.
+func FileModule(file string) string { return strings.ToLower(trimImage(base(file))) }
 
 // parsePerfMap takes the runtime's perf map text apart: `int32 [Lab] Ns.Type::Method(int32)[Tier]`.
 func parsePerfMap(text string) (module, name string, ok bool) {

@@ -1,0 +1,55 @@
+package samples
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// readFolded reads lines of `root;child;leaf count`. Counts are taken for microseconds of self
+// time, which is what tracefix writes; stackcollapse scripts count samples, whose shares are the
+// same.
+func readFolded(ctx context.Context, r io.Reader, b *builder) error {
+	t := b.thread(0, 0)
+	t.Name = "all threads"
+	err := lines(ctx, r, b, func(offset int64, line []byte) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return
+		}
+		at := bytes.LastIndexByte(line, ' ')
+		count, err := strconv.ParseFloat(string(line[at+1:]), 64)
+		if at <= 0 || err != nil || !(count >= 0) {
+			b.warn(offset, "expected a stack and a count, as in `main;work 12`, found %s", found(line))
+			return
+		}
+		b.stack = b.stack[:0]
+		if stack := strings.TrimSpace(string(line[:at])); stack != noFrames {
+			for name := range strings.SplitSeq(stack, ";") {
+				b.stack = append(b.stack, b.frame(methodOf(name), 0))
+			}
+		}
+		if count > maxTime/1000 || !t.weigh(int64(count*1000), profile.Sample{Stack: b.push(b.stack)}) {
+			b.warn(offset, "a count of %g, more microseconds than a trace can have", count)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	b.sums("a count as a microsecond")
+	return nil
+}
+
+// noFrames is what the writer of folded stacks calls a stack without a frame.
+const noFrames = "[no frames]"
+
+// found shows how a line begins, for messages.
+func found(line []byte) string {
+	if len(line) > 40 {
+		return strconv.Quote(string(line[:40])) + "..."
+	}
+	return strconv.Quote(string(line))
+}

@@ -1,0 +1,283 @@
+package samples
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// perfLimit is the number of frames at which perf cuts stacks (kernel.perf_event_max_stack).
+const perfLimit = 127
+
+// perfHead is the first line of an event: command, process and thread, CPU, time, period, event,
+// and what a tracepoint tells. Which of them are there is up to `perf script -F`.
+var perfHead = regexp.MustCompile(`^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:\S{4,8}\s+)??(?:(\d+\.\d+):\s+)?(?:(\d+)\s+)?([^\s\d\[(]\S*?):(?:\s+(.*))?$`)
+
+// A switch is a tracepoint's text about who runs next.
+var perfNext = regexp.MustCompile(`==> next_comm=.* next_pid=(\d+) |==> .*:(\d+) \[`)
+
+// A perfReader reads the text that `perf script` prints.
+type perfReader struct {
+	*builder
+	base    int64 // ns, of the first event
+	timed   bool
+	untimed int64
+	clock   string // the event that samples are
+	period  int64  // ns, of clock
+	others  map[string]int
+	noPID   bool
+	deepest int
+
+	offset int64      // of the event that is being read
+	head   *perfEvent // nil: none
+	depth  int        // recorded frames: those that were inlined are none
+	off    map[int64]*row
+	offOf  map[int64]*thread
+}
+
+type perfEvent struct {
+	thread *thread
+	tid    int64
+	event  string
+	ns     int64
+	text   string
+}
+
+func readPerf(ctx context.Context, r io.Reader, b *builder) error {
+	p := &perfReader{builder: b, others: map[string]int{}, off: map[int64]*row{}, offOf: map[int64]*thread{}}
+	if err := lines(ctx, r, b, p.line); err != nil {
+		return err
+	}
+	p.event()
+	p.conclude()
+	return nil
+}
+
+func (p *perfReader) line(offset int64, line []byte) {
+	switch {
+	case len(bytes.TrimSpace(line)) == 0:
+		p.event()
+		return
+	case line[0] == '#':
+		return
+	case p.head != nil && (line[0] == ' ' || line[0] == '\t') && p.frame(line):
+		return
+	}
+	p.event()
+	m := perfHead.FindSubmatch(line)
+	if m == nil || !p.begin(m) {
+		p.warn(offset, "expected an event or a frame of perf script, found %s", found(line))
+		return
+	}
+	p.offset = offset
+}
+
+// begin takes the first line of an event.
+func (p *perfReader) begin(m [][]byte) bool {
+	pid, err1 := strconv.ParseInt(string(m[2]), 10, 64)
+	tid, err2 := pid, error(nil)
+	switch {
+	case m[3] != nil:
+		tid, err2 = strconv.ParseInt(string(m[3]), 10, 64)
+	default:
+		pid, p.noPID = 0, true
+	}
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	e := &perfEvent{tid: tid, event: string(m[7]), text: string(m[8])}
+	comm := string(m[1])
+	if tid == 0 { // one idle thread for each CPU has that number
+		if cpu, err := strconv.ParseInt(string(m[4]), 10, 32); err == nil {
+			tid = cpu
+			comm += "/" + string(m[4])
+		}
+	}
+	e.thread = p.thread(pid, tid)
+	e.thread.Name = cmp.Or(e.thread.Name, comm)
+	if pid == e.tid || e.thread.Process.Name == "" && m[3] != nil {
+		e.thread.Process.Name = string(m[1])
+	}
+	if m[5] != nil {
+		s, err := strconv.ParseFloat(string(m[5]), 64)
+		if err != nil || s > maxTime/1e9 {
+			return false
+		}
+		e.ns = int64(math.Round(s * 1e9))
+		if !p.timed {
+			p.base, p.timed = e.ns, true
+		}
+		e.ns -= p.base
+	} else {
+		e.ns = p.untimed * int64(time.Millisecond)
+		p.untimed++
+	}
+	if n, err := strconv.ParseInt(string(m[6]), 10, 64); err == nil && isClock(e.event) && p.period == 0 && n < int64(time.Second) {
+		p.period = n
+	}
+	p.head, p.stack, p.depth = e, p.stack[:0], 0
+	return true
+}
+
+// frame takes a line of a stack, leaf first: the address, the symbol, and the file in parentheses.
+func (p *perfReader) frame(line []byte) bool {
+	addrText, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+	addr, err := strconv.ParseUint(strings.TrimPrefix(addrText, "0x"), 16, 64)
+	if err != nil {
+		return false
+	}
+	name, file := splitFile(strings.TrimSpace(rest))
+	if i := strings.LastIndex(name, "+0x"); i > 0 {
+		name = name[:i]
+	}
+	switch {
+	case file == "inlined":
+		file = ""
+	default:
+		p.depth++
+	}
+	p.stack = append(p.stack, p.builder.frame(perfMethod(name, file, addr), addr))
+	return true
+}
+
+// splitFile splits `symbol (file)`; a file may have parentheses of its own.
+func splitFile(s string) (name, file string) {
+	if !strings.HasSuffix(s, ")") {
+		return s, ""
+	}
+	open := 0
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case ')':
+			open++
+		case '(':
+			if open--; open == 0 {
+				if i > 0 && s[i-1] != ' ' {
+					return s, "" // arguments
+				}
+				return strings.TrimSpace(s[:i]), s[i+1 : len(s)-1]
+			}
+		}
+	}
+	return s, ""
+}
+
+func perfMethod(name, file string, addr uint64) profile.Method {
+	file = strings.TrimSuffix(file, " (deleted)")
+	if name == "[unknown]" || name == "" {
+		if file == "[unknown]" {
+			file = "?"
+		}
+		return profile.Method{Module: load.FileModule(file), Name: fmt.Sprintf("%#x", addr), Kind: profile.Unresolved}
+	}
+	if strings.HasSuffix(name, "]") && strings.HasSuffix(file, ".dll") {
+		file = "" // compiled ahead of time: perfcollect names its methods as the runtime's map does
+	}
+	m := load.NamedSymbol(name, file, addr)
+	if file == "" && m.Kind == profile.Native { // perf did not tell
+		m.Module = ""
+	}
+	return m
+}
+
+// event ends the event that is being read.
+func (p *perfReader) event() {
+	e := p.head
+	if e == nil {
+		return
+	}
+	p.head = nil
+	for i, j := 0, len(p.stack)-1; i < j; i, j = i+1, j-1 {
+		p.stack[i], p.stack[j] = p.stack[j], p.stack[i]
+	}
+	s := profile.Sample{Time: e.ns, Stack: p.push(p.stack), Type: profile.SampleEvent}
+	p.deepest = max(p.deepest, p.depth)
+	if p.depth == p.limit() {
+		s.Cut = profile.CutDepth
+	}
+	name, _, _ := strings.Cut(e.event, ":")
+	switch {
+	case strings.HasSuffix(e.event, "sched_switch"):
+		p.switched(e, s)
+		return
+	case p.clock == "" && isSampled(name), e.event == p.clock:
+		p.clock = e.event
+		s.Type = profile.SampleCPU
+	default:
+		p.others[e.event]++
+	}
+	e.thread.rows = append(e.thread.rows, row{Sample: s})
+}
+
+func (p *perfReader) limit() int { return cmp.Or(p.opts.MaxDepth, perfLimit) }
+
+// switched takes a thread off its CPU until somebody switches to it.
+func (p *perfReader) switched(e *perfEvent, s profile.Sample) {
+	m := perfNext.FindStringSubmatch(e.text)
+	if m == nil {
+		p.others[e.event]++
+		return
+	}
+	if next, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && next != 0 && p.off[next] != nil {
+		r := p.off[next]
+		r.Type, r.Dur, r.Time = profile.SampleOffCPU, max(0, e.ns-r.Time), e.ns
+		p.offOf[next].rows = append(p.offOf[next].rows, *r)
+		delete(p.off, next)
+	}
+	if e.tid != 0 {
+		p.off[e.tid], p.offOf[e.tid] = &row{Sample: s}, e.thread
+	}
+}
+
+// conclude says what is known at the end only.
+func (p *perfReader) conclude() {
+	if p.deepest >= p.limit() {
+		p.p.Meta.DepthLimit = p.limit()
+	}
+	if isClock(p.clock) {
+		p.p.Meta.Interval = time.Duration(p.period)
+	}
+	if p.clock == "" { // no profile of CPU time: the events themselves are what was asked for
+		n := 0
+		for _, t := range p.order {
+			for i := range t.rows {
+				if r := &t.rows[i]; r.Type == profile.SampleEvent {
+					r.Type = profile.SampleCPU
+					n++
+				}
+			}
+		}
+		if n > 0 {
+			p.note("no event of a CPU clock: each of %s other events counts as a sample", report.Count(n))
+		}
+	} else if n := len(p.others); n > 0 {
+		p.note("samples are those of %s; %d other kinds of events have stacks", p.clock, n)
+	}
+	if p.noPID {
+		p.note("the text tells no processes; `perf script -F +pid` does")
+	}
+	if p.untimed > 0 {
+		p.note("%s events without a time: each counts for a millisecond; `perf script -F +time` tells", report.Count(int(p.untimed)))
+	}
+}
+
+// isSampled reports whether an event of perf samples what CPUs do.
+func isSampled(name string) bool {
+	return isClock(name) || strings.Contains(name, "cycles") || name == "instructions" || strings.HasPrefix(name, "cpu/") || strings.HasPrefix(name, "cpu_")
+}
+
+// isClock reports whether the period of an event is in nanoseconds.
+func isClock(event string) bool {
+	return strings.HasPrefix(event, "cpu-clock") || strings.HasPrefix(event, "task-clock")
+}

@@ -1,0 +1,239 @@
+// Package samples reads files that hold sampled stacks and no events: pprof profiles, folded
+// stacks, tracefix's own ndjson of samples, and the text of `perf script`. There is one file of
+// this package for each. All of them fill a profile.Profile, so that repair and every output
+// serve these files too.
+//
+// Folded stacks and pprof hold sums and no times: their samples stand one behind the other, each
+// as long as it weighs.
+package samples
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Options of Read. Warn must be set.
+type Options struct {
+	// Source is the name of the input, for titles.
+	Source string
+	// MaxDepth is the number of frames at which the recorder cut stacks. Zero means what the
+	// format is known for.
+	MaxDepth int
+	// Warn is told of each place that cannot be read; what is whole is read.
+	Warn func(*FormatError)
+}
+
+// A FormatError is a place where a file breaks its format.
+type FormatError struct {
+	Offset int64  // bytes from the start of the unpacked content
+	Where  string // the part of the file
+	Err    error
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s: offset %d: %v", e.Where, e.Offset, e.Err)
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// Reads reports whether Read reads files of this kind.
+func Reads(k input.Kind) bool { return readers[k] != nil }
+
+var readers = map[input.Kind]func(context.Context, io.Reader, *builder) error{
+	input.Pprof:      readPprof,
+	input.Folded:     readFolded,
+	input.NDJSON:     readNDJSON,
+	input.PerfScript: readPerf,
+}
+
+// Read reads a file of kind k, for which Reads is true. Damage is told to o.Warn; an error means
+// that nothing could be read, or that ctx has ended.
+func Read(ctx context.Context, k input.Kind, r io.Reader, o *Options) (*profile.Profile, error) {
+	b := &builder{opts: o, p: &profile.Profile{Table: profile.NewTable()}, processes: map[int64]*profile.Process{}, threads: map[threadKey]*thread{}, frames: map[frameKey]profile.FrameID{}, works: map[work]*int32{}}
+	b.p.Meta.Source, b.p.Meta.Format = o.Source, k.String()
+	if err := readers[k](ctx, r, b); err != nil {
+		return nil, err
+	}
+	b.finish()
+	return b.p, nil
+}
+
+// A builder makes a profile of samples that come in any order.
+type builder struct {
+	opts      *Options
+	p         *profile.Profile
+	processes map[int64]*profile.Process
+	threads   map[threadKey]*thread
+	order     []*thread
+	frames    map[frameKey]profile.FrameID
+	works     map[work]*int32
+	stack     []profile.FrameID // scratch
+}
+
+type threadKey struct{ pid, tid int64 }
+
+// A frameKey is one identity of a frame.
+type frameKey struct {
+	method profile.MethodID
+	addr   uint64
+}
+
+// A thread gathers the samples of a thread.
+type thread struct {
+	*profile.Thread
+	rows []row
+	end  int64 // of the last sample, where they stand one behind the other
+}
+
+type row struct {
+	profile.Sample
+	repair *profile.Repair
+	work   *int32 // index in Profile.Activities, -1: for none; nil: not known
+}
+
+// maxTime bounds times, ns: 36 years, far from where sums overflow.
+const maxTime = 1 << 60
+
+func (b *builder) process(pid int64) *profile.Process {
+	p := b.processes[pid]
+	if p == nil {
+		p = &profile.Process{PID: pid}
+		b.processes[pid] = p
+	}
+	return p
+}
+
+func (b *builder) thread(pid, tid int64) *thread {
+	k := threadKey{pid, tid}
+	t := b.threads[k]
+	if t == nil {
+		t = &thread{Thread: &profile.Thread{Process: b.process(pid), TID: tid}}
+		b.threads[k] = t
+		b.order = append(b.order, t)
+	}
+	return t
+}
+
+// frame returns the frame of a method at an address; 0 where addresses are not known.
+func (b *builder) frame(m profile.Method, addr uint64) profile.FrameID {
+	k := frameKey{b.p.Table.AddMethod(m), addr}
+	f, ok := b.frames[k]
+	if !ok {
+		f = b.p.Table.AddFrame(profile.Frame{Method: k.method, Addr: addr})
+		b.frames[k] = f
+	}
+	return f
+}
+
+// push returns the stack of frames, root first.
+func (b *builder) push(frames []profile.FrameID) (s profile.StackID) {
+	for _, f := range frames {
+		s = b.p.Table.Push(s, f)
+	}
+	return s
+}
+
+// weigh appends a sample without a time behind the others of its thread. It reports whether there
+// was room for it.
+func (t *thread) weigh(ns int64, s profile.Sample) bool {
+	if ns > maxTime-t.end {
+		return false
+	}
+	s.Time, s.Dur = t.end, ns
+	t.end += ns
+	if s.Type == profile.SampleOffCPU { // its time is that of its end
+		s.Time = t.end
+	}
+	t.rows = append(t.rows, row{Sample: s})
+	return true
+}
+
+// finish puts the samples into the profile.
+func (b *builder) finish() {
+	sorted := 0
+	for _, t := range b.order {
+		if len(t.rows) == 0 { // named, and never seen
+			continue
+		}
+		if !slices.IsSortedFunc(t.rows, byTime) {
+			sorted++
+			slices.SortStableFunc(t.rows, byTime)
+		}
+		t.First, t.Last = t.rows[0].Time, t.rows[len(t.rows)-1].Time
+		for i := range t.rows {
+			r := &t.rows[i]
+			t.Samples.Append(r.Sample)
+			b.p.Meta.Events++
+			end := r.Time
+			if r.Type != profile.SampleOffCPU { // whose time is that of its end
+				end += r.Dur
+			}
+			b.p.Meta.End = max(b.p.Meta.End, end)
+			if r.repair != nil {
+				r.repair.Index = i
+				t.Repairs.Append(*r.repair)
+			}
+			if n := len(t.Work); r.work != nil && (n == 0 || t.Work[n-1].To < r.Time) {
+				t.Work = append(t.Work, profile.Work{From: r.Time - 1, To: r.Time, Activity: *r.work})
+			}
+		}
+		b.p.Threads = append(b.p.Threads, t.Thread)
+		if !slices.Contains(b.p.Processes, t.Process) {
+			b.p.Processes = append(b.p.Processes, t.Process)
+		}
+		t.rows = nil
+	}
+	if sorted > 0 {
+		b.note("the samples of %d of %d threads did not stand in order of time; they were sorted", sorted, len(b.order))
+	}
+}
+
+func byTime(a, b row) int { return cmp.Compare(a.Time, b.Time) }
+
+func (b *builder) note(format string, args ...any) {
+	b.p.Meta.Notes = append(b.p.Meta.Notes, fmt.Sprintf(format, args...))
+}
+
+func (b *builder) warn(offset int64, format string, args ...any) {
+	b.opts.Warn(&FormatError{Offset: offset, Where: b.p.Meta.Format, Err: fmt.Errorf(format, args...)})
+}
+
+// sums tells what files without times cannot say.
+func (b *builder) sums(unit string) {
+	b.note("%s holds sums and no times: the samples stand one behind the other, %s", b.p.Meta.Format, unit)
+	limit := cmp.Or(b.opts.MaxDepth, eventPipeLimit)
+	at := 0
+	for _, t := range b.order {
+		for i := range t.rows {
+			if b.p.Table.Depth(t.rows[i].Stack) == limit {
+				at++
+			}
+		}
+	}
+	if at > 0 {
+		b.note("%s stacks are %d frames deep and may have been cut there; sums do not tell enough to repair them: repair the recording that they were made from", report.Count(at), limit)
+	}
+}
+
+// eventPipeLimit is the number of frames at which EventPipe cuts stacks.
+const eventPipeLimit = 100
+
+// methodOf takes a full name apart as dotnet-trace puts it together: Module!Name.
+func methodOf(full string) profile.Method {
+	switch full {
+	case profile.Bridge, profile.CallerUnknown:
+		return profile.Method{Name: full, Kind: profile.Synthetic}
+	}
+	if i := strings.IndexByte(full, '!'); i > 0 && !strings.ContainsAny(full[:i], "( ") {
+		return profile.Method{Module: full[:i], Name: full[i+1:]}
+	}
+	return profile.Method{Name: full}
+}

@@ -1,0 +1,272 @@
+package samples
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	pprof "github.com/google/pprof/profile"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// read reads text of a kind, and returns what it told of damage.
+func read(t testing.TB, k input.Kind, r io.Reader) (*profile.Profile, []string) {
+	var told []string
+	p, err := Read(context.Background(), k, r, &Options{Source: "x", Warn: func(e *FormatError) {
+		told = append(told, fmt.Sprintf("%d: %v", e.Offset, e.Err))
+	}})
+	require.NoError(t, err)
+	return p, told
+}
+
+// rows are the samples of a profile as text: thread, time and length in µs, type, cut, stack.
+func rows(p *profile.Profile) (out []string) {
+	for _, t := range p.Threads {
+		for _, s := range t.Samples.All() {
+			var names []string
+			for _, f := range p.Table.AppendFrames(nil, s.Stack) {
+				names = append(names, p.Table.MethodOf(f).Full())
+			}
+			out = append(out, strings.TrimSpace(fmt.Sprintf("%d/%d %q %d+%d %v %s %s", t.Process.PID, t.TID, t.Title(), s.Time/1000, s.Dur/1000, s.Type, strings.Join(names, ";"), s.Cut)))
+		}
+	}
+	return out
+}
+
+const managedEvent = `app 7/9 [001] 100.000001:  1001001 cpu-clock:ppp: 
+	7f1e00001000 void [Lab] Lab.Work::Spin(int32)[Tier0]+0x12 (/tmp/perf-7.map)
+	7f1e00002000 instance void [System.Private.CoreLib] System.Threading.Thread::StartCallback()[PreJIT] (/usr/share/dotnet/System.Private.CoreLib.dll)
+	7f1e00003000 [unknown] (/usr/share/dotnet/libcoreclr.so)
+	ffffffff81000130 do_syscall_64 ([kernel.kallsyms])
+
+`
+
+func TestRead(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		kind input.Kind
+		text string
+		want []string
+	}{
+		{"folded", input.Folded, "main;App!work(a;b) 12\r\n\nidle 0.5\n[no frames] 3", []string{
+			`0/0 "all threads" 0+12 managed main;App!work(a;b)`,
+			`0/0 "all threads" 12+0 managed idle`,
+			`0/0 "all threads" 12+3 managed`,
+		}},
+		{"ndjson", input.NDJSON, `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
+{"ts":2.5,"pid":1,"tid":2,"type":"external","depth":2,"cut":true,"why":"depth","frames":["[frames lost]","A!b","c"],"repair":{"how":"bridge","restored":0,"confidence":0}}
+{"ts":0.5,"pid":1,"tid":2,"type":"cpu","depth":0,"cut":false,"frames":[]}`, []string{
+			`1/2 "Thread 2" 500+0 cpu`,
+			`1/2 "Thread 2" 1500+0 managed A!a`,
+			`1/2 "Thread 2" 2500+0 external [frames lost];A!b;c depth`,
+		}},
+		{"perf script", input.PerfScript, managedEvent, []string{
+			`7/9 "app" 0+0 cpu [kernel.kallsyms]!do_syscall_64;libcoreclr.so!0x7f1e00003000;system.private.corelib!System.Threading.Thread::StartCallback();lab!Lab.Work::Spin(int32)`,
+		}},
+		{"perf script without process and time", input.PerfScript, "V8 Worker  44 cycles: \n\t 10 a (b) (/x/y)\n\nV8 Worker  44 cycles: \n\t 10 a(int)\n", []string{
+			`0/44 "V8 Worker" 0+0 cpu y!a (b)`,
+			`0/44 "V8 Worker" 1000+0 cpu a(int)`,
+		}},
+		{"perf script with switches", input.PerfScript, `a 1/1 [000] 5.000: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120
+	10 wait (/bin/a)
+
+b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120
+	20 read (/bin/b)
+`, []string{`1/1 "a" 500000+500000 offcpu a!wait`}},
+		{"idle threads of two CPUs", input.PerfScript, "swapper 0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
+			`0/0 "swapper/000" 0+0 cpu k!idle`,
+			`0/1 "swapper/001" 0+0 cpu k!idle`,
+		}},
+		{"perf script of a fault", input.PerfScript, "a 1/1 5.0: page-faults: \n\t10 touch (/bin/a)\n", []string{`1/1 "a" 0+0 cpu a!touch`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, r := range []io.Reader{strings.NewReader(tt.text), iotest.OneByteReader(strings.NewReader(tt.text))} {
+				p, told := read(t, tt.kind, r)
+				assert.Empty(t, told)
+				assert.Equal(t, tt.want, rows(p))
+			}
+		})
+	}
+}
+
+// TestDamage holds that what is broken is told with its place, and that the rest is read.
+func TestDamage(t *testing.T) {
+	const sample = `{"ts":1,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["a"]}` + "\n"
+	for _, tt := range []struct {
+		name string
+		kind input.Kind
+		text string
+		told []string
+		kept int
+	}{
+		{"folded without a count", input.Folded, "a;b 1\na;c\na;d 2\n", []string{"6: expected a stack and a count, as in `main;work 12`, found \"a;c\""}, 2},
+		{"folded with too much", input.Folded, "a;b 1e300\na;c NaN\na 1\n", []string{"0: a count of 1e+300, more microseconds than a trace can have", "10: expected a stack and a count, as in `main;work 12`, found \"a;c NaN\""}, 1},
+		{"zero bytes", input.Folded, "a;b 1\na\x00;c 2\n", []string{"7: " + errZero.Error()}, 1},
+		{"no UTF-8", input.Folded, "a;b 1\na;\xff 2\n", []string{"8: " + errUTF8.Error()}, 1},
+		{"ndjson cut off", input.NDJSON, sample + sample[:30], []string{"79: expected a sample as one line of JSON: unexpected end of JSON input, found \"{\\\"ts\\\":1,\\\"pid\\\":1,\\\"tid\\\":2,\\\"type\\\"\""}, 1},
+		{"ndjson without a time", input.NDJSON, sample + strings.Replace(sample, `"ts":1,`, "", 1), []string{`79: a sample without a time (ts): "{\"pid\":1,\"tid\":2,\"type\":\"managed\",\"depth"...`}, 1},
+		{"ndjson of another type", input.NDJSON, strings.Replace(sample, "managed", "tea", 1) + sample, []string{`0: a sample of an unknown type: "{\"ts\":1,\"pid\":1,\"tid\":2,\"type\":\"tea\",\"de"...`}, 1},
+		{"perf script with noise", input.PerfScript, managedEvent + "????\n" + managedEvent, []string{fmt.Sprintf("%d: expected an event or a frame of perf script, found \"????\"", len(managedEvent))}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, told := read(t, tt.kind, strings.NewReader(tt.text))
+			assert.Equal(t, tt.told, told)
+			assert.Len(t, rows(p), tt.kept)
+		})
+	}
+}
+
+// TestReadPerf reads what perf recorded of a program that goes down 150 calls and up again.
+func TestReadPerf(t *testing.T) {
+	f, err := os.Open("testdata/app.perf.txt.zst")
+	require.NoError(t, err)
+	defer f.Close()
+	r, err := zstd.NewReader(f)
+	require.NoError(t, err)
+	defer r.Close()
+	p, told := read(t, input.PerfScript, r)
+	assert.Empty(t, told)
+	c := p.Counts()
+	assert.Equal(t, 43, c.Samples)
+	assert.Equal(t, map[string]int{"depth": 21}, c.CutBy)
+	assert.Equal(t, 127, p.Meta.DepthLimit)
+	assert.EqualValues(t, 1003009, p.Meta.Interval)
+	require.Len(t, p.Threads, 1)
+	assert.Equal(t, "app", p.Processes[0].Name)
+	top := p.Top(profile.TopOptions{})
+	for row := range top.Rows() {
+		assert.Equal(t, "app!Hash", row.Method)
+		break
+	}
+}
+
+// aPprof is a profile of Go's kind: two counts, a mapping, an inlined call.
+func aPprof(t testing.TB) []byte {
+	m := &pprof.Mapping{ID: 1, File: "/srv/bin/shop", HasFunctions: true}
+	f := []*pprof.Function{{ID: 1, Name: "main.main"}, {ID: 2, Name: "main.sum"}, {ID: 3, Name: "main.add"}}
+	l := []*pprof.Location{
+		{ID: 1, Mapping: m, Address: 0x10, Line: []pprof.Line{{Function: f[0]}}},
+		{ID: 2, Mapping: m, Address: 0x20, Line: []pprof.Line{{Function: f[2]}, {Function: f[1]}}},
+		{ID: 3, Mapping: m, Address: 0x30},
+	}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		Mapping:    []*pprof.Mapping{m}, Function: f, Location: l,
+		Sample: []*pprof.Sample{
+			{Location: []*pprof.Location{l[1], l[0]}, Value: []int64{3, 30e6}, NumLabel: map[string][]int64{"tid": {8}}},
+			{Location: []*pprof.Location{l[2], l[0]}, Value: []int64{1, 10e6}, NumLabel: map[string][]int64{"tid": {8}}},
+			{Location: []*pprof.Location{l[0]}, Value: []int64{-1, -10e6}},
+		},
+	}
+	var b bytes.Buffer
+	require.NoError(t, p.WriteUncompressed(&b))
+	return b.Bytes()
+}
+
+func TestReadPprof(t *testing.T) {
+	data := aPprof(t)
+	require.Equal(t, input.Pprof, input.Sniff(data))
+	p, told := read(t, input.Pprof, bytes.NewReader(data))
+	assert.Empty(t, told)
+	assert.Equal(t, []string{
+		`0/8 "Thread 8" 0+30000 cpu shop!main.main;shop!main.sum;shop!main.add`,
+		`0/8 "Thread 8" 30000+10000 cpu shop!main.main;shop!0x30`,
+	}, rows(p))
+	assert.Equal(t, "shop", p.Processes[0].Name)
+	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "1 samples of the profile weigh less than nothing")
+}
+
+// TestPprofDamage cuts and breaks a profile at every byte: never a panic, never silence where
+// samples went.
+func TestPprofDamage(t *testing.T) {
+	data := aPprof(t)
+	whole, _ := read(t, input.Pprof, bytes.NewReader(data))
+	for n := range data {
+		var told int
+		p, err := Read(t.Context(), input.Pprof, bytes.NewReader(data[:n]), &Options{Warn: func(e *FormatError) {
+			told++
+			assert.LessOrEqual(t, e.Offset, int64(n))
+		}})
+		if err == nil && told == 0 && len(rows(p)) > 0 {
+			assert.Equal(t, rows(whole), rows(p), "cut at %d", n)
+		}
+		flipped := bytes.Clone(data)
+		flipped[n] ^= 0x80
+		_, _ = Read(t.Context(), input.Pprof, bytes.NewReader(flipped), &Options{Warn: func(*FormatError) {}})
+	}
+}
+
+func TestWeighedNDJSONIsNamed(t *testing.T) {
+	_, err := Read(t.Context(), input.NDJSON, strings.NewReader(`{"ts":1,"pid":1,"tid":2,"value":8,"name":"T","depth":1,"cut":false,"frames":["a"]}`), &Options{Warn: func(*FormatError) {}})
+	assert.ErrorIs(t, err, errWeighed)
+}
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for k := range readers {
+		_, err := Read(ctx, k, strings.NewReader("a;b 1\n"), &Options{Warn: func(*FormatError) {}})
+		assert.ErrorIs(t, err, context.Canceled, k)
+	}
+}
+
+// fuzz holds for any content: no panic, times within bounds, as many samples as there can be, and
+// places of damage inside the content.
+func fuzz(f *testing.F, k input.Kind) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Read(t.Context(), k, bytes.NewReader(data), &Options{Warn: func(e *FormatError) {
+			if e.Offset < 0 || e.Offset > int64(len(data)) {
+				t.Fatalf("offset %d of %d bytes", e.Offset, len(data))
+			}
+		}})
+		if err != nil {
+			return
+		}
+		n := 0
+		for _, th := range p.Threads {
+			last := int64(-maxTime - 1)
+			for _, s := range th.Samples.All() {
+				n++
+				if s.Time < last || s.Dur < 0 || s.Time > maxTime || s.Dur > 2*maxTime {
+					t.Fatalf("a sample at %d for %d behind one at %d", s.Time, s.Dur, last)
+				}
+				last = s.Time
+			}
+		}
+		if n > len(data) || p.Table.Stacks() > 4*len(data)+1 {
+			t.Fatalf("%d samples and %d stacks of %d bytes", n, p.Table.Stacks(), len(data))
+		}
+		p.Top(profile.TopOptions{})
+	})
+}
+
+func FuzzFolded(f *testing.F) {
+	f.Add([]byte("main;a;b 12\nmain 3\n"))
+	fuzz(f, input.Folded)
+}
+
+func FuzzNDJSON(f *testing.F) {
+	f.Add([]byte(`{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":2,"cut":true,"why":"depth","frames":["a","b"],"activity":"//1","request":1,"repair":{"how":"before","restored":1,"confidence":1}}`))
+	fuzz(f, input.NDJSON)
+}
+
+func FuzzPerfScript(f *testing.F) {
+	f.Add([]byte(managedEvent))
+	f.Add([]byte("a 1/1 [000] 5.0: sched:sched_switch: prev_pid=1 ==> next_comm=b next_pid=2 next_prio=1\n\t10 wait (/bin/a)\n"))
+	fuzz(f, input.PerfScript)
+}
+
+func FuzzPprof(f *testing.F) {
+	f.Add(aPprof(f))
+	fuzz(f, input.Pprof)
+}
