@@ -81,6 +81,12 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}}
+	slowest := c.Format == "table" && c.Screen.Width > 0 && !h.Explain && h.Sort == "" && h.Limit == 0 && len(h.ID) == 0
+	if slowest {
+		short := *h
+		short.Sort, short.Limit = "duration", screenRows
+		run.cmd = &short
+	}
 	if h.Explain {
 		if run.explain, err = explainer(ctx, c); err != nil {
 			return err
@@ -90,7 +96,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		run.scan = requests.NewScanner(r, run.request, run.server)
 		head := r.Header()
 		run.w = httpreport.Lookup(c.Format).New(c.Out, &httpreport.Options{
-			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Origin: run.scan.Origin,
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: slowest, Origin: run.scan.Origin,
 		})
 	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
 	defer run.scan.Stop()
@@ -115,6 +121,9 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
 	return err
 }
+
+// screenRows is how many requests a terminal shows unless told: the slowest.
+const screenRows = 20
 
 // held is how many requests are kept to put them in order before they are written as
 // they end: it bounds memory on traces with millions.
@@ -238,9 +247,10 @@ func (h *httpRun) request(r *httpphases.Request) {
 	if h.cmd.sides()&requests.Client == 0 || !h.cmd.inTime(row) {
 		return
 	}
-	h.sum.Add(r)
+	h.sum.Requests++
 	shown := h.keep(row)
 	if shown {
+		h.sum.Add(r)
 		h.totals.add(r)
 	}
 	h.row(row, shown)
@@ -272,7 +282,13 @@ func (h *httpRun) row(r httpRow, shown bool) {
 		return
 	}
 	h.held = append(h.held, r)
-	if h.cmd.Sort == "" && len(h.held) >= held {
+	switch {
+	case len(h.held) < held:
+	case h.cmd.Limit > 0 && h.cmd.Sort != "":
+		h.order()
+		clear(h.held[min(h.cmd.Limit, held):])
+		h.held = h.held[:min(h.cmd.Limit, held)]
+	case h.cmd.Sort == "":
 		h.err = h.flush()
 		h.flowing = true
 	}
@@ -332,6 +348,19 @@ func (h *httpRun) write(r httpRow) {
 
 // flush writes what is held, in order.
 func (h *httpRun) flush() error {
+	h.order()
+	for _, r := range h.held {
+		h.write(r)
+		if h.err != nil {
+			return h.err
+		}
+	}
+	h.held = nil
+	return h.err
+}
+
+// order puts what is held into the order that is asked for.
+func (h *httpRun) order() {
 	key := map[string]func(r *httpphases.Request) int64{
 		"status": func(r *httpphases.Request) int64 { return -int64(r.Status) - 1000*int64(r.Outcome) },
 		"queue":  func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Queue); return -v },
@@ -350,14 +379,6 @@ func (h *httpRun) flush() error {
 		}
 		return cmp.Or(c, cmp.Compare(fa.start, fb.start), cmp.Compare(fa.id, fb.id))
 	})
-	for _, r := range h.held {
-		h.write(r)
-		if h.err != nil {
-			return h.err
-		}
-	}
-	h.held = nil
-	return h.err
 }
 
 // told is the summary in words.
@@ -368,11 +389,6 @@ func (h *httpRun) told() string {
 	if sides&requests.Client != 0 {
 		all += s.Requests
 		parts = append(parts, fmt.Sprintf("%s request%s", report.Count(s.Requests), report.Plural(s.Requests)))
-		for o, n := range s.Outcomes {
-			if n > 0 {
-				parts = append(parts, fmt.Sprintf("%s %s", report.Count(n), httpphases.Outcome(o)))
-			}
-		}
 	}
 	if sides&requests.Server != 0 {
 		all += s.Servers
@@ -380,10 +396,15 @@ func (h *httpRun) told() string {
 	if sides&requests.Server != 0 || s.Servers > 0 {
 		parts = append(parts, report.Count(s.Servers)+" served")
 	}
-	if s.Matched != all && s.Matched != s.Shown {
+	if s.Matched != all {
 		parts = append(parts, report.Count(s.Matched)+" match")
 	}
-	if s.Shown != all {
+	for o, n := range s.Outcomes {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", report.Count(n), httpphases.Outcome(o)))
+		}
+	}
+	if s.Shown != s.Matched {
 		parts = append(parts, report.Count(s.Shown)+" shown")
 	}
 	if s.Guessed > 0 {

@@ -86,9 +86,15 @@ const textFrames = 12
 
 func (w *tableWriter) section(title string) { w.print("  %s\n", title) }
 
+// print writes a line below the row before it.
+
 func (w *tableWriter) print(format string, args ...any) {
-	w.str(text.Line(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")))
-	w.str("\n")
+	line := text.Line(strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")) + "\n"
+	if n := len(w.held); w.holding && n > 0 {
+		w.held[n-1].below = append(w.held[n-1].below, line...)
+		return
+	}
+	w.str(line)
 }
 
 // causeText is a cause in words.

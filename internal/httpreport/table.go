@@ -1,49 +1,106 @@
 package httpreport
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
 // tableWriter prints what dotnet-http prints, complete: queue, time to the first
 // byte, the connection and a line per hop.
+//
+// For a file all columns are written as requests come. For a screen rows are held until it
+// is known which columns hold anything, and lines fit the width.
 type tableWriter struct {
 	out
-	width int
+	o     *Options
 	n     int
 	serve []*httpphases.ServerRequest
+
+	held    []tableRow // while holding
+	holding bool
+	left    [len(tableHead)]bool // columns that are not shown
+	wide    [len(tableHead)]int  // how wide the others are
 }
 
+// A tableRow is one line, with what is printed below it.
+type tableRow struct {
+	cells [len(tableHead)]string
+	times [len(tableHead)]int64 // that the cells stand for; 0 where they stand for none
+	mark  string
+	text  urlText
+	below []byte
+}
+
+// heldRows is how many rows decide which columns a screen shows.
+const heldRows = 1000
+
 func newTable(w io.Writer, o *Options) Writer {
-	return &tableWriter{out: out{w: w}, width: o.Width}
+	t := &tableWriter{out: out{w: w}, o: o, holding: o.Width > 0}
+	for i := range tableHead {
+		t.wide[i] = tableHead[i].width
+	}
+	return t
 }
 
 // The columns of times add up to the total. What stands before a dot is the wait for the
-// step behind it.
-var tableHead = []struct {
+// step behind it. firstTime is the first of them.
+var tableHead = [...]struct {
 	name  string
 	width int
 }{
-	{"status", 6}, {"total", 8}, {"queue", 7}, {"·", 6}, {"dns", 7}, {"·", 6}, {"connect", 7}, {"·", 6}, {"tls", 7},
+	{"id", 6}, {"start", 9}, {"status", 6}, {"total", 8},
+	{"queue", 7}, {"·", 6}, {"dns", 7}, {"·", 6}, {"connect", 7}, {"·", 6}, {"tls", 7},
 	{"send", 7}, {"wait", 7}, {"receive", 7}, {"other", 7}, {"conn", 5},
 }
 
+const (
+	statusColumn = 2
+	firstTime    = 4
+	lastTime     = len(tableHead) - 2
+	// fewestText is how much room the method and the URL are worth more than a column.
+	fewestText = 30
+)
+
 func (w *tableWriter) head() {
+	used := 0
 	for i, c := range tableHead {
-		if i == 0 {
-			w.b = append(w.b, c.name...)
+		if w.left[i] {
 			continue
 		}
-		w.b = appendRight(append(w.b, ' '), c.name, c.width)
+		if used > 0 {
+			w.str(" ")
+			used++
+		}
+		w.b = appendCell(w.b, c.name, w.wide[i], i == statusColumn)
+		used += w.wide[i]
 	}
-	w.str("  url   (times in ms; · is the wait before the next column)\n")
+	const url, note = "  url", "   (times in ms; · is the wait before the next column)"
+	w.str(url)
+	if w.o.Width == 0 || used+len(url)+utf8.RuneCountInString(note) <= w.o.Width {
+		w.str(note)
+	}
+	w.str("\n")
+}
+
+// appendCell adds s at the right of its cell, or at its left.
+func appendCell(b []byte, s string, width int, left bool) []byte {
+	if !left {
+		return appendRight(b, s, width)
+	}
+	b = append(b, s...)
+	for n := utf8.RuneCountInString(s); n < width; n++ {
+		b = append(b, ' ')
+	}
+	return b
 }
 
 func appendRight(b []byte, s string, width int) []byte {
@@ -51,6 +108,55 @@ func appendRight(b []byte, s string, width int) []byte {
 		b = append(b, ' ')
 	}
 	return append(b, s...)
+}
+
+// show ends the holding of rows: what they hold decides about the columns.
+func (w *tableWriter) show() {
+	if !w.holding {
+		return
+	}
+	w.holding = false
+	var sums [len(tableHead)]int64
+	room := w.o.Width - 2
+	for i := range tableHead {
+		w.wide[i] = 0
+		for _, r := range w.held {
+			w.wide[i] = max(w.wide[i], utf8.RuneCountInString(r.cells[i]))
+			sums[i] += r.times[i]
+		}
+		if w.left[i] = w.wide[i] == 0; !w.left[i] {
+			w.wide[i] = max(w.wide[i], utf8.RuneCountInString(tableHead[i].name))
+			room -= w.wide[i] + 1
+		}
+	}
+	var out []string
+	for room < fewestText {
+		least := -1
+		for i := firstTime; i <= lastTime; i++ {
+			if !w.left[i] && (least < 0 || sums[i] < sums[least]) {
+				least = i
+			}
+		}
+		if least < 0 {
+			break
+		}
+		w.left[least] = true
+		room += w.wide[least] + 1
+		if n := tableHead[least].name; n != "·" {
+			out = append(out, n)
+		}
+	}
+	if len(w.held) > 0 {
+		w.head()
+	}
+	for i := range w.held {
+		w.row(&w.held[i])
+		w.b = append(w.b, w.held[i].below...)
+	}
+	w.held = nil
+	if len(out) > 0 {
+		w.str(text.Line(fit("(a wider terminal shows also "+strings.Join(out, ", ")+")", w.o.Width)) + "\n")
+	}
 }
 
 // cell prints ns as milliseconds with as many digits as help.
@@ -68,7 +174,7 @@ func cell(ns int64) string {
 }
 
 func (w *tableWriter) Request(r *httpphases.Request) error {
-	if w.n == 0 {
+	if w.n == 0 && !w.holding {
 		w.head()
 	}
 	w.n++
@@ -91,46 +197,46 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 			total = ">" + total
 		}
 	}
-	text := r.URL()
-	if text == "" {
-		text = "(start not recorded)"
-	}
-	if r.Method != "" {
-		text = r.Method + " " + text
-	}
+	what := urlText{method: r.Method, url: orText(r.URL(), "(start not recorded)")}
 	for i := range r.Redirects {
 		d := &r.Redirects[i]
-		text += fmt.Sprintf(" -> %s (%s)", orText(d.URL, "?"), orText(statusText(d.Status), "redirect"))
+		what.note += fmt.Sprintf(" -> %s (%s)", orText(d.URL, "?"), orText(statusText(d.Status), "redirect"))
 	}
 	switch {
 	case r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled:
 		if r.Status > 0 {
-			text += fmt.Sprintf(" (%d)", r.Status)
+			what.note += fmt.Sprintf(" (%d)", r.Status)
 		}
-		text += " ~ "
+		what.note += " ~ "
 		if n := failedPhase(r); n != "" {
-			text += n + ": "
+			what.note += n + ": "
 		}
-		text += orText(firstLine(r.Error), "the trace does not tell why")
+		what.note += orText(firstLine(r.Error), "the trace does not tell why")
 		if r.ErrorCause != "" {
-			text += " <- " + shortType(r.ErrorCause)
+			what.note += " <- " + shortType(r.ErrorCause)
 		}
 	case len(r.Missing) > 0:
-		text += " ~ lost: " + strings.Join(r.Missing, ", ")
+		what.note += " ~ lost: " + strings.Join(r.Missing, ", ")
 	case r.Outcome == httpphases.Incomplete:
-		text += " ~ still open at the end of the trace"
+		what.note += " ~ still open at the end of the trace"
 	}
-	w.line(status, total, r.Times(), r.Connection, marksText(r.Marks()), text)
+	w.line(strconv.Itoa(r.ID), startText(r.Start), status, total, r.Times(), r.Connection, marksText(r.Marks()), what)
 	for i := range r.Redirects {
 		d := &r.Redirects[i]
-		w.line("  "+statusText(d.Status), cell(d.Duration), d.Times(), d.Connection, "", fmt.Sprintf("  hop %d: %s", i+1, d.From))
+		w.line("", "", "  "+statusText(d.Status), cell(d.Duration), d.Times(), d.Connection, "", urlText{method: fmt.Sprintf("  hop %d:", i+1), url: d.From})
 	}
 	for _, f := range failedAttempts(r) {
-		w.line("", "", httpphases.Times{}, nil, "", "  "+f)
+		w.line("", "", "", "", httpphases.Times{}, nil, "", urlText{method: "  " + f})
 	}
 	w.explain(r.Why, r.Start, r.Duration)
+	if len(w.held) >= heldRows {
+		w.show()
+	}
 	return w.flushed()
 }
+
+// startText is when a request began: seconds since the start of the trace.
+func startText(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 3, 64) + "s" }
 
 // marksText shows the doubts that the status does not show already.
 func marksText(m httpphases.Marks) string {
@@ -211,13 +317,7 @@ func firstLine(s string) string {
 	return s
 }
 
-func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphases.Connection, mark, line string) {
-	value := func(ns int64) string {
-		if ns == 0 {
-			return ""
-		}
-		return cell(ns)
-	}
+func (w *tableWriter) line(id, start, status, total string, t httpphases.Times, c *httpphases.Connection, mark string, text urlText) {
 	conn := ""
 	if c != nil {
 		if c.HasID {
@@ -227,31 +327,77 @@ func (w *tableWriter) line(status, total string, t httpphases.Times, c *httpphas
 			conn += "+"
 		}
 	}
-	cells := [...]string{
-		status, total, value(t.Queue), value(t.BeforeDNS), value(t.DNS), value(t.BeforeConnect), value(t.Connect), value(t.BeforeTLS), value(t.TLS),
-		value(t.Send), value(t.Wait), value(t.Receive), value(t.Other), conn,
+	r := tableRow{mark: mark, text: text}
+	r.cells = [...]string{id, start, status, total, "", "", "", "", "", "", "", "", "", "", "", conn}
+	for i, ns := range [...]int64{t.Queue, t.BeforeDNS, t.DNS, t.BeforeConnect, t.Connect, t.BeforeTLS, t.TLS, t.Send, t.Wait, t.Receive, t.Other} {
+		if ns != 0 {
+			r.cells[firstTime+i], r.times[firstTime+i] = cell(ns), ns
+		}
 	}
+	if w.holding {
+		w.held = append(w.held, r)
+		return
+	}
+	w.row(&r)
+}
+
+func (w *tableWriter) row(r *tableRow) {
 	used := 0
-	for i, s := range cells {
-		n := tableHead[i].width
-		if i == 0 {
-			w.b = append(w.b, s...)
-			for k := utf8.RuneCountInString(s); k < n; k++ {
-				w.b = append(w.b, ' ')
-			}
-			used += n
+	for i, s := range r.cells {
+		if w.left[i] {
 			continue
 		}
-		w.b = appendRight(append(w.b, ' '), s, n)
-		used += n + 1
+		if used > 0 {
+			w.str(" ")
+			used++
+		}
+		w.b = appendCell(w.b, s, w.wide[i], i == statusColumn)
+		used += w.wide[i]
 	}
-	w.b = appendRight(w.b, mark, 2)
+	w.b = appendRight(w.b, r.mark, 2)
 	used += 2
-	if w.width > 0 {
-		line = fit(line, max(w.width-used, 20))
+	if w.o.Width == 0 {
+		w.str(text.Line(r.text.whole()) + "\n")
+		return
 	}
-	w.str(text.Line(line))
-	w.str("\n")
+	w.str(text.Line(r.text.fit(max(w.o.Width-used, 20))) + "\n")
+	if note := strings.TrimSpace(r.text.note); note != "" {
+		const indent = 8
+		w.str(strings.Repeat(" ", indent) + text.Line(fit(note, max(w.o.Width-indent, 20))) + "\n")
+	}
+}
+
+// A urlText is what a row says of a request: its method, its URL, and what came of it.
+type urlText struct{ method, url, note string }
+
+func (t urlText) whole() string {
+	if t.method == "" {
+		return t.url + t.note
+	}
+	return strings.TrimRight(t.method+" "+t.url, " ") + t.note
+}
+
+// fit is the method and the URL in width characters: the scheme goes first, then the query,
+// then the middle of the path. Host and the end of the path tell most.
+func (t urlText) fit(width int) string {
+	prefix := ""
+	if t.method != "" {
+		prefix = t.method + " "
+	}
+	room := width - utf8.RuneCountInString(prefix)
+	url := t.url
+	if utf8.RuneCountInString(url) > room {
+		if _, rest, ok := strings.Cut(url, "://"); ok {
+			url = rest
+		}
+	}
+	if before, _, ok := strings.Cut(url, "?"); ok && utf8.RuneCountInString(url) > room {
+		url = before + "?…"
+	}
+	if room < 8 {
+		return fit(strings.TrimRight(prefix+url, " "), width)
+	}
+	return strings.TrimRight(prefix+fit(url, room), " ")
 }
 
 // fit cuts the middle out of a text that is too long: host and end tell most.
@@ -260,7 +406,10 @@ func fit(s string, width int) string {
 	if len(r) <= width {
 		return s
 	}
-	head := width * 2 / 3
+	if width < 1 {
+		return ""
+	}
+	head := width / 2
 	return string(r[:head]) + "…" + string(r[len(r)-(width-head-1):])
 }
 
@@ -282,22 +431,39 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 	if status == "" {
 		status = orText(statusText(q.Status), "ok")
 	}
-	line := strings.TrimSpace(q.Method + " " + q.Target)
+	what := urlText{method: q.Method, url: q.Target}
 	if q.Route != "" && q.Route != q.Target {
-		line += "  (" + q.Route + ")"
+		what.note += "  (" + q.Route + ")"
 	}
 	if q.Outcome == httpphases.Failed {
-		line += " ~ an exception that nobody handled"
+		what.note += " ~ an exception that nobody handled"
 		if q.Status > 0 {
-			line += fmt.Sprintf(" (%d)", q.Status)
+			what.note += fmt.Sprintf(" (%d)", q.Status)
 		}
 	}
-	w.str(text.Line(fmt.Sprintf("%-6s %8s %9s%2s%s", status, total, client, marksText(q.Marks()), line)) + "\n")
+	head := fmt.Sprintf("%6d %9s %-6s %8s %9s%2s", q.ID, startText(q.Start), status, total, client, marksText(q.Marks()))
+	line := what.whole()
+	if w.o.Width > 0 {
+		line = fit(line, max(w.o.Width-len(head), 20))
+	}
+	w.str(head + text.Line(line) + "\n")
 }
 
+// Close implements Writer: on a screen the totals come first.
 func (w *tableWriter) Close(s *Summary) error {
+	if w.o.Totals && s.Shown > 0 {
+		if w.n > 0 {
+			w.hosts(s)
+			w.str("\n")
+		}
+		w.str(fmt.Sprintf("Slowest %d of %s. --sort start: all; --id N --explain: why one was slow.\n\n", s.Shown, report.Count(s.Matched)))
+	}
+	w.show()
 	if len(w.serve) > 0 {
-		w.str("\nserved    total    client  method path   (times in ms)\n")
+		if w.n > 0 {
+			w.str("\n")
+		}
+		w.str("    id     start served    total    client  method path   (times in ms)\n")
 		for _, q := range w.serve {
 			w.served(q)
 			w.explain(q.Why, q.Start, q.Duration)
@@ -306,30 +472,73 @@ func (w *tableWriter) Close(s *Summary) error {
 			}
 		}
 	}
-	if w.n == 0 {
-		return w.flush()
-	}
-	w.str("\n requests  failed  4xx  5xx  new conn      p50      p90      p99      max  host\n")
-	hosts := append([]*Host(nil), s.Hosts...)
-	sort.SliceStable(hosts, func(i, j int) bool { return hosts[i].Requests > hosts[j].Requests })
-	for i, h := range hosts {
-		if i == 50 && len(hosts) > 60 {
-			w.str(fmt.Sprintf("%9s and %d more hosts; --format json has them\n", "...", len(hosts)-i))
-			break
-		}
-		w.b = appendRight(w.b, strconv.Itoa(h.Requests), 9)
-		w.b = appendRight(w.b, strconv.Itoa(h.Outcomes[httpphases.Failed]+h.Outcomes[httpphases.Canceled]), 8)
-		w.b = appendRight(w.b, strconv.Itoa(h.Client), 5)
-		w.b = appendRight(w.b, strconv.Itoa(h.Server), 5)
-		w.b = appendRight(w.b, strconv.Itoa(h.New), 10)
-		for _, q := range []float64{.5, .9, .99, 1} {
-			v := ""
-			if len(h.Durations) > 0 {
-				v = cell(h.Percentile(q))
-			}
-			w.b = appendRight(w.b, v, 9)
-		}
-		w.str("  " + text.Line(h.Name) + "\n")
+	if w.n > 0 && !w.o.Totals {
+		w.str("\n")
+		w.hosts(s)
 	}
 	return w.flush()
+}
+
+// hosts writes a row for each host, the busiest first. Columns of which nothing happened are
+// left out.
+func (w *tableWriter) hosts(s *Summary) {
+	hosts := slices.Clone(s.Hosts)
+	slices.SortStableFunc(hosts, func(a, b *Host) int { return cmp.Compare(b.Requests, a.Requests) })
+	rest := 0
+	if len(hosts) > 60 {
+		hosts, rest = hosts[:50], len(hosts)-50
+	}
+	number := func(get func(h *Host) int) func(*Host) string {
+		return func(h *Host) string {
+			if n := get(h); n > 0 {
+				return strconv.Itoa(n)
+			}
+			return ""
+		}
+	}
+	at := func(q float64) func(*Host) string {
+		return func(h *Host) string {
+			if len(h.Durations) == 0 {
+				return ""
+			}
+			return cell(h.Percentile(q))
+		}
+	}
+	columns := []struct {
+		name string
+		of   func(*Host) string
+	}{
+		{"requests", number(func(h *Host) int { return h.Requests })},
+		{"failed", number(func(h *Host) int { return h.Outcomes[httpphases.Failed] + h.Outcomes[httpphases.Canceled] })},
+		{"4xx", number(func(h *Host) int { return h.Client })},
+		{"5xx", number(func(h *Host) int { return h.Server })},
+		{"new conn", number(func(h *Host) int { return h.New })},
+		{"p50", at(.5)}, {"p90", at(.9)}, {"p99", at(.99)}, {"max", at(1)},
+	}
+	lines := make([]string, len(hosts)+1)
+	for _, c := range columns {
+		wide := 0
+		for _, h := range hosts {
+			wide = max(wide, len(c.of(h)))
+		}
+		if wide == 0 {
+			continue
+		}
+		wide = max(wide, len(c.name))
+		lines[0] += fmt.Sprintf("%*s  ", wide, c.name)
+		for i, h := range hosts {
+			lines[i+1] += fmt.Sprintf("%*s  ", wide, c.of(h))
+		}
+	}
+	w.str(lines[0] + "host\n")
+	for i, h := range hosts {
+		name := text.Line(h.Name)
+		if w.o.Width > 0 {
+			name = fit(name, max(w.o.Width-len(lines[i+1]), 20))
+		}
+		w.str(lines[i+1] + name + "\n")
+	}
+	if rest > 0 {
+		w.str(fmt.Sprintf("... and %d more hosts; --format json has them\n", rest))
+	}
 }

@@ -23,7 +23,8 @@ type Options struct {
 	Exporter string    // name and version of this program
 	Start    time.Time // wall clock of time 0; zero if not known
 	Process  int
-	Width    int // columns of the table; 0: no limit
+	Width    int  // columns of the table; 0: no limit
+	Totals   bool // the table begins with its totals: of more requests than it lists
 	Plain    bool
 	// Origin tells what is known by now of the process: its name, command line and the
 	// version of its runtime. nil: nothing.
@@ -110,10 +111,10 @@ type PhaseSum struct {
 	Max   int64
 }
 
-// A Summary is what all requests have in common.
+// A Summary is what all requests have in common that the filters let pass.
 type Summary struct {
 	Source   string
-	Requests int
+	Requests int // those that the process made, passed or not
 	Matched  int // those that the filters let pass, of the sides that are asked for
 	Shown    int // those that were written
 	Servers  int
@@ -130,9 +131,8 @@ type Summary struct {
 // maxHosts bounds the summary: a crawler's hosts beyond it count as one.
 const maxHosts = 10000
 
-// Add counts r.
+// Add counts r, which the filters let pass.
 func (s *Summary) Add(r *httpphases.Request) {
-	s.Requests++
 	s.Outcomes[r.Outcome]++
 	if r.Guessed > 0 {
 		s.Guessed++

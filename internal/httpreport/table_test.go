@@ -1,0 +1,55 @@
+package httpreport
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// A URL that is too long gives up its scheme, then its query, then the middle of its path.
+func TestURLFits(t *testing.T) {
+	u := urlText{method: "GET", url: "https://shop.example:8443/api/v2/orders/4711/lines?page=2&size=50"}
+	for width, want := range map[int]string{
+		80: "GET https://shop.example:8443/api/v2/orders/4711/lines?page=2&size=50",
+		64: "GET shop.example:8443/api/v2/orders/4711/lines?page=2&size=50",
+		50: "GET shop.example:8443/api/v2/orders/4711/lines?…",
+		30: "GET shop.example:…4711/lines?…",
+	} {
+		assert.Equal(t, want, u.fit(width), "%d columns", width)
+	}
+	for width := range 70 {
+		assert.LessOrEqual(t, utf8.RuneCountInString(u.fit(width)), max(width, 0), "%d columns", width)
+	}
+}
+
+// A table for a screen fits it, leaves out what is empty, and has id and start in each row.
+func TestTableFits(t *testing.T) {
+	for _, width := range []int{60, 80, 100, 140, 200} {
+		var b strings.Builder
+		w := newTable(&b, &Options{Width: width})
+		s := &Summary{}
+		for i := range 3 {
+			r := &httpphases.Request{ID: i + 1, Start: int64(i) * 1e9, Method: "GET", Scheme: "http", Host: "shop.example", Port: 80, Target: "/" + strings.Repeat("path/", 9) + fmt.Sprint(i), Status: 200, HasDuration: true, Duration: 5e6}
+			require.NoError(t, w.Request(r))
+			s.Requests++
+			s.Matched++
+			s.Shown++
+			s.Add(r)
+		}
+		require.NoError(t, w.Close(s))
+		text := b.String()
+		for line := range strings.Lines(text) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
+		}
+		assert.Contains(t, text, "3 2.000s 200")
+		assert.NotContains(t, text, "tls")
+		assert.Contains(t, text, "shop.example")
+		assert.Contains(t, text, "path/2\n", "the end of the path stays")
+	}
+}
