@@ -65,6 +65,7 @@ type witness struct {
 	glimpse
 	stack StackID
 	whole bool
+	surrounding
 }
 
 // A spot is where a context is in a stack.
@@ -76,6 +77,7 @@ type spot struct {
 // A sighting is a spot in the stack of a witness.
 type sighting struct {
 	glimpse
+	surrounding
 	spot  int32
 	whole bool
 }
@@ -138,17 +140,20 @@ func (e *engine) newConsensus(w *world) *consensus {
 
 // call collects the witnesses.
 func (c *consensus) call(w *world) {
+	var at []blockPlace
 	for i := range w.runs {
 		for b := range w.runs[i].all() {
-			x := witness{glimpse{b.time, w.runs[i].thread}, b.stack, b.rooted && b.conf >= sureWhole}
+			x := witness{glimpse: glimpse{b.time, w.runs[i].thread}, stack: b.stack, whole: b.rooted && b.conf >= sureWhole}
 			if x.whole {
 				x.stack = b.ext
 			}
 			if !b.bridged && x.stack != 0 {
 				c.witnesses = append(c.witnesses, x)
+				at = append(at, blockPlace{i, b.first})
 			}
 		}
 	}
+	c.surround(at)
 	slices.SortStableFunc(c.witnesses, func(a, b witness) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack)))
 	})
@@ -215,7 +220,7 @@ func (c *consensus) see() {
 		}
 		for n := at[0]; n < at[1]; n++ {
 			list := &c.seen[c.spots[n].context]
-			*list = append(*list, sighting{x.glimpse, n, x.whole})
+			*list = append(*list, sighting{x.glimpse, x.surrounding, n, x.whole})
 		}
 	}
 	c.met = reach(c.met, len(c.spots))
@@ -256,13 +261,14 @@ type camp struct {
 // An assembly is the witnesses of a context that vote.
 type assembly struct {
 	camps []camp    // the one with the nearest witness first
+	votes []ballot  // of all of them
 	n     int       // witnesses
 	looks []glimpse // at which they saw it, by lookTime, up to fewLooks
 }
 
 // assemble calls the nearest witnesses of a context.
 func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool, most int) {
-	a.camps, a.n, a.looks = a.camps[:0], 0, a.looks[:0]
+	a.camps, a.votes, a.n, a.looks = a.camps[:0], a.votes[:0], 0, a.looks[:0]
 	if id == 0 {
 		return
 	}
@@ -287,6 +293,7 @@ func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool, most
 			continue // what is above it was cut off
 		}
 		a.add(above, s.whole)
+		a.votes = append(a.votes, ballot{above, s.surrounding})
 		if len(a.looks) < fewLooks {
 			ago := time - s.time // whatever the zero of time is, looks are the same
 			if ago < 0 {
@@ -317,7 +324,9 @@ func (a *assembly) enough(votes int) bool { return a.n >= votes && len(a.looks) 
 // extend looks for more of p, and tells whether it found frames that call what is known.
 func (c *consensus) extend(b *block, p *part) bool {
 	ids := c.of[p.stack]
-	c.outer(b, p, ids[0])
+	if c.outer(b, p, ids[0]); b.rooted {
+		return false
+	}
 	for _, id := range slices.Backward(ids[:]) {
 		if c.assemble(&c.all, id, b.time, false, mostVotes); c.all.enough(innerVotes) {
 			return c.inner(p, &c.all)
@@ -327,7 +336,8 @@ func (c *consensus) extend(b *block, p *part) bool {
 }
 
 // outer finds the frames that all whole stacks begin with: as the nearest ones show them,
-// and the others but for what is inlined.
+// and the others but for what is inlined; or those on the way that the thread takes. If that is
+// all, it roots b.
 func (c *consensus) outer(b *block, p *part, context int32) {
 	all := &c.all
 	c.assemble(all, context, b.time, true, mostVotes)
@@ -335,9 +345,14 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
 	}
-	if !all.enough(outerVotes) || !c.fair {
-		return
+	if all.enough(outerVotes) && c.fair && !c.agree(b, p, all, context) && b.between != 0 {
+		c.followRoute(b, p, all.votes)
 	}
+}
+
+// agree takes what all votes agree in, of the nearest ones to the last frame, and reports whether
+// that is all that was missing.
+func (c *consensus) agree(b *block, p *part, all *assembly, context int32) bool {
 	for most := mostVotes; most >= nearVotes; most /= 2 {
 		near := all
 		if most < all.n { // else they are the same witnesses
@@ -345,7 +360,7 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 			c.assemble(near, context, b.time, true, most)
 		}
 		if !near.enough(0) {
-			return
+			return false
 		}
 		fs := c.t.AppendFrames(c.fs[:0], near.camps[0].above)
 		for _, x := range all.camps {
@@ -356,10 +371,14 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 			}
 			fs = fs[:c.same(fs, c.gs, inlined)]
 		}
+		if c.complete(b, p, near.votes, len(fs)) {
+			return true
+		}
 		if len(fs) > c.t.Depth(p.base) {
 			p.base, p.baseConf = c.t.up(near.camps[0].above, len(fs)), unanimous(all.n)
 		}
 	}
+	return false
 }
 
 // same tells how many frames a begins with that b begins with too, by method. Either may
