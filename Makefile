@@ -1,5 +1,5 @@
 # make check is what a change must pass; CI runs the same.
-.PHONY: check build test race fuzz bench golden demo extras nupkg reproducible release-dry cross apidiff vuln
+.PHONY: size check build test race fuzz bench golden demo extras nupkg reproducible release-dry cross apidiff vuln
 SHELL = bash
 
 build:
@@ -31,6 +31,10 @@ golden:
 # The README's first command, on a trace in testdata.
 demo:
 	@dir=$$(mktemp -d) && go run ./cmd/tracefix repair testdata/chain.chromium.json.zst -o $$dir/fixed.chromium.json && rm -r $$dir
+
+# The program, symbols and all, is at most 25 MB.
+size: build
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 25000000 ]
 
 # What a release holds beside the programs: man page, completions, licences.
 extras:

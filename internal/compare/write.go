@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -45,10 +44,7 @@ func (f *Figure) word() string {
 
 // JSON writes r as one document.
 func (r *Result) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(r)
+	return text.WriteDocument(w, r, " ")
 }
 
 // A table is what text and Markdown have in common.

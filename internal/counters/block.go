@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-json"
+	"encoding/json"
 )
 
 // Sizes of the shared memory of a .NET Framework process (counters.md section 3).

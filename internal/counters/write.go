@@ -11,8 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/goccy/go-json"
-
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -272,12 +270,7 @@ func valueOf(p *Point) *value {
 type ndjsonWriter struct{ w io.Writer }
 
 func (n *ndjsonWriter) Add(p *Point) error {
-	b, err := json.MarshalWithOption(valueOf(p), json.DisableHTMLEscape())
-	if err != nil {
-		return err
-	}
-	_, err = n.w.Write(append(b, '\n'))
-	return err
+	return text.WriteDocument(n.w, valueOf(p), "")
 }
 
 func (n *ndjsonWriter) Close(*Result) error { return nil }
@@ -291,7 +284,7 @@ type jsonWriter struct {
 
 func (j *jsonWriter) Add(p *Point) error {
 	j.all.add(p, false)
-	b, err := json.MarshalWithOption(valueOf(p), json.DisableHTMLEscape())
+	b, err := text.AppendDocument(nil, valueOf(p))
 	if err != nil {
 		return err
 	}
@@ -336,7 +329,7 @@ func (j *jsonWriter) Close(r *Result) error {
 		}
 		series = append(series, x)
 	}
-	b, err := json.MarshalWithOption(map[string]any{"series": series, "notes": append([]string{}, r.Notes...)}, json.DisableHTMLEscape())
+	b, err := text.AppendDocument(nil, map[string]any{"series": series, "notes": append([]string{}, r.Notes...)})
 	if err != nil {
 		return err
 	}

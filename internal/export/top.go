@@ -2,7 +2,6 @@ package export
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,10 +14,7 @@ import (
 
 // TopJSON writes t as one JSON document.
 func TopJSON(w io.Writer, t *profile.Top) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(t)
+	return text.WriteDocument(w, t, "  ")
 }
 
 // TopCSV writes a header and a row for each method.

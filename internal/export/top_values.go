@@ -2,7 +2,6 @@ package export
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -15,12 +14,9 @@ import (
 
 // ValueTopJSON writes the tops of several weights as one JSON document.
 func ValueTopJSON(w io.Writer, tops []*profile.ValueTop) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return text.WriteDocument(w, struct {
 		Weights []*profile.ValueTop `json:"weights"`
-	}{tops})
+	}{tops}, "  ")
 }
 
 // ValueTopCSV writes a row for each name and method.

@@ -2,7 +2,6 @@ package httpreport
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -107,13 +106,10 @@ type ActivityExplain func(*activity.Row) *httpphases.Explanation
 
 // appendRow appends a row as one JSON object.
 func appendRow(b []byte, t *activity.Tree, i int, why ActivityExplain) ([]byte, error) {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(row(t, i)); err != nil {
+	b, err := text.AppendDocument(b, row(t, i))
+	if err != nil {
 		return b, err
 	}
-	b = append(b, bytes.TrimSpace(buf.Bytes())...)
 	if why != nil {
 		if x := why(&t.Rows[i]); x != nil {
 			b = append(AppendExplanation(append(b[:len(b)-1], ','), x), '}')

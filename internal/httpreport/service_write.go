@@ -2,7 +2,6 @@ package httpreport
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -15,17 +14,12 @@ import (
 
 // ServiceJSON writes s as one document.
 func ServiceJSON(w io.Writer, s *Service) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(s)
+	return text.WriteDocument(w, s, " ")
 }
 
 // ServiceNDJSON writes s as one line.
 func ServiceNDJSON(w io.Writer, s *Service) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(s)
+	return text.WriteDocument(w, s, "")
 }
 
 // A serviceSection is a heading with sentences or a table.

@@ -10,8 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/goccy/go-json"
-
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -25,12 +23,7 @@ type TextOptions struct {
 
 // WriteJSON writes the facts, indented.
 func (f *Facts) WriteJSON(w io.Writer) error {
-	b, err := json.MarshalIndentWithOption(f, "", "  ", json.DisableHTMLEscape())
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	return text.WriteDocument(w, f, "  ")
 }
 
 const (

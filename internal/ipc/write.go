@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-json"
-
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -155,12 +153,7 @@ func (w *Writer) line(it *Item) error {
 		}
 		x.Fields[f.Name] = w.show(f)
 	}
-	b, err := json.MarshalWithOption(x, json.DisableHTMLEscape())
-	if err != nil {
-		return err
-	}
-	_, err = w.w.Write(append(b, '\n'))
-	return err
+	return text.WriteDocument(w.w, x, "")
 }
 
 // WriteFrame writes one frame of a recording: what was sent at once on a connection.

@@ -3,14 +3,13 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"sort"
 	"strings"
-
-	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/text"
 )

@@ -3,7 +3,6 @@ package runtimereport
 import (
 	"bufio"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -24,17 +23,10 @@ func (r *Report) Summary() string {
 	return r.Done
 }
 
-func encoder(w io.Writer) *json.Encoder {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e
-}
-
 func (r *Report) ndjson(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	e := encoder(b)
 	for _, row := range r.Rows {
-		if err := e.Encode(row); err != nil {
+		if err := text.WriteDocument(b, row, ""); err != nil {
 			return err
 		}
 	}
@@ -58,9 +50,7 @@ func (r *Report) json(w io.Writer) error {
 	if doc.Rows == nil {
 		doc.Rows = []any{}
 	}
-	e := encoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(doc)
+	return text.WriteDocument(w, doc, " ")
 }
 
 // csv writes a line for each row of r.CSV, a column for each field; the elements of a list

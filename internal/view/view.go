@@ -11,13 +11,12 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
 	"path/filepath"
 	"strings"
-
-	"github.com/goccy/go-json"
 
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
