@@ -26,6 +26,14 @@ type Options struct {
 	// can add entries. n counts those there.
 	StackFramesEnd func(n int) error
 
+	// Value is asked for each other top-level key with a value; what it returns gets the raw text
+	// of both, with the separator before. Nil is asked nothing, and may be returned.
+	Value func(key string) io.Writer
+
+	// ObjectEnd is called before the last brace of the object form, as StackFramesEnd is, so that
+	// the caller can add keys. n counts those there.
+	ObjectEnd func(n int) error
+
 	// MaxEventSize limits the bytes of one event and of one entry of
 	// stackFrames. Zero means DefaultMaxEventSize.
 	MaxEventSize int
@@ -83,8 +91,9 @@ type Reader struct {
 	frames   int  // entries of stackFrames
 	inFrames bool
 	keys     []string
-	passTo   int64 // offset up to which events are passed on unread
-	spent    int64 // bytes of readings that came to nothing
+	passTo   int64     // offset up to which events are passed on unread
+	spent    int64     // bytes of readings that came to nothing
+	value    io.Writer // of Options.Value, while a value is read
 
 	scan    scanner
 	spans   []span
@@ -368,6 +377,11 @@ func (r *Reader) pass() error {
 }
 
 func (r *Reader) outside(b []byte) error {
+	if r.value != nil {
+		if _, err := r.value.Write(b); err != nil {
+			return err
+		}
+	}
 	if r.opts.Outside == nil || len(b) == 0 {
 		return nil
 	}
@@ -533,6 +547,11 @@ func (r *Reader) readKey() error {
 			}
 			r.mark = r.pos
 		}
+		if len(r.open) == 1 {
+			if err := r.objectEnd(); err != nil {
+				return err
+			}
+		}
 		r.pos++
 		r.open = r.open[:len(r.open)-1]
 		if err := r.pass(); err != nil {
@@ -602,7 +621,19 @@ func (r *Reader) readKey() error {
 		r.pos += value + 1
 		return r.readFrames()
 	}
+	if r.opts.Value != nil {
+		r.value = r.opts.Value(name)
+		defer func() { r.value = nil }()
+	}
 	return r.skipValue(name, true)
+}
+
+// objectEnd lets the caller add keys to the document, whose brace is at pos.
+func (r *Reader) objectEnd() error {
+	if err := r.pass(); err != nil || r.opts.ObjectEnd == nil {
+		return err
+	}
+	return r.opts.ObjectEnd(len(r.keys))
 }
 
 // brokenKey gives up on the rest of the document: without its keys nothing
@@ -619,10 +650,15 @@ func (r *Reader) brokenKey() error {
 
 // closeAll writes the brackets that are missing.
 func (r *Reader) closeAll() error {
+	r.value = nil
 	for n := len(r.open) - 1; n >= 0; n-- {
 		c := byte('}')
 		if r.open[n] == '[' {
 			c = ']'
+		} else if n == 0 && r.opts.ObjectEnd != nil {
+			if err := r.opts.ObjectEnd(len(r.keys)); err != nil {
+				return err
+			}
 		}
 		if err := r.outside([]byte{c}); err != nil {
 			return err

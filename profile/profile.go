@@ -25,6 +25,7 @@ type Meta struct {
 	// limit and the deepest are whole: a repair put frames back, and what is cut still is
 	// what it could not know.
 	Repaired bool
+	Earlier  Earlier // what the file says of that repair
 
 	// What was met while reading.
 	Events  int64 // events read

@@ -13,6 +13,9 @@ type Repair struct {
 	Confidence float32 // 0..1
 	// those of the frames before a bridge and of those behind it
 	BaseConfidence, AboveConfidence float32
+	// Earlier is set where the file says that it was repaired before: this is nothing that was
+	// done to the profile.
+	Earlier bool
 }
 
 // Repairs is a list of repairs in sample order. Samples in a row that share one are
@@ -32,6 +35,7 @@ type repairRun struct {
 	confidence [3]float32 // Confidence, BaseConfidence, AboveConfidence
 	how        uint8      // index in hows
 	dropped    uint8
+	earlier    bool
 }
 
 // Append adds the repair of a sample behind those of the list.
@@ -39,7 +43,7 @@ func (l *Repairs) Append(r Repair) { l.AppendRun(r, 1) }
 
 // AppendRun adds the repair of n samples in a row, of which r.Index is the first.
 func (l *Repairs) AppendRun(r Repair, n int) {
-	run := repairRun{first: int32(r.Index), n: int32(n), recorded: r.Recorded, restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped)}
+	run := repairRun{first: int32(r.Index), n: int32(n), recorded: r.Recorded, restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped), earlier: r.Earlier}
 	l.n += n
 	if k := len(l.runs) - 1; k >= 0 {
 		last := &l.runs[k]
@@ -63,6 +67,29 @@ func (l *Repairs) how(word string) uint8 {
 	return uint8(len(l.hows) - 1)
 }
 
+// Over returns the repairs of l, and for samples that have none there those of below.
+func (l *Repairs) Over(below *Repairs) Repairs {
+	if below.n == 0 {
+		return *l
+	}
+	var out Repairs
+	next, stop := iter.Pull(below.All())
+	defer stop()
+	b, more := next()
+	for r := range l.All() {
+		for ; more && b.Index <= r.Index; b, more = next() {
+			if b.Index < r.Index {
+				out.Append(b)
+			}
+		}
+		out.Append(r)
+	}
+	for ; more; b, more = next() {
+		out.Append(b)
+	}
+	return out
+}
+
 // Len returns the number of repairs.
 func (l *Repairs) Len() int { return l.n }
 
@@ -83,7 +110,7 @@ func (l *Repairs) All() iter.Seq[Repair] {
 func (l *Repairs) repair(run *repairRun, index int) Repair {
 	return Repair{
 		Index: index, Recorded: run.recorded, How: l.hows[run.how], Restored: int(run.restored), Above: int(run.above), Dropped: int(run.dropped),
-		Confidence: run.confidence[0], BaseConfidence: run.confidence[1], AboveConfidence: run.confidence[2],
+		Confidence: run.confidence[0], BaseConfidence: run.confidence[1], AboveConfidence: run.confidence[2], Earlier: run.earlier,
 	}
 }
 

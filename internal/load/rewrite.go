@@ -153,7 +153,7 @@ func fixedOf(t *profile.Thread) []fixed {
 	}
 	next := t.Repairs.Cursor()
 	for i, s := range t.Samples.All() {
-		if r := next.Of(i); r != nil && r.How != howBridge && s.Stack != r.Recorded {
+		if r := next.Of(i); r != nil && !r.Earlier && r.How != howBridge && s.Stack != r.Recorded {
 			list = append(list, fixed{i, s.Stack})
 		}
 	}

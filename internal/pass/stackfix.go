@@ -103,6 +103,9 @@ func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, kno
 	if len(repairs)+len(known) == 0 {
 		return
 	}
+	earlier := t.Repairs
+	t.Repairs = profile.Repairs{}
+	defer func() { t.Repairs = t.Repairs.Over(&earlier) }()
 	var r *stackfix.Repair
 	var a *taskAnswer // in place of r
 	rows := func(yield func(int, int) bool) {

@@ -22,7 +22,6 @@ type machine struct {
 	rw   *rewriter
 	z    *zone
 	l    lane // replays the ends
-	r    *repaired
 	a, b fix
 	keep int
 
@@ -38,16 +37,8 @@ type machine struct {
 
 	endTS []byte // time of the last end
 
-	clash clash
-}
-
-// A clash is what an end must not be like (see tie): the first begin that is written.
-type clash struct {
-	on   bool // an end may clash
-	name int32
-	how  string // of the mark of the begin, "" if it has none
-	tied int    // only ends of frames before this one are at its time
-	odd  int    // first frame of RA from keep on that has another name; -1: not looked for
+	// The ends of RA's frames from early on to tied take place earlier (see tie).
+	early, tied int
 }
 
 // frames are those of a stack without the outermost base ones, which are the same before
@@ -67,7 +58,7 @@ func (rw *rewriter) machine(z *zone) *machine {
 	} else {
 		m = &machine{}
 	}
-	*m = machine{rw: rw, z: z, r: rw.stacks[z.lane], outerA: math.MaxInt, oldRA: frames{list: m.oldRA.list[:0]}, newRB: frames{list: m.newRB.list[:0]}}
+	*m = machine{rw: rw, z: z, outerA: math.MaxInt, early: math.MaxInt, oldRA: frames{list: m.oldRA.list[:0]}, newRB: frames{list: m.newRB.list[:0]}}
 	t := rw.table.table
 	m.l.cur, m.l.outer = z.from.cur, z.from.outer
 	if m.l.outer != 0 {
@@ -77,7 +68,8 @@ func (rw *rewriter) machine(z *zone) *machine {
 	if z.lane.own.holds == holdsSamples {
 		m.outerA = 0
 	}
-	m.a, m.b = m.r.of(z.before), m.r.of(z.after)
+	r := rw.stacks[z.lane]
+	m.a, m.b = r.of(z.before), r.of(z.after)
 	low := z.low
 	if low > m.outerA {
 		low += int(m.a.inserted)
@@ -99,45 +91,35 @@ func (rw *rewriter) machine(z *zone) *machine {
 	if z.low < sameFrames(t, z.from, z.to) {
 		m.keep = min(m.keep, low)
 	}
-	m.expect()
+	m.findEarly()
 	return m
 }
 
-// expect works out what the first begin that is written will be.
-func (m *machine) expect() {
+// findEarly finds the ends that speedscope would mistake (see tie).
+func (m *machine) findEarly() {
 	t := m.rw.table
 	if m.keep == m.newRB.len() {
 		return
 	}
-	c := &m.clash
-	c.on, c.name, c.tied, c.odd = true, t.nameOf(m.newRB.at(m.keep)), m.z.tied, -1
-	if c.tied > m.outerA && c.tied < math.MaxInt {
-		c.tied += int(m.a.inserted)
+	name := t.nameOf(m.newRB.at(m.keep))
+	if m.tied = m.z.tied; m.tied > m.outerA && m.tied < math.MaxInt {
+		m.tied += int(m.a.inserted)
 	}
-	roots := t.table.Depth(m.z.to.outer)
-	recorded := m.keep >= m.z.low && m.keep < roots || m.keep-int(m.b.inserted) >= max(m.z.low, roots)
-	if !recorded {
-		c.how = m.howB()
-		if m.rw.plain {
-			c.how = ""
+	m.tied = min(m.tied, m.oldRA.len())
+	odd := m.keep
+	for odd < m.tied && t.nameOf(m.oldRA.at(odd)) == name {
+		odd++
+	}
+	for i := odd + 1; i < m.tied; i++ {
+		if t.nameOf(m.oldRA.at(i)) == name {
+			m.early = i
+			return
 		}
 	}
 }
 
-// clashes reports whether speedscope would take the first begin before the end of
-// frame i of RA, whose mark is how. It is asked once about each end.
-func (m *machine) clashes(i int, how string) bool {
-	c, t := &m.clash, m.rw.table
-	if !c.on || i >= c.tied || i >= m.oldRA.len() || how != c.how || t.nameOf(m.oldRA.at(i)) != c.name {
-		return false
-	}
-	if c.odd < 0 {
-		for c.odd = m.keep; c.odd < m.oldRA.len() && t.nameOf(m.oldRA.at(c.odd)) == c.name; c.odd++ {
-		}
-	}
-	c.on = c.odd >= i // one is enough
-	return !c.on
-}
+// isEarly reports whether the end of frame i of RA takes place earlier.
+func (m *machine) isEarly(i int) bool { return i >= m.early && i < m.tied }
 
 // sameFrames returns how many frames of two states are the same, from the outermost.
 func sameFrames(t *profile.Table, a, b state) int {
@@ -223,8 +205,7 @@ func (m *machine) step(phase byte, f profile.FrameID, name int32, sf bool) edit 
 			return e
 		}
 		m.open = min(m.open, at)
-		m.setHow(at, "")
-		e.first = m.clashes(at, "")
+		e.early = m.isEarly(at)
 		return e
 	}
 	e.before = m.close(m.keep, e.before)
@@ -257,9 +238,7 @@ func (m *machine) close(n int, ins []insert) []insert {
 		if m.open >= m.oldRA.len() {
 			continue
 		}
-		how := m.howOf(m.open)
-		ins = append(ins, insert{'E', m.oldRA.at(m.open), how, m.clashes(m.open, m.marked(how))})
-		m.setHow(m.open, "")
+		ins = append(ins, insert{'E', m.oldRA.at(m.open), m.isEarly(m.open)})
 	}
 	return ins
 }
@@ -268,36 +247,17 @@ func (m *machine) close(n int, ins []insert) []insert {
 func (m *machine) openTo(n int, ins []insert) []insert {
 	m.opening = true
 	for m.open < n && m.open < m.newRB.len() {
-		how := m.howB()
-		ins = append(ins, insert{phase: 'B', frame: m.newRB.at(m.open), how: how})
-		m.setHow(m.open, how)
+		ins = append(ins, insert{phase: 'B', frame: m.newRB.at(m.open)})
 		m.open++
 	}
 	return ins
 }
 
-// howB returns the mark of frames of RB that are put in.
-func (m *machine) howB() string {
-	if m.b.how != "" {
-		return m.b.how
-	}
-	return m.a.how
-}
-
-// marked returns what of the mark an inserted end has: tracefix's own output has it
-// on begins only.
-func (m *machine) marked(how string) string {
-	if m.rw.plain || m.z.lane.own.holds == holdsSamples {
-		return ""
-	}
-	return how
-}
-
 // rung returns the last rung of the transition up to which the ends stay as they are; nil
-// if there is none, or an end may clash. An end comes behind it, for the time of those that
+// if there is none, or an end takes place earlier. An end comes behind it, for the time of those that
 // are put in.
 func (m *machine) rung() *rung {
-	if m.z.lane.own.holds == holdsSamples {
+	if m.z.lane.own.holds == holdsSamples || m.early < math.MaxInt {
 		return nil
 	}
 	least := max(m.outerA, m.keep-int(m.a.inserted), 1)
@@ -306,14 +266,6 @@ func (m *machine) rung() *rung {
 		if r := &m.z.rungs[i]; int(r.depth) >= least {
 			last = r
 			break
-		}
-	}
-	if last == nil || !m.clash.on {
-		return last
-	}
-	for i := int(last.depth) + int(m.a.inserted); i < m.oldRA.len(); i++ {
-		if m.rw.table.nameOf(m.oldRA.at(i)) == m.clash.name {
-			return nil
 		}
 	}
 	return last
@@ -326,7 +278,6 @@ func (m *machine) passEnds(r *rung) {
 		m.l.cur = t.Parent(m.l.cur)
 	}
 	m.open = int(r.depth) + int(m.a.inserted)
-	m.r.how = m.r.how[:min(len(m.r.how), m.open)]
 }
 
 // fewBegins is how many begins are not worth passing over.
@@ -355,25 +306,4 @@ func (m *machine) passBegins() {
 func (m *machine) flush() []insert {
 	ins := m.close(m.keep, nil)
 	return m.openTo(m.newRB.len(), ins)
-}
-
-// howOf returns the mark of the begin of an open frame: an end has the same.
-func (m *machine) howOf(i int) string {
-	if i < len(m.r.how) && m.r.how[i] != "" {
-		return m.r.how[i]
-	}
-	if m.a.how != "" {
-		return m.a.how
-	}
-	return m.b.how
-}
-
-func (m *machine) setHow(i int, how string) {
-	if how == "" && i >= len(m.r.how) {
-		return
-	}
-	for i >= len(m.r.how) {
-		m.r.how = append(m.r.how, "")
-	}
-	m.r.how[i] = how
 }

@@ -124,10 +124,11 @@ func (t *frameTable) ownID(ev *chromium.Event) profile.FrameID {
 		t.byOwn[ev.NameID] = 1 + t.addOwn(ev)
 		return profile.FrameID(t.byOwn[ev.NameID] - 1)
 	}
-	if t.frames[f-1].cat == string(ev.Cat) {
+	cat := unmarked(ev.Cat)
+	if t.frames[f-1].cat == string(cat) {
 		return profile.FrameID(f - 1)
 	}
-	k := frameKey{ev.NameID, "cat " + string(ev.Cat)} // no sf begins so
+	k := frameKey{ev.NameID, "cat " + string(cat)} // no sf begins so
 	f, ok := t.other[k]
 	if !ok {
 		f = t.addOwn(ev)
@@ -141,9 +142,10 @@ func (t *frameTable) addOwn(ev *chromium.Event) int32 {
 	if ev.NameID != 0 {
 		name = t.r.Name(ev.NameID)
 	}
-	m, k := ownMethod(name, chromium.Unquote(ev.Cat))
+	cat := unmarked(ev.Cat)
+	m, k := ownMethod(name, chromium.Unquote(cat))
 	t.table.AddFrame(profile.Frame{Method: t.table.AddMethod(m)})
-	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, cat: string(ev.Cat)})
+	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, cat: string(cat)})
 	return int32(len(t.frames) - 1)
 }
 

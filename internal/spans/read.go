@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -64,9 +65,10 @@ type Trace struct {
 	src       Source
 	table     *frameTable
 	zones     []zone
-	clean     bool  // no defect was found: parts may be copied unread
-	size      int64 // bytes of the input
-	eventsEnd int64 // offset behind the last event, -1 if there are several arrays
+	clean     bool         // no defect was found: parts may be copied unread
+	size      int64        // bytes of the input
+	eventsEnd int64        // offset behind the last event, -1 if there are several arrays
+	earlier   bytes.Buffer // the list of an earlier repair, with its key
 	sorters   []*sorter
 	of        []int32 // index in Facts.Threads, by thread of the profile
 }
@@ -170,13 +172,29 @@ func (t *Trace) begin(warn func(*chromium.FormatError), stackFrame func(*chromiu
 	if err != nil {
 		return nil, err
 	}
-	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{Warn: warn, Outside: &t.Facts, StackFrame: stackFrame})
+	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{Warn: warn, Outside: &t.Facts, StackFrame: stackFrame, Value: t.value})
 	if err != nil {
 		in.Close()
 		return nil, err
 	}
 	t.src = t.r
 	return in, nil
+}
+
+// value takes in the list of an earlier repair.
+func (t *Trace) value(key string) io.Writer {
+	if key != repairsKey {
+		return nil
+	}
+	t.earlier.Reset()
+	return &t.earlier
+}
+
+// earlierMarks is the list of an earlier repair; ok is false if the file has none.
+func (t *Trace) earlierMarks() (marks []profile.RepairMark, ok bool) {
+	_, list, _ := bytes.Cut(t.earlier.Bytes(), []byte(":"))
+	t.earlier = bytes.Buffer{}
+	return profile.ReadRepairMarks(list)
 }
 
 // source is in with the errors of a cut compressed file taken for its end.
@@ -533,6 +551,13 @@ func (d *reading) finish(frames int) {
 		p.Threads = append(p.Threads, l.t)
 		d.of = append(d.of, l.thread)
 		p.Meta.End = max(p.Meta.End, l.t.Last)
+	}
+	if marks, ok := d.earlierMarks(); ok {
+		if d.opts.Lean {
+			p.Meta.SetEarlier(marks)
+		} else {
+			p.SetRepairMarks(marks)
+		}
 	}
 	d.Facts.finish(d, frames)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -15,10 +16,10 @@ import (
 )
 
 // Rewrite copies the trace to w with the stacks that its Profile now has. Events
-// that a repair does not touch keep their bytes and their order. Inserted events
-// carry "args":{"tracefix":...}, and so do, in threads with a repair, ends that
-// speedscope would misread without (see tie). With plain, those ends have empty args
-// and nothing else has any.
+// that a repair does not touch keep their bytes and their order. Inserted events have the
+// mark in their category, and so do the recorded ends and begins that they are paired with, as
+// readers pair by name and category, and ends that take place earlier (see tie). The object
+// form gets the list of repairs under the key "tracefix". plain leaves marks and list away.
 func (t *Trace) Rewrite(ctx context.Context, w io.Writer, plain bool) error {
 	rw := &rewriter{Trace: t, ctx: ctx, w: chromium.NewWriter(w), plain: plain}
 	return rw.run()
@@ -37,7 +38,9 @@ type rewriter struct {
 	busy    int        // active machines
 	settled *machine   // of the event just written: the rest of its transition stays as it is
 	edits   map[int64]*edit
-	marks   []int64 // where ends are that get the mark, in order
+	early   []int64 // where ends are that take place earlier, in order
+	marks   []int64 // where recorded events are that get the mark, in order
+	pairs   *pairs  // of the reading that finds marks; nil in that which writes
 	buf     []byte
 	bridge  bool // a bridge was inserted: stackFrames needs it
 }
@@ -45,7 +48,6 @@ type rewriter struct {
 // repaired are the samples of a lane next to the zones, in order.
 type repaired struct {
 	stacks []fix
-	how    []string // by frame from the outermost: how an inserted frame that is open is known
 }
 
 // A fix is the stack of a sample after the repair.
@@ -53,22 +55,20 @@ type fix struct {
 	sample   int32
 	stack    profile.StackID // below the thread's frame
 	inserted int32           // frames put in at the root side; below 0 for those taken away
-	how      string
 }
 
 // An edit is what happens at one event.
 type edit struct {
 	before, after []insert
 	drop          bool
-	first         bool // an end that gets the mark
+	early, mark   bool
 }
 
 // An insert is a new event.
 type insert struct {
 	phase byte
 	frame profile.FrameID
-	how   string
-	first bool // an end that gets the mark
+	early bool // an end that takes place earlier
 }
 
 func (rw *rewriter) run() error {
@@ -76,13 +76,18 @@ func (rw *rewriter) run() error {
 	if err := rw.sorters(zones); err != nil {
 		return err
 	}
+	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
+	if len(rw.stacks) > 0 && !rw.plain {
+		if err := rw.findMarks(zones); err != nil {
+			return err
+		}
+	}
+	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0
 	in, err := rw.open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
-	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0
 	if skip && len(zones) == 0 && !rw.Facts.BOM {
 		n, err := copyAll(rw.ctx, rw.w.Outside(), in)
 		if err != nil {
@@ -94,6 +99,17 @@ func (rw *rewriter) run() error {
 	if rw.bridge {
 		opts.StackFramesEnd = rw.addBridge
 	}
+	if !rw.plain && !slices.Contains(rw.src.Keys(), repairsKey) {
+		opts.ObjectEnd = rw.addRepairs
+	}
+	if err := rw.read(in, opts, zones, skip); err != nil {
+		return err
+	}
+	return rw.w.Close()
+}
+
+// read goes through the events.
+func (rw *rewriter) read(in io.Reader, opts *chromium.Options, zones []*zone, skip bool) error {
 	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
 		return err
 	}
@@ -119,17 +135,43 @@ func (rw *rewriter) run() error {
 			return err
 		}
 	}
-	if err := rw.same(rw.r.InputOffset()); err != nil {
+	return rw.same(rw.r.InputOffset())
+}
+
+// findMarks finds the recorded events that get the mark: those whose begin or end was put in or
+// takes place earlier. A begin is known to be one at its end only, so this takes a reading.
+func (rw *rewriter) findMarks(zones []*zone) error {
+	in, err := rw.open()
+	if err != nil {
 		return err
 	}
-	return rw.w.Close()
+	defer in.Close()
+	rw.pairs = &pairs{wanted: map[int32]*openSpans{}}
+	for l := range rw.stacks {
+		rw.pairs.wanted[l.thread] = &openSpans{count: map[int32]int{}}
+	}
+	early := rw.early
+	for _, s := range rw.Trace.sorters {
+		rw.pairSorted(s)
+	}
+	if err := rw.read(in, &chromium.Options{}, zones, false); err != nil {
+		return err
+	}
+	rw.marks = append(rw.marks, rw.pairs.marks...)
+	slices.Sort(rw.marks)
+	rw.marks = slices.Compact(rw.marks)
+	rw.pairs, rw.early = nil, early
+	rw.active, rw.busy, rw.settled = nil, 0, nil
+	return nil
 }
 
 // pass passes on unread what stays as it is, and returns the zones that are still to come.
 func (rw *rewriter) pass(zones []*zone) []*zone {
 	mark := rw.eventsEnd
-	if len(rw.marks) > 0 {
-		mark = rw.marks[0]
+	for _, list := range [][]int64{rw.marks, rw.early} {
+		if len(list) > 0 {
+			mark = min(mark, list[0])
+		}
 	}
 	next := func() int64 {
 		if len(zones) > 0 {
@@ -208,9 +250,8 @@ func (rw *rewriter) plan() []*zone {
 			samples.Seek(i)
 			s, _ := samples.Next()
 			f := fix{sample: int32(i), stack: s.Stack}
-			if rep := next.Of(i); rep != nil {
+			if rep := next.Of(i); rep != nil && !rep.Earlier {
 				f.inserted = int32(rw.table.table.Depth(s.Stack) - rw.table.table.Depth(rep.Recorded))
-				f.how = rep.How
 				if rep.How == stackfix.Bridge.String() && rw.table.table.Frames() > len(rw.table.frames) {
 					rw.bridge = true
 				}
@@ -230,10 +271,10 @@ func (rw *rewriter) plan() []*zone {
 	slices.SortStableFunc(zones, func(a, b *zone) int { return cmp.Compare(a.start, b.start) })
 	for l := range rw.stacks {
 		if !l.sorted {
-			rw.marks = append(rw.marks, l.clashes...)
+			rw.early = append(rw.early, l.clashes...)
 		}
 	}
-	slices.Sort(rw.marks)
+	slices.Sort(rw.early)
 	return zones
 }
 
@@ -270,7 +311,7 @@ func (rw *rewriter) sorters(zones []*zone) error {
 				if at == int(z.last) {
 					ed.after = m.flush()
 				}
-				if len(ed.before) > 0 || len(ed.after) > 0 || ed.drop || ed.first {
+				if len(ed.before) > 0 || len(ed.after) > 0 || ed.drop || ed.early {
 					rw.edits[e.off] = &ed
 				}
 			}
@@ -280,7 +321,7 @@ func (rw *rewriter) sorters(zones []*zone) error {
 		}
 		for _, i := range s.lane.clashes {
 			if !covers(zones, i) { // else the zone's machine has seen to it
-				rw.edits[s.events[i].off] = &edit{first: true}
+				rw.edits[s.events[i].off] = &edit{early: true}
 			}
 		}
 	}
@@ -308,17 +349,22 @@ func (rw *rewriter) start(z *zone) *machine {
 // event writes one event with what is to be inserted around it.
 func (rw *rewriter) event(ev *chromium.Event) error {
 	var ed edit
-	if len(rw.marks) > 0 && rw.marks[0] <= ev.Offset {
-		rw.marks = rw.marks[1:]
-		ed.first = true
-	}
 	if len(rw.edits) > 0 {
 		if e := rw.edits[ev.Offset]; e != nil {
 			ed = *e
 		}
 	}
+	if len(rw.early) > 0 && rw.early[0] <= ev.Offset {
+		rw.early = rw.early[1:]
+		ed.early = true
+	}
+	mark := len(rw.marks) > 0 && rw.marks[0] <= ev.Offset
+	if mark {
+		rw.marks = rw.marks[1:]
+	}
+	var m *machine
 	if rw.busy > 0 && int(ev.Thread) < len(rw.active) && (ev.Phase == 'B' || ev.Phase == 'E') && ev.TS.Valid {
-		if m := rw.active[ev.Thread]; m != nil {
+		if m = rw.active[ev.Thread]; m != nil {
 			ed = m.step(ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
 			if ev.Offset > m.z.last {
 				ed.after = m.flush()
@@ -328,33 +374,35 @@ func (rw *rewriter) event(ev *chromium.Event) error {
 			} else if m.isSettled() {
 				rw.settled = m
 			}
-			return rw.apply(ev, &ed, m)
 		}
 	}
-	return rw.apply(ev, &ed, nil)
+	if rw.pairs != nil {
+		rw.pairs.event(rw.table, ev.Thread, ev.Phase, ev.NameID, ev.Offset-int64(len(ev.Lead)), &ed)
+		return nil
+	}
+	ed.mark = mark || ed.early && !rw.plain
+	return rw.apply(ev, &ed, m)
 }
 
 func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
+	ts := ev.TS.Text
 	for _, x := range ed.before {
 		// An end takes the time of the end before it, a begin that of this event.
-		ts := ev.TS.Text
+		at := ts
 		if m != nil && x.phase == 'E' && m.endTS != nil {
-			ts = m.endTS
+			at = m.endTS
 		}
-		if err := rw.w.InsertBefore(ev, rw.newEvent(ev, x, ts)); err != nil {
+		if err := rw.w.InsertBefore(ev, rw.newEvent(ev, x, at)); err != nil {
 			return err
 		}
 	}
 	if m != nil && ev.Phase == 'E' {
-		m.endTS = append(m.endTS[:0], ev.TS.Text...)
+		m.endTS = append(m.endTS[:0], ts...)
 	}
-	ts := ev.TS.Text
 	if ed.drop {
 		rw.w.Drop(ev)
 	} else {
-		if ed.first {
-			rw.mark(ev)
-		}
+		rw.change(ev, ed)
 		if err := rw.w.Write(ev); err != nil {
 			return err
 		}
@@ -367,24 +415,46 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
 	return nil
 }
 
-// mark adds the mark to an end.
-func (rw *rewriter) mark(ev *chromium.Event) {
-	if ev.Args != nil {
-		return
+// change gives a recorded event the mark and an earlier time.
+func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
+	if ed.mark {
+		rw.buf = append(markedCat(append(rw.buf[:0], '"'), ev.Cat), '"')
+		ev.Raw = chromium.AppendReplaced(nil, ev.Raw, "cat", rw.buf)
 	}
-	colon, comma := style(ev)
-	b := append(rw.buf[:0], ev.Raw[:len(ev.Raw)-1]...)
-	b = append(b, comma+`"args"`+colon...)
-	b = append(rw.appendArgs(b, "", true, colon, comma), '}')
-	rw.buf, ev.Raw = b, b
+	if ed.early {
+		ev.Raw = chromium.AppendReplaced(nil, ev.Raw, "ts", appendEarlier(rw.buf[:0], ev.TS.Text))
+	}
 }
 
-// style returns how the keys and values of ev are set apart.
-func style(ev *chromium.Event) (colon, comma string) {
-	if bytes.Contains(ev.Raw, []byte(`": `)) {
-		return `: `, `, `
+// repairMark is what follows the category of an event that the repair put in or moved.
+const repairMark = ",tracefix"
+
+// unmarked is a category, as raw text, without the mark.
+func unmarked(cat []byte) []byte { return bytes.TrimSuffix(cat, []byte(repairMark)) }
+
+// markedCat appends a category, as raw text, with the mark.
+func markedCat(b, cat []byte) []byte {
+	if cat = unmarked(cat); len(cat) == 0 || string(cat) == repairMark[1:] {
+		return append(b, repairMark[1:]...)
 	}
-	return `:`, `,`
+	return append(append(b, cat...), repairMark...)
+}
+
+// appendEarlier appends the text of the time before ts that is next to it for a float64, which
+// is what speedscope compares: no other event is between.
+func appendEarlier(b, ts []byte) []byte {
+	v, err := strconv.ParseFloat(string(bytes.Trim(ts, `"`)), 64)
+	if err != nil {
+		return append(b, ts...)
+	}
+	text := strconv.AppendFloat(nil, math.Nextafter(v, math.Inf(-1)), 'f', -1, 64)
+	if math.Abs(v) < 1 {
+		text = strconv.AppendFloat(nil, v-1e-9, 'f', 9, 64) // readers know no more than 18 decimals
+	}
+	if ts[0] == '"' {
+		return append(append(append(b, '"'), text...), '"')
+	}
+	return append(b, text...)
 }
 
 // newEvent returns the text of an inserted event in the style of ev.
@@ -392,7 +462,7 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	if rw.table.own(ev.Thread).holds == holdsSamples {
 		return rw.ownEvent(ev, x, ts)
 	}
-	colon, comma := style(ev)
+	colon, comma := chromium.Separators(ev.Raw)
 	b := append(rw.buf[:0], `{"name"`...)
 	b = append(b, colon...)
 	b = rw.appendName(b, x.frame)
@@ -404,13 +474,16 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 		b = append(b, colon...)
 		b = append(b, v...)
 	}
-	if ev.Cat != nil {
+	if cat := rw.category(ev.Cat); cat != nil {
 		field("cat", nil)
 		b = append(b, '"')
-		b = append(b, ev.Cat...)
+		b = append(b, cat...)
 		b = append(b, '"')
 	}
 	field("ph", []byte{'"', x.phase, '"'})
+	if x.early {
+		ts = appendEarlier(nil, ts)
+	}
 	field("ts", ts)
 	if ev.PID != nil {
 		field("pid", ev.PID)
@@ -426,9 +499,6 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 			field("sf", []byte(sf))
 		}
 	}
-	if !rw.plain || x.first {
-		field("args", rw.appendArgs(nil, x.how, x.first, colon, comma))
-	}
 	b = append(b, '}')
 	rw.buf = b
 	return b
@@ -436,47 +506,30 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 
 // ownEvent returns the text of an inserted event as internal/export writes it.
 func (rw *rewriter) ownEvent(ev *chromium.Event, x insert, ts []byte) []byte {
+	if x.early {
+		ts = appendEarlier(nil, ts)
+	}
 	b := append(rw.buf[:0], `{"ph":"`...)
 	b = append(append(b, x.phase), `","ts":`...)
 	b = append(append(b, ts...), `,"pid":`...)
 	b = append(append(b, ev.PID...), `,"tid":`...)
 	b = append(append(b, ev.TID...), `,"name":`...)
 	b = append(rw.appendName(b, x.frame), `,"cat":"`...)
+	cat := repairMark[1:]
 	if int(x.frame) < len(rw.table.frames) {
-		b = append(b, rw.table.frames[x.frame].cat...)
-	} else {
-		b = append(b, "tracefix"...)
+		cat = rw.table.frames[x.frame].cat
 	}
-	b = append(b, '"')
-	how := x.how
-	if x.phase == 'E' {
-		how = ""
-	}
-	if !rw.plain && how != "" || x.first {
-		b = rw.appendArgs(append(b, `,"args":`...), how, x.first, ":", ",")
-	}
-	b = append(b, '}')
+	b = append(append(b, rw.category([]byte(cat))...), `"}`...)
 	rw.buf = b
 	return b
 }
 
-// appendArgs appends args with the mark: how a frame is known, and first at an end that
-// is to be told apart from a begin of its name and time.
-func (rw *rewriter) appendArgs(b []byte, how string, first bool, colon, comma string) []byte {
+// category is that of an event that is put in, where others have cat.
+func (rw *rewriter) category(cat []byte) []byte {
 	if rw.plain {
-		return append(b, `{}`...)
+		return cat
 	}
-	b = append(b, `{"tracefix"`+colon+`{`...)
-	if how != "" {
-		b = append(b, `"how"`+colon+strconv.Quote(how)...)
-	}
-	if first {
-		if how != "" {
-			b = append(b, comma...)
-		}
-		b = append(b, `"first"`+colon+`true`...)
-	}
-	return append(b, `}}`...)
+	return markedCat(nil, cat)
 }
 
 func (rw *rewriter) appendName(b []byte, f profile.FrameID) []byte {
@@ -511,4 +564,19 @@ func (rw *rewriter) addBridge(n int) error {
 	}
 	_, err := fmt.Fprintf(rw.w.Outside(), `%s"%d": {"name": "%s", "category": ""}`, sep, rw.table.maxSF+1, profile.Bridge)
 	return err
+}
+
+// repairsKey is the top-level key of the list of repairs.
+const repairsKey = "tracefix"
+
+// addRepairs appends the list of repairs to the object form.
+func (rw *rewriter) addRepairs(n int) error {
+	sep := ""
+	if n > 0 {
+		sep = ", "
+	}
+	return profile.WriteRepairMarks(sep+`"`+repairsKey+`": `, rw.Profile.RepairMarks(nil), func(b []byte) error {
+		_, err := rw.w.Outside().Write(b)
+		return err
+	})
 }

@@ -14,9 +14,9 @@ import (
 //
 //	B Main, B Run, B Wait, ..., E Wait, E Run, B Wait, ...
 //
-// Such an end is told apart by args of its own. One for each begin is enough: ends of
-// the name of the innermost span are taken in any order, and the first of its name
-// stays the first.
+// Such an end, and those before it, take place earlier by as little as speedscope can tell, some
+// 1e-10 of a microsecond. Ends of the name that are left are those behind which no other stands:
+// they may be taken in any order.
 
 // A tie is a run of ends of one time.
 type tie struct {
@@ -36,24 +36,23 @@ func (t *tie) add(was state, at int64, n int) {
 
 func (t *tie) reset() { t.ends, t.odd = t.ends[:0], false }
 
-// clash returns where the end is that speedscope would mistake when a frame of the
-// given name begins at its time.
-func (t *tie) clash(frames *frameTable, name int32) (at int64, ok bool) {
+// clash returns where the ends are that speedscope would mistake when a frame of the
+// given name begins at their time.
+func (t *tie) clash(frames *frameTable, name int32) []int64 {
 	if t.odd {
-		return 0, false
+		return nil
 	}
-	l, found := lane{cur: t.from.cur, outer: t.from.outer}, false
-	for _, end := range t.ends {
+	l, same, early := lane{cur: t.from.cur, outer: t.from.outer}, 0, 0
+	for i := range t.ends {
 		f, _ := l.top(frames.table)
 		l.pop(frames.table)
-		switch same := frames.nameOf(f) == name; {
-		case same && !found:
-			at, found = end, true
-		case found && !same:
-			return at, true
+		if frames.nameOf(f) == name {
+			same = i + 1
+		} else {
+			early = same
 		}
 	}
-	return 0, false
+	return t.ends[:early]
 }
 
 // depth returns how many frames were open before the ends, all if there are none.
@@ -68,13 +67,12 @@ func (t *tie) depth(table *profile.Table) int {
 // says that the event before has its time.
 func (l *lane) firstBegin(frames *frameTable, f profile.FrameID, same bool) {
 	l.tied = 0
-	if same || len(l.tie.ends) == 0 {
+	lasts := l.began < l.lastNS // else there is no earlier time
+	if lasts && (same || len(l.tie.ends) == 0) {
 		l.tied = l.tie.depth(frames.table)
 	}
-	if same && l.sampled() {
-		if at, ok := l.tie.clash(frames, frames.nameOf(f)); ok {
-			l.clashes = append(l.clashes, at)
-		}
+	if lasts && same && l.sampled() {
+		l.clashes = append(l.clashes, l.tie.clash(frames, frames.nameOf(f))...)
 	}
 	l.tie.reset()
 }

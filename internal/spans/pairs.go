@@ -1,0 +1,91 @@
+package spans
+
+// pairs finds what belongs together in the threads with a repair: a span's begin and end must
+// agree in their category, or readers lose it.
+type pairs struct {
+	wanted map[int32]*openSpans // by chromium.Event.Thread
+	marks  []int64
+}
+
+// openSpans are those of a thread, as they will be written.
+type openSpans struct {
+	spans []openSpan
+	count map[int32]int // by name
+}
+
+type openSpan struct {
+	name int32
+	at   int64 // where its begin is; -1 for one that was put in
+}
+
+// event takes in a recorded event at a place and what is written around it.
+func (p *pairs) event(t *frameTable, thread int32, phase byte, name int32, at int64, ed *edit) {
+	o := p.wanted[thread]
+	if o == nil {
+		return
+	}
+	inserts := func(list []insert) {
+		for _, x := range list {
+			if x.phase == 'B' {
+				o.begin(t.nameOf(x.frame), -1)
+			} else {
+				p.end(o, t.nameOf(x.frame), -1, true)
+			}
+		}
+	}
+	inserts(ed.before)
+	switch {
+	case ed.drop:
+	case phase == 'B':
+		o.begin(name, at)
+	case phase == 'E':
+		p.end(o, name, at, ed.early)
+	}
+	inserts(ed.after)
+}
+
+func (o *openSpans) begin(name int32, at int64) {
+	o.spans = append(o.spans, openSpan{name, at})
+	o.count[name]++
+}
+
+// end takes in an end at a place, -1 for one that was put in. moved says that it gets the mark
+// in any case.
+func (p *pairs) end(o *openSpans, name int32, at int64, moved bool) {
+	if name != 0 && o.count[name] == 0 || len(o.spans) == 0 {
+		return
+	}
+	for {
+		s := o.spans[len(o.spans)-1]
+		o.spans = o.spans[:len(o.spans)-1]
+		o.count[s.name]--
+		if name != 0 && s.name != name {
+			continue
+		}
+		if moved || s.at < 0 {
+			for _, at := range []int64{s.at, at} {
+				if at >= 0 {
+					p.marks = append(p.marks, at)
+				}
+			}
+		}
+		return
+	}
+}
+
+// pairSorted does with a thread that is not in order of time what event does with others.
+func (rw *rewriter) pairSorted(s *sorter) {
+	all := rw.pairs.wanted[s.lane.thread]
+	if all == nil {
+		return
+	}
+	for i := range s.events {
+		e := &s.events[i]
+		ed := rw.edits[e.off]
+		if ed == nil {
+			ed = &edit{}
+		}
+		rw.pairs.event(rw.table, s.lane.thread, e.phase, e.name, e.off, ed)
+	}
+	delete(rw.pairs.wanted, s.lane.thread)
+}
