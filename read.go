@@ -193,7 +193,7 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 	if n := t.Facts.CutUntold; n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s samples were cut by the recorder, and the file does not tell which: repair the recording that it was converted from", report.Count(n)))
 	}
-	if n := t.Facts.Deepest; n > 0 && o.Evidence {
+	if n := t.Facts.Deepest; n > 0 && o.Evidence && m.Earlier.Samples == 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, t.Facts.Limit))
 	}
 	if n := t.Facts.Crossing; n > 0 {

@@ -45,6 +45,40 @@ func (r *Reader) Salvage() *Salvage {
 	return nil
 }
 
+// textEvent is the event whose name is a piece of a text; maxText is how long one may be.
+const (
+	textEvent = 2
+	maxText   = 8 << 10
+)
+
+// Note puts a text of ASCII characters without NUL into the file, for Reader.Note, where other
+// readers pass over it. name tells texts apart.
+func (w *Writer) Note(name, text string) error {
+	for n := 0; len(text) > 0 && w.err == nil; n++ {
+		piece := text[:min(len(text), maxText)]
+		text = text[len(piece):]
+		m := &Metadata{Provider: noteProvider, EventID: textEvent, Name: fmt.Sprintf("%s %d %s", name, n, piece)}
+		w.metadataID(m, w.last)
+	}
+	return w.err
+}
+
+// Note returns at the end of a file the text that Writer.Note has put into it under this name.
+func (r *Reader) Note(name string) string {
+	var b strings.Builder
+	n := 0
+	for _, m := range r.meta.all {
+		if m.Provider != noteProvider || m.EventID != textEvent {
+			continue
+		}
+		if piece, ok := strings.CutPrefix(m.Name, fmt.Sprintf("%s %d ", name, n)); ok {
+			b.WriteString(piece)
+			n++
+		}
+	}
+	return b.String()
+}
+
 // lostInCopy is what a copy of the file read will have lost.
 func (r *Reader) lostInCopy(leftOut int64) *Salvage {
 	s := &Salvage{Places: max(r.stats.Defects, 1), LostBytes: r.stats.LostBytes, LeftOut: leftOut, Cut: !r.stats.Ended}

@@ -91,6 +91,9 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	if n := rep.CutBy["depth"]; n > 0 && spans && !told && !c.Repair {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks count as cut since they are as deep as the limit of %d frames; repair and info tell those apart that are complete", report.Count(n), p.Meta.DepthLimit))
 	}
+	if e := p.Meta.Earlier; e.Samples > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))
+	}
 	bridged := rep.Repaired["bridge"]
 	if !c.Repair || bridged == 0 {
 		return

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"io"
 	"strconv"
 
@@ -15,7 +16,8 @@ import (
 // decimals. B and E, and not X: both ends of neighbouring spans are the same digits
 // then, where a reader's float ts+dur would tear them.
 //
-// Frames that a repair put back carry "args":{"tracefix":...} unless o.Plain.
+// Frames that a repair put back have ",tracefix" behind their category, and the repairs are
+// listed under the top-level key "tracefix", unless o.Plain.
 func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 	c := &chromiumWriter{
 		buffer: newBuffer(w), p: p, o: &o,
@@ -61,7 +63,11 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 			break
 		}
 	}
-	c.str("]}}\n")
+	c.str("]}")
+	if err := c.repairMarks(p, &o, func(t *profile.Thread) (int64, int64) { return c.ids.pid(t.Owner()), c.ids.tids[t] }); err != nil {
+		return err
+	}
+	c.str("}\n")
 	return c.flush()
 }
 
@@ -73,8 +79,8 @@ type chromiumWriter struct {
 	trackIDs []int64
 	events   int
 	tail     [][]byte // by method: its name and category, to the end of the event
+	marked   []bool   // by depth: an open frame was put back
 	prefix   []byte
-	marks    []byte
 	asyncID  uint64
 }
 
@@ -242,7 +248,7 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 		}
 		if len(sp.closed) > 0 {
 			c.begin('E', end, ids)
-			c.closeAll(sp.closed)
+			c.closeAll(sp.closed, keep)
 		}
 		r := repairs.Of(x.Index)
 		if keep < len(sp.path) {
@@ -251,7 +257,7 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 			if r != nil && !c.o.Plain {
 				n = inserted(c.p.Table, &x.Sample, r)
 			}
-			c.openAll(sp.path, keep, n, r)
+			c.openAll(sp.path, keep, n)
 		}
 		if offCPU = isOff; offCPU {
 			c.begin('B', x.Start, ids)
@@ -266,10 +272,10 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 		c.begin('E', end, ids)
 		c.span(offCPUTail)
 	}
-	sp.step(0, 0)
+	keep := sp.step(0, 0)
 	if len(sp.closed) > 0 {
 		c.begin('E', end, ids)
-		c.closeAll(sp.closed)
+		c.closeAll(sp.closed, keep)
 	}
 }
 
@@ -310,30 +316,36 @@ func (c *chromiumWriter) span(tail []byte) {
 	c.flushed()
 }
 
-func (c *chromiumWriter) closeAll(methods []profile.MethodID) {
+// closeAll closes methods, which are open from depth keep on.
+func (c *chromiumWriter) closeAll(methods []profile.MethodID, keep int) {
 	for i := len(methods) - 1; i >= 0; i-- {
-		c.span(c.tailOf(methods[i]))
+		c.frame(methods[i], c.marked[keep+i])
+	}
+	c.marked = c.marked[:keep]
+}
+
+// openAll opens path[keep:]; those before inserted were put back, a bridge among them.
+func (c *chromiumWriter) openAll(path []profile.MethodID, keep, inserted int) {
+	for i := keep; i < len(path); i++ {
+		c.marked = append(c.marked, i < inserted)
+		c.frame(path[i], c.marked[i])
 	}
 }
 
-// openAll opens path[keep:]; those before inserted are marked with what r says.
-func (c *chromiumWriter) openAll(path []profile.MethodID, keep, inserted int, r *profile.Repair) {
-	if keep < inserted {
-		// How it is known and no more: viewers take spans with other args for other frames.
-		c.marks = append(c.marks[:0], `,"args":{"tracefix":{"how":`...)
-		c.marks = append(text.AppendJSON(c.marks, r.How), "}}}"...)
+// ownCategory ends what has the mark for its category anyhow: a bridge.
+var ownCategory = []byte(`,"cat":"tracefix"}`)
+
+// frame writes the begin or end of a method. A begin and its end have one category: viewers
+// match them by it.
+func (c *chromiumWriter) frame(m profile.MethodID, marked bool) {
+	tail := c.tailOf(m)
+	c.b = append(c.b, c.prefix...)
+	if marked && !bytes.HasSuffix(tail, ownCategory) {
+		c.b = append(append(c.b, tail[:len(tail)-len(`"}`)]...), `,tracefix"}`...)
+	} else {
+		c.b = append(c.b, tail...)
 	}
-	for i := keep; i < len(path); i++ {
-		tail := c.tailOf(path[i])
-		if i >= inserted {
-			c.span(tail)
-			continue
-		}
-		c.b = append(c.b, c.prefix...)
-		c.b = append(c.b, tail[:len(tail)-1]...)
-		c.b = append(c.b, c.marks...)
-		c.flushed()
-	}
+	c.flushed()
 }
 
 // tailOf returns the end of the events of a method.

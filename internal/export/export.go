@@ -131,4 +131,17 @@ func (o *buffer) flush() error {
 	return o.err
 }
 
+// repairMarks writes the list of repairs as a further member of an object, for those who read
+// the file again; ids are the numbers that it has for threads. Viewers pass over it.
+func (o *buffer) repairMarks(p *profile.Profile, opts *Options, ids func(*profile.Thread) (pid, tid int64)) error {
+	if opts.Plain || !opts.wants("cpu") {
+		return nil
+	}
+	return profile.WriteRepairMarks(",\n"+`"tracefix":`, p.RepairMarks(ids), func(b []byte) error {
+		o.b = append(o.b, b...)
+		o.flushed()
+		return o.err
+	})
+}
+
 func (o *buffer) str(s string) { o.b = append(o.b, s...) }

@@ -128,7 +128,11 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		frames := &frameNames{p: p, skip: skip, method: frame}
 		all.write(out, frames, "nanoseconds", `"tracefix":{"sum":true},`)
 	}
-	out.str("]}\n")
+	out.str("]")
+	if err := out.repairMarks(p, &o, nil); err != nil {
+		return err
+	}
+	out.str("}\n")
 	return out.flush()
 }
 

@@ -81,7 +81,7 @@ func (f *Facts) stacksOf(t *spans.Trace) {
 	f.spikes = s.Spikes
 	if s.Samples > 0 {
 		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
-		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Untold: int64(s.CutUntold), Bridged: bridged}
+		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Untold: int64(s.CutUntold), Bridged: bridged, Before: repairedBefore(t.Profile)}
 		if s.Cut > 0 {
 			f.Stacks.Cut["depth"] = int64(s.Cut)
 		}
@@ -210,6 +210,7 @@ func (f *Facts) spanStacks(v *Verdict) {
 			report.Percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
 		v.cut(f, cut, f.Samples.Count)
 	}
+	v.Text += f.Stacks.Before.text()
 	if n := f.Stacks.Bridged; n > 0 {
 		v.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), report.Percent(n, f.Samples.Count))
 		if v.State == Good {

@@ -7,11 +7,13 @@ package info
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/samples"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Options of Of. The zero value works.
@@ -199,8 +201,37 @@ type Stacks struct {
 	Untold int64 `json:"cut_untold,omitempty"`
 	// Bridged counts samples of which an earlier repair could not know all frames.
 	Bridged int64 `json:"bridged,omitempty"`
-	Frames  int64 `json:"frames"`       // of all samples and waits together
-	Named   int64 `json:"named_frames"` // of Frames
+	// Before is what the file says of an earlier repair; nil if it was not repaired.
+	Before *Before `json:"repaired_before,omitempty"`
+	Frames int64   `json:"frames"`       // of all samples and waits together
+	Named  int64   `json:"named_frames"` // of Frames
+}
+
+// Before is what an earlier repair did.
+type Before struct {
+	Samples  int `json:"samples"` // repaired, bridged ones included
+	Bridged  int `json:"bridged"`
+	Restored int `json:"restored"` // frames
+}
+
+// repairedBefore is what the file of p says of an earlier repair.
+func repairedBefore(p *profile.Profile) *Before {
+	if e := p.Meta.Earlier; e.Samples > 0 {
+		return &Before{e.Samples, e.Bridged, e.Restored}
+	}
+	return nil
+}
+
+// text tells it behind the number of cut stacks.
+func (b *Before) text() string {
+	if b == nil {
+		return ""
+	}
+	s := fmt.Sprintf("; repaired before: %s stack%s, %s frames restored", report.Count(b.Samples-b.Bridged), report.Plural(b.Samples-b.Bridged), report.Count(b.Restored))
+	if b.Bridged > 0 {
+		s += fmt.Sprintf(", %s could not be known", report.Count(b.Bridged))
+	}
+	return s
 }
 
 // CutTotal is the number of cut samples and waits.

@@ -86,7 +86,7 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	}
 	g.facts()
 	g.cuts(p)
-	if f.Stacks != nil && f.Stacks.CutTotal() > 0 {
+	if f.Stacks != nil && f.Stacks.CutTotal() > 0 && f.Stacks.Before == nil {
 		f.Forecast = forecast(p, f.Samples.Looks())
 	}
 	f.Verdicts = g.verdicts()
@@ -429,7 +429,7 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 		return
 	}
 	s := g.f.Stacks
-	s.Limit = p.Meta.DepthLimit
+	s.Limit, s.Before = p.Meta.DepthLimit, repairedBefore(p)
 	tab := p.Table
 	named := make([]int32, tab.Stacks()) // frames with a name, of the stack
 	for id := 1; id < len(named); id++ {

@@ -104,6 +104,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	default:
 		v.Text += "; none cut"
 	}
+	v.Text += f.Stacks.Before.text()
 	v.few(s.Count)
 	return v
 }
@@ -120,6 +121,10 @@ func (v *Verdict) cut(f *Facts, cut, looks int64) {
 		v.Text += "; " + then
 	}
 	v.wrong(float64(cut)/float64(looks), tolerableCut, problem)
+	if f.Stacks.Before != nil {
+		v.Do = "what the earlier repair could not know stays cut; to repair it in another way take the recording itself"
+		return
+	}
 	c := f.Forecast
 	if v.State == Bad && c != nil && float64(cut)*float64(c.Tried-c.Repaired) < 0.5*float64(looks)*float64(c.Tried) {
 		v.State = Partly // after a repair most is whole

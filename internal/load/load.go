@@ -403,6 +403,9 @@ func (l *loader) finish() {
 	l.selectNamed()
 	l.losses()
 	l.markCuts()
+	if marks, ok := profile.ReadRepairMarks([]byte(l.r.Note(repairsNote))); ok {
+		l.profile.SetRepairMarks(marks)
+	}
 	for _, t := range l.profile.Threads {
 		l.info.Cut += int64(t.Samples.Cuts())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
@@ -68,7 +69,29 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	if err != nil && n == 0 {
 		return nil, nil, fmt.Errorf("no event could be saved: %w", err)
 	}
+	if err := noteRepairs(out, r, l.profile); err != nil {
+		return nil, nil, err
+	}
 	return l.profile, &l.info, out.Close()
+}
+
+// repairsNote is the name of the note that lists the repairs.
+const repairsNote = "Repairs"
+
+// noteRepairs puts the list of repairs into a copy: that of the file, if it was repaired before.
+func noteRepairs(out *nettrace.Writer, r *nettrace.Reader, p *profile.Profile) error {
+	list := r.Note(repairsNote)
+	if list == "" {
+		var b strings.Builder
+		if err := profile.WriteRepairMarks("", p.RepairMarks(nil), func(piece []byte) error {
+			b.Write(piece)
+			return nil
+		}); err != nil {
+			return err
+		}
+		list = b.String()
+	}
+	return out.Note(repairsNote, list)
 }
 
 // An untilError reads until there is an error: Copy itself would go on to the end.

@@ -193,6 +193,9 @@ func (t *Trace) value(key string) io.Writer {
 // earlierMarks is the list of an earlier repair; ok is false if the file has none.
 func (t *Trace) earlierMarks() (marks []profile.RepairMark, ok bool) {
 	_, list, _ := bytes.Cut(t.earlier.Bytes(), []byte(":"))
+	if s, ok := t.src.(*SpeedscopeReader); ok {
+		list = s.w.earlier.Bytes()
+	}
 	t.earlier = bytes.Buffer{}
 	return profile.ReadRepairMarks(list)
 }

@@ -2,6 +2,7 @@ package spans
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type scanner struct {
 	warn  func(*SpeedscopeError)
 	told  int
 	where string
+	keep  *bytes.Buffer // what is consumed goes here as well; nil: nowhere
 }
 
 const (
@@ -69,6 +71,9 @@ func (s *scanner) next() byte {
 		return 0
 	}
 	s.off++
+	if s.keep != nil {
+		s.keep.WriteByte(c)
+	}
 	return c
 }
 

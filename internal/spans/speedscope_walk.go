@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
@@ -18,8 +19,9 @@ type walker struct {
 	names      []string
 	done       bool // stop
 
-	begin func(p *SpeedscopeProfile, holds json.RawMessage) bool
-	event func(open bool, frame int, at float64) bool
+	begin   func(p *SpeedscopeProfile, holds json.RawMessage) bool
+	earlier bytes.Buffer // the list of an earlier repair
+	event   func(open bool, frame int, at float64) bool
 }
 
 // knownKeys are those of the format, at any place, and those that tracefix adds.
@@ -117,6 +119,10 @@ func (w *walker) top(key string) bool {
 			return false
 		}
 		s.elements(w.profile, func() bool { return strings.HasPrefix(s.ahead(8), `,{"type"`) })
+	case repairsKey:
+		s.keep = &w.earlier
+		s.skip()
+		s.keep = nil
 	default:
 		s.skip()
 	}

@@ -118,11 +118,12 @@ func Write(w io.Writer, p *profile.Profile) error {
 		for s := range stretches(t) {
 			row.Samples++
 			n.number(s.Stack, s.Type)
-			if r := repairs.Of(s.Index); r != nil {
+			r := repairs.Of(s.Index)
+			if r != nil {
 				n.number(r.Recorded, s.Type)
 				row.Repaired++
 			}
-			if s.Cut != profile.Whole {
+			if s.Cut != profile.Whole || r != nil {
 				row.Cut++
 			}
 			if s.Type == profile.SampleManaged || s.Type == profile.SampleCPU {
@@ -168,7 +169,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 				last = s.End
 				c.uint(uint64(n.number(s.Stack, s.Type)))
 				flags := uint64(s.Type)
-				if s.Cut != profile.Whole {
+				if s.Cut != profile.Whole || r != nil { // of an earlier repair, whole by now
 					flags |= 8
 				}
 				if s.Joined {
@@ -223,7 +224,9 @@ func (h *head) tell(p *profile.Profile) {
 		repaired += h.Threads[i].Repaired
 	}
 	facts = append(facts, report.Count(samples)+" sample"+report.Plural(samples))
-	switch {
+	switch e := p.Meta.Earlier; {
+	case e.Samples > 0:
+		facts = append(facts, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))
 	case cut == 0:
 		facts = append(facts, "none cut")
 	case repaired == 0:
