@@ -5,7 +5,7 @@ package profile
 func (p *Profile) FoldPolls() {
 	polls := make([]bool, p.Table.Methods())
 	for i := range polls {
-		polls[i] = isPoll(p.Table.MethodAt(MethodID(i)))
+		polls[i] = p.Table.MethodAt(MethodID(i)).IsPoll()
 	}
 	below := map[StackID]StackID{}
 	for _, t := range p.Threads {

@@ -141,14 +141,14 @@ func newTopCounter(p *Profile, o TopOptions) *topCounter {
 	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: !o.Raw, sums: make([]topSum, p.Table.Methods()+1)}
 	c.polls = make([]bool, p.Table.Methods())
 	for i := range c.polls {
-		c.polls[i] = isPoll(p.Table.MethodAt(MethodID(i)))
+		c.polls[i] = p.Table.MethodAt(MethodID(i)).IsPoll()
 	}
 	return c
 }
 
-// isPoll says whether a method is where a thread waits for a suspension that it ran
+// IsPoll says whether a method is where a thread waits for a suspension that it ran
 // into: System.Threading.Thread.PollGC and its local function.
-func isPoll(m Method) bool {
+func (m Method) IsPoll() bool {
 	return m.Module == "System.Private.CoreLib" &&
 		(strings.HasPrefix(m.Name, "System.Threading.Thread.<PollGC>") || strings.HasPrefix(m.Name, "System.Threading.Thread.PollGC("))
 }

@@ -69,7 +69,7 @@ func spansOf(d document) map[string][]string {
 			return 0
 		})
 		for _, e := range evs {
-			out[th] = append(out[th], fmt.Sprint(e.Ph, " ", e.Name, " ", e.TS))
+			out[th] = append(out[th], fmt.Sprintf("%s %s %.5f", e.Ph, e.Name, e.ts()+1e-7)) // an end may take place earlier, see tie
 		}
 	}
 	return out

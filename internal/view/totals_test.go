@@ -55,6 +55,11 @@ func TestTotals(t *testing.T) {
 			assert.Positive(t, got.Restored)
 			assert.Zero(t, got.RestoredBefore)
 
+			for row := range p.Top(profile.TopOptions{}).Rows() {
+				cpu := got.Kinds["charged"][row.Method]
+				assert.InDelta(t, row.CPUSelf, cpu[0]/1e6, 0.001, "%s, itself, with the sampler's stops", row.Method)
+				assert.InDelta(t, row.CPUTotal, cpu[1]/1e6, 0.001, "%s, in all, with the sampler's stops", row.Method)
+			}
 			rows := 0
 			for row := range p.Top(profile.TopOptions{Raw: true}).Rows() {
 				cpu, wait := got.Kinds["cpu"][row.Method], got.Kinds["wait"][row.Method]

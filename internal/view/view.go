@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"html"
 	"io"
 	"path/filepath"
@@ -56,11 +57,12 @@ type head struct {
 	Processes int      `json:"processes"`
 	Methods   []string `json:"methods"` // full names
 	OffCPU    int      `json:"off"`     // the method that is the leaf of time off the CPU; -1: none
+	Polls     []int    `json:"polls"`   // methods in which the sampler itself stops threads
 	Hows      []string `json:"hows"`    // kinds of evidence
 	HowTexts  []string `json:"howTexts"`
 	Threads   []thread `json:"threads"`
 	Tracks    []track  `json:"tracks"`
-	Names     []string `json:"names"` // of slices, and their details
+	Names     []string `json:"names"` // of slices
 	Losses    []loss   `json:"losses"`
 	Nodes     int      `json:"nodes"`
 }
@@ -94,18 +96,21 @@ type loss struct {
 func Write(w io.Writer, p *profile.Profile) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	h := head{
-		Title: filepath.Base(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1,
+		Title: filepath.Base(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1, Polls: []int{},
 		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Notes: []string{},
 	}
 	before, after := page(h.Title)
 	b.WriteString(before)
+	index := map[*profile.Thread]int{}
+	for i, t := range p.Threads {
+		index[t] = i
+	}
+	slices := newSlices(b, p, &h, index)
 
 	n := newNumbers(p.Table)
 	stretches := p.Timing().Stretches
 	hows := map[string]int{}
-	index := map[*profile.Thread]int{}
 	for i, t := range p.Threads {
-		index[t] = i
 		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
 		for r := range t.Repairs.All() {
 			if _, ok := hows[r.How]; !ok {
@@ -133,10 +138,9 @@ func Write(w io.Writer, p *profile.Profile) error {
 		}
 		h.Threads = append(h.Threads, row)
 	}
-	h.Methods, h.OffCPU = n.names, n.offCPU
+	h.Methods, h.OffCPU, h.Polls = n.names, n.offCPU, n.polls
 	h.Nodes = len(n.nodes)
 	h.tell(p)
-	slices := newSlices(p, &h, index)
 
 	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
 	if err != nil {
@@ -247,18 +251,38 @@ func (h *head) tell(p *profile.Profile) {
 	}
 }
 
-// slices are those of all tracks. They are gone through twice, first to number their names.
+// slices are those of all tracks. They are gone through twice, first to number their names
+// and to write their details.
 type slices struct {
-	tracks []*profile.Track
-	names  map[string]int
-	thread map[*profile.Thread]int
+	tracks  []*profile.Track
+	names   map[string]int
+	details map[uint64]int // by hash: there are about as many as slices
+	seed    maphash.Seed
+	thread  map[*profile.Thread]int
+}
+
+// detail returns the number of what a slice tells beside its name; fresh is its text if it has
+// had none yet.
+func (s *slices) detail(sl *profile.Slice) (number int, fresh string) {
+	told := detail(sl)
+	if told == "" {
+		return 0, ""
+	}
+	h := maphash.String(s.seed, told)
+	if number = s.details[h]; number > 0 {
+		return number, ""
+	}
+	number = len(s.details) + 1
+	s.details[h] = number
+	return number, told
 }
 
 // maxDetail is how many bytes of a slice's details the page keeps: they are for a tip.
 const maxDetail = 240
 
-func newSlices(p *profile.Profile, h *head, thread map[*profile.Thread]int) *slices {
-	s := &slices{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread}
+func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *slices {
+	s := &slices{tracks: p.Tracks, names: map[string]int{"": 0}, details: map[uint64]int{}, seed: maphash.MakeSeed(), thread: thread}
+	b.WriteString(`<script type="application/json" id="details">[""`)
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
 			s.names[name] = len(h.Names)
@@ -270,11 +294,16 @@ func newSlices(p *profile.Profile, h *head, thread map[*profile.Thread]int) *sli
 		for sl := range t.Slices {
 			row.Slices++
 			number(sl.Name)
-			number(detail(sl))
+			if _, told := s.detail(sl); told != "" {
+				j, _ := json.Marshal(text.Line(told)) // of a string; it cannot end the script element
+				b.WriteString(",\n")
+				b.Write(j)
+			}
 			h.EndNs = max(h.EndNs, sl.Start+sl.Dur)
 		}
 		h.Tracks = append(h.Tracks, row)
 	}
+	b.WriteString("]</script>\n")
 	return s
 }
 
@@ -296,7 +325,8 @@ func (s *slices) write(c *columnWriter) {
 				}
 			}
 			c.uint(uint64(on))
-			c.uint(uint64(s.names[detail(sl)]))
+			told, _ := s.detail(sl)
+			c.uint(uint64(told))
 		}
 	}
 }
@@ -328,6 +358,7 @@ type numbers struct {
 	names    []string // of methods
 	ofStack  []int32  // 0: none
 	ofMethod []int32  // 1 + number; 0: none
+	polls    []int    // numbers of methods in which the sampler stops threads
 	offCPU   int      // number of the method that is the leaf of time off the CPU; -1: none
 	away     map[profile.StackID]int32
 	trail    []profile.StackID
@@ -338,7 +369,7 @@ type node struct{ parent, method int32 }
 func newNumbers(t *profile.Table) *numbers {
 	return &numbers{
 		table: t, nodes: make([]node, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
-		offCPU: -1, away: map[profile.StackID]int32{},
+		polls: []int{}, offCPU: -1, away: map[profile.StackID]int32{},
 	}
 }
 
@@ -376,6 +407,9 @@ func (n *numbers) stack(s profile.StackID) int32 {
 		if n.ofMethod[m] == 0 {
 			n.names = append(n.names, text.Line(n.table.MethodAt(m).Full()))
 			n.ofMethod[m] = int32(len(n.names))
+			if n.table.MethodAt(m).IsPoll() {
+				n.polls = append(n.polls, len(n.names)-1)
+			}
 		}
 		n.ofStack[s] = int32(len(n.nodes))
 		n.nodes = append(n.nodes, node{n.ofStack[n.table.Parent(s)], n.ofMethod[m] - 1})

@@ -8,12 +8,12 @@ function start() {
   const colour = palette(trace.methods);
   const app = {
     trace, colour, found: null,
-    state: { threads: new Set(), from: 0, to: end, view: "flame", kind: "all", recorded: false, minConfidence: 0, hows: null, query: "", recursion: false, hidden: new Set(), merged: new Set(), focus: null, method: null },
+    state: { threads: new Set(), from: 0, to: end, view: "flame", kind: "all", recorded: false, raw: false, minConfidence: 0, hows: null, query: "", recursion: false, hidden: new Set(), merged: new Set(), focus: null, method: null },
     threadName: t => (t.name ? t.name + " (" + t.tid + ")" : "Thread " + t.tid) + (head.processes > 1 ? " of " + (t.process || t.pid) : ""),
     sliceName: (track, i) => head.names[track.name[i]],
     selectedThreads: () => trace.threads.filter(t => app.state.threads.has(t)),
-    beliefs: () => [app.state.recorded, app.state.minConfidence, app.state.hows ? [...app.state.hows].join() : "*"].join("/"),
-    choice: () => ({ threads: app.selectedThreads(), from: app.state.from, to: app.state.to, kind: app.state.kind, recorded: app.state.recorded, minConfidence: app.state.minConfidence, hows: app.state.hows }),
+    beliefs: () => [app.state.recorded, app.state.raw, app.state.minConfidence, app.state.hows ? [...app.state.hows].join() : "*"].join("/"),
+    choice: () => ({ threads: app.selectedThreads(), from: app.state.from, to: app.state.to, kind: app.state.kind, recorded: app.state.recorded, raw: app.state.raw, minConfidence: app.state.minConfidence, hows: app.state.hows }),
   };
 
   // sums are the selection added up, kept until something changes.
@@ -54,7 +54,7 @@ function start() {
     if (t) { app.state.threads.clear(); app.state.threads.add(t); }
     const pad = Math.max(1000, (track.end[i] - track.start[i]) * 0.02);
     app.select(track.start[i] - pad, track.end[i] + pad);
-    details([element("h3", {}, app.sliceName(track, i)), element("p", {}, track.name + ", " + duration(track.end[i] - track.start[i]) + " from " + duration(track.start[i])), head.names[track.detail[i]] ? element("p", {}, head.names[track.detail[i]]) : null]);
+    details([element("h3", {}, app.sliceName(track, i)), element("p", {}, track.name + ", " + duration(track.end[i] - track.start[i]) + " from " + duration(track.start[i])), trace.detail(track, i) ? element("p", {}, trace.detail(track, i)) : null]);
   };
 
   // Words about things.
@@ -159,6 +159,7 @@ function start() {
       if (s.kind !== "all") p.set("kind", s.kind);
       if (s.query) p.set("find", s.query);
       if (s.recorded) p.set("recorded", "1");
+      if (s.raw) p.set("raw", "1");
       if (s.recursion) p.set("recursion", "1");
       if (s.minConfidence) p.set("confidence", s.minConfidence);
       try { history.replaceState(null, "", "#" + p); } catch { /* a file:// page in a sandbox has no history */ }
@@ -175,7 +176,7 @@ function start() {
     const m = (p.get("time") || "").match(/^(\d+)-(\d+)$/);
     if (m && +m[2] > +m[1]) { s.from = Math.min(+m[1], end - 1000); s.to = Math.min(end, +m[2]); }
     if (["cpu", "wait"].includes(p.get("kind"))) s.kind = p.get("kind");
-    s.query = p.get("find") || ""; s.recorded = p.has("recorded"); s.recursion = p.has("recursion");
+    s.query = p.get("find") || ""; s.recorded = p.has("recorded"); s.raw = p.has("raw"); s.recursion = p.has("recursion");
     s.minConfidence = Math.max(0, Math.min(100, +p.get("confidence") || 0));
   }
 
@@ -205,6 +206,8 @@ function start() {
       app.state.hows = on.length === head.hows.length ? null : new Set(on); believe();
     } }), HOWS[i])));
   } else $("repair").hidden = true;
+  $("raw").onchange = e => { app.state.raw = e.target.checked; believe(); };
+  $("polls").hidden = !head.polls.length;
   $("recursion").onchange = e => { app.state.recursion = e.target.checked; app.redraw(); };
   $("allThreads").onclick = () => { app.state.threads = new Set(trace.threads); app.redraw(); };
   $("allTime").onclick = () => app.select(0, end);
@@ -241,7 +244,7 @@ function start() {
   if (most) app.state.threads.add(most);
   if (!trace.threads.length) app.state.view = "tracks";
   recall();
-  $("find").value = app.state.query; $("recorded").checked = app.state.recorded; $("recursion").checked = app.state.recursion;
+  $("find").value = app.state.query; $("recorded").checked = app.state.recorded; $("recursion").checked = app.state.recursion; $("raw").checked = app.state.raw;
   $("confidence").value = app.state.minConfidence; $("confidenceText").textContent = app.state.minConfidence + " %";
   search();
   draw();

@@ -103,7 +103,7 @@ function makeOverview(app) {
       return;
     }
     const lane = laneAt(e.offsetY);
-    if (lane && lane.kind === "track" && e.offsetX >= LABEL) { const s = sliceAt(lane, e.offsetX); if (s) { app.tip(e, [app.sliceName(s.track, s.i), duration(s.track.end[s.i] - s.track.start[s.i]) + " from " + duration(s.track.start[s.i]) + " on " + s.track.name, app.trace.head.names[s.track.detail[s.i]]]); return; } }
+    if (lane && lane.kind === "track" && e.offsetX >= LABEL) { const s = sliceAt(lane, e.offsetX); if (s) { app.tip(e, [app.sliceName(s.track, s.i), duration(s.track.end[s.i] - s.track.start[s.i]) + " from " + duration(s.track.start[s.i]) + " on " + s.track.name, app.trace.detail(s.track, s.i)]); return; } }
     if (lane && lane.kind === "thread") { app.tip(e, [lane.name, count(lane.thread.samples) + " samples, " + count(lane.thread.busy) + " on a CPU" + (lane.thread.cut ? ", " + count(lane.thread.cut) + " were cut" : "")]); return; }
     app.tip(null);
   };

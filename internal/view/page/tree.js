@@ -3,7 +3,7 @@
 
 // A choice is what of the samples counts: threads, time, kind ("cpu", "wait", "all"), and
 // which repairs are believed: hows (numbers of evidence; null: all), minConfidence (percent),
-// recorded (none at all).
+// recorded (none at all), and raw (samples in which the sampler stops threads stay as they are).
 
 // stackOf returns the stack that sample i of thread t has under a choice.
 function stackOf(t, i, choice) {
@@ -24,11 +24,11 @@ function weigh(trace, choice) {
       const w = Math.min(t.end[i], choice.to) - Math.max(t.start[i], choice.from);
       if (w <= 0) continue;
       samples++;
-      const s = stackOf(t, i, choice);
-      self[s] += w;
+      const s = stackOf(t, i, choice), at = choice.raw ? s : tree.unpolled[s];
+      self[at] += w;
       const front = t.flags[i] >> HOW ? t.restored[i] - t.above[i] : 0; // behind a bridge: the rest
       if (front > 0 && s === t.stack[i]) {
-        let a = s;
+        let a = at;
         while (tree.depth[a] > front) a = tree.parent[a];
         fixed[a] += w;
       }
@@ -158,7 +158,7 @@ function spans(tree, t, choice, off) {
   };
   let last = 0, before = -1;
   for (let i = 0; i < t.samples; i++) {
-    const s = stackOf(t, i, choice), away = (t.flags[i] & 7) === OFF_CPU, joined = t.flags[i] & JOINED;
+    const whole = stackOf(t, i, choice), s = choice.raw ? whole : tree.unpolled[whole], away = (t.flags[i] & 7) === OFF_CPU, joined = t.flags[i] & JOINED;
     if (joined && s === before && !away && !(t.flags[i] & FRESH)) { last = t.end[i]; continue; }
     path.length = 0;
     for (let n = s; n; n = tree.parent[n]) path.push(tree.method[n]);

@@ -6,13 +6,13 @@ const get = id => html.match(new RegExp(`<script type="[^"]*" id="${id}">([^]*?)
 const program = ["data.js", "tree.js"].map(f => fs.readFileSync(folder + "/" + f, "utf8")).join("");
 const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, spans, folded, kids, callees, outermost, methodPairs, stackOf, speedscopeOf }")();
 const trace = api.load(get), end = trace.head.end;
-const choice = (kind, more) => ({ threads: trace.threads, from: 0, to: end + 1, kind, recorded: false, minConfidence: 0, hows: null, ...more });
+const choice = (kind, more) => ({ threads: trace.threads, from: 0, to: end + 1, kind, recorded: false, raw: true, minConfidence: 0, hows: null, ...more });
 const out = { kinds: {}, checks: [] };
 const near = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(a), Math.abs(b));
 function check(what, ok) { if (!ok) out.checks.push(what); }
 
-for (const kind of ["cpu", "wait"]) {
-  const w = api.weigh(trace, choice(kind)), total = api.totals(trace.tree, w.self.slice());
+for (const [kind, raw] of [["cpu", true], ["wait", true], ["charged", false]]) {
+  const w = api.weigh(trace, choice(raw ? kind : "cpu", { raw })), total = api.totals(trace.tree, w.self.slice());
   const by = api.byMethod(trace.tree, w.self, total, trace.methods.length), rows = {};
   trace.methods.forEach((m, i) => { if (by.total[i]) { const r = rows[m] ||= [0, 0]; r[0] += by.self[i]; r[1] += by.total[i]; } });
   out.kinds[kind] = rows;
