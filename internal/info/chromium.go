@@ -210,7 +210,6 @@ func (f *Facts) spanStacks(v *Verdict) {
 			report.Percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
 		v.cut(f, cut, f.Samples.Count)
 	}
-	v.Text += f.Stacks.Before.text()
 	if n := f.Stacks.Bridged; n > 0 {
 		v.Text += fmt.Sprintf("; %s bridged by an earlier repair (%s), which could not know their outer frames", count(n), report.Percent(n, f.Samples.Count))
 		if v.State == Good {
@@ -218,6 +217,7 @@ func (f *Facts) spanStacks(v *Verdict) {
 			v.Do = "the .nettrace that this file was made from tells more: repair that"
 		}
 	}
+	v.Text += f.Stacks.beforeText()
 }
 
 // chromiumVerdicts answers what people want to know first.

@@ -222,16 +222,18 @@ func repairedBefore(p *profile.Profile) *Before {
 	return nil
 }
 
-// text tells it behind the number of cut stacks.
-func (b *Before) text() string {
+// beforeText tells behind the number of cut stacks what an earlier repair did.
+func (s *Stacks) beforeText() string {
+	b := s.Before
 	if b == nil {
 		return ""
 	}
-	s := fmt.Sprintf("; repaired before: %s stack%s, %s frames restored", report.Count(b.Samples-b.Bridged), report.Plural(b.Samples-b.Bridged), report.Count(b.Restored))
-	if b.Bridged > 0 {
-		s += fmt.Sprintf(", %s could not be known", report.Count(b.Bridged))
+	n := b.Samples - b.Bridged
+	told := fmt.Sprintf("; repaired before: %s stack%s, %s frames restored", report.Count(n), report.Plural(n), report.Count(b.Restored))
+	if b.Bridged > 0 && s.Bridged == 0 { // else that is told already
+		told += fmt.Sprintf(", %s could not be known", report.Count(b.Bridged))
 	}
-	return s
+	return told
 }
 
 // CutTotal is the number of cut samples and waits.

@@ -104,7 +104,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	default:
 		v.Text += "; none cut"
 	}
-	v.Text += f.Stacks.Before.text()
+	v.Text += f.Stacks.beforeText()
 	v.few(s.Count)
 	return v
 }
