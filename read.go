@@ -199,6 +199,9 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 	if n := t.Facts.Crossing; n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s span%s end%s after the one that holds them: stacks have no place for the %.3f ms behind it, which is left out; Chromium JSON to Chromium JSON keeps it", report.Count(n), report.Plural(n), map[bool]string{true: "s"}[n == 1], float64(t.Facts.Clipped)/1e6))
 	}
+	if n := t.Facts.Reordered; n > 0 {
+		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s stood behind later ones of their thread and were put in order of time", report.Count(n), report.Plural(n)))
+	}
 	if n := t.Facts.Untold; n > 0 && so.Weighted {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
 	}

@@ -94,6 +94,7 @@ type Reader struct {
 	passTo   int64     // offset up to which events are passed on unread
 	spent    int64     // bytes of readings that came to nothing
 	value    io.Writer // of Options.Value, while a value is read
+	odd      int64     // offset of the first byte from pos to end that may not stand there
 
 	scan    scanner
 	spans   []span
@@ -168,7 +169,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
-	r.passTo, r.spent, r.keys = 0, 0, nil
+	r.passTo, r.spent, r.keys, r.odd = 0, 0, nil, noOdd
 	r.guesser.open = r.guesser.open[:0]
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()
@@ -310,6 +311,9 @@ func (r *Reader) more(limit int) bool {
 			return false
 		}
 		r.end += n
+		if r.odd == noOdd {
+			r.findOdd(r.end - n)
+		}
 		if err == io.EOF {
 			r.eof = true
 			return n > 0 || r.end-r.mark > held
@@ -905,7 +909,13 @@ func (r *Reader) finish(ev *Event, n int, lead []byte) error {
 	ev.Lead = lead
 	ev.Offset = r.base + int64(r.pos)
 	ev.First = r.first
-	if r.missed && r.scan.loose || r.badName[ev.NameID] {
+	fault := r.faultOf(ev.Offset, n)
+	if fault == errNotUTF8 { // viewers show it somehow, and it stays as it is
+		if err := r.warn(ev.Offset, r.where(), fault); err != nil {
+			return err
+		}
+	}
+	if r.missed && r.scan.loose || r.badName[ev.NameID] || fault == ErrString {
 		if err := r.warn(ev.Offset, r.where(), ErrString); err != nil {
 			return err
 		}

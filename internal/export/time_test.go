@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -272,6 +273,57 @@ func TestRecordedSpans(t *testing.T) {
 		}
 		checkRecorded(t, list, -1)
 	}
+}
+
+// TestBeginsAndEndsOutOfOrder: begins and ends of spans that nest are put in order of time, which
+// is counted, and no time is lost by it.
+func TestBeginsAndEndsOutOfOrder(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 23))
+		var events []string
+		now, sum, n := int64(0), int64(0), 0
+		var write func(depth int)
+		write = func(depth int) {
+			n++
+			name := fmt.Sprintf("f%d", n)
+			now += 1 + rng.Int64N(20)
+			from := now
+			events = append(events, fmt.Sprintf(`{"ph":"B","pid":1,"tid":2,"name":%q,"ts":%d}`, name, now))
+			for range rng.IntN(4 - depth) {
+				write(depth + 1)
+			}
+			now += 1 + rng.Int64N(20)
+			events = append(events, fmt.Sprintf(`{"ph":"E","pid":1,"tid":2,"name":%q,"ts":%d}`, name, now))
+			sum += now - from
+		}
+		for range 1 + rng.IntN(5) {
+			write(0)
+		}
+		swapped := rng.IntN(3) > 0
+		for i := 1; swapped && i < len(events); i += 2 {
+			events[i-1], events[i] = events[i], events[i-1]
+		}
+		in := "[" + strings.Join(events, ",") + "]"
+		tr, err := spans.Read(t.Context(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(in)), nil }, &spans.Options{Weighted: true})
+		require.NoError(t, err)
+		assert.Equal(t, swapped, tr.Facts.Reordered > 0, "seed %d", seed)
+		checkTime(t, tr.Profile)
+		total := int64(0)
+		for _, s := range totals(tr.Profile) {
+			total += s
+		}
+		assert.Equal(t, sum*1000, total, "seed %d: %s", seed, in)
+	}
+}
+
+// totals are the total times of methods, ns.
+func totals(p *profile.Profile) map[string]int64 {
+	t := map[string]int64{}
+	top := p.Top(profile.TopOptions{Raw: true})
+	for row := range top.Rows() {
+		t[row.Method] += int64(math.Round((row.CPUTotal + row.WaitTotal) * 1e6))
+	}
+	return t
 }
 
 // checkRecorded reads spans as complete events; clip is what is cut off, -1 for anything.

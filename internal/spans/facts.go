@@ -35,8 +35,11 @@ type Facts struct {
 	// time behind it, ns, which the profile has no place for.
 	Crossing int
 	Clipped  int64
-	Cut      int // samples with exactly the limit of frames, or see Recount
-	Spikes   int // runs of them
+	// Reordered is how many begins and ends stand behind a later one of their thread: they are read
+	// in order of time.
+	Reordered int
+	Cut       int // samples with exactly the limit of frames, or see Recount
+	Spikes    int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
 	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
 	Deepest int
@@ -72,6 +75,8 @@ type seenThread struct {
 	events      int64
 	first, last int64 // ns
 	timed       bool
+	latest      int64 // ns: of begins and ends
+	nested      bool  // there are such
 }
 
 // Events returns the number of events.
@@ -110,6 +115,14 @@ func (f *Facts) see(ev *chromium.Event) {
 		t.last = last
 	}
 	t.timed = true
+	if ev.Phase != 'B' && ev.Phase != 'E' {
+		return
+	}
+	if t.nested && first < t.latest {
+		f.Reordered++
+	} else {
+		t.latest, t.nested = first, true
+	}
 }
 
 func (f *Facts) depth(n int) {
@@ -355,4 +368,15 @@ func (d *reading) metadata(ev *chromium.Event) {
 	} else {
 		d.names[ev.Thread] = args.Name
 	}
+}
+
+// deeper reports whether more samples are deeper than limit than are just as deep.
+func (f *Facts) deeper(limit int) bool {
+	n := int64(0)
+	for d := limit; d < len(f.Depths); d++ {
+		if n += f.Depths[d]; d == limit {
+			n = -n
+		}
+	}
+	return n > 0
 }

@@ -76,15 +76,17 @@ type Trace struct {
 // reading is the state of Read.
 type reading struct {
 	*Trace
-	lanes   []*lane // by chromium.Event.Thread: the current one
-	all     []*lane
-	sort    map[int32]bool // threads whose events are not in order of time
-	deepest int            // frames of a sample between the roots and the marker
-	stitch  []int8         // by stack: 1 stitched, -1 not, 0 not looked at
-	names   map[int32]string
-	procs   map[string]string
-	cpu     int32     // name of CPU_TIME
-	slices  [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
+	lanes    []*lane // by chromium.Event.Thread: the current one
+	all      []*lane
+	sort     map[int32]bool // threads whose events are not in order of time
+	deepest  int            // frames of a sample between the roots and the marker
+	stitch   []int8         // by stack: 1 stitched, -1 not, 0 not looked at
+	names    map[int32]string
+	procs    map[string]string
+	cpu      int32     // name of CPU_TIME
+	has      [2]bool   // what the first begin has: a thread, a name
+	required bool      // has is known
+	slices   [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
 // Read reads a trace into samples; a JSON document of another kind is an error that
@@ -252,6 +254,7 @@ func (d *reading) events(ctx context.Context) error {
 		}
 		d.eventsEnd = ev.Offset + int64(len(ev.Raw))
 		f.see(&ev)
+		d.require(&ev)
 		if n < maxSeen {
 			f.hint(&ev)
 		}
@@ -276,6 +279,46 @@ func (d *reading) events(ctx context.Context) error {
 	f.Form = d.src.Form()
 	f.BOM = d.src.BOM()
 	return nil
+}
+
+// What an event lacks that its phase needs.
+var (
+	errNoPhase  = errors.New("an event without a phase (ph); it is passed over")
+	errNoTime   = errors.New("an event without a time (ts); it is passed over")
+	errNoThread = errors.New("an event without a process and thread (pid, tid), which those before it have")
+	errNoName   = errors.New("a begin without a name, which those before it have")
+)
+
+// require tells of events that lack what their phase needs. Some producers leave out threads or
+// names on purpose: then the first event has none either.
+func (d *reading) require(ev *chromium.Event) {
+	var err error
+	switch ev.Phase {
+	case 'M', 'c', 'N', 'D', 'O', 'v', 'V', '(', ')', '=', 'R':
+		return
+	case 0:
+		err = errNoPhase
+	case 'B', 'E', 'X':
+		has := [2]bool{ev.PID != nil && ev.TID != nil, ev.Name != nil || ev.Phase == 'E'}
+		if !d.required {
+			d.required, d.has = true, has
+		}
+		switch {
+		case !ev.TS.Valid:
+			err = errNoTime
+		case d.has[0] && !has[0]:
+			err = errNoThread
+		case d.has[1] && !has[1]:
+			err = errNoName
+		}
+	case 'i', 'I', 'b', 'e', 'n', 'S', 'T', 'F', 's', 't', 'f', 'C':
+		if !ev.TS.Valid {
+			err = errNoTime
+		}
+	}
+	if err != nil && d.opts.Warn != nil {
+		d.opts.Warn(&chromium.FormatError{Offset: ev.Offset, Where: "traceEvents", Err: err})
+	}
 }
 
 // tail decides about the error that ended the events: io.EOF and damage at the end
@@ -522,8 +565,9 @@ func (d *reading) finish(frames int) {
 	limit := d.limit
 	d.Facts.Limit = limit
 	p.Meta = profile.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
-	if d.deepest > limit && limit > 0 {
-		// A complete stack that is deeper shows that nothing was cut at limit.
+	if d.deepest > limit && limit > 0 && (d.clean || d.Facts.deeper(limit)) {
+		// A complete stack that is deeper shows that nothing was cut at limit. Behind damage, which
+		// may have taken the end of a frame, one does not.
 		p.Meta.DepthLimit = 0
 		d.Facts.Deepest = d.deepest
 		d.zones = nil
