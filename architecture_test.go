@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	// What is told of a file without a profile.
 	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/input", "internal/otlp", "internal/report"},
 	"internal/events":        {"internal/text", "nettrace", "activity", "profile", "internal/input"},
-	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/report", "internal/text"},
+	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/report", "internal/requests", "internal/text"},
 	"internal/runtimereport": {"nettrace", "internal/input", "profile", "runtimeevents", "internal/load", "internal/export", "internal/text"},
 	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/text"},
 	"internal/ipc":           {"nettrace", "internal/report", "internal/text"},

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
@@ -43,4 +45,46 @@ func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
 			assert.Equal(t, int64(f.Spans.Spikes), spikes)
 		})
 	}
+}
+
+// What info counts, the commands count, on the traces of testdata and a sample of the corpus or
+// all of it.
+func TestInfoCountsAsTheCommands(t *testing.T) {
+	requests, served := int64(0), int64(0)
+	for _, name := range traces(t) {
+		in, err := input.Open(t.Context(), name, nil)
+		if err != nil || in.Kind == input.Unknown {
+			continue
+		}
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			defer in.Close()
+			f, err := info.Of(t.Context(), in, nil)
+			if err != nil {
+				assert.Error(t, writeProfile(t.Context(), in, io.Discard, "ndjson", Config{}, &report.Trace{}), "info: %v", err)
+				return
+			}
+			rep := &report.Trace{}
+			if err := writeProfile(t.Context(), in, io.Discard, "ndjson", Config{Repair: true, MinConfidence: 0.9}, rep); err == nil && f.Stacks != nil {
+				assert.Equal(t, int64(rep.Cut), f.Stacks.CutTotal(), "cut samples")
+				if f.Samples != nil {
+					assert.Equal(t, int64(rep.Samples), f.Samples.Looks(), "samples")
+				}
+			}
+			assert.Equal(t, rep.Damages, f.Damages, "damages")
+			if in.Kind != input.Nettrace && in.Kind != input.Netperf {
+				return
+			}
+			var told info.HTTP
+			if f.HTTP != nil {
+				told = *f.HTTP
+			}
+			var made, got int64
+			err = tracefix.FromInput(in).Requests(t.Context(), func(*httpphases.Request) { made++ }, func(*httpphases.ServerRequest) { got++ })
+			require.NoError(t, err)
+			assert.Equal(t, [2]int64{made, got}, [2]int64{told.Requests, told.Served}, "requests made and served")
+			requests, served = requests+made, served+got
+		})
+	}
+	assert.NotZero(t, requests)
+	assert.NotZero(t, served)
 }

@@ -254,7 +254,8 @@ type Rundown struct {
 
 // HTTP tells whether requests can be reconstructed.
 type HTTP struct {
-	Requests  int64    `json:"requests"`            // starts of requests of HttpClient
+	Requests  int64    `json:"requests"`            // that the process made, as http tells them
+	Served    int64    `json:"served,omitempty"`    // that it served
 	Events    int64    `json:"events"`              // of System.Net.Http
 	Linked    int64    `json:"linked"`              // of Events, those with an activity id
 	Missing   []string `json:"missing,omitempty"`   // providers that would tell more

@@ -314,11 +314,12 @@ func verdict(f *Facts, topic string) Verdict {
 
 // Advice fits the runtime: before .NET 5 there is nothing to enable of System.Net.Http.
 func TestHTTPOfOldRuntimes(t *testing.T) {
-	for name, state := range map[string]string{"net31-http": Partly, "net31-server": None, "net31-log4": None} {
+	for name, state := range map[string]string{"net31-http": Partly, "net31-server": Good, "net31-log4": Good} {
 		v := verdict(facts(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")), "HTTP")
 		assert.Equal(t, state, v.State, name)
 		assert.NotContains(t, v.Do, "System.Net.Http:", name)
 		assert.Contains(t, v.Do, "tracefix http", name)
+		assert.Equal(t, state == Good, strings.Contains(v.Do, "--side server"), "%s: requests that were served are all that there is", name)
 	}
 }
 

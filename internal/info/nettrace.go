@@ -1,7 +1,6 @@
 package info
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -58,7 +58,7 @@ type nettraceReader struct {
 	rundownTo   int64
 	rundown     Rundown
 	http        HTTP
-	bridged     int64 // events of the bridge about requests
+	scan        *requests.Scanner // of http: what it finds is what there is
 	samples     Samples
 	depths      []int64
 }
@@ -73,6 +73,7 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	warn := func(e *nettrace.FormatError) {
 		f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 	}
+	defer func() { g.scan.Stop() }()
 	if o.Light {
 		if _, err := input.Read(ctx, in.Reader, warn, g); err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
@@ -94,16 +95,19 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 }
 
 // Begin implements input.Consumer.
-func (g *nettraceReader) Begin(r *nettrace.Reader) { g.r = r }
+func (g *nettraceReader) Begin(r *nettrace.Reader) {
+	g.r, g.scan = r, requests.NewScanner(r, nil, nil)
+}
 
 // Event implements input.Consumer.
 func (g *nettraceReader) Event(ev *nettrace.Event) error {
+	g.scan.Event(ev)
 	g.event(ev)
 	return nil
 }
 
 // End implements input.Consumer.
-func (g *nettraceReader) End() {}
+func (g *nettraceReader) End() { g.scan.Finish() }
 
 func (g *nettraceReader) tally(m *nettrace.Metadata) *tally {
 	i := m.Index
@@ -201,17 +205,11 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		if name := input.ProcessName(p.CommandLine); name != "" {
 			p.Name = name
 		}
-	case m.Provider == activity.BridgeProvider:
-		if strings.Contains(m.Name, "Activity") && bytes.Contains(ev.Payload, httpRequest) {
-			g.bridged++
-		}
+	case m.Provider == activity.BridgeProvider: // tells of activities, and is none
 	case m.Provider == httpphases.ProviderHTTP:
 		g.http.Events++
 		if !ev.ActivityID.IsZero() {
 			g.http.Linked++
-		}
-		if ev.Metadata.EventID == 1 {
-			g.http.Requests++
 		}
 	default:
 		k.linked = k.linked || !ev.ActivityID.IsZero()
@@ -264,10 +262,6 @@ func runtimeInformation(ev *nettrace.Event, p *Process) {
 	cmd, version := input.RuntimeInformation(ev)
 	p.CommandLine, p.Runtime = cmp.Or(p.CommandLine, cmd), cmp.Or(version, p.Runtime)
 }
-
-// httpRequest is what the names of the bridge's activities of requests have in common, as
-// they stand in a payload.
-var httpRequest = []byte("H\x00t\x00t\x00p\x00R\x00e\x00q\x00u\x00e\x00s\x00t\x00")
 
 func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
 	if ev.Metadata.Role != nettrace.RoleProcess || p.Name != "" {
@@ -396,12 +390,16 @@ func (g *nettraceReader) providers() {
 			return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Version, b.Version))
 		})
 	}
-	if byName[httpphases.ProviderHTTP] != nil {
+	found := g.scan.Stats()
+	g.http.Requests, g.http.Served = found.Requests, found.Servers
+	if g.http.Events > 0 {
 		for _, h := range httpHelpers {
 			if byName[h.provider] == nil {
 				g.http.Missing = append(g.http.Missing, h.provider)
 			}
 		}
+	}
+	if g.http.Events > 0 || found.Requests > 0 || found.Servers > 0 {
 		f.HTTP = &g.http
 	}
 }

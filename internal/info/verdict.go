@@ -209,16 +209,19 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		h.Recording = record
 	}
 	switch {
-	case h == nil && g.bridged > 0:
-		v.State, v.Text = Partly, fmt.Sprintf("%s event%s of the DiagnosticSource bridge tell of requests, without phases", count(g.bridged), report.Plural(int(g.bridged)))
-		v.Problem = "requests have no phases"
-		return v
 	case h == nil && g.beforeNet5():
 		// Do stays: that command tells how to record them.
 		v.State, v.Text = None, "System.Net.Http has events since .NET 5; the DiagnosticSource bridge tells of requests before that"
 		return v
 	case h == nil:
 		v.State, v.Text, v.Do = None, "no events of System.Net.Http", record
+		return v
+	case h.Requests == 0 && h.Served > 0:
+		v.Text, v.Do = served(h), "tracefix http --side server "+text.ShellWord(f.File)
+		return v
+	case h.Events == 0:
+		v.State, v.Text = Partly, made(h)+", without phases: the DiagnosticSource bridge tells of requests, and no event of System.Net.Http does"
+		v.Problem = "requests have no phases"
 		return v
 	case h.Requests == 0:
 		v.Text = "no request began while recording"
@@ -227,7 +230,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		}
 		v.State = Partly
 	default:
-		v.Text = fmt.Sprintf("%s request%s", count(h.Requests), report.Plural(int(h.Requests)))
+		v.Text = made(h)
 	}
 	if f.Lost.Events > 0 {
 		v.State = Partly
@@ -252,6 +255,19 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		}
 	}
 	return v
+}
+
+// made tells how many requests there are.
+func made(h *HTTP) string {
+	t := fmt.Sprintf("%s request%s", count(h.Requests), report.Plural(int(h.Requests)))
+	if h.Served > 0 {
+		t += ", and " + served(h)
+	}
+	return t
+}
+
+func served(h *HTTP) string {
+	return fmt.Sprintf("%s request%s served", count(h.Served), report.Plural(int(h.Served)))
 }
 
 // beforeNet5 reports whether a runtime older than .NET 5 was recorded: by its version or,
