@@ -13,6 +13,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/profile"
@@ -167,7 +168,39 @@ func TestEveryFormatWeighsTheSame(t *testing.T) {
 	require.NoError(t, tracefix.Write(&out, p, "svg", only))
 	assert.Contains(t, out.String(), "contention, 8,931 ms")
 
-	for _, refused := range []string{"folded", "speedscope", "chromium", "html", "svg"} {
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "firefox", only))
+	var fox struct {
+		Threads []struct {
+			Samples struct {
+				WeightType string
+				Weight     []float64
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &fox))
+	sum = 0
+	for _, th := range fox.Threads {
+		for _, w := range th.Samples.Weight {
+			assert.Equal(t, "tracing-ms", th.Samples.WeightType)
+			sum += w
+		}
+	}
+	assert.InEpsilon(t, total/1e6, sum, 1e-9)
+
+	out.Reset()
+	require.NoError(t, tracefix.Write(&out, p, "otlp-profiles-alpha", &tracefix.WriteOptions{Weights: []string{"contention", "wait"}}))
+	op, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(out.Bytes())
+	require.NoError(t, err)
+	profiles := op.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles()
+	require.Equal(t, 2, profiles.Len())
+	contended = 0
+	for _, s := range profiles.At(0).Samples().All() {
+		contended += s.Values().At(0)
+	}
+	assert.InEpsilon(t, total, contended, 1e-9)
+
+	for _, refused := range []string{"folded", "speedscope", "chromium", "html", "svg", "firefox"} {
 		require.Error(t, tracefix.Write(&out, p, refused, &tracefix.WriteOptions{Weights: []string{"contention", "wait"}}), refused)
 	}
 }

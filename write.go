@@ -30,6 +30,7 @@ var Formats = []Format{
 	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", Weights: 1, write: export.Folded},
 	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, write: export.Perfetto},
 	{Name: "firefox", Extensions: []string{".firefox.json"}, Help: "Firefox Profiler JSON: profiler.firefox.com, what samply opens", Tracks: true, Weights: 1, write: export.Firefox},
+	{Name: "otlp-profiles-alpha", Extensions: []string{".otlp-profiles.pb"}, Help: "OpenTelemetry profiles protobuf, a signal that may still change", Weights: 1 << 8, write: export.OTLPProfiles},
 	{Name: "svg", Extensions: []string{".svg"}, Help: "a flame graph of all threads as one", Weights: 1, write: export.SVG},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page for any browser, offline", Tracks: true, Weights: 1, write: page},
 }

@@ -41,6 +41,7 @@ var writers = []struct {
 	{"pprof", "example.pb", Pprof, Options{}},
 	{"perfetto", "example.pftrace", Perfetto, Options{}},
 	{"firefox", "example.firefox.json", Firefox, Options{}},
+	{"otlp profiles", "example.otlp-profiles.pb", OTLPProfiles, Options{}},
 }
 
 func TestGolden(t *testing.T) {

@@ -56,7 +56,7 @@ const perfettoDepth = 510
 // of a track that overlap go to lanes of the same name, which Perfetto draws together.
 func Perfetto(w io.Writer, p *profile.Profile, o Options) error {
 	x := &perfettoWriter{
-		buffer: newBuffer(w), p: p, o: &o, ids: newNumbers(p),
+		buffer: newBuffer(w), p: p, o: &o, ids: newNumbers(p), skip: p.Table.Synthetic(),
 		methods:   make([]uint64, p.Table.Methods()),
 		epochs:    make([]uint32, p.Table.Methods()),
 		processes: map[*profile.Process]uint64{},
@@ -75,12 +75,15 @@ func Perfetto(w io.Writer, p *profile.Profile, o Options) error {
 		x.process(pr, i)
 	}
 	timing := p.Timing()
-	sp := newSpanner(p.Table, p.Table.Synthetic())
+	sp := newSpanner(p.Table, x.skip)
 	for _, th := range o.threads(p) {
 		x.thread(th, timing, sp)
 		if x.err != nil {
 			return x.err
 		}
+	}
+	if err := x.samples(o.threads(p), timing); err != nil {
+		return err
 	}
 	for i, t := range tracks {
 		x.track(t, i)
@@ -96,6 +99,7 @@ type perfettoWriter struct {
 	p         *profile.Profile
 	o         *Options
 	ids       *numbers
+	skip      []bool // by method
 	processes map[*profile.Process]uint64
 	threads   map[*profile.Thread]uint64 // tracks that were described
 	uuid      uint64

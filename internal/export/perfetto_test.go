@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -77,6 +78,15 @@ type perfettoTrace struct {
 	flows    map[uint64]int
 	deepest  int
 	realtime int64
+	samples  []perfettoSample
+}
+
+// A perfettoSample is one of a profiler.
+type perfettoSample struct {
+	pid, tid uint64
+	at       int64
+	frames   []string // root first
+	cut      uint64   // unwind error
 }
 
 type perfettoTrack struct {
@@ -93,6 +103,7 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 	type sequence struct {
 		valid  bool
 		tables map[protowire.Number]map[uint64]string
+		lists  map[protowire.Number]map[uint64][]uint64 // field 2 of what is interned: frames, callstacks
 		track  uint64
 		clock  uint64
 		at     int64
@@ -120,7 +131,8 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 		}
 		flags, _ := one(fs, packetSequenceFlags)
 		if flags.v&stateCleared != 0 {
-			*s = sequence{valid: true, tables: map[protowire.Number]map[uint64]string{1: {}, 2: {}, 3: {}}, clocks: map[uint64]bool{}}
+			*s = sequence{valid: true, tables: map[protowire.Number]map[uint64]string{1: {}, 2: {}, 3: {}, internFunction: {}, internFrame: {}, internCallstack: {}, internMappingPath: {}, internMapping: {}},
+				lists: map[protowire.Number]map[uint64][]uint64{internFrame: {}, internCallstack: {}}, clocks: map[uint64]bool{}}
 		}
 		if f, ok := one(fs, packetDefaults); ok {
 			d := fieldsOf(t, f.bytes)
@@ -139,6 +151,19 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 				must(t, iid.v != 0, "a missing field")
 				must(t, !has(s.tables[e.num], iid.v), "described twice")
 				s.tables[e.num][iid.v] = text(name.bytes)
+				for _, x := range es {
+					if x.num == 2 && s.lists[e.num] != nil {
+						s.lists[e.num][iid.v] = append(s.lists[e.num][iid.v], x.v)
+					}
+				}
+				switch at, _ := one(es, 3); e.num {
+				case internFrame:
+					_, has := one(es, 4)
+					must(t, s.tables[internMapping][at.v] == "" && has, "a frame has a mapping and a place in it")
+				case internMapping:
+					path, _ := one(es, 7)
+					must(t, s.tables[internMappingPath][path.v] != "", "a mapping has a path")
+				}
 			}
 		}
 		if f, ok := one(fs, packetClockSnapshot); ok {
@@ -186,6 +211,30 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 			}
 			must(t, track.name != "", "an empty text")
 			tr.tracks[uuid.v] = track
+			continue
+		}
+		if _, ok := one(fs, packetDefaults); ok && s.track == 0 {
+			continue // of samples
+		}
+		if f, ok := one(fs, packetPerfSample); ok {
+			must(t, s.valid && flags.v&stateNeeded != 0, "a rule of the importer")
+			at, ok := one(fs, packetTimestamp)
+			must(t, ok && s.clock == 0, "a time of the trace's clock")
+			e := fieldsOf(t, f.bytes)
+			pid, _ := one(e, 2)
+			tid, _ := one(e, 3)
+			cut, _ := one(e, 16)
+			sample := perfettoSample{pid: pid.v, tid: tid.v, at: int64(at.v), cut: cut.v}
+			if stack, ok := one(e, 4); ok {
+				frames := s.lists[internCallstack][stack.v]
+				must(t, len(frames) > 0, "a stack of nothing")
+				for _, f := range frames {
+					function := s.lists[internFrame][f]
+					must(t, len(function) == 1, "a frame that is not described")
+					sample.frames = append(sample.frames, s.tables[internFunction][function[0]])
+				}
+			}
+			tr.samples = append(tr.samples, sample)
 			continue
 		}
 		f, ok := one(fs, packetTrackEvent)
@@ -371,4 +420,50 @@ func TestPerfettoIsSmall(t *testing.T) {
 	require.NoError(t, Perfetto(&perfetto, p, Options{}))
 	assert.Less(t, float64(perfetto), float64(chromium)/5)
 	t.Logf("Chromium %d bytes, Perfetto %d", chromium, perfetto)
+}
+
+// TestPerfettoSamples holds the sampled stacks against the samples on a CPU: those of each
+// method, and how long they speak.
+func TestPerfettoSamples(t *testing.T) {
+	for seed := range uint64(30) {
+		checkPerfettoSamples(t, random(seed))
+	}
+	p := example()
+	var out bytes.Buffer
+	require.NoError(t, Perfetto(&out, p, Options{}))
+	cut := map[uint64]int{}
+	for _, s := range readPerfetto(t, out.Bytes()).samples {
+		cut[s.cut]++
+	}
+	assert.Equal(t, 1, cut[unwindFramesExceeded], "a bridge")
+	assert.Equal(t, 1, cut[unwindMemoryInvalid], "a broken stack")
+}
+
+func checkPerfettoSamples(t *testing.T, p *profile.Profile) {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, Perfetto(&out, p, Options{Tracks: []string{"cpu"}}))
+	want, got := times{}, times{}
+	timing := p.Timing()
+	for _, th := range p.Threads {
+		for st := range timing.Stretches(th) {
+			if st.Type.OnCPU() {
+				want.stack(namesOf(p, &st.Sample), 1)
+			}
+		}
+	}
+	for _, s := range readPerfetto(t, out.Bytes()).samples {
+		got.stack(s.frames, 1)
+	}
+	sameTimes(t, "perfetto samples", want, got, 0)
+}
+
+// namesOf are the names of the frames of a sample that are drawn, root first.
+func namesOf(p *profile.Profile, s *profile.Sample) (names []string) {
+	for _, f := range p.Table.AppendFrames(nil, s.Stack) {
+		if m := p.Table.MethodOf(f); m.Kind != profile.Synthetic || m.Name == profile.Bridge {
+			names = append(names, cmp.Or(m.Name, "?"))
+		}
+	}
+	return names
 }

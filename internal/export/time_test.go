@@ -128,12 +128,7 @@ func checkTime(t *testing.T, p *profile.Profile) {
 	for _, th := range p.Threads {
 		for st := range timing.Stretches(th) {
 			stretches++
-			var names []string
-			for _, f := range p.Table.AppendFrames(nil, st.Stack) {
-				if m := p.Table.MethodOf(f); m.Kind != profile.Synthetic || m.Name == profile.Bridge {
-					names = append(names, cmp.Or(m.Name, "?"))
-				}
-			}
+			names := namesOf(p, &st.Sample)
 			if st.Type == profile.SampleOffCPU {
 				names = append(names, profile.OffCPU)
 			}
@@ -188,6 +183,9 @@ func checkTime(t *testing.T, p *profile.Profile) {
 		}
 		sameTimes(t, "pprof", want, got, 0)
 	}
+
+	checkPerfettoSamples(t, p)
+	sameTimes(t, "otlp-profiles-alpha", want, timesOfOTLP(t, p, short), 0)
 
 	sameTimes(t, "firefox", want, writeFirefox(t, p, Options{}).times(), stretches)
 

@@ -1,0 +1,324 @@
+package export
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// OTLPProfiles writes a ProfilesData message of OTLP, which also is what a receiver is sent
+// (ExportProfilesServiceRequest). The signal is in development: v1development of
+// opentelemetry-proto, whose messages still change (docs/specification.md, profiles.proto).
+//
+// Each process is a resource with one profile for each kind of value: wall and cpu time in
+// nanoseconds, or a weight. A sample is one distinct stack of one thread; a location tells what
+// its frame is (profile.frame.type) and how a repair put it back (tracefix.repair).
+func OTLPProfiles(w io.Writer, p *profile.Profile, o Options) error {
+	x := newOTLPWriter(p, &o)
+	out := newBuffer(w)
+	time, weights := o.weights(p)
+	for _, pr := range x.processes() {
+		var profiles []byte
+		if time {
+			x.stretches(pr)
+			profiles = x.appendProfile(profiles, "wall", profile.Nanoseconds, x.wall)
+			profiles = x.appendProfile(profiles, "cpu", profile.Nanoseconds, x.cpu)
+		}
+		for _, i := range weights {
+			profiles = x.appendProfile(profiles, p.Weights[i].Name, p.Weights[i].Unit, x.values(pr, i))
+		}
+		if len(profiles) == 0 {
+			continue
+		}
+		resource := x.resource(pr)
+		scope := appendText(nil, 1, o.exporter())
+		scoped := append(appendBytesField(nil, 1, scope), profiles...)
+		out.b = appendBytesField(out.b, 1, append(appendBytesField(nil, 1, resource), appendBytesField(nil, 2, scoped)...))
+		if err := out.flush(); err != nil {
+			return err
+		}
+	}
+	out.b = appendBytesField(out.b, 2, x.dictionary())
+	return out.flush()
+}
+
+type otlpWriter struct {
+	p      *profile.Profile
+	o      *Options
+	skip   []bool
+	timing *profile.Timing
+
+	// Tables of the dictionary, whose entry 0 is nothing, with the numbers of their entries.
+	strings, attributes, mappings, functions, locations, stacks otlpTable
+
+	stackIDs  map[otlpStack]uint64
+	frames    map[otlpFrame]uint64
+	wall, cpu []otlpSample // of the process
+	ids       []byte
+}
+
+// An otlpTable is a table of the dictionary: its entries in order, by their bytes.
+type otlpTable struct {
+	field protowire.Number
+	ids   map[string]uint64
+	b     []byte
+}
+
+func (t *otlpTable) id(entry []byte) uint64 {
+	id, ok := t.ids[string(entry)]
+	if !ok {
+		id = uint64(len(t.ids))
+		t.ids[string(entry)] = id
+		t.b = appendBytesField(t.b, t.field, entry)
+	}
+	return id
+}
+
+// An otlpStack is a stack with what a repair says of it, and what stands below it.
+type otlpStack struct {
+	stack    profile.StackID
+	inserted int
+	how      string
+	off      bool
+}
+
+type otlpFrame struct {
+	frame profile.FrameID
+	how   string // of the repair that put it back
+}
+
+// An otlpSample is what a stack of a thread adds up to.
+type otlpSample struct {
+	stack  uint64
+	labels string // numbers of its attributes, packed
+	value  int64
+}
+
+func newOTLPWriter(p *profile.Profile, o *Options) *otlpWriter {
+	x := &otlpWriter{p: p, o: o, skip: p.Table.Synthetic(), timing: p.Timing(), stackIDs: map[otlpStack]uint64{}, frames: map[otlpFrame]uint64{}}
+	for field, t := range map[protowire.Number]*otlpTable{1: &x.mappings, 2: &x.locations, 3: &x.functions, 5: &x.strings, 6: &x.attributes, 7: &x.stacks} {
+		*t = otlpTable{field: field, ids: map[string]uint64{}}
+		t.id(nil)
+	}
+	return x
+}
+
+// processes are those of the threads that are written, in their order.
+func (x *otlpWriter) processes() (list []*profile.Process) {
+	seen := map[*profile.Process]bool{}
+	for _, th := range x.o.threads(x.p) {
+		if pr := th.Owner(); !seen[pr] {
+			seen[pr] = true
+			list = append(list, pr)
+		}
+	}
+	return list
+}
+
+func (x *otlpWriter) str(s string) uint64 {
+	return x.strings.id([]byte(strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+// anyText and anyInt are an AnyValue.
+func anyText(s string) []byte { return appendText(nil, 1, s) }
+func anyInt(v int64) []byte   { return appendNumber(nil, 3, uint64(v)) }
+
+// attribute returns the number of a KeyValueAndUnit.
+func (x *otlpWriter) attribute(key string, value []byte) uint64 {
+	return x.attributes.id(appendBytesField(appendVarintField(nil, 1, x.str(key)), 2, value))
+}
+
+// resource tells of a process by the semantic conventions.
+func (x *otlpWriter) resource(pr *profile.Process) (b []byte) {
+	add := func(key string, value []byte) {
+		b = appendBytesField(b, 1, appendBytesField(appendText(nil, 1, key), 2, value))
+	}
+	add("service.name", anyText(pr.Title()))
+	if pr.PID != 0 {
+		add("process.pid", anyInt(pr.PID))
+	}
+	if pr.CommandLine != "" {
+		add("process.command_line", anyText(pr.CommandLine))
+	}
+	add("process.runtime.name", anyText("dotnet"))
+	add("tracefix.source", anyText(x.o.title(x.p)))
+	return b
+}
+
+// labels are the packed attributes of a thread's samples.
+func (x *otlpWriter) labels(th *profile.Thread) []byte {
+	b := protowire.AppendVarint(nil, x.attribute("thread.id", anyInt(th.TID)))
+	if th.Name != "" {
+		b = protowire.AppendVarint(b, x.attribute("thread.name", anyText(th.Name)))
+	}
+	return b
+}
+
+// stretches adds up the time of the threads of a process.
+func (x *otlpWriter) stretches(pr *profile.Process) {
+	x.wall, x.cpu = x.wall[:0], x.cpu[:0]
+	for _, th := range x.o.threads(x.p) {
+		if th.Owner() != pr {
+			continue
+		}
+		labels := string(x.labels(th))
+		repairs := th.Repairs.Cursor()
+		wall, cpu := otlpSums{}, otlpSums{}
+		for st := range x.timing.Stretches(th) {
+			id := x.stack(x.marked(&st.Sample, repairs.Of(st.Index)))
+			x.wall = wall.add(x.wall, otlpSample{id, labels, st.Nanos()})
+			if st.Type.OnCPU() {
+				x.cpu = cpu.add(x.cpu, otlpSample{id, labels, st.Nanos()})
+			}
+		}
+	}
+}
+
+// values adds up what the samples of a process weigh.
+func (x *otlpWriter) values(pr *profile.Process, weight int) (list []otlpSample) {
+	key := labelOf(x.p.Weights[weight].Name)
+	for _, th := range x.o.threads(x.p) {
+		if th.Owner() != pr {
+			continue
+		}
+		labels := x.labels(th)
+		exact := map[otlpKey]float64{}
+		sums := otlpSums{}
+		for v := range x.p.Values(th, weight) {
+			s := otlpSample{stack: x.stack(x.marked(&v.Sample, v.Repair))}
+			s.labels = string(protowire.AppendVarint(labels[:len(labels):len(labels)], x.attribute(key, anyText(v.Name))))
+			list = sums.add(list, s)
+			k := otlpKey{s.stack, s.labels}
+			exact[k] += v.Amount
+			list[sums[k]].value = int64(math.Round(exact[k]))
+		}
+	}
+	return list
+}
+
+// otlpSums is where in a list the samples of a thread are.
+type otlpSums map[otlpKey]int
+
+type otlpKey struct {
+	stack  uint64
+	labels string
+}
+
+func (sums otlpSums) add(list []otlpSample, s otlpSample) []otlpSample {
+	k := otlpKey{s.stack, s.labels}
+	i, ok := sums[k]
+	if !ok {
+		sums[k] = len(list)
+		return append(list, s)
+	}
+	list[i].value += s.value
+	return list
+}
+
+func (x *otlpWriter) marked(s *profile.Sample, r *profile.Repair) otlpStack {
+	k := otlpStack{stack: s.Stack, off: s.Type == profile.SampleOffCPU}
+	if n := inserted(x.p.Table, s, r); n > 0 && !x.o.Plain {
+		k.inserted, k.how = n, r.How
+	}
+	return k
+}
+
+// stack returns the number of a stack: its locations, leaf first.
+func (x *otlpWriter) stack(k otlpStack) uint64 {
+	if id, ok := x.stackIDs[k]; ok {
+		return id
+	}
+	t := x.p.Table
+	x.ids = x.ids[:0]
+	if k.off {
+		x.ids = protowire.AppendVarint(x.ids, x.location(profile.Method{Name: profile.OffCPU, Kind: profile.Synthetic}, 0, ""))
+	}
+	for id, depth := k.stack, t.Depth(k.stack); id != 0; id, depth = t.Parent(id), depth-1 {
+		f := otlpFrame{frame: t.Frame(id)}
+		if x.skip[t.Method(f.frame)] {
+			continue
+		}
+		if depth <= k.inserted {
+			f.how = k.how
+		}
+		at, ok := x.frames[f]
+		if !ok {
+			fr := t.FrameAt(f.frame)
+			at = x.location(t.MethodAt(fr.Method), fr.Addr, f.how)
+			x.frames[f] = at
+		}
+		x.ids = protowire.AppendVarint(x.ids, at)
+	}
+	var entry []byte
+	if len(x.ids) > 0 {
+		entry = appendBytesField(nil, 1, x.ids)
+	}
+	id := x.stacks.id(entry)
+	x.stackIDs[k] = id
+	return id
+}
+
+// otlpFrameTypes are values of profile.frame.type.
+var otlpFrameTypes = map[profile.FrameKind]string{profile.Managed: "dotnet", profile.Native: "native", profile.Kernel: "kernel"}
+
+func (x *otlpWriter) location(m profile.Method, addr uint64, how string) uint64 {
+	var entry []byte
+	if m.Module != "" {
+		entry = appendVarintField(entry, 1, x.mappings.id(appendVarintField(nil, 4, x.str(m.Module))))
+	}
+	entry = appendVarintField(entry, 2, addr)
+	name := x.str(cmp.Or(m.Full(), "?"))
+	entry = appendBytesField(entry, 3, appendVarintField(nil, 1, x.functions.id(appendVarintField(nil, 1, name))))
+	var attributes []byte
+	if kind, ok := otlpFrameTypes[m.Kind]; ok {
+		attributes = protowire.AppendVarint(attributes, x.attribute("profile.frame.type", anyText(kind)))
+	}
+	if how != "" {
+		attributes = protowire.AppendVarint(attributes, x.attribute("tracefix.repair", anyText(how)))
+	}
+	if len(attributes) > 0 {
+		entry = appendBytesField(entry, 4, attributes)
+	}
+	return x.locations.id(entry)
+}
+
+// appendProfile appends a profile of one kind of value to a scope; of nothing it appends none.
+func (x *otlpWriter) appendProfile(b []byte, kind string, unit profile.Unit, samples []otlpSample) []byte {
+	if len(samples) == 0 {
+		return b
+	}
+	valueType := func(kind string, unit string) []byte {
+		return appendVarintField(appendVarintField(nil, 1, x.str(kind)), 2, x.str(unit))
+	}
+	m := appendBytesField(nil, 1, valueType(kind, cmp.Or(string(unit), "count")))
+	var s []byte
+	for i := range samples {
+		s = appendVarintField(s[:0], 1, samples[i].stack)
+		s = appendBytesField(s, 2, []byte(samples[i].labels))
+		s = appendBytesField(s, 4, protowire.AppendVarint(nil, uint64(samples[i].value)))
+		m = appendBytesField(m, 2, s)
+	}
+	if start := x.p.Meta.Start; !start.IsZero() {
+		m = protowire.AppendFixed64(protowire.AppendTag(m, 3, protowire.Fixed64Type), uint64(start.UnixNano()))
+	}
+	m = appendVarintField(m, 4, uint64(max(0, x.p.Meta.End)))
+	m = appendBytesField(m, 5, valueType("cpu", string(profile.Nanoseconds)))
+	return appendBytesField(b, 2, appendVarintField(m, 6, uint64(x.timing.Period)))
+}
+
+// dictionary is what the profiles refer to.
+func (x *otlpWriter) dictionary() (b []byte) {
+	for _, t := range []*otlpTable{&x.mappings, &x.locations, &x.functions} {
+		b = append(b, t.b...)
+	}
+	b = appendBytesField(b, 4, nil) // no links but the one that is nothing
+	for _, t := range []*otlpTable{&x.strings, &x.attributes, &x.stacks} {
+		b = append(b, t.b...)
+	}
+	return b
+}

@@ -1,0 +1,97 @@
+package export
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// readOTLPProfiles reads profiles with the collector's package, and holds them to the rules of
+// the format: entry 0 of a table is nothing, and what is referred to exists.
+func readOTLPProfiles(t testing.TB, b []byte) pprofile.Profiles {
+	t.Helper()
+	ps, err := (&pprofile.ProtoUnmarshaler{}).UnmarshalProfiles(b)
+	require.NoError(t, err)
+	d := ps.Dictionary()
+	require.Empty(t, d.StringTable().At(0))
+	require.Zero(t, d.StackTable().At(0).LocationIndices().Len())
+	require.Zero(t, d.LocationTable().At(0).Lines().Len())
+	require.Zero(t, d.FunctionTable().At(0).NameStrindex())
+	require.True(t, d.LinkTable().At(0).TraceID().IsEmpty())
+	require.Zero(t, d.AttributeTable().At(0).KeyStrindex())
+	require.Zero(t, d.MappingTable().At(0).FilenameStrindex())
+	for _, l := range d.LocationTable().All() {
+		require.Less(t, int(l.MappingIndex()), d.MappingTable().Len())
+		for _, a := range l.AttributeIndices().All() {
+			require.Less(t, int(a), d.AttributeTable().Len())
+		}
+	}
+	return ps
+}
+
+// eachOTLPSample yields the samples of all profiles of one kind: names of frames, root first.
+func eachOTLPSample(ps pprofile.Profiles, kind string, yield func(frames []string, value int64)) {
+	d := ps.Dictionary()
+	text := func(i int32) string { return d.StringTable().At(int(i)) }
+	for _, r := range ps.ResourceProfiles().All() {
+		for _, s := range r.ScopeProfiles().All() {
+			for _, p := range s.Profiles().All() {
+				if text(p.SampleType().TypeStrindex()) != kind {
+					continue
+				}
+				for _, sample := range p.Samples().All() {
+					var names []string
+					for _, l := range d.StackTable().At(int(sample.StackIndex())).LocationIndices().All() {
+						f := d.LocationTable().At(int(l)).Lines().At(0).FunctionIndex()
+						names = append([]string{text(d.FunctionTable().At(int(f)).NameStrindex())}, names...)
+					}
+					yield(names, sample.Values().At(0))
+				}
+			}
+		}
+	}
+}
+
+// timesOfOTLP adds up the time of frames; short has their names without the module.
+func timesOfOTLP(t testing.TB, p *profile.Profile, short map[string]string) times {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, OTLPProfiles(&out, p, Options{}))
+	got := times{}
+	eachOTLPSample(readOTLPProfiles(t, out.Bytes()), "wall", func(frames []string, value int64) {
+		for i := range frames {
+			frames[i] = short[frames[i]]
+		}
+		got.stack(frames, value)
+	})
+	return got
+}
+
+func TestOTLPProfilesExample(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, OTLPProfiles(&out, example(), Options{}))
+	ps := readOTLPProfiles(t, out.Bytes())
+	require.NoError(t, pprofileotlp.NewExportRequest().UnmarshalProto(out.Bytes()), "what a receiver takes")
+	require.Equal(t, 2, ps.ResourceProfiles().Len())
+	name, _ := ps.ResourceProfiles().At(0).Resource().Attributes().Get("service.name")
+	assert.Equal(t, "shop", name.Str())
+	put := map[string]int{}
+	for _, l := range ps.Dictionary().LocationTable().All() {
+		for _, a := range l.AttributeIndices().All() {
+			kv := ps.Dictionary().AttributeTable().At(int(a))
+			if ps.Dictionary().StringTable().At(int(kv.KeyStrindex())) == "tracefix.repair" {
+				put[kv.Value().Str()]++
+			}
+		}
+	}
+	assert.Equal(t, map[string]int{"both-sides": 2, "bridge": 2}, put)
+	cpu := int64(0)
+	eachOTLPSample(ps, "cpu", func(_ []string, value int64) { cpu += value })
+	assert.Equal(t, int64(example().Top(profile.TopOptions{}).CPU*1e6), cpu)
+}
