@@ -36,7 +36,8 @@ var mayImport = map[string][]string{
 	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/view", "internal/report"},
 
 	// From bytes to the model.
-	"internal/input":    {"nettrace"},
+	"internal/relay":    {},
+	"internal/input":    {"nettrace", "internal/relay"},
 	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/samples":  {"profile", "internal/input", "internal/load", "internal/report"},

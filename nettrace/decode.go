@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"slices"
 )
 
 // eventHeader is the header of event and metadata blocks of v4 to v6 (section 3.1).
@@ -456,6 +457,7 @@ func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint3
 	}
 	by := -gap
 	left := by
+	r.losses = slices.Clone(r.losses) // delivered events hold it as it was
 	for i := len(r.losses) - 1; i >= 0 && i >= len(r.losses)-256 && left > 0; i-- {
 		if l := &r.losses[i]; l.CaptureThreadID == thread && l.Count > 0 {
 			n := min(l.Count, left)

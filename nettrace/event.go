@@ -67,7 +67,7 @@ type Header struct {
 }
 
 // An Event is one event of a trace. Slices and the Stack are valid until the
-// next call of Reader.Read with this or another Event.
+// next call of Reader.Read with this or another Event, unless Options.Hold says more.
 type Event struct {
 	// Time is in ticks of the trace's clock; see Reader.Nanos.
 	Time int64
@@ -127,10 +127,14 @@ type Event struct {
 	// Offset is the position of the event's first byte in the file.
 	Offset int64
 
+	losses     []Loss  // see Losses
 	values     []Value // scratch of fits
 	pointer    uint8   // size, 0 is 8
 	lostThread bool    // v6: it refers to a thread that the file does not hold
 }
+
+// Losses are those of the Reader when it delivered the event; see Reader.Losses.
+func (ev *Event) Losses() []Loss { return ev.losses }
 
 // Whole reports whether the file holds all that belongs to the event: its definition, its
 // thread, and of an event of the runtime, whose layout is known, a payload that can be decoded. What

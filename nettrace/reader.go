@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Options of a Reader. The zero value works.
@@ -17,6 +18,9 @@ type Options struct {
 	// between sequence points; zero means 256 MiB. Beyond it the oldest half is
 	// delivered although older events may follow, which Warn is told.
 	MaxBuffered int
+	// Hold is for how many further calls of Read an Event stays valid, so that events can be
+	// handed to another goroutine; zero: until the next one.
+	Hold int
 	// Warn is told of each defect of the file that was skipped, at most 1,000
 	// times; nil drops them. It is called while a block is read, which is
 	// before the block's events are delivered.
@@ -66,7 +70,7 @@ type Stats struct {
 }
 
 // A Reader reads the events of one file in the order of their times. It is not
-// safe for concurrent use.
+// safe for concurrent use, but Nanos and the events that Options.Hold keeps valid are.
 type Reader struct {
 	src  source
 	opts Options
@@ -93,6 +97,8 @@ type Reader struct {
 	blocks   []*block // free
 	buffers  [][]byte // free
 	spare    int      // bytes of both
+	held     []held   // may become free; see Options.Hold
+	events   int64    // delivered
 	reading  *segment // what Read is delivering
 	rows     []row
 	next     int
@@ -248,6 +254,7 @@ func (r *Reader) Read(ev *Event) error {
 	}
 	row := &r.rows[r.next]
 	r.next++
+	r.events++
 	r.fill(ev, row)
 	return nil
 }
@@ -309,7 +316,7 @@ func (r *Reader) drained() {
 
 // release drops what the delivered events no longer need.
 func (r *Reader) release() {
-	r.blocks, r.buffers, r.rows, r.interns = nil, nil, nil, nil
+	r.blocks, r.buffers, r.held, r.rows, r.interns = nil, nil, nil, nil, nil
 	r.next, r.end = 0, 0
 }
 
@@ -382,6 +389,7 @@ func (r *Reader) count(kind blockKind, offset int64, size int) {
 // newBlock returns a block that holds a copy of data.
 func (r *Reader) newBlock(data []byte, offset int64) *block {
 	var blk *block
+	r.letGo()
 	if n := len(r.blocks); n > 0 {
 		blk = r.blocks[n-1]
 		r.blocks = r.blocks[:n-1]
@@ -416,8 +424,45 @@ func (r *Reader) mayKeep(n, count int) bool {
 	return true
 }
 
+// held is a block or a buffer of which delivered events may still hold parts.
+type held struct {
+	blk   *block
+	buf   []byte
+	until int64 // Reader.events from which on that is over
+}
+
+// hold keeps what is free, but for events that are held. Where that is much, it is left to the collector.
+func (r *Reader) hold(h held) {
+	if len(r.held) == 64 {
+		r.held = slices.Delete(r.held, 0, 32)
+	}
+	h.until = r.events + int64(r.opts.Hold) + 1
+	r.held = append(r.held, h)
+}
+
+// letGo frees what no event holds any more.
+func (r *Reader) letGo() {
+	n := 0
+	for ; n < len(r.held) && r.held[n].until <= r.events; n++ {
+		if h := &r.held[n]; h.blk != nil {
+			r.keepBlock(h.blk)
+		} else {
+			r.keepBuffer(h.buf)
+		}
+	}
+	r.held = slices.Delete(r.held, 0, n)
+}
+
 // freeBlock keeps a block for reuse.
 func (r *Reader) freeBlock(blk *block) {
+	if r.opts.Hold > 0 {
+		r.hold(held{blk: blk})
+		return
+	}
+	r.keepBlock(blk)
+}
+
+func (r *Reader) keepBlock(blk *block) {
 	if r.mayKeep(blk.memory(), len(r.blocks)) {
 		r.blocks = append(r.blocks, blk)
 	}
@@ -425,6 +470,7 @@ func (r *Reader) freeBlock(blk *block) {
 
 // newBuffer returns a copy of data that lives until freeBuffer.
 func (r *Reader) newBuffer(data []byte) []byte {
+	r.letGo()
 	if n := len(r.buffers); n > 0 {
 		b := r.buffers[n-1]
 		r.buffers = r.buffers[:n-1]
@@ -437,6 +483,14 @@ func (r *Reader) newBuffer(data []byte) []byte {
 }
 
 func (r *Reader) freeBuffer(b []byte) {
+	if r.opts.Hold > 0 {
+		r.hold(held{buf: b})
+		return
+	}
+	r.keepBuffer(b)
+}
+
+func (r *Reader) keepBuffer(b []byte) {
 	if r.mayKeep(cap(b), len(r.buffers)) {
 		r.buffers = append(r.buffers, b)
 	}
@@ -459,6 +513,7 @@ func (r *Reader) fill(ev *Event, row *row) {
 	ev.pointer = uint8(r.h.PointerSize)
 	ev.Offset = blk.offset + int64(row.at)
 	ev.StackKey, ev.Stack = 0, Stack{}
+	ev.losses = r.losses
 	ev.Late = row.time < r.lastTime
 	if ev.Late {
 		r.stats.Late++

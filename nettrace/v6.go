@@ -637,6 +637,9 @@ func (r *Reader) fillV6(ev *Event, row *row) {
 // parseLabels reads a list that skipLabels has found whole.
 func (r *Reader) parseLabels(l *labelScratch, b []byte) {
 	*l = labelScratch{labels: l.labels[:0]}
+	if r.opts.Hold > 0 {
+		l.labels = nil
+	}
 	c := Cursor{b: b}
 	for {
 		k := c.U8()

@@ -63,7 +63,7 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	c.Report.Events, c.Report.Lost = res.Written, int64(res.Stats.Lost)
+	c.Report.Events, c.Report.Lost = res.Written, res.Lost
 	c.Report.Done = fmt.Sprintf("%s event%s", report.Count(int(res.Written)), report.Plural(int(res.Written)))
 	switch {
 	case res.Partial:

@@ -48,8 +48,9 @@ type Options struct {
 // A Result tells what Write did.
 type Result struct {
 	Header  nettrace.Header
-	Stats   nettrace.Stats
-	Events  int64 // read
+	Stats   nettrace.Stats // of what was read, which may be more
+	Lost    int64          // events that the recorder lost
+	Events  int64          // read
 	Written int64
 	// Partial is set where reading ended early since nothing more was wanted.
 	Partial bool
@@ -78,6 +79,9 @@ func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Re
 		_, err = w.Write(l.buf)
 	}
 	l.res.Stats = r.Stats()
+	if !l.res.Partial {
+		l.res.Lost = int64(l.res.Stats.Lost)
+	}
 	return &l.res, err
 }
 
@@ -114,8 +118,7 @@ func (l *lister) Event(ev *nettrace.Event) error {
 			if ev.Late {
 				return nil
 			}
-			l.res.Partial = true
-			return input.ErrStop
+			return l.enough(ev)
 		}
 		if ns < sel.From {
 			return nil
@@ -137,10 +140,18 @@ func (l *lister) Event(ev *nettrace.Event) error {
 		l.buf = l.buf[:0]
 	}
 	if l.res.Written++; l.res.Written == l.o.Limit {
-		l.res.Partial = true
-		return input.ErrStop
+		return l.enough(ev)
 	}
 	return nil
+}
+
+// enough ends the list: what follows ev, which may have been read already, does not count.
+func (l *lister) enough(ev *nettrace.Event) error {
+	l.res.Partial = true
+	for i := range ev.Losses() {
+		l.res.Lost += int64(ev.Losses()[i].Count)
+	}
+	return input.ErrStop
 }
 
 // End implements input.Consumer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -31,23 +32,32 @@ var ErrStop = errors.New("enough")
 // failed, or that ctx has ended. The reader that it returns has been closed and knows all
 // that there is to know about the file. The first reading of a file is told its defects;
 // pass no warn for a second one.
+//
+// Where there are processors for it, the file is read and decoded ahead of the consumers.
 func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), consumers ...Consumer) (*nettrace.Reader, error) {
 	in, err := open()
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	d := &delivery{ctx: ctx, warn: warn, consumers: consumers, stopped: make([]bool, len(consumers)), left: len(consumers)}
 	if warn == nil {
-		warn = func(*nettrace.FormatError) {}
+		d.warn = func(*nettrace.FormatError) {}
 	}
-	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: warn})
+	d.line = relay.New(nil, d.take)
+	defer d.line.Close()
+	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: d.defect, Hold: d.line.Batches() * batchSize})
 	if err != nil {
+		_ = d.line.Send() // what it told
 		return nil, err
 	}
 	for _, c := range consumers {
 		c.Begin(r)
 	}
-	if err := events(ctx, r, warn, consumers); err != nil {
+	if len(consumers) == 0 {
+		return r, nil
+	}
+	if err := d.events(r); err != nil && err != ErrStop {
 		return r, err
 	}
 	for _, c := range consumers {
@@ -56,43 +66,102 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 	return r, nil
 }
 
-// checkEvery is how many events go by before the context is asked.
-const checkEvery = 1 << 12
+// batchSize is how many events go to the consumers at once: few enough to stay in the cache.
+const batchSize = 128
 
-func events(ctx context.Context, r *nettrace.Reader, warn func(*nettrace.FormatError), consumers []Consumer) error {
-	var stopped []bool // by consumer; nil: none
-	left := len(consumers)
-	var ev nettrace.Event
-	for n := 0; left > 0; n++ {
-		if n&(checkEvery-1) == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := r.Read(&ev); err != nil {
-			d, ok := Damage(r, err)
-			if !ok {
+// A batch is what goes from the goroutine that reads to that of the consumers.
+type batch struct {
+	events  [batchSize]nettrace.Event
+	n       int
+	defects []defect
+}
+
+// A defect was met when so many events of its batch were read.
+type defect struct {
+	at   int
+	what *nettrace.FormatError
+}
+
+// A delivery takes the events of a reading to its consumers.
+type delivery struct {
+	ctx       context.Context
+	line      *relay.Line[batch]
+	warn      func(*nettrace.FormatError)
+	consumers []Consumer
+	stopped   []bool // by consumer
+	left      int    // that have not stopped
+}
+
+// defect keeps what the reader tells in its place among the events.
+func (d *delivery) defect(e *nettrace.FormatError) {
+	b := d.line.Batch()
+	b.defects = append(b.defects, defect{b.n, e})
+}
+
+// events reads all events. It returns ErrStop if no consumer wants more.
+func (d *delivery) events(r *nettrace.Reader) error {
+	for {
+		b := d.line.Batch()
+		if b.n == batchSize {
+			if err := d.line.Send(); err != nil {
 				return err
 			}
-			if d != nil {
-				warn(d)
-			}
-			return nil
+			continue
 		}
-		for i, c := range consumers {
-			if stopped != nil && stopped[i] {
-				continue
+		err := r.Read(&b.events[b.n])
+		if err == nil {
+			b.n++
+			continue
+		}
+		damage, ok := Damage(r, err)
+		if ok && damage != nil {
+			d.defect(damage)
+		}
+		_ = d.line.Send() // Close tells it, too
+		if first := d.line.Close(); first != nil || ok {
+			return first
+		}
+		return err
+	}
+}
+
+// take gives a batch to the consumers.
+func (d *delivery) take(b *batch) error {
+	defer func() { b.n, b.defects = 0, b.defects[:0] }()
+	if err := d.ctx.Err(); err != nil {
+		return err
+	}
+	defects := b.defects
+	for i := range b.events[:b.n] {
+		for len(defects) > 0 && defects[0].at <= i {
+			d.warn(defects[0].what)
+			defects = defects[1:]
+		}
+		if err := d.event(&b.events[i]); err != nil {
+			return err
+		}
+	}
+	for _, x := range defects {
+		d.warn(x.what)
+	}
+	return nil
+}
+
+// event gives an event to all consumers that have not stopped.
+func (d *delivery) event(ev *nettrace.Event) error {
+	for i, c := range d.consumers {
+		if d.stopped[i] {
+			continue
+		}
+		switch err := c.Event(ev); err {
+		case nil:
+		case ErrStop:
+			d.stopped[i] = true
+			if d.left--; d.left == 0 {
+				return ErrStop
 			}
-			err := c.Event(&ev)
-			if err == nil {
-				continue
-			}
-			if err != ErrStop {
-				return err
-			}
-			if stopped == nil {
-				stopped = make([]bool, len(consumers))
-			}
-			stopped[i] = true
-			left--
+		default:
+			return err
 		}
 	}
 	return nil

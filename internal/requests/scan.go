@@ -121,8 +121,8 @@ func beforeNet5(m *nettrace.Metadata) bool {
 
 // Event takes the next event of the reader.
 func (s *Scanner) Event(ev *nettrace.Event) {
-	if n := len(s.reader.Losses()); n > s.losses {
-		for _, l := range s.reader.Losses()[s.losses:] {
+	if n := len(ev.Losses()); n > s.losses {
+		for _, l := range ev.Losses()[s.losses:] {
 			pid := l.ProcessID
 			if pid == 0 {
 				pid = s.reader.Header().ProcessID

@@ -1,0 +1,188 @@
+// Package relay lets the steps of one flow of data run side by side: who makes batches hands
+// them on, any number of workers may work on them, and who takes them gets them in the order
+// in which they were made. So the result is the same for any number of processors.
+//
+// On one processor there is nothing to gain: the same steps then run one after the other on
+// the goroutine of the caller, without a queue.
+package relay
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// busy is how many processors others than Lines keep at work; see Reserve.
+var busy atomic.Int64
+
+// Reserve says that n processors have other work until free is called, such as further
+// files of a batch.
+func Reserve(n int) (free func()) {
+	busy.Add(int64(n))
+	return sync.OnceFunc(func() { busy.Add(-int64(n)) })
+}
+
+// Workers is how many steps of a Line that begins now can run at once: at least one.
+func Workers() int { return max(1, runtime.GOMAXPROCS(0)-int(busy.Load())) }
+
+// A Line takes batches from one goroutine, which calls its methods, through work to take.
+// It must be closed. Its memory is that of a few batches for each worker, which are used
+// again: nobody may keep anything of a batch.
+type Line[B any] struct {
+	work func(*B)
+	take func(*B) error
+
+	free  chan *parcel[B]
+	todo  chan *parcel[B] // to the workers; nil without work
+	order chan *parcel[B] // to who takes; nil on one processor
+	held  *parcel[B]      // that the caller fills
+	wait  sync.WaitGroup
+
+	failed atomic.Bool
+	closed bool
+	err    error
+
+	panics   sync.Once
+	panicked string
+}
+
+// A parcel is a batch on its way.
+type parcel[B any] struct {
+	batch B
+	ready chan struct{} // told when the work is done
+}
+
+// New returns a Line. work, which may be nil, is called for several batches at once and
+// changes nothing but its batch; take is called for one after the other. What take returns ends the Line.
+func New[B any](work func(*B), take func(*B) error) *Line[B] {
+	l := &Line[B]{work: work, take: take}
+	workers := Workers()
+	if workers == 1 {
+		l.held = &parcel[B]{}
+		return l
+	}
+	const ahead = 2 // batches that wait for each who works
+	parcels := ahead * 2
+	if work != nil {
+		parcels = ahead * (workers + 1)
+	}
+	l.free = make(chan *parcel[B], parcels)
+	for range parcels {
+		l.free <- &parcel[B]{ready: make(chan struct{}, 1)}
+	}
+	l.order = make(chan *parcel[B], parcels)
+	if work != nil {
+		l.todo = make(chan *parcel[B], parcels)
+		for range workers {
+			l.wait.Go(l.works)
+		}
+	}
+	l.wait.Go(l.takes)
+	return l
+}
+
+// Batches is how many batches there are: so many may be on their way or about to be filled.
+func (l *Line[B]) Batches() int { return max(1, cap(l.free)) }
+
+// works is the goroutine of a worker.
+func (l *Line[B]) works() {
+	for p := range l.todo {
+		if !l.failed.Load() {
+			l.guard(func() { l.work(&p.batch) })
+		}
+		p.ready <- struct{}{}
+	}
+}
+
+// takes is the goroutine that takes batches in their order.
+func (l *Line[B]) takes() {
+	for p := range l.order {
+		<-p.ready
+		if !l.failed.Load() {
+			l.guard(func() {
+				if l.err = l.take(&p.batch); l.err != nil {
+					l.failed.Store(true)
+				}
+			})
+		}
+		l.free <- p
+	}
+}
+
+// guard keeps a panic of f for the caller.
+func (l *Line[B]) guard(f func()) {
+	defer func() {
+		if what := recover(); what != nil {
+			l.panics.Do(func() { l.panicked = fmt.Sprintf("%v\n%s", what, debug.Stack()) })
+			l.failed.Store(true)
+		}
+	}()
+	f()
+}
+
+// Batch returns the batch to fill next. It holds what it was left with when it was taken
+// the last time, so that its memory can be used again.
+func (l *Line[B]) Batch() *B {
+	switch {
+	case l.held != nil:
+	case l.closed:
+		l.held = &parcel[B]{}
+	default:
+		l.held = <-l.free
+	}
+	return &l.held.batch
+}
+
+// Send hands on the batch that Batch returned. It returns the error that take has returned
+// for an earlier one, if that is known by now: nothing is taken any more then.
+func (l *Line[B]) Send() error {
+	p := l.held
+	if l.order == nil {
+		l.one(p)
+		return l.err
+	}
+	l.held = nil
+	if l.closed {
+		return l.err
+	}
+	l.order <- p
+	if l.todo != nil {
+		l.todo <- p
+	} else {
+		p.ready <- struct{}{}
+	}
+	if l.failed.Load() {
+		return l.Close()
+	}
+	return nil
+}
+
+// one takes a batch through all steps.
+func (l *Line[B]) one(p *parcel[B]) {
+	if l.err != nil {
+		return
+	}
+	if l.work != nil {
+		l.work(&p.batch)
+	}
+	l.err = l.take(&p.batch)
+}
+
+// Close waits until all batches that were sent are taken, and returns the error that ended
+// that. A panic of a step becomes one of the caller.
+func (l *Line[B]) Close() error {
+	if l.order != nil && !l.closed {
+		l.closed = true
+		close(l.order)
+		if l.todo != nil {
+			close(l.todo)
+		}
+		l.wait.Wait()
+		if l.panicked != "" {
+			panic(l.panicked)
+		}
+	}
+	return l.err
+}

@@ -1,0 +1,128 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// onProcessors runs f with so many processors as a user's --jobs sets.
+func onProcessors(t *testing.T, n int, f func(t *testing.T)) {
+	t.Run(fmt.Sprint(n), func(t *testing.T) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+		before := runtime.NumGoroutine()
+		f(t)
+		for range 1000 { // one that has ended may be counted for a moment
+			if runtime.NumGoroutine() <= before {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		t.Error("goroutines are left")
+	})
+}
+
+type numbers struct{ in, out []int }
+
+// TestOrder sends batches whose work takes longest for the first ones.
+func TestOrder(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 8} {
+		onProcessors(t, n, func(t *testing.T) {
+			var got []int
+			l := New(func(b *numbers) {
+				b.out = b.out[:0]
+				for _, v := range b.in {
+					if v < 50 {
+						runtime.Gosched()
+					}
+					b.out = append(b.out, v*v)
+				}
+			}, func(b *numbers) error {
+				got = append(got, b.out...)
+				return nil
+			})
+			var want []int
+			for i := range 1000 {
+				b := l.Batch()
+				b.in = append(b.in[:0], i, i+1)
+				want = append(want, i*i, (i+1)*(i+1))
+				require.NoError(t, l.Send())
+			}
+			require.NoError(t, l.Close())
+			require.NoError(t, l.Close(), "once more is harmless")
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// TestFirstErrorWins ends a Line in its middle: the sender gets to know, and nothing behind is taken.
+func TestFirstErrorWins(t *testing.T) {
+	enough := errors.New("enough")
+	for _, n := range []int{1, 2, 4} {
+		onProcessors(t, n, func(t *testing.T) {
+			taken := 0
+			l := New(nil, func(b *int) error {
+				taken++
+				if *b >= 10 {
+					return fmt.Errorf("%d: %w", *b, enough)
+				}
+				return nil
+			})
+			for i := 0; ; i++ {
+				*l.Batch() = i
+				if err := l.Send(); err != nil {
+					assert.EqualError(t, err, "10: enough")
+					break
+				}
+			}
+			*l.Batch() = 7
+			assert.ErrorIs(t, l.Send(), enough, "errors stick")
+			assert.ErrorIs(t, l.Close(), enough)
+			assert.Equal(t, 11, taken)
+		})
+	}
+}
+
+// TestPanic hands the panic of a step to the caller, who may tell what he was doing.
+func TestPanic(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		onProcessors(t, n, func(t *testing.T) {
+			assert.Panics(t, func() {
+				l := New(func(b *int) { _ = 1 / *b }, func(*int) error { return nil })
+				for range 20 {
+					*l.Batch() = 0
+					if l.Send() != nil {
+						break
+					}
+				}
+				_ = l.Close()
+			})
+		})
+	}
+}
+
+func TestReserve(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	assert.Equal(t, 4, Workers())
+	free := Reserve(3)
+	assert.Equal(t, 1, Workers())
+	free()
+	free()
+	assert.Equal(t, 4, Workers())
+}
+
+func BenchmarkLine(b *testing.B) {
+	b.ReportAllocs()
+	sum := 0
+	l := New(nil, func(n *int) error { sum += *n; return nil })
+	for b.Loop() {
+		*l.Batch() = 1
+		_ = l.Send()
+	}
+	_ = l.Close()
+}
