@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,7 @@ type traceFlags struct {
 	Force  bool         `help:"Replace an existing output."`
 	Strict bool         `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`
 	Report string       `placeholder:"FILE" help:"Write what was done as JSON; - is standard output."`
+	Jobs   int          `placeholder:"N" help:"Processors to work with; the output is the same. Default: all that this process may use."`
 	Job    kong.Plugins `embed:""`
 
 	row *command.Command
@@ -71,6 +73,10 @@ func (c *eachCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 
 // each does the work with each input and tells the outcome as an error.
 func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []string) error {
+	if c.Jobs < 0 {
+		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Jobs)) // 0 changes nothing
 	if len(names) > 1 && c.Out != "" {
 		return usage(fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names)))
 	}

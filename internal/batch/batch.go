@@ -22,6 +22,7 @@ import (
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/report"
 )
 
@@ -99,6 +100,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	// collector works harder before more is taken. With room there is no need to hurry.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit(c.MaxMemory)))
 	defer debug.SetGCPercent(debug.SetGCPercent(300))
+	defer relay.Reserve(c.Jobs - 1)()
 
 	r := &runner{Config: &c, sink: s, journal: j, budget: newBudget(c.MaxMemory), digest: sha256.New()}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Version, c.Do, c.Format, c.Options))

@@ -2,7 +2,6 @@
 package output
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/pgzip"
+
+	"github.com/tracefix/tracefix/internal/relay"
 )
 
 // ErrExists reports an output that is there already.
@@ -73,15 +75,15 @@ type Options struct {
 // without Commit, leaves nothing behind.
 type File struct {
 	Name string
-	w    *bufio.Writer
-	z    io.WriteCloser // compression, or nil
-	f    *os.File       // nil for standard output
-	temp string         // "" if f is the target itself
+	line *relay.Line[[]byte] // to compression and disk, beside who writes
+	z    io.WriteCloser      // compression, or nil
+	f    *os.File            // nil for standard output
+	temp string              // "" if f is the target itself
 	// target is what temp is renamed to.
 	target string
 	// replace says that target may be there.
 	replace bool
-	n       int64
+	n       atomic.Int64
 
 	finished bool // nothing more can be written
 	done     bool
@@ -119,23 +121,38 @@ func Create(name string, o *Options) (*File, error) {
 		out.f = f
 		dst = f
 	}
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".gz":
-		out.z = gzip.NewWriter(counted{dst, out})
-	case ".zst":
-		z, err := zstd.NewWriter(counted{dst, out}, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			out.Close()
-			return nil, err
-		}
-		out.z = z
+	disk := io.Writer(counted{dst, out})
+	if err := out.compress(disk); err != nil {
+		out.Close()
+		return nil, err
 	}
 	if out.z != nil {
-		out.w = bufio.NewWriterSize(out.z, 256<<10)
-	} else {
-		out.w = bufio.NewWriterSize(counted{dst, out}, 256<<10)
+		disk = out.z
 	}
+	out.line = relay.New(nil, func(b *[]byte) error {
+		_, err := disk.Write(*b)
+		*b = (*b)[:0]
+		return err
+	})
 	return out, nil
+}
+
+// What is compressed by itself, and how much of it at once: the bytes are to be the same for
+// any number of processors.
+const gzipBlock = 512 << 10
+
+// compress sets the compression that the name asks for. Its blocks are compressed side by side.
+func (o *File) compress(disk io.Writer) (err error) {
+	workers := relay.Workers()
+	switch strings.ToLower(filepath.Ext(o.Name)) {
+	case ".gz":
+		z := pgzip.NewWriter(disk)
+		err = z.SetConcurrency(gzipBlock, workers+1)
+		o.z = z
+	case ".zst":
+		o.z, err = zstd.NewWriter(disk, zstd.WithEncoderConcurrency(workers))
+	}
+	return err
 }
 
 // open opens what is written to: a temporary file, or the target itself if that is a
@@ -241,7 +258,7 @@ type counted struct {
 
 func (c counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
-	c.o.n += int64(n)
+	c.o.n.Add(int64(n))
 	if err != nil {
 		err = placeError(c.o.title(), err)
 	}
@@ -256,11 +273,22 @@ func (o *File) title() string {
 	return o.Name
 }
 
-// Write writes content.
-func (o *File) Write(p []byte) (int, error) { return o.w.Write(p) }
+// bufferSize is how much goes to compression and disk at once.
+const bufferSize = 256 << 10
+
+// Write writes content. An error may be that of an earlier Write.
+func (o *File) Write(p []byte) (int, error) {
+	b := o.line.Batch()
+	if *b = append(*b, p...); len(*b) >= bufferSize {
+		if err := o.line.Send(); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
 
 // Bytes returns how many bytes went to the disk so far, after compression.
-func (o *File) Bytes() int64 { return o.n }
+func (o *File) Bytes() int64 { return o.n.Load() }
 
 // Finish completes the content, so that only the name is missing, which Commit gives.
 // It is for outputs that are to appear together: they need not stay open for that.
@@ -269,7 +297,8 @@ func (o *File) Finish() error {
 		return nil
 	}
 	o.finished = true
-	err := o.w.Flush()
+	_ = o.line.Send() // Close tells it
+	err := o.line.Close()
 	if o.z != nil {
 		err = errors.Join(err, o.z.Close())
 		o.z = nil
@@ -339,6 +368,9 @@ func (o *File) Close() error {
 		return nil
 	}
 	o.done = true
+	if o.line != nil {
+		_ = o.line.Close()
+	}
 	if o.z != nil {
 		o.z.Close()
 	}

@@ -2,10 +2,13 @@ package output
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -173,5 +176,39 @@ func TestFailedWriteNamesTheOutput(t *testing.T) {
 		assert.Equal(t, p, place.Name)
 		assert.ErrorIs(t, err, os.ErrClosed)
 		assert.NotContains(t, err.Error(), ".tmp-")
+	}
+}
+
+// TestSameBytes holds that an output does not depend on the number of processors, and that no
+// goroutine outlives it.
+func TestSameBytes(t *testing.T) {
+	for _, ext := range []string{"", ".gz", ".zst"} {
+		var want []byte
+		for _, n := range []int{1, 2, 3} {
+			before := runtime.NumGoroutine()
+			got := func() []byte {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+				name := filepath.Join(t.TempDir(), "a.json"+ext)
+				f, err := Create(name, nil)
+				require.NoError(t, err)
+				for i := range 400_000 {
+					_, err := fmt.Fprintf(f, "line %d of %x\n", i, i*i)
+					require.NoError(t, err)
+				}
+				require.NoError(t, f.Commit())
+				b, err := os.ReadFile(name)
+				require.NoError(t, err)
+				assert.EqualValues(t, len(b), f.Bytes())
+				return b
+			}()
+			if want == nil {
+				want = got
+			}
+			assert.True(t, bytes.Equal(want, got), "%q with %d processors", ext, n)
+			for i := 0; i < 1000 && runtime.NumGoroutine() > before; i++ {
+				time.Sleep(time.Millisecond)
+			}
+			assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+		}
 	}
 }

@@ -135,9 +135,10 @@ func (l *Line[B]) Batch() *B {
 	return &l.held.batch
 }
 
-// Send hands on the batch that Batch returned. It returns the error that take has returned
+// Send hands on the batch that Batch returns. It returns the error that take has returned
 // for an earlier one, if that is known by now: nothing is taken any more then.
 func (l *Line[B]) Send() error {
+	l.Batch()
 	p := l.held
 	if l.order == nil {
 		l.one(p)
