@@ -152,7 +152,7 @@ func (t *frameTable) addOwn(ev *chromium.Event) int32 {
 // ownStep takes a begin or end of frame f to a lane of tracefix's own output. What is
 // open for a while is a sample there, also if begins lead to it from a caller, or
 // ends alone.
-func (d *reading) ownStep(l *lane, phase byte, f profile.FrameID, name int32, ns int64, same bool, start int64) {
+func (d *reading) ownStep(l *lane, phase byte, f profile.FrameID, name int32, ns int64, same, near bool, start int64) {
 	t := d.table.table
 	if l.seen && l.heldOwn(phase, ns) {
 		d.sample(l, ns, l.cur == 0)
@@ -167,7 +167,7 @@ func (d *reading) ownStep(l *lane, phase byte, f profile.FrameID, name int32, ns
 		l.deepest = max(l.deepest, l.depth(t))
 		l.begun = true
 	} else {
-		d.endStep(l, f, name, false, same, start)
+		d.endStep(l, f, name, false, near, start)
 		l.begun = false
 	}
 	l.began, l.last, l.seen = ns, start, true

@@ -398,12 +398,13 @@ func (d *reading) newLane(ev *chromium.Event) *lane {
 func (d *reading) step(l *lane, phase byte, f profile.FrameID, name int32, sf bool, ns int64, sub uint32, off int64, lead int) {
 	l.events++
 	same := ns == l.lastNS && sub == l.lastSub
+	near := same || isNear(ns, sub, l.lastNS, l.lastSub)
 	l.lastNS, l.lastSub = ns, sub
 	if sub >= 5e8 {
 		ns++ // times are sums of floats: 580.1019999 stands for 580.102
 	}
 	if l.own.holds == holdsSamples {
-		d.ownStep(l, phase, f, name, ns, same, off-int64(lead))
+		d.ownStep(l, phase, f, name, ns, same, near, off-int64(lead))
 		return
 	}
 	if phase == 'B' {
@@ -427,12 +428,12 @@ func (d *reading) step(l *lane, phase byte, f profile.FrameID, name int32, sf bo
 		l.tie.reset()
 		l.rungs = rungs{}
 	}
-	d.endStep(l, f, name, sf, same, off-int64(lead))
+	d.endStep(l, f, name, sf, near, off-int64(lead))
 	l.last, l.seen = off-int64(lead), true
 }
 
 // endStep closes frame f in a lane.
-func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, same bool, start int64) {
+func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool, start int64) {
 	was := state{l.cur, l.outer}
 	l.rungs.add(l.depth(d.table.table), start-l.start)
 	n := l.end(d.table, f, name, sf)
@@ -444,7 +445,7 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, same bool,
 		l.implied += n - 1
 	}
 	l.low = min(l.low, l.depth(d.table.table))
-	if !same {
+	if !near {
 		l.tie.reset()
 	}
 	l.tie.add(was, start, n)

@@ -440,14 +440,13 @@ func markedCat(b, cat []byte) []byte {
 	return append(append(b, cat...), repairMark...)
 }
 
-// appendEarlier appends the text of the time before ts that is next to it for a float64, which
-// is what speedscope compares: no other event is between.
+// appendEarlier appends the text of the time before ts that speedscope surely tells from it.
 func appendEarlier(b, ts []byte) []byte {
 	v, err := strconv.ParseFloat(string(bytes.Trim(ts, `"`)), 64)
 	if err != nil {
 		return append(b, ts...)
 	}
-	text := strconv.AppendFloat(nil, math.Nextafter(v, math.Inf(-1)), 'f', -1, 64)
+	text := strconv.AppendFloat(nil, v-earlier*math.Abs(v), 'f', -1, 64)
 	if math.Abs(v) < 1 {
 		text = strconv.AppendFloat(nil, v-1e-9, 'f', 9, 64) // readers know no more than 18 decimals
 	}

@@ -146,6 +146,13 @@ func (b *Browser) Open(address, ready string) {
 	b.Wait(ready)
 }
 
+// Before has every page run a script before its own.
+func (b *Browser) Before(script string) {
+	b.t.Helper()
+	b.call("Page.enable", map[string]any{}, nil)
+	b.call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
 // Wait waits until a JavaScript expression holds.
 func (b *Browser) Wait(expression string) {
 	b.t.Helper()
@@ -156,6 +163,7 @@ func (b *Browser) Wait(expression string) {
 			return
 		}
 	}
+	b.Screenshot("never")
 	b.t.Fatalf("the page never came to %s", expression)
 }
 
