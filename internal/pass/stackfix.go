@@ -17,9 +17,9 @@ const DefaultConfidence = stackfix.DefaultConfidence
 // stacks and threads their Repairs. A sample that only looked cut becomes whole.
 // minConfidence is what a repair needs to be taken, as in stackfix.Options. In a trace that was repaired
 // before no answer is: what an earlier repair put back is no evidence for more.
-// Where the trace still holds those repairs one by one, they stay as they are.
+// Where the trace still holds those repairs one by one, with what they bridged, they stay as they are.
 func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
-	if slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Repairs.Len() > 0 }) {
+	if p.Meta.Earlier.Samples == 0 && slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Repairs.Len() > 0 }) {
 		return stackfix.Stats{}
 	}
 	if p.Meta.Repaired {
