@@ -210,6 +210,7 @@ func (e *engine) withdraw(w *world) {
 		return
 	}
 	for _, b := range hearsay {
+		b.guess, b.guessed = e.t.up(b.ext, e.t.Depth(b.ext)-e.t.Depth(b.stack)), b.conf
 		b.rooted, b.ext = false, b.stack
 	}
 }

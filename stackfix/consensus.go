@@ -345,7 +345,10 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
 	}
-	if all.enough(outerVotes) && c.fair && !c.agree(b, p, all, context) && b.between != 0 {
+	if !all.enough(outerVotes) || !c.fair {
+		return
+	}
+	if !c.agree(b, p, all, context) && !c.confirm(b, p, all) && b.between != 0 {
 		c.followRoute(b, p, all.votes)
 	}
 }

@@ -23,6 +23,12 @@ const (
 	// turnSites is how many frames that come again later in the stack may be another turn of a
 	// recursion, of which nobody knows how many turns are missing.
 	turnSites = 8
+
+	// An answer that is at least half sure, and that the nearest witness and the part sameVotes
+	// of all give too, is as sure as confirmed: of 49 such ones one was wrong.
+	halfSure  = 0.6
+	sameVotes = 0.5
+	confirmed = 0.95
 )
 
 // A surrounding tells how many root frames the recorded whole stacks before and after a stack
@@ -140,15 +146,40 @@ func (c *consensus) complete(b *block, p *part, votes []ballot, d int) bool {
 	if len(votes) < wholeVotes || slices.ContainsFunc(votes, func(v ballot) bool { return c.t.Depth(v.above) != d }) {
 		return false
 	}
-	fs := c.t.AppendFrames(nil, p.stack)
-	if c.comesAgain(fs) {
+	return c.believe(b, p, votes[0].above, unanimous(len(votes)))
+}
+
+// confirm roots b by the answer that was not sure enough, if the votes are for it.
+func (c *consensus) confirm(b *block, p *part, all *assembly) bool {
+	if b.guess == 0 || b.guessed < halfSure || p.stack != b.stack {
 		return false
 	}
-	whole := c.t.Join(votes[0].above, fs)
+	guess := c.t.AppendFrames(nil, b.guess)
+	guess = c.t.AppendFrames(guess, b.ext)
+	guess = guess[:len(guess)-c.t.Depth(b.stack)]
+	votes := 0
+	for i, x := range all.camps {
+		c.gs = c.t.AppendFrames(c.gs[:0], x.above)
+		if len(c.gs) == len(guess) && c.same(c.gs, guess, 0) == len(guess) {
+			votes += x.n
+		} else if i == 0 {
+			return false // the nearest
+		}
+	}
+	return float64(votes) >= sameVotes*float64(all.n) && c.believe(b, p, c.t.Add(guess...), confirmed)
+}
+
+// believe roots b by what stands above it, if nothing speaks against that.
+func (c *consensus) believe(b *block, p *part, above StackID, conf float64) bool {
+	fs := c.t.AppendFrames(nil, p.stack)
+	if conf < c.minConf || c.comesAgain(fs) {
+		return false
+	}
+	whole := c.t.Join(above, fs)
 	if c.cal.enclosing.rare(rarelyLeft) && !c.begins(whole, b.between) {
 		return false
 	}
-	b.ext, b.rooted, b.how, b.conf = whole, true, Elsewhere, float32(unanimous(len(votes)))
+	b.ext, b.rooted, b.how, b.conf = whole, true, Elsewhere, float32(conf)
 	return true
 }
 

@@ -163,6 +163,7 @@ func (e *solver) pass() int {
 // root tries to find the whole stack of blk.
 func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
+	blk.guess = 0
 	a := e.answer(blk.ext, blk.between, f, b)
 	if a.none || a.refused {
 		return false
@@ -204,6 +205,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		need = 1 - (1-need)*recursionRisk
 	}
 	if own < need || conf < e.minConf {
+		blk.guess, blk.guessed = c.p, float32(min(own, conf))
 		return false
 	}
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)

@@ -78,6 +78,8 @@ type block struct {
 	ext      StackID // what is known of the stack: stack, or stack with frames put back
 	truth    StackID // in a judged world: the stack before it was cut
 	conf     float32
+	guess    StackID // prefix of ext that was found last, but is not sure enough; 0: none
+	guessed  float32 // how sure it is
 	between  StackID // what the recorded whole stacks around it share: see enclose
 	// the last attempt: with which neighbours
 	triedExt, triedF, triedB StackID
