@@ -67,6 +67,14 @@
 //     on with stand under them: sixteen calls, or more if the trial shows that so many
 //     can mislead. They never reach into the recorded frames.
 //
+//  8. Other stacks vote, whole ones on what such a stack begins with and all on what stands
+//     right above it: those nearest in time, of any thread, that hold the eight or sixteen
+//     call sites it goes on with. What all agree in is shown before and behind the bridge.
+//     Where they know several ways in, the recorded whole stacks before and after may show
+//     which one to take, if the voters themselves took the way that the stacks around
+//     theirs show. Where all agree to the last frame, or an answer of step 6 that was not
+//     sure enough gets most votes, and no recursion is cut, there is no bridge.
+//
 // Each process is repaired by itself, and one in which nothing is cut is only counted. The
 // answer depends on the input only. Memory grows with the number of distinct stacks and of
 // cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time grows
