@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,8 +94,12 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Jobs < 0 {
 		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}
+	options, err := json.Marshal(job) // %v would print where the flags of passes lie
+	if err != nil {
+		return usage(err)
+	}
 	b := batch.Config{
-		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%+v strict=%v", job, c.Strict),
+		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%s strict=%v", options, c.Strict),
 		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version()}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
 		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -41,13 +43,21 @@ type SampleFlags struct {
 	Request  []string `placeholder:"ID|URL" help:"Keep work for the HTTP request of that id, as http tells it, or for those whose URL, or its path, fits; * and ? are wild."`
 	By       string   `enum:",activity" default:"" placeholder:"activity" help:"activity: put stacks below the activities that threads worked for."`
 
-	Stacks string `enum:"physical,logical" default:"physical" placeholder:"logical" help:"physical: stacks as they were on their threads. logical: who awaits whom, from the outermost method that waits for the result to the one that runs, without what resumes them; [caller unknown] stands for those that the trace does not tell."`
+	// Passes are the flags of the passes that have some of their own.
+	Passes kong.Plugins `embed:""`
 
 	Weight []string `placeholder:"WEIGHT" help:"What stacks are weighed by: cpu or wall (time of the samples), alloc (bytes, by type), exceptions (count, by type), contention (time, by lock), wait (time in wait handles), the name of any event (count) or EVENT=FIELD (a numeric field)."`
 }
 
+// newSampleFlags are those of a command line that is not read yet.
+func newSampleFlags() SampleFlags { return SampleFlags{Passes: passFlags()} }
+
 func (f SampleFlags) check() error {
-	return errors.Join(f.TimeFlags.check(), checkWeights(f.Weight))
+	errs := []error{f.TimeFlags.check(), checkWeights(f.Weight)}
+	for _, own := range f.Passes {
+		errs = append(errs, own.(PassFlags).Check())
+	}
+	return errors.Join(errs...)
 }
 
 func (f SampleFlags) into(c *Config) {
@@ -55,7 +65,7 @@ func (f SampleFlags) into(c *Config) {
 		Processes: f.Process, Threads: f.Thread, From: int64(f.From), To: int64(f.To), Frame: f.Frame, CPUOnly: f.CPUOnly,
 		Activities: f.Activity, Requests: f.Request,
 	}
-	c.ByActivity, c.Logical, c.Weights = f.By == "activity", f.Stacks == "logical", f.Weight
+	c.ByActivity, c.Weights, c.passes = f.By == "activity", f.Weight, byPass(f.Passes)
 }
 
 // DepthFlags tell what the recorder did.

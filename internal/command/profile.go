@@ -37,8 +37,8 @@ type Config struct {
 	Select profile.Selection
 	// ByActivity puts stacks below the activities that they worked for.
 	ByActivity bool
-	// Logical puts who awaits whom in place of the stacks as they were recorded.
-	Logical bool
+	// passes are the flags of the passes that have some of their own, by name.
+	passes map[string]PassFlags
 
 	// Weights are what stacks are weighed by: "cpu" and "wall" are the time of the samples, the
 	// others those of tracefix.ReadOptions. nil is wall.
@@ -137,11 +137,17 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 
 // readOptions are what c asks of a reader.
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
-	return &tracefix.ReadOptions{
-		Evidence: c.Repair || c.Logical, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
+	o := &tracefix.ReadOptions{
+		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
 		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
 	}
+	for _, own := range c.passes {
+		if own.Wanted() {
+			own.Reads(o)
+		}
+	}
+	return o
 }
 
 // describeReading fills in what was met while reading.
@@ -160,9 +166,10 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	describeReading(p, rep)
 	cpu := slices.Contains(c.Tracks, "cpu")
 	sampled := sampled(p)
-	for _, pass := range Passes {
-		if pass.Wanted(c) {
-			pass.Apply(p, c)
+	for i := range Passes {
+		pass := &Passes[i]
+		if pass.wanted(c) {
+			pass.apply(p, c)
 		}
 	}
 	if err := describeWeights(p, rep); err != nil {
@@ -257,7 +264,7 @@ func (c *Config) check(in *input.File, format string) error {
 		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *tracefix.Format) bool { return compat.Writers[o.Name] != nil }))
 	}
 	s := c.Select
-	if ofWork || c.Logical || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
+	if ofWork || c.wantsOwn() || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
 		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame, --cpu-only, --stacks, --activity, --request and --by do not go with it", c.Compat)
 	}
 	return nil

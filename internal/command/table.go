@@ -17,12 +17,12 @@ var Table = []Command{
 	{
 		Name: "repair", Help: "Repair cut stacks.",
 		Reads: anyTrace, Outputs: ProfileFormats(), Rewrites: &Rewrites{Own: ".fixed", Other: ".fixed"}, Counts: Samples | Repairs,
-		New: func() Job { return &Repair{} },
+		New: func() Job { return &Repair{SampleFlags: newSampleFlags()} },
 	},
 	{
 		Name: "convert", Help: "Convert a trace, without repair.",
 		Reads: anyTrace, Outputs: ProfileFormats(), Rewrites: &Rewrites{Own: ".converted"}, Counts: Samples,
-		New: func() Job { return &Convert{} },
+		New: func() Job { return &Convert{SampleFlags: newSampleFlags()} },
 	},
 	{
 		Name: "http", Help: "HTTP requests with their phases and waits.",
@@ -37,7 +37,7 @@ var Table = []Command{
 	{
 		Name: "top", Help: "Hottest methods, CPU time apart from waiting.",
 		Reads: anyTrace, Outputs: topFormats, Batch: "json", Counts: Samples,
-		New: func() Job { return &Top{} },
+		New: func() Job { return &Top{SampleFlags: newSampleFlags()} },
 	},
 	{
 		Name: "gc", Help: "Garbage collections: pauses, reasons, sizes, who asked for them.",

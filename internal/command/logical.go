@@ -1,0 +1,34 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// logicalFlags are the flags of the pass that puts who awaits whom in place of the stacks as
+// they were recorded.
+type logicalFlags struct {
+	Stacks string `enum:"physical,logical" default:"physical" placeholder:"logical" help:"physical: stacks as they were on their threads. logical: who awaits whom, from the outermost method that waits for the result to the one that runs, without what resumes them; [caller unknown] stands for those that the trace does not tell."`
+}
+
+// Check implements PassFlags.
+func (l *logicalFlags) Check() error { return nil }
+
+// Wanted implements PassFlags.
+func (l *logicalFlags) Wanted() bool { return l.Stacks == "logical" }
+
+// Reads implements PassFlags.
+func (l *logicalFlags) Reads(o *tracefix.ReadOptions) { o.Evidence = true }
+
+// noTasks tells who asks for logical stacks what is missing.
+const noTasks = "no task events tell who awaits whom, and only callers that never vary are shown; `--providers System.Threading.Tasks.TplEventSource:0x2A:4` records them"
+
+// Apply implements PassFlags.
+func (l *logicalFlags) Apply(p *profile.Profile, warn func(string)) {
+	if !slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return len(t.Tasks) > 0 }) {
+		warn(noTasks)
+	}
+	tracefix.Logical(p)
+}
