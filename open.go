@@ -69,7 +69,7 @@ func (f *File) Kind() string { return f.in.Kind.String() }
 func (f *File) Close() error { return f.in.Close() }
 
 // events reports whether f holds the events of a recording, and not only samples.
-func (f *File) events() bool { return f.in.Kind == input.Nettrace || f.in.Kind == input.Netperf }
+func (f *File) events() bool { return f.in.Kind.IsRecording() }
 
 // named makes an error of a reader name the file that it is about; readers know offsets
 // only. Errors of an output name that, and those of a context stay as they are.

@@ -77,3 +77,46 @@ func TestStrangersRows(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, some, strings.TrimSpace(string(b)), "a batch writes the same")
 }
+
+// Every kind of input has an example here, and info and every command that takes any trace read
+// it: nobody but the table of inputs knows which kinds there are.
+func TestEveryKindOfInput(t *testing.T) {
+	const made = "testdata/chain.chromium.json.zst"
+	examples := map[string]string{
+		"nettrace": "testdata/chain.nettrace.zst", "netperf": "testdata/nettrace/tracelogging.netperf",
+		"chromium": made, "perf script": "internal/samples/testdata/app.perf.txt.zst",
+	}
+	f, err := tracefix.Open(t.Context(), made)
+	require.NoError(t, err)
+	defer f.Close()
+	p, err := f.Profile(t.Context(), nil)
+	require.NoError(t, err)
+	for _, k := range input.Kinds() {
+		t.Run(k.String(), func(t *testing.T) {
+			name := examples[k.String()]
+			if name == "" { // it is its own output
+				name = filepath.Join(t.TempDir(), "made")
+				var b bytes.Buffer
+				require.NoError(t, tracefix.Write(&b, p, k.Own(), nil))
+				require.NoError(t, os.WriteFile(name, b.Bytes(), 0o600))
+			}
+			for _, row := range command.Table {
+				in, err := input.Open(t.Context(), name, nil)
+				require.NoError(t, err)
+				require.Equal(t, k, in.Kind)
+				if len(row.Reads) < len(input.Kinds()) {
+					continue
+				}
+				if k == input.Netperf && row.Name != "info" {
+					continue // the example holds no samples
+				}
+				var out bytes.Buffer
+				rep, err := row.Run(t.Context(), row.New(), in, command.Options{Out: "-", Stdout: &out, Format: row.Batch})
+				require.NoError(t, err, "%s of %s", row.Name, k)
+				assert.NotEmpty(t, out.String(), "%s of %s", row.Name, k)
+				assert.Zero(t, rep.Damages, "%s of %s", row.Name, k)
+				require.NoError(t, in.Close())
+			}
+		})
+	}
+}

@@ -39,7 +39,7 @@ func formatOf(c *command.Command, format string) string {
 // Check refuses early what WorkOf could not do.
 func Check(c *command.Command, job command.Job, format string) error {
 	// Traces that keep their own format have no place for more than a nettrace has.
-	return c.Check(job, command.Options{Format: cmp.Or(formatOf(c, format), command.OwnFormat(input.Nettrace))})
+	return c.Check(job, command.Options{Format: cmp.Or(formatOf(c, format), input.Nettrace.Own())})
 }
 
 // WorkOf makes a Work of a row of the table of commands.
@@ -47,7 +47,7 @@ func WorkOf(c *command.Command, job command.Job, o command.Options) Work {
 	return func(ctx context.Context, in *input.File, j Job) (*report.Trace, error) {
 		o := o // this trace's
 		// The content counts, not the name.
-		o.Format = cmp.Or(formatOf(c, j.Format), command.OwnFormat(in.Kind))
+		o.Format = cmp.Or(formatOf(c, j.Format), in.Kind.Own())
 		o.Out, o.Force = j.Out, j.Force
 		return c.Run(ctx, job, in, o)
 	}

@@ -227,7 +227,7 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	if err != nil {
 		return err
 	}
-	format = cmp.Or(format, OwnFormat(in.Kind))
+	format = cmp.Or(format, in.Kind.Own())
 	screen := o.screen(c)
 	name := cmp.Or(o.Out, c.defaultOutput(in, format))
 	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}})
@@ -285,7 +285,7 @@ func (c *Command) defaultOutput(in *input.File, format string) string {
 	base, compression := output.TrimCompression(in.Name)
 	_, ext := c.Outputs.Of(base)
 	base = strings.TrimSuffix(base, ext)
-	if own := OwnFormat(in.Kind); format != own {
+	if own := in.Kind.Own(); format != own {
 		return base + c.Rewrites.Other + c.Outputs.Lookup(format).Extensions[0]
 	} else if ext == "" {
 		ext = c.Outputs.Lookup(own).Extensions[0]

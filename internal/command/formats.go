@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix"
-	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 )
 
@@ -15,17 +14,6 @@ func ProfileFormats() (list output.Formats) {
 		list = append(list, output.Format{Name: o.Name, Extensions: o.Extensions, Help: o.Help})
 	}
 	return list
-}
-
-// OwnFormat is the output format that an input of kind k has itself.
-func OwnFormat(k input.Kind) string {
-	switch k {
-	case input.Nettrace, input.Netperf:
-		return "nettrace"
-	case input.Speedscope, input.Pprof, input.Folded, input.NDJSON:
-		return k.String()
-	}
-	return "chromium"
 }
 
 // writeOptions are what c asks of a writer. The title is that of the reference: the

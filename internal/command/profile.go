@@ -64,7 +64,7 @@ const noActivities = "recorded without activity ids, which tell for whom threads
 // writeProfile takes one trace through the pipeline into an output of a format; "" is the
 // input's own. What happened is in the report, also when the error is not nil.
 func writeProfile(ctx context.Context, in *input.File, w io.Writer, format string, c Config, rep *report.Trace) error {
-	format = cmp.Or(format, OwnFormat(in.Kind))
+	format = cmp.Or(format, in.Kind.Own())
 	c.begin(rep)
 	if err := c.check(in, format); err != nil {
 		return report.UsageError{Err: err}
@@ -81,7 +81,7 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 		return rewrite(ctx, f, w, c, rep)
 	}
 	row := tracefix.FormatNamed(format)
-	if !row.FromProfile() && c.needsProfile() && format == OwnFormat(in.Kind) {
+	if !row.FromProfile() && c.needsProfile() && format == in.Kind.Own() {
 		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters and --stacks logical do not go with it", format)}
 	}
 	if !row.FromProfile() {
@@ -246,7 +246,7 @@ func (c *Config) check(in *input.File, format string) error {
 	if err := c.checkTracks(format); err != nil {
 		return err
 	}
-	events := in.Kind == input.Nettrace || in.Kind == input.Netperf
+	events := in.Kind.IsRecording()
 	if !events && len(c.drawn()) > 0 {
 		return fmt.Errorf("%s: a %s trace holds no events to draw the track %s from; take the .nettrace that it was made from", in.Name, in.Kind, c.drawn()[0])
 	}

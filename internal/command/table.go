@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	anyTrace   = []input.Kind{input.Nettrace, input.Netperf, input.Chromium, input.Speedscope, input.Pprof, input.Folded, input.NDJSON, input.PerfScript}
+	anyTrace   = input.Kinds()
 	recordings = []input.Kind{input.Nettrace, input.Netperf}
 )
 

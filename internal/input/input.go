@@ -23,26 +23,6 @@ import (
 	"sync/atomic"
 )
 
-// Kind is what a file's content is.
-type Kind uint8
-
-// Kinds of content.
-const (
-	Unknown    Kind = iota
-	Nettrace        // EventPipe, "Nettrace" magic: v4 to v6
-	Netperf         // EventPipe before .NET Core 3.0: v1 to v3
-	Chromium        // trace event JSON in any of its forms
-	Speedscope      // speedscope JSON
-	Pprof           // profile.proto
-	Folded          // lines of "root;leaf count"
-	NDJSON          // tracefix's own lines of samples
-	PerfScript      // the text of `perf script`
-)
-
-func (k Kind) String() string {
-	return [...]string{"unknown", "nettrace", "netperf", "chromium", "speedscope", "pprof", "folded", "ndjson", "perf script"}[k]
-}
-
 // Options say how to open. The zero value works.
 type Options struct {
 	// Stdin is read for the name "-". Nil means os.Stdin.
@@ -554,55 +534,6 @@ func (f *File) firstMember(r io.Reader, why error) (string, error) {
 	}
 }
 
-// Sniff tells what content is by its first bytes.
-func Sniff(head []byte) Kind {
-	if Foreign(head) != "" {
-		return Unknown
-	}
-	switch {
-	case bytes.HasPrefix(head, []byte("Nettrace")):
-		return Nettrace
-	case bytes.HasPrefix(head, []byte("\x14\x00\x00\x00!FastSerialization.1")):
-		return Netperf
-	case isPprof(head):
-		return Pprof
-	case isSamples(head):
-		return NDJSON
-	case isPerfScript(head):
-		return PerfScript
-	case isFolded(head):
-		return Folded
-	}
-	b := bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	b = bytes.TrimLeft(b, " \t\r\n,")
-	if len(b) == 0 {
-		return Unknown
-	}
-	switch b[0] {
-	case '[':
-		return Chromium
-	case '{':
-		if speedscope(b) {
-			return Speedscope
-		}
-		return Chromium
-	}
-	return Unknown
-}
-
-// speedscope reports whether the object that b begins with is a speedscope file:
-// its schema or its tables stand before any trace event.
-func speedscope(b []byte) bool {
-	schema := bytes.Index(b, []byte(`speedscope.app/file-format-schema.json`))
-	events := bytes.Index(b, []byte(`"traceEvents"`))
-	if schema >= 0 {
-		return events < 0 || schema < events
-	}
-	frames := bytes.Index(b, []byte(`"frames"`))
-	shared := bytes.Index(b, []byte(`"shared"`))
-	return events < 0 && shared >= 0 && frames > shared
-}
-
 // ErrNotATrace reports content that nobody here reads.
 var ErrNotATrace = errors.New("is not a trace that tracefix reads")
 
@@ -641,7 +572,7 @@ func Describe(head []byte) string {
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return "this is UTF-16 text; convert it to UTF-8 first"
 	}
-	return "expected nettrace, netperf, Chromium trace JSON, speedscope JSON, pprof, folded stacks, ndjson of samples or the text of perf script, found " + Found(head) + "; give the file as the recorder wrote it"
+	return "expected " + expected() + ", found " + Found(head) + "; give the file as the recorder wrote it"
 }
 
 func allZero(b []byte) bool {
