@@ -54,7 +54,7 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if name == "" {
 		name = "-"
 	}
-	out, err := output.Create(name, &output.Options{Force: c.Force, Stdout: std.out, Inputs: []string{c.Before, c.After}})
+	out, err := output.Create(name, &output.Options{Force: c.Force, Stdout: std.out, Context: ctx, Inputs: []string{c.Before, c.After}})
 	if err != nil {
 		return usage(err)
 	}

@@ -36,7 +36,7 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Out == "" {
 		c.Out = "snoop-" + name + ".rec"
 	}
-	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Private: true, Stdout: std.out})
+	out, err := output.Create(c.Out, &output.Options{Force: c.Force, Private: true, Stdout: std.out, Context: ctx})
 	if err != nil {
 		return usage(err)
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 )
 
@@ -25,16 +25,18 @@ type ViewCmd struct {
 // Run repairs the trace into one self-contained page and opens it.
 func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	out := c.Out
+	var temp *output.TempFolder
 	if out == "" {
-		dir, err := os.MkdirTemp("", "tracefix-view-*")
+		dir, err := output.TempDir("tracefix-view-")
 		if err != nil {
 			return err
 		}
+		temp = dir
 		name := filepath.Base(c.In)
 		if c.In == "-" {
 			name = "trace"
 		}
-		out = filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".html")
+		out = filepath.Join(dir.Path, strings.TrimSuffix(name, filepath.Ext(name))+".html")
 	}
 	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention"}
 	run := traceRun{
@@ -47,10 +49,13 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		rep, err = run.one(ctx, c.In)
 	}
 	if err != nil {
-		if c.Out == "" {
-			os.Remove(filepath.Dir(out)) // empty: nothing was written
+		if temp != nil {
+			temp.Remove()
 		}
 		return err
+	}
+	if temp != nil {
+		temp.Keep() // the page stays for the browser
 	}
 	if out != "-" {
 		fmt.Fprintln(std.out, out)

@@ -94,7 +94,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 		return nil, &output.PlaceError{Name: s.dir, Err: plain(err)}
 	}
 	fail := func(err error) (*journal, error) { f.Close(); return nil, err }
-	if err := lock(f); err != nil {
+	if err := output.Lock(f); err != nil {
 		return fail(fmt.Errorf("%s: another tracefix batch is at work in it", s.dir))
 	}
 	st, err := f.Stat()
@@ -295,7 +295,7 @@ type storeSink struct {
 	store  Store
 	prefix string // of keys: empty, or ending in /
 	shard  Shard
-	dir    string // on this machine
+	folder *output.TempFolder // on this machine; nil before start
 
 	mu      sync.Mutex
 	lines   bytes.Buffer
@@ -307,14 +307,14 @@ const flushEvery = 5 * time.Second
 
 func (s *storeSink) key(rel string) string { return s.prefix + rel }
 
-func (s *storeSink) temp() string { return filepath.Join(s.dir, "tmp") }
+func (s *storeSink) temp() string { return filepath.Join(s.folder.Path, "tmp") }
 
 func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, error) {
-	dir, err := os.MkdirTemp("", "tracefix-batch-")
+	dir, err := output.TempDir("tracefix-batch-")
 	if err != nil {
 		return nil, err
 	}
-	s.dir = dir
+	s.folder = dir
 	if err := os.Mkdir(s.temp(), 0o777); err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, er
 }
 
 func (s *storeSink) place(rel string) (string, error) {
-	p := filepath.Join(s.dir, "out", filepath.FromSlash(rel))
+	p := filepath.Join(s.folder.Path, "out", filepath.FromSlash(rel))
 	return p, os.MkdirAll(filepath.Dir(p), 0o777)
 }
 
@@ -438,5 +438,9 @@ func (s *storeSink) close() error {
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
 	err := s.flush(ctx)
-	return errors.Join(err, s.store.Close(), os.RemoveAll(s.dir))
+	err = errors.Join(err, s.store.Close())
+	if s.folder != nil {
+		err = errors.Join(err, s.folder.Remove())
+	}
+	return err
 }

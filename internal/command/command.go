@@ -230,7 +230,10 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	format = cmp.Or(format, in.Kind.Own())
 	screen := o.screen(c)
 	name := cmp.Or(o.Out, c.defaultOutput(in, format))
-	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}})
+	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return report.UsageError{Err: err}
 	}

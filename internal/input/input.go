@@ -19,8 +19,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
+
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // Options say how to open. The zero value works.
@@ -108,7 +112,7 @@ type File struct {
 
 	path   string                        // where the bytes are
 	open   func() (io.ReadCloser, error) // gives the bytes instead of path, if set
-	temp   string                        // removed by Close
+	temp   *os.File                      // removed by Close; open, since that keeps it from other runs
 	zipCut bool                          // a zip without its directory
 	ratio  int64
 	after  int64 // unpacked bytes from which ratio holds
@@ -243,22 +247,23 @@ func (f *File) spoolOpened(dir string) error {
 
 // spool copies r to a temporary file, in steps, so that ctx can end it.
 func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
-	t, err := os.CreateTemp(dir, "tracefix-input-*")
+	t, err := output.TempFile(dir, "tracefix-input-")
 	if err != nil {
 		return err
 	}
-	f.path, f.temp = t.Name(), t.Name()
-	for err == nil {
-		if _, err = io.CopyN(t, r, 64<<20); err == nil {
+	f.path, f.temp = t.Name(), t
+	limit, err := spoolLimit(filepath.Dir(t.Name()))
+	for n := int64(0); err == nil; {
+		var k int64
+		k, err = io.CopyN(t, r, 16<<20)
+		if n += k; n > limit && (err == nil || err == io.EOF) {
+			err = fmt.Errorf("%w: more than %d MB; %s=SIZE (such as 200G) allows more, TMPDIR names another folder", ErrSpool, limit/1e6, spoolEnv)
+		}
+		if err == nil {
 			err = ctx.Err()
 		}
 	}
 	if err != io.EOF {
-		t.Close()
-		f.Close()
-		return err
-	}
-	if err := t.Close(); err != nil {
 		f.Close()
 		return err
 	}
@@ -267,12 +272,15 @@ func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 
 // Close removes temporary files. It does not close readers.
 func (f *File) Close() error {
-	if f.temp != "" {
-		t := f.temp
-		f.temp = ""
-		return os.Remove(t)
+	if f.temp == nil {
+		return nil
 	}
-	return nil
+	t := f.temp
+	f.temp = nil
+	if runtime.GOOS == "windows" { // removes nothing that is open
+		return errors.Join(t.Close(), os.Remove(t.Name()))
+	}
+	return errors.Join(os.Remove(t.Name()), t.Close())
 }
 
 // Path is the file on disk that holds the stored bytes; empty if there is none.

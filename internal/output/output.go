@@ -2,11 +2,11 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +69,8 @@ type Options struct {
 	// Others are the further outputs of the same run, such as its report; "" is none.
 	// Of two under one name only the last one would be left.
 	Others []string
+	// Context ends writing to a pipe or a device, which may wait for its reader. nil: nothing does.
+	Context context.Context
 }
 
 // A File is an output being written. Commit makes it appear; Abort, or Close
@@ -106,6 +108,9 @@ func Create(name string, o *Options) (*File, error) {
 		if dst == nil {
 			dst = os.Stdout
 		}
+		if o.Context != nil && waits(dst) {
+			dst = interruptible{o.Context, dst}
+		}
 	} else {
 		// A link that leads nowhere is replaced as well.
 		st, err := os.Lstat(name)
@@ -114,12 +119,22 @@ func Create(name string, o *Options) (*File, error) {
 		if o.Private {
 			mode = 0o600
 		}
-		f, err := out.open(mode)
+		ctx := o.Context
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		f, err := out.open(ctx, mode)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
 		if err != nil {
 			return nil, placeError(name, err)
 		}
 		out.f = f
 		dst = f
+		if out.temp == "" {
+			dst = interruptible{ctx, f}
+		}
 	}
 	disk := io.Writer(counted{dst, out})
 	if err := out.compress(disk); err != nil {
@@ -157,10 +172,10 @@ func (o *File) compress(disk io.Writer) (err error) {
 
 // open opens what is written to: a temporary file, or the target itself if that is a
 // device or a pipe, which a rename would replace.
-func (o *File) open(mode fs.FileMode) (*os.File, error) {
+func (o *File) open(ctx context.Context, mode fs.FileMode) (*os.File, error) {
 	if st, err := os.Stat(o.Name); err == nil {
 		if !st.Mode().IsRegular() {
-			return os.OpenFile(o.Name, os.O_WRONLY, 0)
+			return openPipe(ctx, o.Name)
 		}
 		// A link stays one, and what it leads to is replaced.
 		real, err := filepath.EvalSymlinks(o.Name)
@@ -176,18 +191,6 @@ func (o *File) open(mode fs.FileMode) (*os.File, error) {
 		o.temp = f.Name()
 	}
 	return f, err
-}
-
-// createBeside makes a temporary file in the folder of name. Unlike os.CreateTemp it
-// leaves the mode to the caller and the umask: a trace is made to be passed on.
-func createBeside(name string, mode fs.FileMode) (*os.File, error) {
-	for try := 0; ; try++ {
-		t := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.tmp-%08x", filepath.Base(name), rand.Uint32()))
-		f, err := os.OpenFile(t, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		if !os.IsExist(err) || try == 100 {
-			return f, err
-		}
-	}
 }
 
 // Check says whether an output of that name may be written, before any work is done.
@@ -259,7 +262,7 @@ type counted struct {
 func (c counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.o.n.Add(int64(n))
-	if err != nil {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		err = placeError(c.o.title(), err)
 	}
 	return n, err
@@ -309,15 +312,21 @@ func (o *File) Finish() error {
 	if err == nil && o.temp != "" {
 		err = o.f.Sync()
 	}
-	if cerr := o.f.Close(); err == nil {
-		err = cerr
+	if !o.keeps() {
+		if cerr := o.f.Close(); err == nil {
+			err = cerr
+		}
 	}
 	var told *PlaceError
-	if err != nil && !errors.As(err, &told) {
+	if err != nil && !errors.As(err, &told) && !errors.Is(err, context.Canceled) {
 		return placeError(o.Name, err)
 	}
 	return err
 }
+
+// keeps reports whether the file stays open until it has its name: its lock tells others that
+// somebody will give it one.
+func (o *File) keeps() bool { return locks && o.temp != "" }
 
 // Commit finishes the file and gives it its name.
 func (o *File) Commit() error {
@@ -328,6 +337,9 @@ func (o *File) Commit() error {
 	o.done = true
 	if o.temp == "" {
 		return err
+	}
+	if o.keeps() {
+		defer o.f.Close()
 	}
 	if err == nil {
 		switch err = o.appear(); {
@@ -376,7 +388,7 @@ func (o *File) Close() error {
 	}
 	if o.f != nil {
 		var err error
-		if !o.finished {
+		if !o.finished || o.keeps() {
 			err = o.f.Close()
 		}
 		if o.temp != "" {
