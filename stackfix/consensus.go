@@ -293,7 +293,7 @@ func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool, most
 			continue // what is above it was cut off
 		}
 		a.add(above, s.whole)
-		a.votes = append(a.votes, ballot{above, s.surrounding})
+		a.votes = append(a.votes, ballot{above, time - s.time, s.surrounding})
 		if len(a.looks) < fewLooks {
 			ago := time - s.time // whatever the zero of time is, looks are the same
 			if ago < 0 {
@@ -345,7 +345,7 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
 	}
-	if !all.enough(outerVotes) || !c.fair {
+	if !all.enough(outerVotes) || !c.fair || !samePhase(all.votes) {
 		return
 	}
 	if !c.agree(b, p, all, context) && !c.confirm(b, p, all) && b.between != 0 {

@@ -24,6 +24,9 @@ const (
 	// recursion, of which nobody knows how many turns are missing.
 	turnSites = 8
 
+	// phaseTime is how far away votes from before a stack only, or from after it, may be.
+	phaseTime = 200e6 // ns
+
 	// An answer that is at least half sure, and that the nearest witness and the part sameVotes
 	// of all give too, is as sure as confirmed: of 49 such ones one was wrong.
 	halfSure  = 0.6
@@ -82,6 +85,7 @@ func (x *witness) between(c *consensus, before, after StackID) {
 // A ballot is what a witness shows above a context.
 type ballot struct {
 	above StackID
+	ago   int64 // before the stack that asks, ns
 	surrounding
 }
 
@@ -146,7 +150,7 @@ func (c *consensus) complete(b *block, p *part, votes []ballot, d int) bool {
 	if len(votes) < wholeVotes || slices.ContainsFunc(votes, func(v ballot) bool { return c.t.Depth(v.above) != d }) {
 		return false
 	}
-	return c.believe(b, p, votes[0].above, unanimous(len(votes)))
+	return c.believe(b, p, votes, votes[0].above, unanimous(len(votes)))
 }
 
 // confirm roots b by the answer that was not sure enough, if the votes are for it.
@@ -166,13 +170,15 @@ func (c *consensus) confirm(b *block, p *part, all *assembly) bool {
 			return false // the nearest
 		}
 	}
-	return float64(votes) >= sameVotes*float64(all.n) && c.believe(b, p, c.t.Add(guess...), confirmed)
+	return float64(votes) >= sameVotes*float64(all.n) && c.believe(b, p, all.votes, c.t.Add(guess...), confirmed)
 }
 
-// believe roots b by what stands above it, if nothing speaks against that.
-func (c *consensus) believe(b *block, p *part, above StackID, conf float64) bool {
+// believe roots b by what stands above it, if nothing speaks against that. What was seen
+// before it only, or after it, may be another phase of the program: all such answers were wrong
+// in a service that starts.
+func (c *consensus) believe(b *block, p *part, votes []ballot, above StackID, conf float64) bool {
 	fs := c.t.AppendFrames(nil, p.stack)
-	if conf < c.minConf || c.comesAgain(fs) {
+	if conf < c.minConf || c.comesAgain(fs) || !seenAround(votes) {
 		return false
 	}
 	whole := c.t.Join(above, fs)
@@ -181,6 +187,18 @@ func (c *consensus) believe(b *block, p *part, above StackID, conf float64) bool
 	}
 	b.ext, b.rooted, b.how, b.conf = whole, true, Elsewhere, float32(conf)
 	return true
+}
+
+// seenAround tells whether some votes are from before the stack that asks and some from after it.
+func seenAround(votes []ballot) bool {
+	return slices.ContainsFunc(votes, func(v ballot) bool { return v.ago < 0 }) &&
+		slices.ContainsFunc(votes, func(v ballot) bool { return v.ago >= 0 })
+}
+
+// samePhase tells whether votes, the nearest first, are from around the stack that asks or from
+// right before or after it.
+func samePhase(votes []ballot) bool {
+	return max(votes[0].ago, -votes[0].ago) < phaseTime || seenAround(votes)
 }
 
 // comesAgain tells whether turnSites methods that fs begins with come again in it.
