@@ -38,7 +38,8 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/relay":    {},
 	"internal/input":    {"nettrace", "internal/relay", "internal/output"},
-	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
+	"internal/elfsyms":  {},
+	"internal/load":     {"internal/elfsyms", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/samples":  {"profile", "internal/input", "internal/load", "internal/report"},
 	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report", "profile", "causality"},

@@ -7,6 +7,7 @@ require (
 	github.com/alecthomas/mango-kong v0.1.0
 	github.com/goccy/go-json v0.12.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
 	github.com/johannesboyne/gofakes3 v1.2.0
 	github.com/joshdk/go-junit v1.0.0
 	github.com/klauspost/compress v1.20.3

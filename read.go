@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,6 +40,10 @@ type ReadOptions struct {
 	// "contention" and "wait" (time), an event's name (how often), or EVENT=FIELD (the sum of a
 	// numeric field). See profile.Weight; only nettrace has them.
 	Weights []string
+	// Symbols are directories with ELF files or their debug files, beside the directory of the
+	// trace itself: they name the native functions of a collect-linux trace that it does not name.
+	// A file of another build id than the trace tells is not used.
+	Symbols []string
 	// PairByThread pairs the starts and stops of activities by thread where they have no
 	// ids: right for synchronous code, a guess for async.
 	PairByThread bool
@@ -154,10 +160,18 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 
 func (f *File) loadOptions(o *ReadOptions) *load.Options {
 	return &load.Options{
-		Source: f.in.Name, Evidence: o.Evidence, DepthLimit: o.limit(),
+		Source: f.in.Name, Symbols: f.symbols(o.Symbols), Evidence: o.Evidence, DepthLimit: o.limit(),
 		Tracks: o.Tracks, Weights: o.Weights, PairByThread: o.PairByThread, From: o.From.Nanoseconds(), To: o.To.Nanoseconds(),
 		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
 	}
+}
+
+// symbols are the directories given and that of the trace, where it is a file.
+func (f *File) symbols(dirs []string) []string {
+	if info, err := os.Stat(f.in.Name); err == nil && info.Mode().IsRegular() {
+		dirs = append(slices.Clip(dirs), filepath.Dir(f.in.Name))
+	}
+	return dirs
 }
 
 // counting returns a copy of o, which may be nil, that counts what Warn is told.

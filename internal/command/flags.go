@@ -46,6 +46,8 @@ type SampleFlags struct {
 	// Passes are the flags of the passes that have some of their own.
 	Passes kong.Plugins `embed:""`
 
+	Symbols []string `placeholder:"DIR" help:"Directories with ELF files or their debug files: they name native functions of a collect-linux trace. Its own directory is searched, too; a file of another build id is never used."`
+
 	Weight []string `placeholder:"WEIGHT" help:"What stacks are weighed by: cpu or wall (time of the samples), alloc (bytes, by type), exceptions (count, by type), contention (time, by lock), wait (time in wait handles), the name of any event (count) or EVENT=FIELD (a numeric field)."`
 }
 
@@ -65,7 +67,7 @@ func (f SampleFlags) into(c *Config) {
 		Processes: f.Process, Threads: f.Thread, From: int64(f.From), To: int64(f.To), Frame: f.Frame, CPUOnly: f.CPUOnly,
 		Activities: f.Activity, Requests: f.Request,
 	}
-	c.ByActivity, c.Weights, c.passes = f.By == "activity", f.Weight, byPass(f.Passes)
+	c.ByActivity, c.Weights, c.Symbols, c.passes = f.By == "activity", f.Weight, f.Symbols, byPass(f.Passes)
 }
 
 // DepthFlags tell what the recorder did.

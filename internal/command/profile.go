@@ -43,6 +43,8 @@ type Config struct {
 	// Weights are what stacks are weighed by: "cpu" and "wall" are the time of the samples, the
 	// others those of tracefix.ReadOptions. nil is wall.
 	Weights []string
+	// Symbols are directories with the symbols of native code.
+	Symbols []string
 
 	// EachRepair, if set, makes the report list every cut sample.
 	EachRepair bool
@@ -138,7 +140,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 // readOptions are what c asks of a reader.
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	o := &tracefix.ReadOptions{
-		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(),
+		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(), Symbols: c.Symbols,
 		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
 	}

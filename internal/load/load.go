@@ -24,6 +24,9 @@ type Options struct {
 	// Rules say how frames are named; Reference is what dotnet-trace does.
 	// It also leaves words that can be no code in the stacks.
 	Rules Rules
+	// Symbols are directories with the ELF files, or their debug files, of what ran: they name
+	// native functions that the trace does not. Their build id has to be the trace's.
+	Symbols []string
 	// Evidence also loads the stacks of other events, as profile.SampleEvent.
 	Evidence bool
 	// DepthLimit is the number of frames at which EventPipe cut stacks; 0 means 100,
@@ -145,7 +148,7 @@ type loader struct {
 	procs   map[int]*process
 	order   []*process
 	rows    map[*nettrace.Thread]*thread
-	images  Images
+	images  *Images
 	sampler map[uint64]bool // capture threads of the sample profiler
 	births  []birth
 	classes []Class // by frame, v6
@@ -183,7 +186,7 @@ func newLoader(o *Options) *loader {
 		weigh:   newWeigher(p, o.Weights),
 		procs:   map[int]*process{},
 		rows:    map[*nettrace.Thread]*thread{},
-		images:  Images{},
+		images:  newImages(o.Symbols),
 		sampler: map[uint64]bool{},
 		wantAll: len(o.Processes) == 0,
 	}
@@ -391,6 +394,7 @@ func (l *loader) finish() {
 	for _, p := range l.order {
 		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
 	}
+	m.Notes = append(m.Notes, l.images.files.Notes...)
 	l.info.Frames = l.table.Frames()
 	for f := range l.table.Frames() {
 		if l.table.MethodOf(profile.FrameID(f)).Kind == profile.Unresolved {

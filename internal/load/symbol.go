@@ -67,7 +67,7 @@ type symbols struct {
 	modules map[uint64]int32 // id -> 1 + number in paths
 	paths   []module
 
-	images  Images
+	images  *Images
 	maps    []mapping
 	mapIDs  map[uint64]int32
 	symbols []nativeSymbol
@@ -83,10 +83,13 @@ const (
 )
 
 // newSymbols returns symbols that adds its frames to table. Images may be nil.
-func newSymbols(table *profile.Table, rules Rules, images Images) *symbols {
+func newSymbols(table *profile.Table, rules Rules, images *Images) *symbols {
 	m := profile.Method{Module: "?", Name: "?", Kind: profile.Unresolved}
 	if rules == Reference {
 		m = profile.Method{Name: "?!?", Kind: profile.Unresolved}
+	}
+	if images == nil {
+		images = newImages(nil)
 	}
 	return &symbols{
 		table:   table,

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/elfsyms"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -31,10 +32,35 @@ type nativeSymbol struct {
 
 // Images hold what the metadata of a trace's mappings tell, by metadata id. They are
 // shared by all processes of a trace.
-type Images map[uint64]int64 // p_vaddr - p_offset
+type Images struct {
+	byID  map[uint64]elfImage
+	files elfsyms.Finder // of their symbols
+}
+
+// An elfImage is an ELF file that was mapped.
+type elfImage struct {
+	bias               int64 // p_vaddr - p_offset
+	buildID, debugLink string
+}
+
+// newImages returns images whose symbols are looked for in dirs.
+func newImages(dirs []string) *Images {
+	return &Images{byID: map[uint64]elfImage{}, files: elfsyms.Finder{Dirs: dirs}}
+}
+
+// function returns the name of the function at an offset of a mapped file, if a file with its
+// symbols is at hand.
+func (im *Images) function(m *mapping, offset uint64) (string, bool) {
+	i := im.byID[m.meta]
+	f := im.files.Find(i.buildID, m.file, i.debugLink)
+	if f == nil {
+		return "", false
+	}
+	return f.Lookup(offset + uint64(i.bias))
+}
 
 // Add takes a ProcessMappingMetadata event.
-func (im Images) Add(ev *nettrace.Event) error {
+func (im *Images) Add(ev *nettrace.Event) error {
 	var e nettrace.MappingMetadata
 	if err := ev.MappingMetadata(&e); err != nil {
 		return fmt.Errorf("ProcessMappingMetadata of %d bytes: %w", len(ev.Payload), err)
@@ -43,6 +69,8 @@ func (im Images) Add(ev *nettrace.Event) error {
 	var meta struct {
 		Vaddr  string `json:"p_vaddr"`
 		Offset string `json:"p_offset"`
+		ID     string `json:"build_id"`
+		Link   string `json:"debug_link"`
 	}
 	if len(text) == 0 || !json.Valid(text) || json.Unmarshal(text, &meta) != nil {
 		return nil // nothing we need
@@ -50,7 +78,7 @@ func (im Images) Add(ev *nettrace.Event) error {
 	v, err1 := strconv.ParseUint(meta.Vaddr, 0, 63)
 	o, err2 := strconv.ParseUint(meta.Offset, 0, 63)
 	if err1 == nil && err2 == nil {
-		im[e.ID] = int64(v) - int64(o)
+		im.byID[e.ID] = elfImage{int64(v) - int64(o), meta.ID, meta.Link}
 	}
 	return nil
 }
@@ -161,7 +189,12 @@ func (p *symbols) native(ix natives, addr uint64, born int64) (profile.Method, C
 		return p.nameless(mod, mod, addr), InKernel
 	}
 	at := addr - m.first + m.offset
-	return p.nameless(mod, mod, at+uint64(p.images[m.meta])), 0
+	if p.rules == ByTime {
+		if name, ok := p.images.function(m, at); ok {
+			return p.symbolName(name, m.file, addr)
+		}
+	}
+	return p.nameless(mod, mod, at+uint64(p.images.byID[m.meta].bias)), 0
 }
 
 // nameless returns the Method of an address without a name: ref is its module by the

@@ -1,13 +1,19 @@
 package load
 
 import (
+	"debug/elf"
 	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/elfsyms"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -205,7 +211,7 @@ func symbolPayload(mapping, start, end uint64, name string) []byte {
 }
 
 func TestNativeNames(t *testing.T) {
-	images := Images{}
+	images := newImages(nil)
 	require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 3), `{"type":"ELF","p_vaddr":"0x7190","p_offset":"0x6190"}`), 0, 0))))
 	require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 4), `not json`), 0, 0))))
 	for _, rules := range []Rules{ByTime, Reference} {
@@ -319,7 +325,7 @@ func FuzzProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, id int, payload []byte, addr uint64) {
 		for _, rules := range []Rules{ByTime, Reference} {
 			tab := profile.NewTable()
-			p := newSymbols(tab, rules, Images{})
+			p := newSymbols(tab, rules, nil)
 			first := p.Frame(addr, 1)
 			for now := range int64(3) {
 				switch kind % 5 {
@@ -332,7 +338,7 @@ func FuzzProcess(f *testing.F) {
 				case 3:
 					_ = p.Event(symbolEvents(payload), now)
 				case 4:
-					_ = Images{}.Add(image(payload))
+					_ = newImages(nil).Add(image(payload))
 				}
 			}
 			again := p.Frame(addr, 5)
@@ -344,4 +350,49 @@ func FuzzProcess(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNativeNamesOfFiles: a file with the symbols of a mapping names its functions if it is the
+// same build, and never if it is not.
+func TestNativeNamesOfFiles(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	exe, err := os.Open(self)
+	require.NoError(t, err)
+	defer exe.Close()
+	size, err := exe.Seek(0, io.SeekEnd)
+	require.NoError(t, err)
+	file, err := elfsyms.Read(exe, size)
+	if err != nil || file.BuildID == "" {
+		t.Skip("skipped: this test binary is no ELF file with a build id: ", err)
+	}
+	f, err := elf.NewFile(exe)
+	require.NoError(t, err)
+	text := f.Section(".text")
+	function := "" // of some address
+	at := text.Addr
+	for ; function == "" && at < text.Addr+text.Size; at += 64 {
+		function, _ = file.Lookup(at)
+	}
+	at -= 64
+	require.NotEmpty(t, function)
+	for id, want := range map[string]string{file.BuildID: function, "00" + file.BuildID[2:]: ""} {
+		images := newImages([]string{filepath.Dir(self)})
+		meta := fmt.Sprintf(`{"type":"ELF","build_id":%q,"p_vaddr":"%#x","p_offset":"%#x"}`, id, text.Addr, text.Offset)
+		require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 3), meta), 0, 0))))
+		for _, rules := range []Rules{ByTime, Reference} {
+			tab := profile.NewTable()
+			p := newSymbols(tab, rules, images)
+			require.NoError(t, p.Event(mapped(mappingPayload(0, 0x10000000, 0x10000000+text.Size, text.Offset, "/app/"+filepath.Base(self), 3)), 0))
+			frame := p.Frame(0x10000000+at-text.Addr, 0)
+			p.Finish(nil)
+			m := tab.MethodOf(frame)
+			if rules == Reference || want == "" {
+				assert.Equal(t, profile.Unresolved, m.Kind, "%+v", m)
+				continue
+			}
+			assert.Equal(t, profile.Native, m.Kind)
+			assert.Equal(t, want, m.Name)
+		}
+	}
 }
