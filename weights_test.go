@@ -216,3 +216,11 @@ func TestSelectionHidesValues(t *testing.T) {
 	assert.Equal(t, "System.InvalidOperationException", some.Names[0].Name)
 	assert.Equal(t, 150, some.Names[0].Events)
 }
+
+// TestOnCPUHidesNoValues: --cpu-only, and --weight cpu beside others, is about the samples.
+func TestOnCPUHidesNoValues(t *testing.T) {
+	p := weighted(t, "locks", "contention")
+	total := p.TopValues(0, 0, false).Total
+	p.Select(profile.Selection{CPUOnly: true})
+	assert.InEpsilon(t, total, p.TopValues(0, 0, false).Total, 1e-9)
+}

@@ -107,7 +107,7 @@ func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool) {
 	work := t.WorkCursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		sm.Hidden = s.CPUOnly && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
+		sm.Hidden = s.CPUOnly && sm.Type != SampleEvent && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
 		return *sm != was
 	})
 }
