@@ -24,7 +24,8 @@ import (
 // BatchCmd is `tracefix batch`.
 type BatchCmd struct {
 	Traces BatchTracesCmd `cmd:"" name:"run" default:"withargs" help:"Work on folders, globs and archives of traces: tracefix batch PATH... -o DIR."`
-	Merge  BatchMergeCmd  `cmd:"" help:"Join the reports of shards."`
+	Plan   BatchPlanCmd   `cmd:"" help:"Cut a fleet of traces into pieces of equal work, for the scheduler that you have."`
+	Merge  BatchMergeCmd  `cmd:"" help:"Join the reports of shards or pieces."`
 }
 
 // BatchReportFlags say where reports go and when the batch fails.
@@ -38,7 +39,7 @@ type BatchReportFlags struct {
 
 // BatchTracesCmd works on traces.
 type BatchTracesCmd struct {
-	Paths []string `arg:"" name:"path" help:"Files, folders (with all below), globs, archives (.zip, .tar, .tar.gz, .tar.zst), s3://, gs://, azblob:// and file:// URLs; - reads a list from standard input."`
+	Paths []string `arg:"" optional:"" name:"path" help:"Files, folders (with all below), globs, archives (.zip, .tar, .tar.gz, .tar.zst), s3://, gs://, azblob:// and file:// URLs; - reads a list from standard input."`
 	Out   string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs, which mirror the inputs, and the reports."`
 
 	Do      string `enum:"${doings}" default:"repair" help:"What to do with each trace: ${doings}. Its flags go with it: batch run --do http --help lists them."`
@@ -49,6 +50,10 @@ type BatchTracesCmd struct {
 	MaxMemory string `placeholder:"SIZE" help:"Memory for all of them together, such as 2GiB. Default: three quarters of what the container or the machine has."`
 	MaxSize   string `placeholder:"SIZE" default:"1TiB" help:"Refuse a trace that is larger as stored."`
 	Shard     string `placeholder:"I/N" help:"Do part I of N only. Default: from JOB_COMPLETION_INDEX and JOB_COMPLETIONS, if set."`
+	Manifest  string `placeholder:"PLAN[#N]" help:"Do one piece of what batch plan wrote (a file or URL) in place of paths. Default with --piece: batch-plan.ndjson in -o."`
+	Piece     string `placeholder:"N" help:"The piece to do, counted from 0. Default: JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX or SLURM_ARRAY_TASK_ID."`
+	ForMerge  bool   `help:"Exit 0 when all is done and told in the report, even if traces failed or were damaged: batch merge judges them."`
+	Attempts  int    `default:"3" help:"Give a trace up when that many runs were killed, or ran out of memory, at work on it: at least 3."`
 	Resume    bool   `help:"Go on with a batch that was killed, or do again what has changed: skip what is done."`
 	Force     bool   `help:"Replace existing outputs."`
 	Strict    bool   `help:"Let damaged traces fail."`
@@ -94,12 +99,16 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Jobs < 0 {
 		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}
+	if c.Attempts < batch.LeastAttempts {
+		return usage(fmt.Errorf("--attempts %d: must be at least %d, so that no trace pays for another one that was at work beside it", c.Attempts, batch.LeastAttempts))
+	}
 	options, err := json.Marshal(job) // %v would print where the flags of passes lie
 	if err != nil {
 		return usage(err)
 	}
 	b := batch.Config{
-		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%s strict=%v", options, c.Strict),
+		Attempts: c.Attempts,
+		Paths:    c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%s strict=%v", options, c.Strict),
 		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version()}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
 		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
 	}
@@ -114,12 +123,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if b.MaxSize, err = parseSize("--max-size", c.MaxSize); err != nil {
 		return err
 	}
-	if c.Shard != "" {
-		b.Shard, err = batch.ParseShard(c.Shard)
-	} else {
-		b.Shard, err = batch.ShardFromEnv(os.Getenv)
-	}
-	if err != nil {
+	if err := c.part(&b); err != nil {
 		return usage(err)
 	}
 	again := c.Force || c.Resume
@@ -138,7 +142,69 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return err
 		}
 	}
-	return c.BatchReportFlags.tell(cli, std, rep, c.Out, c.Out, again)
+	err = c.BatchReportFlags.tell(cli, std, rep, c.Out, c.Out, again)
+	var left judged
+	if c.ForMerge && errors.As(err, &left) {
+		return nil
+	}
+	return err
+}
+
+// part says which part of the work is to be done.
+func (c *BatchTracesCmd) part(b *batch.Config) (err error) {
+	b.Manifest, err = batch.ParseManifest(c.Manifest, c.Piece, c.Out, os.Getenv)
+	switch {
+	case err != nil:
+		return err
+	case b.Manifest != nil && (len(c.Paths) > 0 || c.Shard != ""):
+		return errors.New("a piece of a plan has its paths in the plan: give neither paths nor --shard with --piece or --manifest")
+	case b.Manifest != nil:
+		return nil
+	case len(c.Paths) == 0:
+		return errors.New("expected \"<path> ...\", or --manifest or --piece for a piece of a plan")
+	case c.Shard != "":
+		b.Shard, err = batch.ParseShard(c.Shard)
+	default:
+		b.Shard, err = batch.ShardFromEnv(os.Getenv)
+	}
+	return err
+}
+
+// BatchPlanCmd is `tracefix batch plan`.
+type BatchPlanCmd struct {
+	Paths  []string `arg:"" name:"path" help:"As for batch."`
+	Out    string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs: the plan is written there as batch-plan.ndjson, and the numbers of its pieces as a plain JSON list, batch-pieces.json."`
+	Do     string   `enum:"${doings}" default:"repair" help:"What is to be done with each trace: ${doings}."`
+	Format string   `placeholder:"FORMAT" help:"Output format, as the pieces are to get it."`
+	Pieces int      `placeholder:"N" help:"Number of pieces. Default: about 64 MiB of traces each, 1000 at most. Have many more pieces than workers, so that a slow one holds nobody up."`
+	List   string   `placeholder:"FILE" help:"Write the list of numbers here too; - is standard output."`
+	Force  bool     `help:"Replace another plan."`
+}
+
+// Run makes the plan.
+func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	if err := folder("-o", c.Out); err != nil {
+		return err
+	}
+	if c.Pieces < 0 {
+		return usage(fmt.Errorf("--pieces %d: must not be negative", c.Pieces))
+	}
+	p, err := batch.MakePlan(ctx, batch.Config{
+		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Version: version(), Force: c.Force,
+		Stdin: std.in, OpenURL: openURL,
+	}, c.Pieces)
+	if err != nil {
+		return err
+	}
+	if c.List != "" {
+		if err := writeTo(c.List, std, true, p.WriteList); err != nil {
+			return err
+		}
+	}
+	if !cli.Quiet {
+		fmt.Fprintln(std.err, p.Summary())
+	}
+	return nil
 }
 
 // work runs the batch with its progress.
@@ -158,70 +224,52 @@ func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batc
 
 // BatchMergeCmd is `tracefix batch merge`.
 type BatchMergeCmd struct {
-	Reports []string `arg:"" name:"report" help:"The JSON reports of all shards."`
-	Out     string   `short:"o" placeholder:"DIR" help:"Folder with the shards' outputs: write batch-report.json, .md, .xml and .html there."`
+	Reports []string `arg:"" name:"report" help:"The reports of all shards or pieces, .json or .ndjson, or the folder or URL of the outputs, where they lie."`
+	Out     string   `short:"o" placeholder:"DIR" help:"Folder or URL with the shards' outputs: write batch-report.json, .md, .xml, .html and .ndjson there."`
 	Force   bool     `help:"Replace existing reports."`
 	BatchReportFlags
 }
 
 // Run joins the reports.
-func (c *BatchMergeCmd) Run(cli *CLI, std streams) error {
+func (c *BatchMergeCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := folder("-o", c.Out); err != nil {
 		return err
 	}
-	var reports []*batch.Report
+	m, err := batch.NewMerger()
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	conf := batch.Config{Out: c.Out, Force: c.Force, OpenURL: openURL}
 	for _, name := range c.Reports {
-		f, err := os.Open(name)
-		if err != nil {
+		if err := m.AddFrom(ctx, conf, name); err != nil {
 			return err
 		}
-		r, err := batch.ReadReport(f)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		reports = append(reports, r)
 	}
-	gates, err := parseGates(c.FailOn, reports[0].Do)
+	gates, err := parseGates(c.FailOn, m.Do())
 	if err != nil {
 		return err
 	}
 	if err := c.BatchReportFlags.check(c.Force, "", c.Reports); err != nil {
 		return err
 	}
-	r, err := batch.Merge(reports, gates)
+	r, err := m.Report(gates)
 	if err != nil {
 		return err
 	}
 	links := "."
 	if c.Out != "" {
 		links = c.Out
-		if err := c.write(r); err != nil {
+		if !strings.Contains(c.Out, "://") {
+			if err := output.Folder(c.Out); err != nil {
+				return err
+			}
+		}
+		if err := r.WriteAll(ctx, conf); err != nil {
 			return err
 		}
 	}
 	return c.BatchReportFlags.tell(cli, std, r, links, c.Out, c.Force)
-}
-
-// write writes all forms of the report into the folder, which is made if it is not there.
-func (c *BatchMergeCmd) write(r *batch.Report) error {
-	if err := output.Folder(c.Out); err != nil {
-		return err
-	}
-	var names []string
-	for _, end := range []string{".json", ".md", ".xml", ".html"} {
-		name := filepath.Join(c.Out, "batch-report"+end)
-		if err := output.Check(name, &output.Options{Force: c.Force}); err != nil {
-			return usage(err)
-		}
-		names = append(names, name)
-	}
-	for _, name := range names {
-		if err := r.WriteFile(name, ""); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // check says early what could not be written later.
@@ -270,7 +318,9 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs,
 		}
 	}
 	if !cli.Quiet {
-		printBatch(std, r)
+		if err := printBatch(std, r); err != nil {
+			return err
+		}
 		if reports != "" {
 			fmt.Fprintf(std.err, "reports in %s: %s\n", text.Line(reports), strings.Join(r.Names(), ", "))
 		}
@@ -282,12 +332,17 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs,
 				return fmt.Errorf("gate %s: found %s", g.Gate, text.Line(strings.TrimSpace(g.Found+" "+g.Where)))
 			}
 		}
-		return fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)
+		return judged{fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)}
 	case batch.SomeDamaged:
-		return damaged{fmt.Errorf("%d of %d traces were damaged", r.Totals.Damaged, r.Totals.Traces)}
+		return judged{damaged{fmt.Errorf("%d of %d traces were damaged", r.Totals.Damaged, r.Totals.Traces)}}
 	}
 	return nil
 }
+
+// judged is what a batch comes to, all of which is in its report.
+type judged struct{ error }
+
+func (j judged) Unwrap() error { return j.error }
 
 // folder refuses standard output as the place of a folder.
 func folder(flag, name string) error {
@@ -325,10 +380,13 @@ func linksFrom(page, outputs string) string {
 }
 
 // printBatch prints the summary line, and the first of what went wrong above it.
-func printBatch(std streams, r *batch.Report) {
+func printBatch(std streams, r *batch.Report) error {
 	const most = 20
 	n := 0
-	for _, t := range r.Traces {
+	for t, err := range r.All() {
+		if err != nil {
+			return err
+		}
 		if t.Status != batch.Failed && t.Status != batch.Damaged {
 			continue
 		}
@@ -354,6 +412,7 @@ func printBatch(std streams, r *batch.Report) {
 		fmt.Fprintln(std.err, "note:", text.Line(note))
 	}
 	fmt.Fprintln(std.err, r.Summary())
+	return nil
 }
 
 // interrupted is an end by signal with something to say.

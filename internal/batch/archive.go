@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"errors"
 	"fmt"
@@ -130,36 +131,49 @@ func tarHeader(b []byte) bool {
 	return want == sum || want == signed
 }
 
-// A source is where an archive's bytes come from: one of the three is set.
+// A source is where an archive's bytes come from: one of the four is set.
 type source struct {
 	file   *os.File
+	object *objectAt
 	open   func() (io.ReadCloser, error)
 	stream io.Reader
 	stored int64
 }
 
-// archive walks the members of an archive. prefix is its place in the tree of inputs;
-// name is what reports call it.
-func (w *walker) archive(k archiveKind, s source, name, prefix string, depth int) (goOn bool) {
+// A folder is where the outputs of an archive's members lie, and what names it has.
+type folder struct {
+	prefix string
+	names  *outNamer
+}
+
+// below is the folder of an archive.
+func below(prefix string) folder { return folder{prefix, newOutNamer(prefix == "")} }
+
+// archive walks the members of an archive. in is where their outputs lie; name is what
+// reports call it.
+func (w *walker) archive(k archiveKind, s source, name string, in folder, depth int) (goOn bool) {
 	defer func() { // a decoder that trips over one archive must not stop the others
 		if p := recover(); p != nil {
-			goOn = w.refuse(name, prefix, fmt.Errorf("internal error: %v; please report it with the archive, if you can share it", p))
+			goOn = w.refuse(name, fmt.Errorf("internal error: %v; please report it with the archive, if you can share it", p))
 		}
 	}()
 	if depth > maxNesting {
-		return w.refuse(name, prefix, fmt.Errorf("archives lie in archives more than %d deep", maxNesting))
+		return w.refuse(name, fmt.Errorf("archives lie in archives more than %d deep", maxNesting))
 	}
 	if k.form == "zip" {
-		return w.zip(s, name, prefix, depth)
+		return w.zip(s, name, in, depth)
 	}
-	return w.tar(k, s, name, prefix, depth)
+	return w.tar(k, s, name, in, depth)
 }
 
-// seekable gives s as a file: a copy, if it is none.
-func (w *walker) seekable(s source) (*os.File, int64, func(), error) {
+// seekable gives s as something that can be read anywhere: a copy, if it cannot itself.
+func (w *walker) seekable(s source) (io.ReaderAt, int64, func(), error) {
 	if s.file != nil {
 		f, err := os.Open(s.file.Name())
 		return f, s.stored, func() { f.Close() }, err
+	}
+	if s.object != nil {
+		return s.object, s.stored, s.object.close, nil
 	}
 	r := s.stream
 	if s.open != nil {
@@ -183,28 +197,34 @@ func (w *walker) seekable(s source) (*os.File, int64, func(), error) {
 	return f, n, drop, nil
 }
 
-func (w *walker) zip(s source, name, prefix string, depth int) bool {
+func (w *walker) zip(s source, name string, in folder, depth int) bool {
 	f, size, closeFile, err := w.seekable(s)
 	if err != nil {
-		return w.refuse(name, prefix, err)
+		return w.refuse(name, err)
 	}
 	h := newShared(closeFile)
 	defer h.done()
-	z, err := zip.NewReader(f, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return w.zipCut(io.NewSectionReader(f, 0, size), err, name, prefix, depth)
+	var z *zip.Reader
+	if s.object != nil {
+		z = s.object.z
+	} else if z, err = zipDirectory(f, size); err != nil {
+		return w.zipCut(io.NewSectionReader(f, 0, size), err, name, in, depth)
 	}
-	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
-	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
 	if len(z.File) > maxMembers {
-		return w.refuse(name, prefix, fmt.Errorf("zip: %d members; at most %d are taken", len(z.File), maxMembers))
+		return w.refuse(name, fmt.Errorf("zip: %d members; at most %d are taken", len(z.File), maxMembers))
 	}
-	overlaps, broken := zipLayout(z)
-	for _, e := range z.File {
+	overlaps, broken := zipLayout(z, s.object)
+	for i, e := range z.File {
 		if e.FileInfo().IsDir() {
 			continue
 		}
-		it := w.member(e.Name, name, prefix)
+		it := w.member(e.Name, name, in, e.Mode().IsRegular())
+		if depth == 1 {
+			if !w.entry.Members.has(i) {
+				continue // another one's; its names are taken all the same
+			}
+			w.top = i
+		}
 		it.stored, it.packed = int64(e.UncompressedSize64), false
 		it.credit = int64(e.CompressedSize64)
 		switch {
@@ -232,6 +252,12 @@ func (w *walker) zip(s source, name, prefix string, depth int) bool {
 			}
 			continue
 		}
+		if s.object != nil {
+			if !w.zipObject(s.object, e, it, h, depth) {
+				return false
+			}
+			continue
+		}
 		head, err := zipHead(e)
 		if err != nil && len(head) == 0 && e.UncompressedSize64 > 0 {
 			it.err = fmt.Errorf("zip: %w", err)
@@ -243,7 +269,7 @@ func (w *walker) zip(s source, name, prefix string, depth int) bool {
 		k := sniffArchive(head)
 		open := func() (io.ReadCloser, error) { return e.Open() }
 		if k.form != "" {
-			if !w.archive(k, source{open: open, stored: int64(e.CompressedSize64)}, it.name, it.rel, depth+1) {
+			if !w.archive(k, source{open: open, stored: int64(e.CompressedSize64)}, it.name, below(it.prefix), depth+1) {
 				return false
 			}
 			w.progress.credit(it.credit)
@@ -259,13 +285,51 @@ func (w *walker) zip(s source, name, prefix string, depth int) bool {
 	return true
 }
 
+// zipDirectory reads the directory of a zip.
+func zipDirectory(f io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := zip.NewReader(f, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, err
+	}
+	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
+	return z, nil
+}
+
+// zipObject takes a member of a zip in a bucket: its bytes come with one request.
+func (w *walker) zipObject(o *objectAt, e *zip.File, it *item, h *shared, depth int) bool {
+	r, err := e.Open()
+	if err != nil {
+		it.err = fmt.Errorf("zip: %w", err)
+		return w.emit(it)
+	}
+	drop := func() { r.Close(); o.release(e) }
+	b, head := bufferedHead(r)
+	k := sniffArchive(head)
+	if k.form != "" {
+		defer drop()
+		if !w.archive(k, source{stream: b, stored: int64(e.CompressedSize64)}, it.name, below(it.prefix), depth+1) {
+			return false
+		}
+		w.progress.credit(it.credit)
+		return true
+	}
+	it.packed = k.packed
+	it.stream, it.alone = b, true
+	it.closers = append(it.closers, h.use(), drop)
+	return w.emit(it)
+}
+
 // zipCut walks the members of a zip whose directory cannot be read for why.
-func (w *walker) zipCut(f io.Reader, why error, name, prefix string, depth int) bool {
+func (w *walker) zipCut(f io.Reader, why error, name string, in folder, depth int) bool {
 	count := &counter{r: f}
 	z := input.NewZipSalvage(&ctxReader{w.ctx, count})
 	r := &ratioReader{r: z, stored: func() int64 { return count.n }}
 	told := false // that the zip is broken: by an item
 	for n := 0; ; n++ {
+		if depth == 1 {
+			w.top = n
+		}
 		err := z.Next()
 		unreadable := errors.Is(err, input.ErrEncrypted) || errors.Is(err, zip.ErrAlgorithm)
 		if err != nil && !unreadable {
@@ -275,15 +339,15 @@ func (w *walker) zipCut(f io.Reader, why error, name, prefix string, depth int) 
 			if told {
 				return true
 			}
-			return w.refuse(name, prefix, fmt.Errorf("zip: %w (the directory at its end is missing or broken, and no member could be read without it)", why))
+			return w.refuse(name, fmt.Errorf("zip: %w (the directory at its end is missing or broken, and no member could be read without it)", why))
 		}
 		if n == maxMembers {
-			return w.refuse(name, prefix, fmt.Errorf("zip: more than %d members", maxMembers))
+			return w.refuse(name, fmt.Errorf("zip: more than %d members", maxMembers))
 		}
 		if strings.HasSuffix(z.Name, "/") {
 			continue
 		}
-		it := w.member(z.Name, name, prefix)
+		it := w.member(z.Name, name, in, true)
 		if unreadable && it.skip == "" && it.err == nil {
 			it.err = err
 		}
@@ -291,7 +355,7 @@ func (w *walker) zipCut(f io.Reader, why error, name, prefix string, depth int) 
 			b, head := bufferedHead(r)
 			k := sniffArchive(head)
 			if k.form != "" {
-				if !w.archive(k, source{stream: b}, it.name, it.rel, depth+1) {
+				if !w.archive(k, source{stream: b}, it.name, below(it.prefix), depth+1) {
 					return false
 				}
 				continue
@@ -332,36 +396,38 @@ func readHead(r io.Reader) ([]byte, error) {
 }
 
 // zipLayout finds members that share bytes, which is how small zips unpack to
-// petabytes, and members whose own header cannot be found.
-func zipLayout(z *zip.Reader) (overlaps map[*zip.File]bool, broken map[*zip.File]error) {
-	type span struct {
+// petabytes, and members whose own header cannot be found. Of a zip in a bucket the own
+// headers are not read for that: what the directory tells has to do.
+func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken map[*zip.File]error) {
+	type bytes struct {
 		from, to int64
 		e        *zip.File
 	}
 	broken = map[*zip.File]error{}
-	var spans []span
+	var all []bytes
+	var starts map[*zip.File]int64
+	if o != nil {
+		starts = o.layout(z)
+	}
 	for _, e := range z.File {
-		from, err := e.DataOffset()
-		if err != nil {
-			broken[e] = err
-			continue
+		from, remote := starts[e]
+		if remote {
+			from += int64(zipHeader + len(e.Name))
+		} else {
+			var err error
+			if from, err = e.DataOffset(); err != nil {
+				broken[e] = err
+				continue
+			}
 		}
 		if e.CompressedSize64 > 0 {
-			spans = append(spans, span{from, from + int64(e.CompressedSize64), e})
+			all = append(all, bytes{from, from + int64(e.CompressedSize64), e})
 		}
 	}
-	slices.SortStableFunc(spans, func(a, b span) int {
-		switch {
-		case a.from < b.from:
-			return -1
-		case a.from > b.from:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b bytes) int { return cmp.Compare(a.from, b.from) })
 	overlaps = map[*zip.File]bool{}
-	var last span
-	for i, s := range spans {
+	var last bytes
+	for i, s := range all {
 		if i > 0 && s.from < last.to {
 			overlaps[s.e], overlaps[last.e] = true, true
 		}
@@ -372,59 +438,62 @@ func zipLayout(z *zip.Reader) (overlaps map[*zip.File]bool, broken map[*zip.File
 	return overlaps, broken
 }
 
-func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bool {
+func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int) bool {
 	var h *shared
-	var in io.Reader
+	var r io.Reader
 	var count *counter // of stored bytes
 	sections := false
 	switch {
 	case s.file != nil:
 		f, err := os.Open(s.file.Name())
 		if err != nil {
-			return w.refuse(name, prefix, err)
+			return w.refuse(name, err)
 		}
 		h = newShared(func() { f.Close() })
 		if len(k.layers) == 0 {
 			c := &seekCounter{counter{r: f}}
-			in, count, sections = c, &c.counter, true
+			r, count, sections = c, &c.counter, true
 			s.file = f
 		} else {
 			count = &counter{r: f}
-			in = count
+			r = count
 		}
 	case s.open != nil:
-		r, err := s.open()
+		o, err := s.open()
 		if err != nil {
-			return w.refuse(name, prefix, err)
+			return w.refuse(name, err)
 		}
-		h = newShared(func() { r.Close() })
-		count = &counter{r: r}
-		in = count
+		h = newShared(func() { o.Close() })
+		count = &counter{r: o}
+		r = count
 	default:
 		h = newShared(func() {})
 		count = &counter{r: s.stream}
-		in = count
+		r = count
 	}
 	defer h.done()
 	if !sections {
-		in = bufio.NewReaderSize(&ctxReader{w.ctx, in}, 64<<10)
+		r = bufio.NewReaderSize(&ctxReader{w.ctx, r}, 64<<10)
 	}
 	for _, l := range k.layers {
-		r, closeLayer, err := unwrapLayer(l, in)
+		layer, closeLayer, err := unwrapLayer(l, r)
 		if err != nil {
-			return w.refuse(name, prefix, err)
+			return w.refuse(name, err)
 		}
 		defer closeLayer()
-		in = &ratioReader{r: r, stored: func() int64 { return count.n }}
+		r = &ratioReader{r: layer, stored: func() int64 { return count.n }}
 	}
-	read := &counter{r: in} // unpacked bytes; tar.Reader takes no more than it needs
+	read := &counter{r: r} // unpacked bytes; tar.Reader takes no more than it needs
 	if !sections {
-		in = read
+		r = read
 	}
-	t := tar.NewReader(in)
+	t := tar.NewReader(r)
 	credited := int64(0)
 	ends := int64(0) // where the data of the last member do that was handed on as it comes
 	for n := 0; ; n++ {
+		if depth == 1 {
+			w.top = n
+		}
 		hdr, err := t.Next()
 		if err == io.EOF {
 			return true
@@ -436,15 +505,15 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 			if sections && ends > s.stored || !sections && ends > read.n {
 				return true // it breaks off inside that member, which tells so itself
 			}
-			return w.refuse(name, prefix, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.n, err, n))
+			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.n, err, n))
 		}
 		if n == maxMembers {
-			return w.refuse(name, prefix, fmt.Errorf("tar: more than %d members", maxMembers))
+			return w.refuse(name, fmt.Errorf("tar: more than %d members", maxMembers))
 		}
 		if hdr.Typeflag == tar.TypeDir || hdr.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		it := w.member(hdr.Name, name, prefix)
+		it := w.member(hdr.Name, name, in, hdr.Typeflag == tar.TypeReg)
 		it.stored = hdr.Size
 		if depth == 1 {
 			it.credit = count.n - credited
@@ -480,7 +549,7 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 			head, _ := readHead(io.NewSectionReader(f, from, hdr.Size))
 			kind := sniffArchive(head)
 			if kind.form != "" {
-				if !w.archive(kind, source{open: it.open, stored: hdr.Size}, it.name, it.rel, depth+1) {
+				if !w.archive(kind, source{open: it.open, stored: hdr.Size}, it.name, below(it.prefix), depth+1) {
 					return false
 				}
 				w.progress.credit(it.credit)
@@ -495,7 +564,7 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 			b, head := bufferedHead(t)
 			kind := sniffArchive(head)
 			if kind.form != "" {
-				if !w.archive(kind, source{stream: b, stored: hdr.Size}, it.name, it.rel, depth+1) {
+				if !w.archive(kind, source{stream: b, stored: hdr.Size}, it.name, below(it.prefix), depth+1) {
 					return false
 				}
 				w.progress.credit(it.credit)
@@ -510,20 +579,24 @@ func (w *walker) tar(k archiveKind, s source, name, prefix string, depth int) bo
 	}
 }
 
-// member begins the item of a member: with its names, or with why it is left out.
-func (w *walker) member(member, archive, prefix string) *item {
+// member begins the item of a member: with its names, if it is a file, or with why it is
+// left out.
+func (w *walker) member(member, archive string, in folder, file bool) *item {
 	shown := strings.ToValidUTF8(strings.ReplaceAll(member, `\`, "/"), "\uFFFD")
-	it := &item{name: archive + "/" + strings.TrimLeft(shown, "/")}
+	it := &item{name: archive + "/" + strings.TrimLeft(shown, "/"), version: w.version}
 	safe, err := memberName(member)
-	if err != nil {
+	switch {
+	case err != nil:
 		it.name = archive + ": " + shown
 		it.err = fmt.Errorf("refused: %w", err)
-		it.rel = prefix
-		return it
-	}
-	it.rel = path.Join(prefix, safe)
-	if hidden(safe) {
+	case hidden(safe):
 		it.skip = skipHidden
+	case file:
+		out := in.names.take(outputName(safe, w.do, w.format))
+		it.out, it.prefix = path.Join(in.prefix, out), path.Join(in.prefix, out)
+		if out != safe {
+			it.prefix = path.Join(in.prefix, in.names.take(safe))
+		}
 	}
 	return it
 }

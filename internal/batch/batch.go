@@ -1,23 +1,22 @@
 package batch
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json" // to check whole documents of users
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
-
-	"bytes"
 
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
@@ -56,6 +55,8 @@ type Config struct {
 	Resume    bool
 	Force     bool
 	Shard     Shard
+	Manifest  *Manifest // a piece of a plan in place of Paths; it is resumed always
+	Attempts  int       // a trace is given up when that many runs died at work on it; 0: 3
 	Gates     []Gate
 	Ignore    []string // files that are no inputs: other outputs of the run
 
@@ -64,10 +65,11 @@ type Config struct {
 	Progress *Progress
 }
 
-// Run works on everything that c names. An error says that the batch as a whole
-// could not be done; that traces failed is in the report. When ctx ends Run returns
-// its error and the report of what is done so far.
-func Run(ctx context.Context, c Config) (*Report, error) {
+// LeastAttempts is the least number of deaths after which a trace is given up: what was at
+// work beside it must not pay for it.
+const LeastAttempts = 3
+
+func (c *Config) defaults() {
 	c.Out = local(c.Out)
 	if c.Jobs <= 0 {
 		c.Jobs = runtime.GOMAXPROCS(0)
@@ -81,12 +83,39 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if c.Progress == nil {
 		c.Progress = &Progress{}
 	}
+	c.Attempts = max(c.Attempts, LeastAttempts)
+}
+
+// lister lists the inputs of c.
+func (c *Config) lister(ctx context.Context, st *stores, yield func(*entry) bool) *lister {
+	l := &lister{
+		ctx: ctx, stdin: c.Stdin, do: c.Do, format: c.Format, stores: st,
+		names: newOutNamer(true), progress: c.Progress, yield: yield,
+	}
+	for _, name := range append([]string{c.Out}, c.Ignore...) {
+		if st, err := os.Stat(name); err == nil && !isURL(name) {
+			l.ignore = append(l.ignore, st)
+		}
+	}
+	return l
+}
+
+// Run works on everything that c names. An error says that the batch as a whole
+// could not be done; that traces failed is in the report. When ctx ends Run returns
+// its error and the report of what is done so far.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	c.defaults()
 	if dst, err := os.Stat(c.Out); err == nil && !isURL(c.Out) {
 		for _, p := range c.Paths {
 			if src, err := os.Stat(local(p)); err == nil && os.SameFile(src, dst) {
 				return nil, report.UsageError{Err: fmt.Errorf("%s: is an input itself; name another folder for the outputs", c.Out)}
 			}
 		}
+	}
+	r := &runner{Config: &c, budget: newBudget(c.MaxMemory), stores: &stores{open: c.OpenURL}}
+	defer r.stores.close()
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
 	}
 	s, err := openSink(ctx, &c)
 	if err != nil {
@@ -102,11 +131,14 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(300))
 	defer relay.Reserve(c.Jobs - 1)()
 
-	r := &runner{Config: &c, sink: s, journal: j, budget: newBudget(c.MaxMemory), digest: sha256.New()}
+	r.sink, r.journal = s, j
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Version, c.Do, c.Format, c.Options))
 	r.options = hex.EncodeToString(sum[:])
 	err = r.run(ctx)
-	rep := r.report()
+	rep, ferr := r.report()
+	if err == nil {
+		err = ferr
+	}
 	if err == nil {
 		err = r.writeReports(ctx, rep)
 	}
@@ -136,30 +168,59 @@ func openSink(ctx context.Context, c *Config) (sink, error) {
 // A runner is one batch at work.
 type runner struct {
 	*Config
+	stores  *stores
 	sink    sink
 	journal *journal
 	budget  *budget
 	options string // hash
-	digest  hash.Hash
-	total   int // items in the list, over all shards
+	list    List
+	part    []*entry // what is to be done, if that is known before anything is begun
 
 	mu      sync.Mutex
 	results []*Result
 	logErr  error // the first failure to write the journal
 }
 
+// prepare finds out what a shard or a piece has to do, before anything is begun.
+func (r *runner) prepare(ctx context.Context) error {
+	switch {
+	case r.Manifest != nil:
+		plan, piece, err := r.Manifest.read(ctx, r.stores)
+		if err != nil {
+			return err
+		}
+		if plan.Do != r.Do || plan.Format != r.Format {
+			return report.UsageError{Err: fmt.Errorf("%s is a plan for %s; give the same flags", r.Manifest.Name, strings.TrimSpace("--do "+plan.Do+" --format "+plan.Format))}
+		}
+		r.list, r.part = plan.List, piece.Entries
+		r.Shard = Shard{Index: piece.Piece + 1, Count: plan.Pieces, Piece: true}
+		r.Resume = r.Resume || !r.Force
+	case r.Shard.Count > 1:
+		all, n, list, err := listAll(ctx, r.Config, r.stores, func(int64) int { return r.Shard.Count })
+		if err != nil {
+			return err
+		}
+		r.list, r.part = list, deal(all, n)[r.Shard.Index-1].entries
+	}
+	r.list.Own = len(r.part)
+	return nil
+}
+
+// A ticket is an item that has its share of the memory.
 type ticket struct {
 	it      *item
 	release func()
 }
 
+// run takes entries to those who open them, and their items to those who work on them.
+// What may have killed earlier runs comes last, and alone.
 func (r *runner) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	queue := make(chan ticket)
-	var wg sync.WaitGroup
+	var workers sync.WaitGroup
 	for range r.Jobs {
-		wg.Go(func() {
+		workers.Go(func() {
 			for t := range queue {
 				r.one(ctx, t.it)
 				t.it.close()
@@ -167,39 +228,207 @@ func (r *runner) run(ctx context.Context) error {
 			}
 		})
 	}
-	w := &walker{
-		ctx: ctx, temp: r.sink.temp(), stdin: r.Stdin, do: r.Do, format: r.Format,
-		maxSize: r.MaxSize, openURL: r.OpenURL, names: newOutNamer(), progress: r.Progress,
+	entries := make(chan *entry)
+	var listed error
+	var last []*entry
+	go func() {
+		defer close(entries)
+		last, listed = r.feed(ctx, entries)
+		if listed != nil {
+			stop()
+		}
+	}()
+	var openers sync.WaitGroup
+	for range r.Jobs {
+		openers.Go(func() {
+			w := r.walker(ctx, queue, false)
+			for e := range entries {
+				r.open(ctx, w, e)
+			}
+		})
 	}
-	for _, name := range append([]string{r.Out}, r.Ignore...) {
-		if st, err := os.Stat(name); err == nil && !isURL(name) {
-			w.ignore = append(w.ignore, st)
+	openers.Wait()
+	w := r.walker(ctx, queue, true)
+	for _, e := range last {
+		if all, err := r.budget.acquire(ctx, r.budget.all); err == nil {
+			all() // nothing else is at work any more
+			r.open(ctx, w, e)
 		}
 	}
-	var failed error
-	w.yield = func(it *item) bool {
-		fmt.Fprintf(r.digest, "%q\n", it.name)
-		r.total++
-		if !r.Shard.has(it.name) {
-			it.close()
-			r.Progress.credit(it.credit)
-			return ctx.Err() == nil
-		}
-		if it.skip != "" || it.err != nil {
-			r.leave(it)
-			return ctx.Err() == nil
-		}
-		need := cost(it.stored, it.packed)
-		if r.Resume && r.journal.tries[it.out] >= 2 {
-			// It was in work when earlier runs ended, twice. If that was for want of
-			// memory, it is to have all of it now.
-			need = r.budget.all
-		}
-		release, err := r.budget.acquire(ctx, need)
-		if err != nil {
-			it.close()
+	close(queue)
+	workers.Wait()
+	return cmp.Or(listed, ctx.Err())
+}
+
+// feed hands on what there is to do, and returns what is to come last. A bucket is told of
+// many entries at once that they begin.
+func (r *runner) feed(ctx context.Context, to chan<- *entry) (last []*entry, err error) {
+	const most, mostBytes = 32, 256 << 20
+	var group []*entry
+	var bytes int64
+	flush := func() bool {
+		if err = r.beginAll(ctx, group); err != nil {
 			return false
 		}
+		for _, e := range group {
+			select {
+			case to <- e:
+			case <-ctx.Done():
+				return false
+			}
+		}
+		group, bytes = group[:0], 0
+		return true
+	}
+	take := func(e *entry) bool {
+		if r.deaths(e.Out) >= LeastAttempts-1 {
+			last = append(last, e)
+			return ctx.Err() == nil
+		}
+		group, bytes = append(group, e), bytes+e.bytes()
+		return len(group) < most && bytes < mostBytes && !r.sink.eager() || flush()
+	}
+	if r.list.Digest != "" {
+		for _, e := range r.part {
+			if !take(e) {
+				return last, err
+			}
+		}
+	} else {
+		sum := sha256.New()
+		n := 0
+		l := r.lister(ctx, r.stores, func(e *entry) bool {
+			e.addTo(sum)
+			if !e.own {
+				n++
+			}
+			return take(e)
+		})
+		werr := l.walk(r.Paths)
+		r.list = List{Inputs: n, Digest: hex.EncodeToString(sum.Sum(nil))}
+		if err = cmp.Or(err, werr); err != nil {
+			return last, err
+		}
+	}
+	flush()
+	return last, err
+}
+
+// deaths is how many runs died at work on an output or, of an archive, on what is in it.
+func (r *runner) deaths(out string) int { return r.journal.tries[out] }
+
+// beginAll records that entries begin, where that is done for many at once.
+func (r *runner) beginAll(ctx context.Context, group []*entry) error {
+	if r.sink.eager() {
+		return nil
+	}
+	var facts []fact
+	for _, e := range group {
+		if e.Out != "" && r.deaths(e.Out) == 0 && r.known(e) == nil {
+			facts = append(facts, fact{Begin: e.Out})
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	if err := r.sink.log(ctx, true, facts...); err != nil {
+		return fmt.Errorf("the journal: %w", err)
+	}
+	return nil
+}
+
+// known is the record of an entry that need not be opened to know that it is done.
+func (r *runner) known(e *entry) *record {
+	if !r.Resume || e.Version == "" {
+		return nil
+	}
+	if old := r.journal.done[e.Out]; old != nil && old.Options == r.options && old.Version == e.Version {
+		return old
+	}
+	return nil
+}
+
+func (r *runner) walker(ctx context.Context, queue chan<- ticket, alone bool) *walker {
+	w := &walker{
+		ctx: ctx, temp: r.sink.temp(), do: r.Do, format: r.Format,
+		maxSize: r.MaxSize, stores: r.stores, progress: r.Progress,
+	}
+	w.archived = func(e *entry) error {
+		e.archive = true
+		if !r.sink.eager() {
+			return nil // it is told ahead
+		}
+		return r.sink.log(ctx, true, fact{Begin: e.Out})
+	}
+	w.yield = func(it *item) bool { return r.take(ctx, queue, it, alone) }
+	return w
+}
+
+// open takes one entry through a walker.
+func (r *runner) open(ctx context.Context, w *walker, e *entry) {
+	if ctx.Err() != nil {
+		return
+	}
+	plain := &item{entry: e, index: e.Index, name: e.Name, out: e.Out, stored: e.Size, credit: e.Size}
+	if old := r.known(e); old != nil && r.sink.holds(ctx, old) {
+		res := &Result{Index: e.Index, Trace: r.blank(plain)}
+		res.take(old)
+		r.add(plain, res, nil)
+		return
+	}
+	n := r.deaths(e.Out)
+	if n-r.journal.inside[e.Out] >= r.Attempts {
+		r.giveUp(plain, n)
+		return
+	}
+	if n > 0 && !r.sink.eager() {
+		if err := r.sink.log(ctx, true, fact{Begin: e.Out}); err != nil {
+			plain.err = fmt.Errorf("the journal: %w", err)
+			r.leave(plain)
+			return
+		}
+	}
+	e.left = newShared(func() {
+		if ctx.Err() == nil && e.archive { // all of its members are done
+			r.log(ctx, fact{End: e.Out})
+		}
+	})
+	defer e.left.done()
+	w.open(e)
+}
+
+// giveUp records what killed too many runs.
+func (r *runner) giveUp(it *item, deaths int) {
+	res := &Result{Index: it.index, Member: it.member, seq: it.seq, Trace: r.blank(it), Quarantined: true}
+	res.Status = Failed
+	res.Error = fmt.Sprintf("given up: %d runs were killed, or ran out of memory, while they worked on it; try it alone on a machine with more memory, or --attempts %d to try it here again", deaths, deaths+1)
+	r.add(it, res, nil)
+	it.close()
+}
+
+// take hands an item to the workers once there is memory for it.
+func (r *runner) take(ctx context.Context, queue chan<- ticket, it *item, alone bool) bool {
+	it.closers = append([]func(){it.entry.left.use()}, it.closers...)
+	if it.skip != "" || it.err != nil {
+		r.leave(it)
+		it.close()
+		return ctx.Err() == nil
+	}
+	deaths := r.deaths(it.out)
+	if deaths >= r.Attempts && it.out != it.entry.Out {
+		r.giveUp(it, deaths)
+		return ctx.Err() == nil
+	}
+	need := cost(it.stored, it.packed)
+	if alone || deaths >= LeastAttempts-1 {
+		need = r.budget.all
+	}
+	release, err := r.budget.acquire(ctx, need)
+	if err != nil {
+		it.close()
+		return false
+	}
+	if !it.alone {
 		if err := it.capture(r.sink.temp()); err != nil {
 			defer release()
 			if ctx.Err() == nil {
@@ -209,57 +438,66 @@ func (r *runner) run(ctx context.Context) error {
 			it.close()
 			return ctx.Err() == nil
 		}
-		select {
-		case queue <- ticket{it, release}:
-			return true
-		case <-ctx.Done():
-			it.close()
-			release()
-			return false
-		}
 	}
-	failed = w.walk(r.Paths)
-	close(queue)
-	wg.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
+	select {
+	case queue <- ticket{it, release}:
+		return true
+	case <-ctx.Done():
+		it.close()
+		release()
+		return false
 	}
-	return failed
 }
 
 // leave records an item that is not worked on.
 func (r *runner) leave(it *item) {
-	res := &Result{Index: it.index, Trace: r.blank(it)}
+	res := &Result{Index: it.index, Member: it.member, seq: it.seq, Trace: r.blank(it)}
 	if it.skip != "" {
 		res.Status, res.Reason = Skipped, it.skip
 	} else {
 		res.Status, res.Error = Failed, it.err.Error()
 	}
-	r.add(it, res)
+	r.add(it, res, &fact{End: it.out})
 }
 
 func (r *runner) blank(it *item) report.Trace {
 	return report.Trace{Command: r.Do, Input: report.Input{Name: it.name, Bytes: it.stored}}
 }
 
-func (r *runner) add(it *item, res *Result) {
+// add takes a result, and what the journal is to know of it.
+func (r *runner) add(it *item, res *Result, f *fact) {
 	r.Progress.ended(it, res)
 	r.mu.Lock()
 	r.results = append(r.results, res)
 	r.mu.Unlock()
+	if f != nil && (f.Done != nil || f.End != "") {
+		r.log(context.Background(), *f)
+	}
+}
+
+// log adds to the journal what can do without: the outputs stand, and a resumed run will
+// only make them once more.
+func (r *runner) log(ctx context.Context, f fact) {
+	if err := r.sink.log(ctx, false, f); err != nil {
+		r.mu.Lock()
+		r.logErr = errors.Join(r.logErr, err)
+		r.mu.Unlock()
+	}
 }
 
 // one takes one item through the work. Nothing that happens in it stops the batch.
 func (r *runner) one(ctx context.Context, it *item) {
 	r.Progress.began(it)
-	res := &Result{Index: it.index, Trace: r.blank(it)}
+	res := &Result{Index: it.index, Member: it.member, seq: it.seq, Trace: r.blank(it)}
+	var rec *record
 	err := func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("internal error: %v; please report it with the trace, if you can share it", p)
 			}
 		}()
-		return r.do(ctx, it, res)
+		rec, err = r.do(ctx, it, res)
+		return err
 	}()
 	if err != nil {
 		r.sink.discard(it.out)
@@ -268,7 +506,11 @@ func (r *runner) one(ctx context.Context, it *item) {
 		}
 		res.Status, res.Error, res.Output = Failed, r.relative(err.Error()), nil
 	}
-	r.add(it, res)
+	f := &fact{End: it.out}
+	if err == nil && rec != nil {
+		f = &fact{Done: rec}
+	}
+	r.add(it, res, f)
 }
 
 // relative takes the output folder out of a message: the same batch in another place
@@ -280,26 +522,18 @@ func (r *runner) relative(msg string) string {
 	return msg
 }
 
-func (r *runner) do(ctx context.Context, it *item, res *Result) error {
+// do makes the output of an item. The record is nil where there is nothing to go by later.
+func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error) {
 	old := r.journal.done[it.out]
-	resumable := r.Resume && old != nil && old.Options == r.options
-	if resumable && it.version != "" && old.Version == it.version && r.sink.holds(ctx, old) {
-		res.take(old)
-		return nil
+	if !r.Resume || old != nil && old.Options != r.options {
+		old = nil
 	}
-	if it.fetch != nil {
-		src, err := it.fetch()
-		if err != nil {
-			return err
+	if it.alone {
+		if err := it.capture(r.sink.temp()); err != nil {
+			return nil, err
 		}
-		it.stream = src
-		err = it.capture(r.sink.temp())
-		src.Close()
-		if err != nil {
-			return err
-		}
-		if it.cut != nil {
-			return it.cut // a network's failure says nothing about the trace
+		if it.cut != nil && it.entry.Out == it.out {
+			return nil, it.cut // a network's failure says nothing about the trace
 		}
 		res.Input.Bytes = it.stored
 	}
@@ -307,43 +541,42 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 	var err error
 	if it.cut == nil {
 		if content, err = it.content(ctx); err != nil {
-			return plain(err)
+			return nil, plain(err)
 		}
-		if resumable && old.Content == content && r.sink.holds(ctx, old) {
+		if old != nil && old.Content == content && r.sink.holds(ctx, old) {
 			res.take(old)
-			return nil
+			again := *old
+			again.Version = it.version
+			return &again, nil
 		}
 	}
+	rec := &record{Out: it.out, Content: content, Version: it.version, Options: r.options}
 	in, err := it.input(ctx, &input.Options{TempDir: r.sink.temp(), RatioAfter: memberAfter})
 	var unpack *input.UnpackError
-	if errors.As(err, &unpack) && !looksLikeTrace(it.rel) {
-		res.Status, res.Reason = Skipped, skipNoTrace
-		return nil
+	if errors.As(err, &unpack) && !looksLikeTrace(it.name) {
+		return r.skipped(rec, res, skipNoTrace), nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
 	res.Input.Format, res.Input.Layers = in.Kind.String(), in.Layers
 	if why, err := r.notTrace(ctx, in, it); why != "" || err != nil {
-		res.Status, res.Reason = Skipped, why
-		return err
+		return r.skipped(rec, res, why), err
 	}
-	replace := r.Force || r.journal.begun[it.out] || r.Resume && !r.sink.begins()
+	replace := r.Force || r.journal.begun[it.out] || r.Resume && !r.sink.eager()
 	if !replace && r.sink.exists(ctx, it.out) {
-		return fmt.Errorf("%s: %w", it.out, output.ErrExists)
+		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
 	}
-	if r.sink.begins() {
-		if err := r.sink.log(ctx, entry{Begin: it.out}); err != nil {
-			return fmt.Errorf("the journal: %w", err)
-		}
+	if err := r.begin(ctx, it); err != nil {
+		return nil, fmt.Errorf("the journal: %w", err)
 	}
 	p, err := r.sink.place(it.out)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := output.Check(p, &output.Options{Force: true, Inputs: []string{it.path}}); err != nil {
-		return err
+		return nil, err
 	}
 	rep, err := r.Work(ctx, in, Job{Out: p, Format: r.Format, Force: replace})
 	if rep != nil {
@@ -351,7 +584,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 		res.Trace = *rep
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if it.cut != nil {
 		what := "the archive ends or breaks inside this member, and what stood behind it is lost: " + it.cut.Error()
@@ -360,28 +593,49 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) error {
 		}
 		res.AddDamage(report.Damage{Offset: it.stored, Where: "archive", What: what})
 	}
-	rec := &record{Out: it.out, Content: content, Version: it.version, Options: r.options}
 	if res.Output != nil {
 		res.Output.Name = it.out
 		if rec.Size, rec.SHA256, err = hashFile(p); err != nil {
-			return err
+			return nil, err
 		}
 		if err := r.sink.publish(ctx, it.out); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	res.trim()
 	rec.Trace = &res.Trace
 	if it.cut != nil {
-		return nil // the archive may be whole next time
+		return nil, nil // the archive may be whole next time
 	}
-	if err := r.sink.log(ctx, entry{Done: rec}); err != nil {
-		// The output stands; a resumed run will only make it once more.
-		r.mu.Lock()
-		r.logErr = errors.Join(r.logErr, err)
-		r.mu.Unlock()
+	return rec, nil
+}
+
+// skipped tells that a file is no trace. Of an object it is worth to remember: it would be
+// asked for again only to find the same.
+func (r *runner) skipped(rec *record, res *Result, why string) *record {
+	if why == "" {
+		return nil
 	}
-	return nil
+	res.Status, res.Reason = Skipped, why
+	if rec.Version == "" {
+		return nil
+	}
+	rec.Skip, rec.Trace = why, &res.Trace
+	return rec
+}
+
+// begin records that the work on an item begins, unless its group was told ahead.
+func (r *runner) begin(ctx context.Context, it *item) error {
+	f := fact{Begin: it.out}
+	if it.out != it.entry.Out {
+		f.In = it.entry.Out
+	}
+	switch {
+	case r.sink.eager():
+	case f.In == "" || r.deaths(f.In) == 0 && r.deaths(it.out) == 0:
+		return nil
+	}
+	return r.sink.log(ctx, true, f)
 }
 
 // notTrace says why a file that is no trace is left out. What another tool wrote is named; other
@@ -395,12 +649,12 @@ func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why st
 	}
 	switch takes := row == nil || row.Takes(in); {
 	case in.Kind == input.Unknown:
-		if takes || looksLikeTrace(it.rel) {
+		if takes || looksLikeTrace(it.name) {
 			return "", nil
 		}
 		return skipNoTrace, nil
 	case in.Kind == input.Chromium:
-		other, err := otherJSON(ctx, in, it.rel)
+		other, err := otherJSON(ctx, in, it.name)
 		switch {
 		case err != nil:
 			return "", nil // the work tells what is wrong with it
@@ -458,24 +712,25 @@ func otherJSON(ctx context.Context, in *input.File, name string) (bool, error) {
 }
 
 // report gathers the results in input order.
-func (r *runner) report() *Report {
+func (r *runner) report() (*Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sort.Slice(r.results, func(i, j int) bool { return r.results[i].Index < r.results[j].Index })
+	slices.SortFunc(r.results, func(a, b *Result) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Member, b.Member), cmp.Compare(a.seq, b.seq))
+	})
 	rep := &Report{
 		Command: "batch", Version: r.Version, Do: r.Do, Format: r.Format,
 		Traces: []*Result{},
-		List:   List{Inputs: r.total, Digest: hex.EncodeToString(r.digest.Sum(nil))},
+		List:   r.list,
 	}
-	if r.Shard.Count > 1 {
+	if r.Shard.Count > 1 || r.Shard.Piece {
 		s := r.Shard
 		rep.Shard = &s
 	}
 	for _, res := range r.results {
 		rep.add(res)
 	}
-	rep.finish(r.Gates)
-	return rep
+	return rep, rep.finish(r.Gates)
 }
 
 // writeReports writes the reports beside the outputs.
@@ -484,11 +739,14 @@ func (r *runner) writeReports(ctx context.Context, rep *Report) error {
 		rep.Notes = append(rep.Notes, "the journal could not be written; --resume will do more again than it needs to: "+r.logErr.Error())
 	}
 	for _, w := range rep.writers("") {
+		if !slices.Contains(r.Shard.ends(), w.end) {
+			continue
+		}
 		var b bytes.Buffer
 		if err := w.write(&b); err != nil {
 			return err
 		}
-		rel := reportName + r.Shard.suffix() + w.end
+		rel := r.Shard.report() + w.end
 		if err := r.sink.put(ctx, rel, b.Bytes()); err != nil {
 			return fmt.Errorf("%s: %w", rel, err)
 		}

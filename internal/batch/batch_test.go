@@ -402,8 +402,8 @@ func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
 			// Shards see the same list, whoever has the member that is cut.
 			n := 0
 			for i := range 3 {
-				s := run(t, Config{Paths: []string{filepath.Join(in, c.name)}, Out: t.TempDir(), Shard: Shard{i + 1, 3}})
-				assert.Equal(t, r.List, s.List)
+				s := run(t, Config{Paths: []string{filepath.Join(in, c.name)}, Out: t.TempDir(), Shard: Shard{Index: i + 1, Count: 3}})
+				assert.Equal(t, r.List.Digest, s.List.Digest)
 				n += len(s.Traces)
 			}
 			assert.Equal(t, len(c.want), n)
@@ -741,7 +741,7 @@ func TestShards(t *testing.T) {
 	var reports []*Report
 	n := 0
 	for i := 1; i <= 3; i++ {
-		r := run(t, Config{Paths: []string{in}, Out: out, Shard: Shard{i, 3}})
+		r := run(t, Config{Paths: []string{in}, Out: out, Shard: Shard{Index: i, Count: 3}})
 		assert.NotZero(t, r.Totals.Traces)
 		n += r.Totals.Traces
 		var b bytes.Buffer
@@ -755,28 +755,59 @@ func TestShards(t *testing.T) {
 	}
 	assert.Equal(t, want.Totals.Traces, n, "each trace is in one shard")
 	assert.Equal(t, tree(t, whole), tree(t, out))
-	merged, err := Merge([]*Report{reports[2], reports[0], reports[1]}, []Gate{g})
+	merged, err := merge(t, []Gate{g}, reports[2], reports[0], reports[1])
 	require.NoError(t, err)
 	var a, b bytes.Buffer
 	require.NoError(t, want.WriteJSON(&a))
 	require.NoError(t, merged.WriteJSON(&b))
 	assert.Equal(t, a.String(), b.String(), "merged shards tell what one run tells")
+	for i, w := range want.writers("") {
+		a.Reset()
+		b.Reset()
+		require.NoError(t, w.write(&a))
+		require.NoError(t, merged.writers("")[i].write(&b))
+		assert.Equal(t, a.String(), b.String(), w.end)
+	}
 
-	_, err = Merge(reports[:2], nil)
+	_, err = merge(t, nil, reports[:2]...)
 	assert.ErrorContains(t, err, "3/3 is missing")
-	_, err = Merge([]*Report{{Shard: &Shard{1, 1 << 30}}}, nil)
-	assert.ErrorContains(t, err, ", 11/1073741824, ... is missing")
-	_, err = Merge([]*Report{reports[0], reports[0]}, nil)
-	assert.ErrorContains(t, err, "two reports")
-	_, err = Merge([]*Report{want}, nil)
+	_, err = merge(t, nil, &Report{Command: "batch", Shard: &Shard{Index: 1, Count: 1 << 30}})
+	assert.ErrorContains(t, err, ", shard 11/1073741824, ... is missing")
+	_, err = merge(t, nil, reports[0], reports[0])
+	assert.ErrorContains(t, err, "and so is report 1")
+	_, err = merge(t, nil, want)
 	assert.ErrorContains(t, err, "not of a shard")
+	digest := reports[1].List.Digest
 	reports[1].List.Digest = "other"
-	merged, err = Merge(reports, nil)
-	require.NoError(t, err)
-	assert.NotEmpty(t, merged.Notes)
+	_, err = merge(t, nil, reports...)
+	assert.ErrorContains(t, err, "report 2: is of another list of inputs")
+	reports[1].List.Digest = digest
+	reports[1].List.Own--
+	_, err = merge(t, nil, reports...)
+	assert.ErrorContains(t, err, "of which there are 43")
 
 	r := run(t, Config{Paths: []string{in}, Out: out, Resume: true})
 	assert.Equal(t, want.Totals, r.Totals, "shards resume as one")
+}
+
+// merge joins reports as they are read back from their files, in either form.
+func merge(t *testing.T, gates []Gate, reports ...*Report) (*Report, error) {
+	t.Helper()
+	m, err := NewMerger()
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	for i, r := range reports {
+		var b bytes.Buffer
+		if i%2 == 0 {
+			require.NoError(t, r.WriteRows(&b))
+		} else {
+			require.NoError(t, r.WriteJSON(&b))
+		}
+		if err := m.Add(fmt.Sprintf("report %d", i+1), &b); err != nil {
+			return nil, err
+		}
+	}
+	return m.Report(gates)
 }
 
 func TestShardFlags(t *testing.T) {
@@ -784,7 +815,7 @@ func TestShardFlags(t *testing.T) {
 		in   string
 		want Shard
 		err  bool
-	}{{"1/1", Shard{1, 1}, false}, {"2/5", Shard{2, 5}, false}, {"0/5", Shard{}, true}, {"6/5", Shard{}, true}, {"x", Shard{}, true}, {"1/", Shard{}, true}} {
+	}{{"1/1", Shard{Index: 1, Count: 1}, false}, {"2/5", Shard{Index: 2, Count: 5}, false}, {"0/5", Shard{}, true}, {"6/5", Shard{}, true}, {"x", Shard{}, true}, {"1/", Shard{}, true}} {
 		got, err := ParseShard(c.in)
 		assert.Equal(t, c.err, err != nil, c.in)
 		assert.Equal(t, c.want, got)
@@ -795,7 +826,7 @@ func TestShardFlags(t *testing.T) {
 		err  bool
 	}{
 		{nil, Shard{}, false},
-		{map[string]string{"JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"}, Shard{1, 4}, false},
+		{map[string]string{"JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"}, Shard{Index: 1, Count: 4}, false},
 		{map[string]string{"JOB_COMPLETION_INDEX": "4", "JOB_COMPLETIONS": "4"}, Shard{}, true},
 		{map[string]string{"JOB_COMPLETION_INDEX": "1"}, Shard{}, true},
 	} {
@@ -876,7 +907,7 @@ func FuzzMemberName(f *testing.F) {
 // on is known.
 func TestNamesOfFilesAndFolders(t *testing.T) {
 	tracetest.Growth(t, 500, func(n int) {
-		names := newOutNamer()
+		names := newOutNamer(true)
 		for i := range n {
 			want := "x"
 			if i > 0 {

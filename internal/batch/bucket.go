@@ -1,30 +1,32 @@
 package batch
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/url"
-	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // A Store is a bucket: the batch's view of it.
 type Store interface {
 	// List yields the objects whose key begins with prefix, sorted by key.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
-	// Open reads length bytes of an object from its start; all of it if length is negative.
-	Open(ctx context.Context, key string, length int64) (io.ReadCloser, error)
+	// Open reads length bytes of an object from offset at on; to its end if length is
+	// negative. An object that has another version than o says, if it says one, is
+	// ErrReplaced.
+	Open(ctx context.Context, o Object, at, length int64) (io.ReadCloser, error)
 	// Stat looks an object up; fs.ErrNotExist if there is none.
 	Stat(ctx context.Context, key string) (Object, error)
 	// Put makes an object appear whole.
 	Put(ctx context.Context, key string, r io.Reader) error
+	// Delete removes an object; one that is not there is no error.
+	Delete(ctx context.Context, key string) error
 	Close() error
 }
 
@@ -33,6 +35,14 @@ type Object struct {
 	Key     string
 	Size    int64
 	Version string // changes with the content; empty if the store does not tell
+}
+
+// ErrReplaced is the error of an object that is no longer the one that was listed.
+var ErrReplaced = errors.New("the object was replaced since it was listed")
+
+// whole reads all of an object.
+func whole(ctx context.Context, s Store, key string) (io.ReadCloser, error) {
+	return s.Open(ctx, Object{Key: key}, 0, -1)
 }
 
 // OpenURL opens the bucket of a URL and tells the key or prefix that the URL names.
@@ -64,121 +74,69 @@ func withoutQuery(raw string) string {
 	return u
 }
 
-// bucket takes a URL: an object, a prefix that is walked like a folder, or a pattern.
-func (w *walker) bucket(raw string, many bool) bool {
+// A location is what a URL names.
+type location struct {
+	bucket string // its own URL, with its options: it opens the bucket again
+	root   string // the bucket's name in reports
+	key    string // an object or a prefix
+}
+
+func locate(raw, key string) location {
 	shown := withoutQuery(raw)
 	if strings.Contains(raw, "?") && !strings.Contains(raw, "=") {
 		shown = raw // a pattern with a question mark has no options
 	}
-	if w.openURL == nil {
-		return w.refuse(shown, "", errors.New("URLs are not supported here"))
-	}
-	s, key, err := w.openURL(w.ctx, raw)
-	if err != nil {
-		return w.refuse(shown, "", err)
-	}
-	h := newShared(func() { s.Close() })
-	defer h.done()
 	root := strings.TrimSuffix(strings.TrimSuffix(shown, key), "/")
-
-	if key != "" && !strings.HasSuffix(key, "/") && !hasMeta(key) {
-		if o, err := s.Stat(w.ctx, key); err == nil {
-			prefix := ""
-			if many {
-				prefix = path.Base(key)
-			}
-			return w.object(s, h, o, root, path.Base(key), prefix)
-		}
-		key += "/" // then it is a folder
-	}
-	prefix, pats := key, []string(nil)
-	if hasMeta(key) {
-		parts := strings.Split(key, "/")
-		n := 0
-		for n < len(parts) && !hasMeta(parts[n]) {
-			n++
-		}
-		prefix = strings.Join(parts[:n], "/")
-		if prefix != "" {
-			prefix += "/"
-		}
-		pats = parts[n:]
-	}
-	below := ""
-	if many && pats == nil {
-		below = path.Base(strings.TrimSuffix(prefix, "/"))
-		if prefix == "" {
-			below = path.Base(root)
-		}
-	}
-	found := false
-	for o, err := range s.List(w.ctx, prefix) {
-		if err != nil {
-			return w.ctx.Err() == nil && w.refuse(shown, "", err)
-		}
-		r := strings.TrimPrefix(o.Key, prefix)
-		if strings.HasSuffix(o.Key, "/") || r == "" {
-			continue // how consoles draw a folder
-		}
-		if pats != nil && !matchElems(pats, strings.Split(r, "/"), false) {
-			continue
-		}
-		found = true
-		safe, err := memberName(r)
-		if err != nil {
-			if !w.refuse(root+"/"+o.Key, "", fmt.Errorf("refused: %w", err)) {
-				return false
-			}
-			continue
-		}
-		rel := path.Join(below, safe)
-		if hidden(safe) {
-			if strings.HasPrefix(safe, stateDir+"/") {
-				continue
-			}
-			if !w.emit(&item{name: root + "/" + o.Key, rel: rel, skip: skipHidden}) {
-				return false
-			}
-			continue
-		}
-		if !w.object(s, h, o, root, rel, rel) {
-			return false
-		}
-	}
-	if !found {
-		return w.refuse(shown, "", errors.New("there is no object of that name or below it"))
-	}
-	return true
+	return location{root + "/" + strings.TrimPrefix(raw, shown), root, key}
 }
 
-func (w *walker) object(s Store, h *shared, o Object, root, rel, prefix string) bool {
-	name := root + "/" + o.Key
-	if o.Size > w.maxSize {
-		return w.refuse(name, rel, w.tooBig(o.Size))
+// stores are the buckets that a run has open, by URL.
+type stores struct {
+	open OpenURL
+
+	mu  sync.Mutex
+	all map[string]Store
+}
+
+// get gives the bucket of an entry.
+func (s *stores) get(ctx context.Context, bucket string) (Store, error) {
+	s.mu.Lock()
+	st := s.all[bucket]
+	s.mu.Unlock()
+	if st != nil {
+		return st, nil
 	}
-	w.progress.addTotal(o.Size)
-	var head []byte
-	if o.Size > 0 { // stores refuse a range of nothing
-		r, err := s.Open(w.ctx, o.Key, headSize)
-		if err == nil {
-			head, err = readHead(r)
-			r.Close()
-		}
-		if err != nil {
-			return w.ctx.Err() == nil && w.refuse(name, rel, err)
-		}
+	st, _, err := s.at(ctx, bucket)
+	return st, err
+}
+
+// at gives the bucket of any URL.
+func (s *stores) at(ctx context.Context, raw string) (Store, location, error) {
+	if s.open == nil {
+		return nil, locate(raw, ""), errors.New("URLs are not supported here")
 	}
-	open := func() (io.ReadCloser, error) { return s.Open(w.ctx, o.Key, -1) }
-	k := sniffArchive(head)
-	if k.form != "" {
-		return w.archive(k, source{open: open, stored: o.Size}, name, prefix, 1)
+	st, key, err := s.open(ctx, raw)
+	if err != nil {
+		return nil, locate(raw, ""), err
 	}
-	it := &item{name: name, rel: rel, stored: o.Size, credit: o.Size, packed: k.packed, version: o.Version}
-	if int64(len(head)) == o.Size { // seen whole already
-		it.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(head)), nil }
-	} else {
-		it.fetch = open
-		it.closers = append(it.closers, h.use())
+	l := locate(raw, key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.all[l.bucket]; known != nil {
+		return known, l, st.Close()
 	}
-	return w.emit(it)
+	if s.all == nil {
+		s.all = map[string]Store{}
+	}
+	s.all[l.bucket] = st
+	return st, l, nil
+}
+
+func (s *stores) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.all {
+		st.Close()
+	}
+	s.all = nil
 }

@@ -1,14 +1,18 @@
 package batch
 
 import (
+	"bufio"
 	_ "embed"
+	"encoding/json" // escapes what would end a script
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"net/url"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 //go:embed overview.html
@@ -36,14 +40,16 @@ type page struct {
 	Most     int // of Repairs and what is left
 	CutBy    []named
 	Reasons  []named
-	Troubled []*Result // failed and damaged
+	Troubled []*Result // the first that failed or are damaged
 	HasHTTP  bool
 	HasCuts  bool
 	links    string
 }
 
 // WriteHTML writes the overview: one page without anything from outside. links leads
-// from the page's folder to the outputs; empty if they lie beside it.
+// from the page's folder to the outputs; empty if they lie beside it. The table of traces is
+// data that a script shows a screen of at a time, so that a hundred thousand open as fast as
+// ten.
 func (r *Report) WriteHTML(w io.Writer, links string) error {
 	p := &page{
 		Report: r, links: links,
@@ -56,17 +62,123 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 	}
 	p.Most = max(p.Most, r.Totals.Left)
 	for _, outcome := range []string{Failed, Damaged} {
-		for _, t := range r.Traces {
-			if t.Status == outcome {
+		for t, err := range r.All() {
+			if err != nil {
+				return err
+			}
+			if t.Status == outcome && len(p.Troubled) < p.TroubledFirst() {
 				p.Troubled = append(p.Troubled, t)
 			}
 		}
 	}
-	return overview.Execute(w, p)
+	b := bufio.NewWriterSize(w, 64<<10)
+	if err := overview.ExecuteTemplate(b, "head", p); err != nil {
+		return err
+	}
+	if err := p.data(b); err != nil {
+		return err
+	}
+	if err := overview.ExecuteTemplate(b, "tail", p); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// data writes the table of traces as rows of JSON: name, output (0: none, 1: as the name, without what
+// all names begin with), outcome, why, and the numbers of the columns.
+func (p *page) data(w io.Writer) error {
+	prefix := ""
+	first := true
+	for t, err := range p.All() {
+		if err != nil {
+			return err
+		}
+		if first {
+			prefix, first = t.Input.Name, false
+		}
+		for !strings.HasPrefix(t.Input.Name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	prefix = prefix[:strings.LastIndexByte(prefix, '/')+1]
+	base := ""
+	if l := p.link(""); l != "" {
+		base = l
+	}
+	head, err := json.Marshal(struct {
+		Prefix string `json:"prefix"`
+		Base   string `json:"base"`
+	}{text.Lines(prefix), base})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"data\">{\"head\":%s,\"rows\":[", head)
+	comma := "\n"
+	for t, err := range p.All() {
+		if err != nil {
+			return err
+		}
+		row, err := json.Marshal(p.row(t, prefix))
+		if err != nil {
+			return err
+		}
+		io.WriteString(w, comma)
+		w.Write(row)
+		comma = ",\n"
+	}
+	_, err = io.WriteString(w, "]}</script>\n")
+	return err
+}
+
+// row is one line of the table: as short as it can be, since there may be many.
+func (p *page) row(t *Result, prefix string) []any {
+	name := text.Lines(strings.TrimPrefix(t.Input.Name, prefix))
+	var out any = 0
+	if t.Output != nil {
+		if out = t.Output.Name; out == name {
+			out = 1
+		}
+	}
+	why := ""
+	if t.Status != OK {
+		why = text.Lines(p.Why(t))
+	}
+	row := []any{name, out, t.Status, why}
+	if p.HasCuts {
+		row = append(row, t.Samples, t.Cut, p.Done(t), p.Undone(t))
+	}
+	if p.HasHTTP {
+		if q := t.Requests; q != nil {
+			row = append(row, q.Count, q.Errors, tenth(q.P95), tenth(q.Max))
+		} else {
+			row = append(row, -1, -1, -1, -1)
+		}
+	}
+	written := int64(0)
+	if t.Output != nil {
+		written = t.Output.Bytes
+	}
+	return append(row, t.Lost, t.Input.Bytes, written)
+}
+
+func tenth(ms float64) float64 { return math.Round(ms*10) / 10 }
+
+// Columns are the numbers of the table.
+func (p *page) Columns() []string {
+	var c []string
+	if p.HasCuts {
+		c = append(c, "Samples", "Cut", "Repaired", "Left or bridged")
+	}
+	if p.HasHTTP {
+		c = append(c, "Requests", "Errors", "p95 ms", "Max ms")
+	}
+	return append(c, "Lost events", "Read", "Written")
 }
 
 // Link is the URL of an output.
-func (p *page) Link(name string) template.URL {
+func (p *page) Link(name string) template.URL { return template.URL(p.link(name)) }
+
+func (p *page) link(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
@@ -80,9 +192,9 @@ func (p *page) Link(name string) template.URL {
 		for i := range l {
 			l[i] = url.PathEscape(l[i])
 		}
-		return template.URL(strings.Join(l, "/") + "/" + s)
+		return strings.Join(l, "/") + "/" + s
 	}
-	return template.URL("./" + s)
+	return "./" + s
 }
 
 // Why tells what is wrong with a trace.
@@ -115,5 +227,8 @@ func (p *page) Done(t *Result) int {
 // Undone is how many cut samples of a trace did not.
 func (p *page) Undone(t *Result) int { return t.Left + t.Repaired[bridge] }
 
-// TroubledFirst is how many of the troubled traces are shown at once.
+// TroubledFirst is how many of these are shown at once.
 func (p *page) TroubledFirst() int { return 200 }
+
+// Trouble is how many traces failed or are damaged.
+func (p *page) Trouble() int { return p.Totals.Failed + p.Totals.Damaged }

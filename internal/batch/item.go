@@ -18,10 +18,13 @@ import (
 
 // An item is one thing in the list of inputs.
 type item struct {
-	index  int    // place in the list, over all shards
+	entry  *entry // that it is, or is a member of
+	index  int    // place of the entry in the list, over all shards
+	member int    // place of the member in the entry
+	seq    int    // place among the items of the entry
 	name   string // as reports call it
-	rel    string // where it lies in the input tree, slash-separated
 	out    string // where its output lies in the output tree
+	prefix string // where outputs of its members would lie, were it an archive
 	stored int64  // bytes as stored
 	packed bool   // compressed: unpacks to a multiple of stored
 	credit int64  // bytes that its end adds to the progress
@@ -31,7 +34,7 @@ type item struct {
 	path   string
 	open   func() (io.ReadCloser, error)
 	stream io.Reader
-	fetch  func() (io.ReadCloser, error) // gives the bytes over a network
+	alone  bool // stream is there until the item is closed
 
 	version string // tells versions of a bucket's object apart, if the store does
 	hash    string // SHA-256 of the stored bytes, once known

@@ -1,17 +1,33 @@
 package batch
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json" // reads what a killed run left: bytes that may be broken
+	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/report"
 )
 
-// A journal line. Begin stands before an output can appear, Done after it has.
-type entry struct {
-	Begin string  `json:"begin,omitempty"` // output's name
-	Done  *record `json:"done,omitempty"`
+// A fact is a line of a journal. The empty one says that a run begins.
+type fact struct {
+	// Begin is an output whose trace is at work from here on, or an archive whose members
+	// are: it stands in the journal before anything is done about it.
+	Begin string `json:"begin,omitempty"`
+	In    string `json:"in,omitempty"` // the archive, of a member that begins
+	// In a compacted journal: how often it was at work when a run died, and how often that was
+	// with a member of it at work.
+	Times  int `json:"times,omitempty"`
+	Within int `json:"within,omitempty"`
+	// Done is what was made.
+	Done *record `json:"done,omitempty"`
+	// End is what was begun and left nothing to keep: it failed, or was an archive.
+	End string `json:"end,omitempty"`
+	// Stop says that the run ended by itself: what was at work did not kill it.
+	Stop bool `json:"stop,omitempty"`
 }
 
 // A record says what an output was made of, and how.
@@ -31,41 +47,140 @@ type record struct {
 type journal struct {
 	done  map[string]*record
 	begun map[string]bool // outputs that are ours, finished or not
-	tries map[string]int  // how often outputs were begun and not finished
+	// tries tells how many runs died with an output at work; of an archive, with a member
+	// of it at work, or while its members were found.
+	tries map[string]int
+	// inside tells how many of an archive's were with a member of it at work.
+	inside map[string]int
+
+	open  map[string]string // what the run that is read began and did not finish, and its archive
+	lines int
 }
 
 func newJournal() *journal {
-	return &journal{map[string]*record{}, map[string]bool{}, map[string]int{}}
+	return &journal{done: map[string]*record{}, begun: map[string]bool{}, tries: map[string]int{}, inside: map[string]int{}, open: map[string]string{}}
 }
 
-// load adds the lines of r. Lines that are not whole are left out.
+// load adds the lines of r, which are the next ones of the same journal. Lines that are not
+// whole are left out.
 func (j *journal) load(r io.Reader) error {
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	for line := range bytes.Lines(b) {
-		var e entry
-		if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &e) != nil {
-			continue
+	b := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := b.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if e.Begin != "" {
-			j.begun[e.Begin] = true
-			j.tries[e.Begin]++
+		if err != nil {
+			return err
 		}
-		if d := e.Done; d != nil && d.Out != "" && d.Trace != nil {
-			j.begun[d.Out] = true
-			j.done[d.Out] = d
-			delete(j.tries, d.Out)
+		var f fact
+		if json.Unmarshal(bytes.TrimSpace(line), &f) == nil {
+			j.add(&f)
 		}
 	}
-	return nil
 }
 
-func (e entry) line() ([]byte, error) {
-	b, err := json.Marshal(e)
+// end ends a run, or a journal: what comes next is another one's. It blames members for what
+// happened to their archives.
+func (j *journal) end() {
+	in := map[string]bool{}
+	for _, archive := range j.open {
+		if archive != "" && !in[archive] {
+			in[archive] = true
+			j.inside[archive]++
+		}
+	}
+	clear(j.open)
+}
+
+// merge adds what another journal says of its own outputs.
+func (j *journal) merge(o *journal) {
+	maps.Copy(j.done, o.done)
+	maps.Copy(j.begun, o.begun)
+	maps.Copy(j.tries, o.tries)
+	maps.Copy(j.inside, o.inside)
+}
+
+func (j *journal) add(f *fact) {
+	j.lines++
+	switch d := f.Done; {
+	case f.Times > 0:
+		j.begun[f.Begin] = true
+		j.tries[f.Begin], j.inside[f.Begin] = f.Times, f.Within
+	case f.Begin != "":
+		j.begun[f.Begin] = true
+		if _, again := j.open[f.Begin]; !again {
+			j.open[f.Begin] = f.In
+			j.tries[f.Begin]++
+		}
+	case d != nil && d.Out != "" && d.Trace != nil:
+		j.begun[d.Out] = true
+		j.done[d.Out] = d
+		j.finish(d.Out)
+	case f.End != "":
+		j.finish(f.End)
+	case f.Stop:
+		for out := range j.open {
+			if j.tries[out]--; j.tries[out] <= 0 {
+				delete(j.tries, out)
+			}
+		}
+		clear(j.open)
+	default:
+		j.end()
+	}
+}
+
+func (j *journal) finish(out string) {
+	delete(j.tries, out)
+	delete(j.inside, out)
+	delete(j.open, out)
+}
+
+// facts are the lines that say the same as all that were read.
+func (j *journal) facts(yield func(fact) bool) {
+	if !yield(fact{}) {
+		return
+	}
+	for _, out := range slices.Sorted(maps.Keys(j.done)) {
+		if !yield(fact{Done: j.done[out]}) {
+			return
+		}
+	}
+	for _, out := range slices.Sorted(maps.Keys(j.begun)) {
+		n := j.tries[out]
+		switch {
+		case n > 0:
+			if !yield(fact{Begin: out, Times: n, Within: j.inside[out]}) {
+				return
+			}
+		case j.done[out] == nil: // that it is ours
+			if !yield(fact{Begin: out}) || !yield(fact{End: out}) {
+				return
+			}
+		}
+	}
+}
+
+// swollen reports whether a journal has far more lines than it needs.
+func (j *journal) swollen() bool { return j.lines > 64+2*(len(j.done)+len(j.tries)) }
+
+func (f fact) line() ([]byte, error) {
+	b, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
 	}
 	return append(b, '\n'), nil
+}
+
+func lines(facts ...fact) ([]byte, error) {
+	var all []byte
+	for _, f := range facts {
+		b, err := f.line()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b...)
+	}
+	return all, nil
 }

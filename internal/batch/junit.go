@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bufio"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -12,25 +13,8 @@ import (
 )
 
 // The elements of JUnit XML that every reader of it knows.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
 type junitCase struct {
+	XMLName xml.Name   `xml:"testcase"`
 	Name    string     `xml:"name,attr"`
 	Class   string     `xml:"classname,attr"`
 	Failure *junitText `xml:"failure,omitempty"`
@@ -46,55 +30,79 @@ type junitText struct {
 
 // WriteJUnit writes the report as JUnit XML: one case for each trace, a failure for
 // one that failed, an error for one that was damaged (its output stands); and one
-// case for each gate.
-func (r *Report) WriteJUnit(w io.Writer) error {
-	name := "tracefix " + r.Do
-	traces := junitSuite{Name: name}
-	for _, t := range r.Traces {
-		c := junitCase{Name: text.Lines(t.Input.Name), Class: text.Lines(className(r.Do, t.Input.Name)), Out: text.Lines(t.line())}
-		switch t.Status {
-		case Failed:
-			traces.Failures++
-			c.Failure = &junitText{text.Lines(t.why()), "failed", text.Lines(t.Error)}
-		case Damaged:
-			traces.Errors++
-			var b strings.Builder
-			for _, d := range t.Damage {
-				fmt.Fprintf(&b, "offset %d: %s: %s\n", d.Offset, d.Where, d.What)
-			}
-			if more := t.Damages - len(t.Damage); more > 0 {
-				fmt.Fprintf(&b, "... and %d more\n", more)
-			}
-			c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", text.Lines(b.String())}
+// case for each gate. Of more traces than viewers of tests can take, those that are well are
+// one case together.
+func (r *Report) WriteJUnit(out io.Writer) error {
+	w := bufio.NewWriterSize(out, 64<<10)
+	t, cases := r.Totals, r.Totals.Traces
+	fold := cases > maxInline && t.OK > 0
+	if fold {
+		cases += 1 - t.OK
+	}
+	failedGates := 0
+	for _, g := range r.Gates {
+		if g.Failed {
+			failedGates++
 		}
-		traces.Cases = append(traces.Cases, c)
 	}
-	traces.Tests = len(traces.Cases)
-	all := junitSuites{Name: "tracefix batch", Tests: traces.Tests, Failures: traces.Failures, Errors: traces.Errors, Suites: []junitSuite{traces}}
-	if len(r.Gates) > 0 {
-		gates := junitSuite{Name: "tracefix gates", Tests: len(r.Gates)}
-		for _, g := range r.Gates {
-			c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: text.Lines(g.Found + at(g.Where))}
-			if g.Failed {
-				gates.Failures++
-				c.Failure = &junitText{text.Lines("found " + g.Found + at(g.Where)), "gate", g.Gate}
-			}
-			gates.Cases = append(gates.Cases, c)
-		}
-		all.Tests += gates.Tests
-		all.Failures += gates.Failures
-		all.Suites = append(all.Suites, gates)
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "%s<testsuites name=\"tracefix batch\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n", xml.Header, cases+len(r.Gates), t.Failed+failedGates, t.Damaged)
+	fmt.Fprintf(w, "  <testsuite name=\"tracefix %s\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\">\n", r.Do, cases, t.Failed, t.Damaged)
 	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
+	e.Indent("    ", "  ")
+	if fold {
+		all := junitCase{Name: fmt.Sprintf("%d traces without failure or damage", t.OK), Class: "tracefix." + r.Do}
+		if err := e.Encode(all); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	for x, err := range r.All() {
+		if err == nil && !(fold && x.Status == OK) {
+			err = e.Encode(x.junit(r.Do))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	io.WriteString(w, "\n  </testsuite>\n")
+	if len(r.Gates) > 0 {
+		fmt.Fprintf(w, "  <testsuite name=\"tracefix gates\" tests=\"%d\" failures=\"%d\" errors=\"0\" skipped=\"0\">\n", len(r.Gates), failedGates)
+		e := xml.NewEncoder(w) // begins on a line of its own
+		e.Indent("    ", "  ")
+		for _, g := range r.Gates {
+			if err := e.Encode(g.junit()); err != nil {
+				return err
+			}
+		}
+		io.WriteString(w, "\n  </testsuite>\n")
+	}
+	io.WriteString(w, "</testsuites>\n")
+	return w.Flush()
+}
+
+func (g *GateResult) junit() junitCase {
+	c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: text.Lines(g.Found + at(g.Where))}
+	if g.Failed {
+		c.Failure = &junitText{text.Lines("found " + g.Found + at(g.Where)), "gate", g.Gate}
+	}
+	return c
+}
+
+func (t *Result) junit(do string) junitCase {
+	c := junitCase{Name: text.Lines(t.Input.Name), Class: text.Lines(className(do, t.Input.Name)), Out: text.Lines(t.line())}
+	switch t.Status {
+	case Failed:
+		c.Failure = &junitText{text.Lines(t.why()), "failed", text.Lines(t.Error)}
+	case Damaged:
+		var b strings.Builder
+		for _, d := range t.Damage {
+			fmt.Fprintf(&b, "offset %d: %s: %s\n", d.Offset, d.Where, d.What)
+		}
+		if more := t.Damages - len(t.Damage); more > 0 {
+			fmt.Fprintf(&b, "... and %d more\n", more)
+		}
+		c.Error = &junitText{fmt.Sprintf("damaged in %d place%s, what could be saved was saved", t.Damages, report.Plural(t.Damages)), "damaged", text.Lines(b.String())}
+	}
+	return c
 }
 
 func at(where string) string {

@@ -21,7 +21,7 @@ import (
 // TestMain runs a batch instead of the tests where TestKilled wants one to kill.
 func TestMain(m *testing.M) {
 	if in := os.Getenv("TRACEFIX_TEST_BATCH"); in != "" {
-		_, err := Run(context.Background(), Config{Paths: []string{in}, Out: os.Getenv("TRACEFIX_TEST_OUT"), Do: DoRepair, Work: fake, Jobs: 3, Resume: true})
+		_, err := Run(context.Background(), Config{Paths: []string{in}, Out: os.Getenv("TRACEFIX_TEST_OUT"), Do: DoRepair, Work: fake, Jobs: 3, Resume: true, Attempts: 1000})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sort"
@@ -19,7 +20,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	mark := map[Verdict]string{AllGood: "✅", SomeDamaged: "⚠️", SomeFailed: "❌"}[r.Verdict()]
 	fmt.Fprintf(w, "## %s tracefix %s: %s\n\n", mark, r.Do, md(r.Summary()))
 	if r.Shard != nil {
-		fmt.Fprintf(w, "Shard %d of %d.\n\n", r.Shard.Index, r.Shard.Count)
+		fmt.Fprintf(w, "This is %s.\n\n", r.Shard)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "> %s\n\n", md(n))
@@ -45,6 +46,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	row("ok", t.OK)
 	row("damaged", t.Damaged)
 	row("failed", t.Failed)
+	row("of these given up, since they killed what worked on them", t.Quarantined)
 	row("Files that are no traces", t.Skipped)
 	fmt.Fprintf(w, "| Read | %s |\n| Written | %s |\n", size(t.InputBytes), size(t.OutputBytes))
 	row("Samples", t.Samples)
@@ -67,15 +69,15 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
-	r.listMarkdown(w, "Failed", Failed, (*Result).why)
-	r.listMarkdown(w, "Damaged", Damaged, func(x *Result) string {
+	err := r.listMarkdown(w, "Failed", Failed, (*Result).why)
+	err = cmp.Or(err, r.listMarkdown(w, "Damaged", Damaged, func(x *Result) string {
 		s := fmt.Sprintf("%d place%s", x.Damages, report.Plural(x.Damages))
 		if len(x.Damage) > 0 {
 			d := x.Damage[0]
 			s += fmt.Sprintf("; offset %d: %s: %s", d.Offset, d.Where, d.What)
 		}
 		return s
-	})
+	}))
 	if q := t.Requests; q != nil && len(q.Slowest) > 0 {
 		fmt.Fprint(w, "<details><summary>Slowest requests</summary>\n\n| Request | ms | Status | Trace |\n| --- | ---: | --- | --- |\n")
 		for _, s := range q.Slowest {
@@ -83,12 +85,15 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 		}
 		fmt.Fprint(w, "\n</details>\n")
 	}
-	return w.err
+	return cmp.Or(err, w.err)
 }
 
-func (r *Report) listMarkdown(w io.Writer, title, outcome string, why func(*Result) string) {
+func (r *Report) listMarkdown(w io.Writer, title, outcome string, why func(*Result) string) error {
 	n := 0
-	for _, t := range r.Traces {
+	for t, err := range r.All() {
+		if err != nil {
+			return err
+		}
 		if t.Status != outcome {
 			continue
 		}
@@ -105,6 +110,7 @@ func (r *Report) listMarkdown(w io.Writer, title, outcome string, why func(*Resu
 	if n > 0 {
 		fmt.Fprintln(w)
 	}
+	return nil
 }
 
 func status(s report.SlowRequest) string {

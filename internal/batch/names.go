@@ -112,9 +112,12 @@ const (
 	reportName = "batch-report"
 )
 
-var reportEnds = []string{".json", ".md", ".xml", ".html"}
+// rowsEnd is the end of reports as rows, one for each trace.
+const rowsEnd = ".ndjson"
 
-// An outNamer gives every input an output of its own. It must see the inputs in
+var reportEnds = []string{".json", ".md", ".xml", ".html", rowsEnd}
+
+// An outNamer gives every input of a folder an output of its own. It must see the inputs in
 // order; then the same inputs get the same names.
 type outNamer struct {
 	files map[string]bool // folded names of outputs
@@ -123,10 +126,15 @@ type outNamer struct {
 	below map[string]int  // likewise to a folder's
 }
 
-func newOutNamer() *outNamer {
-	n := &outNamer{files: map[string]bool{}, dirs: map[string]bool{stateDir: true}, next: map[string]int{}, below: map[string]int{}}
-	for _, e := range reportEnds {
-		n.files[reportName+e] = true
+// newOutNamer begins with nothing, or at the top with what the batch itself keeps there.
+func newOutNamer(top bool) *outNamer {
+	n := &outNamer{files: map[string]bool{}, dirs: map[string]bool{}, next: map[string]int{}, below: map[string]int{}}
+	if top {
+		n.dirs[stateDir] = true
+		for _, e := range reportEnds {
+			n.files[reportName+e] = true
+		}
+		n.files[planName], n.files[piecesName] = true, true
 	}
 	return n
 }

@@ -1,12 +1,12 @@
 package batch
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -31,9 +31,13 @@ const (
 // A Result is what became of one input.
 type Result struct {
 	Index  int    `json:"index"`            // place in the list of inputs
+	Member int    `json:"member,omitempty"` // place in the archive that the input is
 	Reason string `json:"reason,omitempty"` // why it was skipped
+	// Quarantined says that it failed without being tried: it killed too many runs.
+	Quarantined bool `json:"quarantined,omitempty"`
 	report.Trace
 
+	seq     int // order among those of one place
 	resumed bool
 }
 
@@ -43,6 +47,9 @@ func (r *Result) take(old *record) {
 	r.Trace = *old.Trace
 	r.Input.Name = name
 	r.resumed = true
+	if old.Skip != "" {
+		r.Status, r.Reason = Skipped, old.Skip
+	}
 }
 
 // why is the error without the trace's name, which stands beside it in tables.
@@ -68,18 +75,43 @@ type Report struct {
 	Shard   *Shard `json:"shard,omitempty"`
 	List    List   `json:"list"`
 
-	Totals  Totals         `json:"totals"`
-	Gates   []GateResult   `json:"gates,omitempty"`
-	Traces  []*Result      `json:"traces"`
-	Skipped []Skip         `json:"skipped,omitempty"` // the first 1000
-	Reasons map[string]int `json:"skipped_by_reason,omitempty"`
-	Notes   []string       `json:"notes,omitempty"`
+	Totals Totals       `json:"totals"`
+	Gates  []GateResult `json:"gates,omitempty"`
+	// Fleet is what all traces together tell of routes and methods.
+	Fleet  *Fleet    `json:"fleet,omitempty"`
+	Traces []*Result `json:"traces"`
+	// TracesIn names the file beside this one that has all traces, where Traces are only the
+	// worst of them.
+	TracesIn string         `json:"traces_in,omitempty"`
+	Skipped  []Skip         `json:"skipped,omitempty"` // the first 1000
+	Reasons  map[string]int `json:"skipped_by_reason,omitempty"`
+	Notes    []string       `json:"notes,omitempty"`
+
+	ledger *ledger // has the traces, where Traces does not
+}
+
+// All gives the traces in the order of their inputs.
+func (r *Report) All() iter.Seq2[*Result, error] {
+	if r.ledger != nil {
+		return r.ledger.all
+	}
+	return func(yield func(*Result, error) bool) {
+		for _, t := range r.Traces {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
 }
 
 // A List tells what the batch looked at.
 type List struct {
-	Inputs int    `json:"inputs"` // over all shards, with what was skipped
-	Digest string `json:"digest"` // of their names, in order: equal for all shards of one list
+	Inputs int    `json:"inputs"` // over all shards, with what was skipped; an archive is one
+	Digest string `json:"digest"` // of their names and sizes: equal for all shards of one list
+	// Of a shard: how many parts the list was dealt out in, and how many of them it had. A
+	// part is an input, or a run of members of a large zip.
+	Parts int `json:"parts,omitempty"`
+	Own   int `json:"own,omitempty"`
 }
 
 // A Skip is an input that is not a trace.
@@ -96,6 +128,8 @@ type Totals struct {
 	Damaged int `json:"damaged"`
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"` // not traces
+	// Quarantined are those of Failed that killed too many runs to be tried again.
+	Quarantined int `json:"quarantined,omitempty"`
 
 	InputBytes  int64 `json:"input_bytes"`
 	OutputBytes int64 `json:"output_bytes"`
@@ -145,6 +179,11 @@ type Slowest struct {
 
 const maxSlowest = 20
 
+func (q *Requests) keepSlowest() {
+	sort.SliceStable(q.Slowest, func(i, j int) bool { return q.Slowest[i].Duration > q.Slowest[j].Duration })
+	q.Slowest = q.Slowest[:min(len(q.Slowest), maxSlowest)]
+}
+
 // add takes a result; results come in input order.
 func (r *Report) add(res *Result) {
 	if res.Status == Skipped {
@@ -165,26 +204,29 @@ func (r *Report) skip(s Skip) {
 }
 
 // finish sums up and asks the gates.
-func (r *Report) finish(gates []Gate) {
+func (r *Report) finish(gates []Gate) error {
 	t := &Totals{}
 	for _, n := range r.Reasons {
 		t.Skipped += n
 	}
-	for _, x := range r.Traces {
+	for x, err := range r.All() {
+		if err != nil {
+			return err
+		}
 		t.add(x)
 	}
 	if q := t.Requests; q != nil {
-		sort.SliceStable(q.Slowest, func(i, j int) bool { return q.Slowest[i].Duration > q.Slowest[j].Duration })
-		q.Slowest = q.Slowest[:min(len(q.Slowest), maxSlowest)]
+		q.keepSlowest()
 	}
 	r.Totals = *t
 	if t.Traces == 0 {
-		r.note("no trace was found")
+		r.note(noTrace)
 	}
 	r.Gates = nil
 	for _, g := range gates {
 		r.Gates = append(r.Gates, g.check(r))
 	}
+	return nil
 }
 
 func (r *Report) note(s string) {
@@ -198,6 +240,9 @@ func (t *Totals) add(x *Result) {
 	switch x.Status {
 	case Failed:
 		t.Failed++
+		if x.Quarantined {
+			t.Quarantined++
+		}
 	case Damaged:
 		t.Damaged++
 	default:
@@ -251,6 +296,9 @@ func (t *Totals) add(x *Result) {
 			}
 			r.Slowest = append(r.Slowest, Slowest{x.Input.Name, out, s})
 		}
+		if len(r.Slowest) > 1000 { // of a hundred thousand traces not all can wait for the end
+			r.keepSlowest()
+		}
 	}
 }
 
@@ -296,14 +344,72 @@ func (r *Report) Verdict() Verdict {
 	return AllGood
 }
 
+// maxInline is how many traces a report lists in one document. Of more it lists the worst,
+// and the rows beside it have all.
+const (
+	maxInline = 10_000
+	maxWorst  = 1000
+)
+
 // WriteJSON writes the report, indented.
 func (r *Report) WriteJSON(w io.Writer) error {
-	b, err := json.MarshalIndent(r, "", "  ")
+	short := *r
+	if r.Totals.Traces > maxInline {
+		short.TracesIn = r.Shard.orAll().report() + rowsEnd
+	}
+	if r.ledger != nil || short.TracesIn != "" {
+		var err error
+		if short.Traces, err = r.worst(maxInline); err != nil {
+			return err
+		}
+	}
+	b, err := json.MarshalIndent(&short, "", "  ")
 	if err != nil {
 		return err
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
+}
+
+// worst gives all traces if there are no more than most, else those to look at first.
+func (r *Report) worst(most int) ([]*Result, error) {
+	out := []*Result{}
+	cut := r.Totals.Traces > most
+	for t, err := range r.All() {
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, t); cut && len(out) == 4*maxWorst {
+			slices.SortStableFunc(out, worse)
+			out = out[:maxWorst]
+		}
+	}
+	if cut {
+		slices.SortStableFunc(out, worse)
+		out = out[:min(len(out), maxWorst)]
+	}
+	return out, nil
+}
+
+// worse puts what failed before what is damaged, and then what has more errors, slower
+// requests, more cuts.
+func worse(a, b *Result) int {
+	rank := map[string]int{Failed: 0, Damaged: 1}
+	of := func(t *Result) (n int, ms float64) {
+		if q := t.Requests; q != nil {
+			return q.Errors, q.Max
+		}
+		return 0, 0
+	}
+	place := func(t *Result) int {
+		if n, ok := rank[t.Status]; ok {
+			return n
+		}
+		return len(rank)
+	}
+	na, ma := of(a)
+	nb, mb := of(b)
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(nb, na), cmp.Compare(mb, ma), cmp.Compare(b.Cut, a.Cut))
 }
 
 // ReadReport reads what WriteJSON wrote.
@@ -314,81 +420,19 @@ func ReadReport(rd io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("offset %d: not a report of tracefix batch: %w", d.InputOffset(), err)
 	}
 	if r.Command != "batch" {
-		return nil, errors.New("not a report of tracefix batch")
+		return nil, errNoReport
 	}
 	for i, t := range r.Traces {
 		if t == nil {
-			return nil, fmt.Errorf("not a report of tracefix batch: traces[%d] is null", i)
+			return nil, fmt.Errorf("%w: traces[%d] is null", errNoReport, i)
 		}
 	}
 	return r, nil
 }
 
-// Merge joins the reports of shards into that of the whole list, in input order. What
-// does not fit together, such as a shard that is missing, is an error.
-func Merge(reports []*Report, gates []Gate) (*Report, error) {
-	if len(reports) == 0 {
-		return nil, errors.New("no reports to merge")
-	}
-	first := reports[0]
-	out := &Report{Command: "batch", Version: first.Version, Do: first.Do, Format: first.Format, List: first.List, Traces: []*Result{}}
-	seen := map[int]bool{}
-	names := map[string]int{} // the report that has it; an archive may have a name twice
-	count := 0
-	for i, r := range reports {
-		switch {
-		case r.Shard == nil:
-			return nil, fmt.Errorf("report %d is not of a shard", i+1)
-		case r.Do != first.Do || r.Format != first.Format:
-			return nil, fmt.Errorf("report %d is of --do %s, report 1 of --do %s", i+1, r.Do, first.Do)
-		case r.Shard.Count != first.Shard.Count:
-			return nil, fmt.Errorf("report %d is of %d shards, report 1 of %d", i+1, r.Shard.Count, first.Shard.Count)
-		case seen[r.Shard.Index]:
-			return nil, fmt.Errorf("two reports are of shard %d/%d", r.Shard.Index, r.Shard.Count)
-		}
-		seen[r.Shard.Index] = true
-		count = r.Shard.Count
-		if r.List != first.List {
-			out.note("the shards did not see the same list of inputs: it changed while they ran")
-		}
-		if r.Version != first.Version {
-			out.note("the shards were run by different versions of tracefix")
-		}
-		for _, n := range r.Notes {
-			if n != "no trace was found" {
-				out.note(n)
-			}
-		}
-		for _, t := range r.Traces {
-			if in, ok := names[t.Input.Name]; ok && in != i {
-				out.note("more than one shard did " + t.Input.Name)
-			}
-			names[t.Input.Name] = i
-			out.Traces = append(out.Traces, t)
-		}
-		out.Skipped = append(out.Skipped, r.Skipped...)
-		out.Reasons = sum(out.Reasons, r.Reasons)
-	}
-	var missing []string
-	for i := 1; i <= count; i++ {
-		if len(missing) == 10 {
-			missing = append(missing, "...")
-			break
-		}
-		if !seen[i] {
-			missing = append(missing, fmt.Sprintf("%d/%d", i, count))
-		}
-	}
-	if missing != nil {
-		return nil, fmt.Errorf("the report of shard %s is missing", strings.Join(missing, ", "))
-	}
-	sort.SliceStable(out.Traces, func(i, j int) bool { return out.Traces[i].Index < out.Traces[j].Index })
-	sort.SliceStable(out.Skipped, func(i, j int) bool { return out.Skipped[i].Index < out.Skipped[j].Index })
-	out.Skipped = out.Skipped[:min(len(out.Skipped), maxSkips)]
-	sort.Strings(out.Notes)
-	out.finish(gates)
-	return out, nil
-}
+const noTrace = "no trace was found"
+
+var errNoReport = errors.New("not a report of tracefix batch")
 
 // A reportWriter is one form of the report.
 type reportWriter struct {
@@ -404,32 +448,15 @@ func (r *Report) writers(links string) []reportWriter {
 		{".md", func(w io.Writer) error { return r.WriteMarkdown(w) }},
 		{".xml", r.WriteJUnit},
 		{".html", func(w io.Writer) error { return r.WriteHTML(w, links) }},
+		{rowsEnd, r.WriteRows},
 	}
-}
-
-// WriteFile writes one form of the report, told by the end of name: .json, .md, .xml
-// or .html. links is as for WriteHTML.
-func (r *Report) WriteFile(name, links string) error {
-	for _, w := range r.writers(links) {
-		if strings.EqualFold(path.Ext(name), w.end) {
-			var b bytes.Buffer
-			if err := w.write(&b); err != nil {
-				return err
-			}
-			return writeFile(name, b.Bytes())
-		}
-	}
-	return fmt.Errorf("%s: a report is .json, .md, .xml or .html", name)
 }
 
 // Names are those of its files, in the folder of the outputs.
 func (r *Report) Names() (names []string) {
-	suffix := ""
-	if r.Shard != nil {
-		suffix = r.Shard.suffix()
-	}
-	for _, end := range reportEnds {
-		names = append(names, reportName+suffix+end)
+	s := r.Shard.orAll()
+	for _, end := range s.ends() {
+		names = append(names, s.report()+end)
 	}
 	return names
 }
@@ -442,7 +469,7 @@ func (r *Report) Summary() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}} {
+	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}, {t.Quarantined, "of these given up"}} {
 		if x.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", report.Count(x.n), x.what)
 		}

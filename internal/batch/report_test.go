@@ -48,7 +48,7 @@ func sample(t *testing.T) *Report {
 		require.NoError(t, err)
 		gates = append(gates, g)
 	}
-	r.finish(gates)
+	require.NoError(t, r.finish(gates))
 	return r
 }
 
@@ -163,7 +163,7 @@ func TestOverviewIsOnePageAndSafe(t *testing.T) {
 			}
 		}
 		visit(doc)
-		assert.Equal(t, 1, scripts, "names of traces are no markup")
+		assert.Equal(t, 2, scripts, "the data and what shows it: names of traces are no markup")
 		assert.Contains(t, hrefs, want)
 		for _, h := range hrefs {
 			assert.True(t, strings.HasPrefix(h, "."), "%s: a file beside the page", h)
@@ -214,7 +214,7 @@ func TestVerdicts(t *testing.T) {
 		for _, s := range statuses {
 			r.add(&Result{Trace: report.Trace{Status: s}})
 		}
-		r.finish(nil)
+		require.NoError(t, r.finish(nil))
 		return r
 	}
 	assert.Equal(t, AllGood, mk().Verdict())
@@ -261,7 +261,7 @@ func TestWhatHasNoBridgeIsLeft(t *testing.T) {
 			Samples: 10, Cut: 6, Repaired: map[string]int{"before": 2, "bridge": 4 - i},
 		}})
 	}
-	r.finish(nil)
+	require.NoError(t, r.finish(nil))
 	assert.Equal(t, "2 traces: 2 ok; 33.3 % of 12 cut stacks repaired, 25.0 % bridged, 33.3 % left as recorded; 0 frames restored; 20 samples", r.Summary())
 	assert.Equal(t, map[string]int{"before": 4, "bridge": 3}, r.Totals.Repaired)
 	assert.Equal(t, 4, r.Traces[0].Repaired["bridge"], "the trace's own stays")

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 )
@@ -11,6 +10,8 @@ import (
 type Shard struct {
 	Index int `json:"index"`
 	Count int `json:"count"`
+	// Piece says that a plan made the parts. People and engines count pieces from 0.
+	Piece bool `json:"piece,omitempty"`
 }
 
 // ParseShard reads "2/5".
@@ -21,7 +22,7 @@ func ParseShard(s string) (Shard, error) {
 	if !ok || err1 != nil || err2 != nil || n < 1 || i < 1 || i > n {
 		return Shard{}, fmt.Errorf("--shard %q: must be i/n with 1 <= i <= n, such as 2/5", s)
 	}
-	return Shard{i, n}, nil
+	return Shard{Index: i, Count: n}, nil
 }
 
 // ShardFromEnv reads the shard from the environment of a Kubernetes Job whose
@@ -42,30 +43,51 @@ func ShardFromEnv(getenv func(string) string) (Shard, error) {
 		if err1 != nil || err2 != nil || i < 0 || i >= n {
 			return Shard{}, fmt.Errorf("JOB_COMPLETION_INDEX=%q and %s=%q name no shard: the index counts from 0 to one below the completions", index, name, count)
 		}
-		return Shard{i + 1, n}, nil
+		return Shard{Index: i + 1, Count: n}, nil
 	}
 	return Shard{}, fmt.Errorf("JOB_COMPLETION_INDEX=%s, but JOB_COMPLETIONS is not set: set it to the Job's completions, or give --shard (1/1 for all)", index)
 }
 
-// has says whether the input of that name is part of the shard. It follows from the
-// name alone: an input that appears while shards run moves no other.
-func (s Shard) has(name string) bool {
-	if s.Count <= 1 {
-		return true
-	}
-	h := fnv.New64a()
-	h.Write([]byte(name))
-	x := h.Sum64() // the low bits of FNV follow the last byte: mix them
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	return int(x%uint64(s.Count)) == s.Index-1
-}
-
 // suffix is what the shard adds to names of files of its own.
 func (s Shard) suffix() string {
-	if s.Count <= 1 {
+	switch {
+	case s.Piece:
+		return fmt.Sprintf("-piece-%d-of-%d", s.Index-1, s.Count)
+	case s.Count <= 1:
 		return ""
 	}
 	return fmt.Sprintf("-%d-of-%d", s.Index, s.Count)
+}
+
+// orAll is the shard, or all of the list if there is none.
+func (s *Shard) orAll() Shard {
+	if s == nil {
+		return Shard{}
+	}
+	return *s
+}
+
+// report is where the shard's reports lie, without their ends. Those of pieces, of which
+// there are many, lie out of sight.
+func (s Shard) report() string {
+	if s.Piece {
+		return stateDir + "/" + reportName + s.suffix()
+	}
+	return reportName + s.suffix()
+}
+
+// ends are the forms of the shard's reports: of a piece only the one that merge reads.
+func (s Shard) ends() []string {
+	if s.Piece {
+		return []string{rowsEnd}
+	}
+	return reportEnds
+}
+
+// String names the shard as people give it.
+func (s Shard) String() string {
+	if s.Piece {
+		return fmt.Sprintf("piece %d of %d (counted from 0)", s.Index-1, s.Count)
+	}
+	return fmt.Sprintf("shard %d/%d", s.Index, s.Count)
 }

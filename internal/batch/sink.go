@@ -12,7 +12,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,21 +39,23 @@ type sink interface {
 	discard(rel string)
 	// holds says whether the output of a record is there, whole.
 	holds(ctx context.Context, r *record) bool
-	// begins says whether a line must stand in the journal before an output appears.
-	// Where it need not, --resume replaces what it has no record of.
-	begins() bool
+	// eager says whether each trace is recorded as begun by itself, just before its work. A
+	// bucket, where a record is an object, is told of many at once and ahead.
+	eager() bool
 	// exists says whether something of that name is there.
 	exists(ctx context.Context, rel string) bool
 	open(ctx context.Context, rel string) (io.ReadCloser, error)
-	log(ctx context.Context, e entry) error
+	// log adds to the journal. A bucket keeps facts together for a while, unless they must
+	// be known now.
+	log(ctx context.Context, now bool, facts ...fact) error
 	put(ctx context.Context, rel string, b []byte) error // a report
 	close() error
 }
 
 // foreignReport is the error of a place that holds reports but no batch.
 func foreignReport(ctx context.Context, s sink, shard Shard, place string) error {
-	for _, e := range reportEnds {
-		if rel := reportName + shard.suffix() + e; s.exists(ctx, rel) {
+	for _, e := range shard.ends() {
+		if rel := shard.report() + e; s.exists(ctx, rel) {
 			return report.UsageError{Err: fmt.Errorf("%s: %s %w", place, rel, output.ErrExists)}
 		}
 	}
@@ -66,6 +70,7 @@ func holdsBatch(place string) error {
 const (
 	journalBegin = "journal"
 	journalEnd   = ".ndjson"
+	newEnd       = ".new" // of a journal that is to take the place of another
 )
 
 // A dirSink is a folder.
@@ -94,12 +99,16 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 		return nil, &output.PlaceError{Name: s.dir, Err: plain(err)}
 	}
 	fail := func(err error) (*journal, error) { f.Close(); return nil, err }
+	taken := fmt.Errorf("%s: another tracefix batch is at work in it", s.dir)
 	if err := output.Lock(f); err != nil {
-		return fail(fmt.Errorf("%s: another tracefix batch is at work in it", s.dir))
+		return fail(taken)
 	}
 	st, err := f.Stat()
 	if err != nil {
 		return fail(err)
+	}
+	if now, err := os.Stat(own); err != nil || !os.SameFile(st, now) { // compacted meanwhile
+		return fail(taken)
 	}
 	switch {
 	case force:
@@ -110,7 +119,8 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	case !resume:
 		return fail(holdsBatch(s.dir))
 	}
-	// What a killed run left: its spool, and outputs it had not finished.
+	// What a killed run left: its spool, half a journal, and outputs it had not finished.
+	os.Remove(own + newEnd)
 	if err := os.RemoveAll(s.temp()); err != nil {
 		return fail(err)
 	}
@@ -121,11 +131,12 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	if err := mine.load(f); err != nil {
 		return fail(err)
 	}
+	mine.end()
 	for out := range mine.begun {
 		s.sweep(out)
 	}
-	for _, e := range reportEnds {
-		s.sweep(reportName + s.shard.suffix() + e)
+	for _, e := range s.shard.ends() {
+		s.sweep(s.shard.report() + e)
 	}
 	if force && !resume {
 		if err := f.Truncate(0); err != nil {
@@ -133,23 +144,16 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 		}
 		mine = newJournal()
 	} else {
-		// Another number of shards may have worked here before: what is done is done.
-		others, err := filepath.Glob(s.state(journalBegin + "*" + journalEnd))
-		if err != nil {
+		if mine.swollen() {
+			if g, err := s.compact(own, mine); err == nil {
+				f.Close()
+				f = g
+			}
+		}
+		if err := endLine(f); err != nil {
 			return fail(err)
 		}
-		all := newJournal()
-		for _, o := range append(others, own) { // our own last: it is the newest to us
-			b, err := os.ReadFile(o)
-			if err != nil {
-				return fail(err)
-			}
-			if err := all.load(bytes.NewReader(b)); err != nil {
-				return fail(err)
-			}
-		}
-		mine = all
-		if err := endLine(f); err != nil {
+		if mine, err = s.others(own, mine); err != nil {
 			return fail(err)
 		}
 	}
@@ -159,6 +163,56 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	}
 	s.file, s.made = f, map[string]bool{}
 	return mine, nil
+}
+
+// others adds what shards that are not ours did: another number of them may have worked
+// here before, and what is done is done. Pieces of a plan have nothing in common.
+func (s *dirSink) others(own string, mine *journal) (*journal, error) {
+	if s.shard.Piece {
+		return mine, nil
+	}
+	names, err := filepath.Glob(s.state(journalBegin + "*" + journalEnd))
+	if err != nil {
+		return nil, err
+	}
+	all := newJournal()
+	for _, name := range names {
+		if name == own {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		err = all.load(f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		all.end()
+	}
+	all.merge(mine) // last: it is the newest to us
+	return all, nil
+}
+
+// compact puts a short journal in the place of a long one, and keeps the place taken.
+func (s *dirSink) compact(name string, j *journal) (*os.File, error) {
+	f, err := os.OpenFile(name+newEnd, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*os.File, error) { f.Close(); os.Remove(f.Name()); return nil, err }
+	b, err := lines(slices.Collect(j.facts)...)
+	if err == nil {
+		_, err = f.Write(b)
+	}
+	if err := errors.Join(err, f.Sync(), output.Lock(f)); err != nil {
+		return fail(err)
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return fail(err)
+	}
+	return f, nil
 }
 
 // endLine ends a line that a kill cut short, so that the next one stands alone.
@@ -213,7 +267,7 @@ func (s *dirSink) place(rel string) (string, error) {
 	return p, nil
 }
 
-func (s *dirSink) begins() bool { return true }
+func (s *dirSink) eager() bool { return true }
 
 func (s *dirSink) publish(context.Context, string) error { return nil }
 
@@ -240,8 +294,8 @@ func (s *dirSink) open(_ context.Context, rel string) (io.ReadCloser, error) {
 	return os.Open(s.path(rel))
 }
 
-func (s *dirSink) log(_ context.Context, e entry) error {
-	b, err := e.line()
+func (s *dirSink) log(_ context.Context, _ bool, facts ...fact) error {
+	b, err := lines(facts...)
 	if err != nil {
 		return err
 	}
@@ -257,6 +311,9 @@ func (s *dirSink) log(_ context.Context, e entry) error {
 }
 
 func (s *dirSink) put(_ context.Context, rel string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(s.path(rel)), 0o777); err != nil {
+		return err
+	}
 	return writeFile(s.path(rel), b)
 }
 
@@ -264,7 +321,7 @@ func (s *dirSink) close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := os.RemoveAll(s.temp())
+	err := errors.Join(s.log(context.Background(), true, fact{Stop: true}), os.RemoveAll(s.temp()))
 	var dirs []string
 	for d := range s.made {
 		dirs = append(dirs, d)
@@ -296,6 +353,9 @@ type storeSink struct {
 	prefix string // of keys: empty, or ending in /
 	shard  Shard
 	folder *output.TempFolder // on this machine; nil before start
+	// there are the outputs that the bucket held at first, with their size. A piece, which
+	// may replace what is its own, does not ask.
+	there map[string]int64
 
 	mu      sync.Mutex
 	lines   bytes.Buffer
@@ -303,11 +363,20 @@ type storeSink struct {
 	segment int
 }
 
-const flushEvery = 5 * time.Second
+const (
+	flushEvery = 5 * time.Second
+	// maxSegments is how many objects a journal may have before it is made one again.
+	maxSegments = 16
+)
 
 func (s *storeSink) key(rel string) string { return s.prefix + rel }
 
 func (s *storeSink) temp() string { return filepath.Join(s.folder.Path, "tmp") }
+
+// journalOf is where the keys of a journal begin.
+func (s *storeSink) journalOf(shard Shard) string {
+	return s.key(stateDir + "/" + journalBegin + shard.suffix() + ".")
+}
 
 func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, error) {
 	dir, err := output.TempDir("tracefix-batch-")
@@ -318,35 +387,45 @@ func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, er
 	if err := os.Mkdir(s.temp(), 0o777); err != nil {
 		return nil, err
 	}
-	j := newJournal()
 	s.flushed = time.Now()
-	begin := s.key(stateDir + "/" + journalBegin)
-	own := begin + s.shard.suffix() + "."
-	for o, err := range s.store.List(ctx, begin) {
-		if err != nil {
+	own := s.journalOf(s.shard)
+	list := s.key(stateDir + "/" + journalBegin)
+	if s.shard.Piece {
+		list = own
+	}
+	var mine, others []string
+	for o, err := range s.store.List(ctx, list) {
+		switch {
+		case err != nil:
 			return nil, err
+		case strings.HasPrefix(o.Key, own):
+			mine = append(mine, o.Key)
+		default:
+			others = append(others, o.Key)
 		}
-		if strings.HasPrefix(o.Key, own) {
-			if !resume && !force {
-				return nil, holdsBatch("the output URL")
-			}
-			s.segment++
+	}
+	if len(mine) > 0 {
+		if !resume && !force {
+			return nil, holdsBatch("the output URL")
 		}
-		if force && !resume {
-			continue
+		last := strings.TrimSuffix(strings.TrimPrefix(mine[len(mine)-1], own), journalEnd)
+		if s.segment, err = strconv.Atoi(last); err != nil {
+			return nil, fmt.Errorf("%s is no part of a journal; remove it", mine[len(mine)-1])
 		}
-		r, err := s.store.Open(ctx, o.Key, -1)
-		if err != nil {
-			return nil, err
-		}
-		err = j.load(r)
-		r.Close()
-		if err != nil {
+	}
+	if !s.shard.Piece {
+		if err := s.look(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if s.segment == 0 && !force {
+	if len(mine) == 0 && !force && !s.shard.Piece {
 		if err := foreignReport(ctx, s, s.shard, "the output URL"); err != nil {
+			return nil, err
+		}
+	}
+	j := newJournal()
+	if !force || resume {
+		if j, err = s.load(ctx, others, mine); err != nil {
 			return nil, err
 		}
 	}
@@ -355,12 +434,85 @@ func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, er
 	return j, s.flush(ctx)
 }
 
+// look lists what the bucket holds at first.
+func (s *storeSink) look(ctx context.Context) error {
+	s.there = map[string]int64{}
+	for o, err := range s.store.List(ctx, s.prefix) {
+		if err != nil {
+			return err
+		}
+		if rel := strings.TrimPrefix(o.Key, s.prefix); !strings.HasPrefix(rel, stateDir+"/") {
+			s.there[rel] = o.Size
+		}
+	}
+	return nil
+}
+
+// load reads the journals of others, which may have had another number of shards, and our
+// own, and makes our own short again.
+func (s *storeSink) load(ctx context.Context, others, mine []string) (*journal, error) {
+	j := newJournal()
+	before := ""
+	for _, key := range others {
+		name := strings.TrimSuffix(strings.TrimSuffix(key, journalEnd), path.Ext(strings.TrimSuffix(key, journalEnd)))
+		if name != before {
+			j.end()
+			before = name
+		}
+		if err := s.loadOne(ctx, j, key); err != nil {
+			return nil, err
+		}
+	}
+	j.end()
+	own := newJournal()
+	for _, key := range mine {
+		if err := s.loadOne(ctx, own, key); err != nil {
+			return nil, err
+		}
+	}
+	own.end()
+	if len(mine) > maxSegments {
+		if err := s.compact(ctx, own, mine); err != nil {
+			return nil, err
+		}
+	}
+	j.merge(own)
+	return j, nil
+}
+
+func (s *storeSink) loadOne(ctx context.Context, j *journal, key string) error {
+	r, err := whole(ctx, s.store, key)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return j.load(r)
+}
+
+// compact writes what a journal comes to as its next part, and removes the others.
+func (s *storeSink) compact(ctx context.Context, j *journal, parts []string) error {
+	b, err := lines(slices.Collect(j.facts)...)
+	if err != nil {
+		return err
+	}
+	s.lines.Write(b)
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	for _, key := range parts {
+		if err := s.store.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *storeSink) place(rel string) (string, error) {
 	p := filepath.Join(s.folder.Path, "out", filepath.FromSlash(rel))
 	return p, os.MkdirAll(filepath.Dir(p), 0o777)
 }
 
-func (s *storeSink) begins() bool { return false }
+func (s *storeSink) eager() bool { return false }
 
 func (s *storeSink) publish(ctx context.Context, rel string) error {
 	p, err := s.place(rel)
@@ -386,28 +538,36 @@ func (s *storeSink) holds(ctx context.Context, r *record) bool {
 	if r.SHA256 == "" {
 		return r.Trace.Output == nil
 	}
+	if s.there != nil {
+		n, ok := s.there[r.Out]
+		return ok && n == r.Size
+	}
 	o, err := s.store.Stat(ctx, s.key(r.Out))
 	return err == nil && o.Size == r.Size
 }
 
 func (s *storeSink) exists(ctx context.Context, rel string) bool {
+	if s.there != nil {
+		_, ok := s.there[rel]
+		return ok
+	}
 	_, err := s.store.Stat(ctx, s.key(rel))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (s *storeSink) open(ctx context.Context, rel string) (io.ReadCloser, error) {
-	return s.store.Open(ctx, s.key(rel), -1)
+	return whole(ctx, s.store, s.key(rel))
 }
 
-func (s *storeSink) log(ctx context.Context, e entry) error {
-	b, err := e.line()
+func (s *storeSink) log(ctx context.Context, now bool, facts ...fact) error {
+	b, err := lines(facts...)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines.Write(b)
-	if time.Since(s.flushed) < flushEvery {
+	if !now && time.Since(s.flushed) < flushEvery {
 		return nil
 	}
 	return s.flush(ctx)
@@ -418,7 +578,7 @@ func (s *storeSink) flush(ctx context.Context) error {
 		return nil
 	}
 	s.segment++
-	key := s.key(fmt.Sprintf("%s/%s%s.%06d%s", stateDir, journalBegin, s.shard.suffix(), s.segment, journalEnd))
+	key := fmt.Sprintf("%s%06d%s", s.journalOf(s.shard), s.segment, journalEnd)
 	s.flushed = time.Now()
 	if err := s.store.Put(ctx, key, bytes.NewReader(s.lines.Bytes())); err != nil {
 		return err
@@ -432,15 +592,15 @@ func (s *storeSink) put(ctx context.Context, rel string, b []byte) error {
 }
 
 func (s *storeSink) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	// The run may have been interrupted: what is done is to be known all the same.
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
-	err := s.flush(ctx)
-	err = errors.Join(err, s.store.Close())
+	var err error
+	if s.segment > 0 { // else it never began
+		err = s.log(ctx, true, fact{Stop: true})
+	}
 	if s.folder != nil {
 		err = errors.Join(err, s.folder.Remove())
 	}
-	return err
+	return errors.Join(err, s.store.Close())
 }

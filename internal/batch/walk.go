@@ -29,26 +29,70 @@ const (
 	skipBroken  = "a link that leads nowhere"
 )
 
-// A walker lists what a batch works on, in the order of its arguments and sorted by
+// An entry is one thing of the list of inputs. Nothing was opened to list it: whether it is
+// a trace, an archive or something else is seen when it is its turn.
+type entry struct {
+	Index   int    `json:"i"` // place in the list
+	Name    string `json:"name"`
+	Out     string `json:"out,omitempty"`     // of its output, should it be a trace
+	Prefix  string `json:"prefix,omitempty"`  // folder of its outputs, should it be an archive; empty: the top
+	Path    string `json:"path,omitempty"`    // of a file
+	Bucket  string `json:"bucket,omitempty"`  // URL of the bucket of an object
+	Key     string `json:"key,omitempty"`     // of an object
+	Size    int64  `json:"size,omitempty"`    // as stored
+	Version string `json:"version,omitempty"` // of an object
+	Skip    string `json:"skip,omitempty"`    // why it is left out
+	Refused string `json:"refused,omitempty"` // why it cannot be taken
+	Members *span  `json:"members,omitempty"` // which of a zip's; nil: all
+	Share   int64  `json:"share,omitempty"`   // of Size, of these members
+
+	pipe bool // can be read once
+	own  bool // an output of this batch: not part of the list
+
+	left    *shared // who still works on it
+	archive bool
+}
+
+// A span is a run of members of a zip, by their place in its directory.
+type span struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+func (s *span) has(i int) bool { return s == nil || s.From <= i && i < s.To }
+
+// A lister finds what a batch works on, in the order of its arguments and sorted by
 // name within folders.
-type walker struct {
+type lister struct {
 	ctx      context.Context
-	temp     string // folder for temporary files
 	stdin    io.Reader
 	do       string
 	format   string
-	maxSize  int64
-	openURL  OpenURL
+	stores   *stores
 	ignore   []os.FileInfo // folders and files that are the batch's own
 	names    *outNamer
 	progress *Progress
-	yield    func(*item) bool
+	yield    func(*entry) bool
+	// strict ends the listing where a part of it cannot be listed: whoever works on a part
+	// of the list must have seen all of it.
+	strict bool
 
-	next int // index of the next item
+	next   int // index of the next entry
+	failed error
 }
 
 // walk yields every input of paths. It returns early when yield returns false.
-func (w *walker) walk(paths []string) error {
+func (w *lister) walk(paths []string) error {
+	if err := w.all(paths); err != nil {
+		return err
+	}
+	if w.failed != nil {
+		return w.failed
+	}
+	return w.ctx.Err()
+}
+
+func (w *lister) all(paths []string) error {
 	many := len(paths) > 1
 	for _, p := range paths {
 		p = local(p)
@@ -68,36 +112,56 @@ func (w *walker) walk(paths []string) error {
 	return nil
 }
 
-// emit gives an item its index and its output's name, and yields it.
-func (w *walker) emit(it *item) bool {
-	it.index = w.next
-	w.next++
-	it.name = strings.ToValidUTF8(it.name, "\uFFFD") // for reports; it is opened by its path
-	if it.skip == "" && it.err == nil {
-		if it.rel == "" {
-			it.rel = "trace"
-		}
-		it.out = w.names.take(outputName(it.rel, w.do, w.format))
+// emit gives an entry its index and the names of its outputs, and yields it. prefix is the
+// folder of the outputs of an archive; empty for the top.
+func (w *lister) emit(e *entry, rel, prefix string) bool {
+	e.Index = w.next
+	if !e.own {
+		w.next++
 	}
-	return w.yield(it)
+	e.Name = strings.ToValidUTF8(e.Name, "\uFFFD") // for reports; it is opened by its path
+	if e.Skip == "" && e.Refused == "" {
+		if rel == "" {
+			rel = "trace"
+		}
+		e.Out = w.names.take(outputName(rel, w.do, w.format))
+		switch prefix {
+		case "":
+		case e.Out:
+			e.Prefix = e.Out
+		default: // names do not tell what is an archive: each gets a folder of its own
+			e.Prefix = w.names.take(prefix)
+		}
+	}
+	return w.yield(e)
 }
 
-func (w *walker) refuse(name, rel string, err error) bool {
-	return w.emit(&item{name: name, rel: rel, err: err})
+func (w *lister) skip(name, why string) bool { return w.emit(&entry{Name: name, Skip: why}, "", "") }
+
+func (w *lister) refuse(name string, err error) bool {
+	return w.emit(&entry{Name: name, Refused: err.Error()}, "", "")
 }
 
-func (w *walker) tooBig(n int64) error {
-	return fmt.Errorf("%d bytes are more than --max-size allows (%d)", n, w.maxSize)
+// unlisted tells that a part of the list is not known.
+func (w *lister) unlisted(name string, err error) bool {
+	if w.ctx.Err() != nil {
+		return false
+	}
+	if w.strict {
+		w.failed = fmt.Errorf("%s: %w", name, err)
+		return false
+	}
+	return w.refuse(name, err)
 }
 
 // argument takes one argument: a file, a folder or a glob.
-func (w *walker) argument(p string, many bool) bool {
+func (w *lister) argument(p string, many bool) bool {
 	st, err := os.Stat(p)
 	if err != nil {
 		if hasMeta(p) {
 			return w.glob(p)
 		}
-		return w.refuse(p, "", plain(err))
+		return w.unlisted(p, plain(err))
 	}
 	prefix := ""
 	if many { // then each folder and archive keeps its own name
@@ -131,7 +195,7 @@ func baseName(p string) string {
 }
 
 // list takes the paths on standard input: one per line, or with zero bytes between.
-func (w *walker) list() (bool, error) {
+func (w *lister) list() (bool, error) {
 	in, stop := input.AwaitStdin(w.ctx, w.stdin)
 	defer stop()
 	b := bufio.NewReader(in)
@@ -167,14 +231,14 @@ func splitZero(data []byte, atEOF bool) (int, []byte, error) {
 }
 
 // listed takes a path of a list. Its output keeps the whole path below DIR.
-func (w *walker) listed(p string) bool {
+func (w *lister) listed(p string) bool {
 	if p = local(p); isURL(p) {
 		return w.bucket(p, true)
 	}
 	rel := listedRel(p)
 	st, err := os.Stat(p)
 	if err != nil {
-		return w.refuse(p, rel, plain(err))
+		return w.unlisted(p, plain(err))
 	}
 	if st.IsDir() {
 		return w.folder(p, rel)
@@ -195,7 +259,7 @@ func listedRel(p string) string {
 	return strings.Join(parts, "/")
 }
 
-func (w *walker) folder(dir, rel string) bool {
+func (w *lister) folder(dir, rel string) bool {
 	f := folderWalk{w: w, visited: map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		f.real, _ = filepath.Abs(real)
@@ -205,7 +269,7 @@ func (w *walker) folder(dir, rel string) bool {
 
 // A folderWalk is the walk of one argument.
 type folderWalk struct {
-	w       *walker
+	w       *lister
 	real    string          // the argument without links
 	visited map[string]bool // folders outside of it, reached by links
 	match   func(rel string, dir bool) bool
@@ -217,11 +281,11 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		return false
 	}
 	if depth > maxDepth {
-		return w.refuse(dir, rel, fmt.Errorf("folders lie more than %d deep", maxDepth))
+		return w.unlisted(dir, fmt.Errorf("folders lie more than %d deep", maxDepth))
 	}
 	entries, err := os.ReadDir(dir) // sorted by name
-	if err != nil && len(entries) == 0 {
-		return w.refuse(dir, rel, plain(err))
+	if err != nil && !w.unlisted(dir, plain(err)) {
+		return false
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
@@ -229,7 +293,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		if f.match != nil && !f.match(name, e.IsDir() || e.Type()&os.ModeSymlink != 0) {
 			continue
 		}
-		skip := func(why string) bool { return w.emit(&item{name: name, rel: r, skip: why}) }
+		skip := func(why string) bool { return w.skip(name, why) }
 		if strings.HasPrefix(e.Name(), ".") {
 			if e.Name() == stateDir {
 				continue
@@ -262,7 +326,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 			}
 		}
 		if err != nil {
-			if !w.refuse(name, r, plain(err)) {
+			if !w.refuse(name, plain(err)) {
 				return false
 			}
 			continue
@@ -273,7 +337,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		ok := true
 		switch {
 		case w.own(st):
-			ok = skip(skipOutput)
+			ok = w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
 		case st.IsDir():
 			ok = f.walk(name, r, depth+1)
 		case !st.Mode().IsRegular():
@@ -321,7 +385,7 @@ func within(p, dir string) bool {
 	return err == nil && r != ".." && !strings.HasPrefix(r, ".."+string(filepath.Separator))
 }
 
-func (w *walker) own(st os.FileInfo) bool {
+func (w *lister) own(st os.FileInfo) bool {
 	for _, o := range w.ignore {
 		if os.SameFile(o, st) {
 			return true
@@ -330,44 +394,101 @@ func (w *walker) own(st os.FileInfo) bool {
 	return false
 }
 
-// file takes a file: a trace, or an archive, whose members lie below prefix.
-func (w *walker) file(p, name, rel, prefix string, st os.FileInfo) bool {
+// file takes a file. If it is an archive, its members lie below prefix.
+func (w *lister) file(p, name, rel, prefix string, st os.FileInfo) bool {
 	if w.own(st) {
-		return w.emit(&item{name: name, rel: rel, skip: skipOutput})
+		return w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
 	}
-	it := &item{name: name, rel: rel, path: p, stored: st.Size(), credit: st.Size()}
-	if !st.Mode().IsRegular() {
-		// Something that is named on the command line and can be read once: a pipe.
-		f := input.AwaitFile(w.ctx, p)
-		it.path, it.stream = "", f
-		it.closers = append(it.closers, func() { f.Close() })
-		return w.emit(it)
-	}
-	f, err := os.Open(p)
+	return w.emit(&entry{Name: name, Path: p, Size: st.Size(), pipe: !st.Mode().IsRegular()}, rel, prefix)
+}
+
+// bucket takes a URL: an object, a prefix that is walked like a folder, or a pattern.
+func (w *lister) bucket(raw string, many bool) bool {
+	s, l, err := w.stores.at(w.ctx, raw)
+	bucket, root, key := l.bucket, l.root, l.key
+	shown := strings.TrimSuffix(root+"/"+key, "/")
 	if err != nil {
-		return w.refuse(name, rel, plain(err))
+		return w.unlisted(shown, err)
 	}
-	head, err := readHead(f)
-	f.Close()
-	if err != nil {
-		return w.refuse(name, rel, plain(err))
+	if key != "" && !strings.HasSuffix(key, "/") && !hasMeta(key) {
+		o, err := s.Stat(w.ctx, key)
+		switch {
+		case err == nil:
+			prefix := ""
+			if many {
+				prefix = path.Base(key)
+			}
+			return w.object(bucket, root, o, path.Base(key), prefix)
+		case !errors.Is(err, fs.ErrNotExist):
+			return w.unlisted(shown, err)
+		}
+		key += "/" // then it is a folder
 	}
-	k := sniffArchive(head)
-	if k.form != "" {
-		return w.archive(k, source{file: f, stored: st.Size()}, name, prefix, 1)
+	prefix, pats := key, []string(nil)
+	if hasMeta(key) {
+		parts := strings.Split(key, "/")
+		n := 0
+		for n < len(parts) && !hasMeta(parts[n]) {
+			n++
+		}
+		prefix = strings.Join(parts[:n], "/")
+		if prefix != "" {
+			prefix += "/"
+		}
+		pats = parts[n:]
 	}
-	if st.Size() > w.maxSize {
-		return w.refuse(name, rel, w.tooBig(st.Size()))
+	below := ""
+	if many && pats == nil {
+		below = path.Base(strings.TrimSuffix(prefix, "/"))
+		if prefix == "" {
+			below = path.Base(root)
+		}
 	}
-	it.packed = k.packed
-	return w.emit(it)
+	found := false
+	for o, err := range s.List(w.ctx, prefix) {
+		if err != nil {
+			return w.unlisted(shown, err)
+		}
+		r := strings.TrimPrefix(o.Key, prefix)
+		if strings.HasSuffix(o.Key, "/") || r == "" {
+			continue // how consoles draw a folder
+		}
+		if pats != nil && !matchElems(pats, strings.Split(r, "/"), false) {
+			continue
+		}
+		found = true
+		ok := true
+		safe, err := memberName(r)
+		switch {
+		case err != nil:
+			ok = w.refuse(root+"/"+o.Key, fmt.Errorf("refused: %w", err))
+		case strings.HasPrefix(safe, stateDir+"/"):
+		case hidden(safe):
+			ok = w.skip(root+"/"+o.Key, skipHidden)
+		default:
+			rel := path.Join(below, safe)
+			ok = w.object(bucket, root, o, rel, rel)
+		}
+		if !ok {
+			return false
+		}
+	}
+	if !found {
+		return w.unlisted(shown, errors.New("there is no object of that name or below it"))
+	}
+	return true
+}
+
+func (w *lister) object(bucket, root string, o Object, rel, prefix string) bool {
+	w.progress.addTotal(o.Size)
+	return w.emit(&entry{Name: root + "/" + o.Key, Bucket: bucket, Key: o.Key, Size: o.Size, Version: o.Version}, rel, prefix)
 }
 
 func hasMeta(p string) bool { return strings.ContainsAny(p, "*?[") }
 
 // glob takes a pattern that the shell did not expand: *, ?, [...], and ** for any
 // number of folders. Outputs mirror the tree below the folder before the first of them.
-func (w *walker) glob(pattern string) bool {
+func (w *lister) glob(pattern string) bool {
 	slash := filepath.ToSlash(pattern)
 	parts := strings.Split(slash, "/")
 	n := 0
@@ -384,7 +505,7 @@ func (w *walker) glob(pattern string) bool {
 	pats := parts[n:]
 	for _, p := range pats {
 		if _, err := path.Match(p, ""); err != nil {
-			return w.refuse(pattern, "", fmt.Errorf("%s is no pattern: %w", p, err))
+			return w.unlisted(pattern, fmt.Errorf("%s is no pattern: %w", p, err))
 		}
 	}
 	matched := false
@@ -408,7 +529,7 @@ func (w *walker) glob(pattern string) bool {
 		return false
 	}
 	if !matched {
-		return w.refuse(pattern, "", errors.New("nothing matches the pattern"))
+		return w.unlisted(pattern, errors.New("nothing matches the pattern"))
 	}
 	return true
 }

@@ -140,13 +140,13 @@ func batchFromAndTo(t *testing.T, open batch.OpenURL) {
 	c := batch.Config{Paths: []string{"s3://data/in"}, Out: "s3://data/out", Do: batch.DoRepair, Work: copies(&n), OpenURL: open}
 	r, err := batch.Run(t.Context(), c)
 	require.NoError(t, err)
-	want := []string{"a.json", "batch-report.html", "batch-report.json", "batch-report.md", "batch-report.xml", "big.json", "deep/b c.json", "z.zip/one.json"}
+	want := []string{"a.json", "batch-report.html", "batch-report.json", "batch-report.md", "batch-report.ndjson", "batch-report.xml", "big.json", "deep/b c.json", "z.zip/one.json"}
 	assert.Equal(t, want, keys(t, s, "out/"))
 	assert.Equal(t, 4, r.Totals.OK)
 	assert.Equal(t, 2, r.Totals.Failed)
 	assert.Equal(t, 2, r.Totals.Skipped)
 	assert.Equal(t, "s3://data/in/a.json", r.Traces[0].Input.Name)
-	b, err := s.Open(t.Context(), "out/big.json", -1)
+	b, err := s.Open(t.Context(), batch.Object{Key: "out/big.json"}, 0, -1)
 	require.NoError(t, err)
 	got, err := io.ReadAll(b)
 	require.NoError(t, err)

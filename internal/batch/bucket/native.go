@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/url"
 	"strings"
+	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -43,19 +44,29 @@ func (s native) List(ctx context.Context, prefix string) iter.Seq2[batch.Object,
 				yield(batch.Object{}, err)
 				return
 			}
-			if !o.IsDir && !yield(batch.Object{Key: o.Key, Size: o.Size, Version: hex.EncodeToString(o.MD5)}, nil) {
+			if !o.IsDir && !yield(batch.Object{Key: o.Key, Size: o.Size, Version: version(o.MD5, o.ModTime)}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (s native) Open(ctx context.Context, key string, length int64) (io.ReadCloser, error) {
-	r, err := s.b.NewRangeReader(ctx, key, 0, length, nil)
+// Open takes the object as it is now: these clients ask for no version. A piece of it that
+// is of another version shows in the hash of its content.
+func (s native) Open(ctx context.Context, o batch.Object, at, length int64) (io.ReadCloser, error) {
+	r, err := s.b.NewRangeReader(ctx, o.Key, at, length, nil)
 	if err != nil {
 		return nil, missing(err)
 	}
 	return r, nil
+}
+
+// version is the hash of an object, or the time at which it was written.
+func version(md5 []byte, written time.Time) string {
+	if len(md5) == 0 {
+		return written.UTC().Format(time.RFC3339Nano)
+	}
+	return hex.EncodeToString(md5)
 }
 
 func (s native) Stat(ctx context.Context, key string) (batch.Object, error) {
@@ -63,7 +74,7 @@ func (s native) Stat(ctx context.Context, key string) (batch.Object, error) {
 	if err != nil {
 		return batch.Object{}, missing(err)
 	}
-	return batch.Object{Key: key, Size: a.Size, Version: hex.EncodeToString(a.MD5)}, nil
+	return batch.Object{Key: key, Size: a.Size, Version: version(a.MD5, a.ModTime)}, nil
 }
 
 func (s native) Put(ctx context.Context, key string, r io.Reader) error {
@@ -79,6 +90,13 @@ func (s native) Put(ctx context.Context, key string, r io.Reader) error {
 		return err
 	}
 	return w.Close()
+}
+
+func (s native) Delete(ctx context.Context, key string) error {
+	if err := s.b.Delete(ctx, key); gcerrors.Code(err) != gcerrors.NotFound {
+		return err
+	}
+	return nil
 }
 
 func (s native) Close() error { return s.b.Close() }

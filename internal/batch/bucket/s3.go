@@ -82,19 +82,20 @@ func newS3(l *location, endpoint string) (batch.Store, error) {
 		return nil, fmt.Errorf("%s: endpoint %s: %w", l.raw, endpoint, err)
 	}
 	return &s3{
-		list: c.ListObjectsIter, get: c.GetObject, stat: c.StatObject, put: c.Client.PutObject,
+		list: c.ListObjectsIter, get: c.GetObject, stat: c.StatObject, put: c.Client.PutObject, remove: c.RemoveObject,
 		bucket: l.bucket, endpoint: endpoint, keys: keys,
 	}, nil
 }
 
-// An s3 is a bucket behind the S3 protocol. It holds the four calls that it makes and not the
+// An s3 is a bucket behind the S3 protocol. It holds the five calls that it makes and not the
 // client: what an interface can reach keeps all its exported methods in the program, and
 // those of the client are 3 MB.
 type s3 struct {
-	list func(ctx context.Context, bucket string, o minio.ListObjectsOptions) iter.Seq[minio.ObjectInfo]
-	get  func(ctx context.Context, bucket, key string, o minio.GetObjectOptions) (io.ReadCloser, minio.ObjectInfo, http.Header, error)
-	stat func(ctx context.Context, bucket, key string, o minio.StatObjectOptions) (minio.ObjectInfo, error)
-	put  func(ctx context.Context, bucket, key string, r io.Reader, size int64, o minio.PutObjectOptions) (minio.UploadInfo, error)
+	list   func(ctx context.Context, bucket string, o minio.ListObjectsOptions) iter.Seq[minio.ObjectInfo]
+	get    func(ctx context.Context, bucket, key string, o minio.GetObjectOptions) (io.ReadCloser, minio.ObjectInfo, http.Header, error)
+	stat   func(ctx context.Context, bucket, key string, o minio.StatObjectOptions) (minio.ObjectInfo, error)
+	put    func(ctx context.Context, bucket, key string, r io.Reader, size int64, o minio.PutObjectOptions) (minio.UploadInfo, error)
+	remove func(ctx context.Context, bucket, key string, o minio.RemoveObjectOptions) error
 
 	bucket   string
 	endpoint string
@@ -126,13 +127,16 @@ func object(o *minio.ObjectInfo) batch.Object {
 
 // Open reads an object. A transfer that breaks goes on where it was, as long as the
 // object is still the same.
-func (s *s3) Open(ctx context.Context, key string, length int64) (io.ReadCloser, error) {
+func (s *s3) Open(ctx context.Context, o batch.Object, at, length int64) (io.ReadCloser, error) {
 	if length == 0 {
 		return http.NoBody, nil
 	}
-	r := &transfer{ctx: ctx, s: s, key: key, length: length}
+	r := &transfer{ctx: ctx, s: s, key: o.Key, at: at, last: -1, etag: o.Version}
+	if length > 0 {
+		r.last = at + length - 1
+	}
 	if err := r.connect(); err != nil {
-		if minio.ToErrorResponse(err).Code == minio.InvalidRange { // the object is empty
+		if minio.ToErrorResponse(err).Code == minio.InvalidRange { // the object ends before it
 			return http.NoBody, nil
 		}
 		return nil, s.explain(err)
@@ -155,6 +159,10 @@ func (s *s3) Put(ctx context.Context, key string, r io.Reader) error {
 		DisableContentSha256: n == 0, // else the client sends nothing in chunks, which stores refuse
 	})
 	return s.explain(err)
+}
+
+func (s *s3) Delete(ctx context.Context, key string) error {
+	return s.explain(s.remove(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
 }
 
 // size is how much r will give; -1 if it does not tell.
@@ -182,6 +190,8 @@ func (s *s3) explain(err error) error {
 	}
 	var op *url.Error
 	switch r := minio.ToErrorResponse(err); {
+	case r.Code == minio.PreconditionFailed:
+		return fmt.Errorf("%w: %w", batch.ErrReplaced, err)
 	case r.Code == minio.NoSuchKey:
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case r.Code == minio.NoSuchBucket:
@@ -190,6 +200,8 @@ func (s *s3) explain(err error) error {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("the store at %s refuses access to bucket %s with %s: %w", s.endpoint, s.bucket, s.keys.found(), err)
+	case r.StatusCode >= http.StatusInternalServerError || r.StatusCode == http.StatusTooManyRequests:
+		return fmt.Errorf("the store at %s is in trouble (status %d) and was asked %d times; run it again later: %w", s.endpoint, r.StatusCode, tries, err)
 	case errors.As(err, &op):
 		return fmt.Errorf("the store at %s cannot be reached; check the network and the endpoint: %w", s.endpoint, op.Err)
 	}

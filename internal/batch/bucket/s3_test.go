@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/batch"
 )
 
 func TestBrokenTransferGoesOn(t *testing.T) {
@@ -50,7 +52,7 @@ func TestBrokenTransferGoesOn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			gets.Store(0)
 			cut.Store(c.cut)
-			r, err := s.Open(t.Context(), "big", c.length)
+			r, err := s.Open(t.Context(), batch.Object{Key: "big"}, 0, c.length)
 			require.NoError(t, err)
 			got, err := io.ReadAll(r)
 			require.NoError(t, err)
@@ -65,7 +67,7 @@ func TestBrokenTransferGoesOn(t *testing.T) {
 	}
 	gets.Store(0)
 	cut.Store(1)
-	r, err := s.Open(t.Context(), "big", -1)
+	r, err := s.Open(t.Context(), batch.Object{Key: "big"}, 0, -1)
 	require.NoError(t, err)
 	_, err = io.CopyN(io.Discard, r, 1000)
 	require.NoError(t, err)
@@ -123,7 +125,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			for _, err := range s.List(t.Context(), "") {
 				assert.ErrorContains(t, err, c.want)
 			}
-			_, err = s.Open(t.Context(), "key", -1)
+			_, err = s.Open(t.Context(), batch.Object{Key: "key"}, 0, -1)
 			assert.ErrorContains(t, err, c.want)
 			assert.ErrorContains(t, s.Put(t.Context(), "key", strings.NewReader("x")), c.want)
 		})

@@ -14,8 +14,8 @@ type transfer struct {
 	ctx    context.Context
 	s      *s3
 	key    string
-	length int64 // wanted; all if negative
-	at     int64 // bytes read so far
+	at     int64 // the next byte
+	last   int64 // the last one wanted; the object's if negative
 	etag   string
 	end    int64 // of what the store promised
 	body   io.ReadCloser
@@ -25,12 +25,8 @@ type transfer struct {
 // connect asks for the bytes from t.at on.
 func (t *transfer) connect() error {
 	var o minio.GetObjectOptions
-	if t.at > 0 || t.length > 0 {
-		last := int64(0) // to the end
-		if t.length > 0 {
-			last = t.length - 1
-		}
-		if err := o.SetRange(t.at, last); err != nil {
+	if t.at > 0 || t.last >= 0 {
+		if err := o.SetRange(t.at, max(t.last, 0)); err != nil { // 0: to the end
 			return err
 		}
 	}
@@ -58,7 +54,7 @@ func (t *transfer) Read(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
-		if err == io.EOF && t.at >= t.end {
+		if t.at >= t.end {
 			return 0, io.EOF
 		}
 		if err == io.EOF {
@@ -88,7 +84,7 @@ func (t *transfer) again(failure error) error {
 			return nil
 		}
 		if minio.ToErrorResponse(err).Code == minio.PreconditionFailed {
-			return fmt.Errorf("offset %d: the object was replaced while it was read: %w", t.at, err)
+			return fmt.Errorf("offset %d: %w", t.at, t.s.explain(err))
 		}
 		failure = err
 	}

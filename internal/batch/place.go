@@ -1,0 +1,157 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// A place is a folder or the objects below a URL: where plans and reports lie.
+type place struct {
+	raw    string
+	store  Store // nil: a folder
+	prefix string
+}
+
+func openPlace(ctx context.Context, st *stores, raw string) (*place, error) {
+	raw = local(raw)
+	if !isURL(raw) {
+		return &place{raw: raw}, nil
+	}
+	s, l, err := st.at(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	prefix := l.key
+	if prefix != "" && !strings.HasSuffix(prefix, "/") {
+		prefix += "/"
+	}
+	return &place{raw, s, prefix}, nil
+}
+
+func (p *place) name(rel string) string { return inPlace(p.raw, rel) }
+
+func (p *place) open(ctx context.Context, rel string) (io.ReadCloser, error) {
+	if p.store != nil {
+		return whole(ctx, p.store, p.prefix+rel)
+	}
+	return os.Open(filepath.Join(p.raw, filepath.FromSlash(rel)))
+}
+
+func (p *place) read(ctx context.Context, rel string) ([]byte, error) {
+	r, err := p.open(ctx, rel)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func (p *place) write(ctx context.Context, rel string, b []byte) error {
+	if p.store != nil {
+		return p.store.Put(ctx, p.prefix+rel, bytes.NewReader(b))
+	}
+	if err := os.MkdirAll(p.raw, 0o777); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(p.raw, filepath.FromSlash(rel)), b)
+}
+
+// free says that a file may be written.
+func (p *place) free(ctx context.Context, rel string, force bool) error {
+	if p.store == nil {
+		if err := output.Check(p.name(rel), &output.Options{Force: force}); err != nil {
+			return report.UsageError{Err: err}
+		}
+		return nil
+	}
+	if force {
+		return nil
+	}
+	_, err := p.store.Stat(ctx, p.prefix+rel)
+	switch {
+	case err == nil:
+		return report.UsageError{Err: fmt.Errorf("%s: %w", p.name(rel), output.ErrExists)}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
+
+// make writes a file that may be large.
+func (p *place) make(ctx context.Context, rel string, write func(io.Writer) error) error {
+	if p.store == nil {
+		f, err := output.Create(filepath.Join(p.raw, filepath.FromSlash(rel)), &output.Options{Force: true})
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := write(f); err != nil {
+			return err
+		}
+		return f.Commit()
+	}
+	f, err := os.CreateTemp("", "tracefix-report-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return p.store.Put(ctx, p.prefix+rel, f)
+}
+
+// splitPlace splits the name of a file, or of an object with the options of its URL, off the
+// place that it lies in.
+func splitPlace(name string) (dir, base string) {
+	if !isURL(name) {
+		return filepath.Dir(name), filepath.Base(name)
+	}
+	shown := withoutQuery(name)
+	i := strings.LastIndexByte(shown, '/')
+	return shown[:i] + strings.TrimPrefix(name, shown), shown[i+1:]
+}
+
+// list names what lies directly in the place and in the folder that batches keep for
+// themselves.
+func (p *place) list(ctx context.Context, begin string) ([]string, error) {
+	var out []string
+	for _, dir := range []string{"", stateDir + "/"} {
+		if p.store != nil {
+			for o, err := range p.store.List(ctx, p.prefix+dir+begin) {
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, strings.TrimPrefix(o.Key, p.prefix))
+			}
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Join(p.raw, filepath.FromSlash(dir)))
+		if err != nil && (dir == "" || !os.IsNotExist(err)) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.Type() != fs.ModeDir && strings.HasPrefix(e.Name(), begin) {
+				out = append(out, dir+e.Name())
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: holds no %s", p.raw, begin)
+	}
+	return out, nil
+}
