@@ -52,7 +52,7 @@ type BatchTracesCmd struct {
 	Shard     string `placeholder:"I/N" help:"Do part I of N only. Default: from JOB_COMPLETION_INDEX and JOB_COMPLETIONS, if set."`
 	Manifest  string `placeholder:"PLAN[#N]" help:"Do one piece of what batch plan wrote (a file or URL) in place of paths. Default with --piece: batch-plan.ndjson in -o."`
 	Piece     string `placeholder:"N" help:"The piece to do, counted from 0. Default: JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX or SLURM_ARRAY_TASK_ID."`
-	ForMerge  bool   `help:"Exit 0 when all is done and told in the report, even if traces failed or were damaged: batch merge judges them."`
+	ForMerge  bool   `help:"Exit 0 when all is done and told in the report, even if traces failed or were damaged: batch merge judges them. What a store or the network failed still fails, so that it is run again."`
 	Attempts  int    `default:"3" help:"Give a trace up when that many runs were killed, or ran out of memory, at work on it: at least 3."`
 	Resume    bool   `help:"Go on with a batch that was killed, or do again what has changed: skip what is done."`
 	Force     bool   `help:"Replace existing outputs."`
@@ -144,7 +144,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	err = c.BatchReportFlags.tell(cli, std, rep, c.Out, c.Out, again)
 	var left judged
-	if c.ForMerge && errors.As(err, &left) {
+	if c.ForMerge && errors.As(err, &left) && rep.Totals.Unreached == 0 {
 		return nil
 	}
 	return err
@@ -331,6 +331,9 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs,
 			if g.Failed {
 				return fmt.Errorf("gate %s: found %s", g.Gate, text.Line(strings.TrimSpace(g.Found+" "+g.Where)))
 			}
+		}
+		if n := r.Totals.Unreached; n > 0 {
+			return judged{fmt.Errorf("%d of %d traces failed, %d of them for want of the store; --resume does these again", r.Totals.Failed, r.Totals.Traces, n)}
 		}
 		return judged{fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)}
 	case batch.SomeDamaged:

@@ -383,7 +383,7 @@ func (r *runner) open(ctx context.Context, w *walker, e *entry) {
 	}
 	if n > 0 && !r.sink.eager() {
 		if err := r.sink.log(ctx, true, fact{Begin: e.Out}); err != nil {
-			plain.err = fmt.Errorf("the journal: %w", err)
+			plain.err = fmt.Errorf("the journal: %w", ofStore(err))
 			r.leave(plain)
 			return
 		}
@@ -455,7 +455,7 @@ func (r *runner) leave(it *item) {
 	if it.skip != "" {
 		res.Status, res.Reason = Skipped, it.skip
 	} else {
-		res.Status, res.Error = Failed, it.err.Error()
+		res.fail(it.err)
 	}
 	r.add(it, res, &fact{End: it.out})
 }
@@ -504,7 +504,8 @@ func (r *runner) one(ctx context.Context, it *item) {
 		if ctx.Err() != nil {
 			return // not failed but interrupted
 		}
-		res.Status, res.Error, res.Output = Failed, r.relative(err.Error()), nil
+		res.fail(err)
+		res.Error, res.Output = r.relative(res.Error), nil
 	}
 	f := &fact{End: it.out}
 	if err == nil && rec != nil {
@@ -533,7 +534,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 			return nil, err
 		}
 		if it.cut != nil && it.entry.Out == it.out {
-			return nil, it.cut // a network's failure says nothing about the trace
+			return nil, ofStore(it.cut)
 		}
 		res.Input.Bytes = it.stored
 	}
@@ -569,7 +570,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
 	}
 	if err := r.begin(ctx, it); err != nil {
-		return nil, fmt.Errorf("the journal: %w", err)
+		return nil, fmt.Errorf("the journal: %w", ofStore(err))
 	}
 	p, err := r.sink.place(it.out)
 	if err != nil {
@@ -599,7 +600,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 			return nil, err
 		}
 		if err := r.sink.publish(ctx, it.out); err != nil {
-			return nil, err
+			return nil, ofStore(err)
 		}
 	}
 	res.trim()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
 	"net/url"
 	"path/filepath"
@@ -39,6 +40,20 @@ type Object struct {
 
 // ErrReplaced is the error of an object that is no longer the one that was listed.
 var ErrReplaced = errors.New("the object was replaced since it was listed")
+
+// A storeError is a failure of a store or of the way to it. It says nothing about a trace:
+// the same run again may go well.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+// ofStore marks what a store could not do. An object that is not there is an answer.
+func ofStore(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return storeError{err}
+}
 
 // whole reads all of an object.
 func whole(ctx context.Context, s Store, key string) (io.ReadCloser, error) {

@@ -116,7 +116,7 @@ func (w *walker) openObject(e *entry, it *item) bool {
 	}
 	s, err := w.stores.get(w.ctx, e.Bucket)
 	if err != nil {
-		return w.refuse(e.Name, err)
+		return w.refuse(e.Name, ofStore(err))
 	}
 	o := Object{Key: e.Key, Size: e.Size, Version: e.Version}
 	if zipName(e.Key) && e.Size > zipTail { // its directory tells what it holds
@@ -126,7 +126,7 @@ func (w *walker) openObject(e *entry, it *item) bool {
 	}
 	r, o, err := openNow(w.ctx, s, o)
 	if err != nil {
-		return w.refuse(e.Name, err)
+		return w.refuse(e.Name, ofStore(err))
 	}
 	w.version, it.version, it.stored = o.Version, o.Version, o.Size
 	b, head := bufferedHead(r)
@@ -168,18 +168,18 @@ func zipName(name string) bool { return strings.EqualFold(path.Ext(name), ".zip"
 func (w *walker) openZip(s Store, o Object) (ok, done bool) {
 	at, err := newObjectAt(w.ctx, s, o)
 	if err != nil {
-		return w.refuse(w.entry.Name, err), true
+		return w.refuse(w.entry.Name, ofStore(err)), true
 	}
 	if at.z, err = zipDirectory(at, o.Size); err == nil {
 		return w.openArchive(archiveKind{form: "zip"}, source{object: at, stored: o.Size}), true
 	}
 	at.close()
 	if errors.Is(err, errStore) {
-		return w.refuse(w.entry.Name, err), true
+		return w.refuse(w.entry.Name, ofStore(err)), true
 	}
 	r, o, err := openNow(w.ctx, s, o)
 	if err != nil {
-		return w.refuse(w.entry.Name, err), true
+		return w.refuse(w.entry.Name, ofStore(err)), true
 	}
 	defer r.Close()
 	b, head := bufferedHead(r)
@@ -309,7 +309,7 @@ func (a *objectAt) ReadAt(p []byte, off int64) (int, error) {
 		a.drop(start)
 		body, err := a.store.Open(a.ctx, a.o, off, end-off)
 		if err != nil {
-			return 0, fmt.Errorf("%w: %w", errStore, err)
+			return 0, fmt.Errorf("%w: %w", errStore, ofStore(err))
 		}
 		r = &request{body, bufio.NewReaderSize(body, 64<<10), off}
 		a.mu.Lock()
@@ -319,7 +319,7 @@ func (a *objectAt) ReadAt(p []byte, off int64) (int, error) {
 	if gap := off - r.at; gap > 0 {
 		n, err := r.b.Discard(int(gap))
 		if r.at += int64(n); err != nil {
-			return 0, fmt.Errorf("%w: %w", errStore, err)
+			return 0, fmt.Errorf("%w: %w", errStore, ofStore(err))
 		}
 	}
 	n, err := io.ReadFull(r.b, p)
@@ -328,7 +328,7 @@ func (a *objectAt) ReadAt(p []byte, off int64) (int, error) {
 	case err == nil:
 		return n, nil
 	case r.at < end:
-		return n, fmt.Errorf("%w: %w", errStore, err)
+		return n, fmt.Errorf("%w: %w", errStore, ofStore(err))
 	case r.at < a.o.Size: // p goes on behind the member
 		m, err := a.ReadAt(p[n:], r.at)
 		return n + m, err

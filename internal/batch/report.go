@@ -35,6 +35,8 @@ type Result struct {
 	Reason string `json:"reason,omitempty"` // why it was skipped
 	// Quarantined says that it failed without being tried: it killed too many runs.
 	Quarantined bool `json:"quarantined,omitempty"`
+	// Unreached says that a store or the network failed, not the trace: run it again.
+	Unreached bool `json:"unreached,omitempty"`
 	report.Trace
 
 	seq     int // order among those of one place
@@ -50,6 +52,11 @@ func (r *Result) take(old *record) {
 	if old.Skip != "" {
 		r.Status, r.Reason = Skipped, old.Skip
 	}
+}
+
+func (r *Result) fail(err error) {
+	var store storeError
+	r.Status, r.Error, r.Unreached = Failed, err.Error(), errors.As(err, &store)
 }
 
 // why is the error without the trace's name, which stands beside it in tables.
@@ -130,6 +137,8 @@ type Totals struct {
 	Skipped int `json:"skipped"` // not traces
 	// Quarantined are those of Failed that killed too many runs to be tried again.
 	Quarantined int `json:"quarantined,omitempty"`
+	// Unreached are those of Failed that a store or the network failed.
+	Unreached int `json:"unreached,omitempty"`
 
 	InputBytes  int64 `json:"input_bytes"`
 	OutputBytes int64 `json:"output_bytes"`
@@ -242,6 +251,9 @@ func (t *Totals) add(x *Result) {
 		t.Failed++
 		if x.Quarantined {
 			t.Quarantined++
+		}
+		if x.Unreached {
+			t.Unreached++
 		}
 	case Damaged:
 		t.Damaged++
@@ -469,7 +481,7 @@ func (r *Report) Summary() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}, {t.Quarantined, "of these given up"}} {
+	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}, {t.Quarantined, "of these given up"}, {t.Unreached, "of these for want of the store"}} {
 		if x.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", report.Count(x.n), x.what)
 		}
