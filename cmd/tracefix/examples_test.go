@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,13 +22,26 @@ import (
 func TestExamplesParse(t *testing.T) {
 	files, err := filepath.Glob("../../examples/ci/*.y*ml")
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, 4)
 	for _, name := range files {
 		b, err := os.ReadFile(name)
 		require.NoError(t, err)
-		var doc any
-		require.NoError(t, yaml.Unmarshal(b, &doc), name)
+		var docs []any
+		for d := yaml.NewDecoder(bytes.NewReader(b)); ; {
+			var doc any
+			err := d.Decode(&doc)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err, name)
+			docs = append(docs, doc)
+		}
+		var doc any = docs
 		n := 0
+		for _, command := range commands(doc) {
+			n++
+			parsesWords(t, name, command)
+		}
 		for _, script := range texts(doc) {
 			script = strings.ReplaceAll(script, "\\\n", " ")
 			for line := range strings.Lines(script) {
@@ -44,11 +61,38 @@ func TestExamplesParse(t *testing.T) {
 // parses asserts that the grammar takes a command line.
 func parses(t *testing.T, name, line string) {
 	t.Helper()
+	parsesWords(t, name, words(line))
+}
+
+func parsesWords(t *testing.T, name string, words []string) {
+	t.Helper()
 	var cli CLI
-	parser, err := grammar(&cli, words(line), kong.Bind(streams{}))
+	parser, err := grammar(&cli, words, kong.Bind(streams{}))
 	require.NoError(t, err)
-	_, err = parser.Parse(words(line))
-	assert.NoError(t, err, "%s: %s", name, line)
+	_, err = parser.Parse(words)
+	assert.NoError(t, err, "%s: %s", name, words)
+}
+
+// commands are the lists of a YAML document that begin with the name of the program, without it.
+func commands(v any) (out [][]string) {
+	switch v := v.(type) {
+	case []any:
+		if len(v) > 0 && v[0] == "tracefix" {
+			var words []string
+			for _, w := range v[1:] {
+				words = append(words, fmt.Sprint(w))
+			}
+			return [][]string{words}
+		}
+		for _, e := range v {
+			out = append(out, commands(e)...)
+		}
+	case map[string]any:
+		for _, e := range v {
+			out = append(out, commands(e)...)
+		}
+	}
+	return out
 }
 
 // TestDocumentsParse reads every command line in the code blocks of the README and of docs/

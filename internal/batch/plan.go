@@ -65,12 +65,15 @@ func MakePlan(ctx context.Context, c Config, pieces int) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pieces == 0 { // who says how many there are to be gets them, with nothing to do if need be
+		n = min(n, len(entries))
+	}
 	if len(entries) == 0 {
 		return nil, errors.New("there is nothing to plan for: no input was found")
 	}
 	p := &Plan{Plan: 1, Version: c.Version, Do: c.Do, Format: c.Format, List: list}
 	var body bytes.Buffer
-	for i, part := range deal(entries, min(n, len(entries))) {
+	for i, part := range deal(entries, n) {
 		x := piece{Piece: i, Entries: part.entries}
 		for _, e := range part.entries {
 			x.Bytes += e.bytes()
