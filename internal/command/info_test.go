@@ -47,11 +47,13 @@ func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
 	}
 }
 
-// What info counts, the commands count, on the traces of testdata and a sample of the corpus or
-// all of it.
+// What info counts, the commands count, on the traces of testdata, those with requests, and a
+// sample of the corpus or all of it.
 func TestInfoCountsAsTheCommands(t *testing.T) {
 	requests, served := int64(0), int64(0)
-	for _, name := range traces(t) {
+	http, err := files("../requests/testdata")
+	require.NoError(t, err)
+	for _, name := range append(traces(t), http...) {
 		in, err := input.Open(t.Context(), name, nil)
 		if err != nil || in.Kind == input.Unknown {
 			continue
