@@ -11,11 +11,12 @@ import (
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/view"
 )
 
 // ViewCmd is `tracefix view`.
 type ViewCmd struct {
-	In     string `arg:"" name:"in" help:"Trace of any format that repair reads; - is standard input."`
+	In     string `arg:"" name:"in" help:"Trace of any format that repair reads, - for standard input, or a folder: its traces are listed in the browser, each page made when it is opened."`
 	Out    string `short:"o" placeholder:"FILE" help:"Write the page here instead of a temporary folder."`
 	NoOpen bool   `name:"no-open" help:"Print the page's name; start no browser."`
 	Force  bool   `help:"Replace an existing page."`
@@ -24,6 +25,9 @@ type ViewCmd struct {
 
 // Run repairs the trace into one self-contained page and opens it.
 func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
+		return c.serve(ctx, cli, std)
+	}
 	out := c.Out
 	var temp *output.TempFolder
 	if out == "" {
@@ -38,11 +42,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 		out = filepath.Join(dir.Path, strings.TrimSuffix(name, filepath.Ext(name))+".html")
 	}
-	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention"}
-	run := traceRun{
-		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
-		opts: command.Options{Out: out, Format: "html", Force: c.Force, Stdout: std.out},
-	}
+	run := c.run(cli, std, out)
 	err := run.row.Check(run.job, run.opts)
 	var rep *report.Trace
 	if err == nil {
@@ -71,16 +71,55 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	return nil
 }
 
+// run is the repair of a trace into a page.
+func (c *ViewCmd) run(cli *CLI, std streams, out string) *traceRun {
+	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention"}
+	return &traceRun{
+		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
+		opts: command.Options{Out: out, Format: "html", Force: c.Force, Stdout: std.out},
+	}
+}
+
+// serve serves a folder of traces to the browser of this machine until it is interrupted.
+func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
+	if c.Out != "" {
+		return usage(fmt.Errorf("-o FILE is the page of one trace; %s is a folder", c.In))
+	}
+	f, err := view.Serve(c.In, func(ctx context.Context, trace, out string) error {
+		run := c.run(cli, std, out)
+		if err := run.row.Check(run.job, run.opts); err != nil {
+			return err
+		}
+		_, err := run.one(ctx, trace)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(std.out, f.Address())
+	if !c.NoOpen {
+		if err := openInBrowser(ctx, f.Address()); err != nil {
+			fmt.Fprintf(std.err, "no browser could be started (%v); open the address above\n", err)
+		}
+	}
+	return f.Run(ctx)
+}
+
 func openBrowser(ctx context.Context, file string) error {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return err
 	}
+	return openInBrowser(ctx, abs)
+}
+
+// openInBrowser opens a file or an address.
+func openInBrowser(ctx context.Context, what string) error {
 	switch runtime.GOOS {
 	case "windows":
-		return exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", abs).Run()
+		return exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", what).Run()
 	case "darwin":
-		return exec.CommandContext(ctx, "open", abs).Run()
+		return exec.CommandContext(ctx, "open", what).Run()
 	}
-	return exec.CommandContext(ctx, "xdg-open", abs).Run()
+	return exec.CommandContext(ctx, "xdg-open", what).Run()
 }

@@ -105,7 +105,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 	for i, t := range p.Threads {
 		index[t] = i
 	}
-	slices := newSlices(b, p, &h, index)
+	drawn := newSlices(b, p, &h, index)
 
 	n := newNumbers(p.Table)
 	stretches := p.Timing().Stretches
@@ -198,7 +198,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 			}
 		}
 	})
-	column(b, "slices", slices.write)
+	column(b, "slices", drawn.write)
 	b.WriteString(after)
 	if err := b.Flush(); err != nil {
 		return err
@@ -251,9 +251,9 @@ func (h *head) tell(p *profile.Profile) {
 	}
 }
 
-// slices are those of all tracks. They are gone through twice, first to number their names
+// A sliceTable holds the slices of all tracks. They are gone through twice, first to number their names
 // and to write their details.
-type slices struct {
+type sliceTable struct {
 	tracks  []*profile.Track
 	names   map[string]int
 	details map[uint64]int // by hash: there are about as many as slices
@@ -263,7 +263,7 @@ type slices struct {
 
 // detail returns the number of what a slice tells beside its name; fresh is its text if it has
 // had none yet.
-func (s *slices) detail(sl *profile.Slice) (number int, fresh string) {
+func (s *sliceTable) detail(sl *profile.Slice) (number int, fresh string) {
 	told := detail(sl)
 	if told == "" {
 		return 0, ""
@@ -280,8 +280,8 @@ func (s *slices) detail(sl *profile.Slice) (number int, fresh string) {
 // maxDetail is how many bytes of a slice's details the page keeps: they are for a tip.
 const maxDetail = 240
 
-func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *slices {
-	s := &slices{tracks: p.Tracks, names: map[string]int{"": 0}, details: map[uint64]int{}, seed: maphash.MakeSeed(), thread: thread}
+func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
+	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, details: map[uint64]int{}, seed: maphash.MakeSeed(), thread: thread}
 	b.WriteString(`<script type="application/json" id="details">[""`)
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
@@ -309,7 +309,7 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 
 // write writes the column: time since the start of the slice before, duration, name, 1 + thread
 // or 0, details.
-func (s *slices) write(c *columnWriter) {
+func (s *sliceTable) write(c *columnWriter) {
 	for _, t := range s.tracks {
 		var last int64
 		for sl := range t.Slices {

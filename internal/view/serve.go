@@ -1,0 +1,198 @@
+package view
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"html"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
+)
+
+// A Folder serves the traces of a folder to the browser of this machine: their list, and a page of
+// each when it is asked for. Its address holds a random token, so that no other program's page
+// finds it, and requests must name the address itself, so that no foreign name that resolves to
+// it reaches it. Links that lead out of the folder are not followed.
+type Folder struct {
+	root  *os.Root
+	dir   string
+	token string
+	host  string
+	in    net.Listener
+	page  func(ctx context.Context, trace, out string) error
+	busy  sync.Mutex // one page at a time: each takes all of the machine
+}
+
+// maxListed is how many traces the list shows.
+const maxListed = 5000
+
+// Serve begins to listen for requests on this machine only. page makes the page of a trace, into
+// a file that does not exist yet.
+func Serve(dir string, page func(ctx context.Context, trace, out string) error) (*Folder, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	in, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &Folder{root: root, dir: dir, token: rand.Text(), host: in.Addr().String(), in: in, page: page}, nil
+}
+
+// Address is what the browser opens.
+func (f *Folder) Address() string { return "http://" + f.host + "/" + f.token + "/" }
+
+// Run answers requests until ctx is done.
+func (f *Folder) Run(ctx context.Context) error {
+	defer f.root.Close()
+	s := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if err := s.Serve(f.in); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if r.Host != f.host {
+		http.Error(w, "not this address", http.StatusForbidden)
+		return
+	}
+	token, name, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if !ok || subtle.ConstantTimeCompare([]byte(token), []byte(f.token)) != 1 {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method != http.MethodGet {
+		h.Set("Allow", http.MethodGet)
+		http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		return
+	}
+	if name == "" {
+		f.list(w)
+		return
+	}
+	f.trace(w, r, name)
+}
+
+// trace makes the page of a trace and sends it.
+func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
+	if !fs.ValidPath(name) || !isTrace(name) {
+		http.NotFound(w, r)
+		return
+	}
+	info, err := f.root.Stat(filepath.FromSlash(name)) // an error if it leads out of the folder
+	if err != nil || !info.Mode().IsRegular() {
+		http.NotFound(w, r)
+		return
+	}
+	f.busy.Lock()
+	defer f.busy.Unlock()
+	if r.Context().Err() != nil {
+		return // nobody waits for it any more
+	}
+	temp, err := os.MkdirTemp("", "tracefix-view-*")
+	if err != nil {
+		http.Error(w, text.Line(err.Error()), http.StatusInternalServerError)
+		return
+	}
+	defer os.RemoveAll(temp)
+	out := filepath.Join(temp, "page.html")
+	if err := f.page(r.Context(), filepath.Join(f.dir, filepath.FromSlash(name)), out); err != nil {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		http.Error(w, text.Line(err.Error()), http.StatusUnprocessableEntity)
+		return
+	}
+	http.ServeFile(w, r, out)
+}
+
+// A listed is a trace of the folder.
+type listed struct {
+	name string
+	size int64
+	time time.Time
+}
+
+// traces lists the traces of the folder, the newest first.
+func (f *Folder) traces() (list []listed, more bool) {
+	_ = fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what cannot be read is not shown
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case strings.HasPrefix(d.Name(), ".") && name != ".":
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.Type().IsRegular() && isTrace(name):
+			if len(list) == maxListed {
+				more = true
+				return fs.SkipAll
+			}
+			if info, err := d.Info(); err == nil {
+				list = append(list, listed{name, info.Size(), info.ModTime()})
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(list, func(a, b listed) int { return b.time.Compare(a.time) })
+	return list, more
+}
+
+// isTrace reports whether a file has the name of a trace: the content decides when it is opened.
+func isTrace(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	for _, packed := range []string{".gz", ".zst"} {
+		base = strings.TrimSuffix(base, packed)
+	}
+	return slices.Contains([]string{".nettrace", ".netperf", ".json", ".zip"}, path.Ext(base))
+}
+
+// list writes the list of traces, which the browser asks for again every few seconds.
+func (f *Folder) list(w http.ResponseWriter) {
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	traces, more := f.traces()
+	var b strings.Builder
+	fmt.Fprintf(&b, `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><title>%s - tracefix</title>
+<style>:root{color-scheme:light dark}body{font:14px/1.5 system-ui,sans-serif;margin:24px auto;max-width:1000px;padding:0 16px}td,th{padding:3px 12px;text-align:left}td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}</style></head><body>
+<h1>%s</h1><p>%s trace%s. A page is made when it is opened; the list follows the folder.</p><table><tr><th scope="col">Trace</th><th scope="col">Size</th><th scope="col">Written</th></tr>
+`, html.EscapeString(text.Line(filepath.Base(f.dir))), html.EscapeString(text.Line(f.dir)), report.Count(len(traces)), report.Plural(len(traces)))
+	for _, t := range traces {
+		address := (&url.URL{Path: "/" + f.token + "/" + t.name}).EscapedPath()
+		fmt.Fprintf(&b, `<tr><td><a href="%s">%s</a></td><td class="n">%.1f MB</td><td class="n">%s</td></tr>`+"\n", html.EscapeString(address), html.EscapeString(text.Line(t.name)), float64(t.size)/1e6, t.time.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	b.WriteString("</table>")
+	if more {
+		fmt.Fprintf(&b, "<p>There are more; these are the first %s.</p>", report.Count(maxListed))
+	}
+	b.WriteString("</body></html>\n")
+	_, _ = w.Write([]byte(b.String())) // the browser may have gone
+}

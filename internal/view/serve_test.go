@@ -1,0 +1,101 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestServesFolder(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	write := func(name, content string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	}
+	write(filepath.Join(dir, "a b.nettrace"), "one")
+	write(filepath.Join(dir, "sub", "c<i>.json.gz"), "two")
+	write(filepath.Join(dir, "notes.txt"), "no trace")
+	write(filepath.Join(dir, "bad.nettrace"), "broken")
+	write(filepath.Join(outside, "secret.nettrace"), "secret")
+	linked := os.Symlink(filepath.Join(outside, "secret.nettrace"), filepath.Join(dir, "link.nettrace")) == nil &&
+		os.Symlink(outside, filepath.Join(dir, "out")) == nil
+
+	f, err := Serve(dir, func(_ context.Context, trace, out string) error {
+		b, err := os.ReadFile(trace)
+		if err != nil {
+			return err
+		}
+		if string(b) == "broken" {
+			return errors.New("bad.nettrace: offset 0: no trace")
+		}
+		return os.WriteFile(out, append([]byte("page of "), b...), 0o600)
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	base := f.Address()
+	assert.True(t, strings.HasPrefix(base, "http://127.0.0.1:"))
+	ask := func(method, address, host string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, method, address, nil)
+		require.NoError(t, err)
+		if host != "" {
+			r.Host = host
+		}
+		a, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer a.Body.Close()
+		b, err := io.ReadAll(a.Body)
+		require.NoError(t, err)
+		return a.StatusCode, string(b)
+	}
+	get := func(name string) (int, string) { return ask("GET", base+name, "") }
+
+	code, list := get("")
+	assert.Equal(t, 200, code)
+	assert.Contains(t, list, `a%20b.nettrace">a b.nettrace</a>`)
+	assert.Contains(t, list, `sub/c%3Ci%3E.json.gz">sub/c&lt;i&gt;.json.gz</a>`)
+	for _, gone := range []string{"notes.txt", "secret", "link.nettrace"} {
+		assert.NotContains(t, list, gone)
+	}
+	code, page := get("a%20b.nettrace")
+	assert.Equal(t, 200, code)
+	assert.Equal(t, "page of one", page)
+	code, page = get("bad.nettrace")
+	assert.Equal(t, http.StatusUnprocessableEntity, code)
+	assert.Contains(t, page, "no trace")
+
+	// A batch fills the folder.
+	write(filepath.Join(dir, "new.nettrace"), "three")
+	_, list = get("")
+	assert.Contains(t, list, "new.nettrace")
+
+	refused := map[string]string{"notes.txt": "no trace's name", "../" + filepath.Base(outside) + "/secret.nettrace": "above", "%2e%2e/secret.nettrace": "above, escaped", "sub": "a folder"}
+	if linked {
+		refused["link.nettrace"], refused["out/secret.nettrace"] = "a link out", "through a link out"
+	}
+	for name, why := range refused {
+		code, body := get(name)
+		assert.Equal(t, 404, code, why)
+		assert.NotContains(t, body, "page of", why)
+	}
+	code, _ = ask("GET", "http://"+f.host+"/", "")
+	assert.Equal(t, 404, code, "without the token")
+	code, _ = ask("GET", "http://"+f.host+"/"+strings.Repeat("A", len(f.token))+"/", "")
+	assert.Equal(t, 404, code, "with another token")
+	code, _ = ask("POST", base, "")
+	assert.Equal(t, 405, code)
+	code, _ = ask("GET", base, "evil.example:80")
+	assert.Equal(t, 403, code, "a name that resolves to this machine")
+	cancel()
+	assert.NoError(t, <-ended)
+}
