@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/runtimereport"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
-	"cmd/tracefix":          {".", "internal/batch", "internal/command", "internal/compare", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/text", "nettrace"},
+	"cmd/tracefix":          {".", "internal/batch", "internal/command", "internal/compare", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},
 
 	"packaging/notice":   {},
 	"packaging/nupkg":    {},
