@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"internal/relay":    {},
 	"internal/input":    {"nettrace", "internal/relay", "internal/output"},
 	"internal/elfsyms":  {},
-	"internal/load":     {"internal/elfsyms", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/text"},
+	"internal/load":     {"internal/elfsyms", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/samples":  {"profile", "internal/input", "internal/load", "internal/report"},
 	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report", "profile", "causality"},

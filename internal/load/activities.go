@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -21,7 +22,8 @@ type start struct {
 	version  uint8
 }
 
-// activities collects start and stop events of all EventSources and ActivitySources.
+// activities collects start and stop events of all EventSources and ActivitySources. The tree
+// of them is built beside the reading.
 type activities struct {
 	k        *tracker
 	builder  *activity.Builder
@@ -32,16 +34,36 @@ type activities struct {
 	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
 	procs    []*process               // by activity.Event.Process
 	numbers  map[*process]uint32      // the reverse
+	line     *relay.Line[activityBatch]
+}
+
+// activityBatchSize is how many events go to the tree at once.
+const activityBatchSize = 128
+
+// An activityBatch is events on their way to the tree.
+type activityBatch struct {
+	events   []activityEvent
+	payloads []byte
+}
+
+// An activityEvent is an event of an EventSource with what is needed of it as it was recorded.
+type activityEvent struct {
+	activity.Event
+	meta     *nettrace.Metadata
+	version  int
+	from, to int // its payload in activityBatch.payloads
 }
 
 func newActivities(k *tracker) *activities {
-	return &activities{
+	a := &activities{
 		k:       k,
 		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread}),
 		metaOf:  map[*nettrace.Metadata]uint32{},
 		spans:   map[string][]profile.Arg{},
 		numbers: map[*process]uint32{},
 	}
+	a.line = relay.New(nil, a.take)
+	return a
 }
 
 // keep stores what a start event told.
@@ -101,18 +123,42 @@ func (a *activities) event(ev *nettrace.Event, now int64, t *thread) bool {
 		a.numbers[t.proc] = n
 		a.procs = append(a.procs, t.proc)
 	}
-	e := activity.Event{
+	b := a.line.Batch()
+	e := activityEvent{Event: activity.Event{
 		Time: now, Thread: uint64(t.trace.TID), Process: n, Provider: ev.Metadata.Provider, Name: ev.EventName(),
 		Opcode: op, ID: activity.ID(ev.ActivityID), Related: activity.ID(ev.RelatedActivityID),
+	}, meta: ev.Metadata, version: ev.Version, from: len(b.payloads)}
+	if op != activity.Info {
+		b.payloads = append(b.payloads, ev.Payload...)
 	}
-	if op != activity.Info && ev.Metadata.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
-		e.Span = a.bridge(ev, op == activity.Stop)
+	e.to = len(b.payloads)
+	if b.events = append(b.events, e); len(b.events) == activityBatchSize {
+		_ = a.line.Send() // take does not fail
 	}
-	if op == activity.Start && e.Span == nil {
-		a.keep(ev, &e)
-	}
-	a.builder.Add(&e)
 	return ofActivity(ev)
+}
+
+// take adds a batch to the tree.
+func (a *activities) take(b *activityBatch) error {
+	for i := range b.events {
+		e := &b.events[i]
+		ev := nettrace.Event{Metadata: e.meta, Version: e.version, Payload: b.payloads[e.from:e.to]}
+		if e.Opcode != activity.Info && e.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
+			e.Span = a.bridge(&ev, e.Opcode == activity.Stop)
+		}
+		if e.Opcode == activity.Start && e.Span == nil {
+			a.keep(&ev, &e.Event)
+		}
+		a.builder.Add(&e.Event)
+	}
+	b.events, b.payloads = b.events[:0], b.payloads[:0]
+	return nil
+}
+
+// close ends what builds the tree.
+func (a *activities) close() {
+	_ = a.line.Send()
+	_ = a.line.Close()
 }
 
 // ofActivity reports whether an event of an EventSource starts or stops an activity.
@@ -187,6 +233,7 @@ func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
 // each is an async operation; one that lies inside its parent shares its id, which
 // viewers draw as nested. Where it does not fit, a flow leads to it.
 func (a *activities) finish(end int64) {
+	a.close()
 	tree := a.builder.Finish()
 	a.builder = nil
 	if !tree.HasIDs {

@@ -95,6 +95,7 @@ func Profile(ctx context.Context, open input.Opener, o *Options, others ...input
 	}
 	l := newLoader(o)
 	l.tracks, l.window = newTracker(ctx, l, open), newWindow(o)
+	defer l.tracks.close()
 	if _, err := input.Read(ctx, open, o.Warn, append([]input.Consumer{l}, others...)...); err != nil {
 		return nil, nil, err
 	}

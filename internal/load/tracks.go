@@ -125,6 +125,13 @@ func newTracker(ctx context.Context, l *loader, open input.Opener) *tracker {
 	return k
 }
 
+// close ends what works beside the reading; it does nothing after finish and on nil.
+func (k *tracker) close() {
+	if k != nil && k.acts != nil {
+		k.acts.close()
+	}
+}
+
 // lane returns the lane of that name, which it adds if it is new.
 func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *lane {
 	key := laneKey{p, t, name}
