@@ -22,8 +22,19 @@ fuzz:
 	  done; \
 	done
 
-bench:
+# Benchmarks of the parts, then whole commands on TRACES, beside cp, one processor and an
+# older program OLD: make bench OLD=../old/tracefix TRACES='a.nettrace b.chromium.json'
+TRACES ?= testdata/chain.chromium.json.zst testdata/chain.nettrace.zst
+bench: build
 	go test -run '^$$' -bench . -benchtime 2s ./...
+	go run ./packaging/bench $(if $(OLD),-old $(OLD)) $(TRACES)
+
+# Whole commands only, beside those of the last release, if there is one.
+bench-release: build
+	@last=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null) || { go run ./packaging/bench $(TRACES); exit; }; \
+	old=$$(mktemp -d) && git worktree add -q --detach $$old $$last && \
+	(cd $$old && go build -o tracefix ./cmd/tracefix) && go run ./packaging/bench -old $$old/tracefix $(TRACES); \
+	code=$$?; git worktree remove --force $$old; exit $$code
 
 golden:
 	go test ./... -update

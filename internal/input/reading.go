@@ -14,8 +14,9 @@ type Opener func() (io.ReadCloser, error)
 
 // A Consumer takes the events of a reading, in order of time.
 type Consumer interface {
-	// Begin is called once, when the header has been read. r is for asking what it knows
-	// (times, definitions, losses), also later; nobody but the reading reads from it.
+	// Begin is called once, when the header has been read. r is for asking what it knows;
+	// nobody but the reading reads from it. Until End only its Nanos and Header may be asked: it
+	// reads ahead meanwhile. An event knows the losses before it.
 	Begin(r *nettrace.Reader)
 	// Event takes an event, which is valid during the call. ErrStop means that this consumer
 	// has enough; any other error ends the reading for all.
