@@ -18,7 +18,7 @@ import (
 
 // TestJobs does every row of the table in each of its formats with 1, 2 and 3 processors, of whole
 // inputs and of damaged ones: the output, what is said and the exit code are the same, and no
-// goroutine is left.
+// goroutine is left. -short does each row in its first format only.
 func TestJobs(t *testing.T) {
 	tracefix(t, "info", fixtures[""]) // starts what looks out for signals, which stays
 	for _, row := range command.Table {
@@ -26,7 +26,11 @@ func TestJobs(t *testing.T) {
 		if !ok {
 			in = fixtures[""]
 		}
-		for _, format := range row.Outputs {
+		outputs := row.Outputs
+		if testing.Short() {
+			outputs = outputs[:1]
+		}
+		for _, format := range outputs {
 			sameForJobs(t, row.Name, in, "-o", "OUT"+format.Extensions[0])
 		}
 		if row.Name != "ipc" {
