@@ -151,15 +151,21 @@ func newFrameMatch(t *Table, pattern string) *frameMatch {
 	if pattern == "" {
 		return nil
 	}
-	m := &frameMatch{table: t, methods: make([]bool, t.Methods()), known: make([]int8, t.Stacks())}
+	m := &frameMatch{table: t, methods: methodsNamed(t, pattern), known: make([]int8, t.Stacks())}
 	m.known[0] = -1
+	return m
+}
+
+// methodsNamed marks the methods of that name, with or without module and arguments.
+func methodsNamed(t *Table, pattern string) []bool {
+	named := make([]bool, t.Methods())
 	wanted := text.List{pattern}
-	for i := range m.methods {
+	for i := range named {
 		me := t.MethodAt(MethodID(i))
 		short, _, _ := strings.Cut(me.Name, "(")
-		m.methods[i] = wanted.Match(me.Full(), me.Name, short)
+		named[i] = wanted.Match(me.Full(), me.Name, short)
 	}
-	return m
+	return named
 }
 
 func (m *frameMatch) match(s StackID) bool {

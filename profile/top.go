@@ -37,7 +37,10 @@ type Top struct {
 	// Polls is the CPU time sampled in Thread.PollGC, ms.
 	Polls float64 `json:"polls_ms"`
 	// CPUOnly says that the samples were taken on a CPU only: nothing is known of waits.
-	CPUOnly bool       `json:"cpu_only,omitempty"`
+	CPUOnly bool `json:"cpu_only,omitempty"`
+	// Managed says that CPU is time in managed code, as EventPipe tells it, and Wait that in
+	// native code or waiting. Else the recorder saw the CPUs.
+	Managed bool       `json:"-"`
 	Groups  []TopGroup `json:"groups"`
 
 	Options TopOptions `json:"-"` // that it was made with
@@ -54,6 +57,9 @@ type TopGroup struct {
 	Wait    float64  `json:"wait_ms"`
 	Methods int      `json:"methods"` // how many there are; Rows may be fewer
 	Rows    []TopRow `json:"rows"`
+
+	// Waits are the rows by waiting, where those of Rows are by CPU time and there are both.
+	Waits []TopRow `json:"-"`
 }
 
 // A TopRow is one method, ms. Self is without the methods it called; a recursive
@@ -139,11 +145,17 @@ type topCounter struct {
 
 func newTopCounter(p *Profile, o TopOptions) *topCounter {
 	c := &topCounter{p: p, skip: p.Table.Synthetic(), t: p.Timing(), fold: !o.Raw, sums: make([]topSum, p.Table.Methods()+1)}
-	c.polls = make([]bool, p.Table.Methods())
-	for i := range c.polls {
-		c.polls[i] = p.Table.MethodAt(MethodID(i)).IsPoll()
-	}
+	c.polls = pollsOf(p.Table)
 	return c
+}
+
+// pollsOf marks the methods at which the sampler stops threads.
+func pollsOf(t *Table) []bool {
+	polls := make([]bool, t.Methods())
+	for i := range polls {
+		polls[i] = t.MethodAt(MethodID(i)).IsPoll()
+	}
+	return polls
 }
 
 // IsPoll says whether a method is where a thread waits for a suspension that it ran
@@ -182,6 +194,7 @@ func (c *topCounter) thread(th *Thread, t *Top) int {
 		if st.Type != SampleCPU {
 			t.CPUOnly = false
 		}
+		t.Managed = t.Managed || st.Type == SampleManaged
 		key := topKey{st.Stack, st.Type == SampleOffCPU}
 		i, ok := index[key]
 		if !ok {
@@ -259,6 +272,19 @@ func (c *topCounter) add(s topStack, t *Top) {
 func (c *topCounter) group(o TopOptions) TopGroup {
 	g := TopGroup{CPU: millis(c.cpu), Wait: millis(c.wait), Methods: len(c.used)}
 	byWait := o.Wait || c.cpu == 0
+	if !byWait && c.wait > 0 {
+		g.Waits = c.rows(o, true)
+	}
+	g.Rows = c.rows(o, byWait)
+	for _, m := range c.used {
+		c.sums[m] = topSum{}
+	}
+	c.used, c.cpu, c.wait = c.used[:0], 0, 0
+	return g
+}
+
+// rows are the first methods in the order of o.
+func (c *topCounter) rows(o TopOptions, byWait bool) []TopRow {
 	slices.SortFunc(c.used, func(i, j MethodID) int {
 		a, b := &c.sums[i], &c.sums[j]
 		keys := [4]int{
@@ -274,24 +300,23 @@ func (c *topCounter) group(o TopOptions) TopGroup {
 		return cmp.Or(keys[0], keys[1], keys[2], keys[3],
 			strings.Compare(c.method(i).Full(), c.method(j).Full()), cmp.Compare(i, j))
 	})
-	rows := len(c.used)
+	n := len(c.used)
 	if o.Limit > 0 {
-		rows = min(rows, o.Limit)
+		n = min(n, o.Limit)
 	}
-	g.Rows = make([]TopRow, 0, rows)
-	for _, m := range c.used[:rows] {
+	rows := make([]TopRow, 0, n)
+	for _, m := range c.used[:n] {
 		x, me := &c.sums[m], c.method(m)
-		g.Rows = append(g.Rows, TopRow{
-			Method: cmp.Or(strings.ToValidUTF8(me.Full(), "\uFFFD"), "?"), Module: strings.ToValidUTF8(me.Module, "\uFFFD"),
+		rows = append(rows, TopRow{
+			Method: shownName(me), Module: strings.ToValidUTF8(me.Module, "\uFFFD"),
 			CPUSelf: millis(x.cpuSelf), CPUTotal: millis(x.cpuTotal), WaitSelf: millis(x.waitSelf), WaitTotal: millis(x.waitTotal), Samples: x.samples,
 		})
 	}
-	for _, m := range c.used {
-		c.sums[m] = topSum{}
-	}
-	c.used, c.cpu, c.wait = c.used[:0], 0, 0
-	return g
+	return rows
 }
+
+// shownName is a method's full name, never empty.
+func shownName(m Method) string { return cmp.Or(strings.ToValidUTF8(m.Full(), "\uFFFD"), "?") }
 
 // method returns a method of sums.
 func (c *topCounter) method(m MethodID) Method {

@@ -27,10 +27,17 @@ func TestTopCommand(t *testing.T) {
 
 	code, text, words := tracefix(t, "top", "-n", "3", trace)
 	require.Equal(t, 0, code, words)
-	assert.Contains(t, text, "CPU SELF")
+	assert.Contains(t, text, "MANAGED SELF")
 	assert.Contains(t, text, "Lab.Chain.Walk.Mix(int64)")
 	assert.Contains(t, text, "more; --limit 0 shows all")
 	assert.Contains(t, words, "samples of")
+
+	code, text, _ = tracefix(t, "top", "--method", "*Chain.Walk.Spin", trace)
+	require.Equal(t, 0, code)
+	assert.Contains(t, text, "CALLED BY")
+	code, _, words = tracefix(t, "top", "--method", "Chain.Walk.Spn", trace)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, words, "near that name are Lab!Lab.Chain.Walk.Spin")
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "top.json")

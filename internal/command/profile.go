@@ -196,7 +196,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			return noActivities
 		}
 		if sampled && slices.Contains(groups, "cpu") {
-			return filtersDropAll
+			return dropped(p, &c.Select)
 		}
 		return missing(&p.Meta, c, groups)
 	}

@@ -20,12 +20,13 @@ var topFormats = output.Formats{
 
 // Top is `tracefix top`.
 type Top struct {
-	Limit    int  `short:"n" default:"30" help:"Methods to print (of each thread); 0 is all."`
-	Total    bool `aliases:"inclusive" help:"Order by total time, with the methods called, instead of self time."`
-	Wait     bool `help:"Order by the time spent waiting or in native code instead of CPU time."`
-	ByThread bool `help:"A table for each thread."`
-	Raw      bool `help:"Leave what is in Thread.PollGC, where the sampler itself stops threads, instead of charging it to the callers."`
-	Repair   bool `help:"Repair cut stacks first, so that the totals of outer methods are right."`
+	Limit    int    `short:"n" default:"30" help:"Methods to print (of each thread); 0 is all."`
+	Method   string `placeholder:"PATTERN" help:"Print who calls the methods of that name, and whom they call."`
+	Total    bool   `aliases:"inclusive" help:"Order by total time, with the methods called, not by self time."`
+	Wait     bool   `help:"Print only the time in native code or waiting, and order by it."`
+	ByThread bool   `help:"A table for each thread."`
+	Raw      bool   `help:"Leave the sampler's own marks (Thread.PollGC) in place, and do not charge them to the callers."`
+	Repair   bool   `help:"Repair cut stacks first, so that the totals of outer methods are right."`
 	SampleFlags
 	DepthFlags
 }
@@ -34,6 +35,9 @@ type Top struct {
 func (t *Top) Check(string) error {
 	if len(t.Weight) > 0 && t.ByThread {
 		return errors.New("--by-thread does not go with --weight; --thread keeps one")
+	}
+	if t.Method != "" && (len(t.Weight) > 0 || t.ByThread || t.Total || t.Wait) {
+		return errors.New("--method prints callers and callees: --weight, --by-thread, --total and --wait do not go with it")
 	}
 	return errors.Join(LimitFlag{t.Limit}.check(), t.SampleFlags.check(), t.DepthFlags.check())
 }
@@ -50,11 +54,14 @@ func (t *Top) Do(ctx context.Context, c *Call) error {
 	if len(p.Weights) > 0 {
 		return t.values(c, p)
 	}
+	rep.Done = fmt.Sprintf("%s sample%s of %s thread%s", report.Count(rep.Samples), report.Plural(rep.Samples), report.Count(rep.Threads), report.Plural(rep.Threads))
+	if t.Method != "" {
+		return t.around(c, p)
+	}
 	top := p.Top(profile.TopOptions{Limit: t.Limit, Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, Raw: t.Raw, Repaired: t.Repair})
 	if top.Samples == 0 {
 		return errors.New(strings.Join(append([]string{"no samples to count"}, rep.Notes...), "; "))
 	}
-	rep.Done = fmt.Sprintf("%s sample%s of %s thread%s", report.Count(rep.Samples), report.Plural(rep.Samples), report.Count(rep.Threads), report.Plural(rep.Threads))
 	switch c.Format {
 	case "json":
 		return export.TopJSON(c.Out, top)
@@ -62,6 +69,21 @@ func (t *Top) Do(ctx context.Context, c *Call) error {
 		return export.TopCSV(c.Out, top)
 	}
 	return export.TopText(c.Out, top, c.Screen.Width)
+}
+
+// around writes who calls a method and whom it calls.
+func (t *Top) around(c *Call, p *profile.Profile) error {
+	a := p.Around(t.Method, t.Raw)
+	if a.Samples == 0 {
+		return fmt.Errorf("%w: no sample has a method %s%s", ErrNothing, t.Method, nearest(t.Method, methodNames(p)))
+	}
+	switch c.Format {
+	case "json":
+		return export.AroundJSON(c.Out, a)
+	case "csv":
+		return export.AroundCSV(c.Out, a)
+	}
+	return export.AroundText(c.Out, a, t.Limit, c.Screen.Width)
 }
 
 // values writes what the weights add up to.

@@ -50,14 +50,11 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 	if t.Samples == 0 {
 		return nil
 	}
-	waits := "waiting or in native code"
-	if t.CPUOnly {
-		waits = "" // the recorder took no samples of it
-	}
+	names := topNamesOf(t.Managed)
 	total := func(cpu, wait float64) string {
-		s := ms3(cpu) + " ms on a CPU"
-		if waits != "" {
-			s += ", " + ms3(wait) + " ms " + waits
+		s := ms3(cpu) + " ms " + names.on
+		if !t.CPUOnly { // else the recorder took no samples of it
+			s += ", " + ms3(wait) + " ms " + names.off
 		}
 		return s
 	}
@@ -73,14 +70,14 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 			fmt.Fprintf(&b, "%s, %s (%d): ", text.Line(name), text.Line(g.Process), g.PID)
 		}
 		fmt.Fprintf(&b, "%s, in %s samples\n", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
-		topTable(&b, t, &g, width)
+		topTables(&b, t, &g, width)
 	}
 	if t.Polls > 0 && t.Polls*20 > t.CPU {
 		how := "and that is charged to the callers; --raw shows it."
 		if t.Options.Raw {
 			how = "which is no work of theirs; without --raw it is charged to the callers."
 		}
-		fmt.Fprintf(&b, "\n%.1f %% of the CPU samples are in Thread.PollGC, where the sampler itself stops threads, %s\n", 100*t.Polls/t.CPU, how)
+		fmt.Fprintf(&b, "\n%.1f %% of the time %s was seen in Thread.PollGC, where the sampler itself stops threads, %s\n", 100*t.Polls/t.CPU, names.on, how)
 	}
 	if t.Cut > 0 {
 		fmt.Fprintf(&b, "\n%s of %s stacks are cut: the totals of their outer methods are too low", thousands(int64(t.Cut)), thousands(int64(t.Samples)))
@@ -96,6 +93,21 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 	return err
 }
 
+// topNames are what the two kinds of time are called.
+type topNames struct {
+	on, off         string // in a sentence
+	onHead, offHead string // above a column
+}
+
+// topNamesOf names what columns hold. EventPipe tells whether a thread was in managed code,
+// and not whether it was on a CPU.
+func topNamesOf(managed bool) topNames {
+	if managed {
+		return topNames{"in managed code", "in native code or waiting", "MANAGED", "NATIVE/WAIT"}
+	}
+	return topNames{"on a CPU", "off the CPUs", "CPU", "OFF-CPU"}
+}
+
 // A topColumn is one figure of a row.
 type topColumn struct {
 	head  string
@@ -103,61 +115,129 @@ type topColumn struct {
 	of    float64 // 100 %
 }
 
-func topTable(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width int) {
-	cols := []topColumn{
-		{"CPU SELF", func(r *profile.TopRow) float64 { return r.CPUSelf }, g.CPU},
-		{"CPU TOTAL", func(r *profile.TopRow) float64 { return r.CPUTotal }, g.CPU},
+// topTables writes the methods of a group: those of the kind of time that dominates, then
+// those of the other. Where one kind is asked for there is only that.
+func topTables(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width int) {
+	names := topNamesOf(t.Managed)
+	cpu := []topColumn{
+		{names.onHead + " SELF", func(r *profile.TopRow) float64 { return r.CPUSelf }, g.CPU},
+		{names.onHead + " TOTAL", func(r *profile.TopRow) float64 { return r.CPUTotal }, g.CPU},
 	}
 	waits := []topColumn{
-		{"WAIT SELF", func(r *profile.TopRow) float64 { return r.WaitSelf }, g.Wait},
-		{"WAIT TOTAL", func(r *profile.TopRow) float64 { return r.WaitTotal }, g.Wait},
+		{names.offHead + " SELF", func(r *profile.TopRow) float64 { return r.WaitSelf }, g.Wait},
+		{names.offHead + " TOTAL", func(r *profile.TopRow) float64 { return r.WaitTotal }, g.Wait},
 	}
 	switch {
-	case t.CPUOnly:
-	case t.Options.Wait || g.CPU == 0:
-		cols = append(waits, cols...)
+	case t.Options.Wait || g.CPU == 0 && g.Wait > 0:
+		topTable(b, g, g.Rows, waits, width)
+	case g.Waits == nil:
+		topTable(b, g, g.Rows, cpu, width)
 	default:
-		cols = append(cols, waits...)
-	}
-	// The narrowest terminals get the two columns that the order is by.
-	if width > 0 && width < 100 {
-		cols = cols[:2]
-	}
-	cells := make([][]string, len(g.Rows))
-	wide := make([]int, len(cols))
-	for i := range cols {
-		wide[i] = len(cols[i].head)
-	}
-	for i := range g.Rows {
-		for j, c := range cols {
-			cell := ""
-			if v := c.value(&g.Rows[i]); v > 0 {
-				cell = fmt.Sprintf("%s %5.1f%%", ms3(v), 100*v/c.of)
+		some := func(rows []profile.TopRow) []profile.TopRow {
+			if n := t.Options.Limit; n > 0 {
+				return rows[:min(len(rows), (n+1)/2)]
 			}
-			cells[i] = append(cells[i], cell)
-			wide[j] = max(wide[j], len(cell))
+			return rows
 		}
-	}
-	used := 0
-	for j, c := range cols {
-		fmt.Fprintf(b, "%*s  ", wide[j], c.head)
-		used += wide[j] + 2
-	}
-	b.WriteString("METHOD\n")
-	for i, r := range g.Rows {
-		for j := range cols {
-			fmt.Fprintf(b, "%*s  ", wide[j], cells[i][j])
+		first, second := func() { topTable(b, g, some(g.Rows), cpu, width) }, func() { topTable(b, g, some(g.Waits), waits, width) }
+		if g.Wait > g.CPU {
+			first, second = second, first
 		}
-		name := text.Line(r.Method)
-		if width > 0 {
-			name = Shorten(name, max(20, width-used))
-		}
-		b.WriteString(name)
+		first()
 		b.WriteByte('\n')
+		second()
 	}
-	if more := g.Methods - len(g.Rows); more > 0 {
-		fmt.Fprintf(b, "%*s%s more; --limit 0 shows all\n", used, "", thousands(int64(more)))
+}
+
+func topTable(b *strings.Builder, g *profile.TopGroup, rows []profile.TopRow, cols []topColumn, width int) {
+	var cells [][]string
+	for i := range rows {
+		var row []string
+		none := true
+		for _, c := range cols {
+			cell := ""
+			if v := c.value(&rows[i]); v > 0 {
+				cell = fmt.Sprintf("%s %5.1f%%", ms3(v), 100*v/c.of)
+				none = false
+			}
+			row = append(row, cell)
+		}
+		if none { // rows are in order: what follows has none of it either
+			break
+		}
+		cells = append(cells, append(row, rows[i].Method))
 	}
+	head := []string{cols[0].head, cols[1].head, "METHOD"}
+	all := g.Methods
+	if len(cells) < len(rows) {
+		all = len(cells)
+	}
+	valueTable(b, head, cells, all, width)
+}
+
+// AroundJSON writes a as one JSON document.
+func AroundJSON(w io.Writer, a *profile.Around) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(a)
+}
+
+// AroundCSV writes a header and a row for each caller and callee.
+func AroundCSV(w io.Writer, a *profile.Around) error {
+	c := csv.NewWriter(w)
+	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	rows := [][]string{{"kind", "method", "cpu_ms", "wait_ms", "samples"}}
+	for _, l := range []struct {
+		kind string
+		rows []profile.AroundRow
+	}{{"caller", a.Callers}, {"callee", a.Callees}} {
+		for _, r := range l.rows {
+			rows = append(rows, []string{l.kind, r.Method, num(r.CPU), num(r.Wait), strconv.Itoa(r.Samples)})
+		}
+	}
+	return c.WriteAll(rows)
+}
+
+// AroundText writes callers and callees for people: at most limit of each, 0 is all.
+func AroundText(w io.Writer, a *profile.Around, limit, width int) error {
+	var b strings.Builder
+	names := topNamesOf(a.Managed)
+	const most = 5
+	for i, m := range a.Methods {
+		if i == most && len(a.Methods) > most+1 {
+			fmt.Fprintf(&b, "and %s more methods\n", thousands(int64(len(a.Methods)-i)))
+			break
+		}
+		m = text.Line(m)
+		if width > 0 {
+			m = Shorten(m, width)
+		}
+		b.WriteString(m + "\n")
+	}
+	fmt.Fprintf(&b, "%s ms %s, %s ms %s, in %s samples\n", ms3(a.CPU), names.on, ms3(a.Wait), names.off, thousands(int64(a.Samples)))
+	for _, l := range []struct {
+		head string
+		rows []profile.AroundRow
+	}{{"CALLED BY", a.Callers}, {"CALLS", a.Callees}} {
+		b.WriteByte('\n')
+		var cells [][]string
+		for i, r := range l.rows {
+			if limit > 0 && i == limit {
+				break
+			}
+			of := func(v, all float64) string {
+				if v == 0 {
+					return ""
+				}
+				return fmt.Sprintf("%s %5.1f%%", ms3(v), 100*v/all)
+			}
+			cells = append(cells, []string{of(r.CPU, a.CPU), of(r.Wait, a.Wait), r.Method})
+		}
+		valueTable(&b, []string{names.onHead, names.offHead, l.head}, cells, len(l.rows), width)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // ms3 prints milliseconds: whole from 100 on.

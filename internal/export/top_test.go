@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -138,7 +139,8 @@ func TestTopText(t *testing.T) {
 		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 4, Raw: true}), width))
 		text := out.String()
 		assert.Contains(t, text, "Process", "nothing is hidden for its name")
-		assert.Contains(t, text, "1 more; --limit 0 shows all")
+		assert.Contains(t, text, "3 more; --limit 0 shows all")
+		assert.Less(t, strings.Index(text, "MANAGED SELF"), strings.Index(text, "NATIVE/WAIT SELF"), "as much of both: managed code comes first")
 		assert.Contains(t, text, "1 of 9 stacks are cut")
 		assert.Contains(t, text, "without --raw")
 		if width > 0 {
@@ -155,6 +157,65 @@ func TestTopText(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, TopText(&out, (&profile.Profile{Table: profile.NewTable()}).Top(profile.TopOptions{}), 80))
 	assert.Empty(t, out.String())
+}
+
+// What dominates is listed first; who asks for one kind gets only that.
+func TestTopTextOrder(t *testing.T) {
+	p := topExample()
+	p.Threads[0].Samples = profile.Samples{} // the other only waits
+	m := newMaker()
+	th := m.thread(m.process(1, "x", ""), 1, "")
+	for i, typ := range []profile.SampleType{profile.SampleManaged, profile.SampleExternal, profile.SampleExternal} {
+		th.Samples.Append(profile.Sample{Time: int64(i) * ms, Dur: ms, Type: typ, Stack: m.stack("a!B.C()")})
+	}
+	text := func(p *profile.Profile, o profile.TopOptions) string {
+		var out bytes.Buffer
+		require.NoError(t, TopText(&out, p.Top(o), 80))
+		return out.String()
+	}
+	both := text(m.p, profile.TopOptions{})
+	assert.Less(t, strings.Index(both, "NATIVE/WAIT SELF"), strings.Index(both, "MANAGED SELF"))
+	assert.NotContains(t, text(m.p, profile.TopOptions{Wait: true}), "MANAGED SELF")
+	assert.NotContains(t, text(p, profile.TopOptions{}), "MANAGED SELF")
+}
+
+func TestAround(t *testing.T) {
+	p := topExample()
+	a := p.Around("*OrderProcessor.Process", false)
+	const order, ctor = "shop!Shop.OrderProcessor.Process(class ROOT.X)", "shop!Shop.Map`2[System.__Canon,System.Int32]..ctor(!0,!1)"
+	assert.Contains(t, a.Methods, order)
+	assert.Equal(t, 6, a.Samples)
+	callers, callees := map[string]int{}, map[string]int{}
+	for _, r := range a.Callers {
+		callers[r.Method] = r.Samples
+	}
+	for _, r := range a.Callees {
+		callees[r.Method] = r.Samples
+	}
+	assert.Equal(t, 6, callers[profile.Root], "each stack counts once, though the method calls itself")
+	assert.Equal(t, 1, callers[ctor])
+	assert.Equal(t, 3, callees[profile.Self], "the poll is not one that it calls")
+	assert.Equal(t, 3, callees[ctor])
+	assert.Equal(t, 1, callees["System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)"])
+	raw := p.Around("*OrderProcessor.Process", true)
+	assert.Contains(t, fmt.Sprint(raw.Callees), "PollGC")
+
+	var out bytes.Buffer
+	require.NoError(t, AroundText(&out, a, 1, 80))
+	assert.Contains(t, out.String(), "CALLED BY")
+	assert.Contains(t, out.String(), "more; --limit 0 shows all")
+	for line := range strings.Lines(out.String()) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), 81, line)
+	}
+	out.Reset()
+	require.NoError(t, AroundCSV(&out, a))
+	rows, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	assert.Len(t, rows, 1+len(a.Callers)+len(a.Callees))
+	out.Reset()
+	require.NoError(t, AroundJSON(&out, a))
+	assert.True(t, json.Valid(out.Bytes()))
+	assert.Zero(t, p.Around("nosuch", false).Samples)
 }
 
 func TestShorten(t *testing.T) {
