@@ -21,29 +21,36 @@ func (s *Selection) kept(p *Profile) []bool {
 	return keep
 }
 
-// named reports whether one of the patterns is the path of a, or fits its name, with or
-// without its provider.
+// named reports whether one of the patterns means a.
 func (a *Activity) named(patterns []string) bool {
+	return MatchActivity(patterns, a.Provider, a.Name, a.Path)
+}
+
+// MatchActivity reports whether one of the patterns is the path of an activity, or fits its
+// name, with or without its provider before it. It is what Selection.Activities means.
+func MatchActivity(patterns []string, provider, name, path string) bool {
 	for _, p := range patterns {
-		if strings.TrimRight(p, "/") == a.Path || a.Name != "" && (text.Match(p, a.Name) || text.Match(p, a.Provider+"/"+a.Name)) {
+		if path != "" && strings.TrimRight(p, "/") == path || name != "" && (text.Match(p, name) || text.Match(p, provider+"/"+name)) {
 			return true
 		}
 	}
 	return false
 }
 
-// requested reports whether a is a request of that id, or one whose URL, or the part of it
-// behind the host, fits a pattern.
+// requested reports whether one of the patterns means the request that a is.
 func (a *Activity) requested(patterns []string) bool {
-	if a.Request == 0 {
-		return false
-	}
-	target := a.URL
+	return a.Request != 0 && MatchRequest(patterns, a.Request, a.URL)
+}
+
+// MatchRequest reports whether one of the patterns is the id of a request, or fits its URL or
+// the part of that behind the host. It is what Selection.Requests means.
+func MatchRequest(patterns []string, id int, url string) bool {
+	target := url
 	if _, rest, ok := strings.Cut(target, "://"); ok {
 		target = rest[max(0, strings.IndexByte(rest, '/')):]
 	}
 	for _, p := range patterns {
-		if id, err := strconv.Atoi(p); err == nil && id == a.Request || a.URL != "" && (text.Match(p, a.URL) || text.Match(p, target)) {
+		if n, err := strconv.Atoi(p); err == nil && n == id || url != "" && (text.Match(p, url) || text.Match(p, target)) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var activityFormats = output.Formats{
@@ -25,21 +27,25 @@ var activityFormats = output.Formats{
 
 // Activities is `tracefix activities`.
 type Activities struct {
-	Provider     []string      `placeholder:"NAME" help:"Keep activities of these event sources; * and ? are wild."`
-	Name         []string      `placeholder:"NAME" help:"Keep activities of these names; * and ? are wild."`
-	Slow         time.Duration `help:"Keep activities that took at least this long, such as 200ms."`
-	Status       []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
-	Depth        int           `placeholder:"N" help:"Print N levels of the tree."`
-	Explain      bool          `help:"Tell where the time of each activity went: CPU, locks, waits, the thread pool, collections, requests of its own."`
-	PairByThread bool          `help:"Pair starts and stops by thread where there are no activity ids: right for synchronous code, wrong for async."`
+	Provider []string      `placeholder:"NAME" help:"Keep activities of these event sources; * and ? are wild."`
+	Name     []string      `placeholder:"NAME" help:"Keep activities of these names; * and ? are wild."`
+	Activity []string      `placeholder:"NAME|PATH" help:"Keep these activities and all below them: [Provider/]Name, or //1/2; * and ? are wild."`
+	Slow     time.Duration `placeholder:"TIME" help:"Keep activities that took at least this long, such as 200ms."`
+	Status   []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
+	WhoFlags
+	TimeFlags
+	LimitFlag
+	Depth        int  `placeholder:"N" help:"Print N levels of the tree."`
+	Explain      bool `help:"Tell where the time of each activity went: CPU, locks, waits, the thread pool, GCs, its requests."`
+	PairByThread bool `help:"Pair starts and stops by thread where there are no activity ids; wrong for async code."`
 }
 
 // Check implements Job.
 func (a *Activities) Check(format string) error {
-	if format == "chromium" && (a.filter() != nil || a.Depth != 0) {
-		return errors.New("--provider, --name, --slow, --status and --depth do not apply to --format chromium")
+	if format == "chromium" && (a.filters() || a.Depth != 0 || a.Limit != 0) {
+		return errors.New("filters, --depth and --limit do not apply to --format chromium")
 	}
-	return nil
+	return errors.Join(a.TimeFlags.check(), a.LimitFlag.check())
 }
 
 // Do writes the tree.
@@ -62,7 +68,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	}
 	c.read(read)
 	a.tell(c.Report, tree, read)
-	keep := a.filter()
+	keep := a.filter(ctx, c, tree)
 	switch c.Format {
 	case "json":
 		return httpreport.ActivitiesJSON(c.Out, tree, keep, why)
@@ -112,14 +118,53 @@ func providersText(tree *activity.Tree) string {
 	return strings.Join(list, ",")
 }
 
-// filter keeps what the flags ask for; nil keeps everything.
-func (a *Activities) filter() httpreport.ActivityFilter {
-	if len(a.Provider) == 0 && len(a.Name) == 0 && len(a.Status) == 0 && a.Slow == 0 {
+// filters reports whether the flags ask for a part of the activities.
+func (a *Activities) filters() bool {
+	return len(a.Provider)+len(a.Name)+len(a.Status)+len(a.Activity)+len(a.Process)+len(a.Thread) > 0 || a.Slow != 0 || a.From != 0 || a.To != 0
+}
+
+// filter keeps what the flags ask for, and of that the first --limit; nil keeps everything.
+func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree) httpreport.ActivityFilter {
+	if !a.filters() && a.Limit == 0 {
 		return nil
 	}
-	return func(r *activity.Row) bool {
+	ours := a.keeps(ctx, c)
+	inside := a.inside(tree)
+	wanted := func(r *activity.Row) bool {
 		d, ok := r.Duration()
+		end := int64(math.MaxInt64)
+		if r.HasStop {
+			end = r.Stop
+		}
 		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
-			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String()))
+			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
+			ours(int(r.Process)) && text.List(a.Thread).MatchID(int64(r.StartThread), "") && a.overlap(r.Start, end) && inside(r)
 	}
+	if a.Limit == 0 {
+		return wanted
+	}
+	first := map[*activity.Row]bool{}
+	for i := range tree.Rows {
+		if r := &tree.Rows[i]; len(first) < a.Limit && wanted(r) {
+			first[r] = true
+		}
+	}
+	return func(r *activity.Row) bool { return first[r] }
+}
+
+// inside returns whether a row is an activity of --activity, or below one.
+func (a *Activities) inside(tree *activity.Tree) func(*activity.Row) bool {
+	if len(a.Activity) == 0 {
+		return func(*activity.Row) bool { return true }
+	}
+	in := map[*activity.Row]bool{}
+	for i := range tree.Rows {
+		r := &tree.Rows[i]
+		path := ""
+		if p, ok := tree.Path(r); ok {
+			path = p.String()
+		}
+		in[r] = r.Parent >= 0 && in[&tree.Rows[r.Parent]] || profile.MatchActivity(a.Activity, r.Provider, r.Name, path)
+	}
+	return func(r *activity.Row) bool { return in[r] }
 }

@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tracefix/tracefix/internal/counters"
 	"github.com/tracefix/tracefix/internal/input"
@@ -26,10 +28,15 @@ var counterFormats = output.Formats{
 type Counters struct {
 	Provider []string `placeholder:"NAME" help:"Keep counters of these providers or meters; * and ? are wild."`
 	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
+	ProcessFlag
+	TimeFlags
+	Limit int `short:"n" placeholder:"N" help:"Print the first N values only; 0 is all."`
 }
 
 // Check implements Job.
-func (*Counters) Check(string) error { return nil }
+func (n *Counters) Check(string) error {
+	return errors.Join(n.TimeFlags.check(), LimitFlag{n.Limit}.check())
+}
 
 // Do writes the values of the counters.
 func (n *Counters) Do(ctx context.Context, c *Call) error {
@@ -37,15 +44,35 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 		return blocks(c)
 	}
 	out := counters.NewWriter(c.Format, c.Out, c.Screen.Width)
-	res, err := counters.Read(ctx, c.In.Reader, &counters.Options{Select: profile.Selection{Providers: n.Provider, Names: n.Name}, Warn: c.warn}, out.Add)
+	ours := n.keeps(ctx, c)
+	told, dropped := 0, 0
+	last := int64(0)
+	add := func(p *counters.Point) error {
+		last = max(last, p.Ns)
+		if !n.overlap(p.Ns, p.Ns) || !ours(p.PID) {
+			dropped++
+			return nil
+		}
+		if n.Limit > 0 && told == n.Limit {
+			return nil
+		}
+		told++
+		return out.Add(p)
+	}
+	res, err := counters.Read(ctx, c.In.Reader, &counters.Options{Select: profile.Selection{Providers: n.Provider, Names: n.Name}, Warn: c.warn}, add)
 	if err != nil {
 		return err
 	}
 	rep := c.Report
 	rep.Lost, rep.Notes = int64(res.Stats.Lost), res.Notes
 	switch {
-	case res.Points > 0:
-		rep.Done = fmt.Sprintf("%s value%s of counters", report.Count(int(res.Points)), report.Plural(int(res.Points)))
+	case told > 0:
+		rep.Done = fmt.Sprintf("%s value%s of counters", report.Count(told), report.Plural(told))
+		if told < int(res.Points) {
+			rep.Done += " of " + report.Count(int(res.Points))
+		}
+	case dropped > 0:
+		rep.Done = fmt.Sprintf("the filters drop all: its %s values were told from 0 to %v", report.Count(dropped), time.Duration(last).Round(time.Millisecond))
 	case res.Dropped > 0:
 		rep.Done = fmt.Sprintf("none of its %s values of counters is of that --provider and --name; without them all are told", report.Count(int(res.Dropped)))
 	default:

@@ -1,19 +1,29 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/tracefix/tracefix/internal/info"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
 // TimeFlags say which stretch of the trace is wanted.
 type TimeFlags struct {
-	From time.Duration `help:"Keep what is after this time since the start of the trace, such as 1.5s."`
-	To   time.Duration `help:"Keep what is before this time."`
+	From time.Duration `placeholder:"TIME" help:"Keep what is after this time since the start of the trace, such as 1.5s."`
+	To   time.Duration `placeholder:"TIME" help:"Keep what is before this time."`
+}
+
+// overlap reports whether something that began and ended then is wanted, ns.
+func (f TimeFlags) overlap(from, to int64) bool {
+	return to >= int64(f.From) && (f.To == 0 || from <= int64(f.To))
 }
 
 func (f TimeFlags) check() error {
@@ -26,10 +36,31 @@ func (f TimeFlags) check() error {
 	return nil
 }
 
+// Filters have the same names, wildcards and units in all commands that can have them.
+
+// A ProcessFlag says which processes are wanted.
+type ProcessFlag struct {
+	Process []string `placeholder:"PID|NAME" help:"Keep these processes; * and ? are wild in names."`
+}
+
+// keeps returns what the flag asks of a process id. Names are those that info tells: a reading
+// of its own, for who asks by name.
+func (f ProcessFlag) keeps(ctx context.Context, c *Call) func(pid int) bool {
+	if len(f.Process) == 0 {
+		return func(int) bool { return true }
+	}
+	var names map[int]string
+	if slices.ContainsFunc(f.Process, func(s string) bool { _, err := strconv.Atoi(s); return err != nil }) {
+		facts, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
+		names = facts.ProcessNames()
+	}
+	return func(pid int) bool { return text.List(f.Process).MatchID(int64(pid), names[pid]) }
+}
+
 // WhoFlags say whose part of the trace is wanted.
 type WhoFlags struct {
-	Process []string `placeholder:"PID|NAME" help:"Keep these processes; * and ? are wild in names."`
-	Thread  []string `placeholder:"TID|NAME" help:"Keep these threads, likewise."`
+	ProcessFlag
+	Thread []string `placeholder:"TID|NAME" help:"Keep these threads, likewise."`
 }
 
 // SampleFlags say which samples are wanted.
@@ -39,16 +70,16 @@ type SampleFlags struct {
 	Frame   string `placeholder:"PATTERN" help:"Keep samples with a frame of that name; * and ? are wild."`
 	CPUOnly bool   `name:"cpu-only" help:"Keep samples that were on a CPU."`
 
-	Activity []string `placeholder:"PATTERN" help:"Keep work for activities of that name, with or without Provider/ before, or of that path (//1/2), and for what is below them; * and ? are wild."`
-	Request  []string `placeholder:"ID|URL" help:"Keep work for the HTTP request of that id, as http tells it, or for those whose URL, or its path, fits; * and ? are wild."`
-	By       string   `enum:",activity" default:"" placeholder:"activity" help:"activity: put stacks below the activities that threads worked for."`
+	Activity []string `placeholder:"NAME|PATH" help:"Keep work for these activities and all below them: [Provider/]Name, or //1/2; * and ? are wild."`
+	Request  []string `placeholder:"ID|URL" help:"Keep work for these HTTP requests: the id that http tells, a URL or its path; * and ? are wild."`
+	By       string   `enum:",activity" default:"" placeholder:"activity" help:"Put stacks below the activities that threads worked for."`
 
 	// Passes are the flags of the passes that have some of their own.
 	Passes kong.Plugins `embed:""`
 
-	Symbols []string `placeholder:"DIR" help:"Directories with ELF files or their debug files: they name native functions of a collect-linux trace. Its own directory is searched, too; a file of another build id is never used."`
+	Symbols []string `placeholder:"DIR" help:"Directories with ELF or debug files, to name native functions of collect-linux."`
 
-	Weight []string `placeholder:"WEIGHT" help:"What stacks are weighed by: cpu or wall (time of the samples), alloc (bytes, by type), exceptions (count, by type), contention (time, by lock), wait (time in wait handles), the name of any event (count) or EVENT=FIELD (a numeric field)."`
+	Weight []string `placeholder:"WEIGHT" help:"Weigh stacks by cpu, wall, alloc, exceptions, contention, wait, EVENT or EVENT=FIELD."`
 }
 
 // newSampleFlags are those of a command line that is not read yet.
@@ -85,7 +116,7 @@ func (f DepthFlags) check() error {
 // RepairFlags shape the repair.
 type RepairFlags struct {
 	DepthFlags
-	MinConfidence float64 `default:"0.9" help:"Put [frames lost] where frames are known with less confidence than this (0 to 1)."`
+	MinConfidence float64 `default:"0.9" help:"Put one frame [frames lost] where frames are known with less confidence than this."`
 	Plain         bool    `help:"Write no marks on the events that the repair inserts."`
 }
 
@@ -121,7 +152,7 @@ func (f TrackFlags) check(format string) error {
 
 // A LimitFlag says how many rows are wanted.
 type LimitFlag struct {
-	Limit int `short:"n" placeholder:"N" help:"Print the first N only."`
+	Limit int `short:"n" placeholder:"N" help:"Print the first N only; 0 is all."`
 }
 
 func (f LimitFlag) check() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,17 +33,19 @@ var httpFormats = func() (list output.Formats) {
 
 // HTTP is `tracefix http`.
 type HTTP struct {
-	Slow   time.Duration `help:"Keep requests that took at least this long, such as 200ms."`
-	Host   []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild. Of those served, those of which the trace tells it."`
-	Status []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499. Of those served, those of which the trace tells it."`
-	Failed bool          `help:"Keep requests that failed or were canceled."`
+	Slow    time.Duration `placeholder:"TIME" help:"Keep requests that took at least this long, such as 200ms."`
+	Host    []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild."`
+	Request []string      `placeholder:"ID|URL" help:"Keep these requests: an id, a URL or its path; * and ? are wild."`
+	Status  []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499."`
+	Failed  bool          `help:"Keep requests that failed or were canceled."`
+	ProcessFlag
 	TimeFlags
 	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start (the default), duration, status, host, queue or wait."`
 	LimitFlag
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
-	Summary bool   `help:"Tell how the service did instead of listing requests: by route, host, status and time, with errors, concurrency and connections, and what is wrong: a starved thread pool, a convoy at a lock, an exhausted pool of connections, slow DNS or TLS. As table, markdown, html or json."`
-	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, collections, the other side; with the hottest methods, the stacks that blocked it, exceptions and activities inside. As text for requests chosen by --id; as ndjson or json for all."`
-	Side    string `enum:"client,server,both" default:"client" help:"Requests that the process made, those it served, or both: client, server, both."`
+	Summary bool   `help:"Tell how the service did by route, host, status and time, and what is wrong with it."`
+	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, GCs, the other side."`
+	Side    string `enum:"client,server,both" default:"client" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client, server, both."`
 }
 
 // Check implements Job.
@@ -80,6 +83,9 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
+	ours := h.keeps(ctx, c)
+	all := keep
+	keep = func(r httpRow) bool { return ours(int(r.facts().process)) && all(r) }
 	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}}
 	slowest := c.Format == "table" && c.Screen.Width > 0 && !h.Explain && h.Sort == "" && h.Limit == 0 && len(h.ID) == 0
 	if slowest {
@@ -117,6 +123,9 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
 	rep.Requests = run.totals.end()
+	if len(h.Host) > 0 && run.sum.Matched == 0 && run.sum.Requests > 0 {
+		rep.Notes = append(rep.Notes, "the filters drop all; its hosts are "+few(run.hosts))
+	}
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
 	return err
@@ -141,12 +150,16 @@ func (r httpRow) facts() (f struct {
 	ended           bool
 	outcome         httpphases.Outcome
 	id, status      int
+	process         uint32
+	url             string
 }) {
 	if q := r.made; q != nil {
 		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
+		f.process, f.url = q.Process, q.URL()
 	} else {
 		q := r.served
 		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
+		f.process, f.url = q.Process, q.Target
 	}
 	return f
 }
@@ -190,6 +203,9 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return f.status >= s.lo && f.status <= s.hi }) {
 			return false
 		}
+		if len(h.Request) > 0 && !profile.MatchRequest(h.Request, f.id, f.url) {
+			return false
+		}
 		return len(h.Host) == 0 || text.List(h.Host).Match(row.hostNames()...)
 	}, nil
 }
@@ -211,7 +227,11 @@ func (row httpRow) hostNames() []string {
 // inTime reports whether a request falls into the stretch of time that is wanted.
 func (h *HTTP) inTime(row httpRow) bool {
 	f := row.facts()
-	return (!f.ended || f.start+f.duration >= int64(h.From)) && (h.To == 0 || f.start <= int64(h.To))
+	end := f.start + f.duration
+	if !f.ended {
+		end = math.MaxInt64
+	}
+	return h.overlap(f.start, end)
 }
 
 // sides are those that --side asks for.
@@ -234,6 +254,7 @@ type httpRun struct {
 	sum     httpreport.Summary
 	need    requests.Need
 	totals  httpTotals
+	hosts   []string            // of some requests that the filters drop
 	explain *requests.Explainer // nil: not asked for
 	others  others              // served and explained, for who asked for them
 	held    []httpRow
@@ -249,6 +270,9 @@ func (h *httpRun) request(r *httpphases.Request) {
 	}
 	h.sum.Requests++
 	shown := h.keep(row)
+	if name := r.Host + ":" + strconv.Itoa(r.Port); !shown && len(h.hosts) < 100 && !slices.Contains(h.hosts, name) {
+		h.hosts = append(h.hosts, name)
+	}
 	if shown {
 		h.sum.Add(r)
 		h.totals.add(r)

@@ -49,7 +49,8 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var need requests.Need
 	var totals httpTotals
 	made, served := 0, 0
-	wanted := func(r httpRow) bool { return h.inTime(r) && keep(r) }
+	ours := h.keeps(ctx, c)
+	wanted := func(r httpRow) bool { return h.inTime(r) && ours(int(r.facts().process)) && keep(r) }
 	request := func(r *httpphases.Request) {
 		need.Request(r)
 		if wanted(httpRow{made: r}) {

@@ -177,10 +177,7 @@ func topTable(b *strings.Builder, g *profile.TopGroup, rows []profile.TopRow, co
 
 // AroundJSON writes a as one JSON document.
 func AroundJSON(w io.Writer, a *profile.Around) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(a)
+	return text.WriteDocument(w, a, "  ")
 }
 
 // AroundCSV writes a header and a row for each caller and callee.
