@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -39,10 +40,10 @@ type BatchReportFlags struct {
 
 // BatchTracesCmd works on traces.
 type BatchTracesCmd struct {
-	Paths []string `arg:"" optional:"" name:"path" help:"Files, folders (with all below), globs, archives (.zip, .tar, .tar.gz, .tar.zst), s3://, gs://, azblob:// and file:// URLs; - reads a list from standard input."`
+	Paths []string `arg:"" optional:"" name:"path" help:"Files, folders, globs, archives (zip, tar), s3://, gs:// and azblob:// URLs; - reads a list from standard input."`
 	Out   string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs, which mirror the inputs, and the reports."`
 
-	Do      string `enum:"${doings}" default:"repair" help:"What to do with each trace: ${doings}. Its flags go with it: batch run --do http --help lists them."`
+	Do      string `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"What to do with each trace, with its flags: ${jobs}."`
 	Format  string `placeholder:"FORMAT" help:"Output format. Default: each trace's own for repair and convert, else one for programs: ndjson, json or csv."`
 	Archive string `placeholder:"OUT.zip" help:"Pack the outputs into a zip too."`
 
@@ -59,6 +60,13 @@ type BatchTracesCmd struct {
 	Strict    bool   `help:"Let damaged traces fail."`
 	BatchReportFlags
 	Job kong.Plugins `embed:""` // the flags of what is done
+}
+
+// Help is what stands below the flags.
+func (*BatchTracesCmd) Help() string {
+	return "All flags of what is done go with it: tracefix batch --do http --help lists those of http.\n\n" +
+		examples("tracefix batch traces -o fixed", "tracefix batch traces -o out --do http --fail-on 'http-error-rate>1%'",
+			"tracefix batch 's3://bucket/traces/*.nettrace' -o out --shard 1/4", "tracefix batch merge out/*.json -o out")
 }
 
 // newBatchCmd returns the grammar of batches that do what args say.
@@ -86,6 +94,9 @@ func doing(args []string) string {
 // Run works on all traces.
 func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := folder("-o", c.Out); err != nil {
+		return err
+	}
+	if err := noneThere(c.Paths); err != nil {
 		return err
 	}
 	row, job := command.Lookup(c.Do), c.Job[0].(command.Job)
@@ -205,6 +216,25 @@ func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		fmt.Fprintln(std.err, p.Summary())
 	}
 	return nil
+}
+
+// noneThere refuses inputs of which not one exists: nothing is made for a typing mistake.
+func noneThere(paths []string) error {
+	if len(paths) == 0 { // a plan names them
+		return nil
+	}
+	for _, p := range paths {
+		if p == "-" || strings.Contains(p, "://") || strings.ContainsAny(p, "*?[") {
+			return nil
+		}
+		if _, err := os.Lstat(p); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if len(paths) == 1 {
+		return fmt.Errorf("%s: no such file or folder", paths[0])
+	}
+	return fmt.Errorf("%s: none of these %d files and folders exists", paths[0], len(paths))
 }
 
 // work runs the batch with its progress.

@@ -25,12 +25,17 @@ type CompareCmd struct {
 	Before string   `arg:"" help:"The trace to compare with."`
 	After  string   `arg:"" help:"The trace to judge."`
 	Out    string   `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default."`
-	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json, folded (as difffolded.pl), html (a differential flame graph). Default: by OUT's extension, else text."`
+	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json, folded, html. Default: by OUT's extension, else text."`
 	Force  bool     `help:"Replace an existing output."`
 	Strict bool     `help:"Fail on a damaged input (exit 1) instead of comparing what can be saved (exit 3)."`
 	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
 	Raw    bool     `help:"Leave the sampler's own marks (Thread.PollGC) where they are, instead of charging them to the callers."`
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if something moved that far and beyond noise: 'cpu:Method>+10%', self:, alloc:, exceptions:, requests:ROUTE, gc:pause, counters:; < for less. * and ? are wild."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if that moved so far and beyond noise: KIND:NAME>+10%, KIND cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wild."`
+}
+
+// Help is what stands below the flags.
+func (*CompareCmd) Help() string {
+	return examples("tracefix compare before.nettrace after.nettrace", "tracefix compare before.nettrace after.nettrace --fail-on 'cpu:Shop.*>+10%'")
 }
 
 // Run compares two traces.

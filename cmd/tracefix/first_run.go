@@ -36,7 +36,9 @@ func asked(k *kong.Kong, args []string) (rest []string, trace string) {
 	case len(args) == 0:
 		return nil, ""
 	case args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help"), ""
+		return asked(k, append(slices.Clone(args[1:]), "--help"))
+	case len(args) > 1 && args[0] == "batch" && !slices.Contains([]string{"merge", "plan", "run"}, args[1]) && (slices.Contains(args, "--help") || slices.Contains(args, "-h")):
+		return append([]string{"batch", "run"}, args[1:]...), "" // whose flags are those of batch
 	case len(args) == 1 && args[0] == "version":
 		return []string{"--version"}, ""
 	case len(args) == 1 && !strings.HasPrefix(args[0], "-") && !isCommand(k, args[0]):
@@ -94,22 +96,43 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 
 // Texts of kong's that say how it works inside.
 var (
-	noValue   = regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "?EOL"?.*$`)
-	noArg     = regexp.MustCompile(`^expected "<([\w-]+)>.*"$`)
-	badNumber = regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`)
+	noValue     = regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "?EOL"?.*$`)
+	noArg       = regexp.MustCompile(`^expected "<([\w-]+)>.*"$`)
+	noFlag      = regexp.MustCompile(`^missing flags: (--[\w-]+)=(\S+)`)
+	badNumber   = regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`)
+	badDuration = regexp.MustCompile(`^(--?[\w-]+): expected duration but got "(.*?)".*$`)
+	badChoice   = regexp.MustCompile(`^(\S+) must be one of (\S+) but got "(.*)"$`)
 )
+
+// arguments are what those of the grammar are called in a sentence.
+var arguments = map[string]string{
+	"in": "the trace to work on", "path": "the traces to work on", "before": "the trace to compare with", "after": "the trace to judge",
+	"pid": "the process, or its diagnostics socket", "shell": "your shell: bash, zsh, fish or powershell", "reports": "the reports to join",
+}
 
 // plain puts a mistake on the command line into plain words.
 func plain(err error) string {
-	text := err.Error()
-	if m := noValue.FindStringSubmatch(text); m != nil {
+	msg := err.Error()
+	if m := noValue.FindStringSubmatch(msg); m != nil {
 		return m[1] + " needs a value"
 	}
-	if m := noArg.FindStringSubmatch(text); m != nil {
-		return "name the " + map[string]string{"in": "trace", "path": "traces"}[m[1]] + " to work on"
+	if m := noArg.FindStringSubmatch(msg); m != nil {
+		if what := arguments[m[1]]; what != "" {
+			return "name " + what
+		}
 	}
-	if m := badNumber.FindStringSubmatch(text); m != nil {
+	if m := noFlag.FindStringSubmatch(msg); m != nil {
+		return fmt.Sprintf("%s %s is missing", m[1], m[2])
+	}
+	if m := badNumber.FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("%s %q is not a number", m[1], m[2])
 	}
-	return text
+	if m := badDuration.FindStringSubmatch(msg); m != nil {
+		return fmt.Sprintf("%s %q is not a time; write it with a unit, such as 250ms, 1.5s or 2m", m[1], m[2])
+	}
+	if m := badChoice.FindStringSubmatch(msg); m != nil {
+		choices := strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll(m[2], `"`, ""), ","), ",", ", ")
+		return fmt.Sprintf("%s: there is no %q; use one of %s", strings.Trim(m[1], "<>"), m[3], choices)
+	}
+	return msg
 }

@@ -126,6 +126,7 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 			"version": version(),
 			"tracks":  strings.Join(command.TrackNames, ", "),
 			"doings":  strings.Join(batch.DoingNames(), ","),
+			"jobs":    strings.Join(batch.DoingNames(), ", "),
 			"gates":   batch.GateHelp(),
 		},
 	}, more...)
@@ -133,13 +134,13 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 		options = append(options, grammarOf(&command.Table[i]))
 	}
 	options = append(options,
-		kong.DynamicCommand("batch", "Do it over folders, globs and archives, with reports and an exit code for CI.", "", newBatchCmd(args)),
-		kong.DynamicCommand("compare", "What moved between two traces, beyond noise; a gate for CI.", "", &CompareCmd{}),
-		kong.DynamicCommand("snoop", "Record the conversation of tools with the diagnostic server of a process, for ipc.", "", &SnoopCmd{}),
-		kong.DynamicCommand("completion", "Print a script for your shell that completes commands, flags and their values.", "", &CompletionCmd{}),
-		kong.DynamicCommand("man", "Print the man page.", "", &ManCmd{}, "hidden"),
+		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", command.GroupRepair, &ViewCmd{}),
+		kong.DynamicCommand("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, newBatchCmd(args)),
+		kong.DynamicCommand("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, &CompareCmd{}),
+		kong.DynamicCommand("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, &SnoopCmd{}),
+		kong.DynamicCommand("completion", "Print a script that completes commands, flags and values in your shell.", command.GroupProgram, &CompletionCmd{}),
+		kong.DynamicCommand("man", "Print the man page.", command.GroupProgram, &ManCmd{}),
 		kong.DynamicCommand("complete", "", "", &CompleteCmd{}, "hidden"),
-		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", "", &ViewCmd{}),
 	)
 	return kong.New(cli, options...)
 }
@@ -181,8 +182,8 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 }
 
 const description = `tracefix repairs call stacks that .NET's trace recorders cut, reconstructs HTTP
-requests, and converts traces, offline.
+requests, and converts traces, offline. Begin with: tracefix info TRACE
 
-Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed); 2 usage;
-3 done, but an input was damaged and what could be saved was saved (--strict makes it
-1); 130 interrupted.`
+Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed); 2
+usage; 3 done, but an input was damaged and what could be saved was saved
+(--strict makes it 1); 130 interrupted.`

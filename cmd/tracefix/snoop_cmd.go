@@ -16,8 +16,13 @@ type SnoopCmd struct {
 	Target   string        `arg:"" name:"pid" help:"Process id of a .NET process, or the path of its diagnostics socket."`
 	Out      string        `short:"o" placeholder:"OUT" help:"Recording; default: snoop-PID.rec. - is standard output; .gz or .zst behind it compresses."`
 	Force    bool          `help:"Replace an existing output."`
-	Socket   string        `placeholder:"PATH" help:"Listen on this socket; tools take it with --diagnostic-port PATH,connect. Default: beside that of the process, where tools find it by the process id."`
+	Socket   string        `placeholder:"PATH" help:"Listen on this socket, for --diagnostic-port PATH,connect. Default: where tools find it by the process id."`
 	Duration time.Duration `help:"End after this time, such as 30s. Default: with Ctrl-C, or when the process ends."`
+}
+
+// Help is what stands below the flags.
+func (*SnoopCmd) Help() string {
+	return examples("tracefix snoop 4711 -o session.rec", "tracefix ipc session.rec")
 }
 
 // Run relays and records until it is told to end, or the process is over.

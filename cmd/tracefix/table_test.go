@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -97,7 +98,14 @@ func TestBatchTakesFlags(t *testing.T) {
 func TestCommandsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands on a trace\n\nWritten by `go test ./cmd/tracefix -run TestCommandsDocument -update` from the table in `internal/command`.\n" +
-		"`tracefix COMMAND --help` lists the flags; all but `ipc` also work as `tracefix batch ... --do COMMAND`, with the same flags.\n")
+		"All but `ipc` also work as `tracefix batch ... --do COMMAND`, with the same flags.\n")
+	var cli CLI
+	parser, err := grammar(&cli, nil)
+	require.NoError(t, err)
+	flags := map[string][]*kong.Flag{}
+	for _, n := range parser.Model.Children {
+		flags[n.Name] = n.Flags
+	}
 	for _, row := range command.Table {
 		fmt.Fprintf(&b, "\n## %s\n\n%s Reads %s.\n\n| format | extensions | |\n|---|---|---|\n", row.Name, row.Help, row.Inputs())
 		for i, f := range row.Outputs {
@@ -119,6 +127,18 @@ func TestCommandsDocument(t *testing.T) {
 		}
 		if r := row.Rewrites; r != nil {
 			fmt.Fprintf(&b, "\nDefault: the input's own format, in a file beside it named `NAME%s.EXT`.\n", r.Own)
+		}
+		fmt.Fprintf(&b, "\n```sh\n%s\n```\n\n| flag | |\n|---|---|\n", strings.Join(row.Examples, "\n"))
+		cell := strings.NewReplacer("|", `\|`)
+		for _, f := range flags[row.Name] {
+			name := "--" + f.Name
+			if f.Short != 0 {
+				name = "-" + string(f.Short) + ", " + name
+			}
+			if !f.IsBool() {
+				name += "=" + f.FormatPlaceHolder()
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", cell.Replace(name), cell.Replace(f.Help))
 		}
 	}
 	file := filepath.Join("..", "..", "docs", "commands.md")

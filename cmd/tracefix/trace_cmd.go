@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ import (
 
 // traceFlags are the flags of all rows of the table of commands, and a row's own.
 type traceFlags struct {
-	Out    string       `short:"o" aliases:"output" placeholder:"OUT" help:"Output file; - is standard output. Its extension names the format; .gz or .zst behind it compresses. Default: ${out}."`
+	Out    string       `short:"o" aliases:"output" placeholder:"OUT" help:"Output file (- is standard output); its extension names the format, and .gz or .zst compresses. Default: ${out}."`
 	Format string       `placeholder:"FORMAT" help:"Output format: ${formats}. Default: by OUT's extension, else ${format}."`
 	Force  bool         `help:"Replace an existing output."`
 	Strict bool         `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`
@@ -57,8 +58,16 @@ func grammarOf(row *command.Command) kong.Option {
 		format += fmt.Sprintf(" (%s on a terminal)", row.Screen)
 	}
 	set := func(name, value string) string { return fmt.Sprintf("set:%q", name+"="+value) }
-	return kong.DynamicCommand(row.Name, row.Help, "", cmd,
+	return kong.DynamicCommand(row.Name, row.Help, row.Group, cmd,
 		set("inputs", row.Inputs()), set("formats", strings.Join(row.Outputs.Names(), ", ")), set("out", out), set("format", format))
+}
+
+// Help is what stands below the flags: examples.
+func (c *traceFlags) Help() string { return examples(c.row.Examples...) }
+
+// examples are command lines for a help text.
+func examples(lines ...string) string {
+	return "Examples:\n\n  " + strings.Join(lines, "\n  ")
 }
 
 // Run does the work.
@@ -77,6 +86,7 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Jobs)) // 0 changes nothing
+	names = withoutOutputs(names, c.row)
 	if len(names) > 1 && c.Out != "" {
 		return usage(fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names)))
 	}
@@ -117,6 +127,18 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 		return damaged{errors.New("damaged")}
 	}
 	return nil
+}
+
+// withoutOutputs leaves out of many inputs those that an earlier run made of others of them:
+// who says *.nettrace again does not mean these.
+func withoutOutputs(names []string, row *command.Command) []string {
+	if row.Rewrites == nil {
+		return names
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		before, ext, found := strings.Cut(name, row.Rewrites.Own+".")
+		return found && slices.Contains(names, before+"."+ext)
+	})
 }
 
 // A traceRun is a row of the table at work on single traces.

@@ -24,6 +24,11 @@ type ViewCmd struct {
 	command.Repair
 }
 
+// Help is what stands below the flags.
+func (*ViewCmd) Help() string {
+	return examples("tracefix view trace.nettrace", "tracefix view trace.nettrace -o page.html --no-open")
+}
+
 // Run repairs the trace into one self-contained page and opens it.
 func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if info, err := os.Stat(c.In); err == nil && info.IsDir() {

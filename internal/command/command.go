@@ -24,8 +24,10 @@ import (
 
 // A Command is a row of the table.
 type Command struct {
-	Name string
-	Help string // one sentence
+	Name     string
+	Help     string   // one sentence
+	Group    string   // of the help: what it is for
+	Examples []string // command lines on trace.nettrace
 
 	Reads []input.Kind // kinds of input that it reads
 	Also  *Content     // content of no such kind that it reads as well, or nil
@@ -46,6 +48,16 @@ type Command struct {
 	// New returns a Job whose fields are flags, with their defaults, for kong to fill in.
 	New func() Job
 }
+
+// Groups of commands in the help.
+const (
+	GroupRepair  = "Repair, look at it, convert:"
+	GroupInspect = "Tell what is in a trace:"
+	GroupRuntime = "Tell what the runtime did:"
+	GroupMany    = "Many traces, and CI:"
+	GroupTalk    = "Conversations with the diagnostic server of a process:"
+	GroupProgram = "This program:"
+)
 
 // Content is what an input may hold that is no trace.
 type Content struct {
@@ -193,6 +205,9 @@ func (c *Command) refuse(in *input.File) error {
 	return fmt.Errorf("%s: is a %s trace; `tracefix %s` reads %s: take the file that it was made from", in.Name, in.Kind, c.Name, c.Inputs())
 }
 
+// binary are the formats that no terminal can show.
+var binary = []string{"nettrace", "pprof", "perfetto"}
+
 // Inputs names what the command reads.
 func (c *Command) Inputs() string {
 	var names []string
@@ -230,6 +245,9 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	format = cmp.Or(format, in.Kind.Own())
 	screen := o.screen(c)
 	name := cmp.Or(o.Out, c.defaultOutput(in, format))
+	if screen != nil && slices.Contains(binary, format) {
+		return report.UsageError{Err: fmt.Errorf("%s is binary, and standard output is a terminal; name a file with -o", format)}
+	}
 	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

@@ -40,7 +40,7 @@ type HTTP struct {
 	Failed  bool          `help:"Keep requests that failed or were canceled."`
 	ProcessFlag
 	TimeFlags
-	Sort string `enum:",start,duration,status,host,queue,wait" default:"" help:"Order: start (the default), duration, status, host, queue or wait."`
+	Sort string `enum:",start,duration,status,host,queue,wait" default:"" placeholder:"ORDER" help:"Order: start (the default), duration, status, host, queue or wait."`
 	LimitFlag
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
 	Summary bool   `help:"Tell how the service did by route, host, status and time, and what is wrong with it."`
@@ -65,10 +65,7 @@ func (h *HTTP) Check(format string) error {
 		return errors.Join(h.TimeFlags.check(), h.checkSummary(format), err)
 	}
 	if h.Explain && !slices.Contains([]string{"ndjson", "json", "html", "table"}, format) {
-		return fmt.Errorf("--explain: %s has no place for it; use --format ndjson, json, html, or table with --id", format)
-	}
-	if h.Explain && format == "table" && len(h.ID) == 0 && h.Limit == 0 {
-		return errors.New("--explain: as text it is for requests chosen by --id N, or for the first --limit N; use --format ndjson, json or html for all")
+		return fmt.Errorf("--explain: %s has no place for it; use --format table, ndjson, json or html", format)
 	}
 	_, err := h.filter()
 	return errors.Join(h.TimeFlags.check(), h.LimitFlag.check(), err)
@@ -87,10 +84,17 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	all := keep
 	keep = func(r httpRow) bool { return ours(int(r.facts().process)) && all(r) }
 	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}}
-	slowest := c.Format == "table" && c.Screen.Width > 0 && !h.Explain && h.Sort == "" && h.Limit == 0 && len(h.ID) == 0
-	if slowest {
+	rows := 0
+	switch {
+	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:
+	case h.Explain:
+		rows = explainedRows
+	case c.Screen.Width > 0:
+		rows = screenRows
+	}
+	if rows > 0 {
 		short := *h
-		short.Sort, short.Limit = "duration", screenRows
+		short.Sort, short.Limit = "duration", rows
 		run.cmd = &short
 	}
 	if h.Explain {
@@ -102,7 +106,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		run.scan = requests.NewScanner(r, run.request, run.server)
 		head := r.Header()
 		run.w = httpreport.Lookup(c.Format).New(c.Out, &httpreport.Options{
-			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: slowest, Origin: run.scan.Origin,
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Origin: run.scan.Origin,
 		})
 	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
 	defer run.scan.Stop()
@@ -131,8 +135,11 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	return err
 }
 
-// screenRows is how many requests a terminal shows unless told: the slowest.
-const screenRows = 20
+// How many requests are shown unless told, the slowest: on a terminal, and explained in words.
+const (
+	screenRows    = 20
+	explainedRows = 5
+)
 
 // held is how many requests are kept to put them in order before they are written as
 // they end: it bounds memory on traces with millions.

@@ -10,7 +10,7 @@ import (
 // logicalFlags are the flags of the pass that puts who awaits whom in place of the stacks as
 // they were recorded.
 type logicalFlags struct {
-	Stacks string `enum:"physical,logical" default:"physical" placeholder:"logical" help:"physical: stacks as they were on their threads. logical: who awaits whom, from the outermost method that waits for the result to the one that runs, without what resumes them; [caller unknown] stands for those that the trace does not tell."`
+	Stacks string `enum:"physical,logical" default:"physical" placeholder:"logical" help:"physical: as they were on their threads. logical: who awaits whom."`
 }
 
 // Check implements PassFlags.

@@ -38,7 +38,7 @@ func (r *Repair) Do(ctx context.Context, c *Call) error {
 // Convert is `tracefix convert`.
 type Convert struct {
 	SampleFlags
-	Compat string `enum:",dotnet-trace" default:"" help:"Write what dotnet-trace writes, faults included: dotnet-trace. For Chromium JSON and speedscope."`
+	Compat string `enum:",dotnet-trace" default:"" placeholder:"dotnet-trace" help:"Write Chromium JSON or speedscope as dotnet-trace does, faults included."`
 	TrackFlags
 	DepthFlags
 }

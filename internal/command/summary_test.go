@@ -111,7 +111,6 @@ func TestSummaryRefuses(t *testing.T) {
 		"a format without place":       {"har", HTTP{Side: "client", Summary: true}},
 		"markdown of some requests":    {"markdown", HTTP{Side: "client", ID: []int{3}}},
 		"a summary of one":             {"table", HTTP{Side: "client", Summary: true, ID: []int{1}}},
-		"text of all explanations":     {"table", HTTP{Side: "client", Explain: true}},
 		"an explanation in an archive": {"har", HTTP{Side: "client", Explain: true}},
 	} {
 		assert.Error(t, c.h.Check(c.format), name)
