@@ -134,7 +134,7 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 		options = append(options, grammarOf(&command.Table[i]))
 	}
 	options = append(options,
-		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", command.GroupRepair, &ViewCmd{}),
+		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", command.GroupRepair, &ViewCmd{Repair: *command.NewRepair()}),
 		kong.DynamicCommand("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, newBatchCmd(args)),
 		kong.DynamicCommand("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, &CompareCmd{}),
 		kong.DynamicCommand("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, &SnoopCmd{}),

@@ -84,9 +84,7 @@ type Report struct {
 
 	Totals Totals       `json:"totals"`
 	Gates  []GateResult `json:"gates,omitempty"`
-	// Fleet is what all traces together tell of routes and methods.
-	Fleet  *Fleet    `json:"fleet,omitempty"`
-	Traces []*Result `json:"traces"`
+	Traces []*Result    `json:"traces"`
 	// TracesIn names the file beside this one that has all traces, where Traces are only the
 	// worst of them.
 	TracesIn string         `json:"traces_in,omitempty"`

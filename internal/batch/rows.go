@@ -298,7 +298,6 @@ func (m *Merger) addHead(name string, r *Report) (int, error) {
 		}
 	}
 	out.Reasons = sum(out.Reasons, r.Reasons)
-	out.Fleet = out.Fleet.plus(r.Fleet)
 	return r.Shard.Index, nil
 }
 

@@ -19,6 +19,9 @@ type Repair struct {
 	Draws []string `kong:"-"`
 }
 
+// NewRepair returns the job of a command line that is not read yet, with the flags of all passes.
+func NewRepair() *Repair { return &Repair{SampleFlags: newSampleFlags()} }
+
 // Check implements Job.
 func (r *Repair) Check(format string) error {
 	return errors.Join(r.RepairFlags.check(), r.SampleFlags.check(), r.TrackFlags.check(format))

@@ -18,7 +18,7 @@ var Table = []Command{
 		Name: "repair", Help: "Repair cut stacks.", Group: GroupRepair,
 		Examples: []string{"tracefix repair trace.nettrace", "tracefix repair trace.nettrace -o trace.speedscope.json", "tracefix repair trace.nettrace -o trace.pb.gz --from 10s --to 12s", "tracefix repair trace.nettrace -o alloc.svg --weight alloc"},
 		Reads:    anyTrace, Outputs: ProfileFormats(), Rewrites: &Rewrites{Own: ".fixed", Other: ".fixed"}, Counts: Samples | Repairs,
-		New: func() Job { return &Repair{SampleFlags: newSampleFlags()} },
+		New: func() Job { return NewRepair() },
 	},
 	{
 		Name: "convert", Help: "Convert a trace, without repair.", Group: GroupRepair,
