@@ -130,6 +130,18 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// TestPageShowsNoControls: what turns the direction of text or ends a line does not reach the page.
+func TestPageShowsNoControls(t *testing.T) {
+	const name = "App.Slow\u202e\x1b[31m()"
+	r := Traces(batch(1, map[string]int{name: 800, "App.Other()": 900}, false), batch(2, map[string]int{name: 1600, "App.Other()": 900}, false))
+	var out bytes.Buffer
+	require.NoError(t, r.HTML(&out))
+	assert.Contains(t, out.String(), "App.Slow")
+	for _, bad := range []string{"\u202e", "\x1b", `\u202e`, `\u001b`} {
+		assert.NotContains(t, out.String(), bad)
+	}
+}
+
 func TestFormats(t *testing.T) {
 	r := Traces(batch(1, map[string]int{"App.Slow<T>()": 800, "App.O|ther()": 900}, false), batch(2, map[string]int{"App.Slow<T>()": 1200, "App.O|ther()": 900}, false))
 	var out bytes.Buffer

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -134,7 +135,7 @@ func (r *Result) HTML(w io.Writer) error {
 	least := max(root.total[0], root.total[1]) / 2000
 	var draw func(n *node) drawn
 	draw = func(n *node) drawn {
-		d := drawn{Name: n.name, Before: n.total[0] / units / 1e6, After: n.total[1] / units / 1e6}
+		d := drawn{Name: text.Line(n.name), Before: n.total[0] / units / 1e6, After: n.total[1] / units / 1e6}
 		for _, k := range n.kids {
 			if max(k.total[0], k.total[1]) >= least {
 				d.Kids = append(d.Kids, draw(k))
@@ -142,12 +143,16 @@ func (r *Result) HTML(w io.Writer) error {
 		}
 		return d
 	}
+	verdict := r.verdict()
+	for i := range verdict {
+		verdict[i] = text.Line(verdict[i])
+	}
 	data, err := json.Marshal(struct {
 		Title   string   `json:"title"`
 		Unit    string   `json:"unit"`
 		Verdict []string `json:"verdict"`
 		Root    drawn    `json:"root"`
-	}{r.Before + " → " + r.After, map[bool]string{true: "ms a request", false: "ms"}[r.PerRequest], r.verdict(), draw(root)})
+	}{text.Line(r.Before + " → " + r.After), map[bool]string{true: "ms a request", false: "ms"}[r.PerRequest], verdict, draw(root)})
 	if err != nil {
 		return err
 	}
