@@ -33,7 +33,7 @@ func documented(t *testing.T) map[string]string {
 				}
 			}
 		}
-		for _, cell := range regexp.MustCompile("(?m)^\\|.*$").FindAllString(string(b), -1) {
+		for _, cell := range regexp.MustCompile(`(?m)^\|.*$`).FindAllString(string(b), -1) {
 			for _, m := range regexp.MustCompile("`(tracefix [a-z]+ [^`]+)`").FindAllStringSubmatch(cell, -1) {
 				lines[strings.ReplaceAll(m[1], `\|`, "|")] = filepath.Base(name)
 			}
