@@ -68,7 +68,7 @@ func (f *Forecast) text() string {
 	}
 	share := percentOf(f.Repaired, f.Tried)
 	if f.All {
-		return fmt.Sprintf("a repair puts %s of them right", share)
+		return fmt.Sprintf("a repair restores %s of them", share)
 	}
-	return fmt.Sprintf("a repair puts about %s of them right (tried on %s)", share, count(f.Tried))
+	return fmt.Sprintf("a repair restores about %s of them (tried on %s)", share, count(f.Tried))
 }

@@ -15,9 +15,9 @@ func TestOverall(t *testing.T) {
 	for name, want := range map[string]Verdict{
 		"dropped":        {State: Bad, Share: 92.42, Text: "92.4 % of the frames have no name; 67.2 % of all events were lost"},
 		"http-cpu":       {State: Good, Text: "CPU stacks, HTTP requests can be used as they are"},
-		"recursion":      {State: Partly, Share: 45.81, Text: "45.8 % of the CPU stacks are cut, a repair puts 72.1 % of them right"},
+		"recursion":      {State: Partly, Share: 45.81, Text: "45.8 % of the CPU stacks are cut, a repair restores 72.1 % of them"},
 		"net6-notpl":     {State: Partly, Text: "only methods compiled while recording have names; requests have no activity ids"},
-		"v6-machine":     {State: Partly, Share: 47.23, Text: "47.2 % of the CPU stacks are cut, a repair puts 15.2 % of them right; 18.1 % of the frames have no name"},
+		"v6-machine":     {State: Partly, Share: 47.23, Text: "47.2 % of the CPU stacks are cut, a repair restores 15.2 % of them; 18.1 % of the frames have no name"},
 		"requests-short": {State: Good, Text: "CPU stacks, HTTP requests, activities can be used as they are"},
 	} {
 		got := facts(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")).Overall
@@ -35,5 +35,5 @@ func TestForecast(t *testing.T) {
 	f = facts(t, tracetest.Corpus(t, "dotnet10", "web-60s.nettrace"))
 	assert.False(t, f.Forecast.All, "%d samples are too many to try all", f.Samples.Looks())
 	share := float64(f.Forecast.Repaired) / float64(f.Forecast.Tried)
-	assert.InDelta(t, 0.21, share, 0.05, "a repair of all of it puts 21.0 % right")
+	assert.InDelta(t, 0.21, share, 0.05, "a repair of all of it restores 21.0 %")
 }
