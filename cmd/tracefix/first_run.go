@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -96,12 +97,12 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 
 // Texts of kong's that say how it works inside.
 var (
-	noValue     = regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "?EOL"?.*$`)
-	noArg       = regexp.MustCompile(`^expected "<([\w-]+)>.*"$`)
-	noFlag      = regexp.MustCompile(`^missing flags: (--[\w-]+)=(\S+)`)
-	badNumber   = regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`)
-	badDuration = regexp.MustCompile(`^(--?[\w-]+): expected duration but got "(.*?)".*$`)
-	badChoice   = regexp.MustCompile(`^(\S+) must be one of (\S+) but got "(.*)"$`)
+	noValue     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "?EOL"?.*$`) })
+	noArg       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^expected "<([\w-]+)>.*"$`) })
+	noFlag      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^missing flags: (--[\w-]+)=(\S+)`) })
+	badNumber   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`) })
+	badDuration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected duration but got "(.*?)".*$`) })
+	badChoice   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S+) must be one of (\S+) but got "(.*)"$`) })
 )
 
 // arguments are what those of the grammar are called in a sentence.
@@ -113,24 +114,24 @@ var arguments = map[string]string{
 // plain puts a mistake on the command line into plain words.
 func plain(err error) string {
 	msg := err.Error()
-	if m := noValue.FindStringSubmatch(msg); m != nil {
+	if m := noValue().FindStringSubmatch(msg); m != nil {
 		return m[1] + " needs a value"
 	}
-	if m := noArg.FindStringSubmatch(msg); m != nil {
+	if m := noArg().FindStringSubmatch(msg); m != nil {
 		if what := arguments[m[1]]; what != "" {
 			return "name " + what
 		}
 	}
-	if m := noFlag.FindStringSubmatch(msg); m != nil {
+	if m := noFlag().FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("%s %s is missing", m[1], m[2])
 	}
-	if m := badNumber.FindStringSubmatch(msg); m != nil {
+	if m := badNumber().FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("%s %q is not a number", m[1], m[2])
 	}
-	if m := badDuration.FindStringSubmatch(msg); m != nil {
+	if m := badDuration().FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("%s %q is not a time; write it with a unit, such as 250ms, 1.5s or 2m", m[1], m[2])
 	}
-	if m := badChoice.FindStringSubmatch(msg); m != nil {
+	if m := badChoice().FindStringSubmatch(msg); m != nil {
 		choices := strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll(m[2], `"`, ""), ","), ",", ", ")
 		return fmt.Sprintf("%s: there is no %q; use one of %s", strings.Trim(m[1], "<>"), m[3], choices)
 	}

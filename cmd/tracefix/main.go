@@ -115,35 +115,53 @@ func explains(kctx *kong.Context) bool {
 }
 
 // grammar is that of the command line: the table of commands, and those that work on
-// other things than one trace. Batches take the flags of what they do, so args count.
+// other things than one trace. Of commands that args do not name it has but the names: to go
+// through all flags takes longer than to tell what is in a small trace. Batches take the flags
+// of what they do.
 func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 	options := append([]kong.Option{
 		kong.Name("tracefix"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
-		kong.Vars{
-			"version": version(),
-			"tracks":  strings.Join(command.TrackNames, ", "),
-			"doings":  strings.Join(batch.DoingNames(), ","),
-			"jobs":    strings.Join(batch.DoingNames(), ", "),
-			"gates":   batch.GateHelp(),
-		},
+		kong.Vars{"version": version()},
 	}, more...)
-	for i := range command.Table {
-		options = append(options, grammarOf(&command.Table[i]))
+	add := func(name, help, group string, flags func() any, tags ...string) {
+		cmd := flags()
+		if len(args) > 0 && !slices.Contains(args, name) && !slices.Contains(args, "man") {
+			cmd = withoutFlags(cmd)
+		}
+		options = append(options, kong.DynamicCommand(name, help, group, cmd, tags...))
 	}
-	options = append(options,
-		kong.DynamicCommand("view", "Repair a trace and open it in the browser, offline.", command.GroupRepair, &ViewCmd{Repair: *command.NewRepair()}),
-		kong.DynamicCommand("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, newBatchCmd(args)),
-		kong.DynamicCommand("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, &CompareCmd{}),
-		kong.DynamicCommand("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, &SnoopCmd{}),
-		kong.DynamicCommand("completion", "Print a script that completes commands, flags and values in your shell.", command.GroupProgram, &CompletionCmd{}),
-		kong.DynamicCommand("man", "Print the man page.", command.GroupProgram, &ManCmd{}),
-		kong.DynamicCommand("complete", "", "", &CompleteCmd{}, "hidden"),
-	)
+	tracks := setVar("tracks", strings.Join(command.TrackNames, ", "))
+	for i := range command.Table {
+		row := &command.Table[i]
+		add(row.Name, row.Help, row.Group, func() any { return grammarOf(row) }, append(varsOf(row), tracks)...)
+	}
+	add("view", "Repair a trace and open it in the browser, offline.", command.GroupRepair, func() any { return &ViewCmd{Repair: *command.NewRepair()} }, tracks)
+	add("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, func() any { return newBatchCmd(args) }, tracks,
+		setVar("doings", strings.Join(batch.DoingNames(), ",")), setVar("jobs", strings.Join(batch.DoingNames(), ", ")), setVar("gates", batch.GateHelp()))
+	add("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, func() any { return &CompareCmd{} })
+	add("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, func() any { return &SnoopCmd{} })
+	add("completion", "Print a script that completes commands, flags and values in your shell.", command.GroupProgram, func() any { return &CompletionCmd{} })
+	add("man", "Print the man page.", command.GroupProgram, func() any { return &ManCmd{} })
+	add("complete", "", "", func() any { return &CompleteCmd{} }, "hidden")
 	return kong.New(cli, options...)
 }
+
+// withoutFlags returns a command of which only the names of the commands below it are known.
+func withoutFlags(cmd any) any {
+	var below []reflect.StructField
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(cmd).Elem()) {
+		if _, ok := f.Tag.Lookup("cmd"); ok {
+			below = append(below, reflect.StructField{Name: f.Name, Tag: f.Tag, Type: reflect.TypeFor[struct{}]()})
+		}
+	}
+	return reflect.New(reflect.StructOf(below)).Interface()
+}
+
+// setVar is a tag that gives what kong shows of a command the value of ${name}.
+func setVar(name, value string) string { return fmt.Sprintf("set:%q", name+"="+value) }
 
 // asGiven takes an argument byte by byte. kong's own mapper goes through JSON, in which a
 // file name that is not UTF-8 becomes that of another file.

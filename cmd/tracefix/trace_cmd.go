@@ -46,20 +46,24 @@ type eachCmd struct {
 	traceFlags
 }
 
-// grammarOf makes a command line of a row.
-func grammarOf(row *command.Command) kong.Option {
+// grammarOf returns the command line of a row.
+func grammarOf(row *command.Command) any {
 	flags := traceFlags{Job: kong.Plugins{row.New()}, row: row}
-	var cmd any = &oneCmd{traceFlags: flags}
+	if row.Rewrites != nil {
+		return &eachCmd{traceFlags: flags}
+	}
+	return &oneCmd{traceFlags: flags}
+}
+
+// varsOf are the tags for what the help of a row's flags says of the row.
+func varsOf(row *command.Command) []string {
 	out, format := "standard output", row.Outputs[0].Name
 	if r := row.Rewrites; r != nil {
-		cmd = &eachCmd{traceFlags: flags}
 		out, format = fmt.Sprintf("NAME%s.EXT beside the input", r.Own), "the input's own"
 	} else if row.Screen != "" {
 		format += fmt.Sprintf(" (%s on a terminal)", row.Screen)
 	}
-	set := func(name, value string) string { return fmt.Sprintf("set:%q", name+"="+value) }
-	return kong.DynamicCommand(row.Name, row.Help, row.Group, cmd,
-		set("inputs", row.Inputs()), set("formats", strings.Join(row.Outputs.Names(), ", ")), set("out", out), set("format", format))
+	return []string{setVar("inputs", row.Inputs()), setVar("formats", strings.Join(row.Outputs.Names(), ", ")), setVar("out", out), setVar("format", format)}
 }
 
 // Help is what stands below the flags: examples.

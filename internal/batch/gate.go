@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/command"
@@ -124,13 +125,15 @@ func GateHelp() string {
 	return strings.TrimSuffix(b.String(), ", ")
 }
 
-var gateForm = regexp.MustCompile(`^([a-z0-9-]+)(?:\s*(>=|<=|>|<)\s*([0-9.]+)\s*([a-zµ%]*))?$`)
+var gateForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9-]+)(?:\s*(>=|<=|>|<)\s*([0-9.]+)\s*([a-zµ%]*))?$`)
+})
 
 // ParseGate reads NAME, or NAME OP VALUE with OP one of > >= < <=. A name alone means
 // more than none. Shares are in percent, times in a unit such as 500ms or 2s.
 func ParseGate(s, do string) (Gate, error) {
 	bad := func(why string) (Gate, error) { return Gate{}, fmt.Errorf("--fail-on %q: %s", s, why) }
-	f := gateForm.FindStringSubmatch(strings.TrimSpace(s))
+	f := gateForm().FindStringSubmatch(strings.TrimSpace(s))
 	if f == nil {
 		return bad("must be NAME or NAME>VALUE, such as damaged or p95>500ms")
 	}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
@@ -18,19 +19,21 @@ import (
 //go:embed overview.html
 var overviewText string
 
-var overview = template.Must(template.New("overview").Funcs(template.FuncMap{
-	"count": func(n int) string { return report.Count(n) },
-	"size":  size,
-	"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
-	"share": func(n, of int) string {
-		if of == 0 {
-			return "0"
-		}
-		return fmt.Sprintf("%.2f", 100*float64(n)/float64(of))
-	},
-	"status":  status,
-	"explain": report.How,
-}).Parse(overviewText))
+var overview = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("overview").Funcs(template.FuncMap{
+		"count": func(n int) string { return report.Count(n) },
+		"size":  size,
+		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"share": func(n, of int) string {
+			if of == 0 {
+				return "0"
+			}
+			return fmt.Sprintf("%.2f", 100*float64(n)/float64(of))
+		},
+		"status":  status,
+		"explain": report.How,
+	}).Parse(overviewText))
+})
 
 // A page is what the overview shows.
 type page struct {
@@ -72,13 +75,13 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 		}
 	}
 	b := bufio.NewWriterSize(w, 64<<10)
-	if err := overview.ExecuteTemplate(b, "head", p); err != nil {
+	if err := overview().ExecuteTemplate(b, "head", p); err != nil {
 		return err
 	}
 	if err := p.data(b); err != nil {
 		return err
 	}
-	if err := overview.ExecuteTemplate(b, "tail", p); err != nil {
+	if err := overview().ExecuteTemplate(b, "tail", p); err != nil {
 		return err
 	}
 	return b.Flush()

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/httpphases"
@@ -121,18 +122,23 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 // Parts of names that another compilation of the same source changes: the ordinal that the
 // compiler gives a method for its lambdas, local functions and state machines, and
 // addresses that stand for a method.
-var compiled = []struct {
+var compiled = sync.OnceValue(func() []replacement {
+	return []replacement{
+		{regexp.MustCompile(`>b__\d+_(\d+)`), ">b__${1}"},
+		{regexp.MustCompile(`>d__\d+`), ">d__"},
+		{regexp.MustCompile(`DisplayClass\d+_`), "DisplayClass_"},
+		{regexp.MustCompile(`\|\d+_(\d+)`), "|${1}"},
+		{regexp.MustCompile(`AnonymousType\d+`), "AnonymousType"},
+		{regexp.MustCompile(`pMT: 0x[0-9A-Fa-f]+`), "pMT"},
+		{regexp.MustCompile(`lambda_method\d+`), "lambda_method"},
+		{regexp.MustCompile(`!0x[0-9A-Fa-f]+$`), "!?"},
+	}
+})
+
+// A replacement is what stands in a name in place of what a pattern finds.
+type replacement struct {
 	pattern *regexp.Regexp
 	with    string
-}{
-	{regexp.MustCompile(`>b__\d+_(\d+)`), ">b__${1}"},
-	{regexp.MustCompile(`>d__\d+`), ">d__"},
-	{regexp.MustCompile(`DisplayClass\d+_`), "DisplayClass_"},
-	{regexp.MustCompile(`\|\d+_(\d+)`), "|${1}"},
-	{regexp.MustCompile(`AnonymousType\d+`), "AnonymousType"},
-	{regexp.MustCompile(`pMT: 0x[0-9A-Fa-f]+`), "pMT"},
-	{regexp.MustCompile(`lambda_method\d+`), "lambda_method"},
-	{regexp.MustCompile(`!0x[0-9A-Fa-f]+$`), "!?"},
 }
 
 // Name is a method's name without what only compilation changes.
@@ -140,7 +146,7 @@ func Name(full string) string {
 	if !strings.ContainsAny(full, "0123456789") {
 		return full
 	}
-	for _, c := range compiled {
+	for _, c := range compiled() {
 		full = c.pattern.ReplaceAllString(full, c.with)
 	}
 	return full

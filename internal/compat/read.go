@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
@@ -422,7 +423,7 @@ func (b *builder) field(ev *load.Observed, name string) string {
 	return ""
 }
 
-var inParentheses = regexp.MustCompile(`\((\d+)\)`)
+var inParentheses = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\((\d+)\)`) })
 
 // finish names the synthetic frames and sorts threads and samples.
 func (b *builder) finish(p *profile.Profile) *Trace {
@@ -442,7 +443,7 @@ func (b *builder) finish(p *profile.Profile) *Trace {
 		}
 		tab.SetMethod(c.frame, b.method(text))
 		ct := &Thread{Name: text, Samples: c.samples}
-		if m := inParentheses.FindStringSubmatch(text); m != nil {
+		if m := inParentheses().FindStringSubmatch(text); m != nil {
 			ct.TID, _ = strconv.ParseInt(m[1], 10, 64)
 		}
 		out.Threads = append(out.Threads, ct)

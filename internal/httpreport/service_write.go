@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -201,9 +202,9 @@ func ServiceMarkdown(w io.Writer, s *Service) error {
 //go:embed service.html
 var servicePageText string
 
-var servicePage = template.Must(template.New("page").Parse(servicePageText))
+var servicePage = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(servicePageText)) })
 
 // ServiceHTML writes s as one page, for any browser, without network.
 func ServiceHTML(w io.Writer, s *Service) error {
-	return servicePage.Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Sections": serviceSections(s)})
+	return servicePage().Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Sections": serviceSections(s)})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"path"
 	"regexp"
+	"sync"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -65,7 +66,7 @@ func textLines(b []byte, n int) (lines [][]byte) {
 	return lines
 }
 
-var foldedLine = regexp.MustCompile(`^[^\x00-\x1f{}]+ \d+(\.\d+)?$`)
+var foldedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{}]+ \d+(\.\d+)?$`) })
 
 // isFolded recognises lines of a stack and a count, one of them of more than one frame. Two of
 // ten may be something else.
@@ -73,7 +74,7 @@ func isFolded(b []byte) bool {
 	lines := textLines(b, 10)
 	good, deep := 0, false
 	for _, l := range lines {
-		if foldedLine.Match(l) {
+		if foldedLine().Match(l) {
 			good++
 			deep = deep || bytes.IndexByte(l, ';') > 0
 		}
@@ -93,8 +94,10 @@ func isSamples(b []byte) bool {
 }
 
 var (
-	perfEvent = regexp.MustCompile(`^\s*\S.*?\s+-?\d+(/-?\d+)?\s+(\[\d+\]\s+)?(\S{4,8}\s+)??(\d+\.\d+:\s+)?(\d+\s+)?[^\s\d\[(]\S*:(\s|$)`)
-	perfFrame = regexp.MustCompile(`^\s+[0-9a-f]+ \S`)
+	perfEvent = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*\S.*?\s+-?\d+(/-?\d+)?\s+(\[\d+\]\s+)?(\S{4,8}\s+)??(\d+\.\d+:\s+)?(\d+\s+)?[^\s\d\[(]\S*:(\s|$)`)
+	})
+	perfFrame = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
 )
 
 // isPerfScript recognises an event of perf script with a frame behind it, comments before it left
@@ -104,10 +107,10 @@ func isPerfScript(b []byte) bool {
 	for _, l := range textLines(b, 200) {
 		switch {
 		case l[0] == '#':
-		case event && perfFrame.Match(l):
+		case event && perfFrame().Match(l):
 			return true
 		default:
-			if event = perfEvent.Match(l); !event {
+			if event = perfEvent().Match(l); !event {
 				return false
 			}
 		}

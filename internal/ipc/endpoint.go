@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -22,7 +23,9 @@ var ErrNoEndpoint = errors.New("no diagnostics socket: is it a .NET process of t
 // process, some the first by name: a small key serves both.
 const proxyKey = "1"
 
-var socketName = regexp.MustCompile(`^(dotnet-diagnostic-(?:dsrouter-)?)(\d+)-(\d+)(-socket)$`)
+var socketName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(dotnet-diagnostic-(?:dsrouter-)?)(\d+)-(\d+)(-socket)$`)
+})
 
 // Endpoint returns the diagnostics socket of a process, as the tools of .NET find it.
 func Endpoint(pid int) (string, error) {
@@ -67,7 +70,7 @@ func newest(dir string, pid, inner int) (string, error) {
 	}
 	best, at := "", time.Time{}
 	for _, e := range entries {
-		m := socketName.FindStringSubmatch(e.Name())
+		m := socketName().FindStringSubmatch(e.Name())
 		if m == nil || m[2] != strconv.Itoa(inner) || m[3] == proxyKey {
 			continue
 		}
@@ -85,7 +88,7 @@ func newest(dir string, pid, inner int) (string, error) {
 // process find it, if the socket has a name that they look for.
 func ProxyPath(target string) (path string, byPID bool) {
 	dir, name := filepath.Split(target)
-	if m := socketName.FindStringSubmatch(name); m != nil && m[3] != proxyKey {
+	if m := socketName().FindStringSubmatch(name); m != nil && m[3] != proxyKey {
 		return dir + m[1] + m[2] + "-" + proxyKey + m[4], true
 	}
 	return target + ".snoop", false

@@ -146,7 +146,9 @@ func Create(name string, o *Options) (*File, error) {
 	}
 	out.line = relay.New(nil, func(b *[]byte) error {
 		_, err := disk.Write(*b)
-		*b = (*b)[:0]
+		if *b = (*b)[:0]; err != nil {
+			*b = nil // somebody may still read it: see interruptible
+		}
 		return err
 	})
 	return out, nil
@@ -159,6 +161,7 @@ const gzipBlock = 512 << 10
 // compress sets the compression that the name asks for. Its blocks are compressed side by side.
 func (o *File) compress(disk io.Writer) (err error) {
 	workers := relay.Workers()
+	disk = &copier{w: disk} // of memory that compression uses again
 	switch strings.ToLower(filepath.Ext(o.Name)) {
 	case ".gz":
 		z := pgzip.NewWriter(disk)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"slices"
 )
 
 // An interruptible writes to a pipe or a device, which may take as long as they like to be
@@ -15,10 +14,9 @@ type interruptible struct {
 	w   io.Writer
 }
 
-// Write writes p, and returns the error of the context if that ends first. It writes a copy, which
-// may be read for as long as the pipe likes.
+// Write writes p, and returns the error of the context if that ends first: p may be read for as
+// long as the pipe likes then, so it must stay as it is.
 func (i interruptible) Write(p []byte) (n int, err error) {
-	p = slices.Clone(p)
 	done := make(chan struct{})
 	var k int
 	var failed error
@@ -32,6 +30,22 @@ func (i interruptible) Write(p []byte) (n int, err error) {
 	case <-i.ctx.Done():
 		return 0, context.Cause(i.ctx)
 	}
+}
+
+// A copier writes copies, in one piece of memory after another.
+type copier struct {
+	w    io.Writer
+	copy []byte
+}
+
+// Write writes a copy of p, which stays as it is if that fails.
+func (c *copier) Write(p []byte) (int, error) {
+	c.copy = append(c.copy[:0], p...)
+	n, err := c.w.Write(c.copy)
+	if err != nil {
+		c.copy = nil
+	}
+	return n, err
 }
 
 // openPipe opens a pipe or a device for writing; a named pipe waits for a reader.

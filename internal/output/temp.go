@@ -154,7 +154,7 @@ func removeFolder(dir string) {
 var (
 	leftovers   = map[string]map[string][]string{} // by folder, by NAME
 	leftoversMu sync.Mutex
-	besideName  = regexp.MustCompile(`^\.(.+)\.tmp-[0-9a-f]{8}$`)
+	besideName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.(.+)\.tmp-[0-9a-f]{8}$`) })
 )
 
 // sweepBeside removes what killed runs left of an output.
@@ -169,7 +169,7 @@ func sweepBeside(name string) {
 		of = map[string][]string{}
 		list, err := os.ReadDir(dir)
 		for _, e := range list {
-			if m := besideName.FindStringSubmatch(e.Name()); err == nil && m != nil {
+			if m := besideName().FindStringSubmatch(e.Name()); err == nil && m != nil {
 				of[m[1]] = append(of[m[1]], filepath.Join(dir, e.Name()))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/load"
@@ -22,10 +23,12 @@ const perfLimit = 127
 
 // perfHead is the first line of an event: command, process and thread, CPU, time, period, event,
 // and what a tracepoint tells. Which of them are there is up to `perf script -F`.
-var perfHead = regexp.MustCompile(`^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:\S{4,8}\s+)??(?:(\d+\.\d+):\s+)?(?:(\d+)\s+)?([^\s\d\[(]\S*?):(?:\s+(.*))?$`)
+var perfHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:\S{4,8}\s+)??(?:(\d+\.\d+):\s+)?(?:(\d+)\s+)?([^\s\d\[(]\S*?):(?:\s+(.*))?$`)
+})
 
 // A switch is a tracepoint's text about who runs next.
-var perfNext = regexp.MustCompile(`==> next_comm=.* next_pid=(\d+) |==> .*:(\d+) \[`)
+var perfNext = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`==> next_comm=.* next_pid=(\d+) |==> .*:(\d+) \[`) })
 
 // A perfReader reads the text that `perf script` prints.
 type perfReader struct {
@@ -75,7 +78,7 @@ func (p *perfReader) line(offset int64, line []byte) {
 		return
 	}
 	p.event()
-	m := perfHead.FindSubmatch(line)
+	m := perfHead().FindSubmatch(line)
 	if m == nil || !p.begin(m) {
 		p.warn(offset, "expected an event or a frame of perf script, found %s", found(line))
 		return
@@ -224,7 +227,7 @@ func (p *perfReader) limit() int { return cmp.Or(p.opts.MaxDepth, perfLimit) }
 
 // switched takes a thread off its CPU until somebody switches to it.
 func (p *perfReader) switched(e *perfEvent, s profile.Sample) {
-	m := perfNext.FindStringSubmatch(e.text)
+	m := perfNext().FindStringSubmatch(e.text)
 	if m == nil {
 		p.others[e.event]++
 		return

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/profile"
@@ -198,13 +199,13 @@ func (r *SpeedscopeReader) InputOffset() int64 { return r.w.s.off }
 // microseconds is how many of them a unit is; units that are no time count as they are.
 var microseconds = map[string]float64{"nanoseconds": 1e-3, "microseconds": 1, "milliseconds": 1e3, "seconds": 1e6}
 
-var threadNumber = regexp.MustCompile(`\((\d{1,18})\)|Thread (\d{1,18})$`)
+var threadNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\((\d{1,18})\)|Thread (\d{1,18})$`) })
 
 // thread tells the number of a profile's thread: that in "Thread (123)" or "Thread 123",
 // if it is free, else its place in the file.
 func (r *SpeedscopeReader) thread(name string) int64 {
 	id := int64(len(r.threads) + 1)
-	if all := threadNumber.FindAllStringSubmatch(name, -1); all != nil {
+	if all := threadNumber().FindAllStringSubmatch(name, -1); all != nil {
 		m := all[len(all)-1] // that of the process may stand before
 		if n, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && !r.seen[n] {
 			id = n
