@@ -141,3 +141,14 @@ func (t *climber) appendNodes(fs []FrameID, nodes []StackID, s StackID) ([]Frame
 	}
 	return fs, nodes
 }
+
+// appendInner appends the frames of s but for its outermost n, root first.
+func (t *climber) appendInner(fs []FrameID, s StackID, n int) []FrameID {
+	from := len(fs)
+	d := max(t.Depth(s)-n, 0)
+	fs = slices.Grow(fs, d)[:from+d]
+	for i := from + d - 1; i >= from; i-- {
+		s, fs[i] = t.Node(s)
+	}
+	return fs
+}

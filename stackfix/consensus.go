@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // What is not known of a stack as a whole may be known in parts: the frames that all whole
@@ -75,12 +76,7 @@ type spot struct {
 }
 
 // A sighting is a spot in the stack of a witness.
-type sighting struct {
-	glimpse
-	surrounding
-	spot  int32
-	whole bool
-}
+type sighting struct{ witness, spot int32 }
 
 // A glimpse is of a thread at a time.
 type glimpse struct {
@@ -99,15 +95,15 @@ type consensus struct {
 	// of the contexts asked in this round
 	ids   numbering
 	of    map[StackID]contexts // of stacks that are asked
-	ends  map[FrameID]bool     // the innermost frames of contexts
+	ends  []bool               // by frame: whether it is the innermost one of a context
 	spots []spot
 	seen  [][]sighting // by context, in order of time
 
 	// scratch
-	fs, gs    []FrameID
-	all, near assembly
-	met       []uint32 // by spot: when it was met
-	now       uint32
+	fs, gs []FrameID
+	all    assembly
+	met    []uint32 // by spot: when it was met
+	now    uint32
 }
 
 // newConsensus finds what is known of the stacks of w that have no answer.
@@ -162,7 +158,7 @@ func (c *consensus) call(w *world) {
 // ask finds where the contexts of what is known of open blocks are seen.
 func (c *consensus) ask(open []*block) {
 	c.ids.reset()
-	c.of, c.ends = map[StackID]contexts{}, map[FrameID]bool{}
+	c.of, c.ends = map[StackID]contexts{}, make([]bool, len(c.mth))
 	for _, b := range open {
 		s := c.parts[b].stack
 		if _, ok := c.of[s]; ok {
@@ -183,33 +179,16 @@ func (c *consensus) ask(open []*block) {
 
 // see finds the contexts that are asked in the stacks of the witnesses.
 func (c *consensus) see() {
+	ends, last := c.endings()
 	c.seen, c.spots = make([][]sighting, c.ids.n), nil
-	ends := map[StackID]contexts{}       // stacks down to the end of a context
-	last := make([]StackID, c.t.Len())   // stack: the innermost of these in it
 	shows := make([][2]int32, c.t.Len()) // stack: its spots
-	met := make([]bool, c.t.Len())
-	met[0] = true
-	var path []StackID
 	for i := range c.witnesses {
 		x := &c.witnesses[i]
-		path = path[:0]
-		s := c.t.Parent(x.stack)
-		for ; !met[s]; s = c.t.Parent(s) {
-			path = append(path, s)
-		}
-		for _, at := range slices.Backward(path) {
-			last[at], met[at] = last[s], true
-			if c.ends[c.t.Frame(at)] {
-				if ids := c.ending(at); ids != (contexts{}) {
-					ends[at], last[at] = ids, at
-				}
-			}
-			s = at
-		}
 		at := &shows[x.stack]
 		if at[1] == 0 {
 			at[0] = int32(len(c.spots))
-			for s = last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
+			// the innermost frame is no call site
+			for s := last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
 				for k, id := range ends[s] {
 					if id > 0 {
 						c.spots = append(c.spots, spot{id - 1, c.t.up(s, c.t.Depth(s)-contextSites[k])})
@@ -220,10 +199,27 @@ func (c *consensus) see() {
 		}
 		for n := at[0]; n < at[1]; n++ {
 			list := &c.seen[c.spots[n].context]
-			*list = append(*list, sighting{x.glimpse, x.surrounding, n, x.whole})
+			*list = append(*list, sighting{int32(i), n})
 		}
 	}
 	c.met = reach(c.met, len(c.spots))
+}
+
+// endings returns the contexts that are asked and end with a stack, and for each stack the
+// innermost such one in it, itself included.
+func (c *consensus) endings() (ends map[StackID]contexts, last []StackID) {
+	ends, last = map[StackID]contexts{}, make([]StackID, c.t.Len())
+	for s := StackID(1); int(s) < len(last); s++ { // callers come before what they call
+		callers, f := c.t.Node(s)
+		last[s] = last[callers]
+		if int(f) >= len(c.ends) || !c.ends[f] {
+			continue
+		}
+		if ids := c.ending(s); ids != (contexts{}) {
+			ends[s], last[s] = ids, s
+		}
+	}
+	return ends, last
 }
 
 // hashOf returns a hash of frames.
@@ -255,54 +251,66 @@ func (c *consensus) ending(s StackID) (ids contexts) {
 type camp struct {
 	above StackID
 	n     int
+	first int // witnesses of other camps that are nearer than all of these
 	whole bool
 }
 
-// An assembly is the witnesses of a context that vote.
+// An assembly is the witnesses of a context that vote, the nearest first.
 type assembly struct {
-	camps []camp    // the one with the nearest witness first
-	votes []ballot  // of all of them
-	n     int       // witnesses
-	looks []glimpse // at which they saw it, by lookTime, up to fewLooks
+	camps   []camp    // the one with the nearest witness first
+	votes   []ballot  // of all of them
+	n       int       // witnesses
+	looks   []glimpse // at which they saw it, by lookTime, up to fewLooks
+	differs int       // how many of the nearest have fewLooks; more than n if all have fewer
 }
 
 // assemble calls the nearest witnesses of a context.
-func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool, most int) {
-	a.camps, a.votes, a.n, a.looks = a.camps[:0], a.votes[:0], 0, a.looks[:0]
+func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool) {
+	a.camps, a.votes, a.n, a.looks, a.differs = a.camps[:0], a.votes[:0], 0, a.looks[:0], math.MaxInt
 	if id == 0 {
 		return
 	}
 	c.now++
 	list := c.seen[id-1]
-	hi, _ := slices.BinarySearchFunc(list, time, func(s sighting, t int64) int { return cmp.Compare(s.time, t) })
-	for lo, seen := hi-1, 0; a.n < most && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
-		var s *sighting
-		if hi == len(list) || lo >= 0 && time-list[lo].time <= list[hi].time-time {
-			s = &list[lo]
+	at := func(i int) int64 { return c.witnesses[list[i].witness].time }
+	hi := sort.Search(len(list), func(i int) bool { return at(i) >= time })
+	for lo, seen := hi-1, 0; a.n < mostVotes && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
+		var s sighting
+		if hi == len(list) || lo >= 0 && time-at(lo) <= at(hi)-time {
+			s = list[lo]
 			lo--
 		} else {
-			s = &list[hi]
+			s = list[hi]
 			hi++
 		}
-		if whole && !s.whole || c.met[s.spot] == c.now {
+		x := &c.witnesses[s.witness]
+		if whole && !x.whole || c.met[s.spot] == c.now {
 			continue
 		}
 		c.met[s.spot] = c.now
 		above := c.spots[s.spot].above
-		if above == 0 && !s.whole {
+		if above == 0 && !x.whole {
 			continue // what is above it was cut off
 		}
-		a.add(above, s.whole)
-		a.votes = append(a.votes, ballot{above, time - s.time, s.surrounding})
-		if len(a.looks) < fewLooks {
-			ago := time - s.time // whatever the zero of time is, looks are the same
-			if ago < 0 {
-				ago -= lookTime - 1
-			}
-			if l := (glimpse{ago / lookTime, s.thread}); !slices.Contains(a.looks, l) {
-				a.looks = append(a.looks, l)
-			}
-		}
+		a.add(above, x.whole)
+		a.votes = append(a.votes, ballot{above, time - x.time, x.surrounding})
+		a.look(time-x.time, x.thread)
+	}
+}
+
+// look notes when the newest witness saw the context.
+func (a *assembly) look(ago int64, thread int) {
+	if len(a.looks) == fewLooks {
+		return
+	}
+	if ago < 0 { // whatever the zero of time is, looks are the same
+		ago -= lookTime - 1
+	}
+	if l := (glimpse{ago / lookTime, thread}); !slices.Contains(a.looks, l) {
+		a.looks = append(a.looks, l)
+	}
+	if len(a.looks) == fewLooks {
+		a.differs = a.n
 	}
 }
 
@@ -315,7 +323,7 @@ func (a *assembly) add(above StackID, whole bool) {
 			return
 		}
 	}
-	a.camps = append(a.camps, camp{above, 1, whole})
+	a.camps = append(a.camps, camp{above, 1, a.n - 1, whole})
 }
 
 // enough tells whether at least so many witnesses vote, and not all of one call.
@@ -328,7 +336,7 @@ func (c *consensus) extend(b *block, p *part) bool {
 		return false
 	}
 	for _, id := range slices.Backward(ids[:]) {
-		if c.assemble(&c.all, id, b.time, false, mostVotes); c.all.enough(innerVotes) {
+		if c.assemble(&c.all, id, b.time, false); c.all.enough(innerVotes) {
 			return c.inner(p, &c.all)
 		}
 	}
@@ -340,7 +348,7 @@ func (c *consensus) extend(b *block, p *part) bool {
 // all, it roots b.
 func (c *consensus) outer(b *block, p *part, context int32) {
 	all := &c.all
-	c.assemble(all, context, b.time, true, mostVotes)
+	c.assemble(all, context, b.time, true)
 	known := c.t.Depth(p.stack) - c.t.Depth(b.stack)
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
@@ -348,40 +356,47 @@ func (c *consensus) outer(b *block, p *part, context int32) {
 	if !all.enough(outerVotes) || !c.fair || !samePhase(all.votes) {
 		return
 	}
-	if !c.agree(b, p, all, context) && !c.confirm(b, p, all) && b.between != 0 {
+	if !c.agree(b, p, all) && !c.confirm(b, p, all) && b.between != 0 {
 		c.followRoute(b, p, all.votes)
 	}
 }
 
 // agree takes what all votes agree in, of the nearest ones to the last frame, and reports whether
 // that is all that was missing.
-func (c *consensus) agree(b *block, p *part, all *assembly, context int32) bool {
+func (c *consensus) agree(b *block, p *part, all *assembly) bool {
+	above := all.camps[0].above
 	for most := mostVotes; most >= nearVotes; most /= 2 {
-		near := all
-		if most < all.n { // else they are the same witnesses
-			near = &c.near
-			c.assemble(near, context, b.time, true, most)
-		}
-		if !near.enough(0) {
+		near := min(most, all.n)
+		if all.differs > near {
 			return false
 		}
-		fs := c.t.AppendFrames(c.fs[:0], near.camps[0].above)
+		n := c.t.Depth(above)
 		for _, x := range all.camps {
-			c.gs = c.t.AppendFrames(c.gs[:0], x.above)
 			inlined := mostInlined
-			if slices.ContainsFunc(near.camps, func(y camp) bool { return y.above == x.above }) {
+			if x.first < near {
 				inlined = 0
 			}
-			fs = fs[:c.same(fs, c.gs, inlined)]
+			n = c.shared(above, n, x.above, inlined)
 		}
-		if c.complete(b, p, near.votes, len(fs)) {
+		if c.complete(b, p, all.votes[:near], n) {
 			return true
 		}
-		if len(fs) > c.t.Depth(p.base) {
-			p.base, p.baseConf = c.t.up(near.camps[0].above, len(fs)), unanimous(all.n)
+		if n > c.t.Depth(p.base) {
+			p.base, p.baseConf = c.t.up(above, n), unanimous(all.n)
 		}
 	}
 	return false
+}
+
+// shared tells how many of the outermost n frames of a, in a row, b begins with too. See same.
+func (c *consensus) shared(a StackID, n int, b StackID, inlined int) int {
+	d := c.t.Depth(c.t.shared(a, b))
+	if d >= n || a == b {
+		return n
+	}
+	c.fs = c.t.appendInner(c.fs[:0], c.t.up(a, n), d)
+	c.gs = c.t.appendInner(c.gs[:0], b, d)
+	return d + c.same(c.fs, c.gs, inlined)
 }
 
 // same tells how many frames a begins with that b begins with too, by method. Either may

@@ -77,9 +77,8 @@ func (c *consensus) surround(at []blockPlace) {
 // between notes that x stands between two whole stacks.
 func (x *witness) between(c *consensus, before, after StackID) {
 	s := c.t.shared(c.t.Parent(before), c.t.Parent(after))
-	c.fs = c.t.AppendFrames(c.fs[:0], s)
-	c.gs = c.t.AppendFrames(c.gs[:0], x.stack)
-	x.shared, x.kept = int32(len(c.fs)), int32(c.same(c.fs, c.gs, 0))
+	n := c.t.Depth(s)
+	x.shared, x.kept = int32(n), int32(c.shared(s, n, x.stack, 0))
 }
 
 // A ballot is what a witness shows above a context.
@@ -102,7 +101,7 @@ func (c *consensus) followRoute(b *block, p *part, votes []ballot) {
 			}
 			p.base, p.baseConf = c.t.up(votes[0].above, d), unanimous(sure)
 		}
-		if d >= len(between) || c.same(c.t.AppendFrames(c.fs[:0], c.t.up(votes[0].above, d)), between, 0) < d {
+		if d >= len(between) || c.shared(votes[0].above, d, b.between, 0) < d {
 			return
 		}
 		n, right := followed(votes, d)
@@ -121,11 +120,10 @@ func (c *consensus) followRoute(b *block, p *part, votes []ballot) {
 
 // agreed is how many frames all begin with.
 func (c *consensus) agreed(votes []ballot) int {
-	first := c.t.AppendFrames(nil, votes[0].above)
-	n := len(first)
+	first := votes[0].above
+	n := c.t.Depth(first)
 	for _, v := range votes[1:] {
-		c.gs = c.t.AppendFrames(c.gs[:0], v.above)
-		n = min(n, c.same(first[:n], c.gs, 0))
+		n = c.shared(first, n, v.above, 0)
 	}
 	return n
 }
