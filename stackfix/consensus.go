@@ -95,7 +95,7 @@ type consensus struct {
 	// of the contexts asked in this round
 	ids   numbering
 	of    map[StackID]contexts // of stacks that are asked
-	ends  []bool               // by frame: whether it is the innermost one of a context
+	ends  []uint8              // by frame: which of contextSites it is the innermost one of, a bit for each
 	spots []spot
 	seen  [][]sighting // by context, in order of time
 
@@ -158,7 +158,7 @@ func (c *consensus) call(w *world) {
 // ask finds where the contexts of what is known of open blocks are seen.
 func (c *consensus) ask(open []*block) {
 	c.ids.reset()
-	c.of, c.ends = map[StackID]contexts{}, make([]bool, len(c.mth))
+	c.of, c.ends = map[StackID]contexts{}, make([]uint8, len(c.mth))
 	for _, b := range open {
 		s := c.parts[b].stack
 		if _, ok := c.of[s]; ok {
@@ -168,8 +168,12 @@ func (c *consensus) ask(open []*block) {
 		var x contexts
 		for i, k := range contextSites {
 			if len(c.fs) > k { // the innermost frame is no call site
-				x[i] = int32(c.ids.add(hashOf(c.fs[:k]))) + 1
-				c.ends[c.fs[k-1]] = true
+				h := uint64(0)
+				for _, f := range slices.Backward(c.fs[:k]) {
+					h = outward(h, f)
+				}
+				x[i] = int32(c.ids.add(h^uint64(i))) + 1
+				c.ends[c.fs[k-1]] |= 1 << i
 			}
 		}
 		c.of[s] = x
@@ -179,7 +183,7 @@ func (c *consensus) ask(open []*block) {
 
 // see finds the contexts that are asked in the stacks of the witnesses.
 func (c *consensus) see() {
-	ends, last := c.endings()
+	ends, which, last := c.endings()
 	c.seen, c.spots = make([][]sighting, c.ids.n), nil
 	shows := make([][2]int32, c.t.Len()) // stack: its spots
 	for i := range c.witnesses {
@@ -189,7 +193,7 @@ func (c *consensus) see() {
 			at[0] = int32(len(c.spots))
 			// the innermost frame is no call site
 			for s := last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
-				for k, id := range ends[s] {
+				for k, id := range ends[which[s]] {
 					if id > 0 {
 						c.spots = append(c.spots, spot{id - 1, c.t.up(s, c.t.Depth(s)-contextSites[k])})
 					}
@@ -205,47 +209,45 @@ func (c *consensus) see() {
 	c.met = reach(c.met, len(c.spots))
 }
 
-// endings returns the contexts that are asked and end with a stack, and for each stack the
-// innermost such one in it, itself included.
-func (c *consensus) endings() (ends map[StackID]contexts, last []StackID) {
-	ends, last = map[StackID]contexts{}, make([]StackID, c.t.Len())
+// endings returns the contexts that are asked and end with a stack, and for each stack which of
+// these it has and the innermost stack in it that has some, itself included.
+func (c *consensus) endings() (ends []contexts, which []int32, last []StackID) {
+	ends, which, last = make([]contexts, 1), make([]int32, c.t.Len()), make([]StackID, c.t.Len())
 	for s := StackID(1); int(s) < len(last); s++ { // callers come before what they call
 		callers, f := c.t.Node(s)
 		last[s] = last[callers]
-		if int(f) >= len(c.ends) || !c.ends[f] {
+		if int(f) >= len(c.ends) || c.ends[f] == 0 {
 			continue
 		}
-		if ids := c.ending(s); ids != (contexts{}) {
-			ends[s], last[s] = ids, s
+		if ids := c.ending(s, c.ends[f]); ids != (contexts{}) {
+			which[s], last[s] = int32(len(ends)), s
+			ends = append(ends, ids)
 		}
 	}
-	return ends, last
+	return ends, which, last
 }
 
-// hashOf returns a hash of frames.
-func hashOf(fs []FrameID) uint64 {
-	h := uint64(len(fs))
-	for _, f := range fs {
-		h = (h+uint64(f)+1)*mul ^ h>>29
-	}
-	return h
-}
-
-// ending returns the contexts asked that end with s.
-func (c *consensus) ending(s StackID) (ids contexts) {
-	var fs [innerSites]FrameID
-	n := 0
+// ending returns the contexts asked that end with s and have the lengths asked.
+func (c *consensus) ending(s StackID, lengths uint8) (ids contexts) {
+	h, n := uint64(0), 0
 	for i, sites := range contextSites {
-		for ; s != 0 && n < sites; s = c.t.Parent(s) {
-			n++
-			fs[len(fs)-n] = c.t.Frame(s)
+		if lengths>>i == 0 {
+			break
 		}
-		if n == sites {
-			ids[i] = int32(c.ids.get(hashOf(fs[len(fs)-n:]))) + 1
+		for ; s != 0 && n < sites; n++ {
+			callers, f := c.t.Node(s)
+			h = outward(h, f)
+			s = callers
+		}
+		if n == sites && lengths>>i&1 != 0 {
+			ids[i] = int32(c.ids.get(h^uint64(i))) + 1
 		}
 	}
 	return ids
 }
+
+// outward is the hash of frames, h being that of all but the outermost one.
+func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
 
 // A camp is witnesses that show the same above a context.
 type camp struct {
