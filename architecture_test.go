@@ -38,8 +38,7 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/relay":    {},
 	"internal/input":    {"nettrace", "internal/relay", "internal/output"},
-	"internal/elfsyms":  {},
-	"internal/load":     {"internal/elfsyms", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/text"},
+	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/samples":  {"profile", "internal/input", "internal/load", "internal/report"},
 	"internal/requests": {"nettrace", "activity", "httpphases", "internal/input", "internal/report", "profile", "causality"},
@@ -53,18 +52,16 @@ var mayImport = map[string][]string{
 	"internal/view":       {"profile", "internal/report", "internal/text"},
 
 	// What is told of a file without a profile.
-	"internal/counters":      {"internal/text", "nettrace", "profile", "internal/input", "internal/otlp", "internal/report"},
-	"internal/events":        {"internal/text", "nettrace", "activity", "profile", "internal/input"},
-	"internal/info":          {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/report", "internal/requests", "internal/text"},
-	"internal/runtimereport": {"nettrace", "internal/input", "profile", "runtimeevents", "internal/load", "internal/export", "internal/text"},
-	"internal/compare":       {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/counters", "internal/export", "internal/text"},
-	"internal/ipc":           {"nettrace", "internal/report", "internal/text"},
+	"internal/events":  {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/load", "internal/export", "internal/otlp", "internal/report", "internal/text"},
+	"internal/info":    {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/report", "internal/requests", "internal/text"},
+	"internal/compare": {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/events", "internal/export", "internal/text"},
+	"internal/ipc":     {"nettrace", "internal/report", "internal/text"},
 
 	// Runs of the command.
 	"internal/text":         {},
 	"internal/output":       {"internal/relay"},
 	"internal/report":       {"internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/counters", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport", "internal/runtimereport"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/command", "internal/compare", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tracefix/tracefix/internal/counters"
+	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
@@ -43,11 +43,11 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	if c.In.Kind == input.Unknown {
 		return blocks(c)
 	}
-	out := counters.NewWriter(c.Format, c.Out, c.Screen.Width)
+	out := events.NewCounterWriter(c.Format, c.Out, c.Screen.Width)
 	ours := n.keeps(ctx, c)
 	told, dropped := 0, 0
 	last := int64(0)
-	add := func(p *counters.Point) error {
+	add := func(p *events.Point) error {
 		last = max(last, p.Ns)
 		if !n.overlap(p.Ns, p.Ns) || !ours(p.PID) {
 			dropped++
@@ -59,7 +59,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 		told++
 		return out.Add(p)
 	}
-	res, err := counters.Read(ctx, c.In.Reader, &counters.Options{Select: profile.Selection{Providers: n.Provider, Names: n.Name}, Warn: c.warn}, add)
+	res, err := events.ReadCounters(ctx, c.In.Reader, &events.CounterOptions{Select: profile.Selection{Providers: n.Provider, Names: n.Name}, Warn: c.warn}, add)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 
 // blocks writes the counters of a .NET Framework process. All of a dump is in its head.
 func blocks(c *Call) error {
-	list, err := counters.ParseBlocks(c.In.Head())
+	list, err := events.ParseBlocks(c.In.Head())
 	if err != nil {
 		return err
 	}
@@ -96,5 +96,5 @@ func blocks(c *Call) error {
 			c.Report.Notes = append(c.Report.Notes, fmt.Sprintf("block %d was being written when the dump was taken", b.Index))
 		}
 	}
-	return counters.WriteBlocks(c.Out, list, c.Format)
+	return events.WriteBlocks(c.Out, list, c.Format)
 }

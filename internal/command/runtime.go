@@ -3,9 +3,9 @@ package command
 import (
 	"context"
 
+	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/internal/runtimereport"
 )
 
 var runtimeFormats = output.Formats{
@@ -20,7 +20,7 @@ var runtimeFormats = output.Formats{
 type RuntimeReport struct {
 	Limit int `short:"n" default:"10" help:"Rows in each table of text and html; 0 is all."`
 
-	kind  runtimereport.Kind
+	kind  events.ReportKind
 	waits bool
 }
 
@@ -29,7 +29,7 @@ func (r *RuntimeReport) Check(string) error { return LimitFlag{r.Limit}.check() 
 
 // Do writes the report.
 func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
-	rep, info, err := runtimereport.Read(ctx, c.In.Reader, r.kind, runtimereport.Options{
+	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, events.RuntimeOptions{
 		Load: load.Options{Source: c.In.Name, Warn: c.warn}, Limit: r.Limit, Waits: r.waits,
 	})
 	if err != nil {

@@ -1,10 +1,9 @@
 package command
 
 import (
-	"github.com/tracefix/tracefix/internal/counters"
+	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/ipc"
-	"github.com/tracefix/tracefix/internal/runtimereport"
 )
 
 var (
@@ -59,32 +58,32 @@ var Table = []Command{
 	{
 		Name: "counters", Help: "Values of EventCounters and Meters.", Group: GroupInspect,
 		Examples: []string{"tracefix counters trace.nettrace -o counters.csv", `tracefix counters trace.nettrace --name "cpu*"`},
-		Reads:    recordings, Also: &Content{"a .NET Framework performance-counter block", counters.IsBlock}, Outputs: counterFormats, Screen: "table", Streams: true,
+		Reads:    recordings, Also: &Content{"a .NET Framework performance-counter block", events.IsBlock}, Outputs: counterFormats, Screen: "table", Streams: true,
 		New: func() Job { return &Counters{} },
 	},
 	{
 		Name: "gc", Help: "Garbage collections: pauses, reasons, sizes, who asked.", Group: GroupRuntime,
 		Examples: []string{"tracefix gc trace.nettrace"},
 		Reads:    recordings, Outputs: runtimeFormats, Batch: "json",
-		New: func() Job { return &GC{RuntimeReport: RuntimeReport{kind: runtimereport.KindGC}} },
+		New: func() Job { return &GC{RuntimeReport: RuntimeReport{kind: events.KindGC}} },
 	},
 	{
 		Name: "jit", Help: "Compilation: methods, time, tiers, the slowest.", Group: GroupRuntime,
 		Examples: []string{"tracefix jit trace.nettrace -n 20"},
 		Reads:    recordings, Outputs: runtimeFormats, Batch: "json",
-		New: func() Job { return &JIT{RuntimeReport: RuntimeReport{kind: runtimereport.KindJIT}} },
+		New: func() Job { return &JIT{RuntimeReport: RuntimeReport{kind: events.KindJIT}} },
 	},
 	{
 		Name: "locks", Help: "Contention: which locks, for how long, who held them.", Group: GroupRuntime,
 		Examples: []string{"tracefix locks trace.nettrace -o locks.html"},
 		Reads:    recordings, Outputs: runtimeFormats, Batch: "json",
-		New: func() Job { return &Locks{RuntimeReport: RuntimeReport{kind: runtimereport.KindLocks}} },
+		New: func() Job { return &Locks{RuntimeReport: RuntimeReport{kind: events.KindLocks}} },
 	},
 	{
 		Name: "threads", Help: "The thread pool: its size and why, starvation, the queue.", Group: GroupRuntime,
 		Examples: []string{"tracefix threads trace.nettrace"},
 		Reads:    recordings, Outputs: runtimeFormats, Batch: "json",
-		New: func() Job { return &Threads{RuntimeReport: RuntimeReport{kind: runtimereport.KindThreads}} },
+		New: func() Job { return &Threads{RuntimeReport: RuntimeReport{kind: events.KindThreads}} },
 	},
 	{
 		Name: "ipc", Help: "Decode a recorded conversation, and take the traces out of it.", Group: GroupTalk,

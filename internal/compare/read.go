@@ -19,7 +19,7 @@ import (
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/counters"
+	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -87,9 +87,9 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 	defer scan.Stop()
 	collections := &gcs{}
 	t.Counters = map[string][]float64{}
-	values := counters.NewConsumer(func(p *counters.Point) error {
+	values := events.NewCounterConsumer(func(p *events.Point) error {
 		v := p.PerSecond()
-		if p.Type == counters.Gauge {
+		if p.Type == events.Gauge {
 			v = p.Value
 		}
 		if !math.IsNaN(v) && len(t.Counters) < maxCounters {

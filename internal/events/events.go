@@ -1,7 +1,9 @@
-// Package events lists the events of a trace, one line each: as ndjson, for
-// programs, or as text, for people.
+// Package events tells what the events of a nettrace say without samples: as a list, one line each
+// (Write); as the values of EventCounters and Meters (ReadCounters); and as reports on collections,
+// compilation, locks and the thread pool (ReadRuntime). It also reads the block of performance
+// counters that a .NET Framework process keeps in shared memory (ParseBlocks).
 //
-// Lines are built in one buffer that is used again; what all events of one type share
+// Lines of a list are built in one buffer that is used again; what all events of one type share
 // is prepared once. An event costs no allocation.
 package events
 

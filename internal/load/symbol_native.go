@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/elfsyms"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -34,7 +33,7 @@ type nativeSymbol struct {
 // shared by all processes of a trace.
 type Images struct {
 	byID  map[uint64]elfImage
-	files elfsyms.Finder // of their symbols
+	files elfFinder // of their symbols
 }
 
 // An elfImage is an ELF file that was mapped.
@@ -45,7 +44,7 @@ type elfImage struct {
 
 // newImages returns images whose symbols are looked for in dirs.
 func newImages(dirs []string) *Images {
-	return &Images{byID: map[uint64]elfImage{}, files: elfsyms.Finder{Dirs: dirs}}
+	return &Images{byID: map[uint64]elfImage{}, files: elfFinder{Dirs: dirs}}
 }
 
 // function returns the name of the function at an offset of a mapped file, if a file with its

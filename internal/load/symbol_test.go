@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/internal/elfsyms"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -362,7 +361,7 @@ func TestNativeNamesOfFiles(t *testing.T) {
 	defer exe.Close()
 	size, err := exe.Seek(0, io.SeekEnd)
 	require.NoError(t, err)
-	file, err := elfsyms.Read(exe, size)
+	file, err := readELF(exe, size)
 	if err != nil || file.BuildID == "" {
 		t.Skip("skipped: this test binary is no ELF file with a build id: ", err)
 	}

@@ -1,4 +1,4 @@
-package counters
+package events
 
 import (
 	"encoding/binary"

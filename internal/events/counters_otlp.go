@@ -1,4 +1,4 @@
-package counters
+package events
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ const (
 	cumulative = 2
 )
 
-// Add implements Writer.
+// Add implements CounterWriter.
 func (o *otlpMetrics) Add(p *Point) error {
 	k := otlpSeries{provider: p.Provider, version: p.Version, name: p.Name, display: p.Display, unit: p.Unit, kind: "sum"}
 	value := p.Value
@@ -114,8 +114,8 @@ func (k *otlpSeries) point(p *Point, value float64, main int) []byte {
 // pointsPerMetric is how many points stand in one metric of a line.
 const pointsPerMetric = 4096
 
-// Close implements Writer.
-func (o *otlpMetrics) Close(r *Result) error {
+// Close implements CounterWriter.
+func (o *otlpMetrics) Close(r *CounterResult) error {
 	slices.SortStableFunc(o.order, func(a, b *otlpPoints) int {
 		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.version, b.version), cmp.Compare(a.name, b.name))
 	})

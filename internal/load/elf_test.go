@@ -1,4 +1,4 @@
-package elfsyms
+package load
 
 import (
 	"bytes"
@@ -72,9 +72,9 @@ var example = made{
 	},
 }
 
-func TestLookup(t *testing.T) {
+func TestELFLookup(t *testing.T) {
 	b := example.bytes()
-	f, err := Read(bytes.NewReader(b), int64(len(b)))
+	f, err := readELF(bytes.NewReader(b), int64(len(b)))
 	require.NoError(t, err)
 	assert.Equal(t, "abcdef01", f.BuildID)
 	for addr, want := range map[uint64]string{
@@ -87,7 +87,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestELFFind(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, m made) {
 		name = filepath.Join(dir, filepath.FromSlash(name))
@@ -104,18 +104,18 @@ func TestFind(t *testing.T) {
 	put("root/usr/lib/libpath.so", example)
 	put("ids/.build-id/ab/cdef01.debug", example)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "text.so"), []byte("no ELF file"), 0o644))
-	find := func(sub, id, path string) *File {
-		return (&Finder{Dirs: []string{filepath.Join(dir, sub)}}).Find(id, path, "")
+	find := func(sub, id, path string) *elfFile {
+		return (&elfFinder{Dirs: []string{filepath.Join(dir, sub)}}).Find(id, path, "")
 	}
 	full := len(find("", "abcdef01", "/x/libsmall.so").symbols)
 	assert.Equal(t, 4, full, "the file with more symbols")
 	assert.NotNil(t, find("root", "ABCDEF01", "/usr/lib/libpath.so"))
 	assert.NotNil(t, find("ids", "abcdef01", "/anything"))
-	assert.NotNil(t, (&Finder{Dirs: []string{dir}}).Find("abcdef01", "/gone", "/debug/libsmall.so.dbg"))
+	assert.NotNil(t, (&elfFinder{Dirs: []string{dir}}).Find("abcdef01", "/gone", "/debug/libsmall.so.dbg"))
 	assert.Nil(t, find("", "", "libsmall.so"), "without a build id nothing is proved")
 	assert.Nil(t, find("", "../../..", "libsmall.so"))
 	assert.Nil(t, find("root/usr", "abcdef01", "../lib/libpath.so"), "no name leads out of a directory")
-	f := &Finder{Dirs: []string{dir}}
+	f := &elfFinder{Dirs: []string{dir}}
 	assert.Nil(t, f.Find("abcdef01", "libother.so", ""), "another build is never a guess")
 	require.Len(t, f.Notes, 1)
 	assert.Contains(t, f.Notes[0], "another build")
@@ -123,8 +123,8 @@ func TestFind(t *testing.T) {
 	require.Len(t, f.Notes, 2)
 }
 
-// TestHostile: lengths and places that lie outside of the file, names without an end.
-func TestHostile(t *testing.T) {
+// TestELFHostile: lengths and places that lie outside of the file, names without an end.
+func TestELFHostile(t *testing.T) {
 	b := example.bytes()
 	for at := range b {
 		for _, v := range []byte{0, 1, 0x7f, 0xff} {
@@ -138,17 +138,17 @@ func TestHostile(t *testing.T) {
 	long.names = "\x00" + strings.Repeat("x", 2*maxName) + "\x00"
 	long.symbols = []elf.Sym64{function(1, elf.STB_GLOBAL, 0x1000, 16)}
 	b = long.bytes()
-	f, err := Read(bytes.NewReader(b), int64(len(b)))
+	f, err := readELF(bytes.NewReader(b), int64(len(b)))
 	require.NoError(t, err)
 	_, ok := f.Lookup(0x1000)
 	assert.False(t, ok)
 	// Each round doubles the name.
 	bomb := "_Z1fI" + strings.Repeat("1aIS_S_E", 200) + "E"
-	assert.LessOrEqual(t, len(Demangle(bomb)), 1<<(maxDemangled+1))
+	assert.LessOrEqual(t, len(demangled(bomb)), 1<<(maxDemangled+1))
 }
 
 func lookup(b []byte) {
-	if f, err := Read(bytes.NewReader(b), int64(len(b))); err == nil {
+	if f, err := readELF(bytes.NewReader(b), int64(len(b))); err == nil {
 		for _, s := range f.symbols {
 			f.Lookup(s.addr)
 		}
@@ -156,7 +156,7 @@ func lookup(b []byte) {
 	}
 }
 
-func FuzzRead(f *testing.F) {
+func FuzzELF(f *testing.F) {
 	f.Add(example.bytes())
 	small := example
 	small.table = elf.SHT_DYNSYM

@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"context"
@@ -10,20 +10,20 @@ import (
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
-// A Kind is a sort of report.
-type Kind uint8
+// A ReportKind is a sort of report.
+type ReportKind uint8
 
 // Kinds of reports.
 const (
-	KindGC Kind = iota
+	KindGC ReportKind = iota
 	KindJIT
 	KindLocks
 	KindThreads
 )
 
-// Options of Read. The zero value works.
-type Options struct {
-	Load  load.Options // Source and Warn; what else it says is decided by Read
+// RuntimeOptions of ReadRuntime. The zero value works.
+type RuntimeOptions struct {
+	Load  load.Options // Source and Warn; what else it says is decided by ReadRuntime
 	Limit int          // rows in the tables of text and html; 0 is all
 	Waits bool         // KindLocks: rows for waits that are for no lock, too
 }
@@ -38,9 +38,9 @@ type collector interface {
 	advice() string
 }
 
-// Read reads a trace and reports on it. The report has no rows and Missing says why where
+// ReadRuntime reads a trace and reports on it. The report has no rows and Missing says why where
 // the trace holds no such events.
-func Read(ctx context.Context, open input.Opener, kind Kind, o Options) (*Report, *load.Info, error) {
+func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o RuntimeOptions) (*Report, *load.Info, error) {
 	var c collector
 	switch kind {
 	case KindGC:
@@ -71,7 +71,7 @@ func Read(ctx context.Context, open input.Opener, kind Kind, o Options) (*Report
 	return r, info, nil
 }
 
-func contextOf(p *profile.Profile, o *Options) *Context {
+func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	names := map[int]string{}
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name

@@ -1,9 +1,4 @@
-// Package counters reads the values of EventCounters and Meters from a trace
-// (counters.md), and writes them as CSV, JSON, OpenMetrics text or a table.
-//
-// It also reads the block of performance counters that a .NET Framework process keeps
-// in shared memory; see Block.
-package counters
+package events
 
 import (
 	"context"
@@ -19,19 +14,19 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Type is what kind of figure a series is.
-type Type uint8
+// CounterType is what kind of figure a series is.
+type CounterType uint8
 
 // Types of series.
 const (
-	Gauge         Type = iota // a value at a time, or the mean of an interval
-	Rate                      // an EventCounter that tells its growth in an interval
-	Counter                   // a Meter's counter: growth, and total since its start
-	UpDownCounter             // the same, but it may go down
-	Histogram                 // quantiles of an interval
+	Gauge         CounterType = iota // a value at a time, or the mean of an interval
+	Rate                             // an EventCounter that tells its growth in an interval
+	Counter                          // a Meter's counter: growth, and total since its start
+	UpDownCounter                    // the same, but it may go down
+	Histogram                        // quantiles of an interval
 )
 
-func (t Type) String() string {
+func (t CounterType) String() string {
 	return [...]string{"gauge", "rate", "counter", "updowncounter", "histogram"}[t]
 }
 
@@ -56,7 +51,7 @@ type Point struct {
 	// Instrument tells instruments apart that have all of these in common, as those of
 	// two meters of one name: the process's number of it, else its place in the interval.
 	Instrument int
-	Type       Type
+	Type       CounterType
 	Interval   float64 // seconds measured; 0 if unknown
 	Asked      float64 // seconds of the interval that was asked for; 0 if not told
 
@@ -80,20 +75,20 @@ func (p *Point) PerSecond() float64 {
 	return p.Value / p.Interval
 }
 
-// Options say which values are wanted. The zero value is all of them.
-type Options struct {
+// CounterOptions say which values are wanted. The zero value is all of them.
+type CounterOptions struct {
 	Select profile.Selection // by Providers and Names
 	Warn   func(*nettrace.FormatError)
 }
 
-// A Result tells what a trace held beside the values.
-type Result struct {
+// A CounterResult tells what a trace held beside the values.
+type CounterResult struct {
 	Header nettrace.Header
 	// What the trace tells of the process; empty if it does not.
 	Process, Command, Runtime string
 	Stats                     nettrace.Stats
 	Points                    int64
-	// Dropped counts the values that Options did not want.
+	// Dropped counts the values that CounterOptions did not want.
 	Dropped int64
 	// Notes are what a person should know: limits that were reached, errors of the
 	// process, other listeners.
@@ -102,14 +97,14 @@ type Result struct {
 
 const metricsProvider = "System.Diagnostics.Metrics"
 
-type reader struct {
-	o      *Options
+type counterReader struct {
+	o      *CounterOptions
 	r      *nettrace.Reader
 	h      *nettrace.Header
 	yield  func(*Point) error
 	values []nettrace.Value
 	point  Point
-	res    Result
+	res    CounterResult
 
 	session    string            // whose values the file is about
 	others     int64             // values of other sessions
@@ -120,12 +115,12 @@ type reader struct {
 	noted      map[string]bool
 }
 
-// Read calls yield with every value, in the order of their times.
-func Read(ctx context.Context, open input.Opener, o *Options, yield func(*Point) error) (*Result, error) {
+// ReadCounters calls yield with every value, in the order of their times.
+func ReadCounters(ctx context.Context, open input.Opener, o *CounterOptions, yield func(*Point) error) (*CounterResult, error) {
 	if o == nil {
-		o = &Options{}
+		o = &CounterOptions{}
 	}
-	c := newReader(o, yield)
+	c := newCounterReader(o, yield)
 	var origin input.Origin
 	r, err := input.Read(ctx, open, o.Warn, c, &origin)
 	if r == nil {
@@ -140,15 +135,17 @@ func Read(ctx context.Context, open input.Opener, o *Options, yield func(*Point)
 	return &c.res, err
 }
 
-func newReader(o *Options, yield func(*Point) error) *reader {
-	return &reader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
+func newCounterReader(o *CounterOptions, yield func(*Point) error) *counterReader {
+	return &counterReader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
 }
 
-// NewConsumer returns a Consumer that calls yield with every value, for those who read more
+// NewCounterConsumer returns a Consumer that calls yield with every value, for those who read more
 // of the same trace.
-func NewConsumer(yield func(*Point) error) input.Consumer { return newReader(&Options{}, yield) }
+func NewCounterConsumer(yield func(*Point) error) input.Consumer {
+	return newCounterReader(&CounterOptions{}, yield)
+}
 
-func (c *reader) note(format string, args ...any) {
+func (c *counterReader) note(format string, args ...any) {
 	s := text.Line(fmt.Sprintf(format, args...))
 	if !c.noted[s] && len(c.noted) < 100 {
 		c.noted[s] = true
@@ -157,13 +154,13 @@ func (c *reader) note(format string, args ...any) {
 }
 
 // Begin implements input.Consumer.
-func (c *reader) Begin(r *nettrace.Reader) {
+func (c *counterReader) Begin(r *nettrace.Reader) {
 	c.r, c.h = r, r.Header()
 	c.res.Header = *c.h
 }
 
 // Event implements input.Consumer.
-func (c *reader) Event(ev *nettrace.Event) error {
+func (c *counterReader) Event(ev *nettrace.Event) error {
 	switch {
 	case ev.Metadata.Name == "EventCounters":
 		return c.eventCounter(ev)
@@ -174,10 +171,10 @@ func (c *reader) Event(ev *nettrace.Event) error {
 }
 
 // End implements input.Consumer.
-func (c *reader) End() {}
+func (c *counterReader) End() {}
 
 // intern returns v's text without a copy if it was seen before.
-func (c *reader) intern(v *nettrace.Value) string {
+func (c *counterReader) intern(v *nettrace.Value) string {
 	if v.Kind() != nettrace.KindString {
 		return ""
 	}
@@ -193,7 +190,7 @@ func (c *reader) intern(v *nettrace.Value) string {
 	return s
 }
 
-func (c *reader) begin(ev *nettrace.Event) *Point {
+func (c *counterReader) begin(ev *nettrace.Event) *Point {
 	nan := math.NaN()
 	p := &c.point
 	*p = Point{Ns: c.r.Nanos(ev.Time), PID: ev.ProcessID, Value: nan, Total: nan, Count: -1, Min: nan, Max: nan, StdDev: nan, Sum: nan, Quantiles: p.Quantiles[:0]}
@@ -203,7 +200,7 @@ func (c *reader) begin(ev *nettrace.Event) *Point {
 	return p
 }
 
-func (c *reader) emit(p *Point) error {
+func (c *counterReader) emit(p *Point) error {
 	if sel := &c.o.Select; !text.List(sel.Providers).Match(p.Provider) || !text.List(sel.Names).Match(p.Name) {
 		c.res.Dropped++
 		return nil
@@ -223,7 +220,7 @@ func finite(f float64) float64 {
 // eventCounter takes an event of the name EventCounters. Its fields stand in an object
 // Payload in an object without a name; they are found by their names, as versions of
 // the library lack some (counters.md section 1).
-func (c *reader) eventCounter(ev *nettrace.Event) error {
+func (c *counterReader) eventCounter(ev *nettrace.Event) error {
 	var err error
 	if c.values, err = ev.AppendValues(c.values[:0]); err != nil || len(c.values) == 0 {
 		return nil
@@ -322,9 +319,9 @@ func textNumber(s string) float64 {
 
 // metric takes an event of System.Diagnostics.Metrics (counters.md section 2). Fields
 // are found by name: the package of the library decides which there are.
-func (c *reader) metric(ev *nettrace.Event) error {
+func (c *counterReader) metric(ev *nettrace.Event) error {
 	id := ev.Metadata.EventID
-	var typ Type
+	var typ CounterType
 	switch id {
 	case 4:
 		typ = Counter
@@ -422,7 +419,7 @@ func joinTags(a, b string) string {
 }
 
 // control takes the events around the values.
-func (c *reader) control(id int, field func(string) *nettrace.Value) {
+func (c *counterReader) control(id int, field func(string) *nettrace.Value) {
 	if s := field("sessionId").String(); id >= 7 && id <= 14 && c.session != "" && s != "" && s != c.session {
 		return // of another listener
 	}

@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	_ "embed"
@@ -9,7 +9,7 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-//go:embed page.html
+//go:embed runtime.html
 var pageText string
 
 var page = sync.OnceValue(func() *template.Template {

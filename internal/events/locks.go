@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"cmp"
@@ -134,7 +134,7 @@ func contentionRowOf(x *runtimeevents.Contention, c *Context) contentionRow {
 		row.MS = told(x.Wait())
 	}
 	if x.Lock != 0 || x.Object != 0 {
-		row.Object, row.Lock, row.Owner = hex(x.Object), hex(x.Lock), ptr(x.Owner)
+		row.Object, row.Lock, row.Owner = lockAddress(x.Object), lockAddress(x.Lock), ptr(x.Owner)
 	}
 	return row
 }
@@ -146,12 +146,12 @@ func waitRowOf(w *runtimeevents.Wait, c *Context) waitRow {
 		row.Source = "MonitorWait"
 	}
 	if w.Object != 0 {
-		row.Object = hex(w.Object)
+		row.Object = lockAddress(w.Object)
 	}
 	return row
 }
 
-func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+func lockAddress(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
 // A lockSum is what waiting for one lock added up to. A lock is known by its id; before
 // .NET 8, which tells none, by the method that wanted it.
@@ -167,9 +167,9 @@ type lockSum struct {
 func lockName(x *runtimeevents.Contention) string {
 	switch {
 	case x.Lock != 0:
-		return hex(x.Lock)
+		return lockAddress(x.Lock)
 	case x.Object != 0:
-		return hex(x.Object)
+		return lockAddress(x.Object)
 	}
 	return ""
 }
@@ -323,13 +323,13 @@ func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context)
 const maxColours = 4
 
 func locksPlots(ended []*runtimeevents.Contention, sums []*lockSum, c *Context) []Plot {
-	series := make([]Series, 0, maxColours+1)
+	series := make([]PlotSeries, 0, maxColours+1)
 	index := map[string]int{}
 	for _, s := range sums[:min(len(sums), maxColours)] {
 		index[s.name] = len(series)
-		series = append(series, Series{Name: cmp.Or(s.name, "lock"), Style: Bars})
+		series = append(series, PlotSeries{Name: cmp.Or(s.name, "lock"), Style: Bars})
 	}
-	rest := Series{Name: "other locks", Style: Bars}
+	rest := PlotSeries{Name: "other locks", Style: Bars}
 	for _, x := range ended {
 		s := &rest
 		if i, ok := index[lockName(x)]; ok {

@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"fmt"
@@ -24,24 +24,26 @@ const (
 // A Plot shows values over the time of the trace.
 type Plot struct {
 	Title, Unit string
-	Series      []Series
+	Series      []PlotSeries
 }
 
-// A Series is drawn in one colour.
-type Series struct {
+// A PlotSeries is drawn in one colour.
+type PlotSeries struct {
 	Name   string
 	Style  Style
-	Points []Point
+	Points []PlotPoint
 }
 
-// A Point is a value at a time, with what a pointer that rests on it shows.
-type Point struct {
+// A PlotPoint is a value at a time, with what a pointer that rests on it shows.
+type PlotPoint struct {
 	At    int64 // ns
 	Value float64
 	Tip   string
 }
 
-func (s *Series) add(at int64, v float64, tip string) { s.Points = append(s.Points, Point{at, v, tip}) }
+func (s *PlotSeries) add(at int64, v float64, tip string) {
+	s.Points = append(s.Points, PlotPoint{at, v, tip})
+}
 
 // Sizes of a plot, px.
 const (
@@ -105,10 +107,10 @@ func (p *Plot) SVG() template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, plotWidth, plotHeight, template.HTMLEscapeString(p.Title))
 	for _, v := range y.ticks(4) {
-		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`, plotLeft, plotWidth-8, y.px(v), y.px(v), plotLeft-6, y.px(v)+4, number(v))
+		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`, plotLeft, plotWidth-8, y.px(v), y.px(v), plotLeft-6, y.px(v)+4, axisNumber(v))
 	}
 	for _, v := range x.ticks(8) {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s s</text>`, x.px(v), plotHeight-6, number(v/1e3))
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s s</text>`, x.px(v), plotHeight-6, axisNumber(v/1e3))
 	}
 	for i := range p.Series {
 		p.Series[i].draw(&b, i, &x, &y)
@@ -117,9 +119,9 @@ func (p *Plot) SVG() template.HTML {
 	return template.HTML(b.String()) // made of numbers and escaped text
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+func axisNumber(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-func (s *Series) draw(b *strings.Builder, i int, x, y *axis) {
+func (s *PlotSeries) draw(b *strings.Builder, i int, x, y *axis) {
 	points := s.columns(x)
 	if len(points) == 0 {
 		return
@@ -155,8 +157,8 @@ func (s *Series) draw(b *strings.Builder, i int, x, y *axis) {
 }
 
 // columns keeps the largest value of each column of pixels; of steps the last one.
-func (s *Series) columns(x *axis) []Point {
-	var out []Point
+func (s *PlotSeries) columns(x *axis) []PlotPoint {
+	var out []PlotPoint
 	column := math.Inf(-1)
 	for _, pt := range s.Points {
 		c := math.Floor(x.px(ms(pt.At)))

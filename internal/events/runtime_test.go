@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,11 +20,9 @@ import (
 	"github.com/tracefix/tracefix/internal/load"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var reportKinds = map[string]ReportKind{"gc": KindGC, "jit": KindJIT, "locks": KindLocks, "threads": KindThreads}
 
-var kinds = map[string]Kind{"gc": KindGC, "jit": KindJIT, "locks": KindLocks, "threads": KindThreads}
-
-func read(t *testing.T, name string, kind Kind, limit int) *Report {
+func readRuntime(t *testing.T, name string, kind ReportKind, limit int) *Report {
 	t.Helper()
 	open := func() (io.ReadCloser, error) {
 		f, err := os.Open("../../testdata/nettrace/runtime-" + name + ".nettrace.zst")
@@ -38,12 +35,12 @@ func read(t *testing.T, name string, kind Kind, limit int) *Report {
 		}
 		return z.IOReadCloser(), nil
 	}
-	r, _, err := Read(context.Background(), open, kind, Options{Load: load.Options{Source: name}, Limit: limit, Waits: true})
+	r, _, err := ReadRuntime(context.Background(), open, kind, RuntimeOptions{Load: load.Options{Source: name}, Limit: limit, Waits: true})
 	require.NoError(t, err)
 	return r
 }
 
-func write(t *testing.T, r *Report, format string, width int) string {
+func writeRuntime(t *testing.T, r *Report, format string, width int) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, r.Write(&b, format, width))
@@ -51,9 +48,9 @@ func write(t *testing.T, r *Report, format string, width int) string {
 }
 
 func TestTextIsAsItWas(t *testing.T) {
-	for name, kind := range kinds {
+	for name, kind := range reportKinds {
 		t.Run(name, func(t *testing.T) {
-			got := write(t, read(t, name, kind, 5), "text", 120)
+			got := writeRuntime(t, readRuntime(t, name, kind, 5), "text", 120)
 			file := filepath.Join("testdata", name+".txt")
 			if *update {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
@@ -71,10 +68,10 @@ func TestTextIsAsItWas(t *testing.T) {
 // TestFormatsTellTheSame compares rows of the formats for programs, and looks for a page
 // that is whole and harmless.
 func TestFormatsTellTheSame(t *testing.T) {
-	for name, kind := range kinds {
+	for name, kind := range reportKinds {
 		t.Run(name, func(t *testing.T) {
-			r := read(t, name, kind, 0)
-			lines := strings.Split(strings.TrimSuffix(write(t, r, "ndjson", 0), "\n"), "\n")
+			r := readRuntime(t, name, kind, 0)
+			lines := strings.Split(strings.TrimSuffix(writeRuntime(t, r, "ndjson", 0), "\n"), "\n")
 			require.Len(t, lines, len(r.Rows))
 			require.Greater(t, len(lines), 20)
 			var last map[string]any
@@ -85,17 +82,17 @@ func TestFormatsTellTheSame(t *testing.T) {
 				Processes []struct{ Verdict []string }
 				Rows      []json.RawMessage
 			}
-			require.NoError(t, json.Unmarshal([]byte(write(t, r, "json", 0)), &doc))
+			require.NoError(t, json.Unmarshal([]byte(writeRuntime(t, r, "json", 0)), &doc))
 			require.Len(t, doc.Rows, len(lines))
 			assert.JSONEq(t, lines[0], string(doc.Rows[0]))
 			require.Len(t, doc.Processes, 1)
 			assert.NotEmpty(t, doc.Processes[0].Verdict)
 
-			cells, err := csv.NewReader(strings.NewReader(write(t, r, "csv", 0))).ReadAll()
+			cells, err := csv.NewReader(strings.NewReader(writeRuntime(t, r, "csv", 0))).ReadAll()
 			require.NoError(t, err)
 			assert.Len(t, cells, 1+len(r.CSV))
 
-			page := write(t, r, "html", 0)
+			page := writeRuntime(t, r, "html", 0)
 			assert.NotContains(t, page, "<script")
 			assert.NotContains(t, page, "http://")
 			plots := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1)
@@ -114,21 +111,21 @@ func TestFormatsTellTheSame(t *testing.T) {
 }
 
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
-	for name, kind := range kinds {
-		r := read(t, "exceptions", kind, 0)
+	for name, kind := range reportKinds {
+		r := readRuntime(t, "exceptions", kind, 0)
 		if len(r.Rows) == 0 {
 			assert.Contains(t, r.Missing, "dotnet-trace collect", name)
 		}
 	}
-	r := read(t, "exceptions", KindLocks, 0)
+	r := readRuntime(t, "exceptions", KindLocks, 0)
 	assert.Empty(t, r.Rows)
-	assert.Empty(t, write(t, r, "text", 80))
-	assert.Empty(t, write(t, r, "csv", 80))
+	assert.Empty(t, writeRuntime(t, r, "text", 80))
+	assert.Empty(t, writeRuntime(t, r, "csv", 80))
 }
 
 // TestPlotsDoNotGrow draws more points than a plot has pixels.
 func TestPlotsDoNotGrow(t *testing.T) {
-	var s Series
+	var s PlotSeries
 	s.Style = Bars
 	for i := range int64(1_000_000) {
 		v := 1.0
@@ -137,7 +134,7 @@ func TestPlotsDoNotGrow(t *testing.T) {
 		}
 		s.add(i, v, "tip <b>")
 	}
-	p := Plot{Title: "t", Unit: "ms", Series: []Series{s}}
+	p := Plot{Title: "t", Unit: "ms", Series: []PlotSeries{s}}
 	svg := string(p.SVG())
 	assert.Less(t, len(svg), 200_000)
 	assert.Contains(t, svg, "tip &lt;b&gt;")

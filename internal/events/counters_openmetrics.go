@@ -1,4 +1,4 @@
-package counters
+package events
 
 import (
 	"io"
@@ -30,13 +30,13 @@ type family struct {
 // sampleSuffixes are what the names of a family's samples end in.
 var sampleSuffixes = map[string][]string{"gauge": {""}, "counter": {"", "_total"}, "summary": {"", "_sum", "_count"}}
 
-func (o *openMetrics) Close(*Result) error {
+func (o *openMetrics) Close(*CounterResult) error {
 	var families []*family
 	byName := map[string]*family{} // by the names of their samples
 	pids := map[int]bool{}
 	for _, s := range o.all.series {
 		pids[s.PID] = true
-		typ := map[Type]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
+		typ := map[CounterType]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
 		if typ == "counter" && s.fell {
 			typ = "gauge" // a counter may begin anew, but not fall
 		}

@@ -1,4 +1,4 @@
-package counters
+package events
 
 import (
 	"cmp"
@@ -15,20 +15,20 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// Formats are the names of the forms in which values are written.
-var Formats = []string{"table", "csv", "wide", "json", "ndjson", "openmetrics", "otlp", "dotnet-counters"}
+// CounterFormats are the names of the forms in which values are written.
+var CounterFormats = []string{"table", "csv", "wide", "json", "ndjson", "openmetrics", "otlp", "dotnet-counters"}
 
-// A Writer takes values and writes them in one form.
-type Writer interface {
+// A CounterWriter takes values and writes them in one form.
+type CounterWriter interface {
 	// Add takes a value.
 	Add(*Point) error
 	// Close writes what is left. It does not close the io.Writer.
-	Close(*Result) error
+	Close(*CounterResult) error
 }
 
-// NewWriter returns a Writer of the form of that name, nil if there is none. width is
+// NewCounterWriter returns a CounterWriter of the form of that name, nil if there is none. width is
 // that of the screen for a table, 0 for a file.
-func NewWriter(format string, w io.Writer, width int) Writer {
+func NewCounterWriter(format string, w io.Writer, width int) CounterWriter {
 	switch format {
 	case "table":
 		return &tableWriter{w: w, width: width}
@@ -75,7 +75,7 @@ func appendField(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-func appendTime(b []byte, t time.Time) []byte {
+func appendWallClock(b []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return b
 	}
@@ -103,7 +103,7 @@ func (c *csvWriter) Add(p *Point) error {
 	if c.buf == nil {
 		b = append(b, "timestamp,ms,pid,provider,name,tags,type,unit,interval_s,value,per_second,total,count,min,max,stddev,sum,quantiles\n"...)
 	}
-	b = append(appendTime(b, p.Time), ',')
+	b = append(appendWallClock(b, p.Time), ',')
 	b = append(appendNumber(b, float64(p.Ns)/1e6), ',')
 	b = append(strconv.AppendInt(b, int64(p.PID), 10), ',')
 	b = append(appendField(b, p.Provider), ',')
@@ -129,7 +129,7 @@ func (c *csvWriter) Add(p *Point) error {
 	return err
 }
 
-func (c *csvWriter) Close(*Result) error { return nil }
+func (c *csvWriter) Close(*CounterResult) error { return nil }
 
 // compatWriter writes the columns of `dotnet-counters collect --format csv`, with the
 // times in UTC and with quotes where a field needs them.
@@ -147,7 +147,7 @@ func (c *compatWriter) Add(p *Point) error {
 		if math.IsNaN(v) {
 			return
 		}
-		b = append(appendTime(b, p.Time), ',')
+		b = append(appendWallClock(b, p.Time), ',')
 		b = append(appendField(b, p.Provider), ',')
 		b = append(appendField(b, name), ',')
 		b = append(append(b, typ...), ',')
@@ -198,7 +198,7 @@ func (c *compatWriter) Add(p *Point) error {
 	return err
 }
 
-func (c *compatWriter) Close(*Result) error { return nil }
+func (c *compatWriter) Close(*CounterResult) error { return nil }
 
 // A value is a Point as JSON.
 type value struct {
@@ -233,7 +233,7 @@ func valueOf(p *Point) *value {
 		return &f
 	}
 	v := &value{
-		Time: string(appendTime(nil, p.Time)), Ms: float64(p.Ns) / 1e6, PID: p.PID,
+		Time: string(appendWallClock(nil, p.Time)), Ms: float64(p.Ns) / 1e6, PID: p.PID,
 		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Type: p.Type.String(), Unit: p.Unit,
 		Interval: p.Interval, Value: number(p.Value), PerSecond: number(p.PerSecond()), Total: number(p.Total),
 		Min: number(p.Min), Max: number(p.Max), StdDev: number(p.StdDev), Sum: number(p.Sum),
@@ -273,7 +273,7 @@ func (n *ndjsonWriter) Add(p *Point) error {
 	return text.WriteDocument(n.w, valueOf(p), "")
 }
 
-func (n *ndjsonWriter) Close(*Result) error { return nil }
+func (n *ndjsonWriter) Close(*CounterResult) error { return nil }
 
 // jsonWriter writes one object with all values, and a summary of each series.
 type jsonWriter struct {
@@ -298,7 +298,7 @@ func (j *jsonWriter) Add(p *Point) error {
 }
 
 // A summary is what is told of a series as a whole.
-type summary struct {
+type valueSummary struct {
 	Provider string   `json:"provider"`
 	Name     string   `json:"name"`
 	Tags     string   `json:"tags,omitempty"`
@@ -312,14 +312,14 @@ type summary struct {
 	Sum      *float64 `json:"sum,omitempty"` // of what grows
 }
 
-func (j *jsonWriter) Close(r *Result) error {
+func (j *jsonWriter) Close(r *CounterResult) error {
 	head := "\n],\n"
 	if !j.any {
 		head = "{\"values\": [],\n"
 	}
-	series := []summary{}
+	series := []valueSummary{}
 	for _, s := range j.all.series {
-		x := summary{Provider: s.Provider, Name: s.Name, Tags: s.Tags, Type: s.Type.String(), Unit: s.Unit, Values: s.n}
+		x := valueSummary{Provider: s.Provider, Name: s.Name, Tags: s.Tags, Type: s.Type.String(), Unit: s.Unit, Values: s.n}
 		if s.measured > 0 {
 			mean := s.sum / float64(s.measured)
 			x.Min, x.Mean, x.Max, x.Last = &s.min, &mean, &s.max, &s.last
@@ -366,7 +366,7 @@ type sample struct {
 
 type seriesKey struct {
 	provider, version, name, tags string
-	typ                           Type
+	typ                           CounterType
 	pid, instrument               int
 }
 
@@ -444,7 +444,7 @@ func (t *tableWriter) Add(p *Point) error {
 	return nil
 }
 
-func (t *tableWriter) Close(r *Result) error {
+func (t *tableWriter) Close(r *CounterResult) error {
 	var b strings.Builder
 	provider := ""
 	list := slices.Clone(t.all.series)
@@ -545,7 +545,7 @@ func (t *wideWriter) Add(p *Point) error {
 
 // Close groups the values to ticks: all of one interval come within a fraction of it,
 // and a series has one value in each.
-func (t *wideWriter) Close(*Result) error {
+func (t *wideWriter) Close(*CounterResult) error {
 	type cell struct {
 		s  int
 		at sample
@@ -573,7 +573,7 @@ func (t *wideWriter) Close(*Result) error {
 		if first == nil {
 			return
 		}
-		b = append(appendTime(b, first.at), ',')
+		b = append(appendWallClock(b, first.at), ',')
 		b = appendNumber(b, float64(first.ns)/1e6)
 		for i, v := range row {
 			b = appendNumber(append(b, ','), v)

@@ -1,4 +1,4 @@
-package counters
+package events
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 // The collector's own decoder reads each line, and finds every point with its value.
 func TestOTLP(t *testing.T) {
 	all, _ := points(t, recording)
-	out, _ := write(t, recording, "otlp", nil)
+	out, _ := writeCounters(t, recording, "otlp", nil)
 	type key struct {
 		scope, name string
 		at          int64
@@ -77,10 +77,10 @@ func TestOTLP(t *testing.T) {
 // Tags are attributes, growth without a total is a delta over its interval.
 func TestOTLPDelta(t *testing.T) {
 	var b bytes.Buffer
-	w := NewWriter("otlp", &b, 0)
+	w := NewCounterWriter("otlp", &b, 0)
 	require.NoError(t, w.Add(&Point{Ns: 5e9, PID: 1, Provider: "P", Name: "n", Unit: "s", Tags: "a=1,b=2", Type: Rate, Interval: 2, Value: 7, Total: math.NaN()}))
 	require.NoError(t, w.Add(&Point{Ns: 6e9, PID: 2, Provider: "P", Name: "g", Type: Gauge, Value: math.NaN()})) // nothing was measured
-	require.NoError(t, w.Close(&Result{}))
+	require.NoError(t, w.Close(&CounterResult{}))
 	m, err := (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(b.Bytes())
 	require.NoError(t, err)
 	require.Equal(t, 1, m.DataPointCount())

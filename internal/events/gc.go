@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"cmp"
@@ -424,7 +424,7 @@ var reasonHelp = map[string]string{
 
 func gcPlots(p *runtimeevents.GCProcess) []Plot {
 	heap := Plot{Title: "Heap", Unit: "MB"}
-	var after, before, free Series
+	var after, before, free PlotSeries
 	after.Name, before.Name, free.Name = "after", "before", "free space after"
 	before.Style = Dots
 	for _, g := range p.Collections {
@@ -437,10 +437,10 @@ func gcPlots(p *runtimeevents.GCProcess) []Plot {
 			after.add(g.Start, float64(g.After())/1e6, tip)
 		}
 	}
-	heap.Series = []Series{after, before, free}
+	heap.Series = []PlotSeries{after, before, free}
 	pauses := Plot{Title: "Pauses", Unit: "ms"}
 	for gen, name := range []string{"generation 0", "generation 1", "generation 2"} {
-		s := Series{Name: name, Style: Bars}
+		s := PlotSeries{Name: name, Style: Bars}
 		for _, g := range p.Collections {
 			if min(2, int(g.Generation)) == gen {
 				s.add(g.PauseStart(), ms(g.Pause()), fmt.Sprintf("number %d, %s, %s: %s", g.Number, gcKind(g), g.Reason, duration(g.Pause())))

@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"cmp"
@@ -206,8 +206,8 @@ func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Com
 func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
 func jitPlots(list []*runtimeevents.Compilation) []Plot {
-	ahead, behind := Series{Name: "waited for", Style: Bars}, Series{Name: "in the background", Style: Bars}
-	total, waited := Series{Name: "all", Style: Steps}, Series{Name: "waited for", Style: Steps}
+	ahead, behind := PlotSeries{Name: "waited for", Style: Bars}, PlotSeries{Name: "in the background", Style: Bars}
+	total, waited := PlotSeries{Name: "all", Style: Steps}, PlotSeries{Name: "waited for", Style: Steps}
 	var sum, sumAhead float64
 	for _, m := range list {
 		if m.Start < 0 {
@@ -225,7 +225,7 @@ func jitPlots(list []*runtimeevents.Compilation) []Plot {
 		waited.add(m.Stop, sumAhead, "")
 	}
 	return []Plot{
-		{Title: "Time compiling since the start", Unit: "ms", Series: []Series{total, waited}},
-		{Title: "Each compilation", Unit: "ms", Series: []Series{behind, ahead}},
+		{Title: "Time compiling since the start", Unit: "ms", Series: []PlotSeries{total, waited}},
+		{Title: "Each compilation", Unit: "ms", Series: []PlotSeries{behind, ahead}},
 	}
 }

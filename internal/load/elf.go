@@ -1,9 +1,4 @@
-// Package elfsyms finds the names of native functions in ELF files: in .symtab and .dynsym, of a
-// program itself or of the file with its debug symbols.
-//
-// The files are somebody's and may be hostile: what is read of one is bounded by its size, and
-// names are looked at only when they are asked for.
-package elfsyms
+package load
 
 import (
 	"bytes"
@@ -19,18 +14,20 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// ErrNoSymbols reports a file without a table of symbols.
-var ErrNoSymbols = errors.New("no symbols")
+// errNoSymbols reports a file without a table of symbols.
+var errNoSymbols = errors.New("no symbols")
 
-// A File is the functions of an ELF file.
-type File struct {
+// An elfFile is the functions of an ELF file: those of .symtab or .dynsym, of a program itself or of
+// the file with its debug symbols. It is somebody's and may be hostile: what is read of it is bounded
+// by its size, and names are looked at only when they are asked for.
+type elfFile struct {
 	BuildID string // hexadecimal, of the note that the linker wrote; empty if there is none
-	symbols []symbol
+	symbols []elfSymbol
 	names   []byte
 }
 
-// A symbol is a function: size bytes from addr on.
-type symbol struct {
+// An elfSymbol is a function: size bytes from addr on.
+type elfSymbol struct {
 	addr, size uint64
 	name       uint32 // where in names
 	global     bool
@@ -47,23 +44,23 @@ const (
 	maxMangled   = 4 << 10
 )
 
-// Read reads the functions of an ELF file of that size.
-func Read(r io.ReaderAt, size int64) (*File, error) {
+// readELF reads the functions of an ELF file of that size.
+func readELF(r io.ReaderAt, size int64) (*elfFile, error) {
 	e, err := elf.NewFile(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return nil, err
 	}
-	f := &File{BuildID: buildID(e, size)}
+	f := &elfFile{BuildID: buildID(e, size)}
 	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
 		if err = f.read(e, kind, size); err == nil && len(f.symbols) > 0 {
 			return f, nil
 		}
 	}
-	return f, cmp.Or(err, ErrNoSymbols)
+	return f, cmp.Or(err, errNoSymbols)
 }
 
-// data returns the bytes of a section, which has to lie in the file as it is.
-func data(s *elf.Section, size int64) ([]byte, error) {
+// sectionData returns the bytes of a section, which has to lie in the file as it is.
+func sectionData(s *elf.Section, size int64) ([]byte, error) {
 	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize > uint64(size) || s.Offset > uint64(size)-s.FileSize {
 		return nil, fmt.Errorf("section %s of %d bytes at byte %d is not in the file", s.Name, s.FileSize, s.Offset)
 	}
@@ -81,7 +78,7 @@ func buildID(e *elf.File, size int64) string {
 		if s.Type != elf.SHT_NOTE || s.FileSize > maxNote {
 			continue
 		}
-		b, err := data(s, size)
+		b, err := sectionData(s, size)
 		if err != nil {
 			continue
 		}
@@ -102,20 +99,20 @@ func buildID(e *elf.File, size int64) string {
 }
 
 // read takes the functions of one table of symbols.
-func (f *File) read(e *elf.File, kind elf.SectionType, size int64) error {
+func (f *elfFile) read(e *elf.File, kind elf.SectionType, size int64) error {
 	i := slices.IndexFunc(e.Sections, func(s *elf.Section) bool { return s.Type == kind })
 	if i < 0 {
-		return ErrNoSymbols
+		return errNoSymbols
 	}
 	link := e.Sections[i].Link
 	if int64(link) >= int64(len(e.Sections)) {
 		return fmt.Errorf("section %s has its names in section %d of %d", e.Sections[i].Name, link, len(e.Sections))
 	}
-	table, err := data(e.Sections[i], size)
+	table, err := sectionData(e.Sections[i], size)
 	if err != nil {
 		return err
 	}
-	if f.names, err = data(e.Sections[link], size); err != nil {
+	if f.names, err = sectionData(e.Sections[link], size); err != nil {
 		return err
 	}
 	f.symbols = f.symbols[:0]
@@ -124,7 +121,7 @@ func (f *File) read(e *elf.File, kind elf.SectionType, size int64) error {
 		entry = elf.Sym32Size
 	}
 	for ; len(table) >= entry; table = table[entry:] {
-		s, info, section := symbol{name: e.ByteOrder.Uint32(table)}, byte(0), uint16(0)
+		s, info, section := elfSymbol{name: e.ByteOrder.Uint32(table)}, byte(0), uint16(0)
 		if e.Class == elf.ELFCLASS32 {
 			s.addr, s.size = uint64(e.ByteOrder.Uint32(table[4:])), uint64(e.ByteOrder.Uint32(table[8:]))
 			info, section = table[12], e.ByteOrder.Uint16(table[14:])
@@ -139,19 +136,19 @@ func (f *File) read(e *elf.File, kind elf.SectionType, size int64) error {
 		s.global = elf.ST_BIND(info) == elf.STB_GLOBAL
 		f.symbols = append(f.symbols, s)
 	}
-	slices.SortStableFunc(f.symbols, func(a, b symbol) int { return cmp.Compare(a.addr, b.addr) })
+	slices.SortStableFunc(f.symbols, func(a, b elfSymbol) int { return cmp.Compare(a.addr, b.addr) })
 	return nil
 }
 
 // Lookup returns the function that is at a virtual address of the file, demangled.
-func (f *File) Lookup(addr uint64) (string, bool) {
-	end, _ := slices.BinarySearchFunc(f.symbols, addr, func(s symbol, addr uint64) int {
+func (f *elfFile) Lookup(addr uint64) (string, bool) {
+	end, _ := slices.BinarySearchFunc(f.symbols, addr, func(s elfSymbol, addr uint64) int {
 		if s.addr <= addr {
 			return -1
 		}
 		return 1
 	})
-	best, bestName := symbol{}, ""
+	best, bestName := elfSymbol{}, ""
 	// Of the functions that begin nearest before the address those are meant that reach it.
 	for i := end - 1; i >= 0 && f.symbols[i].addr == f.symbols[end-1].addr && end-i <= maxAliases; i-- {
 		s := f.symbols[i]
@@ -165,7 +162,7 @@ func (f *File) Lookup(addr uint64) (string, bool) {
 	if bestName == "" {
 		return "", false
 	}
-	return Demangle(bestName), true
+	return demangled(bestName), true
 }
 
 // maxAliases is how many names of one function are looked at.
@@ -173,7 +170,7 @@ const maxAliases = 64
 
 // better reports whether an alias of a function is the one that people know: it has fewer
 // underscores before it, else it is global, else shorter.
-func better(a symbol, an string, b symbol, bn string) bool {
+func better(a elfSymbol, an string, b elfSymbol, bn string) bool {
 	lead := func(s string) int { return len(s) - len(strings.TrimLeft(s, "_")) }
 	if x, y := lead(an), lead(bn); x != y {
 		return x < y
@@ -184,7 +181,7 @@ func better(a symbol, an string, b symbol, bn string) bool {
 	return cmp.Or(cmp.Compare(len(an), len(bn)), strings.Compare(an, bn)) < 0
 }
 
-func (f *File) name(at uint32) string {
+func (f *elfFile) name(at uint32) string {
 	if uint64(at) >= uint64(len(f.names)) {
 		return ""
 	}
@@ -198,9 +195,9 @@ func (f *File) name(at uint32) string {
 	return name
 }
 
-// Demangle returns the name of a C++ or Rust function as its source has it; other names as
+// demangled returns the name of a C++ or Rust function as its source has it; other names as
 // they are.
-func Demangle(name string) string {
+func demangled(name string) string {
 	if len(name) > maxMangled {
 		return name
 	}

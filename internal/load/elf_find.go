@@ -1,4 +1,4 @@
-package elfsyms
+package load
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A Finder looks for the files with the symbols of what a trace has run. The zero value finds
+// An elfFinder looks for the files with the symbols of what a trace has run. The zero value finds
 // nothing; it is used by one goroutine at a time.
-type Finder struct {
+type elfFinder struct {
 	// Dirs are searched in this order: for the file by its build id (.build-id/ab/cdef.debug, as
 	// distributions and debuginfod lay them out), by its path below the directory, by its name
 	// and by that of its debug link.
@@ -18,12 +18,12 @@ type Finder struct {
 	// Notes tell of files that were there and could not be used.
 	Notes []string
 
-	found map[string]*File // by build id; nil: there is none
+	found map[string]*elfFile // by build id; nil: there is none
 }
 
 // Find returns the symbols of a file with this build id, nil if there are none. Nothing else
 // than the build id proves that a file is the one: without it nothing is found.
-func (f *Finder) Find(buildID, path, debugLink string) *File {
+func (f *elfFinder) Find(buildID, path, debugLink string) *elfFile {
 	buildID = strings.ToLower(buildID)
 	if len(f.Dirs) == 0 || !isHex(buildID) {
 		return nil
@@ -32,7 +32,7 @@ func (f *Finder) Find(buildID, path, debugLink string) *File {
 		return file
 	}
 	if f.found == nil {
-		f.found = map[string]*File{}
+		f.found = map[string]*elfFile{}
 	}
 	file := f.search(buildID, path, debugLink)
 	f.found[buildID] = file
@@ -44,9 +44,9 @@ func isHex(s string) bool {
 }
 
 // search prefers a file with more symbols: one for debugging to the program itself.
-func (f *Finder) search(buildID, path, debugLink string) (best *File) {
+func (f *elfFinder) search(buildID, path, debugLink string) (best *elfFile) {
 	for _, name := range f.candidates(buildID, path, debugLink) {
-		file, err := open(name)
+		file, err := openELF(name)
 		switch {
 		case os.IsNotExist(err):
 			continue
@@ -65,16 +65,16 @@ func (f *Finder) search(buildID, path, debugLink string) (best *File) {
 }
 
 // maxNotes is how many files are complained about.
-const maxNotes = 8
+const maxELFNotes = 8
 
-func (f *Finder) note(format string, args ...any) {
-	if len(f.Notes) < maxNotes {
+func (f *elfFinder) note(format string, args ...any) {
+	if len(f.Notes) < maxELFNotes {
 		f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 	}
 }
 
 // candidates are the names under which the symbols may lie.
-func (f *Finder) candidates(buildID, path, debugLink string) (list []string) {
+func (f *elfFinder) candidates(buildID, path, debugLink string) (list []string) {
 	add := func(dir, name string) {
 		// The names stand in the trace: none may lead out of the directory.
 		if local := filepath.FromSlash(strings.TrimLeft(name, "/")); filepath.IsLocal(local) {
@@ -104,7 +104,7 @@ func (f *Finder) candidates(buildID, path, debugLink string) (list []string) {
 }
 
 // open reads the symbols of a regular file.
-func open(name string) (*File, error) {
+func openELF(name string) (*elfFile, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -117,5 +117,5 @@ func open(name string) (*File, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return Read(r, info.Size())
+	return readELF(r, info.Size())
 }

@@ -1,4 +1,4 @@
-package counters
+package events
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"io"
 	"math"
 	"os"
@@ -28,28 +27,26 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 const recording = "../../testdata/nettrace/counters.nettrace.zst"
 
-func write(t testing.TB, name, format string, o *Options) (string, *Result) {
+func writeCounters(t testing.TB, name, format string, o *CounterOptions) (string, *CounterResult) {
 	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	var out bytes.Buffer
-	w := NewWriter(format, &out, 0)
+	w := NewCounterWriter(format, &out, 0)
 	require.NotNil(t, w)
-	res, err := Read(context.Background(), in.Reader, o, w.Add)
+	res, err := ReadCounters(context.Background(), in.Reader, o, w.Add)
 	require.NoError(t, err)
 	require.NoError(t, w.Close(res))
 	return out.String(), res
 }
 
-func points(t testing.TB, name string) (all []Point, res *Result) {
+func points(t testing.TB, name string) (all []Point, res *CounterResult) {
 	in, err := input.Open(t.Context(), name, nil)
 	require.NoError(t, err)
 	defer in.Close()
-	res, err = Read(context.Background(), in.Reader, nil, func(p *Point) error {
+	res, err = ReadCounters(context.Background(), in.Reader, nil, func(p *Point) error {
 		q := *p
 		q.Quantiles = append([]Quantile(nil), p.Quantiles...)
 		all = append(all, q)
@@ -71,7 +68,7 @@ func TestKnownValues(t *testing.T) {
 	}
 	assert.Len(t, bySeries, 27+7)
 	for name, want := range map[string]struct {
-		typ         Type
+		typ         CounterType
 		unit        string
 		first, last float64
 		sum         float64
@@ -122,15 +119,15 @@ func TestKnownValues(t *testing.T) {
 	assert.Equal(t, 1458.0, h[0].Sum)
 	assert.EqualValues(t, 332, h[4].Count)
 	assert.Equal(t, 1494.0, h[4].Sum)
-	assert.Equal(t, "2026-11-21T05:52:49.503Z", string(appendTime(nil, h[0].Time)))
-	assert.Equal(t, "2026-11-21T05:52:53.503Z", string(appendTime(nil, h[4].Time)))
+	assert.Equal(t, "2026-11-21T05:52:49.503Z", string(appendWallClock(nil, h[0].Time)))
+	assert.Equal(t, "2026-11-21T05:52:53.503Z", string(appendWallClock(nil, h[4].Time)))
 	assert.Equal(t, 21.5, bySeries["temp[]"][0].Value)
 	assert.Equal(t, 4.0, bySeries["inflight[]"][4].Total)
 }
 
-func TestGolden(t *testing.T) {
-	for _, format := range Formats {
-		got, _ := write(t, recording, format, nil)
+func TestCountersGolden(t *testing.T) {
+	for _, format := range CounterFormats {
+		got, _ := writeCounters(t, recording, format, nil)
 		name := filepath.Join("testdata", "counters."+format)
 		if *update {
 			require.NoError(t, os.MkdirAll("testdata", 0o777))
@@ -150,7 +147,7 @@ func TestGolden(t *testing.T) {
 			checkOpenMetrics(t, got)
 		}
 	}
-	assert.Nil(t, NewWriter("xml", nil, 0))
+	assert.Nil(t, NewCounterWriter("xml", nil, 0))
 }
 
 // checkOpenMetrics holds the rules of the text form: families stand together, one
@@ -203,9 +200,9 @@ func checkOpenMetrics(t *testing.T, text string) {
 }
 
 func TestFilters(t *testing.T) {
-	_, res := write(t, recording, "csv", &Options{Select: profile.Selection{Providers: []string{"lab.*"}}})
+	_, res := writeCounters(t, recording, "csv", &CounterOptions{Select: profile.Selection{Providers: []string{"lab.*"}}})
 	assert.EqualValues(t, 35, res.Points)
-	_, res = write(t, recording, "csv", &Options{Select: profile.Selection{Names: []string{"gen-?-gc-count", "orders"}}})
+	_, res = writeCounters(t, recording, "csv", &CounterOptions{Select: profile.Selection{Names: []string{"gen-?-gc-count", "orders"}}})
 	assert.EqualValues(t, 35, res.Points)
 }
 
@@ -227,7 +224,9 @@ func TestVector(t *testing.T) {
 		"49006e00740065007200760061006c003d003100300030003000" + "0000" + "4d00650061006e00" + "0000" + "0000" + "2500" + "0000")
 	require.NoError(t, err)
 	require.Len(t, b, 124)
-	f := func(name string, typ nettrace.TypeCode) nettrace.Field { return nettrace.Field{Name: name, Type: typ} }
+	f := func(name string, typ nettrace.TypeCode) nettrace.Field {
+		return nettrace.Field{Name: name, Type: typ}
+	}
 	fields := []nettrace.Field{
 		f("Name", nettrace.TypeString), f("DisplayName", nettrace.TypeString), f("Mean", nettrace.TypeFloat64), f("StandardDeviation", nettrace.TypeFloat64),
 		f("Count", nettrace.TypeInt32), f("Min", nettrace.TypeFloat64), f("Max", nettrace.TypeFloat64), f("IntervalSec", nettrace.TypeFloat32),
@@ -279,7 +278,7 @@ func TestMetricNames(t *testing.T) {
 // TestOpenMetricsCollisions holds that series whose names or tags become equal stay apart.
 func TestOpenMetricsCollisions(t *testing.T) {
 	var out bytes.Buffer
-	w := NewWriter("openmetrics", &out, 0)
+	w := NewCounterWriter("openmetrics", &out, 0)
 	nan := math.NaN()
 	for i, p := range []Point{
 		{Provider: "A", Name: "x-y", Value: 1}, {Provider: "A", Name: "x.y", Value: 2}, {Provider: "A", Name: "x/y", Type: Rate, Value: 3},
@@ -288,7 +287,7 @@ func TestOpenMetricsCollisions(t *testing.T) {
 		p.Ns, p.Total, p.Count, p.Min, p.Max = int64(i), nan, -1, nan, nan
 		require.NoError(t, w.Add(&p))
 	}
-	require.NoError(t, w.Close(&Result{}))
+	require.NoError(t, w.Close(&CounterResult{}))
 	assert.Equal(t, `# TYPE a_x_y gauge
 # HELP a_x_y x-y
 a_x_y 1
@@ -306,13 +305,13 @@ a_z{a_b="1",a_b_="\"2\\"} 4
 // openMetricsOf writes points of provider A, one each 10 s.
 func openMetricsOf(t *testing.T, points ...Point) string {
 	var out bytes.Buffer
-	w := NewWriter("openmetrics", &out, 0)
+	w := NewCounterWriter("openmetrics", &out, 0)
 	for i, p := range points {
 		p.Provider, p.Ns, p.Time = "A", int64(i), time.Unix(int64(10*i), 0)
 		p.Min, p.Max, p.StdDev = math.NaN(), math.NaN(), math.NaN()
 		require.NoError(t, w.Add(&p))
 	}
-	require.NoError(t, w.Close(&Result{}))
+	require.NoError(t, w.Close(&CounterResult{}))
 	return out.String()
 }
 
@@ -373,7 +372,7 @@ a_x_y_bytes{series="2"} 7 10
 // for: that of half a second is not of a second, a first one that is short no other.
 func TestCompatInterval(t *testing.T) {
 	var out bytes.Buffer
-	w := NewWriter("dotnet-counters", &out, 0)
+	w := NewCounterWriter("dotnet-counters", &out, 0)
 	for _, p := range []Point{{Interval: 0.4991607, Asked: 0.5}, {Interval: 0.42, Asked: 1}, {Interval: 60.02}, {Interval: 0.42}} {
 		p.Provider, p.Name, p.Type, p.Value = "A", "x", Rate, 4
 		require.NoError(t, w.Add(&p))
@@ -385,9 +384,9 @@ func TestCompatInterval(t *testing.T) {
 // TestTableLines holds that tags of a trace break no line of the table.
 func TestTableLines(t *testing.T) {
 	var out bytes.Buffer
-	w := NewWriter("table", &out, 0)
+	w := NewCounterWriter("table", &out, 0)
 	require.NoError(t, w.Add(&Point{Provider: "A\x1b[2J", Name: "x", Tags: "q=two\nlines\x1b[31m", Value: 4}))
-	require.NoError(t, w.Close(&Result{}))
+	require.NoError(t, w.Close(&CounterResult{}))
 	assert.Equal(t, "counter                unit  values  min  mean  max  last\nA\ufffd[2J\n  x[q=two lines\ufffd[31m]             1    4     4    4     4\n", out.String())
 }
 
@@ -446,7 +445,7 @@ func metricsTrace(t *testing.T, events ...[]string) input.Opener {
 func TestOtherListeners(t *testing.T) {
 	value := func(session string) []string { return []string{"4", session, "M", "", "x", "", "", "1", "2"} }
 	n := 0
-	res, err := Read(t.Context(), metricsTrace(t,
+	res, err := ReadCounters(t.Context(), metricsTrace(t,
 		[]string{"1", "SessionId argument received: a"},
 		value("a"), value("b"), []string{"12", "b"}, []string{"9", "b", "theirs"}, []string{"14", "b", "theirs"}, []string{"13", "a"}, []string{"14", "a", "ours"},
 	), nil, func(p *Point) error { n++; return nil })
@@ -468,10 +467,10 @@ func TestTwins(t *testing.T) {
 	begin := func(meter, instrument, id string) []string { return []string{"7", "s", instrument, meter, id} }
 	text := func(events ...[]string) string {
 		var out bytes.Buffer
-		w := NewWriter("openmetrics", &out, 0)
-		_, err := Read(t.Context(), metricsTrace(t, events...), nil, w.Add)
+		w := NewCounterWriter("openmetrics", &out, 0)
+		_, err := ReadCounters(t.Context(), metricsTrace(t, events...), nil, w.Add)
 		require.NoError(t, err)
-		require.NoError(t, w.Close(&Result{}))
+		require.NoError(t, w.Close(&CounterResult{}))
 		checkOpenMetrics(t, out.String())
 		return out.String()
 	}

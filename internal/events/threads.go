@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"fmt"
@@ -190,8 +190,8 @@ var poolHelp = map[string]string{
 }
 
 func threadsPlots(p *runtimeevents.PoolProcess) []Plot {
-	exist, goal := Series{Name: "workers", Style: Steps}, Series{Name: "goal", Style: Steps}
-	starved, blocked := Series{Name: "starvation", Style: Dots}, Series{Name: "cooperative blocking", Style: Dots}
+	exist, goal := PlotSeries{Name: "workers", Style: Steps}, PlotSeries{Name: "goal", Style: Steps}
+	starved, blocked := PlotSeries{Name: "starvation", Style: Dots}, PlotSeries{Name: "cooperative blocking", Style: Dots}
 	for _, w := range p.Workers {
 		exist.add(w.Time, float64(w.Workers), "")
 	}
@@ -204,12 +204,12 @@ func threadsPlots(p *runtimeevents.PoolProcess) []Plot {
 			blocked.add(a.Time, float64(a.Workers), "cooperative blocking: "+strconv.Itoa(int(a.Workers))+" workers")
 		}
 	}
-	delays := Series{Name: "wait of work for a worker", Style: Bars}
+	delays := PlotSeries{Name: "wait of work for a worker", Style: Bars}
 	for _, d := range p.Delays {
 		delays.add(d.Time, ms(d.Wait), duration(d.Wait))
 	}
 	return []Plot{
-		{Title: "Workers", Unit: "threads", Series: []Series{exist, goal, starved, blocked}},
-		{Title: "Queue", Unit: "ms", Series: []Series{delays}},
+		{Title: "Workers", Unit: "threads", Series: []PlotSeries{exist, goal, starved, blocked}},
+		{Title: "Queue", Unit: "ms", Series: []PlotSeries{delays}},
 	}
 }

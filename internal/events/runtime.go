@@ -1,9 +1,4 @@
-// Package runtimereport says what a process's collections, compilation, locks and thread
-// pool cost: verdicts and tables for people, rows for programs.
-//
-// What the four reports have in common stands here once: a Report is made of sections,
-// tables, plots and rows, and has a writer for each format.
-package runtimereport
+package events
 
 import (
 	"fmt"
@@ -16,7 +11,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A Report is what a command prints.
+// A Report says what collections, compilation, locks or the thread pool of processes cost:
+// verdicts and tables for people, rows for programs. What the four have in common stands here
+// once: sections, tables, plots and rows, and a writer for each format.
 type Report struct {
 	Title    string
 	Sections []Section // one for each process
@@ -78,10 +75,10 @@ func (c *Context) cut(n int) int {
 	return n
 }
 
-// Formats of Write.
-var Formats = []string{"text", "json", "csv", "html", "ndjson"}
+// RuntimeFormats of Report.Write.
+var RuntimeFormats = []string{"text", "json", "csv", "html", "ndjson"}
 
-// Write writes r in one of Formats. Lines of text are no wider than width where names can
+// Write writes r in one of RuntimeFormats. Lines of text are no wider than width where names can
 // be shortened; 0 is any width.
 func (r *Report) Write(w io.Writer, format string, width int) error {
 	switch format {

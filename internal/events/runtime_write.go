@@ -1,4 +1,4 @@
-package runtimereport
+package events
 
 import (
 	"bufio"
