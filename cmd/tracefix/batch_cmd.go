@@ -249,6 +249,9 @@ func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batc
 	}
 	defer b.Progress.Start()()
 	stopKeepingMemoryLow()
+	if strings.Contains(b.Out, "://") {
+		beInNoHurry(ctx, remote)
+	}
 	return batch.Run(ctx, b)
 }
 

@@ -89,7 +89,7 @@ func TestDocumentsRun(t *testing.T) {
 				args = append(args, "--no-open", "-o", "page.html")
 			}
 			var out, errs bytes.Buffer
-			code := run(args, streams{strings.NewReader(""), &out, &errs})
+			code := run(t.Context(), args, streams{strings.NewReader(""), &out, &errs})
 			said := errs.String()
 			switch code {
 			case exitOK:

@@ -5,12 +5,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // TestInterrupted sends signals to commands that wait for an input which gives nothing
@@ -81,6 +85,60 @@ func TestInterrupted(t *testing.T) {
 				assert.ErrorIs(t, err, os.ErrNotExist, name)
 			}
 		})
+	}
+}
+
+func init() { programs["stubborn"] = stubborn }
+
+// stubborn is a program whose work hears of no signal: half an output stands, and it goes on.
+func stubborn() {
+	ctx, end := signals()
+	if len(os.Args) > 1 {
+		beInNoHurry(ctx, endless)
+	}
+	os.Exit(end.watch(func() int {
+		out, err := output.Create("out.json", nil)
+		if err != nil {
+			return exitFailed
+		}
+		fmt.Fprintln(out, "[")
+		fmt.Println("at work")
+		for {
+			runtime.Gosched()
+		}
+	}))
+}
+
+// TestInterruptedAnywhere: a step that does not ask whether it is to end is cut off, and what it
+// made is gone. Where there is something to say first, the second signal cuts that off.
+func TestInterruptedAnywhere(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, args := range [][]string{{"stubborn"}, {"stubborn", "patient"}} {
+		cmd := exec.Command(self)
+		cmd.Args, cmd.Dir = args, t.TempDir()
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+		_, err = bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err)
+		left, err := os.ReadDir(cmd.Dir)
+		require.NoError(t, err)
+		require.Len(t, left, 1, "half an output")
+		for range args {
+			require.NoError(t, cmd.Process.Signal(os.Interrupt))
+			time.Sleep(10 * time.Millisecond) // two of one kind at once are one
+		}
+		cmd.Wait()
+		assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), args)
+		assert.Equal(t, interruptedText+"\n", stderr.String(), args)
+		left, err = os.ReadDir(cmd.Dir)
+		require.NoError(t, err)
+		assert.Empty(t, left, args)
 	}
 }
 

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -47,7 +45,8 @@ type streams struct {
 
 func main() {
 	keepMemoryLow()
-	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	ctx, end := signals()
+	os.Exit(end.watch(func() int { return run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}) }))
 }
 
 // usage makes of an error a mistake on the command line that kong cannot see.
@@ -56,13 +55,7 @@ func usage(err error) error { return report.UsageError{Err: err} }
 // damaged says that the work is done although an input was damaged.
 type damaged struct{ error }
 
-func run(args []string, std streams) (code int) {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // the terminal went away; under nohup it may
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	defer stop()
+func run(ctx context.Context, args []string, std streams) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(std.err, "tracefix: internal error: %v\nPlease report it with the trace, if you can share it, and this text:\n%s\n%s", r, version(), debug.Stack())
@@ -189,7 +182,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 	case errors.As(err, &dmg):
 		return exitDamaged
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
-		fmt.Fprintln(stderr, "tracefix: interrupted; no unfinished file is left, and what went to standard output is not all")
+		fmt.Fprintln(stderr, interruptedText)
 		return exitInterrupted
 	case errors.As(err, &wrong) && !errors.As(err, &place):
 		fmt.Fprintf(stderr, "tracefix: %s\n", text.Lines(err.Error()))

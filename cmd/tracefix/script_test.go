@@ -15,8 +15,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations of the scripts")
 
+// programs are what the test binary is when it is called by that name.
+var programs = map[string]func(){"tracefix": main}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tracefix": main})
+	testscript.Main(m, programs)
 }
 
 // TestScripts runs the command as its users do: one behaviour for each file of

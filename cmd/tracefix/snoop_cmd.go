@@ -27,6 +27,7 @@ func (*SnoopCmd) Help() string {
 
 // Run relays and records until it is told to end, or the process is over.
 func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	beInNoHurry(ctx, endless) // a signal is how a recording ends
 	target, name, pid := c.Target, "socket", 0
 	if n, err := strconv.Atoi(c.Target); err == nil && n > 0 {
 		pid, name = n, c.Target

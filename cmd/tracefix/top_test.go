@@ -17,7 +17,7 @@ import (
 func tracefix(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(args, streams{strings.NewReader(""), &out, &errs})
+	code = run(t.Context(), args, streams{strings.NewReader(""), &out, &errs})
 	return code, out.String(), errs.String()
 }
 

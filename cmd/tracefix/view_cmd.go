@@ -92,6 +92,8 @@ func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
 		return usage(fmt.Errorf("-o FILE is the page of one trace; %s is a folder", c.In))
 	}
 	f, err := view.Serve(c.In, func(ctx context.Context, trace, out string) error {
+		output.Temporary(filepath.Dir(out))
+		defer output.Settled(filepath.Dir(out))
 		run := c.run(cli, std, out)
 		if err := run.row.Check(run.job, run.opts); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
@@ -214,8 +215,8 @@ type ticket struct {
 
 // run takes entries to those who open them, and their items to those who work on them.
 // What may have killed earlier runs comes last, and alone.
-func (r *runner) run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
+func (r *runner) run(whole context.Context) error {
+	ctx, stop := context.WithCancel(whole)
 	defer stop()
 	queue := make(chan ticket)
 	var workers sync.WaitGroup
@@ -247,7 +248,9 @@ func (r *runner) run(ctx context.Context) error {
 			}
 		})
 	}
-	openers.Wait()
+	if !settle(whole, &openers) {
+		return whole.Err()
+	}
 	w := r.walker(ctx, queue, true)
 	for _, e := range last {
 		if all, err := r.budget.acquire(ctx, r.budget.all); err == nil {
@@ -256,8 +259,30 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	close(queue)
-	workers.Wait()
+	settle(whole, &workers)
 	return cmp.Or(listed, ctx.Err())
+}
+
+// settle waits for a group. An interrupted one has a moment only: its traces were begun and not
+// ended, and whatever it still makes is never taken for done.
+func settle(ctx context.Context, group *sync.WaitGroup) bool {
+	const moment = 40 * time.Millisecond
+	ended := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+		return true
+	case <-time.After(moment):
+		return false
+	}
 }
 
 // feed hands on what there is to do, and returns what is to come last. A bucket is told of

@@ -127,6 +127,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	if err := os.MkdirAll(s.temp(), 0o777); err != nil {
 		return fail(err)
 	}
+	output.Temporary(s.temp())
 	mine := newJournal()
 	if err := mine.load(f); err != nil {
 		return fail(err)
@@ -322,6 +323,7 @@ func (s *dirSink) close() error {
 		return nil
 	}
 	err := errors.Join(s.log(context.Background(), true, fact{Stop: true}), os.RemoveAll(s.temp()))
+	output.Settled(s.temp())
 	var dirs []string
 	for d := range s.made {
 		dirs = append(dirs, d)

@@ -20,7 +20,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 
@@ -277,10 +276,7 @@ func (f *File) Close() error {
 	}
 	t := f.temp
 	f.temp = nil
-	if runtime.GOOS == "windows" { // removes nothing that is open
-		return errors.Join(t.Close(), os.Remove(t.Name()))
-	}
-	return errors.Join(os.Remove(t.Name()), t.Close())
+	return output.RemoveTemp(t)
 }
 
 // Path is the file on disk that holds the stored bytes; empty if there is none.

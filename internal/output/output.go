@@ -192,6 +192,7 @@ func (o *File) open(ctx context.Context, mode fs.FileMode) (*os.File, error) {
 	f, err := createBeside(o.target, mode)
 	if err == nil {
 		o.temp = f.Name()
+		Temporary(o.temp)
 	}
 	return f, err
 }
@@ -353,14 +354,31 @@ func (o *File) Commit() error {
 		}
 	}
 	if err != nil {
-		os.Remove(o.temp)
+		o.remove()
 	}
+	return err
+}
+
+// remove removes the temporary file.
+func (o *File) remove() error {
+	err := os.Remove(o.temp)
+	Settled(o.temp)
 	return err
 }
 
 // appear gives the temporary file its name. One that has appeared under it meanwhile is
 // somebody else's: a link fails then, where a rename replaces it.
 func (o *File) appear() error {
+	unfinishedMu.Lock()
+	defer unfinishedMu.Unlock()
+	err := o.rename()
+	if err == nil {
+		delete(unfinished, o.temp)
+	}
+	return err
+}
+
+func (o *File) rename() error {
 	if o.replace {
 		return os.Rename(o.temp, o.target)
 	}
@@ -395,7 +413,7 @@ func (o *File) Close() error {
 			err = o.f.Close()
 		}
 		if o.temp != "" {
-			err = os.Remove(o.temp)
+			err = o.remove()
 		}
 		return err
 	}

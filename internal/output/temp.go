@@ -1,12 +1,14 @@
 package output
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"sync"
 )
 
@@ -15,13 +17,26 @@ import (
 // none. A live run's are locked, and never touched.
 
 // TempFile makes a temporary file PREFIX*, in the system's folder if dir is "". Closing it gives
-// its lock back: whoever needs the file keeps it open.
+// its lock back: whoever needs the file keeps it open, and ends it with RemoveTemp.
 func TempFile(dir, prefix string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
 	sweepOnce(dir, prefix)
-	return locked(func() (*os.File, error) { return os.CreateTemp(dir, prefix+"*") })
+	f, err := locked(func() (*os.File, error) { return os.CreateTemp(dir, prefix+"*") })
+	if err == nil {
+		Temporary(f.Name())
+	}
+	return f, err
+}
+
+// RemoveTemp closes and removes a file of TempFile.
+func RemoveTemp(f *os.File) error {
+	defer Settled(f.Name())
+	if runtime.GOOS == "windows" { // removes nothing that is open
+		return errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	return errors.Join(os.Remove(f.Name()), f.Close())
 }
 
 // A TempFolder is a temporary folder, with what keeps it.
@@ -44,6 +59,7 @@ func TempDir(prefix string) (*TempFolder, error) {
 		os.RemoveAll(dir)
 		return nil, err
 	}
+	Temporary(dir)
 	return &TempFolder{dir, f}, nil
 }
 
@@ -52,6 +68,7 @@ const folderLock = ".lock"
 
 // Keep leaves the folder to the user.
 func (t *TempFolder) Keep() {
+	Settled(t.Path)
 	os.Remove(t.lock.Name())
 	t.lock.Close()
 }
@@ -59,6 +76,7 @@ func (t *TempFolder) Keep() {
 // Remove removes the folder.
 func (t *TempFolder) Remove() error {
 	err := os.RemoveAll(t.Path)
+	Settled(t.Path)
 	t.lock.Close()
 	return err
 }
