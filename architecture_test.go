@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	// On the model, and from it to bytes.
 	"internal/pass":       {"profile", "stackfix"},
 	"internal/httpreport": {"nettrace", "runtimeevents", "httpphases", "internal/report", "internal/text", "profile", "activity", "internal/export", "internal/otlp"},
-	"internal/export":     {"internal/text", "profile"},
+	"internal/export":     {"internal/relay", "internal/text", "profile"},
 	"internal/otlp":       {"internal/text"},
 	"internal/compat":     {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},
 	"internal/view":       {"profile", "internal/report", "internal/text"},

@@ -10,7 +10,7 @@ import (
 )
 
 // smallHeap is the heap within which most traces are converted.
-const smallHeap = 44 << 20
+const smallHeap = 72 << 20
 
 // explainHeap is the heap within which the requests of most traces are explained: what is
 // known of them stays alive until they are written, in small pieces, which are slow to

@@ -29,9 +29,11 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 	c.metadata(tracks)
 	timing := p.Timing()
 	sp := newSpanner(p.Table, p.Table.Synthetic())
+	c.line = newSpanLine(c.buffer, c.appendSpans)
 	for _, th := range o.threads(p) {
 		c.thread(th, timing, sp)
 	}
+	c.line.close()
 	for i, t := range tracks {
 		c.track(t, c.trackIDs[i])
 	}
@@ -78,8 +80,9 @@ type chromiumWriter struct {
 	ids      *numbers
 	trackIDs []int64
 	events   int
-	tail     [][]byte // by method: its name and category, to the end of the event
-	marked   []bool   // by depth: an open frame was put back
+	line     *spanLine // of the threads' stacks
+	tail     [][]byte  // by method: its name and category, to the end of the event
+	marked   []bool    // by depth: an open frame was put back
 	prefix   []byte
 	asyncID  uint64
 }
@@ -243,16 +246,16 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 			}
 		}
 		if offCPU {
-			c.begin('E', end, ids)
-			c.span(offCPUTail)
+			c.line.begin('E', end, ids)
+			c.line.span(offCPUSpan, false)
 		}
 		if len(sp.closed) > 0 {
-			c.begin('E', end, ids)
+			c.line.begin('E', end, ids)
 			c.closeAll(sp.closed, keep)
 		}
 		r := repairs.Of(x.Index)
 		if keep < len(sp.path) {
-			c.begin('B', x.Start, ids)
+			c.line.begin('B', x.Start, ids)
 			n := 0
 			if r != nil && !c.o.Plain {
 				n = inserted(c.p.Table, &x.Sample, r)
@@ -260,8 +263,8 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 			c.openAll(sp.path, keep, n)
 		}
 		if offCPU = isOff; offCPU {
-			c.begin('B', x.Start, ids)
-			c.span(offCPUTail)
+			c.line.begin('B', x.Start, ids)
+			c.line.span(offCPUSpan, false)
 		}
 		start, end = x.Start, max(x.End, x.Start)
 	}
@@ -269,12 +272,12 @@ func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *
 		end++
 	}
 	if offCPU {
-		c.begin('E', end, ids)
-		c.span(offCPUTail)
+		c.line.begin('E', end, ids)
+		c.line.span(offCPUSpan, false)
 	}
 	keep := sp.step(0, 0)
 	if len(sp.closed) > 0 {
-		c.begin('E', end, ids)
+		c.line.begin('E', end, ids)
 		c.closeAll(sp.closed, keep)
 	}
 }
@@ -300,20 +303,45 @@ func (c *chromiumWriter) clash(sp *spanner, keep int, wasOff, isOff bool) bool {
 // offCPUTail is the leaf that says that a thread was switched out.
 var offCPUTail = []byte(`"name":"` + profile.OffCPU + `","cat":"tracefix"}`)
 
+// ownCategory ends what has the mark for its category anyhow: a bridge.
+var ownCategory = []byte(`,"cat":"tracefix"}`)
+
 // begin prepares what all events of one phase at one time share.
 func (c *chromiumWriter) begin(phase byte, at int64, ids []byte) {
-	b := append(c.prefix[:0], ",\n"+`{"ph":"`...)
+	c.prefix = appendPrefix(c.prefix[:0], phase, at, ids)
+}
+
+// appendPrefix begins an event behind another one.
+func appendPrefix(b []byte, phase byte, at int64, ids []byte) []byte {
+	b = append(b, ",\n"+`{"ph":"`...)
 	b = append(b, phase)
 	b = append(b, `","ts":`...)
 	b = appendMicros(b, at)
 	b = append(b, ids...)
-	c.prefix = append(b, ',')
+	return append(b, ',')
 }
 
-func (c *chromiumWriter) span(tail []byte) {
-	b := append(c.b, c.prefix...)
-	c.b = append(b, tail...)
-	c.flushed()
+// appendSpans appends the events of a group, whose methods have their tails.
+func (c *chromiumWriter) appendSpans(b []byte, g *spanGroup, spans []frameSpan) []byte {
+	from := len(b)
+	var prefix []byte // of all events of the group
+	for i, s := range spans {
+		if i == 0 {
+			b = appendPrefix(b, g.phase, g.at, g.ids)
+			prefix = b[from:len(b):len(b)]
+		} else {
+			b = append(b, prefix...)
+		}
+		switch {
+		case s.method == offCPUSpan:
+			b = append(b, offCPUTail...)
+		case s.marked && !bytes.HasSuffix(c.tail[s.method], ownCategory):
+			b = append(append(b, c.tail[s.method][:len(c.tail[s.method])-len(`"}`)]...), `,tracefix"}`...)
+		default:
+			b = append(b, c.tail[s.method]...)
+		}
+	}
+	return b
 }
 
 // closeAll closes methods, which are open from depth keep on.
@@ -332,27 +360,17 @@ func (c *chromiumWriter) openAll(path []profile.MethodID, keep, inserted int) {
 	}
 }
 
-// ownCategory ends what has the mark for its category anyhow: a bridge.
-var ownCategory = []byte(`,"cat":"tracefix"}`)
-
 // frame writes the begin or end of a method. A begin and its end have one category: viewers
 // match them by it.
 func (c *chromiumWriter) frame(m profile.MethodID, marked bool) {
-	tail := c.tailOf(m)
-	c.b = append(c.b, c.prefix...)
-	if marked && !bytes.HasSuffix(tail, ownCategory) {
-		c.b = append(append(c.b, tail[:len(tail)-len(`"}`)]...), `,tracefix"}`...)
-	} else {
-		c.b = append(c.b, tail...)
+	if c.tail[m] == nil {
+		c.tail[m] = c.tailOf(m)
 	}
-	c.flushed()
+	c.line.span(m, marked)
 }
 
 // tailOf returns the end of the events of a method.
 func (c *chromiumWriter) tailOf(m profile.MethodID) []byte {
-	if t := c.tail[m]; t != nil {
-		return t
-	}
 	me := c.p.Table.MethodAt(m)
 	name := me.Name
 	if name == "" {
@@ -362,7 +380,5 @@ func (c *chromiumWriter) tailOf(m profile.MethodID) []byte {
 	b = text.AppendJSON(b, name)
 	b = append(b, `,"cat":`...)
 	b = text.AppendJSON(b, category(me))
-	b = append(b, '}')
-	c.tail[m] = b
-	return b
+	return append(b, '}')
 }

@@ -157,7 +157,8 @@ func (w *trackWriter) endBefore(at int64) {
 			w.stack = w.stack[:len(w.stack)-1]
 		}
 		c.begin(phase, o.end, w.ids)
-		c.span(o.tail)
+		c.b = append(append(c.b, c.prefix...), o.tail...)
+		c.flushed()
 		w.last = max(w.last, o.end)
 	}
 }

@@ -46,73 +46,60 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	timing := p.Timing()
 	sp := newSpanner(t, skip)
-	var prefix []byte
+	line := newSpanLine(out, func(b []byte, g *spanGroup, spans []frameSpan) []byte {
+		return appendEvented(b, g, spans, frame, offCPU)
+	})
 	for i, th := range threads {
 		if i > 0 {
-			out.str(",")
+			line.str(",")
 		}
 		name := threadTitle(th, len(processes) > 1)
 		first, last := extent(th, timing)
-		out.str("\n" + `{"type":"evented","name":`)
-		out.b = text.AppendJSON(out.b, name)
-		out.str(`,"tracefix":`) // for those who read the file again, as in Chromium JSON
-		out.b = appendHolds(out.b, p, th)
-		out.str(`,"unit":"nanoseconds","startValue":`)
-		out.b = strconv.AppendInt(out.b, first, 10)
-		out.str(`,"endValue":`)
-		out.b = strconv.AppendInt(out.b, last, 10)
-		out.str(`,"events":[`)
+		line.append(func(b []byte) []byte {
+			b = append(b, "\n"+`{"type":"evented","name":`...)
+			b = text.AppendJSON(b, name)
+			b = append(b, `,"tracefix":`...) // for those who read the file again, as in Chromium JSON
+			b = appendHolds(b, p, th)
+			b = append(b, `,"unit":"nanoseconds","startValue":`...)
+			b = strconv.AppendInt(b, first, 10)
+			b = append(b, `,"endValue":`...)
+			b = strconv.AppendInt(b, last, 10)
+			return append(b, `,"events":[`...)
+		})
+		line.fresh = true
 
-		// An event is a line: kind and time, which its neighbours share, and the frame.
-		any := false
-		begin := func(kind byte, at int64) {
-			prefix = append(prefix[:0], ",\n"+`{"type":"`...)
-			prefix = append(prefix, kind)
-			prefix = append(prefix, `","at":`...)
-			prefix = strconv.AppendInt(prefix, at, 10)
-			prefix = append(prefix, `,"frame":`...)
-		}
-		event := func(frame int32) {
-			from := prefix
-			if !any {
-				any, from = true, prefix[1:]
-			}
-			b := append(out.b, from...)
-			b = strconv.AppendInt(b, int64(frame), 10)
-			out.b = append(b, '}')
-			out.flushed()
-		}
 		wasOff := false
 		end := first
 		closing := func(methods []profile.MethodID) {
 			if !wasOff && len(methods) == 0 {
 				return
 			}
-			begin('C', end)
+			line.begin('C', end, nil)
 			if wasOff {
-				event(offCPU)
+				line.span(offCPUSpan, false)
 			}
 			for i := len(methods) - 1; i >= 0; i-- {
-				event(frame[methods[i]])
+				line.span(methods[i], false)
 			}
 		}
 		sts := timing.Cursor(th)
 		for st, ok := sts.Next(); ok && out.err == nil; st, ok = sts.Next() {
 			keep := sp.next(&st)
 			closing(sp.closed)
-			begin('O', st.Start)
+			line.begin('O', st.Start, nil)
 			for _, m := range sp.path[keep:] {
-				event(frame[m])
+				line.span(m, false)
 			}
 			if wasOff = st.Type == profile.SampleOffCPU; wasOff {
-				event(offCPU)
+				line.span(offCPUSpan, false)
 			}
 			end = st.End
 		}
 		sp.step(0, 0)
 		closing(sp.closed)
-		out.str("]}")
+		line.str("]}")
 	}
+	line.close()
 	if len(threads) > 1 {
 		out.str(",")
 		all := newWeighedStacks(allThreads)
@@ -134,6 +121,31 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	out.str("}\n")
 	return out.flush()
+}
+
+// appendEvented appends the events of a group. An event is a line: kind and time, which its
+// neighbours share, and the frame.
+func appendEvented(b []byte, g *spanGroup, spans []frameSpan, frame []int32, offCPU int32) []byte {
+	var room [64]byte
+	prefix := append(room[:0], ",\n"+`{"type":"`...)
+	prefix = append(prefix, g.phase)
+	prefix = append(prefix, `","at":`...)
+	prefix = strconv.AppendInt(prefix, g.at, 10)
+	prefix = append(prefix, `,"frame":`...)
+	for i, s := range spans {
+		if i == 0 && g.first {
+			b = append(b, prefix[1:]...)
+		} else {
+			b = append(b, prefix...)
+		}
+		f := offCPU
+		if s.method != offCPUSpan {
+			f = frame[s.method]
+		}
+		b = strconv.AppendInt(b, int64(f), 10)
+		b = append(b, '}')
+	}
+	return b
 }
 
 // writeFrames writes the names of all methods that the threads' stacks have, and
