@@ -11,15 +11,38 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
+// Scan opens a nettrace, hands its events to consumers in one reading, and closes it: Open,
+// File.Scan and File.Close in one.
+func Scan(ctx context.Context, name string, consumers ...Consumer) error {
+	f, err := Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Scan(ctx, consumers...)
+}
+
+// Scan hands the events of a nettrace to consumers, in one reading and in the order of their
+// times; what is damaged is skipped. The end of the file is no error. After any other end,
+// consumers that have a method Stop, as RequestScanner does, were stopped.
+func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
+	_, err := requests.ReadFor(ctx, f.in, consumers...)
+	if err != nil {
+		for _, c := range consumers {
+			if s, ok := c.(interface{ Stop() }); ok {
+				s.Stop()
+			}
+		}
+	}
+	return err
+}
+
 // Requests reads the HTTP requests of a nettrace: client is called for those that its process
 // made, server for those that it served; either may be nil. They come as they end, what was
 // still in flight at the end of the trace last, one after the other, and belong to the
 // callee. All have been there when Requests returns.
 func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
-	s := NewRequestScanner(client, server)
-	defer s.Stop()
-	_, err := requests.ReadFor(ctx, f.in, s)
-	return err
+	return f.Scan(ctx, NewRequestScanner(client, server))
 }
 
 // Activities reads the start/stop activities of all event sources of a nettrace.
@@ -29,7 +52,8 @@ func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.T
 }
 
 // A RequestScanner is the Consumer that turns the events of a reading into HTTP requests.
-// One who has a nettrace.Reader of his own calls Begin, Event for each event, and End.
+// One who has a nettrace.Reader of his own calls Begin, Event for each event, and End; with a
+// File, Scan does.
 type RequestScanner struct {
 	client  func(*httpphases.Request)
 	server  func(*httpphases.ServerRequest)

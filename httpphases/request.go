@@ -59,6 +59,14 @@ type Phase struct {
 	Error    string
 }
 
+// String returns the name and the duration, in nanoseconds: "wait 1204500"; an open phase has none.
+func (p Phase) String() string {
+	if p.Open {
+		return p.Name.String() + " open"
+	}
+	return p.Name.String() + " " + strconv.FormatInt(p.Duration, 10)
+}
+
 // End returns Start+Duration.
 func (p *Phase) End() int64 { return p.Start + p.Duration }
 

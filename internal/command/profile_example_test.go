@@ -1,10 +1,12 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -25,9 +27,7 @@ const sampleSize = 25
 // The example of the README counts what the command counts, on the traces of testdata and a
 // sample of the corpus or all of it.
 func TestExampleRepairsAsTheCommand(t *testing.T) {
-	example := filepath.Join(t.TempDir(), "repair.exe")
-	out, err := exec.Command("go", "build", "-o", example, "../../examples/repair").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	example := buildExample(t, "repair")
 	seen := 0
 	for _, name := range traces(t) {
 		in, err := input.Open(t.Context(), name, nil)
@@ -58,6 +58,17 @@ func TestExampleRepairsAsTheCommand(t *testing.T) {
 		})
 	}
 	assert.Greater(t, seen, 10)
+}
+
+// buildExample builds a program of examples/ and returns its path. It is no longer than 25 lines.
+func buildExample(t *testing.T, name string) string {
+	source, err := os.ReadFile(filepath.Join("..", "..", "examples", name, "main.go"))
+	require.NoError(t, err)
+	assert.LessOrEqual(t, bytes.Count(source, []byte("\n")), 25, "lines of examples/%s", name)
+	program := filepath.Join(t.TempDir(), name+".exe")
+	out, err := exec.Command("go", "build", "-o", program, "../../examples/"+name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
 }
 
 // traces lists the files in testdata, and those of the corpus that are compared, if it is there.
