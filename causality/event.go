@@ -36,6 +36,9 @@ const (
 	HandleEnd               //
 	PauseBegin              // all threads are stopped for a collection, or soon will be
 	PauseEnd                // they run again
+	HaltAsked               // all threads are asked to stop, for something else: to sample them, most often
+	HaltBegin               // they stand, if that was asked, or for a collection
+	HaltEnd                 // they run again
 	Throw                   // an exception
 	Enqueue                 // the work item Task is queued for a thread of the pool
 	Dequeue                 // a thread of the pool takes it
@@ -183,7 +186,13 @@ func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 	case runtimeevents.IDSuspendEEBegin:
 		if r := number(b, 0); r == suspendForGC || r == suspendForGCPrep {
 			e.Kind = PauseBegin
+		} else {
+			e.Kind = HaltAsked
 		}
+	case runtimeevents.IDSuspendEEEnd:
+		e.Kind = HaltBegin
+	case runtimeevents.IDRestartEEEnd:
+		e.Kind = HaltEnd
 	case runtimeevents.IDRestartEEBegin:
 		e.Kind = PauseEnd
 	case runtimeevents.IDWorkerStart, runtimeevents.IDWorkerStop, runtimeevents.IDWorkerWait:

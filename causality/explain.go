@@ -128,7 +128,9 @@ type Explainer struct {
 	o       *ExplainOptions
 	pauses  timeline // of the garbage collector
 	unknown timeline // threads at work, nobody knows for whom
-	open    int64    // start of the pause that is open
+	turns   turns    // what was left of a processor for each
+	halt    halt
+	open    int64 // start of the pause that is open
 	paused  bool
 	edges   []edge // room for steps
 }
@@ -138,6 +140,8 @@ type ExplainOptions struct {
 	Options
 	// Root says which activities are explained, Call which are requests to another side.
 	Root, Call func(*Activity) bool
+	// Processors is the number of processors that the threads had; 0: it is not known.
+	Processors int
 }
 
 // NewExplainer returns an Explainer with its Engine.
@@ -161,8 +165,32 @@ func (x *Explainer) Add(e *Event) {
 			x.pauses.add(x.open, e.Time, 0)
 			x.paused = false
 		}
+	case HaltAsked, HaltBegin, HaltEnd:
+		x.halted(e)
 	}
 	x.engine.Add(e)
+}
+
+// A halt is how far the process is on its way to a standstill that is not a collection's.
+type halt struct {
+	asked, stands bool
+	from          int64
+}
+
+// halted follows the halts.
+func (x *Explainer) halted(e *Event) {
+	h := &x.halt
+	switch {
+	case e.Kind == HaltAsked:
+		*h = halt{asked: true}
+	case e.Kind == HaltBegin && h.asked:
+		*h = halt{stands: true, from: e.Time}
+	case e.Kind == HaltEnd:
+		if h.stands {
+			x.turns.halted(h.from, e.Time)
+		}
+		*h = halt{}
+	}
 }
 
 // Finish takes the rest from the Engine.
@@ -197,6 +225,9 @@ func (x *Explainer) started(a *Activity) {
 
 // segment takes a stretch of time.
 func (x *Explainer) segment(s *Segment) {
+	if s.State == Running && s.Thrown == nil && !s.Idle {
+		x.turns.wanted(s.From, s.To)
+	}
 	if !s.Known {
 		if !s.Idle && s.State != Queued && s.Thrown == nil {
 			x.unknown.add(s.From, s.To, s.Born)
@@ -382,32 +413,33 @@ func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
 	x.edges = edges
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	var steps []Step
-	var n [causes]int
-	var thread [causes]uint64
+	step := func(s Step) {
+		if k := len(steps) - 1; k >= 0 && steps[k].Cause == s.Cause && steps[k].Thread == s.Thread {
+			steps[k].To = s.To
+			return
+		}
+		steps = append(steps, s)
+	}
+	var on held
 	at, i := from, 0
 	for at < to {
 		for i < len(edges) && edges[i].at <= at {
-			e := &edges[i]
-			n[e.cause] += int(e.delta)
-			if e.delta > 0 {
-				thread[e.cause] = e.thread
-			}
+			on.turn(&edges[i])
 			i++
 		}
 		next := to
 		if i < len(edges) {
 			next = edges[i].at
 		}
-		c := first(&n)
-		s := Step{From: at, To: next, Cause: c}
-		if of := max(c, ByCPU); of < ByPool && n[of] == 1 {
-			s.Thread = thread[of]
+		c := on.first()
+		if stood := on.stood(); c == ByCPU && stood != ByCPU {
+			// Another thread waits meanwhile: this one ran for no more than its turns.
+			if ran := at + x.turns.share(at, next, x.o.Processors); ran < next {
+				step(Step{at, ran, c, on.whose(c)})
+				at, c = ran, stood
+			}
 		}
-		if k := len(steps) - 1; k >= 0 && steps[k].Cause == c && steps[k].Thread == s.Thread {
-			steps[k].To = next
-		} else {
-			steps = append(steps, s)
-		}
+		step(Step{at, next, c, on.whose(c)})
 		at = next
 	}
 	return steps
@@ -416,18 +448,50 @@ func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
 // causeOf is the cause that a state of a thread is.
 var causeOf = [...]Cause{ByCPU, ByLock, BySleep, ByWait, ByIO, ByOther, ByPool}
 
+// held are the causes that hold at a time.
+type held struct {
+	n      [causes]int
+	thread [causes]uint64 // the newest
+}
+
+// turn takes a beginning or an end.
+func (h *held) turn(e *edge) {
+	h.n[e.cause] += int(e.delta)
+	if e.delta > 0 {
+		h.thread[e.cause] = e.thread
+	}
+}
+
 // first returns the first cause that holds.
-func first(n *[causes]int) Cause {
-	if n[ByCPU] > 0 {
-		if n[ByGC] > 0 {
+func (h *held) first() Cause {
+	if h.n[ByCPU] > 0 {
+		if h.n[ByGC] > 0 {
 			return ByGC
 		}
 		return ByCPU
 	}
 	for c := ByLock; c < ByAwait; c++ {
-		if n[c] > 0 {
+		if h.n[c] > 0 {
 			return c
 		}
 	}
 	return ByAwait
+}
+
+// stood returns why a thread stood blocked, the first reason that holds; ByCPU if none did.
+func (h *held) stood() Cause {
+	for c := ByLock; c < ByPool; c++ {
+		if h.n[c] > 0 {
+			return c
+		}
+	}
+	return ByCPU
+}
+
+// whose returns the thread of a cause; 0: none, or several.
+func (h *held) whose(c Cause) uint64 {
+	if c = max(c, ByCPU); c < ByPool && h.n[c] == 1 {
+		return h.thread[c]
+	}
+	return 0
 }

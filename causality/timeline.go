@@ -15,9 +15,10 @@ type timeline struct {
 type stretch struct{ from, to, born int64 }
 
 const (
-	bucket   = int64(1) << 27 // ns
-	crowded  = 1 << 10        // stretches of a bucket, from which on they are joined
-	longSpan = 1 << 16        // buckets: more is damage
+	bucketBits = 27
+	bucket     = int64(1) << bucketBits // ns
+	crowded    = 1 << 10                // stretches of a bucket, from which on they are joined
+	longSpan   = 1 << 16                // buckets: more is damage
 )
 
 // add adds the time between from and to, which counts for who began before born.
@@ -74,4 +75,83 @@ func join(list []stretch) []stretch {
 		out = append(out, v)
 	}
 	return out
+}
+
+// turns tell what of a time a thread that was ready to run had of a processor, by slots of
+// about the time between samples. The zero value is empty.
+type turns struct {
+	buckets map[int64]*[slots]turn
+}
+
+// turn is of one slot, ns; more than fit are as many as fit.
+type turn struct {
+	wanted uint32 // of all threads that ran or were ready to
+	halted uint32 // nobody ran: the process was stopped, to be sampled most often
+}
+
+const (
+	slotBits = 20
+	slot     = int64(1) << slotBits // ns
+	slots    = bucket / slot
+	maxTurns = 1 << 14     // buckets: half an hour
+	maxReady = int64(10e9) // ns: nobody is ready for longer and never seen
+)
+
+// wanted notes that a thread ran or was ready to between from and to.
+func (t *turns) wanted(from, to int64) {
+	if to-from > maxReady {
+		return
+	}
+	t.each(from, to, true, func(u *turn, ns int64) { u.wanted = uint32(min(int64(u.wanted)+ns, 1<<32-1)) })
+}
+
+// halted notes that nobody ran between from and to.
+func (t *turns) halted(from, to int64) {
+	if to-from > maxReady {
+		return
+	}
+	t.each(from, to, true, func(u *turn, ns int64) { u.halted = uint32(min(int64(u.halted)+ns, slot)) })
+}
+
+// share returns for how long one of the threads that were ready between from and to ran: all
+// of the time but halts, if there was a processor for each. Zero processors are enough.
+func (t *turns) share(from, to int64, processors int) (ran int64) {
+	if to-from > maxReady {
+		return to - from
+	}
+	had := int64(processors) * slot
+	t.each(from, to, false, func(u *turn, ns int64) {
+		if u == nil {
+			ran += ns
+			return
+		}
+		if wanted := int64(u.wanted); had > 0 && wanted > had {
+			ns = ns * had / wanted
+		}
+		ran += ns * (slot - int64(u.halted)) / slot
+	})
+	return ran
+}
+
+// each calls f with the slots between from and to and the time inside each; nil for one of
+// which nothing is known. Slots of the past give way to new ones if there are too many.
+func (t *turns) each(from, to int64, add bool, f func(u *turn, ns int64)) {
+	for from < to {
+		at := from >> bucketBits
+		end := min(to, (from>>slotBits+1)<<slotBits)
+		b := t.buckets[at]
+		if b == nil && add {
+			if t.buckets == nil || len(t.buckets) >= maxTurns {
+				t.buckets = map[int64]*[slots]turn{}
+			}
+			b = new([slots]turn)
+			t.buckets[at] = b
+		}
+		var u *turn
+		if b != nil {
+			u = &b[from>>slotBits&(slots-1)]
+		}
+		f(u, end-from)
+		from = end
+	}
 }

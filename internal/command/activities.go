@@ -64,7 +64,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		if err != nil {
 			return err
 		}
-		why = requests.NewActivityExplainer(p.Table, &rec.Log).Activity
+		why = requests.NewActivityExplainer(p.Table, rec).Activity
 	}
 	c.read(read)
 	a.tell(c.Report, tree, read)

@@ -353,7 +353,7 @@ func explainer(ctx context.Context, c *Call) (*requests.Explainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return requests.NewExplainer(p.Table, &rec.Log), nil
+	return requests.NewExplainer(p.Table, rec), nil
 }
 
 // recorded reads a trace for a recorder, and for others.

@@ -44,7 +44,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		return err
 	}
 	col.Span(p.Meta.End)
-	why := requests.NewExplainer(p.Table, &rec.Log)
+	why := requests.NewExplainer(p.Table, rec)
 	var scan *requests.Scanner
 	var need requests.Need
 	var totals httpTotals

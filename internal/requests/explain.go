@@ -33,25 +33,30 @@ type Explainer struct {
 	swept int
 }
 
-// NewExplainer returns one for the requests of a log, whose stacks are those of a table.
-func NewExplainer(t *profile.Table, log *causality.Log) *Explainer {
-	x := &Explainer{table: t, log: log.Read(), roots: map[requestKey]*causality.Activity{}, swept: 1 << 12}
-	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(t), Root: x.root, Call: isCall})
-	x.more = x.log.Next(&x.next)
+// NewExplainer returns one for the requests that a Recorder saw, whose stacks are those of a
+// table. It empties the log.
+func NewExplainer(t *profile.Table, rec *Recorder) *Explainer {
+	x := &Explainer{table: t, swept: 1 << 12}
+	x.begin(rec, x.root)
 	return x
 }
 
-// NewActivityExplainer returns one for all activities of a log, which it goes through at once.
-func NewActivityExplainer(t *profile.Table, log *causality.Log) *Explainer {
-	x := &Explainer{table: t, log: log.Read(), roots: map[requestKey]*causality.Activity{}}
-	all := func(a *causality.Activity) bool {
+// NewActivityExplainer returns one for all activities that a Recorder saw, whose log it goes
+// through at once.
+func NewActivityExplainer(t *profile.Table, rec *Recorder) *Explainer {
+	x := &Explainer{table: t}
+	x.begin(rec, func(a *causality.Activity) bool {
 		x.roots[requestKey{a.ID, a.Start}] = a
 		return true
-	}
-	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(t), Root: all, Call: isCall})
-	x.more = x.log.Next(&x.next)
+	})
 	x.Finish()
 	return x
+}
+
+func (x *Explainer) begin(rec *Recorder, root func(*causality.Activity) bool) {
+	x.log, x.roots = rec.Log.Read(), map[requestKey]*causality.Activity{}
+	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(x.table), Root: root, Call: isCall, Processors: rec.reader.Header().Processors})
+	x.more = x.log.Next(&x.next)
 }
 
 // Activity explains an activity; nil if the trace does not hold all of it.

@@ -37,7 +37,7 @@ func BenchmarkExplain(b *testing.B) {
 		rec := requests.NewRecorder(0)
 		p, _ := record(b, file, rec)
 		b.StartTimer()
-		requests.NewExplainer(p.Table, &rec.Log).Finish()
+		requests.NewExplainer(p.Table, rec).Finish()
 	}
 }
 

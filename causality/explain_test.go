@@ -1,0 +1,107 @@
+package causality
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+const ms = int64(1e6)
+
+// explained runs two threads for an activity of 100 ms: one waits, one is seen at work from
+// 20 to 60 ms. Others are seen at work too, all that time.
+func explained(t *testing.T, processors, others int, halts bool) *Time {
+	t.Helper()
+	l := newLab(t)
+	var root *Activity
+	x := NewExplainer(&ExplainOptions{
+		Options: Options{
+			Tree:   l.tree,
+			Role:   func(f stacks.FrameID) Role { return frameRoles[f%100] },
+			Method: func(f stacks.FrameID) uint32 { return f % 100 },
+		},
+		Root:       func(a *Activity) bool { root = a; return true },
+		Call:       func(*Activity) bool { return false },
+		Processors: processors,
+	})
+	add := func(at int64, thread uint64, e Event, frames ...stacks.FrameID) {
+		e.Time, e.Process, e.Thread = at, 1, thread
+		e.Stack, e.HasID = l.tree.Add(frames...), e.Kind != Sample
+		x.Add(&e)
+	}
+	wait := []stacks.FrameID{frameTop, frameUser, frameTaskWait}
+	work := []stacks.FrameID{frameTop, frameOther}
+	id := l.id(1)
+	add(0, 1, Event{Kind: Start, ID: id, Name: "Request", Provider: "Lab"}, frameTop, frameUser)
+	add(0, 1, Event{Kind: WaitBegin, ID: id, Task: 7}, frameTop, frameUser)
+	for at := int64(0); at <= 100*ms; at += ms {
+		if halts {
+			add(at, 99, Event{Kind: HaltAsked})
+			add(at, 99, Event{Kind: HaltBegin})
+			add(at+ms/4, 99, Event{Kind: HaltEnd})
+		}
+		add(at+ms/4, 1, Event{Kind: Sample, External: true}, wait...)
+		if at >= 20*ms && at <= 60*ms {
+			add(at+ms/4, 2, Event{Kind: Other, ID: id}, work...)
+			for n := range others {
+				add(at+ms/4, uint64(10+n), Event{Kind: Other}, work...)
+			}
+		}
+	}
+	add(100*ms+ms/4, 1, Event{Kind: WaitEnd, ID: id, Task: 7}, frameTop, frameUser)
+	x.Finish()
+	require.NotNil(t, root)
+	e := x.Explain(root, 0, 100*ms, nil)
+	require.NotNil(t, e)
+	assert.Equal(t, 100*ms, e.Time.Sum())
+	assert.Equal(t, 40*ms, e.Time.Total, "what threads ran for it is not shared out")
+	var steps int64
+	for _, s := range e.Steps {
+		steps += s.To - s.From
+	}
+	assert.Equal(t, 100*ms, steps)
+	return &e.Time
+}
+
+// A thread that is ready has a processor for its share of the time only: while another one
+// waits for it, the rest is the wait.
+func TestReadyIsNotRunning(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		processors int
+		others     int
+		halts      bool
+		cpu        int64 // ms
+	}{
+		{"one for each", 2, 1, false, 40},
+		{"three for two", 2, 2, false, 27},
+		{"eight for two", 2, 7, false, 10},
+		{"not known how many", 0, 7, false, 40},
+		{"stopped for a quarter of the time", 2, 0, true, 30},
+		{"both", 2, 7, true, 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := explained(t, c.processors, c.others, c.halts)
+			assert.InDelta(t, float64(c.cpu), float64(got.CPU)/1e6, 0.8)
+			assert.InDelta(t, float64(100-c.cpu), float64(got.Of(Wait))/1e6, 0.8)
+		})
+	}
+}
+
+func TestTurnsOfAnyTime(t *testing.T) {
+	var u turns
+	u.wanted(-5*ms, 5*ms)
+	u.wanted(-5*ms, 5*ms)
+	assert.Equal(t, int64(10*ms), u.share(-5*ms, 5*ms, 2))
+	assert.InDelta(t, float64(5*ms), float64(u.share(-5*ms, 5*ms, 1)), 0.7e6)
+	u.wanted(0, 1<<62)
+	assert.Less(t, len(u.buckets), 4, "a length of a file makes no slots")
+	assert.Equal(t, int64(1)<<62, u.share(0, 1<<62, 1))
+	for at := int64(0); at < (maxTurns+10)*bucket; at += bucket {
+		u.halted(at, at+slot)
+	}
+	assert.LessOrEqual(t, len(u.buckets), maxTurns)
+}
