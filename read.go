@@ -66,11 +66,7 @@ type ReadOptions struct {
 type Consumer = input.Consumer
 
 // A Damage is a place where a file breaks its format.
-type Damage struct {
-	Offset int64  // bytes from the start of the unpacked content
-	Where  string // the part of the file
-	What   string // what is wrong
-}
+type Damage = profile.Damage
 
 // limit is MaxDepth for readers, which know the default themselves.
 func (o *ReadOptions) limit() int {
@@ -88,7 +84,7 @@ func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	if err != nil {
 		return nil, f.named(err)
 	}
-	p.Meta.Damages = *damages
+	p.Meta.Damages, p.Meta.Damage = damages.n, damages.first
 	for _, t := range p.Tracks {
 		if failed := t.Err; failed != nil {
 			t.Err = func() error { return f.named(failed()) }
@@ -174,20 +170,28 @@ func (f *File) symbols(dirs []string) []string {
 	return dirs
 }
 
+// A tally is what Warn is told: how often, and the first of it.
+type tally struct {
+	n     int
+	first []Damage
+}
+
 // counting returns a copy of o, which may be nil, that counts what Warn is told.
-func (o *ReadOptions) counting() (*ReadOptions, *int) {
-	own, n := ReadOptions{}, new(int)
+func (o *ReadOptions) counting() (*ReadOptions, *tally) {
+	own, t := ReadOptions{}, &tally{}
 	if o != nil {
 		own = *o
 	}
 	told := own.Warn
 	own.Warn = func(d Damage) {
-		*n++
+		if t.n++; len(t.first) < report.MaxDamages {
+			t.first = append(t.first, d)
+		}
 		if told != nil {
 			told(d)
 		}
 	}
-	return &own, n
+	return &own, t
 }
 
 func (o *ReadOptions) warn(offset int64, where string, err error) {
@@ -250,7 +254,7 @@ func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 	if err != nil {
 		return nil, f.named(err)
 	}
-	p.Meta.Damages = *damages
+	p.Meta.Damages, p.Meta.Damage = damages.n, damages.first
 	return p, nil
 }
 

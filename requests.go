@@ -108,27 +108,34 @@ func (s *ActivityScanner) End() { s.scanner.End() }
 // Tree returns the activities, after End. The caller owns it.
 func (s *ActivityScanner) Tree() *activity.Tree { return s.scanner.Tree() }
 
-// drawnRequests are the requests that tracks show.
+// drawnRequests are the requests of either side that tracks show.
 type drawnRequests struct {
 	*RequestScanner
-	list []*httpphases.Request
+	list   []*httpphases.Request
+	served []*httpphases.ServerRequest
 }
 
 func newDrawnRequests(o *ReadOptions) *drawnRequests {
 	d := &drawnRequests{}
+	inside := func(start, dur int64, ended bool) bool {
+		return (!ended || start+dur >= int64(o.From)) && (o.To == 0 || start <= int64(o.To))
+	}
 	d.RequestScanner = NewRequestScanner(func(r *httpphases.Request) {
-		ended := r.HasDuration && r.Start+r.Duration < int64(o.From)
-		if !ended && (o.To == 0 || r.Start <= int64(o.To)) {
+		if inside(r.Start, r.Duration, r.HasDuration) {
 			r.Detail = "" // long, and not drawn
 			d.list = append(d.list, r)
 		}
-	}, nil)
+	}, func(r *httpphases.ServerRequest) {
+		if inside(r.Start, r.Duration, r.HasDuration) {
+			d.served = append(d.served, r)
+		}
+	})
 	return d
 }
 
-// tracks are those of the requests: one for each connection.
+// tracks are those of the requests: one for each connection, and those of what was served.
 func (d *drawnRequests) tracks(p *profile.Profile) []*profile.Track {
-	return httpreport.Tracks(d.list, func(pid uint32) *profile.Process {
+	return httpreport.Tracks(d.list, d.served, func(pid uint32) *profile.Process {
 		for _, of := range p.Processes {
 			if of.PID == int64(pid) {
 				return of

@@ -28,9 +28,10 @@ type Meta struct {
 	Earlier  Earlier // what the file says of that repair
 
 	// What was met while reading.
-	Events  int64 // events read
-	Lost    int64 // events that the recorder could not keep
-	Damages int   // places where the file breaks its format
+	Events  int64    // events read
+	Lost    int64    // events that the recorder could not keep
+	Damages int      // places where the file breaks its format
+	Damage  []Damage // the first hundred of them
 	// Version is that of a nettrace, 0 of other formats. 6 is dotnet-trace collect-linux.
 	Version int
 	// WithoutIDs are the event sources whose activities were recorded without ids, so
@@ -38,6 +39,13 @@ type Meta struct {
 	WithoutIDs []string
 	// Notes tell a person what to know about the samples, and what to do next.
 	Notes []string
+}
+
+// A Damage is a place where a file breaks its format.
+type Damage struct {
+	Offset int64  // bytes from the start of the unpacked content
+	Where  string // the part of the file
+	What   string // what is wrong
 }
 
 // A Process is one process of the trace.

@@ -93,7 +93,7 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 		return writeCompat(ctx, in, w, row, c, rep)
 	}
 	c.Tracks = c.tracksOf(row)
-	c.work = format == "ndjson"
+	c.work = format == "ndjson" || format == "html" && slices.Contains(c.Tracks, "http")
 	p, err := readProfile(ctx, in, c, rep)
 	if err != nil {
 		return err

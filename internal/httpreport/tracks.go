@@ -16,28 +16,22 @@ import (
 
 // Tracks draws requests: one track per connection, a slice per request and the phases
 // nested in it. Requests that overlap on a connection (HTTP/2, and those that waited
-// for it) get further tracks of its name. process, which may be nil, tells the owner
-// of a track.
-func Tracks(list []*httpphases.Request, process func(pid uint32) *profile.Process) []*profile.Track {
-	return tracks(list, nil, process)
-}
-
-// tracks draws what was served, too: on tracks of its own, since the trace tells no
-// connection of it.
-func tracks(list []*httpphases.Request, served []*httpphases.ServerRequest, process func(pid uint32) *profile.Process) []*profile.Track {
+// for it) get further tracks of its name. What was served is drawn, too: on tracks of its own,
+// since the trace tells no connection of it. process, which may be nil, tells the owner of a track.
+// Slices are made when they are asked for, so that a track costs little more than its requests.
+func Tracks(list []*httpphases.Request, served []*httpphases.ServerRequest, process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *httpphases.Request) int { return cmp.Compare(a.Start, b.Start) })
 	for _, r := range list {
-		end := knownEnd(r)
-		s := l.slices(r.Process, trackName(r), r.Start, end)
-		*s = appendSlices(*s, r, end)
+		s := l.drawn(r.Process, trackName(r), r.Start, knownEnd(r))
+		*s = append(*s, drawn{client: r})
 	}
 	served = slices.Clone(served)
 	slices.SortStableFunc(served, func(a, b *httpphases.ServerRequest) int { return cmp.Compare(a.Start, b.Start) })
 	for _, r := range served {
-		s := l.slices(r.Process, "HTTP served", r.Start, r.Start+r.Duration)
-		*s = append(*s, servedSlice(r))
+		s := l.drawn(r.Process, "HTTP served", r.Start, r.Start+r.Duration)
+		*s = append(*s, drawn{served: r})
 	}
 	return l.tracks(process)
 }
@@ -51,8 +45,21 @@ type lanes struct {
 type laneGroup struct {
 	name       string
 	pid        uint32
-	lanes      [][]profile.Slice
+	lanes      [][]drawn
 	busy, free laneHeap // free ones have no end
+}
+
+// A drawn is a request of either side that becomes slices.
+type drawn struct {
+	client *httpphases.Request
+	served *httpphases.ServerRequest
+}
+
+func (d drawn) appendTo(dst []profile.Slice) []profile.Slice {
+	if d.served != nil {
+		return append(dst, servedSlice(d.served))
+	}
+	return appendSlices(dst, d.client, knownEnd(d.client))
 }
 
 type laneEnd struct {
@@ -80,9 +87,9 @@ func (h *laneHeap) Pop() any {
 	return x
 }
 
-// slices are those of the first lane of that name that is free at start. What is asked
+// drawn are those of the first lane of that name that is free at start. What is asked
 // for must come in order of start.
-func (l *lanes) slices(pid uint32, name string, start, end int64) *[]profile.Slice {
+func (l *lanes) drawn(pid uint32, name string, start, end int64) *[]drawn {
 	key := strconv.Itoa(int(pid)) + " " + name
 	g := l.groups[key]
 	if g == nil {
@@ -109,7 +116,7 @@ func (l *lanes) slices(pid uint32, name string, start, end int64) *[]profile.Sli
 func (l *lanes) tracks(process func(pid uint32) *profile.Process) []*profile.Track {
 	var tracks []*profile.Track
 	for _, g := range l.order {
-		for i, drawn := range g.lanes {
+		for i, list := range g.lanes {
 			name := g.name
 			if i > 0 {
 				name = fmt.Sprintf("%s (%d)", g.name, i+1)
@@ -119,9 +126,13 @@ func (l *lanes) tracks(process func(pid uint32) *profile.Process) []*profile.Tra
 				t.Process = process(g.pid)
 			}
 			t.Slices = func(yield func(*profile.Slice) bool) {
-				for i := range drawn {
-					if !yield(&drawn[i]) {
-						return
+				var made []profile.Slice
+				for _, d := range list {
+					made = d.appendTo(made[:0])
+					for i := range made {
+						if !yield(&made[i]) {
+							return
+						}
 					}
 				}
 			}
@@ -308,7 +319,7 @@ func (w *chromiumWriter) Close(*Summary) error {
 		Table: profile.NewTable(),
 	}
 	procs := map[uint32]*profile.Process{}
-	p.Tracks = tracks(w.list, w.served, func(pid uint32) *profile.Process {
+	p.Tracks = Tracks(w.list, w.served, func(pid uint32) *profile.Process {
 		q := procs[pid]
 		if q == nil {
 			q = &profile.Process{PID: int64(pid)}

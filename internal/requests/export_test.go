@@ -372,7 +372,7 @@ func TestTracksNest(t *testing.T) {
 	recordings(t, func(t *testing.T, name string, rec *recording) {
 		owner := &profile.Process{PID: 1}
 		n := 0
-		for _, track := range httpreport.Tracks(rec.rows, func(uint32) *profile.Process { return owner }) {
+		for _, track := range httpreport.Tracks(rec.rows, nil, func(uint32) *profile.Process { return owner }) {
 			assert.Equal(t, "http", track.Group)
 			var open []profile.Slice
 			last := int64(-1)

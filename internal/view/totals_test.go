@@ -44,16 +44,18 @@ func TestTotals(t *testing.T) {
 			out, err := exec.Command(node, "testdata/totals.cjs", page, "page").Output()
 			require.NoError(t, err, "%s", stderr(err))
 			var got struct {
-				Kinds                    map[string]map[string][2]float64
-				Checks                   []string
-				Spanned, Sampled         float64
-				Restored, RestoredBefore float64
+				Kinds            map[string]map[string][2]float64
+				Checks           []string
+				Spanned, Sampled float64
+				Restored, Moved  float64
+				Runs             [][6]int64
 			}
 			require.NoError(t, json.Unmarshal(out, &got))
 			assert.Empty(t, got.Checks)
 			assert.InDelta(t, got.Sampled, got.Spanned, 1, "spans last as long as their samples")
 			assert.Positive(t, got.Restored)
-			assert.Zero(t, got.RestoredBefore)
+			assert.InDelta(t, repairedTime(p), got.Moved, 1, "as recorded, all that was repaired is marked")
+			assert.Equal(t, restoredRuns(p), got.Runs)
 
 			for row := range p.Top(profile.TopOptions{}).Rows() {
 				cpu := got.Kinds["charged"][row.Method]
@@ -72,6 +74,43 @@ func TestTotals(t *testing.T) {
 			assert.NotZero(t, rows)
 		})
 	}
+}
+
+// repairedTime is how long repaired samples speak.
+func repairedTime(p *profile.Profile) (ns float64) {
+	stretches := p.Timing().Stretches
+	for _, th := range p.Threads {
+		repairs := th.Repairs.Cursor()
+		for s := range stretches(th) {
+			if repairs.Of(s.Index) != nil {
+				ns += float64(s.Nanos())
+			}
+		}
+	}
+	return ns
+}
+
+// restoredRuns are the times in which restored frames stand, from the samples themselves: process, thread,
+// from, to, frames in front of the bridge, behind it.
+func restoredRuns(p *profile.Profile) (runs [][6]int64) {
+	stretches := p.Timing().Stretches
+	for _, th := range p.Threads {
+		repairs, last := th.Repairs.Cursor(), -1
+		for s := range stretches(th) {
+			r := repairs.Of(s.Index)
+			if r == nil || r.Restored == 0 {
+				continue
+			}
+			row := [6]int64{th.Owner().PID, th.TID, s.Start, s.End, int64(r.Restored - r.Above), int64(r.Above)}
+			if last >= 0 && runs[last][3] == s.Start && runs[last][4] == row[4] && runs[last][5] == row[5] {
+				runs[last][3] = s.End
+				continue
+			}
+			last = len(runs)
+			runs = append(runs, row)
+		}
+	}
+	return runs
 }
 
 func stderr(err error) string {

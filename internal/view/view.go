@@ -16,6 +16,7 @@ import (
 	"hash/maphash"
 	"html"
 	"io"
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -45,7 +46,18 @@ func page(title string) (before, after string) {
 	}
 	before, after, _ = strings.Cut(read("page.html"), "<!--data-->")
 	before = strings.NewReplacer("<!--title-->", html.EscapeString(text.Line(title)), "<!--style-->", read("style.css")).Replace(before)
-	return before, strings.Replace(after, "<!--script-->", program.String(), 1)
+	return before, strings.Replace(after, "<!--script-->", lean(program.String()), 1)
+}
+
+// lean leaves out the indentation of a program, and lines that are comments.
+func lean(program string) string {
+	var b strings.Builder
+	for line := range strings.Lines(program) {
+		if line = strings.TrimLeft(line, " "); !strings.HasPrefix(line, "//") && line != "\n" {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // head is what the page reads first; the numbers follow in columns of their own.
@@ -63,7 +75,10 @@ type head struct {
 	Threads   []thread `json:"threads"`
 	Tracks    []track  `json:"tracks"`
 	Names     []string `json:"names"` // of slices
+	Lost      int64    `json:"lost"`
 	Losses    []loss   `json:"losses"`
+	Damages   int      `json:"damages"`
+	Damage    []damage `json:"damage"` // the first of them
 	Nodes     int      `json:"nodes"`
 }
 
@@ -77,6 +92,7 @@ type thread struct {
 	Cut      int    `json:"cut"`
 	Repaired int    `json:"repaired"` // bridged ones too
 	Busy     int    `json:"busy"`     // samples that were on a CPU, as far as the trace tells
+	Works    int    `json:"works"`    // stretches of time in which it worked for a request
 }
 
 type track struct {
@@ -89,6 +105,13 @@ type loss struct {
 	From   int64 `json:"from"`
 	To     int64 `json:"to"`
 	Events int64 `json:"events,omitempty"`
+	Thread int   `json:"thread"` // -1: any
+}
+
+type damage struct {
+	Offset int64  `json:"offset"`
+	Where  string `json:"where"`
+	What   string `json:"what"`
 }
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
@@ -97,7 +120,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	h := head{
 		Title: filepath.Base(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1, Polls: []int{},
-		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Notes: []string{},
+		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Damage: []damage{}, Notes: []string{},
 	}
 	before, after := page(h.Title)
 	b.WriteString(before)
@@ -136,11 +159,15 @@ func Write(w io.Writer, p *profile.Profile) error {
 			}
 			h.EndNs = max(h.EndNs, s.End)
 		}
+		for range works(p, t) {
+			row.Works++
+		}
 		h.Threads = append(h.Threads, row)
 	}
 	h.Methods, h.OffCPU, h.Polls = n.names, n.offCPU, n.polls
 	h.Nodes = len(n.nodes)
 	h.tell(p)
+	h.limits(p, index)
 
 	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
 	if err != nil {
@@ -199,6 +226,19 @@ func Write(w io.Writer, p *profile.Profile) error {
 		}
 	})
 	column(b, "slices", drawn.write)
+	// For whom threads worked, thread after thread: time since the end of the stretch before, how
+	// long, and the number of the request.
+	column(b, "work", func(c *columnWriter) {
+		for _, t := range p.Threads {
+			var last int64
+			for w := range works(p, t) {
+				c.uint(uint64(w.From - last))
+				c.uint(uint64(w.To - w.From))
+				c.uint(uint64(w.Request))
+				last = w.To
+			}
+		}
+	})
 	b.WriteString(after)
 	if err := b.Flush(); err != nil {
 		return err
@@ -246,8 +286,47 @@ func (h *head) tell(p *profile.Profile) {
 		h.Notes = append(h.Notes, fmt.Sprintf("%s event%s were lost while recording; the lane \"events lost\" shows when.", report.Count(int(n)), report.Plural(int(n))))
 	}
 	h.Notes = append(h.Notes, p.Meta.Notes...)
+}
+
+// limits notes what was lost and where the file is damaged.
+func (h *head) limits(p *profile.Profile, index map[*profile.Thread]int) {
+	h.Lost, h.Damages = p.Meta.Lost, p.Meta.Damages
 	for _, l := range p.Losses {
-		h.Losses = append(h.Losses, loss{l.From, l.To, l.Events})
+		of := -1
+		if i, ok := index[l.Thread]; ok {
+			of = i
+		}
+		h.Losses = append(h.Losses, loss{max(l.From, 0), l.To, l.Events, of})
+	}
+	for _, d := range p.Meta.Damage {
+		h.Damage = append(h.Damage, damage{d.Offset, text.Line(d.Where), text.Line(d.What)})
+	}
+}
+
+// A requestWork is a stretch of time in which a thread worked for a request.
+type requestWork struct {
+	From, To int64
+	Request  int
+}
+
+// works yields when t worked for a request, in order of time.
+func works(p *profile.Profile, t *profile.Thread) iter.Seq[requestWork] {
+	return func(yield func(requestWork) bool) {
+		last := int64(0)
+		for _, w := range t.Work {
+			a := w.Activity
+			for a >= 0 && p.Activities[a].Request == 0 {
+				a = p.Activities[a].Parent
+			}
+			from := max(w.From, last)
+			if a < 0 || w.To <= from {
+				continue
+			}
+			last = w.To
+			if !yield(requestWork{from, w.To, p.Activities[a].Request}) {
+				return
+			}
+		}
 	}
 }
 
@@ -308,7 +387,7 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 }
 
 // write writes the column: time since the start of the slice before, duration, name, 1 + thread
-// or 0, details.
+// or 0, details, and the number of the request that it is or 0.
 func (s *sliceTable) write(c *columnWriter) {
 	for _, t := range s.tracks {
 		var last int64
@@ -327,8 +406,21 @@ func (s *sliceTable) write(c *columnWriter) {
 			c.uint(uint64(on))
 			told, _ := s.detail(sl)
 			c.uint(uint64(told))
+			c.uint(uint64(requestOf(t, sl)))
 		}
 	}
+}
+
+// requestOf is the number of the request that a slice is, 0 if it is none.
+func requestOf(t *profile.Track, sl *profile.Slice) int64 {
+	if t.Group == "http" {
+		for _, a := range sl.Args {
+			if id, ok := a.Value.(int64); ok && a.Key == "id" {
+				return max(id, 0)
+			}
+		}
+	}
+	return 0
 }
 
 // detail is what a slice tells beside its name, in one line.

@@ -1,16 +1,28 @@
 // data.js reads what Go wrote into the page (see view.go): one JSON head, and columns of
 // LEB128 numbers in base64. It touches no document, so that tests can run it.
 
-const MANAGED = 0, EXTERNAL = 1, ON_CPU = 2, OFF_CPU = 3; // sample types of profile.SampleType
+const MANAGED = 0, EXTERNAL = 1, ON_CPU = 2, OFF_CPU = 3, UNKNOWN = 4; // sample types of profile.SampleType
 const CUT = 8, JOINED = 16, FRESH = 32, HOW = 6; // bits of a sample's flags
 const LOST = "[frames lost]";
 
+// bytesOf decodes base64.
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const s = atob(text), b = new Uint8Array(s.length);
+  for (let i = 0; i < b.length; i++) b[i] = s.charCodeAt(i);
+  return b;
+}
+
 // column returns a function that reads the next number of a column.
 function column(text) {
-  const s = atob(text), n = s.length, b = new Uint8Array(n);
-  for (let i = 0; i < n; i++) b[i] = s.charCodeAt(i);
+  const b = bytesOf(text);
   let p = 0;
-  return () => { let v = 0, m = 1; for (;;) { const c = b[p++]; v += (c & 127) * m; if (c < 128) return v; m *= 128; } };
+  return () => {
+    let c = b[p++];
+    if (c < 128) return c;
+    let v = c & 127, m = 128;
+    for (;;) { c = b[p++]; v += (c & 127) * m; if (!(c >= 128)) return v; m *= 128; } // behind the end there is nothing, too
+  };
 }
 
 // load makes the trace of the texts that get(id) returns. Stacks are nodes of one tree, 0 its
@@ -22,6 +34,8 @@ function load(get) {
   for (const t of head.threads) readSamples(t, next, tree.of);
   const slice = column(get("slices"));
   for (const t of head.tracks) readSlices(t, slice);
+  const work = column(get("work"));
+  for (const t of head.threads) readWork(t, work);
   delete tree.of;
   // Samples in which the sampler itself stops threads count as their callers'.
   const polls = new Set(head.polls);
@@ -46,22 +60,25 @@ function readTree(next, count) {
   return newTree(parent.slice(0, size), method.slice(0, size), of);
 }
 
-// newTree adds depths to a tree of callers and methods. The root's method is none.
+// newTree adds depths and lists of callees (first, next; -1: none) to a tree of callers and methods.
+// The root's method is none.
 function newTree(parent, method, of) {
-  const depth = new Uint16Array(parent.length);
+  const size = parent.length, depth = new Uint32Array(size), first = new Int32Array(size).fill(-1), next = new Int32Array(size).fill(-1);
   method[0] = -1 >>> 0;
-  for (let i = 1; i < parent.length; i++) depth[i] = Math.min(depth[parent[i]] + 1, 65535);
-  return { parent, method, depth, size: parent.length, of };
+  for (let i = 1; i < size; i++) depth[i] = depth[parent[i]] + 1;
+  for (let i = size - 1; i > 0; i--) { next[i] = first[parent[i]]; first[parent[i]] = i; }
+  return { parent, method, depth, first, next, size, of };
 }
 
 function readSamples(t, next, of) {
   const n = t.samples;
   t.start = new Float64Array(n); t.end = new Float64Array(n); t.stack = new Uint32Array(n); t.flags = new Uint16Array(n);
   if (t.repaired) { t.recorded = new Uint32Array(n); t.restored = new Uint16Array(n); t.above = new Uint16Array(n); t.confidence = new Uint8Array(n); }
-  let at = 0;
-  for (let i = 0; i < n; i++) {
+  t.cuts = new Uint32Array(t.cut); // indices of what was cut
+  for (let i = 0, at = 0, cut = 0; i < n; i++) {
     t.start[i] = at += next(); t.end[i] = at += next(); t.stack[i] = of[next()];
     const f = t.flags[i] = next();
+    if (f & CUT) t.cuts[cut++] = i;
     if (f & FRESH) (t.fresh ||= new Uint8Array(n))[i] = next();
     if (f >> HOW) { t.restored[i] = next(); t.above[i] = next(); t.confidence[i] = next(); t.recorded[i] = of[next()]; }
   }
@@ -69,16 +86,22 @@ function readSamples(t, next, of) {
 
 function readSlices(t, next) {
   const n = t.slices;
-  t.start = new Float64Array(n); t.end = new Float64Array(n); t.name = new Uint32Array(n); t.thread = new Int32Array(n); t.detail = new Uint32Array(n);
+  t.start = new Float64Array(n); t.end = new Float64Array(n); t.name = new Uint32Array(n); t.thread = new Int32Array(n); t.detail = new Uint32Array(n); t.request = new Uint32Array(n);
   let at = 0;
-  for (let i = 0; i < n; i++) { t.start[i] = at += next(); t.end[i] = at + next(); t.name[i] = next(); t.thread[i] = next() - 1; t.detail[i] = next(); }
+  for (let i = 0; i < n; i++) { t.start[i] = at += next(); t.end[i] = at + next(); t.name[i] = next(); t.thread[i] = next() - 1; t.detail[i] = next(); t.request[i] = next(); }
   // The longest so far tells how far back a slice may begin that still lasts.
   t.reach = new Float64Array(n);
   for (let i = 0, far = 0; i < n; i++) t.reach[i] = far = Math.max(far, t.end[i]);
 }
 
-// lower returns the first index of ascending a whose value is not below x.
-function lower(a, x) { let lo = 0, hi = a.length; while (lo < hi) { const m = lo + hi >> 1; if (a[m] < x) lo = m + 1; else hi = m; } return lo; }
+// readWork reads when a thread worked for which request: rows of from, to, request.
+function readWork(t, next) {
+  t.work = [];
+  for (let i = 0, at = 0; i < t.works; i++) { const from = at += next(), to = at += next(); t.work.push([from, to, next()]); }
+}
+
+// lower returns the first index of ascending a, from lo on, whose value is not below x.
+function lower(a, x, lo = 0) { let hi = a.length; while (lo < hi) { const m = lo + hi >> 1; if (a[m] < x) lo = m + 1; else hi = m; } return lo; }
 
 // busy says whether a sample was on a CPU, as far as the trace tells.
 function busy(flags) { const k = flags & 7; return k === MANAGED || k === ON_CPU; }

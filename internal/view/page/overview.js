@@ -13,7 +13,7 @@ function clipped(g, text, width) {
 
 function makeOverview(app) {
   const { trace } = app, canvas = $("overview"), end = Math.max(trace.head.end, 1);
-  let lanes = [], image = null, imageKey = "";
+  let lanes = [], image = null, imageKey = "", cursor = -1; // the lane that the keys are at
 
   // arrange puts tracks above threads; of many threads the busiest come first.
   function arrange() {
@@ -24,7 +24,7 @@ function makeOverview(app) {
     if (trace.head.losses.length) lanes.push({ kind: "loss", name: "events lost" });
     for (const t of trace.threads) lanes.push({ kind: "thread", thread: t, name: app.threadName(t) });
     canvas.style.height = HEAD + lanes.length * LANE + 4 + "px";
-    canvas.setAttribute("aria-label", "Overview of " + trace.threads.length + " threads and " + trace.tracks.length + " tracks; the table view tells the same in words");
+    canvas.setAttribute("aria-label", "Overview of " + trace.threads.length + " threads and " + trace.tracks.length + " tracks. The view Threads and tracks tells the same in words. Up and down choose a lane, Enter selects it or what is next on it, left and right move the selected time, with shift they change its length.");
   }
   const X = (t, w) => LABEL + t / end * (w - LABEL);
 
@@ -34,12 +34,13 @@ function makeOverview(app) {
     const g = c.getContext("2d"); g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.font = "12px system-ui, sans-serif"; g.textBaseline = "middle";
     g.fillStyle = css("--bg"); g.fillRect(0, 0, w, h);
-    g.save(); g.translate(LABEL, 0); axis(g, 0, end, w - LABEL, h); g.restore();
+    for (const [x, text] of ticks(0, end, w - LABEL)) { g.fillStyle = css("--line"); g.fillRect(LABEL + x, 0, 1, h); g.fillStyle = css("--dim"); g.fillText(text, LABEL + x + 4, 8); }
     const width = Math.max(1, Math.floor(w - LABEL)), colours = { cpu: css("--cpu"), wait: css("--wait"), cut: css("--bridge"), track: css("--accent"), loss: css("--left") };
     lanes.forEach((lane, k) => {
       const y = HEAD + k * LANE;
       if (lane.kind === "thread") {
-        const cpu = new Float64Array(width), all = new Float64Array(width), per = end / width, t = lane.thread;
+        const cpu = new Float64Array(width), all = new Float64Array(width), cut = new Uint8Array(width), per = end / width, t = lane.thread;
+        for (const i of t.cuts) cut[Math.min(width - 1, Math.floor(t.start[i] / per))] = 1;
         for (let i = 0; i < t.samples; i++) {
           for (let x = Math.min(width - 1, Math.floor(t.start[i] / per)); x < width && x * per < t.end[i]; x++) {
             const part = (Math.min(t.end[i], (x + 1) * per) - Math.max(t.start[i], x * per)) / per;
@@ -49,6 +50,7 @@ function makeOverview(app) {
         for (let x = 0; x < width; x++) {
           if (!all[x]) continue;
           g.fillStyle = colours.wait; g.fillRect(LABEL + x, y + LANE - 3, 1, 1.5);
+          if (cut[x]) { g.fillStyle = colours.cut; g.fillRect(LABEL + x, y + 1, 1, 2); }
           if (cpu[x] > 0) { const hgt = Math.max(1.5, Math.min(1, cpu[x]) * (LANE - 3)); g.fillStyle = colours.cpu; g.fillRect(LABEL + x, y + LANE - 1.5 - hgt, 1, hgt); }
         }
       } else if (lane.kind === "track") {
@@ -60,7 +62,7 @@ function makeOverview(app) {
         }
         g.globalAlpha = 1;
       } else {
-        g.fillStyle = hatch(g, colours.loss);
+        g.fillStyle = hatch(g, "loss");
         for (const l of trace.head.losses) g.fillRect(X(l.from, w), y + 2, Math.max(2, X(l.to, w) - X(l.from, w)), LANE - 4);
       }
     });
@@ -73,6 +75,7 @@ function makeOverview(app) {
     g.drawImage(image, 0, 0, w, h);
     lanes.forEach((lane, k) => {
       const y = HEAD + k * LANE, on = lane.kind === "thread" && app.state.threads.has(lane.thread);
+      if (k === cursor && document.activeElement === canvas) { g.strokeStyle = css("--accent"); g.strokeRect(1.5, y + 0.5, w - 3, LANE - 1); }
       if (on) { g.fillStyle = css("--accent"); g.globalAlpha = 0.16; g.fillRect(0, y, w, LANE); g.globalAlpha = 1; }
       g.fillStyle = on ? css("--ink") : css("--dim");
       g.fillText(lane.short ||= clipped(g, lane.name, LABEL - 12), 6, y + LANE / 2);
@@ -90,6 +93,23 @@ function makeOverview(app) {
     for (const track of lane.tracks) for (let i = lower(track.reach, t - slack); i < track.slices && track.start[i] <= t + slack; i++) if (track.end[i] >= t - slack) return { track, i };
     return null;
   }
+  function lossAt(x) { const t = timeAt(x), slack = 3 * end / Math.max(1, canvas.clientWidth - LABEL); return trace.head.losses.find(l => l.from <= t + slack && l.to >= t - slack); }
+  // next selects what is next on a track, behind the start of the selection.
+  function next(lane, step) {
+    const all = lane.tracks.flatMap(track => { const i = step > 0 ? lower(track.start, lane.at == null ? app.state.from : lane.at + 1) : lower(track.start, lane.at == null ? app.state.from : lane.at) - 1; return i >= 0 && i < track.slices ? [{ track, i }] : []; });
+    const best = all.sort((a, b) => step * (a.track.start[a.i] - b.track.start[b.i]))[0];
+    if (best) { lane.at = best.track.start[best.i]; app.selectSlice(best.track, best.i); }
+  }
+  canvas.onkeydown = e => {
+    const span = app.state.to - app.state.from, d = e.key === "ArrowRight" ? 0.1 * span : -0.1 * span, lane = lanes[cursor];
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") { cursor = Math.max(0, Math.min(lanes.length - 1, cursor + (e.key === "ArrowDown" ? 1 : -1))); app.say(lanes[cursor].name); canvas.parentNode.scrollTop = Math.max(0, HEAD + cursor * LANE - 60); app.redraw(); }
+    else if ((e.key === "Enter" || e.key === " ") && lane) { if (lane.kind === "thread") app.pick(lane.thread, e.ctrlKey || e.shiftKey); else if (lane.kind === "track") next(lane, e.shiftKey ? -1 : 1); else app.show("limits"); }
+    else if (e.key === "ArrowLeft" || e.key === "ArrowRight") { if (e.shiftKey) app.select(app.state.from, app.state.to + d); else app.move(d); }
+    else if (e.key === "+" || e.key === "-") app.zoom(e.key === "+" ? 0.8 : 1.25, 0.5);
+    else return;
+    e.preventDefault(); e.stopPropagation();
+  };
+  canvas.onfocus = canvas.onblur = () => app.redraw();
   let drag = null;
   canvas.onpointerdown = e => {
     const lane = laneAt(e.offsetY);
@@ -104,12 +124,14 @@ function makeOverview(app) {
     }
     const lane = laneAt(e.offsetY);
     if (lane && lane.kind === "track" && e.offsetX >= LABEL) { const s = sliceAt(lane, e.offsetX); if (s) { app.tip(e, [app.sliceName(s.track, s.i), duration(s.track.end[s.i] - s.track.start[s.i]) + " from " + duration(s.track.start[s.i]) + " on " + s.track.name, app.trace.detail(s.track, s.i)]); return; } }
+    if (lane && lane.kind === "loss" && e.offsetX >= LABEL) { const l = lossAt(e.offsetX); app.tip(e, l && [app.lossText(l)]); return; }
     if (lane && lane.kind === "thread") { app.tip(e, [lane.name, count(lane.thread.samples) + " samples, " + count(lane.thread.busy) + " on a CPU" + (lane.thread.cut ? ", " + count(lane.thread.cut) + " were cut" : "")]); return; }
     app.tip(null);
   };
   canvas.onpointerup = e => {
     if (drag && !drag.moved && drag.lane) {
       if (drag.lane.kind === "track") { const s = sliceAt(drag.lane, e.offsetX); if (s) app.selectSlice(s.track, s.i); }
+      else if (drag.lane.kind === "loss") { const l = lossAt(e.offsetX); if (l) { app.select(l.from - 1e6, l.to + 1e6); app.show("limits"); } }
       else if (drag.lane.kind === "thread") app.pick(drag.lane.thread, e.ctrlKey || e.metaKey || e.shiftKey);
     }
     drag = null;

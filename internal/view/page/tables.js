@@ -6,7 +6,13 @@ const MOST_ROWS = 1000;
 function makeTables(app) {
   const host = $("table");
 
-  function bar(part, whole) { return element("td", { class: "num" }, duration(part), element("small", {}, percent(part, whole))); }
+  const num = text => element("td", { class: "num" }, text);
+  // bar is a time, what part of the selection it is, and what of the whole trace.
+  function bar(part, whole) { return element("td", { class: "num" }, duration(part), element("small", {}, percent(part, whole)), element("small", { class: "all", title: "of the whole trace" }, percent(part, app.everything()))); }
+  const note = "Percentages are of the selection, and behind them of the whole trace.";
+  function table(caption, head, rows, more) { return element("table", {}, element("caption", {}, caption), header(...head), element("tbody", {}, ...rows.slice(0, MOST_ROWS)), more); }
+  function cut(n) { return n > MOST_ROWS ? element("p", {}, "The first " + count(MOST_ROWS) + " of " + count(n) + "; select less time to see others.") : ""; }
+  const time = (from, to) => element("td", { class: "num" }, element("button", { title: "select this time", onclick: () => app.select(from - 1e5, to + 1e5) }, duration(from)));
   function header(...names) { return element("thead", {}, element("tr", {}, ...names.map(n => element("th", { scope: "col" }, n)))); }
   function methodCell(sum, m, extra) {
     const name = sum.names[m], b = element("button", { class: "name" + (name === LOST ? " lost" : ""), title: name, onclick: () => app.explainMethod(m) }, shortName(name), element("small", {}, moduleOf(name)));
@@ -38,15 +44,15 @@ function makeTables(app) {
       }
     };
     add(roots, 0, null);
-    host.replaceChildren(element("table", { role: "treegrid" }, header(...columns), body));
+    host.replaceChildren(element("table", { role: "treegrid" }, element("caption", {}, note), header(...columns), body));
     if (body.firstChild && roots.length) body.firstChild.open(true);
   }
 
   function topDown() {
     const sum = app.sums();
-    openable(["Method", "Total", "Self", "Restored"], sum.kids(0), n => sum.kids(n), (n, pad, twist) => [
+    openable(["Method", "Total", "Self", app.state.recorded ? "Moved by the repair" : "Restored"], sum.kids(0), n => sum.kids(n), (n, pad, twist) => [
       methodCell(sum, sum.tree.method[n], element("span", {}, pad, sum.kids(n).length ? twist : element("span", { class: "twist" }))),
-      bar(sum.total[n], sum.all), bar(sum.self[n], sum.all), element("td", { class: "num" }, sum.fixed[n] ? percent(sum.fixed[n], sum.total[n]) : "")], 200);
+      bar(sum.total[n], sum.all), bar(sum.self[n], sum.all), element("td", { class: "num" }, sum.marked[n] ? percent(sum.marked[n], sum.total[n]) : "")], 200);
   }
   function inverted() {
     const sum = app.sums(), roots = invert(sum.tree, selfPairs(sum.self));
@@ -60,7 +66,7 @@ function makeTables(app) {
     rows.sort((a, b) => by[order][b] - by[order][a] || by.total[b] - by.total[a] || a - b);
     const head = element("thead", {}, element("tr", {}, ...[["self", "Self"], ["total", "Total"]].map(([k, n]) => element("th", { scope: "col", "aria-sort": order === k ? "descending" : "none" }, element("button", { onclick: () => { order = k; app.redraw(); } }, n + (order === k ? " ↓" : "")))), element("th", { scope: "col" }, "Method")));
     const body = element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(m => element("tr", {}, bar(by.self[m], sum.all), bar(by.total[m], sum.all), methodCell(sum, m))));
-    host.replaceChildren(element("table", {}, head, body), rows.length > MOST_ROWS ? element("p", {}, "The first " + count(MOST_ROWS) + " of " + count(rows.length) + " methods; search to see others.") : "");
+    host.replaceChildren(element("table", {}, element("caption", {}, note), head, body), rows.length > MOST_ROWS ? element("p", {}, "The first " + count(MOST_ROWS) + " of " + count(rows.length) + " methods; search to see others.") : "");
   }
   function around() {
     const sum = app.sums(), m = app.state.method;
@@ -71,7 +77,7 @@ function makeTables(app) {
     host.replaceChildren(element("h2", {}, sum.names[m]), element("p", {}, duration(by.total[m]) + " in all, " + duration(by.self[m]) + " itself; " + percent(by.total[m], sum.all) + " of the selection"),
       element("div", { class: "pair" }, list("Callers", callers.map(c => [c.method, c.time])), list("Callees", below)));
   }
-  // tracks sums up what of the tracks lies in the selected time, by name.
+  // tracks lists threads, and sums up what of the tracks lies in the selected time, by name.
   function tracks() {
     const by = new Map(), { from, to } = app.state;
     for (const t of app.trace.tracks) for (let i = lower(t.reach, from); i < t.slices && t.start[i] < to; i++) {
@@ -83,9 +89,38 @@ function makeTables(app) {
       if (d > r.longest) { r.longest = d; r.track = t; r.i = i; }
     }
     const q = app.state.query.trim().toLowerCase(), rows = [...by.values()].filter(r => !q || r.name.toLowerCase().includes(q)).sort((a, b) => b.time - a.time || b.count - a.count);
-    host.replaceChildren(rows.length ? element("table", {}, header("Count", "Time", "Longest", "Track", "Name"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(r => element("tr", {},
-      element("td", { class: "num" }, count(r.count)), element("td", { class: "num" }, duration(r.time)), element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))),
-      element("td", {}, r.group), element("td", {}, r.name))))) : element("p", {}, "No track has anything in the selected time."));
+    host.replaceChildren(
+      table("Threads", ["Thread", "Samples", "On a CPU", "Cut", "Repaired"], app.trace.threads.map(t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
+        num(count(t.samples)), num(count(t.busy)), num(count(t.cut)), num(count(t.repaired))))),
+      rows.length ? table("Tracks, in the selected time", ["Count", "Time", "Longest", "Track", "Name"], rows.map(r => element("tr", {}, num(count(r.count)), num(duration(r.time)),
+        element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))), element("td", {}, r.group), element("td", {}, r.name)))) : "", cut(rows.length));
   }
-  return { tracks: { draw: tracks }, tree: { draw: topDown }, inverted: { draw: inverted }, methods: { draw: methods }, around: { draw: around } };
+  // samples are the time order in words.
+  function samples() {
+    const { from, to } = app.state, choice = app.choice(), { tree, methods } = app.trace, rows = [];
+    let n = 0;
+    for (const t of app.selectedThreads()) for (let i = lower(t.end, from + 1e-6); i < t.samples && t.start[i] < to; i++) if (n++ < MOST_ROWS) {
+      const s = stackOf(t, i, choice), how = t.flags[i] >> HOW;
+      rows.push(element("tr", {}, time(t.start[i], t.end[i]), num(duration(t.end[i] - t.start[i])), element("td", {}, app.threadName(t)), element("td", {}, app.kindText(t, i)), num(count(tree.depth[s])),
+        element("td", {}, how ? app.trace.head.howTexts[how - 1] : t.flags[i] & CUT ? "cut" : ""), element("td", {}, element("button", { class: "name", onclick: () => app.explain(t, i) }, s ? shortName(methods[tree.method[s]]) : "no stack"))));
+    }
+    host.replaceChildren(table("Samples of the selection", ["At", "Lasts", "Thread", "State", "Frames", "Repair", "Innermost method"], rows), cut(n));
+  }
+  // limits tells what was lost, where the gaps are and why, and what could not be known.
+  function limits() {
+    const { head } = app.trace, found = gaps(app.trace, app.trace.threads, 100), total = app.trace.threads.reduce((n, t) => { for (let i = 0; i < t.samples; i++) n += t.end[i] - t.start[i]; return n; }, 0), open = unknown(app.trace);
+    const none = text => element("p", { class: "hint" }, text);
+    host.replaceChildren(
+      element("h2", {}, "Lost while recording"),
+      head.losses.length ? table(count(head.lost) + " events in " + count(head.losses.length) + " gaps; what ran then may be missing above", ["At", "Within", "Events", "Of"], head.losses.map(l => element("tr", {}, time(l.from, l.to), num(duration(l.to - l.from)), num(l.events ? count(l.events) : "not told"), element("td", {}, app.lossOwner(l))))) : none(head.lost ? count(head.lost) + " events were lost; the file does not tell when." : "The file tells of no lost events."),
+      element("h2", {}, "Damage of the file"),
+      head.damages ? table(count(head.damages) + " places; the page shows what could be saved" + (head.damages > head.damage.length ? "; the first " + count(head.damage.length) : ""), ["Byte", "Part", "What is wrong"], head.damage.map(d => element("tr", {}, num(count(d.offset)), element("td", {}, d.where), element("td", {}, d.what)))) : none("The file is whole."),
+      element("h2", {}, "Gaps between samples"),
+      found.all ? table(count(found.all) + " in all" + (found.all > 100 ? "; the 100 longest" : "") + ". Nothing is drawn there.", ["At", "Lasts", "Thread", "Why"], found.list.map(g => element("tr", {}, time(g.from, g.to), num(duration(g.to - g.from)), element("td", {}, app.threadName(g.thread)), element("td", {}, g.why)))) : none("None: every thread was sampled from its first sample to its last."),
+      element("h2", {}, "What could not be known"),
+      open.length ? table("", ["Samples", "Time", "What"], open.map(([what, n, t]) => element("tr", {}, num(count(n)), bar(t, total), element("td", {}, what)))) : none("Nothing of the samples."),
+      ...head.notes.map(n => element("p", {}, n)));
+  }
+  const words = f => ({ draw: f });
+  return { tracks: words(tracks), tree: words(topDown), inverted: words(inverted), methods: words(methods), around: words(around), samples: words(samples), limits: words(limits) };
 }

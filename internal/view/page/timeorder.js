@@ -1,103 +1,135 @@
 // timeorder.js: the spans of the selected threads over time.
 
 function makeTimeOrder(app) {
-  const canvas = $("chart"), TOP = 30, cache = new Map();
-  let scroll = 0, blocks = [];
+  const canvas = $("chart"), TOP = 30, cache = new Map(), { tree, methods } = app.trace;
+  let scroll = 0, blocks = [], height = 0;
 
-  // rowsOf returns the spans of a thread under what is believed of its repairs.
+  // rowsOf returns the spans of a thread under what is believed of its repairs, and deepOf how many
+  // rows that makes, which is known before they are laid out.
   function rowsOf(t) {
+    const c = known(t);
+    return c.rows ||= layOut(tree, t, app.choice(), app.trace.head.off);
+  }
+  function deepOf(t) {
+    const c = known(t);
+    if (c.deep == null) { c.deep = 0; const choice = app.choice(); for (let i = 0; i < t.samples; i++) { const d = tree.depth[stackOf(t, i, choice)]; if (d > c.deep) c.deep = d; } }
+    return c.deep;
+  }
+  function known(t) {
     const key = app.beliefs();
     let c = cache.get(t);
-    if (!c || c.key !== key) cache.set(t, c = { key, rows: spans(app.trace.tree, t, app.choice(), app.trace.head.off) });
-    return c.rows;
+    if (!c || c.key !== key) cache.set(t, c = { key, rows: null, deep: null });
+    return c;
   }
-  function draw() {
-    const { g, w, h } = sized(canvas), { from, to } = app.state, scale = w / (to - from), X = t => (t - from) * scale;
-    const ink = css("--ink"), lost = css("--bridge"), isDark = dark.matches, stripes = hatch(g, css("--ok")), many = app.state.threads.size > 1;
+
+  function draw() { paint(canvasPaper(canvas)); }
+  function paint(paper) {
+    const { w, h } = paper, { from, to } = app.state, X = t => (t - from) / (to - from) * w, many = app.state.threads.size > 1, threads = app.selectedThreads();
     let y = TOP - scroll;
     blocks = [];
-    for (const t of app.selectedThreads()) {
-      const rows = rowsOf(t), height = rows.length * ROW + 12 + (many ? ROW : 0);
-      if (y + height > 0 && y < h) {
-        let top = y;
-        if (many) { g.fillStyle = css("--dim"); g.fillText(app.threadName(t), 6, y + ROW / 2); top += ROW; }
+    for (const t of threads) {
+      const deep = deepOf(t), high = deep * ROW + 12 + (many ? ROW : 0), top = y + (many ? ROW : 0);
+      if (y + high > 0 && y < h) {
+        if (many) paper.text(app.threadName(t), 6, y + ROW / 2, css("--dim"));
+        const rows = rowsOf(t), edges = edgesOf(t, paper);
         blocks.push({ t, rows, top });
-        for (let d = Math.max(0, Math.floor(-top / ROW)); d < rows.length && top + d * ROW < h; d++) row(g, rows[d], top + d * ROW, X, w, ink, lost, isDark);
-        restored(g, t, top, X, w, stripes);
+        for (let d = Math.max(0, Math.ceil((TOP - top) / ROW) - 1); d < rows.length && top + d * ROW < h; d++) if (top + d * ROW > TOP - ROW) row(paper, t, rows[d], top + d * ROW, edges);
+        for (const [a, b, front, behind] of restoredRuns(t, app.choice(), from, to)) {
+          const x = Math.max(0, X(a)), wide = Math.min(w, X(b)) - x;
+          if (wide < 0.3) continue;
+          const part = (d, n) => { const y0 = Math.max(TOP, top + d * ROW); if (n && top + (d + n) * ROW > y0) paper.hatch(x, y0, wide, Math.min(h, top + (d + n) * ROW - 1) - y0, "restored"); };
+          part(0, front); part(front + 1, behind); // what stands between them is the bridge
+        }
+        if (app.shown && app.shown.thread === t && app.shown.sample >= 0) { const i = app.shown.sample; paper.frame(X(t.start[i]) - 1, Math.max(TOP, top), Math.max(4, X(t.end[i]) - X(t.start[i]) + 2), tree.depth[stackOf(t, i, app.choice())] * ROW); }
       }
-      y += height;
+      y += high;
     }
-    app.height = y + scroll;
-    g.fillStyle = css("--bg"); g.fillRect(0, 0, w, TOP - 2);
-    axis(g, from, to, w, 16);
-    if (app.selectedThreads().length) cuts(g, app.selectedThreads()[0], X, TOP);
-    else { g.fillStyle = css("--dim"); g.fillText("No thread is selected: click one above.", 12, 60); }
+    height = y + scroll;
+    paper.rect(0, 0, w, TOP - 2, packed(css("--bg")));
+    const line = packed(css("--line"));
+    for (const [x, text] of ticks(from, to, w)) { paper.rect(x, 0, 1, 16, line); paper.text(text, x + 4, 8, css("--dim")); }
+    for (const l of app.trace.head.losses) if (l.to >= from && l.from <= to) paper.hatch(X(l.from), TOP - 2, Math.max(2, X(l.to) - X(l.from)), h - TOP, "loss");
+    if (threads.length) cuts(paper, threads[0], X);
+    else paper.text("No thread is selected: click one above.", 12, 60, css("--dim"));
+    return paper.done();
   }
-  function row(g, r, y, X, w, ink, lost, isDark) {
-    const { from, to } = app.state, names = app.trace.methods;
-    let px = -1;
-    for (let i = lower(r.end, from); i < r.start.length && r.start[i] < to; i++) {
-      let a = Math.max(0, X(r.start[i])), b = Math.min(w, X(r.end[i]));
-      if (b - px < 0.6) { i = Math.max(i, lower(r.end, from + (px + 0.6) * (to - from) / w) - 1); continue; } // nothing of it would be seen
-      a = Math.max(a, px); px = b;
-      const m = r.method[i], faded = app.found && !app.found.has(m);
-      g.fillStyle = names[m] === LOST ? lost : fill(app.colour(m), isDark, faded);
-      g.fillRect(a, y, Math.max(0.6, b - a - (b - a > 3 ? 1 : 0)), ROW - 1);
-      if (names[m] === LOST && b - a > 3) { g.fillStyle = hatch(g, css("--bg")); g.fillRect(a, y, b - a - 1, ROW - 1); }
-      if (b - a > 32) label(g, names[m], a, y, b - a, ink);
+  // edgesOf finds for each pixel the first sample that ends behind it.
+  function edgesOf(t, paper) {
+    const n = paper.width, edges = new Int32Array(n + 1), { from, to } = app.state;
+    for (let x = 0, i = lower(t.end, from + 1e-6); x <= n; x++) edges[x] = i = lower(t.end, from + x / n * (to - from) + 1e-6, i);
+    return edges;
+  }
+  // row paints the spans of one depth: of those that share a pixel the first.
+  function row(paper, t, r, y, edges) {
+    const { from, to } = app.state, { width } = paper, scale = width / (to - from), { first, last, node } = r, n = first.length, named = [];
+    paper.row(y, ROW - 1, box => {
+      let px = 0;
+      for (let i = lower(last, edges[0]); i < n; i++) {
+        const start = t.start[first[i]];
+        if (start >= to) break;
+        const a = Math.max(px, Math.round((start - from) * scale)), b = Math.min(width, Math.max(a + 1, Math.round((t.end[last[i]] - from) * scale)));
+        if (a >= width) break;
+        const m = tree.method[node[i]];
+        box(a, b - a > 3 ? b - 1 : b, app.colour(m, app.found && !app.found.has(m)));
+        if (b - a > 30 * paper.scale) named.push(m, a, b);
+        px = b;
+        if (b - a === 1) { const k = lower(last, edges[px], i + 1); i = Math.max(i, k - 1); }
+      }
+    });
+    for (let k = 0; k < named.length; k += 3) {
+      const a = named[k + 1] / paper.scale, b = named[k + 2] / paper.scale;
+      if (methods[named[k]] === LOST) paper.hatch(a, y, b - a - 1, ROW - 1, "lost");
+      paper.text(app.label(named[k], b - a - 8), a + 5, y + ROW / 2);
     }
   }
-  // restored hatches, for the very time of each repaired sample, the frames that were put back.
-  function restored(g, t, top, X, w, stripes) {
-    if (!t.restored) return;
-    const choice = app.choice();
-    g.fillStyle = stripes;
-    for (let i = lower(t.end, app.state.from), px = -1; i < t.samples && t.start[i] < app.state.to; i++) {
-      const n = t.restored[i];
-      if (!n || stackOf(t, i, choice) !== t.stack[i]) continue;
-      let k = i;
-      while (k + 1 < t.samples && t.restored[k + 1] === n && t.start[k + 1] === t.end[k] && stackOf(t, k + 1, choice) === t.stack[k + 1]) k++;
-      const a = Math.max(X(t.start[i]), px, 0), b = Math.min(w, X(t.end[k]));
-      i = k;
-      if (b - a < 0.5) continue;
-      const front = n - t.above[i];
-      if (front > 0) g.fillRect(a, top, b - a, front * ROW - 1);
-      if (t.above[i]) g.fillRect(a, top + (front + 1) * ROW, b - a, t.above[i] * ROW - 1); // behind the bridge
-      px = b;
-    }
-  }
-  // cuts marks below the axis when samples were cut, and what became of them.
-  function cuts(g, t, X, TOP) {
-    const colours = { ok: css("--ok"), bridge: css("--bridge"), left: css("--left") };
-    for (let i = lower(t.end, app.state.from), px = -1; i < t.samples && t.start[i] < app.state.to; i++) {
-      const f = t.flags[i];
-      if (!(f & CUT)) continue;
-      const how = f >> HOW ? app.trace.head.hows[(f >> HOW) - 1] : "", a = Math.floor(X(t.start[i])), b = Math.ceil(X(t.end[i]));
+  // cuts marks below the axis when samples were cut, and what became of them: height tells it, too.
+  function cuts(paper, t, X) {
+    const { from, to } = app.state, colours = { ok: packed(css("--ok")), bridge: packed(css("--bridge")), left: packed(css("--left")) };
+    for (let c = lower(t.cuts, lower(t.end, from)), px = -1; c < t.cuts.length && t.start[t.cuts[c]] < to; c++) {
+      const i = t.cuts[c], f = t.flags[i], how = f >> HOW ? app.trace.head.hows[(f >> HOW) - 1] : "", a = Math.max(px, Math.floor(X(t.start[i]))), b = Math.ceil(X(t.end[i]));
       if (b <= px) continue;
-      const high = how === "bridge" ? 4 : how ? 6 : 2; // height tells it, too
-      g.fillStyle = how === "bridge" ? colours.bridge : how ? colours.ok : colours.left;
-      g.fillRect(Math.max(a, px), TOP - 4 - high, Math.max(1, b - Math.max(a, px)), high); px = b;
+      const high = how === "bridge" ? 4 : how ? 6 : 2;
+      paper.rect(a, TOP - 4 - high, Math.max(1, b - a), high, how === "bridge" ? colours.bridge : how ? colours.ok : colours.left); px = b;
     }
   }
   // at tells what lies below a point: thread, sample, span.
   function at(x, y) {
-    const t = app.state.from + x / canvas.clientWidth * (app.state.to - app.state.from);
+    const time = app.state.from + x / canvas.clientWidth * (app.state.to - app.state.from);
     for (const b of blocks) {
-      const d = Math.floor((y - b.top) / ROW);
-      if (d < 0 || d >= b.rows.length) continue;
-      const r = b.rows[d], i = lower(r.end, t), s = lower(b.t.end, t);
-      return { time: t, thread: b.t, depth: d, row: i < r.start.length && r.start[i] <= t ? r : null, i, sample: s < b.t.samples && b.t.start[s] <= t ? s : -1 };
+      const d = Math.floor((y - b.top) / ROW), t = b.t;
+      if (d < 0 || d > deepOf(t)) continue;
+      const s = lower(t.end, time + 1e-6), r = b.rows[d];
+      if (s >= t.samples || t.start[s] > time) return { time, thread: t, gap: s };
+      const i = r ? lower(r.last, s) : 0;
+      return { time, thread: t, depth: d, sample: s, span: r && i < r.first.length && r.first[i] <= s ? { start: t.start[r.first[i]], end: t.end[r.last[i]], method: tree.method[r.node[i]] } : null };
     }
-    return { time: t };
+    return { time };
   }
-  function clampScroll() { scroll = Math.max(0, Math.min(scroll, Math.max(0, (app.height || 0) + 20 - canvas.clientHeight))); }
+  function gapText(t, s) {
+    if (s === 0) return "before the first sample of this thread";
+    if (s >= t.samples) return "behind the last sample of this thread";
+    return duration(t.start[s] - t.end[s - 1]) + " without a sample: " + whyGap(app.trace, t, t.end[s - 1], t.start[s]);
+  }
+  function scrollBy(d) { scroll = Math.max(0, Math.min(scroll + d, Math.max(0, height + 20 - canvas.clientHeight))); }
+  // step goes to the next or previous sample of the selection.
+  function step(d) {
+    const t = app.shown && app.state.threads.has(app.shown.thread) ? app.shown.thread : app.selectedThreads()[0];
+    if (!t) return;
+    const first = lower(t.end, app.state.from + 1), i = app.shown && app.shown.thread === t ? app.shown.sample + d : first, last = t.samples - 1;
+    if (i < 0 || i > last) return;
+    app.explain(t, i);
+    const span = app.state.to - app.state.from;
+    if (t.start[i] < app.state.from || t.end[i] > app.state.to) app.select(t.start[i] - span / 2, t.start[i] + span / 2, true); else app.redraw();
+  }
   let drag = null;
   return {
     draw,
+    svg: () => paint(svgPaper(canvas.clientWidth, Math.max(200, Math.min(20000, TOP + app.selectedThreads().reduce((n, t) => n + (deepOf(t) + 2) * ROW, 0))))),
+    spans: () => app.selectedThreads().reduce((n, t) => n + rowsOf(t).reduce((n, r) => n + r.n, 0), 0),
     wheel(e) {
       const { from, to } = app.state;
-      if (e.shiftKey) { scroll += e.deltaY || e.deltaX; clampScroll(); app.redraw(); }
-      else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) { const d = e.deltaX / canvas.clientWidth * (to - from); app.move(d); }
+      if (e.shiftKey) { scrollBy(e.deltaY || e.deltaX); app.redraw(); }
+      else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) app.move(e.deltaX / canvas.clientWidth * (to - from));
       else app.zoom(Math.exp(e.deltaY * 0.0015), e.offsetX / canvas.clientWidth);
     },
     down(e) { drag = { x: e.clientX, y: e.clientY, from: app.state.from, to: app.state.to, scroll, moved: false }; },
@@ -106,31 +138,32 @@ function makeTimeOrder(app) {
         const dx = drag.x - e.clientX;
         if (Math.abs(dx) + Math.abs(drag.y - e.clientY) > 3) drag.moved = true;
         const d = dx / canvas.clientWidth * (drag.to - drag.from);
-        scroll = drag.scroll + drag.y - e.clientY; clampScroll();
+        scroll = 0; scrollBy(drag.scroll + drag.y - e.clientY);
         app.select(drag.from + d, drag.to + d, true);
         return;
       }
       const p = at(e.offsetX, e.offsetY);
-      if (!p.row) { app.tip(null); return; }
-      app.tip(e, [app.trace.methods[p.row.method[p.i]], duration(p.row.end[p.i] - p.row.start[p.i]) + " from " + duration(p.row.start[p.i]) + ", frame " + (p.depth + 1), p.sample >= 0 ? app.sampleText(p.thread, p.sample) : null]);
+      if (p.gap != null) app.tip(e, [app.threadName(p.thread), gapText(p.thread, p.gap)]);
+      else if (p.span) app.tip(e, [methods[p.span.method], duration(p.span.end - p.span.start) + " from " + duration(p.span.start) + ", frame " + (p.depth + 1), app.sampleText(p.thread, p.sample)]);
+      else app.tip(null);
     },
     up(e) {
       const moved = drag && drag.moved; drag = null;
       if (moved) return;
       const p = at(e.offsetX, e.offsetY);
-      if (p.row) app.explain(p.thread, p.sample, p.row.method[p.i]);
+      if (p.span) { app.explain(p.thread, p.sample, p.span.method); app.redraw(); }
     },
-    dbl(e) { const p = at(e.offsetX, e.offsetY); if (p.row) { const a = p.row.start[p.i], b = p.row.end[p.i], pad = (b - a) * 0.02; app.select(a - pad, b + pad); } },
+    dbl(e) { const p = at(e.offsetX, e.offsetY); if (p.span) { const pad = (p.span.end - p.span.start) * 0.02; app.select(p.span.start - pad, p.span.end + pad); } },
     key(e) {
-      if (e.key === "ArrowLeft" || e.key === "a") app.move(-0.2 * (app.state.to - app.state.from));
-      else if (e.key === "ArrowRight" || e.key === "d") app.move(0.2 * (app.state.to - app.state.from));
+      const span = app.state.to - app.state.from;
+      if (e.key === "ArrowLeft" || e.key === "a") app.move(-0.2 * span);
+      else if (e.key === "ArrowRight" || e.key === "d") app.move(0.2 * span);
       else if (e.key === "ArrowUp" || e.key === "w") app.zoom(0.8, 0.5);
       else if (e.key === "ArrowDown" || e.key === "s") app.zoom(1.25, 0.5);
-      else if (e.key === "PageDown") { scroll += canvas.clientHeight * 0.8; clampScroll(); app.redraw(); }
-      else if (e.key === "PageUp") { scroll -= canvas.clientHeight * 0.8; clampScroll(); app.redraw(); }
+      else if (e.key === "PageDown" || e.key === "PageUp") { scrollBy((e.key === "PageDown" ? 0.8 : -0.8) * canvas.clientHeight); app.redraw(); }
+      else if (e.key === "." || e.key === ",") step(e.key === "." ? 1 : -1);
       else return false;
       return true;
     },
-    forget() { cache.clear(); },
   };
 }

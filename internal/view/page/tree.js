@@ -3,7 +3,8 @@
 
 // A choice is what of the samples counts: threads, time, kind ("cpu", "wait", "all"), and
 // which repairs are believed: hows (numbers of evidence; null: all), minConfidence (percent),
-// recorded (none at all), and raw (samples in which the sampler stops threads stay as they are).
+// recorded (none at all), raw (samples in which the sampler stops threads stay as they are), and
+// request (only what was done for it).
 
 // stackOf returns the stack that sample i of thread t has under a choice.
 function stackOf(t, i, choice) {
@@ -13,28 +14,48 @@ function stackOf(t, i, choice) {
   return t.stack[i];
 }
 
-// weigh sums the time of a choice by node: self, and fixed, what of it a repair restored.
-// A node of fixed is the innermost restored frame; all its callers are restored too.
-function weigh(trace, choice) {
-  const tree = trace.tree, self = new Float64Array(tree.size), fixed = new Float64Array(tree.size);
-  let samples = 0;
-  for (const t of choice.threads) {
-    for (let i = Math.max(0, lower(t.end, choice.from)); i < t.samples && t.start[i] < choice.to; i++) {
-      if (choice.kind !== "all" && busy(t.flags[i]) !== (choice.kind === "cpu")) continue;
-      const w = Math.min(t.end[i], choice.to) - Math.max(t.start[i], choice.from);
-      if (w <= 0) continue;
-      samples++;
-      const s = stackOf(t, i, choice), at = choice.raw ? s : tree.unpolled[s];
-      self[at] += w;
-      const front = t.flags[i] >> HOW ? t.restored[i] - t.above[i] : 0; // behind a bridge: the rest
-      if (front > 0 && s === t.stack[i]) {
-        let a = at;
-        while (tree.depth[a] > front) a = tree.parent[a];
-        fixed[a] += w;
-      }
-    }
+// weigh sums the time of a choice by node: self, and marked, what of it a repair restored: a node
+// of marked is the innermost restored frame; all its callers are restored too. As recorded,
+// marked is instead what the repair moves elsewhere. before may be what weigh returned for a
+// choice that differs in its times only: then what is new is added and what is gone taken away.
+function weigh(trace, choice, before) {
+  const { from, to } = choice, key = [choice.kind, choice.recorded, choice.raw, choice.minConfidence, choice.hows ? [...choice.hows].join() : "*", choice.request, choice.threads.map(t => t.index).join()].join("/");
+  const known = before && before.key === key && before.from < to && from < before.to;
+  const w = known ? before : { self: new Float64Array(trace.tree.size), marked: new Float64Array(trace.tree.size) };
+  if (!known) addTime(trace, choice, w, from, to, 1);
+  else {
+    addTime(trace, choice, w, Math.min(from, w.from), Math.max(from, w.from), from < w.from ? 1 : -1);
+    addTime(trace, choice, w, Math.min(to, w.to), Math.max(to, w.to), to > w.to ? 1 : -1);
   }
-  return { self, fixed, samples };
+  return Object.assign(w, { key, from, to });
+}
+
+// addTime adds the time between from and to; times are whole nanoseconds, so that what is added can be
+// taken away again.
+function addTime(trace, choice, w, from, to, sign) {
+  if (from >= to) return;
+  for (const t of choice.threads) {
+    if (!choice.request) { addSamples(trace.tree, t, choice, w, from, to, sign); continue; }
+    for (const [a, b, id] of t.work) if (id === choice.request && a < to && b > from) addSamples(trace.tree, t, choice, w, Math.max(a, from), Math.min(b, to), sign);
+  }
+}
+
+function addSamples(tree, t, choice, w, from, to, sign) {
+  const { start, end, flags, stack } = t, { self, marked } = w, kind = choice.kind;
+  for (let i = lower(end, from + 1e-6); i < t.samples && start[i] < to; i++) {
+    const f = flags[i];
+    if (kind !== "all" && busy(f) !== (kind === "cpu")) continue;
+    const time = sign * (Math.min(end[i], to) - Math.max(start[i], from));
+    const s = f >> HOW ? stackOf(t, i, choice) : stack[i], at = choice.raw ? s : tree.unpolled[s];
+    self[at] += time;
+    if (!(f >> HOW)) continue;
+    if (choice.recorded) { marked[at] += time; continue; }
+    const front = t.restored[i] - t.above[i]; // behind a bridge: the rest
+    if (front <= 0 || s !== stack[i]) continue;
+    let a = at;
+    while (tree.depth[a] > front) a = tree.parent[a];
+    marked[a] += time;
+  }
 }
 
 // totals adds to every node what its callees have, in place, and returns the array.
@@ -83,21 +104,18 @@ function carry(shape, a) {
 
 // kids returns for each node its callees that have time, the largest first.
 function kids(tree, total) {
-  const first = new Int32Array(tree.size).fill(-1), next = new Int32Array(tree.size).fill(-1);
-  for (let i = tree.size - 1; i > 0; i--) if (total[i] > 0) { next[i] = first[tree.parent[i]]; first[tree.parent[i]] = i; }
   return n => {
     const out = [];
-    for (let k = first[n]; k >= 0; k = next[k]) out.push(k);
-    return out.sort((a, b) => total[b] - total[a] || a - b);
+    for (let k = tree.first[n]; k >= 0; k = tree.next[k]) if (total[k] > 0) out.push(k);
+    return out.length > 1 ? out.sort((a, b) => total[b] - total[a] || a - b) : out;
   };
 }
 
 // outermost marks the nodes whose method none of their callers runs: only their totals
 // add up to the total of a method.
 function outermost(tree, methods) {
-  const out = new Uint8Array(tree.size), open = new Uint32Array(methods), path = [];
-  const first = new Int32Array(tree.size).fill(-1), next = new Int32Array(tree.size).fill(-1);
-  for (let i = tree.size - 1; i > 0; i--) { next[i] = first[tree.parent[i]]; first[tree.parent[i]] = i; }
+  if (tree.outermost) return tree.outermost;
+  const { first, next } = tree, out = new Uint8Array(tree.size), open = new Uint32Array(methods), path = [];
   for (let n = first[0]; n >= 0;) {
     const m = tree.method[n];
     out[n] = open[m]++ === 0 ? 1 : 0;
@@ -105,7 +123,7 @@ function outermost(tree, methods) {
     if (first[n] >= 0) { n = first[n]; continue; }
     for (n = -1; path.length && n < 0;) { const p = path.pop(); open[tree.method[p]]--; n = next[p]; }
   }
-  return out;
+  return tree.outermost = out;
 }
 
 // byMethod returns self and total by method.
@@ -144,36 +162,107 @@ function callees(tree, total, out, m) {
   return [...by].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }
 
-// spans cuts a thread into rows of spans, one row a depth: what stays open from one sample to
-// the next is one span. Stacks are those of a choice.
-function spans(tree, t, choice, off) {
-  const rows = [], open = [], path = [];
-  const row = d => rows[d] || (rows[d] = { n: 0, start: new Float64Array(16), end: new Float64Array(16), method: new Uint32Array(16) });
-  const close = (to, at) => {
-    while (open.length > to) {
-      const o = open.pop(), r = row(open.length);
-      if (r.n === r.start.length) for (const k of ["start", "end", "method"]) { const b = new r[k].constructor(2 * r.n); b.set(r[k]); r[k] = b; }
-      r.start[r.n] = o.start; r.end[r.n] = at; r.method[r.n++] = o.method;
-    }
-  };
-  let last = 0, before = -1;
+// layOut cuts a thread into rows of spans, one row a depth: what stays open from one sample to
+// the next is one span. Stacks are those of a choice. Span i of a row lasts from the start of sample first[i]
+// to the end of sample last[i], and is of node[i].
+function layOut(tree, t, choice, off) {
+  const { parent, method, depth } = tree, rows = [];
+  let open = new Uint32Array(128), since = new Uint32Array(128), n = 0, before = 0;
+  const close = (to, last) => { while (n > to) { n--; (rows[n] ||= newRow()).add(since[n], last, open[n]); } };
   for (let i = 0; i < t.samples; i++) {
-    const whole = stackOf(t, i, choice), s = choice.raw ? whole : tree.unpolled[whole], away = (t.flags[i] & 7) === OFF_CPU, joined = t.flags[i] & JOINED;
-    if (joined && s === before && !away && !(t.flags[i] & FRESH)) { last = t.end[i]; continue; }
-    path.length = 0;
-    for (let n = s; n; n = tree.parent[n]) path.push(tree.method[n]);
-    path.reverse();
-    let k = 0;
-    const shared = path.length - (t.flags[i] & FRESH ? t.fresh[i] : 0); // the others began with this sample
-    if (joined) while (k < open.length && k < shared && open[k].method === path[k] && path[k] !== off) k++; // each time off the CPU is its own
-    close(k, last);
-    for (let d = k; d < path.length; d++) open.push({ start: t.start[i], method: path[d] });
-    last = t.end[i];
-    before = away ? -1 : s;
+    const whole = stackOf(t, i, choice), s = choice.raw ? whole : tree.unpolled[whole], f = t.flags[i], d = depth[s];
+    let k = 0; // frames that stay open
+    if (f & JOINED) {
+      if (s === before && !(f & FRESH) && method[s] !== off) continue;
+      let a = before, b = s;
+      while (depth[a] > depth[b]) a = parent[a];
+      while (depth[b] > depth[a]) b = parent[b];
+      while (a !== b) { a = parent[a]; b = parent[b]; }
+      k = depth[a];
+      if (a === s && method[s] === off) k--; // each time off the CPU is its own
+      if (f & FRESH) k = Math.min(k, Math.max(0, d - t.fresh[i])); // these began with this sample
+    }
+    close(k, i - 1);
+    if (d > open.length) { open = grown(open, 2 * d); since = grown(since, 2 * d); }
+    for (let m = s, x = d - 1; x >= k; x--) { open[x] = m; since[x] = i; m = parent[m]; }
+    n = d; before = s;
   }
-  close(0, last);
-  for (const r of rows) for (const k of ["start", "end", "method"]) r[k] = r[k].subarray(0, r.n);
+  close(0, t.samples - 1);
+  for (const r of rows) { r.first = r.first.slice(0, r.n); r.last = r.last.slice(0, r.n); r.node = r.node.slice(0, r.n); }
   return rows;
+}
+function grown(a, n) { const b = new Uint32Array(n); b.set(a); return b; }
+function newRow() {
+  return { n: 0, first: new Uint32Array(16), last: new Uint32Array(16), node: new Uint32Array(16), add(first, last, node) {
+    if (this.n === this.first.length) for (const k of ["first", "last", "node"]) this[k] = grown(this[k], this.n + (this.n >> 1));
+    this.first[this.n] = first; this.last[this.n] = last; this.node[this.n++] = node;
+  } };
+}
+
+// restoredRuns lists the times between from and to in which frames stand that a repair put back:
+// start, end, how many in front of a bridge, how many behind it. They begin and end with the repaired samples.
+function restoredRuns(t, choice, from, to) {
+  const runs = [], { cuts } = t;
+  if (!t.restored) return runs;
+  for (let c = lower(cuts, lower(t.end, from)); c < cuts.length && t.start[cuts[c]] < to; c++) {
+    const i = cuts[c], n = t.restored[i], above = t.above[i];
+    if (!n || stackOf(t, i, choice) !== t.stack[i]) continue;
+    const last = runs[runs.length - 1];
+    if (last && last[1] === t.start[i] && last[2] === n - above && last[3] === above) last[1] = t.end[i];
+    else runs.push([t.start[i], t.end[i], n - above, above]);
+  }
+  return runs;
+}
+
+// witness finds what a repair can rest on: the sample nearest to sample i that was recorded whole and
+// has the same outer frames, of the same thread if there is one, and how many samples have them.
+// at is the innermost frame that they share.
+function witness(trace, t, i) {
+  const { tree } = trace, front = t.restored[i] - t.above[i];
+  if (front <= 0) return null;
+  let at = t.stack[i];
+  while (tree.depth[at] > front) at = tree.parent[at];
+  const inside = new Uint8Array(tree.size);
+  inside[at] = 1;
+  for (let n = at + 1; n < tree.size; n++) inside[n] = inside[tree.parent[n]];
+  let best = null, far = Infinity, found = 0;
+  for (const o of trace.threads) for (let k = 0; k < o.samples; k++) {
+    if (!inside[o.stack[k]] || o.flags[k] & CUT) continue;
+    found++;
+    const d = Math.abs(o.start[k] - t.start[i]) + (o === t ? 0 : 1e15);
+    if (d < far) { far = d; best = { thread: o, sample: k }; }
+  }
+  return best && { ...best, at, found };
+}
+
+// gaps lists the longest stretches between the samples of threads for which none speaks, and why.
+function gaps(trace, threads, most) {
+  const out = [];
+  for (const t of threads) for (let i = 1; i < t.samples; i++) if (t.start[i] > t.end[i - 1]) out.push({ thread: t, from: t.end[i - 1], to: t.start[i] });
+  out.sort((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from);
+  const list = out.slice(0, most);
+  for (const g of list) g.why = whyGap(trace, g.thread, g.from, g.to);
+  return { list, all: out.length };
+}
+function whyGap(trace, t, from, to) {
+  if (trace.head.losses.some(l => l.from < to && l.to > from && (l.thread < 0 || l.thread === t.index))) return "events were lost";
+  const seen = trace.threads.some(o => { const i = lower(o.start, from); return o !== t && o.pid === t.pid && i < o.samples && o.start[i] < to; });
+  return seen ? "the sampler saw other threads and not this one" : "no thread was sampled";
+}
+
+// unknown sums up what the samples leave open: rows of what, samples, time.
+function unknown(trace) {
+  const { hows } = trace.head, rows = [["cut, and left as recorded: the outer frames are missing", 0, 0], ["cut, and bridged: some frames between are not known", 0, 0], ["restored with less than 80 % confidence", 0, 0],
+    ["in native code or waiting: the sampler does not tell which", 0, 0], ["the runtime could not tell what the thread did", 0, 0]];
+  const add = (k, t, i) => { rows[k][1]++; rows[k][2] += t.end[i] - t.start[i]; };
+  for (const t of trace.threads) for (let i = 0; i < t.samples; i++) {
+    const f = t.flags[i], how = f >> HOW;
+    if (f & CUT && !how) add(0, t, i);
+    if (how && hows[how - 1] === "bridge") add(1, t, i);
+    else if (how && t.confidence[i] < 80) add(2, t, i);
+    if ((f & 7) === EXTERNAL) add(3, t, i); else if ((f & 7) === UNKNOWN) add(4, t, i);
+  }
+  return rows.filter(r => r[1]);
 }
 
 // folded writes a selection as folded stacks with self time in microseconds.

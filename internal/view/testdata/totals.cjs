@@ -4,7 +4,7 @@ const fs = require("fs"), [page, folder] = process.argv.slice(2);
 const html = fs.readFileSync(page, "utf8");
 const get = id => html.match(new RegExp(`<script type="[^"]*" id="${id}">([^]*?)</script>`))[1];
 const program = ["data.js", "tree.js"].map(f => fs.readFileSync(folder + "/" + f, "utf8")).join("");
-const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, spans, folded, kids, callees, outermost, methodPairs, stackOf, speedscopeOf }")();
+const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, layOut, restoredRuns, folded, kids, callees, outermost, methodPairs, stackOf, speedscopeOf }")();
 const trace = api.load(get), end = trace.head.end;
 const choice = (kind, more) => ({ threads: trace.threads, from: 0, to: end + 1, kind, recorded: false, raw: true, minConfidence: 0, hows: null, ...more });
 const out = { kinds: {}, checks: [] };
@@ -38,17 +38,27 @@ for (let m = 0; m < trace.methods.length; m += 1 + Math.floor(trace.methods.leng
 // Of spans the innermost time is that of the samples.
 let spanned = 0, sampled = 0;
 for (const t of trace.threads) {
-  const rows = api.spans(trace.tree, t, choice("all"), trace.head.off);
-  if (rows[0]) for (let i = 0; i < rows[0].start.length; i++) spanned += rows[0].end[i] - rows[0].start[i];
+  const rows = api.layOut(trace.tree, t, choice("all"), trace.head.off), start = (r, i) => t.start[r.first[i]], end = (r, i) => t.end[r.last[i]];
+  if (rows[0]) for (let i = 0; i < rows[0].n; i++) spanned += end(rows[0], i) - start(rows[0], i);
   for (let i = 0; i < t.samples; i++) if (t.stack[i]) sampled += t.end[i] - t.start[i];
-  for (const r of rows) for (let i = 1; i < r.start.length; i++) if (r.start[i] < r.end[i - 1]) { check("spans of one row overlap", false); break; }
+  for (const r of rows) for (let i = 1; i < r.n; i++) if (start(r, i) < end(r, i - 1)) { check("spans of one row overlap", false); break; }
 }
+// What a selection gains and loses when its times move is what it would be if added up anew.
+let kept = null;
+for (const [from, to] of [[0, end], [end * 0.2, end * 0.9], [end * 0.3, end * 0.5], [end * 0.25, end * 0.6], [end * 0.7, end * 0.8], [end * 0.1, end * 0.75]].map(r => r.map(Math.round))) {
+  const at = choice("all", { from, to, raw: false }), fresh = api.weigh(trace, at);
+  kept = api.weigh(trace, at, kept);
+  check("moved to " + from, fresh.self.every((v, i) => v === kept.self[i]) && fresh.marked.every((v, i) => v === kept.marked[i]));
+}
+// Restored runs are the repaired samples and nothing else, to the nanosecond.
+out.runs = [];
+for (const t of trace.threads) for (const [a, b, front, behind] of api.restoredRuns(t, choice("all"), 0, end + 1)) out.runs.push([t.pid, t.tid, a, b, front, behind]);
 out.spanned = spanned; out.sampled = sampled;
 // As recorded, no stack is deeper, and nothing of the time is lost.
 const before = api.weigh(trace, choice("all", { recorded: true }));
 check("as recorded", near(before.self.reduce((a, b) => a + b, 0), all));
-out.restored = w.fixed.reduce((a, b) => a + b, 0);
-out.restoredBefore = before.fixed.reduce((a, b) => a + b, 0);
+out.restored = w.marked.reduce((a, b) => a + b, 0);
+out.moved = before.marked.reduce((a, b) => a + b, 0);
 // Exports hold the selection.
 const lines = api.folded(trace.tree, w.self, trace.methods).trim().split("\n");
 check("folded", lines.every(l => / \d+$/.test(l)));
