@@ -39,8 +39,8 @@ function load(get) {
   delete tree.of;
   // Samples in which the sampler itself stops threads count as their callers'.
   const polls = new Set(head.polls);
-  tree.unpolled = Uint32Array.from(tree.parent, (up, n) => n);
-  if (polls.size) for (let n = 1; n < tree.size; n++) if (tree.parent[n] && polls.has(tree.method[n])) tree.unpolled[n] = tree.unpolled[tree.parent[n]];
+  tree.unpolled = new Uint32Array(tree.size);
+  for (let n = 1; n < tree.size; n++) tree.unpolled[n] = polls.size && tree.parent[n] && polls.has(tree.method[n]) ? tree.unpolled[tree.parent[n]] : n;
   let details = null;
   return { head, tree, threads: head.threads.filter(t => t.samples), tracks: head.tracks.filter(t => t.slices), methods: head.methods, detail: (track, i) => (details ||= JSON.parse(get("details")))[track.detail[i]] };
 }

@@ -60,8 +60,8 @@ const HATCHES = { restored: ["--ok", 1], moved: ["--left", -1], lost: ["--bg", 1
 
 // canvasPaper is a canvas to draw on. Boxes are set as pixels, since tens of thousands of
 // them are drawn in a frame; hatching and text come over them with done().
-function canvasPaper(canvas) {
-  const r = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight, W = Math.max(1, Math.round(w * r)), H = Math.max(1, Math.round(h * r));
+function canvasPaper(canvas, w = canvas.clientWidth, h = canvas.clientHeight) {
+  const r = window.devicePixelRatio || 1, W = Math.max(1, Math.round(w * r)), H = Math.max(1, Math.round(h * r));
   if (canvas.width !== W || canvas.height !== H || !canvas.image) { canvas.width = W; canvas.height = H; canvas.image = new ImageData(W, H); }
   const g = canvas.getContext("2d"), px = new Uint32Array(canvas.image.data.buffer), over = [], texts = [], ink = css("--ink");
   px.fill(packed(css("--bg")));

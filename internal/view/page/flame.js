@@ -17,7 +17,7 @@ function makeFlame(app) {
     for (let n = s.zoom; n; n = tree.parent[n]) path.push(n);
     path.reverse().forEach((n, d) => box(n, d, 0, w, d < path.length - 1));
     const stack = [];
-    const push = (n, d, x, scale) => { let at = x; for (const k of sum.kids(n)) { const width = total[k] * scale; if (width < 0.5) break; stack.push([k, d, at, width]); at += width; } };
+    const push = (n, d, x, scale) => { let at = x; for (const k of sum.kids(n)) { const width = total[k] * scale; if (width < 0.7) break; stack.push([k, d, at, width]); at += width; } };
     push(s.zoom, path.length, 0, w / whole);
     while (stack.length) {
       const [n, d, x, width] = stack.pop();

@@ -21,7 +21,9 @@ function start() {
     lossText: l => (l.events ? count(l.events) + (l.events === 1 ? " event" : " events") : "events") + " of " + app.lossOwner(l) + " lost between " + duration(l.from) + " and " + duration(l.to),
   };
 
-  // sums are the selection added up, kept until something changes.
+  // sums are the selection added up, kept until something changes. What is summed next takes the place
+  // of what was.
+  const copyOf = (a, old) => { if (!old || old.length !== a.length) return a.slice(); old.set(a); return old; };
   let sumKey = "", sum = null, weighed = null, shapeKey = "", shape = null, shapeColour = null, shapeLabel = null, all = 0;
   app.sums = () => {
     const s = app.state, rule = [s.recursion, [...s.hidden].join(), [...s.merged].join(), s.focus].join("|"), choice = app.choice(), key = [choice.threads.map(t => t.index).join(), s.from, s.to, s.kind, s.request, app.beliefs(), rule, dark.matches].join("/");
@@ -33,7 +35,7 @@ function start() {
       shapeKey = rule;
     }
     const w = weighed = weigh(trace, choice, weighed), tree = shape ? shape.tree : trace.tree, names = shape ? shape.names : trace.methods;
-    const self = shape ? carry(shape, w.self) : w.self, marked = head.hows.length ? totals(tree, shape ? carry(shape, w.marked) : w.marked.slice()) : w.marked, total = totals(tree, self.slice());
+    const self = shape ? carry(shape, w.self) : w.self, marked = head.hows.length ? totals(tree, shape ? carry(shape, w.marked) : copyOf(w.marked, sum && sum.marked)) : w.marked, total = totals(tree, copyOf(self, sum && sum.total));
     let methods = null;
     sum = { tree, names, self, total, marked, all: total[0], kids: kids(tree, total), colour: shape ? shapeColour : app.colour, label: shape ? shapeLabel : label, methods: () => methods ||= byMethod(tree, self, total, names.length) };
     sumKey = key;

@@ -29,49 +29,39 @@ function makeOverview(app) {
   const X = (t, w) => LABEL + t / end * (w - LABEL);
 
   // paint draws all lanes once for a size; only the selection is drawn anew.
-  function paint(w, h, ratio) {
-    const c = document.createElement("canvas"); c.width = Math.round(w * ratio); c.height = Math.round(h * ratio);
-    const g = c.getContext("2d"); g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    g.font = "12px system-ui, sans-serif"; g.textBaseline = "middle";
-    g.fillStyle = css("--bg"); g.fillRect(0, 0, w, h);
-    for (const [x, text] of ticks(0, end, w - LABEL)) { g.fillStyle = css("--line"); g.fillRect(LABEL + x, 0, 1, h); g.fillStyle = css("--dim"); g.fillText(text, LABEL + x + 4, 8); }
-    const width = Math.max(1, Math.floor(w - LABEL)), colours = { cpu: css("--cpu"), wait: css("--wait"), cut: css("--bridge"), track: css("--accent"), loss: css("--left") };
+  function paint(w, h) {
+    const c = document.createElement("canvas"), paper = canvasPaper(c, w, h), width = Math.max(1, Math.floor(w - LABEL)), per = end / width, line = packed(css("--line")), bg = packed(css("--bg"));
+    const colours = { cpu: packed(css("--cpu")), wait: packed(css("--wait")), cut: packed(css("--bridge")), track: mixed(packed(css("--accent")), bg, 0.7) };
+    for (const [x, text] of ticks(0, end, w - LABEL)) { paper.rect(LABEL + x, 0, 1, h, line); paper.text(text, LABEL + x + 4, 8, css("--dim")); }
     lanes.forEach((lane, k) => {
       const y = HEAD + k * LANE;
       if (lane.kind === "thread") {
-        const cpu = new Float64Array(width), all = new Float64Array(width), cut = new Uint8Array(width), per = end / width, t = lane.thread;
-        for (const i of t.cuts) cut[Math.min(width - 1, Math.floor(t.start[i] / per))] = 1;
-        for (let i = 0; i < t.samples; i++) {
-          for (let x = Math.min(width - 1, Math.floor(t.start[i] / per)); x < width && x * per < t.end[i]; x++) {
-            const part = (Math.min(t.end[i], (x + 1) * per) - Math.max(t.start[i], x * per)) / per;
-            all[x] += part; if (busy(t.flags[i])) cpu[x] += part;
-          }
+        const cpu = new Float64Array(width), seen = new Uint8Array(width), { start, end: ends, flags, cuts, samples } = lane.thread;
+        for (let i = 0; i < samples; i++) {
+          const on = busy(flags[i]), last = ends[i] / per;
+          for (let x = Math.floor(start[i] / per); x < width && x < last; x++) { seen[x] |= 1; if (on) cpu[x] += Math.min(last, x + 1) - Math.max(start[i] / per, x); }
         }
+        for (const i of cuts) seen[Math.min(width - 1, Math.floor(start[i] / per))] |= 2;
         for (let x = 0; x < width; x++) {
-          if (!all[x]) continue;
-          g.fillStyle = colours.wait; g.fillRect(LABEL + x, y + LANE - 3, 1, 1.5);
-          if (cut[x]) { g.fillStyle = colours.cut; g.fillRect(LABEL + x, y + 1, 1, 2); }
-          if (cpu[x] > 0) { const hgt = Math.max(1.5, Math.min(1, cpu[x]) * (LANE - 3)); g.fillStyle = colours.cpu; g.fillRect(LABEL + x, y + LANE - 1.5 - hgt, 1, hgt); }
+          if (seen[x] & 1) paper.rect(LABEL + x, y + LANE - 3, 1, 1.5, colours.wait);
+          if (seen[x] & 2) paper.rect(LABEL + x, y + 1, 1, 2, colours.cut);
+          if (cpu[x] > 0) { const high = Math.max(1.5, Math.min(1, cpu[x]) * (LANE - 4)); paper.rect(LABEL + x, y + LANE - 1.5 - high, 1, high, colours.cpu); }
         }
       } else if (lane.kind === "track") {
-        g.fillStyle = colours.track;
         for (const t of lane.tracks) for (let i = 0, px = -1; i < t.slices; i++) {
           const a = X(t.start[i], w), b = Math.max(a + 1, X(t.end[i], w));
           if (b <= px) continue;
-          g.globalAlpha = 0.55; g.fillRect(Math.max(a, px), y + 3, b - Math.max(a, px), LANE - 6); px = b;
+          paper.rect(Math.max(a, px), y + 3, b - Math.max(a, px), LANE - 6, colours.track); px = b;
         }
-        g.globalAlpha = 1;
-      } else {
-        g.fillStyle = hatch(g, "loss");
-        for (const l of trace.head.losses) g.fillRect(X(l.from, w), y + 2, Math.max(2, X(l.to, w) - X(l.from, w)), LANE - 4);
-      }
+      } else for (const l of trace.head.losses) paper.hatch(X(l.from, w), y + 2, Math.max(2, X(l.to, w) - X(l.from, w)), LANE - 4, "loss");
     });
+    paper.done();
     return c;
   }
 
   function draw() {
     const { g, w, h } = sized(canvas), ratio = window.devicePixelRatio || 1, key = [w, h, dark.matches, ratio].join();
-    if (key !== imageKey) { image = paint(w, h, ratio); imageKey = key; }
+    if (key !== imageKey) { image = paint(w, h); imageKey = key; }
     g.drawImage(image, 0, 0, w, h);
     lanes.forEach((lane, k) => {
       const y = HEAD + k * LANE, on = lane.kind === "thread" && app.state.threads.has(lane.thread);
