@@ -45,11 +45,18 @@ type HTTP struct {
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
 	Summary bool   `help:"Tell how the service did by route, host, status and time, and what is wrong with it."`
 	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, GCs, the other side."`
-	Side    string `enum:"client,server,both" default:"client" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client, server, both."`
+	Side    string `enum:",client,server,both" default:"" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client (the default; of html both), server, both."`
+	Stacks  string `placeholder:"PAGE" help:"Address of the page that view makes of the trace: requests of html lead to their stacks there."`
 }
 
 // Check implements Job.
 func (h *HTTP) Check(format string) error {
+	if plain := slices.Contains([]string{"", "start", "duration"}, h.Sort); h.Side == "" && format == "html" && plain && !h.Summary {
+		h.Side = "both" // the page has room for both
+	}
+	if h.Stacks != "" && format != "html" {
+		return fmt.Errorf("--stacks: %s has no place for it; use --format html", format)
+	}
 	summary := h.summarizes(format)
 	if h.sides()&requests.Server != 0 && !summary && !httpreport.Lookup(format).Served {
 		var names []string
@@ -106,7 +113,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		run.scan = requests.NewScanner(r, run.request, run.server)
 		head := r.Header()
 		run.w = httpreport.Lookup(c.Format).New(c.Out, &httpreport.Options{
-			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Origin: run.scan.Origin,
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Stacks: h.Stacks, Origin: run.scan.Origin,
 		})
 	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
 	defer run.scan.Stop()

@@ -27,6 +27,7 @@ type htmlWriter struct {
 var (
 	markRows    = []byte("/*ROWS*/")
 	markSummary = []byte("/*SUMMARY*/")
+	markStacks  = []byte("/*STACKS*/")
 )
 
 func newHTML(w io.Writer, o *Options) Writer {
@@ -39,16 +40,13 @@ func newHTML(w io.Writer, o *Options) Writer {
 
 // A row is an array, since a page has thousands of them:
 // [id, start, duration|null, status, outcome, method, url, version, connection, new,
-// error, phases, redirects, note, cause, times], times in ms, phases as [name, start,
+// error, phases, redirects, note, cause, times, why, served], times in ms, phases as [name, start,
 // duration|null, error|0], redirects as [url, status, start, duration, phases] and times in
-// the order of httpphases.Times; empty if they are not known.
+// the order of httpphases.Times; empty if they are not known. served is absent, or of a request
+// that was served [route, id of the request that asked or 0].
 func (w *htmlWriter) Request(r *httpphases.Request) error {
-	if w.n > 0 {
-		w.str(",")
-	}
-	w.n++
-	from := len(w.b)
-	b := append(w.b, "\n["...)
+	from := w.begin()
+	b := append(w.b, '[')
 	b = strconv.AppendInt(b, int64(r.ID), 10)
 	b = text.AppendMillis(append(b, ','), r.Start)
 	b = append(b, ',')
@@ -104,6 +102,46 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 	b = htmlWhy(b, r.Why)
 	b = append(b, ']')
 	w.b = escapeScript(b, from)
+	return w.flushed()
+}
+
+// begin begins a row and returns where it stands in w.b.
+func (w *htmlWriter) begin() int {
+	if w.n > 0 {
+		w.str(",")
+	}
+	w.n++
+	w.str("\n")
+	return len(w.b)
+}
+
+// Server writes a row of the same shape: the trace tells no phases of what was served.
+func (w *htmlWriter) Server(s *httpphases.ServerRequest) error {
+	from := w.begin()
+	b := strconv.AppendInt(append(w.b, '['), int64(s.ID), 10)
+	b = text.AppendMillis(append(b, ','), s.Start)
+	b = append(b, ',')
+	if s.HasDuration {
+		b = text.AppendMillis(b, s.Duration)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = strconv.AppendInt(append(b, ','), int64(s.Status), 10)
+	b = strconv.AppendInt(append(b, ','), int64(s.Outcome), 10)
+	b = text.AppendJSON(append(b, ','), s.Method)
+	b = text.AppendJSON(append(b, ','), s.Target)
+	b = text.AppendJSON(append(b, ','), s.Version)
+	b = append(b, `,"",0,"",[],[],`...)
+	note := ""
+	if m := s.Marks(); m != 0 {
+		note = "marked: " + m.String()
+	}
+	b = text.AppendJSON(b, note)
+	b = append(b, `,"",[],`...)
+	b = htmlWhy(b, s.Why)
+	b = text.AppendJSON(append(b, ",["...), s.Route)
+	b = strconv.AppendInt(append(b, ','), int64(s.Client), 10)
+	w.b = escapeScript(append(b, "]]"...), from)
 	return w.flushed()
 }
 
@@ -182,14 +220,16 @@ func htmlPhases(b []byte, l []httpphases.Phase) []byte {
 	return append(b, ']')
 }
 
-func (w *htmlWriter) Server(*httpphases.ServerRequest) error { return nil }
-
 func (w *htmlWriter) Close(s *Summary) error {
 	mid, tail, _ := bytes.Cut(w.rest, markSummary)
 	w.b = append(w.b, mid...)
 	from := len(w.b)
 	w.b = AppendSummary(w.b, s)
 	w.b = escapeScript(w.b, from)
+	mid, tail, _ = bytes.Cut(tail, markStacks)
+	w.b = append(w.b, mid...)
+	from = len(w.b)
+	w.b = escapeScript(text.AppendJSON(w.b, w.o.Stacks), from)
 	w.b = append(w.b, tail...)
 	return w.flush()
 }

@@ -26,6 +26,9 @@ type Options struct {
 	Width    int  // columns of the table; 0: no limit
 	Totals   bool // the table begins with its totals: of more requests than it lists
 	Plain    bool
+	// Stacks is the address of the page of the trace's stacks (see package view), to which each
+	// request leads; empty: there is none.
+	Stacks string
 	// Origin tells what is known by now of the process: its name, command line and the
 	// version of its runtime. nil: nothing.
 	Origin func() (name, command, runtime string)
@@ -48,7 +51,7 @@ var Formats = []Format{
 	{"har", []string{".har"}, "HTTP Archive 1.2, for the network panel of a browser's devtools", false, newHAR},
 	{"chromium", []string{".chromium.json"}, "trace events, one track per connection, for Perfetto", true, newChromium},
 	{"otlp", []string{".otlp.json", ".otlp.jsonl"}, "OpenTelemetry spans as lines of OTLP JSON, as the file exporter writes them", true, newOTLP},
-	{"html", []string{".html", ".htm"}, "one page with a waterfall, for any browser, without network", false, newHTML},
+	{"html", []string{".html", ".htm"}, "one page with a waterfall, for any browser, without network", true, newHTML},
 }
 
 // Lookup returns the format of that name, nil if there is none.
