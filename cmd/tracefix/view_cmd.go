@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/view"
@@ -17,7 +19,7 @@ import (
 
 // ViewCmd is `tracefix view`.
 type ViewCmd struct {
-	In     string `arg:"" name:"in" help:"Trace of any format that repair reads, - for standard input, or a folder: its traces are listed in the browser, each page made when it is opened."`
+	In     string `arg:"" name:"in" help:"Trace of any format that repair reads, - for standard input, or a folder: its traces and pages are listed in the browser, each page made when it is opened."`
 	Out    string `short:"o" placeholder:"FILE" help:"Write the page here instead of a temporary folder."`
 	NoOpen bool   `name:"no-open" help:"Print the page's name; start no browser."`
 	Force  bool   `help:"Replace an existing page."`
@@ -91,15 +93,25 @@ func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
 	if c.Out != "" {
 		return usage(fmt.Errorf("-o FILE is the page of one trace; %s is a folder", c.In))
 	}
-	f, err := view.Serve(c.In, func(ctx context.Context, trace, out string) error {
-		output.Temporary(filepath.Dir(out))
-		defer output.Settled(filepath.Dir(out))
-		run := c.run(cli, std, out)
+	write := func(ctx context.Context, run *traceRun, trace string) error {
+		folder := filepath.Dir(run.opts.Out)
+		output.Temporary(folder)
+		defer output.Settled(folder)
 		if err := run.row.Check(run.job, run.opts); err != nil {
 			return err
 		}
 		_, err := run.one(ctx, trace)
 		return err
+	}
+	f, err := view.Serve(c.In, view.Pages{
+		Kind: kindOf,
+		View: func(ctx context.Context, trace, out string) error { return write(ctx, c.run(cli, std, out), trace) },
+		Requests: func(ctx context.Context, trace, stacks, out string) error {
+			return write(ctx, &traceRun{
+				cli: cli, std: std, row: command.Lookup("http"), job: &command.HTTP{Explain: true, Stacks: stacks},
+				opts: command.Options{Out: out, Format: "html", Stdout: std.out},
+			}, trace)
+		},
 	})
 	if err != nil {
 		return err
@@ -111,6 +123,25 @@ func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
 		}
 	}
 	return f.Run(ctx)
+}
+
+// traceEvents is what the head of trace events holds that other JSON does not.
+var traceEvents = regexp.MustCompile(`^[\s\x{feff}]*\[|"traceEvents"|"ph"\s*:`)
+
+// kindOf names the kind of trace that a file holds; "" if it holds none.
+func kindOf(file string) string {
+	f, err := input.Open(context.Background(), file, nil)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if f.Kind == input.Netperf {
+		return input.Nettrace.String() // events of both are read alike
+	}
+	if f.Kind == input.Unknown || f.Kind == input.Chromium && !traceEvents.Match(f.Head()) {
+		return ""
+	}
+	return f.Kind.String()
 }
 
 func openBrowser(ctx context.Context, file string) error {

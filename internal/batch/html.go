@@ -46,6 +46,7 @@ type page struct {
 	Troubled []*Result // the first that failed or are damaged
 	HasHTTP  bool
 	HasCuts  bool
+	Lossy    int // traces that lost events
 	links    string
 }
 
@@ -68,6 +69,9 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 		for t, err := range r.All() {
 			if err != nil {
 				return err
+			}
+			if outcome == Failed && t.Lost > 0 {
+				p.Lossy++
 			}
 			if t.Status == outcome && len(p.Troubled) < p.TroubledFirst() {
 				p.Troubled = append(p.Troubled, t)

@@ -2,8 +2,11 @@ package view_test
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,13 +15,19 @@ import (
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/internal/view"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // pageOf writes the page of a repaired trace and returns its address.
 func pageOf(t *testing.T, file string) string {
-	p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention"}})
+	p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities"}, Work: true})
 	require.NoError(t, err)
 	tracefix.Repair(p, nil)
+	return pageFor(t, p)
+}
+
+// pageFor writes the page of a profile and returns its address.
+func pageFor(t *testing.T, p *profile.Profile) string {
 	page := filepath.Join(t.TempDir(), "page.html")
 	f, err := os.Create(page)
 	require.NoError(t, err)
@@ -34,7 +43,25 @@ type state struct {
 	Recorded          bool
 	MinConfidence     float64
 	Method            *int
-	Threads           []int
+	Request, Zoom     int
+	Words             bool
+	Threads           []int // how many samples of each were cut
+	Names             []string
+}
+
+// look waits until the page has drawn what it was asked for, and returns its state.
+func look(t *testing.T, b *tracetest.Browser) (s state) {
+	t.Helper()
+	var text string
+	b.Eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => { const s = tracefix.state; done(JSON.stringify({ ...s, threads: [...s.threads].map(t => t.cut), names: [...s.threads].map(tracefix.threadName) })) })))`, &text)
+	require.NoError(t, json.Unmarshal([]byte(text), &s))
+	return s
+}
+
+func text(t *testing.T, b *tracetest.Browser, id string) (s string) {
+	t.Helper()
+	b.Eval(`document.getElementById("`+id+`").innerText`, &s)
+	return s
 }
 
 const drawn = "window.tracefix && document.getElementById('selected').textContent"
@@ -44,13 +71,7 @@ func TestPageInBrowser(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1400, 900)
 	address := pageOf(t, "../../testdata/chain.nettrace.zst")
 	b.Open(address, drawn)
-	look := func() (s state) {
-		t.Helper()
-		var text string
-		b.Eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => { const s = tracefix.state; done(JSON.stringify({ ...s, threads: [...s.threads].map(t => t.cut) })) })))`, &text)
-		require.NoError(t, json.Unmarshal([]byte(text), &s))
-		return s
-	}
+	look := func() state { t.Helper(); return look(t, b) }
 	chart := func() (v string) {
 		t.Helper()
 		b.Eval(`document.getElementById("chart").toDataURL().length + ":" + document.getElementById("chart").toDataURL().slice(-400)`, &v)
@@ -149,4 +170,300 @@ func TestPageInBrowser(t *testing.T) {
 	var bad []string
 	b.Eval(`performance.getEntriesByType("resource").map(e => e.name)`, &bad)
 	assert.Empty(t, bad, "the page asks for nothing")
+}
+
+// TestTracksInBrowser clicks on what tracks show: that selects its time and threads, whatever view is
+// open, and keeps zoom and view.
+func TestTracksInBrowser(t *testing.T) {
+	for _, c := range []struct{ name, file, lane string }{
+		{"exceptions", "../../testdata/nettrace/runtime-exceptions.nettrace.zst", "exceptions"},
+		{"collections", "../../testdata/nettrace/runtime-gc.nettrace.zst", "gc"},
+		{"contention", "../../testdata/nettrace/runtime-locks.nettrace.zst", "contention"},
+		{"requests", "../requests/testdata/http-more.nettrace.zst", "http"},
+		{"activities", "../../testdata/nettrace/probe10.nettrace.zst", "activities"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := tracetest.NewBrowser(t, 1400, 900)
+			b.Open(pageOf(t, c.file), drawn)
+			s := look(t, b)
+			b.Screenshot("tracks-" + c.name)
+			// Where in the page the longest slice of the lane stands.
+			var at struct{ X, Y, From, To float64 }
+			b.Eval(`(() => {
+				const r = document.getElementById("overview").getBoundingClientRect(), groups = [...new Set(tracefix.trace.tracks.map(t => t.group || t.name))], k = groups.indexOf("`+c.lane+`");
+				const tracks = tracefix.trace.tracks.filter(t => t.group === "`+c.lane+`"), end = tracefix.trace.head.end;
+				let best = null;
+				for (const t of tracks) for (let i = 0; i < t.slices; i++) if (!best || t.end[i] - t.start[i] > best.to - best.from) best = { from: t.start[i], to: t.end[i] };
+				return { x: r.left + LABEL + (best.from + best.to) / 2 / end * (r.width - LABEL), y: r.top + HEAD + k * LANE + LANE / 2, from: best.from, to: best.to };
+			})()`, &at)
+			b.Key("2") // where there are no samples there is time order all the same
+			b.Click(at.X, at.Y)
+			now := look(t, b)
+			assert.True(t, now.From > 0 || now.To < s.To, "a selection of time")
+			middle := (at.From + at.To) / 2
+			slack := s.To / 300
+			assert.True(t, now.From-slack <= middle && middle <= now.To+slack, "%v is in %v to %v", middle, now.From, now.To)
+			assert.Equal(t, "time", now.View)
+			assert.NotEmpty(t, text(t, b, "details"))
+			b.Screenshot("tracks-" + c.name + "-clicked")
+			// The keys go from one to the next.
+			b.Key("0")
+			b.Key("o")
+			for range 20 {
+				b.Key("ArrowUp")
+			}
+			var lane int
+			b.Eval(`[...new Set(tracefix.trace.tracks.map(t => t.group || t.name))].indexOf("`+c.lane+`")`, &lane)
+			for range lane {
+				b.Key("ArrowDown")
+			}
+			b.Key("Enter")
+			one := look(t, b)
+			b.Key("Enter")
+			now = look(t, b)
+			assert.Greater(t, now.From, one.From, "what comes next")
+			b.Key("7")
+			again := look(t, b)
+			assert.Equal(t, []float64{now.From, now.To}, []float64{again.From, again.To}, "another view keeps the selection")
+			assert.Equal(t, now.Names, again.Names)
+			assert.Contains(t, text(t, b, "table"), "Tracks, in the selected time")
+		})
+	}
+}
+
+// TestRequestInBrowser opens the page as the requests page links to it.
+func TestRequestInBrowser(t *testing.T) {
+	file := "../../../shared/corpus/dotnet10/requests-full.nettrace"
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("no ../shared/corpus: it holds the recording of a service with its requests")
+	}
+	b := tracetest.NewBrowser(t, 1400, 900)
+	page := pageOf(t, file)
+	b.Open(page+"#request=30&view=flame", drawn)
+	s := look(t, b)
+	assert.Equal(t, 30, s.Request)
+	assert.Equal(t, "flame", s.View)
+	assert.NotEmpty(t, s.Names)
+	var own, window float64
+	b.Eval(`tracefix.sums().all`, &own)
+	b.Eval(`(() => { tracefix.state.request = 0; return tracefix.sums().all })()`, &window)
+	b.Eval(`tracefix.state.request = 30, tracefix.redraw()`, nil)
+	assert.Positive(t, own)
+	assert.Less(t, own, window, "only what was done for the request")
+	b.Screenshot("request")
+}
+
+// TestKeysInBrowser does everything without a mouse.
+func TestKeysInBrowser(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	address := pageOf(t, "../../testdata/chain.nettrace.zst")
+	b.Open(address, drawn)
+	keys := func(keys ...string) state {
+		t.Helper()
+		for _, k := range keys {
+			b.Key(k)
+		}
+		return look(t, b)
+	}
+	s := look(t, b)
+
+	// The overview.
+	keys("o")
+	first := keys("ArrowDown", "ArrowDown", "ArrowDown")
+	assert.Equal(t, s.Names, first.Names, "moving on selects nothing yet")
+	var lanes int
+	b.Eval(`new Set(tracefix.trace.tracks.map(t => t.group || t.name)).size`, &lanes)
+	for range lanes {
+		keys("ArrowDown")
+	}
+	other := keys("Enter").Names
+	assert.NotEqual(t, other, keys("ArrowDown", "Enter").Names, "Enter selects the thread")
+	keys("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp")
+	on := keys("Enter")
+	assert.True(t, on.From > 0 || on.To < s.To, "Enter on a track selects what is next")
+	moved := keys("ArrowRight")
+	assert.NotZero(t, moved.From)
+	assert.Less(t, moved.To-moved.From, s.To)
+	assert.Greater(t, keys("-").To-look(t, b).From, 0.0)
+	assert.Zero(t, keys("0").From)
+
+	// The flame graph.
+	b.Eval(`document.getElementById("chart").focus()`, nil)
+	keys("A", "1", "ArrowDown", "ArrowDown", "ArrowDown")
+	assert.Contains(t, text(t, b, "details"), "of the selection")
+	zoomed := keys("Enter")
+	assert.NotZero(t, zoomed.Zoom)
+	b.Eval(`window.copies = []; navigator.clipboard ? navigator.clipboard.writeText = t => { copies.push(t); return Promise.resolve() } : document.execCommand = () => { copies.push(document.activeElement.value) }`, nil)
+	keys("c")
+	var copies []string
+	b.Eval(`copies`, &copies)
+	require.Len(t, copies, 1)
+	assert.Len(t, strings.Split(copies[0], "\n"), 3, "the frame and its callers")
+	b.Screenshot("keys-flame")
+	assert.NotEqual(t, zoomed.Zoom, keys("u").Zoom)
+	assert.Zero(t, keys("Escape").Zoom)
+
+	// The same as a table.
+	assert.True(t, keys("t").Words)
+	assert.Contains(t, text(t, b, "table"), "Method")
+	b.Screenshot("keys-table")
+	keys("2")
+	assert.Contains(t, text(t, b, "table"), "Samples of the selection")
+	assert.False(t, keys("t").Words)
+
+	// Time order: moving, zooming, one sample after the other.
+	b.Eval(`document.getElementById("chart").focus()`, nil)
+	near := keys("w", "w", "d")
+	assert.Greater(t, near.From, 0.0)
+	keys(".")
+	one := text(t, b, "details")
+	assert.Contains(t, one, "Sample at")
+	keys(".")
+	assert.NotEqual(t, one, text(t, b, "details"))
+	keys(",")
+	assert.Equal(t, one, text(t, b, "details"))
+	b.Screenshot("keys-time")
+
+	// All of the state stands in the address.
+	keys("r", "k")
+	b.Wait(`/recorded=1/.test(location.hash) && /kind=cpu/.test(location.hash) && /sample=/.test(location.hash)`)
+	var hash string
+	b.Eval(`location.hash`, &hash)
+	want := look(t, b)
+	b.Open("about:blank", "document.readyState === 'complete'")
+	b.Open(address+hash, drawn)
+	assert.Equal(t, want, look(t, b))
+	assert.Equal(t, one, text(t, b, "details"))
+
+	// ? lists the keys.
+	keys("?")
+	var open bool
+	b.Eval(`document.getElementById("keys").open`, &open)
+	assert.True(t, open)
+	b.Screenshot("keys-help")
+}
+
+// TestExplainsRepair looks at one repaired sample: evidence, witness, how sure.
+func TestExplainsRepair(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageOf(t, "../../testdata/chain.nettrace.zst"), drawn)
+	assert.Regexp(t, `[\d,]+ of [\d,]+ cut repaired, [\d,]+ bridged, [\d,]+ frames restored`, text(t, b, "facts"))
+	b.Eval(`(() => { const t = [...tracefix.state.threads][0]; tracefix.state.view = "time"; const i = [...t.cuts].find(i => t.flags[i] >> HOW); tracefix.select(t.start[i] - 5e6, t.end[i] + 5e6); tracefix.explain(t, i) })()`, nil)
+	look(t, b)
+	shown := text(t, b, "details")
+	for _, want := range []string{"Recorded", "100 frames, cut", "restored", "Evidence", "known", "Confidence", "%", "Witness", "recorded whole"} {
+		assert.Contains(t, shown, want)
+	}
+	var restored int
+	b.Eval(`document.querySelectorAll("#details li.restored").length`, &restored)
+	assert.Positive(t, restored)
+	b.Screenshot("explain")
+}
+
+// TestExportsInBrowser saves the selection in every form.
+func TestExportsInBrowser(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageOf(t, "../../testdata/chain.nettrace.zst"), drawn)
+	var all float64
+	b.Eval(`tracefix.sums().all`, &all)
+	saved := func(kind string) (name, content string) {
+		t.Helper()
+		b.Eval(`tracefix.saved = null, tracefix.exports["`+kind+`"](), null`, nil)
+		b.Wait(`tracefix.saved`)
+		b.Eval(`tracefix.saved.name`, &name)
+		b.Eval(`typeof tracefix.saved.content === "string" ? tracefix.saved.content : tracefix.saved.content.arrayBuffer().then(a => String.fromCharCode(...new Uint8Array(a).slice(0, 8)))`, &content)
+		return name, content
+	}
+	name, content := saved("folded")
+	assert.Equal(t, "chain.nettrace.folded", name)
+	sum := 0.0
+	for line := range strings.Lines(strings.TrimSpace(content)) {
+		n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
+		require.NoError(t, err)
+		sum += n
+	}
+	assert.InEpsilon(t, all/1000, sum, 0.01, "microseconds")
+	_, content = saved("speedscope")
+	file := filepath.Join(t.TempDir(), "a.speedscope.json")
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o644))
+	read, err := tracefix.Read(t.Context(), file, nil)
+	require.NoError(t, err)
+	assert.NotEmpty(t, read.Threads)
+	for _, view := range []string{"flame", "time"} {
+		b.Eval(`tracefix.show("`+view+`")`, nil)
+		look(t, b)
+		name, content = saved("svg")
+		assert.Equal(t, "chain.nettrace.svg", name)
+		require.NoError(t, xml.Unmarshal([]byte(content), new(struct{})))
+		assert.Contains(t, content, "Lab.Chain.")
+		name, content = saved("png")
+		assert.Equal(t, "chain.nettrace.png", name)
+		assert.Equal(t, "\u0089PNG", content[:5])
+	}
+}
+
+// TestLimitsInBrowser shows what a trace lacks.
+func TestLimitsInBrowser(t *testing.T) {
+	tab := profile.NewTable()
+	frame := tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "A()"})})
+	stack := tab.Push(0, frame)
+	proc := &profile.Process{PID: 4, Name: "app"}
+	one, two := &profile.Thread{Process: proc, TID: 9}, &profile.Thread{Process: proc, TID: 10}
+	for i := range int64(100) {
+		s := profile.Sample{Time: i * 1e6, Stack: stack}
+		if i < 20 || i > 60 {
+			one.Samples.Append(s)
+		}
+		if i == 30 {
+			s.Cut, s.Type = profile.CutDepth, profile.SampleExternal
+		}
+		two.Samples.Append(s)
+	}
+	p := &profile.Profile{
+		Table: tab, Processes: []*profile.Process{proc}, Threads: []*profile.Thread{one, two},
+		Losses: []profile.Loss{{From: 70e6, To: 75e6, Events: 1234, Thread: two}},
+		Meta:   profile.Meta{Source: "a.nettrace", End: 100e6, Lost: 1234, Damages: 1, Damage: []profile.Damage{{Offset: 4711, Where: "StackBlock", What: "unexpected EOF"}}},
+	}
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageFor(t, p), drawn)
+	assert.Contains(t, text(t, b, "notes"), "1,234 events were lost")
+	b.Key("8")
+	look(t, b)
+	shown := text(t, b, "table")
+	for _, want := range []string{"1,234 events in 1 gaps", "Thread 10", "70.00 ms", "4,711", "StackBlock", "unexpected EOF", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
+		assert.Contains(t, shown, want)
+	}
+	b.Screenshot("limits")
+	// The gap is drawn over the time order, and its time can be selected.
+	b.Eval(`[...document.querySelectorAll("#table button")].find(b => b.textContent === "70.00 ms").click()`, nil)
+	assert.InDelta(t, 70e6, look(t, b).From, 1e6)
+	b.Key("2")
+	look(t, b)
+	b.Screenshot("limits-time")
+}
+
+// TestOpensWithoutSamples: a trace of requests, activities or collections alone has a page.
+func TestOpensWithoutSamples(t *testing.T) {
+	for _, file := range []string{"../../testdata/nettrace/runtime-gc.nettrace.zst", "../../testdata/nettrace/probe10.nettrace.zst", "../../testdata/nettrace/counters.nettrace.zst"} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities"}})
+			require.NoError(t, err)
+			p.Threads = nil // whether it was sampled or not
+			b := tracetest.NewBrowser(t, 1400, 900)
+			b.Before(`window.failed = []; addEventListener("error", e => failed.push(e.message))`)
+			b.Open(pageFor(t, p), drawn)
+			assert.Equal(t, "tracks", look(t, b).View)
+			for _, key := range []string{"1", "2", "3", "4", "5", "6", "8", "7"} {
+				b.Key(key)
+				look(t, b)
+			}
+			if len(p.Tracks) > 0 {
+				assert.Contains(t, text(t, b, "table"), "Tracks, in the selected time")
+			}
+			var failed []string
+			b.Eval(`failed`, &failed)
+			assert.Empty(t, failed)
+			b.Screenshot("without-samples-" + filepath.Base(file))
+		})
+	}
 }

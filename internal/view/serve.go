@@ -33,16 +33,37 @@ type Folder struct {
 	token string
 	host  string
 	in    net.Listener
-	page  func(ctx context.Context, trace, out string) error
+	pages Pages
 	busy  sync.Mutex // one page at a time: each takes all of the machine
+
+	listing sync.Mutex // of known
+	known   map[string]known
 }
 
-// maxListed is how many traces the list shows.
-const maxListed = 5000
+// Pages make what a Folder shows. Both write a page into a file that does not exist yet.
+type Pages struct {
+	// Kind looks into a file and names the kind of trace that it is; "" if it is none.
+	Kind func(file string) string
+	// View makes the page of a trace, Requests that of its HTTP requests, whose rows lead to stacks, the
+	// address of the first.
+	View     func(ctx context.Context, trace, out string) error
+	Requests func(ctx context.Context, trace, stacks, out string) error
+}
 
-// Serve begins to listen for requests on this machine only. page makes the page of a trace, into
-// a file that does not exist yet.
-func Serve(dir string, page func(ctx context.Context, trace, out string) error) (*Folder, error) {
+// A known file has been looked into.
+type known struct {
+	size int64
+	time time.Time
+	kind string
+}
+
+const (
+	maxListed = 5000            // traces that the list shows
+	lookTime  = 2 * time.Second // for which a list looks into files; it is asked for again
+)
+
+// Serve begins to listen for requests on this machine only.
+func Serve(dir string, pages Pages) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -52,7 +73,7 @@ func Serve(dir string, page func(ctx context.Context, trace, out string) error) 
 		root.Close()
 		return nil, err
 	}
-	return &Folder{root: root, dir: dir, token: rand.Text(), host: in.Addr().String(), in: in, page: page}, nil
+	return &Folder{root: root, dir: dir, token: rand.Text(), host: in.Addr().String(), in: in, pages: pages, known: map[string]known{}}, nil
 }
 
 // Address is what the browser opens.
@@ -102,13 +123,21 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // trace makes the page of a trace and sends it.
 func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
-	if !fs.ValidPath(name) || !isTrace(name) {
+	if !fs.ValidPath(name) {
 		http.NotFound(w, r)
 		return
 	}
 	info, err := f.root.Stat(filepath.FromSlash(name)) // an error if it leads out of the folder
 	if err != nil || !info.Mode().IsRegular() {
 		http.NotFound(w, r)
+		return
+	}
+	switch f.kind(name, info) {
+	case "":
+		http.NotFound(w, r)
+		return
+	case pageKind:
+		f.made(w, r, name)
 		return
 	}
 	f.busy.Lock()
@@ -123,7 +152,13 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	defer os.RemoveAll(temp)
 	out := filepath.Join(temp, "page.html")
-	if err := f.page(r.Context(), filepath.Join(f.dir, filepath.FromSlash(name)), out); err != nil {
+	file := filepath.Join(f.dir, filepath.FromSlash(name))
+	if r.URL.Query().Get("page") == "requests" {
+		err = f.pages.Requests(r.Context(), file, "./"+url.PathEscape(path.Base(name)), out)
+	} else {
+		err = f.pages.View(r.Context(), file, out)
+	}
+	if err != nil {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		http.Error(w, text.Line(err.Error()), http.StatusUnprocessableEntity)
 		return
@@ -131,15 +166,45 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeFile(w, r, out)
 }
 
-// A listed is a trace of the folder.
-type listed struct {
-	name string
-	size int64
-	time time.Time
+// pageKind is the kind of files that are pages themselves: the overview of a batch and what it wrote.
+const pageKind = "page"
+
+// made sends a page that lies in the folder. Its scripts have an origin of their own, and reach nothing.
+func (f *Folder) made(w http.ResponseWriter, r *http.Request, name string) {
+	w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:")
+	http.ServeFileFS(w, r, f.root.FS(), name)
 }
 
-// traces lists the traces of the folder, the newest first.
+// kind looks into a file of the folder, unless that has been done.
+func (f *Folder) kind(name string, info fs.FileInfo) string {
+	f.listing.Lock()
+	defer f.listing.Unlock()
+	k, ok := f.known[name]
+	if !ok || k.size != info.Size() || !k.time.Equal(info.ModTime()) {
+		k = known{info.Size(), info.ModTime(), f.look(name)}
+		f.known[name] = k
+	}
+	return k.kind
+}
+
+func (f *Folder) look(name string) string {
+	if ext := strings.ToLower(path.Ext(name)); ext == ".html" || ext == ".htm" {
+		return pageKind
+	}
+	return f.pages.Kind(filepath.Join(f.dir, filepath.FromSlash(name)))
+}
+
+// A listed is a trace or page of the folder.
+type listed struct {
+	name, kind string
+	size       int64
+	time       time.Time
+}
+
+// traces lists the traces and pages of the folder, the newest first. more says that there are others,
+// that have not been looked into yet or do not fit.
 func (f *Folder) traces() (list []listed, more bool) {
+	end := time.Now().Add(lookTime)
 	_ = fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil: // what cannot be read is not shown
@@ -152,28 +217,23 @@ func (f *Folder) traces() (list []listed, more bool) {
 				return fs.SkipDir
 			}
 			return nil
-		case d.Type().IsRegular() && isTrace(name):
-			if len(list) == maxListed {
+		case d.Type().IsRegular():
+			if len(list) == maxListed || time.Now().After(end) {
 				more = true
 				return fs.SkipAll
 			}
-			if info, err := d.Info(); err == nil {
-				list = append(list, listed{name, info.Size(), info.ModTime()})
+			info, err := d.Info()
+			if err != nil {
+				return nil
+			}
+			if kind := f.kind(name, info); kind != "" {
+				list = append(list, listed{name, kind, info.Size(), info.ModTime()})
 			}
 		}
 		return nil
 	})
 	slices.SortStableFunc(list, func(a, b listed) int { return b.time.Compare(a.time) })
 	return list, more
-}
-
-// isTrace reports whether a file has the name of a trace: the content decides when it is opened.
-func isTrace(name string) bool {
-	base := strings.ToLower(path.Base(name))
-	for _, packed := range []string{".gz", ".zst"} {
-		base = strings.TrimSuffix(base, packed)
-	}
-	return slices.Contains([]string{".nettrace", ".netperf", ".json", ".zip"}, path.Ext(base))
 }
 
 // list writes the list of traces, which the browser asks for again every few seconds.
@@ -183,15 +243,19 @@ func (f *Folder) list(w http.ResponseWriter) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><title>%s - tracefix</title>
 <style>:root{color-scheme:light dark}body{font:14px/1.5 system-ui,sans-serif;margin:24px auto;max-width:1000px;padding:0 16px}td,th{padding:3px 12px;text-align:left}td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}</style></head><body>
-<h1>%s</h1><p>%s trace%s. A page is made when it is opened; the list follows the folder.</p><table><tr><th scope="col">Trace</th><th scope="col">Size</th><th scope="col">Written</th></tr>
+<h1>%s</h1><p>%s file%s. The page of a trace is made when it is opened; the list follows the folder.</p><table><tr><th scope="col">File</th><th scope="col">Kind</th><th scope="col">More</th><th scope="col">Size</th><th scope="col">Written</th></tr>
 `, html.EscapeString(text.Line(filepath.Base(f.dir))), html.EscapeString(text.Line(f.dir)), report.Count(len(traces)), report.Plural(len(traces)))
 	for _, t := range traces {
 		address := (&url.URL{Path: "/" + f.token + "/" + t.name}).EscapedPath()
-		fmt.Fprintf(&b, `<tr><td><a href="%s">%s</a></td><td class="n">%.1f MB</td><td class="n">%s</td></tr>`+"\n", html.EscapeString(address), html.EscapeString(text.Line(t.name)), float64(t.size)/1e6, t.time.UTC().Format("2006-01-02 15:04:05 UTC"))
+		more := ""
+		if t.kind == "nettrace" {
+			more = `<a href="` + html.EscapeString(address) + `?page=requests">HTTP requests</a>`
+		}
+		fmt.Fprintf(&b, `<tr><td><a href="%s">%s</a></td><td>%s</td><td>%s</td><td class="n">%.1f MB</td><td class="n">%s</td></tr>`+"\n", html.EscapeString(address), html.EscapeString(text.Line(t.name)), html.EscapeString(t.kind), more, float64(t.size)/1e6, t.time.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
 	b.WriteString("</table>")
 	if more {
-		fmt.Fprintf(&b, "<p>There are more; these are the first %s.</p>", report.Count(maxListed))
+		fmt.Fprintf(&b, "<p>There are more: at most %s are listed, and large folders are gone through bit by bit.</p>", report.Count(maxListed))
 	}
 	b.WriteString("</body></html>\n")
 	_, _ = w.Write([]byte(b.String())) // the browser may have gone

@@ -24,11 +24,13 @@ func TestServesFolder(t *testing.T) {
 	write(filepath.Join(dir, "sub", "c<i>.json.gz"), "two")
 	write(filepath.Join(dir, "notes.txt"), "no trace")
 	write(filepath.Join(dir, "bad.nettrace"), "broken")
+	write(filepath.Join(dir, "profile.pb"), "four")
+	write(filepath.Join(dir, "batch-report.html"), "<p>overview")
 	write(filepath.Join(outside, "secret.nettrace"), "secret")
 	linked := os.Symlink(filepath.Join(outside, "secret.nettrace"), filepath.Join(dir, "link.nettrace")) == nil &&
 		os.Symlink(outside, filepath.Join(dir, "out")) == nil
 
-	f, err := Serve(dir, func(_ context.Context, trace, out string) error {
+	show := func(what, trace, out string) error {
 		b, err := os.ReadFile(trace)
 		if err != nil {
 			return err
@@ -36,7 +38,19 @@ func TestServesFolder(t *testing.T) {
 		if string(b) == "broken" {
 			return errors.New("bad.nettrace: offset 0: no trace")
 		}
-		return os.WriteFile(out, append([]byte("page of "), b...), 0o600)
+		return os.WriteFile(out, append([]byte(what), b...), 0o600)
+	}
+	f, err := Serve(dir, Pages{
+		Kind: func(file string) string { // the content decides
+			if b, err := os.ReadFile(file); err != nil || string(b) == "no trace" {
+				return ""
+			}
+			return "nettrace"
+		},
+		View: func(_ context.Context, trace, out string) error { return show("page of ", trace, out) },
+		Requests: func(_ context.Context, trace, stacks, out string) error {
+			return show("requests, stacks at "+stacks+", of ", trace, out)
+		},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,6 +84,12 @@ func TestServesFolder(t *testing.T) {
 	code, page := get("a%20b.nettrace")
 	assert.Equal(t, 200, code)
 	assert.Equal(t, "page of one", page)
+	_, page = get("profile.pb")
+	assert.Equal(t, "page of four", page, "the content says that it is a trace")
+	_, page = get("a%20b.nettrace?page=requests")
+	assert.Equal(t, "requests, stacks at ./a%20b.nettrace, of one", page)
+	_, page = get("batch-report.html")
+	assert.Equal(t, "<p>overview", page)
 	code, page = get("bad.nettrace")
 	assert.Equal(t, http.StatusUnprocessableEntity, code)
 	assert.Contains(t, page, "no trace")

@@ -361,7 +361,7 @@ const maxDetail = 240
 
 func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
 	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, details: map[uint64]int{}, seed: maphash.MakeSeed(), thread: thread}
-	b.WriteString(`<script type="application/json" id="details">[""`)
+	b.WriteString(`<script type="application/json" id="told">[""`)
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
 			s.names[name] = len(h.Names)

@@ -51,7 +51,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1}}, h.Threads)
 	assert.Equal(t, []track{{Name: "GC", Group: "gc", Slices: 2}}, h.Tracks)
 	assert.Equal(t, []string{"", "gen 1", "gen 2"}, h.Names)
-	assert.Contains(t, s, `id="details">["",`+"\n"+`"reason: small, n: 3"]</script>`)
+	assert.Contains(t, s, `id="told">["",`+"\n"+`"reason: small, n: 3"]</script>`)
 	assert.Equal(t, []string{"bridge"}, h.Hows)
 
 	ints := func(id string) []uint64 {

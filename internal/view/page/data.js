@@ -42,7 +42,7 @@ function load(get) {
   tree.unpolled = new Uint32Array(tree.size);
   for (let n = 1; n < tree.size; n++) tree.unpolled[n] = polls.size && tree.parent[n] && polls.has(tree.method[n]) ? tree.unpolled[tree.parent[n]] : n;
   let details = null;
-  return { head, tree, threads: head.threads.filter(t => t.samples), tracks: head.tracks.filter(t => t.slices), methods: head.methods, detail: (track, i) => (details ||= JSON.parse(get("details")))[track.detail[i]] };
+  return { head, tree, threads: head.threads.filter(t => t.samples), tracks: head.tracks.filter(t => t.slices), methods: head.methods, detail: (track, i) => (details ||= JSON.parse(get("told")))[track.detail[i]] };
 }
 
 function readTree(next, count) {
