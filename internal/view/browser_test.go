@@ -190,7 +190,7 @@ func TestTracksInBrowser(t *testing.T) {
 			// Where in the page the longest slice of the lane stands.
 			var at struct{ X, Y, From, To float64 }
 			b.Eval(`(() => {
-				const r = document.getElementById("overview").getBoundingClientRect(), groups = [...new Set(tracefix.trace.tracks.map(t => t.group || t.name))], k = groups.indexOf("`+c.lane+`");
+				const r = document.getElementById("overview").getBoundingClientRect(), groups = [...new Set(tracefix.trace.tracks.map(t => t.group || t.title))], k = groups.indexOf("`+c.lane+`");
 				const tracks = tracefix.trace.tracks.filter(t => t.group === "`+c.lane+`"), end = tracefix.trace.head.end;
 				let best = null;
 				for (const t of tracks) for (let i = 0; i < t.slices; i++) if (!best || t.end[i] - t.start[i] > best.to - best.from) best = { from: t.start[i], to: t.end[i] };
@@ -213,7 +213,7 @@ func TestTracksInBrowser(t *testing.T) {
 				b.Key("ArrowUp")
 			}
 			var lane int
-			b.Eval(`[...new Set(tracefix.trace.tracks.map(t => t.group || t.name))].indexOf("`+c.lane+`")`, &lane)
+			b.Eval(`[...new Set(tracefix.trace.tracks.map(t => t.group || t.title))].indexOf("`+c.lane+`")`, &lane)
 			for range lane {
 				b.Key("ArrowDown")
 			}
@@ -272,7 +272,7 @@ func TestKeysInBrowser(t *testing.T) {
 	first := keys("ArrowDown", "ArrowDown", "ArrowDown")
 	assert.Equal(t, s.Names, first.Names, "moving on selects nothing yet")
 	var lanes int
-	b.Eval(`new Set(tracefix.trace.tracks.map(t => t.group || t.name)).size`, &lanes)
+	b.Eval(`new Set(tracefix.trace.tracks.map(t => t.group || t.title)).size`, &lanes)
 	for range lanes {
 		keys("ArrowDown")
 	}

@@ -86,6 +86,7 @@ function readSamples(t, next, of) {
 
 function readSlices(t, next) {
   const n = t.slices;
+  t.title = t.name;
   t.start = new Float64Array(n); t.end = new Float64Array(n); t.name = new Uint32Array(n); t.thread = new Int32Array(n); t.detail = new Uint32Array(n); t.request = new Uint32Array(n);
   let at = 0;
   for (let i = 0; i < n; i++) { t.start[i] = at += next(); t.end[i] = at + next(); t.name[i] = next(); t.thread[i] = next() - 1; t.detail[i] = next(); t.request[i] = next(); }

@@ -69,7 +69,7 @@ function start() {
     const pad = Math.max(1000, (to - from) * 0.02);
     app.select(from - pad, to + pad);
     const worked = request && trace.threads.some(t => t.work.some(w => w[2] === request));
-    details([element("h3", {}, app.sliceName(track, i)), element("p", {}, track.name + ", " + duration(to - from) + " from " + duration(from)), trace.detail(track, i) ? element("p", {}, trace.detail(track, i)) : null,
+    details([element("h3", {}, app.sliceName(track, i)), element("p", {}, track.title + ", " + duration(to - from) + " from " + duration(from)), trace.detail(track, i) ? element("p", {}, trace.detail(track, i)) : null,
       worked ? element("p", { class: "acts" }, action("Only the stacks of this request", () => { app.state.request = request; })) : request ? element("p", { class: "hint" }, "The trace does not tell which threads worked for it; the selection is its time.") : null]);
   };
   // selectRequest selects a request by its number in `tracefix http`.

@@ -19,7 +19,7 @@ function makeOverview(app) {
   function arrange() {
     lanes = [];
     const groups = new Map();
-    trace.tracks.forEach(t => { const k = t.group || t.name; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
+    trace.tracks.forEach(t => { const k = t.group || t.title; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
     for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + " (" + tracks.length + ")" : name, tracks });
     if (trace.head.losses.length) lanes.push({ kind: "loss", name: "events lost" });
     for (const t of trace.threads) lanes.push({ kind: "thread", thread: t, name: app.threadName(t) });
@@ -113,7 +113,7 @@ function makeOverview(app) {
       return;
     }
     const lane = laneAt(e.offsetY);
-    if (lane && lane.kind === "track" && e.offsetX >= LABEL) { const s = sliceAt(lane, e.offsetX); if (s) { app.tip(e, [app.sliceName(s.track, s.i), duration(s.track.end[s.i] - s.track.start[s.i]) + " from " + duration(s.track.start[s.i]) + " on " + s.track.name, app.trace.detail(s.track, s.i)]); return; } }
+    if (lane && lane.kind === "track" && e.offsetX >= LABEL) { const s = sliceAt(lane, e.offsetX); if (s) { app.tip(e, [app.sliceName(s.track, s.i), duration(s.track.end[s.i] - s.track.start[s.i]) + " from " + duration(s.track.start[s.i]) + " on " + s.track.title, app.trace.detail(s.track, s.i)]); return; } }
     if (lane && lane.kind === "loss" && e.offsetX >= LABEL) { const l = lossAt(e.offsetX); app.tip(e, l && [app.lossText(l)]); return; }
     if (lane && lane.kind === "thread") { app.tip(e, [lane.name, count(lane.thread.samples) + " samples, " + count(lane.thread.busy) + " on a CPU" + (lane.thread.cut ? ", " + count(lane.thread.cut) + " were cut" : "")]); return; }
     app.tip(null);

@@ -84,7 +84,7 @@ function makeTables(app) {
       if (t.end[i] < from) continue;
       const name = app.sliceName(t, i), key = t.group + "\0" + name, d = t.end[i] - t.start[i];
       let r = by.get(key);
-      if (!r) by.set(key, r = { group: t.group || t.name, name, count: 0, time: 0, longest: -1, track: t, i });
+      if (!r) by.set(key, r = { group: t.group || t.title, name, count: 0, time: 0, longest: -1, track: t, i });
       r.count++; r.time += d;
       if (d > r.longest) { r.longest = d; r.track = t; r.i = i; }
     }
