@@ -2,14 +2,18 @@ package tracefix_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -102,6 +106,82 @@ var threadShown = regexp.MustCompile(`tid (\d+)|Thread (\d+)|\((\d+)\) \(\d+/\d+
 
 // rowShown finds a row of the sandwich view: total, self, name.
 var rowShown = regexp.MustCompile(`([\d.]+)(ns|µs|ms|s) \([^)]*\)\s+([\d.]+)(ns|µs|ms|s) \([^)]*\)\s+(\S[^\n]*)`)
+
+// TestTotalsInPprof opens what a repair writes in the web interface of Go's own pprof and holds the totals
+// that its pages show against the profile: the flame graph's whole, and self and total of methods.
+func TestTotalsInPprof(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command on the PATH: pprof's web interface was not opened")
+	}
+	p, err := tracefix.Read(t.Context(), "testdata/chain.nettrace.zst", nil)
+	require.NoError(t, err)
+	tracefix.Repair(p, nil)
+	var out bytes.Buffer
+	require.NoError(t, tracefix.Write(&out, p, "pprof", nil))
+	dir := t.TempDir()
+	file := filepath.Join(dir, "chain.pb.gz")
+	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
+	b := tracetest.NewBrowser(t, 1500, 1000)
+	in, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	host := in.Addr().String()
+	in.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, tool, "tool", "pprof", "-http="+host, "-no_browser", file)
+	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+dir, "HOME="+dir, "GOCACHE="+goCache(t, tool))
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	require.NoError(t, cmd.Start())
+	defer func() { stop(); _ = cmd.Wait() }()
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", host)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+
+	want := map[string][2]float64{}
+	whole := 0.0
+	top := p.Top(profile.TopOptions{Raw: true})
+	for r := range top.Rows() {
+		want[r.Method] = [2]float64{r.CPUSelf, r.CPUTotal}
+		whole += r.CPUSelf
+	}
+	b.Open("http://"+host+"/ui/top?si=cpu", `document.querySelectorAll("#rows tr").length > 100`)
+	var rows [][]string
+	b.Eval(`[...document.querySelectorAll("#rows tr")].map(r => [...r.cells].map(c => c.textContent))`, &rows)
+	ms := func(shown string) float64 {
+		m := regexp.MustCompile(`^([\d.]+)(ns|us|µs|ms|s|mins)?$`).FindStringSubmatch(shown)
+		require.NotNil(t, m, shown)
+		v, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		return v * map[string]float64{"": 1, "ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000, "mins": 60000}[m[2]]
+	}
+	for _, r := range rows {
+		w, ok := want[r[5]]
+		require.True(t, ok, "%q", r)
+		assert.InDelta(t, w[0], ms(r[0]), 0.01, "%s, itself", r[5])
+		assert.InDelta(t, w[1], ms(r[3]), 0.01, "%s, in all", r[5])
+	}
+	assert.Greater(t, len(rows), 100)
+	b.Screenshot("pprof-top")
+
+	b.Open("http://"+host+"/ui/flamegraph?si=cpu", `document.body.innerText.includes("100%")`)
+	var shown string
+	b.Eval(`document.body.innerText.match(/([\d.]+[a-zµ]+) \(100%\)/)[1]`, &shown)
+	assert.InEpsilon(t, whole, ms(shown), 0.005, "the whole of the flame graph")
+	b.Screenshot("pprof-flamegraph")
+}
+
+// goCache is where the go command keeps what it built: of its own tools, too.
+func goCache(t *testing.T, tool string) string {
+	t.Helper()
+	out, err := exec.Command(tool, "env", "GOCACHE").Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
 
 // compareTotals holds the rows that speedscope shows of a thread against those of the profile.
 // Chromium JSON names no module.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -280,4 +281,34 @@ func TestWhatHasNoBridgeIsLeft(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOverviewInBrowser: the worst traces come first, one that lost events is not plainly ok, and each
+// leads to its output.
+func TestOverviewInBrowser(t *testing.T) {
+	r := sample(t)
+	good := func(name string, lost int64, left int) *Result {
+		return &Result{Trace: report.Trace{Status: OK, Input: report.Input{Name: name}, Output: &report.Output{Name: name + ".html"}, Samples: 100, Cut: 50, Repaired: map[string]int{"before": 50 - left}, Left: left, Lost: lost}}
+	}
+	r.add(good("whole.nettrace", 0, 0))
+	r.add(good("lossy.nettrace", 5000, 0))
+	r.add(good("left.nettrace", 0, 40))
+	require.NoError(t, r.finish(nil))
+	b := tracetest.NewBrowser(t, 1400, 900)
+	file := filepath.Join(t.TempDir(), "overview.html")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, r.WriteHTML(f, ""))
+	require.NoError(t, f.Close())
+	b.Open("file://"+filepath.ToSlash(file), `document.querySelectorAll("#traces tbody tr").length > 3`)
+	var rows [][3]string
+	b.Eval(`[...document.querySelectorAll("#traces tbody tr")].map(r => [r.cells[0].textContent, r.cells[1].textContent, r.cells[0].firstChild.href || ""])`, &rows)
+	var names, outcomes []string
+	for _, r := range rows {
+		names, outcomes = append(names, r[0]), append(outcomes, r[1])
+	}
+	assert.Equal(t, []string{"c.nettrace", "b/<script>alert(1)</script>|`x`.nettrace", "lossy.nettrace", "left.nettrace", "a/fine.nettrace", "whole.nettrace"}, names)
+	assert.Equal(t, []string{"failed", "damaged, events lost", "ok, events lost", "ok", "ok", "ok"}, outcomes)
+	assert.Contains(t, rows[2][2], "/lossy.nettrace.html")
+	b.Screenshot("batch")
 }

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// TestHTTPPageInBrowser drives the page of requests: percentiles and sums that it carries, both sides,
+// units, the link to the stacks, keys, and the state in the address.
+func TestHTTPPageInBrowser(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	in, err := input.Open(context.Background(), "../requests/testdata/http-more.nettrace.zst", nil)
+	require.NoError(t, err)
+	defer in.Close()
+	h := &HTTP{Stacks: "stacks.html"}
+	require.NoError(t, h.Check("html"))
+	var out bytes.Buffer
+	rep := &report.Trace{}
+	require.NoError(t, h.Do(context.Background(), &Call{In: in, Out: &out, Format: "html", Report: rep}))
+	assert.NotContains(t, rep.Notes, "Hosting", "what was not asked for is not missed")
+	file := filepath.Join(t.TempDir(), "requests.html")
+	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
+	address := "file://" + filepath.ToSlash(file)
+	b.Open(address, `document.querySelectorAll(".row").length > 3`)
+	text := func(id string) (s string) {
+		t.Helper()
+		b.Eval(`document.getElementById("`+id+`").textContent`, &s)
+		return s
+	}
+	assert.Regexp(t, `^of \d+: p50 [\d.,]+ m?s · p90 [\d.,]+ m?s · p95 [\d.,]+ m?s · p99 [\d.,]+ m?s · longest [\d.,]+ m?s$`, text("quick"))
+	for _, want := range []string{"Phases of all requests made", "wait", "of all", "mean", "Hosts", "p99"} {
+		assert.Contains(t, text("tables"), want)
+	}
+	// The percentile is that of the rows, and the sum of a phase that of the summary.
+	var own, told float64
+	b.Eval(`(() => { const d = all.filter(r => r.dur !== null && r.out !== 3).map(r => r.dur).sort((a, b) => a - b); return d[Math.floor(d.length / 2)] })()`, &told)
+	b.Eval(`parseFloat(document.getElementById("quick").textContent.match(/p50 ([\d.]+)/)[1])`, &own)
+	assert.InDelta(t, told, own, 0.01)
+	assert.Regexp(t, `^[\d.,]+ m?s$`, func() (s string) { b.Eval(`document.querySelector("#axis span").textContent`, &s); return s }())
+
+	b.Eval(`document.getElementById("list").focus()`, nil)
+	b.Key("ArrowDown")
+	b.Key("ArrowDown")
+	var link, id string
+	b.Eval(`document.querySelector("#detail a").getAttribute("href")`, &link)
+	b.Eval(`String(sel.id)`, &id)
+	assert.Equal(t, "stacks.html#request="+id+"&view=flame", link)
+	b.Wait(`location.hash === "#id=` + id + `"`)
+	b.Open("about:blank", "document.readyState === 'complete'")
+	b.Open(address+"#q=failed&sort=dur.-1", `document.querySelectorAll(".row").length > 0`)
+	var sorted bool
+	b.Eval(`rows.length > 0 && rows.every((r, i) => (r.text.includes("failed")) && (!i || (rows[i - 1].dur ?? -1) >= (r.dur ?? -1)))`, &sorted)
+	assert.True(t, sorted)
+	b.Screenshot("requests")
+}
+
+// TestHTTPPageShowsServed shows the served side, by route, and leads from a request to how it was served.
+func TestHTTPPageShowsServed(t *testing.T) {
+	page, _ := runHTTP(t, "requests-full", "html", &HTTP{})
+	b := tracetest.NewBrowser(t, 1400, 900)
+	file := filepath.Join(t.TempDir(), "requests.html")
+	require.NoError(t, os.WriteFile(file, page, 0o600))
+	b.Open("file://"+filepath.ToSlash(file), `document.querySelectorAll(".row").length > 3`)
+	var n, served int
+	b.Eval(`all.length`, &n)
+	b.Eval(`window.served.length`, &served)
+	assert.Equal(t, []int{2 * 869, 869}, []int{n, served})
+	var text string
+	b.Eval(`document.getElementById("tables").textContent`, &text)
+	assert.Contains(t, text, "Served, by route")
+	b.Eval(`(() => { const s = document.getElementById("side"); s.value = "s"; s.onchange() })()`, nil)
+	b.Eval(`document.getElementById("count").textContent`, &text)
+	assert.Equal(t, "869 of 1,738", text)
+	b.Screenshot("requests-served")
+}
