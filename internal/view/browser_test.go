@@ -430,7 +430,7 @@ func TestLimitsInBrowser(t *testing.T) {
 	b.Key("8")
 	look(t, b)
 	shown := text(t, b, "table")
-	for _, want := range []string{"1,234 events in 1 gaps", "Thread 10", "70.00 ms", "4,711", "StackBlock", "unexpected EOF", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
+	for _, want := range []string{"1,234 events in 1 gap;", "Thread 10", "70.00 ms", "4,711", "StackBlock", "unexpected EOF", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
 		assert.Contains(t, shown, want)
 	}
 	b.Screenshot("limits")

@@ -109,6 +109,7 @@ function busy(flags) { const k = flags & 7; return k === MANAGED || k === ON_CPU
 
 function escapeText(s) { return s.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]); }
 function count(n) { return n.toLocaleString("en"); }
+function many(n, what) { return count(n) + " " + what + (n === 1 ? "" : "s"); }
 function duration(ns) {
   const a = Math.abs(ns);
   return a >= 1e10 ? count(+(ns / 1e9).toFixed(1)) + " s" : a >= 1e9 ? (ns / 1e9).toFixed(3) + " s" : a >= 1e6 ? (ns / 1e6).toFixed(a >= 1e8 ? 0 : 2) + " ms" : a >= 1e3 ? (ns / 1e3).toFixed(1) + " µs" : ns.toFixed(0) + " ns";
