@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/command", "internal/compare", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},
 
-	"packaging/bench":    {},
+	"packaging/bench":    {"activity", "nettrace"},
 	"packaging/notice":   {},
 	"packaging/nupkg":    {},
 	"internal/tracetest": {},

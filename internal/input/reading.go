@@ -45,9 +45,13 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 	if warn == nil {
 		d.warn = func(*nettrace.FormatError) {}
 	}
+	d.size = batchAlone
+	if relay.Workers() > 1 {
+		d.size = batchBeside
+	}
 	d.line = relay.New(nil, d.take)
 	defer d.line.Close()
-	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: d.defect, Hold: d.line.Batches() * batchSize})
+	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: d.defect, Hold: d.line.Batches() * d.size})
 	if err != nil {
 		_ = d.line.Send() // what it told
 		return nil, err
@@ -67,12 +71,16 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 	return r, nil
 }
 
-// batchSize is how many events go to the consumers at once: few enough to stay in the cache.
-const batchSize = 128
+// How many events go to the consumers at once: on one processor few enough to stay in its first
+// cache, on several so many that nobody waits for the other more often than need be.
+const (
+	batchAlone  = 128
+	batchBeside = 512
+)
 
 // A batch is what goes from the goroutine that reads to that of the consumers.
 type batch struct {
-	events  [batchSize]nettrace.Event
+	events  []nettrace.Event // n of them are filled
 	n       int
 	defects []defect
 }
@@ -87,6 +95,7 @@ type defect struct {
 type delivery struct {
 	ctx       context.Context
 	line      *relay.Line[batch]
+	size      int // of a batch
 	warn      func(*nettrace.FormatError)
 	consumers []Consumer
 	stopped   []bool // by consumer
@@ -103,7 +112,10 @@ func (d *delivery) defect(e *nettrace.FormatError) {
 func (d *delivery) events(r *nettrace.Reader) error {
 	for {
 		b := d.line.Batch()
-		if b.n == batchSize {
+		if b.events == nil {
+			b.events = make([]nettrace.Event, d.size)
+		}
+		if b.n == d.size {
 			if err := d.line.Send(); err != nil {
 				return err
 			}

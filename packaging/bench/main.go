@@ -3,6 +3,12 @@
 // of pairs that ran one after the other: a machine that is slow for a while is so for both.
 //
 //	go run ./packaging/bench -new bin/tracefix [-old OLD] [-n 5] TRACE...
+//
+// With -grow it makes recordings of several sizes of a nettrace, and prints what a megabyte of
+// them and the peak of memory cost; -make writes such a recording to standard output:
+//
+//	go run ./packaging/bench -new bin/tracefix -grow 10,100,1000 [-vary threads|stacks] TRACE
+//	go run ./packaging/bench -make 1000 [-vary threads|stacks] TRACE > long.nettrace
 package main
 
 import (
@@ -43,16 +49,32 @@ func main() {
 	current := flag.String("new", "bin/tracefix", "the program to be timed")
 	old := flag.String("old", "", "an older one to compare it with")
 	n := flag.Int("n", 5, "runs of each")
+	sizes := flag.String("grow", "", "measure recordings of these sizes in MB")
+	size := flag.Int64("make", 0, "write a recording of so many MB")
+	vary := flag.String("vary", "", "what a recording has many of: threads or stacks")
+	only := flag.String("only", "", "part of the command lines that -grow measures")
 	flag.Parse()
+	if *size > 0 {
+		exit(repeated(os.Stdout, flag.Arg(0), *vary, *size<<20))
+	}
 	dir, err := os.MkdirTemp("", "tracefix-bench-*")
 	if err == nil {
-		err = bench(dir, *current, *old, *n, flag.Args())
+		if *sizes != "" {
+			err = grow(dir, *current, flag.Arg(0), *vary, *sizes, *only)
+		} else {
+			err = bench(dir, *current, *old, *n, flag.Args())
+		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
+	exit(err)
+}
+
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
 func bench(dir, current, old string, n int, traces []string) error {
