@@ -37,7 +37,8 @@ var mayImport = map[string][]string{
 
 	// From bytes to the model.
 	"internal/relay":    {},
-	"internal/input":    {"nettrace", "internal/relay", "internal/output"},
+	"internal/bitfix":   {},
+	"internal/input":    {"nettrace", "internal/bitfix", "internal/relay", "internal/output"},
 	"internal/load":     {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/text"},
 	"internal/spans":    {"chromium", "stackfix", "profile", "internal/input"},
 	"internal/samples":  {"profile", "internal/input", "internal/load", "internal/report"},

@@ -492,3 +492,53 @@ func TestOtherForms(t *testing.T) {
 		assert.Equal(t, c.want, fmt.Sprint(got), "%s", c.payload)
 	}
 }
+
+// TestUndecodablePayload holds that a payload that cannot be decoded is told as damage, and that a source
+// which always writes other fields than it declares is not damaged.
+func TestUndecodablePayload(t *testing.T) {
+	declared := &Metadata{Provider: "A", Name: "One", EventID: 1, HasFieldList: true, Fields: []Field{{Name: "x", Type: TypeString}}}
+	runtime := &Metadata{Provider: ProviderRuntime, EventID: 143, Version: 2}
+	good, bad := []byte{'x', 0, 0, 0}, []byte{'x'}
+	for name, c := range map[string]struct {
+		meta    *Metadata
+		payload [][]byte
+		damaged int64
+	}{
+		"one that fits before":    {declared, [][]byte{good, bad, good}, 1},
+		"one that fits behind":    {declared, [][]byte{bad, bad, good}, 2},
+		"none fits":               {declared, [][]byte{bad, bad, bad}, 0},
+		"an event of the runtime": {runtime, [][]byte{bad}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := NewWriter(&out, &Header{Version: 4, PointerSize: 8, Frequency: 1e9, SyncQPC: 1, SyncTimeRaw: [8]uint16{2026, 1, 4, 15}})
+			require.NoError(t, err)
+			for i, p := range c.payload {
+				require.NoError(t, w.Write(&Event{Time: int64(i), ThreadID: 1, CaptureThreadID: 1, Processor: -1, Metadata: c.meta, Version: c.meta.Version, Payload: p}))
+			}
+			require.NoError(t, w.Close())
+			r, err := NewReader(bytes.NewReader(out.Bytes()), nil)
+			require.NoError(t, err)
+			_, err = describeAll(t, r)
+			if c.damaged == 0 {
+				require.Equal(t, io.EOF, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrDamaged)
+			assert.ErrorContains(t, err, "cannot be decoded")
+			assert.Equal(t, c.damaged*int64(len(bad)), r.Stats().LostBytes)
+			r, err = NewReader(bytes.NewReader(out.Bytes()), nil)
+			require.NoError(t, err)
+			var clean bytes.Buffer
+			w, err = NewWriter(&clean, r.Header())
+			require.NoError(t, err)
+			require.Error(t, Copy(w, r, nil))
+			require.NoError(t, w.Close())
+			r, err = NewReader(bytes.NewReader(clean.Bytes()), nil)
+			require.NoError(t, err)
+			left, err := describeAll(t, r)
+			require.Equal(t, io.EOF, err)
+			assert.Len(t, left, len(c.payload)-int(c.damaged))
+		})
+	}
+}

@@ -121,6 +121,48 @@ func (r *Reader) checkTimes(h eventHeader, blk *block, at int64) {
 	r.warn(at, "EventBlock", fmt.Errorf("times of the events are %d to %d, the block says %d to %d", lo, hi, h.min, h.max), 0)
 }
 
+// checkPayloads tells of payloads that cannot be decoded. A source that declares other fields than
+// it writes is not damaged: of what is not the runtime's own, some payload of the type must fit.
+func (r *Reader) checkPayloads(blk *block) {
+	for i := range blk.rows {
+		row := &blk.rows[i]
+		m := row.meta
+		if m.Role == RoleSample && row.size == 4 || m.layout == nil && m.Role == RoleNone {
+			continue
+		}
+		if r.fits(m, blk.buf[row.payload:row.payload+row.size]) {
+			if !m.fit {
+				m.fit = true
+				r.tellUnfit(m)
+			}
+			continue
+		}
+		if m.unfit == 0 {
+			m.unfitAt = blk.offset + int64(row.at)
+		}
+		m.unfit++
+		m.unfitBytes += int64(row.size)
+		if m.fit || m.layout != nil && m.layout.BuiltIn || m.Role != RoleNone {
+			r.tellUnfit(m)
+		}
+	}
+}
+
+// tellUnfit tells of the events of a type whose payloads cannot be decoded, so far.
+func (r *Reader) tellUnfit(m *Metadata) {
+	if m.unfit > 0 {
+		r.told(m.unfitAt, "event", fmt.Errorf("%w: the payload of %s of %s cannot be decoded", ErrDamaged, events(m.unfit), m.EventName()), m.unfitBytes)
+		m.unfit, m.unfitBytes = 0, 0
+	}
+}
+
+func events(n int) string {
+	if n == 1 {
+		return "an event"
+	}
+	return fmt.Sprintf("%d events", n)
+}
+
 // queueRows hands the rows of a block to the queue, cut where time goes back.
 func (r *Reader) queueRows(blk *block) {
 	rows := blk.rows
@@ -129,6 +171,7 @@ func (r *Reader) queueRows(blk *block) {
 		return
 	}
 	r.stats.Events += int64(len(rows))
+	r.checkPayloads(blk)
 	if r.queue.memory+blk.memory() > r.opts.MaxBuffered/4 {
 		blk.trim() // much waits: memory counts for more than what reuse saves
 		rows = blk.rows

@@ -250,6 +250,12 @@ type Metadata struct {
 	noopcode bool    // the file tells none
 	row      bool    // Raw is a row of v6
 	damaged  bool    // Raw is, and is not written again
+
+	// Payloads of the type that could be decoded, and those that could not, until that is told.
+	fit        bool
+	unfit      int
+	unfitAt    int64 // offset of the first of them
+	unfitBytes int64
 }
 
 // A TypeCode is the type of a field: those of the format, and from 0x100 on those that

@@ -113,9 +113,11 @@ type File struct {
 	open   func() (io.ReadCloser, error) // gives the bytes instead of path, if set
 	temp   *os.File                      // removed by Close; open, since that keeps it from other runs
 	zipCut bool                          // a zip without its directory
-	ratio  int64
-	after  int64 // unpacked bytes from which ratio holds
-	read   atomic.Int64
+	// flipped is a bit of what is stored that was found to be the other way; nil: none.
+	flipped *flippedBit
+	ratio   int64
+	after   int64 // unpacked bytes from which ratio holds
+	read    atomic.Int64
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -155,7 +157,11 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		}
 	}
 	f.Stored = st.Size()
-	if err := f.sniff(); err != nil {
+	if err = f.sniff(); f.mend() {
+		f.Layers = nil
+		err = f.sniff()
+	}
+	if err != nil {
 		f.Close()
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, plain(err))
@@ -302,8 +308,11 @@ func (f *File) below(n int) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stack{closers: []io.Closer{stored}, f: f}
+	s := &stack{closers: []io.Closer{stored}, f: f, whole: n == len(f.Layers)}
 	var r io.Reader = &counter{stored, &f.read}
+	if f.flipped != nil {
+		r = &mended{r: r, bit: f.flipped}
+	}
 	for i := range n {
 		if r, err = s.unwrap(i, r, file); err != nil {
 			s.Close()
@@ -330,6 +339,7 @@ type stack struct {
 	r       io.Reader
 	f       *File
 	out     int64
+	whole   bool // all layers are unpacked
 	closers []io.Closer
 }
 
@@ -339,8 +349,11 @@ func (s *stack) Read(p []byte) (int, error) {
 	if (len(s.f.Layers) > 0 || s.f.open != nil) && s.out > s.f.after && s.out/s.f.ratio > s.f.Stored {
 		return 0, fmt.Errorf("%s: %w (%d bytes so far from %d stored)", s.f.Name, ErrTooLarge, s.out, s.f.Stored)
 	}
-	if err != nil && err != io.EOF && len(s.f.Layers) > 0 {
+	switch {
+	case err != nil && err != io.EOF && len(s.f.Layers) > 0:
 		err = s.f.unpackError(err)
+	case err == io.EOF && s.f.flipped != nil && s.whole && len(s.f.Layers) > 0:
+		err = s.f.flipped.err(s.f.Layers[0])
 	}
 	return n, err
 }
@@ -383,7 +396,7 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 				}
 			}
 		}
-		z, err := openZip(readerAt{file, &s.f.read}, s.f.Stored)
+		z, err := openZip(readerAt{file, &s.f.read, s.f.flipped}, s.f.Stored)
 		if err != nil {
 			return nil, fmt.Errorf("zip: %w", err)
 		}
@@ -408,13 +421,15 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 }
 
 type readerAt struct {
-	f *os.File
-	n *atomic.Int64
+	f       *os.File
+	n       *atomic.Int64
+	flipped *flippedBit
 }
 
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.f.ReadAt(p, off)
 	r.n.Add(int64(n))
+	r.flipped.put(p[:n], off)
 	return n, err
 }
 
