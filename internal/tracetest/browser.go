@@ -242,13 +242,19 @@ func (b *Browser) Screenshot(name string) {
 	if dir == "" {
 		return
 	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), b.Picture(), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Picture returns a PNG of what the page shows.
+func (b *Browser) Picture() []byte {
+	b.t.Helper()
 	var shot struct{ Data string }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
 	png, err := base64.StdEncoding.DecodeString(shot.Data)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
-	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	return png
 }

@@ -16,8 +16,8 @@ function mixed(a, b, part) { let c = 255 << 24; for (const k of [0, 8, 16]) c |=
 
 // Modules get one of these, as hue, saturation and lightness in percent: text stands on all of them, and
 // they stay apart for people with deuteranopia (see colours_test.go).
-const MODULE_COLOURS = { light: [[0, 60, 70], [20, 45, 84], [50, 60, 80], [60, 60, 70], [190, 60, 90], [250, 60, 70], [300, 60, 78], [330, 25, 72]], dark: 
-  [[80, 35, 24], [90, 48, 40], [150, 48, 40], [180, 48, 40], [240, 48, 22], [250, 48, 40], [300, 48, 40], [310, 20, 30]] };
+const MODULE_COLOURS = { light: [[0, 25, 76], [10, 60, 70], [50, 45, 92], [60, 60, 72], [110, 60, 80], [230, 60, 72], [270, 60, 92], [320, 60, 74]],
+  dark: [[0, 35, 16], [50, 65, 22], [130, 20, 32], [220, 50, 40], [230, 50, 16], [240, 65, 24], [250, 65, 40], [300, 35, 34]] };
 
 // palette returns the colour of method m; of one module they differ a little. Faded ones are
 // those that a search did not find.
