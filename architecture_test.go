@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"stackfix":        {"stackfix/stacks"},
 	"stackfix/stacks": {},
 	"httpphases":      {},
-	"activity":        {},
+	"activity":        {"nettrace"}, // the names of providers
 	"runtimeevents":   {"nettrace"},
 	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks"},
 

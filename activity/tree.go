@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 // Opcode says whether an event starts or stops an activity.
@@ -231,8 +233,7 @@ func bareName(name string, op Opcode) (string, bool) {
 // runtimeProvider reports whether a provider's start and stop events are left out of
 // the tree (rule 1): they are not made by EventSource, or not about the program.
 func runtimeProvider(p string) bool {
-	return strings.HasPrefix(p, "Microsoft-Windows-DotNETRuntime") ||
-		strings.HasPrefix(p, "Microsoft-DotNETCore-") || p == "System.Threading.Tasks.TplEventSource"
+	return nettrace.OfRuntime(p) || p == nettrace.ProviderTasks
 }
 
 // Add takes the next event. Strings of e are kept, e is not.

@@ -26,6 +26,12 @@ var sources = map[string]Source{
 	providerSystem:                   SourceSystem,
 }
 
+// OfRuntime reports whether a provider is the runtime itself, or EventPipe, and no EventSource of
+// the program or of a library.
+func OfRuntime(provider string) bool {
+	return strings.HasPrefix(provider, ProviderRuntime) || strings.HasPrefix(provider, "Microsoft-DotNETCore-")
+}
+
 // A Role tells what an event is to those who symbolize or sample, so that they
 // need not compare names. See Metadata.Role.
 type Role uint8

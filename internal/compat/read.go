@@ -167,11 +167,11 @@ func (b *builder) before(c *thread, ev *load.Observed) {
 		switch id {
 		case runtimeevents.IDFinalizersEnd, runtimeevents.IDFinalizersBegin:
 			set(".NET Finalizer Thread")
-		case 54:
+		case idAdjustmentSample:
 			set(".NET ThreadPool")
-		case 64:
+		case idIODequeue:
 			c.suffix = ".NET IO ThreadPool Worker"
-		case 25, 26, 27, 28, 202:
+		case idMarkStackRoots, idMarkFinalizeQueueRoots, idMarkHandles, idMarkOlderGenerations, runtimeevents.IDMarkWithType:
 			if len(ev.Payload) >= 4 {
 				m := b.marking[c.trace.Process]
 				if m == nil {
@@ -191,11 +191,11 @@ func (b *builder) before(c *thread, ev *load.Observed) {
 			delete(b.marking, c.trace.Process)
 		}
 	case nettrace.ProviderRuntime + "Private":
-		if id == 11 {
+		if id == idBackgroundGCBegin {
 			set(".NET Background GC Thread")
 		}
 	case nettrace.ProviderFramework:
-		if id == 31 || id == 151 {
+		if id == idDequeueWork || id == idTransferReceive {
 			set(".NET ThreadPool Worker")
 		}
 	}
@@ -213,7 +213,7 @@ func (b *builder) event(ev *load.Observed) {
 		b.note(c, ev, ev.SampleType() == nettrace.SampleManaged)
 	case m.Source == nettrace.SourceRuntime && !m.Role.NamesMethods():
 		switch id {
-		case 10, 20, 32: // GCAllocationTick, GCSampledObjectAllocation
+		case runtimeevents.IDAllocationTick, idSampledObjectHigh, idSampledObjectLow:
 			b.note(c, ev, true)
 		case runtimeevents.IDExceptionCatchStart:
 			b.start(c, ev, "ExceptionHandling", b.field(ev, "MethodName"))

@@ -7,6 +7,33 @@ import (
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// Ids of events that only what imitates dotnet-trace looks at, by the names of their manifests.
+const (
+	// Of nettrace.ProviderRuntime.
+	idSampledObjectHigh      = 20 // GCSampledObjectAllocationHigh
+	idMarkStackRoots         = 25 // GCMarkStackRoots
+	idMarkFinalizeQueueRoots = 26 // GCMarkFinalizeQueueRoots
+	idMarkHandles            = 27 // GCMarkHandles
+	idMarkOlderGenerations   = 28 // GCMarkOlderGenerationRoots
+	idSampledObjectLow       = 32 // GCSampledObjectAllocationLow
+	idAdjustmentSample       = 54 // ThreadPoolWorkerThreadAdjustmentSample
+	idEnqueue                = 61 // ThreadPoolEnqueue
+	idDequeue                = 62 // ThreadPoolDequeue
+	idIOEnqueue              = 63 // ThreadPoolIOEnqueue
+	idIODequeue              = 64 // ThreadPoolIODequeue
+	idIOPack                 = 65 // ThreadPoolIOPack
+
+	// Of the runtime's private provider.
+	idBackgroundGCBegin = 11 // BGCBegin
+
+	// Of nettrace.ProviderFramework.
+	idEnqueueWork     = 30  // ThreadPoolEnqueueWork
+	idDequeueWork     = 31  // ThreadPoolDequeueWork
+	idTransferSend    = 150 // ThreadTransferSend
+	idTransferReceive = 151 // ThreadTransferReceive
 )
 
 // Events of nettrace.ProviderTasks. The task is the third number of each.
@@ -113,31 +140,31 @@ func (b *builder) work(c *thread, ev *load.Observed) {
 		}
 		n := binary.LittleEndian.Uint64(ev.Payload)
 		switch ev.Metadata.EventID {
-		case 30: // ThreadPoolEnqueueWork
+		case idEnqueueWork:
 			b.create(c, ev, id(idPool, n), workOrdinary)
-		case 31: // ThreadPoolDequeueWork
+		case idDequeueWork:
 			b.begin(c, ev, id(idPool, n), false)
-		case 150: // ThreadTransferSend
+		case idTransferSend:
 			kind := workTransfer
 			if len(ev.Payload) >= 12 && binary.LittleEndian.Uint32(ev.Payload[8:]) == 1 {
 				kind = workTimer
 			}
 			b.create(c, ev, id(idTimer, n), kind)
-		case 151: // ThreadTransferReceive
+		case idTransferReceive:
 			b.begin(c, ev, id(idTimer, n), false)
 		}
 	case nettrace.ProviderRuntime:
 		switch ev.Metadata.EventID {
-		case 57: // ThreadPoolWorkerThreadWait: the thread forgets its work
+		case runtimeevents.IDWorkerWait: // the thread forgets its work
 			c.current = &work{thread: c, before: c.current}
 			b.settle()
-		case 61: // ThreadPoolEnqueue
+		case idEnqueue:
 			b.create(c, ev, id(idPool, b.pointer(ev)), workOrdinary)
-		case 62: // ThreadPoolDequeue
+		case idDequeue:
 			b.begin(c, ev, id(idPool, b.pointer(ev)), false)
-		case 63, 65: // ThreadPoolIOEnqueue, ThreadPoolIOPack
+		case idIOEnqueue, idIOPack:
 			b.create(c, ev, id(idIO, b.pointer(ev)), workOrdinary)
-		case 64: // ThreadPoolIODequeue
+		case idIODequeue:
 			b.begin(c, ev, id(idIO, b.pointer(ev)), false)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -101,7 +100,7 @@ func classify(ev *nettrace.Event) class {
 	case httpphases.ProviderLogging, httpphases.ProviderBridge:
 		return classNamed
 	}
-	if ev.Opcode == 1 && !strings.HasPrefix(p, nettrace.ProviderRuntime) && !strings.HasPrefix(p, "Microsoft-DotNETCore-") {
+	if ev.Opcode == 1 && !nettrace.OfRuntime(p) {
 		return classStart
 	}
 	return classSkip
