@@ -15,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/samples"
 	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -215,7 +216,7 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 		m.Notes = append(m.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, t.Facts.Limit))
 	}
 	if n := t.Facts.Crossing; n > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s span%s end%s after the one that holds them: stacks have no place for the %.3f ms behind it, which is left out; Chromium JSON to Chromium JSON keeps it", report.Count(n), report.Plural(n), map[bool]string{true: "s"}[n == 1], float64(t.Facts.Clipped)/1e6))
+		m.Notes = append(m.Notes, fmt.Sprintf("%s span%s end%s after the one that holds them: stacks have no place for the %.3f ms behind it, which is left out; Chromium JSON to Chromium JSON keeps it", report.Count(n), report.Plural(n), map[bool]string{true: "s"}[n == 1], text.Millis(t.Facts.Clipped)))
 	}
 	if n := t.Facts.Reordered; n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s stood behind later ones of their thread and were put in order of time", report.Count(n), report.Plural(n)))

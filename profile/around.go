@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // An Around is who calls a method, or several of one pattern, and whom these call. Times are
@@ -91,7 +93,7 @@ func (p *Profile) Around(pattern string, raw bool) *Around {
 			a.add(id, stacks[id])
 		}
 	}
-	out.Samples, out.CPU, out.Wait = a.all.samples, millis(a.all.cpu), millis(a.all.wait)
+	out.Samples, out.CPU, out.Wait = a.all.samples, text.Millis(a.all.cpu), text.Millis(a.all.wait)
 	out.Callers, out.Callees = a.rows(a.callers, Root), a.rows(a.callees, Self)
 	for m := range a.methods {
 		out.Methods = append(out.Methods, shownName(p.Table.MethodAt(m)))
@@ -158,7 +160,7 @@ func (a *arounder) rows(sums map[MethodID]*aroundSum, missing string) []AroundRo
 		if m != none {
 			name = shownName(a.p.Table.MethodAt(m))
 		}
-		rows = append(rows, AroundRow{Method: name, CPU: millis(s.cpu), Wait: millis(s.wait), Samples: s.samples})
+		rows = append(rows, AroundRow{Method: name, CPU: text.Millis(s.cpu), Wait: text.Millis(s.wait), Samples: s.samples})
 	}
 	slices.SortFunc(rows, func(x, y AroundRow) int {
 		return cmp.Or(cmp.Compare(y.CPU+y.Wait, x.CPU+x.Wait), cmp.Compare(x.Method, y.Method))

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // TopOptions say what a Top counts and in which order its rows stand.
@@ -77,7 +79,7 @@ type TopRow struct {
 // Top adds up the time of each method: of one group of all threads, or with o.ByThread
 // one for each thread, the busiest first. Rows are in the order of o, ties by name.
 func (p *Profile) Top(o TopOptions) *Top {
-	t := &Top{Options: o, Duration: millis(p.Meta.End), CPUOnly: true}
+	t := &Top{Options: o, Duration: text.Millis(p.Meta.End), CPUOnly: true}
 	c := newTopCounter(p, o)
 	for _, th := range p.Threads {
 		n := c.thread(th, t)
@@ -101,7 +103,7 @@ func (p *Profile) Top(o TopOptions) *Top {
 		g.Samples = t.Samples
 		t.Groups = append(t.Groups, g)
 	}
-	t.CPU, t.Wait, t.Polls = millis(c.allCPU), millis(c.allWait), millis(c.allPolls)
+	t.CPU, t.Wait, t.Polls = text.Millis(c.allCPU), text.Millis(c.allWait), text.Millis(c.allPolls)
 	t.CPUOnly = t.CPUOnly && t.Samples > 0
 	return t
 }
@@ -118,8 +120,6 @@ func (t *Top) Rows() iter.Seq[TopRow] {
 		}
 	}
 }
-
-func millis(ns int64) float64 { return float64(ns) / 1e6 }
 
 // topSum is what a method adds up to, ns.
 type topSum struct {
@@ -270,7 +270,7 @@ func (c *topCounter) add(s topStack, t *Top) {
 
 // group takes what was counted since the last one.
 func (c *topCounter) group(o TopOptions) TopGroup {
-	g := TopGroup{CPU: millis(c.cpu), Wait: millis(c.wait), Methods: len(c.used)}
+	g := TopGroup{CPU: text.Millis(c.cpu), Wait: text.Millis(c.wait), Methods: len(c.used)}
 	byWait := o.Wait || c.cpu == 0
 	if !byWait && c.wait > 0 {
 		g.Waits = c.rows(o, true)
@@ -309,7 +309,7 @@ func (c *topCounter) rows(o TopOptions, byWait bool) []TopRow {
 		x, me := &c.sums[m], c.method(m)
 		rows = append(rows, TopRow{
 			Method: shownName(me), Module: strings.ToValidUTF8(me.Module, "\uFFFD"),
-			CPUSelf: millis(x.cpuSelf), CPUTotal: millis(x.cpuTotal), WaitSelf: millis(x.waitSelf), WaitTotal: millis(x.waitTotal), Samples: x.samples,
+			CPUSelf: text.Millis(x.cpuSelf), CPUTotal: text.Millis(x.cpuTotal), WaitSelf: text.Millis(x.waitSelf), WaitTotal: text.Millis(x.waitTotal), Samples: x.samples,
 		})
 	}
 	return rows

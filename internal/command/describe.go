@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -22,7 +23,7 @@ func describe(p *profile.Profile, each bool, rep *report.Trace) {
 		for t, s := range p.Cuts() {
 			if r := s.Repair; r != nil && s.Type != profile.SampleEvent {
 				rep.Repairs = append(rep.Repairs, report.Repair{
-					Ms: float64(s.Time) / 1e6, PID: t.Process.PID, TID: t.TID, Why: s.Cut.String(),
+					Ms: text.Millis(s.Time), PID: t.Process.PID, TID: t.TID, Why: s.Cut.String(),
 					Depth: p.Table.Depth(r.Recorded), How: r.How, Restored: r.Restored, Confidence: float64(r.Confidence),
 					Above: r.Above, AboveConfidence: float64(r.AboveConfidence), BaseConfidence: float64(r.BaseConfidence),
 				})

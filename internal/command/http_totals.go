@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // httpTotals are the totals of a report, as they are gathered.
@@ -48,7 +49,7 @@ func (t *httpTotals) end() *report.Requests {
 		if len(t.durations) == 0 {
 			return 0
 		}
-		return milli(t.durations[min(int(q*float64(len(t.durations))), len(t.durations)-1)])
+		return text.Millis(t.durations[min(int(q*float64(len(t.durations))), len(t.durations)-1)])
 	}
 	t.P50, t.P95, t.P99, t.Max = at(0.5), at(0.95), at(0.99), at(1)
 	slices.SortFunc(t.slowest, func(a, b *httpphases.Request) int {
@@ -60,13 +61,11 @@ func (t *httpTotals) end() *report.Requests {
 	for _, r := range t.slowest {
 		t.Slowest = append(t.Slowest, report.SlowRequest{
 			Method: r.Method, URL: r.URL(), Status: r.Status, Outcome: r.Outcome.String(),
-			StartMs: milli(r.Start), Duration: milli(r.Duration),
+			StartMs: text.Millis(r.Start), Duration: text.Millis(r.Duration),
 		})
 	}
 	return &t.Requests
 }
-
-func milli(ns int64) float64 { return float64(ns) / 1e6 }
 
 // slower says whether a is to be listed before b.
 func slower(a, b *httpphases.Request) bool {

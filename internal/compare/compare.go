@@ -120,7 +120,7 @@ func durations(a, b *Trace) []Named {
 				s = &[2]side{}
 				routes[r.Route] = s
 			}
-			d := float64(r.Duration) / 1e6
+			d := text.Millis(r.Duration)
 			s[i].sum += d
 			s[i].squares += d * d
 			s[i].n++
@@ -151,7 +151,7 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	for i, t := range []*Trace{a, b} {
 		for _, p := range t.GC {
 			for _, g := range p.Collections {
-				d := float64(g.Pause()) / 1e6
+				d := text.Millis(g.Pause())
 				sides[i].n[min(2, g.Generation)]++
 				sides[i].pause += d
 				sides[i].squares += d * d

@@ -104,7 +104,7 @@ func (c *csvWriter) Add(p *Point) error {
 		b = append(b, "timestamp,ms,pid,provider,name,tags,type,unit,interval_s,value,per_second,total,count,min,max,stddev,sum,quantiles\n"...)
 	}
 	b = append(appendWallClock(b, p.Time), ',')
-	b = append(appendNumber(b, float64(p.Ns)/1e6), ',')
+	b = append(appendNumber(b, text.Millis(p.Ns)), ',')
 	b = append(strconv.AppendInt(b, int64(p.PID), 10), ',')
 	b = append(appendField(b, p.Provider), ',')
 	b = append(appendField(b, p.Name), ',')
@@ -233,7 +233,7 @@ func valueOf(p *Point) *value {
 		return &f
 	}
 	v := &value{
-		Time: string(appendWallClock(nil, p.Time)), Ms: float64(p.Ns) / 1e6, PID: p.PID,
+		Time: string(appendWallClock(nil, p.Time)), Ms: text.Millis(p.Ns), PID: p.PID,
 		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Type: p.Type.String(), Unit: p.Unit,
 		Interval: p.Interval, Value: number(p.Value), PerSecond: number(p.PerSecond()), Total: number(p.Total),
 		Min: number(p.Min), Max: number(p.Max), StdDev: number(p.StdDev), Sum: number(p.Sum),
@@ -574,7 +574,7 @@ func (t *wideWriter) Close(*CounterResult) error {
 			return
 		}
 		b = append(appendWallClock(b, first.at), ',')
-		b = appendNumber(b, float64(first.ns)/1e6)
+		b = appendNumber(b, text.Millis(first.ns))
 		for i, v := range row {
 			b = appendNumber(append(b, ','), v)
 			row[i] = math.NaN()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -114,7 +115,7 @@ func gcRowOf(pid int, g *runtimeevents.GC, ticks bool, c *Context) gcRow {
 	row := gcRow{
 		K: "gc", PID: pid, Number: g.Number, Generation: g.Generation, Type: g.Type.String(), Concurrent: g.Concurrent,
 		Reason: g.Reason.String(), ReasonNumber: uint32(g.Reason), Induced: g.Reason.Induced(),
-		Start: ms(g.Start), PauseStart: ms(g.PauseStart()), Pause: ms(g.Pause()), Suspend: ms(g.Suspend()), Waking: ms(g.Waking()),
+		Start: text.Millis(g.Start), PauseStart: text.Millis(g.PauseStart()), Pause: text.Millis(g.Pause()), Suspend: text.Millis(g.Suspend()), Waking: text.Millis(g.Waking()),
 		Heaps: g.Heaps, Mechanisms: strings.Join(g.Mechanisms.Names(), ", "), Pressure: g.MemoryPressure, Frames: c.frames(g.Stack),
 	}
 	if g.End >= 0 {
@@ -172,14 +173,14 @@ func gcRowOf(pid int, g *runtimeevents.GC, ticks bool, c *Context) gcRow {
 func ptr[T any](v T) *T { return &v }
 
 func gcStatsOf(p *runtimeevents.GCProcess, c *Context) gcStats {
-	s := gcStats{K: "stats", PID: p.PID, Count: len(p.Collections), Server: p.Server(), Finalized: p.Finalized, Finalizing: ms(p.Finalizing), Duration: ms(c.End)}
+	s := gcStats{K: "stats", PID: p.PID, Count: len(p.Collections), Server: p.Server(), Finalized: p.Finalized, Finalizing: text.Millis(p.Finalizing), Duration: text.Millis(c.End)}
 	var pauses []int64
 	var heap, promoted, after uint64
 	sized := 0
 	for _, g := range p.Collections {
 		pauses = append(pauses, g.Pause())
 		s.ByGeneration[min(2, g.Generation)]++
-		s.MaxSuspend = max(s.MaxSuspend, ms(g.Suspend()))
+		s.MaxSuspend = max(s.MaxSuspend, text.Millis(g.Suspend()))
 		s.Heaps = max(s.Heaps, g.Heaps)
 		if g.End < 0 {
 			s.Incomplete++
@@ -204,12 +205,12 @@ func gcStatsOf(p *runtimeevents.GCProcess, c *Context) gcStats {
 		}
 	}
 	t := spreadOf(pauses)
-	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = ms(t.Sum), ms(t.Max), ms(t.Mean), ms(t.P50), ms(t.P95), ms(t.P99)
+	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(t.Sum), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
 	for _, u := range p.Unclaimed() {
-		s.OtherPause += ms(u.Pause())
+		s.OtherPause += text.Millis(u.Pause())
 	}
 	if c.End > 0 {
-		s.PausePercent = 100 * (s.Pause + s.OtherPause) / ms(c.End)
+		s.PausePercent = 100 * (s.Pause + s.OtherPause) / text.Millis(c.End)
 	}
 	if sized > 0 {
 		s.Promoted, s.MaxHeap, s.MeanHeap = &promoted, &heap, ptr(after/uint64(sized))
@@ -247,7 +248,7 @@ func (s *gcStats) allocated(p *runtimeevents.GCProcess, c *Context) {
 	}
 	s.Allocated = &n
 	if c.End > 0 {
-		s.AllocationRate = ptr(float64(n) / 1e6 / (ms(c.End) / 1e3))
+		s.AllocationRate = ptr(float64(n) / 1e6 / (text.Millis(c.End) / 1e3))
 	}
 }
 
@@ -272,7 +273,7 @@ func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) 
 		kind = fmt.Sprintf("server GC, %d heaps", s.Heaps)
 	}
 	v = append(v,
-		fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(s.Count, "collection"), kind, duration(pause), percent(ms(pause), ms(c.End)), duration(c.End), judged),
+		fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(s.Count, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
 		fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
 			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.Pause()), worst.Number, gcKind(worst), at(worst.Start)))
 	if s.Allocated != nil {
@@ -443,7 +444,7 @@ func gcPlots(p *runtimeevents.GCProcess) []Plot {
 		s := PlotSeries{Name: name, Style: Bars}
 		for _, g := range p.Collections {
 			if min(2, int(g.Generation)) == gen {
-				s.add(g.PauseStart(), ms(g.Pause()), fmt.Sprintf("number %d, %s, %s: %s", g.Number, gcKind(g), g.Reason, duration(g.Pause())))
+				s.add(g.PauseStart(), text.Millis(g.Pause()), fmt.Sprintf("number %d, %s, %s: %s", g.Number, gcKind(g), g.Reason, duration(g.Pause())))
 			}
 		}
 		pauses.Series = append(pauses.Series, s)

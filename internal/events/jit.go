@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -100,13 +101,13 @@ func (s *jitStats) add(m *runtimeevents.Compilation) {
 	s.IL += int64(m.IL)
 	s.Native += int64(m.Native)
 	s.CodeBytes += m.CodeBytes
-	s.Total += ms(m.Time())
+	s.Total += text.Millis(m.Time())
 	if m.Background() {
 		s.Background++
-		s.BackgroundMS += ms(m.Time())
+		s.BackgroundMS += text.Millis(m.Time())
 	} else {
 		s.Foreground++
-		s.ForegroundMS += ms(m.Time())
+		s.ForegroundMS += text.Millis(m.Time())
 	}
 	if m.Dynamic {
 		s.Dynamic++
@@ -124,11 +125,11 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 		}
 	}
 	judged := "Compiling held nobody up for long."
-	if s.ForegroundMS >= 0.05*ms(c.End) {
+	if s.ForegroundMS >= 0.05*text.Millis(c.End) {
 		judged = "Compiling is a good part of what the program did: ReadyToRun code would start without it."
 	}
 	v = append(v, fmt.Sprintf("%s compiled in %s. For %s of them a thread stood waiting, %s in all (%s of %s); %s were compiled in the background, in %s.",
-		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, ms(c.End)), duration(c.End),
+		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, text.Millis(c.End)), duration(c.End),
 		thousands(s.Background), duration(nanos(s.BackgroundMS))), judged)
 	worst := slices.MaxFunc(list, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(a.Time(), b.Time()) })
 	v = append(v, fmt.Sprintf("The slowest took %s: %s (%s of IL, %s).", duration(worst.Time()), short(worst.Name), size(float64(worst.IL)), worst.Tier))
@@ -217,10 +218,10 @@ func jitPlots(list []*runtimeevents.Compilation) []Plot {
 		if m.Background() {
 			s = &behind
 		} else {
-			sumAhead += ms(m.Time())
+			sumAhead += text.Millis(m.Time())
 		}
-		s.add(m.Start, ms(m.Time()), m.Name+", "+m.Tier.String())
-		sum += ms(m.Time())
+		s.add(m.Start, text.Millis(m.Time()), m.Name+", "+m.Tier.String())
+		sum += text.Millis(m.Time())
 		total.add(m.Stop, sum, "")
 		waited.add(m.Stop, sumAhead, "")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -127,7 +128,7 @@ func ofProcess(list []*runtimeevents.Contention, pid int) (own []*runtimeevents.
 
 func contentionRowOf(x *runtimeevents.Contention, c *Context) contentionRow {
 	frames := c.frames(x.Stack)
-	row := contentionRow{K: "contention", PID: x.Process, Start: ms(x.Start), TID: x.Thread, Duration: told(x.Duration), Native: x.Native, Method: caller(frames), Frames: frames}
+	row := contentionRow{K: "contention", PID: x.Process, Start: text.Millis(x.Start), TID: x.Thread, Duration: told(x.Duration), Native: x.Native, Method: caller(frames), Frames: frames}
 	if x.Stop < 0 {
 		row.K = "start_without_stop"
 	} else {
@@ -141,7 +142,7 @@ func contentionRowOf(x *runtimeevents.Contention, c *Context) contentionRow {
 
 func waitRowOf(w *runtimeevents.Wait, c *Context) waitRow {
 	frames := c.frames(w.Stack)
-	row := waitRow{K: "wait", PID: w.Process, Start: ms(w.Start), TID: w.Thread, Source: "Unknown", MS: ms(w.Stop - w.Start), Method: caller(frames), Frames: frames}
+	row := waitRow{K: "wait", PID: w.Process, Start: text.Millis(w.Start), TID: w.Thread, Source: "Unknown", MS: text.Millis(w.Stop - w.Start), Method: caller(frames), Frames: frames}
 	if w.MonitorWait {
 		row.Source = "MonitorWait"
 	}
@@ -232,7 +233,7 @@ func locksStatsOf(pid int, ended, abandoned []*runtimeevents.Contention, sums []
 	}
 	t := spreadOf(all)
 	return locksStats{
-		K: "stats", PID: pid, Starts: len(ended) + len(abandoned), Stops: len(ended), NoStop: len(abandoned), Total: ms(t.Sum), Max: ms(t.Max), Mean: ms(t.Mean), P95: ms(t.P95),
+		K: "stats", PID: pid, Starts: len(ended) + len(abandoned), Stops: len(ended), NoStop: len(abandoned), Total: text.Millis(t.Sum), Max: text.Millis(t.Max), Mean: text.Millis(t.Mean), P95: text.Millis(t.P95),
 		Locks: len(sums), Threads: len(threads), Waits: waits,
 	}
 }
@@ -335,7 +336,7 @@ func locksPlots(ended []*runtimeevents.Contention, sums []*lockSum, c *Context) 
 		if i, ok := index[lockName(x)]; ok {
 			s = &series[i]
 		}
-		s.add(x.Start, ms(x.Wait()), duration(x.Wait())+" in "+caller(c.frames(x.Stack)))
+		s.add(x.Start, text.Millis(x.Wait()), duration(x.Wait())+" in "+caller(c.frames(x.Stack)))
 	}
 	return []Plot{{Title: "Waits", Unit: "ms", Series: append(series, rest)}}
 }

@@ -93,7 +93,7 @@ func (p *Plot) SVG() template.HTML {
 	y := axis{px0: plotHeight - plotBottom, px1: plotTop}
 	for _, s := range p.Series {
 		for _, pt := range s.Points {
-			x.from, x.to = min(x.from, ms(pt.At)), max(x.to, ms(pt.At))
+			x.from, x.to = min(x.from, text.Millis(pt.At)), max(x.to, text.Millis(pt.At))
 			y.to = max(y.to, pt.Value)
 		}
 	}
@@ -129,7 +129,7 @@ func (s *PlotSeries) draw(b *strings.Builder, i int, x, y *axis) {
 	if s.Style == Line || s.Style == Steps {
 		fmt.Fprintf(b, `<path class="s%d" d="`, i)
 		for k, pt := range points {
-			px, py := x.px(ms(pt.At)), y.px(pt.Value)
+			px, py := x.px(text.Millis(pt.At)), y.px(pt.Value)
 			switch {
 			case k == 0:
 				fmt.Fprintf(b, "M%.1f %.1f", px, py)
@@ -146,7 +146,7 @@ func (s *PlotSeries) draw(b *strings.Builder, i int, x, y *axis) {
 		return
 	}
 	for _, pt := range points {
-		px, py := x.px(ms(pt.At)), y.px(pt.Value)
+		px, py := x.px(text.Millis(pt.At)), y.px(pt.Value)
 		if s.Style == Bars {
 			fmt.Fprintf(b, `<line class="s%d bar" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f">`, i, px, px, y.px(0), min(py, y.px(0)-1))
 		} else {
@@ -161,7 +161,7 @@ func (s *PlotSeries) columns(x *axis) []PlotPoint {
 	var out []PlotPoint
 	column := math.Inf(-1)
 	for _, pt := range s.Points {
-		c := math.Floor(x.px(ms(pt.At)))
+		c := math.Floor(x.px(text.Millis(pt.At)))
 		switch {
 		case c != column:
 			out = append(out, pt)

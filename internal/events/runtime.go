@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -97,14 +98,12 @@ func (r *Report) Write(w io.Writer, format string, width int) error {
 }
 
 // ms converts to milliseconds, exact to the nanosecond.
-func ms(ns int64) float64 { return float64(ns) / 1e6 }
-
 // told is ms, nil where the time is not known.
 func told(ns int64) *float64 {
 	if ns < 0 {
 		return nil
 	}
-	v := ms(ns)
+	v := text.Millis(ns)
 	return &v
 }
 
@@ -208,7 +207,7 @@ func thousands(n int) string {
 }
 
 // at prints a time of the trace.
-func at(ns int64) string { return strconv.FormatFloat(ms(ns), 'f', 1, 64) + " ms" }
+func at(ns int64) string { return strconv.FormatFloat(text.Millis(ns), 'f', 1, 64) + " ms" }
 
 // short is a method without its arguments.
 func short(method string) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -75,13 +76,13 @@ func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
 	var stats []any
 	for _, p := range procs {
 		for _, l := range p.Limits {
-			r.Rows = append(r.Rows, limitsRow{"min_max", p.PID, ms(l.Time), l.MinWorkers, l.MaxWorkers, l.MinIO, l.MaxIO})
+			r.Rows = append(r.Rows, limitsRow{"min_max", p.PID, text.Millis(l.Time), l.MinWorkers, l.MaxWorkers, l.MinIO, l.MaxIO})
 		}
 		for _, w := range p.Workers {
-			r.Rows = append(r.Rows, workerRow{workerKinds[w.Kind], p.PID, ms(w.Time), w.Thread, w.Workers})
+			r.Rows = append(r.Rows, workerRow{workerKinds[w.Kind], p.PID, text.Millis(w.Time), w.Thread, w.Workers})
 		}
 		for _, a := range p.Adjustments {
-			row := adjustmentRow{"adjustment", p.PID, ms(a.Time), a.Thread, a.Throughput, a.Workers, a.Reason.String()}
+			row := adjustmentRow{"adjustment", p.PID, text.Millis(a.Time), a.Thread, a.Throughput, a.Workers, a.Reason.String()}
 			r.Rows = append(r.Rows, row)
 			r.CSV = append(r.CSV, row)
 		}
@@ -115,7 +116,7 @@ func threadsStatsOf(p *runtimeevents.PoolProcess) threadsStats {
 		s.ThreadStart = told(spreadOf(waits(p.Births)).P95)
 	}
 	if l := p.Reason(runtimeevents.Starvation); len(l) > 0 {
-		s.Starving = &starving{ms(l[0].Time), ms(l[len(l)-1].Time), len(l)}
+		s.Starving = &starving{text.Millis(l[0].Time), text.Millis(l[len(l)-1].Time), len(l)}
 	}
 	return s
 }
@@ -206,7 +207,7 @@ func threadsPlots(p *runtimeevents.PoolProcess) []Plot {
 	}
 	delays := PlotSeries{Name: "wait of work for a worker", Style: Bars}
 	for _, d := range p.Delays {
-		delays.add(d.Time, ms(d.Wait), duration(d.Wait))
+		delays.add(d.Time, text.Millis(d.Wait), duration(d.Wait))
 	}
 	return []Plot{
 		{Title: "Workers", Unit: "threads", Series: []PlotSeries{exist, goal, starved, blocked}},

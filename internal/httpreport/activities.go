@@ -284,7 +284,7 @@ func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth in
 	}
 	for _, v := range totals {
 		fmt.Fprintf(b, "%8d %8d %8d %8d %12.3f %10.3f  %s %s\n", v.OK, v.AutoStopped, v.Unfinished, v.OrphanStop,
-			float64(v.Sum)/1e6, float64(v.Max)/1e6, text.Line(v.Provider), text.Line(v.Name))
+			text.Millis(int64(v.Sum)), text.Millis(int64(v.Max)), text.Line(v.Provider), text.Line(v.Name))
 	}
 	if !t.HasIDs {
 		for _, c := range t.WithoutID {
@@ -300,13 +300,13 @@ func causes(x *httpphases.Explanation) string {
 	for _, ns := range x.Time.Causes {
 		sum += ns
 	}
-	text := ""
+	var told string
 	for name, ns := range x.Time.Causes {
 		if ns > 0 && ns >= sum/20 {
-			text += fmt.Sprintf(", %s %.3f", strings.ReplaceAll(name, "_", " "), float64(ns)/1e6)
+			told += fmt.Sprintf(", %s %.3f", strings.ReplaceAll(name, "_", " "), text.Millis(ns))
 		}
 	}
-	return strings.Replace(text, ", ", "  = ", 1)
+	return strings.Replace(told, ", ", "  = ", 1)
 }
 
 func line(b *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain) {
@@ -315,9 +315,9 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain) 
 	if !r.HasStart {
 		at = r.Stop
 	}
-	fmt.Fprintf(b, "%12.3f ", float64(at)/1e6)
+	fmt.Fprintf(b, "%12.3f ", text.Millis(at))
 	if d, ok := r.Duration(); ok {
-		fmt.Fprintf(b, "%11.3f  ", float64(d)/1e6)
+		fmt.Fprintf(b, "%11.3f  ", text.Millis(d))
 	} else {
 		fmt.Fprintf(b, "%11s  ", map[bool]string{true: "open", false: ""}[r.HasStart])
 	}

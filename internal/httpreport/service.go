@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Group is what requests of one kind have in common. Times are ms.
@@ -145,7 +146,7 @@ func (g *Group) finish(span int64) {
 		if len(g.durations) == 0 {
 			return 0
 		}
-		return milli(g.durations[min(int(q*float64(len(g.durations))), len(g.durations)-1)])
+		return text.Millis(g.durations[min(int(q*float64(len(g.durations))), len(g.durations)-1)])
 	}
 	g.P50, g.P90, g.P99, g.Max = at(.5), at(.9), at(.99), at(1)
 	if span > 0 {
@@ -156,14 +157,13 @@ func (g *Group) finish(span int64) {
 		g.Time = map[string]float64{}
 		for name, ns := range g.time.Causes {
 			if ns > 0 {
-				g.Time[name] = milli(ns)
+				g.Time[name] = text.Millis(ns)
 			}
 		}
 	}
 	g.durations = nil
 }
 
-func milli(ns int64) float64     { return float64(ns) / 1e6 }
 func round(v float64) float64    { return float64(int64(v*1000+0.5)) / 1000 }
 func percent(a, b int64) float64 { return round(100 * float64(a) / float64(max(b, 1))) }
 

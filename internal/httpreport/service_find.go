@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -34,7 +35,7 @@ const (
 
 // Finish tells how the service did.
 func (c *ServiceCollector) Finish(source string) *Service {
-	s := &Service{Source: source, Span: milli(c.end), Findings: []Finding{}}
+	s := &Service{Source: source, Span: text.Millis(c.end), Findings: []Finding{}}
 	s.Client, s.Server = c.client.finish(c.end), c.server.finish(c.end)
 	for _, side := range []*Side{s.Client, s.Server} {
 		if side != nil {
@@ -46,22 +47,22 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		s.Figures.ClientQueueMs, s.Figures.FailedConnections = s.Connections.QueueMs, c.attempts
 	}
 	f := &s.Figures
-	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = milli(c.lockWait), milli(c.pause), milli(c.gc)
+	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = text.Millis(c.lockWait), text.Millis(c.pause), text.Millis(c.gc)
 	f.PoolBlocked = percent(c.server.wait, c.server.sum)
 	c.starvation(s)
 	c.convoys(s)
 	c.exhausted(s)
 	f.DNSOutliers = c.outliers(s, c.dns, "dns_outlier", "name resolutions", "ask the resolver, or keep connections longer (PooledConnectionLifetime)")
 	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")
-	if f.GCPauseMs > 0.1*milli(c.end) {
-		s.find("gc_pauses", 0, c.end, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*f.GCPauseMs/milli(c.end))
+	if f.GCPauseMs > 0.1*text.Millis(c.end) {
+		s.find("gc_pauses", 0, c.end, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*f.GCPauseMs/text.Millis(c.end))
 	}
 	f.Findings = len(s.Findings)
 	return s
 }
 
 func (s *Service) find(kind string, from, to int64, format string, args ...any) {
-	s.Findings = append(s.Findings, Finding{Kind: kind, Text: fmt.Sprintf(format, args...), From: milli(from), To: milli(to)})
+	s.Findings = append(s.Findings, Finding{Kind: kind, Text: fmt.Sprintf(format, args...), From: text.Millis(from), To: text.Millis(to)})
 }
 
 func (c *ServiceCollector) connections() *Connections {
@@ -74,7 +75,7 @@ func (c *ServiceCollector) connections() *Connections {
 		n.Requests = round(float64(served) / float64(len(c.conns)))
 	}
 	for _, w := range c.queued {
-		n.QueueMs += milli(w.to - w.from)
+		n.QueueMs += text.Millis(w.to - w.from)
 	}
 	return n
 }
@@ -133,7 +134,7 @@ func (c *ServiceCollector) convoys(s *Service) {
 		s.Figures.ConvoyWaits += l.n
 		s.find("lock_convoy", l.first, l.last,
 			"a convoy at one lock: threads waited for it %d times, %.0f ms in all, %.0f %% of the time of requests. `tracefix locks` tells who holds it; do less inside it, or split it",
-			l.n, milli(l.sum), percent(l.sum, whole))
+			l.n, text.Millis(l.sum), percent(l.sum, whole))
 	}
 }
 
@@ -165,7 +166,7 @@ func (c *ServiceCollector) exhausted(s *Service) {
 		}
 		s.find("client_pool_exhausted", h.first, h.last,
 			"all connections to %s are in use: %d of %d requests waited until another one gave its back, %.0f ms in all, %.0f %% of their time. Raise MaxConnectionsPerServer, use HTTP/2, or send fewer at once",
-			name, h.n, g.Requests, milli(h.sum), percent(h.sum, g.sum))
+			name, h.n, g.Requests, text.Millis(h.sum), percent(h.sum, g.sum))
 	}
 }
 
@@ -197,7 +198,7 @@ func (c *ServiceCollector) outliers(s *Service, list []wait, kind, what, advice 
 	}
 	if n > 0 {
 		s.find(kind, first, last, "%d of %d %s took %.0f ms or more, half of them %.1f ms at most; the longest %.0f ms, for %s: %s",
-			n, len(list), what, milli(limit), milli(median), milli(longest.to-longest.from), longest.what, advice)
+			n, len(list), what, text.Millis(limit), text.Millis(median), text.Millis(longest.to-longest.from), longest.what, advice)
 	}
 	return n
 }

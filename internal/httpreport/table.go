@@ -161,7 +161,7 @@ func (w *tableWriter) show() {
 
 // cell prints ns as milliseconds with as many digits as help.
 func cell(ns int64) string {
-	switch ms := float64(ns) / 1e6; {
+	switch ms := text.Millis(ns); {
 	case ms < 10:
 		return strconv.FormatFloat(ms, 'f', 3, 64)
 	case ms < 100:

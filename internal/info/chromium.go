@@ -13,6 +13,7 @@ import (
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -48,7 +49,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 	s := &t.Facts
 	f.stacksOf(t)
 	f.Content, f.Events = s.Size, s.Events()
-	f.DurationMs = max(0, ms(s.Last-s.First))
+	f.DurationMs = max(0, text.Millis(s.Last-s.First))
 	f.Spans = &Spans{
 		Form: s.Form.String(), ByteOrderMark: s.BOM, Producer: s.Producer, Keys: s.Keys, Phases: s.Phases,
 		StackFrames: s.StackFrames, Spikes: s.Spikes, NoTime: s.NoTime,
@@ -152,7 +153,7 @@ func (f *Facts) chromiumThreads(s *spans.Facts) {
 		}
 		th.TID = tid
 		if t.Timed() {
-			th.FirstMs, th.LastMs = ms(t.First-s.First), ms(t.Last-s.First)
+			th.FirstMs, th.LastMs = text.Millis(t.First-s.First), text.Millis(t.Last-s.First)
 		}
 		f.Threads = append(f.Threads, th)
 	}

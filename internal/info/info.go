@@ -327,5 +327,3 @@ const (
 // LossyActivities reports whether the activity ids were written by the encoder of
 // .NET 10, which loses some numbers.
 func (f *Facts) LossyActivities() bool { return f != nil && f.encoder == encoderLossy }
-
-func ms(ns int64) float64 { return float64(ns) / 1e6 }

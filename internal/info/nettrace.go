@@ -15,6 +15,7 @@ import (
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -142,7 +143,7 @@ func (g *nettraceReader) thread(ev *nettrace.Event, now int64) *Thread {
 	if t == nil || t.TID != ev.ThreadID || t.PID != ev.ProcessID {
 		key := threadKey{ev.ProcessID, ev.ThreadID}
 		if t = g.threads[key]; t == nil {
-			t = &Thread{PID: key.pid, TID: key.tid, FirstMs: ms(now)}
+			t = &Thread{PID: key.pid, TID: key.tid, FirstMs: text.Millis(now)}
 			g.threads[key] = t
 			g.f.Threads = append(g.f.Threads, t)
 		}
@@ -151,7 +152,7 @@ func (g *nettraceReader) thread(ev *nettrace.Event, now int64) *Thread {
 	if t.Name == "" && ev.Thread != nil {
 		t.Name = ev.Thread.Name
 	}
-	t.LastMs = ms(now)
+	t.LastMs = text.Millis(now)
 	return t
 }
 
@@ -296,14 +297,14 @@ func (g *nettraceReader) facts() {
 	f.Clock = &Clock{Frequency: h.Frequency, Sync: h.SyncQPC}
 	f.PointerSize, f.Processors = h.PointerSize, h.Processors
 	if h.Version < 6 {
-		f.SamplingIntervalMs = ms(int64(h.SamplingInterval))
+		f.SamplingIntervalMs = text.Millis(int64(h.SamplingInterval))
 	}
 	for _, kv := range h.KeyValues {
 		f.Properties = append(f.Properties, Property(kv))
 	}
-	f.DurationMs = ms(g.end)
+	f.DurationMs = text.Millis(g.end)
 	if g.rundownTo > g.end {
-		f.RundownMs = ms(g.rundownTo - max(g.end, 0))
+		f.RundownMs = text.Millis(g.rundownTo - max(g.end, 0))
 	}
 	f.Events, f.PayloadBytes, f.LostBytes = st.Events, st.PayloadBytes, st.LostBytes
 	for _, b := range st.Blocks {

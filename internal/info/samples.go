@@ -31,7 +31,7 @@ func ofSamples(ctx context.Context, in *input.File, _ *Options) (*Facts, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	f.Content, f.DurationMs = content.n, ms(p.Meta.End)
+	f.Content, f.DurationMs = content.n, text.Millis(p.Meta.End)
 	if !p.Meta.Start.IsZero() {
 		f.Start = &p.Meta.Start
 	}
@@ -66,7 +66,7 @@ func (f *Facts) profileThreads(p *profile.Profile) {
 		f.Processes = append(f.Processes, of[q])
 	}
 	for _, t := range p.Threads {
-		th := &Thread{PID: int(t.Process.PID), TID: uint64(t.TID), Name: t.Name, Events: int64(t.Samples.Len()), FirstMs: ms(t.First), LastMs: ms(t.Last)}
+		th := &Thread{PID: int(t.Process.PID), TID: uint64(t.TID), Name: t.Name, Events: int64(t.Samples.Len()), FirstMs: text.Millis(t.First), LastMs: text.Millis(t.Last)}
 		var kept interval
 		for _, s := range t.Samples.All() {
 			f.Samples.count(s.Type)

@@ -114,7 +114,7 @@ func oneLine(s string) string {
 	return s
 }
 
-func ms(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
+func ms(ns int64) string { return fmt.Sprintf("%.3f", text.Millis(ns)) }
 
 func (w *Writer) line(it *Item) error {
 	x := struct {
@@ -137,10 +137,10 @@ func (w *Writer) line(it *Item) error {
 		x.Direction = "runtime"
 	}
 	if it.Ns >= 0 {
-		at := float64(it.Ns) / 1e6
+		at := text.Millis(it.Ns)
 		x.Ms = &at
 		if it.EndNs > it.Ns {
-			end := float64(it.EndNs) / 1e6
+			end := text.Millis(it.EndNs)
 			x.EndMs = &end
 		}
 	}

@@ -81,6 +81,10 @@ func escapeRest(dst []byte, at int) []byte {
 	return out
 }
 
+// Millis is ns in milliseconds. In JSON and in numbers that are printed in full it has the digits of
+// AppendMillis.
+func Millis(ns int64) float64 { return float64(ns) / 1e6 }
+
 // AppendMillis appends ns as milliseconds with all their digits: 34.491802.
 func AppendMillis(dst []byte, ns int64) []byte {
 	u := uint64(ns)
