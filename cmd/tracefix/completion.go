@@ -156,7 +156,7 @@ func complete(ctx context.Context, k *kong.Kong, words []string) []string {
 	}
 	switch {
 	case before != nil && !before.IsBool():
-		list = valuesOf(ctx, before, words)
+		list = valuesOf(ctx, node, before, words)
 		if at := strings.LastIndexByte(last, ','); at >= 0 { // a list: its last part is completed
 			for i := range list {
 				list[i] = last[:at+1] + list[i]
@@ -212,21 +212,40 @@ func flagNamed(k *kong.Kong, node *kong.Node, word string) *kong.Flag {
 
 // valuesOf lists the values of a flag: of its own list, of what the program knows, or of
 // the file that the line names.
-func valuesOf(ctx context.Context, f *kong.Flag, words []string) []string {
+func valuesOf(ctx context.Context, node *kong.Node, f *kong.Flag, words []string) []string {
 	if f.Enum != "" {
 		return slices.DeleteFunc(strings.Split(f.Enum, ","), func(s string) bool { return s == "" })
 	}
 	switch f.Name {
 	case "format":
-		_, list, _ := strings.Cut(f.Help, ": ")
-		list, _, _ = strings.Cut(list, ". ")
-		return strings.Split(strings.TrimSuffix(list, "."), ", ")
+		return formatsOf(node.Name, words)
 	case "do":
 		return batch.DoingNames()
 	case "tracks", "with":
 		return slices.Clone(command.TrackNames)
 	case "provider":
 		return providersOf(ctx, words)
+	}
+	return nil
+}
+
+// formatsOf lists the formats that a command writes; those of batch are what is done writes.
+func formatsOf(name string, words []string) []string {
+	switch name {
+	case "compare":
+		return compareFormats.Names()
+	case "batch", "traces", "plan":
+		name = "repair"
+		for i, w := range words {
+			if do, assigned := strings.CutPrefix(w, "--do="); assigned {
+				name = do
+			} else if w == "--do" && i+1 < len(words) {
+				name = words[i+1]
+			}
+		}
+	}
+	if row := command.Lookup(name); row != nil {
+		return row.Outputs.Names()
 	}
 	return nil
 }

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"path"
-	"regexp"
-	"sync"
+	"slices"
 	"unicode/utf8"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Foreign says what content is that other tools wrote and nobody here reads, and what opens it:
@@ -48,11 +45,11 @@ func serialized(name string) func([]byte) bool {
 	}
 }
 
-// textLines are the whole lines that text begins with, at most n of them, without empty ones.
-func textLines(b []byte, n int) (lines [][]byte) {
+// TextLines are the whole lines that text begins with, at most n of them, without empty ones.
+func TextLines(b []byte, n int) (lines [][]byte) {
 	for len(lines) < n {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))
-		if !whole && len(b) >= sniffSize {
+		if !whole && len(b) >= SniffSize {
 			break
 		}
 		if line = bytes.TrimRight(line, "\r"); len(bytes.TrimSpace(line)) > 0 {
@@ -64,58 +61,6 @@ func textLines(b []byte, n int) (lines [][]byte) {
 		b = rest
 	}
 	return lines
-}
-
-var foldedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{}]+ \d+(\.\d+)?$`) })
-
-// isFolded recognises lines of a stack and a count, one of them of more than one frame. Two of
-// ten may be something else.
-func isFolded(b []byte) bool {
-	lines := textLines(b, 10)
-	good, deep := 0, false
-	for _, l := range lines {
-		if foldedLine().Match(l) {
-			good++
-			deep = deep || bytes.IndexByte(l, ';') > 0
-		}
-	}
-	return deep && good*10 >= len(lines)*8
-}
-
-// isSamples recognises tracefix's own ndjson: the first or the second line is one of a sample.
-func isSamples(b []byte) bool {
-	for _, l := range textLines(b, 2) {
-		if bytes.HasPrefix(l, []byte(`{"ts":`)) && bytes.Contains(l, []byte(`,"tid":`)) && bytes.Contains(l, []byte(`,"frames":[`)) {
-			return true
-		}
-	}
-	// A stack may be longer than what is looked at.
-	return len(b) >= sniffSize && bytes.HasPrefix(b, []byte(`{"ts":`)) && bytes.Contains(b[:1<<10], []byte(`,"frames":[`))
-}
-
-var (
-	perfEvent = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*\S.*?\s+-?\d+(/-?\d+)?\s+(\[\d+\]\s+)?(\S{4,8}\s+)??(\d+\.\d+:\s+)?(\d+\s+)?[^\s\d\[(]\S*:(\s|$)`)
-	})
-	perfFrame = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
-)
-
-// isPerfScript recognises an event of perf script with a frame behind it, comments before it left
-// out.
-func isPerfScript(b []byte) bool {
-	event := false
-	for _, l := range textLines(b, 200) {
-		switch {
-		case l[0] == '#':
-		case event && perfFrame().Match(l):
-			return true
-		default:
-			if event = perfEvent().Match(l); !event {
-				return false
-			}
-		}
-	}
-	return false
 }
 
 // perfcollects reports whether a member of a zip is what perfcollect puts the text of perf
@@ -141,60 +86,12 @@ var foreigners = []struct {
 
 func isTar(b []byte) bool { return len(b) > 262 && string(b[257:262]) == "ustar" }
 
-// isPerfetto recognises packets, which are messages of field 1, and which a profile is not.
+// isPerfetto recognises packets, which are messages of field 1, and which a pprof profile is not.
 // Text may begin with that byte, too.
 func isPerfetto(b []byte) bool {
 	head := b[:min(len(b), 256)]
 	isText := bytes.IndexFunc(head, func(r rune) bool { return r == utf8.RuneError || r < ' ' && r != '\n' && r != '\r' && r != '\t' }) < 0
-	return len(b) > 0 && b[0] == 0x0a && !isText && !isPprof(b)
-}
-
-// isPprof recognises profile.proto: nothing but its fields as far as b goes, with a sample type of
-// two numbers of strings among them, and something else.
-func isPprof(b []byte) bool {
-	const varints, packed = 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<12 | 1<<14 | 1<<15, 1 << 13
-	sampleType, more := false, false
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		size := 0
-		if n > 0 {
-			size = protowire.ConsumeFieldValue(num, typ, b[n:])
-		}
-		if n < 0 || size < 0 {
-			return sampleType && more && len(b) < sniffSize // it goes on behind what is looked at
-		}
-		asVarint := num <= 15 && 1<<num&(varints|packed) != 0
-		if num > 15 || typ != protowire.VarintType && typ != protowire.BytesType || typ == protowire.VarintType != asVarint && num != 13 {
-			return false
-		}
-		if num == 1 {
-			msg, _ := protowire.ConsumeBytes(b[n:])
-			sampleType = isValueType(msg)
-			if !sampleType {
-				return false
-			}
-		} else {
-			more = true
-		}
-		b = b[n+size:]
-	}
-	return sampleType && more
-}
-
-// isValueType recognises a message of at most two small numbers.
-func isValueType(msg []byte) bool {
-	for len(msg) > 0 {
-		num, typ, n := protowire.ConsumeTag(msg)
-		if n < 0 || num > 2 || typ != protowire.VarintType {
-			return false
-		}
-		v, m := protowire.ConsumeVarint(msg[n:])
-		if m < 0 || v > 1<<31 {
-			return false
-		}
-		msg = msg[n+m:]
-	}
-	return true
+	return len(b) > 0 && b[0] == 0x0a && !isText && !slices.ContainsFunc(kinds[:len(kinds)-jsonKinds], func(r row) bool { return r.Is(b) })
 }
 
 // isETL recognises a buffer of Windows' event log whose first event is the system's header.

@@ -36,42 +36,6 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestSniffSamples holds that files of samples are known by their content, and that other text is
-// not taken for them.
-func TestSniffSamples(t *testing.T) {
-	const event = "dotnet  7/9 [001]  12.500000:  1001001 cpu-clock:ppp: \n\t  1149 leaf+0x20 (/app/spin)\n\n"
-	for text, want := range map[string]Kind{
-		"\x0a\x04\x08\x01\x10\x02\x12\x04\x0a\x01\x01\x12":                                 Pprof,
-		`{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["a"]}`: NDJSON,
-		"main;a;b 12\nmain;c 3\n":       Folded,
-		"main;a (b);c 12\r\n":           Folded,
-		"main;a;b 0.5":                  Folded,
-		event:                           PerfScript,
-		"# captured on: x\n#\n" + event: PerfScript,
-		"java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n":   PerfScript,
-		".NET TP Worker  10/12 1.5: cycles:u: \n\t ffff [unknown] ([unknown])\n":    PerfScript,
-		"2026-01-01 10:00:00 info: started 12\n":                                    Unknown,
-		"port 80\nport 443\n":                                                       Unknown,
-		"a;b\nc;d\n":                                                                Unknown,
-		"to whom it may concern; we are 12\nand more text follows here\nand here\n": Unknown,
-	} {
-		assert.Equal(t, want, Sniff([]byte(text)), text)
-	}
-}
-
-// TestPerfcollect holds that of a perfcollect archive the text of perf script is taken.
-func TestPerfcollect(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "x.trace.zip")
-	require.NoError(t, os.WriteFile(name, zipped(t, map[string]string{
-		"x.trace/perfcollect.log": "log", "x.trace/perf.data": "PERFILE2", "x.trace/perf.data.txt": "java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n",
-	}), 0o600))
-	f, err := Open(t.Context(), name, nil)
-	require.NoError(t, err)
-	defer f.Close()
-	assert.Equal(t, PerfScript, f.Kind)
-	assert.Equal(t, []string{"zip:x.trace/perf.data.txt"}, f.Layers)
-}
-
 // TestDiagsession holds that Visual Studio's sessions, which are zips, are named.
 func TestDiagsession(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.diagsession")

@@ -435,7 +435,7 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 
 const (
 	maxLayers = 4
-	sniffSize = 64 << 10
+	SniffSize = 64 << 10
 )
 
 func (f *File) sniff() error {
@@ -492,7 +492,7 @@ func (f *File) head() ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	b := make([]byte, sniffSize)
+	b := make([]byte, SniffSize)
 	n, err := io.ReadFull(r, b)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil

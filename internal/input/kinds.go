@@ -9,38 +9,47 @@ import (
 // Kind is what a file's content is.
 type Kind uint8
 
-// Kinds of content.
+// Kinds of content that hold more than sampled stacks. Register adds the others.
 const (
 	Unknown    Kind = iota
 	Nettrace        // EventPipe, "Nettrace" magic: v4 to v6
 	Netperf         // EventPipe before .NET Core 3.0: v1 to v3
 	Chromium        // trace event JSON in any of its forms
 	Speedscope      // speedscope JSON
-	Pprof           // profile.proto
-	Folded          // lines of "root;leaf count"
-	NDJSON          // tracefix's own lines of samples
-	PerfScript      // the text of `perf script`
 )
+
+// A Format says what a kind of content is.
+type Format struct {
+	Name   string // in reports
+	Called string // in messages
+	Own    string // the output format that is the same, or holds as much
+	Is     func(head []byte) bool
+}
 
 // A row of the table of inputs.
 type row struct {
-	kind   Kind
-	name   string // in reports
-	called string // in messages
-	own    string // the output format that is the same, or holds as much
-	is     func(head []byte) bool
+	kind Kind
+	Format
 }
 
-// kinds is the table of inputs. Content is what the first row says whose is holds.
+// kinds is the table of inputs. Content is what the first row says whose Is holds: JSON of other
+// tools comes last.
 var kinds = []row{
-	{Nettrace, "nettrace", "nettrace", "nettrace", beginsWith("Nettrace")},
-	{Netperf, "netperf", "netperf", "nettrace", beginsWith("\x14\x00\x00\x00!FastSerialization.1")},
-	{Pprof, "pprof", "pprof", "pprof", isPprof},
-	{NDJSON, "ndjson", "ndjson of samples", "ndjson", isSamples},
-	{PerfScript, "perf script", "the text of perf script", "chromium", isPerfScript},
-	{Folded, "folded", "folded stacks", "folded", isFolded},
-	{Speedscope, "speedscope", "speedscope JSON", "speedscope", isSpeedscope},
-	{Chromium, "chromium", "Chromium trace JSON", "chromium", isChromium},
+	{Nettrace, Format{"nettrace", "nettrace", "nettrace", beginsWith("Nettrace")}},
+	{Netperf, Format{"netperf", "netperf", "nettrace", beginsWith("\x14\x00\x00\x00!FastSerialization.1")}},
+	{Speedscope, Format{"speedscope", "speedscope JSON", "speedscope", isSpeedscope}},
+	{Chromium, Format{"chromium", "Chromium trace JSON", "chromium", isChromium}},
+}
+
+// jsonKinds are at the end of kinds: the last of them takes any JSON.
+const jsonKinds = 2
+
+// Register adds a kind of content to those that are known, before all JSON of other tools. It is for
+// the packages that read it, before main begins.
+func Register(f Format) Kind {
+	k := Kind(len(kinds) + 1)
+	kinds = slices.Insert(kinds, len(kinds)-jsonKinds, row{k, f})
+	return k
 }
 
 // row is the one of k.
@@ -50,13 +59,13 @@ func (k Kind) row() row {
 			return r
 		}
 	}
-	return row{name: "unknown", own: "chromium"}
+	return row{Format: Format{Name: "unknown", Own: "chromium"}}
 }
 
-func (k Kind) String() string { return k.row().name }
+func (k Kind) String() string { return k.row().Name }
 
 // Own is the output format that a file of kind k has itself, or that holds as much.
-func (k Kind) Own() string { return k.row().own }
+func (k Kind) Own() string { return k.row().Own }
 
 // Kinds are all that can be read, in the order in which they are told.
 func Kinds() (list []Kind) {
@@ -76,7 +85,7 @@ func Sniff(head []byte) Kind {
 		return Unknown
 	}
 	for _, r := range kinds {
-		if r.is(head) {
+		if r.Is(head) {
 			return r.kind
 		}
 	}
@@ -87,7 +96,7 @@ func Sniff(head []byte) Kind {
 func expected() string {
 	var list []string
 	for _, k := range Kinds() {
-		list = append(list, k.row().called)
+		list = append(list, k.row().Called)
 	}
 	n := len(list) - 1
 	return strings.Join(list[:n], ", ") + " or " + list[n]

@@ -4,11 +4,30 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/profile"
 )
+
+var foldedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{}]+ \d+(\.\d+)?$`) })
+
+// isFolded recognises lines of a stack and a count, one of them of more than one frame. Two of
+// ten may be something else.
+func isFolded(b []byte) bool {
+	lines := input.TextLines(b, 10)
+	good, deep := 0, false
+	for _, l := range lines {
+		if foldedLine().Match(l) {
+			good++
+			deep = deep || bytes.IndexByte(l, ';') > 0
+		}
+	}
+	return deep && good*10 >= len(lines)*8
+}
 
 // readFolded reads lines of `root;child;leaf count`. Counts are taken for microseconds of self
 // time, which is what tracefix writes; stackcollapse scripts count samples, whose shares are the

@@ -8,9 +8,21 @@ import (
 	"io"
 	"math"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
+
+// isSamples recognises tracefix's own ndjson: the first or the second line is one of a sample.
+func isSamples(b []byte) bool {
+	for _, l := range input.TextLines(b, 2) {
+		if bytes.HasPrefix(l, []byte(`{"ts":`)) && bytes.Contains(l, []byte(`,"tid":`)) && bytes.Contains(l, []byte(`,"frames":[`)) {
+			return true
+		}
+	}
+	// A stack may be longer than what is looked at.
+	return len(b) >= input.SniffSize && bytes.HasPrefix(b, []byte(`{"ts":`)) && bytes.Contains(b[:1<<10], []byte(`,"frames":[`))
+}
 
 // A line is a sample as tracefix writes it.
 type line struct {

@@ -13,10 +13,36 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/profile"
 )
+
+var (
+	perfEventLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*\S.*?\s+-?\d+(/-?\d+)?\s+(\[\d+\]\s+)?(\S{4,8}\s+)??(\d+\.\d+:\s+)?(\d+\s+)?[^\s\d\[(]\S*:(\s|$)`)
+	})
+	perfFrameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
+)
+
+// isPerfScript recognises an event of perf script with a frame behind it, comments before it left
+// out.
+func isPerfScript(b []byte) bool {
+	event := false
+	for _, l := range input.TextLines(b, 200) {
+		switch {
+		case l[0] == '#':
+		case event && perfFrameLine().Match(l):
+			return true
+		default:
+			if event = perfEventLine().Match(l); !event {
+				return false
+			}
+		}
+	}
+	return false
+}
 
 // perfLimit is the number of frames at which perf cuts stacks (kernel.perf_event_max_stack).
 const perfLimit = 127

@@ -18,6 +18,54 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
+// isPprof recognises profile.proto: nothing but its fields as far as b goes, with a sample type of
+// two numbers of strings among them, and something else.
+func isPprof(b []byte) bool {
+	const varints, packed = 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<12 | 1<<14 | 1<<15, 1 << 13
+	sampleType, more := false, false
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		size := 0
+		if n > 0 {
+			size = protowire.ConsumeFieldValue(num, typ, b[n:])
+		}
+		if n < 0 || size < 0 {
+			return sampleType && more && len(b) < input.SniffSize // it goes on behind what is looked at
+		}
+		asVarint := num <= 15 && 1<<num&(varints|packed) != 0
+		if num > 15 || typ != protowire.VarintType && typ != protowire.BytesType || typ == protowire.VarintType != asVarint && num != 13 {
+			return false
+		}
+		if num == 1 {
+			msg, _ := protowire.ConsumeBytes(b[n:])
+			sampleType = isValueType(msg)
+			if !sampleType {
+				return false
+			}
+		} else {
+			more = true
+		}
+		b = b[n+size:]
+	}
+	return sampleType && more
+}
+
+// isValueType recognises a message of at most two small numbers.
+func isValueType(msg []byte) bool {
+	for len(msg) > 0 {
+		num, typ, n := protowire.ConsumeTag(msg)
+		if n < 0 || num > 2 || typ != protowire.VarintType {
+			return false
+		}
+		v, m := protowire.ConsumeVarint(msg[n:])
+		if m < 0 || v > 1<<31 {
+			return false
+		}
+		msg = msg[n+m:]
+	}
+	return true
+}
+
 // maxPprof bounds a profile, which is read as a whole: 1 GiB unpacked.
 const maxPprof = 1 << 30
 

@@ -44,15 +44,32 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
+// A format is a kind of file that holds sampled stacks.
+type format struct {
+	input.Format
+	read func(context.Context, io.Reader, *builder) error
+}
+
+// formats is the table of these files: a new one is a file of this package and a row here.
+var formats = []format{
+	{input.Format{Name: "pprof", Called: "pprof", Own: "pprof", Is: isPprof}, readPprof},
+	{input.Format{Name: "folded", Called: "folded stacks", Own: "folded", Is: isFolded}, readFolded},
+	{input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, readNDJSON},
+	{input.Format{Name: "perf script", Called: "the text of perf script", Own: "chromium", Is: isPerfScript}, readPerf},
+}
+
+var readers = map[input.Kind]func(context.Context, io.Reader, *builder) error{}
+
+func init() {
+	for _, f := range formats {
+		add(f)
+	}
+}
+
+func add(f format) { readers[input.Register(f.Format)] = f.read }
+
 // Reads reports whether Read reads files of this kind.
 func Reads(k input.Kind) bool { return readers[k] != nil }
-
-var readers = map[input.Kind]func(context.Context, io.Reader, *builder) error{
-	input.Pprof:      readPprof,
-	input.Folded:     readFolded,
-	input.NDJSON:     readNDJSON,
-	input.PerfScript: readPerf,
-}
 
 // Read reads a file of kind k, for which Reads is true. Damage is told to o.Warn; an error means
 // that nothing could be read, or that ctx has ended.

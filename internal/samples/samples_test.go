@@ -1,11 +1,13 @@
 package samples
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -20,6 +22,16 @@ import (
 )
 
 // read reads text of a kind, and returns what it told of damage.
+// kind is the one of that name.
+func kind(name string) input.Kind {
+	for _, k := range input.Kinds() {
+		if k.String() == name {
+			return k
+		}
+	}
+	panic("no kind " + name)
+}
+
 func read(t testing.TB, k input.Kind, r io.Reader) (*profile.Profile, []string) {
 	var told []string
 	p, err := Read(context.Background(), k, r, &Options{Source: "x", Warn: func(e *FormatError) {
@@ -58,36 +70,36 @@ func TestRead(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"folded", input.Folded, "main;App!work(a;b) 12\r\n\nidle 0.5\n[no frames] 3", []string{
+		{"folded", kind("folded"), "main;App!work(a;b) 12\r\n\nidle 0.5\n[no frames] 3", []string{
 			`0/0 "all threads" 0+12 managed main;App!work(a;b)`,
 			`0/0 "all threads" 12+0 managed idle`,
 			`0/0 "all threads" 12+3 managed`,
 		}},
-		{"ndjson", input.NDJSON, `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
+		{"ndjson", kind("ndjson"), `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
 {"ts":2.5,"pid":1,"tid":2,"type":"external","depth":2,"cut":true,"why":"depth","frames":["[frames lost]","A!b","c"],"repair":{"how":"bridge","restored":0,"confidence":0}}
 {"ts":0.5,"pid":1,"tid":2,"type":"cpu","depth":0,"cut":false,"frames":[]}`, []string{
 			`1/2 "Thread 2" 500+0 cpu`,
 			`1/2 "Thread 2" 1500+0 managed A!a`,
 			`1/2 "Thread 2" 2500+0 external [frames lost];A!b;c depth`,
 		}},
-		{"perf script", input.PerfScript, managedEvent, []string{
+		{"perf script", kind("perf script"), managedEvent, []string{
 			`7/9 "app" 0+0 cpu [kernel.kallsyms]!do_syscall_64;libcoreclr.so!0x7f1e00003000;system.private.corelib!System.Threading.Thread::StartCallback();lab!Lab.Work::Spin(int32)`,
 		}},
-		{"perf script without process and time", input.PerfScript, "V8 Worker  44 cycles: \n\t 10 a (b) (/x/y)\n\nV8 Worker  44 cycles: \n\t 10 a(int)\n", []string{
+		{"perf script without process and time", kind("perf script"), "V8 Worker  44 cycles: \n\t 10 a (b) (/x/y)\n\nV8 Worker  44 cycles: \n\t 10 a(int)\n", []string{
 			`0/44 "V8 Worker" 0+0 cpu y!a (b)`,
 			`0/44 "V8 Worker" 1000+0 cpu a(int)`,
 		}},
-		{"perf script with switches", input.PerfScript, `a 1/1 [000] 5.000: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120
+		{"perf script with switches", kind("perf script"), `a 1/1 [000] 5.000: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120
 	10 wait (/bin/a)
 
 b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120
 	20 read (/bin/b)
 `, []string{`1/1 "a" 500000+500000 offcpu a!wait`}},
-		{"idle threads of two CPUs", input.PerfScript, "swapper 0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
+		{"idle threads of two CPUs", kind("perf script"), "swapper 0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
 			`0/0 "swapper/000" 0+0 cpu k!idle`,
 			`0/1 "swapper/001" 0+0 cpu k!idle`,
 		}},
-		{"perf script of a fault", input.PerfScript, "a 1/1 5.0: page-faults: \n\t10 touch (/bin/a)\n", []string{`1/1 "a" 0+0 cpu a!touch`}},
+		{"perf script of a fault", kind("perf script"), "a 1/1 5.0: page-faults: \n\t10 touch (/bin/a)\n", []string{`1/1 "a" 0+0 cpu a!touch`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(tt.text), iotest.OneByteReader(strings.NewReader(tt.text))} {
@@ -109,14 +121,14 @@ func TestDamage(t *testing.T) {
 		told []string
 		kept int
 	}{
-		{"folded without a count", input.Folded, "a;b 1\na;c\na;d 2\n", []string{"6: expected a stack and a count, as in `main;work 12`, found \"a;c\""}, 2},
-		{"folded with too much", input.Folded, "a;b 1e300\na;c NaN\na 1\n", []string{"0: a count of 1e+300, more microseconds than a trace can have", "10: expected a stack and a count, as in `main;work 12`, found \"a;c NaN\""}, 1},
-		{"zero bytes", input.Folded, "a;b 1\na\x00;c 2\n", []string{"7: " + errZero.Error()}, 1},
-		{"no UTF-8", input.Folded, "a;b 1\na;\xff 2\n", []string{"8: " + errUTF8.Error()}, 1},
-		{"ndjson cut off", input.NDJSON, sample + sample[:30], []string{"79: expected a sample as one line of JSON: unexpected end of JSON input, found \"{\\\"ts\\\":1,\\\"pid\\\":1,\\\"tid\\\":2,\\\"type\\\"\""}, 1},
-		{"ndjson without a time", input.NDJSON, sample + strings.Replace(sample, `"ts":1,`, "", 1), []string{`79: a sample without a time (ts): "{\"pid\":1,\"tid\":2,\"type\":\"managed\",\"depth"...`}, 1},
-		{"ndjson of another type", input.NDJSON, strings.Replace(sample, "managed", "tea", 1) + sample, []string{`0: a sample of an unknown type: "{\"ts\":1,\"pid\":1,\"tid\":2,\"type\":\"tea\",\"de"...`}, 1},
-		{"perf script with noise", input.PerfScript, managedEvent + "????\n" + managedEvent, []string{fmt.Sprintf("%d: expected an event or a frame of perf script, found \"????\"", len(managedEvent))}, 2},
+		{"folded without a count", kind("folded"), "a;b 1\na;c\na;d 2\n", []string{"6: expected a stack and a count, as in `main;work 12`, found \"a;c\""}, 2},
+		{"folded with too much", kind("folded"), "a;b 1e300\na;c NaN\na 1\n", []string{"0: a count of 1e+300, more microseconds than a trace can have", "10: expected a stack and a count, as in `main;work 12`, found \"a;c NaN\""}, 1},
+		{"zero bytes", kind("folded"), "a;b 1\na\x00;c 2\n", []string{"7: " + errZero.Error()}, 1},
+		{"no UTF-8", kind("folded"), "a;b 1\na;\xff 2\n", []string{"8: " + errUTF8.Error()}, 1},
+		{"ndjson cut off", kind("ndjson"), sample + sample[:30], []string{"79: expected a sample as one line of JSON: unexpected end of JSON input, found \"{\\\"ts\\\":1,\\\"pid\\\":1,\\\"tid\\\":2,\\\"type\\\"\""}, 1},
+		{"ndjson without a time", kind("ndjson"), sample + strings.Replace(sample, `"ts":1,`, "", 1), []string{`79: a sample without a time (ts): "{\"pid\":1,\"tid\":2,\"type\":\"managed\",\"depth"...`}, 1},
+		{"ndjson of another type", kind("ndjson"), strings.Replace(sample, "managed", "tea", 1) + sample, []string{`0: a sample of an unknown type: "{\"ts\":1,\"pid\":1,\"tid\":2,\"type\":\"tea\",\"de"...`}, 1},
+		{"perf script with noise", kind("perf script"), managedEvent + "????\n" + managedEvent, []string{fmt.Sprintf("%d: expected an event or a frame of perf script, found \"????\"", len(managedEvent))}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, told := read(t, tt.kind, strings.NewReader(tt.text))
@@ -134,7 +146,7 @@ func TestReadPerf(t *testing.T) {
 	r, err := zstd.NewReader(f)
 	require.NoError(t, err)
 	defer r.Close()
-	p, told := read(t, input.PerfScript, r)
+	p, told := read(t, kind("perf script"), r)
 	assert.Empty(t, told)
 	c := p.Counts()
 	assert.Equal(t, 43, c.Samples)
@@ -175,8 +187,8 @@ func aPprof(t testing.TB) []byte {
 
 func TestReadPprof(t *testing.T) {
 	data := aPprof(t)
-	require.Equal(t, input.Pprof, input.Sniff(data))
-	p, told := read(t, input.Pprof, bytes.NewReader(data))
+	require.Equal(t, kind("pprof"), input.Sniff(data))
+	p, told := read(t, kind("pprof"), bytes.NewReader(data))
 	assert.Empty(t, told)
 	assert.Equal(t, []string{
 		`0/8 "Thread 8" 0+30000 cpu shop!main.main;shop!main.sum;shop!main.add`,
@@ -190,10 +202,10 @@ func TestReadPprof(t *testing.T) {
 // samples went.
 func TestPprofDamage(t *testing.T) {
 	data := aPprof(t)
-	whole, _ := read(t, input.Pprof, bytes.NewReader(data))
+	whole, _ := read(t, kind("pprof"), bytes.NewReader(data))
 	for n := range data {
 		var told int
-		p, err := Read(t.Context(), input.Pprof, bytes.NewReader(data[:n]), &Options{Warn: func(e *FormatError) {
+		p, err := Read(t.Context(), kind("pprof"), bytes.NewReader(data[:n]), &Options{Warn: func(e *FormatError) {
 			told++
 			assert.LessOrEqual(t, e.Offset, int64(n))
 		}})
@@ -202,12 +214,12 @@ func TestPprofDamage(t *testing.T) {
 		}
 		flipped := bytes.Clone(data)
 		flipped[n] ^= 0x80
-		_, _ = Read(t.Context(), input.Pprof, bytes.NewReader(flipped), &Options{Warn: func(*FormatError) {}})
+		_, _ = Read(t.Context(), kind("pprof"), bytes.NewReader(flipped), &Options{Warn: func(*FormatError) {}})
 	}
 }
 
 func TestWeighedNDJSONIsNamed(t *testing.T) {
-	_, err := Read(t.Context(), input.NDJSON, strings.NewReader(`{"ts":1,"pid":1,"tid":2,"value":8,"name":"T","depth":1,"cut":false,"frames":["a"]}`), &Options{Warn: func(*FormatError) {}})
+	_, err := Read(t.Context(), kind("ndjson"), strings.NewReader(`{"ts":1,"pid":1,"tid":2,"value":8,"name":"T","depth":1,"cut":false,"frames":["a"]}`), &Options{Warn: func(*FormatError) {}})
 	assert.ErrorIs(t, err, errWeighed)
 }
 
@@ -252,21 +264,66 @@ func fuzz(f *testing.F, k input.Kind) {
 
 func FuzzFolded(f *testing.F) {
 	f.Add([]byte("main;a;b 12\nmain 3\n"))
-	fuzz(f, input.Folded)
+	fuzz(f, kind("folded"))
 }
 
 func FuzzNDJSON(f *testing.F) {
 	f.Add([]byte(`{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":2,"cut":true,"why":"depth","frames":["a","b"],"activity":"//1","request":1,"repair":{"how":"before","restored":1,"confidence":1}}`))
-	fuzz(f, input.NDJSON)
+	fuzz(f, kind("ndjson"))
 }
 
 func FuzzPerfScript(f *testing.F) {
 	f.Add([]byte(managedEvent))
 	f.Add([]byte("a 1/1 [000] 5.0: sched:sched_switch: prev_pid=1 ==> next_comm=b next_pid=2 next_prio=1\n\t10 wait (/bin/a)\n"))
-	fuzz(f, input.PerfScript)
+	fuzz(f, kind("perf script"))
 }
 
 func FuzzPprof(f *testing.F) {
 	f.Add(aPprof(f))
-	fuzz(f, input.Pprof)
+	fuzz(f, kind("pprof"))
+}
+
+// TestSniffSamples holds that files of samples are known by their content, and that other text is
+// not taken for them.
+func TestSniffSamples(t *testing.T) {
+	const event = "dotnet  7/9 [001]  12.500000:  1001001 cpu-clock:ppp: \n\t  1149 leaf+0x20 (/app/spin)\n\n"
+	for text, want := range map[string]string{
+		"\x0a\x04\x08\x01\x10\x02\x12\x04\x0a\x01\x01\x12":                                 "pprof",
+		`{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["a"]}`: "ndjson",
+		"main;a;b 12\nmain;c 3\n":       "folded",
+		"main;a (b);c 12\r\n":           "folded",
+		"main;a;b 0.5":                  "folded",
+		event:                           "perf script",
+		"# captured on: x\n#\n" + event: "perf script",
+		"java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n":   "perf script",
+		".NET TP Worker  10/12 1.5: cycles:u: \n\t ffff [unknown] ([unknown])\n":    "perf script",
+		"2026-01-01 10:00:00 info: started 12\n":                                    "unknown",
+		"port 80\nport 443\n":                                                       "unknown",
+		"a;b\nc;d\n":                                                                "unknown",
+		"to whom it may concern; we are 12\nand more text follows here\nand here\n": "unknown",
+	} {
+		assert.Equal(t, want, input.Sniff([]byte(text)).String(), text)
+	}
+}
+
+// TestPerfcollect holds that of a perfcollect archive the text of perf script is taken.
+func TestPerfcollect(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.trace.zip")
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for member, content := range map[string]string{
+		"x.trace/perfcollect.log": "log", "x.trace/perf.data": "PERFILE2", "x.trace/perf.data.txt": "java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n",
+	} {
+		w, err := z.Create(member)
+		require.NoError(t, err)
+		_, err = io.WriteString(w, content)
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	require.NoError(t, os.WriteFile(name, b.Bytes(), 0o600))
+	f, err := input.Open(t.Context(), name, nil)
+	require.NoError(t, err)
+	defer f.Close()
+	assert.Equal(t, kind("perf script"), f.Kind)
+	assert.Equal(t, []string{"zip:x.trace/perf.data.txt"}, f.Layers)
 }
