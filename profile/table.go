@@ -48,6 +48,12 @@ type Frame struct {
 	Addr   uint64
 }
 
+// A Place is a line of a source file.
+type Place struct {
+	File string
+	Line int // from 1
+}
+
 // Bridge is the name of the one frame that stands for frames which could not be
 // known. Nothing else has that name.
 const Bridge = "[frames lost]"
@@ -67,6 +73,9 @@ type Table struct {
 	methods   []Method
 	methodIDs map[Method]MethodID
 	frames    []Frame
+
+	places map[FrameID]Place  // of the frames whose line is known
+	begins map[MethodID]Place // of the methods whose file is known
 }
 
 // NewTable returns a table that holds the empty stack only.
@@ -93,6 +102,28 @@ func (t *Table) AddFrame(f Frame) FrameID {
 
 // SetMethod names a frame whose method was not known when it was added.
 func (t *Table) SetMethod(f FrameID, m MethodID) { t.frames[f].Method = m }
+
+// SetPlace says which line of the source a frame stands in.
+func (t *Table) SetPlace(f FrameID, p Place) {
+	if t.places == nil {
+		t.places = map[FrameID]Place{}
+	}
+	t.places[f] = p
+}
+
+// PlaceOf returns the line of the source that a frame stands in; zero where it is not known.
+func (t *Table) PlaceOf(f FrameID) Place { return t.places[f] }
+
+// SetBegin says where a method begins.
+func (t *Table) SetBegin(m MethodID, p Place) {
+	if t.begins == nil {
+		t.begins = map[MethodID]Place{}
+	}
+	t.begins[m] = p
+}
+
+// BeginOf returns where a method begins; zero where it is not known.
+func (t *Table) BeginOf(m MethodID) Place { return t.begins[m] }
 
 // Stacks returns the number of stacks, the empty one included.
 func (t *Table) Stacks() int { return t.Len() }

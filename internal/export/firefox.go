@@ -75,15 +75,16 @@ type firefoxWriter struct {
 	frames    map[firefoxFrame]int32
 	funcs     map[profile.Method]int32
 	resources map[string]int32
+	sources   map[string]int32
 
 	// Columns of the tables.
-	stackFrame, stackPrefix                []int32
-	frameFunc, frameCategory, frameSub     []int32
-	funcName, funcResource, resourceName   []int32
-	schemas                                []firefoxSchema
-	stack, delta, weight, cpu, data, phase []byte // columns of the thread that is written
-	name, start, end                       []byte
-	length                                 int
+	stackFrame, stackPrefix                                                []int32
+	frameFunc, frameCategory, frameSub, frameLine                          []int32
+	funcName, funcResource, funcSource, funcLine, resourceName, sourceName []int32
+	schemas                                                                []firefoxSchema
+	stack, delta, weight, cpu, data, phase                                 []byte // columns of the thread that is written
+	name, start, end                                                       []byte
+	length                                                                 int
 }
 
 // A firefoxStack is a stack with what a repair says of it. inserted is the number of its
@@ -103,7 +104,8 @@ type firefoxLeaf struct {
 	category int32
 }
 
-type firefoxFrame struct{ fn, category, how int32 }
+// A firefoxFrame is a frame of the file; line 0 is not known.
+type firefoxFrame struct{ fn, category, how, line int32 }
 
 // A firefoxSchema tells of which fields the markers of one group of tracks are.
 type firefoxSchema struct {
@@ -116,7 +118,7 @@ func newFirefoxWriter(b *buffer, p *profile.Profile, plain bool) *firefoxWriter 
 		buffer: b, p: p, ids: newNumbers(p), plain: plain, skip: p.Table.Synthetic(), timing: p.Timing(),
 		strings: map[string]int32{}, hows: []string{"Other"},
 		stacks: map[firefoxStack]int32{}, leaves: map[firefoxLeaf]int32{}, frames: map[firefoxFrame]int32{},
-		funcs: map[profile.Method]int32{}, resources: map[string]int32{},
+		funcs: map[profile.Method]int32{}, resources: map[string]int32{}, sources: map[string]int32{},
 	}
 }
 
@@ -130,14 +132,16 @@ func (x *firefoxWriter) text(s string) int32 {
 	return id
 }
 
-// function returns the number of a method.
-func (x *firefoxWriter) function(m profile.Method) int32 {
+// function returns the number of a method, which begins there.
+func (x *firefoxWriter) function(m profile.Method, begin profile.Place) int32 {
 	fn, ok := x.funcs[m]
 	if !ok {
 		fn = int32(len(x.funcName))
 		x.funcs[m] = fn
 		x.funcName = append(x.funcName, x.text(cmp.Or(m.Name, "?")))
 		x.funcResource = append(x.funcResource, x.resource(m.Module))
+		x.funcSource = append(x.funcSource, x.source(begin.File))
+		x.funcLine = append(x.funcLine, int32(begin.Line))
 	}
 	return fn
 }
@@ -150,6 +154,21 @@ func (x *firefoxWriter) frame(f firefoxFrame) int32 {
 		x.frameFunc = append(x.frameFunc, f.fn)
 		x.frameCategory = append(x.frameCategory, f.category)
 		x.frameSub = append(x.frameSub, f.how)
+		x.frameLine = append(x.frameLine, f.line)
+	}
+	return id
+}
+
+// source returns the number of a source file, -1 for none.
+func (x *firefoxWriter) source(file string) int32 {
+	if file == "" {
+		return -1
+	}
+	id, ok := x.sources[file]
+	if !ok {
+		id = int32(len(x.sourceName))
+		x.sources[file] = id
+		x.sourceName = append(x.sourceName, x.text(file))
 	}
 	return id
 }
@@ -206,7 +225,7 @@ func (x *firefoxWriter) node(s firefoxStack) int32 {
 				how = s.how
 			}
 			method := t.MethodAt(m)
-			at = x.push(at, x.frame(firefoxFrame{x.function(method), int32(method.Kind), how}))
+			at = x.push(at, x.frame(firefoxFrame{x.function(method, t.BeginOf(m)), int32(method.Kind), how, int32(t.PlaceOf(t.Frame(id)).Line)}))
 		}
 		x.stacks[key] = at
 	}
@@ -218,8 +237,8 @@ func (x *firefoxWriter) leaf(stack int32, name string, category int32) int32 {
 	key := firefoxLeaf{stack, name, category}
 	id, ok := x.leaves[key]
 	if !ok {
-		fn := x.function(profile.Method{Name: name, Kind: profile.Synthetic})
-		id = x.push(stack, x.frame(firefoxFrame{fn, category, 0}))
+		fn := x.function(profile.Method{Name: name, Kind: profile.Synthetic}, profile.Place{})
+		id = x.push(stack, x.frame(firefoxFrame{fn: fn, category: category}))
 		x.leaves[key] = id
 	}
 	return id
@@ -470,6 +489,14 @@ func appendParent(b []byte, v int32) []byte {
 	return appendIndex(b, v)
 }
 
+// appendLine writes the number of a line; 0 is not known.
+func appendLine(b []byte, v int32) []byte {
+	if v == 0 {
+		return append(b, "null"...)
+	}
+	return appendIndex(b, v)
+}
+
 // same writes a column in which every row is the same.
 func (x *firefoxWriter) same(name, value string, n int) {
 	column(x, name, make([]struct{}, n), func(b []byte, _ struct{}) []byte { return append(b, value...) })
@@ -493,7 +520,8 @@ func (x *firefoxWriter) shared() {
 	x.same("address", "-1", n)
 	x.same("inlineDepth", "0", n)
 	x.same("innerWindowID", "0", n)
-	for _, name := range []string{"nativeSymbol", "line", "column"} {
+	column(x, "line", x.frameLine, appendLine)
+	for _, name := range []string{"nativeSymbol", "column"} {
 		x.same(name, "null", n)
 	}
 	x.rows(n, `"funcTable":{`)
@@ -502,16 +530,20 @@ func (x *firefoxWriter) shared() {
 	column(x, "resource", x.funcResource, appendIndex)
 	x.same("isJS", "false", n)
 	x.same("relevantForJS", "false", n)
-	for _, name := range []string{"source", "lineNumber", "columnNumber"} {
-		x.same(name, "null", n)
-	}
+	column(x, "source", x.funcSource, appendParent)
+	column(x, "lineNumber", x.funcLine, appendLine)
+	x.same("columnNumber", "null", n)
 	x.rows(n, `"resourceTable":{`)
 	n = len(x.resourceName)
 	column(x, "name", x.resourceName, appendIndex)
 	x.same("lib", "null", n)
 	x.same("host", "null", n)
 	x.same("type", "1", n) // a library
-	x.rows(n, `"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},"sources":{"id":[],"filename":[],"length":0},`)
+	x.rows(n, `"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},"sources":{`)
+	n = len(x.sourceName)
+	x.same("id", "null", n)
+	column(x, "filename", x.sourceName, appendIndex)
+	x.rows(n, "")
 	column(x, "stringArray", x.order, text.AppendJSON)
 	x.b[len(x.b)-1] = '}'
 	x.str(",\n")

@@ -236,7 +236,7 @@ func (x *otlpWriter) stack(k otlpStack) uint64 {
 	t := x.p.Table
 	x.ids = x.ids[:0]
 	if k.off {
-		x.ids = protowire.AppendVarint(x.ids, x.location(profile.Method{Name: profile.OffCPU, Kind: profile.Synthetic}, 0, ""))
+		x.ids = protowire.AppendVarint(x.ids, x.location(otlpCode{Method: profile.Method{Name: profile.OffCPU, Kind: profile.Synthetic}}, ""))
 	}
 	for id, depth := k.stack, t.Depth(k.stack); id != 0; id, depth = t.Parent(id), depth-1 {
 		f := otlpFrame{frame: t.Frame(id)}
@@ -249,7 +249,7 @@ func (x *otlpWriter) stack(k otlpStack) uint64 {
 		at, ok := x.frames[f]
 		if !ok {
 			fr := t.FrameAt(f.frame)
-			at = x.location(t.MethodAt(fr.Method), fr.Addr, f.how)
+			at = x.location(otlpCode{t.MethodAt(fr.Method), t.BeginOf(fr.Method), t.PlaceOf(f.frame).Line, fr.Addr}, f.how)
 			x.frames[f] = at
 		}
 		x.ids = protowire.AppendVarint(x.ids, at)
@@ -266,14 +266,25 @@ func (x *otlpWriter) stack(k otlpStack) uint64 {
 // otlpFrameTypes are values of profile.frame.type.
 var otlpFrameTypes = map[profile.FrameKind]string{profile.Managed: "dotnet", profile.Native: "native", profile.Kernel: "kernel"}
 
-func (x *otlpWriter) location(m profile.Method, addr uint64, how string) uint64 {
+// An otlpCode is what a frame runs, and where in the source that stands.
+type otlpCode struct {
+	profile.Method
+	begin profile.Place
+	line  int
+	addr  uint64
+}
+
+func (x *otlpWriter) location(m otlpCode, how string) uint64 {
 	var entry []byte
 	if m.Module != "" {
 		entry = appendVarintField(entry, 1, x.mappings.id(appendVarintField(nil, 4, x.str(m.Module))))
 	}
-	entry = appendVarintField(entry, 2, addr)
-	name := x.str(cmp.Or(m.Full(), "?"))
-	entry = appendBytesField(entry, 3, appendVarintField(nil, 1, x.functions.id(appendVarintField(nil, 1, name))))
+	entry = appendVarintField(entry, 2, m.addr)
+	function := appendVarintField(nil, 1, x.str(cmp.Or(m.Full(), "?")))
+	function = appendVarintField(function, 3, x.str(m.begin.File))
+	function = appendVarintField(function, 4, uint64(m.begin.Line))
+	line := appendVarintField(nil, 1, x.functions.id(function))
+	entry = appendBytesField(entry, 3, appendVarintField(line, 2, uint64(m.line)))
 	var attributes []byte
 	if kind, ok := otlpFrameTypes[m.Kind]; ok {
 		attributes = protowire.AppendVarint(attributes, x.attribute("profile.frame.type", anyText(kind)))

@@ -311,9 +311,13 @@ func (x *pprofWriter) location(f profile.FrameID) uint64 {
 		// Where the system name is the name, pprof takes both for mangled C++ and cuts
 		// the arguments off.
 		x.msg = appendVarintField(x.msg, 3, x.str(category(me)+"::"+me.Name))
+		begin := x.t.BeginOf(fr.Method)
+		x.msg = appendVarintField(x.msg, 4, x.str(begin.File))
+		x.msg = appendVarintField(x.msg, 5, uint64(begin.Line))
 		x.message(pprofFunction)
 	}
 	x.sub = appendVarintField(x.sub[:0], 1, x.methods[fr.Method]) // line: its function
+	x.sub = appendVarintField(x.sub, 2, uint64(x.t.PlaceOf(f).Line))
 	x.msg = appendVarintField(x.msg[:0], 1, x.frames[f])
 	x.msg = appendVarintField(x.msg, 2, mapping)
 	x.msg = appendVarintField(x.msg, 3, fr.Addr)

@@ -157,17 +157,11 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 	}
 	offCPU = -1
 	n := int32(0)
-	add := func(name string) int32 {
+	add := func(name string, begin profile.Place) int32 {
 		if n > 0 {
 			out.str(",")
 		}
-		if name == "" {
-			name = "?"
-		}
-		out.str("\n" + `{"name":`)
-		out.b = text.AppendJSON(out.b, name)
-		out.str("}")
-		out.flushed()
+		out.speedscopeFrame(name, begin)
 		n++
 		return n - 1
 	}
@@ -180,7 +174,7 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 				continue
 			}
 			if s.Type == profile.SampleOffCPU && offCPU < 0 {
-				offCPU = add(profile.OffCPU)
+				offCPU = add(profile.OffCPU, profile.Place{})
 			}
 			order = order[:0]
 			for id := s.Stack; id != 0 && met[id/64]>>(id%64)&1 == 0; id = t.Parent(id) {
@@ -189,12 +183,25 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 			}
 			for i := len(order) - 1; i >= 0; i-- {
 				if m := order[i]; !skip[m] && frame[m] < 0 {
-					frame[m] = add(t.MethodAt(m).Full())
+					frame[m] = add(t.MethodAt(m).Full(), t.BeginOf(m))
 				}
 			}
 		}
 	}
 	return frame, offCPU
+}
+
+// speedscopeFrame writes a frame: a method, and where it begins.
+func (b *buffer) speedscopeFrame(name string, begin profile.Place) {
+	b.str("\n" + `{"name":`)
+	b.b = text.AppendJSON(b.b, cmp.Or(name, "?"))
+	if begin.File != "" {
+		b.str(`,"file":`)
+		b.b = text.AppendJSON(b.b, begin.File)
+		b.str(`,"line":` + strconv.Itoa(begin.Line))
+	}
+	b.str("}")
+	b.flushed()
 }
 
 func hasStretches(th *profile.Thread) bool { return th.Samples.Written() > 0 }

@@ -78,9 +78,7 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 		if i > 0 {
 			out.str(",")
 		}
-		out.str("\n" + `{"name":`)
-		out.b = append(text.AppendJSON(out.b, n), '}')
-		out.flushed()
+		out.speedscopeFrame(n, frames.begins[int32(i)])
 	}
 	out.str("]},\n" + `"profiles":[`)
 	for i, g := range groups {
@@ -146,11 +144,12 @@ type frameNames struct {
 	names  []string
 	method []int32 // by method; -1: not met
 	leaves map[string]int32
+	begins map[int32]profile.Place
 	buf    []int32
 }
 
 func newFrameNames(p *profile.Profile) *frameNames {
-	f := &frameNames{p: p, skip: p.Table.Synthetic(), method: make([]int32, p.Table.Methods()), leaves: map[string]int32{}}
+	f := &frameNames{p: p, skip: p.Table.Synthetic(), method: make([]int32, p.Table.Methods()), leaves: map[string]int32{}, begins: map[int32]profile.Place{}}
 	for i := range f.method {
 		f.method[i] = -1
 	}
@@ -168,6 +167,9 @@ func (f *frameNames) meet(id profile.StackID) {
 	for ; id != 0; id = t.Parent(id) {
 		if m := t.Method(t.Frame(id)); !f.skip[m] && f.method[m] < 0 {
 			f.method[m] = f.add(t.MethodAt(m).Full())
+			if begin := t.BeginOf(m); begin.File != "" {
+				f.begins[f.method[m]] = begin
+			}
 		}
 	}
 }

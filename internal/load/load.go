@@ -395,7 +395,7 @@ func (l *loader) finish() {
 	for _, p := range l.order {
 		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
 	}
-	m.Notes = append(m.Notes, l.images.files.Notes...)
+	m.Notes = append(m.Notes, l.images.notes()...)
 	l.info.Frames = l.table.Frames()
 	for f := range l.table.Frames() {
 		if l.table.MethodOf(profile.FrameID(f)).Kind == profile.Unresolved {

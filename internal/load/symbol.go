@@ -74,6 +74,8 @@ type symbols struct {
 
 	unknown profile.MethodID
 	event   nettrace.Method // the newest
+
+	lines *lines // nil: no PDB is in reach
 }
 
 // When a method without a known time was there.
@@ -100,6 +102,7 @@ func newSymbols(table *profile.Table, rules Rules, images *Images) *symbols {
 		modules: map[uint64]int32{},
 		mapIDs:  map[uint64]int32{},
 		images:  images,
+		lines:   newLines(rules, images),
 		unknown: table.AddMethod(m),
 	}
 }
@@ -173,6 +176,7 @@ func (p *symbols) Finish(class func(profile.FrameID, Class)) {
 	}
 	ranges := p.index()
 	natives := p.indexNative()
+	p.lines.begin()
 	ids := make(map[int32]profile.MethodID)
 	for i := range p.places {
 		pl := &p.places[i]
@@ -186,6 +190,7 @@ func (p *symbols) Finish(class func(profile.FrameID, Class)) {
 				ids[pl.method] = id
 			}
 			p.table.SetMethod(pl.frame, id)
+			p.place(pl, id)
 			if class != nil {
 				class(pl.frame, p.methods[pl.method].class())
 			}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/pdb"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -34,6 +36,7 @@ type nativeSymbol struct {
 type Images struct {
 	byID  map[uint64]elfImage
 	files elfFinder // of their symbols
+	pdbs  pdb.Finder
 }
 
 // An elfImage is an ELF file that was mapped.
@@ -44,8 +47,11 @@ type elfImage struct {
 
 // newImages returns images whose symbols are looked for in dirs.
 func newImages(dirs []string) *Images {
-	return &Images{byID: map[uint64]elfImage{}, files: elfFinder{Dirs: dirs}}
+	return &Images{byID: map[uint64]elfImage{}, files: elfFinder{Dirs: dirs}, pdbs: pdb.Finder{Dirs: dirs}}
 }
+
+// notes tell of files that were there and could not be used.
+func (im *Images) notes() []string { return slices.Concat(im.files.Notes, im.pdbs.Notes) }
 
 // function returns the name of the function at an offset of a mapped file, if a file with its
 // symbols is at hand.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/pdb"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -36,7 +37,11 @@ func (m *method) class() Class {
 	return 0
 }
 
-type module struct{ il, native string }
+type module struct {
+	il, native string
+	pdb        string // where the compiler wrote it
+	id         pdb.GUID
+}
 
 // Event takes an event that names code: of the runtime's provider, its rundown, or
 // Universal.System; others are ignored. now is its time in ns. An error says that the payload
@@ -45,6 +50,8 @@ func (p *symbols) Event(ev *nettrace.Event, now int64) error {
 	switch ev.Metadata.Role {
 	case nettrace.RoleMethodLoad, nettrace.RoleMethodUnload, nettrace.RoleMethodDCStart, nettrace.RoleMethodDCStop:
 		return p.methodEvent(ev, now)
+	case nettrace.RoleILMap:
+		return p.lines.take(ev)
 	case nettrace.RoleModuleLoad, nettrace.RoleModuleDCStart, nettrace.RoleModuleDCStop:
 		return p.module(ev) // not unloads: methods of it may still want its name
 	case nettrace.RoleMapping:
@@ -72,11 +79,17 @@ func (p *symbols) methodEvent(ev *nettrace.Event, now int64) error {
 	case role == nettrace.RoleMethodUnload:
 		return p.unload(m, now)
 	case role == nettrace.RoleMethodLoad:
-		return p.method(m, now, claimAtEnd)
+		err := p.method(m, now, claimAtEnd)
+		p.lines.loaded(e, p.byStart, err)
+		return err
 	case role == nettrace.RoleMethodDCStart:
-		return p.method(m, beforeAll, claimAtEnd)
+		err := p.method(m, beforeAll, claimAtEnd)
+		p.lines.rundown(e, p.byStart, err)
+		return err
 	}
-	return p.methodEnd(m)
+	err := p.methodEnd(m)
+	p.lines.rundown(e, p.byStart, err)
+	return err
 }
 
 // addName puts Namespace.Method(args) of the event into the text.
@@ -218,9 +231,15 @@ func (p *symbols) module(ev *nettrace.Event) error {
 	if err := ev.Module(&e); err != nil {
 		return fmt.Errorf("module event of %d bytes: %w", len(ev.Payload), err)
 	}
-	mod := module{e.ILPath.String(), e.NativePath.String()}
-	if old := p.modules[e.ModuleID]; old > 0 && p.paths[old-1] == mod {
-		return nil
+	mod := module{e.ILPath.String(), e.NativePath.String(), e.ManagedPDBPath.String(), pdb.GUID(e.ManagedPDB)}
+	if i := p.modules[e.ModuleID]; i > 0 {
+		old := &p.paths[i-1]
+		if old.il == mod.il && mod.id == (pdb.GUID{}) {
+			mod.id, mod.pdb = old.id, old.pdb // an event of the domain does not tell
+		}
+		if *old == mod {
+			return nil
+		}
 	}
 	p.paths = append(p.paths, mod)
 	p.modules[e.ModuleID] = int32(len(p.paths))
