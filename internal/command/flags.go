@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -77,7 +78,7 @@ type SampleFlags struct {
 	// Passes are the flags of the passes that have some of their own.
 	Passes kong.Plugins `embed:""`
 
-	Symbols []string `placeholder:"DIR" help:"Directories with ELF or debug files, to name native functions of collect-linux."`
+	Symbols []string `placeholder:"DIR" help:"Directories with ELF or debug files, to name native functions, and portable PDBs or DLLs, for source lines."`
 
 	Weight []string `placeholder:"WEIGHT" help:"Weigh stacks by cpu, wall, alloc, exceptions, contention, wait, EVENT or EVENT=FIELD."`
 }
@@ -86,7 +87,7 @@ type SampleFlags struct {
 func newSampleFlags() SampleFlags { return SampleFlags{Passes: passFlags()} }
 
 func (f SampleFlags) check() error {
-	errs := []error{f.TimeFlags.check(), checkWeights(f.Weight)}
+	errs := []error{f.TimeFlags.check(), checkWeights(f.Weight), checkSymbols(f.Symbols)}
 	for _, own := range f.Passes {
 		errs = append(errs, own.(PassFlags).Check())
 	}
@@ -99,6 +100,18 @@ func (f SampleFlags) into(c *Config) {
 		Activities: f.Activity, Requests: f.Request,
 	}
 	c.ByActivity, c.Weights, c.Symbols, c.passes = f.By == "activity", f.Weight, f.Symbols, byPass(f.Passes)
+}
+
+// checkSymbols refuses what is no directory: nothing would be found there, without a word.
+func checkSymbols(dirs []string) error {
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("--symbols %s: %w", dir, errors.Unwrap(err))
+		} else if !info.IsDir() {
+			return fmt.Errorf("--symbols %s: is no directory; name the one that the file is in", dir)
+		}
+	}
+	return nil
 }
 
 // DepthFlags tell what the recorder did.
