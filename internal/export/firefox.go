@@ -520,10 +520,9 @@ func (x *firefoxWriter) shared() {
 	x.same("address", "-1", n)
 	x.same("inlineDepth", "0", n)
 	x.same("innerWindowID", "0", n)
+	x.same("nativeSymbol", "null", n)
 	column(x, "line", x.frameLine, appendLine)
-	for _, name := range []string{"nativeSymbol", "column"} {
-		x.same(name, "null", n)
-	}
+	x.same("column", "null", n)
 	x.rows(n, `"funcTable":{`)
 	n = len(x.funcName)
 	column(x, "name", x.funcName, appendIndex)
@@ -543,7 +542,7 @@ func (x *firefoxWriter) shared() {
 	n = len(x.sourceName)
 	x.same("id", "null", n)
 	column(x, "filename", x.sourceName, appendIndex)
-	x.rows(n, "")
+	x.str(`"length":` + strconv.Itoa(n) + `},`)
 	column(x, "stringArray", x.order, text.AppendJSON)
 	x.b[len(x.b)-1] = '}'
 	x.str(",\n")
