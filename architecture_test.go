@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"internal/output":       {"internal/relay"},
 	"internal/report":       {"internal/text"},
 	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
-	"internal/batch":        {"internal/command", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
+	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/command", "internal/compare", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},
 

@@ -27,6 +27,8 @@ type BatchCmd struct {
 	Traces BatchTracesCmd `cmd:"" name:"run" default:"withargs" help:"Work on folders, globs and archives of traces: tracefix batch PATH... -o DIR."`
 	Plan   BatchPlanCmd   `cmd:"" help:"Cut a fleet of traces into pieces of equal work, for the scheduler that you have."`
 	Merge  BatchMergeCmd  `cmd:"" help:"Join the reports of shards or pieces."`
+
+	Compare BatchCompareCmd `cmd:"" help:"Tell what moved between two batches, beyond noise: a gate over time."`
 }
 
 // BatchReportFlags say where reports go and when the batch fails.
@@ -120,7 +122,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	b := batch.Config{
 		Attempts: c.Attempts,
 		Paths:    c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%s strict=%v", options, c.Strict),
-		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version()}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
+		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version(), Measure: true}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
 		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
 	}
 	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {

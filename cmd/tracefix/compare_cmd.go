@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	door "github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/compare"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
@@ -18,6 +20,70 @@ var compareFormats = output.Formats{
 	{Name: "json", Extensions: []string{".json"}, Help: "every figure with its interval"},
 	{Name: "folded", Extensions: []string{".folded"}, Help: "stacks with two counts, as difffolded.pl writes them"},
 	{Name: "html", Extensions: []string{".html"}, Help: "a differential flame graph"},
+}
+
+// BatchCompareCmd is `tracefix batch compare`.
+type BatchCompareCmd struct {
+	Before string   `arg:"" help:"The batch to compare with: the folder or URL of its reports, or one of them (.ndjson, .json)."`
+	After  string   `arg:"" help:"The batch to judge."`
+	Out    string   `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default."`
+	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json. Default: by OUT's extension, else text."`
+	Force  bool     `help:"Replace an existing output."`
+	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if: new-failures, failed-rate>1%, http-error-rate>1%, or if that moved so far and beyond noise: KIND:NAME>+10%, KIND p95, p50, errors (of a route) or cpu (of a method); * and ? are wild."`
+}
+
+// Help is what stands below the flags.
+func (*BatchCompareCmd) Help() string {
+	return examples("tracefix batch compare monday tuesday", "tracefix batch compare s3://bucket/monday s3://bucket/tuesday --format markdown --fail-on new-failures --fail-on 'p95:*>+20%'")
+}
+
+// Run compares two batches.
+func (c *BatchCompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	format, err := compareFormats[:3].Resolve(c.Format, c.Out, "text")
+	if err != nil {
+		return usage(err)
+	}
+	var gates []batch.ComparisonGate
+	for _, s := range c.FailOn {
+		g, err := batch.ParseComparisonGate(s)
+		if err != nil {
+			return usage(err)
+		}
+		gates = append(gates, g)
+	}
+	if c.Limit < 0 {
+		return usage(fmt.Errorf("--limit %d: must not be negative", c.Limit))
+	}
+	x, err := batch.Compare(ctx, batch.Config{OpenURL: openURL}, c.Before, c.After)
+	if err != nil {
+		return err
+	}
+	why := x.Check(gates)
+	out, err := output.Create(cmp.Or(c.Out, "-"), &output.Options{Force: c.Force, Stdout: std.out, Context: ctx, Inputs: []string{c.Before, c.After}})
+	if err != nil {
+		return usage(err)
+	}
+	defer out.Close()
+	switch d := x.Document(c.Limit); format {
+	case "json":
+		err = x.JSON(out)
+	case "markdown":
+		err = d.Markdown(out)
+	default:
+		width := 0
+		if t := terminalOf(std.out); t != nil && cmp.Or(c.Out, "-") == "-" {
+			width = t.Width
+		}
+		err = d.Text(out, width)
+	}
+	if err := errors.Join(err, out.Commit()); err != nil {
+		return err
+	}
+	if why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // CompareCmd is `tracefix compare`.

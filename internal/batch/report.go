@@ -92,7 +92,8 @@ type Report struct {
 	Reasons  map[string]int `json:"skipped_by_reason,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
 
-	ledger *ledger // has the traces, where Traces does not
+	ledger   *ledger // has the traces, where Traces does not
+	measures report.Measurer
 }
 
 // All gives the traces in the order of their inputs.
@@ -153,6 +154,8 @@ type Totals struct {
 	Damages  int            `json:"damages"`
 
 	Requests *Requests `json:"requests,omitempty"`
+	// Measures are what batch compare looks at.
+	Measures *report.Measures `json:"measures,omitempty"`
 }
 
 // Requests are totals of HTTP requests. Percentiles of several traces cannot be
@@ -197,6 +200,8 @@ func (r *Report) add(res *Result) {
 		r.skip(Skip{res.Index, res.Input.Name, res.Reason})
 		return
 	}
+	r.measures.Add(res.Measures)
+	res.Measures = nil // of a hundred thousand traces they are told together
 	r.Traces = append(r.Traces, res)
 }
 
@@ -225,6 +230,7 @@ func (r *Report) finish(gates []Gate) error {
 	if q := t.Requests; q != nil {
 		q.keepSlowest()
 	}
+	t.Measures = r.measures.All()
 	r.Totals = *t
 	if t.Traces == 0 {
 		r.note(noTrace)

@@ -142,6 +142,7 @@ type Merger struct {
 	ledger *ledger
 	seen   map[int]string // which report each shard is in
 	own    int            // parts of the list that the reports are of
+	alone  bool           // a report of no shard is taken, too
 	skips  []Skip
 }
 
@@ -267,6 +268,9 @@ func (m *Merger) addHead(name string, r *Report) (int, error) {
 	if r.Command != "batch" {
 		return 0, errNoReport
 	}
+	if r.Shard == nil && m.alone {
+		r.Shard = &Shard{Index: 1, Count: 1}
+	}
 	if r.Shard == nil {
 		return 0, errors.New("is not of a shard")
 	}
@@ -298,6 +302,7 @@ func (m *Merger) addHead(name string, r *Report) (int, error) {
 		}
 	}
 	out.Reasons = sum(out.Reasons, r.Reasons)
+	out.measures.Add(r.Totals.Measures)
 	return r.Shard.Index, nil
 }
 

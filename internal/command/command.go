@@ -103,6 +103,7 @@ type Call struct {
 	Listed  bool   // the report is kept, so that details are welcome
 	Single  bool   // the only trace: its report can be asked for
 	Force   bool   // outputs may be replaced
+	Measure bool   // measures are wanted in the report
 
 	further []further
 }
@@ -149,6 +150,7 @@ type Options struct {
 	Report   string    // where the caller writes the report: the output must not be there
 	Listed   bool      // as in Call
 	Single   bool      // as in Call
+	Measure  bool      // as in Call
 	Version  string
 }
 
@@ -256,7 +258,7 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 		return report.UsageError{Err: err}
 	}
 	defer out.Close()
-	call := &Call{In: in, Out: out, Name: name, Format: format, Report: rep, Version: o.Version, Listed: o.Listed, Single: o.Single, Force: o.Force}
+	call := &Call{In: in, Out: out, Name: name, Format: format, Report: rep, Version: o.Version, Listed: o.Listed, Single: o.Single, Force: o.Force, Measure: o.Measure}
 	if screen != nil {
 		call.Screen = *screen
 	}

@@ -40,6 +40,23 @@ func describe(p *profile.Profile, each bool, rep *report.Trace) {
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
 }
 
+// measure tells what a comparison of batches needs of the samples: the hottest methods.
+func (c *Config) measure(p *profile.Profile, rep *report.Trace) {
+	if !c.Measure {
+		return
+	}
+	self, all := map[string]float64{}, 0.0
+	for r := range p.Top(profile.TopOptions{}).Rows() {
+		if r.CPUSelf > 0 {
+			self[r.Method] += r.CPUSelf
+			all += r.CPUSelf
+		}
+	}
+	var m report.Measurer
+	m.Hot(self, all)
+	rep.Measures = m.One()
+}
+
 // rest tells where the samples are that a repair had to bridge.
 func rest(p *profile.Profile) *report.Rest {
 	threads, methods := map[string]int{}, map[string]int{}

@@ -91,7 +91,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	ours := h.keeps(ctx, c)
 	all := keep
 	keep = func(r httpRow) bool { return ours(int(r.facts().process)) && all(r) }
-	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}}
+	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}, totals: newHTTPTotals(c)}
 	rows := 0
 	switch {
 	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:
@@ -134,7 +134,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
-	rep.Requests = run.totals.end()
+	run.totals.end(rep)
 	if len(h.Host) > 0 && run.sum.Matched == 0 && run.sum.Requests > 0 {
 		rep.Notes = append(rep.Notes, "the filters drop all; its hosts are "+few(run.hosts))
 	}
@@ -313,7 +313,11 @@ func (h *httpRun) server(s *httpphases.ServerRequest) {
 		h.other(s)
 	}
 	if h.cmd.sides()&requests.Server != 0 {
-		h.row(row, h.keep(row))
+		shown := h.keep(row)
+		if shown {
+			h.totals.served(s)
+		}
+		h.row(row, shown)
 	}
 }
 

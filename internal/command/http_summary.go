@@ -47,7 +47,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	why := requests.NewExplainer(p.Table, rec)
 	var scan *requests.Scanner
 	var need requests.Need
-	var totals httpTotals
+	totals := newHTTPTotals(c)
 	made, served := 0, 0
 	ours := h.keeps(ctx, c)
 	wanted := func(r httpRow) bool { return h.inTime(r) && ours(int(r.facts().process)) && keep(r) }
@@ -64,6 +64,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		if wanted(httpRow{served: r}) {
 			r.Why = why.Server(r)
 			col.Server(r)
+			totals.served(r)
 			served++
 		}
 	}
@@ -82,7 +83,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if len(s.Notes) > 0 {
 		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
 	}
-	c.Report.Requests = totals.end()
+	totals.end(c.Report)
 	c.Report.Requests.Service = &s.Figures
 	parts := []string{fmt.Sprintf("%s made, %s served", report.Count(made), report.Count(served))}
 	for _, f := range s.Findings {

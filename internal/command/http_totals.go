@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
@@ -15,6 +16,32 @@ type httpTotals struct {
 	report.Requests
 	durations []int64 // ns, of requests that ended
 	slowest   slowHeap
+	measures  *report.Measurer // nil: not wanted
+}
+
+func newHTTPTotals(c *Call) httpTotals {
+	t := httpTotals{}
+	if c.Measure {
+		t.measures = &report.Measurer{}
+	}
+	return t
+}
+
+// served measures a request that was served.
+func (t *httpTotals) served(s *httpphases.ServerRequest) {
+	if t.measures != nil && s.Outcome != httpphases.Incomplete {
+		failed := s.Outcome == httpphases.Failed || s.Outcome == httpphases.Canceled || s.Status >= 400
+		t.measures.Request("server", s.Host, routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration, s.Duration))
+	}
+}
+
+func routeName(method, route string) string { return strings.TrimSpace(method + " " + route) }
+
+func duration(has bool, ns int64) int64 {
+	if !has {
+		return -1
+	}
+	return ns
 }
 
 // add counts r.
@@ -29,6 +56,8 @@ func (t *httpTotals) add(r *httpphases.Request) {
 	}
 	if r.Outcome == httpphases.Incomplete {
 		t.Incomplete++
+	} else if t.measures != nil {
+		t.measures.Request("client", r.Host, routeName(r.Method, httpphases.Route(r.Target)), failed || r.Status >= 400, duration(r.HasDuration, r.Duration))
 	}
 	if !r.HasDuration || r.Outcome == httpphases.Incomplete {
 		return
@@ -42,8 +71,8 @@ func (t *httpTotals) add(r *httpphases.Request) {
 	}
 }
 
-// end computes what needs all requests.
-func (t *httpTotals) end() *report.Requests {
+// end computes what needs all requests, and puts it into the report.
+func (t *httpTotals) end(rep *report.Trace) {
 	slices.Sort(t.durations)
 	at := func(q float64) float64 {
 		if len(t.durations) == 0 {
@@ -64,7 +93,10 @@ func (t *httpTotals) end() *report.Requests {
 			StartMs: text.Millis(r.Start), Duration: text.Millis(r.Duration),
 		})
 	}
-	return &t.Requests
+	rep.Requests = &t.Requests
+	if t.measures != nil {
+		rep.Measures = t.measures.One()
+	}
 }
 
 // slower says whether a is to be listed before b.

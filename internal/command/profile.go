@@ -50,6 +50,8 @@ type Config struct {
 	EachRepair bool
 	// CanList says that the user could have had that list, by --report.
 	CanList bool
+	// Measure puts measures into the report.
+	Measure bool
 
 	work bool         // for whom threads worked is wanted
 	warn func(string) // told of what the output could not hold as it was
@@ -113,6 +115,7 @@ func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep 
 	}
 	describeReading(p, rep)
 	describe(p, c.Repair && c.EachRepair, rep)
+	c.measure(p, rep)
 	advise(p, c, rep)
 	if p.Meta.Version == 0 {
 		return nil
@@ -187,6 +190,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	}
 	if cpu {
 		describe(p, c.Repair && c.EachRepair, rep)
+		c.measure(p, rep)
 		if rep.Samples > 0 {
 			found["cpu"] = true
 		}

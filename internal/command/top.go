@@ -45,7 +45,7 @@ func (t *Top) Check(string) error {
 // Do counts the samples of the trace by method.
 func (t *Top) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
-	cfg := Config{Repair: t.Repair, MaxDepth: t.MaxDepth}
+	cfg := Config{Repair: t.Repair, MaxDepth: t.MaxDepth, Measure: c.Measure}
 	t.SampleFlags.into(&cfg)
 	p, err := loadProfile(ctx, c.In, cfg, rep)
 	if err != nil {

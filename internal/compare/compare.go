@@ -51,7 +51,7 @@ func Traces(before, after *Trace) *Result {
 		unitsA, unitsB = float64(r.Requests[0]), float64(r.Requests[1])
 	}
 	// All the time there is differs between runs like the time of one thing in it.
-	r.CPU = figure(a.all/unitsA/1e6, b.all/unitsB/1e6, 0.05*math.Hypot(a.all/unitsA, b.all/unitsB)/1e6, 3)
+	r.CPU = Judge(a.all/unitsA/1e6, b.all/unitsB/1e6, 0.05*math.Hypot(a.all/unitsA, b.all/unitsB)/1e6, 3)
 	r.Methods = methods(a, b, r.PerRequest)
 	r.Types = values(before, after, "alloc", unitsA, unitsB)
 	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
@@ -89,7 +89,7 @@ func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
 			}
 		}
 	}
-	limit := critical(len(sides))
+	limit := Critical(len(sides))
 	var list []Named
 	for name, s := range sides {
 		x, y := s[0].amount/unitsA, s[1].amount/unitsB
@@ -97,7 +97,7 @@ func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
 		sigma := math.Hypot(
 			math.Hypot(1.5*math.Sqrt(s[0].squares)/unitsA, noiseOfItself*x+0.005*all[0]/unitsA),
 			math.Hypot(1.5*math.Sqrt(s[1].squares)/unitsB, noiseOfItself*y+0.005*all[1]/unitsB))
-		list = append(list, Named{Name: name, Figure: figure(x, y, sigma, limit), Count: [2]int{s[0].events, s[1].events}})
+		list = append(list, Named{Name: name, Figure: Judge(x, y, sigma, limit), Count: [2]int{s[0].events, s[1].events}})
 	}
 	sortNamed(list)
 	return list
@@ -126,7 +126,7 @@ func durations(a, b *Trace) []Named {
 			s[i].n++
 		}
 	}
-	limit := critical(len(routes))
+	limit := Critical(len(routes))
 	var list []Named
 	for name, s := range routes {
 		if min(s[0].n, s[1].n) < minRequests {
@@ -135,7 +135,7 @@ func durations(a, b *Trace) []Named {
 		x, y := meanOf(s[0].sum, s[0].squares, s[0].n), meanOf(s[1].sum, s[1].squares, s[1].n)
 		// How long a request waits depends on who else is there: runs differ more in it.
 		sigma := math.Hypot(math.Hypot(x.sigma, 0.05*x.value), math.Hypot(y.sigma, 0.05*y.value))
-		list = append(list, Named{Name: name, Figure: figure(x.value, y.value, sigma, limit), Count: [2]int{s[0].n, s[1].n}})
+		list = append(list, Named{Name: name, Figure: Judge(x.value, y.value, sigma, limit), Count: [2]int{s[0].n, s[1].n}})
 	}
 	sortNamed(list)
 	return list
@@ -165,7 +165,7 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	counts := [2]int{total(&sides[0]), total(&sides[1])}
 	var list []Named
 	add := func(name string, x, y, sx, sy float64, counts [2]int) {
-		list = append(list, Named{Name: name, Figure: figure(x/unitsA, y/unitsB, math.Hypot(math.Hypot(sx, 0.05*x)/unitsA, math.Hypot(sy, 0.05*y)/unitsB), 3), Count: counts})
+		list = append(list, Named{Name: name, Figure: Judge(x/unitsA, y/unitsB, math.Hypot(math.Hypot(sx, 0.05*x)/unitsA, math.Hypot(sy, 0.05*y)/unitsB), 3), Count: counts})
 	}
 	add("pause", sides[0].pause, sides[1].pause, math.Sqrt(sides[0].squares), math.Sqrt(sides[1].squares), counts)
 	for g := range 3 {
@@ -182,7 +182,7 @@ const minValues = 4
 // makes them worth less than their number.
 func series(a, b *Trace) []Named {
 	var list []Named
-	limit := critical(len(a.Counters))
+	limit := Critical(len(a.Counters))
 	for name, x := range a.Counters {
 		y := b.Counters[name]
 		if min(len(x), len(y)) < minValues {
@@ -190,7 +190,7 @@ func series(a, b *Trace) []Named {
 		}
 		mx, my := meanOfValues(x), meanOfValues(y)
 		sigma := math.Hypot(math.Hypot(2*mx.sigma, 0.05*mx.value), math.Hypot(2*my.sigma, 0.05*my.value))
-		list = append(list, Named{Name: name, Figure: figure(mx.value, my.value, sigma, limit), Count: [2]int{len(x), len(y)}})
+		list = append(list, Named{Name: name, Figure: Judge(mx.value, my.value, sigma, limit), Count: [2]int{len(x), len(y)}})
 	}
 	slices.SortFunc(list, func(x, y Named) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.z), math.Abs(x.z)), cmp.Compare(x.Name, y.Name))
@@ -218,28 +218,56 @@ func sortNamed(list []Named) {
 func (f *Figure) Moved() bool { return f.Verdict != Unclear }
 
 // A Gate is a condition under which a comparison fails: "cpu:Method>+10%".
-type Gate struct {
-	text    string
-	what    string // one of gateKinds
+type Gate struct{ Change }
+
+// ParseGate reads WHAT:NAME>+N% or WHAT:NAME<-N%.
+func ParseGate(s string) (Gate, error) {
+	c, err := ParseChange(s, gateKinds)
+	return Gate{c}, err
+}
+
+// A Change is a condition on how far something moved.
+type Change struct {
+	Text    string
+	What    string // one of the kinds that it was read with
 	pattern string
 	less    bool
 	percent float64
 }
 
-// ParseGate reads WHAT:NAME>+N% or WHAT:NAME<-N%.
-func ParseGate(s string) (Gate, error) {
-	g := Gate{text: s}
+// ParseChange reads WHAT:NAME>+N% or WHAT:NAME<-N%, where WHAT is one of kinds.
+func ParseChange(s string, kinds []string) (Change, error) {
+	c := Change{Text: s}
 	what, rest, ok := strings.Cut(s, ":")
 	i := strings.LastIndexAny(rest, "<>")
-	if !ok || i <= 0 || !slices.Contains(gateKinds, what) {
-		return g, fmt.Errorf("--fail-on %q: must be WHAT:NAME>+N%% or WHAT:NAME<-N%%, where WHAT is %s and * and ? are wild in NAME", s, strings.Join(gateKinds, ", "))
+	if !ok || i <= 0 || !slices.Contains(kinds, what) {
+		return c, fmt.Errorf("--fail-on %q: must be WHAT:NAME>+N%% or WHAT:NAME<-N%%, where WHAT is %s and * and ? are wild in NAME", s, strings.Join(kinds, ", "))
 	}
 	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(rest[i+1:], "+"), "%"), 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return g, fmt.Errorf("--fail-on %q: %q is no percentage", s, rest[i+1:])
+		return c, fmt.Errorf("--fail-on %q: %q is no percentage", s, rest[i+1:])
 	}
-	g.what, g.pattern, g.less, g.percent = what, rest[:i], rest[i] == '<', n
-	return g, nil
+	c.What, c.pattern, c.less, c.percent = what, rest[:i], rest[i] == '<', n
+	return c, nil
+}
+
+// Over returns why the condition holds of a figure with a name that fits, empty if it does not.
+func (c *Change) Over(name string, f *Figure) string {
+	over := f.Change > c.percent || f.Before == 0 && f.After > 0
+	if c.less {
+		over = f.Change < c.percent
+	}
+	if !over || !f.Moved() {
+		return ""
+	}
+	return fmt.Sprintf("--fail-on %s: %s changed by %s (95 %%: %s)", c.Text, name, percent(f.Change), f.interval())
+}
+
+// Fits reports whether a name is that of the condition: with or without module and arguments.
+func (c *Change) Fits(name string) bool {
+	short, _, _ := strings.Cut(name, "(")
+	_, plain, _ := strings.Cut(short, "!")
+	return text.Match(c.pattern, name) || text.Match(c.pattern, short) || plain != "" && text.Match(c.pattern, plain)
 }
 
 var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc", "counters"}
@@ -249,55 +277,41 @@ var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc",
 func (g Gate) Check(r *Result) string {
 	found := false
 	test := func(name string, f *Figure) string {
-		if !g.fits(name) {
+		if !g.Fits(name) {
 			return ""
 		}
 		found = true
-		over := f.Change > g.percent || f.Before == 0 && f.After > 0
-		if g.less {
-			over = f.Change < g.percent
-		}
-		if over && f.Moved() {
-			return fmt.Sprintf("--fail-on %s: %s changed by %s (95 %%: %s)", g.text, name, percent(f.Change), f.interval())
-		}
-		return ""
+		return g.Over(name, f)
 	}
 	lists := map[string][]Named{"alloc": r.Types, "exceptions": r.Exceptions, "requests": r.Routes, "gc": r.GC, "counters": r.Counters}
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		f := &m.Total
-		if g.what == "self" {
+		if g.What == "self" {
 			f = &m.Self
-		} else if g.what != "cpu" {
+		} else if g.What != "cpu" {
 			break
 		}
 		if why := test(m.Method, f); why != "" {
 			return why
 		}
 	}
-	for i := range lists[g.what] {
-		n := &lists[g.what][i]
+	for i := range lists[g.What] {
+		n := &lists[g.What][i]
 		if why := test(n.Name, &n.Figure); why != "" {
 			return why
 		}
 	}
 	if !found && !g.known(r) {
-		return fmt.Sprintf("--fail-on %s: neither trace has anything of that name", g.text)
+		return fmt.Sprintf("--fail-on %s: neither trace has anything of that name", g.Text)
 	}
 	return ""
 }
 
 // known reports whether a method of that name is in a trace, though it costs too little to judge.
 func (g Gate) known(r *Result) bool {
-	if g.what != "cpu" && g.what != "self" {
+	if g.What != "cpu" && g.What != "self" {
 		return false
 	}
-	return slices.ContainsFunc(r.a.names.list, g.fits)
-}
-
-// fits reports whether a name is that of the gate: with or without module and arguments.
-func (g Gate) fits(name string) bool {
-	short, _, _ := strings.Cut(name, "(")
-	_, plain, _ := strings.Cut(short, "!")
-	return text.Match(g.pattern, name) || text.Match(g.pattern, short) || plain != "" && text.Match(g.pattern, plain)
+	return slices.ContainsFunc(r.a.names.list, g.Fits)
 }

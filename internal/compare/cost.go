@@ -199,9 +199,9 @@ const (
 // smallest is the least change that is worth a word.
 const smallest = 0.03
 
-// figure judges a change: sigma is the noise of the difference, critical how many of it the
+// Judge judges a change: sigma is the noise of the difference, critical how many of it the
 // change must be.
-func figure(before, after, sigma, critical float64) Figure {
+func Judge(before, after, sigma, critical float64) Figure {
 	f := Figure{Before: before, After: after, Verdict: Unclear}
 	d := after - before
 	if sigma > 0 {
@@ -219,9 +219,9 @@ func figure(before, after, sigma, critical float64) Figure {
 	return f
 }
 
-// critical is how many sigmas a change must be so that of n things that did not change one
+// Critical is how many sigmas a change must be so that of n things that did not change one
 // seems to in one of twenty comparisons.
-func critical(n int) float64 {
+func Critical(n int) float64 {
 	return max(2.5, math.Sqrt2*math.Erfinv(1-0.05/float64(max(1, n))))
 }
 
@@ -234,6 +234,9 @@ const (
 	noiseOfAll    = 0.025 // of the cost of a request
 	noiseOfTrace  = 0.004 // of all time, in totals
 )
+
+// RunNoise is what two runs of one program differ by in a thing that costs x of all.
+func RunNoise(x, all float64) float64 { return math.Hypot(noiseOfItself*x, noiseOfTrace*all) }
 
 // A mean is the mean of measurements with its standard error.
 type mean struct {
@@ -311,7 +314,7 @@ func methods(a, b *costs, perRequest bool) []Method {
 		b.byRequest(wanted)
 		tests *= max(1, len(routes))
 	}
-	limit := critical(tests)
+	limit := Critical(tests)
 	var list []Method
 	for m := range wanted {
 		row := Method{Method: a.names.list[m]}
@@ -358,7 +361,7 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 	}
 	if !perRequest {
 		sigma := math.Hypot(totalNoise(x, a.all), totalNoise(y, b.all))
-		return figure(x.time/1e6, y.time/1e6, sigma/1e6, limit), nil
+		return Judge(x.time/1e6, y.time/1e6, sigma/1e6, limit), nil
 	}
 	na, nb := float64(len(a.trace.Requests)), float64(len(b.trace.Requests))
 	// The cost of an average request, by all samples; its noise is that of the routes.
@@ -374,7 +377,7 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 		variance += share * share * sigma * sigma
 		toldA += share * ma.value
 		toldB += share * mb.value
-		f := figure(ma.value/1e6, mb.value/1e6, sigma/1e6, limit)
+		f := Judge(ma.value/1e6, mb.value/1e6, sigma/1e6, limit)
 		if f.Before > 0 || f.After > 0 {
 			list = append(list, Route{r, f})
 		}
@@ -391,7 +394,7 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 	if y.time > 0 {
 		variance += y.squares / (nb * nb)
 	}
-	f := figure(x.time/na/1e6, y.time/nb/1e6, math.Sqrt(variance)/1e6, limit)
+	f := Judge(x.time/na/1e6, y.time/nb/1e6, math.Sqrt(variance)/1e6, limit)
 	d := f.After - f.Before
 	// What moved in one route moved on the whole, unless other routes may have made up for it.
 	if verdict != Unclear && (verdict == More) == (d > 0) && math.Abs(d) >= max(smallest*f.Before, 1.64*math.Sqrt(variance)/1e6) {
@@ -404,5 +407,5 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 // totalNoise is the standard error of a total: samples are counts, and those of one thread
 // come in runs.
 func totalNoise(s *sum, all float64) float64 {
-	return math.Hypot(1.5*math.Sqrt(s.squares), math.Hypot(noiseOfItself*s.time, noiseOfTrace*all))
+	return math.Hypot(1.5*math.Sqrt(s.squares), RunNoise(s.time, all))
 }

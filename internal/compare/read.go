@@ -159,6 +159,12 @@ var waits = []string{
 	"System.Threading.Thread.Join", "System.Threading.Thread.SpinWait",
 }
 
+// IsWait reports whether a method, by its full name, is one in which a thread waits.
+func IsWait(full string) bool {
+	module, name, _ := strings.Cut(full, "!")
+	return isWait(profile.Method{Module: module, Name: name})
+}
+
 func isWait(m profile.Method) bool {
 	return m.Module == "System.Private.CoreLib" && slices.ContainsFunc(waits, func(w string) bool { return strings.HasPrefix(m.Name, w) })
 }

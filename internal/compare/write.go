@@ -38,6 +38,9 @@ func (f *Figure) change() string {
 	return percent(f.Change)
 }
 
+// Told is the change with its interval.
+func (f *Figure) Told() string { return f.change() + " (95 %: " + f.interval() + ")" }
+
 func (f *Figure) word() string {
 	return map[string]string{More: "more", Less: "less", Unclear: "can't tell"}[f.Verdict]
 }
@@ -47,12 +50,30 @@ func (r *Result) JSON(w io.Writer) error {
 	return text.WriteDocument(w, r, " ")
 }
 
-// A table is what text and Markdown have in common.
-type table struct {
-	title string
-	head  []string
-	rows  [][]string
+// A Document is what text and Markdown have in common.
+type Document struct {
+	Before, After string
+	Verdict       []string // the sentences that come first
+	Tables        []Table
 }
+
+// A Table is a part of a Document; the last column holds names.
+type Table struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+}
+
+// FigureTable is a table of figures.
+func FigureTable(title, of string) Table { return Table{Title: title, Head: headed(of)} }
+
+// Add adds a row.
+func (t *Table) Add(f *Figure, form func(float64) string, name string) {
+	t.Rows = append(t.Rows, row(f, form, name))
+}
+
+// Number prints a figure with three digits or so.
+func Number(v float64) string { return number(v) }
 
 func number(v float64) string {
 	switch a := math.Abs(v); {
@@ -138,47 +159,47 @@ func (r *Result) verdict() (v []string) {
 }
 
 // tables are what moved, and what is largest of the rest.
-func (r *Result) tables(limit int) (list []table) {
+func (r *Result) tables(limit int) (list []Table) {
 	of := ", ms in all"
 	if r.PerRequest {
 		of = ", ms a request"
 	}
 	methods := func(title string, figure func(*Method) *Figure, keep func(*Method) bool) {
-		t := table{title: title + of, head: headed("method")}
+		t := Table{Title: title + of, Head: headed("method")}
 		for i := range r.Methods {
-			if m := &r.Methods[i]; keep(m) && (limit == 0 || len(t.rows) < limit) {
-				t.rows = append(t.rows, row(figure(m), number, m.Method))
+			if m := &r.Methods[i]; keep(m) && (limit == 0 || len(t.Rows) < limit) {
+				t.Rows = append(t.Rows, row(figure(m), number, m.Method))
 			}
 		}
-		if len(t.rows) > 0 {
+		if len(t.Rows) > 0 {
 			list = append(list, t)
 		}
 	}
 	self := func(m *Method) *Figure { return &m.Self }
 	total := func(m *Method) *Figure { return &m.Total }
 	methods("CPU time of methods that moved by themselves", self, func(m *Method) bool { return m.Self.Moved() })
-	routes := table{title: "The same by route, ms a request", head: headed("route, method")}
+	routes := Table{Title: "The same by route, ms a request", Head: headed("route, method")}
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		for k := range m.Routes {
 			if f := &m.Routes[k]; m.Self.Moved() && f.Moved() {
-				routes.rows = append(routes.rows, row(&f.Figure, number, f.Route+" "+m.Method))
+				routes.Rows = append(routes.Rows, row(&f.Figure, number, f.Route+" "+m.Method))
 			}
 		}
 	}
-	if len(routes.rows) > 0 {
+	if len(routes.Rows) > 0 {
 		list = append(list, routes)
 	}
 	methods("CPU time of methods that moved with what they call", total, func(m *Method) bool { return m.Total.Moved() && !m.Self.Moved() })
 	methods("CPU time of other methods", self, func(m *Method) bool { return !m.Self.Moved() && !m.Total.Moved() && m.Self.Before+m.Self.After > 0 })
 	named := func(title, name string, rows []Named, form func(float64) string) {
-		t := table{title: title, head: headed(name)}
+		t := Table{Title: title, Head: headed(name)}
 		for i := range rows {
-			if limit == 0 || len(t.rows) < limit || rows[i].Moved() {
-				t.rows = append(t.rows, row(&rows[i].Figure, form, rows[i].Name))
+			if limit == 0 || len(t.Rows) < limit || rows[i].Moved() {
+				t.Rows = append(t.Rows, row(&rows[i].Figure, form, rows[i].Name))
 			}
 		}
-		if len(t.rows) > 0 {
+		if len(t.Rows) > 0 {
 			list = append(list, t)
 		}
 	}
@@ -196,20 +217,30 @@ func (r *Result) tables(limit int) (list []table) {
 
 // Text writes r for people; names are shortened where lines would be wider than width, 0 is
 // any width. limit is the number of rows of a table.
-func (r *Result) Text(w io.Writer, width, limit int) error {
+func (r *Result) Text(w io.Writer, width, limit int) error { return r.document(limit).Text(w, width) }
+
+// Markdown writes r for a pull request.
+func (r *Result) Markdown(w io.Writer, limit int) error { return r.document(limit).Markdown(w) }
+
+func (r *Result) document(limit int) *Document {
+	return &Document{r.Before, r.After, r.verdict(), r.tables(limit)}
+}
+
+// Text writes d for people, as Result.Text does.
+func (d *Document) Text(w io.Writer, width int) error {
 	var b strings.Builder
-	for _, v := range r.verdict() {
+	for _, v := range d.Verdict {
 		b.WriteString(text.Line(v) + "\n")
 	}
-	for _, t := range r.tables(limit) {
-		b.WriteString("\n" + t.title + "\n")
-		wide := make([]int, len(t.head))
-		for _, row := range append([][]string{t.head}, t.rows...) {
+	for _, t := range d.Tables {
+		b.WriteString("\n" + t.Title + "\n")
+		wide := make([]int, len(t.Head))
+		for _, row := range append([][]string{t.Head}, t.Rows...) {
 			for i, c := range row {
 				wide[i] = max(wide[i], len([]rune(c)))
 			}
 		}
-		for k, row := range append([][]string{t.head}, t.rows...) {
+		for k, row := range append([][]string{t.Head}, t.Rows...) {
 			var line strings.Builder
 			used := 0
 			for i, c := range row {
@@ -233,17 +264,17 @@ func (r *Result) Text(w io.Writer, width, limit int) error {
 	return err
 }
 
-// Markdown writes r for a pull request.
-func (r *Result) Markdown(w io.Writer, limit int) error {
+// Markdown writes d for a pull request.
+func (d *Document) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s → %s\n\n", escape(r.Before), escape(r.After))
-	for _, v := range r.verdict() {
+	fmt.Fprintf(&b, "### %s → %s\n\n", escape(d.Before), escape(d.After))
+	for _, v := range d.Verdict {
 		b.WriteString("- " + escape(v) + "\n")
 	}
-	for _, t := range r.tables(limit) {
-		fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", t.title)
-		b.WriteString("| " + strings.Join(t.head, " | ") + " |\n|" + strings.Repeat("---:|", len(t.head)-1) + "---|\n")
-		for _, row := range t.rows {
+	for _, t := range d.Tables {
+		fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", t.Title)
+		b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|" + strings.Repeat("---:|", len(t.Head)-1) + "---|\n")
+		for _, row := range t.Rows {
 			for i, c := range row {
 				row[i] = escape(c)
 			}

@@ -62,7 +62,9 @@ type Trace struct {
 	// Rest tells where the cut samples are that could not be repaired.
 	Rest *Rest `json:"rest,omitempty"`
 
-	Requests *Requests       `json:"requests,omitempty"`
+	Requests *Requests `json:"requests,omitempty"`
+	// Measures are what batches are compared by; only they gather them.
+	Measures *Measures       `json:"measures,omitempty"`
 	Detail   json.RawMessage `json:"summary,omitempty"` // what the command sums up in its output
 
 	// Done tells in words what was done, if that was not about samples.

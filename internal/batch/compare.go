@@ -1,0 +1,514 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/compare"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
+)
+
+// A Comparison is what moved between two batches.
+type Comparison struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
+	Traces [2]int `json:"traces"`
+	// Failures are the share of the traces that failed, in percent.
+	Failures compare.Figure `json:"failures"`
+	// NewFailures are traces that failed and did not before, and Recovered the other way round.
+	NewFailures int          `json:"new_failures"`
+	Recovered   int          `json:"recovered"`
+	Failed      []NewFailure `json:"failed"` // the first 1000 of NewFailures
+	Causes      []Cause      `json:"causes"` // why traces failed, the largest change first
+
+	Errors  compare.Figure `json:"error_rate"` // of requests, in percent
+	Routes  []RouteChange  `json:"routes"`
+	Methods []MethodChange `json:"methods"`
+	Gates   []GateResult   `json:"gates,omitempty"`
+	Notes   []string       `json:"notes,omitempty"`
+}
+
+// A NewFailure is a trace that failed and did not before.
+type NewFailure struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+	Was   string `json:"was"` // its outcome before, or "absent"
+}
+
+// A Cause is a reason for which traces failed, without its numbers.
+type Cause struct {
+	Why   string `json:"why"`
+	Count [2]int `json:"count"`
+}
+
+// A RouteChange is the requests of one route to one host, or served by one.
+type RouteChange struct {
+	Side   string         `json:"side"`
+	Host   string         `json:"host,omitempty"`
+	Route  string         `json:"route"`
+	Count  [2]int         `json:"count"`
+	Errors compare.Figure `json:"error_rate"` // percent
+	P50    compare.Figure `json:"p50_ms"`
+	P95    compare.Figure `json:"p95_ms"`
+}
+
+func (r *RouteChange) name() string {
+	return strings.TrimSpace(strings.TrimSpace(r.Side+" "+r.Host) + " " + r.Route)
+}
+
+// A MethodChange is a method's share of the CPU time of all traces, by itself.
+type MethodChange struct {
+	Method string         `json:"method"`
+	Share  compare.Figure `json:"share"` // percent
+	Traces [2]int         `json:"traces"`
+}
+
+// Compare compares the reports that two folders, URLs or files hold.
+func Compare(ctx context.Context, c Config, before, after string) (*Comparison, error) {
+	var sides [2]*Report
+	for i, name := range []string{before, after} {
+		m, err := NewMerger()
+		if err != nil {
+			return nil, err
+		}
+		defer m.Close()
+		m.alone = true
+		if err := m.addSide(ctx, c, name); err != nil {
+			return nil, err
+		}
+		if sides[i], err = m.Report(nil); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return compareReports(before, after, sides[0], sides[1])
+}
+
+// addSide takes the whole report of a folder, or those of its shards where it has none.
+func (m *Merger) addSide(ctx context.Context, c Config, name string) error {
+	if isReport(withoutQuery(name)) {
+		return m.AddFrom(ctx, c, name)
+	}
+	st := &stores{open: c.OpenURL}
+	defer st.close()
+	p, err := openPlace(ctx, st, local(name))
+	if err != nil {
+		return err
+	}
+	rels, err := p.list(ctx, reportName)
+	if err != nil {
+		return err
+	}
+	for _, end := range []string{rowsEnd, ".json"} {
+		if slices.Contains(rels, reportName+end) {
+			return m.addAt(ctx, p, reportName+end)
+		}
+	}
+	err = m.AddFrom(ctx, c, name)
+	if err == nil && m.out == nil {
+		return fmt.Errorf("%s: no report of a batch is there: neither %s.json nor those of shards", name, reportName)
+	}
+	return err
+}
+
+func compareReports(before, after string, a, b *Report) (*Comparison, error) {
+	x := &Comparison{Before: before, After: after, Traces: [2]int{a.Totals.Traces, b.Totals.Traces}, Failed: []NewFailure{}, Causes: []Cause{}, Routes: []RouteChange{}, Methods: []MethodChange{}}
+	if a.Do != b.Do {
+		x.Notes = append(x.Notes, fmt.Sprintf("one is of --do %s, the other of --do %s: only what both tell is compared", a.Do, b.Do))
+	}
+	if a.Version != b.Version {
+		x.Notes = append(x.Notes, "made by different versions of tracefix")
+	}
+	x.Failures = shareChange(a.Totals.Failed, a.Totals.Traces, b.Totals.Failed, b.Totals.Traces, compare.Critical(1))
+	if err := x.failures(a, b); err != nil {
+		return nil, err
+	}
+	ma, mb := cmp.Or(a.Totals.Measures, &report.Measures{}), cmp.Or(b.Totals.Measures, &report.Measures{})
+	x.routes(ma, mb)
+	x.methods(ma, mb)
+	if a.Totals.Measures == nil && b.Totals.Measures == nil {
+		x.Notes = append(x.Notes, "neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
+	}
+	return x, nil
+}
+
+// numbers are what differs between two failures of one kind.
+var numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\d[\d,.]*`)
+
+// failures tells of traces that failed on one side only. Traces are the same if their names
+// are, below the folder that all of a side's lie in.
+func (x *Comparison) failures(a, b *Report) error {
+	seed := maphash.MakeSeed()
+	key := func(r *Report) (func(*Result) uint64, error) {
+		common, err := commonFolder(r)
+		return func(t *Result) uint64 { return maphash.String(seed, strings.TrimPrefix(t.Input.Name, common)) }, err
+	}
+	keyA, err := key(a)
+	if err != nil {
+		return err
+	}
+	keyB, err := key(b)
+	if err != nil {
+		return err
+	}
+	causes := map[string]*Cause{}
+	cause := func(t *Result, side int) {
+		why := numbers.ReplaceAllString(t.why(), "N")
+		if causes[why] == nil {
+			if len(causes) >= maxSkips {
+				return
+			}
+			causes[why] = &Cause{Why: why}
+		}
+		causes[why].Count[side]++
+	}
+	was := map[uint64]string{}
+	for t, err := range a.All() {
+		if err != nil {
+			return err
+		}
+		was[keyA(t)] = t.Status
+		if t.Status == Failed {
+			cause(t, 0)
+		}
+	}
+	for t, err := range b.All() {
+		if err != nil {
+			return err
+		}
+		before := cmp.Or(was[keyB(t)], "absent")
+		if t.Status != Failed {
+			if before == Failed {
+				x.Recovered++
+			}
+			continue
+		}
+		cause(t, 1)
+		if before == Failed {
+			continue
+		}
+		if x.NewFailures++; len(x.Failed) < maxSkips {
+			x.Failed = append(x.Failed, NewFailure{t.Input.Name, t.why(), before})
+		}
+	}
+	for _, c := range causes {
+		x.Causes = append(x.Causes, *c)
+	}
+	slices.SortFunc(x.Causes, func(p, q Cause) int {
+		change := func(c Cause) int { return c.Count[1] - c.Count[0] }
+		return cmp.Or(cmp.Compare(change(q), change(p)), strings.Compare(p.Why, q.Why))
+	})
+	return nil
+}
+
+// commonFolder is the folder that all traces of a report lie in.
+func commonFolder(r *Report) (common string, err error) {
+	first := true
+	for t, err := range r.All() {
+		if err != nil {
+			return "", err
+		}
+		dir := path.Dir(t.Input.Name) + "/"
+		if first {
+			common, first = dir, false
+		}
+		for common != "" && !strings.HasPrefix(dir, common) {
+			common = common[:strings.LastIndexByte(strings.TrimSuffix(common, "/"), '/')+1]
+		}
+	}
+	return common, nil
+}
+
+// bursts is how much more shares and ranks scatter than those of things that come one by one:
+// requests that fail or are slow come together.
+const bursts = 1.5
+
+// shareChange judges shares, in percent.
+func shareChange(n, of, n2, of2 int, limit float64) compare.Figure {
+	if of == 0 || of2 == 0 {
+		return compare.Figure{Verdict: compare.Unclear}
+	}
+	side := func(n, of int) (share, sigma float64) {
+		p := (float64(n) + 0.5) / (float64(of) + 1) // none of a few does not mean never
+		return 100 * float64(n) / float64(of), 100 * bursts * math.Sqrt(p*(1-p)/float64(of))
+	}
+	p, sp := side(n, of)
+	q, sq := side(n2, of2)
+	return compare.Judge(p, q, math.Hypot(sp, sq), limit)
+}
+
+const (
+	// leastRequests is the least number of requests of a route that are compared.
+	leastRequests = 40
+	// runNoise is what two runs differ by in how long requests take, as a part of it; it is that
+	// of tracefix compare.
+	runNoise = 0.05
+	// binNoise is what a bin of durations leaves open.
+	binNoise = 0.022
+)
+
+// quantileChange judges a quantile of durations, ms. Its noise is what the durations of ranks
+// beside it differ by.
+func quantileChange(a, b *report.Measured, q, limit float64) compare.Figure {
+	side := func(m *report.Measured) (v, sigma float64) {
+		v = m.Quantile(q)
+		sd := bursts * math.Sqrt(q*(1-q)/float64(max(1, m.Ended())))
+		return v, math.Hypot((m.Quantile(q+sd)-m.Quantile(q-sd))/2, math.Hypot(runNoise, binNoise)*v)
+	}
+	p, sp := side(a)
+	r, sr := side(b)
+	return compare.Judge(p, r, math.Hypot(sp, sr), limit)
+}
+
+func (x *Comparison) routes(a, b *report.Measures) {
+	type key struct{ side, host, route string }
+	of := func(m *report.Measured) key { return key{m.Side, m.Host, m.Route} }
+	before := map[key]*report.Measured{}
+	for i := range a.Routes {
+		before[of(&a.Routes[i])] = &a.Routes[i]
+	}
+	var errs, counts [2]int
+	for i, m := range []*report.Measures{a, b} {
+		for _, r := range m.Routes {
+			errs[i] += r.Errors
+			counts[i] += r.Count
+		}
+	}
+	x.Errors = shareChange(errs[0], counts[0], errs[1], counts[1], compare.Critical(1))
+	limit := compare.Critical(3 * len(b.Routes))
+	for i := range b.Routes {
+		r := &b.Routes[i]
+		old := before[of(r)]
+		if old == nil || min(old.Count, r.Count) < leastRequests {
+			continue
+		}
+		x.Routes = append(x.Routes, RouteChange{
+			Side: r.Side, Host: r.Host, Route: r.Route, Count: [2]int{old.Count, r.Count},
+			Errors: shareChange(old.Errors, old.Count, r.Errors, r.Count, limit),
+			P50:    quantileChange(old, r, 0.5, limit), P95: quantileChange(old, r, 0.95, limit),
+		})
+	}
+	slices.SortStableFunc(x.Routes, func(p, q RouteChange) int {
+		size := func(f *compare.Figure) float64 { return math.Abs(f.Change) }
+		return cmp.Or(cmp.Compare(size(&q.P95), size(&p.P95)), strings.Compare(p.name(), q.name()))
+	})
+}
+
+// leastShare is the share of all CPU time that a method must have to be looked at, in percent.
+const leastShare = 0.5
+
+func (x *Comparison) methods(a, b *report.Measures) {
+	if a.CPU == 0 || b.CPU == 0 {
+		return
+	}
+	sides := [2]map[string]report.HotTime{{}, {}}
+	for i, m := range []*report.Measures{a, b} {
+		for _, h := range m.Methods {
+			name := compare.Name(h.Method)
+			t := sides[i][name]
+			sides[i][name] = report.HotTime{Traces: max(t.Traces, h.Traces), Self: t.Self + h.Self, Squares: t.Squares + h.Squares, Cross: t.Cross + h.Cross}
+		}
+	}
+	names := map[string]bool{}
+	for i, m := range []*report.Measures{a, b} {
+		for name, h := range sides[i] {
+			if 100*h.Self/m.CPU >= leastShare && !compare.IsWait(name) {
+				names[name] = true
+			}
+		}
+	}
+	limit := compare.Critical(len(names))
+	for name := range names {
+		p, sp := share(sides[0][name], a)
+		q, sq := share(sides[1][name], b)
+		x.Methods = append(x.Methods, MethodChange{name, compare.Judge(p, q, math.Hypot(sp, sq), limit), [2]int{sides[0][name].Traces, sides[1][name].Traces}})
+	}
+	slices.SortFunc(x.Methods, func(p, q MethodChange) int {
+		size := func(f *compare.Figure) float64 { return math.Abs(f.After - f.Before) }
+		return cmp.Or(cmp.Compare(size(&q.Share), size(&p.Share)), strings.Compare(p.Method, q.Method))
+	})
+}
+
+// share is a method's part of all CPU time with its noise, in percent. Each trace is one
+// measurement of it: how they scatter is the noise, beside that of runs.
+func share(h report.HotTime, m *report.Measures) (share, sigma float64) {
+	s := h.Self / m.CPU
+	variance := max(0, h.Squares-2*s*h.Cross+s*s*m.Squares)
+	if n := float64(m.Traces); n > 1 {
+		variance *= n / (n - 1)
+	}
+	sigma = math.Hypot(math.Sqrt(variance)/m.CPU, compare.RunNoise(s, 1))
+	if h.Self == 0 {
+		sigma = math.Hypot(sigma, m.Missed/m.CPU) // it may be there, and not among the hottest
+	}
+	return 100 * s, 100 * sigma
+}
+
+// A ComparisonGate is a condition under which a comparison of batches fails.
+type ComparisonGate struct {
+	change  compare.Change
+	name    string
+	op      string
+	value   float64
+	text    string
+	counted bool
+}
+
+var (
+	comparisonKinds  = []string{"p95", "p50", "errors", "cpu"}
+	comparisonCounts = []string{"new-failures", "failed-rate", "http-error-rate"}
+)
+
+// ParseComparisonGate reads KIND:NAME>+N%, or NAME or NAME>VALUE.
+func ParseComparisonGate(s string) (ComparisonGate, error) {
+	if strings.Contains(s, ":") {
+		c, err := compare.ParseChange(s, comparisonKinds)
+		return ComparisonGate{change: c, text: s}, err
+	}
+	f := gateForm().FindStringSubmatch(strings.TrimSpace(s))
+	if f == nil || !slices.Contains(comparisonCounts, f[1]) {
+		return ComparisonGate{}, fmt.Errorf("--fail-on %q: must be %s with > and a number, or KIND:NAME>+N%% with KIND %s", s, strings.Join(comparisonCounts, ", "), strings.Join(comparisonKinds, ", "))
+	}
+	g := ComparisonGate{counted: true, name: f[1], op: cmp.Or(f[2], ">"), text: strings.TrimSpace(s)}
+	if f[3] != "" {
+		if _, err := fmt.Sscanf(f[3], "%g", &g.value); err != nil || f[4] != "" && f[4] != "%" {
+			return g, fmt.Errorf("--fail-on %q: %q is no number", s, f[3]+f[4])
+		}
+	}
+	return g, nil
+}
+
+// Check asks the gates, and returns why the first of them fails.
+func (x *Comparison) Check(gates []ComparisonGate) (why string) {
+	for _, g := range gates {
+		r := g.check(x)
+		if x.Gates = append(x.Gates, r); r.Failed && why == "" {
+			why = r.Found
+		}
+	}
+	return why
+}
+
+func (g *ComparisonGate) check(x *Comparison) GateResult {
+	if g.counted {
+		v := map[string]float64{"new-failures": float64(x.NewFailures), "failed-rate": x.Failures.After, "http-error-rate": x.Errors.After}[g.name]
+		failed := map[string]bool{">": v > g.value, ">=": v >= g.value, "<": v < g.value, "<=": v <= g.value}[g.op]
+		return GateResult{Gate: g.text, Failed: failed, Found: fmt.Sprintf("--fail-on %s: %s is %s", g.text, g.name, compare.Number(v))}
+	}
+	found := false
+	test := func(name, fits string, f *compare.Figure) string {
+		if !g.change.Fits(name) && !g.change.Fits(fits) {
+			return ""
+		}
+		found = true
+		return g.change.Over(name, f)
+	}
+	why := ""
+	if g.change.What == "cpu" {
+		for i := range x.Methods {
+			m := &x.Methods[i]
+			why = cmp.Or(why, test(m.Method, m.Method, &m.Share))
+		}
+	} else {
+		for i := range x.Routes {
+			r := &x.Routes[i]
+			f := map[string]*compare.Figure{"p95": &r.P95, "p50": &r.P50, "errors": &r.Errors}[g.change.What]
+			why = cmp.Or(why, test(r.name(), r.Route, f))
+		}
+	}
+	if !found {
+		why = fmt.Sprintf("--fail-on %s: neither report has anything of that name that is frequent enough to compare", g.text)
+	}
+	return GateResult{Gate: g.text, Failed: why != "", Found: cmp.Or(why, "not beyond noise, or not that far")}
+}
+
+// JSON writes x as one document.
+func (x *Comparison) JSON(w io.Writer) error { return text.WriteDocument(w, x, " ") }
+
+// Document is x for people, limit rows in each table; 0 is all.
+func (x *Comparison) Document(limit int) *compare.Document {
+	d := &compare.Document{Before: x.Before, After: x.After, Verdict: x.verdict()}
+	add := func(t compare.Table) {
+		if limit > 0 && len(t.Rows) > limit {
+			t.Rows = t.Rows[:limit]
+		}
+		if len(t.Rows) > 0 {
+			d.Tables = append(d.Tables, t)
+		}
+	}
+	failed := compare.Table{Title: "New failures", Head: []string{"was", "trace and why"}}
+	for _, f := range x.Failed {
+		failed.Rows = append(failed.Rows, []string{f.Was, f.Name + ": " + f.Error})
+	}
+	add(failed)
+	causes := compare.Table{Title: "Why traces failed", Head: []string{"before", "after", "why"}}
+	for _, c := range x.Causes {
+		causes.Rows = append(causes.Rows, []string{report.Count(c.Count[0]), report.Count(c.Count[1]), c.Why})
+	}
+	add(causes)
+	p95, errs := compare.FigureTable("p95 of requests, ms", "route"), compare.FigureTable("Requests with errors, %", "route")
+	for i := range x.Routes {
+		r := &x.Routes[i]
+		p95.Add(&r.P95, compare.Number, r.name())
+		if r.Errors.Before+r.Errors.After > 0 {
+			errs.Add(&r.Errors, compare.Number, r.name())
+		}
+	}
+	add(p95)
+	add(errs)
+	hot := compare.FigureTable("Share of the CPU time, %, by itself", "method")
+	for i := range x.Methods {
+		hot.Add(&x.Methods[i].Share, compare.Number, x.Methods[i].Method)
+	}
+	add(hot)
+	return d
+}
+
+// verdict are the sentences that come first.
+func (x *Comparison) verdict() (v []string) {
+	for _, g := range x.Gates {
+		if g.Failed {
+			v = append(v, g.Found+".")
+		}
+	}
+	if x.NewFailures > 0 {
+		v = append(v, fmt.Sprintf("%s trace%s failed that did not before (%s of %s failed, before %s of %s).", report.Count(x.NewFailures), report.Plural(x.NewFailures),
+			compare.Number(x.Failures.After)+" %", report.Count(x.Traces[1]), compare.Number(x.Failures.Before)+" %", report.Count(x.Traces[0])))
+	}
+	tell := func(what, unit string, list []*compare.Figure, name func(int) string) {
+		n := 0
+		for i, f := range list {
+			if f.Moved() {
+				if n++; n <= 3 {
+					v = append(v, fmt.Sprintf("%s: %s %s -> %s %s, %s.", name(i), what, compare.Number(f.Before), compare.Number(f.After), unit, f.Told()))
+				}
+			}
+		}
+		if n > 3 {
+			v = append(v, fmt.Sprintf("%d more: %s.", n-3, what))
+		}
+	}
+	var p95, errs, hot []*compare.Figure
+	for i := range x.Routes {
+		p95, errs = append(p95, &x.Routes[i].P95), append(errs, &x.Routes[i].Errors)
+	}
+	for i := range x.Methods {
+		hot = append(hot, &x.Methods[i].Share)
+	}
+	route := func(i int) string { return x.Routes[i].name() }
+	tell("p95", "ms", p95, route)
+	tell("errors", "%", errs, route)
+	tell("share of the CPU time", "%", hot, func(i int) string { return x.Methods[i].Method })
+	if len(v) == 0 {
+		v = append(v, "Nothing moved beyond noise.")
+	}
+	return append(v, x.Notes...)
+}

@@ -1,0 +1,172 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/compare"
+	"github.com/tracefix/tracefix/internal/report"
+)
+
+// A day is a batch that is made up: how slow its requests are, how many fail, what burns.
+type day struct {
+	folder           string
+	p95, errors, hot float64 // factors
+	failed           map[int]string
+}
+
+const dayTraces = 60
+
+// write writes the reports of a day's batch, as one or as shards.
+func (d day) write(t *testing.T, seed uint64, shards int) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 9))
+	dir := t.TempDir()
+	reports := make([]*Report, shards)
+	for i := range reports {
+		reports[i] = &Report{Command: "batch", Do: "repair", List: List{Inputs: dayTraces, Digest: "d"}, Traces: []*Result{}}
+		if shards > 1 {
+			reports[i].Shard = &Shard{Index: i + 1, Count: shards}
+			reports[i].List.Parts, reports[i].List.Own = dayTraces, dayTraces/shards
+		}
+	}
+	for i := range dayTraces {
+		res := &Result{Index: i, Trace: report.Trace{Status: OK, Input: report.Input{Name: fmt.Sprintf("%s/pod%d/trace.nettrace", d.folder, i)}}}
+		if why := d.failed[i]; why != "" {
+			res.Status, res.Error = Failed, why
+		} else {
+			var m report.Measurer
+			burn := 200 * d.hot * (1 + 0.1*rng.NormFloat64())
+			m.Hot(map[string]float64{"Shop!Shop.Price.Sum(int32[])": burn, "Shop!Shop.Cart+<Load>d__5.MoveNext()": 300, "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)": 100}, burn+400)
+			for range 50 {
+				ns := int64(1e6 * (5 + rng.ExpFloat64()*20*d.p95))
+				m.Request("server", "", "GET /orders/{id}", rng.Float64() < 0.02*d.errors, ns)
+				m.Request("client", "db", "POST /query", false, int64(1e6*(1+rng.ExpFloat64())))
+			}
+			res.Measures = m.One()
+		}
+		reports[i%shards].add(res)
+	}
+	for _, r := range reports {
+		require.NoError(t, r.finish(nil))
+		for _, w := range r.writers("") {
+			var b bytes.Buffer
+			require.NoError(t, w.write(&b))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, r.Shard.orAll().report()+w.end), b.Bytes(), 0o644))
+		}
+	}
+	return dir
+}
+
+func compareDirs(t *testing.T, before, after string) *Comparison {
+	t.Helper()
+	x, err := Compare(context.Background(), Config{}, before, after)
+	require.NoError(t, err)
+	return x
+}
+
+func (x *Comparison) route(name string) RouteChange {
+	for _, r := range x.Routes {
+		if r.name() == name {
+			return r
+		}
+	}
+	return RouteChange{}
+}
+
+func TestCompareFindsWhatMoved(t *testing.T) {
+	before := day{"in/monday", 1, 1, 1, map[int]string{3: "offset 10: bad", 4: "offset 11: bad"}}.write(t, 1, 1)
+	after := day{"in/tuesday", 1.5, 4, 1.4, map[int]string{4: "offset 900: bad", 7: "offset 12: bad"}}.write(t, 2, 1)
+	x := compareDirs(t, before, after)
+	assert.Equal(t, [2]int{dayTraces, dayTraces}, x.Traces)
+	assert.Equal(t, 1, x.NewFailures)
+	assert.Equal(t, 1, x.Recovered)
+	assert.Equal(t, []NewFailure{{"in/tuesday/pod7/trace.nettrace", "offset 12: bad", OK}}, x.Failed, "names below the days' folders are the same")
+	assert.Equal(t, []Cause{{"offset N: bad", [2]int{2, 2}}}, x.Causes)
+	assert.Equal(t, compare.Unclear, x.Failures.Verdict)
+	slow := x.route("server GET /orders/{id}")
+	assert.Equal(t, compare.More, slow.P95.Verdict)
+	assert.InDelta(t, 50, slow.P95.Change, 20)
+	assert.Equal(t, compare.More, slow.Errors.Verdict)
+	same := x.route("client db POST /query")
+	assert.Equal(t, compare.Unclear, same.P95.Verdict)
+	assert.Equal(t, compare.Unclear, same.Errors.Verdict)
+	require.NotEmpty(t, x.Methods)
+	for _, m := range x.Methods {
+		assert.NotContains(t, m.Method, "Thread.Sleep", "a wait is no cost")
+	}
+	assert.Equal(t, "Shop!Shop.Price.Sum(int32[])", x.Methods[0].Method)
+	assert.Equal(t, compare.More, x.Methods[0].Share.Verdict)
+
+	for gate, fails := range map[string]bool{
+		"new-failures": true, "new-failures>1": false, "failed-rate>3%": true, "failed-rate>4%": false, "http-error-rate>1%": true, "http-error-rate>20%": false,
+		"p95:GET /orders/*>+10%": true, "p95:server*>+10%": true, "p95:*query>+10%": false, "p95:*orders*>+300%": false, "p50:*orders*<-10%": false,
+		"errors:*orders*>+10%": true, "cpu:Shop.Price.Sum>+10%": true, "cpu:Shop.Cart*>+10%": false, "p95:*gone*>+10%": true,
+	} {
+		g, err := ParseComparisonGate(gate)
+		require.NoError(t, err, gate)
+		assert.Equal(t, fails, x.Check([]ComparisonGate{g}) != "", gate)
+	}
+	for _, bad := range []string{"", "failures", "p99:*>+10%", "p95:x", "new-failures>x", "cpu:>+10%", "new-failures>1ms"} {
+		_, err := ParseComparisonGate(bad)
+		assert.Error(t, err, bad)
+	}
+	var md, text, doc bytes.Buffer
+	require.NoError(t, x.Document(10).Markdown(&md))
+	require.NoError(t, x.Document(10).Text(&text, 100))
+	require.NoError(t, x.JSON(&doc))
+	assert.Contains(t, md.String(), "- --fail-on")
+	assert.Contains(t, md.String(), "pod7")
+	assert.Contains(t, text.String(), "GET /orders/{id}: p95")
+	assert.Contains(t, doc.String(), `"new_failures": 1`)
+}
+
+// TestCompareOfTheSame: of days that do not differ hardly any seems to.
+func TestCompareOfTheSame(t *testing.T) {
+	found := 0
+	for seed := range uint64(20) {
+		x := compareDirs(t, day{"a", 1, 1, 1, nil}.write(t, 10+2*seed, 1), day{"b", 1, 1, 1, nil}.write(t, 11+2*seed, 1))
+		require.Len(t, x.Routes, 2)
+		for _, r := range x.Routes {
+			for _, f := range []compare.Figure{r.P50, r.P95, r.Errors} {
+				if f.Moved() {
+					found++
+				}
+			}
+		}
+		for i := range x.Methods {
+			if x.Methods[i].Share.Moved() {
+				found++
+			}
+		}
+	}
+	assert.LessOrEqual(t, found, 2, "of 20 pairs")
+}
+
+// TestCompareTakesShards: a folder whose shards were not merged yet tells the same.
+func TestCompareTakesShards(t *testing.T) {
+	before := day{"a", 1, 1, 1, nil}.write(t, 1, 1)
+	one, many := compareDirs(t, before, day{"b", 2, 1, 1, nil}.write(t, 2, 1)), compareDirs(t, before, day{"b", 2, 1, 1, nil}.write(t, 2, 3))
+	assert.Equal(t, one.Routes, many.Routes)
+	require.Len(t, many.Methods, len(one.Methods))
+	assert.InDelta(t, one.Methods[0].Share.After, many.Methods[0].Share.After, 1e-9)
+	rows := filepath.Join(before, "batch-report.ndjson")
+	assert.Equal(t, one.Routes[0].Count, compareDirs(t, rows, filepath.Join(before, "batch-report.json")).Routes[0].Count)
+	for _, none := range []string{t.TempDir(), filepath.Join(before, "gone")} {
+		_, err := Compare(context.Background(), Config{}, before, none)
+		assert.Error(t, err)
+	}
+	missing := day{"b", 1, 1, 1, nil}.write(t, 2, 3)
+	require.NoError(t, os.Remove(filepath.Join(missing, "batch-report-2-of-3.ndjson")))
+	require.NoError(t, os.Remove(filepath.Join(missing, "batch-report-2-of-3.json")))
+	_, err := Compare(context.Background(), Config{}, before, missing)
+	assert.ErrorContains(t, err, "missing")
+}
