@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 
 	// The model, and the door to all that is done with it.
 	"profile": {"stackfix/stacks", "internal/text"},
-	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/view", "internal/report", "internal/text"},
+	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/events", "internal/view", "internal/report", "internal/text"},
 
 	// From bytes to the model.
 	"internal/relay":    {},

@@ -34,8 +34,8 @@ type ReadOptions struct {
 	// or less where the stacks show that.
 	MaxDepth int
 	// Tracks are groups of things to read beside the samples, as profile.Track: "activities",
-	// "gc", "exceptions", "contention", "faults", "events" and "http". Other formats than
-	// nettrace have none.
+	// "gc", "exceptions", "contention", "faults", "events", "http" and "counters". Other formats
+	// than nettrace have none.
 	Tracks []string
 	// Weights are what the stacks of other events are read for: "alloc" (bytes), "exceptions",
 	// "contention" and "wait" (time), an event's name (how often), or EVENT=FIELD (the sum of a
@@ -135,6 +135,11 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 		also = append(also, http)
 		defer http.Stop()
 	}
+	var counters *drawnCounters
+	if slices.Contains(o.Tracks, "counters") {
+		counters = newDrawnCounters(o)
+		also = append(also, counters)
+	}
 	lo := f.loadOptions(o)
 	var att *attributor
 	if o.Work {
@@ -151,6 +156,9 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 	}
 	if http != nil {
 		p.Tracks = append(p.Tracks, http.tracks(p)...)
+	}
+	if counters != nil {
+		p.Tracks = append(p.Tracks, counters.tracks(p)...)
 	}
 	return p, nil
 }

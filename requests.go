@@ -135,12 +135,5 @@ func newDrawnRequests(o *ReadOptions) *drawnRequests {
 
 // tracks are those of the requests: one for each connection, and those of what was served.
 func (d *drawnRequests) tracks(p *profile.Profile) []*profile.Track {
-	return httpreport.Tracks(d.list, d.served, func(pid uint32) *profile.Process {
-		for _, of := range p.Processes {
-			if of.PID == int64(pid) {
-				return of
-			}
-		}
-		return nil
-	})
+	return httpreport.Tracks(d.list, d.served, func(pid uint32) *profile.Process { return processOf(p, int(pid)) })
 }

@@ -20,7 +20,7 @@ import (
 
 // pageOf writes the page of a repaired trace and returns its address.
 func pageOf(t *testing.T, file string) string {
-	p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities"}, Work: true})
+	p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities", "counters"}, Work: true})
 	require.NoError(t, err)
 	tracefix.Repair(p, nil)
 	return pageFor(t, p)
@@ -446,7 +446,7 @@ func TestLimitsInBrowser(t *testing.T) {
 func TestOpensWithoutSamples(t *testing.T) {
 	for _, file := range []string{"../../testdata/nettrace/runtime-gc.nettrace.zst", "../../testdata/nettrace/probe10.nettrace.zst", "../../testdata/nettrace/counters.nettrace.zst"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities"}})
+			p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities", "counters"}})
 			require.NoError(t, err)
 			p.Threads = nil // whether it was sampled or not
 			b := tracetest.NewBrowser(t, 1400, 900)
@@ -457,7 +457,7 @@ func TestOpensWithoutSamples(t *testing.T) {
 				b.Key(key)
 				look(t, b)
 			}
-			if len(p.Tracks) > 0 {
+			if assert.NotEmpty(t, p.Tracks) {
 				assert.Contains(t, text(t, b, "table"), "Tracks, in the selected time")
 			}
 			var failed []string

@@ -17,6 +17,7 @@ import (
 	"html"
 	"io"
 	"iter"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -100,6 +101,9 @@ type track struct {
 	Group  string `json:"group"`
 	Slices int    `json:"slices"`
 }
+
+// counters is the group of tracks whose slices have values.
+const counters = "counters"
 
 type loss struct {
 	From   int64 `json:"from"`
@@ -387,7 +391,7 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 }
 
 // write writes the column: time since the start of the slice before, duration, name, 1 + thread
-// or 0, details, and the number of the request that it is or 0.
+// or 0, details, the number of the request that it is or 0, and of a counter the bits of its value.
 func (s *sliceTable) write(c *columnWriter) {
 	for _, t := range s.tracks {
 		var last int64
@@ -407,6 +411,9 @@ func (s *sliceTable) write(c *columnWriter) {
 			told, _ := s.detail(sl)
 			c.uint(uint64(told))
 			c.uint(uint64(requestOf(t, sl)))
+			if t.Group == counters {
+				c.uint(uint64(math.Float32bits(float32(valueOf(sl)))))
+			}
 		}
 	}
 }
@@ -418,6 +425,16 @@ func requestOf(t *profile.Track, sl *profile.Slice) int64 {
 			if id, ok := a.Value.(int64); ok && a.Key == "id" {
 				return max(id, 0)
 			}
+		}
+	}
+	return 0
+}
+
+// valueOf is the value of a counter's slice.
+func valueOf(sl *profile.Slice) float64 {
+	for _, a := range sl.Args {
+		if v, ok := a.Value.(float64); ok && a.Key == "value" {
+			return v
 		}
 	}
 	return 0

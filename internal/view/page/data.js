@@ -88,8 +88,10 @@ function readSlices(t, next) {
   const n = t.slices;
   t.title = t.name;
   t.start = new Float64Array(n); t.end = new Float64Array(n); t.name = new Uint32Array(n); t.thread = new Int32Array(n); t.detail = new Uint32Array(n); t.request = new Uint32Array(n);
+  const bits = new Uint32Array(t.group === "counters" ? n : 0);
+  if (bits.length) t.value = new Float32Array(bits.buffer);
   let at = 0;
-  for (let i = 0; i < n; i++) { t.start[i] = at += next(); t.end[i] = at + next(); t.name[i] = next(); t.thread[i] = next() - 1; t.detail[i] = next(); t.request[i] = next(); }
+  for (let i = 0; i < n; i++) { t.start[i] = at += next(); t.end[i] = at + next(); t.name[i] = next(); t.thread[i] = next() - 1; t.detail[i] = next(); t.request[i] = next(); if (t.value) bits[i] = next(); }
   // The longest so far tells how far back a slice may begin that still lasts.
   t.reach = new Float64Array(n);
   for (let i = 0, far = 0; i < n; i++) t.reach[i] = far = Math.max(far, t.end[i]);

@@ -8,6 +8,7 @@ function makeFlame(app) {
   // paint draws the flame graph; its root is the frame that was chosen, below its callers.
   function paint(paper, scroll) {
     const sum = app.sums(), { tree, total, marked } = sum, { w, h } = paper, s = app.state;
+    const levels = []; // boxes of a row stand together: start, end, colour
     boxes = []; deepest = 0;
     if (s.zoom >= tree.size || !total[s.zoom]) s.zoom = 0;
     if (cursor >= tree.size || !total[cursor]) cursor = 0;
@@ -29,13 +30,15 @@ function makeFlame(app) {
       deepest = Math.max(deepest, d);
       if (y < -ROW || y > h) return;
       const wide = Math.max(0.5, width - (width > 3 ? 1 : 0)), part = marked[n] / total[n];
-      paper.rect(x, y, wide, ROW - 1, sum.colour(m, above || app.found && !app.found.has(m)));
+      const x0 = Math.max(0, Math.round(x * paper.scale));
+      (levels[d] ||= []).push(x0, Math.min(paper.width, Math.max(x0 + 1, Math.round((x + wide) * paper.scale))), sum.colour(m, above || app.found && !app.found.has(m)));
       if (sum.names[m] === LOST) paper.hatch(x, y, wide, ROW - 1, "lost");
       if (part > 0 && width > 2) paper.hatch(x, y, Math.max(1, wide * part), ROW - 1, s.recorded ? "moved" : "restored");
       if (width > 30) paper.text(sum.label(m, width - 8), x + 5, y + ROW / 2);
       if (n === cursor) paper.frame(x, y, Math.max(3, wide), ROW - 1);
       boxes.push({ n, x, y, width });
     }
+    levels.forEach((list, d) => paper.row(TOP + d * ROW - scroll, ROW - 1, fill => { for (let i = 0; i < list.length; i += 3) fill(list[i], list[i + 1], list[i + 2]); }));
     return paper.done();
   }
   const at = (x, y) => boxes.findLast(b => y >= b.y && y < b.y + ROW && x >= b.x && x < b.x + b.width);

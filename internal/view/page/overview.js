@@ -19,10 +19,11 @@ function makeOverview(app) {
   function arrange() {
     lanes = [];
     const groups = new Map();
-    trace.tracks.forEach(t => { const k = t.group || t.title; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
+    trace.tracks.filter(t => !t.value).forEach(t => { const k = t.group || t.title; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
     for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + " (" + tracks.length + ")" : name, tracks });
     if (trace.head.losses.length) lanes.push({ kind: "loss", name: "events lost" });
     for (const t of trace.threads) lanes.push({ kind: "thread", thread: t, name: app.threadName(t) });
+    for (const t of trace.tracks) if (t.value) lanes.push({ kind: "track", name: t.title, tracks: [t], most: t.value.reduce((a, v) => Math.max(a, v), 0) });
     canvas.style.height = HEAD + lanes.length * LANE + 4 + "px";
     canvas.setAttribute("aria-label", "Overview of " + trace.threads.length + " threads and " + trace.tracks.length + " tracks. The view Threads and tracks tells the same in words. Up and down choose a lane, Enter selects it or what is next on it, left and right move the selected time, with shift they change its length.");
   }
@@ -51,7 +52,8 @@ function makeOverview(app) {
         for (const t of lane.tracks) for (let i = 0, px = -1; i < t.slices; i++) {
           const a = X(t.start[i], w), b = Math.max(a + 1, X(t.end[i], w));
           if (b <= px) continue;
-          paper.rect(Math.max(a, px), y + 3, b - Math.max(a, px), LANE - 6, colours.track); px = b;
+          const high = t.value ? Math.max(1, t.value[i] / (lane.most || 1) * (LANE - 3)) : LANE - 6; // a counter is as high as its value
+          paper.rect(Math.max(a, px), t.value ? y + LANE - 1 - high : y + 3, b - Math.max(a, px), high, colours.track); px = b;
         }
       } else for (const l of trace.head.losses) paper.hatch(X(l.from, w), y + 2, Math.max(2, X(l.to, w) - X(l.from, w)), LANE - 4, "loss");
     });
