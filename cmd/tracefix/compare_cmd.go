@@ -9,9 +9,11 @@ import (
 
 	door "github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/compare"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/profile"
 )
 
 var compareFormats = output.Formats{
@@ -88,14 +90,20 @@ func (c *BatchCompareCmd) Run(ctx context.Context, cli *CLI, std streams) error 
 
 // CompareCmd is `tracefix compare`.
 type CompareCmd struct {
-	Before string   `arg:"" help:"The trace to compare with."`
-	After  string   `arg:"" help:"The trace to judge."`
-	Out    string   `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default."`
-	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json, folded, html. Default: by OUT's extension, else text."`
-	Force  bool     `help:"Replace an existing output."`
-	Strict bool     `help:"Fail on a damaged input (exit 1) instead of comparing what can be saved (exit 3)."`
-	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
-	Raw    bool     `help:"Leave the sampler's own marks (Thread.PollGC) where they are, instead of charging them to the callers."`
+	Before string `arg:"" help:"The trace to compare with."`
+	After  string `arg:"" help:"The trace to judge."`
+	Out    string `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default."`
+	Format string `placeholder:"FORMAT" help:"Output format: text, markdown, json, folded, html. Default: by OUT's extension, else text."`
+	Force  bool   `help:"Replace an existing output."`
+	Strict bool   `help:"Fail on a damaged input (exit 1) instead of comparing what can be saved (exit 3)."`
+	Limit  int    `short:"n" default:"10" help:"Rows in each table; 0 is all."`
+	Raw    bool   `help:"Leave the sampler's own marks (Thread.PollGC) where they are, instead of charging them to the callers."`
+	Report string `placeholder:"FILE" help:"Write the figures as JSON, whatever the output is; - is standard output."`
+
+	command.WhoFlags
+	command.TimeFlags
+	Frame string `placeholder:"PATTERN" help:"Compare samples with a frame of that name; * and ? are wild."`
+
 	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if that moved so far and beyond noise: KIND:NAME>+10%, KIND cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wild."`
 }
 
@@ -121,9 +129,17 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if c.Limit < 0 {
 		return usage(fmt.Errorf("--limit %d: must not be negative", c.Limit))
 	}
+	if err := c.TimeFlags.Check(); err != nil {
+		return usage(err)
+	}
 	name := c.Out
 	if name == "" {
 		name = "-"
+	}
+	if c.Report != "" {
+		if err := output.Check(c.Report, &output.Options{Force: c.Force, Inputs: []string{c.Before, c.After}, Others: []string{name}}); err != nil {
+			return usage(err)
+		}
 	}
 	out, err := output.Create(name, &output.Options{Force: c.Force, Stdout: std.out, Context: ctx, Inputs: []string{c.Before, c.After}})
 	if err != nil {
@@ -148,6 +164,11 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	if err := out.Commit(); err != nil {
 		return err
+	}
+	if c.Report != "" {
+		if err := writeTo(c.Report, std, c.Force, res.JSON); err != nil {
+			return err
+		}
 	}
 	for _, g := range gates {
 		if why := g.Check(res); why != "" {
@@ -175,7 +196,7 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	}
 	harm := 0
 	var first door.Damage
-	t, err := compare.Read(ctx, door.FromInput(in), name, compare.Options{Raw: c.Raw, Warn: func(d door.Damage) {
+	t, err := compare.Read(ctx, door.FromInput(in), name, compare.Options{Raw: c.Raw, Select: c.selection(), Warn: func(d door.Damage) {
 		if harm++; harm == 1 {
 			first = d
 		}
@@ -183,10 +204,18 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	if err != nil {
 		return nil, 0, err
 	}
+	if sel := c.selection(); t.Empty() && !sel.IsZero() {
+		return nil, 0, fmt.Errorf("%s: %s", name, command.DropAll(ctx, in, c.WhoFlags, c.TimeFlags))
+	}
 	if harm > 0 && c.Strict {
 		return nil, 0, fmt.Errorf("%s: offset %d: %s: %s", name, first.Offset, first.Where, first.What)
 	}
 	return t, harm, nil
+}
+
+// selection is the part of both traces that is compared.
+func (c *CompareCmd) selection() profile.Selection {
+	return profile.Selection{Processes: c.Process, Threads: c.Thread, From: int64(c.From), To: int64(c.To), Frame: c.Frame}
 }
 
 func (c *CompareCmd) write(w io.Writer, res *compare.Result, format string, width int) error {

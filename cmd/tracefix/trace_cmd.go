@@ -94,9 +94,6 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 	if len(names) > 1 && c.Out != "" {
 		return usage(fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names)))
 	}
-	if c.Report != "" && len(names) > 1 {
-		return usage(errors.New("--report is for one input; `tracefix batch` reports on many"))
-	}
 	run := traceRun{
 		cli: cli, std: std, row: c.row, job: c.Job[0].(command.Job),
 		opts: command.Options{
@@ -109,8 +106,12 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 		return err
 	}
 	failed, anyDamaged := 0, false
+	var all report.Traces
 	for _, name := range names {
 		rep, err := run.one(ctx, name)
+		if rep != nil {
+			all.Traces = append(all.Traces, rep)
+		}
 		if err != nil {
 			if len(names) == 1 || ctx.Err() != nil {
 				return err
@@ -120,6 +121,11 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 			continue
 		}
 		anyDamaged = anyDamaged || rep.Damages > 0
+	}
+	if c.Report != "" && len(names) > 1 {
+		if err := writeTo(c.Report, std, c.Force, all.WriteJSON); err != nil {
+			return fmt.Errorf("the outputs were written, their report was not: %w", err)
+		}
 	}
 	switch {
 	case failed == len(names):
@@ -175,7 +181,7 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	if errors.As(err, &wrong) {
 		return rep, err
 	}
-	if r.opts.Report != "" && ctx.Err() == nil {
+	if r.opts.Report != "" && r.opts.Single && ctx.Err() == nil {
 		if werr := writeTo(r.opts.Report, r.std, r.opts.Force, rep.WriteJSON); err == nil && werr != nil {
 			err = fmt.Errorf("%s was written, its report was not: %w", rep.Output.Name, werr)
 		}

@@ -45,7 +45,7 @@ func (a *Activities) Check(format string) error {
 	if format == "chromium" && (a.filters() || a.Depth != 0 || a.Limit != 0) {
 		return errors.New("filters, --depth and --limit do not apply to --format chromium")
 	}
-	return errors.Join(a.TimeFlags.check(), a.LimitFlag.check())
+	return errors.Join(a.TimeFlags.Check(), a.LimitFlag.check())
 }
 
 // Do writes the tree.
@@ -69,6 +69,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	c.read(read)
 	a.tell(c.Report, tree, read)
 	keep := a.filter(ctx, c, tree)
+	a.left(ctx, c, tree, keep)
 	switch c.Format {
 	case "json":
 		return httpreport.ActivitiesJSON(c.Out, tree, keep, why)
@@ -128,7 +129,7 @@ func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree) h
 	if !a.filters() && a.Limit == 0 {
 		return nil
 	}
-	ours := a.keeps(ctx, c)
+	ours := a.WhoFlags.keeps(ctx, c)
 	inside := a.inside(tree)
 	wanted := func(r *activity.Row) bool {
 		d, ok := r.Duration()
@@ -138,7 +139,7 @@ func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree) h
 		}
 		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
-			ours(int(r.Process)) && text.List(a.Thread).MatchID(int64(r.StartThread), "") && a.overlap(r.Start, end) && inside(r)
+			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && inside(r)
 	}
 	if a.Limit == 0 {
 		return wanted
@@ -150,6 +151,33 @@ func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree) h
 		}
 	}
 	return func(r *activity.Row) bool { return first[r] }
+}
+
+// left says how many activities the filters leave, and what there is if they leave none.
+func (a *Activities) left(ctx context.Context, c *Call, tree *activity.Tree, keep httpreport.ActivityFilter) {
+	if keep == nil || len(tree.Rows) == 0 {
+		return
+	}
+	n := 0
+	var names []string
+	for i := range tree.Rows {
+		if keep(&tree.Rows[i]) {
+			n++
+		}
+		names = append(names, tree.Rows[i].Name)
+	}
+	c.Report.Done += fmt.Sprintf(", %s match", report.Count(n))
+	if n > 0 {
+		return
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, provider: a.Provider}
+	note := filters.dropAll(ctx, c)
+	if wanted := slices.Concat(a.Name, a.Activity); len(wanted) > 0 {
+		note += anyNearest(wanted, names, "activities")
+	}
+	c.Report.Notes = append(c.Report.Notes, note)
 }
 
 // inside returns whether a row is an activity of --activity, or below one.

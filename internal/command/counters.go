@@ -35,7 +35,7 @@ type Counters struct {
 
 // Check implements Job.
 func (n *Counters) Check(string) error {
-	return errors.Join(n.TimeFlags.check(), LimitFlag{n.Limit}.check())
+	return errors.Join(n.TimeFlags.Check(), LimitFlag{n.Limit}.check())
 }
 
 // Do writes the values of the counters.

@@ -36,7 +36,7 @@ func (e *Events) selection() profile.Selection {
 
 // Check implements Job.
 func (e *Events) Check(string) error {
-	return errors.Join(e.LimitFlag.check(), e.TimeFlags.check(), events.Check(e.selection()))
+	return errors.Join(e.LimitFlag.check(), e.TimeFlags.Check(), events.Check(e.selection()))
 }
 
 // Do lists the events.
@@ -70,6 +70,10 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		c.Report.Done += fmt.Sprintf(" of the first %s", report.Count(int(res.Events)))
 	case res.Written != res.Events:
 		c.Report.Done += " of " + report.Count(int(res.Events))
+	}
+	if res.Written == 0 && res.Events > 0 {
+		filters := asked{WhoFlags: e.WhoFlags, TimeFlags: e.TimeFlags, provider: e.Provider, event: e.Event, other: true}
+		c.Report.Notes = append(c.Report.Notes, filters.dropAll(ctx, c))
 	}
 	return nil
 }

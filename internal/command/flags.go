@@ -27,7 +27,8 @@ func (f TimeFlags) overlap(from, to int64) bool {
 	return to >= int64(f.From) && (f.To == 0 || from <= int64(f.To))
 }
 
-func (f TimeFlags) check() error {
+// Check refuses times that make no sense.
+func (f TimeFlags) Check() error {
 	switch {
 	case f.From < 0 || f.To < 0:
 		return errors.New("--from and --to must not be negative")
@@ -44,24 +45,40 @@ type ProcessFlag struct {
 	Process []string `placeholder:"PID|NAME" help:"Keep these processes; * and ? are wild in names."`
 }
 
-// keeps returns what the flag asks of a process id. Names are those that info tells: a reading
-// of its own, for who asks by name.
+// keeps returns what the flag asks of a process id.
 func (f ProcessFlag) keeps(ctx context.Context, c *Call) func(pid int) bool {
-	if len(f.Process) == 0 {
-		return func(int) bool { return true }
-	}
-	var names map[int]string
-	if slices.ContainsFunc(f.Process, func(s string) bool { _, err := strconv.Atoi(s); return err != nil }) {
-		facts, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
-		names = facts.ProcessNames()
-	}
-	return func(pid int) bool { return text.List(f.Process).MatchID(int64(pid), names[pid]) }
+	keeps := WhoFlags{ProcessFlag: f}.keeps(ctx, c)
+	return func(pid int) bool { return keeps(pid, 0) }
 }
 
 // WhoFlags say whose part of the trace is wanted.
 type WhoFlags struct {
 	ProcessFlag
 	Thread []string `placeholder:"TID|NAME" help:"Keep these threads, likewise."`
+}
+
+// keeps returns what the flags ask of a process and a thread. Names are those that info tells: a
+// reading of its own, for who asks by name.
+func (f WhoFlags) keeps(ctx context.Context, c *Call) func(pid int, tid int64) bool {
+	type thread struct {
+		pid int
+		tid int64
+	}
+	var processes map[int]string
+	threads := map[thread]string{}
+	if slices.ContainsFunc(slices.Concat(f.Process, f.Thread), func(s string) bool { _, err := strconv.ParseInt(s, 0, 64); return err != nil }) {
+		facts, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
+		processes = facts.ProcessNames()
+		if facts != nil {
+			for _, t := range facts.Threads {
+				threads[thread{t.PID, int64(t.TID)}] = t.Name
+			}
+		}
+	}
+	return func(pid int, tid int64) bool {
+		return text.List(f.Process).MatchID(int64(pid), processes[pid]) &&
+			(len(f.Thread) == 0 || text.List(f.Thread).MatchID(tid, threads[thread{pid, tid}]))
+	}
 }
 
 // SampleFlags say which samples are wanted.
@@ -87,7 +104,7 @@ type SampleFlags struct {
 func newSampleFlags() SampleFlags { return SampleFlags{Passes: passFlags()} }
 
 func (f SampleFlags) check() error {
-	errs := []error{f.TimeFlags.check(), checkWeights(f.Weight), checkSymbols(f.Symbols)}
+	errs := []error{f.TimeFlags.Check(), checkWeights(f.Weight), checkSymbols(f.Symbols)}
 	for _, own := range f.Passes {
 		errs = append(errs, own.(PassFlags).Check())
 	}

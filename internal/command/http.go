@@ -70,13 +70,13 @@ func (h *HTTP) Check(format string) error {
 	}
 	if summary {
 		_, err := h.filter()
-		return errors.Join(h.TimeFlags.check(), h.checkSummary(format), err)
+		return errors.Join(h.TimeFlags.Check(), h.checkSummary(format), err)
 	}
 	if h.Explain && !slices.Contains([]string{"ndjson", "json", "html", "table"}, format) {
 		return fmt.Errorf("--explain: %s has no place for it; use --format table, ndjson, json or html", format)
 	}
 	_, err := h.filter()
-	return errors.Join(h.TimeFlags.check(), h.LimitFlag.check(), err)
+	return errors.Join(h.TimeFlags.Check(), h.LimitFlag.check(), err)
 }
 
 // Do writes the requests of the trace.
@@ -135,8 +135,8 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
 	run.totals.end(rep)
-	if len(h.Host) > 0 && run.sum.Matched == 0 && run.sum.Requests > 0 {
-		rep.Notes = append(rep.Notes, "the filters drop all; its hosts are "+few(run.hosts))
+	if run.sum.Matched == 0 && run.seen > 0 {
+		rep.Notes = append(rep.Notes, run.dropAll(ctx, c))
 	}
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
@@ -277,7 +277,8 @@ type httpRun struct {
 	sum     httpreport.Summary
 	need    requests.Need
 	totals  httpTotals
-	hosts   []string            // of some requests that the filters drop
+	seen    int                 // requests of the sides that are asked for
+	dropped []httpRow           // some of those that the filters drop
 	explain *requests.Explainer // nil: not asked for
 	others  others              // served and explained, for who asked for them
 	held    []httpRow
@@ -288,14 +289,15 @@ type httpRun struct {
 func (h *httpRun) request(r *httpphases.Request) {
 	h.need.Request(r)
 	row := httpRow{made: r}
-	if h.cmd.sides()&requests.Client == 0 || !h.cmd.inTime(row) {
+	if h.cmd.sides()&requests.Client == 0 {
 		return
 	}
-	h.sum.Requests++
-	shown := h.keep(row)
-	if name := r.Host + ":" + strconv.Itoa(r.Port); !shown && len(h.hosts) < 100 && !slices.Contains(h.hosts, name) {
-		h.hosts = append(h.hosts, name)
+	shown := h.cmd.inTime(row)
+	if shown {
+		h.sum.Requests++
+		shown = h.keep(row)
 	}
+	h.see(row, shown)
 	if shown {
 		h.sum.Add(r)
 		h.totals.add(r)
@@ -305,20 +307,74 @@ func (h *httpRun) request(r *httpphases.Request) {
 
 func (h *httpRun) server(s *httpphases.ServerRequest) {
 	row := httpRow{served: s}
+	asked := h.cmd.sides()&requests.Server != 0
 	if !h.cmd.inTime(row) {
+		if asked {
+			h.see(row, false)
+		}
 		return
 	}
 	h.sum.Servers++
 	if h.explain != nil {
 		h.other(s)
 	}
-	if h.cmd.sides()&requests.Server != 0 {
+	if asked {
 		shown := h.keep(row)
 		if shown {
 			h.totals.served(s)
 		}
+		h.see(row, shown)
 		h.row(row, shown)
 	}
+}
+
+// see remembers what there was, for who asked for what there is not.
+func (h *httpRun) see(row httpRow, shown bool) {
+	const enough = 1000
+	h.seen++
+	if !shown && h.sum.Matched == 0 && len(h.dropped) < enough {
+		h.dropped = append(h.dropped, row)
+	}
+}
+
+// dropAll says that the filters drop all, and what there is instead.
+func (h *httpRun) dropAll(ctx context.Context, c *Call) string {
+	filters := asked{WhoFlags: WhoFlags{ProcessFlag: h.cmd.ProcessFlag}, TimeFlags: h.cmd.TimeFlags}
+	what := filters.dropAll(ctx, c)
+	if h.cmd.From != 0 || h.cmd.To != 0 {
+		first, last := int64(math.MaxInt64), int64(0)
+		for _, r := range h.dropped {
+			f := r.facts()
+			first, last = min(first, f.start), max(last, f.start+f.duration)
+		}
+		what += fmt.Sprintf(", its first requests from %v to %v", time.Duration(first).Round(time.Millisecond), time.Duration(last).Round(time.Millisecond))
+	}
+	list := func(wanted []string, kind string, name func(httpRow) string) {
+		if len(wanted) == 0 {
+			return
+		}
+		var names []string
+		for _, r := range h.dropped {
+			if n := name(r); n != "" && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+		what += anyNearest(wanted, names, kind)
+	}
+	list(h.cmd.Host, "hosts", func(r httpRow) string {
+		if names := r.hostNames(); len(names) > 1 {
+			return names[1]
+		}
+		return ""
+	})
+	list(h.cmd.Request, "requests", func(r httpRow) string { return r.facts().url })
+	list(h.cmd.Status, "answers", func(r httpRow) string {
+		if s := r.facts().status; s != 0 {
+			return strconv.Itoa(s)
+		}
+		return ""
+	})
+	return what
 }
 
 // row takes a request of a side that is asked for.

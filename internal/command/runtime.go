@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/load"
@@ -18,22 +19,36 @@ var runtimeFormats = output.Formats{
 
 // RuntimeReport is what the reports on the runtime have in common.
 type RuntimeReport struct {
+	ProcessFlag
+	TimeFlags
 	Limit int `short:"n" default:"10" help:"Rows in each table of text and html; 0 is all."`
 
-	kind  events.ReportKind
-	waits bool
+	kind    events.ReportKind
+	waits   bool
+	threads []string
 }
 
 // Check implements Job.
-func (r *RuntimeReport) Check(string) error { return LimitFlag{r.Limit}.check() }
+func (r *RuntimeReport) Check(string) error {
+	return errors.Join(r.TimeFlags.Check(), LimitFlag{r.Limit}.check())
+}
 
 // Do writes the report.
 func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
-	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, events.RuntimeOptions{
+	filters := asked{WhoFlags: WhoFlags{r.ProcessFlag, r.threads}, TimeFlags: r.TimeFlags}
+	o := events.RuntimeOptions{
 		Load: load.Options{Source: c.In.Name, Warn: c.warn}, Limit: r.Limit, Waits: r.waits,
-	})
+		Between: events.Stretch{From: int64(r.From), To: int64(r.To)},
+	}
+	if len(r.Process)+len(r.threads) > 0 {
+		o.Wants = filters.keeps(ctx, c)
+	}
+	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, o)
 	if err != nil {
 		return err
+	}
+	if rep.Missing != "" && filters.any() {
+		rep.Missing = filters.dropAll(ctx, c)
 	}
 	c.Report.Events, c.Report.Lost = info.Events, int64(info.Stats.Lost)
 	c.Report.Done = rep.Summary()
@@ -43,20 +58,44 @@ func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 // GC is `tracefix gc`.
 type GC struct{ RuntimeReport }
 
+// A ThreadFlag says which threads are wanted.
+type ThreadFlag struct {
+	Thread []string `placeholder:"TID|NAME" help:"Keep what these threads did; * and ? are wild in names."`
+}
+
 // JIT is `tracefix jit`.
-type JIT struct{ RuntimeReport }
+type JIT struct {
+	ThreadFlag
+	RuntimeReport
+}
+
+// Do writes the report.
+func (j *JIT) Do(ctx context.Context, c *Call) error {
+	j.threads = j.Thread
+	return j.RuntimeReport.Do(ctx, c)
+}
 
 // Locks is `tracefix locks`.
 type Locks struct {
 	Waits bool `help:"Also a row for each wait that was for no lock, in json and ndjson."`
+	ThreadFlag
 	RuntimeReport
 }
 
 // Do writes the report.
 func (l *Locks) Do(ctx context.Context, c *Call) error {
-	l.waits = l.Waits
+	l.waits, l.threads = l.Waits, l.Thread
 	return l.RuntimeReport.Do(ctx, c)
 }
 
 // Threads is `tracefix threads`.
-type Threads struct{ RuntimeReport }
+type Threads struct {
+	ThreadFlag
+	RuntimeReport
+}
+
+// Do writes the report.
+func (t *Threads) Do(ctx context.Context, c *Call) error {
+	t.threads = t.Thread
+	return t.RuntimeReport.Do(ctx, c)
+}

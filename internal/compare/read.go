@@ -11,6 +11,7 @@ package compare
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/events"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -41,6 +43,16 @@ type Request struct {
 	ID       int
 	Route    string
 	Duration int64 // ns; -1: not told
+
+	process int
+	start   int64 // ns
+}
+
+func newRequest(id int, route string, process uint32, start, duration int64, ended bool) Request {
+	if !ended {
+		duration = -1
+	}
+	return Request{id, strings.TrimSpace(route), duration, int(process), start}
 }
 
 // gcs rides on the reading for collections.
@@ -61,8 +73,11 @@ const maxCounters = 1 << 14
 
 // Options of Read.
 type Options struct {
-	Raw  bool // the sampler's own marks stay
-	Warn func(tracefix.Damage)
+	Raw bool // the sampler's own marks stay
+	// Select says which part is compared: processes and times of all there is, threads and
+	// frames of stacks and of what they weigh.
+	Select profile.Selection
+	Warn   func(tracefix.Damage)
 }
 
 // Read reads one side, repaired.
@@ -71,30 +86,23 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 	var client []Request
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
-			d := int64(-1)
-			if r.HasDuration {
-				d = r.Duration
-			}
-			client = append(client, Request{r.ID, strings.TrimSpace(r.Method + " " + httpphases.Route(r.Target)), d})
+			client = append(client, newRequest(r.ID, r.Method+" "+httpphases.Route(r.Target), r.Process, r.Start, r.Duration, r.HasDuration))
 		},
 		func(r *httpphases.ServerRequest) {
-			d := int64(-1)
-			if r.HasDuration {
-				d = r.Duration
-			}
-			t.Requests = append(t.Requests, Request{r.ID, strings.TrimSpace(r.Method + " " + cmp.Or(r.Route, httpphases.Route(r.Target))), d})
+			t.Requests = append(t.Requests, newRequest(r.ID, r.Method+" "+cmp.Or(r.Route, httpphases.Route(r.Target)), r.Process, r.Start, r.Duration, r.HasDuration))
 		})
 	defer scan.Stop()
 	collections := &gcs{}
-	t.Counters = map[string][]float64{}
+	counted := map[counter][]float64{}
 	values := events.NewCounterConsumer(func(p *events.Point) error {
 		v := p.PerSecond()
 		if p.Type == events.Gauge {
 			v = p.Value
 		}
-		if !math.IsNaN(v) && len(t.Counters) < maxCounters {
-			name := strings.TrimSpace(p.Provider + "/" + p.Name + " " + p.Tags)
-			t.Counters[name] = append(t.Counters[name], v)
+		inTime := p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To)
+		if !math.IsNaN(v) && inTime && len(counted) < maxCounters {
+			c := counter{p.PID, strings.TrimSpace(p.Provider + "/" + p.Name + " " + p.Tags)}
+			counted[c] = append(counted[c], v)
 		}
 		return nil
 	})
@@ -108,15 +116,59 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 		return nil, err
 	}
 	tracefix.Repair(p, nil)
-	p.DropEvidence()
-	if !o.Raw {
-		p.FoldPolls()
-	}
 	if len(t.Requests) == 0 {
 		t.Requests = client
 	}
 	t.Profile, t.GC = p, collections.Finish()
+	t.choose(&o.Select, counted)
+	p.DropEvidence()
+	if !o.Raw {
+		p.FoldPolls()
+	}
 	return t, nil
+}
+
+// A counter is one of a process.
+type counter struct {
+	process int
+	name    string
+}
+
+// choose leaves what is selected.
+func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
+	names := map[int]string{}
+	for _, p := range t.Profile.Processes {
+		names[int(p.PID)] = p.Name
+	}
+	outside := func(pid int, from, to int64) bool {
+		return to < sel.From || sel.To != 0 && from > sel.To || !text.List(sel.Processes).MatchID(int64(pid), names[pid])
+	}
+	t.Requests = slices.DeleteFunc(t.Requests, func(r Request) bool {
+		end := r.start + r.Duration
+		if r.Duration < 0 {
+			end = math.MaxInt64
+		}
+		return outside(r.process, r.start, end)
+	})
+	for _, p := range t.GC {
+		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool {
+			return outside(p.PID, g.PauseStart(), max(g.PauseStart(), g.End))
+		})
+	}
+	t.Counters = map[string][]float64{}
+	for _, c := range slices.SortedFunc(maps.Keys(counted), func(a, b counter) int { return cmp.Compare(a.process, b.process) }) {
+		if text.List(sel.Processes).MatchID(int64(c.process), names[c.process]) {
+			t.Counters[c.name] = append(t.Counters[c.name], counted[c]...)
+		}
+	}
+	t.Profile.Select(*sel)
+}
+
+// Empty reports whether there is nothing to compare.
+func (t *Trace) Empty() bool {
+	return len(t.Requests)+len(t.Counters) == 0 &&
+		!slices.ContainsFunc(t.GC, func(p *runtimeevents.GCProcess) bool { return len(p.Collections) > 0 }) &&
+		!slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
 }
 
 // Parts of names that another compilation of the same source changes: the ordinal that the

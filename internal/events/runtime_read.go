@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
@@ -26,6 +27,34 @@ type RuntimeOptions struct {
 	Load  load.Options // Source and Warn; what else it says is decided by ReadRuntime
 	Limit int          // rows in the tables of text and html; 0 is all
 	Waits bool         // KindLocks: rows for waits that are for no lock, too
+
+	// Wants says whose events are wanted; nil: of all processes and threads. Collections are of
+	// no thread.
+	Wants func(pid int, tid int64) bool
+	// Between is the time that is wanted: what overlaps it is whole.
+	Between Stretch
+}
+
+// A Stretch is a part of a trace, ns since its start. The zero value is all of it.
+type Stretch struct {
+	From int64
+	To   int64 // 0: to the end
+}
+
+// overlaps reports whether something is wanted that lasted so long; until -1: it has no end.
+func (s Stretch) overlaps(from, until int64) bool {
+	return (until < 0 || until >= s.From) && (s.To == 0 || from <= s.To)
+}
+
+// at is overlaps for a moment.
+func (s Stretch) at(ns int64) bool { return s.overlaps(ns, max(ns, 0)) }
+
+// length is how much of a trace that ends then is wanted.
+func (s Stretch) length(end int64) int64 {
+	if s.To != 0 {
+		end = min(end, s.To)
+	}
+	return max(0, end-s.From)
 }
 
 // A collector gathers what one kind of report is about.
@@ -33,7 +62,8 @@ type collector interface {
 	// wants reports whether the event's stack would be used.
 	wants(ev *nettrace.Event) bool
 	take(ev *nettrace.Event, ns int64, stack uint32)
-	report(c *Context) *Report
+	// report reports on what lies in a stretch of the trace.
+	report(c *Context, in Stretch) *Report
 	// advice says what records the events that the report is about.
 	advice() string
 }
@@ -44,16 +74,19 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	var c collector
 	switch kind {
 	case KindGC:
-		c = &gcCollector{}
+		c = &gcCollector{in: o.Between}
 	case KindJIT:
 		c = &jitCollector{}
 	case KindLocks:
 		c = &locksCollector{waits: o.Waits}
 	default:
-		c = &threadsCollector{}
+		c = &threadsCollector{in: o.Between}
 	}
 	o.Load.NoSamples = true
 	o.Load.Take = func(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
+		if o.Wants != nil && !o.Wants(ev.ProcessID, int64(ev.ThreadID)) {
+			return
+		}
 		var id profile.StackID
 		if ev.Stack.Len() > 0 && c.wants(ev) {
 			id = stack()
@@ -64,7 +97,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	if err != nil {
 		return nil, nil, err
 	}
-	r := c.report(contextOf(p, &o))
+	r := c.report(contextOf(p, &o), o.Between)
 	if len(r.Rows) == 0 {
 		r.Missing = c.advice()
 	}
@@ -76,7 +109,7 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: p.Meta.End, Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[uint32][]string{}
 	c.Frames = func(stack uint32) []string {
 		frames, ok := known[stack]
@@ -91,13 +124,33 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	return c
 }
 
-type gcCollector struct{ runtimeevents.GCs }
+type gcCollector struct {
+	runtimeevents.GCs
+	in Stretch
+}
 
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
+
 func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
+	if runtimeevents.IsAllocationTick(ev) && !c.in.at(ns) {
+		return // these are only counted
+	}
 	c.Event(ev, ns, stack)
 }
-func (c *gcCollector) report(x *Context) *Report { return GC(c.Finish(), x) }
+
+func (c *gcCollector) report(x *Context, in Stretch) *Report {
+	procs := c.Finish()
+	for _, p := range procs {
+		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool { return !in.overlaps(min(g.Start, g.PauseStart()), g.End) })
+		outside := func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) }
+		p.Suspensions, p.Others = slices.DeleteFunc(p.Suspensions, outside), slices.DeleteFunc(p.Others, outside)
+	}
+	procs = slices.DeleteFunc(procs, func(p *runtimeevents.GCProcess) bool {
+		return len(p.Collections)+len(p.Suspensions)+len(p.Others) == 0 && p.Ticks == 0
+	})
+	return GC(procs, x)
+}
+
 func (c *gcCollector) advice() string {
 	return "no collections; `dotnet-trace collect --profile gc-collect -p PID` records them, gc-verbose also what is allocated"
 }
@@ -108,8 +161,10 @@ func (c *jitCollector) wants(*nettrace.Event) bool { return false }
 func (c *jitCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 }
-func (c *jitCollector) report(x *Context) *Report {
+func (c *jitCollector) report(x *Context, in Stretch) *Report {
 	c.Finish()
+	c.Compilations = slices.DeleteFunc(c.Compilations, func(m *runtimeevents.Compilation) bool { return !in.overlaps(m.Stop-m.Time(), m.Stop) })
+	c.Batches = slices.DeleteFunc(c.Batches, func(b runtimeevents.Batch) bool { return !in.overlaps(b.Start, b.Stop) })
 	return JIT(&c.JIT, x)
 }
 func (c *jitCollector) advice() string {
@@ -140,8 +195,11 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 }
 
-func (c *locksCollector) report(x *Context) *Report {
+func (c *locksCollector) report(x *Context, in Stretch) *Report {
 	c.all.Abandoned = append(c.all.Abandoned, c.contentions.Open()...)
+	outside := func(l *runtimeevents.Contention) bool { return !in.overlaps(l.Start, l.Stop) }
+	c.all.Contentions, c.all.Abandoned = slices.DeleteFunc(c.all.Contentions, outside), slices.DeleteFunc(c.all.Abandoned, outside)
+	c.all.Waits = slices.DeleteFunc(c.all.Waits, func(w *runtimeevents.Wait) bool { return !in.overlaps(w.Start, w.Stop) })
 	return LocksReport(&c.all, c.waits, x)
 }
 
@@ -149,13 +207,41 @@ func (c *locksCollector) advice() string {
 	return "no contention; `dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x4000:4` records it"
 }
 
-type threadsCollector struct{ runtimeevents.Pool }
+type threadsCollector struct {
+	runtimeevents.Pool
+	in      Stretch
+	outside map[int]int64 // work enqueued outside of it, by process
+}
 
 func (c *threadsCollector) wants(*nettrace.Event) bool { return false }
+
 func (c *threadsCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
+	const enqueued = 30
+	if ev.Metadata.Provider == nettrace.ProviderFramework && ev.Metadata.EventID == enqueued && !c.in.at(ns) {
+		if c.outside == nil {
+			c.outside = map[int]int64{}
+		}
+		c.outside[ev.ProcessID]++
+	}
 }
-func (c *threadsCollector) report(x *Context) *Report { return Threads(c.Processes(), x) }
+
+func (c *threadsCollector) report(x *Context, in Stretch) *Report {
+	procs := c.Processes()
+	for _, p := range procs {
+		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.at(a.Time) })
+		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.at(w.Time) })
+		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.at(l.Time) })
+		outside := func(d runtimeevents.Delay) bool { return !in.overlaps(d.Time-d.Wait, d.Time) }
+		p.Delays, p.Births = slices.DeleteFunc(p.Delays, outside), slices.DeleteFunc(p.Births, outside)
+		p.Enqueued -= c.outside[p.PID]
+	}
+	procs = slices.DeleteFunc(procs, func(p *runtimeevents.PoolProcess) bool {
+		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Delays)+len(p.Births) == 0 && p.Enqueued == 0
+	})
+	return Threads(procs, x)
+}
+
 func (c *threadsCollector) advice() string {
 	return "nothing of the thread pool; `dotnet-trace collect --profile dotnet-common -p PID` records it"
 }

@@ -202,8 +202,18 @@ func (t *Trace) AddDamage(d Damage) {
 }
 
 // WriteJSON writes the report, indented.
-func (t *Trace) WriteJSON(w io.Writer) error {
-	b, err := json.MarshalIndent(t, "", "  ")
+func (t *Trace) WriteJSON(w io.Writer) error { return writeJSON(w, t) }
+
+// Traces are the reports of a run over several inputs, in their order.
+type Traces struct {
+	Traces []*Trace `json:"traces"`
+}
+
+// WriteJSON writes them as one document.
+func (t *Traces) WriteJSON(w io.Writer) error { return writeJSON(w, t) }
+
+func writeJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

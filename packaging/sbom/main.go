@@ -79,11 +79,12 @@ type (
 
 // describe makes the document of a program.
 func describe(info *debug.BuildInfo, version string) ([]byte, error) {
-	program, err := of(&info.Main, "application")
+	main := info.Main
+	main.Version = cmp.Or(version, main.Version)
+	program, err := of(&main, "application")
 	if err != nil {
 		return nil, err
 	}
-	program.Version = cmp.Or(version, program.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "GOOS", "GOARCH", "CGO_ENABLED", "vcs.revision":

@@ -23,6 +23,7 @@ func TestDescribe(t *testing.T) {
 	var doc document
 	require.NoError(t, json.Unmarshal(b, &doc))
 	assert.Equal(t, "4.5.6", doc.Metadata.Component.Version)
+	assert.Equal(t, "pkg:golang/example.invalid/program@4.5.6", doc.Metadata.Component.URL)
 	assert.Equal(t, []property{{"go:GOOS", "linux"}}, doc.Metadata.Component.Properties)
 	var urls []string
 	for _, c := range doc.Components {
