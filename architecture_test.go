@@ -71,6 +71,7 @@ var mayImport = map[string][]string{
 	"packaging/bench":    {"activity", "nettrace"},
 	"packaging/notice":   {},
 	"packaging/nupkg":    {},
+	"packaging/sbom":     {},
 	"internal/tracetest": {},
 }
 

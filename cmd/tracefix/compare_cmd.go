@@ -13,7 +13,6 @@ import (
 	"github.com/tracefix/tracefix/internal/compare"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
-	"github.com/tracefix/tracefix/profile"
 )
 
 var compareFormats = output.Formats{
@@ -196,26 +195,24 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	}
 	harm := 0
 	var first door.Damage
-	t, err := compare.Read(ctx, door.FromInput(in), name, compare.Options{Raw: c.Raw, Select: c.selection(), Warn: func(d door.Damage) {
+	o := compare.Options{Raw: c.Raw, Warn: func(d door.Damage) {
 		if harm++; harm == 1 {
 			first = d
 		}
-	}})
+	}}
+	o.Select.Processes, o.Select.Threads, o.Select.Frame = c.Process, c.Thread, c.Frame
+	o.Select.From, o.Select.To = int64(c.From), int64(c.To)
+	t, err := compare.Read(ctx, door.FromInput(in), name, o)
 	if err != nil {
 		return nil, 0, err
 	}
-	if sel := c.selection(); t.Empty() && !sel.IsZero() {
+	if t.Empty() && !o.Select.IsZero() {
 		return nil, 0, fmt.Errorf("%s: %s", name, command.DropAll(ctx, in, c.WhoFlags, c.TimeFlags))
 	}
 	if harm > 0 && c.Strict {
 		return nil, 0, fmt.Errorf("%s: offset %d: %s: %s", name, first.Offset, first.Where, first.What)
 	}
 	return t, harm, nil
-}
-
-// selection is the part of both traces that is compared.
-func (c *CompareCmd) selection() profile.Selection {
-	return profile.Selection{Processes: c.Process, Threads: c.Thread, From: int64(c.From), To: int64(c.To), Frame: c.Frame}
 }
 
 func (c *CompareCmd) write(w io.Writer, res *compare.Result, format string, width int) error {

@@ -80,13 +80,13 @@ _tracefix() {
 complete -o default -o bashdefault -F _tracefix tracefix
 `,
 	"zsh": `#compdef tracefix
-# zsh: save it as _tracefix in a folder of $fpath
+# zsh: save it as _tracefix in a folder of $fpath, or source <(tracefix completion zsh)
 _tracefix() {
   local -a found
   found=("${(@f)$(tracefix complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ -n "$found" ]]; then compadd -a found; else _files; fi
 }
-compdef _tracefix tracefix
+if [[ $funcstack[1] == _tracefix ]]; then _tracefix "$@"; else compdef _tracefix tracefix; fi
 `,
 	"fish": `# fish: save it as ~/.config/fish/completions/tracefix.fish
 function __tracefix_complete
