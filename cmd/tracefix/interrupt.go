@@ -72,10 +72,6 @@ func (e *ending) watch(run func() int) int {
 	case <-time.After(time.Duration(e.patience.Load())):
 	}
 	output.Abandon()
-	clear := ""
-	if isTerminal(os.Stderr) { // the rest of a progress bar
-		clear = "\r\x1b[K"
-	}
-	fmt.Fprintln(os.Stderr, clear+interruptedText)
+	fmt.Fprintln(os.Stderr, clearLine(os.Stderr)+interruptedText)
 	return exitInterrupted
 }

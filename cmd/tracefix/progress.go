@@ -1,22 +1,115 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
-// showProgress draws a bar on stderr while in is read, if stderr is a terminal. A
-// trace is read once or twice, so the bar starts anew for the second reading.
-func showProgress(cli *CLI, std streams, in *input.File) (stop func()) {
-	if cli.Quiet || in.Stored < 1<<20 || !isTerminal(std.err) {
+// A course is all that a command does with one trace: what part of the whole each stage is, and
+// how far it is. It only goes forward.
+type course struct {
+	name     string
+	read     func() int64 // stored bytes that were read, by all readings
+	stored   int64
+	out      *report.Progress
+	readings float64 // how often the trace is read before anything is written
+	again    bool    // writing goes along with one more reading
+	work     float64 // part of the whole between reading and writing, about
+	write    float64 // part of the whole that is writing, about
+
+	began, ended time.Time // of the readings
+	done         float64
+}
+
+// courseOf knows what a row of the table does. The parts are those of usual recordings; where a
+// trace is another, the bar is faster or slower in that stage.
+func (r *traceRun) courseOf(in *input.File, out *report.Progress) *course {
+	c := &course{name: filepath.Base(in.Name), read: in.BytesRead, stored: in.Stored, out: out, readings: 1, began: time.Now()}
+	switch job := r.job.(type) {
+	case *command.Repair:
+		c.work, c.write = 0.35, 0.35
+	case *command.Convert:
+		c.write = 0.5
+	case *command.HTTP:
+		if job.Explain {
+			c.readings = 2
+		}
+	case *command.Activities:
+		if job.Explain {
+			c.readings = 2
+		}
+	case *command.Info, *command.Top:
+		c.work = 0.4
+	}
+	if format, err := r.row.Resolve(&r.opts); err == nil && r.row.Rewrites != nil {
+		c.again = format == "" || format == in.Kind.Own()
+	}
+	return c
+}
+
+// at returns how much of the whole is done, 0 to 1, and the name of the stage.
+func (c *course) at(now time.Time) (float64, string) {
+	full := float64(c.read()) / float64(c.stored) / c.readings
+	written, expected := c.out.Written()
+	reading := 1 - c.work - c.write
+	f, stage := 0.0, "reading"
+	switch {
+	case full < 1:
+		f = reading * full
+	case written == 0 || c.write == 0 || c.again && full == 1:
+		f, stage = reading+c.work*c.byTime(now, c.work), "working"
+		if c.write > 0 && c.work > 0 {
+			stage = "repairing"
+		}
+	default:
+		part := c.byTime(now, c.work+c.write)
+		switch {
+		case c.again:
+			part = full - 1
+		case expected > 0:
+			part = float64(written) / float64(expected)
+		}
+		f, stage = reading+c.work+c.write*min(1, part), "writing"
+	}
+	c.done = max(c.done, min(f, 0.995)) // the end is when it is over
+	return c.done, stage
+}
+
+// byTime is how far a stage is that does not tell: by the time that reading took, as a part of
+// the whole. It slows down where it takes longer than that.
+func (c *course) byTime(now time.Time, part float64) float64 {
+	if c.ended.IsZero() {
+		c.ended = now
+	}
+	usual := c.ended.Sub(c.began).Seconds() * part / (1 - c.work - c.write)
+	return 1 - math.Exp(-2*now.Sub(c.ended).Seconds()/max(usual, 0.1))
+}
+
+// rate is what was read in a second, in words.
+func (c *course) rate(now time.Time) string {
+	s := now.Sub(c.began).Seconds()
+	if s < 0.2 {
+		return ""
+	}
+	return fmt.Sprintf(" %.0f MB/s", float64(c.read())/s/1e6)
+}
+
+// showProgress draws one bar on stderr for all that a command does, if stderr is a terminal. The
+// time that is left goes by how fast it was so far.
+func showProgress(cli *CLI, std streams, c *course) (stop func()) {
+	if cli.Quiet || c.stored < 1<<20 || !isTerminal(std.err) {
 		return func() {}
 	}
-	bar := newBar(std.err, filepath.Base(in.Name), in.Stored)
+	bar := newBar(std.err, c.name)
 	done := make(chan struct{})
 	finished := make(chan struct{})
 	go func() {
@@ -28,29 +121,40 @@ func showProgress(cli *CLI, std streams, in *input.File) (stop func()) {
 			case <-done:
 				bar.Finish()
 				return
-			case <-t.C:
-				n := in.BytesRead()
-				if n > 0 {
-					n = (n-1)%in.Stored + 1
+			case now := <-t.C:
+				f, stage := c.at(now)
+				if stage == "reading" {
+					stage += c.rate(now)
 				}
-				bar.Set64(n)
+				bar.Describe(c.name + ": " + stage)
+				bar.Set64(int64(f * barSteps))
 			}
 		}
 	}()
 	return func() { close(done); <-finished }
 }
 
-// newBar returns a bar whose clock runs: left alone it would start with what is read
-// first, and tell a rate of many GB/s.
-func newBar(w io.Writer, name string, size int64) *progressbar.ProgressBar {
-	bar := progressbar.NewOptions64(size,
+// barSteps is the length of a bar.
+const barSteps = 1000
+
+// newBar returns a bar whose clock runs: left alone it would start with what is read first, and
+// tell a rate of many GB/s.
+func newBar(w io.Writer, name string) *progressbar.ProgressBar {
+	bar := progressbar.NewOptions64(barSteps,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(name),
-		progressbar.OptionShowBytes(true),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)
 	bar.StartWithoutRender()
 	return bar
+}
+
+// clearLine is what takes a bar off a terminal.
+func clearLine(w any) string {
+	if isTerminal(w) {
+		return "\r\x1b[K"
+	}
+	return ""
 }

@@ -1,20 +1,61 @@
 package main
 
 import (
-	"bytes"
+	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/report"
 )
 
-// The first rate told counts the time since the beginning, not since the first tick.
-func TestFirstRate(t *testing.T) {
-	var b bytes.Buffer
-	bar := newBar(&b, "trace", 100<<20)
-	time.Sleep(200 * time.Millisecond)
-	require.NoError(t, bar.Set64(50<<20))
-	assert.Contains(t, b.String(), " MB/s")
-	assert.NotContains(t, b.String(), "GB/s")
+// One bar goes over all stages and never back, whatever order things happen in.
+func TestCourse(t *testing.T) {
+	read := int64(0)
+	out := &report.Progress{}
+	w := out.Writer(io.Discard)
+	begin := time.Now()
+	c := &course{read: func() int64 { return read }, stored: 100, out: out, readings: 1, work: 0.25, write: 0.25, began: begin}
+	last := 0.0
+	see := func(at time.Duration, stage string) float64 {
+		f, s := c.at(begin.Add(at))
+		assert.Equal(t, stage, s, at)
+		assert.GreaterOrEqual(t, f, last, at)
+		assert.Less(t, f, 1.0, at)
+		last = f
+		return f
+	}
+	read = 50
+	assert.Equal(t, 0.25, see(time.Second, "reading"))
+	assert.Equal(t, " 0 MB/s", c.rate(begin.Add(time.Second)))
+	read = 100
+	assert.Equal(t, 0.5, see(2*time.Second, "repairing"))
+	half := see(2500*time.Millisecond, "repairing")
+	assert.Greater(t, half, 0.5)
+	assert.LessOrEqual(t, see(time.Hour, "repairing"), 0.75, "however long it takes")
+	out.Expect(1000)
+	_, err := w.Write(make([]byte, 500))
+	require.NoError(t, err)
+	assert.InDelta(t, 0.875, see(time.Hour, "writing"), 1e-9)
+	out.Expect(5000) // more than was thought
+	see(time.Hour, "writing")
+	out.Expect(100) // less
+	see(time.Hour, "writing")
+}
+
+// A trace that is written while it is read again has no length of its own.
+func TestCourseOfRewrite(t *testing.T) {
+	read := int64(100)
+	out := &report.Progress{}
+	c := &course{read: func() int64 { return read }, stored: 100, out: out, readings: 1, again: true, work: 0.2, write: 0.4, began: time.Now()}
+	_, stage := c.at(c.began.Add(time.Second))
+	assert.Equal(t, "repairing", stage)
+	_, err := out.Writer(io.Discard).Write(make([]byte, 10))
+	require.NoError(t, err)
+	read = 150
+	f, stage := c.at(c.began.Add(2 * time.Second))
+	assert.Equal(t, "writing", stage)
+	assert.InDelta(t, 0.8, f, 1e-9)
 }

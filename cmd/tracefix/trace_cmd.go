@@ -171,11 +171,15 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 			return nil, usage(err)
 		}
 	}
+	opts := r.opts
 	stop := func() {}
-	if !r.row.Streams || r.opts.Terminal == nil || r.opts.Out != "" && r.opts.Out != "-" {
-		stop = showProgress(r.cli, r.std, in)
+	if !r.cli.Quiet {
+		opts.Progress = &report.Progress{Tell: func(what string) { fmt.Fprintf(r.std.err, "%s%s\n", clearLine(r.std.err), text.Line(what)) }}
 	}
-	rep, err := r.row.Run(ctx, r.job, in, r.opts)
+	if !r.row.Streams || r.opts.Terminal == nil || r.opts.Out != "" && r.opts.Out != "-" {
+		stop = showProgress(r.cli, r.std, r.courseOf(in, opts.Progress))
+	}
+	rep, err := r.row.Run(ctx, r.job, in, opts)
 	stop()
 	var wrong report.UsageError
 	if errors.As(err, &wrong) {

@@ -152,6 +152,8 @@ type Options struct {
 	Single   bool      // as in Call
 	Measure  bool      // as in Call
 	Version  string
+
+	Progress *report.Progress // is told how far the work is; nil: nobody asks
 }
 
 // screen is the terminal that the output goes to, or nil.
@@ -226,7 +228,8 @@ func (c *Command) Inputs() string {
 // not nil; an error means that no output was made.
 func (c *Command) Run(ctx context.Context, job Job, in *input.File, o Options) (*report.Trace, error) {
 	rep := &report.Trace{
-		Command: c.Name, Status: "ok",
+		Progress: o.Progress,
+		Command:  c.Name, Status: "ok",
 		Input: report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
 	}
 	if err := named(in, c.run(ctx, job, in, &o, rep)); err != nil {
@@ -258,7 +261,7 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 		return report.UsageError{Err: err}
 	}
 	defer out.Close()
-	call := &Call{In: in, Out: out, Name: name, Format: format, Report: rep, Version: o.Version, Listed: o.Listed, Single: o.Single, Force: o.Force, Measure: o.Measure}
+	call := &Call{In: in, Out: o.Progress.Writer(out), Name: name, Format: format, Report: rep, Version: o.Version, Listed: o.Listed, Single: o.Single, Force: o.Force, Measure: o.Measure}
 	if screen != nil {
 		call.Screen = *screen
 	}

@@ -100,6 +100,11 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 	if err != nil {
 		return err
 	}
+	n := expected(p, format)
+	rep.Progress.Expect(n)
+	if large(n, in.Stored) {
+		rep.Progress.Announce(announcement(cmp.Or(c.Name, "the output"), format, n))
+	}
 	return tracefix.Write(w, p, format, writeOptions(c))
 }
 

@@ -27,6 +27,8 @@ const MaxDamages = 100
 // Trace is what was done with one input. It holds no times and no machine, so the
 // same input gives the same report.
 type Trace struct {
+	Progress *Progress `json:"-"` // while it is made
+
 	Command string   `json:"command"`
 	Input   Input    `json:"input"`
 	Output  *Output  `json:"output,omitempty"`
