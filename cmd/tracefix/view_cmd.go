@@ -81,7 +81,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 
 // run is the repair of a trace into a page.
 func (c *ViewCmd) run(cli *CLI, std streams, out string) *traceRun {
-	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention", "counters"}
+	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention", command.Counted}
 	return &traceRun{
 		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
 		opts: command.Options{Out: out, Format: "html", Force: c.Force, Stdout: std.out},

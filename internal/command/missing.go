@@ -38,6 +38,10 @@ var trackKinds = []trackKind{
 
 const allKeywords = "0xFFFFFFFFFFFFFFFF:4"
 
+// Counted is the group of counters, which the page of view draws as curves: as spans, that other viewers
+// would make of them, they tell nothing.
+const Counted = "counters"
+
 // TrackNames are the groups of things that can be drawn.
 var TrackNames = func() (names []string) {
 	for _, k := range trackKinds {

@@ -289,7 +289,7 @@ func checkTracks(format string, tracks, with []string) error {
 
 func (c *Config) checkTracks(format string) error {
 	for _, t := range append(slices.Clone(c.Tracks), c.With...) {
-		if !slices.Contains(TrackNames, t) {
+		if !slices.Contains(TrackNames, t) && t != Counted {
 			return fmt.Errorf("there is no track %q; tracks are %s", t, strings.Join(TrackNames, ", "))
 		}
 	}
