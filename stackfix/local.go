@@ -119,5 +119,5 @@ func (e *solver) foreign(p StackID) float64 {
 		return 0
 	}
 	x := l.nodes.of[at]
-	return max(0, -e.logs.log2((float64(x.q)+0.5)/(float64(x.n)+1)))
+	return max(0, -e.logs.log2(shareOf(float64(x.q), float64(x.n))))
 }

@@ -12,9 +12,26 @@ type model struct {
 	total                   int
 }
 
+// Counts are small where it matters, and what was never seen may still be: to each count comes a part
+// of an observation, so that no probability is 0 or 1.
+const (
+	// unseenHalf of yes and of no is the rule of Krichevsky and Trofimov for what happens or does not:
+	// the code length is never much more than that of the best fixed probability.
+	unseenHalf = 0.5
+	// unseenCall is less: a method has few callers, and one that was never seen is rarely one of them.
+	unseenCall = 0.1
+	// unseenPair is for each of the 81 pairs of retention, unseenPairs for all of them: together they
+	// weigh as much as four samples.
+	unseenPair  = 0.05
+	unseenPairs = 4
+)
+
+// shareOf is the probability of what happened n times in all.
+func shareOf(n, all float64) float64 { return (n + unseenHalf) / (all + 2*unseenHalf) }
+
 // callerSurprise is -log2 of how often a is what calls b: more than 0.
 func (m *model) callerSurprise(a, b MethodID) float64 {
-	return -math.Log2((float64(m.methodCalls.count(a, b)) + 0.1) / (float64(m.methods[b].called) + 0.2))
+	return -math.Log2((float64(m.methodCalls.count(a, b)) + unseenCall) / (float64(m.methods[b].called) + 2*unseenCall))
 }
 
 // callCounts counts calls from one frame to another, or from one method to another.
@@ -58,7 +75,7 @@ func (c *callCounts) finish() {
 }
 
 func (c *callCounts) unlikely(n int32, caller uint32) float64 {
-	return -math.Log2((float64(n) + 0.5) / (float64(c.from[caller]) + 1))
+	return -math.Log2(shareOf(float64(n), float64(c.from[caller])))
 }
 
 // surprise is -log2 of how often a calls b of all it calls.
@@ -139,7 +156,7 @@ func (e *solver) learnModel() {
 }
 
 func (e *solver) headSurprise(f FrameID) float64 {
-	return -math.Log2((float64(e.m.methods[e.method(f)].n) + 0.5) / (float64(e.m.total) + 1))
+	return -math.Log2(shareOf(float64(e.m.methods[e.method(f)].n), float64(e.m.total)))
 }
 
 // retention is how the stacks of two consecutive samples differ in this trace:
@@ -172,7 +189,7 @@ func (r *retention) cell(a, b int) float64 {
 	if b > 1 {
 		w *= float64(int(1) << (b - 1))
 	}
-	return math.Log2((r.n[a][b] + 0.05) / (r.total + 4) / w)
+	return math.Log2((r.n[a][b] + unseenPair) / (r.total + unseenPairs) / w)
 }
 
 // begin takes over what was counted.
