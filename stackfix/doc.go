@@ -61,10 +61,6 @@
 //     misleads all that overlap. What makes a stack longer (4) is measured the same way,
 //     and by doubt: how many bits it takes to believe it, by who calls whom alone.
 //
-//     An answer is also asked whether all of it was recorded in pieces that overlap: rows of
-//     eight frames that stand in no stack are no answer, but where the same methods do in rows of
-//     48, since code is compiled anew.
-//
 //  7. Where the answer is a bridge, root frames stay open in front of it as far as they
 //     are known. They are open in the nearest known stacks before and after, and all
 //     known stacks of the run share them, or all known calls of what the cut stack goes

@@ -19,8 +19,6 @@ type solver struct {
 	round  int
 	// of this round and the thread of local
 	answers memo
-	pieces  stretches
-	joined  doubtful // in a judged world: answers of which a stretch was never seen in one piece
 
 	// scratch
 	fo            []FrameID
@@ -53,7 +51,6 @@ func (e *solver) solve() {
 	e.local.reset()
 	e.last = map[int64]int{}
 	e.answers.reset()
-	e.pieces.reset()
 	e.learnModel()
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
@@ -213,10 +210,6 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	}
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
 	if hearsay && v.rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
-		return false
-	}
-	if e.unseen(blk, c.p, conf) {
-		blk.guess, blk.guessed = c.p, float32(conf)
 		return false
 	}
 	blk.hearsay = hearsay && blk.ext != blk.stack
