@@ -64,6 +64,7 @@ func loadRealTruth(t testing.TB, path string) realTruth {
 type realScore struct {
 	judged, exact, wrong, bridged int
 	missing, put, right           int // frames
+	bands                         bands
 }
 
 func (s *realScore) pct(n int) float64    { return 100 * float64(n) / float64(max(1, s.judged)) }
@@ -104,6 +105,9 @@ func (r *recording) scoreReal(truth realTruth, res [][]stackfix.Repair) (sc real
 				sc.bridged++
 			}
 			v[rep.How.String()+":"+verdict]++
+			if rep.Stack != 0 && rep.How != stackfix.Bridge {
+				sc.bands.add(&rep, verdict == "exact")
+			}
 		}
 	}
 	return sc, v
@@ -151,6 +155,7 @@ func TestTruthReal(t *testing.T) {
 		t.Skip("reads ten recordings")
 	}
 	var exact, wrong, frames float64
+	var all bands
 	n := 0
 	for _, name := range realRows {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +166,7 @@ func TestTruthReal(t *testing.T) {
 			res := r.fix()
 			took := time.Since(began)
 			sc, v := r.scoreReal(truth, res)
+			all.addAll(&sc.bands)
 			t.Logf("REAL %-12s %v  %v %v", name, &sc, took.Round(time.Millisecond), v)
 			p, _ := r.scoreReal(truth, r.previous(true))
 			t.Logf("PEER %-12s %v", name, &p)
@@ -170,6 +176,7 @@ func TestTruthReal(t *testing.T) {
 		})
 	}
 	if n > 0 {
+		t.Logf("BANDS%v", &all)
 		t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact/float64(n), wrong/float64(n), frames/float64(n))
 	}
 }

@@ -199,7 +199,47 @@ func (r *recording) previous(longest bool) [][]stackfix.Repair {
 }
 
 // score is a count of answers.
-type score struct{ judged, exact, wrong, bridged, left, deleted, wholeChanged int }
+type score struct {
+	judged, exact, wrong, bridged, left, deleted, wholeChanged int
+	bands                                                      bands
+}
+
+// bands tell how many answers of a confidence are right: five, each from the confidence
+// that bandFrom says on.
+type bands [5]struct {
+	n, right int
+	expected float64 // sum of confidences
+}
+
+var bandFrom = [len(bands{})]float32{0, 0.93, 0.95, 0.97, 0.99}
+
+// add takes in an answer, which is no bridge.
+func (b *bands) add(rep *stackfix.Repair, right bool) {
+	k := len(b) - 1
+	for rep.Confidence < bandFrom[k] {
+		k--
+	}
+	b[k].n++
+	b[k].expected += float64(rep.Confidence)
+	if right {
+		b[k].right++
+	}
+}
+
+func (b *bands) addAll(c *bands) {
+	for k := range b {
+		b[k].n, b[k].right, b[k].expected = b[k].n+c[k].n, b[k].right+c[k].right, b[k].expected+c[k].expected
+	}
+}
+
+func (b *bands) String() string {
+	var out strings.Builder
+	for k, x := range b {
+		n := float64(max(1, x.n))
+		fmt.Fprintf(&out, "  %.2f+: %d, said %.1f %%, right %.1f %%", max(bandFrom[k], stackfix.DefaultConfidence), x.n, 100*x.expected/n, 100*float64(x.right)/n)
+	}
+	return out.String()
+}
 
 func (s score) pct(n int) float64 { return 100 * float64(n) / float64(max(1, s.judged)) }
 
@@ -303,6 +343,9 @@ func (r *recording) scoreCut(truth [][]stackfix.StackID, res [][]stackfix.Repair
 			how := "-"
 			if rep != nil {
 				how = rep.How.String()
+				if rep.How != stackfix.Bridge {
+					sc.bands.add(rep, ans == "exact")
+				}
 			}
 			v[how+":"+ans]++
 		}
@@ -570,6 +613,9 @@ func (r *recording) scoreLab(mode string, res [][]stackfix.Repair, truth map[int
 				sc.wrong++
 			}
 			v[rep.How.String()+":"+ans]++
+			if rep.How != stackfix.Bridge {
+				sc.bands.add(rep, ans == "exact")
+			}
 		}
 	}
 	return sc, v
@@ -606,6 +652,7 @@ func TestTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads twelve recordings twice")
 	}
+	var all bands
 	for _, row := range truthRows {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(row.file), ".gz"), ".nettrace")
 		if row.n > 0 {
@@ -635,6 +682,7 @@ func TestTruth(t *testing.T) {
 				res := r.fix()
 				took := time.Since(began)
 				sc, v := judge(res)
+				all.addAll(&sc.bands)
 				t.Logf("%-5s %v  %v%v  frames before a bridge %.2f", mode, sc, took.Round(time.Millisecond), v, meanBase(res))
 				for _, peer := range []struct {
 					name    string
@@ -655,4 +703,5 @@ func TestTruth(t *testing.T) {
 			}
 		})
 	}
+	t.Logf("BANDS%v", &all)
 }
