@@ -103,7 +103,9 @@ func FuzzHeaders(f *testing.F) {
 			require.Equal(t, []uint64{uint64(row.time), uint64(row.seq), uint64(row.size)}, []uint64{s.time, uint64(s.seq), uint64(s.size)})
 			require.Equal(t, row.sorted, s.sorted)
 			if !v6 {
-				require.Equal(t, []uint64{row.thread, row.capture}, []uint64{s.thread, s.capture})
+				if r.stats.Defects == 0 { // else a capture thread that a bit was flipped in may have been put right
+					require.Equal(t, []uint64{row.thread, row.capture}, []uint64{s.thread, s.capture})
+				}
 				var ids activityIDs
 				if row.ids > 0 {
 					ids = blk.ids[row.ids-1]

@@ -145,10 +145,10 @@ func TestScans(t *testing.T) {
 
 // FuzzDeflate holds that any bytes can be searched, and are as they were behind that.
 func FuzzDeflate(f *testing.F) {
-	f.Add(deflated(f, content(f)[:4000], 6), int64(4000), int64(100))
-	f.Add(deflated(f, content(f)[:4000], 0), int64(4000), int64(100))
+	f.Add(deflated(f, content(f)[:600], 6), int64(600), int64(100))
+	f.Add(deflated(f, content(f)[:600], 0), int64(600), int64(100))
 	f.Fuzz(func(t *testing.T, b []byte, length, near int64) {
-		if len(b) > 4<<10 {
+		if len(b) > 512 {
 			return
 		}
 		before := bytes.Clone(b)
@@ -160,10 +160,10 @@ func FuzzDeflate(f *testing.F) {
 
 // FuzzZstd holds the same.
 func FuzzZstd(f *testing.F) {
-	f.Add(zstded(f, content(f)[:4000], zstd.SpeedDefault), int64(100))
+	f.Add(zstded(f, content(f)[:600], zstd.SpeedDefault), int64(100))
 	f.Add(zstded(f, content(f)[:400], zstd.SpeedBestCompression), int64(100))
 	f.Fuzz(func(t *testing.T, b []byte, near int64) {
-		if len(b) > 4<<10 {
+		if len(b) > 512 {
 			return
 		}
 		before := bytes.Clone(b)

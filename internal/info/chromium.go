@@ -146,7 +146,7 @@ func (f *Facts) chromiumThreads(s *spans.Facts) {
 		}
 		p.Events += t.Events
 		p.Samples += int64(t.Samples)
-		th := &Thread{PID: int(pid), Name: t.Name, Events: t.Events, Samples: int64(t.Samples), Cut: int64(t.Cut), Spikes: int64(t.Spikes)}
+		th := &Thread{PID: int(pid), Name: t.Name, Events: t.Events, Samples: int64(t.Samples), Cut: int64(t.Cut), Spikes: int64(t.Spikes), IntervalMs: merged(t.Sampled)}
 		tid, err := strconv.ParseUint(strings.Trim(t.TID, `"`), 10, 64)
 		if _, perr := strconv.ParseInt(strings.Trim(t.PID, `"`), 10, 64); err != nil || perr != nil {
 			th.ID = cmp.Or(t.PID, "-") + "/" + cmp.Or(t.TID, "-")

@@ -3,6 +3,8 @@ package info
 import (
 	"maps"
 	"slices"
+
+	"github.com/tracefix/tracefix/profile"
 )
 
 const (
@@ -30,14 +32,40 @@ func (v *interval) add(ns int64) {
 	v.last = max(v.last, ns)
 }
 
+// merged is the interval of samples of which those with equal stacks were joined: the times between
+// the others are of one interval or of several, and those of one are the shortest.
+func merged(t *profile.Thread) float64 {
+	if t == nil {
+		return 0
+	}
+	var all, once interval
+	for _, s := range t.Samples.All() {
+		if s.Dur == 0 && s.Type != profile.SampleEvent {
+			all.add(s.Time)
+		}
+	}
+	short := all.quantileMs(0.1) * 1.5e6 / intervalStep
+	once.gaps = map[int64]int64{}
+	for gap, n := range all.gaps {
+		if float64(gap) <= short {
+			once.gaps[gap] = n
+			once.n += n
+		}
+	}
+	return once.medianMs()
+}
+
 // medianMs is the median in milliseconds, 0 where it would mean nothing.
-func (v *interval) medianMs() float64 {
+func (v *interval) medianMs() float64 { return v.quantileMs(0.5) }
+
+// quantileMs is the time that a share of those between samples do not exceed.
+func (v *interval) quantileMs(share float64) float64 {
 	if v.n < fewestGaps {
 		return 0
 	}
 	below := int64(0)
 	for _, gap := range slices.Sorted(maps.Keys(v.gaps)) {
-		if below += v.gaps[gap]; 2*below >= v.n {
+		if below += v.gaps[gap]; float64(below) >= share*float64(v.n) {
 			return float64(gap) * intervalStep / 1e6
 		}
 	}

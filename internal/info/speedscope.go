@@ -67,6 +67,7 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		if f.Stacks != nil {
 			v.Text += "; "
 			f.spanStacks(&v)
+			v.few(f.Samples.Count)
 		}
 		f.Verdicts = append(f.Verdicts, v)
 	}
@@ -85,5 +86,6 @@ func (f *Facts) speedscopeStacks(t *spans.Trace) {
 	}
 	for i, th := range f.Threads {
 		th.Samples, th.Cut, th.Spikes = int64(s.Threads[i].Samples), int64(s.Threads[i].Cut), int64(s.Threads[i].Spikes)
+		th.IntervalMs = merged(s.Threads[i].Sampled)
 	}
 }

@@ -67,6 +67,8 @@ type ThreadFacts struct {
 	Unmatched   int  // ends without a begin, and begins without an end
 	timed       bool
 	pid         int64 // in the synthetic root
+	// Sampled is the thread of the profile that holds the stacks; nil if there are none.
+	Sampled *profile.Thread
 }
 
 // A seenThread is what is counted while events go by: little, for a hostile trace has a
@@ -179,6 +181,7 @@ func (f *Facts) finish(d *reading, frames int) {
 		}
 		if l.sampled() {
 			t.Samples += l.t.Samples.Len()
+			t.Sampled = l.t
 		}
 		t.Cut += l.t.Samples.Cuts()
 		if l.t.Samples.Cuts() > 0 {

@@ -83,9 +83,10 @@ type reading struct {
 	stitch   []int8         // by stack: 1 stitched, -1 not, 0 not looked at
 	names    map[int32]string
 	procs    map[string]string
-	cpu      int32     // name of CPU_TIME
-	has      [2]bool   // what the first begin has: a thread, a name
-	required bool      // has is known
+	cpu      int32   // name of CPU_TIME
+	has      [2]bool // what the first begin has: a thread, a name
+	required bool    // has is known
+	twice    twice
 	slices   [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
@@ -255,6 +256,11 @@ func (d *reading) events(ctx context.Context) error {
 		d.eventsEnd = ev.Offset + int64(len(ev.Raw))
 		f.see(&ev)
 		d.require(&ev)
+		if d.r != nil {
+			if e := d.twice.see(&ev); e != nil && d.opts.Warn != nil {
+				d.opts.Warn(e)
+			}
+		}
 		if n < maxSeen {
 			f.hint(&ev)
 		}

@@ -52,7 +52,7 @@ func (d *reading) sorted(ctx context.Context) error {
 			break
 		}
 		limit(&ev)
-		if ev.Phase != 'B' && ev.Phase != 'E' || !ev.TS.Valid || !d.sort[ev.Thread] {
+		if ev.Phase != 'B' && ev.Phase != 'E' || !ev.TS.Valid || !d.sort[ev.Thread] || d.twice.holds(ev.Offset) {
 			continue
 		}
 		s := byThread[ev.Thread]
