@@ -105,7 +105,7 @@ func TestHTTPServedNotRecorded(t *testing.T) {
 func TestHTTPServedFormats(t *testing.T) {
 	trace := tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace")
 	// What a served request begins with, of which there are 168.
-	mark := map[string]string{"table": "s ok   ", "json": `"kind":"server"`, "ndjson": `"kind":"server"`, "chromium": `"cat":"http.server","args":{"outcome"`, "otlp": `"kind":2`}
+	mark := map[string]string{"table": "s ok   ", "json": `"kind":"server"`, "ndjson": `"kind":"server"`, "chromium": `"cat":"http.server","args":{"outcome"`, "otlp": `"kind":2`, "html": `,"",[],0,["`}
 	for _, f := range httpreport.Formats {
 		for _, side := range []string{"server", "both"} {
 			code, out, words := tracefix(t, "http", trace, "--side", side, "--format", f.Name)
