@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -368,7 +369,7 @@ func TestFleet(t *testing.T) {
 	listed := s.asked["LIST"]
 	s.fails = true
 
-	limit := limiter()
+	limit := limiter(t)
 	pool := runFleet(t, plan.Pieces, *fleetWorkers, "s3://fleet/", options, limit)
 	worked := time.Since(began) - planned
 	s.fails = false
@@ -419,6 +420,7 @@ func TestFleet(t *testing.T) {
 		}
 		return sum / float64(n)
 	}
+	assert.NotZero(t, pool.deaths, "the limit killed nobody")
 	mean, slowest := pool.spread()
 	t.Logf("%d objects in %d pieces, %d workers, memory limited by %s", n, plan.Pieces, *fleetWorkers, limit.name)
 	t.Logf("plan %v, work %v, merge %v", planned.Round(time.Millisecond), worked.Round(time.Millisecond), merged.Round(time.Millisecond))
@@ -516,11 +518,70 @@ type memoryLimit struct {
 	command func(name string, args ...string) *exec.Cmd
 }
 
-// limiter limits the address space of workers, which is what a system lets anybody do. Go dies of
-// it as it does of a full control group: nothing in the process can go on.
-func limiter() memoryLimit {
+// limiter gives each worker a control group of its own, as a pod has, where this test may make
+// some. Else it limits their address space, which is what a system lets anybody do.
+func limiter(t *testing.T) memoryLimit {
+	if dir, limits := memoryGroups(); dir != "" {
+		var made atomic.Int64
+		return memoryLimit{"a control group of 256 MiB for each process", func(name string, args ...string) *exec.Cmd {
+			group := filepath.Join(dir, fmt.Sprintf("tracefix-test-%d-%d", os.Getpid(), made.Add(1)))
+			if err := errors.Join(os.Mkdir(group, 0o755), limitGroup(group, limits)); err != nil {
+				t.Errorf("a control group: %v", err)
+			}
+			t.Cleanup(func() { os.Remove(group) })
+			script := `echo $$ > "$0/cgroup.procs" && exec "$@"`
+			return exec.Command("sh", append([]string{"-c", script, group, name}, args...)...)
+		}}
+	}
 	return memoryLimit{"ulimit -v (RLIMIT_AS)", func(name string, args ...string) *exec.Cmd {
 		script := `ulimit -v "$0" && exec "$@"`
 		return exec.Command("sh", append([]string{"-c", script, strconv.Itoa(3 << 20), name}, args...)...)
 	}}
+}
+
+// groupMemory is what a worker may take; its batch is told to keep to less.
+const groupMemory = 256 << 20
+
+// memoryGroups returns the folder below which control groups of memory can be made, and the
+// files of a group that limit it. It is empty where none can.
+func memoryGroups() (dir string, limits map[string]string) {
+	size := strconv.Itoa(groupMemory)
+	for _, v := range []struct {
+		dir    string
+		limits map[string]string
+	}{
+		{"/sys/fs/cgroup/memory", map[string]string{"memory.limit_in_bytes": size}},
+		{"/sys/fs/cgroup", map[string]string{"memory.max": size, "memory.swap.max": "0"}},
+	} {
+		probe := filepath.Join(v.dir, fmt.Sprintf("tracefix-test-%d-0", os.Getpid()))
+		if os.Mkdir(probe, 0o755) != nil {
+			continue
+		}
+		err := limitGroup(probe, v.limits)
+		os.Remove(probe)
+		if err == nil {
+			return v.dir, v.limits
+		}
+	}
+	return "", nil
+}
+
+func limitGroup(group string, limits map[string]string) error {
+	for name, value := range limits {
+		f, err := os.OpenFile(filepath.Join(group, name), os.O_WRONLY, 0) // what the system did not make is no limit
+		if errors.Is(err, os.ErrNotExist) && name == "memory.swap.max" {
+			continue // a system without swap
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := f.WriteString(value); err != nil {
+			f.Close()
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
