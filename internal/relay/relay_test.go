@@ -1,9 +1,11 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,4 +127,30 @@ func BenchmarkLine(b *testing.B) {
 		_ = l.Send()
 	}
 	_ = l.Close()
+}
+
+// TestCancel ends a Line whose sender waits for a place in the queue, as an interrupt does: take
+// waits for somebody who does not come, until its context ends.
+func TestCancel(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		onProcessors(t, n, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			worked := atomic.Int64{}
+			l := New(func(*int) { worked.Add(1) }, func(*int) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			time.AfterFunc(10*time.Millisecond, cancel)
+			var err error
+			sent := 0
+			for ; err == nil; sent++ {
+				*l.Batch() = sent
+				err = l.Send()
+			}
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, l.Close(), context.Canceled)
+			assert.LessOrEqual(t, sent, l.Batches()+2, "the queue is bounded")
+			assert.LessOrEqual(t, worked.Load(), int64(sent))
+		})
+	}
 }
