@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"math/bits"
 	"testing"
 	"testing/iotest"
 
@@ -103,9 +104,11 @@ func FuzzHeaders(f *testing.F) {
 			require.Equal(t, []uint64{uint64(row.time), uint64(row.seq), uint64(row.size)}, []uint64{s.time, uint64(s.seq), uint64(s.size)})
 			require.Equal(t, row.sorted, s.sorted)
 			if !v6 {
-				if r.stats.Defects == 0 { // else a capture thread that a bit was flipped in may have been put right
-					require.Equal(t, []uint64{row.thread, row.capture}, []uint64{s.thread, s.capture})
+				require.Equal(t, s.thread, row.thread)
+				if r.stats.Defects == 0 {
+					require.Equal(t, s.capture, row.capture)
 				}
+				require.LessOrEqual(t, bits.OnesCount64(row.capture^s.capture), 1, "a capture thread is put right by one bit, and told")
 				var ids activityIDs
 				if row.ids > 0 {
 					ids = blk.ids[row.ids-1]
