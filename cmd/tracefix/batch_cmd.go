@@ -187,7 +187,7 @@ func (c *BatchTracesCmd) part(b *batch.Config) (err error) {
 type BatchPlanCmd struct {
 	Paths  []string `arg:"" name:"path" help:"As for batch."`
 	Out    string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs: the plan is written there as batch-plan.ndjson, and the numbers of its pieces as a plain JSON list, batch-pieces.json."`
-	Do     string   `enum:"${doings}" default:"repair" help:"What is to be done with each trace: ${doings}."`
+	Do     string   `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"What is to be done with each trace: ${jobs}."`
 	Format string   `placeholder:"FORMAT" help:"Output format, as the pieces are to get it."`
 	Pieces int      `placeholder:"N" help:"Number of pieces. Default: about 64 MiB of traces each, 1000 at most. Have many more pieces than workers, so that a slow one holds nobody up."`
 	List   string   `placeholder:"FILE" help:"Write the list of numbers here too; - is standard output."`

@@ -36,7 +36,7 @@ type BatchCompareCmd struct {
 
 // Help is what stands below the flags.
 func (*BatchCompareCmd) Help() string {
-	return examples("tracefix batch compare monday tuesday", "tracefix batch compare s3://bucket/monday s3://bucket/tuesday --format markdown --fail-on new-failures --fail-on 'p95:*>+20%'")
+	return examples("tracefix batch compare monday tuesday", "tracefix batch compare s3://bucket/monday s3://bucket/tuesday", "tracefix batch compare monday tuesday --fail-on 'p95:*>+20%'")
 }
 
 // Run compares two batches.

@@ -148,13 +148,16 @@ func layFiles(t *testing.T, dir string) {
 
 // TestHelpFits: the help of every command fits a terminal of 80 columns.
 func TestHelpFits(t *testing.T) {
-	commands := []string{"", "view", "batch", "compare", "snoop", "completion", "man"}
+	commands := []string{"", "view", "batch", "batch run", "batch plan", "batch merge", "batch compare", "compare", "snoop", "completion", "man"}
 	for _, row := range command.Table {
 		commands = append(commands, row.Name)
 	}
 	for _, c := range commands {
 		code, text, words := tracefix(t, append(strings.Fields(c), "--help")...)
 		require.Equal(t, exitOK, code, words)
+		if c != "batch" { // whose help is that of run
+			require.True(t, strings.HasPrefix(text, strings.TrimSpace("Usage: tracefix "+c)), text)
+		}
 		for line := range strings.Lines(text) {
 			assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 80, "%s: %s", c, line)
 		}

@@ -38,7 +38,7 @@ func asked(k *kong.Kong, args []string) (rest []string, trace string) {
 		return nil, ""
 	case args[0] == "help":
 		return asked(k, append(slices.Clone(args[1:]), "--help"))
-	case len(args) > 1 && args[0] == "batch" && !slices.Contains([]string{"merge", "plan", "run"}, args[1]) && (slices.Contains(args, "--help") || slices.Contains(args, "-h")):
+	case len(args) > 1 && args[0] == "batch" && !slices.Contains([]string{"merge", "plan", "compare", "run"}, args[1]) && (slices.Contains(args, "--help") || slices.Contains(args, "-h")):
 		return append([]string{"batch", "run"}, args[1:]...), "" // whose flags are those of batch
 	case len(args) == 1 && args[0] == "version":
 		return []string{"--version"}, ""
