@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // TestOpensInSpeedscope opens outputs in the real speedscope in a headless browser. It
@@ -30,15 +32,7 @@ func TestOpensInSpeedscope(t *testing.T) {
 	page, err := filepath.Abs(filepath.Join(dir, "dist", "release", "index.html"))
 	require.NoError(t, err)
 	require.FileExists(t, page)
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if browser, err = exec.LookPath(name); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		t.Skip("no chromium here")
-	}
+	browser := tracetest.BrowserPath(t)
 	shots := os.Getenv("TRACEFIX_SCREENSHOTS")
 	for _, c := range []struct {
 		file, shown string

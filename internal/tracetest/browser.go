@@ -32,19 +32,22 @@ type answer struct {
 // patience is how long a page may take for one thing.
 const patience = 60 * time.Second
 
+// BrowserPath finds the browser. Without one the test is skipped.
+func BrowserPath(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium on the PATH: the page was not opened in a browser")
+	return ""
+}
+
 // NewBrowser starts the browser, for as long as the test runs. Without one the test is skipped.
 func NewBrowser(t testing.TB, width, height int, flags ...string) *Browser {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("no chromium on the PATH: the page was not opened in a browser")
-	}
+	path := BrowserPath(t)
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
