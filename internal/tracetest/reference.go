@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -42,18 +41,30 @@ func (e *ReferenceEvent) Nanos(t testing.TB) int64 {
 	return ns
 }
 
+// started is the folder of the package that is tested: go test starts there. The name of a source
+// file does not tell it, where the build leaves folders out (-trimpath).
+var started, _ = os.Getwd()
+
 // Corpus returns the path of a file of the corpus, which lies beside the project. It
 // skips the test where the corpus is absent.
 func Corpus(t testing.TB, name ...string) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	require.True(t, ok)
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	p := filepath.Join(append([]string{root, "..", "shared", "corpus"}, name...)...)
+	p := filepath.Join(append([]string{root(t), "..", "shared", "corpus"}, name...)...)
 	if _, err := os.Stat(p); err != nil {
 		t.Skipf("the corpus is not here: %v", err)
 	}
 	return p
+}
+
+// root returns the folder of the project: the nearest one above the test that holds go.mod.
+func root(t testing.TB) string {
+	t.Helper()
+	for dir := started; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		require.NotEqual(t, filepath.Dir(dir), dir, "no go.mod above %s", started)
+	}
 }
 
 // ReferenceEvents calls f with every event of the reference list of a recording of
