@@ -224,10 +224,10 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 		m.Notes = append(m.Notes, fmt.Sprintf("stacks of up to %d frames: nothing was cut at %d here, or the trace was repaired before; --max-depth sets another limit", n, t.Facts.Limit))
 	}
 	if n := t.Facts.Crossing; n > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s span%s end%s after the one that holds them: stacks have no place for the %.3f ms behind it, which is left out; Chromium JSON to Chromium JSON keeps it", report.Count(n), report.Plural(n), map[bool]string{true: "s"}[n == 1], text.Millis(t.Facts.Clipped)))
+		m.Notes = append(m.Notes, fmt.Sprintf("%s span%s end%s after the one that holds them: stacks have no place for the %.3f ms after it, which is left out; Chromium JSON to Chromium JSON keeps it", report.Count(n), report.Plural(n), map[bool]string{true: "s"}[n == 1], text.Millis(t.Facts.Clipped)))
 	}
 	if n := t.Facts.Reordered; n > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s stood behind later ones of their thread and were put in order of time", report.Count(n), report.Plural(n)))
+		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s came after later ones of their thread and were put in order of time", report.Count(n), report.Plural(n)))
 	}
 	if n := t.Facts.Untold; n > 0 && so.Weighted {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// idOf is an id that is no path.
+// idOf is an id that is not a path.
 func idOf(n int) (id ID) {
 	binary.LittleEndian.PutUint64(id[:], uint64(n))
 	id[15] = 0xff

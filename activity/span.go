@@ -59,7 +59,7 @@ func DecodeKey(provider string, payload []byte) (key, label string) {
 		id, factory := c.int32(), c.int32()
 		label = c.str()
 		key = strconv.Itoa(int(factory)) + "/" + strconv.Itoa(int(id))
-	case KestrelProvider: // connection, and of requests their id: the first that is no address
+	case KestrelProvider: // connection, and of requests their id: the first that is not an address
 		key = c.str()
 		if request := c.str(); !c.bad && strings.HasPrefix(request, key+":") {
 			key = request

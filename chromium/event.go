@@ -232,7 +232,7 @@ func parseKey(v []byte) Time {
 	return ParseTime(v)
 }
 
-// inString returns the raw text within the quotes, nil if v is no string.
+// inString returns the raw text within the quotes, nil if v is not a string.
 func inString(v []byte) []byte {
 	if len(v) < 2 || v[0] != '"' {
 		return nil

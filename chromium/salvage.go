@@ -24,7 +24,7 @@ func (r *Reader) largeEvent() error {
 	return nil
 }
 
-// oddElement skips an element that is no object.
+// oddElement skips an element that is not an object.
 func (r *Reader) oddElement(ev *Event, commas int) (bool, error) {
 	for {
 		n := r.scan.value(r.buf[r.pos:r.end], 0)

@@ -263,7 +263,7 @@ func (s *scanner) fix(dst, raw []byte) []byte {
 }
 
 // errNotUTF8 reports text that is damaged, or that somebody wrote in another encoding.
-var errNotUTF8 = errors.New("bytes that are no UTF-8")
+var errNotUTF8 = errors.New("bytes that are not UTF-8")
 
 // noOdd is the offset of no byte.
 const noOdd = math.MaxInt64

@@ -269,7 +269,7 @@ func (p *process) thread(id uint64) *thread {
 	return th
 }
 
-// Keys of the table: the hash of a path, or of an id that is no path of its own.
+// Keys of the table: the hash of a path, or of an id that is not a path of its own.
 
 const hashSeed = 0x9E3779B97F4A7C15
 
@@ -360,7 +360,7 @@ func (b *Builder) owner(p *process, e *Event, h *[25]uint64, n int) *request {
 	return nil
 }
 
-// byID finds a request by an id that is no path of its own.
+// byID finds a request by an id that is not a path of its own.
 func (p *process) byID(id *[16]byte) *request {
 	if r := p.aliases[*id]; r != nil {
 		return r
@@ -368,7 +368,7 @@ func (p *process) byID(id *[16]byte) *request {
 	return p.table[hashID(id)]
 }
 
-// alias makes an id that is no path below r one of its names.
+// alias makes an id that is not a path below r one of its names.
 func (p *process) alias(id [16]byte, r *request) {
 	if len(r.guids) < 64 && p.aliases[id] == nil {
 		r.guids = append(r.guids, id)

@@ -188,7 +188,7 @@ func (r *Reader) readObject() {
 			r.src.skip(o.size + 4 + p + size + 1)
 			return
 		}
-		r.salvage(at, o, body, size, fmt.Errorf("%w: tag %d behind the block where %d ends it", ErrDamaged, b[body+size], tagEnd))
+		r.salvage(at, o, body, size, fmt.Errorf("%w: tag %d after the block where %d ends it", ErrDamaged, b[body+size], tagEnd))
 	default:
 		if p, ok := r.otherPadding(b, o, size, pad); ok && !zero(b[o.size+4:body]) {
 			pad, body = p, o.size+4+p
@@ -358,13 +358,13 @@ func (r *Reader) endTag(at int64) {
 	r.src.skip(1)
 	r.stats.Ended = true
 	if len(r.src.peek(1)) > 0 && !r.atMagic() {
-		// Either bytes behind the end, or a begin tag that was hit.
+		// Either bytes after the end, or a begin tag that was hit.
 		for trailing := int64(0); ; {
 			b := r.src.peek(searchStep)
 			if i := findObject(b, r.h.Version); i >= 0 {
 				r.src.skip(i)
 				r.stats.Ended = false
-				r.damaged(at, "end tag", fmt.Errorf("%w: blocks behind the end tag", ErrDamaged), trailing+int64(i)+1)
+				r.damaged(at, "end tag", fmt.Errorf("%w: blocks after the end tag", ErrDamaged), trailing+int64(i)+1)
 				r.newRegion()
 				return
 			}
@@ -406,7 +406,7 @@ func (r *Reader) finishTrailing(at int64) {
 func (r *Reader) trailing(at, n int64, trace bool) {
 	r.stats.TrailingBytes = n
 	if n > 0 {
-		err := fmt.Errorf("%d bytes behind the end of the trace", n)
+		err := fmt.Errorf("%d bytes after the end of the trace", n)
 		if trace {
 			err = fmt.Errorf("another trace of %d bytes begins here", n)
 		}
@@ -480,7 +480,7 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		r.warn(at, "StackBlock", fmt.Errorf("%d stack ids from %d on are defined again without a sequence point", s.again, first), 0)
 	}
 	if s.odd > 0 {
-		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are no multiple of %d bytes", s.odd, r.h.PointerSize), 0)
+		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are not a multiple of %d bytes", s.odd, r.h.PointerSize), 0)
 	}
 }
 

@@ -825,7 +825,7 @@ func (r *Reader) eventV3(blk *block, at, end int) (int, error) {
 			if r.h.Version <= 2 && depth%4 == 0 {
 				r.h.PointerSize = 4
 			} else {
-				r.warn(blk.offset+int64(at), "event", fmt.Errorf("stack of %d bytes is no multiple of %d", depth, r.h.PointerSize), 0)
+				r.warn(blk.offset+int64(at), "event", fmt.Errorf("stack of %d bytes is not a multiple of %d", depth, r.h.PointerSize), 0)
 			}
 		}
 		cur.seq = r.intern(stack)

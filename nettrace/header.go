@@ -45,7 +45,7 @@ func (h *Header) parseTrace(c *Cursor, warn func(where string, format string, ar
 	if t, ok := systemTime(h.SyncTimeRaw); ok {
 		h.SyncTime = t
 	} else {
-		warn("Trace", "start time %v is no date: times are relative only", h.SyncTimeRaw)
+		warn("Trace", "start time %v is not a date: times are relative only", h.SyncTimeRaw)
 	}
 	if h.Frequency <= 0 {
 		warn("Trace", "clock frequency %d: 1 GHz is assumed", h.Frequency)

@@ -65,7 +65,7 @@ type Stats struct {
 	LostBytes      int64  // skipped because of damage
 	// Ended is set once the mark that ends a trace was read.
 	Ended bool
-	// TrailingBytes is the number of bytes behind the end mark.
+	// TrailingBytes is the number of bytes after the end mark.
 	TrailingBytes int64
 }
 

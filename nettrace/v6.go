@@ -177,7 +177,7 @@ func (r *Reader) endV6(at int64) {
 		if next >= 0 {
 			r.src.skip(next)
 			r.stats.Ended = false
-			r.damaged(at, "end of stream", fmt.Errorf("%w: blocks behind the end of the stream", ErrDamaged), 4+skipped+int64(next))
+			r.damaged(at, "end of stream", fmt.Errorf("%w: blocks after the end of the stream", ErrDamaged), 4+skipped+int64(next))
 			r.newRegion()
 			return
 		}

@@ -21,7 +21,7 @@ import (
 // Recordings with what the reference library computes of them; see its README.
 const corpus = "../../shared/corpus/runtime/"
 
-// open opens a file of the corpus, or with .zst behind its name.
+// open opens a file of the corpus, or with .zst after its name.
 func open(t *testing.T, name string) io.Reader {
 	t.Helper()
 	if f, err := os.Open(corpus + name); err == nil {

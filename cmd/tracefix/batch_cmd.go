@@ -368,7 +368,7 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs,
 			}
 		}
 		if n := r.Totals.Unreached; n > 0 {
-			return judged{fmt.Errorf("%d of %d traces failed, %d of them for want of the store; --resume does these again", r.Totals.Failed, r.Totals.Traces, n)}
+			return judged{fmt.Errorf("%d of %d traces failed, %d of them because the store failed; --resume does these again", r.Totals.Failed, r.Totals.Traces, n)}
 		}
 		return judged{fmt.Errorf("%d of %d traces failed", r.Totals.Failed, r.Totals.Traces)}
 	case batch.SomeDamaged:

@@ -613,7 +613,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 		return nil, err
 	}
 	if it.cut != nil {
-		what := "the archive ends or breaks inside this member, and what stood behind it is lost: " + it.cut.Error()
+		what := "the archive ends or breaks inside this member, and what came after it is lost: " + it.cut.Error()
 		if errors.Is(it.cut, input.ErrZipDirectory) {
 			what = it.cut.Error()
 		}
@@ -636,7 +636,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	return rec, nil
 }
 
-// skipped tells that a file is no trace. Of an object it is worth to remember: it would be
+// skipped tells that a file is not a trace. Of an object it is worth to remember: it would be
 // asked for again only to find the same.
 func (r *runner) skipped(rec *record, res *Result, why string) *record {
 	if why == "" {
@@ -664,7 +664,7 @@ func (r *runner) begin(ctx context.Context, it *item) error {
 	return r.sink.log(ctx, true, f)
 }
 
-// notTrace says why a file that is no trace is left out. What another tool wrote is named; other
+// notTrace says why a file that is not a trace is left out. What another tool wrote is named; other
 // files whose name promises a trace are not left out: they fail.
 func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
 	row := command.Lookup(r.Do)

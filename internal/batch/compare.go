@@ -380,7 +380,7 @@ func ParseComparisonGate(s string) (ComparisonGate, error) {
 	g := ComparisonGate{counted: true, name: f[1], op: cmp.Or(f[2], ">"), text: strings.TrimSpace(s)}
 	if f[3] != "" {
 		if _, err := fmt.Sscanf(f[3], "%g", &g.value); err != nil || f[4] != "" && f[4] != "%" {
-			return g, fmt.Errorf("--fail-on %q: %q is no number", s, f[3]+f[4])
+			return g, fmt.Errorf("--fail-on %q: %q is not a number", s, f[3]+f[4])
 		}
 	}
 	return g, nil

@@ -157,14 +157,14 @@ func ParseGate(s, do string) (Gate, error) {
 	}
 	v, err := strconv.ParseFloat(f[3], 64)
 	if err != nil {
-		return bad(f[3] + " is no number")
+		return bad(f[3] + " is not a number")
 	}
 	switch unit := f[4]; {
 	case unit == g.m.unit && unit != "ms", unit == "" && g.m.unit == "%":
 	case g.m.unit == "ms" && unit != "":
 		d, err := time.ParseDuration(f[3] + unit)
 		if err != nil {
-			return bad(unit + " is no unit of time")
+			return bad(unit + " is not a unit of time")
 		}
 		v = float64(d) / float64(time.Millisecond)
 	case g.m.unit == "ms":

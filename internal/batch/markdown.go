@@ -47,7 +47,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	row("damaged", t.Damaged)
 	row("failed", t.Failed)
 	row("of these given up, since they killed what worked on them", t.Quarantined)
-	row("Files that are no traces", t.Skipped)
+	row("Files that are not traces", t.Skipped)
 	fmt.Fprintf(w, "| Read | %s |\n| Written | %s |\n", size(t.InputBytes), size(t.OutputBytes))
 	row("Samples", t.Samples)
 	row("Samples cut", t.Cut)

@@ -203,7 +203,7 @@ func (m *Manifest) read(ctx context.Context, st *stores) (*Plan, *piece, error) 
 	}
 	p := &Plan{}
 	if err := json.Unmarshal(head, p); err != nil || p.Plan == 0 {
-		return bad(errors.New("is no plan: `tracefix batch plan` writes them"))
+		return bad(errors.New("is not a plan: `tracefix batch plan` writes them"))
 	}
 	if p.Plan != 1 || p.Pieces != len(p.Lengths) {
 		return bad(fmt.Errorf("is a plan of form %d, which this version does not read", p.Plan))

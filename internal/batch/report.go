@@ -485,7 +485,7 @@ func (r *Report) Summary() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}, {t.Quarantined, "of these given up"}, {t.Unreached, "of these for want of the store"}} {
+	}{{t.Damaged, "damaged"}, {t.Failed, "failed"}, {t.Quarantined, "of these given up"}, {t.Unreached, "of these because the store failed"}} {
 		if x.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", report.Count(x.n), x.what)
 		}

@@ -64,7 +64,7 @@ func foreignReport(ctx context.Context, s sink, shard Shard, place string) error
 
 // holdsBatch is the error of a place that holds a batch which is not resumed.
 func holdsBatch(place string) error {
-	return report.UsageError{Err: fmt.Errorf("%s holds a batch already: --resume goes on with it, --force begins anew", place)}
+	return report.UsageError{Err: fmt.Errorf("%s holds a batch already: --resume goes on with it, --force starts over", place)}
 }
 
 const (

@@ -162,7 +162,7 @@ func splitZip(ctx context.Context, s *stores, e *entry, most int64) ([]*entry, e
 	return out, nil
 }
 
-// zipSizes are the stored sizes of a zip's members; none if it is no zip or a broken one,
+// zipSizes are the stored sizes of a zip's members; none if it is not a zip or a broken one,
 // which whoever works on it tells.
 func zipSizes(ctx context.Context, s *stores, e *entry) ([]int64, error) {
 	z, closeZip, err := openDirectory(ctx, s, e)

@@ -505,7 +505,7 @@ func (w *lister) glob(pattern string) bool {
 	pats := parts[n:]
 	for _, p := range pats {
 		if _, err := path.Match(p, ""); err != nil {
-			return w.unlisted(pattern, fmt.Errorf("%s is no pattern: %w", p, err))
+			return w.unlisted(pattern, fmt.Errorf("%s is not a pattern: %w", p, err))
 		}
 	}
 	matched := false

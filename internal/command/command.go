@@ -59,7 +59,7 @@ const (
 	GroupProgram = "This program:"
 )
 
-// Content is what an input may hold that is no trace.
+// Content is what an input may hold that is not a trace.
 type Content struct {
 	Name string
 	Is   func(head []byte) bool // head: the first bytes

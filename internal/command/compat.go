@@ -38,7 +38,7 @@ func writeCompat(ctx context.Context, in *input.File, w io.Writer, row *tracefix
 		case info.Samples > 0 && filtered:
 			note = filtersDropAll
 		case info.Samples > 0:
-			note = fmt.Sprintf("dotnet-trace makes nothing of the %s samples of this trace; without --compat they are written", report.Count(int(info.Samples)))
+			note = fmt.Sprintf("dotnet-trace writes none of the %s samples of this trace; without --compat they are written", report.Count(int(info.Samples)))
 		}
 		rep.Notes = append(rep.Notes, note)
 	}

@@ -55,5 +55,5 @@ func large(bytes, stored int64) bool {
 
 // announcement says that an output will be large, and what would be smaller.
 func announcement(name, format string, bytes int64) string {
-	return fmt.Sprintf("%s will take about %.0f MB as %s (before compression); .zst behind its name takes a small part of that, and so does .pb.gz or .folded", name, float64(bytes)/1e6, format)
+	return fmt.Sprintf("%s will take about %.0f MB as %s (before compression); .zst after its name takes a small part of that, and so does .pb.gz or .folded", name, float64(bytes)/1e6, format)
 }

@@ -54,7 +54,7 @@ func (f ProcessFlag) keeps(ctx context.Context, c *Call) func(pid int) bool {
 // WhoFlags say whose part of the trace is wanted.
 type WhoFlags struct {
 	ProcessFlag
-	Thread []string `placeholder:"TID|NAME" help:"Keep these threads, likewise."`
+	Thread []string `placeholder:"TID|NAME" help:"Keep these threads; * and ? are wild in names."`
 }
 
 // keeps returns what the flags ask of a process and a thread. Names are those that info tells: a
@@ -119,13 +119,13 @@ func (f SampleFlags) into(c *Config) {
 	c.ByActivity, c.Weights, c.Symbols, c.passes = f.By == "activity", f.Weight, f.Symbols, byPass(f.Passes)
 }
 
-// checkSymbols refuses what is no directory: nothing would be found there, without a word.
+// checkSymbols refuses what is not a directory: nothing would be found there, without a word.
 func checkSymbols(dirs []string) error {
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil {
 			return fmt.Errorf("--symbols %s: %w", dir, errors.Unwrap(err))
 		} else if !info.IsDir() {
-			return fmt.Errorf("--symbols %s: is no directory; name the one that the file is in", dir)
+			return fmt.Errorf("--symbols %s: is not a directory; name the one that the file is in", dir)
 		}
 	}
 	return nil

@@ -245,7 +245,7 @@ func ParseChange(s string, kinds []string) (Change, error) {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(rest[i+1:], "+"), "%"), 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return c, fmt.Errorf("--fail-on %q: %q is no percentage", s, rest[i+1:])
+		return c, fmt.Errorf("--fail-on %q: %q is not a percentage", s, rest[i+1:])
 	}
 	c.What, c.pattern, c.less, c.percent = what, rest[:i], rest[i] == '<', n
 	return c, nil

@@ -28,7 +28,7 @@ const (
 )
 
 // ErrNoBlock says that bytes are no dump of performance counters.
-var ErrNoBlock = errors.New("no .NET Framework performance-counter block")
+var ErrNoBlock = errors.New("not a .NET Framework performance-counter block")
 
 // A Block is what one runtime of a .NET Framework process counted.
 type Block struct {
@@ -243,7 +243,7 @@ func parseBlock(b []byte) (blk Block, used bool) {
 	case own != want || length != want:
 		return skip("the counters have %d bytes (entry: %d), expected %d in %d-bit processes", own, length, want, bits)
 	case pos+int64(want) > int64(len(b)):
-		return skip("the counters end behind the block: it was cut off")
+		return skip("the counters end after the block: it was cut off")
 	}
 	blk.Bits = bits
 	blk.Figures = figures(b[pos:], bits)

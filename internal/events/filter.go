@@ -48,7 +48,7 @@ func parsePath(s string) (activity.Path, error) {
 		n, path, ok := strings.Cut(rest, "/")
 		var err error
 		if pid, err = strconv.ParseUint(n, 10, 32); err != nil || !ok {
-			return activity.Path{}, errors.New("no process id behind /#")
+			return activity.Path{}, errors.New("no process id after /#")
 		}
 		s = path
 	} else if !strings.Contains(s, "/") {

@@ -75,7 +75,7 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 	if t.Polls > 0 && t.Polls*20 > t.CPU {
 		how := "and that is charged to the callers; --raw shows it."
 		if t.Options.Raw {
-			how = "which is no work of theirs; without --raw it is charged to the callers."
+			how = "which is not their work; without --raw it is charged to the callers."
 		}
 		fmt.Fprintf(&b, "\n%.1f %% of the time %s was seen in Thread.PollGC, where the sampler itself stops threads, %s\n", 100*t.Polls/t.CPU, names.on, how)
 	}

@@ -158,7 +158,7 @@ func htmlNote(r *httpphases.Request) string {
 		l = append(l, strconv.Itoa(r.Guessed)+" links guessed")
 	}
 	if r.SpanOnly {
-		l = append(l, "told by the DiagnosticSource bridge alone: no phases, and no time behind the headers")
+		l = append(l, "known from the DiagnosticSource bridge alone: no phases, and no time after the headers")
 	}
 	return strings.Join(append(l, failedAttempts(r)...), ". ")
 }

@@ -165,7 +165,7 @@ func (c *ServiceCollector) exhausted(s *Service) {
 			continue
 		}
 		s.find("client_pool_exhausted", h.first, h.last,
-			"all connections to %s are in use: %d of %d requests waited until another one gave its back, %.0f ms in all, %.0f %% of their time. Raise MaxConnectionsPerServer, use HTTP/2, or send fewer at once",
+			"all connections to %s are in use: %d of %d requests waited until another one gave its connection back, %.0f ms in all, %.0f %% of their time. Raise MaxConnectionsPerServer, use HTTP/2, or send fewer at once",
 			name, h.n, g.Requests, text.Millis(h.sum), percent(h.sum, g.sum))
 	}
 }

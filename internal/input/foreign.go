@@ -72,7 +72,7 @@ var foreigners = []struct {
 	what string
 }{
 	{serialized("GCHeapDump"), "a .gcdump, a picture of the heap and no trace; Visual Studio, PerfView and `dotnet-gcdump report` open it"},
-	{serialized("TraceLog"), "an .etlx, PerfView's own copy of a trace; give the .nettrace that it was made of, or open it with PerfView"},
+	{serialized("TraceLog"), "an .etlx, PerfView's own copy of a trace; give the .nettrace that it was made from, or open it with PerfView"},
 	{isETL, "an .etl of Windows; PerfView and Windows Performance Analyzer open it"},
 	{begins("\xfd7zXZ\x00"), "xz; unpack it with `xz -d` first"},
 	{begins("7z\xbc\xaf\x27\x1c"), "a 7z archive; unpack it first"},

@@ -81,9 +81,9 @@ type UnpackError struct {
 
 func (e *UnpackError) Error() string {
 	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
-		return fmt.Sprintf("%s: expected more compressed data, found the end of the file at its byte %d; copy it anew to have the rest", e.Layer, e.Stored)
+		return fmt.Sprintf("%s: expected more compressed data, found the end of the file at its byte %d; copy it again to have the rest", e.Layer, e.Stored)
 	}
-	return fmt.Sprintf("%s: expected compressed data, found what is none (%v); copy the file anew to have the rest", e.Layer, e.Err)
+	return fmt.Sprintf("%s: expected compressed data, found something else (%v); copy the file again to have the rest", e.Layer, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -546,7 +546,7 @@ func (f *File) firstMember(r io.Reader, why error) (string, error) {
 		case errors.Is(err, ErrEncrypted):
 			return "", fmt.Errorf("%s: %w", f.Name, err)
 		case err != nil:
-			return "", fmt.Errorf("%s: %w: its directory is missing or broken (the file was cut, or is no zip), and no member could be read without it; copy it anew, or try `zip -FF`", f.Name, why)
+			return "", fmt.Errorf("%s: %w: its directory is missing or broken (the file was cut, or is not a zip), and no member could be read without it; copy it again, or try `zip -FF`", f.Name, why)
 		case !noMember(z.Name):
 			return z.Name, nil
 		}
@@ -581,7 +581,7 @@ func Describe(head []byte) string {
 	trimmed := bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf")
 	switch {
 	case len(head) == 0:
-		return "the file is empty; copy it anew, or record again"
+		return "the file is empty; copy it again, or record again"
 	case allZero(head):
 		return "the file begins with zero bytes: it was preallocated and never written, or the disk was full; record again"
 	case bytes.HasPrefix(trimmed, []byte("<")):

@@ -18,7 +18,7 @@ var ErrEncrypted = errors.New("the member is encrypted; unpack it with its passw
 
 // ErrZipDirectory reports a zip that was read without the directory at its end, which a
 // zip that was cut has lost.
-var ErrZipDirectory = fmt.Errorf("the zip's directory is missing or broken, so that more may be lost behind this member: %w", io.ErrUnexpectedEOF)
+var ErrZipDirectory = fmt.Errorf("the zip's directory is missing or broken, so that more may be lost after this member: %w", io.ErrUnexpectedEOF)
 
 // openZip reads a zip's directory.
 func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {

@@ -110,7 +110,7 @@ func TestZipWithoutDirectory(t *testing.T) {
 		require.NoError(t, os.WriteFile(p, whole[:c.n], 0o600))
 		f, err := Open(t.Context(), p, nil)
 		if c.want == nil {
-			assert.ErrorContains(t, err, "copy it anew, or try `zip -FF`")
+			assert.ErrorContains(t, err, "copy it again, or try `zip -FF`")
 			continue
 		}
 		require.NoError(t, err)

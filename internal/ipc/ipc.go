@@ -31,7 +31,7 @@ const (
 )
 
 // ErrNoRecording says that bytes are no recording of such a conversation.
-var ErrNoRecording = errors.New("no recording of a diagnostics conversation")
+var ErrNoRecording = errors.New("not a recording of a diagnostics conversation")
 
 // A Direction says who sent a message.
 type Direction byte
@@ -231,7 +231,7 @@ func (d *decoder) frames(r io.Reader) error {
 		size := int64(binary.LittleEndian.Uint32(h[13:]))
 		id := binary.LittleEndian.Uint32(h[1:])
 		if h[0] != 'c' && h[0] != 's' || id == 0 || size > maxFrame {
-			d.damaged(at, "no frame: expected c or s, a connection and a length, found % x", h[:])
+			d.damaged(at, "not a frame: expected c or s, a connection and a length, found % x", h[:])
 			break
 		}
 		if len(d.conns) >= maxConns && d.conns[id] == nil {
@@ -429,7 +429,7 @@ func (d *decoder) close(c *conn, s *stream, end bool) error {
 			it.Notes = append(it.Notes, "nothing came")
 		case it.Format == "":
 			it.Cut = true
-			it.Notes = append(it.Notes, "begins like no trace")
+			it.Notes = append(it.Notes, "does not begin like a trace")
 		case !bytes.HasSuffix(s.buf, []byte{6, 1}):
 			it.Cut = true
 			it.Notes = append(it.Notes, "without its end mark: cut off, names may be missing")
@@ -441,7 +441,7 @@ func (d *decoder) close(c *conn, s *stream, end bool) error {
 			it.Notes = append(it.Notes, fmt.Sprintf("%d bytes are missing", s.left))
 		}
 	case "junk":
-		it.Notes = append(it.Notes, fmt.Sprintf("no message; begins % x", s.buf[:min(len(s.buf), 16)]))
+		it.Notes = append(it.Notes, fmt.Sprintf("not a message; it begins % x", s.buf[:min(len(s.buf), 16)]))
 	}
 	s.buf, s.tail = nil, nil
 	return d.yield(it)
@@ -491,7 +491,7 @@ func (d *decoder) message(c *conn, s *stream, end bool) (int, error) {
 		if c.mixed {
 			if i := bytes.Index(b, []byte(magic)); i > 0 {
 				it := d.item(c, s, "junk", i)
-				it.Notes = []string{fmt.Sprintf("no message; begins % x", b[:min(i, 16)])}
+				it.Notes = []string{fmt.Sprintf("not a message; it begins % x", b[:min(i, 16)])}
 				return i, d.yield(it)
 			}
 		}

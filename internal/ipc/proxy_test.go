@@ -314,7 +314,7 @@ func TestListen(t *testing.T) {
 	assert.Error(t, err)
 
 	// Without a listener behind it a proxy would wait for ever: a name that is mistaken, a
-	// file that is no socket, the socket of a process that was killed.
+	// file that is not a socket, the socket of a process that was killed.
 	dir := folderOf(t)
 	file, stale := filepath.Join(dir, "file"), filepath.Join(dir, "dotnet-diagnostic-77-4712-socket")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -228,7 +228,7 @@ func Check(name string, o *Options) error {
 	if st, err := os.Stat(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("%s: the folder %s does not exist", name, filepath.Dir(name))
 	} else if !st.IsDir() {
-		return fmt.Errorf("%s: %s is no folder", name, filepath.Dir(name))
+		return fmt.Errorf("%s: %s is not a folder", name, filepath.Dir(name))
 	}
 	return nil
 }

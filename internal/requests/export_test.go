@@ -50,7 +50,7 @@ func small(t *testing.T) *recording {
 func members(t *testing.T, v any, where string, want ...string) map[string]any {
 	t.Helper()
 	o, ok := v.(map[string]any)
-	require.True(t, ok, "%s is no object", where)
+	require.True(t, ok, "%s is not an object", where)
 	for _, w := range want {
 		name, kind, _ := strings.Cut(w, ":")
 		m, ok := o[name]
@@ -64,7 +64,7 @@ func members(t *testing.T, v any, where string, want ...string) map[string]any {
 			require.IsType(t, map[string]any{}, m, "%s.%s", where, name)
 		case "n", "i":
 			n, ok := m.(json.Number)
-			require.True(t, ok, "%s.%s is no number", where, name)
+			require.True(t, ok, "%s.%s is not a number", where, name)
 			if kind == "i" {
 				_, err := n.Int64()
 				require.NoError(t, err, "%s.%s", where, name)

@@ -17,7 +17,7 @@ const maxLine = 16 << 20
 var (
 	errLine = errors.New("a line of more than 16 MiB, which no stack needs")
 	errZero = errors.New("bytes of zero in text, which nobody writes: the disk or the copy is damaged")
-	errUTF8 = errors.New("bytes that are no UTF-8")
+	errUTF8 = errors.New("bytes that are not UTF-8")
 )
 
 // lines calls each for every line of text with its offset, without its end. A line that no text

@@ -86,7 +86,7 @@ func readPprof(ctx context.Context, r io.Reader, b *builder) error {
 	}
 	in, err := pprof.ParseUncompressed(b.wholeFields(data))
 	if err != nil {
-		return &FormatError{Where: "pprof", Err: fmt.Errorf("%w; copy the file anew", err)}
+		return &FormatError{Where: "pprof", Err: fmt.Errorf("%w; copy the file again", err)}
 	}
 	x := &pprofReader{builder: b, in: in}
 	x.values()

@@ -3,7 +3,7 @@
 // this package for each. All of them fill a profile.Profile, so that repair and every output
 // serve these files too.
 //
-// Folded stacks and pprof hold sums and no times: their samples stand one behind the other, each
+// Folded stacks and pprof hold sums and no times: their samples stand one after the other, each
 // as long as it weighs.
 package samples
 
@@ -107,7 +107,7 @@ type frameKey struct {
 type thread struct {
 	*profile.Thread
 	rows []row
-	end  int64 // of the last sample, where they stand one behind the other
+	end  int64 // of the last sample, where they stand one after the other
 }
 
 type row struct {
@@ -225,7 +225,7 @@ func (b *builder) warn(offset int64, format string, args ...any) {
 
 // sums tells what files without times cannot say.
 func (b *builder) sums(unit string) {
-	b.note("%s holds sums and no times: the samples stand one behind the other, %s", b.p.Meta.Format, unit)
+	b.note("%s holds sums and no times: the samples stand one after the other, %s", b.p.Meta.Format, unit)
 	limit := cmp.Or(b.opts.MaxDepth, eventPipeLimit)
 	at := 0
 	for _, t := range b.order {

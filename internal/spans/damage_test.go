@@ -239,7 +239,7 @@ func FuzzRepair(f *testing.F) {
 	})
 }
 
-// JSON that is no trace is refused, and not taken for a damaged trace and copied.
+// JSON that is not a trace is refused, and not taken for a damaged trace and copied.
 func TestForeignJSON(t *testing.T) {
 	for in, refused := range map[string]bool{
 		`{}`:                                  true,

@@ -80,7 +80,7 @@ func (n *nest) time(e profileEvent) float64 {
 	}
 	switch {
 	case !first && e.at < n.at:
-		n.w.s.damageAt(e.offset, "time %v behind %v", e.at, n.at)
+		n.w.s.damageAt(e.offset, "time %v after %v", e.at, n.at)
 		return n.at
 	case earlier > 2 && earlier > later:
 		n.w.s.damageAt(e.offset, "time %v, but %v follows", e.at, n.wait[0].at)

@@ -102,7 +102,7 @@ func (w *walker) top(key string) bool {
 				w.facts.Exporter = string(s.tok)
 			}
 		} else {
-			s.damage("%s that is no string", key)
+			s.damage("%s that is not a string", key)
 		}
 	case "shared":
 		return s.object(false, func(key string) bool {
@@ -149,7 +149,7 @@ func (w *walker) oneFrame() {
 		v := s.value()
 		if v.kind != '"' {
 			if key == "name" {
-				s.damage("a name that is no string")
+				s.damage("a name that is not a string")
 			}
 			if v.kind == '{' || v.kind == '[' {
 				s.skip()
@@ -247,7 +247,7 @@ func (w *walker) rest(p *SpeedscopeProfile, opened bool) (next *SpeedscopeProfil
 		case "startValue", "endValue":
 			n, ok := s.number()
 			if !ok {
-				s.damage("%s is no number", key)
+				s.damage("%s is not a number", key)
 			} else if key == "endValue" {
 				p.End = n
 			} else {
@@ -401,7 +401,7 @@ func (w *walker) oneEvent(n *nest) (next *SpeedscopeProfile) {
 		case '0':
 			e.set(key, v.num)
 		case 'a':
-			s.damageAt(at, "%q is no number", s.tok)
+			s.damageAt(at, "%q is not a number", s.tok)
 		default:
 			s.damageAt(at, "no value of %q", key)
 			return false
@@ -466,7 +466,7 @@ func (e *profileEvent) set(key string, n float64) {
 func (w *walker) samples() (all [][]int) {
 	s := w.s
 	if s.space() != '[' {
-		s.damage("samples are no list")
+		s.damage("samples are not a list")
 		return nil
 	}
 	s.next()
@@ -542,7 +542,7 @@ func (w *walker) weights(p *SpeedscopeProfile, samples [][]int) {
 		open = to
 	}
 	if s.space() != '[' {
-		s.damage("weights are no list")
+		s.damage("weights are not a list")
 		return
 	}
 	s.next()
@@ -564,7 +564,7 @@ func (w *walker) weights(p *SpeedscopeProfile, samples [][]int) {
 		from := s.off
 		n, ok := s.number()
 		if !ok {
-			s.damageAt(from, "a weight that is no number")
+			s.damageAt(from, "a weight that is not a number")
 			if s.off == from {
 				s.next()
 			}
