@@ -203,6 +203,10 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	o.Select.Processes, o.Select.Threads, o.Select.Frame = c.Process, c.Thread, c.Frame
 	o.Select.From, o.Select.To = int64(c.From), int64(c.To)
 	t, err := compare.Read(ctx, door.FromInput(in), name, o)
+	if in.Mend(ctx) {
+		harm = 0
+		t, err = compare.Read(ctx, door.FromInput(in), name, o)
+	}
 	if err != nil {
 		return nil, 0, err
 	}

@@ -73,7 +73,7 @@ func TestDeflate(t *testing.T) {
 				flip(b, at) // a bit that says nothing
 				continue
 			}
-			bit, ok := Deflate(b, int64(len(data)), firstDifference(data, got), want, func() bool {
+			bit, ok := Deflate(t.Context(), b, int64(len(data)), firstDifference(data, got), want, func() bool {
 				got, err := io.ReadAll(flate.NewReader(bytes.NewReader(b)))
 				return err == nil && bytes.Equal(got, data)
 			})
@@ -105,7 +105,7 @@ func TestZstd(t *testing.T) {
 				return io.ReadAll(z)
 			}
 			got, _ := unpack(true)
-			bit, ok := Zstd(b, firstDifference(data, got), func() bool {
+			bit, ok := Zstd(t.Context(), b, firstDifference(data, got), func() bool {
 				_, err := unpack(false)
 				return err == nil
 			})
@@ -152,7 +152,7 @@ func FuzzDeflate(f *testing.F) {
 			return
 		}
 		before := bytes.Clone(b)
-		_, ok := Deflate(b, length, near, 1, func() bool { return false })
+		_, ok := Deflate(t.Context(), b, length, near, 1, func() bool { return false })
 		require.False(t, ok)
 		require.Equal(t, before, b)
 	})
@@ -167,7 +167,7 @@ func FuzzZstd(f *testing.F) {
 			return
 		}
 		before := bytes.Clone(b)
-		_, ok := Zstd(b, near, func() bool { return false })
+		_, ok := Zstd(t.Context(), b, near, func() bool { return false })
 		require.False(t, ok)
 		require.Equal(t, before, b)
 	})

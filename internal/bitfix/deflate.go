@@ -1,6 +1,7 @@
 package bitfix
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -405,8 +406,8 @@ func flip(b []byte, bit int64) { b[bit>>3] ^= 1 << (bit & 7) }
 // Deflate looks for the flipped bit in deflate data that should fill b, unpack to length bytes and have a checksum.
 // near is a place in what is unpacked where it was seen that something is wrong, -1 if none was.
 // check is asked, with the bit of a candidate flipped in b, whether it can be unpacked. Deflate returns the number of the
-// bit, which is not left flipped.
-func Deflate(b []byte, length, near int64, sum uint32, check func() bool) (bit int64, ok bool) {
+// bit, which is not left flipped. It finds none once ctx has ended.
+func Deflate(ctx context.Context, b []byte, length, near int64, sum uint32, check func() bool) (bit int64, ok bool) {
 	if len(b) > MaxPacked || length > MaxUnpacked {
 		return 0, false
 	}
@@ -415,6 +416,10 @@ func Deflate(b []byte, length, near int64, sum uint32, check func() bool) (bit i
 		return 0, false
 	}
 	effort := int64(maxEffort)
+	spent := func() bool {
+		effort -= perBit
+		return effort < 0 || ctx.Err() != nil
+	}
 	missing := length - s.out
 	agrees := func(c int64) verdict {
 		flip(b, c)
@@ -425,7 +430,7 @@ func Deflate(b []byte, length, near int64, sum uint32, check func() bool) (bit i
 		return no
 	}
 	test := func(c int64) verdict {
-		if effort -= perBit; effort < 0 {
+		if spent() {
 			return stop
 		}
 		i := sort.Search(len(s.places), func(i int) bool { return int64(s.places[i].bit) > c }) - 1
@@ -447,7 +452,7 @@ func Deflate(b []byte, length, near int64, sum uint32, check func() bool) (bit i
 		return bit, v == yes
 	case missing == 0:
 		bit, v := s.linear(sum, func(c int64, ok bool) verdict {
-			if effort -= perBit; effort < 0 {
+			if spent() {
 				return stop
 			}
 			if !ok {
@@ -466,11 +471,17 @@ func Deflate(b []byte, length, near int64, sum uint32, check func() bool) (bit i
 		}
 		return int64(s.places[i].bit)
 	}
-	// Where it was seen, and backward from there; then all the rest.
+	// Where it was seen, and outward from there.
 	middle := at(near)
-	v := no
-	if bit, v = search(middle, 0, bits, test); v == no {
-		bit, v = search(bits, middle, bits, test)
+	for away := int64(0); away <= max(middle, bits-middle); away++ {
+		for _, c := range [2]int64{middle + away, middle - away - 1} {
+			if c < 0 || c >= bits {
+				continue
+			}
+			if v := test(c); v != no {
+				return c, v == yes
+			}
+		}
 	}
-	return bit, v == yes
+	return 0, false
 }

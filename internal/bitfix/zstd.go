@@ -1,6 +1,7 @@
 package bitfix
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -501,8 +502,8 @@ func (s *zstdScan) follow(blk *zstdBlock, t *zstdTables, b []byte, n int, marks 
 // Zstd looks for the flipped bit in the first frame of zstd data, which must have a checksum. near is a
 // place in what is unpacked where it was seen that something is wrong, -1 if none was. check is asked,
 // with the bit of a candidate flipped in b, whether all can be unpacked and the checksum agrees. Zstd returns the
-// number of the bit, which is not left flipped.
-func Zstd(b []byte, near int64, check func() bool) (bit int64, ok bool) {
+// number of the bit, which is not left flipped. It finds none once ctx has ended.
+func Zstd(ctx context.Context, b []byte, near int64, check func() bool) (bit int64, ok bool) {
 	if len(b) > MaxPacked {
 		return 0, false
 	}
@@ -510,7 +511,7 @@ func Zstd(b []byte, near int64, check func() bool) (bit int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	f := &zstdSearch{zstdScan: s, effort: maxEffort / 4, check: check}
+	f := &zstdSearch{zstdScan: s, ctx: ctx, effort: maxEffort / 4, check: check}
 	if s.died {
 		for i := len(s.blocks) - 1; i >= max(0, len(s.blocks)-2); i-- {
 			if bit, v := f.dead(&s.blocks[i]); v != no {
@@ -534,14 +535,15 @@ func Zstd(b []byte, near int64, check func() bool) (bit int64, ok bool) {
 // A zstdSearch tries bits of the blocks of a scan.
 type zstdSearch struct {
 	*zstdScan
+	ctx    context.Context
 	effort int64
 	check  func() bool
 }
 
-// spend takes what a test costs, and reports whether there was so much.
+// spend takes what a test costs, and reports whether there was so much, and time for it.
 func (f *zstdSearch) spend(n int) bool {
 	f.effort -= int64(n)
-	return f.effort >= 0
+	return f.effort >= 0 && f.ctx.Err() == nil
 }
 
 // bits tests those of the bytes from one offset to another, from the end.

@@ -227,17 +227,28 @@ func (c *Command) Inputs() string {
 // Run does the job with one trace. What happened is in the report, also when the error is
 // not nil; an error means that no output was made.
 func (c *Command) Run(ctx context.Context, job Job, in *input.File, o Options) (*report.Trace, error) {
-	rep := &report.Trace{
-		Progress: o.Progress,
-		Command:  c.Name, Status: "ok",
-		Input: report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
-	}
-	if err := named(in, c.run(ctx, job, in, &o, rep)); err != nil {
-		rep.Status, rep.Error, rep.Output = "failed", err.Error(), nil
+	for {
+		rep := &report.Trace{
+			Progress: o.Progress,
+			Command:  c.Name, Status: "ok",
+			Input: report.Input{Name: in.Name, Format: in.Kind.String(), Bytes: in.Stored, Layers: in.Layers},
+		}
+		err := named(in, c.run(ctx, job, in, &o, rep))
+		if errors.Is(err, errMended) {
+			continue
+		}
+		if err != nil {
+			rep.Status, rep.Error, rep.Output = "failed", err.Error(), nil
+		}
 		return rep, err
 	}
-	return rep, nil
 }
+
+// errMended says that a compressed input was broken, and can be read better than it was.
+var errMended = errors.New("read it again")
+
+// takeBack is how much of what a damaged input gave can be taken back from standard output.
+const takeBack = 4 << 20
 
 func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, rep *report.Trace) error {
 	if !c.Takes(in) {
@@ -253,7 +264,11 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	if screen != nil && slices.Contains(binary, format) {
 		return report.UsageError{Err: fmt.Errorf("%s is binary, and standard output is a terminal; name a file with -o", format)}
 	}
-	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx})
+	hold := 0
+	if in.Mendable() {
+		hold = takeBack
+	}
+	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx, Hold: hold})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -268,6 +283,9 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	err = job.Do(ctx, call)
 	for _, f := range call.further {
 		defer f.Close()
+	}
+	if !out.Gone() && in.Mend(ctx) {
+		return errMended
 	}
 	if err != nil {
 		return err

@@ -99,6 +99,9 @@ func (f *File) unpackError(err error) error {
 		err = io.ErrUnexpectedEOF
 	}
 	layer, _, _ := strings.Cut(f.Layers[0], ":")
+	if layer == "zstd" || !errors.Is(err, io.ErrUnexpectedEOF) { // deflate that just ends was cut
+		f.broken.Store(true)
+	}
 	return &UnpackError{Layer: layer, Stored: f.Stored, Err: err}
 }
 
@@ -113,11 +116,13 @@ type File struct {
 	open   func() (io.ReadCloser, error) // gives the bytes instead of path, if set
 	temp   *os.File                      // removed by Close; open, since that keeps it from other runs
 	zipCut bool                          // a zip without its directory
-	// flipped is a bit of what is stored that was found to be the other way; nil: none.
-	flipped *flippedBit
-	ratio   int64
-	after   int64 // unpacked bytes from which ratio holds
-	read    atomic.Int64
+	ratio  int64
+	after  int64 // unpacked bytes from which ratio holds
+	read   atomic.Int64
+
+	broken   atomic.Bool // a reader met what cannot be unpacked, or has another checksum
+	searched bool        // for the flipped bit that explains it
+	flipped  *flippedBit // nil: none was found
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -157,7 +162,11 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		}
 	}
 	f.Stored = st.Size()
-	if err = f.sniff(); f.mend() {
+	err = f.sniff()
+	if err == nil && f.Kind == Unknown && len(f.Layers) > 0 {
+		f.unpackAll()
+	}
+	if (err != nil || f.Kind == Unknown) && f.Mend(ctx) {
 		f.Layers = nil
 		err = f.sniff()
 	}

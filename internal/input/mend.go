@@ -3,12 +3,12 @@ package input
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
@@ -24,63 +24,80 @@ type flippedBit struct {
 	bit uint8
 }
 
-// mend goes through compressed content once. Where one flipped bit explains why it cannot be unpacked,
-// readers get it put back, and are told at the end. It reports whether it found one.
-func (f *File) mend() bool {
-	if len(f.Layers) != 1 || f.open != nil || f.Stored > bitfix.MaxPacked || f.zipCut {
+// Mend looks for the one flipped bit of compressed content that a reader found broken: where
+// that explains it, readers get it put back from now on, and are told at the end. It reports
+// whether what was read before is to be read again. It takes seconds, and is done once for a file.
+func (f *File) Mend(ctx context.Context) bool {
+	if !f.broken.Swap(false) || !f.Mendable() {
 		return false
 	}
-	if err := f.unpackAll(); err == nil || !Broken(err) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return false // whole, or cut
-	}
-	stored, err := os.ReadFile(f.path)
+	f.searched = true
+	f.flipped = f.search(ctx)
+	f.read.Store(0)
+	return f.flipped != nil
+}
+
+// Mendable reports whether Mend would look for a flipped bit.
+func (f *File) Mendable() bool {
+	return !f.searched && len(f.Layers) == 1 && f.Stored <= bitfix.MaxPacked && !f.zipCut
+}
+
+// search looks for the flipped bit; nil: none was found.
+func (f *File) search(ctx context.Context) *flippedBit {
+	stored, err := f.stored()
 	if err != nil {
-		return false
+		return nil
 	}
-	near := f.firstDefect()
+	near := f.firstDefect(ctx)
 	if f.Layers[0] == "zstd" {
 		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(bitfix.MaxUnpacked))
 		if err != nil {
-			return false
+			return nil
 		}
 		defer z.Close()
 		var out []byte
-		bit, ok := bitfix.Zstd(stored, near, func() bool {
+		return flippedAt(bitfix.Zstd(ctx, stored, near, func() bool {
 			b, err := z.DecodeAll(stored, out[:0])
 			out = b[:0]
 			return err == nil
-		})
-		return f.put(bit, ok)
+		}))
 	}
 	p, ok := f.packed(stored)
 	if !ok {
-		return false
+		return nil
 	}
-	bit, ok := bitfix.Deflate(p.data, p.size, near, p.sum, func() bool {
+	bit, ok := bitfix.Deflate(ctx, p.data, p.size, near, p.sum, func() bool {
 		sum := crc32.NewIEEE()
 		n, err := io.Copy(sum, io.LimitReader(flate.NewReader(bytes.NewReader(p.data)), p.size+1))
 		return err == nil && n == p.size && sum.Sum32() == p.sum
 	})
-	return f.put(p.at*8+bit, ok)
+	return flippedAt(p.at*8+bit, ok)
 }
 
-// put notes the flipped bit, if one was found.
-func (f *File) put(bit int64, ok bool) bool {
-	if ok {
-		f.flipped = &flippedBit{bit >> 3, uint8(bit & 7)}
+// flippedAt is the flipped bit of that number, if one was found.
+func flippedAt(bit int64, ok bool) *flippedBit {
+	if !ok {
+		return nil
 	}
-	return ok
+	return &flippedBit{bit >> 3, uint8(bit & 7)}
 }
 
-// unpackAll unpacks the content to see whether that can be done.
-func (f *File) unpackAll() error {
-	r, err := f.Reader()
+// stored returns what is stored, before unpacking.
+func (f *File) stored() ([]byte, error) {
+	r, err := f.below(0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
-	_, err = io.Copy(io.Discard, r)
-	return err
+	return io.ReadAll(r)
+}
+
+// unpackAll unpacks the content, for what that says of it.
+func (f *File) unpackAll() {
+	if r, err := f.Reader(); err == nil {
+		_, _ = io.Copy(io.Discard, r)
+		_ = r.Close()
+	}
 }
 
 // packed is compressed data within a file.
@@ -126,7 +143,7 @@ func (f *File) packed(stored []byte) (packed, bool) {
 }
 
 // firstDefect is where the trace shows first that its content is not what was recorded; -1 if it does not.
-func (f *File) firstDefect() int64 {
+func (f *File) firstDefect(ctx context.Context) int64 {
 	if !f.Kind.IsRecording() {
 		return -1
 	}
@@ -145,7 +162,7 @@ func (f *File) firstDefect() int64 {
 		return 0
 	}
 	var ev nettrace.Event
-	for err == nil && at < 0 {
+	for err == nil && at < 0 && ctx.Err() == nil {
 		err = r.Read(&ev)
 	}
 	return at

@@ -2,6 +2,7 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"hash/maphash"
 	"math/rand/v2"
@@ -51,22 +52,23 @@ var sampleSeed = maphash.MakeSeed()
 
 // samplesIn reads the samples of a file as every command does.
 func samplesIn(t testing.TB, path string) (*sampleTimes, error) {
-	s := &sampleTimes{seed: sampleSeed, of: map[sampleKey][]int64{}}
 	f, err := Open(context.Background(), path, nil)
 	if err != nil {
-		return s, err
+		return &sampleTimes{}, err
 	}
 	defer f.Close()
-	var first error
-	_, err = Read(context.Background(), f.Reader, func(e *nettrace.FormatError) {
-		if first == nil {
-			first = e
+	for {
+		s := &sampleTimes{seed: sampleSeed, of: map[sampleKey][]int64{}}
+		var first error
+		_, err = Read(context.Background(), f.Reader, func(e *nettrace.FormatError) {
+			if first == nil {
+				first = e
+			}
+		}, s)
+		if !f.Mend(context.Background()) {
+			return s, cmp.Or(err, first)
 		}
-	}, s)
-	if err == nil {
-		err = first
 	}
-	return s, err
 }
 
 // inPlace counts the samples that are found again within a millisecond of their time.

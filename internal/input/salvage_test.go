@@ -59,6 +59,42 @@ func common(want, got []byte) float64 {
 	return float64(found) / float64(all)
 }
 
+func readAll(t *testing.T, f *File) ([]byte, error) {
+	r, err := f.Reader()
+	require.NoError(t, err)
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// TestWholeIsNotSearched holds that the flipped bit is looked for only in what a reader met broken.
+func TestWholeIsNotSearched(t *testing.T) {
+	for name, packed := range packs(t, trace(t)[:64<<10]) {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, packed, 0o600))
+		f, err := Open(t.Context(), path, nil)
+		require.NoError(t, err)
+		_, err = readAll(t, f)
+		require.NoError(t, err)
+		assert.False(t, f.Mend(t.Context()), name)
+		assert.True(t, f.Mendable(), name)
+	}
+}
+
+// TestMendEnds holds that a search ends with its context.
+func TestMendEnds(t *testing.T) {
+	packed := packs(t, trace(t))["gzip"]
+	packed[len(packed)/2] ^= 4
+	path := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(path, packed, 0o600))
+	f, err := Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	_, err = readAll(t, f)
+	require.Error(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.False(t, f.Mend(ctx))
+}
+
 // TestSalvage holds that what stands behind damage in compressed content is unpacked, and
 // that the damage is told.
 func TestSalvage(t *testing.T) {
@@ -78,10 +114,13 @@ func TestSalvage(t *testing.T) {
 					least = 0
 					continue
 				}
-				r, err := f.Reader()
-				require.NoError(t, err)
-				got, err := io.ReadAll(r)
-				require.NoError(t, r.Close())
+				got, err := readAll(t, f)
+				if f.Mend(t.Context()) {
+					got, err = readAll(t, f)
+					assert.Equal(t, data, got)
+					assert.ErrorIs(t, err, ErrFlipped)
+				}
+				assert.False(t, f.Mend(t.Context()), "is searched once")
 				if !bytes.Equal(got, data) {
 					assert.Error(t, err, "%s: other content without a word", name)
 				}

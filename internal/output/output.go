@@ -69,6 +69,9 @@ type Options struct {
 	// Others are the further outputs of the same run, such as its report; "" is none.
 	// Of two under one name only the last one would be left.
 	Others []string
+	// Hold is how many bytes are kept back at first, so that the output can be made anew
+	// where it would be gone else: see Gone. 0: as many as are written at once.
+	Hold int
 	// Context ends writing to a pipe or a device, which may wait for its reader. nil: nothing does.
 	Context context.Context
 }
@@ -86,6 +89,8 @@ type File struct {
 	// replace says that target may be there.
 	replace bool
 	n       atomic.Int64
+	hold    int  // bytes that wait until they are written
+	sent    bool // some were not held any more
 
 	finished bool // nothing more can be written
 	done     bool
@@ -98,7 +103,7 @@ func Create(name string, o *Options) (*File, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	out := &File{Name: name}
+	out := &File{Name: name, hold: max(o.Hold, bufferSize)}
 	if err := Check(name, o); err != nil {
 		return nil, err
 	}
@@ -286,13 +291,18 @@ const bufferSize = 256 << 10
 // Write writes content. An error may be that of an earlier Write.
 func (o *File) Write(p []byte) (int, error) {
 	b := o.line.Batch()
-	if *b = append(*b, p...); len(*b) >= bufferSize {
+	if *b = append(*b, p...); len(*b) >= o.hold {
+		o.hold = bufferSize
+		o.sent = true
 		if err := o.line.Send(); err != nil {
 			return 0, err
 		}
 	}
 	return len(p), nil
 }
+
+// Gone reports whether something was written that Close does not take back.
+func (o *File) Gone() bool { return o.sent && o.temp == "" }
 
 // Bytes returns how many bytes went to the disk so far, after compression.
 func (o *File) Bytes() int64 { return o.n.Load() }
