@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/otlp"
+	"github.com/tracefix/tracefix/internal/export/otlp"
 	"github.com/tracefix/tracefix/internal/text"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/otlp"
+	"github.com/tracefix/tracefix/internal/export/otlp"
 	"github.com/tracefix/tracefix/internal/text"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/tracefix/tracefix/internal/bitfix"
+	"github.com/tracefix/tracefix/internal/input/bitfix"
 	"github.com/tracefix/tracefix/nettrace"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/tracefix/tracefix/internal/pdb"
+	"github.com/tracefix/tracefix/internal/load/pdb"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )

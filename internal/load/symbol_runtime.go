@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracefix/tracefix/internal/pdb"
+	"github.com/tracefix/tracefix/internal/load/pdb"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
