@@ -7,9 +7,9 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// kept says of each activity whether s selects work for it: it, or one above it, is meant.
+// Inside says of each activity of p whether s selects work for it: it, or one above it, is meant.
 // nil: all work is, and none.
-func (s *Selection) kept(p *Profile) []bool {
+func (s *Selection) Inside(p *Profile) []bool {
 	if len(s.Activities) == 0 && len(s.Requests) == 0 {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (p *Profile) Select(s Selection) {
 		return
 	}
 	frames := newFrameMatch(p.Table, s.Frame)
-	kept := s.kept(p)
+	kept := s.Inside(p)
 	var threads []*Thread
 	for _, t := range p.Threads {
 		if !s.thread(t) {

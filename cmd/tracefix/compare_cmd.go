@@ -101,6 +101,7 @@ type CompareCmd struct {
 
 	command.WhoFlags
 	command.TimeFlags
+	command.WorkFlags
 	Frame string `placeholder:"PATTERN" help:"Compare samples with a frame of that name; * and ? are wild."`
 
 	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if that moved so far and beyond noise: KIND:NAME>+10%, KIND cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wild."`
@@ -201,6 +202,7 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 		}
 	}}
 	o.Select.Processes, o.Select.Threads, o.Select.Frame = c.Process, c.Thread, c.Frame
+	o.Select.Activities, o.Select.Requests = c.Activity, c.Request
 	o.Select.From, o.Select.To = int64(c.From), int64(c.To)
 	t, err := compare.Read(ctx, door.FromInput(in), name, o)
 	if in.Mend(ctx) {
@@ -210,8 +212,8 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	if err != nil {
 		return nil, 0, err
 	}
-	if t.Empty() && !o.Select.IsZero() {
-		return nil, 0, fmt.Errorf("%s: %s", name, command.DropAll(ctx, in, c.WhoFlags, c.TimeFlags))
+	if t.Empty(&o.Select) && !o.Select.IsZero() {
+		return nil, 0, fmt.Errorf("%s: %s", name, command.DropAll(ctx, in, c.WhoFlags, c.TimeFlags, c.WorkFlags))
 	}
 	if harm > 0 && c.Strict {
 		return nil, 0, fmt.Errorf("%s: offset %d: %s: %s", name, first.Offset, first.Where, first.What)

@@ -120,6 +120,9 @@ func TestCommandsDocument(t *testing.T) {
 				marks = append(marks, "default of batches")
 			}
 			name := f.Name
+			if f.Also != "" {
+				name += " or " + f.Also
+			}
 			if marks != nil {
 				name += " (" + strings.Join(marks, ", ") + ")"
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +14,10 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
-	"github.com/tracefix/tracefix/profile"
 )
 
 var activityFormats = output.Formats{
-	{Name: "tree", Extensions: []string{".txt"}, Help: "a tree, for people"},
+	{Name: "tree", Also: "text", Extensions: []string{".txt"}, Help: "a tree, for people"},
 	{Name: "json", Extensions: []string{".json"}, Help: "one JSON document"},
 	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each activity"},
 	{Name: "chromium", Extensions: []string{".chromium.json"}, Help: "Chromium trace event JSON"},
@@ -29,9 +27,9 @@ var activityFormats = output.Formats{
 type Activities struct {
 	Provider []string      `placeholder:"NAME" help:"Keep activities of these event sources; * and ? are wild."`
 	Name     []string      `placeholder:"NAME" help:"Keep activities of these names; * and ? are wild."`
-	Activity []string      `placeholder:"NAME|PATH" help:"Keep these activities and all below them: [Provider/]Name, or //1/2; * and ? are wild."`
 	Slow     time.Duration `placeholder:"TIME" help:"Keep activities that took at least this long, such as 200ms."`
 	Status   []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
+	WorkFlags
 	WhoFlags
 	TimeFlags
 	LimitFlag
@@ -67,9 +65,11 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		why = requests.NewActivityExplainer(p.Table, rec).Activity
 	}
 	c.read(read)
-	a.tell(c.Report, tree, read)
-	keep := a.filter(ctx, c, tree)
-	a.left(ctx, c, tree, keep)
+	keep, err := a.filter(ctx, c, tree, read.End)
+	if err != nil {
+		return err
+	}
+	a.tell(ctx, c, tree, read, keep)
 	switch c.Format {
 	case "json":
 		return httpreport.ActivitiesJSON(c.Out, tree, keep, why)
@@ -79,18 +79,33 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	return httpreport.ActivitiesTree(c.Out, tree, keep, a.Depth, why)
 }
 
-func (a *Activities) tell(rep *report.Trace, tree *activity.Tree, read *requests.Info) {
-	var n [4]int
+// tell says how many activities there are and how those ended that are wanted; if none is, what
+// there is.
+func (a *Activities) tell(ctx context.Context, c *Call, tree *activity.Tree, read *requests.Info, keep httpreport.ActivityFilter) {
+	rep := c.Report
+	var ended [4]int
+	match := 0
 	for i := range tree.Rows {
-		n[tree.Rows[i].Status]++
+		if r := &tree.Rows[i]; keep == nil || keep(r) {
+			ended[r.Status]++
+			match++
+		}
 	}
 	parts := []string{report.Count(len(tree.Rows)) + " activities"}
-	for s, v := range n {
-		if v > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", report.Count(v), activity.Status(s)))
+	if match < len(tree.Rows) {
+		parts = append(parts, report.Count(match)+" match")
+	}
+	for s, n := range ended {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", report.Count(n), activity.Status(s)))
 		}
 	}
 	rep.Done = strings.Join(parts, ", ")
+	if match == 0 && len(tree.Rows) > 0 {
+		filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, WorkFlags: a.WorkFlags, provider: a.Provider}
+		filters.Activity = slices.Concat(a.Name, a.Activity)
+		rep.Notes = append(rep.Notes, filters.dropAll(ctx, c)+a.others(tree))
+	}
 	if tree.HasIDs || len(tree.WithoutID) == 0 {
 		return
 	}
@@ -107,6 +122,27 @@ func (a *Activities) tell(rep *report.Trace, tree *activity.Tree, read *requests
 		fmt.Sprintf("to record them: dotnet-trace collect -p %s --providers '%s,System.Threading.Tasks.TplEventSource:0x80:4'", pid, providersText(tree)))
 }
 
+// others tells of all activities what --slow and --status ask for.
+func (a *Activities) others(tree *activity.Tree) (what string) {
+	longest := int64(0)
+	var states []string
+	for i := range tree.Rows {
+		r := &tree.Rows[i]
+		d, _ := r.Duration()
+		longest = max(longest, d)
+		if s := r.Status.String(); !slices.Contains(states, s) {
+			states = append(states, s)
+		}
+	}
+	if a.Slow > 0 {
+		what = fmt.Sprintf("; the longest took %v", time.Duration(longest).Round(time.Microsecond))
+	}
+	if len(a.Status) > 0 {
+		what += "; they are " + strings.Join(states, ", ")
+	}
+	return what
+}
+
 // providersText lists the event sources that the trace has starts of.
 func providersText(tree *activity.Tree) string {
 	var list []string
@@ -121,28 +157,31 @@ func providersText(tree *activity.Tree) string {
 
 // filters reports whether the flags ask for a part of the activities.
 func (a *Activities) filters() bool {
-	return len(a.Provider)+len(a.Name)+len(a.Status)+len(a.Activity)+len(a.Process)+len(a.Thread) > 0 || a.Slow != 0 || a.From != 0 || a.To != 0
+	return len(a.Provider)+len(a.Name)+len(a.Status)+len(a.Activity)+len(a.Request)+len(a.Process)+len(a.Thread) > 0 || a.Slow != 0 || a.From != 0 || a.To != 0
 }
 
-// filter keeps what the flags ask for, and of that the first --limit; nil keeps everything.
-func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree) httpreport.ActivityFilter {
+// filter keeps what the flags ask for, in a trace that ends then, and of that the first --limit; nil keeps everything.
+func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree, last int64) (httpreport.ActivityFilter, error) {
 	if !a.filters() && a.Limit == 0 {
-		return nil
+		return nil, nil
 	}
 	ours := a.WhoFlags.keeps(ctx, c)
-	inside := a.inside(tree)
+	inside, err := a.WorkFlags.rows(ctx, c, tree)
+	if err != nil {
+		return nil, err
+	}
 	wanted := func(r *activity.Row) bool {
 		d, ok := r.Duration()
-		end := int64(math.MaxInt64)
+		end := last
 		if r.HasStop {
 			end = r.Stop
 		}
 		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
-			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && inside(r)
+			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside[r])
 	}
 	if a.Limit == 0 {
-		return wanted
+		return wanted, nil
 	}
 	first := map[*activity.Row]bool{}
 	for i := range tree.Rows {
@@ -150,49 +189,5 @@ func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree) h
 			first[r] = true
 		}
 	}
-	return func(r *activity.Row) bool { return first[r] }
-}
-
-// left says how many activities the filters leave, and what there is if they leave none.
-func (a *Activities) left(ctx context.Context, c *Call, tree *activity.Tree, keep httpreport.ActivityFilter) {
-	if keep == nil || len(tree.Rows) == 0 {
-		return
-	}
-	n := 0
-	var names []string
-	for i := range tree.Rows {
-		if keep(&tree.Rows[i]) {
-			n++
-		}
-		names = append(names, tree.Rows[i].Name)
-	}
-	c.Report.Done += fmt.Sprintf(", %s match", report.Count(n))
-	if n > 0 {
-		return
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, provider: a.Provider}
-	note := filters.dropAll(ctx, c)
-	if wanted := slices.Concat(a.Name, a.Activity); len(wanted) > 0 {
-		note += anyNearest(wanted, names, "activities")
-	}
-	c.Report.Notes = append(c.Report.Notes, note)
-}
-
-// inside returns whether a row is an activity of --activity, or below one.
-func (a *Activities) inside(tree *activity.Tree) func(*activity.Row) bool {
-	if len(a.Activity) == 0 {
-		return func(*activity.Row) bool { return true }
-	}
-	in := map[*activity.Row]bool{}
-	for i := range tree.Rows {
-		r := &tree.Rows[i]
-		path := ""
-		if p, ok := tree.Path(r); ok {
-			path = p.String()
-		}
-		in[r] = r.Parent >= 0 && in[&tree.Rows[r.Parent]] || profile.MatchActivity(a.Activity, r.Provider, r.Name, path)
-	}
-	return func(r *activity.Row) bool { return in[r] }
+	return func(r *activity.Row) bool { return first[r] }, nil
 }

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
 var counterFormats = output.Formats{
 	{Name: "csv", Extensions: []string{".csv"}, Help: "a row for each value"},
-	{Name: "table", Extensions: []string{".txt"}, Help: "a line for each counter"},
+	{Name: "table", Also: "text", Extensions: []string{".txt"}, Help: "a line for each counter"},
 	{Name: "wide", Extensions: []string{".wide.csv"}, Help: "CSV with a column for each counter"},
 	{Name: "json", Extensions: []string{".json"}, Help: "one JSON document"},
 	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each value"},
@@ -30,12 +31,12 @@ type Counters struct {
 	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
 	ProcessFlag
 	TimeFlags
-	Limit int `short:"n" placeholder:"N" help:"Print the first N values only; 0 is all."`
+	LimitFlag
 }
 
 // Check implements Job.
 func (n *Counters) Check(string) error {
-	return errors.Join(n.TimeFlags.Check(), LimitFlag{n.Limit}.check())
+	return errors.Join(n.TimeFlags.Check(), n.LimitFlag.check())
 }
 
 // Do writes the values of the counters.
@@ -46,9 +47,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	out := events.NewCounterWriter(c.Format, c.Out, c.Screen.Width)
 	ours := n.keeps(ctx, c)
 	told, dropped := 0, 0
-	last := int64(0)
 	add := func(p *events.Point) error {
-		last = max(last, p.Ns)
 		if !n.overlap(p.Ns, p.Ns) || !ours(p.PID) {
 			dropped++
 			return nil
@@ -71,14 +70,37 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 		if told < int(res.Points) {
 			rep.Done += " of " + report.Count(int(res.Points))
 		}
-	case dropped > 0:
-		rep.Done = fmt.Sprintf("the filters drop all: its %s values were told from 0 to %v", report.Count(dropped), time.Duration(last).Round(time.Millisecond))
-	case res.Dropped > 0:
-		rep.Done = fmt.Sprintf("none of its %s values of counters is of that --provider and --name; without them all are told", report.Count(int(res.Dropped)))
+	case dropped > 0 || res.Dropped > 0:
+		rep.Done = n.dropAll(ctx, c)
 	default:
 		rep.Done = "no counters; `dotnet-trace collect -p PID --providers System.Runtime:0:1:EventCounterIntervalSec=1` records some"
 	}
 	return out.Close(res)
+}
+
+// dropAll says that the filters drop all values, and what there is.
+func (n *Counters) dropAll(ctx context.Context, c *Call) string {
+	filters := asked{WhoFlags: WhoFlags{ProcessFlag: n.ProcessFlag}, TimeFlags: n.TimeFlags}
+	what := filters.dropAll(ctx, c)
+	var providers, names []string
+	note := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) && len(*list) < mostNames {
+			*list = append(*list, name)
+		}
+	}
+	_, _ = events.ReadCounters(ctx, c.In.Reader, &events.CounterOptions{}, func(p *events.Point) error { // what was read until then will do
+		note(&providers, p.Provider)
+		if text.List(n.Provider).Match(p.Provider) {
+			note(&names, p.Name)
+		}
+		return nil
+	})
+	if len(n.Provider) > 0 && len(names) == 0 {
+		what += anyNearest(n.Provider, providers, "providers of counters")
+	} else if len(n.Name) > 0 {
+		what += anyNearest(n.Name, names, "counters")
+	}
+	return what
 }
 
 // blocks writes the counters of a .NET Framework process. All of a dump is in its head.

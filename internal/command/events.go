@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/load"
@@ -25,18 +26,32 @@ type Events struct {
 	Event    []string `placeholder:"NAME|ID" help:"Keep events of these names or ids; * and ? are wild."`
 	WhoFlags
 	TimeFlags
-	Activity []string `placeholder:"GUID|PATH" help:"Keep events of these activities: an id, or a path such as //1/2 with all below it."`
-	Stacks   bool     `help:"Tell the stack of each event. The trace is read twice: names stand at its end."`
+	WorkFlags
+	Stacks bool `help:"Tell the stack of each event. The trace is read twice: names stand at its end."`
 	LimitFlag
 }
 
 func (e *Events) selection() profile.Selection {
-	return profile.Selection{Providers: e.Provider, Events: e.Event, Threads: e.Thread, Processes: e.Process, Activities: e.Activity, From: int64(e.From), To: int64(e.To)}
+	return profile.Selection{Providers: e.Provider, Events: e.Event, Threads: e.Thread, Processes: e.Process, From: int64(e.From), To: int64(e.To)}
+}
+
+// work returns which activities are wanted: ids and paths as they are, and of those that are named the ids.
+func (e *Events) work(ctx context.Context, c *Call) (given []string, named map[activity.ID]bool, err error) {
+	rest := WorkFlags{Request: e.Request}
+	for _, a := range e.Activity {
+		if events.IsActivity(a) {
+			given = append(given, a)
+		} else {
+			rest.Activity = append(rest.Activity, a)
+		}
+	}
+	named, err = rest.ids(ctx, c)
+	return given, named, err
 }
 
 // Check implements Job.
 func (e *Events) Check(string) error {
-	return errors.Join(e.LimitFlag.check(), e.TimeFlags.Check(), events.Check(e.selection()))
+	return errors.Join(e.LimitFlag.check(), e.TimeFlags.Check())
 }
 
 // Do lists the events.
@@ -52,8 +67,14 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 			return err
 		}
 	}
+	sel := e.selection()
+	var named map[activity.ID]bool
+	var err error
+	if sel.Activities, named, err = e.work(ctx, c); err != nil {
+		return err
+	}
 	res, err := events.Write(ctx, c.In.Reader, c.Out, &events.Options{
-		Format: c.Format, Select: e.selection(), Limit: int64(e.Limit),
+		Format: c.Format, Select: sel, Activities: named, Limit: int64(e.Limit),
 		Width: c.Screen.Width, Color: c.Screen.Color,
 		Frames:    frames,
 		Lossy:     func() bool { return ahead().LossyActivities() },
@@ -72,7 +93,7 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		c.Report.Done += " of " + report.Count(int(res.Events))
 	}
 	if res.Written == 0 && res.Events > 0 {
-		filters := asked{WhoFlags: e.WhoFlags, TimeFlags: e.TimeFlags, provider: e.Provider, event: e.Event, other: true}
+		filters := asked{WhoFlags: e.WhoFlags, TimeFlags: e.TimeFlags, WorkFlags: e.WorkFlags, provider: e.Provider, event: e.Event}
 		c.Report.Notes = append(c.Report.Notes, filters.dropAll(ctx, c))
 	}
 	return nil

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/input"
@@ -27,6 +27,9 @@ import (
 var httpFormats = func() (list output.Formats) {
 	for _, f := range httpreport.Formats {
 		list = append(list, output.Format{Name: f.Name, Extensions: f.Extensions, Help: f.Help})
+		if f.Name == "table" {
+			list[len(list)-1].Also = "text"
+		}
 	}
 	return append(list, output.Format{Name: "markdown", Extensions: []string{".md"}, Help: "Markdown, a summary as --summary tells it"})
 }()
@@ -38,7 +41,8 @@ type HTTP struct {
 	Request []string      `placeholder:"ID|URL" help:"Keep these requests: an id, a URL or its path; * and ? are wild."`
 	Status  []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499."`
 	Failed  bool          `help:"Keep requests that failed or were canceled."`
-	ProcessFlag
+	WhoFlags
+	ActivityFlag
 	TimeFlags
 	Sort string `enum:",start,duration,status,host,queue,wait" default:"" placeholder:"ORDER" help:"Order: start (the default), duration, status, host, queue or wait."`
 	LimitFlag
@@ -84,14 +88,11 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if h.summarizes(c.Format) {
 		return h.summary(ctx, c)
 	}
-	keep, err := h.filter()
+	keep, err := h.wanted(ctx, c)
 	if err != nil {
 		return err
 	}
-	ours := h.keeps(ctx, c)
-	all := keep
-	keep = func(r httpRow) bool { return ours(int(r.facts().process)) && all(r) }
-	run := httpRun{cmd: h, keep: keep, sum: httpreport.Summary{Source: c.In.Name}, totals: newHTTPTotals(c)}
+	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name}, totals: newHTTPTotals(c)}
 	rows := 0
 	switch {
 	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:
@@ -135,9 +136,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
 	run.totals.end(rep)
-	if run.sum.Matched == 0 && run.seen > 0 {
-		rep.Notes = append(rep.Notes, run.dropAll(ctx, c))
-	}
+	run.dropped.tell(ctx, c)
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
 	return err
@@ -166,20 +165,39 @@ func (r httpRow) facts() (f struct {
 	outcome         httpphases.Outcome
 	id, status      int
 	process         uint32
+	thread          uint64
+	activity        activity.ID
 	url             string
 }) {
 	if q := r.made; q != nil {
 		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
-		f.process, f.url = q.Process, q.URL()
+		f.process, f.thread, f.activity, f.url = q.Process, q.Thread, activity.ID(q.Activity), q.URL()
 	} else {
 		q := r.served
 		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
-		f.process, f.url = q.Process, q.Target
+		f.process, f.thread, f.activity, f.url = q.Process, q.Thread, activity.ID(q.Activity), q.Target
 	}
 	return f
 }
 
-// filter compiles the flags. A served request whose status or host no event tells is not
+// wanted returns what the flags ask for, but for time.
+func (h *HTTP) wanted(ctx context.Context, c *Call) (func(httpRow) bool, error) {
+	keep, err := h.filter()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := WorkFlags{ActivityFlag: h.ActivityFlag}.ids(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	ours := h.keeps(ctx, c)
+	return func(r httpRow) bool {
+		f := r.facts()
+		return ours(int(f.process), int64(f.thread)) && (ids == nil || ids[f.activity]) && keep(r)
+	}, nil
+}
+
+// filter compiles the flags that are about a request alone. A served request whose status or host no event tells is not
 // of any.
 func (h *HTTP) filter() (func(httpRow) bool, error) {
 	if h.sides()&requests.Server != 0 && !slices.Contains([]string{"", "start", "duration"}, h.Sort) {
@@ -239,12 +257,12 @@ func (row httpRow) hostNames() []string {
 	return []string{r.Host, withPort, r.Scheme + "://" + r.Host, r.Scheme + "://" + withPort}
 }
 
-// inTime reports whether a request falls into the stretch of time that is wanted.
-func (h *HTTP) inTime(row httpRow) bool {
+// inTime reports whether a request that scan found falls into the stretch of time that is wanted.
+func (h *HTTP) inTime(row httpRow, scan *requests.Scanner) bool {
 	f := row.facts()
 	end := f.start + f.duration
 	if !f.ended {
-		end = math.MaxInt64
+		end = scan.End()
 	}
 	return h.overlap(f.start, end)
 }
@@ -277,8 +295,7 @@ type httpRun struct {
 	sum     httpreport.Summary
 	need    requests.Need
 	totals  httpTotals
-	seen    int                 // requests of the sides that are asked for
-	dropped []httpRow           // some of those that the filters drop
+	dropped droppedRequests
 	explain *requests.Explainer // nil: not asked for
 	others  others              // served and explained, for who asked for them
 	held    []httpRow
@@ -292,12 +309,12 @@ func (h *httpRun) request(r *httpphases.Request) {
 	if h.cmd.sides()&requests.Client == 0 {
 		return
 	}
-	shown := h.cmd.inTime(row)
+	shown := h.cmd.inTime(row, h.scan)
 	if shown {
 		h.sum.Requests++
 		shown = h.keep(row)
 	}
-	h.see(row, shown)
+	h.dropped.see(row, shown)
 	if shown {
 		h.sum.Add(r)
 		h.totals.add(r)
@@ -308,9 +325,9 @@ func (h *httpRun) request(r *httpphases.Request) {
 func (h *httpRun) server(s *httpphases.ServerRequest) {
 	row := httpRow{served: s}
 	asked := h.cmd.sides()&requests.Server != 0
-	if !h.cmd.inTime(row) {
+	if !h.cmd.inTime(row, h.scan) {
 		if asked {
-			h.see(row, false)
+			h.dropped.see(row, false)
 		}
 		return
 	}
@@ -323,58 +340,9 @@ func (h *httpRun) server(s *httpphases.ServerRequest) {
 		if shown {
 			h.totals.served(s)
 		}
-		h.see(row, shown)
+		h.dropped.see(row, shown)
 		h.row(row, shown)
 	}
-}
-
-// see remembers what there was, for who asked for what there is not.
-func (h *httpRun) see(row httpRow, shown bool) {
-	const enough = 1000
-	h.seen++
-	if !shown && h.sum.Matched == 0 && len(h.dropped) < enough {
-		h.dropped = append(h.dropped, row)
-	}
-}
-
-// dropAll says that the filters drop all, and what there is instead.
-func (h *httpRun) dropAll(ctx context.Context, c *Call) string {
-	filters := asked{WhoFlags: WhoFlags{ProcessFlag: h.cmd.ProcessFlag}, TimeFlags: h.cmd.TimeFlags}
-	what := filters.dropAll(ctx, c)
-	if h.cmd.From != 0 || h.cmd.To != 0 {
-		first, last := int64(math.MaxInt64), int64(0)
-		for _, r := range h.dropped {
-			f := r.facts()
-			first, last = min(first, f.start), max(last, f.start+f.duration)
-		}
-		what += fmt.Sprintf(", its first requests from %v to %v", time.Duration(first).Round(time.Millisecond), time.Duration(last).Round(time.Millisecond))
-	}
-	list := func(wanted []string, kind string, name func(httpRow) string) {
-		if len(wanted) == 0 {
-			return
-		}
-		var names []string
-		for _, r := range h.dropped {
-			if n := name(r); n != "" && !slices.Contains(names, n) {
-				names = append(names, n)
-			}
-		}
-		what += anyNearest(wanted, names, kind)
-	}
-	list(h.cmd.Host, "hosts", func(r httpRow) string {
-		if names := r.hostNames(); len(names) > 1 {
-			return names[1]
-		}
-		return ""
-	})
-	list(h.cmd.Request, "requests", func(r httpRow) string { return r.facts().url })
-	list(h.cmd.Status, "answers", func(r httpRow) string {
-		if s := r.facts().status; s != 0 {
-			return strconv.Itoa(s)
-		}
-		return ""
-	})
-	return what
 }
 
 // row takes a request of a side that is asked for.

@@ -34,7 +34,7 @@ func (h *HTTP) checkSummary(format string) error {
 
 // summary tells how the service did, both sides of it.
 func (h *HTTP) summary(ctx context.Context, c *Call) error {
-	keep, err := h.filter()
+	keep, err := h.wanted(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -49,8 +49,12 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var need requests.Need
 	totals := newHTTPTotals(c)
 	made, served := 0, 0
-	ours := h.keeps(ctx, c)
-	wanted := func(r httpRow) bool { return h.inTime(r) && ours(int(r.facts().process)) && keep(r) }
+	dropped := droppedRequests{cmd: h}
+	wanted := func(r httpRow) bool {
+		kept := h.inTime(r, scan) && keep(r)
+		dropped.see(r, kept)
+		return kept
+	}
 	request := func(r *httpphases.Request) {
 		need.Request(r)
 		if wanted(httpRow{made: r}) {
@@ -89,9 +93,10 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	for _, f := range s.Findings {
 		parts = append(parts, strings.ReplaceAll(f.Kind, "_", " "))
 	}
-	if len(s.Findings) == 0 {
+	if len(s.Findings) == 0 && made+served > 0 {
 		parts = append(parts, "nothing stands out")
 	}
 	c.Report.Done = strings.Join(parts, ", ")
+	dropped.tell(ctx, c)
 	return summaryFormats[c.Format](c.Out, s)
 }

@@ -15,11 +15,17 @@ var infoFormats = output.Formats{
 
 // Info is `tracefix info`.
 type Info struct {
-	All bool `help:"List every provider, event type and thread."`
+	All   bool `help:"List every provider, event type and thread."`
+	Limit *int `short:"n" placeholder:"N" help:"List the first N providers, threads and processes; 0 is all. Default: 12 providers, 8 of the others."`
 }
 
 // Check implements Job.
-func (*Info) Check(string) error { return nil }
+func (i *Info) Check(string) error {
+	if i.Limit == nil {
+		return nil
+	}
+	return LimitFlag{*i.Limit}.check()
+}
 
 // Do tells what is in the trace.
 func (i *Info) Do(ctx context.Context, c *Call) error {
@@ -50,5 +56,5 @@ func (i *Info) Do(ctx context.Context, c *Call) error {
 	if c.Format == "json" {
 		return f.WriteJSON(c.Out)
 	}
-	return f.WriteText(c.Out, &info.TextOptions{All: i.All || !c.Single, Width: c.Screen.Width, Color: c.Screen.Color})
+	return f.WriteText(c.Out, &info.TextOptions{All: i.All || !c.Single, Rows: i.Limit, Width: c.Screen.Width, Color: c.Screen.Color})
 }

@@ -21,7 +21,8 @@ var ipcFormats = output.Formats{
 // IPC is `tracefix ipc`.
 type IPC struct {
 	Extract string `placeholder:"DIR" help:"Write the traces that were sent into this folder, as conn-N.nettrace."`
-	Values  bool   `help:"Show the values of environment variables; they may hold secrets."`
+	LimitFlag
+	Values bool `help:"Show the values of environment variables; they may hold secrets."`
 }
 
 // Check implements Job.
@@ -29,7 +30,7 @@ func (i *IPC) Check(string) error {
 	if i.Extract == "-" {
 		return errors.New("--extract -: a folder cannot be standard output; name a folder (./- if it is called that)")
 	}
-	return nil
+	return i.LimitFlag.check()
 }
 
 // Do lists the messages.
@@ -52,6 +53,9 @@ func (i *IPC) Do(ctx context.Context, c *Call) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if i.Limit > 0 && items > i.Limit {
+			return nil
+		}
 		return out.Item(it)
 	})
 	if err != nil {
@@ -62,6 +66,9 @@ func (i *IPC) Do(ctx context.Context, c *Call) error {
 	}
 	number := func(n int, what string) string { return report.Count(n) + " " + what + report.Plural(n) }
 	c.Report.Done = fmt.Sprintf("%s on %s, %s", number(items-res.Traces, "message"), number(res.Conns, "connection"), number(res.Traces, "trace"))
+	if i.Limit > 0 && items > i.Limit {
+		c.Report.Done += fmt.Sprintf("; %s shown", report.Count(i.Limit))
+	}
 	return nil
 }
 

@@ -131,7 +131,16 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 			list = append(list, a.Name)
 		}
 		slices.Sort(list)
-		what += "; its activities are " + few(slices.Compact(list))
+		what += anyNearest(sel.Activities, slices.Compact(list), "activities")
+	}
+	if len(sel.Requests) > 0 {
+		var list []string
+		for _, a := range p.Activities {
+			if a.URL != "" && len(list) < mostNames && !slices.Contains(list, a.URL) {
+				list = append(list, a.URL)
+			}
+		}
+		what += anyNearest(sel.Requests, list, "requests")
 	}
 	return what
 }

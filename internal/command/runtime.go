@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 var runtimeFormats = output.Formats{
@@ -26,6 +28,7 @@ type RuntimeReport struct {
 	kind    events.ReportKind
 	waits   bool
 	threads []string
+	work    WorkFlags
 }
 
 // Check implements Job.
@@ -35,13 +38,20 @@ func (r *RuntimeReport) Check(string) error {
 
 // Do writes the report.
 func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
-	filters := asked{WhoFlags: WhoFlags{r.ProcessFlag, r.threads}, TimeFlags: r.TimeFlags}
+	filters := asked{WhoFlags: WhoFlags{r.ProcessFlag, r.threads}, TimeFlags: r.TimeFlags, WorkFlags: r.work}
 	o := events.RuntimeOptions{
 		Load: load.Options{Source: c.In.Name, Warn: c.warn}, Limit: r.Limit, Waits: r.waits,
 		Between: events.Stretch{From: int64(r.From), To: int64(r.To)},
 	}
-	if len(r.Process)+len(r.threads) > 0 {
-		o.Wants = filters.keeps(ctx, c)
+	ids, err := r.work.ids(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(r.Process)+len(r.threads) > 0 || ids != nil {
+		ours := filters.keeps(ctx, c)
+		o.Wants = func(ev *nettrace.Event) bool {
+			return ours(ev.ProcessID, int64(ev.ThreadID)) && (ids == nil || ids[activity.ID(ev.ActivityID)])
+		}
 	}
 	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, o)
 	if err != nil {
@@ -66,12 +76,13 @@ type ThreadFlag struct {
 // JIT is `tracefix jit`.
 type JIT struct {
 	ThreadFlag
+	WorkFlags
 	RuntimeReport
 }
 
 // Do writes the report.
 func (j *JIT) Do(ctx context.Context, c *Call) error {
-	j.threads = j.Thread
+	j.threads, j.work = j.Thread, j.WorkFlags
 	return j.RuntimeReport.Do(ctx, c)
 }
 
@@ -79,12 +90,13 @@ func (j *JIT) Do(ctx context.Context, c *Call) error {
 type Locks struct {
 	Waits bool `help:"Also a row for each wait that was for no lock, in json and ndjson."`
 	ThreadFlag
+	WorkFlags
 	RuntimeReport
 }
 
 // Do writes the report.
 func (l *Locks) Do(ctx context.Context, c *Call) error {
-	l.waits, l.threads = l.Waits, l.Thread
+	l.waits, l.threads, l.work = l.Waits, l.Thread, l.WorkFlags
 	return l.RuntimeReport.Do(ctx, c)
 }
 

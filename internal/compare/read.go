@@ -46,13 +46,14 @@ type Request struct {
 
 	process int
 	start   int64 // ns
+	url     string
 }
 
-func newRequest(id int, route string, process uint32, start, duration int64, ended bool) Request {
+func newRequest(id int, route, url string, process uint32, start, duration int64, ended bool) Request {
 	if !ended {
 		duration = -1
 	}
-	return Request{id, strings.TrimSpace(route), duration, int(process), start}
+	return Request{id, strings.TrimSpace(route), duration, int(process), start, url}
 }
 
 // gcs rides on the reading for collections.
@@ -75,7 +76,7 @@ const maxCounters = 1 << 14
 type Options struct {
 	Raw bool // the sampler's own marks stay
 	// Select says which part is compared: processes and times of all there is, threads and
-	// frames of stacks and of what they weigh.
+	// frames of stacks and of what they weigh, activities and requests of these and of requests.
 	Select profile.Selection
 	Warn   func(tracefix.Damage)
 }
@@ -86,10 +87,10 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 	var client []Request
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
-			client = append(client, newRequest(r.ID, r.Method+" "+httpphases.Route(r.Target), r.Process, r.Start, r.Duration, r.HasDuration))
+			client = append(client, newRequest(r.ID, r.Method+" "+httpphases.Route(r.Target), r.URL(), r.Process, r.Start, r.Duration, r.HasDuration))
 		},
 		func(r *httpphases.ServerRequest) {
-			t.Requests = append(t.Requests, newRequest(r.ID, r.Method+" "+cmp.Or(r.Route, httpphases.Route(r.Target)), r.Process, r.Start, r.Duration, r.HasDuration))
+			t.Requests = append(t.Requests, newRequest(r.ID, r.Method+" "+cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration))
 		})
 	defer scan.Stop()
 	collections := &gcs{}
@@ -143,7 +144,11 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 	outside := func(pid int, from, to int64) bool {
 		return to < sel.From || sel.To != 0 && from > sel.To || !text.List(sel.Processes).MatchID(int64(pid), names[pid])
 	}
+	of := requestsInside(t.Profile, sel)
 	t.Requests = slices.DeleteFunc(t.Requests, func(r Request) bool {
+		if sel.OfWork() && !of[r.ID] && !profile.MatchRequest(sel.Requests, r.ID, r.url) {
+			return true
+		}
 		end := r.start + r.Duration
 		if r.Duration < 0 {
 			end = math.MaxInt64
@@ -164,11 +169,25 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 	t.Profile.Select(*sel)
 }
 
-// Empty reports whether there is nothing to compare.
-func (t *Trace) Empty() bool {
-	return len(t.Requests)+len(t.Counters) == 0 &&
-		!slices.ContainsFunc(t.GC, func(p *runtimeevents.GCProcess) bool { return len(p.Collections) > 0 }) &&
-		!slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
+// requestsInside are the ids of the requests whose activities sel selects.
+func requestsInside(p *profile.Profile, sel *profile.Selection) map[int]bool {
+	ids := map[int]bool{}
+	for i, in := range sel.Inside(p) {
+		if in {
+			ids[p.Activities[i].Request] = true
+		}
+	}
+	return ids
+}
+
+// Empty reports whether there is nothing to compare of what sel selects.
+func (t *Trace) Empty(sel *profile.Selection) bool {
+	stackless := !slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
+	if len(sel.Threads) > 0 || sel.Frame != "" || sel.OfWork() { // of which nothing else is
+		return stackless
+	}
+	return stackless && len(t.Requests)+len(t.Counters) == 0 &&
+		!slices.ContainsFunc(t.GC, func(p *runtimeevents.GCProcess) bool { return len(p.Collections) > 0 })
 }
 
 // Parts of names that another compilation of the same source changes: the ordinal that the

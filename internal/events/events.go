@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
@@ -27,6 +28,8 @@ type Options struct {
 	Format string            // one of Formats; empty is the first
 	Select profile.Selection // by all but Frame, CPUOnly, Names and Hosts
 	Limit  int64             // stop after so many events; 0: no limit
+	// Activities are wanted beside those of Select; nil: none is.
+	Activities map[activity.ID]bool
 
 	// Width is that of the screen: longer lines of text are cut. 0: none are.
 	Width int
@@ -68,7 +71,7 @@ func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Re
 	if o == nil {
 		o = &Options{}
 	}
-	f, err := newFilter(o.Select)
+	f, err := newFilter(o)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +177,7 @@ func (l *lister) wants(ev *nettrace.Event) bool {
 	}
 	return text.List(sel.Threads).MatchID(int64(ev.ThreadID), name) &&
 		text.List(sel.Processes).MatchID(int64(ev.ProcessID), l.names[ev.ProcessID]) &&
-		(len(sel.Activities) == 0 || l.filter.wantsActivity(ev, &l.paths))
+		l.filter.wantsActivity(ev, &l.paths)
 }
 
 // appendJSON appends the line of one event.

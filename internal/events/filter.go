@@ -14,27 +14,28 @@ import (
 
 // A filter is a Selection that was checked and made ready.
 type filter struct {
-	s     profile.Selection
-	guids []nettrace.GUID
-	paths []activity.Path
+	s      profile.Selection
+	guids  []nettrace.GUID
+	paths  []activity.Path
+	others map[activity.ID]bool // that are wanted as well
 }
 
-// Check refuses activities that are neither a GUID nor a path.
-func Check(s profile.Selection) error {
-	_, err := newFilter(s)
-	return err
+// IsActivity reports whether s is a GUID or a path, which are the activities of a Selection.
+func IsActivity(s string) bool {
+	_, err := newFilter(&Options{Select: profile.Selection{Activities: []string{s}}})
+	return err == nil
 }
 
-func newFilter(s profile.Selection) (*filter, error) {
-	f := &filter{s: s}
-	for _, a := range s.Activities {
+func newFilter(o *Options) (*filter, error) {
+	f := &filter{s: o.Select, others: o.Activities}
+	for _, a := range f.s.Activities {
 		if g, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
 			f.guids = append(f.guids, nettrace.GUID(g))
 			continue
 		}
 		p, err := parsePath(a)
 		if err != nil {
-			return nil, fmt.Errorf("--activity %s: expected a GUID or a path such as //1/2", a)
+			return nil, fmt.Errorf("activity %s: expected a GUID or a path such as //1/2", a)
 		}
 		f.paths = append(f.paths, p)
 	}
@@ -75,6 +76,9 @@ func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
 
 // wantsActivity decides by the activity id of an event or the one it relates to.
 func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
+	if f.others == nil && len(f.s.Activities) == 0 || f.others[activity.ID(ev.ActivityID)] || f.others[activity.ID(ev.RelatedActivityID)] {
+		return true
+	}
 	for _, g := range f.guids {
 		if ev.ActivityID == g || ev.RelatedActivityID == g {
 			return true

@@ -28,9 +28,8 @@ type RuntimeOptions struct {
 	Limit int          // rows in the tables of text and html; 0 is all
 	Waits bool         // KindLocks: rows for waits that are for no lock, too
 
-	// Wants says whose events are wanted; nil: of all processes and threads. Collections are of
-	// no thread.
-	Wants func(pid int, tid int64) bool
+	// Wants says which events are wanted; nil: all. Collections are of no thread.
+	Wants func(*nettrace.Event) bool
 	// Between is the time that is wanted: what overlaps it is whole.
 	Between Stretch
 }
@@ -84,7 +83,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	}
 	o.Load.NoSamples = true
 	o.Load.Take = func(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
-		if o.Wants != nil && !o.Wants(ev.ProcessID, int64(ev.ThreadID)) {
+		if o.Wants != nil && !o.Wants(ev) {
 			return
 		}
 		var id profile.StackID
@@ -98,6 +97,9 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 		return nil, nil, err
 	}
 	r := c.report(contextOf(p, &o), o.Between)
+	if o.Between.From > p.Meta.End { // when what has no end is over, too
+		r = &Report{Title: r.Title}
+	}
 	if len(r.Rows) == 0 {
 		r.Missing = c.advice()
 	}

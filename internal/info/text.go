@@ -19,6 +19,19 @@ type TextOptions struct {
 	Color bool // mark parts for a terminal
 	// All lists every provider, event type and thread; else the most frequent.
 	All bool
+	// Rows is how many of each are listed, 0 all; nil: few.
+	Rows *int
+}
+
+// rows is how many of n things are listed, of which few are usually enough.
+func (o *TextOptions) rows(n, few int) int {
+	switch {
+	case o.Rows != nil && *o.Rows > 0:
+		return min(n, *o.Rows)
+	case o.Rows != nil || o.All:
+		return n
+	}
+	return min(n, few)
 }
 
 // WriteJSON writes the facts, indented.
@@ -53,9 +66,9 @@ func (f *Facts) WriteText(w io.Writer, o *TextOptions) error {
 	p.width = max(p.width, minWidth)
 	p.title(f)
 	p.verdicts(f)
-	p.facts(f)
-	p.providers(f, o.All)
-	p.threads(f, o.All)
+	p.facts(f, o)
+	p.providers(f, o)
+	p.threads(f, o)
 	p.depths(f)
 	p.damage(f, o.All)
 	_, err := io.WriteString(w, p.b.String())
@@ -144,7 +157,7 @@ func (p *page) wrapped(text string, indent, used int) {
 }
 
 // facts writes the block of single facts.
-func (p *page) facts(f *Facts) {
+func (p *page) facts(f *Facts, o *TextOptions) {
 	p.b.WriteByte('\n')
 	const keys = 24 // the longest key that is shown whole
 	width := len("recorded")
@@ -156,10 +169,7 @@ func (p *page) facts(f *Facts) {
 		p.b.WriteString(shorten(fmt.Sprintf(format, args...), p.width-width-2))
 		p.b.WriteByte('\n')
 	}
-	shown := f.Processes
-	if len(shown) > fewThreads {
-		shown = shown[:fewThreads]
-	}
+	shown := f.Processes[:o.rows(len(f.Processes), fewThreads)]
 	for _, q := range shown {
 		s := fmt.Sprint(q.PID)
 		if q.Name != "" {
@@ -233,18 +243,15 @@ func (p *page) facts(f *Facts) {
 }
 
 // providers writes the table of providers with their most frequent events.
-func (p *page) providers(f *Facts, all bool) {
+func (p *page) providers(f *Facts, o *TextOptions) {
 	if len(f.Providers) == 0 {
 		return
 	}
 	name, events, bytes := len("provider"), len("events"), len("payload")
-	shown := f.Providers
-	if !all && len(shown) > fewProviders {
-		shown = shown[:fewProviders]
-	}
+	shown := f.Providers[:o.rows(len(f.Providers), fewProviders)]
 	for _, q := range shown {
 		name = max(name, utf8.RuneCountInString(q.Name))
-		for i := 0; all && i < len(q.Types); i++ {
+		for i := 0; o.All && i < len(q.Types); i++ {
 			name = max(name, utf8.RuneCountInString(typeLine(q.Types[i])))
 		}
 		events = max(events, len(count(q.Events)))
@@ -256,7 +263,7 @@ func (p *page) providers(f *Facts, all bool) {
 	for _, q := range shown {
 		fmt.Fprintf(&p.b, "%s  %*s  %*s  ", pad(shorten(q.Name, name), name), events, count(q.Events), bytes, size(q.PayloadBytes))
 		room := p.width - indent
-		if !all {
+		if !o.All {
 			line := ""
 			types := q.byName()
 			for i, t := range types {
@@ -314,14 +321,11 @@ func typeText(t *EventType, counted bool) string {
 }
 
 // threads writes the table of the threads with the most samples.
-func (p *page) threads(f *Facts, all bool) {
+func (p *page) threads(f *Facts, o *TextOptions) {
 	if len(f.Threads) == 0 {
 		return
 	}
-	shown := f.Threads
-	if !all && len(shown) > fewThreads {
-		shown = shown[:fewThreads]
-	}
+	shown := f.Threads[:o.rows(len(f.Threads), fewThreads)]
 	multi := len(f.Processes) > 1
 	id := func(t *Thread) string {
 		if t.ID != "" {

@@ -9,6 +9,7 @@ import (
 // A Format is a form that an output can have.
 type Format struct {
 	Name       string
+	Also       string   // another name of it; may be empty
 	Extensions []string // of file names; the first one is used for names we make
 	Help       string   // what it is, or what opens it
 }
@@ -19,7 +20,7 @@ type Formats []Format
 // Lookup returns the format of that name, or nil.
 func (f Formats) Lookup(name string) *Format {
 	for i := range f {
-		if f[i].Name == name {
+		if name != "" && (f[i].Name == name || f[i].Also == name) {
 			return &f[i]
 		}
 	}
@@ -31,6 +32,9 @@ func (f Formats) Names() []string {
 	var names []string
 	for _, x := range f {
 		names = append(names, x.Name)
+		if x.Also != "" {
+			names = append(names, x.Also)
+		}
 	}
 	return names
 }
@@ -60,10 +64,11 @@ func (f Formats) Of(name string) (format *Format, ext string) {
 // asks for nothing known is refused: the file would not be what its name says.
 func (f Formats) Resolve(flag, out, otherwise string) (string, error) {
 	if flag != "" {
-		if f.Lookup(flag) == nil {
+		format := f.Lookup(flag)
+		if format == nil {
 			return "", fmt.Errorf("--format must be one of %s, not %q", strings.Join(f.Names(), ", "), flag)
 		}
-		return flag, nil
+		return format.Name, nil
 	}
 	if out == "" || out == "-" {
 		return otherwise, nil

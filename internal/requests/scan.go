@@ -3,9 +3,11 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -39,7 +41,9 @@ type Scanner struct {
 	done    chan struct{} // closed when the builder has everything
 	lossy   bool          // ids of .NET 10
 	losses  int           // that were passed on
-	last    int64
+	last    int64         // of what the builder has got, ns
+	latest  int64         // of all events, in ticks
+	end     int64         // likewise in ns, when all is read
 	seen    session
 	origin  input.Origin
 }
@@ -134,6 +138,7 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		s.losses = n
 	}
 	_ = s.origin.Event(ev) // it takes all that comes
+	s.latest = max(s.latest, ev.Time)
 	n := len(s.batch)
 	s.batch = s.batch[:n+1]
 	if !s.decode(&s.batch[n], ev) {
@@ -222,9 +227,14 @@ func (s *Scanner) Finish() {
 	if s.work != nil {
 		s.work <- s.batch
 		s.Stop()
+		s.end = s.reader.Nanos(s.latest)
 		s.builder.Finish(s.last)
 	}
 }
+
+// End returns the time of the last event of the trace, ns; before Finish nobody knows it, and it is
+// later than all.
+func (s *Scanner) End() int64 { return cmp.Or(s.end, math.MaxInt64) }
 
 // Origin returns what is known by now of the process: its name, its command line and the
 // version of its runtime.
@@ -240,7 +250,7 @@ func (s *Scanner) Stats() httpphases.Stats { return s.builder.Stats() }
 type Info struct {
 	Start     time.Time // wall clock of time 0, zero if not told
 	ProcessID int
-	End       int64 // ns: the last event of a System.Net provider
+	End       int64 // ns: the last event
 	Lost      uint64
 	Events    int64
 	Damage    []report.Damage
@@ -275,7 +285,9 @@ func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (
 			info.Damage = append(info.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
 		}
 	}
-	r, err := input.Read(ctx, in.Reader, warn, consumers...)
+	last := int64(0)
+	at := func(ev *nettrace.Event) { last = max(last, ev.Time) }
+	r, err := input.Read(ctx, in.Reader, warn, append(consumers, caller{func(*nettrace.Reader) {}, at})...)
 	switch {
 	case err != nil && err == ctx.Err():
 		return nil, err
@@ -283,7 +295,7 @@ func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	h, st := r.Header(), r.Stats()
-	info.Start, info.ProcessID, info.Lost, info.Events = h.SyncTime, h.ProcessID, st.Lost, st.Events
+	info.Start, info.ProcessID, info.End, info.Lost, info.Events = h.SyncTime, h.ProcessID, r.Nanos(last), st.Lost, st.Events
 	return info, nil
 }
 

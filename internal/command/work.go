@@ -1,0 +1,101 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// An ActivityFlag says which activities are wanted.
+type ActivityFlag struct {
+	Activity []string `placeholder:"NAME|PATH" help:"Keep these activities and all below them: [Provider/]Name, //1/2 or a GUID; * and ? are wild."`
+}
+
+// WorkFlags say whose work is wanted.
+type WorkFlags struct {
+	ActivityFlag
+	Request []string `placeholder:"ID|URL" help:"Keep what belongs to these HTTP requests: the id that http tells, a URL or its path; * and ? are wild."`
+}
+
+// ids returns the ids of all activities that the flags ask for, nil where they ask for none in
+// particular. It reads the trace: what is below an activity is known at its end.
+func (f WorkFlags) ids(ctx context.Context, c *Call) (map[activity.ID]bool, error) {
+	if len(f.Activity)+len(f.Request) == 0 {
+		return nil, nil
+	}
+	tree, _, err := requests.Activities(ctx, c.In, nil)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := f.rows(ctx, c, tree)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[activity.ID]bool{}
+	for r := range rows {
+		if !r.ID.IsZero() {
+			ids[r.ID] = true
+		}
+	}
+	return ids, nil
+}
+
+// rows returns the rows of a tree that the flags ask for, nil where they ask for none in particular.
+func (f WorkFlags) rows(ctx context.Context, c *Call, tree *activity.Tree) (map[*activity.Row]bool, error) {
+	if len(f.Activity)+len(f.Request) == 0 {
+		return nil, nil
+	}
+	asked, err := f.requests(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	in := map[*activity.Row]bool{}
+	for i := range tree.Rows { // parents come first
+		r := &tree.Rows[i]
+		path := ""
+		if p, ok := tree.Path(r); ok {
+			path = "//" + p.String()
+		}
+		if r.Parent >= 0 && in[&tree.Rows[r.Parent]] || asked[r.ID] || profile.MatchActivity(f.Activity, r.Provider, r.Name, path) ||
+			slices.ContainsFunc(f.Activity, func(s string) bool { return strings.EqualFold(strings.Trim(s, "{}"), r.ID.String()) }) {
+			in[r] = true
+		}
+	}
+	return in, nil
+}
+
+// requests returns the activities of the requests that are asked for, of both sides.
+func (f WorkFlags) requests(ctx context.Context, c *Call) (map[activity.ID]bool, error) {
+	if len(f.Request) == 0 {
+		return nil, nil
+	}
+	ids := map[activity.ID]bool{}
+	err := eachRequest(ctx, c, func(r httpRow) {
+		if q := r.facts(); !q.activity.IsZero() && profile.MatchRequest(f.Request, q.id, q.url) {
+			ids[q.activity] = true
+		}
+	})
+	return ids, err
+}
+
+// eachRequest reads the requests of both sides.
+func eachRequest(ctx context.Context, c *Call, each func(httpRow)) error {
+	var scan *requests.Scanner
+	_, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) {
+		scan = requests.NewScanner(r, func(q *httpphases.Request) { each(httpRow{made: q}) }, func(s *httpphases.ServerRequest) { each(httpRow{served: s}) })
+	}, func(ev *nettrace.Event) { scan.Event(ev) })
+	if scan != nil {
+		defer scan.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	scan.Finish()
+	return nil
+}
