@@ -17,7 +17,7 @@ import (
 
 // content is the beginning of a real recording.
 func content(t testing.TB) []byte {
-	f, err := os.Open(filepath.Join("..", "..", "testdata", "chain.nettrace.zst"))
+	f, err := os.Open(filepath.Join("..", "..", "..", "testdata", "chain.nettrace.zst"))
 	require.NoError(t, err)
 	defer f.Close()
 	z, err := zstd.NewReader(f)
