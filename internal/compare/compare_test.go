@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -140,6 +142,33 @@ func TestPageShowsNoControls(t *testing.T) {
 	for _, bad := range []string{"\u202e", "\x1b", `\u202e`, `\u001b`} {
 		assert.NotContains(t, out.String(), bad)
 	}
+}
+
+// TestPageDraws opens the page: it shows the verdict and a frame for each method, and looks closer
+// at the one that is chosen. Frames are buttons, which keys reach.
+func TestPageDraws(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1100, 700)
+	r := Traces(batch(1, map[string]int{"App.Slow()": 800, "App.Other()": 900}, false), batch(2, map[string]int{"App.Slow()": 1600, "App.Other()": 900}, false))
+	path := filepath.Join(t.TempDir(), "diff.html")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, r.HTML(f))
+	require.NoError(t, f.Close())
+	b.Open("file://"+path, `document.querySelectorAll("#verdict li").length > 0`)
+	b.Screenshot("compare")
+	frames := func() (names []string) {
+		b.Eval(`[...document.querySelectorAll("#flame button")].map(f => f.textContent)`, &names)
+		return names
+	}
+	all := []string{"all", "App!App.Main()", "App!App.Other()", "App!App.Slow()"}
+	assert.Equal(t, all, frames())
+	var told string
+	b.Eval(`document.querySelector("#flame button:last-child").focus(), document.getElementById("tip").textContent`, &told)
+	assert.Regexp(t, `^App!App\.Slow\(\): \d+\.\d → \d+\.\d ms, (99|100|101|102|103|98|97) %$`, told)
+	b.Eval(`document.activeElement.click()`, nil)
+	assert.Equal(t, []string{"App!App.Slow()"}, frames())
+	b.Eval(`document.getElementById("reset").click()`, nil)
+	assert.Equal(t, all, frames())
 }
 
 func TestFormats(t *testing.T) {
