@@ -76,6 +76,28 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// TestEstimatesSayHowFarOff: what the program itself counted lies within, for 19 of 20 groups.
+func TestEstimatesSayHowFarOff(t *testing.T) {
+	truth := map[string]float64{"Render": 396.81e6, "Load": 306.32e6, "Parse": 107.91e6, "Cache": 66.22e6, "Ship": 24.73e6} // bytes
+	within := 0
+	for _, m := range weighted(t, "alloc", "alloc").TopValues(0, 0, false).Methods {
+		for name, bytes := range truth {
+			if strings.Contains(m.Method, "AllocMode."+name+"(") {
+				off := 100 * math.Abs(m.Self-bytes) / m.Self
+				assert.Less(t, off, 1.5*m.Within, m.Method)
+				if off <= m.Within {
+					within++
+				}
+				assert.InEpsilon(t, 196/math.Sqrt(float64(m.Events)), m.Within, 1e-9)
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, within, 4)
+	for _, n := range weighted(t, "locks", "contention").TopValues(0, 0, false).Names {
+		assert.Zero(t, n.Within, "counted, not estimated")
+	}
+}
+
 // TestEveryFormatWeighsTheSame adds up what the formats hold.
 func TestEveryFormatWeighsTheSame(t *testing.T) {
 	p := weighted(t, "locks", "contention", "wait")

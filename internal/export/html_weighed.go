@@ -41,7 +41,7 @@ func WeighedHTML(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	out.str("<table><tr><th>AMOUNT<th>EVENTS<th>" + text(head) + "\n")
 	for _, n := range top.Names {
-		out.str("<tr><td>" + text(share(n.Amount, top)) + "<td>" + thousands(int64(n.Events)) + "<td>" + text(n.Name) + "\n")
+		out.str("<tr><td>" + text(share(n.Amount, top)) + "<td>" + eventsText(n.Events, n.Within) + "<td>" + text(n.Name) + "\n")
 		out.flushed()
 	}
 	out.str("</table>\n")
@@ -53,7 +53,7 @@ func WeighedHTML(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	out.str("<table><tr><th>SELF<th>TOTAL<th>EVENTS<th>METHOD\n")
 	for _, m := range top.Methods {
-		out.str("<tr><td>" + text(share(m.Self, top)) + "<td>" + text(share(m.Total, top)) + "<td>" + thousands(int64(m.Events)) + "<td>" + text(m.Method) + "\n")
+		out.str("<tr><td>" + text(share(m.Self, top)) + "<td>" + text(share(m.Total, top)) + "<td>" + eventsText(m.Events, m.Within) + "<td>" + text(m.Method) + "\n")
 		out.flushed()
 	}
 	out.str("</table>\n</html>\n")

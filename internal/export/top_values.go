@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
@@ -47,7 +48,7 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		}
 		fmt.Fprintf(&b, "%s: %s in %s event%s", text.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), map[bool]string{false: "s"}[t.Events == 1])
 		if t.Sampled {
-			fmt.Fprintf(&b, ", estimated from objects drawn at random: the sum is right within %s %% (95 in 100)", strconv.FormatFloat(196/math.Sqrt(float64(max(1, t.Events))), 'f', 1, 64))
+			fmt.Fprintf(&b, ", estimated from objects drawn at random: the sum is right within %.1f %% (95 in 100)", t.Within(t.Events))
 		}
 		b.WriteString("\n\n")
 		head := what[t.Weight]
@@ -56,13 +57,13 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		}
 		var rows [][]string
 		for _, n := range t.Names {
-			rows = append(rows, []string{share(n.Amount, t), thousands(int64(n.Events)), n.Name})
+			rows = append(rows, []string{share(n.Amount, t), eventsText(n.Events, n.Within), n.Name})
 		}
 		valueTable(&b, []string{"AMOUNT", "EVENTS", head}, rows, t.AllNames, width)
 		b.WriteByte('\n')
 		rows = nil
 		for _, m := range t.Methods {
-			rows = append(rows, []string{share(m.Self, t), share(m.Total, t), thousands(int64(m.Events)), m.Method})
+			rows = append(rows, []string{share(m.Self, t), share(m.Total, t), eventsText(m.Events, m.Within), m.Method})
 		}
 		valueTable(&b, []string{"SELF", "TOTAL", "EVENTS", "METHOD"}, rows, t.AllMethods, width)
 	}
@@ -78,6 +79,15 @@ func share(v float64, t *profile.ValueTop) string {
 	s := amountText(v, t.Unit)
 	if t.Total > 0 {
 		s += fmt.Sprintf(" %5.1f%%", 100*v/t.Total)
+	}
+	return s
+}
+
+// eventsText prints a number of events, with how far off the estimate may be that is made of them.
+func eventsText(n int, within float64) string {
+	s := thousands(int64(n))
+	if within > 0 {
+		s += fmt.Sprintf(" ±%.0f%%", within)
 	}
 	return s
 }
@@ -111,7 +121,7 @@ func valueTable(b *strings.Builder, head []string, rows [][]string, all, width i
 	for i := range wide {
 		wide[i] = len(head[i])
 		for _, r := range rows {
-			wide[i] = max(wide[i], len(r[i]))
+			wide[i] = max(wide[i], utf8.RuneCountInString(r[i]))
 		}
 	}
 	used := 0
