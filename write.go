@@ -17,18 +17,19 @@ type Format struct {
 	Help       string   // what opens it
 	Tracks     bool     // it has tracks beside the sampled stacks
 	Weights    int      // how many weights it can show at once; 0: time only
+	OnTimeAxis bool     // a weight is drawn as time, so that no track can stand beside it
 	write      func(io.Writer, *profile.Profile, export.Options) error
 }
 
 // Formats are those that profiles are written in.
 var Formats = []Format{
-	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools", Tracks: true, write: export.Chromium},
+	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools", Tracks: true, Weights: 1, OnTimeAxis: true, write: export.Chromium},
 	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON", Weights: 1, write: export.Speedscope},
 	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
 	{Name: "ndjson", Extensions: []string{".ndjson"}, Help: "one line of JSON for each sample", Weights: 1 << 8, write: export.NDJSON},
 	{Name: "pprof", Extensions: []string{".pb.gz", ".pb"}, Help: "pprof protobuf: go tool pprof", Weights: 1 << 8, write: export.Pprof},
 	{Name: "folded", Extensions: []string{".folded"}, Help: "folded stacks with self time in microseconds: flame graphs", Weights: 1, write: export.Folded},
-	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, write: export.Perfetto},
+	{Name: "perfetto", Extensions: []string{".pftrace"}, Help: "Perfetto protobuf", Tracks: true, Weights: 1, OnTimeAxis: true, write: export.Perfetto},
 	{Name: "firefox", Extensions: []string{".firefox.json"}, Help: "Firefox Profiler JSON: profiler.firefox.com, what samply opens", Tracks: true, Weights: 1, write: export.Firefox},
 	{Name: "otlp-profiles-alpha", Extensions: []string{".otlp-profiles.pb"}, Help: "OpenTelemetry profiles protobuf, a signal that may still change", Weights: 1 << 8, write: export.OTLPProfiles},
 	{Name: "svg", Extensions: []string{".svg"}, Help: "a flame graph of all threads as one", Weights: 1, write: export.SVG},
@@ -69,7 +70,7 @@ func (f *Format) CheckWeights(weights []string) error {
 		}
 	}
 	if f.Weights == 0 {
-		return fmt.Errorf("%s shows time, and no %s; %s do", f.Name, strings.Join(weights, ", "), strings.Join(can, ", "))
+		return fmt.Errorf("%s keeps all events as they were recorded, and weighs none; %s do", f.Name, strings.Join(can, ", "))
 	}
 	return fmt.Errorf("%s shows one weight, not %s at once; %s do", f.Name, strings.Join(weights, " and "), strings.Join(can, ", "))
 }

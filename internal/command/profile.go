@@ -296,6 +296,9 @@ func (c *Config) checkTracks(format string) error {
 	if d := c.drawn(); len(d) > 0 && format != "" && !tracefix.FormatNamed(format).Tracks {
 		return fmt.Errorf("%s output has no place for the track %s; use --format %s", format, d[0], formatsWith(func(o *tracefix.Format) bool { return o.Tracks }))
 	}
+	if d := c.drawn(); len(d) > 0 && format != "" && !c.time() && tracefix.FormatNamed(format).OnTimeAxis {
+		return fmt.Errorf("%s output draws --weight %s along its time axis, where the track %s has no place; leave one of them out", format, c.Weights[0], d[0])
+	}
 	return nil
 }
 
@@ -318,7 +321,7 @@ func formatsWith(has func(*tracefix.Format) bool) string {
 // tracksOf are the tracks to load and write: those asked for, else all but single
 // events where the format has tracks.
 func (c *Config) tracksOf(row *tracefix.Format) []string {
-	if !row.Tracks {
+	if !row.Tracks || row.OnTimeAxis && !c.time() {
 		return []string{"cpu"}
 	}
 	t := slices.Clone(c.Tracks)

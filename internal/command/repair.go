@@ -66,19 +66,25 @@ func write(ctx context.Context, c *Call, cfg Config) error {
 		return err
 	}
 	if c.Single && c.Name != "-" {
-		c.Report.Next = opens(c.Name, c.Format)
+		c.Report.Next = opens(c.Name, c.Format, cfg.time())
 	}
 	return nil
 }
 
-// opens says what shows an output; empty where that is no question.
-func opens(name, format string) string {
+// opens says what shows an output; empty where that is no question. view shows time.
+func opens(name, format string, time bool) string {
 	name = text.ShellWord(name)
+	view := ""
+	if time {
+		view = ", or run `tracefix view " + name + "`"
+	}
 	switch format {
-	case "chromium", "perfetto":
-		return "open it in https://ui.perfetto.dev, or run `tracefix view " + name + "`"
+	case "chromium":
+		return "open it in https://ui.perfetto.dev" + view
+	case "perfetto":
+		return "open it in https://ui.perfetto.dev"
 	case "speedscope":
-		return "open it in https://www.speedscope.app, or run `tracefix view " + name + "`"
+		return "open it in https://www.speedscope.app" + view
 	case "nettrace":
 		return "open it in PerfView or Visual Studio, or run `tracefix top " + name + "`"
 	case "pprof":

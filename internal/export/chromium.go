@@ -17,10 +17,15 @@ import (
 // then, where a reader's float ts+dur would tear them.
 //
 // Frames that a repair put back have ",tracefix" behind their category, and the repairs are
-// listed under the top-level key "tracefix", unless o.Plain.
+// listed under the top-level key "tracefix", unless o.Plain. Of a weight other than time
+// spans are as long as stacks weigh, and their threads are tracks to those who read it again.
 func Chromium(w io.Writer, p *profile.Profile, o Options) error {
+	p, weighed, err := o.weightAsTime(p)
+	if err != nil {
+		return err
+	}
 	c := &chromiumWriter{
-		buffer: newBuffer(w), p: p, o: &o,
+		buffer: newBuffer(w), p: p, o: &o, weighed: weighed,
 		ids:  newNumbers(p),
 		tail: make([][]byte, p.Table.Methods()),
 	}
@@ -77,6 +82,7 @@ type chromiumWriter struct {
 	*buffer
 	p        *profile.Profile
 	o        *Options
+	weighed  bool // spans are as long as stacks weigh
 	ids      *numbers
 	trackIDs []int64
 	events   int
@@ -111,12 +117,16 @@ func (c *chromiumWriter) metadata(tracks []*profile.Track) {
 	}
 	for _, th := range c.o.threads(c.p) {
 		pid, tid := c.ids.pid(th.Owner()), c.ids.tids[th]
-		c.threadName(pid, tid, th.Title(), appendHolds(nil, c.p, th))
+		holds := []byte(holdsTrack)
+		if !c.weighed {
+			holds = appendHolds(nil, c.p, th)
+		}
+		c.threadName(pid, tid, th.Title(), holds)
 		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
 	}
 	for i, t := range tracks {
 		pid := c.ids.pid(c.ids.owner(t))
-		c.threadName(pid, c.trackIDs[i], trackName(t, false), []byte(`{"holds":"track"}`))
+		c.threadName(pid, c.trackIDs[i], trackName(t, false), []byte(holdsTrack))
 		c.sortIndex("thread_sort_index", pid, c.trackIDs[i], len(c.p.Threads)+i)
 	}
 }
@@ -148,6 +158,9 @@ func (c *chromiumWriter) threadName(pid, tid int64, name string, holds []byte) {
 	c.str("}}")
 	c.flushed()
 }
+
+// holdsTrack says that the spans of a thread are no stacks in time.
+const holdsTrack = `{"holds":"track"}`
 
 // appendHolds says what the spans of a thread's samples are.
 func appendHolds(b []byte, p *profile.Profile, th *profile.Thread) []byte {

@@ -53,8 +53,13 @@ const perfettoDepth = 510
 
 // Perfetto writes Perfetto's protobuf form. Every thread is a packet sequence with its
 // track as the default and with its own interned names; every track likewise. Slices
-// of a track that overlap go to lanes of the same name, which Perfetto draws together.
+// of a track that overlap go to lanes of the same name, which Perfetto draws together. Of a
+// weight other than time slices are as long as stacks weigh.
 func Perfetto(w io.Writer, p *profile.Profile, o Options) error {
+	p, _, err := o.weightAsTime(p)
+	if err != nil {
+		return err
+	}
 	x := &perfettoWriter{
 		buffer: newBuffer(w), p: p, o: &o, ids: newNumbers(p), skip: p.Table.Synthetic(),
 		methods:   make([]uint64, p.Table.Methods()),
