@@ -73,6 +73,7 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	if !whole {
 		r.seqEpoch++ // what the rest of the block held is missing behind these
 	}
+	r.recognise(blk)
 	if whole && len(blk.rows) > 0 && r.stats.Defects == before {
 		r.mend(blk, h)
 		if r.stats.Defects == before {
@@ -765,6 +766,7 @@ func (r *Reader) nextDefinition(b []byte, at int, s headerState, compressed bool
 
 // define makes a definition known.
 func (r *Reader) define(m *Metadata) {
+	r.mendDefinition(m)
 	again, full := r.meta.define(m)
 	switch {
 	case full:

@@ -387,7 +387,7 @@ func (r *Reader) rows16(b []byte, pos int, at int64, where string, whole bool, p
 			continue
 		}
 		next, rows := r.rowsBehind(b, pos+1, 2, pass)
-		if c.err == nil && (rows == 0 || next >= c.pos) { // the row is odd, but ends where another begins
+		if c.err == nil && len(row) > 0 && (rows == 0 || next >= c.pos) { // the row is odd, but ends where another begins
 			do(row, at+int64(pos))
 			pos = c.pos
 			continue
