@@ -7,6 +7,8 @@ package load
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -218,6 +220,16 @@ func (l *loader) End() {
 	}
 }
 
+// tellClipped tells of code whose size was no size.
+func (l *loader) tellClipped(clipped map[int64]uint64) {
+	if l.o.Warn == nil {
+		return
+	}
+	for _, at := range slices.Sorted(maps.Keys(clipped)) {
+		l.o.Warn(&nettrace.FormatError{Offset: at, Where: "method or symbol", Err: fmt.Errorf("%w: its code would reach over that of others, and is read as if it ended at 0x%x", nettrace.ErrDamaged, clipped[at])})
+	}
+}
+
 // process returns the process with this id, which it adds if it is new.
 func (l *loader) process(pid int) *process {
 	p := l.procs[pid]
@@ -394,6 +406,7 @@ func (l *loader) finish() {
 	l.classes = make([]Class, l.table.Frames())
 	for _, p := range l.order {
 		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
+		l.tellClipped(p.names.clipped)
 	}
 	m.Notes = append(m.Notes, l.images.notes()...)
 	l.info.Frames = l.table.Frames()

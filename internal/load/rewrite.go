@@ -1,7 +1,9 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -188,6 +190,13 @@ const howBridge = "bridge"
 
 // edit gives an event its repaired stack.
 func (rw *rewriter) edit(ev *nettrace.Event) {
+	if ev.Metadata.Source == nettrace.SourceSystem || ev.Metadata.Role.NamesMethods() {
+		for _, p := range rw.l.order {
+			if last, ok := p.names.clipped[ev.Offset]; ok {
+				ev.Payload = clippedPayload(ev, last)
+			}
+		}
+	}
 	if ev.Metadata.Source == nettrace.SourceSystem {
 		rw.replay.pass(ev)
 		return
@@ -214,6 +223,24 @@ func (rw *rewriter) edit(ev *nettrace.Event) {
 		ev.Stack = rw.stack(q.next[0].stack)
 		q.next = q.next[1:]
 	}
+}
+
+// clippedPayload returns the payload of a method or a symbol whose code ends at another address.
+func clippedPayload(ev *nettrace.Event, last uint64) []byte {
+	if ev.Metadata.Role == nettrace.RoleSymbol {
+		var s nettrace.Symbol
+		if ev.Symbol(&s) != nil {
+			return ev.Payload
+		}
+		head := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, s.ID), s.MappingID), s.Start)
+		_, n := binary.Uvarint(ev.Payload[len(head):])
+		return append(binary.AppendUvarint(head, last), ev.Payload[len(head)+n:]...)
+	}
+	const startAt, sizeAt = 16, 24 // MethodStartAddress and MethodSize
+	b := bytes.Clone(ev.Payload)
+	start := binary.LittleEndian.Uint64(b[startAt:])
+	binary.LittleEndian.PutUint32(b[sizeAt:], uint32(last-start+1))
+	return b
 }
 
 // stack returns the addresses of a stack, leaf first.

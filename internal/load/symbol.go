@@ -75,6 +75,9 @@ type symbols struct {
 	unknown profile.MethodID
 	event   nettrace.Method // the newest
 
+	// clipped are the ends of code whose size was no size, by the offsets of the events that told it.
+	clipped map[int64]uint64
+
 	lines *lines // nil: no PDB is in reach
 }
 
@@ -99,6 +102,7 @@ func newSymbols(table *profile.Table, rules Rules, images *Images) *symbols {
 		live:    map[uint64]int32{},
 		pages:   map[uint64][]int32{},
 		byStart: map[uint64]int32{},
+		clipped: map[int64]uint64{},
 		modules: map[uint64]int32{},
 		mapIDs:  map[uint64]int32{},
 		images:  images,
@@ -219,6 +223,11 @@ type spans struct {
 
 func newSpans(list []span) spans {
 	sort.SliceStable(list, func(i, j int) bool { return list[i].first < list[j].first })
+	return sortedSpans(list)
+}
+
+// sortedSpans makes a list that is in order searchable.
+func sortedSpans(list []span) spans {
 	reach := make([]uint64, len(list))
 	var top uint64
 	for i, s := range list {
@@ -226,6 +235,42 @@ func newSpans(list []span) spans {
 		reach[i] = top
 	}
 	return spans{list, reach}
+}
+
+// Code lies where no other code is: what was compiled later may lie where other code was, if nobody told that
+// this was gone, but not where much code was. Nor is the code of one method that large.
+const (
+	maxReplaced = 8
+	maxCode     = 1 << 20
+)
+
+// clip ends spans of code that would reach over others, which were there before and stayed at least as long, before
+// the next one, and reports each: a bit of the size was flipped. What is too large then is left out.
+func clip(list []span, report func(id int32, last uint64)) spans {
+	sort.SliceStable(list, func(i, j int) bool { return list[i].first < list[j].first })
+	for i := range list {
+		s := &list[i]
+		over, next := 0, uint64(0)
+		for j := i + 1; j < len(list) && j <= i+8*maxReplaced && list[j].first <= s.last && over < maxReplaced; j++ {
+			o := &list[j]
+			if o.first == s.first {
+				continue
+			}
+			if next == 0 {
+				next = o.first
+			}
+			if o.from <= s.from && o.to >= s.to {
+				over++
+			}
+		}
+		if over == maxReplaced {
+			if s.last = next - 1; s.last-s.first > maxCode {
+				s.last = s.first
+			}
+			report(s.id, s.last)
+		}
+	}
+	return sortedSpans(list)
 }
 
 // at returns the id of the span that covered addr at the time t, else that of the one

@@ -29,6 +29,7 @@ type nativeSymbol struct {
 	from        int64
 	mapping     int32 // -1: not known
 	name, end   uint32
+	offset      int64 // of the event in the file
 }
 
 // Images hold what the metadata of a trace's mappings tell, by metadata id. They are
@@ -116,7 +117,7 @@ func (p *symbols) symbol(ev *nettrace.Event, now int64) error {
 	if err := ev.Symbol(&e); err != nil {
 		return fmt.Errorf("ProcessSymbol of %d bytes: %w", len(ev.Payload), err)
 	}
-	s, name := nativeSymbol{first: e.Start, last: e.End, from: now, mapping: -1}, e.Name.Raw()
+	s, name := nativeSymbol{first: e.Start, last: e.End, from: now, mapping: -1, offset: ev.Offset}, e.Name.Raw()
 	if s.last < s.first || s.first == 0 && s.last == ^uint64(0) {
 		return nil // hidden kernel symbols
 	}
@@ -154,7 +155,10 @@ func (p *symbols) indexNative() natives {
 			symbols[i].from = beforeAll // the first in the file wins
 		}
 	}
-	return natives{newSpans(maps), newSpans(symbols)}
+	if p.rules == Reference {
+		return natives{newSpans(maps), newSpans(symbols)}
+	}
+	return natives{newSpans(maps), clip(symbols, func(id int32, last uint64) { p.clipped[p.symbols[id].offset] = last })}
 }
 
 // native names an address by mappings and symbols (nettrace.md section 12.2).

@@ -23,6 +23,7 @@ type method struct {
 	from, to   int64
 	order      uint8 // how the event claims addresses by the reference's rules
 	paths      int32 // 1 + number in symbols.paths of the module when the event came; 0: not known then
+	offset     int64 // of the event in the file
 }
 
 const (
@@ -69,7 +70,7 @@ func (p *symbols) methodEvent(ev *nettrace.Event, now int64) error {
 	if err := ev.Method(e); err != nil {
 		return fmt.Errorf("method event of %d bytes: %w", len(ev.Payload), err)
 	}
-	m := method{id: e.MethodID, module: e.ModuleID, start: e.StartAddress, size: e.Size, flags: e.Flags}
+	m := method{id: e.MethodID, module: e.ModuleID, start: e.StartAddress, size: e.Size, flags: e.Flags, offset: ev.Offset}
 	switch role := ev.Metadata.Role; {
 	case role == nettrace.RoleMethodUnload && !e.Verbose:
 		p.unloadShort(m, now)
@@ -259,7 +260,7 @@ func (p *symbols) index() spans {
 		}
 		list = append(list, span{m.start, m.start + uint64(m.size) - 1, m.from, m.to, int32(i)})
 	}
-	return newSpans(list)
+	return clip(list, func(id int32, last uint64) { p.clipped[p.methods[id].offset] = last })
 }
 
 func (p *symbols) methodName(i int32) profile.Method {
