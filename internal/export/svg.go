@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
@@ -22,9 +24,9 @@ const (
 	charWidth = 6.2
 )
 
-// SVG draws a flame graph of all threads as one: roots at the bottom, equal stacks joined, the
-// width what they cost. A pointer that rests on a frame shows its name and share. It holds no
-// script and no link.
+// SVG draws a flame graph of all threads as one: roots at the top, where a picture of deep stacks
+// opens, equal stacks joined, the width what they cost. A pointer that rests on a frame shows its
+// name and share. It holds no script and no link.
 func SVG(w io.Writer, p *profile.Profile, o Options) error {
 	weight, err := o.oneWeight(p)
 	if err != nil {
@@ -41,9 +43,10 @@ func SVG(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	height := svgTop + (g.depth+1)*svgRow + svgSide
 	out := newBuffer(w)
-	out.b = fmt.Appendf(out.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" font-family="sans-serif" font-size="11">`+"\n", svgWidth, height, svgWidth)
-	out.str(`<rect width="100%" height="100%" fill="#fdfdfb"/><text x="10" y="20" font-size="14">` + html.EscapeString(text.Line(o.title(p))) + ": " + html.EscapeString(text.Line(title)) + ", " + f.amount(g.total[0]) + "</text>\n")
-	g.draw(out, height-svgSide-svgRow)
+	head := html.EscapeString(text.Line(o.title(p)+": "+title)) + ", " + f.amount(g.total[0])
+	out.b = fmt.Appendf(out.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" font-family="sans-serif" font-size="11">`+"\n", svgWidth, height)
+	out.str("<title>" + head + `</title><rect width="100%" height="100%" fill="#fdfdfb"/><text x="10" y="20" font-size="14">` + head + "</text>\n")
+	g.draw(out)
 	out.str("</svg>\n")
 	return out.flush()
 }
@@ -86,8 +89,8 @@ func (g *flameGraph) wide(id profile.StackID) float64 {
 	return g.total[id] / g.total[0] * (svgWidth - 2*svgSide)
 }
 
-// draw writes all frames; bottom is where the roots are.
-func (g *flameGraph) draw(out *buffer, bottom int) {
+// draw writes all frames.
+func (g *flameGraph) draw(out *buffer) {
 	type at struct {
 		id profile.StackID
 		x  float64
@@ -97,7 +100,7 @@ func (g *flameGraph) draw(out *buffer, bottom int) {
 		n := walk[len(walk)-1]
 		walk = walk[:len(walk)-1]
 		if n.id != 0 {
-			g.frame(out, n.id, n.x, bottom-(g.f.tree.Depth(n.id)-1)*svgRow)
+			g.frame(out, n.id, n.x, svgTop+(g.f.tree.Depth(n.id)-1)*svgRow)
 		}
 		x := n.x
 		for _, k := range g.kids[n.id] {
@@ -115,10 +118,26 @@ func (g *flameGraph) frame(out *buffer, id profile.StackID, x float64, y int) {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	out.str(`<g><title>` + html.EscapeString(name) + ": " + g.f.amount(g.total[id]) + ", " + num(100*g.total[id]/g.total[0]) + ` %</title><rect x="` + num(x) + `" y="` + strconv.Itoa(y) + `" width="` + num(max(0.1, wide-0.4)) + `" height="` + strconv.Itoa(svgRow-1) + `" rx="1" fill="` + flameColor(name) + `"/>`)
 	if chars := int((wide - 6) / charWidth); chars >= 4 {
-		out.str(`<text x="` + num(x+3) + `" y="` + strconv.Itoa(y+11) + `">` + html.EscapeString(Shorten(name, chars)) + `</text>`)
+		out.str(`<text x="` + num(x+3) + `" y="` + strconv.Itoa(y+11) + `">` + html.EscapeString(label(name, chars)) + `</text>`)
 	}
 	out.str("</g>\n")
 	out.flushed()
+}
+
+// label makes a name fit into a frame: without arguments, then without what stands before the
+// type or the method, then without its end.
+func label(name string, chars int) string {
+	if i := argumentsAt(name); i > 0 && utf8.RuneCountInString(name) > chars {
+		name = name[:i]
+	}
+	for utf8.RuneCountInString(name) > chars {
+		i := strings.IndexAny(name, "!.<[")
+		if i < 0 || name[i] == '<' || name[i] == '[' {
+			return string([]rune(name)[:chars-1]) + "…"
+		}
+		name = name[i+1:]
+	}
+	return name
 }
 
 // flameColor gives a name a warm colour that is always the same.

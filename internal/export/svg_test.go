@@ -50,3 +50,11 @@ func TestSVG(t *testing.T) {
 		}
 	}
 }
+
+func TestLabel(t *testing.T) {
+	const name = "Rt!Lab.Rt.AllocMode.Load(class System.Random)"
+	for chars, want := range map[int]string{60: name, 30: "Rt!Lab.Rt.AllocMode.Load", 23: "Lab.Rt.AllocMode.Load", 14: "AllocMode.Load", 13: "Load", 4: "Load", 3: "Lo…"} {
+		assert.Equal(t, want, label(name, chars))
+	}
+	assert.Equal(t, "Dictionary`2[S…", label("M!System.Dictionary`2[System.Int32].Add(!0)", 15))
+}
