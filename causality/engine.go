@@ -77,6 +77,17 @@ type flow struct {
 	born     int64 // when its scope was first seen, ns
 }
 
+// flows makes flows, some at a time: there is one for each work item.
+type flows []flow
+
+func (fs *flows) add(f flow) *flow {
+	if len(*fs) == cap(*fs) {
+		*fs = make(flows, 0, 64)
+	}
+	*fs = append(*fs, f)
+	return &(*fs)[len(*fs)-1]
+}
+
 // A scope is a call on a thread's stack behind which the flow is what it was before.
 type scope struct {
 	depth    int // of its frame, root 0
@@ -125,7 +136,7 @@ type block struct {
 	state State
 }
 
-// An Engine follows the threads of a process. Events must come in order of time.
+// An Engine follows the threads of a process. Events of one thread must come in order of time.
 type Engine struct {
 	o       Options
 	acts    activities
@@ -135,6 +146,7 @@ type Engine struct {
 	tasks   [2]map[taskKey]*flow // the newest, and those before
 	queued  map[taskKey]queued
 	walk    []stacks.StackID
+	flows   flows
 	segment Segment // handed out
 	hasIDs  bool
 	now     int64
@@ -176,7 +188,7 @@ func (g *Engine) thread(e *Event) *thread {
 	g.latest = t
 	if t == nil {
 		t = &thread{key: k, scopes: make([]scope, 1, 16)}
-		t.scopes[0] = scope{depth: -1, flow: &flow{root: true}}
+		t.scopes[0] = scope{depth: -1, flow: g.flows.add(flow{root: true})}
 		g.threads[k] = t
 		g.order = append(g.order, t)
 		g.latest = t
@@ -199,7 +211,7 @@ func (g *Engine) Add(e *Event) {
 	switch {
 	case e.Cut:
 		if t.maybe == nil {
-			t.maybe = &flow{born: g.now}
+			t.maybe = g.flows.add(flow{born: g.now})
 		}
 	case e.Stack != 0:
 		left = g.unwind(t, e.Stack)
@@ -209,7 +221,7 @@ func (g *Engine) Add(e *Event) {
 		left, t.maybe = true, nil
 		t.nodes = t.nodes[:0]
 		t.scopes = t.scopes[:1]
-		t.scopes[0].flow = &flow{known: true}
+		t.scopes[0].flow = g.flows.add(flow{known: true})
 		t.blocks = t.blocks[:0]
 	}
 	if e.HasID && !e.ID.IsZero() {
@@ -357,11 +369,11 @@ func (g *Engine) enter(t *thread, depth int, r Role) {
 	top := t.top()
 	switch r {
 	case ThreadTop, Dispatch:
-		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: &flow{known: true}})
+		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: g.flows.add(flow{known: true})})
 	case Scoped:
 		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: top.flow})
 	case Captured:
-		f := &flow{born: g.now}
+		f := g.flows.add(flow{born: g.now})
 		if top.explicit == WorkBegin || g.completed(t) {
 			f = top.flow
 		}
@@ -391,7 +403,7 @@ func (g *Engine) evidence(t *thread, e *Event) {
 		top.flow.activity, top.flow.known = a, true
 	case top.flow.activity != a && top.flow.activity.at(e.Time) != a.at(e.Time):
 		g.doubt(t, top.flow.activity, a)
-		f := &flow{activity: a, known: true}
+		f := g.flows.add(flow{activity: a, known: true})
 		g.setFlow(t, f)
 	}
 	t.proof = len(t.pieces)
@@ -408,7 +420,7 @@ func (g *Engine) doubt(t *thread, was, is *Activity) {
 	}
 	for i := max(t.proof, t.head); i < len(t.pieces); i++ {
 		if p := &t.pieces[i]; p.flow.known && p.flow.activity == was {
-			p.flow = &flow{born: p.from}
+			p.flow = g.flows.add(flow{born: p.from})
 		}
 	}
 }
@@ -481,12 +493,12 @@ func (g *Engine) change(t *thread, e *Event) {
 		if g.o.Started != nil {
 			g.o.Started(a)
 		}
-		top.flow = &flow{activity: a, known: true}
+		top.flow = g.flows.add(flow{activity: a, known: true})
 	case Stop:
 		a := g.acts.find(e.Process, e.ID)
 		if a != nil && (!a.Started || a.Name == e.Name && a.Provider == e.Provider) { // else it found none of its own
 			g.acts.stop(a, e.Time)
-			top.flow = &flow{activity: a.Parent, known: true}
+			top.flow = g.flows.add(flow{activity: a.Parent, known: true})
 		}
 	case TaskMade, TaskReady:
 		if e.Kind == TaskReady || g.task(e.Process, e.Task) == nil {
@@ -584,7 +596,7 @@ func (g *Engine) begin(t *thread, e *Event) {
 		g.taken(t, e)
 		f = g.task(e.Process, e.Task)
 		if f == nil {
-			f = &flow{born: g.now}
+			f = g.flows.add(flow{born: g.now})
 		}
 	}
 	depth := g.writer(t)

@@ -311,3 +311,28 @@ func TestLogKeepsEveryID(t *testing.T) {
 		require.Equal(t, all[i], e)
 	}
 }
+
+// Of samples that are alike the log has the first and the last, in front of what ends them.
+func TestLogJoinsSamplesThatAreAlike(t *testing.T) {
+	sample := func(ms int64, thread uint64, stack stacks.StackID) Event {
+		return Event{Kind: Sample, Time: ms * 1e6, Thread: thread, Stack: stack, External: true}
+	}
+	var log Log
+	for _, e := range []Event{
+		sample(1, 1, 7), sample(1, 2, 9), sample(2, 1, 7), sample(3, 1, 7), sample(3, 2, 9), {Kind: Idle, Time: 4e6, Thread: 1, HasID: true},
+		sample(5, 1, 7), sample(6, 1, 8), sample(7, 1, 8), sample(1200, 1, 8), sample(1300, 1, 8),
+	} {
+		log.Add(&e)
+	}
+	assert.Equal(t, 11, log.Len())
+	var got []Event
+	r := log.Read()
+	for e := (Event{}); r.Next(&e); {
+		got = append(got, e)
+	}
+	assert.Equal(t, []Event{
+		sample(1, 1, 7), sample(1, 2, 9), sample(3, 1, 7), {Kind: Idle, Time: 4e6, Thread: 1, HasID: true}, sample(5, 1, 7), sample(6, 1, 8),
+		sample(7, 1, 8), sample(1200, 1, 8), // too long for one run
+		sample(1300, 1, 8), sample(3, 2, 9),
+	}, got)
+}

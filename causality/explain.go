@@ -167,6 +167,9 @@ func (x *Explainer) Add(e *Event) {
 		}
 	case HaltAsked, HaltBegin, HaltEnd:
 		x.halted(e)
+		if e.Stack == 0 && e.ID.IsZero() {
+			return // the thread that samples wrote it, which works for none
+		}
 	}
 	x.engine.Add(e)
 }

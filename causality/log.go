@@ -8,7 +8,8 @@ import (
 )
 
 // A Log keeps events, some ten bytes each, until the names of their frames are known: these
-// stand at the end of a trace. The zero value is empty.
+// stand at the end of a trace. Of samples that are as those around them on their thread, as
+// most are, it keeps the first and the last. The zero value is empty.
 type Log struct {
 	chunks  [][]byte
 	b       []byte
@@ -30,6 +31,36 @@ type logThread struct {
 	key   threadKey
 	stack stacks.StackID
 	id    activity.ID
+	run   logRun
+}
+
+// A logRun is what is known of the samples of a thread that are alike.
+type logRun struct {
+	first    int64 // time of the one that the Log has
+	last     int64 // of the newest
+	samples  bool  // the newest event of the thread is one of them
+	external bool
+	onCPU    bool
+}
+
+// maxRun is how long samples that are alike are one run, ns: who reads the Log learns at its
+// end that the thread stood where it did.
+const maxRun = int64(1e9)
+
+// goesOn reports whether e is a sample as those before it, and takes it then.
+func (t *logThread) goesOn(e *Event) bool {
+	r := &t.run
+	if !r.samples || e.Kind != Sample || e.Stack != t.stack || e.External != r.external || e.OnCPU != r.onCPU || e.Time-r.first > maxRun || e.Cut || e.HasID || e.Blocked != 0 {
+		return false
+	}
+	r.last = e.Time
+	return true
+}
+
+// begin notes that e is the newest event of the thread.
+func (t *logThread) begin(e *Event) {
+	alike := e.Kind == Sample && e.Stack != 0 && !e.Cut && !e.HasID && e.Blocked == 0
+	t.run = logRun{first: e.Time, last: e.Time, samples: alike, external: e.External, onCPU: e.OnCPU}
 }
 
 // Flags of an event in a Log.
@@ -67,6 +98,26 @@ func (l *Log) Add(e *Event) {
 		l.threads[key] = n
 		l.state.threads = append(l.state.threads, logThread{key: key})
 	}
+	l.n++
+	t := &l.state.threads[n]
+	if t.goesOn(e) {
+		return
+	}
+	l.endRun(n)
+	l.append(n, e)
+	t.begin(e)
+}
+
+// endRun appends the last of the samples of a thread that are alike.
+func (l *Log) endRun(n uint32) {
+	t := &l.state.threads[n]
+	if r := &t.run; r.last > r.first {
+		l.append(n, &Event{Kind: Sample, Time: r.last, Stack: t.stack, External: r.external, OnCPU: r.onCPU})
+	}
+}
+
+// append appends an event of a thread.
+func (l *Log) append(n uint32, e *Event) {
 	t := &l.state.threads[n]
 	flags := l.flags(e, t)
 	if len(l.b)+256 > cap(l.b) {
@@ -106,7 +157,6 @@ func (l *Log) Add(e *Event) {
 	}
 	l.state.time = e.Time
 	l.b = b
-	l.n++
 }
 
 func (l *Log) flags(e *Event, t *logThread) (f int) {
@@ -172,6 +222,9 @@ type LogReader struct {
 // Read returns a reader at the first event. What it has read is gone from the Log, to
 // which nothing must be added any more.
 func (l *Log) Read() *LogReader {
+	for n := range l.state.threads {
+		l.endRun(uint32(n))
+	}
 	r := &LogReader{log: l, chunks: append(l.chunks, l.b), state: &logState{}}
 	for _, t := range l.state.threads {
 		r.state.threads = append(r.state.threads, logThread{key: t.key})

@@ -81,6 +81,8 @@ func join(list []stretch) []stretch {
 // about the time between samples. The zero value is empty.
 type turns struct {
 	buckets map[int64]*[slots]turn
+	latest  *[slots]turn // that was asked for, of the time at
+	at      int64
 }
 
 // turn is of one slot, ns; more than fit are as many as fit.
@@ -133,20 +135,29 @@ func (t *turns) share(from, to int64, processors int) (ran int64) {
 	return ran
 }
 
+// bucket returns that of a time, nil if nothing is known of it and none is to be added.
+func (t *turns) bucket(at int64, add bool) *[slots]turn {
+	if t.latest != nil && t.at == at {
+		return t.latest
+	}
+	b := t.buckets[at]
+	if b == nil && add {
+		if t.buckets == nil || len(t.buckets) >= maxTurns {
+			t.buckets = map[int64]*[slots]turn{}
+		}
+		b = new([slots]turn)
+		t.buckets[at] = b
+	}
+	t.latest, t.at = b, at
+	return b
+}
+
 // each calls f with the slots between from and to and the time inside each; nil for one of
 // which nothing is known. Slots of the past give way to new ones if there are too many.
 func (t *turns) each(from, to int64, add bool, f func(u *turn, ns int64)) {
 	for from < to {
-		at := from >> bucketBits
 		end := min(to, (from>>slotBits+1)<<slotBits)
-		b := t.buckets[at]
-		if b == nil && add {
-			if t.buckets == nil || len(t.buckets) >= maxTurns {
-				t.buckets = map[int64]*[slots]turn{}
-			}
-			b = new([slots]turn)
-			t.buckets[at] = b
-		}
+		b := t.bucket(from>>bucketBits, add)
 		var u *turn
 		if b != nil {
 			u = &b[from>>slotBits&(slots-1)]

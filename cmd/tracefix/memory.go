@@ -13,9 +13,9 @@ import (
 const smallHeap = 72 << 20
 
 // explainHeap is the heap within which the requests of most traces are explained: what is
-// known of them stays alive until they are written, in small pieces, which are slow to
-// collect again and again.
-const explainHeap = 96 << 20
+// known of them stays alive until they are written, in small pieces, and to go through those
+// again and again takes a third of the time. The requests of a busy minute fit.
+const explainHeap = 256 << 20
 
 // heapFloor is the heap below which keepMemoryLow leaves the collector alone, in bytes.
 var heapFloor atomic.Int64

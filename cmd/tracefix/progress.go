@@ -40,8 +40,8 @@ func (r *traceRun) courseOf(in *input.File, out *report.Progress) *course {
 	case *command.Convert:
 		c.write = 0.5
 	case *command.HTTP:
-		if job.Explain {
-			c.readings = 2
+		if job.Explain || job.Summary {
+			c.work = 0.5
 		}
 	case *command.Activities:
 		if job.Explain {

@@ -58,7 +58,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	var why httpreport.ActivityExplain
 	if a.Explain {
 		rec := requests.NewRecorder(0)
-		p, err := recorded(ctx, c, rec)
+		p, _, err := recorded(ctx, c, rec)
 		if err != nil {
 			return err
 		}

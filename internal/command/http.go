@@ -13,13 +13,10 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
-	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
-	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -106,21 +103,24 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		short.Sort, short.Limit = "duration", rows
 		run.cmd = &short
 	}
-	if h.Explain {
-		if run.explain, err = explainer(ctx, c); err != nil {
-			return err
-		}
-	}
-	read, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) {
-		run.scan = requests.NewScanner(r, run.request, run.server)
-		head := r.Header()
+	begin := func(scan *requests.Scanner) {
+		run.scan = scan
+		head := scan.Header()
 		run.w = httpreport.Lookup(c.Format).New(c.Out, &httpreport.Options{
-			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Stacks: h.Stacks, Origin: run.scan.Origin,
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Stacks: h.Stacks, Origin: scan.Origin,
 		})
-	}, func(ev *nettrace.Event) { run.scan.Event(ev) })
-	defer run.scan.Stop()
+	}
+	var read *requests.Info
+	if h.Explain {
+		read, err = explained(ctx, c, func(_ *profile.Profile, x *requests.Explainer, scan *requests.Scanner) {
+			x.Steps = c.Format == "table" || c.Format == "html"
+			run.explain = x
+			begin(scan)
+		}, run.take)
+	} else {
+		read, err = scanned(ctx, c, begin, run.take)
+	}
 	if err == nil {
-		run.scan.Finish()
 		err = run.flush()
 	}
 	if err != nil {
@@ -303,6 +303,15 @@ type httpRun struct {
 	err     error
 }
 
+// take takes a request that has ended.
+func (h *httpRun) take(r httpRow) {
+	if r.made != nil {
+		h.request(r.made)
+	} else {
+		h.server(r.served)
+	}
+}
+
 func (h *httpRun) request(r *httpphases.Request) {
 	h.need.Request(r)
 	row := httpRow{made: r}
@@ -387,26 +396,6 @@ func (h *httpRun) why(r httpRow) {
 func (h *httpRun) other(s *httpphases.ServerRequest) {
 	s.Why = h.explain.Server(s)
 	h.others.add(s)
-}
-
-// explainer reads the trace for what tells where time went: the names of methods stand at
-// its end.
-func explainer(ctx context.Context, c *Call) (*requests.Explainer, error) {
-	rec := requests.NewRecorder(0)
-	p, err := recorded(ctx, c, rec)
-	if err != nil {
-		return nil, err
-	}
-	return requests.NewExplainer(p.Table, rec), nil
-}
-
-// recorded reads a trace for a recorder, and for others.
-func recorded(ctx context.Context, c *Call, rec *requests.Recorder, others ...input.Consumer) (*profile.Profile, error) {
-	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: rec.Take}, append(others, rec)...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.In.Name, err)
-	}
-	return p, nil
 }
 
 func (h *httpRun) write(r httpRow) {

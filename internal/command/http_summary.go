@@ -6,11 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // summaryFormats write how a service did.
@@ -38,46 +37,39 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	rec, col := requests.NewRecorder(0), &httpreport.ServiceCollector{}
-	p, err := recorded(ctx, c, rec, col)
-	if err != nil {
-		return err
-	}
-	col.Span(p.Meta.End)
-	why := requests.NewExplainer(p.Table, rec)
+	col := &httpreport.ServiceCollector{}
+	var why *requests.Explainer
 	var scan *requests.Scanner
 	var need requests.Need
 	totals := newHTTPTotals(c)
 	made, served := 0, 0
 	dropped := droppedRequests{cmd: h}
-	wanted := func(r httpRow) bool {
+	read, err := explained(ctx, c, func(p *profile.Profile, x *requests.Explainer, s *requests.Scanner) {
+		col.Span(p.Meta.End)
+		why, scan = x, s
+	}, func(r httpRow) {
+		if r.made != nil {
+			need.Request(r.made)
+		}
 		kept := h.inTime(r, scan) && keep(r)
 		dropped.see(r, kept)
-		return kept
-	}
-	request := func(r *httpphases.Request) {
-		need.Request(r)
-		if wanted(httpRow{made: r}) {
-			r.Why = why.Client(r)
-			col.Client(r)
-			totals.add(r)
+		switch {
+		case !kept:
+		case r.made != nil:
+			r.made.Why = why.Client(r.made)
+			col.Client(r.made)
+			totals.add(r.made)
 			made++
-		}
-	}
-	server := func(r *httpphases.ServerRequest) {
-		if wanted(httpRow{served: r}) {
-			r.Why = why.Server(r)
-			col.Server(r)
-			totals.served(r)
+		default:
+			r.served.Why = why.Server(r.served)
+			col.Server(r.served)
+			totals.served(r.served)
 			served++
 		}
-	}
-	read, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) { scan = requests.NewScanner(r, request, server) }, func(ev *nettrace.Event) { scan.Event(ev) })
-	defer scan.Stop()
+	}, col)
 	if err != nil {
 		return err
 	}
-	scan.Finish()
 	c.read(read)
 	s := col.Finish(c.In.Name)
 	sides := requests.Client | requests.Server

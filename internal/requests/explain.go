@@ -24,6 +24,9 @@ const forget = int64(60e9)
 // An Explainer tells where the time of requests went. It goes through the log as far as the
 // requests that it is asked for, which come about in the order of their ends.
 type Explainer struct {
+	// Steps says that explanations tell the time of a request step by step, too.
+	Steps bool
+
 	x     *causality.Explainer
 	table *profile.Table
 	log   *causality.LogReader
@@ -165,8 +168,10 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 			Name: strings.TrimPrefix(c.Provider+"/"+c.Name, "/"), Path: x.x.Engine().PathOf(c), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped,
 		})
 	}
-	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
-		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
+	if x.Steps {
+		for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
+			out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
+		}
 	}
 	return out
 }

@@ -243,6 +243,9 @@ func (s *Scanner) Origin() (name, command, runtime string) {
 	return input.ProcessName(command), command, runtime
 }
 
+// Header returns that of the trace.
+func (s *Scanner) Header() *nettrace.Header { return s.reader.Header() }
+
 // Stats returns what the Builder counted, after Finish.
 func (s *Scanner) Stats() httpphases.Stats { return s.builder.Stats() }
 
@@ -269,33 +272,46 @@ func Read(ctx context.Context, in *input.File, begin func(*nettrace.Reader), eac
 	return ReadFor(ctx, in, caller{begin, each})
 }
 
-// ReadFor reads a nettrace file for consumers; see Read.
-func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (*Info, error) {
+// Readable returns an error if requests and activities can't be in a file of its kind.
+func Readable(in *input.File) error {
 	switch in.Kind {
 	case input.Nettrace, input.Netperf:
+		return nil
 	case input.Unknown:
-		return nil, in.NotATrace()
-	default:
-		return nil, fmt.Errorf("%s: %w; this is a %s trace: take the .nettrace that it was made from", in.Name, ErrNotNettrace, in.Kind)
+		return in.NotATrace()
+	}
+	return fmt.Errorf("%s: %w; this is a %s trace: take the .nettrace that it was made from", in.Name, ErrNotNettrace, in.Kind)
+}
+
+// Defect notes a defect of the file.
+func (i *Info) Defect(e *nettrace.FormatError) {
+	i.Damages++
+	if len(i.Damage) < maxDamage {
+		i.Damage = append(i.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
+	}
+}
+
+// Told notes what a reader knows at the end of a file, whose last event was then.
+func (i *Info) Told(h *nettrace.Header, st nettrace.Stats, end int64) {
+	i.Start, i.ProcessID, i.End, i.Lost, i.Events = h.SyncTime, h.ProcessID, end, st.Lost, st.Events
+}
+
+// ReadFor reads a nettrace file for consumers; see Read.
+func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (*Info, error) {
+	if err := Readable(in); err != nil {
+		return nil, err
 	}
 	info := &Info{}
-	warn := func(e *nettrace.FormatError) {
-		info.Damages++
-		if len(info.Damage) < maxDamage {
-			info.Damage = append(info.Damage, report.Damage{Offset: e.Offset, Where: e.Where, What: fmt.Sprint(e.Err)})
-		}
-	}
 	last := int64(0)
 	at := func(ev *nettrace.Event) { last = max(last, ev.Time) }
-	r, err := input.Read(ctx, in.Reader, warn, append(consumers, caller{func(*nettrace.Reader) {}, at})...)
+	r, err := input.Read(ctx, in.Reader, info.Defect, append(consumers, caller{func(*nettrace.Reader) {}, at})...)
 	switch {
 	case err != nil && err == ctx.Err():
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	h, st := r.Header(), r.Stats()
-	info.Start, info.ProcessID, info.End, info.Lost, info.Events = h.SyncTime, h.ProcessID, r.Nanos(last), st.Lost, st.Events
+	info.Told(r.Header(), r.Stats(), r.Nanos(last))
 	return info, nil
 }
 
