@@ -1,5 +1,5 @@
 # make check is what a change must pass; CI runs the same.
-.PHONY: size check build test race fuzz bench golden demo extras nupkg reproducible release-dry cross apidiff vuln
+.PHONY: size check build test race fuzz bench bench-release golden demo extras nupkg reproducible release-dry image cross apidiff vuln
 SHELL = bash
 
 build:
@@ -57,7 +57,13 @@ extras:
 	for s in bash zsh fish powershell; do bin/tracefix completion $$s > dist-extras/completions/tracefix.$$s || exit 1; done
 	mv dist-extras/completions/tracefix.zsh dist-extras/completions/_tracefix
 	mv dist-extras/completions/tracefix.powershell dist-extras/completions/tracefix.ps1
-	go run ./packaging/notice bin/tracefix > dist-extras/NOTICE
+	GOOS=windows go build -o bin/tracefix.exe ./cmd/tracefix
+	go run ./packaging/notice bin/tracefix bin/tracefix.exe > dist-extras/NOTICE
+
+# Programs that are built on first use. This goreleaser is the newest that the Go of go.mod builds.
+GORELEASER = v2.15.4
+KO = v0.19.1
+APIDIFF = v0.0.0-20261014143641-f0251eb4aa3e
 
 RIDS = linux-x64:linux:amd64 linux-arm64:linux:arm64 linux-musl-x64:linux:amd64 linux-musl-arm64:linux:arm64 \
        osx-x64:darwin:amd64 osx-arm64:darwin:arm64 win-x64:windows:amd64 win-arm64:windows:arm64
@@ -80,9 +86,16 @@ reproducible:
 	(cd $$b/src && CGO_ENABLED=0 GOCACHE=$$b/cache go build $(RELEASE_FLAGS) -o $$b/tracefix ./cmd/tracefix) && \
 	cmp $$a/tracefix $$b/tracefix && echo "reproducible: $$(sha256sum < $$a/tracefix)" && chmod -R u+w $$a $$b && rm -rf $$a $$b
 
-# The whole release but for publishing, into dist/.
+# The whole release but for publishing, into dist/. The image is made by `make image`: in a dry run
+# goreleaser hands it to a Docker daemon.
 release-dry:
-	go run github.com/goreleaser/goreleaser/v2@v2.18.2 release --snapshot --clean --skip=ko,publish
+	go run github.com/goreleaser/goreleaser/v2@$(GORELEASER) release --snapshot --clean --skip=ko,publish
+
+# The container image for both processors, as an OCI layout in dist-image; BASE is another base image.
+image:
+	rm -rf dist-image
+	KO_DOCKER_REPO=tracefix KO_DEFAULTBASEIMAGE=$(or $(BASE),gcr.io/distroless/static-debian12:nonroot) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	  go run github.com/google/ko@$(KO) build --bare --push=false --oci-layout-path=dist-image --platform=linux/amd64,linux/arm64 --sbom=none ./cmd/tracefix
 
 # Known vulnerabilities in what the program calls.
 vuln:
@@ -94,12 +107,13 @@ cross:
 	  echo $$t; CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go vet ./... || exit 1; \
 	done
 
-# Incompatible changes of the Go API since the last release.
+# Incompatible changes of the Go API since the last release, or since BASE. Before 1.0 they are
+# told; from then on they fail.
 apidiff:
-	@last=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null) || { echo "no release yet: nothing to compare with"; exit 0; }; \
-	old=$$(mktemp -d) && git worktree add -q --detach $$old $$last && code=0; \
-	for p in $$(go list ./... | grep -v -e /internal/ -e /cmd/ -e /examples/ -e /packaging/); do \
-	  (cd $$old && go run golang.org/x/exp/cmd/apidiff@latest -w $$old/api $$p) 2>/dev/null || continue; \
-	  out=$$(go run golang.org/x/exp/cmd/apidiff@latest -incompatible $$old/api $$p); \
-	  [ -z "$$out" ] || { echo "$$p:"; echo "$$out"; code=1; }; \
-	done; git worktree remove --force $$old; exit $$code
+	@last=$${BASE:-$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)} && [ -n "$$last" ] || { echo "no release yet: nothing to compare with"; exit 0; }; \
+	old=$$(mktemp -d) && git worktree add -q --detach $$old/src $$last && trap 'git worktree remove --force $$old/src; rm -rf $$old' EXIT && \
+	GOBIN=$$old go install golang.org/x/exp/cmd/apidiff@$(APIDIFF) && module=$$(go list -m) && \
+	(cd $$old/src && $$old/apidiff -m -w $$old/api $$module >/dev/null 2>&1) && \
+	$$old/apidiff -m -incompatible $$old/api $$module > $$old/changes 2>/dev/null; code=$$?; [ $$code = 0 ] || exit $$code; \
+	grep -v '^[! ]' $$old/changes | grep -vE '^(- )?\./(cmd|packaging|examples)/' || { echo "no incompatible change since $$last"; exit 0; }; \
+	case $$last in v[1-9]*) exit 1 ;; esac

@@ -3,6 +3,7 @@ module github.com/tracefix/tracefix
 go 1.26.0
 
 require (
+	github.com/Microsoft/go-winio v0.6.2
 	github.com/alecthomas/kong v1.17.0
 	github.com/alecthomas/mango-kong v0.1.0
 	github.com/goccy/go-json v0.12.0

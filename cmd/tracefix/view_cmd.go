@@ -95,7 +95,7 @@ func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
 	}
 	write := func(ctx context.Context, run *traceRun, trace string) error {
 		folder := filepath.Dir(run.opts.Out)
-		output.Temporary(folder)
+		output.Temporary(folder, nil)
 		defer output.Settled(folder)
 		if err := run.row.Check(run.job, run.opts); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strconv"
@@ -72,15 +71,8 @@ func DefaultMemory() int64 {
 			best = n
 		}
 	}
-	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for _, line := range bytes.Split(b, []byte("\n")) {
-			var f = strings.Fields(string(line))
-			if len(f) >= 2 && f[0] == "MemTotal:" {
-				if kb, err := strconv.ParseInt(f[1], 10, 64); err == nil && (best == 0 || kb<<10 < best) {
-					best = kb << 10
-				}
-			}
-		}
+	if n := machineMemory(); n > 0 && (best == 0 || n < best) {
+		best = n
 	}
 	if best == 0 {
 		return 2 << 30

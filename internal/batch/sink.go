@@ -127,7 +127,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	if err := os.MkdirAll(s.temp(), 0o777); err != nil {
 		return fail(err)
 	}
-	output.Temporary(s.temp())
+	output.Temporary(s.temp(), nil)
 	mine := newJournal()
 	if err := mine.load(f); err != nil {
 		return fail(err)

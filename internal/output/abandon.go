@@ -8,15 +8,15 @@ import (
 // The temporary files and folders of this run. Who makes one says so, that a run which is cut
 // short leaves none; the lock keeps an output from appearing while they are removed.
 var (
-	unfinished   = map[string]bool{}
+	unfinished   = map[string]*os.File{}
 	unfinishedMu sync.Mutex
 )
 
 // Temporary says that a file or a folder is temporary: Abandon removes it until Settled is told
-// of it.
-func Temporary(name string) {
+// of it. f is the file, or that in the folder, which is open; nil if there is none.
+func Temporary(name string, f *os.File) {
 	unfinishedMu.Lock()
-	unfinished[name] = true
+	unfinished[name] = f
 	unfinishedMu.Unlock()
 }
 
@@ -31,7 +31,14 @@ func Settled(name string) {
 // are at: from here on none of them can make a file appear, and whoever tries waits for the end.
 func Abandon() {
 	unfinishedMu.Lock()
-	for name := range unfinished {
+	var open []*os.File
+	for name, f := range unfinished {
+		if f != nil && !removesOpen {
+			f.Close()
+		} else if f != nil {
+			open = append(open, f)
+		}
 		os.RemoveAll(name)
 	}
+	leave(open)
 }

@@ -197,7 +197,7 @@ func (o *File) open(ctx context.Context, mode fs.FileMode) (*os.File, error) {
 	f, err := createBeside(o.target, mode)
 	if err == nil {
 		o.temp = f.Name()
-		Temporary(o.temp)
+		Temporary(o.temp, f)
 	}
 	return f, err
 }
@@ -340,7 +340,7 @@ func (o *File) Finish() error {
 
 // keeps reports whether the file stays open until it has its name: its lock tells others that
 // somebody will give it one.
-func (o *File) keeps() bool { return locks && o.temp != "" }
+func (o *File) keeps() bool { return locks && removesOpen && o.temp != "" }
 
 // Commit finishes the file and gives it its name.
 func (o *File) Commit() error {
@@ -417,15 +417,19 @@ func (o *File) Close() error {
 	if o.z != nil {
 		o.z.Close()
 	}
-	if o.f != nil {
-		var err error
-		if !o.finished || o.keeps() {
-			err = o.f.Close()
-		}
-		if o.temp != "" {
-			err = o.remove()
-		}
-		return err
+	if o.f == nil {
+		return nil
 	}
-	return nil
+	var err error
+	if o.temp != "" && removesOpen {
+		err = o.remove()
+		leave([]*os.File{o.f})
+	}
+	if !o.finished || o.keeps() {
+		err = errors.Join(err, o.f.Close())
+	}
+	if o.temp != "" && !removesOpen {
+		err = o.remove()
+	}
+	return err
 }

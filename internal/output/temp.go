@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"sync"
 )
 
@@ -25,7 +24,7 @@ func TempFile(dir, prefix string) (*os.File, error) {
 	sweepOnce(dir, prefix)
 	f, err := locked(func() (*os.File, error) { return os.CreateTemp(dir, prefix+"*") })
 	if err == nil {
-		Temporary(f.Name())
+		Temporary(f.Name(), f)
 	}
 	return f, err
 }
@@ -33,7 +32,7 @@ func TempFile(dir, prefix string) (*os.File, error) {
 // RemoveTemp closes and removes a file of TempFile.
 func RemoveTemp(f *os.File) error {
 	defer Settled(f.Name())
-	if runtime.GOOS == "windows" { // removes nothing that is open
+	if !removesOpen {
 		return errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	return errors.Join(os.Remove(f.Name()), f.Close())
@@ -59,7 +58,7 @@ func TempDir(prefix string) (*TempFolder, error) {
 		os.RemoveAll(dir)
 		return nil, err
 	}
-	Temporary(dir)
+	Temporary(dir, f)
 	return &TempFolder{dir, f}, nil
 }
 
@@ -69,12 +68,18 @@ const folderLock = ".lock"
 // Keep leaves the folder to the user.
 func (t *TempFolder) Keep() {
 	Settled(t.Path)
+	if !removesOpen {
+		t.lock.Close()
+	}
 	os.Remove(t.lock.Name())
 	t.lock.Close()
 }
 
 // Remove removes the folder.
 func (t *TempFolder) Remove() error {
+	if !removesOpen {
+		t.lock.Close()
+	}
 	err := os.RemoveAll(t.Path)
 	Settled(t.Path)
 	t.lock.Close()
@@ -120,6 +125,9 @@ func removeLeft(name string) {
 	}
 	defer f.Close()
 	if Lock(f) == nil && linked(f) {
+		if !removesOpen {
+			f.Close()
+		}
 		os.Remove(name)
 	}
 }
@@ -163,6 +171,9 @@ func removeFolder(dir string) {
 	}
 	defer f.Close()
 	if Lock(f) == nil && linked(f) {
+		if !removesOpen {
+			f.Close()
+		}
 		os.RemoveAll(dir)
 	}
 }

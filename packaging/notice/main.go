@@ -24,12 +24,23 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("notice: ")
-	if len(os.Args) != 2 {
-		log.Fatal("usage: notice PROGRAM > NOTICE")
+	if len(os.Args) < 2 {
+		log.Fatal("usage: notice PROGRAM... > NOTICE")
 	}
-	info, err := buildinfo.ReadFile(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
+	var info *debug.BuildInfo // of all: a system may need modules of its own
+	for _, name := range os.Args[1:] {
+		one, err := buildinfo.ReadFile(name)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if info == nil {
+			info = one
+		}
+		for _, d := range one.Deps {
+			if !slices.ContainsFunc(info.Deps, func(o *debug.Module) bool { return o.Path == d.Path }) {
+				info.Deps = append(info.Deps, d)
+			}
+		}
 	}
 	w := bufio.NewWriter(os.Stdout)
 	if err := notice(w, info); err != nil {

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package output
+
+import "os"
+
+const removesOpen = false
+
+func leave([]*os.File) {}
