@@ -129,23 +129,25 @@ func (f *File) samples(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 // nettrace reads a nettrace or netperf file, once for all that is wanted.
 func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	also := slices.Clone(o.Also)
+	lo := f.loadOptions(o)
 	var http *drawnRequests
 	if slices.Contains(o.Tracks, "http") {
-		http = newDrawnRequests(o)
-		also = append(also, http)
-		defer http.Stop()
+		http = &drawnRequests{from: int64(o.From), to: int64(o.To)}
+	}
+	var att *attributor
+	if o.Work {
+		att = newAttributor(lo)
+		also = append(also, att.rec)
+	}
+	if http != nil || att != nil { // both want the same requests
+		scan := requestsFor(att, http)
+		also = append(also, scan)
+		defer scan.Stop()
 	}
 	var counters *drawnCounters
 	if slices.Contains(o.Tracks, "counters") {
 		counters = newDrawnCounters(o)
 		also = append(also, counters)
-	}
-	lo := f.loadOptions(o)
-	var att *attributor
-	if o.Work {
-		att = newAttributor(lo)
-		also = append(also, att)
-		defer func() { att.scan.Stop() }()
 	}
 	p, _, err := load.Profile(ctx, f.in.Reader, lo, also...)
 	if err != nil {

@@ -108,29 +108,37 @@ func (s *ActivityScanner) End() { s.scanner.End() }
 // Tree returns the activities, after End. The caller owns it.
 func (s *ActivityScanner) Tree() *activity.Tree { return s.scanner.Tree() }
 
-// drawnRequests are the requests of either side that tracks show.
-type drawnRequests struct {
-	*RequestScanner
-	list   []*httpphases.Request
-	served []*httpphases.ServerRequest
-}
-
-func newDrawnRequests(o *ReadOptions) *drawnRequests {
-	d := &drawnRequests{}
-	inside := func(start, dur int64, ended bool) bool {
-		return (!ended || start+dur >= int64(o.From)) && (o.To == 0 || start <= int64(o.To))
-	}
-	d.RequestScanner = NewRequestScanner(func(r *httpphases.Request) {
-		if inside(r.Start, r.Duration, r.HasDuration) {
+// requestsFor returns a scanner that tells both of the requests of a trace; either may be nil.
+func requestsFor(att *attributor, http *drawnRequests) *RequestScanner {
+	return NewRequestScanner(func(r *httpphases.Request) {
+		if att != nil {
+			att.rows.Client(r)
+		}
+		if http != nil && http.shows(r.Start, r.Duration, r.HasDuration) {
 			r.Detail = "" // long, and not drawn
-			d.list = append(d.list, r)
+			http.list = append(http.list, r)
 		}
 	}, func(r *httpphases.ServerRequest) {
-		if inside(r.Start, r.Duration, r.HasDuration) {
-			d.served = append(d.served, r)
+		if att != nil {
+			att.rows.Server(r)
+		}
+		if http != nil && http.shows(r.Start, r.Duration, r.HasDuration) {
+			http.served = append(http.served, r)
 		}
 	})
-	return d
+}
+
+// drawnRequests are the requests of either side that tracks show: those between two times, ns; to 0 is
+// the end of the trace.
+type drawnRequests struct {
+	from, to int64
+	list     []*httpphases.Request
+	served   []*httpphases.ServerRequest
+}
+
+// shows reports whether a request lies between the two times.
+func (d *drawnRequests) shows(start, dur int64, ended bool) bool {
+	return (!ended || start+dur >= d.from) && (d.to == 0 || start <= d.to)
 }
 
 // tracks are those of the requests: one for each connection, and those of what was served.

@@ -185,7 +185,7 @@ type siblingKey struct {
 // number of activities.
 type Builder struct {
 	opts       Options
-	tree       Tree
+	tree       *Tree // outlives the Builder
 	identities map[identityKey]uint32
 	counts     []Count
 	byID       map[ID]int32      // last row of an id
@@ -204,6 +204,7 @@ type Builder struct {
 // NewBuilder returns an empty Builder. opts may be nil.
 func NewBuilder(opts *Options) *Builder {
 	b := &Builder{
+		tree:       &Tree{lossy: map[uint32]bool{}},
 		identities: map[identityKey]uint32{},
 		byID:       map[ID]int32{},
 		open:       map[openKey]int32{},
@@ -215,7 +216,6 @@ func NewBuilder(opts *Options) *Builder {
 	if opts != nil {
 		b.opts = *opts
 	}
-	b.tree.lossy = map[uint32]bool{}
 	b.tree.all = b.opts.Lossy
 	return b
 }
@@ -535,7 +535,7 @@ func (b *Builder) pop(i int32) {
 // Finish ends the rows that had no Stop and returns the tree. The Builder must not
 // be used any more.
 func (b *Builder) Finish() *Tree {
-	t := &b.tree
+	t := b.tree
 	for _, c := range b.counts {
 		if c.Starts+c.Stops > 0 {
 			t.WithoutID = append(t.WithoutID, c)
@@ -584,7 +584,7 @@ func (b *Builder) Finish() *Tree {
 // deadCreators applies rule 4: a row without related id goes below the activity
 // that its path runs through, if that one was never stopped.
 func (b *Builder) deadCreators() {
-	t := &b.tree
+	t := b.tree
 	open := map[ID][]int32{} // rows that were never stopped
 	for i := range t.Rows {
 		if r := &t.Rows[i]; !r.HasStop && !r.ID.IsZero() {

@@ -1,6 +1,9 @@
 package httpphases
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // row makes the Request of r as it stands: phases by http-events.md section 8.
 func (b *Builder) row(r *request) *Request {
@@ -11,7 +14,7 @@ func (b *Builder) row(r *request) *Request {
 		w.limit, w.known = b.now, !b.lossy && !r.lost
 	}
 	q := &Request{
-		ID: r.id, Activity: r.guid, Path: r.path, Process: r.process, Thread: r.thread,
+		ID: r.id, Activity: r.guid, Path: slices.Clone(r.path), Process: r.process, Thread: r.thread,
 		Method: r.method, Start: r.start, StartUnknown: r.headless, SpanOnly: r.bridged && r.hop().last() == nil,
 		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
 		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Spans: r.spans, Server: r.server,

@@ -57,17 +57,32 @@ function readTree(next, count) {
     if (!table[h]) { table[h] = size; parent[size] = up; method[size] = m; size++; }
     of[i] = table[h];
   }
-  return newTree(parent.slice(0, size), method.slice(0, size), of);
+  const { tree, place } = depthFirst(newTree(parent.slice(0, size), method.slice(0, size)));
+  for (let i = 1; i < count; i++) of[i] = place[of[i]];
+  return { ...tree, of };
+}
+
+// depthFirst numbers the nodes of a tree anew, each callee next to its caller: sums over the tree then
+// go through memory in order. place is the new number of each node.
+function depthFirst({ parent, method, first, next, size }) {
+  const place = new Uint32Array(size), up = new Uint32Array(size), runs = new Uint32Array(size);
+  for (let n = first[0], at = 1; n > 0; at++) {
+    place[n] = at; up[at] = place[parent[n]]; runs[at] = method[n];
+    if (first[n] >= 0) { n = first[n]; continue; }
+    while (n && next[n] < 0) n = parent[n];
+    n = n && next[n];
+  }
+  return { tree: newTree(up, runs), place };
 }
 
 // newTree adds depths and lists of callees (first, next; -1: none) to a tree of callers and methods.
 // The root's method is none.
-function newTree(parent, method, of) {
+function newTree(parent, method) {
   const size = parent.length, depth = new Uint32Array(size), first = new Int32Array(size).fill(-1), next = new Int32Array(size).fill(-1);
   method[0] = -1 >>> 0;
   for (let i = 1; i < size; i++) depth[i] = depth[parent[i]] + 1;
   for (let i = size - 1; i > 0; i--) { next[i] = first[parent[i]]; first[parent[i]] = i; }
-  return { parent, method, depth, first, next, size, of };
+  return { parent, method, depth, first, next, size };
 }
 
 function readSamples(t, next, of) {

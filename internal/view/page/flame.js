@@ -2,61 +2,87 @@
 
 function makeFlame(app) {
   const canvas = $("chart"), TOP = 6;
-  let boxes = [], scroll = 0, deepest = 0, cursor = 0;
+  let scroll = 0, deepest = 0, cursor = 0;
 
+  // levels yields the rows of the graph over a width: what was chosen takes all of it, its callers
+  // stand above it, and what is narrower than a pixel is left out. A row is [node, x, width, ...].
+  function* levels(sum, w) {
+    const { tree, total } = sum, path = [];
+    for (let n = app.state.zoom; n; n = tree.parent[n]) path.push(n);
+    while (path.length > 1) yield [path.pop(), 0, w];
+    const scale = w / total[app.state.zoom], least = 1 / scale;
+    let row = app.state.zoom ? [app.state.zoom, 0, w] : below([0, 0, w]);
+    function below(row) {
+      const out = [];
+      for (let i = 0; i < row.length; i += 3) {
+        let x = row[i + 1];
+        for (const k of sum.kids(row[i], least)) { out.push(k, x, total[k] * scale); x += total[k] * scale; }
+      }
+      return out;
+    }
+    for (; row.length; row = below(row)) yield row;
+  }
+  // checked returns the sums of the selection, once what was chosen is part of them.
+  function checked() {
+    const sum = app.sums(), gone = n => n >= sum.tree.size || !sum.total[n];
+    if (gone(app.state.zoom)) app.state.zoom = 0;
+    if (gone(cursor)) cursor = 0;
+    return sum;
+  }
   function draw() { paint(canvasPaper(canvas), scroll); }
-  // paint draws the flame graph; its root is the frame that was chosen, below its callers.
   function paint(paper, scroll) {
-    const sum = app.sums(), { tree, total, marked } = sum, { w, h } = paper, s = app.state;
-    const levels = []; // boxes of a row stand together: start, end, colour
-    boxes = []; deepest = 0;
-    if (s.zoom >= tree.size || !total[s.zoom]) s.zoom = 0;
-    if (cursor >= tree.size || !total[cursor]) cursor = 0;
-    const whole = total[s.zoom];
-    if (!whole) { paper.text("Nothing of this kind is in the selection.", 12, 30, css("--dim")); return paper.done(); }
-    const path = [];
-    for (let n = s.zoom; n; n = tree.parent[n]) path.push(n);
-    path.reverse().forEach((n, d) => box(n, d, 0, w, d < path.length - 1));
-    const stack = [];
-    const push = (n, d, x, scale) => { let at = x; for (const k of sum.kids(n)) { const width = total[k] * scale; if (width < 0.7) break; stack.push([k, d, at, width]); at += width; } };
-    push(s.zoom, path.length, 0, w / whole);
-    while (stack.length) {
-      const [n, d, x, width] = stack.pop();
-      box(n, d, x, width, false);
-      if (TOP + d * ROW - scroll <= h) push(n, d + 1, x, width / total[n]);
+    const sum = checked();
+    deepest = 0;
+    if (!sum.total[0]) { paper.text("Nothing of this kind is in the selection.", 12, 30, css("--dim")); return paper.done(); }
+    for (const row of levels(sum, paper.w)) {
+      const y = TOP + deepest++ * ROW - scroll;
+      if (y > paper.h) break;
+      if (y > -ROW) paintRow(paper, sum, row, y);
     }
-    function box(n, d, x, width, above) {
-      const y = TOP + d * ROW - scroll, m = tree.method[n];
-      deepest = Math.max(deepest, d);
-      if (y < -ROW || y > h) return;
-      const wide = Math.max(0.5, width - (width > 3 ? 1 : 0)), part = marked[n] / total[n];
-      const x0 = Math.max(0, Math.round(x * paper.scale));
-      (levels[d] ||= []).push(x0, Math.min(paper.width, Math.max(x0 + 1, Math.round((x + wide) * paper.scale))), sum.colour(m, above || app.found && !app.found.has(m)));
-      if (sum.names[m] === LOST) paper.hatch(x, y, wide, ROW - 1, "lost");
-      if (part > 0 && width > 2) paper.hatch(x, y, Math.max(1, wide * part), ROW - 1, s.recorded ? "moved" : "restored");
-      if (width > 30) paper.text(sum.label(m, width - 8), x + 5, y + ROW / 2);
-      if (n === cursor) paper.frame(x, y, Math.max(3, wide), ROW - 1);
-      boxes.push({ n, x, y, width });
-    }
-    levels.forEach((list, d) => paper.row(TOP + d * ROW - scroll, ROW - 1, fill => { for (let i = 0; i < list.length; i += 3) fill(list[i], list[i + 1], list[i + 2]); }));
     return paper.done();
   }
-  const at = (x, y) => boxes.findLast(b => y >= b.y && y < b.y + ROW && x >= b.x && x < b.x + b.width);
+  function paintRow(paper, { tree, total, marked, names, colour, label }, row, y) {
+    const s = app.state, above = tree.depth[row[0]] < tree.depth[s.zoom];
+    paper.row(y, ROW - 1, fill => {
+      for (let i = 0; i < row.length; i += 3) {
+        const m = tree.method[row[i]], x = row[i + 1], width = row[i + 2], wide = width - (width > 3 ? 1 : 0), from = Math.round(x * paper.scale);
+        fill(from, Math.min(paper.width, Math.max(from + 1, Math.round((x + wide) * paper.scale))), colour(m, above || app.found && !app.found.has(m)));
+      }
+    });
+    for (let i = 0; i < row.length; i += 3) {
+      const n = row[i], x = row[i + 1], width = row[i + 2], wide = Math.max(1, width - 1), m = tree.method[n], part = marked[n] / total[n];
+      if (n === cursor) paper.frame(x, y, Math.max(3, wide), ROW - 1);
+      if (width <= 2) continue;
+      if (names[m] === LOST) paper.hatch(x, y, wide, ROW - 1, "lost");
+      if (part > 0) paper.hatch(x, y, Math.max(1, wide * part), ROW - 1, s.recorded ? "moved" : "restored");
+      if (width > 30) paper.text(label(m, width - 8), x + 5, y + ROW / 2);
+    }
+  }
+  // at finds the node below a point of the canvas; 0: none.
+  function at(x, y) {
+    let d = Math.floor((y + scroll - TOP) / ROW);
+    for (const row of levels(checked(), canvas.clientWidth)) {
+      if (d-- > 0) continue;
+      for (let i = 0; i < row.length; i += 3) if (x >= row[i + 1] && x < row[i + 1] + row[i + 2]) return row[i];
+      break;
+    }
+    return 0;
+  }
   function choose(n) { cursor = n; if (n) app.explainNode(n); app.redraw(); }
   function zoomTo(n) { app.state.zoom = n; scroll = 0; choose(n); }
   function beside(d) { const sum = app.sums(), list = sum.kids(sum.tree.parent[cursor]), i = list.indexOf(cursor) + d; if (cursor && list[i]) choose(list[i]); }
   return {
     draw,
-    svg: () => { draw(); return paint(svgPaper(1200, 2 * TOP + (deepest + 1) * ROW), 0); },
+    svg: () => paint(svgPaper(1200, 2 * TOP + [...levels(checked(), 1200)].length * ROW), 0),
     wheel(e) { scroll = Math.max(0, Math.min(scroll + e.deltaY, Math.max(0, (deepest + 3) * ROW - canvas.clientHeight))); app.redraw(); },
     move(e) {
-      const b = at(e.offsetX, e.offsetY), sum = app.sums();
-      if (!b) { app.tip(null); return; }
-      const t = sum.total[b.n], f = sum.marked[b.n];
-      app.tip(e, [sum.names[sum.tree.method[b.n]], duration(t) + " in all, " + percent(t, sum.all) + " of the selection, " + percent(t, app.everything()) + " of the trace; " + duration(sum.self[b.n]) + " itself",
+      const n = at(e.offsetX, e.offsetY), sum = app.sums();
+      if (!n) { app.tip(null); return; }
+      const t = sum.total[n], f = sum.marked[n];
+      app.tip(e, [sum.names[sum.tree.method[n]], duration(t) + " in all, " + percent(t, sum.all) + " of the selection, " + percent(t, app.everything()) + " of the trace; " + duration(sum.self[n]) + " itself",
         f ? percent(f, t) + (app.state.recorded ? " of it the repair moves below other callers" : " of it stands in stacks in which this frame was restored") : null]);
     },
-    up(e) { const b = at(e.offsetX, e.offsetY); zoomTo(b ? b.n : 0); },
+    up(e) { zoomTo(at(e.offsetX, e.offsetY)); },
     dbl() { zoomTo(0); },
     key(e) {
       const sum = app.sums();

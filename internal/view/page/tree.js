@@ -102,11 +102,11 @@ function carry(shape, a) {
   return out;
 }
 
-// kids returns for each node its callees that have time, the largest first.
+// kids returns for each node its callees that have time, more than least, the largest first.
 function kids(tree, total) {
-  return n => {
+  return (n, least = 0) => {
     const out = [];
-    for (let k = tree.first[n]; k >= 0; k = tree.next[k]) if (total[k] > 0) out.push(k);
+    for (let k = tree.first[n]; k >= 0; k = tree.next[k]) if (total[k] > least) out.push(k);
     return out.length > 1 ? out.sort((a, b) => total[b] - total[a] || a - b) : out;
   };
 }
