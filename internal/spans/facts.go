@@ -90,6 +90,14 @@ func (f *Facts) Events() int64 {
 	return n
 }
 
+// Unmatched returns the number of begins and ends without the other.
+func (f *Facts) Unmatched() (n int) {
+	for i := range f.Threads {
+		n += f.Threads[i].Unmatched
+	}
+	return n
+}
+
 // thread returns what was seen of a thread.
 func (f *Facts) thread(id int32) *seenThread {
 	for int(id) >= len(f.byThread) {

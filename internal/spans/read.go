@@ -446,15 +446,25 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 	switch n {
 	case 0:
 		l.ignored++
+		d.unmatched(l, start, "an end of what is not open; it is passed over")
 	case 1:
 	default:
 		l.implied += n - 1
+		d.unmatched(l, start, "an end of what is not innermost; "+strconv.Itoa(n-1)+" within it are ended, too")
 	}
 	l.low = min(l.low, l.depth(d.table.table))
 	if !near {
 		l.tie.reset()
 	}
 	l.tie.add(was, start, n)
+}
+
+// unmatched tells of an end that goes with no begin in a lane of samples: whoever wrote it closes what it opens, so
+// events are missing or stand there twice. Other producers begin and end in the middle of spans.
+func (d *reading) unmatched(l *lane, at int64, what string) {
+	if l.sampled() && d.opts.Warn != nil {
+		d.opts.Warn(&chromium.FormatError{Offset: at, Where: "traceEvents", Err: errors.New(what)})
+	}
 }
 
 // sample ends the transition to what is open now, and makes a sample of it that
