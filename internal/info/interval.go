@@ -25,7 +25,7 @@ func (v *interval) add(ns int64) {
 	switch {
 	case v.gaps == nil:
 		v.gaps = map[int64]int64{}
-	case ns > v.last:
+	case ns-v.last >= intervalStep: // less is how times were rounded
 		v.gaps[(ns-v.last+intervalStep/2)/intervalStep]++
 		v.n++
 	}
@@ -33,39 +33,42 @@ func (v *interval) add(ns int64) {
 }
 
 // merged is the interval of samples of which those with equal stacks were joined: the times between
-// the others are of one interval or of several, and those of one are the shortest.
+// the others are of one interval or of several. Those of one are the shortest of which there are many.
 func merged(t *profile.Thread) float64 {
 	if t == nil {
 		return 0
 	}
-	var all, once interval
+	var all interval
 	for _, s := range t.Samples.All() {
 		if s.Dur == 0 && s.Type != profile.SampleEvent {
 			all.add(s.Time)
 		}
 	}
-	short := all.quantileMs(0.1) * 1.5e6 / intervalStep
-	once.gaps = map[int64]int64{}
-	for gap, n := range all.gaps {
-		if float64(gap) <= short {
-			once.gaps[gap] = n
-			once.n += n
+	gaps := slices.Sorted(maps.Keys(all.gaps))
+	for i, from := range gaps {
+		near := interval{gaps: map[int64]int64{}}
+		for _, gap := range gaps[i:] {
+			if float64(gap) > 1.5*float64(from) {
+				break
+			}
+			near.gaps[gap] = all.gaps[gap]
+			near.n += all.gaps[gap]
+		}
+		if near.n >= max(fewestGaps, all.n/10) {
+			return near.medianMs()
 		}
 	}
-	return once.medianMs()
+	return 0
 }
 
 // medianMs is the median in milliseconds, 0 where it would mean nothing.
-func (v *interval) medianMs() float64 { return v.quantileMs(0.5) }
-
-// quantileMs is the time that a share of those between samples do not exceed.
-func (v *interval) quantileMs(share float64) float64 {
+func (v *interval) medianMs() float64 {
 	if v.n < fewestGaps {
 		return 0
 	}
 	below := int64(0)
 	for _, gap := range slices.Sorted(maps.Keys(v.gaps)) {
-		if below += v.gaps[gap]; float64(below) >= share*float64(v.n) {
+		if below += v.gaps[gap]; 2*below >= v.n {
 			return float64(gap) * intervalStep / 1e6
 		}
 	}

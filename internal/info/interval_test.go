@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/profile"
 )
 
 func TestIntervalIsTheMedian(t *testing.T) {
@@ -45,4 +47,26 @@ func TestFewSamplesAreNotGood(t *testing.T) {
 		assert.Equal(t, state, v.State, n)
 		assert.Equal(t, state == Partly, v.Text != "", n)
 	}
+}
+
+// TestMerged holds that the interval is found among times of several, of rounding and of a sampler that began anew.
+func TestMerged(t *testing.T) {
+	th := &profile.Thread{}
+	at := int64(0)
+	for i := range 120 {
+		switch {
+		case i < 6:
+			at += 29_000
+		case i%4 == 0:
+			at += 6_000_000
+		case i%10 == 5:
+			at += 30
+		default:
+			at += 2_000_000 + int64(i%3)*1000
+		}
+		th.Samples.Append(profile.Sample{Time: at})
+	}
+	assert.InDelta(t, 2.0, merged(th), 0.011)
+	assert.Zero(t, merged(nil))
+	assert.Zero(t, merged(&profile.Thread{}))
 }
