@@ -93,6 +93,7 @@ type process struct {
 	spans      map[string]*request  // client spans in flight, by the activity's id
 	spanIDs    map[string]int       // client spans seen, likewise
 	spanQ      []string
+	answers    []answer   // sent, that may have been given up
 	clock      int64      // trace time less time of day (ns), by the spans; 0: not known
 	recent     []*request // ended, oldest first
 	lingering  []*request // likewise, with connection attempts or content that go on
@@ -111,6 +112,7 @@ type server struct {
 	hash   uint64 // 0: no id
 	thread uint64
 	open   bool
+	client *request  // that has the headers of its answer and waits for the rest
 	ends   Kind      // the event that ends it
 	keys   [3]string // in process.serverKeys: Kestrel's id, the log's, the bridge's
 }
@@ -197,13 +199,16 @@ func (b *Builder) Finish(end int64) {
 	b.now = max(b.now, end)
 	var open []*request
 	for _, p := range b.procs {
+		for i := range p.answers {
+			p.answers[i].settle()
+		}
 		for r := p.open; r != nil; r = r.openNext {
 			open = append(open, r)
 		}
 	}
 	sort.Slice(open, func(i, j int) bool { return open[i].id < open[j].id })
 	for _, r := range open {
-		if r.lostEnd(b.now) {
+		if !r.stopped && r.lostEnd(b.now) {
 			r.miss("the stop")
 			b.lossy = true
 		}
@@ -425,11 +430,17 @@ func (b *Builder) handle(e *Event) {
 	if th.stop != nil && e.Kind != OtherStart {
 		b.settleHandshake(p, th, e)
 	}
+	if len(p.answers) > 0 {
+		b.settleAnswers(p, "", e.Time)
+	}
 	switch e.Kind {
 	case RequestStart:
 		b.requestStart(p, th, e, h[n], n)
 	case ServerRequestStart, ServerRequestStop, ServerUnhandled:
 		b.serverEvent(p, th, e, &h, n)
+		return
+	case KestrelClosed:
+		b.settleAnswers(p, e.Text, e.Time)
 		return
 	case KestrelStart, KestrelStop, ScopeStart, ScopeStop, ServerLogged, SpanStart, SpanStop:
 		switch {

@@ -49,7 +49,8 @@ const (
 	ServerRequestStart
 	ServerRequestStop
 	ServerUnhandled
-	KestrelStart // a request that is served; Span has Kestrel's id of it
+	KestrelClosed // a connection over which requests came; Text is its id
+	KestrelStart  // a request that is served; Span has Kestrel's id of it
 	KestrelStop
 	ScopeStart // the scope that the log opens for a request that is served
 	ScopeStop

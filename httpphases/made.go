@@ -226,10 +226,15 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event) {
 		}
 		return
 	}
+	if r.stopped {
+		return
+	}
 	if at := &r.hop().at; at.host == "" && s.URL != "" {
 		*at = splitURL(s.URL, &place{})
 	}
 	r.stop, r.stopped, r.stopThread = max(e.Time, r.start), true, e.Thread
 	r.failed = s.Task == TaskFaulted || s.Task == TaskCanceled || s.Status == 0 && s.ErrorType != ""
-	b.emit(p, r)
+	if !r.answersOn() {
+		b.emit(p, r)
+	}
 }

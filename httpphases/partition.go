@@ -123,7 +123,7 @@ func (t *Times) Sum() int64 {
 
 // Times adds up the hops of r. It is empty if the duration is not known, or nothing but it.
 func (r *Request) Times() (t Times) {
-	if !r.HasDuration || r.SpanOnly {
+	if !r.HasDuration || r.SpanOnly && len(r.Phases) == 0 {
 		return t
 	}
 	from := r.Start

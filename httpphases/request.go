@@ -162,8 +162,9 @@ type Request struct {
 	// Missing says what is known to be lost, in words.
 	Missing []string
 
-	// SpanOnly says that nothing but a span of the bridge tells of the request: it has no
-	// phases, and ends with the headers of the answer.
+	// SpanOnly says that nothing but a span of the bridge tells of the request: it ends with the
+	// headers of the answer and has no phases, but where the process served it itself and the
+	// content went on.
 	SpanOnly bool
 
 	// StartUnknown says that the trace begins inside the request: Start is that of its

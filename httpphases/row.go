@@ -511,10 +511,11 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 func (w *rowWriter) body() {
 	r := w.r
 	w.phases = w.out.Phases
-	w.out.BodyObserved = true
+	w.out.BodyObserved = !r.body.inferred
 	switch {
 	case r.body.closed():
 		p := w.add(ResponseContent, r.body.start, r.body.end)
+		p.Inferred = r.body.inferred
 		if r.failed && r.failAt >= r.body.start {
 			p.Error, w.blamed = w.failText(), true
 		}

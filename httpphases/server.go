@@ -206,7 +206,7 @@ func (p *process) tell(s *server, of *Span) {
 	if of.ParentID != "" && q.Client == 0 {
 		q.Client = p.spanIDs[of.ParentID]
 		if r := p.spans[of.ParentID]; r != nil {
-			r.server = q.ID
+			r.server, r.servedBy = q.ID, s
 		}
 	}
 }
@@ -233,6 +233,9 @@ func (b *Builder) emitServer(p *process, s *server) {
 	}
 	if b.opts.Server != nil {
 		b.opts.Server(&s.ServerRequest)
+	}
+	if r := s.client; r != nil && r.open {
+		b.sent(p, s, r)
 	}
 }
 

@@ -309,6 +309,9 @@ func (d *Decoder) kestrel(e *Event, event string, c *cursor) {
 		e.Kind = KestrelStart
 	case "RequestStop":
 		e.Kind = KestrelStop
+	case "ConnectionStop":
+		e.Kind, e.Text = KestrelClosed, c.str()
+		return
 	default:
 		return
 	}

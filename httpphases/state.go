@@ -210,7 +210,8 @@ type request struct {
 	lost     bool // an event is known to be missing
 	missing  []string
 
-	bridged           bool // nothing but the bridge tells of it: its span is the request
+	servedBy          *server // in this process; the last one of a chain
+	bridged           bool    // nothing but the bridge tells of it: its span is the request
 	method, errorType string
 	spanned           []string   // keys of process.spans
 	task              TaskStatus // of its last span

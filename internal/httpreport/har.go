@@ -296,7 +296,7 @@ func harComment(r *httpphases.Request) string {
 	if m := r.Marks(); m != 0 {
 		l = append(l, "marked: "+m.String())
 	}
-	if r.SpanOnly {
+	if r.SpanOnly && len(r.Phases) == 0 {
 		l = append(l, "the trace tells no phases, and the time until the headers only")
 	}
 	return strings.Join(append(l, failedAttempts(r)...), "; ")

@@ -157,7 +157,7 @@ func htmlNote(r *httpphases.Request) string {
 	if r.Guessed > 0 {
 		l = append(l, strconv.Itoa(r.Guessed)+" links guessed")
 	}
-	if r.SpanOnly {
+	if r.SpanOnly && len(r.Phases) == 0 {
 		l = append(l, "known from the DiagnosticSource bridge alone: no phases, and no time after the headers")
 	}
 	return strings.Join(append(l, failedAttempts(r)...), ". ")

@@ -1,0 +1,85 @@
+package httpphases
+
+import "strings"
+
+// Before .NET 5 the span of a request ends with the headers of its answer, and no event tells when
+// the content has come. Where the process served the request itself, the other side tells: the
+// content has come when that has sent it. An answer whose content is read by nobody ends otherwise:
+// who asked closes the connection.
+
+const (
+	// sentSoon is for how long behind the last byte of an answer the server still works, ns: what
+	// ends within it had come with the headers.
+	sentSoon = int64(2e6)
+	// closedSoon is for how long behind a request its connection is closed for it, ns.
+	closedSoon = int64(3e6)
+)
+
+// An answer is one whose headers have come and whose content has been sent.
+type answer struct {
+	to         *request
+	connection string
+	sent       int64
+}
+
+// answersOn reports whether the answer to r goes on behind its headers: the request is served here,
+// and not done yet.
+func (r *request) answersOn() bool {
+	s := r.servedBy
+	if s == nil || r.failed {
+		return false
+	}
+	if !s.open {
+		r.brokenOff(s)
+		return false
+	}
+	s.client = r
+	return true
+}
+
+// brokenOff notes that what served r failed when the headers were sent.
+func (r *request) brokenOff(s *server) {
+	if s.Outcome == Failed && r.spanStatus < 500 {
+		r.failed, r.failText = true, "the server failed while it sent the answer"
+	}
+}
+
+// sent takes the end of what served r, whose headers have come.
+func (b *Builder) sent(p *process, s *server, r *request) {
+	end := s.Start + s.Duration
+	if r.brokenOff(s); r.failed {
+		r.stop = max(r.stop, end)
+	}
+	if r.failed || s.Outcome != OK || end-r.stop < sentSoon {
+		b.emit(p, r)
+		return
+	}
+	connection, _, _ := strings.Cut(s.RequestID, ":")
+	p.answers = append(p.answers, answer{r, connection, end})
+}
+
+// settleAnswers ends the requests whose answers were sent, but for those whose connection is closed
+// now, until a time when it would have been.
+func (b *Builder) settleAnswers(p *process, closed string, now int64) {
+	kept := p.answers[:0]
+	for _, a := range p.answers {
+		switch {
+		case closed != "" && a.connection == closed:
+			b.emit(p, a.to)
+		case a.sent+closedSoon < now:
+			a.settle()
+			b.emit(p, a.to)
+		default:
+			kept = append(kept, a)
+		}
+	}
+	clear(p.answers[len(kept):])
+	p.answers = kept
+}
+
+// settle gives a request the end of its answer.
+func (a *answer) settle() {
+	r := a.to
+	r.body = interval{start: r.stop, end: a.sent, inferred: true}
+	r.stop = a.sent
+}

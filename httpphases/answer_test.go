@@ -1,0 +1,77 @@
+package httpphases_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// A span ends with the headers. Where the process serves the request itself, the other side
+// tells when the content has come, unless its connection was closed for it.
+func TestAnswerBehindTheSpan(t *testing.T) {
+	const ms = int64(1e6)
+	for name, c := range map[string]struct {
+		served   int64 // ms: the end of the request that is served
+		threw    bool
+		closed   int64 // ms: the end of its connection
+		duration int64 // ms
+		marks    string
+		outcome  httpphases.Outcome
+	}{
+		"content that comes late":           {served: 60, duration: 60, marks: "inferred"},
+		"content that came with headers":    {served: 11, duration: 10},
+		"content that nobody reads":         {served: 60, closed: 60, duration: 10},
+		"connection closed later":           {served: 60, closed: 80, duration: 60, marks: "inferred"},
+		"server that fails in the middle":   {served: 60, threw: true, closed: 60, duration: 60, outcome: httpphases.Failed},
+		"server that failed at once":        {served: 5, threw: true, duration: 10, outcome: httpphases.Failed},
+		"request that is served to the end": {served: 1000, duration: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rows []*httpphases.Request
+			b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+			client := httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: "c", URL: "http://localhost/a", Status: 200, Task: httpphases.TaskRan}
+			server := httpphases.Span{Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", ID: "s", ParentID: "c", RequestID: "0H:1"}
+			type at struct {
+				ms int64
+				e  httpphases.Event
+			}
+			events := []at{
+				{0, httpphases.Event{Kind: httpphases.SpanStart, Thread: 1, Span: &client}},
+				{1, httpphases.Event{Kind: httpphases.ServerRequestStart, Thread: 2, Text: "/a"}},
+				{1, httpphases.Event{Kind: httpphases.SpanStart, Thread: 2, Span: &server}},
+			}
+			end := []at{{c.served, httpphases.Event{Kind: httpphases.ServerRequestStop, Thread: 2}}}
+			if c.threw {
+				end = append([]at{{c.served, httpphases.Event{Kind: httpphases.ServerUnhandled, Thread: 2}}}, end...)
+			}
+			stop := at{10, httpphases.Event{Kind: httpphases.SpanStop, Thread: 1, Span: &client}}
+			switch {
+			case c.served < 10:
+				events = append(append(events, end...), stop)
+			case c.served > 100: // it goes on behind the trace
+				events = append(events, stop)
+			default:
+				events = append(append(events, stop), end...)
+			}
+			if c.closed > 0 {
+				events = append(events, at{c.closed, httpphases.Event{Kind: httpphases.KestrelClosed, Thread: 3, Text: "0H"}})
+			}
+			for _, x := range events {
+				x.e.Time = x.ms * ms
+				b.Add(&x.e)
+			}
+			b.Finish(100 * ms)
+			require.Len(t, rows, 1)
+			assert.Equal(t, c.duration*ms, rows[0].Duration)
+			assert.Equal(t, c.outcome, rows[0].Outcome)
+			assert.Equal(t, c.marks, rows[0].Marks().String())
+			if c.marks != "" {
+				times := rows[0].Times()
+				assert.Equal(t, rows[0].Duration, times.Sum())
+			}
+		})
+	}
+}
