@@ -131,7 +131,8 @@ func (r *Reader) checkPayloads(blk *block) {
 		if m.Role == RoleSample && row.size == 4 || m.layout == nil && m.Role == RoleNone {
 			continue
 		}
-		if r.fits(m, blk.buf[row.payload:row.payload+row.size]) {
+		payload := blk.buf[row.payload : row.payload+row.size]
+		if m.lengths.hold(m, r.h.PointerSize, payload) || r.fits(m, payload) {
 			if !m.fit {
 				m.fit = true
 				r.tellUnfit(m)

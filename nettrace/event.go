@@ -251,6 +251,7 @@ type Metadata struct {
 	row      bool    // Raw is a row of v6
 	damaged  bool    // Raw is, and is not written again
 
+	lengths lengths
 	// Payloads of the type that could be decoded, and those that could not, until that is told.
 	fit        bool
 	unfit      int

@@ -152,17 +152,21 @@ func octave(d int64) int {
 type tickSet struct {
 	pages map[int64]*[tickPage / 64]uint64
 	keys  []int64
+	at    int64 // number of the page that was asked for last
+	page  *[tickPage / 64]uint64
 }
 
 const tickPage = 1 << 12
 
 func (s *tickSet) add(tick int64) {
-	pg := s.pages[tick>>12]
-	if pg == nil {
-		pg = new([tickPage / 64]uint64)
-		s.pages[tick>>12] = pg
+	if s.page == nil || s.at != tick>>12 {
+		s.at, s.page = tick>>12, s.pages[tick>>12]
+		if s.page == nil {
+			s.page = new([tickPage / 64]uint64)
+			s.pages[s.at] = s.page
+		}
 	}
-	pg[tick>>6&63] |= 1 << (tick & 63)
+	s.page[tick>>6&63] |= 1 << (tick & 63)
 }
 
 func (s *tickSet) sort() {

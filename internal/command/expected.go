@@ -6,43 +6,69 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// What an output of spans takes for each frame that opens and closes, beside its name twice:
-// measured on recordings of one to 60 s.
-var perFrame = map[string]struct{ bytes, names int64 }{
+// A frameSize is what an output of spans takes for each frame that opens and closes: bytes, and
+// so many times its name.
+type frameSize struct{ bytes, names int64 }
+
+// perFrame was measured on recordings of one to 60 s.
+var perFrame = map[string]frameSize{
 	"chromium":   {155, 2},
 	"speedscope": {84, 0},
 }
 
 // expected is about how many bytes a profile takes in a format, before compression; 0 where that
-// is not known. It counts the frames that open from one stack to the next, which is much less
-// work than to write them.
+// is not known. It counts the frames that open from one stack to the next, in an eighth of the
+// samples, here and there.
 func expected(p *profile.Profile, format string) int64 {
 	each, ok := perFrame[format]
 	if !ok {
 		return 0
 	}
-	t := p.Table
 	sum := int64(0)
 	for _, th := range p.Threads {
-		var last profile.StackID
-		for _, s := range th.Samples.All() {
-			if s.Stack == last || s.Hidden || s.Type == profile.SampleEvent {
-				continue
+		sum += each.thread(p.Table, &th.Samples)
+	}
+	return sum
+}
+
+// thread is about how many bytes the samples of a thread take.
+func (each *frameSize) thread(t *profile.Table, samples *profile.Samples) int64 {
+	n := samples.Len()
+	stride := max(256, n/4096)
+	looked, sum := 0, int64(0)
+	c := samples.Cursor()
+	for from := 0; from < n; from += stride {
+		c.Seek(from)
+		first, _ := c.Next()
+		last := first.Stack
+		for range min(stride/8, n-from) - 1 {
+			s, _ := c.Next()
+			if s.Stack != last && !s.Hidden && s.Type != profile.SampleEvent {
+				sum += each.between(t, s.Stack, last)
+				last = s.Stack
 			}
-			for a, b := s.Stack, last; a != b; {
-				if t.Depth(b) >= t.Depth(a) {
-					b = t.Parent(b)
-					continue
-				}
-				sum += each.bytes
-				if each.names > 0 {
-					m := t.MethodOf(t.Frame(a))
-					sum += each.names * int64(len(m.Module)+1+len(m.Name))
-				}
-				a = t.Parent(a)
-			}
-			last = s.Stack
+			looked++
 		}
+	}
+	if looked == 0 {
+		return 0
+	}
+	return int64(float64(sum) / float64(looked) * float64(n))
+}
+
+// between is how many bytes the frames of stack a take that are not open in stack b.
+func (each *frameSize) between(t *profile.Table, a, b profile.StackID) (sum int64) {
+	for a != b {
+		if t.Depth(b) >= t.Depth(a) {
+			b = t.Parent(b)
+			continue
+		}
+		sum += each.bytes
+		if each.names > 0 {
+			m := t.MethodOf(t.Frame(a))
+			sum += each.names * int64(len(m.Module)+1+len(m.Name))
+		}
+		a = t.Parent(a)
 	}
 	return sum
 }

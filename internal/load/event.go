@@ -209,6 +209,7 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 		if again {
 			delete(l.procs, ev.ProcessID)
 			clear(l.rows)
+			clear(l.recent[:])
 		}
 		p := l.process(ev.ProcessID)
 		if again {

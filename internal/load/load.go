@@ -149,6 +149,7 @@ type loader struct {
 	info    Info
 
 	procs   map[int]*process
+	recent  [64]*thread // by their id: which had events lately
 	order   []*process
 	rows    map[*nettrace.Thread]*thread
 	images  *Images
@@ -279,6 +280,10 @@ func (l *loader) thread(ev *nettrace.Event) *thread {
 }
 
 func (l *loader) threadOf(pid int, tid uint64) *thread {
+	recent := &l.recent[tid%uint64(len(l.recent))]
+	if t := *recent; t != nil && t.trace.TID == int64(tid) && t.proc.trace.PID == int64(pid) {
+		return t
+	}
 	p := l.process(pid)
 	t := p.threads[tid]
 	if t == nil {
@@ -289,6 +294,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 		}
 		p.threads[tid] = t
 	}
+	*recent = t
 	return t
 }
 
