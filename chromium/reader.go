@@ -44,6 +44,10 @@ type Options struct {
 	// Warn is told of defects that were skipped or put right; nil drops them.
 	Warn func(*FormatError)
 
+	// Checked says that an earlier reading found no defect, so that no byte need be looked
+	// at for being text.
+	Checked bool
+
 	// Strict makes Read fail at the first defect instead.
 	Strict bool
 }
@@ -311,7 +315,7 @@ func (r *Reader) more(limit int) bool {
 			return false
 		}
 		r.end += n
-		if r.odd == noOdd {
+		if r.odd == noOdd && !r.opts.Checked {
 			r.findOdd(r.end - n)
 		}
 		if err == io.EOF {

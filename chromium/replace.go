@@ -5,6 +5,9 @@ import "bytes"
 // AppendReplaced appends the text of an event, as in Event.Raw, with another value of a key,
 // which is JSON text. An event that lacks the key gets it behind the others.
 func AppendReplaced(dst, raw []byte, key string, value []byte) []byte {
+	if from, to := plainValue(raw, key); to > 0 {
+		return append(append(append(dst, raw[:from]...), value...), raw[to:]...)
+	}
 	s := scanner{maxDepth: DefaultMaxDepth}
 	from, i, found := 0, 1, false
 	for i < len(raw) {
@@ -40,6 +43,43 @@ func AppendReplaced(dst, raw []byte, key string, value []byte) []byte {
 	dst = append(append(dst, raw[:len(raw)-1]...), comma...)
 	dst = append(append(AppendQuoted(dst, key), colon...), value...)
 	return append(dst, '}')
+}
+
+// plainValue finds the value of a key in an event that holds neither objects nor escapes, if the
+// key's text stands there once and the value is a string or a number; else to is 0.
+func plainValue(raw []byte, key string) (from, to int) {
+	if bytes.IndexByte(raw, '\\') >= 0 || bytes.IndexByte(raw[1:], '{') >= 0 {
+		return 0, 0
+	}
+	at := 0
+	for i := 1; ; {
+		k := bytes.Index(raw[i:], []byte(key))
+		if k < 0 {
+			break
+		}
+		start := i + k
+		if i = start + len(key); i < len(raw) && raw[start-1] == '"' && raw[i] == '"' {
+			if at > 0 {
+				return 0, 0
+			}
+			at = i + 1
+		}
+	}
+	if at = skipSpace(raw, at); at == 0 || at == len(raw) || raw[at] != ':' {
+		return 0, 0
+	}
+	from = skipSpace(raw, at+1)
+	to = from
+	if from < len(raw) && raw[from] == '"' {
+		return from, stringEnd(raw, from+1) + 1
+	}
+	for to < len(raw) && literalByte[raw[to]] {
+		to++
+	}
+	if to == from {
+		return 0, 0
+	}
+	return from, to
 }
 
 // Separators returns how the keys and values of an event are set apart.

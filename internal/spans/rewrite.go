@@ -42,7 +42,8 @@ type rewriter struct {
 	marks   []int64 // where recorded events are that get the mark, in order
 	pairs   *pairs  // of the reading that finds marks; nil in that which writes
 	buf     []byte
-	bridge  bool // a bridge was inserted: stackFrames needs it
+	changed [2][]byte // texts of the event at hand
+	bridge  bool      // a bridge was inserted: stackFrames needs it
 }
 
 // repaired are the samples of a lane next to the zones, in order.
@@ -95,7 +96,7 @@ func (rw *rewriter) run() error {
 		}
 		return rw.same(n)
 	}
-	opts := &chromium.Options{Outside: rw.w.Outside()}
+	opts := &chromium.Options{Outside: rw.w.Outside(), Checked: rw.clean}
 	if rw.bridge {
 		opts.StackFramesEnd = rw.addBridge
 	}
@@ -154,7 +155,7 @@ func (rw *rewriter) findMarks(zones []*zone) error {
 	for _, s := range rw.Trace.sorters {
 		rw.pairSorted(s)
 	}
-	if err := rw.read(in, &chromium.Options{}, zones, false); err != nil {
+	if err := rw.read(in, &chromium.Options{Checked: rw.clean}, zones, false); err != nil {
 		return err
 	}
 	rw.marks = append(rw.marks, rw.pairs.marks...)
@@ -419,10 +420,12 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
 func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
 	if ed.mark {
 		rw.buf = append(markedCat(append(rw.buf[:0], '"'), ev.Cat), '"')
-		ev.Raw = chromium.AppendReplaced(nil, ev.Raw, "cat", rw.buf)
+		rw.changed[0] = chromium.AppendReplaced(rw.changed[0][:0], ev.Raw, "cat", rw.buf)
+		ev.Raw = rw.changed[0]
 	}
 	if ed.early {
-		ev.Raw = chromium.AppendReplaced(nil, ev.Raw, "ts", appendEarlier(rw.buf[:0], ev.TS.Text))
+		rw.changed[1] = chromium.AppendReplaced(rw.changed[1][:0], ev.Raw, "ts", appendEarlier(rw.buf[:0], ev.TS.Text))
+		ev.Raw = rw.changed[1]
 	}
 }
 

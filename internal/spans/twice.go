@@ -10,9 +10,9 @@ import (
 // events that are alike, but not many in a row that are all like those as many places before, with
 // their times.
 type twice struct {
-	ring  []print         // of the last events
-	offs  []int64         // where they stand
-	last  map[print]int64 // the newest event that has it, of about as many
+	ring  []print // of the last events
+	offs  []int64 // where they stand
+	last  []int64 // by hash of the print: the newest event that has it
 	n     int64
 	back  int64 // what is alike now stands so many events before; 0: nothing
 	run   int64 // so many events were alike
@@ -30,11 +30,18 @@ type print struct {
 	phase        byte
 }
 
+// hash is below printsKept.
+func (p *print) hash() uint64 {
+	h := uint64(p.ns) ^ uint64(p.name)<<40 ^ uint64(p.thread)<<20 ^ uint64(p.size)<<8 ^ uint64(p.phase)
+	return h * 0x9e3779b97f4a7c15 >> (64 - printBits)
+}
+
 // A stretch of a file.
 type stretch struct{ from, to int64 }
 
 const (
-	printsKept    = 1 << 13
+	printBits     = 13
+	printsKept    = 1 << printBits
 	fewestAlike   = 8
 	fewestApart   = 4  // times among them
 	mostBefore    = 64 // events looked at before the first that is found by its print
@@ -47,7 +54,7 @@ func (w *twice) see(ev *chromium.Event) *chromium.FormatError {
 		return nil
 	}
 	if w.ring == nil {
-		w.ring, w.offs, w.last = make([]print, printsKept), make([]int64, printsKept), map[print]int64{}
+		w.ring, w.offs, w.last = make([]print, printsKept), make([]int64, printsKept), make([]int64, printsKept)
 	}
 	p := print{ev.TS.NS, ev.Thread, ev.NameID, int32(len(ev.Raw)), ev.Phase}
 	switch {
@@ -59,10 +66,7 @@ func (w *twice) see(ev *chromium.Event) *chromium.FormatError {
 		w.begin(p, ev.Offset)
 	}
 	w.ns = ev.TS.NS
-	if len(w.last) >= printsKept {
-		clear(w.last) // few blocks are missed by that
-	}
-	w.last[p] = w.n
+	w.last[p.hash()] = w.n
 	w.ring[w.n%printsKept], w.offs[w.n%printsKept] = p, ev.Offset
 	w.n++
 	if w.back == 0 || w.run < w.back || w.run < fewestAlike || w.times < fewestApart || len(w.found) == stretchesKept {
@@ -79,8 +83,8 @@ func (w *twice) print(n int64) print { return w.ring[n%printsKept] }
 // since an event that is like its neighbours is not found by its print.
 func (w *twice) begin(p print, offset int64) {
 	w.back, w.run, w.times = 0, 0, 0
-	before, ok := w.last[p]
-	if !ok || w.n-before >= printsKept-mostBefore {
+	before := w.last[p.hash()]
+	if w.n-before >= printsKept-mostBefore || before == w.n || w.print(before) != p {
 		return
 	}
 	w.back, w.run, w.at = w.n-before, 1, offset
