@@ -75,8 +75,12 @@ func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Re
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{o: o, w: w, filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}
-	r, err := input.Read(ctx, open, o.Warn, l)
+	l := &lister{o: o, w: w, liner: liner{filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}}
+	consumer := input.Consumer(l)
+	if o.Format != "text" && o.Frames == nil {
+		consumer = newBeside(l)
+	}
+	r, err := input.Read(ctx, open, o.Warn, consumer)
 	if r == nil {
 		return nil, err
 	}
@@ -91,17 +95,22 @@ func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Re
 }
 
 type lister struct {
-	o       *Options
-	w       io.Writer
+	liner
+	o    *Options
+	w    io.Writer
+	text textForm
+	buf  []byte
+	res  Result
+}
+
+// A liner makes the lines of events, one by one.
+type liner struct {
 	r       *nettrace.Reader
 	filter  *filter
 	catalog catalog
 	paths   pathNames
 	values  []nettrace.Value
-	text    textForm
-	buf     []byte
-	res     Result
-	names   map[int]string // of processes, if Select needs them
+	names   map[int]string // of processes, if the filter needs them
 }
 
 // Begin implements input.Consumer.
@@ -118,25 +127,16 @@ func (l *lister) Begin(r *nettrace.Reader) {
 func (l *lister) Event(ev *nettrace.Event) error {
 	l.res.Events++
 	ns := l.r.Nanos(ev.Time)
-	if sel := &l.o.Select; sel.From != 0 || sel.To != 0 {
-		if sel.To != 0 && ns >= sel.To {
-			if ev.Late {
-				return nil
-			}
-			return l.enough(ev)
-		}
-		if ns < sel.From {
-			return nil
-		}
-	}
-	k := l.catalog.of(ev)
-	if !k.wanted || !l.wants(ev) {
+	k, over := l.kindOf(ev, ns)
+	switch {
+	case over:
+		return l.enough(ev)
+	case k == nil:
 		return nil
-	}
-	if l.o.Format == "text" {
+	case l.o.Format == "text":
 		l.buf = l.appendTextFrames(l.appendText(l.buf, ev, k, ns))
-	} else {
-		l.buf = l.appendJSON(l.buf, ev, k, ns)
+	default:
+		l.buf = append(l.appendFrames(l.appendJSON(l.buf, ev, k, ns)), lineEnd...)
 	}
 	if len(l.buf) >= flushAt {
 		if _, err := l.w.Write(l.buf); err != nil {
@@ -168,9 +168,24 @@ func isName(pattern string) bool {
 	return err != nil
 }
 
+// kindOf returns the kind of an event that is wanted, else nil. over is set behind the time that is.
+func (l *liner) kindOf(ev *nettrace.Event, ns int64) (wanted *kind, over bool) {
+	sel := &l.filter.s
+	if sel.To != 0 && ns >= sel.To {
+		return nil, !ev.Late
+	}
+	if sel.From != 0 && ns < sel.From {
+		return nil, false
+	}
+	if k := l.catalog.of(ev); k.wanted && l.wants(ev) {
+		return k, false
+	}
+	return nil, false
+}
+
 // wants decides what the type of the event does not.
-func (l *lister) wants(ev *nettrace.Event) bool {
-	sel := &l.o.Select
+func (l *liner) wants(ev *nettrace.Event) bool {
+	sel := &l.filter.s
 	name := ""
 	if ev.Thread != nil {
 		name = ev.Thread.Name
@@ -180,8 +195,10 @@ func (l *lister) wants(ev *nettrace.Event) bool {
 		l.filter.wantsActivity(ev, &l.paths)
 }
 
-// appendJSON appends the line of one event.
-func (l *lister) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []byte {
+const lineEnd = "}\n"
+
+// appendJSON appends the line of one event but for its frames and its end.
+func (l *liner) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []byte {
 	b = text.AppendMillis(append(b, `{"ms":`...), ns)
 	if ev.ProcessID != 0 || ev.Thread != nil {
 		b = strconv.AppendInt(append(b, `,"pid":`...), int64(ev.ProcessID), 10)
@@ -224,8 +241,7 @@ func (l *lister) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 	if ev.Lost > 0 {
 		b = strconv.AppendUint(append(b, `,"lost_before":`...), uint64(ev.Lost), 10)
 	}
-	b = l.appendFrames(b)
-	return append(b, '}', '\n')
+	return b
 }
 
 // frames are those of the stack of the event at hand, if they are wanted.
@@ -263,7 +279,7 @@ func (l *lister) appendTextFrames(b []byte) []byte {
 
 // appendPayload appends the fields and the closing brace; what has no field list
 // follows as hexadecimal.
-func (l *lister) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
+func (l *liner) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
 	if k.layout == nil {
 		b = append(b, '}')
 		if len(ev.Payload) > 0 {

@@ -15,6 +15,7 @@ type pathNames struct {
 	lossy  func() bool
 	known  bool // lossy was asked
 	answer bool
+	found  bool // it became known here
 
 	cache [1 << cacheBits]cachedPath
 }
@@ -36,16 +37,26 @@ func (n *pathNames) decode(id nettrace.GUID) (activity.Path, bool) {
 	lossy, lok := activity.Decode(activity.ID(id), true)
 	switch {
 	case ok && p.ProvesLossy() || lok && lossy.ProvesLossy():
-		n.known, n.answer = true, true
+		n.find(true)
 		return lossy, lok
 	case ok && p.Old():
-		n.known, n.answer = true, false
+		n.find(false)
 		return p, ok
 	case ok == lok && p == lossy:
 		return p, ok
 	}
-	n.known, n.answer = true, n.lossy != nil && n.lossy()
+	n.find(n.lossy != nil && n.lossy())
 	return n.decode(id)
+}
+
+func (n *pathNames) find(answer bool) { n.known, n.answer, n.found = true, answer, true }
+
+// become makes n know what other knows.
+func (n *pathNames) become(other *pathNames) {
+	if n.found {
+		clear(n.cache[:])
+	}
+	n.lossy, n.known, n.answer, n.found = other.lossy, other.known, other.answer, false
 }
 
 // append appends the path of an id, and nothing if it holds none. Paths of another

@@ -25,6 +25,17 @@ type Consumer interface {
 	End()
 }
 
+// A Preparer is a Consumer most of whose work on an event needs no other one. If it is the only consumer
+// of a reading, it gets batches of events, of which several are prepared at once.
+type Preparer interface {
+	Consumer
+	// Prepare works on events and keeps in work, which is nil at first and used again for other
+	// events, what it finds.
+	Prepare(events []nettrace.Event, work *any)
+	// Prepared takes a batch, instead of Event, in order of time.
+	Prepared(events []nettrace.Event, work any) error
+}
+
 // ErrStop is what a Consumer returns to get no more events.
 var ErrStop = errors.New("enough")
 
@@ -49,7 +60,14 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 	if relay.Workers() > 1 {
 		d.size = batchBeside
 	}
-	d.line = relay.New(nil, d.take)
+	var prepare func(*batch)
+	if len(consumers) == 1 {
+		if p, ok := consumers[0].(Preparer); ok {
+			d.preparer = p
+			prepare = func(b *batch) { p.Prepare(b.events[:b.n], &b.work) }
+		}
+	}
+	d.line = relay.New(prepare, d.take)
 	defer d.line.Close()
 	r, err := nettrace.NewReader(in, &nettrace.Options{Warn: d.defect, Hold: d.line.Batches() * d.size})
 	if err != nil {
@@ -83,6 +101,7 @@ type batch struct {
 	events  []nettrace.Event // n of them are filled
 	n       int
 	defects []defect
+	work    any // of a Preparer
 }
 
 // A defect was met when so many events of its batch were read.
@@ -98,6 +117,7 @@ type delivery struct {
 	size      int // of a batch
 	warn      func(*nettrace.FormatError)
 	consumers []Consumer
+	preparer  Preparer // the only consumer, if it is one
 	stopped   []bool // by consumer
 	left      int    // that have not stopped
 }
@@ -145,6 +165,12 @@ func (d *delivery) take(b *batch) error {
 		return err
 	}
 	defects := b.defects
+	if d.preparer != nil {
+		for _, x := range defects {
+			d.warn(x.what)
+		}
+		return d.preparer.Prepared(b.events[:b.n], b.work)
+	}
 	for i := range b.events[:b.n] {
 		for len(defects) > 0 && defects[0].at <= i {
 			d.warn(defects[0].what)
