@@ -69,6 +69,9 @@ type Header struct {
 // An Event is one event of a trace. Slices and the Stack are valid until the
 // next call of Reader.Read with this or another Event, unless Options.Hold says more.
 type Event struct {
+	// The order is that in which fields change from event to event: what one goroutine writes
+	// another one has to fetch, 64 bytes at a time; see Reader.fill.
+
 	// Time is in ticks of the trace's clock; see Reader.Nanos.
 	Time int64
 	// ThreadID is the OS id of the thread the event is about: for a CPU sample
@@ -77,18 +80,34 @@ type Event struct {
 	// CaptureThreadID is the OS id of the thread that wrote the event. Sequence
 	// numbers count per capture thread (v6: per thread index).
 	CaptureThreadID uint64
-	// ProcessID is that of the thread row (v6), else that of the header.
-	ProcessID int
-	// ThreadIndex is the index of the thread row, v6 only.
-	ThreadIndex uint64
-	// Thread is the v6 thread row; nil before v6 and for an unknown index.
-	Thread *Thread
-	// Processor is the number of the processor, -1 if unknown.
-	Processor int
-
 	// Metadata describes the event's type. It is never nil; an event whose
 	// metadata was lost has one with Provider "?" and Unknown set.
 	Metadata *Metadata
+	// Payload is what the provider wrote.
+	Payload []byte
+	// Offset is the position of the event's first byte in the file.
+	Offset int64
+
+	// Stack holds the instruction pointers, leaf first as in the file.
+	Stack Stack
+	// StackKey identifies the stack record within the file: two events with one
+	// non-zero key have the same stack (the reverse need not hold). 0 is no
+	// stack or an empty one.
+	StackKey uint64
+	// Processor is the number of the processor, -1 if unknown.
+	Processor      int
+	SequenceNumber uint32 // of the capture thread; 0 before v4
+	// Lost is the number of events of the capture thread that were lost directly
+	// before this one.
+	Lost uint32
+	// Sorted is the file's flag: no later event of the file is older.
+	Sorted bool
+	// Late is set on an event that is older than one delivered before it, which
+	// only damaged files have.
+	Late       bool
+	pointer    uint8 // size, 0 is 8
+	lostThread bool  // v6: it refers to a thread that the file does not hold
+
 	// Version, Opcode, Level and Keywords are those of the metadata unless a
 	// label of the event (v6) overrides them.
 	Version  int
@@ -98,39 +117,22 @@ type Event struct {
 
 	ActivityID        GUID
 	RelatedActivityID GUID
-	TraceID           [16]byte // v6: W3C trace id
-	SpanID            uint64   // v6
+
+	// ProcessID is that of the thread row (v6), else that of the header.
+	ProcessID int
+	// ThreadIndex is the index of the thread row, v6 only.
+	ThreadIndex uint64
+	// Thread is the v6 thread row; nil before v6 and for an unknown index.
+	Thread  *Thread
+	TraceID [16]byte // v6: W3C trace id
+	SpanID  uint64   // v6
 	// Labels are the key/value labels of v6; the other kinds of labels are in the fields above.
 	Labels []Label
 	// LabelKey identifies the v6 label list like StackKey a stack, 0 is none.
 	LabelKey uint64
 
-	// StackKey identifies the stack record within the file: two events with one
-	// non-zero key have the same stack (the reverse need not hold). 0 is no
-	// stack or an empty one.
-	StackKey uint64
-	// Stack holds the instruction pointers, leaf first as in the file.
-	Stack Stack
-
-	// Payload is what the provider wrote.
-	Payload []byte
-
-	SequenceNumber uint32 // of the capture thread; 0 before v4
-	// Lost is the number of events of the capture thread that were lost directly
-	// before this one.
-	Lost uint32
-	// Sorted is the file's flag: no later event of the file is older.
-	Sorted bool
-	// Late is set on an event that is older than one delivered before it, which
-	// only damaged files have.
-	Late bool
-	// Offset is the position of the event's first byte in the file.
-	Offset int64
-
-	losses     []Loss  // see Losses
-	values     []Value // scratch of fits
-	pointer    uint8   // size, 0 is 8
-	lostThread bool    // v6: it refers to a thread that the file does not hold
+	losses []Loss  // see Losses
+	values []Value // scratch of fits
 }
 
 // Losses are those of the Reader when it delivered the event; see Reader.Losses.

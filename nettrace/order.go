@@ -49,6 +49,8 @@ const (
 
 type activityIDs struct{ activity, related GUID }
 
+var noIDs activityIDs
+
 // blockPad zero bytes follow the contents of a block, so that an event header
 // that starts inside can be decoded without looking for the end at each step.
 const blockPad = 128

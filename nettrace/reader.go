@@ -496,24 +496,31 @@ func (r *Reader) keepBuffer(b []byte) {
 	}
 }
 
-// fill copies a row to an Event.
+// fill copies a row to an Event. What mostly stays as it was is only written where it changes: an
+// Event that goes to and fro between two processors is fetched by the one when the other has written to it.
 func (r *Reader) fill(ev *Event, row *row) {
 	blk := r.reading.blk
 	m := row.meta
 	ev.Time = row.time
 	ev.ThreadID = row.thread
 	ev.CaptureThreadID = row.capture
-	ev.ProcessID = r.h.ProcessID
 	ev.Processor = int(row.cpu)
 	ev.Metadata = m
-	ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
+	if ev.Version != m.Version || ev.Opcode != m.Opcode || ev.Level != m.Level || ev.Keywords != m.Keywords {
+		ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
+	}
 	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
 	ev.Lost = row.lost
 	ev.Sorted, ev.lostThread = row.sorted, false
 	ev.pointer = uint8(r.h.PointerSize)
 	ev.Offset = blk.offset + int64(row.at)
 	ev.StackKey, ev.Stack = 0, Stack{}
-	ev.losses = r.losses
+	if ev.ProcessID != r.h.ProcessID {
+		ev.ProcessID = r.h.ProcessID
+	}
+	if n := len(r.losses); n != len(ev.losses) || n > 0 && &ev.losses[0] != &r.losses[0] {
+		ev.losses = r.losses
+	}
 	ev.Late = row.time < r.lastTime
 	if ev.Late {
 		r.stats.Late++
@@ -546,10 +553,11 @@ func (r *Reader) fill(ev *Event, row *row) {
 
 // setIDs sets the activity ids of a file before v6, where the fields of v6 are empty.
 func (ev *Event) setIDs(blk *block, n uint32) {
-	if n == 0 {
-		ev.ActivityID, ev.RelatedActivityID = GUID{}, GUID{}
-	} else {
-		ids := &blk.ids[n-1]
+	ids := &noIDs
+	if n > 0 {
+		ids = &blk.ids[n-1]
+	}
+	if ev.ActivityID != ids.activity || ev.RelatedActivityID != ids.related {
 		ev.ActivityID, ev.RelatedActivityID = ids.activity, ids.related
 	}
 	if ev.Thread != nil || ev.LabelKey != 0 || ev.Labels != nil || ev.SpanID != 0 || ev.TraceID != [16]byte{} { // an Event that served another file

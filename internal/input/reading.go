@@ -118,8 +118,8 @@ type delivery struct {
 	warn      func(*nettrace.FormatError)
 	consumers []Consumer
 	preparer  Preparer // the only consumer, if it is one
-	stopped   []bool // by consumer
-	left      int    // that have not stopped
+	stopped   []bool   // by consumer
+	left      int      // that have not stopped
 }
 
 // defect keeps what the reader tells in its place among the events.
