@@ -110,6 +110,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Stacks: h.Stacks, Origin: scan.Origin,
 		})
 	}
+	defer func() { httpreport.Abandon(run.w) }()
 	var read *requests.Info
 	if h.Explain {
 		read, err = explained(ctx, c, func(_ *profile.Profile, x *requests.Explainer, scan *requests.Scanner) {

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/relay"
 )
 
 // flushSize is what is written at once.
@@ -33,21 +34,66 @@ func (o *out) flush() error {
 
 func (o *out) str(s string) { o.b = append(o.b, s...) }
 
-type ndjsonWriter struct{ out }
+// An ndjsonWriter makes the lines of several batches of requests at once.
+type ndjsonWriter struct{ line *relay.Line[rows] }
 
-func newNDJSON(w io.Writer, _ *Options) Writer { return &ndjsonWriter{out{w: w}} }
-
-func (w *ndjsonWriter) Request(r *httpphases.Request) error {
-	w.b = append(AppendRequest(w.b, r), '\n')
-	return w.flushed()
+// rows are requests, which are not changed any more, of either side and their lines.
+type rows struct {
+	list []either
+	text []byte
 }
 
-func (w *ndjsonWriter) Server(s *httpphases.ServerRequest) error {
-	w.b = append(AppendServerRequest(w.b, s), '\n')
-	return w.flushed()
+// Either side of a request.
+type either struct {
+	made   *httpphases.Request
+	served *httpphases.ServerRequest // if made is nil
 }
 
-func (w *ndjsonWriter) Close(*Summary) error { return w.flush() }
+// rowsAtOnce make some 100 KB.
+const rowsAtOnce = 128
+
+func newNDJSON(w io.Writer, _ *Options) Writer {
+	return &ndjsonWriter{relay.New(func(b *rows) {
+		b.text = b.text[:0]
+		for _, r := range b.list {
+			if r.made != nil {
+				b.text = AppendRequest(b.text, r.made)
+			} else {
+				b.text = AppendServerRequest(b.text, r.served)
+			}
+			b.text = append(b.text, '\n')
+		}
+		clear(b.list)
+		b.list = b.list[:0]
+	}, func(b *rows) error {
+		_, err := w.Write(b.text)
+		return err
+	})}
+}
+
+func (w *ndjsonWriter) add(r either) error {
+	b := w.line.Batch()
+	if b.list = append(b.list, r); len(b.list) < rowsAtOnce {
+		return nil
+	}
+	return w.line.Send()
+}
+
+func (w *ndjsonWriter) Request(r *httpphases.Request) error { return w.add(either{made: r}) }
+
+func (w *ndjsonWriter) Server(s *httpphases.ServerRequest) error { return w.add(either{served: s}) }
+
+func (w *ndjsonWriter) Close(*Summary) error {
+	_ = w.line.Send() // Close tells it
+	return w.line.Close()
+}
+
+// Abandon ends a Writer that is not closed since an error came before. It does nothing after Close, nor to nil.
+func Abandon(w Writer) {
+	if n, ok := w.(*ndjsonWriter); ok {
+		_ = n.line.Close()
+	}
+}
 
 // jsonWriter writes one document. Requests and server requests come mixed, so the
 // latter wait until the former are written.
