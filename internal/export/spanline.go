@@ -70,7 +70,7 @@ func newSpanLine(out *buffer, format func(b []byte, g *spanGroup, spans []frameS
 
 // begin starts a group; a batch may end before it.
 func (l *spanLine) begin(phase byte, at int64, ids []byte) {
-	if len(l.b.spans) >= batchSpans || len(l.b.text) >= bufferSize {
+	if len(l.b.spans) >= batchSpans || len(l.b.groups) >= batchSpans || len(l.b.text) >= bufferSize {
 		if err := l.line.Send(); err != nil && l.out.err == nil {
 			l.out.err = err
 		}

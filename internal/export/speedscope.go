@@ -49,12 +49,13 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	line := newSpanLine(out, func(b []byte, g *spanGroup, spans []frameSpan) []byte {
 		return appendEvented(b, g, spans, frame, offCPU)
 	})
+	all := newWeighedStacks(allThreads)
 	for i, th := range threads {
 		if i > 0 {
 			line.str(",")
 		}
 		name := threadTitle(th, len(processes) > 1)
-		first, last := extent(th, timing)
+		first, last := measure(th, timing, all, offCPU)
 		line.append(func(b []byte) []byte {
 			b = append(b, "\n"+`{"type":"evented","name":`...)
 			b = text.AppendJSON(b, name)
@@ -86,11 +87,14 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		for st, ok := sts.Next(); ok && out.err == nil; st, ok = sts.Next() {
 			keep := sp.next(&st)
 			closing(sp.closed)
-			line.begin('O', st.Start, nil)
+			wasOff = st.Type == profile.SampleOffCPU
+			if wasOff || keep < len(sp.path) {
+				line.begin('O', st.Start, nil)
+			}
 			for _, m := range sp.path[keep:] {
 				line.span(m, false)
 			}
-			if wasOff = st.Type == profile.SampleOffCPU; wasOff {
+			if wasOff {
 				line.span(offCPUSpan, false)
 			}
 			end = st.End
@@ -102,16 +106,6 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	line.close()
 	if len(threads) > 1 {
 		out.str(",")
-		all := newWeighedStacks(allThreads)
-		for _, th := range threads {
-			for st := range timing.Stretches(th) {
-				leaf := int32(-1)
-				if st.Type == profile.SampleOffCPU {
-					leaf = offCPU
-				}
-				all.add(weighedStack{st.Stack, leaf}, float64(st.Nanos()))
-			}
-		}
 		frames := &frameNames{p: p, skip: skip, method: frame}
 		all.write(out, frames, "nanoseconds", `"tracefix":{"sum":true},`)
 	}
@@ -206,13 +200,19 @@ func (b *buffer) speedscopeFrame(name string, begin profile.Place) {
 
 func hasStretches(th *profile.Thread) bool { return th.Samples.Written() > 0 }
 
-// extent returns where the first stretch of th begins and the last ends.
-func extent(th *profile.Thread, timing *profile.Timing) (first, last int64) {
-	sts := timing.Cursor(th)
-	st, ok := sts.Next()
-	first, last = st.Start, st.End
-	for ; ok; st, ok = sts.Next() {
+// measure returns where the first stretch of th begins and the last ends, and adds them all to sums.
+func measure(th *profile.Thread, timing *profile.Timing, sums *weighedStacks, offCPU int32) (first, last int64) {
+	first = -1
+	for st := range timing.Stretches(th) {
+		if first < 0 {
+			first = st.Start
+		}
+		leaf := int32(-1)
+		if st.Type == profile.SampleOffCPU {
+			leaf = offCPU
+		}
+		sums.add(weighedStack{st.Stack, leaf}, float64(st.Nanos()))
 		last = st.End
 	}
-	return first, last
+	return max(first, 0), last
 }
