@@ -65,9 +65,12 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s is a %s %s trace. %s %s\n\n", text.Line(name), f.Format, f.Version, f.Overall.Word(), text.Line(f.Overall.Text))
-	for _, v := range f.Verdicts {
-		fmt.Fprintf(w, "  %-7s %-10s %s\n", v.State, v.Topic, text.Line(v.Text))
+	o := info.TextOptions{}
+	if t := terminalOf(w); t != nil {
+		o.Width, o.Color = t.Width, t.Color
+	}
+	if err := f.WriteVerdicts(w, &o); err != nil {
+		return err
 	}
 	file := text.ShellWord(text.Line(name))
 	var do [][2]string

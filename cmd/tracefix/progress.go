@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"time"
 
@@ -91,7 +90,8 @@ func (c *course) byTime(now time.Time, part float64) float64 {
 		c.ended = now
 	}
 	usual := c.ended.Sub(c.began).Seconds() * part / (1 - c.work - c.write)
-	return 1 - math.Exp(-2*now.Sub(c.ended).Seconds()/max(usual, 0.1))
+	x := now.Sub(c.ended).Seconds() / max(usual, 0.1)
+	return x / (1 + x) // an exponential would soon stand still
 }
 
 // rate is what was read in a second, in words.

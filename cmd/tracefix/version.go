@@ -1,21 +1,32 @@
 package main
 
 import (
+	"regexp"
 	"runtime/debug"
 	"strings"
+	"sync"
 )
 
 // Set by the release build; a build by `go install` or in a clone has it all, or most of
 // it, in its build information.
 var release, commit, date string
 
+// untagged is the end of the version of a commit without a tag: its time and its hash.
+var untagged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.-](\d{14})-([0-9a-f]{12})(?:\+|$)`) })
+
 // version tells version, commit, date and Go version, as far as the build knows them.
 func version() string {
-	v, rev, at := release, commit, date
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return strings.TrimSpace("tracefix " + v)
+		return strings.TrimSpace("tracefix " + release)
 	}
+	return versionOf(info)
+}
+
+// versionOf is version of a build of which that is known. What the module proxy hands out tells its
+// version only: that of an untagged commit holds its time and its hash.
+func versionOf(info *debug.BuildInfo) string {
+	v, rev, at := release, commit, date
 	if v == "" && info.Main.Version != "(devel)" {
 		v = strings.TrimPrefix(info.Main.Version, "v")
 	}
@@ -29,6 +40,9 @@ func version() string {
 		case s.Key == "vcs.modified" && s.Value == "true" && commit == "":
 			changed = ", changed"
 		}
+	}
+	if m := untagged().FindStringSubmatch(v); m != nil && rev == "" {
+		rev, at = m[2], m[1][:4]+"-"+m[1][4:6]+"-"+m[1][6:8]
 	}
 	if v == "" {
 		v = "devel"

@@ -54,18 +54,32 @@ type page struct {
 	color bool
 }
 
-// WriteText writes the facts for people: the verdicts, then what they rest on.
-func (f *Facts) WriteText(w io.Writer, o *TextOptions) error {
-	if o == nil {
-		o = &TextOptions{}
-	}
+func newPage(o *TextOptions) *page {
 	p := &page{width: o.Width, color: o.Color}
 	if p.width == 0 {
 		p.width = defaultWidth
 	}
 	p.width = max(p.width, minWidth)
+	return p
+}
+
+// WriteVerdicts writes what the file is and the verdicts, for people.
+func (f *Facts) WriteVerdicts(w io.Writer, o *TextOptions) error {
+	p := newPage(o)
 	p.title(f)
-	p.verdicts(f)
+	p.verdicts(f, false)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// WriteText writes the facts for people: the verdicts, then what they rest on.
+func (f *Facts) WriteText(w io.Writer, o *TextOptions) error {
+	if o == nil {
+		o = &TextOptions{}
+	}
+	p := newPage(o)
+	p.title(f)
+	p.verdicts(f, true)
 	p.facts(f, o)
 	p.providers(f, o)
 	p.threads(f, o)
@@ -110,11 +124,9 @@ var stateColors = map[string]string{Good: "32", Partly: "33", Bad: "31", None: "
 // overallWords begin the line that sums the verdicts up.
 var overallWords = map[string]string{Good: "Good:", Partly: "Usable with care:", Bad: "Poor:", None: "Empty:"}
 
-// Word is what a verdict on the whole trace begins with.
-func (v *Verdict) Word() string { return overallWords[v.State] }
-
-func (p *page) verdicts(f *Facts) {
-	word := f.Overall.Word()
+// verdicts writes the one on the whole trace and those on its parts, with what to do about them.
+func (p *page) verdicts(f *Facts, do bool) {
+	word := overallWords[f.Overall.State]
 	p.b.WriteString(p.bold(p.mark(stateColors[f.Overall.State], word)) + " ")
 	p.wrapped(text.Line(f.Overall.Text), 0, utf8.RuneCountInString(word)+1)
 	p.b.WriteByte('\n')
@@ -126,7 +138,7 @@ func (p *page) verdicts(f *Facts) {
 	for _, v := range f.Verdicts {
 		fmt.Fprintf(&p.b, "  %s  %s  ", p.mark(stateColors[v.State], fmt.Sprintf("%-6s", v.State)), p.bold(fmt.Sprintf("%-*s", topic, v.Topic)))
 		p.wrap(text.Line(v.Text), indent)
-		if v.Do != "" {
+		if do && v.Do != "" {
 			// A command is not wrapped: it is there to be copied.
 			fmt.Fprintf(&p.b, "%*s%s %s\n", indent, "", p.dim("->"), text.Line(v.Do))
 		}
