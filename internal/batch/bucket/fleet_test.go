@@ -108,10 +108,11 @@ type loopback struct {
 	fails   bool
 
 	mu    sync.Mutex
-	puts  map[string]int    // how often each key was written
-	small map[string][]byte // what was written, but outputs
-	sizes map[string]int64  // of all that was written
-	asked map[string]int    // requests, by kind
+	puts  map[string]int      // how often each key was written
+	small map[string][]byte   // what was written, but outputs
+	sizes map[string]int64    // of all that was written
+	parts map[string][][]byte // of objects that are written in parts
+	asked map[string]int      // requests, by kind
 	rng   *rand.Rand
 }
 
@@ -178,6 +179,10 @@ func (s *loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case kind == "LIST":
 		s.list(w, r)
+	case r.URL.Query().Has("uploads"): // an object in parts begins
+		fmt.Fprint(w, "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>")
+	case r.Method == http.MethodPost: // and ends
+		s.join(w, key)
 	case r.Method == http.MethodPut:
 		s.write(w, r, key)
 	case r.Method == http.MethodDelete:
@@ -237,12 +242,31 @@ func (s *loopback) write(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w.Header().Set("ETag", `"`+s.etag(key, nil)+`"`)
+	if part := r.URL.Query().Get("partNumber"); part != "" {
+		n, _ := strconv.Atoi(part)
+		s.parts[key] = append(s.parts[key], make([][]byte, max(0, n-len(s.parts[key])))...)
+		s.parts[key][n-1] = b
+		return
+	}
+	s.keep(key, b)
+}
+
+// join makes an object of its parts.
+func (s *loopback) join(w http.ResponseWriter, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(key, bytes.Join(s.parts[key], nil))
+	delete(s.parts, key)
+	fmt.Fprintf(w, "<CompleteMultipartUploadResult><Bucket>fleet</Bucket><ETag>%s</ETag></CompleteMultipartUploadResult>", s.etag(key, nil))
+}
+
+func (s *loopback) keep(key string, b []byte) {
 	s.puts[key]++
 	s.sizes[key] = int64(len(b))
 	if strings.Contains(key, "batch-") || strings.Contains(key, ".tracefix/") {
 		s.small[key] = b
 	}
-	w.Header().Set("ETag", `"`+s.etag(key, nil)+`"`)
 }
 
 // unchunked takes the chunks of a body apart that is signed as it is sent.
@@ -341,7 +365,7 @@ func TestFleet(t *testing.T) {
 	traces, ends := fleetTraces(t)
 	n := *fleetSize
 	s := &loopback{
-		puts: map[string]int{}, small: map[string][]byte{}, sizes: map[string]int64{}, asked: map[string]int{},
+		puts: map[string]int{}, small: map[string][]byte{}, sizes: map[string]int64{}, asked: map[string]int{}, parts: map[string][][]byte{},
 		rng: rand.New(rand.NewPCG(25, 25)),
 	}
 	killers := map[int]bool{n / 3: true, n / 2: true}
