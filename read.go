@@ -257,9 +257,8 @@ func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile
 
 // Rewrite copies the trace to w in its own format with repaired stacks: all else stays as
 // it is, down to the bytes of events that a profile does not hold. The profile that it
-// returns is what was repaired; repair nil only copies. A nettrace has no place for
-// profile.Bridge: a stack whose missing frames could not be known stays as it was recorded.
-// plain leaves out the marks on inserted events.
+// returns is what was repaired; repair nil only copies. In a nettrace profile.Bridge is an
+// address where no code can be. plain leaves out the marks on inserted events.
 //
 // A speedscope file is no recording: write its profile instead.
 func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {

@@ -209,7 +209,11 @@ func (p *Profile) SetRepairMarks(marks []RepairMark) {
 		if list == nil { // a format that tells no process
 			list = byTID[t.TID]
 		}
-		if len(list) > 0 {
+		switch {
+		case len(list) == 0:
+		case t.switchedOut():
+			t.setMarksByTime(p.Table, list)
+		default:
 			slices.SortStableFunc(list, func(a, b RepairMark) int { return int(min(1, max(-1, a.Time-b.Time))) })
 			t.setMarks(p.Table, list)
 		}
@@ -268,6 +272,47 @@ func (t *Thread) setMarks(tab *Table, marks []RepairMark) {
 			}
 			step()
 		}
+	}
+}
+
+// switchedOut reports whether samples of t tell of time off the CPUs. These begin before samples
+// that stand before them.
+func (t *Thread) switchedOut() bool {
+	for _, s := range t.Samples.All() {
+		if s.Type == SampleOffCPU {
+			return true
+		}
+	}
+	return false
+}
+
+// setMarksByTime is setMarks where samples stand as they were repaired, none joined, but not in the
+// order in which they begin.
+func (t *Thread) setMarksByTime(tab *Table, marks []RepairMark) {
+	at := map[int64][]RepairMark{}
+	for _, m := range marks {
+		at[m.Time] = append(at[m.Time], m)
+	}
+	var open RepairMark
+	var stack StackID
+	for i, s := range t.Samples.All() {
+		if !s.Written() {
+			continue
+		}
+		if open.Samples == 0 || s.Stack != stack {
+			list := at[s.begin()]
+			fits := slices.IndexFunc(list, func(m RepairMark) bool { _, ok := m.repair(tab, s.Stack); return ok })
+			if fits < 0 {
+				open.Samples = 0
+				continue
+			}
+			open, stack = list[fits], s.Stack
+			at[s.begin()] = slices.Delete(list, fits, fits+1)
+		}
+		open.Samples--
+		r, _ := open.repair(tab, stack)
+		r.Index = i
+		t.Repairs.Append(r)
 	}
 }
 

@@ -58,6 +58,25 @@ type Place struct {
 // known. Nothing else has that name.
 const Bridge = "[frames lost]"
 
+var bridge = Method{Name: Bridge, Kind: Synthetic}
+
+// AddBridge interns the method of the bridge.
+func (t *Table) AddBridge() MethodID { return t.AddMethod(bridge) }
+
+// Bridged returns for each stack whether it holds the bridge; nil if none does.
+func (t *Table) Bridged() []bool {
+	m, ok := t.methodIDs[bridge]
+	if !ok {
+		return nil
+	}
+	holds := make([]bool, t.Stacks())
+	for i := 1; i < len(holds); i++ {
+		s := StackID(i)
+		holds[i] = holds[t.Parent(s)] || t.Method(t.Frame(s)) == m
+	}
+	return holds
+}
+
 // CallerUnknown is the name of the frame of a logical stack that stands for what awaits the
 // frames behind it, where that is not known.
 const CallerUnknown = "[caller unknown]"

@@ -89,7 +89,7 @@ func requestErrors(q *Requests) int { return q.Errors }
 var metrics = []metric{
 	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut })},
 	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples })},
-	{"unrepaired", "cut samples that were bridged or left as recorded", "", command.Repairs, count(func(t *Totals) int { return t.Left + t.Repaired[bridge] })},
+	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] })},
 	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) })},
 	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged })},
 	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed })},

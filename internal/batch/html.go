@@ -64,7 +64,6 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 	for _, n := range p.Repairs {
 		p.Most = max(p.Most, n.N)
 	}
-	p.Most = max(p.Most, r.Totals.Left)
 	for _, outcome := range []string{Failed, Damaged} {
 		for t, err := range r.All() {
 			if err != nil {
@@ -174,7 +173,7 @@ func tenth(ms float64) float64 { return math.Round(ms*10) / 10 }
 func (p *page) Columns() []string {
 	var c []string
 	if p.HasCuts {
-		c = append(c, "Samples", "Cut", "Repaired", "Left or bridged")
+		c = append(c, "Samples", "Cut", "Repaired", "Bridged")
 	}
 	if p.HasHTTP {
 		c = append(c, "Requests", "Errors", "p95 ms", "Max ms")
@@ -232,7 +231,7 @@ func (p *page) Done(t *Result) int {
 }
 
 // Undone is how many cut samples of a trace did not.
-func (p *page) Undone(t *Result) int { return t.Left + t.Repaired[bridge] }
+func (p *page) Undone(t *Result) int { return t.Repaired[bridge] }
 
 // TroubledFirst is how many of these are shown at once.
 func (p *page) TroubledFirst() int { return 200 }

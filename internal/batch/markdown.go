@@ -52,7 +52,6 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	row("Samples", t.Samples)
 	row("Samples cut", t.Cut)
 	row("Frames restored", t.Restored)
-	row("Cut samples left as recorded", t.Left)
 	row("Events lost while recording", int(t.Lost))
 	if q := t.Requests; q != nil {
 		fmt.Fprintf(w, "| HTTP requests | %s |\n", report.Count(q.Count))

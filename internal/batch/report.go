@@ -150,7 +150,6 @@ type Totals struct {
 	CutBy    map[string]int `json:"cut_by,omitempty"`
 	Repaired map[string]int `json:"repaired,omitempty"`
 	Restored int            `json:"restored_frames"`
-	Left     int            `json:"left_cut"` // as recorded: their outputs have no place for a bridge
 	Damages  int            `json:"damages"`
 
 	Requests *Requests `json:"requests,omitempty"`
@@ -277,14 +276,7 @@ func (t *Totals) add(x *Result) {
 	}
 	t.CutBy = sum(t.CutBy, x.CutBy)
 	t.Restored += x.Restored
-	kept := x.KeptCut()
-	t.Left += kept
 	t.Repaired = sum(t.Repaired, x.Repaired)
-	if n := kept - x.Left; n > 0 { // reckoned as bridges, which the output has no place for
-		if t.Repaired[bridge] -= n; t.Repaired[bridge] == 0 {
-			delete(t.Repaired, bridge)
-		}
-	}
 	t.Damages += x.Damages
 	if q := x.Requests; q != nil {
 		if t.Requests == nil {
@@ -494,10 +486,10 @@ func (r *Report) Summary() string {
 		fmt.Fprintf(&b, "; %s other file%s skipped", report.Count(t.Skipped), report.Plural(t.Skipped))
 	}
 	if t.Cut > 0 && r.countsSamples() {
-		if done, bridged := t.repaired(), t.Repaired[bridge]; done+bridged+t.Left == 0 {
+		if done, bridged := t.repaired(), t.Repaired[bridge]; done+bridged == 0 {
 			fmt.Fprintf(&b, "; %s of %s samples cut", report.Count(t.Cut), report.Count(t.Samples))
 		} else {
-			fmt.Fprintf(&b, "; %s", report.Outcome{Samples: t.Samples, Cut: t.Cut, Repaired: done, Bridged: bridged, Left: t.Left, Restored: t.Restored})
+			fmt.Fprintf(&b, "; %s", report.Outcome{Samples: t.Samples, Cut: t.Cut, Repaired: done, Bridged: bridged, Restored: t.Restored})
 		}
 	}
 	if q := t.Requests; q != nil {

@@ -252,44 +252,13 @@ func TestProgressLines(t *testing.T) {
 	assert.Equal(t, "\r\x1b[K2 done (1 before), 1 damaged…\r\x1b[K", lines[1])
 }
 
-// TestWhatHasNoBridgeIsLeft: a nettrace has no place for a bridge, and every form of the
-// report says so, as repair does.
-func TestWhatHasNoBridgeIsLeft(t *testing.T) {
-	r := &Report{Command: "batch", Do: DoRepair, Traces: []*Result{}}
-	for i, format := range []string{"nettrace", "chromium"} {
-		r.add(&Result{Index: i, Trace: report.Trace{
-			Status: OK, Input: report.Input{Name: format}, Output: &report.Output{Name: format, Format: format},
-			Samples: 10, Cut: 6, Repaired: map[string]int{"before": 2, "bridge": 4 - i},
-		}})
-	}
-	require.NoError(t, r.finish(nil))
-	assert.Equal(t, "2 traces: 2 ok; 33.3 % of 12 cut stacks repaired, 25.0 % bridged, 33.3 % left as recorded; 0 frames restored; 20 samples", r.Summary())
-	assert.Equal(t, map[string]int{"before": 4, "bridge": 3}, r.Totals.Repaired)
-	assert.Equal(t, 4, r.Traces[0].Repaired["bridge"], "the trace's own stays")
-	for end, want := range map[string][]string{
-		".md":   {"| Cut samples left as recorded | 4 |", "| bridge | 3 |"},
-		".html": {`<b>bridge</b>`, `left as recorded, since a nettrace has no place for a bridge</span></td><td class="n">4</td>`},
-		".xml":  {"nettrace: 33.3 % of 6 cut stacks repaired, 66.7 % left as recorded", "chromium: 33.3 % of 6 cut stacks repaired, 50.0 % bridged"},
-	} {
-		for _, w := range r.writers("") {
-			if w.end == end {
-				var b bytes.Buffer
-				require.NoError(t, w.write(&b))
-				for _, s := range want {
-					assert.Contains(t, b.String(), s)
-				}
-			}
-		}
-	}
-}
-
 // TestOverviewInBrowser: the worst traces come first, one that lost events is not plainly ok, and each
 // leads to its output.
 func TestOverviewInBrowser(t *testing.T) {
 	r := sample(t)
 	r.Do = "repair"
 	good := func(name string, lost int64, left int) *Result {
-		return &Result{Trace: report.Trace{Status: OK, Input: report.Input{Name: name}, Output: &report.Output{Name: name + ".html"}, Samples: 100, Cut: 50, Repaired: map[string]int{"before": 50 - left}, Left: left, Lost: lost}}
+		return &Result{Trace: report.Trace{Status: OK, Input: report.Input{Name: name}, Output: &report.Output{Name: name + ".html"}, Samples: 100, Cut: 50, Repaired: map[string]int{"before": 50 - left, "bridge": left}, Lost: lost}}
 	}
 	r.add(good("whole.nettrace", 0, 0))
 	r.add(good("lossy.nettrace", 5000, 0))

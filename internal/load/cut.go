@@ -26,6 +26,7 @@ func (l *loader) markCuts() {
 	if l.weigh != nil {
 		l.weigh.finish(l.order)
 	}
+	l.bridged = l.table.Bridged()
 	if l.info.Header.Version < 6 {
 		l.markDepthCuts()
 		return
@@ -61,6 +62,9 @@ func (t *thread) sort() {
 	t.trace.Samples = out
 	t.trace.Tasks = nil // they nest in the order in which they were written only
 }
+
+// holdsBridge reports whether an earlier repair could not know all of s.
+func (l *loader) holdsBridge(s profile.StackID) bool { return l.bridged != nil && l.bridged[s] }
 
 // A rootPair is the outermost two methods of a stack. The callee is noMethod where
 // there is one frame only.
@@ -98,7 +102,7 @@ type roots struct {
 func (l *loader) findRoots(limit, deepest int, stacks []profile.StackID) *roots {
 	r := &roots{tab: l.table, limit: limit, deepest: deepest, methods: map[profile.MethodID]bool{}, pairs: map[rootPair]bool{}, calls: map[rootPair]bool{}}
 	for _, s := range stacks {
-		if d := r.tab.Depth(s); d > 0 && !r.suspicious(d) {
+		if d := r.tab.Depth(s); d > 0 && !r.suspicious(d) && !l.holdsBridge(s) {
 			p := outermost(r.tab, s)
 			r.methods[p.caller] = true
 			r.pairs[p] = true
@@ -197,7 +201,7 @@ func (l *loader) markDepthCuts() {
 		}
 	}
 	l.profile.Meta.DepthLimit = limit
-	if deepest < limit {
+	if deepest < limit && l.bridged == nil {
 		return
 	}
 	r := l.findRoots(limit, deepest, stacks)
@@ -207,12 +211,13 @@ func (l *loader) markDepthCuts() {
 	var cut []bool // by stack
 	repaired := r.deepest > limit
 	for _, s := range stacks {
-		if d := r.tab.Depth(s); r.suspicious(d) && !r.begins(s) {
+		bridged, d := l.holdsBridge(s), r.tab.Depth(s)
+		if bridged || r.suspicious(d) && !r.begins(s) {
 			if cut == nil {
 				cut = make([]bool, r.tab.Stacks())
 			}
 			cut[s] = true
-			repaired = repaired && d != r.deepest
+			repaired = repaired && (bridged || d != r.deepest)
 		}
 	}
 	if r.deepest > limit {
@@ -223,7 +228,7 @@ func (l *loader) markDepthCuts() {
 	}
 	for _, p := range l.order {
 		for _, t := range p.threads {
-			if t.deepest >= limit {
+			if t.deepest >= limit || l.bridged != nil {
 				markDepth(t.trace, cut)
 			}
 		}
@@ -252,6 +257,9 @@ func (l *loader) copyCuts() func(profile.Sample) profile.Sample {
 	var fs []profile.FrameID
 	known := map[profile.StackID]verdict{}
 	judge := func(id profile.StackID) verdict {
+		if l.holdsBridge(id) {
+			return verdict{stack: id, cut: profile.CutBytes}
+		}
 		fs = l.table.AppendFrames(fs[:0], id)
 		garbage := 0
 		for garbage < len(fs) && l.classes[fs[garbage]]&Garbage != 0 {

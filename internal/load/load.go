@@ -161,6 +161,7 @@ type loader struct {
 	wantAll bool
 
 	sampled []profile.StackID // the stacks of samples, each once
+	bridged []bool            // by stack: see holdsBridge; nil if none is
 	noted   []bool            // by stack: it is among them
 
 	tracks *tracker // nil: none are wanted
@@ -411,6 +412,7 @@ func (l *loader) finish() {
 
 	l.classes = make([]Class, l.table.Frames())
 	for _, p := range l.order {
+		p.names.bridge = bridgeAddress(h.PointerSize)
 		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
 		l.tellClipped(p.names.clipped)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,8 +19,8 @@ import (
 // stacks of all events in it; nil only copies. All events, payloads and their order
 // stay, and so do stacks that were not repaired.
 //
-// A bridge has no address and no method, and a reader knows frames by nothing else:
-// a stack whose missing frames could not be known stays as it was recorded.
+// A frame of a nettrace is an address and nothing else: the bridge gets one where no code can be,
+// which other readers show as a frame without a name, and this package as the bridge.
 //
 // The file is read twice: what is repaired is known at its end only, and a copy that holds
 // back all events until then would hold the file.
@@ -147,12 +148,13 @@ type rewriter struct {
 	replay  *replay
 	threads map[*thread]*repairs
 	stacks  map[profile.StackID]nettrace.Stack
+	bridge  profile.MethodID
 	addrs   []uint64
 	err     error
 }
 
 func newRewriter(l *loader) *rewriter {
-	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[profile.StackID]nettrace.Stack{}}
+	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[profile.StackID]nettrace.Stack{}, bridge: l.table.AddBridge()}
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if list := fixedOf(t.trace); len(list) > 0 {
@@ -170,7 +172,7 @@ func newRewriter(l *loader) *rewriter {
 	return rw
 }
 
-// fixedOf lists the samples of t that have got another stack.
+// fixedOf lists the samples of t that have got another stack. One without any frames stays so.
 func fixedOf(t *profile.Thread) []fixed {
 	var list []fixed
 	if t.Repairs.Len() == 0 {
@@ -178,15 +180,21 @@ func fixedOf(t *profile.Thread) []fixed {
 	}
 	next := t.Repairs.Cursor()
 	for i, s := range t.Samples.All() {
-		if r := next.Of(i); r != nil && !r.Earlier && r.How != howBridge && s.Stack != r.Recorded {
+		if r := next.Of(i); r != nil && !r.Earlier && r.Recorded != 0 && s.Stack != r.Recorded {
 			list = append(list, fixed{i, s.Stack})
 		}
 	}
 	return list
 }
 
-// howBridge is stackfix's word for frames that could not be known.
-const howBridge = "bridge"
+// bridgeAddress is the address of the bridge in a process with pointers of that many bytes: none that
+// a processor takes ("tracefix" in ASCII is not canonical), or the last one of 32 bits.
+func bridgeAddress(pointerSize int) uint64 {
+	if pointerSize == 4 {
+		return math.MaxUint32
+	}
+	return 0x7472616365666978
+}
 
 // edit gives an event its repaired stack.
 func (rw *rewriter) edit(ev *nettrace.Event) {
@@ -251,7 +259,11 @@ func (rw *rewriter) stack(id profile.StackID) nettrace.Stack {
 	rw.addrs = rw.addrs[:0]
 	tab := rw.l.table
 	for s := id; s != 0; s = tab.Parent(s) {
-		rw.addrs = append(rw.addrs, tab.FrameAt(tab.Frame(s)).Addr)
+		f := tab.FrameAt(tab.Frame(s))
+		if f.Method == rw.bridge {
+			f.Addr = bridgeAddress(rw.l.info.Header.PointerSize)
+		}
+		rw.addrs = append(rw.addrs, f.Addr)
 	}
 	if len(rw.stacks) >= 1<<12 {
 		clear(rw.stacks)

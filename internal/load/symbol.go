@@ -53,8 +53,9 @@ type place struct {
 // Finish is called. An address that belongs to one method after another gets a frame for each
 // (nettrace.md section 10.4).
 type symbols struct {
-	table *profile.Table
-	rules Rules
+	table  *profile.Table
+	rules  Rules
+	bridge uint64 // where the bridge of an earlier repair is, if not 0
 
 	places []place
 	live   map[uint64]int32   // address -> index in places
@@ -184,6 +185,10 @@ func (p *symbols) Finish(class func(profile.FrameID, Class)) {
 	ids := make(map[int32]profile.MethodID)
 	for i := range p.places {
 		pl := &p.places[i]
+		if pl.addr == p.bridge && p.bridge != 0 && p.rules == ByTime {
+			p.table.SetMethod(pl.frame, p.table.AddBridge())
+			continue
+		}
 		if pl.method < 0 && p.rules == ByTime {
 			pl.method = ranges.at(pl.addr, pl.born)
 		}

@@ -57,7 +57,7 @@ func rewrite(p *profile.Profile) {
 		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
 	}
 	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
-	w.bridge = p.Table.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
+	w.bridge = p.Table.AddBridge()
 	visitTasks(p, func(_ *profile.Thread, _ int, s *profile.Sample, at *atTask) {
 		if at.Own != nil {
 			w.learn(s, at)

@@ -17,7 +17,8 @@ const DefaultConfidence = stackfix.DefaultConfidence
 // stacks and threads their Repairs. A sample that only looked cut becomes whole.
 // minConfidence is what a repair needs to be taken, as in stackfix.Options. In a trace that was repaired
 // before no answer is: what an earlier repair put back is no evidence for more.
-// Where the trace still holds those repairs one by one, with what they bridged, they stay as they are.
+// Where the trace still holds those repairs one by one, with what they bridged, they stay as they are,
+// and so does a stack with a bridge.
 func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	if p.Meta.Earlier.Samples == 0 && slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Repairs.Len() > 0 }) {
 		return stackfix.Stats{}
@@ -25,6 +26,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	if p.Meta.Repaired {
 		minConfidence = 2
 	}
+	bridged := p.Table.Bridged()
 	opts := stackfix.Options{
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
@@ -45,7 +47,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 			id = uint32(len(processes))
 			processes[t.Process] = id
 		}
-		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t])}
+		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t], bridged)}
 	}
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
 	for i, t := range ordered {
@@ -56,8 +58,8 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 }
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
-// already are evidence like any other.
-func samplesOf(t *profile.Thread, known []taskAnswer) func(from int) iter.Seq[stackfix.Sample] {
+// already are evidence like any other. bridged stacks are as whole as they can be.
+func samplesOf(t *profile.Thread, known []taskAnswer, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
@@ -71,6 +73,9 @@ func samplesOf(t *profile.Thread, known []taskAnswer) func(from int) iter.Seq[st
 					Cut:      cutOf[s.Cut],
 					Suspect:  s.Suspect,
 					Evidence: s.Type == profile.SampleEvent,
+				}
+				if bridged != nil && bridged[s.Stack] {
+					out.Cut = stackfix.Whole
 				}
 				if len(rest) > 0 && rest[0].Index == i {
 					out.Stack, out.Cut = rest[0].Stack, stackfix.Whole
@@ -89,7 +94,7 @@ var cutOf = [...]stackfix.Cut{profile.Whole: stackfix.Whole, profile.CutDepth: s
 // BridgeFrame returns the frame that stands for lost frames, adding it if the table
 // has none: a trace that was repaired before has one.
 func BridgeFrame(t *profile.Table) profile.FrameID {
-	m := t.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})
+	m := t.AddBridge()
 	for f := range t.Frames() {
 		if t.Method(profile.FrameID(f)) == m {
 			return profile.FrameID(f)

@@ -46,12 +46,10 @@ type Trace struct {
 	CutBy    map[string]int `json:"cut_by,omitempty"`           // depth, bytes, broken
 	Repaired map[string]int `json:"repaired,omitempty"`         // by how
 	Restored int            `json:"restored_frames,omitempty"`
-	// AtBridges are those of Restored that stand before or behind a bridge: an output without
-	// bridges lacks them.
+	// AtBridges are those of Restored that stand before or behind a bridge.
 	AtBridges int `json:"restored_at_bridges,omitempty"`
 	// MinConfidence is what a repair needed to be taken; 0: not told.
 	MinConfidence float64 `json:"min_confidence,omitempty"`
-	Left          int     `json:"left_cut,omitempty"`
 
 	// Tracks counts what was drawn beside the samples, by group: activities, gc, ...
 	Tracks map[string]int `json:"tracks,omitempty"`
@@ -266,19 +264,14 @@ func (t *Trace) tellRepairs(b *strings.Builder) {
 	for _, n := range t.Repaired {
 		done += n
 	}
-	left := t.KeptCut()
-	restored := t.Restored
-	if t.keepsUnknown() {
-		restored -= t.AtBridges
-	}
-	Outcome{Samples: t.Samples, Cut: t.Cut, Repaired: done - bridged, Bridged: bridged + t.Left - left, Left: left, Restored: restored}.tell(b)
+	Outcome{Samples: t.Samples, Cut: t.Cut, Repaired: done - bridged, Bridged: bridged, Restored: t.Restored}.tell(b)
 }
 
 // An Outcome is what became of cut samples, of one trace or of many.
 type Outcome struct {
-	Samples, Cut            int
-	Repaired, Bridged, Left int // of Cut
-	Restored                int // frames
+	Samples, Cut      int
+	Repaired, Bridged int // of Cut
+	Restored          int // frames
 }
 
 // String tells it in words, the share of what is right again first.
@@ -293,9 +286,6 @@ func (o Outcome) tell(b *strings.Builder) {
 	fmt.Fprintf(b, "%s of %s cut stack%s repaired", share(o.Repaired), Count(o.Cut), Plural(o.Cut))
 	if o.Bridged > 0 {
 		fmt.Fprintf(b, ", %s bridged", share(o.Bridged))
-	}
-	if o.Left > 0 {
-		fmt.Fprintf(b, ", %s left as recorded", share(o.Left))
 	}
 	fmt.Fprintf(b, "; %s frame%s restored; %s sample%s", Count(o.Restored), Plural(o.Restored), Count(o.Samples), Plural(o.Samples))
 }
@@ -325,18 +315,6 @@ var drawnNouns = map[string][2]string{
 	"events":     {"event", "events"},
 	"faults":     {"page fault", "page faults"},
 }
-
-// KeptCut is how many cut samples the output holds as they were recorded.
-func (t *Trace) KeptCut() int {
-	if t.keepsUnknown() {
-		return t.Left + t.Repaired["bridge"]
-	}
-	return t.Left
-}
-
-// keepsUnknown reports whether the output holds the stacks that could not be known as they
-// were recorded, where others hold a bridge.
-func (t *Trace) keepsUnknown() bool { return t.Output != nil && t.Output.Format == "nettrace" }
 
 // How the words of a repair read to a person, in the order they are told.
 var hows = []struct{ how, text string }{
@@ -397,8 +375,8 @@ func (t *Trace) explainRepairs(w io.Writer) {
 		text := h.text
 		if h.how == "bridge" {
 			text = t.unsure() + ": " + bridgedBy
-			if t.keepsUnknown() {
-				text = t.unsure() + ": left as recorded, since a nettrace has no place for a bridge"
+			if t.Output != nil && t.Output.Format == "nettrace" {
+				text += ` ("?!?" in PerfView)`
 			}
 		}
 		if n := t.Repaired[h.how]; n > 0 {
