@@ -31,14 +31,10 @@ func Settled(name string) {
 // are at: from here on none of them can make a file appear, and whoever tries waits for the end.
 func Abandon() {
 	unfinishedMu.Lock()
-	var open []*os.File
 	for name, f := range unfinished {
 		if f != nil && !removesOpen {
 			f.Close()
-		} else if f != nil {
-			open = append(open, f)
 		}
 		os.RemoveAll(name)
 	}
-	leave(open)
 }

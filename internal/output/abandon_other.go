@@ -2,8 +2,4 @@
 
 package output
 
-import "os"
-
 const removesOpen = false
-
-func leave([]*os.File) {}

@@ -423,7 +423,6 @@ func (o *File) Close() error {
 	var err error
 	if o.temp != "" && removesOpen {
 		err = o.remove()
-		leave([]*os.File{o.f})
 	}
 	if !o.finished || o.keeps() {
 		err = errors.Join(err, o.f.Close())
