@@ -122,14 +122,16 @@ func (f *File) samples(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	defer in.Close()
 	return samples.Read(ctx, f.in.Kind, in, &samples.Options{
 		Source: f.in.Name, MaxDepth: o.limit(),
-		Warn: func(e *samples.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
+		Warn: func(e *samples.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) },
 	})
 }
 
 // nettrace reads a nettrace or netperf file, once for all that is wanted.
 func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
-	also := slices.Clone(o.Also)
+	now := &clock{}
+	also := append(slices.Clone(o.Also), now)
 	lo := f.loadOptions(o)
+	lo.Warn = func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err, now.time()) }
 	var http *drawnRequests
 	if slices.Contains(o.Tracks, "http") {
 		http = &drawnRequests{from: int64(o.From), to: int64(o.To)}
@@ -169,7 +171,7 @@ func (f *File) loadOptions(o *ReadOptions) *load.Options {
 	return &load.Options{
 		Source: f.in.Name, Symbols: f.symbols(o.Symbols), Evidence: o.Evidence, DepthLimit: o.limit(),
 		Tracks: o.Tracks, Weights: o.Weights, PairByThread: o.PairByThread, From: o.From.Nanoseconds(), To: o.To.Nanoseconds(),
-		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err) },
+		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) },
 	}
 }
 
@@ -205,14 +207,37 @@ func (o *ReadOptions) counting() (*ReadOptions, *tally) {
 	return &own, t
 }
 
-func (o *ReadOptions) warn(offset int64, where string, err error) {
-	o.Warn(Damage{Offset: offset, Where: where, What: err.Error()})
+func (o *ReadOptions) warn(offset int64, where string, err error, time int64) {
+	o.Warn(Damage{Offset: offset, Where: where, What: err.Error(), Time: time})
+}
+
+// A clock is a Consumer that knows the time of the latest event.
+type clock struct {
+	r     *nettrace.Reader
+	ticks int64
+}
+
+func (c *clock) Begin(r *nettrace.Reader) { c.r = r }
+
+func (c *clock) Event(ev *nettrace.Event) error {
+	c.ticks = max(c.ticks, ev.Time)
+	return nil
+}
+
+func (c *clock) End() {}
+
+// time returns that of the latest event, ns; -1 before the first one.
+func (c *clock) time() int64 {
+	if c.ticks == 0 {
+		return -1
+	}
+	return c.r.Nanos(c.ticks)
 }
 
 // spans reads Chromium trace events into samples.
 func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o *ReadOptions, so *spans.Options) (*spans.Trace, error) {
 	so.Source, so.MaxDepth, so.Salvage = f.in.Name, o.limit(), len(f.in.Layers) > 0
-	so.Warn = func(e *chromium.FormatError) { o.warn(e.Offset, e.Where, e.Err) }
+	so.Warn = func(e *chromium.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) }
 	t, err := spans.Read(ctx, open, so)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.in.Name, err)

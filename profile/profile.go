@@ -46,6 +46,7 @@ type Damage struct {
 	Offset int64  // bytes from the start of the unpacked content
 	Where  string // the part of the file
 	What   string // what is wrong
+	Time   int64  // ns: of the latest event that was read before it; -1: not known
 }
 
 // A Process is one process of the trace.

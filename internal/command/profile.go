@@ -150,7 +150,7 @@ func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	o := &tracefix.ReadOptions{
 		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(), Symbols: c.Symbols,
 		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
-		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage(d)) },
+		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage{Offset: d.Offset, Where: d.Where, What: d.What}) },
 	}
 	for _, own := range c.passes {
 		if own.Wanted() {

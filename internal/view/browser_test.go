@@ -422,7 +422,7 @@ func TestLimitsInBrowser(t *testing.T) {
 	p := &profile.Profile{
 		Table: tab, Processes: []*profile.Process{proc}, Threads: []*profile.Thread{one, two},
 		Losses: []profile.Loss{{From: 70e6, To: 75e6, Events: 1234, Thread: two}},
-		Meta:   profile.Meta{Source: "a.nettrace", End: 100e6, Lost: 1234, Damages: 1, Damage: []profile.Damage{{Offset: 4711, Where: "StackBlock", What: "unexpected EOF"}}},
+		Meta:   profile.Meta{Source: "a.nettrace", End: 100e6, Lost: 1234, Damages: 1, Damage: []profile.Damage{{Offset: 4711, Where: "StackBlock", What: "unexpected EOF", Time: 45e6}}},
 	}
 	b := tracetest.NewBrowser(t, 1400, 900)
 	b.Open(pageFor(t, p), drawn)
@@ -430,7 +430,7 @@ func TestLimitsInBrowser(t *testing.T) {
 	b.Key("8")
 	look(t, b)
 	shown := text(t, b, "table")
-	for _, want := range []string{"1,234 events in 1 gap;", "Thread 10", "70.00 ms", "4,711", "StackBlock", "unexpected EOF", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
+	for _, want := range []string{"1,234 events in 1 gap;", "Thread 10", "70.00 ms", "4,711", "45.00 ms", "StackBlock", "unexpected EOF", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
 		assert.Contains(t, shown, want)
 	}
 	b.Screenshot("limits")

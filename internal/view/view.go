@@ -19,6 +19,7 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
@@ -116,6 +117,7 @@ type damage struct {
 	Offset int64  `json:"offset"`
 	Where  string `json:"where"`
 	What   string `json:"what"`
+	At     int64  `json:"at"` // ns; -1: not known
 }
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
@@ -284,7 +286,11 @@ func (h *head) tell(p *profile.Profile) {
 	}
 	h.Facts = facts
 	if n := p.Meta.Damages; n > 0 {
-		h.Notes = append(h.Notes, fmt.Sprintf("The file is damaged in %s place%s; this page shows what could be saved.", report.Count(n), report.Plural(n)))
+		when := ""
+		if slices.ContainsFunc(p.Meta.Damage, func(d profile.Damage) bool { return d.Time >= 0 }) {
+			when = "; the lane \"damage\" shows when"
+		}
+		h.Notes = append(h.Notes, fmt.Sprintf("The file is damaged in %s place%s%s. This page shows what could be saved.", report.Count(n), report.Plural(n), when))
 	}
 	if n := p.Meta.Lost; n > 0 {
 		h.Notes = append(h.Notes, fmt.Sprintf("%s event%s were lost while recording; the lane \"events lost\" shows when.", report.Count(int(n)), report.Plural(int(n))))
@@ -303,7 +309,7 @@ func (h *head) limits(p *profile.Profile, index map[*profile.Thread]int) {
 		h.Losses = append(h.Losses, loss{max(l.From, 0), l.To, l.Events, of})
 	}
 	for _, d := range p.Meta.Damage {
-		h.Damage = append(h.Damage, damage{d.Offset, text.Line(d.Where), text.Line(d.What)})
+		h.Damage = append(h.Damage, damage{d.Offset, text.Line(d.Where), text.Line(d.What), min(d.Time, h.EndNs)})
 	}
 }
 

@@ -17,6 +17,8 @@ function start() {
     selectedThreads: () => trace.threads.filter(t => app.state.threads.has(t)),
     beliefs: () => [app.state.recorded, app.state.raw, app.state.minConfidence, app.state.hows ? [...app.state.hows].join() : "*"].join("/"),
     choice: () => ({ threads: app.selectedThreads(), from: app.state.from, to: app.state.to, kind: app.state.kind, recorded: app.state.recorded, raw: app.state.raw, minConfidence: app.state.minConfidence, hows: app.state.hows, request: app.state.request }),
+    // marks are what is missing, in time: lanes of the overview by their name.
+    marks: { "events lost": head.losses.map(l => ({ from: l.from, to: l.to, text: () => app.lossText(l) })), damage: head.damage.filter(d => d.at >= 0).map(d => ({ from: d.at, to: d.at, text: () => d.where + " at byte " + count(d.offset) + ": " + d.what + "; read up to " + duration(d.at) })) },
     lossOwner: l => l.thread < 0 ? "any thread" : app.threadName(head.threads[l.thread]),
     lossText: l => (l.events ? count(l.events) + (l.events === 1 ? " event" : " events") : "events") + " of " + app.lossOwner(l) + " lost between " + duration(l.from) + " and " + duration(l.to),
   };

@@ -21,7 +21,7 @@ function makeOverview(app) {
     const groups = new Map();
     trace.tracks.filter(t => !t.value).forEach(t => { const k = t.group || t.title; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
     for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + " (" + tracks.length + ")" : name, tracks });
-    if (trace.head.losses.length) lanes.push({ kind: "loss", name: "events lost" });
+    for (const [name, marks] of Object.entries(app.marks)) if (marks.length) lanes.push({ kind: "marks", name, marks });
     for (const t of trace.threads) lanes.push({ kind: "thread", thread: t, name: app.threadName(t) });
     for (const t of trace.tracks) if (t.value) lanes.push({ kind: "track", name: t.title, tracks: [t], most: t.value.reduce((a, v) => Math.max(a, v), 0) });
     canvas.style.height = HEAD + lanes.length * LANE + 4 + "px";
@@ -55,7 +55,10 @@ function makeOverview(app) {
           const high = t.value ? Math.max(1, t.value[i] / (lane.most || 1) * (LANE - 3)) : LANE - 6; // a counter is as high as its value
           paper.rect(Math.max(a, px), t.value ? y + LANE - 1 - high : y + 3, b - Math.max(a, px), high, colours.track); px = b;
         }
-      } else for (const l of trace.head.losses) paper.hatch(X(l.from, w), y + 2, Math.max(2, X(l.to, w) - X(l.from, w)), LANE - 4, "loss");
+      } else for (const m of lane.marks) {
+        paper.hatch(X(m.from, w), y + 2, Math.max(2, X(m.to, w) - X(m.from, w)), LANE - 4, "loss");
+        paper.rect(X(m.from, w), y + 2, 1, LANE - 4, packed(css("--left")));
+      }
     });
     paper.done();
     return c;
@@ -85,7 +88,8 @@ function makeOverview(app) {
     for (const track of lane.tracks) for (let i = lower(track.reach, t - slack); i < track.slices && track.start[i] <= t + slack; i++) if (track.end[i] >= t - slack) return { track, i };
     return null;
   }
-  function lossAt(x) { const t = timeAt(x), slack = 3 * end / Math.max(1, canvas.clientWidth - LABEL); return trace.head.losses.find(l => l.from <= t + slack && l.to >= t - slack); }
+  function markAt(lane, x) { const t = timeAt(x), slack = 3 * end / Math.max(1, canvas.clientWidth - LABEL); return lane.marks.find(m => m.from <= t + slack && m.to >= t - slack); }
+  function gapAt(t, x) { const at = timeAt(x), i = lower(t.end, at); return i >= t.samples || t.start[i] > at ? gapText(trace, t, i) : null; }
   // next selects what is next on a track, behind the start of the selection.
   function next(lane, step) {
     const all = lane.tracks.flatMap(track => { const i = step > 0 ? lower(track.start, lane.at == null ? app.state.from : lane.at + 1) : lower(track.start, lane.at == null ? app.state.from : lane.at) - 1; return i >= 0 && i < track.slices ? [{ track, i }] : []; });
@@ -116,14 +120,14 @@ function makeOverview(app) {
     }
     const lane = laneAt(e.offsetY);
     if (lane && lane.kind === "track" && e.offsetX >= LABEL) { const s = sliceAt(lane, e.offsetX); if (s) { app.tip(e, [app.sliceName(s.track, s.i), duration(s.track.end[s.i] - s.track.start[s.i]) + " from " + duration(s.track.start[s.i]) + " on " + s.track.title, app.trace.detail(s.track, s.i)]); return; } }
-    if (lane && lane.kind === "loss" && e.offsetX >= LABEL) { const l = lossAt(e.offsetX); app.tip(e, l && [app.lossText(l)]); return; }
-    if (lane && lane.kind === "thread") { app.tip(e, [lane.name, count(lane.thread.samples) + " samples, " + count(lane.thread.busy) + " on a CPU" + (lane.thread.cut ? ", " + count(lane.thread.cut) + " were cut" : "")]); return; }
+    if (lane && lane.kind === "marks" && e.offsetX >= LABEL) { const m = markAt(lane, e.offsetX); app.tip(e, m && [m.text()]); return; }
+    if (lane && lane.kind === "thread") { app.tip(e, [lane.name, count(lane.thread.samples) + " samples, " + count(lane.thread.busy) + " on a CPU" + (lane.thread.cut ? ", " + count(lane.thread.cut) + " were cut" : ""), e.offsetX >= LABEL ? gapAt(lane.thread, e.offsetX) : null]); return; }
     app.tip(null);
   };
   canvas.onpointerup = e => {
     if (drag && !drag.moved && drag.lane) {
       if (drag.lane.kind === "track") { const s = sliceAt(drag.lane, e.offsetX); if (s) app.selectSlice(s.track, s.i); }
-      else if (drag.lane.kind === "loss") { const l = lossAt(e.offsetX); if (l) { app.select(l.from - 1e6, l.to + 1e6); app.show("limits"); } }
+      else if (drag.lane.kind === "marks") { const m = markAt(drag.lane, e.offsetX); if (m) { app.select(m.from - 1e6, m.to + 1e6); app.show("limits"); } }
       else if (drag.lane.kind === "thread") app.pick(drag.lane.thread, e.ctrlKey || e.metaKey || e.shiftKey);
     }
     drag = null;

@@ -48,7 +48,7 @@ function makeTimeOrder(app) {
     paper.rect(0, 0, w, TOP - 2, packed(css("--bg")));
     const line = packed(css("--line"));
     for (const [x, text] of ticks(from, to, w)) { paper.rect(x, 0, 1, 16, line); paper.text(text, x + 4, 8, css("--dim")); }
-    for (const l of app.trace.head.losses) if (l.to >= from && l.from <= to) paper.hatch(X(l.from), TOP - 2, Math.max(2, X(l.to) - X(l.from)), h - TOP, "loss");
+    for (const m of Object.values(app.marks).flat()) if (m.to >= from && m.from <= to) paper.hatch(X(m.from), TOP - 2, Math.max(2, X(m.to) - X(m.from)), h - TOP, "loss");
     if (threads.length) cuts(paper, threads[0], X);
     else paper.text("No thread is selected: click one above.", 12, 60, css("--dim"));
     return paper.done();
@@ -105,11 +105,6 @@ function makeTimeOrder(app) {
     }
     return { time };
   }
-  function gapText(t, s) {
-    if (s === 0) return "before the first sample of this thread";
-    if (s >= t.samples) return "behind the last sample of this thread";
-    return duration(t.start[s] - t.end[s - 1]) + " without a sample: " + whyGap(app.trace, t, t.end[s - 1], t.start[s]);
-  }
   function scrollBy(d) { scroll = Math.max(0, Math.min(scroll + d, Math.max(0, height + 20 - canvas.clientHeight))); }
   // step goes to the next or previous sample of the selection.
   function step(d) {
@@ -143,7 +138,7 @@ function makeTimeOrder(app) {
         return;
       }
       const p = at(e.offsetX, e.offsetY);
-      if (p.gap != null) app.tip(e, [app.threadName(p.thread), gapText(p.thread, p.gap)]);
+      if (p.gap != null) app.tip(e, [app.threadName(p.thread), gapText(app.trace, p.thread, p.gap)]);
       else if (p.span) app.tip(e, [methods[p.span.method], duration(p.span.end - p.span.start) + " from " + duration(p.span.start) + ", frame " + (p.depth + 1), app.sampleText(p.thread, p.sample)]);
       else app.tip(null);
     },

@@ -250,6 +250,13 @@ function whyGap(trace, t, from, to) {
   return seen ? "the sampler saw other threads and not this one" : "no thread was sampled";
 }
 
+// gapText tells why no sample of thread t speaks just before its sample i.
+function gapText(trace, t, i) {
+  if (i === 0) return "before the first sample of this thread";
+  if (i >= t.samples) return "behind the last sample of this thread";
+  return duration(t.start[i] - t.end[i - 1]) + " without a sample: " + whyGap(trace, t, t.end[i - 1], t.start[i]);
+}
+
 // unknown sums up what the samples leave open: rows of what, samples, time.
 function unknown(trace) {
   const { hows } = trace.head, rows = [["cut, and left as recorded: the outer frames are missing", 0, 0], ["cut, and bridged: some frames between are not known", 0, 0], ["restored with less than 80 % confidence", 0, 0],
