@@ -20,7 +20,7 @@ const (
 	// shows one stack thousands of times.
 	mostSeen   = 1024
 	nearVotes  = 12 // of these, those that must agree in all frames; see same
-	outerVotes = 12
+	outerVotes = 20
 	innerVotes = 24
 	// Stacks of one thread within lookTime may be one call that was seen many times: it
 	// takes fewLooks.

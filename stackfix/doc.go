@@ -55,6 +55,10 @@
 //     at large, shifted by how much more or less this recording can be trusted as a
 //     whole, and less different from others where strong overlaps turn out to be wrong
 //     more often than usual: in code that repeats itself long overlaps come by chance.
+//     What pieces an answer is made of limits how sure it is: where eight methods in a row were
+//     never recorded with their caller, so that two pieces only meet; where a stack was made
+//     longer and then overlaps none, or by a frame or two at a place that is called in several
+//     ways. Where no more than one recorded stack speaks for it, it needs to be surer.
 //     An answer below [Options].MinConfidence is not given. The depth of a
 //     recursion is believed only where an overlap is better by far than at any other
 //     turn, or where the trial has shown that such evidence is right: a wrong depth

@@ -57,12 +57,19 @@ func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread
 	return out
 }
 
+// enoughProofs is how many whole stacks tell how often the answers are right as well as more do.
+const enoughProofs = 1000
+
 func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread][]taskAnswer) {
 	r := newResolver(p, threads)
 	if r == nil {
 		return
 	}
 	for _, t := range threads {
+		if t.Samples.Cuts() == 0 && r.right+r.wrong >= enoughProofs {
+			r.answers = append(r.answers, nil)
+			continue
+		}
 		r.thread(t, breaks(p, t))
 	}
 	confidence := float32(r.right+1) / float32(r.right+r.wrong+2)
