@@ -172,7 +172,7 @@ func newRewriter(l *loader) *rewriter {
 	return rw
 }
 
-// fixedOf lists the samples of t that have got another stack. One without any frames stays so.
+// fixedOf lists the samples of t that have got another stack. One without any frames gets no lone bridge.
 func fixedOf(t *profile.Thread) []fixed {
 	var list []fixed
 	if t.Repairs.Len() == 0 {
@@ -180,7 +180,7 @@ func fixedOf(t *profile.Thread) []fixed {
 	}
 	next := t.Repairs.Cursor()
 	for i, s := range t.Samples.All() {
-		if r := next.Of(i); r != nil && !r.Earlier && r.Recorded != 0 && s.Stack != r.Recorded {
+		if r := next.Of(i); r != nil && !r.Earlier && s.Stack != r.Recorded && (r.Recorded != 0 || r.How != profile.HowBridge) {
 			list = append(list, fixed{i, s.Stack})
 		}
 	}
