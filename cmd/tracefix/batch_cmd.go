@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -251,10 +252,29 @@ func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batc
 	}
 	defer b.Progress.Start()()
 	stopKeepingMemoryLow()
+	patience := 40 * time.Millisecond // less than the process has, to say what is done
 	if strings.Contains(b.Out, "://") {
 		beInNoHurry(ctx, remote)
+		patience = remote
 	}
-	return batch.Run(ctx, b)
+	var rep *batch.Report
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		rep, err = batch.Run(ctx, b)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return rep, err
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+		return rep, err
+	case <-time.After(patience): // the process ends before its workers do
+		return nil, ctx.Err()
+	}
 }
 
 // BatchMergeCmd is `tracefix batch merge`.

@@ -253,6 +253,12 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 			continue
 		}
 		if s.object != nil {
+			if it.old = w.known(it); it.old != nil {
+				if !w.emit(it) {
+					return false
+				}
+				continue
+			}
 			if !w.zipObject(s.object, e, it, h, depth) {
 				return false
 			}

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
@@ -133,6 +132,8 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	defer relay.Reserve(c.Jobs - 1)()
 
 	r.sink, r.journal = s, j
+	// The process may be ended before its workers are: what is at work did not kill it.
+	defer context.AfterFunc(ctx, func() { s.stop() })()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Version, c.Do, c.Format, c.Options))
 	r.options = hex.EncodeToString(sum[:])
 	err = r.run(ctx)
@@ -248,9 +249,7 @@ func (r *runner) run(whole context.Context) error {
 			}
 		})
 	}
-	if !settle(whole, &openers) {
-		return whole.Err()
-	}
+	openers.Wait()
 	w := r.walker(ctx, queue, true)
 	for _, e := range last {
 		if all, err := r.budget.acquire(ctx, r.budget.all); err == nil {
@@ -259,30 +258,8 @@ func (r *runner) run(whole context.Context) error {
 		}
 	}
 	close(queue)
-	settle(whole, &workers)
-	return cmp.Or(listed, ctx.Err())
-}
-
-// settle waits for a group. An interrupted one has a moment only: its traces were begun and not
-// ended, and whatever it still makes is never taken for done.
-func settle(ctx context.Context, group *sync.WaitGroup) bool {
-	const moment = 40 * time.Millisecond
-	ended := make(chan struct{})
-	go func() {
-		group.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return true
-	case <-ctx.Done():
-	}
-	select {
-	case <-ended:
-		return true
-	case <-time.After(moment):
-		return false
-	}
+	workers.Wait()
+	return cmp.Or(whole.Err(), listed, ctx.Err())
 }
 
 // feed hands on what there is to do, and returns what is to come last. A bucket is told of
@@ -349,7 +326,7 @@ func (r *runner) beginAll(ctx context.Context, group []*entry) error {
 	}
 	var facts []fact
 	for _, e := range group {
-		if e.Out != "" && r.deaths(e.Out) == 0 && r.known(e) == nil {
+		if e.Out != "" && r.deaths(e.Out) == 0 && r.known(e.Out, e.Version) == nil {
 			facts = append(facts, fact{Begin: e.Out})
 		}
 	}
@@ -362,15 +339,41 @@ func (r *runner) beginAll(ctx context.Context, group []*entry) error {
 	return nil
 }
 
-// known is the record of an entry that need not be opened to know that it is done.
-func (r *runner) known(e *entry) *record {
-	if !r.Resume || e.Version == "" {
+// known is the record of an output whose input need not be opened to know that it is done.
+func (r *runner) known(out, version string) *record {
+	if !r.Resume || version == "" {
 		return nil
 	}
-	if old := r.journal.done[e.Out]; old != nil && old.Options == r.options && old.Version == e.Version {
+	if old := r.journal.done[out]; old != nil && old.Options == r.options && old.Version == version {
 		return old
 	}
 	return nil
+}
+
+// takeOver takes what an earlier run did to an entry, if all of that is still there.
+func (r *runner) takeOver(ctx context.Context, e *entry, old *record) bool {
+	members := []memberRecord{{Out: e.Out, Bytes: e.Size}}
+	if old.Members != nil {
+		members = old.Members
+	}
+	if !old.Span.equal(e.Members) && old.Members != nil {
+		return false
+	}
+	items := make([]*item, len(members))
+	for i, m := range members {
+		it := &item{entry: e, index: e.Index, member: m.Member, seq: m.Seq, name: e.Name + m.Name, out: m.Out, stored: m.Bytes, skip: m.Skip}
+		if m.Skip == "" {
+			if it.old = r.known(m.Out, e.Version); it.old == nil || !r.sink.holds(ctx, it.old) {
+				return false
+			}
+		}
+		items[i] = it
+	}
+	for _, it := range items {
+		r.leave(it)
+	}
+	r.Progress.credit(e.Size)
+	return true
 }
 
 func (r *runner) walker(ctx context.Context, queue chan<- ticket, alone bool) *walker {
@@ -379,11 +382,17 @@ func (r *runner) walker(ctx context.Context, queue chan<- ticket, alone bool) *w
 		maxSize: r.MaxSize, stores: r.stores, progress: r.Progress,
 	}
 	w.archived = func(e *entry) error {
-		e.archive = true
+		e.archive.Options = r.options
 		if !r.sink.eager() {
 			return nil // it is told ahead
 		}
 		return r.sink.log(ctx, true, fact{Begin: e.Out})
+	}
+	w.known = func(it *item) *record {
+		if old := r.known(it.out, it.version); old != nil && r.sink.holds(ctx, old) {
+			return old
+		}
+		return nil
 	}
 	w.yield = func(it *item) bool { return r.take(ctx, queue, it, alone) }
 	return w
@@ -395,10 +404,8 @@ func (r *runner) open(ctx context.Context, w *walker, e *entry) {
 		return
 	}
 	plain := &item{entry: e, index: e.Index, name: e.Name, out: e.Out, stored: e.Size, credit: e.Size}
-	if old := r.known(e); old != nil && r.sink.holds(ctx, old) {
-		res := &Result{Index: e.Index, Trace: r.blank(plain)}
-		res.take(old)
-		r.add(plain, res, nil)
+	old := r.known(e.Out, e.Version)
+	if old != nil && r.takeOver(ctx, e, old) {
 		return
 	}
 	n := r.deaths(e.Out)
@@ -406,7 +413,7 @@ func (r *runner) open(ctx context.Context, w *walker, e *entry) {
 		r.giveUp(plain, n)
 		return
 	}
-	if n > 0 && !r.sink.eager() {
+	if (n > 0 || old != nil) && !r.sink.eager() { // it was not told ahead
 		if err := r.sink.log(ctx, true, fact{Begin: e.Out}); err != nil {
 			plain.err = fmt.Errorf("the journal: %w", ofStore(err))
 			r.leave(plain)
@@ -414,8 +421,8 @@ func (r *runner) open(ctx context.Context, w *walker, e *entry) {
 		}
 	}
 	e.left = newShared(func() {
-		if ctx.Err() == nil && e.archive { // all of its members are done
-			r.log(ctx, fact{End: e.Out})
+		if ctx.Err() == nil && e.archive != nil { // all of its members are done
+			r.log(ctx, e.outcome())
 		}
 	})
 	defer e.left.done()
@@ -434,7 +441,7 @@ func (r *runner) giveUp(it *item, deaths int) {
 // take hands an item to the workers once there is memory for it.
 func (r *runner) take(ctx context.Context, queue chan<- ticket, it *item, alone bool) bool {
 	it.closers = append([]func(){it.entry.left.use()}, it.closers...)
-	if it.skip != "" || it.err != nil {
+	if it.skip != "" || it.err != nil || it.old != nil {
 		r.leave(it)
 		it.close()
 		return ctx.Err() == nil
@@ -477,12 +484,17 @@ func (r *runner) take(ctx context.Context, queue chan<- ticket, it *item, alone 
 // leave records an item that is not worked on.
 func (r *runner) leave(it *item) {
 	res := &Result{Index: it.index, Member: it.member, seq: it.seq, Trace: r.blank(it)}
-	if it.skip != "" {
+	f := &fact{End: it.out}
+	switch {
+	case it.old != nil:
+		res.take(it.old)
+		f = &fact{Done: it.old}
+	case it.skip != "":
 		res.Status, res.Reason = Skipped, it.skip
-	} else {
+	default:
 		res.fail(it.err)
 	}
-	r.add(it, res, &fact{End: it.out})
+	r.add(it, res, f)
 }
 
 func (r *runner) blank(it *item) report.Trace {
@@ -494,8 +506,9 @@ func (r *runner) add(it *item, res *Result, f *fact) {
 	r.Progress.ended(it, res)
 	r.mu.Lock()
 	r.results = append(r.results, res)
+	it.entry.came(it, res, f)
 	r.mu.Unlock()
-	if f != nil && (f.Done != nil || f.End != "") {
+	if f != nil && it.old == nil && (f.Done != nil || f.End != "") {
 		r.log(context.Background(), *f)
 	}
 }

@@ -36,11 +36,12 @@ type item struct {
 	stream io.Reader
 	alone  bool // stream is there until the item is closed
 
-	version string // tells versions of a bucket's object apart, if the store does
-	hash    string // SHA-256 of the stored bytes, once known
-	cut     error  // why the bytes end before they should
-	skip    string // why it is left out
-	err     error  // why it is refused
+	version string  // tells versions of a bucket's object apart, if the store does
+	hash    string  // SHA-256 of the stored bytes, once known
+	cut     error   // why the bytes end before they should
+	skip    string  // why it is left out
+	err     error   // why it is refused
+	old     *record // what an earlier run did
 
 	closers []func()
 }

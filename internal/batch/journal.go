@@ -40,6 +40,21 @@ type record struct {
 	SHA256  string        `json:"sha256"`  // of the output; of nothing if none was written
 	Skip    string        `json:"skip,omitempty"`
 	Trace   *report.Trace `json:"trace"`
+
+	// Of an object that is an archive and done as a whole, what there is in it: it need not be
+	// asked for again. Span says which members, if not all.
+	Members []memberRecord `json:"members,omitempty"`
+	Span    *span          `json:"span,omitempty"`
+}
+
+// A memberRecord is a member of an archive: it has a record of its own, or was left out.
+type memberRecord struct {
+	Member int    `json:"member,omitempty"`
+	Seq    int    `json:"seq,omitempty"`
+	Name   string `json:"name"` // behind that of the archive
+	Out    string `json:"out,omitempty"`
+	Skip   string `json:"skip,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"` // as stored
 }
 
 // A journal is what earlier runs into the same folder did. It is append-only text:

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // A walker opens entries: it yields the item of a trace, or those of the members of an
@@ -29,6 +30,8 @@ type walker struct {
 	yield    func(*item) bool
 	// archived is told that an entry is an archive, before its members are.
 	archived func(*entry) error
+	// known finds what an earlier run made of a member that need not be asked for again.
+	known func(*item) *record
 
 	entry   *entry
 	version string // of the entry, for its members
@@ -101,6 +104,7 @@ func (w *walker) openFile(e *entry, it *item) bool {
 }
 
 func (w *walker) openArchive(k archiveKind, s source) bool {
+	w.entry.archive = &record{Out: w.entry.Out, Version: w.version, Span: w.entry.Members, Trace: &report.Trace{}}
 	if err := w.archived(w.entry); err != nil {
 		return w.refuse(w.entry.Name, err)
 	}

@@ -49,6 +49,9 @@ type sink interface {
 	// be known now.
 	log(ctx context.Context, now bool, facts ...fact) error
 	put(ctx context.Context, rel string, b []byte) error // a report
+	// stop records that the run ends by itself. What begins later is not recorded, and must
+	// not begin.
+	stop() error
 	close() error
 }
 
@@ -73,14 +76,22 @@ const (
 	newEnd       = ".new" // of a journal that is to take the place of another
 )
 
+// errStopped is the error of what would begin in a run that ends.
+var errStopped = errors.New("the run was interrupted")
+
+func begins(facts []fact) bool {
+	return slices.ContainsFunc(facts, func(f fact) bool { return f.Begin != "" })
+}
+
 // A dirSink is a folder.
 type dirSink struct {
 	dir   string
 	shard Shard
 
-	mu   sync.Mutex
-	file *os.File // the journal
-	made map[string]bool
+	mu      sync.Mutex
+	file    *os.File // the journal
+	made    map[string]bool
+	stopped bool
 }
 
 func (s *dirSink) state(name string) string { return filepath.Join(s.dir, stateDir, name) }
@@ -302,6 +313,13 @@ func (s *dirSink) log(_ context.Context, _ bool, facts ...fact) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stopped && begins(facts) {
+		return errStopped
+	}
+	return s.append(b)
+}
+
+func (s *dirSink) append(b []byte) error {
 	n, err := s.file.Write(b)
 	if err != nil && n > 0 { // a full disk: the rest of the line must not spoil the next
 		if _, nerr := s.file.Write([]byte("\n")); nerr != nil {
@@ -309,6 +327,20 @@ func (s *dirSink) log(_ context.Context, _ bool, facts ...fact) error {
 		}
 	}
 	return err
+}
+
+func (s *dirSink) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped || s.file == nil {
+		return nil
+	}
+	s.stopped = true
+	b, err := fact{Stop: true}.line()
+	if err != nil {
+		return err
+	}
+	return s.append(b)
 }
 
 func (s *dirSink) put(_ context.Context, rel string, b []byte) error {
@@ -322,7 +354,7 @@ func (s *dirSink) close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := errors.Join(s.log(context.Background(), true, fact{Stop: true}), os.RemoveAll(s.temp()))
+	err := errors.Join(s.stop(), os.RemoveAll(s.temp()))
 	output.Settled(s.temp())
 	var dirs []string
 	for d := range s.made {
@@ -332,9 +364,7 @@ func (s *dirSink) close() error {
 	for _, d := range dirs {
 		os.Remove(s.path(d)) // fails for those that hold something
 	}
-	err = errors.Join(err, s.file.Sync(), s.file.Close())
-	s.file = nil
-	return err
+	return errors.Join(err, s.file.Sync(), s.file.Close())
 }
 
 func hashFile(name string) (int64, string, error) {
@@ -363,6 +393,7 @@ type storeSink struct {
 	lines   bytes.Buffer
 	flushed time.Time
 	segment int
+	stopped bool
 }
 
 const (
@@ -568,6 +599,9 @@ func (s *storeSink) log(ctx context.Context, now bool, facts ...fact) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stopped && begins(facts) {
+		return errStopped
+	}
 	s.lines.Write(b)
 	if !now && time.Since(s.flushed) < flushEvery {
 		return nil
@@ -593,14 +627,28 @@ func (s *storeSink) put(ctx context.Context, rel string, b []byte) error {
 	return s.store.Put(ctx, s.key(rel), bytes.NewReader(b))
 }
 
-func (s *storeSink) close() error {
+func (s *storeSink) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.segment == 0 { // it never began
+		return nil
+	}
+	if !s.stopped {
+		b, err := fact{Stop: true}.line()
+		if err != nil {
+			return err
+		}
+		s.lines.Write(b)
+		s.stopped = true
+	}
 	// The run may have been interrupted: what is done is to be known all the same.
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
-	var err error
-	if s.segment > 0 { // else it never began
-		err = s.log(ctx, true, fact{Stop: true})
-	}
+	return s.flush(ctx)
+}
+
+func (s *storeSink) close() error {
+	err := s.stop()
 	if s.folder != nil {
 		err = errors.Join(err, s.folder.Remove())
 	}

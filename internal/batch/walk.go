@@ -50,7 +50,33 @@ type entry struct {
 	own  bool // an output of this batch: not part of the list
 
 	left    *shared // who still works on it
-	archive bool
+	archive *record // nil: it is none
+	undone  bool    // a member of it failed
+}
+
+// outcome is what the journal is to know of an archive whose members all came to an end.
+func (e *entry) outcome() fact {
+	if e.undone || len(e.archive.Members) == 0 {
+		return fact{End: e.Out}
+	}
+	return fact{Done: e.archive}
+}
+
+// came takes note of what became of a member.
+func (e *entry) came(it *item, res *Result, f *fact) {
+	if e.archive == nil || e.archive.Version == "" {
+		return
+	}
+	m := memberRecord{Member: it.member, Seq: it.seq, Name: strings.TrimPrefix(it.name, e.Name), Bytes: it.stored}
+	switch {
+	case f != nil && f.Done != nil:
+		m.Out = it.out
+	case res.Status == Skipped:
+		m.Skip = res.Reason
+	default:
+		e.undone = true
+	}
+	e.archive.Members = append(e.archive.Members, m)
 }
 
 // A span is a run of members of a zip, by their place in its directory.
@@ -58,6 +84,8 @@ type span struct {
 	From int `json:"from"`
 	To   int `json:"to"`
 }
+
+func (s *span) equal(o *span) bool { return s == o || s != nil && o != nil && *s == *o }
 
 func (s *span) has(i int) bool { return s == nil || s.From <= i && i < s.To }
 
