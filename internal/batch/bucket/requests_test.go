@@ -88,7 +88,7 @@ func (w *weighed) Write(p []byte) (int, error) {
 func noisy(size int) string {
 	b := make([]byte, size)
 	for i := range b {
-		b[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-"[rand.IntN(64)]
+		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789"[rand.IntN(36)]
 	}
 	return `[{"ph":"i","name":"` + string(b) + `"}]`
 }
