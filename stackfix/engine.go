@@ -14,7 +14,7 @@ type engine struct {
 	t       *climber
 	mth     []MethodID // of each frame
 	methods int        // numbers of methods are below it
-	byName  bool       // each frame is its own method: call sites cannot be told apart
+	byName  bool       // nearly each frame is its own method: call sites cannot be told apart
 
 	// of the process
 	cal     calibration
@@ -35,12 +35,13 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 		n = max(n, int(tree.Frame(StackID(s)))+1)
 	}
 	e.mth = make([]MethodID, n)
-	e.byName = true
+	distinct := map[MethodID]bool{}
 	for f := range e.mth {
 		e.mth[f] = frames.Method(FrameID(f))
-		e.byName = e.byName && e.mth[f] == FrameID(f)
+		distinct[e.mth[f]] = true
 		e.methods = max(e.methods, int(e.mth[f])+1)
 	}
+	e.byName = 10*len(distinct) >= 9*n
 	return e
 }
 

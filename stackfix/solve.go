@@ -212,10 +212,10 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		// a wrong depth of a recursion misleads all that overlap it
 		need = 1 - (1-need)*lessRisk
 	}
-	if !e.byName && (how == Before || how == After || how == Elsewhere) {
+	if e.isStrict(blk) && (how == Before || how == After || how == Elsewhere) {
 		needAll = 1 - (1-needAll)*lessRisk
 	}
-	if !e.byName && c.kf+c.kb == 0 && blk.ext != blk.stack {
+	if e.isStrict(blk) && c.kf+c.kb == 0 && blk.ext != blk.stack {
 		// nor does anything overlap what it was extended by
 		needAll = 1 - (1-needAll)*leastRisk
 	}
@@ -223,7 +223,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		blk.guess, blk.guessed = c.p, float32(min(own, conf))
 		return false
 	}
-	if !e.judged && !e.byName && min(conf, e.worth(blk, c)) < needAll {
+	if !e.judged && e.isStrict(blk) && min(conf, e.worth(blk, c)) < needAll {
 		return false
 	}
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
@@ -238,6 +238,10 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.rooted = true
 	return true
 }
+
+// isStrict reports whether an answer for blk needs more where little overlaps it. That was found for
+// stacks that a limit of frames cut, by the addresses of their calls: of others no truth was at hand.
+func (e *solver) isStrict(blk *block) bool { return !e.byName && blk.cut == Depth }
 
 // how tells what speaks for c, an answer for blk.
 func (e *solver) how(blk *block, c *cand) How {

@@ -71,7 +71,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	assert.Equal(t, []uint64{1, 0, 1, 1, 2, 2}, ints("nodes"), "time off the CPU has a leaf of its own")
 	assert.Equal(t, []uint64{1e6, 1e6, 1, 0, 5e9 - 2e6, 10, 2, 1 | 8 | 1<<6, 7, 3, 99, 0, 1e9 - 110, 100, 3, 3}, ints("samples"))
 	assert.Equal(t, []uint64{5, 10, 1, 0, 1, 0, 2, 0, 2, 1, 0, 0}, ints("slices"))
-	assert.Equal(t, []string{"The file is damaged in 2 places; this page shows what could be saved."}, h.Notes)
+	assert.Equal(t, []string{"The file is damaged in 2 places. This page shows what could be saved."}, h.Notes)
 }
 
 func slicesOf(list ...*profile.Slice) iter.Seq[*profile.Slice] { return stdslices.Values(list) }
