@@ -12,8 +12,6 @@ type Counts struct {
 	Known    int            // of Repaired, those whose missing frames are known
 	Bridged  int            // and those of which they could not be known
 	Restored int            // frames put back
-	// of Restored, those that stand before or behind a bridge
-	AtBridges int
 
 	// Stacks of other events, which are repaired as well.
 	CutEvents, RepairedEvents int
@@ -56,9 +54,6 @@ func (c *Counts) add(s *CutSample) {
 	if s.Repair != nil {
 		c.Repaired[s.Repair.How]++
 		c.Restored += s.Repair.Restored
-		if s.Repair.How == HowBridge {
-			c.AtBridges += s.Repair.Restored
-		}
 	}
 }
 

@@ -286,6 +286,9 @@ func (t *Thread) switchedOut() bool {
 	return false
 }
 
+// marksAtOnce bounds how many marks of one time are tried for a sample: a file can claim any number.
+const marksAtOnce = 16
+
 // setMarksByTime is setMarks where samples stand as they were repaired, none joined, but not in the
 // order in which they begin.
 func (t *Thread) setMarksByTime(tab *Table, marks []RepairMark) {
@@ -301,7 +304,7 @@ func (t *Thread) setMarksByTime(tab *Table, marks []RepairMark) {
 		}
 		if open.Samples == 0 || s.Stack != stack {
 			list := at[s.begin()]
-			fits := slices.IndexFunc(list, func(m RepairMark) bool { _, ok := m.repair(tab, s.Stack); return ok })
+			fits := slices.IndexFunc(list[:min(len(list), marksAtOnce)], func(m RepairMark) bool { _, ok := m.repair(tab, s.Stack); return ok })
 			if fits < 0 {
 				open.Samples = 0
 				continue

@@ -17,7 +17,7 @@ import (
 func describe(p *profile.Profile, each bool, rep *report.Trace) {
 	c := p.Counts()
 	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy
-	rep.Repaired, rep.Restored, rep.AtBridges = c.Repaired, c.Restored, c.AtBridges
+	rep.Repaired, rep.Restored = c.Repaired, c.Restored
 	rep.CutEvents, rep.RepairedEvents = c.CutEvents, c.RepairedEvents
 	if each {
 		for t, s := range p.Cuts() {

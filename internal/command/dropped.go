@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -38,7 +37,7 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 		return what
 	}
 	if a.From != 0 || a.To != 0 {
-		what += fmt.Sprintf("; the trace runs from 0 to %v", time.Duration(facts.DurationMs*1e6).Round(time.Millisecond))
+		what += runsTo(time.Duration(facts.DurationMs * 1e6))
 	}
 	if len(a.Process) > 0 {
 		var list []string

@@ -104,7 +104,7 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 	what := filtersDropAll
 	threads := append(slices.Clone(p.Threads), p.Hidden...)
 	if sel.From != 0 || sel.To != 0 {
-		what += fmt.Sprintf("; the trace runs from 0 to %v", time.Duration(p.Meta.End).Round(time.Millisecond))
+		what += runsTo(time.Duration(p.Meta.End))
 	}
 	if len(sel.Processes) > 0 {
 		var list []string
@@ -143,6 +143,11 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 		what += anyNearest(sel.Requests, list, "requests")
 	}
 	return what
+}
+
+// runsTo tells the range of a trace that lasts d.
+func runsTo(d time.Duration) string {
+	return fmt.Sprintf("; the trace runs from 0 to %v", d.Round(time.Millisecond))
 }
 
 func who(name string, id int64) string {

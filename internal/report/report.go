@@ -46,8 +46,6 @@ type Trace struct {
 	CutBy    map[string]int `json:"cut_by,omitempty"`           // depth, bytes, broken
 	Repaired map[string]int `json:"repaired,omitempty"`         // by how
 	Restored int            `json:"restored_frames,omitempty"`
-	// AtBridges are those of Restored that stand before or behind a bridge.
-	AtBridges int `json:"restored_at_bridges,omitempty"`
 	// MinConfidence is what a repair needed to be taken; 0: not told.
 	MinConfidence float64 `json:"min_confidence,omitempty"`
 

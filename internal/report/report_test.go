@@ -53,6 +53,6 @@ func TestExplain(t *testing.T) {
 }
 
 func TestSummaryOfBridges(t *testing.T) {
-	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Restored: 1205, AtBridges: 5, Output: &Output{Name: "b", Format: "chromium"}}
+	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Restored: 1205, Output: &Output{Name: "b", Format: "chromium"}}
 	assert.Equal(t, "a -> b: 33.3 % of 3 cut stacks repaired, 66.7 % bridged; 1,205 frames restored; 5 samples", rep.Summary())
 }
