@@ -544,6 +544,10 @@ func (s *stackRows) read(data []byte, pos int) (int, error) {
 			}
 			s.odd++
 		}
+		if n := hole(data, row+4, c.pos); n > 0 {
+			r.told(s.at+int64(row), "StackBlock", fmt.Errorf("%w: zeros where the frames of a stack should be", ErrDamaged), int64(n))
+			stack = nil // its id is taken, so that the others keep theirs
+		}
 		if r.stacks.add(s.id, row+4, len(stack)) {
 			s.again++
 		}
@@ -552,6 +556,28 @@ func (s *stackRows) read(data []byte, pos int) (int, error) {
 		r.stats.Stacks++
 	}
 	return c.pos, nil
+}
+
+// hole returns how many bytes of a stack, b[from:to], belong to a run of zeros that cannot be
+// frames. The run may go on behind the stack.
+func hole(b []byte, from, to int) (zeros int) {
+	for at := from; at < to; at += zeroRun - 4 { // no run lies between these words
+		at = min(at, to-4)
+		if binary.LittleEndian.Uint32(b[at:]) != 0 {
+			continue
+		}
+		lo, hi := at, at+4
+		for lo > from && b[lo-1] == 0 {
+			lo--
+		}
+		for hi < len(b) && b[hi] == 0 {
+			hi++
+		}
+		if hi-lo >= zeroRun {
+			return min(hi, to) - lo
+		}
+	}
+	return 0
 }
 
 // sequencePoint reads a sequence point of v4 or v5 (section 3.4).

@@ -167,6 +167,56 @@ func TestHole(t *testing.T) {
 	require.Error(t, err)
 }
 
+// Zeros among the frames of a stack cost that stack; its samples stay, and so do the other stacks.
+func TestHoleInStack(t *testing.T) {
+	for _, version := range []int{4, 6} {
+		var out bytes.Buffer
+		w, err := NewWriter(&out, &Header{Version: version, Frequency: 1e9, PointerSize: 8, SyncQPC: 1})
+		require.NoError(t, err)
+		deep := make([]uint64, 60)
+		for i := range deep {
+			deep[i] = 0x7fff12345678 + uint64(i)
+		}
+		m := &Metadata{Provider: "P", Name: "E", EventID: 1}
+		for i, frames := range [][]uint64{{0x7fff00001111}, deep, {0x7fff00002222}, deep, {}} {
+			require.NoError(t, w.Write(&Event{Time: int64(100 + i), ThreadID: 9, ProcessID: 8, Metadata: m, Stack: NewStack(frames)}))
+		}
+		require.NoError(t, w.Close())
+		data := out.Bytes()
+		first := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, deep[0]))
+		require.Positive(t, first)
+		stacks := func(data []byte) (depths []int, last error) {
+			r, err := NewReader(bytes.NewReader(data), nil)
+			require.NoError(t, err)
+			var ev Event
+			for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
+				depths = append(depths, ev.Stack.Len())
+			}
+			if errors.Is(err, ErrDamaged) {
+				assert.Positive(t, r.Stats().LostBytes)
+			}
+			return depths, err
+		}
+		depths, err := stacks(data)
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, []int{1, 60, 1, 60, 0}, depths)
+		for at := range len(deep)*8 - zeroRun {
+			hit := bytes.Clone(data)
+			clear(hit[first+at : first+at+zeroRun])
+			depths, err := stacks(hit)
+			require.ErrorIs(t, err, ErrDamaged, "version %d, hole at frame byte %d", version, at)
+			require.Equal(t, []int{1, 0, 1, 0, 0}, depths, "version %d, hole at frame byte %d", version, at)
+		}
+		for _, at := range []int{0, 8, 100} { // some frames of address 0 are none
+			hit := bytes.Clone(data)
+			clear(hit[first+at : first+at+zeroRun-8])
+			depths, err := stacks(hit)
+			require.Equal(t, io.EOF, err)
+			require.Equal(t, 60, depths[1])
+		}
+	}
+}
+
 // v6 has no signatures; blocks behind damage are found by their chain.
 func TestResyncV6(t *testing.T) {
 	// Three flushes of one event each.
