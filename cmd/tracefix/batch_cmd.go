@@ -441,12 +441,9 @@ func linksFrom(page, outputs string) string {
 func printBatch(std streams, r *batch.Report) error {
 	const most = 20
 	n := 0
-	for t, err := range r.All() {
+	for t, err := range r.Troubled() {
 		if err != nil {
 			return err
-		}
-		if t.Status != batch.Failed && t.Status != batch.Damaged {
-			continue
 		}
 		if n++; n > most {
 			continue

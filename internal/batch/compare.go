@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -147,17 +146,8 @@ var numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\d[\d,.]*`)
 // are, below the folder that all of a side's lie in.
 func (x *Comparison) failures(a, b *Report) error {
 	seed := maphash.MakeSeed()
-	key := func(r *Report) (func(*Result) uint64, error) {
-		common, err := commonFolder(r)
-		return func(t *Result) uint64 { return maphash.String(seed, strings.TrimPrefix(t.Input.Name, common)) }, err
-	}
-	keyA, err := key(a)
-	if err != nil {
-		return err
-	}
-	keyB, err := key(b)
-	if err != nil {
-		return err
+	key := func(r *Report, t *Result) uint64 {
+		return maphash.String(seed, strings.TrimPrefix(t.Input.Name, r.folder))
 	}
 	causes := map[string]*Cause{}
 	cause := func(t *Result, side int) {
@@ -175,7 +165,7 @@ func (x *Comparison) failures(a, b *Report) error {
 		if err != nil {
 			return err
 		}
-		was[keyA(t)] = t.Status
+		was[key(a, t)] = t.Status
 		if t.Status == Failed {
 			cause(t, 0)
 		}
@@ -184,7 +174,7 @@ func (x *Comparison) failures(a, b *Report) error {
 		if err != nil {
 			return err
 		}
-		before := cmp.Or(was[keyB(t)], "absent")
+		before := cmp.Or(was[key(b, t)], "absent")
 		if t.Status != Failed {
 			if before == Failed {
 				x.Recovered++
@@ -207,24 +197,6 @@ func (x *Comparison) failures(a, b *Report) error {
 		return cmp.Or(cmp.Compare(change(q), change(p)), strings.Compare(p.Why, q.Why))
 	})
 	return nil
-}
-
-// commonFolder is the folder that all traces of a report lie in.
-func commonFolder(r *Report) (common string, err error) {
-	first := true
-	for t, err := range r.All() {
-		if err != nil {
-			return "", err
-		}
-		dir := path.Dir(t.Input.Name) + "/"
-		if first {
-			common, first = dir, false
-		}
-		for common != "" && !strings.HasPrefix(dir, common) {
-			common = common[:strings.LastIndexByte(strings.TrimSuffix(common, "/"), '/')+1]
-		}
-	}
-	return common, nil
 }
 
 // bursts is how much more shares and ranks scatter than those of things that come one by one:

@@ -38,16 +38,15 @@ var overview = sync.OnceValue(func() *template.Template {
 // A page is what the overview shows.
 type page struct {
 	*Report
-	Verdict  string
-	Repairs  []named
-	Most     int // of Repairs and what is left
-	CutBy    []named
-	Reasons  []named
-	Troubled []*Result // the first that failed or are damaged
-	HasHTTP  bool
-	HasCuts  bool
-	Lossy    int // traces that lost events
-	links    string
+	Verdict string
+	Repairs []named
+	Most    int // of Repairs and what is left
+	CutBy   []named
+	Reasons []named
+	Trouble []*Result // the first that failed or are damaged
+	HasHTTP bool
+	HasCuts bool
+	links   string
 }
 
 // WriteHTML writes the overview: one page without anything from outside. links leads
@@ -65,15 +64,12 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 		p.Most = max(p.Most, n.N)
 	}
 	for _, outcome := range []string{Failed, Damaged} {
-		for t, err := range r.All() {
+		for t, err := range r.Troubled() {
 			if err != nil {
 				return err
 			}
-			if outcome == Failed && t.Lost > 0 {
-				p.Lossy++
-			}
-			if t.Status == outcome && len(p.Troubled) < p.TroubledFirst() {
-				p.Troubled = append(p.Troubled, t)
+			if t.Status == outcome && len(p.Trouble) < p.TroubleFirst() {
+				p.Trouble = append(p.Trouble, t)
 			}
 		}
 	}
@@ -93,20 +89,6 @@ func (r *Report) WriteHTML(w io.Writer, links string) error {
 // data writes the table of traces as rows of JSON: name, output (0: none, 1: as the name, without what
 // all names begin with), outcome, why, and the numbers of the columns.
 func (p *page) data(w io.Writer) error {
-	prefix := ""
-	first := true
-	for t, err := range p.All() {
-		if err != nil {
-			return err
-		}
-		if first {
-			prefix, first = t.Input.Name, false
-		}
-		for !strings.HasPrefix(t.Input.Name, prefix) {
-			prefix = prefix[:len(prefix)-1]
-		}
-	}
-	prefix = prefix[:strings.LastIndexByte(prefix, '/')+1]
 	base := ""
 	if l := p.link(""); l != "" {
 		base = l
@@ -114,7 +96,7 @@ func (p *page) data(w io.Writer) error {
 	head, err := json.Marshal(struct {
 		Prefix string `json:"prefix"`
 		Base   string `json:"base"`
-	}{text.Lines(prefix), base})
+	}{text.Lines(p.folder), base})
 	if err != nil {
 		return err
 	}
@@ -124,7 +106,7 @@ func (p *page) data(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		row, err := json.Marshal(p.row(t, prefix))
+		row, err := json.Marshal(p.row(t))
 		if err != nil {
 			return err
 		}
@@ -137,8 +119,8 @@ func (p *page) data(w io.Writer) error {
 }
 
 // row is one line of the table: as short as it can be, since there may be many.
-func (p *page) row(t *Result, prefix string) []any {
-	name := text.Lines(strings.TrimPrefix(t.Input.Name, prefix))
+func (p *page) row(t *Result) []any {
+	name := text.Lines(strings.TrimPrefix(t.Input.Name, p.folder))
 	var out any = 0
 	if t.Output != nil {
 		if out = t.Output.Name; out == name {
@@ -233,8 +215,8 @@ func (p *page) Done(t *Result) int {
 // Undone is how many cut samples of a trace did not.
 func (p *page) Undone(t *Result) int { return t.Repaired[bridge] }
 
-// TroubledFirst is how many of these are shown at once.
-func (p *page) TroubledFirst() int { return 200 }
+// TroubleFirst is how many of Trouble are shown at once.
+func (p *page) TroubleFirst() int { return 200 }
 
-// Trouble is how many traces failed or are damaged.
-func (p *page) Trouble() int { return p.Totals.Failed + p.Totals.Damaged }
+// TroubleAll is how many traces failed or are damaged.
+func (p *page) TroubleAll() int { return p.Totals.Failed + p.Totals.Damaged }

@@ -55,8 +55,12 @@ func (r *Report) WriteJUnit(out io.Writer) error {
 			return err
 		}
 	}
-	for x, err := range r.All() {
-		if err == nil && !(fold && x.Status == OK) {
+	told := r.All()
+	if fold {
+		told = r.Troubled()
+	}
+	for x, err := range told {
+		if err == nil {
 			err = e.Encode(x.junit(r.Do))
 		}
 		if err != nil {

@@ -89,7 +89,7 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 
 func (r *Report) listMarkdown(w io.Writer, title, outcome string, why func(*Result) string) error {
 	n := 0
-	for t, err := range r.All() {
+	for t, err := range r.Troubled() {
 		if err != nil {
 			return err
 		}

@@ -92,7 +92,8 @@ type Report struct {
 	Reasons  map[string]int `json:"skipped_by_reason,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
 
-	ledger   *ledger // has the traces, where Traces does not
+	ledger   *ledger // has all traces, where Traces has those that a document lists
+	folder   string  // that all traces lie in
 	measures report.Measurer
 }
 
@@ -109,6 +110,22 @@ func (r *Report) All() iter.Seq2[*Result, error] {
 		}
 	}
 }
+
+// Troubled gives those that failed or are damaged.
+func (r *Report) Troubled() iter.Seq2[*Result, error] {
+	if r.ledger != nil {
+		return r.ledger.troubled
+	}
+	return func(yield func(*Result, error) bool) {
+		for _, t := range r.Traces {
+			if troubled(t.Status) && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+func troubled(status string) bool { return status == Failed || status == Damaged }
 
 // A List tells what the batch looked at.
 type List struct {
@@ -145,6 +162,7 @@ type Totals struct {
 	Samples  int            `json:"samples"`
 	Events   int64          `json:"events"`
 	Lost     int64          `json:"lost_events"`
+	WithLoss int            `json:"traces_with_lost_events,omitempty"`
 	WithCuts int            `json:"traces_with_cuts"`
 	Cut      int            `json:"cut"`
 	CutBy    map[string]int `json:"cut_by,omitempty"`
@@ -214,17 +232,45 @@ func (r *Report) skip(s Skip) {
 	}
 }
 
+// A commonFolder is the folder that all names lie in, with its slash; empty if there is none.
+type commonFolder struct {
+	dir   string
+	names bool // there was one
+}
+
+func (c *commonFolder) add(name string) {
+	if !c.names {
+		c.dir, c.names = name[:strings.LastIndexByte(name, '/')+1], true
+	}
+	for !strings.HasPrefix(name, c.dir) {
+		c.dir = c.dir[:strings.LastIndexByte(c.dir[:len(c.dir)-1], '/')+1]
+	}
+}
+
 // finish sums up and asks the gates.
 func (r *Report) finish(gates []Gate) error {
 	t := &Totals{}
 	for _, n := range r.Reasons {
 		t.Skipped += n
 	}
+	in := commonFolder{}
+	worst := worstTraces{list: []*Result{}}
+	if r.ledger != nil {
+		worst.cut = len(r.ledger.lines) > maxInline
+	}
 	for x, err := range r.All() {
 		if err != nil {
 			return err
 		}
 		t.add(x)
+		in.add(x.Input.Name)
+		if r.ledger != nil {
+			worst.add(x)
+		}
+	}
+	r.folder = in.dir
+	if r.ledger != nil {
+		r.Traces = worst.all()
 	}
 	if q := t.Requests; q != nil {
 		q.keepSlowest()
@@ -270,6 +316,9 @@ func (t *Totals) add(x *Result) {
 	t.Samples += x.Samples
 	t.Events += x.Events
 	t.Lost += x.Lost
+	if x.Lost > 0 {
+		t.WithLoss++
+	}
 	t.Cut += x.Cut
 	if x.Cut > 0 {
 		t.WithCuts++
@@ -364,12 +413,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	short := *r
 	if r.Totals.Traces > maxInline {
 		short.TracesIn = r.Shard.orAll().report() + rowsEnd
-	}
-	if r.ledger != nil || short.TracesIn != "" {
-		var err error
-		if short.Traces, err = r.worst(maxInline); err != nil {
-			return err
+		worst := worstTraces{cut: true}
+		for _, t := range r.Traces {
+			worst.add(t)
 		}
+		short.Traces = worst.all()
 	}
 	b, err := json.MarshalIndent(&short, "", "  ")
 	if err != nil {
@@ -379,24 +427,26 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// worst gives all traces if there are no more than most, else those to look at first.
-func (r *Report) worst(most int) ([]*Result, error) {
-	out := []*Result{}
-	cut := r.Totals.Traces > most
-	for t, err := range r.All() {
-		if err != nil {
-			return nil, err
-		}
-		if out = append(out, t); cut && len(out) == 4*maxWorst {
-			slices.SortStableFunc(out, worse)
-			out = out[:maxWorst]
-		}
+// worstTraces are all that are added or, if those are to be cut, the ones to look at first.
+type worstTraces struct {
+	cut  bool
+	list []*Result
+}
+
+func (w *worstTraces) add(t *Result) {
+	if w.list = append(w.list, t); w.cut && len(w.list) == 4*maxWorst {
+		w.all()
 	}
-	if cut {
-		slices.SortStableFunc(out, worse)
-		out = out[:min(len(out), maxWorst)]
+}
+
+func (w *worstTraces) all() []*Result {
+	if w.cut {
+		slices.SortStableFunc(w.list, worse)
+		n := min(len(w.list), maxWorst)
+		clear(w.list[n:])
+		w.list = w.list[:n]
 	}
-	return out, nil
+	return w.list
 }
 
 // worse puts what failed before what is damaged, and then what has more errors, slower

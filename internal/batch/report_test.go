@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -281,4 +283,111 @@ func TestOverviewInBrowser(t *testing.T) {
 	assert.Equal(t, []string{"failed", "damaged, events lost", "ok, events lost", "ok", "ok", "ok"}, outcomes)
 	assert.Contains(t, rows[2][2], "/lossy.nettrace.html")
 	b.Screenshot("batch")
+}
+
+// fleet gives a Merger the reports of many pieces, as those of `--do http` are.
+func fleet(t *testing.T, pieces, traces int) *Merger {
+	t.Helper()
+	m, err := NewMerger()
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	n := 0
+	for i := range pieces {
+		r := &Report{Command: "batch", Do: "http", Shard: &Shard{Index: i + 1, Count: pieces, Piece: true}, List: List{Inputs: pieces * traces, Digest: "d", Parts: pieces * traces, Own: traces}}
+		for range traces {
+			name := fmt.Sprintf("s3://bucket/day-%02d/host-%04d/app-%06d.nettrace", n%28, n%1999, n)
+			x := &Result{Index: n, Trace: report.Trace{Status: OK, Input: report.Input{Name: name, Bytes: 4 << 20}, Output: &report.Output{Name: strings.TrimPrefix(name, "s3://bucket/") + ".http.ndjson", Bytes: 1 << 20}}}
+			x.Requests = &report.Requests{Count: 700, Errors: n % 3, P95: float64(n % 500), Max: float64(n % 900)}
+			for j := range 10 {
+				x.Requests.Slowest = append(x.Requests.Slowest, report.SlowRequest{Method: "GET", URL: fmt.Sprintf("http://service-%d/orders/%d", j, n), Status: 200, Outcome: "ok", Duration: float64((n + j) % 900)})
+			}
+			var of report.Measurer
+			for j := range 20 {
+				of.Request("client", fmt.Sprintf("service-%d:80", j), fmt.Sprintf("GET /orders/%d", n%300), false, int64(n%1000)*1e5)
+			}
+			x.Measures = of.One()
+			if n%100 == 42 {
+				x.Status, x.Error, x.Output, x.Requests = Failed, name+": offset 12: no trace", nil, nil
+			}
+			r.add(x)
+			n++
+		}
+		require.NoError(t, r.finish(nil))
+		var rows bytes.Buffer
+		require.NoError(t, r.WriteRows(&rows))
+		require.NoError(t, m.Add(fmt.Sprint("piece ", i), &rows))
+	}
+	return m
+}
+
+// TestMergeHoldsNoRows: what a merge keeps in memory of a trace is where its row is.
+func TestMergeHoldsNoRows(t *testing.T) {
+	const pieces, traces = 60, 250
+	held := func() uint64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	before := held()
+	m := fleet(t, pieces, traces)
+	r, err := m.Report(nil)
+	require.NoError(t, err)
+	require.Equal(t, pieces*traces, r.Totals.Traces)
+	require.Equal(t, pieces*traces/100, r.Totals.Failed)
+	rows := uint64(m.ledger.size)
+	require.Greater(t, rows, uint64(20<<20))
+	assert.Less(t, held()-before, rows/3, "bytes in memory, of so many in rows")
+	var b bytes.Buffer
+	require.NoError(t, r.WriteJSON(&b))
+	back, err := ReadReport(&b)
+	require.NoError(t, err)
+	assert.Equal(t, "batch-report.ndjson", back.TracesIn)
+	require.Len(t, back.Traces, maxWorst)
+	assert.Equal(t, Failed, back.Traces[pieces*traces/100-1].Status, "the worst first")
+	runtime.KeepAlive(m)
+}
+
+// TestOverviewOfAFleetInBrowser opens the overview of a hundred thousand traces.
+func TestOverviewOfAFleetInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a page of 10 MB")
+	}
+	const pieces, traces = 100, 1000
+	b := tracetest.NewBrowser(t, 1400, 900)
+	r, err := fleet(t, pieces, traces).Report(nil)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "overview.html")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, r.WriteHTML(f, ""))
+	require.NoError(t, f.Close())
+	b.Open("file://"+filepath.ToSlash(file), `document.querySelectorAll("#traces tbody tr").length > 3`)
+	var page struct {
+		Ready, Drawn float64
+		Rows         int
+		First        []string
+		Totals       string
+	}
+	b.Eval(`({
+		ready: performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart,
+		drawn: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
+		rows: document.querySelectorAll("#traces tbody tr").length,
+		first: [...document.querySelector("#traces tbody tr").cells].map(c => c.textContent),
+		totals: document.querySelector(".tiles").textContent,
+	})`, &page)
+	t.Logf("ready after %.0f ms, first drawn after %.0f ms", page.Ready, page.Drawn)
+	assert.Less(t, page.Ready, 5000.0, "ms; it is far less where nothing else runs")
+	assert.Equal(t, 200, page.Rows, "a screen or two at a time")
+	assert.Equal(t, "failed", page.First[1])
+	assert.Contains(t, page.Totals, "100,000traces")
+	assert.Contains(t, page.Totals, "1,000failed")
+	var took float64
+	b.Eval(`(window.began = performance.now(), document.getElementById("find").value = "app-077777", document.getElementById("find").dispatchEvent(new Event("input")), 0)`, &took)
+	b.Wait(`document.querySelectorAll("#traces tbody tr").length == 1`)
+	var found string
+	b.Eval(`document.querySelector("#traces tbody tr td").textContent`, &found)
+	assert.Equal(t, "s3://bucket/day-21/host-1815/app-077777.nettrace", found)
+	b.Eval(`performance.now() - window.began`, &took)
+	t.Logf("found one of 100,000 after %.0f ms", took)
 }

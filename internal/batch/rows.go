@@ -40,20 +40,28 @@ type rowOfSkip struct {
 	Skip
 }
 
+func rowEncoder(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
+
 // WriteRows writes the report as rows.
 func (r *Report) WriteRows(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 64<<10)
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
+	e := rowEncoder(b)
 	if err := e.Encode(rowOfHead{K: headRow, Report: r}); err != nil {
 		return err
 	}
-	for t, err := range r.All() {
-		if err != nil {
+	if r.ledger != nil {
+		if err := r.ledger.copy(b); err != nil {
 			return err
 		}
-		if err := e.Encode(rowOfTrace{traceRow, t}); err != nil {
-			return err
+	} else {
+		for _, t := range r.Traces {
+			if err := e.Encode(rowOfTrace{traceRow, t}); err != nil {
+				return err
+			}
 		}
 	}
 	for _, s := range r.Skipped {
@@ -64,7 +72,7 @@ func (r *Report) WriteRows(w io.Writer) error {
 	return b.Flush()
 }
 
-// A ledger holds the traces of a report outside of memory: as lines of a file, with their
+// A ledger holds the traces of a report outside of memory: as rows in a file, with their
 // order.
 type ledger struct {
 	file  *os.File
@@ -78,6 +86,7 @@ type ledgerLine struct {
 	length        int32
 	report        int32 // that it came with
 	index, member int32
+	troubled      bool
 }
 
 func newLedger() (*ledger, error) {
@@ -92,8 +101,8 @@ func (l *ledger) close() error {
 	return errors.Join(l.file.Close(), os.Remove(l.file.Name()))
 }
 
-func (l *ledger) add(line []byte, report, index, member int) error {
-	l.lines = append(l.lines, ledgerLine{l.size, int32(len(line)), int32(report), int32(index), int32(member)})
+func (l *ledger) add(line []byte, report, index, member int, status string) error {
+	l.lines = append(l.lines, ledgerLine{l.size, int32(len(line)), int32(report), int32(index), int32(member), troubled(status)})
 	l.size += int64(len(line))
 	_, err := l.buf.Write(line)
 	return err
@@ -125,13 +134,30 @@ func (l *ledger) read(at ledgerLine) (*Result, error) {
 	return t, json.Unmarshal(b, t)
 }
 
-func (l *ledger) all(yield func(*Result, error) bool) {
+func (l *ledger) all(yield func(*Result, error) bool) { l.some(false, yield) }
+
+func (l *ledger) troubled(yield func(*Result, error) bool) { l.some(true, yield) }
+
+func (l *ledger) some(troubled bool, yield func(*Result, error) bool) {
 	for _, at := range l.lines {
+		if troubled && !at.troubled {
+			continue
+		}
 		t, err := l.read(at)
 		if !yield(t, err) || err != nil {
 			return
 		}
 	}
+}
+
+// copy writes the rows as they came.
+func (l *ledger) copy(w io.Writer) error {
+	for _, at := range l.lines {
+		if _, err := io.Copy(w, io.NewSectionReader(l.file, at.at, int64(at.length))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A Merger joins the reports of shards or pieces into that of the whole list. It holds no
@@ -184,12 +210,14 @@ func (m *Merger) addDocument(name string, rd io.Reader) error {
 	if err != nil {
 		return err
 	}
+	var row bytes.Buffer
+	e := rowEncoder(&row)
 	for _, t := range r.Traces {
-		b, err := json.Marshal(t)
-		if err != nil {
+		row.Reset()
+		if err := e.Encode(rowOfTrace{traceRow, t}); err != nil {
 			return err
 		}
-		if err := m.ledger.add(append(b, '\n'), n, t.Index, t.Member); err != nil {
+		if err := m.ledger.add(row.Bytes(), n, t.Index, t.Member, t.Status); err != nil {
 			return err
 		}
 	}
@@ -215,6 +243,7 @@ func (m *Merger) addRows(name string, rd io.Reader) error {
 			K      string `json:"k"`
 			Index  int    `json:"index"`
 			Member int    `json:"member"`
+			Status string `json:"status"`
 		}
 		if err := json.Unmarshal(line, &row); err != nil {
 			return fmt.Errorf("offset %d: %w: %w", at, errNoReport, err)
@@ -229,7 +258,7 @@ func (m *Merger) addRows(name string, rd io.Reader) error {
 			err = errNoReport
 		case row.K == traceRow:
 			traces++
-			err = m.ledger.add(line, n, row.Index, row.Member)
+			err = m.ledger.add(line, n, row.Index, row.Member, row.Status)
 		case row.K == skipRow:
 			var s Skip
 			if err = json.Unmarshal(line, &s); err == nil {
