@@ -372,6 +372,8 @@ type speedscopeFile struct {
 			Frame int
 			At    int64
 		}
+		Samples [][]int
+		Weights []int64
 	}
 }
 

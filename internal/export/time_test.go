@@ -110,6 +110,9 @@ func unionOf(a, b times) []string {
 	return names
 }
 
+// CheckTime is checkTime for tests that read recordings with a package that imports this one.
+var CheckTime = checkTime
+
 // checkTime holds the time of every method in every output against the stretches.
 func checkTime(t *testing.T, p *profile.Profile) {
 	t.Helper()
@@ -143,6 +146,9 @@ func checkTime(t *testing.T, p *profile.Profile) {
 	out.Reset()
 	require.NoError(t, Speedscope(&out, p, Options{}))
 	sameTimes(t, "speedscope", want, timesOfSpans(speedscopeSpans(t, out.Bytes(), short)), stretches)
+	if all, ok := timesOfAllThreads(t, out.Bytes(), short); ok {
+		sameTimes(t, "speedscope's profile of all threads", want, all, 0)
+	}
 
 	out.Reset()
 	require.NoError(t, Perfetto(&out, p, Options{}))
@@ -225,8 +231,26 @@ func speedscopeSpans(t *testing.T, b []byte, short map[string]string) []span {
 	return list
 }
 
+// timesOfAllThreads are those of the profile that sums up the others, which a file of one thread does not have.
+func timesOfAllThreads(t *testing.T, b []byte, short map[string]string) (got times, ok bool) {
+	var doc speedscopeFile
+	require.NoError(t, json.Unmarshal(b, &doc))
+	got = times{}
+	for _, pr := range doc.Profiles {
+		for i, stack := range pr.Samples {
+			ok = true
+			names := make([]string, len(stack))
+			for j, frame := range stack {
+				names[j] = short[doc.Shared.Frames[frame].Name]
+			}
+			got.stack(names, pr.Weights[i])
+		}
+	}
+	return got, ok
+}
+
 // TestTimeIsOne: per method, self and total time are the same in every output, whatever was
-// sampled. Real recordings are held to it by TestRealTraces.
+// sampled. Real recordings are held to it by TestTimeOfCorpus.
 func TestTimeIsOne(t *testing.T) {
 	for seed := range uint64(60) {
 		p := random(seed)

@@ -469,6 +469,7 @@ func detail(sl *profile.Slice) string {
 // first use: what else the table holds is not written. Node 0 is the root.
 type numbers struct {
 	table    *profile.Table
+	skip     []bool // by method: other outputs have no frame of it either
 	nodes    []node
 	names    []string // of methods
 	ofStack  []int32  // 0: none
@@ -483,7 +484,7 @@ type node struct{ parent, method int32 }
 
 func newNumbers(t *profile.Table) *numbers {
 	return &numbers{
-		table: t, nodes: make([]node, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
+		table: t, skip: t.Synthetic(), nodes: make([]node, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
 		polls: []int{}, offCPU: -1, away: map[profile.StackID]int32{},
 	}
 }
@@ -519,6 +520,10 @@ func (n *numbers) stack(s profile.StackID) int32 {
 	for i := len(n.trail) - 1; i >= 0; i-- {
 		s := n.trail[i]
 		m := n.table.Method(n.table.Frame(s))
+		if n.skip[m] {
+			n.ofStack[s] = n.ofStack[n.table.Parent(s)]
+			continue
+		}
 		if n.ofMethod[m] == 0 {
 			n.names = append(n.names, text.Line(n.table.MethodAt(m).Full()))
 			n.ofMethod[m] = int32(len(n.names))
