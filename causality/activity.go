@@ -18,6 +18,7 @@ type Activity struct {
 	Runtime  bool // of the runtime itself
 
 	work *work // of those that Explainer.Root chose
+	gone bool  // another one has its id now
 }
 
 // open reports whether a is running at a time.
@@ -78,7 +79,11 @@ func (as *activities) start(e *Event) *Activity {
 	if a.Parent == nil {
 		a.Parent = as.prefix(e.Process, e.ID)
 	}
-	as.byID[activityKey{e.Process, e.ID}] = a
+	k := activityKey{e.Process, e.ID}
+	if old := as.byID[k]; old != nil {
+		old.gone = true
+	}
+	as.byID[k] = a
 	return a
 }
 
@@ -130,8 +135,8 @@ func (as *activities) stop(a *Activity, t int64) {
 		g := as.gone[0]
 		as.gone[0] = nil
 		as.gone = as.gone[1:]
-		if k := (activityKey{g.Process, g.ID}); as.byID[k] == g {
-			delete(as.byID, k)
+		if !g.gone {
+			delete(as.byID, activityKey{g.Process, g.ID})
 		}
 	}
 }

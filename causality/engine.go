@@ -142,7 +142,7 @@ type Engine struct {
 	acts    activities
 	threads map[threadKey]*thread
 	order   []*thread
-	latest  *thread              // that had an event
+	recent  [64]*thread          // that had events lately, by their id
 	tasks   [2]map[taskKey]*flow // the newest, and those before
 	queued  map[taskKey]queued
 	walk    []stacks.StackID
@@ -181,18 +181,18 @@ func NewEngine(o *Options) *Engine {
 
 func (g *Engine) thread(e *Event) *thread {
 	k := threadKey{e.Process, e.Thread}
-	if g.latest != nil && g.latest.key == k {
-		return g.latest
+	at := &g.recent[k.id%uint64(len(g.recent))]
+	if *at != nil && (*at).key == k {
+		return *at
 	}
 	t := g.threads[k]
-	g.latest = t
 	if t == nil {
 		t = &thread{key: k, scopes: make([]scope, 1, 16)}
 		t.scopes[0] = scope{depth: -1, flow: g.flows.add(flow{root: true})}
 		g.threads[k] = t
 		g.order = append(g.order, t)
-		g.latest = t
 	}
+	*at = t
 	return t
 }
 
@@ -685,10 +685,12 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 
 // hand hands out a piece, cut where the activity ends before it.
 func (g *Engine) hand(t *thread, p *piece) {
-	s := &g.segment
-	*s = Segment{Process: t.key.process, Thread: t.key.id, From: p.from, To: p.to, Known: p.flow.known, State: p.state, Stack: p.stack, Thrown: p.thrown, Idle: p.flow.root && !p.flow.known, Born: p.flow.born}
-	if p.flow.known {
-		s.Activity = p.flow.activity.servedAt(p.from)
+	s, f := &g.segment, p.flow
+	s.Process, s.Thread, s.From, s.To = t.key.process, t.key.id, p.from, p.to
+	s.State, s.Stack, s.Thrown = p.state, p.stack, p.thrown
+	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known, f.born
+	if f.known {
+		s.Activity = f.activity.servedAt(p.from)
 	}
 	g.o.Segment(s)
 }
@@ -709,7 +711,7 @@ func (g *Engine) PathOf(a *Activity) string {
 	if !ok {
 		return a.ID.String()
 	}
-	return "//" + p.String()
+	return string(p.AppendText(append(make([]byte, 0, 48), "//"...)))
 }
 
 // settled returns the time before which all segments were handed out.

@@ -132,7 +132,7 @@ type Explainer struct {
 	halt    halt
 	open    int64 // start of the pause that is open
 	paused  bool
-	edges   []edge // room for steps
+	edges   []edge // room for walk
 }
 
 // ExplainOptions are those of an Explainer.
@@ -216,6 +216,9 @@ func (x *Explainer) started(a *Activity) {
 	call := x.o.Call(a)
 	for up := a.Parent; up != nil; up = up.Parent {
 		if w := up.work; w != nil {
+			if w.children == nil {
+				w.children = make([]*Activity, 0, 4) // most have no more
+			}
 			if len(w.children) < maxChildren {
 				w.children = append(w.children, a)
 			}
@@ -305,24 +308,29 @@ func push(list []interval, s *Segment) []interval {
 			return list
 		}
 	}
+	if list == nil {
+		list = make([]interval, 0, 4) // most need no more
+	}
 	return append(list, interval{s.From, s.To, s.State, s.Thread})
 }
 
 // Explain tells where the time of an activity went, from its start or from to its stop or
-// to. It returns nil for one that Root did not choose.
+// to. It returns false for one that Root did not choose.
 //
-// waits are times in which it waited for an answer, beside those of its own requests.
-func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span) *Explanation {
+// waits are times in which it waited for an answer, beside those of its own requests. steps asks
+// for its path.
+func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps bool) (e Explanation, ok bool) {
 	if a == nil || a.work == nil {
-		return nil
+		return e, false
 	}
 	w := a.work
-	e := &Explanation{Children: w.children}
-	e.Steps = x.steps(a, from, to, waits)
-	for i := range e.Steps {
-		s := &e.Steps[i]
+	e.Children = w.children
+	x.walk(a, from, to, waits, func(s Step) {
 		e.Time.add(s.Cause, s.To-s.From)
-	}
+		if steps {
+			e.step(s)
+		}
+	})
 	for i := range w.intervals {
 		if v := &w.intervals[i]; v.state == Running {
 			e.Time.Total += max(0, min(v.to, to)-max(v.from, from))
@@ -339,7 +347,16 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span) *Explanat
 	slices.SortFunc(e.Stuck, func(a, b Stuck) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.State, b.State))
 	})
-	return e
+	return e, true
+}
+
+// step makes the path longer.
+func (e *Explanation) step(s Step) {
+	if n := len(e.Steps); n > 0 && e.Steps[n-1].Cause == s.Cause && e.Steps[n-1].Thread == s.Thread {
+		e.Steps[n-1].To = s.To
+		return
+	}
+	e.Steps = append(e.Steps, s)
 }
 
 func (t *Time) add(c Cause, d int64) {
@@ -363,6 +380,9 @@ func (t *Time) add(c Cause, d int64) {
 
 // thrown counts equal exceptions.
 func thrown(list []*Exception) []Thrown {
+	if len(list) == 0 {
+		return nil
+	}
 	var out []Thrown
 	at := map[[3]string]int{}
 	for _, t := range list {
@@ -385,8 +405,8 @@ type edge struct {
 	thread uint64
 }
 
-// steps goes through the time of an activity.
-func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
+// walk goes through the time of an activity. Steps that follow each other may be of one kind.
+func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(Step)) {
 	edges := x.edges[:0]
 	add := func(f, t int64, c Cause, thread uint64) {
 		if f, t = max(f, from), min(t, to); t > f {
@@ -415,14 +435,6 @@ func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
 	}
 	x.edges = edges
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
-	var steps []Step
-	step := func(s Step) {
-		if k := len(steps) - 1; k >= 0 && steps[k].Cause == s.Cause && steps[k].Thread == s.Thread {
-			steps[k].To = s.To
-			return
-		}
-		steps = append(steps, s)
-	}
 	var on held
 	at, i := from, 0
 	for at < to {
@@ -445,7 +457,6 @@ func (x *Explainer) steps(a *Activity, from, to int64, waits []Span) []Step {
 		step(Step{at, next, c, on.whose(c)})
 		at = next
 	}
-	return steps
 }
 
 // causeOf is the cause that a state of a thread is.

@@ -54,8 +54,8 @@ func explained(t *testing.T, processors, others int, halts bool) *Time {
 	add(100*ms+ms/4, 1, Event{Kind: WaitEnd, ID: id, Task: 7}, frameTop, frameUser)
 	x.Finish()
 	require.NotNil(t, root)
-	e := x.Explain(root, 0, 100*ms, nil)
-	require.NotNil(t, e)
+	e, ok := x.Explain(root, 0, 100*ms, nil, true)
+	require.True(t, ok)
 	assert.Equal(t, 100*ms, e.Time.Sum())
 	assert.Equal(t, 40*ms, e.Time.Total, "what threads ran for it is not shared out")
 	var steps int64

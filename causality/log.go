@@ -18,6 +18,15 @@ type Log struct {
 	numbers map[string]uint32 // of strings
 	strings []string
 	threads map[threadKey]uint32
+	// What was met lately, by a part of it.
+	lateThreads [64]logMet[threadKey]
+	lateStrings [64]logMet[string]
+}
+
+// A logMet is a thing with its number in a Log; the zero value is of none.
+type logMet[T comparable] struct {
+	thing T
+	next  uint32 // the number behind its own
 }
 
 // logState is what both the writer and the reader of a Log know of the events before.
@@ -91,13 +100,7 @@ func (l *Log) Add(e *Event) {
 	if l.threads == nil {
 		l.threads, l.numbers = map[threadKey]uint32{}, map[string]uint32{}
 	}
-	key := threadKey{e.Process, e.Thread}
-	n, ok := l.threads[key]
-	if !ok {
-		n = uint32(len(l.state.threads))
-		l.threads[key] = n
-		l.state.threads = append(l.state.threads, logThread{key: key})
-	}
+	n := l.thread(threadKey{e.Process, e.Thread})
 	l.n++
 	t := &l.state.threads[n]
 	if t.goesOn(e) {
@@ -106,6 +109,22 @@ func (l *Log) Add(e *Event) {
 	l.endRun(n)
 	l.append(n, e)
 	t.begin(e)
+}
+
+// thread returns which of the threads has a key, a new one perhaps.
+func (l *Log) thread(key threadKey) uint32 {
+	at := &l.lateThreads[key.id%uint64(len(l.lateThreads))]
+	if at.thing == key && at.next > 0 {
+		return at.next - 1
+	}
+	n, ok := l.threads[key]
+	if !ok {
+		n = uint32(len(l.state.threads))
+		l.threads[key] = n
+		l.state.threads = append(l.state.threads, logThread{key: key})
+	}
+	*at = logMet[threadKey]{key, n + 1}
+	return n
 }
 
 // endRun appends the last of the samples of a thread that are alike.
@@ -184,12 +203,21 @@ func (l *Log) flags(e *Event, t *logThread) (f int) {
 
 // number interns a string.
 func (l *Log) number(s string) uint32 {
+	k := len(s)
+	if k > 0 {
+		k += int(s[0])
+	}
+	at := &l.lateStrings[k%len(l.lateStrings)]
+	if at.thing == s && at.next > 0 {
+		return at.next - 1
+	}
 	n, ok := l.numbers[s]
 	if !ok {
 		n = uint32(len(l.strings))
 		l.strings = append(l.strings, s)
 		l.numbers[s] = n
 	}
+	*at = logMet[string]{s, n + 1}
 	return n
 }
 

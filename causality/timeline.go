@@ -8,31 +8,53 @@ import (
 // A timeline is a set of stretches of time, each with the time from which on it counts, in
 // buckets. The zero value is empty.
 type timeline struct {
-	buckets map[int64][]stretch
-	found   []stretch // room for within
+	pages  map[int64]*page
+	latest *page // that was asked for, of the number at
+	at     int64
+	found  []stretch // room for within
 }
+
+// A page is the buckets of a time, each as it came.
+type page [1 << pageBits][]stretch
 
 type stretch struct{ from, to, born int64 }
 
 const (
-	bucketBits = 27
-	bucket     = int64(1) << bucketBits // ns
-	crowded    = 1 << 10                // stretches of a bucket, from which on they are joined
-	longSpan   = 1 << 16                // buckets: more is damage
+	bucket   = int64(1) << 24 // ns
+	pageBits = 6              // buckets of a page
+	crowded  = 1 << 7         // stretches of a bucket, from which on they are joined
+	longSpan = 1 << 19        // buckets: more is damage
 )
+
+// bucket returns where a bucket is, nil if nothing is there and nothing is to be added.
+func (l *timeline) bucket(n int64, add bool) *[]stretch {
+	if at := n >> pageBits; at != l.at || add && l.latest == nil {
+		p := l.pages[at]
+		if p == nil && add {
+			if l.pages == nil {
+				l.pages = map[int64]*page{}
+			}
+			p = new(page)
+			l.pages[at] = p
+		}
+		l.latest, l.at = p, at
+	}
+	if l.latest == nil {
+		return nil
+	}
+	return &l.latest[n&(1<<pageBits-1)]
+}
 
 // add adds the time between from and to, which counts for who began before born.
 func (l *timeline) add(from, to, born int64) {
-	if l.buckets == nil {
-		l.buckets = map[int64][]stretch{}
-	}
 	if to/bucket-from/bucket > longSpan {
 		return
 	}
 	for from < to {
 		b := from / bucket
 		end := min(to, (b+1)*bucket)
-		list := l.buckets[b]
+		at := l.bucket(b, true)
+		list := *at
 		if n := len(list); n > 0 && list[n-1].to == from && list[n-1].born == born {
 			list[n-1].to = end
 		} else {
@@ -41,7 +63,7 @@ func (l *timeline) add(from, to, born int64) {
 				list = join(list)
 			}
 		}
-		l.buckets[b] = list
+		*at = list
 		from = end
 	}
 }
@@ -49,9 +71,17 @@ func (l *timeline) add(from, to, born int64) {
 // within returns the stretches that overlap a span and count for who began at a time. They
 // are in order and apart, and valid until the next call.
 func (l *timeline) within(from, to, began int64) []stretch {
+	if len(l.pages) == 0 {
+		return nil
+	}
 	found := l.found[:0]
 	for b := from / bucket; b <= to/bucket && b-from/bucket <= longSpan; b++ {
-		for _, s := range l.buckets[b] {
+		at := l.bucket(b, false)
+		if at == nil {
+			b |= 1<<pageBits - 1 // the rest of the page
+			continue
+		}
+		for _, s := range *at {
 			if s.born >= began && s.to > from && s.from < to {
 				found = append(found, s)
 			}
@@ -94,7 +124,8 @@ type turn struct {
 const (
 	slotBits = 20
 	slot     = int64(1) << slotBits // ns
-	slots    = bucket / slot
+	turnBits = 27
+	slots    = 1 << turnBits / slot
 	maxTurns = 1 << 14     // buckets: half an hour
 	maxReady = int64(10e9) // ns: nobody is ready for longer and never seen
 )
@@ -157,7 +188,7 @@ func (t *turns) bucket(at int64, add bool) *[slots]turn {
 func (t *turns) each(from, to int64, add bool, f func(u *turn, ns int64)) {
 	for from < to {
 		end := min(to, (from>>slotBits+1)<<slotBits)
-		b := t.bucket(from>>bucketBits, add)
+		b := t.bucket(from>>turnBits, add)
 		var u *turn
 		if b != nil {
 			u = &b[from>>slotBits&(slots-1)]

@@ -83,7 +83,7 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 	if len(a.Request) > 0 {
 		var list []string
 		_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
-			if url := r.facts().url; url != "" && len(list) < mostNames && !slices.Contains(list, url) {
+			if url := r.url(); url != "" && len(list) < mostNames && !slices.Contains(list, url) {
 				list = append(list, url)
 			}
 		})

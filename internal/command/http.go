@@ -168,17 +168,24 @@ func (r httpRow) facts() (f struct {
 	process         uint32
 	thread          uint64
 	activity        activity.ID
-	url             string
 }) {
 	if q := r.made; q != nil {
 		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
-		f.process, f.thread, f.activity, f.url = q.Process, q.Thread, activity.ID(q.Activity), q.URL()
+		f.process, f.thread, f.activity = q.Process, q.Thread, activity.ID(q.Activity)
 	} else {
 		q := r.served
 		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
-		f.process, f.thread, f.activity, f.url = q.Process, q.Thread, activity.ID(q.Activity), q.Target
+		f.process, f.thread, f.activity = q.Process, q.Thread, activity.ID(q.Activity)
 	}
 	return f
+}
+
+// url is where it went, as far as is known.
+func (r httpRow) url() string {
+	if r.made != nil {
+		return r.made.URL()
+	}
+	return r.served.Target
 }
 
 // wanted returns what the flags ask for, but for time.
@@ -237,7 +244,7 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 		if len(status) > 0 && !slices.ContainsFunc(status, func(s span) bool { return f.status >= s.lo && f.status <= s.hi }) {
 			return false
 		}
-		if len(h.Request) > 0 && !profile.MatchRequest(h.Request, f.id, f.url) {
+		if len(h.Request) > 0 && !profile.MatchRequest(h.Request, f.id, row.url()) {
 			return false
 		}
 		return len(h.Host) == 0 || text.List(h.Host).Match(row.hostNames()...)

@@ -72,7 +72,7 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 		}
 		return ""
 	})
-	list(h.Request, "requests", func(r httpRow) string { return r.facts().url })
+	list(h.Request, "requests", httpRow.url)
 	list(h.Status, "answers", func(r httpRow) string {
 		if s := r.facts().status; s != 0 {
 			return strconv.Itoa(s)

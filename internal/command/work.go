@@ -77,7 +77,7 @@ func (f WorkFlags) requests(ctx context.Context, c *Call) (map[activity.ID]bool,
 	}
 	ids := map[activity.ID]bool{}
 	err := eachRequest(ctx, c, func(r httpRow) {
-		if q := r.facts(); !q.activity.IsZero() && profile.MatchRequest(f.Request, q.id, q.url) {
+		if q := r.facts(); !q.activity.IsZero() && profile.MatchRequest(f.Request, q.id, r.url()) {
 			ids[q.activity] = true
 		}
 	})

@@ -18,6 +18,9 @@ const (
 	maxSteps    = 500
 )
 
+// maxNames is how many names of activities are made once only.
+const maxNames = 1 << 10
+
 // forget is how long activities are kept that nobody asks for, ns.
 const forget = int64(60e9)
 
@@ -33,6 +36,7 @@ type Explainer struct {
 	next  causality.Event
 	more  bool
 	roots map[requestKey]*causality.Activity
+	names map[[2]string]string // of activities
 	swept int
 }
 
@@ -57,7 +61,7 @@ func NewActivityExplainer(t *profile.Table, rec *Recorder) *Explainer {
 }
 
 func (x *Explainer) begin(rec *Recorder, root func(*causality.Activity) bool) {
-	x.log, x.roots = rec.Log.Read(), map[requestKey]*causality.Activity{}
+	x.log, x.roots, x.names = rec.Log.Read(), map[requestKey]*causality.Activity{}, map[[2]string]string{}
 	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(x.table), Root: root, Call: isCall, Processors: rec.reader.Header().Processors})
 	x.more = x.log.Next(&x.next)
 }
@@ -142,8 +146,8 @@ func (x *Explainer) Server(r *httpphases.ServerRequest) *httpphases.Explanation 
 func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) *httpphases.Explanation {
 	x.until(to)
 	k := requestKey{id, from}
-	e := x.x.Explain(x.roots[k], from, to, wire)
-	if e == nil {
+	e, ok := x.x.Explain(x.roots[k], from, to, wire, x.Steps)
+	if !ok {
 		return &httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: to - from}}
 	}
 	t := &e.Time
@@ -163,17 +167,30 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 	for _, s := range e.Stuck[:min(len(e.Stuck), maxBlocked)] {
 		out.Blocked = append(out.Blocked, httpphases.StackTime{Kind: s.State.String(), Time: s.Time, Frames: x.frames(s.Stack)})
 	}
-	for _, c := range e.Children[:min(len(e.Children), maxChildren)] {
-		out.Children = append(out.Children, httpphases.Child{
-			Name: strings.TrimPrefix(c.Provider+"/"+c.Name, "/"), Path: x.x.Engine().PathOf(c), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped,
-		})
+	if n := min(len(e.Children), maxChildren); n > 0 {
+		out.Children = make([]httpphases.Child, n)
 	}
-	if x.Steps {
-		for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
-			out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
-		}
+	for i := range out.Children {
+		c := e.Children[i]
+		out.Children[i] = httpphases.Child{Name: x.name(c), Path: x.x.Engine().PathOf(c), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped}
+	}
+	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
+		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
 	}
 	return out
+}
+
+// name returns what an activity is called: Provider/Name.
+func (x *Explainer) name(a *causality.Activity) string {
+	k := [2]string{a.Provider, a.Name}
+	name, ok := x.names[k]
+	if !ok {
+		name = strings.TrimPrefix(a.Provider+"/"+a.Name, "/")
+		if len(x.names) < maxNames {
+			x.names[k] = name
+		}
+	}
+	return name
 }
 
 // frames returns the names of the innermost frames of a stack.
