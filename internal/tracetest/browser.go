@@ -32,17 +32,31 @@ type answer struct {
 // patience is how long a page may take for one thing.
 const patience = 60 * time.Second
 
-// BrowserPath finds the browser. Without one the test is skipped.
+// BrowserPath finds the browser: the program that TRACEFIX_BROWSER names, else a Chromium or Chrome on
+// the PATH or where its installer puts it. Without one the test is skipped.
 func BrowserPath(t testing.TB) string {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	if name := os.Getenv(browserEnv); name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatalf("%s: %v", browserEnv, err)
+		}
+		return path
+	}
+	for _, name := range []string{
+		"chromium", "chromium-browser", "google-chrome", "chrome",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", `C:\Program Files\Google\Chrome\Application\chrome.exe`,
+	} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	t.Skip("no chromium on the PATH: the page was not opened in a browser")
+	t.Skip("no chromium on the PATH, and " + browserEnv + " names none: the page was not opened in a browser")
 	return ""
 }
+
+// browserEnv names the browser. Where it is set a test must not skip.
+const browserEnv = "TRACEFIX_BROWSER"
 
 // NewBrowser starts the browser, for as long as the test runs. Without one the test is skipped.
 func NewBrowser(t testing.TB, width, height int, flags ...string) *Browser {
@@ -63,6 +77,9 @@ func NewBrowser(t testing.TB, width, height int, flags ...string) *Browser {
 	}, flags...)...)
 	cmd.ExtraFiles = []*os.File{theirs, out}
 	if err := cmd.Start(); err != nil {
+		if os.Getenv(browserEnv) != "" {
+			t.Fatalf("%s does not start: %v", path, err)
+		}
 		t.Skipf("the browser does not start: %v", err)
 	}
 	theirs.Close()
@@ -86,8 +103,19 @@ func NewBrowser(t testing.TB, width, height int, flags ...string) *Browser {
 	var attached struct{ SessionID string }
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.Show(width, height, false)
 	return b
+}
+
+// Show gives the page a size in pixels, and light or dark colours.
+func (b *Browser) Show(width, height int, dark bool) {
+	b.t.Helper()
+	theme := "light"
+	if dark {
+		theme = "dark"
+	}
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}}, nil)
 }
 
 // listen passes on the answers; events are not asked for.

@@ -404,33 +404,14 @@ func TestExportsInBrowser(t *testing.T) {
 
 // TestLimitsInBrowser shows what a trace lacks.
 func TestLimitsInBrowser(t *testing.T) {
-	tab := profile.NewTable()
-	frame := tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "A()"})})
-	stack := tab.Push(0, frame)
-	proc := &profile.Process{PID: 4, Name: "app"}
-	one, two := &profile.Thread{Process: proc, TID: 9}, &profile.Thread{Process: proc, TID: 10}
-	for i := range int64(100) {
-		s := profile.Sample{Time: i * 1e6, Stack: stack}
-		if i < 20 || i > 60 {
-			one.Samples.Append(s)
-		}
-		if i == 30 {
-			s.Cut, s.Type = profile.CutDepth, profile.SampleExternal
-		}
-		two.Samples.Append(s)
-	}
-	p := &profile.Profile{
-		Table: tab, Processes: []*profile.Process{proc}, Threads: []*profile.Thread{one, two},
-		Losses: []profile.Loss{{From: 70e6, To: 75e6, Events: 1234, Thread: two}},
-		Meta:   profile.Meta{Source: "a.nettrace", End: 100e6, Lost: 1234, Damages: 1, Damage: []profile.Damage{{Offset: 4711, Where: "StackBlock", What: "unexpected EOF", Time: 45e6}}},
-	}
 	b := tracetest.NewBrowser(t, 1400, 900)
-	b.Open(pageFor(t, p), drawn)
+	b.Open(pageFor(t, lossyProfile()), drawn)
 	assert.Contains(t, text(t, b, "notes"), "1,234 events were lost")
+	assert.Contains(t, text(t, b, "notes"), `2 places; the lane "damage" shows when; 1 behind all samples`)
 	b.Key("8")
 	look(t, b)
 	shown := text(t, b, "table")
-	for _, want := range []string{"1,234 events in 1 gap;", "Thread 10", "70.00 ms", "4,711", "45.00 ms", "StackBlock", "unexpected EOF", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
+	for _, want := range []string{"1,234 events in 1 gap;", "Thread 10", "70.00 ms", "4,711", "45.00 ms", "StackBlock", "unexpected EOF", "behind all samples", "the sampler saw other threads and not this one", "left as recorded", "does not tell which"} {
 		assert.Contains(t, shown, want)
 	}
 	b.Screenshot("limits")
@@ -440,6 +421,43 @@ func TestLimitsInBrowser(t *testing.T) {
 	b.Key("2")
 	look(t, b)
 	b.Screenshot("limits-time")
+}
+
+// TestOpensOnUsersThread: the page opens on a thread of the process whose managed code worked most, and there on the one
+// that was cut most of those that did much, else the busiest.
+func TestOpensOnUsersThread(t *testing.T) {
+	tab := profile.NewTable()
+	push := func(kind profile.FrameKind) profile.StackID {
+		return tab.Push(0, tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "A()", Kind: kind})}))
+	}
+	managed, native := push(profile.Managed), push(profile.Native)
+	recorder, app := &profile.Process{PID: 3, Name: "recorder"}, &profile.Process{PID: 4, Name: "app"}
+	thread := func(of *profile.Process, tid int64, stack profile.StackID, samples, cut int) *profile.Thread {
+		th := &profile.Thread{Process: of, TID: tid}
+		for i := range samples {
+			s := profile.Sample{Time: int64(i) * 1e6, Stack: stack, Type: profile.SampleCPU}
+			if i < cut {
+				s.Cut = profile.CutDepth
+			}
+			th.Samples.Append(s)
+		}
+		return th
+	}
+	busiest, cut := thread(app, 11, managed, 100, 0), thread(app, 12, managed, 60, 10)
+	others := []*profile.Thread{thread(recorder, 10, native, 500, 400), thread(app, 13, managed, 5, 5)}
+	for name, c := range map[string]struct {
+		threads []*profile.Thread
+		want    string
+	}{
+		"the most cut": {append(others, busiest, cut), "Thread 12 of app"},
+		"the busiest":  {append(others, busiest), "Thread 11 of app"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := tracetest.NewBrowser(t, 1400, 900)
+			b.Open(pageFor(t, &profile.Profile{Table: tab, Processes: []*profile.Process{recorder, app}, Threads: c.threads, Meta: profile.Meta{Source: "a.nettrace", End: 500e6}}), drawn)
+			assert.Equal(t, []string{c.want}, look(t, b).Names)
+		})
+	}
 }
 
 // TestOpensWithoutSamples: a trace of requests, activities or collections alone has a page.

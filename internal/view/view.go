@@ -19,7 +19,6 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
@@ -31,7 +30,7 @@ import (
 var files embed.FS
 
 // scripts are the parts of the page's program, in the order in which they stand in it.
-var scripts = []string{"data.js", "tree.js", "draw.js", "overview.js", "timeorder.js", "flame.js", "tables.js", "main.js"}
+var scripts = []string{"data.js", "tree.js", "draw.js", "overview.js", "timeorder.js", "flame.js", "tables.js", "selection.js", "explain.js", "search.js", "address.js", "save.js", "controls.js", "main.js"}
 
 // page returns what stands before and behind the data.
 func page(title string) (before, after string) {
@@ -94,6 +93,7 @@ type thread struct {
 	Cut      int    `json:"cut"`
 	Repaired int    `json:"repaired"` // bridged ones too
 	Busy     int    `json:"busy"`     // samples that were on a CPU, as far as the trace tells
+	Managed  int    `json:"managed"`  // of those, with managed code on the stack
 	Works    int    `json:"works"`    // stretches of time in which it worked for a request
 }
 
@@ -117,7 +117,7 @@ type damage struct {
 	Offset int64  `json:"offset"`
 	Where  string `json:"where"`
 	What   string `json:"what"`
-	At     int64  `json:"at"` // ns; -1: not known
+	At     int64  `json:"at"` // ns, maybe behind all samples; -1: not known
 }
 
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
@@ -151,7 +151,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 		repairs := t.Repairs.Cursor()
 		for s := range stretches(t) {
 			row.Samples++
-			n.number(s.Stack, s.Type)
+			node := n.number(s.Stack, s.Type)
 			r := repairs.Of(s.Index)
 			if r != nil {
 				n.number(r.Recorded, s.Type)
@@ -162,6 +162,9 @@ func Write(w io.Writer, p *profile.Profile) error {
 			}
 			if s.Type == profile.SampleManaged || s.Type == profile.SampleCPU {
 				row.Busy++
+				if n.managed[node] {
+					row.Managed++
+				}
 			}
 			h.EndNs = max(h.EndNs, s.End)
 		}
@@ -286,9 +289,20 @@ func (h *head) tell(p *profile.Profile) {
 	}
 	h.Facts = facts
 	if n := p.Meta.Damages; n > 0 {
+		inside, behind := 0, 0
+		for _, d := range p.Meta.Damage {
+			if d.Time > h.EndNs {
+				behind++
+			} else if d.Time >= 0 {
+				inside++
+			}
+		}
 		when := ""
-		if slices.ContainsFunc(p.Meta.Damage, func(d profile.Damage) bool { return d.Time >= 0 }) {
+		if inside > 0 {
 			when = "; the lane \"damage\" shows when"
+		}
+		if behind > 0 {
+			when += fmt.Sprintf("; %s behind all samples", report.Count(behind))
 		}
 		h.Notes = append(h.Notes, fmt.Sprintf("The file is damaged in %s place%s%s. This page shows what could be saved.", report.Count(n), report.Plural(n), when))
 	}
@@ -309,7 +323,7 @@ func (h *head) limits(p *profile.Profile, index map[*profile.Thread]int) {
 		h.Losses = append(h.Losses, loss{max(l.From, 0), l.To, l.Events, of})
 	}
 	for _, d := range p.Meta.Damage {
-		h.Damage = append(h.Damage, damage{d.Offset, text.Line(d.Where), text.Line(d.What), min(d.Time, h.EndNs)})
+		h.Damage = append(h.Damage, damage{d.Offset, text.Line(d.Where), text.Line(d.What), d.Time})
 	}
 }
 
@@ -471,6 +485,7 @@ type numbers struct {
 	table    *profile.Table
 	skip     []bool // by method: other outputs have no frame of it either
 	nodes    []node
+	managed  []bool   // nodes that are managed code, or have a caller that is
 	names    []string // of methods
 	ofStack  []int32  // 0: none
 	ofMethod []int32  // 1 + number; 0: none
@@ -484,7 +499,7 @@ type node struct{ parent, method int32 }
 
 func newNumbers(t *profile.Table) *numbers {
 	return &numbers{
-		table: t, skip: t.Synthetic(), nodes: make([]node, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
+		table: t, skip: t.Synthetic(), nodes: make([]node, 1), managed: make([]bool, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
 		polls: []int{}, offCPU: -1, away: map[profile.StackID]int32{},
 	}
 }
@@ -503,7 +518,7 @@ func (n *numbers) number(s profile.StackID, kind profile.SampleType) int32 {
 			n.names = append(n.names, profile.OffCPU)
 		}
 		leaf = int32(len(n.nodes))
-		n.nodes = append(n.nodes, node{k, int32(n.offCPU)})
+		n.nodes, n.managed = append(n.nodes, node{k, int32(n.offCPU)}), append(n.managed, n.managed[k])
 		n.away[s] = leaf
 	}
 	return leaf
@@ -532,7 +547,9 @@ func (n *numbers) stack(s profile.StackID) int32 {
 			}
 		}
 		n.ofStack[s] = int32(len(n.nodes))
-		n.nodes = append(n.nodes, node{n.ofStack[n.table.Parent(s)], n.ofMethod[m] - 1})
+		caller := n.ofStack[n.table.Parent(s)]
+		n.nodes = append(n.nodes, node{caller, n.ofMethod[m] - 1})
+		n.managed = append(n.managed, n.managed[caller] || n.table.MethodAt(m).Kind == profile.Managed)
 	}
 	return n.ofStack[s]
 }

@@ -48,7 +48,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
 	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", profile.OffCPU}, h.Methods)
 	assert.Equal(t, 2, h.OffCPU)
-	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1}}, h.Threads)
+	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1, Managed: 1}}, h.Threads)
 	assert.Equal(t, []track{{Name: "GC", Group: "gc", Slices: 2}}, h.Tracks)
 	assert.Equal(t, []string{"", "gen 1", "gen 2"}, h.Names)
 	assert.Contains(t, s, `id="told">["",`+"\n"+`"reason: small, n: 3"]</script>`)

@@ -16,8 +16,8 @@ function mixed(a, b, part) { let c = 255 << 24; for (const k of [0, 8, 16]) c |=
 
 // Modules get one of these, as hue, saturation and lightness in percent: text stands on all of them, and
 // they stay apart for people with deuteranopia (see colours_test.go).
-const MODULE_COLOURS = { light: [[0, 25, 76], [10, 60, 70], [50, 45, 92], [60, 60, 72], [110, 60, 80], [230, 60, 72], [270, 60, 92], [320, 60, 74]],
-  dark: [[0, 35, 16], [50, 65, 22], [130, 20, 32], [220, 50, 40], [230, 50, 16], [240, 65, 24], [250, 65, 40], [300, 35, 34]] };
+const MODULE_COLOURS = { light: [[20, 45, 66], [50, 60, 78], [70, 60, 66], [150, 60, 74], [230, 60, 74], [290, 30, 84], [310, 45, 68], [340, 30, 68]],
+  dark: [[0, 40, 22], [20, 55, 34], [200, 55, 32], [220, 55, 40], [230, 25, 20], [240, 55, 44], [250, 55, 22], [340, 25, 40]] };
 
 // palette returns the colour of method m; of one module they differ a little. Faded ones are
 // those that a search did not find.
@@ -133,10 +133,10 @@ function sized(canvas) {
   return { g, w, h };
 }
 
-// ticks are the times that an axis names: pairs of a place and a text.
+// ticks are the times that an axis names: pairs of a place and a text, which is empty where it does not fit.
 function ticks(from, to, w) {
   const raw = Math.max((to - from) / Math.max(w / 110, 1), 1e-9), mag = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map(k => k * mag).find(s => s >= raw) || raw, out = [];
-  for (let t = Math.ceil(from / step) * step; t < to && out.length < 200; t += step) out.push([Math.round((t - from) / (to - from) * w), moment(t, step)]);
+  for (let t = Math.ceil(from / step) * step; t < to && out.length < 200; t += step) { const x = Math.round((t - from) / (to - from) * w); out.push([x, x < w - 44 ? moment(t, step) : ""]); }
   return out;
 }
 function moment(t, step) { return step >= 1e9 ? (t / 1e9).toFixed(0) + " s" : step >= 1e7 ? (t / 1e9).toFixed(2) + " s" : step >= 1e6 ? (t / 1e6).toFixed(0) + " ms" : step >= 1e3 ? (t / 1e6).toFixed(3) + " ms" : (t / 1e3).toFixed(2) + " µs"; }

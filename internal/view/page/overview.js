@@ -3,19 +3,20 @@
 
 const LANE = 16, LABEL = 190, HEAD = 18;
 
-// clipped is as much of a text as fits.
+// clipped is as much of a text as fits; a number in brackets, which tells threads apart, stays.
 function clipped(g, text, width) {
   if (g.measureText(text).width <= width) return text;
-  let n = text.length;
-  while (n > 1 && g.measureText(text.slice(0, n) + "…").width > width) n--;
-  return text.slice(0, n) + "…";
+  const [tail] = text.match(/ \(\d+\).{0,12}$/) || [""], head = text.slice(0, text.length - tail.length);
+  let n = head.length;
+  while (n > 1 && g.measureText(head.slice(0, n) + "…" + tail).width > width) n--;
+  return head.slice(0, n) + "…" + tail;
 }
 
 function makeOverview(app) {
   const { trace } = app, canvas = $("overview"), end = Math.max(trace.head.end, 1);
   let lanes = [], image = null, imageKey = "", cursor = -1; // the lane that the keys are at
 
-  // arrange puts tracks above threads; of many threads the busiest come first.
+  // arrange puts tracks above threads, and counters below.
   function arrange() {
     lanes = [];
     const groups = new Map();
@@ -64,7 +65,13 @@ function makeOverview(app) {
     return c;
   }
 
+  // reveal scrolls to a lane.
+  function reveal(k) {
+    const box = canvas.parentNode, y = HEAD + k * LANE;
+    if (y < box.scrollTop + HEAD || y + LANE > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
+  }
   function draw() {
+    if (!image) reveal(lanes.findIndex(l => l.kind === "thread" && app.state.threads.has(l.thread)));
     const { g, w, h } = sized(canvas), ratio = window.devicePixelRatio || 1, key = [w, h, dark.matches, ratio].join();
     if (key !== imageKey) { image = paint(w, h); imageKey = key; }
     g.drawImage(image, 0, 0, w, h);
@@ -98,7 +105,7 @@ function makeOverview(app) {
   }
   canvas.onkeydown = e => {
     const span = app.state.to - app.state.from, d = e.key === "ArrowRight" ? 0.1 * span : -0.1 * span, lane = lanes[cursor];
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { cursor = Math.max(0, Math.min(lanes.length - 1, cursor + (e.key === "ArrowDown" ? 1 : -1))); app.say(lanes[cursor].name); canvas.parentNode.scrollTop = Math.max(0, HEAD + cursor * LANE - 60); app.redraw(); }
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") { cursor = Math.max(0, Math.min(lanes.length - 1, cursor + (e.key === "ArrowDown" ? 1 : -1))); app.say(lanes[cursor].name); reveal(cursor); app.redraw(); }
     else if ((e.key === "Enter" || e.key === " ") && lane) { if (lane.kind === "thread") app.pick(lane.thread, e.ctrlKey || e.shiftKey); else if (lane.kind === "track") next(lane, e.shiftKey ? -1 : 1); else app.show("limits"); }
     else if (e.key === "ArrowLeft" || e.key === "ArrowRight") { if (e.shiftKey) app.select(app.state.from, app.state.to + d); else app.move(d); }
     else if (e.key === "+" || e.key === "-") app.zoom(e.key === "+" ? 0.8 : 1.25, 0.5);

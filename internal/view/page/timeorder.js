@@ -33,6 +33,7 @@ function makeTimeOrder(app) {
         if (many) paper.text(app.threadName(t), 6, y + ROW / 2, css("--dim"));
         const rows = rowsOf(t), edges = edgesOf(t, paper);
         blocks.push({ t, rows, top });
+        gapsOf(paper, t, X, Math.max(TOP, top), Math.min(h, top + deep * ROW));
         for (let d = Math.max(0, Math.ceil((TOP - top) / ROW) - 1); d < rows.length && top + d * ROW < h; d++) if (top + d * ROW > TOP - ROW) row(paper, t, rows[d], top + d * ROW, edges);
         for (const [a, b, front, behind] of restoredRuns(t, app.choice(), from, to)) {
           const x = Math.max(0, X(a)), wide = Math.min(w, X(b)) - x;
@@ -48,10 +49,22 @@ function makeTimeOrder(app) {
     paper.rect(0, 0, w, TOP - 2, packed(css("--bg")));
     const line = packed(css("--line"));
     for (const [x, text] of ticks(from, to, w)) { paper.rect(x, 0, 1, 16, line); paper.text(text, x + 4, 8, css("--dim")); }
-    for (const m of Object.values(app.marks).flat()) if (m.to >= from && m.from <= to) paper.hatch(X(m.from), TOP - 2, Math.max(2, X(m.to) - X(m.from)), h - TOP, "loss");
+    for (const m of Object.values(app.marks).flat()) if (m.to >= from && m.from <= to) paper.hatch(X(m.from), 17, Math.max(2, X(m.to) - X(m.from)), 5, "loss");
     if (threads.length) cuts(paper, threads[0], X);
     else paper.text("No thread is selected: click one above.", 12, 60, css("--dim"));
     return paper.done();
+  }
+  // gapsOf hatches where the thread has no sample because events were lost, and tells why there is none.
+  function gapsOf(paper, t, X, y0, y1) {
+    const { from, to } = app.state;
+    for (let i = Math.max(1, lower(t.start, from)), x1 = 0; i < t.samples && t.end[i - 1] < to; i++) {
+      const x0 = Math.max(x1, X(t.end[i - 1]));
+      x1 = Math.min(paper.w, X(t.start[i]));
+      if (x1 - x0 < 1 || y1 <= y0) continue;
+      const why = whyGap(app.trace, t, t.end[i - 1], t.start[i]);
+      if (why === LOSS) paper.hatch(x0, y0, x1 - x0, y1 - y0, "loss");
+      if (x1 - x0 > 8 * why.length) paper.text(why, x0 + 6, y0 + ROW / 2, css("--dim"));
+    }
   }
   // edgesOf finds for each pixel the first sample that ends behind it.
   function edgesOf(t, paper) {

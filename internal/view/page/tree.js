@@ -244,8 +244,9 @@ function gaps(trace, threads, most) {
   for (const g of list) g.why = whyGap(trace, g.thread, g.from, g.to);
   return { list, all: out.length };
 }
+const LOSS = "events were lost";
 function whyGap(trace, t, from, to) {
-  if (trace.head.losses.some(l => l.from < to && l.to > from && (l.thread < 0 || l.thread === t.index))) return "events were lost";
+  if (trace.head.losses.some(l => l.from < to && l.to > from && (l.thread < 0 || l.thread === t.index))) return LOSS;
   const seen = trace.threads.some(o => { const i = lower(o.start, from); return o !== t && o.pid === t.pid && i < o.samples && o.start[i] < to; });
   return seen ? "the sampler saw other threads and not this one" : "no thread was sampled";
 }
