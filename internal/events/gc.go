@@ -59,7 +59,7 @@ type gcRow struct {
 
 type gcStats struct {
 	K              string   `json:"k"`
-	PID            int      `json:"pid"`
+	PID            int      `json:"pid,omitempty"`
 	Count          int      `json:"count"`
 	Incomplete     int      `json:"count_incomplete"`
 	ByGeneration   [3]int   `json:"by_generation"`
@@ -90,7 +90,7 @@ type gcStats struct {
 
 // GC reports on the collections of a trace.
 func GC(procs []*runtimeevents.GCProcess, c *Context) *Report {
-	r := &Report{Title: "Garbage collections of " + c.Name}
+	r := &Report{Title: "Garbage collections of " + c.Name, row: gcRow{}, stats: gcStats{K: "stats"}}
 	var stats []any
 	for _, p := range procs {
 		s := gcStatsOf(p, c)

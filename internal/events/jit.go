@@ -31,7 +31,7 @@ type methodRow struct {
 
 type jitStats struct {
 	K            string         `json:"k"`
-	PID          int            `json:"pid"`
+	PID          int            `json:"pid,omitempty"`
 	Methods      int            `json:"methods"`
 	Foreground   int            `json:"foreground"`
 	Background   int            `json:"background_tiered"`
@@ -50,7 +50,7 @@ type jitStats struct {
 
 // JIT reports on the compilations of a trace.
 func JIT(jit *runtimeevents.JIT, c *Context) *Report {
-	r := &Report{Title: "Compilations of " + c.Name}
+	r := &Report{Title: "Compilations of " + c.Name, row: methodRow{}, stats: jitStats{K: "stats", Tiers: map[string]int{}}}
 	var pids []int
 	by := map[int][]*runtimeevents.Compilation{}
 	for _, m := range jit.Compilations {

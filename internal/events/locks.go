@@ -49,7 +49,7 @@ type waitRow struct {
 
 type locksStats struct {
 	K       string  `json:"k"`
-	PID     int     `json:"pid"`
+	PID     int     `json:"pid,omitempty"`
 	Starts  int     `json:"starts"`
 	Stops   int     `json:"stops"`
 	NoStop  int     `json:"starts_without_stop"`
@@ -64,7 +64,7 @@ type locksStats struct {
 
 // LocksReport reports on contention. waits also lists the waits that were for no lock.
 func LocksReport(l *Locks, waits bool, c *Context) *Report {
-	r := &Report{Title: "Locks of " + c.Name}
+	r := &Report{Title: "Locks of " + c.Name, row: contentionRow{}, stats: locksStats{K: "stats"}}
 	var pids []int
 	note := func(pid int) {
 		if !slices.Contains(pids, pid) {

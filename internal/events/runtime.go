@@ -22,6 +22,9 @@ type Report struct {
 	CSV      []any     // those of Rows, all of one type, that a spreadsheet wants
 	Done     string    // what was found, in a few words
 	Missing  string    // what would record such events, where there are none
+
+	// What a thing's row and the totals look like where there is nothing.
+	row, stats any
 }
 
 // A Section is what there is to say of one process.

@@ -98,7 +98,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	}
 	r := c.report(contextOf(p, &o), o.Between)
 	if o.Between.From > p.Meta.End { // when what has no end is over, too
-		r = &Report{Title: r.Title}
+		r = &Report{Title: r.Title, row: r.row, stats: r.stats}
 	}
 	if len(r.Rows) == 0 {
 		r.Missing = c.advice()

@@ -117,10 +117,14 @@ func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 			assert.Contains(t, r.Missing, "dotnet-trace collect", name)
 		}
 	}
-	r := readRuntime(t, "exceptions", KindLocks, 0)
-	assert.Empty(t, r.Rows)
-	assert.Empty(t, writeRuntime(t, r, "text", 80))
-	assert.Empty(t, writeRuntime(t, r, "csv", 80))
+	for name, columns := range map[string]string{"locks": "pid,start_ms,tid,object", "jit": "pid,name,module,tier"} {
+		r := readRuntime(t, "exceptions", reportKinds[name], 0)
+		require.Empty(t, r.Rows)
+		assert.Empty(t, writeRuntime(t, r, "text", 80))
+		assert.Regexp(t, "^"+columns+"[^\n]*\n$", writeRuntime(t, r, "csv", 80), "the head of a table")
+		assert.Regexp(t, `^\{"k":"stats",[^\n]*\}\n$`, writeRuntime(t, r, "ndjson", 80), "the totals of nothing")
+		assert.Contains(t, writeRuntime(t, r, "json", 80), `"k": "stats"`)
+	}
 }
 
 // TestPlotsDoNotGrow draws more points than a plot has pixels.

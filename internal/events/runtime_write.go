@@ -23,9 +23,17 @@ func (r *Report) Summary() string {
 	return r.Done
 }
 
+// rows returns the rows with the totals at the end, which are there even of nothing.
+func (r *Report) rows() []any {
+	if len(r.Rows) == 0 {
+		return []any{r.stats}
+	}
+	return r.Rows
+}
+
 func (r *Report) ndjson(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, row := range r.Rows {
+	for _, row := range r.rows() {
 		if err := text.WriteDocument(b, row, ""); err != nil {
 			return err
 		}
@@ -43,12 +51,9 @@ func (r *Report) json(w io.Writer) error {
 		Title     string    `json:"title"`
 		Processes []process `json:"processes"`
 		Rows      []any     `json:"rows"`
-	}{r.Title, []process{}, r.Rows}
+	}{r.Title, []process{}, r.rows()}
 	for _, s := range r.Sections {
 		doc.Processes = append(doc.Processes, process{s.Process, s.Verdict})
-	}
-	if doc.Rows == nil {
-		doc.Rows = []any{}
 	}
 	return text.WriteDocument(w, doc, " ")
 }
@@ -57,10 +62,7 @@ func (r *Report) json(w io.Writer) error {
 // have semicolons between them.
 func (r *Report) csv(w io.Writer) error {
 	c := csv.NewWriter(w)
-	if len(r.CSV) == 0 {
-		return nil
-	}
-	t := reflect.TypeOf(r.CSV[0])
+	t := reflect.TypeOf(r.row)
 	var head []string
 	for i := range t.NumField() {
 		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "k" {

@@ -42,7 +42,7 @@ type limitsRow struct {
 
 type threadsStats struct {
 	K           string         `json:"k"`
-	PID         int            `json:"pid"`
+	PID         int            `json:"pid,omitempty"`
 	Reasons     map[string]int `json:"reasons"`
 	Starts      int            `json:"worker_starts"`
 	Stops       int            `json:"worker_stops"`
@@ -72,7 +72,7 @@ var workerKinds = map[runtimeevents.WorkerChangeKind]string{
 
 // Threads reports on the thread pools of a trace.
 func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
-	r := &Report{Title: "Thread pool of " + c.Name}
+	r := &Report{Title: "Thread pool of " + c.Name, row: adjustmentRow{}, stats: threadsStats{K: "stats", Reasons: map[string]int{}}}
 	var stats []any
 	for _, p := range procs {
 		for _, l := range p.Limits {
