@@ -43,6 +43,46 @@ type sum struct {
 	time, squares float64 // squares: of the samples
 	samples       int
 	byRequest     map[int]float64 // of those whose request is known; nil: not asked for
+	rest          bursts          // of those whose request is not known
+}
+
+// together is the longest gap between samples of one burst, ns.
+const together = 20_000_000
+
+// A bursts is how the cost of one method is spread over the time of the threads. What a thread does
+// in one go is one thing that happened or did not: its samples are no measurements of their own.
+type bursts struct {
+	thread      *profile.Thread
+	from, until int64
+	time        float64 // of the burst that goes on
+
+	own     float64 // squares of the bursts of this thread
+	covered int64   // of its time
+	squares float64 // of threads before it
+}
+
+// add counts a sample. Those of a thread come one after the other.
+func (b *bursts) add(th *profile.Thread, st *profile.Stretch, whole int64) {
+	if th != b.thread {
+		b.squares = b.variance(whole)
+		b.thread, b.own, b.covered, b.from, b.until, b.time = th, 0, 0, st.Start, st.Start, 0
+	} else if st.Start-b.until > together {
+		b.own += b.time * b.time
+		b.covered += b.until - b.from
+		b.from, b.time = st.Start, 0
+	}
+	b.until = st.End
+	b.time += float64(st.Nanos())
+}
+
+// variance is that of the sum, for bursts and gaps of random lengths: of rare bursts the sum of their
+// squares, and nothing for what goes on all the while. whole is how long the trace is.
+func (b *bursts) variance(whole int64) float64 {
+	if b.thread == nil {
+		return 0
+	}
+	off := max(0, 1-float64(b.covered+b.until-b.from)/float64(max(1, whole)))
+	return b.squares + off*off*(b.own+b.time*b.time)
 }
 
 // A stackCost is what the stacks of one kind consist of.
@@ -65,29 +105,34 @@ func newCosts(t *Trace, n *names) *costs {
 		c.route[r.ID] = r.Route
 		c.count[r.Route]++
 	}
-	c.each(func(s *stackCost, ns float64, request int) {
+	whole := t.Profile.Meta.End
+	c.each(func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int) {
+		ns := float64(st.Nanos())
 		c.all += ns
-		if route, ok := c.route[request]; ok {
+		route, told := c.route[request]
+		if told {
 			c.told += ns
 			c.work[route] += ns
 		}
-		add(c.self, s.leaf, ns)
+		add := func(to map[int]*sum, m int) {
+			s := to[m]
+			if s == nil {
+				s = &sum{}
+				to[m] = s
+			}
+			s.time += ns
+			s.squares += ns * ns
+			s.samples++
+			if !told {
+				s.rest.add(th, st, whole)
+			}
+		}
+		add(c.self, s.leaf)
 		for _, m := range s.methods {
-			add(c.total, m, ns)
+			add(c.total, m)
 		}
 	})
 	return c
-}
-
-func add(to map[int]*sum, m int, ns float64) {
-	s := to[m]
-	if s == nil {
-		s = &sum{}
-		to[m] = s
-	}
-	s.time += ns
-	s.squares += ns * ns
-	s.samples++
 }
 
 // byRequest adds up what wanted methods cost each request.
@@ -101,7 +146,8 @@ func (c *costs) byRequest(wanted map[int]bool) {
 		}
 		s.byRequest[request] += ns
 	}
-	c.each(func(s *stackCost, ns float64, request int) {
+	c.each(func(s *stackCost, _ *profile.Thread, st *profile.Stretch, request int) {
+		ns := float64(st.Nanos())
 		if _, ok := c.route[request]; !ok {
 			return
 		}
@@ -117,7 +163,7 @@ func (c *costs) byRequest(wanted map[int]bool) {
 }
 
 // each calls f with every stretch on a CPU that is no waiting; request is 0 if not known.
-func (c *costs) each(f func(s *stackCost, ns float64, request int)) {
+func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int)) {
 	p := c.trace.Profile
 	timing := p.Timing()
 	requests := make([]int, len(p.Activities))
@@ -145,7 +191,7 @@ func (c *costs) each(f func(s *stackCost, ns float64, request int)) {
 			if w := work.At(st.Time); w != nil && w.Activity >= 0 {
 				request = requests[w.Activity]
 			}
-			f(s, float64(st.Nanos()), request)
+			f(s, th, &st, request)
 		}
 	}
 }
@@ -385,9 +431,10 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 			verdict, z = f.Verdict, f.z
 		}
 	}
-	// Time whose request is not known counts as if it were a measurement of its own.
+	// Of time whose request is not known each burst counts as a measurement.
 	restA, restB := max(0, x.time/na-toldA), max(0, y.time/nb-toldB)
-	variance += math.Pow(0.1*restA, 2) + math.Pow(0.1*restB, 2)
+	variance += max(math.Pow(0.1*restA, 2), x.rest.variance(a.trace.Profile.Meta.End)/(na*na))
+	variance += max(math.Pow(0.1*restB, 2), y.rest.variance(b.trace.Profile.Meta.End)/(nb*nb))
 	if x.time > 0 {
 		variance += x.squares / (na * na)
 	}
