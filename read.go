@@ -259,6 +259,9 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 	if n := t.Facts.Unmatched(); n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s without the other: an end is passed over, a begin ends with what holds it, or with the trace", report.Count(n), report.Plural(n)))
 	}
+	if n := t.Facts.Endless; n > 0 && so.Weighted {
+		m.Notes = append(m.Notes, fmt.Sprintf("complete events without a duration (dur): %s; they had not ended when the recording did, and take no time", report.Count(n)))
+	}
 	if n := t.Facts.Untold; n > 0 && so.Weighted {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
 	}

@@ -84,12 +84,12 @@ func (p *Proxy) Serve(ctx context.Context, w io.Writer) (Stats, error) {
 }
 
 // relay connects a tool with the process until both are silent or ctx is done. It returns
-// false if the process does not take the connection.
+// false if the process does not take the connection; one that ctx ends it might have taken.
 func (p *Proxy) relay(ctx context.Context, n int, tool net.Conn, r *recorder) bool {
 	defer tool.Close()
 	runtime, err := connect(ctx, p.target)
 	if err != nil {
-		return false
+		return ctx.Err() != nil
 	}
 	defer runtime.Close()
 	defer context.AfterFunc(ctx, func() { tool.Close(); runtime.Close() })()

@@ -38,8 +38,10 @@ type Facts struct {
 	// Reordered is how many begins and ends stand behind a later one of their thread: they are read
 	// in order of time.
 	Reordered int
-	Cut       int // samples with exactly the limit of frames, or see Recount
-	Spikes    int // runs of them
+	// Endless is how many complete events have no duration: their ends were not recorded, and they take no time.
+	Endless int
+	Cut     int // samples with exactly the limit of frames, or see Recount
+	Spikes  int // runs of them
 	// Deepest is the depth of a sample that is deeper than the limit, if there is
 	// one: then nothing was cut there, or a repair was made already. Cut is 0 then.
 	Deepest int
@@ -125,6 +127,9 @@ func (f *Facts) see(ev *chromium.Event) {
 		t.last = last
 	}
 	t.timed = true
+	if ev.Phase == 'X' && !ev.Dur.Valid {
+		f.Endless++
+	}
 	if ev.Phase != 'B' && ev.Phase != 'E' {
 		return
 	}

@@ -287,12 +287,13 @@ func (d *reading) events(ctx context.Context) error {
 	return nil
 }
 
-// What an event lacks that its phase needs.
+// What is wrong with an event: mostly what its phase needs and it lacks.
 var (
 	errNoPhase  = errors.New("an event without a phase (ph); it is passed over")
 	errNoTime   = errors.New("an event without a time (ts); it is passed over")
 	errNoThread = errors.New("an event without a process and thread (pid, tid), which those before it have")
 	errNoName   = errors.New("a begin without a name, which those before it have")
+	errBackward = errors.New("a complete event whose duration (dur) is negative; it takes no time")
 )
 
 // require tells of events that lack what their phase needs. Some producers leave out threads or
@@ -316,6 +317,8 @@ func (d *reading) require(ev *chromium.Event) {
 			err = errNoThread
 		case d.has[1] && !has[1]:
 			err = errNoName
+		case ev.Phase == 'X' && ev.Dur.Valid && ev.Dur.NS < 0:
+			err = errBackward
 		}
 	case 'i', 'I', 'b', 'e', 'n', 'S', 'T', 'F', 's', 't', 'f', 'C':
 		if !ev.TS.Valid {

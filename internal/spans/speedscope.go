@@ -44,6 +44,7 @@ type SpeedscopeProfile struct {
 	Events     int
 	Weights    int
 	Ended      bool // its end was found
+	holds      json.RawMessage
 }
 
 // A Reader reads the events of a file, profile by profile. Its other methods are those of a
@@ -96,7 +97,7 @@ func NewSpeedscopeReader(open func() (io.ReadCloser, error), warn func(*Speedsco
 	if r.in, err = open(); err != nil {
 		return nil, err
 	}
-	r.w = &walker{s: newScanner(r.in, warn), own: own, frames: len(r.frames), dotnet: slices.Contains(first.names, dotnetRoot)}
+	r.w = &walker{s: newScanner(r.in, warn), own: own, frames: len(r.frames), dotnet: slices.Contains(first.names, dotnetRoot), first: first.facts.Profiles}
 	r.nextEv, r.stop = iter.Pull(r.events)
 	return r, nil
 }

@@ -53,14 +53,18 @@ func TestEvents(t *testing.T) {
 			[]string{"M1 thread_name @0", "B1 A @0", "B1 B @1e+06", "E1 B @3e+06", "E1 A @3e+06"}},
 		{"sampled, begun later", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"type":"sampled","name":"Thread 2","unit":"milliseconds","startValue":5,"samples":[[0]],"weights":[1]}]}`,
 			[]string{"M2 thread_name @0", "B2 A @5000", "E2 A @6000"}},
-		{"two threads of one name", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Thread (2)","events":[]},{"name":"Thread (2)","events":[{"type":"O","frame":0,"at":1}]}]}`,
+		{"two threads of one name", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Thread (2)","unit":"none","events":[]},{"name":"Thread (2)","unit":"none","events":[{"type":"O","frame":0,"at":1}]}]}`,
 			[]string{"B2 A @1", "B4 A @1"}},
 		{"tracefix's own", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"},{"name":"[off CPU]"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]}]}`,
 			[]string{"M12 thread_name @0", "B12 A @0.001", "E12 A @0.003"}},
 		{"the sum of the threads is no thread", `{"exporter":"tracefix","shared":{"frames":[{"name":"m!A"}]},"profiles":[{"name":"Thread 12","unit":"nanoseconds","events":[{"type":"O","frame":0,"at":1},{"type":"C","frame":0,"at":3}]},{"type":"sampled","name":"All threads","tracefix":{"sum":true},"unit":"nanoseconds","samples":[[0]],"weights":[2]}]}`,
 			[]string{"M12 thread_name @0", "B12 A @0.001", "E12 A @0.003"}},
-		{"with the process before", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Lab (3) Pool (30)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Lab (3) Thread 24","events":[{"type":"O","frame":0,"at":1}]}]}`,
+		{"with the process before", `{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Lab (3) Pool (30)","unit":"none","events":[{"type":"O","frame":0,"at":1}]},{"name":"Lab (3) Thread 24","unit":"none","events":[{"type":"O","frame":0,"at":1}]}]}`,
 			[]string{"M30 thread_name @0", "B30 A @1", "M24 thread_name @0", "B24 A @1"}},
+		{"keys in the order of the alphabet", `{"exporter":"x","profiles":[{"events":[{"at":0.1,"frame":0,"type":"O"},{"at":2,"frame":0,"type":"C"}],"name":"Thread (7)","type":"evented","unit":"milliseconds"}],"shared":{"frames":[{"name":"m!A"}]}}`,
+			[]string{"B7 A @100", "E7 A @2000"}},
+		{"the unit behind the events", `{"shared":{"frames":[{"name":"m!A"}]},"profiles":[{"events":[{"type":"O","frame":0,"at":1}],"name":"Thread (7)","unit":"seconds"},{"samples":[[0],[]],"weights":[1,2],"name":"Thread (8)","unit":"milliseconds"}]}`,
+			[]string{"B7 A @1e+06", "B8 A @0", "E8 A @1000"}},
 		{"nothing", `{"shared":{"frames":[]},"profiles":[]}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,6 +134,10 @@ func TestMissingTime(t *testing.T) {
 
 func TestDefects(t *testing.T) {
 	for _, in := range []string{
+		strings.Replace(evented, `"unit":"milliseconds",`, "", 1),
+		strings.Replace(evented, `{"name":"n!B<T>"}`, "{}", 1),
+		`{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread 1","unit":"none","type":"evented"}]}`,
+		`{"shared":{"frames":[{"name":"A"}]},"profiles":[{"name":"Thread 1","unit":"none","type":"sampled","samples":[[0]]}]}`,
 		`[1]`, `{"profiles":{}}`, `{"shared":{"frames":[{"name":1}]}}`,
 		`{"shared":{"frames":[{"name":"A"}]},"profiles":[{"events":[{"type":"O","frame":1,"at":0}]}]}`,
 		`{"shared":{"frames":[{"name":"A"}]},"profiles":[{"events":[{"type":"O","frame":-1,"at":0}]}]}`,

@@ -2,6 +2,7 @@ package spans
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -11,11 +12,12 @@ import (
 // A walker reads a file from its start and hands on its profiles.
 type walker struct {
 	s          *scanner
-	framesOnly bool // stop where the frames are known
+	framesOnly bool // stop where the frames are known, and what else stands behind that for which it is needed
 	own        bool // tracefix wrote the file
 	dotnet     bool // or dotnet-trace
 	frames     int  // that are known; all, in the second reading
 	facts      SpeedscopeFacts
+	first      []*SpeedscopeProfile // as a first reading found them, if it came so far
 	names      []string
 	done       bool // stop
 
@@ -114,10 +116,6 @@ func (w *walker) top(key string) bool {
 			return !w.done
 		}) && !w.done
 	case "profiles":
-		if w.framesOnly && len(w.names) > 0 {
-			w.done = true
-			return false
-		}
 		s.elements(w.profile, func() bool { return strings.HasPrefix(s.ahead(8), `,{"type"`) })
 	case repairsKey:
 		s.keep = &w.earlier
@@ -145,8 +143,10 @@ func (w *walker) oneFrame() {
 	s := w.s
 	w.facts.Frames++
 	name, cut := "?", false
+	named := false
 	whole := s.object(false, func(key string) bool {
 		v := s.value()
+		named = named || like(key, "name") == "name"
 		if v.kind != '"' {
 			if key == "name" {
 				s.damage("a name that is not a string")
@@ -173,6 +173,9 @@ func (w *walker) oneFrame() {
 		return
 	}
 	w.names = append(w.names, name)
+	if whole && !named {
+		s.damage("a frame without a name")
+	}
 	if cut {
 		w.restOfFrame()
 	} else if !whole && !s.ended() {
@@ -219,23 +222,37 @@ func (w *walker) rest(p *SpeedscopeProfile, opened bool) (next *SpeedscopeProfil
 	s := w.s
 	s.where = "profiles"
 	var samples [][]int
-	var holds json.RawMessage
 	begun := false
 	begin := func() bool {
 		if begun {
 			return true
 		}
 		begun = true
+		if n := len(w.facts.Profiles); n < len(w.first) { // some tools write keys in the order of the alphabet
+			late := w.first[n]
+			p.Name, p.Unit = cmp.Or(p.Name, late.Name), cmp.Or(p.Unit, late.Unit)
+			if p.holds == nil {
+				p.holds = late.holds
+			}
+		}
 		w.facts.Profiles = append(w.facts.Profiles, p)
+		if p.Unit == "" {
+			s.damage("a profile without a unit")
+		}
 		p.Unit = w.unit(p.Unit)
-		return w.begin == nil || w.begin(p, holds)
+		return w.begin == nil || w.begin(p, p.holds)
 	}
 	p.Ended = s.object(opened, func(key string) bool {
-		if isSum(holds) {
+		if isSum(p.holds) {
 			s.skip()
 			return !w.done
 		}
-		switch key = w.key(key, "name", "unit", "startValue", "endValue", "events", "samples", "weights", "type"); key {
+		key = w.key(key, "name", "unit", "startValue", "endValue", "events", "samples", "weights", "type")
+		if w.framesOnly && len(w.names) > 0 && p.Unit != "" && slices.Contains([]string{"events", "samples", "weights"}, key) {
+			w.done = true
+			return false
+		}
+		switch key {
 		case "name", "unit":
 			if s.value().kind == '"' {
 				if key == "name" {
@@ -254,7 +271,7 @@ func (w *walker) rest(p *SpeedscopeProfile, opened bool) (next *SpeedscopeProfil
 				p.Start = n
 			}
 		case "tracefix":
-			holds = s.small()
+			p.holds = s.small()
 		case "events":
 			if !begin() {
 				w.done = true
@@ -277,6 +294,9 @@ func (w *walker) rest(p *SpeedscopeProfile, opened bool) (next *SpeedscopeProfil
 		}
 		return !w.done
 	})
+	if p.Ended && !begun && !isSum(p.holds) {
+		s.damage("a profile without events, and without samples and weights")
+	}
 	return next
 }
 
