@@ -4,6 +4,9 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+	"sync/atomic"
+
+	"github.com/tracefix/tracefix/internal/relay"
 )
 
 // A sample says what a thread did at an instant; a viewer draws time. The rules
@@ -57,17 +60,29 @@ type Timing struct {
 
 // Timing looks at the times of all samples of p, once.
 func (p *Profile) Timing() *Timing {
-	t := &Timing{Period: usualPeriod(p), ticks: map[*Process]*tickSet{}}
-	for _, th := range slices.Concat(p.Threads, p.Hidden) {
-		set := t.ticks[th.Process]
+	threads := slices.Concat(p.Threads, p.Hidden)
+	t := &Timing{Period: usualPeriod(p, threads), ticks: map[*Process]*tickSet{}}
+	for ticks := range shares(threads, func(ticks *map[*Process]*tickSet, th *Thread) {
+		if *ticks == nil {
+			*ticks = map[*Process]*tickSet{}
+		}
+		set := (*ticks)[th.Process]
 		if set == nil {
-			set = &tickSet{pages: map[int64]*[tickPage / 64]uint64{}}
-			t.ticks[th.Process] = set
+			set = &tickSet{pages: map[int64]*tickPage{}}
+			(*ticks)[th.Process] = set
 		}
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
 			if s.Type == SampleManaged || s.Type == SampleExternal || s.Type == SampleError {
 				set.add(s.Time / t.Period)
+			}
+		}
+	}) {
+		for process, set := range *ticks {
+			if all := t.ticks[process]; all != nil {
+				all.merge(set)
+			} else {
+				t.ticks[process] = set
 			}
 		}
 	}
@@ -77,14 +92,34 @@ func (p *Profile) Timing() *Timing {
 	return t
 }
 
+// shares calls add for each thread, several threads at once where there are processors, and yields
+// what the calls made of a value for each processor.
+func shares[V any](threads []*Thread, add func(v *V, th *Thread)) iter.Seq[*V] {
+	n := min(relay.Workers(), len(threads))
+	values := make([]V, n)
+	var next atomic.Int64
+	relay.Each(n, func(i int) {
+		for k := int(next.Add(1)) - 1; k < len(threads); k = int(next.Add(1)) - 1 {
+			add(&values[i], threads[k])
+		}
+	})
+	return func(yield func(*V) bool) {
+		for i := range values {
+			if !yield(&values[i]) {
+				return
+			}
+		}
+	}
+}
+
 // usualPeriod returns the lower quartile of the times between samples, which idle
 // threads do not move; where the trace tells the interval, a period near to it.
-func usualPeriod(p *Profile) int64 {
-	var gaps Gaps
+func usualPeriod(p *Profile, threads []*Thread) int64 {
+	var all Gaps
 	if p.Skipped != nil {
-		gaps = *p.Skipped
+		all = *p.Skipped
 	}
-	for _, th := range slices.Concat(p.Threads, p.Hidden) {
+	for gaps := range shares(threads, func(gaps *Gaps, th *Thread) {
 		last := int64(-1)
 		c := th.Samples.Cursor()
 		for s, ok := c.Next(); ok; s, ok = c.Next() {
@@ -96,8 +131,10 @@ func usualPeriod(p *Profile) int64 {
 			}
 			last = s.Time
 		}
+	}) {
+		all.merge(gaps)
 	}
-	period := gaps.lowerQuartile()
+	period := all.lowerQuartile()
 	if told := int64(p.Meta.Interval); told > 0 {
 		period = max(told, min(period, 4*told))
 	}
@@ -125,6 +162,15 @@ func (g *Gaps) Add(d int64) {
 	g.n++
 }
 
+// merge adds those of other.
+func (g *Gaps) merge(other *Gaps) {
+	for i, b := range &other.buckets {
+		g.buckets[i].n += b.n
+		g.buckets[i].sum += b.sum
+	}
+	g.n += other.n
+}
+
 // lowerQuartile is the mean of its bucket, 0 where there are too few gaps.
 func (g *Gaps) lowerQuartile() int64 {
 	if g.n < 4 {
@@ -150,23 +196,37 @@ func octave(d int64) int {
 
 // A tickSet holds the numbers of the periods in which the sampler saw any thread.
 type tickSet struct {
-	pages map[int64]*[tickPage / 64]uint64
+	pages map[int64]*tickPage
 	keys  []int64
 	at    int64 // number of the page that was asked for last
-	page  *[tickPage / 64]uint64
+	page  *tickPage
 }
 
-const tickPage = 1 << 12
+// A tickPage has a bit for each of 4,096 periods.
+type tickPage [64]uint64
 
 func (s *tickSet) add(tick int64) {
 	if s.page == nil || s.at != tick>>12 {
 		s.at, s.page = tick>>12, s.pages[tick>>12]
 		if s.page == nil {
-			s.page = new([tickPage / 64]uint64)
+			s.page = new(tickPage)
 			s.pages[s.at] = s.page
 		}
 	}
 	s.page[tick>>6&63] |= 1 << (tick & 63)
+}
+
+// merge adds the ticks of other, which is not used any more.
+func (s *tickSet) merge(other *tickSet) {
+	for at, page := range other.pages {
+		if own := s.pages[at]; own != nil {
+			for w := range page {
+				own[w] |= page[w]
+			}
+		} else {
+			s.pages[at] = page
+		}
+	}
 }
 
 func (s *tickSet) sort() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -81,16 +82,21 @@ type TopRow struct {
 func (p *Profile) Top(o TopOptions) *Top {
 	t := &Top{Options: o, Duration: text.Millis(p.Meta.End), CPUOnly: true}
 	c := newTopCounter(p, o)
-	for _, th := range p.Threads {
-		n := c.thread(th, t)
-		if n == 0 || !o.ByThread {
-			continue
+	line := relay.New(c.collect, func(x *topThread) error {
+		c.thread(x, t)
+		if x.samples > 0 && o.ByThread {
+			pr := x.of.Owner()
+			g := c.group(o)
+			g.Process, g.PID, g.Thread, g.TID, g.Samples = pr.Title(), pr.PID, x.of.Title(), x.of.TID, x.samples
+			t.Groups = append(t.Groups, g)
 		}
-		pr := th.Owner()
-		g := c.group(o)
-		g.Process, g.PID, g.Thread, g.TID, g.Samples = pr.Title(), pr.PID, th.Title(), th.TID, n
-		t.Groups = append(t.Groups, g)
+		return nil
+	})
+	for _, th := range p.Threads {
+		line.Batch().of = th
+		_ = line.Send()
 	}
+	_ = line.Close() // nothing of it fails
 	if o.ByThread {
 		slices.SortStableFunc(t.Groups, func(a, b TopGroup) int {
 			if o.Wait {
@@ -177,48 +183,60 @@ type topKey struct {
 	off bool
 }
 
-// thread adds the samples of a thread and returns how many there are.
-func (c *topCounter) thread(th *Thread, t *Top) int {
-	var stacks []topStack
-	index := map[topKey]int{}
-	n := 0
-	repairs := th.Repairs.Cursor()
-	sts := c.t.Cursor(th)
+// A topThread is what a thread adds to a Top.
+type topThread struct {
+	of      *Thread
+	stacks  []topStack
+	samples int
+	cut     int  // of them
+	waits   bool // not all were taken on a CPU
+	managed bool
+}
+
+// collect sums up the samples of x.of. It is called for several threads at once.
+func (c *topCounter) collect(x *topThread) {
+	*x = topThread{of: x.of, stacks: x.stacks[:0]}
+	index := map[topKey]int{} // of stacks
+	repairs := x.of.Repairs.Cursor()
+	sts := c.t.Cursor(x.of)
 	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
-		n++
+		x.samples++
 		if st.Cut != Whole {
 			if r := repairs.Of(st.Index); r == nil || strings.EqualFold(r.How, "bridge") {
-				t.Cut++
+				x.cut++
 			}
 		}
-		if st.Type != SampleCPU {
-			t.CPUOnly = false
-		}
-		t.Managed = t.Managed || st.Type == SampleManaged
+		x.waits = x.waits || st.Type != SampleCPU
+		x.managed = x.managed || st.Type == SampleManaged
 		key := topKey{st.Stack, st.Type == SampleOffCPU}
 		i, ok := index[key]
 		if !ok {
-			i = len(stacks)
+			i = len(x.stacks)
 			index[key] = i
-			stacks = append(stacks, topStack{topKey: key})
+			x.stacks = append(x.stacks, topStack{topKey: key})
 		}
-		d := st.Nanos()
-		stacks[i].samples++
+		x.stacks[i].samples++
 		if st.Type.OnCPU() {
-			stacks[i].cpu += d
-			c.cpu += d
-			c.allCPU += d
+			x.stacks[i].cpu += st.Nanos()
 		} else {
-			stacks[i].wait += d
-			c.wait += d
-			c.allWait += d
+			x.stacks[i].wait += st.Nanos()
 		}
 	}
-	t.Samples += n
-	for _, s := range stacks {
+}
+
+// thread adds a thread.
+func (c *topCounter) thread(x *topThread, t *Top) {
+	t.Samples += x.samples
+	t.Cut += x.cut
+	t.CPUOnly = t.CPUOnly && !x.waits
+	t.Managed = t.Managed || x.managed
+	for _, s := range x.stacks {
+		c.cpu += s.cpu
+		c.allCPU += s.cpu
+		c.wait += s.wait
+		c.allWait += s.wait
 		c.add(s, t)
 	}
-	return n
 }
 
 func (c *topCounter) add(s topStack, t *Top) {

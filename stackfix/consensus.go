@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 )
 
 // What is not known of a stack as a whole may be known in parts: the frames that all whole
@@ -84,7 +83,8 @@ type glimpse struct {
 	thread int
 }
 
-// consensus finds parts by what other stacks of the process show.
+// consensus finds parts by what other stacks of the process show. What is asked for one block
+// changes nothing that another one asks for: see inquiry.
 type consensus struct {
 	*engine
 	parts     map[*block]*part
@@ -98,17 +98,15 @@ type consensus struct {
 	ends  []uint8              // by frame: which of contextSites it is the innermost one of, a bit for each
 	spots []spot
 	seen  [][]sighting // by context, in order of time
+	all   []sighting   // of all contexts
 
-	// scratch
-	fs, gs []FrameID
-	all    assembly
-	met    []uint32 // by spot: when it was met
-	now    uint32
+	fs   []FrameID // scratch
+	idle chan *inquiry
 }
 
 // newConsensus finds what is known of the stacks of w that have no answer.
 func (e *engine) newConsensus(w *world) *consensus {
-	c := &consensus{engine: e, parts: map[*block]*part{}}
+	c := &consensus{engine: e, parts: map[*block]*part{}, idle: make(chan *inquiry, mostIdle)}
 	var open []*block
 	cut := 0
 	for i := range w.runs {
@@ -129,9 +127,56 @@ func (e *engine) newConsensus(w *world) *consensus {
 	c.local(w)
 	for range partRounds {
 		c.ask(open)
-		open = slices.DeleteFunc(open, func(b *block) bool { return !c.extend(b, c.parts[b]) })
+		open = c.answer(open)
 	}
 	return c
+}
+
+// answerAtOnce is how many blocks are answered before what was found goes into the tree.
+const answerAtOnce = 1024
+
+// mostIdle is how many inquiries are kept for later.
+const mostIdle = 64
+
+// answer looks for more of what is known of open blocks, and returns those of which it found
+// frames that call that.
+func (c *consensus) answer(open []*block) (longer []*block) {
+	found := make([]finding, min(answerAtOnce, len(open)))
+	for some := range slices.Chunk(open, answerAtOnce) {
+		c.each(len(some), func(i int) {
+			q := c.inquiry()
+			q.extend(some[i], c.parts[some[i]], &found[i])
+			q.end()
+		})
+		for i, b := range some {
+			switch x := &found[i]; {
+			case len(x.whole) > 0:
+				b.ext = c.t.Add(x.whole...)
+			case len(x.inner) > 0:
+				c.parts[b].stack = c.t.Add(x.inner...)
+				longer = append(longer, b)
+			}
+		}
+	}
+	return longer
+}
+
+// inquiry returns one that nobody uses.
+func (c *consensus) inquiry() *inquiry {
+	select {
+	case q := <-c.idle:
+		return q
+	default:
+		return &inquiry{consensus: c}
+	}
+}
+
+// end leaves q to the next block.
+func (q *inquiry) end() {
+	select {
+	case q.idle <- q:
+	default:
+	}
 }
 
 // call collects the witnesses.
@@ -181,11 +226,13 @@ func (c *consensus) ask(open []*block) {
 	c.see()
 }
 
-// see finds the contexts that are asked in the stacks of the witnesses.
+// see finds the contexts that are asked in the stacks of the witnesses. It goes through them
+// twice, first to count, since sightings are most of the memory of a repair.
 func (c *consensus) see() {
 	ends, which, last := c.endings()
-	c.seen, c.spots = make([][]sighting, c.ids.n), nil
+	c.spots = c.spots[:0]
 	shows := make([][2]int32, c.t.Len()) // stack: its spots
+	counts := make([]int, c.ids.n)
 	for i := range c.witnesses {
 		x := &c.witnesses[i]
 		at := &shows[x.stack]
@@ -201,12 +248,26 @@ func (c *consensus) see() {
 			}
 			at[1] = int32(len(c.spots))
 		}
+		for _, x := range c.spots[at[0]:at[1]] {
+			counts[x.context]++
+		}
+	}
+	n := 0
+	for _, some := range counts {
+		n += some
+	}
+	all := slices.Grow(c.all[:0], n)[:n]
+	c.all, c.seen = all, make([][]sighting, len(counts))
+	for id, some := range counts {
+		c.seen[id], all = all[:0:some], all[some:]
+	}
+	for i := range c.witnesses {
+		at := shows[c.witnesses[i].stack]
 		for n := at[0]; n < at[1]; n++ {
 			list := &c.seen[c.spots[n].context]
 			*list = append(*list, sighting{int32(i), n})
 		}
 	}
-	c.met = reach(c.met, len(c.spots))
 }
 
 // endings returns the contexts that are asked and end with a stack, and for each stack which of
@@ -248,238 +309,6 @@ func (c *consensus) ending(s StackID, lengths uint8) (ids contexts) {
 
 // outward is the hash of frames, h being that of all but the outermost one.
 func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
-
-// A camp is witnesses that show the same above a context.
-type camp struct {
-	above StackID
-	n     int
-	first int // witnesses of other camps that are nearer than all of these
-	whole bool
-}
-
-// An assembly is the witnesses of a context that vote, the nearest first.
-type assembly struct {
-	camps   []camp    // the one with the nearest witness first
-	votes   []ballot  // of all of them
-	n       int       // witnesses
-	looks   []glimpse // at which they saw it, by lookTime, up to fewLooks
-	differs int       // how many of the nearest have fewLooks; more than n if all have fewer
-}
-
-// assemble calls the nearest witnesses of a context.
-func (c *consensus) assemble(a *assembly, id int32, time int64, whole bool) {
-	a.camps, a.votes, a.n, a.looks, a.differs = a.camps[:0], a.votes[:0], 0, a.looks[:0], math.MaxInt
-	if id == 0 {
-		return
-	}
-	c.now++
-	list := c.seen[id-1]
-	at := func(i int) int64 { return c.witnesses[list[i].witness].time }
-	hi := sort.Search(len(list), func(i int) bool { return at(i) >= time })
-	for lo, seen := hi-1, 0; a.n < mostVotes && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
-		var s sighting
-		if hi == len(list) || lo >= 0 && time-at(lo) <= at(hi)-time {
-			s = list[lo]
-			lo--
-		} else {
-			s = list[hi]
-			hi++
-		}
-		x := &c.witnesses[s.witness]
-		if whole && !x.whole || c.met[s.spot] == c.now {
-			continue
-		}
-		c.met[s.spot] = c.now
-		above := c.spots[s.spot].above
-		if above == 0 && !x.whole {
-			continue // what is above it was cut off
-		}
-		a.add(above, x.whole)
-		a.votes = append(a.votes, ballot{above, time - x.time, x.surrounding})
-		a.look(time-x.time, x.thread)
-	}
-}
-
-// look notes when the newest witness saw the context.
-func (a *assembly) look(ago int64, thread int) {
-	if len(a.looks) == fewLooks {
-		return
-	}
-	if ago < 0 { // whatever the zero of time is, looks are the same
-		ago -= lookTime - 1
-	}
-	if l := (glimpse{ago / lookTime, thread}); !slices.Contains(a.looks, l) {
-		a.looks = append(a.looks, l)
-	}
-	if len(a.looks) == fewLooks {
-		a.differs = a.n
-	}
-}
-
-// add adds a witness.
-func (a *assembly) add(above StackID, whole bool) {
-	a.n++
-	for i := range a.camps {
-		if x := &a.camps[i]; x.above == above && x.whole == whole {
-			x.n++
-			return
-		}
-	}
-	a.camps = append(a.camps, camp{above, 1, a.n - 1, whole})
-}
-
-// enough tells whether at least so many witnesses vote, and not all of one call.
-func (a *assembly) enough(votes int) bool { return a.n >= votes && len(a.looks) == fewLooks }
-
-// extend looks for more of p, and tells whether it found frames that call what is known.
-func (c *consensus) extend(b *block, p *part) bool {
-	ids := c.of[p.stack]
-	if c.outer(b, p, ids[0]); b.rooted {
-		return false
-	}
-	for _, id := range slices.Backward(ids[:]) {
-		if c.assemble(&c.all, id, b.time, false); c.all.enough(innerVotes) {
-			return c.inner(p, &c.all)
-		}
-	}
-	return false
-}
-
-// outer finds the frames that all whole stacks begin with: as the nearest ones show them,
-// and the others but for what is inlined; or those on the way that the thread takes. If that is
-// all, it roots b.
-func (c *consensus) outer(b *block, p *part, context int32) {
-	all := &c.all
-	c.assemble(all, context, b.time, true)
-	known := c.t.Depth(p.stack) - c.t.Depth(b.stack)
-	for _, x := range all.camps {
-		p.shortest = min(p.shortest, c.t.Depth(x.above)+known)
-	}
-	if !all.enough(outerVotes) || !c.fair || !samePhase(all.votes) {
-		return
-	}
-	if !c.agree(b, p, all) && !c.confirm(b, p, all) && b.between != 0 {
-		c.followRoute(b, p, all.votes)
-	}
-}
-
-// agree takes what all votes agree in, of the nearest ones to the last frame, and reports whether
-// that is all that was missing.
-func (c *consensus) agree(b *block, p *part, all *assembly) bool {
-	above := all.camps[0].above
-	for most := mostVotes; most >= nearVotes; most /= 2 {
-		near := min(most, all.n)
-		if all.differs > near {
-			return false
-		}
-		n := c.t.Depth(above)
-		for _, x := range all.camps {
-			inlined := mostInlined
-			if x.first < near {
-				inlined = 0
-			}
-			n = c.shared(above, n, x.above, inlined)
-		}
-		if c.complete(b, p, all.votes[:near], n) {
-			return true
-		}
-		if n > c.t.Depth(p.base) {
-			p.base, p.baseConf = c.t.up(above, n), unanimous(all.n)
-		}
-	}
-	return false
-}
-
-// shared tells how many of the outermost n frames of a, in a row, b begins with too. See same.
-func (c *consensus) shared(a StackID, n int, b StackID, inlined int) int {
-	d := c.t.Depth(c.t.shared(a, b))
-	if d >= n || a == b {
-		return n
-	}
-	c.fs = c.t.appendInner(c.fs[:0], c.t.up(a, n), d)
-	c.gs = c.t.appendInner(c.gs[:0], b, d)
-	return d + c.same(c.fs, c.gs, inlined)
-}
-
-// same tells how many frames a begins with that b begins with too, by method. Either may
-// lack some in a row, up to so many.
-func (c *consensus) same(a, b []FrameID, inlined int) int {
-	is := func(i, j int) bool { return i < len(a) && j < len(b) && c.method(a[i]) == c.method(b[j]) }
-	i, j := 0, 0
-	for i < len(a) && j < len(b) {
-		k := 0
-		for ; !is(i+k, j) && !is(i, j+k); k++ {
-			if k == inlined {
-				return i
-			}
-		}
-		if is(i+k, j) {
-			i, j = i+k+1, j+1
-		} else {
-			i, j = i+1, j+k+1
-		}
-	}
-	return i
-}
-
-// unanimous is how sure is what n witnesses agree in, by the rule of succession. What
-// was measured is better.
-func unanimous(n int) float64 { return float64(n+1) / float64(n+2) }
-
-// inner puts frames above p as long as all witnesses show them, and nothing else in
-// the recording calls what they call.
-func (c *consensus) inner(p *part, a *assembly) bool {
-	up := c.fs[:0]
-	votes := a.n
-	for len(up) < mostFrames {
-		left, f := c.next(a.camps)
-		if left < innerVotes {
-			break
-		}
-		votes = left
-		up = append(up, f)
-	}
-	slices.Reverse(up)
-	c.fs = c.t.AppendFrames(up, p.stack)
-	n := len(up)
-	from := n
-	for from > 0 && !c.called(c.fs[from:], c.method(c.fs[from-1])) {
-		from--
-	}
-	if from == n {
-		return false
-	}
-	p.stack = c.t.Add(c.fs[from:]...)
-	p.conf = min(p.conf, unanimous(votes))
-	return true
-}
-
-// next returns the frame that calls what the camps have seen so far, and how many know it;
-// 0 if they disagree. Each camp goes on to it.
-func (c *consensus) next(camps []camp) (votes int, f FrameID) {
-	for i := range camps {
-		x := &camps[i]
-		switch {
-		case x.n == 0:
-			continue
-		case x.above == 0 && x.whole:
-			return 0, 0
-		case x.above == 0:
-			x.n = 0 // what is above was cut off
-			continue
-		}
-		g := c.t.Frame(x.above)
-		if votes > 0 && c.method(g) != c.method(f) {
-			return 0, 0
-		}
-		if votes == 0 {
-			f = g
-		}
-		votes += x.n
-		x.above = c.t.Parent(x.above)
-	}
-	return votes, f
-}
 
 // learnCallers counts what calls each stretch of wayMethods.
 func (c *consensus) learnCallers() {
@@ -535,25 +364,31 @@ func (c *consensus) local(w *world) {
 			of[x.thread] = append(of[x.thread], x)
 		}
 	}
+	type local struct {
+		*block
+		list []*witness
+	}
+	var open []local
 	for i := range w.runs {
-		list := of[w.runs[i].thread]
 		for k := range w.runs[i].blocks {
-			b := &w.runs[i].blocks[k]
-			p := c.parts[b]
-			if p == nil {
-				continue
+			if b := &w.runs[i].blocks[k]; c.parts[b] != nil {
+				open = append(open, local{b, of[w.runs[i].thread]})
 			}
-			at, _ := slices.BinarySearchFunc(list, b.time, func(x *witness, t int64) int { return cmp.Compare(x.time, t) })
-			if at < localStacks || at+localStacks > len(list) {
-				continue
-			}
-			base := c.t.Parent(list[at].stack)
-			for _, x := range list[at-localStacks : at+localStacks] {
-				base = c.t.shared(base, c.t.Parent(x.stack))
-			}
-			p.base, p.baseConf = base, unanimous(2*localStacks)
 		}
 	}
+	c.each(len(open), func(i int) {
+		b, list := open[i].block, open[i].list
+		at, _ := slices.BinarySearchFunc(list, b.time, func(x *witness, t int64) int { return cmp.Compare(x.time, t) })
+		if at < localStacks || at+localStacks > len(list) {
+			return
+		}
+		base := c.t.Parent(list[at].stack)
+		for _, x := range list[at-localStacks : at+localStacks] {
+			base = c.t.shared(base, c.t.Parent(x.stack))
+		}
+		p := c.parts[b]
+		p.base, p.baseConf = base, unanimous(2*localStacks)
+	})
 }
 
 // part returns what is known of b, of which other evidence says that it begins with base.

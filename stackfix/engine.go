@@ -14,7 +14,8 @@ type engine struct {
 	t       *climber
 	mth     []MethodID // of each frame
 	methods int        // numbers of methods are below it
-	byName  bool       // nearly each frame is its own method: call sites cannot be told apart
+	each    func(n int, f func(i int))
+	byName  bool // nearly each frame is its own method: call sites cannot be told apart
 
 	// of the process
 	cal     calibration
@@ -26,7 +27,14 @@ type engine struct {
 }
 
 func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
-	e := &engine{opts: opts, minConf: opts.MinConfidence, t: newClimber(tree), least: fewCalls}
+	e := &engine{opts: opts, minConf: opts.MinConfidence, t: newClimber(tree), least: fewCalls, each: opts.Each}
+	if e.each == nil {
+		e.each = func(n int, f func(i int)) {
+			for i := range n {
+				f(i)
+			}
+		}
+	}
 	if e.minConf == 0 {
 		e.minConf = DefaultConfidence
 	}

@@ -53,6 +53,8 @@ func (c *consensus) surround(at []blockPlace) {
 	var open []waiting // since the last whole stack
 	var last StackID
 	run, next := -1, 0
+	q := c.inquiry()
+	defer q.end()
 	c.scan(position{begins: true}, func(int) {
 		run++
 		last, open = 0, open[:0]
@@ -61,7 +63,7 @@ func (c *consensus) surround(at []blockPlace) {
 		if b.cut == Whole && b.dropped == 0 && b.orig != 0 {
 			last = b.orig
 			for _, o := range open {
-				c.witnesses[o.witness].between(c, o.before, last)
+				c.witnesses[o.witness].between(q, o.before, last)
 			}
 			open = open[:0]
 		}
@@ -75,10 +77,10 @@ func (c *consensus) surround(at []blockPlace) {
 }
 
 // between notes that x stands between two whole stacks.
-func (x *witness) between(c *consensus, before, after StackID) {
-	s := c.t.shared(c.t.Parent(before), c.t.Parent(after))
-	n := c.t.Depth(s)
-	x.shared, x.kept = int32(n), int32(c.shared(s, n, x.stack, 0))
+func (x *witness) between(q *inquiry, before, after StackID) {
+	s := q.t.shared(q.t.Parent(before), q.t.Parent(after))
+	n := q.t.Depth(s)
+	x.shared, x.kept = int32(n), int32(q.shared(s, n, x.stack, 0))
 }
 
 // A ballot is what a witness shows above a context.
@@ -90,18 +92,18 @@ type ballot struct {
 
 // followRoute finds more of the base of b where the votes differ, if the whole stacks before and
 // after show which way to go.
-func (c *consensus) followRoute(b *block, p *part, votes []ballot) {
-	between := c.t.AppendFrames(nil, b.between)
+func (q *inquiry) followRoute(b *block, p *part, votes []ballot) {
+	between := q.t.AppendFrames(nil, b.between)
 	sure := math.MaxInt
 	for {
-		d := c.agreed(votes)
-		if sure < math.MaxInt && d > c.t.Depth(p.base) {
-			if c.complete(b, p, votes, d) {
+		d := q.agreed(votes)
+		if sure < math.MaxInt && d > q.t.Depth(p.base) {
+			if q.complete(b, p, votes, d) {
 				return
 			}
-			p.base, p.baseConf = c.t.up(votes[0].above, d), unanimous(sure)
+			p.base, p.baseConf = q.t.up(votes[0].above, d), unanimous(sure)
 		}
-		if d >= len(between) || c.shared(votes[0].above, d, b.between, 0) < d {
+		if d >= len(between) || q.shared(votes[0].above, d, b.between, 0) < d {
 			return
 		}
 		n, right := followed(votes, d)
@@ -110,7 +112,7 @@ func (c *consensus) followRoute(b *block, p *part, votes []ballot) {
 		}
 		sure = min(sure, right)
 		votes = slices.DeleteFunc(votes, func(v ballot) bool {
-			return c.t.Depth(v.above) <= d || c.method(c.t.Frame(c.t.up(v.above, d+1))) != c.method(between[d])
+			return q.t.Depth(v.above) <= d || q.method(q.t.Frame(q.t.up(v.above, d+1))) != q.method(between[d])
 		})
 		if len(votes) < ownVotes {
 			return
@@ -119,11 +121,11 @@ func (c *consensus) followRoute(b *block, p *part, votes []ballot) {
 }
 
 // agreed is how many frames all begin with.
-func (c *consensus) agreed(votes []ballot) int {
+func (q *inquiry) agreed(votes []ballot) int {
 	first := votes[0].above
-	n := c.t.Depth(first)
+	n := q.t.Depth(first)
 	for _, v := range votes[1:] {
-		n = c.shared(first, n, v.above, 0)
+		n = q.shared(first, n, v.above, 0)
 	}
 	return n
 }
@@ -144,46 +146,46 @@ func followed(votes []ballot, d int) (n, right int) {
 
 // complete roots b if the votes agree, to the last, in d frames that stand above it, and
 // nothing speaks against them.
-func (c *consensus) complete(b *block, p *part, votes []ballot, d int) bool {
-	if len(votes) < wholeVotes || slices.ContainsFunc(votes, func(v ballot) bool { return c.t.Depth(v.above) != d }) {
+func (q *inquiry) complete(b *block, p *part, votes []ballot, d int) bool {
+	if len(votes) < wholeVotes || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
 		return false
 	}
-	return c.believe(b, p, votes, votes[0].above, unanimous(len(votes)))
+	q.fs = q.t.AppendFrames(q.fs[:0], votes[0].above)
+	return q.believe(b, p, votes, q.fs, unanimous(len(votes)))
 }
 
 // confirm roots b by the answer that was not sure enough, if the votes are for it.
-func (c *consensus) confirm(b *block, p *part, all *assembly) bool {
+func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
 	if b.guess == 0 || b.guessed < halfSure || p.stack != b.stack {
 		return false
 	}
-	guess := c.t.AppendFrames(nil, b.guess)
-	guess = c.t.AppendFrames(guess, b.ext)
-	guess = guess[:len(guess)-c.t.Depth(b.stack)]
+	guess := q.t.AppendFrames(nil, b.guess)
+	guess = q.t.AppendFrames(guess, b.ext)
+	guess = guess[:len(guess)-q.t.Depth(b.stack)]
 	votes := 0
 	for i, x := range all.camps {
-		c.gs = c.t.AppendFrames(c.gs[:0], x.above)
-		if len(c.gs) == len(guess) && c.same(c.gs, guess, 0) == len(guess) {
+		q.gs = q.t.AppendFrames(q.gs[:0], x.above)
+		if len(q.gs) == len(guess) && q.same(q.gs, guess, 0) == len(guess) {
 			votes += x.n
 		} else if i == 0 {
 			return false // the nearest
 		}
 	}
-	return float64(votes) >= sameVotes*float64(all.n) && c.believe(b, p, all.votes, c.t.Add(guess...), confirmed)
+	return float64(votes) >= sameVotes*float64(all.n) && q.believe(b, p, all.votes, guess, confirmed)
 }
 
 // believe roots b by what stands above it, if nothing speaks against that. What was seen
 // before it only, or after it, may be another phase of the program: all such answers were wrong
 // in a service that starts.
-func (c *consensus) believe(b *block, p *part, votes []ballot, above StackID, conf float64) bool {
-	fs := c.t.AppendFrames(nil, p.stack)
-	if conf < c.minConf || c.comesAgain(fs) || !seenAround(votes) {
+func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, conf float64) bool {
+	n := len(above)
+	q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], above...), p.stack)
+	if conf < q.minConf || q.comesAgain(q.found.whole[n:]) || !seenAround(votes) ||
+		q.cal.enclosing.rare(rarelyLeft) && q.leaves(0, q.found.whole, b.between) {
+		q.found.whole = q.found.whole[:0]
 		return false
 	}
-	whole := c.t.Join(above, fs)
-	if c.cal.enclosing.rare(rarelyLeft) && !c.begins(whole, b.between) {
-		return false
-	}
-	b.ext, b.rooted, b.how, b.conf = whole, true, Elsewhere, float32(conf)
+	b.rooted, b.how, b.conf = true, Elsewhere, float32(conf)
 	return true
 }
 
@@ -200,8 +202,8 @@ func samePhase(votes []ballot) bool {
 }
 
 // comesAgain tells whether turnSites methods that fs begins with come again in it.
-func (c *consensus) comesAgain(fs []FrameID) bool {
-	same := func(a, b FrameID) bool { return c.method(a) == c.method(b) }
+func (q *inquiry) comesAgain(fs []FrameID) bool {
+	same := func(a, b FrameID) bool { return q.method(a) == q.method(b) }
 	for i := 1; i+turnSites <= len(fs); i++ {
 		if slices.EqualFunc(fs[:turnSites], fs[i:i+turnSites], same) {
 			return true

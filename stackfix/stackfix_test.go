@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -148,8 +149,16 @@ func TestFixProperties(t *testing.T) {
 		// deterministic, in a fresh tree too
 		again := stacks.NewTree()
 		threads2, _ := walk(again, seed, 3, 1500)
-		res2 := fix(again, site{}, threads2, Options{Bridge: testBridge})
-		assert.Equal(t, res, res2)
+		atOnce := func(n int, f func(int)) {
+			var all sync.WaitGroup
+			for i := range n {
+				all.Go(func() { f(i) })
+			}
+			all.Wait()
+		}
+		res2 := fix(again, site{}, threads2, Options{Bridge: testBridge, Each: atOnce})
+		assert.Equal(t, res, res2, "however much runs at once")
+		require.Equal(t, tree.Len(), again.Len())
 
 		// idempotent: repaired stacks are whole, and bridged ones stay as they are
 		for i := range threads {

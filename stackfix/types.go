@@ -152,6 +152,9 @@ type Options struct {
 	// MinConfidence is the confidence that a repair needs; anything less becomes
 	// a bridge. 0 means DefaultConfidence; to take every answer, pass a negative number.
 	MinConfidence float64
+	// Each calls f for 0 to n-1, for several at once if it likes, and returns when all are done.
+	// nil calls one after the other. The result is the same.
+	Each func(n int, f func(i int))
 }
 
 // DefaultConfidence is what Options.MinConfidence is unless set.

@@ -93,7 +93,7 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 // cache, on several so many that nobody waits for the other more often than need be.
 const (
 	batchAlone  = 128
-	batchBeside = 512
+	batchBeside = 2048
 )
 
 // A batch is what goes from the goroutine that reads to that of the consumers.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -226,13 +227,15 @@ func (l *loader) markDepthCuts() {
 	if cut == nil {
 		return
 	}
+	var deep []*profile.Thread
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if t.deepest >= limit || l.bridged != nil {
-				markDepth(t.trace, cut)
+				deep = append(deep, t.trace)
 			}
 		}
 	}
+	relay.Each(len(deep), func(i int) { markDepth(deep[i], cut) })
 }
 
 // markDepth marks the samples of t whose stack is one of cut.

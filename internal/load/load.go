@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -481,12 +482,13 @@ func (l *loader) losses() {
 	for _, b := range l.births {
 		births[b.t.trace] = append(births[b.t.trace], b.at)
 	}
-	for _, t := range l.profile.Threads {
+	relay.Each(len(l.profile.Threads), func(i int) {
+		t := l.profile.Threads[i]
 		if own := births[t]; len(all)+len(own) > 0 {
 			slices.Sort(own)
 			t.Breaks = breaks(&t.Samples, all, own)
 		}
-	}
+	})
 	slices.SortStableFunc(l.profile.Losses, func(a, b profile.Loss) int { return cmp.Compare(a.To, b.To) })
 }
 

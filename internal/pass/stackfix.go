@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -30,6 +31,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	opts := stackfix.Options{
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
+		Each:          relay.Each,
 	}
 	nested := map[*profile.Thread][]taskAnswer{}
 	if !p.Meta.Repaired {

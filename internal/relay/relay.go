@@ -40,12 +40,34 @@ type Line[B any] struct {
 	held  *parcel[B]      // that the caller fills
 	wait  sync.WaitGroup
 
-	failed atomic.Bool
+	guard
 	closed bool
 	err    error
+}
 
-	panics   sync.Once
-	panicked string
+// A guard keeps a panic of a step for the caller.
+type guard struct {
+	failed atomic.Bool // nothing more is to be done
+	once   sync.Once
+	what   string
+}
+
+// run calls f.
+func (g *guard) run(f func()) {
+	defer func() {
+		if what := recover(); what != nil {
+			g.once.Do(func() { g.what = fmt.Sprintf("%v\n%s", what, debug.Stack()) })
+			g.failed.Store(true)
+		}
+	}()
+	f()
+}
+
+// tell panics if a step did. All steps have ended.
+func (g *guard) tell() {
+	if g.what != "" {
+		panic(g.what)
+	}
 }
 
 // A parcel is a batch on its way.
@@ -63,7 +85,7 @@ func New[B any](work func(*B), take func(*B) error) *Line[B] {
 		l.held = &parcel[B]{}
 		return l
 	}
-	const ahead = 2 // batches that wait for each who works
+	const ahead = 4 // batches that wait for each who works: to wake who sleeps takes as long as some hundred events
 	parcels := ahead * 2
 	if work != nil {
 		parcels = ahead * (workers + 1)
@@ -90,7 +112,7 @@ func (l *Line[B]) Batches() int { return max(1, cap(l.free)) }
 func (l *Line[B]) works() {
 	for p := range l.todo {
 		if !l.failed.Load() {
-			l.guard(func() { l.work(&p.batch) })
+			l.run(func() { l.work(&p.batch) })
 		}
 		p.ready <- struct{}{}
 	}
@@ -101,7 +123,7 @@ func (l *Line[B]) takes() {
 	for p := range l.order {
 		<-p.ready
 		if !l.failed.Load() {
-			l.guard(func() {
+			l.run(func() {
 				if l.err = l.take(&p.batch); l.err != nil {
 					l.failed.Store(true)
 				}
@@ -109,17 +131,6 @@ func (l *Line[B]) takes() {
 		}
 		l.free <- p
 	}
-}
-
-// guard keeps a panic of f for the caller.
-func (l *Line[B]) guard(f func()) {
-	defer func() {
-		if what := recover(); what != nil {
-			l.panics.Do(func() { l.panicked = fmt.Sprintf("%v\n%s", what, debug.Stack()) })
-			l.failed.Store(true)
-		}
-	}()
-	f()
 }
 
 // Batch returns the batch to fill next. It holds what it was left with when it was taken
@@ -181,9 +192,33 @@ func (l *Line[B]) Close() error {
 			close(l.todo)
 		}
 		l.wait.Wait()
-		if l.panicked != "" {
-			panic(l.panicked)
-		}
+		l.tell()
 	}
 	return l.err
+}
+
+// Each calls f for 0 to n-1, for several at once where there are processors for it, and returns
+// when all are done. f changes nothing but what is its own. A panic of f becomes one of the caller.
+func Each(n int, f func(i int)) {
+	workers := min(Workers(), n)
+	if workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var g guard
+	var wait sync.WaitGroup
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n && !g.failed.Load(); i = int(next.Add(1)) - 1 {
+			f(i)
+		}
+	}
+	for range workers - 1 {
+		wait.Go(func() { g.run(work) })
+	}
+	g.run(work)
+	wait.Wait()
+	g.tell()
 }

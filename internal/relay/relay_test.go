@@ -108,6 +108,20 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	for _, n := range []int{1, 2, 8} {
+		onProcessors(t, n, func(t *testing.T) {
+			got := make([]int, 1000)
+			Each(len(got), func(i int) { got[i] += i * i })
+			for i, v := range got {
+				require.Equal(t, i*i, v)
+			}
+			Each(0, func(int) { t.Error("nothing is to be done") })
+			assert.Panics(t, func() { Each(20, func(i int) { got[1000+i] = 1 }) })
+		})
+	}
+}
+
 func TestReserve(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	assert.Equal(t, 4, Workers())

@@ -1,0 +1,258 @@
+package stackfix
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// An inquiry is for one block at a time. It adds no stack to the tree, which others read.
+type inquiry struct {
+	*consensus
+	found *finding
+
+	// scratch
+	fs, gs []FrameID
+	votes  assembly
+	met    []uint32 // by spot: when it was met
+	now    uint32
+}
+
+// A finding is frames that are to be put above a block.
+type finding struct {
+	whole []FrameID // the stack, if that is all
+	inner []FrameID // else what is known of it, root first; empty: no more than before
+}
+
+// A camp is witnesses that show the same above a context.
+type camp struct {
+	above StackID
+	n     int
+	first int // witnesses of other camps that are nearer than all of these
+	whole bool
+}
+
+// An assembly is the witnesses of a context that vote, the nearest first.
+type assembly struct {
+	camps   []camp    // the one with the nearest witness first
+	votes   []ballot  // of all of them
+	n       int       // witnesses
+	looks   []glimpse // at which they saw it, by lookTime, up to fewLooks
+	differs int       // how many of the nearest have fewLooks; more than n if all have fewer
+}
+
+// assemble calls the nearest witnesses of a context.
+func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
+	a.camps, a.votes, a.n, a.looks, a.differs = a.camps[:0], a.votes[:0], 0, a.looks[:0], math.MaxInt
+	if id == 0 {
+		return
+	}
+	q.now++
+	list := q.seen[id-1]
+	at := func(i int) int64 { return q.witnesses[list[i].witness].time }
+	hi := sort.Search(len(list), func(i int) bool { return at(i) >= time })
+	for lo, seen := hi-1, 0; a.n < mostVotes && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
+		var s sighting
+		if hi == len(list) || lo >= 0 && time-at(lo) <= at(hi)-time {
+			s = list[lo]
+			lo--
+		} else {
+			s = list[hi]
+			hi++
+		}
+		x := &q.witnesses[s.witness]
+		if whole && !x.whole || q.met[s.spot] == q.now {
+			continue
+		}
+		q.met[s.spot] = q.now
+		above := q.spots[s.spot].above
+		if above == 0 && !x.whole {
+			continue // what is above it was cut off
+		}
+		a.add(above, x.whole)
+		a.votes = append(a.votes, ballot{above, time - x.time, x.surrounding})
+		a.look(time-x.time, x.thread)
+	}
+}
+
+// look notes when the newest witness saw the context.
+func (a *assembly) look(ago int64, thread int) {
+	if len(a.looks) == fewLooks {
+		return
+	}
+	if ago < 0 { // whatever the zero of time is, looks are the same
+		ago -= lookTime - 1
+	}
+	if l := (glimpse{ago / lookTime, thread}); !slices.Contains(a.looks, l) {
+		a.looks = append(a.looks, l)
+	}
+	if len(a.looks) == fewLooks {
+		a.differs = a.n
+	}
+}
+
+// add adds a witness.
+func (a *assembly) add(above StackID, whole bool) {
+	a.n++
+	for i := range a.camps {
+		if x := &a.camps[i]; x.above == above && x.whole == whole {
+			x.n++
+			return
+		}
+	}
+	a.camps = append(a.camps, camp{above, 1, a.n - 1, whole})
+}
+
+// enough tells whether at least so many witnesses vote, and not all of one call.
+func (a *assembly) enough(votes int) bool { return a.n >= votes && len(a.looks) == fewLooks }
+
+// extend looks for more of p, and for frames that call what is known of b.
+func (q *inquiry) extend(b *block, p *part, x *finding) {
+	x.whole, x.inner = x.whole[:0], x.inner[:0]
+	q.found, q.met = x, reach(q.met, len(q.spots))
+	ids := q.of[p.stack]
+	if q.outer(b, p, ids[0]); b.rooted {
+		return
+	}
+	for _, id := range slices.Backward(ids[:]) {
+		if q.assemble(&q.votes, id, b.time, false); q.votes.enough(innerVotes) {
+			q.inner(p, &q.votes)
+			return
+		}
+	}
+}
+
+// outer finds the frames that all whole stacks begin with: as the nearest ones show them,
+// and the others but for what is inlined; or those on the way that the thread takes. If that is
+// all, it roots b.
+func (q *inquiry) outer(b *block, p *part, context int32) {
+	all := &q.votes
+	q.assemble(all, context, b.time, true)
+	known := q.t.Depth(p.stack) - q.t.Depth(b.stack)
+	for _, x := range all.camps {
+		p.shortest = min(p.shortest, q.t.Depth(x.above)+known)
+	}
+	if !all.enough(outerVotes) || !q.fair || !samePhase(all.votes) {
+		return
+	}
+	if !q.agree(b, p, all) && !q.confirm(b, p, all) && b.between != 0 {
+		q.followRoute(b, p, all.votes)
+	}
+}
+
+// agree takes what all votes agree in, of the nearest ones to the last frame, and reports whether
+// that is all that was missing.
+func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
+	above := all.camps[0].above
+	for most := mostVotes; most >= nearVotes; most /= 2 {
+		near := min(most, all.n)
+		if all.differs > near {
+			return false
+		}
+		n := q.t.Depth(above)
+		for _, x := range all.camps {
+			inlined := mostInlined
+			if x.first < near {
+				inlined = 0
+			}
+			n = q.shared(above, n, x.above, inlined)
+		}
+		if q.complete(b, p, all.votes[:near], n) {
+			return true
+		}
+		if n > q.t.Depth(p.base) {
+			p.base, p.baseConf = q.t.up(above, n), unanimous(all.n)
+		}
+	}
+	return false
+}
+
+// shared tells how many of the outermost n frames of a, in a row, b begins with too. See same.
+func (q *inquiry) shared(a StackID, n int, b StackID, inlined int) int {
+	d := q.t.Depth(q.t.shared(a, b))
+	if d >= n || a == b {
+		return n
+	}
+	q.fs = q.t.appendInner(q.fs[:0], q.t.up(a, n), d)
+	q.gs = q.t.appendInner(q.gs[:0], b, d)
+	return d + q.same(q.fs, q.gs, inlined)
+}
+
+// same tells how many frames a begins with that b begins with too, by method. Either may
+// lack some in a row, up to so many.
+func (q *inquiry) same(a, b []FrameID, inlined int) int {
+	is := func(i, j int) bool { return i < len(a) && j < len(b) && q.method(a[i]) == q.method(b[j]) }
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		k := 0
+		for ; !is(i+k, j) && !is(i, j+k); k++ {
+			if k == inlined {
+				return i
+			}
+		}
+		if is(i+k, j) {
+			i, j = i+k+1, j+1
+		} else {
+			i, j = i+1, j+k+1
+		}
+	}
+	return i
+}
+
+// unanimous is how sure is what n witnesses agree in, by the rule of succession. What
+// was measured is better.
+func unanimous(n int) float64 { return float64(n+1) / float64(n+2) }
+
+// inner puts frames above p as long as all witnesses show them, and nothing else in
+// the recording calls what they call.
+func (q *inquiry) inner(p *part, a *assembly) {
+	up := q.fs[:0]
+	votes := a.n
+	for len(up) < mostFrames {
+		left, f := q.next(a.camps)
+		if left < innerVotes {
+			break
+		}
+		votes = left
+		up = append(up, f)
+	}
+	slices.Reverse(up)
+	q.fs = q.t.AppendFrames(up, p.stack)
+	n := len(up)
+	from := n
+	for from > 0 && !q.called(q.fs[from:], q.method(q.fs[from-1])) {
+		from--
+	}
+	if from == n {
+		return
+	}
+	q.found.inner = append(q.found.inner, q.fs[from:]...)
+	p.conf = min(p.conf, unanimous(votes))
+}
+
+// next returns the frame that calls what the camps have seen so far, and how many know it;
+// 0 if they disagree. Each camp goes on to it.
+func (q *inquiry) next(camps []camp) (votes int, f FrameID) {
+	for i := range camps {
+		x := &camps[i]
+		switch {
+		case x.n == 0:
+			continue
+		case x.above == 0 && x.whole:
+			return 0, 0
+		case x.above == 0:
+			x.n = 0 // what is above was cut off
+			continue
+		}
+		g := q.t.Frame(x.above)
+		if votes > 0 && q.method(g) != q.method(f) {
+			return 0, 0
+		}
+		if votes == 0 {
+			f = g
+		}
+		votes += x.n
+		x.above = q.t.Parent(x.above)
+	}
+	return votes, f
+}
