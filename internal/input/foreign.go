@@ -67,6 +67,8 @@ func TextLines(b []byte, n int) (lines [][]byte) {
 // script into.
 func perfcollects(member string) bool { return path.Base(member) == "perf.data.txt" }
 
+const firefox = "a Firefox profile; https://profiler.firefox.com opens it"
+
 var foreigners = []struct {
 	is   func(head []byte) bool
 	what string
@@ -81,7 +83,12 @@ var foreigners = []struct {
 	{isPerfetto, "a Perfetto protobuf, which tracefix writes but does not read; https://ui.perfetto.dev opens it"},
 	{isTar, "a tar archive; `tracefix batch` works on archives"},
 	{holds(`"nodes"`, `"callFrame"`), "a .cpuprofile of V8; browser devtools and speedscope open it"},
-	{holds(`"meta"`, `"preprocessedProfileVersion"`), "a Firefox profile; https://profiler.firefox.com opens it"},
+	{holds(`"head"`, `"callUID"`), "a .cpuprofile of an old V8; browser devtools and speedscope open it"},
+	{holds(`"snapshot"`, `"node_fields"`), "a heap snapshot of V8 and no trace; browser devtools open it"},
+	{holds(`"meta"`, `"preprocessedProfileVersion"`), firefox},
+	{holds(`"meta"`, `"interval"`, `"processType"`), firefox}, // as the browser's own recorder writes it
+	{holds(`"log"`, `"creator"`, `"entries"`), "a HAR, which `tracefix http` writes; browser devtools open it"},
+	{begins("\x7fELF"), "an ELF file: a program, or a core dump, which `dotnet-dump analyze` opens"},
 }
 
 func isTar(b []byte) bool { return len(b) > 262 && string(b[257:262]) == "ustar" }

@@ -24,6 +24,11 @@ func TestForeign(t *testing.T) {
 		string(tar):       "tar",
 		`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}]}`:           ".cpuprofile",
 		`{"meta":{"interval":1,"preprocessedProfileVersion":48},"threads":[]}`: "Firefox",
+		`{"meta":{"interval":1,"startTime":1,"processType":0},"threads":[]}`:   "Firefox",
+		`{"head":{"functionName":"(root)","callUID":1},"samples":[1]}`:         ".cpuprofile",
+		`{"snapshot":{"meta":{"node_fields":["type"]}},"nodes":[1]}`:           "heap snapshot",
+		`{"log":{"version":"1.2","creator":{"name":"x"},"entries":[]}}`:        "HAR",
+		"\x7fELF\x02\x01\x01":      "core dump",
 		"PERFILE2":                 "perf.data",
 		"\x0a\x90\x02\x08abcdefgh": "Perfetto",
 	} {

@@ -35,7 +35,7 @@ func isFolded(b []byte) bool {
 func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 	t := b.thread(0, 0)
 	t.Name = "all threads"
-	err := lines(ctx, r, b, func(offset int64, line []byte) {
+	_, err := lines(ctx, r, b, func(offset int64, line []byte) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return
 		}

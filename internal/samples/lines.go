@@ -21,14 +21,14 @@ var (
 )
 
 // lines calls each for every line of text with its offset, without its end. A line that no text
-// can be is told and left out.
-func lines(ctx context.Context, r io.Reader, b *builder, each func(offset int64, line []byte)) error {
+// can be is told and left out. ended tells whether the last one has an end.
+func lines(ctx context.Context, r io.Reader, b *builder, each func(offset int64, line []byte)) (ended bool, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
 	offset := int64(0)
 	for n := 0; ; n++ {
 		if n&(1<<12-1) == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 		line, err := in.ReadSlice('\n')
 		size := int64(len(line))
@@ -44,7 +44,7 @@ func lines(ctx context.Context, r io.Reader, b *builder, each func(offset int64,
 			line = long
 		}
 		if err != nil && err != io.EOF && !input.Broken(err) {
-			return err
+			return false, err
 		}
 		text := bytes.TrimRight(line, "\r\n")
 		switch {
@@ -59,11 +59,11 @@ func lines(ctx context.Context, r io.Reader, b *builder, each func(offset int64,
 		}
 		offset += size
 		if err == io.EOF {
-			return nil
+			return size == 0, nil
 		}
 		if err != nil {
 			b.warn(offset, "%w", err)
-			return nil
+			return true, nil
 		}
 	}
 }

@@ -58,7 +58,7 @@ var errWeighed = errors.New("this is ndjson of what other events weigh (it has \
 // readNDJSON reads one sample for each line, as `convert --format ndjson` writes them.
 func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 	var weighed, waits int
-	err := lines(ctx, r, b, func(offset int64, text []byte) {
+	_, err := lines(ctx, r, b, func(offset int64, text []byte) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			return
 		}

@@ -85,8 +85,12 @@ type perfEvent struct {
 
 func readPerf(ctx context.Context, r io.Reader, b *builder) error {
 	p := &perfReader{builder: b, others: map[string]int{}, off: map[int64]*row{}, offOf: map[int64]*thread{}}
-	if err := lines(ctx, r, b, p.line); err != nil {
+	ended, err := lines(ctx, r, b, p.line)
+	if err != nil {
 		return err
+	}
+	if !ended && p.head != nil {
+		b.warn(p.offset, "the text breaks off within this sample")
 	}
 	p.event()
 	p.conclude()

@@ -128,6 +128,7 @@ func TestDamage(t *testing.T) {
 		{"ndjson cut off", kind("ndjson"), sample + sample[:30], []string{"79: expected a sample as one line of JSON: unexpected end of JSON input, found \"{\\\"ts\\\":1,\\\"pid\\\":1,\\\"tid\\\":2,\\\"type\\\"\""}, 1},
 		{"ndjson without a time", kind("ndjson"), sample + strings.Replace(sample, `"ts":1,`, "", 1), []string{`79: a sample without a time (ts): "{\"pid\":1,\"tid\":2,\"type\":\"managed\",\"depth"...`}, 1},
 		{"ndjson of another type", kind("ndjson"), strings.Replace(sample, "managed", "tea", 1) + sample, []string{`0: a sample of an unknown type: "{\"ts\":1,\"pid\":1,\"tid\":2,\"type\":\"tea\",\"de"...`}, 1},
+		{"perf script cut off", kind("perf script"), managedEvent + managedEvent[:len(managedEvent)-9], []string{fmt.Sprintf("%d: the text breaks off within this sample", len(managedEvent))}, 2},
 		{"perf script with noise", kind("perf script"), managedEvent + "????\n" + managedEvent, []string{fmt.Sprintf("%d: expected an event or a frame of perf script, found \"????\"", len(managedEvent))}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
