@@ -42,7 +42,7 @@ func TestHTTPPageInBrowser(t *testing.T) {
 		b.Eval(`document.getElementById("`+id+`").textContent`, &s)
 		return s
 	}
-	assert.Regexp(t, `^of \d+: p50 [\d.,]+ m?s · p90 [\d.,]+ m?s · p95 [\d.,]+ m?s · p99 [\d.,]+ m?s · longest [\d.,]+ m?s$`, text("quick"))
+	assert.Regexp(t, `^\d+ made: p50 [\d.,]+ m?s · p90 [\d.,]+ m?s · p95 [\d.,]+ m?s · p99 [\d.,]+ m?s · longest [\d.,]+ m?s$`, text("quick"))
 	for _, want := range []string{"Phases of all requests made", "wait", "of all", "mean", "Hosts", "p99"} {
 		assert.Contains(t, text("tables"), want)
 	}
@@ -88,5 +88,7 @@ func TestHTTPPageShowsServed(t *testing.T) {
 	b.Eval(`(() => { const s = document.getElementById("side"); s.value = "s"; s.onchange() })()`, nil)
 	b.Eval(`document.getElementById("count").textContent`, &text)
 	assert.Equal(t, "869 of 1,738", text)
+	b.Eval(`document.getElementById("quick").textContent`, &text)
+	assert.Regexp(t, `^869 served: p50 [\d.]+ ms`, text, "a side has percentiles of its own")
 	b.Screenshot("requests-served")
 }
