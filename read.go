@@ -237,7 +237,7 @@ func (c *clock) time() int64 {
 // spans reads Chromium trace events into samples.
 func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o *ReadOptions, so *spans.Options) (*spans.Trace, error) {
 	so.Source, so.MaxDepth, so.Salvage = f.in.Name, o.limit(), len(f.in.Layers) > 0
-	so.Warn = func(e *chromium.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) }
+	so.Warn = func(e *chromium.FormatError, at int64) { o.warn(e.Offset, e.Where, e.Err, at) }
 	t, err := spans.Read(ctx, open, so)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.in.Name, err)

@@ -39,7 +39,7 @@ func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 		Source:  in.Name,
 		Salvage: len(in.Layers) > 0,
 		Lean:    true,
-		Warn: func(e *chromium.FormatError) {
+		Warn: func(e *chromium.FormatError, _ int64) {
 			f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		},
 	})

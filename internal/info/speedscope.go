@@ -27,7 +27,7 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		return r, err
 	}
 	t, err := spans.Read(ctx, in.Reader, &spans.Options{Source: in.Name, Salvage: len(in.Layers) > 0, Lean: true, Events: events,
-		Warn: func(e *chromium.FormatError) {
+		Warn: func(e *chromium.FormatError, _ int64) {
 			f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 		}})
 	if err != nil {

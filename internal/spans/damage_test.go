@@ -45,7 +45,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 	for n := 1; n < len(in); n += step {
 		var warned int
-		tr, err := Read(context.Background(), opener(in[:n]), &Options{Warn: func(*chromium.FormatError) { warned++ }})
+		tr, err := Read(context.Background(), opener(in[:n]), &Options{Warn: func(*chromium.FormatError, int64) { warned++ }})
 		require.NoError(t, err, "%d bytes", n)
 		require.NotZero(t, warned, "%d bytes: silence", n)
 		pass.FixStacks(tr.Profile, 0.9)
@@ -90,7 +90,7 @@ func TestBrokenEvents(t *testing.T) {
 			b := append([]raw(nil), evs...)
 			b[c.at].text = c.text
 			var warned []error
-			tr, err := Read(context.Background(), opener(assemble(t, in, b, ", ")), &Options{Warn: func(fe *chromium.FormatError) { warned = append(warned, fe) }})
+			tr, err := Read(context.Background(), opener(assemble(t, in, b, ", ")), &Options{Warn: func(fe *chromium.FormatError, _ int64) { warned = append(warned, fe) }})
 			require.NoError(t, err)
 			require.NotEmpty(t, warned)
 			pass.FixStacks(tr.Profile, 0.9)
@@ -116,7 +116,7 @@ func TestFailingReader(t *testing.T) {
 	require.ErrorIs(t, err, boom)
 
 	var warned []error
-	tr, err := Read(context.Background(), open, &Options{Salvage: true, Warn: func(fe *chromium.FormatError) { warned = append(warned, fe) }})
+	tr, err := Read(context.Background(), open, &Options{Salvage: true, Warn: func(fe *chromium.FormatError, _ int64) { warned = append(warned, fe) }})
 	require.NoError(t, err)
 	require.NotEmpty(t, warned)
 	assert.ErrorIs(t, warned[0], boom)
@@ -212,7 +212,7 @@ func FuzzRepair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		run := func(in []byte) ([]byte, *Trace, int) {
 			damage := 0
-			tr, err := Read(context.Background(), opener(in), &Options{MaxDepth: 2, Weighted: len(in)%2 == 0, Warn: func(*chromium.FormatError) { damage++ }})
+			tr, err := Read(context.Background(), opener(in), &Options{MaxDepth: 2, Weighted: len(in)%2 == 0, Warn: func(*chromium.FormatError, int64) { damage++ }})
 			if err != nil {
 				return nil, nil, damage
 			}

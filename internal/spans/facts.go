@@ -50,6 +50,9 @@ type Facts struct {
 
 	phases   [256]int64
 	byThread []seenThread // by chromium.Event.Thread
+	timed    bool         // an event had a time
+	earliest int64        // ns: of all events that had one
+	latest   int64        // ns: of the one read last, which need not be the greatest
 	head     bytes.Buffer
 	cats     map[string]int
 	names    map[string]int
@@ -127,6 +130,10 @@ func (f *Facts) see(ev *chromium.Event) {
 		t.last = last
 	}
 	t.timed = true
+	if !f.timed || first < f.earliest {
+		f.earliest, f.timed = first, true
+	}
+	f.latest = first
 	if ev.Phase == 'X' && !ev.Dur.Valid {
 		f.Endless++
 	}
@@ -262,17 +269,6 @@ func (t *Trace) Recount() {
 			before = s.Cut
 		}
 	}
-}
-
-// start returns the time of the first event.
-func (f *Facts) start() int64 {
-	first, timed := int64(0), false
-	for _, t := range f.byThread {
-		if t.timed && (!timed || t.first < first) {
-			first, timed = t.first, true
-		}
-	}
-	return first
 }
 
 func (f *Facts) lastDepth() int64 {

@@ -24,8 +24,9 @@ type Options struct {
 	// MaxDepth is the number of frames at which stacks were cut. Zero means what
 	// tracefix's own output says, else 100.
 	MaxDepth int
-	// Warn is told of defects; nil drops them.
-	Warn func(*chromium.FormatError)
+	// Warn is told of defects, and of the time in ns of the event read last before them, which counts as those
+	// of the profile; -1 if there is none. nil drops them.
+	Warn func(e *chromium.FormatError, at int64)
 	// Salvage takes an error of the reader for the end of the input, if it is one of
 	// what was stored (see input.Broken). It is for compressed files that were cut: what
 	// could be unpacked is used.
@@ -113,9 +114,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 			foreign = fe
 			return
 		}
-		if t.opts.Warn != nil {
-			t.opts.Warn(fe)
-		}
+		d.warn(fe)
 	}
 	stackFrame := func(f *chromium.StackFrame) error {
 		mods.add(f)
@@ -257,8 +256,8 @@ func (d *reading) events(ctx context.Context) error {
 		f.see(&ev)
 		d.require(&ev)
 		if d.r != nil {
-			if e := d.twice.see(&ev); e != nil && d.opts.Warn != nil {
-				d.opts.Warn(e)
+			if e := d.twice.see(&ev); e != nil {
+				d.warn(e)
 			}
 		}
 		if n < maxSeen {
@@ -325,8 +324,8 @@ func (d *reading) require(ev *chromium.Event) {
 			err = errNoTime
 		}
 	}
-	if err != nil && d.opts.Warn != nil {
-		d.opts.Warn(&chromium.FormatError{Offset: ev.Offset, Where: "traceEvents", Err: err})
+	if err != nil {
+		d.warn(&chromium.FormatError{Offset: ev.Offset, Where: "traceEvents", Err: err})
 	}
 }
 
@@ -341,10 +340,24 @@ func (d *reading) tail(err error) error {
 		return err
 	}
 	d.clean = false
-	if d.opts.Warn != nil {
-		d.opts.Warn(fe)
-	}
+	d.warn(fe)
 	return nil
+}
+
+// warn tells of a defect, and of when it was.
+func (d *reading) warn(fe *chromium.FormatError) {
+	if d.opts.Warn == nil {
+		return
+	}
+	at, f := int64(-1), &d.Facts
+	switch {
+	case !f.timed:
+	case len(f.Depths) > 0: // samples of .NET, whose times are taken as they are
+		at = max(f.latest, 0)
+	default:
+		at = f.latest - f.earliest
+	}
+	d.opts.Warn(fe, at)
 }
 
 // limit keeps sums and differences of absurd times from overflowing. Some tools count
@@ -465,8 +478,8 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 // unmatched tells of an end that goes with no begin in a lane of samples: whoever wrote it closes what it opens, so
 // events are missing or stand there twice. Other producers begin and end in the middle of spans.
 func (d *reading) unmatched(l *lane, at int64, what string) {
-	if l.sampled() && d.opts.Warn != nil {
-		d.opts.Warn(&chromium.FormatError{Offset: at, Where: "traceEvents", Err: errors.New(what)})
+	if l.sampled() {
+		d.warn(&chromium.FormatError{Offset: at, Where: "traceEvents", Err: errors.New(what)})
 	}
 }
 
@@ -598,7 +611,7 @@ func (d *reading) finish(frames int) {
 	if d.opts.Weighted {
 		base := int64(0)
 		if !slices.ContainsFunc(d.all, (*lane).sampled) {
-			base = d.Facts.start()
+			base = d.Facts.earliest
 		}
 		d.weigh(base)
 	}

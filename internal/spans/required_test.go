@@ -32,7 +32,7 @@ func TestRequiredFields(t *testing.T) {
 	} {
 		text := "[" + good + "," + event + "]"
 		var told []error
-		_, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, &Options{Weighted: true, Warn: func(e *chromium.FormatError) {
+		_, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, &Options{Weighted: true, Warn: func(e *chromium.FormatError, _ int64) {
 			assert.EqualValues(t, len(good)+2, e.Offset)
 			told = append(told, e.Err)
 		}})
@@ -44,6 +44,25 @@ func TestRequiredFields(t *testing.T) {
 		}
 	}
 	text := fmt.Sprintf("[%s,%[1]s]", `{"ph":"X","ts":1,"dur":1}`)
-	_, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, &Options{Weighted: true, Warn: func(e *chromium.FormatError) { t.Error(e) }})
+	_, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, &Options{Weighted: true, Warn: func(e *chromium.FormatError, _ int64) { t.Error(e) }})
 	require.NoError(t, err)
+}
+
+// TestDamageHasATime: a defect is told with the time of the event read last before it, counted as in the profile: of
+// samples of .NET as it is, else from the first event on.
+func TestDamageHasATime(t *testing.T) {
+	const bad = `{"name":"a","ph":"B","ts":"x","pid":1,"tid":1}`
+	sampled := `{"name":"Process64 app (1) Args: ","cat":"sampleEvent","ph":"B","ts":5000,"pid":1,"tid":1},{"name":"Thread (1)","cat":"sampleEvent","ph":"B","ts":5000,"pid":1,"tid":1},` +
+		`{"name":"A","cat":"sampleEvent","ph":"B","ts":5000,"pid":1,"tid":1},{"name":"CPU_TIME","cat":"sampleEvent","ph":"B","ts":5000,"pid":1,"tid":1},` +
+		`{"name":"CPU_TIME","cat":"sampleEvent","ph":"E","ts":6000,"pid":1,"tid":1},{"name":"A","cat":"sampleEvent","ph":"E","ts":6000,"pid":1,"tid":1}`
+	for text, want := range map[string]int64{
+		"[" + bad + "]": -1,
+		`[{"name":"a","ph":"X","ts":5000,"dur":1,"pid":1,"tid":1},{"name":"a","ph":"X","ts":5007,"dur":1,"pid":1,"tid":1},` + bad + "]": 7000,
+		"[" + sampled + "," + bad + "]": 6000_000,
+	} {
+		var told []int64
+		_, err := Read(t.Context(), opener([]byte(text)), &Options{Weighted: true, Warn: func(_ *chromium.FormatError, at int64) { told = append(told, at) }})
+		require.NoError(t, err)
+		assert.Equal(t, []int64{want}, told, text)
+	}
 }

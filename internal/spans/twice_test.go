@@ -38,7 +38,7 @@ func TestTwice(t *testing.T) {
 	read := func(events []string) (*Trace, []*chromium.FormatError) {
 		var told []*chromium.FormatError
 		text := `{"traceEvents":[` + strings.Join(events, ",\n") + `]}`
-		tr, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, &Options{Warn: func(e *chromium.FormatError) { told = append(told, e) }})
+		tr, err := Read(context.Background(), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, &Options{Warn: func(e *chromium.FormatError, _ int64) { told = append(told, e) }})
 		require.NoError(t, err)
 		return tr, told
 	}

@@ -23,7 +23,7 @@ func TestUnmatchedIsDamage(t *testing.T) {
 		}
 		hit := append(bytes.Clone(data[:from]), data[to:]...)
 		var told []*chromium.FormatError
-		_, err := Read(t.Context(), opener(hit), &Options{Warn: func(e *chromium.FormatError) { told = append(told, e) }})
+		_, err := Read(t.Context(), opener(hit), &Options{Warn: func(e *chromium.FormatError, _ int64) { told = append(told, e) }})
 		require.NoError(t, err)
 		require.NotEmpty(t, told, phase)
 		assert.GreaterOrEqual(t, told[0].Offset, int64(from)-2)

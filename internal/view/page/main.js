@@ -1,5 +1,8 @@
 // main.js puts the page together: the trace, what is selected of it, the views, and what people do.
 
+// withNumber is the name of a thread with its number, which the names of some formats hold already.
+function withNumber(name, tid) { return !name ? "Thread " + tid : name.includes("" + tid) ? name : name + " (" + tid + ")"; }
+
 function start() {
   const trace = load(id => $(id).textContent), { head } = trace;
   for (const id of ["nodes", "samples", "slices", "work"]) $(id).remove();
@@ -8,7 +11,7 @@ function start() {
   const app = {
     trace, end: Math.max(head.end, 1), label: labels(trace.methods),
     colour: (m, faded) => colour(m, faded),
-    threadName: t => (t.name ? t.name + " (" + t.tid + ")" : "Thread " + t.tid) + (head.processes > 1 ? " of " + (t.process || t.pid) : ""),
+    threadName: t => withNumber(t.name, t.tid) + (head.processes > 1 ? " of " + (t.process || t.pid) : ""),
   };
   let pending = false;
   app.redraw = () => { if (!pending) { pending = true; requestAnimationFrame(() => { pending = false; draw(); }); } }; // once a frame at most
