@@ -466,6 +466,9 @@ func printBatch(std streams, r *batch.Report) error {
 	for _, note := range r.Notes {
 		fmt.Fprintln(std.err, "note:", text.Line(note))
 	}
+	if n := r.Redone; n > 0 {
+		fmt.Fprintf(std.err, "note: done again, since another version of tracefix or other flags had made the output: %s trace%s\n", report.Count(n), report.Plural(n))
+	}
 	fmt.Fprintln(std.err, r.Summary())
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"reflect"
 	"runtime/debug"
@@ -44,6 +45,7 @@ type streams struct {
 }
 
 func main() {
+	log.SetOutput(io.Discard) // only libraries write there, such as that of HTTP on what a store sends unasked
 	keepMemoryLow()
 	ctx, end := signals()
 	os.Exit(end.watch(func() int { return run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}) }))

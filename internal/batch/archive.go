@@ -131,10 +131,11 @@ func tarHeader(b []byte) bool {
 	return want == sum || want == signed
 }
 
-// A source is where an archive's bytes come from: one of the four is set.
+// A source is where an archive's bytes come from: one of the five is set.
 type source struct {
 	file   *os.File
 	object *objectAt
+	ahead  *objectAhead
 	open   func() (io.ReadCloser, error)
 	stream io.Reader
 	stored int64
@@ -212,6 +213,9 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 	}
 	if len(z.File) > maxMembers {
 		return w.refuse(name, fmt.Errorf("zip: %d members; at most %d are taken", len(z.File), maxMembers))
+	}
+	if depth == 1 && w.entry.Members != nil && w.entry.Members.Of != len(z.File) {
+		return w.refuse(name, errSplitAnew)
 	}
 	overlaps, broken := zipLayout(z, s.object)
 	for i, e := range z.File {
@@ -326,8 +330,15 @@ func (w *walker) zipObject(o *objectAt, e *zip.File, it *item, h *shared, depth 
 	return w.emit(it)
 }
 
+// errSplitAnew is the error of a zip of which others have other members to do, and that is not the
+// one that was split: some of it would be done by nobody.
+var errSplitAnew = errors.New("zip: the archive was replaced since its members were dealt out; list it again (a new plan, or all shards)")
+
 // zipCut walks the members of a zip whose directory cannot be read for why.
 func (w *walker) zipCut(f io.Reader, why error, name string, in folder, depth int) bool {
+	if depth == 1 && w.entry.Members != nil {
+		return w.refuse(name, errSplitAnew)
+	}
 	count := &counter{r: f}
 	z := input.NewZipSalvage(&ctxReader{w.ctx, count})
 	r := &ratioReader{r: z, stored: func() int64 { return count.n }}
@@ -448,7 +459,11 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 	var h *shared
 	var r io.Reader
 	var count *counter // of stored bytes
-	sections := false
+	seeks := false     // so that members that are not wanted are not read
+	seek := func(from io.ReadSeeker) {
+		c := &seekCounter{counter{r: from}}
+		r, count, seeks = c, &c.counter, true
+	}
 	switch {
 	case s.file != nil:
 		f, err := os.Open(s.file.Name())
@@ -457,13 +472,19 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		}
 		h = newShared(func() { f.Close() })
 		if len(k.layers) == 0 {
-			c := &seekCounter{counter{r: f}}
-			r, count, sections = c, &c.counter, true
+			seek(f)
 			s.file = f
 		} else {
 			count = &counter{r: f}
 			r = count
 		}
+	case s.ahead != nil && len(k.layers) == 0:
+		h = newShared(func() {})
+		seek(s.ahead)
+	case s.ahead != nil:
+		h = newShared(func() {})
+		count = &counter{r: s.ahead}
+		r = count
 	case s.open != nil:
 		o, err := s.open()
 		if err != nil {
@@ -478,7 +499,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		r = count
 	}
 	defer h.done()
-	if !sections {
+	if !seeks {
 		r = bufio.NewReaderSize(&ctxReader{w.ctx, r}, 64<<10)
 	}
 	for _, l := range k.layers {
@@ -490,7 +511,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		r = &ratioReader{r: layer, stored: func() int64 { return count.n }}
 	}
 	read := &counter{r: r} // unpacked bytes; tar.Reader takes no more than it needs
-	if !sections {
+	if !seeks {
 		r = read
 	}
 	t := tar.NewReader(r)
@@ -508,7 +529,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			if w.ctx.Err() != nil {
 				return false
 			}
-			if sections && ends > s.stored || !sections && ends > read.n {
+			if seeks && ends > s.stored || !seeks && ends > read.n {
 				return true // it breaks off inside that member, which tells so itself
 			}
 			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.n, err, n))
@@ -546,7 +567,13 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			}
 			continue
 		}
-		if from := count.n; sections && from+hdr.Size <= s.stored {
+		if it.old = w.known(it); it.old != nil {
+			if !w.emit(it) {
+				return false
+			}
+			continue
+		}
+		if from := count.n; s.file != nil && seeks && from+hdr.Size <= s.stored {
 			// Of a plain tar on disk a member is a piece of the file.
 			f := s.file
 			it.open = func() (io.ReadCloser, error) {
@@ -564,8 +591,11 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			it.packed = kind.packed
 			it.closers = append(it.closers, h.use())
 		} else {
-			if ends = read.n + hdr.Size; sections {
+			if ends = read.n + hdr.Size; seeks {
 				ends = from + hdr.Size
+			}
+			if s.ahead != nil {
+				s.ahead.until = ends + 1024 // with the next header
 			}
 			b, head := bufferedHead(t)
 			kind := sniffArchive(head)

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
@@ -181,6 +182,8 @@ type runner struct {
 	mu      sync.Mutex
 	results []*Result
 	logErr  error // the first failure to write the journal
+
+	redone atomic.Int64 // traces that others had done: another version, or with other flags
 }
 
 // prepare finds out what a shard or a piece has to do, before anything is begun.
@@ -564,17 +567,21 @@ func (r *runner) relative(msg string) string {
 // do makes the output of an item. The record is nil where there is nothing to go by later.
 func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error) {
 	old := r.journal.done[it.out]
-	if !r.Resume || old != nil && old.Options != r.options {
+	if !r.Resume {
+		old = nil
+	}
+	if old != nil && old.Options != r.options {
+		r.redone.Add(1)
 		old = nil
 	}
 	if it.alone {
 		if err := it.capture(r.sink.temp()); err != nil {
 			return nil, err
 		}
-		if it.cut != nil && it.entry.Out == it.out {
-			return nil, ofStore(it.cut)
-		}
 		res.Input.Bytes = it.stored
+	}
+	if it.cut != nil && (ofStores(it.cut) || it.entry.Out == it.out) {
+		return nil, ofStore(it.cut)
 	}
 	var content string
 	var err error
@@ -761,6 +768,7 @@ func (r *runner) report() (*Report, error) {
 		Command: "batch", Version: r.Version, Do: r.Do, Format: r.Format,
 		Traces: []*Result{},
 		List:   r.list,
+		Redone: int(r.redone.Load()),
 	}
 	if r.Shard.Count > 1 || r.Shard.Piece {
 		s := r.Shard

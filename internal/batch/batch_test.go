@@ -666,12 +666,16 @@ func TestResumeDoesWhatHasChanged(t *testing.T) {
 	put(t, out, map[string]string{"c.json": strings.Repeat("x", len(tree(t, out)["c.json"]))})
 	assert.Equal(t, []string{"a.json", "b.json", "c.json", "d.json"}, again(), "new content, a lost output, a spoiled one")
 	assert.Contains(t, tree(t, out)["a.json"], "other")
+	assert.Zero(t, run(t, c).Redone)
 	c.Options = "2"
-	assert.Equal(t, []string{"a.json", "b.json", "c.json", "d.json"}, again(), "other options")
+	done = nil
+	r := run(t, c)
+	assert.Len(t, done, 4, "other options")
+	assert.Equal(t, 3, r.Redone, "of what was done")
 	// A file that is not ours is not replaced.
 	put(t, in, map[string]string{"e.json": trace("e")})
 	put(t, out, map[string]string{"e.json": "foreign"})
-	r := run(t, c)
+	r = run(t, c)
 	assert.Equal(t, Failed, outcomes(r)[filepath.Join(in, "e.json")])
 	assert.Equal(t, "foreign", tree(t, out)["e.json"])
 	c.Resume, c.Force = false, true
@@ -788,6 +792,50 @@ func TestShards(t *testing.T) {
 
 	r := run(t, Config{Paths: []string{in}, Out: out, Resume: true})
 	assert.Equal(t, want.Totals, r.Totals, "shards resume as one")
+}
+
+// letters do not get smaller when they are compressed.
+func letters(rng *rand.Rand, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789"[rng.IntN(36)]
+	}
+	return string(b)
+}
+
+// TestReplacedZip: whoever has some members of a zip does not take those of another one, of which others
+// would be done by nobody.
+func TestReplacedZip(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	rng := rand.New(rand.NewPCG(1, 2))
+	ball := func(n int) string {
+		var all []member
+		for i := range n {
+			all = append(all, member{name: fmt.Sprintf("%02d.json", i), content: trace(letters(rng, 256<<10))})
+		}
+		return string(zipball(t, all...))
+	}
+	put(t, in, map[string]string{"z.zip": ball(12)})
+	c := Config{Paths: []string{in}, Out: out, Do: DoRepair}
+	p, err := MakePlan(t.Context(), c, 3)
+	require.NoError(t, err)
+	require.Equal(t, 3, p.Pieces)
+	c.Paths, c.Manifest = nil, &Manifest{Name: filepath.Join(out, planName)}
+	for i, members := range []int{12, 14, 0} {
+		if members > 0 {
+			put(t, in, map[string]string{"z.zip": ball(members)})
+		} else {
+			put(t, in, map[string]string{"z.zip": ball(12)[:1<<20]})
+		}
+		c.Manifest.Piece = i
+		r := run(t, c)
+		if i == 0 {
+			assert.Equal(t, 4, r.Totals.OK)
+			continue
+		}
+		require.Len(t, r.Traces, 1)
+		assert.Contains(t, r.Traces[0].Error, "was replaced since its members were dealt out")
+	}
 }
 
 // merge joins reports as they are read back from their files, in either form.

@@ -55,6 +55,12 @@ func ofStore(err error) error {
 	return storeError{err}
 }
 
+// ofStores reports whether err is what a store could not do.
+func ofStores(err error) bool {
+	var s storeError
+	return errors.As(err, &s)
+}
+
 // whole reads all of an object.
 func whole(ctx context.Context, s Store, key string) (io.ReadCloser, error) {
 	return s.Open(ctx, Object{Key: key}, 0, -1)

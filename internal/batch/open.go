@@ -3,6 +3,7 @@ package batch
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,16 +89,18 @@ func (w *walker) openFile(e *entry, it *item) bool {
 		return w.refuse(e.Name, plain(err))
 	}
 	head, err := readHead(f)
+	st, serr := f.Stat() // it may have grown since it was listed
 	f.Close()
-	if err != nil {
+	if err = cmp.Or(err, serr); err != nil {
 		return w.refuse(e.Name, plain(err))
 	}
+	it.stored = st.Size()
 	k := sniffArchive(head)
 	if k.form != "" {
-		return w.openArchive(k, source{file: f, stored: e.Size})
+		return w.openArchive(k, source{file: f, stored: it.stored})
 	}
-	if e.Size > w.maxSize {
-		it.err = w.tooBig(e.Size)
+	if it.stored > w.maxSize {
+		it.err = w.tooBig(it.stored)
 	}
 	it.packed = k.packed
 	return w.emit(it)
@@ -133,12 +136,14 @@ func (w *walker) openObject(e *entry, it *item) bool {
 		return w.refuse(e.Name, ofStore(err))
 	}
 	w.version, it.version, it.stored = o.Version, o.Version, o.Size
+	r = storeReader{r}
 	b, head := bufferedHead(r)
 	k := sniffArchive(head)
 	switch k.form {
 	case "tar":
-		defer r.Close()
-		return w.openArchive(k, source{stream: b, stored: o.Size})
+		a := &objectAhead{ctx: w.ctx, store: s, o: o, r: r, b: b}
+		defer a.close()
+		return w.openArchive(k, source{ahead: a, stored: o.Size})
 	case "zip": // by another name, or so small that it is here already
 		r.Close()
 		ok, _ := w.openZip(s, o)
@@ -165,6 +170,75 @@ func openNow(ctx context.Context, s Store, o Object) (io.ReadCloser, Object, err
 	return r, o, err
 }
 
+// A storeReader marks what breaks off as a failure of the store, and not of what is read.
+type storeReader struct{ io.ReadCloser }
+
+func (r storeReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = ofStore(err)
+	}
+	return n, err
+}
+
+// An objectAhead reads an object forward, and asks anew for what is far ahead: for little at first,
+// since the next thing there may be passed over, too.
+type objectAhead struct {
+	ctx   context.Context
+	store Store
+	o     Object
+	at    int64
+	r     io.ReadCloser
+	b     *bufio.Reader // of r
+	piece int64         // how much r is; 0: all there is
+	until int64         // where what is wanted ends
+}
+
+const firstPiece = 64 << 10
+
+func (a *objectAhead) Read(p []byte) (int, error) {
+	n, err := a.b.Read(p)
+	a.at += int64(n)
+	if n == 0 && err == io.EOF && a.piece > 0 && a.at < a.o.Size {
+		if err := a.ask(a.at, max(2*a.piece, a.until-a.at)); err != nil {
+			return 0, err
+		}
+		return a.Read(p)
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker, forward.
+func (a *objectAhead) Seek(off int64, whence int) (int64, error) {
+	if whence == io.SeekCurrent {
+		off += a.at
+	}
+	switch gap := off - a.at; {
+	case whence == io.SeekEnd || gap < 0:
+		return a.at, errors.ErrUnsupported
+	case gap <= seekGap:
+		_, err := io.CopyN(io.Discard, a, gap)
+		if err == io.EOF { // past the end, as in files
+			err, a.at = nil, off
+		}
+		return a.at, err
+	}
+	return off, a.ask(off, firstPiece)
+}
+
+func (a *objectAhead) ask(from, length int64) error {
+	a.r.Close()
+	r, err := a.store.Open(a.ctx, a.o, from, length)
+	if err != nil {
+		return ofStore(err)
+	}
+	a.r, a.at, a.piece = storeReader{r}, from, length
+	a.b.Reset(a.r)
+	return nil
+}
+
+func (a *objectAhead) close() { a.r.Close() }
+
 func zipName(name string) bool { return strings.EqualFold(path.Ext(name), ".zip") }
 
 // openZip walks a zip in a bucket without reading more of it than its directory and its own
@@ -186,7 +260,7 @@ func (w *walker) openZip(s Store, o Object) (ok, done bool) {
 		return w.refuse(w.entry.Name, ofStore(err)), true
 	}
 	defer r.Close()
-	b, head := bufferedHead(r)
+	b, head := bufferedHead(storeReader{r})
 	if sniffArchive(head).form != "zip" {
 		return false, false
 	}
@@ -230,9 +304,9 @@ func openDirectory(ctx context.Context, st *stores, e *entry) (*zip.Reader, func
 }
 
 const (
-	zipTail   = 72 << 10 // holds the end record of a zip with any comment, and the directory of most
-	zipHeader = 30       // bytes of a member's own header, without its names
-	zipGap    = 256 << 10
+	zipTail   = 72 << 10  // holds the end record of a zip with any comment, and the directory of most
+	zipHeader = 30        // bytes of a member's own header, without its names
+	seekGap   = 256 << 10 // what is read rather than asked for anew
 )
 
 // errStore marks what a store could not give, where a broken zip would be taken for the cause.
@@ -309,7 +383,7 @@ func (a *objectAt) ReadAt(p []byte, off int64) (int, error) {
 	a.mu.Lock()
 	r := a.reads[start]
 	a.mu.Unlock()
-	if r == nil || off < r.at || off-r.at > zipGap {
+	if r == nil || off < r.at || off-r.at > seekGap {
 		a.drop(start)
 		body, err := a.store.Open(a.ctx, a.o, off, end-off)
 		if err != nil {

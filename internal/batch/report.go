@@ -55,8 +55,7 @@ func (r *Result) take(old *record) {
 }
 
 func (r *Result) fail(err error) {
-	var store storeError
-	r.Status, r.Error, r.Unreached = Failed, err.Error(), errors.As(err, &store)
+	r.Status, r.Error, r.Unreached = Failed, err.Error(), ofStores(err)
 }
 
 // why is the error without the trace's name, which stands beside it in tables.
@@ -91,6 +90,10 @@ type Report struct {
 	Skipped  []Skip         `json:"skipped,omitempty"` // the first 1000
 	Reasons  map[string]int `json:"skipped_by_reason,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
+
+	// Redone is how many traces were done before, by another version or with other flags. The
+	// run that did them again tells it; it is no part of what the report says.
+	Redone int `json:"-"`
 
 	ledger   *ledger // has all traces, where Traces has those that a document lists
 	folder   string  // that all traces lie in

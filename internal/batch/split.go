@@ -152,7 +152,7 @@ func splitZip(ctx context.Context, s *stores, e *entry, most int64) ([]*entry, e
 			continue
 		}
 		x := &entry{Index: e.Index, Name: e.Name, Out: e.Out, Prefix: e.Prefix, Path: e.Path, Bucket: e.Bucket, Key: e.Key, Size: e.Size, Version: e.Version}
-		x.Members, x.Share = &span{from, i + 1}, size-int64(i+1-from)*perTrace
+		x.Members, x.Share = &span{from, i + 1, len(sizes)}, size-int64(i+1-from)*perTrace
 		out = append(out, x)
 		from, size = i+1, 0
 	}

@@ -83,6 +83,7 @@ func (e *entry) came(it *item, res *Result, f *fact) {
 type span struct {
 	From int `json:"from"`
 	To   int `json:"to"`
+	Of   int `json:"of"` // members that the directory had when it was split
 }
 
 func (s *span) equal(o *span) bool { return s == o || s != nil && o != nil && *s == *o }

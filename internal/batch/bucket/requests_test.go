@@ -4,8 +4,10 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
@@ -234,6 +236,123 @@ func TestResumeDownloadsNothing(t *testing.T) {
 	gets, _ = d.take("GET", "/data/in/")
 	assert.Equal(t, 1, gets, "what has changed is asked for once")
 	assert.EqualValues(t, 1, n.Load())
+}
+
+// TestRestOfATar: of a tar that was done in part the members that are done are not asked for again.
+func TestRestOfATar(t *testing.T) {
+	const members, size = 10, 3 << 19
+	d := &desk{}
+	open := fakeS3(t, d.around)
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := range members {
+		content := noisy(size)
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.json", i), Mode: 0o644, Size: int64(len(content))}))
+		w.Write([]byte(content))
+	}
+	require.NoError(t, w.Close())
+	fill(t, s, map[string]string{"in/all.tar": b.String()})
+	var n atomic.Int32
+	c := batch.Config{Paths: []string{"s3://data/in/"}, Out: "s3://data/out", Do: batch.DoRepair, Work: copies(&n), OpenURL: open, Resume: true}
+	first, err := batch.Run(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, members, first.Totals.OK, first.Skipped)
+	gets, _ := d.take("GET", "/data/in/")
+	assert.Equal(t, 1, gets, "one reading, from its start to its end")
+	for _, gone := range []string{"3", "5"} {
+		require.NoError(t, s.Delete(t.Context(), "out/all.tar/"+gone+".json"))
+	}
+	n.Store(0)
+	d.take("", "")
+	again, err := batch.Run(t.Context(), c)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, n.Load())
+	gets, sent := d.take("GET", "/data/in/")
+	assert.LessOrEqual(t, gets, 1+members-2+2, "one behind each member that is done, and for the others")
+	assert.Less(t, sent, int64(b.Len())*2/3, "bytes, some of which are on their way when a request ends")
+	assert.Equal(t, first.Totals, again.Totals)
+	want, err := s.Open(t.Context(), batch.Object{Key: "out/all.tar/5.json"}, 0, -1)
+	require.NoError(t, err)
+	defer want.Close()
+	got, err := io.ReadAll(want)
+	require.NoError(t, err)
+	assert.True(t, bytes.Contains(b.Bytes(), got) && len(got) > size)
+}
+
+// TestBrokenStoreDamagesNothing: where a store breaks off for good, nothing is saved of what came of a
+// member, and the run is to be done again.
+func TestBrokenStoreDamagesNothing(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	var c bytes.Buffer
+	w := tar.NewWriter(&c)
+	content := []byte(noisy(1 << 20))
+	for i := range 3 {
+		f, err := z.Create(fmt.Sprintf("%d.json", i))
+		require.NoError(t, err)
+		f.Write(content)
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.json", i), Mode: 0o644, Size: int64(len(content))}))
+		w.Write(content)
+	}
+	require.NoError(t, z.Close())
+	require.NoError(t, w.Close())
+	var packed bytes.Buffer
+	g := gzip.NewWriter(&packed)
+	g.Write(c.Bytes())
+	require.NoError(t, g.Close())
+	for name, object := range map[string]string{"z.zip": b.String(), "t.tar": c.String(), "t.tar.gz": packed.String(), "one.json": string(content)} {
+		t.Run(name, func(t *testing.T) {
+			var broken atomic.Bool
+			var sent atomic.Int64
+			open := fakeS3(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/in/") && broken.Load() {
+						if sent.Load() > 300_000 {
+							w.Header().Set("Content-Type", "application/xml")
+							w.WriteHeader(http.StatusForbidden)
+							io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>expired</Message></Error>")
+							return
+						}
+						w = &cuttingAll{w, &sent}
+					}
+					next.ServeHTTP(w, r)
+				})
+			})
+			s, _, err := open(t.Context(), "s3://data/")
+			require.NoError(t, err)
+			fill(t, s, map[string]string{"in/" + name: object})
+			var n atomic.Int32
+			c := batch.Config{Paths: []string{"s3://data/in/"}, Out: "s3://data/out", Do: batch.DoRepair, Work: copies(&n), OpenURL: open, Resume: true, Jobs: 1}
+			broken.Store(true)
+			r, err := batch.Run(t.Context(), c)
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Traces)
+			assert.Zero(t, r.Totals.Damaged)
+			assert.NotZero(t, r.Totals.Failed)
+			assert.Equal(t, r.Totals.Failed, r.Totals.Unreached, r.Traces[0].Error)
+			assert.Contains(t, r.Traces[0].Error, "refuses access")
+			broken.Store(false)
+			r, err = batch.Run(t.Context(), c)
+			require.NoError(t, err)
+			assert.Zero(t, r.Totals.Failed)
+			assert.Equal(t, len(keys(t, s, "out/"))-len([]string{".json", ".md", ".xml", ".html", ".ndjson"}), r.Totals.OK)
+		})
+	}
+}
+
+// cuttingAll breaks connections once so much was sent by all of them.
+type cuttingAll struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+func (c *cuttingAll) Write(p []byte) (int, error) {
+	if c.sent.Add(int64(len(p))) > 300_000 {
+		panic(http.ErrAbortHandler)
+	}
+	return c.ResponseWriter.Write(p)
 }
 
 // TestJournalIsCompacted: of many resumed runs few objects stay, and what they say.

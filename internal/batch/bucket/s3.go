@@ -195,15 +195,15 @@ func (s *s3) explain(err error) error {
 	case r.Code == minio.NoSuchKey:
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case r.Code == minio.NoSuchBucket:
-		return fmt.Errorf("there is no bucket %s at %s; check the name, or give the store's address as ?endpoint=URL: %w", s.bucket, s.endpoint, err)
+		return noBucket(s.bucket, s.endpoint, ", or give the store's address as ?endpoint=URL", err)
 	case r.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("the store at %s refuses access to bucket %s with %s: %w", s.endpoint, s.bucket, s.keys.found(), err)
+		return refused(s.bucket, s.endpoint, s.keys.found(), err)
 	case r.StatusCode >= http.StatusInternalServerError || r.StatusCode == http.StatusTooManyRequests:
-		return fmt.Errorf("the store at %s is in trouble (status %d) and was asked %d times; run it again later: %w", s.endpoint, r.StatusCode, tries, err)
+		return inTrouble(s.endpoint, r.StatusCode, err)
 	case errors.As(err, &op):
-		return fmt.Errorf("the store at %s cannot be reached; check the network and the endpoint: %w", s.endpoint, op.Err)
+		return unreachable(s.endpoint, op.Err)
 	}
 	return err
 }
