@@ -89,8 +89,9 @@ type File struct {
 	// replace says that target may be there.
 	replace bool
 	n       atomic.Int64
-	hold    int  // bytes that wait until they are written
-	sent    bool // some were not held any more
+	flushed int64 // of n: on the way to the disk
+	hold    int   // bytes that wait until they are written
+	sent    bool  // some were not held any more
 
 	finished bool // nothing more can be written
 	done     bool
@@ -270,12 +271,19 @@ type counted struct {
 
 func (c counted) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
-	c.o.n.Add(int64(n))
+	if end := c.o.n.Add(int64(n)); c.o.temp != "" && end-c.o.flushed >= flushSize {
+		startFlush(c.o.f, c.o.flushed, end-c.o.flushed)
+		c.o.flushed = end
+	}
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		err = placeError(c.o.title(), err)
 	}
 	return n, err
 }
+
+// flushSize is how much goes on its way to the disk at once. Else all of a large output would be left to
+// Sync, which nothing interrupts.
+const flushSize = 8 << 20
 
 // title is what messages call the output.
 func (o *File) title() string {
