@@ -43,6 +43,8 @@ func TestSummaryFinds(t *testing.T) {
 		"http-more":       {},
 		"net31-http":      {},
 		"compare-before":  {},
+		"noise":           {}, // threads meet at a lock, and wait for its owner only
+		"web":             {},
 	} {
 		t.Run(file, func(t *testing.T) {
 			b, rep := runHTTP(t, file, "json", &HTTP{Side: "client", Summary: true})
@@ -55,6 +57,9 @@ func TestSummaryFinds(t *testing.T) {
 			}
 			assert.Equal(t, want, kinds)
 			assert.Equal(t, len(want), rep.Requests.Service.Findings)
+			if s.Client == nil {
+				return
+			}
 			n := 0
 			for _, g := range s.Client.Routes {
 				n += g.Requests

@@ -2,6 +2,7 @@ package httpreport
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,9 +39,22 @@ type lockKey struct {
 
 // A lock is what is known of the waits for one.
 type lock struct {
-	n           int
 	sum         int64
 	first, last int64
+	edges       []edge // starts and ends of waits
+}
+
+// queued returns for how much of the time that was waited another one waited, too, ns.
+func (l *lock) queued() (ns int64) {
+	slices.SortFunc(l.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
+	waiting, at := int64(0), int64(0)
+	for _, e := range l.edges {
+		if waiting > 1 {
+			ns += waiting * (e.at - at)
+		}
+		waiting, at = waiting+int64(e.delta), e.at
+	}
+	return ns
 }
 
 // A wait is a stretch of time of a request.
@@ -83,8 +97,8 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 		x = &lock{first: l.Start}
 		c.byLock[k] = x
 	}
-	x.n++
 	x.sum += l.Wait()
+	x.edges = append(x.edges, edge{l.Start, 1}, edge{l.Stop, -1})
 	x.last = max(x.last, l.Stop)
 }
 
@@ -150,8 +164,8 @@ func (c *ServiceCollector) Client(r *httpphases.Request) {
 func (c *ServiceCollector) phases(r *httpphases.Request, host string) {
 	for i := range r.Phases {
 		p := &r.Phases[i]
-		if p.Open || p.Shared || r.Outcome == httpphases.Canceled {
-			continue // it lasted as long as the caller had patience
+		if p.Open || p.Shared || r.Outcome == httpphases.Canceled && p.Duration < outlierAlone {
+			continue // it lasted as long as the caller had patience, which was little
 		}
 		w := wait{p.Start, p.End(), host}
 		switch p.Name {

@@ -19,9 +19,12 @@ const (
 	blockedGrowth  = 6  // times the first goal
 	blockedShare   = 30 // %
 
-	// A convoy: many waits for one lock, and much of the time of requests in them.
+	// A convoy: many waits for one lock, much of the time of requests in them, and most of it in a
+	// queue: others wait for the lock, too, so that who gets it is not the last. Threads that meet at
+	// a lock now and then wait for its owner only.
 	convoyWaits = 20
-	convoyShare = 5 // %
+	convoyShare = 5  // %
+	convoyQueue = 50 // % of the time that was waited
 
 	// An exhausted pool of connections: many requests wait until another one gives its back.
 	exhaustedRequests = 20
@@ -118,23 +121,23 @@ func (c *ServiceCollector) starvation(s *Service) {
 
 // convoys looks for locks at which many wait.
 func (c *ServiceCollector) convoys(s *Service) {
-	whole := c.server.sum
+	whole, what := cmp.Or(c.server.sum, c.client.sum), "the time of requests"
 	if whole == 0 {
-		whole = c.client.sum
+		whole, what = c.end, "the time that passed"
 	}
-	whole = cmp.Or(whole, c.end)
 	var list []*lock
 	for _, l := range c.byLock {
-		if l.n >= convoyWaits && percent(l.sum, whole) >= convoyShare {
+		if len(l.edges)/2 >= convoyWaits && percent(l.sum, whole) >= convoyShare && percent(l.queued(), l.sum) >= convoyQueue {
 			list = append(list, l)
 		}
 	}
 	slices.SortFunc(list, func(a, b *lock) int { return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.first, b.first)) })
 	for _, l := range list {
-		s.Figures.ConvoyWaits += l.n
+		n := len(l.edges) / 2
+		s.Figures.ConvoyWaits += n
 		s.find("lock_convoy", l.first, l.last,
-			"a convoy at one lock: threads waited for it %d times, %.0f ms in all, %.0f %% of the time of requests. `tracefix locks` tells who holds it; do less inside it, or split it",
-			l.n, text.Millis(l.sum), percent(l.sum, whole))
+			"a convoy at one lock: threads waited for it %d times, %.0f ms in all, %.0f %% of %s, most of it in a queue. `tracefix locks` tells who holds it; do less inside it, or split it",
+			n, text.Millis(l.sum), percent(l.sum, whole), what)
 	}
 }
 
