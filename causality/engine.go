@@ -413,13 +413,14 @@ func (g *Engine) evidence(t *thread, e *Event) {
 // methods that only give the flow back is one with them.
 func (g *Engine) setFlow(t *thread, f *flow) { t.top().flow = f }
 
-// doubt is called when the flow is another one than it seemed.
+// doubt is called when the flow is another one than it seemed. Whose work was queued the thread
+// tells that queued it.
 func (g *Engine) doubt(t *thread, was, is *Activity) {
 	if was.Below(is) && is != nil || is.Below(was) && was != nil {
 		return
 	}
 	for i := max(t.proof, t.head); i < len(t.pieces); i++ {
-		if p := &t.pieces[i]; p.flow.known && p.flow.activity == was {
+		if p := &t.pieces[i]; p.state != Queued && p.flow.known && p.flow.activity == was {
 			p.flow = g.flows.add(flow{born: p.from})
 		}
 	}

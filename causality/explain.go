@@ -18,6 +18,7 @@ type Time struct {
 	Await   int64          // it awaited something else
 	Unknown int64          // a thread may have worked for it: the trace does not tell
 	Total   int64          // CPU of all its threads
+	Queued  int64          // of all its work for a thread of the pool, whatever else went on
 }
 
 // Of returns the time for which threads stood blocked in a state.
@@ -332,8 +333,11 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps boo
 		}
 	})
 	for i := range w.intervals {
-		if v := &w.intervals[i]; v.state == Running {
+		switch v := &w.intervals[i]; v.state {
+		case Running:
 			e.Time.Total += max(0, min(v.to, to)-max(v.from, from))
+		case Queued:
+			e.Time.Queued += max(0, min(v.to, to)-max(v.from, from))
 		}
 	}
 	e.Exceptions = thrown(w.thrown)

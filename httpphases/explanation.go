@@ -6,7 +6,9 @@ type Explanation struct {
 	Time TimeByCause
 	// CPUTotal is what all threads ran for the request; more than Time.CPU where several did
 	// at once. ns.
-	CPUTotal   int64
+	CPUTotal int64
+	// PoolTotal is for how long its work was queued for threads of the pool, whatever else went on. ns.
+	PoolTotal  int64
 	Exceptions []Exception  // thrown inside, in order of time
 	Hot        []MethodTime // methods that ran, the longest first
 	Blocked    []StackTime  // stacks that blocked, the longest first

@@ -110,6 +110,12 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
+	h, isHTTP := job.(*command.HTTP)
+	for _, g := range gates {
+		if g.NeedsSummary() && !(isHTTP && h.Summarizes(c.Format)) {
+			return usage(fmt.Errorf("--fail-on %q: is known with --summary", g.Text))
+		}
+	}
 	if c.Jobs < 0 {
 		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}

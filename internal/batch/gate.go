@@ -37,6 +37,8 @@ type metric struct {
 	unit string         // "", "%", "ms"
 	need command.Counts // what gives it
 	get  func(r *Report) (v float64, where string)
+
+	summary bool // known with --summary only
 }
 
 func count(get func(t *Totals) int) func(*Report) (float64, string) {
@@ -72,14 +74,14 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	}
 }
 
-// ofService is what summaries found; 0 where none was asked for.
-func ofService(get func(s *report.Service) float64) func(*Report) (float64, string) {
-	return func(r *Report) (float64, string) {
+// ofService is a metric of what summaries found.
+func ofService(name, help, unit string, get func(s *report.Service) float64) metric {
+	return metric{name, "with --summary: " + help, unit, command.Requests, func(r *Report) (float64, string) {
 		if q := r.Totals.Requests; q != nil && q.Service != nil {
 			return get(q.Service), ""
 		}
 		return 0, ""
-	}
+	}, true}
 }
 
 func requestCount(q *Requests) int  { return q.Count }
@@ -87,33 +89,39 @@ func requestErrors(q *Requests) int { return q.Errors }
 
 // metrics are all that gates can ask for, in the order of the help text.
 var metrics = []metric{
-	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut })},
-	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples })},
-	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] })},
-	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) })},
-	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged })},
-	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed })},
-	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped })},
-	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces })},
-	{"requests", "HTTP requests", "", command.Requests, count(ofRequests(requestCount))},
-	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, count(ofRequests(requestErrors))},
-	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount))},
-	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 })},
-	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 })},
-	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 })},
-	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max })},
-	{"findings", "with --summary: things that are wrong with a service, such as a starved thread pool", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.Findings) })},
-	{"starvation", "with --summary: threads that thread pools added since they starved or their threads blocked", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.Starvation) })},
-	{"pool-blocked", "with --summary: highest share of the time of served requests in which a thread waited for an event or a task", "%", command.Requests, ofService(func(s *report.Service) float64 { return s.PoolBlocked })},
-	{"lock-wait", "with --summary: time that threads waited for locks", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.LockWaitMs })},
-	{"convoy-waits", "with --summary: waits at locks with a convoy", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.ConvoyWaits) })},
-	{"client-queue", "with --summary: time that requests waited until another one gave its connection back", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.ClientQueueMs })},
-	{"dns-outliers", "with --summary: name resolutions that took far longer than the others", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.DNSOutliers) })},
-	{"tls-outliers", "with --summary: TLS handshakes that took far longer than the others", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.TLSOutliers) })},
-	{"gc-pause", "with --summary: time of collections", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.GCPauseMs })},
-	{"gc-in-requests", "with --summary: time in which a collection stopped a thread that ran for a request", "ms", command.Requests, ofService(func(s *report.Service) float64 { return s.GCInRequestsMs })},
-	{"connect-failed", "with --summary: attempts to connect that failed", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.FailedConnections) })},
-	{"concurrency", "with --summary: most requests at once in any trace", "", command.Requests, ofService(func(s *report.Service) float64 { return float64(s.MaxConcurrency) })},
+	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut }), false},
+	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), false},
+	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] }), false},
+	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) }), false},
+	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged }), false},
+	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), false},
+	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), false},
+	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), false},
+	{"requests", "HTTP requests", "", command.Requests, count(ofRequests(requestCount)), false},
+	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, count(ofRequests(requestErrors)), false},
+	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), false},
+	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), false},
+	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), false},
+	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 }), false},
+	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), false},
+	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), false},
+	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", func(s *report.Service) float64 { return float64(s.Findings) }),
+	ofService("starvation", "threads that thread pools added since they starved or their threads blocked", "", func(s *report.Service) float64 { return float64(s.Starvation) }),
+	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", func(s *report.Service) float64 { return s.PoolBlocked }),
+	ofService("pool-wait", "time in which work of requests was queued for a thread of the pool", "ms", func(s *report.Service) float64 { return s.PoolWaitMs }),
+	ofService("lock-wait", "time that threads waited for locks", "ms", func(s *report.Service) float64 { return s.LockWaitMs }),
+	ofService("convoy-waits", "waits at locks with a convoy", "", func(s *report.Service) float64 { return float64(s.ConvoyWaits) }),
+	ofService("client-queue", "time that requests waited until another one gave its connection back", "ms", func(s *report.Service) float64 { return s.ClientQueueMs }),
+	ofService("dns-outliers", "name resolutions that took far longer than the others", "", func(s *report.Service) float64 { return float64(s.DNSOutliers) }),
+	ofService("tls-outliers", "TLS handshakes that took far longer than the others", "", func(s *report.Service) float64 { return float64(s.TLSOutliers) }),
+	ofService("gc-pause", "time of collections", "ms", func(s *report.Service) float64 { return s.GCPauseMs }),
+	ofService("gc-in-requests", "time in which a collection stopped a thread that ran for a request", "ms", func(s *report.Service) float64 { return s.GCInRequestsMs }),
+	ofService("connections-opened", "connections that the client opened", "", func(s *report.Service) float64 { return float64(s.Opened) }),
+	ofService("connections-closed", "connections of the client that were closed", "", func(s *report.Service) float64 { return float64(s.Closed) }),
+	ofService("requests-per-connection", "lowest average of any trace", "", func(s *report.Service) float64 { return s.RequestsEach }),
+	ofService("connect-failed", "attempts to connect that failed", "", func(s *report.Service) float64 { return float64(s.FailedConnections) }),
+	ofService("rate", "highest number of requests made or served per second of any trace", "", func(s *report.Service) float64 { return s.Rate }),
+	ofService("concurrency", "most requests at once in any trace", "", func(s *report.Service) float64 { return float64(s.MaxConcurrency) }),
 }
 
 // GateHelp lists what gates can ask for.
@@ -176,7 +184,13 @@ func ParseGate(s, do string) (Gate, error) {
 	return g, nil
 }
 
+// NeedsSummary reports whether it asks for what a summary tells only.
+func (g Gate) NeedsSummary() bool { return g.m.summary }
+
 func (g Gate) check(r *Report) GateResult {
+	if q := r.Totals.Requests; g.m.summary && (q == nil || q.Service == nil) {
+		return GateResult{g.Text, true, "nothing: no trace was done with --summary", ""}
+	}
 	v, where := g.m.get(r)
 	failed := false
 	switch g.op {

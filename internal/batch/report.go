@@ -186,6 +186,7 @@ type Requests struct {
 	Errors     int       `json:"errors"` // Failed, or answered with a status of 400 and above
 	Incomplete int       `json:"incomplete"`
 	P50        Highest   `json:"highest_p50"`
+	P90        Highest   `json:"highest_p90"`
 	P95        Highest   `json:"highest_p95"`
 	P99        Highest   `json:"highest_p99"`
 	Max        Highest   `json:"max"`
@@ -340,6 +341,7 @@ func (t *Totals) add(x *Result) {
 		r.Errors += q.Errors
 		r.Incomplete += q.Incomplete
 		r.P50.see(q.P50, x)
+		r.P90.see(q.P90, x)
 		r.P95.see(q.P95, x)
 		r.P99.see(q.P99, x)
 		r.Max.see(q.Max, x)

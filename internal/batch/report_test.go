@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -191,6 +193,7 @@ func TestGates(t *testing.T) {
 		{"http-error-rate>1%", true, "1.5%"}, {"http-error-rate>1.5%", false, "1.5%"}, {"http-error-rate>1", true, "1.5%"},
 		{"http-errors>3", false, "3"}, {"p95>500ms", true, "600ms"}, {"p95>0.6s", false, "600ms"}, {"p50>1m", false, "20ms"},
 		{"max>899ms", true, "900ms"}, {"lost", true, "7"}, {"requests<1000", true, "200"}, {"skipped", true, "1"},
+		{"starvation<1", true, "nothing: no trace was done with --summary"}, // and does not pass in silence
 	} {
 		g, err := ParseGate(c.gate, "http")
 		require.NoError(t, err, c.gate)
@@ -209,6 +212,33 @@ func TestGates(t *testing.T) {
 	}
 	_, err := ParseGate("p95>1s", DoRepair)
 	assert.ErrorContains(t, err, "--do http")
+}
+
+// Every figure of a summary has a gate.
+func TestServiceGates(t *testing.T) {
+	gates := []string{
+		"starvation", "pool-blocked", "pool-wait", "lock-wait", "convoy-waits", "client-queue", "dns-outliers", "tls-outliers", "gc-pause", "gc-in-requests",
+		"connections-opened", "connections-closed", "connect-failed", "requests-per-connection", "rate", "concurrency", "findings",
+	}
+	s := report.Service{}
+	fields := reflect.ValueOf(&s).Elem()
+	require.Equal(t, fields.NumField(), len(gates), "in the order of the fields")
+	for i := range fields.NumField() {
+		switch f := fields.Field(i); f.Kind() {
+		case reflect.Int:
+			f.SetInt(int64(i + 1))
+		default:
+			f.SetFloat(float64(i + 1))
+		}
+	}
+	r := &Report{Totals: Totals{Requests: &Requests{Service: &s}}}
+	for i, name := range gates {
+		g, err := ParseGate(name, "http")
+		require.NoError(t, err)
+		got := g.check(r)
+		assert.True(t, got.Failed, name)
+		assert.Equal(t, strconv.Itoa(i+1), strings.TrimRight(got.Found, "%ms"), name)
+	}
 }
 
 func TestVerdicts(t *testing.T) {

@@ -59,7 +59,7 @@ func (h *HTTP) Check(format string) error {
 	if h.Stacks != "" && format != "html" {
 		return fmt.Errorf("--stacks: %s has no place for it; use --format html", format)
 	}
-	summary := h.summarizes(format)
+	summary := h.Summarizes(format)
 	if h.sides()&requests.Server != 0 && !summary && !httpreport.Lookup(format).Served {
 		var names []string
 		for _, f := range httpreport.Formats {
@@ -82,7 +82,7 @@ func (h *HTTP) Check(format string) error {
 
 // Do writes the requests of the trace.
 func (h *HTTP) Do(ctx context.Context, c *Call) error {
-	if h.summarizes(c.Format) {
+	if h.Summarizes(c.Format) {
 		return h.summary(ctx, c)
 	}
 	keep, err := h.wanted(ctx, c)

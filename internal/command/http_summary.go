@@ -17,8 +17,8 @@ var summaryFormats = map[string]func(io.Writer, *httpreport.Service) error{
 	"table": httpreport.ServiceText, "markdown": httpreport.ServiceMarkdown, "html": httpreport.ServiceHTML, "json": httpreport.ServiceJSON, "ndjson": httpreport.ServiceNDJSON,
 }
 
-// summarizes reports whether a summary is asked for: nothing else is written as Markdown.
-func (h *HTTP) summarizes(format string) bool { return h.Summary || format == "markdown" }
+// Summarizes reports whether a summary is asked for: nothing else is written as Markdown.
+func (h *HTTP) Summarizes(format string) bool { return h.Summary || format == "markdown" }
 
 // checkSummary refuses what does not go with a summary.
 func (h *HTTP) checkSummary(format string) error {
@@ -42,7 +42,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var scan *requests.Scanner
 	var need requests.Need
 	totals := newHTTPTotals(c)
-	made, served := 0, 0
+	made, served, all := 0, 0, 0
 	dropped := droppedRequests{cmd: h}
 	read, err := explained(ctx, c, func(p *profile.Profile, x *requests.Explainer, s *requests.Scanner) {
 		col.Span(p.Meta.End)
@@ -51,6 +51,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		if r.made != nil {
 			need.Request(r.made)
 		}
+		all++
 		kept := h.inTime(r, scan) && keep(r)
 		dropped.see(r, kept)
 		switch {
@@ -71,6 +72,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		return err
 	}
 	c.read(read)
+	col.All = made+served == all
 	s := col.Finish(c.In.Name)
 	sides := requests.Client | requests.Server
 	for _, f := range scan.Findings(&need, sides) {

@@ -80,7 +80,7 @@ func (t *httpTotals) end(rep *report.Trace) {
 		}
 		return text.Millis(t.durations[min(int(q*float64(len(t.durations))), len(t.durations)-1)])
 	}
-	t.P50, t.P95, t.P99, t.Max = at(0.5), at(0.95), at(0.99), at(1)
+	t.P50, t.P90, t.P95, t.P99, t.Max = at(0.5), at(0.9), at(0.95), at(0.99), at(1)
 	slices.SortFunc(t.slowest, func(a, b *httpphases.Request) int {
 		if slower(a, b) {
 			return -1

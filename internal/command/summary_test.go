@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,6 +70,40 @@ func TestSummaryFinds(t *testing.T) {
 			assert.Equal(t, s.Client.Requests, n)
 		})
 	}
+}
+
+// What the summary counts is what the program knows of itself: for how long work of requests was
+// queued for the pool, and the connections.
+func TestSummaryFigures(t *testing.T) {
+	_, rep := runHTTP(t, "requests-starve", "json", &HTTP{Summary: true})
+	s := rep.Requests.Service
+	assert.InEpsilon(t, truthPoolWait(t, "requests-starve"), s.PoolWaitMs, 0.02)
+	assert.Equal(t, []int{24, 24}, []int{s.Opened, s.Closed}, "as many clients")
+	assert.Greater(t, s.Rate, 100.)
+	assert.InDelta(t, 35, s.RequestsEach, 1)
+	b, _ := runHTTP(t, "http-full", "json", &HTTP{Summary: true, Host: []string{"127.0.0.1"}})
+	var of httpreport.Service
+	require.NoError(t, json.Unmarshal(b, &of))
+	assert.Equal(t, []int{3, 2}, []int{of.Connections.Opened, of.Connections.Closed}, "those of the host")
+}
+
+// truthPoolWait is for how long the tasks of requests waited for a thread, by themselves, ms.
+func truthPoolWait(t *testing.T, file string) (ms float64) {
+	b, err := os.ReadFile(tracetest.Corpus(t, "dotnet10", file+".truth.ndjson.zst"))
+	require.NoError(t, err)
+	d, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer d.Close()
+	b, err = d.DecodeAll(b, nil)
+	require.NoError(t, err)
+	for _, line := range bytes.Split(bytes.TrimSpace(b), []byte("\n")) {
+		var r struct {
+			Pool float64 `json:"pool_ns"`
+		}
+		require.NoError(t, json.Unmarshal(line, &r))
+		ms += r.Pool / 1e6
+	}
+	return ms
 }
 
 // The parts of a request's time add up, and say who did what.

@@ -42,10 +42,11 @@ type Failure struct {
 // Connections are those of the client.
 type Connections struct {
 	Opened   int     `json:"opened"`
+	Closed   int     `json:"closed"`
 	Failed   int     `json:"failed_attempts"`
-	Requests float64 `json:"requests_each"` // on average
-	QueueMs  float64 `json:"queue_ms"`      // in which requests waited until another one gave its connection back
-	Queued   int     `json:"queued"`        // such requests
+	Requests float64 `json:"requests_each,omitempty"` // on average; 0: the trace does not tell
+	QueueMs  float64 `json:"queue_ms"`                // in which requests waited until another one gave its connection back
+	Queued   int     `json:"queued"`                  // such requests
 }
 
 // A Side is a direction: requests that the process made, or those it served.

@@ -15,21 +15,27 @@ import (
 // runtime tells; requests come after that, explained or not.
 type ServiceCollector struct {
 	client, server side
-	reader         *nettrace.Reader
-	locks          runtimeevents.Contentions
-	pool           runtimeevents.Pool
-	pauses         runtimeevents.Suspensions
-	byLock         map[lockKey]*lock
-	lockWait       int64
-	pause          int64
-	end            int64
+	// All says that no request was left out, so that what connections did counts without their requests.
+	All bool
 
-	conns    map[int64]int // requests of each connection
-	opened   int
-	attempts int // that failed
-	queued   []wait
-	dns, tls []wait
-	gc       int64 // in requests
+	reader   *nettrace.Reader
+	locks    runtimeevents.Contentions
+	pool     runtimeevents.Pool
+	pauses   runtimeevents.Suspensions
+	byLock   map[lockKey]*lock
+	lockWait int64
+	pause    int64
+	end      int64
+
+	http          httpphases.Decoder
+	conns         map[int64]int       // requests of each connection
+	opened        int                 // by requests
+	events        [2]connectionEvents // Established, Closed
+	attempts      int                 // that failed
+	queued        []wait
+	dns, tls      []wait
+	gc            int64 // in requests
+	queuedForPool int64 // work of requests
 }
 
 type lockKey struct {
@@ -68,7 +74,12 @@ func (c *ServiceCollector) Begin(r *nettrace.Reader) { c.reader = r }
 
 // Event takes an event.
 func (c *ServiceCollector) Event(ev *nettrace.Event) error {
-	if ev.Metadata.Provider != nettrace.ProviderRuntime && ev.Metadata.Provider != nettrace.ProviderFramework {
+	switch ev.Metadata.Provider {
+	case nettrace.ProviderRuntime, nettrace.ProviderFramework:
+	case httpphases.ProviderHTTP:
+		c.connection(ev)
+		return nil
+	default:
 		return nil
 	}
 	ns := c.reader.Nanos(ev.Time)
@@ -85,6 +96,39 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 
 // End does nothing.
 func (c *ServiceCollector) End() {}
+
+// connectionEvents are events of one kind about connections.
+type connectionEvents struct {
+	n   int
+	ids []int64 // of their connections, which have some since .NET 8
+}
+
+// of returns how many are of connections that requests used.
+func (e *connectionEvents) of(conns map[int64]int) (n int) {
+	for _, id := range e.ids {
+		if conns[id] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// connection counts the connections that are opened and closed.
+func (c *ServiceCollector) connection(ev *nettrace.Event) {
+	m := ev.Metadata
+	kind := httpphases.Kind(m.EventID)
+	if kind != httpphases.ConnectionEstablished && kind != httpphases.ConnectionClosed {
+		return
+	}
+	var e httpphases.Event
+	if c.http.Decode(&e, m.Provider, m.EventID, ev.Version, m.Name, ev.Opcode, ev.Payload) {
+		of := &c.events[kind-httpphases.ConnectionEstablished]
+		of.n++
+		if e.HasConn {
+			of.ids = append(of.ids, e.Conn)
+		}
+	}
+}
 
 func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 	c.lockWait += l.Wait()
@@ -179,9 +223,7 @@ func (c *ServiceCollector) phases(r *httpphases.Request, host string) {
 			}
 		}
 	}
-	if r.Why != nil {
-		c.gc += r.Why.Time.GC
-	}
+	c.why(r.Why)
 }
 
 // Server adds a request that the process served.
@@ -201,8 +243,14 @@ func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 	case q.bad:
 		c.server.fail("status " + strconv.Itoa(r.Status))
 	}
-	if r.Why != nil {
-		c.gc += r.Why.Time.GC
+	c.why(r.Why)
+}
+
+// why adds up what the runtime took from a request.
+func (c *ServiceCollector) why(w *httpphases.Explanation) {
+	if w != nil {
+		c.gc += w.Time.GC
+		c.queuedForPool += w.PoolTotal
 	}
 }
 

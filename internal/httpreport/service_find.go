@@ -45,11 +45,16 @@ func (c *ServiceCollector) Finish(source string) *Service {
 			s.Figures.MaxConcurrency = max(s.Figures.MaxConcurrency, side.Concurrency)
 		}
 	}
-	if s.Client != nil {
-		s.Connections = c.connections()
-		s.Figures.ClientQueueMs, s.Figures.FailedConnections = s.Connections.QueueMs, c.attempts
-	}
 	f := &s.Figures
+	if s.Client != nil {
+		n := c.connections()
+		s.Connections = n
+		f.ClientQueueMs, f.FailedConnections, f.Opened, f.Closed, f.RequestsEach = n.QueueMs, n.Failed, n.Opened, n.Closed, n.Requests
+	}
+	if c.end > 0 {
+		f.Rate = round(float64(c.client.n+c.server.n) / (float64(c.end) / 1e9))
+	}
+	f.PoolWaitMs = text.Millis(c.queuedForPool)
 	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = text.Millis(c.lockWait), text.Millis(c.pause), text.Millis(c.gc)
 	f.PoolBlocked = percent(c.server.wait, c.server.sum)
 	c.starvation(s)
@@ -69,7 +74,11 @@ func (s *Service) find(kind string, from, to int64, format string, args ...any) 
 }
 
 func (c *ServiceCollector) connections() *Connections {
-	n := &Connections{Opened: c.opened, Failed: c.attempts, Queued: len(c.queued)}
+	opened, closed := &c.events[0], &c.events[1]
+	n := &Connections{Opened: c.opened, Closed: closed.of(c.conns), Failed: c.attempts, Queued: len(c.queued)}
+	if c.All {
+		n.Opened, n.Closed = max(n.Opened, opened.n), closed.n
+	}
 	served := 0
 	for _, k := range c.conns {
 		served += k
@@ -112,6 +121,9 @@ func (c *ServiceCollector) starvation(s *Service) {
 		share := ""
 		if waits {
 			share = fmt.Sprintf("; served requests spent %.0f %% of their time waiting on a thread", s.Figures.PoolBlocked)
+		}
+		if c.queuedForPool > 0 {
+			share += fmt.Sprintf("; work of requests stood %.0f ms in its queue", text.Millis(c.queuedForPool))
 		}
 		s.find("thread_pool_starvation", all[0].Time, all[len(all)-1].Time,
 			"the thread pool starves: %s, and it wanted up to %d threads, %d at first%s. `tracefix http --explain` shows the stacks that block; await instead of waiting there",

@@ -61,16 +61,21 @@ func serviceSections(s *Service) (list []serviceSection) {
 	side("Requests served", s.Server)
 	side("Requests made", s.Client)
 	if c := s.Connections; c != nil {
+		each := ""
+		if c.Requests > 0 {
+			each = fmt.Sprintf(", %s requests on each", number(c.Requests))
+		}
 		list = append(list, serviceSection{Title: "Connections of the client", Lines: []string{
-			fmt.Sprintf("%d opened, %d attempts failed, %s requests on each", c.Opened, c.Failed, number(c.Requests)),
+			fmt.Sprintf("%d opened, %d closed, %d attempts failed%s", c.Opened, c.Closed, c.Failed, each),
 			fmt.Sprintf("%d requests waited %s ms in all until another one gave its connection back", c.Queued, number(c.QueueMs)),
 		}})
 	}
 	f := s.Figures
 	run := serviceSection{Title: "The runtime", Lines: []string{
 		fmt.Sprintf("%d threads added to the pool since it starved or its threads blocked; served requests spent %s %% of their time waiting on a thread", f.Starvation, number(f.PoolBlocked)),
+		fmt.Sprintf("%s ms in which work of requests was queued for a thread of the pool", number(f.PoolWaitMs)),
 		fmt.Sprintf("%s ms waited for locks by all threads", number(f.LockWaitMs)),
-		fmt.Sprintf("%s ms of collections, %s ms of it while a thread ran for a request", number(f.GCPauseMs), number(f.GCInRequestsMs)),
+		fmt.Sprintf("%s ms of collections; requests for which a thread ran stood still for %s ms, added up", number(f.GCPauseMs), number(f.GCInRequestsMs)),
 	}}
 	list = append(list, run)
 	if len(s.Notes) > 0 {

@@ -126,6 +126,7 @@ type Requests struct {
 	Errors     int     `json:"errors"` // Failed, or answered with a status of 400 and above
 	Incomplete int     `json:"incomplete"`
 	P50        float64 `json:"p50_ms"`
+	P90        float64 `json:"p90_ms"`
 	P95        float64 `json:"p95_ms"`
 	P99        float64 `json:"p99_ms"`
 	Max        float64 `json:"max_ms"`
@@ -139,6 +140,7 @@ type Requests struct {
 type Service struct {
 	Starvation        int     `json:"starvation"`         // threads that the pool added since it starved, or its threads blocked
 	PoolBlocked       float64 `json:"pool_blocked_pct"`   // share of the time of served requests in which a thread waited for an event or a task
+	PoolWaitMs        float64 `json:"pool_wait_ms"`       // in which work of requests was queued for a thread of the pool
 	LockWaitMs        float64 `json:"lock_wait_ms"`       // of all threads
 	ConvoyWaits       int     `json:"convoy_waits"`       // waits at locks with a convoy
 	ClientQueueMs     float64 `json:"client_queue_ms"`    // in which requests waited until another one gave its connection back
@@ -146,15 +148,21 @@ type Service struct {
 	TLSOutliers       int     `json:"tls_outliers"`       // and TLS handshakes
 	GCPauseMs         float64 `json:"gc_pause_ms"`        // of all collections
 	GCInRequestsMs    float64 `json:"gc_in_requests_ms"`  // in which a thread that ran for a request stood still
-	FailedConnections int     `json:"failed_connections"` // attempts to connect
-	MaxConcurrency    int     `json:"max_concurrency"`    // of requests made or served at once
-	Findings          int     `json:"findings"`           // things that are wrong
+	Opened            int     `json:"connections_opened"` // of the client
+	Closed            int     `json:"connections_closed"`
+	FailedConnections int     `json:"failed_connections"`      // attempts to connect
+	RequestsEach      float64 `json:"requests_per_connection"` // on average; 0: none was seen
+	Rate              float64 `json:"rate"`                    // requests made or served, per second
+	MaxConcurrency    int     `json:"max_concurrency"`         // of requests made or served at once
+	Findings          int     `json:"findings"`                // things that are wrong
 }
 
-// Add adds those of another trace: sums, and of shares and concurrency the higher one.
+// Add adds those of another trace: sums, of shares, rate and concurrency the higher one, of
+// requests per connection the lower one.
 func (s *Service) Add(o *Service) {
 	s.Starvation += o.Starvation
 	s.PoolBlocked = max(s.PoolBlocked, o.PoolBlocked)
+	s.PoolWaitMs += o.PoolWaitMs
 	s.LockWaitMs += o.LockWaitMs
 	s.ConvoyWaits += o.ConvoyWaits
 	s.ClientQueueMs += o.ClientQueueMs
@@ -162,7 +170,13 @@ func (s *Service) Add(o *Service) {
 	s.TLSOutliers += o.TLSOutliers
 	s.GCPauseMs += o.GCPauseMs
 	s.GCInRequestsMs += o.GCInRequestsMs
+	s.Opened += o.Opened
+	s.Closed += o.Closed
 	s.FailedConnections += o.FailedConnections
+	if o.RequestsEach > 0 && (s.RequestsEach == 0 || o.RequestsEach < s.RequestsEach) {
+		s.RequestsEach = o.RequestsEach
+	}
+	s.Rate = max(s.Rate, o.Rate)
 	s.MaxConcurrency = max(s.MaxConcurrency, o.MaxConcurrency)
 	s.Findings += o.Findings
 }

@@ -156,7 +156,8 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 			GC: t.GC, CPU: t.CPU, Pool: t.Pool, OtherSide: t.Other, Unknown: t.Unknown, Await: t.Await,
 			Lock: t.Of(causality.Lock), Sleep: t.Of(causality.Sleep), Wait: t.Of(causality.Wait), IO: t.Of(causality.IO), Other: t.Of(causality.Blocked),
 		},
-		CPUTotal: t.Total,
+		CPUTotal:  t.Total,
+		PoolTotal: t.Queued,
 	}
 	for _, v := range e.Exceptions {
 		out.Exceptions = append(out.Exceptions, httpphases.Exception{Type: v.Type, Message: v.Message, Cause: v.Cause, At: v.At, Count: v.Count})
