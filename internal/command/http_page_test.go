@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
+
+var _ = flag.Bool("update", false, "write the golden picture anew")
 
 // httpPage writes the page of a trace's requests and returns its address.
 func httpPage(t *testing.T, file string, h *HTTP) (string, *report.Trace) {
@@ -37,6 +40,7 @@ func TestHTTPPageInBrowser(t *testing.T) {
 	address, rep := httpPage(t, "../requests/testdata/http-more.nettrace.zst", &HTTP{Stacks: "stacks.html"})
 	assert.NotContains(t, strings.Join(rep.Notes, "\n"), "Hosting", "what was not asked for is not missed")
 	b.Open(address, `document.querySelectorAll(".row").length > 3`)
+	b.Golden(filepath.Join("testdata", "requests.png"))
 	text := func(id string) (s string) {
 		t.Helper()
 		b.Eval(`document.getElementById("`+id+`").textContent`, &s)

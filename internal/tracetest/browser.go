@@ -256,6 +256,26 @@ func (b *Browser) Key(key string) {
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
 }
 
+// Accessible returns what assistive software is told of the page: names by role.
+func (b *Browser) Accessible() map[string][]string {
+	b.t.Helper()
+	var tree struct {
+		Nodes []struct {
+			Ignored    bool
+			Role, Name struct{ Value any }
+		}
+	}
+	b.call("Accessibility.getFullAXTree", map[string]any{}, &tree)
+	names := map[string][]string{}
+	for _, n := range tree.Nodes {
+		if role, ok := n.Role.Value.(string); ok && !n.Ignored {
+			name, _ := n.Name.Value.(string)
+			names[role] = append(names[role], name)
+		}
+	}
+	return names
+}
+
 // Memory returns the bytes that the page's program holds: its heap and its arrays of numbers.
 func (b *Browser) Memory() int64 {
 	b.t.Helper()

@@ -343,6 +343,29 @@ func TestKeysInBrowser(t *testing.T) {
 	b.Screenshot("keys-help")
 }
 
+// TestToldToScreenReaders looks at what assistive software is told: whatever can be used has a name, and the
+// pictures have tables that say the same.
+func TestToldToScreenReaders(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	address := pageOf(t, "../../testdata/chain.nettrace.zst")
+	for _, hash := range []string{"", "#view=time", "#view=flame&table=1", "#view=time&table=1", "#view=methods", "#view=tracks", "#view=limits"} {
+		b.Open("about:blank", "document.readyState === 'complete'")
+		b.Open(address+hash, drawn)
+		look(t, b)
+		names := b.Accessible()
+		for _, role := range []string{"application", "button", "checkbox", "combobox", "searchbox", "tab", "tablist", "DisclosureTriangle"} {
+			assert.NotContains(t, names[role], "", "a %s without a name in %s", role, hash)
+		}
+		assert.Len(t, names["tab"], 8)
+		if hash == "" || hash == "#view=time" {
+			assert.Len(t, names["application"], 2, "overview and stacks")
+			continue
+		}
+		assert.NotEmpty(t, names["columnheader"], hash)
+		assert.Greater(t, len(names["row"]), 1, hash)
+	}
+}
+
 // TestExplainsRepair looks at one repaired sample: evidence, witness, how sure.
 func TestExplainsRepair(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1400, 900)

@@ -16,11 +16,11 @@ function makeTables(app) {
   function header(...names) { return element("thead", {}, element("tr", {}, ...names.map(n => element("th", { scope: "col" }, n)))); }
   function methodCell(sum, m, extra) {
     const name = sum.names[m], b = element("button", { class: "name" + (name === LOST ? " lost" : ""), title: name, onclick: () => app.explainMethod(m) }, shortName(name), element("small", {}, moduleOf(name)));
-    return element("td", { class: app.found && app.found.has(m) ? "hit" : null }, extra, b);
+    return element("td", { class: app.found && app.found.has(m) ? "hit" : null }, element("div", { class: "cell" }, extra, b));
   }
 
-  // openable makes a tree of rows; more(item) gives an item's children.
-  function openable(columns, roots, more, cells, depthLimit) {
+  // openable makes a tree of rows; more(item) gives an item's children, time(item) how long it took.
+  function openable(columns, roots, more, time, cells, depthLimit) {
     const body = element("tbody", {});
     const add = (items, depth, before) => {
       for (const item of items.slice(0, MOST_ROWS)) {
@@ -34,8 +34,8 @@ function makeTables(app) {
           if (!open) return;
           const children = more(item);
           add(children, depth + 1, next);
-          // A single way on is followed at once, so that deep stacks need no hundred clicks.
-          if (children.length === 1 && depth < depthLimit) { const child = row.nextSibling; if (child && child.open) child.open(true); }
+          // Where most goes one way it is followed at once, so that deep stacks need no hundred clicks.
+          if (children.length && time(children[0]) > 0.5 * time(item) && depth < depthLimit) { const child = row.nextSibling; if (child && child.open) child.open(true); }
         };
         row.open = set;
         twist.onclick = () => set(twist.getAttribute("aria-expanded") !== "true");
@@ -50,13 +50,13 @@ function makeTables(app) {
 
   function topDown() {
     const sum = app.sums();
-    openable(["Method", "Total", "Self", app.state.recorded ? "Moved by the repair" : "Restored"], sum.kids(0), n => sum.kids(n), (n, pad, twist) => [
+    openable(["Method", "Total", "Self", app.state.recorded ? "Moved by the repair" : "Restored"], sum.kids(0), n => sum.kids(n), n => sum.total[n], (n, pad, twist) => [
       methodCell(sum, sum.tree.method[n], element("span", {}, pad, sum.kids(n).length ? twist : element("span", { class: "twist" }))),
       bar(sum.total[n], sum.all), bar(sum.self[n], sum.all), element("td", { class: "num" }, sum.marked[n] ? percent(sum.marked[n], sum.total[n]) : "")], 200);
   }
   function inverted() {
     const sum = app.sums(), roots = invert(sum.tree, selfPairs(sum.self));
-    openable(["Method, and what calls it", "Time"], roots, g => invert(sum.tree, g.pairs), (g, pad, twist) => [
+    openable(["Method, and what calls it", "Time"], roots, g => invert(sum.tree, g.pairs), g => g.time, (g, pad, twist) => [
       methodCell(sum, g.method, element("span", {}, pad, twist)), bar(g.time, sum.all)], 200);
   }
   let order = "self";
@@ -73,7 +73,7 @@ function makeTables(app) {
     if (m == null || m >= sum.names.length) { host.replaceChildren(element("p", {}, "Choose a method in another view, or search one.")); return; }
     const by = sum.methods(), out = outermost(sum.tree, sum.names.length);
     const callers = invert(sum.tree, methodPairs(sum.tree, sum.total, out, m)), below = callees(sum.tree, sum.total, out, m);
-    const list = (title, rows) => element("section", {}, element("h3", {}, title), element("table", {}, header("Time", "Method"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(([k, w]) => element("tr", {}, bar(w, by.total[m]), methodCell(sum, k))))));
+    const list = (title, rows) => element("section", {}, element("h3", {}, title), !rows.length ? element("p", { class: "hint" }, "None.") : element("table", {}, header("Time", "Method"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(([k, w]) => element("tr", {}, bar(w, by.total[m]), methodCell(sum, k))))));
     host.replaceChildren(element("h2", {}, sum.names[m]), element("p", {}, duration(by.total[m]) + " in all, " + duration(by.self[m]) + " itself; " + percent(by.total[m], sum.all) + " of the selection"),
       element("div", { class: "pair" }, list("Callers", callers.map(c => [c.method, c.time])), list("Callees", below)));
   }
