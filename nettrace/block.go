@@ -182,7 +182,7 @@ func (r *Reader) readObject() {
 		r.finish()
 	case len(b) > body+size && b[body+size] != tagEnd:
 		if p, ok := r.otherPadding(b, o, size, pad); ok {
-			r.warn(at, o.kind.String(), fmt.Errorf("block is aligned as if %d bytes more stood before it", (pad-p)&3), 0)
+			r.damaged(at, o.kind.String(), fmt.Errorf("block is aligned as if %d bytes more stood before it", (pad-p)&3), 0)
 			r.shift += int64(pad - p)
 			r.contents(o, b[o.size+4+p:o.size+4+p+size], at+int64(o.size+4+p), true)
 			r.src.skip(o.size + 4 + p + size + 1)
@@ -419,6 +419,7 @@ func (r *Reader) trailing(at, n int64, trace bool) {
 func (r *Reader) contents(o object, b []byte, at int64, whole bool) {
 	r.count(o.kind, at, len(b))
 	switch {
+	case whole && r.again(o.kind, b, at):
 	case o.kind == kindUnknown:
 		r.warn(at, o.name, fmt.Errorf("skipped a block of unknown kind, %d bytes", len(b)), int64(len(b)))
 	case o.kind == kindEvent && r.h.Version < 4:

@@ -217,6 +217,61 @@ func TestHoleInStack(t *testing.T) {
 	}
 }
 
+// blocksOf are the places of the blocks of a whole file.
+func blocksOf(t *testing.T, data []byte) (spans [][2]int, kinds []blockKind) {
+	at := bytes.Index(data, signatureV4)
+	if v6 := at < 0; v6 {
+		for at = 20; at < len(data); at = spans[len(spans)-1][1] {
+			kind, size := splitV6(data[at:])
+			spans, kinds = append(spans, [2]int{at, at + 4 + size}), append(kinds, kind)
+		}
+		return spans, kinds
+	}
+	for at < len(data)-1 {
+		o, ok := parseObject(data[at:])
+		require.True(t, ok)
+		end := at + o.size
+		if o.kind == kindTrace {
+			end += 48
+		} else {
+			size := int(binary.LittleEndian.Uint32(data[end:]))
+			end = (end+4+3)&^3 + size
+		}
+		require.EqualValues(t, tagEnd, data[end])
+		spans, kinds = append(spans, [2]int{at, end + 1}), append(kinds, o.kind)
+		at = end + 1
+	}
+	return spans, kinds
+}
+
+// A block that comes twice is told and changes nothing, whatever its kind; one of events that is
+// missing is no loss of the recorder.
+func TestBlocksTwiceAndMissing(t *testing.T) {
+	for name, data := range map[string][]byte{"v4": testFile(t, "probe9.nettrace.gz"), "v6": testFile(t, "v6-nosymbols.nettrace.gz")} {
+		spans, kinds := blocksOf(t, data)
+		all, _, err := read(t, data)
+		require.Equal(t, io.EOF, err)
+		tried := map[blockKind]int{}
+		for i, s := range spans {
+			kind := kinds[i]
+			if tried[kind]++; kind == kindTrace || kind == kindEnd || tried[kind] > 3 {
+				continue
+			}
+			twice := append(append(bytes.Clone(data[:s[1]]), data[s[0]:s[1]]...), data[s[1]:]...)
+			events, _, err := read(t, twice)
+			require.ErrorIs(t, err, ErrDamaged, "%s: block %d, %s", name, i, kind)
+			assert.Equal(t, all, events, "%s: block %d, %s", name, i, kind)
+			if kind != kindEvent || name == "v4" && (s[1]-s[0])%4 == 0 {
+				continue // only the sequence numbers tell
+			}
+			_, r, err := read(t, append(bytes.Clone(data[:s[0]]), data[s[1]:]...))
+			require.ErrorIs(t, err, ErrDamaged, "%s: block %d is missing", name, i)
+			assert.Zero(t, r.Stats().Lost, "%s: block %d is missing", name, i)
+		}
+		assert.GreaterOrEqual(t, len(tried), 4)
+	}
+}
+
 // v6 has no signatures; blocks behind damage are found by their chain.
 func TestResyncV6(t *testing.T) {
 	// Three flushes of one event each.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"math"
 	"slices"
@@ -56,9 +55,6 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		}
 		return
 	}
-	if r.h.Version == 6 && r.again(data, at) {
-		return
-	}
 	blk := r.newBlock(data, at)
 	before := r.stats.Defects
 	r.doubled = doubled{}
@@ -84,24 +80,6 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		r.warn(at, "EventBlock", errors.New("block without events"), 0)
 	}
 	r.queueRows(blk)
-}
-
-// again reports whether a block of events came before. Files of other versions than 6 tell so
-// by sequence numbers and the order of times.
-func (r *Reader) again(data []byte, at int64) bool {
-	if r.blockSums == nil {
-		r.blockSums, r.blockSeed = map[uint64]int64{}, maphash.MakeSeed()
-	}
-	sum := maphash.Bytes(r.blockSeed, data)
-	first, ok := r.blockSums[sum]
-	if !ok {
-		if len(r.blockSums) < 1<<16 {
-			r.blockSums[sum] = at
-		}
-		return false
-	}
-	r.told(at, "EventBlock", fmt.Errorf("%w: the block at offset %d comes a second time; it is left out", ErrDamaged, first), int64(len(data)))
-	return true
 }
 
 // checkTimes compares the times of a whole block with its header. The runtime

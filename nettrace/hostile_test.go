@@ -114,7 +114,7 @@ func TestHeldMemory(t *testing.T) {
 		}
 		file = objectV4(file, "EventBlock", large)
 		// not sorted, and late: it has to wait for the end
-		file = objectV4(file, "EventBlock", binary.AppendUvarint(append(bytes.Clone(header), 0), 1<<40))
+		file = objectV4(file, "EventBlock", binary.AppendUvarint(append(bytes.Clone(header), 0), 1<<40+uint64(round)))
 	}
 	r, err := NewReader(bytes.NewReader(append(file, tagNull)), &Options{MaxBuffered: 8 << 20})
 	require.NoError(t, err)

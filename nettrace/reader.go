@@ -2,7 +2,6 @@ package nettrace
 
 import (
 	"fmt"
-	"hash/maphash"
 	"io"
 	"iter"
 	"math"
@@ -121,8 +120,8 @@ type Reader struct {
 	// passedLosses of them lie before the last sequence point whose events are all delivered.
 	passedLosses int
 	scratch      labelScratch
-	blockSums    map[uint64]int64 // v6: offsets of event blocks by their sums
-	blockSeed    maphash.Seed
+	stretch      stretch
+	eventSums    map[uint64]int64 // offsets of event blocks by their sums
 }
 
 // A sequence is the state of one capture thread's numbering, and what it was before the
@@ -150,7 +149,7 @@ type doubled struct {
 // the defaults. Input without any known beginning is refused with ErrFormat, an
 // unknown version with ErrVersion. Compressed input must be unpacked by the caller.
 func NewReader(r io.Reader, opts *Options) (*Reader, error) {
-	rd := &Reader{src: source{r: r}, lastTime: math.MinInt64, region: 1, seqEpoch: 1}
+	rd := &Reader{src: source{r: r}, lastTime: math.MinInt64, region: 1, seqEpoch: 1, stretch: stretch{epoch: 1}}
 	if opts != nil {
 		rd.opts = *opts
 	}

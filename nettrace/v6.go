@@ -318,6 +318,9 @@ func checkV6(b []byte) bool {
 // contentsV6 reads the contents of a block of v6; whole tells that b is all of it.
 func (r *Reader) contentsV6(kind blockKind, b []byte, at int64, whole bool) {
 	r.count(kindV6(kind), at, len(b))
+	if whole && r.again(kind, b, at) {
+		return
+	}
 	switch kind {
 	case kindEvent:
 		r.eventBlock(b, at, whole)
