@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 	mangokong "github.com/alecthomas/mango-kong"
@@ -70,12 +71,21 @@ type CompletionCmd struct {
 }
 
 // scripts hand the words of the line to `tracefix complete`; where it has nothing to say,
-// the shell completes file names.
+// the shell completes file names. What it says may come from a trace that somebody else made, so no
+// shell may take it for more than a word.
 var scripts = map[string]string{
 	"bash": `# bash: source <(tracefix completion bash), or save it as /etc/bash_completion.d/tracefix
 _tracefix() {
-  local IFS=$'\n' cur=${COMP_WORDS[COMP_CWORD]}
-  COMPREPLY=($(compgen -W "$(tracefix complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "$cur"))
+  local word head= n=0 words=()
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do # --format=x comes as three words
+    word=${word//[\\\"\']/}
+    if ((n > 0)) && [[ $word == = || ${words[n-1]} == --*= ]]; then words[n-1]+=$word; else words[n]=$word; n=$((n + 1)); fi
+  done
+  [[ ${words[n-1]} == --*=* ]] && head=${words[n-1]%%=*}=
+  COMPREPLY=()
+  while IFS= read -r word; do
+    COMPREPLY+=("$(printf %q "${word#"$head"}")")
+  done < <(tracefix complete -- "${words[@]}" 2>/dev/null)
 }
 complete -o default -o bashdefault -F _tracefix tracefix
 `,
@@ -83,7 +93,7 @@ complete -o default -o bashdefault -F _tracefix tracefix
 # zsh: save it as _tracefix in a folder of $fpath, or source <(tracefix completion zsh)
 _tracefix() {
   local -a found
-  found=("${(@f)$(tracefix complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=("${(@f)$(tracefix complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ -n "$found" ]]; then compadd -a found; else _files; fi
 }
 if [[ $funcstack[1] == _tracefix ]]; then _tracefix "$@"; else compdef _tracefix tracefix; fi
@@ -91,17 +101,24 @@ if [[ $funcstack[1] == _tracefix ]]; then _tracefix "$@"; else compdef _tracefix
 	"fish": `# fish: save it as ~/.config/fish/completions/tracefix.fish
 function __tracefix_complete
   set -l words (commandline -opc) (commandline -ct)
-  tracefix complete -- $words[2..-1] 2>/dev/null
+  set -l found (tracefix complete -- $words[2..-1] 2>/dev/null)
+  if set -q found[1]
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c tracefix -a '(__tracefix_complete)'
+complete -c tracefix -f -a '(__tracefix_complete)'
 `,
 	"powershell": `# PowerShell: tracefix completion powershell | Out-String | Invoke-Expression, for example in $PROFILE
 Register-ArgumentCompleter -Native -CommandName tracefix -ScriptBlock {
   param($word, $line, $cursor)
   $words = @($line.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
   if ($word -eq '') { $words += '""' }
-  tracefix complete -- @words 2>$null | Where-Object { $_ -like "$word*" } |
-    ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_) }
+  tracefix complete -- @words 2>$null | ForEach-Object {
+    $text = if ($_ -match '[^\w./=*-]') { "'" + $_.Replace("'", "''") + "'" } else { $_ }
+    [System.Management.Automation.CompletionResult]::new($text, $_, 'ParameterValue', $_)
+  }
 }
 `,
 }
@@ -124,7 +141,9 @@ func (c *CompleteCmd) Run(ctx context.Context, k *kong.Kong, std streams) error 
 		words = words[1:]
 	}
 	for _, w := range complete(ctx, k, words) {
-		fmt.Fprintln(std.out, w)
+		if !strings.ContainsFunc(w, unicode.IsControl) { // one line each, and nothing for the terminal
+			fmt.Fprintln(std.out, w)
+		}
 	}
 	return nil
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,6 +35,7 @@ func TestMain(m *testing.M) {
 //	flipbyte FILE OFFSET           turn over the bits of one byte
 //	unzst FROM TO                  unpack a zstd file
 //	gzip FROM TO                   pack a file
+//	rename16 FILE OLD NEW          put another text of the same length where OLD stands in UTF-16
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
 	if err != nil {
@@ -51,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"flipbyte": flipByte,
 			"unzst":    unZst,
 			"gzip":     gZip,
+			"rename16": rename16,
 		},
 	})
 }
@@ -91,6 +96,25 @@ func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has %d bytes only", args[0], len(b))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b[:n], 0o666))
+}
+
+func rename16(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 || len(args[1]) != len(args[2]) {
+		ts.Fatalf("usage: rename16 FILE OLD NEW, of one length")
+	}
+	wide := func(s string) (b []byte) {
+		for _, r := range utf16.Encode([]rune(s)) {
+			b = binary.LittleEndian.AppendUint16(b, r)
+		}
+		return b
+	}
+	name := ts.MkAbs(args[0])
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	if !bytes.Contains(b, wide(args[1])) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(name, bytes.ReplaceAll(b, wide(args[1]), wide(args[2])), 0o666))
 }
 
 func flipByte(ts *testscript.TestScript, neg bool, args []string) {
