@@ -269,9 +269,7 @@ func (e *engine) learnBases(v *world) int32 {
 
 // begins tells whether the methods of base are the outermost ones of s.
 func (e *engine) begins(s, base StackID) bool {
-	for e.t.Depth(s) > e.t.Depth(base) {
-		s = e.t.Parent(s)
-	}
+	s = e.t.up(s, e.t.Depth(base))
 	for s != base {
 		if s == 0 || base == 0 || e.method(e.t.Frame(s)) != e.method(e.t.Frame(base)) {
 			return false
