@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,68 +29,93 @@ func DropAll(ctx context.Context, in *input.File, who WhoFlags, time TimeFlags, 
 	return (&asked{WhoFlags: who, TimeFlags: time, WorkFlags: work}).dropAll(ctx, &Call{In: in})
 }
 
-// dropAll says that the filters drop all, and what there is for those that were given. It reads
-// the trace once more, since there is nothing else to be done with it.
+// dropAll says what there is for the filters. It reads the trace once more, since there is nothing else to be
+// done with it.
 func (a *asked) dropAll(ctx context.Context, c *Call) string {
-	what := "the filters drop all"
 	facts, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
 	if facts == nil {
-		return what
+		return dropsAll
 	}
-	if a.From != 0 || a.To != 0 {
-		what += runsTo(time.Duration(facts.DurationMs * 1e6))
-	}
-	if len(a.Process) > 0 {
-		var list []string
-		for _, p := range facts.Processes {
-			list = append(list, who(p.Name, int64(p.PID)))
-		}
-		what += "; its processes are " + few(list)
-	}
-	if len(a.Thread) > 0 {
-		var list []string
-		for _, t := range facts.Threads {
-			list = append(list, who(t.Name, int64(t.TID)))
-		}
-		what += "; its threads are " + few(list)
-	}
-	if len(a.provider) > 0 {
-		var list []string
-		for _, p := range facts.Providers {
-			list = append(list, p.Name)
-		}
-		what += anyNearest(a.provider, list, "providers")
-	}
-	if len(a.event) > 0 {
-		var list []string
-		for _, p := range facts.Providers {
-			for _, t := range p.Types {
-				list = append(list, t.Name)
+	end := time.Duration(facts.DurationMs * 1e6)
+	return a.TimeFlags.dropAll(end, []offer{
+		{a.Process, "processes", true, func() (list []string) {
+			for _, p := range facts.Processes {
+				list = append(list, who(p.Name, int64(p.PID)))
 			}
-		}
-		slices.Sort(list)
-		what += anyNearest(a.event, slices.Compact(list), "events")
-	}
-	if len(a.Activity) > 0 {
-		var list []string
-		if tree, _, err := requests.Activities(ctx, c.In, nil); err == nil {
-			for i := range tree.Rows {
-				list = append(list, tree.Rows[i].Name)
+			return list
+		}},
+		{a.Thread, "threads", true, func() (list []string) {
+			for _, t := range facts.Threads {
+				list = append(list, who(t.Name, int64(t.TID)))
 			}
-		}
-		slices.Sort(list)
-		what += anyNearest(a.Activity, slices.Compact(list), "activities")
-	}
-	if len(a.Request) > 0 {
-		var list []string
-		_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
-			if url := r.url(); url != "" && len(list) < mostNames && !slices.Contains(list, url) {
-				list = append(list, url)
+			return list
+		}},
+		{a.provider, "providers", false, func() (list []string) {
+			for _, p := range facts.Providers {
+				list = append(list, p.Name)
 			}
-		})
-		what += anyNearest(a.Request, list, "requests")
+			return list
+		}},
+		{a.event, "events", false, func() (list []string) {
+			for _, p := range facts.Providers {
+				for _, t := range p.Types {
+					list = append(list, t.Name)
+				}
+			}
+			return sortedNames(list)
+		}},
+		{a.Activity, "activities", false, func() (list []string) {
+			if tree, _, err := requests.Activities(ctx, c.In, nil); err == nil {
+				for i := range tree.Rows {
+					list = append(list, tree.Rows[i].Name)
+				}
+			}
+			return sortedNames(list)
+		}},
+		{a.Request, "requests", false, func() (list []string) {
+			_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
+				if url := r.url(); url != "" && len(list) < mostNames && !slices.Contains(list, url) {
+					list = append(list, url)
+				}
+			})
+			return list
+		}},
+	})
+}
+
+// An offer is what there is for a filter to pick.
+type offer struct {
+	given []string        // its patterns; none: it is not offered
+	kind  string          // of the names, in the plural; "": they are not told where none is near
+	all   bool            // they are told however far they are
+	names func() []string // asked only if there are patterns
+}
+
+// dropsAll begins the message that a filter left nothing.
+const dropsAll = "the filters drop all"
+
+// dropAll says that the filters drop all of a trace, which lasts until end, and what there is for those that
+// were given.
+func (f *TimeFlags) dropAll(end time.Duration, offers []offer) string {
+	what := dropsAll
+	if f.From != 0 || f.To != 0 {
+		what += fmt.Sprintf("; the trace runs from 0 to %v", end.Round(time.Millisecond))
+	}
+	for _, o := range offers {
+		switch {
+		case len(o.given) == 0:
+		case o.all:
+			what += "; its " + o.kind + " are " + few(o.names())
+		default:
+			what += anyNearest(o.given, o.names(), o.kind)
+		}
 	}
 	return what
+}
+
+func sortedNames(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // mostNames is how many names are compared with one that is not there.
@@ -102,7 +128,10 @@ func anyNearest(patterns, names []string, kind string) string {
 			return near
 		}
 	}
-	if len(names) == 0 {
+	switch {
+	case kind == "":
+		return ""
+	case len(names) == 0:
 		return "; it has no " + kind
 	}
 	return "; its " + kind + " are " + few(names)

@@ -101,53 +101,43 @@ func methodNames(p *profile.Profile) []string {
 // dropped says that the filters drop all samples of p, and what there is for those that were
 // given.
 func dropped(p *profile.Profile, sel *profile.Selection) string {
-	what := filtersDropAll
 	threads := append(slices.Clone(p.Threads), p.Hidden...)
-	if sel.From != 0 || sel.To != 0 {
-		what += runsTo(time.Duration(p.Meta.End))
-	}
-	if len(sel.Processes) > 0 {
-		var list []string
-		for _, t := range threads {
-			if q := t.Owner(); !slices.Contains(list, who(q.Name, q.PID)) {
-				list = append(list, who(q.Name, q.PID))
-			}
-		}
-		what += "; its processes are " + few(list)
-	}
-	if len(sel.Threads) > 0 {
-		var list []string
-		for _, t := range threads {
-			list = append(list, who(t.Name, t.TID))
-		}
-		what += "; its threads are " + few(list)
-	}
+	var frames []string
 	if sel.Frame != "" {
-		what += nearest(sel.Frame, methodNames(p))
+		frames = []string{sel.Frame}
 	}
-	if len(sel.Activities) > 0 {
-		var list []string
-		for _, a := range p.Activities {
-			list = append(list, a.Name)
-		}
-		slices.Sort(list)
-		what += anyNearest(sel.Activities, slices.Compact(list), "activities")
-	}
-	if len(sel.Requests) > 0 {
-		var list []string
-		for _, a := range p.Activities {
-			if a.URL != "" && len(list) < mostNames && !slices.Contains(list, a.URL) {
-				list = append(list, a.URL)
+	asked := TimeFlags{From: time.Duration(sel.From), To: time.Duration(sel.To)}
+	return noSample + asked.dropAll(time.Duration(p.Meta.End), []offer{
+		{sel.Processes, "processes", true, func() (list []string) {
+			for _, t := range threads {
+				if q := t.Owner(); !slices.Contains(list, who(q.Name, q.PID)) {
+					list = append(list, who(q.Name, q.PID))
+				}
 			}
-		}
-		what += anyNearest(sel.Requests, list, "requests")
-	}
-	return what
-}
-
-// runsTo tells the range of a trace that lasts d.
-func runsTo(d time.Duration) string {
-	return fmt.Sprintf("; the trace runs from 0 to %v", d.Round(time.Millisecond))
+			return list
+		}},
+		{sel.Threads, "threads", true, func() (list []string) {
+			for _, t := range threads {
+				list = append(list, who(t.Name, t.TID))
+			}
+			return list
+		}},
+		{frames, "", false, func() []string { return methodNames(p) }},
+		{sel.Activities, "activities", false, func() (list []string) {
+			for _, a := range p.Activities {
+				list = append(list, a.Name)
+			}
+			return sortedNames(list)
+		}},
+		{sel.Requests, "requests", false, func() (list []string) {
+			for _, a := range p.Activities {
+				if a.URL != "" && len(list) < mostNames && !slices.Contains(list, a.URL) {
+					list = append(list, a.URL)
+				}
+			}
+			return list
+		}},
+	})
 }
 
 func who(name string, id int64) string {

@@ -61,7 +61,9 @@ type Config struct {
 // file would only hide that.
 var ErrNothing = errors.New("nothing to write")
 
-const filtersDropAll = "no sample is left: the filters drop all"
+const filtersDropAll = noSample + dropsAll
+
+const noSample = "no sample is left: "
 
 const noActivities = "recorded without activity ids, which tell for whom threads work; `dotnet-trace collect --providers System.Threading.Tasks.TplEventSource:0x80:4,...` records them"
 

@@ -64,7 +64,7 @@ func (p *prepared) fill(events []nettrace.Event) {
 }
 
 // Prepared implements input.Preparer.
-func (b *beside) Prepared(events []nettrace.Event, work any) error {
+func (b *beside) Prepared(events []nettrace.Event, work any) (int, error) {
 	p := work.(*prepared)
 	if b.paths.known && p.paths.found { // by itself, before it could know what those before it found
 		p.paths.become(&b.paths)
@@ -84,8 +84,8 @@ func (b *beside) Prepared(events []nettrace.Event, work any) error {
 	b.res.Written += int64(len(p.lines))
 	b.res.Events += int64(len(events))
 	if _, err := b.w.Write(p.buf); err != nil || last < 0 {
-		return err
+		return len(events), err
 	}
 	b.res.Events -= int64(len(events) - last - 1)
-	return b.enough(&events[last])
+	return last + 1, b.enough(&events[last])
 }

@@ -32,8 +32,9 @@ type Preparer interface {
 	// Prepare works on events and keeps in work, which is nil at first and used again for other
 	// events, what it finds.
 	Prepare(events []nettrace.Event, work *any)
-	// Prepared takes a batch, instead of Event, in order of time.
-	Prepared(events []nettrace.Event, work any) error
+	// Prepared takes a batch, instead of Event, in order of time, and tells how many events it has looked at:
+	// all, but with ErrStop.
+	Prepared(events []nettrace.Event, work any) (n int, err error)
 }
 
 // ErrStop is what a Consumer returns to get no more events.
@@ -166,10 +167,13 @@ func (d *delivery) take(b *batch) error {
 	}
 	defects := b.defects
 	if d.preparer != nil {
+		n, err := d.preparer.Prepared(b.events[:b.n], b.work)
 		for _, x := range defects {
-			d.warn(x.what)
+			if err == nil || x.at < n {
+				d.warn(x.what)
+			}
 		}
-		return d.preparer.Prepared(b.events[:b.n], b.work)
+		return err
 	}
 	for i := range b.events[:b.n] {
 		for len(defects) > 0 && defects[0].at <= i {

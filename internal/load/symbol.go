@@ -243,9 +243,11 @@ func sortedSpans(list []span) spans {
 }
 
 // Code lies where no other code is: what was compiled later may lie where other code was, if nobody told that
-// this was gone, but not where much code was. Nor is the code of one method that large.
+// this was gone, but not where much code was. Nor is the code of one method that large. Of what begins inside a span
+// maxLooks are looked at.
 const (
 	maxReplaced = 8
+	maxLooks    = 8 * maxReplaced
 	maxCode     = 1 << 20
 )
 
@@ -256,7 +258,7 @@ func clip(list []span, report func(id int32, last uint64)) spans {
 	for i := range list {
 		s := &list[i]
 		over, next := 0, uint64(0)
-		for j := i + 1; j < len(list) && j <= i+8*maxReplaced && list[j].first <= s.last && over < maxReplaced; j++ {
+		for j := i + 1; j < len(list) && j <= i+maxLooks && list[j].first <= s.last && over < maxReplaced; j++ {
 			o := &list[j]
 			if o.first == s.first {
 				continue
