@@ -59,17 +59,7 @@ func (h *HTTP) Check(format string) error {
 	if h.Stacks != "" && format != "html" {
 		return fmt.Errorf("--stacks: %s has no place for it; use --format html", format)
 	}
-	summary := h.Summarizes(format)
-	if h.sides()&requests.Server != 0 && !summary && !httpreport.Lookup(format).Served {
-		var names []string
-		for _, f := range httpreport.Formats {
-			if f.Served {
-				names = append(names, f.Name)
-			}
-		}
-		return fmt.Errorf("--side %s: %s has no place for requests that were served; use --format %s", h.Side, format, strings.Join(names, ", "))
-	}
-	if summary {
+	if h.Summarizes(format) {
 		_, err := h.filter()
 		return errors.Join(h.TimeFlags.Check(), h.checkSummary(format), err)
 	}

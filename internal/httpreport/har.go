@@ -1,6 +1,7 @@
 package httpreport
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/netip"
@@ -12,7 +13,8 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// harWriter writes HAR 1.2: one entry per hop (http-events.md section 10.2).
+// harWriter writes HAR 1.2: one entry per hop (http-events.md section 10.2), and one per request
+// that was served.
 type harWriter struct {
 	out
 	o Options
@@ -45,6 +47,7 @@ type harHop struct {
 	phases      []httpphases.Phase
 	bytes       int64
 	partly      bool // the trace does not hold all of it: what is not there is unknown
+	endless     bool // its end is not known, nor any part of it
 }
 
 func (w *harWriter) Request(r *httpphases.Request) error {
@@ -63,13 +66,51 @@ func (w *harWriter) Request(r *httpphases.Request) error {
 			h.method = r.Method
 		}
 		last.start, last.url, last.method = h.end, d.URL, ""
-		w.entry(r, &h, i)
+		w.hop(r, &h, i)
 	}
-	w.entry(r, &last, len(r.Redirects))
+	w.hop(r, &last, len(r.Redirects))
 	return w.flushed()
 }
 
-func (w *harWriter) Server(*httpphases.ServerRequest) error { return nil }
+// Server writes a request that was served: its time as a whole, as no event tells its parts.
+func (w *harWriter) Server(q *httpphases.ServerRequest) error {
+	h := harHop{start: q.Start, end: q.Start + q.Duration, endless: !q.HasDuration, url: servedURL(q), method: q.Method, version: q.Version, status: q.Status, bytes: -1, partly: true}
+	w.entry(&h, func(o *object) {
+		o.str("_side", "server")
+		o.int("_request", int64(q.ID))
+		o.str("_activity", pathText(q.Path))
+		o.str("_outcome", q.Outcome.String())
+		o.str("_route", q.Route)
+		o.strs("_marks", q.Marks().List())
+		comment := "a request that the process served"
+		if q.Host == "" {
+			comment += "; the trace does not tell the host"
+		}
+		if q.Outcome == httpphases.Failed {
+			comment += "; failed: an exception that nobody handled"
+		}
+		if m := q.Marks(); m != 0 {
+			comment += "; marked: " + m.String()
+		}
+		o.str("comment", comment)
+	})
+	return w.flushed()
+}
+
+// servedURL is the address of a request that was served; a scheme that is none where the trace
+// does not tell the host.
+func servedURL(q *httpphases.ServerRequest) string {
+	switch {
+	case q.Target == "":
+		return ""
+	case q.Host == "":
+		return noURL + q.Target
+	}
+	return cmp.Or(q.Scheme, "unknown") + "://" + q.Host + q.Target
+}
+
+// noURL stands for an address that is not known: HAR wants an absolute one.
+const noURL = "unknown:"
 
 // timings are those of HAR, ns; -1: does not apply, or is not known.
 type timings struct{ blocked, dns, connect, ssl, send, wait, receive int64 }
@@ -189,7 +230,8 @@ func httpVersion(v string) string {
 	return "HTTP/" + v
 }
 
-func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
+// entry writes an entry, to which own adds what is not of all.
+func (w *harWriter) entry(h *harHop, own func(o *object)) {
 	if w.n > 0 {
 		w.str(",")
 	}
@@ -197,7 +239,11 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 	t := harTimings(h)
 	o := open(append(w.b, '\n'))
 	o.str("startedDateTime", w.time(h.start))
-	o.ms("time", h.end-h.start)
+	if h.endless {
+		o.int("time", -1)
+	} else {
+		o.ms("time", h.end-h.start)
+	}
 
 	o.key("request")
 	q := open(o.b)
@@ -209,7 +255,7 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 	q.str("method", method)
 	u := h.url
 	if u == "" {
-		u = "unknown:"
+		u = noURL
 		comment += "; nor the URL"
 	}
 	q.str("url", u)
@@ -256,32 +302,39 @@ func (w *harWriter) entry(r *httpphases.Request, h *harHop, hop int) {
 		}
 	}
 	o.b = m.close()
-	if c := h.conn; c != nil {
-		if a, err := netip.ParseAddr(c.Remote); err == nil {
-			o.str("serverIPAddress", a.String())
-		}
-		if c.HasID {
-			o.str("connection", strconv.FormatInt(c.ID, 10))
-		}
-		o.str("_class", c.Class.String())
-		o.str("_proxy", c.Proxy)
-	}
-	o.int("_request", int64(r.ID))
-	o.count("_hop", hop)
-	o.str("_activity", pathText(r.Path))
-	o.str("_outcome", r.Outcome.String())
-	o.str("_error", r.Error)
-	o.str("_error_cause", r.ErrorCause)
-	o.strs("_marks", r.Marks().List())
-	for i := range h.phases {
-		if p := &h.phases[i]; p.Name == httpphases.Queue {
-			o.ms("_queue", p.Duration)
-			break
-		}
-	}
-	o.strs("_missing", r.Missing)
-	o.str("comment", harComment(r))
+	own(&o)
 	w.b = o.close()
+}
+
+// hop writes a hop of a request.
+func (w *harWriter) hop(r *httpphases.Request, h *harHop, hop int) {
+	w.entry(h, func(o *object) {
+		if c := h.conn; c != nil {
+			if a, err := netip.ParseAddr(c.Remote); err == nil {
+				o.str("serverIPAddress", a.String())
+			}
+			if c.HasID {
+				o.str("connection", strconv.FormatInt(c.ID, 10))
+			}
+			o.str("_class", c.Class.String())
+			o.str("_proxy", c.Proxy)
+		}
+		o.int("_request", int64(r.ID))
+		o.count("_hop", hop)
+		o.str("_activity", pathText(r.Path))
+		o.str("_outcome", r.Outcome.String())
+		o.str("_error", r.Error)
+		o.str("_error_cause", r.ErrorCause)
+		o.strs("_marks", r.Marks().List())
+		for i := range h.phases {
+			if p := &h.phases[i]; p.Name == httpphases.Queue {
+				o.ms("_queue", p.Duration)
+				break
+			}
+		}
+		o.strs("_missing", r.Missing)
+		o.str("comment", harComment(r))
+	})
 }
 
 // harComment says in words what is to be known of an entry, for viewers that show it.

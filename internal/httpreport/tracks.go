@@ -217,7 +217,7 @@ func appendSlices(dst []profile.Slice, r *httpphases.Request, end int64) []profi
 	for _, f := range []struct{ k, v string }{
 		{"url", r.URL()}, {"version", r.Version}, {"error", r.Error}, {"error_type", r.ErrorType},
 		{"error_cause", r.ErrorCause}, {"marks", r.Marks().String()}, {"activity", pathText(r.Path)},
-		{"trace_id", r.TraceID}, {"span_id", r.SpanID},
+		{"trace_id", r.TraceID}, {"span_id", r.SpanID}, {"failed_attempts", strings.Join(failedAttempts(r), "; ")},
 	} {
 		if f.v != "" {
 			arg(f.k, f.v)

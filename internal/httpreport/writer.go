@@ -12,7 +12,7 @@ import (
 // A Writer takes the requests of one trace.
 type Writer interface {
 	Request(*httpphases.Request) error
-	Server(*httpphases.ServerRequest) error // only where Format.Served is set
+	Server(*httpphases.ServerRequest) error
 	// Close ends the output. It does not close what is below.
 	Close(*Summary) error
 }
@@ -39,19 +39,18 @@ type Format struct {
 	Name       string
 	Extensions []string
 	Help       string
-	Served     bool // has a place for requests that were served
 	New        func(w io.Writer, o *Options) Writer
 }
 
 // Formats are the outputs of requests.
 var Formats = []Format{
-	{"table", []string{".txt"}, "a table for the terminal, with a summary per host", true, newTable},
-	{"json", []string{".json"}, "one JSON document: requests, hosts, what the recording lacks", true, newJSON},
-	{"ndjson", []string{".ndjson", ".jsonl"}, "one line of JSON per request", true, newNDJSON},
-	{"har", []string{".har"}, "HTTP Archive 1.2, for the network panel of a browser's devtools", false, newHAR},
-	{"chromium", []string{".chromium.json"}, "trace events, one track per connection, for Perfetto", true, newChromium},
-	{"otlp", []string{".otlp.json", ".otlp.jsonl"}, "OpenTelemetry spans as lines of OTLP JSON, as the file exporter writes them", true, newOTLP},
-	{"html", []string{".html", ".htm"}, "one page with a waterfall, for any browser, without network", true, newHTML},
+	{"table", []string{".txt"}, "a table for the terminal, with a summary per host", newTable},
+	{"json", []string{".json"}, "one JSON document: requests, hosts, what the recording lacks", newJSON},
+	{"ndjson", []string{".ndjson", ".jsonl"}, "one line of JSON per request", newNDJSON},
+	{"har", []string{".har"}, "HTTP Archive 1.2, for the network panel of a browser's devtools", newHAR},
+	{"chromium", []string{".chromium.json"}, "trace events, one track per connection, for Perfetto", newChromium},
+	{"otlp", []string{".otlp.json", ".otlp.jsonl"}, "OpenTelemetry spans as lines of OTLP JSON, as the file exporter writes them", newOTLP},
+	{"html", []string{".html", ".htm"}, "one page with a waterfall, for any browser, without network", newHTML},
 }
 
 // Lookup returns the format of that name, nil if there is none.

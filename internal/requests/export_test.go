@@ -95,8 +95,8 @@ func TestHAR(t *testing.T) {
 		hops += 1 + len(r.Redirects)
 	}
 	entries := log["entries"].([]any)
-	require.Len(t, entries, hops)
-	for i, v := range entries {
+	require.Len(t, entries, hops+len(rec.served))
+	for i, v := range entries[:hops] { // write hands on what was made first
 		where := fmt.Sprintf("entries[%d]", i)
 		e := members(t, v, where, "startedDateTime:s", "time:n", "request:o", "response:o", "cache:o", "timings:o")
 		_, err := time.Parse(time.RFC3339Nano, e["startedDateTime"].(string))
@@ -157,6 +157,26 @@ func TestHARUnknown(t *testing.T) {
 	assert.Contains(t, e["comment"], "marked: inferred,guessed,incomplete")
 }
 
+// A request that was served has no parts that the trace tells, and no address without a host.
+func TestHARServed(t *testing.T) {
+	rec := &recording{info: &Info{}, served: []*httpphases.ServerRequest{
+		{ID: 1, Method: "GET", Scheme: "https", Host: "shop:8443", Target: "/orders/7", Route: "/orders/{id}", Status: 200, Start: 1e6, Duration: 9e6, HasDuration: true},
+		{ID: 2, Target: "/orders/7", Start: 2e6, Outcome: httpphases.Incomplete, Guessed: 1},
+	}}
+	log := members(t, members(t, decode(t, write(t, rec, "har")), "har", "log:o")["log"], "log", "entries:a")
+	entries := log["entries"].([]any)
+	require.Len(t, entries, 2)
+	told, untold := entries[0].(map[string]any), entries[1].(map[string]any)
+	assert.Equal(t, "https://shop:8443/orders/7", told["request"].(map[string]any)["url"])
+	assert.Equal(t, json.Number("9"), told["time"])
+	for name, v := range told["timings"].(map[string]any) {
+		assert.Equal(t, json.Number("-1"), v, name)
+	}
+	assert.Equal(t, "unknown:/orders/7", untold["request"].(map[string]any)["url"])
+	assert.Equal(t, json.Number("-1"), untold["time"])
+	assert.Equal(t, []any{"guessed", "incomplete"}, untold["_marks"])
+}
+
 // Why a request failed is in every output, down to the innermost exception.
 func TestCauses(t *testing.T) {
 	rec := small(t)
@@ -188,10 +208,12 @@ func TestFailedAttempts(t *testing.T) {
 		Side:  []httpphases.SideAttempt{{Phases: []httpphases.Phase{{Name: httpphases.TLS, Start: 3e6, Duration: 2e6, Error: "UntrustedRoot"}}}},
 	}}}
 	for format, want := range map[string][]string{
-		"table":  {"connect 10.0.0.8:80 failed after 1.000: connection refused (10061)", "side attempt: tls failed after 2.000: UntrustedRoot"},
-		"har":    {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
-		"html":   {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
-		"ndjson": {`"tries":[{"address":"10.0.0.8:80"`, `"side_attempts":[{"phases":[{"name":"tls","start_ms":3,"duration_ms":2,"error":"UntrustedRoot"}]}]`},
+		"table":    {"connect 10.0.0.8:80 failed after 1.000: connection refused (10061)", "side attempt: tls failed after 2.000: UntrustedRoot"},
+		"har":      {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
+		"html":     {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
+		"chromium": {"connect 10.0.0.8:80 failed", "side attempt: tls failed"},
+		"otlp":     {`"name":"failed attempt"`, `"UntrustedRoot"`, `"connection refused (10061)"`},
+		"ndjson":   {`"tries":[{"address":"10.0.0.8:80"`, `"side_attempts":[{"phases":[{"name":"tls","start_ms":3,"duration_ms":2,"error":"UntrustedRoot"}]}]`},
 	} {
 		got := string(write(t, rec, format))
 		for _, w := range want {
