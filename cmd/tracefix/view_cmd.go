@@ -108,7 +108,7 @@ func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
 		View: func(ctx context.Context, trace, out string) error { return write(ctx, c.run(cli, std, out), trace) },
 		Requests: func(ctx context.Context, trace, stacks, out string) error {
 			return write(ctx, &traceRun{
-				cli: cli, std: std, row: command.Lookup("http"), job: &command.HTTP{Explain: true, Stacks: stacks},
+				cli: cli, std: std, row: command.Lookup("http"), job: &command.HTTP{Side: "both", Explain: true, Stacks: stacks},
 				opts: command.Options{Out: out, Format: "html", Stdout: std.out},
 			}, trace)
 		},

@@ -46,16 +46,12 @@ type HTTP struct {
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
 	Summary bool   `help:"Tell how the service did by route, host, status and time, and what is wrong with it."`
 	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, GCs, the other side."`
-	Side    string `enum:",client,server,both" default:"" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client (the default; of html both), server, both."`
-	room    bool
+	Side    string `enum:"client,server,both" default:"client" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client (the default), server, both."`
 	Stacks  string `placeholder:"PAGE" help:"Address of the page that view makes of the trace: requests of html lead to their stacks there."`
 }
 
 // Check implements Job.
 func (h *HTTP) Check(format string) error {
-	if plain := slices.Contains([]string{"", "start", "duration"}, h.Sort); h.Side == "" && format == "html" && plain && !h.Summary {
-		h.room = true // the page has room for what was served, too, if there is any
-	}
 	if h.Stacks != "" && format != "html" {
 		return fmt.Errorf("--stacks: %s has no place for it; use --format html", format)
 	}
@@ -118,11 +114,11 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	c.read(read)
-	if findings := run.scan.Findings(&run.need, h.asked()); len(findings) > 0 {
+	if findings := run.scan.Findings(&run.need, h.sides()); len(findings) > 0 {
 		for _, f := range findings {
 			run.sum.Notes = append(run.sum.Notes, f.Missing+": "+f.Effect+".")
 		}
-		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Command(read.ProcessID, h.asked()))
+		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Command(read.ProcessID, h.sides()))
 	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
@@ -267,14 +263,6 @@ func (h *HTTP) inTime(row httpRow, scan *requests.Scanner) bool {
 
 // sides are those that --side asks for.
 func (h *HTTP) sides() requests.Sides {
-	if h.room {
-		return requests.Client | requests.Server
-	}
-	return h.asked()
-}
-
-// asked are the sides that are asked for, and missed where the trace does not tell them.
-func (h *HTTP) asked() requests.Sides {
 	switch h.Side {
 	case "server":
 		return requests.Server

@@ -33,7 +33,7 @@ func httpPage(t *testing.T, file string, h *HTTP) (string, *report.Trace) {
 	return "file://" + filepath.ToSlash(page), rep
 }
 
-// TestHTTPPageInBrowser drives the page of requests: percentiles and sums that it carries, both sides,
+// TestHTTPPageInBrowser drives the page of requests: percentiles and sums that it carries,
 // units, the link to the stacks, keys, and the state in the address.
 func TestHTTPPageInBrowser(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1400, 900)
@@ -80,7 +80,7 @@ func TestHTTPPageShowsServed(t *testing.T) {
 		t.Skip("no ../shared/corpus: it holds the recording of a service with its requests")
 	}
 	b := tracetest.NewBrowser(t, 1400, 900)
-	address, _ := httpPage(t, file, &HTTP{})
+	address, _ := httpPage(t, file, &HTTP{Side: "both"})
 	b.Open(address, `document.querySelectorAll(".row").length > 3`)
 	var n, served int
 	b.Eval(`all.length`, &n)
