@@ -276,6 +276,27 @@ func (b *Browser) Accessible() map[string][]string {
 	return names
 }
 
+// Busy returns for how many milliseconds of processor time the page's thread has worked since it was first
+// asked, whatever else the machine does.
+func (b *Browser) Busy() float64 {
+	b.t.Helper()
+	b.call("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
+	var told struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	b.call("Performance.getMetrics", nil, &told)
+	for _, m := range told.Metrics {
+		if m.Name == "TaskDuration" {
+			return 1000 * m.Value
+		}
+	}
+	b.t.Fatal("the browser does not tell for how long the page worked")
+	return 0
+}
+
 // Memory returns the bytes that the page's program holds: its heap and its arrays of numbers.
 func (b *Browser) Memory() int64 {
 	b.t.Helper()

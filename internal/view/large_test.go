@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -56,18 +55,27 @@ func largeProfile(spans int) *profile.Profile {
 	return p
 }
 
-// frames measures the time between two frames while the page does something in each; the step is
-// a JavaScript expression of i.
-func framesOf(b *tracetest.Browser, steps int, step string) (median, p95 float64) {
-	var text string
-	b.Eval(fmt.Sprintf(`new Promise(done => { const at = []; let i = 0; const next = now => { at.push(now); if (i >= %d) { const d = at.slice(1).map((t, k) => t - at[k]).sort((a, b) => a - b); done(JSON.stringify([d[d.length >> 1], d[Math.floor(d.length * 0.95)]])); return; } %s; i++; requestAnimationFrame(next); }; requestAnimationFrame(next); })`, steps, step), &text)
+// A pace is how fast frames follow each other while the page does something in each.
+type pace struct {
+	median, p95 float64 // ms between two frames, which another program's load makes longer
+	busy        float64 // ms of processor time of the page's thread for one
+}
+
+func (p pace) String() string {
+	return fmt.Sprintf("%.1f ms a frame, p95 %.1f ms, %.1f ms of them at work", p.median, p.p95, p.busy)
+}
+
+// paceOf measures frames; the step is a JavaScript expression of i.
+func paceOf(b *tracetest.Browser, steps int, step string) pace {
+	before := b.Busy()
 	var v [2]float64
-	_ = json.Unmarshal([]byte(text), &v)
-	return v[0], v[1]
+	b.Eval(fmt.Sprintf(`new Promise(done => { const at = []; let i = 0; const next = now => { at.push(now); if (i >= %d) { const d = at.slice(1).map((t, k) => t - at[k]).sort((a, b) => a - b); done([d[d.length >> 1], d[Math.floor(d.length * 0.95)]]); return; } %s; i++; requestAnimationFrame(next); }; requestAnimationFrame(next); })`, steps, step), &v)
+	return pace{v[0], v[1], (b.Busy() - before) / float64(steps)}
 }
 
 // TestLargePage measures the page of six million spans: TRACEFIX_LARGE=1 go test -run LargePage -v.
-// How long things take is printed and not tested.
+// The time between frames is printed and not tested, since it is the machine's; what the page works for one must
+// leave room in 33 ms.
 func TestLargePage(t *testing.T) {
 	if os.Getenv("TRACEFIX_LARGE") == "" {
 		t.Skip("TRACEFIX_LARGE is not set")
@@ -90,15 +98,17 @@ func TestLargePage(t *testing.T) {
 
 	b.Eval(`(() => { tracefix.state.threads = new Set(tracefix.trace.threads); tracefix.state.view = "time"; tracefix.redraw(); })()`, nil)
 	wheel := `document.getElementById("chart").dispatchEvent(new WheelEvent("wheel", { deltaY: i < 60 ? -60 : 60, clientX: 500, clientY: 500, bubbles: true, cancelable: true }))`
-	framesOf(b, 3, wheel)
-	median, p95 := framesOf(b, 120, wheel)
-	t.Logf("time order of all threads: %.1f ms a frame, p95 %.1f ms, %d MB", median, p95, b.Memory()/1e6)
+	paceOf(b, 3, wheel)
+	check := func(what string, p pace) {
+		t.Logf("%s: %v, %d MB", what, p, b.Memory()/1e6)
+		assert.Less(t, p.busy, 20.0, what)
+	}
+	check("time order of all threads", paceOf(b, 120, wheel))
 	b.Eval(`(() => { tracefix.state.threads = new Set([tracefix.trace.threads[0]]); tracefix.redraw(); })()`, nil)
-	median, p95 = framesOf(b, 120, wheel)
-	t.Logf("time order of one thread: %.1f ms a frame, p95 %.1f ms", median, p95)
+	check("time order of one thread", paceOf(b, 120, wheel))
 	b.Eval(`(() => { tracefix.state.threads = new Set(tracefix.trace.threads); tracefix.state.view = "flame"; tracefix.select(0, 1e12) })()`, nil)
-	median, p95 = framesOf(b, 120, `tracefix.zoom(i < 60 ? 0.95 : 1 / 0.95, 0.4)`)
-	t.Logf("flame graph of all threads: %.1f ms a frame, p95 %.1f ms, %d MB", median, p95, b.Memory()/1e6)
+	check("flame graph of all threads, zooming", paceOf(b, 120, `tracefix.zoom(i < 60 ? 0.95 : 1 / 0.95, 0.4)`))
+	check("flame graph of all threads, moving", paceOf(b, 120, `tracefix.move(i < 60 ? 2e8 : -2e8)`))
 	var spans float64
 	b.Eval(`(() => { tracefix.state.view = "time"; tracefix.select(0, 1e12); return tracefix.spans() })()`, &spans)
 	assert.GreaterOrEqual(t, spans, 6e6)

@@ -62,8 +62,8 @@ function readTree(next, count) {
   return { ...tree, of };
 }
 
-// depthFirst numbers the nodes of a tree anew, each callee next to its caller: sums over the tree then
-// go through memory in order. place is the new number of each node.
+// depthFirst numbers the nodes of a tree anew, each callee next to its caller, so that what a node calls stands
+// between it and end[node]: sums over the tree go through memory in order. place is the new number of each node.
 function depthFirst({ parent, method, first, next, size }) {
   const place = new Uint32Array(size), up = new Uint32Array(size), runs = new Uint32Array(size);
   for (let n = first[0], at = 1; n > 0; at++) {
@@ -72,7 +72,9 @@ function depthFirst({ parent, method, first, next, size }) {
     while (n && next[n] < 0) n = parent[n];
     n = n && next[n];
   }
-  return { tree: newTree(up, runs), place };
+  const tree = newTree(up, runs), end = tree.end = new Uint32Array(size);
+  for (let i = size - 1; i >= 0; i--) { end[i] = Math.max(end[i], i + 1); if (i) end[up[i]] = Math.max(end[up[i]], end[i]); }
+  return { tree, place };
 }
 
 // newTree adds depths and lists of callees (first, next; -1: none) to a tree of callers and methods.

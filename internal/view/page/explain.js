@@ -69,9 +69,9 @@ function makeExplain(app) {
     state.method = m; app.shown = null;
     const s = app.sums(), name = s.names[m], by = s.methods(), module = moduleOf(name), path = node ? pathOf(s.tree, node).map(n => s.names[s.tree.method[n]]) : [name];
     const shares = (total, self) => duration(total) + " in all (" + percent(total, s.all) + " of the selection, " + percent(total, app.everything()) + " of the trace), " + duration(self) + " itself";
-    const marked = node && s.marked[node] ? "; " + percent(s.marked[node], s.total[node]) + (state.recorded ? " of it is moved by the repair" : " of it restored") : "";
+    const marked = node && s.marked(node) ? "; " + percent(s.marked(node), s.total(node)) + (state.recorded ? " of it is moved by the repair" : " of it restored") : "";
     copied = () => path.slice().reverse().join("\n");
-    app.details([element("h3", {}, name), node ? element("p", {}, "Here: " + shares(s.total[node], s.self[node]) + marked) : null,
+    app.details([element("h3", {}, name), node ? element("p", {}, "Here: " + shares(s.total(node), s.self[node]) + marked) : null,
       element("p", {}, (node ? "Everywhere: " : "") + shares(by.total[m], by.self[m])),
       element("p", { class: "acts" }, action("Callers and callees", () => { state.view = "around"; }), m < methods.length ? action(state.focus === m ? "End focus" : "Focus", () => { state.focus = state.focus === m ? null : m; }) : null,
         module ? action("Hide " + module, () => state.hidden.add(module)) : null, module ? action("Merge " + module, () => state.merged.add(module)) : null, node ? copyButton() : null)]);

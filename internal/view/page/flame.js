@@ -10,13 +10,13 @@ function makeFlame(app) {
     const { tree, total } = sum, path = [];
     for (let n = app.state.zoom; n; n = tree.parent[n]) path.push(n);
     while (path.length > 1) yield [path.pop(), 0, w];
-    const scale = w / total[app.state.zoom], least = 1 / scale;
+    const scale = w / total(app.state.zoom), least = 1 / scale;
     let row = app.state.zoom ? [app.state.zoom, 0, w] : below([0, 0, w]);
     function below(row) {
       const out = [];
       for (let i = 0; i < row.length; i += 3) {
         let x = row[i + 1];
-        for (const k of sum.kids(row[i], least)) { out.push(k, x, total[k] * scale); x += total[k] * scale; }
+        for (const k of sum.kids(row[i], least)) { const wide = total(k) * scale; out.push(k, x, wide); x += wide; }
       }
       return out;
     }
@@ -24,7 +24,7 @@ function makeFlame(app) {
   }
   // checked returns the sums of the selection, once what was chosen is part of them.
   function checked() {
-    const sum = app.sums(), gone = n => n >= sum.tree.size || !sum.total[n];
+    const sum = app.sums(), gone = n => n >= sum.tree.size || !sum.total(n);
     if (gone(app.state.zoom)) app.state.zoom = 0;
     if (gone(cursor)) cursor = 0;
     return sum;
@@ -33,7 +33,7 @@ function makeFlame(app) {
   function paint(paper, scroll) {
     const sum = checked();
     deepest = 0;
-    if (!sum.total[0]) { paper.text("Nothing of this kind is in the selection.", 12, 30, css("--dim")); return paper.done(); }
+    if (!sum.all) { paper.text("Nothing of this kind is in the selection.", 12, 30, css("--dim")); return paper.done(); }
     for (const row of levels(sum, paper.w)) {
       const y = TOP + deepest++ * ROW - scroll;
       if (y > paper.h) break;
@@ -50,7 +50,7 @@ function makeFlame(app) {
       }
     });
     for (let i = 0; i < row.length; i += 3) {
-      const n = row[i], x = row[i + 1], width = row[i + 2], wide = Math.max(1, width - 1), m = tree.method[n], part = marked[n] / total[n];
+      const n = row[i], x = row[i + 1], width = row[i + 2], wide = Math.max(1, width - 1), m = tree.method[n], part = marked(n) / total(n);
       if (n === cursor) paper.frame(x, y, Math.max(3, wide), ROW - 1);
       if (width <= 2) continue;
       if (names[m] === LOST) paper.hatch(x, y, wide, ROW - 1, "lost");
@@ -78,7 +78,7 @@ function makeFlame(app) {
     move(e) {
       const n = at(e.offsetX, e.offsetY), sum = app.sums();
       if (!n) { app.tip(null); return; }
-      const t = sum.total[n], f = sum.marked[n];
+      const t = sum.total(n), f = sum.marked(n);
       app.tip(e, [sum.names[sum.tree.method[n]], duration(t) + " in all, " + percent(t, sum.all) + " of the selection, " + percent(t, app.everything()) + " of the trace; " + duration(sum.self[n]) + " itself",
         f ? percent(f, t) + (app.state.recorded ? " of it the repair moves below other callers" : " of it stands in stacks in which this frame was restored") : null]);
     },

@@ -22,7 +22,6 @@ function makeSelection(app) {
 
   // sums are the selection added up, kept until something changes. What is summed next takes the place
   // of what was.
-  const copyOf = (a, old) => { if (!old || old.length !== a.length) return a.slice(); old.set(a); return old; };
   let sumKey = "", sum = null, weighed = null, shapeKey = "", shape = null, shapeColour = null, shapeLabel = null;
   app.sums = () => {
     const s = state, rule = [s.recursion, [...s.hidden].join(), [...s.merged].join(), s.focus].join("|"), choice = app.choice(), key = [choice.threads.map(t => t.index).join(), s.from, s.to, s.kind, s.request, app.beliefs(), rule, dark.matches].join("/");
@@ -34,9 +33,9 @@ function makeSelection(app) {
       shapeKey = rule;
     }
     const w = weighed = weigh(trace, choice, weighed), tree = shape ? shape.tree : trace.tree, names = shape ? shape.names : trace.methods;
-    const self = shape ? carry(shape, w.self) : w.self, marked = trace.head.hows.length ? totals(tree, shape ? carry(shape, w.marked) : copyOf(w.marked, sum && sum.marked)) : w.marked, total = totals(tree, copyOf(self, sum && sum.total));
+    const brought = a => shape ? carry(shape, a) : a, self = brought(w.self), total = totals(tree, self, sum && sum.total.room), marked = trace.head.hows.length ? totals(tree, brought(w.marked), sum && sum.marked.room) : () => 0;
     let methods = null;
-    sum = { tree, names, self, total, marked, all: total[0], kids: kids(tree, total), colour: shape ? shapeColour : app.colour, label: shape ? shapeLabel : label, methods: () => methods ||= byMethod(tree, self, total, names.length), key };
+    sum = { tree, names, self, total, marked, all: total(0), kids: kids(tree, total), colour: shape ? shapeColour : app.colour, label: shape ? shapeLabel : label, methods: () => methods ||= byMethod(tree, self, total, names.length), key };
     sumKey = key;
     return sum;
   };

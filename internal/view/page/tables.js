@@ -50,9 +50,9 @@ function makeTables(app) {
 
   function topDown() {
     const sum = app.sums();
-    openable(["Method", "Total", "Self", app.state.recorded ? "Moved by the repair" : "Restored"], sum.kids(0), n => sum.kids(n), n => sum.total[n], (n, pad, twist) => [
+    openable(["Method", "Total", "Self", app.state.recorded ? "Moved by the repair" : "Restored"], sum.kids(0), n => sum.kids(n), sum.total, (n, pad, twist) => [
       methodCell(sum, sum.tree.method[n], element("span", {}, pad, sum.kids(n).length ? twist : element("span", { class: "twist" }))),
-      bar(sum.total[n], sum.all), bar(sum.self[n], sum.all), element("td", { class: "num" }, sum.marked[n] ? percent(sum.marked[n], sum.total[n]) : "")], 200);
+      bar(sum.total(n), sum.all), bar(sum.self[n], sum.all), element("td", { class: "num" }, sum.marked(n) ? percent(sum.marked(n), sum.total(n)) : "")], 200);
   }
   function inverted() {
     const sum = app.sums(), roots = invert(sum.tree, selfPairs(sum.self));

@@ -58,10 +58,12 @@ function addSamples(tree, t, choice, w, from, to, sign) {
   }
 }
 
-// totals adds to every node what its callees have, in place, and returns the array.
-function totals(tree, a) {
-  for (let i = a.length - 1; i > 0; i--) a[tree.parent[i]] += a[i];
-  return a;
+// totals returns how much a node has with its callees, of what the nodes have themselves. room is an array
+// that is no more needed, if there is one. Times are whole nanoseconds, so differences of sums are exact.
+function totals({ end, size }, self, room) {
+  const before = room && room.length === size + 1 ? room : new Float64Array(size + 1);
+  for (let i = 0, sum = 0; i < size; i++) before[i + 1] = sum += self[i];
+  return Object.assign(n => before[end[n]] - before[n], { room: before });
 }
 
 // reshape makes another tree of one, and the node there for each node here (0: not in it).
@@ -91,8 +93,8 @@ function reshape(tree, rule) {
     if (n === undefined) { n = parent.length; children.set(key, n); parent.push(base); method.push(m); }
     to[i] = n;
   }
-  const out = newTree(Uint32Array.from(parent), Uint32Array.from(method));
-  return { tree: out, to, inside, names };
+  const { tree: out, place } = depthFirst(newTree(Uint32Array.from(parent), Uint32Array.from(method)));
+  return { tree: out, to: to.map(n => place[n]), inside, names };
 }
 
 // carry brings an array by node of one tree to that of its reshaped one.
@@ -106,8 +108,8 @@ function carry(shape, a) {
 function kids(tree, total) {
   return (n, least = 0) => {
     const out = [];
-    for (let k = tree.first[n]; k >= 0; k = tree.next[k]) if (total[k] > least) out.push(k);
-    return out.length > 1 ? out.sort((a, b) => total[b] - total[a] || a - b) : out;
+    for (let k = tree.first[n]; k >= 0; k = tree.next[k]) if (total(k) > least) out.push(k);
+    return out.length > 1 ? out.sort((a, b) => total(b) - total(a) || a - b) : out;
   };
 }
 
@@ -129,7 +131,7 @@ function outermost(tree, methods) {
 // byMethod returns self and total by method.
 function byMethod(tree, self, total, methods) {
   const s = new Float64Array(methods), t = new Float64Array(methods), out = outermost(tree, methods);
-  for (let i = 1; i < tree.size; i++) { s[tree.method[i]] += self[i]; if (out[i]) t[tree.method[i]] += total[i]; }
+  for (let i = 1; i < tree.size; i++) { s[tree.method[i]] += self[i]; if (out[i]) t[tree.method[i]] += total(i); }
   return { self: s, total: t };
 }
 
@@ -152,12 +154,12 @@ function selfPairs(self) { const out = []; for (let i = 1; i < self.length; i++)
 
 // callersOf are the inverted nodes above the outermost frames of a method, and calleesOf the
 // tree below all of them as [method, time] rows.
-function methodPairs(tree, total, out, m) { const p = []; for (let i = 1; i < tree.size; i++) if (tree.method[i] === m && out[i] && total[i]) p.push([tree.parent[i], total[i]]); return p; }
+function methodPairs(tree, total, out, m) { const p = []; for (let i = 1; i < tree.size; i++) if (tree.method[i] === m && out[i] && total(i)) p.push([tree.parent[i], total(i)]); return p; }
 function callees(tree, total, out, m) {
   const by = new Map();
   for (let i = 1; i < tree.size; i++) {
     const up = tree.parent[i];
-    if (up && tree.method[up] === m && total[i] && tree.method[i] !== m) by.set(tree.method[i], (by.get(tree.method[i]) || 0) + total[i]);
+    if (up && tree.method[up] === m && total(i) && tree.method[i] !== m) by.set(tree.method[i], (by.get(tree.method[i]) || 0) + total(i));
   }
   return [...by].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }

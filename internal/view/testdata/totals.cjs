@@ -12,17 +12,17 @@ const near = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(a), Math.a
 function check(what, ok) { if (!ok) out.checks.push(what); }
 
 for (const [kind, raw] of [["cpu", true], ["wait", true], ["charged", false]]) {
-  const w = api.weigh(trace, choice(raw ? kind : "cpu", { raw })), total = api.totals(trace.tree, w.self.slice());
+  const w = api.weigh(trace, choice(raw ? kind : "cpu", { raw })), total = api.totals(trace.tree, w.self);
   const by = api.byMethod(trace.tree, w.self, total, trace.methods.length), rows = {};
   trace.methods.forEach((m, i) => { if (by.total[i]) { const r = rows[m] ||= [0, 0]; r[0] += by.self[i]; r[1] += by.total[i]; } });
   out.kinds[kind] = rows;
 }
-const w = api.weigh(trace, choice("all")), total = api.totals(trace.tree, w.self.slice()), all = total[0];
+const w = api.weigh(trace, choice("all")), total = api.totals(trace.tree, w.self), all = total(0);
 // An inverted tree holds the same time as the tree, at each level of what has callers.
 check("inverted", near(api.invert(trace.tree, api.selfPairs(w.self)).reduce((a, g) => a + g.time, 0) + w.self[0], all));
 // Children never have more than their caller, and with its own time exactly as much.
 const kidsOf = api.kids(trace.tree, total);
-for (let n = 0; n < trace.tree.size; n++) if (total[n] && !near(kidsOf(n).reduce((a, k) => a + total[k], 0) + w.self[n], total[n])) { check("node " + n + " adds up", false); break; }
+for (let n = 0; n < trace.tree.size; n++) if (total(n) && !near(kidsOf(n).reduce((a, k) => a + total(k), 0) + w.self[n], total(n))) { check("node " + n + " adds up", false); break; }
 // Reshaping moves time and loses none, but for a focus.
 const first = trace.methods[trace.tree.method[1]] || "", name = first.slice(0, Math.max(0, first.indexOf("!")));
 for (const rule of [{ recursion: true }, { hidden: new Set([name]) }, { merged: new Set([name]) }]) {
