@@ -301,7 +301,13 @@ func (f *File) Path() string { return f.path }
 func (f *File) BytesRead() int64 { return f.read.Load() }
 
 // Reader returns the unpacked content from its start. Every call reads anew.
-func (f *File) Reader() (io.ReadCloser, error) { return f.below(len(f.Layers)) }
+func (f *File) Reader() (io.ReadCloser, error) {
+	r, err := f.below(len(f.Layers))
+	if err != nil {
+		return nil, err
+	}
+	return readAhead(r, f.Stored), nil
+}
 
 // below returns the content with the first n layers unpacked.
 func (f *File) below(n int) (io.ReadCloser, error) {
