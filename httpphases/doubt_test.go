@@ -94,3 +94,16 @@ func TestFailedInDoubt(t *testing.T) {
 	last := rows[0].Phases[len(rows[0].Phases)-1]
 	assert.Equal(t, httpphases.Phase{Name: httpphases.Wait, Start: 13e6, Duration: 2e6, Inferred: true, Error: "no"}, last)
 }
+
+// Why a request that was served failed is what its explanation tells, down to the innermost exception.
+func TestServedErrorCause(t *testing.T) {
+	thrown := []httpphases.Exception{{Type: "A", Message: "first"}, {Type: "B", Message: "last", Cause: "C: inside"}}
+	s := httpphases.ServerRequest{Outcome: httpphases.Failed}
+	assert.Empty(t, s.ErrorCause(), "not explained")
+	s.Why = &httpphases.Explanation{Exceptions: thrown}
+	assert.Equal(t, "C: inside", s.ErrorCause())
+	s.Why.Exceptions = thrown[:1]
+	assert.Equal(t, "A: first", s.ErrorCause())
+	s.Outcome = httpphases.OK
+	assert.Empty(t, s.ErrorCause(), "it was handled")
+}

@@ -276,6 +276,19 @@ type ServerRequest struct {
 	Why *Explanation // if the caller has found it out
 }
 
+// ErrorCause returns the innermost exception, "type: message", for which s failed; empty if its
+// explanation does not tell it.
+func (s *ServerRequest) ErrorCause() string {
+	if s.Outcome != Failed || s.Why == nil || len(s.Why.Exceptions) == 0 {
+		return ""
+	}
+	x := &s.Why.Exceptions[len(s.Why.Exceptions)-1]
+	if x.Cause != "" {
+		return x.Cause
+	}
+	return x.Type + ": " + x.Message
+}
+
 func defaultPort(scheme string) int {
 	switch scheme {
 	case "http", "ws":

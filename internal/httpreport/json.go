@@ -282,6 +282,7 @@ func AppendServerRequest(b []byte, s *httpphases.ServerRequest) []byte {
 		o.ms("duration_ms", s.Duration)
 	}
 	o.str("outcome", s.Outcome.String())
+	o.str("error_cause", s.ErrorCause())
 	o.strs("marks", s.Marks().List())
 	o.count("guessed_links", s.Guessed)
 	o.str("request_id", s.RequestID)

@@ -235,11 +235,8 @@ func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 	}
 	c.server.add(q)
 	switch {
-	case q.failed && r.Why != nil && len(r.Why.Exceptions) > 0:
-		x := r.Why.Exceptions[len(r.Why.Exceptions)-1]
-		c.server.fail(cmp.Or(strings.TrimSpace(firstLine(x.Cause)), strings.TrimSpace(firstLine(x.Type+": "+x.Message))))
 	case q.failed:
-		c.server.fail("unhandled exception")
+		c.server.fail(cmp.Or(strings.TrimSpace(firstLine(r.ErrorCause())), "unhandled exception"))
 	case q.bad:
 		c.server.fail("status " + strconv.Itoa(r.Status))
 	}
