@@ -4,16 +4,36 @@ import "strings"
 
 // Before .NET 5 the span of a request ends with the headers of its answer, and no event tells when
 // the content has come. Where the process served the request itself, the other side tells: the
-// content has come when that has sent it. An answer whose content is read by nobody ends otherwise:
-// who asked closes the connection.
+// content has come when that has sent it. A server that has sent all with the headers has mostly ended
+// when these are read, but may get its processor late; so an answer goes on behind its headers where
+// those of its route mostly do. One whose content is read by nobody ends otherwise: who asked closes
+// the connection.
 
-const (
-	// sentSoon is for how long behind the last byte of an answer the server still works, ns: what
-	// ends within it had come with the headers.
-	sentSoon = int64(2e6)
-	// closedSoon is for how long behind a request its connection is closed for it, ns.
-	closedSoon = int64(3e6)
-)
+// closedSoon is for how long behind a request its connection is closed for it, ns.
+const closedSoon = int64(3e6)
+
+// answerEnds counts the answers of a route: whether the server had ended when their headers were read.
+type answerEnds struct{ with, behind int }
+
+// maxRoutes bounds the routes whose answers are counted.
+const maxRoutes = 10000
+
+// ends returns the counts of the route of a request.
+func (p *process) ends(s *server) *answerEnds {
+	route := s.Route
+	if route == "" {
+		route = Route(s.Target)
+	}
+	e := p.answerEnds[route]
+	if e == nil {
+		if p.answerEnds == nil || len(p.answerEnds) >= maxRoutes {
+			p.answerEnds = map[string]*answerEnds{}
+		}
+		e = &answerEnds{}
+		p.answerEnds[route] = e
+	}
+	return e
+}
 
 // An answer is one whose headers have come and whose content has been sent.
 type answer struct {
@@ -24,12 +44,13 @@ type answer struct {
 
 // answersOn reports whether the answer to r goes on behind its headers: the request is served here,
 // and not done yet.
-func (r *request) answersOn() bool {
+func (p *process) answersOn(r *request) bool {
 	s := r.servedBy
 	if s == nil || r.failed {
 		return false
 	}
 	if !s.open {
+		p.ends(s).with++
 		r.brokenOff(s)
 		return false
 	}
@@ -50,7 +71,12 @@ func (b *Builder) sent(p *process, s *server, r *request) {
 	if r.brokenOff(s); r.failed {
 		r.stop = max(r.stop, end)
 	}
-	if r.failed || s.Outcome != OK || end-r.stop < sentSoon {
+	if r.failed || s.Outcome != OK {
+		b.emit(p, r)
+		return
+	}
+	ends := p.ends(s)
+	if ends.behind++; ends.behind <= ends.with {
 		b.emit(p, r)
 		return
 	}

@@ -1,6 +1,7 @@
 package httpphases_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +15,7 @@ import (
 func TestAnswerBehindTheSpan(t *testing.T) {
 	const ms = int64(1e6)
 	for name, c := range map[string]struct {
+		earlier  int   // requests of that route, whose server had ended when the headers came
 		served   int64 // ms: the end of the request that is served
 		threw    bool
 		closed   int64 // ms: the end of its connection
@@ -22,7 +24,8 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 		outcome  httpphases.Outcome
 	}{
 		"content that comes late":           {served: 60, duration: 60, marks: "inferred"},
-		"content that came with headers":    {served: 11, duration: 10},
+		"content that came with headers":    {earlier: 1, served: 12, duration: 10},
+		"content that comes soon":           {served: 12, duration: 12, marks: "inferred"},
 		"content that nobody reads":         {served: 60, closed: 60, duration: 10},
 		"connection closed later":           {served: 60, closed: 80, duration: 60, marks: "inferred"},
 		"server that fails in the middle":   {served: 60, threw: true, closed: 60, duration: 60, outcome: httpphases.Failed},
@@ -38,11 +41,21 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 				ms int64
 				e  httpphases.Event
 			}
-			events := []at{
+			var events []at
+			for i := range int64(c.earlier) {
+				t, client, server := 10*i-900, client, server
+				client.ID, server.ID, server.ParentID, server.RequestID = fmt.Sprint("c", i), fmt.Sprint("s", i), fmt.Sprint("c", i), fmt.Sprint("0G:", i)
+				events = append(events, at{t, httpphases.Event{Kind: httpphases.SpanStart, Thread: 1, Span: &client}},
+					at{t + 1, httpphases.Event{Kind: httpphases.ServerRequestStart, Thread: 2, Text: "/a"}},
+					at{t + 1, httpphases.Event{Kind: httpphases.SpanStart, Thread: 2, Span: &server}},
+					at{t + 2, httpphases.Event{Kind: httpphases.ServerRequestStop, Thread: 2}},
+					at{t + 3, httpphases.Event{Kind: httpphases.SpanStop, Thread: 1, Span: &client}})
+			}
+			events = append(events, []at{
 				{0, httpphases.Event{Kind: httpphases.SpanStart, Thread: 1, Span: &client}},
 				{1, httpphases.Event{Kind: httpphases.ServerRequestStart, Thread: 2, Text: "/a"}},
 				{1, httpphases.Event{Kind: httpphases.SpanStart, Thread: 2, Span: &server}},
-			}
+			}...)
 			end := []at{{c.served, httpphases.Event{Kind: httpphases.ServerRequestStop, Thread: 2}}}
 			if c.threw {
 				end = append([]at{{c.served, httpphases.Event{Kind: httpphases.ServerUnhandled, Thread: 2}}}, end...)
@@ -60,11 +73,12 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 				events = append(events, at{c.closed, httpphases.Event{Kind: httpphases.KestrelClosed, Thread: 3, Text: "0H"}})
 			}
 			for _, x := range events {
-				x.e.Time = x.ms * ms
+				x.e.Time = (1000 + x.ms) * ms
 				b.Add(&x.e)
 			}
-			b.Finish(100 * ms)
-			require.Len(t, rows, 1)
+			b.Finish(1100 * ms)
+			require.Len(t, rows, c.earlier+1)
+			rows = rows[c.earlier:]
 			assert.Equal(t, c.duration*ms, rows[0].Duration)
 			assert.Equal(t, c.outcome, rows[0].Outcome)
 			assert.Equal(t, c.marks, rows[0].Marks().String())

@@ -93,7 +93,8 @@ type process struct {
 	spans      map[string]*request  // client spans in flight, by the activity's id
 	spanIDs    map[string]int       // client spans seen, likewise
 	spanQ      []string
-	answers    []answer   // sent, that may have been given up
+	answers    []answer // sent, that may have been given up
+	answerEnds map[string]*answerEnds
 	clock      int64      // trace time less time of day (ns), by the spans; 0: not known
 	recent     []*request // ended, oldest first
 	lingering  []*request // likewise, with connection attempts or content that go on

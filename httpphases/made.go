@@ -234,7 +234,7 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event) {
 	}
 	r.stop, r.stopped, r.stopThread = max(e.Time, r.start), true, e.Thread
 	r.failed = s.Task == TaskFaulted || s.Task == TaskCanceled || s.Status == 0 && s.ErrorType != ""
-	if !r.answersOn() {
+	if !p.answersOn(r) {
 		b.emit(p, r)
 	}
 }
