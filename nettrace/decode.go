@@ -56,7 +56,7 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		return
 	}
 	blk := r.newBlock(data, at)
-	before := r.stats.Defects
+	before, losses, stats := r.stats.Defects, len(r.losses), r.stats
 	r.doubled = doubled{}
 	if h.compressed {
 		r.compressedEvents(blk, h, len(data), whole, !whole && r.src.endsAt(at+int64(len(data))))
@@ -73,7 +73,12 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	if whole && len(blk.rows) > 0 && r.stats.Defects == before {
 		r.mend(blk, h)
 		if r.stats.Defects == before {
-			r.checkTimes(h, blk, at)
+			if !r.checkTimes(h, blk, at) { // what was read wrong has numbers that are wrong as well
+				r.losses, r.stats.Lost, r.stats.LostGaps = r.losses[:losses], stats.Lost, stats.LostGaps
+				for i := range blk.rows {
+					blk.rows[i].lost = 0
+				}
+			}
 		}
 	}
 	if len(blk.rows) == 0 && whole && r.stats.Defects == before {
@@ -86,18 +91,19 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 // writes the true extremes, the recorder of v6 those of the sequence points around
 // it. A difference is no proof of damage but often its only trace: a hole of
 // zeros reads as events.
-func (r *Reader) checkTimes(h eventHeader, blk *block, at int64) {
+func (r *Reader) checkTimes(h eventHeader, blk *block, at int64) bool {
 	if h.max == 0 {
-		return
+		return true
 	}
 	lo, hi := blk.rows[0].time, blk.rows[0].time
 	for i := range blk.rows {
 		lo, hi = min(lo, blk.rows[i].time), max(hi, blk.rows[i].time)
 	}
 	if r.h.Version == 6 && lo >= h.min && hi <= h.max || lo == h.min && hi == h.max {
-		return
+		return true
 	}
-	r.warn(at, "EventBlock", fmt.Errorf("times of the events are %d to %d, the block says %d to %d", lo, hi, h.min, h.max), 0)
+	r.damaged(at, "EventBlock", fmt.Errorf("%w: times of the events are %d to %d, the block says %d to %d", ErrDamaged, lo, hi, h.min, h.max), 0)
+	return false
 }
 
 // checkPayloads tells of payloads that cannot be decoded. A source that declares other fields than

@@ -90,7 +90,19 @@ func (d *deflateSalvage) end(err error) bool {
 	if d.err == nil {
 		d.err = err
 	}
-	if d.resumes++; !Broken(err) || d.resumes > maxResumes || errors.Is(err, gzip.ErrChecksum) || !d.resume() {
+	if d.resumes++; !Broken(err) || d.resumes > maxResumes {
+		d.r = ended{}
+		return true
+	}
+	if errors.Is(err, gzip.ErrChecksum) { // all of the member came out, right or not; another may follow
+		if z, err := gzip.NewReader(d.in); err == nil {
+			d.r = z
+			return false
+		}
+		d.r = ended{}
+		return true
+	}
+	if !d.resume() {
 		d.r = ended{}
 		return true
 	}
@@ -184,6 +196,7 @@ type zstdSalvage struct {
 	blocks  *zstdBlocks
 	out     int64 // bytes handed out
 	bad     map[int64]bool
+	seek    bool // the next frame where none begins
 	err     error
 }
 
@@ -193,7 +206,7 @@ func newZstd(r io.Reader, open func() (io.ReadCloser, error)) (*zstdSalvage, err
 }
 
 func (z *zstdSalvage) start(r io.Reader, again bool) error {
-	z.blocks = &zstdBlocks{in: bufio.NewReaderSize(r, 256<<10), bad: z.bad}
+	z.blocks = &zstdBlocks{in: bufio.NewReaderSize(r, 256<<10), bad: z.bad, seek: z.seek}
 	d, err := zstd.NewReader(z.blocks, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(128<<20), zstd.IgnoreChecksum(again))
 	if err != nil {
@@ -227,11 +240,9 @@ func (z *zstdSalvage) Read(p []byte) (int, error) {
 
 // again starts anew without the block that could not be unpacked, behind what was handed out.
 func (z *zstdSalvage) again(err error) bool {
-	at := z.blocks.last
-	if !Broken(err) || errors.Is(err, zstd.ErrCRCMismatch) || at <= 0 || z.bad[at] || len(z.bad) >= maxResumes {
+	if !Broken(err) || !z.avoid(err) {
 		return false
 	}
-	z.bad[at] = true
 	_ = z.Close()
 	in, err := z.open()
 	if err != nil {
@@ -246,6 +257,26 @@ func (z *zstdSalvage) again(err error) bool {
 		// Another block before what was handed out: it came out before, so it is the same one.
 		return false
 	}
+	return true
+}
+
+// avoid notes what the next attempt does not trip over, and returns false if there is nothing.
+// Only the first one looks at checksums.
+func (z *zstdSalvage) avoid(err error) bool {
+	at := z.blocks.last
+	switch {
+	case errors.Is(err, zstd.ErrCRCMismatch):
+		return true
+	case z.blocks.headless:
+		if z.seek {
+			return false
+		}
+		z.seek = true
+		return true
+	case at <= 0 || z.bad[at] || len(z.bad) >= maxResumes:
+		return false
+	}
+	z.bad[at] = true
 	return true
 }
 
@@ -269,6 +300,8 @@ type zstdBlocks struct {
 	pending []byte
 	left    int // bytes of a block to hand on as they are
 	broken  bool
+	// headless tells that something stands where a frame should begin, and seek that it is passed over.
+	headless, seek bool
 }
 
 // zeroBlock is a block of zeros as large as a block can be.
@@ -358,6 +391,11 @@ func (z *zstdBlocks) head() {
 			z.left = 8 + int(binary.LittleEndian.Uint32(b[4:]))
 			return
 		}
+		if z.headless = len(b) > 0; z.headless && z.seek && z.toFrame() {
+			z.headless = false
+			z.head()
+			return
+		}
 		z.broken = true
 		return
 	}
@@ -370,6 +408,21 @@ func (z *zstdBlocks) head() {
 	}
 	z.frame, z.sum = true, d&4 != 0
 	z.take(n)
+}
+
+// toFrame goes to the next frame and returns false if there is none. A checksum may be what stands before it.
+func (z *zstdBlocks) toFrame() bool {
+	for {
+		b, err := z.in.Peek(256 << 10)
+		if i := bytes.Index(b, []byte{0x28, 0xb5, 0x2f, 0xfd}); i >= 0 && i+18 <= len(b) {
+			z.skip(i)
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		z.skip(len(b) - 17)
+	}
 }
 
 // follows reports whether a block begins n bytes from here, or the frame ends there.
