@@ -10,9 +10,7 @@ package input
 
 import (
 	"archive/zip"
-	"bufio"
 	"bytes"
-	"compress/bzip2"
 	"context"
 	"errors"
 	"fmt"
@@ -394,7 +392,9 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 		}
 		return z, nil
 	case "bzip2":
-		return bzip2.NewReader(bufio.NewReaderSize(r, 64<<10)), nil
+		z := newBzip2(r, func() (io.ReadCloser, error) { return s.f.below(i) })
+		s.closers = append(s.closers, z)
+		return z, nil
 	case "zstd":
 		z, err := newZstd(r, func() (io.ReadCloser, error) { return s.f.below(i) })
 		if err != nil {

@@ -132,3 +132,56 @@ func TestSalvage(t *testing.T) {
 		})
 	}
 }
+
+// TestSalvageParts holds that of content packed in parts (members of gzip, frames of zstd, blocks of
+// bzip2) a broken one costs itself and no other, and is told.
+func TestSalvageParts(t *testing.T) {
+	data := trace(t)[:400<<10]
+	third := len(data) / 3
+	var gz, zs []byte
+	var gzAt, zsAt [4]int
+	for i := range 3 {
+		packed := packs(t, data[i*third:][:third])
+		gz, zs = append(gz, packed["gzip"]...), append(zs, packed["zstd"]...)
+		gzAt[i+1], zsAt[i+1] = len(gz), len(zs)
+	}
+	bz, err := os.ReadFile(filepath.Join("testdata", "chain.bz2"))
+	require.NoError(t, err)
+	noise := make([]byte, 200)
+	for i := range noise {
+		noise[i] = byte(37*i + 11)
+	}
+	for name, c := range map[string]struct {
+		packed []byte
+		at     int
+		with   []byte
+		least  float64
+	}{
+		"gzip, noise":             {gz, (gzAt[1] + gzAt[2]) / 2, noise, 0.66},
+		"gzip, a wrong sum":       {gz, gzAt[1] - 8, []byte{1, 2, 3, 4}, 0.99},
+		"zstd, noise":             {zs, (zsAt[1] + zsAt[2]) / 2, noise, 0.66},
+		"zstd, a wrong sum":       {zs, zsAt[1] - 4, []byte{1, 2, 3, 4}, 0.99},
+		"zstd, no head":           {zs, zsAt[1], []byte{0, 0, 0, 0}, 0.66},
+		"bzip2, noise":            {bz, len(bz) / 2, noise, 0.7},
+		"bzip2, noise at the end": {bz, len(bz) - 250, noise, 0.7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hit := bytes.Clone(c.packed)
+			copy(hit[c.at:], c.with)
+			path := filepath.Join(t.TempDir(), "x")
+			require.NoError(t, os.WriteFile(path, hit, 0o600))
+			f, err := Open(t.Context(), path, nil)
+			require.NoError(t, err)
+			got, err := readAll(t, f)
+			assert.Error(t, err)
+			assert.GreaterOrEqual(t, common(data[:3*third], got), c.least)
+		})
+	}
+	path := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(path, bz, 0o600))
+	f, err := Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	got, err := readAll(t, f)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(data, got))
+}
