@@ -47,15 +47,20 @@ type TempFolder struct {
 // TempDir makes a temporary folder PREFIX* in the system's.
 func TempDir(prefix string) (*TempFolder, error) {
 	sweepOnce(os.TempDir(), prefix)
-	dir, err := os.MkdirTemp("", prefix+"*")
-	if err != nil {
-		return nil, err
-	}
-	f, err := locked(func() (*os.File, error) {
+	dir := ""
+	f, err := locked(func() (f *os.File, err error) {
+		if dir != "" { // one that another run took for left
+			os.RemoveAll(dir)
+		}
+		if dir, err = os.MkdirTemp("", prefix+"*"); err != nil {
+			return nil, err
+		}
 		return os.OpenFile(filepath.Join(dir, folderLock), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	})
 	if err != nil {
-		os.RemoveAll(dir)
+		if dir != "" {
+			os.RemoveAll(dir)
+		}
 		return nil, err
 	}
 	Temporary(dir, f)
@@ -86,20 +91,23 @@ func (t *TempFolder) Remove() error {
 	return err
 }
 
-// locked makes a file and locks it. Before it has its lock another run may remove it.
+// locked makes a file and locks it. Before it has its lock another run may take it for left: lock
+// and remove it. Where that seems to happen again and again, it is a file system without locks.
 func locked(create func() (*os.File, error)) (*os.File, error) {
-	for {
+	const tries = 10
+	for try := 1; ; try++ {
 		f, err := create()
 		if err != nil || !locks {
 			return f, err
 		}
-		if Lock(f) != nil { // a file system without locks: others cannot take it either
-			return f, nil
-		}
-		if linked(f) {
+		err = Lock(f)
+		if err == nil && linked(f) || err != nil && try == tries {
 			return f, nil
 		}
 		f.Close()
+		if err != nil {
+			os.Remove(f.Name())
+		}
 	}
 }
 
@@ -143,9 +151,12 @@ func sweepOnce(dir, prefix string) {
 	done := swept[dir+"\x00"+prefix]
 	swept[dir+"\x00"+prefix] = true
 	sweptMu.Unlock()
-	if done || !locks {
-		return
+	if !done && locks {
+		sweep(dir, prefix)
 	}
+}
+
+func sweep(dir, prefix string) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return

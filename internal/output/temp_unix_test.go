@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -119,4 +120,37 @@ func TestPipesEndWithTheirContext(t *testing.T) {
 	var place *PlaceError
 	assert.False(t, errors.As(err, &place), "it is no fault of the place")
 	require.NoError(t, out.Close())
+}
+
+// TestSweepersLeaveWhatBegins: what a run has just made, and has not locked yet, another one that begins
+// may take for left. The run makes another then, and keeps that.
+func TestSweepersLeaveWhatBegins(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	done := make(chan struct{})
+	var sweepers sync.WaitGroup
+	for range 3 {
+		sweepers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					sweep(dir, "tracefix-batch-")
+				}
+			}
+		})
+	}
+	for range 200 {
+		d, err := TempDir("tracefix-batch-")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(d.Path, "spool"), nil, 0o600))
+		require.NoError(t, d.Remove())
+		f, err := TempFile(dir, "tracefix-batch-")
+		require.NoError(t, err)
+		require.FileExists(t, f.Name())
+		require.NoError(t, RemoveTemp(f))
+	}
+	close(done)
+	sweepers.Wait()
 }

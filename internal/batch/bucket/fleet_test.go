@@ -452,6 +452,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("requests for each object: %.4f GET, %.4f PUT, %.4f HEAD; journal %.4f, plan and reports %.4f, LIST %.4f (%d pages for the plan); %d outputs were written again",
 		per("GET object"), per("PUT object"), per("HEAD object"), per("PUT journal", "GET journal", "DELETE journal"), per("GET plan and reports", "PUT plan and reports", "HEAD plan and reports"), per("LIST"), listed, again)
 	t.Logf("slowest worker %v, mean %v: %.2f", slowest.Round(time.Millisecond), mean.Round(time.Millisecond), float64(slowest)/float64(mean))
+	t.Logf("were each worker a machine, by the processor time of the pieces: %.2f; with one at half the speed of the others: %.2f", pool.machines(*fleetWorkers, 1), pool.machines(*fleetWorkers, 2))
 }
 
 // A fleetPool is what happened to the workers.
@@ -459,6 +460,25 @@ type fleetPool struct {
 	mu                   sync.Mutex
 	kills, deaths, again int
 	busy                 []time.Duration
+	cpu                  []time.Duration // of each piece, all tries
+}
+
+// machines tells by how much the slowest of machines would be later than their mean, where each
+// takes the next piece when it has done one. The first takes slower times as long.
+func (p *fleetPool) machines(n int, slower time.Duration) float64 {
+	ends := make([]time.Duration, n)
+	for _, d := range p.cpu {
+		first := slices.Index(ends, slices.Min(ends))
+		if first == 0 {
+			d *= slower
+		}
+		ends[first] += d
+	}
+	var sum time.Duration
+	for _, d := range ends {
+		sum += d
+	}
+	return float64(slices.Max(ends)) * float64(n) / float64(sum)
 }
 
 func (p *fleetPool) spread() (mean, slowest time.Duration) {
@@ -482,7 +502,7 @@ func runFleet(t *testing.T, pieces, workers int, url, options string, limit memo
 		queue <- task{piece: i}
 	}
 	go func() { left.Wait(); close(queue) }()
-	pool := &fleetPool{busy: make([]time.Duration, workers)}
+	pool := &fleetPool{busy: make([]time.Duration, workers), cpu: make([]time.Duration, pieces)}
 	rng := rand.New(rand.NewPCG(1, 1))
 	variables := []string{"JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX", "SLURM_ARRAY_TASK_ID"}
 	var wg sync.WaitGroup
@@ -508,6 +528,9 @@ func runFleet(t *testing.T, pieces, workers int, url, options string, limit memo
 				}
 				pool.mu.Lock()
 				pool.busy[w] += time.Since(began)
+				if s := cmd.ProcessState; s != nil {
+					pool.cpu[x.piece] += s.UserTime() + s.SystemTime()
+				}
 				if err != nil {
 					var exit *exec.ExitError
 					killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
