@@ -34,7 +34,7 @@ type BatchCmd struct {
 
 // BatchReportFlags say where reports go and when the batch fails.
 type BatchReportFlags struct {
-	Report   string   `placeholder:"FILE" help:"Write the report as JSON here too; - is standard output."`
+	Report   string   `placeholder:"FILE" help:"Write the report as JSON here too, a file or URL; - is standard output."`
 	JUnit    string   `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML here too."`
 	Markdown string   `placeholder:"FILE" help:"Write it as Markdown here too, such as to $GITHUB_STEP_SUMMARY."`
 	HTML     string   `name:"html" placeholder:"FILE" help:"Write the overview page here too."`
@@ -133,7 +133,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
 	}
 	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {
-		if f != "" && f != "-" {
+		if f != "" && f != "-" && !batch.IsURL(f) {
 			b.Ignore = append(b.Ignore, f)
 		}
 	}
@@ -162,7 +162,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return err
 		}
 	}
-	err = c.BatchReportFlags.tell(cli, std, rep, c.Out, c.Out, again)
+	err = c.BatchReportFlags.tell(ctx, cli, std, rep, c.Out, c.Out, again)
 	var left judged
 	if c.ForMerge && errors.As(err, &left) && rep.Totals.Unreached == 0 {
 		return nil
@@ -217,7 +217,7 @@ func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return err
 	}
 	if c.List != "" {
-		if err := writeTo(c.List, std, true, p.WriteList); err != nil {
+		if err := writeAnywhere(ctx, c.List, std, true, p.WriteList); err != nil {
 			return err
 		}
 	}
@@ -330,14 +330,14 @@ func (c *BatchMergeCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return err
 		}
 	}
-	return c.BatchReportFlags.tell(cli, std, r, links, c.Out, c.Force)
+	return c.BatchReportFlags.tell(ctx, cli, std, r, links, c.Out, c.Force)
 }
 
 // check says early what could not be written later.
 func (f *BatchReportFlags) check(force bool, archive string, inputs []string) error {
 	names := []string{f.Report, f.JUnit, f.Markdown, f.HTML, archive}
 	for i, name := range names {
-		if name == "" {
+		if name == "" || batch.IsURL(name) && name != f.Markdown {
 			continue
 		}
 		// Markdown is added to a file that is there already.
@@ -352,14 +352,14 @@ func (f *BatchReportFlags) check(force bool, archive string, inputs []string) er
 // tell writes the reports that were asked for, prints what there is to say and turns
 // the outcome into an exit code. outputs is where links of the overview lead, and reports the
 // folder that holds the reports, or empty.
-func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs, reports string, force bool) error {
+func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *batch.Report, outputs, reports string, force bool) error {
 	if f.Report != "" {
-		if err := writeTo(f.Report, std, force, r.WriteJSON); err != nil {
+		if err := writeAnywhere(ctx, f.Report, std, force, r.WriteJSON); err != nil {
 			return err
 		}
 	}
 	if f.JUnit != "" {
-		if err := writeTo(f.JUnit, std, force, r.WriteJUnit); err != nil {
+		if err := writeAnywhere(ctx, f.JUnit, std, force, r.WriteJUnit); err != nil {
 			return err
 		}
 	}
@@ -374,7 +374,7 @@ func (f *BatchReportFlags) tell(cli *CLI, std streams, r *batch.Report, outputs,
 		}
 	}
 	if f.HTML != "" {
-		if err := writeTo(f.HTML, std, force, func(w io.Writer) error { return r.WriteHTML(w, linksFrom(f.HTML, outputs)) }); err != nil {
+		if err := writeAnywhere(ctx, f.HTML, std, force, func(w io.Writer) error { return r.WriteHTML(w, linksFrom(f.HTML, outputs)) }); err != nil {
 			return err
 		}
 	}
@@ -426,6 +426,14 @@ func writeTo(name string, std streams, force bool, write func(io.Writer) error) 
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return out.Commit()
+}
+
+// writeAnywhere is writeTo for URLs of object stores, too.
+func writeAnywhere(ctx context.Context, name string, std streams, force bool, write func(io.Writer) error) error {
+	if batch.IsURL(name) {
+		return batch.WriteURL(ctx, openURL, name, force, write)
+	}
+	return writeTo(name, std, force, write)
 }
 
 // linksFrom leads from a page to the folder of outputs.

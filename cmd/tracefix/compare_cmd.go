@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	door "github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/batch"
@@ -27,7 +28,7 @@ var compareFormats = output.Formats{
 type BatchCompareCmd struct {
 	Before string   `arg:"" help:"The batch to compare with: the folder or URL of its reports, or one of them (.ndjson, .json)."`
 	After  string   `arg:"" help:"The batch to judge."`
-	Out    string   `short:"o" placeholder:"OUT" help:"Output file; - is standard output, the default."`
+	Out    string   `short:"o" placeholder:"OUT" help:"Output file or URL; - is standard output, the default."`
 	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json. Default: by OUT's extension, else text."`
 	Force  bool     `help:"Replace an existing output."`
 	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
@@ -41,7 +42,8 @@ func (*BatchCompareCmd) Help() string {
 
 // Run compares two batches.
 func (c *BatchCompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
-	format, err := compareFormats[:3].Resolve(c.Format, c.Out, "text")
+	named, _, _ := strings.Cut(c.Out, "?") // options of a URL are no part of its extension
+	format, err := compareFormats[:3].Resolve(c.Format, named, "text")
 	if err != nil {
 		return usage(err)
 	}
@@ -56,29 +58,32 @@ func (c *BatchCompareCmd) Run(ctx context.Context, cli *CLI, std streams) error 
 	if c.Limit < 0 {
 		return usage(fmt.Errorf("--limit %d: must not be negative", c.Limit))
 	}
+	out := cmp.Or(c.Out, "-")
+	if !batch.IsURL(out) {
+		if err := output.Check(out, &output.Options{Force: c.Force, Inputs: []string{c.Before, c.After}}); err != nil {
+			return usage(err)
+		}
+	}
 	x, err := batch.Compare(ctx, batch.Config{OpenURL: openURL}, c.Before, c.After)
 	if err != nil {
 		return err
 	}
 	why := x.Check(gates)
-	out, err := output.Create(cmp.Or(c.Out, "-"), &output.Options{Force: c.Force, Stdout: std.out, Context: ctx, Inputs: []string{c.Before, c.After}})
-	if err != nil {
-		return usage(err)
-	}
-	defer out.Close()
-	switch d := x.Document(c.Limit); format {
-	case "json":
-		err = x.JSON(out)
-	case "markdown":
-		err = d.Markdown(out)
-	default:
-		width := 0
-		if t := terminalOf(std.out); t != nil && cmp.Or(c.Out, "-") == "-" {
-			width = t.Width
+	err = writeAnywhere(ctx, out, std, c.Force, func(w io.Writer) error {
+		switch d := x.Document(c.Limit); format {
+		case "json":
+			return x.JSON(w)
+		case "markdown":
+			return d.Markdown(w)
+		default:
+			width := 0
+			if t := terminalOf(std.out); t != nil && out == "-" {
+				width = t.Width
+			}
+			return d.Text(w, width)
 		}
-		err = d.Text(out, width)
-	}
-	if err := errors.Join(err, out.Commit()); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if why != "" {

@@ -95,6 +95,14 @@ func withoutQuery(raw string) string {
 	return u
 }
 
+// shown is a path or URL as reports show it.
+func shown(name string) string {
+	if isURL(name) {
+		return withoutQuery(name)
+	}
+	return name
+}
+
 // A location is what a URL names.
 type location struct {
 	bucket string // its own URL, with its options: it opens the bucket again

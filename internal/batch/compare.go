@@ -88,7 +88,7 @@ func Compare(ctx context.Context, c Config, before, after string) (*Comparison, 
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return compareReports(before, after, sides[0], sides[1])
+	return compareReports(shown(before), shown(after), sides[0], sides[1])
 }
 
 // addSide takes the whole report of a folder, or those of its shards where it has none.

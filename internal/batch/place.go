@@ -115,6 +115,27 @@ func (p *place) make(ctx context.Context, rel string, write func(io.Writer) erro
 	return p.store.Put(ctx, p.prefix+rel, f)
 }
 
+// IsURL reports whether name is a URL, of an object store or else.
+func IsURL(name string) bool { return isURL(name) }
+
+// WriteURL makes an object appear whole. One that is there is replaced with force only.
+func WriteURL(ctx context.Context, open OpenURL, name string, force bool, write func(io.Writer) error) error {
+	st := &stores{open: open}
+	defer st.close()
+	dir, base := splitPlace(name)
+	p, err := openPlace(ctx, st, dir)
+	if err != nil {
+		return err
+	}
+	if err := p.free(ctx, base, force); err != nil {
+		return err
+	}
+	if err := p.make(ctx, base, write); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
 // splitPlace splits the name of a file, or of an object with the options of its URL, off the
 // place that it lies in.
 func splitPlace(name string) (dir, base string) {

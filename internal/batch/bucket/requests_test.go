@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // A desk counts the requests for a store and may refuse some.
@@ -353,6 +354,42 @@ func (c *cuttingAll) Write(p []byte) (int, error) {
 		panic(http.ErrAbortHandler)
 	}
 	return c.ResponseWriter.Write(p)
+}
+
+// TestReportsAtURLs: reports are merged and compared where they lie, and written there.
+func TestReportsAtURLs(t *testing.T) {
+	open := fakeS3(t, nil)
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	fill(t, s, map[string]string{"in/a.json": trace, "in/b.json": trace, "in/c.json": trace})
+	var n atomic.Int32
+	for _, day := range []string{"monday", "tuesday"} {
+		out := "s3://data/" + day
+		for i := range 2 {
+			_, err := batch.Run(t.Context(), batch.Config{Paths: []string{"s3://data/in/"}, Out: out, Do: batch.DoRepair, Work: copies(&n), OpenURL: open, Shard: batch.Shard{Index: i + 1, Count: 2}})
+			require.NoError(t, err)
+		}
+		fill(t, s, map[string]string{"in/b.json": `[{"ph":"FAIL"}]`})
+		m, err := batch.NewMerger()
+		require.NoError(t, err)
+		defer m.Close()
+		c := batch.Config{Out: out, OpenURL: open}
+		require.NoError(t, m.AddFrom(t.Context(), c, out))
+		r, err := m.Report(nil)
+		require.NoError(t, err)
+		require.NoError(t, r.WriteAll(t.Context(), c))
+		assert.ErrorIs(t, r.WriteAll(t.Context(), c), output.ErrExists)
+	}
+	for _, after := range []string{"s3://data/tuesday", "s3://data/tuesday/batch-report.json"} {
+		x, err := batch.Compare(t.Context(), batch.Config{OpenURL: open}, "s3://data/monday", after)
+		require.NoError(t, err)
+		assert.Equal(t, 1, x.NewFailures)
+		require.NoError(t, batch.WriteURL(t.Context(), open, "s3://data/moved.json", true, x.JSON))
+		assert.ErrorIs(t, batch.WriteURL(t.Context(), open, "s3://data/moved.json", false, x.JSON), output.ErrExists)
+	}
+	assert.Contains(t, keys(t, s, ""), "moved.json")
+	_, err = batch.Compare(t.Context(), batch.Config{OpenURL: open}, "s3://data/sunday", "s3://data/monday")
+	assert.ErrorContains(t, err, "s3://data/sunday: holds no batch-report")
 }
 
 // TestJournalIsCompacted: of many resumed runs few objects stay, and what they say.
