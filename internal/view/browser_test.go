@@ -3,8 +3,10 @@ package view_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -498,8 +500,27 @@ func TestOpensWithoutSamples(t *testing.T) {
 				b.Key(key)
 				look(t, b)
 			}
-			if assert.NotEmpty(t, p.Tracks) {
+			require.NotEmpty(t, p.Tracks)
+			assert.Contains(t, text(t, b, "facts"), "no CPU samples")
+			if p.Tracks[0].Group != "counters" {
 				assert.Contains(t, text(t, b, "table"), "Tracks, in the selected time")
+				return
+			}
+			var cells []string
+			b.Eval(`[...[...document.querySelectorAll("#table tbody tr")].find(r => r.cells[4].textContent.startsWith("CPU Usage")).cells].map(c => c.textContent)`, &cells)
+			least, most, sum, time := math.Inf(1), math.Inf(-1), 0.0, 0.0
+			for sl := range p.Tracks[0].Slices {
+				v := sl.Args[slices.IndexFunc(sl.Args, func(a profile.Arg) bool { return a.Key == "value" })].Value.(float64)
+				least, most, sum, time = min(least, v), max(most, v), sum+v*float64(sl.Dur), time+float64(sl.Dur)
+			}
+			require.Equal(t, "CPU Usage (%)", p.Tracks[0].Name)
+			shown := func(i int) float64 {
+				v, err := strconv.ParseFloat(strings.ReplaceAll(cells[i], ",", ""), 64)
+				require.NoError(t, err)
+				return v
+			}
+			for i, want := range []float64{least, sum / time, most} {
+				assert.InDelta(t, want, shown(i), 0.01)
 			}
 			var failed []string
 			b.Eval(`failed`, &failed)

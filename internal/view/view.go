@@ -276,8 +276,12 @@ func (h *head) tell(p *profile.Profile) {
 	for i := range h.Threads {
 		repaired += h.Threads[i].Repaired
 	}
-	facts = append(facts, report.Count(samples)+" sample"+report.Plural(samples))
+	if samples > 0 {
+		facts = append(facts, report.Count(samples)+" sample"+report.Plural(samples))
+	}
 	switch e := p.Meta.Earlier; {
+	case samples == 0:
+		facts = append(facts, "no CPU samples")
 	case e.Samples > 0:
 		facts = append(facts, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))
 	case cut == 0:

@@ -80,7 +80,7 @@ function makeTables(app) {
   // tracks lists threads, and sums up what of the tracks lies in the selected time, by name.
   function tracks() {
     const by = new Map(), { from, to } = app.state;
-    for (const t of app.trace.tracks) for (let i = lower(t.reach, from); i < t.slices && t.start[i] < to; i++) {
+    for (const t of app.trace.tracks) if (!t.value) for (let i = lower(t.reach, from); i < t.slices && t.start[i] < to; i++) {
       if (t.end[i] < from) continue;
       const name = app.sliceName(t, i), key = t.group + "\0" + name, d = t.end[i] - t.start[i];
       let r = by.get(key);
@@ -89,11 +89,23 @@ function makeTables(app) {
       if (d > r.longest) { r.longest = d; r.track = t; r.i = i; }
     }
     const q = app.state.query.trim().toLowerCase(), rows = [...by.values()].filter(r => !q || r.name.toLowerCase().includes(q)).sort((a, b) => b.time - a.time || b.count - a.count);
+    const { threads } = app.trace, meters = app.trace.tracks.filter(t => t.value && (!q || t.title.toLowerCase().includes(q))).map(t => [t, meter(t, from, to)]).filter(([, m]) => m);
     host.replaceChildren(
-      table("Threads", ["Thread", "Samples", "On a CPU", "Cut", "Repaired"], app.trace.threads.map(t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
+      !threads.length ? element("p", { class: "hint" }, "The trace holds no CPU samples.") : table("Threads", ["Thread", "Samples", "On a CPU", "Cut", "Repaired"], threads.map(t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
         num(count(t.samples)), num(count(t.busy)), num(count(t.cut)), num(count(t.repaired))))),
       rows.length ? table("Tracks, in the selected time", ["Count", "Time", "Longest", "Track", "Name"], rows.map(r => element("tr", {}, num(count(r.count)), num(duration(r.time)),
-        element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))), element("td", {}, r.group), element("td", {}, r.name)))) : "", cut(rows.length));
+        element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))), element("td", {}, r.group), element("td", {}, r.name)))) : "", cut(rows.length),
+      meters.length ? table("Counters, in the selected time", ["Least", "Mean", "Most", "Last", "Counter"], meters.map(([t, m]) => element("tr", {}, ...[m.least, m.mean, m.most, m.last].map(v => num(count(+(Math.abs(v) < 1e4 ? v.toPrecision(4) : v.toFixed(0))))), element("td", {}, t.title)))) : "");
+  }
+  // meter sums up what a counter showed between two times; null: nothing.
+  function meter(t, from, to) {
+    let least = Infinity, most = -Infinity, last = 0, sum = 0, time = 0;
+    for (let i = lower(t.reach, from); i < t.slices && t.start[i] < to; i++) {
+      const v = last = t.value[i], d = Math.min(t.end[i], to) - Math.max(t.start[i], from);
+      if (d < 0) continue;
+      least = Math.min(least, v); most = Math.max(most, v); sum += v * d; time += d;
+    }
+    return most < least ? null : { least, most, last, mean: time ? sum / time : last };
   }
   // samples are the time order in words.
   function samples() {
