@@ -93,12 +93,14 @@ type consensus struct {
 	callers   map[uint64][]vote // of stretches of wayMethods
 
 	// of the contexts asked in this round
-	ids   numbering
-	of    map[StackID]contexts // of stacks that are asked
-	ends  []uint8              // by frame: which of contextSites it is the innermost one of, a bit for each
-	spots []spot
-	seen  [][]sighting // by context, in order of time
-	all   []sighting   // of all contexts
+	ids    numbering
+	of     map[StackID]contexts // of stacks that are asked
+	ends   []uint8              // by frame: which of contextSites it is the innermost one of, a bit for each
+	spots  []spot
+	shows  [][2]int32   // by stack: the spots of a witness
+	counts []int        // by context: its sightings
+	seen   [][]sighting // by context, in order of time
+	all    []sighting   // of all contexts
 
 	fs   []FrameID // scratch
 	idle chan *inquiry
@@ -126,10 +128,71 @@ func (e *engine) newConsensus(w *world) *consensus {
 	c.learnCallers()
 	c.local(w)
 	for range partRounds {
-		c.ask(open)
-		open = c.answer(open)
+		open = c.answerAll(open)
 	}
 	return c
+}
+
+// Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one in portions is
+// held at a time.
+var mostSightings = 8 << 20
+
+const portions = 8
+
+// answerAll looks for more of what is known of open blocks, and returns those of which it found
+// frames that call that.
+func (c *consensus) answerAll(open []*block) (longer []*block) {
+	n := c.ask(open)
+	if n <= mostSightings {
+		c.see()
+		return c.answer(open)
+	}
+	for _, some := range c.divide(open, max(mostSightings, n/portions)) {
+		c.ask(some)
+		c.see()
+		longer = append(longer, c.answer(some)...)
+	}
+	return longer
+}
+
+// divide divides open blocks so that what is seen of the contexts of each part are about n sightings. Blocks with
+// the same context are in the same part.
+func (c *consensus) divide(open []*block, n int) (parts [][]*block) {
+	type group struct {
+		blocks []*block
+		asked  map[int32]bool // contexts
+	}
+	groups := map[int32]*group{}
+	var order []*group
+	for _, b := range open {
+		ids := c.of[c.parts[b].stack]
+		g := groups[ids[0]] // who shares a longer context shares this one
+		if g == nil {
+			g = &group{asked: map[int32]bool{}}
+			groups[ids[0]] = g
+			order = append(order, g)
+		}
+		g.blocks = append(g.blocks, b)
+		for _, id := range ids {
+			g.asked[id] = true
+		}
+	}
+	var part []*block
+	sum := 0
+	for _, g := range order {
+		own := 0
+		for id := range g.asked {
+			if id > 0 {
+				own += c.counts[id-1]
+			}
+		}
+		if len(part) > 0 && sum+own > n {
+			parts = append(parts, part)
+			part, sum = nil, 0
+		}
+		part, sum = append(part, g.blocks...), sum+own
+	}
+	return append(parts, part)
 }
 
 // answerAtOnce is how many blocks are answered before what was found goes into the tree.
@@ -200,8 +263,9 @@ func (c *consensus) call(w *world) {
 	})
 }
 
-// ask finds where the contexts of what is known of open blocks are seen.
-func (c *consensus) ask(open []*block) {
+// ask finds in which stacks the contexts of what is known of open blocks are, and returns how many sightings
+// of them there are.
+func (c *consensus) ask(open []*block) (sightings int) {
 	c.ids.reset()
 	c.of, c.ends = map[StackID]contexts{}, make([]uint8, len(c.mth))
 	for _, b := range open {
@@ -223,19 +287,13 @@ func (c *consensus) ask(open []*block) {
 		}
 		c.of[s] = x
 	}
-	c.see()
-}
-
-// see finds the contexts that are asked in the stacks of the witnesses. It goes through them
-// twice, first to count, since sightings are most of the memory of a repair.
-func (c *consensus) see() {
 	ends, which, last := c.endings()
 	c.spots = c.spots[:0]
-	shows := make([][2]int32, c.t.Len()) // stack: its spots
-	counts := make([]int, c.ids.n)
+	c.shows = make([][2]int32, c.t.Len())
+	c.counts = make([]int, c.ids.n)
 	for i := range c.witnesses {
 		x := &c.witnesses[i]
-		at := &shows[x.stack]
+		at := &c.shows[x.stack]
 		if at[1] == 0 {
 			at[0] = int32(len(c.spots))
 			// the innermost frame is no call site
@@ -249,20 +307,29 @@ func (c *consensus) see() {
 			at[1] = int32(len(c.spots))
 		}
 		for _, x := range c.spots[at[0]:at[1]] {
-			counts[x.context]++
+			c.counts[x.context]++
 		}
+		sightings += int(at[1] - at[0])
 	}
+	return sightings
+}
+
+// see finds the contexts that are asked in the stacks of the witnesses.
+func (c *consensus) see() {
 	n := 0
-	for _, some := range counts {
+	for _, some := range c.counts {
 		n += some
 	}
-	all := slices.Grow(c.all[:0], n)[:n]
-	c.all, c.seen = all, make([][]sighting, len(counts))
-	for id, some := range counts {
+	if cap(c.all) < n {
+		c.all = make([]sighting, n)
+	}
+	all := c.all[:n]
+	c.seen = make([][]sighting, len(c.counts))
+	for id, some := range c.counts {
 		c.seen[id], all = all[:0:some], all[some:]
 	}
 	for i := range c.witnesses {
-		at := shows[c.witnesses[i].stack]
+		at := c.shows[c.witnesses[i].stack]
 		for n := at[0]; n < at[1]; n++ {
 			list := &c.seen[c.spots[n].context]
 			*list = append(*list, sighting{int32(i), n})

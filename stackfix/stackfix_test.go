@@ -178,6 +178,55 @@ func TestFixProperties(t *testing.T) {
 	}
 }
 
+// middles makes threads that reach one of four middle parts by one of three ways, in no order, and go on at random:
+// of a cut stack the middle part can be known, and not the way.
+func middles(tree *stacks.Tree) []recorded {
+	rng := rand.New(rand.NewPCG(5, 5))
+	threads := make([]recorded, 2)
+	for i := range threads {
+		for j := range 4000 {
+			fs := []FrameID{4, 400 + 4*rng.Uint32N(3), 500 + 4*rng.Uint32N(5)}
+			middle := 1000 + 200*rng.Uint32N(4)
+			for k := range FrameID(30) {
+				fs = append(fs, middle+4*k)
+			}
+			for range rng.IntN(18) {
+				fs = append(fs, 2000+4*rng.Uint32N(40))
+			}
+			s := Sample{Time: int64(j) * 1e6}
+			if len(fs) > testLimit {
+				fs, s.Cut = fs[len(fs)-testLimit:], Depth
+			}
+			s.Stack = tree.Add(fs...)
+			threads[i].Samples = append(threads[i].Samples, s)
+		}
+	}
+	return threads
+}
+
+// However few sightings are held at a time, what is found is the same.
+func TestPortions(t *testing.T) {
+	defer func(n int) { mostSightings = n }(mostSightings)
+	stacksOf := func(most int) (found [][]FrameID, above int) {
+		mostSightings = most
+		tree := stacks.NewTree()
+		threads := middles(tree)
+		for _, reps := range fix(tree, site{}, threads, Options{Bridge: testBridge}).Repairs {
+			for _, r := range reps {
+				found = append(found, tree.AppendFrames(nil, r.Stack))
+				above += int(r.Above)
+			}
+		}
+		return found, above
+	}
+	want, above := stacksOf(1 << 30)
+	require.Positive(t, above, "some parts are found")
+	for _, most := range []int{0, 1000, 100_000} {
+		got, _ := stacksOf(most)
+		require.Equal(t, want, got, "%d", most)
+	}
+}
+
 func TestFixWithoutCuts(t *testing.T) {
 	tree := stacks.NewTree()
 	s := tree.Add(1, 2, 3)
