@@ -142,6 +142,7 @@ type Engine struct {
 	acts    activities
 	threads map[threadKey]*thread
 	order   []*thread
+	late    *thread              // that was found to wait, by settled
 	recent  [64]*thread          // that had events lately, by their id
 	tasks   [2]map[taskKey]*flow // the newest, and those before
 	queued  map[taskKey]queued
@@ -715,13 +716,21 @@ func (g *Engine) PathOf(a *Activity) string {
 	return string(p.AppendText(append(make([]byte, 0, 48), "//"...)))
 }
 
-// settled returns the time before which all segments were handed out.
-func (g *Engine) settled() int64 {
-	at := g.now
+// settled reports whether all segments before a time were handed out.
+func (g *Engine) settled(before int64) bool {
+	if g.now < before || g.late != nil && g.late.waits(before) {
+		return false
+	}
 	for _, t := range g.order {
-		if t.head < len(t.pieces) {
-			at = min(at, t.pieces[t.head].from)
+		if t.waits(before) {
+			g.late = t
+			return false
 		}
 	}
-	return at
+	return true
+}
+
+// waits reports whether a piece of t before a time was not handed out yet.
+func (t *thread) waits(before int64) bool {
+	return t.head < len(t.pieces) && t.pieces[t.head].from < before
 }

@@ -203,8 +203,8 @@ func (x *Explainer) Finish() { x.engine.Finish() }
 // Engine returns the Engine.
 func (x *Explainer) Engine() *Engine { return x.engine }
 
-// Settled returns the time before which nothing changes any more.
-func (x *Explainer) Settled() int64 { return x.engine.settled() }
+// Settled reports whether nothing changes any more before a time.
+func (x *Explainer) Settled(before int64) bool { return x.engine.settled(before) }
 
 // started takes a new activity.
 func (x *Explainer) started(a *Activity) {

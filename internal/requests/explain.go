@@ -103,7 +103,7 @@ func (x *Explainer) root(a *causality.Activity) bool {
 
 // until goes through the log up to a time, and on while work before it is not known yet.
 func (x *Explainer) until(t int64) {
-	for x.more && (x.next.Time <= t || x.x.Settled() < t) {
+	for x.more && (x.next.Time <= t || !x.x.Settled(t)) {
 		x.x.Add(&x.next)
 		if x.more = x.log.Next(&x.next); !x.more {
 			x.x.Finish()
