@@ -19,6 +19,7 @@ import (
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -212,6 +213,10 @@ func (c *Command) refuse(in *input.File) error {
 // binary are the formats that no terminal can show.
 var binary = []string{"nettrace", "pprof", "perfetto"}
 
+// shown are the formats for people, whose text is filtered where it is made. Others hold names as they
+// are, and are filtered on their way to a terminal.
+var shown = []string{"text", "table", "tree"}
+
 // Inputs names what the command reads.
 func (c *Command) Inputs() string {
 	var names []string
@@ -264,11 +269,15 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	if screen != nil && slices.Contains(binary, format) {
 		return report.UsageError{Err: fmt.Errorf("%s is binary, and standard output is a terminal; name a file with -o", format)}
 	}
+	stdout := o.Stdout
+	if screen != nil && !slices.Contains(shown, format) {
+		stdout = text.ShownWriter(stdout)
+	}
 	hold := 0
 	if in.Mendable() {
 		hold = takeBack
 	}
-	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: o.Stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx, Hold: hold})
+	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx, Hold: hold})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -1,8 +1,10 @@
 package text
 
 import (
+	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Mark stands for each character that is not shown as it is.
@@ -35,6 +37,32 @@ func Lines(s string) string {
 		}
 		return line(r)
 	}, s)
+}
+
+// ShownWriter returns a writer that puts what goes to w through Lines.
+func ShownWriter(w io.Writer) io.Writer { return &shownWriter{w: w} }
+
+type shownWriter struct {
+	w    io.Writer
+	part []byte // of a character that the next Write ends
+}
+
+func (s *shownWriter) Write(p []byte) (int, error) {
+	b := append(s.part, p...)
+	whole := len(b)
+	for i := 1; i < min(utf8.UTFMax, len(b)+1); i++ {
+		if last := b[len(b)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				whole -= i
+			}
+			break
+		}
+	}
+	if _, err := io.WriteString(s.w, Lines(string(b[:whole]))); err != nil {
+		return 0, err
+	}
+	s.part = append(s.part[:0], b[whole:]...)
+	return len(p), nil
 }
 
 // AppendedLine puts what stands in b from at on through Line.

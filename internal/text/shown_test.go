@@ -1,11 +1,29 @@
 package text
 
 import (
+	"io"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+// TestShownWriter holds that text is filtered the same however it is cut into writes.
+func TestShownWriter(t *testing.T) {
+	in := "a\x1b[31mé\u202e\tb\n世\x9b界\xffz"
+	for size := 1; size < len(in); size++ {
+		var out strings.Builder
+		w := ShownWriter(&out)
+		for i := 0; i < len(in); i += size {
+			n, err := io.WriteString(w, in[i:min(i+size, len(in))])
+			require.NoError(t, err)
+			require.Equal(t, min(size, len(in)-i), n)
+		}
+		assert.Equal(t, Lines(in), out.String(), "writes of %d", size)
+	}
+}
 
 func TestHiddenCharactersAreMarked(t *testing.T) {
 	for _, c := range []struct{ name, in, line, text string }{
