@@ -100,10 +100,18 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 
 // Texts of kong's that say how it works inside.
 var (
-	noValue     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected .* value but got "?EOL"?.*$`) })
-	noArg       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^expected "<([\w-]+)>.*"$`) })
-	noFlag      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^missing flags: (--[\w-]+)=(\S+)`) })
-	badNumber   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`) })
+	noValue = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(--?[\w-]+): (?:expected .* value but got "?EOL"?|missing value, expecting).*$`)
+	})
+	noArg     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^expected "<([\w-]+)>.*"$`) })
+	noFlag    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^missing flags: (--[\w-]+)=(\S+)`) })
+	badNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`) })
+	likeFlag  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(--?[\w-]+): expected .* but got "(-.*)" \(\w+ flag\).*$`)
+	})
+	noBool = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(--?[\w-]+): bool value must be .* but got "(.*)"$`)
+	})
 	badDuration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected duration but got "(.*?)".*$`) })
 	badChoice   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S+) must be one of (\S+) but got "(.*)"$`) })
 )
@@ -127,6 +135,12 @@ func plain(err error) string {
 	}
 	if m := noFlag().FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("%s %s is missing", m[1], m[2])
+	}
+	if m := likeFlag().FindStringSubmatch(msg); m != nil {
+		return fmt.Sprintf("%[1]s needs a value, and %[2]q is a flag; write %[1]s=%[2]s if you mean it", m[1], m[2])
+	}
+	if m := noBool().FindStringSubmatch(msg); m != nil {
+		return fmt.Sprintf("%s is there or not; it cannot be %q", m[1], m[2])
 	}
 	if m := badNumber().FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("%s %q is not a number", m[1], m[2])

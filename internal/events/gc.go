@@ -414,13 +414,15 @@ func gcTables(p *runtimeevents.GCProcess, c *Context) []Table {
 
 // reasonHelp says in words what a reason means where its name does not.
 var reasonHelp = map[string]string{
-	"AllocSmall":       ": the budget of generation 0 was used up",
-	"AllocLarge":       ": the budget of large objects was used up",
-	"Induced":          ": code asked for it, and waited",
-	"InducedNotForced": ": code asked for it, and did not wait",
-	"LowMemory":        ": the machine has little memory left",
-	"OutOfSpaceSOH":    ": no room for small objects",
-	"OutOfSpaceLOH":    ": no room for large objects",
+	"AllocSmall":        ": the budget of generation 0 was used up",
+	"AllocLarge":        ": the budget of large objects was used up",
+	"Induced":           ": code asked for it, and waited",
+	"InducedNotForced":  ": code asked for it, and did not wait",
+	"InducedCompacting": ": code asked for it, with compaction",
+	"InducedAggressive": ": code asked for it, to give memory back to the system",
+	"LowMemory":         ": the machine has little memory left",
+	"OutOfSpaceSOH":     ": no room for small objects",
+	"OutOfSpaceLOH":     ": no room for large objects",
 }
 
 func gcPlots(p *runtimeevents.GCProcess) []Plot {

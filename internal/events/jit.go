@@ -137,7 +137,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 		v = append(v, fmt.Sprintf("%s replaced on the stack: a loop ran so long that its method could not wait for its next call.", count(n, "method")))
 	}
 	if s.Dynamic > 0 {
-		v = append(v, fmt.Sprintf("%s dynamic: stubs, compiled expressions, DynamicMethod. Their IL counts as 0.", count(s.Dynamic, "method")))
+		v = append(v, fmt.Sprintf("%s among them: stubs, compiled expressions, DynamicMethod. Their IL counts as 0.", count(s.Dynamic, "dynamic method")))
 	}
 	return v
 }

@@ -263,7 +263,7 @@ func locksVerdict(ended []*runtimeevents.Contention, s *locksStats, sums []*lock
 		v = append(v, line+".")
 	}
 	if s.NoStop > 0 {
-		v = append(v, fmt.Sprintf("%s left no end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "wait")))
+		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "wait")))
 	}
 	return v
 }

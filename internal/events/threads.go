@@ -187,6 +187,7 @@ var poolHelp = map[string]string{
 	"ThreadTimedOut":      ": a worker had nothing to do for long",
 	"ClimbingMove":        ": trying whether more or fewer do more work",
 	"RandomMove":          ": trying whether more or fewer do more work",
+	"Initializing":        ": the pool began",
 	"Warmup":              ": getting up to speed",
 }
 
