@@ -66,6 +66,7 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 		if p, ok := consumers[0].(Preparer); ok {
 			d.preparer = p
 			prepare = func(b *batch) { p.Prepare(b.events[:b.n], &b.work) }
+			d.size = min(d.size, batchPrepared)
 		}
 	}
 	d.line = relay.New(prepare, d.take)
@@ -91,10 +92,12 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 }
 
 // How many events go to the consumers at once: on one processor few enough to stay in its first
-// cache, on several so many that nobody waits for the other more often than need be.
+// cache, on several so many that nobody waits for the other more often than need be. Batches that are prepared
+// hold what that makes of them as well.
 const (
-	batchAlone  = 128
-	batchBeside = 2048
+	batchAlone    = 128
+	batchBeside   = 2048
+	batchPrepared = 512
 )
 
 // A batch is what goes from the goroutine that reads to that of the consumers.
