@@ -285,8 +285,8 @@ func (g *nettraceReader) beforeNet5() bool {
 }
 
 func (g *nettraceReader) activityVerdict() (Verdict, bool) {
-	var starts int64
-	var names, providers []string
+	var starts, unlinked int64
+	var names, without, providers []string // without ids, and all of them to be recorded with ids
 	linked := false
 	for _, p := range g.f.Providers {
 		n := int64(0)
@@ -301,6 +301,10 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 			starts += n
 			names = append(names, p.Name)
 			providers = append(providers, p.Name+":"+allKeywords+":4")
+			if p.Name != activity.LoggingProvider { // whose events have ids of their own as well
+				unlinked += n
+				without = append(without, p.Name)
+			}
 		}
 	}
 	if starts == 0 {
@@ -310,9 +314,14 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		Topic: "activities", State: Good, of: "activities", Do: "tracefix activities " + text.ShellWord(g.f.File),
 		Text: fmt.Sprintf("%s started, of %s", count(starts), list(names, 3)),
 	}
-	if !linked {
+	if !linked && unlinked > 0 {
 		v.State, v.Problem = Partly, "activities have no ids, and cannot be paired"
-		v.Text += ", without activity ids: starts and stops cannot be paired"
+		if unlinked < starts {
+			v.Problem = "some " + v.Problem
+			v.Text += fmt.Sprintf("; %s, of %s, without activity ids: their starts and stops cannot be paired", count(unlinked), list(without, 3))
+		} else {
+			v.Text += ", without activity ids: starts and stops cannot be paired"
+		}
 		v.Do = "dotnet-trace collect -p PID --providers " + text.ShellWord(strings.Join(append(providers, "System.Threading.Tasks.TplEventSource:0x80:4"), ","))
 	}
 	return v, true
@@ -406,7 +415,7 @@ func (f *Facts) fileVerdict() Verdict {
 		v.Text += fmt.Sprintf("; %s lost", size(f.LostBytes))
 		v.wrong(float64(f.LostBytes)/float64(max(f.Content, f.LostBytes)), 0, percentOf(f.LostBytes, max(f.Content, f.LostBytes))+" of the file is lost by damage")
 	}
-	if f.Format == "nettrace" {
+	if f.Format == "nettrace" && f.Events > 0 { // else there is nothing to be copied
 		v.Do = "tracefix convert " + text.ShellWord(f.File) + " -o clean.nettrace"
 	}
 	return v
