@@ -692,11 +692,11 @@ func TestJournalOutlivesATornLine(t *testing.T) {
 	require.NoError(t, err)
 	for n := 0; n <= len(whole); n += 7 {
 		require.NoError(t, os.WriteFile(p, whole[:n], 0o666))
-		put(t, out, map[string]string{".a.json.tmp-0123abcd": "half"})
+		put(t, out, map[string]string{".a.json.tracefix-0123abcd": "half"})
 		r := run(t, Config{Paths: []string{in}, Out: out, Resume: true, Force: true})
 		require.Equal(t, 2, r.Totals.OK, "%d of %d bytes", n, len(whole))
 		if n > 22 { // the line that says that a.json was begun is whole
-			assert.NoFileExists(t, filepath.Join(out, ".a.json.tmp-0123abcd"))
+			assert.NoFileExists(t, filepath.Join(out, ".a.json.tracefix-0123abcd"))
 		}
 	}
 }

@@ -243,17 +243,15 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// sweep removes temporary files of the output rel: package output writes them beside
-// it as .NAME.tmp-xxxxxxxx.
+// sweep removes temporary files of the output rel.
 func (s *dirSink) sweep(rel string) {
-	dir, base := filepath.Split(s.path(rel))
+	dir := filepath.Dir(s.path(rel))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
-	begin := "." + base + ".tmp-"
 	for _, e := range entries {
-		if rest, ok := strings.CutPrefix(e.Name(), begin); ok && len(rest) == 8 && e.Type().IsRegular() {
+		if e.Type().IsRegular() && output.IsTemporary(e.Name(), rel) {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

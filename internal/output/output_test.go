@@ -175,7 +175,7 @@ func TestFailedWriteNamesTheOutput(t *testing.T) {
 		require.ErrorAs(t, err, &place)
 		assert.Equal(t, p, place.Name)
 		assert.ErrorIs(t, err, os.ErrClosed)
-		assert.NotContains(t, err.Error(), ".tmp-")
+		assert.NotContains(t, err.Error(), ".tracefix-")
 	}
 }
 

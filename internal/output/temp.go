@@ -21,7 +21,7 @@ func TempFile(dir, prefix string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	sweepOnce(dir, prefix)
+	sweepOnce(dir, prefixed(prefix))
 	f, err := locked(func() (*os.File, error) { return os.CreateTemp(dir, prefix+"*") })
 	if err == nil {
 		Temporary(f.Name(), f)
@@ -46,7 +46,7 @@ type TempFolder struct {
 
 // TempDir makes a temporary folder PREFIX* in the system's.
 func TempDir(prefix string) (*TempFolder, error) {
-	sweepOnce(os.TempDir(), prefix)
+	sweepOnce(os.TempDir(), prefixed(prefix))
 	dir := ""
 	f, err := locked(func() (f *os.File, err error) {
 		if dir != "" { // one that another run took for left
@@ -141,27 +141,32 @@ func removeLeft(name string) {
 }
 
 var (
-	swept   = map[string]bool{} // folder and prefix
+	swept   = map[string]bool{} // folder and names
 	sweptMu sync.Mutex
 )
 
-// sweepOnce removes what killed runs left of PREFIX* in a folder, once for each run.
-func sweepOnce(dir, prefix string) {
+// prefixed are the names that os.CreateTemp makes of PREFIX*.
+func prefixed(prefix string) *regexp.Regexp {
+	return regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "[0-9]+$")
+}
+
+// sweepOnce removes what killed runs left in a folder under names that are ours, once for each run.
+func sweepOnce(dir string, ours *regexp.Regexp) {
 	sweptMu.Lock()
-	done := swept[dir+"\x00"+prefix]
-	swept[dir+"\x00"+prefix] = true
+	key := dir + "\x00" + ours.String()
+	done := swept[key]
+	swept[key] = true
 	sweptMu.Unlock()
 	if !done && locks {
-		sweep(dir, prefix)
+		sweep(dir, ours)
 	}
 }
 
-func sweep(dir, prefix string) {
+func sweep(dir string, ours *regexp.Regexp) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
-	ours := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "[0-9]+$")
 	for _, e := range list {
 		name := filepath.Join(dir, e.Name())
 		switch {
@@ -189,47 +194,33 @@ func removeFolder(dir string) {
 	}
 }
 
-// Beside an output its temporary file is called .NAME.tmp-XXXXXXXX. What killed runs left is listed
-// once for each folder, and removed when the same output is written again.
-var (
-	leftovers   = map[string]map[string][]string{} // by folder, by NAME
-	leftoversMu sync.Mutex
-	besideName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.(.+)\.tmp-[0-9a-f]{8}$`) })
-)
+// Beside an output its temporary file is called .NAME.tracefix-XXXXXXXX: nothing else is called so, and what
+// killed runs left in a folder goes when another run writes there.
+var besideName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.(.+)\.tracefix-[0-9a-f]{8}$`) })
 
-// sweepBeside removes what killed runs left of an output.
-func sweepBeside(name string) {
-	if !locks {
-		return
-	}
-	dir, base := filepath.Dir(name), filepath.Base(name)
-	leftoversMu.Lock()
-	of, ok := leftovers[dir]
-	if !ok {
-		of = map[string][]string{}
-		list, err := os.ReadDir(dir)
-		for _, e := range list {
-			if m := besideName().FindStringSubmatch(e.Name()); err == nil && m != nil {
-				of[m[1]] = append(of[m[1]], filepath.Join(dir, e.Name()))
-			}
-		}
-		leftovers[dir] = of
-	}
-	left := of[base]
-	delete(of, base)
-	leftoversMu.Unlock()
-	for _, t := range left {
-		removeLeft(t)
-	}
+// longestBeside is how much of NAME is kept, bytes: file systems take 255 for a name.
+const longestBeside = 255 - len("..tracefix-01234567")
+
+// beside returns NAME for an output.
+func beside(name string) string {
+	base := filepath.Base(name)
+	return base[:min(len(base), longestBeside)]
+}
+
+// IsTemporary reports whether a file of this name, in the folder of an output, is a temporary one of it.
+func IsTemporary(file, name string) bool {
+	m := besideName().FindStringSubmatch(file)
+	return m != nil && m[1] == beside(name)
 }
 
 // createBeside makes a temporary file in the folder of name. Unlike os.CreateTemp it
 // leaves the mode to the caller and the umask: a trace is made to be passed on.
 func createBeside(name string, mode fs.FileMode) (*os.File, error) {
-	sweepBeside(name)
+	dir := filepath.Dir(name)
+	sweepOnce(dir, besideName())
 	return locked(func() (*os.File, error) {
 		for try := 0; ; try++ {
-			t := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.tmp-%08x", filepath.Base(name), rand.Uint32()))
+			t := filepath.Join(dir, fmt.Sprintf(".%s.tracefix-%08x", beside(name), rand.Uint32()))
 			f, err := os.OpenFile(t, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 			if !os.IsExist(err) || try == 100 {
 				return f, err

@@ -20,7 +20,6 @@ import (
 // forget makes the next temporary file look for leftovers again, as another run does.
 func forget() {
 	clear(swept)
-	clear(leftovers)
 }
 
 func namesIn(t *testing.T, dir string) (names []string) {
@@ -76,21 +75,22 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	require.NoError(t, liveDir.Remove())
 }
 
-// TestOutputsOfKilledRuns: a temporary file beside an output goes when that output is written again.
+// TestOutputsOfKilledRuns: temporary files of outputs go when a run writes in their folder, and no others.
 func TestOutputsOfKilledRuns(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.json")
 	live, err := Create(name, nil)
 	require.NoError(t, err)
 	require.NoError(t, live.Finish())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".a.json.tmp-0123abcd"), nil, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".b.json.tmp-0123abcd"), nil, 0o600))
+	for _, file := range []string{".a.json.tracefix-0123abcd", ".b.json.tracefix-0123abcd", ".b.json.tmp-0123abcd"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
+	}
 	forget()
 	next, err := Create(name, nil)
 	require.NoError(t, err)
 	left := namesIn(t, dir)
-	assert.NotContains(t, left, ".a.json.tmp-0123abcd")
-	assert.Contains(t, left, ".b.json.tmp-0123abcd")
+	assert.NotContains(t, left, ".a.json.tracefix-0123abcd")
+	assert.NotContains(t, left, ".b.json.tracefix-0123abcd")
 	assert.Contains(t, left, filepath.Base(live.temp))
 	require.NoError(t, live.Commit())
 	require.NoError(t, next.Close())
@@ -136,7 +136,7 @@ func TestSweepersLeaveWhatBegins(t *testing.T) {
 				case <-done:
 					return
 				default:
-					sweep(dir, "tracefix-batch-")
+					sweep(dir, prefixed("tracefix-batch-"))
 				}
 			}
 		})
