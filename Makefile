@@ -12,7 +12,7 @@ check:
 	.ci/run
 
 race:
-	go test -race -short ./...
+	go test -race -short -timeout 40m ./...
 
 # Each fuzz target for 30 seconds.
 fuzz:
