@@ -284,6 +284,17 @@ func TestProgressLines(t *testing.T) {
 	assert.Equal(t, "\r\x1b[K2 done (1 before), 1 damaged…\r\x1b[K", lines[1])
 }
 
+// openOverview opens the page of a report with more than three traces.
+func openOverview(t *testing.T, b *tracetest.Browser, r *Report) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "overview.html")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, r.WriteHTML(f, ""))
+	require.NoError(t, f.Close())
+	b.Open("file://"+filepath.ToSlash(file), `document.querySelectorAll("#traces tbody tr").length > 3`)
+}
+
 // TestOverviewInBrowser: the worst traces come first, one that lost events is not plainly ok, and each
 // leads to its output.
 func TestOverviewInBrowser(t *testing.T) {
@@ -297,12 +308,7 @@ func TestOverviewInBrowser(t *testing.T) {
 	r.add(good("left.nettrace", 0, 40))
 	require.NoError(t, r.finish(nil))
 	b := tracetest.NewBrowser(t, 1400, 900)
-	file := filepath.Join(t.TempDir(), "overview.html")
-	f, err := os.Create(file)
-	require.NoError(t, err)
-	require.NoError(t, r.WriteHTML(f, ""))
-	require.NoError(t, f.Close())
-	b.Open("file://"+filepath.ToSlash(file), `document.querySelectorAll("#traces tbody tr").length > 3`)
+	openOverview(t, b, r)
 	var rows [][3]string
 	b.Eval(`[...document.querySelectorAll("#traces tbody tr")].map(r => [r.cells[0].textContent, r.cells[1].textContent, r.cells[0].firstChild.href || ""])`, &rows)
 	var names, outcomes []string
@@ -390,12 +396,7 @@ func TestOverviewOfAFleetInBrowser(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1400, 900)
 	r, err := fleet(t, pieces, traces).Report(nil)
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "overview.html")
-	f, err := os.Create(file)
-	require.NoError(t, err)
-	require.NoError(t, r.WriteHTML(f, ""))
-	require.NoError(t, f.Close())
-	b.Open("file://"+filepath.ToSlash(file), `document.querySelectorAll("#traces tbody tr").length > 3`)
+	openOverview(t, b, r)
 	var page struct {
 		Ready, Drawn float64
 		Rows         int

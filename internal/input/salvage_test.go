@@ -168,20 +168,21 @@ func TestSalvageParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hit := bytes.Clone(c.packed)
 			copy(hit[c.at:], c.with)
-			path := filepath.Join(t.TempDir(), "x")
-			require.NoError(t, os.WriteFile(path, hit, 0o600))
-			f, err := Open(t.Context(), path, nil)
-			require.NoError(t, err)
-			got, err := readAll(t, f)
+			got, err := unpacked(t, hit)
 			assert.Error(t, err)
 			assert.GreaterOrEqual(t, common(data[:3*third], got), c.least)
 		})
 	}
-	path := filepath.Join(t.TempDir(), "x")
-	require.NoError(t, os.WriteFile(path, bz, 0o600))
-	f, err := Open(t.Context(), path, nil)
-	require.NoError(t, err)
-	got, err := readAll(t, f)
+	got, err := unpacked(t, bz)
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(data, got))
+}
+
+// unpacked reads a file of these bytes.
+func unpacked(t *testing.T, packed []byte) ([]byte, error) {
+	path := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(path, packed, 0o600))
+	f, err := Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	return readAll(t, f)
 }
