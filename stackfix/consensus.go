@@ -75,7 +75,10 @@ type spot struct {
 }
 
 // A sighting is a spot in the stack of a witness.
-type sighting struct{ witness, spot int32 }
+type sighting struct {
+	witness int32
+	spot    uint32 // twice its number, and 1 more if the witness is whole
+}
 
 // A glimpse is of a thread at a time.
 type glimpse struct {
@@ -320,8 +323,30 @@ func (c *consensus) ask(open []*block) (sightings int) {
 	return sightings
 }
 
+// gather puts the spots of a context side by side: who goes through the sightings of one meets no others.
+// It returns their new places.
+func (c *consensus) gather() (places []uint32) {
+	next := make([]uint32, len(c.counts)+1)
+	for _, x := range c.spots {
+		next[x.context+1]++
+	}
+	for i := range c.counts {
+		next[i+1] += next[i]
+	}
+	places = make([]uint32, len(c.spots))
+	spots := make([]spot, len(c.spots))
+	for i, x := range c.spots {
+		places[i] = next[x.context]
+		next[x.context]++
+		spots[places[i]] = x
+	}
+	c.spots = spots
+	return places
+}
+
 // see finds the contexts that are asked in the stacks of the witnesses.
 func (c *consensus) see() {
+	places := c.gather()
 	n := 0
 	for _, some := range c.counts {
 		n += some
@@ -335,10 +360,15 @@ func (c *consensus) see() {
 		c.seen[id], all = all[:0:some], all[some:]
 	}
 	for i := range c.witnesses {
-		at := c.shows[c.witnesses[i].stack]
-		for n := at[0]; n < at[1]; n++ {
+		x := &c.witnesses[i]
+		whole := uint32(0)
+		if x.whole {
+			whole = 1
+		}
+		at := c.shows[x.stack]
+		for _, n := range places[at[0]:at[1]] {
 			list := &c.seen[c.spots[n].context]
-			*list = append(*list, sighting{int32(i), n})
+			*list = append(*list, sighting{int32(i), 2*n + whole})
 		}
 	}
 }

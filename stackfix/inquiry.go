@@ -50,47 +50,60 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
 		return
 	}
 	q.now++
-	now, met, spots, times, list := q.now, q.met, q.spots, q.times, q.seen[id-1]
-	hi := sort.Search(len(list), func(i int) bool { return times[list[i].witness] >= time })
-	lo := hi - 1
-	var before, after int64 // how far the next ones on either side are
-	if lo >= 0 {
-		before = time - times[list[lo].witness]
+	now, met, times := q.now, q.met, q.times
+	only := uint32(0)
+	if whole {
+		only = 1
 	}
-	if hi < len(list) {
-		after = times[list[hi].witness] - time
-	}
-	for seen := 0; a.n < mostVotes && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
+	before, after := nearest(q.seen[id-1], times, time)
+	for a.n < mostVotes {
+		for len(before) > 0 {
+			if s := before[len(before)-1].spot; s&1 >= only && met[s/2] != now {
+				break
+			}
+			before = before[:len(before)-1]
+		}
+		for len(after) > 0 {
+			if s := after[0].spot; s&1 >= only && met[s/2] != now {
+				break
+			}
+			after = after[1:]
+		}
 		var s sighting
-		ago := before
-		if hi == len(list) || lo >= 0 && before <= after {
-			s = list[lo]
-			if lo--; lo >= 0 {
-				before = time - times[list[lo].witness]
-			}
-		} else {
-			s, ago = list[hi], -after
-			if hi++; hi < len(list) {
-				after = times[list[hi].witness] - time
-			}
+		switch n := len(before); {
+		case n == 0 && len(after) == 0:
+			return
+		case len(after) == 0 || n > 0 && time-times[before[n-1].witness] <= times[after[0].witness]-time:
+			s, before = before[n-1], before[:n-1]
+		default:
+			s, after = after[0], after[1:]
 		}
-		if met[s.spot] == now {
-			continue
-		}
+		met[s.spot/2] = now
 		x := &q.witnesses[s.witness]
-		if whole && !x.whole {
-			continue
-		}
-		met[s.spot] = now
-		above := spots[s.spot].above
+		above := q.spots[s.spot/2].above
 		if above == 0 && !x.whole {
 			continue // what is above it was cut off
 		}
+		ago := time - x.time
 		a.votes = append(a.votes, ballot{above, ago, x.surrounding, a.add(above, x.whole)})
 		if len(a.looks) < fewLooks {
 			a.look(ago, x.thread)
 		}
 	}
+}
+
+// nearest returns the sightings that are nearest to a time, up to mostSeen: those before it and those after it.
+func nearest(all []sighting, times []int64, time int64) (before, after []sighting) {
+	at := func(i int) int64 { return times[all[i].witness] }
+	mid := sort.Search(len(all), func(i int) bool { return at(i) >= time })
+	if len(all) <= mostSeen {
+		return all[:mid], all[mid:]
+	}
+	from := max(0, mid-mostSeen)
+	from += sort.Search(min(mid, len(all)-mostSeen)-from, func(i int) bool {
+		return time-at(from+i) <= at(from+i+mostSeen)-time
+	})
+	return all[from:mid], all[mid : from+mostSeen]
 }
 
 // look notes when the newest witness saw the context.
