@@ -2,6 +2,7 @@ package nettrace
 
 import (
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -28,7 +29,7 @@ func (w *Writer) note(s *Salvage) {
 		return
 	}
 	m := &Metadata{Provider: noteProvider, EventID: noteEvent, Name: fmt.Sprintf(noteForm, s.Places, s.LostBytes, s.LeftOut, s.Cut)}
-	w.metadataID(m, w.last)
+	w.define(m, w.last)
 }
 
 // Salvage tells, at the end of a clean copy of a damaged recording, what was lost. It is nil for
@@ -45,20 +46,61 @@ func (r *Reader) Salvage() *Salvage {
 	return nil
 }
 
-// textEvent is the event whose name is a piece of a text; maxText is how long one may be.
+// textEvent is the event whose name is a piece of a text; maxText is how long one may be, and noteBlock how
+// many bytes of them wait for their block.
 const (
 	textEvent = 2
 	maxText   = 8 << 10
+	noteBlock = 1 << 20
 )
 
 // Note puts a text of ASCII characters without NUL into the file, for Reader.Note, where other
 // readers pass over it. name tells texts apart.
 func (w *Writer) Note(name, text string) error {
-	for n := 0; len(text) > 0 && w.err == nil; n++ {
-		piece := text[:min(len(text), maxText)]
-		text = text[len(piece):]
-		m := &Metadata{Provider: noteProvider, EventID: textEvent, Name: fmt.Sprintf("%s %d %s", name, n, piece)}
-		w.metadataID(m, w.last)
+	n := w.NoteWriter(name)
+	if _, err := io.WriteString(n, text); err != nil {
+		return err
+	}
+	return n.Close()
+}
+
+// NoteWriter is Note for a text that comes in pieces: Close ends it. No more than some of it is held, so
+// that a text may be long. Until Close nothing else may be written.
+func (w *Writer) NoteWriter(name string) io.WriteCloser {
+	return &noteWriter{w: w, name: name, b: make([]byte, 0, maxText)}
+}
+
+type noteWriter struct {
+	w    *Writer
+	name string
+	n    int    // pieces written
+	b    []byte // of the next one
+}
+
+func (n *noteWriter) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		if len(n.b) == maxText {
+			if err := n.Close(); err != nil {
+				return 0, err
+			}
+		}
+		k := min(len(rest), maxText-len(n.b))
+		n.b, rest = append(n.b, rest[:k]...), rest[k:]
+	}
+	return len(p), nil
+}
+
+// Close writes what is left.
+func (n *noteWriter) Close() error {
+	w := n.w
+	if len(n.b) == 0 || w.err != nil {
+		return w.err
+	}
+	w.define(&Metadata{Provider: noteProvider, EventID: textEvent, Name: fmt.Sprintf("%s %d %s", n.name, n.n, n.b)}, w.last)
+	n.n, n.b = n.n+1, n.b[:0]
+	if len(w.metas.b) >= noteBlock {
+		w.flushMetadata()
+		return w.flushOut()
 	}
 	return w.err
 }

@@ -29,6 +29,7 @@ type Writer struct {
 
 	metadata map[*Metadata]uint32
 	metas    blockBuffer
+	defined  uint32 // definitions so far
 	events   blockBuffer
 	stacks   listBuffer
 	labels   listBuffer
@@ -345,8 +346,15 @@ func (w *Writer) metadataID(m *Metadata, t int64) uint32 {
 	if id, ok := w.metadata[m]; ok {
 		return id
 	}
-	id := uint32(len(w.metadata) + 1)
+	id := w.define(m, t)
 	w.metadata[m] = id
+	return id
+}
+
+// define puts a definition into the next metadata block and returns its id.
+func (w *Writer) define(m *Metadata, t int64) uint32 {
+	w.defined++
+	id := w.defined
 	b := &w.metas
 	if w.v6 {
 		row := binary.AppendUvarint(w.payload[:0], uint64(id))

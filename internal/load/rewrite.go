@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
@@ -83,18 +82,17 @@ const repairsNote = "Repairs"
 
 // noteRepairs puts the list of repairs into a copy: that of the file, if it was repaired before.
 func noteRepairs(out *nettrace.Writer, r *nettrace.Reader, p *profile.Profile) error {
-	list := r.Note(repairsNote)
-	if list == "" {
-		var b strings.Builder
-		if err := profile.WriteRepairMarks("", p.RepairMarks(nil), func(piece []byte) error {
-			b.Write(piece)
-			return nil
-		}); err != nil {
-			return err
-		}
-		list = b.String()
+	if list := r.Note(repairsNote); list != "" {
+		return out.Note(repairsNote, list)
 	}
-	return out.Note(repairsNote, list)
+	note := out.NoteWriter(repairsNote)
+	if err := profile.WriteRepairMarks("", p.RepairMarks(nil), func(piece []byte) error {
+		_, err := note.Write(piece)
+		return err
+	}); err != nil {
+		return err
+	}
+	return note.Close()
 }
 
 // An untilError reads until there is an error: Copy itself would go on to the end.
@@ -137,8 +135,10 @@ type fixed struct {
 
 // A repairs is what is left to do for one thread.
 type repairs struct {
-	seen  int                     // samples of the thread so far
-	next  []fixed                 // in the order of the events
+	seen  int // samples of the thread so far
+	fixed fixes
+	next  fixed
+	more  bool                    // there is a next one
 	order map[int]profile.StackID // instead of next, where samples were put into another order
 	perm  []int32
 }
@@ -157,34 +157,47 @@ func newRewriter(l *loader) *rewriter {
 	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[profile.StackID]nettrace.Stack{}, bridge: l.table.AddBridge()}
 	for _, p := range l.order {
 		for _, t := range p.threads {
-			if list := fixedOf(t.trace); len(list) > 0 {
-				q := &repairs{next: list}
-				if t.perm != nil {
-					q.perm, q.order = t.perm, map[int]profile.StackID{}
-					for _, f := range list {
-						q.order[f.index] = f.stack
-					}
-				}
-				rw.threads[t] = q
+			q := &repairs{fixed: fixesOf(t.trace)}
+			if q.next, q.more = q.fixed.next(); !q.more {
+				continue
 			}
+			if t.perm != nil {
+				q.perm, q.order = t.perm, map[int]profile.StackID{}
+				for ; q.more; q.next, q.more = q.fixed.next() {
+					q.order[q.next.index] = q.next.stack
+				}
+			}
+			rw.threads[t] = q
 		}
 	}
 	return rw
 }
 
-// fixedOf lists the samples of t that have got another stack. One without any frames gets no lone bridge.
-func fixedOf(t *profile.Thread) []fixed {
-	var list []fixed
+// A fixes finds the samples of a thread that have got another stack, in their order. One without any frames
+// gets no lone bridge.
+type fixes struct {
+	samples profile.Cursor
+	repairs profile.RepairCursor
+	index   int // of the next sample
+}
+
+func fixesOf(t *profile.Thread) fixes {
 	if t.Repairs.Len() == 0 {
-		return nil
+		return fixes{}
 	}
-	next := t.Repairs.Cursor()
-	for i, s := range t.Samples.All() {
-		if r := next.Of(i); r != nil && !r.Earlier && s.Stack != r.Recorded && (r.Recorded != 0 || r.How != profile.HowBridge) {
-			list = append(list, fixed{i, s.Stack})
+	return fixes{samples: t.Samples.Cursor(), repairs: t.Repairs.Cursor()}
+}
+
+func (f *fixes) next() (fixed, bool) {
+	var s profile.Sample
+	for f.samples.Read(&s) {
+		i := f.index
+		f.index++
+		if r := f.repairs.Of(i); r != nil && !r.Earlier && s.Stack != r.Recorded && (r.Recorded != 0 || r.How != profile.HowBridge) {
+			return fixed{i, s.Stack}, true
 		}
 	}
-	return list
+	return fixed{}, false
 }
 
 // bridgeAddress is the address of the bridge in a process with pointers of that many bytes: none that
@@ -227,9 +240,9 @@ func (rw *rewriter) edit(ev *nettrace.Event) {
 		}
 		return
 	}
-	if len(q.next) > 0 && q.next[0].index == i {
-		ev.Stack = rw.stack(q.next[0].stack)
-		q.next = q.next[1:]
+	if q.more && q.next.index == i {
+		ev.Stack = rw.stack(q.next.stack)
+		q.next, q.more = q.fixed.next()
 	}
 }
 
