@@ -21,7 +21,8 @@ type engine struct {
 	cal     calibration
 	least   int32 // known calls that tell the base of a bridge
 	threads []Thread
-	which   []int // of them: those of this process
+	which   []int    // of them: those of this process
+	section *section // nil: all of it
 
 	seen stackSet // scratch
 }
@@ -55,7 +56,16 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 
 // fix repairs the threads of one process and adds to res what it found.
 func (s *solver) fix(threads []Thread, which []int, res *Result) {
-	w := s.load(threads, which)
+	w, ok := s.load(threads, which, mostCuts)
+	if !ok {
+		s.inSections(threads, which, res)
+		return
+	}
+	s.fixWorld(w, res)
+}
+
+// fixWorld repairs a world and adds to res what it found.
+func (s *solver) fixWorld(w *world, res *Result) {
 	cuts := 0
 	for i := range w.runs {
 		for _, b := range w.runs[i].blocks {
@@ -165,7 +175,11 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 		return s
 	}
 	st := &res.Stats
-	st.Samples += w.samples
+	if e.section == nil {
+		st.Samples += w.samples
+	} else {
+		st.Samples += e.section.samples
+	}
 	known := e.newBases(w)
 	for i := range w.runs {
 		r := &w.runs[i]
@@ -173,6 +187,10 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 		for k := range r.blocks {
 			b := &r.blocks[k]
 			if b.cut == Whole {
+				continue
+			}
+			first, n := e.section.clip(r.thread, b.first, b.n)
+			if n <= 0 {
 				continue
 			}
 			if b.bridged || b.stack == 0 {
@@ -197,14 +215,14 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 			} else {
 				rep.Restored = int32(e.t.Depth(b.ext) - e.t.Depth(b.stack))
 			}
-			st.How[rep.How] += int(b.n)
-			st.Expected[rep.How] += float64(b.n) * float64(b.conf)
-			st.Restored += int64(b.n) * int64(rep.Restored)
-			st.Dropped += int64(b.n) * int64(rep.Dropped)
+			st.How[rep.How] += int(n)
+			st.Expected[rep.How] += float64(n) * float64(b.conf)
+			st.Restored += int64(n) * int64(rep.Restored)
+			st.Dropped += int64(n) * int64(rep.Dropped)
 			if rep.How != Complete {
-				st.Cut += int(b.n)
+				st.Cut += int(n)
 			}
-			rep.Index, rep.N = b.first, b.n
+			rep.Index, rep.N = first, n
 			res.Repairs[r.thread] = append(res.Repairs[r.thread], rep)
 		}
 	}

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,7 +33,7 @@ func TestMeet(t *testing.T) {
 	cut := add(frames(12, 22), []FrameID{leaf})
 	samples := []Sample{{Stack: whole}, {Time: 1, Stack: other}, {Time: 2, Stack: cut, Cut: Depth}}
 	s := newSolver(tree, Names{}, Options{Bridge: 100})
-	s.world = s.load([]Thread{{Samples: Slice(samples)}}, []int{0})
+	s.world, _ = s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
 	b := &s.runs[0].blocks[len(s.runs[0].blocks)-1]
 	assert.Equal(t, cut, b.stack)
 	for name, c := range map[string]struct {
@@ -47,7 +48,6 @@ func TestMeet(t *testing.T) {
 		"a caller that is never one":  {add(frames(1, 11), frames(70, 71)), true},
 	} {
 		s.o = tree.AppendFrames(s.o[:0], b.ext)
-		s.t.follow() // the tree has grown
 		assert.Equal(t, c.meet, s.meet(b, c.above, 1), name)
 	}
 }
@@ -57,7 +57,7 @@ func TestWorth(t *testing.T) {
 	tree := stacks.NewTree()
 	whole, cut := tree.Add(frames(1, 30)...), tree.Add(frames(11, 30)...)
 	s := newSolver(tree, Names{}, Options{Bridge: 100})
-	s.world = s.load([]Thread{{Samples: Slice([]Sample{{Stack: whole}, {Time: 1, Stack: cut, Cut: Depth}})}}, []int{0})
+	s.world, _ = s.load([]Thread{{Samples: Slice([]Sample{{Stack: whole}, {Time: 1, Stack: cut, Cut: Depth}})}}, []int{0}, math.MaxInt)
 	above := tree.Add(frames(1, 5)...)
 	for name, c := range map[string]struct {
 		extended bool
@@ -76,7 +76,6 @@ func TestWorth(t *testing.T) {
 			b.ext = tree.Join(tree.Add(frames(6, 10)...), frames(11, 30))
 		}
 		s.o = tree.AppendFrames(s.o[:0], b.ext)
-		s.t.follow()
 		assert.Equal(t, c.want, s.worth(b, &c.cand), name)
 	}
 }

@@ -303,7 +303,7 @@ func (r *lessonFile) worlds(limit int) (es []*engine, ws []*world) {
 	}
 	for _, p := range slices.Sorted(maps.Keys(of)) {
 		e := newEngine(r.tree, r, Options{Bridge: math.MaxUint32})
-		w := e.load(r.threads, of[p])
+		w, _ := e.load(r.threads, of[p], math.MaxInt)
 		if limit > 0 {
 			w = e.virtual(w, []int{limit}, math.MaxInt)[0]
 		} else {

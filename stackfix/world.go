@@ -154,9 +154,10 @@ func (e *engine) fill(b *block) {
 // stretch is how many blocks in a row a trial takes.
 const stretch = 256
 
-// load makes the world of the recording.
-func (e *engine) load(threads []Thread, which []int) *world {
+// load makes the world of the recording, and returns false if more than most of its blocks are cut.
+func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 	w := &world{}
+	cuts := 0
 	e.threads, e.which = threads, which
 	m := e.build(w)
 	at := position{which: -1}
@@ -172,11 +173,17 @@ func (e *engine) load(threads []Thread, which []int) *world {
 		}
 		e.fill(b)
 		m.add(b)
-		return true
+		if !b.rooted {
+			cuts++
+		}
+		return cuts <= most
 	})
+	if cuts > most {
+		return nil, false
+	}
 	m.end()
 	e.dropSuspects(w)
-	return w
+	return w, true
 }
 
 // A builder makes a world of all blocks of a recording, which it takes one by one.

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 		}
 		threads, which := streams(rec), []int{0, 1, 2}
 		e := newEngine(tree, site{}, Options{Bridge: testBridge})
-		w := e.load(threads, which)
+		w, _ := e.load(threads, which, math.MaxInt)
 
 		var all []run
 		blocks, samples := 0, 0

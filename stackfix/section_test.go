@@ -1,0 +1,79 @@
+package stackfix
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// Of a recording that is repaired in sections every cut sample has one repair, in order, whatever of
+// what is right is found in one piece is nearly all found in several, and hardly more is wrong.
+func TestSections(t *testing.T) {
+	defer func(n int) { mostCuts = n }(mostCuts)
+	type outcome struct{ right, wrong, bridged, cut int }
+	judge := func(most int, seed uint64, idle bool) (o outcome, st Stats) {
+		mostCuts = most
+		tree := stacks.NewTree()
+		threads, truth := walk(tree, seed, 3, 3000)
+		if idle { // one thread ends early, one begins late, and one has a stack for as long as all lasts
+			threads[0].Samples, truth[0] = threads[0].Samples[:300], truth[0][:300]
+			threads[1].Samples, truth[1] = threads[1].Samples[2500:], truth[1][2500:]
+			long := threads[2].Samples[0]
+			long.Cut, long.Stack = Depth, threads[2].Samples[1000].Stack
+			for i := range threads[0].Samples {
+				threads = append(threads, recorded{})
+				threads[3].Samples = append(threads[3].Samples, Sample{Time: int64(i) * 1e7, Stack: long.Stack, Cut: Depth})
+				threads = threads[:4]
+			}
+		}
+		res := fix(tree, site{}, threads, Options{Bridge: testBridge})
+		for i, th := range threads {
+			n := 0
+			for j, s := range th.Samples {
+				if s.Cut == Whole {
+					continue
+				}
+				require.Less(t, n, len(res.Repairs[i]), "every cut sample has a repair")
+				r := res.Repairs[i][n]
+				n++
+				require.Equal(t, j, int(r.Index))
+				o.cut++
+				switch {
+				case r.How == Bridge:
+					o.bridged++
+				case i < len(truth) && r.Stack != truth[i][j]:
+					o.wrong++
+				case i < len(truth):
+					o.right++
+				}
+			}
+			require.Equal(t, len(res.Repairs[i]), n)
+		}
+		return o, res.Stats
+	}
+	for seed := range uint64(3) {
+		whole, all := judge(1<<30, seed, false)
+		require.Positive(t, whole.right)
+		for _, most := range []int{1000, whole.cut + 1} {
+			got, st := judge(most, seed, false)
+			assert.Equal(t, whole.cut, got.cut)
+			assert.Equal(t, all.Samples, st.Samples)
+			n := 0
+			for _, how := range st.How {
+				n += how
+			}
+			assert.Equal(t, got.cut, n)
+			assert.Greater(t, float64(got.right), 0.7*float64(whole.right), "seed %d, at most %d: %+v, in one %+v", seed, most, got, whole)
+			assert.LessOrEqual(t, got.wrong, whole.wrong+whole.cut/50, "seed %d, at most %d: %+v, in one %+v", seed, most, got, whole)
+			if most > whole.cut {
+				assert.Equal(t, whole, got)
+			}
+		}
+	}
+	for _, most := range []int{40, 100} {
+		judge(most, 1, true)
+	}
+}
