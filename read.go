@@ -307,6 +307,9 @@ func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 	switch f.in.Kind {
 	case input.Nettrace, input.Netperf:
 		p, _, err := load.Rewrite(ctx, f.in.Reader, w, f.loadOptions(o), fix)
+		if err == nil {
+			err = p.Err()
+		}
 		return p, err
 	case input.Chromium:
 		t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Lean: true})

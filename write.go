@@ -108,7 +108,7 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Weights: o.Weights, Warn: o.Warn}); err != nil {
 		return err
 	}
-	return p.TrackError()
+	return p.Err()
 }
 
 // formatNames lists the formats that a profile alone can become.

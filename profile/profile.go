@@ -135,8 +135,14 @@ type Profile struct {
 	Names   []string
 }
 
-// TrackError returns the error of the first track whose slices have not all been there.
-func (p *Profile) TrackError() error {
+// Err returns the error of samples that a Spool could not read again, or of the first track whose slices
+// have not all been there. It is to be asked after they were used.
+func (p *Profile) Err() error {
+	for _, t := range p.Threads {
+		if err := t.Samples.spool.Err(); err != nil {
+			return err
+		}
+	}
 	for _, t := range p.Tracks {
 		if t.Err != nil {
 			if err := t.Err(); err != nil {

@@ -3,6 +3,8 @@ package profile
 import (
 	"encoding/binary"
 	"iter"
+	"slices"
+	"sort"
 )
 
 // SampleType says what a sample was taken of. Its names are those of the ndjson
@@ -71,13 +73,19 @@ type Samples struct {
 	cuts   int
 	types  [SampleEvent + 1]int
 	hidden int // other samples than events
+	spool  *Spool
 }
+
+// SamplesIn returns an empty list that may put samples aside.
+func SamplesIn(spool *Spool) Samples { return Samples{spool: spool} }
 
 // A chunk is a part of a list that can be read by itself.
 type chunk struct {
-	b      []byte
-	first  int // index of its first sample
-	before packed
+	b       []byte
+	first   int // index of its first sample
+	before  packed
+	at      int64 // where it is in the spool, in place of b; 0: nowhere
+	size, n int32 // bytes and samples there
 }
 
 const chunkSize = 8 << 10
@@ -171,16 +179,33 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 // Append adds s to the end of the list.
 func (l *Samples) Append(s Sample) {
 	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1].b)+32 > chunkSize {
-		size := chunkSize
-		if len(l.chunks) == 0 {
-			size = 256 // most threads of a process have few samples
+		var b []byte
+		if k := len(l.chunks) - 1; k < 0 {
+			b = make([]byte, 0, 256) // most threads of a process have few samples
+		} else if full := &l.chunks[k]; l.spool != nil {
+			if b = full.b[:0]; !full.putAside(l.spool, full.b, l.n-full.first) {
+				b = nil
+			}
 		}
-		l.chunks = append(l.chunks, chunk{b: make([]byte, 0, size), first: l.n, before: l.last})
+		if b == nil {
+			b = make([]byte, 0, chunkSize)
+		}
+		l.chunks = append(l.chunks, chunk{b: b, first: l.n, before: l.last})
 	}
 	c := &l.chunks[len(l.chunks)-1]
 	c.b = l.last.append(c.b, &s)
 	l.n++
 	l.count(&s, 1)
+}
+
+// putAside puts n samples into the spool in place of those that c has, if that wants them.
+func (c *chunk) putAside(spool *Spool, b []byte, n int) bool {
+	at := spool.put(b, c.at)
+	if at == 0 {
+		return false
+	}
+	c.b, c.at, c.size, c.n = nil, at, int32(len(b)), int32(n)
+	return true
 }
 
 // Edit calls f for the samples of rows and keeps what it makes of them. Rows are the
@@ -253,20 +278,24 @@ const (
 
 // An editor changes samples of a chunk. Bytes that need not change are copied.
 type editor struct {
-	l     *Samples
-	k     int    // the chunk; -1: none
-	b     []byte // of it
-	c     Cursor // in b
-	out   []byte // what becomes of b, up to from
-	from  int
-	state packed // behind out and the bytes of b that follow it unchanged
-	s     Sample // scratch
-	gone  int    // samples deleted
+	l      *Samples
+	k      int    // the chunk; -1: none
+	b      []byte // of it
+	c      Cursor // in b
+	out    []byte // what becomes of b, up to from
+	from   int
+	state  packed // behind out and the bytes of b that follow it unchanged
+	s      Sample // scratch
+	gone   int    // samples deleted
+	before int    // of these, before the chunk
 }
 
 func (e *editor) enter(k int) {
-	e.k, e.b, e.c = k, e.l.chunks[k].b, e.l.at(k)
-	e.out, e.from, e.state = e.out[:0], 0, e.c.state
+	buf := e.c.buf
+	e.c = Cursor{chunks: e.l.chunks[k:], spool: e.l.spool, buf: buf}
+	e.c.enter()
+	e.k, e.b = k, e.c.b
+	e.out, e.from, e.state, e.before = e.out[:0], 0, e.c.state, e.gone
 }
 
 // next takes the next sample, of which f makes what it will; nil keeps it.
@@ -305,6 +334,13 @@ func (e *editor) leave() {
 		e.next(nil)
 	}
 	chunk := &e.l.chunks[e.k]
+	if chunk.at > 0 {
+		e.out = append(e.out, e.b[e.from:]...)
+		if !chunk.putAside(e.l.spool, e.out, int(chunk.n)-(e.gone-e.before)) {
+			chunk.b, chunk.at = slices.Clone(e.out), 0
+		}
+		return
+	}
 	chunk.b = append(make([]byte, 0, len(e.out)+len(e.b)-e.from), e.out...)
 	chunk.b = append(chunk.b, e.b[e.from:]...)
 	if e.k == len(e.l.chunks)-1 && len(e.c.b) == 0 {
@@ -356,34 +392,47 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 }
 
 // A Cursor reads a list from its start, for merging several lists. Samples must not
-// be appended nor edited while it is used.
+// be appended nor edited while it is used, and of a copy of a Cursor and the Cursor one only.
 type Cursor struct {
 	chunks []chunk // those to come
 	b      []byte
 	state  packed
 	index  int // of the next sample
+	spool  *Spool
+	buf    []byte // for what comes from it
 }
 
 // Cursor returns a cursor before the first sample.
-func (l *Samples) Cursor() Cursor { return Cursor{chunks: l.chunks} }
-
-// at returns a cursor at the start of chunk k.
-func (l *Samples) at(k int) Cursor {
-	c := Cursor{chunks: l.chunks[k:]}
-	c.enter()
-	return c
-}
+func (l *Samples) Cursor() Cursor { return Cursor{chunks: l.chunks, spool: l.spool} }
 
 // enter goes to the next chunk.
 func (c *Cursor) enter() {
 	n := &c.chunks[0]
 	c.b, c.state, c.index = n.b, n.before, n.first
+	if n.at > 0 {
+		c.fetch(n)
+	}
 	c.chunks = c.chunks[1:]
+}
+
+// fetch gets a chunk from the spool. Of one that cannot be read the samples are all alike: there are as many
+// of them, and the spool has the error.
+func (c *Cursor) fetch(n *chunk) {
+	if c.buf == nil {
+		c.buf = make([]byte, spoolSlot)
+	}
+	c.b = c.buf[:n.size]
+	if !c.spool.get(c.b, n.at) {
+		c.b = c.buf[:n.n]
+		clear(c.b)
+		c.state.flags = 0
+	}
 }
 
 // Seek moves on to sample i, which must not be behind: Next returns it.
 func (c *Cursor) Seek(i int) {
-	for len(c.chunks) > 0 && c.chunks[0].first <= i {
+	if k := sort.Search(len(c.chunks), func(k int) bool { return c.chunks[k].first > i }); k > 0 {
+		c.chunks = c.chunks[k-1:]
 		c.enter()
 	}
 	for c.index < i {

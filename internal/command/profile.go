@@ -192,7 +192,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	if len(p.Weights) > 0 {
 		found["weights"] = true
 	}
-	if err := p.TrackError(); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	if cpu {

@@ -51,6 +51,15 @@ func (t *Top) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
+	if err := t.write(c, p); err != nil {
+		return err
+	}
+	return p.Err()
+}
+
+// write writes the table.
+func (t *Top) write(c *Call, p *profile.Profile) error {
+	rep := c.Report
 	if len(p.Weights) > 0 {
 		return t.values(c, p)
 	}

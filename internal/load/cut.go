@@ -21,7 +21,7 @@ func (l *loader) markCuts() {
 	}
 	for _, t := range l.profile.Threads {
 		if lt := late[t]; lt != nil {
-			lt.sort()
+			lt.sort(l.spool)
 		}
 	}
 	if l.weigh != nil {
@@ -44,7 +44,7 @@ func (l *loader) markCuts() {
 }
 
 // sort puts the samples of t into the order of time.
-func (t *thread) sort() {
+func (t *thread) sort(spool *profile.Spool) {
 	type sample struct {
 		profile.Sample
 		at int32
@@ -55,7 +55,7 @@ func (t *thread) sort() {
 	}
 	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.Time, b.Time) })
 	t.perm = make([]int32, len(all))
-	var out profile.Samples
+	out := profile.SamplesIn(spool)
 	for i, s := range all {
 		t.perm[s.at] = int32(i)
 		out.Append(s.Sample)

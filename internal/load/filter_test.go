@@ -201,7 +201,7 @@ func TestLateSamples(t *testing.T) {
 	for i, at := range []int64{10, 30, 20, 30, 5} {
 		th.trace.Samples.Append(profile.Sample{Time: at, Stack: profile.StackID(i)})
 	}
-	th.sort()
+	th.sort(nil)
 	assert.Equal(t, []int32{1, 3, 2, 4, 0}, th.perm)
 	var order []profile.StackID
 	for _, s := range th.trace.Samples.All() {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
@@ -162,6 +163,7 @@ type loader struct {
 	wantAll bool
 
 	sampled []profile.StackID // the stacks of samples, each once
+	spool   *profile.Spool    // of the samples of all threads
 	bridged []bool            // by stack: see holdsBridge; nil if none is
 	noted   []bool            // by stack: it is among them
 
@@ -176,6 +178,9 @@ type loader struct {
 
 	observed Observed
 }
+
+// scratch makes the file of a spool.
+func scratch() (profile.SpoolFile, error) { return output.NamelessFile("tracefix-samples-") }
 
 type birth struct {
 	t  *thread
@@ -194,6 +199,7 @@ func newLoader(o *Options) *loader {
 		rows:    map[*nettrace.Thread]*thread{},
 		images:  newImages(o.Symbols),
 		sampler: map[uint64]bool{},
+		spool:   &profile.Spool{Create: scratch},
 		wantAll: len(o.Processes) == 0,
 	}
 	l.takenStack = func() profile.StackID { return l.stack(l.thread(l.taken), l.taken, l.takenAt) }
@@ -290,7 +296,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 	t := p.threads[tid]
 	if t == nil {
 		t = &thread{
-			trace:  &profile.Thread{Process: p.trace, TID: int64(tid)},
+			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool)},
 			proc:   p,
 			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
 		}

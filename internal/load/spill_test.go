@@ -103,7 +103,7 @@ func TestSpillFails(t *testing.T) {
 			for range k.l.profile.Tracks[0].Slices {
 				n++
 			}
-			failed := k.l.profile.TrackError()
+			failed := k.l.profile.Err()
 			if c.want == "" {
 				assert.NoError(t, failed)
 				assert.GreaterOrEqual(t, n, 100)
@@ -113,7 +113,7 @@ func TestSpillFails(t *testing.T) {
 			open = bytesOpener(b)
 			for range k.l.profile.Tracks[0].Slices {
 			}
-			assert.ErrorContains(t, k.l.profile.TrackError(), c.want, "it stays: something was written without them")
+			assert.ErrorContains(t, k.l.profile.Err(), c.want, "it stays: something was written without them")
 		})
 	}
 }

@@ -252,7 +252,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 	if err := b.Flush(); err != nil {
 		return err
 	}
-	return p.TrackError()
+	return p.Err()
 }
 
 // tell puts into words what the first lines of the page say.

@@ -1,0 +1,113 @@
+package profile
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What was put aside on disk is read, edited and deleted like what is in memory.
+func TestSpool(t *testing.T) {
+	var file *os.File
+	spool := &Spool{Memory: 2 * chunkSize, Create: func() (SpoolFile, error) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "spool"))
+		file = f
+		return f, err
+	}}
+	held, aside := Samples{}, SamplesIn(spool)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 100_000 {
+		s := Sample{Time: int64(i)*1e6 + rng.Int64N(1000), Stack: StackID(rng.IntN(50_000)), Type: SampleType(rng.IntN(4))}
+		held.Append(s)
+		aside.Append(s)
+	}
+	require.NotNil(t, file)
+	size := func() int64 {
+		st, err := file.Stat()
+		require.NoError(t, err)
+		return st.Size()
+	}
+	require.Greater(t, size(), int64(20*chunkSize))
+	same := func() {
+		t.Helper()
+		require.Equal(t, held.Len(), aside.Len())
+		require.Equal(t, held.Cuts(), aside.Cuts())
+		a, b := held.Cursor(), aside.Cursor()
+		var x, y Sample
+		for a.Read(&x) {
+			require.True(t, b.Read(&y))
+			require.Equal(t, x, y)
+		}
+		require.False(t, b.Read(&y))
+		for i := 0; i < held.Len(); i += 1 + rng.IntN(5000) {
+			a, b := held.Cursor(), aside.Cursor()
+			a.Seek(i)
+			b.Seek(i)
+			x, _ := a.Next()
+			y, _ := b.Next()
+			require.Equal(t, x, y)
+		}
+	}
+	same()
+	before := size()
+	for _, l := range []*Samples{&held, &aside} {
+		l.Change(func(s *Sample) bool {
+			s.Cut = CutDepth
+			return s.Stack%3 == 0
+		})
+	}
+	same()
+	assert.LessOrEqual(t, size(), before+before/10, "most changes find room where the samples were")
+	for _, l := range []*Samples{&held, &aside} {
+		l.Edit(func(yield func(int, int) bool) {
+			for i := 5; i < 90_000 && yield(i, 3); i += 777 {
+			}
+		}, func(i int, s *Sample) { s.Stack, s.Suspect = StackID(1_000_000_000+i), 2 })
+	}
+	same()
+	for _, l := range []*Samples{&held, &aside} {
+		l.Delete(func(s *Sample) bool { return s.Type == SampleCPU || s.Time > 3e10 && s.Time < 4e10 })
+	}
+	same()
+	require.NoError(t, spool.Err())
+
+	// Of a file that breaks there are as many samples, and an error.
+	require.NoError(t, file.Truncate(0))
+	n, c := 0, aside.Cursor()
+	for s, ok := c.Next(); ok; s, ok = c.Next() {
+		n++
+		_ = s
+	}
+	assert.Equal(t, aside.Len(), n)
+	require.Error(t, spool.Err())
+	require.Error(t, (&Profile{Threads: []*Thread{{Samples: aside}}}).Err())
+}
+
+// Without a file, or room in it, samples stay in memory.
+func TestSpoolWithoutRoom(t *testing.T) {
+	for _, create := range []func() (SpoolFile, error){
+		nil,
+		func() (SpoolFile, error) { return nil, errors.New("no file") },
+		func() (SpoolFile, error) { return fullFile{}, nil },
+	} {
+		spool := &Spool{Memory: 1, Create: create}
+		l := SamplesIn(spool)
+		for i := range 20_000 {
+			l.Append(Sample{Time: int64(i), Stack: StackID(i * 7)})
+		}
+		for i, s := range l.All() {
+			require.Equal(t, Sample{Time: int64(i), Stack: StackID(i * 7)}, s)
+		}
+		require.NoError(t, spool.Err())
+	}
+}
+
+type fullFile struct{}
+
+func (fullFile) ReadAt([]byte, int64) (int, error)  { return 0, errors.New("nothing was written") }
+func (fullFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("no space left") }
