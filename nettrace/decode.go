@@ -149,6 +149,9 @@ func events(n int) string {
 	return fmt.Sprintf("%d events", n)
 }
 
+// mostSomeRows is twice what a block of the runtime holds.
+const mostSomeRows = 4 << 10
+
 // queueRows hands the rows of a block to the queue, cut where time goes back.
 func (r *Reader) queueRows(blk *block) {
 	rows := blk.rows
@@ -157,6 +160,7 @@ func (r *Reader) queueRows(blk *block) {
 		return
 	}
 	r.stats.Events += int64(len(rows))
+	r.someRows = min(max(r.someRows, len(rows)), mostSomeRows)
 	r.checkPayloads(blk)
 	if r.queue.memory+blk.memory() > r.opts.MaxBuffered/4 {
 		blk.trim() // much waits: memory counts for more than what reuse saves

@@ -98,6 +98,7 @@ type Reader struct {
 	spare    int      // bytes of both
 	held     []held   // may become free; see Options.Hold
 	events   int64    // delivered
+	someRows int      // what a new block has room for: as many as one before had
 	reading  *segment // what Read is delivering
 	rows     []row
 	next     int
@@ -397,7 +398,7 @@ func (r *Reader) newBlock(data []byte, offset int64) *block {
 			blk.buf = nil
 		}
 	} else {
-		blk = &block{}
+		blk = &block{rows: make([]row, 0, r.someRows)}
 	}
 	if blk.buf == nil {
 		blk.buf = make([]byte, 0, len(data)+blockPad+len(data)/8)
