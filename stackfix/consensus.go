@@ -75,7 +75,10 @@ type spot struct {
 }
 
 // A sighting is a spot in the stack of a witness.
-type sighting struct{ witness, spot int32 }
+type sighting struct {
+	witness int32
+	spot    uint32 // twice its number, and 1 more if the witness is whole
+}
 
 // A glimpse is of a thread at a time.
 type glimpse struct {
@@ -88,9 +91,11 @@ type glimpse struct {
 type consensus struct {
 	*engine
 	parts     map[*block]*part
-	witnesses []witness         // in order of time
-	fair      bool              // most samples are whole
-	callers   map[uint64][]vote // of stretches of wayMethods
+	witnesses []witness // in order of time
+	times     []int64   // of these
+	fair      bool      // most samples are whole
+	ways      numbering // stretches of wayMethods
+	callers   [][]vote  // of each of these
 
 	// of the contexts asked in this round
 	ids    numbering
@@ -261,6 +266,10 @@ func (c *consensus) call(w *world) {
 	slices.SortStableFunc(c.witnesses, func(a, b witness) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack)))
 	})
+	c.times = make([]int64, len(c.witnesses))
+	for i := range c.witnesses {
+		c.times[i] = c.witnesses[i].time
+	}
 }
 
 // ask finds in which stacks the contexts of what is known of open blocks are, and returns how many sightings
@@ -314,8 +323,30 @@ func (c *consensus) ask(open []*block) (sightings int) {
 	return sightings
 }
 
+// gather puts the spots of a context side by side: who goes through the sightings of one meets no others.
+// It returns their new places.
+func (c *consensus) gather() (places []uint32) {
+	next := make([]uint32, len(c.counts)+1)
+	for _, x := range c.spots {
+		next[x.context+1]++
+	}
+	for i := range c.counts {
+		next[i+1] += next[i]
+	}
+	places = make([]uint32, len(c.spots))
+	spots := make([]spot, len(c.spots))
+	for i, x := range c.spots {
+		places[i] = next[x.context]
+		next[x.context]++
+		spots[places[i]] = x
+	}
+	c.spots = spots
+	return places
+}
+
 // see finds the contexts that are asked in the stacks of the witnesses.
 func (c *consensus) see() {
+	places := c.gather()
 	n := 0
 	for _, some := range c.counts {
 		n += some
@@ -329,10 +360,15 @@ func (c *consensus) see() {
 		c.seen[id], all = all[:0:some], all[some:]
 	}
 	for i := range c.witnesses {
-		at := c.shows[c.witnesses[i].stack]
-		for n := at[0]; n < at[1]; n++ {
+		x := &c.witnesses[i]
+		whole := uint32(0)
+		if x.whole {
+			whole = 1
+		}
+		at := c.shows[x.stack]
+		for _, n := range places[at[0]:at[1]] {
 			list := &c.seen[c.spots[n].context]
-			*list = append(*list, sighting{int32(i), n})
+			*list = append(*list, sighting{int32(i), 2*n + whole})
 		}
 	}
 }
@@ -379,42 +415,53 @@ func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
 
 // learnCallers counts what calls each stretch of wayMethods.
 func (c *consensus) learnCallers() {
-	c.callers = map[uint64][]vote{}
 	c.engine.seen.reset()
-	for _, x := range c.witnesses {
-		for s := c.t.Parent(x.stack); s != 0 && c.engine.seen.add(s); s = c.t.Parent(s) {
-			h, a, n := uint64(0), s, 0
-			for ; a != 0 && n < wayMethods; n++ {
-				h = c.way(h, c.t.Frame(a))
-				a = c.t.Parent(a)
+	var ms []MethodID
+	for i := range c.witnesses {
+		ms = ms[:0]
+		n, s := 0, c.t.Parent(c.witnesses[i].stack)
+		for ; s != 0 && c.engine.seen.add(s); s = c.t.Parent(s) {
+			ms = append(ms, c.method(c.t.Frame(s)))
+			n++
+		}
+		for ; s != 0 && len(ms) < n+wayMethods; s = c.t.Parent(s) {
+			ms = append(ms, c.method(c.t.Frame(s)))
+		}
+		for k := 0; k < n && k+wayMethods < len(ms); k++ {
+			h := uint64(0)
+			for _, m := range ms[k : k+wayMethods] {
+				h = outward(h, m)
 			}
-			if a == 0 {
-				continue
+			id := c.ways.add(h)
+			if id == len(c.callers) {
+				c.callers = append(c.callers, nil)
 			}
-			m := c.method(c.t.Frame(a))
-			vs := c.callers[h]
-			if i := slices.IndexFunc(vs, func(v vote) bool { return v.of == m }); i >= 0 {
-				vs[i].n++
-			} else {
-				c.callers[h] = append(vs, vote{m, 1})
-			}
+			countVote(&c.callers[id], ms[k+wayMethods])
 		}
 	}
 }
 
-// way is the hash of a stretch, h being that of its inner frames.
-func (c *consensus) way(h uint64, f FrameID) uint64 {
-	return (h+uint64(c.method(f))+1)*mul ^ h>>29
+// countVote counts one more of m.
+func countVote(vs *[]vote, m MethodID) {
+	if i := slices.IndexFunc(*vs, func(v vote) bool { return v.of == m }); i >= 0 {
+		(*vs)[i].n++
+	} else {
+		*vs = append(*vs, vote{m, 1})
+	}
 }
 
 // called tells whether other methods than m call what fs begins with.
 func (c *consensus) called(fs []FrameID, m MethodID) bool {
 	h := uint64(0)
 	for _, f := range slices.Backward(fs[:min(wayMethods, len(fs))]) {
-		h = c.way(h, f)
+		h = outward(h, c.method(f))
+	}
+	id := c.ways.get(h)
+	if id < 0 {
+		return false
 	}
 	all, own := int32(0), int32(0)
-	for _, v := range c.callers[h] {
+	for _, v := range c.callers[id] {
 		all += v.n
 		if v.of == m {
 			own = v.n

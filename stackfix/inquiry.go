@@ -14,6 +14,7 @@ type inquiry struct {
 	// scratch
 	fs, gs []FrameID
 	votes  assembly
+	heard  []bool   // by camp; see agreed
 	met    []uint32 // by spot: when it was met
 	now    uint32
 }
@@ -39,6 +40,7 @@ type assembly struct {
 	n       int       // witnesses
 	looks   []glimpse // at which they saw it, by lookTime, up to fewLooks
 	differs int       // how many of the nearest have fewLooks; more than n if all have fewer
+	shared  []int32   // of each camp: how many frames it begins with as the first does; see agree
 }
 
 // assemble calls the nearest witnesses of a context.
@@ -48,38 +50,64 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
 		return
 	}
 	q.now++
-	list := q.seen[id-1]
-	at := func(i int) int64 { return q.witnesses[list[i].witness].time }
-	hi := sort.Search(len(list), func(i int) bool { return at(i) >= time })
-	for lo, seen := hi-1, 0; a.n < mostVotes && seen < mostSeen && (lo >= 0 || hi < len(list)); seen++ {
+	now, met, times := q.now, q.met, q.times
+	only := uint32(0)
+	if whole {
+		only = 1
+	}
+	before, after := nearest(q.seen[id-1], times, time)
+	for a.n < mostVotes {
+		for len(before) > 0 {
+			if s := before[len(before)-1].spot; s&1 >= only && met[s/2] != now {
+				break
+			}
+			before = before[:len(before)-1]
+		}
+		for len(after) > 0 {
+			if s := after[0].spot; s&1 >= only && met[s/2] != now {
+				break
+			}
+			after = after[1:]
+		}
 		var s sighting
-		if hi == len(list) || lo >= 0 && time-at(lo) <= at(hi)-time {
-			s = list[lo]
-			lo--
-		} else {
-			s = list[hi]
-			hi++
+		switch n := len(before); {
+		case n == 0 && len(after) == 0:
+			return
+		case len(after) == 0 || n > 0 && time-times[before[n-1].witness] <= times[after[0].witness]-time:
+			s, before = before[n-1], before[:n-1]
+		default:
+			s, after = after[0], after[1:]
 		}
+		met[s.spot/2] = now
 		x := &q.witnesses[s.witness]
-		if whole && !x.whole || q.met[s.spot] == q.now {
-			continue
-		}
-		q.met[s.spot] = q.now
-		above := q.spots[s.spot].above
+		above := q.spots[s.spot/2].above
 		if above == 0 && !x.whole {
 			continue // what is above it was cut off
 		}
-		a.add(above, x.whole)
-		a.votes = append(a.votes, ballot{above, time - x.time, x.surrounding})
-		a.look(time-x.time, x.thread)
+		ago := time - x.time
+		a.votes = append(a.votes, ballot{above, ago, x.surrounding, a.add(above, x.whole)})
+		if len(a.looks) < fewLooks {
+			a.look(ago, x.thread)
+		}
 	}
+}
+
+// nearest returns the sightings that are nearest to a time, up to mostSeen: those before it and those after it.
+func nearest(all []sighting, times []int64, time int64) (before, after []sighting) {
+	at := func(i int) int64 { return times[all[i].witness] }
+	mid := sort.Search(len(all), func(i int) bool { return at(i) >= time })
+	if len(all) <= mostSeen {
+		return all[:mid], all[mid:]
+	}
+	from := max(0, mid-mostSeen)
+	from += sort.Search(min(mid, len(all)-mostSeen)-from, func(i int) bool {
+		return time-at(from+i) <= at(from+i+mostSeen)-time
+	})
+	return all[from:mid], all[mid : from+mostSeen]
 }
 
 // look notes when the newest witness saw the context.
 func (a *assembly) look(ago int64, thread int) {
-	if len(a.looks) == fewLooks {
-		return
-	}
 	if ago < 0 { // whatever the zero of time is, looks are the same
 		ago -= lookTime - 1
 	}
@@ -91,16 +119,17 @@ func (a *assembly) look(ago int64, thread int) {
 	}
 }
 
-// add adds a witness.
-func (a *assembly) add(above StackID, whole bool) {
+// add adds a witness, and returns its camp.
+func (a *assembly) add(above StackID, whole bool) int32 {
 	a.n++
 	for i := range a.camps {
 		if x := &a.camps[i]; x.above == above && x.whole == whole {
 			x.n++
-			return
+			return int32(i)
 		}
 	}
 	a.camps = append(a.camps, camp{above, 1, a.n - 1, whole})
+	return int32(len(a.camps) - 1)
 }
 
 // enough tells whether at least so many witnesses vote, and not all of one call.
@@ -144,18 +173,29 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 // that is all that was missing.
 func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 	above := all.camps[0].above
+	all.shared = append(all.shared[:0], int32(q.t.Depth(above)))
+	for _, x := range all.camps[1:] {
+		all.shared = append(all.shared, int32(q.shared(above, q.t.Depth(above), x.above, 0)))
+	}
+	last := 0
 	for most := mostVotes; most >= nearVotes; most /= 2 {
 		near := min(most, all.n)
+		if near == last {
+			continue // the same votes
+		}
+		last = near
 		if all.differs > near {
 			return false
 		}
 		n := q.t.Depth(above)
-		for _, x := range all.camps {
-			inlined := mostInlined
-			if x.first < near {
-				inlined = 0
+		for i, x := range all.camps {
+			switch same := int(all.shared[i]); {
+			case same >= n:
+			case x.first < near:
+				n = same
+			default:
+				n = q.shared(above, n, x.above, mostInlined)
 			}
-			n = q.shared(above, n, x.above, inlined)
 		}
 		if q.complete(b, p, all.votes[:near], n) {
 			return true

@@ -34,23 +34,40 @@ func (x *pieces) reset() {
 // meetShort, and the former alone.
 type calling struct{ long, short, context uint64 }
 
-// callingOf returns the hashes of what s ends with, which has a caller.
-func (e *engine) callingOf(s StackID) (c calling) {
-	h := uint64(0)
-	inner := s
-	for range meetContext {
-		callers, f := e.t.Node(s)
-		h = outward(h, e.method(f))
-		s = callers
+// outerWeight is what a method counts in such a hash for each that calls it: mul to its power.
+var outerWeight = func() (w [meetContext + 1]uint64) {
+	w[0] = 1
+	for i := range w[1:] {
+		w[i+1] = w[i] * mul
 	}
-	c.context = h
-	c.long = outward(h, e.method(e.t.Frame(s)))
-	h = 0
-	for s = e.t.up(inner, e.t.Depth(inner)-meetContext+meetShort); e.t.Depth(s)+meetContext >= e.t.Depth(inner); s = e.t.Parent(s) {
-		h = outward(h, e.method(e.t.Frame(s)))
+	return w
+}()
+
+// callingOf returns the hashes of meetContext methods and their caller, innermost first.
+func callingOf(ms []MethodID) (c calling) {
+	for i, m := range ms[:meetContext+1] {
+		c.add(m, i)
 	}
-	c.short = h
 	return c
+}
+
+// add adds method i of a calling.
+func (c *calling) add(m MethodID, i int) {
+	x := uint64(m) + 1
+	c.long = c.long*mul + x
+	if i < meetContext {
+		c.context = c.context*mul + x
+	}
+	if i >= meetContext-meetShort {
+		c.short = c.short*mul + x
+	}
+}
+
+// next makes the hashes of ms[:meetContext+1] those of ms[1:meetContext+2].
+func (c *calling) next(ms []MethodID) {
+	c.long = (c.long-(uint64(ms[0])+1)*outerWeight[meetContext])*mul + uint64(ms[meetContext+1]) + 1
+	c.context = (c.context-(uint64(ms[0])+1)*outerWeight[meetContext-1])*mul + uint64(ms[meetContext]) + 1
+	c.short = (c.short-(uint64(ms[meetContext-meetShort])+1)*outerWeight[meetShort])*mul + uint64(ms[meetContext+1]) + 1
 }
 
 // learnPieces collects those of all recorded stacks. Their innermost frames are no call sites.
@@ -59,8 +76,24 @@ func (e *solver) learnPieces() {
 	e.seen.reset()
 	for i := range e.runs {
 		for b := range e.runs[i].all() {
-			for s := e.t.Parent(b.stack); e.t.Depth(s) > meetContext && e.seen.add(s); s = e.t.Parent(s) {
-				c := e.callingOf(s)
+			ms, n := e.fo[:0], 0
+			s := e.t.Parent(b.stack)
+			for ; e.t.Depth(s) > meetContext && e.seen.add(s); s = e.t.Parent(s) {
+				ms = append(ms, e.method(e.t.Frame(s)))
+				n++
+			}
+			if n == 0 {
+				continue
+			}
+			for ; len(ms) < n+meetContext; s = e.t.Parent(s) {
+				ms = append(ms, e.method(e.t.Frame(s)))
+			}
+			e.fo = ms
+			c := callingOf(ms)
+			for i := range n {
+				if i > 0 {
+					c.next(ms[i-1:])
+				}
 				e.pieces.rows.add(c.long)
 				e.pieces.rows.add(c.short)
 				e.pieces.rows.add(c.context)
@@ -76,15 +109,21 @@ func (e *solver) meet(blk *block, p StackID, shared int) bool {
 		e.learnPieces()
 	}
 	rows := &e.pieces.rows
-	s := e.t.Join(p, e.o)
-	last := e.t.Depth(s) - e.t.Depth(blk.stack) + meetContext // where the context of the outermost recorded frame ends
-	first := e.t.Depth(p) - meetContext + 1
-	if last >= e.t.Depth(s) {
-		last = e.t.Depth(s) - 1 // the innermost frame is no call site
+	above, depth := e.t.Depth(p), e.t.Depth(p)+len(e.o)
+	last := min(depth-e.t.Depth(blk.stack)+meetContext, // where the context of the outermost recorded frame ends
+		depth-1) // the innermost frame is no call site
+	first := max(above-meetContext, 0)
+	ms := e.fo[:0]
+	for d := last; d > above; d-- {
+		ms = append(ms, e.method(e.o[d-above-1]))
 	}
+	for s := e.t.up(p, last); e.t.Depth(s) > first; s = e.t.Parent(s) {
+		ms = append(ms, e.method(e.t.Frame(s)))
+	}
+	e.fo = ms
 	unseen, otherwise := shared < meetContext, false
-	for s = e.t.up(s, last); e.t.Depth(s) > meetContext && e.t.Depth(s) >= first+meetContext; s = e.t.Parent(s) {
-		c := e.callingOf(s)
+	for ; len(ms) > meetContext; ms = ms[1:] {
+		c := callingOf(ms)
 		called := c.long
 		if rows.get(c.context) < 0 {
 			unseen, called = true, c.short

@@ -48,6 +48,7 @@ func TestMeet(t *testing.T) {
 		"a caller that is never one":  {add(frames(1, 11), frames(70, 71)), true},
 	} {
 		s.o = tree.AppendFrames(s.o[:0], b.ext)
+		s.t.follow() // the tree has grown
 		assert.Equal(t, c.meet, s.meet(b, c.above, 1), name)
 	}
 }
@@ -76,6 +77,7 @@ func TestWorth(t *testing.T) {
 			b.ext = tree.Join(tree.Add(frames(6, 10)...), frames(11, 30))
 		}
 		s.o = tree.AppendFrames(s.o[:0], b.ext)
+		s.t.follow()
 		assert.Equal(t, c.want, s.worth(b, &c.cand), name)
 	}
 }

@@ -88,6 +88,7 @@ type ballot struct {
 	above StackID
 	ago   int64 // before the stack that asks, ns
 	surrounding
+	camp int32 // of those who show the same
 }
 
 // followRoute finds more of the base of b where the votes differ, if the whole stacks before and
@@ -124,8 +125,12 @@ func (q *inquiry) followRoute(b *block, p *part, votes []ballot) {
 func (q *inquiry) agreed(votes []ballot) int {
 	first := votes[0].above
 	n := q.t.Depth(first)
-	for _, v := range votes[1:] {
-		n = q.shared(first, n, v.above, 0)
+	q.heard = append(q.heard[:0], make([]bool, len(q.votes.camps))...)
+	for _, v := range votes {
+		if v.above != first && !q.heard[v.camp] {
+			q.heard[v.camp] = true
+			n = q.shared(first, n, v.above, 0)
+		}
 	}
 	return n
 }

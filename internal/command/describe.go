@@ -59,26 +59,43 @@ func (c *Config) measure(p *profile.Profile, rep *report.Trace) {
 
 // rest tells where the samples are that a repair had to bridge.
 func rest(p *profile.Profile) *report.Rest {
-	threads, methods := map[string]int{}, map[string]int{}
+	threads := map[*profile.Thread]int{}
 	stacks := map[profile.StackID]int{}
 	for t, s := range p.Cuts() {
 		if s.Type != profile.SampleEvent && s.Repair != nil && s.Repair.How == profile.HowBridge {
-			threads[nameOf(t)]++
+			threads[t]++
 			stacks[s.Repair.Recorded]++
 		}
 	}
 	tab := p.Table
 	synthetic := tab.Synthetic()
+	outermost := map[profile.MethodID]int{}
+	empty := 0
 	for id, n := range stacks {
-		name := "nothing: their stacks are empty"
+		var m profile.MethodID
+		found := false
 		for ; id != 0; id = tab.Parent(id) {
-			if m := tab.Method(tab.Frame(id)); !synthetic[m] {
-				name = tab.MethodAt(m).Full()
+			if x := tab.Method(tab.Frame(id)); !synthetic[x] {
+				m, found = x, true
 			}
 		}
-		methods[name] += n
+		if found {
+			outermost[m] += n
+		} else {
+			empty += n
+		}
 	}
-	return &report.Rest{Threads: most(threads), Methods: most(methods)}
+	named, methods := map[string]int{}, map[string]int{}
+	for t, n := range threads {
+		named[nameOf(t)] += n
+	}
+	for m, n := range outermost {
+		methods[tab.MethodAt(m).Full()] += n
+	}
+	if empty > 0 {
+		methods["nothing: their stacks are empty"] += empty
+	}
+	return &report.Rest{Threads: most(named), Methods: most(methods)}
 }
 
 // nameOf names a thread so that no two have one name.
