@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/relay":        {},
 	"internal/input/bitfix": {},
-	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/output"},
+	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/output", "internal/text"},
 	"internal/load/pdb":     {},
 	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/output", "internal/relay", "internal/text"},
 	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input"},
@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 
 	// Runs of the command.
 	"internal/text":         {},
-	"internal/output":       {"internal/relay"},
+	"internal/output":       {"internal/relay", "internal/text"},
 	"internal/report":       {"internal/text"},
 	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},

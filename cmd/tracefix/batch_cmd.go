@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
@@ -31,6 +32,9 @@ type BatchCmd struct {
 
 	Compare BatchCompareCmd `cmd:"" help:"Tell what moved between two batches, beyond noise: a gate over time."`
 }
+
+// batchCommands are the names of the commands below batch; a mistyped one looks like a path.
+var batchCommands = []string{"merge", "plan", "compare", "run"}
 
 // BatchReportFlags say where reports go and when the batch fails.
 type BatchReportFlags struct {
@@ -240,10 +244,14 @@ func noneThere(paths []string) error {
 			return nil
 		}
 	}
-	if len(paths) == 1 {
-		return fmt.Errorf("%s: no such file or folder", paths[0])
+	meant := input.MeantFile(paths[0])
+	if near := text.Nearest(paths[0], batchCommands); meant == "" && near != nil {
+		meant = fmt.Sprintf("; did you mean `tracefix batch %s`?", near[0])
 	}
-	return fmt.Errorf("%s: none of these %d files and folders exists", paths[0], len(paths))
+	if len(paths) == 1 {
+		return fmt.Errorf("%s: no such file or folder%s", paths[0], meant)
+	}
+	return fmt.Errorf("%s: none of these %d files and folders exists%s", paths[0], len(paths), meant)
 }
 
 // work runs the batch with its progress.

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -38,7 +36,7 @@ func asked(k *kong.Kong, args []string) (rest []string, trace string) {
 		return nil, ""
 	case args[0] == "help":
 		return asked(k, append(slices.Clone(args[1:]), "--help"))
-	case len(args) > 1 && args[0] == "batch" && !slices.Contains([]string{"merge", "plan", "compare", "run"}, args[1]) && (slices.Contains(args, "--help") || slices.Contains(args, "-h")):
+	case len(args) > 1 && args[0] == "batch" && !slices.Contains(batchCommands, args[1]) && (slices.Contains(args, "--help") || slices.Contains(args, "-h")):
 		return append([]string{"batch", "run"}, args[1:]...), "" // whose flags are those of batch
 	case len(args) == 1 && args[0] == "version":
 		return []string{"--version"}, ""
@@ -96,61 +94,4 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 		fmt.Fprintf(w, "  %-*s   %s\n", width, d[0], d[1])
 	}
 	return nil
-}
-
-// Texts of kong's that say how it works inside.
-var (
-	noValue = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(--?[\w-]+): (?:expected .* value but got "?EOL"?|missing value, expecting).*$`)
-	})
-	noArg     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^expected "<([\w-]+)>.*"$`) })
-	noFlag    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^missing flags: (--[\w-]+)=(\S+)`) })
-	badNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected a valid .*? but got "(.*)"$`) })
-	likeFlag  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(--?[\w-]+): expected .* but got "(-.*)" \(\w+ flag\).*$`)
-	})
-	noBool = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(--?[\w-]+): bool value must be .* but got "(.*)"$`)
-	})
-	badDuration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--?[\w-]+): expected duration but got "(.*?)".*$`) })
-	badChoice   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\S+) must be one of (\S+) but got "(.*)"$`) })
-)
-
-// arguments are what those of the grammar are called in a sentence.
-var arguments = map[string]string{
-	"in": "the trace to work on", "path": "the traces to work on", "before": "the trace to compare with", "after": "the trace to judge",
-	"pid": "the process, or its diagnostics socket", "shell": "your shell: bash, zsh, fish or powershell", "reports": "the reports to join",
-}
-
-// plain puts a mistake on the command line into plain words.
-func plain(err error) string {
-	msg := err.Error()
-	if m := noValue().FindStringSubmatch(msg); m != nil {
-		return m[1] + " needs a value"
-	}
-	if m := noArg().FindStringSubmatch(msg); m != nil {
-		if what := arguments[m[1]]; what != "" {
-			return "name " + what
-		}
-	}
-	if m := noFlag().FindStringSubmatch(msg); m != nil {
-		return fmt.Sprintf("%s %s is missing", m[1], m[2])
-	}
-	if m := likeFlag().FindStringSubmatch(msg); m != nil {
-		return fmt.Sprintf("%[1]s needs a value, and %[2]q is a flag; write %[1]s=%[2]s if you mean it", m[1], m[2])
-	}
-	if m := noBool().FindStringSubmatch(msg); m != nil {
-		return fmt.Sprintf("%s is there or not; it cannot be %q", m[1], m[2])
-	}
-	if m := badNumber().FindStringSubmatch(msg); m != nil {
-		return fmt.Sprintf("%s %q is not a number", m[1], m[2])
-	}
-	if m := badDuration().FindStringSubmatch(msg); m != nil {
-		return fmt.Sprintf("%s %q is not a time; write it with a unit, such as 250ms, 1.5s or 2m", m[1], m[2])
-	}
-	if m := badChoice().FindStringSubmatch(msg); m != nil {
-		choices := strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll(m[2], `"`, ""), ","), ",", ", ")
-		return fmt.Sprintf("%s: there is no %q; use one of %s", strings.Trim(m[1], "<>"), m[3], choices)
-	}
-	return msg
 }

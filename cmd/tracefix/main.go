@@ -89,8 +89,8 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "tracefix: %s\n", text.Lines(plain(err)))
-		fmt.Fprintf(std.err, "Run `tracefix --help` or `tracefix COMMAND --help` for the flags.\n")
+		what, help := plain(parser, err)
+		fmt.Fprintf(std.err, "tracefix: %s\nRun `%s` for what there is.\n", text.Lines(what), help)
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))

@@ -1,92 +1,25 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
-// mostNearest is how many names a message offers.
-const mostNearest = 3
-
 // nearest offers the names that a pattern may have meant; "" where there is none.
 func nearest(pattern string, names []string) string {
-	want := strings.ToLower(strings.Trim(pattern, "*?"))
-	type offer struct {
-		name string
-		far  int
-	}
-	var offers []offer
-	for _, n := range names {
-		if far, ok := distance(want, n); ok {
-			offers = append(offers, offer{n, far})
-		}
-	}
-	slices.SortFunc(offers, func(a, b offer) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name)) })
-	offers = slices.CompactFunc(offers, func(a, b offer) bool { return a.name == b.name })
-	var list []string
-	for _, o := range offers[:min(len(offers), mostNearest)] {
-		list = append(list, text.Line(o.name))
+	list := text.NearestEnd(pattern, names)
+	for i := range list {
+		list[i] = text.Line(list[i])
 	}
 	if list == nil {
 		return ""
 	}
 	return "; near that name are " + strings.Join(list, ", ")
-}
-
-// distance says how far a name is from what was wanted, in letters, and whether it is near
-// at all. Of a method's name its end counts, since nobody types the namespaces.
-func distance(want, name string) (far int, ok bool) {
-	name = strings.ToLower(name)
-	name, _, _ = strings.Cut(name, "(")
-	if want == "" {
-		return 0, false
-	}
-	if strings.Contains(name, want) {
-		return utf8.RuneCountInString(name) - utf8.RuneCountInString(want), true
-	}
-	const longest = 80 // longer names are not typed
-	if len(want) > longest || len(name) > 4*longest {
-		return 0, false
-	}
-	least := 1000
-	for {
-		least = min(least, edits(want, name))
-		i := strings.IndexAny(name, ".!/")
-		if i < 0 {
-			break
-		}
-		name = name[i+1:]
-	}
-	long := utf8.RuneCountInString(want)
-	return 500 + least, least <= max(long/3, min(2, long/2))
-}
-
-// edits is the Levenshtein distance.
-func edits(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range x {
-		before := row[0]
-		row[0] = i + 1
-		for j, s := range y {
-			cost := 1
-			if r == s {
-				cost = 0
-			}
-			before, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, before+cost)
-		}
-	}
-	return row[len(y)]
 }
 
 // methodNames are those that the stacks of p hold.

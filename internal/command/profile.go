@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -292,7 +293,7 @@ func checkTracks(format string, tracks, with []string) error {
 func (c *Config) checkTracks(format string) error {
 	for _, t := range append(slices.Clone(c.Tracks), c.With...) {
 		if !slices.Contains(TrackNames, t) && t != Counted {
-			return fmt.Errorf("there is no track %q; tracks are %s", t, strings.Join(TrackNames, ", "))
+			return fmt.Errorf("there is no track %q; tracks are %s%s", t, strings.Join(TrackNames, ", "), text.DidYouMean(t, TrackNames))
 		}
 	}
 	if d := c.drawn(); len(d) > 0 && format != "" && !tracefix.FormatNamed(format).Tracks {

@@ -11,6 +11,7 @@ package input
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Options say how to open. The zero value works.
@@ -141,7 +143,12 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		}
 	}
 	st, err := os.Stat(f.path)
-	if err != nil {
+	switch {
+	case name == "":
+		return nil, errors.New("the name of the trace is empty; was a variable not set?")
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w%s", name, plain(err), MeantFile(name))
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, plain(err))
 	}
 	if st.IsDir() {
@@ -176,6 +183,36 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// MeantFile is the end of a message about a file or folder that there is not: the names in its
+// folder that may have been meant, or "".
+func MeantFile(name string) string { return text.DidYouMean(name, near(name)) }
+
+// near are the paths that differ from name in the last part that there is not.
+func near(name string) []string {
+	dir, base := filepath.Split(name)
+	d, err := os.Open(cmp.Or(dir, "."))
+	if errors.Is(err, fs.ErrNotExist) && dir != "" {
+		var list []string
+		for _, meant := range text.Nearest(filepath.Clean(dir), near(filepath.Clean(dir))) {
+			if _, err := os.Stat(filepath.Join(meant, base)); err == nil {
+				list = append(list, filepath.Join(meant, base))
+			}
+		}
+		return list
+	}
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	const most = 10_000 // of a folder of millions some do: it is a hint
+	names, _ := d.Readdirnames(most)
+	names = text.Nearest(base, names)
+	for i := range names {
+		names[i] = dir + names[i]
+	}
+	return names
 }
 
 // plain takes the system call and the name out of an error: users ask for no system

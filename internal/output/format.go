@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Format is a form that an output can have.
@@ -66,7 +68,7 @@ func (f Formats) Resolve(flag, out, otherwise string) (string, error) {
 	if flag != "" {
 		format := f.Lookup(flag)
 		if format == nil {
-			return "", fmt.Errorf("--format must be one of %s, not %q", strings.Join(f.Names(), ", "), flag)
+			return "", fmt.Errorf("--format: there is no %q; use one of %s%s", flag, strings.Join(f.Names(), ", "), text.DidYouMean(flag, f.Names()))
 		}
 		return format.Name, nil
 	}
@@ -85,7 +87,7 @@ func (f Formats) Resolve(flag, out, otherwise string) (string, error) {
 	for _, x := range f {
 		known = append(known, x.Extensions...)
 	}
-	return "", fmt.Errorf("%s: the extension %s names no format; use one of %s, or --format", out, ext, strings.Join(known, " "))
+	return "", fmt.Errorf("%s: the extension %s names no format; use one of %s, or --format%s", out, ext, strings.Join(known, " "), text.DidYouMean(ext, known))
 }
 
 // TrimCompression splits the end that names a compression off a name.
