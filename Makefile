@@ -49,10 +49,10 @@ demo:
 size: build
 	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 30000000 ]
 
-# What a release holds beside the programs: man page, completions, licences.
+# What a release holds beside the programs: man page (with version and date of the commit), completions, licences.
 extras:
 	rm -rf dist-extras && mkdir -p dist-extras/man dist-extras/completions
-	go build -o bin/tracefix ./cmd/tracefix
+	go build $(RELEASE_FLAGS) -o bin/tracefix ./cmd/tracefix
 	bin/tracefix man | gzip -9n > dist-extras/man/tracefix.1.gz
 	for s in bash zsh fish powershell; do bin/tracefix completion $$s > dist-extras/completions/tracefix.$$s || exit 1; done
 	mv dist-extras/completions/tracefix.zsh dist-extras/completions/_tracefix

@@ -11,58 +11,12 @@ import (
 	"unicode"
 
 	"github.com/alecthomas/kong"
-	mangokong "github.com/alecthomas/mango-kong"
-	"github.com/muesli/roff"
 
 	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 )
-
-// ManCmd is `tracefix man`: the man page, made of the grammar.
-type ManCmd struct{}
-
-// Run prints the page in roff.
-func (*ManCmd) Run(k *kong.Kong, std streams) error {
-	// mango takes the first line of the help for the name's one, and what stands below a
-	// command's help for a part of its heading.
-	name, more, _ := strings.Cut(k.Model.Help, ". ")
-	k.Model.Help = oneLine(name)
-	paragraphs := strings.Split(more, "\n\n")
-	for i, p := range paragraphs {
-		paragraphs[i] = oneLine(p)
-	}
-	k.Model.Detail = strings.Join(paragraphs, "\n\n")
-	examples := forMan(k.Model.Node)
-	page := mangokong.NewManPage(1, k.Model).WithSection("Examples", examples)
-	_, err := io.WriteString(std.out, page.Build(roff.NewDocument()))
-	return err
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// inFormat is a text for mango, which takes it for a format.
-func inFormat(s string) string { return strings.ReplaceAll(s, "%", "%%") }
-
-// forMan makes the help of a node and of all below it fit for mango, and returns their
-// examples, each a paragraph.
-func forMan(node *kong.Node) string {
-	var b strings.Builder
-	for _, f := range node.Flags {
-		f.Help = inFormat(f.Help)
-	}
-	for _, c := range node.Children {
-		for line := range strings.Lines(c.Detail) {
-			if line = strings.TrimSpace(line); strings.HasPrefix(line, "tracefix ") {
-				b.WriteString(inFormat(line) + "\n\n")
-			}
-		}
-		c.Detail = ""
-		b.WriteString(forMan(c))
-	}
-	return b.String()
-}
 
 // CompletionCmd is `tracefix completion SHELL`: a script that asks tracefix itself what
 // could come next.

@@ -87,7 +87,7 @@ func TestBatchTakesFlags(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(string(b), "\n"))
 	code, _, words = tracefix(t, "batch", fixtures["http"], "-o", filepath.Join(dir, "b"), "--failed")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, words, "unknown flag --failed")
+	assert.Contains(t, words, "has no flag --failed")
 	code, text, _ := tracefix(t, "batch", "run", "--do=events", "--help")
 	assert.Equal(t, exitOK, code)
 	assert.Contains(t, text, "--provider")
@@ -97,14 +97,14 @@ func TestBatchTakesFlags(t *testing.T) {
 // TestCommandsDocument holds docs/commands.md to the table.
 func TestCommandsDocument(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Commands on a trace\n\nWritten by `go test ./cmd/tracefix -run TestCommandsDocument -update` from the table in `internal/command`.\n" +
-		"All but `ipc` also work as `tracefix batch ... --do COMMAND`, with the same flags.\n")
+	b.WriteString("# Commands\n\nWritten by `go test ./cmd/tracefix -run TestCommandsDocument -update` from the grammar of the command line.\n" +
+		"What works on one trace, but `ipc`, also works as `tracefix batch ... --do COMMAND`, with the same flags.\n")
 	var cli CLI
 	parser, err := grammar(&cli, nil)
 	require.NoError(t, err)
-	flags := map[string][]*kong.Flag{}
+	commands := map[string]*kong.Node{}
 	for _, n := range parser.Model.Children {
-		flags[n.Name] = n.Flags
+		commands[n.Name] = n
 	}
 	for _, row := range command.Table {
 		fmt.Fprintf(&b, "\n## %s\n\n%s Reads %s.\n\n| format | extensions | |\n|---|---|---|\n", row.Name, row.Help, row.Inputs())
@@ -131,17 +131,19 @@ func TestCommandsDocument(t *testing.T) {
 		if r := row.Rewrites; r != nil {
 			fmt.Fprintf(&b, "\nDefault: the input's own format, in a file beside it named `NAME%s.EXT`.\n", r.Own)
 		}
-		fmt.Fprintf(&b, "\n```sh\n%s\n```\n\n| flag | |\n|---|---|\n", strings.Join(row.Examples, "\n"))
-		cell := strings.NewReplacer("|", `\|`)
-		for _, f := range flags[row.Name] {
-			name := "--" + f.Name
-			if f.Short != 0 {
-				name = "-" + string(f.Short) + ", " + name
+		writeFlags(&b, commands[row.Name], row.Examples)
+		delete(commands, row.Name)
+	}
+	for _, n := range parser.Model.Children {
+		if commands[n.Name] == nil || n.Hidden {
+			continue
+		}
+		for _, n := range append([]*kong.Node{n}, n.Children...) {
+			if n.Parent.DefaultCmd == n {
+				continue // it goes by the name of the command above
 			}
-			if !f.IsBool() {
-				name += "=" + f.FormatPlaceHolder()
-			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", cell.Replace(name), cell.Replace(f.Help))
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n", strings.Join(commandPath(n)[1:], " "), n.Help)
+			writeFlags(&b, n, examplesOf(n))
 		}
 	}
 	file := filepath.Join("..", "..", "docs", "commands.md")
@@ -151,4 +153,20 @@ func TestCommandsDocument(t *testing.T) {
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, b.String(), string(got), "run the test with -update")
+}
+
+// writeFlags writes the examples and the flags of a command.
+func writeFlags(b *strings.Builder, n *kong.Node, examples []string) {
+	if examples != nil {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.Join(examples, "\n"))
+	}
+	list := ownFlags(n)
+	if list == nil {
+		return
+	}
+	b.WriteString("\n| flag | |\n|---|---|\n")
+	cell := strings.NewReplacer("|", `\|`)
+	for _, f := range list {
+		fmt.Fprintf(b, "| `%s` | %s |\n", cell.Replace(f.String()), cell.Replace(f.Help))
+	}
 }
