@@ -17,7 +17,7 @@ PIECES = 400
 
 @dag(schedule="17 3 * * *", start_date=datetime(2026, 1, 1), catchup=False, max_active_runs=1)
 def traces():
-    pod = dict(image="registry.example.com/tracefix:1.0", cmds=["tracefix"], service_account_name="traces")
+    pod = dict(image="ghcr.io/tracefix/tracefix:1.0", cmds=["tracefix"], service_account_name="traces")
 
     plan = KubernetesPodOperator(
         task_id="plan", name="traces-plan", retries=3, **pod,
