@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/tracefix/tracefix/internal/command"
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 var errEscapes = errors.New("the member's name leads out of the output folder")
@@ -70,23 +71,13 @@ func portable(p string) string {
 		p = t + strings.Repeat("_", len(p)-len(t))
 	}
 	stem, ext, _ := strings.Cut(p, ".")
-	if reservedOnWindows(stem) {
+	if output.DeviceOnWindows(stem) {
 		p = stem + "_"
 		if ext != "" {
 			p += "." + ext
 		}
 	}
 	return shorten(p)
-}
-
-func reservedOnWindows(stem string) bool {
-	switch s := strings.ToUpper(strings.TrimRight(stem, " ")); {
-	case s == "CON", s == "PRN", s == "AUX", s == "NUL", s == "CONIN$", s == "CONOUT$":
-		return true
-	case len(s) == 4 && (strings.HasPrefix(s, "COM") || strings.HasPrefix(s, "LPT")):
-		return s[3] >= '0' && s[3] <= '9'
-	}
-	return false
 }
 
 // shorten keeps a component's beginning and end and marks what it left out.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -47,6 +48,19 @@ func placeError(name string, err error) error {
 		err = le.Err
 	}
 	return &PlaceError{name, err}
+}
+
+// DeviceOnWindows reports whether a file of that name, with whatever extension, is a device there:
+// what is written to aux.json does not end.
+func DeviceOnWindows(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	switch s := strings.ToUpper(strings.TrimRight(stem, " ")); {
+	case s == "CON", s == "PRN", s == "AUX", s == "NUL", s == "CONIN$", s == "CONOUT$":
+		return true
+	case len(s) == 4 && (strings.HasPrefix(s, "COM") || strings.HasPrefix(s, "LPT")):
+		return s[3] >= '0' && s[3] <= '9'
+	}
+	return false
 }
 
 // Folder makes a folder for outputs, if it is not there.
@@ -210,6 +224,9 @@ func Check(name string, o *Options) error {
 			return errors.New("two outputs of one run would go to standard output; give one of them a file")
 		}
 		return nil
+	}
+	if base := filepath.Base(name); runtime.GOOS == "windows" && DeviceOnWindows(base) && !strings.EqualFold(base, "NUL") {
+		return fmt.Errorf("%s: Windows takes that for a device; name another output", name)
 	}
 	st, err := os.Stat(name)
 	for _, in := range o.Inputs {

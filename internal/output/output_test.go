@@ -212,3 +212,12 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestDeviceOnWindows(t *testing.T) {
+	for name, want := range map[string]bool{
+		"con": true, "AUX.json": true, "com1.speedscope.json": true, "LPT0": true, "prn .x": true, "NUL": true,
+		"console": false, "com": false, "com10.json": false, "x.aux": false, "": false, ".aux": false,
+	} {
+		assert.Equal(t, want, DeviceOnWindows(name), name)
+	}
+}
