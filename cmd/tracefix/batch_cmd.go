@@ -73,7 +73,7 @@ type BatchTracesCmd struct {
 func (*BatchTracesCmd) Help() string {
 	return "All flags of what is done go with it: tracefix batch --do http --help lists those of http.\n\n" +
 		examples("tracefix batch traces -o fixed", "tracefix batch traces -o out --do http --fail-on 'http-error-rate>1%'",
-			"tracefix batch 's3://bucket/traces/*.nettrace' -o out --shard 1/4", "tracefix batch merge out/*.json -o out")
+			"tracefix batch 's3://bucket/traces/*.nettrace' -o out --shard 1/4", "tracefix batch merge out/batch-report-*-of-4.json -o out")
 }
 
 // newBatchCmd returns the grammar of batches that do what args say.
@@ -100,6 +100,7 @@ func doing(args []string) string {
 
 // Run works on all traces.
 func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+	beInNoHurry(ctx, batchPatience)
 	if err := folder("-o", c.Out); err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batc
 	}
 	defer b.Progress.Start()()
 	stopKeepingMemoryLow()
-	patience := 40 * time.Millisecond // less than the process has, to say what is done
+	patience := batchPatience / 2 // the rest is for what it says
 	if strings.Contains(b.Out, "://") {
 		beInNoHurry(ctx, remote)
 		patience = remote

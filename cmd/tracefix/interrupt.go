@@ -18,8 +18,9 @@ const interruptedText = "tracefix: interrupted; no unfinished file is left, and 
 // How long a command may take to end in its own way after a signal. Not every loop asks whether
 // it is to end; what it makes is temporary until it is whole, so that it can be cut off anywhere.
 const (
-	usualPatience = 60 * time.Millisecond
-	remote        = 10 * time.Second // has something to say to a bucket before it ends
+	usualPatience = 25 * time.Millisecond
+	batchPatience = 90 * time.Millisecond // says what is done
+	remote        = 10 * time.Second      // has something to say to a bucket before it ends
 	endless       = time.Duration(1<<63 - 1)
 )
 

@@ -40,7 +40,7 @@ func (r *traceRun) courseOf(in *input.File, out *report.Progress) *course {
 		c.write = 0.5
 	case *command.HTTP:
 		if job.Explain || job.Summary {
-			c.work = 0.5
+			c.work = 0.7
 		}
 	case *command.Activities:
 		if job.Explain {
@@ -51,6 +51,9 @@ func (r *traceRun) courseOf(in *input.File, out *report.Progress) *course {
 	}
 	if format, err := r.row.Resolve(&r.opts); err == nil && r.row.Rewrites != nil {
 		c.again = format == "" || format == in.Kind.Own()
+		if _, repairs := r.job.(*command.Repair); repairs && c.again && in.Kind == input.Chromium {
+			c.readings = 2 // stacks are looked for first, and what moves with them after that
+		}
 	}
 	return c
 }
@@ -65,7 +68,13 @@ func (c *course) at(now time.Time) (float64, string) {
 	case full < 1:
 		f = reading * full
 	case written == 0 || c.write == 0 || c.again && full == 1:
-		f, stage = reading+c.work*c.byTime(now, c.work), "working"
+		part := 0.0
+		if full > 1.05 && !c.again { // more than looking at its head: read again, for as many requests as memory does not hold
+			part = min(1, full-1)
+		} else {
+			part = c.byTime(now, c.work)
+		}
+		f, stage = reading+c.work*part, "working"
 		if c.write > 0 && c.work > 0 {
 			stage = "repairing"
 		}
@@ -73,7 +82,7 @@ func (c *course) at(now time.Time) (float64, string) {
 		part := c.byTime(now, c.work+c.write)
 		switch {
 		case c.again:
-			part = full - 1
+			part = (full - 1) * c.readings
 		case expected > 0:
 			part = float64(written) / float64(expected)
 		}

@@ -59,3 +59,18 @@ func TestCourseOfRewrite(t *testing.T) {
 	assert.Equal(t, "writing", stage)
 	assert.InDelta(t, 0.8, f, 1e-9)
 }
+
+// What memory does not hold is read a second time: that is measured, not guessed by the time.
+func TestCourseOfSecondReading(t *testing.T) {
+	read := int64(100)
+	c := &course{read: func() int64 { return read }, stored: 100, out: &report.Progress{}, readings: 1, work: 0.7, began: time.Now()}
+	first, stage := c.at(c.began.Add(time.Second))
+	assert.Equal(t, "working", stage)
+	assert.InDelta(t, 0.3, first, 0.01)
+	read = 150
+	half, _ := c.at(c.began.Add(time.Hour))
+	assert.InDelta(t, 0.65, half, 1e-9)
+	read = 200
+	whole, _ := c.at(c.began.Add(2 * time.Hour))
+	assert.InDelta(t, 0.995, whole, 1e-9)
+}

@@ -23,6 +23,7 @@ type ViewCmd struct {
 	Out    string `short:"o" placeholder:"FILE" help:"Write the page here instead of a temporary folder."`
 	NoOpen bool   `name:"no-open" help:"Print the page's name; start no browser."`
 	Force  bool   `help:"Replace an existing page."`
+	Report string `placeholder:"FILE" help:"Write what was done as JSON; - is standard output."`
 	command.Repair
 }
 
@@ -84,12 +85,18 @@ func (c *ViewCmd) run(cli *CLI, std streams, out string) *traceRun {
 	c.Draws = []string{"cpu", "http", "activities", "gc", "exceptions", "contention", command.Counted}
 	return &traceRun{
 		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
-		opts: command.Options{Out: out, Format: "html", Force: c.Force, Stdout: std.out},
+		opts: command.Options{
+			Out: out, Format: "html", Force: c.Force, Stdout: std.out,
+			Report: c.Report, Listed: c.Report != "", Single: true,
+		},
 	}
 }
 
 // serve serves a folder of traces to the browser of this machine until it is interrupted.
 func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
+	if c.Report != "" {
+		return usage(fmt.Errorf("--report is on the page of one trace; %s is a folder", c.In))
+	}
 	if c.Out != "" {
 		return usage(fmt.Errorf("-o FILE is the page of one trace; %s is a folder", c.In))
 	}

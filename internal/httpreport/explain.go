@@ -5,8 +5,28 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/text"
 )
+
+// besideTimes is where what has a time begins, in columns.
+const besideTimes = 15
+
+// method is a method's name as long as the line has room for it.
+func (w *tableWriter) method(name string) string {
+	if w.o.Width == 0 {
+		return name
+	}
+	return export.Shorten(name, max(w.o.Width-besideTimes, 24))
+}
+
+// within is a text as long as the line has room for it.
+func (w *tableWriter) within(s string) string {
+	if w.o.Width == 0 {
+		return s
+	}
+	return fit(s, max(w.o.Width-besideTimes, 24))
+}
 
 // explain prints where the time of a request went. from is its start, total its duration, ns.
 func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
@@ -26,7 +46,7 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 	if len(why.Hot) > 0 {
 		w.section("what ran")
 		for _, h := range why.Hot {
-			w.print("    %9s  %s\n", cell(h.Time), h.Method)
+			w.print("    %9s  %s\n", cell(h.Time), w.method(h.Method))
 		}
 	}
 	if len(why.Blocked) > 0 {
@@ -34,7 +54,7 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 		for _, b := range why.Blocked {
 			w.print("    %9s  %s\n", cell(b.Time), b.Kind)
 			for _, f := range b.Frames[:min(len(b.Frames), textFrames)] {
-				w.print("               %s\n", f)
+				w.print("               %s\n", w.method(f))
 			}
 		}
 	}
@@ -45,9 +65,9 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 			if x.Count > 1 {
 				text += fmt.Sprintf(" (%d times)", x.Count)
 			}
-			w.print("    %9s  %s\n", "+"+cell(x.At-from), text)
+			w.print("    %9s  %s\n", "+"+cell(x.At-from), w.within(text))
 			if x.Cause != "" {
-				w.print("               caused by %s\n", firstLine(x.Cause))
+				w.print("               caused by %s\n", w.within(firstLine(x.Cause)))
 			}
 		}
 	}

@@ -147,7 +147,7 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	case name == "":
 		return nil, errors.New("the name of the trace is empty; was a variable not set?")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w%s", name, plain(err), MeantFile(name))
+		return nil, missingError(name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, plain(err))
 	}
@@ -184,6 +184,16 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	}
 	return f, nil
 }
+
+// A missingError names a file that there is not. Each system has words of its own for that.
+type missingError string
+
+func (e missingError) Error() string {
+	return string(e) + ": no such file or directory" + MeantFile(string(e))
+}
+
+// Is implements errors.Is.
+func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // MeantFile is the end of a message about a file or folder that there is not: the names in its
 // folder that may have been meant, or "".
