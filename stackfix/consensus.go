@@ -132,9 +132,11 @@ func (e *engine) newConsensus(w *world) *consensus {
 	c.call(w)
 	c.learnCallers()
 	c.local(w)
+	longer := open
 	for range partRounds {
-		open = c.answerAll(open)
+		longer = c.answerAll(longer)
 	}
+	c.followSole(w, open)
 	return c
 }
 

@@ -79,6 +79,9 @@
 //     theirs show. Where all agree to the last frame, or an answer of step 6 that was not
 //     sure enough gets most votes, and no recursion is cut, there is no bridge.
 //
+//  9. Where nobody else calls what a stack begins with, wherever it was recorded, its caller is
+//     shown too, and so on; up to where threads begin the stack is whole.
+//
 // Each process is repaired by itself, and one in which nothing is cut is only counted. The
 // answer depends on the input only. Memory grows with the number of distinct stacks and of
 // cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time grows
