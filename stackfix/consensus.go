@@ -93,6 +93,8 @@ type consensus struct {
 	parts     map[*block]*part
 	witnesses []witness // in order of time
 	times     []int64   // of these
+	stackOf   []int32   // of these: the number of its stack
+	stacks    int       // of these: different ones
 	fair      bool      // most samples are whole
 	ways      numbering // stretches of wayMethods
 	callers   [][]vote  // of each of these
@@ -102,13 +104,16 @@ type consensus struct {
 	of     map[StackID]contexts // of stacks that are asked
 	ends   []uint8              // by frame: which of contextSites it is the innermost one of, a bit for each
 	spots  []spot
-	shows  [][2]int32   // by stack: the spots of a witness
+	shows  [][2]int32   // by number of a stack: the spots of a witness
 	counts []int        // by context: its sightings
 	seen   [][]sighting // by context, in order of time
 	all    []sighting   // of all contexts
 
-	fs   []FrameID // scratch
-	idle chan *inquiry
+	// scratch
+	fs    []FrameID
+	way   []uint64
+	endAt []int32
+	idle  chan *inquiry
 }
 
 // newConsensus finds what is known of the stacks of w that have no answer.
@@ -268,10 +273,13 @@ func (c *consensus) call(w *world) {
 	slices.SortStableFunc(c.witnesses, func(a, b witness) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack)))
 	})
-	c.times = make([]int64, len(c.witnesses))
+	var stacks numbering
+	c.times, c.stackOf = make([]int64, len(c.witnesses)), make([]int32, len(c.witnesses))
 	for i := range c.witnesses {
 		c.times[i] = c.witnesses[i].time
+		c.stackOf[i] = int32(stacks.add(uint64(c.witnesses[i].stack)))
 	}
+	c.stacks = stacks.n
 }
 
 // ask finds in which stacks the contexts of what is known of open blocks are, and returns how many sightings
@@ -289,8 +297,8 @@ func (c *consensus) ask(open []*block) (sightings int) {
 		for i, k := range contextSites {
 			if len(c.fs) > k { // the innermost frame is no call site
 				h := uint64(0)
-				for _, f := range slices.Backward(c.fs[:k]) {
-					h = outward(h, f)
+				for _, f := range c.fs[:k] {
+					h = inward(h, f)
 				}
 				x[i] = int32(c.ids.add(h^uint64(i))) + 1
 				c.ends[c.fs[k-1]] |= 1 << i
@@ -298,29 +306,30 @@ func (c *consensus) ask(open []*block) (sightings int) {
 		}
 		c.of[s] = x
 	}
-	ends, which, last := c.endings()
+	ends, at := c.endings()
 	c.spots = c.spots[:0]
-	c.shows = make([][2]int32, c.t.Len())
+	c.shows = slices.Grow(c.shows[:0], c.stacks)[:c.stacks]
+	clear(c.shows)
 	c.counts = make([]int, c.ids.n)
 	for i := range c.witnesses {
-		x := &c.witnesses[i]
-		at := &c.shows[x.stack]
-		if at[1] == 0 {
-			at[0] = int32(len(c.spots))
+		show := &c.shows[c.stackOf[i]]
+		if show[1] == 0 {
+			show[0] = int32(len(c.spots))
 			// the innermost frame is no call site
-			for s := last[c.t.Parent(x.stack)]; s != 0; s = last[c.t.Parent(s)] {
-				for k, id := range ends[which[s]] {
+			for e := at[c.t.Parent(c.witnesses[i].stack)]; e != 0; e = ends[e].outer {
+				for k, id := range ends[e].contexts {
 					if id > 0 {
+						s := ends[e].stack
 						c.spots = append(c.spots, spot{id - 1, c.t.up(s, c.t.Depth(s)-contextSites[k])})
 					}
 				}
 			}
-			at[1] = int32(len(c.spots))
+			show[1] = int32(len(c.spots))
 		}
-		for _, x := range c.spots[at[0]:at[1]] {
+		for _, x := range c.spots[show[0]:show[1]] {
 			c.counts[x.context]++
 		}
-		sightings += int(at[1] - at[0])
+		sightings += int(show[1] - show[0])
 	}
 	return sightings
 }
@@ -367,50 +376,75 @@ func (c *consensus) see() {
 		if x.whole {
 			whole = 1
 		}
-		at := c.shows[x.stack]
-		for _, n := range places[at[0]:at[1]] {
+		show := c.shows[c.stackOf[i]]
+		for _, n := range places[show[0]:show[1]] {
 			list := &c.seen[c.spots[n].context]
 			*list = append(*list, sighting{int32(i), 2*n + whole})
 		}
 	}
 }
 
-// endings returns the contexts that are asked and end with a stack, and for each stack which of
-// these it has and the innermost stack in it that has some, itself included.
-func (c *consensus) endings() (ends []contexts, which []int32, last []StackID) {
-	ends, which, last = make([]contexts, 1), make([]int32, c.t.Len()), make([]StackID, c.t.Len())
-	for s := StackID(1); int(s) < len(last); s++ { // callers come before what they call
+// An ending is a stack with the contexts that end with it.
+type ending struct {
+	contexts
+	stack StackID
+	outer int32 // the next one further out, 0 if there is none
+}
+
+// endings returns the stacks that contexts which are asked end with, from 1 on, and for each stack the innermost
+// of these in it, itself included; 0 if it has none.
+func (c *consensus) endings() (ends []ending, at []int32) {
+	n := c.t.Len()
+	c.endAt = slices.Grow(c.endAt[:0], n)[:n]
+	ends, at = make([]ending, 1), c.endAt
+	at[0] = 0
+	way := append(c.way[:0], 0)            // the hash of the frames down to each of a path, from innerSites further out on
+	for s := StackID(1); int(s) < n; s++ { // callers come before what they call
 		callers, f := c.t.Node(s)
-		last[s] = last[callers]
+		if callers != s-1 {
+			way = way[:1]
+			c.fs = c.fs[:0]
+			for a := callers; a != 0 && len(c.fs) < innerSites; a = c.t.Parent(a) {
+				c.fs = append(c.fs, c.t.Frame(a))
+			}
+			for _, f := range slices.Backward(c.fs) {
+				way = append(way, inward(way[len(way)-1], f))
+			}
+		}
+		way = append(way, inward(way[len(way)-1], f))
+		at[s] = at[callers]
 		if int(f) >= len(c.ends) || c.ends[f] == 0 {
 			continue
 		}
-		if ids := c.ending(s, c.ends[f]); ids != (contexts{}) {
-			which[s], last[s] = int32(len(ends)), s
-			ends = append(ends, ids)
+		x := ending{stack: s, outer: at[s]}
+		for i, k := range contextSites {
+			if from := len(way) - 1 - k; from >= 0 && c.ends[f]>>i&1 != 0 {
+				x.contexts[i] = int32(c.ids.get((way[len(way)-1]-way[from]*siteWeight[i])^uint64(i))) + 1
+			}
+		}
+		if x.contexts != (contexts{}) {
+			at[s] = int32(len(ends))
+			ends = append(ends, x)
 		}
 	}
-	return ends, which, last
+	c.way = way
+	return ends, at
 }
 
-// ending returns the contexts asked that end with s and have the lengths asked.
-func (c *consensus) ending(s StackID, lengths uint8) (ids contexts) {
-	h, n := uint64(0), 0
-	for i, sites := range contextSites {
-		if lengths>>i == 0 {
-			break
-		}
-		for ; s != 0 && n < sites; n++ {
-			callers, f := c.t.Node(s)
-			h = outward(h, f)
-			s = callers
-		}
-		if n == sites && lengths>>i&1 != 0 {
-			ids[i] = int32(c.ids.get(h^uint64(i))) + 1
+// inward is the hash of frames, h being that of all but the innermost one. That of the inner n frames alone is
+// less by the hash of the others times mul to the power of n.
+func inward(h uint64, f FrameID) uint64 { return h*mul + uint64(f) + 1 }
+
+// siteWeight is mul to the power of each of contextSites.
+var siteWeight = func() (w [len(contextSites)]uint64) {
+	for i, n := range contextSites {
+		w[i] = 1
+		for range n {
+			w[i] *= mul
 		}
 	}
-	return ids
-}
+	return w
+}()
 
 // outward is the hash of frames, h being that of all but the outermost one.
 func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
