@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,7 +26,7 @@ func TestSoleCallers(t *testing.T) {
 	}
 	add(Whole, 1, 50, 51)
 	s := newSolver(tree, Names{}, Options{Bridge: 200})
-	w := s.load([]Thread{{Samples: Slice(samples)}}, []int{0})
+	w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
 	sole := (&consensus{engine: s.engine}).learnSole(w)
 	for name, c := range map[string]struct {
 		stack  []FrameID
