@@ -15,15 +15,18 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// A mistake is a text of kong's that says how it works inside, and what we say in its place.
+// A mistake is a text of kong's that says how it works inside, and what we say in its place: of the
+// command that was named, and of the parts of the text.
 type mistake struct {
-	raw   string // of parts that only our own grammar could bring there is no text
+	raw   *regexp.Regexp
 	plain func(where *kong.Node, parts []string) string
 }
 
-var mistakes = sync.OnceValue(func() []told {
-	var list []told
-	for _, m := range []mistake{
+var mistakes = sync.OnceValue(func() (list []mistake) {
+	for _, m := range []struct {
+		raw   string
+		plain func(where *kong.Node, parts []string) string
+	}{
 		{`^(--?[\w-]+): (?:expected .* value but got "?EOL"?|missing value, expecting).*$`, func(_ *kong.Node, p []string) string {
 			return p[1] + " needs a value"
 		}},
@@ -62,15 +65,10 @@ var mistakes = sync.OnceValue(func() []told {
 			return "name a command, such as `tracefix info TRACE`"
 		}},
 	} {
-		list = append(list, told{regexp.MustCompile(m.raw), m.plain})
+		list = append(list, mistake{regexp.MustCompile(m.raw), m.plain})
 	}
 	return list
 })
-
-type told struct {
-	raw   *regexp.Regexp
-	plain func(*kong.Node, []string) string
-}
 
 // arguments are what those of the grammar are called in a sentence.
 var arguments = map[string]string{
@@ -113,13 +111,11 @@ func unknownFlag(where *kong.Node, parts []string) string {
 	name := strings.TrimLeft(flag, "-")
 	root := where
 	var names []string
-	for ; root.Parent != nil; root = root.Parent {
-		for _, f := range root.Flags {
+	for n := where; n != nil; n = n.Parent {
+		root = n
+		for _, f := range n.Flags {
 			names = append(names, f.Name)
 		}
-	}
-	for _, f := range root.Flags {
-		names = append(names, f.Name)
 	}
 	what := fmt.Sprintf("there is no flag %s", flag)
 	if where.Parent != nil {
@@ -144,10 +140,10 @@ func unknownFlag(where *kong.Node, parts []string) string {
 // unexpected tells a word too many from a command that there is not.
 func unexpected(where *kong.Node, parts []string) string {
 	word := strings.Trim(parts[1], `"`)
-	if where.Parent != nil {
-		return fmt.Sprintf("%q is one too many: see how `%s` is used", text.Line(word), strings.Join(commandPath(where), " "))
-	}
 	shown := text.Line(word)
+	if where.Parent != nil {
+		return fmt.Sprintf("%q is one too many: see how `%s` is used", shown, strings.Join(commandPath(where), " "))
+	}
 	switch s, err := os.Stat(word); {
 	case word == "":
 		return "the name of the command is empty"
