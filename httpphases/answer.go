@@ -7,7 +7,7 @@ import "strings"
 // content has come when that has sent it. A server that has sent all with the headers has mostly ended
 // when these are read, but may get its processor late; so an answer goes on behind its headers where
 // those of its route mostly do. One whose content is read by nobody ends otherwise: who asked closes
-// the connection.
+// the connection, or goes on at once.
 
 // closedSoon is for how long behind a request its connection is closed for it, ns.
 const closedSoon = int64(3e6)
@@ -40,6 +40,7 @@ type answer struct {
 	to         *request
 	connection string
 	sent       int64
+	reused     bool // another request came on the connection: it was read to the end
 }
 
 // answersOn reports whether the answer to r goes on behind its headers: the request is served here,
@@ -56,6 +57,17 @@ func (p *process) answersOn(r *request) bool {
 	}
 	s.client = r
 	return true
+}
+
+// goesOn takes the start of a request on the thread that read the headers of the answer to r and did
+// nothing since, as far as is told. If no other request is under way the thread is still in the code
+// that asked, which so has all that it waited for.
+func (b *Builder) goesOn(p *process, r *request) {
+	if r == nil || !r.open || p.open != r || r.openNext != nil || r.redirected() {
+		return
+	}
+	r.servedBy.client = nil
+	b.emit(p, r)
 }
 
 // brokenOff notes that what served r failed when the headers were sent.
@@ -80,8 +92,22 @@ func (b *Builder) sent(p *process, s *server, r *request) {
 		b.emit(p, r)
 		return
 	}
-	connection, _, _ := strings.Cut(s.RequestID, ":")
-	p.answers = append(p.answers, answer{r, connection, end})
+	connection := connectionOf(s.RequestID)
+	p.answers = append(p.answers, answer{to: r, connection: connection, sent: end})
+}
+
+// connectionOf returns the connection of a request that Kestrel gave an id.
+func connectionOf(request string) string {
+	connection, _, _ := strings.Cut(request, ":")
+	return connection
+}
+
+// reuse takes the id of a request that begins.
+func (p *process) reuse(request string) {
+	for i := range p.answers {
+		a := &p.answers[i]
+		a.reused = a.reused || a.connection == connectionOf(request)
+	}
 }
 
 // settleAnswers ends the requests whose answers were sent, but for those whose connection is closed
@@ -90,7 +116,7 @@ func (b *Builder) settleAnswers(p *process, closed string, now int64) {
 	kept := p.answers[:0]
 	for _, a := range p.answers {
 		switch {
-		case closed != "" && a.connection == closed:
+		case closed != "" && a.connection == closed && !a.reused:
 			b.emit(p, a.to)
 		case a.sent+closedSoon < now:
 			a.settle()

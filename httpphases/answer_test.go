@@ -2,6 +2,7 @@ package httpphases_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,18 +20,24 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 		served   int64 // ms: the end of the request that is served
 		threw    bool
 		closed   int64 // ms: the end of its connection
+		reused   int64 // ms: the start of another request on its connection
+		next     bool  // another request begins behind the headers, on their thread
+		beside   bool  // and one was under way
 		duration int64 // ms
 		marks    string
 		outcome  httpphases.Outcome
 	}{
-		"content that comes late":           {served: 60, duration: 60, marks: "inferred"},
-		"content that came with headers":    {earlier: 1, served: 12, duration: 10},
-		"content that comes soon":           {served: 12, duration: 12, marks: "inferred"},
-		"content that nobody reads":         {served: 60, closed: 60, duration: 10},
-		"connection closed later":           {served: 60, closed: 80, duration: 60, marks: "inferred"},
-		"server that fails in the middle":   {served: 60, threw: true, closed: 60, duration: 60, outcome: httpphases.Failed},
-		"server that failed at once":        {served: 5, threw: true, duration: 10, outcome: httpphases.Failed},
-		"request that is served to the end": {served: 1000, duration: 10},
+		"content that comes late":                     {served: 60, duration: 60, marks: "inferred"},
+		"content that came with headers":              {earlier: 1, served: 12, duration: 10},
+		"content that comes soon":                     {served: 12, duration: 12, marks: "inferred"},
+		"content that nobody reads":                   {served: 60, closed: 60, duration: 10},
+		"connection closed for another":               {served: 60, reused: 61, closed: 62, duration: 60, marks: "inferred"},
+		"content that the next one does not wait for": {served: 60, next: true, duration: 10},
+		"next one of other code":                      {served: 60, next: true, beside: true, duration: 60, marks: "inferred"},
+		"connection closed later":                     {served: 60, closed: 80, duration: 60, marks: "inferred"},
+		"server that fails in the middle":             {served: 60, threw: true, closed: 60, duration: 60, outcome: httpphases.Failed},
+		"server that failed at once":                  {served: 5, threw: true, duration: 10, outcome: httpphases.Failed},
+		"request that is served to the end":           {served: 1000, duration: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rows []*httpphases.Request
@@ -51,6 +58,12 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 					at{t + 2, httpphases.Event{Kind: httpphases.ServerRequestStop, Thread: 2}},
 					at{t + 3, httpphases.Event{Kind: httpphases.SpanStop, Thread: 1, Span: &client}})
 			}
+			other := func(id string) httpphases.Event {
+				return httpphases.Event{Kind: httpphases.SpanStart, Thread: 1, Span: &httpphases.Span{Name: client.Name, ID: id, URL: "http://elsewhere/b"}}
+			}
+			if c.beside {
+				events = append(events, at{-1, other("o")})
+			}
 			events = append(events, []at{
 				{0, httpphases.Event{Kind: httpphases.SpanStart, Thread: 1, Span: &client}},
 				{1, httpphases.Event{Kind: httpphases.ServerRequestStart, Thread: 2, Text: "/a"}},
@@ -67,7 +80,15 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 			case c.served > 100: // it goes on behind the trace
 				events = append(events, stop)
 			default:
-				events = append(append(events, stop), end...)
+				events = append(events, stop)
+				if c.next {
+					events = append(events, at{11, other("n")})
+				}
+				events = append(events, end...)
+			}
+			if c.reused > 0 {
+				events = append(events, at{c.reused, httpphases.Event{Kind: httpphases.ServerRequestStart, Thread: 4, Text: "/b"}},
+					at{c.reused, httpphases.Event{Kind: httpphases.KestrelStart, Thread: 4, Span: &httpphases.Span{RequestID: "0H:2"}}})
 			}
 			if c.closed > 0 {
 				events = append(events, at{c.closed, httpphases.Event{Kind: httpphases.KestrelClosed, Thread: 3, Text: "0H"}})
@@ -77,6 +98,7 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 				b.Add(&x.e)
 			}
 			b.Finish(1100 * ms)
+			rows = slices.DeleteFunc(rows, func(r *httpphases.Request) bool { return r.Host == "elsewhere" })
 			require.Len(t, rows, c.earlier+1)
 			rows = rows[c.earlier:]
 			assert.Equal(t, c.duration*ms, rows[0].Duration)

@@ -434,6 +434,8 @@ func (b *Builder) handle(e *Event) {
 	if len(p.answers) > 0 {
 		b.settleAnswers(p, "", e.Time)
 	}
+	answered := th.answered
+	th.answered = nil
 	switch e.Kind {
 	case RequestStart:
 		b.requestStart(p, th, e, h[n], n)
@@ -447,6 +449,7 @@ func (b *Builder) handle(e *Event) {
 		switch {
 		case e.Span == nil:
 		case e.Kind == SpanStart && e.Span.Name == spanClient:
+			b.goesOn(p, answered)
 			b.spanStart(p, th, e, &h, n)
 		case e.Kind == SpanStop && e.Span.Name == spanClient:
 			b.spanStop(p, th, e)

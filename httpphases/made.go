@@ -236,5 +236,7 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event) {
 	r.failed = s.Task == TaskFaulted || s.Task == TaskCanceled || s.Status == 0 && s.ErrorType != ""
 	if !p.answersOn(r) {
 		b.emit(p, r)
+		return
 	}
+	th.answered = r
 }

@@ -186,6 +186,9 @@ func (p *process) tell(s *server, of *Span) {
 		p.serverKeys[k] = s
 	}
 	q := &s.ServerRequest
+	if q.RequestID == "" && of.RequestID != "" {
+		p.reuse(of.RequestID)
+	}
 	for _, f := range []struct {
 		to   *string
 		from string

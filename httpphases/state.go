@@ -419,6 +419,7 @@ type thread struct {
 	serving   *server  // whose start or end was told here last
 	stopping  bool     // it was its end
 	spanned   *request // whose span of the bridge ended here last
+	answered  *request // whose answer goes on behind its span, which was the last event here
 	logged    *Span    // a line of the log about a request whose end follows
 	threw     bool     // likewise, an exception that nobody handled
 	// A HandshakeStop that may be the server's.
