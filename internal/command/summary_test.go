@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,10 +15,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 func runHTTP(t *testing.T, file, format string, h *HTTP) ([]byte, *report.Trace) {
@@ -157,4 +160,87 @@ func TestSummaryRefuses(t *testing.T) {
 	} {
 		assert.Error(t, c.h.Check(c.format), name)
 	}
+}
+
+// No recording holds a name resolution or a TLS handshake that took far longer than others. So the
+// clock is put forward by 400 ms in the middle of one of a real recording.
+func TestSummaryFindsOutliers(t *testing.T) {
+	for _, file := range []string{"http-full", "http-net8"} {
+		for provider, want := range map[string]string{httpphases.ProviderDNS: "dns_outlier", httpphases.ProviderSecurity: "tls_outlier"} {
+			t.Run(file+" "+want, func(t *testing.T) {
+				in, err := input.Open(context.Background(), stretched(t, tracetest.Corpus(t, "dotnet10", file+".nettrace"), provider, 400e6), nil)
+				require.NoError(t, err)
+				defer in.Close()
+				var out bytes.Buffer
+				h := &HTTP{Summary: true}
+				require.NoError(t, h.Do(context.Background(), &Call{In: in, Out: &out, Format: "json", Report: &report.Trace{}}))
+				var s httpreport.Service
+				require.NoError(t, json.Unmarshal(out.Bytes(), &s))
+				require.Len(t, s.Findings, 1)
+				f := s.Findings[0]
+				assert.Equal(t, want, f.Kind)
+				assert.GreaterOrEqual(t, f.To-f.From, 400.)
+				assert.Contains(t, f.Text, "the longest 4", "400 ms, and what it took before")
+			})
+		}
+	}
+}
+
+// stretched returns a copy of a trace whose clock jumps ahead by so many ns where an operation of a
+// provider is under way, and none of another one.
+func stretched(t *testing.T, file, provider string, ns int64) string {
+	t.Helper()
+	each := func(f func(r *nettrace.Reader, ev *nettrace.Event)) {
+		in, err := os.Open(file)
+		require.NoError(t, err)
+		defer in.Close()
+		r, err := nettrace.NewReader(in, nil)
+		require.NoError(t, err)
+		for ev, err := range r.All() {
+			require.NoError(t, err)
+			f(r, ev)
+		}
+	}
+	open := map[string]int{}
+	others := func(but string) (n int) {
+		for _, p := range []string{httpphases.ProviderDNS, httpphases.ProviderSecurity, httpphases.ProviderSockets} {
+			if p != but {
+				n += open[p]
+			}
+		}
+		return n
+	}
+	var inside []int64 // times at which only an operation of the provider is under way
+	each(func(_ *nettrace.Reader, ev *nettrace.Event) {
+		if open[provider] > 0 && others(provider) == 0 {
+			inside = append(inside, ev.Time)
+		}
+		switch p := ev.Metadata.Provider; {
+		case p == httpphases.ProviderSockets && ev.Metadata.EventID > 3: // of the side that accepts
+		case ev.Opcode == 1:
+			open[p]++
+		case ev.Opcode == 2:
+			open[p]--
+		}
+	})
+	require.NotEmpty(t, inside)
+	at := inside[0] // later ones are canceled
+	name := filepath.Join(t.TempDir(), "stretched.nettrace")
+	out, err := os.Create(name)
+	require.NoError(t, err)
+	var w *nettrace.Writer
+	each(func(r *nettrace.Reader, ev *nettrace.Event) {
+		if w == nil {
+			w, err = nettrace.NewWriter(out, r.Header())
+			require.NoError(t, err)
+		}
+		e := *ev
+		if e.Time >= at {
+			e.Time += ns * r.Header().Frequency / 1e9
+		}
+		require.NoError(t, w.Write(&e))
+	})
+	require.NoError(t, w.Close())
+	require.NoError(t, out.Close())
+	return name
 }
