@@ -1,6 +1,8 @@
 package causality
 
 import (
+	"hash/maphash"
+
 	"github.com/tracefix/tracefix/activity"
 )
 
@@ -18,7 +20,6 @@ type Activity struct {
 	Runtime  bool // of the runtime itself
 
 	work *work // of those that Explainer.Root chose
-	gone bool  // another one has its id now
 }
 
 // open reports whether a is running at a time.
@@ -55,21 +56,70 @@ func (a *Activity) Below(other *Activity) bool {
 	return false
 }
 
-type activityKey struct {
-	process uint32
-	id      activity.ID
+// An index finds the newest activity of an id. There are several look-ups for each event, most of
+// them of memory that was not touched lately: a map takes three times as long. The zero value is empty.
+type index struct {
+	slots []indexSlot // a power of two; those behind a slot that is taken follow it
+	n     int
+}
+
+type indexSlot struct {
+	hash uint64
+	a    *Activity
+}
+
+// indexSeed keeps ids of a file from meeting in one place on purpose.
+var indexSeed = maphash.MakeSeed()
+
+// slot returns the slot of an activity, or the free one where it belongs.
+func (x *index) slot(process uint32, id *activity.ID, hash uint64) *indexSlot {
+	for i := hash; ; i++ {
+		s := &x.slots[i&uint64(len(x.slots)-1)]
+		if s.a == nil || s.hash == hash && s.a.ID == *id && s.a.Process == process {
+			return s
+		}
+	}
+}
+
+func (x *index) find(process uint32, id *activity.ID) *Activity {
+	if x.n == 0 {
+		return nil
+	}
+	return x.slot(process, id, maphash.Bytes(indexSeed, id[:])).a
+}
+
+// add adds an activity, which takes the place of one with its id.
+func (x *index) add(a *Activity) {
+	if 2*x.n >= len(x.slots) {
+		old := x.slots
+		x.slots = make([]indexSlot, max(1<<8, 2*len(old)))
+		for _, s := range old {
+			if s.a != nil {
+				*x.slot(s.a.Process, &s.a.ID, s.hash) = s
+			}
+		}
+	}
+	hash := maphash.Bytes(indexSeed, a.ID[:])
+	s := x.slot(a.Process, &a.ID, hash)
+	if s.a == nil {
+		x.n++
+	}
+	*s = indexSlot{hash, a}
 }
 
 // activities finds activities by id.
 type activities struct {
-	byID  map[activityKey]*Activity
-	gone  []*Activity // stopped, in that order: forgotten after a while
+	byID  [2]index // of late, and of the time before that
+	since int64    // ns: when the newer one began
 	lossy map[uint32]bool
-	keep  int64 // ns for which those stopped are known
+	keep  int64 // ns for which those stopped are known at least
 }
 
 // start adds the activity that e starts.
 func (as *activities) start(e *Event) *Activity {
+	if e.Time-as.since > as.keep {
+		as.forget(e.Time)
+	}
 	a := &Activity{
 		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime,
 	}
@@ -79,12 +129,36 @@ func (as *activities) start(e *Event) *Activity {
 	if a.Parent == nil {
 		a.Parent = as.prefix(e.Process, e.ID)
 	}
-	k := activityKey{e.Process, e.ID}
-	if old := as.byID[k]; old != nil {
-		old.gone = true
-	}
-	as.byID[k] = a
+	as.byID[0].add(a)
 	return a
+}
+
+// forget drops those that were stopped before the newer index began.
+func (as *activities) forget(now int64) {
+	var open []*Activity
+	room := as.byID[1].slots
+	for _, s := range room {
+		if s.a != nil && !s.a.Stopped && as.byID[0].find(s.a.Process, &s.a.ID) == nil {
+			open = append(open, s.a)
+		}
+	}
+	if len(room) > 2*len(as.byID[0].slots) {
+		room = nil
+	}
+	clear(room)
+	as.byID[0], as.byID[1] = index{slots: room}, as.byID[0]
+	as.since = now
+	for _, a := range open {
+		as.byID[0].add(a)
+	}
+}
+
+// known returns the newest activity of an id, nil if there is none.
+func (as *activities) known(process uint32, id *activity.ID) *Activity {
+	if a := as.byID[0].find(process, id); a != nil {
+		return a
+	}
+	return as.byID[1].find(process, id)
 }
 
 // find returns the newest activity of an id, which it adds if the trace began inside.
@@ -92,12 +166,11 @@ func (as *activities) find(process uint32, id activity.ID) *Activity {
 	if id.IsZero() {
 		return nil
 	}
-	k := activityKey{process, id}
-	a := as.byID[k]
+	a := as.known(process, &id)
 	if a == nil {
 		a = &Activity{ID: id, Process: process}
 		a.Parent = as.prefix(process, id)
-		as.byID[k] = a
+		as.byID[0].add(a)
 	}
 	return a
 }
@@ -115,7 +188,7 @@ func (as *activities) prefix(process uint32, id activity.ID) *Activity {
 		above := activity.NewPath(p.Numbers()[:n]...).WithProcess(p.Process())
 		for _, enc := range [...]activity.Encoder{activity.EncoderNew, activity.EncoderOld} {
 			if up, err := activity.Encode(above, enc); err == nil {
-				if a := as.byID[activityKey{process, up}]; a != nil {
+				if a := as.known(process, &up); a != nil {
 					return a
 				}
 			}
@@ -125,18 +198,8 @@ func (as *activities) prefix(process uint32, id activity.ID) *Activity {
 }
 
 // stop ends an activity.
-func (as *activities) stop(a *Activity, t int64) {
-	if a.Stopped {
-		return
-	}
-	a.Stop, a.Stopped = t, true
-	as.gone = append(as.gone, a)
-	for len(as.gone) > 0 && as.gone[0].Stop < t-as.keep {
-		g := as.gone[0]
-		as.gone[0] = nil
-		as.gone = as.gone[1:]
-		if !g.gone {
-			delete(as.byID, activityKey{g.Process, g.ID})
-		}
+func (a *Activity) stop(t int64) {
+	if !a.Stopped {
+		a.Stop, a.Stopped = t, true
 	}
 }

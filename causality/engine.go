@@ -173,7 +173,7 @@ const (
 func NewEngine(o *Options) *Engine {
 	return &Engine{
 		o:       *o,
-		acts:    activities{byID: map[activityKey]*Activity{}, lossy: map[uint32]bool{}, keep: horizon},
+		acts:    activities{lossy: map[uint32]bool{}, keep: horizon},
 		threads: map[threadKey]*thread{},
 		tasks:   [2]map[taskKey]*flow{{}, {}},
 		queued:  map[taskKey]queued{},
@@ -499,7 +499,7 @@ func (g *Engine) change(t *thread, e *Event) {
 	case Stop:
 		a := g.acts.find(e.Process, e.ID)
 		if a != nil && (!a.Started || a.Name == e.Name && a.Provider == e.Provider) { // else it found none of its own
-			g.acts.stop(a, e.Time)
+			a.stop(e.Time)
 			top.flow = g.flows.add(flow{activity: a.Parent, known: true})
 		}
 	case TaskMade, TaskReady:

@@ -252,7 +252,8 @@ func TestAnyEvents(t *testing.T) {
 		for range 300 {
 			e := Event{Kind: Kind(rng.IntN(int(Adjust) + 1)), Thread: 1 + rng.Uint64N(3), Task: rng.Int64N(4), Next: rng.Int64N(4), External: rng.IntN(2) == 0, Cut: rng.IntN(9) == 0, HasInner: rng.IntN(2) == 0}
 			e.HasID = e.Kind != Sample
-			if e.HasID && rng.IntN(3) > 0 {
+			halt := e.Kind >= HaltAsked && e.Kind <= HaltEnd // of which a Log joins those that tell nothing else
+			if e.HasID && (halt || rng.IntN(3) > 0) {
 				e.ID = l.id(1+rng.Uint32N(3), 1+rng.Uint32N(2))
 			}
 			if e.Kind == Start && rng.IntN(2) == 0 {

@@ -38,7 +38,7 @@ const (
 	PauseEnd                // they run again
 	HaltAsked               // all threads are asked to stop, for something else: to sample them, most often
 	HaltBegin               // they stand, if that was asked, or for a collection
-	HaltEnd                 // they run again
+	HaltEnd                 // they run again; a Log tells how long they stood
 	Throw                   // an exception
 	Enqueue                 // the work item Task is queued for a thread of the pool
 	Dequeue                 // a thread of the pool takes it
@@ -61,7 +61,7 @@ type Event struct {
 	Runtime  bool
 	External bool  // Sample: outside of managed code, where the thread runs or blocks
 	OnCPU    bool  // Sample: it ran, wherever
-	Blocked  int64 // Sample: ns for which the thread was off its processor, until Time
+	Blocked  int64 // Sample: ns for which the thread was off its processor, until Time; HaltEnd: for which all stood
 	Task     int64
 	Next     int64
 	Name     string // of a Start or Stop: the activity; of a Throw: the type of the exception

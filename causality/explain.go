@@ -121,6 +121,7 @@ type stuckKey struct {
 const (
 	maxChildren = 1000
 	maxThrown   = 1000
+	maxRoom     = 16 // intervals or children of a work that is used again
 )
 
 // An Explainer gathers what an Engine hands out, by activity.
@@ -130,10 +131,10 @@ type Explainer struct {
 	pauses  timeline // of the garbage collector
 	unknown timeline // threads at work, nobody knows for whom
 	turns   turns    // what was left of a processor for each
-	halt    halt
-	open    int64 // start of the pause that is open
+	open    int64    // start of the pause that is open
 	paused  bool
-	edges   []edge // room for walk
+	edges   []edge  // room for walk
+	free    []*work // of those that Forget was told of
 }
 
 // ExplainOptions are those of an Explainer.
@@ -166,35 +167,13 @@ func (x *Explainer) Add(e *Event) {
 			x.pauses.add(x.open, e.Time, 0)
 			x.paused = false
 		}
-	case HaltAsked, HaltBegin, HaltEnd:
-		x.halted(e)
+	case HaltEnd:
+		x.turns.halted(e.Time-e.Blocked, e.Time)
 		if e.Stack == 0 && e.ID.IsZero() {
 			return // the thread that samples wrote it, which works for none
 		}
 	}
 	x.engine.Add(e)
-}
-
-// A halt is how far the process is on its way to a standstill that is not a collection's.
-type halt struct {
-	asked, stands bool
-	from          int64
-}
-
-// halted follows the halts.
-func (x *Explainer) halted(e *Event) {
-	h := &x.halt
-	switch {
-	case e.Kind == HaltAsked:
-		*h = halt{asked: true}
-	case e.Kind == HaltBegin && h.asked:
-		*h = halt{stands: true, from: e.Time}
-	case e.Kind == HaltEnd:
-		if h.stands {
-			x.turns.halted(h.from, e.Time)
-		}
-		*h = halt{}
-	}
 }
 
 // Finish takes the rest from the Engine.
@@ -212,7 +191,7 @@ func (x *Explainer) started(a *Activity) {
 		return
 	}
 	if x.o.Root(a) {
-		a.work = &work{}
+		a.work = x.newWork()
 	}
 	call := x.o.Call(a)
 	for up := a.Parent; up != nil; up = up.Parent {
@@ -228,6 +207,35 @@ func (x *Explainer) started(a *Activity) {
 			}
 		}
 	}
+}
+
+// newWork returns an empty work.
+func (x *Explainer) newWork() *work {
+	n := len(x.free)
+	if n == 0 {
+		return &work{}
+	}
+	w := x.free[n-1]
+	x.free = x.free[:n-1]
+	return w
+}
+
+// Forget drops what was done for an activity, which can't be explained any more. What an
+// Explanation of it holds is the next one's.
+func (x *Explainer) Forget(a *Activity) {
+	if a == nil || a.work == nil {
+		return
+	}
+	w := a.work
+	a.work = nil
+	if len(w.intervals) > maxRoom || len(w.children) > maxRoom || w.hot != nil || w.stuck != nil {
+		return
+	}
+	clear(w.children)
+	clear(w.calls)
+	clear(w.thrown)
+	*w = work{intervals: w.intervals[:0], calls: w.calls[:0], children: w.children[:0], thrown: w.thrown[:0]}
+	x.free = append(x.free, w)
 }
 
 // segment takes a stretch of time.

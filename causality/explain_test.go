@@ -27,10 +27,11 @@ func explained(t *testing.T, processors, others int, halts bool) *Time {
 		Call:       func(*Activity) bool { return false },
 		Processors: processors,
 	})
+	var log Log
 	add := func(at int64, thread uint64, e Event, frames ...stacks.FrameID) {
 		e.Time, e.Process, e.Thread = at, 1, thread
 		e.Stack, e.HasID = l.tree.Add(frames...), e.Kind != Sample
-		x.Add(&e)
+		log.Add(&e)
 	}
 	wait := []stacks.FrameID{frameTop, frameUser, frameTaskWait}
 	work := []stacks.FrameID{frameTop, frameOther}
@@ -52,18 +53,22 @@ func explained(t *testing.T, processors, others int, halts bool) *Time {
 		}
 	}
 	add(100*ms+ms/4, 1, Event{Kind: WaitEnd, ID: id, Task: 7}, frameTop, frameUser)
+	var e Event
+	for r := log.Read(); r.Next(&e); {
+		x.Add(&e)
+	}
 	x.Finish()
 	require.NotNil(t, root)
-	e, ok := x.Explain(root, 0, 100*ms, nil, true)
+	got, ok := x.Explain(root, 0, 100*ms, nil, true)
 	require.True(t, ok)
-	assert.Equal(t, 100*ms, e.Time.Sum())
-	assert.Equal(t, 40*ms, e.Time.Total, "what threads ran for it is not shared out")
+	assert.Equal(t, 100*ms, got.Time.Sum())
+	assert.Equal(t, 40*ms, got.Time.Total, "what threads ran for it is not shared out")
 	var steps int64
-	for _, s := range e.Steps {
+	for _, s := range got.Steps {
 		steps += s.To - s.From
 	}
 	assert.Equal(t, 100*ms, steps)
-	return &e.Time
+	return &got.Time
 }
 
 // A thread that is ready has a processor for its share of the time only: while another one

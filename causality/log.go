@@ -9,7 +9,8 @@ import (
 
 // A Log keeps events, some ten bytes each, until the names of their frames are known: these
 // stand at the end of a trace. Of samples that are as those around them on their thread, as
-// most are, it keeps the first and the last. The zero value is empty.
+// most are, it keeps the first and the last; of a standstill that is not a collection's, of which
+// there is one for each time that threads were sampled, its end and how long it was. The zero value is empty.
 type Log struct {
 	chunks  [][]byte
 	b       []byte
@@ -18,6 +19,7 @@ type Log struct {
 	numbers map[string]uint32 // of strings
 	strings []string
 	threads map[threadKey]uint32
+	halt    halt
 	// What was met lately, by a part of it.
 	lateThreads [64]logMet[threadKey]
 	lateStrings [64]logMet[string]
@@ -32,7 +34,7 @@ type logMet[T comparable] struct {
 // logState is what both the writer and the reader of a Log know of the events before.
 type logState struct {
 	time    int64
-	recent  [1 << 13]activity.ID // ids met lately, by their hash
+	recent  [1 << 10]activity.ID // ids met lately, by their hash
 	threads []logThread
 }
 
@@ -103,12 +105,42 @@ func (l *Log) Add(e *Event) {
 	n := l.thread(threadKey{e.Process, e.Thread})
 	l.n++
 	t := &l.state.threads[n]
-	if t.goesOn(e) {
+	if t.goesOn(e) || l.halted(e) {
 		return
 	}
 	l.endRun(n)
 	l.append(n, e)
 	t.begin(e)
+}
+
+// A halt is how far the process is on its way to a standstill that is not a collection's.
+type halt struct {
+	asked, stands bool
+	from          int64
+}
+
+// halted follows the halts and tells the event that ends one how long it was. It reports whether
+// e tells nothing else.
+func (l *Log) halted(e *Event) bool {
+	bare := e.Stack == 0 && e.ID.IsZero() // of the thread that samples, which works for none
+	h := &l.halt
+	switch e.Kind {
+	case HaltAsked:
+		*h = halt{asked: true}
+	case HaltBegin:
+		if h.asked {
+			*h = halt{stands: true, from: e.Time}
+		}
+	case HaltEnd:
+		if h.stands {
+			e.Blocked = e.Time - h.from
+			bare = false
+		}
+		*h = halt{}
+	default:
+		return false
+	}
+	return bare
 }
 
 // thread returns which of the threads has a key, a new one perhaps.

@@ -1,10 +1,5 @@
 package causality
 
-import (
-	"cmp"
-	"slices"
-)
-
 // A timeline is a set of stretches of time, each with the time from which on it counts, in
 // buckets. The zero value is empty.
 type timeline struct {
@@ -14,7 +9,7 @@ type timeline struct {
 	found  []stretch // room for within
 }
 
-// A page is the buckets of a time, each as it came.
+// A page is the buckets of a time, each in order of its beginnings.
 type page [1 << pageBits][]stretch
 
 type stretch struct{ from, to, born int64 }
@@ -59,6 +54,9 @@ func (l *timeline) add(from, to, born int64) {
 			list[n-1].to = end
 		} else {
 			list = append(list, stretch{from, end, born})
+			for i := n; i > 0 && list[i].from < list[i-1].from; i-- { // they come about in order
+				list[i], list[i-1] = list[i-1], list[i]
+			}
 			if len(list) >= crowded {
 				list = join(list)
 			}
@@ -91,10 +89,9 @@ func (l *timeline) within(from, to, began int64) []stretch {
 	return join(found)
 }
 
-// join makes overlapping stretches one, which counts for all of those for whom one of them
-// did. It changes the list.
+// join makes overlapping stretches, which are in order of their beginnings, one, which counts for
+// all of those for whom one of them did. It changes the list.
 func join(list []stretch) []stretch {
-	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
 	out := list[:0]
 	for _, v := range list {
 		if n := len(out); n > 0 && v.from <= out[n-1].to {

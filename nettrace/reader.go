@@ -210,7 +210,9 @@ func (h *Header) Nanos(qpc int64) int64 {
 		freq = 1e9
 	}
 	q := uint64(MaxNanos)
-	if hi, lo := bits.Mul64(d, 1e9); hi < freq {
+	if freq == 1e9 { // of Linux and macOS: a division takes longer than all else
+		q = min(q, d)
+	} else if hi, lo := bits.Mul64(d, 1e9); hi < freq {
 		n, rem := bits.Div64(hi, lo, freq)
 		if neg && rem != 0 {
 			n++

@@ -103,7 +103,10 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 			x.Steps = c.Format == "table" || c.Format == "html"
 			run.explain = x
 			begin(scan)
-		}, run.take)
+		}, func(r httpRow, before int64) {
+			run.take(r)
+			run.release(before)
+		})
 	} else {
 		read, err = scanned(ctx, c, begin, run.take)
 	}
@@ -285,6 +288,7 @@ type httpRun struct {
 	explain *requests.Explainer // nil: not asked for
 	others  others              // served and explained, for who asked for them
 	held    []httpRow
+	many    int  // held from which on release looks for those that can be written
 	flowing bool // too many to put in order: they are written as they end
 	err     error
 }
@@ -407,6 +411,21 @@ func (h *httpRun) flush() error {
 	}
 	h.held = nil
 	return h.err
+}
+
+// release writes what is held and began before a time, which is all that did: so it is written while
+// others are explained.
+func (h *httpRun) release(before int64) {
+	if h.cmd.Sort != "" || h.flowing || len(h.held) < max(h.many, 512) {
+		return
+	}
+	h.order()
+	n := 0
+	for ; n < len(h.held) && h.held[n].facts().start < before && h.err == nil; n++ {
+		h.write(h.held[n])
+	}
+	h.held = slices.Delete(h.held, 0, n)
+	h.many = 2 * len(h.held)
 }
 
 // order puts what is held into the order that is asked for.

@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -72,8 +74,9 @@ func scanned(ctx context.Context, c *Call, begin func(*requests.Scanner), each f
 }
 
 // explained reads a trace and hands out its requests in the order of their ends when what
-// explains them is ready. Others get the events of the first reading.
-func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *requests.Explainer, *requests.Scanner), each func(httpRow), others ...input.Consumer) (*requests.Info, error) {
+// explains them is ready, each with a time before which none that follows began. Others get the
+// events of the first reading.
+func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *requests.Explainer, *requests.Scanner), each func(r httpRow, before int64), others ...input.Consumer) (*requests.Info, error) {
 	rec, room := requests.NewRecorder(0), &waitingRoom{}
 	p, read, err := recorded(ctx, c, rec, append(others, room)...)
 	defer func() { room.scan.Stop() }()
@@ -82,13 +85,19 @@ func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *reque
 	}
 	x := requests.NewExplainer(p.Table, rec)
 	if room.full.Load() {
-		return scanned(ctx, c, func(scan *requests.Scanner) { ready(p, x, scan) }, each)
+		return scanned(ctx, c, func(scan *requests.Scanner) { ready(p, x, scan) }, func(r httpRow) { each(r, math.MinInt64) })
 	}
 	room.scan.Finish()
 	ready(p, x, room.scan)
+	before := make([]int64, len(room.rows))
+	first := int64(math.MaxInt64)
+	for i, r := range slices.Backward(room.rows) {
+		before[i] = first
+		first = min(first, r.facts().start)
+	}
 	for i, r := range room.rows {
 		room.rows[i] = httpRow{}
-		each(r)
+		each(r, before[i])
 	}
 	return read, nil
 }

@@ -47,7 +47,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	read, err := explained(ctx, c, func(p *profile.Profile, x *requests.Explainer, s *requests.Scanner) {
 		col.Span(p.Meta.End)
 		why, scan = x, s
-	}, func(r httpRow) {
+	}, func(r httpRow, _ int64) {
 		if r.made != nil {
 			need.Request(r.made)
 		}

@@ -40,7 +40,10 @@ func (l *loader) event(ev *nettrace.Event) {
 	l.touch(t, now)
 	switch {
 	case m.Role == nettrace.RoleSample:
-		l.sampler[ev.CaptureThreadID] = true
+		if ev.CaptureThreadID != l.lastSampler || len(l.sampler) == 0 {
+			l.lastSampler = ev.CaptureThreadID
+			l.sampler[ev.CaptureThreadID] = true
+		}
 		l.sample(t, ev, now, sampleType(ev))
 	case m.Role == nettrace.RoleCPU:
 		l.sample(t, ev, now, profile.SampleCPU)

@@ -150,17 +150,18 @@ type loader struct {
 	table   *profile.Table
 	info    Info
 
-	procs   map[int]*process
-	recent  [64]*thread // by their id: which had events lately
-	order   []*process
-	rows    map[*nettrace.Thread]*thread
-	images  *Images
-	sampler map[uint64]bool // capture threads of the sample profiler
-	births  []birth
-	classes []Class // by frame, v6
-	end     int64
-	systems int // events of Universal.System
-	wantAll bool
+	procs       map[int]*process
+	recent      [64]*thread // by their id: which had events lately
+	order       []*process
+	rows        map[*nettrace.Thread]*thread
+	images      *Images
+	sampler     map[uint64]bool // capture threads of the sample profiler
+	lastSampler uint64          // the newest of them
+	births      []birth
+	classes     []Class // by frame, v6
+	end         int64
+	systems     int // events of Universal.System
+	wantAll     bool
 
 	sampled []profile.StackID // the stacks of samples, each once
 	spool   *profile.Spool    // of the samples of all threads

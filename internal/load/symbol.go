@@ -61,6 +61,7 @@ type symbols struct {
 	live   map[uint64]int32   // address -> index in places
 	pages  map[uint64][]int32 // address>>12 -> live places
 	gen    int
+	late   [1 << lateBits]lateFrame // that were asked for lately
 
 	text    []byte // names of methods and symbols, one after the other
 	methods []method
@@ -80,6 +81,15 @@ type symbols struct {
 	clipped map[int64]uint64
 
 	lines *lines // nil: no PDB is in reach
+}
+
+const lateBits = 9
+
+// A lateFrame is what an address meant in a generation.
+type lateFrame struct {
+	addr  uint64
+	gen   int
+	frame profile.FrameID // 0: none is kept
 }
 
 // When a method without a known time was there.
@@ -114,6 +124,16 @@ func newSymbols(table *profile.Table, rules Rules, images *Images) *symbols {
 
 // Frame returns the frame of addr at the time now.
 func (p *symbols) Frame(addr uint64, now int64) profile.FrameID {
+	late := &p.late[addr*0x9E3779B97F4A7C15>>(64-lateBits)]
+	if late.addr == addr && late.gen == p.gen && late.frame != 0 {
+		return late.frame
+	}
+	f := p.frame(addr, now)
+	*late = lateFrame{addr, p.gen, f}
+	return f
+}
+
+func (p *symbols) frame(addr uint64, now int64) profile.FrameID {
 	if i, ok := p.live[addr]; ok {
 		return p.places[i].frame
 	}

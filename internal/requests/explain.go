@@ -24,7 +24,7 @@ const maxNames = 1 << 10
 // forget is how long activities are kept that nobody asks for, ns.
 const forget = int64(60e9)
 
-// An Explainer tells where the time of requests went. It goes through the log as far as the
+// An Explainer tells where the time of requests went, of each once. It goes through the log as far as the
 // requests that it is asked for, which come about in the order of their ends.
 type Explainer struct {
 	// Steps says that explanations tell the time of a request step by step, too.
@@ -66,7 +66,7 @@ func (x *Explainer) begin(rec *Recorder, root func(*causality.Activity) bool) {
 	x.more = x.log.Next(&x.next)
 }
 
-// Activity explains an activity; nil if the trace does not hold all of it.
+// Activity explains an activity, once; nil if the trace does not hold all of it.
 func (x *Explainer) Activity(r *activity.Row) *httpphases.Explanation {
 	d, ok := r.Duration()
 	if !ok || x.roots[requestKey{r.ID, r.Start}] == nil {
@@ -146,7 +146,10 @@ func (x *Explainer) Server(r *httpphases.ServerRequest) *httpphases.Explanation 
 func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) *httpphases.Explanation {
 	x.until(to)
 	k := requestKey{id, from}
-	e, ok := x.x.Explain(x.roots[k], from, to, wire, x.Steps)
+	root := x.roots[k]
+	delete(x.roots, k)
+	defer x.x.Forget(root)
+	e, ok := x.x.Explain(root, from, to, wire, x.Steps)
 	if !ok {
 		return &httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: to - from}}
 	}
