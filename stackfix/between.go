@@ -46,6 +46,18 @@ func (e *engine) leaves(p StackID, o []FrameID, base StackID) bool {
 	return !e.begins(p, base)
 }
 
+// within returns the outermost frames of base that do not contradict what the recorded whole
+// stacks around a stack share, where threads of this recording seldom leave that.
+func (e *engine) within(base, between StackID) StackID {
+	if between == 0 || !e.cal.enclosing.rare(rarelyLeft) {
+		return base
+	}
+	for s := e.t.up(base, e.t.Depth(between)); !e.begins(between, s); s = e.t.Parent(s) {
+		base = e.t.Parent(s)
+	}
+	return base
+}
+
 // contradict marks the candidates that contradict what the whole stacks around share.
 func (e *solver) contradict(cs []cand, between StackID) {
 	if between == 0 {
@@ -179,6 +191,13 @@ func (x *methodPlaces) of(m MethodID) int {
 // shortOverlap is the part of the frames that were recorded of a stack that a repaired one must
 // overlap at least to tell the depth of a recursion.
 const shortOverlap = 0.3
+
+// An answer that follows from other repairs only, and is less than sureRepeated, is given only where
+// at least clearShare of the votes of known stacks are for it: one wrong repair taught hundreds.
+const (
+	sureRepeated = 0.94
+	clearShare   = 0.5
+)
 
 // Where more than manyBridges of the cut stacks have no answer though most samples are whole,
 // one that was first extended and then overlaps repaired stacks only needs sureHearsay: such

@@ -19,7 +19,7 @@ const (
 	// shows one stack thousands of times.
 	mostSeen   = 1024
 	nearVotes  = 12 // of these, those that must agree in all frames; see same
-	outerVotes = 20
+	outerVotes = 16
 	innerVotes = 24
 	// Stacks of one thread within lookTime may be one call that was seen many times: it
 	// takes fewLooks.
@@ -550,6 +550,7 @@ func (c *consensus) part(known *bases, b *block, base StackID) part {
 	if c.t.Depth(p.base) <= c.t.Depth(base) || p.baseConf < c.minConf {
 		p.base, p.baseConf = base, baseConfidence
 	}
+	p.base = c.within(p.base, b.between)
 	// together the parts are no longer than the shortest way
 	above := c.t.Depth(p.stack) - c.t.Depth(b.stack)
 	if over := c.t.Depth(p.base) + above - p.shortest; over > above {

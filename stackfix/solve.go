@@ -230,6 +230,9 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	if hearsay && v.rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
 		return false
 	}
+	if hearsay && !e.judged && e.isStrict(blk) && conf < sureRepeated && c.share < clearShare {
+		return false
+	}
 	blk.hearsay = hearsay && blk.ext != blk.stack
 	blk.how = how
 	blk.bad = verdict == 0
