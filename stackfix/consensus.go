@@ -147,7 +147,7 @@ func (e *engine) newConsensus(w *world) *consensus {
 
 // Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one in portions is
 // held at a time.
-var mostSightings = 2 << 20
+var mostSightings = 4 << 20
 
 const portions = 8
 

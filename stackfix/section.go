@@ -13,7 +13,7 @@ import (
 var mostCuts = 64 << 10
 
 // sectionMargin is what part of a section on either side is evidence for it.
-const sectionMargin = 1.0 / 8
+const sectionMargin = 1.0 / 16
 
 // A section is a stretch of time of a process that is repaired by itself.
 type section struct {
