@@ -81,7 +81,7 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 			w.print("    %9s  %9s  %s %s\n", "+"+cell(c.Start-from), d, c.Name, c.Path)
 		}
 	}
-	if len(why.Steps) > 0 {
+	if n := len(why.Steps); n > 1 || n == 1 && why.Steps[0].Cause != "unknown" { // else all is said
 		w.section("step by step")
 		for _, s := range why.Steps {
 			on := ""

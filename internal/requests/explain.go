@@ -151,7 +151,11 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 	defer x.x.Forget(root)
 	e, ok := x.x.Explain(root, from, to, wire, x.Steps)
 	if !ok {
-		return &httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: to - from}}
+		none := &httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: to - from}}
+		if x.Steps {
+			none.Steps = []httpphases.Step{{From: from, To: to, Cause: causality.ByUnknown.String()}}
+		}
+		return none
 	}
 	t := &e.Time
 	out := &httpphases.Explanation{
