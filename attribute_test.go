@@ -101,10 +101,9 @@ func TestWhoseSamples(t *testing.T) {
 			truth := truthOf(t, file, header)
 			p, err := tracefix.Read(context.Background(), file, &tracefix.ReadOptions{Work: true})
 			require.NoError(t, err)
-			job := make([]int, len(p.Activities)) // of each activity: its own, or that below which it lies
+			job := make([]int, p.Activities.Len()) // of each activity: its own, or that below which it lies
 			above := map[int32]int{}
-			for i := range p.Activities {
-				a := &p.Activities[i]
+			for i, a := range p.Activities.All() {
 				if job[i] = jobs[string(a.ID[:])]; job[i] == 0 && a.Parent >= 0 {
 					job[i] = job[a.Parent]
 				} else if job[i] != 0 && a.Parent >= 0 {
@@ -119,7 +118,7 @@ func TestWhoseSamples(t *testing.T) {
 					if k < 0 || s.Time-runs[k].at < 1e5 || k+1 < len(runs) && runs[k+1].at-s.Time < 1e5 {
 						continue
 					}
-					w := th.WorkAt(s.Time)
+					w := th.Work.At(s.Time)
 					got := 0
 					if w != nil && w.Activity >= 0 {
 						got = job[w.Activity]
@@ -157,11 +156,11 @@ func TestSelectByActivity(t *testing.T) {
 	jobs := 0
 	for _, th := range p.Threads {
 		for _, s := range th.Samples.All() {
-			if w := th.WorkAt(s.Time); w != nil && w.Activity >= 0 {
+			if w := th.Work.At(s.Time); w != nil && w.Activity >= 0 {
 				inJob, seen := false, map[int]bool{}
-				for i := w.Activity; i >= 0; i = p.Activities[i].Parent {
-					inJob = inJob || p.Activities[i].Name == "Job"
-					if r := p.Activities[i].Request; r > 0 && !seen[r] {
+				for i := w.Activity; i >= 0; i = p.Activities.Parent(i) {
+					inJob = inJob || p.Activities.At(i).Name == "Job"
+					if r := p.Activities.At(i).Request; r > 0 && !seen[r] {
 						seen[r] = true
 						byRequest[r]++
 					}
@@ -185,10 +184,9 @@ func TestSelectByActivity(t *testing.T) {
 	assert.Equal(t, jobs, written(profile.Selection{Activities: []string{"Job"}}))
 	assert.Equal(t, jobs, written(profile.Selection{Activities: []string{"Lab-R*/J*"}}))
 	assert.Zero(t, written(profile.Selection{Activities: []string{"Jo"}}))
-	for i := range p.Activities {
-		a := &p.Activities[i]
+	for i, a := range p.Activities.All() {
 		if n := byRequest[a.Request]; a.Request > 0 && n > 5 {
-			assert.Equal(t, n, written(profile.Selection{Activities: []string{a.Path}}), a.Path)
+			assert.Equal(t, n, written(profile.Selection{Activities: []string{p.Activities.Path(i)}}), p.Activities.Path(i))
 			break
 		}
 	}

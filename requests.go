@@ -115,15 +115,14 @@ func requestsFor(att *attributor, http *drawnRequests) *RequestScanner {
 			att.rows.Client(r)
 		}
 		if http != nil && http.shows(r.Start, r.Duration, r.HasDuration) {
-			r.Detail = "" // long, and not drawn
-			http.list = append(http.list, r)
+			http.drawing.Client(r)
 		}
 	}, func(r *httpphases.ServerRequest) {
 		if att != nil {
 			att.rows.Server(r)
 		}
 		if http != nil && http.shows(r.Start, r.Duration, r.HasDuration) {
-			http.served = append(http.served, r)
+			http.drawing.Server(r)
 		}
 	})
 }
@@ -132,8 +131,7 @@ func requestsFor(att *attributor, http *drawnRequests) *RequestScanner {
 // the end of the trace.
 type drawnRequests struct {
 	from, to int64
-	list     []*httpphases.Request
-	served   []*httpphases.ServerRequest
+	drawing  httpreport.Drawing
 }
 
 // shows reports whether a request lies between the two times.
@@ -143,5 +141,5 @@ func (d *drawnRequests) shows(start, dur int64, ended bool) bool {
 
 // tracks are those of the requests: one for each connection, and those of what was served.
 func (d *drawnRequests) tracks(p *profile.Profile) []*profile.Track {
-	return httpreport.Tracks(d.list, d.served, func(pid uint32) *profile.Process { return processOf(p, int(pid)) })
+	return d.drawing.Tracks(func(pid uint32) *profile.Process { return processOf(p, int(pid)) })
 }

@@ -17,7 +17,8 @@ type Activity struct {
 	Stop     int64 // ns; only if Stopped
 	Started  bool  // its start event is in the trace
 	Stopped  bool
-	Runtime  bool // of the runtime itself
+	Runtime  bool  // of the runtime itself
+	Number   int32 // for who uses an Engine; 0 at first
 
 	work *work // of those that Explainer.Root chose
 }

@@ -708,10 +708,16 @@ func (g *Engine) Finish() {
 func (g *Engine) HasIDs() bool { return g.hasIDs }
 
 // PathOf returns the path of an activity as it is shown: //1/2/3, or its id.
-func (g *Engine) PathOf(a *Activity) string {
-	p, ok := activity.Decode(a.ID, g.acts.lossy[a.Process])
+func (g *Engine) PathOf(a *Activity) string { return PathOf(a.ID, g.Lossy(a.Process)) }
+
+// Lossy reports whether ids of a process were found to leave out numbers that don't fit.
+func (g *Engine) Lossy(process uint32) bool { return g.acts.lossy[process] }
+
+// PathOf returns the path that an id holds, //1/2/3, or the id as text.
+func PathOf(id activity.ID, lossy bool) string {
+	p, ok := activity.Decode(id, lossy)
 	if !ok {
-		return a.ID.String()
+		return id.String()
 	}
 	return string(p.AppendText(append(make([]byte, 0, 48), "//"...)))
 }

@@ -13,17 +13,15 @@ func (s *Selection) Inside(p *Profile) []bool {
 	if len(s.Activities) == 0 && len(s.Requests) == 0 {
 		return nil
 	}
-	keep := make([]bool, len(p.Activities))
-	for i := range p.Activities {
-		a := &p.Activities[i]
-		keep[i] = a.Parent >= 0 && keep[a.Parent] || a.named(s.Activities) || a.requested(s.Requests)
+	keep := make([]bool, p.Activities.Len())
+	for i, a := range p.Activities.All() {
+		path := ""
+		if len(s.Activities) > 0 {
+			path = p.Activities.Path(i)
+		}
+		keep[i] = a.Parent >= 0 && keep[a.Parent] || MatchActivity(s.Activities, a.Provider, a.Name, path) || a.requested(s.Requests)
 	}
 	return keep
-}
-
-// named reports whether one of the patterns means a.
-func (a *Activity) named(patterns []string) bool {
-	return MatchActivity(patterns, a.Provider, a.Name, a.Path)
 }
 
 // MatchActivity reports whether one of the patterns is the path of an activity, or fits its
@@ -67,9 +65,9 @@ const (
 // for, the outermost first, so that time adds up by activity. Equal names are one frame:
 // requests are told apart by what they ask for.
 func (p *Profile) ByActivity() {
-	b := byActivity{p: p, roots: make([]StackID, len(p.Activities)), frames: map[string]FrameID{}, stacks: map[[2]StackID]StackID{}}
+	b := byActivity{p: p, roots: make([]StackID, p.Activities.Len()), frames: map[string]FrameID{}, stacks: map[[2]StackID]StackID{}}
 	for _, t := range p.Threads {
-		c := t.WorkCursor()
+		c := t.Work.Cursor()
 		t.Samples.Change(func(s *Sample) bool {
 			s.Stack = b.under(b.root(c.At(s.Time)), s.Stack)
 			return true
@@ -114,11 +112,11 @@ func (b *byActivity) activity(i int32) StackID {
 	if s := b.roots[i]; s != 0 {
 		return s
 	}
-	a := &b.p.Activities[i]
+	a := b.p.Activities.At(i)
 	up := b.activity(a.Parent)
 	if a.Name == "" {
 		if up == 0 {
-			up = b.p.Table.Push(0, b.frame("Activity "+a.Path))
+			up = b.p.Table.Push(0, b.frame("Activity "+b.p.Activities.Path(i)))
 		}
 		b.roots[i] = up
 		return up

@@ -90,7 +90,7 @@ type Thread struct {
 	First, Last int64
 	// Work tells for whom the thread worked, in order of time; see ReadOptions.Work of the
 	// root package. What no stretch covers is not known.
-	Work []Work
+	Work Works
 }
 
 // Owner is the process of t, never nil: one without a name owns what has none.
@@ -128,8 +128,8 @@ type Profile struct {
 	// wanted: they tell how the sampler ticked. nil: none were.
 	Skipped *Gaps
 	Losses  []Loss
-	// Activities are those that Thread.Work names; a parent comes before its children.
-	Activities []Activity
+	// Activities are those that Thread.Work names.
+	Activities Activities
 	// Weights are those that Values count by, and Names what they count.
 	Weights []Weight
 	Names   []string

@@ -104,7 +104,7 @@ func (s *Selection) overlaps(from, to int64) bool {
 }
 
 func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool) {
-	work := t.WorkCursor()
+	work := t.Work.Cursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
 		sm.Hidden = s.CPUOnly && sm.Type != SampleEvent && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)

@@ -57,13 +57,13 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 		}},
 		{frames, "", false, func() []string { return methodNames(p) }},
 		{sel.Activities, "activities", false, func() (list []string) {
-			for _, a := range p.Activities {
+			for _, a := range p.Activities.All() {
 				list = append(list, a.Name)
 			}
 			return sortedNames(list)
 		}},
 		{sel.Requests, "requests", false, func() (list []string) {
-			for _, a := range p.Activities {
+			for _, a := range p.Activities.All() {
 				if a.URL != "" && len(list) < mostNames && !slices.Contains(list, a.URL) {
 					list = append(list, a.URL)
 				}

@@ -204,7 +204,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		}
 	}
 	why := func(groups ...string) string {
-		if sampled && len(p.Activities) == 0 && c.Select.OfWork() {
+		if sampled && p.Activities.Len() == 0 && c.Select.OfWork() {
 			return noActivities
 		}
 		if sampled && slices.Contains(groups, "cpu") {

@@ -166,9 +166,8 @@ func (c *costs) byRequest(wanted map[int]bool) {
 func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int)) {
 	p := c.trace.Profile
 	timing := p.Timing()
-	requests := make([]int, len(p.Activities))
-	for i := range p.Activities { // parents come first
-		a := &p.Activities[i]
+	requests := make([]int, p.Activities.Len())
+	for i, a := range p.Activities.All() { // parents come first
 		_, ours := c.route[a.Request]
 		switch {
 		case a.Request > 0 && ours:
@@ -178,7 +177,7 @@ func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretc
 		}
 	}
 	for _, th := range p.Threads {
-		work := th.WorkCursor()
+		work := th.Work.Cursor()
 		for st := range timing.Stretches(th) {
 			if !st.Type.OnCPU() {
 				continue

@@ -174,7 +174,7 @@ func requestsInside(p *profile.Profile, sel *profile.Selection) map[int]bool {
 	ids := map[int]bool{}
 	for i, in := range sel.Inside(p) {
 		if in {
-			ids[p.Activities[i].Request] = true
+			ids[p.Activities.At(int32(i)).Request] = true
 		}
 	}
 	return ids

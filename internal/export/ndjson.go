@@ -101,19 +101,13 @@ func appendWork(b []byte, p *profile.Profile, w *profile.Work) []byte {
 	case w.Activity < 0:
 		return append(b, `,"activity":"-"`...)
 	}
-	a := &p.Activities[w.Activity]
 	b = append(b, `,"activity":`...)
-	b = text.AppendJSON(b, a.Path)
-	for {
-		if a.Request > 0 {
-			b = append(b, `,"request":`...)
-			return strconv.AppendInt(b, int64(a.Request), 10)
-		}
-		if a.Parent < 0 {
-			return b
-		}
-		a = &p.Activities[a.Parent]
+	b = text.AppendJSON(b, p.Activities.Path(w.Activity))
+	if n := p.Activities.RequestOf(w.Activity); n > 0 {
+		b = append(b, `,"request":`...)
+		b = strconv.AppendInt(b, int64(n), 10)
 	}
+	return b
 }
 
 // typeNames are the words of the contract. The reference treats a sample that the
@@ -196,7 +190,7 @@ func (h *head) valuesAt(index int) []profile.Value {
 func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
-		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.WorkCursor(), values: th.Values}
+		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.Work.Cursor(), values: th.Values}
 		var ok bool
 		if h.s, ok = h.c.Next(); !ok {
 			continue

@@ -14,26 +14,69 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Tracks draws requests: one track per connection, a slice per request and the phases
+// A Drawing draws requests: one track per connection, a slice per request and the phases
 // nested in it. Requests that overlap on a connection (HTTP/2, and those that waited
 // for it) get further tracks of its name. What was served is drawn, too: on tracks of its own,
-// since the trace tells no connection of it. process, which may be nil, tells the owner of a track.
-// Slices are made when they are asked for, so that a track costs little more than its requests.
-func Tracks(list []*httpphases.Request, served []*httpphases.ServerRequest, process func(pid uint32) *profile.Process) []*profile.Track {
+// since the trace tells no connection of it. It keeps what is drawn of a request, some hundred
+// bytes, and not the request. The zero value is empty.
+type Drawing struct {
+	log            profile.SliceLog
+	client, served []drawn
+	names          []string // of tracks
+	number         map[string]uint32
+	end            int64           // of the last one
+	made           []profile.Slice // scratch
+}
+
+// A drawn is a request of either side that has become slices.
+type drawn struct {
+	start, end int64
+	at         profile.SlicePlace
+	pid        uint32
+	name       uint32 // of its track, in Drawing.names
+}
+
+// Client adds a request that the process made.
+func (d *Drawing) Client(r *httpphases.Request) {
+	end := knownEnd(r)
+	d.end = max(d.end, end)
+	d.made = appendSlices(d.made[:0], r, end)
+	d.client = append(d.client, drawn{r.Start, end, d.log.Add(d.made), r.Process, d.name(trackName(r))})
+}
+
+// Server adds a request that the process served.
+func (d *Drawing) Server(r *httpphases.ServerRequest) {
+	end := r.Start + r.Duration
+	d.end = max(d.end, end)
+	d.made = append(d.made[:0], servedSlice(r))
+	d.served = append(d.served, drawn{r.Start, end, d.log.Add(d.made), r.Process, d.name("HTTP served")})
+}
+
+func (d *Drawing) name(s string) uint32 {
+	n, ok := d.number[s]
+	if !ok {
+		if d.number == nil {
+			d.number = map[string]uint32{}
+		}
+		n = uint32(len(d.names))
+		d.names, d.number[s] = append(d.names, s), n
+	}
+	return n
+}
+
+// Tracks returns the tracks. process, which may be nil, tells the owner of a track. Nothing is
+// added any more.
+func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *httpphases.Request) int { return cmp.Compare(a.Start, b.Start) })
-	for _, r := range list {
-		s := l.drawn(r.Process, trackName(r), r.Start, knownEnd(r))
-		*s = append(*s, drawn{client: r})
+	for _, list := range [][]drawn{d.client, d.served} {
+		slices.SortStableFunc(list, func(a, b drawn) int { return cmp.Compare(a.start, b.start) })
+		for _, r := range list {
+			s := l.drawn(r.pid, d.names[r.name], r.start, r.end)
+			*s = append(*s, r.at)
+		}
 	}
-	served = slices.Clone(served)
-	slices.SortStableFunc(served, func(a, b *httpphases.ServerRequest) int { return cmp.Compare(a.Start, b.Start) })
-	for _, r := range served {
-		s := l.drawn(r.Process, "HTTP served", r.Start, r.Start+r.Duration)
-		*s = append(*s, drawn{served: r})
-	}
-	return l.tracks(process)
+	d.client, d.served, d.number, d.made = nil, nil, nil, nil
+	return l.tracks(&d.log, process)
 }
 
 // lanes spread what overlaps under one name over several tracks.
@@ -45,21 +88,8 @@ type lanes struct {
 type laneGroup struct {
 	name       string
 	pid        uint32
-	lanes      [][]drawn
+	lanes      [][]profile.SlicePlace
 	busy, free laneHeap // free ones have no end
-}
-
-// A drawn is a request of either side that becomes slices.
-type drawn struct {
-	client *httpphases.Request
-	served *httpphases.ServerRequest
-}
-
-func (d drawn) appendTo(dst []profile.Slice) []profile.Slice {
-	if d.served != nil {
-		return append(dst, servedSlice(d.served))
-	}
-	return appendSlices(dst, d.client, knownEnd(d.client))
 }
 
 type laneEnd struct {
@@ -89,7 +119,7 @@ func (h *laneHeap) Pop() any {
 
 // drawn are those of the first lane of that name that is free at start. What is asked
 // for must come in order of start.
-func (l *lanes) drawn(pid uint32, name string, start, end int64) *[]drawn {
+func (l *lanes) drawn(pid uint32, name string, start, end int64) *[]profile.SlicePlace {
 	key := strconv.Itoa(int(pid)) + " " + name
 	g := l.groups[key]
 	if g == nil {
@@ -113,7 +143,7 @@ func (l *lanes) drawn(pid uint32, name string, start, end int64) *[]drawn {
 	return &g.lanes[i]
 }
 
-func (l *lanes) tracks(process func(pid uint32) *profile.Process) []*profile.Track {
+func (l *lanes) tracks(log *profile.SliceLog, process func(pid uint32) *profile.Process) []*profile.Track {
 	var tracks []*profile.Track
 	for _, g := range l.order {
 		for i, list := range g.lanes {
@@ -127,8 +157,8 @@ func (l *lanes) tracks(process func(pid uint32) *profile.Process) []*profile.Tra
 			}
 			t.Slices = func(yield func(*profile.Slice) bool) {
 				var made []profile.Slice
-				for _, d := range list {
-					made = d.appendTo(made[:0])
+				for _, at := range list {
+					made = log.Read(at, made)
 					for i := range made {
 						if !yield(&made[i]) {
 							return
@@ -294,32 +324,30 @@ func nest(list []httpphases.Phase, end int64) []httpphases.Phase {
 
 // chromiumWriter draws requests as a profile without samples.
 type chromiumWriter struct {
-	w      io.Writer
-	o      Options
-	list   []*httpphases.Request
-	served []*httpphases.ServerRequest
+	w     io.Writer
+	o     Options
+	drawn Drawing
 }
 
 func newChromium(w io.Writer, o *Options) Writer { return &chromiumWriter{w: w, o: *o} }
 
 func (w *chromiumWriter) Request(r *httpphases.Request) error {
-	r.Detail = "" // long, and not drawn
-	w.list = append(w.list, r)
+	w.drawn.Client(r)
 	return nil
 }
 
 func (w *chromiumWriter) Server(s *httpphases.ServerRequest) error {
-	w.served = append(w.served, s)
+	w.drawn.Server(s)
 	return nil
 }
 
 func (w *chromiumWriter) Close(*Summary) error {
 	p := &profile.Profile{
-		Meta:  profile.Meta{Source: w.o.Source, Format: "nettrace", Start: w.o.Start},
+		Meta:  profile.Meta{Source: w.o.Source, Format: "nettrace", Start: w.o.Start, End: w.drawn.end},
 		Table: profile.NewTable(),
 	}
 	procs := map[uint32]*profile.Process{}
-	p.Tracks = Tracks(w.list, w.served, func(pid uint32) *profile.Process {
+	p.Tracks = w.drawn.Tracks(func(pid uint32) *profile.Process {
 		q := procs[pid]
 		if q == nil {
 			q = &profile.Process{PID: int64(pid)}
@@ -328,11 +356,5 @@ func (w *chromiumWriter) Close(*Summary) error {
 		}
 		return q
 	})
-	for _, r := range w.list {
-		p.Meta.End = max(p.Meta.End, knownEnd(r))
-	}
-	for _, r := range w.served {
-		p.Meta.End = max(p.Meta.End, r.Start+r.Duration)
-	}
 	return export.Chromium(w.w, p, export.Options{Exporter: w.o.Exporter})
 }

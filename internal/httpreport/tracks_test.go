@@ -21,7 +21,11 @@ func TestTracksOfMany(t *testing.T) {
 		for i := range int64(3) { // when the first tracks are free again, but for one
 			list = append(list, &httpphases.Request{Start: n + 1 + i, Duration: n, HasDuration: true})
 		}
-		tracks := Tracks(list, nil, nil)
+		var drawing Drawing
+		for _, r := range list {
+			drawing.Client(r)
+		}
+		tracks := drawing.Tracks(nil)
 		assert.Len(t, tracks, size)
 		for i, want := range []int64{n + 1, n + 2, 2, n + 3} {
 			last := int64(0)

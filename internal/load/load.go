@@ -103,6 +103,7 @@ func Profile(ctx context.Context, open input.Opener, o *Options, others ...input
 	if _, err := input.Read(ctx, open, o.Warn, append([]input.Consumer{l}, others...)...); err != nil {
 		return nil, nil, err
 	}
+	l.release()
 	if m := &l.profile.Meta; o.PairByThread && len(m.WithoutIDs) > 0 {
 		m.Notes = append(m.Notes, "recorded without activity ids: starts and stops are paired by thread, which is wrong for async code, so durations are guesses")
 	}
@@ -227,6 +228,19 @@ func (l *loader) End() {
 	l.finish()
 	if l.tracks != nil {
 		l.tracks.finish()
+	}
+}
+
+// release lets go of what only the reading needed: slices of tracks are made with the loader as long as the
+// profile lives.
+func (l *loader) release() {
+	l.r, l.rows, l.images, l.window, l.taken, l.observed, l.births, l.recent = nil, nil, nil, nil, nil, Observed{}, nil, [64]*thread{}
+	l.o = &Options{}
+	for _, p := range l.order {
+		p.names, p.stacks = nil, records{}
+		for _, t := range p.threads {
+			t.addrs, t.ids, t.perm = nil, nil, nil
+		}
 	}
 }
 

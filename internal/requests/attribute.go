@@ -29,18 +29,18 @@ type attribution struct {
 	p       *profile.Profile
 	engine  *causality.Engine
 	threads map[threadKey]*profile.Thread
-	numbers map[*causality.Activity]int32
 }
 
 // Attribute notes in p what its threads worked for. It empties the log.
 func Attribute(p *profile.Profile, log *causality.Log) {
-	a := attribution{p: p, threads: map[threadKey]*profile.Thread{}, numbers: map[*causality.Activity]int32{}}
+	a := attribution{p: p, threads: map[threadKey]*profile.Thread{}}
 	for _, t := range p.Threads {
 		k := threadKey{uint32(t.Owner().PID), uint64(t.TID)}
 		if a.threads[k] == nil {
 			a.threads[k] = t
 		}
 	}
+	p.Activities.Paths = func(id [16]byte, lossy bool) string { return causality.PathOf(id, lossy) }
 	o := Options(p.Table)
 	o.Segment = a.segment
 	a.engine = causality.NewEngine(&o)
@@ -58,7 +58,7 @@ func (a *attribution) segment(s *causality.Segment) {
 	if t == nil || !s.Known || s.State == causality.Queued || s.Thrown != nil || !a.engine.HasIDs() {
 		return
 	}
-	t.AddWork(profile.Work{From: s.From, To: s.To, Activity: a.number(s.Activity)})
+	t.Work.Add(profile.Work{From: s.From, To: s.To, Activity: a.number(s.Activity)})
 }
 
 // number returns the index of an activity among those of the profile.
@@ -66,14 +66,11 @@ func (a *attribution) number(x *causality.Activity) int32 {
 	if x == nil {
 		return -1
 	}
-	if n, ok := a.numbers[x]; ok {
-		return n
+	if x.Number == 0 {
+		parent := a.number(x.Parent)
+		x.Number = 1 + a.p.Activities.Add(&profile.Activity{
+			ID: x.ID, Lossy: a.engine.Lossy(x.Process), Name: x.Name, Provider: x.Provider, Parent: parent, Start: x.Start, Started: x.Started,
+		})
 	}
-	parent := a.number(x.Parent)
-	n := int32(len(a.p.Activities))
-	a.p.Activities = append(a.p.Activities, profile.Activity{
-		ID: x.ID, Path: a.engine.PathOf(x), Name: x.Name, Provider: x.Provider, Parent: parent, Start: x.Start, Started: x.Started,
-	})
-	a.numbers[x] = n
-	return n
+	return x.Number - 1
 }

@@ -394,7 +394,11 @@ func TestTracksNest(t *testing.T) {
 	recordings(t, func(t *testing.T, name string, rec *recording) {
 		owner := &profile.Process{PID: 1}
 		n := 0
-		for _, track := range httpreport.Tracks(rec.rows, nil, func(uint32) *profile.Process { return owner }) {
+		var drawing httpreport.Drawing
+		for _, r := range rec.rows {
+			drawing.Client(r)
+		}
+		for _, track := range drawing.Tracks(func(uint32) *profile.Process { return owner }) {
 			assert.Equal(t, "http", track.Group)
 			var open []profile.Slice
 			last := int64(-1)

@@ -50,10 +50,9 @@ func title(method, route string) string {
 
 // Name notes in the activities of p which request they are.
 func (r *Index) Name(p *profile.Profile) {
-	for i := range p.Activities {
-		a := &p.Activities[i]
+	for i, a := range p.Activities.All() {
 		if x, ok := r.rows[requestKey{a.ID, a.Start}]; ok {
-			a.Request, a.URL, a.Title = x.id, x.url, x.title
+			p.Activities.SetRequest(i, x.id, x.url, x.title)
 		}
 	}
 }

@@ -172,8 +172,8 @@ func (b *builder) work(w work) *int32 {
 	if i == nil {
 		i = new(int32)
 		if *i = -1; w.path != "-" {
-			*i = int32(len(b.p.Activities))
-			b.p.Activities = append(b.p.Activities, profile.Activity{Path: w.path, Parent: -1, Request: w.request})
+			*i = b.p.Activities.Add(&profile.Activity{Parent: -1, Request: w.request})
+			b.p.Activities.SetPath(*i, w.path)
 		}
 		b.works[w] = i
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -185,6 +186,7 @@ func (b *builder) finish() {
 			slices.SortStableFunc(t.rows, byTime)
 		}
 		t.First, t.Last = t.rows[0].Time, t.rows[len(t.rows)-1].Time
+		worked := int64(math.MinInt64)
 		for i := range t.rows {
 			r := &t.rows[i]
 			t.Samples.Append(r.Sample)
@@ -198,8 +200,9 @@ func (b *builder) finish() {
 				r.repair.Index = i
 				t.Repairs.Append(*r.repair)
 			}
-			if n := len(t.Work); r.work != nil && (n == 0 || t.Work[n-1].To < r.Time) {
-				t.Work = append(t.Work, profile.Work{From: r.Time - 1, To: r.Time, Activity: *r.work})
+			if r.work != nil && r.Time > worked {
+				t.Work.Add(profile.Work{From: r.Time - 1, To: r.Time, Activity: *r.work})
+				worked = r.Time
 			}
 		}
 		b.p.Threads = append(b.p.Threads, t.Thread)

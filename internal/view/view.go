@@ -341,17 +341,14 @@ type requestWork struct {
 func works(p *profile.Profile, t *profile.Thread) iter.Seq[requestWork] {
 	return func(yield func(requestWork) bool) {
 		last := int64(0)
-		for _, w := range t.Work {
-			a := w.Activity
-			for a >= 0 && p.Activities[a].Request == 0 {
-				a = p.Activities[a].Parent
-			}
+		for w := range t.Work.All() {
+			request := p.Activities.RequestOf(w.Activity)
 			from := max(w.From, last)
-			if a < 0 || w.To <= from {
+			if request == 0 || w.To <= from {
 				continue
 			}
 			last = w.To
-			if !yield(requestWork{from, w.To, p.Activities[a].Request}) {
+			if !yield(requestWork{from, w.To, request}) {
 				return
 			}
 		}
@@ -361,34 +358,41 @@ func works(p *profile.Profile, t *profile.Thread) iter.Seq[requestWork] {
 // A sliceTable holds the slices of all tracks. They are gone through twice, first to number their names
 // and to write their details.
 type sliceTable struct {
-	tracks  []*profile.Track
-	names   map[string]int
-	details map[uint64]int // by hash: there are about as many as slices
+	tracks []*profile.Track
+	names  map[string]int
+	thread map[*profile.Thread]int
+
+	// Most details are of one slice only: what was told lately is told once.
+	lately  [1 << 14]struct{ hash, number uint64 }
 	seed    maphash.Seed
-	thread  map[*profile.Thread]int
+	details uint64 // so many were told
+	told    []byte // of each slice, LEB128: 0 it has none, 1 the next one, else 2 + how far back the number is
 }
 
-// detail returns the number of what a slice tells beside its name; fresh is its text if it has
-// had none yet.
-func (s *sliceTable) detail(sl *profile.Slice) (number int, fresh string) {
+// detail notes what a slice tells beside its name; fresh is its text if it was not told lately.
+func (s *sliceTable) detail(sl *profile.Slice) (fresh string) {
 	told := detail(sl)
 	if told == "" {
-		return 0, ""
+		s.told = append(s.told, 0)
+		return ""
 	}
 	h := maphash.String(s.seed, told)
-	if number = s.details[h]; number > 0 {
-		return number, ""
+	at := &s.lately[h%uint64(len(s.lately))]
+	if at.number > 0 && at.hash == h {
+		s.told = binary.AppendUvarint(s.told, 2+s.details-at.number)
+		return ""
 	}
-	number = len(s.details) + 1
-	s.details[h] = number
-	return number, told
+	s.details++
+	at.hash, at.number = h, s.details
+	s.told = append(s.told, 1)
+	return told
 }
 
 // maxDetail is how many bytes of a slice's details the page keeps: they are for a tip.
 const maxDetail = 240
 
 func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
-	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, details: map[uint64]int{}, seed: maphash.MakeSeed(), thread: thread}
+	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, seed: maphash.MakeSeed(), thread: thread}
 	b.WriteString(`<script type="application/json" id="told">[""`)
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
@@ -401,7 +405,7 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 		for sl := range t.Slices {
 			row.Slices++
 			number(sl.Name)
-			if _, told := s.detail(sl); told != "" {
+			if told := s.detail(sl); told != "" {
 				j, _ := json.Marshal(text.Line(told)) // of a string; it cannot end the script element
 				b.WriteString(",\n")
 				b.Write(j)
@@ -417,6 +421,22 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 // write writes the column: time since the start of the slice before, duration, name, 1 + thread
 // or 0, details, the number of the request that it is or 0, and of a counter the bits of its value.
 func (s *sliceTable) write(c *columnWriter) {
+	last := uint64(0) // of the details that were told by now
+	number := func() uint64 {
+		v, n := binary.Uvarint(s.told)
+		if n <= 0 {
+			return 0 // a track that yields more than it did
+		}
+		s.told = s.told[n:]
+		switch v {
+		case 0:
+			return 0
+		case 1:
+			last++
+			return last
+		}
+		return last - (v - 2)
+	}
 	for _, t := range s.tracks {
 		var last int64
 		for sl := range t.Slices {
@@ -432,8 +452,7 @@ func (s *sliceTable) write(c *columnWriter) {
 				}
 			}
 			c.uint(uint64(on))
-			told, _ := s.detail(sl)
-			c.uint(uint64(told))
+			c.uint(number())
 			c.uint(uint64(requestOf(t, sl)))
 			if t.Group == counters {
 				c.uint(uint64(math.Float32bits(float32(valueOf(sl)))))
