@@ -16,9 +16,9 @@ func idOf(n int) (id ID) {
 }
 
 // hops counts the rows on the way from row i to the last.
-func hops(next []int32, i int32) int {
+func hops(next func(int32) int32, i int32) int {
 	n := 0
-	for ; i >= 0; i = next[i] {
+	for ; i >= 0; i = next(i) {
 		n++
 	}
 	return n
@@ -30,14 +30,19 @@ func TestClosedRowsArePassedOnce(t *testing.T) {
 	const n = 1000
 	b := NewBuilder(nil)
 	event := func(name string, op Opcode, id, related ID) {
-		b.Add(&Event{Time: int64(len(b.isOpen)), Thread: 1, Process: 1, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
+		b.Add(&Event{Time: int64(b.rows.Len()), Thread: 1, Process: 1, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
 	}
 	for range n {
 		event("WorkStart", Start, idOf(1), ID{})
 		event("WorkStop", Stop, idOf(1), ID{})
 		event("Info", Info, idOf(1), ID{})
 	}
-	assert.LessOrEqual(t, hops(b.older, b.byID[idOf(1)]), 2)
+	newest := func(id ID) int32 {
+		i, ok := b.byID.get(id)
+		require.True(t, ok)
+		return i
+	}
+	assert.LessOrEqual(t, hops(func(i int32) int32 { return rowOf(b.older, i) }, newest(idOf(1))), 2)
 
 	event("RootStart", Start, idOf(2), ID{})
 	for i := range n {
@@ -49,7 +54,7 @@ func TestClosedRowsArePassedOnce(t *testing.T) {
 	for range 2 {
 		event("LateStart", Start, idOf(5000), idOf(2+n))
 	}
-	assert.LessOrEqual(t, hops(b.above, b.byID[idOf(2+n)]), 3)
+	assert.LessOrEqual(t, hops(func(i int32) int32 { return b.rows.at(i).above }, newest(idOf(2+n))), 3)
 	tree := b.Finish()
 	late := tree.Rows[len(tree.Rows)-1]
 	assert.Equal(t, "Root", tree.Rows[late.Parent].Name)

@@ -104,10 +104,6 @@ type Row struct {
 	StopThread  uint64
 	LastSeen    int64 // ns: time of the last event inside; 0 if there was none
 	Span        *Span
-
-	identity uint32
-	paired   bool  // by what the payloads say, or by nothing
-	sibling  int64 // time of the Start that replaced it, -1 if none
 }
 
 // Duration returns the time from start to end, and false if one of them is unknown.
@@ -133,6 +129,11 @@ type Count struct {
 // A Tree is the result of a Builder. Rows are in the order of their events.
 type Tree struct {
 	Rows []Row
+	Facts
+}
+
+// Facts are what a Builder found beside the rows.
+type Facts struct {
 	// WithoutID counts the start and stop events without an activity id, in the
 	// order of their first event. They are rows too, paired by thread and marked as a
 	// guess, if the trace has ids or Options.PairByThread is set.
@@ -144,16 +145,18 @@ type Tree struct {
 }
 
 // Path decodes the id of a row.
-func (t *Tree) Path(r *Row) (Path, bool) {
-	p, ok := Decode(r.ID, t.all)
+func (t *Facts) Path(r *Row) (Path, bool) { return t.decode(r.ID) }
+
+func (t *Facts) decode(id ID) (Path, bool) {
+	p, ok := Decode(id, t.all)
 	if ok && !t.all && t.lossy[p.process] {
-		return Decode(r.ID, true)
+		return Decode(id, true)
 	}
 	return p, ok
 }
 
 // Lossy reports whether a process was found to write ids of .NET 10.
-func (t *Tree) Lossy() bool { return t.all || len(t.lossy) > 0 }
+func (t *Facts) Lossy() bool { return t.all || len(t.lossy) > 0 }
 
 type identityKey struct{ provider, name string }
 
@@ -182,41 +185,40 @@ type siblingKey struct {
 }
 
 // A Builder collects events, in time order, into a tree. Its memory grows with the
-// number of activities.
+// number of activities: some 70 bytes each.
 type Builder struct {
 	opts       Options
-	tree       *Tree // outlives the Builder
+	rows       *Rows // outlive the Builder
 	identities map[identityKey]uint32
-	counts     []Count
-	byID       map[ID]int32      // last row of an id
+	byID       idTable           // last row of an id
 	open       map[openKey]int32 // last open row
 	spans      map[spanKey]int32
 	keys       map[sourceKey]int32 // open rows
 	threads    map[threadKey][]int32
-	siblings   map[siblingKey]int32
-	// Parallel to Rows; -1 is none.
-	openPrev []int32 // row below in the stack of its openKey
-	isOpen   []bool
-	older    []int32 // previous row of the same id, or one before that if it is closed
-	above    []int32 // parent, or a row above it if that is closed
+	siblings   map[siblingKey]int32 // open rows
+	// Few rows have one.
+	openPrev map[int32]int32 // row below in the stack of its openKey
+	older    map[int32]int32 // previous row of the same id, or one before that if it is closed
 }
 
 // NewBuilder returns an empty Builder. opts may be nil.
 func NewBuilder(opts *Options) *Builder {
 	b := &Builder{
-		tree:       &Tree{lossy: map[uint32]bool{}},
+		rows:       &Rows{Facts: Facts{lossy: map[uint32]bool{}}, names: map[int32]string{}, spans: map[int32]*Span{}, numbers: map[rowThread]uint32{}},
 		identities: map[identityKey]uint32{},
-		byID:       map[ID]int32{},
 		open:       map[openKey]int32{},
 		spans:      map[spanKey]int32{},
 		keys:       map[sourceKey]int32{},
 		threads:    map[threadKey][]int32{},
 		siblings:   map[siblingKey]int32{},
+		openPrev:   map[int32]int32{},
+		older:      map[int32]int32{},
 	}
+	b.byID.rows = b.rows
 	if opts != nil {
 		b.opts = *opts
 	}
-	b.tree.all = b.opts.Lossy
+	b.rows.all = b.opts.Lossy
 	return b
 }
 
@@ -236,10 +238,11 @@ func runtimeProvider(p string) bool {
 	return nettrace.OfRuntime(p) || p == nettrace.ProviderTasks
 }
 
-// Add takes the next event. Strings of e are kept, e is not.
-func (b *Builder) Add(e *Event) {
+// Add takes the next event and returns the index of the row that it began; -1 if it began none.
+// Strings of e are kept, e is not.
+func (b *Builder) Add(e *Event) int {
 	hasID := !e.ID.IsZero()
-	b.tree.HasIDs = b.tree.HasIDs || hasID
+	b.rows.HasIDs = b.rows.HasIDs || hasID
 	name, counts := "", false
 	if e.Opcode == Start || e.Opcode == Stop {
 		name, counts = bareName(e.Name, e.Opcode)
@@ -249,30 +252,30 @@ func (b *Builder) Add(e *Event) {
 		if hasID {
 			b.seen(e.ID, e.Time)
 		}
-		return
+		return -1
 	}
 	key := identityKey{e.Provider, name}
 	identity, ok := b.identities[key]
 	if !ok {
-		identity = uint32(len(b.counts))
+		identity = uint32(len(b.rows.counts))
 		b.identities[key] = identity
-		b.counts = append(b.counts, Count{Provider: e.Provider, Name: name})
+		b.rows.counts = append(b.rows.counts, Count{Provider: e.Provider, Name: name})
 	}
 	if e.Opcode == Start {
-		b.start(e, name, identity)
-	} else {
-		b.stop(e, name, identity)
+		return int(b.start(e, name, identity))
 	}
+	b.stop(e, name, identity)
+	return -1
 }
 
 func (b *Builder) path(id ID) (Path, bool) {
-	p, ok := Decode(id, b.tree.all)
-	if !ok || b.tree.all {
+	p, ok := Decode(id, b.rows.all)
+	if !ok || b.rows.all {
 		return p, ok
 	}
 	if p.proof {
-		b.tree.lossy[p.process] = true
-	} else if b.tree.lossy[p.process] {
+		b.rows.lossy[p.process] = true
+	} else if b.rows.lossy[p.process] {
 		return Decode(id, true)
 	}
 	return p, ok
@@ -280,80 +283,78 @@ func (b *Builder) path(id ID) (Path, bool) {
 
 // seen notes an event inside the activity id.
 func (b *Builder) seen(id ID, t int64) {
-	if i, ok := b.byID[id]; ok {
+	if i, ok := b.byID.get(id); ok {
 		if o := b.lastOpen(i); o >= 0 {
 			i = o
 		}
-		b.tree.Rows[i].LastSeen = t
+		b.rows.at(i).lastSeen = t
 	}
 }
 
 // lastOpen returns the newest open row of the id of row i, the newest one of that id;
 // -1 if there is none.
-func (b *Builder) lastOpen(i int32) int32 { return b.follow(b.older, i) }
+func (b *Builder) lastOpen(i int32) int32 {
+	return b.follow(i, func(i int32) int32 { return rowOf(b.older, i) }, func(i, to int32) { b.older[i] = to })
+}
+
+// openAbove returns the first open row from i upwards; -1 if there is none.
+func (b *Builder) openAbove(i int32) int32 {
+	return b.follow(i, func(i int32) int32 { return b.rows.at(i).above }, func(i, to int32) { b.rows.at(i).above = to })
+}
+
+// rowOf returns what is noted of row i; -1 if nothing is.
+func rowOf(m map[int32]int32, i int32) int32 {
+	if to, ok := m[i]; ok {
+		return to
+	}
+	return -1
+}
 
 // follow returns the first open row from i on, going by next. No row opens again: those
 // it passes lead straight there the next time, for an id may have many.
-func (b *Builder) follow(next []int32, i int32) int32 {
+func (b *Builder) follow(i int32, next func(int32) int32, lead func(i, to int32)) int32 {
 	to := i
-	for to >= 0 && !b.isOpen[to] {
-		to = next[to]
+	for to >= 0 && !b.rows.has(to, rowOpen) {
+		to = next(to)
 	}
 	for i != to {
-		n := next[i]
-		next[i] = to
+		n := next(i)
+		if n != to {
+			lead(i, to)
+		}
 		i = n
 	}
 	return to
 }
 
-// add appends a row.
-func (b *Builder) add(r Row, openPrev, older int32, open bool) {
-	b.tree.Rows = append(b.tree.Rows, r)
-	b.openPrev = append(b.openPrev, openPrev)
-	b.isOpen = append(b.isOpen, open)
-	b.older = append(b.older, older)
-	b.above = append(b.above, int32(r.Parent))
-}
-
-func (b *Builder) start(e *Event, name string, identity uint32) {
+func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	hasID := !e.ID.IsZero()
 	if !hasID && !e.paired() {
-		b.counts[identity].Starts++
+		b.rows.counts[identity].Starts++
 	}
-	i := int32(len(b.tree.Rows))
-	r := Row{
-		Provider: e.Provider, Name: cmp.Or(name, e.Name), ID: e.ID, Related: e.Related, Parent: -1,
-		Start: e.Time, HasStart: true, Process: e.Process, StartThread: e.Thread, Span: e.Span,
-		Status: Unfinished, identity: identity, paired: e.paired(), sibling: -1,
-	}
-	r.Name = cmp.Or(e.label(), r.Name)
+	i := int32(b.rows.Len())
+	parent := int32(-1)
 	thread := threadKey{e.Process, e.Thread, identity}
-	prev, older := int32(-1), int32(-1)
 	if hasID {
 		p, ok := b.path(e.ID)
 		if !e.Related.IsZero() {
-			r.Parent = int(b.parent(e.Related, p, ok))
+			parent = b.parent(e.Related, p, ok)
 		}
 		if ok && p.overflow == Fits && p.n > 0 {
 			k := siblingKey{thread, hashPath(&p)}
 			if s, ok := b.siblings[k]; ok {
-				b.tree.Rows[s].sibling = e.Time
+				b.rows.replaced(s, e.Time)
 			}
 			b.siblings[k] = i
 		}
-		if last, ok := b.byID[e.ID]; ok {
-			older = last
-		}
-		b.byID[e.ID] = i
 		k := openKey{e.ID, identity}
 		if o, ok := b.open[k]; ok {
-			prev = o
+			b.openPrev[i] = o
 		}
 		b.open[k] = i
 	} else {
-		if r.Parent < 0 && !e.Related.IsZero() {
-			r.Parent = int(b.parent(e.Related, Path{}, false))
+		if !e.Related.IsZero() {
+			parent = b.parent(e.Related, Path{}, false)
 		}
 		if !e.paired() {
 			b.threads[thread] = append(b.threads[thread], i)
@@ -364,7 +365,15 @@ func (b *Builder) start(e *Event, name string, identity uint32) {
 	} else if k := e.key(); k != "" {
 		b.keys[sourceKey{e.Process, identity, k}] = i
 	}
-	b.add(r, prev, older, true)
+	b.rows.add(e, parent, identity, cmp.Or(e.label(), name, e.Name), &b.byID)
+	b.rows.set(i, rowStarted|rowOpen)
+	b.rows.setEnd(i, Unfinished, ByNone)
+	if hasID {
+		if last, ok := b.byID.put(e.ID, i); ok {
+			b.older[i] = last
+		}
+	}
+	return i
 }
 
 // key is what the start and the stop of an activity have in common by their payloads.
@@ -403,16 +412,16 @@ func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
 	if hasOwn && own.overflow == Fits {
 		if p, ok := b.path(related); ok && p.process == own.process && !p.leadsTo(&own) {
 			if i := b.prefix(&own); i >= 0 {
-				return b.follow(b.above, i)
+				return b.openAbove(i)
 			}
 			return -1
 		}
 	}
-	if i, ok := b.byID[related]; ok {
+	if i, ok := b.byID.get(related); ok {
 		if o := b.lastOpen(i); o >= 0 {
 			return o
 		}
-		return b.follow(b.above, i)
+		return b.openAbove(i)
 	}
 	if p, ok := b.path(related); ok {
 		if i := b.prefix(&p); i >= 0 {
@@ -429,8 +438,8 @@ func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
 // proper prefix of p.
 func (b *Builder) prefix(p *Path) int32 {
 	for n := int(p.n) - 1; n > 0; n-- {
-		for _, id := range b.prefixIDs(p, n) {
-			if i, ok := b.byID[id]; ok {
+		for _, id := range b.rows.prefixIDs(p, n) {
+			if i, ok := b.byID.get(id); ok {
 				if o := b.lastOpen(i); o >= 0 {
 					return o
 				}
@@ -442,13 +451,13 @@ func (b *Builder) prefix(p *Path) int32 {
 }
 
 // prefixIDs returns the ids that the first n numbers of p can have.
-func (b *Builder) prefixIDs(p *Path, n int) []ID {
+func (f *Facts) prefixIDs(p *Path, n int) []ID {
 	q := *p
 	q.n, q.overflow, q.overNum = uint8(n), Fits, 0
 	clear(q.num[n:])
 	var ids []ID
 	encoders := []Encoder{EncoderOld, EncoderNew}
-	if b.tree.all || b.tree.lossy[p.process] {
+	if f.all || f.lossy[p.process] {
 		encoders = encoders[1:]
 	}
 	for _, e := range encoders {
@@ -479,12 +488,12 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		if r, ok := b.open[openKey{e.ID, identity}]; ok {
 			i, by = r, ByID
 			// Two open siblings of one id (.NET 10): nobody can tell which it is.
-			if o := b.openPrev[r]; o >= 0 && b.isOpen[o] && b.tree.Rows[o].Parent == b.tree.Rows[r].Parent {
+			if o := rowOf(b.openPrev, r); o >= 0 && b.rows.has(o, rowOpen) && b.rows.at(o).parent == b.rows.at(r).parent {
 				guess = true
 			}
 		}
 	default:
-		b.counts[identity].Stops++
+		b.rows.counts[identity].Stops++
 		k := threadKey{e.Process, e.Thread, identity}
 		if s := b.threads[k]; len(s) > 0 {
 			i, by, guess = s[len(s)-1], ByThread, true
@@ -495,35 +504,42 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		if hasID {
 			b.seen(e.ID, e.Time)
 		}
-		b.add(Row{
-			Provider: e.Provider, Name: cmp.Or(e.label(), name, e.Name), ID: e.ID, Parent: -1, Stop: e.Time, HasStop: true,
-			Status: OrphanStop, Process: e.Process, StopThread: e.Thread, Span: e.Span, identity: identity, paired: e.paired(), sibling: -1,
-		}, -1, -1, false)
+		i := b.rows.add(e, -1, identity, cmp.Or(e.label(), name, e.Name), nil)
+		b.rows.stop(i, e, OrphanStop, ByNone)
 		return
 	}
-	r := &b.tree.Rows[i]
-	r.Stop, r.HasStop, r.StopThread = e.Time, true, e.Thread
-	if e.Span != nil {
-		r.Span = e.Span // it knows what the start did not
+	b.rows.stop(i, e, OK, by)
+	if guess {
+		b.rows.set(i, rowGuess)
 	}
-	r.Status, r.By, r.Guess = OK, by, guess
-	b.isOpen[i] = false
 	b.pop(i)
-	if hasID && e.ID != r.ID {
+	if hasID && e.ID != b.rows.at(i).id {
 		b.seen(e.ID, e.Time)
 	}
 }
 
-// pop removes row i from the stack of open rows of its id.
+// pop takes row i, which has ended, out of what open rows are found by.
 func (b *Builder) pop(i int32) {
-	r := &b.tree.Rows[i]
-	if r.ID.IsZero() {
+	r := b.rows.at(i)
+	if r.id.IsZero() {
 		return
 	}
-	k := openKey{r.ID, r.identity}
-	top := b.open[k]
-	for top >= 0 && !b.isOpen[top] {
-		top = b.openPrev[top]
+	if p, ok := b.path(r.id); ok && p.overflow == Fits && p.n > 0 {
+		t := b.rows.threads[r.startThread]
+		k := siblingKey{threadKey{t.process, t.thread, r.identity}, hashPath(&p)}
+		if b.siblings[k] == i {
+			delete(b.siblings, k)
+		}
+	}
+	k := openKey{r.id, r.identity}
+	top, ok := b.open[k]
+	if !ok {
+		return
+	}
+	for top >= 0 && !b.rows.has(top, rowOpen) {
+		below := rowOf(b.openPrev, top)
+		delete(b.openPrev, top)
+		top = below
 	}
 	if top < 0 {
 		delete(b.open, k)
@@ -535,8 +551,19 @@ func (b *Builder) pop(i int32) {
 // Finish ends the rows that had no Stop and returns the tree. The Builder must not
 // be used any more.
 func (b *Builder) Finish() *Tree {
-	t := b.tree
-	for _, c := range b.counts {
+	rows := b.FinishRows()
+	t := &Tree{Facts: rows.Facts, Rows: make([]Row, rows.Len())}
+	for i := range t.Rows {
+		rows.Row(i, &t.Rows[i])
+	}
+	return t
+}
+
+// FinishRows does what Finish does and leaves the rows as they were kept: in half the memory.
+func (b *Builder) FinishRows() *Rows {
+	t := b.rows
+	*b = Builder{opts: b.opts}
+	for _, c := range t.counts {
 		if c.Starts+c.Stops > 0 {
 			t.WithoutID = append(t.WithoutID, c)
 		}
@@ -544,38 +571,45 @@ func (b *Builder) Finish() *Tree {
 	if !t.HasIDs && !b.opts.PairByThread {
 		// Nothing but the thread could pair these (section 7.2): no rows is right,
 		// wrong durations are not. The others have no parents, so none is lost.
-		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return !r.paired })
+		t.keep(func(i int32) bool { return t.has(i, rowPaired) })
 	}
-	b.deadCreators()
+	t.deadCreators()
+	n := int32(t.Len())
 	// The latest start below each row. A parent comes before its children.
-	below := make([]int64, len(t.Rows))
-	for i := len(t.Rows) - 1; i >= 0; i-- {
-		r := &t.Rows[i]
-		if r.Parent >= 0 && !r.DeadCreator && r.HasStart {
-			below[r.Parent] = max(below[r.Parent], r.Start, below[i])
+	below := make([]int64, n)
+	for i := n - 1; i >= 0; i-- {
+		r := t.at(i)
+		if r.parent >= 0 && !t.has(i, rowDeadCreator) && t.has(i, rowStarted) {
+			below[r.parent] = max(below[r.parent], r.start, below[i])
 		}
 	}
-	stopped := make([]int32, len(t.Rows)) // the innermost row around each, or itself, that has a Stop; -1: none
-	for i := range t.Rows {
-		r := &t.Rows[i]
+	stopped := make([]int32, n) // the innermost row around each, or itself, that has a Stop; -1: none
+	for i := range n {
+		r := t.at(i)
 		stopped[i] = -1
-		if r.Parent >= 0 {
-			stopped[i] = stopped[r.Parent]
+		if r.parent >= 0 {
+			stopped[i] = stopped[r.parent]
 		}
-		if r.HasStop {
-			if r.Status == OK {
-				stopped[i] = int32(i)
+		if t.has(i, rowStopped) {
+			if status, _ := t.end(i); status == OK {
+				stopped[i] = i
 			}
 			continue
 		}
-		end := r.sibling
+		end := int64(-1)
+		if t.has(i, rowReplaced) {
+			end = r.stop
+		}
 		if s := stopped[i]; s >= 0 {
-			if a := &t.Rows[s]; a.Stop >= r.Start && (end < 0 || a.Stop < end) {
-				end = a.Stop
+			if a := t.at(s); a.stop >= r.start && (end < 0 || a.stop < end) {
+				end = a.stop
 			}
 		}
-		if end >= 0 && r.LastSeen <= end && below[i] <= end {
-			r.Stop, r.HasStop, r.Status, r.By = end, true, AutoStopped, Inferred
+		r.stop = 0
+		if end >= 0 && r.lastSeen <= end && below[i] <= end {
+			r.stop = end
+			t.set(i, rowStopped)
+			t.setEnd(i, AutoStopped, Inferred)
 		}
 	}
 	return t
@@ -583,29 +617,32 @@ func (b *Builder) Finish() *Tree {
 
 // deadCreators applies rule 4: a row without related id goes below the activity
 // that its path runs through, if that one was never stopped.
-func (b *Builder) deadCreators() {
-	t := b.tree
+func (t *Rows) deadCreators() {
 	open := map[ID][]int32{} // rows that were never stopped
-	for i := range t.Rows {
-		if r := &t.Rows[i]; !r.HasStop && !r.ID.IsZero() {
-			open[r.ID] = append(open[r.ID], int32(i))
+	for i := range int32(t.Len()) {
+		if r := t.at(i); !t.has(i, rowStopped) && !r.id.IsZero() {
+			open[r.id] = append(open[r.id], i)
 		}
 	}
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		if !r.HasStart || !r.Related.IsZero() || r.ID.IsZero() {
+	if len(open) == 0 {
+		return
+	}
+	for i := range int32(t.Len()) {
+		r := t.at(i)
+		if !t.has(i, rowStarted) || r.related != 0 || r.id.IsZero() {
 			continue
 		}
-		p, ok := t.Path(r)
+		p, ok := t.decode(r.id)
 		if !ok || p.n < 2 {
 			continue
 		}
 	search:
 		for n := int(p.n) - 1; n > 0; n-- {
-			for _, id := range b.prefixIDs(&p, n) {
+			for _, id := range t.prefixIDs(&p, n) {
 				rows := open[id]
-				if j, _ := slices.BinarySearch(rows, int32(i)); j > 0 {
-					r.Parent, r.DeadCreator = int(rows[j-1]), true
+				if j, _ := slices.BinarySearch(rows, i); j > 0 {
+					r.parent = rows[j-1]
+					t.set(i, rowDeadCreator)
 					break search
 				}
 			}

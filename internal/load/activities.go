@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -12,23 +11,13 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A start is an event that started an activity.
-type start struct {
-	at       int64
-	thread   uint64
-	proc     uint32
-	meta     uint32 // index in activities.metas
-	from, to uint32 // its payload in activities.payloads
-	version  uint8
-}
-
 // activities collects start and stop events of all EventSources and ActivitySources. The tree
 // of them is built beside the reading.
 type activities struct {
 	k        *tracker
 	builder  *activity.Builder
-	starts   []start // what the rows of the tree do not hold; finish puts them in order
-	payloads []byte
+	starts   []uint32   // by row: 1 + where payloads have that of its start event; 0: nowhere
+	payloads payloadLog // what rows do not hold
 	metas    []*nettrace.Metadata
 	metaOf   map[*nettrace.Metadata]uint32
 	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
@@ -66,45 +55,20 @@ func newActivities(k *tracker) *activities {
 	return a
 }
 
-// keep stores what a start event told.
-func (a *activities) keep(ev *nettrace.Event, e *activity.Event) {
-	if len(a.payloads)+len(ev.Payload) > math.MaxInt32 {
-		return
-	}
+// keep stores what the start event of a row told.
+func (a *activities) keep(ev *nettrace.Event, row int) {
 	m, ok := a.metaOf[ev.Metadata]
 	if !ok {
 		m = uint32(len(a.metas))
 		a.metas = append(a.metas, ev.Metadata)
 		a.metaOf[ev.Metadata] = m
 	}
-	from := uint32(len(a.payloads))
-	a.payloads = append(a.payloads, ev.Payload...)
-	a.starts = append(a.starts, start{e.Time, e.Thread, e.Process, m, from, uint32(len(a.payloads)), uint8(ev.Version)})
-}
-
-// order compares what rows and their starts have in common: any number of them may be
-// of one time.
-func (a *activities) order(s *start, at int64, proc uint32, thread uint64, provider string) int {
-	switch {
-	case s.at != at:
-		return cmp.Compare(s.at, at)
-	case s.proc != proc:
-		return cmp.Compare(s.proc, proc)
-	case s.thread != thread:
-		return cmp.Compare(s.thread, thread)
+	if at, ok := a.payloads.add(m, ev.Version, ev.Payload); ok {
+		for row >= len(a.starts) {
+			a.starts = append(a.starts, 0)
+		}
+		a.starts[row] = 1 + at
 	}
-	return strings.Compare(a.metas[s.meta].Provider, provider)
-}
-
-// startOf finds the start event of a row; nil if there is none.
-func (a *activities) startOf(r *activity.Row) *start {
-	i, ok := slices.BinarySearchFunc(a.starts, r, func(s start, r *activity.Row) int {
-		return a.order(&s, r.Start, r.Process, r.StartThread, r.Provider)
-	})
-	if !ok {
-		return nil
-	}
-	return &a.starts[i]
 }
 
 // event takes an event of any EventSource; it reports whether it starts or stops an
@@ -146,10 +110,9 @@ func (a *activities) take(b *activityBatch) error {
 		if e.Opcode != activity.Info && e.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
 			e.Span = a.bridge(&ev, e.Opcode == activity.Stop)
 		}
-		if e.Opcode == activity.Start && e.Span == nil {
-			a.keep(&ev, &e.Event)
+		if row := a.builder.Add(&e.Event); row >= 0 && e.Span == nil {
+			a.keep(&ev, row)
 		}
-		a.builder.Add(&e.Event)
 	}
 	b.events, b.payloads = b.events[:0], b.payloads[:0]
 	return nil
@@ -234,7 +197,7 @@ func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
 // viewers draw as nested. Where it does not fit, a flow leads to it.
 func (a *activities) finish(end int64) {
 	a.close()
-	tree := a.builder.Finish()
+	tree := a.builder.FinishRows()
 	a.builder = nil
 	if !tree.HasIDs {
 		for _, c := range tree.WithoutID {
@@ -243,23 +206,20 @@ func (a *activities) finish(end int64) {
 			}
 		}
 	}
-	// Lossy files may deliver an event late.
-	slices.SortStableFunc(a.starts, func(x, y start) int {
-		return a.order(&x, y.at, y.proc, y.thread, a.metas[y.meta].Provider)
-	})
 	shown := make([][]shownActivity, len(a.procs))
-	for i := range tree.Rows {
-		p := tree.Rows[i].Process
-		shown[p] = append(shown[p], shownActivity{row: int32(i)})
+	var r activity.Row
+	for i := range tree.Len() {
+		tree.Row(i, &r)
+		shown[r.Process] = append(shown[r.Process], shownActivity{row: int32(i)})
 	}
-	n := nester{rows: tree.Rows, end: end, next: 1, at: make([]int32, len(tree.Rows)), stacks: map[uint32][]int32{}}
+	n := nester{rows: tree, end: end, next: 1, at: make([]int32, tree.Len()), below: make([]int32, tree.Len())}
 	for i, list := range shown {
 		if len(list) == 0 {
 			continue
 		}
 		slices.SortStableFunc(list, func(x, y shownActivity) int {
-			xs, xd, _, _ := extent(&tree.Rows[x.row], end)
-			ys, yd, _, _ := extent(&tree.Rows[y.row], end)
+			xs, xd, _, _ := n.extent(x.row)
+			ys, yd, _, _ := n.extent(y.row)
 			return cmp.Or(cmp.Compare(xs, ys), cmp.Compare(yd, xd))
 		})
 		n.nest(list)
@@ -272,35 +232,42 @@ func (a *activities) finish(end int64) {
 
 // A nester gives ids to activities.
 type nester struct {
-	rows   []activity.Row
-	end    int64
-	next   uint32
-	at     []int32            // row -> place in list + 1, 0: not yet
-	stacks map[uint32][]int32 // by id: rows that are open, outermost first
+	rows  *activity.Rows
+	row   activity.Row // scratch
+	end   int64
+	next  uint32
+	at    []int32 // row -> place in list + 1, 0: not yet
+	top   []int32 // by id: 1 + the innermost row that is open; 0: none
+	below []int32 // by row: 1 + the one around it, of the same id
+}
+
+// extent does what extent does, for a row by its number.
+func (n *nester) extent(row int32) (start, dur int64, open, instant bool) {
+	n.rows.Row(int(row), &n.row)
+	return extent(&n.row, n.end)
 }
 
 // nest takes the activities of a process in order of start, outer ones first.
 func (n *nester) nest(list []shownActivity) {
+	var r activity.Row
 	for i := range list {
 		s := &list[i]
 		n.at[s.row] = int32(i) + 1
-		r := &n.rows[s.row]
-		start, dur, _, instant := extent(r, n.end)
-		if r.Parent >= 0 && n.at[r.Parent] > 0 && !instant && n.rows[r.Parent].Process == r.Process {
-			parent := &list[n.at[r.Parent]-1]
-			st := n.stacks[parent.id]
-			for len(st) > 0 {
-				ts, td, _, _ := extent(&n.rows[st[len(st)-1]], n.end)
-				if ts+td > start || st[len(st)-1] == parent.row {
+		n.rows.Row(int(s.row), &r)
+		start, dur, _, instant := extent(&r, n.end)
+		if p := int32(r.Parent); p >= 0 && n.at[p] > 0 && !instant && n.process(p) == r.Process {
+			parent := &list[n.at[p]-1]
+			top := &n.top[parent.id]
+			for *top > 0 && *top-1 != parent.row {
+				if ts, td, _, _ := n.extent(*top - 1); ts+td > start {
 					break
 				}
-				st = st[:len(st)-1]
+				*top = n.below[*top-1]
 			}
-			n.stacks[parent.id] = st
-			ps, pd, _, _ := extent(&n.rows[parent.row], n.end)
-			if len(st) > 0 && st[len(st)-1] == parent.row && start+dur <= ps+pd {
+			ps, pd, _, _ := n.extent(parent.row)
+			if *top == parent.row+1 && start+dur <= ps+pd {
 				s.id = parent.id
-				n.stacks[s.id] = append(st, s.row)
+				n.below[s.row], *top = *top, s.row+1
 				continue
 			}
 			if parent.flowOut == 0 {
@@ -310,19 +277,28 @@ func (n *nester) nest(list []shownActivity) {
 		}
 		s.id = n.next
 		n.next++
-		n.stacks[s.id] = []int32{s.row}
+		for len(n.top) <= int(s.id) {
+			n.top = append(n.top, 0)
+		}
+		n.top[s.id] = s.row + 1
 	}
-	clear(n.stacks)
+}
+
+func (n *nester) process(row int32) uint32 {
+	n.rows.Row(int(row), &n.row)
+	return n.row.Process
 }
 
 // slices yields the activities of one process.
-func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64) func(func(*profile.Slice) bool) {
+func (a *activities) slices(tree *activity.Rows, list []shownActivity, end int64) func(func(*profile.Slice) bool) {
 	return func(yield func(*profile.Slice) bool) {
 		var s profile.Slice
 		var values []nettrace.Value
+		var payload []byte
+		r := &activity.Row{}
 		for i := range list {
 			x := &list[i]
-			r := &tree.Rows[x.row]
+			tree.Row(int(x.row), r)
 			args := s.Args[:0]
 			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
 			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
@@ -348,8 +324,10 @@ func (a *activities) slices(tree *activity.Tree, list []shownActivity, end int64
 				for _, d := range a.spans[r.Span.TraceID+r.Span.SpanID] {
 					args = appendDetail(args, d.Key, d.Value)
 				}
-			} else if st := a.startOf(r); st != nil && r.HasStart {
-				args, values = a.k.details(args, values, a.metas[st.meta], int(st.version), a.payloads[st.from:st.to])
+			} else if int(x.row) < len(a.starts) && a.starts[x.row] > 0 {
+				meta, version := uint32(0), 0
+				meta, version, payload = a.payloads.read(a.starts[x.row]-1, payload[:0])
+				args, values = a.k.details(args, values, a.metas[meta], version, payload)
 			}
 			s.Args = args
 			if !yield(&s) {

@@ -2,19 +2,16 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"io"
-	"slices"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -110,25 +107,49 @@ func TestStopsWithoutStart(t *testing.T) {
 	}
 }
 
-// The start of a row is found among many of its time without a look at them all.
+// What a row tells is of its own start, also where many are of one time and thread.
 func TestStartsOfOneTime(t *testing.T) {
 	const n = 5000
 	m := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "WorkStart", Opcode: 1}
 	l := newLoader(&Options{Tracks: []string{"activities"}})
 	a := newActivities(newTracker(context.Background(), l, nil))
 	for i := range n {
-		t := l.threadOf(1, uint64(n-i))
-		ev := &nettrace.Event{Metadata: m, Opcode: 1, Payload: binary.LittleEndian.AppendUint32(nil, uint32(n-i))}
+		ev := &nettrace.Event{Metadata: m, Opcode: 1, Version: 1, Payload: binary.LittleEndian.AppendUint32(nil, uint32(i))}
 		ev.ActivityID[0], ev.ActivityID[1], ev.ActivityID[15] = byte(i), byte(i>>8), 0xff
-		a.event(ev, 5, t)
+		a.event(ev, 5, l.threadOf(1, 1))
 	}
 	a.finish(10)
-	require.True(t, slices.IsSortedFunc(a.starts, func(x, y start) int { return cmp.Compare(x.thread, y.thread) }))
-	for _, thread := range []uint64{1, 2, n / 2, n} {
-		s := a.startOf(&activity.Row{Start: 5, StartThread: thread, Provider: "Other"})
-		require.NotNil(t, s)
-		assert.EqualValues(t, thread, binary.LittleEndian.Uint32(a.payloads[s.from:]))
+	require.Len(t, a.starts, n)
+	for row, at := range a.starts {
+		_, version, payload := a.payloads.read(at-1, nil)
+		require.Equal(t, 1, version)
+		require.EqualValues(t, row, binary.LittleEndian.Uint32(payload))
 	}
-	assert.Nil(t, a.startOf(&activity.Row{Start: 5, StartThread: 1, Provider: "Another"}))
-	assert.Nil(t, a.startOf(&activity.Row{Start: 6, StartThread: 1, Provider: "Other"}))
+	require.Len(t, l.profile.Tracks, 1)
+}
+
+func TestPayloadLog(t *testing.T) {
+	var l payloadLog
+	var places []uint32
+	payload := func(i int) (b []byte) {
+		for k := range i % 40 * (i % 7) {
+			b = append(b, byte(k*i)&byte(-(k*i>>3)&1))
+		}
+		if i%1000 == 0 {
+			b = append(b, make([]byte, 3*payloadChunk)...)
+			b[len(b)-1] = 1
+		}
+		return b
+	}
+	for i := range 20_000 {
+		at, ok := l.add(uint32(i%5), i%3, payload(i))
+		require.True(t, ok)
+		places = append(places, at)
+	}
+	for i, at := range places {
+		meta, version, b := l.read(at, nil)
+		require.EqualValues(t, i%5, meta)
+		require.Equal(t, i%3, version)
+		require.Equal(t, payload(i), b, i)
+	}
 }

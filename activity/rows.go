@@ -1,0 +1,248 @@
+package activity
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
+
+// Rows are those of a Tree as a Builder keeps them, in some 70 bytes each.
+type Rows struct {
+	Facts
+	n       int
+	chunks  []*rowChunk
+	counts  []Count          // by identity: provider and name of the rows
+	names   map[int32]string // of rows that are not called as their identity is
+	spans   map[int32]*Span
+	foreign []ID        // related ids that no row has
+	threads []rowThread // by number
+	numbers map[rowThread]uint32
+}
+
+type rowThread struct {
+	process uint32
+	thread  uint64
+}
+
+const rowsAtOnce = 1 << 10
+
+// A rowChunk is so many rows side by side: the list never moves as a whole.
+type rowChunk struct {
+	rows  [rowsAtOnce]row
+	flags [rowsAtOnce]uint16
+}
+
+// A row is a Row as it is kept.
+type row struct {
+	id          ID
+	start       int64
+	stop        int64 // with rowReplaced and not rowStopped the time of the Start that replaced it
+	lastSeen    int64
+	related     int32 // 1 + the row that has the id; below 0: -1 - its place in foreign; 0: none
+	parent      int32
+	above       int32 // parent, or a row above it if that is closed
+	identity    uint32
+	startThread uint32 // number
+	stopThread  uint32
+}
+
+// Flags of a row; above them its Status and By.
+const (
+	rowStarted = 1 << iota
+	rowStopped
+	rowOpen
+	rowGuess
+	rowDeadCreator
+	rowPaired     // by what the payloads say, or by nothing
+	rowReplaced   // another Start took its place
+	rowStopThread // stopThread is known
+	rowStatus     = 8
+	rowBy         = 12
+)
+
+// Len returns the number of rows.
+func (t *Rows) Len() int { return t.n }
+
+func (t *Rows) at(i int32) *row { return &t.chunks[i/rowsAtOnce].rows[i%rowsAtOnce] }
+
+func (t *Rows) flags(i int32) *uint16 { return &t.chunks[i/rowsAtOnce].flags[i%rowsAtOnce] }
+
+func (t *Rows) has(i int32, flag uint16) bool { return *t.flags(i)&flag != 0 }
+
+func (t *Rows) set(i int32, flags uint16) { *t.flags(i) |= flags }
+
+// setEnd notes how a row ended, and how that was found.
+func (t *Rows) setEnd(i int32, s Status, by By) {
+	f := t.flags(i)
+	*f = *f&(1<<rowStatus-1) | uint16(s)<<rowStatus | uint16(by)<<rowBy
+}
+
+// end returns what setEnd was told.
+func (t *Rows) end(i int32) (Status, By) {
+	f := *t.flags(i)
+	return Status(f >> rowStatus & 15), By(f >> rowBy)
+}
+
+func (t *Rows) number(process uint32, thread uint64) uint32 {
+	k := rowThread{process, thread}
+	n, ok := t.numbers[k]
+	if !ok {
+		n = uint32(len(t.threads))
+		t.threads, t.numbers[k] = append(t.threads, k), n
+	}
+	return n
+}
+
+// add appends the row of an event, which is a start if it has a parent or byID.
+func (t *Rows) add(e *Event, parent int32, identity uint32, name string, byID *idTable) int32 {
+	if t.n%rowsAtOnce == 0 {
+		t.chunks = append(t.chunks, &rowChunk{})
+	}
+	i := int32(t.n)
+	t.n++
+	r := t.at(i)
+	*r = row{id: e.ID, start: e.Time, parent: parent, above: parent, identity: identity, startThread: t.number(e.Process, e.Thread)}
+	if e.paired() {
+		t.set(i, rowPaired)
+	}
+	if e.Span != nil {
+		t.spans[i] = e.Span
+	}
+	if name != t.counts[identity].Name {
+		t.names[i] = name
+	}
+	if byID != nil && !e.Related.IsZero() {
+		if k, ok := byID.get(e.Related); ok {
+			r.related = 1 + k
+		} else {
+			t.foreign = append(t.foreign, e.Related)
+			r.related = -int32(len(t.foreign))
+		}
+	}
+	return i
+}
+
+// stop ends a row.
+func (t *Rows) stop(i int32, e *Event, s Status, by By) {
+	r := t.at(i)
+	r.stop, r.stopThread = e.Time, t.number(e.Process, e.Thread)
+	if e.Span != nil {
+		t.spans[i] = e.Span // it knows what the start did not
+	}
+	*t.flags(i) &^= rowOpen
+	t.set(i, rowStopped|rowStopThread)
+	t.setEnd(i, s, by)
+}
+
+// replaced notes that a Start took the place of a row that has not ended.
+func (t *Rows) replaced(i int32, at int64) {
+	if !t.has(i, rowStopped) {
+		t.at(i).stop = at
+		t.set(i, rowReplaced)
+	}
+}
+
+// keep drops the rows that keep does not want. What they are called by others is wrong then.
+func (t *Rows) keep(keep func(int32) bool) {
+	names, spans := map[int32]string{}, map[int32]*Span{}
+	to := int32(0)
+	for i := range int32(t.n) {
+		if !keep(i) {
+			continue
+		}
+		*t.at(to), *t.flags(to) = *t.at(i), *t.flags(i)
+		if s, ok := t.names[i]; ok {
+			names[to] = s
+		}
+		if s, ok := t.spans[i]; ok {
+			spans[to] = s
+		}
+		to++
+	}
+	t.n, t.names, t.spans = int(to), names, spans
+	t.chunks = t.chunks[:(t.n+rowsAtOnce-1)/rowsAtOnce]
+}
+
+// Row puts row i into r.
+func (t *Rows) Row(i int, r *Row) {
+	k := int32(i)
+	x := t.at(k)
+	start := t.threads[x.startThread]
+	*r = Row{
+		Provider: t.counts[x.identity].Provider, Name: t.counts[x.identity].Name, ID: x.id, Parent: int(x.parent), LastSeen: x.lastSeen,
+		HasStart: t.has(k, rowStarted), HasStop: t.has(k, rowStopped), Guess: t.has(k, rowGuess), DeadCreator: t.has(k, rowDeadCreator),
+		Process: start.process, Span: t.spans[k],
+	}
+	if s, ok := t.names[k]; ok {
+		r.Name = s
+	}
+	r.Status, r.By = t.end(k)
+	switch {
+	case x.related > 0:
+		r.Related = t.at(x.related - 1).id
+	case x.related < 0:
+		r.Related = t.foreign[-x.related-1]
+	}
+	if r.HasStart {
+		r.Start, r.StartThread = x.start, start.thread
+	}
+	if r.HasStop {
+		r.Stop = x.stop
+		if t.has(k, rowStopThread) {
+			r.StopThread = t.threads[x.stopThread].thread
+		}
+	}
+}
+
+// An idTable finds rows by their ids, of which it keeps none.
+type idTable struct {
+	rows *Rows
+	seed maphash.Seed
+	at   []int32 // 1 + row, by hash; 0: free
+	n    int
+}
+
+// slot is where the row of an id is, or would be.
+func (t *idTable) slot(id ID) int {
+	h := maphash.Comparable(t.seed, [2]uint64{binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:])})
+	i := int(h & uint64(len(t.at)-1))
+	for t.at[i] != 0 && t.rows.at(t.at[i]-1).id != id {
+		i = (i + 1) & (len(t.at) - 1)
+	}
+	return i
+}
+
+func (t *idTable) get(id ID) (int32, bool) {
+	if len(t.at) == 0 {
+		return 0, false
+	}
+	i := t.at[t.slot(id)] - 1
+	return i, i >= 0
+}
+
+// put notes that the newest row of an id is i, which the rows hold, and returns the one before.
+func (t *idTable) put(id ID, i int32) (before int32, ok bool) {
+	if 4*t.n >= 3*len(t.at) {
+		t.grow()
+	}
+	at := &t.at[t.slot(id)]
+	before = *at - 1
+	*at = i + 1
+	if before < 0 {
+		t.n++
+	}
+	return before, before >= 0
+}
+
+func (t *idTable) grow() {
+	if len(t.at) == 0 {
+		t.seed, t.at = maphash.MakeSeed(), make([]int32, 64)
+		return
+	}
+	old := t.at
+	t.at = make([]int32, 2*len(old))
+	for _, i := range old {
+		if i != 0 {
+			t.at[t.slot(t.rows.at(i-1).id)] = i
+		}
+	}
+}
