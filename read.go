@@ -141,10 +141,10 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 		att = newAttributor(lo)
 		also = append(also, att.rec)
 	}
+	stop := func() {}
 	if http != nil || att != nil { // both want the same requests
 		scan := requestsFor(att, http)
-		also = append(also, scan)
-		defer scan.Stop()
+		also, stop = append(also, scan), scan.Stop
 	}
 	var counters *drawnCounters
 	if slices.Contains(o.Tracks, "counters") {
@@ -152,6 +152,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 		also = append(also, counters)
 	}
 	p, _, err := load.Profile(ctx, f.in.Reader, lo, also...)
+	stop() // and nothing below needs what the reading did
 	if err != nil {
 		return nil, err
 	}

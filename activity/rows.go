@@ -29,6 +29,7 @@ const rowsAtOnce = 1 << 10
 type rowChunk struct {
 	rows  [rowsAtOnce]row
 	flags [rowsAtOnce]uint16
+	more  *[rowsAtOnce]rowMore // nil after Lean
 }
 
 // A row is a Row as it is kept.
@@ -36,13 +37,17 @@ type row struct {
 	id          ID
 	start       int64
 	stop        int64 // with rowReplaced and not rowStopped the time of the Start that replaced it
-	lastSeen    int64
-	related     int32 // 1 + the row that has the id; below 0: -1 - its place in foreign; 0: none
 	parent      int32
-	above       int32 // parent, or a row above it if that is closed
 	identity    uint32
 	startThread uint32 // number
 	stopThread  uint32
+}
+
+// A rowMore is what else is kept of a row.
+type rowMore struct {
+	lastSeen int64
+	related  int32 // 1 + the row that has the id; below 0: -1 - its place in foreign; 0: none
+	above    int32 // parent, or a row above it if that is closed
 }
 
 // Flags of a row; above them its Status and By.
@@ -63,6 +68,16 @@ const (
 func (t *Rows) Len() int { return t.n }
 
 func (t *Rows) at(i int32) *row { return &t.chunks[i/rowsAtOnce].rows[i%rowsAtOnce] }
+
+func (t *Rows) more(i int32) *rowMore { return &t.chunks[i/rowsAtOnce].more[i%rowsAtOnce] }
+
+// Lean drops what a Row has as Related and LastSeen.
+func (t *Rows) Lean() {
+	t.foreign = nil
+	for _, c := range t.chunks {
+		c.more = nil
+	}
+}
 
 func (t *Rows) flags(i int32) *uint16 { return &t.chunks[i/rowsAtOnce].flags[i%rowsAtOnce] }
 
@@ -95,12 +110,13 @@ func (t *Rows) number(process uint32, thread uint64) uint32 {
 // add appends the row of an event, which is a start if it has a parent or byID.
 func (t *Rows) add(e *Event, parent int32, identity uint32, name string, byID *idTable) int32 {
 	if t.n%rowsAtOnce == 0 {
-		t.chunks = append(t.chunks, &rowChunk{})
+		t.chunks = append(t.chunks, &rowChunk{more: new([rowsAtOnce]rowMore)})
 	}
 	i := int32(t.n)
 	t.n++
-	r := t.at(i)
-	*r = row{id: e.ID, start: e.Time, parent: parent, above: parent, identity: identity, startThread: t.number(e.Process, e.Thread)}
+	*t.at(i) = row{id: e.ID, start: e.Time, parent: parent, identity: identity, startThread: t.number(e.Process, e.Thread)}
+	m := t.more(i)
+	m.above = parent
 	if e.paired() {
 		t.set(i, rowPaired)
 	}
@@ -112,10 +128,10 @@ func (t *Rows) add(e *Event, parent int32, identity uint32, name string, byID *i
 	}
 	if byID != nil && !e.Related.IsZero() {
 		if k, ok := byID.get(e.Related); ok {
-			r.related = 1 + k
+			m.related = 1 + k
 		} else {
 			t.foreign = append(t.foreign, e.Related)
-			r.related = -int32(len(t.foreign))
+			m.related = -int32(len(t.foreign))
 		}
 	}
 	return i
@@ -149,7 +165,7 @@ func (t *Rows) keep(keep func(int32) bool) {
 		if !keep(i) {
 			continue
 		}
-		*t.at(to), *t.flags(to) = *t.at(i), *t.flags(i)
+		*t.at(to), *t.more(to), *t.flags(to) = *t.at(i), *t.more(i), *t.flags(i)
 		if s, ok := t.names[i]; ok {
 			names[to] = s
 		}
@@ -168,7 +184,7 @@ func (t *Rows) Row(i int, r *Row) {
 	x := t.at(k)
 	start := t.threads[x.startThread]
 	*r = Row{
-		Provider: t.counts[x.identity].Provider, Name: t.counts[x.identity].Name, ID: x.id, Parent: int(x.parent), LastSeen: x.lastSeen,
+		Provider: t.counts[x.identity].Provider, Name: t.counts[x.identity].Name, ID: x.id, Parent: int(x.parent),
 		HasStart: t.has(k, rowStarted), HasStop: t.has(k, rowStopped), Guess: t.has(k, rowGuess), DeadCreator: t.has(k, rowDeadCreator),
 		Process: start.process, Span: t.spans[k],
 	}
@@ -176,11 +192,15 @@ func (t *Rows) Row(i int, r *Row) {
 		r.Name = s
 	}
 	r.Status, r.By = t.end(k)
-	switch {
-	case x.related > 0:
-		r.Related = t.at(x.related - 1).id
-	case x.related < 0:
-		r.Related = t.foreign[-x.related-1]
+	if t.chunks[0].more != nil {
+		m := t.more(k)
+		r.LastSeen = m.lastSeen
+		switch {
+		case m.related > 0:
+			r.Related = t.at(m.related - 1).id
+		case m.related < 0:
+			r.Related = t.foreign[-m.related-1]
+		}
 	}
 	if r.HasStart {
 		r.Start, r.StartThread = x.start, start.thread

@@ -287,7 +287,7 @@ func (b *Builder) seen(id ID, t int64) {
 		if o := b.lastOpen(i); o >= 0 {
 			i = o
 		}
-		b.rows.at(i).lastSeen = t
+		b.rows.more(i).lastSeen = t
 	}
 }
 
@@ -299,7 +299,7 @@ func (b *Builder) lastOpen(i int32) int32 {
 
 // openAbove returns the first open row from i upwards; -1 if there is none.
 func (b *Builder) openAbove(i int32) int32 {
-	return b.follow(i, func(i int32) int32 { return b.rows.at(i).above }, func(i, to int32) { b.rows.at(i).above = to })
+	return b.follow(i, func(i int32) int32 { return b.rows.more(i).above }, func(i, to int32) { b.rows.more(i).above = to })
 }
 
 // rowOf returns what is noted of row i; -1 if nothing is.
@@ -606,7 +606,7 @@ func (b *Builder) FinishRows() *Rows {
 			}
 		}
 		r.stop = 0
-		if end >= 0 && r.lastSeen <= end && below[i] <= end {
+		if end >= 0 && t.more(i).lastSeen <= end && below[i] <= end {
 			r.stop = end
 			t.set(i, rowStopped)
 			t.setEnd(i, AutoStopped, Inferred)
@@ -629,7 +629,7 @@ func (t *Rows) deadCreators() {
 	}
 	for i := range int32(t.Len()) {
 		r := t.at(i)
-		if !t.has(i, rowStarted) || r.related != 0 || r.id.IsZero() {
+		if !t.has(i, rowStarted) || t.more(i).related != 0 || r.id.IsZero() {
 			continue
 		}
 		p, ok := t.decode(r.id)

@@ -198,6 +198,7 @@ func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
 func (a *activities) finish(end int64) {
 	a.close()
 	tree := a.builder.FinishRows()
+	tree.Lean()
 	a.builder = nil
 	if !tree.HasIDs {
 		for _, c := range tree.WithoutID {
