@@ -121,9 +121,9 @@ func (r *Reader) Note(name string) string {
 	return b.String()
 }
 
-// lostInCopy is what a copy of the file read will have lost.
-func (r *Reader) lostInCopy(leftOut int64) *Salvage {
-	s := &Salvage{Places: max(r.stats.Defects, 1), LostBytes: r.stats.LostBytes, LeftOut: leftOut, Cut: !r.stats.Ended}
+// lostInCopy is what a copy of the file read will have lost, of which so many places are known to be damaged.
+func (r *Reader) lostInCopy(leftOut, damaged int64) *Salvage {
+	s := &Salvage{Places: max(r.stats.Defects, damaged, 1), LostBytes: r.stats.LostBytes, LeftOut: leftOut, Cut: !r.stats.Ended}
 	if before := r.Salvage(); before != nil {
 		s.Places, s.LostBytes, s.LeftOut, s.Cut = s.Places+before.Places, s.LostBytes+before.LostBytes, s.LeftOut+before.LeftOut, s.Cut || before.Cut
 	}

@@ -27,6 +27,8 @@ type Writer struct {
 	err    error
 	out    []byte
 
+	damaged int64 // places of what Copy reads
+
 	metadata map[*Metadata]uint32
 	metas    blockBuffer
 	defined  uint32 // definitions so far
@@ -694,6 +696,10 @@ func (w *Writer) SequencePoint() error {
 	return w.flushOut()
 }
 
+// Damaged says before Copy that so many places of its input are known to be damaged: those of which only who
+// uses the events can know are among them. Reader.Salvage of the copy counts them.
+func (w *Writer) Damaged(places int64) { w.damaged = places }
+
 // Copy writes all events that are left in r, with sequence points where r has
 // them, so that lost events are told at the same places; v4 events keep their
 // sequence numbers. edit may change an event before it is written, or drop it by
@@ -712,13 +718,13 @@ func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
 		if err == nil {
 			continue
 		}
-		if err == io.EOF && c.leftOut == 0 {
+		if err == io.EOF && c.leftOut == 0 && w.damaged == 0 {
 			w.note(r.Salvage()) // of a copy of a copy
 			return nil
 		}
 		var damage *FormatError
 		if err == io.EOF || errors.As(err, &damage) {
-			w.note(r.lostInCopy(c.leftOut))
+			w.note(r.lostInCopy(c.leftOut, w.damaged))
 		}
 		if err == io.EOF {
 			return w.err

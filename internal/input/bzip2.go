@@ -61,8 +61,8 @@ type bzip2Blocks struct {
 	closer io.Closer
 	octet  byte // of which some bits are not read yet
 	unread int
-	last   uint64 // the newest bits
-	block  *bits  // that is being collected; nil before its mark
+	last   uint64     // the newest bits
+	block  *bzip2Bits // that is being collected; nil before its mark
 	r      io.Reader
 }
 
@@ -124,19 +124,19 @@ func (z *bzip2Blocks) next() ([]byte, error) {
 	}
 }
 
-// bits are those of a block, behind the head of a file.
-type bits struct {
+// bzip2Bits are those of a block, behind the head of a file.
+type bzip2Bits struct {
 	b []byte
 	n int
 }
 
-func newBits() *bits {
-	w := &bits{b: []byte("BZh9"), n: 32}
+func newBits() *bzip2Bits {
+	w := &bzip2Bits{b: []byte("BZh9"), n: 32}
 	w.put(bzip2Block, bzip2Mark)
 	return w
 }
 
-func (w *bits) put(v uint64, n int) {
+func (w *bzip2Bits) put(v uint64, n int) {
 	for n--; n >= 0; n-- {
 		if w.n%8 == 0 {
 			w.b = append(w.b, 0)
@@ -147,7 +147,7 @@ func (w *bits) put(v uint64, n int) {
 }
 
 // file ends the file, without the last bits. Its sum is that of its one block, which stands behind the mark.
-func (w *bits) file(without int) []byte {
+func (w *bzip2Bits) file(without int) []byte {
 	const sum = (32 + bzip2Mark) / 8
 	w.n -= without
 	if w.n < 8*(sum+4) {

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -89,8 +90,26 @@ func (e *UnpackError) Error() string {
 // Unwrap returns the cause.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// unpackError makes an UnpackError of an error that is none of the disk.
-func (f *File) unpackError(err error) error {
+// gzipEnds reports whether what is stored ends with the length that about out unpacked bytes have in gzip: it was not cut.
+func (f *File) gzipEnds(out int64) bool {
+	if f.open != nil {
+		return false
+	}
+	file, err := os.Open(f.path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var size [4]byte
+	if _, err := file.ReadAt(size[:], f.Stored-4); err != nil {
+		return false
+	}
+	off := int32(binary.LittleEndian.Uint32(size[:]) - uint32(out))
+	return max(off, -off) <= 1<<14
+}
+
+// unpackError makes an UnpackError of an error that is none of the disk; out is how much was unpacked before it.
+func (f *File) unpackError(err error, out int64) error {
 	var known *UnpackError
 	if !Broken(err) || errors.As(err, &known) || errors.Is(err, ErrZipDirectory) {
 		return err
@@ -99,7 +118,7 @@ func (f *File) unpackError(err error) error {
 		err = io.ErrUnexpectedEOF
 	}
 	layer, _, _ := strings.Cut(f.Layers[0], ":")
-	if layer == "zstd" || !errors.Is(err, io.ErrUnexpectedEOF) { // deflate that just ends was cut
+	if layer != "gzip" || !errors.Is(err, io.ErrUnexpectedEOF) || f.gzipEnds(out) { // gzip that just ends was cut; of a zip the directory at its end is here
 		f.broken.Store(true)
 	}
 	return &UnpackError{Layer: layer, Stored: f.Stored, Err: err}
@@ -122,7 +141,7 @@ type File struct {
 
 	broken   atomic.Bool // a reader met what cannot be unpacked, or has another checksum
 	searched bool        // for the flipped bit that explains it
-	flipped  *flippedBit // nil: none was found
+	patch    *patch      // of what is stored, that makes it what was written; nil: none was found
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -174,6 +193,9 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	if (err != nil || f.Kind == Unknown) && f.Mend(ctx) {
 		f.Layers = nil
 		err = f.sniff()
+	}
+	if (err != nil || f.Kind == Unknown) && f.patch == nil && f.mendHead(err != nil || f.searched) {
+		err = nil
 	}
 	if err != nil {
 		f.Close()
@@ -370,8 +392,8 @@ func (f *File) below(n int) (io.ReadCloser, error) {
 	}
 	s := &stack{closers: []io.Closer{stored}, f: f, whole: n == len(f.Layers)}
 	var r io.Reader = &counter{stored, &f.read}
-	if f.flipped != nil {
-		r = &mended{r: r, bit: f.flipped}
+	if f.patch != nil {
+		r = &mended{r: r, patch: f.patch}
 	}
 	for i := range n {
 		if r, err = s.unwrap(i, r, file); err != nil {
@@ -411,9 +433,9 @@ func (s *stack) Read(p []byte) (int, error) {
 	}
 	switch {
 	case err != nil && err != io.EOF && len(s.f.Layers) > 0:
-		err = s.f.unpackError(err)
-	case err == io.EOF && s.f.flipped != nil && s.whole && len(s.f.Layers) > 0:
-		err = s.f.flipped.err(s.f.Layers[0])
+		err = s.f.unpackError(err, s.out)
+	case err == io.EOF && s.f.patch != nil && s.whole:
+		err = s.f.patch.err(s.f)
 	}
 	return n, err
 }
@@ -435,7 +457,7 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 	case "gzip":
 		z, err := newGzip(r)
 		if err != nil {
-			return nil, s.f.unpackError(err)
+			return nil, s.f.unpackError(err, 0)
 		}
 		return z, nil
 	case "bzip2":
@@ -458,7 +480,7 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 				}
 			}
 		}
-		z, err := openZip(readerAt{file, &s.f.read, s.f.flipped}, s.f.Stored)
+		z, err := openZip(readerAt{file, &s.f.read, s.f.patch}, s.f.Stored)
 		if err != nil {
 			return nil, fmt.Errorf("zip: %w", err)
 		}
@@ -483,15 +505,15 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 }
 
 type readerAt struct {
-	f       *os.File
-	n       *atomic.Int64
-	flipped *flippedBit
+	f     *os.File
+	n     *atomic.Int64
+	patch *patch
 }
 
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.f.ReadAt(p, off)
 	r.n.Add(int64(n))
-	r.flipped.put(p[:n], off)
+	r.patch.put(p[:n], off)
 	return n, err
 }
 
@@ -514,13 +536,13 @@ func (f *File) sniff() error {
 		}
 		layer := ""
 		switch {
-		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		case bytes.HasPrefix(head, []byte(gzipMagic)):
 			layer = "gzip"
-		case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), skippableFrame(head):
+		case bytes.HasPrefix(head, []byte(zstdMagic)), skippableFrame(head):
 			layer = "zstd"
-		case bytes.HasPrefix(head, []byte("BZh")):
+		case bytes.HasPrefix(head, []byte(bzip2Magic)):
 			layer = "bzip2"
-		case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		case bytes.HasPrefix(head, []byte(zipFile)):
 			if len(f.Layers) > 0 {
 				return fmt.Errorf("%s: a zip inside %s cannot be read in one go; unpack it first", f.Name, f.Layers[0])
 			}
@@ -569,7 +591,7 @@ func (f *File) zipMember() (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	z, err := openZip(file, f.Stored)
+	z, err := openZip(file, f.Stored) // a patch is of what stands before the directory
 	if err != nil {
 		f.zipCut = true
 		return f.firstMember(file, err)

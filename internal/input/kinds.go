@@ -18,6 +18,15 @@ const (
 	Speedscope      // speedscope JSON
 )
 
+// How files begin that others do not.
+const (
+	nettraceMagic = "Nettrace"
+	netperfMagic  = "\x14\x00\x00\x00!FastSerialization.1"
+	gzipMagic     = "\x1f\x8b"
+	zstdMagic     = "\x28\xb5\x2f\xfd"
+	bzip2Magic    = "BZh"
+)
+
 // A Format says what a kind of content is.
 type Format struct {
 	Name   string // in reports
@@ -35,8 +44,8 @@ type row struct {
 // kinds is the table of inputs. Content is what the first row says whose Is holds: JSON of other
 // tools comes last.
 var kinds = []row{
-	{Nettrace, Format{"nettrace", "nettrace", "nettrace", beginsWith("Nettrace")}},
-	{Netperf, Format{"netperf", "netperf", "nettrace", beginsWith("\x14\x00\x00\x00!FastSerialization.1")}},
+	{Nettrace, Format{"nettrace", "nettrace", "nettrace", beginsWith(nettraceMagic)}},
+	{Netperf, Format{"netperf", "netperf", "nettrace", beginsWith(netperfMagic)}},
 	{Speedscope, Format{"speedscope", "speedscope JSON", "speedscope", isSpeedscope}},
 	{Chromium, Format{"chromium", "Chromium trace JSON", "chromium", isChromium}},
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/bits"
+	"os"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
@@ -18,11 +20,14 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// A flippedBit is one that was found to be the other way in what is stored.
-type flippedBit struct {
-	at  int64 // byte
-	bit uint8
+// A patch makes stored bytes what was written.
+type patch struct {
+	at   int64
+	xor  []byte // of one flipped bit one byte with it
+	head bool   // found by how files begin, and not by a checksum
 }
+
+func flipped(at int64, bit uint8) patch { return patch{at: at, xor: []byte{1 << bit}} }
 
 // Mend looks for the one flipped bit of compressed content that a reader found broken: where
 // that explains it, readers get it put back from now on, and are told at the end. It reports
@@ -32,18 +37,18 @@ func (f *File) Mend(ctx context.Context) bool {
 		return false
 	}
 	f.searched = true
-	f.flipped = f.search(ctx)
+	f.patch = f.search(ctx)
 	f.read.Store(0)
-	return f.flipped != nil
+	return f.patch != nil
 }
 
 // Mendable reports whether Mend would look for a flipped bit.
 func (f *File) Mendable() bool {
-	return !f.searched && len(f.Layers) == 1 && f.Stored <= bitfix.MaxPacked && !f.zipCut
+	return !f.searched && f.patch == nil && len(f.Layers) == 1 && f.Stored <= bitfix.MaxPacked && !f.zipCut
 }
 
 // search looks for the flipped bit; nil: none was found.
-func (f *File) search(ctx context.Context) *flippedBit {
+func (f *File) search(ctx context.Context) *patch {
 	stored, err := f.stored()
 	if err != nil {
 		return nil
@@ -75,11 +80,12 @@ func (f *File) search(ctx context.Context) *flippedBit {
 }
 
 // flippedAt is the flipped bit of that number, if one was found.
-func flippedAt(bit int64, ok bool) *flippedBit {
+func flippedAt(bit int64, ok bool) *patch {
 	if !ok {
 		return nil
 	}
-	return &flippedBit{bit >> 3, uint8(bit & 7)}
+	p := flipped(bit>>3, uint8(bit&7))
+	return &p
 }
 
 // stored returns what is stored, before unpacking.
@@ -169,29 +175,110 @@ func (f *File) firstDefect(ctx context.Context) int64 {
 }
 
 // ErrFlipped reports a bit that was found to be the other way, and was read as if it were not.
-var ErrFlipped = errors.New("a bit was flipped, which its checksum tells")
+var ErrFlipped = errors.New("a bit was flipped")
 
-func (b *flippedBit) err(layer string) error {
-	return fmt.Errorf("%s: bit %d of the byte at offset %d: %w; it was put back, nothing is lost", layer, b.bit, b.at, ErrFlipped)
+// err tells what was put back in a file.
+func (p *patch) err(f *File) error {
+	layer := "the file's beginning"
+	if len(f.Layers) > 0 {
+		layer = f.Layers[0]
+	}
+	if len(p.xor) > 1 {
+		return fmt.Errorf("%s: the header at offset %d is broken; its directory tells what it was, nothing is lost", layer, p.at)
+	}
+	how := "which its checksum tells"
+	if p.head {
+		how = "without it this is no such file"
+	}
+	return fmt.Errorf("%s: bit %d of the byte at offset %d: %w, %s; it was put back, nothing is lost", layer, bits.TrailingZeros8(p.xor[0]), p.at, ErrFlipped, how)
 }
 
-// A mended reader gives what is stored with the flipped bit put back.
+const headBytes = 32 // at the beginning of a file, in which what it is may be hidden
+
+// magics are how what is read here begins.
+var magics = []string{gzipMagic + "\b", zstdMagic, bzip2Magic, zipFile, nettraceMagic, netperfMagic}
+
+// mendHead looks for what the beginning of a file was that nothing begins so: for a flipped bit, or the header that a zip's
+// directory tells of. It sniffs again, and reports whether that helped. Of what could not be unpacked it tries more bits.
+func (f *File) mendHead(broken bool) bool {
+	if f.open != nil {
+		return false
+	}
+	stored, err := os.Open(f.path)
+	if err != nil {
+		return false
+	}
+	defer stored.Close()
+	head := make([]byte, headBytes)
+	n, _ := io.ReadFull(stored, head)
+	head = head[:n]
+	var may []patch
+	for _, m := range magics {
+		if p, ok := oneBitOff(head, m); ok {
+			may = append(may, p)
+		}
+	}
+	from, to := 0, 0 // what else is read before there are checksums
+	switch {
+	case !broken:
+	case bytes.HasPrefix(head, []byte(gzipMagic)):
+		from, to = 3, 4 // flags
+	case bytes.HasPrefix(head, []byte(zstdMagic)):
+		from, to = 4, 18 // the header of the frame
+	}
+	for at := from; at < min(to, n); at++ {
+		for bit := range uint8(8) {
+			may = append(may, flipped(int64(at), bit))
+		}
+	}
+	may = append(may, zipHeads(stored, f.Stored, head)...)
+	layers := f.Layers
+	for i := range may {
+		may[i].head = true
+		f.patch, f.Layers = &may[i], nil
+		if f.sniff() == nil && f.Kind != Unknown {
+			return true
+		}
+	}
+	f.patch, f.Layers, f.Kind = nil, layers, Unknown
+	return false
+}
+
+// oneBitOff returns the bit in which head is not what magic is, if it is one.
+func oneBitOff(head []byte, magic string) (p patch, ok bool) {
+	if len(head) < len(magic) {
+		return p, false
+	}
+	off := 0
+	for i := range magic {
+		x := head[i] ^ magic[i]
+		if off += bits.OnesCount8(x); x != 0 {
+			p = patch{at: int64(i), xor: []byte{x}}
+		}
+	}
+	return p, off == 1
+}
+
+// A mended reader gives what is stored with a patch.
 type mended struct {
-	r   io.Reader
-	pos int64
-	bit *flippedBit
+	r     io.Reader
+	pos   int64
+	patch *patch
 }
 
 func (m *mended) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
-	m.bit.put(p[:n], m.pos)
+	m.patch.put(p[:n], m.pos)
 	m.pos += int64(n)
 	return n, err
 }
 
-// put puts the bit back in bytes from an offset on.
-func (b *flippedBit) put(p []byte, off int64) {
-	if b != nil && b.at >= off && b.at < off+int64(len(p)) {
-		p[b.at-off] ^= 1 << b.bit
+// put puts the patch onto bytes from an offset on.
+func (p *patch) put(b []byte, off int64) {
+	if p == nil {
+		return
+	}
+	for i := max(p.at, off); i < min(p.at+int64(len(p.xor)), off+int64(len(b))); i++ {
+		b[i-off] ^= p.xor[i-p.at]
 	}
 }

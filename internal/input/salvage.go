@@ -414,7 +414,7 @@ func (z *zstdBlocks) head() {
 func (z *zstdBlocks) toFrame() bool {
 	for {
 		b, err := z.in.Peek(256 << 10)
-		if i := bytes.Index(b, []byte{0x28, 0xb5, 0x2f, 0xfd}); i >= 0 && i+18 <= len(b) {
+		if i := bytes.Index(b, []byte(zstdMagic)); i >= 0 && i+18 <= len(b) {
 			z.skip(i)
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -185,4 +186,73 @@ func unpacked(t *testing.T, packed []byte) ([]byte, error) {
 	f, err := Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	return readAll(t, f)
+}
+
+// TestHeadsAreMended holds that a file is known by its beginning if a bit of that is flipped, or a zip if its header is gone:
+// all its content comes out, and the bit is told.
+func TestHeadsAreMended(t *testing.T) {
+	data := trace(t)[:32<<10]
+	files := packs(t, data)
+	files["nettrace"] = data
+	for name, places := range map[string][]int{
+		"gzip":     {0, 1, 2, 3, 20, 30, 45, 60},
+		"zstd":     {0, 1, 2, 3, 5},
+		"zip":      {0, 1, 2, 3, 26, 27, 28, 29, 45, 60},
+		"nettrace": {0, 3, 7},
+	} {
+		for _, at := range places {
+			hit := bytes.Clone(files[name])
+			hit[at] ^= 1 << (at % 8)
+			path := filepath.Join(t.TempDir(), "x")
+			require.NoError(t, os.WriteFile(path, hit, 0o600))
+			f, err := Open(t.Context(), path, nil)
+			if !assert.NoError(t, err, "%s, byte %d", name, at) {
+				continue
+			}
+			assert.Equal(t, Nettrace, f.Kind)
+			got, err := readAll(t, f)
+			if f.Mend(t.Context()) {
+				got, err = readAll(t, f)
+			}
+			assert.True(t, bytes.Equal(data, got), "%s, byte %d", name, at)
+			assert.Error(t, err, "%s, byte %d", name, at)
+		}
+	}
+	clear(files["zip"][:30])
+	path := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(path, files["zip"], 0o600))
+	f, err := Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	got, err := readAll(t, f)
+	assert.True(t, bytes.Equal(data, got))
+	assert.ErrorContains(t, err, "its directory tells what it was")
+}
+
+// TestCutGzipIsNotSearched holds that of gzip that was cut no flipped bit is looked for, and of gzip whose last bits
+// make it go on beyond its end one is.
+func TestCutGzipIsNotSearched(t *testing.T) {
+	data := trace(t)[:64<<10]
+	whole := packs(t, data)["gzip"]
+	path := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(path, whole[:len(whole)-100], 0o600))
+	f, err := Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	_, err = readAll(t, f)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.False(t, f.Mend(t.Context()))
+	assert.True(t, f.Mendable(), "it was not searched")
+	beyond := 0
+	for bit := range 64 {
+		hit := bytes.Clone(whole)
+		hit[len(hit)-9-bit/8] ^= 1 << (bit % 8)
+		require.NoError(t, os.WriteFile(path, hit, 0o600))
+		f, err := Open(t.Context(), path, nil)
+		require.NoError(t, err)
+		if _, err = readAll(t, f); errors.Is(err, io.ErrUnexpectedEOF) && f.Mend(t.Context()) {
+			got, _ := readAll(t, f)
+			assert.True(t, bytes.Equal(data, got))
+			beyond++
+		}
+	}
+	assert.NotZero(t, beyond)
 }

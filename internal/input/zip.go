@@ -3,6 +3,7 @@ package input
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -178,4 +179,40 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// zipHeads are what may have stood where the header of a zip's one member is broken: the directory at the end tells
+// where the data end, how long they are and the member's name. Behind the data a record of sizes may stand, of one of four lengths.
+func zipHeads(r io.ReaderAt, size int64, head []byte) (may []patch) {
+	z, err := zip.NewReader(r, size)
+	if err != nil || len(z.File) != 1 || len(head) < 30 {
+		return nil
+	}
+	tail := make([]byte, min(size, int64(22+len(z.Comment))))
+	if n, err := r.ReadAt(tail, size-int64(len(tail))); n < len(tail) || len(tail) < 22 {
+		return nil
+	} else if err != nil && err != io.EOF {
+		return nil
+	}
+	le, e := binary.LittleEndian, z.File[0]
+	end := int64(le.Uint32(tail[16:]))
+	records := []int64{0}
+	if e.Flags&8 != 0 {
+		records = []int64{16, 12, 24, 20}
+	}
+	for _, n := range records {
+		extra := end - n - int64(e.CompressedSize64) - 30 - int64(len(e.Name))
+		if extra < 0 || extra > 1<<16-1 {
+			continue
+		}
+		was := bytes.Clone(head[:30])
+		copy(was, zipFile)
+		le.PutUint16(was[26:], uint16(len(e.Name)))
+		le.PutUint16(was[28:], uint16(extra))
+		for i := range was {
+			was[i] ^= head[i]
+		}
+		may = append(may, patch{xor: was})
+	}
+	return may
 }

@@ -24,8 +24,15 @@ import (
 // The file is read twice: what is repaired is known at its end only, and a copy that holds
 // back all events until then would hold the file.
 func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fix func(*profile.Profile)) (*profile.Profile, *Info, error) {
-	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: o.Warn, Evidence: fix != nil, Rules: ByTime})
-	if _, err := input.Read(ctx, open, o.Warn, l); err != nil {
+	damaged := int64(0)
+	warn := func(e *nettrace.FormatError) {
+		damaged++
+		if o.Warn != nil {
+			o.Warn(e)
+		}
+	}
+	l := newLoader(&Options{Source: o.Source, DepthLimit: o.DepthLimit, Warn: warn, Evidence: fix != nil, Rules: ByTime})
+	if _, err := input.Read(ctx, open, warn, l); err != nil {
 		return nil, nil, err
 	}
 	if fix != nil {
@@ -49,6 +56,7 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	if err != nil {
 		return nil, nil, err
 	}
+	out.Damaged(damaged)
 	n := 0
 	err = nettrace.Copy(out, r, func(ev *nettrace.Event) bool {
 		if n++; n&0xfff == 0 && ctx.Err() != nil {

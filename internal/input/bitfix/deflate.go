@@ -317,6 +317,8 @@ func (s *deflateScan) unpack(out []byte, o op, blk *deflateBlock) []byte {
 	return out
 }
 
+const headBits = 3 + 14 + 19*3 + 320*(7+7) // of the longest header of a block
+
 const patience = 1 << 14 // tokens after which what goes well is believed
 
 // try reads on with a bit flipped, which is in the token at place i, until the data come back to what was read before, and returns the
@@ -448,7 +450,11 @@ func Deflate(ctx context.Context, b []byte, length, near int64, sum uint32, chec
 	bits := int64(len(b)) * 8
 	switch {
 	case s.died:
-		bit, v := search(s.end+64, s.end-reach, bits, test)
+		from := s.end + 64
+		if s.places[len(s.places)-1].head {
+			from = s.end + headBits // the codes may be read wrong from any of its bits on
+		}
+		bit, v := search(from, s.end-reach, bits, test)
 		return bit, v == yes
 	case missing == 0:
 		bit, v := s.linear(sum, func(c int64, ok bool) verdict {
