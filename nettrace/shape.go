@@ -3,11 +3,12 @@ package nettrace
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"unicode/utf16"
 )
 
 // Definitions that damage has hit. One is enough to lose all samples of a file, so those that
-// every reader needs are known without: by a provider's name that is one character away from what it
+// every reader needs are known without: by a provider's name that is one bit away from what it
 // can be, or by what their events look like.
 
 // wellKnown are the providers that readers tell by name.
@@ -24,7 +25,11 @@ func init() {
 	}
 }
 
-// knownProvider returns the provider whose name differs from this one in one character; "" if none does.
+// nameless are the providers that write their events without names; what has one is of an EventSource, whatever
+// that is called.
+var nameless = map[string]bool{ProviderRuntime: true, providerRundown: true, providerPrivate: true, providerStress: true, ProviderSampler: true}
+
+// knownProvider returns the provider whose name differs from this one in one bit; "" if none does.
 func knownProvider(name string) string {
 	got := utf16.Encode([]rune(name))
 	for _, want := range wellKnown {
@@ -33,9 +38,7 @@ func knownProvider(name string) string {
 		}
 		n := 0
 		for i := range want {
-			if want[i] != got[i] {
-				n++
-			}
+			n += bits.OnesCount16(want[i] ^ got[i])
 		}
 		if n == 0 {
 			return ""
@@ -52,7 +55,7 @@ var systemEvents = [...]string{"ExistingProcess", "ProcessCreate", "ProcessExit"
 
 // mendDefinition puts right what one flipped bit made of the names and ids by which readers tell events.
 func (r *Reader) mendDefinition(m *Metadata) {
-	if known := knownProvider(m.Provider); known != "" {
+	if known := knownProvider(m.Provider); known != "" && (m.Name == "" || !nameless[known]) {
 		r.told(m.Offset, "metadata", fmt.Errorf("%w: provider %q, read as %q", ErrDamaged, m.Provider, known), 0)
 		m.Provider = known
 	}

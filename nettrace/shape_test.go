@@ -58,7 +58,8 @@ func TestDefinitionHit(t *testing.T) {
 func TestKnownProvider(t *testing.T) {
 	for name, want := range map[string]string{
 		"Microsoft-DotNETCore-SampleProfiler": "",
-		"Microsoft-DotNETCore-SampleProfilex": ProviderSampler,
+		"Microsoft-DotNETCore-SampleProfilep": ProviderSampler,
+		"Microsoft-DotNETCore-SampleProfilex": "", // another letter, and no flipped bit
 		"System.Net.Htt\u8070":                "System.Net.Http",
 		"System.Net.Hxxp":                     "",
 		"MyCompany-Provider1":                 "",
@@ -66,4 +67,21 @@ func TestKnownProvider(t *testing.T) {
 	} {
 		assert.Equal(t, want, knownProvider(name), name)
 	}
+}
+
+// TestNamedIsNoRuntime holds that a provider of somebody's own, one letter off the runtime's, stays what it is: the
+// runtime's events have no names.
+func TestNamedIsNoRuntime(t *testing.T) {
+	const own = "Microsoft-Windows-DotNETRuntimd" // e and d are one bit apart
+	require.Equal(t, ProviderRuntime, knownProvider(own))
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, PointerSize: 8, Frequency: 1e9})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(&Event{Metadata: &Metadata{ID: 1, Provider: own, EventID: 7, Name: "Order", Version: 1}, ThreadID: 1, Time: 1}))
+	require.NoError(t, w.Close())
+	r, err := NewReader(bytes.NewReader(out.Bytes()), &Options{Warn: func(e *FormatError) { t.Error(e) }})
+	require.NoError(t, err)
+	var ev Event
+	require.NoError(t, r.Read(&ev))
+	assert.Equal(t, own, ev.Metadata.Provider)
 }
