@@ -170,7 +170,7 @@ func (e *solver) pass() int {
 // root tries to find the whole stack of blk.
 func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
-	blk.guess = 0
+	blk.guess, blk.confirmable = 0, false
 	a := e.answer(blk.ext, blk.between, f, b)
 	if a.none || a.refused {
 		return false
@@ -219,14 +219,15 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		// nor does anything overlap what it was extended by
 		needAll = 1 - (1-needAll)*leastRisk
 	}
+	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
 	if own < need || conf < needAll {
-		blk.guess, blk.guessed = c.p, float32(min(own, conf))
+		blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
+		blk.confirmable = e.isStrict(blk) && v.rec == 0 && !hearsay && own >= leastOwn && conf >= leastGuess
 		return false
 	}
 	if !e.judged && e.isStrict(blk) && min(conf, e.worth(blk, c)) < needAll {
 		return false
 	}
-	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
 	if hearsay && v.rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
 		return false
 	}

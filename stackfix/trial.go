@@ -53,6 +53,7 @@ func (s *solver) repair(w *world) []row {
 	s.world = w
 	s.solve()
 	s.withdraw(w)
+	s.secondOpinion()
 	return trial.rows
 }
 

@@ -80,6 +80,7 @@ type block struct {
 	conf     float32
 	guess    StackID // prefix of ext that was found last, but is not sure enough; 0: none
 	guessed  float32 // how sure it is
+	guessHow How     // what speaks for it
 	between  StackID // what the recorded whole stacks around it share: see enclose
 	// the last attempt: with which neighbours
 	triedExt, triedF, triedB StackID
@@ -91,6 +92,7 @@ type block struct {
 	bridged                  bool // repaired before: left as it is, and no evidence
 	bad                      bool // in a judged world: ext is wrong
 	hearsay                  bool // of a stack that was extended, and only repairs overlap it
+	confirmable              bool // guess may be confirmed by a second opinion
 	given                    bool // rooted from the start, and counted in the world
 	follows                  bool // the block before in the run ended where it begins
 }
