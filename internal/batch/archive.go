@@ -217,6 +217,12 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 	if depth == 1 && w.entry.Members != nil && w.entry.Members.Of != len(z.File) {
 		return w.refuse(name, errSplitAnew)
 	}
+	if input.IsDiagsession(z) && !slices.ContainsFunc(z.File, func(e *zip.File) bool { return looksLikeTrace(e.Name) }) {
+		if depth == 1 && w.entry.Members != nil && !w.entry.Members.has(0) {
+			return true // whose part begins it tells
+		}
+		return w.emit(&item{name: name, skip: skipForeign + input.Diagsession})
+	}
 	overlaps, broken := zipLayout(z, s.object)
 	for i, e := range z.File {
 		if e.FileInfo().IsDir() {

@@ -253,8 +253,18 @@ func TestForeignFilesAreSkipped(t *testing.T) {
 			named += n
 		}
 	}
-	assert.Equal(t, 6, named, r.Reasons)
-	assert.Equal(t, 2, r.Reasons[skipNoTrace], "the members of the .diagsession")
+	assert.Equal(t, 7, named, r.Reasons)
+	assert.Equal(t, 1, r.Reasons[skipForeign+input.Diagsession], "and not its members")
+	assert.Zero(t, r.Reasons[skipNoTrace])
+}
+
+// TestMetadataBesideTraces: a zip that holds a metadata.xml of somebody else beside its traces is read.
+func TestMetadataBesideTraces(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"s.zip": string(zipball(t, member{name: "metadata.xml", content: "<x/>"}, member{name: "a.json", content: trace("a")}))})
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	assert.Equal(t, 1, r.Totals.OK)
+	assert.Equal(t, map[string]int{skipNoTrace: 1}, r.Reasons)
 }
 
 func TestOutputsMirrorTheInputs(t *testing.T) {

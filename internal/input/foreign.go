@@ -1,6 +1,7 @@
 package input
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"path"
@@ -66,6 +67,16 @@ func TextLines(b []byte, n int) (lines [][]byte) {
 // perfcollects reports whether a member of a zip is what perfcollect puts the text of perf
 // script into.
 func perfcollects(member string) bool { return path.Base(member) == "perf.data.txt" }
+
+// Diagsession says what a zip is whose directory IsDiagsession holds for.
+const Diagsession = "a .diagsession; Visual Studio opens it"
+
+const diagsessionMember = "metadata.xml"
+
+// IsDiagsession reports whether a zip of several members is a package of Visual Studio's profilers.
+func IsDiagsession(z *zip.Reader) bool {
+	return len(z.File) > 1 && slices.ContainsFunc(z.File, func(e *zip.File) bool { return e.Name == diagsessionMember })
+}
 
 const firefox = "a Firefox profile; https://profiler.firefox.com opens it"
 

@@ -142,6 +142,7 @@ type File struct {
 	broken   atomic.Bool // a reader met what cannot be unpacked, or has another checksum
 	searched bool        // for the flipped bit that explains it
 	patch    *patch      // of what is stored, that makes it what was written; nil: none was found
+	trial    int64       // how many stored bytes are read to see whether a patch helps; 0: all
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -392,6 +393,9 @@ func (f *File) below(n int) (io.ReadCloser, error) {
 	}
 	s := &stack{closers: []io.Closer{stored}, f: f, whole: n == len(f.Layers)}
 	var r io.Reader = &counter{stored, &f.read}
+	if f.trial > 0 {
+		r = io.LimitReader(r, f.trial)
+	}
 	if f.patch != nil {
 		r = &mended{r: r, patch: f.patch}
 	}
@@ -615,8 +619,8 @@ func (f *File) zipMember() (string, error) {
 		if perfcollects(e.Name) {
 			return e.Name, nil
 		}
-		if e.Name == "metadata.xml" {
-			return "", fmt.Errorf("%s: offset 0: %w: this is a .diagsession; Visual Studio opens it", f.Name, ErrNotATrace)
+		if e.Name == diagsessionMember {
+			return "", fmt.Errorf("%s: offset 0: %w: this is %s", f.Name, ErrNotATrace, Diagsession)
 		}
 	}
 	return "", fmt.Errorf("%s: the zip holds %d files (%s, %s, ...); `tracefix batch` works on archives", f.Name, len(members), members[0].Name, members[1].Name)

@@ -193,13 +193,14 @@ func (p *patch) err(f *File) error {
 	return fmt.Errorf("%s: bit %d of the byte at offset %d: %w, %s; it was put back, nothing is lost", layer, bits.TrailingZeros8(p.xor[0]), p.at, ErrFlipped, how)
 }
 
-const headBytes = 32 // at the beginning of a file, in which what it is may be hidden
+const headBytes = 32 // as long as what mendHead looks at: the header of a zip has 30
 
 // magics are how what is read here begins.
 var magics = []string{gzipMagic + "\b", zstdMagic, bzip2Magic, zipFile, nettraceMagic, netperfMagic}
 
-// mendHead looks for what the beginning of a file was that nothing begins so: for a flipped bit, or the header that a zip's
-// directory tells of. It sniffs again, and reports whether that helped. Of what could not be unpacked it tries more bits.
+// mendHead looks for what stood at the beginning of a file as which nothing begins: it tries each bit by which that is not a
+// known beginning, and the header that a zip's directory tells of. Of packed data that are broken it tries the bits behind
+// the magic as well. It sniffs again, and reports whether that helped.
 func (f *File) mendHead(broken bool) bool {
 	if f.open != nil {
 		return false
@@ -210,7 +211,7 @@ func (f *File) mendHead(broken bool) bool {
 	}
 	defer stored.Close()
 	head := make([]byte, headBytes)
-	n, _ := io.ReadFull(stored, head)
+	n, _ := io.ReadFull(stored, head) // of a shorter file all
 	head = head[:n]
 	var may []patch
 	for _, m := range magics {
@@ -218,7 +219,7 @@ func (f *File) mendHead(broken bool) bool {
 			may = append(may, p)
 		}
 	}
-	from, to := 0, 0 // what else is read before there are checksums
+	from, to := 0, 0 // bytes behind the magic, of which no checksum tells before they are needed
 	switch {
 	case !broken:
 	case bytes.HasPrefix(head, []byte(gzipMagic)):
@@ -233,6 +234,8 @@ func (f *File) mendHead(broken bool) bool {
 	}
 	may = append(may, zipHeads(stored, f.Stored, head)...)
 	layers := f.Layers
+	f.trial = 4 * SniffSize // a reader of broken data goes through all of them, for each bit anew
+	defer func() { f.trial = 0 }()
 	for i := range may {
 		may[i].head = true
 		f.patch, f.Layers = &may[i], nil

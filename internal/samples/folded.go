@@ -15,6 +15,12 @@ import (
 
 var foldedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{}]+ \d+(\.\d+)?$`) })
 
+// A method is written as Module!Type.Method(arguments), or without its module.
+var (
+	flatLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{};]+ \d+$`) })
+	flatCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s!]+![^\s!]+|^[^\s(]+\(.*\)$`) })
+)
+
 // isFolded recognises lines of a stack and a count, one of them of more than one frame. Two of
 // ten may be something else.
 func isFolded(b []byte) bool {
@@ -26,7 +32,27 @@ func isFolded(b []byte) bool {
 			deep = deep || bytes.IndexByte(l, ';') > 0
 		}
 	}
-	return deep && good*10 >= len(lines)*8
+	return deep && good*10 >= len(lines)*8 || isFlat(b)
+}
+
+// isFlat recognises folded stacks of one frame each as tracefix writes them: each name once, in order, and methods among
+// them. Sizes of files, counts of words and settings look like that too, but hold no calls.
+func isFlat(b []byte) bool {
+	before, calls := []byte(nil), false
+	for i, l := range input.TextLines(b, len(b)) {
+		if !flatLine().Match(l) {
+			return false
+		}
+		name := l[:bytes.LastIndexByte(l, ' ')]
+		if first := i == 0 && string(name) == noFrames; first {
+			continue
+		}
+		if bytes.Compare(before, name) >= 0 {
+			return false
+		}
+		before, calls = name, calls || flatCall().Match(name)
+	}
+	return calls
 }
 
 // readFolded reads lines of `root;child;leaf count`. Counts are taken for microseconds of self

@@ -298,6 +298,12 @@ func TestSniffSamples(t *testing.T) {
 		"# captured on: x\n#\n" + event: "perf script",
 		"java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n":   "perf script",
 		".NET TP Worker  10/12 1.5: cycles:u: \n\t ffff [unknown] ([unknown])\n":    "perf script",
+		"[no frames] 3\nApp!Main.Run(string[]) 12\nwork 3\n":                        "folded",
+		"Lab.Chain.Alpha(int32) 7":                                                  "folded",
+		"work 3\nApp!Main.Run() 12\n":                                               "unknown", // nothing writes them in this order
+		"App!A.B() 12\nnote: see below\n":                                           "unknown",
+		"a.txt 12\nb.txt 7\n":                                                       "unknown",
+		"alpha 12\nbeta 7\n":                                                        "unknown",
 		"2026-01-01 10:00:00 info: started 12\n":                                    "unknown",
 		"port 80\nport 443\n":                                                       "unknown",
 		"a;b\nc;d\n":                                                                "unknown",
