@@ -66,16 +66,8 @@ func (s *solver) fix(threads []Thread, which []int, res *Result) {
 
 // fixWorld repairs a world and adds to res what it found.
 func (s *solver) fixWorld(w *world, res *Result) {
-	cuts := 0
-	for i := range w.runs {
-		for _, b := range w.runs[i].blocks {
-			if !b.rooted {
-				cuts++
-			}
-		}
-	}
 	s.cal, s.least = calibration{}, fewCalls
-	if cuts > 0 {
+	if w.open() {
 		s.repair(w)
 	}
 	s.result(w, s.newConsensus(w), res)

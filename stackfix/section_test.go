@@ -23,10 +23,9 @@ func TestSections(t *testing.T) {
 			threads[1].Samples, truth[1] = threads[1].Samples[2500:], truth[1][2500:]
 			long := threads[2].Samples[0]
 			long.Cut, long.Stack = Depth, threads[2].Samples[1000].Stack
+			threads = append(threads, recorded{})
 			for i := range threads[0].Samples {
-				threads = append(threads, recorded{})
 				threads[3].Samples = append(threads[3].Samples, Sample{Time: int64(i) * 1e7, Stack: long.Stack, Cut: Depth})
-				threads = threads[:4]
 			}
 		}
 		res := fix(tree, site{}, threads, Options{Bridge: testBridge})

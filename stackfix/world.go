@@ -153,6 +153,16 @@ func (e *engine) fill(b *block) {
 	b.given = b.rooted && b.dropped == 0
 }
 
+// open tells whether a block is cut.
+func (w *world) open() bool {
+	for i := range w.runs {
+		if slices.ContainsFunc(w.runs[i].blocks, func(b block) bool { return !b.rooted }) {
+			return true
+		}
+	}
+	return false
+}
+
 // stretch is how many blocks in a row a trial takes.
 const stretch = 256
 

@@ -91,6 +91,9 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	if f.Stacks != nil && f.Stacks.CutTotal() > 0 && f.Stacks.Before == nil {
 		f.Forecast = forecast(p, f.Samples.Looks())
 	}
+	if err := p.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
 	f.Verdicts = g.verdicts()
 	return f, nil
 }

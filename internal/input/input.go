@@ -334,7 +334,7 @@ func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 		return err
 	}
 	f.path, f.temp = t.Name(), t
-	limit, err := spoolLimit(filepath.Dir(t.Name()))
+	limit, err := SpoolLimit(filepath.Dir(t.Name()))
 	for n := int64(0); err == nil; {
 		var k int64
 		k, err = io.CopyN(t, r, 16<<20)

@@ -16,9 +16,9 @@ var ErrSpool = errors.New("the temporary file of the input grows too large")
 // spoolEnv names the variable that limits a temporary file, in bytes or as 500M, 20G.
 const spoolEnv = "TRACEFIX_MAX_SPOOL"
 
-// spoolLimit is how many bytes a temporary file in dir may take: what the environment says, else
+// SpoolLimit is how many bytes a temporary file in dir may take: what the environment says, else
 // nine tenths of what is free there now.
-func spoolLimit(dir string) (int64, error) {
+func SpoolLimit(dir string) (int64, error) {
 	if text := os.Getenv(spoolEnv); text != "" {
 		n, err := parseSize(text)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 
@@ -181,8 +182,32 @@ type loader struct {
 	observed Observed
 }
 
-// scratch makes the file of a spool.
-func scratch() (profile.SpoolFile, error) { return output.NamelessFile("tracefix-samples-") }
+// scratch makes the file of a spool. It grows as far as any temporary file of ours; what it does not take stays
+// in memory.
+func scratch() (profile.SpoolFile, error) {
+	limit, err := input.SpoolLimit(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	f, err := output.NamelessFile("tracefix-samples-")
+	if err != nil {
+		return nil, err
+	}
+	return &limitedFile{f, limit}, nil
+}
+
+type limitedFile struct {
+	*os.File
+	limit int64 // bytes
+}
+
+// WriteAt implements io.WriterAt.
+func (f *limitedFile) WriteAt(b []byte, at int64) (int, error) {
+	if at+int64(len(b)) > f.limit {
+		return 0, input.ErrSpool
+	}
+	return f.File.WriteAt(b, at)
+}
 
 type birth struct {
 	t  *thread

@@ -39,7 +39,11 @@ func NamelessFile(prefix string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, os.Remove(f.Name())
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // RemoveTemp closes and removes a file of TempFile.
