@@ -142,14 +142,15 @@ func (e *engine) newConsensus(w *world) *consensus {
 		longer = c.answerAll(longer)
 	}
 	c.followSole(w, open)
+	c.all, c.seen, c.spots, c.shows, c.of = nil, nil, nil, nil, nil // only the parts are asked for from here on
 	return c
 }
 
 // Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one in portions is
 // held at a time.
-var mostSightings = 4 << 20
+var mostSightings = 512 << 10
 
-const portions = 8
+const portions = 16
 
 // answerAll looks for more of what is known of open blocks, and returns those of which it found
 // frames that call that.
@@ -363,6 +364,7 @@ func (c *consensus) see() {
 		n += some
 	}
 	if cap(c.all) < n {
+		c.all, c.seen = nil, nil // or they would be held beside what takes their place
 		c.all = make([]sighting, n)
 	}
 	all := c.all[:n]

@@ -37,6 +37,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
 		return c.serve(ctx, cli, std)
 	}
+	keepMemoryTight()
 	out := c.Out
 	var temp *output.TempFolder
 	if out == "" {

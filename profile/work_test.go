@@ -1,0 +1,100 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestWorks holds the list against a slice: stretches that touch and are for the same become one, and each
+// time belongs to the stretch that ends at it.
+func TestWorks(t *testing.T) {
+	var none Works
+	if none.At(0) != nil || len(slices.Collect(none.All())) != 0 {
+		t.Error("an empty list is not empty")
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 200 {
+		var l Works
+		var want []Work
+		at := int64(-5)
+		for range n {
+			from := at + r.Int64N(3)
+			w := Work{from, from + 1 + r.Int64N(4), r.Int32N(3) - 1}
+			at = w.To
+			l.Add(w)
+			if k := len(want) - 1; k >= 0 && want[k].To == w.From && want[k].Activity == w.Activity {
+				want[k].To = w.To
+			} else {
+				want = append(want, w)
+			}
+		}
+		if got := slices.Collect(l.All()); !slices.Equal(got, want) {
+			t.Fatalf("%d: %v, want %v", n, got, want)
+		}
+		c := l.Cursor()
+		for at := int64(-10); at < int64(6*n+10); at++ {
+			var is *Work
+			if k := slices.IndexFunc(want, func(w Work) bool { return w.From < at && at <= w.To }); k >= 0 {
+				is = &want[k]
+			}
+			for how, got := range map[string]*Work{"list": l.At(at), "cursor": c.At(at)} {
+				if (got == nil) != (is == nil) || is != nil && *got != *is {
+					t.Fatalf("%d: at %d the %s says %v, want %v", n, at, how, got, is)
+				}
+			}
+		}
+	}
+}
+
+// TestWorksExtremes: times and activities that differ as much as they can.
+func TestWorksExtremes(t *testing.T) {
+	want := []Work{{math.MinInt64, -1, math.MaxInt32}, {0, 1, -1}, {math.MaxInt64 - 1, math.MaxInt64, math.MaxInt32}, {math.MinInt64, math.MaxInt64, 0}}
+	var l Works
+	for _, w := range want {
+		l.Add(w)
+	}
+	if got := slices.Collect(l.All()); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestActivities holds the list against a slice, over more than one chunk.
+func TestActivities(t *testing.T) {
+	var l Activities
+	var want []Activity
+	for i := range 2*activityChunk + 3 {
+		a := Activity{
+			ID: [16]byte{byte(i), byte(i >> 8)}, Name: fmt.Sprint("name ", i%5), Provider: fmt.Sprint("provider ", i%3), Parent: int32(i/2) - 1,
+			Start: int64(i) - 7, Started: i%2 == 0, Lossy: i%3 == 0,
+		}
+		if i%4 == 0 {
+			a.Request, a.URL, a.Title = i, fmt.Sprint("/", i), "GET /"
+		}
+		if n := l.Add(&a); int(n) != i {
+			t.Fatalf("activity %d has the number %d", i, n)
+		}
+		want = append(want, a)
+	}
+	l.SetRequest(1, 9, "/nine", "POST /nine")
+	want[1].Request, want[1].URL, want[1].Title = 9, "/nine", "POST /nine"
+	l.SetPath(2, "//1/2")
+	if l.Len() != len(want) || l.Path(2) != "//1/2" || l.Path(3) != "" {
+		t.Errorf("%d activities, want %d; paths %q, %q", l.Len(), len(want), l.Path(2), l.Path(3))
+	}
+	for i, a := range l.All() {
+		request := 0
+		for k := i; k >= 0 && request == 0; k = want[k].Parent {
+			request = want[k].Request
+		}
+		if a != want[i] || l.At(i) != a || l.Parent(i) != a.Parent || l.RequestOf(i) != request {
+			t.Fatalf("activity %d is %+v of request %d, want %+v of %d", i, a, l.RequestOf(i), want[i], request)
+		}
+	}
+	l.Paths = func(id [16]byte, lossy bool) string { return fmt.Sprint(id[0], lossy) }
+	if got := l.Path(3); got != "3 true" {
+		t.Errorf("path %q", got)
+	}
+}
