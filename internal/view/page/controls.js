@@ -14,7 +14,7 @@ function makeControls(app) {
   // What stands there for good.
   $("title").textContent = head.title;
   $("facts").textContent = head.facts.join(" · ");
-  if (head.notes.length) $("notes").replaceChildren(...head.notes.map(n => element("p", {}, "⚠ " + n)), element("button", { onclick: () => app.show("limits") }, "Show what is missing")); else $("notes").hidden = true;
+  if (head.notes.length) $("notes").replaceChildren(element("button", { onclick: () => app.show("limits") }, "Show what is missing"), ...head.notes.map(n => element("p", {}, "⚠ " + n))); else $("notes").hidden = true;
   if (!trace.threads.length) $("hint").textContent = "Click anything on a track to select its time.";
   for (const [v, name] of VIEWS) $("views").append(element("button", { role: "tab", value: v, onclick: () => app.show(v) }, name));
   $("views").onkeydown = e => { const d = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0, i = VIEWS.findIndex(([v]) => v === state.view) + d; if (d && VIEWS[i]) { app.show(VIEWS[i][0]); $("views").children[i].focus(); e.stopPropagation(); } };
