@@ -43,7 +43,7 @@ func makeRoom(heap int64) {
 var heapRoom atomic.Int64
 
 // keepMemoryTight lets the heap grow by an eighth of what is alive, not a quarter: a page is made beside a browser,
-// and all that it draws is held at once. It costs some 5 % of the time.
+// and all that it draws is held at once.
 func keepMemoryTight() { heapRoom.Store(8) }
 
 // keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
