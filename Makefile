@@ -1,5 +1,5 @@
 # make check is what a change must pass; CI runs the same.
-.PHONY: size check build test race fuzz bench bench-release golden demo extras nupkg reproducible release-dry image cross apidiff vuln
+.PHONY: size check build test race fuzz bench bench-parts bench-release golden demo extras nupkg reproducible release-dry image cross apidiff vuln
 SHELL = bash
 
 build:
@@ -28,6 +28,20 @@ TRACES ?= testdata/chain.chromium.json.zst testdata/chain.nettrace.zst
 bench: build
 	go test -run '^$$' -bench . -benchtime 2s ./...
 	go run ./packaging/bench $(if $(OLD),-old $(OLD)) $(TRACES)
+
+# The parts' benchmarks beside those of an older commit, with what of the difference is noise:
+# make bench-parts BASE=main~20 PARTS='./nettrace ./stackfix'
+BENCHSTAT = v0.0.0-20260908200009-22c9c6c9d4da
+BASE ?= HEAD~1
+PARTS ?= ./...
+bench-parts:
+	@old=$$(mktemp -d) && git worktree add -q --detach $$old/src $(BASE) && \
+	for i in 1 2 3 4 5 6; do \
+	  (cd $$old/src && go test -run '^$$' -bench . -benchtime 0.5s $(PARTS)) >> $$old/old.txt && \
+	  go test -run '^$$' -bench . -benchtime 0.5s $(PARTS) >> $$old/new.txt || break; \
+	done; \
+	go run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT) $$old/old.txt $$old/new.txt; \
+	code=$$?; git worktree remove --force $$old/src; rm -rf $$old; exit $$code
 
 # Whole commands only, beside those of the last release, if there is one.
 bench-release: build
