@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A course is all that a command does with one trace: what part of the whole each stage is, and
@@ -118,7 +119,6 @@ func showProgress(cli *CLI, std streams, c *course) (stop func()) {
 	if cli.Quiet || c.stored < 1<<20 || !isTerminal(std.err) {
 		return func() {}
 	}
-	bar := newBar(std.err, c.name)
 	done := make(chan struct{})
 	finished := make(chan struct{})
 	go func() {
@@ -128,36 +128,45 @@ func showProgress(cli *CLI, std streams, c *course) (stop func()) {
 		for {
 			select {
 			case <-done:
-				bar.Finish()
+				io.WriteString(std.err, clearLine(std.err))
 				return
-			case now := <-t.C:
-				f, stage := c.at(now)
-				if stage == "reading" {
-					stage += c.rate(now)
-				}
-				bar.Describe(c.name + ": " + stage)
-				bar.Set64(int64(f * barSteps))
+			case now := <-t.C: // a terminal may get another width at any time
+				io.WriteString(std.err, clearLine(std.err)+c.bar(now, terminalOf(std.err).Width))
 			}
 		}
 	}()
 	return func() { close(done); <-finished }
 }
 
-// barSteps is the length of a bar.
-const barSteps = 1000
+// barWidth is the length of a bar where there is room.
+const barWidth = 30
 
-// newBar returns a bar whose clock runs: left alone it would start with what is read first, and
-// tell a rate of many GB/s.
-func newBar(w io.Writer, name string) *progressbar.ProgressBar {
-	bar := progressbar.NewOptions64(barSteps,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(name),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
-	bar.StartWithoutRender()
-	return bar
+// bar draws how far it is in one line of a terminal: a longer one would be drawn anew below itself.
+func (c *course) bar(now time.Time, width int) string {
+	f, stage := c.at(now)
+	if stage == "reading" {
+		stage += c.rate(now)
+	}
+	name := []rune(text.Line(c.name))
+	head := fmt.Sprintf(": %s %3.0f %% ", stage, f*100)
+	gone := now.Sub(c.began)
+	end := fmt.Sprintf(" %s", gone.Round(time.Second))
+	if f > 0 && gone > time.Second {
+		left := time.Duration(float64(gone) * (1 - f) / f)
+		end += fmt.Sprintf(", %s left", max(time.Second, left.Round(time.Second)))
+	}
+	if width <= 0 {
+		width = 80
+	}
+	room := width - 1 - utf8.RuneCountInString(head+end) // in the last column the cursor would go to the next line
+	if len(name) > room {
+		name = append([]rune("…"), name[min(len(name)-room+1, len(name)):]...)
+	}
+	if n := min(barWidth, room-len(name)-2); n >= 5 {
+		full := int(f * float64(n))
+		head += "|" + strings.Repeat("█", full) + strings.Repeat(" ", n-full) + "|"
+	}
+	return string(name) + head + end
 }
 
 // clearLine is what takes a bar off a terminal.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"io"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,6 +46,23 @@ func TestCourse(t *testing.T) {
 	see(time.Hour, "writing")
 	out.Expect(100) // less
 	see(time.Hour, "writing")
+}
+
+// The bar is one line, however narrow the terminal is and whatever the trace is called.
+func TestBarFits(t *testing.T) {
+	c := &course{read: func() int64 { return 30e6 }, stored: 100e6, out: &report.Progress{}, readings: 1, began: time.Now()}
+	for _, name := range []string{"a.nettrace", strings.Repeat("länger ", 12) + "b.nettrace", "\x1b[2Jc.nettrace"} {
+		c.name = name
+		for _, width := range []int{0, 60, 80, 120} {
+			line := c.bar(c.began.Add(3*time.Second), width)
+			assert.Less(t, utf8.RuneCountInString(line), cmp.Or(width, 80), line)
+			assert.Contains(t, line, ".nettrace: reading 10 MB/s  30 % ")
+			assert.Contains(t, line, " 3s, 7s left")
+			assert.NotContains(t, line, "\x1b")
+		}
+	}
+	c.name = "a.nettrace"
+	assert.Equal(t, "a.nettrace: reading 10 MB/s  30 % |█████████                     | 3s, 7s left", c.bar(c.began.Add(3*time.Second), 80))
 }
 
 // A trace that is written while it is read again has no length of its own.
