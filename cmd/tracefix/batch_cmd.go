@@ -227,7 +227,7 @@ func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 	}
 	if !cli.Quiet {
-		fmt.Fprintln(std.err, p.Summary())
+		say(std.err, p.Summary())
 	}
 	return nil
 }
@@ -392,7 +392,7 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 			return err
 		}
 		if reports != "" {
-			fmt.Fprintf(std.err, "reports in %s: %s\n", text.Line(reports), strings.Join(r.Names(), ", "))
+			say(std.err, fmt.Sprintf("reports in %s: %s", reports, strings.Join(r.Names(), ", ")))
 		}
 	}
 	switch r.Verdict() {
@@ -481,18 +481,18 @@ func printBatch(std streams, r *batch.Report) error {
 		if !strings.HasPrefix(what, t.Input.Name) {
 			what = t.Input.Name + ": " + what
 		}
-		fmt.Fprintln(std.err, text.Line(what))
+		say(std.err, what)
 	}
 	if n > most {
 		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(std.err, "note:", text.Line(note))
+		say(std.err, "note: "+note)
 	}
 	if n := r.Redone; n > 0 {
-		fmt.Fprintf(std.err, "note: done again, since another version of tracefix or other flags had made the output: %s trace%s\n", report.Count(n), report.Plural(n))
+		say(std.err, fmt.Sprintf("note: done again, since another version of tracefix or other flags had made the output: %s trace%s", report.Count(n), report.Plural(n)))
 	}
-	fmt.Fprintln(std.err, r.Summary())
+	say(std.err, r.Summary())
 	return nil
 }
 

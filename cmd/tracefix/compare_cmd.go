@@ -161,8 +161,8 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	res := compare.Traces(before, after)
 	width := 0
-	if t := terminalOf(std.out); t != nil && name == "-" {
-		width = t.Width
+	if name == "-" {
+		width = widthOf(std.out)
 	}
 	if err := c.write(out, res, format, width); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		}
 	}
 	if !cli.Quiet {
-		fmt.Fprintf(std.err, "%s -> %s: %s\n", c.Before, c.After, res.Summary())
+		say(std.err, fmt.Sprintf("%s -> %s: %s", c.Before, c.After, res.Summary()))
 	}
 	if harmA+harmB > 0 {
 		return damaged{errors.New("a trace is damaged")}

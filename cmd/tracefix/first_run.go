@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -91,7 +92,11 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 		width = max(width, len(d[0]))
 	}
 	for _, d := range do[:min(3, len(do))] {
-		fmt.Fprintf(w, "  %-*s   %s\n", width, d[0], d[1])
+		line := fmt.Sprintf("  %-*s   %s", width, d[0], d[1])
+		if o.Width > 0 && utf8.RuneCountInString(line) > o.Width { // a long path
+			line = fmt.Sprintf("  %s\n      %s", d[0], d[1])
+		}
+		fmt.Fprintln(w, line)
 	}
 	return nil
 }

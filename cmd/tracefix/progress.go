@@ -131,7 +131,7 @@ func showProgress(cli *CLI, std streams, c *course) (stop func()) {
 				io.WriteString(std.err, clearLine(std.err))
 				return
 			case now := <-t.C: // a terminal may get another width at any time
-				io.WriteString(std.err, clearLine(std.err)+c.bar(now, terminalOf(std.err).Width))
+				io.WriteString(std.err, clearLine(std.err)+c.bar(now, widthOf(std.err)))
 			}
 		}
 	}()

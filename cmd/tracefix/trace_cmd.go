@@ -194,8 +194,8 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 		return rep, err
 	}
 	if !r.cli.Quiet && !r.row.Mute {
-		fmt.Fprintln(r.std.err, text.Line(rep.Summary()))
-		rep.Explain(r.std.err)
+		say(r.std.err, rep.Summary())
+		rep.Explain(r.std.err, widthOf(r.std.err))
 		printDamage(r.std.err, rep.Damage, rep.Damages)
 	}
 	return rep, nil
@@ -210,6 +210,19 @@ func printDamage(w io.Writer, places []report.Damage, total int) {
 		}
 		fmt.Fprintf(w, "  damage at offset %d: %s: %s\n", d.Offset, text.Line(d.Where), text.Line(d.What))
 	}
+}
+
+// say writes a sentence in lines that fit the terminal, if w is one.
+func say(w io.Writer, sentence string) {
+	fmt.Fprintln(w, text.Wrapped(text.Line(sentence), widthOf(w), 2))
+}
+
+// widthOf is the width of the terminal that w is; 0 if it is none or does not tell.
+func widthOf(w any) int {
+	if t := terminalOf(w); t != nil {
+		return t.Width
+	}
+	return 0
 }
 
 // isTerminal reports whether w is a terminal.

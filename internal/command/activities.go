@@ -76,7 +76,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	case "ndjson":
 		return httpreport.ActivitiesNDJSON(c.Out, tree, keep, why)
 	}
-	return httpreport.ActivitiesTree(c.Out, tree, keep, a.Depth, why)
+	return httpreport.ActivitiesTree(c.Out, tree, keep, a.Depth, why, c.Screen.Width)
 }
 
 // tell says how many activities there are and how those ended that are wanted; if none is, what

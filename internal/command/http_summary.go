@@ -13,8 +13,14 @@ import (
 )
 
 // summaryFormats write how a service did.
-var summaryFormats = map[string]func(io.Writer, *httpreport.Service) error{
-	"table": httpreport.ServiceText, "markdown": httpreport.ServiceMarkdown, "html": httpreport.ServiceHTML, "json": httpreport.ServiceJSON, "ndjson": httpreport.ServiceNDJSON,
+var summaryFormats = map[string]func(w io.Writer, s *httpreport.Service, width int) error{
+	"table": httpreport.ServiceText, "markdown": whole(httpreport.ServiceMarkdown), "html": whole(httpreport.ServiceHTML),
+	"json": whole(httpreport.ServiceJSON), "ndjson": whole(httpreport.ServiceNDJSON),
+}
+
+// whole is a format that is of any width.
+func whole(write func(io.Writer, *httpreport.Service) error) func(io.Writer, *httpreport.Service, int) error {
+	return func(w io.Writer, s *httpreport.Service, _ int) error { return write(w, s) }
 }
 
 // Summarizes reports whether a summary is asked for: nothing else is written as Markdown.
@@ -92,5 +98,5 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	}
 	c.Report.Done = strings.Join(parts, ", ")
 	dropped.tell(ctx, c)
-	return summaryFormats[c.Format](c.Out, s)
+	return summaryFormats[c.Format](c.Out, s, c.Screen.Width)
 }

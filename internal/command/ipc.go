@@ -46,7 +46,7 @@ func (i *IPC) Do(ctx context.Context, c *Call) error {
 	if i.Extract != "" {
 		o.Trace = traces.create
 	}
-	out := ipc.NewWriter(c.Out, c.Format, i.Values)
+	out := ipc.NewWriter(c.Out, c.Format, i.Values, c.Screen.Width)
 	items := 0
 	res, err := ipc.Read(r, o, func(it *ipc.Item) error {
 		items++

@@ -20,7 +20,7 @@ var topFormats = output.Formats{
 
 // Top is `tracefix top`.
 type Top struct {
-	Limit    int    `short:"n" default:"30" help:"Methods to print (of each thread); 0 is all."`
+	Limit    int    `short:"n" default:"20" help:"Methods in each table (one of each kind of time, of each thread); 0 is all."`
 	Method   string `placeholder:"PATTERN" help:"Print who calls the methods of that name, and whom they call."`
 	Total    bool   `aliases:"inclusive" help:"Order by total time, with the methods called, not by self time."`
 	Wait     bool   `help:"Print only the time in native code or waiting, and order by it."`

@@ -230,7 +230,7 @@ func (r *Result) document(limit int) *Document {
 func (d *Document) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	for _, v := range d.Verdict {
-		b.WriteString(text.Line(v) + "\n")
+		b.WriteString(text.Wrapped(text.Line(v), width, 2) + "\n")
 	}
 	for _, t := range d.Tables {
 		b.WriteString("\n" + t.Title + "\n")

@@ -479,20 +479,22 @@ func (t *tableWriter) Close(r *CounterResult) error {
 			w[j] = max(w[j], utf8.RuneCountInString(c))
 		}
 	}
-	room := t.width
-	if room > 0 {
-		rest := 0
-		for j := 1; j < len(w); j++ {
-			rest += 2 + w[j]
-		}
-		w[0] = min(w[0], max(room-rest, 20))
-	}
+	text.FitColumns(w[:], t.width, 2, []int{0, 1, 6}, []int{2, 3, 5})
 	line := func(r [7]string) {
-		name := []rune(r[0])
-		if len(name) > w[0] {
-			name = append(name[:w[0]-1], '…')
+		s := ""
+		for j, c := range r {
+			if w[j] < 0 {
+				continue
+			}
+			if cell := []rune(c); len(cell) > w[j] {
+				c = string(cell[:w[j]-1]) + "…"
+			}
+			if j < 2 {
+				s += fmt.Sprintf("%-*s  ", w[j], c)
+			} else {
+				s += fmt.Sprintf("%*s  ", w[j], c)
+			}
 		}
-		s := fmt.Sprintf("%-*s  %-*s  %*s  %*s  %*s  %*s  %*s", w[0], string(name), w[1], r[1], w[2], r[2], w[3], r[3], w[4], r[4], w[5], r[5], w[6], r[6])
 		b.WriteString(strings.TrimRight(s, " "))
 		b.WriteByte('\n')
 	}
@@ -509,6 +511,9 @@ func (t *tableWriter) Close(r *CounterResult) error {
 			b.WriteByte('\n')
 		}
 		line(rows[i])
+	}
+	if left := text.LeftOut(head[:], w[:]); left != "" {
+		b.WriteString(left + "\n")
 	}
 	_, err := io.WriteString(t.w, b.String())
 	return err

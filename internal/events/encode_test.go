@@ -108,5 +108,6 @@ func TestCutLine(t *testing.T) {
 	assert.Equal(t, "abcd", string(cutLine([]byte("abcd"), 0, 4)))
 	assert.Equal(t, "abc…", string(cutLine([]byte("abcde"), 0, 4)))
 	assert.Equal(t, "xxäöü…", string(cutLine([]byte("xxäöüßx"), 2, 4)))
+	assert.Equal(t, bold+"ab"+reset+"c…", string(cutLine([]byte(bold+"ab"+reset+"cde"+dim+"f"+reset), 0, 4)), "marks take no place, wherever they stand")
 	assert.Equal(t, "xxäöüß", string(cutLine([]byte("xxäöüß"), 2, 4)))
 }

@@ -363,7 +363,7 @@ func gcTables(p *runtimeevents.GCProcess, c *Context) []Table {
 	if len(p.Collections) == 0 {
 		return nil
 	}
-	byKind := Table{Head: []string{"count", "pause", "mean", "p95", "max", "promoted", "generation"}, Left: 6}
+	byKind := Table{Head: []string{"count", "pause", "mean", "p95", "max", "promoted", "generation"}, Left: 6, Spare: []string{"mean"}}
 	group := func(name string, keep func(*runtimeevents.GC) bool) {
 		var pauses []int64
 		var promoted uint64
@@ -398,7 +398,7 @@ func gcTables(p *runtimeevents.GCProcess, c *Context) []Table {
 	longest := slices.Clone(p.Collections)
 	slices.SortStableFunc(longest, func(a, b *runtimeevents.GC) int { return cmp.Compare(b.Pause(), a.Pause()) })
 	n := c.cut(len(longest))
-	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, More: len(longest) - n}
+	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: len(longest) - n}
 	for _, g := range longest[:n] {
 		before, after, promoted := "", "", ""
 		if g.HasHistory {

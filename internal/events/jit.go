@@ -178,7 +178,7 @@ func sumJIT(list []*runtimeevents.Compilation, key func(*runtimeevents.Compilati
 
 func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Compilation) string, c *Context) []Table {
 	group := func(title, last string, key func(*runtimeevents.Compilation) string) Table {
-		t := Table{Title: title, Head: []string{"methods", "time", "waited for", "slowest", "il", "native", last}, Left: 6}
+		t := Table{Title: title, Head: []string{"methods", "time", "waited for", "slowest", "il", "native", last}, Left: 6, Spare: []string{"il", "slowest"}}
 		sums := sumJIT(list, key)
 		n := c.cut(len(sums))
 		t.More = len(sums) - n
@@ -192,7 +192,7 @@ func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Com
 	slow := slices.Clone(list)
 	slices.SortStableFunc(slow, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(b.Time(), a.Time()) })
 	n := c.cut(len(slow))
-	slowest := Table{Title: "Slowest", Head: []string{"at", "time", "il", "native", "tier", "method"}, Left: 4, More: len(slow) - n}
+	slowest := Table{Title: "Slowest", Head: []string{"at", "time", "il", "native", "tier", "method"}, Left: 4, Spare: []string{"il", "native"}, More: len(slow) - n}
 	for _, m := range slow[:n] {
 		when := ""
 		if m.Start >= 0 {

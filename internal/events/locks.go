@@ -273,7 +273,7 @@ func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context)
 		return nil
 	}
 	n := c.cut(len(sums))
-	byLock := Table{Head: []string{"waits", "time", "mean", "p95", "max", "threads", "owners", "lock", "wanted by"}, Left: 7, More: len(sums) - n}
+	byLock := Table{Head: []string{"waits", "time", "mean", "p95", "max", "threads", "owners", "lock", "wanted by"}, Left: 7, Spare: []string{"p95", "owners", "mean", "threads"}, More: len(sums) - n}
 	for _, s := range sums[:n] {
 		waits := thousands(len(s.waits))
 		if s.noStops > 0 {
@@ -301,7 +301,7 @@ func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context)
 	}
 	slices.SortStableFunc(stacks, func(a, b *lockSum) int { return cmp.Compare(b.spread.Sum, a.spread.Sum) })
 	n = c.cut(len(stacks))
-	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, More: len(stacks) - n}
+	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, Spare: []string{"mean"}, More: len(stacks) - n}
 	for _, s := range stacks[:n] {
 		byMethod.Rows = append(byMethod.Rows, []string{thousands(len(s.waits)), duration(s.spread.Sum), duration(s.spread.Mean), duration(s.spread.Max), thousands(len(s.threads)), s.name})
 	}
@@ -309,7 +309,7 @@ func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context)
 	longest := slices.Clone(ended)
 	slices.SortStableFunc(longest, func(a, b *runtimeevents.Contention) int { return cmp.Compare(b.Wait(), a.Wait()) })
 	n = c.cut(len(longest))
-	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, More: len(longest) - n}
+	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, Spare: []string{"owner"}, More: len(longest) - n}
 	for _, x := range longest[:n] {
 		owner := ""
 		if x.Owner != 0 {

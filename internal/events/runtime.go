@@ -41,8 +41,9 @@ type Table struct {
 	Head  []string
 	Rows  [][]string
 	// Left is the number of the first column that is text; those before are figures.
-	Left int
-	More int // rows left out
+	Left  int
+	Spare []string // columns that a narrow screen does without, the first one first
+	More  int      // rows left out
 }
 
 // Context is what a report knows beside the events.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -125,7 +126,7 @@ func (r *Report) text(w io.Writer, width int) error {
 			b.WriteString(text.Line(s.Process) + "\n")
 		}
 		for _, v := range s.Verdict {
-			writeWrapped(&b, text.Line(v), width)
+			b.WriteString(text.Wrapped(text.Line(v), cmp.Or(width, 110), 2) + "\n")
 		}
 		for i := range s.Tables {
 			b.WriteByte('\n')
@@ -134,29 +135,6 @@ func (r *Report) text(w io.Writer, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// writeWrapped breaks a sentence at blanks so that it fits.
-func writeWrapped(b *strings.Builder, s string, width int) {
-	if width <= 0 {
-		width = 110
-	}
-	col := 0
-	for i, word := range strings.Fields(s) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case col+1+n > width:
-			b.WriteString("\n  ")
-			col = 2
-		default:
-			b.WriteByte(' ')
-			col++
-		}
-		b.WriteString(word)
-		col += n
-	}
-	b.WriteByte('\n')
 }
 
 func (t *Table) text(b *strings.Builder, width int) {
@@ -172,13 +150,14 @@ func (t *Table) text(b *strings.Builder, width int) {
 			wide[i] = max(wide[i], utf8.RuneCountInString(text.Line(c)))
 		}
 	}
-	if last := len(wide) - 1; width > 0 && last >= t.Left { // names give way
-		used := 0
-		for _, n := range wide[:last] {
-			used += n + 2
-		}
-		wide[last] = max(24, min(wide[last], width-used-2))
+	var names, spare []int
+	for i := t.Left; i < len(wide); i++ {
+		names = append(names, i)
 	}
+	for _, h := range t.Spare {
+		spare = append(spare, slices.Index(t.Head, h))
+	}
+	text.FitColumns(wide, width, 2, names, spare)
 	t.line(b, t.Head, wide, strings.ToUpper)
 	for _, row := range t.Rows {
 		t.line(b, row, wide, text.Line)
@@ -186,11 +165,17 @@ func (t *Table) text(b *strings.Builder, width int) {
 	if t.More > 0 {
 		fmt.Fprintf(b, "  %s more; --limit 0 shows all\n", thousands(t.More))
 	}
+	if left := text.LeftOut(t.Head, wide); left != "" {
+		b.WriteString("  " + left + "\n")
+	}
 }
 
 func (t *Table) line(b *strings.Builder, row []string, wide []int, form func(string) string) {
 	var l strings.Builder
 	for i, c := range row {
+		if wide[i] < 0 {
+			continue
+		}
 		c = form(c)
 		if n := utf8.RuneCountInString(c); n > wide[i] {
 			c = export.Shorten(c, wide[i])

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -55,11 +56,9 @@ func (l *lister) appendText(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 		return strconv.AppendUint(b, ev.ThreadID, 10)
 	})
 	b = append(b, ' ', ' ')
-	extra := 0 // bytes of b that take no place on the screen
 	mark := func(s string) {
 		if t.color {
 			b = append(b, s...)
-			extra += len(s)
 		}
 	}
 	mark(bold)
@@ -88,7 +87,7 @@ func (l *lister) appendText(b []byte, ev *nettrace.Event, k *kind, ns int64) []b
 		b = b[:len(b)-1]
 	}
 	if t.width > 0 {
-		b = cutLine(b, start, t.width+extra)
+		b = cutLine(b, start, t.width)
 		if t.color {
 			b = append(b, reset...)
 		}
@@ -128,19 +127,23 @@ func appendMsFixed(b []byte, ns int64) []byte {
 	return b
 }
 
-// cutLine shortens the line from start on to width characters.
+// cutLine shortens the line from start on to width characters; marks of ours take no place.
 func cutLine(b []byte, start, width int) []byte {
 	if len(b)-start <= width {
 		return b
 	}
 	n := 0
+	last := start // where the last character that fits begins
 	for i := start; i < len(b); {
+		if b[i] == reset[0] {
+			i += bytes.IndexByte(b[i:], reset[len(reset)-1]) + 1
+			continue
+		}
 		_, size := utf8.DecodeRune(b[i:])
 		if n++; n == width {
-			if i+size == len(b) {
-				return b
-			}
-			return append(b[:i], "…"...)
+			last = i
+		} else if n > width {
+			return append(b[:last], "…"...)
 		}
 		i += size
 	}

@@ -50,6 +50,9 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 	if t.Samples == 0 {
 		return nil
 	}
+	note := func(format string, args ...any) {
+		b.WriteString("\n" + text.Wrapped(fmt.Sprintf(format, args...), width, 2) + "\n")
+	}
 	names := topNamesOf(t.Managed)
 	total := func(cpu, wait float64) string {
 		s := ms3(cpu) + " ms " + names.on
@@ -62,14 +65,16 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
+		head := ""
 		if t.Options.ByThread {
 			name := g.Thread
 			if id := strconv.FormatInt(g.TID, 10); !strings.HasSuffix(name, id) {
 				name += " (" + id + ")"
 			}
-			fmt.Fprintf(&b, "%s, %s (%d): ", text.Line(name), text.Line(g.Process), g.PID)
+			head = fmt.Sprintf("%s, %s (%d): ", text.Line(name), text.Line(g.Process), g.PID)
 		}
-		fmt.Fprintf(&b, "%s, in %s samples\n", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
+		head += fmt.Sprintf("%s, in %s samples", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
+		b.WriteString(text.Wrapped(head, width, 2) + "\n")
 		topTables(&b, t, &g, width)
 	}
 	if t.Polls > 0 && t.Polls*20 > t.CPU {
@@ -77,17 +82,17 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 		if t.Options.Raw {
 			how = "which is not their work; without --raw it is charged to the callers."
 		}
-		fmt.Fprintf(&b, "\n%.1f %% of the time %s was seen in Thread.PollGC, where the sampler itself stops threads, %s\n", 100*t.Polls/t.CPU, names.on, how)
+		note("%.1f %% of the time %s was seen in Thread.PollGC, where the sampler itself stops threads, %s", 100*t.Polls/t.CPU, names.on, how)
 	}
 	if t.Cut > 0 {
-		fmt.Fprintf(&b, "\n%s of %s stacks are cut: the totals of their outer methods are too low", thousands(int64(t.Cut)), thousands(int64(t.Samples)))
+		how := "."
 		if !t.Options.Repaired {
-			b.WriteString("; --repair puts back what can be known")
+			how = "; --repair puts back what can be known."
 		}
-		b.WriteString(".\n")
+		note("%s of %s stacks are cut: the totals of their outer methods are too low%s", thousands(int64(t.Cut)), thousands(int64(t.Samples)), how)
 	}
 	if t.NoStack > 0 {
-		fmt.Fprintf(&b, "\n%s of %s samples have no stack.\n", thousands(int64(t.NoStack)), thousands(int64(t.Samples)))
+		note("%s of %s samples have no stack.", thousands(int64(t.NoStack)), thousands(int64(t.Samples)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -133,13 +138,7 @@ func topTables(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width in
 	case g.Waits == nil:
 		topTable(b, g, g.Rows, cpu, width)
 	default:
-		some := func(rows []profile.TopRow) []profile.TopRow {
-			if n := t.Options.Limit; n > 0 {
-				return rows[:min(len(rows), (n+1)/2)]
-			}
-			return rows
-		}
-		first, second := func() { topTable(b, g, some(g.Rows), cpu, width) }, func() { topTable(b, g, some(g.Waits), waits, width) }
+		first, second := func() { topTable(b, g, g.Rows, cpu, width) }, func() { topTable(b, g, g.Waits, waits, width) }
 		if g.Wait > g.CPU {
 			first, second = second, first
 		}
@@ -212,7 +211,8 @@ func AroundText(w io.Writer, a *profile.Around, limit, width int) error {
 		}
 		b.WriteString(m + "\n")
 	}
-	fmt.Fprintf(&b, "%s ms %s, %s ms %s, in %s samples\n", ms3(a.CPU), names.on, ms3(a.Wait), names.off, thousands(int64(a.Samples)))
+	total := fmt.Sprintf("%s ms %s, %s ms %s, in %s samples", ms3(a.CPU), names.on, ms3(a.Wait), names.off, thousands(int64(a.Samples)))
+	b.WriteString(text.Wrapped(total, width, 2) + "\n")
 	for _, l := range []struct {
 		head string
 		rows []profile.AroundRow

@@ -136,7 +136,7 @@ func TestTopSums(t *testing.T) {
 func TestTopText(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 120, 200} {
 		var out bytes.Buffer
-		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 4, Raw: true}), width))
+		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 2, Raw: true}), width))
 		text := out.String()
 		assert.Contains(t, text, "Process", "nothing is hidden for its name")
 		assert.Contains(t, text, "3 more; --limit 0 shows all")

@@ -46,11 +46,11 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s in %s event%s", text.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), map[bool]string{false: "s"}[t.Events == 1])
+		sum := fmt.Sprintf("%s: %s in %s event%s", text.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), map[bool]string{false: "s"}[t.Events == 1])
 		if t.Sampled {
-			fmt.Fprintf(&b, ", estimated from objects drawn at random: the sum is right within %.1f %% (95 in 100)", t.Within(t.Events))
+			sum += fmt.Sprintf(", estimated from objects drawn at random: the sum is right within %.1f %% (95 in 100)", t.Within(t.Events))
 		}
-		b.WriteString("\n\n")
+		b.WriteString(text.Wrapped(sum, width, 2) + "\n\n")
 		head := what[t.Weight]
 		if head == "" {
 			head = "EVENT"

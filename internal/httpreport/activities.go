@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
@@ -218,8 +220,9 @@ func ActivityTotals(t *activity.Tree, keep ActivityFilter) []*ActivityTotal {
 
 // ActivitiesTree prints the tree, children indented below their parents, in order of start;
 // rows deeper than depth (0: no limit) are counted only. A parent that the filter
-// refuses is left out with its own line only: children move up.
-func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth int, why ActivityExplain) error {
+// refuses is left out with its own line only: children move up. Lines are made to fit width
+// characters; 0 is any width.
+func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth int, why ActivityExplain, width int) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	n := len(t.Rows)
 	kept := make([]bool, n)
@@ -263,7 +266,7 @@ func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth in
 			if depth > 0 && f.level >= depth {
 				hidden++
 			} else {
-				line(b, t, f.row, f.level, why)
+				line(b, t, f.row, f.level, why, width)
 			}
 			from := len(stack)
 			for c := first[f.row]; c >= 0; c = next[c] {
@@ -280,11 +283,8 @@ func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth in
 	totals := ActivityTotals(t, keep)
 	sort.SliceStable(totals, func(i, j int) bool { return totals[i].Sum > totals[j].Sum })
 	if len(totals) > 0 {
-		fmt.Fprintf(b, "\n%8s %8s %8s %8s %12s %10s  activity\n", "ok", "auto", "open", "orphan", "sum", "max")
-	}
-	for _, v := range totals {
-		fmt.Fprintf(b, "%8d %8d %8d %8d %12.3f %10.3f  %s %s\n", v.OK, v.AutoStopped, v.Unfinished, v.OrphanStop,
-			text.Millis(int64(v.Sum)), text.Millis(int64(v.Max)), text.Line(v.Provider), text.Line(v.Name))
+		b.WriteByte('\n')
+		totalsTable(b, totals, width)
 	}
 	if !t.HasIDs {
 		for _, c := range t.WithoutID {
@@ -309,7 +309,51 @@ func causes(x *httpphases.Explanation) string {
 	return strings.Replace(told, ", ", "  = ", 1)
 }
 
-func line(b *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain) {
+// totalsTable prints the totals; a screen has no columns of which nothing happened.
+func totalsTable(b *bufio.Writer, totals []*ActivityTotal, width int) {
+	rows := [][]string{{"ok", "auto", "open", "orphan", "sum", "max", "activity"}}
+	for _, v := range totals {
+		rows = append(rows, []string{strconv.Itoa(v.OK), strconv.Itoa(v.AutoStopped), strconv.Itoa(v.Unfinished), strconv.Itoa(v.OrphanStop),
+			fmt.Sprintf("%.3f", text.Millis(int64(v.Sum))), fmt.Sprintf("%.3f", text.Millis(int64(v.Max))), text.Line(v.Provider + " " + v.Name)})
+	}
+	wide := []int{8, 8, 8, 8, 12, 10, 0}
+	last := len(wide) - 1
+	if width > 0 {
+		clear(wide)
+		for i := range wide {
+			some := false
+			for k, r := range rows {
+				wide[i] = max(wide[i], utf8.RuneCountInString(r[i]))
+				some = some || k > 0 && r[i] != "0"
+			}
+			if !some {
+				wide[i] = -1
+			}
+		}
+		text.FitColumns(wide, width, 1, []int{last}, nil)
+	}
+	for _, r := range rows {
+		for i, c := range r[:last] {
+			if wide[i] >= 0 {
+				fmt.Fprintf(b, "%*s ", wide[i], c)
+			}
+		}
+		name := r[last]
+		if width > 0 {
+			name = text.Fit(name, wide[last]-1)
+		}
+		b.WriteString(" " + name + "\n")
+	}
+}
+
+// line prints a row of the tree. A deep one tells its level, and a narrow screen has few levels.
+func line(w *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain, width int) {
+	const beside, shown = 26, 60 // in front of the name; levels
+	deepest := shown
+	if width > 0 {
+		deepest = min(shown, max(2, (width-2*beside)/2))
+	}
+	b := &strings.Builder{}
 	r := &t.Rows[i]
 	at := r.Start
 	if !r.HasStart {
@@ -321,10 +365,10 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain) 
 	} else {
 		fmt.Fprintf(b, "%11s  ", map[bool]string{true: "open", false: ""}[r.HasStart])
 	}
-	for range min(level, 60) {
+	for range min(level, deepest) {
 		b.WriteString("  ")
 	}
-	if level > 60 {
+	if level > deepest {
 		fmt.Fprintf(b, "(%d) ", level)
 	}
 	b.WriteString(text.Line(r.Name))
@@ -353,5 +397,5 @@ func line(b *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain) 
 			b.WriteString(causes(x))
 		}
 	}
-	b.WriteByte('\n')
+	w.WriteString(text.Wrapped(b.String(), width, beside+2*min(level, deepest)+2) + "\n")
 }

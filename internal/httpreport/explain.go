@@ -25,7 +25,7 @@ func (w *tableWriter) within(s string) string {
 	if w.o.Width == 0 {
 		return s
 	}
-	return fit(s, max(w.o.Width-besideTimes, 24))
+	return text.Fit(s, max(w.o.Width-besideTimes, 24))
 }
 
 // explain prints where the time of a request went. from is its start, total its duration, ns.

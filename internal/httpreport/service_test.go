@@ -63,7 +63,7 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	c.Client(&httpphases.Request{ID: 1, Scheme: "http", Host: "h", Target: "/<script>|\n# x", Start: 1, Duration: 5, HasDuration: true, Outcome: httpphases.Failed, Error: "a\x1b[2Jb | c"})
 	s := c.Finish("<b>")
 	var text, md, page bytes.Buffer
-	require.NoError(t, ServiceText(&text, s))
+	require.NoError(t, ServiceText(&text, s, 0))
 	require.NoError(t, ServiceMarkdown(&md, s))
 	require.NoError(t, ServiceHTML(&page, s))
 	assert.NotContains(t, text.String(), "\x1b")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -136,44 +137,76 @@ func number(v float64) string {
 
 func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 2, 64) }
 
-// ServiceText writes s for a terminal.
-func ServiceText(w io.Writer, s *Service) error {
+// ServiceText writes s for a terminal of that width; 0 is any width.
+func ServiceText(w io.Writer, s *Service, width int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s s\n", s.Source, seconds(s.Span))
+	b.WriteString(text.Wrapped(fmt.Sprintf("%s, %s s", text.Line(s.Source), seconds(s.Span)), width, 2) + "\n")
 	for _, x := range serviceSections(s) {
 		fmt.Fprintf(&b, "\n%s\n", x.Title)
 		for _, l := range x.Lines {
-			fmt.Fprintf(&b, "  %s\n", text.Line(l))
+			b.WriteString(text.Wrapped("  "+text.Line(l), width, 4) + "\n")
 		}
-		width := make([]int, len(x.Head))
-		rows := append([][]string{x.Head}, x.Rows...)
-		for _, r := range rows {
-			for i, c := range r {
-				width[i] = max(width[i], len([]rune(text.Line(c))))
-			}
-		}
-		if len(x.Head) == 0 {
-			continue
-		}
-		for _, r := range rows {
-			line := " "
-			for i, c := range r {
-				c = text.Line(c)
-				pad := strings.Repeat(" ", width[i]-len([]rune(c)))
-				if i == 0 || i == len(r)-1 {
-					line += " " + c + pad
-				} else {
-					line += "  " + pad + c
-				}
-				if i == len(r)-2 {
-					line += " "
-				}
-			}
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if len(x.Head) > 0 {
+			x.table(&b, width)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// spared are the columns that a narrow terminal does without, the first one first.
+var spared = []string{"at once", "p90 ms", "per s", "max ms"}
+
+// table prints the rows: names and reasons at the left of their columns, figures at the right.
+func (x *serviceSection) table(b *strings.Builder, width int) {
+	last := len(x.Head) - 1
+	rows := append([][]string{x.Head}, x.Rows...)
+	wide := make([]int, len(x.Head))
+	for _, r := range rows {
+		for i, c := range r {
+			wide[i] = max(wide[i], utf8.RuneCountInString(text.Line(c)))
+		}
+	}
+	var spare []int
+	for _, name := range spared {
+		if i := slices.Index(x.Head, name); i > 0 {
+			spare = append(spare, i)
+		}
+	}
+	text.FitColumns(wide, width-1, 2, []int{0, last}, spare)
+	for _, r := range rows {
+		line := " "
+		for i, c := range r {
+			if wide[i] < 0 {
+				continue
+			}
+			c = text.Line(c)
+			if i == last {
+				line += " "
+				c = cut(c, wide[i])
+			} else {
+				c = text.Fit(c, wide[i])
+			}
+			pad := strings.Repeat(" ", wide[i]-utf8.RuneCountInString(c))
+			if i == 0 || i == last {
+				line += " " + c + pad
+			} else {
+				line += "  " + pad + c
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if left := text.LeftOut(x.Head, wide); left != "" {
+		b.WriteString("  " + left + "\n")
+	}
+}
+
+// cut takes the end off a text that is too long.
+func cut(s string, width int) string {
+	if r := []rune(s); len(r) > width {
+		return string(r[:max(width-1, 0)]) + "…"
+	}
+	return s
 }
 
 // ServiceMarkdown writes s for a report.

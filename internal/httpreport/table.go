@@ -155,7 +155,7 @@ func (w *tableWriter) show() {
 	}
 	w.held = nil
 	if len(out) > 0 {
-		w.str(text.Line(fit("(a wider terminal shows also "+strings.Join(out, ", ")+")", w.o.Width)) + "\n")
+		w.str(text.Line(text.Fit("(a wider terminal shows also "+strings.Join(out, ", ")+")", w.o.Width)) + "\n")
 	}
 }
 
@@ -363,7 +363,7 @@ func (w *tableWriter) row(r *tableRow) {
 	w.str(text.Line(r.text.fit(max(w.o.Width-used, 20))) + "\n")
 	if note := strings.TrimSpace(r.text.note); note != "" {
 		const indent = 8
-		w.str(strings.Repeat(" ", indent) + text.Line(fit(note, max(w.o.Width-indent, 20))) + "\n")
+		w.str(strings.Repeat(" ", indent) + text.Line(text.Fit(note, max(w.o.Width-indent, 20))) + "\n")
 	}
 }
 
@@ -395,22 +395,9 @@ func (t urlText) fit(width int) string {
 		url = before + "?…"
 	}
 	if room < 8 {
-		return fit(strings.TrimRight(prefix+url, " "), width)
+		return text.Fit(strings.TrimRight(prefix+url, " "), width)
 	}
-	return strings.TrimRight(prefix+fit(url, room), " ")
-}
-
-// fit cuts the middle out of a text that is too long: host and end tell most.
-func fit(s string, width int) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
-	}
-	if width < 1 {
-		return ""
-	}
-	head := width / 2
-	return string(r[:head]) + "…" + string(r[len(r)-(width-head-1):])
+	return strings.TrimRight(prefix+text.Fit(url, room), " ")
 }
 
 func (w *tableWriter) Server(s *httpphases.ServerRequest) error {
@@ -444,7 +431,7 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 	head := fmt.Sprintf("%6d %9s %-6s %8s %9s%2s", q.ID, startText(q.Start), status, total, client, marksText(q.Marks()))
 	line := what.whole()
 	if w.o.Width > 0 {
-		line = fit(line, max(w.o.Width-len(head), 20))
+		line = text.Fit(line, max(w.o.Width-len(head), 20))
 	}
 	w.str(head + text.Line(line) + "\n")
 }
@@ -534,7 +521,7 @@ func (w *tableWriter) hosts(s *Summary) {
 	for i, h := range hosts {
 		name := text.Line(h.Name)
 		if w.o.Width > 0 {
-			name = fit(name, max(w.o.Width-len(lines[i+1]), 20))
+			name = text.Fit(name, max(w.o.Width-len(lines[i+1]), 8))
 		}
 		w.str(lines[i+1] + name + "\n")
 	}

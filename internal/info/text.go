@@ -49,13 +49,14 @@ const (
 
 // A page is text being laid out.
 type page struct {
-	b     strings.Builder
-	width int
-	color bool
+	b      strings.Builder
+	width  int
+	screen bool // width is that of a terminal
+	color  bool
 }
 
 func newPage(o *TextOptions) *page {
-	p := &page{width: o.Width, color: o.Color}
+	p := &page{width: o.Width, screen: o.Width > 0, color: o.Color}
 	if p.width == 0 {
 		p.width = defaultWidth
 	}
@@ -104,7 +105,11 @@ func (p *page) title(f *Facts) {
 	if len(f.Layers) > 0 {
 		parts[1] += fmt.Sprintf(" (%s in %s)", size(f.Bytes), strings.Join(f.Layers, " in "))
 	}
-	fmt.Fprintf(&p.b, "%s  %s\n\n", p.bold(text.Line(f.File)), strings.Join(parts, ", "))
+	name, what, between := text.Line(f.File), strings.Join(parts, ", "), "  "
+	if p.screen && utf8.RuneCountInString(name+between+what) > p.width {
+		between = "\n  "
+	}
+	fmt.Fprintf(&p.b, "%s%s%s\n\n", p.bold(name), between, what)
 }
 
 // formatName is the format as people call it.

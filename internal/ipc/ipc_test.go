@@ -134,7 +134,7 @@ func TestReverse(t *testing.T) {
 
 	for _, format := range []string{"text", "ndjson"} {
 		var out bytes.Buffer
-		w := NewWriter(&out, format, false)
+		w := NewWriter(&out, format, false, 0)
 		for _, it := range items {
 			require.NoError(t, w.Item(it))
 		}
@@ -154,7 +154,7 @@ func TestReverse(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	w := NewWriter(&out, "text", true)
+	w := NewWriter(&out, "text", true, 0)
 	for _, it := range items {
 		require.NoError(t, w.Item(it))
 	}
@@ -311,7 +311,7 @@ func TestEveryPrefix(t *testing.T) {
 func TestControlCharacters(t *testing.T) {
 	const odd = "a\x1b[31m\nb"
 	var out bytes.Buffer
-	w := NewWriter(&out, "text", true)
+	w := NewWriter(&out, "text", true, 0)
 	for _, it := range []*Item{
 		{Kind: "request", Name: "GenerateCoreDump", Fields: []Field{{Name: "path", Value: odd}}},
 		{Kind: "request", Name: "CollectTracing", Fields: []Field{{Name: "providers", Value: []Provider{{Name: odd, Hex: "0x1", Arguments: odd}}}}},
@@ -340,8 +340,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(unhex(f, "M 6b00 02060000 01000000 0000000000000000 01000000 0000000000000000 04000000 02000000 41000000 00000000 00 00000000 02000000 42000000 00000000 00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var sum int64
-		w := NewWriter(io.Discard, "ndjson", true)
-		x := NewWriter(io.Discard, "text", true)
+		w := NewWriter(io.Discard, "ndjson", true, 0)
+		x := NewWriter(io.Discard, "text", true, 0)
 		res, err := Read(bytes.NewReader(b), nil, func(it *Item) error {
 			sum += it.Size
 			require.NoError(t, w.Item(it))

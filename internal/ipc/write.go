@@ -17,14 +17,19 @@ type Writer struct {
 	w      io.Writer
 	json   bool
 	values bool
+	width  int
 	head   bool
 }
 
 // NewWriter returns a Writer of text or, for "ndjson", of a line of JSON for each item.
-// values shows the values of environment variables, which may be secrets.
-func NewWriter(w io.Writer, format string, values bool) *Writer {
-	return &Writer{w: w, json: format == "ndjson", values: values}
+// values shows the values of environment variables, which may be secrets. Lines of text are broken
+// at width characters; 0 is any width.
+func NewWriter(w io.Writer, format string, values bool, width int) *Writer {
+	return &Writer{w: w, json: format == "ndjson", values: values, width: width}
 }
+
+// beside is how wide the columns are in front of what a message says.
+const beside = 34
 
 const hidden = "(hidden)"
 
@@ -96,13 +101,17 @@ func (w *Writer) Item(it *Item) error {
 	}
 	b.WriteByte('\n')
 	for _, s := range below {
-		fmt.Fprintf(&b, "%34s%s\n", "", s)
+		fmt.Fprintf(&b, "%*s%s\n", beside, "", s)
 	}
 	for _, n := range it.Notes {
-		fmt.Fprintf(&b, "%34s! %s\n", "", text.Line(n))
+		fmt.Fprintf(&b, "%*s! %s\n", beside, "", text.Line(n))
 	}
-	_, err := io.WriteString(w.w, b.String())
-	return err
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w.w, text.Wrapped(strings.TrimSuffix(line, "\n"), w.width, beside)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // oneLine quotes what holds characters that are not to be shown as they are: a recording writes its own lines only, and

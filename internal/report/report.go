@@ -367,20 +367,21 @@ func How(how string) string {
 	return ""
 }
 
-// Explain writes a few lines on how the cut samples were repaired, and the notes.
-func (t *Trace) Explain(w io.Writer) {
+// Explain writes a few lines on how the cut samples were repaired, and the notes; sentences are
+// broken at width characters, 0 is any width.
+func (t *Trace) Explain(w io.Writer, width int) {
 	if t.Cut > 0 {
-		t.explainRepairs(w)
+		t.explainRepairs(w, width)
 	}
 	for _, n := range t.Notes {
-		fmt.Fprintf(w, "  note: %s\n", text.Line(n))
+		fmt.Fprintln(w, text.Wrapped("  note: "+text.Line(n), width, 4))
 	}
 	if t.Next != "" {
-		fmt.Fprintf(w, "  next: %s\n", text.Line(t.Next))
+		fmt.Fprintln(w, text.Wrapped("  next: "+text.Line(t.Next), width, 4))
 	}
 }
 
-func (t *Trace) explainRepairs(w io.Writer) {
+func (t *Trace) explainRepairs(w io.Writer, width int) {
 	known := map[string]bool{}
 	for _, h := range hows {
 		known[h.how] = true
@@ -406,11 +407,11 @@ func (t *Trace) explainRepairs(w io.Writer) {
 		fmt.Fprintf(w, "  %10s  %s\n", Count(t.Repaired[how]), how)
 	}
 	if t.Rest != nil {
-		t.Rest.explain(w)
+		t.Rest.explain(w, width)
 	}
 }
 
-func (r *Rest) explain(w io.Writer) {
+func (r *Rest) explain(w io.Writer, width int) {
 	for _, list := range []struct {
 		what string
 		of   []Share
@@ -418,7 +419,11 @@ func (r *Rest) explain(w io.Writer) {
 		what := list.what
 		for _, s := range list.of {
 			name, _, _ := strings.Cut(text.Line(s.Name), "(")
-			fmt.Fprintf(w, "  %10s  %-9s  %s (%s)\n", "", what, name, Count(s.Samples))
+			head, samples := fmt.Sprintf("  %10s  %-9s  ", "", what), fmt.Sprintf(" (%s)", Count(s.Samples))
+			if width > 0 {
+				name = text.Fit(name, max(width-len(head)-len(samples), 20))
+			}
+			fmt.Fprintln(w, head+name+samples)
 			what = ""
 		}
 	}

@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
-			c.rep.Explain(&b)
+			c.rep.Explain(&b, 0)
 			assert.Equal(t, c.want, b.String())
 		})
 	}
