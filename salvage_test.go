@@ -22,6 +22,7 @@ import (
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -82,20 +83,7 @@ func salvage(t testing.TB, path string, data []byte) salvaged {
 
 // inPlace counts the samples that are found again in a damaged file, with their thread and the names of
 // their frames, within a millisecond of their time.
-func (want salvaged) inPlace(got salvaged) (n int) {
-	for k, times := range got.times {
-		rest := want.times[k]
-		for _, t := range times {
-			for len(rest) > 0 && rest[0] < t-1e6 {
-				rest = rest[1:]
-			}
-			if len(rest) > 0 && rest[0] <= t+1e6 {
-				n, rest = n+1, rest[1:]
-			}
-		}
-	}
-	return n
-}
+func (want salvaged) inPlace(got salvaged) int { return tracetest.InPlace(want.times, got.times) }
 
 // A salvageRow is what is left of a file after one flipped bit, over many places.
 type salvageRow struct{ kept, worstKept, inPlace, worstInPlace, told float64 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // sampleSeed is of the sums by which stacks are told apart.
@@ -47,23 +49,6 @@ func samplesOf(data []byte) (times map[sampleKey][]int64, all int) {
 	return times, all
 }
 
-// inPlace counts the samples that are found again within a millisecond of their time: that of
-// events behind lost ones is only known so well.
-func inPlace(want, got map[sampleKey][]int64) (n int) {
-	for k, times := range got {
-		rest := want[k]
-		for _, t := range times {
-			for len(rest) > 0 && rest[0] < t-1e6 {
-				rest = rest[1:]
-			}
-			if len(rest) > 0 && rest[0] <= t+1e6 {
-				n, rest = n+1, rest[1:]
-			}
-		}
-	}
-	return n
-}
-
 // A salvaged tells what was left of the samples of a file after it was damaged again and again.
 type salvaged struct {
 	kept, counted []float64 // shares: samples as they were recorded; all samples, changed or not
@@ -92,7 +77,7 @@ func salvage(data []byte, rounds int, damage func(b []byte, rng *rand.Rand) []by
 	var s salvaged
 	for range rounds {
 		got, counted := samplesOf(damage(bytes.Clone(data), rng))
-		s.kept = append(s.kept, float64(inPlace(want, got))/float64(all))
+		s.kept = append(s.kept, float64(tracetest.InPlace(want, got))/float64(all))
 		s.counted = append(s.counted, min(1, float64(counted)/float64(all)))
 	}
 	return s

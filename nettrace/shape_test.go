@@ -10,6 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
 // TestDefinitionHit holds that no sample is lost with the one definition of the sampler, or with all of a
@@ -47,7 +49,7 @@ func TestDefinitionHit(t *testing.T) {
 			c.hit(hit)
 			got, n := samplesOf(hit)
 			assert.Equal(t, all, n)
-			assert.Equal(t, all, inPlace(want, got))
+			assert.Equal(t, all, tracetest.InPlace(want, got))
 			_, _, err := read(t, hit)
 			require.ErrorIs(t, err, ErrDamaged)
 		})
