@@ -77,7 +77,9 @@
 //     Where they know several ways in, the recorded whole stacks before and after may show
 //     which one to take, if the voters themselves took the way that the stacks around
 //     theirs show. Where all agree to the last frame, or an answer of step 6 that was not
-//     sure enough gets most votes, and no recursion is cut, there is no bridge.
+//     sure enough gets most votes, and no recursion is cut, there is no bridge. One vote is
+//     enough for an answer that a model of all open stacks between two known ones gives too:
+//     the nearest one before or after, or one that is near.
 //
 //  9. Where nobody else calls what a stack begins with, wherever it was recorded, its caller is
 //     shown too, and so on; up to where threads begin the stack is whole.

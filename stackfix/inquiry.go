@@ -161,6 +161,9 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, q.t.Depth(x.above)+known)
 	}
+	if q.second(b, p, all.votes) {
+		return
+	}
 	if !all.enough(outerVotes) || !q.fair || !samePhase(all.votes) {
 		return
 	}

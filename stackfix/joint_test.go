@@ -46,3 +46,38 @@ func TestWeigh(t *testing.T) {
 	_, sure := (&moment{}).best()
 	assert.Zero(t, sure, "nothing is known")
 }
+
+// TestSecond holds that the answer that a second opinion gives too is taken only where the nearest whole
+// stack before or after, or one that is near, shows it: code that is compiled anew is called otherwise.
+func TestSecond(t *testing.T) {
+	tree := stacks.NewTree()
+	cut := tree.Add(7, 8, 9)
+	old, anew := tree.Add(1, 2, 3), tree.Add(1, 3)
+	for name, x := range map[string]struct {
+		votes   []ballot // the nearest first
+		minConf float64
+		want    bool
+	}{
+		"nobody":               {nil, 0, false},
+		"the nearest":          {[]ballot{{above: old, ago: phaseTime}, {above: anew, ago: 2 * phaseTime}}, 0, true},
+		"only before that":     {[]ballot{{above: anew, ago: phaseTime}, {above: old, ago: 2 * phaseTime}}, 0, false},
+		"the nearest after":    {[]ballot{{above: anew, ago: phaseTime}, {above: old, ago: -2 * phaseTime}}, 0, true},
+		"near":                 {[]ballot{{above: anew, ago: 1}, {above: old, ago: phaseTime / 2}}, 0, true},
+		"others":               {[]ballot{{above: anew, ago: 1}, {above: anew, ago: -1}}, 0, false},
+		"as sure as confirmed": {[]ballot{{above: old}}, confirmed, true},
+		"more is asked for":    {[]ballot{{above: old}}, 0.99, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := &inquiry{consensus: &consensus{engine: newEngine(tree, Names{}, Options{MinConfidence: x.minConf})}, found: &finding{}}
+			b := &block{stack: cut, ext: tree.Add(3, 7, 8, 9), guess: tree.Add(1, 2), guessHow: Chain, seconded: true}
+			assert.Equal(t, x.want, q.second(b, &part{stack: cut}, x.votes))
+			assert.Equal(t, x.want, b.rooted)
+			if x.want {
+				assert.Equal(t, []FrameID{1, 2, 3, 7, 8, 9}, q.found.whole)
+				assert.Equal(t, Chain, b.how)
+			}
+			b = &block{stack: cut, ext: cut, guess: old}
+			assert.False(t, q.second(b, &part{stack: cut}, x.votes), "no second opinion")
+		})
+	}
+}

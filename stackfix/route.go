@@ -164,19 +164,53 @@ func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
 	if b.guess == 0 || b.guessed < halfSure || p.stack != b.stack {
 		return false
 	}
-	guess := q.t.AppendFrames(nil, b.guess)
-	guess = q.t.AppendFrames(guess, b.ext)
-	guess = guess[:len(guess)-q.t.Depth(b.stack)]
+	guess := q.guess(b)
 	votes := 0
 	for i, x := range all.camps {
-		q.gs = q.t.AppendFrames(q.gs[:0], x.above)
-		if len(q.gs) == len(guess) && q.same(q.gs, guess, 0) == len(guess) {
+		if q.shows(x.above, guess) {
 			votes += x.n
 		} else if i == 0 {
 			return false // the nearest
 		}
 	}
 	return float64(votes) >= sameVotes*float64(all.n) && q.believe(b, p, all.votes, guess, confirmed)
+}
+
+// second roots b by the answer that a second opinion gives too, if a vote is for it: the nearest
+// one from before or from after, or one that is near. The code may have been compiled anew since it was
+// last called so.
+func (q *inquiry) second(b *block, p *part, votes []ballot) bool {
+	if !b.seconded || p.stack != b.stack || confirmed < q.minConf {
+		return false
+	}
+	guess := q.guess(b)
+	var met [2]bool // a vote from before, from after
+	for _, v := range votes {
+		side := &met[0]
+		if v.ago < 0 {
+			side = &met[1]
+		}
+		if (!*side || max(v.ago, -v.ago) < phaseTime) && q.shows(v.above, guess) {
+			q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], guess...), p.stack)
+			b.rooted, b.how, b.conf = true, b.guessHow, confirmed
+			return true
+		}
+		*side = true
+	}
+	return false
+}
+
+// guess returns what stands above the recorded frames of b in the answer that was not sure enough.
+func (q *inquiry) guess(b *block) []FrameID {
+	above := q.t.AppendFrames(nil, b.guess)
+	above = q.t.AppendFrames(above, b.ext)
+	return above[:len(above)-q.t.Depth(b.stack)]
+}
+
+// shows tells whether s is these frames, by method.
+func (q *inquiry) shows(s StackID, fs []FrameID) bool {
+	q.gs = q.t.AppendFrames(q.gs[:0], s)
+	return len(q.gs) == len(fs) && q.same(q.gs, fs, 0) == len(fs)
 }
 
 // believe roots b by what stands above it, if nothing speaks against that. What was seen

@@ -93,6 +93,7 @@ type block struct {
 	bad                      bool // in a judged world: ext is wrong
 	hearsay                  bool // of a stack that was extended, and only repairs overlap it
 	confirmable              bool // guess may be confirmed by a second opinion
+	seconded                 bool // guess is what a second opinion says too
 	given                    bool // rooted from the start, and counted in the world
 	follows                  bool // the block before in the run ended where it begins
 }
