@@ -110,8 +110,9 @@ func (x *index) add(a *Activity) {
 
 // activities finds activities by id.
 type activities struct {
-	byID  [2]index // of late, and of the time before that
-	since int64    // ns: when the newer one began
+	byID  [2]index     // of late, and of the time before that
+	met   [2]*Activity // found last and before that, which are looked for again most often
+	since int64        // ns: when the newer one began
 	lossy map[uint32]bool
 	keep  int64 // ns for which those stopped are known at least
 }
@@ -131,6 +132,7 @@ func (as *activities) start(e *Event) *Activity {
 		a.Parent = as.prefix(e.Process, e.ID)
 	}
 	as.byID[0].add(a)
+	as.meet(a) // before one of its id that was found
 	return a
 }
 
@@ -148,7 +150,7 @@ func (as *activities) forget(now int64) {
 	}
 	clear(room)
 	as.byID[0], as.byID[1] = index{slots: room}, as.byID[0]
-	as.since = now
+	as.since, as.met = now, [2]*Activity{}
 	for _, a := range open {
 		as.byID[0].add(a)
 	}
@@ -167,14 +169,23 @@ func (as *activities) find(process uint32, id activity.ID) *Activity {
 	if id.IsZero() {
 		return nil
 	}
+	for _, a := range as.met {
+		if a != nil && a.ID == id && a.Process == process {
+			return a
+		}
+	}
 	a := as.known(process, &id)
 	if a == nil {
 		a = &Activity{ID: id, Process: process}
 		a.Parent = as.prefix(process, id)
 		as.byID[0].add(a)
 	}
+	as.meet(a)
 	return a
 }
+
+// meet notes that a is the newest of its id and was looked for.
+func (as *activities) meet(a *Activity) { as.met = [2]*Activity{a, as.met[0]} }
 
 // prefix returns the activity of the longest known path above that of id.
 func (as *activities) prefix(process uint32, id activity.ID) *Activity {

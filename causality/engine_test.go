@@ -337,3 +337,23 @@ func TestLogJoinsSamplesThatAreAlike(t *testing.T) {
 		sample(1300, 1, 8), sample(3, 2, 9),
 	}, got)
 }
+
+func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
+	as := activities{lossy: map[uint32]bool{}, keep: horizon}
+	start := func(id byte, name string, at int64) *Activity {
+		return as.start(&Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at})
+	}
+	old := start(1, "old", 1)
+	require.Same(t, old, as.find(1, old.ID))
+	old.stop(2)
+	again := start(1, "again", 3)
+	assert.Same(t, again, as.find(1, old.ID), "the newest of its id")
+	start(2, "other", 4)
+	start(3, "third", 5)
+	assert.Same(t, again, as.find(1, old.ID), "not among the last two any more")
+	assert.NotSame(t, again, as.find(2, old.ID), "another process")
+	again.stop(6)
+	as.forget(7)
+	as.forget(8)
+	assert.NotSame(t, again, as.find(1, old.ID), "forgotten, however lately it was found")
+}

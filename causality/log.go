@@ -354,12 +354,21 @@ func (r *LogReader) id() (id activity.ID) {
 }
 
 func (r *LogReader) varint() int64 {
-	v, n := binary.Varint(r.b)
-	r.b = r.b[n:]
-	return v
+	u := r.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
 }
 
 func (r *LogReader) uvarint() uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		v := uint64(r.b[0])
+		r.b = r.b[1:]
+		return v
+	}
+	return r.long()
+}
+
+// long reads a number of more than seven bits.
+func (r *LogReader) long() uint64 {
 	v, n := binary.Uvarint(r.b)
 	r.b = r.b[n:]
 	return v

@@ -94,11 +94,13 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	if oneTrace.Load() {
-		useHugePages(smallHeap)
-	}
+	heap := int64(smallHeap)
 	if explains(kctx) {
-		makeRoom(explainHeap)
+		heap = explainHeap
+		leaveAlone(heap)
+	}
+	if oneTrace.Load() {
+		useHugePages(int(heap))
 	}
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)

@@ -31,6 +31,15 @@ func stopKeepingMemoryLow() {
 	}
 }
 
+// leaveAlone keeps the collector from running at all until the heap is that large, whatever of it is
+// alive; makeRoom alone leaves it at several times what is alive.
+func leaveAlone(heap int64) {
+	if oneTrace.Load() {
+		makeRoom(heap)
+		debug.SetGCPercent(-1)
+	}
+}
+
 // makeRoom raises the heap at which keepMemoryLow makes the collector run.
 func makeRoom(heap int64) {
 	if oneTrace.Load() {

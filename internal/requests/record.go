@@ -41,6 +41,8 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 		e.Thread = ev.Thread.ID
 	}
 	switch {
+	case m.Role == nettrace.RoleSample: // as Decode does, without asking for the provider's name: most events are samples
+		e.Kind, e.External = causality.Sample, ev.SampleType() != nettrace.SampleManaged
 	case m.Source == nettrace.SourceRundown, m.Source == nettrace.SourceSystem, m.Role == nettrace.RolePageFault:
 		return
 	case m.Role == nettrace.RoleCPU:
