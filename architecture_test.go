@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/output", "internal/text"},
 	"internal/load/pdb":     {},
 	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/output", "internal/relay", "internal/text"},
-	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input"},
+	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input", "internal/relay"},
 	"internal/samples":      {"profile", "internal/input", "internal/load", "internal/report"},
 	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/report", "profile", "causality"},
 

@@ -313,7 +313,7 @@ func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 		}
 		return p, err
 	case input.Chromium:
-		t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Lean: true})
+		t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Lean: true, Log: fix != nil && !plain})
 		if err != nil {
 			return nil, err
 		}

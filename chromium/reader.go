@@ -220,6 +220,10 @@ func (r *Reader) Name(id int32) string {
 // RawName returns the raw text of an Event.NameID, which must not be changed.
 func (r *Reader) RawName(id int32) []byte { return r.names.raw[id] }
 
+// RawNames returns the raw texts of all names so far by Event.NameID, which must not be changed. They are as
+// they were when the Reader has read on, on another goroutine, too.
+func (r *Reader) RawNames() [][]byte { return r.names.raw }
+
 // Threads returns the threads seen so far by Event.Thread. Events that have
 // neither pid nor tid count as one thread as well.
 func (r *Reader) Threads() []Thread { return r.threads }

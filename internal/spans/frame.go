@@ -148,19 +148,22 @@ func (t *frameTable) add(ev *chromium.Event) int32 {
 	return int32(len(t.frames) - 1)
 }
 
-func (t *frameTable) noteSF(sf []byte) {
+func (t *frameTable) noteSF(sf []byte) { t.maxSF = max(t.maxSF, numberOfSF(sf)) }
+
+// numberOfSF is what sf or a key of stackFrames says; -1 if that is no number.
+func numberOfSF(sf []byte) int64 {
 	sf = bytes.Trim(sf, `"`)
 	if len(sf) == 0 || len(sf) > 18 {
-		return
+		return -1
 	}
 	var n int64
 	for _, c := range sf {
 		if c-'0' >= 10 {
-			return
+			return -1
 		}
 		n = n*10 + int64(c-'0')
 	}
-	t.maxSF = max(t.maxSF, n)
+	return n
 }
 
 // kind returns the kind of f; the bridge may have been added by the repair.
@@ -178,6 +181,7 @@ type modules struct {
 	index  map[string]int32
 	texts  []string
 	frames int
+	maxSF  int64 // largest key
 }
 
 type entry struct {
@@ -187,6 +191,7 @@ type entry struct {
 
 func (m *modules) add(f *chromium.StackFrame) {
 	m.frames++
+	m.maxSF = max(m.maxSF, numberOfSF(f.ID))
 	if len(f.Category) == 0 {
 		return
 	}
@@ -202,6 +207,7 @@ func (m *modules) add(f *chromium.StackFrame) {
 // setModules gives frames the modules of their sf ids. An entry with another name
 // is not the frame's: Chrome uses sf for the stack in which an event happened.
 func (t *frameTable) setModules(m *modules) {
+	t.maxSF = max(t.maxSF, m.maxSF)
 	for i, f := range t.frames {
 		if f.sf == "" || f.kind == kindMarker {
 			continue

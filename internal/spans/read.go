@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -37,6 +38,8 @@ type Options struct {
 	// Events opens a source of events that is no Chromium trace, instead of the input: one whose
 	// threads are in order of time. Such a trace is not rewritten.
 	Events func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (Source, error)
+	// Log holds the begins and ends for Rewrite, if they are not too many, and saves it a reading.
+	Log bool
 	// Lean leaves out what only a view of the samples needs, for Rewrite: they have no
 	// Dur, and only those that are cut a Time of their own.
 	Lean bool
@@ -71,7 +74,8 @@ type Trace struct {
 	eventsEnd int64        // offset behind the last event, -1 if there are several arrays
 	earlier   bytes.Buffer // the list of an earlier repair, with its key
 	sorters   []*sorter
-	of        []int32 // index in Facts.Threads, by thread of the profile
+	log       *spanLog // nil if it was not wanted, or something is wrong with the trace
+	of        []int32  // index in Facts.Threads, by thread of the profile
 }
 
 // reading is the state of Read.
@@ -84,9 +88,12 @@ type reading struct {
 	stitch   []int8         // by stack: 1 stitched, -1 not, 0 not looked at
 	names    map[int32]string
 	procs    map[string]string
-	cpu      int32   // name of CPU_TIME
-	has      [2]bool // what the first begin has: a thread, a name
-	required bool    // has is known
+	cpu      int32                       // name of CPU_TIME
+	has      [2]bool                     // what the first begin has: a thread, a name
+	required bool                        // has is known
+	arrays   int                         // of events
+	taken    int                         // events
+	tell     func(*chromium.FormatError) // warn, in its place among the events
 	twice    twice
 	slices   [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
@@ -106,7 +113,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	t.table = &frameTable{table: table, other: map[frameKey]int32{}, maxSF: -1}
 	t.Profile = &profile.Profile{Table: table}
 	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
-	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}}
+	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}, maxSF: -1}
 	var foreign *chromium.FormatError
 	warn := func(fe *chromium.FormatError) {
 		t.clean = false
@@ -114,11 +121,11 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 			foreign = fe
 			return
 		}
-		d.warn(fe)
+		d.tell(fe)
 	}
+	d.tell = d.warn
 	stackFrame := func(f *chromium.StackFrame) error {
 		mods.add(f)
-		t.table.noteSF(f.ID)
 		return nil
 	}
 	in, err := t.begin(warn, stackFrame)
@@ -127,6 +134,9 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	}
 	defer in.Close()
 	t.table.r = t.src
+	if t.opts.Log {
+		t.log = &spanLog{}
+	}
 	if err := d.events(ctx); err != nil {
 		return nil, err
 	}
@@ -235,55 +245,74 @@ func (s *salvage) Read(p []byte) (int, error) {
 
 // events reads all events.
 func (d *reading) events(ctx context.Context) error {
-	var ev chromium.Event
 	f := &d.Facts
-	arrays := 0
+	var err error
+	if d.r != nil && relay.Workers() > 1 {
+		err = d.beside(ctx)
+	} else {
+		err = d.alone(ctx)
+	}
+	if err = d.tail(err); err != nil {
+		return err
+	}
+	d.size = d.src.InputOffset()
+	if d.arrays > 1 || !d.clean {
+		d.eventsEnd = -1
+	}
+	if !d.clean {
+		d.log = nil
+	}
+	f.Form = d.src.Form()
+	f.BOM = d.src.BOM()
+	return nil
+}
+
+// alone parses and follows event after event. It returns how the reading ended.
+func (d *reading) alone(ctx context.Context) error {
+	var ev chromium.Event
 	for n := 0; ; n++ {
 		if n&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err := d.src.Read(&ev); err != nil {
-			if err = d.tail(err); err != nil {
-				return err
-			}
-			break
+			return err
 		}
-		limit(&ev)
-		if ev.First {
-			arrays++
-		}
-		d.eventsEnd = ev.Offset + int64(len(ev.Raw))
-		f.see(&ev)
-		d.require(&ev)
-		if d.r != nil {
-			if e := d.twice.see(&ev); e != nil {
-				d.warn(e)
-			}
-		}
-		if n < maxSeen {
-			f.hint(&ev)
-		}
-		switch ev.Phase {
-		case 'B', 'E':
-			d.span(&ev)
-			if d.opts.Weighted {
-				d.collect(&ev)
-			}
-		case 'X':
-			if d.opts.Weighted {
-				d.collect(&ev)
-			}
-		case 'M':
-			d.metadata(&ev)
+		d.take(&ev)
+	}
+}
+
+// take follows an event.
+func (d *reading) take(ev *chromium.Event) {
+	f := &d.Facts
+	limit(ev)
+	if ev.First {
+		d.arrays++
+	}
+	d.eventsEnd = ev.Offset + int64(len(ev.Raw))
+	f.see(ev)
+	d.require(ev)
+	if d.r != nil {
+		if e := d.twice.see(ev); e != nil {
+			d.warn(e)
 		}
 	}
-	d.size = d.src.InputOffset()
-	if arrays > 1 || !d.clean {
-		d.eventsEnd = -1
+	if d.taken < maxSeen {
+		f.hint(ev)
 	}
-	f.Form = d.src.Form()
-	f.BOM = d.src.BOM()
-	return nil
+	d.taken++
+	switch ev.Phase {
+	case 'B', 'E':
+		d.span(ev)
+		if d.opts.Weighted {
+			d.collect(ev)
+		}
+	case 'X':
+		if d.opts.Weighted {
+			d.collect(ev)
+		}
+	case 'M':
+		d.metadata(ev)
+	}
 }
 
 // What is wrong with an event: mostly what its phase needs and it lacks.
@@ -385,6 +414,7 @@ func (t *Trace) same(n int64) error {
 func (d *reading) span(ev *chromium.Event) {
 	if !ev.TS.Valid {
 		d.Facts.NoTime++
+		d.log = d.log.add(ev, 0)
 		return
 	}
 	for int(ev.Thread) >= len(d.lanes) {
@@ -401,12 +431,15 @@ func (d *reading) span(ev *chromium.Event) {
 		if l.cur != 0 || l.outer != 0 || l.ignored > 0 || l.implied > 0 {
 			l.unsorted = true
 			d.sort[ev.Thread] = true
+			d.log = nil
 			return
 		}
 		d.endLane(l)
 		l = d.newLane(ev)
 	}
-	d.step(l, ev.Phase, d.table.id(ev), ev.NameID, ev.SF != nil, ev.TS.NS, ev.TS.Sub, ev.Offset, len(ev.Lead))
+	f := d.table.id(ev)
+	d.log = d.log.add(ev, f)
+	d.step(l, ev.Phase, f, ev.NameID, ev.SF != nil, ev.TS.NS, ev.TS.Sub, ev.Offset, len(ev.Lead))
 }
 
 func (d *reading) newLane(ev *chromium.Event) *lane {

@@ -140,13 +140,9 @@ func (rw *rewriter) read(in io.Reader, opts *chromium.Options, zones []*zone, sk
 }
 
 // findMarks finds the recorded events that get the mark: those whose begin or end was put in or
-// takes place earlier. A begin is known to be one at its end only, so this takes a reading.
+// takes place earlier. A begin is known to be one at its end only, so this takes a reading, or
+// the log of the first one.
 func (rw *rewriter) findMarks(zones []*zone) error {
-	in, err := rw.open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	rw.pairs = &pairs{wanted: map[int32]*openSpans{}}
 	for l := range rw.stacks {
 		rw.pairs.wanted[l.thread] = &openSpans{count: map[int32]int{}}
@@ -155,8 +151,19 @@ func (rw *rewriter) findMarks(zones []*zone) error {
 	for _, s := range rw.Trace.sorters {
 		rw.pairSorted(s)
 	}
-	if err := rw.read(in, &chromium.Options{Checked: rw.clean}, zones, false); err != nil {
-		return err
+	if rw.log != nil {
+		if err := rw.recall(zones); err != nil {
+			return err
+		}
+	} else {
+		in, err := rw.open()
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		if err := rw.read(in, &chromium.Options{Checked: rw.clean}, zones, false); err != nil {
+			return err
+		}
 	}
 	rw.marks = append(rw.marks, rw.pairs.marks...)
 	slices.Sort(rw.marks)
@@ -164,6 +171,31 @@ func (rw *rewriter) findMarks(zones []*zone) error {
 	rw.pairs, rw.early = nil, early
 	rw.active, rw.busy, rw.settled = nil, 0, nil
 	return nil
+}
+
+// recall goes through the events of the log, as read does through those of the trace.
+func (rw *rewriter) recall(zones []*zone) error {
+	var err error
+	n := 0
+	rw.log.all(rw.table, func(x *logged) bool {
+		if n++; n&0xffff == 0 {
+			if err = rw.ctx.Err(); err != nil {
+				return false
+			}
+		}
+		for len(zones) > 0 && zones[0].start <= x.off {
+			rw.start(zones[0])
+			zones = zones[1:]
+		}
+		ed, _ := rw.listed(x.off)
+		if m := rw.at(x.thread, x.phase, x.timed); m != nil {
+			ed = rw.step(m, x.off, x.phase, x.frame, x.name, x.sf)
+		}
+		rw.pairs.event(rw.table, x.thread, x.phase, x.name, x.off-x.lead, &ed)
+		return true
+	})
+	rw.log = nil
+	return err
 }
 
 // pass passes on unread what stays as it is, and returns the zones that are still to come.
@@ -349,33 +381,10 @@ func (rw *rewriter) start(z *zone) *machine {
 
 // event writes one event with what is to be inserted around it.
 func (rw *rewriter) event(ev *chromium.Event) error {
-	var ed edit
-	if len(rw.edits) > 0 {
-		if e := rw.edits[ev.Offset]; e != nil {
-			ed = *e
-		}
-	}
-	if len(rw.early) > 0 && rw.early[0] <= ev.Offset {
-		rw.early = rw.early[1:]
-		ed.early = true
-	}
-	mark := len(rw.marks) > 0 && rw.marks[0] <= ev.Offset
-	if mark {
-		rw.marks = rw.marks[1:]
-	}
-	var m *machine
-	if rw.busy > 0 && int(ev.Thread) < len(rw.active) && (ev.Phase == 'B' || ev.Phase == 'E') && ev.TS.Valid {
-		if m = rw.active[ev.Thread]; m != nil {
-			ed = m.step(ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
-			if ev.Offset > m.z.last {
-				ed.after = m.flush()
-				rw.active[ev.Thread] = nil
-				rw.busy--
-				rw.idle = append(rw.idle, m)
-			} else if m.isSettled() {
-				rw.settled = m
-			}
-		}
+	ed, mark := rw.listed(ev.Offset)
+	m := rw.at(ev.Thread, ev.Phase, ev.TS.Valid)
+	if m != nil {
+		ed = rw.step(m, ev.Offset, ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
 	}
 	if rw.pairs != nil {
 		rw.pairs.event(rw.table, ev.Thread, ev.Phase, ev.NameID, ev.Offset-int64(len(ev.Lead)), &ed)
@@ -383,6 +392,45 @@ func (rw *rewriter) event(ev *chromium.Event) error {
 	}
 	ed.mark = mark || ed.early && !rw.plain
 	return rw.apply(ev, &ed, m)
+}
+
+// listed returns what the lists say of the event at an offset, and whether it gets the mark.
+func (rw *rewriter) listed(off int64) (ed edit, mark bool) {
+	if len(rw.edits) > 0 {
+		if e := rw.edits[off]; e != nil {
+			ed = *e
+		}
+	}
+	if len(rw.early) > 0 && rw.early[0] <= off {
+		rw.early = rw.early[1:]
+		ed.early = true
+	}
+	if mark = len(rw.marks) > 0 && rw.marks[0] <= off; mark {
+		rw.marks = rw.marks[1:]
+	}
+	return ed, mark
+}
+
+// at returns the machine that works on an event of a thread; nil if there is none.
+func (rw *rewriter) at(thread int32, phase byte, timed bool) *machine {
+	if rw.busy > 0 && int(thread) < len(rw.active) && (phase == 'B' || phase == 'E') && timed {
+		return rw.active[thread]
+	}
+	return nil
+}
+
+// step takes an event of frame f to its machine, whose work may end there.
+func (rw *rewriter) step(m *machine, off int64, phase byte, f profile.FrameID, name int32, sf bool) edit {
+	ed := m.step(phase, f, name, sf)
+	if off > m.z.last {
+		ed.after = m.flush()
+		rw.active[m.z.lane.thread] = nil
+		rw.busy--
+		rw.idle = append(rw.idle, m)
+	} else if m.isSettled() {
+		rw.settled = m
+	}
+	return ed
 }
 
 func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {

@@ -31,6 +31,9 @@ func opener(in []byte) func() (io.ReadCloser, error) {
 }
 
 func readBytes(t testing.TB, in []byte, o *Options) *Trace {
+	if o == nil {
+		o = &Options{Log: true}
+	}
 	tr, err := Read(context.Background(), opener(in), o)
 	require.NoError(t, err)
 	return tr

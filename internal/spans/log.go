@@ -1,0 +1,123 @@
+package spans
+
+import (
+	"encoding/binary"
+
+	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A spanLog holds the begins and ends of a trace, some five bytes each, so that who wants to go
+// through them again need not read the trace again. nil is a log that was given up: it takes nothing.
+type spanLog struct {
+	chunks [][]byte
+	newest logged
+}
+
+// A logged is a begin or end event.
+type logged struct {
+	off    int64 // of the event
+	lead   int64 // bytes of the separator before it
+	thread int32
+	name   int32
+	frame  profile.FrameID // if timed
+	phase  byte
+	sf     bool
+	timed  bool
+}
+
+const (
+	logChunk = 64 << 10
+	// mostLogged is how many chunks are held: 32 MB are the spans of half a gigabyte.
+	mostLogged = 512
+
+	isEnd, hasSF, isTimed, otherThread = 1, 2, 4, 8
+
+	// longLead and more is not held with the kind of an event but behind it.
+	longLead = 15
+)
+
+// add takes in an event of frame f, which counts only if it has a time. It returns the log, or nil if that
+// would become too large.
+func (g *spanLog) add(ev *chromium.Event, f profile.FrameID) *spanLog {
+	if g == nil {
+		return nil
+	}
+	last := len(g.chunks) - 1
+	if last < 0 || cap(g.chunks[last])-len(g.chunks[last]) < 1+4*binary.MaxVarintLen64 {
+		if len(g.chunks) == mostLogged {
+			return nil
+		}
+		g.chunks = append(g.chunks, make([]byte, 0, logChunk))
+		last++
+	}
+	x := logged{off: ev.Offset, lead: int64(len(ev.Lead)), thread: ev.Thread, name: ev.NameID, frame: f, phase: ev.Phase, sf: ev.SF != nil, timed: ev.TS.Valid}
+	g.chunks[last] = x.append(g.chunks[last], &g.newest)
+	g.newest = x
+	return g
+}
+
+// append appends an event that comes behind before.
+func (x *logged) append(b []byte, before *logged) []byte {
+	kind := byte(min(x.lead, longLead)) << 4
+	what := uint64(x.name)
+	if x.timed {
+		kind |= isTimed
+		what = uint64(x.frame)
+	}
+	if x.phase == 'E' {
+		kind |= isEnd
+	}
+	if x.sf {
+		kind |= hasSF
+	}
+	if x.thread != before.thread {
+		kind |= otherThread
+	}
+	b = append(b, kind)
+	b = binary.AppendUvarint(b, what)
+	b = binary.AppendUvarint(b, uint64(x.off-before.off))
+	if kind&otherThread != 0 {
+		b = binary.AppendUvarint(b, uint64(x.thread))
+	}
+	if x.lead >= longLead {
+		b = binary.AppendUvarint(b, uint64(x.lead))
+	}
+	return b
+}
+
+// all calls yield for each event, in the order of the file.
+func (g *spanLog) all(t *frameTable, yield func(*logged) bool) {
+	var x logged
+	for _, b := range g.chunks {
+		number := func() int64 {
+			v, n := binary.Uvarint(b)
+			b = b[n:]
+			return int64(v)
+		}
+		for len(b) > 0 {
+			kind := b[0]
+			b = b[1:]
+			x.phase, x.sf, x.timed = 'B', kind&hasSF != 0, kind&isTimed != 0
+			if kind&isEnd != 0 {
+				x.phase = 'E'
+			}
+			if what := number(); x.timed {
+				x.frame = profile.FrameID(what)
+				x.name = t.frames[x.frame].name
+			} else {
+				x.name = int32(what)
+			}
+			x.off += number()
+			if kind&otherThread != 0 {
+				x.thread = int32(number())
+			}
+			if x.lead = int64(kind >> 4); x.lead == longLead {
+				x.lead = number()
+			}
+			if !yield(&x) {
+				return
+			}
+		}
+	}
+}
