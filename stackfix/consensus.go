@@ -63,8 +63,9 @@ type part struct {
 // A witness is a stack at a time, as it votes.
 type witness struct {
 	glimpse
-	stack StackID
-	whole bool
+	stack   StackID
+	whole   bool
+	hearsay bool // a repair that only repairs speak for
 	surrounding
 }
 
@@ -260,7 +261,7 @@ func (c *consensus) call(w *world) {
 	var at []blockPlace
 	for i := range w.runs {
 		for b := range w.runs[i].all() {
-			x := witness{glimpse: glimpse{b.time, w.runs[i].thread}, stack: b.stack, whole: b.rooted && b.conf >= sureWhole}
+			x := witness{glimpse: glimpse{b.time, w.runs[i].thread}, stack: b.stack, whole: b.rooted && b.conf >= sureWhole, hearsay: b.hearsay}
 			if x.whole {
 				x.stack = b.ext
 			}

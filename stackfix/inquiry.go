@@ -14,7 +14,9 @@ type inquiry struct {
 	// scratch
 	fs, gs []FrameID
 	votes  assembly
-	heard  []bool   // by camp; see agreed
+	heard  []bool // by camp; see agreed
+	parts  []parting
+	partAt []int32  // by camp: 1 + where it parts from the first; see firm
 	met    []uint32 // by spot: when it was met
 	now    uint32
 }
@@ -85,7 +87,7 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
 			continue // what is above it was cut off
 		}
 		ago := time - x.time
-		a.votes = append(a.votes, ballot{above, ago, x.surrounding, a.add(above, x.whole)})
+		a.votes = append(a.votes, ballot{above, ago, x.thread, x.hearsay, x.surrounding, a.add(above, x.whole)})
 		if len(a.looks) < fewLooks {
 			a.look(ago, x.thread)
 		}
@@ -108,15 +110,20 @@ func nearest(all []sighting, times []int64, time int64) (before, after []sightin
 
 // look notes when the newest witness saw the context.
 func (a *assembly) look(ago int64, thread int) {
-	if ago < 0 { // whatever the zero of time is, looks are the same
-		ago -= lookTime - 1
-	}
-	if l := (glimpse{ago / lookTime, thread}); !slices.Contains(a.looks, l) {
+	if l := lookOf(ago, thread); !slices.Contains(a.looks, l) {
 		a.looks = append(a.looks, l)
 	}
 	if len(a.looks) == fewLooks {
 		a.differs = a.n
 	}
+}
+
+// lookOf is that of which a glimpse so long ago was part: whatever the zero of time is, looks are the same.
+func lookOf(ago int64, thread int) glimpse {
+	if ago < 0 {
+		ago -= lookTime - 1
+	}
+	return glimpse{ago / lookTime, thread}
 }
 
 // add adds a witness, and returns its camp.
@@ -204,7 +211,7 @@ func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 			return true
 		}
 		if n > q.t.Depth(p.base) {
-			p.base, p.baseConf = q.t.up(above, n), unanimous(all.n)
+			p.base, p.baseConf = q.t.up(above, n), min(unanimous(all.n), q.firm(all.votes))
 		}
 	}
 	return false

@@ -85,8 +85,10 @@ func (x *witness) between(q *inquiry, before, after StackID) {
 
 // A ballot is what a witness shows above a context.
 type ballot struct {
-	above StackID
-	ago   int64 // before the stack that asks, ns
+	above   StackID
+	ago     int64 // before the stack that asks, ns
+	thread  int
+	hearsay bool
 	surrounding
 	camp int32 // of those who show the same
 }
@@ -102,7 +104,7 @@ func (q *inquiry) followRoute(b *block, p *part, votes []ballot) {
 			if q.complete(b, p, votes, d) {
 				return
 			}
-			p.base, p.baseConf = q.t.up(votes[0].above, d), unanimous(sure)
+			p.base, p.baseConf = q.t.up(votes[0].above, d), min(unanimous(sure), q.firm(votes))
 		}
 		if d >= len(between) || q.shared(votes[0].above, d, b.between, 0) < d {
 			return
@@ -133,6 +135,49 @@ func (q *inquiry) agreed(votes []ballot) int {
 		}
 	}
 	return n
+}
+
+// A parting is a place where votes part from the first.
+type parting struct {
+	depth int32
+	votes int
+	look  glimpse
+	again bool // other looks show it too
+}
+
+// firm is how sure it is that a further stack goes with the votes as far as these go with each other. Where each
+// of them parts from the first in a place of its own, the next one may anywhere: the share of those that part where
+// no other look shows it (after Good and Turing) is the risk.
+func (q *inquiry) firm(votes []ballot) float64 {
+	first := votes[0].above
+	q.parts = q.parts[:0]
+	q.partAt = append(q.partAt[:0], make([]int32, len(q.votes.camps))...)
+	for _, v := range votes {
+		if v.above == first {
+			continue
+		}
+		d := q.partAt[v.camp]
+		if d == 0 {
+			d = 1 + int32(q.shared(first, q.t.Depth(first), v.above, 0))
+			q.partAt[v.camp] = d
+		}
+		look := lookOf(v.ago, v.thread)
+		i := slices.IndexFunc(q.parts, func(x parting) bool { return x.depth == d })
+		if i < 0 {
+			i = len(q.parts)
+			q.parts = append(q.parts, parting{depth: d, look: look})
+		}
+		x := &q.parts[i]
+		x.votes++
+		x.again = x.again || x.look != look
+	}
+	alone := 0
+	for _, x := range q.parts {
+		if !x.again {
+			alone += x.votes
+		}
+	}
+	return 1 - float64(alone+1)/float64(len(votes)+2)
 }
 
 // followed tells how many witnesses are between stacks that share more than what the votes
@@ -228,16 +273,18 @@ func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, co
 	return true
 }
 
-// seenAround tells whether some votes are from before the stack that asks and some from after it.
+// seenAround tells whether some votes are from before the stack that asks and some from after it. What only repairs
+// speak for is no witness of its time: one wrong answer would bring it.
 func seenAround(votes []ballot) bool {
-	return slices.ContainsFunc(votes, func(v ballot) bool { return v.ago < 0 }) &&
-		slices.ContainsFunc(votes, func(v ballot) bool { return v.ago >= 0 })
+	return slices.ContainsFunc(votes, func(v ballot) bool { return !v.hearsay && v.ago < 0 }) &&
+		slices.ContainsFunc(votes, func(v ballot) bool { return !v.hearsay && v.ago >= 0 })
 }
 
 // samePhase tells whether votes, the nearest first, are from around the stack that asks or from
 // right before or after it.
 func samePhase(votes []ballot) bool {
-	return max(votes[0].ago, -votes[0].ago) < phaseTime || seenAround(votes)
+	near := func(v ballot) bool { return !v.hearsay && max(v.ago, -v.ago) < phaseTime }
+	return slices.ContainsFunc(votes, near) || seenAround(votes)
 }
 
 // comesAgain tells whether turnSites methods that fs begins with come again in it.
