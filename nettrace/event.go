@@ -252,6 +252,7 @@ type Metadata struct {
 	noopcode bool    // the file tells none
 	row      bool    // Raw is a row of v6
 	damaged  bool    // Raw is, and is not written again
+	garbled  bool    // Provider is no text
 
 	lengths lengths
 	// Payloads of the type that could be decoded, and those that could not, until that is told.

@@ -91,6 +91,7 @@ func (t *metadataTable) unknown(id uint32) *Metadata {
 // complete fills in what follows from the definition: the opcode that a name
 // implies, the layout, the display name.
 func (m *Metadata) complete() {
+	m.garbled = !printable([]byte(m.Provider))
 	if m.noopcode {
 		switch {
 		case hasSuffixFold(m.Name, "Start"):

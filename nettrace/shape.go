@@ -163,7 +163,7 @@ func (r *Reader) recognise(blk *block) {
 		return
 	}
 	for i := range blk.rows {
-		if m := blk.rows[i].meta; m.Unknown || m.damaged || !printable([]byte(m.Provider)) {
+		if m := blk.rows[i].meta; m.Unknown || m.damaged || m.garbled {
 			if found := r.shapeOf(blk, m); found != nil {
 				r.retype(blk, m, found)
 			}

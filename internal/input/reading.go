@@ -96,7 +96,7 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 // hold what that makes of them as well.
 const (
 	batchAlone    = 128
-	batchBeside   = 2048
+	batchBeside   = 1024
 	batchPrepared = 512
 )
 
