@@ -17,9 +17,10 @@ const (
 	IO      // blocked for a file or a socket
 	Blocked // it is not known for what
 	Queued  // no thread has it: the work waits for a thread of the pool
+	Unseen  // a thread had it between two events, and nothing tells whether it ran or stood
 )
 
-var stateNames = [...]string{"running", "lock", "sleep", "wait", "io", "other", "queued"}
+var stateNames = [...]string{"running", "lock", "sleep", "wait", "io", "other", "queued", "unseen"}
 
 // String returns the name: "running", "lock".
 func (s State) String() string { return stateNames[s] }
@@ -67,6 +68,9 @@ type Options struct {
 	Segment func(*Segment)
 	// Started is told of each activity.
 	Started func(*Activity)
+	// Unsampled says that the trace has no samples: between two events of a thread that are
+	// farther apart than samples would be, it is Unseen.
+	Unsampled bool
 }
 
 // A flow is what a thread works for: one that is not known yet may be later.
@@ -165,6 +169,7 @@ type queued struct {
 }
 
 const (
+	unseen   = int64(1e6)  // ns between events in which a thread is taken to run: samples are no closer
 	horizon  = int64(10e9) // ns for which a flow may stay unknown before it is given up
 	maxTasks = 1 << 17
 )
@@ -443,13 +448,22 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 	if e.Kind == Sample {
 		t.stack = e.Stack
 	}
+	after := state
+	if g.o.Unsampled && e.Time-t.at > unseen {
+		if stateBefore == Running {
+			stateBefore = Unseen
+		}
+		if state == Running {
+			state = Unseen
+		}
+	}
 	mid := t.at + (e.Time-t.at)/2
 	if left {
 		// It left one work item and took another: how long it had none is not told.
 		third := (e.Time - t.at) / 3
 		t.piece(t.at, t.at+third, before, stateBefore, was)
 		t.piece(e.Time-third, e.Time, now, state, t.stack)
-		t.state = state
+		t.state = after
 		return
 	}
 	if before == now && stateBefore != state {
@@ -463,7 +477,7 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 	}
 	t.piece(t.at, mid, before, stateBefore, was)
 	t.piece(mid, e.Time, now, state, t.stack)
-	t.state = state
+	t.state = after
 }
 
 // piece adds a stretch of time.

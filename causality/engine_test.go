@@ -357,3 +357,31 @@ func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
 	as.forget(8)
 	assert.NotSame(t, again, as.find(1, old.ID), "forgotten, however lately it was found")
 }
+
+// Between two events a thread ran or stood: without samples that is not known, but for a moment.
+func TestWithoutSamplesATimeBetweenEventsIsUnseen(t *testing.T) {
+	for _, unsampled := range []bool{false, true} {
+		l := newLab(t)
+		l.g.o.Unsampled = unsampled
+		item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...) // 1
+		l.add(Event{Kind: Other, ID: l.id(1)}, item...)                  // 2
+		l.now += 20e6
+		l.add(Event{Kind: Other, ID: l.id(1)}, item...) // 23: it slept, perhaps
+		l.add(Event{Kind: WaitBegin, ID: l.id(1), Task: 5}, item...)
+		l.now += 20e6
+		l.add(Event{Kind: WaitEnd, ID: l.id(1), Task: 5}, item...) // 45
+		l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, item...)
+		l.g.Finish()
+		between := Running
+		if unsampled {
+			between = Unseen
+		}
+		for ms, want := range map[int64]State{2: Running, 12: between, 23: between, 24: Running, 40: Wait, 46: Running} {
+			a, known, got := l.workAt(ms)
+			assert.True(t, known, ms)
+			assert.Same(t, l.acts[1], a, ms)
+			assert.Equal(t, want, got, "unsampled %v at %d ms", unsampled, ms)
+		}
+	}
+}

@@ -472,7 +472,7 @@ func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(St
 }
 
 // causeOf is the cause that a state of a thread is.
-var causeOf = [...]Cause{ByCPU, ByLock, BySleep, ByWait, ByIO, ByOther, ByPool}
+var causeOf = [...]Cause{ByCPU, ByLock, BySleep, ByWait, ByIO, ByOther, ByPool, ByUnknown}
 
 // held are the causes that hold at a time.
 type held struct {

@@ -20,6 +20,7 @@ type Log struct {
 	strings []string
 	threads map[threadKey]uint32
 	halt    halt
+	sampled bool
 	// What was met lately, by a part of it.
 	lateThreads [64]logMet[threadKey]
 	lateStrings [64]logMet[string]
@@ -97,6 +98,9 @@ const logChunk = 64 << 10
 // Len returns the number of events.
 func (l *Log) Len() int { return l.n }
 
+// Sampled reports whether any of the events is a sample.
+func (l *Log) Sampled() bool { return l.sampled }
+
 // Add appends an event.
 func (l *Log) Add(e *Event) {
 	if l.threads == nil {
@@ -104,6 +108,7 @@ func (l *Log) Add(e *Event) {
 	}
 	n := l.thread(threadKey{e.Process, e.Thread})
 	l.n++
+	l.sampled = l.sampled || e.Kind == Sample
 	t := &l.state.threads[n]
 	if t.goesOn(e) || l.halted(e) {
 		return

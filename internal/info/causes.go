@@ -8,9 +8,12 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
+// restartEnd is GCRestartEEEnd, behind every standstill of the threads.
+const restartEnd = 3
+
 // causeVerdict tells whether the trace says where the time of requests and activities went.
 func (g *nettraceReader) causeVerdict() (Verdict, bool) {
-	var ids, samples, tasks, requests bool
+	var ids, samples, tasks, requests, runtime, stops bool
 	for _, t := range g.tallies {
 		if t == nil || t.events == 0 {
 			continue
@@ -19,6 +22,8 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 		ids = ids || t.linked && t.meta.Opcode == 1
 		samples = samples || p == nettrace.ProviderSampler
 		tasks = tasks || p == nettrace.ProviderTasks
+		runtime = runtime || p == nettrace.ProviderRuntime
+		stops = stops || p == nettrace.ProviderRuntime && t.meta.EventID == restartEnd
 		requests = requests || p == httpphases.ProviderHTTP || p == httpphases.ProviderHosting
 	}
 	if !ids {
@@ -40,6 +45,14 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 	if !tasks {
 		lacks = append(lacks, "no task events to tell whose work goes on, and what waited for the thread pool, where no other event does")
 		providers = append(providers, nettrace.ProviderTasks+":0x1FF:4")
+	}
+	switch {
+	case !runtime:
+		lacks = append(lacks, "no events of the runtime to tell of collections, exceptions, locks and how the thread pool grew")
+		providers = append(providers, nettrace.ProviderRuntime+":0x1C001:4")
+	case samples && !stops: // threads are stopped for each sample, which the same keyword tells
+		lacks = append(lacks, "no events of the garbage collector to tell what time it took")
+		providers = append(providers, nettrace.ProviderRuntime+":0x1:4")
 	}
 	if len(lacks) > 0 {
 		v.State, v.Text = Partly, "activity ids tell whose time it is; "+strings.Join(lacks, "; ")

@@ -62,7 +62,9 @@ func NewActivityExplainer(t *profile.Table, rec *Recorder) *Explainer {
 
 func (x *Explainer) begin(rec *Recorder, root func(*causality.Activity) bool) {
 	x.log, x.roots, x.names = rec.Log.Read(), map[requestKey]*causality.Activity{}, map[[2]string]string{}
-	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: Options(x.table), Root: root, Call: isCall, Processors: rec.reader.Header().Processors})
+	o := Options(x.table)
+	o.Unsampled = !rec.Log.Sampled()
+	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: o, Root: root, Call: isCall, Processors: rec.reader.Header().Processors})
 	x.more = x.log.Next(&x.next)
 }
 
