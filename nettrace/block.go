@@ -356,6 +356,7 @@ func (r *Reader) newRegion() { r.draining, r.clearRefs = true, true }
 // endTag handles the tag that ends a stream of v3 to v5.
 func (r *Reader) endTag(at int64) {
 	r.src.skip(1)
+	r.endOwed(at)
 	r.stats.Ended = true
 	if len(r.src.peek(1)) > 0 && !r.atMagic() {
 		// Either bytes after the end, or a begin tag that was hit.
@@ -453,6 +454,7 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		r.told(at, "StackBlock", fmt.Errorf("%w: stacks from id %d on, read as from %d on", ErrDamaged, first, next), 0)
 		first = next
 	}
+	before := r.stats.Defects
 	data = r.newBuffer(data)
 	r.stacks.blocks = append(r.stacks.blocks, data)
 	s := stackRows{r: r, at: at, first: first, id: first}
@@ -479,6 +481,9 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	}
 	if s.again > 0 {
 		r.warn(at, "StackBlock", fmt.Errorf("%d stack ids from %d on are defined again without a sequence point", s.again, first), 0)
+	}
+	if whole && r.stats.Defects == before {
+		r.oweStacks(first, count, at)
 	}
 	if s.odd > 0 {
 		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are not a multiple of %d bytes", s.odd, r.h.PointerSize), 0)
@@ -608,7 +613,7 @@ func (r *Reader) sequencePoint(b []byte, at int64, whole bool) {
 func (r *Reader) syncSequence(thread uint64, seq uint32, t, at int64) {
 	s := r.sequenceOf(thread)
 	gap := seq - s.last
-	if s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
+	if (s.epoch == r.seqEpoch || s.fresh && r.seqEpoch == firstEpoch) && gap != 0 && gap < 1<<31 {
 		gap = r.skipped(s, thread, gap, at)
 	} else {
 		gap = 0
@@ -623,6 +628,6 @@ func (r *Reader) syncSequence(thread uint64, seq uint32, t, at int64) {
 		}
 		r.lose(l)
 	}
-	s.last, s.epoch = seq, r.seqEpoch
+	s.last, s.epoch, s.fresh = seq, r.seqEpoch, false
 	s.time = t
 }

@@ -272,6 +272,79 @@ func TestBlocksTwiceAndMissing(t *testing.T) {
 	}
 }
 
+// without drops a block of a file of v4, and moves what follows, so that its blocks are aligned again.
+func without(t *testing.T, data []byte, spans [][2]int, block int) []byte {
+	out := bytes.Clone(data[:spans[block][0]])
+	for _, s := range spans[block+1:] {
+		o, ok := parseObject(data[s[0]:])
+		require.True(t, ok)
+		body := s[0] + o.size + 4
+		out = append(out, data[s[0]:body]...)
+		for body%4 != 0 {
+			body++
+		}
+		for len(out)%4 != 0 {
+			out = append(out, 0)
+		}
+		out = append(out, data[body:s[1]]...)
+	}
+	return append(out, data[spans[len(spans)-1][1]:]...)
+}
+
+// TestMissingEvents holds that a block of events that a recording of the runtime lacks is never passed over in
+// silence: as damage where stacks, definitions or a thread's events show that it was there, and else as a
+// loss, also in front of a thread's first event.
+func TestMissingEvents(t *testing.T) {
+	for name, want := range map[string]struct{ damage, loss int }{
+		"probe9.nettrace.gz":            {6, 0},
+		"arraytypes.nettrace.gz":        {6, 1},
+		"executioncheckpoints.nettrace": {1, 0},
+	} {
+		data := testFile(t, name)
+		spans, kinds := blocksOf(t, data)
+		all, _, err := read(t, data)
+		require.Equal(t, io.EOF, err)
+		damage, loss := 0, 0
+		for i := range spans {
+			if kinds[i] != kindEvent {
+				continue
+			}
+			events, r, err := read(t, without(t, data, spans, i))
+			require.Less(t, len(events), len(all))
+			if errors.Is(err, ErrDamaged) {
+				damage++
+				assert.Zero(t, r.Stats().Lost, "%s: block %d: the recorder lost none", name, i)
+				continue
+			}
+			require.Equal(t, io.EOF, err)
+			assert.EqualValues(t, len(all)-len(events), r.Stats().Lost, "%s: block %d", name, i)
+			loss++
+		}
+		assert.Equal(t, want, struct{ damage, loss int }{damage, loss}, name)
+	}
+}
+
+// TestFirstNumber holds that events in front of a thread's first one are told as lost, before an
+// event and at a sequence point.
+func TestFirstNumber(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, Frequency: 1e9, PointerSize: 8, SyncQPC: 1})
+	require.NoError(t, err)
+	m := &Metadata{Provider: "P", Name: "E", EventID: 1}
+	require.NoError(t, w.Write(&Event{Time: 5, ThreadID: 1, CaptureThreadID: 1, Metadata: m}))
+	require.NoError(t, w.Write(&Event{Time: 6, ThreadID: 2, CaptureThreadID: 2, Metadata: m, Lost: 40}))
+	w.AddLoss(3, 7)
+	require.NoError(t, w.Close())
+	events, r, err := read(t, out.Bytes())
+	require.Equal(t, io.EOF, err)
+	require.Len(t, events, 2)
+	assert.EqualValues(t, 47, r.Stats().Lost)
+	losses := r.Losses()
+	require.Len(t, losses, 2)
+	assert.Equal(t, []uint64{2, 40, 3, 7}, []uint64{losses[0].CaptureThreadID, uint64(losses[0].Count), losses[1].CaptureThreadID, uint64(losses[1].Count)})
+	assert.Equal(t, []int64{1, 6}, []int64{losses[0].After, losses[0].Before})
+}
+
 // v6 has no signatures; blocks behind damage are found by their chain.
 func TestResyncV6(t *testing.T) {
 	// Three flushes of one event each.

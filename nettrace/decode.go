@@ -57,7 +57,7 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	}
 	blk := r.newBlock(data, at)
 	before, losses, stats := r.stats.Defects, len(r.losses), r.stats
-	r.doubled = doubled{}
+	r.doubled, r.firsts = doubled{}, false
 	if h.compressed {
 		r.compressedEvents(blk, h, len(data), whole, !whole && r.src.endsAt(at+int64(len(data))))
 	} else if pos, err := r.uncompressed(blk, h.size, len(data)); err != nil {
@@ -70,10 +70,12 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		r.seqEpoch++ // what the rest of the block held is missing behind these
 	}
 	r.recognise(blk)
+	r.lostFirst(blk)
 	if whole && len(blk.rows) > 0 && r.stats.Defects == before {
 		r.mend(blk, h)
 		if r.stats.Defects == before {
-			if !r.checkTimes(h, blk, at) { // what was read wrong has numbers that are wrong as well
+			// What was read wrong has numbers that are wrong as well, and what the file lost the recorder did not.
+			if !r.checkTimes(h, blk, at) || r.follows(blk) {
 				r.losses, r.stats.Lost, r.stats.LostGaps = r.losses[:losses], stats.Lost, stats.LostGaps
 				for i := range blk.rows {
 					blk.rows[i].lost = 0
@@ -84,6 +86,7 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	if len(blk.rows) == 0 && whole && r.stats.Defects == before {
 		r.warn(at, "EventBlock", errors.New("block without events"), 0)
 	}
+	r.owed.clear()
 	r.queueRows(blk)
 }
 
@@ -392,6 +395,10 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		cur.lost = 0
 		if numbers.epoch != r.seqEpoch {
 			numbers.epoch = r.seqEpoch
+			if numbers.fresh {
+				numbers.fresh, numbers.firstAt = false, blk.offset+int64(at)
+				r.firsts = r.firsts || seq > 1
+			}
 		} else if gap := seq - numbers.last - 1; gap != 0 && id != 0 {
 			if !v6 && gap >= 1<<31 && int64(time) <= numbers.time {
 				if r.doubled.events == 0 {
@@ -505,6 +512,21 @@ func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint3
 	r.queue.found(thread, by-left)
 	r.told(at, "event", fmt.Errorf("%w: sequence numbers of thread %d go back by %d", ErrDamaged, thread, by), 0)
 	return 0
+}
+
+// lostFirst notes the gaps in front of threads that are new in a block. The runtime numbers the events of each
+// from 1 on, in every session: where nothing is known to be damaged, what is below a first number was lost.
+func (r *Reader) lostFirst(blk *block) {
+	if !r.firsts || r.seqEpoch != firstEpoch {
+		return
+	}
+	for i := range blk.rows {
+		row := &blk.rows[i]
+		if s := r.seq[row.capture]; s != nil && row.seq > 1 && s.firstAt == blk.offset+int64(row.at) {
+			row.lost = row.seq - 1
+			r.loseBefore(row, &sequence{numbering: numbering{time: r.h.SyncQPC}}, row.capture, row.time, s.firstAt)
+		}
+	}
 }
 
 // loseBefore notes a gap in front of an event.
@@ -681,6 +703,8 @@ func (r *Reader) metadataBlock(b []byte, at int64, whole bool) {
 	}
 	c := Cursor{b: b, pos: h.size}
 	var s headerState
+	var defined []*Metadata
+	before := r.stats.Defects
 	for c.Len() > 0 {
 		start := c.pos
 		payload, pad, err := metadataEvent(&c, &s, h.compressed)
@@ -702,6 +726,10 @@ func (r *Reader) metadataBlock(b []byte, at int64, whole bool) {
 			continue
 		}
 		r.define(m)
+		defined = append(defined, m)
+	}
+	if whole && r.stats.Defects == before {
+		r.oweMetas(defined, at)
 	}
 }
 

@@ -90,6 +90,7 @@ type Reader struct {
 	doubled  doubled
 	efforts  int64   // see effort
 	values   []Value // scratch of fits
+	firsts   bool    // the block being decoded has a thread that begins with a number above 1
 	seqEpoch uint32  // sequences of another epoch are not compared: something is missing between
 
 	queue    queue
@@ -122,6 +123,7 @@ type Reader struct {
 	passedLosses int
 	scratch      labelScratch
 	stretch      stretch
+	owed         owed
 	eventSums    map[uint64]int64 // offsets of event blocks by their sums
 }
 
@@ -129,9 +131,14 @@ type Reader struct {
 // run of events that is being decoded.
 type sequence struct {
 	numbering
-	run    uint32
-	before numbering
+	run     uint32
+	before  numbering
+	fresh   bool  // v4: no number of it was seen
+	firstAt int64 // the offset of its first event
 }
+
+// firstEpoch is Reader.seqEpoch as long as nothing is known to be missing.
+const firstEpoch = 1
 
 type numbering struct {
 	last  uint32
@@ -150,7 +157,7 @@ type doubled struct {
 // the defaults. Input without any known beginning is refused with ErrFormat, an
 // unknown version with ErrVersion. Compressed input must be unpacked by the caller.
 func NewReader(r io.Reader, opts *Options) (*Reader, error) {
-	rd := &Reader{src: source{r: r}, lastTime: math.MinInt64, region: 1, seqEpoch: 1, stretch: stretch{epoch: 1}}
+	rd := &Reader{src: source{r: r}, lastTime: math.MinInt64, region: 1, seqEpoch: firstEpoch, stretch: stretch{epoch: firstEpoch}}
 	if opts != nil {
 		rd.opts = *opts
 	}
@@ -574,8 +581,10 @@ func (r *Reader) sequenceOf(thread uint64) *sequence {
 	if s == nil {
 		if len(r.seq) >= 1<<16 { // hostile: no process has that many
 			clear(r.seq)
+			r.seqEpoch++ // of a thread that comes again it is not known where it was
 		}
 		s = &sequence{numbering: numbering{time: r.h.SyncQPC}}
+		s.fresh = r.h.Version == 4
 		r.seq[thread] = s
 	}
 	return s

@@ -3,6 +3,7 @@ package nettrace
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 )
 
 // What stands twice in a file, and what is missing between two sequence points.
@@ -67,10 +68,142 @@ func remember(sums *map[uint64]int64, sum uint64, at int64) (first int64, ok boo
 // endStretch looks at what stood before a sequence point at an offset: what events refer to is
 // written with them.
 func (r *Reader) endStretch(at int64) {
+	r.endOwed(at)
 	s := &r.stretch
 	if s.parts && !s.events && s.epoch == r.seqEpoch {
 		r.damaged(at, "EventBlock", fmt.Errorf("%w: between two sequence points stand stacks or threads, and no events: a block of events is missing", ErrDamaged), 0)
 	}
 	clear(s.sums)
 	*s = stretch{sums: s.sums, epoch: r.seqEpoch}
+}
+
+// An owed is what stands in front of a block of events. The runtime writes a stack and a definition
+// for the first event that has it, and both before the block that this event is in: all of them are used in it,
+// but for the last ones, whose event may begin the block behind.
+type owed struct {
+	stacks []owedStacks
+	metas  []*Metadata
+	at     int64 // the offset of the first of both
+	epoch  uint32
+	proven bool // the writer of the file keeps to that
+}
+
+// owedStacks are stacks by their numbers in a refTable.
+type owedStacks struct{ first, n uint32 }
+
+// maxOwed bounds the blocks of stacks in front of one block of events: a full one is written by itself.
+const maxOwed = 256
+
+func (o *owed) clear() {
+	clear(o.metas)
+	o.stacks, o.metas, o.at = o.stacks[:0], o.metas[:0], 0
+}
+
+// owe notes what the next block of events must use.
+func (r *Reader) owe(at int64) *owed {
+	o := &r.owed
+	if o.at == 0 {
+		o.at, o.epoch = at, r.seqEpoch
+	}
+	return o
+}
+
+// oweStacks notes the stacks of a block, n from an id on.
+func (r *Reader) oweStacks(first, n uint32, at int64) {
+	from, to := r.stacks.find(first), r.stacks.find(first+n-1)
+	if r.h.Version != 4 || n < 2 || from == 0 || to-from != n-1 || len(r.owed.stacks) == maxOwed {
+		return
+	}
+	o := r.owe(at)
+	o.stacks = append(o.stacks, owedStacks{from, n - 1})
+}
+
+// oweMetas notes the definitions of a block. Those of notes are never used.
+func (r *Reader) oweMetas(metas []*Metadata, at int64) {
+	metas = slices.DeleteFunc(metas, func(m *Metadata) bool { return m.Provider == noteProvider })
+	if r.h.Version != 4 || len(metas) < 2 || len(r.owed.metas) > maxOwed {
+		return
+	}
+	o := r.owe(at)
+	o.metas = append(o.metas, metas[:len(metas)-1]...)
+}
+
+// follows reports whether a block of events is missing in front of one, which is told.
+func (r *Reader) follows(blk *block) (missing bool) {
+	if r.h.Version != 4 {
+		return false
+	}
+	lost := uint32(0)
+	for i := range blk.rows {
+		lost += blk.rows[i].lost
+	}
+	// A row that is not marked as sorted goes on with what its thread wrote just before, where
+	// the recorder loses events between buffers only.
+	first := &blk.rows[0]
+	why := ""
+	if r.unused(blk, lost) {
+		why = "stacks or definitions are written for it"
+	} else if !first.sorted && first.lost > 0 {
+		why = "this one goes on with the events of a thread"
+	}
+	if why == "" {
+		return false
+	}
+	r.damaged(blk.offset, "EventBlock", fmt.Errorf("%w: a block of events is missing in front of this one: %s, and %s by the sequence numbers", ErrDamaged, why, missingEvents(lost)), 0)
+	return true
+}
+
+func missingEvents(n uint32) string {
+	if n == 1 {
+		return "an event is missing"
+	}
+	return fmt.Sprintf("%d events are missing", n)
+}
+
+// unused reports whether a block, in front of or in which so many events are missing, does not use what is
+// owed. Of a writer that is not known to keep to the rule, that is said only where nothing of it is
+// used or events are missing.
+func (r *Reader) unused(blk *block, lost uint32) bool {
+	o := &r.owed
+	if o.at == 0 || o.epoch != r.seqEpoch {
+		return false
+	}
+	used, all := 0, 0
+	for _, s := range o.stacks {
+		seen := make([]bool, s.n)
+		for i := range blk.rows {
+			if k := blk.rows[i].stack - s.first; k < s.n && !seen[k] {
+				seen[k] = true
+				used++
+			}
+		}
+		all += int(s.n)
+	}
+	if len(o.metas) > 0 {
+		seen := make(map[*Metadata]bool, len(o.metas))
+		for _, m := range o.metas {
+			seen[m] = false
+		}
+		for i := range blk.rows {
+			m := blk.rows[i].meta
+			if before, ok := seen[m]; ok && !before {
+				seen[m] = true
+				used++
+			}
+		}
+		all += len(seen)
+	}
+	if used == all {
+		o.proven = true
+		return false
+	}
+	return o.proven || used == 0 || lost > 0
+}
+
+// endOwed looks at what no block of events followed, in front of a sequence point or the end at an offset.
+func (r *Reader) endOwed(at int64) {
+	if o := &r.owed; o.at > 0 && o.epoch == r.seqEpoch {
+		r.damaged(at, "EventBlock", fmt.Errorf("%w: stacks or definitions at offset %d are written for a block of events that is missing", ErrDamaged, o.at), 0)
+	}
+	r.owed.clear()
 }

@@ -13,7 +13,7 @@ import (
 // would do about it.
 func TestOverall(t *testing.T) {
 	for name, want := range map[string]Verdict{
-		"dropped":        {State: Bad, Share: 92.42, Text: "92.4 % of the frames have no name; 67.2 % of all events were lost"},
+		"dropped":        {State: Bad, Share: 92.42, Text: "92.4 % of the frames have no name; 68.1 % of all events were lost"},
 		"http-cpu":       {State: Good, Text: "CPU stacks, HTTP requests can be used as they are"},
 		"recursion":      {State: Partly, Share: 45.81, Text: "45.8 % of the CPU stacks are cut, a repair restores 71.9 % of them"},
 		"net6-notpl":     {State: Partly, Text: "only methods compiled while recording have names; requests have no activity ids"},
