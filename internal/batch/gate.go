@@ -106,7 +106,7 @@ var metrics = []metric{
 	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), false},
 	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), false},
 	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", func(s *report.Service) float64 { return float64(s.Findings) }),
-	ofService("starvation", "threads that thread pools added since they starved or their threads blocked", "", func(s *report.Service) float64 { return float64(s.Starvation) }),
+	ofService("starvation", "times that thread pools changed their number of threads since they starved or their threads blocked", "", func(s *report.Service) float64 { return float64(s.Starvation) }),
 	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", func(s *report.Service) float64 { return s.PoolBlocked }),
 	ofService("pool-wait", "time in which work of requests was queued for a thread of the pool", "ms", func(s *report.Service) float64 { return s.PoolWaitMs }),
 	ofService("lock-wait", "time that threads waited for locks", "ms", func(s *report.Service) float64 { return s.LockWaitMs }),

@@ -81,10 +81,11 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	col.All = made+served == all
 	s := col.Finish(c.In.Name)
 	sides := requests.Client | requests.Server
-	for _, f := range scan.Findings(&need, sides) {
+	findings := scan.Findings(&need, sides)
+	for _, f := range findings {
 		s.Notes = append(s.Notes, f.Missing+": "+f.Effect+".")
 	}
-	if len(s.Notes) > 0 {
+	if len(findings) > 0 {
 		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
 	}
 	totals.end(c.Report)

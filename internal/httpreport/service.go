@@ -23,7 +23,7 @@ type Group struct {
 	P90         float64 `json:"p90_ms"`
 	P99         float64 `json:"p99_ms"`
 	Max         float64 `json:"max_ms"`
-	Concurrency float64 `json:"concurrency"` // on average
+	Concurrency float64 `json:"concurrency"` // on average; of a slice of time that of all requests, also those that began before
 	// Time is where the time of all its requests went.
 	Time map[string]float64 `json:"time_ms,omitempty"`
 
@@ -31,6 +31,7 @@ type Group struct {
 	sum       int64
 	time      httpphases.TimeByCause
 	explained bool
+	told      int // requests whose end is told: by a status, or since they failed
 }
 
 // A Failure is a reason for which requests failed.
@@ -79,6 +80,9 @@ type Service struct {
 	Connections *Connections   `json:"connections,omitempty"`
 	Figures     report.Service `json:"figures"`
 	Notes       []string       `json:"notes,omitempty"`
+
+	// What the trace tells: what the runtime did, how long work was queued for the thread pool, what threads waited for.
+	runtime, queues, waits bool
 }
 
 // maxGroups bounds groups of one kind: what comes later counts as one.
@@ -130,6 +134,9 @@ func (g *Group) add(r *request) {
 	if r.bad || r.failed {
 		g.Errors++
 	}
+	if r.status != notTold {
+		g.told++
+	}
 	if r.ended {
 		g.durations = append(g.durations, r.duration)
 		g.sum += r.duration
@@ -173,8 +180,9 @@ type side struct {
 	n                            int
 	routes, hosts, status, times table
 	errors                       map[string]int
-	edges                        []edge // starts and ends, for the concurrency
-	width                        int64  // of a slice of time, ns
+	edges                        []edge          // starts and ends, for the concurrency
+	width                        int64           // of a slice of time, ns
+	busy                         map[int64]int64 // ns of all requests in each slice
 	sum                          int64
 	wait                         int64 // ns in which a thread waited for an event or a task for one of them
 }
@@ -197,9 +205,23 @@ func (s *side) add(r *request) {
 	s.edges = append(s.edges, edge{r.start, 1})
 	if r.ended {
 		s.edges = append(s.edges, edge{r.start + r.duration, -1})
+		s.spread(r.start, r.start+r.duration)
 	}
 	if r.why != nil {
 		s.wait += r.why.Time.Wait
+	}
+}
+
+// maxSlices is more than there are, unless times are damaged.
+const maxSlices = 1000
+
+// spread adds the time of a request to the slices in which it passed.
+func (s *side) spread(from, to int64) {
+	if s.busy == nil {
+		s.busy = map[int64]int64{}
+	}
+	for n := from / s.width; n*s.width < to && n-from/s.width < maxSlices; n++ {
+		s.busy[n] += min(to, (n+1)*s.width) - max(from, n*s.width)
 	}
 }
 
@@ -224,8 +246,14 @@ func (s *side) finish(span int64) *Side {
 	number := func(g Group) int { n, _ := strconv.Atoi(g.Name); return n }
 	out.Slices = s.times.finish(s.width, func(a, b Group) int { return cmp.Compare(number(a), number(b)) })
 	for i := range out.Slices {
-		n := int64(number(out.Slices[i]))
-		out.Slices[i].Name = fmt.Sprintf("%v .. %v", time.Duration(n*s.width), time.Duration((n+1)*s.width))
+		g := &out.Slices[i]
+		n := int64(number(*g))
+		from, to := n*s.width, (n+1)*s.width
+		if from < span && span < to {
+			to = span // the recording ends before the slice does
+		}
+		g.Name = fmt.Sprintf("%v .. %v", time.Duration(from), time.Duration(to).Round(time.Millisecond))
+		g.Rate, g.Concurrency = round(float64(g.Requests)/(float64(to-from)/1e9)), round(float64(s.busy[n])/float64(to-from))
 	}
 	for text, n := range s.errors {
 		out.Errors = append(out.Errors, Failure{text, n})

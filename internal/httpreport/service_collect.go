@@ -36,6 +36,9 @@ type ServiceCollector struct {
 	dns, tls      []wait
 	gc            int64 // in requests
 	queuedForPool int64 // work of requests
+	runtime, net  bool  // have events
+	sampled       bool  // threads were seen, or tell what they wait for
+	queues        bool  // events tell when work is queued for the pool, and taken
 }
 
 type lockKey struct {
@@ -69,14 +72,32 @@ type wait struct {
 	what     string
 }
 
+// Events that tell of the queue of the thread pool, of TplEventSource and FrameworkEventSource.
+const (
+	taskScheduled = 7
+	workDequeued  = 31
+)
+
 // Begin takes the reader.
 func (c *ServiceCollector) Begin(r *nettrace.Reader) { c.reader = r }
 
 // Event takes an event.
 func (c *ServiceCollector) Event(ev *nettrace.Event) error {
+	switch ev.Metadata.Role {
+	case nettrace.RoleSample, nettrace.RoleCPU, nettrace.RoleContextSwitch:
+		c.sampled = true
+		return nil
+	}
 	switch ev.Metadata.Provider {
-	case nettrace.ProviderRuntime, nettrace.ProviderFramework:
+	case nettrace.ProviderRuntime:
+		c.runtime = true
+	case nettrace.ProviderFramework:
+		c.queues = c.queues || ev.Metadata.EventID == workDequeued
+	case nettrace.ProviderTasks:
+		c.queues = c.queues || ev.Metadata.EventID == taskScheduled
+		return nil
 	case httpphases.ProviderHTTP:
+		c.net = true
 		c.connection(ev)
 		return nil
 	default:
@@ -259,12 +280,15 @@ func routeTitle(method, route string) string {
 	return method + " " + route
 }
 
+// notTold is the status of requests whose answer no event tells.
+const notTold = "not told"
+
 func status(code int, o httpphases.Outcome) string {
 	if o == httpphases.Failed || o == httpphases.Canceled || code == 0 && o == httpphases.Incomplete {
 		return o.String()
 	}
 	if code == 0 {
-		return "not told"
+		return notTold
 	}
 	return strconv.Itoa(code)
 }

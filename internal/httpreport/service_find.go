@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -48,7 +50,9 @@ func (c *ServiceCollector) Finish(source string) *Service {
 	f := &s.Figures
 	if s.Client != nil {
 		n := c.connections()
-		s.Connections = n
+		if c.net || n.Opened+n.Closed+n.Failed+n.Queued > 0 {
+			s.Connections = n // else no event tells of them
+		}
 		f.ClientQueueMs, f.FailedConnections, f.Opened, f.Closed, f.RequestsEach = n.QueueMs, n.Failed, n.Opened, n.Closed, n.Requests
 	}
 	if c.end > 0 {
@@ -66,7 +70,29 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		s.find("gc_pauses", 0, c.end, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*f.GCPauseMs/text.Millis(c.end))
 	}
 	f.Findings = len(s.Findings)
+	s.runtime, s.queues, s.waits = c.runtime, c.queues || c.queuedForPool > 0, c.sampled || c.queues || f.PoolBlocked > 0
+	c.lacks(s)
 	return s
+}
+
+// lacks notes which figures are not known, and which provider tells them.
+func (c *ServiceCollector) lacks(s *Service) {
+	note := func(missing, what string) { s.Notes = append(s.Notes, missing+": "+what+".") }
+	if s.Server != nil && !slices.ContainsFunc(s.Server.Routes, func(g Group) bool { return g.told > 0 }) {
+		note(httpphases.ProviderBridge, "no other event tells the status of what was served, so errors among that are not known but for unhandled exceptions")
+	}
+	if s.Server == nil && s.Client == nil {
+		return
+	}
+	if !s.runtime {
+		note(nettrace.ProviderRuntime+":0x1C001:4", "collections, locks and the size of the thread pool are not recorded")
+	}
+	if s.Server != nil && !c.sampled {
+		note(nettrace.ProviderSampler, "what threads ran, and what they waited for, is not recorded")
+	}
+	if !s.queues {
+		note(nettrace.ProviderTasks+":0x1FF:4", "how long work of requests was queued for a thread of the pool is not recorded")
+	}
 }
 
 func (s *Service) find(kind string, from, to int64, format string, args ...any) {

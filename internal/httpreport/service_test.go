@@ -73,3 +73,55 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	assert.NotContains(t, page.String(), "<script>")
 	assert.NotContains(t, page.String(), "<b>")
 }
+
+// At once are as many as there are in a slice of time, also those that began before it; the last one is as long
+// as the recording.
+func TestSlicesShareOutRequests(t *testing.T) {
+	c := &ServiceCollector{All: true}
+	c.Span(2.5e9)
+	for i := range 4 { // four at once from 0.5 to 2.25 s
+		c.Client(&httpphases.Request{ID: i + 1, Host: "h", Target: "/", Status: 200, Start: 5e8, Duration: 175e7, HasDuration: true})
+	}
+	c.Client(&httpphases.Request{ID: 5, Host: "h", Target: "/", Status: 200, Start: 12e8, Duration: 1e8, HasDuration: true})
+	c.Client(&httpphases.Request{ID: 6, Host: "h", Target: "/", Status: 200, Start: 21e8, Duration: 1e8, HasDuration: true})
+	s := c.Finish("a").Client
+	require.Equal(t, 5, s.Concurrency)
+	require.Len(t, s.Slices, 3)
+	for i, want := range []struct {
+		name     string
+		at, rate float64
+	}{{"0s .. 1s", 2, 4}, {"1s .. 2s", 4.1, 1}, {"2s .. 2.5s", 2.2, 2}} {
+		g := s.Slices[i]
+		assert.Equal(t, want.name, g.Name)
+		assert.InDelta(t, want.at, g.Concurrency, 1e-9, g.Name)
+		assert.InDelta(t, want.rate, g.Rate, 1e-9, g.Name)
+		assert.LessOrEqual(t, g.Concurrency, float64(s.Concurrency))
+	}
+}
+
+// What no event tells is not told as nothing.
+func TestASummaryInventsNoZeros(t *testing.T) {
+	served := func(c *ServiceCollector) string {
+		c.Span(1e9)
+		c.Server(&httpphases.ServerRequest{ID: 1, Target: "/a", Duration: 5e6, HasDuration: true})
+		c.Client(&httpphases.Request{ID: 1, Host: "h", Target: "/b", Status: 200, Duration: 5e6, HasDuration: true})
+		var b bytes.Buffer
+		require.NoError(t, ServiceText(&b, c.Finish("a"), 0))
+		return b.String()
+	}
+	text := served(&ServiceCollector{})
+	for _, zero := range []string{"The runtime", " 0 ms", "Connections of the client"} {
+		assert.NotContains(t, text, zero)
+	}
+	for _, lacks := range []string{"Microsoft-Windows-DotNETRuntime:0x1C001:4: ", "TplEventSource:0x1FF:4: ", "Microsoft-DotNETCore-SampleProfiler: ", "Microsoft-Diagnostics-DiagnosticSource: "} {
+		assert.Contains(t, text, lacks)
+	}
+	assert.Regexp(t, `\n  /a +1 +- `, text, "errors among what is not told are not known")
+	assert.Regexp(t, `\n  /b +1 +0 `, text)
+	text = served(&ServiceCollector{runtime: true, queues: true, net: true, sampled: true})
+	assert.Contains(t, text, "0 ms of collections")
+	assert.Contains(t, text, "0 ms in which work of requests was queued")
+	assert.Contains(t, text, "spent 0 % of their time waiting")
+	assert.Contains(t, text, "0 opened, 0 closed, 0 attempts failed")
+	assert.NotContains(t, text, "TplEventSource")
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -50,7 +51,7 @@ func serviceSections(s *Service) (list []serviceSection) {
 		if len(x.Hosts) > 0 {
 			list = append(list, groups(name+" by host", "host", x.Hosts))
 		}
-		list = append(list, groups(name+" by status", "status", x.Status), groups(name+" by time", "time", x.Slices))
+		list = append(list, groups(name+" by status", "status", x.Status), groups(name+" by time of their start", "time", x.Slices))
 		if len(x.Errors) > 0 {
 			t := serviceSection{Title: name + ": why they failed", Head: []string{"requests", "reason"}}
 			for _, e := range x.Errors[:min(len(x.Errors), maxShown)] {
@@ -67,18 +68,25 @@ func serviceSections(s *Service) (list []serviceSection) {
 			each = fmt.Sprintf(", %s requests on each", number(c.Requests))
 		}
 		list = append(list, serviceSection{Title: "Connections of the client", Lines: []string{
-			fmt.Sprintf("%d opened, %d closed, %d attempts failed%s", c.Opened, c.Closed, c.Failed, each),
-			fmt.Sprintf("%d requests waited %s ms in all until another one gave its connection back", c.Queued, number(c.QueueMs)),
+			fmt.Sprintf("%d opened, %d closed, %d attempt%s failed%s", c.Opened, c.Closed, c.Failed, report.Plural(c.Failed), each),
+			fmt.Sprintf("%d request%s waited %s ms in all until another one gave its connection back", c.Queued, report.Plural(c.Queued), number(c.QueueMs)),
 		}})
 	}
 	f := s.Figures
-	run := serviceSection{Title: "The runtime", Lines: []string{
-		fmt.Sprintf("%d threads added to the pool since it starved or its threads blocked; served requests spent %s %% of their time waiting on a thread", f.Starvation, number(f.PoolBlocked)),
-		fmt.Sprintf("%s ms in which work of requests was queued for a thread of the pool", number(f.PoolWaitMs)),
-		fmt.Sprintf("%s ms waited for locks by all threads", number(f.LockWaitMs)),
-		fmt.Sprintf("%s ms of collections; requests for which a thread ran stood still for %s ms, added up", number(f.GCPauseMs), number(f.GCInRequestsMs)),
-	}}
-	list = append(list, run)
+	run := serviceSection{Title: "The runtime"}
+	tell := func(is bool, format string, args ...any) {
+		if is {
+			run.Lines = append(run.Lines, fmt.Sprintf(format, args...))
+		}
+	}
+	tell(s.runtime, "the pool changed its number of threads %d times since it starved or its threads blocked", f.Starvation)
+	tell(s.Server != nil && s.waits, "served requests spent %s %% of their time waiting on a thread", number(f.PoolBlocked))
+	tell(s.queues, "%s ms in which work of requests was queued for a thread of the pool", number(f.PoolWaitMs))
+	tell(s.runtime, "%s ms waited for locks by all threads", number(f.LockWaitMs))
+	tell(s.runtime, "%s ms of collections; requests for which a thread ran stood still for %s ms, added up", number(f.GCPauseMs), number(f.GCInRequestsMs))
+	if len(run.Lines) > 0 {
+		list = append(list, run)
+	}
 	if len(s.Notes) > 0 {
 		list = append(list, serviceSection{Title: "What the recording lacks", Lines: s.Notes})
 	}
@@ -93,8 +101,12 @@ func groups(title, kind string, gs []Group) serviceSection {
 			break
 		}
 		g := &gs[i]
+		errors := strconv.Itoa(g.Errors)
+		if g.told == 0 {
+			errors = "-"
+		}
 		t.Rows = append(t.Rows, []string{
-			g.Name, strconv.Itoa(g.Requests), strconv.Itoa(g.Errors), number(g.Rate), number(g.P50), number(g.P90), number(g.P99), number(g.Max), number(g.Concurrency), g.causes(),
+			g.Name, strconv.Itoa(g.Requests), errors, number(g.Rate), number(g.P50), number(g.P90), number(g.P99), number(g.Max), number(g.Concurrency), g.causes(),
 		})
 	}
 	return t

@@ -138,7 +138,7 @@ type Requests struct {
 
 // Service is how a service did, in numbers that gates can ask for.
 type Service struct {
-	Starvation        int     `json:"starvation"`         // threads that the pool added since it starved, or its threads blocked
+	Starvation        int     `json:"starvation"`         // times that the pool changed its number of threads since it starved, or its threads blocked
 	PoolBlocked       float64 `json:"pool_blocked_pct"`   // share of the time of served requests in which a thread waited for an event or a task
 	PoolWaitMs        float64 `json:"pool_wait_ms"`       // in which work of requests was queued for a thread of the pool
 	LockWaitMs        float64 `json:"lock_wait_ms"`       // of all threads
