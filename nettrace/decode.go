@@ -55,6 +55,7 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		}
 		return
 	}
+	r.src.unsum = r.src.unsum || !r.summed // recordings have no checksum
 	blk := r.newBlock(data, at)
 	before, losses, stats := r.stats.Defects, len(r.losses), r.stats
 	r.doubled, r.firsts = doubled{}, false
@@ -783,6 +784,7 @@ func (r *Reader) nextDefinition(b []byte, at int, s headerState, compressed bool
 
 // define makes a definition known.
 func (r *Reader) define(m *Metadata) {
+	r.noted(m)
 	r.mendDefinition(m)
 	again, full := r.meta.define(m)
 	switch {

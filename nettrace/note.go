@@ -22,6 +22,66 @@ const (
 	noteForm     = notePrefix + "places=%d bytes=%d events=%d cut=%t"
 )
 
+// A Writer defines two more events that are never written: first one that announces, and last one that
+// tells the length and the checksum of all that stands in front of its block. Recordings have none.
+const (
+	sumEvent    = 3
+	markEvent   = 4
+	sumForm     = "Written bytes=%d crc=%08x"
+	sumFollows  = "Checksum follows"
+	sumWhere    = "checksum"
+	sumNoteHelp = "make the file again from the recording"
+)
+
+var sumMark = &Metadata{Provider: noteProvider, EventID: markEvent, Name: sumFollows}
+
+// writeSum ends what is checked. All blocks are written.
+func (w *Writer) writeSum() {
+	if w.defined == 0 || w.flushOut() != nil {
+		return
+	}
+	w.define(&Metadata{Provider: noteProvider, EventID: sumEvent, Name: fmt.Sprintf(sumForm, w.offset, w.sum)}, w.last)
+	w.flushMetadata()
+}
+
+// noted looks at a definition that may be a note of a Writer.
+func (r *Reader) noted(m *Metadata) {
+	if m.Provider != noteProvider {
+		return
+	}
+	r.notes++
+	switch m.EventID {
+	case markEvent:
+		r.summed = r.summed || m.Name == sumFollows
+	case sumEvent:
+		r.checkSum(m)
+	}
+}
+
+// checkSum compares the checksum of what was read with the one noted. The block of the note is not consumed yet.
+func (r *Reader) checkSum(m *Metadata) {
+	r.sumSeen = true
+	var n int64
+	var sum uint32
+	if _, err := fmt.Sscanf(m.Name, sumForm, &n, &sum); err != nil || r.damage != nil {
+		r.sumSeen = err == nil
+		return // it is told already that the file is damaged, or will be
+	}
+	switch at := r.src.offset(); {
+	case n != at:
+		r.told(at, sumWhere, fmt.Errorf("%w: the file was written with %d bytes in front of this, and has %d; %s", ErrDamaged, n, at, sumNoteHelp), max(0, n-at))
+	case r.src.unsum || sum != r.src.sum:
+		r.told(at, sumWhere, fmt.Errorf("%w: what stands in front of this is not what was written; %s", ErrDamaged, sumNoteHelp), 0)
+	}
+}
+
+// missingSum tells, at the end of a whole file, that the checksum which it announces is not there.
+func (r *Reader) missingSum() {
+	if r.stats.Ended && r.summed && !r.sumSeen && r.damage == nil {
+		r.told(r.src.offset(), sumWhere, fmt.Errorf("%w: the file ends without the checksum it was written with; %s", ErrDamaged, sumNoteHelp), 0)
+	}
+}
+
 // note puts a salvage into the file, as the name of an event that is never written: the
 // formats have no other place for words that all their readers pass over.
 func (w *Writer) note(s *Salvage) {

@@ -124,6 +124,9 @@ type Reader struct {
 	scratch      labelScratch
 	stretch      stretch
 	owed         owed
+	notes        int  // definitions that a Writer has put there for a Reader
+	summed       bool // the file announces a checksum
+	sumSeen      bool
 	eventSums    map[uint64]int64 // offsets of event blocks by their sums
 }
 
@@ -186,7 +189,7 @@ func (r *Reader) Metadata() []*Metadata { return r.meta.all }
 func (r *Reader) Stats() Stats {
 	s := r.stats
 	s.Blocks = append([]BlockStats(nil), s.Blocks...)
-	s.Metadata = len(r.meta.all) - len(r.meta.lost)
+	s.Metadata = len(r.meta.all) - len(r.meta.lost) - r.notes
 	return s
 }
 
@@ -293,6 +296,7 @@ func (r *Reader) advance() bool {
 		switch {
 		case r.done && len(r.queue.heap) == 0:
 			r.warnUnknown()
+			r.missingSum()
 			r.err = r.endError()
 			r.release()
 			return false

@@ -3,6 +3,7 @@ package nettrace
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 )
 
@@ -16,6 +17,9 @@ type source struct {
 	pos  int   // of the first byte not consumed
 	base int64 // file offset of buf[0]
 	err  error // what ended the input: io.EOF, or the error of r
+
+	sum   uint32 // CRC-32 of the bytes consumed
+	unsum bool   // is not asked for
 }
 
 const firstWindow = 64 << 10
@@ -74,7 +78,12 @@ func (s *source) fill(n int) {
 }
 
 // skip consumes n bytes that peek has shown.
-func (s *source) skip(n int) { s.pos += n }
+func (s *source) skip(n int) {
+	if !s.unsum {
+		s.sum = crc32.Update(s.sum, crc32.IEEETable, s.buf[s.pos:s.pos+n])
+	}
+	s.pos += n
+}
 
 // endsAt reports whether the input is known to end at an offset.
 func (s *source) endsAt(offset int64) bool {

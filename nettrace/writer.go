@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"time"
@@ -24,6 +25,7 @@ type Writer struct {
 	h      Header
 	v6     bool
 	offset int64
+	sum    uint32 // CRC-32 of what was written
 	err    error
 	out    []byte
 
@@ -183,6 +185,7 @@ func (w *Writer) flushOut() error {
 		var n int
 		n, w.err = w.w.Write(w.out)
 		w.offset += int64(n)
+		w.sum = crc32.Update(w.sum, crc32.IEEETable, w.out[:n])
 	}
 	w.out = w.out[:0]
 	return w.err
@@ -355,6 +358,9 @@ func (w *Writer) metadataID(m *Metadata, t int64) uint32 {
 
 // define puts a definition into the next metadata block and returns its id.
 func (w *Writer) define(m *Metadata, t int64) uint32 {
+	if w.defined == 0 && m != sumMark {
+		w.define(sumMark, t)
+	}
 	w.defined++
 	id := w.defined
 	b := &w.metas
@@ -668,12 +674,13 @@ func (w *Writer) Close() error {
 		return w.err
 	}
 	w.flushBlocks()
+	if !w.v6 && !w.sequenced {
+		w.sequencePointV4()
+	}
+	w.writeSum()
 	if w.v6 {
 		w.out = append(w.out, 0, 0, 0, 0)
 	} else {
-		if !w.sequenced {
-			w.sequencePointV4()
-		}
 		w.out = append(w.out, tagNull)
 	}
 	if err := w.flushOut(); err != nil {
