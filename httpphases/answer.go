@@ -73,7 +73,7 @@ func (b *Builder) goesOn(p *process, r *request) {
 // brokenOff notes that what served r failed when the headers were sent.
 func (r *request) brokenOff(s *server) {
 	if s.Outcome == Failed && r.spanStatus < 500 {
-		r.failed, r.failText = true, "the server failed while it sent the answer"
+		r.failed, r.endInferred, r.failText = true, true, "the server failed while it sent the answer"
 	}
 }
 

@@ -171,6 +171,10 @@ type Request struct {
 	// first event.
 	StartUnknown bool
 
+	// EndInferred says that the request ends with the last thing known: who served it failed, and no
+	// event tells when this side learned that.
+	EndInferred bool
+
 	TraceID, SpanID, ParentSpanID string // from the bridge; of the first hop
 	// Spans are the bridge's spans of all hops, in order; it makes one for each.
 	Spans  []SpanIDs
@@ -222,6 +226,9 @@ func (m Marks) List() []string {
 
 // Marks returns the doubts about r.
 func (r *Request) Marks() (m Marks) {
+	if r.EndInferred {
+		m |= Inferred
+	}
 	if slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.Inferred }) {
 		m |= Inferred
 	}

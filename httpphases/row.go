@@ -569,6 +569,7 @@ func (w *rowWriter) outcome() {
 	switch {
 	case r.failed:
 		q.Outcome, q.Error, q.Detail = Failed, w.failText(), r.detail
+		q.EndInferred = r.endInferred
 		q.ErrorCause = w.cause()
 		if t := exceptionType(r.detail); t != "" {
 			q.ErrorType = t

@@ -194,15 +194,16 @@ type request struct {
 	bodyOrd      uint32
 	ords         uint64 // ordinals of the activities directly below it, up to 63
 
-	failed     bool
-	failAt     int64
-	failText   string
-	detail     string
-	hasDetail  bool
-	status     int32
-	hasStatus  bool
-	stopped    bool
-	stopThread uint64
+	failed      bool
+	endInferred bool // it failed behind all events of its own
+	failAt      int64
+	failText    string
+	detail      string
+	hasDetail   bool
+	status      int32
+	hasStatus   bool
+	stopped     bool
+	stopThread  uint64
 
 	attempts []*attempt
 	tunnels  bool // one of them has had a CONNECT
