@@ -252,6 +252,7 @@ type Metadata struct {
 	noopcode bool    // the file tells none
 	row      bool    // Raw is a row of v6
 	damaged  bool    // Raw is, and is not written again
+	mended   bool    // what Raw says was put right, and it is not written again
 	garbled  bool    // Provider is no text
 
 	lengths lengths

@@ -5,7 +5,7 @@ import "encoding/binary"
 // rawV4 returns the definition as v3 to v5 have it, behind the provider's name:
 // the file's own bytes where there are such.
 func (m *Metadata) rawV4() []byte {
-	if m.Raw != nil && !m.row {
+	if m.Raw != nil && !m.row && !m.mended {
 		return m.Raw
 	}
 	id := m.EventID
@@ -83,7 +83,7 @@ func appendTypeV2(b []byte, f *Field) []byte {
 
 // rawV6 returns the row of v6 behind the provider's name.
 func (m *Metadata) rawV6() []byte {
-	if m.Raw != nil && m.row && !m.damaged {
+	if m.Raw != nil && m.row && !m.damaged && !m.mended {
 		return m.Raw
 	}
 	id := m.EventID

@@ -63,19 +63,19 @@ func (r *Reader) mendDefinition(m *Metadata) {
 	case ProviderSampler:
 		if m.EventID != 0 {
 			r.told(m.Offset, "metadata", fmt.Errorf("%w: event %d of %s, read as 0", ErrDamaged, m.EventID, m.Provider), 0)
-			m.EventID = 0
+			m.EventID, m.mended = 0, true
 		}
 	case providerSystem:
 		for id, name := range systemEvents {
 			if m.Name == name && m.EventID != id {
 				r.told(m.Offset, "metadata", fmt.Errorf("%w: event %d of %s, read as %d (%s)", ErrDamaged, m.EventID, m.Provider, id, name), 0)
-				m.EventID = id
+				m.EventID, m.mended = id, true
 			}
 		}
 	case providerEvents:
 		if len(m.Name) == 3 && m.Name != "cpu" && differ(m.Name, "cpu") == 1 {
 			r.told(m.Offset, "metadata", fmt.Errorf("%w: event %q of %s, read as \"cpu\"", ErrDamaged, m.Name, m.Provider), 0)
-			m.Name = "cpu"
+			m.Name, m.mended = "cpu", true
 		}
 	}
 }

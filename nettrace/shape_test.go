@@ -36,6 +36,7 @@ func TestDefinitionHit(t *testing.T) {
 	}{
 		{"v4 name", v4, func(b []byte) { b[sampler+6] ^= 4 }},
 		{"v4 high byte of the name", v4, func(b []byte) { b[sampler+7] ^= 0x40 }},
+		{"v4 id of the sampler's event", v4, func(b []byte) { b[sampler+2*len(ProviderSampler)+2] ^= 4 }},
 		{"v4 zeroed", v4, func(b []byte) { clear(b[sampler-12 : sampler+2*len(ProviderSampler)]) }},
 		{"v6 provider", v6, func(b []byte) { b[events+3] ^= 2 }},
 		{"v6 name", v6, func(b []byte) { b[bytes.Index(v6, []byte("cpu"))] ^= 1 }},
@@ -52,6 +53,15 @@ func TestDefinitionHit(t *testing.T) {
 			assert.Equal(t, all, tracetest.InPlace(want, got))
 			_, _, err := read(t, hit)
 			require.ErrorIs(t, err, ErrDamaged)
+			r, err := NewReader(bytes.NewReader(hit), nil)
+			require.NoError(t, err)
+			var out bytes.Buffer
+			w, err := NewWriter(&out, r.Header())
+			require.NoError(t, err)
+			require.Error(t, Copy(w, r, nil))
+			require.NoError(t, w.Close())
+			_, _, err = read(t, out.Bytes())
+			require.Equal(t, io.EOF, err, "a clean copy is damaged")
 		})
 	}
 }
