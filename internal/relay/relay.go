@@ -30,14 +30,18 @@ func Workers() int { return max(1, runtime.GOMAXPROCS(0)-int(busy.Load())) }
 // A Line takes batches from one goroutine, which calls its methods, through work to take.
 // It must be closed. Its memory is that of a few batches for each worker, which are used
 // again: nobody may keep anything of a batch.
-type Line[B any] struct {
-	work func(*B)
-	take func(*B) error
+type Line[B any] struct{ line }
 
-	free  chan *parcel[B]
-	todo  chan *parcel[B] // to the workers; nil without work
-	order chan *parcel[B] // to who takes; nil on one processor
-	held  *parcel[B]      // that the caller fills
+// A line is what is the same for batches of all types; one is a *B.
+type line struct {
+	batch func() any
+	work  func(any)
+	take  func(any) error
+
+	free  chan *parcel
+	todo  chan *parcel // to the workers; nil without work
+	order chan *parcel // to who takes; nil on one processor
+	held  *parcel      // that the caller fills
 	wait  sync.WaitGroup
 
 	guard
@@ -71,60 +75,68 @@ func (g *guard) tell() {
 }
 
 // A parcel is a batch on its way.
-type parcel[B any] struct {
-	batch B
+type parcel struct {
+	batch any
 	ready chan struct{} // told when the work is done
 }
 
 // New returns a Line. work, which may be nil, is called for several batches at once and
 // changes nothing but its batch; take is called for one after the other. What take returns ends the Line.
 func New[B any](work func(*B), take func(*B) error) *Line[B] {
-	l := &Line[B]{work: work, take: take}
+	l := &Line[B]{line{batch: func() any { return new(B) }, take: func(b any) error { return take(b.(*B)) }}}
+	if work != nil {
+		l.work = func(b any) { work(b.(*B)) }
+	}
+	l.start()
+	return l
+}
+
+// start makes the batches and what works on them.
+func (l *line) start() {
 	workers := Workers()
 	if workers == 1 {
-		l.held = &parcel[B]{}
-		return l
+		l.held = &parcel{batch: l.batch()}
+		return
 	}
 	const ahead = 4 // batches that wait for each who works: to wake who sleeps takes as long as some hundred events
 	parcels := ahead * 2
-	if work != nil {
+	if l.work != nil {
 		parcels = ahead * (workers + 1)
 	}
-	l.free = make(chan *parcel[B], parcels)
+	l.free = make(chan *parcel, parcels)
 	for range parcels {
-		l.free <- &parcel[B]{ready: make(chan struct{}, 1)}
+		l.free <- &parcel{l.batch(), make(chan struct{}, 1)}
 	}
-	l.order = make(chan *parcel[B], parcels)
-	if work != nil {
-		l.todo = make(chan *parcel[B], parcels)
+	l.order = make(chan *parcel, parcels)
+	if l.work != nil {
+		l.todo = make(chan *parcel, parcels)
 		for range workers {
 			l.wait.Go(l.works)
 		}
 	}
 	l.wait.Go(l.takes)
-	return l
 }
 
 // Batches is how many batches there are: so many may be on their way or about to be filled.
-func (l *Line[B]) Batches() int { return max(1, cap(l.free)) }
+func (l *line) Batches() int { return max(1, cap(l.free)) }
 
 // works is the goroutine of a worker.
-func (l *Line[B]) works() {
+func (l *line) works() {
 	for p := range l.todo {
 		if !l.failed.Load() {
-			l.run(func() { l.work(&p.batch) })
+			l.run(func() { l.work(p.batch) })
 		}
 		p.ready <- struct{}{}
 	}
 }
 
 // takes is the goroutine that takes batches in their order.
-func (l *Line[B]) takes() {
+func (l *line) takes() {
 	for p := range l.order {
 		<-p.ready
 		if !l.failed.Load() {
 			l.run(func() {
-				if l.err = l.take(&p.batch); l.err != nil {
+				if l.err = l.take(p.batch); l.err != nil {
 					l.failed.Store(true)
 				}
 			})
@@ -135,22 +147,24 @@ func (l *Line[B]) takes() {
 
 // Batch returns the batch to fill next. It holds what it was left with when it was taken
 // the last time, so that its memory can be used again.
-func (l *Line[B]) Batch() *B {
+func (l *Line[B]) Batch() *B { return l.hold().batch.(*B) }
+
+// hold returns the parcel to fill next.
+func (l *line) hold() *parcel {
 	switch {
 	case l.held != nil:
 	case l.closed:
-		l.held = &parcel[B]{}
+		l.held = &parcel{batch: l.batch()}
 	default:
 		l.held = <-l.free
 	}
-	return &l.held.batch
+	return l.held
 }
 
 // Send hands on the batch that Batch returns. It returns the error that take has returned
 // for an earlier one, if that is known by now: nothing is taken any more then.
-func (l *Line[B]) Send() error {
-	l.Batch()
-	p := l.held
+func (l *line) Send() error {
+	p := l.hold()
 	if l.order == nil {
 		l.one(p)
 		return l.err
@@ -172,19 +186,19 @@ func (l *Line[B]) Send() error {
 }
 
 // one takes a batch through all steps.
-func (l *Line[B]) one(p *parcel[B]) {
+func (l *line) one(p *parcel) {
 	if l.err != nil {
 		return
 	}
 	if l.work != nil {
-		l.work(&p.batch)
+		l.work(p.batch)
 	}
-	l.err = l.take(&p.batch)
+	l.err = l.take(p.batch)
 }
 
 // Close waits until all batches that were sent are taken, and returns the error that ended
 // that. A panic of a step becomes one of the caller.
-func (l *Line[B]) Close() error {
+func (l *line) Close() error {
 	if l.order != nil && !l.closed {
 		l.closed = true
 		close(l.order)
