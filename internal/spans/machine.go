@@ -35,7 +35,8 @@ type machine struct {
 	depth    int  // frames recorded as open
 	inThread bool // the thread's frame is among them
 
-	endTS []byte // time of the last end
+	endTS   []byte // time of the last end
+	lastEnd int64  // where it is, of an event of the log
 
 	// The ends of RA's frames from early on to tied take place earlier (see tie).
 	early, tied int

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -40,10 +41,13 @@ type rewriter struct {
 	edits   map[int64]*edit
 	early   []int64 // where ends are that take place earlier, in order
 	marks   []int64 // where recorded events are that get the mark, in order
-	pairs   *pairs  // of the reading that finds marks; nil in that which writes
-	buf     []byte
-	changed [2][]byte // texts of the event at hand
-	bridge  bool      // a bridge was inserted: stackFrames needs it
+	ends    []int64 // where ends are whose time is that of an end put in behind them, in order; of the log
+	// the log told which events get the mark, and which are in ends
+	recalled bool
+	pairs    *pairs // of the reading that finds marks; nil in that which writes
+	buf      []byte
+	changed  [2][]byte // texts of the event at hand
+	bridge   bool      // a bridge was inserted: stackFrames needs it
 }
 
 // repaired are the samples of a lane next to the zones, in order.
@@ -103,9 +107,14 @@ func (rw *rewriter) run() error {
 	if !rw.plain && !slices.Contains(rw.src.Keys(), repairsKey) {
 		opts.ObjectEnd = rw.addRepairs
 	}
-	if err := rw.read(in, opts, zones, skip); err != nil {
+	read := rw.read
+	if rw.recalled && skip {
+		read = rw.readFew
+	}
+	if err := read(in, opts, zones, skip); err != nil {
 		return err
 	}
+	rw.log = nil
 	return rw.w.Close()
 }
 
@@ -190,12 +199,74 @@ func (rw *rewriter) recall(zones []*zone) error {
 		ed, _ := rw.listed(x.off)
 		if m := rw.at(x.thread, x.phase, x.timed); m != nil {
 			ed = rw.step(m, x.off, x.phase, x.frame, x.name, x.sf)
+			if m.lastEnd > 0 && slices.ContainsFunc(ed.before, func(in insert) bool { return in.phase == 'E' }) {
+				rw.ends = append(rw.ends, m.lastEnd)
+			}
+			if x.phase == 'E' {
+				m.lastEnd = x.off
+			}
 		}
 		rw.pairs.event(rw.table, x.thread, x.phase, x.name, x.off-x.lead, &ed)
 		return true
 	})
-	rw.log = nil
+	slices.Sort(rw.ends)
+	rw.recalled = true
 	return err
+}
+
+// readFew does what read does, but reads only events that change and those that tell the time of what is put
+// in. The log tells where they are.
+func (rw *rewriter) readFew(in io.Reader, opts *chromium.Options, zones []*zone, _ bool) error {
+	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
+		return err
+	}
+	var ev chromium.Event
+	var err error
+	n := 0
+	rw.log.all(rw.table, func(x *logged) bool {
+		if n++; n&0xffff == 0 {
+			if err = rw.ctx.Err(); err != nil {
+				return false
+			}
+		}
+		for len(zones) > 0 && zones[0].start <= x.off {
+			rw.start(zones[0])
+			zones = zones[1:]
+		}
+		ed, mark := rw.listed(x.off)
+		ed.mark = mark || ed.early
+		m := rw.at(x.thread, x.phase, x.timed)
+		if m != nil {
+			ed = rw.step(m, x.off, x.phase, x.frame, x.name, x.sf)
+			ed.mark = mark || ed.early
+		}
+		wanted := ed.mark || ed.drop || len(ed.before) > 0 || len(ed.after) > 0
+		for len(rw.ends) > 0 && rw.ends[0] <= x.off {
+			wanted, rw.ends = true, rw.ends[1:]
+		}
+		if !wanted {
+			return true
+		}
+		rw.r.PassTo(x.off - x.lead)
+		switch err = rw.r.Read(&ev); {
+		case err == nil && ev.Offset == x.off:
+			err = rw.apply(&ev, &ed, m)
+		case err == nil || over(err):
+			err = fmt.Errorf("expected an event at offset %d as at first: %w", x.off, input.ErrChanged)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	rw.r.PassTo(rw.eventsEnd)
+	for err == nil {
+		err = rw.r.Read(&ev)
+	}
+	if !over(err) {
+		return err
+	}
+	return rw.same(rw.r.InputOffset())
 }
 
 // pass passes on unread what stays as it is, and returns the zones that are still to come.
