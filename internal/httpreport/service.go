@@ -240,14 +240,14 @@ func (s *side) finish(span int64) *Side {
 		return nil
 	}
 	out := &Side{Requests: s.n}
-	byCount := func(a, b Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
+	byCount := func(a, b *Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
 	out.Routes, out.Hosts = s.routes.finish(span, byCount), s.hosts.finish(span, byCount)
-	out.Status = s.status.finish(span, func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
-	number := func(g Group) int { n, _ := strconv.Atoi(g.Name); return n }
-	out.Slices = s.times.finish(s.width, func(a, b Group) int { return cmp.Compare(number(a), number(b)) })
+	out.Status = s.status.finish(span, func(a, b *Group) int { return cmp.Compare(a.Name, b.Name) })
+	number := func(g *Group) int { n, _ := strconv.Atoi(g.Name); return n }
+	out.Slices = s.times.finish(s.width, func(a, b *Group) int { return cmp.Compare(number(a), number(b)) })
 	for i := range out.Slices {
 		g := &out.Slices[i]
-		n := int64(number(*g))
+		n := int64(number(g))
 		from, to := n*s.width, (n+1)*s.width
 		if from < span && span < to {
 			to = span // the recording ends before the slice does
@@ -271,11 +271,11 @@ func (s *side) finish(span int64) *Side {
 	return out
 }
 
-func (t *table) finish(span int64, order func(a, b Group) int) (list []Group) {
+func (t *table) finish(span int64, order func(a, b *Group) int) (list []Group) {
+	slices.SortFunc(t.list, order) // of pointers, as others are sorted: code for a sort of groups is 20 KB
 	for _, g := range t.list {
 		g.finish(span)
 		list = append(list, *g)
 	}
-	slices.SortFunc(list, order)
 	return list
 }
