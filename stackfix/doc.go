@@ -42,7 +42,8 @@
 //     or by callers that never vary.
 //
 //  5. Steps 3 and 4 are repeated while they find something. A repaired stack is
-//     evidence for the next.
+//     evidence for the next. At first nothing is made longer, and no recursion is answered:
+//     what can be answered as it was recorded is the best evidence for the rest.
 //
 //  6. How sure an answer is, is measured. Evidence is told apart by kind and
 //     strength: does the cut go through a recursion, what do known stacks have above

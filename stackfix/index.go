@@ -130,7 +130,7 @@ func (x *index) mark(s StackID, as mark) {
 	x.marks.of[s] |= as
 }
 
-// recounts is in how many rounds, counted from 0, all stacks are searched for contexts that
+// recounts is in how many rounds of a stage, counted from 0, all stacks are searched for contexts that
 // are new. Later ones bring few, which stand in stacks that were found as late or nowhere.
 // Those of a trial are not searched again: it asks how often answers are right, not for all
 // that there are.
@@ -164,7 +164,7 @@ func (e *solver) updateIndex() {
 			x.windows[i].open = e.round + 1
 		}
 	}
-	if len(x.votes) > int(old) && e.round < recounts && e.cal.taught {
+	if len(x.votes) > int(old) && e.round < e.began+recounts && e.cal.taught {
 		for _, c := range x.counted {
 			e.count(c, true, old)
 		}

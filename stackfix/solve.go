@@ -17,6 +17,8 @@ type solver struct {
 	retain retention
 	idx    index
 	round  int
+	began  int // the round with which the stage began
+	stage  stage
 	// of this round and the thread of local
 	answers memo
 	pieces  pieces
@@ -44,9 +46,17 @@ func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
 	return &solver{engine: newEngine(tree, frames, opts)}
 }
 
-// solve repairs the blocks of the world. What it needed for another world before is
-// used again.
+// solve repairs the blocks of the world.
 func (e *solver) solve() {
+	e.prepare()
+	if !e.judged { // the trial asks how good evidence is, not for all that can be found
+		e.search(asRecorded)
+	}
+	e.search(longer)
+}
+
+// prepare learns from what is known of the world. What was needed for another world before is used again.
+func (e *solver) prepare() {
 	e.rows = nil
 	e.idx.reset()
 	e.local.reset()
@@ -71,10 +81,34 @@ func (e *solver) solve() {
 			}
 		}
 	}
-	for e.round = range mostRounds {
+	e.round = 0
+}
+
+// A stage of the search. What can be answered as it was recorded is evidence for the rest, and better
+// evidence than what stacks are made longer by: that comes second. Only a stack that a recursion
+// cuts waits for it: the longer it is, the fewer turns fit.
+type stage uint8
+
+const (
+	asRecorded stage = iota // nothing is made longer
+	longer
+)
+
+// search tries the open blocks, round by round while that finds something.
+func (e *solver) search(s stage) {
+	e.stage, e.began = s, e.round
+	for i := range e.runs {
+		r := &e.runs[i]
+		for _, k := range r.open {
+			r.blocks[k].triedExt = 0 // in another stage
+		}
+	}
+	for range mostRounds {
 		e.retain.finish()
 		e.updateIndex()
-		if e.pass() == 0 {
+		n := e.pass()
+		e.round++
+		if n == 0 {
 			break
 		}
 	}
@@ -90,7 +124,7 @@ func (e *solver) found(r *run, k int) {
 
 // Set by hand, not fitted.
 const (
-	// mostRounds ends a search that still finds something.
+	// mostRounds ends a stage of a search that still finds something.
 	mostRounds = 8
 	// habitsDoubt is how much of the strangeness of an answer, in bits, counts against it
 	// where no neighbour speaks for it: it counted already when it was chosen.
@@ -149,6 +183,9 @@ func (e *solver) pass() int {
 			if e.root(ri, k, blk) {
 				e.found(r, k)
 				n++
+				continue
+			}
+			if e.stage == asRecorded {
 				continue
 			}
 			e.sides[2].ok, e.sides[3].ok = false, false
@@ -232,6 +269,9 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		return false
 	}
 	if hearsay && !e.judged && e.isStrict(blk) && conf < sureRepeated && c.share < clearShare {
+		return false
+	}
+	if v.rec > 0 && e.stage == asRecorded {
 		return false
 	}
 	blk.hearsay = hearsay && blk.ext != blk.stack
