@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
@@ -75,42 +77,96 @@ func (s *realScore) String() string {
 		s.frames(s.right), s.frames(s.put-s.right))
 }
 
-// scoreReal holds repairs against what perf saw.
-func (r *recording) scoreReal(truth realTruth, res [][]stackfix.Repair) (sc realScore, v verdicts) {
+// score holds what was put back against what perf saw. samples tells of each repaired sample what stands in front
+// of the frames that were recorded.
+func (t realTruth) score(samples iter.Seq[realAnswer]) (sc realScore, v verdicts) {
 	v = verdicts{}
-	for i, t := range r.threads {
-		for _, rep := range res[i] {
-			s := t.Samples[rep.Index]
-			missing, ok := truth.missing[sampleKey{r.tids[i], int64(math.Round(float64(s.Time) / 100))}]
-			if s.Evidence || !ok {
-				continue
-			}
-			want := make([]string, len(missing))
-			for k, f := range missing {
-				want[k] = truth.names[f]
-			}
-			sc.judged++
-			sc.missing += len(want)
-			verdict := "bridged"
-			if rep.Stack != 0 {
-				got := r.names(rep.Stack)
-				verdict = sc.judge(want, got[:len(got)-(r.tree.Depth(s.Stack)-int(rep.Dropped))])
-			}
-			switch verdict {
-			case "exact":
-				sc.exact++
-			case "wrong":
-				sc.wrong++
-			default:
-				sc.bridged++
-			}
-			v[rep.How.String()+":"+verdict]++
-			if rep.Stack != 0 && rep.How != stackfix.Bridge {
-				sc.bands.add(&rep, verdict == "exact")
-			}
+	for a := range samples {
+		missing, ok := t.missing[sampleKey{a.tid, int64(math.Round(float64(a.time) / 100))}]
+		if !ok {
+			continue
+		}
+		want := make([]string, len(missing))
+		for k, f := range missing {
+			want[k] = t.names[f]
+		}
+		sc.judged++
+		sc.missing += len(want)
+		verdict := "bridged"
+		if !a.deleted {
+			verdict = sc.judge(want, a.put)
+		}
+		switch verdict {
+		case "exact":
+			sc.exact++
+		case "wrong":
+			sc.wrong++
+		default:
+			sc.bridged++
+		}
+		v[a.how+":"+verdict]++
+		if !a.deleted && a.how != stackfix.Bridge.String() {
+			sc.bands.add(a.confidence, verdict == "exact")
 		}
 	}
 	return sc, v
+}
+
+// A realAnswer is what was made of a sample.
+type realAnswer struct {
+	tid, time  int64
+	put        []string // in front of the frames that were recorded
+	deleted    bool
+	how        string
+	confidence float32
+}
+
+// answers yields what FixStacks put into p.
+func answers(p *profile.Profile) iter.Seq[realAnswer] {
+	return func(yield func(realAnswer) bool) {
+		tab := p.Table
+		for _, t := range p.Threads {
+			at := t.Samples.Cursor()
+			for rep := range t.Repairs.All() {
+				var s profile.Sample
+				at.Seek(rep.Index)
+				if !at.Read(&s) || s.Type == profile.SampleEvent {
+					continue
+				}
+				fs := tab.AppendFrames(nil, s.Stack)
+				fs = fs[:len(fs)-(tab.Depth(rep.Recorded)-rep.Dropped)]
+				a := realAnswer{tid: t.TID, time: s.Time, how: rep.How, confidence: rep.Confidence}
+				for _, f := range fs {
+					a.put = append(a.put, tab.MethodOf(f).Full())
+				}
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// answers yields what other repairs made of r.
+func (r *recording) answers(res [][]stackfix.Repair) iter.Seq[realAnswer] {
+	return func(yield func(realAnswer) bool) {
+		for i, t := range r.threads {
+			for _, rep := range res[i] {
+				s := t.Samples[rep.Index]
+				if s.Evidence {
+					continue
+				}
+				a := realAnswer{tid: r.tids[i], time: s.Time, deleted: rep.Stack == 0, how: rep.How.String()}
+				if !a.deleted {
+					got := r.names(rep.Stack)
+					a.put = got[:len(got)-(r.tree.Depth(s.Stack)-int(rep.Dropped))]
+				}
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // judge holds the frames that were put before those recorded against those that were missing.
@@ -149,7 +205,8 @@ func (s *realScore) judge(want, put []string) string {
 // The recordings of real programs.
 var realRows = []string{"script", "serial", "roslyn", "mvc-ef", "graphql", "bus", "tests", "mvc-ef-tpl", "graphql-tpl", "bus-tpl"}
 
-// TestTruthReal judges by stacks that a recorder really cut.
+// TestTruthReal judges what the command does by stacks that a recorder really cut, and prints it with how often
+// answers of a confidence are right.
 func TestTruthReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads ten recordings")
@@ -161,22 +218,35 @@ func TestTruthReal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := corpus + "real/" + name
 			truth := loadRealTruth(t, path+".truth.ndjson.zst")
-			r := loadRecording(t, path+".nettrace.zst", false)
+			p, info := loadTrace(t, path+".nettrace.zst", true)
+			before := newRecording(p, info, false)
 			began := time.Now()
-			res := r.fix()
+			FixStacks(p, DefaultConfidence)
 			took := time.Since(began)
-			sc, v := r.scoreReal(truth, res)
+			sc, v := truth.score(answers(p))
 			all.addAll(&sc.bands)
 			t.Logf("REAL %-12s %v  %v %v", name, &sc, took.Round(time.Millisecond), v)
-			p, _ := r.scoreReal(truth, r.previous(true))
-			t.Logf("PEER %-12s %v", name, &p)
+			peer, _ := truth.score(before.answers(before.previous(true)))
+			t.Logf("PEER %-12s %v", name, &peer)
 			require.Positive(t, sc.judged)
-			assert.LessOrEqual(t, sc.pct(sc.wrong), 3.0, "wrong, percent")
+			assert.LessOrEqual(t, sc.pct(sc.wrong), 1.5, "wrong, percent")
 			exact, wrong, frames, n = exact+sc.pct(sc.exact), wrong+sc.pct(sc.wrong), frames+sc.frames(sc.right), n+1
 		})
 	}
-	if n > 0 {
-		t.Logf("BANDS%v", &all)
-		t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact/float64(n), wrong/float64(n), frames/float64(n))
+	if n == 0 {
+		return
+	}
+	exact, wrong, frames = exact/float64(n), wrong/float64(n), frames/float64(n)
+	t.Logf("BANDS%v", &all)
+	t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact, wrong, frames)
+	if n == len(realRows) {
+		assert.GreaterOrEqual(t, exact, 60.0, "exact, percent")
+		assert.LessOrEqual(t, wrong, 0.5, "wrong, percent")
+		assert.GreaterOrEqual(t, frames, 61.0, "frames restored, percent")
+		for k, x := range all {
+			if x.n >= 100 {
+				assert.GreaterOrEqual(t, float64(x.right)/float64(x.n), x.expected/float64(x.n)-0.03, "right from a confidence of %.2f on", bandFrom[k])
+			}
+		}
 	}
 }

@@ -58,6 +58,13 @@ const corpus = "../../../shared/corpus/"
 // name, as in Chromium JSON.
 func loadRecording(t testing.TB, path string, namesOnly bool) *recording {
 	t.Helper()
+	p, info := loadTrace(t, path, !namesOnly)
+	return newRecording(p, info, namesOnly)
+}
+
+// loadTrace reads a trace; with evidence as a repair does.
+func loadTrace(t testing.TB, path string, evidence bool) (*profile.Profile, *load.Info) {
+	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("no corpus beside the project: %v", err)
 	}
@@ -78,9 +85,9 @@ func loadRecording(t testing.TB, path string, namesOnly bool) *recording {
 		}
 		return f, nil
 	}
-	p, info, err := load.Profile(context.Background(), open, &load.Options{Evidence: !namesOnly})
+	p, info, err := load.Profile(context.Background(), open, &load.Options{Evidence: evidence})
 	require.NoError(t, err)
-	return newRecording(p, info, namesOnly)
+	return p, info
 }
 
 func newRecording(p *profile.Profile, info *load.Info, namesOnly bool) *recording {
@@ -214,13 +221,13 @@ type bands [5]struct {
 var bandFrom = [len(bands{})]float32{0, 0.93, 0.95, 0.97, 0.99}
 
 // add takes in an answer, which is no bridge.
-func (b *bands) add(rep *stackfix.Repair, right bool) {
+func (b *bands) add(confidence float32, right bool) {
 	k := len(b) - 1
-	for rep.Confidence < bandFrom[k] {
+	for confidence < bandFrom[k] {
 		k--
 	}
 	b[k].n++
-	b[k].expected += float64(rep.Confidence)
+	b[k].expected += float64(confidence)
 	if right {
 		b[k].right++
 	}
@@ -344,7 +351,7 @@ func (r *recording) scoreCut(truth [][]stackfix.StackID, res [][]stackfix.Repair
 			if rep != nil {
 				how = rep.How.String()
 				if rep.How != stackfix.Bridge {
-					sc.bands.add(rep, ans == "exact")
+					sc.bands.add(rep.Confidence, ans == "exact")
 				}
 			}
 			v[how+":"+ans]++
@@ -614,7 +621,7 @@ func (r *recording) scoreLab(mode string, res [][]stackfix.Repair, truth map[int
 			}
 			v[rep.How.String()+":"+ans]++
 			if rep.How != stackfix.Bridge {
-				sc.bands.add(rep, ans == "exact")
+				sc.bands.add(rep.Confidence, ans == "exact")
 			}
 		}
 	}
