@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"strings"
 	"time"
 	"unicode/utf16"
 )
@@ -366,7 +367,7 @@ func (w *Writer) define(m *Metadata, t int64) uint32 {
 	b := &w.metas
 	if w.v6 {
 		row := binary.AppendUvarint(w.payload[:0], uint64(id))
-		row = appendStringV(row, m.Provider)
+		row = appendStringV(row, written(m.Provider))
 		row = append(row, m.rawV6()...)
 		if len(row) > math.MaxUint16 {
 			w.err = fmt.Errorf("nettrace: %w: metadata of %d bytes", ErrTooLarge, len(row))
@@ -383,7 +384,7 @@ func (w *Writer) define(m *Metadata, t int64) uint32 {
 		return id
 	}
 	payload := binary.LittleEndian.AppendUint32(w.payload[:0], id)
-	payload = appendStringUTF16(payload, m.Provider)
+	payload = appendStringUTF16(payload, written(m.Provider))
 	payload = append(payload, m.rawV4()...)
 	if len(b.b) == 0 {
 		b.min, b.max = t, t
@@ -392,6 +393,20 @@ func (w *Writer) define(m *Metadata, t int64) uint32 {
 	b.b = b.state.append(b.b, &headerState{time: uint64(t), size: uint32(len(payload)), sorted: true}, false)
 	b.b, w.payload = append(b.b, payload...), payload
 	return id
+}
+
+// written is the name of a provider as it is written: a Reader takes one of control characters for damage,
+// which the name comes from.
+func written(provider string) string {
+	if printable([]byte(provider)) {
+		return provider
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(provider, "?"))
 }
 
 // stackID returns the id of a stack in this region. Like the runtime, v4 gives

@@ -279,6 +279,15 @@ func (l *loader) tellClipped(clipped map[int64]uint64) {
 	}
 }
 
+// tellRespelled tells of what was put right in the text of symbols.
+func (l *loader) tellRespelled(parts []respelled) {
+	for _, r := range parts {
+		if l.o.Warn != nil {
+			l.o.Warn(&nettrace.FormatError{Offset: r.offset, Where: "symbol", Err: fmt.Errorf("%w: %q, read as %q, which many symbols have", nettrace.ErrDamaged, r.was, r.is)})
+		}
+	}
+}
+
 // process returns the process with this id, which it adds if it is new.
 func (l *loader) process(pid int) *process {
 	p := l.procs[pid]
@@ -462,6 +471,7 @@ func (l *loader) finish() {
 		p.names.bridge = bridgeAddress(h.PointerSize)
 		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
 		l.tellClipped(p.names.clipped)
+		l.tellRespelled(p.names.respelled)
 	}
 	m.Notes = append(m.Notes, l.images.notes()...)
 	l.info.Frames = l.table.Frames()

@@ -224,6 +224,11 @@ func (rw *rewriter) edit(ev *nettrace.Event) {
 			if last, ok := p.names.clipped[ev.Offset]; ok {
 				ev.Payload = clippedPayload(ev, last)
 			}
+			for _, r := range p.names.respelled { // mostly none
+				if r.offset == ev.Offset {
+					ev.Payload = respelledPayload(ev, r)
+				}
+			}
 		}
 	}
 	if ev.Metadata.Source == nettrace.SourceSystem {

@@ -78,7 +78,8 @@ type symbols struct {
 	event   nettrace.Method // the newest
 
 	// clipped are the ends of code whose size was no size, by the offsets of the events that told it.
-	clipped map[int64]uint64
+	clipped   map[int64]uint64
+	respelled []respelled
 
 	lines *lines // nil: no PDB is in reach
 }
@@ -200,6 +201,9 @@ func (p *symbols) Finish(class func(profile.FrameID, Class)) {
 		p.claimJitted()
 	}
 	ranges := p.index()
+	if p.rules == ByTime {
+		p.respell()
+	}
 	natives := p.indexNative()
 	p.lines.begin()
 	ids := make(map[int32]profile.MethodID)
