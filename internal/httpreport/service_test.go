@@ -67,6 +67,7 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	require.NoError(t, ServiceMarkdown(&md, s))
 	require.NoError(t, ServiceHTML(&page, s))
 	assert.NotContains(t, text.String(), "\x1b")
+	assert.Contains(t, text.String(), "1 of 1 requests made failed or were answered 400 or more (100.0 %)", "what to look at does not pass over failures")
 	assert.NotContains(t, md.String(), "\n# x")
 	assert.NotContains(t, md.String(), "<script>")
 	assert.Contains(t, md.String(), `\|`)

@@ -33,6 +33,16 @@ type serviceSection struct {
 	Rows  [][]string
 }
 
+// errors are the requests of a side that failed or were answered so; s may be nil.
+func (s *Side) errors() (n int) {
+	if s != nil {
+		for i := range s.Status {
+			n += s.Status[i].Errors
+		}
+	}
+	return n
+}
+
 // serviceSections are what people are shown.
 func serviceSections(s *Service) (list []serviceSection) {
 	found := serviceSection{Title: "What to look at"}
@@ -41,6 +51,14 @@ func serviceSections(s *Service) (list []serviceSection) {
 	}
 	if len(found.Lines) == 0 {
 		found.Lines = []string{"Nothing stands out: no starved thread pool, no convoy at a lock, no exhausted pool of connections, no slow name resolution or handshake in what was recorded."}
+	}
+	for _, x := range []struct {
+		name string
+		*Side
+	}{{"served", s.Server}, {"made", s.Client}} {
+		if n := x.errors(); n > 0 {
+			found.Lines = append(found.Lines, fmt.Sprintf("%d of %d requests %s failed or were answered 400 or more (%s %%), for the reasons below", n, x.Requests, x.name, number(100*float64(n)/float64(x.Requests))))
+		}
 	}
 	list = append(list, found)
 	side := func(name string, x *Side) {
