@@ -182,45 +182,9 @@ func (rw *rewriter) findMarks(zones []*zone) error {
 	return nil
 }
 
-// recall goes through the events of the log, as read does through those of the trace.
-func (rw *rewriter) recall(zones []*zone) error {
-	var err error
-	n := 0
-	rw.log.all(rw.table, func(x *logged) bool {
-		if n++; n&0xffff == 0 {
-			if err = rw.ctx.Err(); err != nil {
-				return false
-			}
-		}
-		for len(zones) > 0 && zones[0].start <= x.off {
-			rw.start(zones[0])
-			zones = zones[1:]
-		}
-		ed, _ := rw.listed(x.off)
-		if m := rw.at(x.thread, x.phase, x.timed); m != nil {
-			ed = rw.step(m, x.off, x.phase, x.frame, x.name, x.sf)
-			if m.lastEnd > 0 && slices.ContainsFunc(ed.before, func(in insert) bool { return in.phase == 'E' }) {
-				rw.ends = append(rw.ends, m.lastEnd)
-			}
-			if x.phase == 'E' {
-				m.lastEnd = x.off
-			}
-		}
-		rw.pairs.event(rw.table, x.thread, x.phase, x.name, x.off-x.lead, &ed)
-		return true
-	})
-	slices.Sort(rw.ends)
-	rw.recalled = true
-	return err
-}
-
-// readFew does what read does, but reads only events that change and those that tell the time of what is put
-// in. The log tells where they are.
-func (rw *rewriter) readFew(in io.Reader, opts *chromium.Options, zones []*zone, _ bool) error {
-	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
-		return err
-	}
-	var ev chromium.Event
+// replay goes through the events of the log as read does through those of the trace, and calls f for each with
+// what is to be done, whether the lists have a mark for it, and the machine that works on it, if one does.
+func (rw *rewriter) replay(zones []*zone, f func(x *logged, ed *edit, mark bool, m *machine) error) error {
 	var err error
 	n := 0
 	rw.log.all(rw.table, func(x *logged) bool {
@@ -234,27 +198,60 @@ func (rw *rewriter) readFew(in io.Reader, opts *chromium.Options, zones []*zone,
 			zones = zones[1:]
 		}
 		ed, mark := rw.listed(x.off)
-		ed.mark = mark || ed.early
 		m := rw.at(x.thread, x.phase, x.timed)
 		if m != nil {
 			ed = rw.step(m, x.off, x.phase, x.frame, x.name, x.sf)
-			ed.mark = mark || ed.early
 		}
+		err = f(x, &ed, mark, m)
+		return err == nil
+	})
+	return err
+}
+
+// recall finds in the log what findMarks looks for, and which ends tell the time of what is put in.
+func (rw *rewriter) recall(zones []*zone) error {
+	err := rw.replay(zones, func(x *logged, ed *edit, _ bool, m *machine) error {
+		if m != nil {
+			if m.lastEnd > 0 && slices.ContainsFunc(ed.before, func(in insert) bool { return in.phase == 'E' }) {
+				rw.ends = append(rw.ends, m.lastEnd)
+			}
+			if x.phase == 'E' {
+				m.lastEnd = x.off
+			}
+		}
+		rw.pairs.event(rw.table, x.thread, x.phase, x.name, x.off-x.lead, ed)
+		return nil
+	})
+	slices.Sort(rw.ends)
+	rw.recalled = true
+	return err
+}
+
+// readFew does what read does, but reads only events that change and those that tell the time of what is put
+// in. The log tells where they are.
+func (rw *rewriter) readFew(in io.Reader, opts *chromium.Options, zones []*zone, _ bool) error {
+	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
+		return err
+	}
+	var ev chromium.Event
+	err := rw.replay(zones, func(x *logged, ed *edit, mark bool, m *machine) error {
+		ed.mark = mark || ed.early
 		wanted := ed.mark || ed.drop || len(ed.before) > 0 || len(ed.after) > 0
 		for len(rw.ends) > 0 && rw.ends[0] <= x.off {
 			wanted, rw.ends = true, rw.ends[1:]
 		}
 		if !wanted {
-			return true
+			return nil
 		}
 		rw.r.PassTo(x.off - x.lead)
-		switch err = rw.r.Read(&ev); {
+		err := rw.r.Read(&ev)
+		switch {
 		case err == nil && ev.Offset == x.off:
-			err = rw.apply(&ev, &ed, m)
+			return rw.apply(&ev, ed, m)
 		case err == nil || over(err):
-			err = fmt.Errorf("expected an event at offset %d as at first: %w", x.off, input.ErrChanged)
+			return fmt.Errorf("expected an event at offset %d as at first: %w", x.off, input.ErrChanged)
 		}
-		return err == nil
+		return err
 	})
 	if err != nil {
 		return err
