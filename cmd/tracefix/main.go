@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	heap := int64(smallHeap)
 	if explains(kctx) {
-		heap = explainHeap
+		heap = roomToExplain(batch.DefaultMemory())
 		leaveAlone(heap)
 	}
 	if oneTrace.Load() {

@@ -17,6 +17,10 @@ const smallHeap = 72 << 20
 // again and again takes a third of the time. The requests of a busy minute fit.
 const explainHeap = 256 << 20
 
+// roomToExplain is explainHeap, or less where the container or the machine has so little memory for the program
+// that garbage of that size would have it killed.
+func roomToExplain(memory int64) int64 { return max(smallHeap, min(explainHeap, memory/2)) }
+
 // heapFloor is the heap below which keepMemoryLow leaves the collector alone, in bytes.
 var heapFloor atomic.Int64
 

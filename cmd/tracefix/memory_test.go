@@ -24,3 +24,10 @@ func TestExplains(t *testing.T) {
 		assert.Equal(t, c.want, explains(kctx), c.args)
 	}
 }
+
+// Garbage is not let grow to what a small container has.
+func TestRoomToExplain(t *testing.T) {
+	for memory, want := range map[int64]int64{8 << 30: explainHeap, 512 << 20: explainHeap, 192 << 20: 96 << 20, 96 << 20: smallHeap, 0: smallHeap} {
+		assert.Equal(t, want, roomToExplain(memory), memory)
+	}
+}
