@@ -69,7 +69,7 @@ func (r *Reader) checkSum(m *Metadata) {
 	}
 	switch at := r.src.offset(); {
 	case n != at:
-		r.told(at, sumWhere, fmt.Errorf("%w: the file was written with %d bytes in front of this, and has %d; %s", ErrDamaged, n, at, sumNoteHelp), max(0, n-at))
+		r.told(at, sumWhere, fmt.Errorf("%w: the file was written with %d bytes in front of this, and has %d; %s", ErrDamaged, n, at, sumNoteHelp), 0) // what is not there is no part of the file, and n may be anything
 	case r.src.unsum || sum != r.src.sum:
 		r.told(at, sumWhere, fmt.Errorf("%w: what stands in front of this is not what was written; %s", ErrDamaged, sumNoteHelp), 0)
 	}
