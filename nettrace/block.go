@@ -177,7 +177,8 @@ func (r *Reader) readObject() {
 		r.salvage(at, o, body, size, fmt.Errorf("%w: block size %d, but another block begins inside", ErrDamaged, size))
 	case len(b) < body+size: // the file ends inside the block
 		r.damaged(at, o.kind.String(), fmt.Errorf("block of %d bytes: %w", size, io.ErrUnexpectedEOF), 0)
-		r.contents(o, b[min(body, len(b)):], at+int64(body), false)
+		body = min(body, len(b)) // it may end in the padding
+		r.contents(o, b[body:], at+int64(body), false)
 		r.src.skip(len(b))
 		r.finish()
 	case len(b) > body+size && b[body+size] != tagEnd:
