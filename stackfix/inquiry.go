@@ -188,6 +188,7 @@ func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 		all.shared = append(all.shared, int32(q.shared(above, q.t.Depth(above), x.above, 0)))
 	}
 	last := 0
+	sure := 0.0 // of a base, once there is one
 	for most := mostVotes; most >= nearVotes; most /= 2 {
 		near := min(most, all.n)
 		if near == last {
@@ -211,7 +212,10 @@ func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 			return true
 		}
 		if n > q.t.Depth(p.base) {
-			p.base, p.baseConf = q.t.up(above, n), min(unanimous(all.n), q.firm(all.votes))
+			if sure == 0 {
+				sure = min(unanimous(all.n), q.firm(all.votes))
+			}
+			p.base, p.baseConf = q.t.up(above, n), sure
 		}
 	}
 	return false

@@ -88,7 +88,7 @@ type ballot struct {
 	above   StackID
 	ago     int64 // before the stack that asks, ns
 	thread  int
-	hearsay bool
+	hearsay bool // see witness
 	surrounding
 	camp int32 // of those who show the same
 }
