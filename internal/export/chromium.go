@@ -31,8 +31,8 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	tracks := o.tracks(p)
 	c.str(`{"traceEvents":[`)
-	c.metadata(tracks)
 	timing := p.Timing()
+	c.metadata(tracks, timing)
 	sp := newSpanner(p.Table, p.Table.Synthetic())
 	c.line = newSpanLine(c.buffer, c.appendSpans)
 	for _, th := range o.threads(p) {
@@ -103,7 +103,7 @@ func (c *chromiumWriter) event() {
 }
 
 // metadata names processes, threads and tracks.
-func (c *chromiumWriter) metadata(tracks []*profile.Track) {
+func (c *chromiumWriter) metadata(tracks []*profile.Track, timing *profile.Timing) {
 	for _, pr := range c.p.Processes {
 		c.ids.pid(pr)
 	}
@@ -119,7 +119,7 @@ func (c *chromiumWriter) metadata(tracks []*profile.Track) {
 		pid, tid := c.ids.pid(th.Owner()), c.ids.tids[th]
 		holds := []byte(holdsTrack)
 		if !c.weighed {
-			holds = appendHolds(nil, c.p, th)
+			holds = appendHolds(nil, c.p, th, timing)
 		}
 		c.threadName(pid, tid, th.Title(), holds)
 		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
@@ -163,36 +163,18 @@ func (c *chromiumWriter) threadName(pid, tid int64, name string, holds []byte) {
 const holdsTrack = `{"holds":"track"}`
 
 // appendHolds says what the spans of a thread's samples are.
-func appendHolds(b []byte, p *profile.Profile, th *profile.Thread) []byte {
+func appendHolds(b []byte, p *profile.Profile, th *profile.Thread, timing *profile.Timing) []byte {
 	b = append(b, `{"holds":"samples"`...)
 	if limit := p.Meta.DepthLimit; limit > 0 {
 		b = append(b, `,"limit":`...)
 		b = strconv.AppendInt(b, int64(limit), 10)
 	}
-	if n := untoldCuts(th); n > 0 {
-		b = append(b, `,"cut":`...)
-		b = strconv.AppendInt(b, int64(n), 10)
-	}
+	b = appendCuts(b, p.Table, th, timing)
 	if typ, ok := onlyType(th); ok {
 		b = append(b, `,"type":`...)
 		b = text.AppendJSON(b, typ.String())
 	}
 	return append(b, '}')
-}
-
-// untoldCuts returns how many samples of th are cut and not repaired without being as deep
-// as a limit: nothing but their number tells it to those who read the file again.
-func untoldCuts(th *profile.Thread) (n int) {
-	if th.Samples.Cuts() == 0 {
-		return 0
-	}
-	repairs := th.Repairs.Cursor()
-	for i, s := range th.Samples.All() {
-		if s.Written() && (s.Cut == profile.CutBytes || s.Cut == profile.CutBroken) && repairs.Of(i) == nil {
-			n++
-		}
-	}
-	return n
 }
 
 // onlyType returns the type of all samples of a thread besides those of its time off

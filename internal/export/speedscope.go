@@ -60,7 +60,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 			b = append(b, "\n"+`{"type":"evented","name":`...)
 			b = text.AppendJSON(b, name)
 			b = append(b, `,"tracefix":`...) // for those who read the file again, as in Chromium JSON
-			b = appendHolds(b, p, th)
+			b = appendHolds(b, p, th, timing)
 			b = append(b, `,"unit":"nanoseconds","startValue":`...)
 			b = strconv.AppendInt(b, first, 10)
 			b = append(b, `,"endValue":`...)

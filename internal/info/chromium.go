@@ -83,8 +83,8 @@ func (f *Facts) stacksOf(t *spans.Trace) {
 	if s.Samples > 0 {
 		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
 		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Untold: int64(s.CutUntold), Bridged: bridged, Before: repairedBefore(t.Profile)}
-		if s.Cut > 0 {
-			f.Stacks.Cut["depth"] = int64(s.Cut)
+		for _, x := range t.Profile.Cuts() {
+			f.Stacks.Cut[x.Cut.String()]++
 		}
 		half := int64(s.Samples+1) / 2
 		for d, n := range s.Depths {
@@ -207,8 +207,7 @@ func (f *Facts) spanStacks(v *Verdict) {
 		v.Text += fmt.Sprintf("%s stack%s, none cut", count(f.Samples.Count), report.Plural(int(f.Samples.Count)))
 	default:
 		cut := f.Stacks.CutTotal()
-		v.Text += fmt.Sprintf("%s stack%s; %s cut at %d frames (%s) in %s spike%s", count(f.Samples.Count), report.Plural(int(f.Samples.Count)), count(cut), f.Stacks.Limit,
-			report.Percent(cut, f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
+		v.Text += fmt.Sprintf("%s stack%s; %s in %s spike%s", count(f.Samples.Count), report.Plural(int(f.Samples.Count)), f.Stacks.cutText(f.Samples.Count), report.Count(f.spikes), report.Plural(f.spikes))
 		v.cut(f, cut, f.Samples.Count)
 	}
 	if n := f.Stacks.Bridged; n > 0 {

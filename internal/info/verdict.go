@@ -9,6 +9,7 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Commands that record what a trace lacks.
@@ -89,17 +90,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 		v.Do = "unset DOTNET_EventPipeDisableStacks in the process and record again"
 		v.Text += "; all their stacks are empty"
 	case cut > 0:
-		var by []string
-		if n := f.Stacks.Cut["depth"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at %d frames (%s)", count(n), f.Stacks.Limit, percentOf(n, s.Looks())))
-		}
-		if n := f.Stacks.Cut["bytes"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s cut at the recorder's copy of the stack (%s)", count(n), percentOf(n, s.Looks())))
-		}
-		if n := f.Stacks.Cut["broken"]; n > 0 {
-			by = append(by, fmt.Sprintf("%s broken (%s)", count(n), percentOf(n, s.Looks())))
-		}
-		v.Text += "; " + strings.Join(by, ", ")
+		v.Text += "; " + f.Stacks.cutText(s.Looks())
 		v.cut(f, cut, s.Looks())
 	default:
 		v.Text += "; none cut"
@@ -444,4 +435,18 @@ func size(n int64) string {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}
+
+// cutText says where so many of n stacks were cut.
+func (s *Stacks) cutText(n int64) string {
+	var by []string
+	add := func(kind profile.Cut, what string) {
+		if k := s.Cut[kind.String()]; k > 0 {
+			by = append(by, fmt.Sprintf("%s %s (%s)", count(k), what, percentOf(k, n)))
+		}
+	}
+	add(profile.CutDepth, fmt.Sprintf("cut at %d frames", s.Limit))
+	add(profile.CutBytes, "cut at the recorder's copy of the stack")
+	add(profile.CutBroken, "broken")
+	return strings.Join(by, ", ")
 }

@@ -71,10 +71,7 @@ func (rw *rewriter) machine(z *zone) *machine {
 	}
 	r := rw.stacks[z.lane]
 	m.a, m.b = r.of(z.before), r.of(z.after)
-	low := z.low
-	if low > m.outerA {
-		low += int(m.a.inserted)
-	}
+	low := m.a.open(z.low, m.outerA)
 	base := 0
 	if z.from.outer != 0 && z.to.outer != 0 {
 		base = min(z.low, low, sameCallers(t, z.from.outer, z.to.outer))
@@ -103,8 +100,8 @@ func (m *machine) findEarly() {
 		return
 	}
 	name := t.nameOf(m.newRB.at(m.keep))
-	if m.tied = m.z.tied; m.tied > m.outerA && m.tied < math.MaxInt {
-		m.tied += int(m.a.inserted)
+	if m.tied = m.z.tied; m.tied < math.MaxInt {
+		m.tied = m.a.open(m.tied, m.outerA)
 	}
 	m.tied = min(m.tied, m.oldRA.len())
 	odd := m.keep
@@ -196,9 +193,10 @@ func (m *machine) step(phase byte, f profile.FrameID, name int32, sf bool) edit 
 		if n == 0 {
 			return e // it ends nothing that is known: keep it
 		}
-		at := m.l.depth(t.table) // index of the frame that it ends
-		if at >= m.outerA {
-			at += int(m.a.inserted)
+		at, ok := m.a.index(m.l.depth(t.table), m.outerA) // of the frame that it ends
+		if !ok {
+			e.drop = true
+			return e
 		}
 		e.before = m.close(max(at+1, m.keep), e.before)
 		if at < m.keep {
@@ -213,12 +211,16 @@ func (m *machine) step(phase byte, f profile.FrameID, name int32, sf bool) edit 
 	if !m.opening {
 		m.depth, m.inThread = m.l.depth(t.table), m.l.outer != 0 || m.z.lane.own.holds == holdsSamples
 	}
-	at := m.depth
-	m.depth++
+	at, ok := m.depth, true
 	if m.inThread {
-		at += int(m.b.inserted)
+		at, ok = m.b.index(at, t.table.Depth(m.z.to.outer))
 	} else if t.kind(f) == kindThread {
 		m.inThread = true
+	}
+	m.depth++
+	if !ok {
+		m.opening, e.drop = true, true
+		return e
 	}
 	e.before = m.openTo(at, e.before)
 	if at < m.keep {

@@ -14,7 +14,8 @@ import (
 //	"args":{"name":"Main","tracefix":{"holds":"samples","limit":100,"type":"external"}}
 //	"args":{"name":"HTTP","tracefix":{"holds":"track"}}
 //
-// Of samples that were cut at another place than a limit it tells the number ("cut").
+// Of stacks that were cut at another place than a limit it tells the number ("cut") and which
+// they are ("cuts", see toldCuts).
 //
 // limit is the number of frames at which the recorder cut stacks, absent if it did
 // not cut by depth; type is that of all samples of the thread, absent if they differ.
@@ -35,6 +36,7 @@ type ownThread struct {
 	limit int
 	typ   profile.SampleType
 	typed bool
+	cuts  toldCuts
 }
 
 // own returns what is known of a thread by chromium.Event.Thread.
@@ -52,10 +54,11 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 		return
 	}
 	var args struct {
-		Holds string `json:"holds"`
-		Limit int    `json:"limit"`
-		Cut   int    `json:"cut"`
-		Type  string `json:"type"`
+		Holds string  `json:"holds"`
+		Limit int     `json:"limit"`
+		Cut   int     `json:"cut"`
+		Cuts  []int64 `json:"cuts"`
+		Type  string  `json:"type"`
 	}
 	if json.Unmarshal(text, &args) != nil {
 		return
@@ -74,13 +77,15 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 			o.typ, o.typed = s, true
 		}
 	}
+	if o.holds == holdsSamples {
+		if o.cuts = readCuts(args.Cuts); o.cuts == nil {
+			d.Facts.CutUntold += min(max(0, args.Cut), math.MaxInt32)
+		}
+	}
 	for int(thread) >= len(d.table.owns) {
 		d.table.owns = append(d.table.owns, ownThread{})
 	}
 	d.table.owns[thread] = o
-	if o.holds == holdsSamples {
-		d.Facts.CutUntold += min(max(0, args.Cut), math.MaxInt32)
-	}
 	if o.holds == holdsSamples && d.opts.MaxDepth == 0 {
 		d.limit = o.limit
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -301,8 +302,8 @@ func TestOwnLimit(t *testing.T) {
 	}
 }
 
-// How many stacks a recorder cut at no limit of frames is known, unless they were repaired.
-func TestOwnCutUntold(t *testing.T) {
+// Stacks that a recorder cut at no limit of frames are known, unless they were repaired.
+func TestOwnCuts(t *testing.T) {
 	p := ownProfile(0, []string{"a b", "a c", "a b", "a b d"}, []string{"a b", "a c"})
 	cuts := []profile.Cut{profile.CutBytes, profile.CutBroken, profile.Whole, profile.CutBytes, profile.Whole, profile.CutBroken}
 	i := -1
@@ -313,14 +314,31 @@ func TestOwnCutUntold(t *testing.T) {
 			return true
 		})
 	}
-	tr := readBytes(t, ownBytes(t, p), nil)
-	assert.Equal(t, 4, tr.Facts.CutUntold)
-	assert.Zero(t, tr.Facts.Cut)
+	told := func(in []byte) (cuts []profile.Cut) {
+		tr := readBytes(t, in, nil)
+		assert.Zero(t, tr.Facts.CutUntold)
+		for _, th := range tr.Profile.Threads {
+			for _, s := range th.Samples.All() {
+				cuts = append(cuts, s.Cut)
+			}
+		}
+		return cuts
+	}
+	in := ownBytes(t, p)
+	assert.Equal(t, cuts, told(in))
 
 	for _, index := range []int{0, 3} {
 		p.Threads[0].Repairs.Append(profile.Repair{Index: index, How: "before"})
+		cuts[index] = profile.Whole
 	}
-	assert.Equal(t, 2, readBytes(t, ownBytes(t, p), nil).Facts.CutUntold)
+	assert.Equal(t, cuts, told(ownBytes(t, p)))
+
+	// Where it is only told how many they are, or what nobody writes, nothing is taken for cut.
+	for _, list := range []string{``, `,"cuts":[1,2]`, `,"cuts":[]`} {
+		tr := readBytes(t, regexp.MustCompile(`,"cuts":\[[0-9,]*\]`).ReplaceAll(in, []byte(list)), nil)
+		assert.Equal(t, 4, tr.Facts.CutUntold)
+		assert.Zero(t, tr.Facts.Cut)
+	}
 	assert.Zero(t, readBytes(t, ownBytes(t, loadChain(t)), nil).Facts.CutUntold)
 }
 

@@ -206,7 +206,7 @@ func (t *Trace) value(key string) io.Writer {
 func (t *Trace) earlierMarks() (marks []profile.RepairMark, ok bool) {
 	_, list, _ := bytes.Cut(t.earlier.Bytes(), []byte(":"))
 	if s, ok := t.src.(*SpeedscopeReader); ok {
-		list = s.w.earlier.Bytes()
+		list = s.w.earlier
 	}
 	t.earlier = bytes.Buffer{}
 	return profile.ReadRepairMarks(list)
@@ -544,9 +544,12 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			}
 		}
 		n := t.Depth(rec.Stack)
-		if cut = n == d.limit && n > 0; cut {
+		if told := l.own.cuts.at(l.began+(ns-l.began)/2, n); told != nil && !d.table.bridged(rec.Stack) {
+			rec.Cut, rec.Suspect = told.cut, told.suspect
+		} else if n == d.limit && n > 0 {
 			rec.Cut = profile.CutDepth
 		}
+		cut = rec.Cut != profile.Whole
 		if n > l.maxDepth {
 			l.maxDepth = n
 			if n > d.deepest && !d.stitched(rec.Stack) {
@@ -636,10 +639,10 @@ func (d *reading) finish(frames int) {
 		// may have taken the end of a frame, one does not.
 		p.Meta.DepthLimit = 0
 		d.Facts.Deepest = d.deepest
-		d.zones = nil
 		for _, l := range d.all {
 			uncut(l.t)
 		}
+		d.zones = slices.DeleteFunc(d.zones, func(z zone) bool { return z.lane.own.cuts == nil })
 	}
 	if d.opts.Weighted {
 		base := int64(0)
@@ -675,14 +678,16 @@ func (d *reading) finish(frames int) {
 	d.Facts.finish(d, frames)
 }
 
-// uncut takes the cut marks from the samples of t.
+// uncut takes the marks of cuts at the limit from the samples of t.
 func uncut(t *profile.Thread) {
 	if t == nil || t.Samples.Cuts() == 0 {
 		return
 	}
 	var s profile.Samples
 	for _, x := range t.Samples.All() {
-		x.Cut = profile.Whole
+		if x.Cut == profile.CutDepth {
+			x.Cut = profile.Whole
+		}
 		s.Append(x)
 	}
 	t.Samples = s

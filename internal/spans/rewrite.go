@@ -60,6 +60,31 @@ type fix struct {
 	sample   int32
 	stack    profile.StackID // below the thread's frame
 	inserted int32           // frames put in at the root side; below 0 for those taken away
+	dropped  int32           // outermost frames that were recorded and are not in it: garbage
+}
+
+// changed reports whether the stack is another one than was recorded.
+func (f fix) changed() bool { return f.inserted != 0 || f.dropped != 0 }
+
+// index returns which frame of the repaired stack the recorded frame number at is, both counted
+// from the outermost one, of which outer are not the sample's; ok is false for a frame that was dropped.
+func (f fix) index(at, outer int) (i int, ok bool) {
+	switch {
+	case at < outer:
+		return at, true
+	case at < outer+int(f.dropped):
+		return 0, false
+	}
+	return at + int(f.inserted), true
+}
+
+// open returns how many frames of the repaired stack are open where n are that were recorded. Of
+// frames that were put in all stay open as long as one of those is that they stand below.
+func (f fix) open(n, outer int) int {
+	if n <= outer {
+		return n
+	}
+	return max(n, outer+int(f.dropped)) + int(f.inserted)
 }
 
 // An edit is what happens at one event.
@@ -353,6 +378,7 @@ func (rw *rewriter) plan() []*zone {
 			f := fix{sample: int32(i), stack: s.Stack}
 			if rep := next.Of(i); rep != nil && !rep.Earlier {
 				f.inserted = int32(rw.table.table.Depth(s.Stack) - rw.table.table.Depth(rep.Recorded))
+				f.dropped = int32(rep.Dropped)
 				if rep.How == stackfix.Bridge.String() && rw.table.table.Frames() > len(rw.table.frames) {
 					rw.bridge = true
 				}
@@ -364,7 +390,7 @@ func (rw *rewriter) plan() []*zone {
 			look(z.after)
 		}
 		for _, z := range zs {
-			if r.of(z.before).inserted != 0 || r.of(z.after).inserted != 0 {
+			if r.of(z.before).changed() || r.of(z.after).changed() {
 				zones = append(zones, z)
 			}
 		}

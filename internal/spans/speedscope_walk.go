@@ -22,7 +22,7 @@ type walker struct {
 	done       bool // stop
 
 	begin   func(p *SpeedscopeProfile, holds json.RawMessage) bool
-	earlier bytes.Buffer // the list of an earlier repair
+	earlier json.RawMessage // the list of an earlier repair
 	event   func(open bool, frame int, at float64) bool
 }
 
@@ -118,9 +118,7 @@ func (w *walker) top(key string) bool {
 	case "profiles":
 		s.elements(w.profile, func() bool { return strings.HasPrefix(s.ahead(8), `,{"type"`) })
 	case repairsKey:
-		s.keep = &w.earlier
-		s.skip()
-		s.keep = nil
+		w.earlier = s.text()
 	default:
 		s.skip()
 	}
@@ -271,7 +269,7 @@ func (w *walker) rest(p *SpeedscopeProfile, opened bool) (next *SpeedscopeProfil
 				p.Start = n
 			}
 		case "tracefix":
-			p.holds = s.small()
+			p.holds = s.text()
 		case "events":
 			if !begin() {
 				w.done = true
@@ -335,15 +333,13 @@ func (s *scanner) number() (float64, bool) {
 	return 0, false
 }
 
-// small returns the text of a small value.
-func (s *scanner) small() json.RawMessage {
-	b, _ := s.r.Peek(4096)
-	at := s.off
+// text passes over a value and returns its text.
+func (s *scanner) text() json.RawMessage {
+	var b bytes.Buffer
+	s.keep = &b
 	s.skip()
-	if n := int(s.off - at); n <= len(b) {
-		return slices.Clone(b[:n])
-	}
-	return nil
+	s.keep = nil
+	return b.Bytes()
 }
 
 // An event of an evented profile.
