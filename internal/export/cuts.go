@@ -16,7 +16,7 @@ import (
 // the end of the recorder's copy or 1 for one whose unwinding failed, plus twice the number of its
 // outermost frames that may be garbage. A stack that is deeper by now was repaired since.
 func appendCuts(b []byte, t *profile.Table, th *profile.Thread, timing *profile.Timing) []byte {
-	if th.Samples.Cuts() == 0 {
+	if !cutElsewhere(th) {
 		return b
 	}
 	skip := t.Synthetic()
@@ -65,6 +65,20 @@ func appendCuts(b []byte, t *profile.Table, th *profile.Thread, timing *profile.
 	b = append(b, `,"cuts":[`...)
 	b = append(b, list[:max(0, len(list)-1)]...)
 	return append(b, ']')
+}
+
+// cutElsewhere reports whether a sample of th was cut at another place than the limit.
+func cutElsewhere(th *profile.Thread) bool {
+	if th.Samples.Cuts() == 0 {
+		return false
+	}
+	c := th.Samples.Cursor()
+	for s, ok := c.Next(); ok; s, ok = c.Next() {
+		if s.Cut == profile.CutBytes || s.Cut == profile.CutBroken {
+			return true
+		}
+	}
+	return false
 }
 
 // A cutStretch is a time, ns, in which a thread's stacks are cut in one way.
