@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -50,27 +51,29 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		return appendEvented(b, g, spans, frame, offCPU)
 	})
 	all := newWeighedStacks(allThreads)
+	heads := make([]profileHead, len(threads))
+	relay.Each(len(threads), func(i int) { heads[i] = headOf(p, threads[i], timing) })
 	for i, th := range threads {
 		if i > 0 {
 			line.str(",")
 		}
 		name := threadTitle(th, len(processes) > 1)
-		first, last := measure(th, timing, all, offCPU)
+		head := &heads[i]
 		line.append(func(b []byte) []byte {
 			b = append(b, "\n"+`{"type":"evented","name":`...)
 			b = text.AppendJSON(b, name)
 			b = append(b, `,"tracefix":`...) // for those who read the file again, as in Chromium JSON
-			b = appendHolds(b, p, th, timing)
+			b = append(b, head.holds...)
 			b = append(b, `,"unit":"nanoseconds","startValue":`...)
-			b = strconv.AppendInt(b, first, 10)
+			b = strconv.AppendInt(b, head.first, 10)
 			b = append(b, `,"endValue":`...)
-			b = strconv.AppendInt(b, last, 10)
+			b = strconv.AppendInt(b, head.last, 10)
 			return append(b, `,"events":[`...)
 		})
 		line.fresh = true
 
 		wasOff := false
-		end := first
+		end := head.first
 		closing := func(methods []profile.MethodID) {
 			if !wasOff && len(methods) == 0 {
 				return
@@ -94,9 +97,12 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 			for _, m := range sp.path[keep:] {
 				line.span(m, false)
 			}
+			leaf := int32(-1)
 			if wasOff {
 				line.span(offCPUSpan, false)
+				leaf = offCPU
 			}
+			all.add(weighedStack{st.Stack, leaf}, float64(st.Nanos()))
 			end = st.End
 		}
 		sp.step(0, 0)
@@ -200,19 +206,20 @@ func (b *buffer) speedscopeFrame(name string, begin profile.Place) {
 
 func hasStretches(th *profile.Thread) bool { return th.Samples.Written() > 0 }
 
-// measure returns where the first stretch of th begins and the last ends, and adds them all to sums.
-func measure(th *profile.Thread, timing *profile.Timing, sums *weighedStacks, offCPU int32) (first, last int64) {
-	first = -1
+// A profileHead is what stands in the file before the events of a thread.
+type profileHead struct {
+	first, last int64  // ns: where its first stretch begins and its last ends
+	holds       []byte // see appendHolds
+}
+
+func headOf(p *profile.Profile, th *profile.Thread, timing *profile.Timing) profileHead {
+	h := profileHead{first: -1, holds: appendHolds(nil, p, th, timing)}
 	for st := range timing.Stretches(th) {
-		if first < 0 {
-			first = st.Start
+		if h.first < 0 {
+			h.first = st.Start
 		}
-		leaf := int32(-1)
-		if st.Type == profile.SampleOffCPU {
-			leaf = offCPU
-		}
-		sums.add(weighedStack{st.Stack, leaf}, float64(st.Nanos()))
-		last = st.End
+		h.last = st.End
 	}
-	return max(first, 0), last
+	h.first = max(h.first, 0)
+	return h
 }
