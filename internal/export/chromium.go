@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -115,13 +116,16 @@ func (c *chromiumWriter) metadata(tracks []*profile.Track, timing *profile.Timin
 		c.nameProcess(c.ids.pid(pr), pr.Title())
 		c.sortIndex("process_sort_index", c.ids.pid(pr), 0, i)
 	}
-	for _, th := range c.o.threads(c.p) {
-		pid, tid := c.ids.pid(th.Owner()), c.ids.tids[th]
-		holds := []byte(holdsTrack)
-		if !c.weighed {
-			holds = appendHolds(nil, c.p, th, timing)
+	threads := c.o.threads(c.p)
+	holds := make([][]byte, len(threads))
+	relay.Each(len(threads), func(i int) {
+		if holds[i] = []byte(holdsTrack); !c.weighed {
+			holds[i] = appendHolds(nil, c.p, threads[i], timing)
 		}
-		c.threadName(pid, tid, th.Title(), holds)
+	})
+	for i, th := range threads {
+		pid, tid := c.ids.pid(th.Owner()), c.ids.tids[th]
+		c.threadName(pid, tid, th.Title(), holds[i])
 		c.sortIndex("thread_sort_index", pid, tid, c.ids.ranks[th])
 	}
 	for i, t := range tracks {
