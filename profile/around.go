@@ -162,7 +162,7 @@ func (a *arounder) rows(sums map[MethodID]*aroundSum, missing string) []AroundRo
 		}
 		rows = append(rows, AroundRow{Method: name, CPU: text.Millis(s.cpu), Wait: text.Millis(s.wait), Samples: s.samples})
 	}
-	slices.SortFunc(rows, func(x, y AroundRow) int {
+	text.SortRows(rows, func(x, y *AroundRow) int {
 		return cmp.Or(cmp.Compare(y.CPU+y.Wait, x.CPU+x.Wait), cmp.Compare(x.Method, y.Method))
 	})
 	return rows

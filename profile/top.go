@@ -98,7 +98,7 @@ func (p *Profile) Top(o TopOptions) *Top {
 	}
 	_ = line.Close() // nothing of it fails
 	if o.ByThread {
-		slices.SortStableFunc(t.Groups, func(a, b TopGroup) int {
+		text.SortRows(t.Groups, func(a, b *TopGroup) int {
 			if o.Wait {
 				return cmp.Or(cmp.Compare(b.Wait, a.Wait), cmp.Compare(b.CPU, a.CPU))
 			}

@@ -3,7 +3,8 @@ package profile
 import (
 	"cmp"
 	"math"
-	"slices"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A ValueTop is the methods and names of a profile with what they weigh by one Weight.
@@ -113,14 +114,14 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 	for i := range t.Names {
 		t.Names[i].Within = t.Within(t.Names[i].Events)
 	}
-	slices.SortFunc(t.Methods, func(a, b ValueRow) int {
+	text.SortRows(t.Methods, func(a, b *ValueRow) int {
 		self, total := cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total)
 		if byTotal {
 			self, total = total, self
 		}
 		return cmp.Or(self, total, cmp.Compare(a.Method, b.Method))
 	})
-	slices.SortStableFunc(t.Names, func(a, b ValueName) int {
+	text.SortRows(t.Names, func(a, b *ValueName) int {
 		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Name, b.Name))
 	})
 	t.AllNames, t.AllMethods = len(t.Names), len(t.Methods)

@@ -192,7 +192,7 @@ func (x *Comparison) failures(a, b *Report) error {
 	for _, c := range causes {
 		x.Causes = append(x.Causes, *c)
 	}
-	compare.SortRows(x.Causes, func(p, q *Cause) int {
+	text.SortRows(x.Causes, func(p, q *Cause) int {
 		change := func(c *Cause) int { return c.Count[1] - c.Count[0] }
 		return cmp.Or(cmp.Compare(change(q), change(p)), strings.Compare(p.Why, q.Why))
 	})
@@ -268,7 +268,7 @@ func (x *Comparison) routes(a, b *report.Measures) {
 			P50:    quantileChange(old, r, 0.5, limit), P95: quantileChange(old, r, 0.95, limit),
 		})
 	}
-	compare.SortRows(x.Routes, func(p, q *RouteChange) int {
+	text.SortRows(x.Routes, func(p, q *RouteChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.Change) }
 		return cmp.Or(cmp.Compare(size(&q.P95), size(&p.P95)), strings.Compare(p.name(), q.name()))
 	})
@@ -303,7 +303,7 @@ func (x *Comparison) methods(a, b *report.Measures) {
 		q, sq := share(sides[1][name], b)
 		x.Methods = append(x.Methods, MethodChange{name, compare.Judge(p, q, math.Hypot(sp, sq), limit), [2]int{sides[0][name].Traces, sides[1][name].Traces}})
 	}
-	compare.SortRows(x.Methods, func(p, q *MethodChange) int {
+	text.SortRows(x.Methods, func(p, q *MethodChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.After - f.Before) }
 		return cmp.Or(cmp.Compare(size(&q.Share), size(&p.Share)), strings.Compare(p.Method, q.Method))
 	})

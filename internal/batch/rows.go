@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A report as rows is one JSON line with the head of the report, one for each trace in the
@@ -287,7 +289,7 @@ func (m *Merger) addSkip(s Skip) {
 }
 
 func (m *Merger) cutSkips() {
-	slices.SortStableFunc(m.skips, func(a, b Skip) int { return cmp.Compare(a.Index, b.Index) })
+	text.SortRows(m.skips, func(a, b *Skip) int { return cmp.Compare(a.Index, b.Index) })
 	m.skips = m.skips[:min(len(m.skips), maxSkips)]
 }
 

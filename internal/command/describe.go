@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix"
@@ -111,7 +110,7 @@ func most(counts map[string]int) (list []report.Share) {
 	for name, n := range counts {
 		list = append(list, report.Share{Name: strings.ToValidUTF8(name, "\uFFFD"), Samples: n})
 	}
-	slices.SortFunc(list, func(a, b report.Share) int {
+	text.SortRows(list, func(a, b *report.Share) int {
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(a.Name, b.Name))
 	})
 	return list[:min(len(list), report.MaxRest)]

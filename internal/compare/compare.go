@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -193,7 +192,7 @@ func series(a, b *Trace) []Named {
 		sigma := math.Hypot(math.Hypot(2*mx.sigma, 0.05*mx.value), math.Hypot(2*my.sigma, 0.05*my.value))
 		list = append(list, Named{Name: name, Figure: Judge(mx.value, my.value, sigma, limit), Count: [2]int{len(x), len(y)}})
 	}
-	SortRows(list, func(x, y *Named) int {
+	text.SortRows(list, func(x, y *Named) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.z), math.Abs(x.z)), cmp.Compare(x.Name, y.Name))
 	})
 	return list
@@ -208,15 +207,9 @@ func meanOfValues(values []float64) mean {
 	return meanOf(sum, squares, len(values))
 }
 
-// SortRows sorts rows of a report, and keeps the order of equal ones. slices.SortFunc is up to 16 KB of
-// program for each kind of row, as large as they are, and the lists are short.
-func SortRows[Row any](rows []Row, order func(x, y *Row) int) {
-	sort.SliceStable(rows, func(i, j int) bool { return order(&rows[i], &rows[j]) < 0 })
-}
-
 // sortNamed puts the largest changes first.
 func sortNamed(list []Named) {
-	SortRows(list, func(x, y *Named) int {
+	text.SortRows(list, func(x, y *Named) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.After-y.Before), math.Abs(x.After-x.Before)), cmp.Compare(x.Name, y.Name))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -375,7 +376,7 @@ func methods(a, b *costs, perRequest bool) []Method {
 	if perRequest {
 		explain(list)
 	}
-	SortRows(list, func(x, y *Method) int {
+	text.SortRows(list, func(x, y *Method) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.Self.After-y.Self.Before), math.Abs(x.Self.After-x.Self.Before)), cmp.Compare(x.Method, y.Method))
 	})
 	return list
@@ -446,7 +447,7 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 	if verdict != Unclear && (verdict == More) == (d > 0) && math.Abs(d) >= max(smallest*f.Before, 1.64*math.Sqrt(variance)/1e6) {
 		f.Verdict, f.z = verdict, z
 	}
-	SortRows(list, func(p, q *Route) int { return cmp.Compare(math.Abs(q.z), math.Abs(p.z)) })
+	text.SortRows(list, func(p, q *Route) int { return cmp.Compare(math.Abs(q.z), math.Abs(p.z)) })
 	return f, list
 }
 

@@ -172,7 +172,7 @@ func sumJIT(list []*runtimeevents.Compilation, key func(*runtimeevents.Compilati
 		s.native += int64(m.Native)
 		s.slowest = max(s.slowest, m.Time())
 	}
-	slices.SortStableFunc(sums, func(a, b jitSum) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.n, a.n)) })
+	text.SortRows(sums, func(a, b *jitSum) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.n, a.n)) })
 	return sums
 }
 

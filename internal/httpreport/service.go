@@ -258,7 +258,7 @@ func (s *side) finish(span int64) *Side {
 	for text, n := range s.errors {
 		out.Errors = append(out.Errors, Failure{text, n})
 	}
-	slices.SortFunc(out.Errors, func(a, b Failure) int {
+	text.SortRows(out.Errors, func(a, b *Failure) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text))
 	})
 	slices.SortFunc(s.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })

@@ -127,7 +127,7 @@ func (c *ServiceCollector) starvation(s *Service) {
 		if len(all) == 0 || len(p.Adjustments) == 0 {
 			continue
 		}
-		slices.SortFunc(all, func(a, b runtimeevents.Adjustment) int { return cmp.Compare(a.Time, b.Time) })
+		text.SortRows(all, func(a, b *runtimeevents.Adjustment) int { return cmp.Compare(a.Time, b.Time) })
 		first, most := p.Adjustments[0].Workers, uint32(0)
 		for _, a := range all {
 			most = max(most, a.Workers)

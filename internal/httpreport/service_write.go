@@ -142,7 +142,7 @@ func (g *Group) causes() string {
 		sum += ns
 		list = append(list, part{name, ns})
 	}
-	slices.SortStableFunc(list, func(a, b part) int { return int(min(1, max(-1, b.ns-a.ns))) })
+	text.SortRows(list, func(a, b *part) int { return int(min(1, max(-1, b.ns-a.ns))) })
 	var words []string
 	for _, p := range list {
 		if share := float64(p.ns) / float64(max(sum, 1)); share >= 0.05 && len(words) < 4 {

@@ -186,7 +186,7 @@ func (f *Facts) chromiumProperties() {
 	for ph, n := range s.Phases {
 		phases = append(phases, phase{cmp.Or(ph, "none"), n})
 	}
-	slices.SortFunc(phases, func(a, b phase) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.ph, b.ph)) })
+	text.SortRows(phases, func(a, b *phase) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.ph, b.ph)) })
 	var text []string
 	for _, p := range phases {
 		text = append(text, p.ph+" "+count(p.n))

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // wrong takes a problem into v: a share (0 to 1) of more than half is bad, and one of no
@@ -30,7 +31,7 @@ const toldProblems = 3
 
 // sumUp puts the verdicts in order and makes one of them.
 func (f *Facts) sumUp() {
-	slices.SortStableFunc(f.Verdicts, func(a, b Verdict) int {
+	text.SortRows(f.Verdicts, func(a, b *Verdict) int {
 		return cmp.Or(cmp.Compare(severity[b.State], severity[a.State]), cmp.Compare(b.Share, a.Share))
 	})
 	all := Verdict{State: Good}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Measures are what batches are compared by. They add up over traces, and are bounded: the
@@ -190,7 +192,7 @@ func (m *Measurer) hot(most int) []HotTime {
 
 // hottest keeps the methods with the most self time, and adds to missed what one may lack for it.
 func hottest(list []HotTime, most int, missed *float64) []HotTime {
-	slices.SortFunc(list, func(a, b HotTime) int {
+	text.SortRows(list, func(a, b *HotTime) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(a.Method, b.Method))
 	})
 	if len(list) > most {
@@ -217,7 +219,7 @@ func (m *Measurer) measures(methods, routes int) *Measures {
 	for _, r := range m.routes {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b Measured) int {
+	text.SortRows(list, func(a, b *Measured) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Side, b.Side), strings.Compare(a.Host, b.Host), strings.Compare(a.Route, b.Route))
 	})
 	out.Routes = list

@@ -83,7 +83,7 @@ func nearest(want string, names []string, farther int, forms func(string) []stri
 			offers = append(offers, offer{name, misspelt + least})
 		}
 	}
-	slices.SortFunc(offers, func(a, b offer) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name)) })
+	SortRows(offers, func(a, b *offer) int { return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name)) })
 	offers = slices.CompactFunc(offers, func(a, b offer) bool { return a.name == b.name })
 	var list []string
 	for _, o := range offers[:min(len(offers), mostNearest)] {

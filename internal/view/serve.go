@@ -14,7 +14,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -232,7 +231,7 @@ func (f *Folder) traces() (list []listed, more bool) {
 		}
 		return nil
 	})
-	slices.SortStableFunc(list, func(a, b listed) int { return b.time.Compare(a.time) })
+	text.SortRows(list, func(a, b *listed) int { return b.time.Compare(a.time) })
 	return list, more
 }
 
