@@ -96,16 +96,20 @@ func (p *Profile) Timing() *Timing {
 // what the calls made of a value for each processor.
 func shares[V any](threads []*Thread, add func(v *V, th *Thread)) iter.Seq[*V] {
 	n := min(relay.Workers(), len(threads))
-	values := make([]V, n)
+	type own struct {
+		value V
+		_     [128]byte // two processors that write into one cache line wait for each other
+	}
+	values := make([]own, n)
 	var next atomic.Int64
 	relay.Each(n, func(i int) {
 		for k := int(next.Add(1)) - 1; k < len(threads); k = int(next.Add(1)) - 1 {
-			add(&values[i], threads[k])
+			add(&values[i].value, threads[k])
 		}
 	})
 	return func(yield func(*V) bool) {
 		for i := range values {
-			if !yield(&values[i]) {
+			if !yield(&values[i].value) {
 				return
 			}
 		}

@@ -3,7 +3,9 @@ package export
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
@@ -27,19 +29,33 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	c := &chromiumWriter{
 		buffer: newBuffer(w), p: p, o: &o, weighed: weighed,
-		ids:  newNumbers(p),
-		tail: make([][]byte, p.Table.Methods()),
+		ids:   newNumbers(p),
+		tails: make([]atomic.Pointer[frameTail], p.Table.Methods()),
 	}
 	tracks := o.tracks(p)
 	c.str(`{"traceEvents":[`)
 	timing := p.Timing()
 	c.metadata(tracks, timing)
-	sp := newSpanner(p.Table, p.Table.Synthetic())
-	c.line = newSpanLine(c.buffer, c.appendSpans)
-	for _, th := range o.threads(p) {
-		c.thread(th, timing, sp)
+	line := newThreadLine(c.buffer, p.Table, func(b *threadPart) {
+		b.begun = writtenTime{start: -1}
+		if !b.first {
+			b.begun = writtenTime{b.before.Start, b.before.End}
+		}
+		c.part(b)
+	}, func(b *threadPart) {
+		if !b.first && b.begun != c.at {
+			b.begun = c.at
+			c.part(b)
+		}
+		c.at = b.ended
+	})
+	line.marks = !o.Plain
+	for i, th := range o.threads(p) {
+		if !line.thread(i, th, timing) {
+			break
+		}
 	}
-	c.line.close()
+	line.close()
 	for i, t := range tracks {
 		c.track(t, c.trackIDs[i])
 	}
@@ -87,9 +103,8 @@ type chromiumWriter struct {
 	ids      *numbers
 	trackIDs []int64
 	events   int
-	line     *spanLine // of the threads' stacks
-	tail     [][]byte  // by method: its name and category, to the end of the event
-	marked   []bool    // by depth: an open frame was put back
+	at       writtenTime                 // of the last part that is written
+	tails    []atomic.Pointer[frameTail] // by method; nil: not met
 	prefix   []byte
 	asyncID  uint64
 }
@@ -221,64 +236,73 @@ func appendIDs(b []byte, pid, tid int64) []byte {
 	return strconv.AppendInt(b, tid, 10)
 }
 
-// thread writes the spans of a thread's sampled stacks. A nanosecond is put in where
+// A writtenTime is when a stretch began and ended as it was written: up to some nanoseconds later
+// than it did, see part.
+type writtenTime struct{ start, end int64 }
+
+// part makes spans of the sampled stacks of a part. A nanosecond is put in where
 // speedscope would lose ends: it takes all ends of a time before the begins, which would
-// close a stack that does not last before it opens, and see clash.
-func (c *chromiumWriter) thread(th *profile.Thread, timing *profile.Timing, sp *spanner) {
-	ids := appendIDs(nil, c.ids.pid(th.Owner()), c.ids.tids[th])
-	repairs := th.Repairs.Cursor()
-	offCPU := false                   // a leaf that says so is open
-	start, end := int64(-1), int64(0) // of the stretch before
-	st := timing.Cursor(th)
-	for x, ok := st.Next(); ok && c.err == nil; x, ok = st.Next() {
-		keep := sp.next(&x)
+// close a stack that does not last before it opens, and see clash. So when a stretch is written may
+// hang on the one before, which b.begun tells; that it was written when it was is nearly always right.
+func (c *chromiumWriter) part(b *threadPart) {
+	b.open()
+	b.ids = appendIDs(b.ids[:0], c.ids.pid(b.th.Owner()), c.ids.tids[b.th])
+	b.marks = append(b.marks[:0], b.marked...)
+	for len(b.marks) < len(b.sp.path) {
+		b.marks = append(b.marks, false) // nothing is put back in this thread
+	}
+	offCPU := !b.first && b.before.Type == profile.SampleOffCPU // a leaf that says so is open
+	start, end := b.begun.start, b.begun.end                    // of the stretch before
+	for i := range b.list {
+		x := &b.list[i]
+		keep := b.sp.next(&x.Stretch)
 		isOff := x.Type == profile.SampleOffCPU
 		if start == end {
 			end++
 		}
-		x.Start = max(x.Start, end)
-		if end == x.Start && c.clash(sp, keep, offCPU, isOff) {
+		at := max(x.Start, end)
+		if end == at && c.clash(b.sp, keep, offCPU, isOff) {
 			if start < end-1 {
 				end--
 			} else {
-				x.Start++
+				at++
 			}
 		}
-		if offCPU {
-			c.line.begin('E', end, ids)
-			c.line.span(offCPUSpan, false)
-		}
-		if len(sp.closed) > 0 {
-			c.line.begin('E', end, ids)
-			c.closeAll(sp.closed, keep)
-		}
-		r := repairs.Of(x.Index)
-		if keep < len(sp.path) {
-			c.line.begin('B', x.Start, ids)
-			n := 0
-			if r != nil && !c.o.Plain {
-				n = inserted(c.p.Table, &x.Sample, r)
+		c.close(b, end, keep, offCPU)
+		if keep < len(b.sp.path) {
+			b.prefix = appendPrefix(b.prefix[:0], 'B', at, b.ids)
+			for i, m := range b.sp.path[keep:] {
+				b.marks = append(b.marks, keep+i < x.inserted)
+				c.frame(b, m, b.marks[keep+i])
 			}
-			c.openAll(sp.path, keep, n)
 		}
 		if offCPU = isOff; offCPU {
-			c.line.begin('B', x.Start, ids)
-			c.line.span(offCPUSpan, false)
+			b.out = append(appendPrefix(b.out, 'B', at, b.ids), offCPUTail...)
 		}
-		start, end = x.Start, max(x.End, x.Start)
+		start, end = at, max(x.End, at)
 	}
-	if start == end {
-		end++
+	b.ended = writtenTime{start, end}
+	if b.last {
+		if start == end {
+			end++
+		}
+		c.close(b, end, b.sp.step(0, 0), offCPU)
 	}
+}
+
+// close closes what the last step of b closed, which kept keep frames, and the leaf of time off the CPU.
+func (c *chromiumWriter) close(b *threadPart, at int64, keep int, offCPU bool) {
 	if offCPU {
-		c.line.begin('E', end, ids)
-		c.line.span(offCPUSpan, false)
+		b.out = append(appendPrefix(b.out, 'E', at, b.ids), offCPUTail...)
 	}
-	keep := sp.step(0, 0)
-	if len(sp.closed) > 0 {
-		c.line.begin('E', end, ids)
-		c.closeAll(sp.closed, keep)
+	if len(b.sp.closed) == 0 {
+		return
 	}
+	b.prefix = appendPrefix(b.prefix[:0], 'E', at, b.ids)
+	for i := len(b.sp.closed) - 1; i >= 0; i-- {
+		c.frame(b, b.sp.closed[i], b.marks[keep+i])
+	}
+	b.marks = b.marks[:keep]
 }
 
 // clash reports whether speedscope would misread the frames that sp closes when
@@ -320,56 +344,27 @@ func appendPrefix(b []byte, phase byte, at int64, ids []byte) []byte {
 	return append(b, ',')
 }
 
-// appendSpans appends the events of a group, whose methods have their tails.
-func (c *chromiumWriter) appendSpans(b []byte, g *spanGroup, spans []frameSpan) []byte {
-	from := len(b)
-	var prefix []byte // of all events of the group
-	for i, s := range spans {
-		if i == 0 {
-			b = appendPrefix(b, g.phase, g.at, g.ids)
-			prefix = b[from:len(b):len(b)]
-		} else {
-			b = append(b, prefix...)
-		}
-		switch {
-		case s.method == offCPUSpan:
-			b = append(b, offCPUTail...)
-		case s.marked && !bytes.HasSuffix(c.tail[s.method], ownCategory):
-			b = append(append(b, c.tail[s.method][:len(c.tail[s.method])-len(`"}`)]...), `,tracefix"}`...)
-		default:
-			b = append(b, c.tail[s.method]...)
-		}
+// frame writes the begin or end of a method, of which b.prefix is the beginning. A begin and its end
+// have one category: viewers match them by it.
+func (c *chromiumWriter) frame(b *threadPart, m profile.MethodID, marked bool) {
+	tail := c.tails[m].Load()
+	if tail == nil {
+		tail = c.tailOf(m) // whoever meets it at the same time makes the same
+		c.tails[m].Store(tail)
 	}
-	return b
-}
-
-// closeAll closes methods, which are open from depth keep on.
-func (c *chromiumWriter) closeAll(methods []profile.MethodID, keep int) {
-	for i := len(methods) - 1; i >= 0; i-- {
-		c.frame(methods[i], c.marked[keep+i])
-	}
-	c.marked = c.marked[:keep]
-}
-
-// openAll opens path[keep:]; those before inserted were put back, a bridge among them.
-func (c *chromiumWriter) openAll(path []profile.MethodID, keep, inserted int) {
-	for i := keep; i < len(path); i++ {
-		c.marked = append(c.marked, i < inserted)
-		c.frame(path[i], c.marked[i])
+	b.out = append(b.out, b.prefix...)
+	if marked {
+		b.out = append(b.out, tail.marked...)
+	} else {
+		b.out = append(b.out, tail.plain...)
 	}
 }
 
-// frame writes the begin or end of a method. A begin and its end have one category: viewers
-// match them by it.
-func (c *chromiumWriter) frame(m profile.MethodID, marked bool) {
-	if c.tail[m] == nil {
-		c.tail[m] = c.tailOf(m)
-	}
-	c.line.span(m, marked)
-}
+// A frameTail is the end of the events of a method: its name and category. The mark is for one that a repair put back.
+type frameTail struct{ plain, marked []byte }
 
 // tailOf returns the end of the events of a method.
-func (c *chromiumWriter) tailOf(m profile.MethodID) []byte {
+func (c *chromiumWriter) tailOf(m profile.MethodID) *frameTail {
 	me := c.p.Table.MethodAt(m)
 	name := me.Name
 	if name == "" {
@@ -379,5 +374,10 @@ func (c *chromiumWriter) tailOf(m profile.MethodID) []byte {
 	b = text.AppendJSON(b, name)
 	b = append(b, `,"cat":`...)
 	b = text.AppendJSON(b, category(me))
-	return append(b, '}')
+	tail := &frameTail{plain: append(b, '}')}
+	tail.marked = tail.plain
+	if !bytes.HasSuffix(tail.plain, ownCategory) {
+		tail.marked = slices.Concat(bytes.TrimSuffix(tail.plain, []byte(`"}`)), []byte(`,tracefix"}`))
+	}
+	return tail
 }

@@ -46,68 +46,25 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		processes[th.Process] = true
 	}
 	timing := p.Timing()
-	sp := newSpanner(t, skip)
-	line := newSpanLine(out, func(b []byte, g *spanGroup, spans []frameSpan) []byte {
-		return appendEvented(b, g, spans, frame, offCPU)
-	})
-	all := newWeighedStacks(allThreads)
 	heads := make([]profileHead, len(threads))
 	relay.Each(len(threads), func(i int) { heads[i] = headOf(p, threads[i], timing) })
-	for i, th := range threads {
-		if i > 0 {
-			line.str(",")
-		}
-		name := threadTitle(th, len(processes) > 1)
-		head := &heads[i]
-		line.append(func(b []byte) []byte {
-			b = append(b, "\n"+`{"type":"evented","name":`...)
-			b = text.AppendJSON(b, name)
-			b = append(b, `,"tracefix":`...) // for those who read the file again, as in Chromium JSON
-			b = append(b, head.holds...)
-			b = append(b, `,"unit":"nanoseconds","startValue":`...)
-			b = strconv.AppendInt(b, head.first, 10)
-			b = append(b, `,"endValue":`...)
-			b = strconv.AppendInt(b, head.last, 10)
-			return append(b, `,"events":[`...)
-		})
-		line.fresh = true
-
-		wasOff := false
-		end := head.first
-		closing := func(methods []profile.MethodID) {
-			if !wasOff && len(methods) == 0 {
-				return
-			}
-			line.begin('C', end, nil)
-			if wasOff {
-				line.span(offCPUSpan, false)
-			}
-			for i := len(methods) - 1; i >= 0; i-- {
-				line.span(methods[i], false)
-			}
-		}
-		sts := timing.Cursor(th)
-		for st, ok := sts.Next(); ok && out.err == nil; st, ok = sts.Next() {
-			keep := sp.next(&st)
-			closing(sp.closed)
-			wasOff = st.Type == profile.SampleOffCPU
-			if wasOff || keep < len(sp.path) {
-				line.begin('O', st.Start, nil)
-			}
-			for _, m := range sp.path[keep:] {
-				line.span(m, false)
-			}
+	all := newWeighedStacks(allThreads)
+	x := &eventedWriter{heads: heads, several: len(processes) > 1, frame: frameTexts(frame), offCPU: strconv.Itoa(int(offCPU)) + "}"}
+	line := newThreadLine(out, t, x.part, func(b *threadPart) {
+		x.check(b)
+		for i := range b.list {
+			st := &b.list[i]
 			leaf := int32(-1)
-			if wasOff {
-				line.span(offCPUSpan, false)
+			if st.Type == profile.SampleOffCPU {
 				leaf = offCPU
 			}
 			all.add(weighedStack{st.Stack, leaf}, float64(st.Nanos()))
-			end = st.End
 		}
-		sp.step(0, 0)
-		closing(sp.closed)
-		line.str("]}")
+	})
+	for i, th := range threads {
+		if !line.thread(i, th, timing) {
+			break
+		}
 	}
 	line.close()
 	if len(threads) > 1 {
@@ -123,29 +80,113 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	return out.flush()
 }
 
-// appendEvented appends the events of a group. An event is a line: kind and time, which its
-// neighbours share, and the frame.
-func appendEvented(b []byte, g *spanGroup, spans []frameSpan, frame []int32, offCPU int32) []byte {
-	var room [64]byte
-	prefix := append(room[:0], ",\n"+`{"type":"`...)
-	prefix = append(prefix, g.phase)
-	prefix = append(prefix, `","at":`...)
-	prefix = strconv.AppendInt(prefix, g.at, 10)
-	prefix = append(prefix, `,"frame":`...)
-	for i, s := range spans {
-		if i == 0 && g.first {
-			b = append(b, prefix[1:]...)
-		} else {
-			b = append(b, prefix...)
-		}
-		f := offCPU
-		if s.method != offCPUSpan {
-			f = frame[s.method]
-		}
-		b = strconv.AppendInt(b, int64(f), 10)
-		b = append(b, '}')
+// An eventedWriter makes profiles of the stretches of threads.
+type eventedWriter struct {
+	heads   []profileHead // by thread
+	several bool          // processes
+	frame   []string      // by method: the number of its frame, and the end of an event
+	offCPU  string        // that of the leaf that says that a thread was switched out
+	fresh   bool          // no event of the thread is written yet
+}
+
+// part makes the text of a part: what closes and what opens, one event in a line.
+func (x *eventedWriter) part(b *threadPart) {
+	b.open()
+	b.events = 0
+	wasOff, end := b.before.Type == profile.SampleOffCPU, b.before.End
+	if b.first {
+		x.head(b)
+		wasOff, end = false, 0
 	}
-	return b
+	for i := range b.list {
+		st := &b.list[i].Stretch
+		keep := b.sp.next(st)
+		x.close(b, end, wasOff)
+		wasOff = st.Type == profile.SampleOffCPU
+		if wasOff || keep < len(b.sp.path) {
+			b.begin('O', st.Start)
+		}
+		for _, m := range b.sp.path[keep:] {
+			b.event(x.frame[m])
+		}
+		if wasOff {
+			b.event(x.offCPU)
+		}
+		end = st.End
+	}
+	if b.last {
+		b.sp.step(0, 0)
+		x.close(b, end, wasOff)
+		b.out = append(b.out, "]}"...)
+	}
+}
+
+// close closes what the last step of b closed, and the leaf of time off the CPU.
+func (x *eventedWriter) close(b *threadPart, at int64, wasOff bool) {
+	if !wasOff && len(b.sp.closed) == 0 {
+		return
+	}
+	b.begin('C', at)
+	if wasOff {
+		b.event(x.offCPU)
+	}
+	for i := len(b.sp.closed) - 1; i >= 0; i-- {
+		b.event(x.frame[b.sp.closed[i]])
+	}
+}
+
+// head writes what stands before the events of a thread.
+func (x *eventedWriter) head(b *threadPart) {
+	if b.number > 0 {
+		b.out = append(b.out, ',')
+	}
+	head := &x.heads[b.number]
+	b.out = append(b.out, "\n"+`{"type":"evented","name":`...)
+	b.out = text.AppendJSON(b.out, threadTitle(b.th, x.several))
+	b.out = append(b.out, `,"tracefix":`...) // for those who read the file again, as in Chromium JSON
+	b.out = append(b.out, head.holds...)
+	b.out = append(b.out, `,"unit":"nanoseconds","startValue":`...)
+	b.out = strconv.AppendInt(b.out, head.first, 10)
+	b.out = append(b.out, `,"endValue":`...)
+	b.out = strconv.AppendInt(b.out, head.last, 10)
+	b.out = append(b.out, `,"events":[`...)
+}
+
+// check takes away the comma before the first event of a thread.
+func (x *eventedWriter) check(b *threadPart) {
+	x.fresh = x.fresh || b.first
+	if x.fresh && b.events > 0 {
+		b.out = slices.Delete(b.out, b.at, b.at+1)
+		x.fresh = false
+	}
+}
+
+// begin prepares what all events of one phase at one time share.
+func (b *threadPart) begin(phase byte, at int64) {
+	b.prefix = append(b.prefix[:0], ",\n"+`{"type":"`...)
+	b.prefix = append(b.prefix, phase)
+	b.prefix = append(b.prefix, `","at":`...)
+	b.prefix = strconv.AppendInt(b.prefix, at, 10)
+	b.prefix = append(b.prefix, `,"frame":`...)
+}
+
+// event writes an event, of which frame is the end.
+func (b *threadPart) event(frame string) {
+	if b.events++; b.events == 1 {
+		b.at = len(b.out)
+	}
+	b.out = append(append(b.out, b.prefix...), frame...)
+}
+
+// frameTexts returns the numbers of frames as the ends of events, by method.
+func frameTexts(frame []int32) []string {
+	list := make([]string, len(frame))
+	for m, f := range frame {
+		if f >= 0 {
+			list[m] = strconv.Itoa(int(f)) + "}"
+		}
+	}
+	return list
 }
 
 // writeFrames writes the names of all methods that the threads' stacks have, and
