@@ -213,29 +213,55 @@ func (t *Rows) Row(i int, r *Row) {
 	}
 }
 
+// Extent returns what a Row has as Start, HasStart, Stop, HasStop and Process.
+func (t *Rows) Extent(i int) (start, stop int64, hasStart, hasStop bool, process uint32) {
+	x, flags := t.at(int32(i)), *t.flags(int32(i))
+	if hasStart = flags&rowStarted != 0; hasStart {
+		start = x.start
+	}
+	if hasStop = flags&rowStopped != 0; hasStop {
+		stop = x.stop
+	}
+	return start, stop, hasStart, hasStop, t.threads[x.startThread].process
+}
+
+// Parent returns what Row i has as Parent.
+func (t *Rows) Parent(i int) int { return int(t.at(int32(i)).parent) }
+
 // An idTable finds rows by their ids, of which it keeps none.
 type idTable struct {
 	rows *Rows
 	seed maphash.Seed
-	at   []int32 // 1 + row, by hash; 0: free
+	at   []idSlot // by hash; as many as a power of two
 	n    int
 }
 
-// slot is where the row of an id is, or would be.
-func (t *idTable) slot(id ID) int {
-	h := maphash.Comparable(t.seed, [2]uint64{binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:])})
-	i := int(h & uint64(len(t.at)-1))
-	for t.at[i] != 0 && t.rows.at(t.at[i]-1).id != id {
-		i = (i + 1) & (len(t.at) - 1)
+// An idSlot is a row and the hash of its id: that of another id is told apart without a look
+// at its row, which is far away.
+type idSlot struct {
+	row  int32 // 1 + row; 0: free
+	hash uint32
+}
+
+// slot is where the row of an id with that hash is, or would be.
+func (t *idTable) slot(id *ID, hash uint32) *idSlot {
+	for i := int(hash); ; i++ {
+		s := &t.at[i&(len(t.at)-1)]
+		if s.row == 0 || s.hash == hash && t.rows.at(s.row-1).id == *id {
+			return s
+		}
 	}
-	return i
+}
+
+func (t *idTable) hash(id *ID) uint32 {
+	return uint32(maphash.Comparable(t.seed, [2]uint64{binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:])}))
 }
 
 func (t *idTable) get(id ID) (int32, bool) {
 	if len(t.at) == 0 {
 		return 0, false
 	}
-	i := t.at[t.slot(id)] - 1
+	i := t.slot(&id, t.hash(&id)).row - 1
 	return i, i >= 0
 }
 
@@ -244,9 +270,10 @@ func (t *idTable) put(id ID, i int32) (before int32, ok bool) {
 	if 4*t.n >= 3*len(t.at) {
 		t.grow()
 	}
-	at := &t.at[t.slot(id)]
-	before = *at - 1
-	*at = i + 1
+	hash := t.hash(&id)
+	s := t.slot(&id, hash)
+	before = s.row - 1
+	*s = idSlot{i + 1, hash}
 	if before < 0 {
 		t.n++
 	}
@@ -255,14 +282,18 @@ func (t *idTable) put(id ID, i int32) (before int32, ok bool) {
 
 func (t *idTable) grow() {
 	if len(t.at) == 0 {
-		t.seed, t.at = maphash.MakeSeed(), make([]int32, 64)
+		t.seed, t.at = maphash.MakeSeed(), make([]idSlot, 64)
 		return
 	}
 	old := t.at
-	t.at = make([]int32, 2*len(old))
-	for _, i := range old {
-		if i != 0 {
-			t.at[t.slot(t.rows.at(i-1).id)] = i
+	t.at = make([]idSlot, 2*len(old))
+	for _, s := range old {
+		if s.row != 0 {
+			i := int(s.hash)
+			for t.at[i&(len(t.at)-1)].row != 0 {
+				i++
+			}
+			t.at[i&(len(t.at)-1)] = s
 		}
 	}
 }

@@ -163,7 +163,8 @@ type Track struct {
 	// overlap and must be written as async events.
 	Nested bool
 	// Slices yields the track's slices in order of start, the outer one first.
-	// It can be called more than once. A slice is valid until the next one.
+	// It can be called more than once. A slice and its list of Args are valid until the next one;
+	// what they hold does not change.
 	Slices iter.Seq[*Slice]
 	// Err, where it is not nil, tells what kept Slices from yielding all of them so far.
 	Err func() error

@@ -4,22 +4,48 @@ import (
 	"container/heap"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
 // track writes one track: instants, calls that nest as B and E, and what may overlap
-// as async b and e with an id for each chain of slices that nest.
+// as async b and e with an id for each chain of slices that nest. Slices are made of what a trace
+// holds while those before them are written.
 func (c *chromiumWriter) track(t *profile.Track, tid int64) {
 	w := trackWriter{c: c, ids: appendIDs(nil, c.ids.pid(c.ids.owner(t)), tid), nested: t.Nested, live: map[uint64]*chain{}}
+	line := relay.New(nil, func(b *sliceBatch) error {
+		for i := range b.slices {
+			s := &b.slices[i]
+			s.Args = b.args[b.ends[i]-len(s.Args) : b.ends[i]]
+			w.slice(s)
+		}
+		b.slices, b.args, b.ends = b.slices[:0], b.args[:0], b.ends[:0]
+		return c.err
+	})
 	for s := range t.Slices {
-		w.slice(s)
-		if c.err != nil {
-			return
+		b := line.Batch()
+		b.slices = append(b.slices, *s)
+		b.args = append(b.args, s.Args...)
+		b.ends = append(b.ends, len(b.args))
+		if len(b.slices) == batchSlices && line.Send() != nil {
+			break
 		}
 	}
-	w.endBefore(1<<63 - 1)
+	_ = line.Send() // of what take returns; c.err has it
+	if line.Close() == nil {
+		w.endBefore(1<<63 - 1)
+	}
 }
+
+// A sliceBatch is slices on their way to who writes them.
+type sliceBatch struct {
+	slices []profile.Slice // with the number of their Args
+	args   []profile.Arg   // of all of them
+	ends   []int           // by slice: where its own end in args
+}
+
+const batchSlices = 64
 
 // A chain is slices of one async id that are open: each within the one before.
 type chain struct {

@@ -182,14 +182,15 @@ type shownActivity struct {
 
 // extent tells where a row is drawn. One without a start is an instant: nobody knows
 // when it began, perhaps its start was lost.
-func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
+func extent(tree *activity.Rows, row int32, end int64) (start, dur int64, open, instant bool) {
+	start, stop, hasStart, hasStop, _ := tree.Extent(int(row))
 	switch {
-	case !r.HasStart:
-		return r.Stop, 0, false, true
-	case r.HasStop:
-		return r.Start, max(0, r.Stop-r.Start), false, false
+	case !hasStart:
+		return stop, 0, false, true
+	case hasStop:
+		return start, max(0, stop-start), false, false
 	}
-	return r.Start, max(0, end-r.Start), true, false
+	return start, max(0, end-start), true, false
 }
 
 // finish makes one track for each process. Activities cross threads and overlap, so
@@ -208,10 +209,9 @@ func (a *activities) finish(end int64) {
 		}
 	}
 	shown := make([][]shownActivity, len(a.procs))
-	var r activity.Row
 	for i := range tree.Len() {
-		tree.Row(i, &r)
-		shown[r.Process] = append(shown[r.Process], shownActivity{row: int32(i)})
+		_, _, _, _, process := tree.Extent(i)
+		shown[process] = append(shown[process], shownActivity{row: int32(i)})
 	}
 	n := nester{rows: tree, end: end, next: 1, at: make([]int32, tree.Len()), below: make([]int32, tree.Len())}
 	for i, list := range shown {
@@ -234,7 +234,6 @@ func (a *activities) finish(end int64) {
 // A nester gives ids to activities.
 type nester struct {
 	rows  *activity.Rows
-	row   activity.Row // scratch
 	end   int64
 	next  uint32
 	at    []int32 // row -> place in list + 1, 0: not yet
@@ -242,21 +241,17 @@ type nester struct {
 	below []int32 // by row: 1 + the one around it, of the same id
 }
 
-// extent does what extent does, for a row by its number.
 func (n *nester) extent(row int32) (start, dur int64, open, instant bool) {
-	n.rows.Row(int(row), &n.row)
-	return extent(&n.row, n.end)
+	return extent(n.rows, row, n.end)
 }
 
 // nest takes the activities of a process in order of start, outer ones first.
 func (n *nester) nest(list []shownActivity) {
-	var r activity.Row
 	for i := range list {
 		s := &list[i]
 		n.at[s.row] = int32(i) + 1
-		n.rows.Row(int(s.row), &r)
-		start, dur, _, instant := extent(&r, n.end)
-		if p := int32(r.Parent); p >= 0 && n.at[p] > 0 && !instant && n.process(p) == r.Process {
+		start, dur, _, instant := n.extent(s.row)
+		if p := int32(n.rows.Parent(int(s.row))); p >= 0 && n.at[p] > 0 && !instant && n.process(p) == n.process(s.row) {
 			parent := &list[n.at[p]-1]
 			top := &n.top[parent.id]
 			for *top > 0 && *top-1 != parent.row {
@@ -286,8 +281,8 @@ func (n *nester) nest(list []shownActivity) {
 }
 
 func (n *nester) process(row int32) uint32 {
-	n.rows.Row(int(row), &n.row)
-	return n.row.Process
+	_, _, _, _, process := n.rows.Extent(int(row))
+	return process
 }
 
 // slices yields the activities of one process.
@@ -302,7 +297,7 @@ func (a *activities) slices(tree *activity.Rows, list []shownActivity, end int64
 			tree.Row(int(x.row), r)
 			args := s.Args[:0]
 			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
-			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
+			s.Start, s.Dur, s.Open, s.Instant = extent(tree, x.row, end)
 			if p, ok := tree.Path(r); ok {
 				args = append(args, profile.Arg{Key: "path", Value: p.String()})
 			} else if !r.ID.IsZero() && r.Span == nil {
