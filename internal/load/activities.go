@@ -208,7 +208,15 @@ func (a *activities) finish(end int64) {
 			}
 		}
 	}
+	counts := make([]int, len(a.procs))
+	for i := range tree.Len() {
+		_, _, _, _, process := tree.Extent(i)
+		counts[process]++
+	}
 	shown := make([][]shownActivity, len(a.procs))
+	for i, n := range counts {
+		shown[i] = make([]shownActivity, 0, n)
+	}
 	for i := range tree.Len() {
 		_, _, _, _, process := tree.Extent(i)
 		shown[process] = append(shown[process], shownActivity{row: int32(i)})
