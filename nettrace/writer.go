@@ -41,11 +41,17 @@ type Writer struct {
 	rows     []byte // v6: thread block
 	threads  map[threadKey]uint64
 
-	numbers   map[uint64]uint32 // last sequence number by capture thread
-	order     []uint64          // capture threads, in order of appearance
-	last      int64             // latest time written
-	began     bool              // last is set
-	sinceSP   int               // bytes of events since the last sequence point
+	numbers map[uint64]*uint32 // last sequence number by capture thread
+	order   []uint64           // capture threads, in order of appearance
+	newest  struct {           // what was asked for last, as it mostly is again
+		thread uint64
+		number *uint32
+		meta   *Metadata
+		metaID uint32
+	}
+	last      int64 // latest time written
+	began     bool  // last is set
+	sinceSP   int   // bytes of events since the last sequence point
 	stack     []byte
 	label     []byte
 	payload   []byte
@@ -86,7 +92,7 @@ const (
 // 6, else v4. A start time that is not a date becomes 1970-01-01: strict readers
 // refuse such files.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
-	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, threads: map[threadKey]uint64{}, numbers: map[uint64]uint32{}, last: h.SyncQPC}
+	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, threads: map[threadKey]uint64{}, numbers: map[uint64]*uint32{}, last: h.SyncQPC}
 	wr.stacks.reset()
 	wr.labels.reset()
 	if wr.h.Frequency <= 0 {
@@ -237,7 +243,9 @@ func (w *Writer) Write(ev *Event) error {
 		s.activity, s.related = ev.ActivityID, ev.RelatedActivityID
 	}
 	s.sorted = !w.began || ev.Time >= w.last
-	s.seq = w.number(s.capture, 1+ev.Lost)
+	n := w.number(s.capture)
+	*n += 1 + ev.Lost
+	s.seq = *n
 	e := &w.events
 	if len(e.b) == 0 {
 		e.min, e.max = ev.Time, ev.Time
@@ -254,14 +262,18 @@ func (w *Writer) Write(ev *Event) error {
 	return w.err
 }
 
-// number counts up the sequence number of a capture thread.
-func (w *Writer) number(thread uint64, by uint32) uint32 {
-	n, ok := w.numbers[thread]
-	if !ok {
+// number returns the last sequence number of a capture thread, to count it up.
+func (w *Writer) number(thread uint64) *uint32 {
+	if w.newest.number != nil && w.newest.thread == thread {
+		return w.newest.number
+	}
+	n := w.numbers[thread]
+	if n == nil {
+		n = new(uint32)
+		w.numbers[thread] = n
 		w.order = append(w.order, thread)
 	}
-	n += by
-	w.numbers[thread] = n
+	w.newest.thread, w.newest.number = thread, n
 	return n
 }
 
@@ -270,7 +282,7 @@ func (w *Writer) number(thread uint64, by uint32) uint32 {
 // Event.Lost. v6 has no place for it.
 func (w *Writer) AddLoss(captureThread uint64, count uint32) {
 	if !w.v6 {
-		w.number(captureThread, count)
+		*w.number(captureThread) += count
 		w.sequenced = false
 	}
 }
@@ -349,11 +361,15 @@ func (s *headerState) append(dst []byte, next *headerState, v6 bool) []byte {
 
 // metadataID returns the id of a definition, which is put into the next metadata block if it is new.
 func (w *Writer) metadataID(m *Metadata, t int64) uint32 {
-	if id, ok := w.metadata[m]; ok {
-		return id
+	if w.newest.meta == m {
+		return w.newest.metaID
 	}
-	id := w.define(m, t)
-	w.metadata[m] = id
+	id, ok := w.metadata[m]
+	if !ok {
+		id = w.define(m, t)
+		w.metadata[m] = id
+	}
+	w.newest.meta, w.newest.metaID = m, id
 	return id
 }
 
@@ -636,7 +652,7 @@ func (w *Writer) sequencePointV4() {
 	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(len(w.order)))
 	for _, thread := range w.order {
 		w.out = binary.LittleEndian.AppendUint64(w.out, thread)
-		w.out = binary.LittleEndian.AppendUint32(w.out, w.numbers[thread])
+		w.out = binary.LittleEndian.AppendUint32(w.out, *w.numbers[thread])
 	}
 	w.out = append(w.out, tagEnd)
 	w.stacks.reset()
@@ -679,6 +695,7 @@ func (w *Writer) sequencePointV6(t int64) {
 	clear(w.threads)
 	w.row(threadKey{}, nil)
 	clear(w.numbers)
+	w.newest.number = nil
 	w.order = w.order[:0]
 	w.sinceSP, w.sequenced = 0, true
 }
@@ -721,86 +738,3 @@ func (w *Writer) SequencePoint() error {
 // Damaged says before Copy that so many places of its input are known to be damaged: those of which only who
 // uses the events can know are among them. Reader.Salvage of the copy counts them.
 func (w *Writer) Damaged(places int64) { w.damaged = places }
-
-// Copy writes all events that are left in r, with sequence points where r has
-// them, so that lost events are told at the same places; v4 events keep their
-// sequence numbers. edit may change an event before it is written, or drop it by
-// returning false, from where on numbers are given anew; nil copies all.
-//
-// Of a damaged file Copy makes a clean one: events that are not whole (see Event.Whole) are
-// left out, numbers are given anew, so that no reader takes what damage cost for lost by the
-// recorder, and what was lost is noted in the file, for Reader.Salvage.
-//
-// Copy returns what ended the reading, nil for a whole file, or the error of the
-// writing; it does not close w.
-func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
-	c := copier{w: w, r: r, edit: edit, region: r.region, losses: r.passedLosses, numbered: !w.v6}
-	for {
-		err := c.event()
-		if err == nil {
-			continue
-		}
-		if err == io.EOF && c.leftOut == 0 && w.damaged == 0 {
-			w.note(r.Salvage()) // of a copy of a copy
-			return nil
-		}
-		var damage *FormatError
-		if err == io.EOF || errors.As(err, &damage) {
-			w.note(r.lostInCopy(c.leftOut, w.damaged))
-		}
-		if err == io.EOF {
-			return w.err
-		}
-		return err
-	}
-}
-
-// copier is the state of Copy.
-type copier struct {
-	w        *Writer
-	r        *Reader
-	edit     func(*Event) bool
-	ev       Event
-	region   uint64
-	losses   int  // of the reader that were passed on
-	numbered bool // as long as no event is dropped the numbers can stay
-	leftOut  int64
-}
-
-// event copies the next event.
-func (c *copier) event() error {
-	w, r, ev := c.w, c.r, &c.ev
-	err := r.Read(ev)
-	if r.region != c.region {
-		c.region = r.region
-		for ; c.losses < r.passedLosses; c.losses++ {
-			if l := &r.losses[c.losses]; l.AtSequencePoint {
-				w.AddLoss(l.CaptureThreadID, l.Count)
-			}
-		}
-		if err := w.SequencePoint(); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if r.damage != nil || r.stats.UnknownMeta > 0 {
-		c.numbered = false
-	}
-	keep := c.edit == nil || c.edit(ev)
-	if !ev.Whole() || r.damage != nil && !ev.fits() {
-		c.leftOut++
-		keep = false
-	}
-	if !keep {
-		c.numbered = false
-		return nil
-	}
-	if c.numbered && ev.SequenceNumber != 0 {
-		// A thread may begin in the middle: its first events were lost.
-		w.number(ev.CaptureThreadID, 0)
-		w.numbers[ev.CaptureThreadID] = ev.SequenceNumber - 1 - ev.Lost
-	}
-	return w.Write(ev)
-}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -44,7 +45,25 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	}
 	defer in.Close()
 	rw := newRewriter(l)
-	r, err := nettrace.NewReader(untilError{in, &rw.err}, nil)
+	var c *nettrace.Copier
+	n, size := 0, copyAlone
+	if relay.Workers() > 1 {
+		size = copyBeside
+	}
+	line := relay.New(nil, func(b *copyBatch) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for i := range b.steps[:b.n] {
+			if err := c.Write(&b.steps[i]); err != nil {
+				return err
+			}
+		}
+		n += b.n
+		return nil
+	})
+	defer line.Close()
+	r, err := nettrace.NewReader(in, &nettrace.Options{Hold: line.Batches() * size})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,22 +71,33 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	if h.Version == 6 && len(rw.threads) > 0 && h.KeyValue(repairedKey) == "" {
 		h.KeyValues = append(slices.Clip(h.KeyValues), nettrace.KeyValue{Key: repairedKey, Value: "1"})
 	}
-	out, err := nettrace.NewWriter(keepError{w, &rw.err}, &h)
+	out, err := nettrace.NewWriter(w, &h)
 	if err != nil {
 		return nil, nil, err
 	}
 	out.Damaged(damaged)
-	n := 0
-	err = nettrace.Copy(out, r, func(ev *nettrace.Event) bool {
-		if n++; n&0xfff == 0 && ctx.Err() != nil {
-			rw.err = ctx.Err()
-		}
+	c = nettrace.NewCopier(out, r, func(ev *nettrace.Event) bool {
 		rw.edit(ev)
-		return rw.err == nil
+		return true
 	})
-	if rw.err != nil {
-		return nil, nil, rw.err
+	var ended error
+	for ended == nil {
+		b := line.Batch()
+		if b.steps == nil {
+			b.steps = make([]nettrace.CopyStep, size)
+		}
+		for b.n = 0; b.n < size && ended == nil; b.n++ {
+			ended = c.Read(&b.steps[b.n])
+		}
+		if err := line.Send(); err != nil {
+			return nil, nil, err
+		}
 	}
+	if err := line.Close(); err != nil {
+		return nil, nil, err
+	}
+	n-- // the last step was none of an event
+	err = c.End(ended)
 	if err != nil {
 		if _, ok := input.Damage(r, err); !ok { // damage was told when the file was read first
 			return nil, nil, err
@@ -103,31 +133,15 @@ func noteRepairs(out *nettrace.Writer, r *nettrace.Reader, p *profile.Profile) e
 	return note.Close()
 }
 
-// An untilError reads until there is an error: Copy itself would go on to the end.
-type untilError struct {
-	io.Reader
-	err *error
-}
+// How many steps go at once to who writes them: on one processor few enough to stay in its first cache.
+const (
+	copyAlone  = 32
+	copyBeside = 512
+)
 
-func (u untilError) Read(p []byte) (int, error) {
-	if *u.err != nil {
-		return 0, *u.err
-	}
-	return u.Reader.Read(p)
-}
-
-// A keepError keeps the error of an output, which Copy mixes with those of the input.
-type keepError struct {
-	io.Writer
-	err *error
-}
-
-func (k keepError) Write(p []byte) (int, error) {
-	n, err := k.Writer.Write(p)
-	if err != nil {
-		*k.err = err
-	}
-	return n, err
+type copyBatch struct {
+	steps []nettrace.CopyStep
+	n     int // that are filled
 }
 
 // repairedKey is the key of the Trace block of v6 by which a repaired recording is known:
@@ -158,7 +172,6 @@ type rewriter struct {
 	stacks  map[profile.StackID]nettrace.Stack
 	bridge  profile.MethodID
 	addrs   []uint64
-	err     error
 }
 
 func newRewriter(l *loader) *rewriter {
