@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/pass"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -40,25 +41,30 @@ func (f *Forecast) count(p *profile.Profile) {
 // middle is the part of p around the time at which half of the cut samples were taken, so
 // long that it holds about mostTried of them all.
 func middle(p *profile.Profile, looks int64) *profile.Profile {
-	var times []int64
-	for _, s := range p.Cuts() {
-		times = append(times, s.Time)
-	}
+	of := make([][]int64, len(p.Threads))
+	relay.Each(len(of), func(i int) {
+		one := profile.Profile{Threads: p.Threads[i : i+1]}
+		for _, s := range one.Cuts() {
+			of[i] = append(of[i], s.Time)
+		}
+	})
+	times := slices.Concat(of...)
 	slices.Sort(times)
 	at := times[len(times)/2]
 	length := int64(float64(p.Meta.End) * mostTried / float64(looks))
 	from := max(0, min(at-length/2, p.Meta.End-length))
 	part := *p
-	part.Threads = nil
-	for _, t := range p.Threads {
-		few := *t
+	part.Threads = make([]*profile.Thread, len(p.Threads))
+	relay.Each(len(p.Threads), func(i int) {
+		few := *p.Threads[i]
 		few.Samples = profile.Samples{}
-		for _, s := range t.Samples.All() {
+		c := p.Threads[i].Samples.Cursor()
+		for s, ok := c.Next(); ok; s, ok = c.Next() {
 			if s.Time >= from && s.Time < from+length {
 				few.Samples.Append(s)
 			}
 		}
-		part.Threads = append(part.Threads, &few)
-	}
+		part.Threads[i] = &few
+	})
 	return &part
 }

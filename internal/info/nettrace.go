@@ -13,6 +13,7 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
@@ -49,9 +50,10 @@ type nettraceReader struct {
 	tallies   []*tally
 	threads   map[threadKey]*Thread
 	processes map[int]*Process
-	last      *Thread // of the event before
+	recent    [64]*Thread // by their id: which had events lately
 	lastProc  *Process
 	sampler   map[uint64]bool // capture threads of the sampler
+	sampledBy uint64          // of these, that of the newest sample
 	idSeen    nettrace.GUID   // the newest activity id looked at
 
 	end         int64 // ns, of all that is no rundown
@@ -142,7 +144,8 @@ func (g *nettraceReader) process(pid int) *Process {
 }
 
 func (g *nettraceReader) thread(ev *nettrace.Event, now int64) *Thread {
-	t := g.last
+	recent := &g.recent[ev.ThreadID%uint64(len(g.recent))]
+	t := *recent
 	if t == nil || t.TID != ev.ThreadID || t.PID != ev.ProcessID {
 		key := threadKey{ev.ProcessID, ev.ThreadID}
 		if t = g.threads[key]; t == nil {
@@ -150,7 +153,7 @@ func (g *nettraceReader) thread(ev *nettrace.Event, now int64) *Thread {
 			g.threads[key] = t
 			g.f.Threads = append(g.f.Threads, t)
 		}
-		g.last = t
+		*recent = t
 	}
 	if t.Name == "" && ev.Thread != nil {
 		t.Name = ev.Thread.Name
@@ -232,7 +235,10 @@ func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process) {
 	if ev.Metadata.Role == nettrace.RoleCPU {
 		g.samples.CPU++
 	} else {
-		g.sampler[ev.CaptureThreadID] = true
+		if ev.CaptureThreadID != g.sampledBy || len(g.sampler) == 0 {
+			g.sampledBy = ev.CaptureThreadID
+			g.sampler[ev.CaptureThreadID] = true
+		}
 		switch ev.SampleType() {
 		case nettrace.SampleExternal:
 			g.samples.External++
@@ -441,17 +447,31 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 			named[id]++
 		}
 	}
-	for _, t := range p.Threads {
-		cut := int64(0)
-		for _, x := range t.Samples.All() {
-			if x.Type == profile.SampleEvent {
-				continue
+	type sum struct {
+		frames, named int64
+		cut           [profile.CutBroken + 1]int64
+		_             [64]byte // those of another thread are not in its cache line
+	}
+	sums := make([]sum, len(p.Threads))
+	relay.Each(len(p.Threads), func(i int) {
+		own := &sums[i]
+		c := p.Threads[i].Samples.Cursor()
+		for x, ok := c.Next(); ok; x, ok = c.Next() {
+			if x.Type != profile.SampleEvent {
+				own.frames += int64(tab.Depth(x.Stack))
+				own.named += int64(named[x.Stack])
+				own.cut[x.Cut]++
 			}
-			s.Frames += int64(tab.Depth(x.Stack))
-			s.Named += int64(named[x.Stack])
-			if x.Cut != profile.Whole {
-				s.Cut[x.Cut.String()]++
-				cut++
+		}
+	})
+	for i, t := range p.Threads {
+		cut := int64(0)
+		s.Frames += sums[i].frames
+		s.Named += sums[i].named
+		for how, n := range sums[i].cut {
+			if n > 0 && profile.Cut(how) != profile.Whole {
+				s.Cut[profile.Cut(how).String()] += n
+				cut += n
 			}
 		}
 		if q := g.threads[threadKey{int(t.Process.PID), uint64(t.TID)}]; q != nil {
