@@ -82,7 +82,12 @@
 //     enough for an answer that a model of all open stacks between two known ones gives too:
 //     the nearest one before or after, or one that is near.
 //
-//  9. Where nobody else calls what a stack begins with, wherever it was recorded, its caller is
+//  9. The runtime compiles methods into their callers, or anew so that they leave no frame: a call that went
+//     through a third method is direct from then on. Where all that shows the one is older than all that shows
+//     the other, an answer that shows either at a time of which nothing tells which it was is not given, and
+//     what stands around a bridge ends there.
+//
+//  10. Where nobody else calls what a stack begins with, wherever it was recorded, its caller is
 //     shown too, and so on; up to where threads begin the stack is whole.
 //
 // Each process is repaired by itself, and one in which nothing is cut is only counted. The

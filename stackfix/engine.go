@@ -19,6 +19,7 @@ type engine struct {
 
 	// of the process
 	cal     calibration
+	short   shortcuts
 	least   int32 // known calls that tell the base of a bridge
 	threads []Thread
 	which   []int    // of them: those of this process
@@ -50,6 +51,7 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 		distinct[e.mth[f]] = true
 		e.methods = max(e.methods, int(e.mth[f])+1)
 	}
+	e.short.engine = e
 	e.byName = 10*len(distinct) >= 9*n
 	return e
 }
@@ -192,6 +194,8 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 			if parts.parts[b] != nil {
 				part = parts.part(known, b, base[k])
 			}
+			part.base = e.short.outer(part.base, b.time)
+			part.stack = e.short.inner(part.stack, b)
 			rep := Repair{Stack: export(b, part.base, part.stack), How: b.how, Confidence: b.conf, Dropped: b.dropped}
 			if !b.rooted {
 				rep.How = Bridge

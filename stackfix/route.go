@@ -264,7 +264,7 @@ func (q *inquiry) shows(s StackID, fs []FrameID) bool {
 func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, conf float64) bool {
 	n := len(above)
 	q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], above...), p.stack)
-	if conf < q.minConf || q.comesAgain(q.found.whole[n:]) || !seenAround(votes) ||
+	if conf < q.minConf || q.comesAgain(q.found.whole[n:]) || !seenAround(votes) || q.short.untimely(0, q.found.whole, b) ||
 		q.cal.enclosing.rare(rarelyLeft) && q.leaves(0, q.found.whole, b.between) {
 		q.found.whole = q.found.whole[:0]
 		return false

@@ -149,7 +149,7 @@ func (c *consensus) followSole(w *world, open []*block) {
 		p.conf = min(p.conf, soleConfidence)
 		p.stack = x.stack
 		c.fs = c.t.AppendFrames(c.fs[:0], x.stack)
-		if x.rooted && !c.leaves(0, c.fs, b.between) {
+		if x.rooted && !c.leaves(0, c.fs, b.between) && !c.short.untimely(0, c.fs, b) {
 			b.rooted, b.how, b.conf, b.ext = true, Caller, float32(p.conf), x.stack
 		}
 	}

@@ -211,7 +211,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
 	blk.guess, blk.confirmable = 0, false
 	a := e.answer(blk.ext, blk.between, f, b)
-	if a.none || a.refused {
+	if a.none || a.refused || e.short.untimely(a.c.p, e.o, blk) {
 		return false
 	}
 	c, v, donor := &a.c, a.evidence, a.donor

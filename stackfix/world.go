@@ -173,6 +173,7 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 	cuts := 0
 	e.threads, e.which = threads, which
 	m := e.build(w)
+	e.short.begin()
 	at := position{which: -1}
 	e.scan(position{begins: true}, func(thread int) {
 		for at.which < 0 || e.which[at.which] != thread {
@@ -185,6 +186,7 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 			w.stretches = append(w.stretches, at)
 		}
 		e.fill(b)
+		e.short.see(b)
 		m.add(b)
 		if !b.rooted {
 			cuts++
@@ -195,6 +197,7 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 		return nil, false
 	}
 	m.end()
+	e.short.learn()
 	e.dropSuspects(w)
 	return w, true
 }
