@@ -45,7 +45,7 @@ type sliceBatch struct {
 	ends   []int           // by slice: where its own end in args
 }
 
-const batchSlices = 64
+const batchSlices = 256
 
 // A chain is slices of one async id that are open: each within the one before.
 type chain struct {

@@ -27,7 +27,7 @@ type activities struct {
 }
 
 // activityBatchSize is how many events go to the tree at once.
-const activityBatchSize = 128
+const activityBatchSize = 512
 
 // An activityBatch is events on their way to the tree.
 type activityBatch struct {
