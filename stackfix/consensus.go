@@ -30,7 +30,7 @@ const (
 	// mostlyWhole is the share of the samples that may be cut so that whole stacks stand for
 	// them: they are the shallow ones.
 	mostlyWhole = 1.0 / 3
-	// localStacks is how many whole stacks of the thread, on either side, tell what those between them begin with.
+	// localStacks is how many whole stacks of the thread, on either side, tell what those between them begin with: a power of two.
 	localStacks = 64
 	// mostInlined is how many frames of one stack another one may lack in a row, because
 	// the same code was compiled again and calls were inlined.
@@ -511,36 +511,47 @@ func (c *consensus) called(fs []FrameID, m MethodID) bool {
 
 // local finds what many whole stacks of the thread begin with, before and after.
 func (c *consensus) local(w *world) {
-	of := map[int][]*witness{}
-	for i := range c.witnesses {
-		if x := &c.witnesses[i]; x.whole {
-			of[x.thread] = append(of[x.thread], x)
-		}
-	}
 	type local struct {
-		*block
-		list []*witness
+		open  []*block
+		times []int64   // of the whole stacks
+		bases []StackID // what they begin with, and then so many from each on
 	}
-	var open []local
+	of := map[int]*local{}
+	var threads []*local
 	for i := range w.runs {
 		for k := range w.runs[i].blocks {
 			if b := &w.runs[i].blocks[k]; c.parts[b] != nil {
-				open = append(open, local{b, of[w.runs[i].thread]})
+				x := of[w.runs[i].thread]
+				if x == nil {
+					x = &local{}
+					of[w.runs[i].thread] = x
+					threads = append(threads, x)
+				}
+				x.open = append(x.open, b)
 			}
 		}
 	}
-	c.each(len(open), func(i int) {
-		b, list := open[i].block, open[i].list
-		at, _ := slices.BinarySearchFunc(list, b.time, func(x *witness, t int64) int { return cmp.Compare(x.time, t) })
-		if at < localStacks || at+localStacks > len(list) {
-			return
+	for i := range c.witnesses {
+		if v := &c.witnesses[i]; v.whole && of[v.thread] != nil {
+			x := of[v.thread]
+			x.times, x.bases = append(x.times, v.time), append(x.bases, c.t.Parent(v.stack))
 		}
-		base := c.t.Parent(list[at].stack)
-		for _, x := range list[at-localStacks : at+localStacks] {
-			base = c.t.shared(base, c.t.Parent(x.stack))
+	}
+	c.each(len(threads), func(i int) {
+		x := threads[i]
+		for n := 1; n < 2*localStacks; n *= 2 { // what 2n begin with is what the first and the last n of them do
+			for k := 0; k+n < len(x.bases); k++ {
+				x.bases[k] = c.t.shared(x.bases[k], x.bases[k+n])
+			}
 		}
-		p := c.parts[b]
-		p.base, p.baseConf = base, unanimous(2*localStacks)
+		for _, b := range x.open {
+			at, _ := slices.BinarySearch(x.times, b.time)
+			if at < localStacks || at+localStacks > len(x.times) {
+				continue
+			}
+			p := c.parts[b]
+			p.base, p.baseConf = x.bases[at-localStacks], unanimous(2*localStacks)
+		}
 	})
 }
 
