@@ -230,6 +230,6 @@ func (e *engine) withdraw(w *world) {
 	}
 	for _, b := range hearsay {
 		b.guess, b.guessed = e.t.up(b.ext, e.t.Depth(b.ext)-e.t.Depth(b.stack)), b.conf
-		b.rooted, b.ext = false, b.stack
+		b.rooted, b.ext, b.triedExt = false, b.stack, b.stack
 	}
 }

@@ -58,6 +58,7 @@ type part struct {
 	stack    StackID // its recorded frames, below those that are known to call them
 	conf     float64 // of these
 	shortest int     // way that is known from the root to the recorded frames
+	hearing          // of an answer that is not sure enough
 }
 
 // A witness is a stack at a time, as it votes.

@@ -25,7 +25,8 @@ type engine struct {
 	which   []int    // of them: those of this process
 	section *section // nil: all of it
 
-	seen stackSet // scratch
+	seen    stackSet                              // scratch
+	observe func(thread int, b *block, x opinion) // set by tests that learn what opinions are worth
 }
 
 func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
@@ -69,10 +70,15 @@ func (s *solver) fix(threads []Thread, which []int, res *Result) {
 // fixWorld repairs a world and adds to res what it found.
 func (s *solver) fixWorld(w *world, res *Result) {
 	s.cal, s.least = calibration{}, fewCalls
-	if w.open() {
+	open := w.open()
+	if open {
 		s.repair(w)
 	}
-	s.result(w, s.newConsensus(w), res)
+	parts := s.newConsensus(w)
+	if open {
+		s.lastOpinion(parts)
+	}
+	s.result(w, parts, res)
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }

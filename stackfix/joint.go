@@ -61,8 +61,17 @@ func (e *solver) secondOpinion() {
 	}
 }
 
-// confirmRow looks at the open blocks from number from on, before number end.
+// confirmRow marks the answers to open blocks from number from on, before number end, that the model gives too.
 func (e *solver) confirmRow(bs []block, from, end int) {
+	e.weighRow(bs, from, end, func(x *moment) {
+		if s, sure := x.best(); x.confirmable && x.triedExt == x.ext && sure >= sureJoint && s.prefix == x.guess {
+			x.seconded = true
+		}
+	})
+}
+
+// weighRow weighs what the open blocks from number from on, before number end, may be, and calls f for each.
+func (e *solver) weighRow(bs []block, from, end int, f func(m *moment)) {
 	var row []moment
 	var around []StackID
 	for k := from - 1; k <= end; k++ {
@@ -86,9 +95,8 @@ func (e *solver) confirmRow(bs []block, from, end int) {
 	e.weigh(row)
 	e.t.Truncate(n)
 	for i := range row {
-		x := &row[i]
-		if s, sure := x.best(); x.confirmable && x.triedExt == x.ext && sure >= sureJoint && s.prefix == x.guess {
-			x.seconded = true
+		if row[i].overlap != nil {
+			f(&row[i])
 		}
 	}
 }
@@ -190,6 +198,22 @@ func (m *moment) best() (*state, float64) {
 	}
 	s := &m.states[best]
 	return s, math.Exp2(s.until + s.from - all)
+}
+
+// probability is how likely a state is; 0 if the block cannot have it.
+func (m *moment) probability(prefix StackID) float64 {
+	all, own := math.Inf(-1), math.Inf(-1)
+	for i := range m.states {
+		p := m.states[i].until + m.states[i].from
+		all = addLogs(all, p)
+		if m.states[i].prefix == prefix {
+			own = p
+		}
+	}
+	if math.IsInf(own, -1) {
+		return 0
+	}
+	return math.Exp2(own - all)
 }
 
 // addLogs is log2(2^a + 2^b).

@@ -259,8 +259,9 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		needAll = 1 - (1-needAll)*leastRisk
 	}
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
+	blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
+	blk.guessForeign, blk.guessMargin, blk.guessRec, blk.guessSides = float32(c.foreign), v.margin, v.rec, v.sides
 	if own < need || conf < needAll {
-		blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
 		blk.confirmable = e.isStrict(blk) && v.rec == 0 && !hearsay && own >= leastOwn && conf >= leastGuess
 		return false
 	}

@@ -81,7 +81,10 @@ type block struct {
 	guess    StackID // prefix of ext that was found last, but is not sure enough; 0: none
 	guessed  float32 // how sure it is
 	guessHow How     // what speaks for it
-	between  StackID // what the recorded whole stacks around it share: see enclose
+	// what else is known of it: see opinion
+	guessForeign                      float32
+	guessMargin, guessRec, guessSides level
+	between                           StackID // what the recorded whole stacks around it share: see enclose
 	// the last attempt: with which neighbours
 	triedExt, triedF, triedB StackID
 	cut                      Cut
