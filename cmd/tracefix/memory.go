@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"sync/atomic"
 )
 
@@ -21,8 +22,50 @@ const explainHeap = 256 << 20
 // that garbage of that size would have it killed.
 func roomToExplain(memory int64) int64 { return max(smallHeap, min(explainHeap, memory/2)) }
 
-// heapFloor is the heap below which keepMemoryLow leaves the collector alone, in bytes.
-var heapFloor atomic.Int64
+// smallRoom is by how many percent of what is alive the heap may grow within the heap that was asked for.
+const smallRoom = 400
+
+// A heapPolicy tells by how much the heap may grow before the collector runs.
+type heapPolicy struct {
+	floor   atomic.Int64 // up to here by smallRoom percent, in bytes
+	divisor atomic.Int64 // beyond it by this part of what is alive
+	idle    atomic.Bool  // up to floor not at all
+
+	told    sync.Mutex
+	percent int // as it was told
+	limit   int64
+}
+
+// slack is how much memory beyond the heap there may be before the runtime gives some back: free pieces that nothing new fits.
+const slack = 8 << 20
+
+// of returns what debug.SetGCPercent and debug.SetMemoryLimit are to be told when so many bytes are alive.
+func (h *heapPolicy) of(alive int64) (percent int, limit int64) {
+	alive = max(alive, 1)
+	floor := h.floor.Load()
+	most := int64(smallRoom)
+	if h.idle.Load() {
+		most = floor * 100 / (4 << 20) // the runtime takes the percentage of 4 MiB for the least heap
+	}
+	heap := max(floor, 6<<20+alive+alive/h.divisor.Load())
+	return int(min(most, (heap-alive)*100/alive)), heap + slack
+}
+
+// apply tells the runtime.
+func (h *heapPolicy) apply() {
+	h.told.Lock()
+	defer h.told.Unlock()
+	percent, limit := h.of(alive())
+	if percent == h.percent && limit == h.limit {
+		return // to tell it stops the world
+	}
+	h.percent, h.limit = percent, limit
+	debug.SetGCPercent(percent)
+	debug.SetMemoryLimit(limit)
+}
+
+// theHeap is the policy of this process.
+var theHeap heapPolicy
 
 // oneTrace says that keepMemoryLow is at work. A batch has a budget of its own.
 var oneTrace atomic.Bool
@@ -38,50 +81,48 @@ func stopKeepingMemoryLow() {
 // leaveAlone keeps the collector from running at all until the heap is that large, whatever of it is
 // alive; makeRoom alone leaves it at several times what is alive.
 func leaveAlone(heap int64) {
-	if oneTrace.Load() {
-		makeRoom(heap)
-		debug.SetGCPercent(-1)
-	}
+	theHeap.idle.Store(true)
+	makeRoom(heap)
 }
 
 // makeRoom raises the heap at which keepMemoryLow makes the collector run.
 func makeRoom(heap int64) {
 	if oneTrace.Load() {
-		heapFloor.Store(heap)
-		debug.SetMemoryLimit(heap)
+		theHeap.floor.Store(heap)
+		theHeap.apply()
 	}
 }
 
-// heapRoom is what part of what is alive the heap may grow by before the collector runs, as its divisor.
-var heapRoom atomic.Int64
-
 // keepMemoryTight lets the heap grow by an eighth of what is alive, not a quarter: a page is made beside a browser,
 // and all that it draws is held at once.
-func keepMemoryTight() { heapRoom.Store(8) }
+func keepMemoryTight() { theHeap.divisor.Store(8) }
 
 // keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
-// and beyond it when the heap has grown by a quarter of what was alive. The limit moves with
-// what is alive, so that a large trace does not spend its time on collections. Far below
-// smallHeap the collector runs less often than it would.
+// and beyond it when the heap has grown by a quarter of what was alive. Far below
+// smallHeap the collector runs less often than it would. The percentage moves with what is alive. A memory limit alone
+// would do the same, but near it the runtime gives pages back, only to touch them again at once: it lies a little beyond.
 func keepMemoryLow() {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return // the user knows better
 	}
-	heapRoom.Store(4)
+	theHeap.divisor.Store(4)
 	oneTrace.Store(true)
 	makeRoom(smallHeap)
-	debug.SetGCPercent(400)
 	afterCollection(func() {
-		if !oneTrace.Load() {
-			return
-		}
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
-		if live[0].Value.Kind() == metrics.KindUint64 {
-			alive := int64(live[0].Value.Uint64())
-			debug.SetMemoryLimit(max(heapFloor.Load(), 6<<20+alive+alive/heapRoom.Load()))
+		if oneTrace.Load() {
+			theHeap.apply()
 		}
 	})
+}
+
+// alive is how many bytes of the heap were in use after the last collection.
+func alive() int64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if live[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(live[0].Value.Uint64())
 }
 
 // afterCollection calls f after each garbage collection.

@@ -31,3 +31,26 @@ func TestRoomToExplain(t *testing.T) {
 		assert.Equal(t, want, roomToExplain(memory), memory)
 	}
 }
+
+// TestHeapPolicy holds at which size of the heap the collector runs, and that the limit, near which
+// the runtime gives memory back, lies beyond.
+func TestHeapPolicy(t *testing.T) {
+	const mb = 1 << 20
+	goal := func(h *heapPolicy, alive int64) int64 {
+		percent, limit := h.of(alive)
+		heap := max(alive+alive*int64(percent)/100, 4*mb*int64(percent)/100) // as the runtime does it
+		assert.GreaterOrEqual(t, limit, heap+slack, alive)
+		return (heap + mb/2) / mb
+	}
+	var h heapPolicy
+	h.floor.Store(smallHeap)
+	h.divisor.Store(4)
+	for alive, want := range map[int64]int64{0: 16, 1: 16, 10: 50, 20: 72, 40: 72, 60: 81, 400: 506, 4000: 5006} {
+		assert.InDelta(t, want, goal(&h, alive*mb), 1+float64(want)/100, alive)
+	}
+	h.floor.Store(explainHeap)
+	h.idle.Store(true)
+	for alive, want := range map[int64]int64{0: 256, 1: 256, 100: 256, 240: 306} {
+		assert.InDelta(t, want, goal(&h, alive*mb), 3, alive)
+	}
+}
