@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 	// Runs of the command.
 	"internal/text":         {},
 	"internal/output":       {"internal/relay", "internal/text"},
-	"internal/report":       {"internal/text"},
+	"internal/report":       {"internal/relay", "internal/text"},
 	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},

@@ -13,6 +13,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -125,7 +126,7 @@ func (o *buffer) flushed() bool {
 
 func (o *buffer) flush() error {
 	if o.err == nil && len(o.b) > 0 {
-		_, o.err = o.w.Write(o.b)
+		o.b, o.err = relay.Give(o.w, o.b)
 	}
 	o.b = o.b[:0]
 	return o.err

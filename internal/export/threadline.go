@@ -46,8 +46,9 @@ type partStretch struct {
 }
 
 // partFrames is how many frames the stacks of a part have, about: so many that what is done once for a
-// part, to open the stack before it, is little, and so few that its text is no more than some hundred KB.
-var partFrames = 4 << 10
+// part, to open the stack before it, is little, and so few that the text of those on their way, some hundred KB each
+// at most, stays in the caches of the processors.
+var partFrames = 512
 
 // newThreadLine returns a line behind what out has. render appends the text of a part to its out; it
 // is called for several parts at once, and changes nothing else. check, which may be nil, sees
@@ -65,22 +66,23 @@ func newThreadLine(out *buffer, t *profile.Table, render func(*threadPart), chec
 		if check != nil {
 			check(b)
 		}
-		return out.text(b.out)
+		b.out = out.text(b.out)
+		return out.err
 	})
 	return l
 }
 
-// text writes b behind what was collected; much of it without a copy.
-func (o *buffer) text(b []byte) error {
+// text writes b behind what was collected, much of it without a copy, and returns memory for another one.
+func (o *buffer) text(b []byte) []byte {
 	if len(b) < bufferSize/8 {
 		o.b = append(o.b, b...)
 		o.flushed()
-		return o.err
+		return b[:0]
 	}
 	if o.flush() == nil {
-		_, o.err = o.w.Write(b)
+		b, o.err = relay.Give(o.w, b)
 	}
-	return o.err
+	return b[:0]
 }
 
 // thread hands on the stretches of a thread, the one with this number. It returns false if nothing more can be written.

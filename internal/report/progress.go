@@ -3,6 +3,8 @@ package report
 import (
 	"io"
 	"sync/atomic"
+
+	"github.com/tracefix/tracefix/internal/relay"
 )
 
 // A Progress tells others how far a run is, while it is at work. nil is one that nobody watches.
@@ -30,6 +32,12 @@ func (c counting) Write(b []byte) (int, error) {
 	n, err := c.Writer.Write(b)
 	c.p.written.Add(int64(n))
 	return n, err
+}
+
+// Take implements relay.Taker.
+func (c counting) Take(b []byte) ([]byte, error) {
+	c.p.written.Add(int64(len(b)))
+	return relay.Give(c.Writer, b)
 }
 
 // Expect says about how many bytes will be written.
