@@ -3,6 +3,7 @@ package events
 import (
 	"sync"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -11,6 +12,7 @@ type beside struct {
 	*lister
 	mu    sync.Mutex
 	paths pathNames // whether the ids are lossy, as known behind the last batch that was taken
+	idle  []*liner  // one for each who works at once: what it keeps of earlier events is near the processor that used it
 }
 
 func newBeside(l *lister) *beside {
@@ -23,10 +25,11 @@ func newBeside(l *lister) *beside {
 
 // prepared are the lines of a batch.
 type prepared struct {
-	liner
 	buf   []byte
 	lines []line
 	over  int // the event from which on nothing is wanted; -1: there is none
+	// whether the ids are lossy: it was known, what the answer is, and it became known by these events themselves
+	known, answer, found bool
 }
 
 // A line ends at a place in prepared.buf.
@@ -36,43 +39,65 @@ type line struct{ event, end int }
 func (b *beside) Prepare(events []nettrace.Event, work *any) {
 	p, _ := (*work).(*prepared)
 	if p == nil {
-		p = &prepared{liner: liner{r: b.r, filter: b.filter, catalog: catalog{filter: b.filter}, names: b.names}}
+		p = &prepared{}
 		*work = p
 	}
-	b.mu.Lock()
-	p.paths.become(&b.paths)
-	b.mu.Unlock()
-	p.fill(events)
+	b.fill(p, events)
 }
 
 // fill makes the lines of events.
-func (p *prepared) fill(events []nettrace.Event) {
-	p.buf, p.lines, p.over = p.buf[:0], p.lines[:0], -1
+func (b *beside) fill(p *prepared, events []nettrace.Event) {
+	l := b.liner()
+	p.lines, p.over = p.lines[:0], -1
+	p.buf = l.lines(p, events)
+	p.known, p.answer, p.found = l.paths.known, l.paths.answer, l.paths.found
+	b.mu.Lock()
+	b.idle = append(b.idle, l)
+	b.mu.Unlock()
+}
+
+// liner returns one that nobody uses, which knows of the ids what is known by now.
+func (b *beside) liner() *liner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var l *liner
+	if n := len(b.idle) - 1; n >= 0 {
+		l, b.idle = b.idle[n], b.idle[:n]
+	} else {
+		l = &liner{r: b.r, filter: b.filter, catalog: catalog{filter: b.filter}, names: b.names}
+	}
+	l.paths.become(&b.paths)
+	return l
+}
+
+// lines appends the lines of events to what p has, and returns their text.
+func (l *liner) lines(p *prepared, events []nettrace.Event) []byte {
+	buf := p.buf[:0]
 	for i := range events {
 		ev := &events[i]
-		ns := p.r.Nanos(ev.Time)
-		k, over := p.kindOf(ev, ns)
+		ns := l.r.Nanos(ev.Time)
+		k, over := l.kindOf(ev, ns)
 		if over {
 			p.over = i
-			return
+			break
 		}
 		if k != nil {
-			p.buf = append(p.appendJSON(p.buf, ev, k, ns), lineEnd...)
-			p.lines = append(p.lines, line{i, len(p.buf)})
+			buf = append(l.appendJSON(buf, ev, k, ns), lineEnd...)
+			p.lines = append(p.lines, line{i, len(buf)})
 		}
 	}
+	return buf
 }
 
 // Prepared implements input.Preparer.
 func (b *beside) Prepared(events []nettrace.Event, work any) (int, error) {
 	p := work.(*prepared)
-	if b.paths.known && p.paths.found { // by itself, before it could know what those before it found
-		p.paths.become(&b.paths)
-		p.fill(events)
+	if b.paths.known && p.found { // by itself, before it could know what those before it found
+		b.fill(p, events)
 	}
-	if p.paths.known && !b.paths.known {
+	if p.known && !b.paths.known {
 		b.mu.Lock()
-		b.paths.known, b.paths.answer = true, p.paths.answer
+		b.paths.known, b.paths.answer = true, p.answer
 		b.mu.Unlock()
 	}
 	last := p.over
@@ -83,7 +108,8 @@ func (b *beside) Prepared(events []nettrace.Event, work any) (int, error) {
 	}
 	b.res.Written += int64(len(p.lines))
 	b.res.Events += int64(len(events))
-	if _, err := b.w.Write(p.buf); err != nil || last < 0 {
+	var err error
+	if p.buf, err = relay.Give(b.w, p.buf); err != nil || last < 0 {
 		return len(events), err
 	}
 	b.res.Events -= int64(len(events) - last - 1)

@@ -329,7 +329,7 @@ func (o *File) Write(p []byte) (int, error) {
 // Take implements relay.Taker: much content goes on its way in the memory in which it was made.
 func (o *File) Take(p []byte) ([]byte, error) {
 	b := o.line.Batch()
-	if len(p) < bufferSize/8 || len(*b)+len(p) < o.hold && !o.sent {
+	if len(p) < bufferSize/4 || len(*b)+len(p) < o.hold && !o.sent {
 		_, err := o.Write(p)
 		return p[:0], err
 	}
