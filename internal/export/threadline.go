@@ -13,7 +13,11 @@ type threadLine struct {
 	line *relay.Line[threadPart]
 	// marks is set where text depends on which open frames a repair put back.
 	marks bool
-	sp    *spanner // of the threads with repairs, for marks
+	// frames is how many frames the stacks of a part have, about: so many that what is done once for a
+	// part, to open the stack before it, is little, and so few that the text of those on their way, some hundred KB each
+	// at most, stays in the caches of the processors.
+	frames int
+	sp     *spanner // of the threads with repairs, for marks
 }
 
 // A threadPart is some stretches of a thread, one after the other, and the text that becomes of them.
@@ -45,16 +49,14 @@ type partStretch struct {
 	inserted int
 }
 
-// partFrames is how many frames the stacks of a part have, about: so many that what is done once for a
-// part, to open the stack before it, is little, and so few that the text of those on their way, some hundred KB each
-// at most, stays in the caches of the processors.
-var partFrames = 512
+// partFrames is threadLine.frames of a format that sets none, some forty bytes an event.
+var partFrames = 4 << 10
 
 // newThreadLine returns a line behind what out has. render appends the text of a part to its out; it
 // is called for several parts at once, and changes nothing else. check, which may be nil, sees
 // the parts in their order before they are written.
 func newThreadLine(out *buffer, t *profile.Table, render func(*threadPart), check func(*threadPart)) *threadLine {
-	l := &threadLine{out: out}
+	l := &threadLine{out: out, frames: partFrames}
 	skip := t.Synthetic()
 	l.sp = newSpanner(t, skip)
 	l.line = relay.New(func(b *threadPart) {
@@ -98,7 +100,7 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 			b.list[k].End = st.End
 			continue
 		}
-		if b.frames >= partFrames {
+		if b.frames >= l.frames {
 			before := b.list[len(b.list)-1].Stretch
 			if l.line.Send() != nil {
 				return false
