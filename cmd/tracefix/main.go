@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
+	_ "github.com/tracefix/tracefix/internal/early" // its init does what pays only before all others
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"

@@ -41,8 +41,10 @@ func versionOf(info *debug.BuildInfo) string {
 			changed = ", changed"
 		}
 	}
-	if m := untagged().FindStringSubmatch(v); m != nil && rev == "" {
-		rev, at = m[2], m[1][:4]+"-"+m[1][4:6]+"-"+m[1][6:8]
+	if rev == "" {
+		if m := untagged().FindStringSubmatch(v); m != nil {
+			rev, at = m[2], m[1][:4]+"-"+m[1][4:6]+"-"+m[1][6:8]
+		}
 	}
 	if v == "" {
 		v = "devel"
