@@ -66,6 +66,15 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		}
 	}()
 
+	hugePages := make(chan struct{})
+	if size := heapOf(args); oneTrace.Load() && size > 0 { // beside the grammar, which takes as long
+		go func() {
+			useHugePages(int(size))
+			close(hugePages)
+		}()
+	} else {
+		close(hugePages)
+	}
 	exited := -1
 	var cli CLI
 	parser, err := grammar(&cli, args, kong.Writers(std.out, std.err), kong.Bind(std), kong.Exit(func(c int) {
@@ -83,6 +92,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	}
 	args, trace := asked(parser, args)
 	if trace != "" {
+		<-hugePages
 		return exitCode(introduce(ctx, std.out, trace), ctx, std.err)
 	}
 	kctx, err := parser.Parse(args)
@@ -95,16 +105,27 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	heap := int64(smallHeap)
+	<-hugePages
 	if explains(kctx) {
-		heap = roomToExplain(batch.DefaultMemory())
-		leaveAlone(heap)
-	}
-	if oneTrace.Load() {
-		useHugePages(int(heap))
+		leaveAlone(roomToExplain(batch.DefaultMemory()))
 	}
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)
+}
+
+// heapOf is how much memory a command is given at once for what it reads, told from the command line before the
+// grammar is there; 0 for one that reads no trace.
+func heapOf(args []string) int64 {
+	named := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	switch {
+	case named < 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h"):
+		return 0
+	case slices.Contains([]string{"batch", "snoop", "completion", "complete", "man", "help", "version"}, args[named]):
+		return 0
+	case slices.Contains(args, "--explain"):
+		return roomToExplain(batch.DefaultMemory())
+	}
+	return smallHeap
 }
 
 // explains reports whether a command line asks for --explain.

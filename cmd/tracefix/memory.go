@@ -22,8 +22,9 @@ const explainHeap = 256 << 20
 // that garbage of that size would have it killed.
 func roomToExplain(memory int64) int64 { return max(smallHeap, min(explainHeap, memory/2)) }
 
-// smallRoom is by how many percent of what is alive the heap may grow within the heap that was asked for.
-const smallRoom = 400
+// smallRoom is by how many percent of what is alive the heap may grow within the heap that was asked for. The runtime
+// takes 4 MiB for the least that is alive: a small trace is over before 40 MiB.
+const smallRoom = 1000
 
 // A heapPolicy tells by how much the heap may grow before the collector runs.
 type heapPolicy struct {
