@@ -35,8 +35,8 @@ const (
 
 // CLI holds the flags of all commands.
 type CLI struct {
-	Version kong.VersionFlag `help:"Print the version and exit."`
-	Quiet   bool             `short:"q" help:"Print no summary and no progress."`
+	Version versionFlag `help:"Print the version and exit."`
+	Quiet   bool        `short:"q" help:"Print no summary and no progress."`
 }
 
 // streams are the standard streams, so that tests can replace them.
@@ -143,28 +143,37 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: false}),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asGiven)),
-		kong.Vars{"version": version()},
 	}, more...)
-	add := func(name, help, group string, flags func() any, tags ...string) {
-		cmd := flags()
-		if len(args) > 0 && !slices.Contains(args, name) && !slices.Contains(args, "man") {
-			cmd = withoutFlags(cmd)
+	add := func(name, help, group string, flags func() any, tags func() []string) {
+		if len(args) == 0 || slices.Contains(args, name) || slices.Contains(args, "man") {
+			options = append(options, kong.DynamicCommand(name, help, group, flags(), tags()...))
+			return
 		}
-		options = append(options, kong.DynamicCommand(name, help, group, cmd, tags...))
+		var hidden []string
+		if help == "" {
+			hidden = []string{"hidden"}
+		}
+		var below any = &struct{}{}
+		if name == "batch" {
+			below = withoutFlags(&BatchCmd{})
+		}
+		options = append(options, kong.DynamicCommand(name, help, group, below, hidden...))
 	}
-	tracks := setVar("tracks", strings.Join(command.TrackNames, ", "))
+	tracks := func() []string { return []string{setVar("tracks", strings.Join(command.TrackNames, ", "))} }
+	none := func() []string { return nil }
 	for i := range command.Table {
 		row := &command.Table[i]
-		add(row.Name, row.Help, row.Group, func() any { return grammarOf(row) }, append(varsOf(row), tracks)...)
+		add(row.Name, row.Help, row.Group, func() any { return grammarOf(row) }, func() []string { return append(varsOf(row), tracks()...) })
 	}
 	add("view", "Repair a trace and open it in the browser, offline.", command.GroupRepair, func() any { return &ViewCmd{Repair: *command.NewRepair()} }, tracks)
-	add("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, func() any { return newBatchCmd(args) }, tracks,
-		setVar("doings", strings.Join(batch.DoingNames(), ",")), setVar("jobs", strings.Join(batch.DoingNames(), ", ")), setVar("gates", batch.GateHelp()))
-	add("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, func() any { return &CompareCmd{} })
-	add("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, func() any { return &SnoopCmd{} })
-	add("completion", "Print a script that completes commands, flags and values in your shell.", command.GroupProgram, func() any { return &CompletionCmd{} })
-	add("man", "Print the man page.", command.GroupProgram, func() any { return &ManCmd{} })
-	add("complete", "", "", func() any { return &CompleteCmd{} }, "hidden")
+	add("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, func() any { return newBatchCmd(args) }, func() []string {
+		return append(tracks(), setVar("doings", strings.Join(batch.DoingNames(), ",")), setVar("jobs", strings.Join(batch.DoingNames(), ", ")), setVar("gates", batch.GateHelp()))
+	})
+	add("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, func() any { return &CompareCmd{} }, none)
+	add("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, func() any { return &SnoopCmd{} }, none)
+	add("completion", "Print a script that completes commands, flags and values in your shell.", command.GroupProgram, func() any { return &CompletionCmd{} }, none)
+	add("man", "Print the man page.", command.GroupProgram, func() any { return &ManCmd{} }, none)
+	add("complete", "", "", func() any { return &CompleteCmd{} }, func() []string { return []string{"hidden"} })
 	return kong.New(cli, options...)
 }
 

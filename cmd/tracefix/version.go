@@ -1,15 +1,29 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	"github.com/alecthomas/kong"
 )
 
 // Set by the release build; a build by `go install` or in a clone has it all, or most of
 // it, in its build information.
 var release, commit, date string
+
+// versionFlag is --version. That of kong wants to be told the version by every command line, in a table that
+// kong copies for each command that there is.
+type versionFlag bool
+
+// BeforeReset implements a hook of kong.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	fmt.Fprintln(app.Stdout, version())
+	app.Exit(exitOK)
+	return nil
+}
 
 // untagged is the end of the version of a commit without a tag: its time and its hash.
 var untagged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.-](\d{14})-([0-9a-f]{12})(?:\+|$)`) })
