@@ -16,30 +16,56 @@ type layoutKey struct {
 	event    int
 }
 
-// builtInLayouts are those of layouts.txt, by version within an event.
-var builtInLayouts = sync.OnceValue(func() map[layoutKey][]*Layout {
-	table := map[layoutKey][]*Layout{}
-	provider := ""
+// A builtInEvent is an event of layouts.txt: its lines, which are parsed when a trace has it.
+type builtInEvent struct {
+	lines   string
+	parse   sync.Once
+	layouts []*Layout // by version
+}
+
+// builtInEvents are the events of layouts.txt, of which the lines of one stand together.
+var builtInEvents = sync.OnceValue(func() map[layoutKey]*builtInEvent {
+	table := make(map[layoutKey]*builtInEvent, 300)
+	var key layoutKey
+	var event *builtInEvent
+	from, end := 0, 0 // of the event in the text
 	for line := range strings.Lines(layoutsText) {
-		line = strings.TrimSuffix(line, "\n")
-		if line == "" || line[0] == '#' {
+		end += len(line)
+		if line == "\n" || line[0] == '#' {
 			continue
 		}
 		if line[0] == '[' {
-			provider = strings.Trim(line, "[]")
+			key, event = layoutKey{provider: strings.Trim(line, "[]\n")}, nil
 			continue
 		}
-		f := strings.Fields(line)
-		event, version, opcode := number(f[0]), number(f[1]), number(f[3])
-		l := &Layout{BuiltIn: true, name: f[2], opcode: opcode, version: version}
-		for _, s := range f[4:] {
-			l.Fields = append(l.Fields, parseField(s, l.Fields))
+		id, _, _ := strings.Cut(line, " ")
+		if n := number(id); event == nil || n != key.event {
+			key.event, event, from = n, &builtInEvent{}, end-len(line)
+			table[key] = event
 		}
-		key := layoutKey{provider, event}
-		table[key] = append(table[key], l)
+		event.lines = layoutsText[from:end]
 	}
 	return table
 })
+
+// all returns the layouts of an event.
+func (e *builtInEvent) all() []*Layout {
+	if e == nil {
+		return nil
+	}
+	e.parse.Do(func() {
+		for line := range strings.Lines(e.lines) {
+			f := strings.Fields(line)
+			version, opcode := number(f[1]), number(f[3])
+			l := &Layout{BuiltIn: true, name: f[2], opcode: opcode, version: version}
+			for _, s := range f[4:] {
+				l.Fields = append(l.Fields, parseField(s, l.Fields))
+			}
+			e.layouts = append(e.layouts, l)
+		}
+	})
+	return e.layouts
+}
 
 func number(s string) int {
 	n, err := strconv.Atoi(s)
@@ -229,7 +255,7 @@ func withTypes(fields []Field, types map[TypeCode]TypeCode) (other []Field, diff
 // builtIn finds a built-in layout. Revisions only append, so a version newer
 // than the table is read by the newest known one.
 func builtIn(provider string, event, version int) (best *Layout) {
-	for _, l := range builtInLayouts()[layoutKey{provider, event}] {
+	for _, l := range builtInEvents()[layoutKey{provider, event}].all() {
 		if best == nil || l.version <= version {
 			best = l
 		}

@@ -69,9 +69,9 @@ func whole(ctx context.Context, s Store, key string) (io.ReadCloser, error) {
 // OpenURL opens the bucket of a URL and tells the key or prefix that the URL names.
 type OpenURL func(ctx context.Context, url string) (s Store, key string, err error)
 
-var urlScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]+://`)
+var urlScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9+.-]+://`) })
 
-func isURL(p string) bool { return urlScheme.MatchString(p) }
+func isURL(p string) bool { return urlScheme().MatchString(p) }
 
 // local turns a file:// URL into the path that it stands for: a folder of this machine
 // needs no bucket, and gives more than one does.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix/internal/compare"
 	"github.com/tracefix/tracefix/internal/report"
@@ -140,7 +141,7 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 }
 
 // numbers are what differs between two failures of one kind.
-var numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\d[\d,.]*`)
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`0x[0-9a-fA-F]+|\d[\d,.]*`) })
 
 // failures tells of traces that failed on one side only. Traces are the same if their names
 // are, below the folder that all of a side's lie in.
@@ -151,7 +152,7 @@ func (x *Comparison) failures(a, b *Report) error {
 	}
 	causes := map[string]*Cause{}
 	cause := func(t *Result, side int) {
-		why := numbers.ReplaceAllString(t.why(), "N")
+		why := numbers().ReplaceAllString(t.why(), "N")
 		if causes[why] == nil {
 			if len(causes) >= maxSkips {
 				return

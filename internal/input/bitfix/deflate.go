@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"sort"
+	"sync"
 )
 
 var errDeflate = errors.New("no deflate data")
@@ -56,8 +57,8 @@ func newHuffman(lengths []uint8) (huffman, error) {
 	return h, nil
 }
 
-// fixedLiterals and fixedDistances are the codes that the format itself defines.
-var fixedLiterals, fixedDistances = func() (huffman, huffman) {
+// fixedCodes are those that the format itself defines, of literals and of distances.
+var fixedCodes = sync.OnceValues(func() (huffman, huffman) {
 	var lengths [288]uint8
 	for i := range lengths {
 		switch {
@@ -77,7 +78,7 @@ var fixedLiterals, fixedDistances = func() (huffman, huffman) {
 	}
 	dist, _ := newHuffman(lengths[:32])
 	return lit, dist
-}()
+})
 
 // A deflateBlock is one whose header was read.
 type deflateBlock struct {
@@ -153,7 +154,8 @@ func (s *deflateScan) readBlock(at int64) (blk deflateBlock, err error) {
 		blk.stored, blk.body = int(uint16(v)), bit+32
 		return blk, nil
 	case 1:
-		blk.lit, blk.dist, blk.body = fixedLiterals, fixedDistances, bit
+		blk.lit, blk.dist = fixedCodes()
+		blk.body = bit
 		return blk, nil
 	case 3:
 		return blk, errDeflate

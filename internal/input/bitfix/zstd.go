@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/bits"
 	"sort"
+	"sync"
 )
 
 var errZstd = errors.New("no zstd data")
@@ -236,26 +237,20 @@ type zstdTables struct {
 
 // The codes of lengths: the base and the bits behind it, where they are not the code itself.
 var (
-	literalBase = [36]uint32{16: 16, 18, 20, 22, 24, 28, 32, 40, 48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536}
+	literalBase = [36]uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40, 48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536}
 	literalBits = [36]uint8{16: 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
-	matchBase   = [53]uint32{32: 35, 37, 39, 41, 43, 47, 51, 59, 67, 83, 99, 131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539}
+	matchBase   = [53]uint32{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 37, 39, 41, 43, 47, 51, 59, 67, 83, 99, 131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539}
 	matchBits   = [53]uint8{32: 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 )
 
 // defaults are the tables that the format itself defines.
-var defaults = func() (t [3]*stateTable) {
-	for i := range 16 {
-		literalBase[i] = uint32(i)
-	}
-	for i := range 32 {
-		matchBase[i] = uint32(i) + 3
-	}
+var defaults = sync.OnceValue(func() (t [3]*stateTable) {
 	t[0], _ = newStateTable([]int16{4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1}, 6)
 	t[1], _ = newStateTable([]int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1}, 5)
 	t[2], _ = newStateTable([]int16{1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1}, 6)
 	return t
-}()
+})
 
 // A zstdBlock is a block of a frame.
 type zstdBlock struct {
@@ -441,7 +436,7 @@ func (s *zstdScan) sequences(blk *zstdBlock, t *zstdTables, data []byte, marks *
 	for i := range t.codes {
 		switch modes >> (6 - 2*i) & 3 {
 		case 0:
-			t.codes[i] = defaults[i]
+			t.codes[i] = defaults()[i]
 		case 1:
 			if at >= len(data) || data[at] >= [3]uint8{36, 32, 53}[i] {
 				return errZstd
