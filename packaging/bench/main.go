@@ -43,6 +43,7 @@ var tasks = []task{
 	{[]string{"http"}, ".ndjson", ".nettrace"},
 	{[]string{"http", "--explain"}, ".ndjson", ".nettrace"},
 	{[]string{"events"}, ".ndjson", ".nettrace"},
+	{[]string{"info"}, ".txt", ".nettrace"},
 }
 
 func main() {
@@ -78,6 +79,9 @@ func exit(err error) {
 }
 
 func bench(dir, current, old string, n int, traces []string) error {
+	if err := starts(current, old, 8*n); err != nil {
+		return err
+	}
 	fmt.Println("Medians. The last three columns are wall times divided by that of the run beside it.")
 	fmt.Printf("%-58s %9s %8s %8s %9s %11s %9s %9s\n", "", "MB out", "wall s", "CPU s", "peak MB", "one core /", "cp /", "old /")
 	for _, trace := range traces {
@@ -90,6 +94,38 @@ func bench(dir, current, old string, n int, traces []string) error {
 			}
 		}
 	}
+	return nil
+}
+
+// starts tells what a command takes that does nothing else than to start, in turns with an older program: the
+// least, which is what it takes, and the median, which is what the machine makes of it.
+func starts(current, old string, n int) error {
+	programs := []string{current}
+	fmt.Printf("Start, ms of wall time, least and median of %d:", n)
+	if old != "" {
+		programs = append(programs, old)
+		fmt.Print(" now; old")
+	}
+	fmt.Println()
+	for _, arg := range []string{"--help", "--version"} {
+		fmt.Printf("%-12s", arg)
+		took := make([][]float64, len(programs))
+		for range n {
+			for i, program := range programs {
+				r, err := execute(exec.Command(program, arg))
+				if err != nil {
+					return err
+				}
+				took[i] = append(took[i], r.wall.Seconds()*1000)
+			}
+		}
+		for _, ms := range took {
+			slices.Sort(ms)
+			fmt.Printf(" %6.1f %6.1f", ms[0], ms[len(ms)/2])
+		}
+		fmt.Println()
+	}
+	fmt.Println()
 	return nil
 }
 
