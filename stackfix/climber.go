@@ -44,6 +44,9 @@ func (t *climber) follow() {
 		if x.depth <= outerFrames {
 			x.outer = s
 		}
+		if len(t.skips) == cap(t.skips) {
+			t.skips = append(make([]skip, 0, len(t.skips)+len(t.skips)/2), t.skips...)
+		}
 		t.skips = append(t.skips, x)
 	}
 }

@@ -88,9 +88,18 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 // add appends the stack in which callers calls f.
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	s := StackID(len(t.nodes))
+	if len(t.nodes) == cap(t.nodes) {
+		t.nodes, t.kin = withRoom(t.nodes), withRoom(t.kin)
+	}
 	t.nodes = append(t.nodes, node{callers, f})
 	t.kin = append(t.kin, kin{depth: t.kin[callers].depth + 1})
 	return s
+}
+
+// withRoom returns s with room for half as many more. append copies large ones twice as often, and touches the room,
+// which the system gives only where it is touched.
+func withRoom[T any](s []T) []T {
+	return append(make([]T, 0, len(s)+len(s)/2+1), s...)
 }
 
 // grow makes room for twice as many slots. It takes the stacks in the order of their ids,
