@@ -153,6 +153,7 @@ type resolver struct {
 	skip         int               // how many it is; -1: not known
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
 	path         []profile.FrameID
+	joined       []joined // by a hash
 	right, wrong int
 }
 
@@ -375,18 +376,36 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 	if from < 0 {
 		return 0
 	}
-	full := r.entry(from, use).above
+	full := r.below(r.entry(from, use).above, r.tab.Parent(r.nodes[from]), stack)
+	r.learnFrom(full, stack, use)
+	return full
+}
+
+// below returns the stack of the frames of stack that top has not, below those of above.
+func (r *resolver) below(above, top, stack profile.StackID) profile.StackID {
+	if r.joined == nil {
+		r.joined = make([]joined, 1<<joinedBits)
+	}
+	known := &r.joined[(uint64(above)<<32|uint64(stack))*0x9E3779B97F4A7C15>>(64-joinedBits)]
+	if known.full != 0 && known.above == above && known.top == top && known.stack == stack {
+		return known.full
+	}
+	full := above
 	r.path = r.path[:0]
-	top := r.tab.Parent(r.nodes[from])
 	for s := stack; s != top; s = r.tab.Parent(s) {
 		r.path = append(r.path, r.tab.Frame(s))
 	}
 	for _, f := range slices.Backward(r.path) {
 		full = r.tab.Push(full, f)
 	}
-	r.learnFrom(full, stack, use)
+	*known = joined{above, top, stack, full}
 	return full
 }
+
+// A joined is a stack that was put together lately: most are again and again.
+type joined struct{ above, top, stack, full profile.StackID }
+
+const joinedBits = 12
 
 // entry is what marker i of the current stack began, the innermost skip of them left out.
 func (r *resolver) entry(i, skip int) *entry { return &r.open[len(r.open)-1-(i-skip)] }
