@@ -75,13 +75,22 @@ func (e *engine) newBases(w *world) *bases {
 			if !x.known() || seen.has(x.ext) {
 				continue
 			}
-			fs, on = e.t.appendNodes(fs[:0], on[:0], x.ext)
-			for d := len(fs) - 1; d >= 0 && seen.add(on[d]); d-- {
-				m := e.method(fs[d])
-				b.calls[0][m].add(e.t, on[:d])
-				b.calls[1][fs[d]].add(e.t, on[:d])
+			on = on[:0]
+			for s := x.ext; s != 0 && seen.add(s); {
+				callers, f := e.t.Node(s)
+				s = callers
+				m := e.method(f)
+				if !b.calls[0][m].asked {
+					continue // nor is the frame
+				}
+				if len(on) == 0 {
+					fs, on = e.t.appendNodes(fs[:0], on, x.ext)
+				}
+				under := on[:e.t.Depth(callers)]
+				b.calls[0][m].add(e.t, under)
+				b.calls[1][f].add(e.t, under)
 				if b.calls[0][m].head {
-					b.direct.add(edgeKey(e.t.Parent(on[d]), m))
+					b.direct.add(edgeKey(callers, m))
 				}
 			}
 		}

@@ -86,7 +86,18 @@ func (e *solver) lookupCallers(s StackID) *blend {
 	if w.called == e.round+1 {
 		return b
 	}
+	isNew := w.called == 0
 	w.called = e.round + 1
+	sights := int32(0)
+	for _, c := range w.contexts {
+		if c := x.callersOf(c); c != nil {
+			sights += c.total
+		}
+	}
+	if !isNew && sights == w.sights {
+		return b
+	}
+	w.sights = sights
 	*b = blend{of: b.of[:0], p: b.p[:0], other: 1}
 	above := &callers{}
 	for li := len(levels) - 1; li >= 0; li-- {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 )
 
 // What is not known of a stack as a whole may be known in parts: the frames that all whole
@@ -100,6 +101,7 @@ type consensus struct {
 	fair      bool      // most samples are whole
 	ways      numbering // stretches of wayMethods
 	callers   [][]vote  // of each of these
+	learned   sync.Once // ways and callers, when they are asked for
 
 	// of the contexts asked in this round
 	ids    numbering
@@ -112,10 +114,10 @@ type consensus struct {
 	all    []sighting   // of all contexts
 
 	// scratch
-	fs    []FrameID
-	way   []uint64
-	endAt []int32
-	idle  chan *inquiry
+	fs       []FrameID
+	way      []uint64
+	lastEnds []ending
+	idle     chan *inquiry
 }
 
 // newConsensus finds what is known of the stacks of w that have no answer.
@@ -137,14 +139,13 @@ func (e *engine) newConsensus(w *world) *consensus {
 	}
 	c.fair = float64(cut) <= mostlyWhole*float64(w.samples)
 	c.call(w)
-	c.learnCallers()
 	c.local(w)
 	longer := open
 	for range partRounds {
 		longer = c.answerAll(longer)
 	}
 	c.followSole(w, open)
-	c.all, c.seen, c.spots, c.shows, c.of = nil, nil, nil, nil, nil // only the parts are asked for from here on
+	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // only the parts are asked for from here on
 	return c
 }
 
@@ -310,6 +311,7 @@ func (c *consensus) ask(open []*block) (sightings int) {
 		c.of[s] = x
 	}
 	ends, at := c.endings()
+	defer clear(at)
 	c.spots = c.spots[:0]
 	c.shows = slices.Grow(c.shows[:0], c.stacks)[:c.stacks]
 	clear(c.shows)
@@ -392,34 +394,35 @@ func (c *consensus) see() {
 type ending struct {
 	contexts
 	stack StackID
-	outer int32 // the next one further out, 0 if there is none
+	outer uint32 // the next one further out, 0 if there is none
 }
 
 // endings returns the stacks that contexts which are asked end with, from 1 on, and for each stack the innermost
 // of these in it, itself included; 0 if it has none.
-func (c *consensus) endings() (ends []ending, at []int32) {
+func (c *consensus) endings() (ends []ending, at []uint32) {
 	n := c.t.Len()
-	c.endAt = slices.Grow(c.endAt[:0], n)[:n]
-	ends, at = make([]ending, 1), c.endAt
-	at[0] = 0
+	at = c.pad.list(n)
+	ends = append(c.lastEnds[:0], ending{})
 	way := append(c.way[:0], 0)            // the hash of the frames down to each of a path, from innerSites further out on
+	last := StackID(0)                     // where that path ends
 	for s := StackID(1); int(s) < n; s++ { // callers come before what they call
 		callers, f := c.t.Node(s)
-		if callers != s-1 {
-			way = way[:1]
-			c.fs = c.fs[:0]
-			for a := callers; a != 0 && len(c.fs) < innerSites; a = c.t.Parent(a) {
-				c.fs = append(c.fs, c.t.Frame(a))
-			}
-			for _, f := range slices.Backward(c.fs) {
-				way = append(way, inward(way[len(way)-1], f))
-			}
-		}
-		way = append(way, inward(way[len(way)-1], f))
 		at[s] = at[callers]
 		if int(f) >= len(c.ends) || c.ends[f] == 0 {
 			continue
 		}
+		c.fs = append(c.fs[:0], f)
+		a := callers
+		for ; a != 0 && a != last && len(c.fs) <= innerSites; a = c.t.Parent(a) {
+			c.fs = append(c.fs, c.t.Frame(a))
+		}
+		if a == 0 || a != last {
+			way = way[:1]
+		}
+		for _, f := range slices.Backward(c.fs) {
+			way = append(way, inward(way[len(way)-1], f))
+		}
+		last = s
 		x := ending{stack: s, outer: at[s]}
 		for i, k := range contextSites {
 			if from := len(way) - 1 - k; from >= 0 && c.ends[f]>>i&1 != 0 {
@@ -427,11 +430,14 @@ func (c *consensus) endings() (ends []ending, at []int32) {
 			}
 		}
 		if x.contexts != (contexts{}) {
-			at[s] = int32(len(ends))
+			at[s] = uint32(len(ends))
+			if len(ends) == cap(ends) {
+				ends = append(make([]ending, 0, 2*len(ends)), ends...)
+			}
 			ends = append(ends, x)
 		}
 	}
-	c.way = way
+	c.way, c.lastEnds = way, ends
 	return ends, at
 }
 
@@ -492,6 +498,7 @@ func countVote(vs *[]vote, m MethodID) {
 
 // called tells whether other methods than m call what fs begins with.
 func (c *consensus) called(fs []FrameID, m MethodID) bool {
+	c.learned.Do(c.learnCallers)
 	h := uint64(0)
 	for _, f := range slices.Backward(fs[:min(wayMethods, len(fs))]) {
 		h = outward(h, c.method(f))
@@ -540,9 +547,12 @@ func (c *consensus) local(w *world) {
 	}
 	c.each(len(threads), func(i int) {
 		x := threads[i]
-		for n := 1; n < 2*localStacks; n *= 2 { // what 2n begin with is what the first and the last n of them do
-			for k := 0; k+n < len(x.bases); k++ {
-				x.bases[k] = c.t.shared(x.bases[k], x.bases[k+n])
+		few := len(x.open)*2*localStacks < len(x.bases)
+		if !few {
+			for n := 1; n < 2*localStacks; n *= 2 { // what 2n begin with is what the first and the last n of them do
+				for k := 0; k+n < len(x.bases); k++ {
+					x.bases[k] = c.t.shared(x.bases[k], x.bases[k+n])
+				}
 			}
 		}
 		for _, b := range x.open {
@@ -552,6 +562,11 @@ func (c *consensus) local(w *world) {
 			}
 			p := c.parts[b]
 			p.base, p.baseConf = x.bases[at-localStacks], unanimous(2*localStacks)
+			if few {
+				for _, s := range x.bases[at-localStacks : at+localStacks] {
+					p.base = c.t.shared(p.base, s)
+				}
+			}
 		}
 	})
 }

@@ -25,8 +25,11 @@ type engine struct {
 	which   []int    // of them: those of this process
 	section *section // nil: all of it
 
-	seen    stackSet                              // scratch
 	observe func(thread int, b *block, x opinion) // set by tests that learn what opinions are worth
+
+	// scratch
+	seen stackSet
+	pad  scratchpad // of shortcuts while they are learned, then of threadTree, then of consensus, then of threadTree
 }
 
 func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
@@ -74,9 +77,11 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	if open {
 		s.repair(w)
 	}
+	s.local.reset()
 	parts := s.newConsensus(w)
 	if open {
 		s.lastOpinion(parts)
+		s.local.reset()
 	}
 	s.result(w, parts, res)
 }

@@ -59,7 +59,7 @@ type index struct {
 	counted []known
 	fresh   []StackID // known stacks not counted yet
 	seen    []known   // cut stacks whose callers were counted
-	marks   perStack[mark]
+	marks   marks
 
 	// scratch
 	places []place
@@ -87,8 +87,10 @@ type window struct {
 	contexts [len(levels)]int32 // 1 + number; 0 if the stack is too short
 	prefixes blend
 	asked    int   // 1 + the round of prefixes
+	donors   int32 // of its contexts, when these were worked out: as long as there are no more they are the same
 	callers  blend // methods
 	called   int   // 1 + the round of callers
+	sights   int32 // of callers of its contexts, when these were worked out
 	open     int   // 1 + the newest round in which it was that of an open block
 }
 
@@ -120,14 +122,6 @@ func (x *index) reset() {
 	clear(x.heads)
 	x.callers, x.seen = x.callers[:0], x.seen[:0]
 	x.marks.reset()
-}
-
-// mark marks a stack.
-func (x *index) mark(s StackID, as mark) {
-	if x.marks.of[s] == 0 {
-		x.marks.used = append(x.marks.used, s)
-	}
-	x.marks.of[s] |= as
 }
 
 // recounts is in how many rounds of a stage, counted from 0, all stacks are searched for contexts that
@@ -192,8 +186,8 @@ func (e *solver) updateIndex() {
 // marked before.
 func (e *solver) walk(s StackID, as mark) int {
 	x := &e.idx
-	for ; s != 0 && x.marks.of[s]&as == 0; s = e.t.Parent(s) {
-		x.mark(s, as)
+	for ; s != 0 && !x.marks.has(s, as); s = e.t.Parent(s) {
+		x.marks.set(s, as)
 	}
 	return e.t.Depth(s)
 }
@@ -201,8 +195,8 @@ func (e *solver) walk(s StackID, as mark) int {
 // addKnown makes s evidence from the next round on.
 func (x *index) addKnown(s StackID) {
 	x.marks.reach(int(s) + 1)
-	if x.marks.of[s]&isKnown == 0 {
-		x.mark(s, isKnown)
+	if !x.marks.has(s, isKnown) {
+		x.marks.set(s, isKnown)
 		x.fresh = append(x.fresh, s)
 	}
 }
@@ -405,6 +399,16 @@ func (e *solver) lookup(s StackID) *blend {
 	}
 	w.asked = e.round + 1
 	isNew := b.of == nil
+	donors := int32(0)
+	for _, c := range w.contexts {
+		if c > 0 {
+			donors += x.votes[c-1].total
+		}
+	}
+	if !isNew && donors == w.donors {
+		return b
+	}
+	w.donors = donors
 	if isNew {
 		if most := maxVotes * len(levels); len(x.spareOf) < most {
 			x.spareOf, x.spareP = make([]uint32, 32*most), make([]float64, 32*most)

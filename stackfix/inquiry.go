@@ -42,7 +42,8 @@ type assembly struct {
 	n       int       // witnesses
 	looks   []glimpse // at which they saw it, by lookTime, up to fewLooks
 	differs int       // how many of the nearest have fewLooks; more than n if all have fewer
-	shared  []int32   // of each camp: how many frames it begins with as the first does; see agree
+	shared  []int32   // of each camp: how many frames it begins with as the first does, by method; see compare
+	common  []int32   // of each camp: how many of these are the same frames
 }
 
 // assemble calls the nearest witnesses of a context.
@@ -182,14 +183,25 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	}
 }
 
+// compare finds out how many frames each camp begins with as the first one does.
+func (q *inquiry) compare(all *assembly) {
+	above := all.camps[0].above
+	depth := q.t.Depth(above)
+	all.shared = append(all.shared[:0], int32(depth))
+	all.common = append(all.common[:0], int32(depth))
+	for _, x := range all.camps[1:] {
+		d := q.t.Depth(q.t.shared(above, x.above))
+		all.common = append(all.common, int32(d))
+		all.shared = append(all.shared, int32(q.sharedFrom(d, above, depth, x.above, 0)))
+	}
+}
+
 // agree takes what all votes agree in, of the nearest ones to the last frame, and reports whether
 // that is all that was missing.
 func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
+	q.compare(all)
 	above := all.camps[0].above
-	all.shared = append(all.shared[:0], int32(q.t.Depth(above)))
-	for _, x := range all.camps[1:] {
-		all.shared = append(all.shared, int32(q.shared(above, q.t.Depth(above), x.above, 0)))
-	}
+	depth := q.t.Depth(above)
 	last := 0
 	sure := 0.0 // of a base, once there is one
 	for most := mostVotes; most >= nearVotes; most /= 2 {
@@ -201,14 +213,14 @@ func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 		if all.differs > near {
 			return false
 		}
-		n := q.t.Depth(above)
+		n := depth
 		for i, x := range all.camps {
 			switch same := int(all.shared[i]); {
 			case same >= n:
 			case x.first < near:
 				n = same
 			default:
-				n = q.shared(above, n, x.above, mostInlined)
+				n = q.sharedFrom(int(all.common[i]), above, n, x.above, mostInlined)
 			}
 		}
 		if q.complete(b, p, all.votes[:near], n) {
@@ -226,25 +238,43 @@ func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 
 // shared tells how many of the outermost n frames of a, in a row, b begins with too. See same.
 func (q *inquiry) shared(a StackID, n int, b StackID, inlined int) int {
-	d := q.t.Depth(q.t.shared(a, b))
+	return q.sharedFrom(q.t.Depth(q.t.shared(a, b)), a, n, b, inlined)
+}
+
+// nextFrames is how many frames are looked at first where stacks part: most are at different methods from there on.
+const nextFrames = 8
+
+// sharedFrom is shared of two stacks that have their outermost d frames in common, and no more.
+func (q *inquiry) sharedFrom(d int, a StackID, n int, b StackID, inlined int) int {
 	if d >= n || a == b {
 		return n
 	}
-	q.fs = q.t.appendInner(q.fs[:0], q.t.up(a, n), d)
-	q.gs = q.t.appendInner(q.gs[:0], b, d)
-	return d + q.same(q.fs, q.gs, inlined)
+	for most := nextFrames; ; most = math.MaxInt - d {
+		endA, endB := min(n, d+most), min(q.t.Depth(b), d+most)
+		q.fs = q.t.appendInner(q.fs[:0], q.t.up(a, endA), d)
+		q.gs = q.t.appendInner(q.gs[:0], q.t.up(b, endB), d)
+		i, j := q.sameUntil(q.fs, q.gs, inlined)
+		if (i+inlined < endA-d || endA == n) && (j+inlined < endB-d || endB == q.t.Depth(b)) {
+			return d + i // what is further in was not asked for
+		}
+	}
 }
 
 // same tells how many frames a begins with that b begins with too, by method. Either may
 // lack some in a row, up to so many.
 func (q *inquiry) same(a, b []FrameID, inlined int) int {
+	n, _ := q.sameUntil(a, b, inlined)
+	return n
+}
+
+// sameUntil is same, and tells how many frames of either it takes.
+func (q *inquiry) sameUntil(a, b []FrameID, inlined int) (i, j int) {
 	is := func(i, j int) bool { return i < len(a) && j < len(b) && q.method(a[i]) == q.method(b[j]) }
-	i, j := 0, 0
 	for i < len(a) && j < len(b) {
 		k := 0
 		for ; !is(i+k, j) && !is(i, j+k); k++ {
 			if k == inlined {
-				return i
+				return i, j
 			}
 		}
 		if is(i+k, j) {
@@ -253,7 +283,7 @@ func (q *inquiry) same(a, b []FrameID, inlined int) int {
 			i, j = i+1, j+k+1
 		}
 	}
-	return i
+	return i, j
 }
 
 // unanimous is how sure is what n witnesses agree in, by the rule of succession. What

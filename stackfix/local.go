@@ -6,22 +6,31 @@ import "slices"
 type threadTree struct {
 	thread int // 1 + its number
 	round  int
-	nodes  perStack[threadNode]
-	fresh  []StackID // stacks that were found in this round
+	pad    *scratchpad                 // by stack: numbers, below
+	used   []StackID                   // those with some
+	fresh  []StackID                   // stacks that were found in this round
+	known  [1 << foreignBits]foreigner // what foreign said lately, by a hash
+	said   uint32                      // how often that was forgotten
 	// scratch
 	ends  []StackID
 	order []StackID
 }
 
-type threadNode struct {
-	n   int32 // known stacks through it
-	q   int32 // different next frames
-	add int32 // to n
-	met bool  // it is in order
-}
+// The numbers of a stack.
+const (
+	stacksOn = iota // known stacks through it
+	nexts           // different next frames, and isMet
+	toAdd           // to through
+)
+
+// isMet is set while the stack is in order.
+const isMet = 1 << 31
 
 func (l *threadTree) reset() {
-	l.nodes.reset()
+	for _, s := range l.used {
+		*l.pad.of(s) = [3]uint32{}
+	}
+	l.used = l.used[:0]
 	l.fresh, l.thread = l.fresh[:0], 0
 }
 
@@ -33,7 +42,7 @@ func (e *solver) learnThread(ri int) {
 		return
 	}
 	l.ends = l.ends[:0]
-	l.nodes.reach(e.t.Len())
+	l.pad.reach(e.t.Len())
 	if l.thread != thread+1 {
 		l.reset()
 		for _, x := range e.known[thread] {
@@ -56,6 +65,7 @@ func (e *solver) learnThread(ri int) {
 		}
 	}
 	e.answers.reset()
+	l.said++
 	l.thread, l.round = thread+1, e.round
 	l.fresh = l.fresh[:0]
 	e.addEnds()
@@ -63,11 +73,11 @@ func (e *solver) learnThread(ri int) {
 
 // end notes n known stacks s.
 func (l *threadTree) end(s StackID, n int32) {
-	x := &l.nodes.of[s]
-	if x.add == 0 {
+	x := l.pad.of(s)
+	if x[toAdd] == 0 {
 		l.ends = append(l.ends, s)
 	}
-	x.add += n
+	x[toAdd] += uint32(n)
 }
 
 // addEnds counts the stacks that were noted.
@@ -78,8 +88,12 @@ func (e *solver) addEnds() {
 	order := l.order[:0]
 	for _, s := range l.ends {
 		from := len(order)
-		for !l.nodes.of[s].met {
-			l.nodes.of[s].met = true
+		for {
+			x := l.pad.of(s)
+			if x[nexts]&isMet != 0 {
+				break
+			}
+			x[nexts] |= isMet
 			order = append(order, s)
 			if s == 0 {
 				break
@@ -91,33 +105,53 @@ func (e *solver) addEnds() {
 	l.order = order
 	for i := len(order) - 1; i >= 0; i-- {
 		s := order[i]
-		x := &l.nodes.of[s]
-		isNew := x.n == 0
-		x.n += x.add
+		x := l.pad.of(s)
+		isNew := x[stacksOn] == 0
+		x[stacksOn] += x[toAdd]
 		if isNew {
-			l.nodes.used = append(l.nodes.used, s)
+			l.used = append(l.used, s)
 		}
 		if s != 0 {
-			p := &l.nodes.of[e.t.Parent(s)]
-			p.add += x.add
+			p := l.pad.of(e.t.Parent(s))
+			p[toAdd] += x[toAdd]
 			if isNew {
-				p.q++
+				p[nexts]++
 			}
 		}
-		x.add, x.met = 0, false
+		x[toAdd] = 0
+		x[nexts] &^= isMet
 	}
 }
 
 // foreign tells how many bits it takes to believe that p is on this thread.
 func (e *solver) foreign(p StackID) float64 {
 	l := &e.local
-	if len(l.nodes.of) == 0 || l.nodes.of[0].n == 0 {
+	if len(*l.pad) == 0 || l.pad.of(0)[stacksOn] == 0 {
 		return 0 // nothing is known of this thread
 	}
-	at := e.t.first(p, func(s StackID) bool { return int(s) < len(l.nodes.of) && l.nodes.of[s].n != 0 })
+	known := &l.known[p*(mul>>32)>>(32-foreignBits)]
+	if known.said == l.said && known.p == p {
+		return known.bits
+	}
+	*known = foreigner{p, l.said, e.howForeign(p)}
+	return known.bits
+}
+
+// A foreigner is a stack, and how strange it was when it was asked for.
+type foreigner struct {
+	p, said uint32
+	bits    float64
+}
+
+const foreignBits = 10
+
+// howForeign is foreign, worked out.
+func (e *solver) howForeign(p StackID) float64 {
+	l := &e.local
+	at := e.t.first(p, func(s StackID) bool { return l.pad.has(s) && l.pad.of(s)[stacksOn] != 0 })
 	if at == p {
 		return 0
 	}
-	x := l.nodes.of[at]
-	return max(0, -e.logs.log2(shareOf(float64(x.q), float64(x.n))))
+	x := l.pad.of(at)
+	return max(0, -e.logs.log2(shareOf(float64(x[nexts]), float64(x[stacksOn]))))
 }

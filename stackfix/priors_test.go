@@ -305,7 +305,7 @@ func (r *lessonFile) worlds(limit int) (es []*engine, ws []*world) {
 		e := newEngine(r.tree, r, Options{Bridge: math.MaxUint32})
 		w, _ := e.load(r.threads, of[p], math.MaxInt)
 		if limit > 0 {
-			w = e.virtual(w, []int{limit}, math.MaxInt)[0]
+			w = e.copies(w, []int{limit}, math.MaxInt, []*engine{e})[0]
 		} else {
 			for i := range w.runs {
 				r.judge(e, &w.runs[i])

@@ -131,10 +131,18 @@ func (q *inquiry) agreed(votes []ballot) int {
 	for _, v := range votes {
 		if v.above != first && !q.heard[v.camp] {
 			q.heard[v.camp] = true
-			n = q.shared(first, n, v.above, 0)
+			n = min(n, q.sharedWith(votes[0], v))
 		}
 	}
 	return n
+}
+
+// sharedWith tells how many frames v begins with as another one of q.votes does.
+func (q *inquiry) sharedWith(other, v ballot) int {
+	if other.camp == 0 {
+		return int(q.votes.shared[v.camp]) // compare has found out
+	}
+	return q.shared(other.above, q.t.Depth(other.above), v.above, 0)
 }
 
 // A parting is a place where votes part from the first.
@@ -158,7 +166,7 @@ func (q *inquiry) firm(votes []ballot) float64 {
 		}
 		d := q.partAt[v.camp]
 		if d == 0 {
-			d = 1 + int32(q.shared(first, q.t.Depth(first), v.above, 0))
+			d = 1 + int32(q.sharedWith(votes[0], v))
 			q.partAt[v.camp] = d
 		}
 		look := lookOf(v.ago, v.thread)

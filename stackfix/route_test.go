@@ -39,6 +39,7 @@ func TestFirm(t *testing.T) {
 				s := chain(n)
 				votes = append(votes, ballot{above: s, ago: int64(i) * x.apart, camp: q.votes.add(s, true)})
 			}
+			q.compare(&q.votes)
 			assert.Equal(t, x.firm, q.firm(votes) >= DefaultConfidence)
 		})
 	}

@@ -25,7 +25,7 @@ var sightMargin = -math.Log(DefaultConfidence)
 // shortcuts tell when calls were made directly, and when through another method.
 type shortcuts struct {
 	*engine
-	seen    perStack[sights] // while the samples are read
+	seen    []StackID // of which there are sights in the scratchpad, while the samples are read
 	edges   numbering
 	changes []change // by edge: from a method to one that it calls directly, and called before, or later, through another one
 	known   []bool   // by method: a change has to do with its being called
@@ -41,7 +41,7 @@ func (x interval) holds(t int64) bool { return x.from <= t && t <= x.to }
 // sights are when something was seen.
 type sights struct {
 	first, last uint32 // in units of sightTick
-	n           int32  // how often
+	n           uint32 // how often
 }
 
 func (x *sights) add(y sights) {
@@ -57,7 +57,7 @@ func (x *sights) add(y sights) {
 
 // margin is how far from its sights something is believed.
 func (x *sights) margin() int64 {
-	return int64(float64(x.last-x.first) / float64(max(1, x.n-1)) * sightMargin)
+	return int64(float64(x.last-x.first) / float64(max(1, int(x.n)-1)) * sightMargin)
 }
 
 func tickOf(ns int64) int64 { return min(max(ns, 0)/sightTick, math.MaxUint32) }
@@ -66,36 +66,48 @@ func tickOf(ns int64) int64 { return min(max(ns, 0)/sightTick, math.MaxUint32) }
 func (x *shortcuts) begin() {
 	x.edges.reset()
 	x.changes, x.known = nil, nil
-	x.seen.reset()
-	x.seen.reach(x.t.Len())
+	for _, s := range x.seen { // of samples of which nothing was learned
+		*x.pad.of(s) = [3]uint32{}
+	}
+	x.seen = x.seen[:0]
+	x.pad.reach(x.t.Len())
 }
 
 // see takes a block of the recording.
 func (x *shortcuts) see(b *block) {
 	if b.stack != 0 {
 		t := uint32(tickOf(b.time))
-		x.add(b.stack, sights{t, t, 1})
+		if x.add(b.stack, sights{t, t, 1}) {
+			x.seen = append(x.seen, b.stack)
+		}
 	}
 }
 
-func (x *shortcuts) add(s StackID, y sights) {
-	own := &x.seen.of[s]
-	if own.n == 0 {
-		x.seen.used = append(x.seen.used, s)
-	}
-	own.add(y)
+// add notes sights of s and tells whether they are its first ones.
+func (x *shortcuts) add(s StackID, y sights) bool {
+	own := x.pad.of(s)
+	all := sights{own[0], own[1], own[2]}
+	isFirst := all.n == 0
+	all.add(y)
+	own[0], own[1], own[2] = all.first, all.last, all.n
+	return isFirst
+}
+
+func (x *shortcuts) sightsOf(s StackID) sights {
+	own := x.pad.of(s)
+	return sights{own[0], own[1], own[2]}
 }
 
 // learn finds the changes.
 func (x *shortcuts) learn() {
 	var direct []sights // by edge
-	stacks := x.withCallers(x.seen.used)
+	stacks := x.withCallers(x.seen)
 	for s := range stacks {
 		callers, f := x.t.Node(s)
 		if callers == 0 {
 			continue
 		}
-		n := x.seen.of[s]
+		n := x.sightsOf(s)
 		x.add(callers, n)
 		i := x.edges.add(edgeKey(x.method(x.t.Frame(callers)), x.method(f)))
 		if i == len(direct) {
@@ -110,10 +122,13 @@ func (x *shortcuts) learn() {
 			continue
 		}
 		if i := x.edges.get(edgeKey(x.method(x.t.Frame(g)), x.method(x.t.Frame(s)))); i >= 0 {
-			through[i].add(x.seen.of[s])
+			through[i].add(x.sightsOf(s))
 		}
 	}
-	x.seen.reset()
+	for s := range stacks {
+		*x.pad.of(s) = [3]uint32{}
+	}
+	x.seen = x.seen[:0]
 	changed := numbering{}
 	x.edges.each(func(key uint64, i int) {
 		d, t := &direct[i], &through[i]
@@ -144,22 +159,29 @@ func (x *shortcuts) learn() {
 func (x *shortcuts) withCallers(some []StackID) iter.Seq[StackID] {
 	all := &x.engine.seen
 	all.reset()
+	var few []StackID // all of them, unless there are many
+	most := x.t.Len() / 16
+	newest := StackID(0)
 	for _, s := range some {
+		newest = max(newest, s)
 		for ; s != 0 && all.add(s); s = x.t.Parent(s) {
+			if len(few) <= most {
+				few = append(few, s)
+			}
 		}
 	}
+	slices.Sort(few) // callers come before what they call
 	return func(yield func(StackID) bool) {
-		if len(all.used) < x.t.Len()/16 {
-			slices.Sort(all.used) // callers come before what they call
-			for _, s := range slices.Backward(all.used) {
+		if len(few) <= most {
+			for _, s := range slices.Backward(few) {
 				if !yield(s) {
 					return
 				}
 			}
 			return
 		}
-		for s := StackID(len(all.of) - 1); s > 0; s-- {
-			if all.of[s] && !yield(s) {
+		for s := newest; s > 0; s-- {
+			if all.has(s) && !yield(s) {
 				return
 			}
 		}

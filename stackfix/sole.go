@@ -33,10 +33,11 @@ type soleCaller struct {
 
 // learnSole learns who calls whom from what was recorded.
 func (c *consensus) learnSole(w *world) *soleCallers {
-	seen := make([]int32, c.t.Len()) // by stack: blocks that go through it
-	begins := map[StackID]bool{}     // stacks of one frame that whole stacks begin with
+	seen := c.pad.list(c.t.Len()) // by stack: blocks that go through it
+	defer clear(seen)
+	begins := map[StackID]bool{} // stacks of one frame that whole stacks begin with
 	add := func(s StackID, n int32, whole bool) {
-		seen[s] += n
+		seen[s] += uint32(n)
 		if whole && s != 0 {
 			begins[c.t.up(s, 1)] = true
 		}
@@ -67,7 +68,7 @@ func (c *consensus) learnSole(w *world) *soleCallers {
 		}
 		seen[callers] += n
 		g := c.t.Frame(callers)
-		x.see(c.method(g), g, n)
+		x.see(c.method(g), g, int32(n))
 	}
 	return sole
 }

@@ -46,9 +46,8 @@ func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
 	return &solver{engine: newEngine(tree, frames, opts)}
 }
 
-// solve repairs the blocks of the world.
+// solve repairs the blocks of the world, for which e was prepared.
 func (e *solver) solve() {
-	e.prepare()
 	// The trial asks how good evidence is, not for all that can be found. By names alone, where calls of one
 	// method can't be told apart, what was not made longer first is wrong more often.
 	if !e.judged && !e.byName {
@@ -60,6 +59,7 @@ func (e *solver) solve() {
 // prepare learns from what is known of the world. What was needed for another world before is used again.
 func (e *solver) prepare() {
 	e.rows = nil
+	e.local.pad = &e.pad
 	e.idx.reset()
 	e.local.reset()
 	e.last = map[int64]int{}
@@ -83,7 +83,9 @@ func (e *solver) prepare() {
 			}
 		}
 	}
-	e.round = 0
+	e.round, e.began = 0, 0
+	e.retain.finish()
+	e.updateIndex()
 }
 
 // A stage of the search. What can be answered as it was recorded is evidence for the rest, and better
@@ -106,8 +108,10 @@ func (e *solver) search(s stage) {
 		}
 	}
 	for range mostRounds {
-		e.retain.finish()
-		e.updateIndex()
+		if e.round > 0 { // or it is prepared
+			e.retain.finish()
+			e.updateIndex()
+		}
 		n := e.pass()
 		e.round++
 		if n == 0 {

@@ -3,6 +3,8 @@ package stackfix
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // How good answers are in this recording is found out by repairing copies of it that are cut
@@ -43,14 +45,10 @@ func enough(w *world, cuts, depth int) int {
 // repair finds the missing frames of w, and returns the answers of the trial that came
 // before.
 func (s *solver) repair(w *world) []row {
-	n := s.t.Len()
 	trial := s.trial(w)
 	s.cal.learn(trial.rows)
 	s.cal.enclosing = trial.enclosing
 	s.least = trial.least
-	s.t.Truncate(n)
-	s.sides = [len(s.sides)]side{}
-	s.world = w
 	s.solve()
 	s.withdraw(w)
 	s.secondOpinion()
@@ -64,25 +62,123 @@ type insight struct {
 	enclosing doubtful // see calibration
 }
 
-// trial repairs copies of the recording that are cut once more.
+// trial repairs copies of the recording that are cut once more, and prepares s for w: all that side by side where
+// there are processors for it. Each copy has a tree of its own, with its own stacks only: what is known of these lies
+// together.
 func (s *solver) trial(w *world) insight {
 	depth, cuts := s.usualDepth(w)
 	var limits [len(virtualShares)]int
 	for i, share := range virtualShares {
 		limits[i] = int(float64(depth) * share)
 	}
-	all := insight{least: fewCalls}
-	for _, v := range s.virtual(w, limits[:], enough(w, cuts, depth)/len(limits)) {
+	var rooms [len(limits)]*engine
+	for i := range rooms {
+		rooms[i] = s.room()
+	}
+	vs := s.copies(w, limits[:], enough(w, cuts, depth)/len(limits), rooms[:])
+	// What one solver needed the next one uses again.
+	idle := make(chan *solver, len(vs)+1)
+	own := s.engine
+	idle <- s
+	take := func(e *engine, w *world) *solver {
+		x := &solver{}
+		select {
+		case x = <-idle:
+		default:
+		}
+		x.engine, x.world, x.sides = e, w, [len(s.sides)]side{}
+		return x
+	}
+	var taught [len(limits)]insight
+	var ready *solver
+	s.each(len(vs)+1, func(i int) {
+		if i == len(vs) {
+			ready = take(own, w)
+			ready.prepare()
+			return
+		}
+		v := vs[i]
 		if v == nil {
+			return
+		}
+		x := take(rooms[i], v)
+		x.prepare()
+		x.solve()
+		x.local.reset()
+		taught[i] = insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
+		idle <- x
+	})
+	*s = *ready
+	all := insight{least: fewCalls}
+	for i, x := range taught {
+		if vs[i] == nil {
 			continue
 		}
-		s.world = v
-		s.solve()
-		all.rows = append(all.rows, s.rows...)
-		all.least = max(all.least, s.learnBases(v))
-		all.enclosing.learn(s.learnEnclosing(v))
+		if i > 0 {
+			rename(x.rows, rooms[i], rooms[0])
+		}
+		all.rows = append(all.rows, x.rows...)
+		all.least = max(all.least, x.least)
+		all.enclosing.learn(x.enclosing)
 	}
 	return all
+}
+
+// room returns an engine like e without stacks.
+func (e *engine) room() *engine {
+	x := *e
+	x.t = newClimber(stacks.NewTree())
+	x.short.engine, x.cal, x.least = &x, calibration{}, fewCalls
+	x.seen, x.pad = stackSet{}, nil
+	return &x
+}
+
+// rename gives the stacks in the keys of rows the names that they have in another room.
+func rename(rows []row, from, to *engine) {
+	m := mover{from: from, to: to}
+	for i := range rows {
+		for k, s := range rows[i].key {
+			rows[i].key[k] = m.move(s)
+		}
+	}
+	m.end()
+}
+
+// A mover adds stacks of one engine to the tree of another one.
+type mover struct {
+	from, to *engine
+	number   int       // of those which the first one's scratchpad has in it for
+	moved    []StackID // their new names are there
+	path     []StackID
+}
+
+// move returns the stack that is s in the other tree.
+func (m *mover) move(s StackID) StackID {
+	if m.from == m.to {
+		return s
+	}
+	m.from.pad.reach(m.from.t.Len())
+	m.path = m.path[:0]
+	out := StackID(0)
+	for ; s != 0; s = m.from.t.Parent(s) {
+		if out = m.from.pad.of(s)[m.number]; out != 0 {
+			break
+		}
+		m.path = append(m.path, s)
+	}
+	for _, s := range slices.Backward(m.path) {
+		out = m.to.t.Push(out, m.from.t.Frame(s))
+		m.from.pad.of(s)[m.number] = out
+	}
+	m.moved = append(m.moved, m.path...)
+	return out
+}
+
+// end leaves the scratchpad as it was.
+func (m *mover) end() {
+	for _, s := range m.moved {
+		m.from.pad.of(s)[m.number] = 0
+	}
 }
 
 // usualDepth is the median depth of what the cuts left, and how many blocks are cut.
@@ -107,6 +203,7 @@ func (e *engine) usualDepth(w *world) (depth, cuts int) {
 // A draft is a copy of the recording, cut once more, while it is made.
 type draft struct {
 	*builder
+	mover
 	limit int
 	every int                 // of how many stretches it takes one
 	cuts  map[StackID]StackID // what is left of stacks
@@ -116,7 +213,8 @@ type draft struct {
 
 // cut adds what is left of a block.
 func (d *draft) cut(b block) {
-	b.truth, b.whole = b.stack, b.rooted
+	b.stack = d.move(b.stack)
+	b.ext, b.truth, b.whole = b.stack, b.stack, b.rooted
 	depth := d.t.Depth(b.stack)
 	if b.given = depth < d.limit && b.rooted; !b.given {
 		b.rooted, b.cut = false, Depth
@@ -133,16 +231,16 @@ func (d *draft) cut(b block) {
 	d.add(&b)
 }
 
-// virtual returns copies of w that are cut once more, one for each limit; nil where that
-// teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
+// copies returns copies of w that are cut once more, one for each limit and in a room for it, which may be e;
+// nil where that teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
 // others. It reads those samples once more.
-func (e *engine) virtual(w *world, limits []int, enough int) []*world {
+func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine) []*world {
 	vs := make([]*world, len(limits))
 	drafts := make([]*draft, len(limits))
 	for i, limit := range limits {
 		if limit >= leastLimit {
 			vs[i] = &world{judged: true}
-			drafts[i] = &draft{builder: e.build(vs[i]), limit: limit, every: 1, cuts: map[StackID]StackID{}}
+			drafts[i] = &draft{builder: rooms[i].build(vs[i]), mover: mover{from: e, to: rooms[i], number: i}, limit: limit, every: 1, cuts: map[StackID]StackID{}}
 		}
 	}
 	every := max(1, 1+(w.blocks-1)/enough)
@@ -172,7 +270,8 @@ func (e *engine) virtual(w *world, limits []int, enough int) []*world {
 	}
 	for _, d := range drafts {
 		if d != nil {
-			d.end()
+			d.builder.end()
+			d.mover.end()
 		}
 	}
 	return vs

@@ -83,9 +83,9 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 		}
 
 		// a copy that was cut can be cut once more
-		once := e.virtual(w, []int{40}, blocks)[0]
+		once := e.copies(w, []int{40}, blocks, []*engine{e})[0]
 		assert.Equal(t, w.stretches, once.stretches)
-		twice := e.virtual(once, []int{30}, blocks)[0]
+		twice := e.copies(once, []int{30}, blocks, []*engine{e})[0]
 		assert.GreaterOrEqual(t, twice.blocks, blocks)
 		assert.Equal(t, samples, twice.samples)
 
