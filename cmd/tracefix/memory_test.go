@@ -45,7 +45,7 @@ func TestHeapPolicy(t *testing.T) {
 	var h heapPolicy
 	h.floor.Store(smallHeap)
 	h.divisor.Store(4)
-	for alive, want := range map[int64]int64{0: 16, 1: 16, 10: 50, 20: 72, 40: 72, 60: 81, 400: 506, 4000: 5006} {
+	for alive, want := range map[int64]int64{0: 40, 1: 40, 4: 44, 10: 72, 20: 72, 40: 72, 60: 81, 400: 506, 4000: 5006} {
 		assert.InDelta(t, want, goal(&h, alive*mb), 1+float64(want)/100, alive)
 	}
 	h.floor.Store(explainHeap)
