@@ -15,7 +15,8 @@ func init() {
 	touchHeap()
 }
 
-// firstHeap is by how much the heap of Go grows at least, and what it begins with. It begins at a multiple of that.
+// firstHeap is by how much the heap of Go grows at least, and what it begins with: mostly at a multiple of that. Where it
+// begins elsewhere the kernel may refuse, and nothing is gained.
 const firstHeap = 4 << 20
 
 // populate is MADV_POPULATE_WRITE, which package syscall does not know.
