@@ -2,6 +2,7 @@ package stackfix
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -99,6 +100,7 @@ type consensus struct {
 	stackOf   []int32   // of these: the number of its stack
 	stacks    int       // of these: different ones
 	fair      bool      // most samples are whole
+	recorded  bool      // who was not recorded whole is no witness, and all who were vote: see review
 	ways      numbering // stretches of wayMethods
 	callers   [][]vote  // of each of these
 	learned   sync.Once // ways and callers, when they are asked for
@@ -120,15 +122,19 @@ type consensus struct {
 	idle     chan *inquiry
 }
 
-// newConsensus finds what is known of the stacks of w that have no answer.
-func (e *engine) newConsensus(w *world) *consensus {
+// newConsensus finds what is known of the stacks of w that have no answer, d having taken some back.
+func (e *engine) newConsensus(w *world, d *review) *consensus {
 	c := &consensus{engine: e, parts: map[*block]*part{}, idle: make(chan *inquiry, mostIdle)}
 	var open []*block
 	cut := 0
 	for i := range w.runs {
 		for k := range w.runs[i].blocks {
 			if b := &w.runs[i].blocks[k]; !b.rooted && !b.bridged && b.stack != 0 {
-				c.parts[b] = &part{stack: b.stack, conf: 1, shortest: math.MaxInt}
+				p := &part{stack: b.stack, conf: 1, shortest: math.MaxInt}
+				if x, ok := d.remnant(b); ok {
+					p.stack, p.conf = x.stack, x.conf
+				}
+				c.parts[b] = p
 				open = append(open, b)
 				cut += int(b.n)
 			}
@@ -147,6 +153,15 @@ func (e *engine) newConsensus(w *world) *consensus {
 	c.followSole(w, open)
 	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // only the parts are asked for from here on
 	return c
+}
+
+// keep keeps what is left of answers that d took back.
+func (c *consensus) keep(d *review) {
+	for b, p := range c.parts {
+		if x, ok := d.remnant(b); ok && c.t.Depth(x.stack) > c.t.Depth(p.stack) {
+			p.stack, p.conf = x.stack, x.conf
+		}
+	}
 }
 
 // Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one in portions is
@@ -267,7 +282,10 @@ func (c *consensus) call(w *world) {
 			if x.whole {
 				x.stack = b.ext
 			}
-			if !b.bridged && x.stack != 0 {
+			if c.recorded {
+				x.whole = b.given
+			}
+			if !b.bridged && x.stack != 0 && (x.whole || !c.recorded) {
 				c.witnesses = append(c.witnesses, x)
 				at = append(at, blockPlace{i, b.first})
 			}
@@ -289,10 +307,20 @@ func (c *consensus) call(w *world) {
 // ask finds in which stacks the contexts of what is known of open blocks are, and returns how many sightings
 // of them there are.
 func (c *consensus) ask(open []*block) (sightings int) {
+	return c.askFor(func(yield func(StackID) bool) {
+		for _, b := range open {
+			if !yield(c.parts[b].stack) {
+				return
+			}
+		}
+	})
+}
+
+// askFor is ask for the contexts that stacks begin with.
+func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 	c.ids.reset()
 	c.of, c.ends = map[StackID]contexts{}, make([]uint8, len(c.mth))
-	for _, b := range open {
-		s := c.parts[b].stack
+	for s := range all {
 		if _, ok := c.of[s]; ok {
 			continue
 		}

@@ -78,10 +78,14 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		s.repair(w)
 	}
 	s.local.reset()
-	parts := s.newConsensus(w)
+	d := s.newReview(w)
+	d.takeBack()
+	parts := s.newConsensus(w, d)
 	if open {
 		s.lastOpinion(parts)
 		s.local.reset()
+		d.takeBack()
+		parts.keep(d)
 	}
 	s.result(w, parts, res)
 }

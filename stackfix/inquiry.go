@@ -61,13 +61,13 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
 	before, after := nearest(q.seen[id-1], times, time)
 	for a.n < mostVotes {
 		for len(before) > 0 {
-			if s := before[len(before)-1].spot; s&1 >= only && met[s/2] != now {
+			if s := before[len(before)-1].spot; s&1 >= only && (met[s/2] != now || q.recorded) {
 				break
 			}
 			before = before[:len(before)-1]
 		}
 		for len(after) > 0 {
-			if s := after[0].spot; s&1 >= only && met[s/2] != now {
+			if s := after[0].spot; s&1 >= only && (met[s/2] != now || q.recorded) {
 				break
 			}
 			after = after[1:]

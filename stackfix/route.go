@@ -35,8 +35,9 @@ const (
 )
 
 // A surrounding tells how many root frames the recorded whole stacks before and after a stack
-// share, their innermost ones left out, and with how many of these the stack begins.
-type surrounding struct{ shared, kept int32 }
+// share, their innermost ones left out, and with how many of these the stack begins; and with how many
+// of either, which only a review asks for.
+type surrounding struct{ shared, kept, either int32 }
 
 // A blockPlace is where a block is.
 type blockPlace struct {
@@ -81,6 +82,11 @@ func (x *witness) between(q *inquiry, before, after StackID) {
 	s := q.t.shared(q.t.Parent(before), q.t.Parent(after))
 	n := q.t.Depth(s)
 	x.shared, x.kept = int32(n), int32(q.shared(s, n, x.stack, 0))
+	if q.recorded {
+		for _, s := range [...]StackID{q.t.Parent(before), q.t.Parent(after)} {
+			x.either = max(x.either, int32(q.shared(s, q.t.Depth(s), x.stack, 0)))
+		}
+	}
 }
 
 // A ballot is what a witness shows above a context.

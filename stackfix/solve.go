@@ -266,7 +266,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
 	blk.guessForeign, blk.guessMargin, blk.guessRec, blk.guessSides = float32(c.foreign), v.margin, v.rec, v.sides
 	if own < need || conf < needAll {
-		blk.confirmable = e.isStrict(blk) && v.rec == 0 && !hearsay && own >= leastOwn && conf >= leastGuess
+		// by names the model is wrong more often
+		blk.confirmable = !e.byName && e.isStrict(blk) && v.rec == 0 && !hearsay && own >= leastOwn && conf >= leastGuess
 		return false
 	}
 	if !e.judged && e.isStrict(blk) && min(conf, e.worth(blk, c)) < needAll {
@@ -291,8 +292,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 }
 
 // isStrict reports whether an answer for blk needs more where little overlaps it. That was found for
-// stacks that a limit of frames cut, by the addresses of their calls: of others no truth was at hand.
-func (e *solver) isStrict(blk *block) bool { return !e.byName && blk.cut == Depth }
+// stacks that a limit of frames cut: of others no truth was at hand.
+func (e *solver) isStrict(blk *block) bool { return blk.cut == Depth }
 
 // how tells what speaks for c, an answer for blk.
 func (e *solver) how(blk *block, c *cand) How {

@@ -2,8 +2,10 @@ package pass
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"os"
@@ -14,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/spans"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -248,5 +252,40 @@ func TestTruthReal(t *testing.T) {
 				assert.GreaterOrEqual(t, float64(x.right)/float64(x.n), x.expected/float64(x.n)-0.03, "right from a confidence of %.2f on", bandFrom[k])
 			}
 		}
+	}
+}
+
+// TestTruthRealChromium judges what becomes of the same recordings where only Chromium JSON of them is at hand: names in place
+// of addresses, no stacks of other events, and stacks that follow each other unchanged as one.
+func TestTruthRealChromium(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads ten recordings")
+	}
+	var exact, wrong, frames float64
+	n := 0
+	for _, name := range realRows {
+		t.Run(name, func(t *testing.T) {
+			path := corpus + "real/" + name
+			truth := loadRealTruth(t, path+".truth.ndjson.zst")
+			recorded, _ := loadTrace(t, path+".nettrace.zst", false)
+			var file bytes.Buffer
+			require.NoError(t, export.Chromium(&file, recorded, export.Options{Name: name, Exporter: "test"}))
+			tr, err := spans.Read(t.Context(), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file.Bytes())), nil },
+				&spans.Options{Weighted: true, MaxDepth: 100})
+			require.NoError(t, err)
+			FixStacks(tr.Profile, DefaultConfidence)
+			sc, v := truth.score(answers(tr.Profile))
+			t.Logf("NAMES %-12s %v  %v", name, &sc, v)
+			require.Positive(t, sc.judged)
+			assert.LessOrEqual(t, sc.pct(sc.wrong), 1.0, "wrong, percent")
+			exact, wrong, frames, n = exact+sc.pct(sc.exact), wrong+sc.pct(sc.wrong), frames+sc.frames(sc.right), n+1
+		})
+	}
+	if n == len(realRows) {
+		exact, wrong, frames = exact/float64(n), wrong/float64(n), frames/float64(n)
+		t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact, wrong, frames)
+		assert.GreaterOrEqual(t, exact, 50.0, "exact, percent")
+		assert.LessOrEqual(t, wrong, 0.4, "wrong, percent")
+		assert.GreaterOrEqual(t, frames, 48.0, "frames restored, percent")
 	}
 }

@@ -1,0 +1,258 @@
+package stackfix
+
+import "slices"
+
+// By names alone all calls of a method look the same, and there are no stacks of other events: an answer may take the
+// wrong one of several ways into what it holds. A method that a timer resumes runs below other frames than when the thread
+// pool does; where one of the two always leads so deep that its stacks are cut, a trial never sees the other one go wrong.
+// What was recorded whole tells where ways part. An answer is taken back there if neither the whole stacks around it nor
+// those near in time that hold the same take its way, or if the whole stacks around do not tell: where others of this
+// recording that stand between such ones often take another way.
+//
+// The numbers are set by hand, with the Chromium JSON of ten recordings of real programs whose stacks were really cut.
+const (
+	// firstWay and lastWay are where in a stack ways are looked for: further out all stacks of a thread are the
+	// same, further in wrong ones are as rare as witnesses.
+	firstWay, lastWay = 3, 60
+	// leastWitnesses is how many whole stacks, which hold the same, it takes to doubt.
+	leastWitnesses = 8
+	// nearWay and fewWay are the part of the nearest leastWitnesses, and of all, that must take the way of an answer that
+	// no whole stack around it takes.
+	nearWay, fewWay = 0.25, 0.25
+	// clearWay is the part of all that is enough where one of the whole stacks around takes it, and followsOne
+	// that of those where the stacks around take different ways which took one of these.
+	clearWay, followsOne = 0.8, 0.8
+	// followsBoth is the part that went the way of the stacks around of those where both take one.
+	followsBoth = 0.85
+	// beyondDoubt is how sure an answer is that goes the way of a whole stack around it, whatever others do.
+	beyondDoubt = 0.99
+)
+
+// review takes answers back. It is nil where calls are known by their addresses.
+type review struct {
+	*engine
+	w     *world
+	asked map[*block]bool
+	left  map[*block]remnant // of answers that were taken back
+}
+
+// A remnant is what is left of an answer: what was recorded, and frames above it.
+type remnant struct {
+	stack StackID
+	conf  float64
+}
+
+// A suspect is a block whose answer may be doubted.
+type suspect struct {
+	*block
+	before, after StackID // the recorded whole stacks around it, without their innermost frames
+	place         int     // the innermost one where it takes a way that is doubted; 0: there is none
+}
+
+// newReview returns what takes back answers to blocks of w.
+func (e *engine) newReview(w *world) *review {
+	if !e.byName || e.minConf > 1 {
+		return nil
+	}
+	return &review{engine: e, w: w, asked: map[*block]bool{}, left: map[*block]remnant{}}
+}
+
+// remnant is what is left of an answer to b, if one was taken back.
+func (d *review) remnant(b *block) (x remnant, ok bool) {
+	if d == nil {
+		return remnant{}, false
+	}
+	x, ok = d.left[b]
+	return x, ok
+}
+
+// takeBack takes back the answers found since the last time that are doubted.
+func (d *review) takeBack() {
+	if d == nil {
+		return
+	}
+	all := d.suspects()
+	if len(all) == 0 {
+		return
+	}
+	n := d.t.Len()
+	d.findPlaces(all)
+	d.t.Truncate(n)
+	for _, x := range all {
+		if x.place == 0 {
+			continue
+		}
+		if depth := d.t.Depth(x.ext); depth-d.t.Depth(x.stack) <= lastWay+1 { // or there may be others further in
+			d.left[x.block] = remnant{d.t.Add(d.t.AppendFrames(nil, x.ext)[x.place:]...), float64(x.conf)}
+		}
+		x.guess, x.seconded, x.hearsay = 0, false, false
+		x.rooted, x.ext, x.triedExt = false, x.stack, x.stack
+	}
+}
+
+// suspects returns the blocks that were answered since the last time.
+func (d *review) suspects() (all []suspect) {
+	for i := range d.w.runs {
+		var before StackID
+		from := len(all) // since the last whole stack
+		for b := range d.w.runs[i].all() {
+			switch {
+			case b.given && b.known():
+				s := d.t.Parent(b.ext)
+				for k := range all[from:] {
+					all[from+k].after = s
+				}
+				before, from = s, len(all)
+			case b.known() && b.ext != b.stack && !d.asked[b]:
+				d.asked[b] = true
+				all = append(all, suspect{block: b, before: before})
+			}
+		}
+	}
+	return all
+}
+
+// findPlaces finds the places where suspects take ways that are doubted. It leaves stacks in the tree.
+func (d *review) findPlaces(all []suspect) {
+	c := &consensus{engine: d.engine, recorded: true, idle: make(chan *inquiry, mostIdle)}
+	c.call(d.w)
+	// What an answer holds from each place on is asked for like what is known of an open block.
+	ways := map[StackID][]StackID{} // by answer, from firstWay on
+	var different []StackID
+	known := map[StackID]bool{}
+	var fs []FrameID
+	for _, x := range all {
+		if ways[x.ext] != nil {
+			continue
+		}
+		fs = d.t.AppendFrames(fs[:0], x.ext)
+		at := []StackID{}
+		for i := firstWay; i <= lastWay && i < len(fs)-d.t.Depth(x.stack) && i+outerSites < len(fs); i++ {
+			s := d.t.Add(fs[i : i+outerSites+1]...) // the innermost frame is no call site
+			if at = append(at, s); !known[s] {
+				known[s] = true
+				different = append(different, s)
+			}
+		}
+		ways[x.ext] = at
+	}
+	for _, some := range c.divideStacks(different) {
+		c.askFor(slices.Values(some))
+		c.see()
+		callers := c.callersOf()
+		d.each(len(all), func(i int) {
+			x := &all[i]
+			at := ways[x.ext]
+			for k := len(at) - 1; k >= 0 && firstWay+k > x.place; k-- {
+				id := c.of[at[k]][0]
+				if id == 0 || callers[id-1] == d.callerOf(d.t.up(x.ext, firstWay+k)) {
+					continue // it is not asked for now, or all agree
+				}
+				q := c.inquiry()
+				if q.met = reach(q.met, len(q.spots)); q.strays(x, firstWay+k, id) {
+					x.place = firstWay + k
+				}
+				q.end()
+			}
+		})
+	}
+}
+
+// divideStacks divides stacks so that what is seen of what those of each part begin with are no more than about
+// mostSightings sightings, or than one portion of all.
+func (c *consensus) divideStacks(all []StackID) (parts [][]StackID) {
+	n := c.askFor(slices.Values(all))
+	most, sum, from := max(mostSightings, n/portions), 0, 0
+	for i, s := range all {
+		own := 0
+		if id := c.of[s][0]; id > 0 {
+			own = c.counts[id-1]
+		}
+		if sum+own > most && i > from {
+			parts = append(parts, all[from:i])
+			sum, from = 0, i
+		}
+		sum += own
+	}
+	return append(parts, all[from:])
+}
+
+// several stands for the callers of what is called by more than one.
+const several = ^MethodID(0)
+
+// callersOf returns who calls each context that was asked.
+func (c *consensus) callersOf() []MethodID {
+	callers := make([]MethodID, len(c.counts))
+	met := make([]bool, len(c.counts))
+	for _, x := range c.spots {
+		m := c.callerOf(x.above)
+		if met[x.context] && callers[x.context] != m {
+			m = several
+		}
+		met[x.context], callers[x.context] = true, m
+	}
+	return callers
+}
+
+// strays tells whether the way that x takes is doubted at a place where what it holds begins with a context.
+func (q *inquiry) strays(x *suspect, place int, context int32) bool {
+	above := q.t.up(x.ext, place)
+	around := max(q.shared(above, place, x.before, 0), q.shared(above, place, x.after, 0))
+	if around == place && x.conf >= beyondDoubt {
+		return false
+	}
+	a := &q.votes
+	q.assemble(a, context, x.time, true)
+	if a.n < leastWitnesses {
+		return false
+	}
+	parts := place // where the ways part: how many frames they share
+	takes := make([]bool, len(a.camps))
+	for i := range a.camps {
+		other := a.camps[i].above
+		if takes[i] = q.callerOf(other) == q.callerOf(above); !takes[i] {
+			parts = min(parts, q.shared(above, place, other, 0))
+		}
+	}
+	if parts == place {
+		return false // some go further out
+	}
+	// Of the witnesses: who takes the way of x, of the nearest and of all; and who stands between whole stacks that
+	// share a way beyond that place or that do not, and goes with them.
+	var near, take, both, wentBoth, one, wentOne int
+	for i, v := range a.votes {
+		if takes[v.camp] {
+			take++
+			if i < leastWitnesses {
+				near++
+			}
+		}
+		switch {
+		case int(v.shared) <= parts:
+			one++
+			if int(v.either) > parts {
+				wentOne++
+			}
+		case int(v.kept) >= parts:
+			both++
+			if int(v.kept) > parts {
+				wentBoth++
+			}
+		}
+	}
+	less := func(n, of int, part float64) bool { return float64(n) < part*float64(of) }
+	far, few := less(near, leastWitnesses, nearWay), less(take, a.n, fewWay)
+	if around <= parts {
+		return far || few
+	}
+	if around < place && far && few {
+		return true
+	}
+	if x.conf >= beyondDoubt {
+		return false
+	}
+	if s := q.t.shared(x.before, x.after); q.shared(s, q.t.Depth(s), x.ext, 0) > parts {
+		return both >= fewAnswers && less(wentBoth+1, both+2, followsBoth)
+	}
+	return less(take, a.n, clearWay) && less(wentOne+1, one+2, followsOne)
+}

@@ -1,0 +1,87 @@
+package stackfix
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// Two ways lead into the same frames. The samples of a thread are letters: a and b are whole stacks that take one of the
+// ways, small ones such as stop where the ways part; x is a cut stack, whose answer takes the way a.
+func TestReview(t *testing.T) {
+	root := []FrameID{1, 2, 3}
+	ways := map[rune][]FrameID{'a': {4, 5}, 'b': {6, 7, 8}}
+	middle := []FrameID{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+	for name, c := range map[string]struct {
+		samples string
+		conf    float32
+		kept    bool
+	}{
+		"few hold the same":                               {"bbb.x.bbb", 0.99, true},
+		"all take the other way":                          {"bbbb.x.bbbb", 0.999, false},
+		"the nearest take the other way":                  {"aaaaaaaabbbb.x.bbbbaaaaaaaa", 0.95, false},
+		"the nearest take this one":                       {"bbbbaaaa.x.aaaabbbb", 0.95, true},
+		"one neighbor takes it, of few who follow either": {"b.b.b.b.b.b.b.b.a.bax.b", 0.95, false},
+		"the same, and it is sure":                        {"b.b.b.b.b.b.b.b.a.bax.b", 0.999, true},
+		"one neighbor takes it, as all do":                {"a.a.a.a.a.a.a.a.b.ax.b", 0.95, true},
+		"both neighbors take it, as all who have such":    {"aaaaaaaaaaaaaaaaaaaaaaaaaaxaaaabbbb", 0.95, true},
+		"others between such take the other way":          {"abababababababababababababaxabababa", 0.95, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := stacks.NewTree()
+			var samples []Sample
+			leaf := FrameID(100)
+			for _, r := range c.samples {
+				leaf++
+				s := Sample{Time: int64(len(samples)) * 1e6}
+				switch r {
+				case '.':
+					s.Stack = tree.Add(append(slices.Clone(root), leaf)...)
+				case 'x':
+					s.Stack, s.Cut = tree.Add(append(slices.Clone(middle[5:]), leaf)...), Depth
+				default:
+					s.Stack = tree.Add(slices.Concat(root, ways[r], middle, []FrameID{leaf})...)
+				}
+				samples = append(samples, s)
+			}
+			s := newSolver(tree, Names{}, Options{Bridge: 1000})
+			w, ok := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+			require.True(t, ok)
+			d := s.newReview(w)
+			require.NotNil(t, d)
+			var x *block
+			for b := range w.runs[0].all() {
+				if b.cut == Depth {
+					x = b
+				}
+			}
+			require.NotNil(t, x)
+			fs := s.t.AppendFrames(nil, x.stack)
+			x.ext = s.t.Add(slices.Concat(root, ways['a'], middle[:5], fs)...)
+			x.rooted, x.conf = true, c.conf
+			d.takeBack()
+			assert.Equal(t, c.kept, x.rooted)
+			left, ok := d.remnant(x)
+			require.Equal(t, !c.kept, ok)
+			if !c.kept {
+				assert.Equal(t, x.stack, x.ext)
+				assert.Equal(t, append(slices.Clone(middle[:5]), fs...), s.t.AppendFrames(nil, left.stack), "what lies beyond the ways stays")
+				assert.InDelta(t, c.conf, left.conf, 1e-6)
+			}
+			x.rooted = true
+			d.takeBack()
+			assert.True(t, x.rooted, "it is asked once")
+		})
+	}
+	tree := stacks.NewTree()
+	tree.Push(0, 399)
+	byAddress := newSolver(tree, site{}, Options{})
+	d := byAddress.newReview(&world{})
+	d.takeBack()
+	assert.Nil(t, d, "addresses tell calls apart")
+}
