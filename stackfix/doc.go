@@ -66,6 +66,10 @@
 //     misleads all that overlap. What makes a stack longer (4) is measured the same way,
 //     and by doubt: how many bits it takes to believe it, by who calls whom alone.
 //
+//     Where frames are told apart by their names only, answers are reviewed: where several ways
+//     lead into what one holds, it is taken back if neither the recorded whole stacks around it
+//     nor those near in time that hold the same take its way.
+//
 //  7. Where the answer is a bridge, root frames stay open in front of it as far as they
 //     are known. They are open in the nearest known stacks before and after, and all
 //     known stacks of the run share them, or all known calls of what the cut stack goes
