@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
@@ -167,6 +168,50 @@ func BenchmarkTablePush(b *testing.B) {
 		var id StackID
 		for _, f := range frames[:100] {
 			id = tab.Push(id, f)
+		}
+	}
+}
+
+func TestUvarint(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 10_000 {
+		want := rng.Uint64() >> rng.IntN(64)
+		b := binary.AppendUvarint(nil, want)
+		size := len(b)
+		for range i % 6 {
+			b = append(b, byte(rng.Uint32()))
+		}
+		v, n := uvarint(b)
+		require.Equal(t, want, v)
+		require.Equal(t, size, n)
+	}
+	for _, b := range [][]byte{nil, {0x80}, {0x80, 0x80, 0x80, 0x80}} {
+		_, n := uvarint(b)
+		require.Zero(t, n, "it ends early")
+	}
+}
+
+func BenchmarkCursor(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var l Samples
+	s := Sample{Type: SampleManaged}
+	bytes := 0
+	for range 100_000 {
+		s.Time += 900_000 + rng.Int64N(200_000)
+		s.Stack = StackID(rng.IntN(10_000))
+		if rng.IntN(3) == 0 {
+			s.Type = SampleManaged + SampleType(rng.IntN(2))
+		}
+		l.Append(s)
+	}
+	for i := range l.chunks {
+		bytes += len(l.chunks[i].b)
+	}
+	b.SetBytes(int64(bytes))
+	b.ReportAllocs()
+	for b.Loop() {
+		c := l.Cursor()
+		for n := 0; c.Read(&s); n++ {
 		}
 	}
 }

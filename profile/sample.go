@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/binary"
 	"iter"
+	"math/bits"
 	"slices"
 	"sort"
 )
@@ -151,29 +152,44 @@ func (p *packed) append(b []byte, s *Sample) []byte {
 
 // next reads a sample and returns what follows it.
 func (p *packed) next(b []byte, s *Sample) []byte {
-	n, pos := binary.Uvarint(b)
+	n, pos := uvarint(b)
 	p.stack += StackID(n>>2) ^ -StackID(n>>1&1)
 	if n&1 != 0 {
 		p.flags = b[pos]
 		pos++
 	}
-	s.Type, s.Cut, s.Stack = SampleType(p.flags&7), Cut(p.flags>>3&3), p.stack
-	if p.flags&hasMore != 0 {
+	flags := p.flags
+	s.Type, s.Cut, s.Stack = SampleType(flags&7), Cut(flags>>3&3), p.stack
+	if flags&hasMore != 0 {
 		s.Suspect, s.Fresh, s.Hidden = b[pos]&3, b[pos]&^isHidden>>freshShift, b[pos]&isHidden != 0
 		pos++
 	}
-	if p.flags&hasTime != 0 {
-		d, n := binary.Varint(b[pos:])
-		pos += n
-		p.time += d
+	b = b[pos:]
+	if flags&hasTime != 0 {
+		d, n := uvarint(b)
+		b = b[n:]
+		p.time += int64(d>>1) ^ -int64(d&1)
 	}
 	s.Time = p.time
-	if p.flags&hasDur != 0 {
-		d, n := binary.Varint(b[pos:])
-		pos += n
-		s.Dur = d
+	if flags&hasDur != 0 {
+		d, n := uvarint(b)
+		b = b[n:]
+		s.Dur = int64(d>>1) ^ -int64(d&1)
 	}
-	return b[pos:]
+	return b
+}
+
+// uvarint is binary.Uvarint. What takes up to four bytes, as hardly anything in a sample takes more, is read without
+// a loop: how long it is cannot be foreseen.
+func uvarint(b []byte) (uint64, int) {
+	if len(b) >= 4 {
+		w := binary.LittleEndian.Uint32(b)
+		if ends := ^w & 0x80808080; ends != 0 {
+			w &= ends ^ (ends - 1) // what follows its last byte is not its
+			return uint64(w&0x7f | w>>1&0x3f80 | w>>2&0x1fc000 | w>>3&0xfe00000), bits.TrailingZeros32(ends)>>3 + 1
+		}
+	}
+	return binary.Uvarint(b)
 }
 
 // Append adds s to the end of the list.
