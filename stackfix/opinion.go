@@ -22,6 +22,8 @@ const (
 	byTurn              // 1: what was recorded begins with a turn of a recursion
 	byMargin            // by how much more it overlaps stacks around than other answers do: evidence.margin, 0 to 1
 	byForeign           // how strange it is on its thread, 0 to 1
+	byWay               // 1: it takes a way that a review of answers by names would doubt
+	byWays              // 1: it takes none such though there are several
 	numOpinions
 )
 
@@ -85,12 +87,12 @@ func (q *inquiry) hear(b *block, votes *assembly) (h hearing) {
 }
 
 // opinionOn is what speaks for the answer of b but for the model.
-func opinionOn(b *block, h *hearing) (x opinion) {
+func opinionOn(b *block, h *hearing, d doubt) (x opinion) {
 	x[byConfidence] = logit(float64(b.guessed))
 	x[byShare] = h.share
 	x[byMargin] = float64(b.guessMargin) / numMargins
 	x[byForeign] = min(float64(b.guessForeign), strangest) / strangest
-	for i, is := range [numOpinions]bool{byNearest: h.otherwise, byBoth: h.both && b.guessRec == 0, byTurn: h.comesAgain} {
+	for i, is := range [numOpinions]bool{byNearest: h.otherwise, byBoth: h.both && b.guessRec == 0, byTurn: h.comesAgain, byWay: d.strays, byWays: d.known && !d.strays} {
 		if is {
 			x[i] = 1
 		}
@@ -112,6 +114,7 @@ func (s *solver) lastOpinion(parts *consensus) {
 		return
 	}
 	ready := false
+	doubts := s.doubtsOn(s.world, func(b *block) bool { return s.mayBeSure(b, parts, nil) })
 	var given []*block
 	var confs []float64
 	for ri := range s.runs {
@@ -119,7 +122,7 @@ func (s *solver) lastOpinion(parts *consensus) {
 		for k := 0; k < len(bs); k++ {
 			from, ask := k, false
 			for ; k < len(bs) && !bs[k].rooted; k++ {
-				ask = ask || s.mayBeSure(&bs[k], parts)
+				ask = ask || s.mayBeSure(&bs[k], parts, doubts)
 			}
 			if !ask || k-from > mostInLongRow {
 				continue
@@ -132,8 +135,8 @@ func (s *solver) lastOpinion(parts *consensus) {
 			}
 			s.learnThread(ri)
 			s.weighRow(bs, from, k, func(m *moment) {
-				if p := parts.parts[m.block]; s.mayBeSure(m.block, parts) {
-					x := opinionOn(m.block, &p.hearing)
+				if p := parts.parts[m.block]; s.mayBeSure(m.block, parts, doubts) {
+					x := opinionOn(m.block, &p.hearing, doubts[m.block])
 					x.modelled(m.block, m.probability(m.guess))
 					conf := x.confidence()
 					if s.observe != nil {
@@ -154,12 +157,12 @@ func (s *solver) lastOpinion(parts *consensus) {
 }
 
 // mayBeSure tells whether b has an answer that the model may make sure enough.
-func (s *solver) mayBeSure(b *block, parts *consensus) bool {
+func (s *solver) mayBeSure(b *block, parts *consensus, doubts map[*block]doubt) bool {
 	p := parts.parts[b]
 	if p == nil || !p.heard || b.rooted || b.guess == 0 || b.triedExt != b.ext {
 		return false
 	}
-	x := opinionOn(b, &p.hearing)
+	x := opinionOn(b, &p.hearing, doubts[b])
 	x.modelled(b, 1)
 	if x.confidence() < s.minConf && s.observe == nil {
 		return false

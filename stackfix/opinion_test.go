@@ -259,10 +259,10 @@ func TestHear(t *testing.T) {
 func TestConfidenceOfOpinions(t *testing.T) {
 	h := hearing{share: 0.9, both: true}
 	b := block{guessed: 0.6, guessSides: 2}
-	good := opinionOn(&b, &h)
+	good := opinionOn(&b, &h, doubt{})
 	good.modelled(&b, 1)
 	assert.Greater(t, good.confidence(), DefaultConfidence)
-	for i, x := range map[int]float64{byConfidence: -5, byModel: leastModel, byModelBoth: leastModel, byNearest: 1, byShare: 0, byBoth: 0, byTurn: 1, byForeign: 1} {
+	for i, x := range map[int]float64{byConfidence: -5, byModel: leastModel, byModelBoth: leastModel, byNearest: 1, byShare: 0, byBoth: 0, byTurn: 1, byForeign: 1, byWay: 1} {
 		worse := good
 		worse[i] = x
 		assert.Less(t, worse.confidence(), good.confidence(), opinionNames[i])
@@ -340,4 +340,4 @@ func opinionSource(t *testing.T, w []float64) []byte {
 	return src
 }
 
-var opinionNames = [numOpinions]string{"byConfidence", "byModel", "byModelBoth", "byNearest", "byShare", "byBoth", "byTurn", "byMargin", "byForeign"}
+var opinionNames = [numOpinions]string{"byConfidence", "byModel", "byModelBoth", "byNearest", "byShare", "byBoth", "byTurn", "byMargin", "byForeign", "byWay", "byWays"}

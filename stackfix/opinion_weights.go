@@ -4,16 +4,18 @@ package stackfix
 
 // opinionWeights are what each thing that an opinion is made of is worth, in logits.
 var opinionWeights = opinion{
-	byConfidence: 0.26,
+	byConfidence: 0.27,
 	byModel:      0.12,
 	byModelBoth:  0.12,
-	byNearest:    -0.32,
-	byShare:      2.09,
-	byBoth:       1.79,
-	byTurn:       -0.94,
-	byMargin:     -1.39,
-	byForeign:    -4.68,
+	byNearest:    -0.16,
+	byShare:      2.11,
+	byBoth:       1.78,
+	byTurn:       -0.84,
+	byMargin:     -1.40,
+	byForeign:    -5.09,
+	byWay:        -0.79,
+	byWays:       -0.40,
 }
 
 // opinionBias is what an answer is worth of which nothing is known.
-const opinionBias = -0.82
+const opinionBias = -0.69

@@ -47,6 +47,7 @@ type suspect struct {
 	*block
 	before, after StackID // the recorded whole stacks around it, without their innermost frames
 	place         int     // the innermost one where it takes a way that is doubted; 0: there is none
+	waysKnown     bool    // witnesses tell of a place where ways part
 }
 
 // newReview returns what takes back answers to blocks of w.
@@ -55,6 +56,34 @@ func (e *engine) newReview(w *world) *review {
 		return nil
 	}
 	return &review{engine: e, w: w, asked: map[*block]bool{}, left: map[*block]remnant{}}
+}
+
+// A doubt is what was found out of the ways that an answer takes.
+type doubt struct{ known, strays bool }
+
+// doubtsOn returns which answers that are not sure enough are doubted, of blocks of w that may have one.
+func (e *engine) doubtsOn(w *world, mayHave func(b *block) bool) map[*block]doubt {
+	d := &review{engine: e, w: w}
+	var of []*block
+	n := e.t.Len()
+	all := d.suspects(func(b *block) *block {
+		if b.rooted || !mayHave(b) {
+			return nil
+		}
+		x := *b
+		x.ext, x.conf = e.t.Join(b.guess, e.t.AppendFrames(nil, b.ext)), b.guessed
+		of = append(of, b)
+		return &x
+	})
+	out := map[*block]doubt{}
+	if len(all) > 0 {
+		d.findPlaces(all)
+	}
+	for i, x := range all {
+		out[of[i]] = doubt{x.waysKnown, x.place > 0}
+	}
+	e.t.Truncate(n)
+	return out
 }
 
 // remnant is what is left of an answer to b, if one was taken back.
@@ -71,7 +100,13 @@ func (d *review) takeBack() {
 	if d == nil {
 		return
 	}
-	all := d.suspects()
+	all := d.suspects(func(b *block) *block {
+		if !b.known() || b.ext == b.stack || d.asked[b] {
+			return nil
+		}
+		d.asked[b] = true
+		return b
+	})
 	if len(all) == 0 {
 		return
 	}
@@ -90,22 +125,20 @@ func (d *review) takeBack() {
 	}
 }
 
-// suspects returns the blocks that were answered since the last time.
-func (d *review) suspects() (all []suspect) {
+// suspects returns the blocks that suspect makes of others, if it does.
+func (d *review) suspects(of func(b *block) *block) (all []suspect) {
 	for i := range d.w.runs {
 		var before StackID
 		from := len(all) // since the last whole stack
 		for b := range d.w.runs[i].all() {
-			switch {
-			case b.given && b.known():
+			if b.given && b.known() {
 				s := d.t.Parent(b.ext)
 				for k := range all[from:] {
 					all[from+k].after = s
 				}
 				before, from = s, len(all)
-			case b.known() && b.ext != b.stack && !d.asked[b]:
-				d.asked[b] = true
-				all = append(all, suspect{block: b, before: before})
+			} else if x := of(b); x != nil {
+				all = append(all, suspect{block: x, before: before})
 			}
 		}
 	}
@@ -217,6 +250,7 @@ func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 	if parts == place {
 		return false // some go further out
 	}
+	x.waysKnown = true
 	// Of the witnesses: who takes the way of x, of the nearest and of all; and who stands between whole stacks that
 	// share a way beyond that place or that do not, and goes with them.
 	var near, take, both, wentBoth, one, wentOne int

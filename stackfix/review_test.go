@@ -62,6 +62,12 @@ func TestReview(t *testing.T) {
 			}
 			require.NotNil(t, x)
 			fs := s.t.AppendFrames(nil, x.stack)
+			x.guess, x.guessed = s.t.Add(slices.Concat(root, ways['a'], middle[:5])...), c.conf
+			n := s.t.Len()
+			assert.Empty(t, s.doubtsOn(w, func(*block) bool { return false }))
+			on := s.doubtsOn(w, func(b *block) bool { return b == x })
+			assert.Equal(t, !c.kept, on[x].strays, "an answer that is not sure enough is doubted for the same reasons")
+			assert.Equal(t, n, s.t.Len())
 			x.ext = s.t.Add(slices.Concat(root, ways['a'], middle[:5], fs)...)
 			x.rooted, x.conf = true, c.conf
 			d.takeBack()
