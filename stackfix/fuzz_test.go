@@ -61,8 +61,11 @@ func FuzzFix(f *testing.F) {
 				th.Samples = append(th.Samples, s)
 			}
 		}
-		for _, confidence := range []float64{0, -1} {
-			res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: confidence})
+		for _, by := range []struct {
+			Frames
+			confidence float64
+		}{{site{}, 0}, {site{}, -1}, {Names{}, 0}, {Names{}, -1}} {
+			res := fix(tree, by.Frames, threads, Options{Bridge: testBridge, MinConfidence: by.confidence})
 			for i, th := range threads {
 				reps := res.Repairs[i]
 				for j, s := range th.Samples {

@@ -68,6 +68,10 @@ func TestReview(t *testing.T) {
 			on := s.doubtsOn(w, func(b *block) bool { return b == x })
 			assert.Equal(t, !c.kept, on[x].strays, "an answer that is not sure enough is doubted for the same reasons")
 			assert.Equal(t, n, s.t.Len())
+			most := mostSightings
+			mostSightings = 1
+			assert.Equal(t, on, s.doubtsOn(w, func(b *block) bool { return b == x }), "in portions")
+			mostSightings = most
 			x.ext = s.t.Add(slices.Concat(root, ways['a'], middle[:5], fs)...)
 			x.rooted, x.conf = true, c.conf
 			d.takeBack()
