@@ -74,6 +74,7 @@ func TestReview(t *testing.T) {
 			mostSightings = most
 			x.ext = s.t.Add(slices.Concat(root, ways['a'], middle[:5], fs)...)
 			x.rooted, x.conf = true, c.conf
+			whole := x.ext
 			d.takeBack()
 			assert.Equal(t, c.kept, x.rooted)
 			left, ok := d.remnant(x)
@@ -86,6 +87,17 @@ func TestReview(t *testing.T) {
 			x.rooted = true
 			d.takeBack()
 			assert.True(t, x.rooted, "it is asked once")
+
+			s.minConf = doubted
+			x.ext, x.conf = whole, c.conf
+			d = s.newReview(w)
+			d.takeBack()
+			assert.True(t, x.rooted, "doubted answers are wanted")
+			if !c.kept {
+				assert.EqualValues(t, float32(doubted), x.conf)
+			} else {
+				assert.Equal(t, c.conf, x.conf)
+			}
 		})
 	}
 	tree := stacks.NewTree()
