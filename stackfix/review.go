@@ -236,7 +236,7 @@ func (c *consensus) callersOf() []MethodID {
 // strays tells whether the way that x takes is doubted at a place where what it holds begins with a context.
 func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 	above := q.t.up(x.ext, place)
-	around := max(q.shared(above, place, x.before, 0), q.shared(above, place, x.after, 0))
+	around := max(q.along(above, x.before), q.along(above, x.after))
 	if around == place && x.conf >= beyondDoubt {
 		return false
 	}
@@ -250,7 +250,7 @@ func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 	for i := range a.camps {
 		other := a.camps[i].above
 		if takes[i] = q.callerOf(other) == q.callerOf(above); !takes[i] {
-			parts = min(parts, q.shared(above, place, other, 0))
+			parts = min(parts, q.along(above, other))
 		}
 	}
 	if parts == place {
@@ -291,8 +291,29 @@ func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 	if x.conf >= beyondDoubt {
 		return false
 	}
-	if s := q.t.shared(x.before, x.after); q.shared(s, q.t.Depth(s), x.ext, 0) > parts {
+	if q.along(above, q.t.shared(x.before, x.after)) > parts {
 		return both >= fewAnswers && less(wentBoth+1, both+2, followsBoth)
 	}
 	return less(take, a.n, clearWay) && less(wentOne+1, one+2, followsOne)
+}
+
+// along is how many frames of s, from the root on, other ones begin with too. The walk of either may have gone
+// rootSlack frames further out.
+func (q *inquiry) along(s, other StackID) int {
+	n := q.shared(s, q.t.Depth(s), other, 0)
+	if n > 0 {
+		return n
+	}
+	q.fs, q.gs = q.t.AppendFrames(q.fs[:0], s), q.t.AppendFrames(q.gs[:0], other)
+	for d := 1; d <= rootSlack; d++ {
+		if d < len(q.gs) {
+			n = max(n, q.same(q.fs, q.gs[d:], 0))
+		}
+		if d < len(q.fs) {
+			if more := q.same(q.fs[d:], q.gs, 0); more > 0 {
+				n = max(n, d+more)
+			}
+		}
+	}
+	return n
 }

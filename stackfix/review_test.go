@@ -107,3 +107,25 @@ func TestReview(t *testing.T) {
 	d.takeBack()
 	assert.Nil(t, d, "addresses tell calls apart")
 }
+
+// The walk of one stack may end a frame or two before that of another one.
+func TestAlong(t *testing.T) {
+	tree := stacks.NewTree()
+	q := &inquiry{consensus: &consensus{engine: newEngine(tree, Names{}, Options{})}}
+	s := q.t.Add(1, 2, 3, 4, 5)
+	for name, x := range map[string]struct {
+		other []FrameID
+		want  int
+	}{
+		"none":                       {nil, 0},
+		"another root":               {[]FrameID{9, 8, 7}, 0},
+		"the same":                   {[]FrameID{1, 2, 3, 4, 5, 6}, 5},
+		"they part":                  {[]FrameID{1, 2, 3, 9}, 3},
+		"the other one goes further": {[]FrameID{8, 1, 2, 3, 9}, 3},
+		"by two frames":              {[]FrameID{7, 8, 1, 2}, 2},
+		"by more than that":          {[]FrameID{6, 7, 8, 1, 2}, 0},
+		"this one goes further":      {[]FrameID{3, 4, 9}, 4},
+	} {
+		assert.Equal(t, x.want, q.along(s, q.t.Add(x.other...)), name)
+	}
+}
