@@ -110,8 +110,7 @@ func TestReview(t *testing.T) {
 
 // The walk of one stack may end a frame or two before that of another one.
 func TestAlong(t *testing.T) {
-	tree := stacks.NewTree()
-	q := &inquiry{consensus: &consensus{engine: newEngine(tree, Names{}, Options{})}}
+	q := &inquiry{consensus: &consensus{engine: testEngine(Names{}, 16)}}
 	s := q.t.Add(1, 2, 3, 4, 5)
 	for name, x := range map[string]struct {
 		other []FrameID
