@@ -3,7 +3,6 @@ package stackfix
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"go/format"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -147,9 +147,9 @@ func readOpinions(t testing.TB) (out []schooled) {
 	}
 	for _, name := range realOpinions {
 		p := read("real/" + name + ".nettrace.zst")
-		truth := readMissing(t, "real/"+name+".truth.ndjson.zst")
+		truth := tracetest.Missing(t, lessonCorpus+"real/"+name+".truth.ndjson.zst")
 		out = append(out, opinions(strings.TrimSuffix(name, "-tpl"), name, p, 0, func(tid int64, s *profile.Sample, _ []profile.FrameID) []string {
-			return truth[[2]int64{tid, int64(math.Round(float64(s.Time) / 100))}]
+			return truth[tracetest.CutSampleAt(tid, s.Time)]
 		})...)
 		onPurpose(name, p)
 	}
@@ -157,41 +157,6 @@ func readOpinions(t testing.TB) (out []schooled) {
 		onPurpose(name, read("dotnet10/"+name+".nettrace"))
 	}
 	return out
-}
-
-// readMissing reads which methods are missing, by thread and time in 100 ns.
-func readMissing(t testing.TB, file string) map[[2]int64][]string {
-	b, err := os.ReadFile(lessonCorpus + file)
-	require.NoError(t, err)
-	z, err := zstd.NewReader(bytes.NewReader(b))
-	require.NoError(t, err)
-	defer z.Close()
-	names := map[int]string{}
-	out := map[[2]int64][]string{}
-	for d := json.NewDecoder(z); ; {
-		var e struct {
-			Frame   *int
-			Name    string
-			TID     *int64
-			TS      float64
-			Missing []int
-		}
-		if err := d.Decode(&e); err == io.EOF {
-			return out
-		} else {
-			require.NoError(t, err)
-		}
-		switch {
-		case e.Frame != nil:
-			names[*e.Frame] = e.Name
-		case e.TID != nil:
-			m := []string{}
-			for _, f := range e.Missing {
-				m = append(m, names[f])
-			}
-			out[[2]int64{*e.TID, int64(math.Round(e.TS * 1e4))}] = m
-		}
-	}
 }
 
 // fitOpinions learns weights, the last of which is the bias, from all but one program.

@@ -1,70 +1,26 @@
 package pass
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"math"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/export"
 	"github.com/tracefix/tracefix/internal/spans"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
 
 // A realTruth tells what is missing of the stacks that a recorder really cut: what perf
 // saw of them at the same moment.
-type realTruth struct {
-	names   map[int]string      // of frames
-	missing map[sampleKey][]int // frames, outermost first
-}
-
-type sampleKey struct {
-	tid   int64
-	ticks int64 // 100 ns
-}
-
-func loadRealTruth(t testing.TB, path string) realTruth {
-	f, err := os.Open(path)
-	if err != nil {
-		t.Skipf("no corpus beside the project: %v", err)
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
-	require.NoError(t, err)
-	defer z.Close()
-	out := realTruth{map[int]string{}, map[sampleKey][]int{}}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct {
-			Frame   *int
-			Name    string
-			TID     *int64
-			TS      float64
-			Missing []int
-		}
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
-		switch {
-		case e.Frame != nil:
-			out.names[*e.Frame] = e.Name
-		case e.TID != nil:
-			out.missing[sampleKey{*e.TID, int64(math.Round(e.TS * 1e4))}] = e.Missing
-		}
-	}
-	require.NoError(t, lines.Err())
-	return out
-}
+type realTruth map[tracetest.CutSample][]string
 
 // A realScore counts answers to stacks that were really cut.
 type realScore struct {
@@ -86,13 +42,9 @@ func (s *realScore) String() string {
 func (t realTruth) score(samples iter.Seq[realAnswer]) (sc realScore, v verdicts) {
 	v = verdicts{}
 	for a := range samples {
-		missing, ok := t.missing[sampleKey{a.tid, int64(math.Round(float64(a.time) / 100))}]
+		want, ok := t[tracetest.CutSampleAt(a.tid, a.time)]
 		if !ok {
 			continue
-		}
-		want := make([]string, len(missing))
-		for k, f := range missing {
-			want[k] = t.names[f]
 		}
 		sc.judged++
 		sc.missing += len(want)
@@ -221,7 +173,7 @@ func TestTruthReal(t *testing.T) {
 	for _, name := range realRows {
 		t.Run(name, func(t *testing.T) {
 			path := corpus + "real/" + name
-			truth := loadRealTruth(t, path+".truth.ndjson.zst")
+			truth := realTruth(tracetest.Missing(t, path+".truth.ndjson.zst"))
 			p, info := loadTrace(t, path+".nettrace.zst", true)
 			before := newRecording(p, info, false)
 			began := time.Now()
@@ -266,7 +218,7 @@ func TestTruthRealChromium(t *testing.T) {
 	for _, name := range realRows {
 		t.Run(name, func(t *testing.T) {
 			path := corpus + "real/" + name
-			truth := loadRealTruth(t, path+".truth.ndjson.zst")
+			truth := realTruth(tracetest.Missing(t, path+".truth.ndjson.zst"))
 			recorded, _ := loadTrace(t, path+".nettrace.zst", false)
 			var file bytes.Buffer
 			require.NoError(t, export.Chromium(&file, recorded, export.Options{Name: name, Exporter: "test"}))
