@@ -122,8 +122,9 @@ type consensus struct {
 	idle     chan *inquiry
 }
 
-// newConsensus finds what is known of the stacks of w that have no answer, d having taken some back.
-func (e *engine) newConsensus(w *world, d *review) *consensus {
+// newConsensus finds what is known of the stacks of w that have no answer, given what is left of answers that were
+// taken back.
+func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 	c := &consensus{engine: e, parts: map[*block]*part{}, idle: make(chan *inquiry, mostIdle)}
 	var open []*block
 	cut := 0
@@ -131,7 +132,7 @@ func (e *engine) newConsensus(w *world, d *review) *consensus {
 		for k := range w.runs[i].blocks {
 			if b := &w.runs[i].blocks[k]; !b.rooted && !b.bridged && b.stack != 0 {
 				p := &part{stack: b.stack, conf: 1, shortest: math.MaxInt}
-				if x, ok := d.remnant(b); ok {
+				if x, ok := left[b]; ok {
 					p.stack, p.conf = x.stack, x.conf
 				}
 				c.parts[b] = p
@@ -155,10 +156,10 @@ func (e *engine) newConsensus(w *world, d *review) *consensus {
 	return c
 }
 
-// keep keeps what is left of answers that d took back.
-func (c *consensus) keep(d *review) {
-	for b, p := range c.parts {
-		if x, ok := d.remnant(b); ok && c.t.Depth(x.stack) > c.t.Depth(p.stack) {
+// keep keeps what is left of answers that were taken back since.
+func (c *consensus) keep(left map[*block]remnant) {
+	for b, x := range left {
+		if p := c.parts[b]; p != nil && c.t.Depth(x.stack) > c.t.Depth(p.stack) {
 			p.stack, p.conf = x.stack, x.conf
 		}
 	}

@@ -79,13 +79,16 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	}
 	s.local.reset()
 	d := s.newReview(w)
-	d.takeBack()
-	parts := s.newConsensus(w, d)
-	if open {
-		s.lastOpinion(parts)
+	reviewed := open && s.minConf <= 1
+	if reviewed {
+		d.takeBack()
+	}
+	parts := s.newConsensus(w, d.left)
+	if reviewed {
+		s.lastOpinion(parts, d)
 		s.local.reset()
 		d.takeBack()
-		parts.keep(d)
+		parts.keep(d.left)
 	}
 	s.result(w, parts, res)
 }

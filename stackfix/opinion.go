@@ -109,12 +109,9 @@ func (x *opinion) modelled(b *block, p float64) {
 }
 
 // lastOpinion gives the answers that all that is known speaks for.
-func (s *solver) lastOpinion(parts *consensus) {
-	if s.minConf > 1 {
-		return
-	}
+func (s *solver) lastOpinion(parts *consensus, d *review) {
 	ready := false
-	doubts := s.doubtsOn(s.world, func(b *block) bool { return s.mayBeSure(b, parts, nil) })
+	doubts := d.doubtsOn(func(b *block) bool { return s.mayBeSure(b, parts) })
 	var given []*block
 	var confs []float64
 	for ri := range s.runs {
@@ -122,7 +119,8 @@ func (s *solver) lastOpinion(parts *consensus) {
 		for k := 0; k < len(bs); k++ {
 			from, ask := k, false
 			for ; k < len(bs) && !bs[k].rooted; k++ {
-				ask = ask || s.mayBeSure(&bs[k], parts, doubts)
+				_, may := doubts[&bs[k]]
+				ask = ask || may
 			}
 			if !ask || k-from > mostInLongRow {
 				continue
@@ -135,8 +133,8 @@ func (s *solver) lastOpinion(parts *consensus) {
 			}
 			s.learnThread(ri)
 			s.weighRow(bs, from, k, func(m *moment) {
-				if p := parts.parts[m.block]; s.mayBeSure(m.block, parts, doubts) {
-					x := opinionOn(m.block, &p.hearing, doubts[m.block])
+				if doubt, may := doubts[m.block]; may {
+					x := opinionOn(m.block, &parts.parts[m.block].hearing, doubt)
 					x.modelled(m.block, m.probability(m.guess))
 					conf := x.confidence()
 					if s.observe != nil {
@@ -156,13 +154,13 @@ func (s *solver) lastOpinion(parts *consensus) {
 	}
 }
 
-// mayBeSure tells whether b has an answer that the model may make sure enough.
-func (s *solver) mayBeSure(b *block, parts *consensus, doubts map[*block]doubt) bool {
+// mayBeSure tells whether b has an answer that the model may make sure enough: what a review finds makes none surer.
+func (s *solver) mayBeSure(b *block, parts *consensus) bool {
 	p := parts.parts[b]
 	if p == nil || !p.heard || b.rooted || b.guess == 0 || b.triedExt != b.ext {
 		return false
 	}
-	x := opinionOn(b, &p.hearing, doubts[b])
+	x := opinionOn(b, &p.hearing, doubt{})
 	x.modelled(b, 1)
 	if x.confidence() < s.minConf && s.observe == nil {
 		return false

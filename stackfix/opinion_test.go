@@ -227,7 +227,7 @@ func TestConfidenceOfOpinions(t *testing.T) {
 	good := opinionOn(&b, &h, doubt{})
 	good.modelled(&b, 1)
 	assert.Greater(t, good.confidence(), DefaultConfidence)
-	for i, x := range map[int]float64{byConfidence: -5, byModel: leastModel, byModelBoth: leastModel, byNearest: 1, byShare: 0, byBoth: 0, byTurn: 1, byForeign: 1, byWay: 1} {
+	for i, x := range map[int]float64{byConfidence: -5, byModel: leastModel, byModelBoth: leastModel, byNearest: 1, byShare: 0, byBoth: 0, byTurn: 1, byForeign: 1, byWay: 1, byWays: 1} {
 		worse := good
 		worse[i] = x
 		assert.Less(t, worse.confidence(), good.confidence(), opinionNames[i])

@@ -30,12 +30,13 @@ const (
 	doubted = 0.7
 )
 
-// review takes answers back. It is nil where calls are known by their addresses.
+// A review holds answers to blocks of a world against what was recorded whole.
 type review struct {
 	*engine
-	w     *world
-	asked map[*block]bool
-	left  map[*block]remnant // of answers that were taken back
+	w        *world
+	recorded *consensus // who was recorded whole is a witness; nil until it is asked
+	asked    map[*block]bool
+	left     map[*block]remnant // of answers that were taken back
 }
 
 // A remnant is what is left of an answer: what was recorded, and frames above it.
@@ -52,54 +53,39 @@ type suspect struct {
 	waysKnown     bool    // witnesses tell of a place where ways part
 }
 
-// newReview returns what takes back answers to blocks of w.
 func (e *engine) newReview(w *world) *review {
-	if !e.byName || e.minConf > 1 {
-		return nil
-	}
 	return &review{engine: e, w: w, asked: map[*block]bool{}, left: map[*block]remnant{}}
 }
 
 // A doubt is what was found out of the ways that an answer takes.
 type doubt struct{ known, strays bool }
 
-// doubtsOn returns which answers that are not sure enough are doubted, of blocks of w that may have one.
-func (e *engine) doubtsOn(w *world, mayHave func(b *block) bool) map[*block]doubt {
-	d := &review{engine: e, w: w}
+// doubtsOn returns which answers that are not sure enough are doubted, of the blocks that may be given theirs.
+func (d *review) doubtsOn(mayBe func(b *block) bool) map[*block]doubt {
 	var of []*block
-	n := e.t.Len()
+	n := d.t.Len()
 	all := d.suspects(func(b *block) *block {
-		if b.rooted || !mayHave(b) {
+		if !mayBe(b) {
 			return nil
 		}
 		x := *b
-		x.ext, x.conf = e.t.Join(b.guess, e.t.AppendFrames(nil, b.ext)), b.guessed
+		x.ext, x.conf = d.t.Join(b.guess, d.t.AppendFrames(nil, b.ext)), b.guessed
 		of = append(of, b)
 		return &x
 	})
+	d.findPlaces(all)
+	d.t.Truncate(n)
 	out := map[*block]doubt{}
-	if len(all) > 0 {
-		d.findPlaces(all)
-	}
 	for i, x := range all {
 		out[of[i]] = doubt{x.waysKnown, x.place > 0}
 	}
-	e.t.Truncate(n)
 	return out
 }
 
-// remnant is what is left of an answer to b, if one was taken back.
-func (d *review) remnant(b *block) (x remnant, ok bool) {
-	if d == nil {
-		return remnant{}, false
-	}
-	x, ok = d.left[b]
-	return x, ok
-}
-
-// takeBack takes back the answers found since the last time that are doubted, unless they are sure enough all the same.
+// takeBack takes back the answers by names that were found since the last time and are doubted, unless they are sure
+// enough all the same.
 func (d *review) takeBack() {
-	if d == nil {
+	if !d.byName {
 		return
 	}
 	all := d.suspects(func(b *block) *block {
@@ -109,9 +95,6 @@ func (d *review) takeBack() {
 		d.asked[b] = true
 		return b
 	})
-	if len(all) == 0 {
-		return
-	}
 	n := d.t.Len()
 	d.findPlaces(all)
 	d.t.Truncate(n)
@@ -153,8 +136,14 @@ func (d *review) suspects(of func(b *block) *block) (all []suspect) {
 
 // findPlaces finds the places where suspects take ways that are doubted. It leaves stacks in the tree.
 func (d *review) findPlaces(all []suspect) {
-	c := &consensus{engine: d.engine, recorded: true, idle: make(chan *inquiry, mostIdle)}
-	c.call(d.w)
+	if len(all) == 0 {
+		return
+	}
+	if d.recorded == nil {
+		d.recorded = &consensus{engine: d.engine, recorded: true, idle: make(chan *inquiry, mostIdle)}
+		d.recorded.call(d.w)
+	}
+	c := d.recorded
 	// What an answer holds from each place on is asked for like what is known of an open block.
 	ways := map[StackID][]StackID{} // by answer, from firstWay on
 	var different []StackID
@@ -175,29 +164,34 @@ func (d *review) findPlaces(all []suspect) {
 		}
 		ways[x.ext] = at
 	}
-	for _, some := range c.divideStacks(different) {
-		c.askFor(slices.Values(some))
+	portions := c.divideStacks(different)
+	for _, some := range portions {
+		if len(portions) > 1 { // or it is asked for already
+			c.askFor(slices.Values(some))
+		}
 		c.see()
 		callers := c.callersOf()
 		d.each(len(all), func(i int) {
 			x := &all[i]
 			at := ways[x.ext]
+			q := c.inquiry()
+			defer q.end()
+			q.met = reach(q.met, len(q.spots))
 			for k := len(at) - 1; k >= 0 && firstWay+k > x.place; k-- {
 				id := c.of[at[k]][0]
 				if id == 0 || callers[id-1] == d.callerOf(d.t.up(x.ext, firstWay+k)) {
 					continue // it is not asked for now, or all agree
 				}
-				q := c.inquiry()
-				if q.met = reach(q.met, len(q.spots)); q.strays(x, firstWay+k, id) {
+				if q.strays(x, firstWay+k, id) {
 					x.place = firstWay + k
 				}
-				q.end()
 			}
 		})
 	}
+	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // the witnesses are asked again
 }
 
-// divideStacks divides stacks so that what is seen of what those of each part begin with are no more than about
+// divideStacks asks for what stacks begin with, and divides them so that what is seen of what those of each part begin with are no more than about
 // mostSightings sightings, or than one portion of all.
 func (c *consensus) divideStacks(all []StackID) (parts [][]StackID) {
 	n := c.askFor(slices.Values(all))

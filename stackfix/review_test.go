@@ -53,7 +53,6 @@ func TestReview(t *testing.T) {
 			w, ok := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
 			require.True(t, ok)
 			d := s.newReview(w)
-			require.NotNil(t, d)
 			var x *block
 			for b := range w.runs[0].all() {
 				if b.cut == Depth {
@@ -64,20 +63,20 @@ func TestReview(t *testing.T) {
 			fs := s.t.AppendFrames(nil, x.stack)
 			x.guess, x.guessed = s.t.Add(slices.Concat(root, ways['a'], middle[:5])...), c.conf
 			n := s.t.Len()
-			assert.Empty(t, s.doubtsOn(w, func(*block) bool { return false }))
-			on := s.doubtsOn(w, func(b *block) bool { return b == x })
+			assert.Empty(t, d.doubtsOn(func(*block) bool { return false }))
+			on := d.doubtsOn(func(b *block) bool { return b == x })
 			assert.Equal(t, !c.kept, on[x].strays, "an answer that is not sure enough is doubted for the same reasons")
 			assert.Equal(t, n, s.t.Len())
 			most := mostSightings
 			mostSightings = 1
-			assert.Equal(t, on, s.doubtsOn(w, func(b *block) bool { return b == x }), "in portions")
+			assert.Equal(t, on, d.doubtsOn(func(b *block) bool { return b == x }), "in portions")
 			mostSightings = most
 			x.ext = s.t.Add(slices.Concat(root, ways['a'], middle[:5], fs)...)
 			x.rooted, x.conf = true, c.conf
 			whole := x.ext
 			d.takeBack()
 			assert.Equal(t, c.kept, x.rooted)
-			left, ok := d.remnant(x)
+			left, ok := d.left[x]
 			require.Equal(t, !c.kept, ok)
 			if !c.kept {
 				assert.Equal(t, x.stack, x.ext)
@@ -88,7 +87,12 @@ func TestReview(t *testing.T) {
 			d.takeBack()
 			assert.True(t, x.rooted, "it is asked once")
 
-			s.minConf = doubted
+			s.byName = false
+			x.ext, x.conf = whole, c.conf
+			s.newReview(w).takeBack()
+			assert.True(t, x.rooted, "addresses tell calls apart")
+
+			s.byName, s.minConf = true, doubted
 			x.ext, x.conf = whole, c.conf
 			d = s.newReview(w)
 			d.takeBack()
@@ -100,12 +104,6 @@ func TestReview(t *testing.T) {
 			}
 		})
 	}
-	tree := stacks.NewTree()
-	tree.Push(0, 399)
-	byAddress := newSolver(tree, site{}, Options{})
-	d := byAddress.newReview(&world{})
-	d.takeBack()
-	assert.Nil(t, d, "addresses tell calls apart")
 }
 
 // The walk of one stack may end a frame or two before that of another one.
