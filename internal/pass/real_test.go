@@ -161,40 +161,46 @@ func (s *realScore) judge(want, put []string) string {
 // The recordings of real programs.
 var realRows = []string{"script", "serial", "roslyn", "mvc-ef", "graphql", "bus", "tests", "mvc-ef-tpl", "graphql-tpl", "bus-tpl"}
 
-// TestTruthReal judges what the command does by stacks that a recorder really cut, and prints it with how often
-// answers of a confidence are right.
-func TestTruthReal(t *testing.T) {
+// judgeReal judges a repair of each recording, of which most percent may be wrong, and returns the means of those at hand and
+// how many these are.
+func judgeReal(t *testing.T, most float64, repair func(t *testing.T, path string, truth realTruth) realScore) (exact, wrong, frames float64, n int) {
 	if testing.Short() {
 		t.Skip("reads ten recordings")
 	}
-	var exact, wrong, frames float64
-	var all bands
-	n := 0
 	for _, name := range realRows {
 		t.Run(name, func(t *testing.T) {
 			path := corpus + "real/" + name
-			truth := realTruth(tracetest.Missing(t, path+".truth.ndjson.zst"))
-			p, info := loadTrace(t, path+".nettrace.zst", true)
-			before := newRecording(p, info, false)
-			began := time.Now()
-			FixStacks(p, DefaultConfidence)
-			took := time.Since(began)
-			sc, v := truth.score(answers(p))
-			all.addAll(&sc.bands)
-			t.Logf("REAL %-12s %v  %v %v", name, &sc, took.Round(time.Millisecond), v)
-			peer, _ := truth.score(before.answers(before.previous(true)))
-			t.Logf("PEER %-12s %v", name, &peer)
+			sc := repair(t, path+".nettrace.zst", tracetest.Missing(t, path+".truth.ndjson.zst"))
 			require.Positive(t, sc.judged)
-			assert.LessOrEqual(t, sc.pct(sc.wrong), 1.5, "wrong, percent")
+			assert.LessOrEqual(t, sc.pct(sc.wrong), most, "wrong, percent")
 			exact, wrong, frames, n = exact+sc.pct(sc.exact), wrong+sc.pct(sc.wrong), frames+sc.frames(sc.right), n+1
 		})
 	}
-	if n == 0 {
-		return
+	if n > 0 {
+		exact, wrong, frames = exact/float64(n), wrong/float64(n), frames/float64(n)
+		t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact, wrong, frames)
 	}
-	exact, wrong, frames = exact/float64(n), wrong/float64(n), frames/float64(n)
+	return exact, wrong, frames, n
+}
+
+// TestTruthReal judges what the command does by stacks that a recorder really cut, and prints it with how often
+// answers of a confidence are right.
+func TestTruthReal(t *testing.T) {
+	var all bands
+	exact, wrong, frames, n := judgeReal(t, 1.5, func(t *testing.T, path string, truth realTruth) realScore {
+		p, info := loadTrace(t, path, true)
+		before := newRecording(p, info, false)
+		began := time.Now()
+		FixStacks(p, DefaultConfidence)
+		took := time.Since(began)
+		sc, v := truth.score(answers(p))
+		all.addAll(&sc.bands)
+		t.Logf("REAL %v  %v %v", &sc, took.Round(time.Millisecond), v)
+		peer, _ := truth.score(before.answers(before.previous(true)))
+		t.Logf("PEER %v", &peer)
+		return sc
+	})
 	t.Logf("BANDS%v", &all)
-	t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact, wrong, frames)
 	if n == len(realRows) {
 		assert.GreaterOrEqual(t, exact, 60.0, "exact, percent")
 		assert.LessOrEqual(t, wrong, 0.5, "wrong, percent")
@@ -210,32 +216,19 @@ func TestTruthReal(t *testing.T) {
 // TestTruthRealChromium judges what becomes of the same recordings where only Chromium JSON of them is at hand: names in place
 // of addresses, no stacks of other events, and stacks that follow each other unchanged as one.
 func TestTruthRealChromium(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads ten recordings")
-	}
-	var exact, wrong, frames float64
-	n := 0
-	for _, name := range realRows {
-		t.Run(name, func(t *testing.T) {
-			path := corpus + "real/" + name
-			truth := realTruth(tracetest.Missing(t, path+".truth.ndjson.zst"))
-			recorded, _ := loadTrace(t, path+".nettrace.zst", false)
-			var file bytes.Buffer
-			require.NoError(t, export.Chromium(&file, recorded, export.Options{Name: name, Exporter: "test"}))
-			tr, err := spans.Read(t.Context(), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file.Bytes())), nil },
-				&spans.Options{Weighted: true, MaxDepth: 100})
-			require.NoError(t, err)
-			FixStacks(tr.Profile, DefaultConfidence)
-			sc, v := truth.score(answers(tr.Profile))
-			t.Logf("NAMES %-12s %v  %v", name, &sc, v)
-			require.Positive(t, sc.judged)
-			assert.LessOrEqual(t, sc.pct(sc.wrong), 1.0, "wrong, percent")
-			exact, wrong, frames, n = exact+sc.pct(sc.exact), wrong+sc.pct(sc.wrong), frames+sc.frames(sc.right), n+1
-		})
-	}
+	exact, wrong, frames, n := judgeReal(t, 1.0, func(t *testing.T, path string, truth realTruth) realScore {
+		recorded, _ := loadTrace(t, path, false)
+		var file bytes.Buffer
+		require.NoError(t, export.Chromium(&file, recorded, export.Options{Name: "real", Exporter: "test"}))
+		tr, err := spans.Read(t.Context(), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file.Bytes())), nil },
+			&spans.Options{Weighted: true, MaxDepth: 100})
+		require.NoError(t, err)
+		FixStacks(tr.Profile, DefaultConfidence)
+		sc, v := truth.score(answers(tr.Profile))
+		t.Logf("NAMES %v  %v", &sc, v)
+		return sc
+	})
 	if n == len(realRows) {
-		exact, wrong, frames = exact/float64(n), wrong/float64(n), frames/float64(n)
-		t.Logf("MEAN exact %.2f wrong %.2f frames %.2f", exact, wrong, frames)
 		assert.GreaterOrEqual(t, exact, 50.0, "exact, percent")
 		assert.LessOrEqual(t, wrong, 0.4, "wrong, percent")
 		assert.GreaterOrEqual(t, frames, 48.0, "frames restored, percent")
