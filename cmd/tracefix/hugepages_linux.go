@@ -14,11 +14,20 @@ import (
 // allocated from then on comes to lie where the block lay. It is advice: where it is not
 // taken, nothing changes. The collector runs once for it, to take the block back, and not to make room for it.
 func useHugePages(size int) {
+	theHeap.withoutCollections(func() {
+		block := make([]byte, size)
+		_ = unix.Madvise(block, unix.MADV_HUGEPAGE)
+		runtime.KeepAlive(block)
+		runtime.GC()
+	})
+}
+
+// withoutCollections calls f while the collector runs only if f asks for it. What is to be told meanwhile is told after it.
+func (h *heapPolicy) withoutCollections(f func()) {
+	h.told.Lock()
+	defer h.told.Unlock()
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(math.MaxInt64)
-	block := make([]byte, size)
-	_ = unix.Madvise(block, unix.MADV_HUGEPAGE)
-	runtime.KeepAlive(block)
-	runtime.GC()
+	f()
 	debug.SetGCPercent(percent)
 	debug.SetMemoryLimit(limit)
 }
