@@ -17,11 +17,12 @@ import (
 // Copy returns what ended the reading, nil for a whole file, or the error of the
 // writing; it does not close w.
 func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
+	const events = 32 // at a time: so few stay in the first cache of a processor
 	c := NewCopier(w, r, edit)
-	var step CopyStep
+	var b Batch
 	for {
-		ended := c.Read(&step)
-		if err := c.Write(&step); err != nil {
+		ended := r.ReadBatch(&b, events)
+		if err := c.Write(&b); err != nil {
 			return err
 		}
 		if ended != nil {
@@ -30,33 +31,17 @@ func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
 	}
 }
 
-// A Copier does what Copy does in steps, of which Read and Write may be called at once, each by
-// one goroutine: the steps are written in the order in which they were read. See Options.Hold.
+// A Copier does what Copy does for batches of the events of a Reader, which one goroutine may read while another
+// one writes those before.
 type Copier struct {
-	// of Read
-	r      *Reader
-	region uint64
-	losses int // of the reader that were passed on
-	// of Write
+	r        *Reader // for End
 	w        *Writer
 	edit     func(*Event) bool
+	event    Event
+	region   uint64
+	losses   int  // that were passed on
 	numbered bool // as long as no event is dropped the numbers can stay
 	leftOut  int64
-}
-
-// A CopyStep is an event on its way from a Reader to a Writer, and what changed before it.
-type CopyStep struct {
-	event     Event
-	read      bool // there is an event
-	newRegion bool
-	losses    []lostBefore // told at the end of the region before
-	damaged   bool         // the file is known to be by now
-	numbered  bool         // the file's sequence numbers can stay
-}
-
-type lostBefore struct {
-	thread uint64
-	count  uint32
 }
 
 // NewCopier returns a Copier of the events that are left in r. See Copy.
@@ -64,44 +49,47 @@ func NewCopier(w *Writer, r *Reader, edit func(*Event) bool) *Copier {
 	return &Copier{w: w, r: r, edit: edit, region: r.region, losses: r.passedLosses, numbered: !w.v6}
 }
 
-// Read reads the next step, which is to be written also where Read returns what ended the reading.
-func (c *Copier) Read(s *CopyStep) error {
-	r := c.r
-	err := r.Read(&s.event)
-	s.read, s.losses = err == nil, s.losses[:0]
-	if s.newRegion = r.region != c.region; s.newRegion {
-		c.region = r.region
-		for ; c.losses < r.passedLosses; c.losses++ {
-			if l := &r.losses[c.losses]; l.AtSequencePoint {
-				s.losses = append(s.losses, lostBefore{l.CaptureThreadID, l.Count})
+// Write writes the next batch of events, which may be one that the reading ended with.
+func (c *Copier) Write(b *Batch) error {
+	b.Rewind()
+	for i := range b.views {
+		v := &b.views[i]
+		if err := c.enter(v); err != nil {
+			return err
+		}
+		for b.run < len(b.runs) && b.runs[b.run].view == i {
+			b.Next(&c.event)
+			if err := c.copy(v); err != nil {
+				return err
 			}
 		}
 	}
-	s.damaged = r.damage != nil
-	s.numbered = !s.damaged && r.stats.UnknownMeta == 0
-	return err
+	return nil
 }
 
-// Write writes a step.
-func (c *Copier) Write(s *CopyStep) error {
-	w, ev := c.w, &s.event
-	if s.newRegion {
-		for _, l := range s.losses {
-			w.AddLoss(l.thread, l.count)
-		}
-		if err := w.SequencePoint(); err != nil {
-			return err
-		}
-	}
-	if !s.read {
+// enter goes on to events of another view. Where that is another region, lost events are told at the end of the one before.
+func (c *Copier) enter(v *view) error {
+	if v.region == c.region {
 		return nil
 	}
+	c.region = v.region
+	for ; c.losses < v.passedLosses; c.losses++ {
+		if l := &v.losses[c.losses]; l.AtSequencePoint {
+			c.w.AddLoss(l.CaptureThreadID, l.Count)
+		}
+	}
+	return c.w.SequencePoint()
+}
+
+// copy writes the event.
+func (c *Copier) copy(v *view) error {
+	w, ev := c.w, &c.event
 	keep := c.edit == nil || c.edit(ev)
-	if !ev.Whole() || s.damaged && !ev.fits() {
+	if !ev.Whole() || v.damaged && !ev.fits() {
 		c.leftOut++
 		keep = false
 	}
-	if !keep || !s.numbered {
+	if !keep || v.damaged || v.unknownMeta {
 		c.numbered = false
 	}
 	if !keep {
@@ -114,7 +102,7 @@ func (c *Copier) Write(s *CopyStep) error {
 	return w.Write(ev)
 }
 
-// End notes what was lost, given what ended the reading, when all steps are written. It returns what Copy does.
+// End notes what was lost, given what ended the reading, when all batches are written. It returns what Copy does.
 func (c *Copier) End(ended error) error {
 	if ended == io.EOF && c.leftOut == 0 && c.w.damaged == 0 {
 		c.w.note(c.r.Salvage()) // of a copy of a copy

@@ -67,11 +67,8 @@ type Header struct {
 }
 
 // An Event is one event of a trace. Slices and the Stack are valid until the
-// next call of Reader.Read with this or another Event, unless Options.Hold says more.
+// next call of Reader.Read with this or another Event, unless Options.Hold says more; see also Batch.
 type Event struct {
-	// The order is that in which fields change from event to event: what one goroutine writes
-	// another one has to fetch, 64 bytes at a time; see Reader.fill.
-
 	// Time is in ticks of the trace's clock; see Reader.Nanos.
 	Time int64
 	// ThreadID is the OS id of the thread the event is about: for a CPU sample

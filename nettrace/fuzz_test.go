@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzReader holds for any input: no panic, errors are FormatErrors, how the
-// bytes arrive does not matter, and what was read can be written and read again.
+// bytes arrive and how events are asked for does not matter, and what was read can be written and read again.
 func FuzzReader(f *testing.F) {
 	for _, data := range small(f) {
 		f.Add(data)
@@ -24,9 +24,9 @@ func FuzzReader(f *testing.F) {
 		if r == nil {
 			return
 		}
-		half, err2 := NewReader(iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(data))), nil)
+		half, err2 := NewReader(iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(data))), &Options{Hold: 4 * 5})
 		require.NoError(t, err2)
-		again, err2 := describeAll(t, half)
+		again, _, err2 := describeBatches(t, half, 5, 4)
 		require.Equal(t, events, again)
 		require.Equal(t, err == io.EOF, err2 == io.EOF)
 

@@ -83,7 +83,6 @@ type Reader struct {
 	interns map[string]uint32  // before v4: stacks by contents
 	internB int                // bytes in interns
 	internN uint32             // the last number given
-	strings map[string]string  // of labels
 
 	seq      map[uint64]*sequence
 	run      uint32 // counts attempts to decode a run of events
@@ -97,14 +96,18 @@ type Reader struct {
 	blocks   []*block // free
 	buffers  [][]byte // free
 	spare    int      // bytes of both
-	held     []held   // may become free; see Options.Hold
+	held     []held   // may become free
+	holds    int      // after how many more events: Options.Hold, or the length of a batch
 	events   int64    // delivered
 	someRows int      // what a new block has room for: as many as one before had
-	reading  *segment // what Read is delivering
-	rows     []row
-	next     int
+	reading  *segment // what is being delivered
+	blk      *block   // its block
+	next     int      // of blk.rows
 	end      int
 	lastTime int64
+	view     view        // of what is being delivered
+	stale    bool        // the view is not what is known by now
+	labelled labelReader // of Read
 
 	draining  bool // all that waits may go: a sequence point, or the end
 	forced    bool // likewise, until half of MaxBuffered is free
@@ -121,7 +124,6 @@ type Reader struct {
 	losses   []Loss
 	// passedLosses of them lie before the last sequence point whose events are all delivered.
 	passedLosses int
-	scratch      labelScratch
 	stretch      stretch
 	owed         owed
 	notes        int  // definitions that a Writer has put there for a Reader
@@ -172,6 +174,7 @@ func NewReader(r io.Reader, opts *Options) (*Reader, error) {
 	}
 	rd.queue.watermark = math.MinInt64
 	rd.seq = map[uint64]*sequence{}
+	rd.stale, rd.holds, rd.labelled.keep = true, rd.opts.Hold, rd.opts.Hold > 0
 	if err := rd.readPrologue(); err != nil {
 		return nil, err
 	}
@@ -264,10 +267,39 @@ func (r *Reader) Read(ev *Event) error {
 			return r.err
 		}
 	}
-	row := &r.rows[r.next]
+	row := &r.blk.rows[r.next]
 	r.next++
 	r.events++
-	r.fill(ev, row)
+	if ev.Late = row.time < r.lastTime; ev.Late {
+		r.stats.Late++
+	} else {
+		r.lastTime = row.time
+	}
+	r.view.fill(ev, r.blk, row, &r.labelled)
+	return nil
+}
+
+// ReadBatch is Read for up to n events, which Batch.Next fills in: for those who hand events to another
+// goroutine. It reads fewer only where it returns an error, which comes behind them. The events of b are valid until
+// the next call of Read or ReadBatch, unless Options.Hold says more.
+func (r *Reader) ReadBatch(b *Batch, n int) error {
+	b.reset(r.lastTime)
+	r.holds = max(r.holds, n)
+	for b.n < n {
+		if r.next >= r.end && !r.advance() {
+			b.see(&r.view)
+			return r.err
+		}
+		k := min(r.end-r.next, n-b.n)
+		b.add(&r.view, r.blk, r.next, k)
+		rows := r.blk.rows[r.next : r.next+k] // their times do not go back
+		r.next += k
+		r.events += int64(k)
+		for i := 0; i < k && rows[i].time < r.lastTime; i++ {
+			r.stats.Late++
+		}
+		r.lastTime = max(r.lastTime, rows[k-1].time)
+	}
 	return nil
 }
 
@@ -277,7 +309,7 @@ func (r *Reader) advance() bool {
 		return false
 	}
 	if r.reading != nil {
-		r.reading = nil
+		r.reading, r.blk = nil, nil
 		if blk := r.queue.advance(r.end); blk != nil {
 			r.freeBlock(blk)
 		}
@@ -287,7 +319,8 @@ func (r *Reader) advance() bool {
 	}
 	for {
 		if s, n := r.queue.ready(r.draining || r.forced); s != nil && n > s.i {
-			r.reading, r.rows, r.next, r.end = s, s.blk.rows, s.i, n
+			r.reading, r.blk, r.next, r.end = s, s.blk, s.i, n
+			r.look()
 			return true
 		}
 		if r.draining && len(r.queue.heap) == 0 {
@@ -298,12 +331,14 @@ func (r *Reader) advance() bool {
 			r.warnUnknown()
 			r.missingSum()
 			r.err = r.endError()
+			r.look()
 			r.release()
 			return false
 		case r.done:
 			r.draining = true
 		default:
 			r.readBlock()
+			r.stale = true
 			r.stats.MaxBuffered = max(r.stats.MaxBuffered, r.queue.bytes)
 			if r.queue.memory > r.opts.MaxBuffered && !r.forced {
 				r.forced = true
@@ -315,13 +350,12 @@ func (r *Reader) advance() bool {
 
 // drained follows the delivery of all that preceded a sequence point.
 func (r *Reader) drained() {
-	r.draining = false
+	r.draining, r.stale = false, true
 	r.queue.watermark = math.MinInt64
 	if r.clearRefs {
 		r.clearRefs = false
-		r.stacks.clear(r.freeBuffer)
-		r.labels.clear(r.freeBuffer)
-		r.scratch.key = 0
+		r.stacks.clear(r.freeBuffer, r.holds > 0)
+		r.labels.clear(r.freeBuffer, r.holds > 0)
 		r.region++
 		r.passedLosses = len(r.losses)
 	}
@@ -329,7 +363,7 @@ func (r *Reader) drained() {
 
 // release drops what the delivered events no longer need.
 func (r *Reader) release() {
-	r.blocks, r.buffers, r.held, r.rows, r.interns = nil, nil, nil, nil, nil
+	r.blocks, r.buffers, r.held, r.blk, r.interns = nil, nil, nil, nil, nil
 	r.next, r.end = 0, 0
 }
 
@@ -449,7 +483,7 @@ func (r *Reader) hold(h held) {
 	if len(r.held) == 64 {
 		r.held = slices.Delete(r.held, 0, 32)
 	}
-	h.until = r.events + int64(r.opts.Hold) + 1
+	h.until = r.events + int64(r.holds) + 1
 	r.held = append(r.held, h)
 }
 
@@ -468,7 +502,7 @@ func (r *Reader) letGo() {
 
 // freeBlock keeps a block for reuse.
 func (r *Reader) freeBlock(blk *block) {
-	if r.opts.Hold > 0 {
+	if r.holds > 0 {
 		r.hold(held{blk: blk})
 		return
 	}
@@ -496,7 +530,7 @@ func (r *Reader) newBuffer(data []byte) []byte {
 }
 
 func (r *Reader) freeBuffer(b []byte) {
-	if r.opts.Hold > 0 {
+	if r.holds > 0 {
 		r.hold(held{buf: b})
 		return
 	}
@@ -509,73 +543,16 @@ func (r *Reader) keepBuffer(b []byte) {
 	}
 }
 
-// fill copies a row to an Event. What mostly stays as it was is only written where it changes: an
-// Event that goes to and fro between two processors is fetched by the one when the other has written to it.
-func (r *Reader) fill(ev *Event, row *row) {
-	blk := r.reading.blk
-	m := row.meta
-	ev.Time = row.time
-	ev.ThreadID = row.thread
-	ev.CaptureThreadID = row.capture
-	ev.Processor = int(row.cpu)
-	ev.Metadata = m
-	if ev.Version != m.Version || ev.Opcode != m.Opcode || ev.Level != m.Level || ev.Keywords != m.Keywords {
-		ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
-	}
-	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
-	ev.Lost = row.lost
-	ev.Sorted, ev.lostThread = row.sorted, false
-	ev.pointer = uint8(r.h.PointerSize)
-	ev.Offset = blk.offset + int64(row.at)
-	ev.StackKey, ev.Stack = 0, Stack{}
-	if ev.ProcessID != r.h.ProcessID {
-		ev.ProcessID = r.h.ProcessID
-	}
-	if n := len(r.losses); n != len(ev.losses) || n > 0 && &ev.losses[0] != &r.losses[0] {
-		ev.losses = r.losses
-	}
-	ev.Late = row.time < r.lastTime
-	if ev.Late {
-		r.stats.Late++
-	} else {
-		r.lastTime = row.time
-	}
-	if r.h.Version < 4 {
-		ev.SequenceNumber = 0
-		if row.stack > 0 {
-			at := row.payload + row.size + 4
-			ev.Stack = Stack{blk.buf[at : at+row.stack : at+row.stack], r.h.PointerSize}
-			ev.StackKey = r.region<<32 | uint64(row.seq)
-		}
-		ev.setIDs(blk, row.ids)
+// look makes the view what is known by now.
+func (r *Reader) look() {
+	if !r.stale {
 		return
 	}
-	ev.SequenceNumber = row.seq
-	if row.stack > 0 {
-		if b := r.stacks.bytes(row.stack); len(b) > 0 {
-			ev.Stack = Stack{b, r.h.PointerSize}
-			ev.StackKey = r.region<<32 | uint64(row.stack)
-		}
-	}
-	if r.h.Version < 6 {
-		ev.setIDs(blk, row.ids)
-		return
-	}
-	r.fillV6(ev, row)
-}
-
-// setIDs sets the activity ids of a file before v6, where the fields of v6 are empty.
-func (ev *Event) setIDs(blk *block, n uint32) {
-	ids := &noIDs
-	if n > 0 {
-		ids = &blk.ids[n-1]
-	}
-	if ev.ActivityID != ids.activity || ev.RelatedActivityID != ids.related {
-		ev.ActivityID, ev.RelatedActivityID = ids.activity, ids.related
-	}
-	if ev.Thread != nil || ev.LabelKey != 0 || ev.Labels != nil || ev.SpanID != 0 || ev.TraceID != [16]byte{} { // an Event that served another file
-		ev.Thread, ev.ThreadIndex, ev.Labels, ev.LabelKey = nil, 0, nil, 0
-		ev.TraceID, ev.SpanID = [16]byte{}, 0
+	r.stale = false
+	r.view = view{
+		number: r.view.number + 1, version: r.h.Version, pointer: r.h.PointerSize, process: r.h.ProcessID,
+		stacks: r.stacks.records, labels: r.labels.records, region: r.region,
+		losses: r.losses, passedLosses: r.passedLosses, damaged: r.damage != nil, unknownMeta: r.stats.UnknownMeta > 0,
 	}
 }
 

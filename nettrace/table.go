@@ -8,21 +8,30 @@ type ref struct{ block, off, size uint32 }
 // does (gaps, redefinitions) goes to a map. Records are never moved: a number
 // that find returned stays good until clear.
 type refTable struct {
-	blocks [][]byte
-	refs   []ref
-	base   uint32 // refs before it belong to ids of an earlier region
-	first  uint32 // id of refs[base]
-	run    uint32 // ids first to first+run-1 are refs[base:base+run]
-	odd    map[uint32]uint32
+	records
+	base  uint32 // refs before it belong to ids of an earlier region
+	first uint32 // id of refs[base]
+	run   uint32 // ids first to first+run-1 are refs[base:base+run]
+	odd   map[uint32]uint32
 }
 
-// clear forgets all records; their bytes are handed to recycle.
-func (t *refTable) clear(recycle func([]byte)) {
-	for i, b := range t.blocks {
+// records are what the numbers of find stand for. A copy has those that were known when it was made.
+type records struct {
+	blocks [][]byte
+	refs   []ref
+}
+
+// clear forgets all records; their bytes are handed to recycle. Copies that are held stay as they are.
+func (t *refTable) clear(recycle func([]byte), held bool) {
+	for _, b := range t.blocks {
 		recycle(b)
-		t.blocks[i] = nil
 	}
-	t.blocks, t.refs = t.blocks[:0], t.refs[:0]
+	if held {
+		t.records = records{make([][]byte, 0, len(t.blocks)), make([]ref, 0, len(t.refs))}
+	} else {
+		clear(t.blocks)
+		t.blocks, t.refs = t.blocks[:0], t.refs[:0]
+	}
 	t.base, t.first, t.run, t.odd = 0, 0, 0, nil
 }
 
@@ -79,7 +88,7 @@ func (t *refTable) find(id uint32) uint32 {
 }
 
 // bytes returns the record with a number of find.
-func (t *refTable) bytes(n uint32) []byte {
+func (t *records) bytes(n uint32) []byte {
 	r := t.refs[n-1]
 	return t.blocks[r.block][r.off : r.off+r.size : r.off+r.size]
 }

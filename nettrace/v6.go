@@ -588,8 +588,8 @@ func (r *Reader) labelLists(data []byte, at int64, whole bool) {
 	}
 }
 
-// labelScratch holds the list of labels read last: most events share one.
-type labelScratch struct {
+// A labelReader reads lists of labels and holds the one read last: most events share one.
+type labelReader struct {
 	key      uint64
 	labels   []Label
 	activity GUID
@@ -601,10 +601,13 @@ type labelScratch struct {
 	keywords uint64
 	level    int
 	version  int
+
+	keep    bool // labels stay as they are when another list is read
+	strings map[string]string
 }
 
 // fillV6 sets what only v6 has.
-func (r *Reader) fillV6(ev *Event, row *row) {
+func (v *view) fillV6(ev *Event, row *row, l *labelReader) {
 	ev.Thread, ev.ThreadIndex = row.row, 0
 	if row.row == lostThread {
 		ev.Thread, ev.lostThread = nil, true
@@ -616,9 +619,8 @@ func (r *Reader) fillV6(ev *Event, row *row) {
 		ev.Labels, ev.LabelKey = nil, 0
 		return
 	}
-	l := &r.scratch
-	if key := r.region<<32 | uint64(row.ids); l.key != key {
-		r.parseLabels(l, r.labels.bytes(row.ids))
+	if key := v.region<<32 | uint64(row.ids); l.key != key {
+		l.read(v.labels.bytes(row.ids))
 		l.key = key
 	}
 	ev.LabelKey, ev.Labels = l.key, l.labels
@@ -637,12 +639,13 @@ func (r *Reader) fillV6(ev *Event, row *row) {
 	}
 }
 
-// parseLabels reads a list that skipLabels has found whole.
-func (r *Reader) parseLabels(l *labelScratch, b []byte) {
-	*l = labelScratch{labels: l.labels[:0]}
-	if r.opts.Hold > 0 {
-		l.labels = nil
+// read reads a list that skipLabels has found whole.
+func (l *labelReader) read(b []byte) {
+	labels := l.labels[:0]
+	if l.keep {
+		labels = nil
 	}
+	*l = labelReader{labels: labels, keep: l.keep, strings: l.strings}
 	c := Cursor{b: b}
 	for {
 		k := c.U8()
@@ -656,9 +659,9 @@ func (r *Reader) parseLabels(l *labelScratch, b []byte) {
 		case labelSpan:
 			l.span = c.U64()
 		case labelString:
-			l.labels = append(l.labels, Label{Key: r.text(c.StringV()), Value: r.text(c.StringV())})
+			l.labels = append(l.labels, Label{Key: l.text(c.StringV()), Value: l.text(c.StringV())})
 		case labelNumber:
-			l.labels = append(l.labels, Label{Key: r.text(c.StringV()), Number: c.Varint(), IsNumeric: true})
+			l.labels = append(l.labels, Label{Key: l.text(c.StringV()), Number: c.Varint(), IsNumeric: true})
 		case labelOpcode:
 			l.opcode, l.set[0] = int(c.U8()), true
 		case labelKeywords:
@@ -701,16 +704,16 @@ func (r *Reader) parseLabels(l *labelScratch, b []byte) {
 }
 
 // text returns a label's string, one copy for all that are equal.
-func (r *Reader) text(t Text) string {
-	if s, ok := r.strings[string(t.b)]; ok {
+func (l *labelReader) text(t Text) string {
+	if s, ok := l.strings[string(t.b)]; ok {
 		return s
 	}
 	s := t.String()
-	if r.strings == nil || len(r.strings) >= 4096 {
-		r.strings = map[string]string{}
+	if l.strings == nil || len(l.strings) >= 4096 {
+		l.strings = map[string]string{}
 	}
 	if len(s) <= 256 {
-		r.strings[string(t.b)] = s
+		l.strings[string(t.b)] = s
 	}
 	return s
 }

@@ -36,7 +36,7 @@ type prepared struct {
 type line struct{ event, end int }
 
 // Prepare implements input.Preparer.
-func (b *beside) Prepare(events []nettrace.Event, work *any) {
+func (b *beside) Prepare(events *nettrace.Batch, work *any) {
 	p, _ := (*work).(*prepared)
 	if p == nil {
 		p = &prepared{}
@@ -46,7 +46,7 @@ func (b *beside) Prepare(events []nettrace.Event, work *any) {
 }
 
 // fill makes the lines of events.
-func (b *beside) fill(p *prepared, events []nettrace.Event) {
+func (b *beside) fill(p *prepared, events *nettrace.Batch) {
 	l := b.liner()
 	p.lines, p.over = p.lines[:0], -1
 	p.buf = l.lines(p, events)
@@ -71,10 +71,10 @@ func (b *beside) liner() *liner {
 }
 
 // lines appends the lines of events to what p has, and returns their text.
-func (l *liner) lines(p *prepared, events []nettrace.Event) []byte {
-	buf := p.buf[:0]
-	for i := range events {
-		ev := &events[i]
+func (l *liner) lines(p *prepared, events *nettrace.Batch) []byte {
+	buf, ev := p.buf[:0], &l.event
+	events.Rewind()
+	for i := 0; events.Next(ev); i++ {
 		ns := l.r.Nanos(ev.Time)
 		k, over := l.kindOf(ev, ns)
 		if over {
@@ -90,7 +90,7 @@ func (l *liner) lines(p *prepared, events []nettrace.Event) []byte {
 }
 
 // Prepared implements input.Preparer.
-func (b *beside) Prepared(events []nettrace.Event, work any) (int, error) {
+func (b *beside) Prepared(events *nettrace.Batch, work any) (int, error) {
 	p := work.(*prepared)
 	if b.paths.known && p.found { // by itself, before it could know what those before it found
 		b.fill(p, events)
@@ -107,11 +107,15 @@ func (b *beside) Prepared(events []nettrace.Event, work any) (int, error) {
 		p.buf = p.buf[:p.lines[n-1].end]
 	}
 	b.res.Written += int64(len(p.lines))
-	b.res.Events += int64(len(events))
+	b.res.Events += int64(events.Len())
 	var err error
 	if p.buf, err = relay.Give(b.w, p.buf); err != nil || last < 0 {
-		return len(events), err
+		return events.Len(), err
 	}
-	b.res.Events -= int64(len(events) - last - 1)
-	return last + 1, b.enough(&events[last])
+	b.res.Events -= int64(events.Len() - last - 1)
+	events.Rewind()
+	for range last + 1 {
+		events.Next(&b.event)
+	}
+	return last + 1, b.enough(&b.event)
 }

@@ -109,6 +109,7 @@ type liner struct {
 	filter  *filter
 	catalog catalog
 	paths   pathNames
+	event   nettrace.Event // of a batch
 	values  []nettrace.Value
 	names   map[int]string // of processes, if the filter needs them
 }

@@ -31,10 +31,10 @@ type Preparer interface {
 	Consumer
 	// Prepare works on events and keeps in work, which is nil at first and used again for other
 	// events, what it finds.
-	Prepare(events []nettrace.Event, work *any)
+	Prepare(events *nettrace.Batch, work *any)
 	// Prepared takes a batch, instead of Event, in order of time, and tells how many events it has looked at:
 	// all, but with ErrStop.
-	Prepared(events []nettrace.Event, work any) (n int, err error)
+	Prepared(events *nettrace.Batch, work any) (n int, err error)
 }
 
 // ErrStop is what a Consumer returns to get no more events.
@@ -65,7 +65,7 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 	if len(consumers) == 1 {
 		if p, ok := consumers[0].(Preparer); ok {
 			d.preparer = p
-			prepare = func(b *batch) { p.Prepare(b.events[:b.n], &b.work) }
+			prepare = func(b *batch) { p.Prepare(&b.events, &b.work) }
 			d.size = min(d.size, batchPrepared)
 		}
 	}
@@ -102,8 +102,7 @@ const (
 
 // A batch is what goes from the goroutine that reads to that of the consumers.
 type batch struct {
-	events  []nettrace.Event // n of them are filled
-	n       int
+	events  nettrace.Batch
 	defects []defect
 	work    any // of a Preparer
 }
@@ -122,6 +121,7 @@ type delivery struct {
 	warn      func(*nettrace.FormatError)
 	consumers []Consumer
 	preparer  Preparer // the only consumer, if it is one
+	event     nettrace.Event
 	stopped   []bool   // by consumer
 	left      int      // that have not stopped
 }
@@ -129,25 +129,17 @@ type delivery struct {
 // defect keeps what the reader tells in its place among the events.
 func (d *delivery) defect(e *nettrace.FormatError) {
 	b := d.line.Batch()
-	b.defects = append(b.defects, defect{b.n, e})
+	b.defects = append(b.defects, defect{b.events.Len(), e})
 }
 
 // events reads all events. It returns ErrStop if no consumer wants more.
 func (d *delivery) events(r *nettrace.Reader) error {
 	for {
-		b := d.line.Batch()
-		if b.events == nil {
-			b.events = make([]nettrace.Event, d.size)
-		}
-		if b.n == d.size {
+		err := r.ReadBatch(&d.line.Batch().events, d.size)
+		if err == nil {
 			if err := d.line.Send(); err != nil {
 				return err
 			}
-			continue
-		}
-		err := r.Read(&b.events[b.n])
-		if err == nil {
-			b.n++
 			continue
 		}
 		damage, ok := Damage(r, err)
@@ -164,13 +156,13 @@ func (d *delivery) events(r *nettrace.Reader) error {
 
 // take gives a batch to the consumers.
 func (d *delivery) take(b *batch) error {
-	defer func() { b.n, b.defects = 0, b.defects[:0] }()
+	defer func() { b.defects = b.defects[:0] }()
 	if err := d.ctx.Err(); err != nil {
 		return err
 	}
 	defects := b.defects
 	if d.preparer != nil {
-		n, err := d.preparer.Prepared(b.events[:b.n], b.work)
+		n, err := d.preparer.Prepared(&b.events, b.work)
 		for _, x := range defects {
 			if err == nil || x.at < n {
 				d.warn(x.what)
@@ -178,12 +170,12 @@ func (d *delivery) take(b *batch) error {
 		}
 		return err
 	}
-	for i := range b.events[:b.n] {
+	for i := 0; b.events.Next(&d.event); i++ {
 		for len(defects) > 0 && defects[0].at <= i {
 			d.warn(defects[0].what)
 			defects = defects[1:]
 		}
-		if err := d.event(&b.events[i]); err != nil {
+		if err := d.deliver(); err != nil {
 			return err
 		}
 	}
@@ -193,13 +185,13 @@ func (d *delivery) take(b *batch) error {
 	return nil
 }
 
-// event gives an event to all consumers that have not stopped.
-func (d *delivery) event(ev *nettrace.Event) error {
+// deliver gives the event to all consumers that have not stopped.
+func (d *delivery) deliver() error {
 	for i, c := range d.consumers {
 		if d.stopped[i] {
 			continue
 		}
-		switch err := c.Event(ev); err {
+		switch err := c.Event(&d.event); err {
 		case nil:
 		case ErrStop:
 			d.stopped[i] = true

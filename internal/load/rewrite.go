@@ -50,17 +50,12 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	if relay.Workers() > 1 {
 		size = copyBeside
 	}
-	line := relay.New(nil, func(b *copyBatch) error {
+	line := relay.New(nil, func(b *nettrace.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for i := range b.steps[:b.n] {
-			if err := c.Write(&b.steps[i]); err != nil {
-				return err
-			}
-		}
-		n += b.n
-		return nil
+		n += b.Len()
+		return c.Write(b)
 	})
 	defer line.Close()
 	r, err := nettrace.NewReader(in, &nettrace.Options{Hold: line.Batches() * size})
@@ -82,13 +77,7 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	})
 	var ended error
 	for ended == nil {
-		b := line.Batch()
-		if b.steps == nil {
-			b.steps = make([]nettrace.CopyStep, size)
-		}
-		for b.n = 0; b.n < size && ended == nil; b.n++ {
-			ended = c.Read(&b.steps[b.n])
-		}
+		ended = r.ReadBatch(line.Batch(), size)
 		if err := line.Send(); err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +85,6 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	if err := line.Close(); err != nil {
 		return nil, nil, err
 	}
-	n-- // the last step was none of an event
 	err = c.End(ended)
 	if err != nil {
 		if _, ok := input.Damage(r, err); !ok { // damage was told when the file was read first
@@ -133,16 +121,11 @@ func noteRepairs(out *nettrace.Writer, r *nettrace.Reader, p *profile.Profile) e
 	return note.Close()
 }
 
-// How many steps go at once to who writes them: on one processor few enough to stay in its first cache.
+// How many events go at once to who writes them: on one processor few enough to stay in its first cache.
 const (
 	copyAlone  = 32
 	copyBeside = 512
 )
-
-type copyBatch struct {
-	steps []nettrace.CopyStep
-	n     int // that are filled
-}
 
 // repairedKey is the key of the Trace block of v6 by which a repaired recording is known:
 // such stacks have no common limit that repaired ones could go beyond. Readers pass over

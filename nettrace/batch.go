@@ -1,0 +1,153 @@
+package nettrace
+
+// A Batch is events on their way from a Reader to who uses them, which may be another goroutine: see
+// Reader.ReadBatch. It holds where they lie; Next makes events of them. So what goes from one processor to another is the
+// decoded headers, and not the much larger Events. The zero value is an empty batch. Its memory is used again.
+type Batch struct {
+	runs  []run
+	views []view
+	n     int   // events
+	since int64 // time of the newest event before the batch
+
+	// what Next has come to
+	run      int // of runs
+	row      int // of the run's block
+	newest   int64
+	labelled labelReader
+}
+
+// A run is rows of a block, from the one numbered first to before end, and the number of their view.
+type run struct {
+	blk        *block
+	first, end int
+	view       int
+}
+
+// A view is what a Reader knows besides the rows that it delivers: what events are filled in with. It does not
+// change; where the Reader has read on there is another one.
+type view struct {
+	number  int // different from that of all views before
+	version int
+	pointer int // bytes
+	process int
+	stacks  records
+	labels  records
+	region  uint64
+
+	losses       []Loss
+	passedLosses int
+	damaged      bool // the file is known to be
+	unknownMeta  bool // an event of unknown metadata has come
+}
+
+// Len returns the number of events.
+func (b *Batch) Len() int { return b.n }
+
+// reset empties the batch. newest is the time of the newest event before it.
+func (b *Batch) reset(newest int64) {
+	clear(b.runs) // blocks that are too many are for the collector
+	clear(b.views)
+	b.runs, b.views = b.runs[:0], b.views[:0]
+	b.n, b.since = 0, newest
+	b.labelled.key = 0 // numbers are those of one file
+	b.Rewind()
+}
+
+// see makes v the view of what follows.
+func (b *Batch) see(v *view) {
+	if k := len(b.views) - 1; k < 0 || b.views[k].number != v.number {
+		b.views = append(b.views, *v)
+	}
+}
+
+// add appends n rows of a block.
+func (b *Batch) add(v *view, blk *block, first, n int) {
+	b.see(v)
+	b.runs = append(b.runs, run{blk, first, first + n, len(b.views) - 1})
+	if b.n == 0 {
+		b.row = first
+	}
+	b.n += n
+}
+
+// Rewind goes back before the first event.
+func (b *Batch) Rewind() {
+	b.run, b.row, b.newest = 0, 0, b.since
+	if len(b.runs) > 0 {
+		b.row = b.runs[0].first
+	}
+}
+
+// Next fills in the next event, and returns false after the last one. Payload and Stack are valid as long as the
+// batch is, labels until another event is filled in.
+func (b *Batch) Next(ev *Event) bool {
+	if b.run == len(b.runs) {
+		return false
+	}
+	r := &b.runs[b.run]
+	row := &r.blk.rows[b.row]
+	if ev.Late = row.time < b.newest; !ev.Late {
+		b.newest = row.time
+	}
+	b.views[r.view].fill(ev, r.blk, row, &b.labelled)
+	if b.row++; b.row == r.end {
+		if b.run++; b.run < len(b.runs) {
+			b.row = b.runs[b.run].first
+		}
+	}
+	return true
+}
+
+// fill makes an event of a row. Late is left alone.
+func (v *view) fill(ev *Event, blk *block, row *row, l *labelReader) {
+	m := row.meta
+	ev.Time = row.time
+	ev.ThreadID = row.thread
+	ev.CaptureThreadID = row.capture
+	ev.Processor = int(row.cpu)
+	ev.Metadata = m
+	ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
+	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
+	ev.Lost = row.lost
+	ev.Sorted, ev.lostThread = row.sorted, false
+	ev.pointer = uint8(v.pointer)
+	ev.Offset = blk.offset + int64(row.at)
+	ev.StackKey, ev.Stack = 0, Stack{}
+	ev.ProcessID = v.process
+	ev.losses = v.losses
+	if v.version < 4 {
+		ev.SequenceNumber = 0
+		if row.stack > 0 {
+			at := row.payload + row.size + 4
+			ev.Stack = Stack{blk.buf[at : at+row.stack : at+row.stack], v.pointer}
+			ev.StackKey = v.region<<32 | uint64(row.seq)
+		}
+		ev.setIDs(blk, row.ids)
+		return
+	}
+	ev.SequenceNumber = row.seq
+	if row.stack > 0 {
+		if b := v.stacks.bytes(row.stack); len(b) > 0 {
+			ev.Stack = Stack{b, v.pointer}
+			ev.StackKey = v.region<<32 | uint64(row.stack)
+		}
+	}
+	if v.version < 6 {
+		ev.setIDs(blk, row.ids)
+		return
+	}
+	v.fillV6(ev, row, l)
+}
+
+// setIDs sets the activity ids of a file before v6, where the fields of v6 are empty.
+func (ev *Event) setIDs(blk *block, n uint32) {
+	ids := &noIDs
+	if n > 0 {
+		ids = &blk.ids[n-1]
+	}
+	ev.ActivityID, ev.RelatedActivityID = ids.activity, ids.related
+	if ev.Thread != nil || ev.LabelKey != 0 || ev.Labels != nil || ev.SpanID != 0 || ev.TraceID != [16]byte{} { // an Event that served another file
+		ev.Thread, ev.ThreadIndex, ev.Labels, ev.LabelKey = nil, 0, nil, 0
+		ev.TraceID, ev.SpanID = [16]byte{}, 0
+	}
+}
