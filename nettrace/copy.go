@@ -84,6 +84,7 @@ func (c *Copier) enter(v *view) error {
 // copy writes the event.
 func (c *Copier) copy(v *view) error {
 	w, ev := c.w, &c.event
+	stack, key := ev.Stack, ev.StackKey
 	keep := c.edit == nil || c.edit(ev)
 	if !ev.Whole() || v.damaged && !ev.fits() {
 		c.leftOut++
@@ -99,7 +100,7 @@ func (c *Copier) copy(v *view) error {
 		// A thread may begin in the middle: its first events were lost.
 		*w.number(ev.CaptureThreadID) = ev.SequenceNumber - 1 - ev.Lost
 	}
-	return w.Write(ev)
+	return w.write(ev, ev.StackKey == key && ev.Stack.same(stack))
 }
 
 // End notes what was lost, given what ended the reading, when all batches are written. It returns what Copy does.

@@ -179,6 +179,11 @@ func NewStack(addrs []uint64) Stack {
 	return Stack{raw, 8}
 }
 
+// same reports whether s and t are one stack in memory.
+func (s Stack) same(t Stack) bool {
+	return s.size == t.size && len(s.raw) == len(t.raw) && (len(s.raw) == 0 || &s.raw[0] == &t.raw[0])
+}
+
 // Len returns the number of frames.
 func (s Stack) Len() int {
 	switch s.size {

@@ -37,6 +37,7 @@ type Writer struct {
 	defined  uint32 // definitions so far
 	events   blockBuffer
 	stacks   listBuffer
+	copied   copiedStacks
 	labels   listBuffer
 	rows     []byte // v6: thread block
 	threads  map[threadKey]uint64
@@ -73,6 +74,12 @@ type listBuffer struct {
 	next  uint32
 }
 
+// copiedStacks are the ids of stacks that a Reader has numbered: to find them by their frames takes longer.
+type copiedStacks struct {
+	region uint64   // of the Reader
+	ids    []uint32 // by number; 0: not known
+}
+
 type threadKey struct {
 	index   uint64
 	process int
@@ -93,7 +100,7 @@ const (
 // refuse such files.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, threads: map[threadKey]uint64{}, numbers: map[uint64]*uint32{}, last: h.SyncQPC}
-	wr.stacks.reset()
+	wr.resetStacks()
 	wr.labels.reset()
 	if wr.h.Frequency <= 0 {
 		wr.h.Frequency = 1e9
@@ -217,7 +224,10 @@ func appendStringUTF16(dst []byte, s string) []byte {
 // Write adds an event. Used are its times and ids, Metadata, Stack (the StackKey
 // does not matter), Payload, Lost, and in v6 Thread and the labels. Sequence
 // numbers are given anew, with a gap of ev.Lost before the event.
-func (w *Writer) Write(ev *Event) error {
+func (w *Writer) Write(ev *Event) error { return w.write(ev, false) }
+
+// write is Write. recorded says that the StackKey is that of the Stack, and so it does in all events of which it says so.
+func (w *Writer) write(ev *Event, recorded bool) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -233,7 +243,12 @@ func (w *Writer) Write(ev *Event) error {
 	s := headerState{time: uint64(ev.Time), thread: ev.ThreadID, capture: ev.CaptureThreadID, size: uint32(len(ev.Payload)), cpu: uint32(int32(ev.Processor))}
 	s.id = w.metadataID(ev.Metadata, ev.Time)
 	var err error
-	if s.stack, err = w.stackID(ev.Stack); err != nil {
+	if recorded {
+		s.stack, err = w.copiedID(ev)
+	} else {
+		s.stack, err = w.stackID(ev.Stack)
+	}
+	if err != nil {
 		return err
 	}
 	if w.v6 {
@@ -457,6 +472,34 @@ func (w *Writer) stackID(s Stack) (uint32, error) {
 	return id, nil
 }
 
+// copiedID is stackID for the stack of an event as a Reader has delivered it.
+func (w *Writer) copiedID(ev *Event) (id uint32, err error) {
+	c, region, n := &w.copied, ev.StackKey>>32, int(uint32(ev.StackKey))
+	if n == 0 {
+		return w.stackID(ev.Stack)
+	}
+	if c.region != region {
+		c.region = region
+		clear(c.ids)
+	}
+	if n < len(c.ids) && c.ids[n] != 0 {
+		return c.ids[n], nil
+	}
+	if id, err = w.stackID(ev.Stack); err == nil {
+		if n >= len(c.ids) {
+			c.ids = append(c.ids, make([]uint32, n+1-len(c.ids))...)
+		}
+		c.ids[n] = id
+	}
+	return id, err
+}
+
+// resetStacks forgets the ids of stacks.
+func (w *Writer) resetStacks() {
+	w.stacks.reset()
+	clear(w.copied.ids)
+}
+
 // reset forgets what was listed, as a sequence point does.
 func (l *listBuffer) reset() {
 	l.b, l.first, l.next = l.b[:0], 1, 1
@@ -655,7 +698,7 @@ func (w *Writer) sequencePointV4() {
 		w.out = binary.LittleEndian.AppendUint32(w.out, *w.numbers[thread])
 	}
 	w.out = append(w.out, tagEnd)
-	w.stacks.reset()
+	w.resetStacks()
 	w.sinceSP, w.sequenced = 0, true
 }
 
@@ -689,7 +732,7 @@ func (w *Writer) sequencePointV6(t int64) {
 	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(t))
 	w.out = append(w.out, 1, 0, 0, 0, 0, 0, 0, 0) // flush threads; no thread listed
 	w.endV6(start)
-	w.stacks.reset()
+	w.resetStacks()
 	w.labels.reset()
 	w.rows = w.rows[:0]
 	clear(w.threads)

@@ -245,3 +245,40 @@ func TestWriteNewMetadata(t *testing.T) {
 		}
 	}
 }
+
+// What edit makes of stacks arrives, whatever stack of the same number was copied before it, over many regions of the input
+// and of the copy.
+func TestCopyEditedStacks(t *testing.T) {
+	for _, name := range []string{"probe9.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
+		t.Run(name, func(t *testing.T) {
+			r, err := NewReader(bytes.NewReader(testFile(t, name)), nil)
+			require.NoError(t, err)
+			var out bytes.Buffer
+			w, err := NewWriter(&out, r.Header())
+			require.NoError(t, err)
+			var want [][]uint64
+			n, edited := 0, 0
+			require.NoError(t, Copy(w, r, func(ev *Event) bool {
+				if n++; n%100 == 0 {
+					require.NoError(t, w.SequencePoint())
+				}
+				if n%3 == 0 && ev.Stack.Len() > 1 {
+					ev.Stack = NewStack(ev.Stack.AppendTo(nil)[1:])
+					edited++
+				}
+				want = append(want, ev.Stack.AppendTo(nil))
+				return true
+			}))
+			require.NoError(t, w.Close())
+			require.NotZero(t, edited)
+			r, err = NewReader(&out, nil)
+			require.NoError(t, err)
+			var got [][]uint64
+			for ev, err := range r.All() {
+				require.NoError(t, err)
+				got = append(got, ev.Stack.AppendTo(nil))
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}

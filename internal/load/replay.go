@@ -13,6 +13,11 @@ type replay struct {
 	l      *loader
 	procs  map[int][]*process // those of one id, one after the other
 	system int                // events of Universal.System so far
+	newest struct {           // what was asked for last, as it mostly is again
+		pid int
+		tid uint64
+		t   *thread // nil: nothing
+	}
 }
 
 func newReplay(l *loader) *replay {
@@ -28,21 +33,26 @@ func newReplay(l *loader) *replay {
 func (r *replay) pass(ev *nettrace.Event) {
 	r.system++
 	if list := r.procs[ev.ProcessID]; len(list) > 1 && list[1].since == r.system {
-		r.procs[ev.ProcessID] = list[1:]
+		r.procs[ev.ProcessID], r.newest.t = list[1:], nil
 	}
 }
 
 // thread returns the thread an event is about, nil if it was not seen before.
 func (r *replay) thread(ev *nettrace.Event) *thread {
-	list := r.procs[ev.ProcessID]
-	if len(list) == 0 {
-		return nil
-	}
 	tid := ev.ThreadID
 	if ev.Thread != nil {
 		tid = ev.Thread.ID
 	}
-	return list[0].threads[tid]
+	last := &r.newest
+	if last.t != nil && last.pid == ev.ProcessID && last.tid == tid {
+		return last.t
+	}
+	list := r.procs[ev.ProcessID]
+	if len(list) == 0 {
+		return nil
+	}
+	last.pid, last.tid, last.t = ev.ProcessID, tid, list[0].threads[tid]
+	return last.t
 }
 
 // sameEvents returns an error if another reading of the file had another number of events

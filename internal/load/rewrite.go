@@ -71,10 +71,7 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 		return nil, nil, err
 	}
 	out.Damaged(damaged)
-	c = nettrace.NewCopier(out, r, func(ev *nettrace.Event) bool {
-		rw.edit(ev)
-		return true
-	})
+	c = nettrace.NewCopier(out, r, rw.edits())
 	var ended error
 	for ended == nil {
 		ended = r.ReadBatch(line.Batch(), size)
@@ -152,6 +149,11 @@ type rewriter struct {
 	l       *loader
 	replay  *replay
 	threads map[*thread]*repairs
+	newest  struct { // the thread that was asked for last, as it mostly is again
+		t *thread
+		q *repairs
+	}
+	renamed bool // code has another extent or name than in the file
 	stacks  map[profile.StackID]nettrace.Stack
 	bridge  profile.MethodID
 	addrs   []uint64
@@ -160,6 +162,7 @@ type rewriter struct {
 func newRewriter(l *loader) *rewriter {
 	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[profile.StackID]nettrace.Stack{}, bridge: l.table.AddBridge()}
 	for _, p := range l.order {
+		rw.renamed = rw.renamed || len(p.names.clipped) > 0 || len(p.names.respelled) > 0
 		for _, t := range p.threads {
 			q := &repairs{fixed: fixesOf(t.trace)}
 			if q.next, q.more = q.fixed.next(); !q.more {
@@ -213,9 +216,20 @@ func bridgeAddress(pointerSize int) uint64 {
 	return 0x7472616365666978
 }
 
+// edits returns what changes the events, nil if all stay as they are.
+func (rw *rewriter) edits() func(*nettrace.Event) bool {
+	if !rw.renamed && len(rw.threads) == 0 {
+		return nil
+	}
+	return func(ev *nettrace.Event) bool {
+		rw.edit(ev)
+		return true
+	}
+}
+
 // edit gives an event its repaired stack.
 func (rw *rewriter) edit(ev *nettrace.Event) {
-	if ev.Metadata.Source == nettrace.SourceSystem || ev.Metadata.Role.NamesMethods() {
+	if rw.renamed && (ev.Metadata.Source == nettrace.SourceSystem || ev.Metadata.Role.NamesMethods()) {
 		for _, p := range rw.l.order {
 			if last, ok := p.names.clipped[ev.Offset]; ok {
 				ev.Payload = clippedPayload(ev, last)
@@ -231,12 +245,21 @@ func (rw *rewriter) edit(ev *nettrace.Event) {
 		rw.replay.pass(ev)
 		return
 	}
+	if len(rw.threads) == 0 {
+		return
+	}
 	if _, ok := rw.l.sampleOf(ev); !ok {
 		return
 	}
 	t := rw.replay.thread(ev)
-	q := rw.threads[t]
-	if t == nil || q == nil {
+	if t == nil {
+		return
+	}
+	if t != rw.newest.t {
+		rw.newest.t, rw.newest.q = t, rw.threads[t]
+	}
+	q := rw.newest.q
+	if q == nil {
 		return
 	}
 	i := q.seen
