@@ -317,7 +317,7 @@ func (e *editor) enter(k int) {
 // next takes the next sample, of which f makes what it will; nil keeps it.
 func (e *editor) next(f func(s *Sample) outcome) {
 	at, before, s := len(e.b)-len(e.c.b), e.c.state, &e.s
-	*s, _ = e.c.Next()
+	e.c.Read(s)
 	old, becomes := *s, kept
 	if f != nil {
 		becomes = f(s)

@@ -34,7 +34,8 @@ func appendCuts(b []byte, t *profile.Table, th *profile.Thread, timing *profile.
 		end = open.to
 	}
 	c := timing.Cursor(th)
-	for st, ok := c.Next(); ok; st, ok = c.Next() {
+	var st profile.Stretch
+	for c.Read(&st) {
 		x := cutStretch{from: max(st.Start, end, open.to), kind: int(st.Suspect) * 2}
 		x.to = max(st.End, x.from+1) // nothing is written without a length
 		if (st.Cut == profile.CutBytes || st.Cut == profile.CutBroken) && repairs.Of(st.Index) == nil {

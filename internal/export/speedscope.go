@@ -210,7 +210,8 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 	var order []profile.MethodID
 	for _, th := range threads {
 		c := th.Samples.Cursor()
-		for s, ok := c.Next(); ok; s, ok = c.Next() {
+		var s profile.Sample
+		for c.Read(&s) {
 			if !s.Written() {
 				continue
 			}

@@ -95,7 +95,8 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 	b := l.begin(number, th)
 	b.first, b.marked = true, b.marked[:0]
 	c := timing.Cursor(th)
-	for st, ok := c.Next(); ok; st, ok = c.Next() {
+	var st profile.Stretch
+	for c.Read(&st) {
 		if k := len(b.list) - 1; k >= 0 && goesOn(&b.list[k].Stretch, &st) {
 			b.list[k].End = st.End
 			continue
