@@ -1,6 +1,10 @@
 package profile
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/tracefix/tracefix/internal/relay"
+)
 
 // Counts are how many samples a profile has, and what a repair did with those that were cut.
 type Counts struct {
@@ -29,9 +33,20 @@ func (p *Profile) Counts() Counts {
 		if n > 0 {
 			c.Threads++
 		}
+		for cut, n := range t.Samples.cutBy {
+			if n > 0 {
+				c.Cut += n
+				c.CutBy[Cut(cut).String()] += n
+			}
+		}
+		c.CutEvents += t.Samples.cutEvents
 	}
-	for _, s := range p.Cuts() {
-		c.add(&s)
+	for _, own := range relay.Shares(len(p.Threads), func(own *Counts, i int) { own.addRepairs(p.Threads[i]) }) {
+		for how, n := range own.Repaired {
+			c.Repaired[how] += n
+		}
+		c.Restored += own.Restored
+		c.RepairedEvents += own.RepairedEvents
 	}
 	c.Bridged = c.Repaired[HowBridge]
 	for _, n := range c.Repaired {
@@ -41,19 +56,23 @@ func (p *Profile) Counts() Counts {
 	return c
 }
 
-func (c *Counts) add(s *CutSample) {
-	if s.Type == SampleEvent {
-		c.CutEvents++
-		if s.Repair != nil && s.Repair.How != HowBridge {
-			c.RepairedEvents++
-		}
+// addRepairs counts what a repair did with the cut samples of t.
+func (c *Counts) addRepairs(t *Thread) {
+	if t.Repairs.Len() == 0 {
 		return
 	}
-	c.Cut++
-	c.CutBy[s.Cut.String()]++
-	if s.Repair != nil {
-		c.Repaired[s.Repair.How]++
-		c.Restored += s.Repair.Restored
+	if c.Repaired == nil {
+		c.Repaired = map[string]int{}
+	}
+	for s := range t.Cuts() {
+		switch {
+		case s.Repair == nil:
+		case s.Type != SampleEvent:
+			c.Repaired[s.Repair.How]++
+			c.Restored += s.Repair.Restored
+		case s.Repair.How != HowBridge:
+			c.RepairedEvents++
+		}
 	}
 }
 
@@ -68,15 +87,25 @@ type CutSample struct {
 func (p *Profile) Cuts() iter.Seq2[*Thread, CutSample] {
 	return func(yield func(*Thread, CutSample) bool) {
 		for _, t := range p.Threads {
-			if t.Samples.Cuts() == 0 {
-				continue
-			}
-			repairs := t.Repairs.Cursor()
-			for i, s := range t.Samples.All() {
-				r := repairs.Of(i)
-				if s.Cut != Whole && !s.Hidden && !yield(t, CutSample{s, r}) {
+			for s := range t.Cuts() {
+				if !yield(t, s) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// Cuts yields the samples of t as Profile.Cuts does.
+func (t *Thread) Cuts() iter.Seq[CutSample] {
+	return func(yield func(CutSample) bool) {
+		if t.Samples.Cuts() == 0 {
+			return
+		}
+		repairs := t.Repairs.Cursor()
+		for i, s := range t.Samples.All() {
+			if s.Cut != Whole && !s.Hidden && !yield(CutSample{s, repairs.Of(i)}) {
+				return
 			}
 		}
 	}

@@ -1,15 +1,17 @@
 package profile
 
+import "github.com/tracefix/tracefix/internal/relay"
+
 // DropEvidence takes the stacks of other events out of p once the repair has used them:
 // what is written does not depend on whether they were read. Those that have a Value stay.
 func (p *Profile) DropEvidence() {
-	for _, t := range p.Threads {
+	relay.Each(len(p.Threads), func(i int) {
+		t := p.Threads[i]
 		t.Tasks = nil
-		if t.Samples.Count(SampleEvent) == 0 {
-			continue
+		if t.Samples.Count(SampleEvent) > 0 {
+			dropEvents(t)
 		}
-		dropEvents(t)
-	}
+	})
 }
 
 // dropEvents drops the samples of other events, with their repairs.

@@ -71,10 +71,16 @@ type Samples struct {
 	chunks []chunk
 	n      int
 	last   packed // state behind the newest sample
-	cuts   int
-	types  [SampleEvent + 1]int
-	hidden int // other samples than events
 	spool  *Spool
+	// loose is set where the time of a sample may begin before that of the one before.
+	loose bool
+
+	// How many there are.
+	cuts      int
+	cutBy     [CutBroken + 1]int // wanted ones, events left out
+	cutEvents int                // wanted ones
+	types     [SampleEvent + 1]int
+	hidden    int // other samples than events
 }
 
 // SamplesIn returns an empty list that may put samples aside.
@@ -209,6 +215,7 @@ func (l *Samples) Append(s Sample) {
 		l.chunks = append(l.chunks, chunk{b: b, first: l.n, before: l.last})
 	}
 	c := &l.chunks[len(l.chunks)-1]
+	l.loose = l.loose || s.Time < l.last.time
 	c.b = l.last.append(c.b, &s)
 	l.n++
 	l.count(&s, 1)
@@ -335,7 +342,11 @@ func (e *editor) next(f func(s *Sample) outcome) {
 		e.gone++
 		return
 	}
+	if becomes == kept {
+		*s = old // f may have begun to change it
+	}
 	if becomes == changed {
+		e.l.loose = e.l.loose || s.Time != old.Time
 		e.l.count(s, 1)
 	}
 	e.out = e.state.append(e.out, s)
@@ -368,7 +379,15 @@ func (e *editor) leave() {
 func (l *Samples) count(s *Sample, n int) {
 	if s.Cut != Whole {
 		l.cuts += n
+		switch {
+		case s.Hidden:
+		case s.Type == SampleEvent:
+			l.cutEvents += n
+		default:
+			l.cutBy[s.Cut] += n
+		}
 	}
+	l.loose = l.loose || s.Type == SampleOffCPU
 	if s.Hidden && s.Type != SampleEvent {
 		l.hidden += n
 	} else {
@@ -389,6 +408,9 @@ func (l *Samples) Len() int { return l.n }
 
 // Cuts returns the number of samples that are cut.
 func (l *Samples) Cuts() int { return l.cuts }
+
+// CutBy returns the number of samples that are wanted, events left out, and cut in that way.
+func (l *Samples) CutBy(c Cut) int { return l.cutBy[c] }
 
 // Written returns the number of samples that are wanted, events left out.
 func (l *Samples) Written() int { return l.n - l.types[SampleEvent] - l.hidden }

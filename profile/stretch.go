@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
-	"sync/atomic"
 
 	"github.com/tracefix/tracefix/internal/relay"
 )
@@ -62,7 +61,8 @@ type Timing struct {
 func (p *Profile) Timing() *Timing {
 	threads := slices.Concat(p.Threads, p.Hidden)
 	t := &Timing{Period: usualPeriod(p, threads), ticks: map[*Process]*tickSet{}}
-	for ticks := range shares(threads, func(ticks *map[*Process]*tickSet, th *Thread) {
+	for _, ticks := range relay.Shares(len(threads), func(ticks *map[*Process]*tickSet, i int) {
+		th := threads[i]
 		if *ticks == nil {
 			*ticks = map[*Process]*tickSet{}
 		}
@@ -93,30 +93,6 @@ func (p *Profile) Timing() *Timing {
 	return t
 }
 
-// shares calls add for each thread, several threads at once where there are processors, and yields
-// what the calls made of a value for each processor.
-func shares[V any](threads []*Thread, add func(v *V, th *Thread)) iter.Seq[*V] {
-	n := min(relay.Workers(), len(threads))
-	type own struct {
-		value V
-		_     [128]byte // two processors that write into one cache line wait for each other
-	}
-	values := make([]own, n)
-	var next atomic.Int64
-	relay.Each(n, func(i int) {
-		for k := int(next.Add(1)) - 1; k < len(threads); k = int(next.Add(1)) - 1 {
-			add(&values[i].value, threads[k])
-		}
-	})
-	return func(yield func(*V) bool) {
-		for i := range values {
-			if !yield(&values[i].value) {
-				return
-			}
-		}
-	}
-}
-
 // usualPeriod returns the lower quartile of the times between samples, which idle
 // threads do not move; where the trace tells the interval, a period near to it.
 func usualPeriod(p *Profile, threads []*Thread) int64 {
@@ -124,9 +100,9 @@ func usualPeriod(p *Profile, threads []*Thread) int64 {
 	if p.Skipped != nil {
 		all = *p.Skipped
 	}
-	for gaps := range shares(threads, func(gaps *Gaps, th *Thread) {
+	for _, gaps := range relay.Shares(len(threads), func(gaps *Gaps, i int) {
 		last := int64(-1)
-		c := th.Samples.Cursor()
+		c := threads[i].Samples.Cursor()
 		var s Sample
 		for c.Read(&s) {
 			if s.Type == SampleEvent || s.Type == SampleOffCPU {
@@ -309,6 +285,37 @@ func (t *Timing) Stretches(th *Thread) iter.Seq[Stretch] {
 // Cursor returns a cursor before the first stretch of a thread of the profile.
 func (t *Timing) Cursor(th *Thread) StretchCursor {
 	s := StretchCursor{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
+	s.fetch()
+	return s
+}
+
+// Span returns where the first stretch of a thread of the profile begins and where the last one ends; 0
+// and 0 if there is none. It reads what is near the ends of the thread, unless stretches reach over others.
+func (t *Timing) Span(th *Thread) (first, last int64) {
+	c := t.Cursor(th)
+	var st Stretch
+	if !c.Read(&st) {
+		return 0, 0
+	}
+	first, last = st.Start, st.End
+	chunks := th.Samples.chunks
+	for back := 1; back < len(chunks) && !th.Samples.loose; back *= 2 { // the last may hold nothing that is wanted
+		if end := t.cursorAt(th, len(chunks)-back); end.Read(&st) {
+			c, last = end, st.End
+			break
+		}
+	}
+	for c.Read(&st) {
+		last = st.End
+	}
+	return first, last
+}
+
+// cursorAt returns a cursor before the first stretch of a chunk of a thread whose samples are not loose. Whether
+// that stretch is joined to the one before it does not tell.
+func (t *Timing) cursorAt(th *Thread, chunk int) StretchCursor {
+	l := &th.Samples
+	s := StretchCursor{t: t, th: th, c: Cursor{chunks: l.chunks[chunk:], spool: l.spool}, breaks: th.Breaks, index: l.chunks[chunk].first}
 	s.fetch()
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
@@ -58,12 +59,23 @@ func (c *Config) measure(p *profile.Profile, rep *report.Trace) {
 
 // rest tells where the samples are that a repair had to bridge.
 func rest(p *profile.Profile) *report.Rest {
-	threads := map[*profile.Thread]int{}
+	counts := make([]int, len(p.Threads))
 	stacks := map[profile.StackID]int{}
-	for t, s := range p.Cuts() {
-		if s.Type != profile.SampleEvent && s.Repair != nil && s.Repair.How == profile.HowBridge {
-			threads[t]++
-			stacks[s.Repair.Recorded]++
+	for _, own := range relay.Shares(len(p.Threads), func(own *map[profile.StackID]int, i int) {
+		if *own == nil {
+			*own = map[profile.StackID]int{}
+		}
+		n := 0
+		for s := range p.Threads[i].Cuts() {
+			if s.Type != profile.SampleEvent && s.Repair != nil && s.Repair.How == profile.HowBridge {
+				n++
+				(*own)[s.Repair.Recorded]++
+			}
+		}
+		counts[i] = n
+	}) {
+		for id, n := range *own {
+			stacks[id] += n
 		}
 	}
 	tab := p.Table
@@ -85,8 +97,10 @@ func rest(p *profile.Profile) *report.Rest {
 		}
 	}
 	named, methods := map[string]int{}, map[string]int{}
-	for t, n := range threads {
-		named[nameOf(t)] += n
+	for i, n := range counts {
+		if n > 0 {
+			named[nameOf(p.Threads[i])] += n
+		}
 	}
 	for m, n := range outermost {
 		methods[tab.MethodAt(m).Full()] += n

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -24,11 +25,11 @@ func expected(p *profile.Profile, format string) int64 {
 	if !ok {
 		return 0
 	}
-	sum := int64(0)
-	for _, th := range p.Threads {
-		sum += each.thread(p.Table, &th.Samples)
+	all := int64(0)
+	for _, sum := range relay.Shares(len(p.Threads), func(sum *int64, i int) { *sum += each.thread(p.Table, &p.Threads[i].Samples) }) {
+		all += *sum
 	}
-	return sum
+	return all
 }
 
 // thread is about how many bytes the samples of a thread take.
@@ -37,12 +38,13 @@ func (each *frameSize) thread(t *profile.Table, samples *profile.Samples) int64 
 	stride := max(256, n/4096)
 	looked, sum := 0, int64(0)
 	c := samples.Cursor()
+	var s profile.Sample
 	for from := 0; from < n; from += stride {
 		c.Seek(from)
-		first, _ := c.Next()
-		last := first.Stack
+		c.Read(&s)
+		last := s.Stack
 		for range min(stride/8, n-from) - 1 {
-			s, _ := c.Next()
+			c.Read(&s)
 			if s.Stack != last && !s.Hidden && s.Type != profile.SampleEvent {
 				sum += each.between(t, s.Stack, last)
 				last = s.Stack

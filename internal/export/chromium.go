@@ -200,15 +200,14 @@ func appendHolds(b []byte, p *profile.Profile, th *profile.Thread, timing *profi
 // onlyType returns the type of all samples of a thread besides those of its time off
 // the CPU, which have a leaf of their own, and false if they differ.
 func onlyType(th *profile.Thread) (typ profile.SampleType, ok bool) {
-	c := th.Samples.Cursor()
-	for s, more := c.Next(); more; s, more = c.Next() {
-		switch {
-		case s.Type == profile.SampleOffCPU || !s.Written():
-		case !ok:
-			typ, ok = s.Type, true
-		case s.Type != typ:
+	for t := range profile.SampleEvent {
+		if t == profile.SampleOffCPU || th.Samples.Count(t) == 0 {
+			continue
+		}
+		if ok {
 			return 0, false
 		}
+		typ, ok = t, true
 	}
 	return typ, ok
 }

@@ -70,16 +70,7 @@ func appendCuts(b []byte, t *profile.Table, th *profile.Thread, timing *profile.
 
 // cutElsewhere reports whether a sample of th was cut at another place than the limit.
 func cutElsewhere(th *profile.Thread) bool {
-	if th.Samples.Cuts() == 0 {
-		return false
-	}
-	c := th.Samples.Cursor()
-	for s, ok := c.Next(); ok; s, ok = c.Next() {
-		if s.Cut == profile.CutBytes || s.Cut == profile.CutBroken {
-			return true
-		}
-	}
-	return false
+	return th.Samples.CutBy(profile.CutBytes)+th.Samples.CutBy(profile.CutBroken) > 0
 }
 
 // A cutStretch is a time, ns, in which a thread's stacks are cut in one way.

@@ -206,31 +206,77 @@ func writeFrames(out *buffer, t *profile.Table, skip []bool, threads []*profile.
 		n++
 		return n - 1
 	}
-	met := make([]uint64, t.Stacks()/64+1)
-	var order []profile.MethodID
-	for _, th := range threads {
-		c := th.Samples.Cursor()
+	for _, m := range firstMet(t, threads) {
+		switch {
+		case m == offCPULeaf:
+			if offCPU < 0 {
+				offCPU = add(profile.OffCPU, profile.Place{})
+			}
+		case !skip[m] && frame[m] < 0:
+			frame[m] = add(t.MethodAt(m).Full(), t.BeginOf(m))
+		}
+	}
+	return frame, offCPU
+}
+
+// offCPULeaf stands for the leaf that says that a thread was switched out, where others are methods.
+const offCPULeaf = ^profile.MethodID(0)
+
+// firstMet returns the methods that the threads' stacks have, and offCPULeaf, in the order in which they come
+// first: thread after thread, sample after sample, from the root on. Some come again.
+//
+// Several threads are looked at at once. Who does that passes over stacks that he met in threads before: their
+// methods stand in his own list, and so before those of this thread. What is kept for that does not grow with the
+// threads.
+func firstMet(t *profile.Table, threads []*profile.Thread) []profile.MethodID {
+	type place struct {
+		thread int
+		method profile.MethodID
+	}
+	type walk struct {
+		stacks []uint64 // bits: met
+		listed []bool   // by method
+		off    bool
+		list   []place
+	}
+	walks := relay.Shares(len(threads), func(w *walk, i int) {
+		if w.stacks == nil {
+			w.stacks, w.listed = make([]uint64, t.Stacks()/64+1), make([]bool, t.Methods())
+		}
+		var trail []profile.MethodID
+		c := threads[i].Samples.Cursor()
 		var s profile.Sample
 		for c.Read(&s) {
 			if !s.Written() {
 				continue
 			}
-			if s.Type == profile.SampleOffCPU && offCPU < 0 {
-				offCPU = add(profile.OffCPU, profile.Place{})
+			if s.Type == profile.SampleOffCPU && !w.off {
+				w.off = true
+				w.list = append(w.list, place{i, offCPULeaf})
 			}
-			order = order[:0]
-			for id := s.Stack; id != 0 && met[id/64]>>(id%64)&1 == 0; id = t.Parent(id) {
-				met[id/64] |= 1 << (id % 64)
-				order = append(order, t.Method(t.Frame(id)))
+			trail = trail[:0]
+			for id := s.Stack; id != 0 && w.stacks[id/64]>>(id%64)&1 == 0; id = t.Parent(id) {
+				w.stacks[id/64] |= 1 << (id % 64)
+				trail = append(trail, t.Method(t.Frame(id)))
 			}
-			for i := len(order) - 1; i >= 0; i-- {
-				if m := order[i]; !skip[m] && frame[m] < 0 {
-					frame[m] = add(t.MethodAt(m).Full(), t.BeginOf(m))
+			for _, m := range slices.Backward(trail) {
+				if !w.listed[m] {
+					w.listed[m] = true
+					w.list = append(w.list, place{i, m})
 				}
 			}
 		}
+	})
+	var order []profile.MethodID
+	for i := range threads {
+		for _, w := range walks { // one of them has gone through the thread
+			for len(w.list) > 0 && w.list[0].thread == i {
+				order = append(order, w.list[0].method)
+				w.list = w.list[1:]
+			}
+		}
 	}
-	return frame, offCPU
+	return order
 }
 
 // speedscopeFrame writes a frame: a method, and where it begins.
@@ -255,13 +301,6 @@ type profileHead struct {
 }
 
 func headOf(p *profile.Profile, th *profile.Thread, timing *profile.Timing) profileHead {
-	h := profileHead{first: -1, holds: appendHolds(nil, p, th, timing)}
-	for st := range timing.Stretches(th) {
-		if h.first < 0 {
-			h.first = st.Start
-		}
-		h.last = st.End
-	}
-	h.first = max(h.first, 0)
-	return h
+	first, last := timing.Span(th)
+	return profileHead{first: first, last: last, holds: appendHolds(nil, p, th, timing)}
 }

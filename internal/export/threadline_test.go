@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -139,6 +140,47 @@ func TestParts(t *testing.T) {
 				texts[n] = b.String()
 			}
 			require.True(t, texts[1<<30] == texts[1] && texts[1<<30] == texts[5], "%s, seed %d", name, seed)
+		}
+	}
+}
+
+// TestFirstMet holds the order of methods against one walk through all samples.
+func TestFirstMet(t *testing.T) {
+	for seed := range uint64(100) {
+		p := anyProfile(rand.New(rand.NewPCG(seed, 2)))
+		for range seed % 4 { // threads that have the same stacks, and others
+			p.Threads = append(p.Threads, p.Threads...)
+		}
+		var want []profile.MethodID
+		add := func(m profile.MethodID) {
+			if !slices.Contains(want, m) {
+				want = append(want, m)
+			}
+		}
+		for _, th := range p.Threads {
+			for _, s := range th.Samples.All() {
+				if !s.Written() {
+					continue
+				}
+				if s.Type == profile.SampleOffCPU {
+					add(offCPULeaf)
+				}
+				for _, f := range p.Table.AppendFrames(nil, s.Stack) {
+					add(p.Table.Method(f))
+				}
+			}
+		}
+		for _, n := range []int{1, 2, 5} {
+			before := runtime.GOMAXPROCS(n)
+			all := firstMet(p.Table, p.Threads)
+			runtime.GOMAXPROCS(before)
+			var got []profile.MethodID
+			for _, m := range all {
+				if !slices.Contains(got, m) {
+					got = append(got, m)
+				}
+			}
+			require.Equal(t, want, got, "seed %d, %d processors", seed, n)
 		}
 	}
 }

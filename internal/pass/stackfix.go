@@ -52,10 +52,10 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t], bridged)}
 	}
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
-	for i, t := range ordered {
-		apply(p.Table, t, res.Repairs[i], nested[t])
+	relay.Each(len(ordered), func(i int) {
+		apply(p.Table, ordered[i], res.Repairs[i], nested[ordered[i]])
 		res.Repairs[i] = nil
-	}
+	})
 	return res.Stats
 }
 

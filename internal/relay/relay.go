@@ -236,3 +236,24 @@ func Each(n int, f func(i int)) {
 	wait.Wait()
 	g.tell()
 }
+
+// Shares calls add for 0 to n-1, for several at once where there are processors for it, and returns
+// what the calls made of a value for each of those who work. The calls with one value come one after
+// the other, with ever higher i; which ones they are differs from run to run.
+func Shares[V any](n int, add func(v *V, i int)) []*V {
+	type own struct {
+		value V
+		_     [128]byte // two processors that write into one cache line wait for each other
+	}
+	values := make([]*V, min(Workers(), n))
+	for w := range values {
+		values[w] = &new(own).value
+	}
+	var next atomic.Int64
+	Each(len(values), func(w int) {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			add(values[w], i)
+		}
+	})
+	return values
+}

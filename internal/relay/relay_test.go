@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -165,6 +166,29 @@ func TestCancel(t *testing.T) {
 			assert.ErrorIs(t, l.Close(), context.Canceled)
 			assert.LessOrEqual(t, sent, l.Batches()+2, "the queue is bounded")
 			assert.LessOrEqual(t, worked.Load(), int64(sent))
+		})
+	}
+}
+
+func TestShares(t *testing.T) {
+	for _, n := range []int{1, 2, 8} {
+		onProcessors(t, n, func(t *testing.T) {
+			var got []int
+			parts := 0
+			for _, own := range Shares(1000, func(own *[]int, i int) { *own = append(*own, i) }) {
+				assert.True(t, slices.IsSorted(*own))
+				got = append(got, *own...)
+				parts++
+			}
+			slices.Sort(got)
+			for i, v := range got {
+				require.Equal(t, i, v)
+			}
+			assert.Len(t, got, 1000)
+			assert.Equal(t, n, parts)
+			for range Shares(0, func(*int, int) {}) {
+				t.Error("nothing is to be done")
+			}
 		})
 	}
 }

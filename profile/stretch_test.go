@@ -1,0 +1,125 @@
+package profile
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// randomThread has n samples in some chunks. wild ones come in any order, or are of time off the CPU.
+func randomThread(r *rand.Rand, n int, wild bool) *Thread {
+	t := &Thread{Process: &Process{PID: 1}}
+	types := []SampleType{SampleManaged, SampleManaged, SampleExternal, SampleCPU, SampleEvent}
+	if wild {
+		types = append(types, SampleOffCPU)
+	}
+	now := r.Int64N(5e6) - 4e6
+	for i := range n {
+		now += []int64{0, 1, 1e6, 1e6, 1e6, 3e7}[r.IntN(6)]
+		if wild && r.IntN(50) == 0 {
+			now -= r.Int64N(1e8)
+		}
+		s := Sample{Time: now, Stack: StackID(r.IntN(3)), Type: types[r.IntN(len(types))]}
+		if s.Type == SampleOffCPU || r.IntN(8) == 0 {
+			s.Dur = r.Int64N(3e6)
+		}
+		if r.IntN(3) == 0 {
+			s.Cut = Cut(r.IntN(4))
+		}
+		if s.Hidden = r.IntN(6) == 0; !s.Hidden && s.Cut != Whole && r.IntN(2) == 0 {
+			t.Repairs.Append(Repair{Index: i, How: []string{"before", HowBridge}[r.IntN(2)], Restored: r.IntN(9)})
+		}
+		if r.IntN(100) == 0 {
+			t.Breaks = append(t.Breaks, now)
+		}
+		t.Samples.Append(s)
+	}
+	return t
+}
+
+// TestSpan holds what is found from the ends of a thread against all of its stretches.
+func TestSpan(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		th := randomThread(r, []int{0, 1, 3, 30_000}[seed%4], seed%8 > 4)
+		switch r.IntN(4) {
+		case 0: // the end is not wanted
+			from := r.IntN(th.Samples.Len() + 1)
+			i := -1
+			th.Samples.Change(func(s *Sample) bool {
+				i++
+				s.Hidden = s.Hidden || i >= from
+				return true
+			})
+		case 1: // times are changed
+			th.Samples.Change(func(s *Sample) bool {
+				s.Time += r.Int64N(1e8)
+				return s.Time%3 == 0
+			})
+		}
+		timing := (&Profile{Threads: []*Thread{th}}).Timing()
+		first, last := int64(0), int64(0)
+		n := 0
+		for st := range timing.Stretches(th) {
+			if n++; n == 1 {
+				first = st.Start
+			}
+			last = st.End
+		}
+		gotFirst, gotLast := timing.Span(th)
+		require.Equal(t, [2]int64{first, last}, [2]int64{gotFirst, gotLast}, "seed %d, %d stretches", seed, n)
+	}
+}
+
+// TestCounts holds what is counted while samples come and change against what is there in the end.
+func TestCounts(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	r := rand.New(rand.NewPCG(5, 6))
+	p := &Profile{}
+	for i := range 7 {
+		p.Threads = append(p.Threads, randomThread(r, i*700, i%2 == 0))
+	}
+	p.Threads[3].Samples.Change(func(s *Sample) bool {
+		s.Cut, s.Hidden = Cut(r.IntN(4)), s.Hidden != (r.IntN(9) == 0)
+		return r.IntN(2) == 0
+	})
+	p.Threads[4].Repairs = Repairs{}
+	p.Threads[5].Samples.Delete(func(*Sample) bool { return r.IntN(3) == 0 })
+	for range 2 {
+		want := Counts{CutBy: map[string]int{}, Repaired: map[string]int{}}
+		for _, th := range p.Threads {
+			written := 0
+			repairs := th.Repairs.Cursor()
+			for i, s := range th.Samples.All() {
+				rep := repairs.Of(i)
+				switch {
+				case s.Hidden:
+				case s.Type == SampleEvent && s.Cut != Whole:
+					want.CutEvents++
+					if rep != nil && rep.How != HowBridge {
+						want.RepairedEvents++
+					}
+				case s.Type != SampleEvent:
+					written++
+					if s.Cut == Whole {
+						break
+					}
+					want.Cut++
+					want.CutBy[s.Cut.String()]++
+					if rep != nil {
+						want.Repaired[rep.How]++
+						want.Restored += rep.Restored
+					}
+				}
+			}
+			if want.Samples += written; written > 0 {
+				want.Threads++
+			}
+		}
+		want.Known, want.Bridged = want.Repaired["before"], want.Repaired[HowBridge]
+		require.Equal(t, want, p.Counts())
+		p.DropEvidence()
+	}
+}
