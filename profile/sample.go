@@ -189,13 +189,27 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 // a loop: how long it is cannot be foreseen.
 func uvarint(b []byte) (uint64, int) {
 	if len(b) >= 4 {
-		w := binary.LittleEndian.Uint32(b)
-		if ends := ^w & 0x80808080; ends != 0 {
-			w &= ends ^ (ends - 1) // what follows its last byte is not its
-			return uint64(w&0x7f | w>>1&0x3f80 | w>>2&0x1fc000 | w>>3&0xfe00000), bits.TrailingZeros32(ends)>>3 + 1
+		if v, n := short(binary.LittleEndian.Uint32(b)); n > 0 {
+			return v, n
 		}
 	}
 	return binary.Uvarint(b)
+}
+
+// short is uvarint of four bytes. n is 0 if they do not hold all of it.
+func short(w uint32) (v uint64, n int) {
+	ends := ^w & 0x80808080
+	if ends == 0 {
+		return 0, 0
+	}
+	w &= ends ^ (ends - 1) // what follows its last byte is not its
+	return uint64(w&0x7f | w>>1&0x3f80 | w>>2&0x1fc000 | w>>3&0xfe00000), bits.TrailingZeros32(ends)>>3 + 1
+}
+
+// mayRepeat reports whether the sample that b begins with differs from the one before in its time alone, which
+// short can tell if it is near.
+func (p *packed) mayRepeat(b []byte) bool {
+	return len(b) > 4 && b[0] == 0 && p.flags&(hasMore|hasTime|hasDur) == hasTime
 }
 
 // Append adds s to the end of the list.
@@ -424,7 +438,9 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 	return func(yield func(int, Sample) bool) {
 		c := l.Cursor()
 		var s Sample
-		for i := 0; c.Read(&s) && yield(i, s); i++ {
+		// s is copied field by field: a copy at once of what was just written field by field keeps a processor
+		// waiting, as long as it takes to read the next sample.
+		for i := 0; c.Read(&s) && yield(i, Sample{s.Time, s.Dur, s.Stack, s.Type, s.Cut, s.Suspect, s.Fresh, s.Hidden}); i++ {
 		}
 	}
 }
@@ -496,6 +512,16 @@ func (c *Cursor) Read(s *Sample) bool {
 	}
 	c.index++
 	s.Dur, s.Suspect, s.Fresh, s.Hidden = 0, 0, 0, false // the rest is always told
+	// Most samples differ from the one before in their time alone. To foresee that, and so where the next one begins,
+	// takes half the time of finding it out.
+	if p := &c.state; p.mayRepeat(c.b) {
+		if d, n := short(binary.LittleEndian.Uint32(c.b[1:])); n > 0 {
+			c.b = c.b[1+n:]
+			p.time += int64(d>>1) ^ -int64(d&1)
+			s.Time, s.Stack, s.Type, s.Cut = p.time, p.stack, SampleType(p.flags&7), Cut(p.flags>>3&3)
+			return true
+		}
+	}
 	c.b = c.state.next(c.b, s)
 	return true
 }

@@ -1,7 +1,9 @@
 package profile
 
 import (
+	"encoding/binary"
 	"iter"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -365,6 +367,39 @@ func (s *StretchCursor) Read(st *Stretch) bool {
 		s.joined = false
 	}
 	return false
+}
+
+// ReadRun is Read, but st may be several stretches as one: those that go on where the one before ends with
+// nothing else new but the time, each longer than least ns. How many these are, it does not say.
+func (s *StretchCursor) ReadRun(st *Stretch, least int64) bool {
+	if !s.Read(st) {
+		return false
+	}
+	if x := &s.next; !s.joined || s.back || x.Stack != st.Stack || x.Type != st.Type || x.Type == SampleOffCPU || x.Dur > 0 || x.Fresh > 0 || x.Hidden ||
+		x.Time != st.End || st.End-st.Start <= least {
+		return true
+	}
+	limit, until := heldPeriods*s.t.Period, int64(math.MaxInt64)
+	if st.Type == SampleCPU {
+		limit = runPeriods * s.t.Period
+	}
+	if len(s.breaks) > 0 {
+		until = s.breaks[0] // behind s.next, else it would not be joined
+	}
+	// s.next was the last that s.c read. What ends in the same chunk needs no look at all that endOf looks at.
+	b, at, read := s.c.b, s.next.Time, 0
+	for s.c.state.mayRepeat(b) {
+		v, n := short(binary.LittleEndian.Uint32(b[1:]))
+		d := int64(v>>1) ^ -int64(v&1)
+		if n == 0 || d <= least || d > limit || at+d >= until {
+			break
+		}
+		b, at, read = b[1+n:], at+d, read+1
+	}
+	s.c.b, s.c.state.time, s.c.index = b, at, s.c.index+read
+	s.next.Time, s.nextAt, s.index = at, s.nextAt+read, s.index+read
+	s.end, st.End = at, at
+	return true
 }
 
 // endOf returns where st ends and whether the stretch behind it is joined to it.

@@ -16,19 +16,22 @@ func randomThread(r *rand.Rand, n int, wild bool) *Thread {
 		types = append(types, SampleOffCPU)
 	}
 	now := r.Int64N(5e6) - 4e6
+	var s Sample
 	for i := range n {
 		now += []int64{0, 1, 1e6, 1e6, 1e6, 3e7}[r.IntN(6)]
 		if wild && r.IntN(50) == 0 {
 			now -= r.Int64N(1e8)
 		}
-		s := Sample{Time: now, Stack: StackID(r.IntN(3)), Type: types[r.IntN(len(types))]}
-		if s.Type == SampleOffCPU || r.IntN(8) == 0 {
+		if s.Time, s.Dur, s.Cut, s.Hidden, s.Fresh = now, 0, Whole, false, 0; r.IntN(9) == 0 {
+			s.Stack, s.Type, s.Fresh = StackID(r.IntN(3)), types[r.IntN(len(types))], uint8(r.IntN(2))
+		}
+		if s.Type == SampleOffCPU || r.IntN(20) == 0 {
 			s.Dur = r.Int64N(3e6)
 		}
-		if r.IntN(3) == 0 {
+		if r.IntN(9) == 0 {
 			s.Cut = Cut(r.IntN(4))
 		}
-		if s.Hidden = r.IntN(6) == 0; !s.Hidden && s.Cut != Whole && r.IntN(2) == 0 {
+		if s.Hidden = r.IntN(20) == 0; !s.Hidden && s.Cut != Whole && r.IntN(2) == 0 {
 			t.Repairs.Append(Repair{Index: i, How: []string{"before", HowBridge}[r.IntN(2)], Restored: r.IntN(9)})
 		}
 		if r.IntN(100) == 0 {
@@ -71,6 +74,34 @@ func TestSpan(t *testing.T) {
 		gotFirst, gotLast := timing.Span(th)
 		require.Equal(t, [2]int64{first, last}, [2]int64{gotFirst, gotLast}, "seed %d, %d stretches", seed, n)
 	}
+}
+
+// TestReadRun holds that the stretches of Read are all in those of ReadRun, and what these may leave out.
+func TestReadRun(t *testing.T) {
+	const least = 2
+	runs := 0
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		th := randomThread(r, 10_000, seed%4 == 0)
+		timing := (&Profile{Threads: []*Thread{th}}).Timing()
+		one, run := timing.Cursor(th), timing.Cursor(th)
+		var st, all Stretch
+		for run.ReadRun(&all, least) {
+			require.True(t, one.Read(&st))
+			first := all
+			first.End = st.End
+			require.Equal(t, first, st)
+			for last := st; st.End < all.End; last = st {
+				require.True(t, one.Read(&st))
+				require.True(t, st.Joined && st.Start == last.End && st.Stack == all.Stack && st.Type == all.Type && st.Fresh == 0 && st.Dur == 0)
+				require.True(t, st.Nanos() > least && last.Nanos() > least)
+				runs++
+			}
+			require.Equal(t, all.End, st.End)
+		}
+		require.False(t, one.Read(&st))
+	}
+	require.Greater(t, runs, 20_000)
 }
 
 // TestCounts holds what is counted while samples come and change against what is there in the end.

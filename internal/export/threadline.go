@@ -96,7 +96,7 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 	b.first, b.marked = true, b.marked[:0]
 	c := timing.Cursor(th)
 	var st profile.Stretch
-	for c.Read(&st) {
+	for c.ReadRun(&st, leastJoined) {
 		if k := len(b.list) - 1; k >= 0 && goesOn(&b.list[k].Stretch, &st) {
 			b.list[k].End = st.End
 			continue
@@ -133,11 +133,14 @@ func (l *threadLine) begin(number int, th *profile.Thread) *threadPart {
 	return b
 }
 
+// leastJoined is how long, ns, a stretch is at most that is written by itself whatever stands beside it.
+const leastJoined = 2
+
 // goesOn reports whether next is the stack of last without an end between them, so that there is
 // nothing to write where they meet. What does not last is left alone: formats write it a nanosecond long.
 func goesOn(last, next *profile.Stretch) bool {
 	return next.Joined && next.Stack == last.Stack && next.Type == last.Type && next.Fresh == 0 &&
-		next.Start == last.End && next.End-next.Start > 2 && last.End-last.Start > 2 && next.Type != profile.SampleOffCPU
+		next.Start == last.End && next.End-next.Start > leastJoined && last.End-last.Start > leastJoined && next.Type != profile.SampleOffCPU
 }
 
 // open makes the stack before the part the open one, with nothing to write for it.
