@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/relay"
 )
 
 // A RepairMark tells of samples of a thread, in a row, that were repaired alike. Outputs carry
@@ -98,25 +100,44 @@ func rounded(c float32) float64 { return math.Round(float64(c)*1e4) / 1e4 }
 // WriteRepairMarks gives the text of a list of marks to write, piece by piece; nothing if there
 // is no mark. before stands in front of it.
 func WriteRepairMarks(before string, marks iter.Seq[RepairMark], write func([]byte) error) error {
-	b, any := make([]byte, 0, 4<<10), false
-	for m := range marks {
-		if any {
-			b = append(b, ',')
-		} else {
-			b, any = append(append(b, before...), `{"version":1,"repairs":[`...), true
-		}
-		b = m.append(b)
-		if len(b) > 3<<10 {
-			if err := write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
+	type batch struct {
+		marks []RepairMark
+		first bool
+		text  []byte
 	}
-	if !any {
+	line := relay.New(func(b *batch) { // beside who goes through the samples for the marks
+		b.text = b.text[:0]
+		for i := range b.marks {
+			if b.first && i == 0 {
+				b.text = append(append(b.text, before...), `{"version":1,"repairs":[`...)
+			} else {
+				b.text = append(b.text, ',')
+			}
+			b.text = b.marks[i].append(b.text)
+		}
+	}, func(b *batch) error { return write(b.text) })
+	defer line.Close()
+	const atOnce = 64 // some KB of text
+	var b *batch
+	for m := range marks {
+		if b == nil || len(b.marks) == atOnce {
+			first := b == nil
+			if !first && line.Send() != nil {
+				break
+			}
+			b = line.Batch()
+			b.first, b.marks = first, b.marks[:0]
+		}
+		b.marks = append(b.marks, m)
+	}
+	if b == nil {
 		return nil
 	}
-	return write(append(b, "]}"...))
+	_ = line.Send() // Close has the error
+	if err := line.Close(); err != nil {
+		return err
+	}
+	return write([]byte("]}"))
 }
 
 func (m *RepairMark) append(b []byte) []byte {
