@@ -60,10 +60,12 @@ func (t *Thread) repairMarks() iter.Seq[RepairMark] {
 			}
 			r := repairs.Of(i)
 			if r == nil {
-				if open.Samples > 0 && !yield(open) {
-					return
+				if open.Samples > 0 {
+					if !yield(open) {
+						return
+					}
+					open = RepairMark{}
 				}
-				open = RepairMark{}
 				continue
 			}
 			m := RepairMark{Time: s.begin(), Samples: 1, How: r.How, Confidence: rounded(r.Confidence), Restored: r.Restored, Above: r.Above}

@@ -452,12 +452,13 @@ type Cursor struct {
 	b      []byte
 	state  packed
 	index  int // of the next sample
+	loose  bool
 	spool  *Spool
 	buf    []byte // for what comes from it
 }
 
 // Cursor returns a cursor before the first sample.
-func (l *Samples) Cursor() Cursor { return Cursor{chunks: l.chunks, spool: l.spool} }
+func (l *Samples) Cursor() Cursor { return Cursor{chunks: l.chunks, loose: l.loose, spool: l.spool} }
 
 // enter goes to the next chunk.
 func (c *Cursor) enter() {
@@ -489,10 +490,20 @@ func (c *Cursor) Seek(i int) {
 		c.chunks = c.chunks[k-1:]
 		c.enter()
 	}
-	for c.index < i {
-		if _, ok := c.Next(); !ok {
-			return
-		}
+	var s Sample
+	for c.index < i && c.Read(&s) {
+	}
+}
+
+// SkipTo moves on towards the first sample at or behind a time, as far as that takes no reading of samples: what it
+// passes over is before that time. Where samples are in no order it does not move.
+func (c *Cursor) SkipTo(time int64) {
+	if c.loose {
+		return
+	}
+	if k := sort.Search(len(c.chunks), func(k int) bool { return c.chunks[k].before.time >= time }); k > 0 {
+		c.chunks = c.chunks[k-1:]
+		c.enter()
 	}
 }
 

@@ -154,3 +154,33 @@ func TestCounts(t *testing.T) {
 		p.DropEvidence()
 	}
 }
+
+// TestSkipTo holds what a cursor passes over against the times of all samples.
+func TestSkipTo(t *testing.T) {
+	skipped := 0
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		th := randomThread(r, 30_000, seed%4 == 0)
+		i := -1
+		th.Samples.Delete(func(*Sample) bool { i++; return i%7 == 0 || i > 10_000 && i < 15_000 })
+		var all []Sample
+		for _, s := range th.Samples.All() {
+			all = append(all, s)
+		}
+		c, at := th.Samples.Cursor(), 0
+		var s Sample
+		for c.Read(&s) {
+			require.Equal(t, all[at], s)
+			at++
+			to := s.Time + r.Int64N(4e10)
+			c.SkipTo(to)
+			for ; at < c.index; at++ {
+				require.Less(t, all[at].Time, to)
+				skipped++
+			}
+			require.Equal(t, c.index, at, "it does not go back")
+		}
+		require.Len(t, all, at)
+	}
+	require.Greater(t, skipped, 50_000)
+}

@@ -554,7 +554,8 @@ func (l *loader) losses() {
 func breaks(samples *profile.Samples, lists ...[]int64) []int64 {
 	var out []int64
 	from, next := int64(math.MaxInt64), int64(math.MinInt64) // next is the one of from
-	for _, s := range samples.All() {
+	var s profile.Sample
+	for c := samples.Cursor(); c.Read(&s); {
 		if from <= s.Time && s.Time < next {
 			continue
 		}
@@ -567,6 +568,7 @@ func breaks(samples *profile.Samples, lists ...[]int64) []int64 {
 		if next < math.MaxInt64 {
 			out = append(out, next)
 		}
+		c.SkipTo(next) // what is before it says nothing new
 	}
 	slices.Sort(out) // samples may be late
 	return slices.Compact(out)
