@@ -102,8 +102,9 @@ func (t *Thread) Cuts() iter.Seq[CutSample] {
 		if t.Samples.Cuts() == 0 {
 			return
 		}
-		repairs := t.Repairs.Cursor()
-		for i, s := range t.Samples.All() {
+		samples, repairs := t.Samples.Cursor(), t.Repairs.Cursor()
+		var s Sample
+		for i := 0; samples.Read(&s); i++ {
 			if s.Cut != Whole && !s.Hidden && !yield(CutSample{s, repairs.Of(i)}) {
 				return
 			}

@@ -53,8 +53,9 @@ func (t *Thread) repairMarks() iter.Seq[RepairMark] {
 	return func(yield func(RepairMark) bool) {
 		var open RepairMark
 		var stack, recorded StackID
-		repairs := t.Repairs.Cursor()
-		for i, s := range t.Samples.All() {
+		samples, repairs := t.Samples.Cursor(), t.Repairs.Cursor()
+		var s Sample
+		for i := 0; samples.Read(&s); i++ {
 			if !s.Written() {
 				continue
 			}

@@ -226,11 +226,14 @@ func (a *activities) finish(end int64) {
 		if len(list) == 0 {
 			continue
 		}
-		slices.SortStableFunc(list, func(x, y shownActivity) int {
+		outerFirst := func(x, y shownActivity) int {
 			xs, xd, _, _ := n.extent(x.row)
 			ys, yd, _, _ := n.extent(y.row)
 			return cmp.Or(cmp.Compare(xs, ys), cmp.Compare(yd, xd))
-		})
+		}
+		if !slices.IsSortedFunc(list, outerFirst) { // rows are in the order in which they began, as a rule
+			slices.SortStableFunc(list, outerFirst)
+		}
 		n.nest(list)
 		a.k.l.profile.Tracks = append(a.k.l.profile.Tracks, &profile.Track{
 			Name: "Activities", Group: "activities", Process: a.procs[i].trace,
