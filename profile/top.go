@@ -199,7 +199,9 @@ func (c *topCounter) collect(x *topThread) {
 	index := map[topKey]int{} // of stacks
 	repairs := x.of.Repairs.Cursor()
 	sts := c.t.Cursor(x.of)
-	for st, ok := sts.Next(); ok; st, ok = sts.Next() {
+	var st Stretch
+	i, last := -1, topKey{} // place of the stack of the stretch before
+	for sts.Read(&st) {
 		x.samples++
 		if st.Cut != Whole {
 			if r := repairs.Of(st.Index); r == nil || strings.EqualFold(r.How, "bridge") {
@@ -208,12 +210,14 @@ func (c *topCounter) collect(x *topThread) {
 		}
 		x.waits = x.waits || st.Type != SampleCPU
 		x.managed = x.managed || st.Type == SampleManaged
-		key := topKey{st.Stack, st.Type == SampleOffCPU}
-		i, ok := index[key]
-		if !ok {
-			i = len(x.stacks)
-			index[key] = i
-			x.stacks = append(x.stacks, topStack{topKey: key})
+		if key := (topKey{st.Stack, st.Type == SampleOffCPU}); i < 0 || key != last {
+			var ok bool
+			if i, ok = index[key]; !ok {
+				i = len(x.stacks)
+				index[key] = i
+				x.stacks = append(x.stacks, topStack{topKey: key})
+			}
+			last = key
 		}
 		x.stacks[i].samples++
 		if st.Type.OnCPU() {

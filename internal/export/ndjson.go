@@ -191,8 +191,7 @@ func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
 		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.Work.Cursor(), values: th.Values}
-		var ok bool
-		if h.s, ok = h.c.Next(); !ok {
+		if !h.c.Read(&h.s) {
 			continue
 		}
 		h.ids = append(h.ids, `,"pid":`...)
@@ -208,8 +207,7 @@ func newMerge(threads []*profile.Thread) *merge {
 // next moves on behind heads[0].
 func (m *merge) next() {
 	h := m.heads[0]
-	var ok bool
-	if h.s, ok = h.c.Next(); ok {
+	if h.c.Read(&h.s) {
 		h.index++
 		heap.Fix(m, 0)
 	} else {

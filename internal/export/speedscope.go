@@ -49,6 +49,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	heads := make([]profileHead, len(threads))
 	relay.Each(len(threads), func(i int) { heads[i] = headOf(p, threads[i], timing) })
 	all := newWeighedStacks(allThreads)
+	all.plain = make([]int, t.Stacks())
 	x := &eventedWriter{heads: heads, several: len(processes) > 1, frame: frameTexts(frame), offCPU: strconv.Itoa(int(offCPU)) + "}"}
 	line := newThreadLine(out, t, x.part, func(b *threadPart) {
 		x.check(b)

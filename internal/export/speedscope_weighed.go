@@ -23,6 +23,7 @@ type weighedStacks struct {
 	stacks []weighedStack
 	weight []float64
 	index  map[weighedStack]int
+	plain  []int // instead of index for stacks without a leaf, by stack: 1 + the place; may be nil
 	total  float64
 }
 
@@ -31,15 +32,32 @@ func newWeighedStacks(name string) *weighedStacks {
 }
 
 func (g *weighedStacks) add(s weighedStack, amount float64) {
-	i, ok := g.index[s]
-	if !ok {
-		i = len(g.stacks)
-		g.index[s] = i
-		g.stacks = append(g.stacks, s)
-		g.weight = append(g.weight, 0)
-	}
+	i := g.place(s)
 	g.weight[i] += amount
 	g.total += amount
+}
+
+// place returns the place of s, which is new if it was not met.
+func (g *weighedStacks) place(s weighedStack) int {
+	if s.leaf < 0 && g.plain != nil {
+		at := &g.plain[s.stack]
+		if *at == 0 {
+			*at = g.append(s) + 1
+		}
+		return *at - 1
+	}
+	i, ok := g.index[s]
+	if !ok {
+		i = g.append(s)
+		g.index[s] = i
+	}
+	return i
+}
+
+func (g *weighedStacks) append(s weighedStack) int {
+	g.stacks = append(g.stacks, s)
+	g.weight = append(g.weight, 0)
+	return len(g.stacks) - 1
 }
 
 // speedscopeUnits are what speedscope calls the units.

@@ -456,7 +456,8 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 	relay.Each(len(p.Threads), func(i int) {
 		own := &sums[i]
 		c := p.Threads[i].Samples.Cursor()
-		for x, ok := c.Next(); ok; x, ok = c.Next() {
+		var x profile.Sample
+		for c.Read(&x) {
 			if x.Type != profile.SampleEvent {
 				own.frames += int64(tab.Depth(x.Stack))
 				own.named += int64(named[x.Stack])
