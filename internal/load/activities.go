@@ -24,6 +24,9 @@ type activities struct {
 	procs    []*process               // by activity.Event.Process
 	numbers  map[*process]uint32      // the reverse
 	line     *relay.Line[activityBatch]
+
+	tracks     []*profile.Track // see arrange
+	withoutIDs []string         // event sources; see profile.Meta
 }
 
 // activityBatchSize is how many events go to the tree at once.
@@ -193,18 +196,20 @@ func extent(tree *activity.Rows, row int32, end int64) (start, dur int64, open, 
 	return start, max(0, end-start), true, false
 }
 
-// finish makes one track for each process. Activities cross threads and overlap, so
+// arrange makes one track for each process. Activities cross threads and overlap, so
 // each is an async operation; one that lies inside its parent shares its id, which
 // viewers draw as nested. Where it does not fit, a flow leads to it.
-func (a *activities) finish(end int64) {
+//
+// It needs nothing that loader.finish does, and runs beside it.
+func (a *activities) arrange(end int64) {
 	a.close()
 	tree := a.builder.FinishRows()
 	tree.Lean()
 	a.builder = nil
 	if !tree.HasIDs {
 		for _, c := range tree.WithoutID {
-			if m := &a.k.l.profile.Meta; !slices.Contains(m.WithoutIDs, c.Provider) {
-				m.WithoutIDs = append(m.WithoutIDs, c.Provider)
+			if !slices.Contains(a.withoutIDs, c.Provider) {
+				a.withoutIDs = append(a.withoutIDs, c.Provider)
 			}
 		}
 	}
@@ -235,7 +240,7 @@ func (a *activities) finish(end int64) {
 			slices.SortStableFunc(list, outerFirst)
 		}
 		n.nest(list)
-		a.k.l.profile.Tracks = append(a.k.l.profile.Tracks, &profile.Track{
+		a.tracks = append(a.tracks, &profile.Track{
 			Name: "Activities", Group: "activities", Process: a.procs[i].trace,
 			Slices: a.slices(tree, list, end),
 		})

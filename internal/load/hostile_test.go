@@ -118,14 +118,14 @@ func TestStartsOfOneTime(t *testing.T) {
 		ev.ActivityID[0], ev.ActivityID[1], ev.ActivityID[15] = byte(i), byte(i>>8), 0xff
 		a.event(ev, 5, l.threadOf(1, 1))
 	}
-	a.finish(10)
+	a.arrange(10)
 	require.Len(t, a.starts, n)
 	for row, at := range a.starts {
 		_, version, payload := a.payloads.read(at-1, nil)
 		require.Equal(t, 1, version)
 		require.EqualValues(t, row, binary.LittleEndian.Uint32(payload))
 	}
-	require.Len(t, l.profile.Tracks, 1)
+	require.Len(t, a.tracks, 1)
 }
 
 func TestPayloadLog(t *testing.T) {

@@ -250,7 +250,13 @@ func (l *loader) Event(ev *nettrace.Event) error {
 func (l *loader) End() {
 	l.info.Stats = l.r.Stats()
 	l.info.Header.PointerSize = l.r.Header().PointerSize // stacks tell it in v1 and v2
-	l.finish()
+	relay.Each(2, func(i int) {
+		if i == 0 {
+			l.finish()
+		} else if l.tracks != nil && l.tracks.acts != nil {
+			l.tracks.acts.arrange(l.end)
+		}
+	})
 	if l.tracks != nil {
 		l.tracks.finish()
 	}

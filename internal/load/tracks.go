@@ -443,7 +443,8 @@ func (k *tracker) finish() {
 		k.l.profile.Tracks = append(k.l.profile.Tracks, ln.track)
 	}
 	if k.acts != nil {
-		k.acts.finish(end)
+		k.l.profile.Tracks = append(k.l.profile.Tracks, k.acts.tracks...)
+		k.l.profile.Meta.WithoutIDs = k.acts.withoutIDs
 	}
 	if k.spill {
 		k.spilled()
