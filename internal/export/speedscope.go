@@ -50,7 +50,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	relay.Each(len(threads), func(i int) { heads[i] = headOf(p, threads[i], timing) })
 	all := newWeighedStacks(allThreads)
 	all.plain = make([]int, t.Stacks())
-	x := &eventedWriter{heads: heads, several: len(processes) > 1, frame: frameTexts(frame), offCPU: strconv.Itoa(int(offCPU)) + "}"}
+	x := &eventedWriter{heads: heads, several: len(processes) > 1, frame: frameEnds(frame), offCPU: endOf(offCPU)}
 	line := newThreadLine(out, t, x.part, func(b *threadPart) {
 		x.check(b)
 		for i := range b.list {
@@ -85,8 +85,8 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 type eventedWriter struct {
 	heads   []profileHead // by thread
 	several bool          // processes
-	frame   []string      // by method: the number of its frame, and the end of an event
-	offCPU  string        // that of the leaf that says that a thread was switched out
+	frame   []eventEnd    // by method
+	offCPU  eventEnd      // that of the leaf that says that a thread was switched out
 	fresh   bool          // no event of the thread is written yet
 }
 
@@ -108,10 +108,10 @@ func (x *eventedWriter) part(b *threadPart) {
 			b.begin('O', st.Start)
 		}
 		for _, m := range b.sp.path[keep:] {
-			b.event(x.frame[m])
+			b.event(&x.frame[m])
 		}
 		if wasOff {
-			b.event(x.offCPU)
+			b.event(&x.offCPU)
 		}
 		end = st.End
 	}
@@ -129,10 +129,10 @@ func (x *eventedWriter) close(b *threadPart, at int64, wasOff bool) {
 	}
 	b.begin('C', at)
 	if wasOff {
-		b.event(x.offCPU)
+		b.event(&x.offCPU)
 	}
 	for i := len(b.sp.closed) - 1; i >= 0; i-- {
-		b.event(x.frame[b.sp.closed[i]])
+		b.event(&x.frame[b.sp.closed[i]])
 	}
 }
 
@@ -162,32 +162,59 @@ func (x *eventedWriter) check(b *threadPart) {
 	}
 }
 
+// An eventBegin is what all events of one phase at one time share: at most 48 bytes.
+type eventBegin struct {
+	text [64]byte
+	n    int
+}
+
+// An eventEnd is the end of an event: the number of its frame, and a bracket.
+type eventEnd struct {
+	text [15]byte
+	n    uint8
+}
+
 // begin prepares what all events of one phase at one time share.
 func (b *threadPart) begin(phase byte, at int64) {
-	b.prefix = append(b.prefix[:0], ",\n"+`{"type":"`...)
-	b.prefix = append(b.prefix, phase)
-	b.prefix = append(b.prefix, `","at":`...)
-	b.prefix = strconv.AppendInt(b.prefix, at, 10)
-	b.prefix = append(b.prefix, `,"frame":`...)
+	p := append(b.begins.text[:0], ",\n"+`{"type":"`...)
+	p = append(p, phase)
+	p = append(p, `","at":`...)
+	p = strconv.AppendInt(p, at, 10)
+	b.begins.n = len(append(p, `,"frame":`...))
 }
 
-// event writes an event, of which frame is the end.
-func (b *threadPart) event(frame string) {
+// event writes an event. Its two pieces are copied with what stands behind them, which the next one
+// writes over: to copy as many bytes each time takes a few instructions, where to copy as many as there are is a call.
+func (b *threadPart) event(end *eventEnd) {
+	n := len(b.out)
 	if b.events++; b.events == 1 {
-		b.at = len(b.out)
+		b.at = n
 	}
-	b.out = append(append(b.out, b.prefix...), frame...)
+	const most = len(b.begins.text) + len(end.text)
+	if cap(b.out)-n < most {
+		b.out = slices.Grow(b.out, most)
+	}
+	to := b.out[n : n+most]
+	*(*[len(b.begins.text)]byte)(to) = b.begins.text
+	*(*[len(end.text)]byte)(to[b.begins.n:]) = end.text
+	b.out = b.out[:n+b.begins.n+int(end.n)]
 }
 
-// frameTexts returns the numbers of frames as the ends of events, by method.
-func frameTexts(frame []int32) []string {
-	list := make([]string, len(frame))
+// frameEnds returns the ends of the events of frames, by method.
+func frameEnds(frame []int32) []eventEnd {
+	list := make([]eventEnd, len(frame))
 	for m, f := range frame {
 		if f >= 0 {
-			list[m] = strconv.Itoa(int(f)) + "}"
+			list[m] = endOf(f)
 		}
 	}
 	return list
+}
+
+// endOf returns the end of the events of a frame.
+func endOf(frame int32) (e eventEnd) {
+	e.n = uint8(len(append(strconv.AppendInt(e.text[:0], int64(frame), 10), '}')))
+	return e
 }
 
 // writeFrames writes the names of all methods that the threads' stacks have, and

@@ -32,12 +32,13 @@ type threadPart struct {
 	frames      int // of the stacks in list
 
 	sp     *spanner
-	marked []bool // by depth: a frame that is open when the part begins was put back
-	marks  []bool // the same of those that are open by now
-	ids    []byte // of the thread
-	prefix []byte // of all events of one phase at one time
-	events int    // that are in out
-	at     int    // where the first one is
+	marked []bool     // by depth: a frame that is open when the part begins was put back
+	marks  []bool     // the same of those that are open by now
+	ids    []byte     // of the thread
+	prefix []byte     // of all events of one phase at one time
+	begins eventBegin // the same of speedscope
+	events int        // that are in out
+	at     int        // where the first one is
 	// the time of the stretch before, as it was written; see chromiumWriter.part
 	begun, ended writtenTime
 	out          []byte

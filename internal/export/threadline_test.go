@@ -3,7 +3,9 @@ package export
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -181,6 +183,22 @@ func TestFirstMet(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got, "seed %d, %d processors", seed, n)
+		}
+	}
+}
+
+// TestEventText holds that the longest numbers have room in the pieces of an event.
+func TestEventText(t *testing.T) {
+	for _, at := range []int64{0, math.MaxInt64, math.MinInt64} {
+		for _, frame := range []int32{0, 7, math.MaxInt32, math.MinInt32} {
+			b := &threadPart{out: []byte("x")}
+			b.begin('O', at)
+			end := endOf(frame)
+			b.event(&end)
+			b.event(&end)
+			one := fmt.Sprintf(",\n"+`{"type":"O","at":%d,"frame":%d}`, at, frame)
+			assert.Equal(t, "x"+one+one, string(b.out))
+			assert.Equal(t, 1, b.at)
 		}
 	}
 }
