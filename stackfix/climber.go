@@ -132,6 +132,23 @@ func (t *climber) common(p StackID, f, b []StackID, sides int) (int, int) {
 	return min(d, sides), d
 }
 
+// sharedOn returns how many root frames s has in common with a path, each stack of which is the caller of the next, and
+// the stack of one frame more of s; 0 if it has no more.
+func (t *climber) sharedOn(s StackID, path []StackID) (d int, next StackID) {
+	on := func(s StackID) bool {
+		d := t.Depth(s)
+		return d == 0 || d <= len(path) && path[d-1] == s
+	}
+	for !on(s) {
+		if j := t.skips[s].jump; !on(j) {
+			s = j
+		} else {
+			s, next = t.Parent(s), s
+		}
+	}
+	return t.Depth(s), next
+}
+
 // appendNodes appends the frames of s, root first, to fs, and the stack down to each
 // to nodes.
 func (t *climber) appendNodes(fs []FrameID, nodes []StackID, s StackID) ([]FrameID, []StackID) {

@@ -13,6 +13,8 @@ type inquiry struct {
 
 	// scratch
 	fs, gs []FrameID
+	way    []FrameID // see compare
+	path   []StackID // of way: the stack down to each frame
 	votes  assembly
 	heard  []bool // by camp; see agreed
 	parts  []parting
@@ -37,13 +39,14 @@ type camp struct {
 
 // An assembly is the witnesses of a context that vote, the nearest first.
 type assembly struct {
-	camps   []camp    // the one with the nearest witness first
-	votes   []ballot  // of all of them
-	n       int       // witnesses
-	looks   []glimpse // at which they saw it, by lookTime, up to fewLooks
-	differs int       // how many of the nearest have fewLooks; more than n if all have fewer
-	shared  []int32   // of each camp: how many frames it begins with as the first does, by method; see compare
-	common  []int32   // of each camp: how many of these are the same frames
+	camps   []camp     // the one with the nearest witness first
+	votes   []ballot   // of all of them
+	n       int        // witnesses
+	looks   []glimpse  // at which they saw it, by lookTime, up to fewLooks
+	differs int        // how many of the nearest have fewLooks; more than n if all have fewer
+	shared  []int32    // of each camp: how many frames it begins with as the first does, by method; see compare
+	common  []int32    // of each camp: how many of these are the same frames
+	at      [256]uint8 // 1 + the number of a camp, by a hash; 0 is free
 }
 
 // assemble calls the nearest witnesses of a context.
@@ -52,6 +55,7 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
 	if id == 0 {
 		return
 	}
+	a.at = [len(a.at)]uint8{}
 	q.now++
 	now, met, times := q.now, q.met, q.times
 	only := uint32(0)
@@ -130,14 +134,18 @@ func lookOf(ago int64, thread int) glimpse {
 // add adds a witness, and returns its camp.
 func (a *assembly) add(above StackID, whole bool) int32 {
 	a.n++
-	for i := range a.camps {
+	for h := uint8(above * (mul >> 32) >> 24); ; h++ {
+		i := int32(a.at[h]) - 1
+		if i < 0 {
+			a.camps = append(a.camps, camp{above, 1, a.n - 1, whole})
+			a.at[h] = uint8(len(a.camps))
+			return int32(len(a.camps) - 1)
+		}
 		if x := &a.camps[i]; x.above == above && x.whole == whole {
 			x.n++
-			return int32(i)
+			return i
 		}
 	}
-	a.camps = append(a.camps, camp{above, 1, a.n - 1, whole})
-	return int32(len(a.camps) - 1)
 }
 
 // enough tells whether at least so many witnesses vote, and not all of one call.
@@ -187,12 +195,16 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 func (q *inquiry) compare(all *assembly) {
 	above := all.camps[0].above
 	depth := q.t.Depth(above)
+	q.way, q.path = q.t.appendNodes(q.way[:0], q.path[:0], above)
 	all.shared = append(all.shared[:0], int32(depth))
 	all.common = append(all.common[:0], int32(depth))
 	for _, x := range all.camps[1:] {
-		d := q.t.Depth(q.t.shared(above, x.above))
+		d, next := q.t.sharedOn(x.above, q.path)
 		all.common = append(all.common, int32(d))
-		all.shared = append(all.shared, int32(q.sharedFrom(d, above, depth, x.above, 0)))
+		if d < depth && next != 0 && q.method(q.t.Frame(next)) == q.method(q.way[d]) {
+			d = q.sharedFrom(d, above, depth, x.above, 0)
+		}
+		all.shared = append(all.shared, int32(d))
 	}
 }
 

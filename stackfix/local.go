@@ -6,11 +6,15 @@ import "slices"
 type threadTree struct {
 	thread int // 1 + its number
 	round  int
-	pad    *scratchpad                 // by stack: numbers, below
-	used   []StackID                   // those with some
-	fresh  []StackID                   // stacks that were found in this round
-	known  [1 << foreignBits]foreigner // what foreign said lately, by a hash
-	said   uint32                      // how often that was forgotten
+	pad    *scratchpad         // by stack: numbers, below
+	used   []StackID           // those with some
+	fresh  []StackID           // stacks that were found in this round
+	kept   map[int]threadTally // of threads that were asked: the next round may ask them again
+	room   int                 // for how many more stacks there is room in kept
+	// counted tells whether more was counted of the thread than is kept.
+	counted bool
+	known   [1 << foreignBits]foreigner // what foreign said lately, by a hash
+	said    uint32                      // how often that was forgotten
 	// scratch
 	ends  []StackID
 	order []StackID
@@ -26,12 +30,71 @@ const (
 // isMet is set while the stack is in order.
 const isMet = 1 << 31
 
+// reset forgets all.
 func (l *threadTree) reset() {
+	l.clear()
+	l.forget()
+}
+
+// clear forgets the thread.
+func (l *threadTree) clear() {
 	for _, s := range l.used {
 		*l.pad.of(s) = [3]uint32{}
 	}
 	l.used = l.used[:0]
 	l.fresh, l.thread = l.fresh[:0], 0
+}
+
+// A threadTally is what was counted of a thread. To take that up again costs a part of counting its stacks anew.
+type threadTally struct {
+	of    []tallied
+	fresh []StackID // to be counted too
+}
+
+// tallied are the numbers of a stack.
+type tallied struct {
+	stack           StackID
+	stacksOn, nexts uint32
+}
+
+// mostTallied is of how many stacks the numbers of threads are kept.
+const mostTallied = 1 << 18
+
+// forget forgets what is kept of threads. Where a stack is not known any more they are to be counted anew.
+func (l *threadTree) forget() { l.kept, l.room = map[int]threadTally{}, mostTallied }
+
+// keep keeps what was counted of the thread, if there is room.
+func (l *threadTree) keep() {
+	if l.thread == 0 {
+		return
+	}
+	x := l.kept[l.thread-1]
+	if l.counted {
+		l.room += len(x.of)
+		if l.room < len(l.used) {
+			delete(l.kept, l.thread-1)
+			return
+		}
+		l.room -= len(l.used)
+		x.of = slices.Grow(x.of[:0], len(l.used))
+		for _, s := range l.used {
+			n := l.pad.of(s)
+			x.of = append(x.of, tallied{s, n[stacksOn], n[nexts]})
+		}
+	}
+	x.fresh = slices.Clone(l.fresh)
+	l.kept[l.thread-1] = x
+}
+
+// takeUp takes up what is kept of a thread, and reports whether anything is.
+func (l *threadTree) takeUp(thread int) bool {
+	x, ok := l.kept[thread]
+	for _, y := range x.of {
+		*l.pad.of(y.stack) = [3]uint32{stacksOn: y.stacksOn, nexts: y.nexts}
+		l.used = append(l.used, y.stack)
+	}
+	l.fresh = append(l.fresh, x.fresh...)
+	return ok
 }
 
 // learnThread makes e.local that of run ri, as it was when the round began.
@@ -43,8 +106,18 @@ func (e *solver) learnThread(ri int) {
 	}
 	l.ends = l.ends[:0]
 	l.pad.reach(e.t.Len())
-	if l.thread != thread+1 {
-		l.reset()
+	known := l.thread == thread+1
+	if !known {
+		l.keep()
+		l.clear()
+		l.counted = false
+		known = l.takeUp(thread)
+	}
+	if known {
+		for _, s := range l.fresh {
+			l.end(s, 1)
+		}
+	} else {
 		for _, x := range e.known[thread] {
 			l.end(x.stack, x.n)
 		}
@@ -59,11 +132,8 @@ func (e *solver) learnThread(ri int) {
 				}
 			}
 		}
-	} else {
-		for _, s := range l.fresh {
-			l.end(s, 1)
-		}
 	}
+	l.counted = l.counted || len(l.ends) > 0
 	e.answers.reset()
 	l.said++
 	l.thread, l.round = thread+1, e.round

@@ -268,8 +268,17 @@ func (q *inquiry) guess(b *block) []FrameID {
 
 // shows tells whether s is these frames, by method.
 func (q *inquiry) shows(s StackID, fs []FrameID) bool {
-	q.gs = q.t.AppendFrames(q.gs[:0], s)
-	return len(q.gs) == len(fs) && q.same(q.gs, fs, 0) == len(fs)
+	if q.t.Depth(s) != len(fs) {
+		return false
+	}
+	for _, g := range slices.Backward(fs) {
+		callers, f := q.t.Node(s)
+		if f != g && q.method(f) != q.method(g) {
+			return false
+		}
+		s = callers
+	}
+	return true
 }
 
 // believe roots b by what stands above it, if nothing speaks against that. What was seen

@@ -51,6 +51,7 @@ func (s *solver) repair(w *world) []row {
 	s.least = trial.least
 	s.solve()
 	s.withdraw(w)
+	s.local.forget()
 	s.secondOpinion()
 	return trial.rows
 }
