@@ -91,8 +91,7 @@ func (e *solver) answer(ext, between StackID, f, b *side) answer {
 	}
 	vs := e.lookup(ext)
 	e.cs = e.candidates(e.cs[:0], e.o, f, b, vs)
-	e.contradict(e.cs, between)
-	best, lead := e.judge(e.cs, ext, f, b, vs)
+	best, lead := e.judge(e.cs, ext, between, f, b, vs)
 	a := answer{none: best < 0}
 	if !a.none {
 		c := &e.cs[best]

@@ -58,16 +58,6 @@ func (e *engine) within(base, between StackID) StackID {
 	return base
 }
 
-// contradict marks the candidates that contradict what the whole stacks around share.
-func (e *solver) contradict(cs []cand, between StackID) {
-	if between == 0 {
-		return
-	}
-	for i := range cs {
-		cs[i].against = e.leaves(cs[i].p, e.o, between)
-	}
-}
-
 // A doubtful is what the trial found out about a claim: how often it could be judged, and
 // how often it was wrong.
 type doubtful struct{ n, wrong int }

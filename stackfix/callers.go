@@ -8,8 +8,10 @@ const maxCallers = 8
 // callers tell what stands above a context in all stacks, the cut ones too. The
 // prefixes of votes come from known stacks, which are shallower than the cut ones: they
 // know the outermost turn of a recursion and few of its inner ones.
+//
+// It is as long as two lines of a cache: most contexts have few callers, and are in the first of them.
 type callers struct {
-	total int32
+	total, len int32
 
 	// ref is the longest of the stacks above it, of which the innermost agreed frames
 	// are those of all others too, as far as these go. Two go as far as second.
@@ -18,8 +20,8 @@ type callers struct {
 	agreed, second int32
 	parted         bool // others do not go on as ref does
 
-	len int32
-	of  [maxCallers]vote // the methods that call its first frame; noCaller: a thread begins with it
+	of [maxCallers]vote // the methods that call its first frame, as many as len; noCaller: a thread begins with it
+	_  [9]int32
 }
 
 // noCaller stands for the caller of the first frame of a thread.
@@ -126,6 +128,15 @@ const unseenCaller = 0.02
 
 // share is how likely m is the caller.
 func (b *blend) share(m MethodID) float64 { return b.get(m) + unseenCaller*b.other }
+
+// most is how likely the likeliest caller is.
+func (b *blend) most() float64 {
+	most := 0.0
+	for _, p := range b.p {
+		most = max(most, p)
+	}
+	return most + unseenCaller*b.other
+}
 
 // callerOf returns what calls the frames above which p stands.
 func (e *engine) callerOf(p StackID) MethodID {

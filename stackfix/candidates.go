@@ -241,21 +241,23 @@ const (
 // be believed to be the caller. Set by hand.
 const fewCallers = 0.1
 
-// judge scores the candidates and returns the best one, and by how many bits it leads.
-func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float64) {
+// judge scores the candidates and returns the best one, and by how many bits it leads. What can make an answer neither
+// the best nor the next is not worked out.
+func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (int, float64) {
 	if len(cs) == 0 {
 		return -1, 0
 	}
 	N := len(e.o)
 	head := min(e.headSurprise(e.o[0]), mostHead)
 	callers := e.lookupCallers(s)
+	mostCaller := callerWorth * e.logs.log2(callers.most()+leastCaller)
 	top, second, best := math.Inf(-1), math.Inf(-1), -1
-	most := 0.0 // bits that neighbours without an overlap add
+	most := 0.0 // bits that neighbours without an overlap add at most: all frames of the window came and go again
 	var nodes [2][]StackID
 	for si, s := range [2]*side{f, b} {
 		if s.ok {
 			nodes[si] = s.nodes
-			most += e.retain.most
+			most += e.retain.most[si][bucket(N)]
 		}
 	}
 	share := 0
@@ -265,10 +267,15 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 	for i := range cs {
 		c := &cs[i]
 		c.foreign = e.foreign(c.p)
+		votes := e.logs.log2(c.votes + vs.other*unseenVote)
+		alone := c.kf == 0 && c.kb == 0
+		if alone && most+votes-c.foreign+mostCaller < second-rounding {
+			continue
+		}
 		c.caller = callers.share(e.callerOf(c.p))
-		votes, caller := e.logs.log2(c.votes+vs.other*unseenVote), callerWorth*e.logs.log2(c.caller+leastCaller)
-		if c.kf == 0 && c.kb == 0 && most+votes-c.foreign+caller < second-rounding {
-			continue // neither the best nor the next
+		caller := callerWorth * e.logs.log2(c.caller+leastCaller)
+		if alone && most+votes-c.foreign+caller < second-rounding {
+			continue
 		}
 		score := 0.0
 		var common [2]int
@@ -298,8 +305,10 @@ func (e *solver) judge(cs []cand, s StackID, f, b *side, vs *blend) (int, float6
 			score += e.retain.log(pops, pushes) + beta*bits
 		}
 		score = score + votes - c.foreign + caller
-		if c.against {
-			score -= againstBits
+		if between != 0 && score > second {
+			if c.against = e.leaves(c.p, e.o, between); c.against {
+				score -= againstBits
+			}
 		}
 		if score > top {
 			top, second, best = score, top, i

@@ -354,7 +354,10 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 				for k, id := range ends[e].contexts {
 					if id > 0 {
 						s := ends[e].stack
-						c.spots = append(c.spots, spot{id - 1, c.t.up(s, c.t.Depth(s)-contextSites[k])})
+						for range contextSites[k] { // too near for jumps
+							s = c.t.Parent(s)
+						}
+						c.spots = append(c.spots, spot{id - 1, s})
 					}
 				}
 			}

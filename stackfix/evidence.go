@@ -93,10 +93,10 @@ func bucketOf(v float64, begin []float64) level {
 
 // describe measures the evidence for c, and tells how sure its donors are.
 func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead float64) (v evidence, donor float64) {
-	share, all := c.votes*math.Exp2(-c.foreign), 0.0
+	share, all := c.believed(), 0.0
 	for i := range e.cs {
 		if e.cs[i].votes > 0 {
-			all += e.cs[i].votes * math.Exp2(-e.cs[i].foreign)
+			all += e.cs[i].believed()
 		}
 	}
 	if all > 0 {
@@ -130,6 +130,14 @@ func (e *solver) describe(c *cand, o []FrameID, f, b *side, vs *blend, lead floa
 		kind: forAnswer, rec: e.recursion(c.p, o), votes: votes, share: bucketOf(c.caller, shares[:]),
 		sides: sides, margin: bucketOf(margin, margins[:]), win: bucketOf(lead, wins[:]),
 	}, donor
+}
+
+// believed is what is left of the votes for c where it is strange.
+func (c *cand) believed() float64 {
+	if c.foreign == 0 {
+		return c.votes
+	}
+	return c.votes * math.Exp2(-c.foreign)
 }
 
 // above measures the evidence for an extension of blk by p: by an overlap of so many bits

@@ -56,6 +56,7 @@ type index struct {
 	windows []window
 	stacks  numbering // of windows
 	heads   []head    // by method
+	isHead  []heading // by frame
 	counted []known
 	fresh   []StackID // known stacks not counted yet
 	seen    []known   // cut stacks whose callers were counted
@@ -81,6 +82,14 @@ type head struct {
 	round    int32 // 1 + the newest round that brought contexts that begin with it
 	shortest int32 // of these: its place in levels
 }
+
+// A heading says of a frame what its method is head of.
+type heading uint8
+
+const (
+	isHead    heading = 1 << iota // windows begin with it
+	isNewHead                     // contexts that are new in this round do
+)
 
 // A window is a cut stack that is looked up: its contexts, and what they tell.
 type window struct {
@@ -158,6 +167,7 @@ func (e *solver) updateIndex() {
 			x.windows[i].open = e.round + 1
 		}
 	}
+	e.markHeads()
 	if len(x.votes) > int(old) && e.round < e.began+recounts && e.cal.taught {
 		for _, c := range x.counted {
 			e.count(c, true, old)
@@ -179,6 +189,23 @@ func (e *solver) updateIndex() {
 		c := known{s, e.walk(s, through), e.round == 0}
 		x.counted = append(x.counted, c)
 		e.count(c, true, 0)
+	}
+}
+
+// markHeads notes which frames windows begin with.
+func (e *solver) markHeads() {
+	x := &e.idx
+	x.isHead = reach(x.isHead, len(e.mth))
+	for f, m := range e.mth {
+		at := &x.heads[m]
+		is := heading(0)
+		if at.context != 0 {
+			is = isHead
+			if at.round == int32(e.round)+1 {
+				is |= isNewHead
+			}
+		}
+		x.isHead[f] = is
 	}
 }
 
@@ -250,12 +277,34 @@ func (e *solver) count(c known, whole bool, first int32) {
 	D := e.t.Depth(c.s)
 	// what ends in the old frames was counted with an earlier stack
 	begin := max(0, c.old+1-maxContext)
+	// most stacks hold little that a context begins with
+	asked := isHead
+	if first > 0 {
+		asked = isNewHead
+	}
+	last, s := D, c.s // the innermost such frame
+	for ; last > begin; last-- {
+		callers, f := e.t.Node(s)
+		if x.isHead[f]&asked != 0 {
+			break
+		}
+		s = callers
+	}
+	if last == begin {
+		return
+	}
+	from := last + maxContext - 1 // and what is further in is in no context that begins with it
+	if from < D {
+		s, D = e.t.up(c.s, from), from
+	} else {
+		s = c.s
+	}
 	n := D - begin
 	x.places = slices.Grow(x.places[:0], n+1)[:n+1]
 	ps := x.places
 	h := uint64(0)
 	ps[n].h = 0
-	for s, i := c.s, n-1; i >= 0; i-- {
+	for i := n - 1; i >= 0; i-- {
 		callers, f := e.t.Node(s)
 		m := e.method(f)
 		h = h*mul + uint64(m) + 1
@@ -267,7 +316,7 @@ func (e *solver) count(c known, whole bool, first int32) {
 	if n > 0 {
 		outermost = e.callerOf(ps[0].prefix)
 	}
-	for q := range ps[:n] {
+	for q := range ps[:last-begin] {
 		at := &ps[q]
 		head := &x.heads[at.method]
 		if head.context == 0 {

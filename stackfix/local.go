@@ -6,15 +6,14 @@ import "slices"
 type threadTree struct {
 	thread int // 1 + its number
 	round  int
-	pad    *scratchpad         // by stack: numbers, below
-	used   []StackID           // those with some
-	fresh  []StackID           // stacks that were found in this round
-	kept   map[int]threadTally // of threads that were asked: the next round may ask them again
-	room   int                 // for how many more stacks there is room in kept
-	// counted tells whether more was counted of the thread than is kept.
-	counted bool
-	known   [1 << foreignBits]foreigner // what foreign said lately, by a hash
-	said    uint32                      // how often that was forgotten
+	pad    *scratchpad                 // by stack: numbers, below
+	used   []StackID                   // those with some
+	fresh  []StackID                   // stacks that were found in this round
+	kept   map[int]threadTally         // of threads that were asked: the next round may ask them again
+	room   int                         // for how many more stacks there is room in kept
+	later  []StackID                   // what was counted of the thread, but is not in what is kept
+	known  [1 << foreignBits]foreigner // what foreign said lately, by a hash
+	said   uint32                      // how often that was forgotten
 	// scratch
 	ends  []StackID
 	order []StackID
@@ -57,8 +56,12 @@ type tallied struct {
 	stacksOn, nexts uint32
 }
 
-// mostTallied is of how many stacks the numbers of threads are kept.
-const mostTallied = 1 << 18
+const (
+	// mostTallied is of how many stacks the numbers of threads are kept.
+	mostTallied = 1 << 18
+	// tallyGrowth is what part of a thread may be found before what is kept of it is renewed.
+	tallyGrowth = 8
+)
 
 // forget forgets what is kept of threads. Where a stack is not known any more they are to be counted anew.
 func (l *threadTree) forget() { l.kept, l.room = map[int]threadTally{}, mostTallied }
@@ -69,7 +72,7 @@ func (l *threadTree) keep() {
 		return
 	}
 	x := l.kept[l.thread-1]
-	if l.counted {
+	if len(l.used) > len(x.of)+len(x.of)/tallyGrowth {
 		l.room += len(x.of)
 		if l.room < len(l.used) {
 			delete(l.kept, l.thread-1)
@@ -81,8 +84,9 @@ func (l *threadTree) keep() {
 			n := l.pad.of(s)
 			x.of = append(x.of, tallied{s, n[stacksOn], n[nexts]})
 		}
+		l.later = l.later[:0]
 	}
-	x.fresh = slices.Clone(l.fresh)
+	x.fresh = slices.Concat(l.later, l.fresh)
 	l.kept[l.thread-1] = x
 }
 
@@ -110,13 +114,14 @@ func (e *solver) learnThread(ri int) {
 	if !known {
 		l.keep()
 		l.clear()
-		l.counted = false
+		l.later = l.later[:0]
 		known = l.takeUp(thread)
 	}
 	if known {
 		for _, s := range l.fresh {
 			l.end(s, 1)
 		}
+		l.later = append(l.later, l.fresh...)
 	} else {
 		for _, x := range e.known[thread] {
 			l.end(x.stack, x.n)
@@ -133,7 +138,6 @@ func (e *solver) learnThread(ri int) {
 			}
 		}
 	}
-	l.counted = l.counted || len(l.ends) > 0
 	e.answers.reset()
 	l.said++
 	l.thread, l.round = thread+1, e.round
@@ -213,7 +217,7 @@ type foreigner struct {
 	bits    float64
 }
 
-const foreignBits = 10
+const foreignBits = 13
 
 // howForeign is foreign, worked out.
 func (e *solver) howForeign(p StackID) float64 {

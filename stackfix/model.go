@@ -165,18 +165,23 @@ type retention struct {
 	n     [9][9]float64
 	total float64
 	bits  [9][9]float64 // log2 of the probability of one pair of numbers
-	most  float64       // of these
+	most  [2][9]float64 // the most of these where at least so many frames came, and went
 }
 
 func (r *retention) log(pops, pushes int) float64 { return r.bits[bucket(pops)][bucket(pushes)] }
 
 func (r *retention) finish() {
-	r.most = math.Inf(-1)
 	for a := range r.bits {
 		for b := range r.bits[a] {
 			r.bits[a][b] = r.cell(a, b)
-			r.most = max(r.most, r.bits[a][b])
 		}
+	}
+	came, went := math.Inf(-1), math.Inf(-1)
+	for a := len(r.bits) - 1; a >= 0; a-- {
+		for b := range r.bits {
+			came, went = max(came, r.bits[b][a]), max(went, r.bits[a][b])
+		}
+		r.most[0][a], r.most[1][a] = came, went
 	}
 }
 

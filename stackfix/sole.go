@@ -18,7 +18,9 @@ const (
 type soleCallers struct {
 	of []soleCaller // by method
 	// scratch
-	up []FrameID
+	up  []FrameID
+	in  []int32 // by method: now, if it is in the stack that is followed
+	now int32
 }
 
 // A soleCaller is what is known of the callers of a method.
@@ -54,7 +56,7 @@ func (c *consensus) learnSole(w *world) *soleCallers {
 			}
 		}
 	}
-	sole := &soleCallers{of: make([]soleCaller, c.methods)}
+	sole := &soleCallers{of: make([]soleCaller, c.methods), in: make([]int32, c.methods)}
 	for s := StackID(len(seen) - 1); s > 0; s-- { // callers come before what they call
 		n := seen[s]
 		if n == 0 {
@@ -91,11 +93,11 @@ func (x *soleCaller) see(m MethodID, f FrameID, n int32) {
 // climb returns the frames that must have called s, root first, and whether they begin a thread.
 func (x *soleCallers) climb(e *engine, s StackID) (up []FrameID, rooted bool) {
 	x.up = x.up[:0]
-	in := map[MethodID]bool{}
+	x.now++
 	m := MethodID(0)
 	for ; s != 0; s = e.t.Parent(s) {
 		m = e.method(e.t.Frame(s))
-		in[m] = true
+		x.in[m] = x.now
 	}
 	for len(x.up) < mostFrames {
 		y := &x.of[m]
@@ -103,12 +105,12 @@ func (x *soleCallers) climb(e *engine, s StackID) (up []FrameID, rooted bool) {
 			rooted = y.seen == 0
 			break
 		}
-		if y.varies || y.seen < fewSightings || in[y.m] {
+		if y.varies || y.seen < fewSightings || x.in[y.m] == x.now {
 			break
 		}
 		x.up = append(x.up, y.f)
 		m = y.m
-		in[m] = true
+		x.in[m] = x.now
 	}
 	slices.Reverse(x.up)
 	return x.up, rooted
