@@ -23,6 +23,9 @@ const (
 type pieces struct {
 	rows    numbering
 	learned bool
+	// scratch
+	seen stackSet
+	ms   []MethodID
 }
 
 func (x *pieces) reset() {
@@ -72,13 +75,14 @@ func (c *calling) next(ms []MethodID) {
 
 // learnPieces collects those of all recorded stacks. Their innermost frames are no call sites.
 func (e *solver) learnPieces() {
-	e.pieces.learned = true
-	e.seen.reset()
+	x := &e.pieces
+	x.learned = true
+	x.seen.reset()
 	for i := range e.runs {
 		for b := range e.runs[i].all() {
-			ms, n := e.fo[:0], 0
+			ms, n := x.ms[:0], 0
 			s := e.t.Parent(b.stack)
-			for ; e.t.Depth(s) > meetContext && e.seen.add(s); s = e.t.Parent(s) {
+			for ; e.t.Depth(s) > meetContext && x.seen.add(s); s = e.t.Parent(s) {
 				ms = append(ms, e.method(e.t.Frame(s)))
 				n++
 			}
@@ -88,15 +92,15 @@ func (e *solver) learnPieces() {
 			for ; len(ms) < n+meetContext; s = e.t.Parent(s) {
 				ms = append(ms, e.method(e.t.Frame(s)))
 			}
-			e.fo = ms
+			x.ms = ms
 			c := callingOf(ms)
 			for i := range n {
 				if i > 0 {
 					c.next(ms[i-1:])
 				}
-				e.pieces.rows.add(c.long)
-				e.pieces.rows.add(c.short)
-				e.pieces.rows.add(c.context)
+				x.rows.add(c.long)
+				x.rows.add(c.short)
+				x.rows.add(c.context)
 			}
 		}
 	}

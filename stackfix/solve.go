@@ -56,8 +56,9 @@ func (e *solver) solve() {
 	e.search(longer)
 }
 
-// prepare learns from what is known of the world. What was needed for another world before is used again.
-func (e *solver) prepare() {
+// begin turns to another world. What was needed for the one before is used again.
+func (e *solver) begin(w *world) {
+	e.world, e.sides = w, [len(e.sides)]side{}
 	e.rows = nil
 	e.local.pad = &e.pad
 	e.idx.reset()
@@ -65,7 +66,10 @@ func (e *solver) prepare() {
 	e.last = map[int64]int{}
 	e.answers.reset()
 	e.pieces.reset()
-	e.learnModel()
+}
+
+// prepare learns from what is known of the world, but for the model.
+func (e *solver) prepare() {
 	e.retain.begin(&e.pairs)
 	for i := range e.runs {
 		r := &e.runs[i]
@@ -289,6 +293,13 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.ext = e.t.Join(c.p, e.o)
 	blk.rooted = true
 	return true
+}
+
+// mayBeStrict reports whether there may be answers that need more.
+func (e *solver) mayBeStrict() bool {
+	return slices.ContainsFunc(e.runs, func(r run) bool {
+		return slices.ContainsFunc(r.blocks, func(b block) bool { return !b.rooted && e.isStrict(&b) })
+	})
 }
 
 // isStrict reports whether an answer for blk needs more where little overlaps it. That was found for

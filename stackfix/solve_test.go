@@ -48,7 +48,8 @@ func TestSearchStages(t *testing.T) {
 	lost := add(Depth, 42, 43, 44, 45, 46)
 	whole()
 	s := newSolver(tree, Names{}, Options{Bridge: 1000, MinConfidence: -1})
-	s.world, _ = s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+	w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+	s.begin(w)
 	at := func(sample int) *block {
 		for i := range s.runs {
 			for k := range s.runs[i].blocks {
@@ -59,6 +60,7 @@ func TestSearchStages(t *testing.T) {
 		}
 		return nil
 	}
+	s.learnModel()
 	s.prepare()
 	s.search(asRecorded)
 	assert.True(t, at(plain).rooted)

@@ -76,26 +76,28 @@ func (s *solver) trial(w *world) insight {
 	for i := range rooms {
 		rooms[i] = s.room()
 	}
-	vs := s.copies(w, limits[:], enough(w, cuts, depth)/len(limits), rooms[:])
+	s.begin(w)
+	vs := s.copies(w, limits[:], enough(w, cuts, depth)/len(limits), rooms[:], s.learnModel, func() {
+		if s.mayBeStrict() {
+			s.learnPieces()
+		}
+	})
 	// What one solver needed the next one uses again.
-	idle := make(chan *solver, len(vs)+1)
-	own := s.engine
-	idle <- s
+	idle := make(chan *solver, len(vs))
 	take := func(e *engine, w *world) *solver {
 		x := &solver{}
 		select {
 		case x = <-idle:
 		default:
 		}
-		x.engine, x.world, x.sides = e, w, [len(s.sides)]side{}
+		x.engine = e
+		x.begin(w)
 		return x
 	}
 	var taught [len(limits)]insight
-	var ready *solver
 	s.each(len(vs)+1, func(i int) {
 		if i == len(vs) {
-			ready = take(own, w)
-			ready.prepare()
+			s.prepare()
 			return
 		}
 		v := vs[i]
@@ -103,13 +105,13 @@ func (s *solver) trial(w *world) insight {
 			return
 		}
 		x := take(rooms[i], v)
+		x.learnModel()
 		x.prepare()
 		x.solve()
 		x.local.reset()
 		taught[i] = insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
 		idle <- x
 	})
-	*s = *ready
 	all := insight{least: fewCalls}
 	for i, x := range taught {
 		if vs[i] == nil {
@@ -136,7 +138,7 @@ func (e *engine) room() *engine {
 
 // rename gives the stacks in the keys of rows the names that they have in another room.
 func rename(rows []row, from, to *engine) {
-	m := mover{from: from, to: to}
+	m := newMover(from, to, 0)
 	for i := range rows {
 		for k, s := range rows[i].key {
 			rows[i].key[k] = m.move(s)
@@ -153,12 +155,16 @@ type mover struct {
 	path     []StackID
 }
 
+func newMover(from, to *engine, number int) mover {
+	from.pad.reach(from.t.Len())
+	return mover{from: from, to: to, number: number}
+}
+
 // move returns the stack that is s in the other tree.
 func (m *mover) move(s StackID) StackID {
 	if m.from == m.to {
 		return s
 	}
-	m.from.pad.reach(m.from.t.Len())
 	m.path = m.path[:0]
 	out := StackID(0)
 	for ; s != 0; s = m.from.t.Parent(s) {
@@ -206,6 +212,7 @@ type draft struct {
 	*builder
 	mover
 	limit int
+	first int                 // number of its first stretch
 	every int                 // of how many stretches it takes one
 	cuts  map[StackID]StackID // what is left of stacks
 	begun bool                // the run, in this stretch
@@ -234,52 +241,50 @@ func (d *draft) cut(b block) {
 
 // copies returns copies of w that are cut once more, one for each limit and in a room for it, which may be e;
 // nil where that teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
-// others. It reads those samples once more.
-func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine) []*world {
+// others. It reads those samples once more. What else is given is done beside that, if there are processors for it; it
+// changes no block, nor what is in a scratchpad.
+func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, beside ...func()) []*world {
 	vs := make([]*world, len(limits))
-	drafts := make([]*draft, len(limits))
-	for i, limit := range limits {
-		if limit >= leastLimit {
-			vs[i] = &world{judged: true}
-			drafts[i] = &draft{builder: rooms[i].build(vs[i]), mover: mover{from: e, to: rooms[i], number: i}, limit: limit, every: 1, cuts: map[StackID]StackID{}}
-		}
-	}
+	var drafts []*draft
 	every := max(1, 1+(w.blocks-1)/enough)
-	for k, d := range drafts {
-		if d != nil && every > 1 {
-			d.every = every * sparser[k]
-		}
-	}
-	for i := 0; i < len(w.stretches); i++ {
-		var taking []*draft
-		for k, d := range drafts {
-			if d != nil && i%d.every == k%d.every {
-				taking = append(taking, d)
-			}
-		}
-		if len(taking) == 0 {
+	for i, limit := range limits {
+		if limit < leastLimit {
 			continue
 		}
-		if every == 1 {
-			e.copyStretch(w, w.stretches[0], w.blocks, taking)
-			for _, d := range taking { // of such a copy others can be made
+		vs[i] = &world{judged: true}
+		d := &draft{builder: rooms[i].build(vs[i]), mover: newMover(e, rooms[i], i), limit: limit, first: i, every: 1, cuts: map[StackID]StackID{}}
+		if every > 1 {
+			d.every = every * sparser[i]
+		}
+		drafts = append(drafts, d)
+	}
+	steps := beside
+	if every == 1 && len(drafts) > 0 {
+		steps = append(steps, func() { // all samples, and once only
+			e.copyStretch(w, w.stretches[0], w.blocks, drafts...)
+			for _, d := range drafts { // of such a copy others can be made
 				d.w.stretches = w.stretches
 			}
-			break
+		})
+	} else {
+		for _, d := range drafts {
+			steps = append(steps, func() {
+				for i := d.first; i < len(w.stretches); i += d.every {
+					e.copyStretch(w, w.stretches[i], stretch, d)
+				}
+			})
 		}
-		e.copyStretch(w, w.stretches[i], stretch, taking)
 	}
+	e.each(len(steps), func(i int) { steps[i]() })
 	for _, d := range drafts {
-		if d != nil {
-			d.builder.end()
-			d.mover.end()
-		}
+		d.builder.end()
+		d.mover.end()
 	}
 	return vs
 }
 
 // copyStretch copies the n blocks of w from a position on.
-func (e *engine) copyStretch(w *world, at position, n int, drafts []*draft) {
+func (e *engine) copyStretch(w *world, at position, n int, drafts ...*draft) {
 	ri, k, thread := at.run, 0, e.which[at.which]
 	if at.begins {
 		ri--

@@ -75,7 +75,7 @@ type Thread struct {
 	Process uint32
 	// Samples yields the samples from number from on, 0 being the first, in order of
 	// time; see [Slice]. Fix reads them more than once, parts of them mostly, and keeps
-	// none; they must be the same each time.
+	// none; they must be the same each time. Where Options.Each does so, several read them at once.
 	Samples func(from int) iter.Seq[Sample]
 	// Breaks are times in ns, ascending, at which what was true before says
 	// nothing about what comes after: events were lost, the thread id went to
