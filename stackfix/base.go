@@ -68,14 +68,12 @@ func (e *engine) newBases(w *world) *bases {
 		return b
 	}
 	seen.reset()
-	var fs []FrameID
-	var on []StackID
 	for i := range w.runs {
 		for x := range w.runs[i].all() {
 			if !x.known() || seen.has(x.ext) {
 				continue
 			}
-			on = on[:0]
+			way := ancestor{t: e.t}
 			for s := x.ext; s != 0 && seen.add(s); {
 				callers, f := e.t.Node(s)
 				s = callers
@@ -83,12 +81,8 @@ func (e *engine) newBases(w *world) *bases {
 				if !b.calls[0][m].asked {
 					continue // nor is the frame
 				}
-				if len(on) == 0 {
-					fs, on = e.t.appendNodes(fs[:0], on, x.ext)
-				}
-				under := on[:e.t.Depth(callers)]
-				b.calls[0][m].add(e.t, under)
-				b.calls[1][f].add(e.t, under)
+				b.calls[0][m].add(&way, callers)
+				b.calls[1][f].add(&way, callers)
 				if b.calls[0][m].head {
 					b.direct.add(edgeKey(callers, m))
 				}
@@ -98,22 +92,39 @@ func (e *engine) newBases(w *world) *bases {
 	return b
 }
 
-// add counts a call under the innermost of the stacks on, each of which is the caller
-// of the next.
-func (c *calls) add(t *climber, on []StackID) {
+// An ancestor is what a stack and its callers have as their outermost frames, so many of them: it is asked for the
+// same number again and again.
+type ancestor struct {
+	t     *climber
+	n     int
+	stack StackID
+}
+
+// of returns the stack of the outermost n frames of s, which is the stack that was asked for before or one of its
+// callers; s if it has no more.
+func (x *ancestor) of(s StackID, n int) StackID {
+	if x.t.Depth(s) <= n {
+		return s
+	}
+	if x.n != n {
+		x.n, x.stack = n, x.t.up(s, n)
+	}
+	return x.stack
+}
+
+// add counts a call by callers.
+func (c *calls) add(way *ancestor, callers StackID) {
 	if !c.asked {
 		return
 	}
 	c.n++
-	if c.n == 1 {
-		c.above = 0
-		if len(on) > 0 {
-			c.above = on[len(on)-1]
+	switch {
+	case c.n == 1:
+		c.above = callers
+	case c.above != 0:
+		if s := way.of(callers, way.t.Depth(c.above)); s != c.above {
+			c.above = way.t.shared(c.above, s)
 		}
-		return
-	}
-	for c.above != 0 && (t.Depth(c.above) > len(on) || on[t.Depth(c.above)-1] != c.above) {
-		c.above = t.Parent(c.above)
 	}
 }
 

@@ -294,7 +294,10 @@ func (c *consensus) call(w *world) {
 	}
 	c.surround(at)
 	slices.SortStableFunc(c.witnesses, func(a, b witness) int {
-		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack)))
+		if a.time != b.time { // as nearly always
+			return cmp.Compare(a.time, b.time)
+		}
+		return cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack))
 	})
 	var stacks numbering
 	c.times, c.stackOf = make([]int64, len(c.witnesses)), make([]int32, len(c.witnesses))
