@@ -107,6 +107,10 @@ func (e *solver) lookupCallers(s StackID) *blend {
 		if c == nil || c.total == 0 {
 			continue
 		}
+		if c.total == above.total {
+			above = c // longer contexts have heard all
+			continue
+		}
 		x.more = x.more[:0]
 		for _, v := range c.of[:c.len] {
 			if longer := above.vote(v.of); longer != nil {

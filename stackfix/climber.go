@@ -51,6 +51,12 @@ func (t *climber) follow() {
 	}
 }
 
+// Grow makes room for n more stacks.
+func (t *climber) Grow(n int) {
+	t.Tree.Grow(n)
+	t.skips = slices.Grow(t.skips, n)
+}
+
 // Depth returns the number of frames of s.
 func (t *climber) Depth(s StackID) int { return int(t.skips[s].depth) }
 

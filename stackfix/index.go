@@ -384,6 +384,9 @@ func (x *index) vote(v *votes, p StackID) {
 		from := at
 		at = len(x.p)
 		v.at, v.cap = int32(at), max(1, 4*v.cap)
+		if more := at + int(v.cap); more > cap(x.p) { // by half as much it would be copied again and again
+			x.p, x.n = slices.Grow(x.p, more), slices.Grow(x.n, more)
+		}
 		x.p = append(x.p, x.p[from:from+n]...)
 		x.n = append(x.n, x.n[from:from+n]...)
 		x.p, x.n = reach(x.p, at+int(v.cap)), reach(x.n, at+int(v.cap))
@@ -472,6 +475,10 @@ func (e *solver) lookup(s StackID) *blend {
 		}
 		v := &x.votes[w.contexts[li]-1]
 		if v.total == 0 {
+			continue
+		}
+		if v.total == above.total {
+			above = v // longer contexts have heard all
 			continue
 		}
 		x.more = x.more[:0]

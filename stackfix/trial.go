@@ -256,6 +256,9 @@ func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, bes
 		if every > 1 {
 			d.every = every * sparser[i]
 		}
+		if rooms[i] != e {
+			rooms[i].t.Grow(e.t.Len() / d.every)
+		}
 		drafts = append(drafts, d)
 	}
 	steps := beside

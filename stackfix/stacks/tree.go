@@ -85,6 +85,11 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 	return s
 }
 
+// Grow makes room for n more stacks.
+func (t *Tree) Grow(n int) {
+	t.nodes, t.kin = slices.Grow(t.nodes, n), slices.Grow(t.kin, n)
+}
+
 // add appends the stack in which callers calls f.
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	s := StackID(len(t.nodes))
