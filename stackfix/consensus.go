@@ -145,13 +145,21 @@ func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 		return c
 	}
 	c.fair = float64(cut) <= mostlyWhole*float64(w.samples)
-	c.call(w)
+	var sole *soleCallers // needs nothing of the witnesses
+	c.each(2, func(i int) {
+		switch {
+		case i == 0:
+			c.call(w)
+		case c.minConf <= soleConfidence:
+			sole = c.learnSole(w)
+		}
+	})
 	c.local(w)
 	longer := open
 	for range partRounds {
 		longer = c.answerAll(longer)
 	}
-	c.followSole(w, open)
+	c.followSole(sole, open)
 	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // only the parts are asked for from here on
 	return c
 }

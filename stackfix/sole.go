@@ -118,15 +118,14 @@ func (x *soleCallers) climb(e *engine, s StackID) (up []FrameID, rooted bool) {
 
 // followSole puts the callers that must have called what is known of open blocks above that, and
 // roots those where that is all, unless a recursion is cut or the whole stacks around begin otherwise.
-func (c *consensus) followSole(w *world, open []*block) {
-	if len(open) == 0 || c.minConf > soleConfidence {
+func (c *consensus) followSole(sole *soleCallers, open []*block) {
+	if sole == nil {
 		return
 	}
 	type found struct {
 		stack  StackID
 		rooted bool
 	}
-	sole := c.learnSole(w)
 	known := map[StackID]found{} // by what is known already
 	q := c.inquiry()
 	defer q.end()
