@@ -100,9 +100,9 @@ func (e *solver) undisputed(p StackID) StackID {
 	n := len(e.fs)
 	e.fs = append(e.fs, e.o...)
 	from := 0
-	for _, s := range e.sides[:2] {
-		if s.ok {
-			from = max(from, e.dispute(e.fs, s.fs, n))
+	for i := range e.places {
+		if e.sides[i].ok {
+			from = max(from, e.dispute(e.fs, i, n))
 		}
 	}
 	if from == 0 {
@@ -112,21 +112,32 @@ func (e *solver) undisputed(p StackID) StackID {
 }
 
 // dispute returns the place, at most n, of the innermost frame of fs that has another
-// caller in other; 0 if there is none.
-func (e *solver) dispute(fs, other []FrameID, n int) int {
-	e.places.mark(e, other)
-	e.twice.mark(e, fs)
+// caller in a side; 0 if there is none.
+func (e *solver) dispute(fs []FrameID, side, n int) int {
+	s, places := &e.sides[side], &e.places[side]
+	if !s.marked { // else it was asked before
+		places.mark(e, s.fs)
+		s.marked = true
+	}
+	other, marked := s.fs, false
 	for i := min(n, len(fs)-sameFrames); i > 0; i-- {
 		m := e.method(fs[i])
-		j := e.places.of(m)
-		if j < 0 || j+sameFrames > len(other) || e.twice.of(m) < 0 {
+		j := places.of(m)
+		if j < 0 || j+sameFrames > len(other) {
 			continue
 		}
 		same := true
 		for k := range sameFrames {
 			same = same && fs[i+k] == other[j+k]
 		}
-		if same && (j == 0 || e.method(other[j-1]) != e.method(fs[i-1])) {
+		if !same || j > 0 && e.method(other[j-1]) == e.method(fs[i-1]) {
+			continue
+		}
+		if !marked { // seldom
+			e.twice.mark(e, fs)
+			marked = true
+		}
+		if e.twice.of(m) >= 0 {
 			return i
 		}
 	}
@@ -139,8 +150,8 @@ func (e *solver) undo(blk *block) bool {
 	if n == 0 {
 		return false
 	}
-	for _, s := range e.sides[:2] {
-		if s.ok && e.dispute(e.o, s.fs, n) > 0 {
+	for i := range e.places {
+		if e.sides[i].ok && e.dispute(e.o, i, n) > 0 {
 			blk.ext, blk.conf = blk.stack, 1
 			if blk.how == Caller {
 				blk.how = Complete

@@ -27,6 +27,7 @@ type side struct {
 	conf   float64
 	ok     bool
 	bad    bool
+	marked bool // its methods are in solver.places
 }
 
 // setSide makes block k of a run, if there is one, side i of the block at.
@@ -37,7 +38,7 @@ func (e *solver) setSide(i int, bs []block, k, at int) {
 	}
 	b := &bs[k]
 	if s.s != b.ext {
-		s.s = b.ext
+		s.s, s.marked = b.ext, false
 		s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
 	}
 	s.direct, s.conf, s.bad = b.stack == b.ext, float64(b.conf), b.bad

@@ -343,15 +343,15 @@ func (q *inquiry) next(camps []camp) (votes int, f FrameID) {
 			x.n = 0 // what is above was cut off
 			continue
 		}
-		g := q.t.Frame(x.above)
-		if votes > 0 && q.method(g) != q.method(f) {
+		callers, g := q.t.Node(x.above)
+		if votes > 0 && g != f && q.method(g) != q.method(f) {
 			return 0, 0
 		}
 		if votes == 0 {
 			f = g
 		}
 		votes += x.n
-		x.above = q.t.Parent(x.above)
+		x.above = callers
 	}
 	return votes, f
 }

@@ -24,22 +24,23 @@ type solver struct {
 	pieces  pieces
 
 	// scratch
-	fo            []FrameID
-	fs            []FrameID
-	places, twice methodPlaces
-	o             []FrameID
-	calls         surprises // of o
-	tCalls        surprises
-	cs            []cand
-	ps            []StackID
-	ends          []prefixEnd
-	outer         []StackID
-	sides         [4]side
-	local         threadTree
-	logs          logs
-	stamp         uint32
-	stamps        []uint32
-	doubts        perStack[float32] // what doubt says; 0: not worked out
+	fo     []FrameID
+	fs     []FrameID
+	places [2]methodPlaces // of the sides that are known
+	twice  methodPlaces
+	o      []FrameID
+	calls  surprises // of o
+	tCalls surprises
+	cs     []cand
+	ps     []StackID
+	ends   []prefixEnd
+	outer  []StackID
+	sides  [4]side
+	local  threadTree
+	logs   logs
+	stamp  uint32
+	stamps []uint32
+	doubts perStack[float32] // what doubt says; 0: not worked out
 }
 
 func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
