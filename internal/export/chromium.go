@@ -50,7 +50,7 @@ func Chromium(w io.Writer, p *profile.Profile, o Options) error {
 		c.at = b.ended
 	})
 	line.marks = !o.Plain
-	line.frames = max(1, partFrames/4) // events are three times as long as those of other formats
+	line.frames = max(1, partFrames/8) // events are three times as long as those of other formats
 	for i, th := range o.threads(p) {
 		if !line.thread(i, th, timing) {
 			break

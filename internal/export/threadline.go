@@ -51,7 +51,7 @@ type partStretch struct {
 }
 
 // partFrames is threadLine.frames of a format that sets none, some forty bytes an event.
-var partFrames = 8 << 10
+var partFrames = 4 << 10
 
 // newThreadLine returns a line behind what out has. render appends the text of a part to its out; it
 // is called for several parts at once, and changes nothing else. check, which may be nil, sees
