@@ -191,27 +191,40 @@ func TestUvarint(t *testing.T) {
 	}
 }
 
+// BenchmarkCursor reads samples of which all, or one in eight, have another stack than the one before, as threads
+// that work and such that wait do.
 func BenchmarkCursor(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var l Samples
-	s := Sample{Type: SampleManaged}
-	bytes := 0
-	for range 100_000 {
-		s.Time += 900_000 + rng.Int64N(200_000)
-		s.Stack = StackID(rng.IntN(10_000))
-		if rng.IntN(3) == 0 {
-			s.Type = SampleManaged + SampleType(rng.IntN(2))
-		}
-		l.Append(s)
-	}
-	for i := range l.chunks {
-		bytes += len(l.chunks[i].b)
-	}
-	b.SetBytes(int64(bytes))
-	b.ReportAllocs()
-	for b.Loop() {
-		c := l.Cursor()
-		for n := 0; c.Read(&s); n++ {
-		}
+	for _, bench := range []struct {
+		name string
+		each int // samples of one stack
+	}{{"works", 1}, {"waits", 8}} {
+		b.Run(bench.name, func(b *testing.B) {
+			const samples = 100_000
+			rng := rand.New(rand.NewPCG(1, 2))
+			var l Samples
+			s := Sample{Type: SampleManaged}
+			bytes := 0
+			for i := range samples {
+				s.Time += 900_000 + rng.Int64N(200_000)
+				if i%bench.each == 0 {
+					s.Stack = StackID(rng.IntN(10_000))
+					if rng.IntN(3) == 0 {
+						s.Type = SampleManaged + SampleType(rng.IntN(2))
+					}
+				}
+				l.Append(s)
+			}
+			for i := range l.chunks {
+				bytes += len(l.chunks[i].b)
+			}
+			b.SetBytes(int64(bytes))
+			b.ReportAllocs()
+			for b.Loop() {
+				c := l.Cursor()
+				for c.Read(&s) {
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/samples, "ns/sample")
+		})
 	}
 }
