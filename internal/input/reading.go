@@ -122,8 +122,8 @@ type delivery struct {
 	consumers []Consumer
 	preparer  Preparer // the only consumer, if it is one
 	event     nettrace.Event
-	stopped   []bool   // by consumer
-	left      int      // that have not stopped
+	stopped   []bool // by consumer
+	left      int    // that have not stopped
 }
 
 // defect keeps what the reader tells in its place among the events.
