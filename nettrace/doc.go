@@ -43,9 +43,10 @@
 // # Ownership
 //
 // The reader reuses an Event's memory: Payload, Stack and Labels, and all Values and
-// Texts taken from them, are valid until the next call of Read. Metadata and
+// Texts taken from them, are valid until the next call of Read, or of ReadBatch. Metadata and
 // Thread are stable for the life of the Reader and must not be changed. A Reader or
-// Writer is for one goroutine; different ones are independent.
+// Writer is for one goroutine; different ones are independent. A Batch can go to
+// another goroutine while the Reader reads on, as far as Options.Hold tells.
 //
 // # The end, damage and errors
 //

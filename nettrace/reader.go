@@ -279,10 +279,11 @@ func (r *Reader) Read(ev *Event) error {
 	return nil
 }
 
-// ReadBatch is Read for up to n events, which Batch.Next fills in: for those who hand events to another
+// ReadBatch is Read for up to n events, at least one, which Batch.Next fills in: for those who hand events to another
 // goroutine. It reads fewer only where it returns an error, which comes behind them. The events of b are valid until
 // the next call of Read or ReadBatch, unless Options.Hold says more.
 func (r *Reader) ReadBatch(b *Batch, n int) error {
+	n = max(n, 1)
 	b.reset(r.lastTime)
 	r.holds = max(r.holds, n)
 	for b.n < n {
