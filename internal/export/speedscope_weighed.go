@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -131,7 +130,20 @@ func (g *weighedStacks) write(out *buffer, frames *frameNames, unit, own string)
 	out.str(`,` + own + `"unit":"` + unit + `","startValue":0,"endValue":`)
 	out.b = strconv.AppendFloat(out.b, g.total, 'f', -1, 64)
 	out.str(`,"samples":[`)
-	g.writeStacks(out, frames)
+	for i, s := range g.stacks {
+		if i > 0 {
+			out.str(",")
+		}
+		out.str("\n[")
+		for k, f := range frames.of(s) {
+			if k > 0 {
+				out.str(",")
+			}
+			out.b = strconv.AppendInt(out.b, int64(f), 10)
+		}
+		out.str("]")
+		out.flushed()
+	}
 	out.str(`],"weights":[`)
 	for i, v := range g.weight {
 		if i > 0 {
@@ -143,49 +155,6 @@ func (g *weighedStacks) write(out *buffer, frames *frameNames, unit, own string)
 	out.str("]}")
 }
 
-// A stackPart is some stacks of a sampled profile, and the text that becomes of them.
-type stackPart struct {
-	stacks []weighedStack
-	first  bool
-	frames []int32
-	out    []byte
-}
-
-// writeStacks writes the frames of the stacks, a stack in a line. Several parts are made text of at once.
-func (g *weighedStacks) writeStacks(out *buffer, frames *frameNames) {
-	const atOnce = 256 // some ten KB
-	line := relay.New(func(b *stackPart) {
-		b.out = b.out[:0]
-		for i, s := range b.stacks {
-			if !b.first || i > 0 {
-				b.out = append(b.out, ',')
-			}
-			b.out = append(b.out, "\n["...)
-			b.frames = frames.of(b.frames[:0], s)
-			for k, f := range b.frames {
-				if k > 0 {
-					b.out = append(b.out, ',')
-				}
-				b.out = strconv.AppendInt(b.out, int64(f), 10)
-			}
-			b.out = append(b.out, ']')
-		}
-	}, func(b *stackPart) error {
-		b.out = out.text(b.out)
-		return out.err
-	})
-	first := true
-	for part := range slices.Chunk(g.stacks, atOnce) {
-		b := line.Batch()
-		b.stacks, b.first = part, first
-		first = false
-		if line.Send() != nil {
-			break
-		}
-	}
-	_ = line.Close() // out has the error
-}
-
 // frameNames numbers the names of the frames that are met.
 type frameNames struct {
 	p      *profile.Profile
@@ -194,6 +163,7 @@ type frameNames struct {
 	method []int32 // by method; -1: not met
 	leaves map[string]int32
 	begins map[int32]profile.Place
+	buf    []int32
 }
 
 func newFrameNames(p *profile.Profile) *frameNames {
@@ -222,19 +192,21 @@ func (f *frameNames) meet(id profile.StackID) {
 	}
 }
 
-// of puts the numbers of the frames of a stack that was met, root first, into list, which is empty.
-func (f *frameNames) of(list []int32, s weighedStack) []int32 {
+// of returns the numbers of the frames of a stack that was met, root first; they are valid
+// until the next call.
+func (f *frameNames) of(s weighedStack) []int32 {
 	t := f.p.Table
+	f.buf = f.buf[:0]
 	if s.leaf >= 0 {
-		list = append(list, s.leaf)
+		f.buf = append(f.buf, s.leaf)
 	}
 	for id := s.stack; id != 0; id = t.Parent(id) {
 		if m := t.Method(t.Frame(id)); !f.skip[m] {
-			list = append(list, f.method[m])
+			f.buf = append(f.buf, f.method[m])
 		}
 	}
-	slices.Reverse(list)
-	return list
+	slices.Reverse(f.buf)
+	return f.buf
 }
 
 func (f *frameNames) leaf(name string) int32 {
