@@ -72,6 +72,12 @@ type witness struct {
 	surrounding
 }
 
+// called is a stack that witnesses show.
+type called struct {
+	stack     StackID
+	witnesses int32
+}
+
 // A spot is where a context is in a stack.
 type spot struct {
 	context int32
@@ -98,7 +104,7 @@ type consensus struct {
 	witnesses []witness // in order of time
 	times     []int64   // of these
 	stackOf   []int32   // of these: the number of its stack
-	stacks    int       // of these: different ones
+	stacks    []called  // the different ones, in the order of their first witnesses
 	fair      bool      // most samples are whole
 	recorded  bool      // who was not recorded whole is no witness, and all who were vote: see review
 	ways      numbering // stretches of wayMethods
@@ -284,36 +290,116 @@ func (q *inquiry) end() {
 
 // call collects the witnesses.
 func (c *consensus) call(w *world) {
-	var at []blockPlace
-	for i := range w.runs {
+	// of each run, side by side
+	from := make([]int, len(w.runs)+1)
+	c.each(len(w.runs), func(i int) {
 		for b := range w.runs[i].all() {
-			x := witness{glimpse: glimpse{b.time, w.runs[i].thread}, stack: b.stack, whole: b.rooted && b.conf >= sureWhole, hearsay: b.hearsay}
+			if c.votes(b) {
+				from[i+1]++
+			}
+		}
+	})
+	for i := range w.runs {
+		from[i+1] += from[i]
+	}
+	n := from[len(w.runs)]
+	all, order := make([]witness, n), make([]turn, n)
+	c.each(len(w.runs), func(i int) {
+		q := c.inquiry()
+		defer q.end()
+		k := from[i]
+		for b := range w.runs[i].all() {
+			if !c.votes(b) {
+				continue
+			}
+			x := witness{glimpse: glimpse{b.time, w.runs[i].thread}, stack: b.stack, whole: c.whole(b), hearsay: b.hearsay}
 			if x.whole {
 				x.stack = b.ext
 			}
-			if c.recorded {
-				x.whole = b.given
-			}
-			if !b.bridged && x.stack != 0 && (x.whole || !c.recorded) {
-				c.witnesses = append(c.witnesses, x)
-				at = append(at, blockPlace{i, b.first})
-			}
+			x.between(q, b.before, b.after)
+			all[k], order[k] = x, turn{x.time, int32(c.t.Depth(x.stack)), int32(k)}
+			k++
 		}
+	})
+	c.witnesses, c.times, c.stackOf = make([]witness, n), make([]int64, n), make([]int32, n)
+	var stacks numbering
+	for i, x := range mergeTurns(order, from) {
+		c.witnesses[i] = all[x.at]
+		c.times[i] = x.time
+		s := all[x.at].stack
+		k := stacks.add(uint64(s))
+		if k == len(c.stacks) {
+			c.stacks = append(c.stacks, called{stack: s})
+		}
+		c.stackOf[i] = int32(k)
+		c.stacks[k].witnesses++
 	}
-	c.surround(at)
-	slices.SortStableFunc(c.witnesses, func(a, b witness) int {
+}
+
+// whole tells whether b votes as a whole stack.
+func (c *consensus) whole(b *block) bool {
+	if c.recorded {
+		return b.given
+	}
+	return b.rooted && b.conf >= sureWhole
+}
+
+// votes tells whether b is a witness.
+func (c *consensus) votes(b *block) bool {
+	switch {
+	case b.bridged:
+		return false
+	case c.whole(b):
+		return b.ext != 0
+	}
+	return b.stack != 0 && !c.recorded
+}
+
+// A turn is when a witness is called: in order of time, and of those at one time the shallowest first.
+type turn struct {
+	time  int64
+	depth int32
+	at    int32 // its number
+}
+
+// mergeTurns sorts stretches that begin where from tells, the last of which is the end, and which are sorted but for turns at one time.
+func mergeTurns(all []turn, from []int) []turn {
+	compare := func(a, b turn) int {
 		if a.time != b.time { // as nearly always
 			return cmp.Compare(a.time, b.time)
 		}
-		return cmp.Compare(c.t.Depth(a.stack), c.t.Depth(b.stack))
-	})
-	var stacks numbering
-	c.times, c.stackOf = make([]int64, len(c.witnesses)), make([]int32, len(c.witnesses))
-	for i := range c.witnesses {
-		c.times[i] = c.witnesses[i].time
-		c.stackOf[i] = int32(stacks.add(uint64(c.witnesses[i].stack)))
+		return cmp.Compare(a.depth, b.depth)
 	}
-	c.stacks = stacks.n
+	for i := range len(from) - 1 {
+		if some := all[from[i]:from[i+1]]; !slices.IsSortedFunc(some, compare) {
+			slices.SortStableFunc(some, compare)
+		}
+	}
+	into := make([]turn, len(all))
+	for len(from) > 2 {
+		next := from[:1]
+		for i := 0; i+1 < len(from); i += 2 {
+			lo, mid := from[i], from[i+1]
+			hi := mid
+			if i+2 < len(from) {
+				hi = from[i+2]
+			}
+			a, b, k := all[lo:mid], all[mid:hi], lo
+			for len(a) > 0 && len(b) > 0 {
+				if compare(b[0], a[0]) < 0 {
+					into[k], b = b[0], b[1:]
+				} else {
+					into[k], a = a[0], a[1:]
+				}
+				k++
+			}
+			copy(into[k:], a)
+			copy(into[k+len(a):hi], b)
+			next = append(next, hi)
+		}
+		all, into, from = into, all, next
+	}
+	return all
 }
 
 // ask finds in which stacks the contexts of what is known of open blocks are, and returns how many sightings
@@ -353,31 +439,25 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 	ends, at := c.endings()
 	defer clear(at)
 	c.spots = c.spots[:0]
-	c.shows = slices.Grow(c.shows[:0], c.stacks)[:c.stacks]
-	clear(c.shows)
+	c.shows = slices.Grow(c.shows[:0], len(c.stacks))[:len(c.stacks)]
 	c.counts = make([]int, c.ids.n)
-	for i := range c.witnesses {
-		show := &c.shows[c.stackOf[i]]
-		if show[1] == 0 {
-			show[0] = int32(len(c.spots))
-			// the innermost frame is no call site
-			for e := at[c.t.Parent(c.witnesses[i].stack)]; e != 0; e = ends[e].outer {
-				for k, id := range ends[e].contexts {
-					if id > 0 {
-						s := ends[e].stack
-						for range contextSites[k] { // too near for jumps
-							s = c.t.Parent(s)
-						}
-						c.spots = append(c.spots, spot{id - 1, s})
+	for k, x := range c.stacks {
+		from := len(c.spots)
+		// the innermost frame is no call site
+		for e := at[c.t.Parent(x.stack)]; e != 0; e = ends[e].outer {
+			for k, id := range ends[e].contexts {
+				if id > 0 {
+					s := ends[e].stack
+					for range contextSites[k] { // too near for jumps
+						s = c.t.Parent(s)
 					}
+					c.spots = append(c.spots, spot{id - 1, s})
+					c.counts[id-1] += int(x.witnesses)
 				}
 			}
-			show[1] = int32(len(c.spots))
 		}
-		for _, x := range c.spots[show[0]:show[1]] {
-			c.counts[x.context]++
-		}
-		sightings += int(show[1] - show[0])
+		c.shows[k] = [2]int32{int32(from), int32(len(c.spots))}
+		sightings += (len(c.spots) - from) * int(x.witnesses)
 	}
 	return sightings
 }
@@ -415,23 +495,60 @@ func (c *consensus) see() {
 		c.all = make([]sighting, n)
 	}
 	all := c.all[:n]
+	// What the witnesses of a part see stands behind what those before it do.
+	parts := make([][]uint32, min(mostParts, 1+len(c.witnesses)/leastPart))
+	bounds := func(part int) (from, to int) {
+		return part * len(c.witnesses) / len(parts), (part + 1) * len(c.witnesses) / len(parts)
+	}
+	c.each(len(parts), func(i int) {
+		parts[i] = make([]uint32, len(c.counts))
+		shown := make([]uint32, len(c.stacks))
+		from, to := bounds(i)
+		for _, k := range c.stackOf[from:to] {
+			shown[k]++
+		}
+		for k, n := range shown {
+			if n > 0 {
+				show := c.shows[k]
+				for _, p := range places[show[0]:show[1]] {
+					parts[i][c.spots[p].context] += n
+				}
+			}
+		}
+	})
 	c.seen = make([][]sighting, len(c.counts))
+	at := 0
 	for id, some := range c.counts {
-		c.seen[id], all = all[:0:some], all[some:]
-	}
-	for i := range c.witnesses {
-		x := &c.witnesses[i]
-		whole := uint32(0)
-		if x.whole {
-			whole = 1
+		c.seen[id] = all[at : at+some]
+		next := uint32(at)
+		for _, part := range parts {
+			part[id], next = next, next+part[id]
 		}
-		show := c.shows[c.stackOf[i]]
-		for _, n := range places[show[0]:show[1]] {
-			list := &c.seen[c.spots[n].context]
-			*list = append(*list, sighting{int32(i), 2*n + whole})
-		}
+		at += some
 	}
+	c.each(len(parts), func(i int) {
+		next := parts[i]
+		from, to := bounds(i)
+		for w := from; w < to; w++ {
+			whole := uint32(0)
+			if c.witnesses[w].whole {
+				whole = 1
+			}
+			show := c.shows[c.stackOf[w]]
+			for _, p := range places[show[0]:show[1]] {
+				at := &next[c.spots[p].context]
+				all[*at] = sighting{int32(w), 2*p + whole}
+				*at++
+			}
+		}
+	})
 }
+
+// The witnesses are asked in up to mostParts parts at once, of leastPart and more.
+const (
+	mostParts = 8
+	leastPart = 32 << 10
+)
 
 // An ending is a stack with the contexts that end with it.
 type ending struct {

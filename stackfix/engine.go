@@ -15,6 +15,7 @@ type engine struct {
 	mth     []MethodID // of each frame
 	methods int        // numbers of methods are below it
 	each    func(n int, f func(i int))
+	bridges bool // some stacks hold the bridge already
 	byName  bool // nearly each frame is its own method: call sites cannot be told apart
 
 	// of the process
@@ -46,7 +47,9 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 	}
 	n := 0
 	for s := 1; s < tree.Len(); s++ {
-		n = max(n, int(tree.Frame(StackID(s)))+1)
+		f := tree.Frame(StackID(s))
+		n = max(n, int(f)+1)
+		e.bridges = e.bridges || f == opts.Bridge
 	}
 	e.mth = make([]MethodID, n)
 	distinct := map[MethodID]bool{}
@@ -97,6 +100,9 @@ func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
 
 // holdsBridge tells whether the bridge is in s.
 func (e *engine) holdsBridge(s StackID) bool {
+	if !e.bridges {
+		return false
+	}
 	for ; s != 0; s = e.t.Parent(s) {
 		if e.t.Frame(s) == e.opts.Bridge {
 			return true

@@ -39,46 +39,11 @@ const (
 // of either, which only a review asks for.
 type surrounding struct{ shared, kept, either int32 }
 
-// A blockPlace is where a block is.
-type blockPlace struct {
-	run   int
-	first int32 // sample
-}
-
-// surround finds the surroundings of the witnesses, which are at these places, in order.
-func (c *consensus) surround(at []blockPlace) {
-	type waiting struct {
-		witness int
-		before  StackID
-	}
-	var open []waiting // since the last whole stack
-	var last StackID
-	run, next := -1, 0
-	q := c.inquiry()
-	defer q.end()
-	c.scan(position{begins: true}, func(int) {
-		run++
-		last, open = 0, open[:0]
-	}, func(b *block) bool {
-		before := last
-		if b.cut == Whole && b.dropped == 0 && b.orig != 0 {
-			last = b.orig
-			for _, o := range open {
-				c.witnesses[o.witness].between(q, o.before, last)
-			}
-			open = open[:0]
-		}
-		for ; next < len(at) && at[next] == (blockPlace{run, b.first}); next++ {
-			if before != 0 {
-				open = append(open, waiting{next, before})
-			}
-		}
-		return true
-	})
-}
-
 // between notes that x stands between two whole stacks.
 func (x *witness) between(q *inquiry, before, after StackID) {
+	if before == 0 || after == 0 {
+		return
+	}
 	s := q.t.shared(q.t.Parent(before), q.t.Parent(after))
 	n := q.t.Depth(s)
 	x.shared, x.kept = int32(n), int32(q.shared(s, n, x.stack, 0))

@@ -43,7 +43,11 @@ type first struct {
 	at    int32 // sample
 	stack StackID
 	time  int64 // ns
+	neighbours
 }
+
+// neighbours are the nearest whole stacks of a run before and after one, as they were recorded; 0: there is none.
+type neighbours struct{ before, after StackID }
 
 // all yields the blocks of a run, and in their places blocks made of its firsts. Each is
 // valid until the next one.
@@ -53,7 +57,7 @@ func (r *run) all() iter.Seq[*block] {
 		until := func(at int32) bool {
 			for len(firsts) > 0 && firsts[0].at < at {
 				s := firsts[0].stack
-				if !yield(&block{first: firsts[0].at, time: firsts[0].time, stack: s, ext: s, conf: 1, rooted: true, given: true}) {
+				if !yield(&block{first: firsts[0].at, time: firsts[0].time, stack: s, ext: s, conf: 1, rooted: true, given: true, neighbours: firsts[0].neighbours}) {
 					return false
 				}
 				firsts = firsts[1:]
@@ -84,6 +88,7 @@ type block struct {
 	// what else is known of it: see opinion
 	guessForeign                      float32
 	guessMargin, guessRec, guessSides level
+	neighbours                                // of the recording
 	between                           StackID // what the recorded whole stacks around it share: see enclose
 	// the last attempt: with which neighbours
 	triedExt, triedF, triedB StackID
@@ -178,11 +183,14 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 	m := e.build(w)
 	e.short.begin()
 	at := position{which: -1}
+	var last StackID // the last whole one of the run
+	from := int32(0) // its first sample
 	e.scan(position{begins: true}, func(thread int) {
 		for at.which < 0 || e.which[at.which] != thread {
 			at.which++
 		}
 		m.begin(thread)
+		last, from = 0, 0
 	}, func(b *block) bool {
 		if w.blocks%stretch == 0 {
 			at.run, at.sample, at.begins = len(w.runs)-1, b.first, !m.any
@@ -190,6 +198,11 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 		}
 		e.fill(b)
 		e.short.see(b)
+		b.before = last
+		if b.cut == Whole && b.dropped == 0 && b.orig != 0 {
+			m.neighbour(from, b.orig)
+			last, from = b.orig, b.first
+		}
 		m.add(b)
 		if !b.rooted {
 			cuts++
@@ -277,9 +290,21 @@ func (m *builder) add(b *block) {
 	if keep {
 		r.blocks = append(r.blocks, *b)
 	} else if isFirst {
-		r.firsts = append(r.firsts, first{b.first, b.ext, b.time})
+		r.firsts = append(r.firsts, first{b.first, b.ext, b.time, b.neighbours})
 	}
 	m.prev, m.kept, m.any = *b, keep, true
+}
+
+// neighbour notes that s is the nearest whole stack after the blocks of the run from sample number from on.
+func (m *builder) neighbour(from int32, s StackID) {
+	r := &m.w.runs[len(m.w.runs)-1]
+	for k := len(r.blocks) - 1; k >= 0 && r.blocks[k].first >= from; k-- {
+		r.blocks[k].after = s
+	}
+	for k := len(r.firsts) - 1; k >= 0 && r.firsts[k].at >= from; k-- {
+		r.firsts[k].after = s
+	}
+	m.held.after, m.prev.after = s, s // they may be kept later
 }
 
 // insert puts a block that was not kept into its place near the end.

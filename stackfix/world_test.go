@@ -105,7 +105,9 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 				if !b.rooted || b.bridged || k > 0 && !r.blocks[k-1].rooted || k+1 < len(r.blocks) && !r.blocks[k+1].rooted {
 					require.GreaterOrEqual(t, at, 0, "run %d block %d", i, k)
 				}
-				noted := slices.Contains(w.runs[i].firsts, first{b.first, b.stack, b.time})
+				noted := slices.ContainsFunc(w.runs[i].firsts, func(x first) bool {
+					return x.at == b.first && x.stack == b.stack && x.time == b.time
+				})
 				require.Equal(t, at < 0 && !seen[b.stack], noted, "run %d block %d", i, k)
 				seen[b.stack] = seen[b.stack] || b.rooted
 				if at >= 0 && k > 0 && !(b.given && r.blocks[k-1].given) {
@@ -131,9 +133,21 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 			}
 			b := bases{engine: e}
 			assert.Equal(t, b.root(r), b.root(&w.runs[i]))
+			whole := func(b block) bool { return b.cut == Whole && b.dropped == 0 && b.orig != 0 }
 			at, inOrder := int32(-1), 0
 			for b := range w.runs[i].all() {
 				require.Greater(t, b.first, at)
+				var want neighbours
+				for _, x := range r.blocks {
+					if whole(x) && x.first < b.first {
+						want.before = x.orig
+					}
+					if whole(x) && x.first > b.first {
+						want.after = x.orig
+						break
+					}
+				}
+				require.Equal(t, want, b.neighbours, "run %d sample %d", i, b.first)
 				at = b.first
 				inOrder++
 			}
