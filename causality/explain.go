@@ -352,11 +352,11 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps boo
 	for _, h := range w.hot {
 		e.Hot = append(e.Hot, *h)
 	}
-	slices.SortFunc(e.Hot, func(a, b Hot) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Method, b.Method)) })
+	slices.SortStableFunc(e.Hot, func(a, b Hot) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Method, b.Method)) })
 	for k, d := range w.stuck {
 		e.Stuck = append(e.Stuck, Stuck{k.stack, k.state, d})
 	}
-	slices.SortFunc(e.Stuck, func(a, b Stuck) int {
+	slices.SortStableFunc(e.Stuck, func(a, b Stuck) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.State, b.State))
 	})
 	return e, true
@@ -446,7 +446,7 @@ func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(St
 		add(w.From, w.To, ByOtherSide, 0)
 	}
 	x.edges = edges
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	var on held
 	at, i := from, 0
 	for at < to {

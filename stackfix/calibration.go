@@ -228,7 +228,7 @@ func (c *calibration) fit() {
 		n, right, w, z float64
 	}
 	var rows []known
-	for _, v := range slices.SortedFunc(maps.Keys(c.seen), evidence.compare) {
+	for _, v := range slices.SortedStableFunc(maps.Keys(c.seen), evidence.compare) {
 		if k := c.seen[v]; v.kind != byCallers {
 			rows = append(rows, known{groupOf(v), k.n, k.right, min(1, independent/k.n), usual(v)})
 		}

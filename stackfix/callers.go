@@ -82,8 +82,12 @@ func (c *callers) vote(m MethodID) *vote {
 
 // lookupCallers returns the methods that may call a window. They are valid for this round.
 func (e *solver) lookupCallers(s StackID) *blend {
-	x := &e.idx
+	x := e.idx
 	w := x.window(s)
+	if e.isHand {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+	}
 	b := &w.callers
 	if w.called == e.round+1 {
 		return b
@@ -111,16 +115,16 @@ func (e *solver) lookupCallers(s StackID) *blend {
 			above = c // longer contexts have heard all
 			continue
 		}
-		x.more = x.more[:0]
+		e.more = e.more[:0]
 		for _, v := range c.of[:c.len] {
 			if longer := above.vote(v.of); longer != nil {
 				v.n -= longer.n
 			}
 			if v.n > 0 {
-				x.more = append(x.more, v)
+				e.more = append(e.more, v)
 			}
 		}
-		b.add(c.total-above.total, x.more)
+		b.add(c.total-above.total, e.more)
 		above = c
 	}
 	return b
@@ -180,7 +184,7 @@ const fewBits = 6
 // copyCallers puts back what stands above the first frames of blk wherever they were
 // seen, in cut stacks too: as far as all these stacks agree.
 func (e *solver) copyCallers(blk *block) bool {
-	x := &e.idx
+	x := e.idx
 	w := x.window(blk.ext)
 	var best *callers
 	level, unanimous := 0, 0

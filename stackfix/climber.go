@@ -9,7 +9,8 @@ import (
 // A climber is a tree in which one gets from a stack to those further out by jumps.
 type climber struct {
 	*stacks.Tree
-	skips []skip // of each stack
+	skips []skip  // of each stack
+	base  StackID // of a fork: where there are none until its first own one
 }
 
 type skip struct {
@@ -44,11 +45,25 @@ func (t *climber) follow() {
 		if x.depth <= outerFrames {
 			x.outer = s
 		}
-		if len(t.skips) == cap(t.skips) {
-			t.skips = append(make([]skip, 0, len(t.skips)+len(t.skips)/2), t.skips...)
+		if n := len(t.skips); n == cap(t.skips) {
+			more := make([]skip, n, n+n/2)
+			copy(more, t.skips[:t.base])
+			copy(more[t.First():], t.skips[t.First():])
+			t.skips = more
 		}
 		t.skips = append(t.skips, x)
 	}
+}
+
+// fork is Fork.
+func (t *climber) fork(n, room int) []*climber {
+	t.skips = slices.Grow(t.skips, n*room)
+	forks := make([]*climber, n)
+	for i, tree := range t.Tree.Fork(n, room) {
+		first := int(tree.First())
+		forks[i] = &climber{Tree: tree, skips: t.skips[: first : first+room], base: StackID(t.Len())}
+	}
+	return forks
 }
 
 // Grow makes room for n more stacks.

@@ -323,7 +323,7 @@ func (c *consensus) call(w *world) {
 	})
 	c.witnesses, c.times, c.stackOf = make([]witness, n), make([]int64, n), make([]int32, n)
 	var stacks numbering
-	for i, x := range mergeTurns(order, from) {
+	for i, x := range mergeTurns(order) {
 		c.witnesses[i] = all[x.at]
 		c.times[i] = x.time
 		s := all[x.at].stack
@@ -362,19 +362,21 @@ type turn struct {
 	at    int32 // its number
 }
 
-// mergeTurns sorts stretches that begin where from tells, the last of which is the end, and which are sorted but for turns at one time.
-func mergeTurns(all []turn, from []int) []turn {
+// mergeTurns sorts turns, which are long stretches that are sorted: those of runs, but for turns at one time.
+func mergeTurns(all []turn) []turn {
 	compare := func(a, b turn) int {
 		if a.time != b.time { // as nearly always
 			return cmp.Compare(a.time, b.time)
 		}
 		return cmp.Compare(a.depth, b.depth)
 	}
-	for i := range len(from) - 1 {
-		if some := all[from[i]:from[i+1]]; !slices.IsSortedFunc(some, compare) {
-			slices.SortStableFunc(some, compare)
+	from := []int{0} // where stretches begin, and the end
+	for i := 1; i < len(all); i++ {
+		if compare(all[i], all[i-1]) < 0 {
+			from = append(from, i)
 		}
 	}
+	from = append(from, len(all))
 	into := make([]turn, len(all))
 	for len(from) > 2 {
 		next := from[:1]

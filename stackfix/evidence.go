@@ -196,13 +196,14 @@ func (e *solver) doubt(p StackID) float64 {
 	for ; e.t.Depth(p) > 1 && e.doubts.of[p] == 0; p = e.t.Parent(p) {
 		e.doubts.used = append(e.doubts.used, p)
 	}
-	d := float64(e.doubts.of[p])
+	d := e.doubts.of[p]
 	for i := len(e.doubts.used) - 1; i >= n; i-- {
 		s := e.doubts.used[i]
-		d += e.m.callerSurprise(e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s)))
-		e.doubts.of[s] = float32(d)
+		// the same whoever asked before, and for which stacks
+		d += float32(e.m.callerSurprise(e.method(e.t.Frame(e.t.Parent(s))), e.method(e.t.Frame(s))))
+		e.doubts.of[s] = d
 	}
-	return d
+	return float64(d)
 }
 
 // recursion tells whether the cut goes through a recursion, whose depth nothing

@@ -1,6 +1,9 @@
 package stackfix
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // maxContext is the longest context, in frames.
 const maxContext = 64
@@ -62,12 +65,7 @@ type index struct {
 	seen    []known   // cut stacks whose callers were counted
 	marks   marks
 
-	// scratch
-	places []place
-	more   []vote // those that a longer context has not heard
-	// room for the prefixes and weights of windows
-	spareOf []uint32
-	spareP  []float64
+	places []place // scratch
 }
 
 // A vote is how many donors of a context have a prefix, or a method as caller.
@@ -93,6 +91,7 @@ const (
 
 // A window is a cut stack that is looked up: its contexts, and what they tell.
 type window struct {
+	mu       sync.Mutex         // of all but contexts and open, while hands look up
 	contexts [len(levels)]int32 // 1 + number; 0 if the stack is too short
 	prefixes blend
 	asked    int   // 1 + the round of prefixes
@@ -141,7 +140,7 @@ const recounts = 2
 
 // updateIndex looks in all known stacks for the first frames of the cut ones.
 func (e *solver) updateIndex() {
-	x := &e.idx
+	x := e.idx
 	if x.pow[0] == 0 {
 		x.pow[0] = 1
 		for i := 1; i < len(x.pow); i++ {
@@ -194,7 +193,7 @@ func (e *solver) updateIndex() {
 
 // markHeads notes which frames windows begin with.
 func (e *solver) markHeads() {
-	x := &e.idx
+	x := e.idx
 	x.isHead = reach(x.isHead, len(e.mth))
 	for f, m := range e.mth {
 		at := &x.heads[m]
@@ -212,7 +211,7 @@ func (e *solver) markHeads() {
 // walk marks s and what it goes through, and returns how many of its frames were
 // marked before.
 func (e *solver) walk(s StackID, as mark) int {
-	x := &e.idx
+	x := e.idx
 	for ; s != 0 && !x.marks.has(s, as); s = e.t.Parent(s) {
 		x.marks.set(s, as)
 	}
@@ -230,7 +229,7 @@ func (x *index) addKnown(s StackID) {
 
 // addWindow makes the contexts of s known.
 func (e *solver) addWindow(s StackID) {
-	x := &e.idx
+	x := e.idx
 	x.windows = append(x.windows, window{})
 	w := &x.windows[len(x.windows)-1]
 	e.fo = e.t.AppendFrames(e.fo[:0], s)
@@ -273,7 +272,7 @@ func (e *solver) addWindow(s StackID) {
 // count looks in c for the contexts from number first on: all, or those of this round.
 // What stands before them in a whole stack is a vote.
 func (e *solver) count(c known, whole bool, first int32) {
-	x := &e.idx
+	x := e.idx
 	D := e.t.Depth(c.s)
 	// what ends in the old frames was counted with an earlier stack
 	begin := max(0, c.old+1-maxContext)
@@ -443,8 +442,12 @@ func (b *blend) get(of uint32) float64 {
 
 // lookup returns the prefixes of a window. They are valid for this round.
 func (e *solver) lookup(s StackID) *blend {
-	x := &e.idx
+	x := e.idx
 	w := x.window(s)
+	if e.isHand {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+	}
 	b := &w.prefixes
 	if w.asked == e.round+1 {
 		return b
@@ -462,10 +465,10 @@ func (e *solver) lookup(s StackID) *blend {
 	}
 	w.donors = donors
 	if isNew {
-		if most := maxVotes * len(levels); len(x.spareOf) < most {
-			x.spareOf, x.spareP = make([]uint32, 32*most), make([]float64, 32*most)
+		if most := maxVotes * len(levels); len(e.spareOf) < most {
+			e.spareOf, e.spareP = make([]uint32, 32*most), make([]float64, 32*most)
 		}
-		b.of, b.p = x.spareOf, x.spareP
+		b.of, b.p = e.spareOf, e.spareP
 	}
 	*b = blend{of: b.of[:0], p: b.p[:0], other: 1}
 	above := &votes{}
@@ -481,17 +484,17 @@ func (e *solver) lookup(s StackID) *blend {
 			above = v // longer contexts have heard all
 			continue
 		}
-		x.more = x.more[:0]
+		e.more = e.more[:0]
 		for i := v.at; i < v.at+int32(v.len); i++ {
 			if n := x.n[i] - x.count(above, x.p[i]); n > 0 {
-				x.more = append(x.more, vote{x.p[i], n})
+				e.more = append(e.more, vote{x.p[i], n})
 			}
 		}
-		b.add(v.total-above.total, x.more)
+		b.add(v.total-above.total, e.more)
 		above = v
 	}
 	if n := len(b.of); isNew {
-		x.spareOf, x.spareP = x.spareOf[n:], x.spareP[n:]
+		e.spareOf, e.spareP = e.spareOf[n:], e.spareP[n:]
 		b.of, b.p = b.of[:n:n], b.p[:n:n]
 	}
 	return b

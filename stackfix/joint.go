@@ -135,7 +135,7 @@ func (e *solver) moment(b *block, around []StackID) moment {
 	if b.guess != 0 {
 		add(b.guess, 0)
 	}
-	slices.SortFunc(m.states, func(a, b state) int { return cmp.Or(cmp.Compare(b.own, a.own), cmp.Compare(a.prefix, b.prefix)) })
+	slices.SortStableFunc(m.states, func(a, b state) int { return cmp.Or(cmp.Compare(b.own, a.own), cmp.Compare(a.prefix, b.prefix)) })
 	m.states = m.states[:min(len(m.states), mostStates)]
 	for i := range m.states {
 		m.states[i].stack = e.t.Join(m.states[i].prefix, e.o)

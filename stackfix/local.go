@@ -1,16 +1,18 @@
 package stackfix
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // A threadTree counts the known stacks of one thread.
 type threadTree struct {
 	thread int // 1 + its number
 	round  int
-	pad    *scratchpad                 // by stack: numbers, below
-	used   []StackID                   // those with some
-	fresh  []StackID                   // stacks that were found in this round
-	kept   map[int]threadTally         // of threads that were asked: the next round may ask them again
-	room   int                         // for how many more stacks there is room in kept
+	pad    *scratchpad // by stack: numbers, below
+	used   []StackID   // those with some
+	fresh  []StackID   // stacks that were found in this round
+	kept   *threadTallies
 	later  []StackID                   // what was counted of the thread, but is not in what is kept
 	known  [1 << foreignBits]foreigner // what foreign said lately, by a hash
 	said   uint32                      // how often that was forgotten
@@ -50,6 +52,13 @@ type threadTally struct {
 	fresh []StackID // to be counted too
 }
 
+// threadTallies are those of threads that were asked: the next round may ask them again.
+type threadTallies struct {
+	mu   sync.Mutex
+	of   map[int]threadTally
+	room int // for how many more stacks there is room
+}
+
 // tallied are the numbers of a stack.
 type tallied struct {
 	stack           StackID
@@ -64,21 +73,23 @@ const (
 )
 
 // forget forgets what is kept of threads. Where a stack is not known any more they are to be counted anew.
-func (l *threadTree) forget() { l.kept, l.room = map[int]threadTally{}, mostTallied }
+func (l *threadTree) forget() { l.kept = &threadTallies{of: map[int]threadTally{}, room: mostTallied} }
 
 // keep keeps what was counted of the thread, if there is room.
 func (l *threadTree) keep() {
 	if l.thread == 0 {
 		return
 	}
-	x := l.kept[l.thread-1]
+	l.kept.mu.Lock()
+	defer l.kept.mu.Unlock()
+	x := l.kept.of[l.thread-1]
 	if len(l.used) > len(x.of)+len(x.of)/tallyGrowth {
-		l.room += len(x.of)
-		if l.room < len(l.used) {
-			delete(l.kept, l.thread-1)
+		l.kept.room += len(x.of)
+		if l.kept.room < len(l.used) {
+			delete(l.kept.of, l.thread-1)
 			return
 		}
-		l.room -= len(l.used)
+		l.kept.room -= len(l.used)
 		x.of = slices.Grow(x.of[:0], len(l.used))
 		for _, s := range l.used {
 			n := l.pad.of(s)
@@ -87,12 +98,14 @@ func (l *threadTree) keep() {
 		l.later = l.later[:0]
 	}
 	x.fresh = slices.Concat(l.later, l.fresh)
-	l.kept[l.thread-1] = x
+	l.kept.of[l.thread-1] = x
 }
 
 // takeUp takes up what is kept of a thread, and reports whether anything is.
 func (l *threadTree) takeUp(thread int) bool {
-	x, ok := l.kept[thread]
+	l.kept.mu.Lock()
+	x, ok := l.kept.of[thread]
+	l.kept.mu.Unlock()
 	for _, y := range x.of {
 		*l.pad.of(y.stack) = [3]uint32{stacksOn: y.stacksOn, nexts: y.nexts}
 		l.used = append(l.used, y.stack)

@@ -15,13 +15,16 @@ type solver struct {
 	last   map[int64]int // block: its newest row
 	m      model
 	retain retention
-	idx    index
+	idx    *index
 	round  int
 	began  int // the round with which the stage began
 	stage  stage
 	// of this round and the thread of local
 	answers memo
 	pieces  pieces
+
+	hands  []*solver // who search side by side; see searchBeside
+	isHand bool
 
 	// scratch
 	fo     []FrameID
@@ -41,6 +44,11 @@ type solver struct {
 	stamp  uint32
 	stamps []uint32
 	doubts perStack[float32] // what doubt says; 0: not worked out
+	more   []vote            // those that a longer context has not heard
+	names  []StackID         // of what a hand has pushed
+	// room for the prefixes and weights of windows
+	spareOf []uint32
+	spareP  []float64
 }
 
 func newSolver(tree *stacks.Tree, frames Frames, opts Options) *solver {
@@ -62,11 +70,17 @@ func (e *solver) begin(w *world) {
 	e.world, e.sides = w, [len(e.sides)]side{}
 	e.rows = nil
 	e.local.pad = &e.pad
+	if e.idx == nil {
+		e.idx = &index{}
+	}
 	e.idx.reset()
 	e.local.reset()
 	e.last = map[int64]int{}
 	e.answers.reset()
 	e.pieces.reset()
+	for _, h := range e.hands {
+		h.doubts.reset()
+	}
 }
 
 // prepare learns from what is known of the world, but for the model.
@@ -129,7 +143,9 @@ func (e *solver) search(s stage) {
 func (e *solver) found(r *run, k int) {
 	e.retain.count(e.t, r.blocks, k)
 	e.retain.count(e.t, r.blocks, k+1)
-	e.idx.addKnown(r.blocks[k].ext)
+	if !e.isHand { // or the others would see it
+		e.idx.addKnown(r.blocks[k].ext)
+	}
 	e.local.fresh = append(e.local.fresh, r.blocks[k].ext)
 }
 
@@ -151,66 +167,81 @@ const (
 
 // pass tries every open block once and returns how many it changed.
 func (e *solver) pass() int {
+	if shares := e.shares(); shares != nil {
+		return e.passBeside(shares)
+	}
 	n := 0
 	for ri := range e.runs {
-		r := &e.runs[ri]
-		bs := r.blocks
-		last, next := -1, -1
-		for j, k32 := range r.open {
-			k := int(k32)
-			blk := &bs[k]
-			if k > 0 && bs[k-1].rooted {
-				last = k - 1
-			}
-			if next <= k {
-				next = k + 1
-				for _, o := range r.open[j+1:] {
-					if int(o) != next {
-						break
-					}
-					next++
+		n += e.passRun(ri)
+		e.runs[ri].close()
+	}
+	return n
+}
+
+// close forgets which blocks were open and have an answer now.
+func (r *run) close() {
+	r.open = slices.DeleteFunc(r.open, func(k int32) bool { return r.blocks[k].rooted })
+}
+
+// passRun is pass for one run.
+func (e *solver) passRun(ri int) int {
+	n := 0
+	r := &e.runs[ri]
+	bs := r.blocks
+	last, next := -1, -1
+	for j, k32 := range r.open {
+		k := int(k32)
+		blk := &bs[k]
+		if k > 0 && bs[k-1].rooted {
+			last = k - 1
+		}
+		if next <= k {
+			next = k + 1
+			for _, o := range r.open[j+1:] {
+				if int(o) != next {
+					break
 				}
-			}
-			var before, after StackID
-			if last >= 0 {
-				before = bs[last].ext
-			}
-			if next < len(bs) {
-				after = bs[next].ext
-			}
-			if blk.triedExt == blk.ext && blk.triedF == before && blk.triedB == after {
-				continue // nothing is new
-			}
-			blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
-			e.learnThread(ri)
-			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
-			e.calls.reset(len(e.o))
-			e.setSide(0, bs, last, k)
-			e.setSide(1, bs, next, k)
-			if e.undo(blk) {
-				e.o = e.t.AppendFrames(e.o[:0], blk.ext)
-				e.calls.reset(len(e.o))
-			}
-			if e.root(ri, k, blk) {
-				e.found(r, k)
-				n++
-				continue
-			}
-			if e.stage == asRecorded {
-				continue
-			}
-			e.sides[2].ok, e.sides[3].ok = false, false
-			if k > 0 && !bs[k-1].rooted {
-				e.setSide(2, bs, k-1, k)
-			}
-			if k+1 < len(bs) && !bs[k+1].rooted {
-				e.setSide(3, bs, k+1, k)
-			}
-			if e.extend(blk) || e.copyCallers(blk) || e.climb(blk) {
-				n++
+				next++
 			}
 		}
-		r.open = slices.DeleteFunc(r.open, func(k int32) bool { return bs[k].rooted })
+		var before, after StackID
+		if last >= 0 {
+			before = bs[last].ext
+		}
+		if next < len(bs) {
+			after = bs[next].ext
+		}
+		if blk.triedExt == blk.ext && blk.triedF == before && blk.triedB == after {
+			continue // nothing is new
+		}
+		blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
+		e.learnThread(ri)
+		e.o = e.t.AppendFrames(e.o[:0], blk.ext)
+		e.calls.reset(len(e.o))
+		e.setSide(0, bs, last, k)
+		e.setSide(1, bs, next, k)
+		if e.undo(blk) {
+			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
+			e.calls.reset(len(e.o))
+		}
+		if e.root(ri, k, blk) {
+			e.found(r, k)
+			n++
+			continue
+		}
+		if e.stage == asRecorded {
+			continue
+		}
+		e.sides[2].ok, e.sides[3].ok = false, false
+		if k > 0 && !bs[k-1].rooted {
+			e.setSide(2, bs, k-1, k)
+		}
+		if k+1 < len(bs) && !bs[k+1].rooted {
+			e.setSide(3, bs, k+1, k)
+		}
+		if e.extend(blk) || e.copyCallers(blk) || e.climb(blk) {
+			n++
+		}
 	}
 	return n
 }

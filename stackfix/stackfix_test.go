@@ -149,13 +149,6 @@ func TestFixProperties(t *testing.T) {
 		// deterministic, in a fresh tree too
 		again := stacks.NewTree()
 		threads2, _ := walk(again, seed, 3, 1500)
-		atOnce := func(n int, f func(int)) {
-			var all sync.WaitGroup
-			for i := range n {
-				all.Go(func() { f(i) })
-			}
-			all.Wait()
-		}
 		res2 := fix(again, site{}, threads2, Options{Bridge: testBridge, Each: atOnce})
 		assert.Equal(t, res, res2, "however much runs at once")
 		require.Equal(t, tree.Len(), again.Len())
@@ -174,6 +167,52 @@ func TestFixProperties(t *testing.T) {
 			for _, r := range reps {
 				assert.Equal(t, threads[i].Samples[r.Index].Stack, r.Stack)
 			}
+		}
+	}
+}
+
+// atOnce is an Options.Each.
+func atOnce(n int, f func(int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
+}
+
+// Whether threads are searched side by side or one after the other, all is the same, the numbers of stacks included: by call
+// sites and by names, with whatever room hands have, and as many of them as there are threads or fewer.
+func TestHands(t *testing.T) {
+	defer func(n int) { handRoom = n }(handRoom)
+	for seed := range uint64(3) {
+		for _, by := range []Frames{site{}, Names{}} {
+			const threads = 4
+			alone := stacks.NewTree()
+			recording, _ := walk(alone, seed, threads, 500)
+			want := fix(alone, by, recording, Options{Bridge: testBridge, Each: atOnce})
+			for workers, room := range map[int]int{2: 1, 3: 64, 64: 32 << 10} {
+				handRoom = room
+				tree := stacks.NewTree()
+				recording, _ := walk(tree, seed, threads, 500)
+				got := fix(tree, by, recording, Options{Bridge: testBridge, Each: atOnce, Workers: workers})
+				require.Equal(t, want, got, "seed %d, %d workers", seed, workers)
+				require.Equal(t, alone.Len(), tree.Len())
+			}
+		}
+	}
+	// and there are hands
+	tree := stacks.NewTree()
+	recording, _ := walk(tree, 1, 3, 800)
+	s := newSolver(tree, site{}, Options{Bridge: testBridge, Workers: 2})
+	w, _ := s.load(streams(recording), []int{0, 1, 2}, mostCuts)
+	s.repair(w)
+	require.Len(t, s.hands, 2)
+	for _, h := range s.hands[1:] { // the first has the memory of s
+		for _, n := range h.pad {
+			require.Zero(t, n, "what was counted of a thread is forgotten")
+		}
+		for _, x := range h.doubts.used {
+			require.Less(t, int(x), tree.Len(), "and what was known of its own stacks")
 		}
 	}
 }

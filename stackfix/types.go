@@ -155,6 +155,9 @@ type Options struct {
 	// Each calls f for 0 to n-1, for several at once if it likes, and returns when all are done.
 	// nil calls one after the other. The result is the same.
 	Each func(n int, f func(i int))
+	// Workers is how many calls of f run at once at most. What is worth it for several only is not
+	// done for one, which 0 means, too.
+	Workers int
 }
 
 // DefaultConfidence is what Options.MinConfidence is unless set.

@@ -32,6 +32,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
 		Each:          relay.Each,
+		Workers:       relay.Workers(),
 	}
 	nested := map[*profile.Thread][]taskAnswer{}
 	if !p.Meta.Repaired {

@@ -20,6 +20,11 @@ type Tree struct {
 	kin   []kin     // of each node
 	slots []StackID // open addressing over (parent, frame) of all but first children; 0 is free
 	held  int       // slots in use
+
+	// of a fork
+	of    *Tree   // whose stacks it holds, too
+	base  StackID // that one's number of stacks
+	first StackID // the first stack of its own; there is none between base and first
 }
 
 // A node is one stack. Most stacks are read frame by frame, and these lie together: what
@@ -62,20 +67,20 @@ func (t *Tree) Len() int { return len(t.nodes) }
 // Push returns the stack in which callers calls f. Equal arguments give equal ids.
 func (t *Tree) Push(callers StackID, f FrameID) StackID {
 	switch c := t.kin[callers].child; {
-	case c == 0:
+	case c == 0 && callers >= t.first:
 		s := t.add(callers, f)
 		t.kin[callers].child = s
 		return s
-	case t.nodes[c].frame == f:
+	case c != 0 && t.nodes[c].frame == f:
 		return c
-	}
-	mask := uint64(len(t.slots) - 1)
-	i := hash2(callers, f) & mask
-	for t.slots[i] != 0 {
-		if n := &t.nodes[t.slots[i]]; n.callers == callers && n.frame == f {
-			return t.slots[i]
+	case c != 0 && callers < t.first:
+		if i := t.of.find(callers, f); t.of.slots[i] != 0 {
+			return t.of.slots[i]
 		}
-		i = (i + 1) & mask
+	}
+	i := t.find(callers, f)
+	if t.slots[i] != 0 {
+		return t.slots[i]
 	}
 	s := t.add(callers, f)
 	t.slots[i] = s
@@ -84,6 +89,38 @@ func (t *Tree) Push(callers StackID, f FrameID) StackID {
 	}
 	return s
 }
+
+// find returns the slot of the stack in which callers calls f, which is free if there is none.
+func (t *Tree) find(callers StackID, f FrameID) uint64 {
+	mask := uint64(len(t.slots) - 1)
+	i := hash2(callers, f) & mask
+	for t.slots[i] != 0 {
+		if n := &t.nodes[t.slots[i]]; n.callers == callers && n.frame == f {
+			break
+		}
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// Fork returns trees that hold the stacks of t, n of them, and are changed by one goroutine each while t is not.
+// They share its memory, where each has room for so many stacks of its own: with more it has a copy. They are of no
+// use once t was changed. Ids of their own stacks are not dense; see First.
+func (t *Tree) Fork(n, room int) []*Tree {
+	t.Grow(n * room)
+	forks := make([]*Tree, n)
+	for i := range forks {
+		first := len(t.nodes) + i*room
+		forks[i] = &Tree{
+			nodes: t.nodes[: first : first+room], kin: t.kin[: first : first+room], slots: make([]StackID, 64),
+			of: t, base: StackID(len(t.nodes)), first: StackID(first),
+		}
+	}
+	return forks
+}
+
+// First returns the first id of the stacks that a fork has of its own, which reach from there to Len.
+func (t *Tree) First() StackID { return t.first }
 
 // Grow makes room for n more stacks.
 func (t *Tree) Grow(n int) {
@@ -94,24 +131,27 @@ func (t *Tree) Grow(n int) {
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	s := StackID(len(t.nodes))
 	if len(t.nodes) == cap(t.nodes) {
-		t.nodes, t.kin = withRoom(t.nodes), withRoom(t.kin)
+		t.nodes, t.kin = withRoom(t.nodes, t.base, t.first), withRoom(t.kin, t.base, t.first)
 	}
 	t.nodes = append(t.nodes, node{callers, f})
 	t.kin = append(t.kin, kin{depth: t.kin[callers].depth + 1})
 	return s
 }
 
-// withRoom returns s with room for half as many more. append copies large ones twice as often, and touches the room,
-// which the system gives only where it is touched.
-func withRoom[T any](s []T) []T {
-	return append(make([]T, 0, len(s)+len(s)/2+1), s...)
+// withRoom returns s, but for what lies between base and first, with room for half as many more. append copies large ones
+// twice as often, and touches the room, which the system gives only where it is touched.
+func withRoom[T any](s []T, base, first StackID) []T {
+	more := make([]T, len(s), len(s)+len(s)/2+1)
+	copy(more, s[:base])
+	copy(more[first:], s[first:])
+	return more
 }
 
 // grow makes room for twice as many slots. It takes the stacks in the order of their ids,
 // so that a slot never depends on a newer stack.
 func (t *Tree) grow() {
 	t.slots = make([]StackID, 2*len(t.slots))
-	for s := 1; s < len(t.nodes); s++ {
+	for s := max(1, int(t.first)); s < len(t.nodes); s++ {
 		if t.kin[t.nodes[s].callers].child != StackID(s) {
 			t.slots[t.slot(StackID(s))] = StackID(s)
 		}
@@ -132,14 +172,7 @@ func (t *Tree) Truncate(n int) {
 }
 
 // slot returns the slot of s: its own, or a free one.
-func (t *Tree) slot(s StackID) uint64 {
-	mask := uint64(len(t.slots) - 1)
-	i := hash2(t.nodes[s].callers, t.nodes[s].frame) & mask
-	for t.slots[i] != 0 && t.slots[i] != s {
-		i = (i + 1) & mask
-	}
-	return i
-}
+func (t *Tree) slot(s StackID) uint64 { return t.find(t.nodes[s].callers, t.nodes[s].frame) }
 
 // Add returns the stack with these frames, root first.
 func (t *Tree) Add(frames ...FrameID) StackID { return t.Join(0, frames) }

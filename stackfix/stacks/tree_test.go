@@ -3,6 +3,7 @@ package stacks
 import (
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,7 +42,7 @@ func TestTruncate(t *testing.T) {
 		}
 	}
 	push(tree, 500, rng)
-	*want = Tree{slices.Clone(tree.nodes), slices.Clone(tree.kin), slices.Clone(tree.slots), tree.held}
+	*want = Tree{nodes: slices.Clone(tree.nodes), kin: slices.Clone(tree.kin), slots: slices.Clone(tree.slots), held: tree.held}
 	push(tree, 500, rng)
 	require.Greater(t, tree.Len(), want.Len())
 	tree.Truncate(want.Len())
@@ -50,5 +51,63 @@ func TestTruncate(t *testing.T) {
 		push(want, 100, rand.New(rand.NewPCG(seed, 0)))
 		require.Equal(t, want.nodes, tree.nodes)
 		require.Equal(t, want.kin, tree.kin)
+	}
+}
+
+// Forks give what the tree has its own ids, hold what is pushed on them beside each other, and what they have made, pushed on
+// the tree in the order of the forks, gives the tree that has taken all itself.
+func TestFork(t *testing.T) {
+	push := func(t *Tree, n int, seed uint64) (pushed []StackID) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		for range n {
+			var s StackID
+			for range rng.IntN(20) {
+				s = t.Push(s, rng.Uint32N(5))
+			}
+			pushed = append(pushed, s)
+		}
+		return pushed
+	}
+	tree, want := NewTree(), NewTree()
+	push(tree, 500, 1)
+	push(want, 500, 1)
+	base := tree.Len()
+	for round := range uint64(3) {
+		const n = 3
+		forks := tree.Fork(n, 100) // more are pushed
+		var wait sync.WaitGroup
+		var pushed, wanted [n][]StackID
+		for i, f := range forks {
+			wait.Go(func() {
+				push(f, 200, 1000*round+77)
+				f.Truncate(int(f.First()))
+				pushed[i] = push(f, 500, 10*round+uint64(i)+2)
+			})
+		}
+		wait.Wait()
+		for i := range n {
+			wanted[i] = push(want, 500, 10*round+uint64(i)+2)
+		}
+		require.Equal(t, want.nodes[:base], tree.nodes, "nothing was added")
+		for i, f := range forks {
+			names := make([]StackID, f.Len()-int(f.First()))
+			name := func(s StackID) StackID {
+				if s < f.First() {
+					require.Less(t, int(s), base)
+					return s
+				}
+				return names[s-f.First()]
+			}
+			for s := f.First(); int(s) < f.Len(); s++ {
+				callers, g := f.Node(s)
+				names[s-f.First()] = tree.Push(name(callers), g)
+			}
+			for k, s := range pushed[i] {
+				require.Equal(t, wanted[i][k], name(s))
+				require.Equal(t, want.AppendFrames(nil, wanted[i][k]), f.AppendFrames(nil, s))
+			}
+		}
+		require.Equal(t, want.nodes, tree.nodes)
+		base = tree.Len()
 	}
 }
