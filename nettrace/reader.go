@@ -438,9 +438,9 @@ func (r *Reader) count(kind blockKind, offset int64, size int) {
 func (r *Reader) newBlock(data []byte, offset int64) *block {
 	var blk *block
 	r.letGo()
-	if n := len(r.blocks); n > 0 {
-		blk = r.blocks[n-1]
-		r.blocks = r.blocks[:n-1]
+	if i := r.free(len(r.blocks)); i >= 0 {
+		blk = r.blocks[i]
+		r.blocks = slices.Delete(r.blocks, i, i+1)
 		r.spare -= blk.memory()
 		if cap(blk.buf) < len(data)+blockPad {
 			blk.buf = nil
@@ -471,6 +471,23 @@ func (r *Reader) mayKeep(n, count int) bool {
 	r.spare += n
 	return true
 }
+
+// free returns which of n that are free, the newest last, is used next; -1: none. What another processor has just read is in
+// its caches, and to write there takes several times as long: of that some rest, and the oldest is used.
+func (r *Reader) free(n int) int {
+	switch {
+	case r.opts.Hold < manyHeld:
+		return n - 1
+	case n > mostRest:
+		return 0
+	}
+	return -1
+}
+
+const (
+	manyHeld = 1024 // events that are held by those who hand them to another processor
+	mostRest = 2    // blocks, or buffers
+)
 
 // held is a block or a buffer of which delivered events may still hold parts.
 type held struct {
@@ -519,9 +536,9 @@ func (r *Reader) keepBlock(blk *block) {
 // newBuffer returns a copy of data that lives until freeBuffer.
 func (r *Reader) newBuffer(data []byte) []byte {
 	r.letGo()
-	if n := len(r.buffers); n > 0 {
-		b := r.buffers[n-1]
-		r.buffers = r.buffers[:n-1]
+	if i := r.free(len(r.buffers)); i >= 0 {
+		b := r.buffers[i]
+		r.buffers = slices.Delete(r.buffers, i, i+1)
 		r.spare -= cap(b)
 		if cap(b) >= len(data) {
 			return append(b[:0], data...)
