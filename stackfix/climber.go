@@ -55,8 +55,11 @@ func (t *climber) follow() {
 	}
 }
 
-// fork is Fork.
+// fork is Fork. Less room is enough if there is so much in the memory that the tree has: more is got by a copy.
 func (t *climber) fork(n, room int) []*climber {
+	if free := min(t.Room(), cap(t.skips)-len(t.skips)) / n; free >= room/fewRooms {
+		room = min(room, free)
+	}
 	t.skips = slices.Grow(t.skips, n*room)
 	forks := make([]*climber, n)
 	for i, tree := range t.Tree.Fork(n, room) {
@@ -65,6 +68,9 @@ func (t *climber) fork(n, room int) []*climber {
 	}
 	return forks
 }
+
+// fewRooms is the part of the room of a fork that is enough.
+const fewRooms = 8
 
 // Grow makes room for n more stacks.
 func (t *climber) Grow(n int) {

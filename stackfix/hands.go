@@ -13,8 +13,11 @@ import (
 var handRoom = 32 << 10
 
 const (
-	mostHands = 4  // each holds 16 bytes for each stack
-	leastOpen = 16 // open blocks beside those of the busiest thread that are worth it
+	mostHands = 4 // each holds 16 bytes for each stack
+	// Open blocks beside those of the busiest thread that are worth it: leastOpen, and one for each so many stacks, whose numbers
+	// a hand needs memory for.
+	leastOpen     = 16
+	stacksPerOpen = 256
 )
 
 // A share is the runs of one thread, and what was found for it.
@@ -55,7 +58,7 @@ func (e *solver) shares() (all []share) {
 		open += len(r.open)
 		most = max(most, x.open)
 	}
-	if open-most < leastOpen {
+	if open-most < max(leastOpen, e.t.Len()/stacksPerOpen) {
 		return nil
 	}
 	return all
@@ -85,6 +88,20 @@ func (e *solver) passBeside(shares []share) (changed int) {
 		e.takeOver(&shares[i])
 	}
 	return changed
+}
+
+// hire makes hands of solvers that have nothing more to do: they have the memory that it takes.
+func (e *solver) hire(idle chan *solver) {
+	if e.opts.Workers < 2 || len(idle) == 0 {
+		return
+	}
+	e.hands = nil
+	for len(idle) > 0 {
+		h := <-idle
+		h.doubts.reset()
+		h.isHand, h.rows, h.last, h.world, h.idx = true, nil, nil, nil, nil
+		e.hands = append(e.hands, h)
+	}
 }
 
 // callHands returns n hands that know what e does.

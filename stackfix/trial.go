@@ -112,6 +112,7 @@ func (s *solver) trial(w *world) insight {
 		taught[i] = insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
 		idle <- x
 	})
+	s.hire(idle)
 	all := insight{least: fewCalls}
 	for i, x := range taught {
 		if vs[i] == nil {

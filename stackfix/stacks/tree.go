@@ -127,6 +127,9 @@ func (t *Tree) Grow(n int) {
 	t.nodes, t.kin = slices.Grow(t.nodes, n), slices.Grow(t.kin, n)
 }
 
+// Room returns for how many more stacks there is room.
+func (t *Tree) Room() int { return min(cap(t.nodes)-len(t.nodes), cap(t.kin)-len(t.kin)) }
+
 // add appends the stack in which callers calls f.
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	s := StackID(len(t.nodes))
