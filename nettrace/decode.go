@@ -164,7 +164,7 @@ func (r *Reader) queueRows(blk *block) {
 		return
 	}
 	r.stats.Events += int64(len(rows))
-	r.someRows = min(max(r.someRows, len(rows)), mostSomeRows)
+	r.someRows = min(len(rows)+len(rows)/8, mostSomeRows)
 	r.checkPayloads(blk)
 	if r.queue.memory+blk.memory() > r.opts.MaxBuffered/4 {
 		blk.trim() // much waits: memory counts for more than what reuse saves

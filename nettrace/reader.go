@@ -99,7 +99,7 @@ type Reader struct {
 	held     []held   // may become free
 	holds    int      // after how many more events: Options.Hold, or the length of a batch
 	events   int64    // delivered
-	someRows int      // what a new block has room for: as many as one before had
+	someRows int      // what a new block has room for: some more than the one before had
 	reading  *segment // what is being delivered
 	blk      *block   // its block
 	next     int      // of blk.rows
