@@ -192,7 +192,7 @@ func (b *threadPart) event(end *eventEnd) {
 	}
 	const most = len(b.begins.text) + len(end.text)
 	if cap(b.out)-n < most {
-		b.out = slices.Grow(b.out, most)
+		b.out = slices.Grow(b.out, max(most, len(b.out)))
 	}
 	to := b.out[n : n+most]
 	*(*[len(b.begins.text)]byte)(to) = b.begins.text

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"slices"
+
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -144,10 +146,14 @@ func goesOn(last, next *profile.Stretch) bool {
 		next.Start == last.End && next.End-next.Start > leastJoined && last.End-last.Start > leastJoined && next.Type != profile.SampleOffCPU
 }
 
+// partText is about how much text a part becomes at most. What is not written is not touched; where a slice grows by a
+// quarter each time five times as much is.
+const partText = 512 << 10
+
 // open makes the stack before the part the open one, with nothing to write for it.
 func (b *threadPart) open() {
 	b.sp.step(0, 0)
-	b.out = b.out[:0]
+	b.out = slices.Grow(b.out[:0], partText)
 	if !b.first {
 		b.sp.step(b.before.Stack, 0)
 	}
