@@ -9,7 +9,7 @@ import (
 
 // Where events of the task library hold their task and its partner, as offsets of 32 bit
 // numbers in the payload; -1: nowhere.
-var taskEvents = map[int]struct {
+var taskEvents = [...]struct {
 	kind        profile.TaskKind
 	task, other int
 }{
@@ -25,8 +25,12 @@ var taskEvents = map[int]struct {
 // mark keeps what an event of the task library tells. If it is stacked its stack is the
 // newest sample of t.
 func (t *thread) mark(ev *nettrace.Event, stacked bool) {
-	e, ok := taskEvents[ev.Metadata.EventID]
-	if !ok || len(ev.Payload) < max(e.task, e.other)+4 {
+	id := ev.Metadata.EventID
+	if id < 0 || id >= len(taskEvents) {
+		return
+	}
+	e := &taskEvents[id]
+	if e.task == 0 && e.other == 0 || len(ev.Payload) < max(e.task, e.other)+4 { // or it is none of these
 		return
 	}
 	number := func(at int) uint32 {
@@ -42,5 +46,5 @@ func (t *thread) mark(ev *nettrace.Event, stacked bool) {
 	if m.Stacked {
 		m.Sample--
 	}
-	t.trace.Tasks = append(t.trace.Tasks, m)
+	t.trace.Tasks = append(reserve(t.trace.Tasks, 1), m)
 }

@@ -44,7 +44,16 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		return cmp.Or(cmp.Compare(a.Process.PID, b.Process.PID), cmp.Compare(a.TID, b.TID))
 	})
 	threads := make([]stackfix.Thread, len(ordered))
+	open := map[*profile.Process]int{}
+	for _, t := range ordered {
+		open[t.Process] += t.Samples.Cuts() - len(nested[t])
+	}
+	whole := 0
 	for i, t := range ordered {
+		if open[t.Process] == 0 { // nor is anything to be looked for
+			whole += t.Samples.Len()
+			continue
+		}
 		id, ok := processes[t.Process]
 		if !ok {
 			id = uint32(len(processes))
@@ -53,6 +62,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t], bridged)}
 	}
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
+	res.Stats.Samples += whole
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], res.Repairs[i], nested[ordered[i]])
 		res.Repairs[i] = nil

@@ -151,6 +151,9 @@ type resolver struct {
 	nodes        []profile.StackID // markers of the current stack, innermost first
 	least, most  int               // how many of the innermost of these have not begun yet, or have ended
 	skip         int               // how many it is; -1: not known
+	fits         bool              // of a whole stack: it has the markers that have begun
+	proves       bool              // that counts
+	full         profile.StackID   // of a cut one: the whole stack, if it is another one; else 0
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
 	path         []profile.FrameID
 	joined       []joined // by a hash
@@ -160,18 +163,23 @@ type resolver struct {
 // findMarkers notes the methods that write the events of t.
 func (r *resolver) findMarkers(t *profile.Thread) {
 	next := t.Samples.Cursor()
+	var s profile.Sample
+	var last profile.StackID
+	var other uint32 // of last
 	for i := range t.Tasks {
 		m := &t.Tasks[i]
 		if !m.Stacked || m.Kind != r.begin {
 			continue
 		}
 		next.Seek(int(m.Sample))
-		if s, ok := next.Next(); ok {
-			if node := r.writer(s.Stack); node != 0 {
-				method := r.tab.Method(r.tab.Frame(node))
-				r.setMarker(method)
-				r.work[method] = m.Other
-			}
+		if !next.Read(&s) || s.Stack == last && m.Other == other {
+			continue
+		}
+		last, other = s.Stack, m.Other
+		if node := r.writer(s.Stack); node != 0 {
+			method := r.tab.Method(r.tab.Frame(node))
+			r.setMarker(method)
+			r.work[method] = m.Other
 		}
 	}
 }
@@ -192,21 +200,51 @@ func breaks(p *profile.Profile, t *profile.Thread) []int64 {
 func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 	r.open, r.found = r.open[:0], nil
 	marks := t.Tasks
-	for i, s := range t.Samples.All() {
+	var s, last profile.Sample
+	c := t.Samples.Cursor()
+	for i, news := 0, true; c.Read(&s); i++ {
 		for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
-			r.open = r.open[:0]
+			r.open, news = r.open[:0], true
 		}
 		var own *profile.TaskMark
 		for ; len(marks) > 0 && int(marks[0].Sample) <= i; marks = marks[1:] {
+			news = true
 			if marks[0].Stacked {
 				own = &marks[0]
 			} else {
 				r.unseen(&marks[0])
 			}
 		}
-		r.sample(i, &s, own)
+		if news || s.Stack != last.Stack || s.Cut != last.Cut || !r.again(i, &s) {
+			r.sample(i, &s, own)
+		}
+		last, news = s, own != nil
 	}
 	r.answers = append(r.answers, r.found)
+}
+
+// again takes a stack that the sample before had too, with nothing in between, as a thread has that waits. It returns false
+// if that tells something new.
+func (r *resolver) again(i int, s *profile.Sample) bool {
+	switch {
+	case s.Cut == profile.Whole && !r.fits:
+		return false // by what was made of it, it does
+	case s.Cut == profile.Whole && r.proves:
+		r.right++
+	case s.Cut == profile.CutDepth:
+		r.answer(i)
+	}
+	if r.visit != nil {
+		r.visit(i, s, nil)
+	}
+	return true
+}
+
+// answer notes the whole stack of a cut sample, if it is known.
+func (r *resolver) answer(i int) {
+	if r.full != 0 {
+		r.found = append(r.found, taskAnswer{Index: i, Stack: r.full})
+	}
 }
 
 // unseen takes an event without a stack.
@@ -226,7 +264,7 @@ func (r *resolver) unseen(m *profile.TaskMark) {
 func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 	r.markersOf(s.Stack)
 	known := r.end != none || len(r.nodes) > 0 // what has begun, by the events
-	r.least, r.most = 0, 0
+	r.least, r.most, r.full = 0, 0, 0
 	switch {
 	case own != nil && own.Kind == r.begin:
 		known = r.end != none || r.continues(own.Task)
@@ -243,9 +281,10 @@ func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 	case s.Cut == profile.Whole:
 		r.whole(known)
 	case s.Cut == profile.CutDepth && known:
-		if full := r.cut(s.Stack); full != 0 && full != s.Stack {
-			r.found = append(r.found, taskAnswer{Index: i, Stack: full})
+		if full := r.cut(s.Stack); full != s.Stack {
+			r.full = full
 		}
+		r.answer(i)
 	default:
 		r.skip = -1
 	}
@@ -311,8 +350,9 @@ func (r *resolver) whole(counts bool) {
 			r.skip = k
 		}
 	}
-	if counts && len(r.open) > 0 {
-		if r.skip >= 0 {
+	r.fits, r.proves = r.skip >= 0, counts && len(r.open) > 0
+	if r.proves {
+		if r.fits {
 			r.right++
 		} else {
 			r.wrong++
