@@ -9,7 +9,8 @@ import (
 )
 
 // FuzzFix repairs whatever stacks bytes make: nothing may panic, every sample with a
-// cut gets one answer, and a repaired stack ends with the frames that were recorded.
+// cut gets one answer, and a repaired stack ends with the frames that were recorded. Whether threads are
+// searched side by side makes no difference.
 //
 // Each byte is one step of a thread: it returns from calls, calls, is sampled, or ends.
 func FuzzFix(f *testing.F) {
@@ -24,6 +25,14 @@ func FuzzFix(f *testing.F) {
 	f.Add(walk(600, func(i int) byte { return byte(i*7 + i/13) }))
 	f.Add(walk(600, func(i int) byte { return byte([]int{0x11, 0x12, 0x13, 0xc0, 0x81}[i%5]) }))   // recursion
 	f.Add(walk(600, func(i int) byte { return byte(0x10 + i%9 + 0x70*(i%17/16) + 0xb0*(i%4/3)) })) // a chain
+	f.Add(walk(4000, func(i int) byte {                                                            // four threads
+		if i%1000 == 999 {
+			return 0xbf
+		}
+		return byte(0x10 + i%9 + 0x70*(i%17/16) + 0xb0*(i%4/3))
+	}))
+	defer func(room, least int) { handRoom, leastOpen = room, least }(handRoom, leastOpen)
+	handRoom, leastOpen = 16, 1
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			return
@@ -32,35 +41,47 @@ func FuzzFix(f *testing.F) {
 		if len(data) > 0 {
 			limit, data = 4+int(data[0]%32), data[1:]
 		}
-		tree := stacks.NewTree()
-		threads := []recorded{{}}
-		var stack []FrameID
-		for i, b := range data {
-			th := &threads[len(threads)-1]
-			switch b >> 6 {
-			case 0, 1: // two call sites each
-				if len(stack) < 200 {
-					stack = append(stack, FrameID(b&0x7f))
+		record := func() (*stacks.Tree, []recorded) {
+			tree := stacks.NewTree()
+			threads := []recorded{{}}
+			var stack []FrameID
+			for i, b := range data {
+				th := &threads[len(threads)-1]
+				switch b >> 6 {
+				case 0, 1: // two call sites each
+					if len(stack) < 200 {
+						stack = append(stack, FrameID(b&0x7f))
+					}
+				case 2:
+					stack = stack[:max(0, len(stack)-1-int(b&7))]
+					if b&0x3f == 0x3f {
+						threads = append(threads, recorded{Process: uint32(len(threads) % 2)})
+					} else if b&0x3f == 0x3e {
+						th.Breaks = append(th.Breaks, int64(i))
+					}
+				default:
+					s := Sample{Time: int64(i), Cut: Whole}
+					fs := stack
+					if len(fs) >= limit {
+						fs = fs[len(fs)-limit:]
+						s.Cut = 1 + Cut(b&1)
+						s.Suspect = b >> 1 & 3 * (b & 1)
+					}
+					s.Stack = tree.Add(fs...)
+					th.Samples = append(th.Samples, s)
 				}
-			case 2:
-				stack = stack[:max(0, len(stack)-1-int(b&7))]
-				if b&0x3f == 0x3f {
-					threads = append(threads, recorded{Process: uint32(len(threads) % 2)})
-				} else if b&0x3f == 0x3e {
-					th.Breaks = append(th.Breaks, int64(i))
-				}
-			default:
-				s := Sample{Time: int64(i), Cut: Whole}
-				fs := stack
-				if len(fs) >= limit {
-					fs = fs[len(fs)-limit:]
-					s.Cut = 1 + Cut(b&1)
-					s.Suspect = b >> 1 & 3 * (b & 1)
-				}
-				s.Stack = tree.Add(fs...)
-				th.Samples = append(th.Samples, s)
 			}
+			return tree, threads
 		}
+		for _, by := range []Frames{site{}, Names{}} {
+			tree, threads := record()
+			alone := fix(tree, by, threads, Options{Bridge: testBridge})
+			n := tree.Len()
+			tree, threads = record()
+			require.Equal(t, alone, fix(tree, by, threads, Options{Bridge: testBridge, Each: atOnce, Workers: 3}))
+			require.Equal(t, n, tree.Len())
+		}
+		tree, threads := record()
 		for _, by := range []struct {
 			Frames
 			confidence float64

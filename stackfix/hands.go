@@ -9,14 +9,17 @@ import (
 // by side, by hands: solvers that share what is known when it begins, and push stacks on forks of the tree. These stacks are
 // pushed on the tree itself in the order of the threads, and so all is as if one thread had been searched after the other.
 
-// handRoom, which tests change, is how many stacks may be pushed for one thread: with more the hand takes a copy of the tree.
-var handRoom = 32 << 10
+// What tests change.
+var (
+	// handRoom is how many stacks may be pushed for one thread: with more the hand takes a copy of the tree.
+	handRoom = 32 << 10
+	// leastOpen is how many open blocks beside those of the busiest thread are worth it.
+	leastOpen = 16
+)
 
 const (
 	mostHands = 4 // each holds 16 bytes for each stack
-	// Open blocks beside those of the busiest thread that are worth it: leastOpen, and one for each so many stacks, whose numbers
-	// a hand needs memory for.
-	leastOpen     = 16
+	// stacksPerOpen is for how many stacks, whose numbers a hand needs memory for, there must be one such block.
 	stacksPerOpen = 256
 )
 
