@@ -19,6 +19,8 @@ var (
 
 const (
 	mostHands = 4 // each holds 16 bytes for each stack
+	// pushedPerOpen is how many stacks are pushed for an open block, with something to spare.
+	pushedPerOpen = 64
 	// stacksPerOpen is for how many stacks, whose numbers a hand needs memory for, there must be one such block.
 	stacksPerOpen = 256
 )
@@ -74,12 +76,14 @@ func (e *solver) passBeside(shares []share) (changed int) {
 	if !e.pieces.learned && e.mayBeStrict() {
 		e.learnPieces()
 	}
-	idle := e.callHands(min(e.opts.Workers, mostHands, len(shares)))
 	order := make([]uint64, len(shares)) // those that take longest first
+	most := 0
 	for i, x := range shares {
 		order[i] = uint64(math.MaxUint32-x.open)<<32 | uint64(i)
+		most = max(most, x.open)
 	}
 	slices.Sort(order)
+	idle := e.callHands(min(e.opts.Workers, mostHands, len(shares)), min(handRoom, most*pushedPerOpen))
 	e.each(len(order), func(i int) {
 		h := <-idle
 		h.searchThread(&shares[uint32(order[i])])
@@ -107,8 +111,8 @@ func (e *solver) hire(idle chan *solver) {
 	}
 }
 
-// callHands returns n hands that know what e does.
-func (e *solver) callHands(n int) chan *solver {
+// callHands returns n hands that know what e does, and can push so many stacks without a copy of the tree.
+func (e *solver) callHands(n, room int) chan *solver {
 	for len(e.hands) < n {
 		h := &solver{engine: &engine{}, isHand: true}
 		h.local.pad = &h.pad
@@ -117,7 +121,7 @@ func (e *solver) callHands(n int) chan *solver {
 	idle := make(chan *solver, n)
 	// the first one has the memory of e
 	e.hands[0].pad, e.hands[0].doubts = e.pad, e.doubts
-	for i, t := range e.t.fork(n, handRoom) {
+	for i, t := range e.t.fork(n, room) {
 		h := e.hands[i]
 		pad := h.pad
 		*h.engine = *e.engine
