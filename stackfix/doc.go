@@ -96,7 +96,8 @@
 //     shown too, and so on; up to where threads begin the stack is whole.
 //
 // Each process is repaired by itself, and one in which nothing is cut is only counted. The
-// answer depends on the input only. Memory grows with the number of distinct stacks and of
+// answer depends on the input only, and not on how much runs at once: what is found on one thread is evidence for
+// another one from the next round on. Memory grows with the number of distinct stacks and of
 // cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time grows
 // with the number of changes of stack.
 package stackfix
