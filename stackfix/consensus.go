@@ -293,11 +293,13 @@ func (c *consensus) call(w *world) {
 	// of each run, side by side
 	from := make([]int, len(w.runs)+1)
 	c.each(len(w.runs), func(i int) {
+		n := 0
 		for b := range w.runs[i].all() {
 			if c.votes(b) {
-				from[i+1]++
+				n++
 			}
 		}
+		from[i+1] = n
 	})
 	for i := range w.runs {
 		from[i+1] += from[i]

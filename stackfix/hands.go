@@ -86,8 +86,8 @@ func (e *solver) passBeside(shares []share) (changed int) {
 	idle := e.callHands(min(e.opts.Workers, mostHands, len(shares)), min(handRoom, most*pushedPerOpen))
 	e.each(len(order), func(i int) {
 		h := <-idle
+		defer func() { idle <- h }()
 		h.searchThread(&shares[uint32(order[i])])
-		idle <- h
 	})
 	e.dismissHands()
 	for i := range shares {

@@ -50,6 +50,7 @@ func (s *solver) repair(w *world) []row {
 	s.cal.enclosing = trial.enclosing
 	s.least = trial.least
 	s.solve()
+	s.hands = nil // or they would be held beside what follows
 	s.withdraw(w)
 	s.local.forget()
 	s.secondOpinion()
