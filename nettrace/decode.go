@@ -121,6 +121,7 @@ func (r *Reader) checkPayloads(blk *block) {
 		}
 		payload := blk.buf[row.payload : row.payload+row.size]
 		if m.lengths.hold(m, r.h.PointerSize, payload) || r.fits(m, payload) {
+			row.fits = true
 			if !m.fit {
 				m.fit = true
 				r.tellUnfit(m)

@@ -71,6 +71,7 @@ type row struct {
 	ids     uint32 // number in block.ids; v6: in Reader.labels; 0 is none
 	cpu     int32
 	sorted  bool
+	fits    bool // the payload is known to be one of the type
 }
 
 // A segment is a range of rows in time order.
