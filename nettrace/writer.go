@@ -33,6 +33,7 @@ type Writer struct {
 	damaged int64 // places of what Copy reads
 
 	metadata map[*Metadata]uint32
+	indexed  []indexed // metadata by Metadata.Index: that of one Reader is found faster so
 	metas    blockBuffer
 	defined  uint32 // definitions so far
 	events   blockBuffer
@@ -47,8 +48,6 @@ type Writer struct {
 	newest  struct {           // what was asked for last, as it mostly is again
 		thread uint64
 		number *uint32
-		meta   *Metadata
-		metaID uint32
 	}
 	last      int64 // latest time written
 	began     bool  // last is set
@@ -57,6 +56,12 @@ type Writer struct {
 	label     []byte
 	payload   []byte
 	sequenced bool // a sequence point is the last thing written
+}
+
+// An indexed is the id of a definition.
+type indexed struct {
+	meta *Metadata
+	id   uint32
 }
 
 // A blockBuffer collects the events of a block.
@@ -376,15 +381,18 @@ func (s *headerState) append(dst []byte, next *headerState, v6 bool) []byte {
 
 // metadataID returns the id of a definition, which is put into the next metadata block if it is new.
 func (w *Writer) metadataID(m *Metadata, t int64) uint32 {
-	if w.newest.meta == m {
-		return w.newest.metaID
+	if uint(m.Index) < uint(len(w.indexed)) && w.indexed[m.Index].meta == m {
+		return w.indexed[m.Index].id
 	}
 	id, ok := w.metadata[m]
 	if !ok {
 		id = w.define(m, t)
 		w.metadata[m] = id
 	}
-	w.newest.meta, w.newest.metaID = m, id
+	if i := m.Index; 0 <= i && i < 1<<12 { // of what no Reader has made it may be any number
+		w.indexed = append(w.indexed, make([]indexed, max(0, i+1-len(w.indexed)))...)
+		w.indexed[i] = indexed{m, id}
+	}
 	return id
 }
 
