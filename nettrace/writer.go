@@ -245,7 +245,9 @@ func (w *Writer) write(ev *Event, recorded bool) error {
 	if w.full() {
 		w.flushBlocks()
 	}
-	s := headerState{time: uint64(ev.Time), thread: ev.ThreadID, capture: ev.CaptureThreadID, size: uint32(len(ev.Payload)), cpu: uint32(int32(ev.Processor))}
+	var s headerState // field by field: see row
+	s.time, s.thread, s.capture = uint64(ev.Time), ev.ThreadID, ev.CaptureThreadID
+	s.size, s.cpu = uint32(len(ev.Payload)), uint32(int32(ev.Processor))
 	s.id = w.metadataID(ev.Metadata, ev.Time)
 	var err error
 	if recorded {
@@ -349,33 +351,41 @@ func (s *headerState) append(dst []byte, next *headerState, v6 bool) []byte {
 	dst = append(dst, f)
 	if f&1 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.id))
+		s.id = next.id
 	}
 	if f&2 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.seq-s.seq-1))
 		dst = binary.AppendUvarint(dst, next.capture)
 		dst = binary.AppendUvarint(dst, uint64(next.cpu))
+		s.capture, s.cpu = next.capture, next.cpu
 	}
 	if f&4 != 0 {
 		dst = binary.AppendUvarint(dst, next.thread)
+		s.thread = next.thread
 	}
 	if f&8 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.stack))
+		s.stack = next.stack
 	}
 	dst = binary.AppendUvarint(dst, next.time-s.time)
 	if f&16 != 0 {
 		if v6 {
 			dst = binary.AppendUvarint(dst, uint64(next.labels))
+			s.labels = next.labels
 		} else {
 			dst = append(dst, next.activity[:]...)
+			s.activity = next.activity
 		}
 	}
 	if f&32 != 0 {
 		dst = append(dst, next.related[:]...)
+		s.related = next.related
 	}
 	if f&128 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.size))
+		s.size = next.size
 	}
-	*s = *next
+	s.seq, s.time = next.seq, next.time
 	return dst
 }
 
