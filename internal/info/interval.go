@@ -11,7 +11,7 @@ const (
 	intervalStep  = 10_000 // ns: how finely times between samples are told apart
 	fewestGaps    = 20     // for a median that means something
 	fewestSamples = 100    // for a profile that does: one sample is then 1 % of it
-	shortGaps     = 512    // steps: of samplers most are shorter
+	shortGaps     = 2048   // steps: of a sampler most are shorter
 )
 
 // An interval measures the time between the samples of a thread. Headers tell what was
@@ -26,9 +26,13 @@ type interval struct {
 func (v *interval) add(ns int64) {
 	switch {
 	case v.gaps == nil:
-		v.gaps, v.short = map[int64]int64{}, make([]uint32, shortGaps)
+		v.gaps = map[int64]int64{}
 	case ns-v.last >= intervalStep: // less is how times were rounded
-		if k := (ns - v.last + intervalStep/2) / intervalStep; k < shortGaps {
+		k := (ns - v.last + intervalStep/2) / intervalStep
+		if n := int64(len(v.short)); n <= k && k < shortGaps {
+			v.short = append(v.short, make([]uint32, k+1-n)...)
+		}
+		if k < shortGaps {
 			v.short[k]++
 		} else {
 			v.gaps[k]++

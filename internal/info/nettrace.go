@@ -289,9 +289,15 @@ func (g *nettraceReader) encoder(id nettrace.GUID) {
 		return
 	}
 	*seen = id
-	if p, ok := activity.Decode(activity.ID(id), true); ok && p.ProvesLossy() {
+	p, ok := activity.Decode(activity.ID(id), true)
+	if ok && p.ProvesLossy() {
 		g.f.encoder = encoderLossy
-	} else if p, ok := activity.Decode(activity.ID(id), false); ok && p.Old() {
+		return
+	}
+	if !ok || p.HasLost() { // else it is the same path either way
+		p, ok = activity.Decode(activity.ID(id), false)
+	}
+	if ok && p.Old() {
 		g.f.encoder = encoderOld
 	}
 }
