@@ -109,7 +109,7 @@ func (v *view) fill(ev *Event, blk *block, row *row, l *labelReader) {
 	ev.Version, ev.Opcode, ev.Level, ev.Keywords = m.Version, m.Opcode, m.Level, m.Keywords
 	ev.Payload = blk.buf[row.payload : row.payload+row.size : row.payload+row.size]
 	ev.Lost = row.lost
-	ev.Sorted, ev.lostThread = row.sorted, false
+	ev.Sorted, ev.lostThread, ev.fitted = row.sorted, false, row.fits
 	ev.pointer = uint8(v.pointer)
 	ev.Offset = blk.offset + int64(row.at)
 	ev.StackKey, ev.Stack = 0, Stack{}

@@ -85,8 +85,10 @@ func (c *Copier) enter(v *view) error {
 func (c *Copier) copy(v *view) error {
 	w, ev := c.w, &c.event
 	stack, key := ev.Stack, ev.StackKey
+	meta, version, payload := ev.Metadata, ev.Version, ev.Payload
 	keep := c.edit == nil || c.edit(ev)
-	if !ev.Whole() || v.damaged && !ev.fits() {
+	fits := ev.fitted && ev.Metadata == meta && ev.Version == version && same(ev.Payload, payload)
+	if !ev.whole(fits) || v.damaged && !fits && !ev.fits() {
 		c.leftOut++
 		keep = false
 	}

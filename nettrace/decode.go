@@ -121,6 +121,7 @@ func (r *Reader) checkPayloads(blk *block) {
 		}
 		payload := blk.buf[row.payload : row.payload+row.size]
 		if m.lengths.hold(m, r.h.PointerSize, payload) || r.fits(m, payload) {
+			row.fits = true
 			if !m.fit {
 				m.fit = true
 				r.tellUnfit(m)
@@ -429,14 +430,22 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		if noLabels {
 			r.stats.UnknownLabels++
 		}
-		cur.time = int64(time)
-		cur.at, cur.payload, cur.seq = uint32(at), uint32(pos), seq
-		cur.sorted = f&0x40 != 0
-		if len(rows) == maxRows {
+		n := len(rows)
+		if n == maxRows {
 			blk.rows = rows
 			return at, errRows
 		}
-		rows = append(rows, cur)
+		if n == cap(rows) {
+			rows = slices.Grow(rows, 1)
+		}
+		rows = rows[:n+1]
+		next := &rows[n] // field by field: see row
+		next.time, next.meta, next.row = int64(time), cur.meta, cur.row
+		next.thread, next.capture = cur.thread, cur.capture
+		next.at, next.payload, next.size = uint32(at), uint32(pos), cur.size
+		next.seq, next.lost = seq, cur.lost
+		next.stack, next.ids, next.cpu = cur.stack, cur.ids, cur.cpu
+		next.sorted, next.fits = f&0x40 != 0, false
 		pos += int(cur.size)
 	}
 	blk.rows = rows

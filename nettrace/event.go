@@ -104,6 +104,7 @@ type Event struct {
 	Late       bool
 	pointer    uint8 // size, 0 is 8
 	lostThread bool  // v6: it refers to a thread that the file does not hold
+	fitted     bool  // the Reader has found that the payload, as it was, is one of the type
 
 	// Version, Opcode, Level and Keywords are those of the metadata unless a
 	// label of the event (v6) overrides them.
@@ -138,12 +139,15 @@ func (ev *Event) Losses() []Loss { return ev.losses }
 // Whole reports whether the file holds all that belongs to the event: its definition, its
 // thread, and of an event of the runtime, whose layout is known, a payload that can be decoded. What
 // is not whole is the remainder of damage; Copy leaves it out.
-func (ev *Event) Whole() bool {
+func (ev *Event) Whole() bool { return ev.whole(false) }
+
+// whole is Whole where it may be known that the payload fits.
+func (ev *Event) whole(fits bool) bool {
 	if ev.Metadata.Unknown || ev.lostThread {
 		return false
 	}
 	l := ev.Metadata.layout
-	return (l == nil || !l.BuiltIn) && ev.Metadata.Role == RoleNone || ev.fits()
+	return fits || (l == nil || !l.BuiltIn) && ev.Metadata.Role == RoleNone || ev.fits()
 }
 
 // A Label is a key/value pair of v6. Numeric labels have a Number and no Value.
@@ -180,9 +184,10 @@ func NewStack(addrs []uint64) Stack {
 }
 
 // same reports whether s and t are one stack in memory.
-func (s Stack) same(t Stack) bool {
-	return s.size == t.size && len(s.raw) == len(t.raw) && (len(s.raw) == 0 || &s.raw[0] == &t.raw[0])
-}
+func (s Stack) same(t Stack) bool { return s.size == t.size && same(s.raw, t.raw) }
+
+// same reports whether a and b are one slice in memory.
+func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // Len returns the number of frames.
 func (s Stack) Len() int {

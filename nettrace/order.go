@@ -55,7 +55,8 @@ var noIDs activityIDs
 // that starts inside can be decoded without looking for the end at each step.
 const blockPad = 128
 
-// A row is a decoded event header.
+// A row is a decoded event header. It is filled in field by field: a copy of one that was filled in just now has
+// the processor wait, as it forwards no load of 16 bytes from two stores of 8.
 type row struct {
 	time    int64
 	meta    *Metadata
@@ -71,6 +72,7 @@ type row struct {
 	ids     uint32 // number in block.ids; v6: in Reader.labels; 0 is none
 	cpu     int32
 	sorted  bool
+	fits    bool // the payload is known to be one of the type
 }
 
 // A segment is a range of rows in time order.

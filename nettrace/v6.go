@@ -635,6 +635,7 @@ func (v *view) fillV6(ev *Event, row *row, l *labelReader) {
 		ev.Level = l.level
 	}
 	if l.set[3] {
+		ev.fitted = ev.fitted && l.version == ev.Version // another layout
 		ev.Version = l.version
 	}
 }

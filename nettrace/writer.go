@@ -33,6 +33,7 @@ type Writer struct {
 	damaged int64 // places of what Copy reads
 
 	metadata map[*Metadata]uint32
+	indexed  []indexed // metadata by Metadata.Index: that of one Reader is found faster so
 	metas    blockBuffer
 	defined  uint32 // definitions so far
 	events   blockBuffer
@@ -47,8 +48,6 @@ type Writer struct {
 	newest  struct {           // what was asked for last, as it mostly is again
 		thread uint64
 		number *uint32
-		meta   *Metadata
-		metaID uint32
 	}
 	last      int64 // latest time written
 	began     bool  // last is set
@@ -57,6 +56,12 @@ type Writer struct {
 	label     []byte
 	payload   []byte
 	sequenced bool // a sequence point is the last thing written
+}
+
+// An indexed is the id of a definition.
+type indexed struct {
+	meta *Metadata
+	id   uint32
 }
 
 // A blockBuffer collects the events of a block.
@@ -240,7 +245,9 @@ func (w *Writer) write(ev *Event, recorded bool) error {
 	if w.full() {
 		w.flushBlocks()
 	}
-	s := headerState{time: uint64(ev.Time), thread: ev.ThreadID, capture: ev.CaptureThreadID, size: uint32(len(ev.Payload)), cpu: uint32(int32(ev.Processor))}
+	var s headerState // field by field: see row
+	s.time, s.thread, s.capture = uint64(ev.Time), ev.ThreadID, ev.CaptureThreadID
+	s.size, s.cpu = uint32(len(ev.Payload)), uint32(int32(ev.Processor))
 	s.id = w.metadataID(ev.Metadata, ev.Time)
 	var err error
 	if recorded {
@@ -344,47 +351,58 @@ func (s *headerState) append(dst []byte, next *headerState, v6 bool) []byte {
 	dst = append(dst, f)
 	if f&1 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.id))
+		s.id = next.id
 	}
 	if f&2 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.seq-s.seq-1))
 		dst = binary.AppendUvarint(dst, next.capture)
 		dst = binary.AppendUvarint(dst, uint64(next.cpu))
+		s.capture, s.cpu = next.capture, next.cpu
 	}
 	if f&4 != 0 {
 		dst = binary.AppendUvarint(dst, next.thread)
+		s.thread = next.thread
 	}
 	if f&8 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.stack))
+		s.stack = next.stack
 	}
 	dst = binary.AppendUvarint(dst, next.time-s.time)
 	if f&16 != 0 {
 		if v6 {
 			dst = binary.AppendUvarint(dst, uint64(next.labels))
+			s.labels = next.labels
 		} else {
 			dst = append(dst, next.activity[:]...)
+			s.activity = next.activity
 		}
 	}
 	if f&32 != 0 {
 		dst = append(dst, next.related[:]...)
+		s.related = next.related
 	}
 	if f&128 != 0 {
 		dst = binary.AppendUvarint(dst, uint64(next.size))
+		s.size = next.size
 	}
-	*s = *next
+	s.seq, s.time = next.seq, next.time
 	return dst
 }
 
 // metadataID returns the id of a definition, which is put into the next metadata block if it is new.
 func (w *Writer) metadataID(m *Metadata, t int64) uint32 {
-	if w.newest.meta == m {
-		return w.newest.metaID
+	if uint(m.Index) < uint(len(w.indexed)) && w.indexed[m.Index].meta == m {
+		return w.indexed[m.Index].id
 	}
 	id, ok := w.metadata[m]
 	if !ok {
 		id = w.define(m, t)
 		w.metadata[m] = id
 	}
-	w.newest.meta, w.newest.metaID = m, id
+	if i := m.Index; 0 <= i && i < 1<<12 { // of what no Reader has made it may be any number
+		w.indexed = append(w.indexed, make([]indexed, max(0, i+1-len(w.indexed)))...)
+		w.indexed[i] = indexed{m, id}
+	}
 	return id
 }
 

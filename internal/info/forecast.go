@@ -1,6 +1,7 @@
 package info
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/pass"
@@ -53,14 +54,20 @@ func middle(p *profile.Profile, looks int64) *profile.Profile {
 	at := times[len(times)/2]
 	length := int64(float64(p.Meta.End) * mostTried / float64(looks))
 	from := max(0, min(at-length/2, p.Meta.End-length))
+	end := from + length
 	part := *p
 	part.Threads = make([]*profile.Thread, len(p.Threads))
 	relay.Each(len(p.Threads), func(i int) {
 		few := *p.Threads[i]
 		few.Samples = profile.Samples{}
 		c := p.Threads[i].Samples.Cursor()
-		for s, ok := c.Next(); ok; s, ok = c.Next() {
-			if s.Time >= from && s.Time < from+length {
+		c.SkipTo(from)
+		var s profile.Sample
+		for c.Read(&s) {
+			switch {
+			case s.Time >= end:
+				c.SkipTo(math.MaxInt64) // of samples in order none behind it is wanted
+			case s.Time >= from:
 				few.Samples.Append(s)
 			}
 		}

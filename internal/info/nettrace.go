@@ -3,6 +3,7 @@ package info
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -52,9 +53,9 @@ type nettraceReader struct {
 	processes map[int]*Process
 	recent    [64]*Thread // by their id: which had events lately
 	lastProc  *Process
-	sampler   map[uint64]bool // capture threads of the sampler
-	sampledBy uint64          // of these, that of the newest sample
-	idSeen    nettrace.GUID   // the newest activity id looked at
+	sampler   map[uint64]bool   // capture threads of the sampler
+	sampledBy uint64            // of these, that of the newest sample
+	idsSeen   [64]nettrace.GUID // by their sum: activity ids looked at lately
 
 	end         int64 // ns, of all that is no rundown
 	rundownFrom int64
@@ -187,7 +188,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 	if now < maxPlausible {
 		g.end = max(g.end, now)
 	}
-	if g.f.encoder == encoderUnknown && !ev.ActivityID.IsZero() && ev.ActivityID != g.idSeen {
+	if g.f.encoder == encoderUnknown && !ev.ActivityID.IsZero() {
 		g.encoder(ev.ActivityID)
 	}
 	switch {
@@ -283,10 +284,20 @@ func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
 }
 
 func (g *nettraceReader) encoder(id nettrace.GUID) {
-	g.idSeen = id
-	if p, ok := activity.Decode(activity.ID(id), true); ok && p.ProvesLossy() {
+	seen := &g.idsSeen[binary.LittleEndian.Uint32(id[12:])*0x9e3779b1>>26]
+	if *seen == id {
+		return
+	}
+	*seen = id
+	p, ok := activity.Decode(activity.ID(id), true)
+	if ok && p.ProvesLossy() {
 		g.f.encoder = encoderLossy
-	} else if p, ok := activity.Decode(activity.ID(id), false); ok && p.Old() {
+		return
+	}
+	if !ok || p.HasLost() { // else it is the same path either way
+		p, ok = activity.Decode(activity.ID(id), false)
+	}
+	if ok && p.Old() {
 		g.f.encoder = encoderOld
 	}
 }

@@ -426,15 +426,15 @@ func (l *loader) keep(t *thread, s profile.Sample) {
 		l.window.take(t, &s, l.info.Header.SamplingInterval)
 		return
 	}
-	t.append(&s)
+	t.append(s)
 }
 
-func (t *thread) append(s *profile.Sample) {
+func (t *thread) append(s profile.Sample) {
 	if s.Time < t.last && t.trace.Samples.Len() > 0 {
 		t.late = true
 	}
 	t.last = s.Time
-	t.trace.Samples.Append(*s)
+	t.trace.Samples.Append(s)
 }
 
 // note takes in that a sample of t has the stack s.

@@ -121,7 +121,7 @@ func noteRepairs(out *nettrace.Writer, r *nettrace.Reader, p *profile.Profile) e
 // How many events go at once to who writes them: on one processor few enough to stay in its first cache.
 const (
 	copyAlone  = 32
-	copyBeside = 512
+	copyBeside = 1024
 )
 
 // repairedKey is the key of the Trace block of v6 by which a repaired recording is known:

@@ -45,7 +45,7 @@ func (w *window) take(t *thread, s *profile.Sample, interval time.Duration) {
 	}
 	x := &t.window
 	if x.isHeld && s.Time >= w.from {
-		t.append(&x.held)
+		t.append(x.held)
 		x.kept, x.isHeld = x.kept || ticks(&x.held), false
 	}
 	before := s.Time < w.from
@@ -61,7 +61,7 @@ func (w *window) take(t *thread, s *profile.Sample, interval time.Duration) {
 	case before:
 		x.held, x.isHeld = *s, true
 	case keep:
-		t.append(s)
+		t.append(*s)
 		x.past = x.past || behind
 	}
 }
@@ -76,7 +76,7 @@ func (w *window) finish(l *loader) {
 	for _, p := range l.order {
 		for _, t := range p.threads {
 			if t.window.isHeld {
-				t.append(&t.window.held)
+				t.append(t.window.held)
 			}
 		}
 	}

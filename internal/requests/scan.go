@@ -190,10 +190,9 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 		return false
 	}
 	m := ev.Metadata
-	*e = httpphases.Event{
-		Time: s.reader.Nanos(ev.Time), Thread: ev.ThreadID, Process: uint32(ev.ProcessID),
-		ID: ev.ActivityID, Related: ev.RelatedActivityID,
-	}
+	*e = httpphases.Event{} // and not a copy of one: it is large
+	e.Time, e.Thread, e.Process = s.reader.Nanos(ev.Time), ev.ThreadID, uint32(ev.ProcessID)
+	e.ID, e.Related = ev.ActivityID, ev.RelatedActivityID
 	if c >= classNet {
 		s.seen.providers[c-classNet]++
 	}
