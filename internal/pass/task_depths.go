@@ -93,6 +93,7 @@ func newResolver(p *profile.Profile, threads []*profile.Thread) *resolver {
 	for _, t := range threads {
 		r.findMarkers(t)
 	}
+	r.findOuter()
 	if r.events.end == none {
 		r.awaiter = awaiters(r.frames, threads)
 	}
@@ -192,7 +193,9 @@ func breaks(p *profile.Profile, t *profile.Thread) []int64 {
 func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 	r.open, r.found = r.open[:0], nil
 	marks := t.Tasks
-	for i, s := range t.Samples.All() {
+	next := t.Samples.Cursor()
+	var s profile.Sample // one for all: r.visit gets its address
+	for i := 0; next.Read(&s); i++ {
 		for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
 			r.open = r.open[:0]
 		}
