@@ -138,6 +138,9 @@ type entry struct {
 	above  profile.StackID // the frames above the marker, if known
 }
 
+// If the frames above the marker of an entry are known, all that have begun before are known as well, and
+// agree with them: these frames hold their markers, and nothing else, with the frames above those.
+
 const anyMethod = ^profile.MethodID(0)
 
 type resolver struct {
@@ -295,12 +298,18 @@ func (r *resolver) pop(m *profile.TaskMark) {
 	}
 }
 
-// agree reports whether the markers of the current stack, the innermost skip of them left
-// out, are those that began last.
-func (r *resolver) agree(skip int) bool {
-	for i := skip; i < len(r.nodes) && i-skip < len(r.open); i++ {
-		if m := r.entry(i, skip).marker; m != anyMethod && m != r.tab.Method(r.tab.Frame(r.nodes[i])) {
+// agree reports whether the markers of the current stack up to the one at last, the innermost skip
+// of them left out, are those that began last. Where the frames above one are those that are known,
+// so are the outer ones.
+func (r *resolver) agree(skip, last int) bool {
+	for i := skip; i < len(r.nodes) && i <= last; i++ {
+		e := r.entry(i, skip)
+		callers, f := r.tab.Node(r.nodes[i])
+		if e.marker != anyMethod && e.marker != r.tab.Method(f) {
 			return false
+		}
+		if e.known && e.above == callers {
+			return true
 		}
 	}
 	return true
@@ -310,7 +319,7 @@ func (r *resolver) agree(skip int) bool {
 func (r *resolver) whole(counts bool) {
 	r.skip = -1
 	for k := r.least; k <= r.most && r.skip < 0; k++ {
-		if len(r.nodes)-k == len(r.open) && r.agree(k) {
+		if len(r.nodes)-k == len(r.open) && r.agree(k, len(r.nodes)-1) {
 			r.skip = k
 		}
 	}
@@ -328,11 +337,16 @@ func (r *resolver) whole(counts bool) {
 	r.learn(r.nodes[r.skip:])
 }
 
-// learn keeps the frames above markers, the innermost first.
+// learn keeps the frames above markers, the innermost first. Where they are those that are known,
+// so are those above the outer ones.
 func (r *resolver) learn(nodes []profile.StackID) {
 	for i, node := range nodes {
 		e := &r.open[len(r.open)-1-i]
-		e.known, e.above = true, r.tab.Parent(node)
+		above := r.tab.Parent(node)
+		if e.known && e.above == above {
+			return
+		}
+		e.known, e.above = true, above
 	}
 }
 
@@ -359,14 +373,14 @@ func (r *resolver) rebuild() {
 
 // cut returns the whole stack of one that is cut, 0 if it is not known.
 func (r *resolver) cut(stack profile.StackID) profile.StackID {
-	use, from, fits := -1, -1, 0
+	use, from, fits := 0, 0, 0
 	r.skip = -1
 	for skip := r.least; skip <= r.most; skip++ {
-		if len(r.nodes)-skip > len(r.open) || !r.agree(skip) {
+		if len(r.nodes)-skip > len(r.open) {
 			continue
 		}
 		i := r.innermostKnown(skip)
-		if i >= 0 && !r.overlaps(r.tab.Parent(r.nodes[i]), r.entry(i, skip).above) {
+		if !r.agree(skip, i) || i < len(r.nodes) && !r.fits(r.entry(i, skip).above, r.tab.Parent(r.nodes[i]), stack) {
 			continue
 		}
 		use, from = skip, i
@@ -376,21 +390,45 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 		return 0 // none, or both may be
 	}
 	r.skip = use
-	if from < 0 {
+	if from == len(r.nodes) {
 		return 0
 	}
 	full := r.below(r.entry(from, use).above, r.tab.Parent(r.nodes[from]), stack)
-	r.learnFrom(full, stack, use)
+	r.learnFrom(full, stack, use, from)
 	return full
+}
+
+// A joined is a stack that was put together lately: most are again and again.
+type joined struct{ above, top, stack, full profile.StackID }
+
+const joinedBits = 12
+
+// lately returns where the frames of stack that top has not are, or may be put, below those of above.
+func (r *resolver) lately(above, top, stack profile.StackID) (known *joined, ok bool) {
+	if r.joined == nil {
+		r.joined = make([]joined, 1<<joinedBits)
+	}
+	known = &r.joined[(uint64(above)<<32|uint64(stack))*0x9E3779B97F4A7C15>>(64-joinedBits)]
+	return known, known.full != 0 && known.above == above && known.top == top && known.stack == stack
+}
+
+// fits reports whether the frames of top are the innermost of above, so that stack fits below these.
+func (r *resolver) fits(above, top, stack profile.StackID) bool {
+	if _, ok := r.lately(above, top, stack); ok {
+		return true
+	}
+	for ; top != 0; top, above = r.tab.Parent(top), r.tab.Parent(above) {
+		if above == 0 || r.tab.Frame(top) != r.tab.Frame(above) {
+			return false
+		}
+	}
+	return true
 }
 
 // below returns the stack of the frames of stack that top has not, below those of above.
 func (r *resolver) below(above, top, stack profile.StackID) profile.StackID {
-	if r.joined == nil {
-		r.joined = make([]joined, 1<<joinedBits)
-	}
-	known := &r.joined[(uint64(above)<<32|uint64(stack))*0x9E3779B97F4A7C15>>(64-joinedBits)]
-	if known.full != 0 && known.above == above && known.top == top && known.stack == stack {
+	known, ok := r.lately(above, top, stack)
+	if ok {
 		return known.full
 	}
 	full := above
@@ -405,39 +443,24 @@ func (r *resolver) below(above, top, stack profile.StackID) profile.StackID {
 	return full
 }
 
-// A joined is a stack that was put together lately: most are again and again.
-type joined struct{ above, top, stack, full profile.StackID }
-
-const joinedBits = 12
-
 // entry is what marker i of the current stack began, the innermost skip of them left out.
 func (r *resolver) entry(i, skip int) *entry { return &r.open[len(r.open)-1-(i-skip)] }
 
 // innermostKnown returns the innermost marker of the current stack above which the frames
-// are known, -1 if there is none.
+// are known, how many there are if above none.
 func (r *resolver) innermostKnown(skip int) int {
 	for i := skip; i < len(r.nodes); i++ {
 		if r.entry(i, skip).known {
 			return i
 		}
 	}
-	return -1
+	return len(r.nodes)
 }
 
-// overlaps reports whether the recorded frames are the innermost of those that are known.
-func (r *resolver) overlaps(recorded, known profile.StackID) bool {
-	for ; recorded != 0; recorded, known = r.tab.Parent(recorded), r.tab.Parent(known) {
-		if known == 0 || r.tab.Frame(recorded) != r.tab.Frame(known) {
-			return false
-		}
-	}
-	return true
-}
-
-// learnFrom keeps the frames above the markers of a stack that was cut, now that it is
-// whole.
-func (r *resolver) learnFrom(full, stack profile.StackID, skip int) {
-	for i := skip; i < len(r.nodes); i++ {
+// learnFrom keeps the frames above markers skip to from of a stack that was cut, now that it is
+// whole. Those above the outer ones are known, as the frames above the marker from agree with them.
+func (r *resolver) learnFrom(full, stack profile.StackID, skip, from int) {
+	for i := skip; i < from; i++ {
 		for ; stack != r.nodes[i]; stack, full = r.tab.Parent(stack), r.tab.Parent(full) {
 		}
 		e := r.entry(i, skip)
