@@ -401,7 +401,7 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 // A joined is a stack that was put together lately: most are again and again.
 type joined struct{ above, top, stack, full profile.StackID }
 
-const joinedBits = 12
+const joinedBits = 13
 
 // lately returns where the frames of stack that top has not are, or may be put, below those of above.
 func (r *resolver) lately(above, top, stack profile.StackID) (known *joined, ok bool) {
