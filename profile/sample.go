@@ -251,9 +251,9 @@ func (c *chunk) putAside(spool *Spool, b []byte, n int) bool {
 func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 	e := editor{l: l, k: -1}
 	at := 0
-	change := func(s *Sample) outcome {
+	change := func(s *Sample) bool {
 		f(at, s)
-		return changed
+		return true
 	}
 	for first, n := range rows {
 		for i := first; i < min(first+n, l.n); i++ {
@@ -273,45 +273,29 @@ func (l *Samples) Edit(rows iter.Seq2[int, int], f func(index int, s *Sample)) {
 
 // Change calls f for all samples and keeps what it makes of those of which it returns true.
 func (l *Samples) Change(f func(s *Sample) bool) {
-	l.edit(func(s *Sample) outcome {
-		if f(s) {
-			return changed
-		}
-		return kept
-	})
-}
-
-// Delete takes away the samples of which f returns true.
-func (l *Samples) Delete(f func(s *Sample) bool) {
-	l.edit(func(s *Sample) outcome {
-		if f(s) {
-			return deleted
-		}
-		return kept
-	})
-}
-
-func (l *Samples) edit(f func(s *Sample) outcome) {
 	e := editor{l: l, k: -1}
 	for k := range l.chunks {
 		e.enter(k)
-		l.chunks[k].first -= e.gone
 		for len(e.c.b) > 0 {
 			e.next(f)
 		}
 		e.leave()
 	}
-	l.n -= e.gone
 }
 
-// An outcome is what becomes of a sample.
-type outcome uint8
-
-const (
-	kept outcome = iota
-	changed
-	deleted
-)
+// Delete takes away the samples of which f returns true. f leaves them as they are.
+func (l *Samples) Delete(f func(s *Sample) bool) {
+	e := editor{l: l, k: -1}
+	for k := range l.chunks {
+		e.enter(k)
+		l.chunks[k].first -= e.gone
+		for len(e.c.b) > 0 {
+			e.sift(f)
+		}
+		e.leave()
+	}
+	l.n -= e.gone
+}
 
 // An editor changes samples of a chunk. Bytes that need not change are copied.
 type editor struct {
@@ -335,35 +319,50 @@ func (e *editor) enter(k int) {
 	e.out, e.from, e.state, e.before = e.out[:0], 0, e.c.state, e.gone
 }
 
-// next takes the next sample, of which f makes what it will; nil keeps it.
-func (e *editor) next(f func(s *Sample) outcome) {
+// next takes the next sample, of which f makes what it will, and returns true; nil keeps it.
+func (e *editor) next(f func(s *Sample) bool) {
 	at, before, s := len(e.b)-len(e.c.b), e.c.state, &e.s
 	e.c.Read(s)
-	old, becomes := *s, kept
-	if f != nil {
-		becomes = f(s)
-	}
-	if becomes == kept && e.state == before {
+	old := *s
+	changed := f != nil && f(s)
+	if !changed && e.state == before {
 		e.state = e.c.state
 		return
 	}
-	e.out = append(e.out, e.b[e.from:at]...)
-	e.from = len(e.b) - len(e.c.b)
-	if becomes != kept {
+	e.take(at)
+	if changed {
+		e.l.loose = e.l.loose || s.Time != old.Time
 		e.l.count(&old, -1)
-	}
-	if becomes == deleted {
-		e.gone++
-		return
-	}
-	if becomes == kept {
+		e.l.count(s, 1)
+	} else {
 		*s = old // f may have begun to change it
 	}
-	if becomes == changed {
-		e.l.loose = e.l.loose || s.Time != old.Time
-		e.l.count(s, 1)
-	}
 	e.out = e.state.append(e.out, s)
+}
+
+// sift takes the next sample, and deletes it if f says so.
+func (e *editor) sift(f func(s *Sample) bool) {
+	at, before, s := len(e.b)-len(e.c.b), e.c.state, &e.s
+	e.c.Read(s)
+	switch {
+	case f(s):
+		e.take(at)
+		e.l.count(s, -1)
+		e.gone++
+	case e.state == before:
+		e.state = e.c.state
+	default:
+		e.take(at)
+		e.out = e.state.append(e.out, s)
+	}
+}
+
+// take copies what has not changed before the sample at at, which is told apart from it anew, if at all.
+func (e *editor) take(at int) {
+	if e.from < at {
+		e.out = append(e.out, e.b[e.from:at]...)
+	}
+	e.from = len(e.b) - len(e.c.b)
 }
 
 // leave writes the chunk, if anything in it has changed.

@@ -32,11 +32,16 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		Bridge:        BridgeFrame(p.Table),
 		MinConfidence: minConfidence,
 		Each:          relay.Each,
-		Workers:       relay.Workers(),
 	}
 	nested := map[*profile.Thread][]taskAnswer{}
 	if !p.Meta.Repaired {
 		nested = resolveTasks(p, cmp.Or(minConfidence, DefaultConfidence))
+	}
+	cut := map[*profile.Process]bool{} // those in which an answer is missing: of others the samples need not be read
+	for _, t := range p.Threads {
+		if t.Samples.Cuts() > len(nested[t]) {
+			cut[t.Process] = true
+		}
 	}
 	processes := map[*profile.Process]uint32{}
 	// votes that are equal go by the order of the threads, which is the reader's own
@@ -44,29 +49,26 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		return cmp.Or(cmp.Compare(a.Process.PID, b.Process.PID), cmp.Compare(a.TID, b.TID))
 	})
 	threads := make([]stackfix.Thread, len(ordered))
-	open := map[*profile.Process]int{}
-	for _, t := range ordered {
-		open[t.Process] += t.Samples.Cuts() - len(nested[t])
-	}
-	whole := 0
+	unread := 0
 	for i, t := range ordered {
-		if open[t.Process] == 0 { // nor is anything to be looked for
-			whole += t.Samples.Len()
-			continue
-		}
 		id, ok := processes[t.Process]
 		if !ok {
 			id = uint32(len(processes))
 			processes[t.Process] = id
 		}
-		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks, Samples: samplesOf(t, nested[t], bridged)}
+		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks}
+		if cut[t.Process] {
+			threads[i].Samples = samplesOf(t, nested[t], bridged)
+		} else {
+			unread += t.Samples.Len()
+		}
 	}
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
-	res.Stats.Samples += whole
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], res.Repairs[i], nested[ordered[i]])
 		res.Repairs[i] = nil
 	})
+	res.Stats.Samples += unread
 	return res.Stats
 }
 

@@ -93,6 +93,7 @@ func newResolver(p *profile.Profile, threads []*profile.Thread) *resolver {
 	for _, t := range threads {
 		r.findMarkers(t)
 	}
+	r.findOuter()
 	if r.events.end == none {
 		r.awaiter = awaiters(r.frames, threads)
 	}
@@ -137,6 +138,9 @@ type entry struct {
 	above  profile.StackID // the frames above the marker, if known
 }
 
+// If the frames above the marker of an entry are known, all that have begun before are known as well, and
+// agree with them: these frames hold their markers, and nothing else, with the frames above those.
+
 const anyMethod = ^profile.MethodID(0)
 
 type resolver struct {
@@ -151,8 +155,8 @@ type resolver struct {
 	nodes        []profile.StackID // markers of the current stack, innermost first
 	least, most  int               // how many of the innermost of these have not begun yet, or have ended
 	skip         int               // how many it is; -1: not known
-	fits         bool              // of a whole stack: it has the markers that have begun
-	proves       bool              // that counts
+	fitting      bool              // of a whole stack: it has the markers that have begun
+	proving      bool              // that counts
 	full         profile.StackID   // of a cut one: the whole stack, if it is another one; else 0
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
 	path         []profile.FrameID
@@ -200,9 +204,9 @@ func breaks(p *profile.Profile, t *profile.Thread) []int64 {
 func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 	r.open, r.found = r.open[:0], nil
 	marks := t.Tasks
-	var s, last profile.Sample
-	c := t.Samples.Cursor()
-	for i, news := 0, true; c.Read(&s); i++ {
+	next := t.Samples.Cursor()
+	var s, last profile.Sample // one for all: r.visit gets its address
+	for i, news := 0, true; next.Read(&s); i++ {
 		for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
 			r.open, news = r.open[:0], true
 		}
@@ -227,9 +231,9 @@ func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 // if that tells something new.
 func (r *resolver) again(i int, s *profile.Sample) bool {
 	switch {
-	case s.Cut == profile.Whole && !r.fits:
+	case s.Cut == profile.Whole && !r.fitting:
 		return false // by what was made of it, it does
-	case s.Cut == profile.Whole && r.proves:
+	case s.Cut == profile.Whole && r.proving:
 		r.right++
 	case s.Cut == profile.CutDepth:
 		r.answer(i)
@@ -331,12 +335,18 @@ func (r *resolver) pop(m *profile.TaskMark) {
 	}
 }
 
-// agree reports whether the markers of the current stack, the innermost skip of them left
-// out, are those that began last.
-func (r *resolver) agree(skip int) bool {
-	for i := skip; i < len(r.nodes) && i-skip < len(r.open); i++ {
-		if m := r.entry(i, skip).marker; m != anyMethod && m != r.tab.Method(r.tab.Frame(r.nodes[i])) {
+// agree reports whether the markers of the current stack up to the one at last, the innermost skip
+// of them left out, are those that began last. Where the frames above one are those that are known,
+// so are the outer ones.
+func (r *resolver) agree(skip, last int) bool {
+	for i := skip; i < len(r.nodes) && i <= last; i++ {
+		e := r.entry(i, skip)
+		callers, f := r.tab.Node(r.nodes[i])
+		if e.marker != anyMethod && e.marker != r.tab.Method(f) {
 			return false
+		}
+		if e.known && e.above == callers {
+			return true
 		}
 	}
 	return true
@@ -346,13 +356,13 @@ func (r *resolver) agree(skip int) bool {
 func (r *resolver) whole(counts bool) {
 	r.skip = -1
 	for k := r.least; k <= r.most && r.skip < 0; k++ {
-		if len(r.nodes)-k == len(r.open) && r.agree(k) {
+		if len(r.nodes)-k == len(r.open) && r.agree(k, len(r.nodes)-1) {
 			r.skip = k
 		}
 	}
-	r.fits, r.proves = r.skip >= 0, counts && len(r.open) > 0
-	if r.proves {
-		if r.fits {
+	r.fitting, r.proving = r.skip >= 0, counts && len(r.open) > 0
+	if r.proving {
+		if r.fitting {
 			r.right++
 		} else {
 			r.wrong++
@@ -365,11 +375,16 @@ func (r *resolver) whole(counts bool) {
 	r.learn(r.nodes[r.skip:])
 }
 
-// learn keeps the frames above markers, the innermost first.
+// learn keeps the frames above markers, the innermost first. Where they are those that are known,
+// so are those above the outer ones.
 func (r *resolver) learn(nodes []profile.StackID) {
 	for i, node := range nodes {
 		e := &r.open[len(r.open)-1-i]
-		e.known, e.above = true, r.tab.Parent(node)
+		above := r.tab.Parent(node)
+		if e.known && e.above == above {
+			return
+		}
+		e.known, e.above = true, above
 	}
 }
 
@@ -396,14 +411,14 @@ func (r *resolver) rebuild() {
 
 // cut returns the whole stack of one that is cut, 0 if it is not known.
 func (r *resolver) cut(stack profile.StackID) profile.StackID {
-	use, from, fits := -1, -1, 0
+	use, from, fits := 0, 0, 0
 	r.skip = -1
 	for skip := r.least; skip <= r.most; skip++ {
-		if len(r.nodes)-skip > len(r.open) || !r.agree(skip) {
+		if len(r.nodes)-skip > len(r.open) {
 			continue
 		}
 		i := r.innermostKnown(skip)
-		if i >= 0 && !r.overlaps(r.tab.Parent(r.nodes[i]), r.entry(i, skip).above) {
+		if !r.agree(skip, i) || i < len(r.nodes) && !r.fits(r.entry(i, skip).above, r.tab.Parent(r.nodes[i]), stack) {
 			continue
 		}
 		use, from = skip, i
@@ -413,21 +428,45 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 		return 0 // none, or both may be
 	}
 	r.skip = use
-	if from < 0 {
+	if from == len(r.nodes) {
 		return 0
 	}
 	full := r.below(r.entry(from, use).above, r.tab.Parent(r.nodes[from]), stack)
-	r.learnFrom(full, stack, use)
+	r.learnFrom(full, stack, use, from)
 	return full
+}
+
+// A joined is a stack that was put together lately: most are again and again.
+type joined struct{ above, top, stack, full profile.StackID }
+
+const joinedBits = 13
+
+// lately returns where the frames of stack that top has not are, or may be put, below those of above.
+func (r *resolver) lately(above, top, stack profile.StackID) (known *joined, ok bool) {
+	if r.joined == nil {
+		r.joined = make([]joined, 1<<joinedBits)
+	}
+	known = &r.joined[(uint64(above)<<32|uint64(stack))*0x9E3779B97F4A7C15>>(64-joinedBits)]
+	return known, known.full != 0 && known.above == above && known.top == top && known.stack == stack
+}
+
+// fits reports whether the frames of top are the innermost of above, so that stack fits below these.
+func (r *resolver) fits(above, top, stack profile.StackID) bool {
+	if _, ok := r.lately(above, top, stack); ok {
+		return true
+	}
+	for ; top != 0; top, above = r.tab.Parent(top), r.tab.Parent(above) {
+		if above == 0 || r.tab.Frame(top) != r.tab.Frame(above) {
+			return false
+		}
+	}
+	return true
 }
 
 // below returns the stack of the frames of stack that top has not, below those of above.
 func (r *resolver) below(above, top, stack profile.StackID) profile.StackID {
-	if r.joined == nil {
-		r.joined = make([]joined, 1<<joinedBits)
-	}
-	known := &r.joined[(uint64(above)<<32|uint64(stack))*0x9E3779B97F4A7C15>>(64-joinedBits)]
-	if known.full != 0 && known.above == above && known.top == top && known.stack == stack {
+	known, ok := r.lately(above, top, stack)
+	if ok {
 		return known.full
 	}
 	full := above
@@ -442,39 +481,24 @@ func (r *resolver) below(above, top, stack profile.StackID) profile.StackID {
 	return full
 }
 
-// A joined is a stack that was put together lately: most are again and again.
-type joined struct{ above, top, stack, full profile.StackID }
-
-const joinedBits = 12
-
 // entry is what marker i of the current stack began, the innermost skip of them left out.
 func (r *resolver) entry(i, skip int) *entry { return &r.open[len(r.open)-1-(i-skip)] }
 
 // innermostKnown returns the innermost marker of the current stack above which the frames
-// are known, -1 if there is none.
+// are known, how many there are if above none.
 func (r *resolver) innermostKnown(skip int) int {
 	for i := skip; i < len(r.nodes); i++ {
 		if r.entry(i, skip).known {
 			return i
 		}
 	}
-	return -1
+	return len(r.nodes)
 }
 
-// overlaps reports whether the recorded frames are the innermost of those that are known.
-func (r *resolver) overlaps(recorded, known profile.StackID) bool {
-	for ; recorded != 0; recorded, known = r.tab.Parent(recorded), r.tab.Parent(known) {
-		if known == 0 || r.tab.Frame(recorded) != r.tab.Frame(known) {
-			return false
-		}
-	}
-	return true
-}
-
-// learnFrom keeps the frames above the markers of a stack that was cut, now that it is
-// whole.
-func (r *resolver) learnFrom(full, stack profile.StackID, skip int) {
-	for i := skip; i < len(r.nodes); i++ {
+// learnFrom keeps the frames above markers skip to from of a stack that was cut, now that it is
+// whole. Those above the outer ones are known, as the frames above the marker from agree with them.
+func (r *resolver) learnFrom(full, stack profile.StackID, skip, from int) {
+	for i := skip; i < from; i++ {
 		for ; stack != r.nodes[i]; stack, full = r.tab.Parent(stack), r.tab.Parent(full) {
 		}
 		e := r.entry(i, skip)

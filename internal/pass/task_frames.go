@@ -8,9 +8,9 @@ import (
 
 // frames knows the parts that methods play.
 type frames struct {
-	tab     *profile.Table
-	roles   []role            // by method
-	nearest []profile.StackID // by stack: 1 + the innermost marker in it
+	tab   *profile.Table
+	roles []role            // by method
+	outer []profile.StackID // by stack: the innermost marker in its callers
 }
 
 type role uint8
@@ -59,33 +59,36 @@ func (f *frames) writer(s profile.StackID) profile.StackID {
 
 func (f *frames) setMarker(m profile.MethodID) { f.roles[m] |= marker }
 
-// innermost returns the innermost marker of s.
-func (f *frames) innermost(s profile.StackID) profile.StackID {
-	if n := f.tab.Len(); n > len(f.nearest) {
-		f.nearest = append(f.nearest, make([]profile.StackID, n+n/4-len(f.nearest))...)
+// findOuter fills outer. All stacks at once take less time than each when it is asked for: callers come first.
+func (f *frames) findOuter() {
+	marks := make([]bool, f.tab.Frames()) // by frame: methods are further away
+	for i := range marks {
+		marks[i] = f.roles[f.tab.Method(profile.FrameID(i))]&marker != 0
 	}
-	at, found := s, profile.StackID(0)
-	for ; at != 0; at = f.tab.Parent(at) {
-		if n := f.nearest[at]; n > 0 {
-			found = n - 1
-			break
+	f.outer = make([]profile.StackID, f.tab.Len())
+	for s := 1; s < len(f.outer); s++ {
+		up := f.tab.Parent(profile.StackID(s))
+		if up == 0 {
+			continue
 		}
-		if f.roles[f.tab.Method(f.tab.Frame(at))]&marker != 0 {
-			found = at
-			f.nearest[at] = at + 1
-			break
+		if marks[f.tab.Frame(up)] {
+			f.outer[s] = up
+		} else {
+			f.outer[s] = f.outer[up]
 		}
 	}
-	for ; s != at; s = f.tab.Parent(s) {
-		f.nearest[s] = found + 1
-	}
-	return found
 }
 
 // markersOf puts the markers of s into nodes, the innermost first.
 func (r *resolver) markersOf(s profile.StackID) {
 	r.nodes = r.nodes[:0]
-	for s = r.innermost(s); s != 0; s = r.innermost(r.tab.Parent(s)) {
+	if r.outer == nil || s == 0 {
+		return
+	}
+	if r.roles[r.tab.Method(r.tab.Frame(s))]&marker == 0 {
+		s = r.outer[s]
+	}
+	for ; s != 0; s = r.outer[s] {
 		r.nodes = append(r.nodes, s)
 	}
 }
