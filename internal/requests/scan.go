@@ -13,6 +13,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -55,21 +56,27 @@ type session struct {
 	old       bool     // .NET before 5, which has no netProviders
 }
 
-// Batches of events that go from the goroutine that reads to the one that builds
-// requests: few enough to stay in the cache.
+// Batches of events that go from the goroutine that reads to the one that builds requests, and how many there are: on
+// one processor few enough to stay in the cache, on several so many that who has work to do rarely waits for the other.
 const (
-	batchSize = 256
-	batches   = 4
+	sizeAlone     = 256
+	batchesAlone  = 4
+	sizeBeside    = 512
+	batchesBeside = 8
 )
 
 // NewScanner returns a Scanner that calls request and server, which may be nil, for
 // every request that ends. They are called on a goroutine of the Scanner's, one after
 // the other, until Finish or Stop returns; one of those must be called.
 func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server func(*httpphases.ServerRequest)) *Scanner {
+	size, batches := sizeAlone, batchesAlone
+	if relay.Workers() > 1 {
+		size, batches = sizeBeside, batchesBeside
+	}
 	s := &Scanner{
 		reader:  r,
 		builder: httpphases.NewBuilder(&httpphases.Options{Request: request, Server: server}),
-		batch:   make([]httpphases.Event, 0, batchSize),
+		batch:   make([]httpphases.Event, 0, size),
 		work:    make(chan []httpphases.Event, batches),
 		free:    make(chan []httpphases.Event, batches),
 		done:    make(chan struct{}),
@@ -155,12 +162,13 @@ func (s *Scanner) add(e httpphases.Event) {
 
 // full passes the batch on if nothing fits into it any more.
 func (s *Scanner) full() {
-	if len(s.batch) < batchSize {
+	size := cap(s.batch)
+	if len(s.batch) < size {
 		return
 	}
 	s.work <- s.batch
 	if s.batch = <-s.free; s.batch == nil {
-		s.batch = make([]httpphases.Event, 0, batchSize)
+		s.batch = make([]httpphases.Event, 0, size)
 	}
 }
 
