@@ -68,6 +68,22 @@ func TestFixStacksRestoresAndKeepsSamples(t *testing.T) {
 	}
 }
 
+// The samples of a process in which no answer is missing are not read, and counted.
+func TestFixStacksCountsAllSamples(t *testing.T) {
+	p := deep(100)
+	whole := &profile.Thread{Process: &profile.Process{PID: 8}, TID: 2}
+	for i, s := range p.Threads[0].Samples.All() {
+		if s.Cut == profile.Whole && i < 300 {
+			whole.Samples.Append(s)
+		}
+	}
+	require.NotZero(t, whole.Samples.Len())
+	p.Threads, p.Processes = append(p.Threads, whole), append(p.Processes, whole.Process)
+	assert.Equal(t, 400+whole.Samples.Len(), FixStacks(p, 0.9).Samples)
+	p.Threads, p.Processes = p.Threads[1:], p.Processes[1:]
+	assert.Equal(t, whole.Samples.Len(), FixStacks(p, 0.9).Samples)
+}
+
 func TestBridgeFrameIsOne(t *testing.T) {
 	tab := profile.NewTable()
 	a := BridgeFrame(tab)

@@ -240,6 +240,47 @@ func TestResolveEventsWithoutStacks(t *testing.T) {
 	assert.Empty(t, resolveTasks(g.p, 0.5), "no event shows what writes it")
 }
 
+// The frames above the marker of what has begun are known of all that has begun before, too, and hold their markers
+// with the frames above these: so nobody looks at them again.
+func TestKnownFramesAgree(t *testing.T) {
+	checked := 0
+	for seed := range uint64(12) {
+		g := newProgram(t, seed, 30)
+		g.busy = seed%2 == 0
+		g.drop[profile.TaskKind(seed%uint64(profile.TaskEnds+1))] = seed%3 == 0
+		for range 8 {
+			g.bare = g.r.IntN(8) == 0
+			g.run(2 + g.r.IntN(30))
+		}
+		visitTasks(g.p, func(_ *profile.Thread, _ int, _ *profile.Sample, at *atTask) {
+			r, known, above := at.r, false, profile.StackID(0)
+			next := func() profile.StackID {
+				for above != 0 && r.roleAt(above)&marker == 0 {
+					above = r.tab.Parent(above)
+				}
+				return above
+			}
+			for i := len(r.open) - 1; i >= 0; i-- {
+				e := &r.open[i]
+				if known {
+					require.True(t, e.known)
+					require.NotZero(t, next())
+					if e.marker != anyMethod {
+						require.Equal(t, r.tab.Method(r.tab.Frame(above)), e.marker)
+					}
+					require.Equal(t, r.tab.Parent(above), e.above)
+					checked++
+				}
+				known, above = e.known, e.above
+			}
+			if known {
+				require.Zero(t, next(), "no marker is left")
+			}
+		})
+	}
+	assert.Greater(t, checked, 10_000)
+}
+
 // What was lost makes no wrong answer.
 func TestResolveLossy(t *testing.T) {
 	for seed := range uint64(30) {
