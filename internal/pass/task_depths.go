@@ -129,7 +129,9 @@ func choose(threads []*profile.Thread) *events {
 	return nil
 }
 
-// An entry is something that has begun on a thread and has not ended.
+// An entry is something that has begun on a thread and has not ended. If the frames above its marker
+// are known, so are those of all that began before it, and they agree: its frames hold the markers of
+// these, and no others, with the frames above them.
 type entry struct {
 	task   uint32
 	other  uint32
@@ -137,9 +139,6 @@ type entry struct {
 	known  bool
 	above  profile.StackID // the frames above the marker, if known
 }
-
-// If the frames above the marker of an entry are known, all that have begun before are known as well, and
-// agree with them: these frames hold their markers, and nothing else, with the frames above those.
 
 const anyMethod = ^profile.MethodID(0)
 
