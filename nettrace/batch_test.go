@@ -28,6 +28,9 @@ func describeBatches(t testing.TB, r *Reader, n, held int) (events []string, lat
 		}
 		for b.Rewind(); b.Next(&ev); {
 			events = append(events, describe(&ev))
+			if ev.fitted && !ev.fits() {
+				require.Fail(t, "a payload is said to fit that does not")
+			}
 			if ev.Late {
 				late++
 			}

@@ -282,3 +282,53 @@ func TestCopyEditedStacks(t *testing.T) {
 		})
 	}
 }
+
+// TestCopyEditedPayload: what edit makes of payloads is looked at, although those of the Reader are known to fit.
+func TestCopyEditedPayload(t *testing.T) {
+	r, err := NewReader(bytes.NewReader(testFile(t, "probe9.nettrace.gz")), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, r.Header())
+	require.NoError(t, err)
+	all, short := 0, int64(0)
+	require.NoError(t, Copy(w, r, func(ev *Event) bool {
+		if all++; ev.fitted && ev.Metadata.Role.NamesMethods() {
+			ev.Payload = ev.Payload[:3]
+			short++
+		}
+		return true
+	}))
+	require.NoError(t, w.Close())
+	require.NotZero(t, short)
+	r, err = NewReader(&out, nil)
+	require.NoError(t, err)
+	left := 0
+	for _, err := range r.All() {
+		require.NoError(t, err)
+		left++
+	}
+	require.Equal(t, all-int(short), left)
+	require.Equal(t, short, r.Salvage().LeftOut)
+}
+
+// TestWriteOfTwoReaders: definitions of one index are not taken for one another.
+func TestWriteOfTwoReaders(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, Frequency: 1e7, PointerSize: 8, SyncQPC: 5})
+	require.NoError(t, err)
+	metas := []*Metadata{{Index: 3, Provider: "A", EventID: 1}, {Index: 3, Provider: "B", EventID: 1}, {Index: -1, Provider: "C", EventID: 1}}
+	var want, got []string
+	for i := range 9 {
+		m := metas[i%len(metas)]
+		want = append(want, m.Provider)
+		require.NoError(t, w.Write(&Event{Time: int64(9 + i), Metadata: m}))
+	}
+	require.NoError(t, w.Close())
+	r, err := NewReader(&out, warnings(t))
+	require.NoError(t, err)
+	for ev, err := range r.All() {
+		require.NoError(t, err)
+		got = append(got, ev.Metadata.Provider)
+	}
+	require.Equal(t, want, got)
+}
