@@ -99,10 +99,9 @@ func (e *solver) passBeside(shares []share) (changed int) {
 
 // hire makes hands of solvers that have nothing more to do: they have the memory that it takes.
 func (e *solver) hire(idle chan *solver) {
-	if e.opts.Workers < 2 || len(idle) == 0 {
+	if e.opts.Workers < 2 {
 		return
 	}
-	e.hands = nil
 	for len(idle) > 0 {
 		h := <-idle
 		h.doubts.reset()

@@ -23,7 +23,7 @@ type solver struct {
 	answers memo
 	pieces  pieces
 
-	hands  []*solver // who search side by side; see searchBeside
+	hands  []*solver // who search side by side; see passBeside
 	isHand bool
 
 	// scratch
@@ -78,9 +78,6 @@ func (e *solver) begin(w *world) {
 	e.last = map[int64]int{}
 	e.answers.reset()
 	e.pieces.reset()
-	for _, h := range e.hands {
-		h.doubts.reset()
-	}
 }
 
 // prepare learns from what is known of the world, but for the model.

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"slices"
-
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -146,14 +144,17 @@ func goesOn(last, next *profile.Stretch) bool {
 		next.Start == last.End && next.End-next.Start > leastJoined && last.End-last.Start > leastJoined && next.Type != profile.SampleOffCPU
 }
 
-// partText is about how much text a part becomes at most. What is not written is not touched; where a slice grows by a
-// quarter each time five times as much is.
+// partText is about how much text a part becomes at most. Of new memory what is not written is not touched; where a slice
+// grows by a quarter each time five times as much is.
 const partText = 512 << 10
 
 // open makes the stack before the part the open one, with nothing to write for it.
 func (b *threadPart) open() {
 	b.sp.step(0, 0)
-	b.out = slices.Grow(b.out[:0], partText)
+	if cap(b.out) < partText {
+		b.out = make([]byte, 0, partText) // slices.Grow touches all of it
+	}
+	b.out = b.out[:0]
 	if !b.first {
 		b.sp.step(b.before.Stack, 0)
 	}
