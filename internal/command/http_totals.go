@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -14,7 +15,7 @@ import (
 // httpTotals are the totals of a report, as they are gathered.
 type httpTotals struct {
 	report.Requests
-	durations []int64 // ns, of requests that ended
+	durations quantile.Numbers // ns, of requests that ended
 	slowest   slowHeap
 	measures  *report.Measurer // nil: not wanted
 }
@@ -62,7 +63,7 @@ func (t *httpTotals) add(r *httpphases.Request) {
 	if !r.HasDuration || r.Outcome == httpphases.Incomplete {
 		return
 	}
-	t.durations = append(t.durations, r.Duration)
+	t.durations.Add(r.Duration)
 	if len(t.slowest) < report.MaxSlowest {
 		heap.Push(&t.slowest, r)
 	} else if slower(r, t.slowest[0]) {
@@ -73,13 +74,7 @@ func (t *httpTotals) add(r *httpphases.Request) {
 
 // end computes what needs all requests, and puts it into the report.
 func (t *httpTotals) end(rep *report.Trace) {
-	slices.Sort(t.durations)
-	at := func(q float64) float64 {
-		if len(t.durations) == 0 {
-			return 0
-		}
-		return text.Millis(t.durations[min(int(q*float64(len(t.durations))), len(t.durations)-1)])
-	}
+	at := func(q float64) float64 { return text.Millis(t.durations.At(q)) }
 	t.P50, t.P90, t.P95, t.P99, t.Max = at(0.5), at(0.9), at(0.95), at(0.99), at(1)
 	slices.SortFunc(t.slowest, func(a, b *httpphases.Request) int {
 		if slower(a, b) {

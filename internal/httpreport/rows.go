@@ -186,11 +186,11 @@ func AppendSummary(b []byte, s *Summary) []byte {
 		q.int("status_5xx", int64(h.Server))
 		q.int("new_connections", int64(h.New))
 		q.int("redirected", int64(h.Redirected))
-		if len(h.Durations) > 0 {
-			q.ms("p50_ms", h.Percentile(.5))
-			q.ms("p90_ms", h.Percentile(.9))
-			q.ms("p99_ms", h.Percentile(.99))
-			q.ms("max_ms", h.Percentile(1))
+		if h.Durations.Len() > 0 {
+			q.ms("p50_ms", h.Durations.At(.5))
+			q.ms("p90_ms", h.Durations.At(.9))
+			q.ms("p99_ms", h.Durations.At(.99))
+			q.ms("max_ms", h.Durations.At(1))
 		}
 		o.b = q.close()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -27,7 +28,7 @@ type Group struct {
 	// Time is where the time of all its requests went.
 	Time map[string]float64 `json:"time_ms,omitempty"`
 
-	durations []int64
+	durations quantile.Numbers // ns, of requests that ended
 	sum       int64
 	time      httpphases.TimeByCause
 	explained bool
@@ -138,7 +139,7 @@ func (g *Group) add(r *request) {
 		g.told++
 	}
 	if r.ended {
-		g.durations = append(g.durations, r.duration)
+		g.durations.Add(r.duration)
 		g.sum += r.duration
 	}
 	if r.why != nil {
@@ -149,13 +150,7 @@ func (g *Group) add(r *request) {
 
 // finish computes what needs all requests; span in ns.
 func (g *Group) finish(span int64) {
-	slices.Sort(g.durations)
-	at := func(q float64) float64 {
-		if len(g.durations) == 0 {
-			return 0
-		}
-		return text.Millis(g.durations[min(int(q*float64(len(g.durations))), len(g.durations)-1)])
-	}
+	at := func(q float64) float64 { return text.Millis(g.durations.At(q)) }
 	g.P50, g.P90, g.P99, g.Max = at(.5), at(.9), at(.99), at(1)
 	if span > 0 {
 		g.Rate = round(float64(g.Requests) / (float64(span) / 1e9))
@@ -169,7 +164,7 @@ func (g *Group) finish(span int64) {
 			}
 		}
 	}
-	g.durations = nil
+	g.durations = quantile.Numbers{}
 }
 
 func round(v float64) float64    { return float64(int64(v*1000+0.5)) / 1000 }

@@ -485,10 +485,10 @@ func (w *tableWriter) hosts(s *Summary) {
 	}
 	at := func(q float64) func(*Host) string {
 		return func(h *Host) string {
-			if len(h.Durations) == 0 {
+			if h.Durations.Len() == 0 {
 				return ""
 			}
-			return cell(h.Percentile(q))
+			return cell(h.Durations.At(q))
 		}
 	}
 	columns := []struct {

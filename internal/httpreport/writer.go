@@ -2,11 +2,11 @@ package httpreport
 
 import (
 	"io"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/quantile"
 )
 
 // A Writer takes the requests of one trace.
@@ -90,20 +90,7 @@ type Host struct {
 	Server     int    // answers 500 to 599
 	New        int    // new connections
 	Redirected int
-	Durations  []int64 // ns, of requests that ended
-}
-
-// Percentile returns the duration that a share q (0 to 1) of the requests stayed
-// within.
-func (h *Host) Percentile(q float64) int64 {
-	if len(h.Durations) == 0 {
-		return 0
-	}
-	if !sort.SliceIsSorted(h.Durations, func(i, j int) bool { return h.Durations[i] < h.Durations[j] }) {
-		sort.Slice(h.Durations, func(i, j int) bool { return h.Durations[i] < h.Durations[j] })
-	}
-	i := int(q * float64(len(h.Durations)))
-	return h.Durations[min(i, len(h.Durations)-1)]
+	Durations  quantile.Numbers // ns, of requests that ended
 }
 
 // A PhaseSum adds up one phase over all requests.
@@ -172,7 +159,7 @@ func (s *Summary) Add(r *httpphases.Request) {
 		h.Redirected++
 	}
 	if r.HasDuration && r.Outcome != httpphases.Incomplete {
-		h.Durations = append(h.Durations, r.Duration)
+		h.Durations.Add(r.Duration)
 	}
 	var seen [httpphases.Other]int64
 	for i := range r.Phases {

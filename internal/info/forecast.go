@@ -39,19 +39,55 @@ func (f *Forecast) count(p *profile.Profile) {
 	f.Tried, f.Repaired, f.Restored = int64(c.Cut), int64(c.Known), int64(c.Restored)
 }
 
+// cutsByTime counts cut samples by time, in as many stretches of equal length.
+type cutsByTime [4096]int64
+
+// medianCut is the time of the cut sample that as many are taken before as after. There may be millions: they are
+// counted first, and only those near it are put in order.
+func medianCut(p *profile.Profile) int64 {
+	var counts cutsByTime
+	width := p.Meta.End/int64(len(counts)) + 1
+	at := func(s *profile.Sample) int64 { return max(0, min(s.Time/width, int64(len(counts))-1)) }
+	for _, own := range relay.Shares(len(p.Threads), func(own *cutsByTime, i int) {
+		for s := range p.Threads[i].Cuts() {
+			own[at(&s.Sample)]++
+		}
+	}) {
+		for k, n := range own {
+			counts[k] += n
+		}
+	}
+	before := int64(0) // it, in order of time
+	for _, n := range counts {
+		before += n
+	}
+	before /= 2
+	near := int64(0)
+	for ; before >= counts[near]; near++ {
+		before -= counts[near]
+	}
+	var times []int64
+	for _, t := range p.Threads {
+		c := t.Samples.Cursor()
+		c.SkipTo(near * width)
+		var s profile.Sample
+		for c.Read(&s) {
+			switch k := at(&s); {
+			case k > near:
+				c.SkipTo(math.MaxInt64)
+			case k == near && s.Cut != profile.Whole && !s.Hidden:
+				times = append(times, s.Time)
+			}
+		}
+	}
+	slices.Sort(times)
+	return times[before]
+}
+
 // middle is the part of p around the time at which half of the cut samples were taken, so
 // long that it holds about mostTried of them all.
 func middle(p *profile.Profile, looks int64) *profile.Profile {
-	of := make([][]int64, len(p.Threads))
-	relay.Each(len(of), func(i int) {
-		one := profile.Profile{Threads: p.Threads[i : i+1]}
-		for _, s := range one.Cuts() {
-			of[i] = append(of[i], s.Time)
-		}
-	})
-	times := slices.Concat(of...)
-	slices.Sort(times)
-	at := times[len(times)/2]
+	at := medianCut(p)
 	length := int64(float64(p.Meta.End) * mostTried / float64(looks))
 	from := max(0, min(at-length/2, p.Meta.End-length))
 	end := from + length

@@ -1,0 +1,86 @@
+package quantile
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestAt: quantiles are those of the sorted numbers, however many there are and whatever they are.
+func TestAt(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, next := range map[string]func() int64{
+		"durations": func() int64 { return int64(rng.ExpFloat64() * 5e6) },
+		"equal":     func() int64 { return 7 },
+		"any":       func() int64 { return int64(rng.Uint64()) },
+		"extremes":  func() int64 { return []int64{math.MinInt64, -1, 0, math.MaxInt64}[rng.IntN(4)] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range []int{1, 2, 3, fewNumbers - 1, fewNumbers, fewNumbers + 1, 3*fewNumbers + 5, 20 * fewNumbers} {
+				var s Numbers
+				var all []int64
+				for range n {
+					v := next()
+					s.Add(v)
+					all = append(all, v)
+				}
+				slices.Sort(all)
+				assert.Equal(t, n, s.Len())
+				for _, q := range []float64{0, 0.25, 0.5, 0.9, 0.99, 1} {
+					assert.Equal(t, all[min(int(q*float64(n)), n-1)], s.At(q), "%v of %d", q, n)
+				}
+			}
+		})
+	}
+}
+
+// TestAddAfterAt: who asks may go on.
+func TestAddAfterAt(t *testing.T) {
+	var s Numbers
+	assert.Zero(t, s.At(0.5))
+	for v := range int64(100) {
+		s.Add(100 - v)
+		assert.EqualValues(t, 100-v, s.At(0))
+		assert.EqualValues(t, 100, s.At(1))
+	}
+}
+
+// TestMemory: a duration takes four bytes at most where there are many, and few numbers take few.
+func TestMemory(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	size := func(n int) (size int) {
+		var s Numbers
+		for range n {
+			s.Add(int64(rng.ExpFloat64() * 5e6))
+		}
+		for _, b := range s.chunks {
+			size += cap(b)
+		}
+		return size
+	}
+	assert.LessOrEqual(t, size(1<<20), 4<<20)
+	assert.LessOrEqual(t, size(1), firstChunk)
+}
+
+// BenchmarkNumbers adds a million durations and asks for four quantiles.
+func BenchmarkNumbers(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	durations := make([]int64, 1<<20)
+	for i := range durations {
+		durations[i] = int64(rng.ExpFloat64() * 5e6)
+	}
+	b.SetBytes(int64(8 * len(durations)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var s Numbers
+		for _, v := range durations {
+			s.Add(v)
+		}
+		for _, q := range []float64{0.5, 0.9, 0.99, 1} {
+			s.At(q)
+		}
+	}
+}
