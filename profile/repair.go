@@ -1,6 +1,10 @@
 package profile
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/tracefix/tracefix/internal/runlist"
+)
 
 // A Repair is what was done about one cut sample.
 type Repair struct {
@@ -21,15 +25,14 @@ type Repair struct {
 // Repairs is a list of repairs in sample order. Samples in a row that share one are
 // stored as one. The zero value is an empty list.
 type Repairs struct {
-	runs []repairRun
+	runs runlist.List[repairKind] // stacks are the recorded ones
+	last runlist.Run[repairKind]  // the newest one, which is not there yet; of 0 samples: none
 	n    int
 	hows []string
 }
 
-// A repairRun is the repair of n samples in a row.
-type repairRun struct {
-	first, n   int32
-	recorded   StackID
+// A repairKind is what repairs have in common that differ in their stack.
+type repairKind struct {
 	restored   int32
 	above      int32
 	confidence [3]float32 // Confidence, BaseConfidence, AboveConfidence
@@ -43,18 +46,16 @@ func (l *Repairs) Append(r Repair) { l.AppendRun(r, 1) }
 
 // AppendRun adds the repair of n samples in a row, of which r.Index is the first.
 func (l *Repairs) AppendRun(r Repair, n int) {
-	run := repairRun{first: int32(r.Index), n: int32(n), recorded: r.Recorded, restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped), earlier: r.Earlier}
+	run := runlist.Run[repairKind]{First: int32(r.Index), N: int32(n), Stack: r.Recorded, Kind: repairKind{restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped), earlier: r.Earlier}}
 	l.n += n
-	if k := len(l.runs) - 1; k >= 0 {
-		last := &l.runs[k]
-		next := *last
-		next.first, next.n = last.first+last.n, run.n
-		if next == run {
-			last.n += run.n
+	if l.last.N > 0 {
+		if l.last.First+l.last.N == run.First && l.last.Stack == run.Stack && l.last.Kind == run.Kind {
+			l.last.N += run.N
 			return
 		}
+		l.runs.Append(l.last)
 	}
-	l.runs = append(l.runs, run)
+	l.last = run
 }
 
 func (l *Repairs) how(word string) uint8 {
@@ -96,10 +97,9 @@ func (l *Repairs) Len() int { return l.n }
 // All yields every repair, in sample order.
 func (l *Repairs) All() iter.Seq[Repair] {
 	return func(yield func(Repair) bool) {
-		for i := range l.runs {
-			run := &l.runs[i]
-			for k := range run.n {
-				if !yield(l.repair(run, int(run.first+k))) {
+		for c := l.Cursor(); c.next(); {
+			for k := range c.runs.Run.N {
+				if !yield(l.repair(&c.runs.Run, int(c.runs.Run.First+k))) {
 					return
 				}
 			}
@@ -107,33 +107,50 @@ func (l *Repairs) All() iter.Seq[Repair] {
 	}
 }
 
-func (l *Repairs) repair(run *repairRun, index int) Repair {
+func (l *Repairs) repair(run *runlist.Run[repairKind], index int) Repair {
+	k := &run.Kind
 	return Repair{
-		Index: index, Recorded: run.recorded, How: l.hows[run.how], Restored: int(run.restored), Above: int(run.above), Dropped: int(run.dropped),
-		Confidence: run.confidence[0], BaseConfidence: run.confidence[1], AboveConfidence: run.confidence[2], Earlier: run.earlier,
+		Index: index, Recorded: run.Stack, How: l.hows[k.how], Restored: int(k.restored), Above: int(k.above), Dropped: int(k.dropped),
+		Confidence: k.confidence[0], BaseConfidence: k.confidence[1], AboveConfidence: k.confidence[2], Earlier: k.earlier,
 	}
 }
 
 // Cursor returns a cursor before the first repair.
-func (l *Repairs) Cursor() RepairCursor { return RepairCursor{list: l} }
+func (l *Repairs) Cursor() RepairCursor { return RepairCursor{list: l, runs: l.runs.Cursor()} }
 
 // A RepairCursor finds the repairs of samples that are asked for in order. Repairs must
 // not be appended while it is used.
 type RepairCursor struct {
 	list *Repairs
-	run  int
+	runs runlist.Cursor[repairKind] // where it is: at a run that ends behind the sample asked for last
+	end  bool                       // it is behind all of them
 	r    Repair
+}
+
+// next moves on to the next run, and tells whether there is one.
+func (c *RepairCursor) next() bool {
+	switch {
+	case c.end:
+		return false
+	case c.runs.Next():
+		return true
+	}
+	c.end = true
+	c.runs.Run = c.list.last
+	return c.list.last.N > 0
 }
 
 // Of returns the repair of a sample, nil if it has none. It is valid until the next call.
 func (c *RepairCursor) Of(index int) *Repair {
-	runs := c.list.runs
-	for c.run < len(runs) && int(runs[c.run].first+runs[c.run].n) <= index {
-		c.run++
+	run := &c.runs.Run
+	for int(run.First+run.N) <= index {
+		if !c.next() {
+			return nil
+		}
 	}
-	if c.run == len(runs) || int(runs[c.run].first) > index {
+	if int(run.First) > index {
 		return nil
 	}
-	c.r = c.list.repair(&runs[c.run], index)
+	c.r = c.list.repair(run, index)
 	return &c.r
 }

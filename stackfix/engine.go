@@ -63,7 +63,7 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 	return e
 }
 
-// fix repairs the threads of one process and adds to res what it found.
+// fix repairs the threads of one process, hands on what it found and counts it in res.
 func (s *solver) fix(threads []Thread, which []int, res *Result) {
 	w, ok := s.load(threads, which, mostCuts)
 	if !ok {
@@ -73,7 +73,7 @@ func (s *solver) fix(threads []Thread, which []int, res *Result) {
 	s.fixWorld(w, res)
 }
 
-// fixWorld repairs a world and adds to res what it found.
+// fixWorld repairs a world, hands on what it found and counts it in res.
 func (s *solver) fixWorld(w *world, res *Result) {
 	s.cal, s.least = calibration{}, fewCalls
 	open := w.open()
@@ -172,7 +172,7 @@ func (e *engine) dropSuspects(w *world) {
 	}
 }
 
-// result adds the repairs of w to res.
+// result hands on the repairs of w, and counts them in res.
 func (e *engine) result(w *world, parts *consensus, res *Result) {
 	bridged := map[[2]StackID]StackID{} // by base and recorded stack
 	var fs []FrameID
@@ -199,9 +199,11 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 		st.Samples += e.section.samples
 	}
 	known := e.newBases(w)
+	var repairs []Repair
 	for i := range w.runs {
 		r := &w.runs[i]
 		base := known.of(r)
+		repairs = repairs[:0]
 		for k := range r.blocks {
 			b := &r.blocks[k]
 			if b.cut == Whole {
@@ -243,7 +245,10 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 				st.Cut += int(n)
 			}
 			rep.Index, rep.N = first, n
-			res.Repairs[r.thread] = append(res.Repairs[r.thread], rep)
+			repairs = append(repairs, rep)
+		}
+		if len(repairs) > 0 {
+			e.opts.Found(r.thread, repairs)
 		}
 	}
 }

@@ -21,6 +21,9 @@ func Fix(tree *stacks.Tree, frames Frames, threads []Thread, opts Options) Resul
 		of[p] = append(of[p], i)
 	}
 	res := Result{Repairs: make([][]Repair, len(threads))}
+	if opts.Found == nil {
+		opts.Found = func(thread int, repairs []Repair) { res.Repairs[thread] = append(res.Repairs[thread], repairs...) }
+	}
 	var s *solver
 	for _, p := range processes {
 		if n, cut := look(threads, of[p]); !cut {

@@ -86,7 +86,7 @@ func opinions(program, recording string, p *profile.Profile, cut int, missing fu
 		threads = append(threads, Thread{Breaks: t.Breaks, Samples: Slice(samples)})
 		truth, which = append(truth, want), append(which, i)
 	}
-	s := newSolver(tree, frames, Options{Bridge: math.MaxUint32})
+	s := newSolver(tree, frames, Options{Bridge: math.MaxUint32, Found: func(int, []Repair) {}})
 	s.observe = func(thread int, b *block, x opinion) {
 		o := schooled{program: program, recording: recording, really: cut == 0, x: x}
 		put := s.t.AppendFrames(nil, b.guess)
@@ -105,8 +105,7 @@ func opinions(program, recording string, p *profile.Profile, cut int, missing fu
 			out = append(out, o)
 		}
 	}
-	res := Result{Repairs: make([][]Repair, len(threads))}
-	s.fix(threads, which, &res)
+	s.fix(threads, which, &Result{})
 	for i := range out {
 		out[i].n, out[i].right = 100*out[i].n/n, 100*out[i].right/n
 	}

@@ -152,6 +152,9 @@ type Options struct {
 	// MinConfidence is the confidence that a repair needs; anything less becomes
 	// a bridge. 0 means DefaultConfidence; to take every answer, pass a negative number.
 	MinConfidence float64
+	// Found takes repairs of a thread in place of Result.Repairs, if it is set: each time some more, in the order of
+	// the samples. The list is used again after the call.
+	Found func(thread int, repairs []Repair)
 	// Each calls f for 0 to n-1, for several at once if it likes, and returns when all are done.
 	// nil calls one after the other. The result is the same.
 	Each func(n int, f func(i int))
@@ -164,7 +167,8 @@ type Options struct {
 const DefaultConfidence = 0.9
 
 // A Result holds the repairs of every thread, in the order of the threads, and
-// per thread, in the order of the samples, every sample that has a Cut in one of them.
+// per thread, in the order of the samples, every sample that has a Cut in one of them; none where
+// Options.Found takes them.
 type Result struct {
 	Repairs [][]Repair
 	Stats   Stats

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/tracefix/tracefix/internal/relay"
+	"github.com/tracefix/tracefix/internal/runlist"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -63,10 +64,12 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 			unread += t.Samples.Len()
 		}
 	}
+	found := make([]foundRepairs, len(ordered)) // there may be millions
+	opts.Found = func(i int, repairs []stackfix.Repair) { found[i].add(repairs) }
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
 	relay.Each(len(ordered), func(i int) {
-		apply(p.Table, ordered[i], res.Repairs[i], nested[ordered[i]])
-		res.Repairs[i] = nil
+		apply(p.Table, ordered[i], &found[i], nested[ordered[i]])
+		found[i] = foundRepairs{}
 	})
 	res.Stats.Samples += unread
 	return res.Stats
@@ -118,23 +121,38 @@ func BridgeFrame(t *profile.Table) profile.FrameID {
 	return t.AddFrame(profile.Frame{Method: m})
 }
 
+// foundRepairs are the repairs of a thread. Those of a kind differ in their samples and stacks only.
+type foundRepairs struct {
+	runlist.List[stackfix.Repair]
+}
+
+func (f *foundRepairs) add(repairs []stackfix.Repair) {
+	for _, r := range repairs {
+		run := runlist.Run[stackfix.Repair]{First: r.Index, N: r.N, Stack: r.Stack, Kind: r}
+		run.Kind.Index, run.Kind.N, run.Kind.Stack = 0, 0, 0
+		f.Append(run)
+	}
+}
+
 // apply puts the repaired stacks into the samples of t.
-func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, known []taskAnswer) {
-	if len(repairs)+len(known) == 0 {
+func apply(tab *profile.Table, t *profile.Thread, found *foundRepairs, known []taskAnswer) {
+	repairs := found.Cursor()
+	more := repairs.Next()
+	if !more && len(known) == 0 {
 		return
 	}
 	earlier := t.Repairs
 	t.Repairs = profile.Repairs{}
 	defer func() { t.Repairs = t.Repairs.Over(&earlier) }()
-	var r *stackfix.Repair
-	var a *taskAnswer // in place of r
+	var run runlist.Run[stackfix.Repair]
+	var a *taskAnswer // in place of run
 	rows := func(yield func(int, int) bool) {
-		for len(repairs)+len(known) > 0 {
+		for more || len(known) > 0 {
 			first, n := 0, 1
-			if len(known) == 0 || len(repairs) > 0 && int(repairs[0].Index) < known[0].Index {
-				r, a = &repairs[0], nil
-				repairs = repairs[1:]
-				first, n = int(r.Index), int(r.N)
+			if len(known) == 0 || more && int(repairs.Run.First) < known[0].Index {
+				run, a = repairs.Run, nil
+				more = repairs.Next()
+				first, n = int(run.First), int(run.N)
 			} else {
 				a = &known[0]
 				known = known[1:]
@@ -146,7 +164,7 @@ func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, kno
 		}
 	}
 	t.Samples.Edit(rows, func(i int, s *profile.Sample) {
-		switch {
+		switch r := &run.Kind; {
 		case a != nil:
 			t.Repairs.Append(profile.Repair{
 				Index: i, Recorded: s.Stack, How: taskHow,
@@ -157,13 +175,13 @@ func apply(tab *profile.Table, t *profile.Thread, repairs []stackfix.Repair, kno
 		case r.How == stackfix.Complete:
 			s.Cut = profile.Whole
 			return
-		case i == int(r.Index):
+		case i == int(run.First):
 			t.Repairs.AppendRun(profile.Repair{
 				Index: i, Recorded: s.Stack, How: r.How.String(),
 				Restored: int(r.Restored), Above: int(r.Above), Dropped: int(r.Dropped),
 				Confidence: r.Confidence, BaseConfidence: r.BaseConfidence, AboveConfidence: r.AboveConfidence,
-			}, int(r.N))
+			}, int(run.N))
 		}
-		s.Stack = r.Stack
+		s.Stack = run.Stack
 	})
 }
