@@ -366,6 +366,7 @@ func (r *Reader) drained() {
 func (r *Reader) release() {
 	r.blocks, r.buffers, r.held, r.blk, r.interns = nil, nil, nil, nil, nil
 	r.next, r.end = 0, 0
+	r.opts.Warn = nil // which may know all the batches that were read
 }
 
 // warnUnknown tells, at the end, of ids that the file does not explain.

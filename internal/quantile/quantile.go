@@ -1,47 +1,48 @@
-// Package quantile keeps numbers of which exact quantiles are wanted: durations of millions of requests, in three or
-// four bytes each.
+// Package quantile keeps numbers of which exact quantiles are wanted: durations of millions of requests, in two to three
+// bytes each.
 package quantile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
 )
 
 const (
+	// runLength is how many numbers are sorted at once: the more there are, the less they differ.
+	runLength = 4096
 	// digit is how many bits are told apart when numbers are counted.
 	digit = 12
-	// fewNumbers are sorted to find one of them. More are counted first.
-	fewNumbers = 4096
-	// firstChunk and mostChunk are the bytes of the first chunk and of the largest ones: each is twice the one before.
-	firstChunk, mostChunk = 64, 64 << 10
 )
 
 // Numbers are numbers in no order. The zero value has none.
 type Numbers struct {
-	chunks   [][]byte // of varints
+	fresh    []uint64 // ordered; in no run yet
+	runs     [][]byte // of runLength sorted numbers each: by how much each is more than the one before, as varints
 	n        int
-	min, max uint64 // see ordered
+	min, max uint64
 }
 
 // Add adds v.
 func (s *Numbers) Add(v int64) {
-	k := len(s.chunks) - 1
-	if k < 0 || cap(s.chunks[k])-len(s.chunks[k]) < binary.MaxVarintLen64 {
-		size := firstChunk
-		if k >= 0 {
-			size = min(2*cap(s.chunks[k]), mostChunk)
-		}
-		k++
-		s.chunks = append(s.chunks, make([]byte, 0, size))
-	}
-	s.chunks[k] = binary.AppendVarint(s.chunks[k], v)
 	x := ordered(v)
 	if s.n == 0 {
 		s.min = x
 	}
 	s.min, s.max = min(s.min, x), max(s.max, x)
 	s.n++
+	if s.fresh = append(s.fresh, x); len(s.fresh) < runLength {
+		return
+	}
+	slices.Sort(s.fresh)
+	var room [runLength * 4]byte
+	run, last := room[:0], uint64(0)
+	for _, x := range s.fresh {
+		run = binary.AppendUvarint(run, x-last)
+		last = x
+	}
+	s.runs, s.fresh = append(s.runs, bytes.Clone(run)), s.fresh[:0]
 }
 
 // Len is how many there are.
@@ -53,11 +54,15 @@ func (s *Numbers) At(q float64) int64 {
 	if s.n == 0 {
 		return 0
 	}
+	index := min(int(q*float64(s.n)), s.n-1)
+	if len(s.runs) == 0 {
+		slices.Sort(s.fresh)
+		return unordered(s.fresh[index])
+	}
 	// Among the n numbers that are prefix above their lowest bits, it is the one with this index.
-	index, n := min(int(q*float64(s.n)), s.n-1), s.n
 	low := bits.Len64(s.min ^ s.max)
 	prefix := s.min >> low
-	for n > fewNumbers && low > 0 {
+	for n := s.n; n > runLength && low > 0; {
 		next := max(low-digit, 0)
 		var counts [1 << digit]int
 		for x := range s.all {
@@ -74,7 +79,7 @@ func (s *Numbers) At(q float64) int64 {
 	if low == 0 {
 		return unordered(prefix) // all of them
 	}
-	few := make([]uint64, 0, n)
+	var few []uint64
 	for x := range s.all {
 		if x>>low == prefix {
 			few = append(few, x)
@@ -86,12 +91,18 @@ func (s *Numbers) At(q float64) int64 {
 
 // all yields them, ordered.
 func (s *Numbers) all(yield func(uint64) bool) {
-	for _, b := range s.chunks {
-		for len(b) > 0 {
-			v, n := binary.Varint(b)
-			if b = b[n:]; !yield(ordered(v)) {
+	for _, run := range s.runs {
+		for x := uint64(0); len(run) > 0; {
+			more, n := binary.Uvarint(run)
+			x += more
+			if run = run[n:]; !yield(x) {
 				return
 			}
+		}
+	}
+	for _, x := range s.fresh {
+		if !yield(x) {
+			return
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestAt(t *testing.T) {
 		"extremes":  func() int64 { return []int64{math.MinInt64, -1, 0, math.MaxInt64}[rng.IntN(4)] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, n := range []int{1, 2, 3, fewNumbers - 1, fewNumbers, fewNumbers + 1, 3*fewNumbers + 5, 20 * fewNumbers} {
+			for _, n := range []int{1, 2, 3, runLength - 1, runLength, runLength + 1, 3*runLength + 5, 20 * runLength} {
 				var s Numbers
 				var all []int64
 				for range n {
@@ -48,21 +48,19 @@ func TestAddAfterAt(t *testing.T) {
 	}
 }
 
-// TestMemory: a duration takes four bytes at most where there are many, and few numbers take few.
+// TestMemory: a duration takes two to three bytes where there are many.
 func TestMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	size := func(n int) (size int) {
-		var s Numbers
-		for range n {
-			s.Add(int64(rng.ExpFloat64() * 5e6))
-		}
-		for _, b := range s.chunks {
-			size += cap(b)
-		}
-		return size
+	var s Numbers
+	const n = 1 << 20
+	for range n {
+		s.Add(int64(rng.ExpFloat64() * 5e6))
 	}
-	assert.LessOrEqual(t, size(1<<20), 4<<20)
-	assert.LessOrEqual(t, size(1), firstChunk)
+	size := 8 * cap(s.fresh)
+	for _, b := range s.runs {
+		size += cap(b)
+	}
+	assert.LessOrEqual(t, size, 5*n/2)
 }
 
 // BenchmarkNumbers adds a million durations and asks for four quantiles.
