@@ -32,11 +32,13 @@ var mayImport = map[string][]string{
 	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks"},
 
 	// The model, and the door to all that is done with it.
-	"profile": {"stackfix/stacks", "internal/relay", "internal/text"},
+	"profile": {"stackfix/stacks", "internal/relay", "internal/runlist", "internal/text"},
 	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/events", "internal/view", "internal/report", "internal/text"},
 
 	// From bytes to the model.
 	"internal/relay":        {},
+	"internal/runlist":      {},
+	"internal/quantile":     {},
 	"internal/input/bitfix": {},
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/output", "internal/text"},
 	"internal/load/pdb":     {},
@@ -46,8 +48,8 @@ var mayImport = map[string][]string{
 	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/report", "profile", "causality"},
 
 	// On the model, and from it to bytes.
-	"internal/pass":        {"profile", "stackfix", "internal/relay"},
-	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/relay", "internal/report", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
+	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/runlist"},
+	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/quantile", "internal/relay", "internal/report", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
 	"internal/export":      {"internal/relay", "internal/text", "profile"},
 	"internal/export/otlp": {"internal/text"},
 	"internal/compat":      {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},
@@ -64,7 +66,7 @@ var mayImport = map[string][]string{
 	"internal/text":         {},
 	"internal/output":       {"internal/relay", "internal/text"},
 	"internal/report":       {"internal/relay", "internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/relay", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},

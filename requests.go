@@ -47,8 +47,11 @@ func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), s
 
 // Activities reads the start/stop activities of all event sources of a nettrace.
 func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.Tree, error) {
-	tree, _, err := requests.Activities(ctx, f.in, o)
-	return tree, err
+	rows, _, err := requests.Activities(ctx, f.in, o)
+	if err != nil {
+		return nil, err
+	}
+	return rows.Tree(), nil
 }
 
 // A RequestScanner is the Consumer that turns the events of a reading into HTTP requests.
@@ -106,7 +109,7 @@ func (s *ActivityScanner) Event(ev *nettrace.Event) error { return s.scanner.Eve
 func (s *ActivityScanner) End() { s.scanner.End() }
 
 // Tree returns the activities, after End. The caller owns it.
-func (s *ActivityScanner) Tree() *activity.Tree { return s.scanner.Tree() }
+func (s *ActivityScanner) Tree() *activity.Tree { return s.scanner.Rows().Tree() }
 
 // requestsFor returns a scanner that tells both of the requests of a trace; either may be nil.
 func requestsFor(att *attributor, http *drawnRequests) *RequestScanner {

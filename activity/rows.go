@@ -3,6 +3,7 @@ package activity
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"iter"
 )
 
 // Rows are those of a Tree as a Builder keeps them, in some 70 bytes each.
@@ -223,6 +224,30 @@ func (t *Rows) Extent(i int) (start, stop int64, hasStart, hasStop bool, process
 		stop = x.stop
 	}
 	return start, stop, hasStart, hasStop, t.threads[x.startThread].process
+}
+
+// ID returns what Row i has as ID.
+func (t *Rows) ID(i int) ID { return t.at(int32(i)).id }
+
+// All yields the rows with their numbers. Each is valid until the next one.
+func (t *Rows) All() iter.Seq2[int, *Row] {
+	return func(yield func(int, *Row) bool) {
+		r := &Row{}
+		for i := range t.n {
+			if t.Row(i, r); !yield(i, r) {
+				return
+			}
+		}
+	}
+}
+
+// Tree returns the rows as a Tree.
+func (t *Rows) Tree() *Tree {
+	tree := &Tree{Facts: t.Facts, Rows: make([]Row, t.n)}
+	for i := range tree.Rows {
+		t.Row(i, &tree.Rows[i])
+	}
+	return tree
 }
 
 // Parent returns what Row i has as Parent.

@@ -51,7 +51,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	if c.Format == "chromium" { // drawn as convert does, without the sampled stacks
 		return write(ctx, c, Config{Tracks: []string{"activities"}, PairByThread: a.PairByThread})
 	}
-	tree, read, err := requests.Activities(ctx, c.In, &activity.Options{PairByThread: a.PairByThread})
+	rows, read, err := requests.Activities(ctx, c.In, &activity.Options{PairByThread: a.PairByThread})
 	if err != nil {
 		return err
 	}
@@ -65,34 +65,34 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		why = requests.NewActivityExplainer(p.Table, rec).Activity
 	}
 	c.read(read)
-	keep, err := a.filter(ctx, c, tree, read.End)
+	keep, err := a.filter(ctx, c, rows, read.End)
 	if err != nil {
 		return err
 	}
-	a.tell(ctx, c, tree, read, keep)
+	a.tell(ctx, c, rows, read, keep)
 	switch c.Format {
 	case "json":
-		return httpreport.ActivitiesJSON(c.Out, tree, keep, why)
+		return httpreport.ActivitiesJSON(c.Out, rows, keep, why)
 	case "ndjson":
-		return httpreport.ActivitiesNDJSON(c.Out, tree, keep, why)
+		return httpreport.ActivitiesNDJSON(c.Out, rows, keep, why)
 	}
-	return httpreport.ActivitiesTree(c.Out, tree, keep, a.Depth, why, c.Screen.Width)
+	return httpreport.ActivitiesTree(c.Out, rows, keep, a.Depth, why, c.Screen.Width)
 }
 
 // tell says how many activities there are and how those ended that are wanted; if none is, what
 // there is.
-func (a *Activities) tell(ctx context.Context, c *Call, tree *activity.Tree, read *requests.Info, keep httpreport.ActivityFilter) {
+func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, read *requests.Info, keep httpreport.ActivityFilter) {
 	rep := c.Report
 	var ended [4]int
 	match := 0
-	for i := range tree.Rows {
-		if r := &tree.Rows[i]; keep == nil || keep(r) {
+	for i, r := range rows.All() {
+		if keep == nil || keep(i, r) {
 			ended[r.Status]++
 			match++
 		}
 	}
-	parts := []string{report.Count(len(tree.Rows)) + " activities"}
-	if match < len(tree.Rows) {
+	parts := []string{report.Count(rows.Len()) + " activities"}
+	if match < rows.Len() {
 		parts = append(parts, report.Count(match)+" match")
 	}
 	for s, n := range ended {
@@ -101,12 +101,12 @@ func (a *Activities) tell(ctx context.Context, c *Call, tree *activity.Tree, rea
 		}
 	}
 	rep.Done = strings.Join(parts, ", ")
-	if match == 0 && len(tree.Rows) > 0 {
+	if match == 0 && rows.Len() > 0 {
 		filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, WorkFlags: a.WorkFlags, provider: a.Provider}
 		filters.Activity = slices.Concat(a.Name, a.Activity)
-		rep.Notes = append(rep.Notes, filters.dropAll(ctx, c)+a.others(tree))
+		rep.Notes = append(rep.Notes, filters.dropAll(ctx, c)+a.others(rows))
 	}
-	if tree.HasIDs || len(tree.WithoutID) == 0 {
+	if rows.HasIDs || len(rows.WithoutID) == 0 {
 		return
 	}
 	how := "--pair-by-thread pairs them by thread: a guess that is wrong for async code"
@@ -119,15 +119,14 @@ func (a *Activities) tell(ctx context.Context, c *Call, tree *activity.Tree, rea
 	}
 	rep.Notes = append(rep.Notes,
 		"recorded without activity ids, so starts and stops cannot be told apart; "+how,
-		fmt.Sprintf("to record them: dotnet-trace collect -p %s --providers '%s,System.Threading.Tasks.TplEventSource:0x80:4'", pid, providersText(tree)))
+		fmt.Sprintf("to record them: dotnet-trace collect -p %s --providers '%s,System.Threading.Tasks.TplEventSource:0x80:4'", pid, providersText(rows)))
 }
 
 // others tells of all activities what --slow and --status ask for.
-func (a *Activities) others(tree *activity.Tree) (what string) {
+func (a *Activities) others(rows *activity.Rows) (what string) {
 	longest := int64(0)
 	var states []string
-	for i := range tree.Rows {
-		r := &tree.Rows[i]
+	for _, r := range rows.All() {
 		d, _ := r.Duration()
 		longest = max(longest, d)
 		if s := r.Status.String(); !slices.Contains(states, s) {
@@ -144,9 +143,9 @@ func (a *Activities) others(tree *activity.Tree) (what string) {
 }
 
 // providersText lists the event sources that the trace has starts of.
-func providersText(tree *activity.Tree) string {
+func providersText(rows *activity.Rows) string {
 	var list []string
-	for _, c := range tree.WithoutID {
+	for _, c := range rows.WithoutID {
 		p := c.Provider + ":0xFFFFFFFFFFFFFFFF:4"
 		if !slices.Contains(list, p) {
 			list = append(list, p)
@@ -161,16 +160,16 @@ func (a *Activities) filters() bool {
 }
 
 // filter keeps what the flags ask for, in a trace that ends then, and of that the first --limit; nil keeps everything.
-func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree, last int64) (httpreport.ActivityFilter, error) {
+func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, last int64) (httpreport.ActivityFilter, error) {
 	if !a.filters() && a.Limit == 0 {
 		return nil, nil
 	}
 	ours := a.WhoFlags.keeps(ctx, c)
-	inside, err := a.WorkFlags.rows(ctx, c, tree)
+	inside, err := a.WorkFlags.rows(ctx, c, rows)
 	if err != nil {
 		return nil, err
 	}
-	wanted := func(r *activity.Row) bool {
+	wanted := func(i int, r *activity.Row) bool {
 		d, ok := r.Duration()
 		end := last
 		if r.HasStop {
@@ -178,16 +177,19 @@ func (a *Activities) filter(ctx context.Context, c *Call, tree *activity.Tree, l
 		}
 		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
-			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside[r])
+			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside[i])
 	}
 	if a.Limit == 0 {
 		return wanted, nil
 	}
-	first := map[*activity.Row]bool{}
-	for i := range tree.Rows {
-		if r := &tree.Rows[i]; len(first) < a.Limit && wanted(r) {
-			first[r] = true
+	first := map[int]bool{}
+	for i, r := range rows.All() {
+		if len(first) == a.Limit {
+			break
+		}
+		if wanted(i, r) {
+			first[i] = true
 		}
 	}
-	return func(r *activity.Row) bool { return first[r] }, nil
+	return func(i int, _ *activity.Row) bool { return first[i] }, nil
 }

@@ -65,9 +65,9 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 			return sortedNames(list)
 		}},
 		{a.Activity, "activities", false, func() (list []string) {
-			if tree, _, err := requests.Activities(ctx, c.In, nil); err == nil {
-				for i := range tree.Rows {
-					list = append(list, tree.Rows[i].Name)
+			if rows, _, err := requests.Activities(ctx, c.In, nil); err == nil {
+				for _, r := range rows.All() {
+					list = append(list, r.Name)
 				}
 			}
 			return sortedNames(list)

@@ -29,25 +29,25 @@ func (f WorkFlags) ids(ctx context.Context, c *Call) (map[activity.ID]bool, erro
 	if len(f.Activity)+len(f.Request) == 0 {
 		return nil, nil
 	}
-	tree, _, err := requests.Activities(ctx, c.In, nil)
+	rows, _, err := requests.Activities(ctx, c.In, nil)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := f.rows(ctx, c, tree)
+	asked, err := f.rows(ctx, c, rows)
 	if err != nil {
 		return nil, err
 	}
 	ids := map[activity.ID]bool{}
-	for r := range rows {
-		if !r.ID.IsZero() {
-			ids[r.ID] = true
+	for i, is := range asked {
+		if id := rows.ID(i); is && !id.IsZero() {
+			ids[id] = true
 		}
 	}
 	return ids, nil
 }
 
-// rows returns the rows of a tree that the flags ask for, nil where they ask for none in particular.
-func (f WorkFlags) rows(ctx context.Context, c *Call, tree *activity.Tree) (map[*activity.Row]bool, error) {
+// rows tells which rows the flags ask for, nil where they ask for none in particular.
+func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) ([]bool, error) {
 	if len(f.Activity)+len(f.Request) == 0 {
 		return nil, nil
 	}
@@ -55,17 +55,14 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, tree *activity.Tree) (map[
 	if err != nil {
 		return nil, err
 	}
-	in := map[*activity.Row]bool{}
-	for i := range tree.Rows { // parents come first
-		r := &tree.Rows[i]
+	in := make([]bool, rows.Len())
+	for i, r := range rows.All() { // parents come first
 		path := ""
-		if p, ok := tree.Path(r); ok {
+		if p, ok := rows.Path(r); ok {
 			path = "//" + p.String()
 		}
-		if r.Parent >= 0 && in[&tree.Rows[r.Parent]] || asked[r.ID] || profile.MatchActivity(f.Activity, r.Provider, r.Name, path) ||
-			slices.ContainsFunc(f.Activity, func(s string) bool { return strings.EqualFold(strings.Trim(s, "{}"), r.ID.String()) }) {
-			in[r] = true
-		}
+		in[i] = r.Parent >= 0 && in[r.Parent] || asked[r.ID] || profile.MatchActivity(f.Activity, r.Provider, r.Name, path) ||
+			slices.ContainsFunc(f.Activity, func(s string) bool { return strings.EqualFold(strings.Trim(s, "{}"), r.ID.String()) })
 	}
 	return in, nil
 }

@@ -54,8 +54,7 @@ func (m msecs) MarshalJSON() ([]byte, error) { return text.AppendMillis(nil, int
 // PathText prints a path as PerfView does: //1/2. Lost numbers are "?".
 func PathText(p *activity.Path) string { return "//" + p.String() }
 
-func row(t *activity.Tree, i int) ActivityRow {
-	a := &t.Rows[i]
+func row(t *activity.Rows, i int, a *activity.Row) ActivityRow {
 	r := ActivityRow{
 		Row: i, Provider: a.Provider, Name: a.Name, Status: a.Status.String(), By: a.By.String(),
 		StartThread: a.StartThread, StopThread: a.StopThread, PID: a.Process, Guess: a.Guess, DeadCreator: a.DeadCreator,
@@ -69,7 +68,7 @@ func row(t *activity.Tree, i int) ActivityRow {
 	if a.Parent >= 0 {
 		p := a.Parent
 		r.ParentRow = &p
-		if id := t.Rows[p].ID; !id.IsZero() {
+		if id := t.ID(p); !id.IsZero() {
 			r.Parent = id.String()
 		}
 	}
@@ -100,20 +99,20 @@ func row(t *activity.Tree, i int) ActivityRow {
 	return r
 }
 
-// An ActivityFilter says which rows are wanted; nil: all.
-type ActivityFilter func(*activity.Row) bool
+// An ActivityFilter says which rows, by their numbers, are wanted; nil: all.
+type ActivityFilter func(i int, r *activity.Row) bool
 
 // ActivityExplain tells where the time of a row went, nil where that is not known; it may be nil.
 type ActivityExplain func(*activity.Row) *httpphases.Explanation
 
 // appendRow appends a row as one JSON object.
-func appendRow(b []byte, t *activity.Tree, i int, why ActivityExplain) ([]byte, error) {
-	b, err := text.AppendDocument(b, row(t, i))
+func appendRow(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityExplain) ([]byte, error) {
+	b, err := text.AppendDocument(b, row(t, i, r))
 	if err != nil {
 		return b, err
 	}
 	if why != nil {
-		if x := why(&t.Rows[i]); x != nil {
+		if x := why(r); x != nil {
 			b = append(AppendExplanation(append(b[:len(b)-1], ','), x), '}')
 		}
 	}
@@ -121,15 +120,15 @@ func appendRow(b []byte, t *activity.Tree, i int, why ActivityExplain) ([]byte, 
 }
 
 // ActivitiesNDJSON writes one line per activity in the order of their events.
-func ActivitiesNDJSON(w io.Writer, t *activity.Tree, keep ActivityFilter, why ActivityExplain) error {
+func ActivitiesNDJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	var line []byte
-	for i := range t.Rows {
-		if keep != nil && !keep(&t.Rows[i]) {
+	for i, r := range t.All() {
+		if keep != nil && !keep(i, r) {
 			continue
 		}
 		var err error
-		if line, err = appendRow(line[:0], t, i, why); err != nil {
+		if line, err = appendRow(line[:0], t, i, r, why); err != nil {
 			return err
 		}
 		b.Write(append(line, '\n'))
@@ -138,19 +137,19 @@ func ActivitiesNDJSON(w io.Writer, t *activity.Tree, keep ActivityFilter, why Ac
 }
 
 // ActivitiesJSON writes one document.
-func ActivitiesJSON(w io.Writer, t *activity.Tree, keep ActivityFilter, why ActivityExplain) error {
+func ActivitiesJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprint(b, "{\"activities\":[")
 	n := 0
-	for i := range t.Rows {
-		if keep != nil && !keep(&t.Rows[i]) {
+	for i, r := range t.All() {
+		if keep != nil && !keep(i, r) {
 			continue
 		}
 		if n > 0 {
 			b.WriteByte(',')
 		}
 		n++
-		q, err := appendRow(nil, t, i, why)
+		q, err := appendRow(nil, t, i, r, why)
 		if err != nil {
 			return err
 		}
@@ -186,13 +185,12 @@ type ActivityTotal struct {
 }
 
 // ActivityTotals counts activities by provider and name, in the order of their first event.
-func ActivityTotals(t *activity.Tree, keep ActivityFilter) []*ActivityTotal {
+func ActivityTotals(t *activity.Rows, keep ActivityFilter) []*ActivityTotal {
 	type key struct{ provider, name string }
 	index := map[key]*ActivityTotal{}
 	list := []*ActivityTotal{}
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		if keep != nil && !keep(r) {
+	for i, r := range t.All() {
+		if keep != nil && !keep(i, r) {
 			continue
 		}
 		k := key{r.Provider, r.Name}
@@ -222,12 +220,12 @@ func ActivityTotals(t *activity.Tree, keep ActivityFilter) []*ActivityTotal {
 // rows deeper than depth (0: no limit) are counted only. A parent that the filter
 // refuses is left out with its own line only: children move up. Lines are made to fit width
 // characters; 0 is any width.
-func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth int, why ActivityExplain, width int) error {
+func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth int, why ActivityExplain, width int) error {
 	b := bufio.NewWriterSize(w, 64<<10)
-	n := len(t.Rows)
+	n := t.Len()
 	kept := make([]bool, n)
-	for i := range t.Rows {
-		kept[i] = keep == nil || keep(&t.Rows[i])
+	for i, r := range t.All() {
+		kept[i] = keep == nil || keep(i, r)
 	}
 	first, next := make([]int32, n), make([]int32, n)
 	for i := range first {
@@ -235,9 +233,9 @@ func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth in
 	}
 	roots := []int{}
 	for i := n - 1; i >= 0; i-- { // backwards: lists come out in order of start
-		p := t.Rows[i].Parent
+		p := t.Parent(i)
 		for p >= 0 && !kept[p] {
-			p = t.Rows[p].Parent
+			p = t.Parent(p)
 		}
 		if !kept[i] {
 			continue
@@ -257,6 +255,7 @@ func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth in
 		level int
 	}
 	var stack []frame
+	r := &activity.Row{}
 	hidden := 0
 	for k := len(roots) - 1; k >= 0; k-- {
 		stack = append(stack[:0], frame{roots[k], 0})
@@ -266,7 +265,8 @@ func ActivitiesTree(w io.Writer, t *activity.Tree, keep ActivityFilter, depth in
 			if depth > 0 && f.level >= depth {
 				hidden++
 			} else {
-				line(b, t, f.row, f.level, why, width)
+				t.Row(f.row, r)
+				line(b, t, r, f.level, why, width)
 			}
 			from := len(stack)
 			for c := first[f.row]; c >= 0; c = next[c] {
@@ -347,14 +347,13 @@ func totalsTable(b *bufio.Writer, totals []*ActivityTotal, width int) {
 }
 
 // line prints a row of the tree. A deep one tells its level, and a narrow screen has few levels.
-func line(w *bufio.Writer, t *activity.Tree, i, level int, why ActivityExplain, width int) {
+func line(w *bufio.Writer, t *activity.Rows, r *activity.Row, level int, why ActivityExplain, width int) {
 	const beside, shown = 26, 60 // in front of the name; levels
 	deepest := shown
 	if width > 0 {
 		deepest = min(shown, max(2, (width-2*beside)/2))
 	}
 	b := &strings.Builder{}
-	r := &t.Rows[i]
 	at := r.Start
 	if !r.HasStart {
 		at = r.Stop

@@ -10,13 +10,13 @@ import (
 )
 
 // Activities reads the start/stop activities of all event sources of a nettrace file.
-func Activities(ctx context.Context, in *input.File, o *activity.Options) (*activity.Tree, *Info, error) {
+func Activities(ctx context.Context, in *input.File, o *activity.Options) (*activity.Rows, *Info, error) {
 	s := NewActivityScanner(o)
 	info, err := ReadFor(ctx, in, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Tree(), info, nil
+	return s.Rows(), info, nil
 }
 
 // An ActivityScanner is an input.Consumer that turns the events of all event sources into
@@ -25,7 +25,7 @@ type ActivityScanner struct {
 	builder *activity.Builder
 	reader  *nettrace.Reader
 	names   []string // by Metadata.Index: of starts and stops
-	tree    *activity.Tree
+	rows    *activity.Rows
 }
 
 // NewActivityScanner returns an ActivityScanner.
@@ -76,7 +76,7 @@ func (s *ActivityScanner) name(ev *nettrace.Event) string {
 }
 
 // End implements input.Consumer.
-func (s *ActivityScanner) End() { s.tree = s.builder.Finish() }
+func (s *ActivityScanner) End() { s.rows = s.builder.FinishRows() }
 
-// Tree returns the activities, after End.
-func (s *ActivityScanner) Tree() *activity.Tree { return s.tree }
+// Rows returns the activities, after End.
+func (s *ActivityScanner) Rows() *activity.Rows { return s.rows }

@@ -14,14 +14,14 @@ import (
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
-func activities(t *testing.T, name string, o *activity.Options) *activity.Tree {
+func activities(t *testing.T, name string, o *activity.Options) *activity.Rows {
 	t.Helper()
-	tree, _, err := Activities(context.Background(), open(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")), o)
+	rows, _, err := Activities(context.Background(), open(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")), o)
 	require.NoError(t, err)
-	return tree
+	return rows
 }
 
-func totals(tree *activity.Tree) map[string][5]float64 {
+func totals(tree *activity.Rows) map[string][5]float64 {
 	m := map[string][5]float64{}
 	for _, v := range httpreport.ActivityTotals(tree, nil) {
 		m[v.Name] = [5]float64{float64(v.OK), float64(v.AutoStopped), float64(v.Unfinished), float64(v.OrphanStop), float64((int64(v.Sum)+500)/1000) / 1000}
@@ -70,7 +70,7 @@ func TestActivities(t *testing.T) {
 func TestActivitiesWithoutIDs(t *testing.T) {
 	tree := activities(t, "activities-notpl", nil)
 	assert.False(t, tree.HasIDs)
-	assert.Empty(t, tree.Rows)
+	assert.Zero(t, tree.Len())
 	assert.Equal(t, []activity.Count{
 		{Provider: "Lab-Orders", Name: "Request", Starts: 575, Stops: 492}, {Provider: "Lab-Orders", Name: "Security", Starts: 410, Stops: 410},
 		{Provider: "Lab-Orders", Name: "Database", Starts: 656, Stops: 656}, {Provider: "Lab-Orders", Name: "Visit", Starts: 2542, Stops: 2542},
@@ -86,8 +86,7 @@ func TestActivitiesOfBothEncoders(t *testing.T) {
 		tree := activities(t, name, nil)
 		assert.Equal(t, lossy, tree.Lossy(), name)
 		lost, old := 0, 0
-		for i := range tree.Rows {
-			r := &tree.Rows[i]
+		for _, r := range tree.All() {
 			if r.ID.IsZero() {
 				continue
 			}
