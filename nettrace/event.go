@@ -270,6 +270,9 @@ type Metadata struct {
 	unfitBytes int64
 }
 
+// odd reports whether the definition is missing or was hit by damage.
+func (m *Metadata) odd() bool { return m.Unknown || m.damaged || m.garbled }
+
 // A TypeCode is the type of a field: those of the format, and from 0x100 on those that
 // only built-in layouts use.
 type TypeCode uint16

@@ -166,6 +166,11 @@ func stateAt(b []byte, pos int, s headerState, to int, v6 bool) headerState {
 func (r *Reader) distrust(blk *block, h eventHeader, from, to int, broken bool) int {
 	rows := blk.rows[from:]
 	timed := h.timed() && len(rows) > 0 && h.holds(rows[0].time)
+	f := &blk.facts
+	f.of(rows)
+	if !broken && !f.odd && (!timed || h.holds(f.first) && h.holds(f.last)) {
+		return to
+	}
 	for i := range rows {
 		row := &rows[i]
 		if row.meta.Unknown || timed && !h.holds(row.time) ||
@@ -425,7 +430,7 @@ func (r *Reader) oddities(b []byte, h eventHeader, s headerState, pos, end int) 
 // mend puts right what one flipped bit in a block that decodes may have done: the id of
 // metadata, or a time.
 func (r *Reader) mend(blk *block, h eventHeader) {
-	for i := range blk.rows {
+	for i := 0; blk.facts.odd && i < len(blk.rows); i++ {
 		if blk.rows[i].meta.Unknown && (i == 0 || blk.rows[i-1].meta != blk.rows[i].meta) {
 			r.mendMetadata(blk, i)
 		}
@@ -470,20 +475,15 @@ func (r *Reader) mendMetadata(blk *block, i int) {
 // mendTime takes a flipped bit out of the times of a block: all events from one on are later
 // than the header says, by a power of two.
 func (r *Reader) mendTime(blk *block, h eventHeader) {
-	rows := blk.rows
-	if !h.timed() || len(rows) < 2 {
+	rows, first, last := blk.rows, blk.facts.first, blk.facts.last
+	if !h.timed() || len(rows) < 2 || h.holds(first) && h.holds(last) {
 		return
 	}
-	last, at, most := rows[0].time, 0, int64(0)
+	at, most := 0, int64(0)
 	for i := 1; i < len(rows); i++ {
-		last = max(last, rows[i].time)
 		if d := rows[i].time - rows[i-1].time; d > most {
 			at, most = i, d
 		}
-	}
-	first := rows[0].time
-	for i := range rows {
-		first = min(first, rows[i].time)
 	}
 	over := last - h.max
 	if over != 0 && first-h.min == over { // the bit is in the first time, which is the only whole one
