@@ -111,7 +111,7 @@ func (v *view) fill(ev *Event, blk *block, row *row, l *labelReader) {
 	ev.Lost = row.lost
 	ev.Sorted, ev.lostThread, ev.fitted = row.sorted, false, row.fits
 	ev.pointer = uint8(v.pointer)
-	ev.Offset = blk.offset + int64(row.at)
+	ev.Offset = blk.offset + int64(row.at())
 	ev.StackKey, ev.Stack = 0, Stack{}
 	ev.ProcessID = v.process
 	ev.losses = v.losses
@@ -136,7 +136,7 @@ func (v *view) fill(ev *Event, blk *block, row *row, l *labelReader) {
 		ev.setIDs(blk, row.ids)
 		return
 	}
-	v.fillV6(ev, row, l)
+	v.fillV6(ev, blk, row, l)
 }
 
 // setIDs sets the activity ids of a file before v6, where the fields of v6 are empty.

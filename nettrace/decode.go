@@ -128,7 +128,7 @@ func (r *Reader) checkPayload(blk *block, row *row) {
 		return
 	}
 	if m.unfit == 0 {
-		m.unfitAt = blk.offset + int64(row.at)
+		m.unfitAt = blk.offset + int64(row.at())
 	}
 	m.unfit++
 	m.unfitBytes += int64(row.size)
@@ -174,7 +174,7 @@ func (r *Reader) queueRows(blk *block) {
 		r.checkPayload(blk, row)
 		payload += int64(row.size)
 		if i > 0 && row.time < rows[i-1].time {
-			r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, i})
+			r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at()), blk, start, i})
 			blk.segments++
 			start = i
 		}
@@ -182,7 +182,7 @@ func (r *Reader) queueRows(blk *block) {
 			r.queue.watermark = row.time
 		}
 	}
-	r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, len(rows)})
+	r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at()), blk, start, len(rows)})
 	blk.segments++
 	blk.held = blk.memory() + blk.segments*segmentSize
 	r.queue.bytes += blk.contents()
@@ -312,11 +312,9 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 				return at, errVarint
 			}
 			if v6 {
-				cur.row, noRow = r.threadRow(cur.thread)
-				cur.thread = 0
-				if cur.row != nil {
-					cur.thread = cur.row.ID
-				}
+				var th *Thread
+				th, noRow = r.threadRow(cur.thread)
+				cur.thread = blk.numberOf(th)
 			}
 		}
 		if f&8 != 0 {
@@ -439,9 +437,9 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		}
 		rows = rows[:n+1]
 		next := &rows[n] // field by field: see row
-		next.time, next.meta, next.row = int64(time), cur.meta, cur.row
+		next.time, next.meta = int64(time), cur.meta
 		next.thread, next.capture = cur.thread, cur.capture
-		next.at, next.payload, next.size = uint32(at), uint32(pos), cur.size
+		next.payload, next.size, next.header = uint32(pos), cur.size, uint8(pos-at)
 		next.seq, next.lost = seq, cur.lost
 		next.stack, next.ids, next.cpu = cur.stack, cur.ids, cur.cpu
 		next.sorted, next.fits = f&0x40 != 0, false
@@ -456,11 +454,8 @@ func (r *Reader) carryOver(blk *block, cur *row, from *headerState) {
 	cur.stack = r.stacks.find(from.stack)
 	if r.h.Version == 6 {
 		cur.ids = r.labels.find(from.labels)
-		cur.row, _ = r.threadRow(from.thread)
-		cur.thread = 0
-		if cur.row != nil {
-			cur.thread = cur.row.ID
-		}
+		th, _ := r.threadRow(from.thread)
+		cur.thread = blk.numberOf(th)
 		return
 	}
 	if act := (activityIDs{from.activity, from.related}); act != (activityIDs{}) {
@@ -531,7 +526,7 @@ func (r *Reader) lostFirst(blk *block) {
 	}
 	for i := range blk.rows {
 		row := &blk.rows[i]
-		if s := r.seq[row.capture]; s != nil && row.seq > 1 && s.firstAt == blk.offset+int64(row.at) {
+		if s := r.seq[row.capture]; s != nil && row.seq > 1 && s.firstAt == blk.offset+int64(row.at()) {
 			row.lost = row.seq - 1
 			r.loseBefore(row, &sequence{numbering: numbering{time: r.h.SyncQPC}}, row.capture, row.time, s.firstAt)
 		}
@@ -580,14 +575,11 @@ func (r *Reader) uncompressed(blk *block, pos, end int) (int, error) {
 		if r.h.Version == 6 {
 			list := c.U32()
 			cur.ids = r.labels.find(list)
-			var missing bool
-			if cur.row, missing = r.threadRow(cur.thread); missing {
+			th, missing := r.threadRow(cur.thread)
+			if missing {
 				r.stats.UnknownThreads++
 			}
-			cur.thread = 0
-			if cur.row != nil {
-				cur.thread = cur.row.ID
-			}
+			cur.thread = blk.numberOf(th)
 			if th := r.threads[captured]; th != nil {
 				cur.capture = th.ID
 			}
@@ -600,7 +592,7 @@ func (r *Reader) uncompressed(blk *block, pos, end int) (int, error) {
 			}
 		}
 		payload := c.I32()
-		cur.payload, cur.size, cur.at = uint32(pos+c.pos), uint32(payload), uint32(at)
+		cur.payload, cur.size, cur.header = uint32(pos+c.pos), uint32(payload), uint8(c.pos)
 		if payload < 0 {
 			return at, errShort
 		}
@@ -828,11 +820,11 @@ func (r *Reader) eventV3(blk *block, at, end int) (int, error) {
 	c := Cursor{b: blk.buf[at:end]}
 	size := int(c.I32())
 	id := c.U32()
-	cur := row{thread: uint64(c.U32()), time: c.I64(), cpu: -1, sorted: true, at: uint32(at)}
+	cur := row{thread: uint64(c.U32()), time: c.I64(), cpu: -1, sorted: true}
 	cur.capture = cur.thread
 	act := activityIDs{c.GUID(), c.GUID()}
 	n := int(c.I32())
-	cur.payload = uint32(at + c.pos)
+	cur.payload, cur.header = uint32(at+c.pos), uint8(c.pos)
 	payload := c.Bytes(n)
 	depth := int(c.I32())
 	stack := c.Bytes(depth)

@@ -453,7 +453,7 @@ func (r *Reader) newBlock(data []byte, offset int64) *block {
 	}
 	blk.buf = append(append(blk.buf[:0], data...), zeros[:]...)
 	blk.offset = offset
-	blk.rows, blk.ids, blk.segments = blk.rows[:0], blk.ids[:0], 0
+	blk.rows, blk.ids, blk.threads, blk.segments = blk.rows[:0], blk.ids[:0], blk.threads[:0], 0
 	return blk
 }
 

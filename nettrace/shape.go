@@ -222,6 +222,6 @@ func (r *Reader) retype(blk *block, from, to *Metadata) {
 		r.stats.UnknownMeta -= int64(n)
 	}
 	r.meta.define(to)
-	r.told(blk.offset+int64(blk.rows[first].at), "event",
+	r.told(blk.offset+int64(blk.rows[first].at()), "event",
 		fmt.Errorf("%w: metadata id %d is not defined; its events look like those of %s and are read as such", ErrDamaged, to.ID, to.Provider+" "+to.EventName()), 0)
 }
