@@ -115,10 +115,14 @@ func (r *Reader) checkTimes(h eventHeader, f *rowFacts, at int64) bool {
 // it writes is not damaged: of what is not the runtime's own, some payload of the type must fit.
 func (r *Reader) checkPayload(blk *block, row *row) {
 	m := row.meta
-	if m.Role == RoleSample && row.size == 4 || m.layout == nil && m.Role == RoleNone {
+	if m.layout == nil && m.Role == RoleNone {
 		return
 	}
 	payload := blk.buf[row.payload : row.payload+row.size]
+	if m.Role == RoleSample && len(payload) == 4 {
+		row.fits = binary.LittleEndian.Uint32(payload) <= uint32(SampleManaged)
+		return
+	}
 	if m.lengths.hold(m, r.h.PointerSize, payload) || r.fits(m, payload) {
 		row.fits = true
 		if !m.fit {

@@ -285,6 +285,7 @@ func (r *Reader) Read(ev *Event) error {
 func (r *Reader) ReadBatch(b *Batch, n int) error {
 	n = max(n, 1)
 	b.reset(r.lastTime)
+	defer b.Rewind()
 	r.holds = max(r.holds, n)
 	for b.n < n {
 		if r.next >= r.end && !r.advance() {
