@@ -10,8 +10,10 @@ type Batch struct {
 	since int64 // time of the newest event before the batch
 
 	// what Next has come to
-	run      int // of runs
-	row      int // of the run's block
+	run      int    // of runs
+	blk      *block // of the run
+	row, end int    // of the block
+	view     *view  // of the run
 	newest   int64
 	labelled labelReader
 }
@@ -50,7 +52,7 @@ func (b *Batch) reset(newest int64) {
 	b.runs, b.views = b.runs[:0], b.views[:0]
 	b.n, b.since = 0, newest
 	b.labelled.key = 0 // numbers are those of one file
-	b.Rewind()
+	b.blk, b.view = nil, nil
 }
 
 // see makes v the view of what follows.
@@ -64,17 +66,20 @@ func (b *Batch) see(v *view) {
 func (b *Batch) add(v *view, blk *block, first, n int) {
 	b.see(v)
 	b.runs = append(b.runs, run{blk, first, first + n, len(b.views) - 1})
-	if b.n == 0 {
-		b.row = first
-	}
 	b.n += n
 }
 
 // Rewind goes back before the first event.
 func (b *Batch) Rewind() {
-	b.run, b.row, b.newest = 0, 0, b.since
-	if len(b.runs) > 0 {
-		b.row = b.runs[0].first
+	b.run, b.newest = 0, b.since
+	b.enter()
+}
+
+// enter begins the run that Next has come to.
+func (b *Batch) enter() {
+	if b.run < len(b.runs) {
+		r := &b.runs[b.run]
+		b.blk, b.row, b.end, b.view = r.blk, r.first, r.end, &b.views[r.view]
 	}
 }
 
@@ -84,18 +89,21 @@ func (b *Batch) Next(ev *Event) bool {
 	if b.run == len(b.runs) {
 		return false
 	}
-	r := &b.runs[b.run]
-	row := &r.blk.rows[b.row]
+	row := &b.blk.rows[b.row]
 	if ev.Late = row.time < b.newest; !ev.Late {
 		b.newest = row.time
 	}
-	b.views[r.view].fill(ev, r.blk, row, &b.labelled)
-	if b.row++; b.row == r.end {
-		if b.run++; b.run < len(b.runs) {
-			b.row = b.runs[b.run].first
-		}
-	}
+	b.view.fill(ev, b.blk, row, &b.labelled)
+	b.skip()
 	return true
+}
+
+// skip passes over the event that Next would fill in.
+func (b *Batch) skip() {
+	if b.row++; b.row == b.end {
+		b.run++
+		b.enter()
+	}
 }
 
 // fill makes an event of a row. Late is left alone.
@@ -111,12 +119,12 @@ func (v *view) fill(ev *Event, blk *block, row *row, l *labelReader) {
 	ev.Lost = row.lost
 	ev.Sorted, ev.lostThread, ev.fitted = row.sorted, false, row.fits
 	ev.pointer = uint8(v.pointer)
-	ev.Offset = blk.offset + int64(row.at)
-	ev.StackKey, ev.Stack = 0, Stack{}
+	ev.Offset = blk.offset + int64(row.at())
 	ev.ProcessID = v.process
 	ev.losses = v.losses
 	if v.version < 4 {
 		ev.SequenceNumber = 0
+		ev.StackKey, ev.Stack = 0, Stack{}
 		if row.stack > 0 {
 			at := row.payload + row.size + 4
 			ev.Stack = Stack{blk.buf[at : at+row.stack : at+row.stack], v.pointer}
@@ -126,17 +134,22 @@ func (v *view) fill(ev *Event, blk *block, row *row, l *labelReader) {
 		return
 	}
 	ev.SequenceNumber = row.seq
-	if row.stack > 0 {
-		if b := v.stacks.bytes(row.stack); len(b) > 0 {
-			ev.Stack = Stack{b, v.pointer}
-			ev.StackKey = v.region<<32 | uint64(row.stack)
-		}
-	}
+	ev.Stack, ev.StackKey = v.stackOf(row)
 	if v.version < 6 {
 		ev.setIDs(blk, row.ids)
 		return
 	}
-	v.fillV6(ev, row, l)
+	v.fillV6(ev, blk, row, l)
+}
+
+// stackOf returns the stack of an event of v4 or v6, and its key.
+func (v *view) stackOf(row *row) (s Stack, key uint64) {
+	if row.stack > 0 {
+		if b := v.stacks.bytes(row.stack); len(b) > 0 {
+			return Stack{b, v.pointer}, v.region<<32 | uint64(row.stack)
+		}
+	}
+	return Stack{}, 0
 }
 
 // setIDs sets the activity ids of a file before v6, where the fields of v6 are empty.
@@ -145,7 +158,8 @@ func (ev *Event) setIDs(blk *block, n uint32) {
 	if n > 0 {
 		ids = &blk.ids[n-1]
 	}
-	ev.ActivityID, ev.RelatedActivityID = ids.activity, ids.related
+	ev.ActivityID = ids.activity
+	ev.RelatedActivityID = ids.related
 	if ev.Thread != nil || ev.LabelKey != 0 || ev.Labels != nil || ev.SpanID != 0 || ev.TraceID != [16]byte{} { // an Event that served another file
 		ev.Thread, ev.ThreadIndex, ev.Labels, ev.LabelKey = nil, 0, nil, 0
 		ev.TraceID, ev.SpanID = [16]byte{}, 0

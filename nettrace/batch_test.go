@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -110,4 +111,9 @@ func TestReadThenBatch(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
+}
+
+// TestRowSize holds that a row is one line of a cache.
+func TestRowSize(t *testing.T) {
+	require.EqualValues(t, 64, unsafe.Sizeof(row{}))
 }

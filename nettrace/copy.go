@@ -58,6 +58,16 @@ func (c *Copier) Write(b *Batch) error {
 			return err
 		}
 		for b.run < len(b.runs) && b.runs[b.run].view == i {
+			if row := &b.blk.rows[b.row]; c.plain(v, row) {
+				if c.numbered {
+					c.keepNumber(row.capture, row.seq, row.lost)
+				}
+				if err := c.w.writeRow(v, b.blk, row); err != nil {
+					return err
+				}
+				b.skip()
+				continue
+			}
 			b.Next(&c.event)
 			if err := c.copy(v); err != nil {
 				return err
@@ -81,6 +91,20 @@ func (c *Copier) enter(v *view) error {
 	return c.w.SequencePoint()
 }
 
+// plain reports whether an event of a sound file of v4 goes into the copy as it is: its header tells all that is to be
+// known, and no Event need be made of it.
+func (c *Copier) plain(v *view, row *row) bool {
+	return c.edit == nil && v.version == 4 && !c.w.v6 && !v.damaged && !v.unknownMeta && (row.fits || row.meta.open())
+}
+
+// keepNumber has the next event of a capture thread get the number that it has. A thread may begin in the middle: its
+// first events were lost.
+func (c *Copier) keepNumber(capture uint64, number, lost uint32) {
+	if number != 0 {
+		*c.w.number(capture) = number - 1 - lost
+	}
+}
+
 // copy writes the event.
 func (c *Copier) copy(v *view) error {
 	w, ev := c.w, &c.event
@@ -98,9 +122,8 @@ func (c *Copier) copy(v *view) error {
 	if !keep {
 		return nil
 	}
-	if c.numbered && ev.SequenceNumber != 0 {
-		// A thread may begin in the middle: its first events were lost.
-		*w.number(ev.CaptureThreadID) = ev.SequenceNumber - 1 - ev.Lost
+	if c.numbered {
+		c.keepNumber(ev.CaptureThreadID, ev.SequenceNumber, ev.Lost)
 	}
 	return w.write(ev, ev.StackKey == key && ev.Stack.same(stack))
 }

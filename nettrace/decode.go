@@ -64,6 +64,9 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	} else if pos, err := r.uncompressed(blk, h.size, len(data)); err != nil {
 		r.damaged(at+int64(pos), "EventBlock", err, int64(len(data)-pos))
 	}
+	if !h.compressed || !whole || r.stats.Defects > before { // rows were left out or changed
+		blk.facts.of(blk.rows)
+	}
 	if r.doubled.events > 0 {
 		r.told(r.doubled.at, "EventBlock", fmt.Errorf("%w: %d events come a second time, by their sequence numbers and times; they are left out", ErrDamaged, r.doubled.events), 0)
 	}
@@ -76,7 +79,8 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		r.mend(blk, h)
 		if r.stats.Defects == before {
 			// What was read wrong has numbers that are wrong as well, and what the file lost the recorder did not.
-			if !r.checkTimes(h, blk, at) || r.follows(blk) {
+			lost := uint32(r.stats.Lost - stats.Lost)
+			if !r.checkTimes(h, &blk.facts, at) || r.follows(blk, lost) {
 				r.losses, r.stats.Lost, r.stats.LostGaps = r.losses[:losses], stats.Lost, stats.LostGaps
 				for i := range blk.rows {
 					blk.rows[i].lost = 0
@@ -95,14 +99,11 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 // writes the true extremes, the recorder of v6 those of the sequence points around
 // it. A difference is no proof of damage but often its only trace: a hole of
 // zeros reads as events.
-func (r *Reader) checkTimes(h eventHeader, blk *block, at int64) bool {
+func (r *Reader) checkTimes(h eventHeader, f *rowFacts, at int64) bool {
 	if h.max == 0 {
 		return true
 	}
-	lo, hi := blk.rows[0].time, blk.rows[0].time
-	for i := range blk.rows {
-		lo, hi = min(lo, blk.rows[i].time), max(hi, blk.rows[i].time)
-	}
+	lo, hi := f.first, f.last
 	if r.h.Version == 6 && lo >= h.min && hi <= h.max || lo == h.min && hi == h.max {
 		return true
 	}
@@ -110,32 +111,33 @@ func (r *Reader) checkTimes(h eventHeader, blk *block, at int64) bool {
 	return false
 }
 
-// checkPayloads tells of payloads that cannot be decoded. A source that declares other fields than
+// checkPayload tells of a payload that cannot be decoded. A source that declares other fields than
 // it writes is not damaged: of what is not the runtime's own, some payload of the type must fit.
-func (r *Reader) checkPayloads(blk *block) {
-	for i := range blk.rows {
-		row := &blk.rows[i]
-		m := row.meta
-		if m.Role == RoleSample && row.size == 4 || m.layout == nil && m.Role == RoleNone {
-			continue
-		}
-		payload := blk.buf[row.payload : row.payload+row.size]
-		if m.lengths.hold(m, r.h.PointerSize, payload) || r.fits(m, payload) {
-			row.fits = true
-			if !m.fit {
-				m.fit = true
-				r.tellUnfit(m)
-			}
-			continue
-		}
-		if m.unfit == 0 {
-			m.unfitAt = blk.offset + int64(row.at)
-		}
-		m.unfit++
-		m.unfitBytes += int64(row.size)
-		if m.fit || m.layout != nil && m.layout.BuiltIn || m.Role != RoleNone {
+func (r *Reader) checkPayload(blk *block, row *row) {
+	m := row.meta
+	if m.layout == nil && m.Role == RoleNone {
+		return
+	}
+	payload := blk.buf[row.payload : row.payload+row.size]
+	if m.Role == RoleSample && len(payload) == 4 {
+		row.fits = binary.LittleEndian.Uint32(payload) <= uint32(SampleManaged)
+		return
+	}
+	if m.lengths.hold(m, r.h.PointerSize, payload) || r.fits(m, payload) {
+		row.fits = true
+		if !m.fit {
+			m.fit = true
 			r.tellUnfit(m)
 		}
+		return
+	}
+	if m.unfit == 0 {
+		m.unfitAt = blk.offset + int64(row.at())
+	}
+	m.unfit++
+	m.unfitBytes += int64(row.size)
+	if m.fit || m.layout != nil && m.layout.BuiltIn || m.Role != RoleNone {
+		r.tellUnfit(m)
 	}
 }
 
@@ -157,7 +159,7 @@ func events(n int) string {
 // mostSomeRows is twice what a block of the runtime holds.
 const mostSomeRows = 4 << 10
 
-// queueRows hands the rows of a block to the queue, cut where time goes back.
+// queueRows checks the payloads of a block and hands its rows to the queue, cut where time goes back.
 func (r *Reader) queueRows(blk *block) {
 	rows := blk.rows
 	if len(rows) == 0 {
@@ -166,24 +168,25 @@ func (r *Reader) queueRows(blk *block) {
 	}
 	r.stats.Events += int64(len(rows))
 	r.someRows = min(len(rows)+len(rows)/8, mostSomeRows)
-	r.checkPayloads(blk)
 	if r.queue.memory+blk.memory() > r.opts.MaxBuffered/4 {
 		blk.trim() // much waits: memory counts for more than what reuse saves
 		rows = blk.rows
 	}
 	start, payload := 0, int64(0)
 	for i := range rows {
-		payload += int64(rows[i].size)
-		if i > 0 && rows[i].time < rows[i-1].time {
-			r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, i})
+		row := &rows[i]
+		r.checkPayload(blk, row)
+		payload += int64(row.size)
+		if i > 0 && row.time < rows[i-1].time {
+			r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at()), blk, start, i})
 			blk.segments++
 			start = i
 		}
-		if rows[i].sorted && rows[i].time > r.queue.watermark {
-			r.queue.watermark = rows[i].time
+		if row.sorted && row.time > r.queue.watermark {
+			r.queue.watermark = row.time
 		}
 	}
-	r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at), blk, start, len(rows)})
+	r.queue.push(segment{rows[start].time, blk.offset + int64(rows[start].at()), blk, start, len(rows)})
 	blk.segments++
 	blk.held = blk.memory() + blk.segments*segmentSize
 	r.queue.bytes += blk.contents()
@@ -313,11 +316,9 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 				return at, errVarint
 			}
 			if v6 {
-				cur.row, noRow = r.threadRow(cur.thread)
-				cur.thread = 0
-				if cur.row != nil {
-					cur.thread = cur.row.ID
-				}
+				var th *Thread
+				th, noRow = r.threadRow(cur.thread)
+				cur.thread = blk.numberOf(th)
 			}
 		}
 		if f&8 != 0 {
@@ -440,9 +441,9 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		}
 		rows = rows[:n+1]
 		next := &rows[n] // field by field: see row
-		next.time, next.meta, next.row = int64(time), cur.meta, cur.row
+		next.time, next.meta = int64(time), cur.meta
 		next.thread, next.capture = cur.thread, cur.capture
-		next.at, next.payload, next.size = uint32(at), uint32(pos), cur.size
+		next.payload, next.size, next.header = uint32(pos), cur.size, uint8(pos-at)
 		next.seq, next.lost = seq, cur.lost
 		next.stack, next.ids, next.cpu = cur.stack, cur.ids, cur.cpu
 		next.sorted, next.fits = f&0x40 != 0, false
@@ -457,11 +458,8 @@ func (r *Reader) carryOver(blk *block, cur *row, from *headerState) {
 	cur.stack = r.stacks.find(from.stack)
 	if r.h.Version == 6 {
 		cur.ids = r.labels.find(from.labels)
-		cur.row, _ = r.threadRow(from.thread)
-		cur.thread = 0
-		if cur.row != nil {
-			cur.thread = cur.row.ID
-		}
+		th, _ := r.threadRow(from.thread)
+		cur.thread = blk.numberOf(th)
 		return
 	}
 	if act := (activityIDs{from.activity, from.related}); act != (activityIDs{}) {
@@ -532,7 +530,7 @@ func (r *Reader) lostFirst(blk *block) {
 	}
 	for i := range blk.rows {
 		row := &blk.rows[i]
-		if s := r.seq[row.capture]; s != nil && row.seq > 1 && s.firstAt == blk.offset+int64(row.at) {
+		if s := r.seq[row.capture]; s != nil && row.seq > 1 && s.firstAt == blk.offset+int64(row.at()) {
 			row.lost = row.seq - 1
 			r.loseBefore(row, &sequence{numbering: numbering{time: r.h.SyncQPC}}, row.capture, row.time, s.firstAt)
 		}
@@ -581,14 +579,11 @@ func (r *Reader) uncompressed(blk *block, pos, end int) (int, error) {
 		if r.h.Version == 6 {
 			list := c.U32()
 			cur.ids = r.labels.find(list)
-			var missing bool
-			if cur.row, missing = r.threadRow(cur.thread); missing {
+			th, missing := r.threadRow(cur.thread)
+			if missing {
 				r.stats.UnknownThreads++
 			}
-			cur.thread = 0
-			if cur.row != nil {
-				cur.thread = cur.row.ID
-			}
+			cur.thread = blk.numberOf(th)
 			if th := r.threads[captured]; th != nil {
 				cur.capture = th.ID
 			}
@@ -601,7 +596,7 @@ func (r *Reader) uncompressed(blk *block, pos, end int) (int, error) {
 			}
 		}
 		payload := c.I32()
-		cur.payload, cur.size, cur.at = uint32(pos+c.pos), uint32(payload), uint32(at)
+		cur.payload, cur.size, cur.header = uint32(pos+c.pos), uint32(payload), uint8(c.pos)
 		if payload < 0 {
 			return at, errShort
 		}
@@ -829,11 +824,11 @@ func (r *Reader) eventV3(blk *block, at, end int) (int, error) {
 	c := Cursor{b: blk.buf[at:end]}
 	size := int(c.I32())
 	id := c.U32()
-	cur := row{thread: uint64(c.U32()), time: c.I64(), cpu: -1, sorted: true, at: uint32(at)}
+	cur := row{thread: uint64(c.U32()), time: c.I64(), cpu: -1, sorted: true}
 	cur.capture = cur.thread
 	act := activityIDs{c.GUID(), c.GUID()}
 	n := int(c.I32())
-	cur.payload = uint32(at + c.pos)
+	cur.payload, cur.header = uint32(at+c.pos), uint8(c.pos)
 	payload := c.Bytes(n)
 	depth := int(c.I32())
 	stack := c.Bytes(depth)

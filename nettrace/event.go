@@ -146,8 +146,7 @@ func (ev *Event) whole(fits bool) bool {
 	if ev.Metadata.Unknown || ev.lostThread {
 		return false
 	}
-	l := ev.Metadata.layout
-	return fits || (l == nil || !l.BuiltIn) && ev.Metadata.Role == RoleNone || ev.fits()
+	return fits || ev.Metadata.open() || ev.fits()
 }
 
 // A Label is a key/value pair of v6. Numeric labels have a Number and no Value.
@@ -269,6 +268,14 @@ type Metadata struct {
 	unfitAt    int64 // offset of the first of them
 	unfitBytes int64
 }
+
+// open reports whether any payload may be one of the type: its source says what it writes, and need not keep to it.
+func (m *Metadata) open() bool {
+	return (m.layout == nil || !m.layout.BuiltIn) && m.Role == RoleNone
+}
+
+// odd reports whether the definition is missing or was hit by damage.
+func (m *Metadata) odd() bool { return m.Unknown || m.damaged || m.garbled }
 
 // A TypeCode is the type of a field: those of the format, and from 0x100 on those that
 // only built-in layouts use.

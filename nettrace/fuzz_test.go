@@ -98,7 +98,7 @@ func FuzzHeaders(f *testing.F) {
 		var s headerState
 		for i := range blk.rows {
 			row := &blk.rows[i]
-			require.Equal(t, int(row.at), c.Pos())
+			require.Equal(t, int(row.at()), c.Pos())
 			require.NoError(t, s.next(&c, v6))
 			require.Equal(t, int(row.payload), c.Pos())
 			require.Equal(t, []uint64{uint64(row.time), uint64(row.seq), uint64(row.size)}, []uint64{s.time, uint64(s.seq), uint64(s.size)})

@@ -20,9 +20,11 @@ type block struct {
 	buf      []byte // contents and blockPad zero bytes
 	offset   int64  // of buf[0] in the file
 	rows     []row
+	facts    rowFacts // of the rows as they were decoded
 	ids      []activityIDs
-	segments int // not yet delivered
-	held     int // its memory while it waits, with that of its segments
+	threads  []*Thread // v6
+	segments int       // not yet delivered
+	held     int       // its memory while it waits, with that of its segments
 }
 
 // contents is about what the events of the block occupy.
@@ -33,7 +35,28 @@ func (b *block) contents() int { return len(b.buf) + len(b.rows)*rowSize + len(b
 func (b *block) memory() int { return cap(b.buf) + cap(b.rows)*rowSize + cap(b.ids)*32 }
 
 // trim gives up the room that the block has to spare.
-func (b *block) trim() { b.buf, b.rows, b.ids = trim(b.buf), trim(b.rows), trim(b.ids) }
+func (b *block) trim() {
+	b.buf, b.rows, b.ids, b.threads = trim(b.buf), trim(b.rows), trim(b.ids), trim(b.threads)
+}
+
+// numberOf returns the number of a row of the thread table in block.threads, 0 for none.
+func (b *block) numberOf(th *Thread) uint64 {
+	if th == nil {
+		return 0
+	}
+	if n := len(b.threads); n == 0 || b.threads[n-1] != th {
+		b.threads = append(b.threads, th)
+	}
+	return uint64(len(b.threads))
+}
+
+// thread is what numberOf has numbered.
+func (b *block) thread(n uint64) *Thread {
+	if n == 0 {
+		return nil
+	}
+	return b.threads[n-1]
+}
 
 func trim[E any](s []E) []E {
 	if cap(s)-len(s) <= len(s)/4 {
@@ -43,7 +66,7 @@ func trim[E any](s []E) []E {
 }
 
 const (
-	rowSize     = 96
+	rowSize     = 96 // with its share of block.threads and of what slices grow by
 	segmentSize = 48
 )
 
@@ -55,24 +78,50 @@ var noIDs activityIDs
 // that starts inside can be decoded without looking for the end at each step.
 const blockPad = 128
 
-// A row is a decoded event header. It is filled in field by field: a copy of one that was filled in just now has
-// the processor wait, as it forwards no load of 16 bytes from two stores of 8.
+// A row is a decoded event header. It is one line of a processor's cache, as rows are what goes from one processor to
+// another. It is filled in field by field: a copy of one that was filled in just now has the processor wait, as it
+// forwards no load of 16 bytes from two stores of 8.
 type row struct {
 	time    int64
 	meta    *Metadata
-	row     *Thread // v6
-	thread  uint64
+	thread  uint64 // v6: number in block.threads
 	capture uint64
-	at      uint32 // of the event in block.buf
-	payload uint32 // likewise
+	payload uint32 // where it is in block.buf
 	size    uint32 // of the payload
 	seq     uint32 // before v4: number of the interned stack
 	lost    uint32
 	stack   uint32 // number in Reader.stacks; before v4: size of the stack in bytes
 	ids     uint32 // number in block.ids; v6: in Reader.labels; 0 is none
 	cpu     int32
+	header  uint8 // bytes between where the event begins and its payload
 	sorted  bool
 	fits    bool // the payload is known to be one of the type
+}
+
+// at is where the event begins in block.buf.
+func (r *row) at() uint32 { return r.payload - uint32(r.header) }
+
+// rowFacts are what several checks ask of all rows of a block, found in one pass: most blocks pass the checks by these alone.
+type rowFacts struct {
+	first, last int64 // the least and the greatest time
+	odd         bool  // there is an event whose type is not defined, or was hit
+}
+
+func (f *rowFacts) of(rows []row) {
+	*f = rowFacts{}
+	if len(rows) == 0 {
+		return
+	}
+	f.first, f.last = rows[0].time, rows[0].time
+	var m *Metadata
+	for i := range rows {
+		row := &rows[i]
+		f.first, f.last = min(f.first, row.time), max(f.last, row.time)
+		if row.meta != m { // events of one type often follow one another
+			m = row.meta
+			f.odd = f.odd || m.odd()
+		}
+	}
 }
 
 // A segment is a range of rows in time order.

@@ -285,6 +285,7 @@ func (r *Reader) Read(ev *Event) error {
 func (r *Reader) ReadBatch(b *Batch, n int) error {
 	n = max(n, 1)
 	b.reset(r.lastTime)
+	defer b.Rewind()
 	r.holds = max(r.holds, n)
 	for b.n < n {
 		if r.next >= r.end && !r.advance() {
@@ -454,7 +455,7 @@ func (r *Reader) newBlock(data []byte, offset int64) *block {
 	}
 	blk.buf = append(append(blk.buf[:0], data...), zeros[:]...)
 	blk.offset = offset
-	blk.rows, blk.ids, blk.segments = blk.rows[:0], blk.ids[:0], 0
+	blk.rows, blk.ids, blk.threads, blk.segments = blk.rows[:0], blk.ids[:0], blk.threads[:0], 0
 	return blk
 }
 

@@ -32,18 +32,18 @@ func (r *Reader) effort(n int) bool {
 
 // A checkpoint is what compressed changes, to undo it.
 type checkpoint struct {
-	rows, ids, losses, metas int
-	stats                    Stats
+	rows, ids, threads, losses, metas int
+	stats                             Stats
 }
 
 func (r *Reader) checkpoint(blk *block) checkpoint {
 	r.run++
-	return checkpoint{len(blk.rows), len(blk.ids), len(r.losses), len(r.meta.all), r.stats}
+	return checkpoint{len(blk.rows), len(blk.ids), len(blk.threads), len(r.losses), len(r.meta.all), r.stats}
 }
 
 // undo goes back to a checkpoint, which must be the newest.
 func (r *Reader) undo(blk *block, p checkpoint) {
-	blk.rows, blk.ids, r.losses = blk.rows[:p.rows], blk.ids[:p.ids], r.losses[:p.losses]
+	blk.rows, blk.ids, blk.threads, r.losses = blk.rows[:p.rows], blk.ids[:p.ids], blk.threads[:p.threads], r.losses[:p.losses]
 	for _, m := range r.meta.all[p.metas:] {
 		delete(r.meta.lost, m.ID)
 	}
@@ -122,7 +122,7 @@ func (r *Reader) compressedEvents(blk *block, h eventHeader, end int, whole, cut
 func (r *Reader) suspects(blk *block, from, bad int) []int {
 	rows := blk.rows[from:]
 	n, jump, most := 0, 0, int64(0)
-	for n < len(rows) && int(rows[n].at) < bad {
+	for n < len(rows) && int(rows[n].at()) < bad {
 		if n > 0 && rows[n].time-rows[n-1].time > most {
 			jump, most = n, rows[n].time-rows[n-1].time
 		}
@@ -130,10 +130,10 @@ func (r *Reader) suspects(blk *block, from, bad int) []int {
 	}
 	at := []int{bad}
 	for i := n - 1; i >= max(0, n-8); i-- {
-		at = append(at, int(rows[i].at))
+		at = append(at, int(rows[i].at()))
 	}
 	if jump > 0 {
-		at = append(at, int(rows[jump].at))
+		at = append(at, int(rows[jump].at()))
 	}
 	return at
 }
@@ -166,11 +166,16 @@ func stateAt(b []byte, pos int, s headerState, to int, v6 bool) headerState {
 func (r *Reader) distrust(blk *block, h eventHeader, from, to int, broken bool) int {
 	rows := blk.rows[from:]
 	timed := h.timed() && len(rows) > 0 && h.holds(rows[0].time)
+	f := &blk.facts
+	f.of(rows)
+	if !broken && !f.odd && (!timed || h.holds(f.first) && h.holds(f.last)) {
+		return to
+	}
 	for i := range rows {
 		row := &rows[i]
 		if row.meta.Unknown || timed && !h.holds(row.time) ||
 			broken && i >= len(rows)-trustedTail && !r.fits(row.meta, blk.buf[row.payload:row.payload+row.size]) {
-			return int(row.at)
+			return int(row.at())
 		}
 	}
 	return to
@@ -425,7 +430,7 @@ func (r *Reader) oddities(b []byte, h eventHeader, s headerState, pos, end int) 
 // mend puts right what one flipped bit in a block that decodes may have done: the id of
 // metadata, or a time.
 func (r *Reader) mend(blk *block, h eventHeader) {
-	for i := range blk.rows {
+	for i := 0; blk.facts.odd && i < len(blk.rows); i++ {
 		if blk.rows[i].meta.Unknown && (i == 0 || blk.rows[i-1].meta != blk.rows[i].meta) {
 			r.mendMetadata(blk, i)
 		}
@@ -464,33 +469,28 @@ func (r *Reader) mendMetadata(blk *block, i int) {
 		rows[j].meta = found
 	}
 	r.stats.UnknownMeta -= int64(n)
-	r.told(blk.offset+int64(rows[0].at), "event", fmt.Errorf("%w: metadata id %d is not defined, read as %d (%s)", ErrDamaged, id, found.ID, found.EventName()), 0)
+	r.told(blk.offset+int64(rows[0].at()), "event", fmt.Errorf("%w: metadata id %d is not defined, read as %d (%s)", ErrDamaged, id, found.ID, found.EventName()), 0)
 }
 
 // mendTime takes a flipped bit out of the times of a block: all events from one on are later
 // than the header says, by a power of two.
 func (r *Reader) mendTime(blk *block, h eventHeader) {
-	rows := blk.rows
-	if !h.timed() || len(rows) < 2 {
+	rows, first, last := blk.rows, blk.facts.first, blk.facts.last
+	if !h.timed() || len(rows) < 2 || h.holds(first) && h.holds(last) {
 		return
 	}
-	last, at, most := rows[0].time, 0, int64(0)
+	at, most := 0, int64(0)
 	for i := 1; i < len(rows); i++ {
-		last = max(last, rows[i].time)
 		if d := rows[i].time - rows[i-1].time; d > most {
 			at, most = i, d
 		}
-	}
-	first := rows[0].time
-	for i := range rows {
-		first = min(first, rows[i].time)
 	}
 	over := last - h.max
 	if over != 0 && first-h.min == over { // the bit is in the first time, which is the only whole one
 		for i := range rows {
 			rows[i].time -= over
 		}
-		r.told(blk.offset+int64(rows[0].at), "event", fmt.Errorf("%w: all events are %d ticks off what their block says, which they are moved by", ErrDamaged, over), 0)
+		r.told(blk.offset+int64(rows[0].at()), "event", fmt.Errorf("%w: all events are %d ticks off what their block says, which they are moved by", ErrDamaged, over), 0)
 		return
 	}
 	if over <= 0 {
@@ -512,7 +512,7 @@ func (r *Reader) mendTime(blk *block, h eventHeader) {
 	for i := at; i < len(rows); i++ {
 		rows[i].time -= by
 	}
-	r.told(blk.offset+int64(rows[at].at), "event", fmt.Errorf("%w: events that are later than their block says by a bit of %d ticks, which is left out", ErrDamaged, by), 0)
+	r.told(blk.offset+int64(rows[at].at()), "event", fmt.Errorf("%w: events that are later than their block says by a bit of %d ticks, which is left out", ErrDamaged, by), 0)
 }
 
 // told tells of damage that cost nothing.

@@ -159,11 +159,11 @@ func (r *Reader) frames(row *row) int {
 // recognise gives events whose definition is missing, or makes no sense, the type that all of them
 // in this block look like.
 func (r *Reader) recognise(blk *block) {
-	if r.h.Version < 4 {
+	if !blk.facts.odd {
 		return
 	}
 	for i := range blk.rows {
-		if m := blk.rows[i].meta; m.Unknown || m.damaged || m.garbled {
+		if m := blk.rows[i].meta; m.odd() {
 			if found := r.shapeOf(blk, m); found != nil {
 				r.retype(blk, m, found)
 			}
@@ -222,6 +222,6 @@ func (r *Reader) retype(blk *block, from, to *Metadata) {
 		r.stats.UnknownMeta -= int64(n)
 	}
 	r.meta.define(to)
-	r.told(blk.offset+int64(blk.rows[first].at), "event",
+	r.told(blk.offset+int64(blk.rows[first].at()), "event",
 		fmt.Errorf("%w: metadata id %d is not defined; its events look like those of %s and are read as such", ErrDamaged, to.ID, to.Provider+" "+to.EventName()), 0)
 }

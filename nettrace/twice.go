@@ -128,14 +128,10 @@ func (r *Reader) oweMetas(metas []*Metadata, at int64) {
 	o.metas = append(o.metas, metas[:len(metas)-1]...)
 }
 
-// follows reports whether a block of events is missing in front of one, which is told.
-func (r *Reader) follows(blk *block) (missing bool) {
+// follows reports whether a block of events is missing in front of one in which so many events are lost. It is told.
+func (r *Reader) follows(blk *block, lost uint32) (missing bool) {
 	if r.h.Version != 4 {
 		return false
-	}
-	lost := uint32(0)
-	for i := range blk.rows {
-		lost += blk.rows[i].lost
 	}
 	// A row that is not marked as sorted goes on with what its thread wrote just before, where
 	// the recorder loses events between buffers only.

@@ -607,12 +607,13 @@ type labelReader struct {
 }
 
 // fillV6 sets what only v6 has.
-func (v *view) fillV6(ev *Event, row *row, l *labelReader) {
-	ev.Thread, ev.ThreadIndex = row.row, 0
-	if row.row == lostThread {
+func (v *view) fillV6(ev *Event, blk *block, row *row, l *labelReader) {
+	th := blk.thread(row.thread)
+	ev.Thread, ev.ThreadIndex, ev.ThreadID = th, 0, 0
+	if th == lostThread {
 		ev.Thread, ev.lostThread = nil, true
-	} else if row.row != nil {
-		ev.ThreadIndex, ev.ProcessID = row.row.Index, row.row.ProcessID
+	} else if th != nil {
+		ev.ThreadIndex, ev.ThreadID, ev.ProcessID = th.Index, th.ID, th.ProcessID
 	}
 	if row.ids == 0 {
 		ev.ActivityID, ev.RelatedActivityID, ev.TraceID, ev.SpanID = GUID{}, GUID{}, [16]byte{}, 0

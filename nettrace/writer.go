@@ -251,7 +251,7 @@ func (w *Writer) write(ev *Event, recorded bool) error {
 	s.id = w.metadataID(ev.Metadata, ev.Time)
 	var err error
 	if recorded {
-		s.stack, err = w.copiedID(ev)
+		s.stack, err = w.copiedID(ev.StackKey, ev.Stack)
 	} else {
 		s.stack, err = w.stackID(ev.Stack)
 	}
@@ -264,21 +264,52 @@ func (w *Writer) write(ev *Event, recorded bool) error {
 	} else {
 		s.activity, s.related = ev.ActivityID, ev.RelatedActivityID
 	}
-	s.sorted = !w.began || ev.Time >= w.last
+	return w.put(&s, ev.Payload, ev.Lost)
+}
+
+// writeRow is write for an event of a Reader of v4, by its row.
+func (w *Writer) writeRow(v *view, blk *block, row *row) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.full() {
+		w.flushBlocks()
+	}
+	var s headerState
+	s.time, s.thread, s.capture = uint64(row.time), row.thread, row.capture
+	s.size, s.cpu = row.size, uint32(row.cpu)
+	s.id = w.metadataID(row.meta, row.time)
+	stack, key := v.stackOf(row)
+	var err error
+	if s.stack, err = w.copiedID(key, stack); err != nil {
+		return err
+	}
+	if row.ids > 0 {
+		ids := &blk.ids[row.ids-1]
+		s.activity = ids.activity
+		s.related = ids.related
+	}
+	return w.put(&s, blk.buf[row.payload:row.payload+row.size], row.lost)
+}
+
+// put adds an event of which s says all but its number.
+func (w *Writer) put(s *headerState, payload []byte, lost uint32) error {
+	t := int64(s.time)
+	s.sorted = !w.began || t >= w.last
 	n := w.number(s.capture)
-	*n += 1 + ev.Lost
+	*n += 1 + lost
 	s.seq = *n
 	e := &w.events
 	if len(e.b) == 0 {
-		e.min, e.max = ev.Time, ev.Time
+		e.min, e.max = t, t
 	}
-	e.min, e.max = min(e.min, ev.Time), max(e.max, ev.Time)
+	e.min, e.max = min(e.min, t), max(e.max, t)
 	before := len(e.b)
-	e.b = e.state.append(e.b, &s, w.v6)
-	e.b = append(e.b, ev.Payload...)
+	e.b = e.state.append(e.b, s, w.v6)
+	e.b = append(e.b, payload...)
 	w.sinceSP += len(e.b) - before
 	if s.sorted {
-		w.last, w.began = ev.Time, true
+		w.last, w.began = t, true
 	}
 	w.sequenced = false
 	return w.err
@@ -490,11 +521,11 @@ func (w *Writer) stackID(s Stack) (uint32, error) {
 	return id, nil
 }
 
-// copiedID is stackID for the stack of an event as a Reader has delivered it.
-func (w *Writer) copiedID(ev *Event) (id uint32, err error) {
-	c, region, n := &w.copied, ev.StackKey>>32, int(uint32(ev.StackKey))
+// copiedID is stackID for a stack that a Reader knows by a key; 0 is none.
+func (w *Writer) copiedID(key uint64, stack Stack) (id uint32, err error) {
+	c, region, n := &w.copied, key>>32, int(uint32(key))
 	if n == 0 {
-		return w.stackID(ev.Stack)
+		return w.stackID(stack)
 	}
 	if c.region != region {
 		c.region = region
@@ -503,7 +534,7 @@ func (w *Writer) copiedID(ev *Event) (id uint32, err error) {
 	if n < len(c.ids) && c.ids[n] != 0 {
 		return c.ids[n], nil
 	}
-	if id, err = w.stackID(ev.Stack); err == nil {
+	if id, err = w.stackID(stack); err == nil {
 		if n >= len(c.ids) {
 			c.ids = append(c.ids, make([]uint32, n+1-len(c.ids))...)
 		}

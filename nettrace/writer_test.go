@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
@@ -309,6 +310,37 @@ func TestCopyEditedPayload(t *testing.T) {
 	}
 	require.Equal(t, all-int(short), left)
 	require.Equal(t, short, r.Salvage().LeftOut)
+}
+
+// TestCopyOfHeaders: a copy of which nobody looks at the events is the same as one that is made of them, damage or not.
+func TestCopyOfHeaders(t *testing.T) {
+	copied := func(data []byte, edit func(*Event) bool) []byte {
+		r, err := NewReader(bytes.NewReader(data), nil)
+		if err != nil {
+			return nil
+		}
+		var out bytes.Buffer
+		w, err := NewWriter(&out, r.Header())
+		require.NoError(t, err)
+		_ = Copy(w, r, edit) // as far as it goes
+		require.NoError(t, w.Close())
+		return out.Bytes()
+	}
+	leave := func(*Event) bool { return true }
+	for _, name := range []string{"executioncheckpoints.nettrace", "tracelogging.netperf", "probe9.nettrace.gz", "arraytypes.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
+		data := testFile(t, name)
+		require.Equal(t, copied(data, leave), copied(data, nil), name)
+		if len(data) < 1<<17 {
+			continue // damage needs room
+		}
+		rng := rand.New(rand.NewPCG(3, 5))
+		for _, d := range damages {
+			for range 4 {
+				hit := d.do(bytes.Clone(data), rng)
+				require.Equal(t, copied(hit, leave), copied(hit, nil), "%s: %s", name, d.name)
+			}
+		}
+	}
 }
 
 // TestWriteOfTwoReaders: definitions of one index are not taken for one another.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/nettrace"
@@ -53,7 +54,7 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 		return nil, err
 	}
 	defer in.Close()
-	d := &delivery{ctx: ctx, warn: warn, consumers: consumers, stopped: make([]bool, len(consumers)), left: len(consumers)}
+	d := &delivery{ctx: ctx, warn: warn, consumers: slices.Clone(consumers)}
 	if warn == nil {
 		d.warn = func(*nettrace.FormatError) {}
 	}
@@ -119,11 +120,9 @@ type delivery struct {
 	line      *relay.Line[batch]
 	size      int // of a batch
 	warn      func(*nettrace.FormatError)
-	consumers []Consumer
-	preparer  Preparer // the only consumer, if it is one
+	consumers []Consumer // that have not stopped
+	preparer  Preparer   // the only consumer, if it is one
 	event     nettrace.Event
-	stopped   []bool // by consumer
-	left      int    // that have not stopped
 }
 
 // defect keeps what the reader tells in its place among the events.
@@ -187,15 +186,13 @@ func (d *delivery) take(b *batch) error {
 
 // deliver gives the event to all consumers that have not stopped.
 func (d *delivery) deliver() error {
-	for i, c := range d.consumers {
-		if d.stopped[i] {
-			continue
-		}
-		switch err := c.Event(&d.event); err {
+	for i := 0; i < len(d.consumers); i++ {
+		switch err := d.consumers[i].Event(&d.event); err {
 		case nil:
 		case ErrStop:
-			d.stopped[i] = true
-			if d.left--; d.left == 0 {
+			d.consumers = slices.Delete(d.consumers, i, i+1)
+			i--
+			if len(d.consumers) == 0 {
 				return ErrStop
 			}
 		default:

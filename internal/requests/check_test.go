@@ -47,6 +47,7 @@ func loadFile(t testing.TB, path string) *recording {
 	t.Helper()
 	rec := &recording{}
 	var reader *nettrace.Reader
+	var ids activityIDs
 	info, err := Read(context.Background(), open(t, path), func(r *nettrace.Reader) {
 		reader = r
 		rec.scan = NewScanner(r, func(q *httpphases.Request) { rec.rows = append(rec.rows, q); rec.need.Request(q) },
@@ -55,6 +56,7 @@ func loadFile(t testing.TB, path string) *recording {
 		rec.scan.Event(ev)
 		var e httpphases.Event
 		if rec.scan.decode(&e, ev) {
+			ids.decode(&e)
 			rec.events = append(rec.events, e)
 		}
 	})

@@ -40,7 +40,6 @@ type Scanner struct {
 	work    chan []httpphases.Event
 	free    chan []httpphases.Event
 	done    chan struct{} // closed when the builder has everything
-	lossy   bool          // ids of .NET 10
 	losses  int           // that were passed on
 	last    int64         // of what the builder has got, ns
 	latest  int64         // of all events, in ticks
@@ -86,8 +85,10 @@ func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server fu
 	}
 	go func() {
 		defer close(s.done)
+		var ids activityIDs
 		for b := range s.work {
 			for i := range b {
+				ids.decode(&b[i])
 				s.builder.Add(&b[i])
 			}
 			s.free <- b[:0]
@@ -182,7 +183,7 @@ func (s *Scanner) Stop() {
 	}
 }
 
-// decode reads into e what ev tells about requests, and false if it is nothing.
+// decode reads into e what ev tells about requests but for the path of its id, and false if it is nothing.
 func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	i := ev.Metadata.Index
 	for i >= len(s.class) {
@@ -217,16 +218,25 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	if e.Kind != httpphases.OtherStart {
 		s.last = max(s.last, e.Time)
 	}
-	if !ev.ActivityID.IsZero() {
-		p, ok := activity.Decode(activity.ID(ev.ActivityID), s.lossy)
-		if ok {
-			s.lossy = s.lossy || p.ProvesLossy()
-			e.PathLen = uint8(copy(e.Path[:], p.Numbers()))
-			over, _ := p.Overflow()
-			e.Overflow = over != activity.Fits
-		}
-	}
 	return true
+}
+
+// activityIDs decode the ids of events, one after the other. Who builds requests does that, as who takes events has more to do.
+type activityIDs struct {
+	lossy bool // an id before was one of .NET 10
+}
+
+func (d *activityIDs) decode(e *httpphases.Event) {
+	if e.ID == ([16]byte{}) {
+		return
+	}
+	p, ok := activity.Decode(activity.ID(e.ID), d.lossy)
+	if ok {
+		d.lossy = d.lossy || p.ProvesLossy()
+		e.PathLen = uint8(copy(e.Path[:], p.Numbers()))
+		over, _ := p.Overflow()
+		e.Overflow = over != activity.Fits
+	}
 }
 
 // Finish ends the scan.
