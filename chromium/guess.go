@@ -114,6 +114,7 @@ func (r *Reader) guess(b []byte, ev *Event) int {
 		}
 		ev.Thread = r.lastThread
 		r.lastName = name
+		r.plain = r.layoutPlain && r.known[name].text && !isOdd(phase)
 		return end
 	}
 	return 0

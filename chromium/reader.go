@@ -98,7 +98,6 @@ type Reader struct {
 	passTo   int64     // offset up to which events are passed on unread
 	spent    int64     // bytes of readings that came to nothing
 	value    io.Writer // of Options.Value, while a value is read
-	odd      int64     // offset of the first byte from pos to end that may not stand there
 
 	scan    scanner
 	spans   []span
@@ -106,10 +105,10 @@ type Reader struct {
 	fixed   []byte
 	skip    bitStack
 
-	names   *texts
-	badName []bool
-	next    [][2]int32 // by name: the name that last followed it, on E and else
-	texts   []string   // decoded names, made on demand
+	names *texts
+	known []nameFacts // by name
+	next  [][2]int32  // by name: the name that last followed it, on E and else
+	texts []string    // decoded names, made on demand
 
 	pairs   *texts
 	pair    []byte
@@ -132,7 +131,9 @@ type Reader struct {
 	layoutPID    []byte
 	layoutTID    []byte
 	layoutThread int32
+	layoutPlain  bool // its bytes need no look for being text
 	missed       bool // the event before was not as expected either
+	plain        bool // the event at hand was, and all that may differ in it is known to be text
 	useful       bool // the layout has fitted an event
 	wait, waited int  // events to let pass before learning again
 	guesser      guesser
@@ -146,7 +147,7 @@ const minWindow = 256 << 10
 // what it looks like.
 func NewReader(r io.Reader, opts *Options) (*Reader, error) {
 	d := &Reader{names: newTexts(), pairs: newTexts(), lastThread: -1,
-		badName: make([]bool, 1), next: make([][2]int32, 1), buf: make([]byte, minWindow)}
+		known: make([]nameFacts, 1), next: make([][2]int32, 1), buf: make([]byte, minWindow)}
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -173,7 +174,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
-	r.passTo, r.spent, r.keys, r.odd = 0, 0, nil, noOdd
+	r.passTo, r.spent, r.keys = 0, 0, nil
 	r.guesser.open = r.guesser.open[:0]
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()
@@ -319,9 +320,6 @@ func (r *Reader) more(limit int) bool {
 			return false
 		}
 		r.end += n
-		if r.odd == noOdd && !r.opts.Checked {
-			r.findOdd(r.end - n)
-		}
 		if err == io.EOF {
 			r.eof = true
 			return n > 0 || r.end-r.mark > held
@@ -917,13 +915,16 @@ func (r *Reader) finish(ev *Event, n int, lead []byte) error {
 	ev.Lead = lead
 	ev.Offset = r.base + int64(r.pos)
 	ev.First = r.first
-	fault := r.faultOf(ev.Offset, n)
+	var fault error
+	if !r.opts.Checked && (r.missed || !r.plain) {
+		fault = textFault(ev.Raw)
+	}
 	if fault == errNotUTF8 { // viewers show it somehow, and it stays as it is
 		if err := r.warn(ev.Offset, r.where(), fault); err != nil {
 			return err
 		}
 	}
-	if r.missed && r.scan.loose || r.badName[ev.NameID] || fault == ErrString {
+	if r.missed && r.scan.loose || r.known[ev.NameID].faulty || fault == ErrString {
 		if err := r.warn(ev.Offset, r.where(), ErrString); err != nil {
 			return err
 		}
