@@ -258,8 +258,6 @@ func (d *reading) events(ctx context.Context) error {
 	d.size = d.src.InputOffset()
 	if d.arrays > 1 || !d.clean {
 		d.eventsEnd = -1
-	}
-	if !d.clean {
 		d.log = nil
 	}
 	f.Form = d.src.Form()
