@@ -3,7 +3,6 @@ package spans
 import (
 	"encoding/binary"
 
-	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -11,7 +10,8 @@ import (
 // through them again need not read the trace again. nil is a log that was given up: it takes nothing.
 type spanLog struct {
 	chunks [][]byte
-	newest logged
+	off    int64 // of the newest
+	thread int32 // its
 }
 
 // A logged is a begin or end event.
@@ -39,7 +39,7 @@ const (
 
 // add takes in an event of frame f, which counts only if it has a time. It returns the log, or nil if that
 // would become too large.
-func (g *spanLog) add(ev *chromium.Event, f profile.FrameID) *spanLog {
+func (g *spanLog) add(b *brief, f profile.FrameID) *spanLog {
 	if g == nil {
 		return nil
 	}
@@ -51,39 +51,32 @@ func (g *spanLog) add(ev *chromium.Event, f profile.FrameID) *spanLog {
 		g.chunks = append(g.chunks, make([]byte, 0, logChunk))
 		last++
 	}
-	x := logged{off: ev.Offset, lead: int64(len(ev.Lead)), thread: ev.Thread, name: ev.NameID, frame: f, phase: ev.Phase, sf: ev.SF != nil, timed: ev.TS.Valid}
-	g.chunks[last] = x.append(g.chunks[last], &g.newest)
-	g.newest = x
-	return g
-}
-
-// append appends an event that comes behind before.
-func (x *logged) append(b []byte, before *logged) []byte {
-	kind := byte(min(x.lead, longLead)) << 4
-	what := uint64(x.name)
-	if x.timed {
+	kind := byte(min(b.lead, longLead)) << 4
+	what := uint64(b.name)
+	if b.timed {
 		kind |= isTimed
-		what = uint64(x.frame)
+		what = uint64(f)
 	}
-	if x.phase == 'E' {
+	if b.phase == 'E' {
 		kind |= isEnd
 	}
-	if x.sf {
+	if b.sf != nil {
 		kind |= hasSF
 	}
-	if x.thread != before.thread {
+	if b.thread != g.thread {
 		kind |= otherThread
 	}
-	b = append(b, kind)
-	b = binary.AppendUvarint(b, what)
-	b = binary.AppendUvarint(b, uint64(x.off-before.off))
+	to := append(g.chunks[last], kind)
+	to = binary.AppendUvarint(to, what)
+	to = binary.AppendUvarint(to, uint64(b.off-g.off))
 	if kind&otherThread != 0 {
-		b = binary.AppendUvarint(b, uint64(x.thread))
+		to = binary.AppendUvarint(to, uint64(b.thread))
 	}
-	if x.lead >= longLead {
-		b = binary.AppendUvarint(b, uint64(x.lead))
+	if b.lead >= longLead {
+		to = binary.AppendUvarint(to, uint64(b.lead))
 	}
-	return b
+	g.chunks[last], g.off, g.thread = to, b.off, b.thread
+	return g
 }
 
 // all calls yield for each event, in the order of the file.

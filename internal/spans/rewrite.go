@@ -417,7 +417,9 @@ func (rw *rewriter) event(ev *chromium.Event) error {
 	mark := rw.listed(ed, ev.Offset)
 	m := rw.at(ev.Thread, ev.Phase, ev.TS.Valid)
 	if m != nil {
-		rw.step(m, ed, ev.Offset, ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
+		var b brief
+		b.shorten(ev)
+		rw.step(m, ed, ev.Offset, ev.Phase, rw.table.id(&b), ev.NameID, ev.SF != nil)
 	}
 	if rw.pairs != nil {
 		rw.pairs.event(rw.table, ev.Thread, ev.Phase, ev.NameID, ev.Offset-int64(len(ev.Lead)), ed)
@@ -547,7 +549,7 @@ func appendEarlier(b, ts []byte) []byte {
 
 // newEvent returns the text of an inserted event in the style of ev.
 func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
-	if rw.table.own(ev.Thread).holds == holdsSamples {
+	if rw.table.holds(ev.Thread) == holdsSamples {
 		return rw.ownEvent(ev, x, ts)
 	}
 	colon, comma := chromium.Separators(ev.Raw)

@@ -12,7 +12,7 @@ import (
 type twice struct {
 	ring  []print // of the last events
 	offs  []int64 // where they stand
-	last  []int64 // by hash of the print: the newest event that has it
+	last  []int64 // by hash of the print: the newest event that has it, and more of the hash
 	n     int64
 	back  int64 // what is alike now stands so many events before; 0: nothing
 	run   int64 // so many events were alike
@@ -30,10 +30,10 @@ type print struct {
 	phase        byte
 }
 
-// hash is below printsKept.
+// hash is below 1<<(printBits+tagBits).
 func (p *print) hash() uint64 {
 	h := uint64(p.ns) ^ uint64(p.name)<<40 ^ uint64(p.thread)<<20 ^ uint64(p.size)<<8 ^ uint64(p.phase)
-	return h * 0x9e3779b97f4a7c15 >> (64 - printBits)
+	return h * 0x9e3779b97f4a7c15 >> (64 - printBits - tagBits)
 }
 
 // A stretch of a file.
@@ -41,6 +41,7 @@ type stretch struct{ from, to int64 }
 
 const (
 	printBits     = 13
+	tagBits       = 16 // of a hash, which tell two prints apart that differ without a look at them
 	printsKept    = 1 << printBits
 	fewestAlike   = 8
 	fewestApart   = 4  // times among them
@@ -49,41 +50,47 @@ const (
 )
 
 // see takes the next event. It returns what to tell once a stretch is complete.
-func (w *twice) see(ev *chromium.Event) *chromium.FormatError {
-	if !ev.TS.Valid || ev.Phase == 'M' {
+func (w *twice) see(b *brief) *chromium.FormatError {
+	if !b.timed || b.phase == 'M' {
 		return nil
 	}
 	if w.ring == nil {
 		w.ring, w.offs, w.last = make([]print, printsKept), make([]int64, printsKept), make([]int64, printsKept)
 	}
-	p := print{ev.TS.NS, ev.Thread, ev.NameID, int32(len(ev.Raw)), ev.Phase}
+	p := print{b.ns, b.thread, b.name, b.size, b.phase}
+	hash := p.hash()
+	last, tag := &w.last[hash>>tagBits], int64(hash&(1<<tagBits-1))
 	switch {
 	case w.back > 0 && w.print(w.n-w.back) == p:
-		if w.run++; ev.TS.NS != w.ns {
+		if w.run++; b.ns != w.ns {
 			w.times++
 		}
+	case *last&(1<<tagBits-1) != tag:
+		w.back, w.run, w.times = 0, 0, 0
 	default:
-		w.begin(p, ev.Offset)
+		w.begin(*last>>tagBits, p, b.off)
 	}
-	w.ns = ev.TS.NS
-	w.last[p.hash()] = w.n
-	w.ring[w.n%printsKept], w.offs[w.n%printsKept] = p, ev.Offset
+	w.ns = b.ns
+	*last = w.n<<tagBits | tag
+	// Field by field: a processor that copies what was written just now in smaller parts waits for them.
+	slot := &w.ring[w.n%printsKept]
+	slot.ns, slot.thread, slot.name, slot.size, slot.phase = b.ns, b.thread, b.name, b.size, b.phase
+	w.offs[w.n%printsKept] = b.off
 	w.n++
 	if w.back == 0 || w.run < w.back || w.run < fewestAlike || w.times < fewestApart || len(w.found) == stretchesKept {
 		return nil
 	}
-	w.found = append(w.found, stretch{w.at, ev.Offset + int64(len(ev.Raw))})
+	w.found = append(w.found, stretch{w.at, b.off + int64(b.size)})
 	w.back = 0
 	return &chromium.FormatError{Offset: w.at, Where: "traceEvents", Err: fmt.Errorf("%d events that stand before come a second time; begins and ends among them are left out", w.run)}
 }
 
 func (w *twice) print(n int64) print { return w.ring[n%printsKept] }
 
-// begin looks whether the event at hand stands before: what it is like then may have begun some events ago,
+// begin looks whether the event at hand is like that of a number: what it is like then may have begun some events ago,
 // since an event that is like its neighbours is not found by its print.
-func (w *twice) begin(p print, offset int64) {
+func (w *twice) begin(before int64, p print, offset int64) {
 	w.back, w.run, w.times = 0, 0, 0
-	before := w.last[p.hash()]
 	if w.n-before >= printsKept-mostBefore || before == w.n || w.print(before) != p {
 		return
 	}
