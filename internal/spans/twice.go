@@ -10,9 +10,8 @@ import (
 // events that are alike, but not many in a row that are all like those as many places before, with
 // their times.
 type twice struct {
-	ring  []print // of the last events
-	offs  []int64 // where they stand
-	last  []int64 // by hash of the print: the newest event that has it, and more of the hash
+	ring  []place  // of the last events
+	last  []uint32 // by hash of the print: the end of the number of the newest event that has it, and more of the hash
 	n     int64
 	back  int64 // what is alike now stands so many events before; 0: nothing
 	run   int64 // so many events were alike
@@ -36,12 +35,18 @@ func (p *print) hash() uint64 {
 	return h * 0x9e3779b97f4a7c15 >> (64 - printBits - tagBits)
 }
 
+// A place is where an event stands.
+type place struct {
+	print
+	off int64
+}
+
 // A stretch of a file.
 type stretch struct{ from, to int64 }
 
 const (
 	printBits     = 13
-	tagBits       = 16 // of a hash, which tell two prints apart that differ without a look at them
+	tagBits       = 32 - printBits - 1 // of a hash, which tell two prints apart that differ without a look at them
 	printsKept    = 1 << printBits
 	fewestAlike   = 8
 	fewestApart   = 4  // times among them
@@ -55,11 +60,11 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 		return nil
 	}
 	if w.ring == nil {
-		w.ring, w.offs, w.last = make([]print, printsKept), make([]int64, printsKept), make([]int64, printsKept)
+		w.ring, w.last = make([]place, printsKept), make([]uint32, printsKept)
 	}
 	p := print{b.ns, b.thread, b.name, b.size, b.phase}
 	hash := p.hash()
-	last, tag := &w.last[hash>>tagBits], int64(hash&(1<<tagBits-1))
+	last, tag := &w.last[hash>>tagBits], uint32(hash&(1<<tagBits-1))
 	switch {
 	case w.back > 0 && w.print(w.n-w.back) == p:
 		if w.run++; b.ns != w.ns {
@@ -68,14 +73,15 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 	case *last&(1<<tagBits-1) != tag:
 		w.back, w.run, w.times = 0, 0, 0
 	default:
-		w.begin(*last>>tagBits, p, b.off)
+		back := (uint32(w.n) - *last>>tagBits) & (2*printsKept - 1)
+		w.begin(w.n-int64(back), p, b.off)
 	}
 	w.ns = b.ns
-	*last = w.n<<tagBits | tag
+	*last = uint32(w.n)<<tagBits | tag
 	// Field by field: a processor that copies what was written just now in smaller parts waits for them.
 	slot := &w.ring[w.n%printsKept]
 	slot.ns, slot.thread, slot.name, slot.size, slot.phase = b.ns, b.thread, b.name, b.size, b.phase
-	w.offs[w.n%printsKept] = b.off
+	slot.off = b.off
 	w.n++
 	if w.back == 0 || w.run < w.back || w.run < fewestAlike || w.times < fewestApart || len(w.found) == stretchesKept {
 		return nil
@@ -85,7 +91,7 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 	return &chromium.FormatError{Offset: w.at, Where: "traceEvents", Err: fmt.Errorf("%d events that stand before come a second time; begins and ends among them are left out", w.run)}
 }
 
-func (w *twice) print(n int64) print { return w.ring[n%printsKept] }
+func (w *twice) print(n int64) print { return w.ring[n%printsKept].print }
 
 // begin looks whether the event at hand is like that of a number: what it is like then may have begun some events ago,
 // since an event that is like its neighbours is not found by its print.
@@ -97,7 +103,7 @@ func (w *twice) begin(before int64, p print, offset int64) {
 	w.back, w.run, w.at = w.n-before, 1, offset
 	for k := int64(1); k < mostBefore && before >= k && w.run < w.back && w.print(w.n-k) == w.print(before-k); k++ {
 		w.run++
-		w.at = w.offs[(w.n-k)%printsKept]
+		w.at = w.ring[(w.n-k)%printsKept].off
 	}
 }
 
