@@ -30,7 +30,7 @@ type change struct {
 }
 
 // mostChanged is how many bytes of changes are held, and one change more.
-const mostChanged = 16 << 20
+var mostChanged = 16 << 20
 
 const (
 	isDropped = 1 << iota
