@@ -16,7 +16,7 @@ type twice struct {
 	back  int64 // what is alike now stands so many events before; 0: nothing
 	run   int64 // so many events were alike
 	times int   // of them had another time than the one before
-	at    int64 // offset of the first
+	from  int64 // offset of the first
 	ns    int64
 	found []stretch
 }
@@ -29,9 +29,9 @@ type print struct {
 	phase        byte
 }
 
-// hash is below 1<<(printBits+tagBits).
-func (p *print) hash() uint64 {
-	h := uint64(p.ns) ^ uint64(p.name)<<40 ^ uint64(p.thread)<<20 ^ uint64(p.size)<<8 ^ uint64(p.phase)
+// hash is of the print of an event, below 1<<(printBits+tagBits).
+func (b *brief) hash() uint64 {
+	h := uint64(b.ns) ^ uint64(b.name)<<40 ^ uint64(b.thread)<<20 ^ uint64(b.size)<<8 ^ uint64(b.phase)
 	return h * 0x9e3779b97f4a7c15 >> (64 - printBits - tagBits)
 }
 
@@ -62,11 +62,13 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 	if w.ring == nil {
 		w.ring, w.last = make([]place, printsKept), make([]uint32, printsKept)
 	}
-	p := print{b.ns, b.thread, b.name, b.size, b.phase}
-	hash := p.hash()
+	// Field by field: a processor that copies what was written just now in smaller parts waits for them.
+	now := &w.ring[w.n%printsKept]
+	now.ns, now.thread, now.name, now.size, now.phase, now.off = b.ns, b.thread, b.name, b.size, b.phase, b.off
+	hash := b.hash()
 	last, tag := &w.last[hash>>tagBits], uint32(hash&(1<<tagBits-1))
 	switch {
-	case w.back > 0 && w.print(w.n-w.back) == p:
+	case w.back > 0 && w.at(w.n-w.back).print == now.print:
 		if w.run++; b.ns != w.ns {
 			w.times++
 		}
@@ -74,36 +76,33 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 		w.back, w.run, w.times = 0, 0, 0
 	default:
 		back := (uint32(w.n) - *last>>tagBits) & (2*printsKept - 1)
-		w.begin(w.n-int64(back), p, b.off)
+		w.begin(w.n - int64(back))
 	}
 	w.ns = b.ns
 	*last = uint32(w.n)<<tagBits | tag
-	// Field by field: a processor that copies what was written just now in smaller parts waits for them.
-	slot := &w.ring[w.n%printsKept]
-	slot.ns, slot.thread, slot.name, slot.size, slot.phase = b.ns, b.thread, b.name, b.size, b.phase
-	slot.off = b.off
 	w.n++
 	if w.back == 0 || w.run < w.back || w.run < fewestAlike || w.times < fewestApart || len(w.found) == stretchesKept {
 		return nil
 	}
-	w.found = append(w.found, stretch{w.at, b.off + int64(b.size)})
+	w.found = append(w.found, stretch{w.from, b.off + int64(b.size)})
 	w.back = 0
-	return &chromium.FormatError{Offset: w.at, Where: "traceEvents", Err: fmt.Errorf("%d events that stand before come a second time; begins and ends among them are left out", w.run)}
+	return &chromium.FormatError{Offset: w.from, Where: "traceEvents", Err: fmt.Errorf("%d events that stand before come a second time; begins and ends among them are left out", w.run)}
 }
 
-func (w *twice) print(n int64) print { return w.ring[n%printsKept].print }
+// at is where event number n stands, one of the last.
+func (w *twice) at(n int64) *place { return &w.ring[n%printsKept] }
 
 // begin looks whether the event at hand is like that of a number: what it is like then may have begun some events ago,
 // since an event that is like its neighbours is not found by its print.
-func (w *twice) begin(before int64, p print, offset int64) {
+func (w *twice) begin(before int64) {
 	w.back, w.run, w.times = 0, 0, 0
-	if w.n-before >= printsKept-mostBefore || before == w.n || w.print(before) != p {
+	if w.n-before >= printsKept-mostBefore || before == w.n || w.at(before).print != w.at(w.n).print {
 		return
 	}
-	w.back, w.run, w.at = w.n-before, 1, offset
-	for k := int64(1); k < mostBefore && before >= k && w.run < w.back && w.print(w.n-k) == w.print(before-k); k++ {
+	w.back, w.run, w.from = w.n-before, 1, w.at(w.n).off
+	for k := int64(1); k < mostBefore && before >= k && w.run < w.back && w.at(w.n-k).print == w.at(before-k).print; k++ {
 		w.run++
-		w.at = w.ring[(w.n-k)%printsKept].off
+		w.from = w.at(w.n - k).off
 	}
 }
 
