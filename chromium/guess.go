@@ -99,11 +99,13 @@ func (r *Reader) guess(b []byte, ev *Event) int {
 		return 0
 	}
 	callees := &g.names[caller].callees
-	names := [3]int32{callees[0], callees[1], caller}
+	first, second, third := callees[0], callees[1], caller // no array: to copy what was just written in parts waits
 	if r.lastEnd == 1 {
-		names = [3]int32{caller, callees[0], callees[1]}
+		first, second, third = caller, callees[0], callees[1]
 	}
-	for _, name := range names {
+	for range 3 {
+		name := first
+		first, second = second, third
 		x := &g.names[name]
 		at := len(x.begin)
 		end := at + 1 + len(g.middle)
