@@ -207,6 +207,24 @@ func (r *Reader) InputOffset() int64 { return r.base + int64(r.pos) }
 // it. It is for rewriting in two passes, where most of a trace stays as it is.
 func (r *Reader) PassTo(off int64) { r.passTo = off }
 
+// LeaveOut passes on what stands before the offset from, as PassTo does, and then leaves out all up to the offset to:
+// both are ends of events of the array that the event read last is in.
+func (r *Reader) LeaveOut(from, to int64) error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.passTo = from; r.InputOffset() < from {
+		if err := r.unread(r.pass); err != nil {
+			return r.fail(err)
+		}
+	}
+	r.passTo = to
+	if err := r.unread(func() error { r.mark = r.pos; return nil }); err != nil {
+		return r.fail(err)
+	}
+	return nil
+}
+
 // NumNames returns one more than the largest Event.NameID so far.
 func (r *Reader) NumNames() int { return len(r.names.raw) }
 
@@ -258,7 +276,7 @@ func (r *Reader) Read(ev *Event) error {
 		switch r.state {
 		case atEvents:
 			if r.InputOffset() < r.passTo {
-				if err := r.passUnread(); err != nil {
+				if err := r.unread(r.pass); err != nil {
 					return r.fail(err)
 				}
 			}
@@ -338,14 +356,14 @@ func (r *Reader) more(limit int) bool {
 	return true
 }
 
-// passUnread passes on what stands before passTo.
-func (r *Reader) passUnread() error {
+// unread goes to passTo, and calls done for what is held before pos again and again.
+func (r *Reader) unread(done func() error) error {
 	r.first, r.dropped = false, false
 	for {
 		left := r.passTo - r.InputOffset()
 		n := int(min(left, int64(r.end-r.pos)))
 		r.pos += n
-		if err := r.pass(); err != nil {
+		if err := done(); err != nil {
 			return err
 		}
 		if left -= int64(n); left == 0 {

@@ -19,14 +19,21 @@ type changes struct {
 	chunks [][]byte
 	size   int     // of the chunks
 	at     int64   // of the change that was added or read last
+	run    drops   // of the newest events
 	ends   []int64 // where ends are whose time is that of an end put in behind them, in order
 }
 
-// A change is the edit at an event.
+// A change is the edit at an event, or the place of events that are dropped and need not be read.
 type change struct {
-	at int64 // of the separator before the event
+	at, to int64 // of the separator before the event; to is where the last event that is dropped ends, 0 of an edit
 	edit
 	atEnd bool // ends that are put in before it take the time of the end of its thread that was read last
+}
+
+// drops are events in a row that are dropped, and nothing else.
+type drops struct {
+	open        bool
+	first, last int64 // as change.at
 }
 
 // mostChanged is how many bytes of changes are held, and one change more.
@@ -38,6 +45,7 @@ const (
 	isMarked
 	isAtEnd
 	hasInserts
+	isUnread
 )
 
 // add takes in a change behind those before. It returns false if there is no room.
@@ -46,14 +54,14 @@ func (c *changes) add(x *change) bool {
 		return false
 	}
 	last := len(c.chunks) - 1
-	if last < 0 || cap(c.chunks[last])-len(c.chunks[last]) < 1+binary.MaxVarintLen64 {
+	if last < 0 || cap(c.chunks[last])-len(c.chunks[last]) < 1+2*binary.MaxVarintLen64 {
 		c.chunks = append(c.chunks, make([]byte, 0, logChunk))
 		last++
 	}
 	b := c.chunks[last]
 	c.size -= len(b)
 	var kind byte
-	for i, is := range [...]bool{x.drop, x.early, x.mark, x.atEnd, len(x.before)+len(x.after) > 0} {
+	for i, is := range [...]bool{x.drop, x.early, x.mark, x.atEnd, len(x.before)+len(x.after) > 0, x.to > 0} {
 		if is {
 			kind |= 1 << i
 		}
@@ -63,9 +71,51 @@ func (c *changes) add(x *change) bool {
 	if kind&hasInserts != 0 {
 		b = appendInserts(appendInserts(b, x.before), x.after)
 	}
+	if x.to > 0 {
+		b = binary.AppendUvarint(b, uint64(x.to-x.at))
+	}
 	c.chunks[last], c.at = b, x.at
 	c.size += len(b)
 	return true
+}
+
+// follow takes in what happens at the event behind those before; next says that nothing stands between it and the one
+// before but the separator. It returns false if there is no room.
+func (c *changes) follow(x *change, next bool) bool {
+	dropped := x.drop && !x.early && !x.mark && len(x.before)+len(x.after) == 0
+	if c.run.open && dropped && next {
+		c.run.last = x.at
+		return true
+	}
+	end := int64(0)
+	if next {
+		end = x.at
+	}
+	if !c.close(end) {
+		return false
+	}
+	if dropped {
+		c.run = drops{true, x.at, x.at}
+		return true
+	}
+	return !x.changes() || c.add(x)
+}
+
+// close takes in the run, whose last event ends at an offset; where that is not known, 0, the event must be read.
+func (c *changes) close(end int64) bool {
+	if !c.run.open {
+		return true
+	}
+	c.run.open = false
+	x := change{at: c.run.first, to: end, edit: edit{drop: true}}
+	if end > 0 {
+		return c.add(&x)
+	}
+	if x.to = c.run.last; x.to > x.at && !c.add(&x) {
+		return false
+	}
+	x.at, x.to = c.run.last, 0
+	return c.add(&x)
 }
 
 func appendInserts(b []byte, list []insert) []byte {
@@ -90,7 +140,7 @@ func (c *changes) rewind() { c.at = 0 }
 func (c *changes) next(x *change) {
 	x.reset()
 	if len(c.chunks) == 0 {
-		x.at = math.MaxInt64
+		x.at, x.to = math.MaxInt64, 0
 		return
 	}
 	b := c.chunks[0]
@@ -116,6 +166,9 @@ func (c *changes) next(x *change) {
 			}
 		}
 	}
+	if x.to = 0; kind&isUnread != 0 {
+		x.to = x.at + int64(number())
+	}
 	if c.chunks[0] = b; len(b) == 0 {
 		c.chunks = c.chunks[1:]
 	}
@@ -124,7 +177,7 @@ func (c *changes) next(x *change) {
 // recall goes through the log as read does through the trace, and returns all changes but the marks, which it
 // finds, too. It returns nil if the changes are too many to be held.
 func (rw *rewriter) recall(zones []*zone) (*changes, error) {
-	c, x := &changes{}, &change{}
+	c, x, room := &changes{}, &change{}, true
 	early := rw.early
 	rw.pairUp()
 	n := 0
@@ -154,11 +207,8 @@ func (rw *rewriter) recall(zones []*zone) (*changes, error) {
 		}
 		rw.pairs.event(rw.table, ev.thread, ev.phase, ev.name, x.at, &x.edit)
 		x.mark = x.early
-		if x.changes() && !c.add(x) {
-			c = nil
-			return false
-		}
-		return true
+		room = c.follow(x, ev.next)
+		return room
 	})
 	rw.log = nil
 	if err != nil {
@@ -166,7 +216,7 @@ func (rw *rewriter) recall(zones []*zone) (*changes, error) {
 	}
 	rw.pairedUp()
 	rw.active, rw.busy, rw.settled = nil, 0, nil
-	if c == nil {
+	if !room || !c.close(0) {
 		rw.early = early
 		return nil, nil
 	}
@@ -200,13 +250,27 @@ func (rw *rewriter) readChanges(in io.Reader, opts *chromium.Options, c *changes
 		if at == math.MaxInt64 {
 			break
 		}
+		if stop := x.to; at == x.at && stop > 0 && n > 0 {
+			if len(c.ends) > 0 {
+				stop = min(stop, c.ends[0])
+			}
+			if stop > at {
+				if err := rw.r.LeaveOut(at, stop); err != nil {
+					return changed(err, at)
+				}
+				if x.at = stop; stop == x.to {
+					c.next(&x)
+				}
+				continue
+			}
+		}
 		rw.r.PassTo(at)
 		err := rw.r.Read(&ev)
-		switch {
-		case err != nil && !over(err):
-			return err
-		case err != nil || ev.Offset-int64(len(ev.Lead)) != at:
-			return fmt.Errorf("expected an event at offset %d as at first: %w", at, input.ErrChanged)
+		if err == nil && ev.Offset-int64(len(ev.Lead)) != at {
+			err = io.EOF
+		}
+		if err != nil {
+			return changed(err, at)
 		}
 		for int(ev.Thread) >= len(endTS) {
 			endTS = append(endTS, nil)
@@ -231,7 +295,9 @@ func (rw *rewriter) readChanges(in io.Reader, opts *chromium.Options, c *changes
 			endTS[ev.Thread] = append(endTS[ev.Thread][:0], ev.TS.Text...)
 		}
 		if x.at == at {
-			c.next(&x)
+			if x.at = ev.Offset + int64(len(ev.Raw)); x.at >= x.to {
+				c.next(&x)
+			}
 		}
 	}
 	rw.r.PassTo(rw.eventsEnd)
@@ -243,4 +309,12 @@ func (rw *rewriter) readChanges(in io.Reader, opts *chromium.Options, c *changes
 			return rw.same(rw.r.InputOffset())
 		}
 	}
+}
+
+// changed is the error of a reading that found no event where there was one at first.
+func changed(err error, at int64) error {
+	if over(err) {
+		return fmt.Errorf("expected an event at offset %d as at first: %w", at, input.ErrChanged)
+	}
+	return err
 }

@@ -35,6 +35,9 @@ func TestChanges(t *testing.T) {
 		if r.IntN(9) == 0 {
 			x.before, x.after = some(1<<r.IntN(9)), some(4)
 		}
+		if r.IntN(9) == 0 {
+			x.to = x.at + 1 + r.Int64N(1000)
+		}
 		all = append(all, x)
 		require.True(t, c.add(&x))
 	}
@@ -43,13 +46,50 @@ func TestChanges(t *testing.T) {
 	for i := range all {
 		c.next(&x)
 		want := &all[i]
-		require.True(t, x.at == want.at && x.drop == want.drop && x.early == want.early && x.mark == want.mark && x.atEnd == want.atEnd, "%d: %+v, expected %+v", i, x, *want)
+		require.True(t, x.at == want.at && x.to == want.to && x.drop == want.drop && x.early == want.early && x.mark == want.mark && x.atEnd == want.atEnd, "%d: %+v, expected %+v", i, x, *want)
 		require.True(t, slices.Equal(x.before, want.before) && slices.Equal(x.after, want.after), "%d: %+v, expected %+v", i, x, *want)
 	}
 	for range 2 {
 		c.next(&x)
 		assert.Equal(t, int64(math.MaxInt64), x.at)
 		assert.False(t, x.changes())
+	}
+}
+
+// Events in a row that are dropped are one change, as far as it is known where they end.
+func TestDrops(t *testing.T) {
+	type told struct {
+		at   int64
+		drop bool
+		next bool
+	}
+	for name, c := range map[string]struct {
+		events []told
+		want   [][2]int64 // at and to
+	}{
+		"one, and what is next":         {[]told{{10, true, true}, {20, false, true}}, [][2]int64{{10, 20}}},
+		"one, and what is not next":     {[]told{{10, true, true}, {20, false, false}}, [][2]int64{{10, 0}}},
+		"the last":                      {[]told{{10, true, true}}, [][2]int64{{10, 0}}},
+		"three":                         {[]told{{10, true, false}, {20, true, true}, {30, true, true}, {40, false, true}}, [][2]int64{{10, 40}}},
+		"three, and what is not next":   {[]told{{10, true, false}, {20, true, true}, {30, true, true}, {40, false, false}}, [][2]int64{{10, 30}, {30, 0}}},
+		"two with something in between": {[]told{{10, true, true}, {20, true, false}, {30, false, true}}, [][2]int64{{10, 0}, {20, 30}}},
+		"none":                          {[]told{{10, false, true}, {20, false, true}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := &changes{}
+			for _, e := range c.events {
+				require.True(t, all.follow(&change{at: e.at, edit: edit{drop: e.drop}}, e.next))
+			}
+			require.True(t, all.close(0))
+			all.rewind()
+			var got [][2]int64
+			var x change
+			for all.next(&x); x.at < math.MaxInt64; all.next(&x) {
+				assert.True(t, x.drop)
+				got = append(got, [2]int64{x.at, x.to})
+			}
+			assert.Equal(t, c.want, got)
+		})
 	}
 }
 

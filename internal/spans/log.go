@@ -11,6 +11,7 @@ import (
 type spanLog struct {
 	chunks [][]byte
 	off    int64 // of the newest
+	end    int64 // behind it
 	thread int32 // its
 }
 
@@ -24,6 +25,7 @@ type logged struct {
 	phase  byte
 	sf     bool
 	timed  bool
+	next   bool // nothing stands between the event before and this one but the separator
 }
 
 const (
@@ -31,10 +33,11 @@ const (
 	// mostLogged is how many chunks are held: 32 MB are the spans of half a gigabyte.
 	mostLogged = 512
 
-	isEnd, hasSF, isTimed, otherThread = 1, 2, 4, 8
+	isEnd, hasSF, isTimed, otherThread, isNext = 1, 2, 4, 8, 16
 
-	// longLead and more is not held with the kind of an event but behind it.
-	longLead = 15
+	// longLead and more is not held with the kind of an event, in its upper bits, but behind it.
+	longLead = 7
+	leadBits = 5
 )
 
 // add takes in an event of frame f, which counts only if it has a time. It returns the log, or nil if that
@@ -51,7 +54,7 @@ func (g *spanLog) add(b *brief, f profile.FrameID) *spanLog {
 		g.chunks = append(g.chunks, make([]byte, 0, logChunk))
 		last++
 	}
-	kind := byte(min(b.lead, longLead)) << 4
+	kind := byte(min(b.lead, longLead)) << leadBits
 	what := uint64(b.name)
 	if b.timed {
 		kind |= isTimed
@@ -66,6 +69,9 @@ func (g *spanLog) add(b *brief, f profile.FrameID) *spanLog {
 	if b.thread != g.thread {
 		kind |= otherThread
 	}
+	if b.off-int64(b.lead) == g.end {
+		kind |= isNext
+	}
 	to := append(g.chunks[last], kind)
 	to = binary.AppendUvarint(to, what)
 	to = binary.AppendUvarint(to, uint64(b.off-g.off))
@@ -75,7 +81,7 @@ func (g *spanLog) add(b *brief, f profile.FrameID) *spanLog {
 	if b.lead >= longLead {
 		to = binary.AppendUvarint(to, uint64(b.lead))
 	}
-	g.chunks[last], g.off, g.thread = to, b.off, b.thread
+	g.chunks[last], g.off, g.end, g.thread = to, b.off, b.off+int64(b.size), b.thread
 	return g
 }
 
@@ -91,7 +97,7 @@ func (g *spanLog) all(t *frameTable, yield func(*logged) bool) {
 		for len(b) > 0 {
 			kind := b[0]
 			b = b[1:]
-			x.phase, x.sf, x.timed = 'B', kind&hasSF != 0, kind&isTimed != 0
+			x.phase, x.sf, x.timed, x.next = 'B', kind&hasSF != 0, kind&isTimed != 0, kind&isNext != 0
 			if kind&isEnd != 0 {
 				x.phase = 'E'
 			}
@@ -105,7 +111,7 @@ func (g *spanLog) all(t *frameTable, yield func(*logged) bool) {
 			if kind&otherThread != 0 {
 				x.thread = int32(number())
 			}
-			if x.lead = int64(kind >> 4); x.lead == longLead {
+			if x.lead = int64(kind >> leadBits); x.lead == longLead {
 				x.lead = number()
 			}
 			if !yield(&x) {
