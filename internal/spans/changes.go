@@ -23,9 +23,10 @@ type changes struct {
 	ends   []int64 // where ends are whose time is that of an end put in behind them, in order
 }
 
-// A change is the edit at an event, or the place of events that are dropped and need not be read.
+// A change is the edit at an event, or events in a row that are dropped and need not be read.
 type change struct {
-	at, to int64 // of the separator before the event; to is where the last event that is dropped ends, 0 of an edit
+	at int64 // of the separator before the event, or before the first of them
+	to int64 // where the last of them ends; 0 of an edit
 	edit
 	atEnd bool // ends that are put in before it take the time of the end of its thread that was read last
 }
@@ -36,7 +37,7 @@ type drops struct {
 	first, last int64 // as change.at
 }
 
-// mostChanged is how many bytes of changes are held, and one change more.
+// mostChanged is how many bytes of changes are held, and one change more. A test changes it.
 var mostChanged = 16 << 20
 
 const (

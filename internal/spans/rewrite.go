@@ -115,13 +115,13 @@ func (rw *rewriter) run() error {
 		return err
 	}
 	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
-	var changes *changes
+	var few *changes // nil if all events are to be read
 	if len(rw.stacks) > 0 && !rw.plain {
 		var err error
 		if rw.log != nil {
-			changes, err = rw.recall(zones)
+			few, err = rw.recall(zones)
 		}
-		if err == nil && changes == nil {
+		if err == nil && few == nil {
 			err = rw.findMarks(zones)
 		}
 		if err != nil {
@@ -148,8 +148,8 @@ func (rw *rewriter) run() error {
 	if !rw.plain && !slices.Contains(rw.src.Keys(), repairsKey) {
 		opts.ObjectEnd = rw.addRepairs
 	}
-	if changes != nil {
-		err = rw.readChanges(in, opts, changes)
+	if few != nil {
+		err = rw.readChanges(in, opts, few)
 	} else {
 		err = rw.read(in, opts, zones, skip)
 	}
