@@ -2,6 +2,7 @@ package chromium
 
 import (
 	"bytes"
+	"slices"
 )
 
 // An Event is one element of traceEvents. Its slices are parts of the reader's
@@ -240,11 +241,17 @@ func inString(v []byte) []byte {
 	return v[1 : len(v)-1]
 }
 
+// nameFacts are what is found out about a name once.
+type nameFacts struct {
+	faulty bool // see faulty
+	text   bool // it has no textFault
+}
+
 // nameID interns the raw text of a name.
 func (r *Reader) nameID(raw []byte) int32 {
 	id, isNew := r.names.id(raw)
 	if isNew {
-		r.badName = append(r.badName, faulty(raw))
+		r.known = append(r.known, nameFacts{faulty: faulty(raw), text: textFault(raw) == nil})
 		r.next = append(r.next, [2]int32{})
 	}
 	return id
@@ -338,6 +345,7 @@ func (r *Reader) learn(ev *Event) {
 		}
 	}
 	add(len(b), keyEnd, 0)
+	r.layoutPlain = !slices.ContainsFunc(r.layout.steps, func(s step) bool { return oddByte(s.lit) >= 0 })
 	r.layoutCat = cloneInto(r.layoutCat, ev.Cat)
 	r.layoutPID, r.layoutTID = cloneInto(r.layoutPID, ev.PID), cloneInto(r.layoutTID, ev.TID)
 	r.layoutThread = r.lastThread
@@ -353,6 +361,7 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 	i := 0
 	pid, tid := r.layoutPID, r.layoutTID
 	fixed := true // pid and tid are those of the layout
+	plain := r.layoutPlain
 	ev.Cat = r.layoutCat
 	ev.Phase, ev.Name, ev.NameID = 0, nil, 0
 	ev.TS, ev.Dur = Time{}, Time{}
@@ -376,12 +385,14 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 				r.switchThread(pid, tid)
 			}
 			ev.PID, ev.TID, ev.Thread = pid, tid, r.lastThread
+			r.plain = plain
 			return i
 		case keyPhase:
 			if b[i] == '"' || b[i] == '\\' {
 				return 0
 			}
 			ev.Phase = b[i]
+			plain = plain && !isOdd(b[i])
 			i++
 			continue
 		case keyName:
@@ -391,6 +402,7 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 					return 0
 				}
 				ev.Name = b[from:i]
+				plain = plain && r.known[ev.NameID].text
 				continue
 			}
 		case keyTS:
@@ -426,6 +438,9 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 			}
 		}
 		v := b[from:i]
+		if st.kind != '0' { // all bytes of a literal are plain
+			plain = plain && oddByte(v) < 0
+		}
 		switch st.key {
 		case keyOther:
 			if st.kind == '0' && !validLiteral(v) {

@@ -4,44 +4,70 @@ import "bytes"
 
 // A guesser knows what event comes next, mostly: the end of the span that began last, or
 // the begin of one that began under it before. To compare an event with the whole text of
-// the guess is faster than to read it value by value. It is for the one layout in which
-// dotnet-trace writes begins and ends: name, phase, time, at most sf, and nothing else that
-// varies.
+// the guess is faster than to read it value by value. It is for layouts in which nothing varies
+// but the phase, the time behind it, and what mostly is the same for a name: the name itself,
+// before or behind these, and category and sf behind them. dotnet-trace and tracefix write begins and ends so.
 type guesser struct {
-	on     bool   // the layout is of that kind
-	layout uint32 // number of the layout
-	sf     bool   // it has sf
-	names  []guess
-	open   []int32 // names of the spans that are open, those of all threads
-	time   Time
-	timed  []byte // text of time
-	middle []byte // what stands between the phase and sf, or the end if there is none
+	on      bool   // the layout is of that kind
+	layout  uint32 // number of the layout
+	phase   int    // its step that is the phase: 1 behind the name, else 0
+	cat, sf bool   // it has such steps
+	names   []guess
+	open    []int32 // names of the spans that are open, those of all threads
+	time    Time
+	timed   []byte // text of time
+	middle  []byte // what stands between the phase and the end of a guess
 }
 
 // A guess is what is known of a name.
 type guess struct {
 	layout  uint32   // that of the texts; 0: there are none
 	met     bool     // once is not enough for texts: they take memory
+	plain   bool     // no byte of the texts need be looked at for being text
 	begin   []byte   // up to the phase
-	end     []byte   // sf and all behind it, if the layout has sf
+	end     []byte   // behind the time and what always follows it
+	name    part     // of begin, or of end if it stands there
+	cat, sf part     // of end, if the layout has such steps
 	callees [2]int32 // the names that began under it lately
 }
 
+// A part is where a value stands in a text.
+type part struct{ from, to int32 }
+
+func (p part) of(text []byte) []byte { return text[p.from:p.to:p.to] }
+
 const (
 	maxOpen    = 4096 // open spans that are remembered
-	maxGuessed = 4096 // bytes of a name that is guessed: its text is held once more
+	maxGuessed = 4096 // bytes of a name that is guessed, with what is known of it: they are held once more
 )
 
 // newLayout looks at the layout just learnt.
 func (g *guesser) newLayout(steps []step) {
-	g.on, g.sf = false, len(steps) == 5
 	g.layout++
 	g.timed = g.timed[:0]
-	if len(steps) != 4 && !g.sf {
+	g.on, g.phase, g.cat, g.sf = false, 0, false, false
+	named := steps[0].key == keyName
+	if named {
+		g.phase = 1
+	}
+	if len(steps) < g.phase+3 || steps[g.phase].key != keyPhase || steps[g.phase+1].key != keyTS || steps[g.phase+1].kind != '0' {
 		return
 	}
-	is := func(i int, k key, kind byte) bool { return steps[i].key == k && steps[i].kind == kind }
-	g.on = is(0, keyName, '"') && is(1, keyPhase, '"') && is(2, keyTS, '0') && (!g.sf || is(3, keySF, '0'))
+	for _, st := range steps[g.phase+2 : len(steps)-1] {
+		switch st.key {
+		case keyName:
+			named = true
+		case keyCat:
+			g.cat = true
+		case keySF:
+			if g.sf = true; st.kind != '0' {
+				return
+			}
+		default:
+			return
+		}
+	}
+	g.on = named
 }
 
 // caller returns the name of the span that began last and is open, or 0.
@@ -73,38 +99,40 @@ func (r *Reader) guess(b []byte, ev *Event) int {
 		return 0
 	}
 	callees := &g.names[caller].callees
-	names := [3]int32{callees[0], callees[1], caller}
+	first, second, third := callees[0], callees[1], caller // no array: to copy what was just written in parts waits
 	if r.lastEnd == 1 {
-		names = [3]int32{caller, callees[0], callees[1]}
+		first, second, third = caller, callees[0], callees[1]
 	}
-	for _, name := range names {
+	for range 3 {
+		name := first
+		first, second = second, third
 		x := &g.names[name]
-		if x.layout != g.layout || len(b) < len(x.begin) || string(b[:len(x.begin)]) != string(x.begin) {
+		at := len(x.begin)
+		end := at + 1 + len(g.middle)
+		to := end + len(x.end)
+		if x.layout != g.layout || len(b) < to || string(b[:at]) != string(x.begin) || string(b[end:to]) != string(x.end) {
 			continue
 		}
-		at := len(x.begin) + 1
-		if len(b) < at+len(g.middle)+len(x.end) {
+		phase := b[at]
+		if phase == '"' || phase == '\\' || string(b[at+1:end]) != string(g.middle) {
 			return 0
 		}
-		phase := b[at-1]
-		if phase == '"' || phase == '\\' || string(b[at:at+len(g.middle)]) != string(g.middle) {
-			return 0
-		}
-		end := at + len(g.middle)
-		ev.SF = nil
-		if g.sf {
-			if string(b[end:end+len(x.end)]) != string(x.end) {
-				return 0
-			}
-			ev.SF = b[end : end+len(x.end)-len(r.layout.steps[4].lit)]
-			end += len(x.end)
-		}
-		steps := r.layout.steps
-		ev.Raw = b[:end]
+		ev.Raw = b[:to]
 		ev.Phase = phase
-		ev.Name, ev.NameID = b[len(steps[0].lit):at-1-len(steps[1].lit)], name
-		ev.Cat = r.layoutCat
-		from := at + len(steps[2].lit)
+		ev.NameID = name
+		if g.phase > 0 {
+			ev.Name = x.name.of(b)
+		} else {
+			ev.Name = x.name.of(b[end:])
+		}
+		ev.Cat, ev.SF = r.layoutCat, nil
+		if g.cat {
+			ev.Cat = x.cat.of(b[end:])
+		}
+		if g.sf {
+			ev.SF = x.sf.of(b[end:])
+		}
+		from := at + 1 + len(r.layout.steps[g.phase+1].lit)
 		ev.TS = g.time
 		ev.TS.Text = b[from : from+len(g.timed)]
 		ev.Dur, ev.ID, ev.Args = Time{}, nil, nil
@@ -114,7 +142,8 @@ func (r *Reader) guess(b []byte, ev *Event) int {
 		}
 		ev.Thread = r.lastThread
 		r.lastName = name
-		return end
+		r.plain = x.plain && !isOdd(phase)
+		return to
 	}
 	return 0
 }
@@ -135,23 +164,39 @@ func (r *Reader) note(ev *Event) {
 	if !bytes.Equal(g.timed, ev.TS.Text) {
 		g.timed = append(g.timed[:0], ev.TS.Text...)
 		g.time = ev.TS
-		g.middle = append(g.middle[:0], steps[2].lit...)
+		g.middle = append(g.middle[:0], steps[g.phase+1].lit...)
 		g.middle = append(g.middle, g.timed...)
-		g.middle = append(g.middle, steps[3].lit...)
+		g.middle = append(g.middle, steps[g.phase+2].lit...)
 	}
 	x := &g.names[ev.NameID]
-	if !x.met || len(r.names.raw[ev.NameID]) > maxGuessed {
+	if !x.met || len(ev.Name)+len(ev.Cat) > maxGuessed {
 		x.met = true
 		return
 	}
-	if x.layout != g.layout {
-		x.layout = g.layout
-		x.begin = append(x.begin[:0], steps[0].lit...)
-		x.begin = append(x.begin, r.names.raw[ev.NameID]...)
+	if x.layout == g.layout && (!g.cat || bytes.Equal(x.cat.of(x.end), ev.Cat)) && (!g.sf || bytes.Equal(x.sf.of(x.end), ev.SF)) {
+		return
+	}
+	x.layout = g.layout
+	x.plain = r.layoutPlain && r.known[ev.NameID].text && (!g.cat || oddByte(ev.Cat) < 0)
+	add := func(text *[]byte, value []byte) part {
+		from := len(*text)
+		*text = append(*text, value...)
+		return part{int32(from), int32(len(*text))}
+	}
+	x.begin, x.end = append(x.begin[:0], steps[0].lit...), x.end[:0]
+	if g.phase > 0 {
+		x.name = add(&x.begin, ev.Name)
 		x.begin = append(x.begin, steps[1].lit...)
 	}
-	if g.sf {
-		x.end = append(x.end[:0], ev.SF...)
-		x.end = append(x.end, steps[4].lit...)
+	for i := g.phase + 2; steps[i].key != keyEnd; i++ {
+		switch steps[i].key {
+		case keyName:
+			x.name = add(&x.end, ev.Name)
+		case keyCat:
+			x.cat = add(&x.end, ev.Cat)
+		case keySF:
+			x.sf = add(&x.end, ev.SF)
+		}
+		x.end = append(x.end, steps[i+1].lit...)
 	}
 }

@@ -98,7 +98,6 @@ type Reader struct {
 	passTo   int64     // offset up to which events are passed on unread
 	spent    int64     // bytes of readings that came to nothing
 	value    io.Writer // of Options.Value, while a value is read
-	odd      int64     // offset of the first byte from pos to end that may not stand there
 
 	scan    scanner
 	spans   []span
@@ -106,10 +105,10 @@ type Reader struct {
 	fixed   []byte
 	skip    bitStack
 
-	names   *texts
-	badName []bool
-	next    [][2]int32 // by name: the name that last followed it, on E and else
-	texts   []string   // decoded names, made on demand
+	names *texts
+	known []nameFacts // by name
+	next  [][2]int32  // by name: the name that last followed it, on E and else
+	texts []string    // decoded names, made on demand
 
 	pairs   *texts
 	pair    []byte
@@ -132,7 +131,9 @@ type Reader struct {
 	layoutPID    []byte
 	layoutTID    []byte
 	layoutThread int32
+	layoutPlain  bool // its bytes need no look for being text
 	missed       bool // the event before was not as expected either
+	plain        bool // the event at hand was, and all that may differ in it is known to be text
 	useful       bool // the layout has fitted an event
 	wait, waited int  // events to let pass before learning again
 	guesser      guesser
@@ -146,7 +147,7 @@ const minWindow = 256 << 10
 // what it looks like.
 func NewReader(r io.Reader, opts *Options) (*Reader, error) {
 	d := &Reader{names: newTexts(), pairs: newTexts(), lastThread: -1,
-		badName: make([]bool, 1), next: make([][2]int32, 1), buf: make([]byte, minWindow)}
+		known: make([]nameFacts, 1), next: make([][2]int32, 1), buf: make([]byte, minWindow)}
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -173,7 +174,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.mark, r.pos, r.end, r.base = 0, 0, 0, 0
 	r.eof, r.srcErr, r.err = false, nil, nil
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
-	r.passTo, r.spent, r.keys, r.odd = 0, 0, nil, noOdd
+	r.passTo, r.spent, r.keys = 0, 0, nil
 	r.guesser.open = r.guesser.open[:0]
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	return r.start()
@@ -205,6 +206,24 @@ func (r *Reader) InputOffset() int64 { return r.base + int64(r.pos) }
 // same array to end there (or begin, but for its separator) and no defect before
 // it. It is for rewriting in two passes, where most of a trace stays as it is.
 func (r *Reader) PassTo(off int64) { r.passTo = off }
+
+// LeaveOut passes on what stands before the offset from, as PassTo does, and then leaves out all up to the offset to:
+// both are ends of events of the array that the event read last is in.
+func (r *Reader) LeaveOut(from, to int64) error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.passTo = from; r.InputOffset() < from {
+		if err := r.unread(r.pass); err != nil {
+			return r.fail(err)
+		}
+	}
+	r.passTo = to
+	if err := r.unread(func() error { r.mark = r.pos; return nil }); err != nil {
+		return r.fail(err)
+	}
+	return nil
+}
 
 // NumNames returns one more than the largest Event.NameID so far.
 func (r *Reader) NumNames() int { return len(r.names.raw) }
@@ -257,7 +276,7 @@ func (r *Reader) Read(ev *Event) error {
 		switch r.state {
 		case atEvents:
 			if r.InputOffset() < r.passTo {
-				if err := r.passUnread(); err != nil {
+				if err := r.unread(r.pass); err != nil {
 					return r.fail(err)
 				}
 			}
@@ -319,9 +338,6 @@ func (r *Reader) more(limit int) bool {
 			return false
 		}
 		r.end += n
-		if r.odd == noOdd && !r.opts.Checked {
-			r.findOdd(r.end - n)
-		}
 		if err == io.EOF {
 			r.eof = true
 			return n > 0 || r.end-r.mark > held
@@ -340,14 +356,14 @@ func (r *Reader) more(limit int) bool {
 	return true
 }
 
-// passUnread passes on what stands before passTo.
-func (r *Reader) passUnread() error {
+// unread goes to passTo, and calls done for what is held before pos again and again.
+func (r *Reader) unread(done func() error) error {
 	r.first, r.dropped = false, false
 	for {
 		left := r.passTo - r.InputOffset()
 		n := int(min(left, int64(r.end-r.pos)))
 		r.pos += n
-		if err := r.pass(); err != nil {
+		if err := done(); err != nil {
 			return err
 		}
 		if left -= int64(n); left == 0 {
@@ -917,13 +933,16 @@ func (r *Reader) finish(ev *Event, n int, lead []byte) error {
 	ev.Lead = lead
 	ev.Offset = r.base + int64(r.pos)
 	ev.First = r.first
-	fault := r.faultOf(ev.Offset, n)
+	var fault error
+	if !r.opts.Checked && (r.missed || !r.plain) {
+		fault = textFault(ev.Raw)
+	}
 	if fault == errNotUTF8 { // viewers show it somehow, and it stays as it is
 		if err := r.warn(ev.Offset, r.where(), fault); err != nil {
 			return err
 		}
 	}
-	if r.missed && r.scan.loose || r.badName[ev.NameID] || fault == ErrString {
+	if r.missed && r.scan.loose || r.known[ev.NameID].faulty || fault == ErrString {
 		if err := r.warn(ev.Offset, r.where(), ErrString); err != nil {
 			return err
 		}

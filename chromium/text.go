@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -265,19 +264,8 @@ func (s *scanner) fix(dst, raw []byte) []byte {
 // errNotUTF8 reports text that is damaged, or that somebody wrote in another encoding.
 var errNotUTF8 = errors.New("bytes that are not UTF-8")
 
-// noOdd is the offset of no byte.
-const noOdd = math.MaxInt64
-
-// findOdd looks for the first byte from buf[from] on that is a control character and no blank, or
-// no ASCII.
-func (r *Reader) findOdd(from int) {
-	r.odd = noOdd
-	if i := oddByte(r.buf[from:r.end]); i >= 0 {
-		r.odd = r.base + int64(from+i)
-	}
-}
-
-// oddByte returns the index of such a byte, -1 if there is none.
+// oddByte returns the index of the first byte that is a control character and no blank, or no ASCII;
+// -1 if there is none.
 func oddByte(b []byte) int {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -302,21 +290,15 @@ func oddByte(b []byte) int {
 
 func isOdd(c byte) bool { return c < ' ' && !isSpace(c) || c >= utf8.RuneSelf }
 
-// faultOf returns what is wrong with the bytes of the event of n bytes at pos, which begins at
-// the offset at: nothing else may look at all of them.
-func (r *Reader) faultOf(at int64, n int) error {
-	if r.odd >= at+int64(n) {
-		return nil
-	}
-	raw := r.buf[r.pos : r.pos+n]
-	inside := r.odd >= at
-	r.findOdd(r.pos + n)
+// textFault returns what is wrong with bytes that should be text: ErrString for control characters,
+// errNotUTF8, or nil.
+func textFault(b []byte) error {
 	switch {
-	case !inside && oddByte(raw) < 0:
+	case oddByte(b) < 0:
 		return nil
-	case slices.ContainsFunc(raw, func(c byte) bool { return c < ' ' && !isSpace(c) }):
+	case slices.ContainsFunc(b, func(c byte) bool { return c < ' ' && !isSpace(c) }):
 		return ErrString
-	case !utf8.Valid(raw):
+	case !utf8.Valid(b):
 		return errNotUTF8
 	}
 	return nil

@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/tracefix/tracefix/chromium"
@@ -12,10 +13,11 @@ const parsedEvents = 512
 
 // parsed are events on their way.
 type parsed struct {
-	events []chromium.Event // n of them are filled
+	events []brief // n of them are filled
 	n      int
-	text   []byte   // what is kept of them
-	names  [][]byte // those met so far
+	wholes []chromium.Event // those of which all is kept
+	text   []byte           // what is kept of them
+	names  [][]byte         // those met so far
 	told   []toldAt
 }
 
@@ -25,23 +27,38 @@ type toldAt struct {
 	what *chromium.FormatError
 }
 
-// keep gives an event that was just parsed texts of its own, as the reader's are gone with the next one: those that
-// take looks at, of the first events all. Of the others nothing but whether they are there and how long they are may be asked.
+// keep takes in an event that was just parsed, whose texts are gone with the next one: of the first events
+// and of metadata all is kept.
 func (b *parsed) keep(ev *chromium.Event, all bool) {
-	own := func(text *[]byte) {
-		if *text != nil {
-			from := len(b.text)
-			b.text = append(b.text, *text...)
-			*text = b.text[from:len(b.text):len(b.text)]
-		}
+	x := &b.events[b.n]
+	x.shorten(ev)
+	x.whole = nil
+	if b.n > 0 && bytes.Equal(x.cat, b.events[b.n-1].cat) && x.cat != nil {
+		x.cat = b.events[b.n-1].cat
+	} else {
+		x.cat = b.own(x.cat)
 	}
-	own(&ev.Cat)
-	own(&ev.SF)
+	x.sf = b.own(x.sf)
 	if all || ev.Phase == 'M' {
-		own(&ev.Name)
-		own(&ev.PID)
-		own(&ev.Args)
+		if b.wholes == nil {
+			b.wholes = make([]chromium.Event, 0, parsedEvents)
+		}
+		b.wholes = append(b.wholes, *ev)
+		x.whole = &b.wholes[len(b.wholes)-1]
+		x.whole.Cat = x.cat
+		x.whole.Name, x.whole.PID, x.whole.Args = b.own(ev.Name), b.own(ev.PID), b.own(ev.Args)
 	}
+	b.n++
+}
+
+// own copies a text.
+func (b *parsed) own(text []byte) []byte {
+	if text == nil {
+		return nil
+	}
+	from := len(b.text)
+	b.text = append(b.text, text...)
+	return b.text[from:len(b.text):len(b.text)]
 }
 
 // beside parses on this goroutine, and follows the events on another one. It returns how the reading ended.
@@ -50,7 +67,7 @@ func (d *reading) beside(ctx context.Context) error {
 	tell := d.tell
 	d.src, d.table.r = names, names
 	line := relay.New(nil, func(b *parsed) error {
-		defer func() { b.n, b.text, b.told = 0, b.text[:0], b.told[:0] }()
+		defer func() { b.n, b.wholes, b.text, b.told = 0, b.wholes[:0], b.text[:0], b.told[:0] }()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -79,6 +96,7 @@ func (d *reading) beside(ctx context.Context) error {
 		b.names = d.r.RawNames()
 		return line.Send()
 	}
+	var ev chromium.Event
 	for n := 0; ; n++ {
 		b := line.Batch()
 		if b.n == parsedEvents {
@@ -88,17 +106,16 @@ func (d *reading) beside(ctx context.Context) error {
 			b = line.Batch()
 		}
 		if b.events == nil {
-			b.events, b.text = make([]chromium.Event, parsedEvents), make([]byte, 0, 32*parsedEvents)
+			b.events, b.text = make([]brief, parsedEvents), make([]byte, 0, 32*parsedEvents)
 		}
-		if err := d.r.Read(&b.events[b.n]); err != nil {
+		if err := d.r.Read(&ev); err != nil {
 			_ = send(b) // Close tells it, too
 			if failed := line.Close(); failed != nil {
 				return failed
 			}
 			return err
 		}
-		b.keep(&b.events[b.n], n < maxSeen)
-		b.n++
+		b.keep(&ev, n < maxSeen)
 	}
 }
 

@@ -112,16 +112,16 @@ func (f *Facts) thread(id int32) *seenThread {
 }
 
 // see counts an event.
-func (f *Facts) see(ev *chromium.Event) {
-	f.phases[ev.Phase]++
-	t := f.thread(ev.Thread)
+func (f *Facts) see(b *brief) {
+	f.phases[b.phase]++
+	t := f.thread(b.thread)
 	t.events++
-	if !ev.TS.Valid || ev.Phase == 'M' {
+	if !b.timed || b.phase == 'M' {
 		return
 	}
-	first, last := ev.TS.NS, ev.TS.NS
-	if ev.Dur.Valid && ev.Phase == 'X' {
-		last += max(ev.Dur.NS, 0)
+	first, last := b.ns, b.ns
+	if b.lasting && b.phase == 'X' {
+		last += max(b.dur, 0)
 	}
 	if !t.timed || first < t.first {
 		t.first = first
@@ -134,10 +134,10 @@ func (f *Facts) see(ev *chromium.Event) {
 		f.earliest, f.timed = first, true
 	}
 	f.latest = first
-	if ev.Phase == 'X' && !ev.Dur.Valid {
+	if b.phase == 'X' && !b.lasting {
 		f.Endless++
 	}
-	if ev.Phase != 'B' && ev.Phase != 'E' {
+	if b.phase != 'B' && b.phase != 'E' {
 		return
 	}
 	if t.nested && first < t.latest {

@@ -93,20 +93,20 @@ func smallSF(sf []byte) int {
 }
 
 // id returns the frame of a begin or end event.
-func (t *frameTable) id(ev *chromium.Event) profile.FrameID {
-	if t.own(ev.Thread).holds == holdsSamples {
-		return t.ownID(ev)
+func (t *frameTable) id(b *brief) profile.FrameID {
+	if t.holds(b.thread) == holdsSamples {
+		return t.ownID(b)
 	}
-	if ev.SF == nil {
-		for int(ev.NameID) >= len(t.byName) {
+	if b.sf == nil {
+		for int(b.name) >= len(t.byName) {
 			t.byName = append(t.byName, make([]int32, 64+len(t.byName))...)
 		}
-		if t.byName[ev.NameID] == 0 {
-			t.byName[ev.NameID] = 1 + t.add(ev)
+		if t.byName[b.name] == 0 {
+			t.byName[b.name] = 1 + t.add(b)
 		}
-		return profile.FrameID(t.byName[ev.NameID] - 1)
+		return profile.FrameID(t.byName[b.name] - 1)
 	}
-	if n := smallSF(ev.SF); n >= 0 {
+	if n := smallSF(b.sf); n >= 0 {
 		// The list grows with the ids that are used, not with the largest one.
 		if n < len(t.bySF) || n < 2*len(t.bySF)+1024 {
 			for n >= len(t.bySF) {
@@ -114,28 +114,28 @@ func (t *frameTable) id(ev *chromium.Event) profile.FrameID {
 			}
 			f := t.bySF[n]
 			if f == 0 {
-				t.bySF[n] = 1 + t.add(ev)
+				t.bySF[n] = 1 + t.add(b)
 				return profile.FrameID(t.bySF[n] - 1)
 			}
-			if t.frames[f-1].name == ev.NameID {
+			if t.frames[f-1].name == b.name {
 				return profile.FrameID(f - 1)
 			}
 		}
 	}
-	k := frameKey{ev.NameID, string(ev.SF)}
+	k := frameKey{b.name, string(b.sf)}
 	f, ok := t.other[k]
 	if !ok {
-		f = t.add(ev)
+		f = t.add(b)
 		t.other[k] = f
 	}
 	return profile.FrameID(f)
 }
 
 // add makes a new frame. Its module is known only once stackFrames was read.
-func (t *frameTable) add(ev *chromium.Event) int32 {
+func (t *frameTable) add(b *brief) int32 {
 	name := ""
-	if ev.NameID != 0 {
-		name = t.r.Name(ev.NameID)
+	if b.name != 0 {
+		name = t.r.Name(b.name)
 	}
 	k := kindOf(name)
 	m := profile.Method{Name: name}
@@ -143,8 +143,8 @@ func (t *frameTable) add(ev *chromium.Event) int32 {
 		m.Kind = profile.Synthetic
 	}
 	t.table.AddFrame(profile.Frame{Method: t.table.AddMethod(m)})
-	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, sf: string(ev.SF)})
-	t.noteSF(ev.SF)
+	t.frames = append(t.frames, frame{name: b.name, kind: k, sf: string(b.sf)})
+	t.noteSF(b.sf)
 	return int32(len(t.frames) - 1)
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -19,27 +18,27 @@ type slice struct {
 }
 
 // collect keeps an event of a thread that may be of that kind.
-func (d *reading) collect(ev *chromium.Event) {
-	if !ev.TS.Valid || d.table.own(ev.Thread).holds != holdsUnknown {
+func (d *reading) collect(b *brief) {
+	if !b.timed || d.table.holds(b.thread) != holdsUnknown {
 		return
 	}
-	for int(ev.Thread) >= len(d.slices) {
+	for int(b.thread) >= len(d.slices) {
 		d.slices = append(d.slices, nil)
 	}
-	if int(ev.Thread) < len(d.lanes) {
-		if l := d.lanes[ev.Thread]; l != nil && l.dotnet {
-			d.slices[ev.Thread] = nil
+	if int(b.thread) < len(d.lanes) {
+		if l := d.lanes[b.thread]; l != nil && l.dotnet {
+			d.slices[b.thread] = nil
 			return
 		}
 	}
-	s := slice{start: ev.TS.NS, end: ev.TS.NS, frame: d.table.id(ev), name: ev.NameID, phase: ev.Phase}
-	if ev.Phase == 'X' {
-		if !ev.Dur.Valid || ev.Dur.NS < 0 {
+	s := slice{start: b.ns, end: b.ns, frame: d.table.id(b), name: b.name, phase: b.phase}
+	if b.phase == 'X' {
+		if !b.lasting || b.dur < 0 {
 			return
 		}
-		s.end += ev.Dur.NS
+		s.end += b.dur
 	}
-	d.slices[ev.Thread] = append(d.slices[ev.Thread], s)
+	d.slices[b.thread] = append(d.slices[b.thread], s)
 }
 
 // weigh makes threads of the slices collected. Their times are counted from base.

@@ -3,7 +3,6 @@ package spans
 import (
 	"encoding/binary"
 
-	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -11,7 +10,9 @@ import (
 // through them again need not read the trace again. nil is a log that was given up: it takes nothing.
 type spanLog struct {
 	chunks [][]byte
-	newest logged
+	off    int64 // of the newest
+	end    int64 // behind it
+	thread int32 // its
 }
 
 // A logged is a begin or end event.
@@ -24,6 +25,7 @@ type logged struct {
 	phase  byte
 	sf     bool
 	timed  bool
+	next   bool // nothing stands between the event before and this one but the separator
 }
 
 const (
@@ -31,15 +33,16 @@ const (
 	// mostLogged is how many chunks are held: 32 MB are the spans of half a gigabyte.
 	mostLogged = 512
 
-	isEnd, hasSF, isTimed, otherThread = 1, 2, 4, 8
+	isEnd, hasSF, isTimed, otherThread, isNext = 1, 2, 4, 8, 16
 
-	// longLead and more is not held with the kind of an event but behind it.
-	longLead = 15
+	// longLead and more is not held with the kind of an event, in its upper bits, but behind it.
+	longLead = 7
+	leadBits = 5
 )
 
 // add takes in an event of frame f, which counts only if it has a time. It returns the log, or nil if that
 // would become too large.
-func (g *spanLog) add(ev *chromium.Event, f profile.FrameID) *spanLog {
+func (g *spanLog) add(b *brief, f profile.FrameID) *spanLog {
 	if g == nil {
 		return nil
 	}
@@ -51,39 +54,35 @@ func (g *spanLog) add(ev *chromium.Event, f profile.FrameID) *spanLog {
 		g.chunks = append(g.chunks, make([]byte, 0, logChunk))
 		last++
 	}
-	x := logged{off: ev.Offset, lead: int64(len(ev.Lead)), thread: ev.Thread, name: ev.NameID, frame: f, phase: ev.Phase, sf: ev.SF != nil, timed: ev.TS.Valid}
-	g.chunks[last] = x.append(g.chunks[last], &g.newest)
-	g.newest = x
-	return g
-}
-
-// append appends an event that comes behind before.
-func (x *logged) append(b []byte, before *logged) []byte {
-	kind := byte(min(x.lead, longLead)) << 4
-	what := uint64(x.name)
-	if x.timed {
+	kind := byte(min(b.lead, longLead)) << leadBits
+	what := uint64(b.name)
+	if b.timed {
 		kind |= isTimed
-		what = uint64(x.frame)
+		what = uint64(f)
 	}
-	if x.phase == 'E' {
+	if b.phase == 'E' {
 		kind |= isEnd
 	}
-	if x.sf {
+	if b.sf != nil {
 		kind |= hasSF
 	}
-	if x.thread != before.thread {
+	if b.thread != g.thread {
 		kind |= otherThread
 	}
-	b = append(b, kind)
-	b = binary.AppendUvarint(b, what)
-	b = binary.AppendUvarint(b, uint64(x.off-before.off))
+	if b.off-int64(b.lead) == g.end {
+		kind |= isNext
+	}
+	to := append(g.chunks[last], kind)
+	to = binary.AppendUvarint(to, what)
+	to = binary.AppendUvarint(to, uint64(b.off-g.off))
 	if kind&otherThread != 0 {
-		b = binary.AppendUvarint(b, uint64(x.thread))
+		to = binary.AppendUvarint(to, uint64(b.thread))
 	}
-	if x.lead >= longLead {
-		b = binary.AppendUvarint(b, uint64(x.lead))
+	if b.lead >= longLead {
+		to = binary.AppendUvarint(to, uint64(b.lead))
 	}
-	return b
+	g.chunks[last], g.off, g.end, g.thread = to, b.off, b.off+int64(b.size), b.thread
+	return g
 }
 
 // all calls yield for each event, in the order of the file.
@@ -98,7 +97,7 @@ func (g *spanLog) all(t *frameTable, yield func(*logged) bool) {
 		for len(b) > 0 {
 			kind := b[0]
 			b = b[1:]
-			x.phase, x.sf, x.timed = 'B', kind&hasSF != 0, kind&isTimed != 0
+			x.phase, x.sf, x.timed, x.next = 'B', kind&hasSF != 0, kind&isTimed != 0, kind&isNext != 0
 			if kind&isEnd != 0 {
 				x.phase = 'E'
 			}
@@ -112,7 +111,7 @@ func (g *spanLog) all(t *frameTable, yield func(*logged) bool) {
 			if kind&otherThread != 0 {
 				x.thread = int32(number())
 			}
-			if x.lead = int64(kind >> 4); x.lead == longLead {
+			if x.lead = int64(kind >> leadBits); x.lead == longLead {
 				x.lead = number()
 			}
 			if !yield(&x) {

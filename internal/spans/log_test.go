@@ -79,7 +79,7 @@ func TestBeside(t *testing.T) {
 // What does not fit into a log is read again.
 func TestLogFull(t *testing.T) {
 	g := &spanLog{chunks: make([][]byte, mostLogged)}
-	ev := chromium.Event{Phase: 'B'}
+	ev := brief{phase: 'B'}
 	assert.Nil(t, g.add(&ev, 1))
 	assert.Nil(t, (*spanLog)(nil).add(&ev, 1))
 }

@@ -36,7 +36,7 @@ type machine struct {
 	inThread bool // the thread's frame is among them
 
 	endTS   []byte // time of the last end
-	lastEnd int64  // where it is, of an event of the log
+	lastEnd int64  // where it is, of an event of the log; -1 if there is none
 
 	// The ends of RA's frames from early on to tied take place earlier (see tie).
 	early, tied int
@@ -59,7 +59,7 @@ func (rw *rewriter) machine(z *zone) *machine {
 	} else {
 		m = &machine{}
 	}
-	*m = machine{rw: rw, z: z, outerA: math.MaxInt, early: math.MaxInt, oldRA: frames{list: m.oldRA.list[:0]}, newRB: frames{list: m.newRB.list[:0]}}
+	*m = machine{rw: rw, z: z, outerA: math.MaxInt, lastEnd: -1, early: math.MaxInt, oldRA: frames{list: m.oldRA.list[:0]}, newRB: frames{list: m.newRB.list[:0]}}
 	t := rw.table.table
 	m.l.cur, m.l.outer = z.from.cur, z.from.outer
 	if m.l.outer != 0 {
@@ -184,28 +184,27 @@ func common(a, b []profile.FrameID) int {
 	return n
 }
 
-// step takes the next event of the lane.
-func (m *machine) step(phase byte, f profile.FrameID, name int32, sf bool) edit {
-	var e edit
+// step takes the next event of the lane, and adds to an edit what happens there.
+func (m *machine) step(e *edit, phase byte, f profile.FrameID, name int32, sf bool) {
 	t := m.rw.table
 	if phase == 'E' {
 		n := m.l.end(t, f, name, sf)
 		if n == 0 {
-			return e // it ends nothing that is known: keep it
+			return // it ends nothing that is known: keep it
 		}
 		at, ok := m.a.index(m.l.depth(t.table), m.outerA) // of the frame that it ends
 		if !ok {
 			e.drop = true
-			return e
+			return
 		}
 		e.before = m.close(max(at+1, m.keep), e.before)
 		if at < m.keep {
 			e.drop = true
-			return e
+			return
 		}
 		m.open = min(m.open, at)
 		e.early = m.isEarly(at)
-		return e
+		return
 	}
 	e.before = m.close(m.keep, e.before)
 	if !m.opening {
@@ -220,15 +219,14 @@ func (m *machine) step(phase byte, f profile.FrameID, name int32, sf bool) edit 
 	m.depth++
 	if !ok {
 		m.opening, e.drop = true, true
-		return e
+		return
 	}
 	e.before = m.openTo(at, e.before)
 	if at < m.keep {
 		e.drop = true
-		return e
+		return
 	}
 	m.open = max(m.open, at+1)
-	return e
 }
 
 // close ends the frames of RA from index n on that are still open.
@@ -305,8 +303,8 @@ func (m *machine) passBegins() {
 	m.open = m.depth + int(m.b.inserted)
 }
 
-// flush ends the transition.
-func (m *machine) flush() []insert {
-	ins := m.close(m.keep, nil)
+// flush ends the transition, and appends what is to be inserted behind it.
+func (m *machine) flush(ins []insert) []insert {
+	ins = m.close(m.keep, ins)
 	return m.openTo(m.newRB.len(), ins)
 }

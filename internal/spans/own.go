@@ -39,6 +39,14 @@ type ownThread struct {
 	cuts  toldCuts
 }
 
+// holds says what the spans of a thread are by chromium.Event.Thread.
+func (t *frameTable) holds(thread int32) holding {
+	if int(thread) < len(t.owns) {
+		return t.owns[thread].holds
+	}
+	return holdsUnknown
+}
+
 // own returns what is known of a thread by chromium.Event.Thread.
 func (t *frameTable) own(thread int32) ownThread {
 	if int(thread) < len(t.owns) {
@@ -120,37 +128,37 @@ func ownMethod(name, cat string) (profile.Method, kind) {
 
 // ownID returns the frame of a begin or end event of tracefix's own output: one for
 // each name and module.
-func (t *frameTable) ownID(ev *chromium.Event) profile.FrameID {
-	for int(ev.NameID) >= len(t.byOwn) {
+func (t *frameTable) ownID(b *brief) profile.FrameID {
+	for int(b.name) >= len(t.byOwn) {
 		t.byOwn = append(t.byOwn, make([]int32, 64+len(t.byOwn))...)
 	}
-	f := t.byOwn[ev.NameID]
+	f := t.byOwn[b.name]
 	if f == 0 {
-		t.byOwn[ev.NameID] = 1 + t.addOwn(ev)
-		return profile.FrameID(t.byOwn[ev.NameID] - 1)
+		t.byOwn[b.name] = 1 + t.addOwn(b)
+		return profile.FrameID(t.byOwn[b.name] - 1)
 	}
-	cat := unmarked(ev.Cat)
+	cat := unmarked(b.cat)
 	if t.frames[f-1].cat == string(cat) {
 		return profile.FrameID(f - 1)
 	}
-	k := frameKey{ev.NameID, "cat " + string(cat)} // no sf begins so
+	k := frameKey{b.name, "cat " + string(cat)} // no sf begins so
 	f, ok := t.other[k]
 	if !ok {
-		f = t.addOwn(ev)
+		f = t.addOwn(b)
 		t.other[k] = f
 	}
 	return profile.FrameID(f)
 }
 
-func (t *frameTable) addOwn(ev *chromium.Event) int32 {
+func (t *frameTable) addOwn(b *brief) int32 {
 	name := ""
-	if ev.NameID != 0 {
-		name = t.r.Name(ev.NameID)
+	if b.name != 0 {
+		name = t.r.Name(b.name)
 	}
-	cat := unmarked(ev.Cat)
+	cat := unmarked(b.cat)
 	m, k := ownMethod(name, chromium.Unquote(cat))
 	t.table.AddFrame(profile.Frame{Method: t.table.AddMethod(m)})
-	t.frames = append(t.frames, frame{name: ev.NameID, kind: k, cat: string(cat)})
+	t.frames = append(t.frames, frame{name: b.name, kind: k, cat: string(cat)})
 	return int32(len(t.frames) - 1)
 }
 

@@ -3,14 +3,14 @@ package spans
 // pairs finds what belongs together in the threads with a repair: a span's begin and end must
 // agree in their category, or readers lose it.
 type pairs struct {
-	wanted map[int32]*openSpans // by chromium.Event.Thread
+	wanted []*openSpans // by chromium.Event.Thread; nil for a thread without a repair
 	marks  []int64
 }
 
 // openSpans are those of a thread, as they will be written.
 type openSpans struct {
 	spans []openSpan
-	count map[int32]int // by name
+	count map[int32]int // by name, once it was asked for
 }
 
 type openSpan struct {
@@ -20,10 +20,10 @@ type openSpan struct {
 
 // event takes in a recorded event at a place and what is written around it.
 func (p *pairs) event(t *frameTable, thread int32, phase byte, name int32, at int64, ed *edit) {
-	o := p.wanted[thread]
-	if o == nil {
+	if int(thread) >= len(p.wanted) || p.wanted[thread] == nil {
 		return
 	}
+	o := p.wanted[thread]
 	inserts := func(list []insert) {
 		for _, x := range list {
 			if x.phase == 'B' {
@@ -46,20 +46,28 @@ func (p *pairs) event(t *frameTable, thread int32, phase byte, name int32, at in
 
 func (o *openSpans) begin(name int32, at int64) {
 	o.spans = append(o.spans, openSpan{name, at})
-	o.count[name]++
+	if o.count != nil {
+		o.count[name]++
+	}
 }
 
 // end takes in an end at a place, -1 for one that was put in. moved says that it gets the mark
 // in any case.
 func (p *pairs) end(o *openSpans, name int32, at int64, moved bool) {
-	if name != 0 && o.count[name] == 0 || len(o.spans) == 0 {
+	last := len(o.spans) - 1
+	if last < 0 {
+		return
+	}
+	if name != 0 && o.spans[last].name != name && !o.has(name) {
 		return
 	}
 	for {
-		s := o.spans[len(o.spans)-1]
-		o.spans = o.spans[:len(o.spans)-1]
-		o.count[s.name]--
-		if name != 0 && s.name != name {
+		s := o.spans[last]
+		o.spans = o.spans[:last]
+		if o.count != nil {
+			o.count[s.name]--
+		}
+		if last--; name != 0 && s.name != name {
 			continue
 		}
 		if moved || s.at < 0 {
@@ -71,6 +79,17 @@ func (p *pairs) end(o *openSpans, name int32, at int64, moved bool) {
 		}
 		return
 	}
+}
+
+// has reports whether a span of a name is open. Mostly the innermost one ends, and nobody asks.
+func (o *openSpans) has(name int32) bool {
+	if o.count == nil {
+		o.count = map[int32]int{}
+		for _, s := range o.spans {
+			o.count[s.name]++
+		}
+	}
+	return o.count[name] > 0
 }
 
 // pairSorted does with a thread that is not in order of time what event does with others.
@@ -87,5 +106,5 @@ func (rw *rewriter) pairSorted(s *sorter) {
 		}
 		rw.pairs.event(rw.table, s.lane.thread, e.phase, e.name, e.off, ed)
 	}
-	delete(rw.pairs.wanted, s.lane.thread)
+	rw.pairs.wanted[s.lane.thread] = nil
 }

@@ -258,8 +258,6 @@ func (d *reading) events(ctx context.Context) error {
 	d.size = d.src.InputOffset()
 	if d.arrays > 1 || !d.clean {
 		d.eventsEnd = -1
-	}
-	if !d.clean {
 		d.log = nil
 	}
 	f.Form = d.src.Form()
@@ -270,6 +268,7 @@ func (d *reading) events(ctx context.Context) error {
 // alone parses and follows event after event. It returns how the reading ended.
 func (d *reading) alone(ctx context.Context) error {
 	var ev chromium.Event
+	var b brief
 	for n := 0; ; n++ {
 		if n&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -277,41 +276,41 @@ func (d *reading) alone(ctx context.Context) error {
 		if err := d.src.Read(&ev); err != nil {
 			return err
 		}
-		d.take(&ev)
+		b.shorten(&ev)
+		d.take(&b)
 	}
 }
 
 // take follows an event.
-func (d *reading) take(ev *chromium.Event) {
+func (d *reading) take(b *brief) {
 	f := &d.Facts
-	limit(ev)
-	if ev.First {
+	if b.first {
 		d.arrays++
 	}
-	d.eventsEnd = ev.Offset + int64(len(ev.Raw))
-	f.see(ev)
-	d.require(ev)
+	d.eventsEnd = b.off + int64(b.size)
+	f.see(b)
+	d.require(b)
 	if d.r != nil {
-		if e := d.twice.see(ev); e != nil {
+		if e := d.twice.see(b); e != nil {
 			d.warn(e)
 		}
 	}
 	if d.taken < maxSeen {
-		f.hint(ev)
+		f.hint(b.whole)
 	}
 	d.taken++
-	switch ev.Phase {
+	switch b.phase {
 	case 'B', 'E':
-		d.span(ev)
+		d.span(b)
 		if d.opts.Weighted {
-			d.collect(ev)
+			d.collect(b)
 		}
 	case 'X':
 		if d.opts.Weighted {
-			d.collect(ev)
+			d.collect(b)
 		}
 	case 'M':
-		d.metadata(ev)
+		d.metadata(b.whole)
 	}
 }
 
@@ -326,35 +325,35 @@ var (
 
 // require tells of events that lack what their phase needs. Some producers leave out threads or
 // names on purpose: then the first event has none either.
-func (d *reading) require(ev *chromium.Event) {
+func (d *reading) require(b *brief) {
 	var err error
-	switch ev.Phase {
+	switch b.phase {
 	case 'M', 'c', 'N', 'D', 'O', 'v', 'V', '(', ')', '=', 'R':
 		return
 	case 0:
 		err = errNoPhase
 	case 'B', 'E', 'X':
-		has := [2]bool{ev.PID != nil && ev.TID != nil, ev.Name != nil || ev.Phase == 'E'}
+		has := [2]bool{b.threads, b.named || b.phase == 'E'}
 		if !d.required {
 			d.required, d.has = true, has
 		}
 		switch {
-		case !ev.TS.Valid:
+		case !b.timed:
 			err = errNoTime
 		case d.has[0] && !has[0]:
 			err = errNoThread
 		case d.has[1] && !has[1]:
 			err = errNoName
-		case ev.Phase == 'X' && ev.Dur.Valid && ev.Dur.NS < 0:
+		case b.phase == 'X' && b.lasting && b.dur < 0:
 			err = errBackward
 		}
 	case 'i', 'I', 'b', 'e', 'n', 'S', 'T', 'F', 's', 't', 'f', 'C':
-		if !ev.TS.Valid {
+		if !b.timed {
 			err = errNoTime
 		}
 	}
 	if err != nil {
-		d.warn(&chromium.FormatError{Offset: ev.Offset, Where: "traceEvents", Err: err})
+		d.warn(&chromium.FormatError{Offset: b.off, Where: "traceEvents", Err: err})
 	}
 }
 
@@ -389,13 +388,6 @@ func (d *reading) warn(fe *chromium.FormatError) {
 	d.opts.Warn(fe, at)
 }
 
-// limit keeps sums and differences of absurd times from overflowing. Some tools count
-// from 1970, which is beyond what the loader of .NET traces takes for a time.
-func limit(ev *chromium.Event) {
-	ev.TS.NS = min(max(ev.TS.NS, -1<<60), 1<<62)
-	ev.Dur.NS = min(max(ev.Dur.NS, -1<<60), 1<<61)
-}
-
 // over reports whether an error ends a second reading: damage was told on the first one.
 func over(err error) bool {
 	var fe *chromium.FormatError
@@ -411,40 +403,40 @@ func (t *Trace) same(n int64) error {
 }
 
 // span follows a begin or end event.
-func (d *reading) span(ev *chromium.Event) {
-	if !ev.TS.Valid {
+func (d *reading) span(b *brief) {
+	if !b.timed {
 		d.Facts.NoTime++
-		d.log = d.log.add(ev, 0)
+		d.log = d.log.add(b, 0)
 		return
 	}
-	for int(ev.Thread) >= len(d.lanes) {
+	for int(b.thread) >= len(d.lanes) {
 		d.lanes = append(d.lanes, nil)
 	}
-	l := d.lanes[ev.Thread]
+	l := d.lanes[b.thread]
 	if l == nil || l.unsorted {
 		if l != nil {
 			return
 		}
-		l = d.newLane(ev)
+		l = d.newLane(b)
 	}
-	if ev.TS.NS < l.lastNS || ev.TS.NS == l.lastNS && ev.TS.Sub < l.lastSub {
+	if b.ns < l.lastNS || b.ns == l.lastNS && b.sub < l.lastSub {
 		if l.cur != 0 || l.outer != 0 || l.ignored > 0 || l.implied > 0 {
 			l.unsorted = true
-			d.sort[ev.Thread] = true
+			d.sort[b.thread] = true
 			d.log = nil
 			return
 		}
 		d.endLane(l)
-		l = d.newLane(ev)
+		l = d.newLane(b)
 	}
-	f := d.table.id(ev)
-	d.log = d.log.add(ev, f)
-	d.step(l, ev.Phase, f, ev.NameID, ev.SF != nil, ev.TS.NS, ev.TS.Sub, ev.Offset, len(ev.Lead))
+	f := d.table.id(b)
+	d.log = d.log.add(b, f)
+	d.step(l, b.phase, f, b.name, b.sf != nil, b.ns, b.sub, b.off, int(b.lead))
 }
 
-func (d *reading) newLane(ev *chromium.Event) *lane {
-	l := &lane{thread: ev.Thread, fromSample: -1, lastNS: -1 << 62, first: ev.TS.NS, start: ev.Offset - int64(len(ev.Lead)), own: d.table.own(ev.Thread)}
-	d.lanes[ev.Thread] = l
+func (d *reading) newLane(b *brief) *lane {
+	l := &lane{thread: b.thread, fromSample: -1, lastNS: -1 << 62, first: b.ns, start: b.off - int64(b.lead), own: d.table.own(b.thread)}
+	d.lanes[b.thread] = l
 	d.all = append(d.all, l)
 	return l
 }

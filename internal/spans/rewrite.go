@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/tracefix/tracefix/chromium"
-	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -41,13 +40,11 @@ type rewriter struct {
 	edits   map[int64]*edit
 	early   []int64 // where ends are that take place earlier, in order
 	marks   []int64 // where recorded events are that get the mark, in order
-	ends    []int64 // where ends are whose time is that of an end put in behind them, in order; of the log
-	// the log told which events get the mark, and which are in ends
-	recalled bool
-	pairs    *pairs // of the reading that finds marks; nil in that which writes
-	buf      []byte
-	changed  [2][]byte // texts of the event at hand
-	bridge   bool      // a bridge was inserted: stackFrames needs it
+	pairs   *pairs  // of the reading that finds marks; nil in that which writes
+	edit    edit    // of the event at hand
+	buf     []byte
+	changed [2][]byte // texts of the event at hand
+	bridge  bool      // a bridge was inserted: stackFrames needs it
 }
 
 // repaired are the samples of a lane next to the zones, in order.
@@ -94,6 +91,17 @@ type edit struct {
 	early, mark   bool
 }
 
+// changes reports whether something does.
+func (e *edit) changes() bool {
+	return e.drop || e.early || e.mark || len(e.before) > 0 || len(e.after) > 0
+}
+
+// reset makes it one of nothing.
+func (e *edit) reset() {
+	e.before, e.after = e.before[:0], e.after[:0]
+	e.drop, e.early, e.mark = false, false, false
+}
+
 // An insert is a new event.
 type insert struct {
 	phase byte
@@ -107,8 +115,16 @@ func (rw *rewriter) run() error {
 		return err
 	}
 	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
+	var few *changes // nil if all events are to be read
 	if len(rw.stacks) > 0 && !rw.plain {
-		if err := rw.findMarks(zones); err != nil {
+		var err error
+		if rw.log != nil {
+			few, err = rw.recall(zones)
+		}
+		if err == nil && few == nil {
+			err = rw.findMarks(zones)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -132,14 +148,14 @@ func (rw *rewriter) run() error {
 	if !rw.plain && !slices.Contains(rw.src.Keys(), repairsKey) {
 		opts.ObjectEnd = rw.addRepairs
 	}
-	read := rw.read
-	if rw.recalled && skip {
-		read = rw.readFew
+	if few != nil {
+		err = rw.readChanges(in, opts, few)
+	} else {
+		err = rw.read(in, opts, zones, skip)
 	}
-	if err := read(in, opts, zones, skip); err != nil {
+	if err != nil {
 		return err
 	}
-	rw.log = nil
 	return rw.w.Close()
 }
 
@@ -174,121 +190,41 @@ func (rw *rewriter) read(in io.Reader, opts *chromium.Options, zones []*zone, sk
 }
 
 // findMarks finds the recorded events that get the mark: those whose begin or end was put in or
-// takes place earlier. A begin is known to be one at its end only, so this takes a reading, or
-// the log of the first one.
+// takes place earlier. A begin is known to be one at its end only, so this takes a reading.
 func (rw *rewriter) findMarks(zones []*zone) error {
-	rw.pairs = &pairs{wanted: map[int32]*openSpans{}}
-	for l := range rw.stacks {
-		rw.pairs.wanted[l.thread] = &openSpans{count: map[int32]int{}}
-	}
 	early := rw.early
+	rw.pairUp()
 	for _, s := range rw.Trace.sorters {
 		rw.pairSorted(s)
 	}
-	if rw.log != nil {
-		if err := rw.recall(zones); err != nil {
-			return err
-		}
-	} else {
-		in, err := rw.open()
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		if err := rw.read(in, &chromium.Options{Checked: rw.clean}, zones, false); err != nil {
-			return err
-		}
+	in, err := rw.open()
+	if err != nil {
+		return err
 	}
-	rw.marks = append(rw.marks, rw.pairs.marks...)
-	slices.Sort(rw.marks)
-	rw.marks = slices.Compact(rw.marks)
-	rw.pairs, rw.early = nil, early
+	defer in.Close()
+	if err := rw.read(in, &chromium.Options{Checked: rw.clean}, zones, false); err != nil {
+		return err
+	}
+	rw.pairedUp()
+	rw.early = early
 	rw.active, rw.busy, rw.settled = nil, 0, nil
 	return nil
 }
 
-// replay goes through the events of the log as read does through those of the trace, and calls f for each with
-// what is to be done, whether the lists have a mark for it, and the machine that works on it, if one does.
-func (rw *rewriter) replay(zones []*zone, f func(x *logged, ed *edit, mark bool, m *machine) error) error {
-	var err error
-	n := 0
-	rw.log.all(rw.table, func(x *logged) bool {
-		if n++; n&0xffff == 0 {
-			if err = rw.ctx.Err(); err != nil {
-				return false
-			}
-		}
-		for len(zones) > 0 && zones[0].start <= x.off {
-			rw.start(zones[0])
-			zones = zones[1:]
-		}
-		ed, mark := rw.listed(x.off)
-		m := rw.at(x.thread, x.phase, x.timed)
-		if m != nil {
-			ed = rw.step(m, x.off, x.phase, x.frame, x.name, x.sf)
-		}
-		err = f(x, &ed, mark, m)
-		return err == nil
-	})
-	return err
+// pairUp begins to look for the events that get the mark.
+func (rw *rewriter) pairUp() {
+	rw.pairs = &pairs{wanted: make([]*openSpans, len(rw.src.Threads()))}
+	for l := range rw.stacks {
+		rw.pairs.wanted[l.thread] = &openSpans{}
+	}
 }
 
-// recall finds in the log what findMarks looks for, and which ends tell the time of what is put in.
-func (rw *rewriter) recall(zones []*zone) error {
-	err := rw.replay(zones, func(x *logged, ed *edit, _ bool, m *machine) error {
-		if m != nil {
-			if m.lastEnd > 0 && slices.ContainsFunc(ed.before, func(in insert) bool { return in.phase == 'E' }) {
-				rw.ends = append(rw.ends, m.lastEnd)
-			}
-			if x.phase == 'E' {
-				m.lastEnd = x.off
-			}
-		}
-		rw.pairs.event(rw.table, x.thread, x.phase, x.name, x.off-x.lead, ed)
-		return nil
-	})
-	slices.Sort(rw.ends)
-	rw.recalled = true
-	return err
-}
-
-// readFew does what read does, but reads only events that change and those that tell the time of what is put
-// in. The log tells where they are.
-func (rw *rewriter) readFew(in io.Reader, opts *chromium.Options, zones []*zone, _ bool) error {
-	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
-		return err
-	}
-	var ev chromium.Event
-	err := rw.replay(zones, func(x *logged, ed *edit, mark bool, m *machine) error {
-		ed.mark = mark || ed.early
-		wanted := ed.mark || ed.drop || len(ed.before) > 0 || len(ed.after) > 0
-		for len(rw.ends) > 0 && rw.ends[0] <= x.off {
-			wanted, rw.ends = true, rw.ends[1:]
-		}
-		if !wanted {
-			return nil
-		}
-		rw.r.PassTo(x.off - x.lead)
-		err := rw.r.Read(&ev)
-		switch {
-		case err == nil && ev.Offset == x.off:
-			return rw.apply(&ev, ed, m)
-		case err == nil || over(err):
-			return fmt.Errorf("expected an event at offset %d as at first: %w", x.off, input.ErrChanged)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	rw.r.PassTo(rw.eventsEnd)
-	for err == nil {
-		err = rw.r.Read(&ev)
-	}
-	if !over(err) {
-		return err
-	}
-	return rw.same(rw.r.InputOffset())
+// pairedUp takes in those that were found.
+func (rw *rewriter) pairedUp() {
+	rw.marks = rw.pairs.marks
+	slices.Sort(rw.marks)
+	rw.marks = slices.Compact(rw.marks)
+	rw.pairs = nil
 }
 
 // pass passes on unread what stays as it is, and returns the zones that are still to come.
@@ -434,11 +370,12 @@ func (rw *rewriter) sorters(zones []*zone) error {
 			m := rw.machine(z)
 			for at := int(z.start); at <= int(z.last); at++ {
 				e := &s.events[at]
-				ed := m.step(e.phase, e.frame, e.name, e.sf)
+				var ed edit
+				m.step(&ed, e.phase, e.frame, e.name, e.sf)
 				if at == int(z.last) {
-					ed.after = m.flush()
+					ed.after = m.flush(nil)
 				}
-				if len(ed.before) > 0 || len(ed.after) > 0 || ed.drop || ed.early {
+				if ed.changes() {
 					rw.edits[e.off] = &ed
 				}
 			}
@@ -475,24 +412,36 @@ func (rw *rewriter) start(z *zone) *machine {
 
 // event writes one event with what is to be inserted around it.
 func (rw *rewriter) event(ev *chromium.Event) error {
-	ed, mark := rw.listed(ev.Offset)
+	ed := &rw.edit
+	ed.reset()
+	mark := rw.listed(ed, ev.Offset)
 	m := rw.at(ev.Thread, ev.Phase, ev.TS.Valid)
 	if m != nil {
-		ed = rw.step(m, ev.Offset, ev.Phase, rw.table.id(ev), ev.NameID, ev.SF != nil)
+		var b brief
+		b.shorten(ev)
+		rw.step(m, ed, ev.Offset, ev.Phase, rw.table.id(&b), ev.NameID, ev.SF != nil)
 	}
 	if rw.pairs != nil {
-		rw.pairs.event(rw.table, ev.Thread, ev.Phase, ev.NameID, ev.Offset-int64(len(ev.Lead)), &ed)
+		rw.pairs.event(rw.table, ev.Thread, ev.Phase, ev.NameID, ev.Offset-int64(len(ev.Lead)), ed)
 		return nil
 	}
 	ed.mark = mark || ed.early && !rw.plain
-	return rw.apply(ev, &ed, m)
+	if m == nil {
+		return rw.apply(ev, ed, nil)
+	}
+	err := rw.apply(ev, ed, m.endTS)
+	if ev.Phase == 'E' {
+		m.endTS = append(m.endTS[:0], ev.TS.Text...)
+	}
+	return err
 }
 
-// listed returns what the lists say of the event at an offset, and whether it gets the mark.
-func (rw *rewriter) listed(off int64) (ed edit, mark bool) {
+// listed adds to an edit what the lists say of the event at an offset, and reports whether it gets the mark.
+func (rw *rewriter) listed(ed *edit, off int64) (mark bool) {
 	if len(rw.edits) > 0 {
 		if e := rw.edits[off]; e != nil {
-			ed = *e
+			ed.before, ed.after = append(ed.before, e.before...), append(ed.after, e.after...)
+			ed.drop, ed.early = e.drop, e.early
 		}
 	}
 	if len(rw.early) > 0 && rw.early[0] <= off {
@@ -502,7 +451,7 @@ func (rw *rewriter) listed(off int64) (ed edit, mark bool) {
 	if mark = len(rw.marks) > 0 && rw.marks[0] <= off; mark {
 		rw.marks = rw.marks[1:]
 	}
-	return ed, mark
+	return mark
 }
 
 // at returns the machine that works on an event of a thread; nil if there is none.
@@ -514,33 +463,30 @@ func (rw *rewriter) at(thread int32, phase byte, timed bool) *machine {
 }
 
 // step takes an event of frame f to its machine, whose work may end there.
-func (rw *rewriter) step(m *machine, off int64, phase byte, f profile.FrameID, name int32, sf bool) edit {
-	ed := m.step(phase, f, name, sf)
+func (rw *rewriter) step(m *machine, ed *edit, off int64, phase byte, f profile.FrameID, name int32, sf bool) {
+	ed.early = false
+	m.step(ed, phase, f, name, sf)
 	if off > m.z.last {
-		ed.after = m.flush()
+		ed.after = m.flush(ed.after)
 		rw.active[m.z.lane.thread] = nil
 		rw.busy--
 		rw.idle = append(rw.idle, m)
 	} else if m.isSettled() {
 		rw.settled = m
 	}
-	return ed
 }
 
-func (rw *rewriter) apply(ev *chromium.Event, ed *edit, m *machine) error {
+// apply writes an event as an edit says. Ends before it take the time of the end before them, if there is one: endTS.
+func (rw *rewriter) apply(ev *chromium.Event, ed *edit, endTS []byte) error {
 	ts := ev.TS.Text
 	for _, x := range ed.before {
-		// An end takes the time of the end before it, a begin that of this event.
 		at := ts
-		if m != nil && x.phase == 'E' && m.endTS != nil {
-			at = m.endTS
+		if x.phase == 'E' && endTS != nil {
+			at = endTS
 		}
 		if err := rw.w.InsertBefore(ev, rw.newEvent(ev, x, at)); err != nil {
 			return err
 		}
-	}
-	if m != nil && ev.Phase == 'E' {
-		m.endTS = append(m.endTS[:0], ts...)
 	}
 	if ed.drop {
 		rw.w.Drop(ev)
@@ -603,7 +549,7 @@ func appendEarlier(b, ts []byte) []byte {
 
 // newEvent returns the text of an inserted event in the style of ev.
 func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
-	if rw.table.own(ev.Thread).holds == holdsSamples {
+	if rw.table.holds(ev.Thread) == holdsSamples {
 		return rw.ownEvent(ev, x, ts)
 	}
 	colon, comma := chromium.Separators(ev.Raw)

@@ -41,6 +41,7 @@ func (d *reading) sorted(ctx context.Context) error {
 	}
 	byThread := map[int32]*sorter{}
 	var ev chromium.Event
+	var b brief
 	for n := 0; ; n++ {
 		if n&0xffff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -51,19 +52,19 @@ func (d *reading) sorted(ctx context.Context) error {
 			}
 			break
 		}
-		limit(&ev)
-		if ev.Phase != 'B' && ev.Phase != 'E' || !ev.TS.Valid || !d.sort[ev.Thread] || d.twice.holds(ev.Offset) {
+		b.shorten(&ev)
+		if b.phase != 'B' && b.phase != 'E' || !b.timed || !d.sort[b.thread] || d.twice.holds(b.off) {
 			continue
 		}
-		s := byThread[ev.Thread]
+		s := byThread[b.thread]
 		if s == nil {
 			s = &sorter{}
-			byThread[ev.Thread] = s
+			byThread[b.thread] = s
 			d.sorters = append(d.sorters, s)
 		}
 		s.events = append(s.events, record{
-			ns: ev.TS.NS, sub: ev.TS.Sub, off: ev.Offset, frame: d.table.id(&ev), name: ev.NameID,
-			lead: uint16(min(len(ev.Lead), 1<<16-1)), phase: ev.Phase, sf: ev.SF != nil,
+			ns: b.ns, sub: b.sub, off: b.off, frame: d.table.id(&b), name: b.name,
+			lead: uint16(min(b.lead, 1<<16-1)), phase: b.phase, sf: b.sf != nil,
 		})
 	}
 	if err := d.same(d.r.InputOffset()); err != nil {

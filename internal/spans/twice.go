@@ -10,14 +10,13 @@ import (
 // events that are alike, but not many in a row that are all like those as many places before, with
 // their times.
 type twice struct {
-	ring  []print // of the last events
-	offs  []int64 // where they stand
-	last  []int64 // by hash of the print: the newest event that has it
+	ring  []place  // of the last events
+	last  []uint32 // by hash of the print: the end of the number of the newest event that has it, and more of the hash
 	n     int64
 	back  int64 // what is alike now stands so many events before; 0: nothing
 	run   int64 // so many events were alike
 	times int   // of them had another time than the one before
-	at    int64 // offset of the first
+	from  int64 // offset of the first
 	ns    int64
 	found []stretch
 }
@@ -30,10 +29,16 @@ type print struct {
 	phase        byte
 }
 
-// hash is below printsKept.
-func (p *print) hash() uint64 {
-	h := uint64(p.ns) ^ uint64(p.name)<<40 ^ uint64(p.thread)<<20 ^ uint64(p.size)<<8 ^ uint64(p.phase)
-	return h * 0x9e3779b97f4a7c15 >> (64 - printBits)
+// hash is of the print of an event, below 1<<(printBits+tagBits).
+func (b *brief) hash() uint64 {
+	h := uint64(b.ns) ^ uint64(b.name)<<40 ^ uint64(b.thread)<<20 ^ uint64(b.size)<<8 ^ uint64(b.phase)
+	return h * 0x9e3779b97f4a7c15 >> (64 - printBits - tagBits)
+}
+
+// A place is where an event stands.
+type place struct {
+	print
+	off int64
 }
 
 // A stretch of a file.
@@ -41,6 +46,7 @@ type stretch struct{ from, to int64 }
 
 const (
 	printBits     = 13
+	tagBits       = 32 - printBits - 1 // of a hash, which tell two prints apart that differ without a look at them
 	printsKept    = 1 << printBits
 	fewestAlike   = 8
 	fewestApart   = 4  // times among them
@@ -49,48 +55,54 @@ const (
 )
 
 // see takes the next event. It returns what to tell once a stretch is complete.
-func (w *twice) see(ev *chromium.Event) *chromium.FormatError {
-	if !ev.TS.Valid || ev.Phase == 'M' {
+func (w *twice) see(b *brief) *chromium.FormatError {
+	if !b.timed || b.phase == 'M' {
 		return nil
 	}
 	if w.ring == nil {
-		w.ring, w.offs, w.last = make([]print, printsKept), make([]int64, printsKept), make([]int64, printsKept)
+		w.ring, w.last = make([]place, printsKept), make([]uint32, printsKept)
 	}
-	p := print{ev.TS.NS, ev.Thread, ev.NameID, int32(len(ev.Raw)), ev.Phase}
+	// Field by field: a processor that copies what was written just now in smaller parts waits for them.
+	now := &w.ring[w.n%printsKept]
+	now.ns, now.thread, now.name, now.size, now.phase, now.off = b.ns, b.thread, b.name, b.size, b.phase, b.off
+	hash := b.hash()
+	last, tag := &w.last[hash>>tagBits], uint32(hash&(1<<tagBits-1))
 	switch {
-	case w.back > 0 && w.print(w.n-w.back) == p:
-		if w.run++; ev.TS.NS != w.ns {
+	case w.back > 0 && w.at(w.n-w.back).print == now.print:
+		if w.run++; b.ns != w.ns {
 			w.times++
 		}
+	case *last&(1<<tagBits-1) != tag:
+		w.back, w.run, w.times = 0, 0, 0
 	default:
-		w.begin(p, ev.Offset)
+		back := (uint32(w.n) - *last>>tagBits) & (2*printsKept - 1)
+		w.begin(w.n - int64(back))
 	}
-	w.ns = ev.TS.NS
-	w.last[p.hash()] = w.n
-	w.ring[w.n%printsKept], w.offs[w.n%printsKept] = p, ev.Offset
+	w.ns = b.ns
+	*last = uint32(w.n)<<tagBits | tag
 	w.n++
 	if w.back == 0 || w.run < w.back || w.run < fewestAlike || w.times < fewestApart || len(w.found) == stretchesKept {
 		return nil
 	}
-	w.found = append(w.found, stretch{w.at, ev.Offset + int64(len(ev.Raw))})
+	w.found = append(w.found, stretch{w.from, b.off + int64(b.size)})
 	w.back = 0
-	return &chromium.FormatError{Offset: w.at, Where: "traceEvents", Err: fmt.Errorf("%d events that stand before come a second time; begins and ends among them are left out", w.run)}
+	return &chromium.FormatError{Offset: w.from, Where: "traceEvents", Err: fmt.Errorf("%d events that stand before come a second time; begins and ends among them are left out", w.run)}
 }
 
-func (w *twice) print(n int64) print { return w.ring[n%printsKept] }
+// at is where event number n stands, one of the last.
+func (w *twice) at(n int64) *place { return &w.ring[n%printsKept] }
 
-// begin looks whether the event at hand stands before: what it is like then may have begun some events ago,
+// begin looks whether the event at hand is like that of a number: what it is like then may have begun some events ago,
 // since an event that is like its neighbours is not found by its print.
-func (w *twice) begin(p print, offset int64) {
+func (w *twice) begin(before int64) {
 	w.back, w.run, w.times = 0, 0, 0
-	before := w.last[p.hash()]
-	if w.n-before >= printsKept-mostBefore || before == w.n || w.print(before) != p {
+	if w.n-before >= printsKept-mostBefore || before == w.n || w.at(before).print != w.at(w.n).print {
 		return
 	}
-	w.back, w.run, w.at = w.n-before, 1, offset
-	for k := int64(1); k < mostBefore && before >= k && w.run < w.back && w.print(w.n-k) == w.print(before-k); k++ {
+	w.back, w.run, w.from = w.n-before, 1, w.at(w.n).off
+	for k := int64(1); k < mostBefore && before >= k && w.run < w.back && w.at(w.n-k).print == w.at(before-k).print; k++ {
 		w.run++
-		w.at = w.offs[(w.n-k)%printsKept]
+		w.from = w.at(w.n - k).off
 	}
 }
 

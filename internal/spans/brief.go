@@ -1,0 +1,39 @@
+package spans
+
+import "github.com/tracefix/tracefix/chromium"
+
+// A brief is what is followed of an event: a quarter of the bytes, which matters where events go from one
+// processor to another.
+type brief struct {
+	off     int64
+	ns, dur int64 // of TS and Dur, within limits
+	sub     uint32
+	thread  int32
+	name    int32
+	size    int32 // of Raw
+	lead    int32 // bytes of the separator before it
+	phase   byte
+	timed   bool // TS is valid
+	lasting bool // Dur is valid
+	first   bool
+	threads bool // it has pid and tid
+	named   bool
+	cat, sf []byte
+	whole   *chromium.Event // of metadata and of the first events; nil of others that were read on another goroutine
+}
+
+// shorten makes it that of an event. The texts are those of the event.
+func (b *brief) shorten(ev *chromium.Event) {
+	b.off = ev.Offset
+	// Sums and differences of absurd times must not overflow. Some tools count from 1970, which is beyond what the
+	// loader of .NET traces takes for a time.
+	b.ns = min(max(ev.TS.NS, -1<<60), 1<<62)
+	b.dur = min(max(ev.Dur.NS, -1<<60), 1<<61)
+	b.sub = ev.TS.Sub
+	b.thread, b.name = ev.Thread, ev.NameID
+	b.size, b.lead = int32(len(ev.Raw)), int32(len(ev.Lead))
+	b.phase, b.timed, b.lasting, b.first = ev.Phase, ev.TS.Valid, ev.Dur.Valid, ev.First
+	b.threads, b.named = ev.PID != nil && ev.TID != nil, ev.Name != nil
+	b.cat, b.sf = ev.Cat, ev.SF
+	b.whole = ev
+}
