@@ -32,12 +32,11 @@ var mayImport = map[string][]string{
 	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks"},
 
 	// The model, and the door to all that is done with it.
-	"profile": {"stackfix/stacks", "internal/relay", "internal/runlist", "internal/text"},
+	"profile": {"stackfix/stacks", "internal/relay", "internal/text"},
 	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/events", "internal/view", "internal/report", "internal/text"},
 
 	// From bytes to the model.
 	"internal/relay":        {},
-	"internal/runlist":      {},
 	"internal/quantile":     {},
 	"internal/input/bitfix": {},
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/output", "internal/text"},
@@ -48,7 +47,7 @@ var mayImport = map[string][]string{
 	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/report", "profile", "causality"},
 
 	// On the model, and from it to bytes.
-	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/runlist"},
+	"internal/pass":        {"profile", "stackfix", "internal/relay"},
 	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/quantile", "internal/relay", "internal/report", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
 	"internal/export":      {"internal/relay", "internal/text", "profile"},
 	"internal/export/otlp": {"internal/text"},

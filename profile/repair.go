@@ -1,9 +1,8 @@
 package profile
 
 import (
+	"encoding/binary"
 	"iter"
-
-	"github.com/tracefix/tracefix/internal/runlist"
 )
 
 // A Repair is what was done about one cut sample.
@@ -23,15 +22,25 @@ type Repair struct {
 }
 
 // Repairs is a list of repairs in sample order. Samples in a row that share one are
-// stored as one. The zero value is an empty list.
+// stored as one, in about ten bytes: there may be millions. The zero value is an empty list.
 type Repairs struct {
-	runs runlist.List[repairKind] // stacks are the recorded ones
-	last runlist.Run[repairKind]  // the newest one, which is not there yet; of 0 samples: none
-	n    int
-	hows []string
+	chunks [][]byte           // of runs: how far behind the one before each begins, its length, by how much its stack differs, its kind
+	last   repairRun          // the newest run, which is not there yet; of 0 samples: none
+	packed repairRun          // the one before it
+	kinds  []repairKind       // by number
+	number map[repairKind]int // in kinds, from 1 on
+	n      int
+	hows   []string
 }
 
-// A repairKind is what repairs have in common that differ in their stack.
+// A repairRun is the repair of n samples in a row.
+type repairRun struct {
+	first, n int32
+	recorded StackID
+	kind     repairKind
+}
+
+// A repairKind is what repairs have in common that differ in their samples and stacks.
 type repairKind struct {
 	restored   int32
 	above      int32
@@ -41,21 +50,56 @@ type repairKind struct {
 	earlier    bool
 }
 
+const (
+	// firstRepairs and mostRepairs are the bytes of the first chunk and of the largest ones: each is twice the one before.
+	firstRepairs, mostRepairs = 64, 64 << 10
+	// mostRun is how many bytes a run takes at most.
+	mostRun = 3*binary.MaxVarintLen32 + binary.MaxVarintLen64
+)
+
 // Append adds the repair of a sample behind those of the list.
 func (l *Repairs) Append(r Repair) { l.AppendRun(r, 1) }
 
 // AppendRun adds the repair of n samples in a row, of which r.Index is the first.
 func (l *Repairs) AppendRun(r Repair, n int) {
-	run := runlist.Run[repairKind]{First: int32(r.Index), N: int32(n), Stack: r.Recorded, Kind: repairKind{restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped), earlier: r.Earlier}}
+	run := repairRun{int32(r.Index), int32(n), r.Recorded, repairKind{restored: int32(r.Restored), above: int32(r.Above), confidence: [3]float32{r.Confidence, r.BaseConfidence, r.AboveConfidence}, how: l.how(r.How), dropped: uint8(r.Dropped), earlier: r.Earlier}}
 	l.n += n
-	if l.last.N > 0 {
-		if l.last.First+l.last.N == run.First && l.last.Stack == run.Stack && l.last.Kind == run.Kind {
-			l.last.N += run.N
+	if last := &l.last; last.n > 0 {
+		if last.first+last.n == run.first && last.recorded == run.recorded && last.kind == run.kind {
+			last.n += run.n
 			return
 		}
-		l.runs.Append(l.last)
+		l.pack()
 	}
 	l.last = run
+}
+
+// pack puts the newest run behind the others.
+func (l *Repairs) pack() {
+	run, before := &l.last, &l.packed
+	kind := l.number[run.kind]
+	if kind == 0 {
+		if l.number == nil {
+			l.number = map[repairKind]int{}
+		}
+		l.kinds = append(l.kinds, run.kind)
+		kind = len(l.kinds)
+		l.number[run.kind] = kind
+	}
+	k := len(l.chunks) - 1
+	if k < 0 || cap(l.chunks[k])-len(l.chunks[k]) < mostRun {
+		size := firstRepairs
+		if k >= 0 {
+			size = min(2*cap(l.chunks[k]), mostRepairs)
+		}
+		k++
+		l.chunks = append(l.chunks, make([]byte, 0, size))
+	}
+	b := binary.AppendVarint(l.chunks[k], int64(run.first-before.first-before.n))
+	b = binary.AppendVarint(b, int64(run.n))
+	b = binary.AppendVarint(b, int64(int32(run.recorded-before.recorded)))
+	l.chunks[k] = binary.AppendUvarint(b, uint64(kind-1))
+	l.packed = *run
 }
 
 func (l *Repairs) how(word string) uint8 {
@@ -97,60 +141,90 @@ func (l *Repairs) Len() int { return l.n }
 // All yields every repair, in sample order.
 func (l *Repairs) All() iter.Seq[Repair] {
 	return func(yield func(Repair) bool) {
-		for c := l.Cursor(); c.next(); {
-			for k := range c.runs.Run.N {
-				if !yield(l.repair(&c.runs.Run, int(c.runs.Run.First+k))) {
+		for r, n := range l.Runs() {
+			for range n {
+				if !yield(r) {
 					return
 				}
+				r.Index++
 			}
 		}
 	}
 }
 
-func (l *Repairs) repair(run *runlist.Run[repairKind], index int) Repair {
-	k := &run.Kind
+// Runs yields the repairs of samples in a row that share one as one, with how many they are.
+func (l *Repairs) Runs() iter.Seq2[Repair, int] {
+	return func(yield func(Repair, int) bool) {
+		for c := l.Cursor(); c.next(); {
+			if !yield(l.repair(&c.run, int(c.run.first)), int(c.run.n)) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Repairs) repair(run *repairRun, index int) Repair {
+	k := &run.kind
 	return Repair{
-		Index: index, Recorded: run.Stack, How: l.hows[k.how], Restored: int(k.restored), Above: int(k.above), Dropped: int(k.dropped),
+		Index: index, Recorded: run.recorded, How: l.hows[k.how], Restored: int(k.restored), Above: int(k.above), Dropped: int(k.dropped),
 		Confidence: k.confidence[0], BaseConfidence: k.confidence[1], AboveConfidence: k.confidence[2], Earlier: k.earlier,
 	}
 }
 
 // Cursor returns a cursor before the first repair.
-func (l *Repairs) Cursor() RepairCursor { return RepairCursor{list: l, runs: l.runs.Cursor()} }
+func (l *Repairs) Cursor() RepairCursor { return RepairCursor{list: l} }
 
 // A RepairCursor finds the repairs of samples that are asked for in order. Repairs must
 // not be appended while it is used.
 type RepairCursor struct {
-	list *Repairs
-	runs runlist.Cursor[repairKind] // where it is: at a run that ends behind the sample asked for last
-	end  bool                       // it is behind all of them
-	r    Repair
+	list  *Repairs
+	run   repairRun // where it is: one that ends behind the sample asked for last
+	chunk int       // the next one
+	rest  []byte    // of the one before
+	end   bool      // it is at the newest run, or behind
+	r     Repair
 }
 
 // next moves on to the next run, and tells whether there is one.
 func (c *RepairCursor) next() bool {
-	switch {
-	case c.end:
-		return false
-	case c.runs.Next():
-		return true
+	run := &c.run
+	for len(c.rest) == 0 {
+		if c.chunk == len(c.list.chunks) {
+			if c.end {
+				return false
+			}
+			c.end = true
+			*run = c.list.last
+			return run.n > 0
+		}
+		c.rest = c.list.chunks[c.chunk]
+		c.chunk++
 	}
-	c.end = true
-	c.runs.Run = c.list.last
-	return c.list.last.N > 0
+	run.first += run.n + c.varint()
+	run.n = c.varint()
+	run.recorded += StackID(c.varint())
+	kind, n := binary.Uvarint(c.rest)
+	c.rest = c.rest[n:]
+	run.kind = c.list.kinds[kind]
+	return true
+}
+
+func (c *RepairCursor) varint() int32 {
+	v, n := binary.Varint(c.rest)
+	c.rest = c.rest[n:]
+	return int32(v)
 }
 
 // Of returns the repair of a sample, nil if it has none. It is valid until the next call.
 func (c *RepairCursor) Of(index int) *Repair {
-	run := &c.runs.Run
-	for int(run.First+run.N) <= index {
+	for int(c.run.first+c.run.n) <= index {
 		if !c.next() {
 			return nil
 		}
 	}
-	if int(run.First) > index {
+	if int(c.run.first) > index {
 		return nil
 	}
-	c.r = c.list.repair(run, index)
+	c.r = c.list.repair(&c.run, index)
 	return &c.r
 }

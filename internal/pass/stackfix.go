@@ -3,11 +3,11 @@ package pass
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"sort"
 
 	"github.com/tracefix/tracefix/internal/relay"
-	"github.com/tracefix/tracefix/internal/runlist"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/stackfix"
 )
@@ -64,12 +64,12 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 			unread += t.Samples.Len()
 		}
 	}
-	found := make([]foundRepairs, len(ordered)) // there may be millions
-	opts.Found = func(i int, repairs []stackfix.Repair) { found[i].add(repairs) }
+	found := make([]profile.Repairs, len(ordered))
+	opts.Found = func(i int, repairs []stackfix.Repair) { keepFound(&found[i], repairs) }
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], &found[i], nested[ordered[i]])
-		found[i] = foundRepairs{}
+		found[i] = profile.Repairs{}
 	})
 	res.Stats.Samples += unread
 	return res.Stats
@@ -121,67 +121,64 @@ func BridgeFrame(t *profile.Table) profile.FrameID {
 	return t.AddFrame(profile.Frame{Method: m})
 }
 
-// foundRepairs are the repairs of a thread. Those of a kind differ in their samples and stacks only.
-type foundRepairs struct {
-	runlist.List[stackfix.Repair]
-}
-
-func (f *foundRepairs) add(repairs []stackfix.Repair) {
-	for _, r := range repairs {
-		run := runlist.Run[stackfix.Repair]{First: r.Index, N: r.N, Stack: r.Stack, Kind: r}
-		run.Kind.Index, run.Kind.N, run.Kind.Stack = 0, 0, 0
-		f.Append(run)
+// keepFound adds repairs to those of a thread. They have the stack that is to be put in as the recorded one.
+func keepFound(found *profile.Repairs, repairs []stackfix.Repair) {
+	for i := range repairs {
+		r := &repairs[i]
+		found.AppendRun(profile.Repair{
+			Index: int(r.Index), Recorded: r.Stack, How: r.How.String(),
+			Restored: int(r.Restored), Above: int(r.Above), Dropped: int(r.Dropped),
+			Confidence: r.Confidence, BaseConfidence: r.BaseConfidence, AboveConfidence: r.AboveConfidence,
+		}, int(r.N))
 	}
 }
 
-// apply puts the repaired stacks into the samples of t.
-func apply(tab *profile.Table, t *profile.Thread, found *foundRepairs, known []taskAnswer) {
-	repairs := found.Cursor()
-	more := repairs.Next()
-	if !more && len(known) == 0 {
+// apply puts the repaired stacks into the samples of t: see keepFound.
+func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known []taskAnswer) {
+	if found.Len()+len(known) == 0 {
 		return
 	}
 	earlier := t.Repairs
 	t.Repairs = profile.Repairs{}
 	defer func() { t.Repairs = t.Repairs.Over(&earlier) }()
-	var run runlist.Run[stackfix.Repair]
-	var a *taskAnswer // in place of run
+	var r profile.Repair
+	var a *taskAnswer // in place of r
 	rows := func(yield func(int, int) bool) {
-		for more || len(known) > 0 {
-			first, n := 0, 1
-			if len(known) == 0 || more && int(repairs.Run.First) < known[0].Index {
-				run, a = repairs.Run, nil
-				more = repairs.Next()
-				first, n = int(run.First), int(run.N)
-			} else {
-				a = &known[0]
-				known = known[1:]
-				first = a.Index
+		answers := func(before int) bool {
+			for ; len(known) > 0 && known[0].Index < before; known = known[1:] {
+				if a = &known[0]; !yield(a.Index, 1) {
+					return false
+				}
 			}
-			if !yield(first, n) {
+			a = nil
+			return true
+		}
+		for run, n := range found.Runs() {
+			if !answers(run.Index) {
+				return
+			}
+			if r = run; !yield(run.Index, n) {
 				return
 			}
 		}
+		answers(math.MaxInt)
 	}
+	complete := stackfix.Complete.String()
 	t.Samples.Edit(rows, func(i int, s *profile.Sample) {
-		switch r := &run.Kind; {
+		switch {
 		case a != nil:
 			t.Repairs.Append(profile.Repair{
 				Index: i, Recorded: s.Stack, How: taskHow,
 				Restored: tab.Depth(a.Stack) - tab.Depth(s.Stack), Confidence: a.Confidence,
 			})
 			s.Stack = a.Stack
-			return
-		case r.How == stackfix.Complete:
+		case r.How == complete:
 			s.Cut = profile.Whole
-			return
-		case i == int(run.First):
-			t.Repairs.AppendRun(profile.Repair{
-				Index: i, Recorded: s.Stack, How: r.How.String(),
-				Restored: int(r.Restored), Above: int(r.Above), Dropped: int(r.Dropped),
-				Confidence: r.Confidence, BaseConfidence: r.BaseConfidence, AboveConfidence: r.AboveConfidence,
-			}, int(run.N))
+		default:
+			done := r
+			done.Index, done.Recorded = i, s.Stack
+			t.Repairs.Append(done)
+			s.Stack = r.Recorded
 		}
-		s.Stack = run.Stack
 	})
 }
