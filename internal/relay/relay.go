@@ -98,8 +98,11 @@ func (l *line) start() {
 		l.held = &parcel{batch: l.batch()}
 		return
 	}
-	const ahead = 4 // batches that wait for each who works: to wake who sleeps takes as long as some hundred events
-	parcels := ahead * 2
+	const (
+		ahead = 4  // batches that wait for each who works: to wake who sleeps takes as long as some hundred events
+		apart = 16 // batches of a Line without work: who fills them may make some at once, as a block of events does, and then none for as long
+	)
+	parcels := apart
 	if l.work != nil {
 		parcels = ahead * (workers + 1)
 	}
