@@ -57,12 +57,11 @@ func medianCut(p *profile.Profile) int64 {
 			counts[k] += n
 		}
 	}
-	before := int64(0) // it, in order of time
+	all := int64(0)
 	for _, n := range counts {
-		before += n
+		all += n
 	}
-	before /= 2
-	near := int64(0)
+	before, near := all/2, int64(0) // how many of its stretch come before it, and which one that is
 	for ; before >= counts[near]; near++ {
 		before -= counts[near]
 	}
