@@ -27,8 +27,8 @@ type toldAt struct {
 	what *chromium.FormatError
 }
 
-// keep takes in an event that was just parsed, whose texts are gone with the next one: of the first events
-// and of metadata all is kept.
+// keep takes in an event that was just parsed, whose texts are gone with the next one. Of metadata and of the first
+// events, all, it keeps the event itself, with those of its texts that are looked at: Cat, SF, Name, PID and Args.
 func (b *parsed) keep(ev *chromium.Event, all bool) {
 	x := &b.events[b.n]
 	x.shorten(ev)
@@ -45,7 +45,7 @@ func (b *parsed) keep(ev *chromium.Event, all bool) {
 		}
 		b.wholes = append(b.wholes, *ev)
 		x.whole = &b.wholes[len(b.wholes)-1]
-		x.whole.Cat = x.cat
+		x.whole.Cat, x.whole.SF = x.cat, x.sf
 		x.whole.Name, x.whole.PID, x.whole.Args = b.own(ev.Name), b.own(ev.PID), b.own(ev.Args)
 	}
 	b.n++

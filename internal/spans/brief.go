@@ -19,7 +19,7 @@ type brief struct {
 	threads bool // it has pid and tid
 	named   bool
 	cat, sf []byte
-	whole   *chromium.Event // of metadata and of the first events; nil of others that were read on another goroutine
+	whole   *chromium.Event // see parsed.keep; nil of most that were read on another goroutine
 }
 
 // shorten makes it that of an event. The texts are those of the event.

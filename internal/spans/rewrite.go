@@ -464,7 +464,7 @@ func (rw *rewriter) at(thread int32, phase byte, timed bool) *machine {
 
 // step takes an event of frame f to its machine, whose work may end there.
 func (rw *rewriter) step(m *machine, ed *edit, off int64, phase byte, f profile.FrameID, name int32, sf bool) {
-	ed.early = false
+	ed.early = false // the machine knows which of its ends take place earlier
 	m.step(ed, phase, f, name, sf)
 	if off > m.z.last {
 		ed.after = m.flush(ed.after)
