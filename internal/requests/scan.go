@@ -40,6 +40,7 @@ type Scanner struct {
 	work    chan []httpphases.Event
 	free    chan []httpphases.Event
 	done    chan struct{} // closed when the builder has everything
+	ended   *endedLine    // to who takes requests
 	losses  int           // that were passed on
 	last    int64         // of what the builder has got, ns
 	latest  int64         // of all events, in ticks
@@ -72,9 +73,11 @@ func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server fu
 	if relay.Workers() > 1 {
 		size, batches = sizeBeside, batchesBeside
 	}
+	ended := newEndedLine(request, server)
 	s := &Scanner{
 		reader:  r,
-		builder: httpphases.NewBuilder(&httpphases.Options{Request: request, Server: server}),
+		ended:   ended,
+		builder: httpphases.NewBuilder(&ended.options),
 		batch:   make([]httpphases.Event, 0, size),
 		work:    make(chan []httpphases.Event, batches),
 		free:    make(chan []httpphases.Event, batches),
@@ -180,6 +183,7 @@ func (s *Scanner) Stop() {
 		close(s.work)
 		<-s.done
 		s.work = nil
+		s.ended.close()
 	}
 }
 
@@ -245,7 +249,7 @@ func (s *Scanner) Finish() {
 		s.work <- s.batch
 		s.Stop()
 		s.end = s.reader.Nanos(s.latest)
-		s.builder.Finish(s.last)
+		s.builder.Finish(s.last) // what is still in flight is taken at once
 	}
 }
 
