@@ -1,10 +1,6 @@
 package activity
 
-import (
-	"encoding/binary"
-	"hash/maphash"
-	"iter"
-)
+import "iter"
 
 // Rows are those of a Tree as a Builder keeps them, in some 70 bytes each.
 type Rows struct {
@@ -17,6 +13,7 @@ type Rows struct {
 	foreign []ID        // related ids that no row has
 	threads []rowThread // by number
 	numbers map[rowThread]uint32
+	last    [32]uint32 // numbers of the last threads, by their ids
 }
 
 type rowThread struct {
@@ -100,22 +97,27 @@ func (t *Rows) end(i int32) (Status, By) {
 
 func (t *Rows) number(process uint32, thread uint64) uint32 {
 	k := rowThread{process, thread}
+	last := &t.last[thread%uint64(len(t.last))]
+	if n := *last; int(n) < len(t.threads) && t.threads[n] == k {
+		return n
+	}
 	n, ok := t.numbers[k]
 	if !ok {
 		n = uint32(len(t.threads))
 		t.threads, t.numbers[k] = append(t.threads, k), n
 	}
+	*last = n
 	return n
 }
 
-// add appends the row of an event, which is a start if it has a parent or byID.
-func (t *Rows) add(e *Event, parent int32, identity uint32, name string, byID *idTable) int32 {
+// add appends the row of an event. related is the row that has its related id; -1 if none does.
+func (t *Rows) add(e *Event, parent, related int32, thread, identity uint32, name string) int32 {
 	if t.n%rowsAtOnce == 0 {
 		t.chunks = append(t.chunks, &rowChunk{more: new([rowsAtOnce]rowMore)})
 	}
 	i := int32(t.n)
 	t.n++
-	*t.at(i) = row{id: e.ID, start: e.Time, parent: parent, identity: identity, startThread: t.number(e.Process, e.Thread)}
+	*t.at(i) = row{id: e.ID, start: e.Time, parent: parent, identity: identity, startThread: thread}
 	m := t.more(i)
 	m.above = parent
 	if e.paired() {
@@ -127,13 +129,11 @@ func (t *Rows) add(e *Event, parent int32, identity uint32, name string, byID *i
 	if name != t.counts[identity].Name {
 		t.names[i] = name
 	}
-	if byID != nil && !e.Related.IsZero() {
-		if k, ok := byID.get(e.Related); ok {
-			m.related = 1 + k
-		} else {
-			t.foreign = append(t.foreign, e.Related)
-			m.related = -int32(len(t.foreign))
-		}
+	if related >= 0 {
+		m.related = 1 + related
+	} else if e.Opcode == Start && !e.Related.IsZero() {
+		t.foreign = append(t.foreign, e.Related)
+		m.related = -int32(len(t.foreign))
 	}
 	return i
 }
@@ -252,73 +252,3 @@ func (t *Rows) Tree() *Tree {
 
 // Parent returns what Row i has as Parent.
 func (t *Rows) Parent(i int) int { return int(t.at(int32(i)).parent) }
-
-// An idTable finds rows by their ids, of which it keeps none.
-type idTable struct {
-	rows *Rows
-	seed maphash.Seed
-	at   []idSlot // by hash; as many as a power of two
-	n    int
-}
-
-// An idSlot is a row and the hash of its id: that of another id is told apart without a look
-// at its row, which is far away.
-type idSlot struct {
-	row  int32 // 1 + row; 0: free
-	hash uint32
-}
-
-// slot is where the row of an id with that hash is, or would be.
-func (t *idTable) slot(id *ID, hash uint32) *idSlot {
-	for i := int(hash); ; i++ {
-		s := &t.at[i&(len(t.at)-1)]
-		if s.row == 0 || s.hash == hash && t.rows.at(s.row-1).id == *id {
-			return s
-		}
-	}
-}
-
-func (t *idTable) hash(id *ID) uint32 {
-	return uint32(maphash.Comparable(t.seed, [2]uint64{binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:])}))
-}
-
-func (t *idTable) get(id ID) (int32, bool) {
-	if len(t.at) == 0 {
-		return 0, false
-	}
-	i := t.slot(&id, t.hash(&id)).row - 1
-	return i, i >= 0
-}
-
-// put notes that the newest row of an id is i, which the rows hold, and returns the one before.
-func (t *idTable) put(id ID, i int32) (before int32, ok bool) {
-	if 4*t.n >= 3*len(t.at) {
-		t.grow()
-	}
-	hash := t.hash(&id)
-	s := t.slot(&id, hash)
-	before = s.row - 1
-	*s = idSlot{i + 1, hash}
-	if before < 0 {
-		t.n++
-	}
-	return before, before >= 0
-}
-
-func (t *idTable) grow() {
-	if len(t.at) == 0 {
-		t.seed, t.at = maphash.MakeSeed(), make([]idSlot, 64)
-		return
-	}
-	old := t.at
-	t.at = make([]idSlot, 2*len(old))
-	for _, s := range old {
-		if s.row != 0 {
-			i := int(s.hash)
-			for t.at[i&(len(t.at)-1)].row != 0 {
-				i++
-			}
-			t.at[i&(len(t.at)-1)] = s
-		}
-	}
-}

@@ -160,11 +160,6 @@ func (t *Facts) Lossy() bool { return t.all || len(t.lossy) > 0 }
 
 type identityKey struct{ provider, name string }
 
-type openKey struct {
-	id       ID
-	identity uint32
-}
-
 type threadKey struct {
 	process  uint32
 	thread   uint64
@@ -179,25 +174,22 @@ type sourceKey struct {
 	key      string
 }
 
-type siblingKey struct {
-	thread threadKey
-	parent uint64 // hash of the path without its last number
-}
-
 // A Builder collects events, in time order, into a tree. Its memory grows with the
 // number of activities: some 70 bytes each.
 type Builder struct {
 	opts       Options
 	rows       *Rows // outlive the Builder
 	identities map[identityKey]uint32
-	byID       idTable           // last row of an id
-	open       map[openKey]int32 // last open row
+	lately     [16]lately // identities that were asked for last
+	hash       hasher
+	byID       rowTable // last row of an id
+	open       rowTable // last open row of an id and identity
+	siblings   rowTable // last row of a thread, an identity and a path without its last number
 	spans      map[spanKey]int32
 	keys       map[sourceKey]int32 // open rows
 	threads    map[threadKey][]int32
-	siblings   map[siblingKey]int32 // open rows
 	// Few rows have one.
-	openPrev map[int32]int32 // row below in the stack of its openKey
+	openPrev map[int32]int32 // the open row of the same id and identity before
 	older    map[int32]int32 // previous row of the same id, or one before that if it is closed
 }
 
@@ -206,15 +198,13 @@ func NewBuilder(opts *Options) *Builder {
 	b := &Builder{
 		rows:       &Rows{Facts: Facts{lossy: map[uint32]bool{}}, names: map[int32]string{}, spans: map[int32]*Span{}, numbers: map[rowThread]uint32{}},
 		identities: map[identityKey]uint32{},
-		open:       map[openKey]int32{},
+		hash:       newHasher(),
 		spans:      map[spanKey]int32{},
 		keys:       map[sourceKey]int32{},
 		threads:    map[threadKey][]int32{},
-		siblings:   map[siblingKey]int32{},
 		openPrev:   map[int32]int32{},
 		older:      map[int32]int32{},
 	}
-	b.byID.rows = b.rows
 	if opts != nil {
 		b.opts = *opts
 	}
@@ -254,19 +244,60 @@ func (b *Builder) Add(e *Event) int {
 		}
 		return -1
 	}
-	key := identityKey{e.Provider, name}
-	identity, ok := b.identities[key]
-	if !ok {
-		identity = uint32(len(b.rows.counts))
-		b.identities[key] = identity
-		b.rows.counts = append(b.rows.counts, Count{Provider: e.Provider, Name: name})
-	}
+	identity := b.identity(identityKey{e.Provider, name})
 	if e.Opcode == Start {
 		return int(b.start(e, name, identity))
 	}
 	b.stop(e, name, identity)
 	return -1
 }
+
+// A lately is an identity and its number.
+type lately struct {
+	identityKey
+	identity uint32
+}
+
+// identity returns the number of an identity. Of few kinds of events there are many, whose names are the same memory.
+func (b *Builder) identity(k identityKey) uint32 {
+	last := &b.lately[(len(k.provider)+3*len(k.name))%len(b.lately)]
+	if last.identityKey == k && k != (identityKey{}) {
+		return last.identity
+	}
+	n, ok := b.identities[k]
+	if !ok {
+		n = uint32(len(b.rows.counts))
+		b.identities[k] = n
+		b.rows.counts = append(b.rows.counts, Count{Provider: k.provider, Name: k.name})
+	}
+	*last = lately{k, n}
+	return n
+}
+
+// known returns the last row of an id; -1 if there is none.
+func (b *Builder) known(id *ID) int32 { return b.knownBy(id, b.hash.id(id)) }
+
+func (b *Builder) knownBy(id *ID, hash uint32) int32 {
+	return rowIn(b.byID.find(hash, func(i int32) bool { return b.rows.at(i).id == *id }))
+}
+
+// openSlot returns the slot of the open row of an id and identity; nil if there is none.
+func (b *Builder) openSlot(id *ID, identity, hash uint32) *rowSlot {
+	return b.open.find(b.hash.short(uint64(hash), uint64(identity)), func(i int32) bool {
+		r := b.rows.at(i)
+		return r.id == *id && r.identity == identity && b.isOpen(i)
+	})
+}
+
+// rowIn returns the row of a slot, -1 if that is nil.
+func rowIn(s *rowSlot) int32 {
+	if s == nil {
+		return -1
+	}
+	return s.row - 1
+}
+
+func (b *Builder) isOpen(i int32) bool { return b.rows.has(i, rowOpen) }
 
 func (b *Builder) path(id ID) (Path, bool) {
 	p, ok := Decode(id, b.rows.all)
@@ -283,7 +314,7 @@ func (b *Builder) path(id ID) (Path, bool) {
 
 // seen notes an event inside the activity id.
 func (b *Builder) seen(id ID, t int64) {
-	if i, ok := b.byID.get(id); ok {
+	if i := b.known(&id); i >= 0 {
 		if o := b.lastOpen(i); o >= 0 {
 			i = o
 		}
@@ -333,44 +364,48 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		b.rows.counts[identity].Starts++
 	}
 	i := int32(b.rows.Len())
-	parent := int32(-1)
-	thread := threadKey{e.Process, e.Thread, identity}
+	parent, related := int32(-1), int32(-1)
+	thread := b.rows.number(e.Process, e.Thread)
+	var own Path
+	hasOwn := false
 	if hasID {
-		p, ok := b.path(e.ID)
-		if !e.Related.IsZero() {
-			parent = b.parent(e.Related, p, ok)
+		own, hasOwn = b.path(e.ID)
+	}
+	if !e.Related.IsZero() {
+		related = b.known(&e.Related)
+		parent = b.parent(e.Related, related, &own, hasOwn)
+	}
+	var hash uint32
+	switch {
+	case hasID:
+		hash = b.hash.id(&e.ID)
+		if hasOwn && own.overflow == Fits && own.n > 0 {
+			b.follows(i, &own, thread, identity, e.Time)
 		}
-		if ok && p.overflow == Fits && p.n > 0 {
-			k := siblingKey{thread, hashPath(&p)}
-			if s, ok := b.siblings[k]; ok {
-				b.rows.replaced(s, e.Time)
-			}
-			b.siblings[k] = i
+		if s := b.openSlot(&e.ID, identity, hash); s != nil {
+			b.openPrev[i] = s.row - 1
+			s.row = 1 + i
+		} else {
+			b.open.add(b.hash.short(uint64(hash), uint64(identity)), i, b.isOpen)
 		}
-		k := openKey{e.ID, identity}
-		if o, ok := b.open[k]; ok {
-			b.openPrev[i] = o
-		}
-		b.open[k] = i
-	} else {
-		if !e.Related.IsZero() {
-			parent = b.parent(e.Related, Path{}, false)
-		}
-		if !e.paired() {
-			b.threads[thread] = append(b.threads[thread], i)
-		}
+	case !e.paired():
+		k := threadKey{e.Process, e.Thread, identity}
+		b.threads[k] = append(b.threads[k], i)
 	}
 	if e.Span != nil && e.Span.SpanID != "" {
 		b.spans[spanKey{e.Span.TraceID, e.Span.SpanID}] = i
 	} else if k := e.key(); k != "" {
 		b.keys[sourceKey{e.Process, identity, k}] = i
 	}
-	b.rows.add(e, parent, identity, cmp.Or(e.label(), name, e.Name), &b.byID)
+	b.rows.add(e, parent, related, thread, identity, cmp.Or(e.label(), name, e.Name))
 	b.rows.set(i, rowStarted|rowOpen)
 	b.rows.setEnd(i, Unfinished, ByNone)
 	if hasID {
-		if last, ok := b.byID.put(e.ID, i); ok {
-			b.older[i] = last
+		if s := b.byID.find(hash, func(j int32) bool { return b.rows.at(j).id == e.ID }); s != nil {
+			b.older[i] = s.row - 1
+			s.row = 1 + i
+		} else {
+			b.byID.add(hash, i, all)
 		}
 	}
 	return i
@@ -395,41 +430,54 @@ func (e *Event) label() string {
 	return e.Label
 }
 
-// hashPath hashes all of p but its last number.
-func hashPath(p *Path) uint64 {
-	h := uint64(p.process)*0x9E3779B97F4A7C15 + uint64(p.n)
+// follows notes that row i, whose path is p, is the last one of its thread, its identity and the activity that p
+// runs through before its end. An open one before it has been replaced.
+func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
+	hash := b.hash.words(uint64(p.process), uint64(p.n))
 	for _, v := range p.num[:p.n-1] {
-		h = (h ^ uint64(v)) * 0x9E3779B97F4A7C15
-		h ^= h >> 29
+		hash = b.hash.words(hash, uint64(v))
 	}
-	return h
+	key := b.hash.short(hash, uint64(thread)<<32|uint64(identity))
+	s := b.siblings.find(key, func(j int32) bool {
+		r := b.rows.at(j)
+		if !b.isOpen(j) || r.startThread != thread || r.identity != identity {
+			return false
+		}
+		q, _ := b.path(r.id)
+		return q.process == p.process && q.n == p.n && slices.Equal(q.num[:q.n-1], p.num[:p.n-1])
+	})
+	if s == nil {
+		b.siblings.add(key, i, b.isOpen)
+		return
+	}
+	b.rows.replaced(s.row-1, at)
+	s.row = 1 + i
 }
 
-// parent applies rule 3: the row that a Start's related id names. The path that the
-// tracker gave it overrules that: .NET Core 3.1 refreshes a thread's id late, and the
+// parent applies rule 3: the row that a Start's related id names, of which row is the last one if there is one. The path
+// that the tracker gave the Start overrules that: .NET Core 3.1 refreshes a thread's id late, and the
 // related id then is of what the thread did before.
-func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
-	if hasOwn && own.overflow == Fits {
-		if p, ok := b.path(related); ok && p.process == own.process && !p.leadsTo(&own) {
-			if i := b.prefix(&own); i >= 0 {
-				return b.openAbove(i)
-			}
-			return -1
+func (b *Builder) parent(related ID, row int32, own *Path, hasOwn bool) int32 {
+	p, ok := b.path(related)
+	if ok && hasOwn && own.overflow == Fits && p.process == own.process && !p.leadsTo(own) {
+		if i := b.prefix(own); i >= 0 {
+			return b.openAbove(i)
 		}
+		return -1
 	}
-	if i, ok := b.byID.get(related); ok {
-		if o := b.lastOpen(i); o >= 0 {
+	if row >= 0 {
+		if o := b.lastOpen(row); o >= 0 {
 			return o
 		}
-		return b.openAbove(i)
+		return b.openAbove(row)
 	}
-	if p, ok := b.path(related); ok {
+	if ok {
 		if i := b.prefix(&p); i >= 0 {
 			return i
 		}
 	}
 	if hasOwn {
-		return b.prefix(&own)
+		return b.prefix(own)
 	}
 	return -1
 }
@@ -439,7 +487,7 @@ func (b *Builder) parent(related ID, own Path, hasOwn bool) int32 {
 func (b *Builder) prefix(p *Path) int32 {
 	for n := int(p.n) - 1; n > 0; n-- {
 		for _, id := range b.rows.prefixIDs(p, n) {
-			if i, ok := b.byID.get(id); ok {
+			if i := b.known(&id); i >= 0 {
 				if o := b.lastOpen(i); o >= 0 {
 					return o
 				}
@@ -485,7 +533,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 			delete(b.keys, k)
 		}
 	case hasID:
-		if r, ok := b.open[openKey{e.ID, identity}]; ok {
+		if r := rowIn(b.openSlot(&e.ID, identity, b.hash.id(&e.ID))); r >= 0 {
 			i, by = r, ByID
 			// Two open siblings of one id (.NET 10): nobody can tell which it is.
 			if o := rowOf(b.openPrev, r); o >= 0 && b.rows.has(o, rowOpen) && b.rows.at(o).parent == b.rows.at(r).parent {
@@ -504,7 +552,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		if hasID {
 			b.seen(e.ID, e.Time)
 		}
-		i := b.rows.add(e, -1, identity, cmp.Or(e.label(), name, e.Name), nil)
+		i := b.rows.add(e, -1, -1, b.rows.number(e.Process, e.Thread), identity, cmp.Or(e.label(), name, e.Name))
 		b.rows.stop(i, e, OrphanStop, ByNone)
 		return
 	}
@@ -518,34 +566,26 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 	}
 }
 
-// pop takes row i, which has ended, out of what open rows are found by.
+// pop has the open row before row i, which has ended, found in its place.
 func (b *Builder) pop(i int32) {
-	r := b.rows.at(i)
-	if r.id.IsZero() {
-		return
-	}
-	if p, ok := b.path(r.id); ok && p.overflow == Fits && p.n > 0 {
-		t := b.rows.threads[r.startThread]
-		k := siblingKey{threadKey{t.process, t.thread, r.identity}, hashPath(&p)}
-		if b.siblings[k] == i {
-			delete(b.siblings, k)
-		}
-	}
-	k := openKey{r.id, r.identity}
-	top, ok := b.open[k]
+	before, ok := b.openPrev[i]
 	if !ok {
 		return
 	}
-	for top >= 0 && !b.rows.has(top, rowOpen) {
-		below := rowOf(b.openPrev, top)
-		delete(b.openPrev, top)
-		top = below
+	r := b.rows.at(i)
+	s := b.open.find(b.hash.short(uint64(b.hash.id(&r.id)), uint64(r.identity)), func(j int32) bool { return j == i })
+	if s == nil {
+		return // i is not the last one
 	}
-	if top < 0 {
-		delete(b.open, k)
-	} else {
-		b.open[k] = top
+	for ok && !b.isOpen(before) {
+		delete(b.openPrev, i)
+		i = before
+		before, ok = b.openPrev[i]
 	}
+	delete(b.openPrev, i)
+	if ok {
+		s.row = 1 + before
+	} // else there is none: what has ended is not found
 }
 
 // Finish ends the rows that had no Stop and returns the tree. The Builder must not

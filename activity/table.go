@@ -1,0 +1,98 @@
+package activity
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// A rowTable finds rows by what they have, of which it keeps hashes only: a slot of eight bytes tells most
+// others apart without a look at their rows, which are far away.
+type rowTable struct {
+	at   []rowSlot // by hash; as many as a power of two
+	used int
+}
+
+type rowSlot struct {
+	row  int32 // 1 + row; 0: free
+	hash uint32
+}
+
+// find returns the slot of a row with that hash of which is holds; nil if there is none.
+func (t *rowTable) find(hash uint32, is func(row int32) bool) *rowSlot {
+	if len(t.at) == 0 {
+		return nil
+	}
+	for i := int(hash); ; i++ {
+		s := &t.at[i&(len(t.at)-1)]
+		if s.row == 0 {
+			return nil
+		}
+		if s.hash == hash && is(s.row-1) {
+			return s
+		}
+	}
+}
+
+// add adds a row that find does not find. It may take the place of one that keep does not hold of, and where there is no
+// room left those are dropped first.
+func (t *rowTable) add(hash uint32, row int32, keep func(row int32) bool) {
+	if 4*t.used >= 3*len(t.at) {
+		t.grow(keep)
+	}
+	for i := int(hash); ; i++ {
+		s := &t.at[i&(len(t.at)-1)]
+		if s.row == 0 {
+			t.used++
+		} else if s.hash != hash || keep(s.row-1) {
+			continue
+		}
+		*s = rowSlot{1 + row, hash}
+		return
+	}
+}
+
+// grow makes room for as many rows again as it keeps.
+func (t *rowTable) grow(keep func(row int32) bool) {
+	kept := 0
+	for _, s := range t.at {
+		if s.row != 0 && keep(s.row-1) {
+			kept++
+		}
+	}
+	size := 256
+	for 2*size <= 5*kept {
+		size *= 2
+	}
+	old := t.at
+	t.at, t.used = make([]rowSlot, size), kept
+	for _, s := range old {
+		if s.row != 0 && keep(s.row-1) {
+			i := int(s.hash)
+			for t.at[i&(len(t.at)-1)].row != 0 {
+				i++
+			}
+			t.at[i&(len(t.at)-1)] = s
+		}
+	}
+}
+
+// all keeps all rows.
+func all(int32) bool { return true }
+
+// A hasher hashes with a secret of its own: ids come from files, and nobody can make some that meet in one slot.
+type hasher [2]uint64
+
+func newHasher() hasher { return hasher{rand.Uint64(), rand.Uint64()} }
+
+func (h *hasher) words(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^h[0], b^h[1])
+	return high ^ low
+}
+
+// short mixes two words into the hash of a slot.
+func (h *hasher) short(a, b uint64) uint32 { return uint32(h.words(h.words(a, b), 0)) }
+
+func (h *hasher) id(id *ID) uint32 {
+	return h.short(binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:]))
+}

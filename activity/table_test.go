@@ -1,0 +1,74 @@
+package activity
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRowTable: a table finds what a map does, also where hashes meet, and rows that are not kept any more give way: it
+// grows with those that are.
+func TestRowTable(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var table rowTable
+		var keys []int // of the rows
+		dead := map[int32]bool{}
+		want := map[int]int32{} // rows that live, by key
+		alive := func(i int32) bool { return !dead[i] }
+		hash := func(key int) uint32 { return uint32(key) % 100 * 7 }
+		find := func(key int) int32 {
+			return rowIn(table.find(hash(key), func(i int32) bool { return keys[i] == key && alive(i) }))
+		}
+		for range 5000 {
+			key := rng.IntN(400)
+			row, ok := want[key]
+			if !ok {
+				row = -1
+			}
+			require.Equal(t, row, find(key))
+			switch {
+			case !ok:
+				keys = append(keys, key)
+				want[key] = int32(len(keys) - 1)
+				table.add(hash(key), int32(len(keys)-1), alive)
+			case rng.IntN(2) == 0:
+				dead[row] = true
+				delete(want, key)
+			}
+		}
+		assert.LessOrEqual(t, len(table.at), 2048, "of 400 rows that live at most")
+	}
+}
+
+// TestHashes: neither ids that differ in one bit nor numbers in a row have the same hash more often than by chance.
+func TestHashes(t *testing.T) {
+	h := newHasher()
+	seen := map[uint32]bool{}
+	n := 0
+	var id ID
+	for i := range 128 {
+		for k := range 128 {
+			x := id
+			x[i/8] ^= 1 << (i % 8)
+			x[k/8] ^= 1 << (k % 8)
+			if k < i {
+				seen[h.id(&x)] = true
+				n++
+			}
+		}
+	}
+	for i := range uint64(5000) {
+		seen[h.short(i, 1)] = true
+		seen[h.short(7, 5000+i)] = true
+		n += 2
+	}
+	assert.Greater(t, len(seen), n-8)
+	low := map[uint32]int{}
+	for hash := range seen {
+		low[hash%256]++
+	}
+	assert.Len(t, low, 256)
+}
