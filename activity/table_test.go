@@ -61,7 +61,7 @@ func TestHashes(t *testing.T) {
 		}
 	}
 	for i := range uint64(5000) {
-		seen[h.short(i, 1)] = true
+		seen[h.short(i, 7)] = true
 		seen[h.short(7, 5000+i)] = true
 		n += 2
 	}
