@@ -29,11 +29,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		minConfidence = 2
 	}
 	bridged := p.Table.Bridged()
-	opts := stackfix.Options{
-		Bridge:        BridgeFrame(p.Table),
-		MinConfidence: minConfidence,
-		Each:          relay.Each,
-	}
+	opts := fixOptions(p, minConfidence)
 	nested := map[*profile.Thread][]taskAnswer{}
 	if !p.Meta.Repaired {
 		nested = resolveTasks(p, cmp.Or(minConfidence, DefaultConfidence))
@@ -108,6 +104,16 @@ func samplesOf(t *profile.Thread, known []taskAnswer, bridged []bool) func(from 
 }
 
 var cutOf = [...]stackfix.Cut{profile.Whole: stackfix.Whole, profile.CutDepth: stackfix.Depth, profile.CutBytes: stackfix.Bytes, profile.CutBroken: stackfix.Broken}
+
+// fixOptions are those for p, on all processors that there are.
+func fixOptions(p *profile.Profile, minConfidence float64) stackfix.Options {
+	return stackfix.Options{
+		Bridge:        BridgeFrame(p.Table),
+		MinConfidence: minConfidence,
+		Each:          relay.Each,
+		Workers:       relay.Workers(),
+	}
+}
 
 // BridgeFrame returns the frame that stands for lost frames, adding it if the table
 // has none: a trace that was repaired before has one.

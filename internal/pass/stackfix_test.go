@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,6 +83,15 @@ func TestFixStacksCountsAllSamples(t *testing.T) {
 	assert.Equal(t, 400+whole.Samples.Len(), FixStacks(p, 0.9).Samples)
 	p.Threads, p.Processes = p.Threads[1:], p.Processes[1:]
 	assert.Equal(t, whole.Samples.Len(), FixStacks(p, 0.9).Samples)
+}
+
+// TestFixStacksOnAllProcessors: the line that says how many there are was lost once, and the search went on one.
+func TestFixStacksOnAllProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, n := range []int{1, 3} {
+		runtime.GOMAXPROCS(n)
+		assert.Equal(t, n, fixOptions(deep(100), 0).Workers)
+	}
 }
 
 func TestBridgeFrameIsOne(t *testing.T) {
