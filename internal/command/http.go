@@ -125,7 +125,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
-	run.totals.end(rep)
+	run.totals.end(rep, run.sum.Durations()...)
 	run.dropped.tell(ctx, c)
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/profile"
@@ -48,6 +49,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var scan *requests.Scanner
 	var need requests.Need
 	totals := newHTTPTotals(c)
+	var durations quantile.Numbers
 	made, served, all := 0, 0, 0
 	dropped := droppedRequests{cmd: h}
 	read, err := explained(ctx, c, func(p *profile.Profile, x *requests.Explainer, s *requests.Scanner) {
@@ -65,7 +67,9 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		case r.made != nil:
 			r.made.Why = why.Client(r.made)
 			col.Client(r.made)
-			totals.add(r.made)
+			if totals.add(r.made); httpreport.Lasted(r.made) {
+				durations.Add(r.made.Duration)
+			}
 			made++
 		default:
 			r.served.Why = why.Server(r.served)
@@ -88,7 +92,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if len(findings) > 0 {
 		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
 	}
-	totals.end(c.Report)
+	totals.end(c.Report, &durations)
 	c.Report.Requests.Service = &s.Figures
 	parts := []string{fmt.Sprintf("%s made, %s served", report.Count(made), report.Count(served))}
 	for _, f := range s.Findings {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
@@ -15,9 +16,8 @@ import (
 // httpTotals are the totals of a report, as they are gathered.
 type httpTotals struct {
 	report.Requests
-	durations quantile.Numbers // ns, of requests that ended
-	slowest   slowHeap
-	measures  *report.Measurer // nil: not wanted
+	slowest  slowHeap
+	measures *report.Measurer // nil: not wanted
 }
 
 func newHTTPTotals(c *Call) httpTotals {
@@ -60,10 +60,9 @@ func (t *httpTotals) add(r *httpphases.Request) {
 	} else if t.measures != nil {
 		t.measures.Request("client", r.Host, routeName(r.Method, httpphases.Route(r.Target)), failed || r.Status >= 400, duration(r.HasDuration, r.Duration))
 	}
-	if !r.HasDuration || r.Outcome == httpphases.Incomplete {
+	if !httpreport.Lasted(r) {
 		return
 	}
-	t.durations.Add(r.Duration)
 	if len(t.slowest) < report.MaxSlowest {
 		heap.Push(&t.slowest, r)
 	} else if slower(r, t.slowest[0]) {
@@ -72,10 +71,12 @@ func (t *httpTotals) add(r *httpphases.Request) {
 	}
 }
 
-// end computes what needs all requests, and puts it into the report.
-func (t *httpTotals) end(rep *report.Trace) {
-	at := func(q float64) float64 { return text.Millis(t.durations.At(q)) }
-	t.P50, t.P90, t.P95, t.P99, t.Max = at(0.5), at(0.9), at(0.95), at(0.99), at(1)
+// end computes what needs all requests, of which these are the durations, ns, and puts it into the report.
+func (t *httpTotals) end(rep *report.Trace, durations ...*quantile.Numbers) {
+	at := quantile.Of([]float64{0.5, 0.9, 0.95, 0.99, 1}, durations...)
+	for i, to := range []*float64{&t.P50, &t.P90, &t.P95, &t.P99, &t.Max} {
+		*to = text.Millis(at[i])
+	}
 	slices.SortFunc(t.slowest, func(a, b *httpphases.Request) int {
 		if slower(a, b) {
 			return -1

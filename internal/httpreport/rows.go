@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/relay"
 )
 
@@ -187,10 +188,9 @@ func AppendSummary(b []byte, s *Summary) []byte {
 		q.int("new_connections", int64(h.New))
 		q.int("redirected", int64(h.Redirected))
 		if h.Durations.Len() > 0 {
-			q.ms("p50_ms", h.Durations.At(.5))
-			q.ms("p90_ms", h.Durations.At(.9))
-			q.ms("p99_ms", h.Durations.At(.99))
-			q.ms("max_ms", h.Durations.At(1))
+			for i, v := range quantile.Of([]float64{.5, .9, .99, 1}, &h.Durations) {
+				q.ms([...]string{"p50_ms", "p90_ms", "p99_ms", "max_ms"}[i], v)
+			}
 		}
 		o.b = q.close()
 	}

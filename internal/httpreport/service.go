@@ -150,8 +150,10 @@ func (g *Group) add(r *request) {
 
 // finish computes what needs all requests; span in ns.
 func (g *Group) finish(span int64) {
-	at := func(q float64) float64 { return text.Millis(g.durations.At(q)) }
-	g.P50, g.P90, g.P99, g.Max = at(.5), at(.9), at(.99), at(1)
+	at := quantile.Of([]float64{.5, .9, .99, 1}, &g.durations)
+	for i, to := range []*float64{&g.P50, &g.P90, &g.P99, &g.Max} {
+		*to = text.Millis(at[i])
+	}
 	if span > 0 {
 		g.Rate = round(float64(g.Requests) / (float64(span) / 1e9))
 		g.Concurrency = round(float64(g.sum) / float64(span))

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -483,12 +484,18 @@ func (w *tableWriter) hosts(s *Summary) {
 			return ""
 		}
 	}
-	at := func(q float64) func(*Host) string {
+	quantiles := make(map[*Host][]int64, len(hosts))
+	for _, h := range hosts {
+		if h.Durations.Len() > 0 {
+			quantiles[h] = quantile.Of([]float64{.5, .9, .99, 1}, &h.Durations)
+		}
+	}
+	at := func(i int) func(*Host) string {
 		return func(h *Host) string {
-			if h.Durations.Len() == 0 {
+			if quantiles[h] == nil {
 				return ""
 			}
-			return cell(h.Durations.At(q))
+			return cell(quantiles[h][i])
 		}
 	}
 	columns := []struct {
@@ -500,7 +507,7 @@ func (w *tableWriter) hosts(s *Summary) {
 		{"4xx", number(func(h *Host) int { return h.Client })},
 		{"5xx", number(func(h *Host) int { return h.Server })},
 		{"new conn", number(func(h *Host) int { return h.New })},
-		{"p50", at(.5)}, {"p90", at(.9)}, {"p99", at(.99)}, {"max", at(1)},
+		{"p50", at(0)}, {"p90", at(1)}, {"p99", at(2)}, {"max", at(3)},
 	}
 	lines := make([]string, len(hosts)+1)
 	for _, c := range columns {

@@ -158,7 +158,7 @@ func (s *Summary) Add(r *httpphases.Request) {
 	if len(r.Redirects) > 0 {
 		h.Redirected++
 	}
-	if r.HasDuration && r.Outcome != httpphases.Incomplete {
+	if Lasted(r) {
 		h.Durations.Add(r.Duration)
 	}
 	var seen [httpphases.Other]int64
@@ -172,6 +172,20 @@ func (s *Summary) Add(r *httpphases.Request) {
 	for n, v := range seen {
 		s.Phases[n].Max = max(s.Phases[n].Max, v)
 	}
+}
+
+// Lasted reports whether it is known how long r took.
+func Lasted(r *httpphases.Request) bool {
+	return r.HasDuration && r.Outcome != httpphases.Incomplete
+}
+
+// Durations are those of all hosts.
+func (s *Summary) Durations() []*quantile.Numbers {
+	all := make([]*quantile.Numbers, len(s.Hosts))
+	for i, h := range s.Hosts {
+		all[i] = &h.Durations
+	}
+	return all
 }
 
 func hostText(r *httpphases.Request) string {

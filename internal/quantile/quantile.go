@@ -50,43 +50,104 @@ func (s *Numbers) Len() int { return s.n }
 
 // At returns the number that stands at a share q, 0 to 1, of all in their order: of 100 numbers, 0.5 is the one with
 // index 50, and 1 is the last. It is 0 if there are none.
-func (s *Numbers) At(q float64) int64 {
-	if s.n == 0 {
-		return 0
+func (s *Numbers) At(q float64) int64 { return Of([]float64{q}, s)[0] }
+
+// Of returns what stands at each share of all the numbers of several lists, as At does of one.
+func Of(shares []float64, of ...*Numbers) []int64 {
+	at := make([]int64, len(shares))
+	n, least, most := 0, ^uint64(0), uint64(0)
+	for _, s := range of {
+		if n += s.n; s.n > 0 {
+			least, most = min(least, s.min), max(most, s.max)
+		}
 	}
-	index := min(int(q*float64(s.n)), s.n-1)
-	if len(s.runs) == 0 {
-		slices.Sort(s.fresh)
-		return unordered(s.fresh[index])
+	if n == 0 {
+		return at
 	}
-	// Among the n numbers that are prefix above their lowest bits, it is the one with this index.
-	low := bits.Len64(s.min ^ s.max)
-	prefix := s.min >> low
-	for n := s.n; n > runLength && low > 0; {
-		next := max(low-digit, 0)
-		var counts [1 << digit]int
-		for x := range s.all {
-			if x>>low == prefix {
-				counts[x>>next&(1<<(low-next)-1)]++
+	wanted := make([]place, len(shares))
+	low := bits.Len64(least ^ most)
+	for i, q := range shares {
+		wanted[i] = place{prefix: least >> low, low: low, n: n, index: min(int(q*float64(n)), n-1)}
+	}
+	for narrow(wanted, of) {
+	}
+	for i, w := range wanted {
+		at[i] = unordered(w.prefix)
+	}
+	return at
+}
+
+// A place is that of a number which is looked for: it is the one with index among the n that are prefix above their low
+// lowest bits.
+type place struct {
+	prefix   uint64
+	low      int
+	n, index int
+}
+
+// narrow goes through all numbers once, and brings each place nearer to its number: to that, where there are few. It returns
+// false if all have been there.
+func narrow(wanted []place, of []*Numbers) bool {
+	type group struct { // of places that are equal but for their indices
+		place
+		counts *[1 << digit]int // of many, by the highest bits below prefix
+		few    []uint64
+	}
+	var groups []*group
+	in := make([]*group, len(wanted))
+	for i, w := range wanted {
+		if w.low == 0 {
+			continue
+		}
+		for _, g := range groups {
+			if g.prefix == w.prefix && g.low == w.low {
+				in[i] = g
 			}
 		}
-		d := 0
-		for ; index >= counts[d]; d++ {
-			index -= counts[d]
-		}
-		n, prefix, low = counts[d], prefix<<(low-next)|uint64(d), next
-	}
-	if low == 0 {
-		return unordered(prefix) // all of them
-	}
-	var few []uint64
-	for x := range s.all {
-		if x>>low == prefix {
-			few = append(few, x)
+		if in[i] == nil {
+			in[i] = &group{place: w}
+			if w.n > runLength {
+				in[i].counts = new([1 << digit]int)
+			}
+			groups = append(groups, in[i])
 		}
 	}
-	slices.Sort(few)
-	return unordered(few[index])
+	if len(groups) == 0 {
+		return false
+	}
+	for _, s := range of {
+		for x := range s.all {
+			for _, g := range groups {
+				if x>>g.low != g.prefix {
+					continue
+				}
+				if g.counts == nil {
+					g.few = append(g.few, x)
+				} else {
+					next := max(g.low-digit, 0)
+					g.counts[x>>next&(1<<(g.low-next)-1)]++
+				}
+			}
+		}
+	}
+	for _, g := range groups {
+		slices.Sort(g.few)
+	}
+	for i := range wanted {
+		w, g := &wanted[i], in[i]
+		switch {
+		case g == nil:
+		case g.counts == nil:
+			w.prefix, w.low = g.few[w.index], 0
+		default:
+			d, next := 0, max(w.low-digit, 0)
+			for ; w.index >= g.counts[d]; d++ {
+				w.index -= g.counts[d]
+			}
+			w.n, w.prefix, w.low = g.counts[d], w.prefix<<(w.low-next)|uint64(d), next
+		}
+	}
+	return true
 }
 
 // all yields them, ordered.

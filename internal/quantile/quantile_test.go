@@ -37,6 +37,33 @@ func TestAt(t *testing.T) {
 	}
 }
 
+// TestOf: those of several lists are those of one that has all their numbers, at whatever shares.
+func TestOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, sizes := range [][]int{{}, {0, 0}, {1}, {0, 5, 1}, {runLength, 3}, {2*runLength + 7, 0, 5 * runLength, 11}, {30 * runLength, 30 * runLength}} {
+		var lists []*Numbers
+		var all []int64
+		for i, n := range sizes {
+			s := &Numbers{}
+			for range n {
+				v := int64(rng.ExpFloat64()*5e6)*int64(i+1) - int64(i)*1e9
+				s.Add(v)
+				all = append(all, v)
+			}
+			lists = append(lists, s)
+		}
+		slices.Sort(all)
+		shares := []float64{1, 0, 0.5, 0.5, 0.9, 0.99, 0.999, 0.25}
+		want := make([]int64, len(shares))
+		for i, q := range shares {
+			if n := len(all); n > 0 {
+				want[i] = all[min(int(q*float64(n)), n-1)]
+			}
+		}
+		assert.Equal(t, want, Of(shares, lists...), "%v", sizes)
+	}
+}
+
 // TestAddAfterAt: who asks may go on.
 func TestAddAfterAt(t *testing.T) {
 	var s Numbers
