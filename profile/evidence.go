@@ -16,7 +16,7 @@ func (p *Profile) DropEvidence() {
 
 // dropEvents drops the samples of other events, with their repairs.
 func dropEvents(t *Thread) {
-	var repairs Repairs
+	repairs := t.NewRepairs()
 	old := t.Repairs.Cursor()
 	i, kept, next := -1, 0, 0
 	t.Samples.Delete(func(s *Sample) bool {

@@ -24,14 +24,25 @@ type Repair struct {
 // Repairs is a list of repairs in sample order. Samples in a row that share one are
 // stored as one, in about ten bytes: there may be millions. The zero value is an empty list.
 type Repairs struct {
-	chunks [][]byte           // of runs: how far behind the one before each begins, its length, by how much its stack differs, its kind
+	chunks []repairChunk      // of runs: how far behind the one before each begins, its length, by how much its stack differs, its kind
 	last   repairRun          // the newest run, which is not there yet; of 0 samples: none
 	packed repairRun          // the one before it
 	kinds  []repairKind       // by number
 	number map[repairKind]int // in kinds, from 1 on
 	n      int
 	hows   []string
+	spool  *Spool
 }
+
+// A repairChunk is some runs, in the spool or in memory.
+type repairChunk struct {
+	b    []byte
+	at   int64 // in the spool, in place of b; 0: nowhere
+	size int   // there
+}
+
+// NewRepairs returns an empty list, which may be put aside as the samples of t are.
+func (t *Thread) NewRepairs() Repairs { return Repairs{spool: t.Samples.spool} }
 
 // A repairRun is the repair of n samples in a row.
 type repairRun struct {
@@ -52,7 +63,7 @@ type repairKind struct {
 
 const (
 	// firstRepairs and mostRepairs are the bytes of the first chunk and of the largest ones: each is twice the one before.
-	firstRepairs, mostRepairs = 64, 64 << 10
+	firstRepairs, mostRepairs = 64, chunkSize
 	// mostRun is how many bytes a run takes at most.
 	mostRun = 3*binary.MaxVarintLen32 + binary.MaxVarintLen64
 )
@@ -86,20 +97,34 @@ func (l *Repairs) pack() {
 		kind = len(l.kinds)
 		l.number[run.kind] = kind
 	}
-	k := len(l.chunks) - 1
-	if k < 0 || cap(l.chunks[k])-len(l.chunks[k]) < mostRun {
-		size := firstRepairs
-		if k >= 0 {
-			size = min(2*cap(l.chunks[k]), mostRepairs)
-		}
-		k++
-		l.chunks = append(l.chunks, make([]byte, 0, size))
-	}
-	b := binary.AppendVarint(l.chunks[k], int64(run.first-before.first-before.n))
+	b := binary.AppendVarint(l.room(), int64(run.first-before.first-before.n))
 	b = binary.AppendVarint(b, int64(run.n))
 	b = binary.AppendVarint(b, int64(int32(run.recorded-before.recorded)))
-	l.chunks[k] = binary.AppendUvarint(b, uint64(kind-1))
+	l.chunks[len(l.chunks)-1].b = binary.AppendUvarint(b, uint64(kind-1))
 	l.packed = *run
+}
+
+// room returns the newest chunk, with room for one more run.
+func (l *Repairs) room() []byte {
+	var b []byte
+	size := firstRepairs
+	if k := len(l.chunks) - 1; k >= 0 {
+		last := &l.chunks[k]
+		if cap(last.b)-len(last.b) >= mostRun {
+			return last.b
+		}
+		size = min(2*cap(last.b), mostRepairs)
+		if cap(last.b) >= mostRepairs {
+			if last.at = l.spool.put(last.b, 0); last.at > 0 {
+				b, last.b, last.size = last.b, nil, len(last.b)
+			}
+		}
+	}
+	if cap(b) < size {
+		b = make([]byte, 0, size)
+	}
+	l.chunks = append(l.chunks, repairChunk{b: b[:0]})
+	return b[:0]
 }
 
 func (l *Repairs) how(word string) uint8 {
@@ -117,7 +142,7 @@ func (l *Repairs) Over(below *Repairs) Repairs {
 	if below.n == 0 {
 		return *l
 	}
-	var out Repairs
+	out := Repairs{spool: l.spool}
 	next, stop := iter.Pull(below.All())
 	defer stop()
 	b, more := next()
@@ -181,6 +206,7 @@ type RepairCursor struct {
 	run   repairRun // where it is: one that ends behind the sample asked for last
 	chunk int       // the next one
 	rest  []byte    // of the one before
+	buf   []byte    // for what comes from the spool
 	end   bool      // it is at the newest run, or behind
 	r     Repair
 }
@@ -197,8 +223,12 @@ func (c *RepairCursor) next() bool {
 			*run = c.list.last
 			return run.n > 0
 		}
-		c.rest = c.list.chunks[c.chunk]
+		chunk := &c.list.chunks[c.chunk]
+		c.rest = chunk.b
 		c.chunk++
+		if chunk.at > 0 && !c.fetch(chunk) {
+			return false
+		}
 	}
 	run.first += run.n + c.varint()
 	run.n = c.varint()
@@ -207,6 +237,20 @@ func (c *RepairCursor) next() bool {
 	c.rest = c.rest[n:]
 	run.kind = c.list.kinds[kind]
 	return true
+}
+
+// fetch gets a chunk from the spool. Behind one that cannot be read there are no repairs, and the spool has the error.
+func (c *RepairCursor) fetch(chunk *repairChunk) bool {
+	if c.buf == nil {
+		c.buf = make([]byte, spoolSlot)
+	}
+	c.rest = c.buf[:chunk.size]
+	if c.list.spool.get(c.rest, chunk.at) {
+		return true
+	}
+	c.chunk, c.end = len(c.list.chunks), true
+	c.rest, c.run = nil, repairRun{}
+	return false
 }
 
 func (c *RepairCursor) varint() int32 {

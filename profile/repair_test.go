@@ -71,7 +71,7 @@ func TestRepairsAreSmall(t *testing.T) {
 	}
 	size := 0
 	for _, b := range l.chunks {
-		size += cap(b)
+		size += cap(b.b)
 	}
 	assert.Less(t, size, 10*n)
 }

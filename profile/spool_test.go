@@ -110,3 +110,64 @@ type fullFile struct{}
 
 func (fullFile) ReadAt([]byte, int64) (int, error)  { return 0, errors.New("nothing was written") }
 func (fullFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("no space left") }
+
+// TestRepairsAside: repairs that were put aside on disk are read like those in memory, by several at once, and where the
+// file cannot be read they end and the error is told.
+func TestRepairsAside(t *testing.T) {
+	var file *os.File
+	spool := &Spool{Memory: 1, Create: func() (SpoolFile, error) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "spool"))
+		file = f
+		return f, err
+	}}
+	thread := &Thread{Samples: SamplesIn(spool)}
+	var held Repairs
+	aside := thread.NewRepairs()
+	rng := rand.New(rand.NewPCG(1, 1))
+	index := 0
+	for range 30_000 {
+		index += 1 + rng.IntN(100)
+		r := Repair{Index: index, Recorded: rng.Uint32N(1 << 30), How: []string{"before", "after"}[rng.IntN(2)], Restored: rng.IntN(500)}
+		n := 1 + rng.IntN(3)
+		held.AppendRun(r, n)
+		aside.AppendRun(r, n)
+		index += n
+	}
+	require.NotNil(t, file)
+	left := 0
+	for _, c := range aside.chunks {
+		left += cap(c.b)
+	}
+	assert.Less(t, left, 3*chunkSize)
+	same := func() {
+		want := held.Cursor()
+		got := aside.Cursor()
+		for i := 0; i < index; i += 1 + rng.IntN(3) {
+			require.Equal(t, want.Of(i), got.Of(i))
+		}
+	}
+	same()
+	below := thread.NewRepairs()
+	below.Append(Repair{Index: 3, How: "earlier"})
+	aside = aside.Over(&below)
+	assert.Equal(t, held.Len()+1, aside.Len())
+	assert.Equal(t, "earlier", aside.Cursor().list.hows[0])
+
+	require.NoError(t, spool.Err())
+	require.NoError(t, file.Truncate(sizeOf(t, file)/2))
+	n := 0
+	for range aside.All() {
+		n++
+	}
+	assert.Less(t, n, aside.Len())
+	assert.ErrorContains(t, spool.Err(), "cannot be read again")
+	c := aside.Cursor()
+	assert.Nil(t, c.Of(index))
+	assert.Nil(t, c.Of(index+1))
+}
+
+func sizeOf(t *testing.T, f *os.File) int64 {
+	st, err := f.Stat()
+	require.NoError(t, err)
+	return st.Size()
+}

@@ -355,6 +355,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 			proc:   p,
 			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
 		}
+		t.trace.Repairs = t.trace.NewRepairs()
 		p.threads[tid] = t
 	}
 	*recent = t

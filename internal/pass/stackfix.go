@@ -61,6 +61,9 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		}
 	}
 	found := make([]profile.Repairs, len(ordered))
+	for i, t := range ordered {
+		found[i] = t.NewRepairs()
+	}
 	opts.Found = func(i int, repairs []stackfix.Repair) { keepFound(&found[i], repairs) }
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
 	relay.Each(len(ordered), func(i int) {
@@ -145,7 +148,7 @@ func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known 
 		return
 	}
 	earlier := t.Repairs
-	t.Repairs = profile.Repairs{}
+	t.Repairs = t.NewRepairs()
 	defer func() { t.Repairs = t.Repairs.Over(&earlier) }()
 	var r profile.Repair
 	var a *taskAnswer // in place of r
