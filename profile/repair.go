@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/binary"
 	"iter"
+	"math"
 )
 
 // A Repair is what was done about one cut sample.
@@ -24,7 +25,7 @@ type Repair struct {
 // Repairs is a list of repairs in sample order. Samples in a row that share one are
 // stored as one, in about ten bytes: there may be millions. The zero value is an empty list.
 type Repairs struct {
-	chunks []repairChunk      // of runs: how far behind the one before each begins, its length, by how much its stack differs, its kind
+	chunks []repairChunk      // of runs: see pack
 	last   repairRun          // the newest run, which is not there yet; of 0 samples: none
 	packed repairRun          // the one before it
 	kinds  []repairKind       // by number
@@ -65,7 +66,9 @@ const (
 	// firstRepairs and mostRepairs are the bytes of the first chunk and of the largest ones: each is twice the one before.
 	firstRepairs, mostRepairs = 64, chunkSize
 	// mostRun is how many bytes a run takes at most.
-	mostRun = 3*binary.MaxVarintLen32 + binary.MaxVarintLen64
+	mostRun = 6*binary.MaxVarintLen32 + 3 + 3*4
+	// mostKinds is how many kinds have a number.
+	mostKinds = 4 << 10
 )
 
 // Append adds the repair of a sample behind those of the list.
@@ -85,11 +88,12 @@ func (l *Repairs) AppendRun(r Repair, n int) {
 	l.last = run
 }
 
-// pack puts the newest run behind the others.
+// pack puts the newest run behind the others: how far behind the one before it begins, its length, by how much its stack
+// differs, and the number of its kind, or 0 and its kind.
 func (l *Repairs) pack() {
 	run, before := &l.last, &l.packed
 	kind := l.number[run.kind]
-	if kind == 0 {
+	if kind == 0 && len(l.kinds) < mostKinds {
 		if l.number == nil {
 			l.number = map[repairKind]int{}
 		}
@@ -100,8 +104,26 @@ func (l *Repairs) pack() {
 	b := binary.AppendVarint(l.room(), int64(run.first-before.first-before.n))
 	b = binary.AppendVarint(b, int64(run.n))
 	b = binary.AppendVarint(b, int64(int32(run.recorded-before.recorded)))
-	l.chunks[len(l.chunks)-1].b = binary.AppendUvarint(b, uint64(kind-1))
+	if b = binary.AppendUvarint(b, uint64(kind)); kind == 0 {
+		b = run.kind.append(b)
+	}
+	l.chunks[len(l.chunks)-1].b = b
 	l.packed = *run
+}
+
+// append appends k.
+func (k *repairKind) append(b []byte) []byte {
+	earlier := byte(0)
+	if k.earlier {
+		earlier = 1
+	}
+	b = binary.AppendVarint(b, int64(k.restored))
+	b = binary.AppendVarint(b, int64(k.above))
+	b = append(b, k.how, k.dropped, earlier)
+	for _, c := range k.confidence {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(c))
+	}
+	return b
 }
 
 // room returns the newest chunk, with room for one more run.
@@ -234,9 +256,22 @@ func (c *RepairCursor) next() bool {
 	run.n = c.varint()
 	run.recorded += StackID(c.varint())
 	kind, n := binary.Uvarint(c.rest)
-	c.rest = c.rest[n:]
-	run.kind = c.list.kinds[kind]
+	if c.rest = c.rest[n:]; kind > 0 {
+		run.kind = c.list.kinds[kind-1]
+	} else {
+		c.kind(&run.kind)
+	}
 	return true
+}
+
+// kind reads what append has written.
+func (c *RepairCursor) kind(k *repairKind) {
+	k.restored, k.above = c.varint(), c.varint()
+	k.how, k.dropped, k.earlier = c.rest[0], c.rest[1], c.rest[2] == 1
+	for i := range k.confidence {
+		k.confidence[i] = math.Float32frombits(binary.LittleEndian.Uint32(c.rest[3+4*i:]))
+	}
+	c.rest = c.rest[3+4*len(k.confidence):]
 }
 
 // fetch gets a chunk from the spool. Behind one that cannot be read there are no repairs, and the spool has the error.

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,13 +11,22 @@ import (
 )
 
 func TestRepairsKeepEverything(t *testing.T) {
+	t.Run("few kinds", func(t *testing.T) { keepEverything(t, 5000, 2, 3) })
+	t.Run("more kinds than have numbers", func(t *testing.T) { keepEverything(t, 3*mostKinds, 1000, math.MaxUint32) })
+}
+
+// keepEverything keeps n repairs that differ in so many ways, of so many stacks.
+func keepEverything(t *testing.T, n, ways int, stacks uint32) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var l Repairs
 	var want []Repair
 	index := 0
-	for range 5000 {
+	for range n {
 		index += rng.IntN(3) // 0: right behind the one before
-		r := Repair{Index: index, Recorded: rng.Uint32N(3), How: []string{"before", "after", "bridge"}[rng.IntN(3)], Restored: rng.IntN(2), Dropped: rng.IntN(2), Confidence: float32(rng.IntN(2)) / 3}
+		r := Repair{Index: index, Recorded: rng.Uint32N(stacks), How: []string{"before", "after", "bridge"}[rng.IntN(3)], Restored: rng.IntN(ways), Dropped: rng.IntN(min(256, ways)), Confidence: float32(rng.IntN(ways)) / 3}
+		if ways > 2 {
+			r.Above, r.BaseConfidence, r.AboveConfidence, r.Earlier = rng.IntN(math.MaxInt32), rng.Float32(), rng.Float32(), rng.IntN(2) == 0
+		}
 		n := 1 + rng.IntN(3)
 		if n == 1 {
 			l.Append(r)
