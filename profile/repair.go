@@ -68,7 +68,7 @@ const (
 	// mostRun is how many bytes a run takes at most.
 	mostRun = 6*binary.MaxVarintLen32 + 3 + 3*4
 	// mostKinds is how many kinds have a number.
-	mostKinds = 4 << 10
+	mostKinds = 1 << 10
 )
 
 // Append adds the repair of a sample behind those of the list.

@@ -374,9 +374,15 @@ func (e *editor) leave() {
 		e.next(nil)
 	}
 	chunk := &e.l.chunks[e.k]
-	if chunk.at > 0 {
+	n := int(chunk.n)
+	aside := chunk.at > 0
+	if !aside && e.k < len(e.l.chunks)-1 && e.l.spool.inUse() { // there is more than stays in memory: this need not
+		n = e.l.chunks[e.k+1].first - chunk.first - e.before // those behind have their old numbers
+		aside = true
+	}
+	if aside {
 		e.out = append(e.out, e.b[e.from:]...)
-		if !chunk.putAside(e.l.spool, e.out, int(chunk.n)-(e.gone-e.before)) {
+		if !chunk.putAside(e.l.spool, e.out, n-(e.gone-e.before)) {
 			chunk.b, chunk.at = slices.Clone(e.out), 0
 		}
 		return

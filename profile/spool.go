@@ -13,7 +13,7 @@ import (
 type Spool struct {
 	// Create makes the file, when it is needed.
 	Create func() (SpoolFile, error)
-	// Memory is how many bytes of samples stay in memory; 0 means defaultHeld.
+	// Memory is how many bytes of samples stay in memory, until they are changed if there are more; 0 means defaultHeld.
 	Memory int64
 
 	mu   sync.Mutex
@@ -73,6 +73,16 @@ func (p *Spool) put(b []byte, at int64) int64 {
 		return 0
 	}
 	return at
+}
+
+// inUse reports whether there is a file that takes more.
+func (p *Spool) inUse() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.file != nil && !p.full
 }
 
 // get reads a chunk.
