@@ -30,8 +30,8 @@ type SpoolFile interface {
 	io.WriterAt
 }
 
-// defaultHeld is what the samples of 100 MB of nettrace take.
-const defaultHeld = 16 << 20
+// defaultHeld is what the samples of 75 MB of nettrace take.
+const defaultHeld = 12 << 20
 
 // spoolSlot is what a chunk has in the file, so that it may grow a little when it is edited.
 const spoolSlot = chunkSize + chunkSize/4
