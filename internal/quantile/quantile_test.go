@@ -104,8 +104,6 @@ func BenchmarkNumbers(b *testing.B) {
 		for _, v := range durations {
 			s.Add(v)
 		}
-		for _, q := range []float64{0.5, 0.9, 0.99, 1} {
-			s.At(q)
-		}
+		Of([]float64{0.5, 0.9, 0.99, 1}, &s)
 	}
 }
