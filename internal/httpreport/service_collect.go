@@ -55,13 +55,13 @@ type lock struct {
 
 // queued returns for how much of the time that was waited another one waited, too, ns.
 func (l *lock) queued() (ns int64) {
-	slices.SortFunc(l.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
+	slices.Sort(l.edges)
 	waiting, at := int64(0), int64(0)
 	for _, e := range l.edges {
 		if waiting > 1 {
-			ns += waiting * (e.at - at)
+			ns += waiting * (e.at() - at)
 		}
-		waiting, at = waiting+int64(e.delta), e.at
+		waiting, at = waiting+int64(e.delta()), e.at()
 	}
 	return ns
 }
@@ -163,7 +163,7 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 		c.byLock[k] = x
 	}
 	x.sum += l.Wait()
-	x.edges = append(x.edges, edge{l.Start, 1}, edge{l.Stop, -1})
+	x.edges = append(x.edges, beginAt(l.Start), endAt(l.Stop))
 	x.last = max(x.last, l.Stop)
 }
 
