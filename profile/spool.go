@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A Spool keeps samples of a profile out of memory: what its threads have beyond some megabytes goes to a
+// A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
 // file. The zero value and nil keep all in memory. Where there is no file to be had, or no room in it, samples
 // stay in memory too.
 type Spool struct {
@@ -89,7 +89,7 @@ func (p *Spool) inUse() bool {
 func (p *Spool) get(b []byte, at int64) bool {
 	if _, err := p.file.ReadAt(b, at); err != nil {
 		p.mu.Lock()
-		p.err = cmp.Or(p.err, fmt.Errorf("samples that were put aside on disk cannot be read again: %w", err))
+		p.err = cmp.Or(p.err, fmt.Errorf("what was put aside on disk cannot be read again: %w", err))
 		p.mu.Unlock()
 		return false
 	}

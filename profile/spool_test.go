@@ -111,7 +111,7 @@ type fullFile struct{}
 func (fullFile) ReadAt([]byte, int64) (int, error)  { return 0, errors.New("nothing was written") }
 func (fullFile) WriteAt([]byte, int64) (int, error) { return 0, errors.New("no space left") }
 
-// TestRepairsAside: repairs that were put aside on disk are read like those in memory, by several at once, and where the
+// TestRepairsAside: repairs that were put aside on disk are read like those in memory, and where the
 // file cannot be read they end and the error is told.
 func TestRepairsAside(t *testing.T) {
 	var file *os.File

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/text"
@@ -65,10 +66,16 @@ func write(ctx context.Context, c *Call, cfg Config) error {
 	if err := writeProfile(ctx, c.In, c.Out, c.Format, cfg, c.Report); err != nil {
 		return err
 	}
-	if c.Single && c.Name != "-" {
+	if c.Single && c.Name != "-" && !isDevice(c.Name) {
 		c.Report.Next = opens(c.Name, c.Format, cfg.time())
 	}
 	return nil
+}
+
+// isDevice reports whether there is something by a name that does not keep what is written to it: nothing can open that.
+func isDevice(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && !st.Mode().IsRegular()
 }
 
 // opens says what shows an output; empty where that is no question. view shows time.
