@@ -64,7 +64,7 @@ type RequestScanner struct {
 }
 
 // NewRequestScanner returns a RequestScanner that calls client and server, which may be nil,
-// for every request as it ends: on a goroutine of its own, one after the other, until End or
+// for every request that ends, some at a time: on a goroutine of its own, one after the other, until End or
 // Stop returns. One of these must be called.
 func NewRequestScanner(client func(*httpphases.Request), server func(*httpphases.ServerRequest)) *RequestScanner {
 	return &RequestScanner{client: client, server: server}

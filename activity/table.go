@@ -96,3 +96,6 @@ func (h *hasher) short(a, b uint64) uint32 { return uint32(h.words(h.words(a, b)
 func (h *hasher) id(id *ID) uint32 {
 	return h.short(binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:]))
 }
+
+// open is the hash of an id, which has that hash, and an identity.
+func (h *hasher) open(id, identity uint32) uint32 { return h.short(uint64(id), uint64(identity)) }

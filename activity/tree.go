@@ -275,15 +275,16 @@ func (b *Builder) identity(k identityKey) uint32 {
 }
 
 // known returns the last row of an id; -1 if there is none.
-func (b *Builder) known(id *ID) int32 { return b.knownBy(id, b.hash.id(id)) }
+func (b *Builder) known(id *ID) int32 { return rowIn(b.slot(id, b.hash.id(id))) }
 
-func (b *Builder) knownBy(id *ID, hash uint32) int32 {
-	return rowIn(b.byID.find(hash, func(i int32) bool { return b.rows.at(i).id == *id }))
+// slot returns the slot of the last row of an id, which has that hash; nil if there is none.
+func (b *Builder) slot(id *ID, hash uint32) *rowSlot {
+	return b.byID.find(hash, func(i int32) bool { return b.rows.at(i).id == *id })
 }
 
-// openSlot returns the slot of the open row of an id and identity; nil if there is none.
-func (b *Builder) openSlot(id *ID, identity, hash uint32) *rowSlot {
-	return b.open.find(b.hash.short(uint64(hash), uint64(identity)), func(i int32) bool {
+// openSlot returns the slot of the last open row of an id, which has that hash, and an identity; nil if there is none.
+func (b *Builder) openSlot(id *ID, hash, identity uint32) *rowSlot {
+	return b.open.find(b.hash.open(hash, identity), func(i int32) bool {
 		r := b.rows.at(i)
 		return r.id == *id && r.identity == identity && b.isOpen(i)
 	})
@@ -382,11 +383,11 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		if hasOwn && own.overflow == Fits && own.n > 0 {
 			b.follows(i, &own, thread, identity, e.Time)
 		}
-		if s := b.openSlot(&e.ID, identity, hash); s != nil {
+		if s := b.openSlot(&e.ID, hash, identity); s != nil {
 			b.openPrev[i] = s.row - 1
 			s.row = 1 + i
 		} else {
-			b.open.add(b.hash.short(uint64(hash), uint64(identity)), i, b.isOpen)
+			b.open.add(b.hash.open(hash, identity), i, b.isOpen)
 		}
 	case !e.paired():
 		k := threadKey{e.Process, e.Thread, identity}
@@ -401,7 +402,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	b.rows.set(i, rowStarted|rowOpen)
 	b.rows.setEnd(i, Unfinished, ByNone)
 	if hasID {
-		if s := b.byID.find(hash, func(j int32) bool { return b.rows.at(j).id == e.ID }); s != nil {
+		if s := b.slot(&e.ID, hash); s != nil {
 			b.older[i] = s.row - 1
 			s.row = 1 + i
 		} else {
@@ -533,7 +534,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 			delete(b.keys, k)
 		}
 	case hasID:
-		if r := rowIn(b.openSlot(&e.ID, identity, b.hash.id(&e.ID))); r >= 0 {
+		if r := rowIn(b.openSlot(&e.ID, b.hash.id(&e.ID), identity)); r >= 0 {
 			i, by = r, ByID
 			// Two open siblings of one id (.NET 10): nobody can tell which it is.
 			if o := rowOf(b.openPrev, r); o >= 0 && b.rows.has(o, rowOpen) && b.rows.at(o).parent == b.rows.at(r).parent {
@@ -573,7 +574,7 @@ func (b *Builder) pop(i int32) {
 		return
 	}
 	r := b.rows.at(i)
-	s := b.open.find(b.hash.short(uint64(b.hash.id(&r.id)), uint64(r.identity)), func(j int32) bool { return j == i })
+	s := b.open.find(b.hash.open(b.hash.id(&r.id), r.identity), func(j int32) bool { return j == i })
 	if s == nil {
 		return // i is not the last one
 	}

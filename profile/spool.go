@@ -13,7 +13,7 @@ import (
 type Spool struct {
 	// Create makes the file, when it is needed.
 	Create func() (SpoolFile, error)
-	// Memory is how many bytes of samples stay in memory, until they are changed if there are more; 0 means defaultHeld.
+	// Memory is how many bytes stay in memory; 0 means defaultHeld. Where there is a file, samples that are changed go there, too.
 	Memory int64
 
 	mu   sync.Mutex

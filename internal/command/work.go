@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -83,16 +81,6 @@ func (f WorkFlags) requests(ctx context.Context, c *Call) (map[activity.ID]bool,
 
 // eachRequest reads the requests of both sides.
 func eachRequest(ctx context.Context, c *Call, each func(httpRow)) error {
-	var scan *requests.Scanner
-	_, err := requests.Read(ctx, c.In, func(r *nettrace.Reader) {
-		scan = requests.NewScanner(r, func(q *httpphases.Request) { each(httpRow{made: q}) }, func(s *httpphases.ServerRequest) { each(httpRow{served: s}) })
-	}, func(ev *nettrace.Event) { scan.Event(ev) })
-	if scan != nil {
-		defer scan.Stop()
-	}
-	if err != nil {
-		return err
-	}
-	scan.Finish()
-	return nil
+	_, err := scanned(ctx, c, func(*requests.Scanner) {}, each)
+	return err
 }
