@@ -31,7 +31,7 @@ type SpoolFile interface {
 }
 
 // defaultHeld is what the samples of 75 MB of nettrace take.
-const defaultHeld = 12 << 20
+const defaultHeld = 6 << 20
 
 // spoolSlot is what a chunk has in the file, so that it may grow a little when it is edited.
 const spoolSlot = chunkSize + chunkSize/4
