@@ -220,7 +220,6 @@ type GCProcess struct {
 	// Suspensions are those of reason GC and GCPrep, in order of their end. A few belong to
 	// no collection: GC.TryStartNoGCRegion counts one but does not collect.
 	Suspensions []*Suspension
-	Others      []*Suspension // those for other reasons
 
 	Ticks      int64  // AllocationTick events
 	TickBytes  uint64 // what they tell
@@ -235,6 +234,7 @@ type GCProcess struct {
 	asked      *asked
 	finalizers int64 // start of the finalizers that run
 	tickMark   uint64
+	others     bool // it was suspended for other reasons
 }
 
 // asked is the newest GCTriggered that no collection has answered.
@@ -269,6 +269,10 @@ func (p *GCProcess) Server() bool {
 
 // GCs collects the collections of all processes of a trace. The zero value is ready for use.
 type GCs struct {
+	// Other, if set, takes the suspensions for other reasons, which are not kept: the sampler suspends all threads a
+	// thousand times a second.
+	Other func(*Suspension)
+
 	suspensions Suspensions
 	byPID       map[int]*GCProcess
 	order       []*GCProcess
@@ -338,20 +342,20 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 func (c *GCs) Finish() []*GCProcess {
 	for _, p := range c.order {
 		for _, s := range c.suspensions.Open(p.PID) {
-			p.suspended(s)
+			c.suspended(p, s)
 		}
 		slices.SortStableFunc(p.Suspensions, func(a, b *Suspension) int { return int(min(1, max(-1, a.Start-b.Start))) })
 	}
 	c.suspensions = Suspensions{}
 	return slices.DeleteFunc(c.order, func(p *GCProcess) bool {
-		return len(p.Collections)+len(p.Suspensions)+len(p.Others) == 0 && p.Ticks == 0
+		return len(p.Collections)+len(p.Suspensions) == 0 && !p.others && p.Ticks == 0
 	})
 }
 
 func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
 	p := c.process(ev.ProcessID)
 	if done := c.suspensions.Event(ev, ns); done != nil {
-		p.suspended(done)
+		c.suspended(p, done)
 	}
 	if runtimeID(ev) != IDSuspendEEBegin {
 		return
@@ -375,11 +379,14 @@ func (p *GCProcess) backgroundOf(number uint32) *GC {
 	return nil
 }
 
-func (p *GCProcess) suspended(s *Suspension) {
+func (c *GCs) suspended(p *GCProcess, s *Suspension) {
 	if s.ForGC() {
 		p.Suspensions = append(p.Suspensions, s)
-	} else {
-		p.Others = append(p.Others, s)
+		return
+	}
+	p.others = true
+	if c.Other != nil {
+		c.Other(s)
 	}
 }
 

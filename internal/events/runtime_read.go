@@ -73,7 +73,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	var c collector
 	switch kind {
 	case KindGC:
-		c = &gcCollector{in: o.Between}
+		c = newGCCollector(o.Between)
 	case KindJIT:
 		c = &jitCollector{}
 	case KindLocks:
@@ -128,7 +128,18 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 
 type gcCollector struct {
 	runtimeevents.GCs
-	in Stretch
+	in     Stretch
+	others map[int]bool // processes that were suspended for other reasons
+}
+
+func newGCCollector(in Stretch) *gcCollector {
+	c := &gcCollector{in: in, others: map[int]bool{}}
+	c.Other = func(s *runtimeevents.Suspension) {
+		if in.overlaps(s.Start, s.Restarted) {
+			c.others[s.Process] = true
+		}
+	}
+	return c
 }
 
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
@@ -144,11 +155,10 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	procs := c.Finish()
 	for _, p := range procs {
 		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool { return !in.overlaps(min(g.Start, g.PauseStart()), g.End) })
-		outside := func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) }
-		p.Suspensions, p.Others = slices.DeleteFunc(p.Suspensions, outside), slices.DeleteFunc(p.Others, outside)
+		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
 	}
 	procs = slices.DeleteFunc(procs, func(p *runtimeevents.GCProcess) bool {
-		return len(p.Collections)+len(p.Suspensions)+len(p.Others) == 0 && p.Ticks == 0
+		return len(p.Collections)+len(p.Suspensions) == 0 && !c.others[p.PID] && p.Ticks == 0
 	})
 	return GC(procs, x)
 }
