@@ -29,22 +29,23 @@ var mayImport = map[string][]string{
 	"httpphases":      {},
 	"activity":        {"nettrace"}, // the names of providers
 	"runtimeevents":   {"nettrace"},
-	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks"},
+	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks", "internal/spool"},
 
 	// The model, and the door to all that is done with it.
-	"profile": {"stackfix/stacks", "internal/relay", "internal/text"},
+	"profile": {"stackfix/stacks", "internal/relay", "internal/spool", "internal/text"},
 	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/events", "internal/view", "internal/report", "internal/text"},
 
 	// From bytes to the model.
 	"internal/relay":        {},
+	"internal/spool":        {},
 	"internal/quantile":     {},
 	"internal/input/bitfix": {},
-	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/output", "internal/text"},
+	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/spool", "internal/output", "internal/text"},
 	"internal/load/pdb":     {},
-	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/output", "internal/relay", "internal/text"},
+	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/text"},
 	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input", "internal/relay"},
 	"internal/samples":      {"profile", "internal/input", "internal/load", "internal/report"},
-	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/report", "profile", "causality"},
+	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "profile", "causality"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":        {"profile", "stackfix", "internal/relay"},

@@ -21,7 +21,8 @@ func newAttributor(o *load.Options) *attributor {
 }
 
 // finish notes in p what was found.
-func (a *attributor) finish(p *profile.Profile) {
+func (a *attributor) finish(p *profile.Profile) error {
 	requests.Attribute(p, &a.rec.Log)
 	a.rows.Name(p)
+	return a.rec.Err()
 }

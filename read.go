@@ -157,7 +157,9 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 		return nil, err
 	}
 	if att != nil {
-		att.finish(p)
+		if err := att.finish(p); err != nil {
+			return nil, err
+		}
 	}
 	if http != nil {
 		p.Tracks = append(p.Tracks, http.tracks(p)...)

@@ -3,12 +3,15 @@ package causality
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
@@ -311,6 +314,67 @@ func TestLogKeepsEveryID(t *testing.T) {
 		require.True(t, r.Next(&e))
 		require.Equal(t, all[i], e)
 	}
+}
+
+// What a log has put aside is read like what is in memory; where that cannot be read there are no more events, and the error
+// is told.
+func TestLogAside(t *testing.T) {
+	for _, breaks := range []bool{false, true} {
+		var file *os.File
+		log := Log{Spool: &spool.Spool{Memory: 2 * logChunk, Create: func() (spool.File, error) {
+			f, err := os.Create(filepath.Join(t.TempDir(), "spool"))
+			file = f
+			return f, err
+		}}}
+		rng := rand.New(rand.NewPCG(1, 2))
+		var all []Event
+		for i := range 100_000 {
+			var id activity.ID
+			binary.LittleEndian.PutUint64(id[:], rng.Uint64N(20_000))
+			e := Event{Kind: Other, Time: int64(i), Thread: rng.Uint64N(5), HasID: true, ID: id}
+			all = append(all, e)
+			log.Add(&e)
+		}
+		st, err := file.Stat()
+		require.NoError(t, err)
+		require.Greater(t, st.Size(), int64(10*logChunk))
+		if breaks {
+			require.NoError(t, file.Truncate(st.Size()/2))
+		}
+		n := 0
+		r := log.Read()
+		for e := (Event{}); r.Next(&e); n++ {
+			require.Equal(t, all[n], e)
+		}
+		if breaks {
+			assert.Less(t, n, len(all))
+			assert.Greater(t, n, len(all)/4)
+			require.Error(t, log.Spool.Err())
+		} else {
+			assert.Equal(t, len(all), n)
+			require.NoError(t, log.Spool.Err())
+		}
+	}
+}
+
+// Of a time that is dropped nothing is known, and all of what comes after it.
+func TestTimelineDrop(t *testing.T) {
+	const second = int64(1e9)
+	full := func() *timeline {
+		l := &timeline{}
+		for at := range 100 * second / 1e7 {
+			l.add(at*1e7, at*1e7+1e6, int64(1))
+		}
+		return l
+	}
+	l, all := full(), full()
+	l.within(0, second, 0) // a page of it was the last one that was asked for
+	l.drop(50 * second)
+	assert.Empty(t, l.within(0, 40*second, 0))
+	assert.Equal(t, all.within(50*second, 100*second, 0), l.within(50*second, 100*second, 0))
+	assert.Less(t, len(l.pages), len(all.pages)*6/10)
+	l.add(second, 2*second, 1)
+	assert.Equal(t, []stretch{{second, 2 * second, 1}}, l.within(0, 40*second, 0), "what comes late is known")
 }
 
 // Of samples that are alike the log has the first and the last, in front of what ends them.

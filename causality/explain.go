@@ -238,6 +238,12 @@ func (x *Explainer) Forget(a *Activity) {
 	x.free = append(x.free, w)
 }
 
+// Drop forgets what was at times before one: no activity is explained any more that began before it.
+func (x *Explainer) Drop(before int64) {
+	x.pauses.drop(before)
+	x.unknown.drop(before)
+}
+
 // segment takes a stretch of time.
 func (x *Explainer) segment(s *Segment) {
 	if s.State == Running && s.Thrown == nil && !s.Idle {

@@ -4,15 +4,19 @@ import (
 	"encoding/binary"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
 // A Log keeps events, some ten bytes each, until the names of their frames are known: these
 // stand at the end of a trace. Of samples that are as those around them on their thread, as
 // most are, it keeps the first and the last; of a standstill that is not a collection's, of which
-// there is one for each time that threads were sampled, its end and how long it was. The zero value is empty.
+// there is one for each time that threads were sampled, its end and how long it was. The zero value is empty, and all in memory.
 type Log struct {
-	chunks  [][]byte
+	// Spool takes what does not fit into memory. Its Err is to be asked when events were read.
+	Spool *spool.Spool
+
+	chunks  []logPiece
 	b       []byte
 	n       int
 	state   logState
@@ -94,6 +98,13 @@ const (
 )
 
 const logChunk = 64 << 10
+
+// A logPiece is some of the bytes of a Log, in the spool or in memory.
+type logPiece struct {
+	b    []byte
+	at   int64 // in the spool, in place of b; 0: nowhere
+	size int   // there
+}
 
 // Len returns the number of events.
 func (l *Log) Len() int { return l.n }
@@ -177,10 +188,7 @@ func (l *Log) append(n uint32, e *Event) {
 	t := &l.state.threads[n]
 	flags := l.flags(e, t)
 	if len(l.b)+256 > cap(l.b) {
-		if len(l.b) > 0 {
-			l.chunks = append(l.chunks, l.b)
-		}
-		l.b = make([]byte, 0, logChunk)
+		l.full()
 	}
 	b := append(l.b, byte(e.Kind))
 	b = binary.AppendUvarint(b, uint64(flags))
@@ -213,6 +221,19 @@ func (l *Log) append(n uint32, e *Event) {
 	}
 	l.state.time = e.Time
 	l.b = b
+}
+
+// full begins a new piece.
+func (l *Log) full() {
+	if len(l.b) > 0 {
+		if at := l.Spool.Put(l.b, 0, logChunk); at > 0 {
+			l.chunks = append(l.chunks, logPiece{at: at, size: len(l.b)})
+			l.b = l.b[:0]
+			return
+		}
+		l.chunks = append(l.chunks, logPiece{b: l.b})
+	}
+	l.b = make([]byte, 0, logChunk)
 }
 
 func (l *Log) flags(e *Event, t *logThread) (f int) {
@@ -279,9 +300,10 @@ func (s *logState) appendID(b []byte, id activity.ID) []byte {
 // A LogReader reads the events of a Log.
 type LogReader struct {
 	log    *Log
-	chunks [][]byte
+	chunks []logPiece
 	b      []byte
 	state  *logState
+	buf    []byte // for what comes from the spool
 }
 
 // Read returns a reader at the first event. What it has read is gone from the Log, to
@@ -290,7 +312,7 @@ func (l *Log) Read() *LogReader {
 	for n := range l.state.threads {
 		l.endRun(uint32(n))
 	}
-	r := &LogReader{log: l, chunks: append(l.chunks, l.b), state: &logState{}}
+	r := &LogReader{log: l, chunks: append(l.chunks, logPiece{b: l.b}), state: &logState{}}
 	for _, t := range l.state.threads {
 		r.state.threads = append(r.state.threads, logThread{key: t.key})
 	}
@@ -298,14 +320,14 @@ func (l *Log) Read() *LogReader {
 	return r
 }
 
-// Next reads the next event into e, or returns false behind the last one.
+// Next reads the next event into e, or returns false behind the last one, and where the spool cannot be read.
 func (r *LogReader) Next(e *Event) bool {
 	for len(r.b) == 0 {
 		if len(r.chunks) == 0 {
 			return false
 		}
-		r.b = r.chunks[0]
-		r.chunks[0] = nil
+		r.enter(&r.chunks[0])
+		r.chunks[0] = logPiece{}
 		r.chunks = r.chunks[1:]
 	}
 	kind := Kind(r.b[0])
@@ -347,6 +369,19 @@ func (r *LogReader) Next(e *Event) bool {
 		}
 	}
 	return true
+}
+
+// enter goes to a piece. Behind one that cannot be read there are no events.
+func (r *LogReader) enter(p *logPiece) {
+	if r.b = p.b; p.at == 0 {
+		return
+	}
+	if r.buf == nil {
+		r.buf = make([]byte, logChunk)
+	}
+	if r.b = r.buf[:p.size]; !r.log.Spool.Get(r.b, p.at) {
+		r.b, r.chunks = nil, r.chunks[:1]
+	}
 }
 
 func (r *LogReader) id() (id activity.ID) {

@@ -40,6 +40,19 @@ func (l *timeline) bucket(n int64, add bool) *[]stretch {
 	return &l.latest[n&(1<<pageBits-1)]
 }
 
+// drop forgets what lies before a time, as far as pages end before it.
+func (l *timeline) drop(before int64) {
+	first := before / bucket >> pageBits
+	for at := range l.pages {
+		if at < first {
+			delete(l.pages, at)
+		}
+	}
+	if l.at < first {
+		l.latest = nil
+	}
+}
+
 // add adds the time between from and to, which counts for who began before born.
 func (l *timeline) add(from, to, born int64) {
 	if to/bucket-from/bucket > longSpan {

@@ -137,7 +137,7 @@ func (l *Repairs) room() []byte {
 		}
 		size = min(2*cap(last.b), mostRepairs)
 		if cap(last.b) >= mostRepairs {
-			if last.at = l.spool.put(last.b, 0); last.at > 0 {
+			if last.at = l.spool.Put(last.b, 0, spoolSlot); last.at > 0 {
 				b, last.b, last.size = last.b, nil, len(last.b)
 			}
 		}
@@ -280,7 +280,7 @@ func (c *RepairCursor) fetch(chunk *repairChunk) bool {
 		c.buf = make([]byte, spoolSlot)
 	}
 	c.rest = c.buf[:chunk.size]
-	if c.list.spool.get(c.rest, chunk.at) {
+	if c.list.spool.Get(c.rest, chunk.at) {
 		return true
 	}
 	c.chunk, c.end = len(c.list.chunks), true

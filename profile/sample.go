@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // SampleType says what a sample was taken of. Its names are those of the ndjson
@@ -96,6 +98,16 @@ type chunk struct {
 }
 
 const chunkSize = 8 << 10
+
+// A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
+// file. The zero value and nil keep all in memory.
+type Spool = spool.Spool
+
+// A SpoolFile is what a Spool writes to and reads from, at several places at once.
+type SpoolFile = spool.File
+
+// spoolSlot is what a chunk has in the file, so that it may grow a little when it is edited.
+const spoolSlot = chunkSize + chunkSize/4
 
 // packed is what a sample is told apart from the one before by: a number, whose lowest
 // bit says that a byte of flags follows and whose rest is the difference of the stack
@@ -237,7 +249,7 @@ func (l *Samples) Append(s Sample) {
 
 // putAside puts n samples into the spool in place of those that c has, if that wants them.
 func (c *chunk) putAside(spool *Spool, b []byte, n int) bool {
-	at := spool.put(b, c.at)
+	at := spool.Put(b, c.at, spoolSlot)
 	if at == 0 {
 		return false
 	}
@@ -376,7 +388,7 @@ func (e *editor) leave() {
 	chunk := &e.l.chunks[e.k]
 	n := int(chunk.n)
 	aside := chunk.at > 0
-	if !aside && e.k < len(e.l.chunks)-1 && e.l.spool.inUse() { // there is more than stays in memory: this need not
+	if !aside && e.k < len(e.l.chunks)-1 && e.l.spool.InUse() { // there is more than stays in memory: this need not
 		n = e.l.chunks[e.k+1].first - chunk.first - e.before // those behind have their old numbers
 		aside = true
 	}
@@ -482,7 +494,7 @@ func (c *Cursor) fetch(n *chunk) {
 		c.buf = make([]byte, spoolSlot)
 	}
 	c.b = c.buf[:n.size]
-	if !c.spool.get(c.b, n.at) {
+	if !c.spool.Get(c.b, n.at) {
 		c.b = c.buf[:n.n]
 		clear(c.b)
 		c.state.flags = 0

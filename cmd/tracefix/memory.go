@@ -13,10 +13,10 @@ import (
 // smallHeap is the heap within which most traces are converted.
 const smallHeap = 72 << 20
 
-// explainHeap is the heap within which the requests of most traces are explained: what is
-// known of them stays alive until they are written, in small pieces, and to go through those
-// again and again takes a third of the time. The requests of a busy minute fit.
-const explainHeap = 256 << 20
+// explainHeap is the heap within which the requests of most traces are explained: what is known of them stays alive until they
+// are written, in small pieces, and to go through those again and again takes time. With 256 MB a busy minute takes a
+// tenth less, an hour a quarter.
+const explainHeap = 100 << 20
 
 // roomToExplain is explainHeap, or less where the container or the machine has so little memory for the program
 // that garbage of that size would have it killed.

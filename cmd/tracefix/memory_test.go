@@ -50,7 +50,7 @@ func TestHeapPolicy(t *testing.T) {
 	}
 	h.floor.Store(explainHeap)
 	h.idle.Store(true)
-	for alive, want := range map[int64]int64{0: 256, 1: 256, 100: 256, 240: 306} {
+	for alive, want := range map[int64]int64{0: 100, 1: 100, 60: 100, 240: 306} {
 		assert.InDelta(t, want, goal(&h, alive*mb), 3, alive)
 	}
 }

@@ -62,7 +62,11 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		if err != nil {
 			return err
 		}
-		why = requests.NewActivityExplainer(p.Table, rec).Activity
+		x := requests.NewActivityExplainer(p.Table, rec)
+		if err := x.Err(); err != nil { // it has gone through all of it
+			return err
+		}
+		why = x.Activity
 	}
 	c.read(read)
 	keep, err := a.filter(ctx, c, rows, read.End)

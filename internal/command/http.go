@@ -113,6 +113,9 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if err == nil {
 		err = run.flush()
 	}
+	if err == nil && run.explain != nil {
+		err = run.explain.Err()
+	}
 	if err != nil {
 		return err
 	}

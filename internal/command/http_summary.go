@@ -78,6 +78,9 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 			served++
 		}
 	}, col)
+	if err == nil {
+		err = why.Err()
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // ErrSpool reports an input without an end, or with one too far away: what cannot be read twice is
@@ -30,6 +33,33 @@ func SpoolLimit(dir string) (int64, error) {
 		return free / 10 * 9, nil
 	}
 	return 1 << 40, nil
+}
+
+// Scratch makes the file of a spool.Spool. It grows as far as any temporary file of ours; what it does not take stays
+// in memory.
+func Scratch() (spool.File, error) {
+	limit, err := SpoolLimit(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	f, err := output.NamelessFile("tracefix-scratch-")
+	if err != nil {
+		return nil, err
+	}
+	return &limitedFile{f, limit}, nil
+}
+
+type limitedFile struct {
+	*os.File
+	limit int64 // bytes
+}
+
+// WriteAt implements io.WriterAt.
+func (f *limitedFile) WriteAt(b []byte, at int64) (int, error) {
+	if at+int64(len(b)) > f.limit {
+		return 0, ErrSpool
+	}
+	return f.File.WriteAt(b, at)
 }
 
 // parseSize reads a number of bytes with a unit of 1,000: K, M, G, T.

@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
@@ -182,33 +180,6 @@ type loader struct {
 	observed Observed
 }
 
-// scratch makes the file of a spool. It grows as far as any temporary file of ours; what it does not take stays
-// in memory.
-func scratch() (profile.SpoolFile, error) {
-	limit, err := input.SpoolLimit(os.TempDir())
-	if err != nil {
-		return nil, err
-	}
-	f, err := output.NamelessFile("tracefix-samples-")
-	if err != nil {
-		return nil, err
-	}
-	return &limitedFile{f, limit}, nil
-}
-
-type limitedFile struct {
-	*os.File
-	limit int64 // bytes
-}
-
-// WriteAt implements io.WriterAt.
-func (f *limitedFile) WriteAt(b []byte, at int64) (int, error) {
-	if at+int64(len(b)) > f.limit {
-		return 0, input.ErrSpool
-	}
-	return f.File.WriteAt(b, at)
-}
-
 type birth struct {
 	t  *thread
 	at int64
@@ -226,7 +197,7 @@ func newLoader(o *Options) *loader {
 		rows:    map[*nettrace.Thread]*thread{},
 		images:  newImages(o.Symbols),
 		sampler: map[uint64]bool{},
-		spool:   &profile.Spool{Create: scratch},
+		spool:   &profile.Spool{Create: input.Scratch},
 		wantAll: len(o.Processes) == 0,
 	}
 	l.takenStack = func() profile.StackID { return l.stack(l.thread(l.taken), l.taken, l.takenAt) }

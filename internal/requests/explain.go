@@ -21,8 +21,12 @@ const (
 // maxNames is how many names of activities are made once only.
 const maxNames = 1 << 10
 
-// forget is how long activities are kept that nobody asks for, ns.
-const forget = int64(60e9)
+// How long things are kept, ns: activities that have ended and that nobody asks for; and what threads did for nobody, and
+// pauses, in the time of one that is asked for later: of its first part they are not known then.
+const (
+	forget     = int64(60e9)
+	forgetOpen = int64(1800e9)
+)
 
 // An Explainer tells where the time of requests went, of each once. It goes through the log as far as the
 // requests that it is asked for, which come about in the order of their ends.
@@ -30,20 +34,22 @@ type Explainer struct {
 	// Steps says that explanations tell the time of a request step by step, too.
 	Steps bool
 
-	x     *causality.Explainer
-	table *profile.Table
-	log   *causality.LogReader
-	next  causality.Event
-	more  bool
-	roots map[requestKey]*causality.Activity
-	names map[[2]string]string // of activities
-	swept int
+	x      *causality.Explainer
+	rec    *Recorder
+	table  *profile.Table
+	log    *causality.LogReader
+	next   causality.Event
+	more   bool
+	roots  map[requestKey]*causality.Activity
+	names  map[[2]string]string // of activities
+	swept  int                  // as many roots are swept
+	dropAt int64                // when what was before all of them is dropped
 }
 
 // NewExplainer returns one for the requests that a Recorder saw, whose stacks are those of a
 // table. It empties the log.
 func NewExplainer(t *profile.Table, rec *Recorder) *Explainer {
-	x := &Explainer{table: t, swept: 1 << 12}
+	x := &Explainer{table: t, swept: 1 << 12, dropAt: forget}
 	x.begin(rec, x.root)
 	return x
 }
@@ -61,6 +67,7 @@ func NewActivityExplainer(t *profile.Table, rec *Recorder) *Explainer {
 }
 
 func (x *Explainer) begin(rec *Recorder, root func(*causality.Activity) bool) {
+	x.rec = rec
 	x.log, x.roots, x.names = rec.Log.Read(), map[requestKey]*causality.Activity{}, map[[2]string]string{}
 	o := Options(x.table)
 	o.Unsampled = !rec.Log.Sampled()
@@ -100,6 +107,14 @@ func (x *Explainer) root(a *causality.Activity) bool {
 		}
 		x.swept = 2*len(x.roots) + 1<<12
 	}
+	if a.Start >= x.dropAt {
+		oldest := a.Start
+		for _, old := range x.roots {
+			oldest = min(oldest, old.Start)
+		}
+		x.x.Drop(max(oldest, a.Start-forgetOpen))
+		x.dropAt = a.Start + forget
+	}
 	return true
 }
 
@@ -112,6 +127,9 @@ func (x *Explainer) until(t int64) {
 		}
 	}
 }
+
+// Err is the error of the log, which is to be asked when all is explained: what lies behind it was not seen.
+func (x *Explainer) Err() error { return x.rec.Err() }
 
 // Finish goes through the rest of the log.
 func (x *Explainer) Finish() {

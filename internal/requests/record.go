@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"github.com/tracefix/tracefix/causality"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -21,7 +23,18 @@ const depthLimit = 100
 
 // NewRecorder returns one for stacks that are cut at a number of frames; 0: at that at which
 // the runtime cuts them.
-func NewRecorder(limit int) *Recorder { return &Recorder{limit: cmp.Or(limit, depthLimit)} }
+func NewRecorder(limit int) *Recorder {
+	r := &Recorder{limit: cmp.Or(limit, depthLimit)}
+	r.Log.Spool = &spool.Spool{Create: input.Scratch, Memory: logMemory}
+	return r
+}
+
+// logMemory is what the log of a busy minute takes.
+const logMemory = 16 << 20
+
+// Err is the error of events that were put aside and could not be read again: those behind them are missing. It
+// is to be asked when they were used.
+func (r *Recorder) Err() error { return r.Log.Spool.Err() }
 
 // Begin takes the reader of the events. Begin, Event and End are those of a consumer of the
 // same reading that calls Take.

@@ -1,4 +1,6 @@
-package profile
+// Package spool keeps pieces of bytes that do not fit into memory in a file: samples and repairs of a profile, and
+// events until the names of their frames are known.
+package spool
 
 import (
 	"cmp"
@@ -7,42 +9,35 @@ import (
 	"sync"
 )
 
-// A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
-// file. The zero value and nil keep all in memory. Where there is no file to be had, or no room in it, samples
-// stay in memory too.
+// A Spool takes pieces beyond some megabytes to a file. The zero value and nil take none. Where there is no file to be had, or
+// no room in it, pieces stay in memory too. It may be used by several goroutines.
 type Spool struct {
 	// Create makes the file, when it is needed.
-	Create func() (SpoolFile, error)
+	Create func() (File, error)
 	// Memory is how many bytes stay in memory; 0 means defaultHeld. Where there is a file, samples that are changed go there, too.
 	Memory int64
 
 	mu   sync.Mutex
-	held int64 // bytes of full chunks in memory
-	file SpoolFile
+	held int64 // bytes of pieces in memory
+	file File
 	full bool  // nothing more goes into the file
 	end  int64 // of the file
 	err  error // that a reading had
 }
 
-// A SpoolFile is what a Spool writes to and reads from, at several places at once.
-type SpoolFile interface {
+// A File is what a Spool writes to and reads from, at several places at once.
+type File interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
-// defaultHeld is what the samples of 75 MB of nettrace take.
+// defaultHeld is what the samples of some 40 MB of nettrace take.
 const defaultHeld = 6 << 20
 
-// spoolSlot is what a chunk has in the file, so that it may grow a little when it is edited.
-const spoolSlot = chunkSize + chunkSize/4
-
-// put writes a chunk to the file and returns where it is: at, where it was before (0: nowhere) and has room,
-// or a place of its own. 0: it stays in memory.
-func (p *Spool) put(b []byte, at int64) int64 {
-	if p == nil || p.Create == nil {
-		return 0
-	}
-	if len(b) > spoolSlot {
+// Put writes a piece to the file and returns where it is: at, where it was before (0: nowhere), or a place of its own, which
+// has room for so many bytes. 0: it stays in memory.
+func (p *Spool) Put(b []byte, at int64, room int) int64 {
+	if p == nil || p.Create == nil || len(b) > room {
 		return 0
 	}
 	p.mu.Lock()
@@ -59,10 +54,10 @@ func (p *Spool) put(b []byte, at int64) int64 {
 				p.mu.Unlock()
 				return 0
 			}
-			p.end = spoolSlot // 0 is no place
+			p.end = int64(room) // 0 is no place
 		}
 		at = p.end
-		p.end += spoolSlot
+		p.end += int64(room)
 	}
 	file := p.file
 	p.mu.Unlock()
@@ -75,8 +70,8 @@ func (p *Spool) put(b []byte, at int64) int64 {
 	return at
 }
 
-// inUse reports whether there is a file that takes more.
-func (p *Spool) inUse() bool {
+// InUse reports whether there is a file that takes more.
+func (p *Spool) InUse() bool {
 	if p == nil {
 		return false
 	}
@@ -85,8 +80,8 @@ func (p *Spool) inUse() bool {
 	return p.file != nil && !p.full
 }
 
-// get reads a chunk.
-func (p *Spool) get(b []byte, at int64) bool {
+// Get reads the piece of len(b) bytes that is at a place. It reports whether it could; see Err.
+func (p *Spool) Get(b []byte, at int64) bool {
 	if _, err := p.file.ReadAt(b, at); err != nil {
 		p.mu.Lock()
 		p.err = cmp.Or(p.err, fmt.Errorf("what was put aside on disk cannot be read again: %w", err))
@@ -96,7 +91,7 @@ func (p *Spool) get(b []byte, at int64) bool {
 	return true
 }
 
-// Err is the error that reading the file had: samples that were asked for since are not what they were.
+// Err is the error that reading the file had: pieces that were asked for since are not what they were.
 func (p *Spool) Err() error {
 	if p == nil {
 		return nil
