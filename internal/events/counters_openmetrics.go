@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // openMetrics writes OpenMetrics text: a gauge for what has a value, a counter for what
@@ -94,7 +96,7 @@ func (o *openMetrics) Close(*CounterResult) error {
 func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
 	_, _, scale := metricName(s)
 	points := slices.Clone(s.points)
-	slices.SortStableFunc(points, func(a, b sample) int { return a.at.Compare(b.at) })
+	text.SortRows(points, func(a, b *sample) int { return a.at.Compare(b.at) })
 	line := func(suffix, extra string, v float64, at *sample) {
 		if math.IsNaN(v) {
 			return

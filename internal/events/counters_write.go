@@ -561,7 +561,7 @@ func (t *wideWriter) Close(*CounterResult) error {
 			cells = append(cells, cell{i, x})
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(a.at.ns, b.at.ns) })
+	text.SortRows(cells, func(a, b *cell) int { return cmp.Compare(a.at.ns, b.at.ns) })
 	b := []byte("timestamp,ms")
 	for _, s := range t.all.series {
 		b = append(b, ',')

@@ -94,20 +94,18 @@ func GC(procs []*runtimeevents.GCProcess, c *Context) *Report {
 	var stats []any
 	for _, p := range procs {
 		s := gcStatsOf(p, c)
-		for _, g := range p.Collections {
-			row := gcRowOf(p.PID, g, p.Ticks > 0, c)
-			r.Rows = append(r.Rows, row)
-			r.CSV = append(r.CSV, row)
-		}
+		row := func(i int) any { return gcRowOf(p.PID, p.Collections[i], p.Ticks > 0, c) }
+		r.Rows.add(len(p.Collections), row)
+		r.CSV.add(len(p.Collections), row)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
 		sec.Verdict = gcVerdict(p, &s, c)
 		sec.Tables = gcTables(p, c)
-		sec.Plots = gcPlots(p)
+		sec.Plots = func() []Plot { return gcPlots(p) }
 		r.Sections = append(r.Sections, sec)
 	}
-	r.Done = count(len(r.CSV), "collection")
-	r.Rows = append(r.Rows, stats...)
+	r.Done = count(r.CSV.Len(), "collection")
+	r.Rows.add(len(stats), func(i int) any { return stats[i] })
 	return r
 }
 

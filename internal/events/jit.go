@@ -73,6 +73,9 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
 		for _, m := range by[pid] {
 			s.add(m)
+		}
+		row := func(i int) any {
+			m := by[pid][i]
 			row := methodRow{
 				K: "method", PID: pid, Name: m.Name, Module: named(m), Tier: m.Tier.String(), Version: m.Version, IL: m.IL, Native: m.Native,
 				TID: m.Thread, Background: m.Background(), Dynamic: m.Dynamic, CodeBytes: m.CodeBytes, ReadOnly: m.ReadOnly,
@@ -80,18 +83,19 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 			if m.Start >= 0 {
 				row.Start, row.Compile = told(m.Start), told(m.Time())
 			}
-			r.Rows = append(r.Rows, row)
-			r.CSV = append(r.CSV, row)
+			return row
 		}
+		r.Rows.add(len(by[pid]), row)
+		r.CSV.add(len(by[pid]), row)
 		stats = append(stats, s)
 		sec := c.section(pid)
 		sec.Verdict = jitVerdict(by[pid], &s, c)
 		sec.Tables = jitTables(by[pid], named, c)
-		sec.Plots = jitPlots(by[pid])
+		sec.Plots = func() []Plot { return jitPlots(by[pid]) }
 		r.Sections = append(r.Sections, sec)
 	}
-	r.Done = count(len(r.CSV), "method") + " compiled"
-	r.Rows = append(r.Rows, stats...)
+	r.Done = count(r.CSV.Len(), "method") + " compiled"
+	r.Rows.add(len(stats), func(i int) any { return stats[i] })
 	return r
 }
 

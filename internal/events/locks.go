@@ -85,35 +85,30 @@ func LocksReport(l *Locks, waits bool, c *Context) *Report {
 	var stats []any
 	for _, pid := range pids {
 		ended, abandoned := ofProcess(l.Contentions, pid), ofProcess(l.Abandoned, pid)
-		for _, x := range ended {
-			row := contentionRowOf(x, c)
-			r.Rows = append(r.Rows, row)
-			r.CSV = append(r.CSV, row)
-		}
-		for _, x := range abandoned {
-			r.Rows = append(r.Rows, contentionRowOf(x, c))
-		}
-		n := 0
+		row := func(i int) any { return contentionRowOf(ended[i], c) }
+		r.Rows.add(len(ended), row)
+		r.CSV.add(len(ended), row)
+		r.Rows.add(len(abandoned), func(i int) any { return contentionRowOf(abandoned[i], c) })
+		var own []*runtimeevents.Wait
 		for _, w := range l.Waits {
-			if w.Process != pid {
-				continue
+			if w.Process == pid {
+				own = append(own, w)
 			}
-			n++
-			if waits {
-				r.Rows = append(r.Rows, waitRowOf(w, c))
-			}
+		}
+		if waits {
+			r.Rows.add(len(own), func(i int) any { return waitRowOf(own[i], c) })
 		}
 		sums := sumLocks(ended, abandoned, c)
-		s := locksStatsOf(pid, ended, abandoned, sums, n)
+		s := locksStatsOf(pid, ended, abandoned, sums, len(own))
 		stats = append(stats, s)
 		sec := c.section(pid)
 		sec.Verdict = locksVerdict(ended, &s, sums, c)
 		sec.Tables = locksTables(ended, sums, c)
-		sec.Plots = locksPlots(ended, sums, c)
+		sec.Plots = func() []Plot { return locksPlots(ended, sums, c) }
 		r.Sections = append(r.Sections, sec)
 	}
-	r.Done = count(len(r.CSV), "wait") + " for locks"
-	r.Rows = append(r.Rows, stats...)
+	r.Done = count(r.CSV.Len(), "wait") + " for locks"
+	r.Rows.add(len(stats), func(i int) any { return stats[i] })
 	return r
 }
 

@@ -18,8 +18,8 @@ import (
 type Report struct {
 	Title    string
 	Sections []Section // one for each process
-	Rows     []any     // structs with a json tag for each field: a line of ndjson each
-	CSV      []any     // those of Rows, all of one type, that a spreadsheet wants
+	Rows     Rows      // structs with a json tag for each field: a line of ndjson each
+	CSV      Rows      // those of Rows, all of one type, that a spreadsheet wants
 	Done     string    // what was found, in a few words
 	Missing  string    // what would record such events, where there are none
 
@@ -31,8 +31,40 @@ type Report struct {
 type Section struct {
 	Process string   // empty where the trace holds one process
 	Verdict []string // sentences; the answer first
-	Plots   []Plot
+	Plots   func() []Plot
 	Tables  []Table
+}
+
+// Rows are made when they are written: there may be millions.
+type Rows struct {
+	parts []rowsPart
+	n     int
+}
+
+type rowsPart struct {
+	n   int
+	row func(i int) any
+}
+
+func (r *Rows) add(n int, row func(i int) any) {
+	if n > 0 {
+		r.parts, r.n = append(r.parts, rowsPart{n, row}), r.n+n
+	}
+}
+
+// Len returns how many there are.
+func (r *Rows) Len() int { return r.n }
+
+// each calls f for each.
+func (r *Rows) each(f func(row any) error) error {
+	for _, p := range r.parts {
+		for i := range p.n {
+			if err := f(p.row(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // A Table is for people.

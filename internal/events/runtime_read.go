@@ -100,7 +100,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	if o.Between.From > p.Meta.End { // when what has no end is over, too
 		r = &Report{Title: r.Title, row: r.row, stats: r.stats}
 	}
-	if len(r.Rows) == 0 {
+	if r.Rows.Len() == 0 {
 		r.Missing = c.advice()
 	}
 	return r, info, nil

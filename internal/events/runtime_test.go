@@ -72,7 +72,7 @@ func TestFormatsTellTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := readRuntime(t, name, kind, 0)
 			lines := strings.Split(strings.TrimSuffix(writeRuntime(t, r, "ndjson", 0), "\n"), "\n")
-			require.Len(t, lines, len(r.Rows))
+			require.Len(t, lines, r.Rows.Len())
 			require.Greater(t, len(lines), 20)
 			var last map[string]any
 			require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
@@ -90,7 +90,7 @@ func TestFormatsTellTheSame(t *testing.T) {
 
 			cells, err := csv.NewReader(strings.NewReader(writeRuntime(t, r, "csv", 0))).ReadAll()
 			require.NoError(t, err)
-			assert.Len(t, cells, 1+len(r.CSV))
+			assert.Len(t, cells, 1+r.CSV.Len())
 
 			page := writeRuntime(t, r, "html", 0)
 			assert.NotContains(t, page, "<script")
@@ -113,13 +113,13 @@ func TestFormatsTellTheSame(t *testing.T) {
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
-		if len(r.Rows) == 0 {
+		if r.Rows.Len() == 0 {
 			assert.Contains(t, r.Missing, "dotnet-trace collect", name)
 		}
 	}
 	for name, columns := range map[string]string{"locks": "pid,start_ms,tid,object", "jit": "pid,name,module,tier"} {
 		r := readRuntime(t, "exceptions", reportKinds[name], 0)
-		require.Empty(t, r.Rows)
+		require.Zero(t, r.Rows.Len())
 		assert.Empty(t, writeRuntime(t, r, "text", 80))
 		assert.Regexp(t, "^"+columns+"[^\n]*\n$", writeRuntime(t, r, "csv", 80), "the head of a table")
 		assert.Regexp(t, `^\{"k":"stats",[^\n]*\}\n$`, writeRuntime(t, r, "ndjson", 80), "the totals of nothing")

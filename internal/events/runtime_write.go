@@ -2,6 +2,7 @@ package events
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"fmt"
@@ -18,28 +19,24 @@ import (
 
 // Summary is what there is to say in one line.
 func (r *Report) Summary() string {
-	if len(r.Rows) == 0 {
+	if r.Rows.Len() == 0 {
 		return r.Missing
 	}
 	return r.Done
 }
 
-// rows returns the rows with the totals at the end, which are there even of nothing.
-func (r *Report) rows() []any {
-	if len(r.Rows) == 0 {
-		return []any{r.stats}
+// each calls f for the rows, with the totals at the end, which are there even of nothing.
+func (r *Report) each(f func(row any) error) error {
+	if r.Rows.Len() == 0 {
+		return f(r.stats)
 	}
-	return r.Rows
+	return r.Rows.each(f)
 }
 
 func (r *Report) ndjson(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, row := range r.rows() {
-		if err := text.WriteDocument(b, row, ""); err != nil {
-			return err
-		}
-	}
-	return b.Flush()
+	err := r.each(func(row any) error { return text.WriteDocument(b, row, "") })
+	return cmp.Or(err, b.Flush())
 }
 
 // json writes one document: the verdicts, and the rows as ndjson has them.
@@ -48,15 +45,41 @@ func (r *Report) json(w io.Writer) error {
 		Process string   `json:"process,omitempty"`
 		Verdict []string `json:"verdict"`
 	}
-	doc := struct {
+	head := struct {
 		Title     string    `json:"title"`
 		Processes []process `json:"processes"`
-		Rows      []any     `json:"rows"`
-	}{r.Title, []process{}, r.rows()}
+	}{r.Title, []process{}}
 	for _, s := range r.Sections {
-		doc.Processes = append(doc.Processes, process{s.Process, s.Verdict})
+		head.Processes = append(head.Processes, process{s.Process, s.Verdict})
 	}
-	return text.WriteDocument(w, doc, " ")
+	var b bytes.Buffer
+	if err := text.WriteDocument(&b, head, " "); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - len("\n}\n"))
+	b.WriteString(",\n \"rows\": [")
+	before := "\n  "
+	err := r.each(func(row any) error {
+		b.WriteString(before)
+		before = ",\n  "
+		err := text.WritePart(&b, row, "  ", " ")
+		b.Truncate(b.Len() - len("\n"))
+		if b.Len() > jsonAtOnce {
+			err = cmp.Or(err, flushTo(w, &b))
+		}
+		return err
+	})
+	b.WriteString("\n ]\n}\n")
+	return cmp.Or(err, flushTo(w, &b))
+}
+
+// jsonAtOnce is how many bytes of a document are written at once: rows are not all held.
+const jsonAtOnce = 64 << 10
+
+func flushTo(w io.Writer, b *bytes.Buffer) error {
+	_, err := w.Write(b.Bytes())
+	b.Reset()
+	return err
 }
 
 // csv writes a line for each row of r.CSV, a column for each field; the elements of a list
@@ -73,7 +96,7 @@ func (r *Report) csv(w io.Writer) error {
 	if err := c.Write(head); err != nil {
 		return err
 	}
-	for _, row := range r.CSV {
+	err := r.CSV.each(func(row any) error {
 		v := reflect.ValueOf(row)
 		var cells []string
 		for i := range v.NumField() {
@@ -81,12 +104,10 @@ func (r *Report) csv(w io.Writer) error {
 				cells = append(cells, cell(v.Field(i)))
 			}
 		}
-		if err := c.Write(cells); err != nil {
-			return err
-		}
-	}
+		return c.Write(cells)
+	})
 	c.Flush()
-	return c.Error()
+	return cmp.Or(err, c.Error())
 }
 
 func cell(v reflect.Value) string {

@@ -75,27 +75,30 @@ func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
 	r := &Report{Title: "Thread pool of " + c.Name, row: adjustmentRow{}, stats: threadsStats{K: "stats", Reasons: map[string]int{}}}
 	var stats []any
 	for _, p := range procs {
-		for _, l := range p.Limits {
-			r.Rows = append(r.Rows, limitsRow{"min_max", p.PID, text.Millis(l.Time), l.MinWorkers, l.MaxWorkers, l.MinIO, l.MaxIO})
+		r.Rows.add(len(p.Limits), func(i int) any {
+			l := &p.Limits[i]
+			return limitsRow{"min_max", p.PID, text.Millis(l.Time), l.MinWorkers, l.MaxWorkers, l.MinIO, l.MaxIO}
+		})
+		r.Rows.add(len(p.Workers), func(i int) any {
+			w := &p.Workers[i]
+			return workerRow{workerKinds[w.Kind], p.PID, text.Millis(w.Time), w.Thread, w.Workers}
+		})
+		row := func(i int) any {
+			a := &p.Adjustments[i]
+			return adjustmentRow{"adjustment", p.PID, text.Millis(a.Time), a.Thread, a.Throughput, a.Workers, a.Reason.String()}
 		}
-		for _, w := range p.Workers {
-			r.Rows = append(r.Rows, workerRow{workerKinds[w.Kind], p.PID, text.Millis(w.Time), w.Thread, w.Workers})
-		}
-		for _, a := range p.Adjustments {
-			row := adjustmentRow{"adjustment", p.PID, text.Millis(a.Time), a.Thread, a.Throughput, a.Workers, a.Reason.String()}
-			r.Rows = append(r.Rows, row)
-			r.CSV = append(r.CSV, row)
-		}
+		r.Rows.add(len(p.Adjustments), row)
+		r.CSV.add(len(p.Adjustments), row)
 		s := threadsStatsOf(p)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
 		sec.Verdict = threadsVerdict(p, &s, c)
 		sec.Tables = threadsTables(p, c)
-		sec.Plots = threadsPlots(p)
+		sec.Plots = func() []Plot { return threadsPlots(p) }
 		r.Sections = append(r.Sections, sec)
 	}
-	r.Done = count(len(r.CSV), "change") + " of the pool's size"
-	r.Rows = append(r.Rows, stats...)
+	r.Done = count(r.CSV.Len(), "change") + " of the pool's size"
+	r.Rows.add(len(stats), func(i int) any { return stats[i] })
 	return r
 }
 
