@@ -15,6 +15,20 @@ type Locks struct {
 	Contentions []*runtimeevents.Contention // ended
 	Abandoned   []*runtimeevents.Contention // left without a stop
 	Waits       []*runtimeevents.Wait
+	Others      []WaitCount // of those that are not among Waits, by process, in the order of the first
+}
+
+// A WaitCount is how many waits a process had.
+type WaitCount struct{ Process, Waits int }
+
+// count counts a wait of a process.
+func (l *Locks) count(pid int) {
+	i := slices.IndexFunc(l.Others, func(c WaitCount) bool { return c.Process == pid })
+	if i < 0 {
+		i = len(l.Others)
+		l.Others = append(l.Others, WaitCount{Process: pid})
+	}
+	l.Others[i].Waits++
 }
 
 // A contentionRow is a wait for a lock.
@@ -62,8 +76,8 @@ type locksStats struct {
 	Waits   int     `json:"waits"`
 }
 
-// LocksReport reports on contention. waits also lists the waits that were for no lock.
-func LocksReport(l *Locks, waits bool, c *Context) *Report {
+// LocksReport reports on contention.
+func LocksReport(l *Locks, c *Context) *Report {
 	r := &Report{Title: "Locks of " + c.Name, row: contentionRow{}, stats: locksStats{K: "stats"}}
 	var pids []int
 	note := func(pid int) {
@@ -78,6 +92,9 @@ func LocksReport(l *Locks, waits bool, c *Context) *Report {
 		note(x.Process)
 	}
 	for _, x := range l.Waits {
+		note(x.Process)
+	}
+	for _, x := range l.Others {
 		note(x.Process)
 	}
 	slices.SortStableFunc(l.Contentions, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Start, b.Start) })
@@ -95,11 +112,15 @@ func LocksReport(l *Locks, waits bool, c *Context) *Report {
 				own = append(own, w)
 			}
 		}
-		if waits {
-			r.Rows.add(len(own), func(i int) any { return waitRowOf(own[i], c) })
-		}
+		r.Rows.add(len(own), func(i int) any { return waitRowOf(own[i], c) })
 		sums := sumLocks(ended, abandoned, c)
-		s := locksStatsOf(pid, ended, abandoned, sums, len(own))
+		n := len(own)
+		for _, x := range l.Others {
+			if x.Process == pid {
+				n += x.Waits
+			}
+		}
+		s := locksStatsOf(pid, ended, abandoned, sums, n)
 		stats = append(stats, s)
 		sec := c.section(pid)
 		sec.Verdict = locksVerdict(ended, &s, sums, c)

@@ -77,7 +77,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	case KindJIT:
 		c = &jitCollector{}
 	case KindLocks:
-		c = &locksCollector{waits: o.Waits}
+		c = &locksCollector{waits: o.Waits, in: o.Between}
 	default:
 		c = &threadsCollector{in: o.Between}
 	}
@@ -187,7 +187,8 @@ type locksCollector struct {
 	contentions runtimeevents.Contentions
 	pending     runtimeevents.Waits
 	all         Locks
-	waits       bool
+	waits       bool // they are listed
+	in          Stretch
 }
 
 func (c *locksCollector) wants(ev *nettrace.Event) bool {
@@ -202,8 +203,12 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 			c.all.Contentions = append(c.all.Contentions, x)
 		}
 	}
-	if w := c.pending.Event(ev, ns, stack); w != nil {
+	switch w := c.pending.Event(ev, ns, stack); {
+	case w == nil || !c.in.overlaps(w.Start, w.Stop):
+	case c.waits:
 		c.all.Waits = append(c.all.Waits, w)
+	default:
+		c.all.count(w.Process)
 	}
 }
 
@@ -211,8 +216,7 @@ func (c *locksCollector) report(x *Context, in Stretch) *Report {
 	c.all.Abandoned = append(c.all.Abandoned, c.contentions.Open()...)
 	outside := func(l *runtimeevents.Contention) bool { return !in.overlaps(l.Start, l.Stop) }
 	c.all.Contentions, c.all.Abandoned = slices.DeleteFunc(c.all.Contentions, outside), slices.DeleteFunc(c.all.Abandoned, outside)
-	c.all.Waits = slices.DeleteFunc(c.all.Waits, func(w *runtimeevents.Wait) bool { return !in.overlaps(w.Start, w.Stop) })
-	return LocksReport(&c.all, c.waits, x)
+	return LocksReport(&c.all, x)
 }
 
 func (c *locksCollector) advice() string {

@@ -95,12 +95,14 @@ type tracker struct {
 	unsure []suspension
 }
 
-// A suspension is an event of one, kept until it is known whose it is.
+// A suspension is an event of one, kept until it is known whose it is: what is needed of it, as there may be millions.
 type suspension struct {
-	ev  nettrace.Event
-	now int64
-	t   *thread
-	at  int // tracker.seen
+	meta    *nettrace.Metadata
+	version int
+	payload []byte
+	now     int64
+	t       *thread
+	at      int // tracker.seen
 }
 
 // newTracker returns what collects the tracks that l is asked for while it reads; nil if
@@ -337,8 +339,7 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 // from its first sample on; what comes before waits for that.
 func (k *tracker) suspension(ev *nettrace.Event, now int64, t *thread, id int) {
 	if len(k.l.sampler) == 0 {
-		kept := nettrace.Event{Metadata: ev.Metadata, Version: ev.Version, Payload: slices.Clone(ev.Payload)}
-		k.unsure = append(k.unsure, suspension{kept, now, t, k.seen})
+		k.unsure = append(k.unsure, suspension{ev.Metadata, ev.Version, slices.Clone(ev.Payload), now, t, k.seen})
 		return
 	}
 	k.decide()
@@ -351,7 +352,7 @@ func (k *tracker) decide() {
 	for i := range k.unsure {
 		s := &k.unsure[i]
 		k.seen = s.at
-		k.suspend(&s.ev, s.now, s.t, s.ev.Metadata.EventID)
+		k.suspend(&nettrace.Event{Metadata: s.meta, Version: s.version, Payload: s.payload}, s.now, s.t, s.meta.EventID)
 	}
 	k.seen, k.unsure = at, nil
 }
