@@ -42,6 +42,23 @@ func collect(steps []step) *GCProcess {
 	return p[0]
 }
 
+// Suspensions for other reasons go to who asks for them, those that have no end last, and a process that had no others is one.
+func TestOtherSuspensions(t *testing.T) {
+	var got []*Suspension
+	c := GCs{Other: func(s *Suspension) { got = append(got, s) }}
+	for _, s := range []step{
+		suspend(100, 1, 0, 0), mark(110, 1, IDSuspendEEEnd), mark(190, 1, IDRestartEEBegin), mark(250, 1, IDRestartEEEnd), suspend(300, 1, 0, 0),
+	} {
+		c.Event(event(s.id, 1, s.tid, s.fields...), s.at, 0)
+	}
+	procs := c.Finish()
+	require.Len(t, procs, 1)
+	assert.Empty(t, procs[0].Suspensions)
+	require.Len(t, got, 2)
+	assert.Equal(t, []int64{100, 110, 190, 250}, []int64{got[0].Start, got[0].Suspended, got[0].Restart, got[0].Restarted})
+	assert.Equal(t, []int64{300, Unknown}, []int64{got[1].Start, got[1].Restarted})
+}
+
 func TestPauses(t *testing.T) {
 	type want struct {
 		number     uint32

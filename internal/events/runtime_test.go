@@ -24,6 +24,12 @@ var reportKinds = map[string]ReportKind{"gc": KindGC, "jit": KindJIT, "locks": K
 
 func readRuntime(t *testing.T, name string, kind ReportKind, limit int) *Report {
 	t.Helper()
+	return readReport(t, name, kind, RuntimeOptions{Limit: limit, Waits: true})
+}
+
+func readReport(t *testing.T, name string, kind ReportKind, o RuntimeOptions) *Report {
+	t.Helper()
+	o.Load = load.Options{Source: name}
 	open := func() (io.ReadCloser, error) {
 		f, err := os.Open("../../testdata/nettrace/runtime-" + name + ".nettrace.zst")
 		if err != nil {
@@ -35,7 +41,7 @@ func readRuntime(t *testing.T, name string, kind ReportKind, limit int) *Report 
 		}
 		return z.IOReadCloser(), nil
 	}
-	r, _, err := ReadRuntime(context.Background(), open, kind, RuntimeOptions{Load: load.Options{Source: name}, Limit: limit, Waits: true})
+	r, _, err := ReadRuntime(context.Background(), open, kind, o)
 	require.NoError(t, err)
 	return r
 }
@@ -84,7 +90,9 @@ func TestFormatsTellTheSame(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal([]byte(writeRuntime(t, r, "json", 0)), &doc))
 			require.Len(t, doc.Rows, len(lines))
-			assert.JSONEq(t, lines[0], string(doc.Rows[0]))
+			for i, row := range doc.Rows {
+				require.JSONEq(t, lines[i], string(row))
+			}
 			require.Len(t, doc.Processes, 1)
 			assert.NotEmpty(t, doc.Processes[0].Verdict)
 
@@ -107,6 +115,23 @@ func TestFormatsTellTheSame(t *testing.T) {
 				err = nil
 			}
 		})
+	}
+}
+
+// Waits that are not listed are counted, those of the time that is wanted.
+func TestWaitsAreCounted(t *testing.T) {
+	for _, in := range []Stretch{{}, {From: 2e8, To: 6e8}} {
+		var stats [2]map[string]any
+		var lists [2]int
+		for i, waits := range []bool{true, false} {
+			r := readReport(t, "locks", KindLocks, RuntimeOptions{Waits: waits, Between: in})
+			lines := strings.Split(strings.TrimSuffix(writeRuntime(t, r, "ndjson", 0), "\n"), "\n")
+			require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &stats[i]))
+			lists[i] = len(lines)
+		}
+		assert.Equal(t, stats[0], stats[1])
+		assert.Greater(t, stats[1]["waits"], 3.0)
+		assert.InDelta(t, stats[1]["waits"], lists[0]-lists[1], 0)
 	}
 }
 
