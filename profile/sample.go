@@ -100,7 +100,7 @@ type chunk struct {
 const chunkSize = 8 << 10
 
 // A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
-// file. The zero value and nil keep all in memory.
+// file, and where there is one, so does what is changed. The zero value and nil keep all in memory.
 type Spool = spool.Spool
 
 // A SpoolFile is what a Spool writes to and reads from, at several places at once.

@@ -14,21 +14,21 @@ import (
 type Locks struct {
 	Contentions []*runtimeevents.Contention // ended
 	Abandoned   []*runtimeevents.Contention // left without a stop
-	Waits       []*runtimeevents.Wait
-	Others      []WaitCount // of those that are not among Waits, by process, in the order of the first
+	Waits       []*runtimeevents.Wait       // to be listed
+	Waited      []WaitCount                 // by process, in the order of the first: of all waits
 }
 
 // A WaitCount is how many waits a process had.
 type WaitCount struct{ Process, Waits int }
 
-// count counts a wait of a process.
-func (l *Locks) count(pid int) {
-	i := slices.IndexFunc(l.Others, func(c WaitCount) bool { return c.Process == pid })
+// waited counts a wait.
+func (l *Locks) waited(w *runtimeevents.Wait) {
+	i := slices.IndexFunc(l.Waited, func(c WaitCount) bool { return c.Process == w.Process })
 	if i < 0 {
-		i = len(l.Others)
-		l.Others = append(l.Others, WaitCount{Process: pid})
+		i = len(l.Waited)
+		l.Waited = append(l.Waited, WaitCount{Process: w.Process})
 	}
-	l.Others[i].Waits++
+	l.Waited[i].Waits++
 }
 
 // A contentionRow is a wait for a lock.
@@ -91,10 +91,7 @@ func LocksReport(l *Locks, c *Context) *Report {
 	for _, x := range l.Abandoned {
 		note(x.Process)
 	}
-	for _, x := range l.Waits {
-		note(x.Process)
-	}
-	for _, x := range l.Others {
+	for _, x := range l.Waited {
 		note(x.Process)
 	}
 	slices.SortStableFunc(l.Contentions, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Start, b.Start) })
@@ -114,10 +111,10 @@ func LocksReport(l *Locks, c *Context) *Report {
 		}
 		r.Rows.add(len(own), func(i int) any { return waitRowOf(own[i], c) })
 		sums := sumLocks(ended, abandoned, c)
-		n := len(own)
-		for _, x := range l.Others {
+		n := 0
+		for _, x := range l.Waited {
 			if x.Process == pid {
-				n += x.Waits
+				n = x.Waits
 			}
 		}
 		s := locksStatsOf(pid, ended, abandoned, sums, n)

@@ -203,12 +203,11 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 			c.all.Contentions = append(c.all.Contentions, x)
 		}
 	}
-	switch w := c.pending.Event(ev, ns, stack); {
-	case w == nil || !c.in.overlaps(w.Start, w.Stop):
-	case c.waits:
-		c.all.Waits = append(c.all.Waits, w)
-	default:
-		c.all.count(w.Process)
+	if w := c.pending.Event(ev, ns, stack); w != nil && c.in.overlaps(w.Start, w.Stop) {
+		c.all.waited(w)
+		if c.waits {
+			c.all.Waits = append(c.all.Waits, w)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func NewRecorder(limit int) *Recorder {
 	return r
 }
 
-// logMemory is what the log of a busy minute takes.
+// logMemory is what the log of 60 MB of a web service takes.
 const logMemory = 16 << 20
 
 // Err is the error of events that were put aside and could not be read again: those behind them are missing. It

@@ -14,7 +14,7 @@ import (
 type Spool struct {
 	// Create makes the file, when it is needed.
 	Create func() (File, error)
-	// Memory is how many bytes stay in memory; 0 means defaultHeld. Where there is a file, samples that are changed go there, too.
+	// Memory is how many bytes stay in memory; 0 means defaultHeld.
 	Memory int64
 
 	mu   sync.Mutex
@@ -84,7 +84,7 @@ func (p *Spool) InUse() bool {
 func (p *Spool) Get(b []byte, at int64) bool {
 	if _, err := p.file.ReadAt(b, at); err != nil {
 		p.mu.Lock()
-		p.err = cmp.Or(p.err, fmt.Errorf("what was put aside on disk cannot be read again: %w", err))
+		p.err = cmp.Or(p.err, fmt.Errorf("what was put aside on disk cannot be read again (TMPDIR names another folder for it): %w", err))
 		p.mu.Unlock()
 		return false
 	}
