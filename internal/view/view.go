@@ -13,7 +13,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
+	"hash/crc32"
 	"html"
 	"io"
 	"iter"
@@ -363,8 +363,10 @@ type sliceTable struct {
 	thread map[*profile.Thread]int
 
 	// Most details are of one slice only: what was told lately is told once.
-	lately  [1 << 14]struct{ hash, number uint64 }
-	seed    maphash.Seed
+	lately [1 << 14]struct {
+		told   string
+		number uint64
+	}
 	details uint64 // so many were told
 	told    []byte // of each slice, LEB128: 0 it has none, 1 the next one, else 2 + how far back the number is
 }
@@ -376,14 +378,14 @@ func (s *sliceTable) detail(sl *profile.Slice) (fresh string) {
 		s.told = append(s.told, 0)
 		return ""
 	}
-	h := maphash.String(s.seed, told)
-	at := &s.lately[h%uint64(len(s.lately))]
-	if at.number > 0 && at.hash == h {
+	// No hash with a secret: pages of one trace are the same bytes.
+	at := &s.lately[crc32.ChecksumIEEE([]byte(told))%uint32(len(s.lately))]
+	if at.told == told {
 		s.told = binary.AppendUvarint(s.told, 2+s.details-at.number)
 		return ""
 	}
 	s.details++
-	at.hash, at.number = h, s.details
+	at.told, at.number = told, s.details
 	s.told = append(s.told, 1)
 	return told
 }
@@ -392,7 +394,7 @@ func (s *sliceTable) detail(sl *profile.Slice) (fresh string) {
 const maxDetail = 240
 
 func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
-	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, seed: maphash.MakeSeed(), thread: thread}
+	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread}
 	b.WriteString(`<script type="application/json" id="told">[""`)
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
