@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Limits of archives.
@@ -447,7 +448,7 @@ func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken 
 			all = append(all, bytes{from, from + int64(e.CompressedSize64), e})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b bytes) int { return cmp.Compare(a.from, b.from) })
+	text.SortRows(all, func(a, b *bytes) int { return cmp.Compare(a.from, b.from) })
 	overlaps = map[*zip.File]bool{}
 	var last bytes
 	for i, s := range all {

@@ -115,7 +115,7 @@ func (l *ledger) sort() (twice *ledgerLine, err error) {
 	if err := l.buf.Flush(); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(l.lines, func(a, b ledgerLine) int {
+	text.SortRows(l.lines, func(a, b *ledgerLine) int {
 		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.member, b.member))
 	})
 	for i := 1; i < len(l.lines); i++ {

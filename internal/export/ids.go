@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -95,7 +96,7 @@ func rankThreads(p *profile.Profile) map[*profile.Thread]int {
 		w := work{th: th, all: n.Written(), cpu: n.Count(profile.SampleManaged) + n.Count(profile.SampleCPU)}
 		list = append(list, w)
 	}
-	slices.SortStableFunc(list, func(a, b work) int {
+	text.SortRows(list, func(a, b *work) int {
 		return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.all, a.all))
 	})
 	ranks := make(map[*profile.Thread]int, len(list))
@@ -138,7 +139,7 @@ func lossTrack(p *profile.Profile) *profile.Track {
 	}
 	return &profile.Track{Name: "Lost events", Group: "cpu", Slices: func(yield func(*profile.Slice) bool) {
 		losses := slices.Clone(p.Losses)
-		slices.SortStableFunc(losses, func(a, b profile.Loss) int {
+		text.SortRows(losses, func(a, b *profile.Loss) int {
 			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To))
 		})
 		for _, l := range losses {
