@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"stackfix":        {"stackfix/stacks"},
 	"stackfix/stacks": {},
 	"httpphases":      {},
-	"activity":        {"nettrace"}, // the names of providers
+	"activity":        {"nettrace", "internal/spool"}, // the names of providers; rows
 	"runtimeevents":   {"nettrace"},
 	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks", "internal/spool"},
 
@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"internal/input/bitfix": {},
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/spool", "internal/output", "internal/text"},
 	"internal/load/pdb":     {},
-	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/text"},
+	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/spool", "internal/text"},
 	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input", "internal/relay"},
 	"internal/samples":      {"profile", "internal/input", "internal/load", "internal/report"},
 	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "profile", "causality"},

@@ -51,7 +51,8 @@ func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.T
 	if err != nil {
 		return nil, err
 	}
-	return rows.Tree(), nil
+	tree := rows.Tree()
+	return tree, rows.Err()
 }
 
 // A RequestScanner is the Consumer that turns the events of a reading into HTTP requests.

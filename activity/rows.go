@@ -1,16 +1,19 @@
 package activity
 
-import "iter"
+import (
+	"iter"
 
-// Rows are those of a Tree as a Builder keeps them, in some 70 bytes each.
+	"github.com/tracefix/tracefix/internal/spool"
+)
+
+// Rows are those of a Tree as a Builder keeps them, in some 90 bytes each; see Options.Spool.
 type Rows struct {
 	Facts
 	n       int
-	chunks  []*rowChunk
+	pages   spool.Pages[rowPage]
 	counts  []Count          // by identity: provider and name of the rows
 	names   map[int32]string // of rows that are not called as their identity is
 	spans   map[int32]*Span
-	foreign []ID        // related ids that no row has
 	threads []rowThread // by number
 	numbers map[rowThread]uint32
 	last    [32]uint32 // numbers of the last threads, by their ids
@@ -21,13 +24,16 @@ type rowThread struct {
 	thread  uint64
 }
 
-const rowsAtOnce = 1 << 10
+const rowsAtOnce = 1 << 9
 
-// A rowChunk is so many rows side by side: the list never moves as a whole.
-type rowChunk struct {
+// rowMemory is how many bytes of rows stay in memory where there is a Spool.
+const rowMemory = 8 << 20
+
+// A rowPage is so many rows side by side.
+type rowPage struct {
 	rows  [rowsAtOnce]row
 	flags [rowsAtOnce]uint16
-	more  *[rowsAtOnce]rowMore // nil after Lean
+	more  [rowsAtOnce]rowMore
 }
 
 // A row is a Row as it is kept.
@@ -35,7 +41,7 @@ type row struct {
 	id          ID
 	start       int64
 	stop        int64 // with rowReplaced and not rowStopped the time of the Start that replaced it
-	parent      int32
+	parent      int32 // 1 + the row; 0: none
 	identity    uint32
 	startThread uint32 // number
 	stopThread  uint32
@@ -43,16 +49,19 @@ type row struct {
 
 // A rowMore is what else is kept of a row.
 type rowMore struct {
+	related  ID
 	lastSeen int64
-	related  int32 // 1 + the row that has the id; below 0: -1 - its place in foreign; 0: none
-	above    int32 // parent, or a row above it if that is closed
+	above    int32 // as parent, or a row above it if that is closed
+	// What autoStop finds, of rows without a Stop, but for around. Rows as in parent.
+	around  int32 // the innermost row around it without a Stop
+	stopped int32 // the innermost row around it with one
+	below   int64 // the latest start below it
 }
 
 // Flags of a row; above them its Status and By.
 const (
 	rowStarted = 1 << iota
 	rowStopped
-	rowOpen
 	rowGuess
 	rowDeadCreator
 	rowPaired     // by what the payloads say, or by nothing
@@ -62,37 +71,35 @@ const (
 	rowBy         = 12
 )
 
+// Err returns the error of rows that a Spool could not read again: those that were asked for since are not what they were.
+func (t *Rows) Err() error { return t.pages.Err() }
+
 // Len returns the number of rows.
 func (t *Rows) Len() int { return t.n }
 
-func (t *Rows) at(i int32) *row { return &t.chunks[i/rowsAtOnce].rows[i%rowsAtOnce] }
+func (t *Rows) at(i int32) *row { return &t.pages.At(int(i / rowsAtOnce)).rows[i%rowsAtOnce] }
 
-func (t *Rows) more(i int32) *rowMore { return &t.chunks[i/rowsAtOnce].more[i%rowsAtOnce] }
+func (t *Rows) more(i int32) *rowMore { return &t.pages.At(int(i / rowsAtOnce)).more[i%rowsAtOnce] }
 
-// Lean drops what a Row has as Related and LastSeen.
-func (t *Rows) Lean() {
-	t.foreign = nil
-	for _, c := range t.chunks {
-		c.more = nil
-	}
+func (t *Rows) flags(i int32) uint16 { return t.pages.At(int(i / rowsAtOnce)).flags[i%rowsAtOnce] }
+
+// change returns a row that is changed before any other is added.
+func (t *Rows) change(i int32) (*row, *uint16, *rowMore) {
+	p := t.pages.Mut(int(i / rowsAtOnce))
+	return &p.rows[i%rowsAtOnce], &p.flags[i%rowsAtOnce], &p.more[i%rowsAtOnce]
 }
 
-func (t *Rows) flags(i int32) *uint16 { return &t.chunks[i/rowsAtOnce].flags[i%rowsAtOnce] }
+func (t *Rows) has(i int32, flag uint16) bool { return t.flags(i)&flag != 0 }
 
-func (t *Rows) has(i int32, flag uint16) bool { return *t.flags(i)&flag != 0 }
-
-func (t *Rows) set(i int32, flags uint16) { *t.flags(i) |= flags }
+func (t *Rows) set(i int32, flags uint16) {
+	_, f, _ := t.change(i)
+	*f |= flags
+}
 
 // setEnd notes how a row ended, and how that was found.
 func (t *Rows) setEnd(i int32, s Status, by By) {
-	f := t.flags(i)
+	_, f, _ := t.change(i)
 	*f = *f&(1<<rowStatus-1) | uint16(s)<<rowStatus | uint16(by)<<rowBy
-}
-
-// end returns what setEnd was told.
-func (t *Rows) end(i int32) (Status, By) {
-	f := *t.flags(i)
-	return Status(f >> rowStatus & 15), By(f >> rowBy)
 }
 
 func (t *Rows) number(process uint32, thread uint64) uint32 {
@@ -110,18 +117,21 @@ func (t *Rows) number(process uint32, thread uint64) uint32 {
 	return n
 }
 
-// add appends the row of an event. related is the row that has its related id; -1 if none does.
-func (t *Rows) add(e *Event, parent, related int32, thread, identity uint32, name string) int32 {
+// add appends the row of an event.
+func (t *Rows) add(e *Event, parent int32, thread, identity uint32, name string) int32 {
 	if t.n%rowsAtOnce == 0 {
-		t.chunks = append(t.chunks, &rowChunk{more: new([rowsAtOnce]rowMore)})
+		t.pages.Add()
 	}
 	i := int32(t.n)
 	t.n++
-	*t.at(i) = row{id: e.ID, start: e.Time, parent: parent, identity: identity, startThread: thread}
-	m := t.more(i)
-	m.above = parent
+	r, flags, more := t.change(i)
+	*r = row{id: e.ID, start: e.Time, parent: 1 + parent, identity: identity, startThread: thread}
+	more.above = 1 + parent
 	if e.paired() {
-		t.set(i, rowPaired)
+		*flags |= rowPaired
+	}
+	if e.Opcode == Start {
+		more.related = e.Related
 	}
 	if e.Span != nil {
 		t.spans[i] = e.Span
@@ -129,44 +139,40 @@ func (t *Rows) add(e *Event, parent, related int32, thread, identity uint32, nam
 	if name != t.counts[identity].Name {
 		t.names[i] = name
 	}
-	if related >= 0 {
-		m.related = 1 + related
-	} else if e.Opcode == Start && !e.Related.IsZero() {
-		t.foreign = append(t.foreign, e.Related)
-		m.related = -int32(len(t.foreign))
-	}
 	return i
 }
 
 // stop ends a row.
 func (t *Rows) stop(i int32, e *Event, s Status, by By) {
-	r := t.at(i)
+	r, flags, _ := t.change(i)
 	r.stop, r.stopThread = e.Time, t.number(e.Process, e.Thread)
 	if e.Span != nil {
 		t.spans[i] = e.Span // it knows what the start did not
 	}
-	*t.flags(i) &^= rowOpen
-	t.set(i, rowStopped|rowStopThread)
+	*flags |= rowStopped | rowStopThread
 	t.setEnd(i, s, by)
 }
 
 // replaced notes that a Start took the place of a row that has not ended.
 func (t *Rows) replaced(i int32, at int64) {
-	if !t.has(i, rowStopped) {
-		t.at(i).stop = at
-		t.set(i, rowReplaced)
+	if r, flags, _ := t.change(i); *flags&rowStopped == 0 {
+		r.stop = at
+		*flags |= rowReplaced
 	}
 }
 
-// keep drops the rows that keep does not want. What they are called by others is wrong then.
-func (t *Rows) keep(keep func(int32) bool) {
+// keep drops the rows that nothing but the thread pairs, also from those that are open. What others are called is wrong then.
+func (t *Rows) keep(open *bitSet) {
+	var kept bitSet
 	names, spans := map[int32]string{}, map[int32]*Span{}
 	to := int32(0)
 	for i := range int32(t.n) {
-		if !keep(i) {
+		if !t.has(i, rowPaired) {
 			continue
 		}
-		*t.at(to), *t.more(to), *t.flags(to) = *t.at(i), *t.more(i), *t.flags(i)
+		kept.set(to, open.has(i))
+		r, flags, more := t.change(to)
+		*r, *flags, *more = *t.at(i), t.flags(i), *t.more(i)
 		if s, ok := t.names[i]; ok {
 			names[to] = s
 		}
@@ -174,56 +180,66 @@ func (t *Rows) keep(keep func(int32) bool) {
 			spans[to] = s
 		}
 		to++
+		t.trim(i)
 	}
-	t.n, t.names, t.spans = int(to), names, spans
-	t.chunks = t.chunks[:(t.n+rowsAtOnce-1)/rowsAtOnce]
+	t.n, t.names, t.spans, *open = int(to), names, spans, kept
+	t.pages.Cut((t.n + rowsAtOnce - 1) / rowsAtOnce)
+}
+
+// trim puts rows aside every now and then: who goes through all of them says where that is.
+func (t *Rows) trim(i int32) {
+	if i%rowsAtOnce == 0 {
+		t.pages.Trim()
+	}
 }
 
 // Row puts row i into r.
-func (t *Rows) Row(i int, r *Row) {
-	k := int32(i)
-	x := t.at(k)
+func (t *Rows) Row(i int, r *Row) { t.fill(t.pages.At(i/rowsAtOnce), i, r) }
+
+// fill puts row i, which is on a page, into r.
+func (t *Rows) fill(p *rowPage, i int, r *Row) {
+	k := i % rowsAtOnce
+	x, flags, more := &p.rows[k], p.flags[k], &p.more[k]
 	start := t.threads[x.startThread]
 	*r = Row{
-		Provider: t.counts[x.identity].Provider, Name: t.counts[x.identity].Name, ID: x.id, Parent: int(x.parent),
-		HasStart: t.has(k, rowStarted), HasStop: t.has(k, rowStopped), Guess: t.has(k, rowGuess), DeadCreator: t.has(k, rowDeadCreator),
-		Process: start.process, Span: t.spans[k],
+		Provider: t.counts[x.identity].Provider, Name: t.counts[x.identity].Name, ID: x.id, Related: more.related, Parent: int(x.parent) - 1,
+		HasStart: flags&rowStarted != 0, HasStop: flags&rowStopped != 0, Guess: flags&rowGuess != 0, DeadCreator: flags&rowDeadCreator != 0,
+		Status: statusOf(flags), By: By(flags >> rowBy), Process: start.process, Span: t.spans[int32(i)], LastSeen: more.lastSeen,
 	}
-	if s, ok := t.names[k]; ok {
+	if s, ok := t.names[int32(i)]; ok {
 		r.Name = s
-	}
-	r.Status, r.By = t.end(k)
-	if t.chunks[0].more != nil {
-		m := t.more(k)
-		r.LastSeen = m.lastSeen
-		switch {
-		case m.related > 0:
-			r.Related = t.at(m.related - 1).id
-		case m.related < 0:
-			r.Related = t.foreign[-m.related-1]
-		}
 	}
 	if r.HasStart {
 		r.Start, r.StartThread = x.start, start.thread
 	}
 	if r.HasStop {
 		r.Stop = x.stop
-		if t.has(k, rowStopThread) {
+		if flags&rowStopThread != 0 {
 			r.StopThread = t.threads[x.stopThread].thread
 		}
 	}
 }
 
-// Extent returns what a Row has as Start, HasStart, Stop, HasStop and Process.
-func (t *Rows) Extent(i int) (start, stop int64, hasStart, hasStop bool, process uint32) {
-	x, flags := t.at(int32(i)), *t.flags(int32(i))
-	if hasStart = flags&rowStarted != 0; hasStart {
-		start = x.start
+func statusOf(flags uint16) Status { return Status(flags >> rowStatus & 15) }
+
+// A RowReader reads rows one after the other, for who does not come back to them.
+type RowReader struct {
+	rows *Rows
+	page *rowPage
+	at   int // its number
+	room rowPage
+}
+
+// Reader returns a RowReader.
+func (t *Rows) Reader() *RowReader { return &RowReader{rows: t, at: -1} }
+
+// Row puts row i into r.
+func (d *RowReader) Row(i int, r *Row) {
+	if i/rowsAtOnce != d.at {
+		d.at = i / rowsAtOnce
+		d.page = d.rows.pages.View(d.at, &d.room)
 	}
-	if hasStop = flags&rowStopped != 0; hasStop {
-		stop = x.stop
-	}
-	return start, stop, hasStart, hasStop, t.threads[x.startThread].process
+	d.rows.fill(d.page, i, r)
 }
 
 // ID returns what Row i has as ID.
@@ -232,9 +248,9 @@ func (t *Rows) ID(i int) ID { return t.at(int32(i)).id }
 // All yields the rows with their numbers. Each is valid until the next one.
 func (t *Rows) All() iter.Seq2[int, *Row] {
 	return func(yield func(int, *Row) bool) {
-		r := &Row{}
+		r, d := &Row{}, t.Reader()
 		for i := range t.n {
-			if t.Row(i, r); !yield(i, r) {
+			if d.Row(i, r); !yield(i, r) {
 				return
 			}
 		}
@@ -244,11 +260,15 @@ func (t *Rows) All() iter.Seq2[int, *Row] {
 // Tree returns the rows as a Tree.
 func (t *Rows) Tree() *Tree {
 	tree := &Tree{Facts: t.Facts, Rows: make([]Row, t.n)}
+	d := t.Reader()
 	for i := range tree.Rows {
-		t.Row(i, &tree.Rows[i])
+		d.Row(i, &tree.Rows[i])
 	}
 	return tree
 }
 
+// Process returns what Row i has as Process.
+func (t *Rows) Process(i int) uint32 { return t.threads[t.at(int32(i)).startThread].process }
+
 // Parent returns what Row i has as Parent.
-func (t *Rows) Parent(i int) int { return int(t.at(int32(i)).parent) }
+func (t *Rows) Parent(i int) int { return int(t.at(int32(i)).parent) - 1 }

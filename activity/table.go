@@ -77,9 +77,6 @@ func (t *rowTable) grow(keep func(row int32) bool) {
 	}
 }
 
-// all keeps all rows.
-func all(int32) bool { return true }
-
 // A hasher hashes with a secret of its own: ids come from files, and nobody can make some that meet in one slot.
 type hasher [2]uint64
 

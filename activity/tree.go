@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -118,6 +119,9 @@ type Options struct {
 	// Lossy says that all ids come from the encoder of .NET 10. Without it a process
 	// is taken for lossy from the first id that proves it.
 	Lossy bool
+	// Spool takes what does not fit into memory of the rows: all but some megabytes. Its Memory is 1. nil: all stay in
+	// memory.
+	Spool *spool.Spool
 }
 
 // A Count is the number of start and stop events of one kind that had no activity id.
@@ -174,20 +178,22 @@ type sourceKey struct {
 	key      string
 }
 
-// A Builder collects events, in time order, into a tree. Its memory grows with the
-// number of activities: some 70 bytes each.
+// A Builder collects events, in time order, into a tree. Its memory grows with the number of activities, some 90
+// bytes each, or where there is a Spool with the number of those that are open.
 type Builder struct {
 	opts       Options
 	rows       *Rows // outlive the Builder
 	identities map[identityKey]uint32
 	lately     [16]lately // identities that were asked for last
 	hash       hasher
-	byID       rowTable // last row of an id
+	opened     bitSet   // rows that have begun and not ended: the tables ask for it of some that are far apart
+	byID       rowTable // last row of an id that is known
 	open       rowTable // last open row of an id and identity
 	siblings   rowTable // last row of a thread, an identity and a path without its last number
 	spans      map[spanKey]int32
 	keys       map[sourceKey]int32 // open rows
 	threads    map[threadKey][]int32
+	orphans    bool // a row without related id may have a parent: see deadCreators
 	// Few rows have one.
 	openPrev map[int32]int32 // the open row of the same id and identity before
 	older    map[int32]int32 // previous row of the same id, or one before that if it is closed
@@ -209,6 +215,9 @@ func NewBuilder(opts *Options) *Builder {
 		b.opts = *opts
 	}
 	b.rows.all = b.opts.Lossy
+	if b.opts.Spool != nil {
+		b.rows.pages = spool.PagesIn[rowPage](b.opts.Spool, rowMemory)
+	}
 	return b
 }
 
@@ -279,14 +288,17 @@ func (b *Builder) known(id *ID) int32 { return rowIn(b.slot(id, b.hash.id(id))) 
 
 // slot returns the slot of the last row of an id, which has that hash; nil if there is none.
 func (b *Builder) slot(id *ID, hash uint32) *rowSlot {
-	return b.byID.find(hash, func(i int32) bool { return b.rows.at(i).id == *id })
+	return b.byID.find(hash, func(i int32) bool { return b.isKnown(i) && b.rows.at(i).id == *id })
 }
 
 // openSlot returns the slot of the last open row of an id, which has that hash, and an identity; nil if there is none.
 func (b *Builder) openSlot(id *ID, hash, identity uint32) *rowSlot {
 	return b.open.find(b.hash.open(hash, identity), func(i int32) bool {
+		if !b.isOpen(i) {
+			return false
+		}
 		r := b.rows.at(i)
-		return r.id == *id && r.identity == identity && b.isOpen(i)
+		return r.id == *id && r.identity == identity
 	})
 }
 
@@ -298,7 +310,13 @@ func rowIn(s *rowSlot) int32 {
 	return s.row - 1
 }
 
-func (b *Builder) isOpen(i int32) bool { return b.rows.has(i, rowOpen) }
+func (b *Builder) isOpen(i int32) bool { return b.opened.has(i) }
+
+// isKnown reports whether events can still be about row i: of those that have ended the last half million. What comes later
+// with the id of another one, left over on some thread, goes below what its path says is open.
+func (b *Builder) isKnown(i int32) bool { return int(i) >= b.rows.Len()-maxKnown || b.isOpen(i) }
+
+const maxKnown = 1 << 19
 
 func (b *Builder) path(id ID) (Path, bool) {
 	p, ok := Decode(id, b.rows.all)
@@ -319,7 +337,8 @@ func (b *Builder) seen(id ID, t int64) {
 		if o := b.lastOpen(i); o >= 0 {
 			i = o
 		}
-		b.rows.more(i).lastSeen = t
+		_, _, more := b.rows.change(i)
+		more.lastSeen = t
 	}
 }
 
@@ -331,7 +350,10 @@ func (b *Builder) lastOpen(i int32) int32 {
 
 // openAbove returns the first open row from i upwards; -1 if there is none.
 func (b *Builder) openAbove(i int32) int32 {
-	return b.follow(i, func(i int32) int32 { return b.rows.more(i).above }, func(i, to int32) { b.rows.more(i).above = to })
+	return b.follow(i, func(i int32) int32 { return b.rows.more(i).above - 1 }, func(i, to int32) {
+		_, _, more := b.rows.change(i)
+		more.above = 1 + to
+	})
 }
 
 // rowOf returns what is noted of row i; -1 if nothing is.
@@ -346,7 +368,7 @@ func rowOf(m map[int32]int32, i int32) int32 {
 // it passes lead straight there the next time, for an id may have many.
 func (b *Builder) follow(i int32, next func(int32) int32, lead func(i, to int32)) int32 {
 	to := i
-	for to >= 0 && !b.rows.has(to, rowOpen) {
+	for to >= 0 && !b.isOpen(to) {
 		to = next(to)
 	}
 	for i != to {
@@ -365,7 +387,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		b.rows.counts[identity].Starts++
 	}
 	i := int32(b.rows.Len())
-	parent, related := int32(-1), int32(-1)
+	parent := int32(-1)
 	thread := b.rows.number(e.Process, e.Thread)
 	var own Path
 	hasOwn := false
@@ -373,8 +395,11 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		own, hasOwn = b.path(e.ID)
 	}
 	if !e.Related.IsZero() {
-		related = b.known(&e.Related)
-		parent = b.parent(e.Related, related, &own, hasOwn)
+		parent = b.parent(e.Related, &own, hasOwn)
+	} else if hasID {
+		// How ids of the process are to be read may be known later only.
+		lossy, _ := Decode(e.ID, true)
+		b.orphans = b.orphans || max(own.n, lossy.n) > 1
 	}
 	var hash uint32
 	switch {
@@ -398,15 +423,16 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	} else if k := e.key(); k != "" {
 		b.keys[sourceKey{e.Process, identity, k}] = i
 	}
-	b.rows.add(e, parent, related, thread, identity, cmp.Or(e.label(), name, e.Name))
-	b.rows.set(i, rowStarted|rowOpen)
+	b.rows.add(e, parent, thread, identity, cmp.Or(e.label(), name, e.Name))
+	b.rows.set(i, rowStarted)
+	b.opened.set(i, true)
 	b.rows.setEnd(i, Unfinished, ByNone)
 	if hasID {
 		if s := b.slot(&e.ID, hash); s != nil {
 			b.older[i] = s.row - 1
 			s.row = 1 + i
 		} else {
-			b.byID.add(hash, i, all)
+			b.byID.add(hash, i, b.isKnown)
 		}
 	}
 	return i
@@ -440,8 +466,11 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 	}
 	key := b.hash.short(hash, uint64(thread)<<32|uint64(identity))
 	s := b.siblings.find(key, func(j int32) bool {
+		if !b.isOpen(j) {
+			return false
+		}
 		r := b.rows.at(j)
-		if !b.isOpen(j) || r.startThread != thread || r.identity != identity {
+		if r.startThread != thread || r.identity != identity {
 			return false
 		}
 		q, _ := b.path(r.id)
@@ -455,10 +484,10 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 	s.row = 1 + i
 }
 
-// parent applies rule 3: the row that a Start's related id names, of which row is the last one if there is one. The path
+// parent applies rule 3: the row that a Start's related id names. The path
 // that the tracker gave the Start overrules that: .NET Core 3.1 refreshes a thread's id late, and the
 // related id then is of what the thread did before.
-func (b *Builder) parent(related ID, row int32, own *Path, hasOwn bool) int32 {
+func (b *Builder) parent(related ID, own *Path, hasOwn bool) int32 {
 	p, ok := b.path(related)
 	if ok && hasOwn && own.overflow == Fits && p.process == own.process && !p.leadsTo(own) {
 		if i := b.prefix(own); i >= 0 {
@@ -466,7 +495,7 @@ func (b *Builder) parent(related ID, row int32, own *Path, hasOwn bool) int32 {
 		}
 		return -1
 	}
-	if row >= 0 {
+	if row := b.known(&related); row >= 0 {
 		if o := b.lastOpen(row); o >= 0 {
 			return o
 		}
@@ -537,7 +566,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		if r := rowIn(b.openSlot(&e.ID, b.hash.id(&e.ID), identity)); r >= 0 {
 			i, by = r, ByID
 			// Two open siblings of one id (.NET 10): nobody can tell which it is.
-			if o := rowOf(b.openPrev, r); o >= 0 && b.rows.has(o, rowOpen) && b.rows.at(o).parent == b.rows.at(r).parent {
+			if o := rowOf(b.openPrev, r); o >= 0 && b.isOpen(o) && b.rows.at(o).parent == b.rows.at(r).parent {
 				guess = true
 			}
 		}
@@ -553,11 +582,13 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		if hasID {
 			b.seen(e.ID, e.Time)
 		}
-		i := b.rows.add(e, -1, -1, b.rows.number(e.Process, e.Thread), identity, cmp.Or(e.label(), name, e.Name))
+		i := b.rows.add(e, -1, b.rows.number(e.Process, e.Thread), identity, cmp.Or(e.label(), name, e.Name))
 		b.rows.stop(i, e, OrphanStop, ByNone)
+		b.opened.set(i, false)
 		return
 	}
 	b.rows.stop(i, e, OK, by)
+	b.opened.set(i, false)
 	if guess {
 		b.rows.set(i, rowGuess)
 	}
@@ -595,7 +626,7 @@ func (b *Builder) Finish() *Tree { return b.FinishRows().Tree() }
 
 // FinishRows does what Finish does and leaves the rows as they were kept: in a third of the memory.
 func (b *Builder) FinishRows() *Rows {
-	t := b.rows
+	t, orphans, open := b.rows, b.orphans, b.opened
 	*b = Builder{opts: b.opts}
 	for _, c := range t.counts {
 		if c.Starts+c.Stops > 0 {
@@ -605,68 +636,99 @@ func (b *Builder) FinishRows() *Rows {
 	if !t.HasIDs && !b.opts.PairByThread {
 		// Nothing but the thread could pair these (section 7.2): no rows is right,
 		// wrong durations are not. The others have no parents, so none is lost.
-		t.keep(func(i int32) bool { return t.has(i, rowPaired) })
+		t.keep(&open)
 	}
-	t.deadCreators()
-	n := int32(t.Len())
-	// The latest start below each row. A parent comes before its children.
-	below := make([]int64, n)
-	for i := n - 1; i >= 0; i-- {
-		r := t.at(i)
-		if r.parent >= 0 && !t.has(i, rowDeadCreator) && t.has(i, rowStarted) {
-			below[r.parent] = max(below[r.parent], r.start, below[i])
-		}
+	if orphans {
+		t.deadCreators(open)
 	}
-	stopped := make([]int32, n) // the innermost row around each, or itself, that has a Stop; -1: none
-	for i := range n {
+	t.autoStop(open)
+	t.pages.Done()
+	return t
+}
+
+// autoStop finds the ends of the rows that had no Stop.
+func (t *Rows) autoStop(open bitSet) {
+	first := int32(-1)
+	for i := range open.all {
+		first = i
+		break
+	}
+	if first < 0 {
+		return
+	}
+	// Each row tells the one around it that had no Stop when it began, and that the next one.
+	for i := first + 1; i < int32(t.Len()); i++ {
+		t.trim(i)
 		r := t.at(i)
-		stopped[i] = -1
-		if r.parent >= 0 {
-			stopped[i] = stopped[r.parent]
-		}
-		if t.has(i, rowStopped) {
-			if status, _ := t.end(i); status == OK {
-				stopped[i] = i
-			}
+		if r.parent == 0 || t.has(i, rowDeadCreator) || !t.has(i, rowStarted) {
 			continue
 		}
+		around := r.parent
+		if !open.has(around - 1) {
+			if around = t.more(around - 1).around; around == 0 {
+				continue
+			}
+		}
+		_, _, more := t.change(i)
+		more.around = around
+		_, _, up := t.change(around - 1)
+		up.below = max(up.below, r.start)
+	}
+	for i := range open.backward {
+		if around := t.more(i).around; around > 0 {
+			at := t.more(i).below
+			_, _, up := t.change(around - 1)
+			up.below = max(up.below, at)
+		}
+		t.trim(i)
+	}
+	for i := range open.all {
+		t.pages.Trim()
+		r, flags, more := t.change(i)
+		if up := r.parent - 1; up >= 0 {
+			if statusOf(t.flags(up)) == OK {
+				more.stopped = 1 + up
+			} else {
+				more.stopped = t.more(up).stopped
+			}
+		}
 		end := int64(-1)
-		if t.has(i, rowReplaced) {
+		if *flags&rowReplaced != 0 {
 			end = r.stop
 		}
-		if s := stopped[i]; s >= 0 {
-			if a := t.at(s); a.stop >= r.start && (end < 0 || a.stop < end) {
-				end = a.stop
+		if more.stopped > 0 {
+			if at := t.at(more.stopped - 1).stop; at >= r.start && (end < 0 || at < end) {
+				end = at
 			}
 		}
 		r.stop = 0
-		if end >= 0 && t.more(i).lastSeen <= end && below[i] <= end {
+		if end >= 0 && more.lastSeen <= end && more.below <= end {
 			r.stop = end
-			t.set(i, rowStopped)
+			*flags |= rowStopped
 			t.setEnd(i, AutoStopped, Inferred)
 		}
 	}
-	return t
 }
 
 // deadCreators applies rule 4: a row without related id goes below the activity
 // that its path runs through, if that one was never stopped.
-func (t *Rows) deadCreators() {
-	open := map[ID][]int32{} // rows that were never stopped
-	for i := range int32(t.Len()) {
-		if r := t.at(i); !t.has(i, rowStopped) && !r.id.IsZero() {
-			open[r.id] = append(open[r.id], i)
+func (t *Rows) deadCreators(unstopped bitSet) {
+	open := map[ID][]int32{}
+	for i := range unstopped.all {
+		if id := t.at(i).id; !id.IsZero() {
+			open[id] = append(open[id], i)
 		}
 	}
 	if len(open) == 0 {
 		return
 	}
 	for i := range int32(t.Len()) {
-		r := t.at(i)
-		if !t.has(i, rowStarted) || t.more(i).related != 0 || r.id.IsZero() {
+		t.trim(i)
+		id := t.at(i).id
+		if !t.has(i, rowStarted) || !t.more(i).related.IsZero() || id.IsZero() {
 			continue
 		}
-		p, ok := t.decode(r.id)
+		p, ok := t.decode(id)
 		if !ok || p.n < 2 {
 			continue
 		}
@@ -675,8 +737,9 @@ func (t *Rows) deadCreators() {
 			for _, id := range t.prefixIDs(&p, n) {
 				rows := open[id]
 				if j, _ := slices.BinarySearch(rows, i); j > 0 {
-					r.parent = rows[j-1]
-					t.set(i, rowDeadCreator)
+					r, flags, _ := t.change(i)
+					r.parent = 1 + rows[j-1]
+					*flags |= rowDeadCreator
 					break search
 				}
 			}

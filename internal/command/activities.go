@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,11 +77,13 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	a.tell(ctx, c, rows, read, keep)
 	switch c.Format {
 	case "json":
-		return httpreport.ActivitiesJSON(c.Out, rows, keep, why)
+		err = httpreport.ActivitiesJSON(c.Out, rows, keep, why)
 	case "ndjson":
-		return httpreport.ActivitiesNDJSON(c.Out, rows, keep, why)
+		err = httpreport.ActivitiesNDJSON(c.Out, rows, keep, why)
+	default:
+		err = httpreport.ActivitiesTree(c.Out, rows, keep, a.Depth, why, c.Screen.Width)
 	}
-	return httpreport.ActivitiesTree(c.Out, rows, keep, a.Depth, why, c.Screen.Width)
+	return cmp.Or(err, rows.Err())
 }
 
 // tell says how many activities there are and how those ended that are wanted; if none is, what

@@ -62,7 +62,7 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) ([]bo
 		in[i] = r.Parent >= 0 && in[r.Parent] || asked[r.ID] || profile.MatchActivity(f.Activity, r.Provider, r.Name, path) ||
 			slices.ContainsFunc(f.Activity, func(s string) bool { return strings.EqualFold(strings.Trim(s, "{}"), r.ID.String()) })
 	}
-	return in, nil
+	return in, rows.Err()
 }
 
 // requests returns the activities of the requests that are asked for, of both sides.

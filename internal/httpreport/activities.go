@@ -231,7 +231,7 @@ func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth in
 	for i := range first {
 		first[i] = -1
 	}
-	roots := []int{}
+	var roots []int32
 	for i := n - 1; i >= 0; i-- { // backwards: lists come out in order of start
 		p := t.Parent(i)
 		for p >= 0 && !kept[p] {
@@ -243,7 +243,7 @@ func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth in
 		if p >= 0 {
 			next[i], first[p] = first[p], int32(i)
 		} else {
-			roots = append(roots, i)
+			roots = append(roots, int32(i))
 		}
 	}
 	if len(roots) > 0 {
@@ -258,7 +258,7 @@ func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth in
 	r := &activity.Row{}
 	hidden := 0
 	for k := len(roots) - 1; k >= 0; k-- {
-		stack = append(stack[:0], frame{roots[k], 0})
+		stack = append(stack[:0], frame{int(roots[k]), 0})
 		for len(stack) > 0 {
 			f := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]

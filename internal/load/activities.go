@@ -6,18 +6,22 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/relay"
+	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
 // activities collects start and stop events of all EventSources and ActivitySources. The tree
-// of them is built beside the reading.
+// of them is built beside the reading. What does not fit into memory is on disk.
 type activities struct {
 	k        *tracker
 	builder  *activity.Builder
-	starts   []uint32   // by row: 1 + where payloads have that of its start event; 0: nowhere
-	payloads payloadLog // what rows do not hold
+	aside    *spool.Spool
+	drawn    spool.Pages[drawnPage] // by row
+	payloads payloadLog             // what rows do not hold
 	metas    []*nettrace.Metadata
 	metaOf   map[*nettrace.Metadata]uint32
 	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
@@ -47,9 +51,11 @@ type activityEvent struct {
 }
 
 func newActivities(k *tracker) *activities {
+	aside := &spool.Spool{Create: input.Scratch, Memory: 1}
 	a := &activities{
 		k:       k,
-		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread}),
+		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread, Spool: aside}),
+		aside:   aside, drawn: spool.PagesIn[drawnPage](aside, drawnMemory), payloads: payloadsIn(aside),
 		metaOf:  map[*nettrace.Metadata]uint32{},
 		spans:   map[string][]profile.Arg{},
 		numbers: map[*process]uint32{},
@@ -66,12 +72,7 @@ func (a *activities) keep(ev *nettrace.Event, row int) {
 		a.metas = append(a.metas, ev.Metadata)
 		a.metaOf[ev.Metadata] = m
 	}
-	if at, ok := a.payloads.add(m, ev.Version, ev.Payload); ok {
-		for row >= len(a.starts) {
-			a.starts = append(a.starts, 0)
-		}
-		a.starts[row] = 1 + at
-	}
+	a.at(row).payload = 1 + a.payloads.add(m, ev.Version, ev.Payload)
 }
 
 // event takes an event of any EventSource; it reports whether it starts or stops an
@@ -176,24 +177,44 @@ func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
 	return s
 }
 
-// A shownActivity is a row of the tree with its place in the track.
-type shownActivity struct {
-	row             int32
-	id              uint32
+// A drawn is what is kept of a row of the tree beside it. Others are 1 + their rows.
+type drawn struct {
+	payload         int64 // 1 + where payloads have that of its start event; 0: nowhere
+	start, dur      int64
+	parent          int32  // as next, in its process; 0: none, or it is an instant, which lies in nothing
+	next            int32  // the one that is drawn behind it in its process; 0: none
+	id              uint32 // that it is drawn with; 0: not known yet
 	flowIn, flowOut uint32
+	owner           int32 // the first one with the id
+	below           int32 // the one around it, of the same id
+	top             int32 // of an owner: the innermost one that is open; 0: none
+}
+
+const drawnAtOnce = 1 << 10
+
+// A drawnPage is so many of them side by side.
+type drawnPage [drawnAtOnce]drawn
+
+const drawnMemory = 4 << 20
+
+// at returns what is kept of a row, to be changed before it is asked for a row behind all others.
+func (a *activities) at(row int) *drawn {
+	for row/drawnAtOnce >= a.drawn.Len() {
+		a.drawn.Add()
+	}
+	return &a.drawn.Mut(row / drawnAtOnce)[row%drawnAtOnce]
 }
 
 // extent tells where a row is drawn. One without a start is an instant: nobody knows
 // when it began, perhaps its start was lost.
-func extent(tree *activity.Rows, row int32, end int64) (start, dur int64, open, instant bool) {
-	start, stop, hasStart, hasStop, _ := tree.Extent(int(row))
+func extent(r *activity.Row, end int64) (start, dur int64, open, instant bool) {
 	switch {
-	case !hasStart:
-		return stop, 0, false, true
-	case hasStop:
-		return start, max(0, stop-start), false, false
+	case !r.HasStart:
+		return r.Stop, 0, false, true
+	case r.HasStop:
+		return r.Start, max(0, r.Stop-r.Start), false, false
 	}
-	return start, max(0, end-start), true, false
+	return r.Start, max(0, end-r.Start), true, false
 }
 
 // arrange makes one track for each process. Activities cross threads and overlap, so
@@ -204,7 +225,6 @@ func extent(tree *activity.Rows, row int32, end int64) (start, dur int64, open, 
 func (a *activities) arrange(end int64) {
 	a.close()
 	tree := a.builder.FinishRows()
-	tree.Lean()
 	a.builder = nil
 	if !tree.HasIDs {
 		for _, c := range tree.WithoutID {
@@ -213,107 +233,174 @@ func (a *activities) arrange(end int64) {
 			}
 		}
 	}
-	counts := make([]int, len(a.procs))
-	for i := range tree.Len() {
-		_, _, _, _, process := tree.Extent(i)
-		counts[process]++
-	}
-	shown := make([][]shownActivity, len(a.procs))
-	for i, n := range counts {
-		shown[i] = make([]shownActivity, 0, n)
-	}
-	for i := range tree.Len() {
-		_, _, _, _, process := tree.Extent(i)
-		shown[process] = append(shown[process], shownActivity{row: int32(i)})
-	}
-	n := nester{rows: tree, end: end, next: 1, at: make([]int32, tree.Len()), below: make([]int32, tree.Len())}
-	for i, list := range shown {
-		if len(list) == 0 {
+	n := nester{drawn: &a.drawn}
+	for i, l := range n.lists(tree, len(a.procs), end) {
+		if l.first == 0 {
 			continue
 		}
-		outerFirst := func(x, y shownActivity) int {
-			xs, xd, _, _ := n.extent(x.row)
-			ys, yd, _, _ := n.extent(y.row)
-			return cmp.Or(cmp.Compare(xs, ys), cmp.Compare(yd, xd))
-		}
-		if !slices.IsSortedFunc(list, outerFirst) { // rows are in the order in which they began, as a rule
-			slices.SortStableFunc(list, outerFirst)
-		}
-		n.nest(list)
+		n.nest(l.first)
 		a.tracks = append(a.tracks, &profile.Track{
 			Name: "Activities", Group: "activities", Process: a.procs[i].trace,
-			Slices: a.slices(tree, list, end),
+			Slices: a.slices(tree, l.first, end), Err: a.aside.Err,
 		})
+	}
+	a.drawn.Done()
+	a.payloads.log.Done()
+}
+
+// A nester puts activities in order and gives them ids.
+type nester struct {
+	drawn *spool.Pages[drawnPage]
+	ids   uint32 // given so far
+}
+
+// at returns what is kept of a row, to be changed before trim is called.
+func (n *nester) at(row int32) *drawn { return &n.drawn.Mut(int(row / drawnAtOnce))[row%drawnAtOnce] }
+
+// trim puts aside what is too much, every now and then.
+func (n *nester) trim(i int) {
+	if i%drawnAtOnce == 0 {
+		n.drawn.Trim()
 	}
 }
 
-// A nester gives ids to activities.
-type nester struct {
-	rows  *activity.Rows
-	end   int64
-	next  uint32
-	at    []int32 // row -> place in list + 1, 0: not yet
-	top   []int32 // by id: 1 + the innermost row that is open; 0: none
-	below []int32 // by row: 1 + the one around it, of the same id
+// A rowList is the activities of a process in order of start, outer ones first.
+type rowList struct {
+	first, last int32 // 1 + row; 0: none
+	unsorted    bool  // as they come
+	torn        bool  // they go back in time, not only in depth
 }
 
-func (n *nester) extent(row int32) (start, dur int64, open, instant bool) {
-	return extent(n.rows, row, n.end)
+// lists returns those of so many processes.
+func (n *nester) lists(tree *activity.Rows, processes int, end int64) []rowList {
+	lists := make([]rowList, processes)
+	for i, r := range tree.All() {
+		n.trim(i)
+		for i/drawnAtOnce >= n.drawn.Len() {
+			n.drawn.Add()
+		}
+		x, instant := n.at(int32(i)), false
+		x.start, x.dur, _, instant = extent(r, end)
+		if p := int32(r.Parent); p >= 0 && !instant && tree.Process(int(p)) == r.Process {
+			x.parent = 1 + p
+		}
+		l := &lists[r.Process]
+		if l.first == 0 {
+			l.first = 1 + int32(i)
+		} else {
+			last := n.at(l.last - 1)
+			last.next = 1 + int32(i)
+			l.unsorted = l.unsorted || outerFirst(last, x) > 0
+			l.torn = l.torn || x.start < last.start
+		}
+		l.last = 1 + int32(i)
+	}
+	for i := range lists {
+		if lists[i].unsorted {
+			n.sort(&lists[i])
+		}
+	}
+	return lists
 }
 
-// nest takes the activities of a process in order of start, outer ones first.
-func (n *nester) nest(list []shownActivity) {
-	for i := range list {
-		s := &list[i]
-		n.at[s.row] = int32(i) + 1
-		start, dur, _, instant := n.extent(s.row)
-		if p := int32(n.rows.Parent(int(s.row))); p >= 0 && n.at[p] > 0 && !instant && n.process(p) == n.process(s.row) {
-			parent := &list[n.at[p]-1]
-			top := &n.top[parent.id]
-			for *top > 0 && *top-1 != parent.row {
-				if ts, td, _, _ := n.extent(*top - 1); ts+td > start {
+func outerFirst(x, y *drawn) int {
+	return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.dur, x.dur))
+}
+
+// sort puts a list in order: what begins at one time, or all of it if it is torn, as in damaged files only.
+func (n *nester) sort(l *rowList) {
+	type placed struct {
+		drawn
+		row int32 // 1 + row
+	}
+	var group []placed
+	before := int32(0) // the row before the group
+	link := func(row int32) {
+		if before == 0 {
+			l.first = row
+		} else {
+			n.at(before - 1).next = row
+		}
+		before = row
+	}
+	flush := func() {
+		text.SortRows(group, func(x, y *placed) int { return outerFirst(&x.drawn, &y.drawn) })
+		for i := range group {
+			link(group[i].row)
+		}
+		group = group[:0]
+	}
+	for row, at := l.first, 0; row != 0; at++ {
+		n.trim(at)
+		x := placed{*n.at(row - 1), row}
+		if len(group) > 0 && x.start > group[0].start && !l.torn {
+			flush()
+		}
+		group = append(group, x)
+		row = x.next
+	}
+	flush()
+	link(0)
+}
+
+// nest takes the activities of a process, of which that is the first.
+func (n *nester) nest(first int32) {
+	for row, at := first, 0; row != 0; at++ {
+		n.trim(at)
+		s := n.at(row - 1)
+		n.place(row, s)
+		row = s.next
+	}
+}
+
+// place gives a row its id.
+func (n *nester) place(row int32, s *drawn) {
+	if s.parent > 0 {
+		if parent := n.at(s.parent - 1); parent.id > 0 {
+			owner := n.at(parent.owner - 1)
+			for owner.top > 0 && owner.top != s.parent {
+				top := n.at(owner.top - 1)
+				if top.start+top.dur > s.start {
 					break
 				}
-				*top = n.below[*top-1]
+				owner.top = top.below
 			}
-			ps, pd, _, _ := n.extent(parent.row)
-			if *top == parent.row+1 && start+dur <= ps+pd {
-				s.id = parent.id
-				n.below[s.row], *top = *top, s.row+1
-				continue
+			if owner.top == s.parent && s.start+s.dur <= parent.start+parent.dur {
+				s.id, s.owner = parent.id, parent.owner
+				s.below, owner.top = owner.top, row
+				return
 			}
 			if parent.flowOut == 0 {
-				parent.flowOut = uint32(s.row) + 1
+				parent.flowOut = uint32(row)
 			}
 			s.flowIn = parent.flowOut
 		}
-		s.id = n.next
-		n.next++
-		for len(n.top) <= int(s.id) {
-			n.top = append(n.top, 0)
-		}
-		n.top[s.id] = s.row + 1
 	}
+	n.ids++
+	s.id, s.owner, s.top = n.ids, row, row
 }
 
-func (n *nester) process(row int32) uint32 {
-	_, _, _, _, process := n.rows.Extent(int(row))
-	return process
-}
-
-// slices yields the activities of one process.
-func (a *activities) slices(tree *activity.Rows, list []shownActivity, end int64) func(func(*profile.Slice) bool) {
+// slices yields the activities of one process, of which that is the first.
+func (a *activities) slices(tree *activity.Rows, first int32, end int64) func(func(*profile.Slice) bool) {
 	return func(yield func(*profile.Slice) bool) {
 		var s profile.Slice
 		var values []nettrace.Value
-		var payload []byte
-		r := &activity.Row{}
-		for i := range list {
-			x := &list[i]
-			tree.Row(int(x.row), r)
+		payloads := payloadReader{log: &a.payloads}
+		r, rows := &activity.Row{}, tree.Reader()
+		var room, page *drawnPage
+		at := -1 // of page
+		for row := first; row != 0; {
+			if i := int(row-1) / drawnAtOnce; i != at {
+				if room == nil {
+					room = new(drawnPage)
+				}
+				page, at = a.drawn.View(i, room), i
+			}
+			x := &page[(row-1)%drawnAtOnce]
+			rows.Row(int(row-1), r)
 			args := s.Args[:0]
 			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
-			s.Start, s.Dur, s.Open, s.Instant = extent(tree, x.row, end)
+			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
 			if p, ok := tree.Path(r); ok {
 				args = append(args, profile.Arg{Key: "path", Value: p.String()})
 			} else if !r.ID.IsZero() && r.Span == nil {
@@ -336,15 +423,15 @@ func (a *activities) slices(tree *activity.Rows, list []shownActivity, end int64
 				for _, d := range a.spans[r.Span.TraceID+r.Span.SpanID] {
 					args = appendDetail(args, d.Key, d.Value)
 				}
-			} else if int(x.row) < len(a.starts) && a.starts[x.row] > 0 {
-				meta, version := uint32(0), 0
-				meta, version, payload = a.payloads.read(a.starts[x.row]-1, payload[:0])
+			} else if x.payload > 0 {
+				meta, version, payload := payloads.read(x.payload - 1)
 				args, values = a.k.details(args, values, a.metas[meta], version, payload)
 			}
 			s.Args = args
 			if !yield(&s) {
 				return
 			}
+			row = x.next
 		}
 	}
 }

@@ -523,7 +523,7 @@ func (l *loader) losses() {
 			t.Breaks = breaks(&t.Samples, all, own)
 		}
 	})
-	slices.SortStableFunc(l.profile.Losses, func(a, b profile.Loss) int { return cmp.Compare(a.To, b.To) })
+	text.SortRows(l.profile.Losses, func(a, b *profile.Loss) int { return cmp.Compare(a.To, b.To) })
 }
 
 // breaks returns the first time behind each sample that one of the lists has; these are

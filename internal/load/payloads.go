@@ -2,32 +2,26 @@ package load
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // A payloadLog keeps payloads of events without most of their zero bytes: half of a text is
 // such, and much of a number.
 type payloadLog struct {
-	chunks [][]byte
-	full   bool
+	log spool.Log
+	b   []byte
 }
 
-// payloadChunk is the size of most chunks, a power of two: a place in the log is one number.
-const payloadChunk = 1 << 16
+const payloadMemory = 4 << 20
 
-// add appends a payload and returns its place; false if the log is full.
-func (l *payloadLog) add(meta uint32, version int, payload []byte) (at uint32, ok bool) {
-	most := len(payload) + len(payload)/8 + 32
-	n := len(l.chunks)
-	if n == 0 || len(l.chunks[n-1])+most > cap(l.chunks[n-1]) || len(l.chunks[n-1]) >= payloadChunk {
-		if l.full = l.full || n == math.MaxUint32/payloadChunk; l.full {
-			return 0, false
-		}
-		l.chunks, n = append(l.chunks, make([]byte, 0, max(payloadChunk, most))), n+1
-	}
-	b := l.chunks[n-1]
-	at = uint32((n-1)*payloadChunk + len(b))
+func payloadsIn(s *spool.Spool) payloadLog { return payloadLog{log: spool.LogIn(s, payloadMemory)} }
+
+// add appends a payload and returns its place.
+func (l *payloadLog) add(meta uint32, version int, payload []byte) int64 {
+	b := append(l.b[:0], 0, 0, 0, 0) // its own length
 	b = binary.AppendUvarint(b, uint64(meta))
 	b = binary.AppendUvarint(b, uint64(version))
 	b = binary.AppendUvarint(b, uint64(len(payload)))
@@ -42,29 +36,46 @@ func (l *payloadLog) add(meta uint32, version int, payload []byte) (at uint32, o
 		}
 		payload = payload[min(8, len(payload)):]
 	}
-	l.chunks[n-1] = b
-	return at, true
+	binary.LittleEndian.PutUint32(b, uint32(len(b)))
+	l.b = b
+	return l.log.Add(b)
 }
 
-// read appends to dst the payload at a place.
-func (l *payloadLog) read(at uint32, dst []byte) (meta uint32, version int, payload []byte) {
-	b := l.chunks[at/payloadChunk][at%payloadChunk:]
+// A payloadReader reads what a payloadLog has, into memory of its own.
+type payloadReader struct {
+	log        *payloadLog
+	b, payload []byte
+}
+
+// read returns the payload at a place, until the next one is read. It is empty if it cannot be read; see the Spool's Err.
+func (r *payloadReader) read(at int64) (meta uint32, version int, payload []byte) {
+	var size [4]byte
+	r.log.log.Get(size[:], at)
+	n := int(binary.LittleEndian.Uint32(size[:]))
+	if n < len(size) {
+		return 0, 0, nil
+	}
+	r.b = slices.Grow(r.b[:0], n)[:n]
+	r.log.log.Get(r.b, at)
+	b := r.b[len(size):]
 	field := func() uint64 {
 		v, n := binary.Uvarint(b)
-		b = b[n:]
+		b = b[max(n, 0):]
 		return v
 	}
 	meta, version = uint32(field()), int(field())
-	n := len(dst) + int(field())
-	for len(dst) < n {
+	left := int(field())
+	payload = r.payload[:0]
+	for ; left > 0 && len(b) > 0; left -= 8 {
 		group := [8]byte{}
 		mask := b[0]
 		b = b[1:]
-		for m := mask; m != 0; m &= m - 1 {
+		for m := mask; m != 0 && len(b) > 0; m &= m - 1 {
 			group[bits.TrailingZeros8(m)] = b[0]
 			b = b[1:]
 		}
-		dst = append(dst, group[:min(8, n-len(dst))]...)
+		payload = append(payload, group[:min(8, left)]...)
 	}
-	return meta, version, dst
+	r.payload = payload
+	return meta, version, payload
 }

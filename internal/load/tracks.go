@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -436,8 +437,9 @@ func (k *tracker) finish() {
 		if len(ln.items) == 0 {
 			continue
 		}
-		if !slices.IsSortedFunc(ln.items, byStart) { // damaged files only
-			slices.SortStableFunc(ln.items, byStart)
+		byStart := func(a, b *item) int { return cmp.Compare(a.start, b.start) }
+		if !slices.IsSortedFunc(ln.items, func(a, b item) int { return byStart(&a, &b) }) { // damaged files only
+			text.SortRows(ln.items, byStart)
 			ln.track.Nested = false
 		}
 		ln.track.Slices = k.slices(ln.track.Group, ln.items)
@@ -471,17 +473,6 @@ func (k *tracker) sort() {
 			cmp.Compare(slices.Index(Groups, a.Group), slices.Index(Groups, b.Group)),
 		)
 	})
-}
-
-// byStart orders items.
-func byStart(a, b item) int {
-	switch {
-	case a.start < b.start:
-		return -1
-	case a.start > b.start:
-		return 1
-	}
-	return 0
 }
 
 // slices yields items as slices.

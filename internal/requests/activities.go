@@ -6,12 +6,19 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// Activities reads the start/stop activities of all event sources of a nettrace file.
+// Activities reads the start/stop activities of all event sources of a nettrace file. What does not fit into memory is on
+// disk: their Err is to be asked when they were read.
 func Activities(ctx context.Context, in *input.File, o *activity.Options) (*activity.Rows, *Info, error) {
-	s := NewActivityScanner(o)
+	var own activity.Options
+	if o != nil {
+		own = *o
+	}
+	own.Spool = &spool.Spool{Create: input.Scratch, Memory: 1}
+	s := NewActivityScanner(&own)
 	info, err := ReadFor(ctx, in, s)
 	if err != nil {
 		return nil, nil, err
