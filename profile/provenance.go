@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/relay"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A RepairMark tells of samples of a thread, in a row, that were repaired alike. Outputs carry
@@ -238,7 +239,7 @@ func (p *Profile) SetRepairMarks(marks []RepairMark) {
 		case t.switchedOut():
 			t.setMarksByTime(p.Table, list)
 		default:
-			slices.SortStableFunc(list, func(a, b RepairMark) int { return int(min(1, max(-1, a.Time-b.Time))) })
+			text.SortRows(list, func(a, b *RepairMark) int { return int(min(1, max(-1, a.Time-b.Time))) })
 			t.setMarks(p.Table, list)
 		}
 	}

@@ -161,7 +161,9 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 		})
 	}
 	t.Counters = map[string][]float64{}
-	for _, c := range slices.SortedStableFunc(maps.Keys(counted), func(a, b counter) int { return cmp.Compare(a.process, b.process) }) {
+	counters := slices.Collect(maps.Keys(counted))
+	text.SortRows(counters, func(a, b *counter) int { return cmp.Compare(a.process, b.process) })
+	for _, c := range counters {
 		if text.List(sel.Processes).MatchID(int64(c.process), names[c.process]) {
 			t.Counters[c.name] = append(t.Counters[c.name], counted[c]...)
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // errNoSymbols reports a file without a table of symbols.
@@ -136,7 +138,7 @@ func (f *elfFile) read(e *elf.File, kind elf.SectionType, size int64) error {
 		s.global = elf.ST_BIND(info) == elf.STB_GLOBAL
 		f.symbols = append(f.symbols, s)
 	}
-	slices.SortStableFunc(f.symbols, func(a, b elfSymbol) int { return cmp.Compare(a.addr, b.addr) })
+	text.SortRows(f.symbols, func(a, b *elfSymbol) int { return cmp.Compare(a.addr, b.addr) })
 	return nil
 }
 

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sort"
 
 	"github.com/tracefix/tracefix/internal/load/pdb"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -124,7 +124,7 @@ func (l *lines) pairsOf(method int32) []pair {
 		list = append(list, pair{binary.LittleEndian.Uint32(natives[4*i:]), binary.LittleEndian.Uint32(ils[4*i:])})
 	}
 	// Of several that begin at one place, the last is one that names an instruction.
-	slices.SortStableFunc(list, func(a, b pair) int {
+	text.SortRows(list, func(a, b *pair) int {
 		return cmp.Or(cmp.Compare(a.native, b.native), cmp.Compare(min(b.il, ilEpilog), min(a.il, ilEpilog)))
 	})
 	l.pairs[method] = list
