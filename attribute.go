@@ -24,5 +24,6 @@ func newAttributor(o *load.Options) *attributor {
 func (a *attributor) finish(p *profile.Profile) error {
 	requests.Attribute(p, &a.rec.Log)
 	a.rows.Name(p)
+	p.Activities.Done()
 	return a.rec.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -65,19 +66,28 @@ const (
 // for, the outermost first, so that time adds up by activity. Equal names are one frame:
 // requests are told apart by what they ask for.
 func (p *Profile) ByActivity() {
-	b := byActivity{p: p, roots: make([]StackID, p.Activities.Len()), frames: map[string]FrameID{}, stacks: map[[2]StackID]StackID{}}
+	b := byActivity{p: p, roots: spool.PagesIn[rootPage](p.Activities.Spool, rootMemory), frames: map[string]FrameID{}, stacks: map[[2]StackID]StackID{}}
+	for b.roots.Len()*len(rootPage{}) < p.Activities.Len() {
+		b.roots.Add()
+	}
 	for _, t := range p.Threads {
 		c := t.Work.Cursor()
 		t.Samples.Change(func(s *Sample) bool {
 			s.Stack = b.under(b.root(c.At(s.Time)), s.Stack)
+			b.roots.Trim()
 			return true
 		})
 	}
 }
 
+// A rootPage is the roots of so many activities.
+type rootPage [1 << 11]StackID
+
+const rootMemory = 2 << 20
+
 type byActivity struct {
 	p      *Profile
-	roots  []StackID // by activity
+	roots  spool.Pages[rootPage] // by activity
 	frames map[string]FrameID
 	stacks map[[2]StackID]StackID
 	trail  []FrameID
@@ -109,7 +119,8 @@ func (b *byActivity) activity(i int32) StackID {
 	if i < 0 {
 		return 0
 	}
-	if s := b.roots[i]; s != 0 {
+	page, k := int(i)/len(rootPage{}), int(i)%len(rootPage{})
+	if s := b.roots.At(page)[k]; s != 0 {
 		return s
 	}
 	a := b.p.Activities.At(i)
@@ -118,15 +129,16 @@ func (b *byActivity) activity(i int32) StackID {
 		if up == 0 {
 			up = b.p.Table.Push(0, b.frame("Activity "+b.p.Activities.Path(i)))
 		}
-		b.roots[i] = up
+		b.roots.Mut(page)[k] = up
 		return up
 	}
 	name := "Activity " + a.Name
 	if a.Request > 0 && a.Title != "" {
 		name += " " + a.Title
 	}
-	b.roots[i] = b.p.Table.Push(up, b.frame(name))
-	return b.roots[i]
+	s := b.p.Table.Push(up, b.frame(name))
+	b.roots.Mut(page)[k] = s
+	return s
 }
 
 // under returns a stack with another one put below its outermost frame.

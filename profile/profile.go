@@ -7,6 +7,7 @@
 package profile
 
 import (
+	"cmp"
 	"iter"
 	"strconv"
 	"time"
@@ -139,9 +140,12 @@ type Profile struct {
 // have not all been there. It is to be asked after they were used.
 func (p *Profile) Err() error {
 	for _, t := range p.Threads {
-		if err := t.Samples.spool.Err(); err != nil {
+		if err := cmp.Or(t.Samples.spool.Err(), t.Work.Spool.Err()); err != nil {
 			return err
 		}
+	}
+	if err := p.Activities.Spool.Err(); err != nil {
+		return err
 	}
 	for _, t := range p.Tracks {
 		if t.Err != nil {

@@ -3,6 +3,9 @@ package profile
 import (
 	"encoding/binary"
 	"iter"
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // An Activity is one that threads worked for.
@@ -22,21 +25,28 @@ type Activity struct {
 	URL, Title string
 }
 
-// Activities is a list of activities, some 40 bytes each; a parent comes before its children. The
+// Activities is a list of activities, some 50 bytes each; a parent comes before its children. The
 // zero value is empty.
 type Activities struct {
 	// Paths tells the path of an activity, //1/2/3, by its ID and Lossy; the id as text where it
 	// holds no path. nil: nobody does.
 	Paths func(id [16]byte, lossy bool) string
+	// Spool takes all but some megabytes; set before the first Add. nil: all stay in memory.
+	Spool *Spool
 
-	chunks [][]activity
+	n      int
+	pages  spool.Pages[activityPage]
 	paths  map[int32]string // by index: those that were told as text
 	names  pairs            // name and provider
 	titles pairs            // URL and title
 }
 
-// activityChunk is how many activities are kept side by side: the list never moves as a whole.
-const activityChunk = 1 << 10
+const activitiesAtOnce = 1 << 9
+
+// An activityPage is so many activities side by side.
+type activityPage [activitiesAtOnce]activity
+
+const activityMemory = 4 << 20
 
 // An activity is an Activity as it is kept.
 type activity struct {
@@ -74,22 +84,15 @@ func (p *pairs) add(a, b string) uint32 {
 }
 
 // Len returns the number of activities.
-func (l *Activities) Len() int {
-	if len(l.chunks) == 0 {
-		return 0
-	}
-	return (len(l.chunks)-1)*activityChunk + len(l.chunks[len(l.chunks)-1])
-}
+func (l *Activities) Len() int { return l.n }
 
 // Add appends an activity and returns its index.
 func (l *Activities) Add(a *Activity) int32 {
-	n := len(l.chunks)
-	if n == 0 || len(l.chunks[n-1]) == activityChunk {
-		size := activityChunk
-		if n == 0 {
-			size = 0 // most traces have few
-		}
-		l.chunks, n = append(l.chunks, make([]activity, 0, size)), n+1
+	if l.n == 0 {
+		l.pages = spool.PagesIn[activityPage](l.Spool, activityMemory)
+	}
+	if l.n%activitiesAtOnce == 0 {
+		l.pages.Add()
 	}
 	x := activity{id: a.ID, start: a.Start, parent: a.Parent, name: l.names.add(a.Name, a.Provider), request: int32(a.Request), title: l.titles.add(a.URL, a.Title)}
 	if a.Started {
@@ -98,15 +101,23 @@ func (l *Activities) Add(a *Activity) int32 {
 	if a.Lossy {
 		x.flags |= activityLossy
 	}
-	l.chunks[n-1] = append(l.chunks[n-1], x)
-	return int32(l.Len() - 1)
+	l.pages.Mut(l.n / activitiesAtOnce)[l.n%activitiesAtOnce] = x
+	l.n++
+	return int32(l.n - 1)
 }
 
-func (l *Activities) at(i int32) *activity { return &l.chunks[i/activityChunk][i%activityChunk] }
+// Done says that nothing is added or set any more: any number of goroutines may read.
+func (l *Activities) Done() { l.pages.Done() }
+
+func (l *Activities) at(i int32) *activity {
+	return &l.pages.At(int(i / activitiesAtOnce))[i%activitiesAtOnce]
+}
 
 // At returns activity i.
-func (l *Activities) At(i int32) Activity {
-	x := l.at(i)
+func (l *Activities) At(i int32) Activity { return l.told(l.at(i)) }
+
+// told returns an activity as it is told.
+func (l *Activities) told(x *activity) Activity {
 	name, title := l.names.list[x.name], l.titles.list[x.title]
 	return Activity{
 		ID: x.id, Name: name[0], Provider: name[1], Parent: x.parent, Start: x.start, Started: x.flags&activityStarted != 0, Lossy: x.flags&activityLossy != 0,
@@ -117,9 +128,13 @@ func (l *Activities) At(i int32) Activity {
 // All yields all activities with their indices.
 func (l *Activities) All() iter.Seq2[int32, Activity] {
 	return func(yield func(int32, Activity) bool) {
-		for i := range int32(l.Len()) {
-			if !yield(i, l.At(i)) {
-				return
+		var room activityPage
+		for k := range l.pages.Len() {
+			page := l.pages.View(k, &room)
+			for i := range min(activitiesAtOnce, l.n-k*activitiesAtOnce) {
+				if !yield(int32(k*activitiesAtOnce+i), l.told(&page[i])) {
+					return
+				}
 			}
 		}
 	}
@@ -157,8 +172,9 @@ func (l *Activities) RequestOf(i int32) int {
 
 // SetRequest says which HTTP request activity i is.
 func (l *Activities) SetRequest(i int32, id int, url, title string) {
-	x := l.at(i)
+	x := &l.pages.Mut(int(i / activitiesAtOnce))[i%activitiesAtOnce]
 	x.request, x.title = int32(id), l.titles.add(url, title)
+	l.pages.Trim()
 }
 
 // A Work is a stretch of time in which it is known for whom a thread worked.
@@ -169,11 +185,27 @@ type Work struct {
 
 // Works is a list of stretches, some five bytes each, in order of time. The zero value is empty.
 type Works struct {
-	b    []byte
-	prev Work // the one before last
-	last Work
-	any  bool
+	// Spool takes what does not fit into memory; set before the first Add. nil: all stays there.
+	Spool *Spool
+
+	pieces []workPiece
+	b      []byte // behind those of pieces
+	prev   Work   // the one before last
+	last   Work
+	any    bool
 }
+
+// A workPiece is stretches one behind the other, in memory or on disk.
+type workPiece struct {
+	b  []byte
+	at int64
+	n  int // bytes
+}
+
+const (
+	workPieceSize = 4 << 10
+	mostWork      = 3 * binary.MaxVarintLen64
+)
 
 // Add appends a stretch of time.
 func (l *Works) Add(w Work) {
@@ -182,10 +214,22 @@ func (l *Works) Add(w Work) {
 		return
 	}
 	if l.any {
+		if len(l.b) > workPieceSize-mostWork {
+			l.putAside()
+		}
 		l.b = appendWork(l.b, &l.prev, &l.last)
 		l.prev = l.last
 	}
 	l.last, l.any = w, true
+}
+
+// putAside begins a new piece.
+func (l *Works) putAside() {
+	if at := l.Spool.Put(l.b, 0, workPieceSize); at > 0 {
+		l.pieces, l.b = append(l.pieces, workPiece{at: at, n: len(l.b)}), l.b[:0]
+	} else {
+		l.pieces, l.b = append(l.pieces, workPiece{b: l.b}), make([]byte, 0, workPieceSize)
+	}
 }
 
 // appendWork appends w as what it differs in from the stretch before.
@@ -215,29 +259,54 @@ func (l *Works) At(at int64) *Work {
 
 // A WorkCursor finds the work at times that are asked for in order.
 type WorkCursor struct {
-	b    []byte
-	last Work // behind those of b
-	left bool // last is still to come
-	w    Work // the newest that was reached
-	on   bool // it is not over
+	works  *Works
+	pieces []workPiece // still to come
+	b      []byte
+	room   []byte // of what is read from the disk
+	tail   bool   // what is behind the pieces is still to come
+	left   bool   // and the last one
+	w      Work   // the newest that was reached
+	on     bool   // it is not over
 }
 
-// Cursor returns a cursor at the start.
-func (l *Works) Cursor() WorkCursor { return WorkCursor{b: l.b, last: l.last, left: l.any} }
+// Cursor returns a cursor at the start. Nothing is added while it is used.
+func (l *Works) Cursor() WorkCursor {
+	return WorkCursor{works: l, pieces: l.pieces, tail: true, left: l.any}
+}
 
 // next goes to the next stretch; false behind the last one.
 func (c *WorkCursor) next() bool {
+	if len(c.b) == 0 {
+		c.more()
+	}
 	switch c.on = true; {
 	case len(c.b) > 0:
 		c.w.From = c.w.To + c.varint()
 		c.w.To = c.w.From + c.varint()
 		c.w.Activity += int32(c.varint())
 	case c.left:
-		c.w, c.left = c.last, false
+		c.w, c.left = c.works.last, false
 	default:
 		c.on = false
 	}
 	return c.on
+}
+
+// more goes to the next piece. It is empty behind the last one, and if it cannot be read; see the Spool's Err.
+func (c *WorkCursor) more() {
+	switch {
+	case len(c.pieces) > 0:
+		p := c.pieces[0]
+		c.pieces = c.pieces[1:]
+		if c.b = p.b; p.b == nil {
+			c.room = slices.Grow(c.room[:0], p.n)[:p.n]
+			if c.b = c.room; !c.works.Spool.Get(c.b, p.at) {
+				c.b, c.pieces, c.tail, c.left = nil, nil, false, false
+			}
+		}
+	case c.tail:
+		c.b, c.tail = c.works.b, false
+	}
 }
 
 func (c *WorkCursor) varint() int64 {

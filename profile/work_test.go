@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 )
@@ -61,11 +62,63 @@ func TestWorksExtremes(t *testing.T) {
 	}
 }
 
-// TestActivities holds the list against a slice, over more than one chunk.
+// onDisk returns a Spool that keeps nothing in memory.
+func onDisk(t *testing.T) *Spool {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return &Spool{Memory: 1, Create: func() (SpoolFile, error) { return f, nil }}
+}
+
+// Stretches that do not fit into memory are those that do, also for several who read at once; of what cannot be read any more
+// nothing is told.
+func TestWorksOnDisk(t *testing.T) {
+	var here Works
+	there := Works{Spool: onDisk(t)}
+	r := rand.New(rand.NewPCG(5, 6))
+	at := int64(0)
+	for range 20_000 {
+		w := Work{at + 1, at + 1 + r.Int64N(1e6), r.Int32N(1e5) - 1}
+		at = w.To
+		here.Add(w)
+		there.Add(w)
+	}
+	if len(there.pieces) < 10 || there.pieces[0].b != nil {
+		t.Fatal("nothing is on disk")
+	}
+	a, b := here.Cursor(), there.Cursor()
+	for at := int64(0); at < 1e9; at += 1e6 {
+		if x, y := a.At(at), b.At(at); (x == nil) != (y == nil) || x != nil && *x != *y {
+			t.Fatalf("at %d: %v, want %v", at, y, x)
+		}
+	}
+	if want := slices.Collect(here.All()); !slices.Equal(slices.Collect(there.All()), want) {
+		t.Error("the stretches are others")
+	}
+	there.Spool.Memory = math.MaxInt64
+	there.pieces[3].at = 1 << 40
+	if n := len(slices.Collect(there.All())); n == 0 || n > 5000 || there.Spool.Err() == nil {
+		t.Errorf("%d stretches, error %v", n, there.Spool.Err())
+	}
+	p := &Profile{Threads: []*Thread{{Work: there}}}
+	if p.Err() == nil {
+		t.Error("the profile has no error")
+	}
+}
+
+// TestActivities holds the list against a slice, over more than one page, in memory and on disk.
 func TestActivities(t *testing.T) {
-	var l Activities
+	for n, s := range map[int]*Spool{2*activitiesAtOnce + 3: nil, 3 * activityMemory / 100: onDisk(t)} {
+		testActivities(t, n, s)
+	}
+}
+
+func testActivities(t *testing.T, n int, s *Spool) {
+	l := Activities{Spool: s}
 	var want []Activity
-	for i := range 2*activityChunk + 3 {
+	for i := range n {
 		a := Activity{
 			ID: [16]byte{byte(i), byte(i >> 8)}, Name: fmt.Sprint("name ", i%5), Provider: fmt.Sprint("provider ", i%3), Parent: int32(i/2) - 1,
 			Start: int64(i) - 7, Started: i%2 == 0, Lossy: i%3 == 0,
@@ -79,6 +132,7 @@ func TestActivities(t *testing.T) {
 		want = append(want, a)
 	}
 	l.SetRequest(1, 9, "/nine", "POST /nine")
+	l.Done()
 	want[1].Request, want[1].URL, want[1].Title = 9, "/nine", "POST /nine"
 	l.SetPath(2, "//1/2")
 	if l.Len() != len(want) || l.Path(2) != "//1/2" || l.Path(3) != "" {

@@ -167,12 +167,12 @@ func (c *costs) byRequest(wanted map[int]bool) {
 func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int)) {
 	p := c.trace.Profile
 	timing := p.Timing()
-	requests := make([]int, p.Activities.Len())
+	requests := make([]int32, p.Activities.Len())
 	for i, a := range p.Activities.All() { // parents come first
 		_, ours := c.route[a.Request]
 		switch {
 		case a.Request > 0 && ours:
-			requests[i] = a.Request
+			requests[i] = int32(a.Request)
 		case a.Parent >= 0:
 			requests[i] = requests[a.Parent]
 		}
@@ -189,7 +189,7 @@ func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretc
 			}
 			request := 0
 			if w := work.At(st.Time); w != nil && w.Activity >= 0 {
-				request = requests[w.Activity]
+				request = int(requests[w.Activity])
 			}
 			f(s, th, &st, request)
 		}

@@ -2,6 +2,7 @@ package requests
 
 import (
 	"github.com/tracefix/tracefix/causality"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -31,6 +32,9 @@ type attribution struct {
 	threads map[threadKey]*profile.Thread
 }
 
+// workMemory is how many bytes of what threads worked for stay in memory.
+const workMemory = 4 << 20
+
 // Attribute notes in p what its threads worked for. It empties the log.
 func Attribute(p *profile.Profile, log *causality.Log) {
 	a := attribution{p: p, threads: map[threadKey]*profile.Thread{}}
@@ -40,6 +44,7 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 			a.threads[k] = t
 		}
 	}
+	p.Activities.Spool = &profile.Spool{Create: input.Scratch, Memory: workMemory}
 	p.Activities.Paths = func(id [16]byte, lossy bool) string { return causality.PathOf(id, lossy) }
 	o := Options(p.Table)
 	o.Segment = a.segment
@@ -58,6 +63,7 @@ func (a *attribution) segment(s *causality.Segment) {
 	if t == nil || !s.Known || s.State == causality.Queued || s.Thrown != nil || !a.engine.HasIDs() {
 		return
 	}
+	t.Work.Spool = a.p.Activities.Spool
 	t.Work.Add(profile.Work{From: s.From, To: s.To, Activity: a.number(s.Activity)})
 }
 

@@ -208,8 +208,8 @@ func TestInvariants(t *testing.T) {
 
 func key(r *httpphases.Request) string { return fmt.Sprint(r.Start, " ", r.URL()) }
 
-// text prints what r tells, for comparison.
-func text(r *httpphases.Request) string {
+// inWords prints what r tells, for comparison.
+func inWords(r *httpphases.Request) string {
 	c := *r
 	c.ID, c.Server, c.Connection, c.Redirects = 0, 0, nil, nil
 	s := fmt.Sprintf("%+v", c)
@@ -248,7 +248,7 @@ func TestReordered(t *testing.T) {
 		want, got := run(rec.events, nil), run(mixed, nil)
 		require.Len(t, got, len(want))
 		for i := range want {
-			require.Equal(t, text(want[i]), text(got[i]))
+			require.Equal(t, inWords(want[i]), inWords(got[i]))
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestDropped(t *testing.T) {
 						if why := lie(r, w); why != "" {
 							lies++
 							if told {
-								t.Errorf("share %v, round %d: request at %d, %s %s: %s\nrow   %s\nwhole %s", share, round, r.Start, r.URL(), r.Outcome, why, text(r), text(w))
+								t.Errorf("share %v, round %d: request at %d, %s %s: %s\nrow   %s\nwhole %s", share, round, r.Start, r.URL(), r.Outcome, why, inWords(r), inWords(w))
 							}
 						}
 					}

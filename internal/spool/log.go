@@ -9,7 +9,7 @@ type Log struct {
 
 type logPage [1 << 16]byte
 
-// LogIn returns a Log of which about that many bytes stay in memory; the others go to s, of which Memory is 1.
+// LogIn returns a Log of which about that many bytes stay in memory; the others go to s.
 func LogIn(s *Spool, memory int) Log { return Log{pages: PagesIn[logPage](s, memory)} }
 
 // Add appends a piece and returns its place.

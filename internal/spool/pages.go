@@ -8,26 +8,34 @@ import (
 )
 
 // Pages are pages of memory, all of one type, not all of which need to be in memory: those that were there longest
-// go to a Spool, and come back when they are looked at. The zero value is empty and keeps all in memory.
+// go to a Spool, and come back when they are looked at. The zero value is empty and keeps all in memory. A copy is the
+// same pages, but for the zero value's.
 //
 // Who fills them is alone with them. When all is filled (Done), any number of goroutines may look (At).
 type Pages[T any] struct { // T holds no pointers: the collector does not see what is on disk
-	pages pages
+	pages *pages
 }
 
-// PagesIn returns pages of which about that many bytes stay in memory; the others go to s, of which Memory is 1.
+// PagesIn returns pages of which about that many bytes stay in memory; the others go to s.
 func PagesIn[T any](s *Spool, memory int) Pages[T] {
 	var page T
-	return Pages[T]{pages{spool: s, most: max(4, memory/int(unsafe.Sizeof(page)))}}
+	size := int(unsafe.Sizeof(page))
+	return Pages[T]{&pages{spool: s, size: size, most: max(4, memory/size)}}
 }
 
 // Len returns the number of pages.
-func (p *Pages[T]) Len() int { return len(p.pages.list) }
+func (p *Pages[T]) Len() int {
+	if p.pages == nil {
+		return 0
+	}
+	return len(p.pages.list)
+}
 
 // Add appends a page of zeros.
 func (p *Pages[T]) Add() *T {
-	var page T
-	p.pages.size = int(unsafe.Sizeof(page))
+	if p.pages == nil {
+		*p = PagesIn[T](nil, 0)
+	}
 	return (*T)(p.pages.add())
 }
 
@@ -39,13 +47,17 @@ func (p *Pages[T]) At(i int) *T {
 	return (*T)(p.pages.back(i))
 }
 
-// View returns a page, which is not to be changed: where it is, or as it is read from the disk into room, for who goes
-// through all of them.
+// View returns a page as it is now, for who goes through all of them: in room, if it is on disk or may still be changed.
 func (p *Pages[T]) View(i int, room *T) *T {
-	if memory := atomic.LoadPointer(&p.pages.list[i].memory); memory != nil {
+	memory := atomic.LoadPointer(&p.pages.list[i].memory)
+	switch {
+	case memory == nil:
+		p.pages.read(i, unsafe.Pointer(room))
+	case p.pages.done:
 		return (*T)(memory)
+	default:
+		*room = *(*T)(memory)
 	}
-	p.pages.read(i, unsafe.Pointer(room))
 	return room
 }
 
@@ -57,18 +69,33 @@ func (p *Pages[T]) Mut(i int) *T {
 }
 
 // Trim puts aside what is too much for the memory.
-func (p *Pages[T]) Trim() { p.pages.trim() }
-
-// Err is the error that the Spool had.
-func (p *Pages[T]) Err() error { return p.pages.spool.Err() }
-
-// Done says that no page is changed any more.
-func (p *Pages[T]) Done() { p.pages.done, p.pages.free = true, nil }
+func (p *Pages[T]) Trim() {
+	if p.pages != nil {
+		p.pages.trim()
+	}
+}
 
 // Cut drops the pages from n on.
 func (p *Pages[T]) Cut(n int) {
-	p.pages.list = p.pages.list[:n]
-	p.pages.here = slices.DeleteFunc(p.pages.here, func(i int32) bool { return int(i) >= n })
+	if p.pages != nil {
+		p.pages.list = p.pages.list[:n]
+		p.pages.here = slices.DeleteFunc(p.pages.here, func(i int32) bool { return int(i) >= n })
+	}
+}
+
+// Done says that no page is changed any more.
+func (p *Pages[T]) Done() {
+	if p.pages != nil {
+		p.pages.done, p.pages.free = true, nil
+	}
+}
+
+// Err is the error that the Spool had.
+func (p *Pages[T]) Err() error {
+	if p.pages == nil {
+		return nil
+	}
+	return p.pages.spool.Err()
 }
 
 // pages do what Pages do, whatever is in them.
