@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,9 +17,9 @@ type costs struct {
 	stacks map[profile.StackID]*stackCost
 	self   map[int]*sum // by method
 	total  map[int]*sum
-	all    float64 // ns on a CPU, without waiting
-	told   float64 // of all, of which the request is known
-	route  map[int]string
+	all    float64        // ns on a CPU, without waiting
+	told   float64        // of all, of which the request is known
+	route  []*asked       // by request; nil: it is not ours
 	count  map[string]int // requests by route
 	work   map[string]float64
 }
@@ -100,20 +101,23 @@ const least = 0.005
 func newCosts(t *Trace, n *names) *costs {
 	c := &costs{
 		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, self: map[int]*sum{}, total: map[int]*sum{},
-		route: map[int]string{}, count: map[string]int{}, work: map[string]float64{},
+		count: map[string]int{}, work: map[string]float64{},
 	}
 	for _, r := range t.Requests {
-		c.route[r.ID] = r.Route
+		for int(r.ID) >= len(c.route) {
+			c.route = append(c.route, nil)
+		}
+		c.route[r.ID] = r.asked
 		c.count[r.Route]++
 	}
 	whole := t.Profile.Meta.End
 	c.each(func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
 		c.all += ns
-		route, told := c.route[request]
-		if told {
+		route := c.of(int32(request))
+		if route != nil {
 			c.told += ns
-			c.work[route] += ns
+			c.work[route.Route] += ns
 		}
 		add := func(to map[int]*sum, m int) {
 			s := to[m]
@@ -124,7 +128,7 @@ func newCosts(t *Trace, n *names) *costs {
 			s.time += ns
 			s.squares += ns * ns
 			s.samples++
-			if !told {
+			if route == nil {
 				s.rest.add(th, st, whole)
 			}
 		}
@@ -134,6 +138,14 @@ func newCosts(t *Trace, n *names) *costs {
 		}
 	})
 	return c
+}
+
+// of returns what a request asks for; nil if it is not ours.
+func (c *costs) of(request int32) *asked {
+	if request <= 0 || int(request) >= len(c.route) {
+		return nil
+	}
+	return c.route[request]
 }
 
 // byRequest adds up what wanted methods cost each request.
@@ -149,7 +161,7 @@ func (c *costs) byRequest(wanted map[int]bool) {
 	}
 	c.each(func(s *stackCost, _ *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
-		if _, ok := c.route[request]; !ok {
+		if c.of(int32(request)) == nil {
 			return
 		}
 		if wanted[s.leaf] {
@@ -169,9 +181,8 @@ func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretc
 	timing := p.Timing()
 	requests := make([]int32, p.Activities.Len())
 	for i, a := range p.Activities.All() { // parents come first
-		_, ours := c.route[a.Request]
 		switch {
-		case a.Request > 0 && ours:
+		case c.of(int32(a.Request)) != nil:
 			requests[i] = int32(a.Request)
 		case a.Parent >= 0:
 			requests[i] = requests[a.Parent]
@@ -302,9 +313,10 @@ func meanOf(sum, squares float64, n int) mean {
 func (c *costs) routeMeans(s *sum) map[string]mean {
 	type pair struct{ sum, squares float64 }
 	sums := map[string]pair{}
-	for id, ns := range s.byRequest {
-		p := sums[c.route[id]]
-		sums[c.route[id]] = pair{p.sum + ns, p.squares + ns*ns}
+	for _, id := range slices.Sorted(maps.Keys(s.byRequest)) { // sums of squares are not exact: in one order
+		r, ns := c.route[id].Route, s.byRequest[id]
+		p := sums[r]
+		sums[r] = pair{p.sum + ns, p.squares + ns*ns}
 	}
 	means := map[string]mean{}
 	for r, n := range c.count {

@@ -38,22 +38,46 @@ type Trace struct {
 	Counters map[string][]float64
 }
 
-// A Request is one that was served, or where none was, one that was made.
+// A Request is one that was served, or where none was, one that was made: there may be millions.
 type Request struct {
-	ID       int
-	Route    string
+	*asked
 	Duration int64 // ns; -1: not told
 
-	process int
 	start   int64 // ns
-	url     string
+	ID      int32 // from 1 on
+	process uint32
 }
 
-func newRequest(id int, route, url string, process uint32, start, duration int64, ended bool) Request {
+// asked is what requests of one kind ask for.
+type asked struct {
+	Route string // with the method before it
+	url   string // if requests are selected by it
+}
+
+// A requestList is requests of one side.
+type requestList struct {
+	list []Request
+	kind map[[3]string]*asked
+	urls bool
+}
+
+func (l *requestList) add(id int, method, route, url string, process uint32, start, duration int64, ended bool) {
 	if !ended {
 		duration = -1
 	}
-	return Request{id, strings.TrimSpace(route), duration, int(process), start, url}
+	if !l.urls {
+		url = ""
+	}
+	k := [3]string{method, route, url}
+	a := l.kind[k]
+	if a == nil {
+		if l.kind == nil {
+			l.kind = map[[3]string]*asked{}
+		}
+		a = &asked{strings.TrimSpace(method + " " + route), url}
+		l.kind[k] = a
+	}
+	l.list = append(l.list, Request{a, duration, start, int32(id), process})
 }
 
 // gcs rides on the reading for collections.
@@ -84,13 +108,17 @@ type Options struct {
 // Read reads one side, repaired.
 func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace, error) {
 	t := &Trace{Name: name}
-	var client []Request
+	made, served := requestList{urls: len(o.Select.Requests) > 0}, requestList{urls: len(o.Select.Requests) > 0}
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
-			client = append(client, newRequest(r.ID, r.Method+" "+httpphases.Route(r.Target), r.URL(), r.Process, r.Start, r.Duration, r.HasDuration))
+			url := ""
+			if made.urls {
+				url = r.URL()
+			}
+			made.add(r.ID, r.Method, httpphases.Route(r.Target), url, r.Process, r.Start, r.Duration, r.HasDuration)
 		},
 		func(r *httpphases.ServerRequest) {
-			t.Requests = append(t.Requests, newRequest(r.ID, r.Method+" "+cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration))
+			served.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration)
 		})
 	defer scan.Stop()
 	collections := &gcs{}
@@ -117,8 +145,8 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 		return nil, err
 	}
 	tracefix.Repair(p, nil)
-	if len(t.Requests) == 0 {
-		t.Requests = client
+	if t.Requests = served.list; len(t.Requests) == 0 {
+		t.Requests = made.list
 	}
 	t.Profile, t.GC = p, collections.Finish()
 	t.choose(&o.Select, counted)
@@ -146,14 +174,14 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 	}
 	of := requestsInside(t.Profile, sel)
 	t.Requests = slices.DeleteFunc(t.Requests, func(r Request) bool {
-		if sel.OfWork() && !of[r.ID] && !profile.MatchRequest(sel.Requests, r.ID, r.url) {
+		if sel.OfWork() && !of[int(r.ID)] && !profile.MatchRequest(sel.Requests, int(r.ID), r.url) {
 			return true
 		}
 		end := r.start + r.Duration
 		if r.Duration < 0 {
 			end = math.MaxInt64
 		}
-		return outside(r.process, r.start, end)
+		return outside(int(r.process), r.start, end)
 	})
 	for _, p := range t.GC {
 		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool {

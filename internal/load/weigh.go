@@ -253,7 +253,7 @@ func (w *weigher) finishThread(t *thread) {
 		}
 	}
 	if t.perm != nil {
-		slices.SortStableFunc(values, func(a, b profile.Value) int { return cmp.Compare(a.Index, b.Index) })
+		text.SortRows(values, func(a, b *profile.Value) int { return cmp.Compare(a.Index, b.Index) })
 	}
 	t.trace.Values = values
 }
