@@ -177,24 +177,28 @@ type side struct {
 	n                            int
 	routes, hosts, status, times table
 	errors                       map[string]int
-	edges                        []edge          // starts and ends, for the concurrency
+	edges                        edges           // for the concurrency
 	width                        int64           // of a slice of time, ns
 	busy                         map[int64]int64 // ns of all requests in each slice
 	sum                          int64
 	wait                         int64 // ns in which a thread waited for an event or a task for one of them
 }
 
-// An edge is where a request begins or ends: twice the time, ns, and one more where it begins. So they are in order as
+// edges are where requests begin and end: twice the time, ns, and one more where one begins. So they are in order as
 // numbers, what ends before what begins.
-type edge int64
+type edges struct{ quantile.Numbers }
 
-func beginAt(ns int64) edge { return edge(ns<<1 | 1) }
-func endAt(ns int64) edge   { return edge(ns << 1) }
+func (e *edges) begin(ns int64) { e.Add(ns<<1 | 1) }
+func (e *edges) end(ns int64)   { e.Add(ns << 1) }
 
-func (e edge) at() int64 { return int64(e >> 1) }
-
-// delta is by how many there are more from e on.
-func (e edge) delta() int { return int(e&1)<<1 - 1 }
+// all yields where there are more or fewer of them from then on, in order of time.
+func (e *edges) all(yield func(at int64, delta int) bool) {
+	for x := range e.Ascending {
+		if !yield(x>>1, int(x&1)<<1-1) {
+			return
+		}
+	}
+}
 
 func (s *side) add(r *request) {
 	s.n++
@@ -205,9 +209,9 @@ func (s *side) add(r *request) {
 	}
 	s.status.group(r.status).add(r)
 	s.times.group(strconv.FormatInt(r.start/s.width, 10)).add(r)
-	s.edges = append(s.edges, beginAt(r.start))
+	s.edges.begin(r.start)
 	if r.ended {
-		s.edges = append(s.edges, endAt(r.start+r.duration))
+		s.edges.end(r.start + r.duration)
 		s.spread(r.start, r.start+r.duration)
 	}
 	if r.why != nil {
@@ -264,13 +268,12 @@ func (s *side) finish(span int64) *Side {
 	text.SortRows(out.Errors, func(a, b *Failure) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text))
 	})
-	slices.Sort(s.edges)
 	open := 0
-	for _, e := range s.edges {
-		open += e.delta()
+	for _, delta := range s.edges.all {
+		open += delta
 		out.Concurrency = max(out.Concurrency, open)
 	}
-	s.edges = nil
+	s.edges = edges{}
 	return out
 }
 

@@ -2,7 +2,6 @@ package httpreport
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -50,18 +49,17 @@ type lockKey struct {
 type lock struct {
 	sum         int64
 	first, last int64
-	edges       []edge // starts and ends of waits
+	edges       edges // starts and ends of waits
 }
 
 // queued returns for how much of the time that was waited another one waited, too, ns.
 func (l *lock) queued() (ns int64) {
-	slices.Sort(l.edges)
-	waiting, at := int64(0), int64(0)
-	for _, e := range l.edges {
+	waiting, last := int64(0), int64(0)
+	for at, delta := range l.edges.all {
 		if waiting > 1 {
-			ns += waiting * (e.at() - at)
+			ns += waiting * (at - last)
 		}
-		waiting, at = waiting+int64(e.delta()), e.at()
+		waiting, last = waiting+int64(delta), at
 	}
 	return ns
 }
@@ -163,7 +161,8 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 		c.byLock[k] = x
 	}
 	x.sum += l.Wait()
-	x.edges = append(x.edges, beginAt(l.Start), endAt(l.Stop))
+	x.edges.begin(l.Start)
+	x.edges.end(l.Stop)
 	x.last = max(x.last, l.Stop)
 }
 

@@ -165,13 +165,13 @@ func (c *ServiceCollector) convoys(s *Service) {
 	}
 	var list []*lock
 	for _, l := range c.byLock {
-		if len(l.edges)/2 >= convoyWaits && percent(l.sum, whole) >= convoyShare && percent(l.queued(), l.sum) >= convoyQueue {
+		if l.edges.Len()/2 >= convoyWaits && percent(l.sum, whole) >= convoyShare && percent(l.queued(), l.sum) >= convoyQueue {
 			list = append(list, l)
 		}
 	}
 	slices.SortFunc(list, func(a, b *lock) int { return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.first, b.first)) })
 	for _, l := range list {
-		n := len(l.edges) / 2
+		n := l.edges.Len() / 2
 		s.Figures.ConvoyWaits += n
 		s.find("lock_convoy", l.first, l.last,
 			"a convoy at one lock: threads waited for it %d times, %.0f ms in all, %.0f %% of %s, most of it in a queue. `tracefix locks` tells who holds it; do less inside it, or split it",

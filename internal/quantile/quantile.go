@@ -1,9 +1,11 @@
-// Package quantile keeps numbers of which exact quantiles are wanted: durations of millions of requests, in two to three
-// bytes each.
+// Package quantile keeps numbers of which exact quantiles are wanted, or the order: durations of millions of requests, in
+// two to three bytes each.
 package quantile
 
 import (
 	"bytes"
+	"cmp"
+	"container/heap"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -19,7 +21,7 @@ const (
 // Numbers are numbers in no order. The zero value has none.
 type Numbers struct {
 	fresh    []uint64 // ordered; in no run yet
-	runs     [][]byte // of runLength sorted numbers each: by how much each is more than the one before, as varints
+	runs     [][]byte // of runLength sorted numbers each, or less: by how much each is more than the one before, as varints
 	n        int
 	min, max uint64
 }
@@ -32,9 +34,13 @@ func (s *Numbers) Add(v int64) {
 	}
 	s.min, s.max = min(s.min, x), max(s.max, x)
 	s.n++
-	if s.fresh = append(s.fresh, x); len(s.fresh) < runLength {
-		return
+	if s.fresh = append(s.fresh, x); len(s.fresh) == runLength {
+		s.run()
 	}
+}
+
+// run makes a run of those that are in none.
+func (s *Numbers) run() {
 	slices.Sort(s.fresh)
 	var room [runLength * 4]byte
 	run, last := room[:0], uint64(0)
@@ -166,6 +172,67 @@ func (s *Numbers) all(yield func(uint64) bool) {
 			return
 		}
 	}
+}
+
+// Ascending yields them in order.
+func (s *Numbers) Ascending(yield func(int64) bool) {
+	if len(s.fresh) > 0 {
+		s.run()
+	}
+	order := make([]uint32, len(s.runs)) // by their first numbers: of times that come nearly in order few runs are merged at once
+	firsts := make([]uint64, len(s.runs))
+	for i, run := range s.runs {
+		order[i] = uint32(i)
+		firsts[i], _ = binary.Uvarint(run)
+	}
+	slices.SortFunc(order, func(i, k uint32) int { return cmp.Compare(firsts[i], firsts[k]) })
+	var open runHeap
+	for len(order) > 0 || len(open) > 0 {
+		if len(open) == 0 || len(order) > 0 && firsts[order[0]] <= open[0].x {
+			heap.Push(&open, (&openRun{rest: s.runs[order[0]]}).next())
+			order = order[1:]
+			continue
+		}
+		if !yield(unordered(open[0].x)) {
+			return
+		}
+		if open[0].next() == nil {
+			heap.Pop(&open)
+		} else if len(open) > 1 {
+			heap.Fix(&open, 0)
+		}
+	}
+}
+
+// An openRun is a run of which x is the next number.
+type openRun struct {
+	x    uint64
+	rest []byte
+}
+
+// next goes to the next number; nil: there is none.
+func (r *openRun) next() *openRun {
+	if len(r.rest) == 0 {
+		return nil
+	}
+	more, n := binary.Uvarint(r.rest)
+	r.x, r.rest = r.x+more, r.rest[n:]
+	return r
+}
+
+type runHeap []*openRun
+
+func (h runHeap) Len() int           { return len(h) }
+func (h runHeap) Less(i, k int) bool { return h[i].x < h[k].x }
+func (h runHeap) Swap(i, k int)      { h[i], h[k] = h[k], h[i] }
+func (h *runHeap) Push(x any)        { *h = append(*h, x.(*openRun)) }
+
+// Pop implements heap.Interface.
+func (h *runHeap) Pop() any {
+	n := len(*h) - 1
+	x := (*h)[n]
+	*h = (*h)[:n]
+	return x
 }
 
 // ordered is a number without a sign that is less than another one where v is.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestAt: quantiles are those of the sorted numbers, however many there are and whatever they are.
@@ -105,5 +106,38 @@ func BenchmarkNumbers(b *testing.B) {
 			s.Add(v)
 		}
 		Of([]float64{0.5, 0.9, 0.99, 1}, &s)
+	}
+}
+
+// Ascending yields all numbers in order: such as come nearly so, and such as come in none.
+func TestAscending(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for name, next := range map[string]func(i int) int64{
+		"times":  func(i int) int64 { return int64(i)*1000 - r.Int64N(50_000) },
+		"random": func(int) int64 { return r.Int64() - 1<<62 },
+		"few":    func(int) int64 { return r.Int64N(3) },
+	} {
+		for _, n := range []int{0, 1, runLength - 1, runLength, 10*runLength + 7} {
+			var s Numbers
+			want := []int64{}
+			for i := range n {
+				v := next(i)
+				s.Add(v)
+				want = append(want, v)
+			}
+			slices.Sort(want)
+			got := []int64{}
+			for v := range s.Ascending {
+				got = append(got, v)
+			}
+			require.Equal(t, want, got, "%s, %d", name, n)
+			if n > 0 {
+				require.Equal(t, want[n/2], s.At(0.5), "they are still there")
+				for v := range s.Ascending { // may be left
+					require.Equal(t, want[0], v)
+					break
+				}
+			}
+		}
 	}
 }
