@@ -20,10 +20,8 @@ type activities struct {
 	k        *tracker
 	builder  *activity.Builder
 	aside    *spool.Spool
-	drawn    spool.Pages[drawnPage] // by row
-	payloads payloadLog             // what rows do not hold
-	metas    []*nettrace.Metadata
-	metaOf   map[*nettrace.Metadata]uint32
+	drawn    spool.Pages[drawnPage]   // by row
+	payloads payloadLog               // what rows do not hold
 	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
 	procs    []*process               // by activity.Event.Process
 	numbers  map[*process]uint32      // the reverse
@@ -56,7 +54,6 @@ func newActivities(k *tracker) *activities {
 		k:       k,
 		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread, Spool: aside}),
 		aside:   aside, drawn: spool.PagesIn[drawnPage](aside, drawnMemory), payloads: payloadsIn(aside),
-		metaOf:  map[*nettrace.Metadata]uint32{},
 		spans:   map[string][]profile.Arg{},
 		numbers: map[*process]uint32{},
 	}
@@ -66,13 +63,7 @@ func newActivities(k *tracker) *activities {
 
 // keep stores what the start event of a row told.
 func (a *activities) keep(ev *nettrace.Event, row int) {
-	m, ok := a.metaOf[ev.Metadata]
-	if !ok {
-		m = uint32(len(a.metas))
-		a.metas = append(a.metas, ev.Metadata)
-		a.metaOf[ev.Metadata] = m
-	}
-	a.at(row).payload = 1 + a.payloads.add(m, ev.Version, ev.Payload)
+	a.at(row).payload = 1 + a.payloads.add(ev)
 }
 
 // event takes an event of any EventSource; it reports whether it starts or stops an
@@ -424,8 +415,9 @@ func (a *activities) slices(tree *activity.Rows, first int32, end int64) func(fu
 					args = appendDetail(args, d.Key, d.Value)
 				}
 			} else if x.payload > 0 {
-				meta, version, payload := payloads.read(x.payload - 1)
-				args, values = a.k.details(args, values, a.metas[meta], version, payload)
+				if ev := payloads.read(x.payload - 1); ev != nil {
+					args, values = a.k.args(args, values, ev.Metadata, ev.Version, ev.Payload)
+				}
 			}
 			s.Args = args
 			if !yield(&s) {

@@ -121,9 +121,10 @@ func TestStartsOfOneTime(t *testing.T) {
 	a.arrange(10)
 	payloads := payloadReader{log: &a.payloads}
 	for row := range n {
-		_, version, payload := payloads.read(a.at(row).payload - 1)
-		require.Equal(t, 1, version)
-		require.EqualValues(t, row, binary.LittleEndian.Uint32(payload))
+		ev := payloads.read(a.at(row).payload - 1)
+		require.Equal(t, m, ev.Metadata)
+		require.Equal(t, 1, ev.Version)
+		require.EqualValues(t, row, binary.LittleEndian.Uint32(ev.Payload))
 	}
 	require.Len(t, a.tracks, 1)
 }
@@ -131,6 +132,7 @@ func TestStartsOfOneTime(t *testing.T) {
 func TestPayloadLog(t *testing.T) {
 	var l payloadLog
 	var places []int64
+	var metas [5]nettrace.Metadata
 	payload := func(i int) (b []byte) {
 		for k := range i % 40 * (i % 7) {
 			b = append(b, byte(k*i)&byte(-(k*i>>3)&1))
@@ -142,13 +144,13 @@ func TestPayloadLog(t *testing.T) {
 		return b
 	}
 	for i := range 20_000 {
-		places = append(places, l.add(uint32(i%5), i%3, payload(i)))
+		places = append(places, l.add(&nettrace.Event{Metadata: &metas[i%5], Version: i % 3, Payload: payload(i)}))
 	}
 	r := payloadReader{log: &l}
 	for i, at := range places {
-		meta, version, b := r.read(at)
-		require.EqualValues(t, i%5, meta)
-		require.Equal(t, i%3, version)
-		require.True(t, bytes.Equal(payload(i), b), i)
+		ev := r.read(at)
+		require.Same(t, &metas[i%5], ev.Metadata)
+		require.Equal(t, i%3, ev.Version)
+		require.True(t, bytes.Equal(payload(i), ev.Payload), i)
 	}
 }

@@ -6,24 +6,36 @@ import (
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
-// A payloadLog keeps payloads of events without most of their zero bytes: half of a text is
+// A payloadLog keeps what tells the details of events, payloads without most of their zero bytes: half of a text is
 // such, and much of a number.
 type payloadLog struct {
-	log spool.Log
-	b   []byte
+	log   spool.Log
+	metas []*nettrace.Metadata
+	index map[*nettrace.Metadata]uint32 // in metas
+	b     []byte
 }
 
 const payloadMemory = 4 << 20
 
 func payloadsIn(s *spool.Spool) payloadLog { return payloadLog{log: spool.LogIn(s, payloadMemory)} }
 
-// add appends a payload and returns its place.
-func (l *payloadLog) add(meta uint32, version int, payload []byte) int64 {
+// add appends an event and returns its place.
+func (l *payloadLog) add(ev *nettrace.Event) int64 {
+	meta, ok := l.index[ev.Metadata]
+	if !ok {
+		if l.index == nil {
+			l.index = map[*nettrace.Metadata]uint32{}
+		}
+		meta = uint32(len(l.metas))
+		l.metas, l.index[ev.Metadata] = append(l.metas, ev.Metadata), meta
+	}
+	payload := ev.Payload
 	b := append(l.b[:0], 0, 0, 0, 0) // its own length
 	b = binary.AppendUvarint(b, uint64(meta))
-	b = binary.AppendUvarint(b, uint64(version))
+	b = binary.AppendUvarint(b, uint64(ev.Version))
 	b = binary.AppendUvarint(b, uint64(len(payload)))
 	for len(payload) > 0 {
 		mask := len(b)
@@ -43,29 +55,31 @@ func (l *payloadLog) add(meta uint32, version int, payload []byte) int64 {
 
 // A payloadReader reads what a payloadLog has, into memory of its own.
 type payloadReader struct {
-	log        *payloadLog
-	b, payload []byte
+	log *payloadLog
+	b   []byte
+	ev  nettrace.Event
 }
 
-// read returns the payload at a place, until the next one is read. It is empty if it cannot be read; see the Spool's Err.
-func (r *payloadReader) read(at int64) (meta uint32, version int, payload []byte) {
+// read returns the event at a place, its definition, version and payload, until the next one is read. It is nil if it cannot be
+// read; see the Spool's Err.
+func (r *payloadReader) read(at int64) *nettrace.Event {
 	var size [4]byte
 	r.log.log.Get(size[:], at)
 	n := int(binary.LittleEndian.Uint32(size[:]))
 	if n < len(size) {
-		return 0, 0, nil
+		return nil
 	}
 	r.b = slices.Grow(r.b[:0], n)[:n]
 	r.log.log.Get(r.b, at)
 	b := r.b[len(size):]
-	field := func() uint64 {
+	field := func() int {
 		v, n := binary.Uvarint(b)
 		b = b[max(n, 0):]
-		return v
+		return int(v)
 	}
-	meta, version = uint32(field()), int(field())
-	left := int(field())
-	payload = r.payload[:0]
+	r.ev.Metadata, r.ev.Version = r.log.metas[min(field(), len(r.log.metas)-1)], field()
+	left := field()
+	payload := r.ev.Payload[:0]
 	for ; left > 0 && len(b) > 0; left -= 8 {
 		group := [8]byte{}
 		mask := b[0]
@@ -76,6 +90,6 @@ func (r *payloadReader) read(at int64) (meta uint32, version int, payload []byte
 		}
 		payload = append(payload, group[:min(8, left)]...)
 	}
-	r.payload = payload
-	return meta, version, payload
+	r.ev.Payload = payload
+	return &r.ev
 }

@@ -58,7 +58,7 @@ func (sp *spill) slices(at int) iter.Seq[*profile.Slice] {
 				Start: now, Instant: true, Name: eventName(ev), Category: cmp.Or(ev.Metadata.Provider, "events"),
 				Thread: sp.procs[at].threads[uint64(tid)].trace,
 			}
-			s.Args, values = sp.k.details(args, values, ev.Metadata, ev.Version, ev.Payload)
+			s.Args, values = sp.k.args(args, values, ev.Metadata, ev.Version, ev.Payload)
 			return yield(&s)
 		}
 		if h := sp.held; h != nil && h.from <= at && at-h.from < len(h.records) {

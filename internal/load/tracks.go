@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -24,49 +25,74 @@ var Groups = []string{"activities", "gc", "exceptions", "contention", "faults", 
 // all events read the file again whenever they are asked for their slices; see spill.
 const maxItems = 24 << 20
 
-// An item is a slice before anybody asks for it: its details stay as they are in the file.
+// An item is a slice before anybody asks for it.
 type item struct {
 	start, dur int64
-	name       string
-	meta       *nettrace.Metadata // of the event that tells the details; nil: none
-	version    int
-	payload    []byte
+	details    int64  // 1 + where tracker.payloads have the event that tells them; 0: none
+	name       uint32 // in tracker.names
+	gc         uint32 // of the start of a collection: its number
+	kind       int32  // event id that opened it
 	instant    bool
 	open       bool
-	kind       int // event id that opened it
+}
+
+// itemsAtOnce is how many items are kept side by side: a list of millions never moves as a whole.
+const itemsAtOnce = 1 << 9
+
+// items is a list of them.
+type items [][]item
+
+func (l items) len() int {
+	if len(l) == 0 {
+		return 0
+	}
+	return (len(l)-1)*itemsAtOnce + len(l[len(l)-1])
+}
+
+func (l items) at(i int) *item { return &l[i/itemsAtOnce][i%itemsAtOnce] }
+
+// add appends an item, which may be changed until the next one is.
+func (l *items) add(x item) *item {
+	n := len(*l)
+	if n == 0 || len((*l)[n-1]) == itemsAtOnce {
+		*l, n = append(*l, nil), n+1
+	}
+	last := append((*l)[n-1], x)
+	(*l)[n-1] = last
+	return &last[len(last)-1]
 }
 
 // A lane is a track being built. Its items are in order of start.
 type lane struct {
 	track *profile.Track
-	items []item
+	items items
 	at    int   // tracker.seen when it was added
 	open  []int // indices of items that have not ended, outermost first
 
-	kinds map[int]int    // how many are open, by item.kind
+	kinds map[int32]int  // how many are open, by item.kind
 	gcs   map[uint32]int // and collections, by their number
 }
 
 // push opens the newest item.
 func (ln *lane) push() {
-	ln.open = append(ln.open, len(ln.items)-1)
-	ln.count(len(ln.items)-1, 1)
+	at := ln.items.len() - 1
+	ln.open = append(ln.open, at)
+	ln.count(at, 1)
 }
 
 // count notes that an item was opened or ended.
 func (ln *lane) count(at, n int) {
-	it := &ln.items[at]
+	it := ln.items.at(at)
 	if ln.kinds == nil {
-		ln.kinds = map[int]int{}
+		ln.kinds = map[int32]int{}
 	}
 	ln.kinds[it.kind] += n
 	if it.kind == runtimeevents.IDGCStart {
-		gc := u32at(it.payload, 0)
 		if ln.gcs == nil {
 			ln.gcs = map[uint32]int{}
 		}
-		if ln.gcs[gc] += n; ln.gcs[gc] == 0 {
-			delete(ln.gcs, gc)
+		if ln.gcs[it.gc] += n; ln.gcs[it.gc] == 0 {
+			delete(ln.gcs, it.gc)
 		}
 	}
 }
@@ -78,19 +104,23 @@ type laneKey struct {
 }
 
 type tracker struct {
-	l      *loader
-	ctx    context.Context
-	source input.Opener
-	want   map[string]bool
-	lanes  map[laneKey]*lane
-	order  []*lane
-	acts   *activities
-	limit  int                       // of size
-	size   int                       // bytes of items of the events group
-	spill  bool                      // the events group reads the file again
-	ends   map[*profile.Process]bool // has events for the end of an exception
-	holder map[*process]*thread      // who suspends the runtime for something we show
-	seen   int                       // events so far
+	l       *loader
+	ctx     context.Context
+	source  input.Opener
+	want    map[string]bool
+	lanes   map[laneKey]*lane
+	order   []*lane
+	acts    *activities
+	aside   *spool.Spool
+	details payloadLog
+	names   []string                  // of items
+	number  map[string]uint32         // in names
+	limit   int                       // of size
+	size    int                       // bytes of items of the events group
+	spill   bool                      // the events group reads the file again
+	ends    map[*profile.Process]bool // has events for the end of an exception
+	holder  map[*process]*thread      // who suspends the runtime for something we show
+	seen    int                       // events so far
 	// Suspensions that came before a sample did: those for another reason are the sampler's
 	// own, one for each tick, if there is one.
 	unsure []suspension
@@ -114,11 +144,14 @@ func newTracker(ctx context.Context, l *loader, open input.Opener) *tracker {
 	}
 	k := &tracker{
 		l: l, ctx: ctx, source: open, limit: maxItems,
+		aside:  &spool.Spool{Create: input.Scratch, Memory: 1},
+		number: map[string]uint32{},
 		want:   map[string]bool{},
 		lanes:  map[laneKey]*lane{},
 		ends:   map[*profile.Process]bool{},
 		holder: map[*process]*thread{},
 	}
+	k.details = payloadsIn(k.aside)
 	for _, g := range l.o.Tracks {
 		k.want[g] = true
 	}
@@ -153,11 +186,22 @@ func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *
 
 // add appends an item with the details of ev.
 func (k *tracker) add(ln *lane, ev *nettrace.Event, now int64, name string) *item {
-	ln.items = append(ln.items, item{
-		start: now, name: name, meta: ev.Metadata, version: ev.Version,
-		payload: slices.Clone(ev.Payload), kind: ev.Metadata.EventID,
-	})
-	return &ln.items[len(ln.items)-1]
+	x := item{start: now, name: k.name(name), details: 1 + k.details.add(ev), kind: int32(ev.Metadata.EventID)}
+	if x.kind == runtimeevents.IDGCStart {
+		x.gc = u32at(ev.Payload, 0)
+	}
+	return ln.items.add(x)
+}
+
+// name returns the number of a name.
+func (k *tracker) name(s string) uint32 {
+	n, ok := k.number[s]
+	if !ok {
+		n = uint32(len(k.names))
+		s = strings.Clone(s)
+		k.names, k.number[s] = append(k.names, s), n
+	}
+	return n
 }
 
 // begin appends an item that ends later.
@@ -168,20 +212,20 @@ func (k *tracker) begin(ln *lane, ev *nettrace.Event, now int64, name string) {
 
 // end ends the newest open item that began with the event id kind, and what is open
 // inside it. Where there is none, it had begun before the recording.
-func (k *tracker) end(ln *lane, now int64, kind int, name string) {
+func (k *tracker) end(ln *lane, now int64, kind int32, name string) {
 	for ln.kinds[kind] > 0 { // asked first: stops without a start may be many
 		last := len(ln.open) - 1
 		at := ln.open[last]
 		ln.open = ln.open[:last]
 		ln.count(at, -1)
-		it := &ln.items[at]
+		it := ln.items.at(at)
 		it.dur = now - it.start
 		if it.kind == kind {
 			return
 		}
 	}
 	if len(ln.items) == 0 {
-		ln.items = append(ln.items, item{dur: max(0, now), name: name, open: true, kind: kind})
+		ln.items.add(item{dur: max(0, now), name: k.name(name), open: true, kind: kind})
 	}
 }
 
@@ -204,7 +248,7 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	case m.Role == nettrace.RolePageFault:
 		if k.want["faults"] {
 			ln := k.lane("faults", "Page faults", t.proc, t, true)
-			ln.items = append(ln.items, item{start: now, instant: true, name: strings.ReplaceAll(ev.Metadata.Name, "_", " ")})
+			ln.items.add(item{start: now, instant: true, name: k.name(strings.ReplaceAll(ev.Metadata.Name, "_", " "))})
 		}
 		used = true
 	default:
@@ -217,7 +261,7 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	}
 	it := k.add(k.lane("events", "Events", t.proc, t, true), ev, now, eventName(ev))
 	it.instant = true
-	if k.size += 120 + len(it.payload); k.size > k.limit {
+	if k.size += 120 + len(ev.Payload); k.size > k.limit {
 		k.spillEvents()
 	}
 }
@@ -368,7 +412,7 @@ func (k *tracker) suspend(ev *nettrace.Event, now int64, t *thread, id int) {
 		ln := k.lane("gc", nameSuspension, t.proc, nil, true)
 		k.holder[t.proc] = t // others may suspend, too: the sample profiler does
 		k.begin(ln, ev, now, "suspended: "+nameOf(suspendReasons, reason, "unknown reason"))
-		ln.items = append(ln.items, item{start: now, name: "suspending", kind: runtimeevents.IDSuspendEEEnd})
+		ln.items.add(item{start: now, name: k.name("suspending"), kind: runtimeevents.IDSuspendEEEnd})
 		ln.push()
 	case runtimeevents.IDSuspendEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDRestartEEEnd:
 		ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]
@@ -426,7 +470,7 @@ func (k *tracker) finish() {
 	end := k.l.end
 	for _, ln := range k.order {
 		for _, at := range ln.open {
-			it := &ln.items[at]
+			it := ln.items.at(at)
 			if it.kind == runtimeevents.IDExceptionThrown && !k.ends[ln.track.Process] {
 				it.instant = true // this runtime does not tell when a throw is over
 				continue
@@ -437,22 +481,45 @@ func (k *tracker) finish() {
 		if len(ln.items) == 0 {
 			continue
 		}
-		byStart := func(a, b *item) int { return cmp.Compare(a.start, b.start) }
-		if !slices.IsSortedFunc(ln.items, func(a, b item) int { return byStart(&a, &b) }) { // damaged files only
-			text.SortRows(ln.items, byStart)
+		if !ln.items.sorted() { // damaged files only
+			ln.items.sort()
 			ln.track.Nested = false
 		}
-		ln.track.Slices = k.slices(ln.track.Group, ln.items)
+		ln.track.Slices, ln.track.Err = k.slices(ln.track.Group, ln.items), k.aside.Err
 		k.l.profile.Tracks = append(k.l.profile.Tracks, ln.track)
 	}
 	if k.acts != nil {
 		k.l.profile.Tracks = append(k.l.profile.Tracks, k.acts.tracks...)
 		k.l.profile.Meta.WithoutIDs = k.acts.withoutIDs
 	}
+	k.details.log.Done()
 	if k.spill {
 		k.spilled()
 	}
 	k.sort()
+}
+
+// sorted reports whether items are in order of their starts.
+func (l items) sorted() bool {
+	last := int64(math.MinInt64)
+	for _, list := range l {
+		for i := range list {
+			if list[i].start < last {
+				return false
+			}
+			last = list[i].start
+		}
+	}
+	return true
+}
+
+// sort puts items in order of their starts.
+func (l items) sort() {
+	all := slices.Concat(l...)
+	text.SortRows(all, func(a, b *item) int { return cmp.Compare(a.start, b.start) })
+	for i := range l {
+		all = all[copy(l[i], all):]
+	}
 }
 
 // sort brings the tracks of each process together, those of the process before those
@@ -476,17 +543,20 @@ func (k *tracker) sort() {
 }
 
 // slices yields items as slices.
-func (k *tracker) slices(group string, items []item) iter.Seq[*profile.Slice] {
+func (k *tracker) slices(group string, list items) iter.Seq[*profile.Slice] {
 	return func(yield func(*profile.Slice) bool) {
 		var s profile.Slice
 		var values []nettrace.Value
-		for i := range items {
-			it := &items[i]
+		details := payloadReader{log: &k.details}
+		for i := range list.len() {
+			it := list.at(i)
 			args := s.Args[:0]
-			s = profile.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: it.name, Category: group}
-			if it.meta != nil {
-				s.Category = cmp.Or(it.meta.Provider, group)
-				args, values = k.details(args, values, it.meta, it.version, it.payload)
+			s = profile.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: k.names[it.name], Category: group}
+			if it.details > 0 {
+				if ev := details.read(it.details - 1); ev != nil {
+					s.Category = cmp.Or(ev.Metadata.Provider, group)
+					args, values = k.args(args, values, ev.Metadata, ev.Version, ev.Payload)
+				}
 			}
 			s.Args = args
 			if !yield(&s) {
@@ -545,8 +615,8 @@ func appendDetail(args []profile.Arg, key string, value any) []profile.Arg {
 	return append(args, profile.Arg{Key: key, Value: value})
 }
 
-// details appends the decoded fields of a payload to args.
-func (k *tracker) details(args []profile.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]profile.Arg, []nettrace.Value) {
+// args appends the decoded fields of a payload to args.
+func (k *tracker) args(args []profile.Arg, values []nettrace.Value, m *nettrace.Metadata, version int, payload []byte) ([]profile.Arg, []nettrace.Value) {
 	ev := nettrace.Event{Metadata: m, Version: version, Payload: payload}
 	lay := ev.Layout()
 	if lay == nil {
