@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
@@ -19,7 +18,6 @@ import (
 type activities struct {
 	k        *tracker
 	builder  *activity.Builder
-	aside    *spool.Spool
 	drawn    spool.Pages[drawnPage]   // by row
 	payloads payloadLog               // what rows do not hold
 	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
@@ -49,11 +47,10 @@ type activityEvent struct {
 }
 
 func newActivities(k *tracker) *activities {
-	aside := &spool.Spool{Create: input.Scratch, Memory: 1}
 	a := &activities{
 		k:       k,
-		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread, Spool: aside}),
-		aside:   aside, drawn: spool.PagesIn[drawnPage](aside, drawnMemory), payloads: payloadsIn(aside),
+		builder: activity.NewBuilder(&activity.Options{PairByThread: k.l.o.PairByThread, Spool: k.aside}),
+		drawn:   spool.PagesIn[drawnPage](k.aside, drawnMemory), payloads: payloadsIn(k.aside),
 		spans:   map[string][]profile.Arg{},
 		numbers: map[*process]uint32{},
 	}
@@ -232,7 +229,7 @@ func (a *activities) arrange(end int64) {
 		n.nest(l.first)
 		a.tracks = append(a.tracks, &profile.Track{
 			Name: "Activities", Group: "activities", Process: a.procs[i].trace,
-			Slices: a.slices(tree, l.first, end), Err: a.aside.Err,
+			Slices: a.slices(tree, l.first, end), Err: a.k.aside.Err,
 		})
 	}
 	a.drawn.Done()

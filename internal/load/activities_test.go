@@ -21,9 +21,9 @@ func TestActivitiesOnDisk(t *testing.T) {
 	draw := func(file *os.File) (slices []string) {
 		l := newLoader(&Options{Tracks: []string{"activities"}})
 		a := newActivities(newTracker(context.Background(), l, nil))
-		a.aside.Create = nil
+		a.k.aside.Create = nil
 		if file != nil {
-			a.aside.Create = func() (spool.File, error) { return file, nil }
+			a.k.aside.Create = func() (spool.File, error) { return file, nil }
 		}
 		start := &nettrace.Metadata{Provider: "Other", EventID: 1, Name: "WorkStart", Opcode: 1}
 		stop := &nettrace.Metadata{Provider: "Other", EventID: 2, Name: "WorkStop", Opcode: 2}

@@ -111,7 +111,7 @@ type tracker struct {
 	lanes   map[laneKey]*lane
 	order   []*lane
 	acts    *activities
-	aside   *spool.Spool
+	aside   *spool.Spool // what does not fit into memory of activities and details
 	details payloadLog
 	names   []string                  // of items
 	number  map[string]uint32         // in names
