@@ -119,8 +119,8 @@ type Options struct {
 	// Lossy says that all ids come from the encoder of .NET 10. Without it a process
 	// is taken for lossy from the first id that proves it.
 	Lossy bool
-	// Spool takes what does not fit into memory of the rows: all but some megabytes. Its Memory is 1. nil: all stay in
-	// memory.
+	// Spool (a profile.Spool) takes what does not fit into memory of the rows: all but some megabytes, and what its own Memory
+	// holds. nil: all stay in memory.
 	Spool *spool.Spool
 }
 

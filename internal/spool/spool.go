@@ -1,5 +1,5 @@
-// Package spool keeps pieces of bytes that do not fit into memory in a file: samples and repairs of a profile, and
-// events until the names of their frames are known.
+// Package spool keeps pieces of bytes that do not fit into memory in a file: samples and repairs of a profile,
+// activities and what tracks tell, and events until the names of their frames are known.
 package spool
 
 import (
