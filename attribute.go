@@ -1,6 +1,8 @@
 package tracefix
 
 import (
+	"cmp"
+
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/profile"
@@ -23,7 +25,7 @@ func newAttributor(o *load.Options) *attributor {
 // finish notes in p what was found.
 func (a *attributor) finish(p *profile.Profile) error {
 	requests.Attribute(p, &a.rec.Log)
-	a.rows.Name(p)
+	err := a.rows.Name(p)
 	p.Activities.Done()
-	return a.rec.Err()
+	return cmp.Or(err, a.rec.Err())
 }

@@ -2,19 +2,22 @@ package requests
 
 import (
 	"cmp"
-	"hash/maphash"
-	"math/bits"
+	"encoding/binary"
+	"maps"
+	"math"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Index tell which activity is which HTTP request, in some 20 bytes each. The zero value is empty.
+// Index tells which activity is which HTTP request. The zero value is empty.
 type Index struct {
-	rows   [][]row     // rowsAtOnce in each but the last
+	log    spool.Log // a requestRow each
+	n      int
 	names  [][2]string // URL and title, each pair once
 	number map[[2]string]uint32
-	seed   maphash.Seed
 }
 
 // An id may come again; it does not at the same time.
@@ -23,26 +26,21 @@ type requestKey struct {
 	start int64
 }
 
-const rowsAtOnce = 1 << 12
-
-// A row is a request.
-type row struct {
-	key  uint64 // hash of the activity's id and start
+// A requestRow is a request.
+type requestRow struct {
+	requestKey
 	id   int32
 	name uint32 // in Index.names
 }
 
-// key hashes with a secret of its own: no file can have two activities of one.
-func (r *Index) key(activity [16]byte, start int64) uint64 {
-	return maphash.Comparable(r.seed, requestKey{activity, start})
-}
+const requestRowSize = 32
 
 func (r *Index) add(activity [16]byte, start int64, id int, url, title string) {
 	if activity == ([16]byte{}) {
 		return
 	}
-	if r.rows == nil {
-		r.number, r.seed = map[[2]string]uint32{}, maphash.MakeSeed()
+	if r.n == 0 {
+		r.number, r.log = map[[2]string]uint32{}, spool.LogIn(&profile.Spool{Create: input.Scratch, Memory: 1}, 2<<20)
 	}
 	name := [2]string{url, title}
 	n, ok := r.number[name]
@@ -50,16 +48,23 @@ func (r *Index) add(activity [16]byte, start int64, id int, url, title string) {
 		n = uint32(len(r.names))
 		r.names, r.number[name] = append(r.names, name), n
 	}
-	k := len(r.rows)
-	if k == 0 || len(r.rows[k-1]) == rowsAtOnce {
-		r.rows = append(r.rows, nil)
-		k++
-	}
-	r.rows[k-1] = append(r.rows[k-1], row{r.key(activity, start), int32(id), n})
+	var b [requestRowSize]byte
+	copy(b[:], activity[:])
+	binary.LittleEndian.PutUint64(b[16:], uint64(start))
+	binary.LittleEndian.PutUint32(b[24:], uint32(id))
+	binary.LittleEndian.PutUint32(b[28:], n)
+	r.log.Add(b[:])
+	r.n++
 }
 
-// row returns the row of a number, 1 for the first.
-func (r *Index) row(n int32) *row { return &r.rows[(n-1)/rowsAtOnce][(n-1)%rowsAtOnce] }
+// row returns row i.
+func (r *Index) row(i int) (x requestRow) {
+	var b [requestRowSize]byte
+	r.log.Get(b[:], int64(i)*requestRowSize)
+	copy(x.requestKey.id[:], b[:])
+	x.start, x.id, x.name = int64(binary.LittleEndian.Uint64(b[16:])), int32(binary.LittleEndian.Uint32(b[24:])), binary.LittleEndian.Uint32(b[28:])
+	return x
+}
 
 // Client adds a request that the process sent.
 func (r *Index) Client(q *httpphases.Request) {
@@ -79,29 +84,58 @@ func title(method, route string) string {
 	return method + " " + route
 }
 
-// Name notes in the activities of p which request they are. Nothing is added any more.
-func (r *Index) Name(p *profile.Profile) {
-	if len(r.rows) == 0 {
-		return
-	}
-	n := len(r.rows) * rowsAtOnce
-	at := make([]int32, 1<<bits.Len(uint(n+n/3))) // the number of the newest row of a key, from where the key says on
-	slot := func(key uint64) *int32 {
-		for i := key; ; i++ {
-			if s := &at[i%uint64(len(at))]; *s == 0 || r.row(*s).key == key {
-				return s
+// namedAtOnce is how many requests are looked for at once, and nearby how many activities around them are looked at.
+const (
+	namedAtOnce = 1 << 16
+	nearby      = 1 << 15
+)
+
+// Name notes in the activities of p which request they are. Nothing is added any more. Requests stand in the order in which they
+// ended, activities in that in which they were seen first: some requests at a time are looked for among the activities that
+// began about when they did, and what is not found there among all.
+func (r *Index) Name(p *profile.Profile) error {
+	left := map[requestKey]requestRow{}
+	from := int32(0)
+	for at := 0; at < r.n; at += namedAtOnce {
+		some := map[requestKey]requestRow{}
+		last := int64(math.MinInt64)
+		for i := at; i < min(at+namedAtOnce, r.n); i++ {
+			x := r.row(i)
+			if _, twice := left[x.requestKey]; twice {
+				left[x.requestKey] = x // the newest is meant
+				continue
+			}
+			some[x.requestKey] = x
+			last = max(last, x.start)
+		}
+		i, behind := max(0, from-nearby), 0
+		for ; i < int32(p.Activities.Len()) && behind < nearby; i++ {
+			if a := p.Activities.At(i); a.Start > last {
+				behind++
+			} else {
+				behind = 0
+				r.name(p, i, &a, some)
 			}
 		}
+		from = i - int32(behind)
+		maps.Copy(left, some)
 	}
-	for k, rows := range r.rows {
-		for i := range rows {
-			*slot(rows[i].key) = int32(k*rowsAtOnce + i + 1)
+	if len(left) > 0 {
+		for i, a := range p.Activities.All() {
+			r.name(p, i, &a, left)
 		}
 	}
-	for i, a := range p.Activities.All() {
-		if s := *slot(r.key(a.ID, a.Start)); s > 0 {
-			x := r.row(s)
-			p.Activities.SetRequest(i, int(x.id), r.names[x.name][0], r.names[x.name][1])
+	return r.log.Err()
+}
+
+// name notes which of some requests an activity is. No other one has begun with its id at its time; of those whose start is
+// not in the trace there may be several.
+func (r *Index) name(p *profile.Profile, i int32, a *profile.Activity, some map[requestKey]requestRow) {
+	k := requestKey{a.ID, a.Start}
+	if x, ok := some[k]; ok && int(x.name) < len(r.names) {
+		p.Activities.SetRequest(i, int(x.id), r.names[x.name][0], r.names[x.name][1])
+		if a.Started {
+			delete(some, k)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -183,7 +184,7 @@ func (b *builder) finish() {
 		}
 		if !slices.IsSortedFunc(t.rows, byTime) {
 			sorted++
-			slices.SortStableFunc(t.rows, byTime)
+			sort.SliceStable(t.rows, func(i, k int) bool { return byTime(t.rows[i], t.rows[k]) < 0 })
 		}
 		t.First, t.Last = t.rows[0].Time, t.rows[len(t.rows)-1].Time
 		worked := int64(math.MinInt64)

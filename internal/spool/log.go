@@ -30,6 +30,9 @@ func (l *Log) Add(b []byte) int64 {
 	return at
 }
 
+// Err is the error that the Spool had.
+func (l *Log) Err() error { return l.pages.Err() }
+
 // Done says that nothing is added any more: any number of goroutines may call Get.
 func (l *Log) Done() { l.pages.Done() }
 
