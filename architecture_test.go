@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	// From bytes to the model.
 	"internal/relay":        {},
 	"internal/spool":        {},
-	"internal/quantile":     {},
+	"internal/quantile":     {"internal/spool"},
 	"internal/input/bitfix": {},
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/spool", "internal/output", "internal/text"},
 	"internal/load/pdb":     {},

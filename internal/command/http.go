@@ -75,7 +75,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name}, totals: newHTTPTotals(c)}
+	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: durationsSpool()}, totals: newHTTPTotals(c)}
 	rows := 0
 	switch {
 	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:
@@ -132,7 +132,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	run.dropped.tell(ctx, c)
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
-	return err
+	return cmp.Or(err, run.sum.Spool.Err())
 }
 
 // How many requests are shown unless told, the slowest: on a terminal, and explained in words.

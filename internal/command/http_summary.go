@@ -44,12 +44,13 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	col := &httpreport.ServiceCollector{}
+	aside := durationsSpool()
+	col := &httpreport.ServiceCollector{Spool: aside}
 	var why *requests.Explainer
 	var scan *requests.Scanner
 	var need requests.Need
 	totals := newHTTPTotals(c)
-	var durations quantile.Numbers
+	durations := quantile.Numbers{Spool: aside}
 	made, served, all := 0, 0, 0
 	dropped := droppedRequests{cmd: h}
 	read, err := explained(ctx, c, func(p *profile.Profile, x *requests.Explainer, s *requests.Scanner) {
@@ -96,6 +97,9 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
 	}
 	totals.end(c.Report, &durations)
+	if err := aside.Err(); err != nil {
+		return err
+	}
 	c.Report.Requests.Service = &s.Figures
 	parts := []string{fmt.Sprintf("%s made, %s served", report.Count(made), report.Count(served))}
 	for _, f := range s.Findings {

@@ -8,9 +8,11 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // httpTotals are the totals of a report, as they are gathered.
@@ -26,6 +28,14 @@ func newHTTPTotals(c *Call) httpTotals {
 		t.measures = &report.Measurer{}
 	}
 	return t
+}
+
+// durationsMemory is how many bytes of durations stay in memory, those of some 2 million requests.
+const durationsMemory = 4 << 20
+
+// durationsSpool takes the others.
+func durationsSpool() *profile.Spool {
+	return &profile.Spool{Create: input.Scratch, Memory: durationsMemory}
 }
 
 // served measures a request that was served.

@@ -11,6 +11,7 @@ import (
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A Group is what requests of one kind have in common. Times are ms.
@@ -97,6 +98,7 @@ const (
 type table struct {
 	list  []*Group
 	index map[string]*Group
+	spool *profile.Spool // of what its groups keep
 }
 
 func (t *table) group(name string) *Group {
@@ -112,7 +114,7 @@ func (t *table) group(name string) *Group {
 	if t.index == nil {
 		t.index = map[string]*Group{}
 	}
-	g := &Group{Name: name}
+	g := &Group{Name: name, durations: quantile.Numbers{Spool: t.spool}}
 	t.index[name] = g
 	t.list = append(t.list, g)
 	return g
@@ -198,6 +200,11 @@ func (e *edges) all(yield func(at int64, delta int) bool) {
 			return
 		}
 	}
+}
+
+// keep says where numbers go for which memory has no room.
+func (s *side) keep(p *profile.Spool) {
+	s.routes.spool, s.hosts.spool, s.status.spool, s.times.spool, s.edges.Spool = p, p, p, p, p
 }
 
 func (s *side) add(r *request) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -16,6 +17,9 @@ type ServiceCollector struct {
 	client, server side
 	// All says that no request was left out, so that what connections did counts without their requests.
 	All bool
+	// Spool takes the numbers for which its memory has no room; nil: none. What is told is not to be believed if it has an
+	// error.
+	Spool *profile.Spool
 
 	reader   *nettrace.Reader
 	locks    runtimeevents.Contentions
@@ -158,6 +162,7 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 	x := c.byLock[k]
 	if x == nil {
 		x = &lock{first: l.Start}
+		x.edges.Spool = c.Spool
 		c.byLock[k] = x
 	}
 	x.sum += l.Wait()
@@ -178,6 +183,8 @@ func (c *ServiceCollector) Span(end int64) {
 		}
 	}
 	c.client.width, c.server.width = width, width
+	c.client.keep(c.Spool)
+	c.server.keep(c.Spool)
 	c.conns = map[int64]int{}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/quantile"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A Writer takes the requests of one trace.
@@ -113,6 +114,9 @@ type Summary struct {
 	Hosts    []*Host
 	Phases   [httpphases.Other]PhaseSum
 	Notes    []string // what the recording lacks, in sentences
+	// Spool takes the durations for which its memory has no room; nil: none. Quantiles are not to be believed if it has an
+	// error.
+	Spool *profile.Spool
 
 	index map[string]*Host
 }
@@ -139,7 +143,7 @@ func (s *Summary) Add(r *httpphases.Request) {
 			name = "(other hosts)"
 		}
 		if h = s.index[name]; h == nil {
-			h = &Host{Name: name}
+			h = &Host{Name: name, Durations: quantile.Numbers{Spool: s.Spool}}
 			s.index[name] = h
 			s.Hosts = append(s.Hosts, h)
 		}

@@ -1,5 +1,5 @@
 // Package quantile keeps numbers of which exact quantiles are wanted, or the order: durations of millions of requests, in
-// two to three bytes each.
+// two to three bytes each, on disk where memory is not to grow.
 package quantile
 
 import (
@@ -9,6 +9,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 const (
@@ -20,10 +22,22 @@ const (
 
 // Numbers are numbers in no order. The zero value has none.
 type Numbers struct {
+	// Spool takes what its memory has no room for; nil: all stays in memory. If it has an error, what is asked for is not to
+	// be believed.
+	Spool *spool.Spool
+
 	fresh    []uint64 // ordered; in no run yet
-	runs     [][]byte // of runLength sorted numbers each, or less: by how much each is more than the one before, as varints
+	runs     []run
 	n        int
 	min, max uint64
+}
+
+// A run is runLength sorted numbers, or less: by how much each is more than the one before, as varints.
+type run struct {
+	first  uint64
+	memory []byte // nil: on disk
+	at     int64  // there
+	size   int
 }
 
 // Add adds v.
@@ -43,12 +57,28 @@ func (s *Numbers) Add(v int64) {
 func (s *Numbers) run() {
 	slices.Sort(s.fresh)
 	var room [runLength * 4]byte
-	run, last := room[:0], uint64(0)
+	b, last := room[:0], uint64(0)
 	for _, x := range s.fresh {
-		run = binary.AppendUvarint(run, x-last)
+		b = binary.AppendUvarint(b, x-last)
 		last = x
 	}
-	s.runs, s.fresh = append(s.runs, bytes.Clone(run)), s.fresh[:0]
+	r := run{first: s.fresh[0], at: s.Spool.Put(b, 0, len(b)), size: len(b)}
+	if r.at == 0 {
+		r.memory = bytes.Clone(b)
+	}
+	s.runs, s.fresh = append(s.runs, r), s.fresh[:0]
+}
+
+// read returns the bytes of a run, in room if they are on disk; none if they cannot be read.
+func (s *Numbers) read(r *run, room *[]byte) []byte {
+	if r.memory != nil {
+		return r.memory
+	}
+	*room = slices.Grow((*room)[:0], r.size)[:r.size]
+	if !s.Spool.Get(*room, r.at) {
+		return nil
+	}
+	return *room
 }
 
 // Len is how many there are.
@@ -135,6 +165,9 @@ func narrow(wanted []place, of []*Numbers) bool {
 				}
 			}
 		}
+		if s.Spool.Err() != nil { // there are fewer than were counted
+			return false
+		}
 	}
 	for _, g := range groups {
 		slices.Sort(g.few)
@@ -158,11 +191,13 @@ func narrow(wanted []place, of []*Numbers) bool {
 
 // all yields them, ordered.
 func (s *Numbers) all(yield func(uint64) bool) {
-	for _, run := range s.runs {
-		for x := uint64(0); len(run) > 0; {
-			more, n := binary.Uvarint(run)
+	var room []byte
+	for i := range s.runs {
+		rest := s.read(&s.runs[i], &room)
+		for x := uint64(0); len(rest) > 0; {
+			more, n := binary.Uvarint(rest)
 			x += more
-			if run = run[n:]; !yield(x) {
+			if rest = rest[n:]; !yield(x) {
 				return
 			}
 		}
@@ -180,17 +215,18 @@ func (s *Numbers) Ascending(yield func(int64) bool) {
 		s.run()
 	}
 	order := make([]uint32, len(s.runs)) // by their first numbers: of times that come nearly in order few runs are merged at once
-	firsts := make([]uint64, len(s.runs))
-	for i, run := range s.runs {
+	for i := range order {
 		order[i] = uint32(i)
-		firsts[i], _ = binary.Uvarint(run)
 	}
-	slices.SortFunc(order, func(i, k uint32) int { return cmp.Compare(firsts[i], firsts[k]) })
+	slices.SortFunc(order, func(i, k uint32) int { return cmp.Compare(s.runs[i].first, s.runs[k].first) })
 	var open runHeap
 	for len(order) > 0 || len(open) > 0 {
-		if len(open) == 0 || len(order) > 0 && firsts[order[0]] <= open[0].x {
-			heap.Push(&open, (&openRun{rest: s.runs[order[0]]}).next())
-			order = order[1:]
+		if len(open) == 0 || len(order) > 0 && s.runs[order[0]].first <= open[0].x {
+			var room []byte
+			r := openRun{rest: s.read(&s.runs[order[0]], &room)}
+			if order = order[1:]; r.next() != nil {
+				heap.Push(&open, &r)
+			}
 			continue
 		}
 		if !yield(unordered(open[0].x)) {

@@ -3,11 +3,15 @@ package quantile
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // TestAt: quantiles are those of the sorted numbers, however many there are and whatever they are.
@@ -65,6 +69,49 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestSpool: numbers that are on disk are those that were added; what cannot be read again is told.
+func TestSpool(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer f.Close()
+	aside := &spool.Spool{Create: func() (spool.File, error) { return f, nil }, Memory: 30_000}
+	lists := []*Numbers{{Spool: aside}, {Spool: aside}}
+	var want []int64
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range 20*runLength + 3 {
+		v := int64(rng.ExpFloat64() * 5e6)
+		lists[i%2].Add(v)
+		want = append(want, v)
+	}
+	require.True(t, aside.InUse())
+	inMemory := 0
+	for _, s := range lists {
+		for _, r := range s.runs {
+			inMemory += len(r.memory)
+		}
+	}
+	require.LessOrEqual(t, inMemory, 30_000)
+	require.NotZero(t, inMemory)
+	slices.Sort(want)
+	shares := []float64{0, 0.1, 0.5, 0.99, 1}
+	for i, got := range Of(shares, lists...) {
+		require.Equal(t, want[min(int(shares[i]*float64(len(want))), len(want)-1)], got)
+	}
+	var got []int64
+	for _, s := range lists {
+		got = slices.AppendSeq(got, s.Ascending)
+	}
+	slices.Sort(got)
+	require.Equal(t, want, got)
+
+	require.NoError(t, aside.Err())
+	require.NoError(t, f.Truncate(1))
+	Of(shares, lists...)
+	for range lists[0].Ascending {
+	}
+	require.ErrorContains(t, aside.Err(), "cannot be read again")
+}
+
 // TestAddAfterAt: who asks may go on.
 func TestAddAfterAt(t *testing.T) {
 	var s Numbers
@@ -86,7 +133,7 @@ func TestMemory(t *testing.T) {
 	}
 	size := 8 * cap(s.fresh)
 	for _, b := range s.runs {
-		size += cap(b)
+		size += int(unsafe.Sizeof(b)) + cap(b.memory)
 	}
 	assert.LessOrEqual(t, size, 5*n/2)
 }
