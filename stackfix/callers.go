@@ -21,15 +21,22 @@ type callers struct {
 	parted         bool // others do not go on as ref does
 
 	of [maxCallers]vote // the methods that call its first frame, as many as len; noCaller: a thread begins with it
-	_  [9]int32
+
+	// hash is that of the innermost hashed frames of ref, which stand below rest.
+	hashed int32
+	hash   uint64
+	rest   StackID
+
+	_ [5]int32
 }
 
 // noCaller stands for the caller of the first frame of a thread.
 const noCaller = ^MethodID(0)
 
-// see counts p above the context, with m = callerOf(p); whole tells whether it is all that
-// is above it.
-func (c *callers) see(e *engine, p StackID, m MethodID, whole bool) {
+// see counts for c what stands above its context in the stack that is laid out, where it begins at place q, called by m;
+// whole tells whether it is all that is above it.
+func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool) {
+	p := x.places[q].prefix
 	if p == 0 && !whole {
 		return // what is above it was cut off
 	}
@@ -43,31 +50,64 @@ func (c *callers) see(e *engine, p StackID, m MethodID, whole bool) {
 	if p == 0 {
 		return
 	}
+	depth := int32(e.t.Depth(p))
 	c.stacks++
 	if c.stacks == 1 {
-		c.ref, c.agreed = p, int32(e.t.Depth(p))
+		c.follow(p, depth)
 		return
 	}
-	n, a, b := int32(0), c.ref, p
-	for ; n < c.agreed && b != 0; n++ {
+	n := min(c.agreed, depth)
+	if !x.agrees(e, c, n, int32(q)) {
+		n = c.walk(e, p, n)
+	}
+	c.second = max(c.second, n)
+	switch {
+	case n < min(c.agreed, depth):
+		c.agreed, c.second, c.parted = n, n, true
+	case !c.parted && n < depth:
+		c.follow(p, depth)
+	}
+}
+
+// follow says that p, of so many frames, is the longest stack above the context.
+func (c *callers) follow(p StackID, depth int32) {
+	c.ref, c.agreed = p, depth
+	c.hashed, c.hash, c.rest = 0, 0, p
+}
+
+// worthHashing is how many frames are as quickly looked at one by one.
+const worthHashing = 4
+
+// agrees reports whether the hashes of the innermost n frames before place q and of ref are known and the same.
+func (x *index) agrees(e *engine, c *callers, n, q int32) bool {
+	if n < worthHashing || n > q {
+		return false
+	}
+	if c.hashed > n {
+		c.hashed, c.hash, c.rest = 0, 0, c.ref
+	}
+	for ; c.hashed < n; c.hashed++ {
+		callers, f := e.t.Node(c.rest)
+		c.hash, c.rest = c.hash*mul+uint64(e.method(f))+1, callers
+	}
+	return c.hash == x.between(int(q-n), int(q))
+}
+
+// walk returns how many of the innermost n frames p has in common with ref, up to the first that differs.
+func (c *callers) walk(e *engine, p StackID, n int32) int32 {
+	a, b := c.ref, p
+	for i := range n {
 		if a == b { // and so are their callers
-			n, b = c.agreed, 0
-			break
+			return n
 		}
 		x, f := e.t.Node(a)
 		y, g := e.t.Node(b)
 		if f != g && e.method(f) != e.method(g) {
-			break
+			return i
 		}
 		a, b = x, y
 	}
-	c.second = max(c.second, n)
-	switch {
-	case n < c.agreed && b != 0:
-		c.agreed, c.second, c.parted = n, n, true
-	case !c.parted && b != 0:
-		c.ref, c.agreed = p, int32(e.t.Depth(p))
-	}
+	return n
 }
 
 // vote returns how often m was seen, or nil.

@@ -1,10 +1,19 @@
 package stackfix
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+// seeAbove counts for c that frames stand above its context.
+func seeAbove(e *engine, x *index, c *callers, above []FrameID, whole bool) {
+	x.lay(e, e.t.Add(append(slices.Clone(above), 0)...), len(above)+1)
+	x.see(e, c, len(above), e.callerOf(e.t.Add(above...)), whole)
+}
 
 func TestCallersSee(t *testing.T) {
 	type seen struct {
@@ -30,9 +39,9 @@ func TestCallersSee(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := testEngine(Names{}, 16)
 			var c callers
+			var x index
 			for _, s := range tc.seen {
-				p := e.t.Add(s.above...)
-				c.see(e, p, e.callerOf(p), s.whole)
+				seeAbove(e, &x, &c, s.above, s.whole)
 			}
 			inner := func(n int32) (out []FrameID) {
 				for s := c.ref; n > 0; n-- {
@@ -47,4 +56,49 @@ func TestCallersSee(t *testing.T) {
 			assert.Equal(t, tc.second, inner(c.second))
 		})
 	}
+}
+
+// TestCallersAgree: how far all stacks above a context agree is what one finds by comparing each with the longest frame by
+// frame, however long they are and in whatever order they come.
+func TestCallersAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	parted, shorter := 0, 0
+	for range 2000 {
+		e := testEngine(Names{}, 16)
+		var c callers
+		var x index
+		base := make([]FrameID, 40)
+		for i := range base {
+			base[i] = FrameID(r.IntN(2))
+		}
+		var longest []FrameID // innermost first, as far as all agree
+		var ref []FrameID
+		open := true // ref may be made longer
+		for range 1 + r.IntN(6) {
+			above := slices.Clone(base[r.IntN(len(base)):])
+			if r.IntN(8) == 0 {
+				above[r.IntN(len(above))] = 2
+			}
+			seeAbove(e, &x, &c, above, false)
+			slices.Reverse(above)
+			n := 0
+			for n < min(len(longest), len(above)) && longest[n] == above[n] {
+				n++
+			}
+			switch {
+			case ref == nil || open && n == len(longest) && len(above) > n:
+				ref, longest = above, above
+			case n < min(len(longest), len(above)):
+				longest, open = longest[:n], false
+				parted++
+			case n < len(longest):
+				shorter++
+			}
+			require.EqualValues(t, len(longest), c.agreed)
+			got := e.t.AppendFrames(nil, c.ref)
+			slices.Reverse(got)
+			require.Equal(t, ref, got)
+		}
+	}
+	require.Greater(t, min(parted, shorter), 300)
 }

@@ -54,7 +54,7 @@ type index struct {
 	p        []StackID // prefixes
 	n        []int32   // how often each stands before its context
 	callers  []callers
-	pow      [maxContext + 1]uint64
+	pow      []uint64 // powers of mul
 
 	windows []window
 	stacks  numbering // of windows
@@ -141,12 +141,7 @@ const recounts = 2
 // updateIndex looks in all known stacks for the first frames of the cut ones.
 func (e *solver) updateIndex() {
 	x := e.idx
-	if x.pow[0] == 0 {
-		x.pow[0] = 1
-		for i := 1; i < len(x.pow); i++ {
-			x.pow[i] = x.pow[i-1] * mul
-		}
-	}
+	x.powers(maxContext + 1)
 	x.marks.reach(e.t.Len())
 	x.heads = reach(x.heads, len(e.m.methods))
 
@@ -299,17 +294,8 @@ func (e *solver) count(c known, whole bool, first int32) {
 		s = c.s
 	}
 	n := D - begin
-	x.places = slices.Grow(x.places[:0], n+1)[:n+1]
+	x.lay(e.engine, s, n)
 	ps := x.places
-	h := uint64(0)
-	ps[n].h = 0
-	for i := n - 1; i >= 0; i-- {
-		callers, f := e.t.Node(s)
-		m := e.method(f)
-		h = h*mul + uint64(m) + 1
-		ps[i] = place{h, m, callers}
-		s = callers
-	}
 	old := c.old - begin
 	outermost := noCaller // what calls the first of the places
 	if n > 0 {
@@ -340,7 +326,7 @@ func (e *solver) count(c known, whole bool, first int32) {
 			i := head.context - 1
 			if li > 0 {
 				k := levels[li]
-				h := at.h - ps[q+k].h*x.pow[k]
+				h := x.between(q, q+k)
 				switch {
 				case v == nil || v.many && v.key != h:
 					i = int32(x.contexts.get(h))
@@ -361,9 +347,38 @@ func (e *solver) count(c known, whole bool, first int32) {
 				x.vote(v, at.prefix)
 			}
 			if c.recorded && v.callers != 0 {
-				x.callers[v.callers-1].see(e.engine, at.prefix, caller, whole)
+				x.see(e.engine, &x.callers[v.callers-1], q, caller, whole)
 			}
 		}
+	}
+}
+
+// lay lays the innermost n frames of s out in x.places, and one place more for its end.
+func (x *index) lay(e *engine, s StackID, n int) {
+	x.powers(n + 1)
+	x.places = slices.Grow(x.places[:0], n+1)[:n+1]
+	ps := x.places
+	h := uint64(0)
+	ps[n].h = 0
+	for i := n - 1; i >= 0; i-- {
+		callers, f := e.t.Node(s)
+		m := e.method(f)
+		h = h*mul + uint64(m) + 1
+		ps[i] = place{h, m, callers}
+		s = callers
+	}
+}
+
+// between is the hash of the methods from place a to before place b.
+func (x *index) between(a, b int) uint64 { return x.places[a].h - x.places[b].h*x.pow[b-a] }
+
+// powers makes sure that n powers are known.
+func (x *index) powers(n int) {
+	if len(x.pow) == 0 {
+		x.pow = append(x.pow, 1)
+	}
+	for len(x.pow) < n {
+		x.pow = append(x.pow, x.pow[len(x.pow)-1]*mul)
 	}
 }
 
