@@ -167,7 +167,7 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := c.write(out, res, format, width); err != nil {
 		return err
 	}
-	if err := errors.Join(before.Profile.Err(), after.Profile.Err()); err != nil {
+	if err := errors.Join(before.Err(), after.Err()); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {

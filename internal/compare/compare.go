@@ -41,7 +41,7 @@ type Named struct {
 func Traces(before, after *Trace) *Result {
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
-	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{len(before.Requests), len(after.Requests)}, a: a, b: b}
+	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, a: a, b: b}
 	r.PerRequest = min(r.Requests[0], r.Requests[1]) >= minRequests
 	if a.all+b.all > 0 {
 		r.Told = (a.told + b.told) / (a.all + b.all)
@@ -111,14 +111,15 @@ func durations(a, b *Trace) []Named {
 	}
 	routes := map[string]*[2]side{}
 	for i, t := range []*Trace{a, b} {
-		for _, r := range t.Requests {
+		for r := range t.Requests.all() {
 			if r.Duration < 0 {
 				continue
 			}
-			s := routes[r.Route]
+			route := t.Requests.of(r).Route
+			s := routes[route]
 			if s == nil {
 				s = &[2]side{}
-				routes[r.Route] = s
+				routes[route] = s
 			}
 			d := text.Millis(r.Duration)
 			s[i].sum += d

@@ -19,7 +19,8 @@ type costs struct {
 	total  map[int]*sum
 	all    float64        // ns on a CPU, without waiting
 	told   float64        // of all, of which the request is known
-	route  []*asked       // by request; nil: it is not ours
+	route  numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
+	whose  numbers        // by activity: the request it is for; 0: none of ours
 	count  map[string]int // requests by route
 	work   map[string]float64
 }
@@ -103,12 +104,22 @@ func newCosts(t *Trace, n *names) *costs {
 		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, self: map[int]*sum{}, total: map[int]*sum{},
 		count: map[string]int{}, work: map[string]float64{},
 	}
-	for _, r := range t.Requests {
-		for int(r.ID) >= len(c.route) {
-			c.route = append(c.route, nil)
+	if t.Requests != nil {
+		c.route, c.whose = t.Requests.numbers(), t.Requests.numbers()
+	}
+	for r := range t.Requests.all() {
+		c.route.set(int(r.ID), r.asked+1)
+		c.count[t.Requests.of(r).Route]++
+	}
+	for i, a := range t.Profile.Activities.All() { // parents come first
+		switch {
+		case c.of(int32(a.Request)) != nil:
+			c.whose.set(int(i), int32(a.Request))
+		case a.Parent >= 0:
+			if request := c.whose.get(int(a.Parent)); request > 0 {
+				c.whose.set(int(i), request)
+			}
 		}
-		c.route[r.ID] = r.asked
-		c.count[r.Route]++
 	}
 	whole := t.Profile.Meta.End
 	c.each(func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int) {
@@ -142,15 +153,15 @@ func newCosts(t *Trace, n *names) *costs {
 
 // of returns what a request asks for; nil if it is not ours.
 func (c *costs) of(request int32) *asked {
-	if request <= 0 || int(request) >= len(c.route) {
-		return nil
+	if n := c.route.get(int(request)); n > 0 {
+		return &c.trace.Requests.kinds[n-1]
 	}
-	return c.route[request]
+	return nil
 }
 
 // byRequest adds up what wanted methods cost each request.
 func (c *costs) byRequest(wanted map[int]bool) {
-	if len(c.route) == 0 {
+	if c.trace.Requests.Len() == 0 {
 		return
 	}
 	put := func(s *sum, request int, ns float64) {
@@ -179,15 +190,6 @@ func (c *costs) byRequest(wanted map[int]bool) {
 func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int)) {
 	p := c.trace.Profile
 	timing := p.Timing()
-	requests := make([]int32, p.Activities.Len())
-	for i, a := range p.Activities.All() { // parents come first
-		switch {
-		case c.of(int32(a.Request)) != nil:
-			requests[i] = int32(a.Request)
-		case a.Parent >= 0:
-			requests[i] = requests[a.Parent]
-		}
-	}
 	for _, th := range p.Threads {
 		work := th.Work.Cursor()
 		for st := range timing.Stretches(th) {
@@ -200,7 +202,7 @@ func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretc
 			}
 			request := 0
 			if w := work.At(st.Time); w != nil && w.Activity >= 0 {
-				request = int(requests[w.Activity])
+				request = int(c.whose.get(int(w.Activity)))
 			}
 			f(s, th, &st, request)
 		}
@@ -314,7 +316,7 @@ func (c *costs) routeMeans(s *sum) map[string]mean {
 	type pair struct{ sum, squares float64 }
 	sums := map[string]pair{}
 	for _, id := range slices.Sorted(maps.Keys(s.byRequest)) { // sums of squares are not exact: in one order
-		r, ns := c.route[id].Route, s.byRequest[id]
+		r, ns := c.of(int32(id)).Route, s.byRequest[id]
 		p := sums[r]
 		sums[r] = pair{p.sum + ns, p.squares + ns*ns}
 	}
@@ -421,7 +423,7 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 		sigma := math.Hypot(totalNoise(x, a.all), totalNoise(y, b.all))
 		return Judge(x.time/1e6, y.time/1e6, sigma/1e6, limit), nil
 	}
-	na, nb := float64(len(a.trace.Requests)), float64(len(b.trace.Requests))
+	na, nb := float64(a.trace.Requests.Len()), float64(b.trace.Requests.Len())
 	// The cost of an average request, by all samples; its noise is that of the routes.
 	var variance, toldA, toldB float64
 	var list []Route

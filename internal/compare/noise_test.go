@@ -43,12 +43,7 @@ func halves(t *Trace, rng *rand.Rand, faster string, by float64) (a, b *Trace) {
 			}
 			p.Threads = append(p.Threads, &like)
 		}
-		half := &Trace{Name: "half", Profile: &p}
-		for _, r := range t.Requests {
-			if isSecond(r.start) == want {
-				half.Requests = append(half.Requests, r)
-			}
-		}
+		half := &Trace{Name: "half", Profile: &p, Requests: t.Requests.chosen(func(r *Request) bool { return isSecond(r.start) == want })}
 		for _, g := range t.GC {
 			like := *g
 			like.Collections = nil

@@ -11,6 +11,7 @@ package compare
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"regexp"
@@ -31,53 +32,11 @@ import (
 type Trace struct {
 	Name     string
 	Profile  *profile.Profile
-	Requests []Request // in the order of their ends
+	Requests *Requests
 	GC       []*runtimeevents.GCProcess
 	// Counters are the values of each counter, by provider, name, tags and unit: what a gauge
 	// showed, and what others grew by in a second.
 	Counters map[string][]float64
-}
-
-// A Request is one that was served, or where none was, one that was made: there may be millions.
-type Request struct {
-	*asked
-	Duration int64 // ns; -1: not told
-
-	start   int64 // ns
-	ID      int32 // from 1 on
-	process uint32
-}
-
-// asked is what requests of one kind ask for.
-type asked struct {
-	Route string // with the method before it
-	url   string // if requests are selected by it
-}
-
-// A requestList is requests of one side.
-type requestList struct {
-	list []Request
-	kind map[[3]string]*asked
-	urls bool
-}
-
-func (l *requestList) add(id int, method, route, url string, process uint32, start, duration int64, ended bool) {
-	if !ended {
-		duration = -1
-	}
-	if !l.urls {
-		url = ""
-	}
-	k := [3]string{method, route, url}
-	a := l.kind[k]
-	if a == nil {
-		if l.kind == nil {
-			l.kind = map[[3]string]*asked{}
-		}
-		a = &asked{strings.TrimSpace(method + " " + route), url}
-		l.kind[k] = a
-	}
-	l.list = append(l.list, Request{a, duration, start, int32(id), process})
 }
 
 // gcs rides on the reading for collections.
@@ -108,7 +67,7 @@ type Options struct {
 // Read reads one side, repaired.
 func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace, error) {
 	t := &Trace{Name: name}
-	made, served := requestList{urls: len(o.Select.Requests) > 0}, requestList{urls: len(o.Select.Requests) > 0}
+	made, served := newRequests(len(o.Select.Requests) > 0), newRequests(len(o.Select.Requests) > 0)
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
 			url := ""
@@ -145,8 +104,8 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 		return nil, err
 	}
 	tracefix.Repair(p, nil)
-	if t.Requests = served.list; len(t.Requests) == 0 {
-		t.Requests = made.list
+	if t.Requests = served; served.Len() == 0 {
+		t.Requests = made
 	}
 	t.Profile, t.GC = p, collections.Finish()
 	t.choose(&o.Select, counted)
@@ -156,6 +115,9 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 	}
 	return t, nil
 }
+
+// Err is the error that reading had what is on disk of the trace: a comparison is not to be believed then.
+func (t *Trace) Err() error { return errors.Join(t.Profile.Err(), t.Requests.Err()) }
 
 // A counter is one of a process.
 type counter struct {
@@ -173,15 +135,15 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 		return to < sel.From || sel.To != 0 && from > sel.To || !text.List(sel.Processes).MatchID(int64(pid), names[pid])
 	}
 	of := requestsInside(t.Profile, sel)
-	t.Requests = slices.DeleteFunc(t.Requests, func(r Request) bool {
-		if sel.OfWork() && !of[int(r.ID)] && !profile.MatchRequest(sel.Requests, int(r.ID), r.url) {
-			return true
+	t.Requests = t.Requests.chosen(func(r *Request) bool {
+		if sel.OfWork() && !of[int(r.ID)] && !profile.MatchRequest(sel.Requests, int(r.ID), t.Requests.of(r).url) {
+			return false
 		}
 		end := r.start + r.Duration
 		if r.Duration < 0 {
 			end = math.MaxInt64
 		}
-		return outside(int(r.process), r.start, end)
+		return !outside(int(r.process), r.start, end)
 	})
 	for _, p := range t.GC {
 		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool {
@@ -216,7 +178,7 @@ func (t *Trace) Empty(sel *profile.Selection) bool {
 	if len(sel.Threads) > 0 || sel.Frame != "" || sel.OfWork() { // of which nothing else is
 		return stackless
 	}
-	return stackless && len(t.Requests)+len(t.Counters) == 0 &&
+	return stackless && t.Requests.Len()+len(t.Counters) == 0 &&
 		!slices.ContainsFunc(t.GC, func(p *runtimeevents.GCProcess) bool { return len(p.Collections) > 0 })
 }
 

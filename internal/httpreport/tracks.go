@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -69,7 +70,7 @@ func (d *Drawing) name(s string) uint32 {
 func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
 	for _, list := range [][]drawn{d.client, d.served} {
-		slices.SortStableFunc(list, func(a, b drawn) int { return cmp.Compare(a.start, b.start) })
+		text.SortRows(list, func(a, b *drawn) int { return cmp.Compare(a.start, b.start) })
 		for _, r := range list {
 			s := l.drawn(r.pid, d.names[r.name], r.start, r.end)
 			*s = append(*s, r.at)
@@ -316,7 +317,7 @@ func nest(list []httpphases.Phase, end int64) []httpphases.Phase {
 			}
 		}
 	}
-	slices.SortStableFunc(l, func(a, b httpphases.Phase) int {
+	text.SortRows(l, func(a, b *httpphases.Phase) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration))
 	})
 	return l

@@ -2,9 +2,9 @@ package load
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/tracefix/tracefix/internal/relay"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -53,7 +53,7 @@ func (t *thread) sort(spool *profile.Spool) {
 	for i, s := range t.trace.Samples.All() {
 		all = append(all, sample{s, int32(i)})
 	}
-	slices.SortStableFunc(all, func(a, b sample) int { return cmp.Compare(a.Time, b.Time) })
+	text.SortRows(all, func(a, b *sample) int { return cmp.Compare(a.Time, b.Time) })
 	t.perm = make([]int32, len(all))
 	out := profile.SamplesIn(spool)
 	for i, s := range all {

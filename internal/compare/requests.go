@@ -1,0 +1,148 @@
+package compare
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
+)
+
+// A Request is one that was served, or where none was, one that was made.
+type Request struct {
+	Duration int64 // ns; -1: not told
+	start    int64 // ns
+	ID       int32 // from 1 on
+	asked    int32 // for what, a number of Requests
+	process  uint32
+}
+
+// asked is what requests of one kind ask for.
+type asked struct {
+	Route string // with the method before it
+	url   string // if requests are selected by it
+}
+
+// Requests are those of one side, in the order of their ends. There may be millions: most of them are on disk.
+type Requests struct {
+	rows  spool.Pages[requestPage]
+	n     int
+	kinds []asked
+	kind  map[[3]string]int32
+	urls  bool // kinds have theirs
+	aside *spool.Spool
+}
+
+const requestsOnPage = 512
+
+type requestPage [requestsOnPage]Request
+
+// What stays in memory of the requests of a side, and of numbers that are kept by number, bytes.
+const (
+	requestMemory = 1 << 20
+	numberMemory  = 2 << 20
+)
+
+// newRequests returns a list of none.
+func newRequests(urls bool) *Requests {
+	aside := &spool.Spool{Create: input.Scratch, Memory: 1}
+	return &Requests{kind: map[[3]string]int32{}, urls: urls, aside: aside, rows: spool.PagesIn[requestPage](aside, requestMemory)}
+}
+
+func (l *Requests) add(id int, method, route, url string, process uint32, start, duration int64, ended bool) {
+	if !ended {
+		duration = -1
+	}
+	if !l.urls {
+		url = ""
+	}
+	k := [3]string{method, route, url}
+	of, ok := l.kind[k]
+	if !ok {
+		of = int32(len(l.kinds))
+		l.kinds, l.kind[k] = append(l.kinds, asked{strings.TrimSpace(method + " " + route), url}), of
+	}
+	l.append(&Request{duration, start, int32(id), of, process})
+}
+
+func (l *Requests) append(r *Request) {
+	i := l.n / requestsOnPage
+	if i == l.rows.Len() {
+		l.rows.Add()
+	}
+	l.rows.Mut(i)[l.n%requestsOnPage] = *r
+	l.n++
+}
+
+// Len returns how many there are; nil has none.
+func (l *Requests) Len() int {
+	if l == nil {
+		return 0
+	}
+	return l.n
+}
+
+// all yields them; each is valid until the next one.
+func (l *Requests) all() iter.Seq[*Request] {
+	return func(yield func(*Request) bool) {
+		if l == nil {
+			return
+		}
+		room := new(requestPage)
+		for at := 0; at < l.n; at += requestsOnPage {
+			page := l.rows.View(at/requestsOnPage, room)
+			for i := range min(requestsOnPage, l.n-at) {
+				if !yield(&page[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// of returns what r asks for.
+func (l *Requests) of(r *Request) *asked { return &l.kinds[r.asked] }
+
+// chosen returns those that are wanted.
+func (l *Requests) chosen(wanted func(*Request) bool) *Requests {
+	list := newRequests(l.urls)
+	list.kinds, list.kind = l.kinds, l.kind
+	for r := range l.all() {
+		if wanted(r) {
+			list.append(r)
+		}
+	}
+	return list
+}
+
+// Err is the error that reading them had: what was told of them is not to be believed then.
+func (l *Requests) Err() error {
+	if l == nil {
+		return nil
+	}
+	return l.aside.Err()
+}
+
+// numbers are numbers by number, 0 where none was set. Most of them are on disk, near the others of that place.
+type numbers struct{ pages spool.Pages[numberPage] }
+
+type numberPage [1 << 12]int32
+
+// numbers returns such numbers, which share the file of l and its error.
+func (l *Requests) numbers() numbers {
+	return numbers{spool.PagesIn[numberPage](l.aside, numberMemory)}
+}
+
+func (x *numbers) set(i int, n int32) {
+	for i/len(numberPage{}) >= x.pages.Len() {
+		x.pages.Add()
+	}
+	x.pages.Mut(i / len(numberPage{}))[i%len(numberPage{})] = n
+}
+
+func (x *numbers) get(i int) int32 {
+	if i < 0 || i/len(numberPage{}) >= x.pages.Len() {
+		return 0
+	}
+	return x.pages.At(i / len(numberPage{}))[i%len(numberPage{})]
+}
