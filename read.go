@@ -135,6 +135,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 	var http *drawnRequests
 	if slices.Contains(o.Tracks, "http") {
 		http = &drawnRequests{from: int64(o.From), to: int64(o.To)}
+		http.drawing.Log.Spool = &profile.Spool{Create: input.Scratch, Memory: 1}
 	}
 	var att *attributor
 	if o.Work {

@@ -5,21 +5,31 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"slices"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // A SliceLog keeps slices in few bytes until somebody asks for them; of their threads it keeps
 // nothing. The zero value is empty.
 type SliceLog struct {
-	chunks [][]byte
+	// Spool takes what some megabytes of memory have no room for; nil: all stays there. It is set before the first Add.
+	Spool *Spool
+
+	log    spool.Log
+	end    int64
+	made   []byte
 	words  []string // that came first: names of details, routes, hosts
 	number map[string]uint32
 }
 
 // A SlicePlace is where slices are in a SliceLog.
-type SlicePlace struct{ chunk, from uint32 }
+type SlicePlace struct{ at int64 }
 
 const (
-	sliceChunk = 32 << 10
+	sliceMemory = 4 << 20
+	// firstRead is how many bytes are read of slices whose size is not known: as many as a request and its phases take.
+	firstRead = 256
 	// maxWords and maxWord bound what is kept once of many strings that may all differ.
 	maxWords = 4096
 	maxWord  = 96
@@ -45,21 +55,25 @@ const (
 	valueNone
 )
 
-// Add appends slices, which Read returns together.
+// Add appends slices, which a SliceReader returns together.
 func (l *SliceLog) Add(list []Slice) SlicePlace {
-	n := len(l.chunks)
-	if n == 0 || len(l.chunks[n-1]) > sliceChunk-512 {
-		l.chunks, n = append(l.chunks, make([]byte, 0, sliceChunk)), n+1
+	if l.end == 0 && l.Spool != nil {
+		l.log = spool.LogIn(l.Spool, sliceMemory)
 	}
-	b := l.chunks[n-1]
-	at := SlicePlace{uint32(n - 1), uint32(len(b))}
+	const head = binary.MaxVarintLen64 // in which the size is told
+	b := slices.Grow(l.made[:0], head)[:head]
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	before := int64(0)
 	for i := range list {
 		b = l.appendSlice(b, &list[i], before)
 		before = list[i].Start
 	}
-	l.chunks[n-1] = b
+	l.made = b
+	size := binary.AppendUvarint(nil, uint64(len(b)-head))
+	b = b[head-len(size):]
+	copy(b, size)
+	at := SlicePlace{l.log.Add(b)}
+	l.end = at.at + int64(len(b))
 	return at
 }
 
@@ -158,30 +172,54 @@ func digit(c byte) (byte, bool) {
 	return 0, false
 }
 
-// Read returns what Add was given, in dst as far as that has room.
-func (l *SliceLog) Read(at SlicePlace, dst []Slice) []Slice {
-	r := sliceReader{l: l, b: l.chunks[at.chunk][at.from:]}
+// Done says that nothing is added any more: there may be readers.
+func (l *SliceLog) Done() { l.log.Done() }
+
+// A SliceReader reads a SliceLog. Each goroutine needs one of its own.
+type SliceReader struct {
+	l    *SliceLog
+	room []byte
+	b    []byte // what is not read yet
+	made []Slice
+}
+
+// Reader returns a reader of l, which is done.
+func (l *SliceLog) Reader() *SliceReader { return &SliceReader{l: l} }
+
+// Read returns what Add was given, until the next Read. It is nothing if the Spool has an error.
+func (r *SliceReader) Read(at SlicePlace) []Slice {
+	r.get(at.at, int(min(firstRead, r.l.end-at.at)))
+	size := int(r.uvarint())
+	if size > len(r.b) {
+		head := len(r.room) - len(r.b)
+		r.get(at.at, int(min(int64(head+size), r.l.end-at.at)))
+		r.b = r.b[head:]
+	}
+	if r.l.log.Err() != nil {
+		return nil
+	}
 	n := int(r.uvarint())
-	dst = dst[:cap(dst)]
+	dst := r.made[:cap(r.made)]
 	for len(dst) < n {
 		dst = append(dst, Slice{})
 	}
-	dst = dst[:n]
+	r.made = dst[:n]
 	before := int64(0)
-	for i := range dst {
-		r.slice(&dst[i], before)
-		before = dst[i].Start
+	for i := range r.made {
+		r.slice(&r.made[i], before)
+		before = r.made[i].Start
 	}
-	return dst
+	return r.made
 }
 
-// A sliceReader reads what Add wrote.
-type sliceReader struct {
-	l *SliceLog
-	b []byte
+// get reads n bytes.
+func (r *SliceReader) get(at int64, n int) {
+	r.room = slices.Grow(r.room[:0], n)[:n]
+	r.l.log.Peek(r.room, at)
+	r.b = r.room
 }
 
-func (r *sliceReader) slice(s *Slice, before int64) {
+func (r *SliceReader) slice(s *Slice, before int64) {
 	args := s.Args[:0]
 	flags := r.b[0]
 	r.b = r.b[1:]
@@ -199,25 +237,25 @@ func (r *sliceReader) slice(s *Slice, before int64) {
 	s.Args = args
 }
 
-func (r *sliceReader) uvarint() uint64 {
+func (r *SliceReader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	r.b = r.b[n:]
 	return v
 }
 
-func (r *sliceReader) varint() int64 {
+func (r *SliceReader) varint() int64 {
 	v, n := binary.Varint(r.b)
 	r.b = r.b[n:]
 	return v
 }
 
-func (r *sliceReader) bytes(n uint64) []byte {
+func (r *SliceReader) bytes(n uint64) []byte {
 	b := r.b[:n]
 	r.b = r.b[n:]
 	return b
 }
 
-func (r *sliceReader) string() string {
+func (r *SliceReader) string() string {
 	n := r.uvarint()
 	if n&1 != 0 {
 		return r.l.words[n>>1]
@@ -225,7 +263,7 @@ func (r *sliceReader) string() string {
 	return string(r.bytes(n >> 1))
 }
 
-func (r *sliceReader) value() any {
+func (r *SliceReader) value() any {
 	switch r.bytes(1)[0] {
 	case valueString:
 		return r.string()
@@ -242,7 +280,7 @@ func (r *sliceReader) value() any {
 	case valueFloat:
 		return math.Float64frombits(binary.LittleEndian.Uint64(r.bytes(8)))
 	case valueJSON:
-		return json.RawMessage(r.bytes(r.uvarint()))
+		return json.RawMessage(slices.Clone(r.bytes(r.uvarint())))
 	}
 	return nil
 }

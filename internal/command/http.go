@@ -93,7 +93,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		run.scan = scan
 		head := scan.Header()
 		run.w = httpreport.Lookup(c.Format).New(c.Out, &httpreport.Options{
-			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Stacks: h.Stacks, Origin: scan.Origin,
+			Source: c.In.Name, Exporter: c.Version, Start: head.SyncTime, Process: head.ProcessID, Width: c.Screen.Width, Totals: rows > 0, Stacks: h.Stacks, Origin: scan.Origin, Spool: run.sum.Spool,
 		})
 	}
 	defer func() { httpreport.Abandon(run.w) }()
@@ -438,7 +438,7 @@ func (h *httpRun) order() {
 		"queue":  func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Queue); return -v },
 		"wait":   func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Wait); return -v },
 	}[h.cmd.Sort]
-	slices.SortStableFunc(h.held, func(a, b httpRow) int {
+	text.SortRows(h.held, func(a, b *httpRow) int {
 		fa, fb := a.facts(), b.facts()
 		c := 0
 		switch {

@@ -21,7 +21,8 @@ import (
 // since the trace tells no connection of it. It keeps what is drawn of a request, some hundred
 // bytes, and not the request. The zero value is empty.
 type Drawing struct {
-	log            profile.SliceLog
+	Log profile.SliceLog // its Spool takes most of it
+
 	client, served []drawn
 	names          []string // of tracks
 	number         map[string]uint32
@@ -42,7 +43,7 @@ func (d *Drawing) Client(r *httpphases.Request) {
 	end := knownEnd(r)
 	d.end = max(d.end, end)
 	d.made = appendSlices(d.made[:0], r, end)
-	d.client = append(d.client, drawn{r.Start, end, d.log.Add(d.made), r.Process, d.name(trackName(r))})
+	d.client = append(d.client, drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name(trackName(r))})
 }
 
 // Server adds a request that the process served.
@@ -50,7 +51,7 @@ func (d *Drawing) Server(r *httpphases.ServerRequest) {
 	end := r.Start + r.Duration
 	d.end = max(d.end, end)
 	d.made = append(d.made[:0], servedSlice(r))
-	d.served = append(d.served, drawn{r.Start, end, d.log.Add(d.made), r.Process, d.name("HTTP served")})
+	d.served = append(d.served, drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name("HTTP served")})
 }
 
 func (d *Drawing) name(s string) uint32 {
@@ -77,7 +78,8 @@ func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.T
 		}
 	}
 	d.client, d.served, d.number, d.made = nil, nil, nil, nil
-	return l.tracks(&d.log, process)
+	d.Log.Done()
+	return l.tracks(&d.Log, process)
 }
 
 // lanes spread what overlaps under one name over several tracks.
@@ -152,14 +154,14 @@ func (l *lanes) tracks(log *profile.SliceLog, process func(pid uint32) *profile.
 			if i > 0 {
 				name = fmt.Sprintf("%s (%d)", g.name, i+1)
 			}
-			t := &profile.Track{Name: name, Group: "http", Nested: true}
+			t := &profile.Track{Name: name, Group: "http", Nested: true, Err: log.Spool.Err}
 			if process != nil {
 				t.Process = process(g.pid)
 			}
 			t.Slices = func(yield func(*profile.Slice) bool) {
-				var made []profile.Slice
+				r := log.Reader()
 				for _, at := range list {
-					made = log.Read(at, made)
+					made := r.Read(at)
 					for i := range made {
 						if !yield(&made[i]) {
 							return
@@ -330,7 +332,9 @@ type chromiumWriter struct {
 	drawn Drawing
 }
 
-func newChromium(w io.Writer, o *Options) Writer { return &chromiumWriter{w: w, o: *o} }
+func newChromium(w io.Writer, o *Options) Writer {
+	return &chromiumWriter{w: w, o: *o, drawn: Drawing{Log: profile.SliceLog{Spool: o.Spool}}}
+}
 
 func (w *chromiumWriter) Request(r *httpphases.Request) error {
 	w.drawn.Client(r)

@@ -33,6 +33,8 @@ type Options struct {
 	// Origin tells what is known by now of the process: its name, command line and the
 	// version of its runtime. nil: nothing.
 	Origin func() (name, command, runtime string)
+	// Spool takes what a writer keeps until it is closed and has no memory for; nil: none.
+	Spool *profile.Spool
 }
 
 // A Format is one output of requests.

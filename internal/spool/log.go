@@ -44,3 +44,14 @@ func (l *Log) Get(b []byte, at int64) {
 		at += int64(n)
 	}
 }
+
+// Peek fills b with what is at a place, and reads no more than that from the disk: for who reads a little here and there.
+func (l *Log) Peek(b []byte, at int64) {
+	for len(b) > 0 {
+		from := int(at % int64(len(logPage{})))
+		n := min(len(b), len(logPage{})-from)
+		l.pages.pages.peek(b[:n], int(at/int64(len(logPage{}))), from)
+		b = b[n:]
+		at += int64(n)
+	}
+}

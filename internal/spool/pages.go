@@ -195,3 +195,13 @@ func (p *pages) read(i int, memory unsafe.Pointer) {
 		clear(b) // Err tells
 	}
 }
+
+// peek fills b with what is on a page from a byte on, which stays on disk if it is there.
+func (p *pages) peek(b []byte, i, from int) {
+	s := &p.list[i]
+	if memory := atomic.LoadPointer(&s.memory); memory != nil {
+		copy(b, p.bytes(memory)[from:])
+	} else if !p.spool.Get(b, s.at+int64(from)) {
+		clear(b) // Err tells
+	}
+}
