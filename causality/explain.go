@@ -2,7 +2,6 @@ package causality
 
 import (
 	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -458,7 +457,7 @@ func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(St
 		add(w.From, w.To, ByOtherSide, 0)
 	}
 	x.edges = edges
-	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	sort.SliceStable(edges, func(i, k int) bool { return edges[i].at < edges[k].at })
 	var on held
 	at, i := from, 0
 	for at < to {

@@ -24,7 +24,7 @@ type SliceLog struct {
 }
 
 // A SlicePlace is where slices are in a SliceLog.
-type SlicePlace struct{ at int64 }
+type SlicePlace int64
 
 const (
 	sliceMemory = 4 << 20
@@ -72,9 +72,9 @@ func (l *SliceLog) Add(list []Slice) SlicePlace {
 	size := binary.AppendUvarint(nil, uint64(len(b)-head))
 	b = b[head-len(size):]
 	copy(b, size)
-	at := SlicePlace{l.log.Add(b)}
-	l.end = at.at + int64(len(b))
-	return at
+	at := l.log.Add(b)
+	l.end = at + int64(len(b))
+	return SlicePlace(at)
 }
 
 func (l *SliceLog) appendSlice(b []byte, s *Slice, before int64) []byte {
@@ -188,11 +188,11 @@ func (l *SliceLog) Reader() *SliceReader { return &SliceReader{l: l} }
 
 // Read returns what Add was given, until the next Read. It is nothing if the Spool has an error.
 func (r *SliceReader) Read(at SlicePlace) []Slice {
-	r.get(at.at, int(min(firstRead, r.l.end-at.at)))
+	r.get(int64(at), int(min(firstRead, r.l.end-int64(at))))
 	size := int(r.uvarint())
 	if size > len(r.b) {
 		head := len(r.room) - len(r.b)
-		r.get(at.at, int(min(int64(head+size), r.l.end-at.at)))
+		r.get(int64(at), int(min(int64(head+size), r.l.end-int64(at))))
 		r.b = r.b[head:]
 	}
 	if r.l.log.Err() != nil {

@@ -3,6 +3,7 @@ package httpreport
 import (
 	"cmp"
 	"container/heap"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -23,19 +24,11 @@ import (
 type Drawing struct {
 	Log profile.SliceLog // its Spool takes most of it
 
-	client, served []drawn
+	client, served drawnRequests
 	names          []string // of tracks
 	number         map[string]uint32
 	end            int64           // of the last one
 	made           []profile.Slice // scratch
-}
-
-// A drawn is a request of either side that has become slices.
-type drawn struct {
-	start, end int64
-	at         profile.SlicePlace
-	pid        uint32
-	name       uint32 // of its track, in Drawing.names
 }
 
 // Client adds a request that the process made.
@@ -43,7 +36,7 @@ func (d *Drawing) Client(r *httpphases.Request) {
 	end := knownEnd(r)
 	d.end = max(d.end, end)
 	d.made = appendSlices(d.made[:0], r, end)
-	d.client = append(d.client, drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name(trackName(r))})
+	d.client.add(drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name(trackName(r))}, d.Log.Spool)
 }
 
 // Server adds a request that the process served.
@@ -51,7 +44,7 @@ func (d *Drawing) Server(r *httpphases.ServerRequest) {
 	end := r.Start + r.Duration
 	d.end = max(d.end, end)
 	d.made = append(d.made[:0], servedSlice(r))
-	d.served = append(d.served, drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name("HTTP served")})
+	d.served.add(drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name("HTTP served")}, d.Log.Spool)
 }
 
 func (d *Drawing) name(s string) uint32 {
@@ -70,14 +63,15 @@ func (d *Drawing) name(s string) uint32 {
 // added any more.
 func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
-	for _, list := range [][]drawn{d.client, d.served} {
-		text.SortRows(list, func(a, b *drawn) int { return cmp.Compare(a.start, b.start) })
-		for _, r := range list {
-			s := l.drawn(r.pid, d.names[r.name], r.start, r.end)
-			*s = append(*s, r.at)
+	for _, list := range []*drawnRequests{&d.client, &d.served} {
+		for r := range list.ascending {
+			if int(r.name) < len(d.names) { // else it could not be read: the tracks' Err tells
+				l.drawn(r.pid, d.names[r.name], r.start, r.end).add(r.at)
+			}
 		}
+		*list = drawnRequests{}
 	}
-	d.client, d.served, d.number, d.made = nil, nil, nil, nil
+	d.number, d.made = nil, nil
 	d.Log.Done()
 	return l.tracks(&d.Log, process)
 }
@@ -91,8 +85,19 @@ type lanes struct {
 type laneGroup struct {
 	name       string
 	pid        uint32
-	lanes      [][]profile.SlicePlace
+	lanes      []*lane
 	busy, free laneHeap // free ones have no end
+}
+
+// A lane is what is drawn on one track: places in a SliceLog, by how much each is more than the one before, as varints.
+type lane struct {
+	places []byte
+	last   profile.SlicePlace
+}
+
+func (l *lane) add(at profile.SlicePlace) {
+	l.places = binary.AppendVarint(l.places, int64(at-l.last))
+	l.last = at
 }
 
 type laneEnd struct {
@@ -120,9 +125,9 @@ func (h *laneHeap) Pop() any {
 	return x
 }
 
-// drawn are those of the first lane of that name that is free at start. What is asked
+// drawn is the first lane of that name that is free at start. What is asked
 // for must come in order of start.
-func (l *lanes) drawn(pid uint32, name string, start, end int64) *[]profile.SlicePlace {
+func (l *lanes) drawn(pid uint32, name string, start, end int64) *lane {
 	key := strconv.Itoa(int(pid)) + " " + name
 	g := l.groups[key]
 	if g == nil {
@@ -140,16 +145,16 @@ func (l *lanes) drawn(pid uint32, name string, start, end int64) *[]profile.Slic
 	if len(g.free) > 0 {
 		i = heap.Pop(&g.free).(laneEnd).lane
 	} else {
-		g.lanes = append(g.lanes, nil)
+		g.lanes = append(g.lanes, &lane{})
 	}
 	heap.Push(&g.busy, laneEnd{max(end, start+1), i})
-	return &g.lanes[i]
+	return g.lanes[i]
 }
 
 func (l *lanes) tracks(log *profile.SliceLog, process func(pid uint32) *profile.Process) []*profile.Track {
 	var tracks []*profile.Track
 	for _, g := range l.order {
-		for i, list := range g.lanes {
+		for i, lane := range g.lanes {
 			name := g.name
 			if i > 0 {
 				name = fmt.Sprintf("%s (%d)", g.name, i+1)
@@ -160,7 +165,10 @@ func (l *lanes) tracks(log *profile.SliceLog, process func(pid uint32) *profile.
 			}
 			t.Slices = func(yield func(*profile.Slice) bool) {
 				r := log.Reader()
-				for _, at := range list {
+				at := profile.SlicePlace(0)
+				for rest := lane.places; len(rest) > 0; {
+					more, n := binary.Varint(rest)
+					at, rest = at+profile.SlicePlace(more), rest[n:]
 					made := r.Read(at)
 					for i := range made {
 						if !yield(&made[i]) {

@@ -1,8 +1,7 @@
 package spans
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/tracefix/tracefix/profile"
 )
@@ -78,7 +77,7 @@ func (d *reading) weigh(base int64) {
 // whole joins begins and ends and returns all slices by their start, the longer one
 // first, else in the order of the file.
 func whole(list []slice) []slice {
-	slices.SortStableFunc(list, func(a, b slice) int { return cmp.Compare(a.start, b.start) })
+	sort.SliceStable(list, func(i, k int) bool { return list[i].start < list[k].start })
 	last := list[0].end
 	for _, s := range list {
 		last = max(last, s.end)
@@ -111,11 +110,9 @@ func whole(list []slice) []slice {
 	if len(out) == 0 {
 		out = append(out, slice{start: last, end: last})
 	}
-	slices.SortStableFunc(out, func(a, b slice) int {
-		if c := cmp.Compare(a.start, b.start); c != 0 {
-			return c
-		}
-		return cmp.Compare(b.end, a.end)
+	sort.SliceStable(out, func(i, k int) bool {
+		a, b := &out[i], &out[k]
+		return a.start < b.start || a.start == b.start && a.end > b.end
 	})
 	return out
 }
