@@ -134,8 +134,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 	lo.Warn = func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err, now.time()) }
 	var http *drawnRequests
 	if slices.Contains(o.Tracks, "http") {
-		http = &drawnRequests{from: int64(o.From), to: int64(o.To)}
-		http.drawing.Log.Spool = &profile.Spool{Create: input.Scratch, Memory: 1}
+		http = newDrawnRequests(int64(o.From), int64(o.To))
 	}
 	var att *attributor
 	if o.Work {

@@ -6,6 +6,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -136,6 +137,10 @@ func requestsFor(att *attributor, http *drawnRequests) *RequestScanner {
 type drawnRequests struct {
 	from, to int64
 	drawing  httpreport.Drawing
+}
+
+func newDrawnRequests(from, to int64) *drawnRequests {
+	return &drawnRequests{from, to, httpreport.Drawing{Spool: &profile.Spool{Create: input.Scratch, Memory: 1}}}
 }
 
 // shows reports whether a request lies between the two times.

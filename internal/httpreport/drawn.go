@@ -19,9 +19,9 @@ type drawn struct {
 	name       uint32 // of its track, in Drawing.names
 }
 
-// drawnRequests are such requests, which come in the order of their ends and are wanted in that of their starts: in runs
+// drawnList are such requests, which come in the order of their ends and are wanted in that of their starts: in runs
 // that are sorted, and on disk but for the last. The zero value is empty.
-type drawnRequests struct {
+type drawnList struct {
 	fresh []drawn // in no run yet
 	runs  []drawnRun
 	log   spool.Log
@@ -41,7 +41,7 @@ const (
 	readAtOnce  = 128
 )
 
-func (l *drawnRequests) add(x drawn, aside *profile.Spool) {
+func (l *drawnList) add(x drawn, aside *profile.Spool) {
 	if l.runs == nil && l.fresh == nil && aside != nil {
 		l.log = spool.LogIn(aside, drawnMemory)
 	}
@@ -51,7 +51,7 @@ func (l *drawnRequests) add(x drawn, aside *profile.Spool) {
 }
 
 // run makes a run of those that are in none.
-func (l *drawnRequests) run() {
+func (l *drawnList) run() {
 	text.SortRows(l.fresh, func(a, b *drawn) int { return cmp.Compare(a.start, b.start) })
 	b := make([]byte, 0, len(l.fresh)*drawnSize)
 	for i := range l.fresh {
@@ -68,7 +68,7 @@ func (l *drawnRequests) run() {
 
 // ascending yields them in order of start, those that start together in the order in which they came. Nothing is added any
 // more. Each is valid until the next one.
-func (l *drawnRequests) ascending(yield func(*drawn) bool) {
+func (l *drawnList) ascending(yield func(*drawn) bool) {
 	if len(l.fresh) > 0 {
 		l.run()
 	}

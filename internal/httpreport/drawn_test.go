@@ -14,14 +14,14 @@ import (
 )
 
 // Requests come out in order of start as a stable sort puts them, of however many runs and wherever these are.
-func TestDrawnRequests(t *testing.T) {
+func TestDrawnList(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer f.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, aside := range []*profile.Spool{nil, {Create: func() (spool.File, error) { return f, nil }, Memory: 1}} {
 		for _, n := range []int{0, 1, readAtOnce + 1, runOfDrawn, 5*runOfDrawn + 3*readAtOnce} {
-			var l drawnRequests
+			var l drawnList
 			want := make([]drawn, n)
 			for i := range want {
 				took := r.Int64N(50)

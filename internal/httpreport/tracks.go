@@ -22,9 +22,11 @@ import (
 // since the trace tells no connection of it. It keeps what is drawn of a request, some hundred
 // bytes, and not the request. The zero value is empty.
 type Drawing struct {
-	Log profile.SliceLog // its Spool takes most of it
+	// Spool takes what some megabytes of memory have no room for; nil: all stays there. It is set before the first request.
+	Spool *profile.Spool
 
-	client, served drawnRequests
+	log            profile.SliceLog
+	client, served drawnList
 	names          []string // of tracks
 	number         map[string]uint32
 	end            int64           // of the last one
@@ -36,7 +38,7 @@ func (d *Drawing) Client(r *httpphases.Request) {
 	end := knownEnd(r)
 	d.end = max(d.end, end)
 	d.made = appendSlices(d.made[:0], r, end)
-	d.client.add(drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name(trackName(r))}, d.Log.Spool)
+	d.client.add(drawn{r.Start, end, d.keep(), r.Process, d.name(trackName(r))}, d.Spool)
 }
 
 // Server adds a request that the process served.
@@ -44,7 +46,13 @@ func (d *Drawing) Server(r *httpphases.ServerRequest) {
 	end := r.Start + r.Duration
 	d.end = max(d.end, end)
 	d.made = append(d.made[:0], servedSlice(r))
-	d.served.add(drawn{r.Start, end, d.Log.Add(d.made), r.Process, d.name("HTTP served")}, d.Log.Spool)
+	d.served.add(drawn{r.Start, end, d.keep(), r.Process, d.name("HTTP served")}, d.Spool)
+}
+
+// keep keeps the slices that were made, and returns where they are.
+func (d *Drawing) keep() profile.SlicePlace {
+	d.log.Spool = d.Spool
+	return d.log.Add(d.made)
 }
 
 func (d *Drawing) name(s string) uint32 {
@@ -63,17 +71,17 @@ func (d *Drawing) name(s string) uint32 {
 // added any more.
 func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
-	for _, list := range []*drawnRequests{&d.client, &d.served} {
+	for _, list := range []*drawnList{&d.client, &d.served} {
 		for r := range list.ascending {
 			if int(r.name) < len(d.names) { // else it could not be read: the tracks' Err tells
 				l.drawn(r.pid, d.names[r.name], r.start, r.end).add(r.at)
 			}
 		}
-		*list = drawnRequests{}
+		*list = drawnList{}
 	}
 	d.number, d.made = nil, nil
-	d.Log.Done()
-	return l.tracks(&d.Log, process)
+	d.log.Done()
+	return l.tracks(&d.log, process)
 }
 
 // lanes spread what overlaps under one name over several tracks.
@@ -341,7 +349,7 @@ type chromiumWriter struct {
 }
 
 func newChromium(w io.Writer, o *Options) Writer {
-	return &chromiumWriter{w: w, o: *o, drawn: Drawing{Log: profile.SliceLog{Spool: o.Spool}}}
+	return &chromiumWriter{w: w, o: *o, drawn: Drawing{Spool: o.Spool}}
 }
 
 func (w *chromiumWriter) Request(r *httpphases.Request) error {
