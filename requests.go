@@ -140,7 +140,7 @@ type drawnRequests struct {
 }
 
 func newDrawnRequests(from, to int64) *drawnRequests {
-	return &drawnRequests{from, to, httpreport.Drawing{Spool: &profile.Spool{Create: input.Scratch, Memory: 1}}}
+	return &drawnRequests{from, to, httpreport.Drawing{Spool: input.Aside(1)}}
 }
 
 // shows reports whether a request lies between the two times.

@@ -428,6 +428,13 @@ type edge struct {
 	thread uint64
 }
 
+// byTime sorts edges by time: slices.SortStableFunc takes 13 KB of program, and sort.SliceStable swaps by reflection.
+type byTime []edge
+
+func (l byTime) Len() int           { return len(l) }
+func (l byTime) Less(i, k int) bool { return l[i].at < l[k].at }
+func (l byTime) Swap(i, k int)      { l[i], l[k] = l[k], l[i] }
+
 // walk goes through the time of an activity. Steps that follow each other may be of one kind.
 func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(Step)) {
 	edges := x.edges[:0]
@@ -457,7 +464,7 @@ func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(St
 		add(w.From, w.To, ByOtherSide, 0)
 	}
 	x.edges = edges
-	sort.SliceStable(edges, func(i, k int) bool { return edges[i].at < edges[k].at })
+	sort.Stable(byTime(edges))
 	var on held
 	at, i := from, 0
 	for at < to {

@@ -17,7 +17,6 @@ type SliceLog struct {
 	Spool *Spool
 
 	log    spool.Log
-	end    int64
 	made   []byte
 	words  []string // that came first: names of details, routes, hosts
 	number map[string]uint32
@@ -57,7 +56,7 @@ const (
 
 // Add appends slices, which a SliceReader returns together.
 func (l *SliceLog) Add(list []Slice) SlicePlace {
-	if l.end == 0 && l.Spool != nil {
+	if l.log.Len() == 0 && l.Spool != nil {
 		l.log = spool.LogIn(l.Spool, sliceMemory)
 	}
 	const head = binary.MaxVarintLen64 // in which the size is told
@@ -69,12 +68,11 @@ func (l *SliceLog) Add(list []Slice) SlicePlace {
 		before = list[i].Start
 	}
 	l.made = b
-	size := binary.AppendUvarint(nil, uint64(len(b)-head))
-	b = b[head-len(size):]
-	copy(b, size)
-	at := l.log.Add(b)
-	l.end = at + int64(len(b))
-	return SlicePlace(at)
+	var size [head]byte
+	n := binary.PutUvarint(size[:], uint64(len(b)-head))
+	b = b[head-n:]
+	copy(b, size[:n])
+	return SlicePlace(l.log.Add(b))
 }
 
 func (l *SliceLog) appendSlice(b []byte, s *Slice, before int64) []byte {
@@ -188,11 +186,11 @@ func (l *SliceLog) Reader() *SliceReader { return &SliceReader{l: l} }
 
 // Read returns what Add was given, until the next Read. It is nothing if the Spool has an error.
 func (r *SliceReader) Read(at SlicePlace) []Slice {
-	r.get(int64(at), int(min(firstRead, r.l.end-int64(at))))
+	r.get(int64(at), int(min(firstRead, r.l.log.Len()-int64(at))))
 	size := int(r.uvarint())
 	if size > len(r.b) {
 		head := len(r.room) - len(r.b)
-		r.get(int64(at), int(min(int64(head+size), r.l.end-int64(at))))
+		r.get(int64(at), int(min(int64(head+size), r.l.log.Len()-int64(at))))
 		r.b = r.b[head:]
 	}
 	if r.l.log.Err() != nil {

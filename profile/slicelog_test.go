@@ -49,8 +49,8 @@ func testSliceLog(t *testing.T, aside *Spool, f *os.File) {
 	for i := range 10_000 { // more than stays in memory
 		add(Slice{Start: int64(i), Name: strings.Repeat("n", 500+i%500)}, Slice{Start: -int64(i), Args: []Arg{{"json", json.RawMessage(`{"a":2}`)}}})
 	}
-	if l.end < 3*sliceMemory/2 || aside.InUse() != (aside != nil) || len(l.words) != maxWords {
-		t.Fatalf("%d bytes and %d words: the limits are not reached", l.end, len(l.words))
+	if l.log.Len() < 3*sliceMemory/2 || aside.InUse() != (aside != nil) || len(l.words) != maxWords {
+		t.Fatalf("%d bytes and %d words: the limits are not reached", l.log.Len(), len(l.words))
 	}
 	l.Done()
 	r := l.Reader()

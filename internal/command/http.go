@@ -13,6 +13,7 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
@@ -75,7 +76,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: durationsSpool()}, totals: newHTTPTotals(c)}
+	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: input.Aside(keptMemory)}, totals: newHTTPTotals(c)}
 	rows := 0
 	switch {
 	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:

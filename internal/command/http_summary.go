@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
@@ -44,7 +45,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	aside := durationsSpool()
+	aside := input.Aside(keptMemory)
 	col := &httpreport.ServiceCollector{Spool: aside}
 	var why *requests.Explainer
 	var scan *requests.Scanner

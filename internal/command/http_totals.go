@@ -8,11 +8,9 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
-	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
-	"github.com/tracefix/tracefix/profile"
 )
 
 // httpTotals are the totals of a report, as they are gathered.
@@ -30,13 +28,9 @@ func newHTTPTotals(c *Call) httpTotals {
 	return t
 }
 
-// durationsMemory is how many bytes of durations stay in memory, those of some 2 million requests.
-const durationsMemory = 4 << 20
-
-// durationsSpool takes the others.
-func durationsSpool() *profile.Spool {
-	return &profile.Spool{Create: input.Scratch, Memory: durationsMemory}
-}
+// keptMemory is how many bytes of what is kept of all requests stay in memory beside what is made of them: the durations of
+// some 2 million.
+const keptMemory = 4 << 20
 
 // served measures a request that was served.
 func (t *httpTotals) served(s *httpphases.ServerRequest) {

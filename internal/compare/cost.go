@@ -111,16 +111,8 @@ func newCosts(t *Trace, n *names) *costs {
 		c.route.set(int(r.ID), r.asked+1)
 		c.count[t.Requests.of(r).Route]++
 	}
-	for i, a := range t.Profile.Activities.All() { // parents come first
-		switch {
-		case c.of(int32(a.Request)) != nil:
-			c.whose.set(int(i), int32(a.Request))
-		case a.Parent >= 0:
-			if request := c.whose.get(int(a.Parent)); request > 0 {
-				c.whose.set(int(i), request)
-			}
-		}
-	}
+	c.route.done()
+	c.findWhose()
 	whole := t.Profile.Meta.End
 	c.each(func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
@@ -149,6 +141,21 @@ func newCosts(t *Trace, n *names) *costs {
 		}
 	})
 	return c
+}
+
+// findWhose finds the requests that activities are for: their own, or those of their parents.
+func (c *costs) findWhose() {
+	for i, a := range c.trace.Profile.Activities.All() { // parents come first
+		switch {
+		case c.of(int32(a.Request)) != nil:
+			c.whose.set(int(i), int32(a.Request))
+		case a.Parent >= 0:
+			if request := c.whose.get(int(a.Parent)); request > 0 {
+				c.whose.set(int(i), request)
+			}
+		}
+	}
+	c.whose.done()
 }
 
 // of returns what a request asks for; nil if it is not ours.

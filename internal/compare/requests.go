@@ -45,7 +45,7 @@ const (
 
 // newRequests returns a list of none.
 func newRequests(urls bool) *Requests {
-	aside := &spool.Spool{Create: input.Scratch, Memory: 1}
+	aside := input.Aside(1)
 	return &Requests{kind: map[[3]string]int32{}, urls: urls, aside: aside, rows: spool.PagesIn[requestPage](aside, requestMemory)}
 }
 
@@ -139,6 +139,9 @@ func (x *numbers) set(i int, n int32) {
 	}
 	x.pages.Mut(i / len(numberPage{}))[i%len(numberPage{})] = n
 }
+
+// done says that no number is set any more.
+func (x *numbers) done() { x.pages.Done() }
 
 func (x *numbers) get(i int) int32 {
 	if i < 0 || i/len(numberPage{}) >= x.pages.Len() {

@@ -2,7 +2,6 @@ package httpreport
 
 import (
 	"cmp"
-	"container/heap"
 	"encoding/binary"
 	"slices"
 
@@ -30,7 +29,7 @@ type drawnList struct {
 // A drawnRun is where n requests are in the log, in order of start.
 type drawnRun struct {
 	first int64 // start of the first
-	at    int64
+	from  int64 // in the log
 	n     int
 }
 
@@ -74,74 +73,43 @@ func (l *drawnList) ascending(yield func(*drawn) bool) {
 	}
 	l.fresh = nil
 	l.log.Done()
-	order := make([]*openRun, len(l.runs))
+	runs := make([]spool.Run, len(l.runs))
 	for i, r := range l.runs {
-		order[i] = &openRun{drawnRun: r, number: i, next: drawn{start: r.first}}
+		runs[i] = &openRun{drawnRun: r, log: &l.log, number: i, drawn: drawn{start: r.first}}
 	}
-	slices.SortFunc(order, (*openRun).compare)
-	var open openRuns
-	for len(order) > 0 || len(open) > 0 {
-		if len(open) == 0 || len(order) > 0 && order[0].compare(open[0]) < 0 {
-			if order[0].step(&l.log) {
-				heap.Push(&open, order[0])
-			}
-			order = order[1:]
-			continue
-		}
-		if !yield(&open[0].next) {
-			return
-		}
-		if open[0].step(&l.log) {
-			heap.Fix(&open, 0)
-		} else {
-			heap.Pop(&open)
-		}
-	}
+	spool.Merge(runs, func(r spool.Run) bool { return yield(&r.(*openRun).drawn) })
 }
 
-// An openRun is a run of which next is the first that was not yielded.
+// An openRun is a run of which a request is at hand.
 type openRun struct {
 	drawnRun
+	drawn
+	log    *spool.Log
 	number int
-	next   drawn
 	read   []byte
 }
 
-func (r *openRun) compare(o *openRun) int {
-	return cmp.Or(cmp.Compare(r.next.start, o.next.start), cmp.Compare(r.number, o.number))
+// Before implements spool.Run.
+func (r *openRun) Before(other spool.Run) bool {
+	o := other.(*openRun)
+	return r.start < o.start || r.start == o.start && r.number < o.number
 }
 
-// step goes to the next one, if there is one.
-func (r *openRun) step(log *spool.Log) bool {
+// Next implements spool.Run.
+func (r *openRun) Next() bool {
 	if r.n == 0 {
 		return false
 	}
 	if len(r.read) == 0 {
 		r.read = slices.Grow(r.read, readAtOnce*drawnSize)[:min(r.n, readAtOnce)*drawnSize]
-		log.Peek(r.read, r.at)
-		r.at += int64(len(r.read))
+		r.log.Peek(r.read, r.from)
+		r.from += int64(len(r.read))
 	}
 	b := r.read
-	r.next = drawn{
+	r.drawn = drawn{
 		int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])), profile.SlicePlace(binary.LittleEndian.Uint64(b[16:])),
 		binary.LittleEndian.Uint32(b[24:]), binary.LittleEndian.Uint32(b[28:]),
 	}
 	r.read, r.n = b[drawnSize:], r.n-1
 	return true
-}
-
-// openRuns is a heap with the run on top that goes on first.
-type openRuns []*openRun
-
-func (h openRuns) Len() int           { return len(h) }
-func (h openRuns) Less(i, k int) bool { return h[i].compare(h[k]) < 0 }
-func (h openRuns) Swap(i, k int)      { h[i], h[k] = h[k], h[i] }
-func (h *openRuns) Push(x any)        { *h = append(*h, x.(*openRun)) }
-
-// Pop implements heap.Interface.
-func (h *openRuns) Pop() any {
-	n := len(*h) - 1
-	x := (*h)[n]
-	*h = (*h)[:n]
-	return x
 }

@@ -73,9 +73,7 @@ func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.T
 	var l lanes
 	for _, list := range []*drawnList{&d.client, &d.served} {
 		for r := range list.ascending {
-			if int(r.name) < len(d.names) { // else it could not be read: the tracks' Err tells
-				l.drawn(r.pid, d.names[r.name], r.start, r.end).add(r.at)
-			}
+			l.drawn(r.pid, d.names[r.name], r.start, r.end).add(r.at)
 		}
 		*list = drawnList{}
 	}

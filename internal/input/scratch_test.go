@@ -13,7 +13,7 @@ import (
 // The file of a spool does not grow beyond what temporary files may take: the rest stays in memory.
 func TestScratch(t *testing.T) {
 	t.Setenv("TRACEFIX_MAX_SPOOL", "100K")
-	f, err := Scratch()
+	f, err := scratch()
 	if err != nil {
 		t.Skip(err) // this system keeps the names of open files
 	}
@@ -36,6 +36,6 @@ func TestScratch(t *testing.T) {
 	require.NoError(t, s.Err())
 
 	t.Setenv("TRACEFIX_MAX_SPOOL", "much")
-	_, err = Scratch()
+	_, err = scratch()
 	assert.Error(t, err)
 }

@@ -197,7 +197,7 @@ func newLoader(o *Options) *loader {
 		rows:    map[*nettrace.Thread]*thread{},
 		images:  newImages(o.Symbols),
 		sampler: map[uint64]bool{},
-		spool:   &profile.Spool{Create: input.Scratch},
+		spool:   input.Aside(0),
 		wantAll: len(o.Processes) == 0,
 	}
 	l.takenStack = func() profile.StackID { return l.stack(l.thread(l.taken), l.taken, l.takenAt) }

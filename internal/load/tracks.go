@@ -144,7 +144,7 @@ func newTracker(ctx context.Context, l *loader, open input.Opener) *tracker {
 	}
 	k := &tracker{
 		l: l, ctx: ctx, source: open, limit: maxItems,
-		aside:  &spool.Spool{Create: input.Scratch, Memory: 1},
+		aside:  input.Aside(1),
 		number: map[string]uint32{},
 		want:   map[string]bool{},
 		lanes:  map[laneKey]*lane{},

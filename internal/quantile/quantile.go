@@ -4,8 +4,6 @@ package quantile
 
 import (
 	"bytes"
-	"cmp"
-	"container/heap"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -214,61 +212,36 @@ func (s *Numbers) Ascending(yield func(int64) bool) {
 	if len(s.fresh) > 0 {
 		s.run()
 	}
-	order := make([]uint32, len(s.runs)) // by their first numbers: of times that come nearly in order few runs are merged at once
-	for i := range order {
-		order[i] = uint32(i)
+	runs := make([]spool.Run, len(s.runs)) // of times that come nearly in order few runs are merged at once
+	for i := range s.runs {
+		runs[i] = &openRun{of: s, run: &s.runs[i], x: s.runs[i].first}
 	}
-	slices.SortFunc(order, func(i, k uint32) int { return cmp.Compare(s.runs[i].first, s.runs[k].first) })
-	var open runHeap
-	for len(order) > 0 || len(open) > 0 {
-		if len(open) == 0 || len(order) > 0 && s.runs[order[0]].first <= open[0].x {
-			var room []byte
-			r := openRun{rest: s.read(&s.runs[order[0]], &room)}
-			if order = order[1:]; r.next() != nil {
-				heap.Push(&open, &r)
-			}
-			continue
-		}
-		if !yield(unordered(open[0].x)) {
-			return
-		}
-		if open[0].next() == nil {
-			heap.Pop(&open)
-		} else if len(open) > 1 {
-			heap.Fix(&open, 0)
-		}
-	}
+	spool.Merge(runs, func(r spool.Run) bool { return yield(unordered(r.(*openRun).x)) })
 }
 
-// An openRun is a run of which x is the next number.
+// An openRun is a run of which x is the number at hand.
 type openRun struct {
+	of   *Numbers
+	run  *run // nil: its numbers are in rest
 	x    uint64
 	rest []byte
 }
 
-// next goes to the next number; nil: there is none.
-func (r *openRun) next() *openRun {
+// Before implements spool.Run.
+func (r *openRun) Before(other spool.Run) bool { return r.x < other.(*openRun).x }
+
+// Next implements spool.Run.
+func (r *openRun) Next() bool {
+	if r.run != nil {
+		var room []byte
+		r.rest, r.run, r.x = r.of.read(r.run, &room), nil, 0
+	}
 	if len(r.rest) == 0 {
-		return nil
+		return false
 	}
 	more, n := binary.Uvarint(r.rest)
 	r.x, r.rest = r.x+more, r.rest[n:]
-	return r
-}
-
-type runHeap []*openRun
-
-func (h runHeap) Len() int           { return len(h) }
-func (h runHeap) Less(i, k int) bool { return h[i].x < h[k].x }
-func (h runHeap) Swap(i, k int)      { h[i], h[k] = h[k], h[i] }
-func (h *runHeap) Push(x any)        { *h = append(*h, x.(*openRun)) }
-
-// Pop implements heap.Interface.
-func (h *runHeap) Pop() any {
-	n := len(*h) - 1
-	x := (*h)[n]
-	*h = (*h)[:n]
-	return x
+	return true
 }
 
 // ordered is a number without a sign that is less than another one where v is.

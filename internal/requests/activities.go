@@ -6,7 +6,6 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -17,7 +16,7 @@ func Activities(ctx context.Context, in *input.File, o *activity.Options) (*acti
 	if o != nil {
 		own = *o
 	}
-	own.Spool = &spool.Spool{Create: input.Scratch, Memory: 1}
+	own.Spool = input.Aside(1)
 	s := NewActivityScanner(&own)
 	info, err := ReadFor(ctx, in, s)
 	if err != nil {

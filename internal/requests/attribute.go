@@ -44,7 +44,7 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 			a.threads[k] = t
 		}
 	}
-	p.Activities.Spool = &profile.Spool{Create: input.Scratch, Memory: workMemory}
+	p.Activities.Spool = input.Aside(workMemory)
 	p.Activities.Paths = func(id [16]byte, lossy bool) string { return causality.PathOf(id, lossy) }
 	o := Options(p.Table)
 	o.Segment = a.segment

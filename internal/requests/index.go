@@ -14,8 +14,7 @@ import (
 
 // Index tells which activity is which HTTP request. The zero value is empty.
 type Index struct {
-	log    spool.Log // a requestRow each
-	n      int
+	log    spool.Log   // a requestRow each
 	names  [][2]string // URL and title, each pair once
 	number map[[2]string]uint32
 }
@@ -33,14 +32,17 @@ type requestRow struct {
 	name uint32 // in Index.names
 }
 
-const requestRowSize = 32
+const (
+	requestRowSize = 32
+	indexMemory    = 2 << 20
+)
 
 func (r *Index) add(activity [16]byte, start int64, id int, url, title string) {
 	if activity == ([16]byte{}) {
 		return
 	}
-	if r.n == 0 {
-		r.number, r.log = map[[2]string]uint32{}, spool.LogIn(&profile.Spool{Create: input.Scratch, Memory: 1}, 2<<20)
+	if r.number == nil {
+		r.number, r.log = map[[2]string]uint32{}, spool.LogIn(input.Aside(1), indexMemory)
 	}
 	name := [2]string{url, title}
 	n, ok := r.number[name]
@@ -54,7 +56,6 @@ func (r *Index) add(activity [16]byte, start int64, id int, url, title string) {
 	binary.LittleEndian.PutUint32(b[24:], uint32(id))
 	binary.LittleEndian.PutUint32(b[28:], n)
 	r.log.Add(b[:])
-	r.n++
 }
 
 // row returns row i.
@@ -94,12 +95,13 @@ const (
 // ended, activities in that in which they were seen first: some requests at a time are looked for among the activities that
 // began about when they did, and what is not found there among all.
 func (r *Index) Name(p *profile.Profile) error {
-	left := map[requestKey]requestRow{}
+	n := int(r.log.Len() / requestRowSize)
+	some, left := map[requestKey]requestRow{}, map[requestKey]requestRow{}
 	from := int32(0)
-	for at := 0; at < r.n; at += namedAtOnce {
-		some := map[requestKey]requestRow{}
+	for at := 0; at < n; at += namedAtOnce {
+		clear(some)
 		last := int64(math.MinInt64)
-		for i := at; i < min(at+namedAtOnce, r.n); i++ {
+		for i := at; i < min(at+namedAtOnce, n); i++ {
 			x := r.row(i)
 			if _, twice := left[x.requestKey]; twice {
 				left[x.requestKey] = x // the newest is meant
@@ -132,7 +134,7 @@ func (r *Index) Name(p *profile.Profile) error {
 // not in the trace there may be several.
 func (r *Index) name(p *profile.Profile, i int32, a *profile.Activity, some map[requestKey]requestRow) {
 	k := requestKey{a.ID, a.Start}
-	if x, ok := some[k]; ok && int(x.name) < len(r.names) {
+	if x, ok := some[k]; ok {
 		p.Activities.SetRequest(i, int(x.id), r.names[x.name][0], r.names[x.name][1])
 		if a.Started {
 			delete(some, k)

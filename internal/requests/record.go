@@ -6,7 +6,6 @@ import (
 
 	"github.com/tracefix/tracefix/causality"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -25,7 +24,7 @@ const depthLimit = 100
 // the runtime cuts them.
 func NewRecorder(limit int) *Recorder {
 	r := &Recorder{limit: cmp.Or(limit, depthLimit)}
-	r.Log.Spool = &spool.Spool{Create: input.Scratch, Memory: logMemory}
+	r.Log.Spool = input.Aside(logMemory)
 	return r
 }
 

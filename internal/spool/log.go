@@ -30,6 +30,9 @@ func (l *Log) Add(b []byte) int64 {
 	return at
 }
 
+// Len is how many bytes there are: the place of the next piece.
+func (l *Log) Len() int64 { return l.end }
+
 // Err is the error that the Spool had.
 func (l *Log) Err() error { return l.pages.Err() }
 
