@@ -61,49 +61,34 @@ const (
 	kindTri // current, total
 )
 
-type blockField struct {
-	name string
-	kind fieldKind
+// blockFields are fields of one kind, one after the other, with spaces between their names.
+type blockFields struct {
+	kind  fieldKind
+	names string
 }
 
 type blockSection struct {
 	name   string
-	fields []blockField
-}
-
-func words(kind fieldKind, names ...string) []blockField {
-	var fs []blockField
-	for _, n := range names {
-		fs = append(fs, blockField{n, kind})
-	}
-	return fs
-}
-
-func join(parts ...[]blockField) (all []blockField) {
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
+	fields []blockFields
 }
 
 // blockSections is the layout; offsets follow from it, for each size of a word.
 var blockSections = []blockSection{
-	{"GC", join(
-		words(kindWord, "GenCollections0", "GenCollections1", "GenCollections2", "PromotedMem0", "PromotedMem1", "PromotedFinalizationMem", "ProcessID",
-			"GenHeapSize0", "GenHeapSize1", "GenHeapSize2", "TotalCommittedBytes", "TotalReservedBytes", "LargeObjSize", "SurviveFinalize", "Handles", "Alloc", "LargeAlloc", "InducedGCs"),
-		words(kindU32, "TimeInGC", "TimeInGCBase"),
-		words(kindWord, "PinnedObj", "SinkBlocks"))},
-	{"Context", words(kindU32, "RemoteCalls", "Channels", "Proxies", "Classes", "ObjAlloc", "Contexts")},
-	{"Interop", words(kindU32, "CCW", "Stubs", "Marshalling", "TLBImports", "TLBExports")},
-	{"Loading", join(
-		words(kindTri, "ClassesLoaded", "AppDomains", "Assemblies"), words(kindI64, "TimeLoading"),
-		words(kindU32, "AsmSearchLength", "LoadFailures"), words(kindWord, "LoaderHeapSize"), words(kindU32, "AppDomainsUnloaded"))},
-	{"Exceptions", words(kindU32, "Thrown", "FiltersExecuted", "FinallysExecuted", "ThrowToCatchStackDepth")},
-	{"LocksAndThreads", join(
-		words(kindU32, "Contention"), words(kindTri, "QueueLength"), words(kindU32, "CurrentThreadsLogical", "CurrentThreadsPhysical"), words(kindTri, "RecognizedThreads"))},
-	{"Jit", join(words(kindU32, "MethodsJitted"), words(kindTri, "ILJitted"), words(kindU32, "JitFailures", "TimeInJit", "TimeInJitBase"))},
-	{"Security", join(
-		words(kindU32, "TotalRuntimeChecks"), words(kindI64, "TimeAuthorize"), words(kindU32, "LinkChecks", "TimeRTchecks", "TimeRTchecksBase", "StackWalkDepth"))},
+	{"GC", []blockFields{
+		{kindWord, "GenCollections0 GenCollections1 GenCollections2 PromotedMem0 PromotedMem1 PromotedFinalizationMem ProcessID " +
+			"GenHeapSize0 GenHeapSize1 GenHeapSize2 TotalCommittedBytes TotalReservedBytes LargeObjSize SurviveFinalize Handles Alloc LargeAlloc InducedGCs"},
+		{kindU32, "TimeInGC TimeInGCBase"}, {kindWord, "PinnedObj SinkBlocks"},
+	}},
+	{"Context", []blockFields{{kindU32, "RemoteCalls Channels Proxies Classes ObjAlloc Contexts"}}},
+	{"Interop", []blockFields{{kindU32, "CCW Stubs Marshalling TLBImports TLBExports"}}},
+	{"Loading", []blockFields{
+		{kindTri, "ClassesLoaded AppDomains Assemblies"}, {kindI64, "TimeLoading"},
+		{kindU32, "AsmSearchLength LoadFailures"}, {kindWord, "LoaderHeapSize"}, {kindU32, "AppDomainsUnloaded"},
+	}},
+	{"Exceptions", []blockFields{{kindU32, "Thrown FiltersExecuted FinallysExecuted ThrowToCatchStackDepth"}}},
+	{"LocksAndThreads", []blockFields{{kindU32, "Contention"}, {kindTri, "QueueLength"}, {kindU32, "CurrentThreadsLogical CurrentThreadsPhysical"}, {kindTri, "RecognizedThreads"}}},
+	{"Jit", []blockFields{{kindU32, "MethodsJitted"}, {kindTri, "ILJitted"}, {kindU32, "JitFailures TimeInJit TimeInJitBase"}}},
+	{"Security", []blockFields{{kindU32, "TotalRuntimeChecks"}, {kindI64, "TimeAuthorize"}, {kindU32, "LinkChecks TimeRTchecks TimeRTchecksBase StackWalkDepth"}}},
 }
 
 // A placed field is a scalar with its offset.
@@ -125,20 +110,22 @@ func layout(word, pack int) (fields []placed, total int) {
 		widest = max(widest, most)
 		at = align(at, most)
 		for _, f := range s.fields {
-			at = align(at, alignment(f.kind, word, pack))
-			switch f.kind {
-			case kindU32:
-				fields = append(fields, placed{s.name, f.name, at, 4})
-				at += 4
-			case kindWord:
-				fields = append(fields, placed{s.name, f.name, at, word})
-				at += word
-			case kindI64:
-				fields = append(fields, placed{s.name, f.name, at, 8})
-				at += 8
-			case kindTri:
-				fields = append(fields, placed{s.name, f.name + ".Current", at, 4}, placed{s.name, f.name + ".Total", at + 4, 4})
-				at += 8
+			for _, name := range strings.Fields(f.names) {
+				at = align(at, alignment(f.kind, word, pack))
+				switch f.kind {
+				case kindU32:
+					fields = append(fields, placed{s.name, name, at, 4})
+					at += 4
+				case kindWord:
+					fields = append(fields, placed{s.name, name, at, word})
+					at += word
+				case kindI64:
+					fields = append(fields, placed{s.name, name, at, 8})
+					at += 8
+				case kindTri:
+					fields = append(fields, placed{s.name, name + ".Current", at, 4}, placed{s.name, name + ".Total", at + 4, 4})
+					at += 8
+				}
 			}
 		}
 		at = align(at, most)
