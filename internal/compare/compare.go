@@ -150,13 +150,11 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	}
 	var sides [2]side
 	for i, t := range []*Trace{a, b} {
-		for _, p := range t.GC {
-			for _, g := range p.Collections {
-				d := text.Millis(g.Pause())
-				sides[i].n[min(2, g.Generation)]++
-				sides[i].pause += d
-				sides[i].squares += d * d
-			}
+		for _, g := range t.GC {
+			d := text.Millis(g.pause)
+			sides[i].n[min(2, g.generation)]++
+			sides[i].pause += d
+			sides[i].squares += d * d
 		}
 	}
 	total := func(s *side) int { return s.n[0] + s.n[1] + s.n[2] }

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -15,8 +14,8 @@ type costs struct {
 	trace  *Trace
 	names  *names
 	stacks map[profile.StackID]*stackCost
-	self   map[int]*sum // by method
-	total  map[int]*sum
+	self   sums
+	total  sums
 	all    float64        // ns on a CPU, without waiting
 	told   float64        // of all, of which the request is known
 	route  numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
@@ -45,8 +44,40 @@ func (n *names) id(s string) int {
 type sum struct {
 	time, squares float64 // squares: of the samples
 	samples       int
-	byRequest     map[int]float64 // of those whose request is known; nil: not asked for
 	rest          bursts          // of those whose request is not known
+	routes        map[string]pair // of the others, if they were asked for: what it cost the requests of each route
+	spread        int32           // its number among those that were asked for, from 1 on; 0: it was not
+}
+
+// count counts what it cost a request of a route.
+func (s *sum) count(route string, ns int64) {
+	p, x := s.routes[route], float64(ns)
+	s.routes[route] = pair{p.sum + x, p.squares + x*x}
+}
+
+// A pair is the sum of some numbers, and that of their squares.
+type pair struct{ sum, squares float64 }
+
+// sums are by method: nil where it costs nothing.
+type sums []*sum
+
+// of returns the sum of a method, nil if it costs nothing.
+func (s sums) of(m int) *sum {
+	if m >= len(s) {
+		return nil
+	}
+	return s[m]
+}
+
+// add returns the sum of a method, to which something is added.
+func (s *sums) add(m int) *sum {
+	for m >= len(*s) {
+		*s = append(*s, nil)
+	}
+	if (*s)[m] == nil {
+		(*s)[m] = &sum{}
+	}
+	return (*s)[m]
 }
 
 // together is the longest gap between samples of one burst, ns.
@@ -101,8 +132,7 @@ const least = 0.005
 // newCosts adds up a trace.
 func newCosts(t *Trace, n *names) *costs {
 	c := &costs{
-		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, self: map[int]*sum{}, total: map[int]*sum{},
-		count: map[string]int{}, work: map[string]float64{},
+		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, count: map[string]int{}, work: map[string]float64{},
 	}
 	if t.Requests != nil {
 		c.route, c.whose = t.Requests.numbers(), t.Requests.numbers()
@@ -122,12 +152,7 @@ func newCosts(t *Trace, n *names) *costs {
 			c.told += ns
 			c.work[route.Route] += ns
 		}
-		add := func(to map[int]*sum, m int) {
-			s := to[m]
-			if s == nil {
-				s = &sum{}
-				to[m] = s
-			}
+		add := func(s *sum) {
 			s.time += ns
 			s.squares += ns * ns
 			s.samples++
@@ -135,9 +160,9 @@ func newCosts(t *Trace, n *names) *costs {
 				s.rest.add(th, st, whole)
 			}
 		}
-		add(c.self, s.leaf)
+		add(c.self.add(s.leaf))
 		for _, m := range s.methods {
-			add(c.total, m)
+			add(c.total.add(m))
 		}
 	})
 	return c
@@ -166,30 +191,37 @@ func (c *costs) of(request int32) *asked {
 	return nil
 }
 
-// byRequest adds up what wanted methods cost each request.
+// byRequest adds up what wanted methods cost the requests of each route.
 func (c *costs) byRequest(wanted map[int]bool) {
 	if c.trace.Requests.Len() == 0 {
 		return
 	}
-	put := func(s *sum, request int, ns float64) {
-		if s.byRequest == nil {
-			s.byRequest = map[int]float64{}
+	var asked []*sum
+	for m := range wanted {
+		for _, s := range []*sum{c.self.of(m), c.total.of(m)} {
+			if s != nil {
+				asked = append(asked, s)
+				s.routes, s.spread = map[string]pair{}, int32(len(asked))
+			}
 		}
-		s.byRequest[request] += ns
 	}
+	costs := newSpread(c.trace.Requests.aside, len(asked))
 	c.each(func(s *stackCost, _ *profile.Thread, st *profile.Stretch, request int) {
-		ns := float64(st.Nanos())
 		if c.of(int32(request)) == nil {
 			return
 		}
-		if wanted[s.leaf] {
-			put(c.self[s.leaf], request, ns)
-		}
-		for _, m := range s.methods {
-			if wanted[m] {
-				put(c.total[m], request, ns)
+		put := func(s *sum) {
+			if s.spread > 0 {
+				costs.add(int32(request), s.spread-1, st.Nanos())
 			}
 		}
+		put(c.self.of(s.leaf))
+		for _, m := range s.methods {
+			put(c.total.of(m))
+		}
+	})
+	costs.each(func(request, thing int32, ns int64) { // in one order: sums of squares are not exact
+		asked[thing].count(c.of(request).Route, ns)
 	})
 }
 
@@ -320,16 +352,9 @@ func meanOf(sum, squares float64, n int) mean {
 
 // routeMeans are what a method costs a request of each route.
 func (c *costs) routeMeans(s *sum) map[string]mean {
-	type pair struct{ sum, squares float64 }
-	sums := map[string]pair{}
-	for _, id := range slices.Sorted(maps.Keys(s.byRequest)) { // sums of squares are not exact: in one order
-		r, ns := c.of(int32(id)).Route, s.byRequest[id]
-		p := sums[r]
-		sums[r] = pair{p.sum + ns, p.squares + ns*ns}
-	}
 	means := map[string]mean{}
 	for r, n := range c.count {
-		means[r] = meanOf(sums[r].sum, sums[r].squares, n)
+		means[r] = meanOf(s.routes[r].sum, s.routes[r].squares, n)
 	}
 	return means
 }
@@ -363,7 +388,7 @@ func methods(a, b *costs, perRequest bool) []Method {
 	wanted := map[int]bool{}
 	for _, c := range []*costs{a, b} {
 		for m, s := range c.total {
-			if s.time >= least*c.all && s.samples >= 10 {
+			if s != nil && s.time >= least*c.all && s.samples >= 10 {
 				wanted[m] = true
 			}
 		}
@@ -385,10 +410,10 @@ func methods(a, b *costs, perRequest bool) []Method {
 	var list []Method
 	for m := range wanted {
 		row := Method{Method: a.names.list[m]}
-		row.Self, row.Routes = compareOne(a, b, a.self[m], b.self[m], routes, perRequest, limit)
-		row.Total, row.RoutesT = compareOne(a, b, a.total[m], b.total[m], routes, perRequest, limit)
+		row.Self, row.Routes = compareOne(a, b, a.self.of(m), b.self.of(m), routes, perRequest, limit)
+		row.Total, row.RoutesT = compareOne(a, b, a.total.of(m), b.total.of(m), routes, perRequest, limit)
 		for i, c := range []*costs{a, b} {
-			if s := c.total[m]; s != nil {
+			if s := c.total.of(m); s != nil {
 				row.Samples[i] = s.samples
 			}
 		}

@@ -10,24 +10,66 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Means are the same to the last digit each time: their sums of squares are no whole numbers of a float64.
-func TestMeansAreTheSame(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+// Means and their errors are those of what a thing cost each request, whatever order that came in and however often a
+// request was come back to; and they are the same to the last digit each time.
+func TestSpread(t *testing.T) {
+	const requests, things = 20_000, 40
 	tr := &Trace{Profile: &profile.Profile{}, Requests: newRequests(false)}
-	s := &sum{byRequest: map[int]float64{}}
-	for id := 1; id <= 3000; id++ {
+	for id := 1; id <= requests; id++ {
 		tr.Requests.add(id, []string{"GET", "GET", "POST"}[id%3], "/a", "", 7, 0, 1, true)
-		s.byRequest[id] = float64(r.Int64N(1 << 40))
 	}
 	c := newCosts(tr, &names{ids: map[string]int{}})
-	want := c.routeMeans(s)
-	require.Len(t, want, 2)
-	for range 20 {
-		assert.Equal(t, want, c.routeMeans(s))
+	made := func() ([]*sum, map[[2]int32]int64) {
+		r := rand.New(rand.NewPCG(1, 2))
+		s, want := newSpread(tr.Requests.aside, things), map[[2]int32]int64{}
+		for thread := range 10 {
+			for id := int32(1); id <= requests; id++ {
+				for range r.IntN(4) {
+					thing, ns := int32(r.IntN(things)), r.Int64N(1<<30)
+					if id%7 == int32(thread)%7 { // of most requests it is one thread that works most
+						ns *= 1000
+					}
+					s.add(id, thing, ns)
+					if ns > 0 {
+						want[[2]int32{id, thing}] += ns
+					}
+				}
+			}
+		}
+		assert.True(t, tr.Requests.aside.InUse())
+		sums := make([]*sum, things)
+		for i := range sums {
+			sums[i] = &sum{routes: map[string]pair{}}
+		}
+		got, last := map[[2]int32]int64{}, int32(0)
+		s.each(func(request, thing int32, ns int64) {
+			require.GreaterOrEqual(t, request, last)
+			last = request
+			got[[2]int32{request, thing}] += ns
+			sums[thing].count(c.of(request).Route, ns)
+		})
+		require.Equal(t, want, got)
+		return sums, want
+	}
+	sums, want := made()
+	again, _ := made()
+	for thing := range sums {
+		require.Equal(t, sums[thing], again[thing])
+		for route, method := range map[string]int32{"GET /a": 0, "POST /a": 2} {
+			var total, squares float64
+			n := 0
+			for id := int32(1); id <= requests; id++ {
+				if (id%3 == 2) == (method == 2) {
+					ns := float64(want[[2]int32{id, int32(thing)}])
+					total, squares, n = total+ns, squares+ns*ns, n+1
+				}
+			}
+			m := c.routeMeans(sums[thing])[route]
+			assert.Equal(t, meanOf(total, squares, n), m)
+		}
 	}
 	assert.Nil(t, c.of(0))
-	assert.Nil(t, c.of(3001))
-	assert.Equal(t, "POST /a", c.of(3000-1).Route)
+	assert.Nil(t, c.of(requests+1))
 	require.NoError(t, tr.Err())
 }
 

@@ -45,14 +45,9 @@ func halves(t *Trace, rng *rand.Rand, faster string, by float64) (a, b *Trace) {
 		}
 		half := &Trace{Name: "half", Profile: &p, Requests: t.Requests.chosen(func(r *Request) bool { return isSecond(r.start) == want })}
 		for _, g := range t.GC {
-			like := *g
-			like.Collections = nil
-			for _, c := range g.Collections {
-				if isSecond(c.PauseStart()) == want {
-					like.Collections = append(like.Collections, c)
-				}
+			if isSecond(g.start) == want {
+				half.GC = append(half.GC, g)
 			}
-			half.GC = append(half.GC, &like)
 		}
 		return half
 	}

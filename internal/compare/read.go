@@ -33,10 +33,18 @@ type Trace struct {
 	Name     string
 	Profile  *profile.Profile
 	Requests *Requests
-	GC       []*runtimeevents.GCProcess
+	GC       []collection
 	// Counters are the values of each counter, by provider, name, tags and unit: what a gauge
 	// showed, and what others grew by in a second.
 	Counters map[string][]float64
+}
+
+// A collection is what is compared of a garbage collection.
+type collection struct {
+	process    int
+	generation uint32
+	start, end int64 // ns, from the first suspension on
+	pause      int64 // ns
 }
 
 // gcs rides on the reading for collections.
@@ -67,6 +75,21 @@ type Options struct {
 // Read reads one side, repaired.
 func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace, error) {
 	t := &Trace{Name: name}
+	counted := map[counter][]float64{}
+	if err := t.read(ctx, f, &o, counted); err != nil {
+		return nil, err
+	}
+	tracefix.Repair(t.Profile, nil)
+	t.choose(&o.Select, counted)
+	t.Profile.DropEvidence()
+	if !o.Raw {
+		t.Profile.FoldPolls()
+	}
+	return t, nil
+}
+
+// read reads all there is. What it reads with is garbage before the repair, which takes the most memory.
+func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted map[counter][]float64) error {
 	made, served := newRequests(len(o.Select.Requests) > 0), newRequests(len(o.Select.Requests) > 0)
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
@@ -81,7 +104,6 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 		})
 	defer scan.Stop()
 	collections := &gcs{}
-	counted := map[counter][]float64{}
 	values := events.NewCounterConsumer(func(p *events.Point) error {
 		v := p.PerSecond()
 		if p.Type == events.Gauge {
@@ -101,19 +123,19 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	tracefix.Repair(p, nil)
 	if t.Requests = served; served.Len() == 0 {
 		t.Requests = made
 	}
-	t.Profile, t.GC = p, collections.Finish()
-	t.choose(&o.Select, counted)
-	p.DropEvidence()
-	if !o.Raw {
-		p.FoldPolls()
+	t.Profile = p
+	for _, of := range collections.Finish() {
+		for _, g := range of.Collections {
+			start := g.PauseStart()
+			t.GC = append(t.GC, collection{of.PID, g.Generation, start, max(start, g.End), g.Pause()})
+		}
 	}
-	return t, nil
+	return nil
 }
 
 // Err is the error that reading had what is on disk of the trace: a comparison is not to be believed then.
@@ -145,11 +167,7 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 		}
 		return !outside(int(r.process), r.start, end)
 	})
-	for _, p := range t.GC {
-		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool {
-			return outside(p.PID, g.PauseStart(), max(g.PauseStart(), g.End))
-		})
-	}
+	t.GC = slices.DeleteFunc(t.GC, func(g collection) bool { return outside(g.process, g.start, g.end) })
 	t.Counters = map[string][]float64{}
 	counters := slices.Collect(maps.Keys(counted))
 	text.SortRows(counters, func(a, b *counter) int { return cmp.Compare(a.process, b.process) })
@@ -178,8 +196,7 @@ func (t *Trace) Empty(sel *profile.Selection) bool {
 	if len(sel.Threads) > 0 || sel.Frame != "" || sel.OfWork() { // of which nothing else is
 		return stackless
 	}
-	return stackless && t.Requests.Len()+len(t.Counters) == 0 &&
-		!slices.ContainsFunc(t.GC, func(p *runtimeevents.GCProcess) bool { return len(p.Collections) > 0 })
+	return stackless && t.Requests.Len()+len(t.Counters)+len(t.GC) == 0
 }
 
 // Parts of names that another compilation of the same source changes: the ordinal that the

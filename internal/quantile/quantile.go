@@ -3,7 +3,6 @@
 package quantile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -32,10 +31,8 @@ type Numbers struct {
 
 // A run is runLength sorted numbers, or less: by how much each is more than the one before, as varints.
 type run struct {
-	first  uint64
-	memory []byte // nil: on disk
-	at     int64  // there
-	size   int
+	first uint64
+	spool.Piece
 }
 
 // Add adds v.
@@ -60,23 +57,7 @@ func (s *Numbers) run() {
 		b = binary.AppendUvarint(b, x-last)
 		last = x
 	}
-	r := run{first: s.fresh[0], at: s.Spool.Put(b, 0, len(b)), size: len(b)}
-	if r.at == 0 {
-		r.memory = bytes.Clone(b)
-	}
-	s.runs, s.fresh = append(s.runs, r), s.fresh[:0]
-}
-
-// read returns the bytes of a run, in room if they are on disk; none if they cannot be read.
-func (s *Numbers) read(r *run, room *[]byte) []byte {
-	if r.memory != nil {
-		return r.memory
-	}
-	*room = slices.Grow((*room)[:0], r.size)[:r.size]
-	if !s.Spool.Get(*room, r.at) {
-		return nil
-	}
-	return *room
+	s.runs, s.fresh = append(s.runs, run{s.fresh[0], s.Spool.Keep(b)}), s.fresh[:0]
 }
 
 // Len is how many there are.
@@ -191,7 +172,7 @@ func narrow(wanted []place, of []*Numbers) bool {
 func (s *Numbers) all(yield func(uint64) bool) {
 	var room []byte
 	for i := range s.runs {
-		rest := s.read(&s.runs[i], &room)
+		rest := s.Spool.Read(&s.runs[i].Piece, &room)
 		for x := uint64(0); len(rest) > 0; {
 			more, n := binary.Uvarint(rest)
 			x += more
@@ -234,7 +215,7 @@ func (r *openRun) Before(other spool.Run) bool { return r.x < other.(*openRun).x
 func (r *openRun) Next() bool {
 	if r.run != nil {
 		var room []byte
-		r.rest, r.run, r.x = r.of.read(r.run, &room), nil, 0
+		r.rest, r.run, r.x = r.of.Spool.Read(&r.run.Piece, &room), nil, 0
 	}
 	if len(r.rest) == 0 {
 		return false

@@ -87,7 +87,7 @@ func TestSpool(t *testing.T) {
 	inMemory := 0
 	for _, s := range lists {
 		for _, r := range s.runs {
-			inMemory += len(r.memory)
+			inMemory += r.InMemory()
 		}
 	}
 	require.LessOrEqual(t, inMemory, 30_000)
@@ -133,7 +133,7 @@ func TestMemory(t *testing.T) {
 	}
 	size := 8 * cap(s.fresh)
 	for _, b := range s.runs {
-		size += int(unsafe.Sizeof(b)) + cap(b.memory)
+		size += int(unsafe.Sizeof(b)) + b.InMemory()
 	}
 	assert.LessOrEqual(t, size, 5*n/2)
 }

@@ -33,7 +33,7 @@ type attribution struct {
 }
 
 // workMemory is how many bytes of what threads worked for stay in memory.
-const workMemory = 4 << 20
+const workMemory = 1 << 20
 
 // Attribute notes in p what its threads worked for. It empties the log.
 func Attribute(p *profile.Profile, log *causality.Log) {

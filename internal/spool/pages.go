@@ -86,6 +86,7 @@ func (p *Pages[T]) Cut(n int) {
 // Done says that no page is changed any more.
 func (p *Pages[T]) Done() {
 	if p.pages != nil {
+		p.pages.trim()
 		p.pages.done, p.pages.free = true, nil
 	}
 }

@@ -1,0 +1,37 @@
+package spool
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A Piece is where some bytes are.
+type Piece struct {
+	memory []byte // nil: on disk
+	at     int64  // there
+	size   int
+}
+
+// InMemory is how many bytes it has in memory.
+func (x *Piece) InMemory() int { return cap(x.memory) }
+
+// Keep keeps b, which may be used for something else then.
+func (p *Spool) Keep(b []byte) Piece {
+	at := p.Put(b, 0, len(b))
+	if at == 0 {
+		return Piece{memory: bytes.Clone(b)}
+	}
+	return Piece{at: at, size: len(b)}
+}
+
+// Read returns the bytes of a piece, which are not to be changed: in room, if they are on disk; none if they cannot be read (see Err).
+func (p *Spool) Read(x *Piece, room *[]byte) []byte {
+	if x.memory != nil || x.size == 0 {
+		return x.memory
+	}
+	*room = slices.Grow((*room)[:0], x.size)[:x.size]
+	if !p.Get(*room, x.at) {
+		return nil
+	}
+	return *room
+}
