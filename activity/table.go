@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 )
 
 // A rowTable finds rows by what they have, of which it keeps hashes only: a slot of eight bytes tells most
@@ -52,29 +53,54 @@ func (t *rowTable) add(hash uint32, row int32, keep func(row int32) bool) {
 	}
 }
 
-// grow makes room for as many rows again as it keeps.
+// grow makes room for half as many rows again as it keeps, or more: in place, if there are slots for them.
 func (t *rowTable) grow(keep func(row int32) bool) {
 	kept := 0
-	for _, s := range t.at {
-		if s.row != 0 && keep(s.row-1) {
+	for i, s := range t.at {
+		switch {
+		case s.row == 0:
+		case keep(s.row - 1):
 			kept++
+		default:
+			t.at[i].row = rowDropped
 		}
 	}
 	size := 256
-	for 2*size <= 5*kept {
+	for 5*size < 8*kept {
 		size *= 2
 	}
-	old := t.at
-	t.at, t.used = make([]rowSlot, size), kept
-	for _, s := range old {
-		if s.row != 0 && keep(s.row-1) {
-			i := int(s.hash)
-			for t.at[i&(len(t.at)-1)].row != 0 {
-				i++
+	t.used = kept
+	if size != len(t.at) {
+		old := t.at
+		t.at = make([]rowSlot, size)
+		for _, s := range old {
+			if s.row > 0 {
+				t.put(s)
 			}
-			t.at[i&(len(t.at)-1)] = s
+		}
+		return
+	}
+	// What follows a free slot is as near to where its hash says as it can get when all before it are: it is looked for from there.
+	start := slices.IndexFunc(t.at, func(s rowSlot) bool { return s.row == 0 })
+	for k := range t.at {
+		s := &t.at[(start+k)&(size-1)]
+		row := s.row
+		if s.row = 0; row > 0 {
+			t.put(rowSlot{row, s.hash})
 		}
 	}
+}
+
+// rowDropped is the row of a slot that is about to be freed.
+const rowDropped = -1
+
+// put puts a row into the first slot that is free.
+func (t *rowTable) put(s rowSlot) {
+	i := int(s.hash)
+	for t.at[i&(len(t.at)-1)].row > 0 {
+		i++
+	}
+	t.at[i&(len(t.at)-1)] = s
 }
 
 // A hasher hashes with a secret of its own: ids come from files, and nobody can make some that meet in one slot.
