@@ -242,6 +242,7 @@ func (x *Explainer) Forget(a *Activity) {
 func (x *Explainer) Drop(before int64) {
 	x.pauses.drop(before)
 	x.unknown.drop(before)
+	x.turns.drop(before)
 }
 
 // segment takes a stretch of time.

@@ -110,3 +110,20 @@ func TestTurnsOfAnyTime(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(u.buckets), maxTurns)
 }
+
+// Of a time that is dropped it is not known who wanted what, also where that was the last that was asked for.
+func TestTurnsDrop(t *testing.T) {
+	var u turns
+	u.wanted(2000*ms, 2010*ms)
+	u.wanted(2000*ms, 2010*ms)
+	u.wanted(1000*ms, 1010*ms)
+	u.wanted(1000*ms, 1010*ms)
+	half := u.share(1000*ms, 1010*ms, 1)
+	assert.InDelta(t, float64(5*ms), float64(half), 0.7e6)
+	u.drop(1005 * ms) // inside what has some
+	assert.Equal(t, half, u.share(1000*ms, 1010*ms, 1))
+	u.drop(1500 * ms)
+	assert.Equal(t, int64(10*ms), u.share(1000*ms, 1010*ms, 1))
+	assert.InDelta(t, float64(5*ms), float64(u.share(2000*ms, 2010*ms, 1)), 0.7e6)
+	assert.Len(t, u.buckets, 1)
+}

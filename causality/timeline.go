@@ -140,6 +140,19 @@ const (
 	maxReady = int64(10e9) // ns: nobody is ready for longer and never seen
 )
 
+// drop forgets what was in buckets that end before a time.
+func (t *turns) drop(before int64) {
+	first := before >> turnBits
+	for at := range t.buckets {
+		if at < first {
+			delete(t.buckets, at)
+		}
+	}
+	if t.at < first {
+		t.latest = nil
+	}
+}
+
 // wanted notes that a thread ran or was ready to between from and to.
 func (t *turns) wanted(from, to int64) {
 	if to-from > maxReady {

@@ -74,12 +74,9 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		if p.adrifts > maxChoice {
 			return nil
 		}
-		if len(p.adrift) > 2*p.adrifts+16 {
-			p.adrift = slices.DeleteFunc(p.adrift, func(x *request) bool { return !x.adrift })
-		}
 		for _, r := range p.adrift {
 			if r.adrift && r.fits(e.Kind) {
-				if only != nil {
+				if only != nil && only != r { // who was adrift twice is listed twice
 					return nil
 				}
 				only = r
@@ -121,6 +118,9 @@ func (p *process) setAdrift(r *request) {
 	}
 	r.adrift = true
 	p.adrifts++
+	if len(p.adrift) > 2*p.adrifts+16 {
+		p.adrift = slices.DeleteFunc(p.adrift, func(x *request) bool { return !x.adrift })
+	}
 	p.adrift = append(p.adrift, r)
 }
 
