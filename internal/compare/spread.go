@@ -16,6 +16,7 @@ type spread struct {
 	things  []int32 // that have some
 	fresh   shares  // in no run yet
 	runs    []*spreadRun
+	rooms   [][]byte // for runs that are read
 }
 
 // A share is what a thing cost a request.
@@ -28,9 +29,9 @@ type share struct {
 type spreadRun struct {
 	share
 	spool.Piece
-	aside *spool.Spool
-	rest  []byte
-	open  bool
+	in         *spread
+	rest, room []byte
+	open       bool
 }
 
 // shares are sorted by what they are of.
@@ -80,7 +81,7 @@ func (s *spread) run() {
 		b = binary.AppendVarint(b, x.ns)
 		last = x.of
 	}
-	s.runs = append(s.runs, &spreadRun{share: s.fresh[0], Piece: s.aside.Keep(b), aside: s.aside})
+	s.runs = append(s.runs, &spreadRun{share: s.fresh[0], Piece: s.aside.Keep(b), in: s})
 	s.fresh = s.fresh[:0]
 }
 
@@ -118,10 +119,13 @@ func (r *spreadRun) Before(other spool.Run) bool { return r.of < other.(*spreadR
 // Next implements spool.Run.
 func (r *spreadRun) Next() bool {
 	if !r.open {
-		var room []byte
-		r.rest, r.open, r.of = r.aside.Read(&r.Piece, &room), true, 0
+		if n := len(r.in.rooms); n > 0 {
+			r.room, r.in.rooms = r.in.rooms[n-1], r.in.rooms[:n-1]
+		}
+		r.rest, r.open, r.of = r.in.aside.Read(&r.Piece, &r.room), true, 0
 	}
 	if len(r.rest) == 0 {
+		r.in.rooms = append(r.in.rooms, r.room)
 		return false
 	}
 	more, n := binary.Uvarint(r.rest)

@@ -27,6 +27,7 @@ type Numbers struct {
 	runs     []run
 	n        int
 	min, max uint64
+	rooms    [][]byte // for runs that are read
 }
 
 // A run is runLength sorted numbers, or less: by how much each is more than the one before, as varints.
@@ -202,10 +203,10 @@ func (s *Numbers) Ascending(yield func(int64) bool) {
 
 // An openRun is a run of which x is the number at hand.
 type openRun struct {
-	of   *Numbers
-	run  *run // nil: its numbers are in rest
-	x    uint64
-	rest []byte
+	of         *Numbers
+	run        *run // nil: its numbers are in rest
+	x          uint64
+	rest, room []byte
 }
 
 // Before implements spool.Run.
@@ -214,10 +215,13 @@ func (r *openRun) Before(other spool.Run) bool { return r.x < other.(*openRun).x
 // Next implements spool.Run.
 func (r *openRun) Next() bool {
 	if r.run != nil {
-		var room []byte
-		r.rest, r.run, r.x = r.of.Spool.Read(&r.run.Piece, &room), nil, 0
+		if n := len(r.of.rooms); n > 0 {
+			r.room, r.of.rooms = r.of.rooms[n-1], r.of.rooms[:n-1]
+		}
+		r.rest, r.run, r.x = r.of.Spool.Read(&r.run.Piece, &r.room), nil, 0
 	}
 	if len(r.rest) == 0 {
+		r.of.rooms = append(r.of.rooms, r.room)
 		return false
 	}
 	more, n := binary.Uvarint(r.rest)

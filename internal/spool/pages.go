@@ -16,7 +16,7 @@ type Pages[T any] struct { // T holds no pointers: the collector does not see wh
 	pages *pages
 }
 
-// PagesIn returns pages of which about that many bytes stay in memory; the others go to s.
+// PagesIn returns pages of which about that many bytes stay in memory, a quarter of that when all is filled; the others go to s.
 func PagesIn[T any](s *Spool, memory int) Pages[T] {
 	var page T
 	size := int(unsafe.Sizeof(page))
@@ -86,6 +86,7 @@ func (p *Pages[T]) Cut(n int) {
 // Done says that no page is changed any more.
 func (p *Pages[T]) Done() {
 	if p.pages != nil {
+		p.pages.most = max(4, p.pages.most/4) // who looks goes through most of them in order
 		p.pages.trim()
 		p.pages.done, p.pages.free = true, nil
 	}
