@@ -151,7 +151,6 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return usage(err)
 	}
 	defer out.Close()
-	keepMemoryTight()
 	before, harmA, err := c.read(ctx, std, c.Before)
 	if err != nil {
 		return err

@@ -44,13 +44,12 @@ func TestHeapPolicy(t *testing.T) {
 	}
 	var h heapPolicy
 	h.floor.Store(smallHeap)
-	h.divisor.Store(4)
-	for alive, want := range map[int64]int64{0: 40, 1: 40, 4: 44, 10: 72, 20: 72, 40: 72, 60: 81, 400: 506, 4000: 5006} {
+	for alive, want := range map[int64]int64{0: 40, 1: 40, 4: 44, 10: 72, 20: 72, 40: 72, 60: 76, 100: 116, 104: 120, 200: 240, 400: 490, 4000: 4990} {
 		assert.InDelta(t, want, goal(&h, alive*mb), 1+float64(want)/100, alive)
 	}
 	h.floor.Store(explainHeap)
 	h.idle.Store(true)
-	for alive, want := range map[int64]int64{0: 100, 1: 100, 60: 100, 240: 306} {
+	for alive, want := range map[int64]int64{0: 100, 1: 100, 60: 100, 90: 106, 240: 290} {
 		assert.InDelta(t, want, goal(&h, alive*mb), 3, alive)
 	}
 }

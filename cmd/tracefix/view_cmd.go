@@ -34,7 +34,6 @@ func (*ViewCmd) Help() string {
 
 // Run repairs the trace into one self-contained page and opens it.
 func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
-	keepMemoryTight()
 	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
 		return c.serve(ctx, cli, std)
 	}
