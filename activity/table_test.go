@@ -72,3 +72,48 @@ func TestHashes(t *testing.T) {
 	}
 	assert.Len(t, low, 256)
 }
+
+// TestRowTableInPlace: a table that drops rows in place finds all that it keeps, wherever its first free slot is.
+func TestRowTableInPlace(t *testing.T) {
+	const size = 256
+	inPlace := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		var table rowTable
+		keys := []uint32{}
+		add := func(keep func(int32) bool) {
+			key := uint32(len(keys)) | rng.Uint32N(size)<<16
+			keys = append(keys, key)
+			table.add(key>>16, int32(len(keys)-1), keep)
+		}
+		for len(keys) < size*3/4 {
+			add(func(int32) bool { return true })
+		}
+		require.Len(t, table.at, size)
+		before := &table.at[0]
+		dead := make([]bool, len(keys)+1)
+		for i := range len(keys) {
+			dead[i] = rng.IntN(2) == 0
+		}
+		alive := func(i int32) bool { return !dead[i] }
+		add(alive)
+		if before == &table.at[0] {
+			inPlace++
+		}
+		used := 0
+		for _, s := range table.at {
+			if s.row != 0 {
+				used++
+			}
+		}
+		require.Equal(t, used, table.used)
+		for i, key := range keys {
+			want := int32(i)
+			if dead[i] {
+				want = -1
+			}
+			require.Equal(t, want, rowIn(table.find(key>>16, func(row int32) bool { return keys[row] == key && alive(row) })), "seed %d", seed)
+		}
+	}
+	require.Greater(t, inPlace, 200)
+}
