@@ -41,7 +41,7 @@ func TestDrawnList(t *testing.T) {
 			for i := range want {
 				require.Equal(t, want[i], got[i], i)
 			}
-			require.Equal(t, aside != nil && n > 2*drawnMemory/drawnSize, aside.InUse(), n)
+			require.Equal(t, aside != nil && n*drawnSize > drawnMemory/4, aside.InUse(), n)
 		}
 	}
 }
