@@ -16,7 +16,7 @@ type spread struct {
 	things  []int32 // that have some
 	fresh   shares  // in no run yet
 	runs    []*spreadRun
-	rooms   [][]byte // for runs that are read
+	rooms   spool.Rooms // for runs that are read
 }
 
 // A share is what a thing cost a request.
@@ -119,13 +119,11 @@ func (r *spreadRun) Before(other spool.Run) bool { return r.of < other.(*spreadR
 // Next implements spool.Run.
 func (r *spreadRun) Next() bool {
 	if !r.open {
-		if n := len(r.in.rooms); n > 0 {
-			r.room, r.in.rooms = r.in.rooms[n-1], r.in.rooms[:n-1]
-		}
+		r.room = r.in.rooms.Take()
 		r.rest, r.open, r.of = r.in.aside.Read(&r.Piece, &r.room), true, 0
 	}
 	if len(r.rest) == 0 {
-		r.in.rooms = append(r.in.rooms, r.room)
+		r.in.rooms.Give(r.room)
 		return false
 	}
 	more, n := binary.Uvarint(r.rest)

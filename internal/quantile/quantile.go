@@ -27,7 +27,7 @@ type Numbers struct {
 	runs     []run
 	n        int
 	min, max uint64
-	rooms    [][]byte // for runs that are read
+	rooms    spool.Rooms // for runs that are read
 }
 
 // A run is runLength sorted numbers, or less: by how much each is more than the one before, as varints.
@@ -215,13 +215,11 @@ func (r *openRun) Before(other spool.Run) bool { return r.x < other.(*openRun).x
 // Next implements spool.Run.
 func (r *openRun) Next() bool {
 	if r.run != nil {
-		if n := len(r.of.rooms); n > 0 {
-			r.room, r.of.rooms = r.of.rooms[n-1], r.of.rooms[:n-1]
-		}
+		r.room = r.of.rooms.Take()
 		r.rest, r.run, r.x = r.of.Spool.Read(&r.run.Piece, &r.room), nil, 0
 	}
 	if len(r.rest) == 0 {
-		r.of.rooms = append(r.of.rooms, r.room)
+		r.of.rooms.Give(r.room)
 		return false
 	}
 	more, n := binary.Uvarint(r.rest)

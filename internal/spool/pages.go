@@ -85,7 +85,7 @@ func (p *Pages[T]) Cut(n int) {
 
 // Done says that no page is changed any more.
 func (p *Pages[T]) Done() {
-	if p.pages != nil {
+	if p.pages != nil && !p.pages.done {
 		p.pages.most = max(4, p.pages.most/4) // who looks goes through most of them in order
 		p.pages.trim()
 		p.pages.done, p.pages.free = true, nil

@@ -35,3 +35,20 @@ func (p *Spool) Read(x *Piece, room *[]byte) []byte {
 	}
 	return *room
 }
+
+// Rooms are what Read reads into, handed from who has read a piece to who reads the next one. The zero value has none.
+type Rooms [][]byte
+
+// Take returns a room, nil if none was given back.
+func (r *Rooms) Take() []byte {
+	n := len(*r)
+	if n == 0 {
+		return nil
+	}
+	room := (*r)[n-1]
+	*r = (*r)[:n-1]
+	return room
+}
+
+// Give gives a room back.
+func (r *Rooms) Give(room []byte) { *r = append(*r, room) }
