@@ -177,7 +177,7 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, q.t.Depth(x.above)+known)
 	}
-	if b.guess != 0 && p.stack == b.stack {
+	if b.guesses() && p.stack == b.stack {
 		p.hearing = q.hear(b, all)
 	}
 	if q.second(b, p, all.votes) {

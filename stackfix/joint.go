@@ -132,7 +132,7 @@ func (e *solver) moment(b *block, around []StackID) moment {
 			}
 		}
 	}
-	if b.guess != 0 {
+	if b.guesses() {
 		add(b.guess, 0)
 	}
 	slices.SortStableFunc(m.states, func(a, b state) int { return cmp.Or(cmp.Compare(b.own, a.own), cmp.Compare(a.prefix, b.prefix)) })

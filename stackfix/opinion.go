@@ -157,7 +157,7 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 // mayBeSure tells whether b has an answer that the model may make sure enough: what a review finds makes none surer.
 func (s *solver) mayBeSure(b *block, parts *consensus) bool {
 	p := parts.parts[b]
-	if p == nil || !p.heard || b.rooted || b.guess == 0 || b.triedExt != b.ext {
+	if p == nil || !p.heard || b.rooted || !b.guesses() || b.triedExt != b.ext {
 		return false
 	}
 	x := opinionOn(b, &p.hearing, doubt{})

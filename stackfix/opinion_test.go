@@ -191,7 +191,7 @@ func TestHear(t *testing.T) {
 	tree := stacks.NewTree()
 	cut := tree.Add(7, 8, 9)
 	this, other := tree.Add(1, 2, 3), tree.Add(1, 3)
-	prefix, longer := tree.Add(1, 2), tree.Add(3, 7, 8, 9)
+	prefix, longer, whole := tree.Add(1, 2), tree.Add(3, 7, 8, 9), tree.Add(1, 2, 3, 7, 8, 9)
 	turns := tree.Add(7, 8, 9, 10, 11, 12, 13, 14, 7, 8, 9, 10, 11, 12, 13, 14)
 	for name, x := range map[string]struct {
 		votes []ballot // the nearest first
@@ -213,8 +213,33 @@ func TestHear(t *testing.T) {
 			b := &block{stack: cut, ext: longer, guess: prefix}
 			x.want.heard = true
 			assert.Equal(t, x.want, q.hear(b, &all))
+			b.ext, b.guess = whole, 0
+			assert.Equal(t, x.want, q.hear(b, &all), "what it was extended by is all that is missing")
 			b.stack, b.ext = turns, turns
 			assert.True(t, q.hear(b, &all).comesAgain)
+		})
+	}
+}
+
+// TestGuesses holds which answers that were not sure enough are asked about.
+func TestGuesses(t *testing.T) {
+	tree := stacks.NewTree()
+	cut, prefix, longer := tree.Add(7, 8, 9), tree.Add(1, 2), tree.Add(3, 7, 8, 9)
+	for name, x := range map[string]struct {
+		b    block
+		want bool
+	}{
+		"none was found":             {block{stack: cut, ext: longer}, false},
+		"a prefix":                   {block{stack: cut, ext: longer, guess: prefix, guessed: 0.8}, true},
+		"what it was extended by":    {block{stack: cut, ext: longer, guessed: 0.8}, true},
+		"nothing that would be told": {block{stack: cut, ext: cut, guessed: 0.8}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, x.want, x.b.guesses())
+			s := newSolver(tree, Names{}, Options{MinConfidence: 0.5})
+			x.b.triedExt = x.b.ext
+			heard := &consensus{parts: map[*block]*part{&x.b: {hearing: hearing{heard: true, share: 0.9, both: true}}}}
+			assert.Equal(t, x.want, s.mayBeSure(&x.b, heard))
 		})
 	}
 }

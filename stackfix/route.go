@@ -185,7 +185,7 @@ func (q *inquiry) complete(b *block, p *part, votes []ballot, d int) bool {
 
 // confirm roots b by the answer that was not sure enough, if the votes are for it.
 func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
-	if b.guess == 0 || b.guessed < halfSure || p.stack != b.stack {
+	if !b.guesses() || b.guessed < halfSure || p.stack != b.stack {
 		return false
 	}
 	guess := q.guess(b)

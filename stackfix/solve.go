@@ -246,7 +246,7 @@ func (e *solver) passRun(ri int) int {
 // root tries to find the whole stack of blk.
 func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
-	blk.guess, blk.confirmable = 0, false
+	blk.guess, blk.guessed, blk.confirmable = 0, 0, false
 	a := e.answer(blk.ext, blk.between, f, b)
 	if a.none || a.refused || e.short.untimely(a.c.p, e.o, blk) {
 		return false

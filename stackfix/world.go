@@ -82,8 +82,8 @@ type block struct {
 	ext      StackID // what is known of the stack: stack, or stack with frames put back
 	truth    StackID // in a judged world: the stack before it was cut
 	conf     float32
-	guess    StackID // prefix of ext that was found last, but is not sure enough; 0: none
-	guessed  float32 // how sure it is
+	guess    StackID // prefix of ext that was found last, but is not sure enough; 0: ext was taken for all
+	guessed  float32 // how sure it is; 0: none was found
 	guessHow How     // what speaks for it
 	// what else is known of it: see opinion
 	guessForeign                      float32
@@ -105,6 +105,9 @@ type block struct {
 	given                    bool // rooted from the start, and counted in the world
 	follows                  bool // the block before in the run ended where it begins
 }
+
+// guesses tells whether an answer was found that puts frames back, but is not sure enough.
+func (b *block) guesses() bool { return b.guessed > 0 && (b.guess != 0 || b.ext != b.stack) }
 
 // A position is where a block begins in the samples of the process.
 type position struct {
