@@ -63,8 +63,8 @@ type repairKind struct {
 }
 
 const (
-	// firstRepairs and mostRepairs are the bytes of the first chunk and of the largest ones: each is twice the one before.
-	firstRepairs, mostRepairs = 64, chunkSize
+	// firstRepairs are the bytes of the first chunk: each is twice the one before, up to sizeOfChunk.
+	firstRepairs = 64
 	// mostRun is how many bytes a run takes at most.
 	mostRun = 6*binary.MaxVarintLen32 + 3 + 3*4
 	// mostKinds is how many kinds have a number.
@@ -135,9 +135,11 @@ func (l *Repairs) room() []byte {
 		if cap(last.b)-len(last.b) >= mostRun {
 			return last.b
 		}
-		size = min(2*cap(last.b), mostRepairs)
-		if cap(last.b) >= mostRepairs {
-			if last.at = l.spool.Put(last.b, 0, spoolSlot); last.at > 0 {
+		full := sizeOfChunk(k)
+		size = min(2*cap(last.b), full)
+		if cap(last.b) >= full {
+			size = sizeOfChunk(k + 1)
+			if last.at = l.spool.Put(last.b, 0, full); last.at > 0 {
 				b, last.b, last.size = last.b, nil, len(last.b)
 			}
 		}
@@ -276,9 +278,7 @@ func (c *RepairCursor) kind(k *repairKind) {
 
 // fetch gets a chunk from the spool. Behind one that cannot be read there are no repairs, and the spool has the error.
 func (c *RepairCursor) fetch(chunk *repairChunk) bool {
-	if c.buf == nil {
-		c.buf = make([]byte, spoolSlot)
-	}
+	c.buf = roomFor(c.buf, chunk.size)
 	c.rest = c.buf[:chunk.size]
 	if c.list.spool.Get(c.rest, chunk.at) {
 		return true

@@ -97,7 +97,24 @@ type chunk struct {
 	size, n int32 // bytes and samples there
 }
 
-const chunkSize = 8 << 10
+// The first manyChunks of a list of samples, repairs or stretches of work have chunkSize bytes, the others largeChunk:
+// of what is on disk the list of chunks stays in memory.
+const (
+	chunkSize  = 8 << 10
+	largeChunk = 32 << 10
+	manyChunks = 128
+)
+
+// sizeOfChunk is how many bytes chunk k of a list has.
+func sizeOfChunk(k int) int {
+	if k < manyChunks {
+		return chunkSize
+	}
+	return largeChunk
+}
+
+// slotOf is what a chunk of a size has in the file, so that it may grow a little when it is edited.
+func slotOf(size int) int { return size + size/4 }
 
 // A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
 // file, and where there is one, so does what is changed. The zero value and nil keep all in memory.
@@ -105,9 +122,6 @@ type Spool = spool.Spool
 
 // A SpoolFile is what a Spool writes to and reads from, at several places at once.
 type SpoolFile = spool.File
-
-// spoolSlot is what a chunk has in the file, so that it may grow a little when it is edited.
-const spoolSlot = chunkSize + chunkSize/4
 
 // packed is what a sample is told apart from the one before by: a number, whose lowest
 // bit says that a byte of flags follows and whose rest is the difference of the stack
@@ -226,17 +240,16 @@ func (p *packed) mayRepeat(b []byte) bool {
 
 // Append adds s to the end of the list.
 func (l *Samples) Append(s Sample) {
-	if len(l.chunks) == 0 || len(l.chunks[len(l.chunks)-1].b)+32 > chunkSize {
+	if k := len(l.chunks) - 1; k < 0 || len(l.chunks[k].b)+32 > sizeOfChunk(k) {
 		var b []byte
-		if k := len(l.chunks) - 1; k < 0 {
-			b = make([]byte, 0, 256) // most threads of a process have few samples
-		} else if full := &l.chunks[k]; l.spool != nil {
-			if b = full.b[:0]; !full.putAside(l.spool, full.b, l.n-full.first) {
-				b = nil
-			}
+		size := sizeOfChunk(k + 1)
+		if k < 0 {
+			size = 256 // most threads of a process have few samples
+		} else if full := l.chunks[k].b; l.spool != nil && l.putAside(k, full, l.n-l.chunks[k].first) {
+			b = full[:0]
 		}
-		if b == nil {
-			b = make([]byte, 0, chunkSize)
+		if cap(b) < size {
+			b = make([]byte, 0, size)
 		}
 		l.chunks = append(l.chunks, chunk{b: b, first: l.n, before: l.last})
 	}
@@ -247,9 +260,10 @@ func (l *Samples) Append(s Sample) {
 	l.count(&s, 1)
 }
 
-// putAside puts n samples into the spool in place of those that c has, if that wants them.
-func (c *chunk) putAside(spool *Spool, b []byte, n int) bool {
-	at := spool.Put(b, c.at, spoolSlot)
+// putAside puts n samples into the spool in place of those that chunk k has, if that wants them.
+func (l *Samples) putAside(k int, b []byte, n int) bool {
+	c := &l.chunks[k]
+	at := l.spool.Put(b, c.at, slotOf(sizeOfChunk(k)))
 	if at == 0 {
 		return false
 	}
@@ -394,7 +408,7 @@ func (e *editor) leave() {
 	}
 	if aside {
 		e.out = append(e.out, e.b[e.from:]...)
-		if !chunk.putAside(e.l.spool, e.out, n-(e.gone-e.before)) {
+		if !e.l.putAside(e.k, e.out, n-(e.gone-e.before)) {
 			chunk.b, chunk.at = slices.Clone(e.out), 0
 		}
 		return
@@ -490,15 +504,21 @@ func (c *Cursor) enter() {
 // fetch gets a chunk from the spool. Of one that cannot be read the samples are all alike: there are as many
 // of them, and the spool has the error.
 func (c *Cursor) fetch(n *chunk) {
-	if c.buf == nil {
-		c.buf = make([]byte, spoolSlot)
-	}
+	c.buf = roomFor(c.buf, int(n.size))
 	c.b = c.buf[:n.size]
 	if !c.spool.Get(c.b, n.at) {
 		c.b = c.buf[:n.n]
 		clear(c.b)
 		c.state.flags = 0
 	}
+}
+
+// roomFor returns room for a chunk of so many bytes: buf if that has it.
+func roomFor(buf []byte, size int) []byte {
+	if len(buf) < size {
+		buf = make([]byte, slotOf(max(size, chunkSize)))
+	}
+	return buf
 }
 
 // Seek moves on to sample i, which must not be behind: Next returns it.

@@ -21,7 +21,7 @@ func TestSpool(t *testing.T) {
 	}}
 	held, aside := Samples{}, SamplesIn(spool)
 	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range 100_000 {
+	for i := range 300_000 {
 		s := Sample{Time: int64(i)*1e6 + rng.Int64N(1000), Stack: StackID(rng.IntN(50_000)), Type: SampleType(rng.IntN(4))}
 		held.Append(s)
 		aside.Append(s)
@@ -33,6 +33,7 @@ func TestSpool(t *testing.T) {
 		return st.Size()
 	}
 	require.Greater(t, size(), int64(20*chunkSize))
+	require.Greater(t, len(aside.chunks), manyChunks+10)
 	same := func() {
 		t.Helper()
 		require.Equal(t, held.Len(), aside.Len())
@@ -65,7 +66,7 @@ func TestSpool(t *testing.T) {
 	assert.LessOrEqual(t, size(), before+before/10, "most changes find room where the samples were")
 	for _, l := range []*Samples{&held, &aside} {
 		l.Edit(func(yield func(int, int) bool) {
-			for i := 5; i < 90_000 && yield(i, 3); i += 777 {
+			for i := 5; i < 290_000 && yield(i, 3); i += 777 {
 			}
 		}, func(i int, s *Sample) { s.Stack, s.Suspect = StackID(1_000_000_000+i), 2 })
 	}
@@ -125,7 +126,7 @@ func TestRepairsAside(t *testing.T) {
 	aside := thread.NewRepairs()
 	rng := rand.New(rand.NewPCG(1, 1))
 	index := 0
-	for range 30_000 {
+	for range 150_000 {
 		index += 1 + rng.IntN(100)
 		r := Repair{Index: index, Recorded: rng.Uint32N(1 << 30), How: []string{"before", "after"}[rng.IntN(2)], Restored: rng.IntN(500)}
 		n := 1 + rng.IntN(3)
@@ -138,7 +139,8 @@ func TestRepairsAside(t *testing.T) {
 	for _, c := range aside.chunks {
 		left += cap(c.b)
 	}
-	assert.Less(t, left, 3*chunkSize)
+	assert.Less(t, left, 2*largeChunk)
+	require.Greater(t, len(aside.chunks), manyChunks+2)
 	same := func() {
 		want := held.Cursor()
 		got := aside.Cursor()

@@ -202,10 +202,8 @@ type workPiece struct {
 	n  int // bytes
 }
 
-const (
-	workPieceSize = 4 << 10
-	mostWork      = 3 * binary.MaxVarintLen64
-)
+// mostWork is how many bytes a stretch takes at most.
+const mostWork = 3 * binary.MaxVarintLen64
 
 // Add appends a stretch of time.
 func (l *Works) Add(w Work) {
@@ -214,7 +212,7 @@ func (l *Works) Add(w Work) {
 		return
 	}
 	if l.any {
-		if len(l.b) > workPieceSize-mostWork {
+		if len(l.b) > sizeOfChunk(len(l.pieces))-mostWork {
 			l.putAside()
 		}
 		l.b = appendWork(l.b, &l.prev, &l.last)
@@ -225,10 +223,11 @@ func (l *Works) Add(w Work) {
 
 // putAside begins a new piece.
 func (l *Works) putAside() {
-	if at := l.Spool.Put(l.b, 0, workPieceSize); at > 0 {
+	if at := l.Spool.Put(l.b, 0, sizeOfChunk(len(l.pieces))); at > 0 {
 		l.pieces, l.b = append(l.pieces, workPiece{at: at, n: len(l.b)}), l.b[:0]
 	} else {
-		l.pieces, l.b = append(l.pieces, workPiece{b: l.b}), make([]byte, 0, workPieceSize)
+		l.pieces = append(l.pieces, workPiece{b: l.b})
+		l.b = make([]byte, 0, sizeOfChunk(len(l.pieces)))
 	}
 }
 

@@ -79,13 +79,13 @@ func TestWorksOnDisk(t *testing.T) {
 	there := Works{Spool: onDisk(t)}
 	r := rand.New(rand.NewPCG(5, 6))
 	at := int64(0)
-	for range 20_000 {
+	for range 200_000 {
 		w := Work{at + 1, at + 1 + r.Int64N(1e6), r.Int32N(1e5) - 1}
 		at = w.To
 		here.Add(w)
 		there.Add(w)
 	}
-	if len(there.pieces) < 10 || there.pieces[0].b != nil {
+	if len(there.pieces) < manyChunks+5 || there.pieces[0].b != nil {
 		t.Fatal("nothing is on disk")
 	}
 	a, b := here.Cursor(), there.Cursor()

@@ -28,8 +28,8 @@ func NewRecorder(limit int) *Recorder {
 	return r
 }
 
-// logMemory is what the log of 60 MB of a web service takes.
-const logMemory = 16 << 20
+// logMemory is what the log of 30 MB of a web service takes.
+const logMemory = 8 << 20
 
 // Err is the error of events that were put aside and could not be read again: those behind them are missing. It
 // is to be asked when they were used.
