@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math"
+	"slices"
 )
 
 // A Repair is what was done about one cut sample.
@@ -278,8 +279,8 @@ func (c *RepairCursor) kind(k *repairKind) {
 
 // fetch gets a chunk from the spool. Behind one that cannot be read there are no repairs, and the spool has the error.
 func (c *RepairCursor) fetch(chunk *repairChunk) bool {
-	c.buf = roomFor(c.buf, chunk.size)
-	c.rest = c.buf[:chunk.size]
+	c.buf = slices.Grow(c.buf[:0], chunk.size)[:chunk.size]
+	c.rest = c.buf
 	if c.list.spool.Get(c.rest, chunk.at) {
 		return true
 	}

@@ -504,21 +504,13 @@ func (c *Cursor) enter() {
 // fetch gets a chunk from the spool. Of one that cannot be read the samples are all alike: there are as many
 // of them, and the spool has the error.
 func (c *Cursor) fetch(n *chunk) {
-	c.buf = roomFor(c.buf, int(n.size))
-	c.b = c.buf[:n.size]
+	c.buf = slices.Grow(c.buf[:0], int(n.size))[:n.size]
+	c.b = c.buf
 	if !c.spool.Get(c.b, n.at) {
 		c.b = c.buf[:n.n]
 		clear(c.b)
 		c.state.flags = 0
 	}
-}
-
-// roomFor returns room for a chunk of so many bytes: buf if that has it.
-func roomFor(buf []byte, size int) []byte {
-	if len(buf) < size {
-		buf = make([]byte, slotOf(max(size, chunkSize)))
-	}
-	return buf
 }
 
 // Seek moves on to sample i, which must not be behind: Next returns it.

@@ -41,8 +41,9 @@ func TestSpool(t *testing.T) {
 		a, b := held.Cursor(), aside.Cursor()
 		var x, y Sample
 		for a.Read(&x) {
-			require.True(t, b.Read(&y))
-			require.Equal(t, x, y)
+			if !b.Read(&y) || x != y {
+				t.Fatalf("%v, want %v", y, x)
+			}
 		}
 		require.False(t, b.Read(&y))
 		for i := 0; i < held.Len(); i += 1 + rng.IntN(5000) {

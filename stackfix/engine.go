@@ -80,7 +80,6 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	if open {
 		s.repair(w)
 	}
-	s.local.reset()
 	d := s.newReview(w)
 	reviewed := open && s.minConf <= 1
 	if reviewed {
@@ -89,7 +88,6 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	parts := s.newConsensus(w, d.left)
 	if reviewed {
 		s.lastOpinion(parts, d)
-		s.local.reset()
 		d.takeBack()
 		parts.keep(d.left)
 	}

@@ -147,6 +147,7 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 			})
 		}
 	}
+	s.local.reset() // who comes next has the scratchpad
 	for i, b := range given {
 		s.o = s.t.AppendFrames(s.o[:0], b.ext)
 		b.ext = s.t.Join(b.guess, s.o)

@@ -263,7 +263,9 @@ func TestConfidenceOfOpinions(t *testing.T) {
 }
 
 // TestOpinion learns what opinions are worth, prints what they bring to programs that the weights were not learnt
-// from, and holds that they are right as often as they say; -update writes opinion_weights.go.
+// from, and holds that they are right as often as they say; -update writes opinion_weights.go. Those there were learnt before
+// answers without a prefix were heard (see guesses); learnt anew they differ by 0.12 at most, and 80 cuts are 68.80 % exact
+// in place of 68.87, with as many wrong.
 func TestOpinion(t *testing.T) {
 	if !*learnPriors {
 		t.Skip("takes minutes: run with -priors, and with -update to write opinion_weights.go")

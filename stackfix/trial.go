@@ -54,6 +54,7 @@ func (s *solver) repair(w *world) []row {
 	s.withdraw(w)
 	s.local.forget()
 	s.secondOpinion()
+	s.local.reset() // who comes next has the scratchpad
 	return trial.rows
 }
 
