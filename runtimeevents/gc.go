@@ -118,7 +118,9 @@ type GC struct {
 	Pauses     []*Suspension // those of this collection; the outer one of an inner collection too
 	inner      int64         // of these pauses, what belongs to a collection inside
 	within     *GC           // the collection in whose pause this one ran
+	running    int           // collections inside that have not ended
 	recorded   bool          // GlobalHeapHistory came
+	unsized    bool          // it ended, and the next Heap stats of its thread are its own
 
 	HasSizes   bool // Heap stats: After and Promoted of the generations, and what follows
 	HasHistory bool // per-heap history: the rest of the generations
@@ -272,6 +274,9 @@ type GCs struct {
 	// Other, if set, takes the suspensions for other reasons, which are not kept: the sampler suspends all threads a
 	// thousand times a second.
 	Other func(*Suspension)
+	// Settled, if set, takes each collection as soon as no event can tell more of it, those of a process in order of their
+	// start. Neither these nor any suspensions are kept then: Finish returns the collections that are left.
+	Settled func(pid int, g *GC)
 
 	suspensions Suspensions
 	byPID       map[int]*GCProcess
@@ -381,7 +386,9 @@ func (p *GCProcess) backgroundOf(number uint32) *GC {
 
 func (c *GCs) suspended(p *GCProcess, s *Suspension) {
 	if s.ForGC() {
-		p.Suspensions = append(p.Suspensions, s)
+		if c.Settled == nil {
+			p.Suspensions = append(p.Suspensions, s)
+		}
 		return
 	}
 	p.others = true
@@ -410,12 +417,35 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	}
 	p.asked = nil
 	c.claim(p, g)
+	c.settle(p)
 	p.Collections = append(p.Collections, g)
 	p.open = append(p.open, g)
 	p.newest = g
 	if g.Type == BackgroundGC {
 		p.background = g
 	}
+}
+
+// settle hands on what is settled: all before the first collection that is not.
+func (c *GCs) settle(p *GCProcess) {
+	for c.Settled != nil && len(p.Collections) > 0 && c.settled(p, p.Collections[0]) {
+		c.Settled(p.PID, p.Collections[0])
+		p.Collections[0] = nil // the slice's array goes on from here
+		p.Collections = p.Collections[1:]
+	}
+}
+
+// settled reports whether no event can tell more of g now that another collection starts.
+func (c *GCs) settled(p *GCProcess, g *GC) bool {
+	if g.End == Unknown || g.unsized || g.running > 0 || g == p.history || g == p.background && !g.recorded {
+		return false
+	}
+	for _, s := range g.Pauses {
+		if c.suspensions.open[threadKey{p.PID, s.Thread}] == s {
+			return false
+		}
+	}
+	return true
 }
 
 // claim gives g the suspension it started in, or makes it the inner one of another collection's.
@@ -427,6 +457,7 @@ func (c *GCs) claim(p *GCProcess, g *GC) {
 		for _, outer := range slices.Backward(p.open) {
 			if slices.Contains(outer.Pauses, s) {
 				g.within = outer
+				outer.running++
 				return
 			}
 		}
@@ -445,8 +476,13 @@ func (p *GCProcess) end(ev *nettrace.Event, ns int64) {
 		g.End = ns
 		if g.within != nil {
 			g.within.inner += g.End - g.Start
+			g.within.running--
 		}
 		p.open = slices.Delete(p.open, i, i+1)
+		if before := p.ended[ev.ThreadID]; before != nil {
+			before.unsized = false
+		}
+		g.unsized = true
 		p.ended[ev.ThreadID] = g
 		return
 	}
@@ -475,7 +511,7 @@ func (p *GCProcess) heapStats(ev *nettrace.Event) {
 	for i := range sizes {
 		g.Gen[i].After, g.Gen[i].Promoted = sizes[i].After, sizes[i].Promoted
 	}
-	g.HasSizes = true
+	g.HasSizes, g.unsized = true, false
 	g.FinalizationBytes, g.FinalizationPromoted, g.Pinned, g.Handles = bytes, objects, pinned, handles
 	delete(p.ended, ev.ThreadID)
 }

@@ -108,6 +108,13 @@ func TestPauses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := collect(tt.steps)
+			s := newSettling()
+			for _, st := range append(tt.steps, gcStart(500, 1, 9, 0, NonConcurrentGC)) {
+				s.Event(event(st.id, 1, st.tid, st.fields...), st.at, 0)
+			}
+			for i, g := range p.Collections[:s.early] {
+				assert.Equal(t, told(g), s.byPID[1][i])
+			}
 			var got []want
 			for _, g := range p.Collections {
 				got = append(got, want{g.Number, g.Pause(), g.Concurrent})
@@ -138,6 +145,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte{1, 2, 7, 200, 200, 200})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var gcs GCs
+		settling := newSettling()
 		var jit JIT
 		var pool Pool
 		var locks Contentions
@@ -147,6 +155,7 @@ func FuzzEvents(f *testing.F) {
 			ev := event(int(b[0])+int(b[1]>>4)*50, int(b[1]&7), uint64(b[1]>>3&1))
 			ev.Payload = b[3 : 3+n]
 			gcs.Event(ev, ns, 0)
+			settling.Event(ev, ns, 0)
 			jit.Event(ev, ns, 0)
 			pool.Event(ev, ns, 0)
 			waits.Event(ev, ns, 0)
@@ -161,7 +170,9 @@ func FuzzEvents(f *testing.F) {
 			b = b[3+n:]
 		}
 		jit.Finish()
-		for _, p := range gcs.Finish() {
+		procs := gcs.Finish()
+		settling.requireSame(t, procs)
+		for _, p := range procs {
 			for _, g := range p.Collections {
 				require.GreaterOrEqual(t, g.Pause(), int64(0))
 				g.Gen[0].Survival()

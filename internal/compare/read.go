@@ -104,6 +104,10 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 		})
 	defer scan.Stop()
 	collections := &gcs{}
+	collections.Settled = func(pid int, g *runtimeevents.GC) {
+		start := g.PauseStart()
+		t.GC = append(t.GC, collection{pid, g.Generation, start, max(start, g.End), g.Pause()})
+	}
 	values := events.NewCounterConsumer(func(p *events.Point) error {
 		v := p.PerSecond()
 		if p.Type == events.Gauge {
@@ -131,8 +135,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 	t.Profile = p
 	for _, of := range collections.Finish() {
 		for _, g := range of.Collections {
-			start := g.PauseStart()
-			t.GC = append(t.GC, collection{of.PID, g.Generation, start, max(start, g.End), g.Pause()})
+			collections.Settled(of.PID, g)
 		}
 	}
 	return nil

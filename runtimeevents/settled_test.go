@@ -1,0 +1,81 @@
+package runtimeevents
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// told is all that a collection tells, as it stands.
+func told(g *GC) string {
+	c := *g
+	c.Pauses, c.within = nil, nil // pointers; what they tell follows
+	c.running, c.unsized = 0, false
+	return fmt.Sprintf("%+v pause %d from %d, suspending %d, waking %d", c, g.Pause(), g.PauseStart(), g.Suspend(), g.Waking())
+}
+
+// settling collects what has settled, in the words of that moment.
+type settling struct {
+	GCs
+	byPID map[int][]string
+	early int // handed on before the end
+}
+
+func newSettling() *settling {
+	s := &settling{byPID: map[int][]string{}}
+	s.Settled = func(pid int, g *GC) {
+		s.byPID[pid] = append(s.byPID[pid], told(g))
+		s.early++
+	}
+	return s
+}
+
+// requireSame compares with what was collected without settling.
+func (s *settling) requireSame(t *testing.T, whole []*GCProcess) {
+	t.Helper()
+	for _, p := range s.Finish() {
+		require.Empty(t, p.Suspensions)
+		for _, g := range p.Collections {
+			s.byPID[p.PID] = append(s.byPID[p.PID], told(g))
+		}
+	}
+	for _, p := range whole {
+		var want []string
+		for _, g := range p.Collections {
+			want = append(want, told(g))
+		}
+		require.Equal(t, want, s.byPID[p.PID])
+	}
+}
+
+// A settled collection tells all that it would tell at the end, and few are left to the end.
+func TestSettled(t *testing.T) {
+	all, _ := filepath.Glob(corpus + "*.nettrace*")
+	if len(all) == 0 {
+		t.Skip("no corpus beside the repository:", corpus)
+	}
+	for _, f := range all {
+		name, _, _ := strings.Cut(filepath.Base(f), ".")
+		t.Run(name, func(t *testing.T) {
+			var whole GCs
+			s := newSettling()
+			replay(t, name+".nettrace", func(ev *nettrace.Event, ns int64) {
+				whole.Event(ev, ns, 0)
+				s.Event(ev, ns, 0)
+			})
+			early, want := s.early, whole.Finish()
+			s.requireSame(t, want)
+			n := 0
+			for _, p := range want {
+				n += len(p.Collections)
+			}
+			assert.LessOrEqual(t, n-early, 4+n/20, "of %d", n)
+		})
+	}
+}
