@@ -61,6 +61,9 @@ func (p *Profile) Select(s Selection) {
 			continue
 		}
 		s.samples(t, frames, kept)
+		if s.From != 0 || s.To != 0 {
+			t.Work.keep(func(w *Work) bool { return s.overlaps(w.From, w.To) })
+		}
 		threads = append(threads, t)
 	}
 	p.Threads = threads

@@ -29,6 +29,9 @@ func TestSelect(t *testing.T) {
 			p.Threads = append(p.Threads, th)
 		}
 		th := p.Threads[0]
+		for i := range int32(5) {
+			th.Work.Add(Work{From: int64(i)*100 - 50, To: int64(i)*100 + 50, Activity: i})
+		}
 		p.Tracks = []*Track{{Process: th.Process, Slices: slices.Values([]*Slice{{Start: 0, Dur: 50}, {Start: 40, Dur: 200}, {Start: 500}})}}
 		return p
 	}
@@ -77,6 +80,7 @@ func TestSelect(t *testing.T) {
 		starts = append(starts, s.Start)
 	}
 	assert.Equal(t, []int64{40}, starts, "slices that overlap the time stay")
+	assert.Equal(t, []Work{{50, 150, 1}, {150, 250, 2}, {250, 350, 3}}, slices.Collect(p.Threads[0].Work.All()), "as does work")
 
 	p = make()
 	p.Tracks[0].Slices = slices.Values([]*Slice{{Start: 1, Thread: p.Threads[0]}, {Start: 2, Thread: p.Threads[1]}, {Start: 3}})

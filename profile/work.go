@@ -221,6 +221,17 @@ func (l *Works) Add(w Work) {
 	l.last, l.any = w, true
 }
 
+// keep leaves the stretches that keep says yes of.
+func (l *Works) keep(keep func(*Work) bool) {
+	kept := Works{Spool: l.Spool}
+	for w := range l.All() {
+		if keep(&w) {
+			kept.Add(w)
+		}
+	}
+	*l = kept
+}
+
 // putAside begins a new piece.
 func (l *Works) putAside() {
 	if at := l.Spool.Put(l.b, 0, sizeOfChunk(len(l.pieces))); at > 0 {
