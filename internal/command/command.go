@@ -312,7 +312,22 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 		}
 	}
 	rep.Output = &report.Output{Name: name, Format: format, Bytes: out.Bytes()}
+	if note := noteOfSize(format, out.Bytes()); note != "" {
+		rep.Notes = append(rep.Notes, note)
+	}
 	return nil
+}
+
+// largePage is the size from which on it is said of a page: Chromium draws one of view of 580 MB after 7 s and of 1.2 GB
+// after 20, and takes nearly twice as much memory as the page has.
+const largePage = 500e6
+
+// noteOfSize says what to do about an output that is too large for what shows it; empty if it is not.
+func noteOfSize(format string, bytes int64) string {
+	if format != "html" || bytes <= largePage {
+		return ""
+	}
+	return fmt.Sprintf("the page has %s MB, and a browser takes twice as much memory to show it; with --from and --to it has a part of the time only", report.Count(int(bytes/1e6)))
 }
 
 // named makes an error name the file that it is about. Errors of an output name that.

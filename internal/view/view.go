@@ -182,7 +182,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 	if err != nil {
 		return err
 	}
-	b.WriteString(`<script type="application/json" id="head">`)
+	b.WriteString(`<script type="application/json" class="head">`)
 	b.Write(j)
 	b.WriteString("</script>\n")
 
@@ -395,11 +395,17 @@ const maxDetail = 240
 
 func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
 	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread}
-	b.WriteString(`<script type="application/json" id="told">[""`)
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
 			s.names[name] = len(h.Names)
 			h.Names = append(h.Names, text.Line(name))
+		}
+	}
+	part := 0 // bytes of the open part
+	end := func() {
+		if part > 0 {
+			b.WriteString("]</script>\n")
+			part = 0
 		}
 	}
 	for _, t := range p.Tracks {
@@ -409,14 +415,21 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 			number(sl.Name)
 			if told := s.detail(sl); told != "" {
 				j, _ := json.Marshal(text.Line(told)) // of a string; it cannot end the script element
+				if part > maxPart {
+					end()
+				}
+				if part == 0 {
+					fmt.Fprintf(b, `<script type="application/json" class="told">[%d`, s.details) // that of the first one
+				}
 				b.WriteString(",\n")
 				b.Write(j)
+				part += len(j)
 			}
 			h.EndNs = max(h.EndNs, sl.Start+sl.Dur)
 		}
 		h.Tracks = append(h.Tracks, row)
 	}
-	b.WriteString("]</script>\n")
+	end()
 	return s
 }
 
@@ -579,26 +592,38 @@ func (n *numbers) stack(s profile.StackID) int32 {
 	return n.ofStack[s]
 }
 
+// maxPart is about how many bytes stand in one element of the page. Browsers take in an element piece by piece, and
+// copy at each one what they have of it.
+const maxPart = 1 << 20
+
+// A columnWriter writes a column: LEB128 in base64, in elements of one class, each of whole numbers.
 type columnWriter struct {
-	w   io.Writer
-	buf []byte
+	b    *bufio.Writer // errors stick in it
+	name string
+	buf  []byte
 }
 
-func (c *columnWriter) uint(v uint64) { c.buf = binary.AppendUvarint(c.buf, v); c.flush(32 << 10) }
-
-func (c *columnWriter) flush(limit int) {
-	if len(c.buf) > limit {
-		c.w.Write(c.buf) // errors stick in the bufio.Writer below
-		c.buf = c.buf[:0]
+func (c *columnWriter) uint(v uint64) {
+	c.buf = binary.AppendUvarint(c.buf, v)
+	if len(c.buf) > maxPart*3/4 {
+		c.end()
 	}
 }
 
-func column(b *bufio.Writer, id string, fill func(*columnWriter)) {
-	b.WriteString(`<script type="text/plain" id="` + id + `">`)
-	e := base64.NewEncoder(base64.StdEncoding, b)
-	c := &columnWriter{w: e}
-	fill(c)
-	c.flush(-1)
+// end writes a part.
+func (c *columnWriter) end() {
+	c.b.WriteString(`<script type="text/plain" class="` + c.name + `">`)
+	e := base64.NewEncoder(base64.StdEncoding, c.b)
+	e.Write(c.buf)
 	e.Close()
-	b.WriteString("</script>\n")
+	c.b.WriteString("</script>\n")
+	c.buf = c.buf[:0]
+}
+
+func column(b *bufio.Writer, name string, fill func(*columnWriter)) {
+	c := &columnWriter{b: b, name: name}
+	fill(c)
+	if len(c.buf) > 0 {
+		c.end()
+	}
 }

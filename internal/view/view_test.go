@@ -43,7 +43,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	assert.Contains(t, s, "<title>a&lt;b&gt;.nettrace - tracefix</title>")
 
 	var h head
-	m := regexp.MustCompile(`(?s)id="head">(.*?)</script>`).FindStringSubmatch(s)
+	m := regexp.MustCompile(`(?s)class="head">(.*?)</script>`).FindStringSubmatch(s)
 	require.NotNil(t, m)
 	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
 	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", profile.OffCPU}, h.Methods)
@@ -51,11 +51,11 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1, Managed: 1}}, h.Threads)
 	assert.Equal(t, []track{{Name: "GC", Group: "gc", Slices: 2}}, h.Tracks)
 	assert.Equal(t, []string{"", "gen 1", "gen 2"}, h.Names)
-	assert.Contains(t, s, `id="told">["",`+"\n"+`"reason: small, n: 3"]</script>`)
+	assert.Contains(t, s, `class="told">[1,`+"\n"+`"reason: small, n: 3"]</script>`)
 	assert.Equal(t, []string{"bridge"}, h.Hows)
 
 	ints := func(id string) []uint64 {
-		m := regexp.MustCompile(`(?s)id="` + id + `">(.*?)</script>`).FindStringSubmatch(s)
+		m := regexp.MustCompile(`(?s)class="` + id + `">(.*?)</script>`).FindStringSubmatch(s)
 		require.NotNil(t, m)
 		b, err := base64.StdEncoding.DecodeString(m[1])
 		require.NoError(t, err)

@@ -13,9 +13,18 @@ function bytesOf(text) {
   return b;
 }
 
+// joined puts the parts of a column together.
+function joined(parts) {
+  if (parts.length === 1) return parts[0];
+  const b = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
+  let at = 0;
+  for (const p of parts) { b.set(p, at); at += p.length; }
+  return b;
+}
+
 // column returns a function that reads the next number of a column.
-function column(text) {
-  const b = bytesOf(text);
+function column(texts) {
+  const b = joined(texts.map(bytesOf));
   let p = 0;
   return () => {
     let c = b[p++];
@@ -25,10 +34,10 @@ function column(text) {
   };
 }
 
-// load makes the trace of the texts that get(id) returns. Stacks are nodes of one tree, 0 its
+// load makes the trace of what get(name) returns: the texts of all parts by a name. Stacks are nodes of one tree, 0 its
 // root, callers before callees; nodes of one caller that run the same method are one.
 function load(get) {
-  const head = JSON.parse(get("head"));
+  const head = JSON.parse(get("head")[0]);
   const tree = readTree(column(get("nodes")), head.nodes);
   const next = column(get("samples"));
   for (const t of head.threads) readSamples(t, next, tree.of);
@@ -41,8 +50,21 @@ function load(get) {
   const polls = new Set(head.polls);
   tree.unpolled = new Uint32Array(tree.size);
   for (let n = 1; n < tree.size; n++) tree.unpolled[n] = polls.size && tree.parent[n] && polls.has(tree.method[n]) ? tree.unpolled[tree.parent[n]] : n;
-  let details = null;
-  return { head, tree, threads: head.threads.filter(t => t.samples), tracks: head.tracks.filter(t => t.slices), methods: head.methods, detail: (track, i) => (details ||= JSON.parse(get("told")))[track.detail[i]] };
+  const detail = detailsOf(get);
+  return { head, tree, threads: head.threads.filter(t => t.samples), tracks: head.tracks.filter(t => t.slices), methods: head.methods, detail: (track, i) => detail(track.detail[i]) };
+}
+
+// detailsOf returns a function that finds what slices tell by its number; "" is 0. Each part is a list behind the number of
+// its first one, and is read when it is asked for.
+function detailsOf(get) {
+  let parts = null, firsts;
+  return k => {
+    if (!k) return "";
+    if (!parts) { parts = get("told"); firsts = parts.map(text => parseInt(text.slice(1, 20))); }
+    const i = lower(firsts, k + 1) - 1;
+    if (typeof parts[i] === "string") parts[i] = JSON.parse(parts[i]);
+    return parts[i][1 + k - firsts[i]];
+  };
 }
 
 function readTree(next, count) {
@@ -114,10 +136,17 @@ function readSlices(t, next) {
   for (let i = 0, far = 0; i < n; i++) t.reach[i] = far = Math.max(far, t.end[i]);
 }
 
-// readWork reads when a thread worked for which request: rows of from, to, request.
+// readWork reads when a thread worked for which request.
 function readWork(t, next) {
-  t.work = [];
-  for (let i = 0, at = 0; i < t.works; i++) { const from = at += next(), to = at += next(); t.work.push([from, to, next()]); }
+  const n = t.works;
+  t.work = { from: new Float64Array(n), to: new Float64Array(n), request: new Uint32Array(n) };
+  for (let i = 0, at = 0; i < n; i++) { t.work.from[i] = at += next(); t.work.to[i] = at += next(); t.work.request[i] = next(); }
+}
+
+// workFor yields from and to of the times between two in which t worked for a request.
+function* workFor(t, request, from, to) {
+  const w = t.work;
+  for (let i = w.request.indexOf(request); i >= 0; i = w.request.indexOf(request, i + 1)) if (w.from[i] <= to && w.to[i] >= from) yield [w.from[i], w.to[i]];
 }
 
 // lower returns the first index of ascending a, from lo on, whose value is not below x.

@@ -4,8 +4,9 @@
 function withNumber(name, tid) { return !name ? "Thread " + tid : name.includes("" + tid) ? name : name + " (" + tid + ")"; }
 
 function start() {
-  const trace = load(id => $(id).textContent), { head } = trace;
-  for (const id of ["nodes", "samples", "slices", "work"]) $(id).remove();
+  const parts = name => [...document.querySelectorAll("script." + name)];
+  const trace = load(name => parts(name).map(e => e.textContent)), { head } = trace;
+  for (const name of ["nodes", "samples", "slices", "work"]) parts(name).forEach(e => e.remove());
   trace.threads.sort((a, b) => b.busy - a.busy || b.samples - a.samples || a.index - b.index); // what worked stands first, everywhere
   let colour = palette(trace.methods);
   const app = {

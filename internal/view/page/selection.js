@@ -63,11 +63,11 @@ function makeSelection(app) {
   };
   app.pickAll = () => { state.threads = new Set(trace.threads); app.redraw(); };
   app.pickNext = step => { const list = trace.threads, i = list.findIndex(t => state.threads.has(t)); if (list.length) app.pick(list[(i + list.length + step) % list.length]); };
-  const worked = request => trace.threads.some(t => t.work.some(w => w[2] === request));
+  const worked = request => trace.threads.some(t => t.work.request.includes(request));
   // selectSlice selects the time of what a track shows, and the threads that it is about: that it happened
   // on, or that worked for the request.
   app.selectSlice = (track, i) => {
-    const from = track.start[i], to = track.end[i], request = track.request[i], on = trace.threads.filter(t => t.index === track.thread[i] || request && t.work.some(w => w[2] === request && w[0] <= to && w[1] >= from));
+    const from = track.start[i], to = track.end[i], request = track.request[i], on = trace.threads.filter(t => t.index === track.thread[i] || request && !workFor(t, request, from, to).next().done);
     if (on.length) state.threads = new Set(on);
     state.request = 0;
     const pad = Math.max(1000, (to - from) * 0.02);

@@ -36,7 +36,7 @@ function addTime(trace, choice, w, from, to, sign) {
   if (from >= to) return;
   for (const t of choice.threads) {
     if (!choice.request) { addSamples(trace.tree, t, choice, w, from, to, sign); continue; }
-    for (const [a, b, id] of t.work) if (id === choice.request && a < to && b > from) addSamples(trace.tree, t, choice, w, Math.max(a, from), Math.min(b, to), sign);
+    for (const [a, b] of workFor(t, choice.request, from, to)) addSamples(trace.tree, t, choice, w, Math.max(a, from), Math.min(b, to), sign);
   }
 }
 

@@ -2,7 +2,7 @@
 // the page sums up for all threads and all time.
 const fs = require("fs"), [page, folder] = process.argv.slice(2);
 const html = fs.readFileSync(page, "utf8");
-const get = id => html.match(new RegExp(`<script type="[^"]*" id="${id}">([^]*?)</script>`))[1];
+const get = name => [...html.matchAll(new RegExp(`<script type="[^"]*" class="${name}">([^]*?)</script>`, "g"))].map(m => m[1]);
 const program = ["data.js", "tree.js"].map(f => fs.readFileSync(folder + "/" + f, "utf8")).join("");
 const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, layOut, restoredRuns, folded, kids, callees, outermost, methodPairs, stackOf, speedscopeOf }")();
 const trace = api.load(get), end = trace.head.end;
