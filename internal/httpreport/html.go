@@ -19,9 +19,19 @@ var page []byte
 type htmlWriter struct {
 	out
 	o    Options
-	n    int
+	part int // bytes of the open part of the rows
 	rest []byte
 }
+
+// maxPart is about how many bytes of rows stand in one element. Browsers take in an element piece by piece, and copy at
+// each one what they have of it.
+const maxPart = 1 << 20
+
+// Rows stand in elements of their own.
+const (
+	beginRows = `<script type="application/json" class="rows">[`
+	endRows   = "\n]</script>\n"
+)
 
 // Marks in page.html where data goes.
 var (
@@ -100,19 +110,29 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 	}
 	b = append(b, "],"...)
 	b = htmlWhy(b, r.Why)
-	b = append(b, ']')
-	w.b = escapeScript(b, from)
-	return w.flushed()
+	return w.end(append(b, ']'), from)
 }
 
 // begin begins a row and returns where it stands in w.b.
 func (w *htmlWriter) begin() int {
-	if w.n > 0 {
+	switch {
+	case w.part > maxPart:
+		w.str(endRows + beginRows)
+		w.part = 0
+	case w.part > 0:
 		w.str(",")
+	default:
+		w.str(beginRows)
 	}
-	w.n++
 	w.str("\n")
 	return len(w.b)
+}
+
+// end ends the row that stands in b from there on.
+func (w *htmlWriter) end(b []byte, from int) error {
+	w.b = escapeScript(b, from)
+	w.part += len(w.b) - from
+	return w.flushed()
 }
 
 // Server writes a row of the same shape: the trace tells no phases of what was served.
@@ -141,8 +161,7 @@ func (w *htmlWriter) Server(s *httpphases.ServerRequest) error {
 	b = htmlWhy(b, s.Why)
 	b = text.AppendJSON(append(b, ",["...), s.Route)
 	b = strconv.AppendInt(append(b, ','), int64(s.Client), 10)
-	w.b = escapeScript(append(b, "]]"...), from)
-	return w.flushed()
+	return w.end(append(b, "]]"...), from)
 }
 
 // htmlNote says what is to be known of a row.
@@ -221,6 +240,9 @@ func htmlPhases(b []byte, l []httpphases.Phase) []byte {
 }
 
 func (w *htmlWriter) Close(s *Summary) error {
+	if w.part > 0 {
+		w.str(endRows)
+	}
 	mid, tail, _ := bytes.Cut(w.rest, markSummary)
 	w.b = append(w.b, mid...)
 	from := len(w.b)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -371,11 +373,37 @@ func TestHTML(t *testing.T) {
 	for _, bad := range []string{"src=", "@import", "fetch(", "XMLHttpRequest", "</script><b>", "/*ROWS*/", "/*SUMMARY*/"} {
 		assert.NotContains(t, page, bad)
 	}
-	_, rows, ok := strings.Cut(page, `id="rows">`)
-	require.True(t, ok)
-	rows, _, ok = strings.Cut(rows, "</script>")
-	require.True(t, ok)
-	assert.Len(t, decode(t, []byte(rows)), len(rec.rows))
+	parts := partsOf(page)
+	require.Len(t, parts, 1)
+	assert.Len(t, decode(t, []byte(parts[0])), len(rec.rows))
+}
+
+// partsOf are the lists of rows of a page.
+func partsOf(page string) (parts []string) {
+	for _, m := range regexp.MustCompile(`(?s)class="rows">(.*?)</script>`).FindAllStringSubmatch(page, -1) {
+		parts = append(parts, m[1])
+	}
+	return parts
+}
+
+// Many rows stand in several elements, none of them large; no rows in none.
+func TestHTMLInParts(t *testing.T) {
+	rec := small(t)
+	one := slices.Clone(rec.rows)
+	for len(rec.rows) < 10_000 {
+		rec.rows = append(rec.rows, one...)
+	}
+	parts, rows := partsOf(string(write(t, rec, "html"))), 0
+	assert.Greater(t, len(parts), 2)
+	for _, p := range parts {
+		require.Less(t, len(p), 1_200_000)
+		list, ok := decode(t, []byte(p)).([]any)
+		require.True(t, ok)
+		rows += len(list)
+	}
+	assert.Equal(t, len(rec.rows), rows)
+	rec.rows, rec.served = nil, nil
+	assert.Empty(t, partsOf(string(write(t, rec, "html"))))
 }
 
 func TestTable(t *testing.T) {
