@@ -136,6 +136,15 @@ type Profile struct {
 	Names   []string
 }
 
+// Rest is for who has appended all samples: those that stayed in memory go to the Spool too, where it has most of them.
+func (p *Profile) Rest() {
+	for _, t := range p.Threads {
+		if t.Samples.spool.Much() {
+			t.Samples.rest()
+		}
+	}
+}
+
 // Err returns the error of samples that a Spool could not read again, or of the first track whose slices
 // have not all been there. It is to be asked after they were used.
 func (p *Profile) Err() error {

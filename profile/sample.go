@@ -271,6 +271,15 @@ func (l *Samples) putAside(k int, b []byte, n int) bool {
 	return true
 }
 
+// rest puts aside what was kept in memory while nobody knew how much there would be, if most is on disk.
+func (l *Samples) rest() {
+	for k := range max(0, len(l.chunks)-1) {
+		if c := &l.chunks[k]; c.at == 0 {
+			l.putAside(k, c.b, l.chunks[k+1].first-c.first)
+		}
+	}
+}
+
 // Edit calls f for the samples of rows and keeps what it makes of them. Rows are the
 // index of the first sample and the number of samples, in order. What is far from them is
 // not read.

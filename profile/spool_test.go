@@ -56,6 +56,14 @@ func TestSpool(t *testing.T) {
 		}
 	}
 	same()
+	require.Zero(t, aside.chunks[0].at, "what came first is in memory")
+	p := &Profile{Threads: []*Thread{{Samples: held}, {Samples: aside}}}
+	p.Rest()
+	for k, c := range aside.chunks[:len(aside.chunks)-1] {
+		require.Positive(t, c.at, k)
+		require.Nil(t, c.b)
+	}
+	same()
 	before := size()
 	for _, l := range []*Samples{&held, &aside} {
 		l.Change(func(s *Sample) bool {

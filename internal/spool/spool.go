@@ -80,6 +80,16 @@ func (p *Spool) InUse() bool {
 	return p.file != nil && !p.full
 }
 
+// Much reports whether there is so much more in the file than in memory that what is there might as well be in the file.
+func (p *Spool) Much() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.full && p.end > 8*cmp.Or(p.Memory, defaultHeld)
+}
+
 // Get reads the piece of len(b) bytes that is at a place. It reports whether it could; see Err.
 func (p *Spool) Get(b []byte, at int64) bool {
 	if _, err := p.file.ReadAt(b, at); err != nil {

@@ -22,10 +22,11 @@ func TestSpool(t *testing.T) {
 	}}
 	piece := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 50+i) }
 	places := map[int64]int{}
-	for i := range 20 {
+	for i := range 25 {
 		at := s.Put(piece(i), 0, room)
 		assert.Equal(t, i >= 4, at > 0, "50, 51, 52 and 53 bytes stay")
 		assert.Equal(t, i >= 4, s.InUse())
+		assert.Equal(t, i >= 23, s.Much(), "eight times 250 bytes, and where none is at the start")
 		if at > 0 {
 			require.NotContains(t, places, at)
 			places[at] = i
