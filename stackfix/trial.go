@@ -218,7 +218,6 @@ type draft struct {
 	first int                 // number of its first stretch
 	every int                 // of how many stretches it takes one
 	cuts  map[StackID]StackID // what is left of stacks
-	begun bool                // the run, in this stretch
 	fs    []FrameID
 }
 
@@ -244,7 +243,7 @@ func (d *draft) cut(b block) {
 
 // copies returns copies of w that are cut once more, one for each limit and in a room for it, which may be e;
 // nil where that teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
-// others. It reads those samples once more. What else is given is done beside that, if there are processors for it; it
+// others. Each reads those samples once more. What else is given is done beside that, if there are processors for it; it
 // changes no block, nor what is in a scratchpad.
 func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, beside ...func()) []*world {
 	vs := make([]*world, len(limits))
@@ -265,21 +264,17 @@ func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, bes
 		drafts = append(drafts, d)
 	}
 	steps := beside
-	if every == 1 && len(drafts) > 0 {
-		steps = append(steps, func() { // all samples, and once only
-			e.copyStretch(w, w.stretches[0], w.blocks, drafts...)
-			for _, d := range drafts { // of such a copy others can be made
-				d.w.stretches = w.stretches
+	for _, d := range drafts {
+		steps = append(steps, func() {
+			if every == 1 {
+				e.copyStretch(w, w.stretches[0], w.blocks, d)
+				d.w.stretches = w.stretches // of such a copy others can be made
+				return
+			}
+			for i := d.first; i < len(w.stretches); i += d.every {
+				e.copyStretch(w, w.stretches[i], stretch, d)
 			}
 		})
-	} else {
-		for _, d := range drafts {
-			steps = append(steps, func() {
-				for i := d.first; i < len(w.stretches); i += d.every {
-					e.copyStretch(w, w.stretches[i], stretch, d)
-				}
-			})
-		}
 	}
 	e.each(len(steps), func(i int) { steps[i]() })
 	for _, d := range drafts {
@@ -289,44 +284,35 @@ func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, bes
 	return vs
 }
 
-// copyStretch copies the n blocks of w from a position on.
-func (e *engine) copyStretch(w *world, at position, n int, drafts ...*draft) {
+// copyStretch copies the n blocks of w from a position on into d.
+func (e *engine) copyStretch(w *world, at position, n int, d *draft) {
 	ri, k, thread := at.run, 0, e.which[at.which]
 	if at.begins {
 		ri--
 	} else {
 		k, _ = slices.BinarySearchFunc(w.runs[ri].blocks, at.sample, func(b block, at int32) int { return cmp.Compare(b.first, at) })
 	}
-	for _, d := range drafts {
-		d.begun = false
-	}
+	begun := false // the run, in this stretch
 	e.scan(at, func(t int) {
 		ri++
 		k, thread = 0, t
-		for _, d := range drafts {
-			d.begun = false
-		}
+		begun = false
 	}, func(b *block) bool {
 		bs := w.runs[ri].blocks
 		for k < len(bs) && bs[k].first < b.first {
 			k++
 		}
-		kept := k < len(bs) && bs[k].first == b.first
-		if !kept {
-			e.fill(b)
+		if !begun {
+			d.begin(thread)
+			begun = true
 		}
-		for _, d := range drafts {
-			if !d.begun {
-				d.begin(thread)
-				d.begun = true
+		if k < len(bs) && bs[k].first == b.first {
+			for end := b.first + b.n; k < len(bs) && bs[k].first < end; k++ {
+				d.cut(bs[k])
 			}
-			if !kept {
-				d.cut(*b)
-				continue
-			}
-			for j, end := k, b.first+b.n; j < len(bs) && bs[j].first < end; j++ {
-				d.cut(bs[j])
-			}
+		} else {
+			e.fill(b)
+			d.cut(*b)
 		}
 		n--
 		return n > 0
