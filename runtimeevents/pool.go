@@ -60,7 +60,7 @@ type PoolProcess struct {
 	Workers     []WorkerChange
 	Limits      []Limits
 	// Delays are the times, ns, that work spent in the queue, in the order of dequeueing;
-	// they need the events of FrameworkEventSource.
+	// they need the events of FrameworkEventSource. Empty where Pool.Delayed took them.
 	Delays []Delay
 	// Enqueued counts the work that was put into the queue.
 	Enqueued int64
@@ -79,6 +79,9 @@ type Delay struct {
 
 // Pool collects what the thread pools of a trace did. The zero value is ready for use.
 type Pool struct {
+	// Delayed, if set, takes the times that work spent in the queue, as they end: there may be millions.
+	Delayed func(pid int, d Delay)
+
 	byPID map[int]*PoolProcess
 	order []*PoolProcess
 }
@@ -106,7 +109,13 @@ func (p *Pool) process(pid int) *PoolProcess {
 func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	if ev.Metadata.Provider == nettrace.ProviderFramework {
 		if ev.Metadata.EventID == 30 || ev.Metadata.EventID == 31 {
-			p.process(ev.ProcessID).work(ev, ns)
+			q := p.process(ev.ProcessID)
+			switch d, ended := q.work(ev, ns); {
+			case ended && p.Delayed != nil:
+				p.Delayed(ev.ProcessID, d)
+			case ended:
+				q.Delays = append(q.Delays, d)
+			}
 		}
 		return
 	}
@@ -159,31 +168,31 @@ func (q *PoolProcess) worker(ev *nettrace.Event, ns int64, kind WorkerChangeKind
 // maxQueued bounds the work that was enqueued and never seen again.
 const maxQueued = 1 << 20
 
-// work takes ThreadPoolEnqueueWork and ThreadPoolDequeueWork. The same work may be queued
+// work takes ThreadPoolEnqueueWork and ThreadPoolDequeueWork, which ends a wait. The same work may be queued
 // several times; the oldest goes first.
-func (q *PoolProcess) work(ev *nettrace.Event, ns int64) {
+func (q *PoolProcess) work(ev *nettrace.Event, ns int64) (d Delay, ended bool) {
 	cur := ev.Cursor()
 	id := cur.U64()
 	if cur.Err() != nil {
-		return
+		return d, false
 	}
 	if ev.Metadata.EventID == 30 {
 		q.Enqueued++
 		if len(q.queue) < maxQueued && len(q.queue[id]) < maxQueued {
 			q.queue[id] = append(q.queue[id], ns)
 		}
-		return
+		return d, false
 	}
 	times := q.queue[id]
 	if len(times) == 0 {
-		return
+		return d, false
 	}
-	q.Delays = append(q.Delays, Delay{ns, ns - times[0]})
 	if len(times) == 1 {
 		delete(q.queue, id)
 	} else {
 		q.queue[id] = times[1:]
 	}
+	return Delay{ns, ns - times[0]}, true
 }
 
 // Count counts the changes of a kind.

@@ -148,8 +148,11 @@ func percentile[T any](sorted []T, p float64) (v T) {
 	if len(sorted) == 0 {
 		return v
 	}
-	return sorted[max(0, int(math.Ceil(p/100*float64(len(sorted))))-1)]
+	return sorted[rank(p, len(sorted))]
 }
+
+// rank is the index of the nearest-rank percentile of n sorted values.
+func rank(p float64, n int) int { return max(0, int(math.Ceil(p/100*float64(n)))-1) }
 
 // A spread is the distribution of times.
 type spread struct {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -62,7 +63,7 @@ type collector interface {
 	wants(ev *nettrace.Event) bool
 	take(ev *nettrace.Event, ns int64, stack uint32)
 	// report reports on what lies in a stretch of the trace.
-	report(c *Context, in Stretch) *Report
+	report(c *Context, in Stretch) (*Report, error)
 	// advice says what records the events that the report is about.
 	advice() string
 }
@@ -79,7 +80,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	case KindLocks:
 		c = &locksCollector{waits: o.Waits, in: o.Between}
 	default:
-		c = &threadsCollector{in: o.Between}
+		c = newThreadsCollector(o.Between)
 	}
 	o.Load.NoSamples = true
 	o.Load.Take = func(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
@@ -96,7 +97,10 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	if err != nil {
 		return nil, nil, err
 	}
-	r := c.report(contextOf(p, &o), o.Between)
+	r, err := c.report(contextOf(p, &o), o.Between)
+	if err != nil {
+		return nil, nil, err
+	}
 	if o.Between.From > p.Meta.End { // when what has no end is over, too
 		r = &Report{Title: r.Title, row: r.row, stats: r.stats}
 	}
@@ -151,7 +155,7 @@ func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 }
 
-func (c *gcCollector) report(x *Context, in Stretch) *Report {
+func (c *gcCollector) report(x *Context, in Stretch) (*Report, error) {
 	procs := c.Finish()
 	for _, p := range procs {
 		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool { return !in.overlaps(min(g.Start, g.PauseStart()), g.End) })
@@ -160,7 +164,7 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	procs = slices.DeleteFunc(procs, func(p *runtimeevents.GCProcess) bool {
 		return len(p.Collections)+len(p.Suspensions) == 0 && !c.others[p.PID] && p.Ticks == 0
 	})
-	return GC(procs, x)
+	return GC(procs, x), nil
 }
 
 func (c *gcCollector) advice() string {
@@ -173,11 +177,11 @@ func (c *jitCollector) wants(*nettrace.Event) bool { return false }
 func (c *jitCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 }
-func (c *jitCollector) report(x *Context, in Stretch) *Report {
+func (c *jitCollector) report(x *Context, in Stretch) (*Report, error) {
 	c.Finish()
 	c.Compilations = slices.DeleteFunc(c.Compilations, func(m *runtimeevents.Compilation) bool { return !in.overlaps(m.Stop-m.Time(), m.Stop) })
 	c.Batches = slices.DeleteFunc(c.Batches, func(b runtimeevents.Batch) bool { return !in.overlaps(b.Start, b.Stop) })
-	return JIT(&c.JIT, x)
+	return JIT(&c.JIT, x), nil
 }
 func (c *jitCollector) advice() string {
 	return "no compilations; `dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records them"
@@ -211,11 +215,11 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 }
 
-func (c *locksCollector) report(x *Context, in Stretch) *Report {
+func (c *locksCollector) report(x *Context, in Stretch) (*Report, error) {
 	c.all.Abandoned = append(c.all.Abandoned, c.contentions.Open()...)
 	outside := func(l *runtimeevents.Contention) bool { return !in.overlaps(l.Start, l.Stop) }
 	c.all.Contentions, c.all.Abandoned = slices.DeleteFunc(c.all.Contentions, outside), slices.DeleteFunc(c.all.Abandoned, outside)
-	return LocksReport(&c.all, x)
+	return LocksReport(&c.all, x), nil
 }
 
 func (c *locksCollector) advice() string {
@@ -226,6 +230,22 @@ type threadsCollector struct {
 	runtimeevents.Pool
 	in      Stretch
 	outside map[int]int64 // work enqueued outside of it, by process
+	queued  map[int]*waited
+	aside   *spool.Spool
+}
+
+func newThreadsCollector(in Stretch) *threadsCollector {
+	c := &threadsCollector{in: in, outside: map[int]int64{}, queued: map[int]*waited{}, aside: input.Aside(0)}
+	c.Delayed = func(pid int, d runtimeevents.Delay) {
+		if !in.overlaps(d.Time-d.Wait, d.Time) {
+			return
+		}
+		if c.queued[pid] == nil {
+			c.queued[pid] = newWaited(c.aside)
+		}
+		c.queued[pid].add(d)
+	}
+	return c
 }
 
 func (c *threadsCollector) wants(*nettrace.Event) bool { return false }
@@ -234,27 +254,24 @@ func (c *threadsCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 	const enqueued = 30
 	if ev.Metadata.Provider == nettrace.ProviderFramework && ev.Metadata.EventID == enqueued && !c.in.at(ns) {
-		if c.outside == nil {
-			c.outside = map[int]int64{}
-		}
 		c.outside[ev.ProcessID]++
 	}
 }
 
-func (c *threadsCollector) report(x *Context, in Stretch) *Report {
+func (c *threadsCollector) report(x *Context, in Stretch) (*Report, error) {
 	procs := c.Processes()
 	for _, p := range procs {
 		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.at(a.Time) })
 		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.at(w.Time) })
 		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.at(l.Time) })
-		outside := func(d runtimeevents.Delay) bool { return !in.overlaps(d.Time-d.Wait, d.Time) }
-		p.Delays, p.Births = slices.DeleteFunc(p.Delays, outside), slices.DeleteFunc(p.Births, outside)
+		p.Births = slices.DeleteFunc(p.Births, func(d runtimeevents.Delay) bool { return !in.overlaps(d.Time-d.Wait, d.Time) })
 		p.Enqueued -= c.outside[p.PID]
 	}
 	procs = slices.DeleteFunc(procs, func(p *runtimeevents.PoolProcess) bool {
-		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Delays)+len(p.Births) == 0 && p.Enqueued == 0
+		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Births) == 0 && c.queued[p.PID] == nil && p.Enqueued == 0
 	})
-	return Threads(procs, x)
+	r := Threads(procs, func(pid int) *waited { return c.queued[pid] }, x)
+	return r, c.aside.Err()
 }
 
 func (c *threadsCollector) advice() string {

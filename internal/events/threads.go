@@ -70,8 +70,8 @@ var workerKinds = map[runtimeevents.WorkerChangeKind]string{
 	runtimeevents.WorkerStart: "worker_start", runtimeevents.WorkerStop: "worker_stop", runtimeevents.WorkerWait: "worker_wait",
 }
 
-// Threads reports on the thread pools of a trace.
-func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
+// Threads reports on the thread pools of a trace. queued is how long work waited, by process; nil where that is not known.
+func Threads(procs []*runtimeevents.PoolProcess, queued func(pid int) *waited, c *Context) *Report {
 	r := &Report{Title: "Thread pool of " + c.Name, row: adjustmentRow{}, stats: threadsStats{K: "stats", Reasons: map[string]int{}}}
 	var stats []any
 	for _, p := range procs {
@@ -89,12 +89,13 @@ func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
 		}
 		r.Rows.add(len(p.Adjustments), row)
 		r.CSV.add(len(p.Adjustments), row)
-		s := threadsStatsOf(p)
+		queue := queued(p.PID)
+		s := threadsStatsOf(p, queue)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
 		sec.Verdict = threadsVerdict(p, &s, c)
 		sec.Tables = threadsTables(p, c)
-		sec.Plots = func() []Plot { return threadsPlots(p) }
+		sec.Plots = func() []Plot { return threadsPlots(p, queue) }
 		r.Sections = append(r.Sections, sec)
 	}
 	r.Done = count(r.CSV.Len(), "change") + " of the pool's size"
@@ -102,34 +103,31 @@ func Threads(procs []*runtimeevents.PoolProcess, c *Context) *Report {
 	return r
 }
 
-func threadsStatsOf(p *runtimeevents.PoolProcess) threadsStats {
+func threadsStatsOf(p *runtimeevents.PoolProcess, queue *waited) threadsStats {
 	s := threadsStats{
 		K: "stats", PID: p.PID, Reasons: map[string]int{}, Starts: p.Count(runtimeevents.WorkerStart), Stops: p.Count(runtimeevents.WorkerStop),
-		Waits: p.Count(runtimeevents.WorkerWait), MaxActive: p.MaxWorkers(), Enqueues: p.Enqueued, Dequeues: len(p.Delays),
+		Waits: p.Count(runtimeevents.WorkerWait), MaxActive: p.MaxWorkers(), Enqueues: p.Enqueued,
 	}
 	for _, a := range p.Adjustments {
 		s.Reasons[a.Reason.String()]++
 		s.MaxAdjusted = max(s.MaxAdjusted, a.Workers)
 	}
-	if len(p.Delays) > 0 {
-		d := spreadOf(waits(p.Delays))
+	if queue != nil {
+		d := queue.spread()
+		s.Dequeues = d.Count
 		s.DelayP50, s.DelayP95, s.DelayMax, s.DelaySum = told(d.P50), told(d.P95), told(d.Max), told(d.Sum)
 	}
 	if len(p.Births) > 0 {
-		s.ThreadStart = told(spreadOf(waits(p.Births)).P95)
+		var births []int64
+		for _, d := range p.Births {
+			births = append(births, d.Wait)
+		}
+		s.ThreadStart = told(spreadOf(births).P95)
 	}
 	if l := p.Reason(runtimeevents.Starvation); len(l) > 0 {
 		s.Starving = &starving{text.Millis(l[0].Time), text.Millis(l[len(l)-1].Time), len(l)}
 	}
 	return s
-}
-
-func waits(list []runtimeevents.Delay) []int64 {
-	values := make([]int64, len(list))
-	for i, d := range list {
-		values[i] = d.Wait
-	}
-	return values
 }
 
 func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, c *Context) (v []string) {
@@ -194,7 +192,7 @@ var poolHelp = map[string]string{
 	"Warmup":              ": getting up to speed",
 }
 
-func threadsPlots(p *runtimeevents.PoolProcess) []Plot {
+func threadsPlots(p *runtimeevents.PoolProcess, queue *waited) []Plot {
 	exist, goal := PlotSeries{Name: "workers", Style: Steps}, PlotSeries{Name: "goal", Style: Steps}
 	starved, blocked := PlotSeries{Name: "starvation", Style: Dots}, PlotSeries{Name: "cooperative blocking", Style: Dots}
 	for _, w := range p.Workers {
@@ -210,8 +208,10 @@ func threadsPlots(p *runtimeevents.PoolProcess) []Plot {
 		}
 	}
 	delays := PlotSeries{Name: "wait of work for a worker", Style: Bars}
-	for _, d := range p.Delays {
-		delays.add(d.Time, text.Millis(d.Wait), duration(d.Wait))
+	if queue != nil {
+		for _, d := range queue.longest {
+			delays.add(d.Time, text.Millis(d.Wait), duration(d.Wait))
+		}
 	}
 	return []Plot{
 		{Title: "Workers", Unit: "threads", Series: []PlotSeries{exist, goal, starved, blocked}},
