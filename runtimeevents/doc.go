@@ -9,7 +9,7 @@
 //	for ev := range events {
 //		gcs.Event(ev, reader.Nanos(ev.Time), 0)
 //	}
-//	for _, p := range gcs.Finish(end) {
+//	for _, p := range gcs.Finish() {
 //		fmt.Println(p.PID, len(p.Collections), p.Pause())
 //	}
 //

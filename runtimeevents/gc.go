@@ -95,17 +95,38 @@ func (g *Generation) Survival() (percent float64, ok bool) {
 	return min(100, float64(g.Out)*100/float64(objects)), true
 }
 
-// A RootKind is a kind of root that kept objects alive in the mark phase of one heap.
-type RootKind struct {
+// A Root is a kind of root that keeps objects alive.
+type Root uint32
+
+func (r Root) String() string { return nameOf(rootKinds[:], uint32(r)) }
+
+// Roots is how many of them have names; all others are "Unknown".
+const Roots = 10
+
+// Marked is what one kind of root kept alive in the mark phase of one heap.
+type Marked struct {
 	Heap  uint32
-	Kind  string
+	Kind  Root
 	Bytes uint64
 }
 
-var rootKinds = []string{"Stack", "FinalizerQueue", "Handles", "OlderGeneration", "SizedRefs", "Overflow", "DependentHandles", "NewFinalizerQueue", "Steal", "BackgroundRoots"}
+var rootKinds = [Roots]string{"Stack", "FinalizerQueue", "Handles", "OlderGeneration", "SizedRefs", "Overflow", "DependentHandles", "NewFinalizerQueue", "Steal", "BackgroundRoots"}
 
 // A GC is one collection.
 type GC struct {
+	Collection
+	Pauses []*Suspension // those of this collection; the outer one of an inner collection too
+	Marks  []Marked
+
+	inner    int64 // of these pauses, what belongs to a collection inside
+	within   *GC   // the collection in whose pause this one ran
+	running  int   // collections inside that have not ended
+	recorded bool  // GlobalHeapHistory came
+	unsized  bool  // it ended, and the next Heap stats of its thread are its own
+}
+
+// A Collection is what a collection's own events tell of it, but for its marks. It holds no pointers.
+type Collection struct {
 	Number     uint32
 	Generation uint32
 	Reason     GCReason
@@ -114,13 +135,7 @@ type GC struct {
 	// the trace has no GlobalHeapHistory it is what the type says.
 	Concurrent bool
 
-	Start, End int64         // GCStart and GCEnd; End is Unknown if the trace ended before
-	Pauses     []*Suspension // those of this collection; the outer one of an inner collection too
-	inner      int64         // of these pauses, what belongs to a collection inside
-	within     *GC           // the collection in whose pause this one ran
-	running    int           // collections inside that have not ended
-	recorded   bool          // GlobalHeapHistory came
-	unsized    bool          // it ended, and the next Heap stats of its thread are its own
+	Start, End int64 // GCStart and GCEnd; End is Unknown if the trace ended before
 
 	HasSizes   bool // Heap stats: After and Promoted of the generations, and what follows
 	HasHistory bool // per-heap history: the rest of the generations
@@ -133,7 +148,6 @@ type GC struct {
 	Mechanisms           Mechanisms
 	PauseMode            PauseMode
 	MemoryPressure       uint32 // percent of physical memory in use; 0: not told
-	Marks                []RootKind
 
 	CommittedBefore, CommittedAfter uint64 // 0: not told
 
@@ -187,14 +201,14 @@ func (g *GC) Waking() int64 {
 }
 
 // Duration is the time from GCStart to GCEnd, 0 without an end.
-func (g *GC) Duration() int64 {
+func (g *Collection) Duration() int64 {
 	if g.End == Unknown {
 		return 0
 	}
 	return g.End - g.Start
 }
 
-func (g *GC) sum(of func(*Generation) uint64) (n uint64) {
+func (g *Collection) sum(of func(*Generation) uint64) (n uint64) {
 	for i := range g.Gen {
 		n += of(&g.Gen[i])
 	}
@@ -202,16 +216,18 @@ func (g *GC) sum(of func(*Generation) uint64) (n uint64) {
 }
 
 // Before is the size of the heap before the collection, if HasHistory.
-func (g *GC) Before() uint64 { return g.sum(func(g *Generation) uint64 { return g.Before }) }
+func (g *Collection) Before() uint64 { return g.sum(func(g *Generation) uint64 { return g.Before }) }
 
 // After is the size of the heap behind it, if HasSizes.
-func (g *GC) After() uint64 { return g.sum(func(g *Generation) uint64 { return g.After }) }
+func (g *Collection) After() uint64 { return g.sum(func(g *Generation) uint64 { return g.After }) }
 
 // Promoted is how much survived, if HasSizes. The event does not tell it of pinned objects.
-func (g *GC) Promoted() uint64 { return g.sum(func(g *Generation) uint64 { return g.Promoted }) }
+func (g *Collection) Promoted() uint64 {
+	return g.sum(func(g *Generation) uint64 { return g.Promoted })
+}
 
 // Fragmentation is the free space in the heap behind it, if HasHistory.
-func (g *GC) Fragmentation() uint64 {
+func (g *Collection) Fragmentation() uint64 {
 	return g.sum(func(g *Generation) uint64 { return g.Fragmentation })
 }
 
@@ -255,13 +271,7 @@ func (p *GCProcess) Pause() (sum int64) {
 
 // Unclaimed are the suspensions for a collection that no collection was seen in.
 func (p *GCProcess) Unclaimed() []*Suspension {
-	claimed := map[*Suspension]bool{}
-	for _, g := range p.Collections {
-		for _, s := range g.Pauses {
-			claimed[s] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return claimed[s] })
+	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return s.claimed })
 }
 
 // Server reports whether the process had several heaps, which only server GC has.
@@ -275,7 +285,8 @@ type GCs struct {
 	// thousand times a second.
 	Other func(*Suspension)
 	// Settled, if set, takes each collection as soon as no event can tell more of it, those of a process in order of their
-	// start. Neither these nor any suspensions are kept then: Finish returns the collections that are left.
+	// start. Neither these nor their suspensions are kept then: Finish returns the collections that are left, and the
+	// suspensions of none.
 	Settled func(pid int, g *GC)
 
 	suspensions Suspensions
@@ -372,6 +383,7 @@ func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
 		}
 		if g := p.backgroundOf(s.Count); g != nil {
 			g.Pauses = append(g.Pauses, s)
+			s.claimed = true
 		}
 	}
 }
@@ -386,7 +398,7 @@ func (p *GCProcess) backgroundOf(number uint32) *GC {
 
 func (c *GCs) suspended(p *GCProcess, s *Suspension) {
 	if s.ForGC() {
-		if c.Settled == nil {
+		if c.Settled == nil || !s.claimed {
 			p.Suspensions = append(p.Suspensions, s)
 		}
 		return
@@ -400,7 +412,7 @@ func (c *GCs) suspended(p *GCProcess, s *Suspension) {
 func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	p := c.process(ev.ProcessID)
 	cur := ev.Cursor()
-	g := &GC{Number: cur.U32(), Start: ns, End: Unknown}
+	g := &GC{Collection: Collection{Number: cur.U32(), Start: ns, End: Unknown}}
 	if ev.Version == 0 {
 		g.Reason = GCReason(cur.U32())
 	} else {
@@ -462,6 +474,7 @@ func (c *GCs) claim(p *GCProcess, g *GC) {
 			}
 		}
 		g.Pauses = append(g.Pauses, s)
+		s.claimed = true
 		return
 	}
 }
@@ -595,19 +608,19 @@ func (p *GCProcess) mark(ev *nettrace.Event) {
 	cur := ev.Cursor()
 	heap := cur.U32()
 	cur.U16()
-	kind, bytes := cur.U32(), cur.U64()
+	kind, bytes := Root(cur.U32()), cur.U64()
 	if cur.Err() != nil {
 		return
 	}
 	g := p.open[len(p.open)-1]
 	for i := range g.Marks {
-		if m := &g.Marks[i]; m.Heap == heap && m.Kind == nameOf(rootKinds, kind) {
+		if m := &g.Marks[i]; m.Heap == heap && m.Kind == kind {
 			m.Bytes += bytes
 			return
 		}
 	}
 	if len(g.Marks) < 1<<12 {
-		g.Marks = append(g.Marks, RootKind{heap, nameOf(rootKinds, kind), bytes})
+		g.Marks = append(g.Marks, Marked{heap, kind, bytes})
 	}
 }
 

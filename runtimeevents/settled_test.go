@@ -23,12 +23,13 @@ func told(g *GC) string {
 // settling collects what has settled, in the words of that moment.
 type settling struct {
 	GCs
-	byPID map[int][]string
-	early int // handed on before the end
+	byPID     map[int][]string
+	unclaimed map[int][]*Suspension
+	early     int // handed on before the end
 }
 
 func newSettling() *settling {
-	s := &settling{byPID: map[int][]string{}}
+	s := &settling{byPID: map[int][]string{}, unclaimed: map[int][]*Suspension{}}
 	s.Settled = func(pid int, g *GC) {
 		s.byPID[pid] = append(s.byPID[pid], told(g))
 		s.early++
@@ -40,7 +41,7 @@ func newSettling() *settling {
 func (s *settling) requireSame(t *testing.T, whole []*GCProcess) {
 	t.Helper()
 	for _, p := range s.Finish() {
-		require.Empty(t, p.Suspensions)
+		s.unclaimed[p.PID] = p.Suspensions
 		for _, g := range p.Collections {
 			s.byPID[p.PID] = append(s.byPID[p.PID], told(g))
 		}
@@ -51,6 +52,7 @@ func (s *settling) requireSame(t *testing.T, whole []*GCProcess) {
 			want = append(want, told(g))
 		}
 		require.Equal(t, want, s.byPID[p.PID])
+		require.Equal(t, len(p.Unclaimed()), len(s.unclaimed[p.PID]))
 	}
 }
 

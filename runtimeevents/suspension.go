@@ -32,6 +32,8 @@ type Suspension struct {
 	Suspended int64 // SuspendEEEnd: all stand still
 	Restart   int64 // RestartEEBegin
 	Restarted int64 // RestartEEEnd
+
+	claimed bool // by a collection
 }
 
 // ForGC reports whether a collection was the reason.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 )
 
 // How sure an answer is that evidence speaks for: what is true of recordings at large
@@ -228,7 +229,9 @@ func (c *calibration) fit() {
 		n, right, w, z float64
 	}
 	var rows []known
-	for _, v := range slices.SortedStableFunc(maps.Keys(c.seen), evidence.compare) {
+	seen := slices.Collect(maps.Keys(c.seen))
+	sort.Slice(seen, func(i, k int) bool { return seen[i].compare(seen[k]) < 0 }) // slices.SortFunc takes 13 KB of program
+	for _, v := range seen {
 		if k := c.seen[v]; v.kind != byCallers {
 			rows = append(rows, known{groupOf(v), k.n, k.right, min(1, independent/k.n), usual(v)})
 		}

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -170,7 +171,7 @@ func (x *shortcuts) withCallers(some []StackID) iter.Seq[StackID] {
 			}
 		}
 	}
-	slices.Sort(few) // callers come before what they call
+	slices.SortFunc(few, cmp.Compare[StackID]) // callers come before what they call
 	return func(yield func(StackID) bool) {
 		if len(few) <= most {
 			for _, s := range slices.Backward(few) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
@@ -88,19 +89,20 @@ type gcStats struct {
 	Duration       float64  `json:"process_duration_ms"`
 }
 
-// GC reports on the collections of a trace.
-func GC(procs []*runtimeevents.GCProcess, c *Context) *Report {
+// GC reports on the collections of a trace. What it sums up of millions goes to aside.
+func GC(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
 	r := &Report{Title: "Garbage collections of " + c.Name, row: gcRow{}, stats: gcStats{K: "stats"}}
 	var stats []any
 	for _, p := range procs {
-		s := gcStatsOf(p, c)
-		row := func(i int) any { return gcRowOf(p.PID, p.Collections[i], p.Ticks > 0, c) }
-		r.Rows.add(len(p.Collections), row)
-		r.CSV.add(len(p.Collections), row)
+		sums := sumGCs(p, aside, c)
+		s := gcStatsOf(p, sums, c)
+		row := func(i int) any { return gcRowOf(p.PID, p.list.at(i), p.Ticks > 0, c) }
+		r.Rows.add(p.list.n, row)
+		r.CSV.add(p.list.n, row)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
-		sec.Verdict = gcVerdict(p, &s, c)
-		sec.Tables = gcTables(p, c)
+		sec.Verdict = gcVerdict(sums, &s, c)
+		sec.Tables = gcTables(p, sums, c)
 		sec.Plots = func() []Plot { return gcPlots(p) }
 		r.Sections = append(r.Sections, sec)
 	}
@@ -109,11 +111,11 @@ func GC(procs []*runtimeevents.GCProcess, c *Context) *Report {
 	return r
 }
 
-func gcRowOf(pid int, g *runtimeevents.GC, ticks bool, c *Context) gcRow {
+func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 	row := gcRow{
 		K: "gc", PID: pid, Number: g.Number, Generation: g.Generation, Type: g.Type.String(), Concurrent: g.Concurrent,
 		Reason: g.Reason.String(), ReasonNumber: uint32(g.Reason), Induced: g.Reason.Induced(),
-		Start: text.Millis(g.Start), PauseStart: text.Millis(g.PauseStart()), Pause: text.Millis(g.Pause()), Suspend: text.Millis(g.Suspend()), Waking: text.Millis(g.Waking()),
+		Start: text.Millis(g.Start), PauseStart: text.Millis(g.pauseStart), Pause: text.Millis(g.pause), Suspend: text.Millis(g.suspend), Waking: text.Millis(g.waking),
 		Heaps: g.Heaps, Mechanisms: strings.Join(g.Mechanisms.Names(), ", "), Pressure: g.MemoryPressure, Frames: c.frames(g.Stack),
 	}
 	if g.End >= 0 {
@@ -159,26 +161,103 @@ func gcRowOf(pid int, g *runtimeevents.GC, ticks bool, c *Context) gcRow {
 	if g.CommittedAfter > 0 {
 		row.CommittedEnd = ptr(g.CommittedAfter)
 	}
-	for _, m := range g.Marks {
+	for kind, bytes := range g.marked {
+		if g.roots>>kind&1 == 0 {
+			continue
+		}
 		if row.Marks == nil {
 			row.Marks = map[string]uint64{}
 		}
-		row.Marks[m.Kind] += m.Bytes
+		row.Marks[runtimeevents.Root(kind).String()] = bytes
 	}
 	return row
 }
 
 func ptr[T any](v T) *T { return &v }
 
-func gcStatsOf(p *runtimeevents.GCProcess, c *Context) gcStats {
-	s := gcStats{K: "stats", PID: p.PID, Count: len(p.Collections), Server: p.Server(), Finalized: p.Finalized, Finalizing: text.Millis(p.Finalizing), Duration: text.Millis(c.End)}
-	var pauses []int64
+// gcSums are what all collections of a process add up to.
+type gcSums struct {
+	groups     [len(gcGroups)]gcGroup // as in gcGroups
+	reasons    map[string]int
+	pauses     map[string]int64 // by reason
+	inducers   map[string]int   // who called GC.Collect
+	worst      *gcRecord        // with the longest pause
+	last       *gcRecord        // that told sizes
+	allocated  uint64           // by the sizes of the heap
+	allocating bool             // they were told
+}
+
+// gcGroups are how collections are told apart, and all of them.
+var gcGroups = [...]string{"0", "1", "2 blocking", "2 background", "all"}
+
+// A gcGroup is some of the collections.
+type gcGroup struct {
+	pauses   *durations
+	promoted uint64
+}
+
+func (g *gcRecord) background() bool { return g.Type == runtimeevents.BackgroundGC && g.Concurrent }
+
+// group returns the number of g's group.
+func (g *gcRecord) group() int {
+	if g.Generation >= 2 && g.background() {
+		return 3
+	}
+	return int(min(2, g.Generation))
+}
+
+func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
+	s := &gcSums{reasons: map[string]int{}, pauses: map[string]int64{}, inducers: map[string]int{}}
+	for i := range s.groups {
+		s.groups[i].pauses = newDurations(aside)
+	}
+	var was [runtimeevents.Generations]uint64 // sizes after the collection before whose sizes and history are told
+	for _, g := range p.list.all() {
+		for _, i := range []int{g.group(), len(gcGroups) - 1} {
+			s.groups[i].pauses.add(g.pause)
+			s.groups[i].promoted += g.Promoted()
+		}
+		s.reasons[g.Reason.String()]++
+		s.pauses[g.Reason.String()] += g.pause
+		if g.Reason.Induced() {
+			if who := caller(c.frames(g.Stack)); who != "" && !strings.HasPrefix(who, "?!") { // gc-collect records no names
+				s.inducers[who]++
+			}
+		}
+		if s.worst == nil || g.pause > s.worst.pause {
+			s.worst = ptr(*g)
+		}
+		if !g.HasSizes {
+			continue
+		}
+		if s.last == nil {
+			s.last = new(gcRecord)
+		}
+		*s.last = *g
+		if !g.HasHistory || g.Concurrent {
+			continue
+		}
+		for _, i := range []int{0, 3, 4} { // where objects are allocated
+			s.allocated += g.Gen[i].Before - min(g.Gen[i].Before, was[i])
+		}
+		for i := range was {
+			was[i] = g.Gen[i].After
+		}
+		s.allocating = true
+	}
+	return s
+}
+
+// all is the group that holds all collections.
+func (s *gcSums) all() *gcGroup { return &s.groups[len(gcGroups)-1] }
+
+func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
+	s := gcStats{K: "stats", PID: p.PID, Count: p.list.n, Finalized: p.Finalized, Finalizing: text.Millis(p.Finalizing), Duration: text.Millis(c.End)}
 	var heap, promoted, after uint64
 	sized := 0
-	for _, g := range p.Collections {
-		pauses = append(pauses, g.Pause())
+	for _, g := range p.list.all() {
 		s.ByGeneration[min(2, g.Generation)]++
-		s.MaxSuspend = max(s.MaxSuspend, text.Millis(g.Suspend()))
+		s.MaxSuspend = max(s.MaxSuspend, text.Millis(g.suspend))
 		s.Heaps = max(s.Heaps, g.Heaps)
 		if g.End < 0 {
 			s.Incomplete++
@@ -202,7 +281,8 @@ func gcStatsOf(p *runtimeevents.GCProcess, c *Context) gcStats {
 			heap = max(heap, g.Before())
 		}
 	}
-	t := spreadOf(pauses)
+	s.Server = s.Heaps > 1
+	t := sums.all().pauses.spread()
 	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(t.Sum), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
 	for _, u := range p.Unclaimed() {
 		s.OtherPause += text.Millis(u.Pause())
@@ -213,35 +293,20 @@ func gcStatsOf(p *runtimeevents.GCProcess, c *Context) gcStats {
 	if sized > 0 {
 		s.Promoted, s.MaxHeap, s.MeanHeap = &promoted, &heap, ptr(after/uint64(sized))
 	}
-	s.allocated(p, c)
+	s.allocates(p, sums, c)
 	return s
 }
 
-// allocated tells what was allocated: by the ticks, else by what the generation that objects
+// allocates tells what was allocated: by the ticks, else by what the generation that objects
 // are allocated in, and that of large ones, gained between two collections.
-func (s *gcStats) allocated(p *runtimeevents.GCProcess, c *Context) {
+func (s *gcStats) allocates(p *gcProcess, sums *gcSums, c *Context) {
 	var n uint64
 	switch {
 	case p.Ticks > 0:
 		n, s.AllocatedBy = p.TickBytes, "ticks"
+	case sums.allocating:
+		n, s.AllocatedBy = sums.allocated, "heap_sizes"
 	default:
-		var last *runtimeevents.GC
-		for _, g := range p.Collections {
-			if !g.HasHistory || !g.HasSizes || g.Concurrent {
-				continue
-			}
-			for _, i := range []int{0, 3, 4} {
-				var was uint64
-				if last != nil {
-					was = last.Gen[i].After
-				}
-				n += g.Gen[i].Before - min(g.Gen[i].Before, was)
-			}
-			last = g
-			s.AllocatedBy = "heap_sizes"
-		}
-	}
-	if s.AllocatedBy == "" {
 		return
 	}
 	s.Allocated = &n
@@ -250,11 +315,11 @@ func (s *gcStats) allocated(p *runtimeevents.GCProcess, c *Context) {
 	}
 }
 
-func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) {
+func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
 	if s.Count == 0 {
 		return []string{"No collection took place."}
 	}
-	worst := slices.MaxFunc(p.Collections, func(a, b *runtimeevents.GC) int { return cmp.Compare(a.Pause(), b.Pause()) })
+	worst := sums.worst
 	pause := int64(s.Pause*1e6 + 0.5)
 	judged := "That is little."
 	switch {
@@ -273,7 +338,7 @@ func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) 
 	v = append(v,
 		fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(s.Count, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
 		fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
-			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.Pause()), worst.Number, gcKind(worst), at(worst.Start)))
+			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
 	if s.Allocated != nil {
 		how := ""
 		if s.AllocatedBy != "ticks" {
@@ -281,7 +346,7 @@ func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) 
 		}
 		v = append(v, fmt.Sprintf("Allocated: %s, %s a second%s.", size(float64(*s.Allocated)), size(*s.AllocationRate*1e6), how))
 	}
-	if last := lastSized(p); last != nil {
+	if last := sums.last; last != nil {
 		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
 		if last.HasHistory && last.After() > 0 {
 			line += fmt.Sprintf(", of which %s is free space between objects", percent(float64(last.Fragmentation()), float64(last.After())))
@@ -289,7 +354,7 @@ func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) 
 		v = append(v, line+".")
 	}
 	if s.Induced > 0 {
-		v = append(v, fmt.Sprintf("Induced: %s asked for by code%s.", count(s.Induced, "collection"), inducers(p, c)))
+		v = append(v, fmt.Sprintf("Induced: %s asked for by code%s.", count(s.Induced, "collection"), inducersOf(sums)))
 	}
 	if s.FellBack > 0 {
 		v = append(v, fmt.Sprintf("Fell back: %s that %s blocking, as if not concurrent.", count(s.FellBack, "background collection"), map[bool]string{true: "was", false: "were"}[s.FellBack == 1]))
@@ -302,28 +367,11 @@ func gcVerdict(p *runtimeevents.GCProcess, s *gcStats, c *Context) (v []string) 
 
 func nanos(ms float64) int64 { return int64(ms*1e6 + 0.5) }
 
-func lastSized(p *runtimeevents.GCProcess) *runtimeevents.GC {
-	for _, g := range slices.Backward(p.Collections) {
-		if g.HasSizes {
-			return g
-		}
-	}
-	return nil
-}
-
-// inducers names who called GC.Collect, the most frequent first.
-func inducers(p *runtimeevents.GCProcess, c *Context) string {
-	by := map[string]int{}
-	for _, g := range p.Collections {
-		if g.Reason.Induced() {
-			if who := caller(c.frames(g.Stack)); who != "" && !strings.HasPrefix(who, "?!") { // gc-collect records no names
-				by[who]++
-			}
-		}
-	}
+// inducersOf names who called GC.Collect, the most frequent first.
+func inducersOf(sums *gcSums) string {
 	var names []string
-	for _, n := range ranked(by, 3) {
-		names = append(names, fmt.Sprintf("%s (%d)", short(n), by[n]))
+	for _, n := range ranked(sums.inducers, 3) {
+		names = append(names, fmt.Sprintf("%s (%d)", short(n), sums.inducers[n]))
 	}
 	if len(names) == 0 {
 		return ""
@@ -342,10 +390,10 @@ func ranked(by map[string]int, n int) []string {
 }
 
 // gcKind is generation and way of a collection: "gen 2 background".
-func gcKind(g *runtimeevents.GC) string {
+func gcKind(g *gcRecord) string {
 	s := "gen " + strconv.Itoa(int(g.Generation))
 	switch {
-	case g.Type == runtimeevents.BackgroundGC && g.Concurrent:
+	case g.background():
 		s += " background"
 	case g.Type == runtimeevents.BackgroundGC:
 		s += " background, fell back"
@@ -357,47 +405,25 @@ func gcKind(g *runtimeevents.GC) string {
 	return s
 }
 
-func gcTables(p *runtimeevents.GCProcess, c *Context) []Table {
-	if len(p.Collections) == 0 {
+func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
+	if p.list.n == 0 {
 		return nil
 	}
 	byKind := Table{Head: []string{"count", "pause", "mean", "p95", "max", "promoted", "generation"}, Left: 6, Spare: []string{"mean"}}
-	group := func(name string, keep func(*runtimeevents.GC) bool) {
-		var pauses []int64
-		var promoted uint64
-		for _, g := range p.Collections {
-			if keep(g) {
-				pauses = append(pauses, g.Pause())
-				promoted += g.Promoted()
-			}
+	for i, name := range gcGroups {
+		g := &sums.groups[i]
+		if t := g.pauses.spread(); t.Count > 0 {
+			byKind.Rows = append(byKind.Rows, []string{thousands(t.Count), duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(g.promoted)), name})
 		}
-		if t := spreadOf(pauses); t.Count > 0 {
-			byKind.Rows = append(byKind.Rows, []string{thousands(t.Count), duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(promoted)), name})
-		}
-	}
-	background := func(g *runtimeevents.GC) bool { return g.Type == runtimeevents.BackgroundGC && g.Concurrent }
-	group("0", func(g *runtimeevents.GC) bool { return g.Generation == 0 })
-	group("1", func(g *runtimeevents.GC) bool { return g.Generation == 1 })
-	group("2 blocking", func(g *runtimeevents.GC) bool { return g.Generation >= 2 && !background(g) })
-	group("2 background", func(g *runtimeevents.GC) bool { return g.Generation >= 2 && background(g) })
-	group("all", func(*runtimeevents.GC) bool { return true })
-
-	reasons := map[string]int{}
-	pauses := map[string]int64{}
-	for _, g := range p.Collections {
-		reasons[g.Reason.String()]++
-		pauses[g.Reason.String()] += g.Pause()
 	}
 	byReason := Table{Head: []string{"count", "pause", "reason"}, Left: 2}
-	for _, r := range ranked(reasons, len(reasons)) {
-		byReason.Rows = append(byReason.Rows, []string{thousands(reasons[r]), duration(pauses[r]), r + reasonHelp[r]})
+	for _, r := range ranked(sums.reasons, len(sums.reasons)) {
+		byReason.Rows = append(byReason.Rows, []string{thousands(sums.reasons[r]), duration(sums.pauses[r]), r + reasonHelp[r]})
 	}
-
-	longest := slices.Clone(p.Collections)
-	slices.SortStableFunc(longest, func(a, b *runtimeevents.GC) int { return cmp.Compare(b.Pause(), a.Pause()) })
-	n := c.cut(len(longest))
-	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: len(longest) - n}
-	for _, g := range longest[:n] {
+	longest := p.list.longest(c.cut(p.list.n))
+	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: p.list.n - len(longest)}
+	for _, i := range longest {
+		g := p.list.at(i)
 		before, after, promoted := "", "", ""
 		if g.HasHistory {
 			before = size(float64(g.Before()))
@@ -405,7 +431,7 @@ func gcTables(p *runtimeevents.GCProcess, c *Context) []Table {
 		if g.HasSizes {
 			after, promoted = size(float64(g.After())), size(float64(g.Promoted()))
 		}
-		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.Pause()), duration(g.Suspend()), before, after, promoted, gcKind(g), g.Reason.String()})
+		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.pause), duration(g.suspend), before, after, promoted, gcKind(g), g.Reason.String()})
 	}
 	return []Table{byKind, byReason, slow}
 }
@@ -423,31 +449,28 @@ var reasonHelp = map[string]string{
 	"OutOfSpaceLOH":     ": no room for large objects",
 }
 
-func gcPlots(p *runtimeevents.GCProcess) []Plot {
-	heap := Plot{Title: "Heap", Unit: "MB"}
-	var after, before, free PlotSeries
-	after.Name, before.Name, free.Name = "after", "before", "free space after"
-	before.Style = Dots
-	for _, g := range p.Collections {
-		tip := fmt.Sprintf("number %d, %s, %s", g.Number, gcKind(g), g.Reason)
+func gcPlots(p *gcProcess) []Plot {
+	var after, before, free peaks
+	var pauses [3]peaks
+	for i, g := range p.list.all() {
 		if g.HasHistory {
-			before.add(g.Start, float64(g.Before())/1e6, tip)
-			free.add(g.Start, float64(g.Fragmentation())/1e6, tip)
+			before.add(g.Start, float64(g.Before())/1e6, i)
+			free.add(g.Start, float64(g.Fragmentation())/1e6, i)
 		}
 		if g.HasSizes {
-			after.add(g.Start, float64(g.After())/1e6, tip)
+			after.add(g.Start, float64(g.After())/1e6, i)
 		}
+		pauses[min(2, g.Generation)].add(g.pauseStart, text.Millis(g.pause), i)
 	}
-	heap.Series = []PlotSeries{after, before, free}
-	pauses := Plot{Title: "Pauses", Unit: "ms"}
+	tip := func(x *peak) string {
+		g := p.list.at(x.n)
+		return fmt.Sprintf("number %d, %s, %s", g.Number, gcKind(g), g.Reason)
+	}
+	byGeneration := Plot{Title: "Pauses", Unit: "ms"}
 	for gen, name := range []string{"generation 0", "generation 1", "generation 2"} {
-		s := PlotSeries{Name: name, Style: Bars}
-		for _, g := range p.Collections {
-			if min(2, int(g.Generation)) == gen {
-				s.add(g.PauseStart(), text.Millis(g.Pause()), fmt.Sprintf("number %d, %s, %s: %s", g.Number, gcKind(g), g.Reason, duration(g.Pause())))
-			}
-		}
-		pauses.Series = append(pauses.Series, s)
+		byGeneration.Series = append(byGeneration.Series, pauses[gen].series(name, Bars, func(x *peak) string { return tip(x) + ": " + duration(p.list.at(x.n).pause) }))
 	}
-	return []Plot{pauses, heap}
+	return []Plot{byGeneration, {Title: "Heap", Unit: "MB", Series: []PlotSeries{
+		after.series("after", Line, tip), before.series("before", Dots, tip), free.series("free space after", Line, tip),
+	}}}
 }

@@ -154,26 +154,6 @@ func percentile[T any](sorted []T, p float64) (v T) {
 // rank is the index of the nearest-rank percentile of n sorted values.
 func rank(p float64, n int) int { return max(0, int(math.Ceil(p/100*float64(n)))-1) }
 
-// A spread is the distribution of times.
-type spread struct {
-	Count           int
-	Sum             int64
-	P50, P95, P99   int64
-	Max, Mean, Last int64
-}
-
-func spreadOf(values []int64) (s spread) {
-	sorted := slices.Sorted(slices.Values(values))
-	for _, v := range sorted {
-		s.Sum += v
-	}
-	if s.Count = len(sorted); s.Count > 0 {
-		s.P50, s.P95, s.P99 = percentile(sorted, 50), percentile(sorted, 95), percentile(sorted, 99)
-		s.Max, s.Mean = sorted[len(sorted)-1], s.Sum/int64(s.Count)
-	}
-	return s
-}
-
 // duration prints a time for people, with three digits or so.
 func duration(ns int64) string {
 	switch v := float64(ns); {

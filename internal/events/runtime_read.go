@@ -7,6 +7,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -134,16 +135,32 @@ type gcCollector struct {
 	runtimeevents.GCs
 	in     Stretch
 	others map[int]bool // processes that were suspended for other reasons
+	lists  map[int]*gcList
+	aside  *spool.Spool
 }
 
 func newGCCollector(in Stretch) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}}
+	c := &gcCollector{in: in, others: map[int]bool{}, lists: map[int]*gcList{}, aside: input.Aside(1)}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
 		}
 	}
+	c.Settled = func(pid int, g *runtimeevents.GC) {
+		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {
+			c.list(pid).add(recordOf(g))
+		}
+	}
 	return c
+}
+
+func (c *gcCollector) list(pid int) *gcList {
+	l := c.lists[pid]
+	if l == nil {
+		l = newGCList(c.aside)
+		c.lists[pid] = l
+	}
+	return l
 }
 
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
@@ -156,15 +173,20 @@ func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 }
 
 func (c *gcCollector) report(x *Context, in Stretch) (*Report, error) {
-	procs := c.Finish()
-	for _, p := range procs {
-		p.Collections = slices.DeleteFunc(p.Collections, func(g *runtimeevents.GC) bool { return !in.overlaps(min(g.Start, g.PauseStart()), g.End) })
+	var procs []*gcProcess
+	for _, p := range c.Finish() {
+		for _, g := range p.Collections {
+			c.Settled(p.PID, g)
+		}
 		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
+		l := c.list(p.PID)
+		l.pages.Done()
+		if l.n+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
+			procs = append(procs, &gcProcess{p, l})
+		}
 	}
-	procs = slices.DeleteFunc(procs, func(p *runtimeevents.GCProcess) bool {
-		return len(p.Collections)+len(p.Suspensions) == 0 && !c.others[p.PID] && p.Ticks == 0
-	})
-	return GC(procs, x), nil
+	r := GC(procs, c.aside, x)
+	return r, c.aside.Err()
 }
 
 func (c *gcCollector) advice() string {
@@ -240,10 +262,13 @@ func newThreadsCollector(in Stretch) *threadsCollector {
 		if !in.overlaps(d.Time-d.Wait, d.Time) {
 			return
 		}
-		if c.queued[pid] == nil {
-			c.queued[pid] = newWaited(c.aside)
+		w := c.queued[pid]
+		if w == nil {
+			w = &waited{durations: newDurations(c.aside)}
+			c.queued[pid] = w
 		}
-		c.queued[pid].add(d)
+		w.add(d.Wait)
+		w.longest.add(d.Time, text.Millis(d.Wait), 0)
 	}
 	return c
 }

@@ -70,6 +70,12 @@ var workerKinds = map[runtimeevents.WorkerChangeKind]string{
 	runtimeevents.WorkerStart: "worker_start", runtimeevents.WorkerStop: "worker_stop", runtimeevents.WorkerWait: "worker_wait",
 }
 
+// waited is how long work stood in the queue of a process, millions of times.
+type waited struct {
+	*durations
+	longest peaks // in ms
+}
+
 // Threads reports on the thread pools of a trace. queued is how long work waited, by process; nil where that is not known.
 func Threads(procs []*runtimeevents.PoolProcess, queued func(pid int) *waited, c *Context) *Report {
 	r := &Report{Title: "Thread pool of " + c.Name, row: adjustmentRow{}, stats: threadsStats{K: "stats", Reasons: map[string]int{}}}
@@ -209,9 +215,7 @@ func threadsPlots(p *runtimeevents.PoolProcess, queue *waited) []Plot {
 	}
 	delays := PlotSeries{Name: "wait of work for a worker", Style: Bars}
 	if queue != nil {
-		for _, d := range queue.longest {
-			delays.add(d.Time, text.Millis(d.Wait), duration(d.Wait))
-		}
+		delays = queue.longest.series(delays.Name, Bars, func(p *peak) string { return duration(nanos(p.value)) })
 	}
 	return []Plot{
 		{Title: "Workers", Unit: "threads", Series: []PlotSeries{exist, goal, starved, blocked}},

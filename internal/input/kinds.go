@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -81,7 +82,7 @@ func Kinds() (list []Kind) {
 	for _, r := range kinds {
 		list = append(list, r.kind)
 	}
-	slices.Sort(list)
+	sort.Slice(list, func(i, k int) bool { return list[i] < list[k] }) // slices.Sort has code of its own for bytes
 	return list
 }
 

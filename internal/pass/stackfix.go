@@ -42,7 +42,8 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	}
 	processes := map[*profile.Process]uint32{}
 	// votes that are equal go by the order of the threads, which is the reader's own
-	ordered := slices.SortedStableFunc(slices.Values(p.Threads), func(a, b *profile.Thread) int {
+	ordered := slices.Clone(p.Threads)
+	slices.SortStableFunc(ordered, func(a, b *profile.Thread) int {
 		return cmp.Or(cmp.Compare(a.Process.PID, b.Process.PID), cmp.Compare(a.TID, b.TID))
 	})
 	threads := make([]stackfix.Thread, len(ordered))

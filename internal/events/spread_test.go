@@ -1,0 +1,102 @@
+package events
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// The distribution of millions is that of the same values in a slice.
+func TestDurations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 7, 99, 100, 5_000, 200_000} {
+		d := newDurations(input.Aside(1))
+		var values []int64
+		for range n {
+			v := r.Int64N(1e9)
+			d.add(v)
+			values = append(values, v)
+		}
+		require.Equal(t, spreadOf(values), d.spread(), n)
+	}
+}
+
+// The largest value of each part of the time stays, and few of many values do.
+func TestPeaks(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{1, 100, mostPeaks - 1, mostPeaks, 100_000, 1_000_000} {
+		var s peaks
+		want, got := map[int64]float64{}, map[int64]float64{} // by hundredth of the time
+		part := func(at int64) int64 { return at / (int64(n)*1e4 + 1) }
+		for i := range n {
+			at, v := int64(i)*1e6, r.Float64()
+			s.add(at, v, i)
+			want[part(at)] = max(want[part(at)], v)
+		}
+		require.Less(t, len(s.list), mostPeaks)
+		if n < mostPeaks {
+			require.Len(t, s.list, n)
+		}
+		for i, p := range s.list {
+			require.Equal(t, p.at, int64(p.n)*1e6)
+			require.True(t, i == 0 || s.list[i-1].at < p.at)
+			got[part(p.at)] = max(got[part(p.at)], p.value)
+		}
+		lower := 0
+		for k, v := range want {
+			if got[k] != v {
+				lower++ // where two parts meet, one of them has the largest of both
+			}
+		}
+		assert.LessOrEqual(t, lower, 3, n)
+	}
+}
+
+// Times that go back do not make the peaks grow, nor go on for ever.
+func TestPeaksOfDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var s peaks
+	for i := range 300_000 {
+		at := r.Int64() - math.MaxInt64/2
+		if i%3 == 0 {
+			at = int64(i%2) * math.MaxInt64
+		}
+		s.add(at, float64(i), i)
+		require.Less(t, len(s.list), mostPeaks)
+	}
+}
+
+// The longest pauses are those that a sort of all would put first, of equal ones the earlier ones.
+func TestLongestPauses(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	l := newGCList(input.Aside(1))
+	for i := range 20_000 {
+		l.add(gcRecord{Collection: runtimeevents.Collection{Number: uint32(i)}, pause: r.Int64N(500)})
+	}
+	require.Positive(t, l.pages.Len())
+	l.pages.Done()
+	for _, n := range []int{0, 1, 10, 3_000, 20_000} {
+		got := l.longest(n)
+		require.Len(t, got, n)
+		in := map[int]bool{}
+		for k, i := range got {
+			require.EqualValues(t, i, l.at(i).Number)
+			in[i] = true
+			if k > 0 {
+				a, b := l.at(got[k-1]).pause, l.at(i).pause
+				require.True(t, a > b || a == b && got[k-1] < i)
+			}
+		}
+		for i, g := range l.all() {
+			if n > 0 && !in[i] {
+				require.LessOrEqual(t, g.pause, l.at(got[n-1]).pause)
+			}
+		}
+	}
+}
