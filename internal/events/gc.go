@@ -91,7 +91,7 @@ type gcStats struct {
 
 // GC reports on the collections of a trace. What it sums up of millions goes to aside.
 func GC(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
-	r := &Report{Title: "Garbage collections of " + c.Name, row: gcRow{}, stats: gcStats{K: "stats"}}
+	r := &Report{Title: "Garbage collections of " + c.Name, row: gcRow{}, stats: gcStats{K: "stats"}, aside: aside}
 	var stats []any
 	for _, p := range procs {
 		sums := sumGCs(p, aside, c)

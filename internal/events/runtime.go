@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -25,6 +27,8 @@ type Report struct {
 
 	// What a thing's row and the totals look like where there is nothing.
 	row, stats any
+	// What is on disk of what it is about. If that has an error, nothing of the report is to be believed.
+	aside *spool.Spool
 }
 
 // A Section is what there is to say of one process.
@@ -118,6 +122,10 @@ var RuntimeFormats = []string{"text", "json", "csv", "html", "ndjson"}
 // Write writes r in one of RuntimeFormats. Lines of text are no wider than width where names can
 // be shortened; 0 is any width.
 func (r *Report) Write(w io.Writer, format string, width int) error {
+	return cmp.Or(r.write(w, format, width), r.aside.Err())
+}
+
+func (r *Report) write(w io.Writer, format string, width int) error {
 	switch format {
 	case "text":
 		return r.text(w, width)

@@ -64,7 +64,7 @@ type collector interface {
 	wants(ev *nettrace.Event) bool
 	take(ev *nettrace.Event, ns int64, stack uint32)
 	// report reports on what lies in a stretch of the trace.
-	report(c *Context, in Stretch) (*Report, error)
+	report(c *Context, in Stretch) *Report
 	// advice says what records the events that the report is about.
 	advice() string
 }
@@ -98,10 +98,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := c.report(contextOf(p, &o), o.Between)
-	if err != nil {
-		return nil, nil, err
-	}
+	r := c.report(contextOf(p, &o), o.Between)
 	if o.Between.From > p.Meta.End { // when what has no end is over, too
 		r = &Report{Title: r.Title, row: r.row, stats: r.stats}
 	}
@@ -172,7 +169,7 @@ func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 }
 
-func (c *gcCollector) report(x *Context, in Stretch) (*Report, error) {
+func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	var procs []*gcProcess
 	for _, p := range c.Finish() {
 		for _, g := range p.Collections {
@@ -185,8 +182,7 @@ func (c *gcCollector) report(x *Context, in Stretch) (*Report, error) {
 			procs = append(procs, &gcProcess{p, l})
 		}
 	}
-	r := GC(procs, c.aside, x)
-	return r, c.aside.Err()
+	return GC(procs, c.aside, x)
 }
 
 func (c *gcCollector) advice() string {
@@ -199,11 +195,11 @@ func (c *jitCollector) wants(*nettrace.Event) bool { return false }
 func (c *jitCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 }
-func (c *jitCollector) report(x *Context, in Stretch) (*Report, error) {
+func (c *jitCollector) report(x *Context, in Stretch) *Report {
 	c.Finish()
 	c.Compilations = slices.DeleteFunc(c.Compilations, func(m *runtimeevents.Compilation) bool { return !in.overlaps(m.Stop-m.Time(), m.Stop) })
 	c.Batches = slices.DeleteFunc(c.Batches, func(b runtimeevents.Batch) bool { return !in.overlaps(b.Start, b.Stop) })
-	return JIT(&c.JIT, x), nil
+	return JIT(&c.JIT, x)
 }
 func (c *jitCollector) advice() string {
 	return "no compilations; `dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records them"
@@ -237,11 +233,11 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 }
 
-func (c *locksCollector) report(x *Context, in Stretch) (*Report, error) {
+func (c *locksCollector) report(x *Context, in Stretch) *Report {
 	c.all.Abandoned = append(c.all.Abandoned, c.contentions.Open()...)
 	outside := func(l *runtimeevents.Contention) bool { return !in.overlaps(l.Start, l.Stop) }
 	c.all.Contentions, c.all.Abandoned = slices.DeleteFunc(c.all.Contentions, outside), slices.DeleteFunc(c.all.Abandoned, outside)
-	return LocksReport(&c.all, x), nil
+	return LocksReport(&c.all, x)
 }
 
 func (c *locksCollector) advice() string {
@@ -283,7 +279,7 @@ func (c *threadsCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 }
 
-func (c *threadsCollector) report(x *Context, in Stretch) (*Report, error) {
+func (c *threadsCollector) report(x *Context, in Stretch) *Report {
 	procs := c.Processes()
 	for _, p := range procs {
 		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.at(a.Time) })
@@ -296,7 +292,8 @@ func (c *threadsCollector) report(x *Context, in Stretch) (*Report, error) {
 		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Births) == 0 && c.queued[p.PID] == nil && p.Enqueued == 0
 	})
 	r := Threads(procs, func(pid int) *waited { return c.queued[pid] }, x)
-	return r, c.aside.Err()
+	r.aside = c.aside
+	return r
 }
 
 func (c *threadsCollector) advice() string {

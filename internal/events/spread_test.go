@@ -1,14 +1,18 @@
 package events
 
 import (
+	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -79,7 +83,7 @@ func TestLongestPauses(t *testing.T) {
 	for i := range 20_000 {
 		l.add(gcRecord{Collection: runtimeevents.Collection{Number: uint32(i)}, pause: r.Int64N(500)})
 	}
-	require.Positive(t, l.pages.Len())
+	require.Greater(t, l.pages.Len()*int(unsafe.Sizeof(gcPage{})), gcMemory, "not all of them are in memory")
 	l.pages.Done()
 	for _, n := range []int{0, 1, 10, 3_000, 20_000} {
 		got := l.longest(n)
@@ -99,4 +103,22 @@ func TestLongestPauses(t *testing.T) {
 			}
 		}
 	}
+}
+
+// brokenFile takes what is written, and cannot be read.
+type brokenFile struct{}
+
+func (brokenFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
+func (brokenFile) ReadAt([]byte, int64) (int, error)      { return 0, errors.New("gone") }
+
+// A report whose collections cannot be read again is an error.
+func TestReportFromBrokenDisk(t *testing.T) {
+	aside := &spool.Spool{Create: func() (spool.File, error) { return brokenFile{}, nil }, Memory: 1}
+	l := newGCList(aside)
+	for range 20_000 {
+		l.add(gcRecord{})
+	}
+	l.pages.Done()
+	r := GC([]*gcProcess{{&runtimeevents.GCProcess{}, l}}, aside, &Context{End: 1})
+	require.ErrorContains(t, r.Write(io.Discard, "ndjson", 0), "gone")
 }
