@@ -89,8 +89,8 @@ type gcStats struct {
 	Duration       float64  `json:"process_duration_ms"`
 }
 
-// GC reports on the collections of a trace. What it sums up of millions goes to aside.
-func GC(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
+// gcReport reports on the collections of a trace. What it sums up of millions goes to aside.
+func gcReport(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
 	r := &Report{Title: "Garbage collections of " + c.Name, row: gcRow{}, stats: gcStats{K: "stats"}, aside: aside}
 	var stats []any
 	for _, p := range procs {

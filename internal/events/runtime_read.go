@@ -182,7 +182,7 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 			procs = append(procs, &gcProcess{p, l})
 		}
 	}
-	return GC(procs, c.aside, x)
+	return gcReport(procs, c.aside, x)
 }
 
 func (c *gcCollector) advice() string {
@@ -291,7 +291,7 @@ func (c *threadsCollector) report(x *Context, in Stretch) *Report {
 	procs = slices.DeleteFunc(procs, func(p *runtimeevents.PoolProcess) bool {
 		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Births) == 0 && c.queued[p.PID] == nil && p.Enqueued == 0
 	})
-	r := Threads(procs, func(pid int) *waited { return c.queued[pid] }, x)
+	r := threadsReport(procs, func(pid int) *waited { return c.queued[pid] }, x)
 	r.aside = c.aside
 	return r
 }

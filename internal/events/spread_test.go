@@ -119,6 +119,6 @@ func TestReportFromBrokenDisk(t *testing.T) {
 		l.add(gcRecord{})
 	}
 	l.pages.Done()
-	r := GC([]*gcProcess{{&runtimeevents.GCProcess{}, l}}, aside, &Context{End: 1})
+	r := gcReport([]*gcProcess{{&runtimeevents.GCProcess{}, l}}, aside, &Context{End: 1})
 	require.ErrorContains(t, r.Write(io.Discard, "ndjson", 0), "gone")
 }

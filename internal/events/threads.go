@@ -76,8 +76,8 @@ type waited struct {
 	longest peaks // in ms
 }
 
-// Threads reports on the thread pools of a trace. queued is how long work waited, by process; nil where that is not known.
-func Threads(procs []*runtimeevents.PoolProcess, queued func(pid int) *waited, c *Context) *Report {
+// threadsReport reports on the thread pools of a trace. queued is how long work waited, by process; nil where that is not known.
+func threadsReport(procs []*runtimeevents.PoolProcess, queued func(pid int) *waited, c *Context) *Report {
 	r := &Report{Title: "Thread pool of " + c.Name, row: adjustmentRow{}, stats: threadsStats{K: "stats", Reasons: map[string]int{}}}
 	var stats []any
 	for _, p := range procs {
