@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"internal/export":      {"internal/relay", "internal/text", "profile"},
 	"internal/export/otlp": {"internal/text"},
 	"internal/compat":      {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},
-	"internal/view":        {"profile", "internal/report", "internal/text"},
+	"internal/view":        {"profile", "internal/report", "internal/spool", "internal/text"},
 
 	// What is told of a file without a profile.
 	"internal/events":  {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/load", "internal/export", "internal/export/otlp", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text"},

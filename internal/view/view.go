@@ -19,9 +19,11 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -368,25 +370,64 @@ type sliceTable struct {
 		number uint64
 	}
 	details uint64 // so many were told
-	told    []byte // of each slice, LEB128: 0 it has none, 1 the next one, else 2 + how far back the number is
+	// told is of each slice, LEB128: 0 it has none, 1 the next one, else 2 + how far back the number is.
+	told spool.Log
+	b    []byte // of told: what is to be added, then what was read
+}
+
+// toldMemory is how many bytes of told stay in memory, toldPiece how many come and go at once.
+const (
+	toldMemory = 2 << 20
+	toldPiece  = 32 << 10
+)
+
+// note adds v to told.
+func (s *sliceTable) note(v uint64) {
+	s.b = binary.AppendUvarint(s.b, v)
+	if len(s.b) > toldPiece {
+		s.told.Add(s.b)
+		s.b = s.b[:0]
+	}
+}
+
+// noted returns a function that goes through told; false behind the end.
+func (s *sliceTable) noted() func() (uint64, bool) {
+	s.told.Add(s.b)
+	s.told.Done()
+	at, b := int64(0), s.b[:0]
+	return func() (uint64, bool) {
+		if len(b) < binary.MaxVarintLen64 && at < s.told.Len() {
+			n := copy(s.b[:cap(s.b)], b) // what is left of the piece before
+			b = slices.Grow(s.b[:n], toldPiece)[:n+int(min(toldPiece, s.told.Len()-at))]
+			s.told.Get(b[n:], at)
+			at += int64(len(b) - n)
+			s.b = b
+		}
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return 0, false
+		}
+		b = b[n:]
+		return v, true
+	}
 }
 
 // detail notes what a slice tells beside its name; fresh is its text if it was not told lately.
 func (s *sliceTable) detail(sl *profile.Slice) (fresh string) {
 	told := detail(sl)
 	if told == "" {
-		s.told = append(s.told, 0)
+		s.note(0)
 		return ""
 	}
 	// No hash with a secret: pages of one trace are the same bytes.
 	at := &s.lately[crc32.ChecksumIEEE([]byte(told))%uint32(len(s.lately))]
 	if at.told == told {
-		s.told = binary.AppendUvarint(s.told, 2+s.details-at.number)
+		s.note(2 + s.details - at.number)
 		return ""
 	}
 	s.details++
 	at.told, at.number = told, s.details
-	s.told = append(s.told, 1)
+	s.note(1)
 	return told
 }
 
@@ -394,7 +435,7 @@ func (s *sliceTable) detail(sl *profile.Slice) (fresh string) {
 const maxDetail = 240
 
 func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
-	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread}
+	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread, told: spool.LogIn(p.Activities.Spool, toldMemory)}
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
 			s.names[name] = len(h.Names)
@@ -437,16 +478,13 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 // or 0, details, the number of the request that it is or 0, and of a counter the bits of its value.
 func (s *sliceTable) write(c *columnWriter) {
 	last := uint64(0) // of the details that were told by now
+	noted := s.noted()
 	number := func() uint64 {
-		v, n := binary.Uvarint(s.told)
-		if n <= 0 {
-			return 0 // a track that yields more than it did
-		}
-		s.told = s.told[n:]
-		switch v {
-		case 0:
+		v, ok := noted()
+		switch {
+		case !ok || v == 0: // behind the end: a track that yields more than it did
 			return 0
-		case 1:
+		case v == 1:
 			last++
 			return last
 		}
