@@ -136,11 +136,11 @@ type Profile struct {
 	Names   []string
 }
 
-// Rest is for who has appended all samples: those that stayed in memory go to the Spool too, where it has most of them.
-func (p *Profile) Rest() {
+// PutAside is for who has appended all samples: those that stayed in memory go to the Spool too, where it has most of them.
+func (p *Profile) PutAside() {
 	for _, t := range p.Threads {
 		if t.Samples.spool.Much() {
-			t.Samples.rest()
+			t.Samples.putAllAside()
 		}
 	}
 }

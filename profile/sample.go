@@ -271,8 +271,8 @@ func (l *Samples) putAside(k int, b []byte, n int) bool {
 	return true
 }
 
-// rest puts aside what was kept in memory while nobody knew how much there would be, if most is on disk.
-func (l *Samples) rest() {
+// putAllAside puts aside what was kept in memory while nobody knew how much there would be, if most is on disk.
+func (l *Samples) putAllAside() {
 	for k := range max(0, len(l.chunks)-1) {
 		if c := &l.chunks[k]; c.at == 0 {
 			l.putAside(k, c.b, l.chunks[k+1].first-c.first)

@@ -58,7 +58,7 @@ func TestSpool(t *testing.T) {
 	same()
 	require.Zero(t, aside.chunks[0].at, "what came first is in memory")
 	p := &Profile{Threads: []*Thread{{Samples: held}, {Samples: aside}}}
-	p.Rest()
+	p.PutAside()
 	for k, c := range aside.chunks[:len(aside.chunks)-1] {
 		require.Positive(t, c.at, k)
 		require.Nil(t, c.b)

@@ -285,8 +285,8 @@ type GCs struct {
 	// thousand times a second.
 	Other func(*Suspension)
 	// Settled, if set, takes each collection as soon as no event can tell more of it, those of a process in order of their
-	// start. Neither these nor their suspensions are kept then: Finish returns the collections that are left, and the
-	// suspensions of none.
+	// start, and at Finish those that are left. Neither these nor their suspensions are kept then: what Finish returns has
+	// the suspensions of no collection.
 	Settled func(pid int, g *GC)
 
 	suspensions Suspensions
@@ -361,10 +361,16 @@ func (c *GCs) Finish() []*GCProcess {
 			c.suspended(p, s)
 		}
 		slices.SortStableFunc(p.Suspensions, func(a, b *Suspension) int { return int(min(1, max(-1, a.Start-b.Start))) })
+		if c.Settled != nil {
+			for _, g := range p.Collections {
+				c.Settled(p.PID, g)
+			}
+			p.Collections = nil
+		}
 	}
 	c.suspensions = Suspensions{}
 	return slices.DeleteFunc(c.order, func(p *GCProcess) bool {
-		return len(p.Collections)+len(p.Suspensions) == 0 && !p.others && p.Ticks == 0
+		return p.newest == nil && len(p.Suspensions) == 0 && !p.others && p.Ticks == 0
 	})
 }
 

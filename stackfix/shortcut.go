@@ -171,7 +171,7 @@ func (x *shortcuts) withCallers(some []StackID) iter.Seq[StackID] {
 			}
 		}
 	}
-	slices.SortFunc(few, cmp.Compare[StackID]) // callers come before what they call
+	slices.SortFunc(few, cmp.Compare[StackID]) // callers come before what they call; slices.Sort of these takes 13 KB of program
 	return func(yield func(StackID) bool) {
 		if len(few) <= most {
 			for _, s := range slices.Backward(few) {

@@ -133,11 +133,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 		t.Requests = made
 	}
 	t.Profile = p
-	for _, of := range collections.Finish() {
-		for _, g := range of.Collections {
-			collections.Settled(of.PID, g)
-		}
-	}
+	collections.Finish()
 	return nil
 }
 

@@ -177,12 +177,17 @@ func ptr[T any](v T) *T { return &v }
 
 // gcSums are what all collections of a process add up to.
 type gcSums struct {
+	stats      gcStats                // as far as they are counts and largest values
 	groups     [len(gcGroups)]gcGroup // as in gcGroups
 	reasons    map[string]int
 	pauses     map[string]int64 // by reason
 	inducers   map[string]int   // who called GC.Collect
 	worst      *gcRecord        // with the longest pause
 	last       *gcRecord        // that told sizes
+	sized      uint64           // how many told sizes
+	promoted   uint64           // of these
+	after      uint64           // sizes of the heap behind these, added up
+	heap       uint64           // its largest size
 	allocated  uint64           // by the sizes of the heap
 	allocating bool             // they were told
 }
@@ -217,6 +222,7 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 			s.groups[i].pauses.add(g.pause)
 			s.groups[i].promoted += g.Promoted()
 		}
+		s.stats.add(g)
 		s.reasons[g.Reason.String()]++
 		s.pauses[g.Reason.String()] += g.pause
 		if g.Reason.Induced() {
@@ -227,9 +233,16 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		if s.worst == nil || g.pause > s.worst.pause {
 			s.worst = ptr(*g)
 		}
+		if g.HasHistory {
+			s.heap = max(s.heap, g.Before())
+		}
 		if !g.HasSizes {
 			continue
 		}
+		s.sized++
+		s.promoted += g.Promoted()
+		s.after += g.After()
+		s.heap = max(s.heap, g.After())
 		if s.last == nil {
 			s.last = new(gcRecord)
 		}
@@ -248,39 +261,32 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 	return s
 }
 
+// add counts g.
+func (s *gcStats) add(g *gcRecord) {
+	s.ByGeneration[min(2, g.Generation)]++
+	s.MaxSuspend = max(s.MaxSuspend, text.Millis(g.suspend))
+	s.Heaps = max(s.Heaps, g.Heaps)
+	if g.End < 0 {
+		s.Incomplete++
+	}
+	if g.Reason.Induced() {
+		s.Induced++
+	}
+	if g.Type == runtimeevents.BackgroundGC {
+		s.Background++
+		if !g.Concurrent {
+			s.FellBack++
+		}
+	}
+}
+
 // all is the group that holds all collections.
 func (s *gcSums) all() *gcGroup { return &s.groups[len(gcGroups)-1] }
 
 func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
-	s := gcStats{K: "stats", PID: p.PID, Count: p.list.n, Finalized: p.Finalized, Finalizing: text.Millis(p.Finalizing), Duration: text.Millis(c.End)}
-	var heap, promoted, after uint64
-	sized := 0
-	for _, g := range p.list.all() {
-		s.ByGeneration[min(2, g.Generation)]++
-		s.MaxSuspend = max(s.MaxSuspend, text.Millis(g.suspend))
-		s.Heaps = max(s.Heaps, g.Heaps)
-		if g.End < 0 {
-			s.Incomplete++
-		}
-		if g.Reason.Induced() {
-			s.Induced++
-		}
-		if g.Type == runtimeevents.BackgroundGC {
-			s.Background++
-			if !g.Concurrent {
-				s.FellBack++
-			}
-		}
-		if g.HasSizes {
-			sized++
-			promoted += g.Promoted()
-			after += g.After()
-			heap = max(heap, g.After())
-		}
-		if g.HasHistory {
-			heap = max(heap, g.Before())
-		}
-	}
+	s := sums.stats
+	s.K, s.PID, s.Count = "stats", p.PID, p.list.n
+	s.Finalized, s.Finalizing, s.Duration = p.Finalized, text.Millis(p.Finalizing), text.Millis(c.End)
 	s.Server = s.Heaps > 1
 	t := sums.all().pauses.spread()
 	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(t.Sum), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
@@ -290,8 +296,8 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	if c.End > 0 {
 		s.PausePercent = 100 * (s.Pause + s.OtherPause) / text.Millis(c.End)
 	}
-	if sized > 0 {
-		s.Promoted, s.MaxHeap, s.MeanHeap = &promoted, &heap, ptr(after/uint64(sized))
+	if sums.sized > 0 {
+		s.Promoted, s.MaxHeap, s.MeanHeap = &sums.promoted, &sums.heap, ptr(sums.after/sums.sized)
 	}
 	s.allocates(p, sums, c)
 	return s

@@ -172,9 +172,6 @@ func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	var procs []*gcProcess
 	for _, p := range c.Finish() {
-		for _, g := range p.Collections {
-			c.Settled(p.PID, g)
-		}
 		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
 		l := c.list(p.PID)
 		l.pages.Done()

@@ -23,11 +23,7 @@ type htmlWriter struct {
 	rest []byte
 }
 
-// maxPart is about how many bytes of rows stand in one element. Browsers take in an element piece by piece, and copy at
-// each one what they have of it.
-const maxPart = 1 << 20
-
-// Rows stand in elements of their own.
+// Rows stand in elements of text.MaxElement.
 const (
 	beginRows = `<script type="application/json" class="rows">[`
 	endRows   = "\n]</script>\n"
@@ -116,7 +112,7 @@ func (w *htmlWriter) Request(r *httpphases.Request) error {
 // begin begins a row and returns where it stands in w.b.
 func (w *htmlWriter) begin() int {
 	switch {
-	case w.part > maxPart:
+	case w.part > text.MaxElement:
 		w.str(endRows + beginRows)
 		w.part = 0
 	case w.part > 0:

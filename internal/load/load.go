@@ -470,7 +470,7 @@ func (l *loader) finish() {
 	for _, t := range l.profile.Threads {
 		l.info.Cut += int64(t.Samples.Cuts())
 	}
-	l.profile.Rest()
+	l.profile.PutAside()
 	for _, p := range l.order {
 		if p.wanted {
 			l.profile.Processes = append(l.profile.Processes, p.trace)

@@ -456,7 +456,7 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 			number(sl.Name)
 			if told := s.detail(sl); told != "" {
 				j, _ := json.Marshal(text.Line(told)) // of a string; it cannot end the script element
-				if part > maxPart {
+				if part > text.MaxElement {
 					end()
 				}
 				if part == 0 {
@@ -630,11 +630,8 @@ func (n *numbers) stack(s profile.StackID) int32 {
 	return n.ofStack[s]
 }
 
-// maxPart is about how many bytes stand in one element of the page. Browsers take in an element piece by piece, and
-// copy at each one what they have of it.
-const maxPart = 1 << 20
-
-// A columnWriter writes a column: LEB128 in base64, in elements of one class, each of whole numbers.
+// A columnWriter writes a column: LEB128 in base64, in elements of one class, each of whole numbers and of about
+// text.MaxElement.
 type columnWriter struct {
 	b    *bufio.Writer // errors stick in it
 	name string
@@ -643,7 +640,7 @@ type columnWriter struct {
 
 func (c *columnWriter) uint(v uint64) {
 	c.buf = binary.AppendUvarint(c.buf, v)
-	if len(c.buf) > maxPart*3/4 {
+	if len(c.buf) > text.MaxElement*3/4 {
 		c.end()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"iter"
+	"math/rand/v2"
 	"regexp"
 	stdslices "slices"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -75,3 +78,26 @@ func TestPageHoldsTheProfile(t *testing.T) {
 }
 
 func slicesOf(list ...*profile.Slice) iter.Seq[*profile.Slice] { return stdslices.Values(list) }
+
+// What is noted of slices comes back in order, from memory and from disk, wherever pieces end.
+func TestNoted(t *testing.T) {
+	for _, aside := range []*spool.Spool{nil, input.Aside(1)} {
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, n := range []int{0, 1, 50_000, 3_000_000} {
+			s := &sliceTable{told: spool.LogIn(aside, toldMemory)}
+			values := make([]uint64, n)
+			for i := range values {
+				values[i] = r.Uint64() >> (r.UintN(8) * 8)
+				s.note(values[i])
+			}
+			next := s.noted()
+			for i, want := range values {
+				if v, ok := next(); !ok || v != want {
+					t.Fatalf("number %d of %d is %d, want %d", i, n, v, want)
+				}
+			}
+			_, ok := next()
+			require.False(t, ok)
+		}
+	}
+}
