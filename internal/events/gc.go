@@ -12,6 +12,39 @@ import (
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
+// A gcRecord is a collection as it is kept: there may be millions.
+type gcRecord struct {
+	runtimeevents.Collection
+	gcTimes
+	gcRoots
+}
+
+// gcTimes are those that a collection took, ns.
+type gcTimes struct{ pause, pauseStart, suspend, waking int64 }
+
+// gcRoots are what a collection marked by.
+type gcRoots struct {
+	roots  uint16                          // a bit for each kind that something was marked by
+	marked [runtimeevents.Roots + 1]uint64 // bytes by kind, the last one for those without a name
+}
+
+// recordOf returns what is kept of g.
+func recordOf(g *runtimeevents.GC) *gcRecord {
+	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking()}}
+	for _, m := range g.Marks {
+		kind := min(int(m.Kind), runtimeevents.Roots)
+		r.roots |= 1 << kind
+		r.marked[kind] += m.Bytes
+	}
+	return r
+}
+
+// A gcProcess is one process, whose collections are in a list, in order of their start.
+type gcProcess struct {
+	*runtimeevents.GCProcess
+	list *spool.List[gcRecord]
+}
+
 type generationArray = [runtimeevents.Generations]uint64
 
 // A gcRow is one collection. Sizes are in bytes; arrays list generation 0, 1, 2, large and
@@ -96,9 +129,12 @@ func gcReport(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
 	for _, p := range procs {
 		sums := sumGCs(p, aside, c)
 		s := gcStatsOf(p, sums, c)
-		row := func(i int) any { return gcRowOf(p.PID, p.list.at(i), p.Ticks > 0, c) }
-		r.Rows.add(p.list.n, row)
-		r.CSV.add(p.list.n, row)
+		row := func(i int) any {
+			g := p.list.At(i)
+			return gcRowOf(p.PID, &g, p.Ticks > 0, c)
+		}
+		r.Rows.add(p.list.Len(), row)
+		r.CSV.add(p.list.Len(), row)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
 		sec.Verdict = gcVerdict(sums, &s, c)
@@ -217,12 +253,13 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		s.groups[i].pauses = newDurations(aside)
 	}
 	var was [runtimeevents.Generations]uint64 // sizes after the collection before whose sizes and history are told
-	for _, g := range p.list.all() {
-		for _, i := range []int{g.group(), len(gcGroups) - 1} {
-			s.groups[i].pauses.add(g.pause)
-			s.groups[i].promoted += g.Promoted()
+	for i := range p.list.Len() {
+		g := p.list.At(i)
+		for _, k := range []int{g.group(), len(gcGroups) - 1} {
+			s.groups[k].pauses.add(g.pause)
+			s.groups[k].promoted += g.Promoted()
 		}
-		s.stats.add(g)
+		s.stats.add(&g)
 		s.reasons[g.Reason.String()]++
 		s.pauses[g.Reason.String()] += g.pause
 		if g.Reason.Induced() {
@@ -231,7 +268,7 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 			}
 		}
 		if s.worst == nil || g.pause > s.worst.pause {
-			s.worst = ptr(*g)
+			s.worst = ptr(g)
 		}
 		if g.HasHistory {
 			s.heap = max(s.heap, g.Before())
@@ -246,7 +283,7 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		if s.last == nil {
 			s.last = new(gcRecord)
 		}
-		*s.last = *g
+		*s.last = g
 		if !g.HasHistory || g.Concurrent {
 			continue
 		}
@@ -285,7 +322,7 @@ func (s *gcSums) all() *gcGroup { return &s.groups[len(gcGroups)-1] }
 
 func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	s := sums.stats
-	s.K, s.PID, s.Count = "stats", p.PID, p.list.n
+	s.K, s.PID, s.Count = "stats", p.PID, p.list.Len()
 	s.Finalized, s.Finalizing, s.Duration = p.Finalized, text.Millis(p.Finalizing), text.Millis(c.End)
 	s.Server = s.Heaps > 1
 	t := sums.all().pauses.spread()
@@ -412,7 +449,7 @@ func gcKind(g *gcRecord) string {
 }
 
 func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
-	if p.list.n == 0 {
+	if p.list.Len() == 0 {
 		return nil
 	}
 	byKind := Table{Head: []string{"count", "pause", "mean", "p95", "max", "promoted", "generation"}, Left: 6, Spare: []string{"mean"}}
@@ -426,10 +463,14 @@ func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
 	for _, r := range ranked(sums.reasons, len(sums.reasons)) {
 		byReason.Rows = append(byReason.Rows, []string{thousands(sums.reasons[r]), duration(sums.pauses[r]), r + reasonHelp[r]})
 	}
-	longest := p.list.longest(c.cut(p.list.n))
-	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: p.list.n - len(longest)}
-	for _, i := range longest {
-		g := p.list.at(i)
+	pauses := longest{n: c.cut(p.list.Len())}
+	for i := range p.list.Len() {
+		pauses.add(p.list.At(i).pause, i)
+	}
+	numbers := pauses.numbers()
+	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: p.list.Len() - len(numbers)}
+	for _, i := range numbers {
+		g := p.list.At(i)
 		before, after, promoted := "", "", ""
 		if g.HasHistory {
 			before = size(float64(g.Before()))
@@ -437,7 +478,7 @@ func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
 		if g.HasSizes {
 			after, promoted = size(float64(g.After())), size(float64(g.Promoted()))
 		}
-		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.pause), duration(g.suspend), before, after, promoted, gcKind(g), g.Reason.String()})
+		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.pause), duration(g.suspend), before, after, promoted, gcKind(&g), g.Reason.String()})
 	}
 	return []Table{byKind, byReason, slow}
 }
@@ -458,7 +499,8 @@ var reasonHelp = map[string]string{
 func gcPlots(p *gcProcess) []Plot {
 	var after, before, free peaks
 	var pauses [3]peaks
-	for i, g := range p.list.all() {
+	for i := range p.list.Len() {
+		g := p.list.At(i)
 		if g.HasHistory {
 			before.add(g.Start, float64(g.Before())/1e6, i)
 			free.add(g.Start, float64(g.Fragmentation())/1e6, i)
@@ -469,12 +511,12 @@ func gcPlots(p *gcProcess) []Plot {
 		pauses[min(2, g.Generation)].add(g.pauseStart, text.Millis(g.pause), i)
 	}
 	tip := func(x *peak) string {
-		g := p.list.at(x.n)
-		return fmt.Sprintf("number %d, %s, %s", g.Number, gcKind(g), g.Reason)
+		g := p.list.At(x.n)
+		return fmt.Sprintf("number %d, %s, %s", g.Number, gcKind(&g), g.Reason)
 	}
 	byGeneration := Plot{Title: "Pauses", Unit: "ms"}
 	for gen, name := range []string{"generation 0", "generation 1", "generation 2"} {
-		byGeneration.Series = append(byGeneration.Series, pauses[gen].series(name, Bars, func(x *peak) string { return tip(x) + ": " + duration(p.list.at(x.n).pause) }))
+		byGeneration.Series = append(byGeneration.Series, pauses[gen].series(name, Bars, func(x *peak) string { return tip(x) + ": " + duration(p.list.At(x.n).pause) }))
 	}
 	return []Plot{byGeneration, {Title: "Heap", Unit: "MB", Series: []PlotSeries{
 		after.series("after", Line, tip), before.series("before", Dots, tip), free.series("free space after", Line, tip),

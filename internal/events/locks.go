@@ -6,29 +6,125 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
-// Locks are the contentions and waits of a trace. The zero value is ready for use.
-type Locks struct {
-	Contentions []*runtimeevents.Contention // ended
-	Abandoned   []*runtimeevents.Contention // left without a stop
-	Waits       []*runtimeevents.Wait       // to be listed
-	Waited      []WaitCount                 // by process, in the order of the first: of all waits
+// locks are the contentions and waits of a trace.
+type locks struct {
+	aside     *spool.Spool
+	ended     lists[lockRecord]
+	abandoned lists[lockRecord] // left without a stop
+	waits     lists[lockRecord] // for no lock, to be listed
+	counts    []waitCount       // in the order of the first: of all waits
 }
 
-// A WaitCount is how many waits a process had.
-type WaitCount struct{ Process, Waits int }
+// A lockRecord is a contention, or a wait for something else: its object is that of Monitor.Wait.
+type lockRecord struct {
+	runtimeevents.Contention
+	monitorWait bool
+}
+
+// A waitCount is how many waits a process had.
+type waitCount struct{ pid, waits int }
+
+// newLocks returns an empty list of locks; what it has no memory for goes to aside.
+func newLocks(aside *spool.Spool) *locks {
+	return &locks{aside: aside, ended: listsIn[lockRecord](aside), abandoned: listsIn[lockRecord](aside), waits: listsIn[lockRecord](aside)}
+}
+
+func (l *locks) add(x *runtimeevents.Contention) {
+	if x.Stop == runtimeevents.Unknown {
+		l.abandoned.add(x.Process, &lockRecord{Contention: *x})
+	} else {
+		l.ended.add(x.Process, &lockRecord{Contention: *x})
+	}
+}
+
+// list has a wait listed.
+func (l *locks) list(w *runtimeevents.Wait) {
+	l.waits.add(w.Process, &lockRecord{runtimeevents.Contention{Process: w.Process, Thread: w.Thread, Start: w.Start, Stop: w.Stop, Object: w.Object, Stack: w.Stack}, w.MonitorWait})
+}
 
 // waited counts a wait.
-func (l *Locks) waited(w *runtimeevents.Wait) {
-	i := slices.IndexFunc(l.Waited, func(c WaitCount) bool { return c.Process == w.Process })
+func (l *locks) waited(w *runtimeevents.Wait) {
+	i := slices.IndexFunc(l.counts, func(c waitCount) bool { return c.pid == w.Process })
 	if i < 0 {
-		i = len(l.Waited)
-		l.Waited = append(l.Waited, WaitCount{Process: w.Process})
+		i = len(l.counts)
+		l.counts = append(l.counts, waitCount{pid: w.Process})
 	}
-	l.Waited[i].Waits++
+	l.counts[i].waits++
+}
+
+// pids are the processes that waited.
+func (l *locks) pids() (pids []int) {
+	waiting := make([]int, len(l.counts))
+	for i, c := range l.counts {
+		waiting[i] = c.pid
+	}
+	for _, some := range [][]int{l.ended.pids, l.abandoned.pids, waiting} {
+		for _, pid := range some {
+			if !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// contentionRun is how many contentions are sorted at once. They come in the order of their ends, which is nearly
+// that of their starts.
+const contentionRun = 4096
+
+// inOrder returns the contentions of l in the order of their starts, and equal ones as they are.
+func (l *locks) inOrder(of *spool.List[lockRecord]) *spool.List[lockRecord] {
+	sorted, out := spool.ListIn[lockRecord](l.aside, listMemory), spool.ListIn[lockRecord](l.aside, listMemory)
+	var runs []spool.Run
+	var fresh []lockRecord
+	for i := range of.Len() {
+		fresh = append(fresh, of.At(i))
+		if len(fresh) < contentionRun && i+1 < of.Len() {
+			continue
+		}
+		text.SortRows(fresh, func(a, b *lockRecord) int { return cmp.Compare(a.Start, b.Start) })
+		runs = append(runs, &startRun{of: sorted, next: sorted.Len(), to: sorted.Len() + len(fresh), start: fresh[0].Start})
+		for k := range fresh {
+			sorted.Add(&fresh[k])
+		}
+		fresh = fresh[:0]
+	}
+	sorted.Done()
+	spool.Merge(runs, func(r spool.Run) bool {
+		out.Add(&r.(*startRun).x)
+		return true
+	})
+	out.Done()
+	return out
+}
+
+// A startRun is contentions in the order of their starts, of which x is at hand.
+type startRun struct {
+	of       *spool.List[lockRecord]
+	next, to int   // the numbers of the next one, and of what is behind the run
+	start    int64 // of x, or of the first one
+	x        lockRecord
+}
+
+// Before implements spool.Run.
+func (r *startRun) Before(other spool.Run) bool {
+	o := other.(*startRun)
+	return r.start < o.start || r.start == o.start && r.to < o.to
+}
+
+// Next implements spool.Run.
+func (r *startRun) Next() bool {
+	if r.next == r.to {
+		return false
+	}
+	r.x = r.of.At(r.next)
+	r.next, r.start = r.next+1, r.x.Start
+	return true
 }
 
 // A contentionRow is a wait for a lock.
@@ -76,51 +172,27 @@ type locksStats struct {
 	Waits   int     `json:"waits"`
 }
 
-// LocksReport reports on contention.
-func LocksReport(l *Locks, c *Context) *Report {
-	r := &Report{Title: "Locks of " + c.Name, row: contentionRow{}, stats: locksStats{K: "stats"}}
-	var pids []int
-	note := func(pid int) {
-		if !slices.Contains(pids, pid) {
-			pids = append(pids, pid)
-		}
-	}
-	for _, x := range l.Contentions {
-		note(x.Process)
-	}
-	for _, x := range l.Abandoned {
-		note(x.Process)
-	}
-	for _, x := range l.Waited {
-		note(x.Process)
-	}
-	slices.SortStableFunc(l.Contentions, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Start, b.Start) })
-	slices.SortStableFunc(l.Abandoned, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Start, b.Start) })
+// locksReport reports on contention.
+func locksReport(l *locks, c *Context) *Report {
+	r := &Report{Title: "Locks of " + c.Name, row: contentionRow{}, stats: locksStats{K: "stats"}, aside: l.aside}
 	var stats []any
-	for _, pid := range pids {
-		ended, abandoned := ofProcess(l.Contentions, pid), ofProcess(l.Abandoned, pid)
-		row := func(i int) any { return contentionRowOf(ended[i], c) }
-		r.Rows.add(len(ended), row)
-		r.CSV.add(len(ended), row)
-		r.Rows.add(len(abandoned), func(i int) any { return contentionRowOf(abandoned[i], c) })
-		var own []*runtimeevents.Wait
-		for _, w := range l.Waits {
-			if w.Process == pid {
-				own = append(own, w)
+	for _, pid := range l.pids() {
+		ended, abandoned, waits := l.inOrder(l.ended.done(pid)), l.inOrder(l.abandoned.done(pid)), l.waits.done(pid)
+		row := func(i int) any { return contentionRowOf(ptr(ended.At(i)), c) }
+		r.Rows.add(ended.Len(), row)
+		r.CSV.add(ended.Len(), row)
+		r.Rows.add(abandoned.Len(), func(i int) any { return contentionRowOf(ptr(abandoned.At(i)), c) })
+		r.Rows.add(waits.Len(), func(i int) any { return waitRowOf(ptr(waits.At(i)), c) })
+		sums := l.sum(ended, abandoned, c)
+		s := locksStatsOf(pid, sums)
+		for _, x := range l.counts {
+			if x.pid == pid {
+				s.Waits = x.waits
 			}
 		}
-		r.Rows.add(len(own), func(i int) any { return waitRowOf(own[i], c) })
-		sums := sumLocks(ended, abandoned, c)
-		n := 0
-		for _, x := range l.Waited {
-			if x.Process == pid {
-				n = x.Waits
-			}
-		}
-		s := locksStatsOf(pid, ended, abandoned, sums, n)
 		stats = append(stats, s)
 		sec := c.section(pid)
-		sec.Verdict = locksVerdict(ended, &s, sums, c)
+		sec.Verdict = locksVerdict(&s, sums, c)
 		sec.Tables = locksTables(ended, sums, c)
 		sec.Plots = func() []Plot { return locksPlots(ended, sums, c) }
 		r.Sections = append(r.Sections, sec)
@@ -130,16 +202,7 @@ func LocksReport(l *Locks, c *Context) *Report {
 	return r
 }
 
-func ofProcess(list []*runtimeevents.Contention, pid int) (own []*runtimeevents.Contention) {
-	for _, x := range list {
-		if x.Process == pid {
-			own = append(own, x)
-		}
-	}
-	return own
-}
-
-func contentionRowOf(x *runtimeevents.Contention, c *Context) contentionRow {
+func contentionRowOf(x *lockRecord, c *Context) contentionRow {
 	frames := c.frames(x.Stack)
 	row := contentionRow{K: "contention", PID: x.Process, Start: text.Millis(x.Start), TID: x.Thread, Duration: told(x.Duration), Native: x.Native, Method: caller(frames), Frames: frames}
 	if x.Stop < 0 {
@@ -153,10 +216,10 @@ func contentionRowOf(x *runtimeevents.Contention, c *Context) contentionRow {
 	return row
 }
 
-func waitRowOf(w *runtimeevents.Wait, c *Context) waitRow {
+func waitRowOf(w *lockRecord, c *Context) waitRow {
 	frames := c.frames(w.Stack)
 	row := waitRow{K: "wait", PID: w.Process, Start: text.Millis(w.Start), TID: w.Thread, Source: "Unknown", MS: text.Millis(w.Stop - w.Start), Method: caller(frames), Frames: frames}
-	if w.MonitorWait {
+	if w.monitorWait {
 		row.Source = "MonitorWait"
 	}
 	if w.Object != 0 {
@@ -167,18 +230,27 @@ func waitRowOf(w *runtimeevents.Wait, c *Context) waitRow {
 
 func lockAddress(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
-// A lockSum is what waiting for one lock added up to. A lock is known by its id; before
+// A lockSum is what waiting for one lock added up to, or in one method. A lock is known by its id; before
 // .NET 8, which tells none, by the method that wanted it.
 type lockSum struct {
 	name            string
-	waits           []int64
-	spread          spread
+	waits           *durations
 	threads, owners map[uint64]int
 	methods         map[string]int
 	noStops         int
 }
 
-func lockName(x *runtimeevents.Contention) string {
+// lockSums are what all contentions of a process add up to.
+type lockSums struct {
+	locks, methods []*lockSum // those that cost most first; a method without a stack is noStack
+	all            lockSum
+	worst          lockRecord // the one that took longest
+	slow           longest
+}
+
+const noStack = "(no stack)"
+
+func lockName(x *lockRecord) string {
 	switch {
 	case x.Lock != 0:
 		return lockAddress(x.Lock)
@@ -188,41 +260,60 @@ func lockName(x *runtimeevents.Contention) string {
 	return ""
 }
 
-func sumLocks(ended, abandoned []*runtimeevents.Contention, c *Context) []*lockSum {
-	by := map[string]*lockSum{}
-	var sums []*lockSum
-	of := func(x *runtimeevents.Contention) *lockSum {
-		who := caller(c.frames(x.Stack))
+// sum adds up the contentions of a process.
+func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockSums {
+	newSum := func(name string) *lockSum {
+		return &lockSum{name: name, waits: newDurations(l.aside), threads: map[uint64]int{}, owners: map[uint64]int{}, methods: map[string]int{}}
+	}
+	s := &lockSums{all: *newSum(""), slow: longest{n: c.cut(ended.Len())}}
+	byLock, byMethod := map[string]*lockSum{}, map[string]*lockSum{}
+	of := func(x *lockRecord, who string) *lockSum {
 		key := cmp.Or(lockName(x), who)
-		s := by[key]
-		if s == nil {
-			s = &lockSum{name: lockName(x), threads: map[uint64]int{}, owners: map[uint64]int{}, methods: map[string]int{}}
-			by[key] = s
-			sums = append(sums, s)
+		sum := byLock[key]
+		if sum == nil {
+			sum = newSum(lockName(x))
+			byLock[key] = sum
+			s.locks = append(s.locks, sum)
 		}
-		s.threads[x.Thread]++
+		sum.threads[x.Thread]++
 		if x.Owner != 0 {
-			s.owners[x.Owner]++
+			sum.owners[x.Owner]++
 		}
 		if who != "" {
-			s.methods[who]++
+			sum.methods[who]++
 		}
-		return s
+		return sum
 	}
-	for _, x := range ended {
-		s := of(x)
-		s.waits = append(s.waits, x.Wait())
+	for i := range ended.Len() {
+		x := ended.At(i)
+		wait, who := x.Wait(), caller(c.frames(x.Stack))
+		of(&x, who).waits.add(wait)
+		who = cmp.Or(who, noStack)
+		in := byMethod[who]
+		if in == nil {
+			in = newSum(who)
+			byMethod[who] = in
+			s.methods = append(s.methods, in)
+		}
+		for _, sum := range []*lockSum{in, &s.all} {
+			sum.waits.add(wait)
+			sum.threads[x.Thread]++
+		}
+		if i == 0 || wait > s.worst.Wait() {
+			s.worst = x
+		}
+		s.slow.add(wait, i)
 	}
-	for _, x := range abandoned {
-		of(x).noStops++
+	for i := range abandoned.Len() {
+		x := abandoned.At(i)
+		s.all.noStops++
+		of(&x, caller(c.frames(x.Stack))).noStops++
 	}
-	for _, s := range sums {
-		s.spread = spreadOf(s.waits)
-	}
-	slices.SortStableFunc(sums, func(a, b *lockSum) int {
-		return cmp.Or(cmp.Compare(b.spread.Sum, a.spread.Sum), cmp.Compare(len(b.waits), len(a.waits)))
+	slices.SortStableFunc(s.locks, func(a, b *lockSum) int {
+		return cmp.Or(cmp.Compare(b.waits.sum, a.waits.sum), cmp.Compare(b.waits.times.Len(), a.waits.times.Len()))
 	})
-	return sums
+	slices.SortStableFunc(s.methods, func(a, b *lockSum) int { return cmp.Compare(b.waits.sum, a.waits.sum) })
+	return s
 }
 
 // where names the method that most often wanted the lock.
@@ -237,21 +328,15 @@ func (s *lockSum) where() string {
 	return names[0]
 }
 
-func locksStatsOf(pid int, ended, abandoned []*runtimeevents.Contention, sums []*lockSum, waits int) locksStats {
-	threads := map[uint64]bool{}
-	var all []int64
-	for _, x := range ended {
-		threads[x.Thread] = true
-		all = append(all, x.Wait())
-	}
-	t := spreadOf(all)
+func locksStatsOf(pid int, sums *lockSums) locksStats {
+	t := sums.all.waits.spread()
 	return locksStats{
-		K: "stats", PID: pid, Starts: len(ended) + len(abandoned), Stops: len(ended), NoStop: len(abandoned), Total: text.Millis(t.Sum), Max: text.Millis(t.Max), Mean: text.Millis(t.Mean), P95: text.Millis(t.P95),
-		Locks: len(sums), Threads: len(threads), Waits: waits,
+		K: "stats", PID: pid, Starts: t.Count + sums.all.noStops, Stops: t.Count, NoStop: sums.all.noStops, Total: text.Millis(t.Sum), Max: text.Millis(t.Max), Mean: text.Millis(t.Mean), P95: text.Millis(t.P95),
+		Locks: len(sums.locks), Threads: len(sums.all.threads),
 	}
 }
 
-func locksVerdict(ended []*runtimeevents.Contention, s *locksStats, sums []*lockSum, c *Context) (v []string) {
+func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	if s.Starts == 0 {
 		return []string{"No thread waited for a lock."}
 	}
@@ -262,13 +347,14 @@ func locksVerdict(ended []*runtimeevents.Contention, s *locksStats, sums []*lock
 	}
 	v = append(v, fmt.Sprintf("%s waited for %s, %s, %s in all while %s passed. %s",
 		count(s.Threads, "thread"), count(s.Locks, "lock"), count(s.Stops, "time"), duration(total), duration(c.End), judged))
-	top := sums[0]
-	if where := top.where(); where != "" && total > 0 {
-		v = append(v, fmt.Sprintf("%s of it for one lock, in %s: %s of %s, up to %s.", percent(float64(top.spread.Sum), float64(total)), short(where),
-			count(top.spread.Count, "wait"), duration(top.spread.Mean)+" on average", duration(top.spread.Max)))
+	first := sums.locks[0]
+	if where := first.where(); where != "" && total > 0 {
+		t := first.waits.spread()
+		v = append(v, fmt.Sprintf("%s of it for one lock, in %s: %s of %s, up to %s.", percent(float64(t.Sum), float64(total)), short(where),
+			count(t.Count, "wait"), duration(t.Mean)+" on average", duration(t.Max)))
 	}
-	if len(ended) > 0 {
-		worst := slices.MaxFunc(ended, func(a, b *runtimeevents.Contention) int { return cmp.Compare(a.Wait(), b.Wait()) })
+	if s.Stops > 0 {
+		worst := &sums.worst
 		line := fmt.Sprintf("The longest wait took %s, at %s on thread %d", duration(worst.Wait()), at(worst.Start), worst.Thread)
 		if worst.Owner != 0 {
 			line += fmt.Sprintf("; thread %d held the lock", worst.Owner)
@@ -281,54 +367,35 @@ func locksVerdict(ended []*runtimeevents.Contention, s *locksStats, sums []*lock
 	return v
 }
 
-func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context) []Table {
-	if len(sums) == 0 {
+func locksTables(ended *spool.List[lockRecord], sums *lockSums, c *Context) []Table {
+	if len(sums.locks) == 0 {
 		return nil
 	}
-	n := c.cut(len(sums))
-	byLock := Table{Head: []string{"waits", "time", "mean", "p95", "max", "threads", "owners", "lock", "wanted by"}, Left: 7, Spare: []string{"p95", "owners", "mean", "threads"}, More: len(sums) - n}
-	for _, s := range sums[:n] {
-		waits := thousands(len(s.waits))
+	n := c.cut(len(sums.locks))
+	byLock := Table{Head: []string{"waits", "time", "mean", "p95", "max", "threads", "owners", "lock", "wanted by"}, Left: 7, Spare: []string{"p95", "owners", "mean", "threads"}, More: len(sums.locks) - n}
+	for _, s := range sums.locks[:n] {
+		t := s.waits.spread()
+		waits := thousands(t.Count)
 		if s.noStops > 0 {
 			waits += "+" + strconv.Itoa(s.noStops)
 		}
-		t := s.spread
 		byLock.Rows = append(byLock.Rows, []string{waits, duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), thousands(len(s.threads)), thousands(len(s.owners)), s.name, s.where()})
 	}
-
-	byStack := map[string]*lockSum{}
-	var stacks []*lockSum
-	for _, x := range ended {
-		who := cmp.Or(caller(c.frames(x.Stack)), "(no stack)")
-		s := byStack[who]
-		if s == nil {
-			s = &lockSum{name: who, threads: map[uint64]int{}}
-			byStack[who] = s
-			stacks = append(stacks, s)
-		}
-		s.waits = append(s.waits, x.Wait())
-		s.threads[x.Thread]++
+	n = c.cut(len(sums.methods))
+	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, Spare: []string{"mean"}, More: len(sums.methods) - n}
+	for _, s := range sums.methods[:n] {
+		t := s.waits.spread()
+		byMethod.Rows = append(byMethod.Rows, []string{thousands(t.Count), duration(t.Sum), duration(t.Mean), duration(t.Max), thousands(len(s.threads)), s.name})
 	}
-	for _, s := range stacks {
-		s.spread = spreadOf(s.waits)
-	}
-	slices.SortStableFunc(stacks, func(a, b *lockSum) int { return cmp.Compare(b.spread.Sum, a.spread.Sum) })
-	n = c.cut(len(stacks))
-	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, Spare: []string{"mean"}, More: len(stacks) - n}
-	for _, s := range stacks[:n] {
-		byMethod.Rows = append(byMethod.Rows, []string{thousands(len(s.waits)), duration(s.spread.Sum), duration(s.spread.Mean), duration(s.spread.Max), thousands(len(s.threads)), s.name})
-	}
-
-	longest := slices.Clone(ended)
-	slices.SortStableFunc(longest, func(a, b *runtimeevents.Contention) int { return cmp.Compare(b.Wait(), a.Wait()) })
-	n = c.cut(len(longest))
-	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, Spare: []string{"owner"}, More: len(longest) - n}
-	for _, x := range longest[:n] {
+	numbers := sums.slow.numbers()
+	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, Spare: []string{"owner"}, More: ended.Len() - len(numbers)}
+	for _, i := range numbers {
+		x := ended.At(i)
 		owner := ""
 		if x.Owner != 0 {
 			owner = strconv.FormatUint(x.Owner, 10)
 		}
-		slow.Rows = append(slow.Rows, []string{at(x.Start), duration(x.Wait()), strconv.FormatUint(x.Thread, 10), owner, lockName(x), caller(c.frames(x.Stack))})
+		slow.Rows = append(slow.Rows, []string{at(x.Start), duration(x.Wait()), strconv.FormatUint(x.Thread, 10), owner, lockName(&x), caller(c.frames(x.Stack))})
 	}
 	return []Table{byLock, byMethod, slow}
 }
@@ -336,20 +403,32 @@ func locksTables(ended []*runtimeevents.Contention, sums []*lockSum, c *Context)
 // maxColours is how many locks of a plot have a colour of their own.
 const maxColours = 4
 
-func locksPlots(ended []*runtimeevents.Contention, sums []*lockSum, c *Context) []Plot {
-	series := make([]PlotSeries, 0, maxColours+1)
+func locksPlots(ended *spool.List[lockRecord], sums *lockSums, c *Context) []Plot {
+	first := sums.locks[:min(len(sums.locks), maxColours)]
 	index := map[string]int{}
-	for _, s := range sums[:min(len(sums), maxColours)] {
-		index[s.name] = len(series)
-		series = append(series, PlotSeries{Name: cmp.Or(s.name, "lock"), Style: Bars})
+	for i, s := range first {
+		index[s.name] = i
 	}
-	rest := PlotSeries{Name: "other locks", Style: Bars}
-	for _, x := range ended {
-		s := &rest
-		if i, ok := index[lockName(x)]; ok {
-			s = &series[i]
+	waits := make([]peaks, len(first)+1) // the last one: of other locks
+	for i := range ended.Len() {
+		x := ended.At(i)
+		k, ok := index[lockName(&x)]
+		if !ok {
+			k = len(first)
 		}
-		s.add(x.Start, text.Millis(x.Wait()), duration(x.Wait())+" in "+caller(c.frames(x.Stack)))
+		waits[k].add(x.Start, text.Millis(x.Wait()), i)
 	}
-	return []Plot{{Title: "Waits", Unit: "ms", Series: append(series, rest)}}
+	tip := func(p *peak) string {
+		x := ended.At(p.n)
+		return duration(x.Wait()) + " in " + caller(c.frames(x.Stack))
+	}
+	plot := Plot{Title: "Waits", Unit: "ms"}
+	for i := range waits {
+		name := "other locks"
+		if i < len(first) {
+			name = cmp.Or(first[i].name, "lock")
+		}
+		plot.Series = append(plot.Series, waits[i].series(name, Bars, tip))
+	}
+	return []Plot{plot}
 }

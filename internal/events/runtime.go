@@ -141,22 +141,13 @@ func (r *Report) write(w io.Writer, format string, width int) error {
 	return fmt.Errorf("no such format: %q", format)
 }
 
-// ms converts to milliseconds, exact to the nanosecond.
-// told is ms, nil where the time is not known.
+// told is a time in milliseconds, nil where the time is not known.
 func told(ns int64) *float64 {
 	if ns < 0 {
 		return nil
 	}
 	v := text.Millis(ns)
 	return &v
-}
-
-// percentile returns the nearest-rank percentile of sorted values, 0 of none.
-func percentile[T any](sorted []T, p float64) (v T) {
-	if len(sorted) == 0 {
-		return v
-	}
-	return sorted[rank(p, len(sorted))]
 }
 
 // rank is the index of the nearest-rank percentile of n sorted values.

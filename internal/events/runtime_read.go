@@ -79,7 +79,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	case KindJIT:
 		c = &jitCollector{}
 	case KindLocks:
-		c = &locksCollector{waits: o.Waits, in: o.Between}
+		c = newLocksCollector(o.Between, o.Waits)
 	default:
 		c = newThreadsCollector(o.Between)
 	}
@@ -132,12 +132,11 @@ type gcCollector struct {
 	runtimeevents.GCs
 	in     Stretch
 	others map[int]bool // processes that were suspended for other reasons
-	lists  map[int]*gcList
-	aside  *spool.Spool
+	lists  lists[gcRecord]
 }
 
 func newGCCollector(in Stretch) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}, lists: map[int]*gcList{}, aside: input.Aside(1)}
+	c := &gcCollector{in: in, others: map[int]bool{}, lists: listsIn[gcRecord](input.Aside(1))}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
@@ -145,19 +144,10 @@ func newGCCollector(in Stretch) *gcCollector {
 	}
 	c.Settled = func(pid int, g *runtimeevents.GC) {
 		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {
-			c.list(pid).add(recordOf(g))
+			c.lists.add(pid, recordOf(g))
 		}
 	}
 	return c
-}
-
-func (c *gcCollector) list(pid int) *gcList {
-	l := c.lists[pid]
-	if l == nil {
-		l = newGCList(c.aside)
-		c.lists[pid] = l
-	}
-	return l
 }
 
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
@@ -173,13 +163,12 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	var procs []*gcProcess
 	for _, p := range c.Finish() {
 		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
-		l := c.list(p.PID)
-		l.pages.Done()
-		if l.n+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
+		l := c.lists.done(p.PID)
+		if l.Len()+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
 			procs = append(procs, &gcProcess{p, l})
 		}
 	}
-	return gcReport(procs, c.aside, x)
+	return gcReport(procs, c.lists.aside, x)
 }
 
 func (c *gcCollector) advice() string {
@@ -205,9 +194,13 @@ func (c *jitCollector) advice() string {
 type locksCollector struct {
 	contentions runtimeevents.Contentions
 	pending     runtimeevents.Waits
-	all         Locks
+	all         *locks
 	waits       bool // they are listed
 	in          Stretch
+}
+
+func newLocksCollector(in Stretch, waits bool) *locksCollector {
+	return &locksCollector{in: in, waits: waits, all: newLocks(input.Aside(1))}
 }
 
 func (c *locksCollector) wants(ev *nettrace.Event) bool {
@@ -216,25 +209,27 @@ func (c *locksCollector) wants(ev *nettrace.Event) bool {
 
 func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	if x := c.contentions.Event(ev, ns, stack); x != nil {
-		if x.Stop == runtimeevents.Unknown {
-			c.all.Abandoned = append(c.all.Abandoned, x)
-		} else {
-			c.all.Contentions = append(c.all.Contentions, x)
-		}
+		c.contended(x)
 	}
 	if w := c.pending.Event(ev, ns, stack); w != nil && c.in.overlaps(w.Start, w.Stop) {
 		c.all.waited(w)
 		if c.waits {
-			c.all.Waits = append(c.all.Waits, w)
+			c.all.list(w)
 		}
 	}
 }
 
-func (c *locksCollector) report(x *Context, in Stretch) *Report {
-	c.all.Abandoned = append(c.all.Abandoned, c.contentions.Open()...)
-	outside := func(l *runtimeevents.Contention) bool { return !in.overlaps(l.Start, l.Stop) }
-	c.all.Contentions, c.all.Abandoned = slices.DeleteFunc(c.all.Contentions, outside), slices.DeleteFunc(c.all.Abandoned, outside)
-	return LocksReport(&c.all, x)
+func (c *locksCollector) contended(x *runtimeevents.Contention) {
+	if c.in.overlaps(x.Start, x.Stop) {
+		c.all.add(x)
+	}
+}
+
+func (c *locksCollector) report(x *Context, _ Stretch) *Report {
+	for _, open := range c.contentions.Open() {
+		c.contended(open)
+	}
+	return locksReport(c.all, x)
 }
 
 func (c *locksCollector) advice() string {

@@ -1,8 +1,6 @@
 package events
 
 import (
-	"slices"
-
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/spool"
 )
@@ -15,19 +13,7 @@ type spread struct {
 	Max, Mean     int64
 }
 
-func spreadOf(values []int64) (s spread) {
-	sorted := slices.Sorted(slices.Values(values))
-	for _, v := range sorted {
-		s.Sum += v
-	}
-	if s.Count = len(sorted); s.Count > 0 {
-		s.P50, s.P95, s.P99 = percentile(sorted, 50), percentile(sorted, 95), percentile(sorted, 99)
-		s.Max, s.Mean = sorted[len(sorted)-1], s.Sum/int64(s.Count)
-	}
-	return s
-}
-
-// durations are millions of times of which the distribution is wanted.
+// durations are times of which the distribution is wanted, up to millions. The zero value keeps all in memory.
 type durations struct {
 	times    quantile.Numbers
 	sum, max int64
@@ -41,7 +27,7 @@ func (d *durations) add(v int64) {
 	d.max = max(d.max, v)
 }
 
-// spread is what spreadOf returns of all of them.
+// spread is the distribution of all of them.
 func (d *durations) spread() (s spread) {
 	n := d.times.Len()
 	if n == 0 {

@@ -1,10 +1,12 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -15,6 +17,27 @@ import (
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
+
+// spreadOf sorts the values.
+func spreadOf(values []int64) (s spread) {
+	sorted := slices.Sorted(slices.Values(values))
+	for _, v := range sorted {
+		s.Sum += v
+	}
+	if s.Count = len(sorted); s.Count > 0 {
+		s.P50, s.P95, s.P99 = percentile(sorted, 50), percentile(sorted, 95), percentile(sorted, 99)
+		s.Max, s.Mean = sorted[len(sorted)-1], s.Sum/int64(s.Count)
+	}
+	return s
+}
+
+// percentile returns the nearest-rank percentile of sorted values, 0 of none.
+func percentile[T any](sorted []T, p float64) (v T) {
+	if len(sorted) == 0 {
+		return v
+	}
+	return sorted[rank(p, len(sorted))]
+}
 
 // The distribution of millions is that of the same values in a slice.
 func TestDurations(t *testing.T) {
@@ -79,27 +102,31 @@ func TestPeaksOfDamage(t *testing.T) {
 // The longest pauses are those that a sort of all would put first, of equal ones the earlier ones.
 func TestLongestPauses(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	l := newGCList(input.Aside(1))
+	l := spool.ListIn[gcRecord](input.Aside(1), listMemory)
 	for i := range 20_000 {
-		l.add(gcRecord{Collection: runtimeevents.Collection{Number: uint32(i)}, pause: r.Int64N(500)})
+		l.Add(&gcRecord{Collection: runtimeevents.Collection{Number: uint32(i)}, gcTimes: gcTimes{pause: r.Int64N(500)}})
 	}
-	require.Greater(t, l.pages.Len()*int(unsafe.Sizeof(gcPage{})), gcMemory, "not all of them are in memory")
-	l.pages.Done()
+	require.Greater(t, l.Len()*int(unsafe.Sizeof(gcRecord{})), listMemory, "not all of them are in memory")
+	l.Done()
 	for _, n := range []int{0, 1, 10, 3_000, 20_000} {
-		got := l.longest(n)
+		pauses := longest{n: n}
+		for i := range l.Len() {
+			pauses.add(l.At(i).pause, i)
+		}
+		got := pauses.numbers()
 		require.Len(t, got, n)
 		in := map[int]bool{}
 		for k, i := range got {
-			require.EqualValues(t, i, l.at(i).Number)
+			require.EqualValues(t, i, l.At(i).Number)
 			in[i] = true
 			if k > 0 {
-				a, b := l.at(got[k-1]).pause, l.at(i).pause
+				a, b := l.At(got[k-1]).pause, l.At(i).pause
 				require.True(t, a > b || a == b && got[k-1] < i)
 			}
 		}
-		for i, g := range l.all() {
+		for i := range l.Len() {
 			if n > 0 && !in[i] {
-				require.LessOrEqual(t, g.pause, l.at(got[n-1]).pause)
+				require.LessOrEqual(t, l.At(i).pause, l.At(got[n-1]).pause)
 			}
 		}
 	}
@@ -111,14 +138,46 @@ type brokenFile struct{}
 func (brokenFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (brokenFile) ReadAt([]byte, int64) (int, error)      { return 0, errors.New("gone") }
 
-// A report whose collections cannot be read again is an error.
+// A report of what cannot be read again is an error.
 func TestReportFromBrokenDisk(t *testing.T) {
 	aside := &spool.Spool{Create: func() (spool.File, error) { return brokenFile{}, nil }, Memory: 1}
-	l := newGCList(aside)
+	l := spool.ListIn[gcRecord](aside, listMemory)
 	for range 20_000 {
-		l.add(gcRecord{})
+		l.Add(&gcRecord{})
 	}
-	l.pages.Done()
+	l.Done()
 	r := gcReport([]*gcProcess{{&runtimeevents.GCProcess{}, l}}, aside, &Context{End: 1})
 	require.ErrorContains(t, r.Write(io.Discard, "ndjson", 0), "gone")
+
+	aside = &spool.Spool{Create: aside.Create, Memory: 1}
+	waits := newLocks(aside)
+	for i := range 100_000 {
+		waits.add(&runtimeevents.Contention{Process: 1, Start: int64(i), Stop: int64(i) + 1})
+	}
+	r = locksReport(waits, &Context{End: 1})
+	require.ErrorContains(t, r.Write(io.Discard, "text", 0), "gone")
+}
+
+// Contentions come in the order of their starts, and equal ones as they ended: as one sort of all has them.
+func TestContentionsInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, n := range []int{0, 1, contentionRun - 1, contentionRun, 100_000} {
+		l := newLocks(input.Aside(1))
+		var want []lockRecord
+		for i := range n {
+			x := runtimeevents.Contention{Process: 1, Start: int64(i/10)*10 - r.Int64N(100)/10*10, Stop: int64(i), Thread: uint64(i)}
+			if i%1000 == 7 {
+				x.Start = r.Int64N(int64(i + 1)) // waits that took long
+			}
+			l.add(&x)
+			want = append(want, lockRecord{Contention: x})
+		}
+		slices.SortStableFunc(want, func(a, b lockRecord) int { return cmp.Compare(a.Start, b.Start) })
+		got := l.inOrder(l.ended.done(1))
+		require.Equal(t, n, got.Len())
+		for i := range want {
+			require.Equal(t, want[i], got.At(i))
+		}
+	}
+	require.Greater(t, 100_000*int(unsafe.Sizeof(lockRecord{})), listMemory, "not all of them are in memory")
 }

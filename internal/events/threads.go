@@ -124,11 +124,11 @@ func threadsStatsOf(p *runtimeevents.PoolProcess, queue *waited) threadsStats {
 		s.DelayP50, s.DelayP95, s.DelayMax, s.DelaySum = told(d.P50), told(d.P95), told(d.Max), told(d.Sum)
 	}
 	if len(p.Births) > 0 {
-		var births []int64
+		var births durations
 		for _, d := range p.Births {
-			births = append(births, d.Wait)
+			births.add(d.Wait)
 		}
-		s.ThreadStart = told(spreadOf(births).P95)
+		s.ThreadStart = told(births.spread().P95)
 	}
 	if l := p.Reason(runtimeevents.Starvation); len(l) > 0 {
 		s.Starving = &starving{text.Millis(l[0].Time), text.Millis(l[len(l)-1].Time), len(l)}
