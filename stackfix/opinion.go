@@ -18,7 +18,7 @@ const (
 	byModelBoth         // the same, where stacks on both sides overlap it
 	byNearest           // 1: the nearest whole stack before it, of those that hold its call sites, shows another one
 	byShare             // the share of those whole stacks that show it
-	byBoth              // 1: the nearest of them before and the nearest after show it, and no recursion is cut
+	byBoth              // 1: the nearest of them before and the nearest after show it, and no recursion is cut; less where most show another
 	byTurn              // 1: what was recorded begins with a turn of a recursion
 	byMargin            // by how much more it overlaps stacks around than other answers do: evidence.margin, 0 to 1
 	byForeign           // how strange it is on its thread, 0 to 1
@@ -32,6 +32,9 @@ const (
 	leastModel, mostModel = -6, 9
 	// strangest is how many bits of strangeness count.
 	strangest = 20
+	// mostShow is the share of all from which on the nearest two count in full. By names, a way that is always cut is told by
+	// none of them: what two happen to show was wrong in four of ten answers that most others spoke against.
+	mostShow = 0.5
 	// mostInLongRow is how many open blocks the model looks at together where it only has a say among others.
 	mostInLongRow = 400
 )
@@ -92,7 +95,10 @@ func opinionOn(b *block, h *hearing, d doubt) (x opinion) {
 	x[byShare] = h.share
 	x[byMargin] = float64(b.guessMargin) / numMargins
 	x[byForeign] = min(float64(b.guessForeign), strangest) / strangest
-	for i, is := range [numOpinions]bool{byNearest: h.otherwise, byBoth: h.both && b.guessRec == 0, byTurn: h.comesAgain, byWay: d.strays, byWays: d.known && !d.strays} {
+	if h.both && b.guessRec == 0 {
+		x[byBoth] = min(1, h.share/mostShow)
+	}
+	for i, is := range [numOpinions]bool{byNearest: h.otherwise, byTurn: h.comesAgain, byWay: d.strays, byWays: d.known && !d.strays} {
 		if is {
 			x[i] = 1
 		}

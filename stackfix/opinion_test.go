@@ -256,6 +256,10 @@ func TestConfidenceOfOpinions(t *testing.T) {
 		worse[i] = x
 		assert.Less(t, worse.confidence(), good.confidence(), opinionNames[i])
 	}
+	h.share = 0.2
+	assert.InDelta(t, 0.2/mostShow, opinionOn(&b, &h, doubt{})[byBoth], 1e-9, "most show another one")
+	b.guessRec = 1
+	assert.Zero(t, opinionOn(&b, &h, doubt{})[byBoth], "a recursion is cut")
 	var none opinion
 	assert.Less(t, none.confidence(), 0.5, "nothing is known")
 	none.modelled(&b, 0)
