@@ -7,8 +7,8 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// listMemory is how many bytes of a list of what a report is about stay in memory: there may be millions.
-const listMemory = 4 << 20
+// reportMemory is how many bytes of what a report is about stay in memory: there may be millions of such.
+const reportMemory = 4 << 20
 
 // lists are those of several processes.
 type lists[T any] struct { // T holds no pointers
@@ -24,7 +24,7 @@ func listsIn[T any](s *spool.Spool) lists[T] {
 func (l *lists[T]) add(pid int, x *T) {
 	own := l.of[pid]
 	if own == nil {
-		own = spool.ListIn[T](l.aside, listMemory)
+		own = spool.ListIn[T](l.aside)
 		l.of[pid] = own
 		l.pids = append(l.pids, pid)
 	}
@@ -35,7 +35,7 @@ func (l *lists[T]) add(pid int, x *T) {
 func (l *lists[T]) done(pid int) *spool.List[T] {
 	own := l.of[pid]
 	if own == nil {
-		return &spool.List[T]{}
+		return spool.ListIn[T](nil)
 	}
 	own.Done()
 	return own

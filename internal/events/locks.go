@@ -73,57 +73,52 @@ func (l *locks) pids() (pids []int) {
 	return pids
 }
 
-// contentionRun is how many contentions are sorted at once. They come in the order of their ends, which is nearly
-// that of their starts.
-const contentionRun = 4096
-
-// inOrder returns the contentions of l in the order of their starts, and equal ones as they are.
+// inOrder returns the contentions of a list in the order of their starts, and equal ones as they are. They come in the order
+// of their ends, which is nearly that of their starts.
 func (l *locks) inOrder(of *spool.List[lockRecord]) *spool.List[lockRecord] {
-	sorted, out := spool.ListIn[lockRecord](l.aside, listMemory), spool.ListIn[lockRecord](l.aside, listMemory)
-	var runs []spool.Run
-	var fresh []lockRecord
-	for i := range of.Len() {
-		fresh = append(fresh, of.At(i))
-		if len(fresh) < contentionRun && i+1 < of.Len() {
-			continue
-		}
+	sorted, out := spool.ListIn[lockRecord](l.aside), spool.ListIn[lockRecord](l.aside)
+	var room []lockRecord
+	for i := range of.Chunks() {
+		fresh := slices.Clone(of.Chunk(i, &room))
 		text.SortRows(fresh, func(a, b *lockRecord) int { return cmp.Compare(a.Start, b.Start) })
-		runs = append(runs, &startRun{of: sorted, next: sorted.Len(), to: sorted.Len() + len(fresh), start: fresh[0].Start})
 		for k := range fresh {
 			sorted.Add(&fresh[k])
 		}
-		fresh = fresh[:0]
 	}
-	sorted.Done()
+	var runs []spool.Run
+	for i := range sorted.Chunks() {
+		runs = append(runs, &startRun{of: sorted, chunk: i, start: sorted.Chunk(i, &room)[0].Start})
+	}
 	spool.Merge(runs, func(r spool.Run) bool {
-		out.Add(&r.(*startRun).x)
+		out.Add(&r.(*startRun).rest[0])
 		return true
 	})
-	out.Done()
 	return out
 }
 
-// A startRun is contentions in the order of their starts, of which x is at hand.
+// A startRun is a chunk of contentions in the order of their starts, of which the first of rest is at hand.
 type startRun struct {
-	of       *spool.List[lockRecord]
-	next, to int   // the numbers of the next one, and of what is behind the run
-	start    int64 // of x, or of the first one
-	x        lockRecord
+	of         *spool.List[lockRecord]
+	chunk      int
+	start      int64        // of what is at hand, or what comes first
+	rest, room []lockRecord // nil: none of it was asked for
 }
 
 // Before implements spool.Run.
 func (r *startRun) Before(other spool.Run) bool {
 	o := other.(*startRun)
-	return r.start < o.start || r.start == o.start && r.to < o.to
+	return r.start < o.start || r.start == o.start && r.chunk < o.chunk
 }
 
 // Next implements spool.Run.
 func (r *startRun) Next() bool {
-	if r.next == r.to {
+	if r.rest == nil {
+		r.rest = r.of.Chunk(r.chunk, &r.room)
+	} else if r.rest = r.rest[1:]; len(r.rest) == 0 {
+		r.rest, r.room = nil, nil
 		return false
 	}
-	r.x = r.of.At(r.next)
-	r.next, r.start = r.next+1, r.x.Start
+	r.start = r.rest[0].Start
 	return true
 }
 

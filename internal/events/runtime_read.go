@@ -136,7 +136,7 @@ type gcCollector struct {
 }
 
 func newGCCollector(in Stretch) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}, lists: listsIn[gcRecord](input.Aside(1))}
+	c := &gcCollector{in: in, others: map[int]bool{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
@@ -200,7 +200,7 @@ type locksCollector struct {
 }
 
 func newLocksCollector(in Stretch, waits bool) *locksCollector {
-	return &locksCollector{in: in, waits: waits, all: newLocks(input.Aside(1))}
+	return &locksCollector{in: in, waits: waits, all: newLocks(input.Aside(reportMemory))}
 }
 
 func (c *locksCollector) wants(ev *nettrace.Event) bool {

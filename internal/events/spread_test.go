@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -102,11 +101,10 @@ func TestPeaksOfDamage(t *testing.T) {
 // The longest pauses are those that a sort of all would put first, of equal ones the earlier ones.
 func TestLongestPauses(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	l := spool.ListIn[gcRecord](input.Aside(1), listMemory)
+	l := spool.ListIn[gcRecord](input.Aside(1))
 	for i := range 20_000 {
 		l.Add(&gcRecord{Collection: runtimeevents.Collection{Number: uint32(i)}, gcTimes: gcTimes{pause: r.Int64N(500)}})
 	}
-	require.Greater(t, l.Len()*int(unsafe.Sizeof(gcRecord{})), listMemory, "not all of them are in memory")
 	l.Done()
 	for _, n := range []int{0, 1, 10, 3_000, 20_000} {
 		pauses := longest{n: n}
@@ -141,7 +139,7 @@ func (brokenFile) ReadAt([]byte, int64) (int, error)      { return 0, errors.New
 // A report of what cannot be read again is an error.
 func TestReportFromBrokenDisk(t *testing.T) {
 	aside := &spool.Spool{Create: func() (spool.File, error) { return brokenFile{}, nil }, Memory: 1}
-	l := spool.ListIn[gcRecord](aside, listMemory)
+	l := spool.ListIn[gcRecord](aside)
 	for range 20_000 {
 		l.Add(&gcRecord{})
 	}
@@ -161,7 +159,7 @@ func TestReportFromBrokenDisk(t *testing.T) {
 // Contentions come in the order of their starts, and equal ones as they ended: as one sort of all has them.
 func TestContentionsInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for _, n := range []int{0, 1, contentionRun - 1, contentionRun, 100_000} {
+	for _, n := range []int{0, 1, 1000, 100_000} {
 		l := newLocks(input.Aside(1))
 		var want []lockRecord
 		for i := range n {
@@ -179,5 +177,4 @@ func TestContentionsInOrder(t *testing.T) {
 			require.Equal(t, want[i], got.At(i))
 		}
 	}
-	require.Greater(t, 100_000*int(unsafe.Sizeof(lockRecord{})), listMemory, "not all of them are in memory")
 }

@@ -1,33 +1,124 @@
 package spool
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
-// A List is records of one type, one behind the other, of which the newest are in memory. The zero value is empty and
-// keeps all in memory.
+// A List is records of one type, one behind the other, of which the newest are in memory, and a few others that were asked for.
+// It is for one goroutine at a time, but for Chunk.
 type List[T any] struct { // T holds no pointers: the collector does not see what is on disk
-	log Log
-	n   int
+	records
 }
 
-// ListIn returns a List of which about that many bytes stay in memory; the others go to s.
-func ListIn[T any](s *Spool, memory int) *List[T] { return &List[T]{log: LogIn(s, memory)} }
+// ListIn returns a List; what is in full chunks goes to s.
+func ListIn[T any](s *Spool) *List[T] {
+	var x T
+	return &List[T]{records{spool: s, size: int(unsafe.Sizeof(x)), per: max(1, chunkBytes/int(unsafe.Sizeof(x)))}}
+}
 
 // Add appends a record.
-func (l *List[T]) Add(x *T) {
-	l.log.Add(bytesOf(x))
-	l.n++
-}
+func (l *List[T]) Add(x *T) { *(*T)(l.add()) = *x }
 
 // At returns a record.
-func (l *List[T]) At(i int) (x T) {
-	l.log.Get(bytesOf(&x), int64(i)*int64(unsafe.Sizeof(x)))
-	return x
+func (l *List[T]) At(i int) T { return *(*T)(l.find(i)) }
+
+// Change returns a record that may be changed, until another method is called.
+func (l *List[T]) Change(i int) *T { return (*T)(l.change(i)) }
+
+// Chunk returns the records of a chunk, which are not to be changed: in room, if they are on disk. When nothing is added or
+// changed any more, any number of goroutines may call it.
+func (l *List[T]) Chunk(i int, room *[]T) []T {
+	if i == len(l.full) {
+		return unsafe.Slice((*T)(l.last), l.n)
+	}
+	*room = slices.Grow((*room)[:0], l.per)[:l.per]
+	l.spool.fill(l.bytes(unsafe.Pointer(unsafe.SliceData(*room)), l.per), &l.full[i])
+	return *room
+}
+
+// chunkBytes is how large a chunk is about.
+const chunkBytes = 32 << 10
+
+// records do what a List does, whatever they are.
+type records struct {
+	spool     *Spool
+	size, per int     // bytes of a record, and how many of them a chunk has
+	full      []Piece // chunks
+	last      unsafe.Pointer
+	n, room   int // records of last, and how many it has room for
+
+	asked   unsafe.Pointer // those of full[at-1]
+	at      int
+	changed bool // since they were read
 }
 
 // Len returns the number of records.
-func (l *List[T]) Len() int { return l.n }
+func (l *records) Len() int { return len(l.full)*l.per + l.n }
 
-// Done says that nothing is added any more: any number of goroutines may call At.
-func (l *List[T]) Done() { l.log.Done() }
+// Chunks returns the number of chunks, each of which but the last one has as many records.
+func (l *records) Chunks() int {
+	if l.n == 0 {
+		return 0
+	}
+	return len(l.full) + 1
+}
 
-func bytesOf[T any](x *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(x)), unsafe.Sizeof(*x)) }
+// Done says that nothing is changed any more.
+func (l *records) Done() {
+	if l.changed {
+		l.spool.again(l.bytes(l.asked, l.per), &l.full[l.at-1])
+		l.changed = false
+	}
+}
+
+func (l *records) add() unsafe.Pointer {
+	switch {
+	case l.n == l.per:
+		l.full, l.n = append(l.full, l.spool.Keep(l.bytes(l.last, l.n))), 0
+	case l.n == l.room: // there are lists of few
+		l.room = min(max(8, 2*l.room), l.per)
+		more := room(l.room * l.size)
+		if l.n > 0 {
+			copy(l.bytes(more, l.n), l.bytes(l.last, l.n))
+		}
+		l.last = more
+	}
+	l.n++
+	return l.of(l.last, l.n-1)
+}
+
+func (l *records) find(i int) unsafe.Pointer {
+	chunk := i / l.per
+	if chunk == len(l.full) {
+		return l.of(l.last, i%l.per)
+	}
+	if l.at != chunk+1 {
+		l.Done()
+		if l.asked == nil {
+			l.asked = room(l.per * l.size)
+		}
+		l.spool.fill(l.bytes(l.asked, l.per), &l.full[chunk])
+		l.at = chunk + 1
+	}
+	return l.of(l.asked, i%l.per)
+}
+
+func (l *records) change(i int) unsafe.Pointer {
+	x := l.find(i)
+	l.changed = l.changed || i/l.per < len(l.full)
+	return x
+}
+
+// of returns a record of a chunk.
+func (l *records) of(chunk unsafe.Pointer, i int) unsafe.Pointer { return unsafe.Add(chunk, i*l.size) }
+
+// bytes are those of the first n records of a chunk.
+func (l *records) bytes(chunk unsafe.Pointer, n int) []byte {
+	return unsafe.Slice((*byte)(chunk), n*l.size)
+}
+
+// room returns room for so many bytes of what has no pointers: words, as what comes may have to lie at a multiple of their size.
+func room(bytes int) unsafe.Pointer {
+	return unsafe.Pointer(unsafe.SliceData(make([]uint64, (bytes+7)/8)))
+}

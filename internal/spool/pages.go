@@ -128,14 +128,14 @@ func (p *pages) add() unsafe.Pointer {
 	return s.memory
 }
 
-// room returns room for a page, whatever is in it: words, as what comes may have to lie at a multiple of their size.
+// room returns room for a page, whatever is in it.
 func (p *pages) room() unsafe.Pointer {
 	if n := len(p.free); n > 0 {
 		memory := p.free[n-1]
 		p.free = p.free[:n-1]
 		return memory
 	}
-	return unsafe.Pointer(unsafe.SliceData(make([]uint64, (p.size+7)/8)))
+	return room(p.size)
 }
 
 func (p *pages) bytes(memory unsafe.Pointer) []byte { return unsafe.Slice((*byte)(memory), p.size) }

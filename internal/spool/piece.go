@@ -52,3 +52,21 @@ func (r *Rooms) Take() []byte {
 
 // Give gives a room back.
 func (r *Rooms) Give(room []byte) { *r = append(*r, room) }
+
+// fill reads a piece into b, which has its size: zeros, if it cannot be read (see Err).
+func (p *Spool) fill(b []byte, x *Piece) {
+	if x.memory != nil {
+		copy(b, x.memory)
+	} else if !p.Get(b, x.at) {
+		clear(b)
+	}
+}
+
+// again keeps b where the piece is, which has its size.
+func (p *Spool) again(b []byte, x *Piece) {
+	if x.memory != nil {
+		copy(x.memory, b)
+	} else if p.Put(b, x.at, x.size) == 0 {
+		*x = Piece{memory: bytes.Clone(b)}
+	}
+}
