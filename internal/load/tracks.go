@@ -7,12 +7,12 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/spool"
-	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -36,36 +36,10 @@ type item struct {
 	open       bool
 }
 
-// itemsAtOnce is how many items are kept side by side: a list of millions never moves as a whole.
-const itemsAtOnce = 1 << 9
-
-// items is a list of them.
-type items [][]item
-
-func (l items) len() int {
-	if len(l) == 0 {
-		return 0
-	}
-	return (len(l)-1)*itemsAtOnce + len(l[len(l)-1])
-}
-
-func (l items) at(i int) *item { return &l[i/itemsAtOnce][i%itemsAtOnce] }
-
-// add appends an item, which may be changed until the next one is.
-func (l *items) add(x item) *item {
-	n := len(*l)
-	if n == 0 || len((*l)[n-1]) == itemsAtOnce {
-		*l, n = append(*l, nil), n+1
-	}
-	last := append((*l)[n-1], x)
-	(*l)[n-1] = last
-	return &last[len(last)-1]
-}
-
 // A lane is a track being built. Its items are in order of start.
 type lane struct {
 	track *profile.Track
-	items items
+	items *spool.List[item]
 	at    int   // tracker.seen when it was added
 	open  []int // indices of items that have not ended, outermost first
 
@@ -75,14 +49,14 @@ type lane struct {
 
 // push opens the newest item.
 func (ln *lane) push() {
-	at := ln.items.len() - 1
+	at := ln.items.Len() - 1
 	ln.open = append(ln.open, at)
 	ln.count(at, 1)
 }
 
 // count notes that an item was opened or ended.
 func (ln *lane) count(at, n int) {
-	it := ln.items.at(at)
+	it := ln.items.At(at)
 	if ln.kinds == nil {
 		ln.kinds = map[int32]int{}
 	}
@@ -119,21 +93,16 @@ type tracker struct {
 	size    int                       // bytes of items of the events group
 	spill   bool                      // the events group reads the file again
 	ends    map[*profile.Process]bool // has events for the end of an exception
-	holder  map[*process]*thread      // who suspends the runtime for something we show
 	seen    int                       // events so far
-	// Suspensions that came before a sample did: those for another reason are the sampler's
-	// own, one for each tick, if there is one.
-	unsure []suspension
+	// Suspensions by process: all of them, and those that are left where there is a sampler, whose own are for no reason that has a
+	// name, one for each tick. Which of the two are shown is known from the first sample on.
+	suspensions [2]map[*process]*suspended
 }
 
-// A suspension is an event of one, kept until it is known whose it is: what is needed of it, as there may be millions.
-type suspension struct {
-	meta    *nettrace.Metadata
-	version int
-	payload []byte
-	now     int64
-	t       *thread
-	at      int // tracker.seen
+// suspended is when the runtime of a process was.
+type suspended struct {
+	*lane
+	holder *thread // who does it for something we show; others may suspend, too
 }
 
 // newTracker returns what collects the tracks that l is asked for while it reads; nil if
@@ -144,12 +113,12 @@ func newTracker(ctx context.Context, l *loader, open input.Opener) *tracker {
 	}
 	k := &tracker{
 		l: l, ctx: ctx, source: open, limit: maxItems,
-		aside:  input.Aside(1),
-		number: map[string]uint32{},
-		want:   map[string]bool{},
-		lanes:  map[laneKey]*lane{},
-		ends:   map[*profile.Process]bool{},
-		holder: map[*process]*thread{},
+		aside:       input.Aside(1),
+		number:      map[string]uint32{},
+		want:        map[string]bool{},
+		lanes:       map[laneKey]*lane{},
+		ends:        map[*profile.Process]bool{},
+		suspensions: [2]map[*process]*suspended{{}, {}},
 	}
 	k.details = payloadsIn(k.aside)
 	for _, g := range l.o.Tracks {
@@ -173,24 +142,28 @@ func (k *tracker) lane(group, name string, p *process, t *thread, nested bool) *
 	key := laneKey{p, t, name}
 	ln := k.lanes[key]
 	if ln == nil {
-		tr := &profile.Track{Name: name, Group: group, Process: p.trace, Nested: nested}
-		if t != nil {
-			tr.Thread = t.trace
-		}
-		ln = &lane{track: tr, at: k.seen}
+		ln = k.newLane(group, name, p, t, nested)
 		k.lanes[key] = ln
 		k.order = append(k.order, ln)
 	}
 	return ln
 }
 
-// add appends an item with the details of ev.
-func (k *tracker) add(ln *lane, ev *nettrace.Event, now int64, name string) *item {
+func (k *tracker) newLane(group, name string, p *process, t *thread, nested bool) *lane {
+	tr := &profile.Track{Name: name, Group: group, Process: p.trace, Nested: nested}
+	if t != nil {
+		tr.Thread = t.trace
+	}
+	return &lane{track: tr, items: spool.ListIn[item](k.aside), at: k.seen}
+}
+
+// item returns one with the details of ev.
+func (k *tracker) item(ev *nettrace.Event, now int64, name string) item {
 	x := item{start: now, name: k.name(name), details: 1 + k.details.add(ev), kind: int32(ev.Metadata.EventID)}
 	if x.kind == runtimeevents.IDGCStart {
 		x.gc = u32at(ev.Payload, 0)
 	}
-	return ln.items.add(x)
+	return x
 }
 
 // name returns the number of a name.
@@ -206,7 +179,8 @@ func (k *tracker) name(s string) uint32 {
 
 // begin appends an item that ends later.
 func (k *tracker) begin(ln *lane, ev *nettrace.Event, now int64, name string) {
-	k.add(ln, ev, now, name)
+	x := k.item(ev, now, name)
+	ln.items.Add(&x)
 	ln.push()
 }
 
@@ -218,14 +192,14 @@ func (k *tracker) end(ln *lane, now int64, kind int32, name string) {
 		at := ln.open[last]
 		ln.open = ln.open[:last]
 		ln.count(at, -1)
-		it := ln.items.at(at)
+		it := ln.items.Change(at)
 		it.dur = now - it.start
 		if it.kind == kind {
 			return
 		}
 	}
-	if len(ln.items) == 0 {
-		ln.items.add(item{dur: max(0, now), name: k.name(name), open: true, kind: kind})
+	if ln.items.Len() == 0 {
+		ln.items.Add(&item{dur: max(0, now), name: k.name(name), open: true, kind: kind})
 	}
 }
 
@@ -248,7 +222,7 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	case m.Role == nettrace.RolePageFault:
 		if k.want["faults"] {
 			ln := k.lane("faults", "Page faults", t.proc, t, true)
-			ln.items.add(item{start: now, instant: true, name: k.name(strings.ReplaceAll(ev.Metadata.Name, "_", " "))})
+			ln.items.Add(&item{start: now, instant: true, name: k.name(strings.ReplaceAll(ev.Metadata.Name, "_", " "))})
 		}
 		used = true
 	default:
@@ -259,8 +233,9 @@ func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	if used || !k.want["events"] || k.spill {
 		return
 	}
-	it := k.add(k.lane("events", "Events", t.proc, t, true), ev, now, eventName(ev))
-	it.instant = true
+	x := k.item(ev, now, eventName(ev))
+	x.instant = true
+	k.lane("events", "Events", t.proc, t, true).items.Add(&x)
 	if k.size += 120 + len(ev.Payload); k.size > k.limit {
 		k.spillEvents()
 	}
@@ -380,53 +355,42 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 	}
 }
 
-// suspension takes an event of a suspension. Whether the recording has a sampler is known
-// from its first sample on; what comes before waits for that.
+// suspension takes an event of a suspension.
 func (k *tracker) suspension(ev *nettrace.Event, now int64, t *thread, id int) {
 	if len(k.l.sampler) == 0 {
-		k.unsure = append(k.unsure, suspension{ev.Metadata, ev.Version, slices.Clone(ev.Payload), now, t, k.seen})
+		k.suspend(0, ev, now, t, id)
+	} else {
+		k.suspensions[0] = nil
+	}
+	if id != runtimeevents.IDSuspendEEBegin || u32at(ev.Payload, 0) != suspendOther {
+		k.suspend(1, ev, now, t, id)
+	}
+}
+
+// suspend adds an event to all suspensions (0) or to those that are not the sampler's (1).
+func (k *tracker) suspend(which int, ev *nettrace.Event, now int64, t *thread, id int) {
+	s := k.suspensions[which][t.proc]
+	if id == runtimeevents.IDSuspendEEBegin {
+		if s == nil {
+			s = &suspended{lane: k.newLane("gc", nameSuspension, t.proc, nil, true)}
+			k.suspensions[which][t.proc] = s
+		}
+		s.holder = t
+		k.begin(s.lane, ev, now, "suspended: "+nameOf(suspendReasons, u32at(ev.Payload, 0), "unknown reason"))
+		s.items.Add(&item{start: now, name: k.name("suspending"), kind: runtimeevents.IDSuspendEEEnd})
+		s.push()
 		return
 	}
-	k.decide()
-	k.suspend(ev, now, t, id)
-}
-
-// decide draws the suspensions that were kept.
-func (k *tracker) decide() {
-	at := k.seen
-	for i := range k.unsure {
-		s := &k.unsure[i]
-		k.seen = s.at
-		k.suspend(&nettrace.Event{Metadata: s.meta, Version: s.version, Payload: s.payload}, s.now, s.t, s.meta.EventID)
+	if s == nil || len(s.open) == 0 || s.holder != t {
+		return
 	}
-	k.seen, k.unsure = at, nil
-}
-
-func (k *tracker) suspend(ev *nettrace.Event, now int64, t *thread, id int) {
 	switch id {
-	case runtimeevents.IDSuspendEEBegin:
-		reason := u32at(ev.Payload, 0)
-		if reason == suspendOther && len(k.l.sampler) > 0 {
-			return // the sample profiler's own, one for each tick
-		}
-		ln := k.lane("gc", nameSuspension, t.proc, nil, true)
-		k.holder[t.proc] = t // others may suspend, too: the sample profiler does
-		k.begin(ln, ev, now, "suspended: "+nameOf(suspendReasons, reason, "unknown reason"))
-		ln.items.add(item{start: now, name: k.name("suspending"), kind: runtimeevents.IDSuspendEEEnd})
-		ln.push()
-	case runtimeevents.IDSuspendEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDRestartEEEnd:
-		ln := k.lanes[laneKey{t.proc, nil, nameSuspension}]
-		if ln == nil || len(ln.open) == 0 || k.holder[t.proc] != t {
-			return
-		}
-		switch id {
-		case runtimeevents.IDSuspendEEEnd:
-			k.end(ln, now, runtimeevents.IDSuspendEEEnd, "")
-		case runtimeevents.IDRestartEEBegin:
-			k.begin(ln, ev, now, "restarting")
-		default:
-			k.end(ln, now, runtimeevents.IDSuspendEEBegin, "")
-		}
+	case runtimeevents.IDSuspendEEEnd:
+		k.end(s.lane, now, runtimeevents.IDSuspendEEEnd, "")
+	case runtimeevents.IDRestartEEBegin:
+		k.begin(s.lane, ev, now, "restarting")
+	default:
+		k.end(s.lane, now, runtimeevents.IDSuspendEEBegin, "")
 	}
 }
 
@@ -465,12 +429,18 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 
 // finish closes what is open and puts the tracks into the profile.
 func (k *tracker) finish() {
-	k.decide()
+	which := 0
+	if len(k.l.sampler) > 0 {
+		which = 1
+	}
+	for _, s := range k.suspensions[which] {
+		k.order = append(k.order, s.lane)
+	}
 	slices.SortStableFunc(k.order, func(a, b *lane) int { return cmp.Compare(a.at, b.at) })
 	end := k.l.end
 	for _, ln := range k.order {
 		for _, at := range ln.open {
-			it := ln.items.at(at)
+			it := ln.items.Change(at)
 			if it.kind == runtimeevents.IDExceptionThrown && !k.ends[ln.track.Process] {
 				it.instant = true // this runtime does not tell when a throw is over
 				continue
@@ -478,11 +448,12 @@ func (k *tracker) finish() {
 			it.dur, it.open = max(0, end-it.start), true
 		}
 		ln.open = nil
-		if len(ln.items) == 0 {
+		ln.items.Done()
+		if ln.items.Len() == 0 {
 			continue
 		}
-		if !ln.items.sorted() { // damaged files only
-			ln.items.sort()
+		if !isSorted(ln.items) { // damaged files only
+			ln.items = sorted(ln.items, k.aside)
 			ln.track.Nested = false
 		}
 		ln.track.Slices, ln.track.Err = k.slices(ln.track.Group, ln.items), k.aside.Err
@@ -499,27 +470,33 @@ func (k *tracker) finish() {
 	k.sort()
 }
 
-// sorted reports whether items are in order of their starts.
-func (l items) sorted() bool {
+// isSorted reports whether items are in order of their starts.
+func isSorted(list *spool.List[item]) bool {
 	last := int64(math.MinInt64)
-	for _, list := range l {
-		for i := range list {
-			if list[i].start < last {
+	var room []item
+	for i := range list.Chunks() {
+		for _, x := range list.Chunk(i, &room) {
+			if x.start < last {
 				return false
 			}
-			last = list[i].start
+			last = x.start
 		}
 	}
 	return true
 }
 
-// sort puts items in order of their starts.
-func (l items) sort() {
-	all := slices.Concat(l...)
-	text.SortRows(all, func(a, b *item) int { return cmp.Compare(a.start, b.start) })
-	for i := range l {
-		all = all[copy(l[i], all):]
+// sorted returns items in order of their starts.
+func sorted(list *spool.List[item], aside *spool.Spool) *spool.List[item] {
+	var all, room []item
+	for i := range list.Chunks() {
+		all = append(all, list.Chunk(i, &room)...)
 	}
+	sort.SliceStable(all, func(i, k int) bool { return all[i].start < all[k].start })
+	list = spool.ListIn[item](aside)
+	for i := range all {
+		list.Add(&all[i])
+	}
+	return list
 }
 
 // sort brings the tracks of each process together, those of the process before those
@@ -543,24 +520,26 @@ func (k *tracker) sort() {
 }
 
 // slices yields items as slices.
-func (k *tracker) slices(group string, list items) iter.Seq[*profile.Slice] {
+func (k *tracker) slices(group string, list *spool.List[item]) iter.Seq[*profile.Slice] {
 	return func(yield func(*profile.Slice) bool) {
 		var s profile.Slice
 		var values []nettrace.Value
 		details := payloadReader{log: &k.details}
-		for i := range list.len() {
-			it := list.at(i)
-			args := s.Args[:0]
-			s = profile.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: k.names[it.name], Category: group}
-			if it.details > 0 {
-				if ev := details.read(it.details - 1); ev != nil {
-					s.Category = cmp.Or(ev.Metadata.Provider, group)
-					args, values = k.args(args, values, ev.Metadata, ev.Version, ev.Payload)
+		var room []item
+		for i := range list.Chunks() {
+			for _, it := range list.Chunk(i, &room) {
+				args := s.Args[:0]
+				s = profile.Slice{Start: it.start, Dur: it.dur, Instant: it.instant, Open: it.open, Name: k.names[it.name], Category: group}
+				if it.details > 0 {
+					if ev := details.read(it.details - 1); ev != nil {
+						s.Category = cmp.Or(ev.Metadata.Provider, group)
+						args, values = k.args(args, values, ev.Metadata, ev.Version, ev.Payload)
+					}
 				}
-			}
-			s.Args = args
-			if !yield(&s) {
-				return
+				s.Args = args
+				if !yield(&s) {
+					return
+				}
 			}
 		}
 	}

@@ -1,14 +1,20 @@
 package load
 
 import (
+	"cmp"
 	"context"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // checkTrack asserts what profile.Track promises: order of start, slices that nest where
@@ -134,4 +140,74 @@ func TestEventsTrack(t *testing.T) {
 	assert.Equal(t, 1, one, "one for the process")
 	assert.Equal(t, n, m)
 	assert.Equal(t, names, again)
+}
+
+// Suspensions for no reason that has a name are the sampler's, and not shown, where there is one: also those that came before its
+// first sample. Others are all shown, however many there are.
+func TestSuspensions(t *testing.T) {
+	const n = 5000
+	for name, x := range map[string]struct {
+		sampledFrom int // the suspension before which a sample comes
+		want        int
+	}{"no sampler": {n, n}, "a sampler from the start": {0, n / 2}, "a sampler later": {n / 3, n / 2}} {
+		t.Run(name, func(t *testing.T) {
+			l := &loader{o: &Options{Tracks: []string{"gc"}}, profile: &profile.Profile{}, sampler: map[uint64]bool{}}
+			k := newTracker(context.Background(), l, nil)
+			p := &process{trace: &profile.Process{}}
+			one, other := &thread{proc: p}, &thread{proc: p}
+			l.order = []*process{p}
+			event := func(id int, now int64, th *thread, reason byte) {
+				k.event(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: id, Source: nettrace.SourceRuntime}, Payload: []byte{reason, 0, 0, 0}}, now, th)
+			}
+			for i := range n {
+				if i == x.sampledFrom {
+					l.sampler[7] = true
+				}
+				now := int64(i) * 1000
+				reason := byte(i % 2) // 1: a collection
+				event(runtimeevents.IDSuspendEEBegin, now, one, reason)
+				event(runtimeevents.IDSuspendEEEnd, now+100, other, reason) // of somebody else
+				event(runtimeevents.IDSuspendEEEnd, now+200, one, reason)
+				event(runtimeevents.IDRestartEEBegin, now+300, one, reason)
+				event(runtimeevents.IDRestartEEEnd, now+400, one, reason)
+			}
+			l.end = n * 1000
+			k.finish()
+			require.Len(t, l.profile.Tracks, 1)
+			all := checkTrack(t, l.profile.Tracks[0])
+			require.Len(t, all, 3*x.want)
+			for i := range x.want {
+				at := int64(i) * 1000 * n / int64(x.want)
+				names := [3]string{"suspended: GC", "suspending", "restarting"}
+				if x.want < n {
+					at += 1000 // the second of each two
+				} else if i%2 == 0 {
+					names[0] = "suspended: other"
+				}
+				for part, want := range [3]profile.Slice{{Start: at, Dur: 400}, {Start: at, Dur: 200}, {Start: at + 300, Dur: 100}} {
+					got := all[3*i+part]
+					require.Equal(t, [3]any{names[part], want.Start, want.Dur}, [3]any{got.Name, got.Start, got.Dur})
+				}
+			}
+		})
+	}
+}
+
+// Items that came out of order, as in damaged files, are put into it, and equal ones stay as they are.
+func TestSortedItems(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	list := spool.ListIn[item](input.Aside(1))
+	var want []item
+	for i := range 10_000 {
+		x := item{start: r.Int64N(1000), dur: int64(i)}
+		list.Add(&x)
+		want = append(want, x)
+	}
+	require.False(t, isSorted(list))
+	list = sorted(list, input.Aside(1))
+	require.True(t, isSorted(list))
+	slices.SortStableFunc(want, func(a, b item) int { return cmp.Compare(a.start, b.start) })
+	for i := range want {
+		require.Equal(t, want[i], list.At(i))
+	}
 }
