@@ -22,9 +22,13 @@ func dropEvents(t *Thread) {
 	t.Samples.Delete(func(s *Sample) bool {
 		i++
 		valued := false
-		for ; next < len(t.Values) && int(t.Values[next].Index) <= i; next++ {
+		for ; next < t.Values.Len(); next++ {
+			v := t.Values.Change(next)
+			if int(v.Index) > i {
+				break
+			}
 			valued = true
-			t.Values[next].Index = int32(kept)
+			v.Index = int32(kept)
 		}
 		if s.Type == SampleEvent && !valued {
 			return true
@@ -37,4 +41,5 @@ func dropEvents(t *Thread) {
 		return false
 	})
 	t.Repairs = repairs
+	t.Values.Done()
 }

@@ -79,7 +79,7 @@ type Thread struct {
 	// Repairs are what a repair did, one for each cut sample; none before a repair.
 	Repairs Repairs
 	// Values are what samples of other events weigh, in the order of the samples.
-	Values []Value
+	Values Values
 	// Breaks are times (ns, ascending) at which what was true before says nothing
 	// about what comes after: events were lost, the thread id was reused.
 	Breaks []int64

@@ -3,6 +3,8 @@ package profile
 import (
 	"iter"
 	"slices"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // TimeWeight is the name of the weight that samples have by themselves: the time for which
@@ -37,6 +39,94 @@ type Value struct {
 	Amount float64 // in the unit of the weight
 }
 
+// Values are what samples of a thread weigh, in the order of the samples. The zero value is empty and keeps all in memory.
+type Values struct {
+	spool *Spool
+	list  *spool.List[Value] // nil: there are none
+}
+
+// ValuesIn returns an empty list that may put values aside.
+func ValuesIn(spool *Spool) Values { return Values{spool: spool} }
+
+// Append appends a value.
+func (l *Values) Append(v Value) {
+	if l.list == nil {
+		l.list = spool.ListIn[Value](l.spool)
+	}
+	l.list.Add(&v)
+}
+
+// Len is the number of values.
+func (l *Values) Len() int {
+	if l.list == nil {
+		return 0
+	}
+	return l.list.Len()
+}
+
+// Change returns a value that may be changed until another method is called; its place in the order stays.
+func (l *Values) Change(i int) *Value { return l.list.Change(i) }
+
+// Done says that nothing is changed any more: any number of goroutines may read.
+func (l *Values) Done() {
+	if l.list != nil {
+		l.list.Done()
+	}
+}
+
+// All yields the values.
+func (l *Values) All() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		var room []Value
+		for i := range l.chunks() {
+			for _, v := range l.list.Chunk(i, &room) {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *Values) chunks() int {
+	if l.list == nil {
+		return 0
+	}
+	return l.list.Chunks()
+}
+
+// Cursor returns what reads the values beside the samples.
+func (l *Values) Cursor() ValueCursor { return ValueCursor{of: l} }
+
+// A ValueCursor reads values in order.
+type ValueCursor struct {
+	of         *Values
+	next       int // chunk
+	rest, room []Value
+	found      []Value
+}
+
+// Of returns what the sample with this index weighs, until the next call; of none before one that was asked for.
+func (c *ValueCursor) Of(index int) []Value {
+	c.found = c.found[:0]
+	for {
+		if len(c.rest) == 0 {
+			if c.next == c.of.chunks() {
+				return c.found
+			}
+			c.rest = c.of.list.Chunk(c.next, &c.room)
+			c.next++
+		}
+		if int(c.rest[0].Index) > index {
+			return c.found
+		}
+		if int(c.rest[0].Index) == index {
+			c.found = append(c.found, c.rest[0])
+		}
+		c.rest = c.rest[1:]
+	}
+}
+
 // A Weighed is a value with the sample that it belongs to.
 type Weighed struct {
 	Thread *Thread
@@ -53,7 +143,7 @@ func (p *Profile) Values(t *Thread, weight int) iter.Seq[Weighed] {
 		samples, repairs := t.Samples.Cursor(), t.Repairs.Cursor()
 		at := -1
 		var s Sample
-		for _, v := range t.Values {
+		for v := range t.Values.All() {
 			if int(v.Weight) != weight {
 				continue
 			}

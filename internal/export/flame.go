@@ -78,7 +78,7 @@ func weighs(th *profile.Thread, weight int) bool {
 	if weight < 0 {
 		return th.Samples.Written() > 0
 	}
-	for _, v := range th.Values {
+	for v := range th.Values.All() {
 		if int(v.Weight) == weight {
 			return true
 		}

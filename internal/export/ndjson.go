@@ -35,7 +35,7 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 		if s.Written() && time {
 			kinds = append(kinds, typeNames[s.Type])
 		}
-		for _, v := range h.valuesAt(h.index) {
+		for _, v := range h.values.Of(h.index) {
 			if !s.Hidden && slices.Contains(weights, int(v.Weight)) {
 				kinds = append(kinds, appendWeight(nil, p, v, several))
 			}
@@ -173,24 +173,13 @@ type head struct {
 	ids     []byte // of process and thread, as they are written
 	repairs profile.RepairCursor
 	work    profile.WorkCursor
-	values  []profile.Value // those to come
-}
-
-// valuesAt returns what the sample with this index weighs; indexes only grow.
-func (h *head) valuesAt(index int) []profile.Value {
-	n := 0
-	for n < len(h.values) && int(h.values[n].Index) <= index {
-		n++
-	}
-	at := h.values[:n]
-	h.values = h.values[n:]
-	return at
+	values  profile.ValueCursor
 }
 
 func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
 	for i, th := range threads {
-		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.Work.Cursor(), values: th.Values}
+		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.Work.Cursor(), values: th.Values.Cursor()}
 		if !h.c.Read(&h.s) {
 			continue
 		}

@@ -19,7 +19,7 @@ func weighing(unit profile.Unit, amounts ...float64) *profile.Profile {
 	stacks := []profile.StackID{m.stack("Main", "Load"), m.stack("Main", "Render")}
 	for i, amount := range amounts {
 		th.Samples.Append(profile.Sample{Time: int64(i), Stack: stacks[i%2], Type: profile.SampleEvent})
-		th.Values = append(th.Values, profile.Value{Index: int32(i), Name: uint32(i % 2), Amount: amount})
+		th.Values.Append(profile.Value{Index: int32(i), Name: uint32(i % 2), Amount: amount})
 	}
 	return m.p
 }

@@ -188,16 +188,17 @@ type birth struct {
 func newLoader(o *Options) *loader {
 	table := cmp.Or(o.Table, profile.NewTable())
 	p := &profile.Profile{Table: table}
+	spool := input.Aside(0)
 	l := &loader{
 		o:       o,
 		table:   table,
 		profile: p,
-		weigh:   newWeigher(p, o.Weights),
+		weigh:   newWeigher(p, spool, o.Weights),
 		procs:   map[int]*process{},
 		rows:    map[*nettrace.Thread]*thread{},
 		images:  newImages(o.Symbols),
 		sampler: map[uint64]bool{},
-		spool:   input.Aside(0),
+		spool:   spool,
 		wantAll: len(o.Processes) == 0,
 	}
 	l.takenStack = func() profile.StackID { return l.stack(l.thread(l.taken), l.taken, l.takenAt) }
@@ -322,7 +323,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 	t := p.threads[tid]
 	if t == nil {
 		t = &thread{
-			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool)},
+			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool), Values: profile.ValuesIn(l.spool)},
 			proc:   p,
 			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
 		}

@@ -25,6 +25,7 @@ const (
 // A weigher finds out what events weigh, by the weights that were asked for.
 type weigher struct {
 	profile *profile.Profile
+	spool   *profile.Spool
 	rows    []weighRow // by weight
 	names   map[string]uint32
 	of      map[*nettrace.Metadata][]uint8 // the weights that count an event type
@@ -41,11 +42,11 @@ type weighRow struct {
 }
 
 // newWeigher returns nil if no weights are asked for.
-func newWeigher(p *profile.Profile, names []string) *weigher {
+func newWeigher(p *profile.Profile, spool *profile.Spool, names []string) *weigher {
 	if len(names) == 0 {
 		return nil
 	}
-	w := &weigher{profile: p, names: map[string]uint32{}, of: map[*nettrace.Metadata][]uint8{}}
+	w := &weigher{profile: p, spool: spool, names: map[string]uint32{}, of: map[*nettrace.Metadata][]uint8{}}
 	for _, name := range names {
 		weight := profile.Weight{Name: name}
 		row := weighRow{}
@@ -143,7 +144,7 @@ func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
 				continue
 			}
 		}
-		t.trace.Values = append(t.trace.Values, v)
+		t.trace.Values.Append(v)
 	}
 	w.pair(t, ev, now)
 }
@@ -151,7 +152,7 @@ func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
 // pair tells the start of a contention or wait how long it took. The number that stands
 // for its stack is that of its value.
 func (w *weigher) pair(t *thread, ev *nettrace.Event, now int64) {
-	last := uint32(len(t.trace.Values) - 1)
+	last := uint32(t.trace.Values.Len() - 1)
 	if c := w.contentions.Event(ev, now, last); c != nil && c.Stop != runtimeevents.Unknown {
 		w.ended(t, weightContention, c.Stack, c.Wait(), lockTitle(c))
 	}
@@ -176,10 +177,10 @@ func lockTitle(c *runtimeevents.Contention) string {
 }
 
 func (w *weigher) ended(t *thread, weight string, value uint32, ns int64, name string) {
-	if int(value) >= len(t.trace.Values) {
+	if int(value) >= t.trace.Values.Len() {
 		return
 	}
-	if v := &t.trace.Values[value]; w.profile.Weights[v.Weight].Name == weight {
+	if v := t.trace.Values.Change(int(value)); w.profile.Weights[v.Weight].Name == weight {
 		v.Amount, v.Name = float64(ns), w.name(name)
 	}
 }
@@ -242,18 +243,24 @@ func (w *weigher) finish(procs []*process) {
 }
 
 func (w *weigher) finishThread(t *thread) {
-	values := slices.DeleteFunc(t.trace.Values, func(v profile.Value) bool {
-		return math.IsNaN(v.Amount) || v.Name&tickMark != 0 && w.profile.Weights[v.Weight].Sampled
-	})
-	for i := range values {
-		v := &values[i]
-		v.Name &^= tickMark
-		if t.perm != nil {
-			v.Index = t.perm[v.Index]
+	old := t.trace.Values
+	old.Done()
+	t.trace.Values = profile.ValuesIn(w.spool)
+	var late []profile.Value // of threads with late samples
+	for v := range old.All() {
+		if math.IsNaN(v.Amount) || v.Name&tickMark != 0 && w.profile.Weights[v.Weight].Sampled {
+			continue
 		}
+		v.Name &^= tickMark
+		if t.perm == nil {
+			t.trace.Values.Append(v)
+			continue
+		}
+		v.Index = t.perm[v.Index]
+		late = append(late, v)
 	}
-	if t.perm != nil {
-		text.SortRows(values, func(a, b *profile.Value) int { return cmp.Compare(a.Index, b.Index) })
+	text.SortRows(late, func(a, b *profile.Value) int { return cmp.Compare(a.Index, b.Index) })
+	for _, v := range late {
+		t.trace.Values.Append(v)
 	}
-	t.trace.Values = values
 }

@@ -73,7 +73,7 @@ func rewrite(p *profile.Profile) {
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		th := threads[t]
 		if th == nil {
-			th = &thread{repairs: t.Repairs.Cursor(), values: t.Values}
+			th = &thread{repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
 			threads[t] = th
 		}
 		id := s.Stack
@@ -98,16 +98,11 @@ func rewrite(p *profile.Profile) {
 type thread struct {
 	stacks  []profile.StackID
 	repairs profile.RepairCursor
-	values  []profile.Value
+	values  profile.ValueCursor
 }
 
 // counts reports whether sample i has a value. It is asked in order.
-func (t *thread) counts(i int) bool {
-	for len(t.values) > 0 && int(t.values[0].Index) < i {
-		t.values = t.values[1:]
-	}
-	return len(t.values) > 0 && int(t.values[0].Index) == i
-}
+func (t *thread) counts(i int) bool { return len(t.values.Of(i)) > 0 }
 
 // An await is who awaits a task: another one, in whose body this is.
 type await struct {

@@ -66,6 +66,12 @@ func (l *records) Chunks() int {
 
 // Done says that nothing is changed any more.
 func (l *records) Done() {
+	l.keep()
+	l.asked, l.at = nil, 0
+}
+
+// keep keeps what was changed of the chunk that was asked for.
+func (l *records) keep() {
 	if l.changed {
 		l.spool.again(l.bytes(l.asked, l.per), &l.full[l.at-1])
 		l.changed = false
@@ -94,7 +100,7 @@ func (l *records) find(i int) unsafe.Pointer {
 		return l.of(l.last, i%l.per)
 	}
 	if l.at != chunk+1 {
-		l.Done()
+		l.keep()
 		if l.asked == nil {
 			l.asked = room(l.per * l.size)
 		}
