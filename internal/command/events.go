@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/info"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -60,10 +63,12 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		f, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
 		return f
 	}
-	var frames func(int64) []string
+	var stack func(int64) profile.StackID
+	var names func(profile.StackID) []string
+	aside := input.Aside(0)
 	if e.Stacks {
 		var err error
-		if frames, err = stacks(ctx, c); err != nil {
+		if stack, names, err = stacks(ctx, c, aside); err != nil {
 			return err
 		}
 	}
@@ -76,12 +81,13 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 	res, err := events.Write(ctx, c.In.Reader, c.Out, &events.Options{
 		Format: c.Format, Select: sel, Activities: named, Limit: int64(e.Limit),
 		Width: c.Screen.Width, Color: c.Screen.Color,
-		Frames:    frames,
+		Stack:     stack,
+		Names:     names,
 		Lossy:     func() bool { return ahead().LossyActivities() },
 		Processes: func() map[int]string { return ahead().ProcessNames() },
 		Warn:      c.warn,
 	})
-	if err != nil {
+	if err = cmp.Or(err, aside.Err()); err != nil {
 		return err
 	}
 	c.Report.Events, c.Report.Lost = res.Written, res.Lost
@@ -99,32 +105,24 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// stacks reads the trace for the stacks of its events, by their number.
-func stacks(ctx context.Context, c *Call) (func(n int64) []string, error) {
-	var ids []profile.StackID
+// stacks reads the trace for the stacks of its events, by their number, and what tells the names of one. Where the stacks do
+// not fit into memory they go to aside, which tells whether they came back.
+func stacks(ctx context.Context, c *Call, aside *spool.Spool) (func(n int64) profile.StackID, func(profile.StackID) []string, error) {
+	ids := spool.ListIn[profile.StackID](aside)
 	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: func(ev *nettrace.Event, _ int64, stack func() profile.StackID) {
 		var id profile.StackID
 		if ev.Stack.Len() > 0 {
 			id = stack()
 		}
-		ids = append(ids, id)
+		ids.Add(&id)
 	}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	known := map[profile.StackID][]string{}
-	return func(n int64) []string {
-		if n < 1 || n > int64(len(ids)) {
-			return nil
+	return func(n int64) profile.StackID {
+		if n < 1 || n > int64(ids.Len()) {
+			return 0
 		}
-		id := ids[n-1]
-		names, ok := known[id]
-		if !ok {
-			for _, f := range p.Table.AppendFrames(nil, id) {
-				names = append(names, p.Table.MethodOf(f).Full())
-			}
-			known[id] = names
-		}
-		return names
-	}, nil
+		return ids.At(int(n - 1))
+	}, events.Names(p.Table), nil
 }

@@ -43,9 +43,10 @@ type Options struct {
 	// .NET 10, in case an id can be read in two ways. It is asked once at most. Nil:
 	// they do not.
 	Lossy func() bool
-	// Frames returns the full names of the stack of the n-th event of the trace, counted from 1,
-	// root first; a line then tells it. Nil: stacks are not told.
-	Frames func(n int64) []string
+	// Stack returns the stack of the n-th event of the trace, counted from 1, 0 if it has none, and Names the full names of a
+	// stack, root first; a line then tells them. Nil: stacks are not told.
+	Stack func(n int64) profile.StackID
+	Names func(stack profile.StackID) []string
 	// Warn is told of each defect of the file that was skipped.
 	Warn func(*nettrace.FormatError)
 }
@@ -77,7 +78,7 @@ func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Re
 	}
 	l := &lister{o: o, w: w, liner: liner{filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}}
 	consumer := input.Consumer(l)
-	if o.Format != "text" && o.Frames == nil {
+	if o.Format != "text" && o.Stack == nil {
 		consumer = newBeside(l)
 	}
 	r, err := input.Read(ctx, open, o.Warn, consumer)
@@ -101,6 +102,9 @@ type lister struct {
 	text textForm
 	buf  []byte
 	res  Result
+
+	frames map[profile.StackID][]byte // what is told of stacks: most come again soon
+	told   int                        // bytes of these
 }
 
 // A liner makes the lines of events, one by one.
@@ -135,9 +139,9 @@ func (l *lister) Event(ev *nettrace.Event) error {
 	case k == nil:
 		return nil
 	case l.o.Format == "text":
-		l.buf = l.appendTextFrames(l.appendText(l.buf, ev, k, ns))
+		l.buf = l.appendFrames(l.appendText(l.buf, ev, k, ns), appendTextFrames)
 	default:
-		l.buf = append(l.appendFrames(l.appendJSON(l.buf, ev, k, ns)), lineEnd...)
+		l.buf = append(l.appendFrames(l.appendJSON(l.buf, ev, k, ns), appendJSONFrames), lineEnd...)
 	}
 	if len(l.buf) >= flushAt {
 		if _, err := l.w.Write(l.buf); err != nil {
@@ -245,34 +249,46 @@ func (l *liner) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []by
 	return b
 }
 
-// frames are those of the stack of the event at hand, if they are wanted.
-func (l *lister) frames() []string {
-	if l.o.Frames == nil {
-		return nil
-	}
-	return l.o.Frames(l.res.Events)
-}
+// mostTold is how many bytes of what is told of stacks are remembered.
+const mostTold = 16 << 20
 
-func (l *lister) appendFrames(b []byte) []byte {
-	frames := l.frames()
-	if len(frames) == 0 {
+// appendFrames appends what is told of the stack of the event at hand: tell appends that of names, root first.
+func (l *lister) appendFrames(b []byte, tell func(b []byte, names []string) []byte) []byte {
+	if l.o.Stack == nil {
 		return b
 	}
+	id := l.o.Stack(l.res.Events)
+	if id == 0 {
+		return b
+	}
+	told, ok := l.frames[id]
+	if !ok {
+		if l.frames == nil || l.told > mostTold {
+			l.frames, l.told = map[profile.StackID][]byte{}, 0
+		}
+		told = tell(nil, l.o.Names(id))
+		l.frames[id] = told
+		l.told += cap(told)
+	}
+	return append(b, told...)
+}
+
+func appendJSONFrames(b []byte, names []string) []byte {
 	b = append(b, `,"frames":[`...)
-	for i, f := range frames {
+	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = text.AppendJSON(b, f)
+		b = text.AppendJSON(b, name)
 	}
 	return append(b, ']')
 }
 
 // appendTextFrames appends a line for each frame, the innermost first.
-func (l *lister) appendTextFrames(b []byte) []byte {
-	for _, f := range slices.Backward(l.frames()) {
+func appendTextFrames(b []byte, names []string) []byte {
+	for _, name := range slices.Backward(names) {
 		b = append(b, "      at "...)
-		b = append(b, text.Line(f)...)
+		b = append(b, text.Line(name)...)
 		b = append(b, '\n')
 	}
 	return b

@@ -114,18 +114,29 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 		names[int(pr.PID)] = pr.Name
 	}
 	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
-	known := map[uint32][]string{}
-	c.Frames = func(stack uint32) []string {
-		frames, ok := known[stack]
-		if !ok {
-			for _, f := range p.Table.AppendFrames(nil, stack) {
-				frames = append(frames, p.Table.MethodOf(f).Full())
-			}
-			known[stack] = frames
-		}
-		return frames
-	}
+	c.Frames = Names(p.Table)
 	return c
+}
+
+// mostNamed is of how many stacks the names are remembered: most come again soon.
+const mostNamed = 1 << 13
+
+// Names returns what tells the full names of the frames of stacks, root first.
+func Names(t *profile.Table) func(stack profile.StackID) []string {
+	known := map[profile.StackID][]string{}
+	return func(stack profile.StackID) []string {
+		names, ok := known[stack]
+		if !ok {
+			for _, f := range t.AppendFrames(nil, stack) {
+				names = append(names, t.MethodOf(f).Full())
+			}
+			if len(known) == mostNamed {
+				clear(known)
+			}
+			known[stack] = names
+		}
+		return names
+	}
 }
 
 type gcCollector struct {
