@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"internal/text":         {},
 	"internal/output":       {"internal/relay", "internal/text"},
 	"internal/report":       {"internal/relay", "internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},

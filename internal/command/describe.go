@@ -3,11 +3,14 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -20,15 +23,7 @@ func describe(p *profile.Profile, each bool, rep *report.Trace) {
 	rep.Repaired, rep.Restored = c.Repaired, c.Restored
 	rep.CutEvents, rep.RepairedEvents = c.CutEvents, c.RepairedEvents
 	if each {
-		for t, s := range p.Cuts() {
-			if r := s.Repair; r != nil && s.Type != profile.SampleEvent {
-				rep.Repairs = append(rep.Repairs, report.Repair{
-					Ms: text.Millis(s.Time), PID: t.Process.PID, TID: t.TID, Why: s.Cut.String(),
-					Depth: p.Table.Depth(r.Recorded), How: r.How, Restored: r.Restored, Confidence: float64(r.Confidence),
-					Above: r.Above, AboveConfidence: float64(r.AboveConfidence), BaseConfidence: float64(r.BaseConfidence),
-				})
-			}
-		}
+		rep.Repairs = repairsOf(p)
 	}
 	if c.Bridged > 0 {
 		rep.Rest = rest(p)
@@ -38,6 +33,52 @@ func describe(p *profile.Profile, each bool, rep *report.Trace) {
 		lost += l.Events
 	}
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
+}
+
+// A repairRecord is one repaired sample as it is kept for the report.
+type repairRecord struct {
+	time, pid, tid         int64
+	how                    int // in the list of texts
+	cut                    profile.Cut
+	depth, restored, above int32
+	conf, aboveConf, base  float32
+}
+
+// repairsOf lists the repaired samples of p; nil if there are none. It keeps nothing of p.
+func repairsOf(p *profile.Profile) *report.Repairs {
+	aside := input.Aside(4 << 20)
+	list := spool.ListIn[repairRecord](aside)
+	var hows []string
+	for t, s := range p.Cuts() {
+		r := s.Repair
+		if r == nil || s.Type == profile.SampleEvent {
+			continue
+		}
+		how := slices.Index(hows, r.How)
+		if how < 0 {
+			how, hows = len(hows), append(hows, r.How)
+		}
+		list.Add(&repairRecord{
+			time: s.Time, pid: t.Process.PID, tid: t.TID, how: how, cut: s.Cut,
+			depth: int32(p.Table.Depth(r.Recorded)), restored: int32(r.Restored), above: int32(r.Above),
+			conf: r.Confidence, aboveConf: r.AboveConfidence, base: r.BaseConfidence,
+		})
+	}
+	if list.Len() == 0 {
+		return nil
+	}
+	return &report.Repairs{Err: aside.Err, All: func(yield func(report.Repair) bool) {
+		for i := range list.Len() {
+			r := list.At(i)
+			if !yield(report.Repair{
+				Ms: text.Millis(r.time), PID: r.pid, TID: r.tid, Why: r.cut.String(),
+				Depth: int(r.depth), How: hows[r.how], Restored: int(r.restored), Confidence: float64(r.conf),
+				Above: int(r.above), AboveConfidence: float64(r.aboveConf), BaseConfidence: float64(r.base),
+			}) {
+				return
+			}
+		}
+	}}
 }
 
 // measure tells what a comparison of batches needs of the samples: the hottest methods.

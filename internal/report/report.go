@@ -3,10 +3,13 @@
 package report
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -56,7 +59,7 @@ type Trace struct {
 	CutEvents      int `json:"cut_events,omitempty"`
 	RepairedEvents int `json:"repaired_events,omitempty"`
 
-	Repairs []Repair `json:"repairs,omitempty"` // one for each cut sample
+	Repairs *Repairs `json:"repairs,omitempty"` // nil: there are none, or nobody wants to know
 	// Rest tells where the cut samples are that could not be repaired.
 	Rest *Rest `json:"rest,omitempty"`
 
@@ -117,6 +120,34 @@ type Repair struct {
 	Above           int     `json:"above,omitempty"`
 	AboveConfidence float64 `json:"above_confidence,omitempty"`
 	BaseConfidence  float64 `json:"base_confidence,omitempty"`
+}
+
+// Repairs are those of the cut samples of a trace, at least one: there may be millions.
+type Repairs struct {
+	All iter.Seq[Repair]
+	Err func() error // of going through them
+}
+
+// MarshalJSON implements json.Marshaler: it holds the place of the list, which writeJSON writes.
+func (*Repairs) MarshalJSON() ([]byte, error) { return []byte("[null]"), nil }
+
+// placeOfRepairs is such a place in indented JSON, in whose strings no line ends, and how far in the list is.
+var placeOfRepairs = regexp.MustCompile(`"repairs": \[\n( +)null`)
+
+// write writes the list without its brackets, so far in.
+func (r *Repairs) write(w io.Writer, indent string) error {
+	separator := indent
+	for x := range r.All {
+		b, err := json.MarshalIndent(&x, indent, "  ")
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s%s", separator, b); err != nil {
+			return err
+		}
+		separator = ",\n" + indent
+	}
+	return r.Err()
 }
 
 // Requests are totals of HTTP requests.
@@ -214,7 +245,7 @@ func (t *Trace) AddDamage(d Damage) {
 }
 
 // WriteJSON writes the report, indented.
-func (t *Trace) WriteJSON(w io.Writer) error { return writeJSON(w, t) }
+func (t *Trace) WriteJSON(w io.Writer) error { return writeJSON(w, t, t) }
 
 // Traces are the reports of a run over several inputs, in their order.
 type Traces struct {
@@ -222,15 +253,29 @@ type Traces struct {
 }
 
 // WriteJSON writes them as one document.
-func (t *Traces) WriteJSON(w io.Writer) error { return writeJSON(w, t) }
+func (t *Traces) WriteJSON(w io.Writer) error { return writeJSON(w, t, t.Traces...) }
 
-func writeJSON(w io.Writer, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
+// writeJSON writes what holds reports.
+func writeJSON(w io.Writer, v any, reports ...*Trace) error {
+	rest, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	out := bufio.NewWriterSize(w, 1<<16)
+	for _, t := range reports {
+		if t.Repairs == nil {
+			continue
+		}
+		at := placeOfRepairs.FindSubmatchIndex(rest)
+		out.Write(rest[:at[2]])
+		if err := t.Repairs.write(out, string(rest[at[2]:at[3]])); err != nil {
+			return err
+		}
+		rest = rest[at[1]:]
+	}
+	out.Write(rest)
+	out.WriteByte('\n')
+	return out.Flush()
 }
 
 // Summary is the one line at the end of a run.

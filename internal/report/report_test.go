@@ -1,10 +1,14 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestExplain(t *testing.T) {
@@ -55,4 +59,55 @@ func TestExplain(t *testing.T) {
 func TestSummaryOfBridges(t *testing.T) {
 	rep := Trace{Input: Input{Name: "a"}, Samples: 5, Cut: 3, Repaired: map[string]int{"bridge": 2, "before": 1}, Restored: 1205, Output: &Output{Name: "b", Format: "chromium"}}
 	assert.Equal(t, "a -> b: 33.3 % of 3 cut stacks repaired, 66.7 % bridged; 1,205 frames restored; 5 samples", rep.Summary())
+}
+
+// Repairs are written one by one, where the encoder of JSON would put a list of them, also in reports on several traces.
+func TestReportOfRepairs(t *testing.T) {
+	of := func(n int) *Repairs {
+		return &Repairs{Err: func() error { return nil }, All: func(yield func(Repair) bool) {
+			for i := range n {
+				if !yield(Repair{Ms: float64(i), Why: `"repairs": [`, How: "chain", Restored: i, Confidence: 0.5}) {
+					return
+				}
+			}
+		}}
+	}
+	type wanted struct { // as a report is, but for the place of the list
+		Input   any      `json:"input"`
+		Repairs []Repair `json:"repairs"`
+		Notes   []string `json:"notes"`
+	}
+	var all Traces
+	for _, n := range []int{2, 0, 1} {
+		x := &Trace{Notes: []string{"\"repairs\": [\n  null"}}
+		if n > 0 {
+			x.Repairs = of(n)
+		}
+		all.Traces = append(all.Traces, x)
+		var b bytes.Buffer
+		require.NoError(t, x.WriteJSON(&b))
+		var got wanted
+		require.NoError(t, json.Unmarshal(b.Bytes(), &got), b.String())
+		require.Len(t, got.Repairs, n)
+		assert.Equal(t, x.Notes, got.Notes)
+		for i, r := range got.Repairs {
+			assert.Equal(t, i, r.Restored)
+		}
+		var indented bytes.Buffer
+		require.NoError(t, json.Indent(&indented, b.Bytes(), "", "  "))
+		assert.Equal(t, indented.String(), b.String(), "indented as the rest")
+	}
+	var b bytes.Buffer
+	require.NoError(t, all.WriteJSON(&b))
+	var got struct{ Traces []wanted }
+	require.NoError(t, json.Unmarshal(b.Bytes(), &got), b.String())
+	assert.Len(t, got.Traces[0].Repairs, 2)
+	assert.Len(t, got.Traces[2].Repairs, 1)
+	var indented bytes.Buffer
+	require.NoError(t, json.Indent(&indented, b.Bytes(), "", "  "))
+	assert.Equal(t, indented.String(), b.String())
+
+	gone := of(1)
+	gone.Err = func() error { return errors.New("gone") }
+	assert.ErrorContains(t, (&Trace{Repairs: gone}).WriteJSON(&b), "gone")
 }
