@@ -16,14 +16,14 @@ type locks struct {
 	aside     *spool.Spool
 	ended     lists[lockRecord]
 	abandoned lists[lockRecord] // left without a stop
-	waits     lists[lockRecord] // for no lock, to be listed
+	waits     lists[lockRecord] // to be listed
 	counts    []waitCount       // in the order of the first: of all waits
 }
 
-// A lockRecord is a contention, or a wait for something else: its object is that of Monitor.Wait.
+// A lockRecord is a contention, or a Wait.
 type lockRecord struct {
-	runtimeevents.Contention
-	monitorWait bool
+	runtimeevents.Contention      // of a Wait the fields that it has, too
+	monitorWait              bool // of a Wait
 }
 
 // A waitCount is how many waits a process had.

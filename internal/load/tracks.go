@@ -187,7 +187,7 @@ func (k *tracker) begin(ln *lane, ev *nettrace.Event, now int64, name string) {
 // end ends the newest open item that began with the event id kind, and what is open
 // inside it. Where there is none, it had begun before the recording.
 func (k *tracker) end(ln *lane, now int64, kind int32, name string) {
-	for ln.kinds[kind] > 0 { // asked first: stops without a start may be many
+	for ln.kinds[kind] > 0 && len(ln.open) > 0 { // asked first: stops without a start may be many; none is open where the disk fails
 		last := len(ln.open) - 1
 		at := ln.open[last]
 		ln.open = ln.open[:last]

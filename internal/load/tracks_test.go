@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -191,6 +192,35 @@ func TestSuspensions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// brokenFile takes what is written, and cannot be read.
+type brokenFile struct{}
+
+func (brokenFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
+func (brokenFile) ReadAt([]byte, int64) (int, error)      { return 0, errors.New("gone") }
+
+// Tracks that cannot be read again have an error.
+func TestTracksFromBrokenDisk(t *testing.T) {
+	l := &loader{o: &Options{Tracks: []string{"exceptions"}}, profile: &profile.Profile{}, sampler: map[uint64]bool{}}
+	k := newTracker(context.Background(), l, nil)
+	k.aside = &spool.Spool{Create: func() (spool.File, error) { return brokenFile{}, nil }, Memory: 1}
+	p := &process{trace: &profile.Process{}}
+	th := &thread{proc: p}
+	l.order = []*process{p}
+	const n = 20_000
+	for i := range 2 * n {
+		id := runtimeevents.IDExceptionThrown
+		if i >= n {
+			id = runtimeevents.IDExceptionStop
+		}
+		k.event(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: id, Source: nettrace.SourceRuntime}}, int64(i), th)
+	}
+	k.finish()
+	require.Len(t, l.profile.Tracks, 1)
+	for range l.profile.Tracks[0].Slices {
+	}
+	require.ErrorContains(t, l.profile.Tracks[0].Err(), "gone")
 }
 
 // Items that came out of order, as in damaged files, are put into it, and equal ones stay as they are.

@@ -263,4 +263,7 @@ func (w *weigher) finishThread(t *thread) {
 	for _, v := range late {
 		t.trace.Values.Append(v)
 	}
+	if w.spool.Err() != nil { // they are not what they were, which Profile.Err tells
+		t.trace.Values = profile.Values{}
+	}
 }

@@ -84,7 +84,7 @@ func (l *records) add() unsafe.Pointer {
 		l.full, l.n = append(l.full, l.spool.Keep(l.bytes(l.last, l.n))), 0
 	case l.n == l.room: // there are lists of few
 		l.room = min(max(8, 2*l.room), l.per)
-		more := room(l.room * l.size)
+		more := memoryFor(l.room * l.size)
 		if l.n > 0 {
 			copy(l.bytes(more, l.n), l.bytes(l.last, l.n))
 		}
@@ -102,7 +102,7 @@ func (l *records) find(i int) unsafe.Pointer {
 	if l.at != chunk+1 {
 		l.keep()
 		if l.asked == nil {
-			l.asked = room(l.per * l.size)
+			l.asked = memoryFor(l.per * l.size)
 		}
 		l.spool.fill(l.bytes(l.asked, l.per), &l.full[chunk])
 		l.at = chunk + 1
@@ -124,7 +124,7 @@ func (l *records) bytes(chunk unsafe.Pointer, n int) []byte {
 	return unsafe.Slice((*byte)(chunk), n*l.size)
 }
 
-// room returns room for so many bytes of what has no pointers: words, as what comes may have to lie at a multiple of their size.
-func room(bytes int) unsafe.Pointer {
+// memoryFor returns room for so many bytes of what has no pointers: words, as what comes may have to lie at a multiple of their size.
+func memoryFor(bytes int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(make([]uint64, (bytes+7)/8)))
 }

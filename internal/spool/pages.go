@@ -135,7 +135,7 @@ func (p *pages) room() unsafe.Pointer {
 		p.free = p.free[:n-1]
 		return memory
 	}
-	return room(p.size)
+	return memoryFor(p.size)
 }
 
 func (p *pages) bytes(memory unsafe.Pointer) []byte { return unsafe.Slice((*byte)(memory), p.size) }
