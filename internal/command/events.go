@@ -63,30 +63,25 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		f, _ := info.Nettrace(ctx, c.In, &info.Options{Light: true})
 		return f
 	}
-	var stack func(int64) profile.StackID
-	var names func(profile.StackID) []string
-	aside := input.Aside(0)
-	if e.Stacks {
-		var err error
-		if stack, names, err = stacks(ctx, c, aside); err != nil {
-			return err
-		}
-	}
-	sel := e.selection()
-	var named map[activity.ID]bool
-	var err error
-	if sel.Activities, named, err = e.work(ctx, c); err != nil {
-		return err
-	}
-	res, err := events.Write(ctx, c.In.Reader, c.Out, &events.Options{
-		Format: c.Format, Select: sel, Activities: named, Limit: int64(e.Limit),
+	o := events.Options{
+		Format: c.Format, Limit: int64(e.Limit),
 		Width: c.Screen.Width, Color: c.Screen.Color,
-		Stack:     stack,
-		Names:     names,
 		Lossy:     func() bool { return ahead().LossyActivities() },
 		Processes: func() map[int]string { return ahead().ProcessNames() },
 		Warn:      c.warn,
-	})
+	}
+	aside := input.Aside(0)
+	if e.Stacks {
+		if err := tellStacks(ctx, c, &o, aside); err != nil {
+			return err
+		}
+	}
+	o.Select = e.selection()
+	var err error
+	if o.Select.Activities, o.Activities, err = e.work(ctx, c); err != nil {
+		return err
+	}
+	res, err := events.Write(ctx, c.In.Reader, c.Out, &o)
 	if err = cmp.Or(err, aside.Err()); err != nil {
 		return err
 	}
@@ -105,9 +100,9 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// stacks reads the trace for the stacks of its events, by their number, and what tells the names of one. Where the stacks do
-// not fit into memory they go to aside, which tells whether they came back.
-func stacks(ctx context.Context, c *Call, aside *spool.Spool) (func(n int64) profile.StackID, func(profile.StackID) []string, error) {
+// tellStacks reads the trace for the stacks of its events, which o asks for then. Where they do not fit into memory they go to
+// aside, which tells whether they came back.
+func tellStacks(ctx context.Context, c *Call, o *events.Options, aside *spool.Spool) error {
 	ids := spool.ListIn[profile.StackID](aside)
 	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: func(ev *nettrace.Event, _ int64, stack func() profile.StackID) {
 		var id profile.StackID
@@ -117,12 +112,14 @@ func stacks(ctx context.Context, c *Call, aside *spool.Spool) (func(n int64) pro
 		ids.Add(&id)
 	}})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return func(n int64) profile.StackID {
+	o.Stack = func(n int64) profile.StackID {
 		if n < 1 || n > int64(ids.Len()) {
 			return 0
 		}
 		return ids.At(int(n - 1))
-	}, events.Names(p.Table), nil
+	}
+	o.Names = func(stack profile.StackID) []string { return events.Names(p.Table, stack) }
+	return nil
 }

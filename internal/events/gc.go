@@ -226,6 +226,7 @@ type gcSums struct {
 	heap       uint64           // its largest size
 	allocated  uint64           // by the sizes of the heap
 	allocating bool             // they were told
+	slow       longest          // pauses
 }
 
 // gcGroups are how collections are told apart, and all of them.
@@ -248,7 +249,7 @@ func (g *gcRecord) group() int {
 }
 
 func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
-	s := &gcSums{reasons: map[string]int{}, pauses: map[string]int64{}, inducers: map[string]int{}}
+	s := &gcSums{reasons: map[string]int{}, pauses: map[string]int64{}, inducers: map[string]int{}, slow: longest{n: c.cut(p.list.Len())}}
 	for i := range s.groups {
 		s.groups[i].pauses = newDurations(aside)
 	}
@@ -260,6 +261,7 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 			s.groups[k].promoted += g.Promoted()
 		}
 		s.stats.add(&g)
+		s.slow.add(g.pause, i)
 		s.reasons[g.Reason.String()]++
 		s.pauses[g.Reason.String()] += g.pause
 		if g.Reason.Induced() {
@@ -463,11 +465,7 @@ func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
 	for _, r := range ranked(sums.reasons, len(sums.reasons)) {
 		byReason.Rows = append(byReason.Rows, []string{thousands(sums.reasons[r]), duration(sums.pauses[r]), r + reasonHelp[r]})
 	}
-	pauses := longest{n: c.cut(p.list.Len())}
-	for i := range p.list.Len() {
-		pauses.add(p.list.At(i).pause, i)
-	}
-	numbers := pauses.numbers()
+	numbers := sums.slow.numbers()
 	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: p.list.Len() - len(numbers)}
 	for _, i := range numbers {
 		g := p.list.At(i)

@@ -31,14 +31,12 @@ func (l *lists[T]) add(pid int, x *T) {
 	own.Add(x)
 }
 
-// done returns the list of a process, to which nothing is added any more.
-func (l *lists[T]) done(pid int) *spool.List[T] {
-	own := l.of[pid]
-	if own == nil {
-		return spool.ListIn[T](nil)
+// list returns that of a process.
+func (l *lists[T]) list(pid int) *spool.List[T] {
+	if own := l.of[pid]; own != nil {
+		return own
 	}
-	own.Done()
-	return own
+	return spool.ListIn[T](nil)
 }
 
 // longest finds the n longest times of a list, and of equal ones the first.

@@ -78,16 +78,14 @@ func (l *locks) pids() (pids []int) {
 func (l *locks) inOrder(of *spool.List[lockRecord]) *spool.List[lockRecord] {
 	sorted, out := spool.ListIn[lockRecord](l.aside), spool.ListIn[lockRecord](l.aside)
 	var room []lockRecord
+	var runs []spool.Run
 	for i := range of.Chunks() {
 		fresh := slices.Clone(of.Chunk(i, &room))
 		text.SortRows(fresh, func(a, b *lockRecord) int { return cmp.Compare(a.Start, b.Start) })
 		for k := range fresh {
 			sorted.Add(&fresh[k])
 		}
-	}
-	var runs []spool.Run
-	for i := range sorted.Chunks() {
-		runs = append(runs, &startRun{of: sorted, chunk: i, start: sorted.Chunk(i, &room)[0].Start})
+		runs = append(runs, &startRun{of: sorted, chunk: i, start: fresh[0].Start})
 	}
 	spool.Merge(runs, func(r spool.Run) bool {
 		out.Add(&r.(*startRun).rest[0])
@@ -172,7 +170,7 @@ func locksReport(l *locks, c *Context) *Report {
 	r := &Report{Title: "Locks of " + c.Name, row: contentionRow{}, stats: locksStats{K: "stats"}, aside: l.aside}
 	var stats []any
 	for _, pid := range l.pids() {
-		ended, abandoned, waits := l.inOrder(l.ended.done(pid)), l.inOrder(l.abandoned.done(pid)), l.waits.done(pid)
+		ended, abandoned, waits := l.inOrder(l.ended.list(pid)), l.inOrder(l.abandoned.list(pid)), l.waits.list(pid)
 		row := func(i int) any { return contentionRowOf(ptr(ended.At(i)), c) }
 		r.Rows.add(ended.Len(), row)
 		r.CSV.add(ended.Len(), row)

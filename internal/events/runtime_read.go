@@ -114,29 +114,30 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 		names[int(pr.PID)] = pr.Name
 	}
 	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
-	c.Frames = Names(p.Table)
+	known := map[profile.StackID][]string{}
+	c.Frames = func(stack profile.StackID) []string {
+		names, ok := known[stack]
+		if !ok {
+			if len(known) == mostNamed {
+				clear(known)
+			}
+			names = Names(p.Table, stack)
+			known[stack] = names
+		}
+		return names
+	}
 	return c
 }
 
 // mostNamed is of how many stacks the names are remembered: most come again soon.
 const mostNamed = 1 << 13
 
-// Names returns what tells the full names of the frames of stacks, root first.
-func Names(t *profile.Table) func(stack profile.StackID) []string {
-	known := map[profile.StackID][]string{}
-	return func(stack profile.StackID) []string {
-		names, ok := known[stack]
-		if !ok {
-			for _, f := range t.AppendFrames(nil, stack) {
-				names = append(names, t.MethodOf(f).Full())
-			}
-			if len(known) == mostNamed {
-				clear(known)
-			}
-			known[stack] = names
-		}
-		return names
+// Names returns the full names of the frames of a stack, root first.
+func Names(t *profile.Table, stack profile.StackID) (names []string) {
+	for _, f := range t.AppendFrames(nil, stack) {
+		names = append(names, t.MethodOf(f).Full())
 	}
+	return names
 }
 
 type gcCollector struct {
@@ -174,7 +175,7 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	var procs []*gcProcess
 	for _, p := range c.Finish() {
 		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
-		l := c.lists.done(p.PID)
+		l := c.lists.list(p.PID)
 		if l.Len()+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
 			procs = append(procs, &gcProcess{p, l})
 		}

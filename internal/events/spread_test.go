@@ -2,7 +2,6 @@ package events
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -105,7 +105,6 @@ func TestLongestPauses(t *testing.T) {
 	for i := range 20_000 {
 		l.Add(&gcRecord{Collection: runtimeevents.Collection{Number: uint32(i)}, gcTimes: gcTimes{pause: r.Int64N(500)}})
 	}
-	l.Done()
 	for _, n := range []int{0, 1, 10, 3_000, 20_000} {
 		pauses := longest{n: n}
 		for i := range l.Len() {
@@ -130,20 +129,13 @@ func TestLongestPauses(t *testing.T) {
 	}
 }
 
-// brokenFile takes what is written, and cannot be read.
-type brokenFile struct{}
-
-func (brokenFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
-func (brokenFile) ReadAt([]byte, int64) (int, error)      { return 0, errors.New("gone") }
-
 // A report of what cannot be read again is an error.
 func TestReportFromBrokenDisk(t *testing.T) {
-	aside := &spool.Spool{Create: func() (spool.File, error) { return brokenFile{}, nil }, Memory: 1}
+	aside := &spool.Spool{Create: func() (spool.File, error) { return tracetest.Unreadable{}, nil }, Memory: 1}
 	l := spool.ListIn[gcRecord](aside)
 	for range 20_000 {
 		l.Add(&gcRecord{})
 	}
-	l.Done()
 	r := gcReport([]*gcProcess{{&runtimeevents.GCProcess{}, l}}, aside, &Context{End: 1})
 	require.ErrorContains(t, r.Write(io.Discard, "ndjson", 0), "gone")
 
@@ -171,7 +163,7 @@ func TestContentionsInOrder(t *testing.T) {
 			want = append(want, lockRecord{Contention: x})
 		}
 		slices.SortStableFunc(want, func(a, b lockRecord) int { return cmp.Compare(a.Start, b.Start) })
-		got := l.inOrder(l.ended.done(1))
+		got := l.inOrder(l.ended.list(1))
 		require.Equal(t, n, got.Len())
 		for i := range want {
 			require.Equal(t, want[i], got.At(i))

@@ -94,10 +94,16 @@ type tracker struct {
 	spill   bool                      // the events group reads the file again
 	ends    map[*profile.Process]bool // has events for the end of an exception
 	seen    int                       // events so far
-	// Suspensions by process: all of them, and those that are left where there is a sampler, whose own are for no reason that has a
-	// name, one for each tick. Which of the two are shown is known from the first sample on.
+	// Suspensions by process, as they are shown without a sampler and with one. Which of the two it is is known from the first
+	// sample on.
 	suspensions [2]map[*process]*suspended
 }
+
+// What suspensions there are to show. A sampler's own are for no reason that has a name, one for each tick.
+const (
+	withoutSampler = iota // all
+	withSampler
+)
 
 // suspended is when the runtime of a process was.
 type suspended struct {
@@ -358,16 +364,16 @@ func (k *tracker) gc(ev *nettrace.Event, now int64, t *thread, id int) {
 // suspension takes an event of a suspension.
 func (k *tracker) suspension(ev *nettrace.Event, now int64, t *thread, id int) {
 	if len(k.l.sampler) == 0 {
-		k.suspend(0, ev, now, t, id)
+		k.suspend(withoutSampler, ev, now, t, id)
 	} else {
-		k.suspensions[0] = nil
+		k.suspensions[withoutSampler] = nil
 	}
 	if id != runtimeevents.IDSuspendEEBegin || u32at(ev.Payload, 0) != suspendOther {
-		k.suspend(1, ev, now, t, id)
+		k.suspend(withSampler, ev, now, t, id)
 	}
 }
 
-// suspend adds an event to all suspensions (0) or to those that are not the sampler's (1).
+// suspend adds an event to the suspensions of either kind.
 func (k *tracker) suspend(which int, ev *nettrace.Event, now int64, t *thread, id int) {
 	s := k.suspensions[which][t.proc]
 	if id == runtimeevents.IDSuspendEEBegin {
@@ -429,9 +435,9 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 
 // finish closes what is open and puts the tracks into the profile.
 func (k *tracker) finish() {
-	which := 0
+	which := withoutSampler
 	if len(k.l.sampler) > 0 {
-		which = 1
+		which = withSampler
 	}
 	for _, s := range k.suspensions[which] {
 		k.order = append(k.order, s.lane)

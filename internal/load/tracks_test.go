@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -194,17 +194,11 @@ func TestSuspensions(t *testing.T) {
 	}
 }
 
-// brokenFile takes what is written, and cannot be read.
-type brokenFile struct{}
-
-func (brokenFile) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
-func (brokenFile) ReadAt([]byte, int64) (int, error)      { return 0, errors.New("gone") }
-
 // Tracks that cannot be read again have an error.
 func TestTracksFromBrokenDisk(t *testing.T) {
 	l := &loader{o: &Options{Tracks: []string{"exceptions"}}, profile: &profile.Profile{}, sampler: map[uint64]bool{}}
 	k := newTracker(context.Background(), l, nil)
-	k.aside = &spool.Spool{Create: func() (spool.File, error) { return brokenFile{}, nil }, Memory: 1}
+	k.aside = &spool.Spool{Create: func() (spool.File, error) { return tracetest.Unreadable{}, nil }, Memory: 1}
 	p := &process{trace: &profile.Process{}}
 	th := &thread{proc: p}
 	l.order = []*process{p}

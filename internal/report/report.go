@@ -4,12 +4,12 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -131,8 +131,8 @@ type Repairs struct {
 // MarshalJSON implements json.Marshaler: it holds the place of the list, which writeJSON writes.
 func (*Repairs) MarshalJSON() ([]byte, error) { return []byte("[null]"), nil }
 
-// placeOfRepairs is such a place in indented JSON, in whose strings no line ends, and how far in the list is.
-var placeOfRepairs = regexp.MustCompile(`"repairs": \[\n( +)null`)
+// placeOfRepairs is where such a list begins in indented JSON, in whose strings no line ends.
+var placeOfRepairs = []byte("\"repairs\": [\n")
 
 // write writes the list without its brackets, so far in.
 func (r *Repairs) write(w io.Writer, indent string) error {
@@ -266,12 +266,14 @@ func writeJSON(w io.Writer, v any, reports ...*Trace) error {
 		if t.Repairs == nil {
 			continue
 		}
-		at := placeOfRepairs.FindSubmatchIndex(rest)
-		out.Write(rest[:at[2]])
-		if err := t.Repairs.write(out, string(rest[at[2]:at[3]])); err != nil {
+		before, list, _ := bytes.Cut(rest, placeOfRepairs)
+		rest = bytes.TrimLeft(list, " ")
+		out.Write(before)
+		out.Write(placeOfRepairs)
+		if err := t.Repairs.write(out, string(list[:len(list)-len(rest)])); err != nil {
 			return err
 		}
-		rest = rest[at[1]:]
+		rest = rest[len("null"):]
 	}
 	out.Write(rest)
 	out.WriteByte('\n')
