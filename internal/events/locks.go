@@ -76,48 +76,15 @@ func (l *locks) pids() (pids []int) {
 // inOrder returns the contentions of a list in the order of their starts, and equal ones as they are. They come in the order
 // of their ends, which is nearly that of their starts.
 func (l *locks) inOrder(of *spool.List[lockRecord]) *spool.List[lockRecord] {
-	sorted, out := spool.ListIn[lockRecord](l.aside), spool.ListIn[lockRecord](l.aside)
-	var room []lockRecord
-	var runs []spool.Run
-	for i := range of.Chunks() {
-		fresh := slices.Clone(of.Chunk(i, &room))
-		text.SortRows(fresh, func(a, b *lockRecord) int { return cmp.Compare(a.Start, b.Start) })
-		for k := range fresh {
-			sorted.Add(&fresh[k])
-		}
-		runs = append(runs, &startRun{of: sorted, chunk: i, start: fresh[0].Start})
+	sorted, out := spool.SorterIn(l.aside, func(x *lockRecord) int64 { return x.Start }), spool.ListIn[lockRecord](l.aside)
+	for i := range of.Len() {
+		x := of.At(i)
+		sorted.Add(&x)
 	}
-	spool.Merge(runs, func(r spool.Run) bool {
-		out.Add(&r.(*startRun).rest[0])
-		return true
-	})
+	for x := range sorted.Ascending {
+		out.Add(x)
+	}
 	return out
-}
-
-// A startRun is a chunk of contentions in the order of their starts, of which the first of rest is at hand.
-type startRun struct {
-	of         *spool.List[lockRecord]
-	chunk      int
-	start      int64        // of what is at hand, or what comes first
-	rest, room []lockRecord // nil: none of it was asked for
-}
-
-// Before implements spool.Run.
-func (r *startRun) Before(other spool.Run) bool {
-	o := other.(*startRun)
-	return r.start < o.start || r.start == o.start && r.chunk < o.chunk
-}
-
-// Next implements spool.Run.
-func (r *startRun) Next() bool {
-	if r.rest == nil {
-		r.rest = r.of.Chunk(r.chunk, &r.room)
-	} else if r.rest = r.rest[1:]; len(r.rest) == 0 {
-		r.rest, r.room = nil, nil
-		return false
-	}
-	r.start = r.rest[0].Start
-	return true
 }
 
 // A contentionRow is a wait for a lock.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/export"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -26,11 +27,19 @@ type Drawing struct {
 	Spool *profile.Spool
 
 	log            profile.SliceLog
-	client, served drawnList
+	client, served *spool.Sorter[drawn]
 	names          []string // of tracks
 	number         map[string]uint32
 	end            int64           // of the last one
 	made           []profile.Slice // scratch
+}
+
+// A drawn is a request of either side that has become slices.
+type drawn struct {
+	start, end int64
+	at         profile.SlicePlace
+	pid        uint32
+	name       uint32 // of its track, in Drawing.names
 }
 
 // Client adds a request that the process made.
@@ -38,7 +47,7 @@ func (d *Drawing) Client(r *httpphases.Request) {
 	end := knownEnd(r)
 	d.end = max(d.end, end)
 	d.made = appendSlices(d.made[:0], r, end)
-	d.client.add(drawn{r.Start, end, d.keep(), r.Process, d.name(trackName(r))}, d.Spool)
+	d.add(&d.client, &drawn{r.Start, end, d.keep(), r.Process, d.name(trackName(r))})
 }
 
 // Server adds a request that the process served.
@@ -46,7 +55,15 @@ func (d *Drawing) Server(r *httpphases.ServerRequest) {
 	end := r.Start + r.Duration
 	d.end = max(d.end, end)
 	d.made = append(d.made[:0], servedSlice(r))
-	d.served.add(drawn{r.Start, end, d.keep(), r.Process, d.name("HTTP served")}, d.Spool)
+	d.add(&d.served, &drawn{r.Start, end, d.keep(), r.Process, d.name("HTTP served")})
+}
+
+// add adds a request to those of its side, which come in the order of their ends and are drawn in that of their starts.
+func (d *Drawing) add(side **spool.Sorter[drawn], x *drawn) {
+	if *side == nil {
+		*side = spool.SorterIn(d.Spool, func(x *drawn) int64 { return x.start })
+	}
+	(*side).Add(x)
 }
 
 // keep keeps the slices that were made, and returns where they are.
@@ -71,13 +88,15 @@ func (d *Drawing) name(s string) uint32 {
 // added any more.
 func (d *Drawing) Tracks(process func(pid uint32) *profile.Process) []*profile.Track {
 	var l lanes
-	for _, list := range []*drawnList{&d.client, &d.served} {
-		for r := range list.ascending {
+	for _, side := range []*spool.Sorter[drawn]{d.client, d.served} {
+		if side == nil {
+			continue
+		}
+		for r := range side.Ascending {
 			l.drawn(r.pid, d.names[r.name], r.start, r.end).add(r.at)
 		}
-		*list = drawnList{}
 	}
-	d.number, d.made = nil, nil
+	d.client, d.served, d.number, d.made = nil, nil, nil, nil
 	d.log.Done()
 	return l.tracks(&d.log, process)
 }

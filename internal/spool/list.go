@@ -116,6 +116,18 @@ func (l *records) change(i int) unsafe.Pointer {
 	return x
 }
 
+// chunk returns the records of a chunk, which are not to be changed: in room, which is made if it is nil, if they are on disk.
+func (l *records) chunk(i int, room unsafe.Pointer) unsafe.Pointer {
+	if i == len(l.full) {
+		return l.last
+	}
+	if room == nil {
+		room = memoryFor(l.per * l.size)
+	}
+	l.spool.fill(l.bytes(room, l.per), &l.full[i])
+	return room
+}
+
 // of returns a record of a chunk.
 func (l *records) of(chunk unsafe.Pointer, i int) unsafe.Pointer { return unsafe.Add(chunk, i*l.size) }
 
