@@ -10,6 +10,7 @@ import (
 type Rows struct {
 	Facts
 	n       int
+	spool   *spool.Spool
 	pages   spool.Pages[rowPage]
 	counts  []Count          // by identity: provider and name of the rows
 	names   map[int32]string // of rows that are not called as their identity is

@@ -216,7 +216,7 @@ func NewBuilder(opts *Options) *Builder {
 	}
 	b.rows.all = b.opts.Lossy
 	if b.opts.Spool != nil {
-		b.rows.pages = spool.PagesIn[rowPage](b.opts.Spool, rowMemory)
+		b.rows.spool, b.rows.pages = b.opts.Spool, spool.PagesIn[rowPage](b.opts.Spool, rowMemory)
 	}
 	return b
 }

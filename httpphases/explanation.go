@@ -72,7 +72,7 @@ type StackTime struct {
 	Frames []string // innermost first
 }
 
-// A Child is an activity below a request.
+// A Child is an activity below a request that began before the request ended; one that ended later has no Duration.
 type Child struct {
 	Name, Path  string
 	Start       int64 // ns

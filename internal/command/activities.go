@@ -56,25 +56,29 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	var why httpreport.ActivityExplain
-	if a.Explain {
-		rec := requests.NewRecorder(0)
-		p, _, err := recorded(ctx, c, rec)
-		if err != nil {
-			return err
-		}
-		x := requests.NewActivityExplainer(p.Table, rec)
-		if err := x.Err(); err != nil { // it has gone through all of it
-			return err
-		}
-		why = x.Activity
-	}
 	c.read(read)
 	keep, err := a.filter(ctx, c, rows, read.End)
 	if err != nil {
 		return err
 	}
 	a.tell(ctx, c, rows, read, keep)
+	var why httpreport.ActivityExplain
+	var told *requests.Explanations
+	if a.Explain {
+		rec := requests.NewRecorder(0)
+		p, _, err := recorded(ctx, c, rec)
+		if err != nil {
+			return err
+		}
+		words := httpreport.AppendCauses
+		if c.Format != "tree" {
+			words = httpreport.AppendMember
+		}
+		if told, err = requests.ExplainActivities(rows, keep, p.Table, rec, words); err != nil {
+			return err
+		}
+		why = told.Append
+	}
 	switch c.Format {
 	case "json":
 		err = httpreport.ActivitiesJSON(c.Out, rows, keep, why)
@@ -82,6 +86,9 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		err = httpreport.ActivitiesNDJSON(c.Out, rows, keep, why)
 	default:
 		err = httpreport.ActivitiesTree(c.Out, rows, keep, a.Depth, why, c.Screen.Width)
+	}
+	if told != nil {
+		err = cmp.Or(err, told.Err())
 	}
 	return cmp.Or(err, rows.Err())
 }

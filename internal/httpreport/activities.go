@@ -102,8 +102,9 @@ func row(t *activity.Rows, i int, a *activity.Row) ActivityRow {
 // An ActivityFilter says which rows, by their numbers, are wanted; nil: all.
 type ActivityFilter func(i int, r *activity.Row) bool
 
-// ActivityExplain tells where the time of a row went, nil where that is not known; it may be nil.
-type ActivityExplain func(*activity.Row) *httpphases.Explanation
+// ActivityExplain appends what is told of where the time of a row went, as the format has it (AppendMember, AppendCauses), or
+// nothing; it may be nil.
+type ActivityExplain func(b []byte, row int) []byte
 
 // appendRow appends a row as one JSON object.
 func appendRow(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityExplain) ([]byte, error) {
@@ -112,11 +113,14 @@ func appendRow(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityE
 		return b, err
 	}
 	if why != nil {
-		if x := why(r); x != nil {
-			b = append(AppendExplanation(append(b[:len(b)-1], ','), x), '}')
-		}
+		b = append(why(b[:len(b)-1], i), '}')
 	}
 	return b, nil
+}
+
+// AppendMember appends an explanation as one more member of a JSON object.
+func AppendMember(b []byte, x *httpphases.Explanation) []byte {
+	return AppendExplanation(append(b, ','), x)
 }
 
 // ActivitiesNDJSON writes one line per activity in the order of their events.
@@ -222,60 +226,19 @@ func ActivityTotals(t *activity.Rows, keep ActivityFilter) []*ActivityTotal {
 // characters; 0 is any width.
 func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth int, why ActivityExplain, width int) error {
 	b := bufio.NewWriterSize(w, 64<<10)
-	n := t.Len()
-	kept := make([]bool, n)
-	for i, r := range t.All() {
-		kept[i] = keep == nil || keep(i, r)
-	}
-	first, next := make([]int32, n), make([]int32, n)
-	for i := range first {
-		first[i] = -1
-	}
-	var roots []int32
-	for i := n - 1; i >= 0; i-- { // backwards: lists come out in order of start
-		p := t.Parent(i)
-		for p >= 0 && !kept[p] {
-			p = t.Parent(p)
+	r := &activity.Row{}
+	none, hidden := true, 0
+	for i, level := range t.Forest(keep).All() {
+		if none {
+			fmt.Fprintf(b, "%12s %11s  activity   (times in ms)\n", "start", "duration")
+			none = false
 		}
-		if !kept[i] {
+		if depth > 0 && level >= depth {
+			hidden++
 			continue
 		}
-		if p >= 0 {
-			next[i], first[p] = first[p], int32(i)
-		} else {
-			roots = append(roots, int32(i))
-		}
-	}
-	if len(roots) > 0 {
-		fmt.Fprintf(b, "%12s %11s  activity   (times in ms)\n", "start", "duration")
-	}
-	// The tree can be as deep as there are rows: no recursion.
-	type frame struct {
-		row   int
-		level int
-	}
-	var stack []frame
-	r := &activity.Row{}
-	hidden := 0
-	for k := len(roots) - 1; k >= 0; k-- {
-		stack = append(stack[:0], frame{int(roots[k]), 0})
-		for len(stack) > 0 {
-			f := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if depth > 0 && f.level >= depth {
-				hidden++
-			} else {
-				t.Row(f.row, r)
-				line(b, t, r, f.level, why, width)
-			}
-			from := len(stack)
-			for c := first[f.row]; c >= 0; c = next[c] {
-				stack = append(stack, frame{int(c), f.level + 1})
-			}
-			for x, y := from, len(stack)-1; x < y; x, y = x+1, y-1 {
-				stack[x], stack[y] = stack[y], stack[x]
-			}
-		}
+		t.Row(i, r)
+		line(b, t, i, r, level, why, width)
 	}
 	if hidden > 0 {
 		fmt.Fprintf(b, "%24s  (%d deeper activities are not shown)\n", "", hidden)
@@ -294,8 +257,8 @@ func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth in
 	return b.Flush()
 }
 
-// causes are those with a twentieth of the time or more, in words.
-func causes(x *httpphases.Explanation) string {
+// AppendCauses appends the causes with a twentieth of the time or more, in words.
+func AppendCauses(b []byte, x *httpphases.Explanation) []byte {
 	var sum int64
 	for _, ns := range x.Time.Causes {
 		sum += ns
@@ -306,7 +269,7 @@ func causes(x *httpphases.Explanation) string {
 			told += fmt.Sprintf(", %s %.3f", strings.ReplaceAll(name, "_", " "), text.Millis(ns))
 		}
 	}
-	return strings.Replace(told, ", ", "  = ", 1)
+	return append(b, strings.Replace(told, ", ", "  = ", 1)...)
 }
 
 // totalsTable prints the totals; a screen has no columns of which nothing happened.
@@ -347,7 +310,7 @@ func totalsTable(b *bufio.Writer, totals []*ActivityTotal, width int) {
 }
 
 // line prints a row of the tree. A deep one tells its level, and a narrow screen has few levels.
-func line(w *bufio.Writer, t *activity.Rows, r *activity.Row, level int, why ActivityExplain, width int) {
+func line(w *bufio.Writer, t *activity.Rows, i int, r *activity.Row, level int, why ActivityExplain, width int) {
 	const beside, shown = 26, 60 // in front of the name; levels
 	deepest := shown
 	if width > 0 {
@@ -392,9 +355,7 @@ func line(w *bufio.Writer, t *activity.Rows, r *activity.Row, level int, why Act
 		b.WriteString("  [after the end of its creator]")
 	}
 	if why != nil {
-		if x := why(r); x != nil {
-			b.WriteString(causes(x))
-		}
+		b.Write(why(nil, i))
 	}
 	w.WriteString(text.Wrapped(b.String(), width, beside+2*min(level, deepest)+2) + "\n")
 }

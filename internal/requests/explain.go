@@ -1,9 +1,9 @@
 package requests
 
 import (
+	"math"
 	"strings"
 
-	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/causality"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/profile"
@@ -35,6 +35,7 @@ type Explainer struct {
 	Steps bool
 
 	x      *causality.Explainer
+	wants  func(*causality.Activity) bool
 	rec    *Recorder
 	table  *profile.Table
 	log    *causality.LogReader
@@ -44,44 +45,28 @@ type Explainer struct {
 	names  map[[2]string]string // of activities
 	swept  int                  // as many roots are swept
 	dropAt int64                // when what was before all of them is dropped
+	open   int64                // ns for which what was before one that has not ended is kept
 }
 
 // NewExplainer returns one for the requests that a Recorder saw, whose stacks are those of a
 // table. It empties the log.
 func NewExplainer(t *profile.Table, rec *Recorder) *Explainer {
-	x := &Explainer{table: t, swept: 1 << 12, dropAt: forget}
-	x.begin(rec, x.root)
-	return x
+	return newExplainer(t, rec, func(a *causality.Activity) bool { return isCall(a) || isServed(a) }, true)
 }
 
-// NewActivityExplainer returns one for all activities that a Recorder saw, whose log it goes
-// through at once.
-func NewActivityExplainer(t *profile.Table, rec *Recorder) *Explainer {
-	x := &Explainer{table: t}
-	x.begin(rec, func(a *causality.Activity) bool {
-		x.roots[requestKey{a.ID, a.Start}] = a
-		return true
-	})
-	x.Finish()
-	return x
-}
-
-func (x *Explainer) begin(rec *Recorder, root func(*causality.Activity) bool) {
-	x.rec = rec
+// newExplainer returns one for activities. forgets says that some of them may never be asked for, and that of the first part of
+// one that takes very long less may be known.
+func newExplainer(t *profile.Table, rec *Recorder, wants func(*causality.Activity) bool, forgets bool) *Explainer {
+	x := &Explainer{table: t, rec: rec, wants: wants, swept: math.MaxInt, dropAt: forget, open: math.MaxInt64}
+	if forgets {
+		x.swept, x.open = 1<<12, forgetOpen
+	}
 	x.log, x.roots, x.names = rec.Log.Read(), map[requestKey]*causality.Activity{}, map[[2]string]string{}
 	o := Options(x.table)
 	o.Unsampled = !rec.Log.Sampled()
-	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: o, Root: root, Call: isCall, Processors: rec.reader.Header().Processors})
+	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: o, Root: x.root, Call: isCall, Processors: rec.reader.Header().Processors})
 	x.more = x.log.Next(&x.next)
-}
-
-// Activity explains an activity, once; nil if the trace does not hold all of it.
-func (x *Explainer) Activity(r *activity.Row) *httpphases.Explanation {
-	d, ok := r.Duration()
-	if !ok || x.roots[requestKey{r.ID, r.Start}] == nil {
-		return nil
-	}
-	return x.explain(r.ID, r.Start, r.Start+d, nil)
+	return x
 }
 
 // isCall reports whether an activity is a request that the process made.
@@ -93,9 +78,9 @@ func isServed(a *causality.Activity) bool {
 	return a.Name == "Request" && (a.Provider == httpphases.ProviderHosting || a.Provider == "Microsoft-AspNetCore-Hosting")
 }
 
-// root takes the requests among the activities.
+// root takes the activities that are wanted.
 func (x *Explainer) root(a *causality.Activity) bool {
-	if !isCall(a) && !isServed(a) {
+	if !x.wants(a) {
 		return false
 	}
 	x.roots[requestKey{a.ID, a.Start}] = a
@@ -112,7 +97,7 @@ func (x *Explainer) root(a *causality.Activity) bool {
 		for _, old := range x.roots {
 			oldest = min(oldest, old.Start)
 		}
-		x.x.Drop(max(oldest, a.Start-forgetOpen))
+		x.x.Drop(max(oldest, a.Start-x.open))
 		x.dropAt = a.Start + forget
 	}
 	return true

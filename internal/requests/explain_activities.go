@@ -1,0 +1,156 @@
+package requests
+
+import (
+	"encoding/binary"
+
+	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/causality"
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// Explanations are those of rows of activities, as texts.
+type Explanations struct {
+	aside  *spool.Spool
+	texts  spool.Log // each behind its length
+	places spool.Pages[placePage]
+	room   [binary.MaxVarintLen64]byte
+}
+
+// A placePage is the places of as many texts, by row, and 1; 0: there is none.
+type placePage [1 << 12]int64
+
+// Bytes of them that stay in memory: rows of one time are near each other.
+const (
+	textMemory  = 4 << 20
+	placeMemory = 2 << 20
+)
+
+// ExplainActivities explains the rows that are wanted, all that have both ends. It goes through what a Recorder saw,
+// whose stacks are those of a table, and keeps what text appends of each.
+func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, t *profile.Table, rec *Recorder, text func([]byte, *httpphases.Explanation) []byte) (*Explanations, error) {
+	aside := input.Aside(1)
+	out := &Explanations{aside: aside}
+	out.begin()
+	type ended struct{ row, stop int64 }
+	wanted := func(i int, r *activity.Row) bool {
+		_, ok := r.Duration()
+		return ok && (want == nil || want(i, r))
+	}
+	ends := spool.SorterIn(aside, func(e *ended) int64 { return e.stop })
+	for i, r := range rows.All() {
+		if i%len(placePage{}) == 0 {
+			out.places.Add()
+		}
+		if wanted(i, r) {
+			ends.Add(&ended{int64(i), r.Stop})
+		}
+	}
+	begun := newBegun(rows, wanted)
+	x := newExplainer(t, rec, func(a *causality.Activity) bool { return begun.has(requestKey{a.ID, a.Start}) }, false)
+	r, b := &activity.Row{}, []byte(nil)
+	for e := range ends.Ascending {
+		rows.Row(int(e.row), r)
+		if why := x.activity(r); why != nil {
+			b = text(b[:0], why)
+			out.keep(int(e.row), b)
+		}
+	}
+	out.done()
+	if err := x.Err(); err != nil {
+		return nil, err
+	}
+	return out, aside.Err()
+}
+
+// activity explains an activity, once; nil if the events do not tell of it.
+func (x *Explainer) activity(r *activity.Row) *httpphases.Explanation {
+	x.until(r.Stop)
+	if x.roots[requestKey{r.ID, r.Start}] == nil {
+		return nil
+	}
+	return x.explain(r.ID, r.Start, r.Stop, nil)
+}
+
+func (e *Explanations) begin() {
+	e.texts, e.places = spool.LogIn(e.aside, textMemory), spool.PagesIn[placePage](e.aside, placeMemory)
+}
+
+// done says that nothing is kept any more.
+func (e *Explanations) done() {
+	e.texts.Done()
+	e.places.Done()
+}
+
+func (e *Explanations) keep(row int, text []byte) {
+	at := e.texts.Add(binary.AppendUvarint(e.room[:0], uint64(len(text))))
+	e.texts.Add(text)
+	page := e.places.Mut(row / len(placePage{}))
+	page[row%len(placePage{})] = at + 1
+	e.places.Trim()
+}
+
+// Append appends what is told of a row, nothing if its time is not known.
+func (e *Explanations) Append(b []byte, row int) []byte {
+	at := e.places.At(row / len(placePage{}))[row%len(placePage{})] - 1
+	if at < 0 {
+		return b
+	}
+	head := e.room[:min(int64(len(e.room)), e.texts.Len()-at)]
+	e.texts.Get(head, at)
+	n, size := binary.Uvarint(head)
+	if size <= 0 || int64(n) > e.texts.Len()-at-int64(size) {
+		return b // it could not be read: Err tells
+	}
+	from := len(b)
+	b = append(b, make([]byte, n)...)
+	e.texts.Get(b[from:], at+int64(size))
+	return b
+}
+
+// Err is the error of texts that could not be read again: those that were asked for since are not what they were.
+func (e *Explanations) Err() error { return e.aside.Err() }
+
+// begun are the wanted ones of rows as they begin.
+type begun struct {
+	rows   *activity.Rows
+	wanted func(int, *activity.Row) bool
+	reader *activity.RowReader
+	next   int
+	row    activity.Row            // the next one that is wanted, if there is one
+	now    map[requestKey]struct{} // those that began at a time
+	at     int64
+}
+
+func newBegun(rows *activity.Rows, wanted func(int, *activity.Row) bool) *begun {
+	b := &begun{rows: rows, wanted: wanted, reader: rows.Reader(), next: -1, now: map[requestKey]struct{}{}}
+	b.advance()
+	return b
+}
+
+// advance goes to the next row that is wanted.
+func (b *begun) advance() {
+	for b.next++; b.next < b.rows.Len(); b.next++ {
+		if b.reader.Row(b.next, &b.row); b.wanted(b.next, &b.row) {
+			return
+		}
+	}
+}
+
+// has reports whether a row is wanted. Rows are asked for in the order of their starts.
+func (b *begun) has(k requestKey) bool {
+	if k.start != b.at {
+		clear(b.now)
+		b.at = k.start
+	}
+	for b.next < b.rows.Len() && b.row.Start <= k.start {
+		if b.row.Start == k.start {
+			b.now[requestKey{b.row.ID, b.row.Start}] = struct{}{}
+		}
+		b.advance()
+	}
+	_, ok := b.now[k]
+	return ok
+}
