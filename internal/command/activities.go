@@ -70,14 +70,10 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		if err != nil {
 			return err
 		}
-		words := httpreport.AppendCauses
-		if c.Format != "tree" {
-			words = httpreport.AppendMember
-		}
-		if told, err = requests.ExplainActivities(rows, keep, p.Table, rec, words); err != nil {
+		if told, err = requests.ExplainActivities(rows, keep, p.Table, rec); err != nil {
 			return err
 		}
-		why = told.Append
+		why = told.Of
 	}
 	switch c.Format {
 	case "json":

@@ -102,9 +102,8 @@ func row(t *activity.Rows, i int, a *activity.Row) ActivityRow {
 // An ActivityFilter says which rows, by their numbers, are wanted; nil: all.
 type ActivityFilter func(i int, r *activity.Row) bool
 
-// ActivityExplain appends what is told of where the time of a row went, as the format has it (AppendMember, AppendCauses), or
-// nothing; it may be nil.
-type ActivityExplain func(b []byte, row int) []byte
+// ActivityExplain tells where the time of a row went, nil where that is not known; it may be nil.
+type ActivityExplain func(row int) *httpphases.Explanation
 
 // appendRow appends a row as one JSON object.
 func appendRow(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityExplain) ([]byte, error) {
@@ -113,14 +112,11 @@ func appendRow(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityE
 		return b, err
 	}
 	if why != nil {
-		b = append(why(b[:len(b)-1], i), '}')
+		if x := why(i); x != nil {
+			b = append(AppendExplanation(append(b[:len(b)-1], ','), x), '}')
+		}
 	}
 	return b, nil
-}
-
-// AppendMember appends an explanation as one more member of a JSON object.
-func AppendMember(b []byte, x *httpphases.Explanation) []byte {
-	return AppendExplanation(append(b, ','), x)
 }
 
 // ActivitiesNDJSON writes one line per activity in the order of their events.
@@ -257,8 +253,8 @@ func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth in
 	return b.Flush()
 }
 
-// AppendCauses appends the causes with a twentieth of the time or more, in words.
-func AppendCauses(b []byte, x *httpphases.Explanation) []byte {
+// causes are those with a twentieth of the time or more, in words.
+func causes(x *httpphases.Explanation) string {
 	var sum int64
 	for _, ns := range x.Time.Causes {
 		sum += ns
@@ -269,7 +265,7 @@ func AppendCauses(b []byte, x *httpphases.Explanation) []byte {
 			told += fmt.Sprintf(", %s %.3f", strings.ReplaceAll(name, "_", " "), text.Millis(ns))
 		}
 	}
-	return append(b, strings.Replace(told, ", ", "  = ", 1)...)
+	return strings.Replace(told, ", ", "  = ", 1)
 }
 
 // totalsTable prints the totals; a screen has no columns of which nothing happened.
@@ -355,7 +351,9 @@ func line(w *bufio.Writer, t *activity.Rows, i int, r *activity.Row, level int, 
 		b.WriteString("  [after the end of its creator]")
 	}
 	if why != nil {
-		b.Write(why(nil, i))
+		if x := why(i); x != nil {
+			b.WriteString(causes(x))
+		}
 	}
 	w.WriteString(text.Wrapped(b.String(), width, beside+2*min(level, deepest)+2) + "\n")
 }

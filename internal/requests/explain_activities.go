@@ -2,6 +2,7 @@ package requests
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/causality"
@@ -11,26 +12,28 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Explanations are those of rows of activities, as texts.
+// Explanations are those of rows of activities.
 type Explanations struct {
 	aside  *spool.Spool
-	texts  spool.Log // each behind its length
+	pack   packer
+	packed spool.Log // each behind its length
 	places spool.Pages[placePage]
-	room   [binary.MaxVarintLen64]byte
+	head   [binary.MaxVarintLen64]byte
+	room   []byte
 }
 
-// A placePage is the places of as many texts, by row, and 1; 0: there is none.
+// A placePage is the places of as many explanations, by row, and 1; 0: there is none.
 type placePage [1 << 12]int64
 
 // Bytes of them that stay in memory: rows of one time are near each other.
 const (
-	textMemory  = 4 << 20
-	placeMemory = 2 << 20
+	packedMemory = 4 << 20
+	placeMemory  = 2 << 20
 )
 
 // ExplainActivities explains the rows that are wanted, all that have both ends. It goes through what a Recorder saw,
-// whose stacks are those of a table, and keeps what text appends of each.
-func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, t *profile.Table, rec *Recorder, text func([]byte, *httpphases.Explanation) []byte) (*Explanations, error) {
+// whose stacks are those of a table.
+func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, t *profile.Table, rec *Recorder) (*Explanations, error) {
 	aside := input.Aside(1)
 	out := &Explanations{aside: aside}
 	out.begin()
@@ -50,12 +53,11 @@ func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, 
 	}
 	begun := newBegun(rows, wanted)
 	x := newExplainer(t, rec, func(a *causality.Activity) bool { return begun.has(requestKey{a.ID, a.Start}) }, false)
-	r, b := &activity.Row{}, []byte(nil)
+	r := &activity.Row{}
 	for e := range ends.Ascending {
 		rows.Row(int(e.row), r)
 		if why := x.activity(r); why != nil {
-			b = text(b[:0], why)
-			out.keep(int(e.row), b)
+			out.keep(int(e.row), why)
 		}
 	}
 	out.done()
@@ -75,42 +77,42 @@ func (x *Explainer) activity(r *activity.Row) *httpphases.Explanation {
 }
 
 func (e *Explanations) begin() {
-	e.texts, e.places = spool.LogIn(e.aside, textMemory), spool.PagesIn[placePage](e.aside, placeMemory)
+	e.packed, e.places = spool.LogIn(e.aside, packedMemory), spool.PagesIn[placePage](e.aside, placeMemory)
 }
 
 // done says that nothing is kept any more.
 func (e *Explanations) done() {
-	e.texts.Done()
+	e.packed.Done()
 	e.places.Done()
 }
 
-func (e *Explanations) keep(row int, text []byte) {
-	at := e.texts.Add(binary.AppendUvarint(e.room[:0], uint64(len(text))))
-	e.texts.Add(text)
+func (e *Explanations) keep(row int, x *httpphases.Explanation) {
+	b := e.pack.pack(x)
+	at := e.packed.Add(binary.AppendUvarint(e.head[:0], uint64(len(b))))
+	e.packed.Add(b)
 	page := e.places.Mut(row / len(placePage{}))
 	page[row%len(placePage{})] = at + 1
 	e.places.Trim()
 }
 
-// Append appends what is told of a row, nothing if its time is not known.
-func (e *Explanations) Append(b []byte, row int) []byte {
+// Of returns the explanation of a row; nil if its time is not known.
+func (e *Explanations) Of(row int) *httpphases.Explanation {
 	at := e.places.At(row / len(placePage{}))[row%len(placePage{})] - 1
 	if at < 0 {
-		return b
+		return nil
 	}
-	head := e.room[:min(int64(len(e.room)), e.texts.Len()-at)]
-	e.texts.Get(head, at)
+	head := e.head[:min(int64(len(e.head)), e.packed.Len()-at)]
+	e.packed.Get(head, at)
 	n, size := binary.Uvarint(head)
-	if size <= 0 || int64(n) > e.texts.Len()-at-int64(size) {
-		return b // it could not be read: Err tells
+	if size <= 0 || n > uint64(e.packed.Len()-at-int64(size)) {
+		return nil // it could not be read: Err tells
 	}
-	from := len(b)
-	b = append(b, make([]byte, n)...)
-	e.texts.Get(b[from:], at+int64(size))
-	return b
+	e.room = slices.Grow(e.room[:0], int(n))[:n]
+	e.packed.Get(e.room, at+int64(size))
+	return e.pack.unpackFrom(e.room)
 }
 
-// Err is the error of texts that could not be read again: those that were asked for since are not what they were.
+// Err is the error of explanations that could not be read again: those that were asked for since are not what they were.
 func (e *Explanations) Err() error { return e.aside.Err() }
 
 // begun are the wanted ones of rows as they begin.

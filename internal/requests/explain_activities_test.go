@@ -1,11 +1,12 @@
 package requests
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,34 +49,27 @@ func TestExplainActivities(t *testing.T) {
 		for late.more {
 			late.until(late.next.Time)
 		}
-		text := func(b []byte, x *httpphases.Explanation) []byte {
-			q, err := json.Marshal(x)
-			require.NoError(t, err)
-			return append(b, q...)
-		}
 		told := func(want func(int, *activity.Row) bool) *Explanations {
 			p, rec := recorded()
-			out, err := ExplainActivities(rows, want, p.Table, rec, text)
+			out, err := ExplainActivities(rows, want, p.Table, rec)
 			require.NoError(t, err)
 			return out
 		}
 		all, some := told(nil), told(func(i int, _ *activity.Row) bool { return i%3 == 1 })
 		others := 0
 		for i, r := range rows.All() {
-			got := all.Append([]byte("so: "), i)
+			x := all.Of(i)
 			if i%3 == 1 {
-				require.Equal(t, string(got), string(some.Append([]byte("so: "), i)), "%s: row %d", name, i)
+				require.Equal(t, x, some.Of(i), "%s: row %d", name, i)
 			} else {
-				require.Empty(t, some.Append(nil, i))
+				require.Nil(t, some.Of(i))
 			}
 			d, ok := r.Duration()
 			if !ok || late.roots[requestKey{r.ID, r.Start}] == nil {
-				require.Equal(t, "so: ", string(got), "%s: row %d", name, i)
+				require.Nil(t, x, "%s: row %d", name, i)
 				continue
 			}
 			explained++
-			var x httpphases.Explanation
-			require.NoError(t, json.Unmarshal(got[4:], &x))
 			sum := int64(0)
 			for _, ns := range x.Time.Causes {
 				sum += ns
@@ -95,28 +89,74 @@ func TestExplainActivities(t *testing.T) {
 	assert.Greater(t, explained, 400)
 }
 
-// What is kept of many rows is on disk; a text may be long, and one that cannot be read is none.
-func TestExplanationsOnDisk(t *testing.T) {
+// Explanations come back as they were, from memory and from disk.
+func TestPackedExplanations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	some := func(most int) int { return max(0, r.IntN(2*most)-most) }
+	name := func() string { return fmt.Sprint("é ", r.IntN(2*maxWords)) } // half of them have no number
+	explanation := func() *httpphases.Explanation {
+		x := &httpphases.Explanation{
+			Time:     httpphases.TimeByCause{GC: 1, CPU: r.Int64(), Lock: -2, Sleep: 3, Wait: 4, IO: 5, Other: 6, Pool: 7, OtherSide: 8, Unknown: r.Int64(), Await: 9},
+			CPUTotal: r.Int64N(99), PoolTotal: 11,
+		}
+		for range some(3) {
+			x.Exceptions = append(x.Exceptions, httpphases.Exception{Type: name(), Message: strings.Repeat("long ", r.IntN(9000)), At: r.Int64(), Count: r.IntN(9)})
+		}
+		for range some(5) {
+			x.Hot = append(x.Hot, httpphases.MethodTime{Method: name(), Time: r.Int64()})
+		}
+		for range some(3) {
+			s := httpphases.StackTime{Kind: "lock", Time: r.Int64()}
+			for range some(24) {
+				s.Frames = append(s.Frames, name())
+			}
+			x.Blocked = append(x.Blocked, s)
+		}
+		for range some(100) {
+			c := httpphases.Child{Name: name(), Path: "//1/7", Start: r.Int64()}
+			if c.HasDuration = r.IntN(2) > 0; c.HasDuration {
+				c.Duration = r.Int64N(2)
+			}
+			x.Children = append(x.Children, c)
+		}
+		return x
+	}
 	e := &Explanations{aside: input.Aside(1)}
 	e.begin()
-	text := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "row %d ", i), 1+i%40) }
-	const n = 60_000
-	for range (n + len(placePage{}) - 1) / len(placePage{}) {
-		e.places.Add()
+	all := &httpphases.Explanation{}
+	for i := range maxWords {
+		all.Hot = append(all.Hot, httpphases.MethodTime{Method: fmt.Sprint("é ", i)})
 	}
-	for i := n - 1; i >= 0; i-- { // that of the first row is asked for last
+	e.pack.pack(all)
+	const n = 12_000
+	want := make([]*httpphases.Explanation, n)
+	for i := range want {
+		if i%len(placePage{}) == 0 {
+			e.places.Add()
+		}
 		if i%5 > 0 {
-			e.keep(i, text(i))
+			want[i] = explanation()
+		}
+	}
+	for i := n - 1; i >= 0; i-- { // the last one ends first
+		if want[i] != nil {
+			e.keep(i, want[i])
 		}
 	}
 	e.done()
 	require.True(t, e.aside.InUse())
-	for i := range n {
-		var want []byte
-		if i%5 > 0 {
-			want = text(i)
-		}
-		require.Equal(t, string(want), string(e.Append(nil, i)))
+	require.Equal(t, maxWords, len(e.pack.words))
+	for i, x := range want {
+		require.Equal(t, x, e.Of(i))
 	}
 	require.NoError(t, e.Err())
+
+	// Bytes that are not those that were written are some explanation, and no panic.
+	whole := slices.Clone(e.pack.pack(want[n-1]))
+	for i := range whole {
+		e.pack.unpackFrom(whole[:i])
+		broken := slices.Clone(whole)
+		broken[i] ^= byte(1 + r.IntN(255))
+		e.pack.unpackFrom(broken)
+	}
 }
