@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "profile", "causality"},
 
 	// On the model, and from it to bytes.
-	"internal/pass":        {"profile", "stackfix", "internal/relay"},
+	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/spool"},
 	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
 	"internal/export":      {"internal/relay", "internal/text", "profile"},
 	"internal/export/otlp": {"internal/text"},

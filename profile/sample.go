@@ -88,6 +88,9 @@ type Samples struct {
 // SamplesIn returns an empty list that may put samples aside.
 func SamplesIn(spool *Spool) Samples { return Samples{spool: spool} }
 
+// Spool returns where samples are put aside; nil: nowhere.
+func (l *Samples) Spool() *Spool { return l.spool }
+
 // A chunk is a part of a list that can be read by itself.
 type chunk struct {
 	b       []byte

@@ -122,15 +122,15 @@ func heapOf(args []string) int64 {
 		return 0
 	case slices.Contains([]string{"batch", "snoop", "completion", "complete", "man", "help", "version"}, args[named]):
 		return 0
-	case slices.Contains(args, "--explain"):
+	case slices.Contains(args, "--explain") && args[named] != "activities":
 		return roomToExplain(batch.DefaultMemory())
 	}
 	return smallHeap
 }
 
-// explains reports whether a command line asks for --explain.
+// explains reports whether a command line has requests explained. What is known of activities is dropped as they end.
 func explains(kctx *kong.Context) bool {
-	return slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "explain" })
+	return kctx.Selected().Name != "activities" && slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "explain" })
 }
 
 // grammar is that of the command line: the table of commands, and those that work on

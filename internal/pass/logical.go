@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -73,7 +74,7 @@ func rewrite(p *profile.Profile) {
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		th := threads[t]
 		if th == nil {
-			th = &thread{repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
+			th = &thread{stacks: spool.ListIn[profile.StackID](t.Samples.Spool()), repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
 			threads[t] = th
 		}
 		id := s.Stack
@@ -81,14 +82,14 @@ func rewrite(p *profile.Profile) {
 			missing := s.Cut != profile.Whole && (th.repairs.Of(i) == nil || w.lost(s.Stack) != 0)
 			id = w.logical(s, at, missing)
 		}
-		th.stacks = append(th.stacks, id)
+		th.stacks.Add(&id)
 	})
 	for t, th := range threads {
 		i := -1
 		t.Samples.Change(func(s *profile.Sample) bool {
 			i++
 			old := s.Stack
-			s.Stack = th.stacks[i]
+			s.Stack = th.stacks.At(i)
 			return s.Stack != old
 		})
 	}
@@ -96,7 +97,7 @@ func rewrite(p *profile.Profile) {
 
 // A thread is what becomes of the samples of one.
 type thread struct {
-	stacks  []profile.StackID
+	stacks  *spool.List[profile.StackID]
 	repairs profile.RepairCursor
 	values  profile.ValueCursor
 }
