@@ -85,7 +85,7 @@ type Thread struct {
 	Breaks []int64
 	// Tasks are what events of the task library told, in order; none where the stacks of
 	// events were not asked for.
-	Tasks []TaskMark
+	Tasks TaskMarks
 	// First and Last are the times of the first and the last event of the thread
 	// of any kind, ns.
 	First, Last int64

@@ -1,5 +1,40 @@
 package profile
 
+// TaskMarks are what events tell of the tasks of a thread, in the order in which they were written. The zero value is empty and
+// keeps all in memory.
+type TaskMarks struct{ beside[TaskMark] }
+
+// TaskMarksIn returns an empty list that may put marks aside.
+func TaskMarksIn(spool *Spool) TaskMarks { return TaskMarks{beside[TaskMark]{spool: spool}} }
+
+// Cursor returns what reads the marks beside the samples.
+func (l *TaskMarks) Cursor() TaskCursor { return TaskCursor{of: l} }
+
+// A TaskCursor reads marks in order.
+type TaskCursor struct {
+	of         *TaskMarks
+	next       int // chunk
+	rest, room []TaskMark
+}
+
+// Before returns the next mark if its Sample is before another one, nil if it is not or there is none. It is valid until the
+// next call.
+func (c *TaskCursor) Before(sample int) *TaskMark {
+	if len(c.rest) == 0 {
+		if c.next == c.of.chunks() {
+			return nil
+		}
+		c.rest = c.of.list.Chunk(c.next, &c.room)
+		c.next++
+	}
+	m := &c.rest[0]
+	if int(m.Sample) >= sample {
+		return nil
+	}
+	c.rest = c.rest[1:]
+	return m
+}
+
 // A TaskMark is what an event of the task library tells: which task a thread works on, which
 // is done, who awaits whom.
 type TaskMark struct {

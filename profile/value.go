@@ -3,8 +3,6 @@ package profile
 import (
 	"iter"
 	"slices"
-
-	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // TimeWeight is the name of the weight that samples have by themselves: the time for which
@@ -40,29 +38,10 @@ type Value struct {
 }
 
 // Values are what samples of a thread weigh, in the order of the samples. The zero value is empty and keeps all in memory.
-type Values struct {
-	spool *Spool
-	list  *spool.List[Value] // nil: there are none
-}
+type Values struct{ beside[Value] }
 
 // ValuesIn returns an empty list that may put values aside.
-func ValuesIn(spool *Spool) Values { return Values{spool: spool} }
-
-// Append appends a value.
-func (l *Values) Append(v Value) {
-	if l.list == nil {
-		l.list = spool.ListIn[Value](l.spool)
-	}
-	l.list.Add(&v)
-}
-
-// Len is the number of values.
-func (l *Values) Len() int {
-	if l.list == nil {
-		return 0
-	}
-	return l.list.Len()
-}
+func ValuesIn(spool *Spool) Values { return Values{beside[Value]{spool: spool}} }
 
 // Change returns a value that may be changed until another method is called; its place in the order stays.
 func (l *Values) Change(i int) *Value { return l.list.Change(i) }
@@ -72,27 +51,6 @@ func (l *Values) Done() {
 	if l.list != nil {
 		l.list.Done()
 	}
-}
-
-// All yields the values.
-func (l *Values) All() iter.Seq[Value] {
-	return func(yield func(Value) bool) {
-		var room []Value
-		for i := range l.chunks() {
-			for _, v := range l.list.Chunk(i, &room) {
-				if !yield(v) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (l *Values) chunks() int {
-	if l.list == nil {
-		return 0
-	}
-	return l.list.Chunks()
 }
 
 // Cursor returns what reads the values beside the samples.

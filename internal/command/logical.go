@@ -27,7 +27,7 @@ const noTasks = "no task events tell who awaits whom, and only callers that neve
 
 // Apply implements PassFlags.
 func (l *logicalFlags) Apply(p *profile.Profile, warn func(string)) {
-	if !slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return len(t.Tasks) > 0 }) {
+	if !slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Tasks.Len() > 0 }) {
 		warn(noTasks)
 	}
 	tracefix.Logical(p)

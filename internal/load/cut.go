@@ -61,7 +61,7 @@ func (t *thread) sort(spool *profile.Spool) {
 		out.Append(s.Sample)
 	}
 	t.trace.Samples = out
-	t.trace.Tasks = nil // they nest in the order in which they were written only
+	t.trace.Tasks = profile.TaskMarks{} // they nest in the order in which they were written only
 }
 
 // holdsBridge reports whether an earlier repair could not know all of s.

@@ -323,7 +323,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 	t := p.threads[tid]
 	if t == nil {
 		t = &thread{
-			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool), Values: profile.ValuesIn(l.spool)},
+			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool), Values: profile.ValuesIn(l.spool), Tasks: profile.TaskMarksIn(l.spool)},
 			proc:   p,
 			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
 		}

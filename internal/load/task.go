@@ -46,5 +46,5 @@ func (t *thread) mark(ev *nettrace.Event, stacked bool) {
 	if m.Stacked {
 		m.Sample--
 	}
-	t.trace.Tasks = append(reserve(t.trace.Tasks, 1), m)
+	t.trace.Tasks.Append(m)
 }

@@ -27,7 +27,7 @@ func TestTaskMarks(t *testing.T) {
 			types = append(types, s.Type)
 		}
 		last := int32(-1)
-		for _, m := range th.Tasks {
+		for m := range th.Tasks.All() {
 			count[m.Kind]++
 			require.True(t, m.Stacked)
 			require.Greater(t, m.Sample, last)
@@ -43,6 +43,6 @@ func TestTaskMarks(t *testing.T) {
 	p, _, err = Profile(context.Background(), open, &Options{})
 	require.NoError(t, err)
 	for _, th := range p.Threads {
-		assert.Empty(t, th.Tasks, "without the stacks of events")
+		assert.Zero(t, th.Tasks.Len(), "without the stacks of events")
 	}
 }

@@ -32,7 +32,7 @@ func LogicalStacks(p *profile.Profile) {
 	told := map[*profile.Process]*profile.Profile{}
 	rest := &profile.Profile{Table: p.Table, Losses: p.Losses}
 	for _, t := range p.Threads {
-		if len(t.Tasks) > 0 && told[t.Process] == nil {
+		if t.Tasks.Len() > 0 && told[t.Process] == nil {
 			told[t.Process] = &profile.Profile{Table: p.Table, Losses: p.Losses, Processes: []*profile.Process{t.Process}}
 		}
 	}

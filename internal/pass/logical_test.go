@@ -80,7 +80,7 @@ func (r *recorder) sample(t *profile.Thread, names ...string) {
 
 func (r *recorder) event(t *profile.Thread, kind profile.TaskKind, task, other uint32, names ...string) {
 	r.at += 1e6
-	t.Tasks = append(t.Tasks, profile.TaskMark{Sample: int32(t.Samples.Len()), Stacked: true, Kind: kind, Task: task, Other: other})
+	t.Tasks.Append(profile.TaskMark{Sample: int32(t.Samples.Len()), Stacked: true, Kind: kind, Task: task, Other: other})
 	t.Samples.Append(profile.Sample{Time: r.at, Type: profile.SampleEvent, Stack: r.stack(append(slices.Clip(names), write)...)})
 }
 

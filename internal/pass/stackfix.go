@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
@@ -30,13 +29,13 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	}
 	bridged := p.Table.Bridged()
 	opts := fixOptions(p, minConfidence)
-	nested := map[*profile.Thread][]taskAnswer{}
+	nested := map[*profile.Thread]*taskAnswers{}
 	if !p.Meta.Repaired {
 		nested = resolveTasks(p, cmp.Or(minConfidence, DefaultConfidence))
 	}
 	cut := map[*profile.Process]bool{} // those in which an answer is missing: of others the samples need not be read
 	for _, t := range p.Threads {
-		if t.Samples.Cuts() > len(nested[t]) {
+		if t.Samples.Cuts() > nested[t].len() {
 			cut[t.Process] = true
 		}
 	}
@@ -77,12 +76,12 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other. bridged stacks are as whole as they can be.
-func samplesOf(t *profile.Thread, known []taskAnswer, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
-			rest := known[sort.Search(len(known), func(i int) bool { return known[i].Index >= from }):]
+			answers := known.from(from)
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
 				out := stackfix.Sample{
@@ -95,9 +94,9 @@ func samplesOf(t *profile.Thread, known []taskAnswer, bridged []bool) func(from 
 				if bridged != nil && bridged[s.Stack] {
 					out.Cut = stackfix.Whole
 				}
-				if len(rest) > 0 && rest[0].Index == i {
-					out.Stack, out.Cut = rest[0].Stack, stackfix.Whole
-					rest = rest[1:]
+				if a := answers.peek(); a != nil && int(a.index) == i {
+					out.Stack, out.Cut = a.stack, stackfix.Whole
+					answers.next()
 				}
 				if !yield(out) {
 					return
@@ -144,8 +143,8 @@ func keepFound(found *profile.Repairs, repairs []stackfix.Repair) {
 }
 
 // apply puts the repaired stacks into the samples of t: see keepFound.
-func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known []taskAnswer) {
-	if found.Len()+len(known) == 0 {
+func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known *taskAnswers) {
+	if found.Len()+known.len() == 0 {
 		return
 	}
 	earlier := t.Repairs
@@ -153,12 +152,14 @@ func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known 
 	defer func() { t.Repairs = t.Repairs.Over(&earlier) }()
 	var r profile.Repair
 	var a *taskAnswer // in place of r
+	told := known.from(0)
 	rows := func(yield func(int, int) bool) {
 		answers := func(before int) bool {
-			for ; len(known) > 0 && known[0].Index < before; known = known[1:] {
-				if a = &known[0]; !yield(a.Index, 1) {
+			for a = told.peek(); a != nil && int(a.index) < before; a = told.peek() {
+				if !yield(int(a.index), 1) {
 					return false
 				}
+				told.next()
 			}
 			a = nil
 			return true
@@ -179,9 +180,9 @@ func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known 
 		case a != nil:
 			t.Repairs.Append(profile.Repair{
 				Index: i, Recorded: s.Stack, How: taskHow,
-				Restored: tab.Depth(a.Stack) - tab.Depth(s.Stack), Confidence: a.Confidence,
+				Restored: tab.Depth(a.stack) - tab.Depth(s.Stack), Confidence: known.confidence,
 			})
-			s.Stack = a.Stack
+			s.Stack = a.stack
 		case r.How == complete:
 			s.Cut = profile.Whole
 		default:

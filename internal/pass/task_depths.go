@@ -2,7 +2,9 @@ package pass
 
 import (
 	"slices"
+	"sort"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -28,26 +30,81 @@ import (
 // the task that is done awaited the one before. It has ended unseen while the stack unwinds,
 // which does not take long: behind its end a method does nothing but return.
 
+// taskAnswers are the whole stacks of cut samples of a thread, in order; nil: there are none.
+type taskAnswers struct {
+	list       *spool.List[taskAnswer]
+	first      []int32 // index of the first one of each chunk of list
+	confidence float32 // 0 to 1
+}
+
 // A taskAnswer is the whole stack of a cut sample.
 type taskAnswer struct {
-	Index      int // of the sample in its thread
-	Stack      profile.StackID
-	Confidence float32 // 0 to 1
+	index int32 // of the sample in its thread
+	stack profile.StackID
 }
+
+func (l *taskAnswers) add(index int, stack profile.StackID) {
+	before := l.list.Chunks()
+	l.list.Add(&taskAnswer{int32(index), stack})
+	if l.list.Chunks() > before {
+		l.first = append(l.first, int32(index))
+	}
+}
+
+func (l *taskAnswers) len() int {
+	if l == nil {
+		return 0
+	}
+	return l.list.Len()
+}
+
+// from returns what reads the answers for a sample and those behind it. Any number of goroutines may read.
+func (l *taskAnswers) from(index int) answerCursor {
+	c := answerCursor{of: l}
+	if l == nil {
+		return c
+	}
+	c.chunk = max(0, sort.Search(len(l.first), func(i int) bool { return int(l.first[i]) > index })-1)
+	for a := c.peek(); a != nil && int(a.index) < index; a = c.peek() {
+		c.next()
+	}
+	return c
+}
+
+// An answerCursor reads answers in order.
+type answerCursor struct {
+	of         *taskAnswers
+	chunk      int
+	rest, room []taskAnswer
+}
+
+// peek returns the next answer, nil behind the last one. It is valid until the one behind it is.
+func (c *answerCursor) peek() *taskAnswer {
+	if len(c.rest) == 0 {
+		if c.of == nil || c.chunk == c.of.list.Chunks() {
+			return nil
+		}
+		c.rest = c.of.list.Chunk(c.chunk, &c.room)
+		c.chunk++
+	}
+	return &c.rest[0]
+}
+
+func (c *answerCursor) next() { c.rest = c.rest[1:] }
 
 // taskHow is the word for how these answers are known.
 const taskHow = "tasks"
 
 // resolveTasks finds the whole stacks of cut samples of p, by thread, in order, where that is
 // right with minConfidence at least. It adds stacks to the table and changes nothing else.
-func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread][]taskAnswer {
+func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread]*taskAnswers {
 	processes := map[*profile.Process][]*profile.Thread{}
 	for _, t := range p.Threads {
-		if len(t.Tasks) > 0 {
+		if t.Tasks.Len() > 0 {
 			processes[t.Process] = append(processes[t.Process], t)
 		}
 	}
-	out := map[*profile.Thread][]taskAnswer{}
+	out := map[*profile.Thread]*taskAnswers{}
 	for _, process := range p.Processes {
 		threads := processes[process]
 		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
@@ -60,7 +117,7 @@ func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread
 // enoughProofs is how many whole stacks tell how often the answers are right as well as more do.
 const enoughProofs = 1000
 
-func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread][]taskAnswer) {
+func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread]*taskAnswers) {
 	r := newResolver(p, threads)
 	if r == nil {
 		return
@@ -70,16 +127,18 @@ func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float6
 			r.answers = append(r.answers, nil)
 			continue
 		}
+		r.found = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool())}
 		r.thread(t, breaks(p, t))
+		r.answers = append(r.answers, r.found)
 	}
 	confidence := float32(r.right+1) / float32(r.right+r.wrong+2)
 	if float64(confidence) < minConfidence {
 		return
 	}
 	for i, t := range threads {
-		for _, a := range r.answers[i] {
-			a.Confidence = confidence
-			out[t] = append(out[t], a)
+		if a := r.answers[i]; a.len() > 0 {
+			a.confidence = confidence
+			out[t] = a
 		}
 	}
 }
@@ -109,8 +168,8 @@ type events struct{ begin, end profile.TaskKind }
 func choose(threads []*profile.Thread) *events {
 	var has [profile.TaskEnds + 1]bool
 	for _, t := range threads {
-		for i := range t.Tasks {
-			has[t.Tasks[i].Kind] = true
+		for m := range t.Tasks.All() {
+			has[m.Kind] = true
 		}
 	}
 	for _, e := range []events{
@@ -146,17 +205,18 @@ type resolver struct {
 	*frames
 	*events
 	awaiter map[uint32]uint32
-	answers [][]taskAnswer              // by thread
+	answers []*taskAnswers              // by thread
 	work    map[profile.MethodID]uint32 // what work the events of a marker begin
 
-	open         []entry // of the current thread
-	found        []taskAnswer
+	open         []entry           // of the current thread
+	found        *taskAnswers      // nil: nobody asks for them
 	nodes        []profile.StackID // markers of the current stack, innermost first
 	least, most  int               // how many of the innermost of these have not begun yet, or have ended
 	skip         int               // how many it is; -1: not known
 	fitting      bool              // of a whole stack: it has the markers that have begun
 	proving      bool              // that counts
 	full         profile.StackID   // of a cut one: the whole stack, if it is another one; else 0
+	own          profile.TaskMark  // of the current sample, if there is one
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
 	path         []profile.FrameID
 	joined       []joined // by a hash
@@ -169,8 +229,7 @@ func (r *resolver) findMarkers(t *profile.Thread) {
 	var s profile.Sample
 	var last profile.StackID
 	var other uint32 // of last
-	for i := range t.Tasks {
-		m := &t.Tasks[i]
+	for m := range t.Tasks.All() {
 		if !m.Stacked || m.Kind != r.begin {
 			continue
 		}
@@ -201,8 +260,8 @@ func breaks(p *profile.Profile, t *profile.Thread) []int64 {
 
 // thread goes through the samples of a thread.
 func (r *resolver) thread(t *profile.Thread, breaks []int64) {
-	r.open, r.found = r.open[:0], nil
-	marks := t.Tasks
+	r.open = r.open[:0]
+	marks := t.Tasks.Cursor()
 	next := t.Samples.Cursor()
 	var s, last profile.Sample // one for all: r.visit gets its address
 	for i, news := 0, true; next.Read(&s); i++ {
@@ -210,12 +269,12 @@ func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 			r.open, news = r.open[:0], true
 		}
 		var own *profile.TaskMark
-		for ; len(marks) > 0 && int(marks[0].Sample) <= i; marks = marks[1:] {
+		for m := marks.Before(i + 1); m != nil; m = marks.Before(i + 1) {
 			news = true
-			if marks[0].Stacked {
-				own = &marks[0]
+			if m.Stacked {
+				r.own, own = *m, &r.own
 			} else {
-				r.unseen(&marks[0])
+				r.unseen(m)
 			}
 		}
 		if news || s.Stack != last.Stack || s.Cut != last.Cut || !r.again(i, &s) {
@@ -223,7 +282,6 @@ func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 		}
 		last, news = s, own != nil
 	}
-	r.answers = append(r.answers, r.found)
 }
 
 // again takes a stack that the sample before had too, with nothing in between, as a thread has that waits. It returns false
@@ -245,8 +303,8 @@ func (r *resolver) again(i int, s *profile.Sample) bool {
 
 // answer notes the whole stack of a cut sample, if it is known.
 func (r *resolver) answer(i int) {
-	if r.full != 0 {
-		r.found = append(r.found, taskAnswer{Index: i, Stack: r.full})
+	if r.full != 0 && r.found != nil {
+		r.found.add(i, r.full)
 	}
 }
 

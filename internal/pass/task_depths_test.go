@@ -3,11 +3,13 @@ package pass
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -82,7 +84,7 @@ func (g *program) event(kind profile.TaskKind, task, other uint32) {
 		return
 	}
 	m := profile.TaskMark{Sample: int32(g.th.Samples.Len()), Stacked: !g.bare, Kind: kind, Task: task, Other: other}
-	g.th.Tasks = append(g.th.Tasks, m)
+	g.th.Tasks.Append(m)
 	if g.bare {
 		return
 	}
@@ -166,16 +168,16 @@ func (g *program) check(least float64) {
 		}
 	}
 	require.NotZero(g.t, cut)
-	last := -1
-	for _, a := range answers {
-		require.Greater(g.t, a.Index, last)
-		last = a.Index
-		if g.truth[a.Index] != a.Stack {
-			require.Fail(g.t, "wrong", "sample %d: %d frames, truth %d", a.Index, g.p.Table.Depth(a.Stack), g.p.Table.Depth(g.truth[a.Index]))
+	last := int32(-1)
+	for a := range answers.all {
+		require.Greater(g.t, a.index, last)
+		last = a.index
+		if g.truth[a.index] != a.stack {
+			require.Fail(g.t, "wrong", "sample %d: %d frames, truth %d", a.index, g.p.Table.Depth(a.stack), g.p.Table.Depth(g.truth[a.index]))
 		}
-		require.Greater(g.t, a.Confidence, float32(0.9))
+		require.Greater(g.t, answers.confidence, float32(0.9))
 	}
-	assert.GreaterOrEqual(g.t, float64(len(answers)), least*float64(cut), "%d of %d", len(answers), cut)
+	assert.GreaterOrEqual(g.t, float64(answers.len()), least*float64(cut), "%d of %d", answers.len(), cut)
 }
 
 // Every answer is the true stack, whatever kinds of events a trace holds; the more kinds it
@@ -303,13 +305,13 @@ func TestResolveLossy(t *testing.T) {
 			samples.Append(s)
 			truth = append(truth, g.truth[i])
 		}
-		var tasks []profile.TaskMark
-		for _, m := range g.th.Tasks {
+		var tasks profile.TaskMarks
+		for m := range g.th.Tasks.All() {
 			if i := int(m.Sample); i < from {
-				tasks = append(tasks, m)
+				tasks.Append(m)
 			} else if i >= to {
 				m.Sample -= int32(to - from)
-				tasks = append(tasks, m)
+				tasks.Append(m)
 			}
 		}
 		g.th.Samples, g.truth, g.th.Tasks = samples, truth, tasks
@@ -333,11 +335,11 @@ func TestResolveAttachedLate(t *testing.T) {
 				samples.Append(s)
 			}
 		}
-		var tasks []profile.TaskMark
-		for _, m := range g.th.Tasks {
+		var tasks profile.TaskMarks
+		for m := range g.th.Tasks.All() {
 			if int(m.Sample) >= from {
 				m.Sample -= int32(from)
-				tasks = append(tasks, m)
+				tasks.Append(m)
 			}
 		}
 		g.th.Samples, g.truth, g.th.Tasks = samples, g.truth[from:], tasks
@@ -384,8 +386,8 @@ func FuzzResolve(f *testing.F) {
 			}
 		}
 		for _, answers := range resolveTasks(g.p, 0) {
-			for _, a := range answers {
-				if a.Index < 0 || a.Index >= g.th.Samples.Len() || g.p.Table.Depth(a.Stack) <= g.limit {
+			for a := range answers.all {
+				if a.index < 0 || int(a.index) >= g.th.Samples.Len() || g.p.Table.Depth(a.stack) <= g.limit {
 					t.Fatalf("answer %+v", a)
 				}
 			}
@@ -395,4 +397,43 @@ func FuzzResolve(f *testing.F) {
 			at.Innermost()
 		})
 	})
+}
+
+// all yields the answers.
+func (l *taskAnswers) all(yield func(taskAnswer) bool) {
+	for c := l.from(0); c.peek() != nil; c.next() {
+		if !yield(*c.peek()) {
+			return
+		}
+	}
+}
+
+// Answers are read from any sample on, from memory and from disk.
+func TestTaskAnswers(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer file.Close()
+	aside := &spool.Spool{Memory: 1, Create: func() (spool.File, error) { return file, nil }}
+	for _, s := range []*spool.Spool{nil, aside} {
+		for _, n := range []int{0, 1, 5000, 20_000} {
+			l := &taskAnswers{list: spool.ListIn[taskAnswer](s)}
+			for i := range n {
+				l.add(3*i+1, profile.StackID(i))
+			}
+			require.Equal(t, n, l.len())
+			for _, from := range []int{0, 1, 2, 3, 4095, 12_288, 12_289, 12_290, 3*n - 3, 3*n - 2, 3 * n, 5 * n} {
+				c := l.from(from)
+				for i := max(0, (from+1)/3); i < n; i++ {
+					require.Equal(t, &taskAnswer{int32(3*i + 1), profile.StackID(i)}, c.peek(), from)
+					c.next()
+				}
+				require.Nil(t, c.peek())
+			}
+		}
+	}
+	assert.True(t, aside.InUse())
+	var none *taskAnswers
+	assert.Zero(t, none.len())
+	c := none.from(7)
+	assert.Nil(t, c.peek())
 }

@@ -99,8 +99,8 @@ func awaiters(f *frames, threads []*profile.Thread) map[uint32]uint32 {
 	out := map[uint32]uint32{}
 	told := false
 	for _, t := range threads {
-		for i := range t.Tasks {
-			if m := &t.Tasks[i]; m.Kind == profile.TaskAwaited && m.Other != 0 {
+		for m := range t.Tasks.All() {
+			if m.Kind == profile.TaskAwaited && m.Other != 0 {
 				out[m.Task] = m.Other
 				told = true
 			}
@@ -113,8 +113,7 @@ func awaiters(f *frames, threads []*profile.Thread) map[uint32]uint32 {
 		var inner uint32
 		var stack profile.StackID
 		next := t.Samples.Cursor()
-		for i := range t.Tasks {
-			m := &t.Tasks[i]
+		for m := range t.Tasks.All() {
 			if m.Kind != profile.TaskCreated || !m.Stacked {
 				inner = 0
 				continue

@@ -78,7 +78,8 @@ func (p *repeater) once(out *countedWriter, i int, size int64) error {
 				shift = p.last + r.Header().Frequency/1000 - first
 			}
 		}
-		if ev.Metadata.Source == nettrace.SourceRundown && out.n < size {
+		// A program that goes on unloads no method as it ends: code that was loaded anew would be other frames.
+		if m := ev.Metadata; (m.Source == nettrace.SourceRundown || m.Role == nettrace.RoleMethodUnload) && out.n < size {
 			continue
 		}
 		ev.Time += shift
