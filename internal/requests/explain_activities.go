@@ -15,11 +15,11 @@ import (
 // Explanations are those of rows of activities.
 type Explanations struct {
 	aside  *spool.Spool
-	pack   packer
+	pack   spool.Packer
 	packed spool.Log // each behind its length
 	places spool.Pages[placePage]
 	head   [binary.MaxVarintLen64]byte
-	room   []byte
+	room   []byte // of one
 }
 
 // A placePage is the places of as many explanations, by row, and 1; 0: there is none.
@@ -87,9 +87,9 @@ func (e *Explanations) done() {
 }
 
 func (e *Explanations) keep(row int, x *httpphases.Explanation) {
-	b := e.pack.pack(x)
-	at := e.packed.Add(binary.AppendUvarint(e.head[:0], uint64(len(b))))
-	e.packed.Add(b)
+	e.room = e.pack.Append(e.room[:0], x)
+	at := e.packed.Add(binary.AppendUvarint(e.head[:0], uint64(len(e.room))))
+	e.packed.Add(e.room)
 	page := e.places.Mut(row / len(placePage{}))
 	page[row%len(placePage{})] = at + 1
 	e.places.Trim()
@@ -109,7 +109,9 @@ func (e *Explanations) Of(row int) *httpphases.Explanation {
 	}
 	e.room = slices.Grow(e.room[:0], int(n))[:n]
 	e.packed.Get(e.room, at+int64(size))
-	return e.pack.unpackFrom(e.room)
+	x := &httpphases.Explanation{}
+	e.pack.Unpack(e.room, x)
+	return x
 }
 
 // Err is the error of explanations that could not be read again: those that were asked for since are not what they were.
