@@ -292,8 +292,9 @@ type httpRun struct {
 	explain *requests.Explainer // nil: not asked for
 	others  others              // served and explained, for who asked for them
 	held    []httpRow
-	many    int  // held from which on release looks for those that can be written
-	flowing bool // too many to put in order: they are written as they end
+	runs    *rowRuns // of all that was held before, where all are asked for in an order; nil: nothing was
+	many    int      // held from which on release looks for those that can be written
+	flowing bool     // too many to put in order: they are written as they end
 	err     error
 }
 
@@ -361,6 +362,10 @@ func (h *httpRun) row(r httpRow, shown bool) {
 	}
 	h.held = append(h.held, r)
 	switch {
+	case h.cmd.Limit == 0 && h.cmd.Sort != "":
+		if len(h.held) == sortedAtOnce {
+			h.run()
+		}
 	case len(h.held) < held:
 	case h.cmd.Limit > 0 && h.cmd.Sort != "":
 		h.order()
@@ -404,8 +409,31 @@ func (h *httpRun) write(r httpRow) {
 	}
 }
 
+// run puts aside what is held.
+func (h *httpRun) run() {
+	compare := h.compare()
+	if h.runs == nil {
+		h.runs = newRowRuns(h.sum.Spool, func(a, b *httpRow) bool { return compare(a, b) < 0 })
+	}
+	text.SortRows(h.held, compare)
+	h.runs.add(h.held)
+	clear(h.held)
+	h.held = h.held[:0]
+}
+
 // flush writes what is held, in order.
 func (h *httpRun) flush() error {
+	if h.runs != nil {
+		if len(h.held) > 0 {
+			h.run()
+		}
+		for r := range h.runs.ordered {
+			if h.write(r); h.err != nil {
+				return h.err
+			}
+		}
+		return h.runs.Err()
+	}
 	h.order()
 	for _, r := range h.held {
 		h.write(r)
@@ -433,13 +461,16 @@ func (h *httpRun) release(before int64) {
 }
 
 // order puts what is held into the order that is asked for.
-func (h *httpRun) order() {
+func (h *httpRun) order() { text.SortRows(h.held, h.compare()) }
+
+// compare returns that order.
+func (h *httpRun) compare() func(a, b *httpRow) int {
 	key := map[string]func(r *httpphases.Request) int64{
 		"status": func(r *httpphases.Request) int64 { return -int64(r.Status) - 1000*int64(r.Outcome) },
 		"queue":  func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Queue); return -v },
 		"wait":   func(r *httpphases.Request) int64 { v, _ := r.Phase(httpphases.Wait); return -v },
 	}[h.cmd.Sort]
-	text.SortRows(h.held, func(a, b *httpRow) int {
+	return func(a, b *httpRow) int {
 		fa, fb := a.facts(), b.facts()
 		c := 0
 		switch {
@@ -451,7 +482,7 @@ func (h *httpRun) order() {
 			c = cmp.Or(cmp.Compare(a.made.Host, b.made.Host), cmp.Compare(a.made.Port, b.made.Port))
 		}
 		return cmp.Or(c, cmp.Compare(fa.start, fb.start), cmp.Compare(fa.id, fb.id))
-	})
+	}
 }
 
 // told is the summary in words.

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/internal/tracetest"
+)
+
+// fill puts something into all fields of a value, down to a depth of pointers.
+func fill(r *rand.Rand, v reflect.Value, depth int) {
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) > 0)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(r.Int32()) - 1<<30)
+	case reflect.String:
+		v.SetString(string(rune('a' + r.IntN(26))))
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(r, v.Index(i), depth)
+		}
+	case reflect.Slice:
+		if n := r.IntN(3); n > 0 {
+			v.Set(reflect.MakeSlice(v.Type(), n, n))
+		}
+		for i := range v.Len() {
+			fill(r, v.Index(i), depth)
+		}
+	case reflect.Pointer:
+		if depth > 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(r, v.Elem(), depth-1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(r, v.Field(i), depth)
+		}
+	default:
+		v.SetUint(uint64(r.Uint32()) & (1<<min(31, v.Type().Bits()) - 1))
+	}
+}
+
+// Requests of either side come in order as a stable sort puts them, with all that they had, from memory and from disk.
+func TestRowRuns(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer file.Close()
+	aside := &spool.Spool{Memory: 1, Create: func() (spool.File, error) { return file, nil }}
+	random := rand.New(rand.NewPCG(1, 2))
+	compare := func(a, b *httpRow) int { return cmp.Compare(a.facts().duration%100, b.facts().duration%100) }
+	for _, s := range []*spool.Spool{nil, aside} {
+		runs := newRowRuns(s, func(a, b *httpRow) bool { return compare(a, b) < 0 })
+		var want []httpRow
+		for range 9 {
+			some := make([]httpRow, 1+random.IntN(300))
+			for i := range some {
+				if random.IntN(3) > 0 {
+					some[i].made = &httpphases.Request{}
+					fill(random, reflect.ValueOf(some[i].made).Elem(), 3)
+				} else {
+					some[i].served = &httpphases.ServerRequest{}
+					fill(random, reflect.ValueOf(some[i].served).Elem(), 3)
+				}
+			}
+			want = append(want, some...)
+			slices.SortStableFunc(some, func(a, b httpRow) int { return compare(&a, &b) })
+			runs.add(some)
+		}
+		slices.SortStableFunc(want, func(a, b httpRow) int { return compare(&a, &b) })
+		n := 0
+		for row := range runs.ordered {
+			require.Equal(t, want[n], row, n)
+			n++
+		}
+		require.Equal(t, len(want), n)
+		require.NoError(t, runs.Err())
+	}
+	assert.True(t, aside.InUse())
+
+	broken := &spool.Spool{Memory: 1, Create: func() (spool.File, error) { return tracetest.Unreadable{}, nil }}
+	runs := newRowRuns(broken, func(a, b *httpRow) bool { return compare(a, b) < 0 })
+	for range 300 {
+		runs.add(slices.Repeat([]httpRow{{made: &httpphases.Request{Detail: string(make([]byte, 300))}}}, 30))
+	}
+	for row := range runs.ordered {
+		row.facts()
+	}
+	assert.Error(t, runs.Err())
+}
