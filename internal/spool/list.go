@@ -1,9 +1,6 @@
 package spool
 
-import (
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
 // A List is records of one type, one behind the other, of which the newest are in memory, and a few others that were asked for.
 // It is for one goroutine at a time, but for Chunk.
@@ -29,12 +26,15 @@ func (l *List[T]) Change(i int) *T { return (*T)(l.change(i)) }
 // Chunk returns the records of a chunk, which are not to be changed: in room, if they are on disk. When nothing is added or
 // changed any more, any number of goroutines may call it.
 func (l *List[T]) Chunk(i int, room *[]T) []T {
-	if i == len(l.full) {
-		return unsafe.Slice((*T)(l.last), l.n)
+	var own unsafe.Pointer
+	if cap(*room) >= l.per {
+		own = unsafe.Pointer(unsafe.SliceData(*room))
 	}
-	*room = slices.Grow((*room)[:0], l.per)[:l.per]
-	l.spool.fill(l.bytes(unsafe.Pointer(unsafe.SliceData(*room)), l.per), &l.full[i])
-	return *room
+	chunk := unsafe.Slice((*T)(l.chunk(i, own)), l.lenOf(i))
+	if i < len(l.full) {
+		*room = chunk
+	}
+	return chunk
 }
 
 // chunkBytes is how large a chunk is about.
@@ -114,6 +114,14 @@ func (l *records) change(i int) unsafe.Pointer {
 	x := l.find(i)
 	l.changed = l.changed || i/l.per < len(l.full)
 	return x
+}
+
+// lenOf is how many records a chunk has.
+func (l *records) lenOf(i int) int {
+	if i == len(l.full) {
+		return l.n
+	}
+	return l.per
 }
 
 // chunk returns the records of a chunk, which are not to be changed: in room, which is made if it is nil, if they are on disk.
