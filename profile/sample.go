@@ -525,6 +525,14 @@ func (c *Cursor) fetch(n *chunk) {
 	}
 }
 
+// Index is that of the next sample, or how many there are behind the last one.
+func (c *Cursor) Index() int {
+	if len(c.b) == 0 && len(c.chunks) > 0 {
+		return c.chunks[0].first
+	}
+	return c.index
+}
+
 // Seek moves on to sample i, which must not be behind: Next returns it.
 func (c *Cursor) Seek(i int) {
 	if k := sort.Search(len(c.chunks), func(k int) bool { return c.chunks[k].first > i }); k > 0 {

@@ -94,15 +94,22 @@ func middle(p *profile.Profile, looks int64) *profile.Profile {
 	part.Threads = make([]*profile.Thread, len(p.Threads))
 	relay.Each(len(p.Threads), func(i int) {
 		few := *p.Threads[i]
-		few.Samples = profile.Samples{}
-		c := p.Threads[i].Samples.Cursor()
+		few.Samples, few.Tasks = profile.Samples{}, profile.TaskMarks{}
+		c, marks := p.Threads[i].Samples.Cursor(), p.Threads[i].Tasks.Cursor()
 		c.SkipTo(from)
 		var s profile.Sample
-		for c.Read(&s) {
+		for at := c.Index(); c.Read(&s); at = c.Index() {
 			switch {
 			case s.Time >= end:
 				c.SkipTo(math.MaxInt64) // of samples in order none behind it is wanted
 			case s.Time >= from:
+				for m := marks.Before(at + 1); m != nil; m = marks.Before(at + 1) {
+					if int(m.Sample) == at { // or it tells of one that is not wanted
+						own := *m
+						own.Sample = int32(few.Samples.Len())
+						few.Tasks.Append(own)
+					}
+				}
 				few.Samples.Append(s)
 			}
 		}
