@@ -72,7 +72,7 @@ type StackTime struct {
 	Frames []string // innermost first
 }
 
-// A Child is an activity below a request that began before the request ended; one that ended later has no Duration.
+// A Child is an activity below a request, as far as was known when that had ended: one that ended later may have no Duration.
 type Child struct {
 	Name, Path  string
 	Start       int64 // ns

@@ -124,12 +124,14 @@ type begun struct {
 	reader *activity.RowReader
 	next   int
 	row    activity.Row            // the next one that is wanted, if there is one
-	now    map[requestKey]struct{} // those that began at a time
-	at     int64
+	lately map[requestKey]struct{} // those that began lately
 }
 
+// mostLately is how many of them are known: events are nearly in order.
+const mostLately = 1 << 12
+
 func newBegun(rows *activity.Rows, wanted func(int, *activity.Row) bool) *begun {
-	b := &begun{rows: rows, wanted: wanted, reader: rows.Reader(), next: -1, now: map[requestKey]struct{}{}}
+	b := &begun{rows: rows, wanted: wanted, reader: rows.Reader(), next: -1, lately: map[requestKey]struct{}{}}
 	b.advance()
 	return b
 }
@@ -143,18 +145,15 @@ func (b *begun) advance() {
 	}
 }
 
-// has reports whether a row is wanted. Rows are asked for in the order of their starts.
+// has reports whether a row is wanted. Rows are asked for about in the order of their starts.
 func (b *begun) has(k requestKey) bool {
-	if k.start != b.at {
-		clear(b.now)
-		b.at = k.start
-	}
 	for b.next < b.rows.Len() && b.row.Start <= k.start {
-		if b.row.Start == k.start {
-			b.now[requestKey{b.row.ID, b.row.Start}] = struct{}{}
+		if len(b.lately) >= mostLately && b.row.Start < k.start {
+			clear(b.lately)
 		}
+		b.lately[requestKey{b.row.ID, b.row.Start}] = struct{}{}
 		b.advance()
 	}
-	_, ok := b.now[k]
+	_, ok := b.lately[k]
 	return ok
 }
