@@ -363,7 +363,7 @@ func (h *httpRun) row(r httpRow, shown bool) {
 	h.held = append(h.held, r)
 	switch {
 	case h.cmd.Limit == 0 && h.cmd.Sort != "":
-		if len(h.held) == sortedAtOnce {
+		if len(h.held) == held || h.explain != nil && len(h.held) == explainedAtOnce {
 			h.run()
 		}
 	case len(h.held) < held:

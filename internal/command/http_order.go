@@ -8,9 +8,9 @@ import (
 	"github.com/tracefix/tracefix/internal/spool"
 )
 
-// sortedAtOnce is how many requests are put in order in memory, where all are asked for in another order than that of
-// their ends: they have some kilobytes each.
-const sortedAtOnce = 5000
+// explainedAtOnce is how many requests are put in order in memory that are explained, where all are asked for in another
+// order than that of their ends: they have some kilobytes each. Of others it is held.
+const explainedAtOnce = 5000
 
 // rowRuns are requests that memory has no room for: runs of them, each in order, on disk. They come in the order of before.
 type rowRuns struct {
