@@ -31,20 +31,17 @@ func (l *beside[T]) Len() int {
 // All yields them.
 func (l *beside[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		var room []T
-		for i := range l.chunks() {
-			for _, x := range l.list.Chunk(i, &room) {
-				if !yield(x) {
-					return
-				}
+		for c := l.cursor(); c.Peek() != nil; c.Next() {
+			if !yield(*c.Peek()) {
+				return
 			}
 		}
 	}
 }
 
-func (l *beside[T]) chunks() int {
+func (l *beside[T]) cursor() spool.Cursor[T] {
 	if l.list == nil {
-		return 0
+		return spool.Cursor[T]{}
 	}
-	return l.list.Chunks()
+	return l.list.From(0)
 }

@@ -1,5 +1,7 @@
 package profile
 
+import "github.com/tracefix/tracefix/internal/spool"
+
 // TaskMarks are what events tell of the tasks of a thread, in the order in which they were written. The zero value is empty and
 // keeps all in memory.
 type TaskMarks struct{ beside[TaskMark] }
@@ -8,30 +10,19 @@ type TaskMarks struct{ beside[TaskMark] }
 func TaskMarksIn(spool *Spool) TaskMarks { return TaskMarks{beside[TaskMark]{spool: spool}} }
 
 // Cursor returns what reads the marks beside the samples.
-func (l *TaskMarks) Cursor() TaskCursor { return TaskCursor{of: l} }
+func (l *TaskMarks) Cursor() TaskCursor { return TaskCursor{l.cursor()} }
 
 // A TaskCursor reads marks in order.
-type TaskCursor struct {
-	of         *TaskMarks
-	next       int // chunk
-	rest, room []TaskMark
-}
+type TaskCursor struct{ marks spool.Cursor[TaskMark] }
 
 // Before returns the next mark if its Sample is before another one, nil if it is not or there is none. It is valid until the
 // next call.
 func (c *TaskCursor) Before(sample int) *TaskMark {
-	if len(c.rest) == 0 {
-		if c.next == c.of.chunks() {
-			return nil
-		}
-		c.rest = c.of.list.Chunk(c.next, &c.room)
-		c.next++
-	}
-	m := &c.rest[0]
-	if int(m.Sample) >= sample {
+	m := c.marks.Peek()
+	if m == nil || int(m.Sample) >= sample {
 		return nil
 	}
-	c.rest = c.rest[1:]
+	c.marks.Next()
 	return m
 }
 

@@ -3,6 +3,8 @@ package profile
 import (
 	"iter"
 	"slices"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // TimeWeight is the name of the weight that samples have by themselves: the time for which
@@ -54,34 +56,26 @@ func (l *Values) Done() {
 }
 
 // Cursor returns what reads the values beside the samples.
-func (l *Values) Cursor() ValueCursor { return ValueCursor{of: l} }
+func (l *Values) Cursor() ValueCursor { return ValueCursor{values: l.cursor()} }
 
 // A ValueCursor reads values in order.
 type ValueCursor struct {
-	of         *Values
-	next       int // chunk
-	rest, room []Value
-	found      []Value
+	values spool.Cursor[Value]
+	found  []Value
 }
 
 // Of returns what the sample with this index weighs, until the next call; of none before one that was asked for.
 func (c *ValueCursor) Of(index int) []Value {
 	c.found = c.found[:0]
 	for {
-		if len(c.rest) == 0 {
-			if c.next == c.of.chunks() {
-				return c.found
-			}
-			c.rest = c.of.list.Chunk(c.next, &c.room)
-			c.next++
-		}
-		if int(c.rest[0].Index) > index {
+		v := c.values.Peek()
+		if v == nil || int(v.Index) > index {
 			return c.found
 		}
-		if int(c.rest[0].Index) == index {
-			c.found = append(c.found, c.rest[0])
+		if int(v.Index) == index {
+			c.found = append(c.found, *v)
 		}
-		c.rest = c.rest[1:]
+		c.values.Next()
 	}
 }
 

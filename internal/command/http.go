@@ -411,11 +411,9 @@ func (h *httpRun) write(r httpRow) {
 
 // run puts aside what is held.
 func (h *httpRun) run() {
-	compare := h.compare()
 	if h.runs == nil {
-		h.runs = newRowRuns(h.sum.Spool, func(a, b *httpRow) bool { return compare(a, b) < 0 })
+		h.runs = newRowRuns(h.sum.Spool, h.compare())
 	}
-	text.SortRows(h.held, compare)
 	h.runs.add(h.held)
 	clear(h.held)
 	h.held = h.held[:0]

@@ -1,35 +1,38 @@
 package command
 
 import (
+	"cmp"
 	enc "encoding/binary"
 	"slices"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/spool"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // explainedAtOnce is how many requests are put in order in memory that are explained, where all are asked for in another
 // order than that of their ends: they have some kilobytes each. Of others it is held.
 const explainedAtOnce = 5000
 
-// rowRuns are requests that memory has no room for: runs of them, each in order, on disk. They come in the order of before.
+// rowRuns are requests that memory has no room for: runs of them, each in order, on disk.
 type rowRuns struct {
-	before func(a, b *httpRow) bool
-	pack   spool.Packer
-	log    spool.Log
-	runs   []spool.Run
-	b      []byte
+	compare func(a, b *httpRow) int
+	pack    spool.Packer
+	log     spool.Log
+	runs    []spool.Run
+	b       []byte
 }
 
 // rowMemory is how many bytes of runs stay in memory.
 const rowMemory = 1 << 20
 
-func newRowRuns(aside *spool.Spool, before func(a, b *httpRow) bool) *rowRuns {
-	return &rowRuns{before: before, log: spool.LogIn(aside, rowMemory)}
+func newRowRuns(aside *spool.Spool, compare func(a, b *httpRow) int) *rowRuns {
+	return &rowRuns{compare: compare, log: spool.LogIn(aside, rowMemory)}
 }
 
-// add makes a run of rows that are in order.
+// add makes a run of rows, which it puts in order.
 func (r *rowRuns) add(rows []httpRow) {
+	text.SortRows(rows, r.compare)
 	run := &rowRun{of: r, number: len(r.runs), next: r.log.Len(), row: rows[0]}
 	for i := range rows {
 		r.b = r.pack.Append(r.b[:0], &packedRow{rows[i].made, rows[i].served})
@@ -70,10 +73,7 @@ const readAtOnce = 16 << 10
 // Before implements spool.Run.
 func (r *rowRun) Before(other spool.Run) bool {
 	o := other.(*rowRun)
-	if r.of.before(&r.row, &o.row) {
-		return true
-	}
-	return r.number < o.number && !r.of.before(&o.row, &r.row)
+	return cmp.Or(r.of.compare(&r.row, &o.row), cmp.Compare(r.number, o.number)) < 0
 }
 
 // Next implements spool.Run.

@@ -59,7 +59,7 @@ func TestRowRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	compare := func(a, b *httpRow) int { return cmp.Compare(a.facts().duration%100, b.facts().duration%100) }
 	for _, s := range []*spool.Spool{nil, aside} {
-		runs := newRowRuns(s, func(a, b *httpRow) bool { return compare(a, b) < 0 })
+		runs := newRowRuns(s, compare)
 		var want []httpRow
 		for range 9 {
 			some := make([]httpRow, 1+random.IntN(300))
@@ -73,7 +73,6 @@ func TestRowRuns(t *testing.T) {
 				}
 			}
 			want = append(want, some...)
-			slices.SortStableFunc(some, func(a, b httpRow) int { return compare(&a, &b) })
 			runs.add(some)
 		}
 		slices.SortStableFunc(want, func(a, b httpRow) int { return compare(&a, &b) })
@@ -88,7 +87,7 @@ func TestRowRuns(t *testing.T) {
 	assert.True(t, aside.InUse())
 
 	broken := &spool.Spool{Memory: 1, Create: func() (spool.File, error) { return tracetest.Unreadable{}, nil }}
-	runs := newRowRuns(broken, func(a, b *httpRow) bool { return compare(a, b) < 0 })
+	runs := newRowRuns(broken, compare)
 	for range 300 {
 		runs.add(slices.Repeat([]httpRow{{made: &httpphases.Request{Detail: string(make([]byte, 300))}}}, 30))
 	}

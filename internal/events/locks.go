@@ -77,9 +77,8 @@ func (l *locks) pids() (pids []int) {
 // of their ends, which is nearly that of their starts.
 func (l *locks) inOrder(of *spool.List[lockRecord]) *spool.List[lockRecord] {
 	sorted, out := spool.SorterIn(l.aside, func(x *lockRecord) int64 { return x.Start }), spool.ListIn[lockRecord](l.aside)
-	for i := range of.Len() {
-		x := of.At(i)
-		sorted.Add(&x)
+	for c := of.From(0); c.Peek() != nil; c.Next() {
+		sorted.Add(c.Peek())
 	}
 	for x := range sorted.Ascending {
 		out.Add(x)

@@ -1,12 +1,18 @@
 package info
 
 import (
+	"context"
+	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -47,4 +53,73 @@ func TestMedianCut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The marks of tasks of a part are those of its samples.
+func TestMiddleKeepsTasks(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := &profile.Profile{Table: profile.NewTable()}
+	stack := p.Table.Push(0, p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: "M"})}))
+	type told struct {
+		at   int64 // of the sample
+		mark profile.TaskMark
+	}
+	all := map[*profile.Process][]told{}
+	const n = 60_000
+	for range 3 {
+		process := &profile.Process{}
+		th := &profile.Thread{Process: process}
+		at := int64(0)
+		for i := range n {
+			at += r.Int64N(3000)
+			for range r.IntN(3) {
+				m := profile.TaskMark{Sample: int32(i), Stacked: r.IntN(2) > 0, Kind: profile.TaskBegins, Task: r.Uint32()}
+				th.Tasks.Append(m)
+				m.Sample = 0
+				all[process] = append(all[process], told{at, m})
+			}
+			th.Samples.Append(profile.Sample{Time: at, Stack: stack, Cut: profile.CutDepth})
+		}
+		p.Threads = append(p.Threads, th)
+		p.Meta.End = max(p.Meta.End, at+1)
+	}
+	part := middle(p, 3*n)
+	marks := 0
+	for _, th := range part.Threads {
+		var times []int64
+		for _, s := range th.Samples.All() {
+			times = append(times, s.Time)
+		}
+		require.Less(t, len(times), n/2)
+		var want []told
+		for _, m := range all[th.Process] {
+			if m.at >= times[0] && m.at <= times[len(times)-1] {
+				want = append(want, m)
+			}
+		}
+		var got []told
+		for m := range th.Tasks.All() {
+			at := times[m.Sample]
+			m.Sample = 0
+			got = append(got, told{at, m})
+		}
+		require.Equal(t, want, got)
+		marks += len(got)
+	}
+	assert.Greater(t, marks, 10_000)
+}
+
+// What is told of a part is about what holds for the whole, where task events tell most of it, too.
+func TestForecastOfPart(t *testing.T) {
+	file := tracetest.Corpus(t, "dotnet10", "await-full.nettrace")
+	share := func(looks int64) float64 {
+		p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(file) }, &load.Options{Evidence: true})
+		require.NoError(t, err)
+		f := forecast(p, looks)
+		require.Greater(t, f.Tried, int64(100))
+		return float64(f.Repaired) / float64(f.Tried)
+	}
+	whole, part := share(1), share(2*mostTried)
+	assert.Greater(t, whole, 0.7)
+	assert.InDelta(t, whole, part, 0.1)
 }

@@ -94,9 +94,9 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 				if bridged != nil && bridged[s.Stack] {
 					out.Cut = stackfix.Whole
 				}
-				if a := answers.peek(); a != nil && int(a.index) == i {
+				if a := answers.Peek(); a != nil && int(a.index) == i {
 					out.Stack, out.Cut = a.stack, stackfix.Whole
-					answers.next()
+					answers.Next()
 				}
 				if !yield(out) {
 					return
@@ -155,11 +155,11 @@ func apply(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known 
 	told := known.from(0)
 	rows := func(yield func(int, int) bool) {
 		answers := func(before int) bool {
-			for a = told.peek(); a != nil && int(a.index) < before; a = told.peek() {
+			for a = told.Peek(); a != nil && int(a.index) < before; a = told.Peek() {
 				if !yield(int(a.index), 1) {
 					return false
 				}
-				told.next()
+				told.Next()
 			}
 			a = nil
 			return true

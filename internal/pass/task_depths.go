@@ -59,38 +59,16 @@ func (l *taskAnswers) len() int {
 }
 
 // from returns what reads the answers for a sample and those behind it. Any number of goroutines may read.
-func (l *taskAnswers) from(index int) answerCursor {
-	c := answerCursor{of: l}
+func (l *taskAnswers) from(index int) (c spool.Cursor[taskAnswer]) {
 	if l == nil {
 		return c
 	}
-	c.chunk = max(0, sort.Search(len(l.first), func(i int) bool { return int(l.first[i]) > index })-1)
-	for a := c.peek(); a != nil && int(a.index) < index; a = c.peek() {
-		c.next()
+	c = l.list.From(max(0, sort.Search(len(l.first), func(i int) bool { return int(l.first[i]) > index })-1))
+	for a := c.Peek(); a != nil && int(a.index) < index; a = c.Peek() {
+		c.Next()
 	}
 	return c
 }
-
-// An answerCursor reads answers in order.
-type answerCursor struct {
-	of         *taskAnswers
-	chunk      int
-	rest, room []taskAnswer
-}
-
-// peek returns the next answer, nil behind the last one. It is valid until the one behind it is.
-func (c *answerCursor) peek() *taskAnswer {
-	if len(c.rest) == 0 {
-		if c.of == nil || c.chunk == c.of.list.Chunks() {
-			return nil
-		}
-		c.rest = c.of.list.Chunk(c.chunk, &c.room)
-		c.chunk++
-	}
-	return &c.rest[0]
-}
-
-func (c *answerCursor) next() { c.rest = c.rest[1:] }
 
 // taskHow is the word for how these answers are known.
 const taskHow = "tasks"

@@ -401,8 +401,8 @@ func FuzzResolve(f *testing.F) {
 
 // all yields the answers.
 func (l *taskAnswers) all(yield func(taskAnswer) bool) {
-	for c := l.from(0); c.peek() != nil; c.next() {
-		if !yield(*c.peek()) {
+	for c := l.from(0); c.Peek() != nil; c.Next() {
+		if !yield(*c.Peek()) {
 			return
 		}
 	}
@@ -424,10 +424,10 @@ func TestTaskAnswers(t *testing.T) {
 			for _, from := range []int{0, 1, 2, 3, 4095, 12_288, 12_289, 12_290, 3*n - 3, 3*n - 2, 3 * n, 5 * n} {
 				c := l.from(from)
 				for i := max(0, (from+1)/3); i < n; i++ {
-					require.Equal(t, &taskAnswer{int32(3*i + 1), profile.StackID(i)}, c.peek(), from)
-					c.next()
+					require.Equal(t, &taskAnswer{int32(3*i + 1), profile.StackID(i)}, c.Peek(), from)
+					c.Next()
 				}
-				require.Nil(t, c.peek())
+				require.Nil(t, c.Peek())
 			}
 		}
 	}
@@ -435,5 +435,5 @@ func TestTaskAnswers(t *testing.T) {
 	var none *taskAnswers
 	assert.Zero(t, none.len())
 	c := none.from(7)
-	assert.Nil(t, c.peek())
+	assert.Nil(t, c.Peek())
 }

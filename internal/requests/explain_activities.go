@@ -37,27 +37,27 @@ func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, 
 	aside := input.Aside(1)
 	out := &Explanations{aside: aside}
 	out.begin()
-	type ended struct{ row, stop int64 }
-	wanted := func(i int, r *activity.Row) bool {
-		_, ok := r.Duration()
-		return ok && (want == nil || want(i, r))
+	type ended struct {
+		requestKey
+		stop int64
+		row  int
 	}
-	ends := spool.SorterIn(aside, func(e *ended) int64 { return e.stop })
+	begins, ends := spool.ListIn[requestKey](aside), spool.SorterIn(aside, func(e *ended) int64 { return e.stop })
 	for i, r := range rows.All() {
 		if i%len(placePage{}) == 0 {
 			out.places.Add()
 		}
-		if wanted(i, r) {
-			ends.Add(&ended{int64(i), r.Stop})
+		if _, ok := r.Duration(); ok && (want == nil || want(i, r)) {
+			k := requestKey{r.ID, r.Start}
+			begins.Add(&k)
+			ends.Add(&ended{k, r.Stop, i})
 		}
 	}
-	begun := newBegun(rows, wanted)
-	x := newExplainer(t, rec, func(a *causality.Activity) bool { return begun.has(requestKey{a.ID, a.Start}) }, false)
-	r := &activity.Row{}
+	wanted := begun{begins.From(0), map[requestKey]struct{}{}}
+	x := newExplainer(t, rec, func(a *causality.Activity) bool { return wanted.has(requestKey{a.ID, a.Start}) }, false)
 	for e := range ends.Ascending {
-		rows.Row(int(e.row), r)
-		if why := x.activity(r); why != nil {
-			out.keep(int(e.row), why)
+		if x.until(e.stop); x.roots[e.requestKey] != nil { // or the events do not tell of it
+			out.keep(e.row, x.explain(e.id, e.start, e.stop, nil))
 		}
 	}
 	out.done()
@@ -65,15 +65,6 @@ func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, 
 		return nil, err
 	}
 	return out, aside.Err()
-}
-
-// activity explains an activity, once; nil if the events do not tell of it.
-func (x *Explainer) activity(r *activity.Row) *httpphases.Explanation {
-	x.until(r.Stop)
-	if x.roots[requestKey{r.ID, r.Start}] == nil {
-		return nil
-	}
-	return x.explain(r.ID, r.Start, r.Stop, nil)
 }
 
 func (e *Explanations) begin() {
@@ -117,42 +108,23 @@ func (e *Explanations) Of(row int) *httpphases.Explanation {
 // Err is the error of explanations that could not be read again: those that were asked for since are not what they were.
 func (e *Explanations) Err() error { return e.aside.Err() }
 
-// begun are the wanted ones of rows as they begin.
+// begun are the activities that are wanted, as they begin.
 type begun struct {
-	rows   *activity.Rows
-	wanted func(int, *activity.Row) bool
-	reader *activity.RowReader
-	next   int
-	row    activity.Row            // the next one that is wanted, if there is one
+	next   spool.Cursor[requestKey]
 	lately map[requestKey]struct{} // those that began lately
 }
 
 // mostLately is how many of them are known: events are nearly in order.
 const mostLately = 1 << 12
 
-func newBegun(rows *activity.Rows, wanted func(int, *activity.Row) bool) *begun {
-	b := &begun{rows: rows, wanted: wanted, reader: rows.Reader(), next: -1, lately: map[requestKey]struct{}{}}
-	b.advance()
-	return b
-}
-
-// advance goes to the next row that is wanted.
-func (b *begun) advance() {
-	for b.next++; b.next < b.rows.Len(); b.next++ {
-		if b.reader.Row(b.next, &b.row); b.wanted(b.next, &b.row) {
-			return
-		}
-	}
-}
-
-// has reports whether a row is wanted. Rows are asked for about in the order of their starts.
+// has reports whether an activity is wanted. They are asked for about in the order of their starts.
 func (b *begun) has(k requestKey) bool {
-	for b.next < b.rows.Len() && b.row.Start <= k.start {
-		if len(b.lately) >= mostLately && b.row.Start < k.start {
+	for x := b.next.Peek(); x != nil && x.start <= k.start; x = b.next.Peek() {
+		if len(b.lately) >= mostLately && x.start < k.start {
 			clear(b.lately)
 		}
-		b.lately[requestKey{b.row.ID, b.row.Start}] = struct{}{}
-		b.advance()
+		b.lately[*x] = struct{}{}
+		b.next.Next()
 	}
 	_, ok := b.lately[k]
 	return ok

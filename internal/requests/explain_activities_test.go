@@ -72,7 +72,7 @@ func TestExplainActivities(t *testing.T) {
 				sum += ns
 			}
 			require.Equal(t, d, sum, "%s: row %d", name, i)
-			y := late.activity(r)
+			y := late.explain(r.ID, r.Start, r.Stop, nil)
 			if x.Time != y.Time || len(x.Hot) != len(y.Hot) || len(x.Blocked) != len(y.Blocked) {
 				others++
 			}

@@ -37,6 +37,31 @@ func (l *List[T]) Chunk(i int, room *[]T) []T {
 	return chunk
 }
 
+// From returns what reads the records of a chunk and of those behind it. As of Chunk, there may be any number of them.
+func (l *List[T]) From(chunk int) Cursor[T] { return Cursor[T]{of: l, next: chunk} }
+
+// A Cursor reads the records of a List in order. That of none has none.
+type Cursor[T any] struct {
+	of         *List[T]
+	next       int // chunk
+	rest, room []T
+}
+
+// Peek returns the next record, which is not to be changed, nil behind the last one. It is valid until that behind it is asked for.
+func (c *Cursor[T]) Peek() *T {
+	if len(c.rest) == 0 {
+		if c.of == nil || c.next == c.of.Chunks() {
+			return nil
+		}
+		c.rest = c.of.Chunk(c.next, &c.room)
+		c.next++
+	}
+	return &c.rest[0]
+}
+
+// Next goes on behind the record that Peek returned.
+func (c *Cursor[T]) Next() { c.rest = c.rest[1:] }
+
 // chunkBytes is how large a chunk is about.
 const chunkBytes = 32 << 10
 

@@ -68,7 +68,7 @@ func (s *sorter) place() unsafe.Pointer {
 // run makes a run of the records that are in none.
 func (s *sorter) run() {
 	slices.SortFunc(s.order, func(a, b sortKey) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.i, b.i)) })
-	s.runs = append(s.runs, &sortedRun{of: &s.sorted, number: len(s.runs), next: s.sorted.Len(), left: len(s.order), key: s.order[0].key, keyOf: s.key})
+	s.runs = append(s.runs, &sortedRun{of: s, number: len(s.runs), next: s.sorted.Len(), left: len(s.order), key: s.order[0].key})
 	for _, k := range s.order {
 		copy(s.sorted.bytes(s.sorted.add(), 1), s.sorted.bytes(s.sorted.of(s.fresh, k.i), 1))
 	}
@@ -85,12 +85,11 @@ func (s *sorter) ascending(yield func(unsafe.Pointer) bool) {
 
 // A sortedRun is records in order, of which one is at hand.
 type sortedRun struct {
-	of     *records
-	number int   // of the run
-	next   int   // record behind the one at hand
-	left   int   // from there on
-	key    int64 // of the one at hand, or of the first
-	keyOf  func(unsafe.Pointer) int64
+	of     *sorter
+	number int            // of the run
+	next   int            // record behind the one at hand
+	left   int            // from there on
+	key    int64          // of the one at hand, or of the first
 	at     unsafe.Pointer // the one at hand
 	chunk  unsafe.Pointer // that it is in
 }
@@ -107,11 +106,12 @@ func (r *sortedRun) Next() bool {
 		r.chunk, r.at = nil, nil
 		return false
 	}
-	if k := r.next % r.of.per; k == 0 || r.chunk == nil {
-		r.chunk = r.of.chunk(r.next/r.of.per, r.chunk)
+	list := &r.of.sorted
+	if r.next%list.per == 0 || r.chunk == nil {
+		r.chunk = list.chunk(r.next/list.per, r.chunk)
 	}
-	r.at = r.of.of(r.chunk, r.next%r.of.per)
-	r.key = r.keyOf(r.at)
+	r.at = list.of(r.chunk, r.next%list.per)
+	r.key = r.of.key(r.at)
 	r.next++
 	r.left--
 	return true
