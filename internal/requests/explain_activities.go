@@ -53,7 +53,7 @@ func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, 
 			ends.Add(&ended{k, r.Stop, i})
 		}
 	}
-	wanted := begun{begins.From(0), map[requestKey]struct{}{}}
+	wanted := begun{begins.From(0), [2]map[requestKey]struct{}{{}, {}}}
 	x := newExplainer(t, rec, func(a *causality.Activity) bool { return wanted.has(requestKey{a.ID, a.Start}) }, false)
 	for e := range ends.Ascending {
 		if x.until(e.stop); x.roots[e.requestKey] != nil { // or the events do not tell of it
@@ -111,21 +111,31 @@ func (e *Explanations) Err() error { return e.aside.Err() }
 // begun are the activities that are wanted, as they begin.
 type begun struct {
 	next   spool.Cursor[requestKey]
-	lately map[requestKey]struct{} // those that began lately
+	lately [2]map[requestKey]struct{} // those that began lately: the newest, and those before
 }
 
-// mostLately is how many of them are known: events are nearly in order.
+// mostLately is how many of the newest are known, as events are nearly in order; and as many before.
 const mostLately = 1 << 12
 
 // has reports whether an activity is wanted. They are asked for about in the order of their starts.
 func (b *begun) has(k requestKey) bool {
-	for x := b.next.Peek(); x != nil && x.start <= k.start; x = b.next.Peek() {
-		if len(b.lately) >= mostLately && x.start < k.start {
-			clear(b.lately)
+	for !b.knows(k) {
+		x := b.next.Peek()
+		if x == nil || x.start > k.start {
+			return false
 		}
-		b.lately[*x] = struct{}{}
+		if len(b.lately[0]) == mostLately {
+			b.lately[0], b.lately[1] = b.lately[1], b.lately[0]
+			clear(b.lately[0])
+		}
+		b.lately[0][*x] = struct{}{}
 		b.next.Next()
 	}
-	_, ok := b.lately[k]
-	return ok
+	return true
+}
+
+func (b *begun) knows(k requestKey) bool {
+	_, newest := b.lately[0][k]
+	_, before := b.lately[1][k]
+	return newest || before
 }

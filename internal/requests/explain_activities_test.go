@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -112,4 +113,25 @@ func TestExplanationsOnDisk(t *testing.T) {
 		require.Equal(t, x, e.Of(i))
 	}
 	require.NoError(t, e.Err())
+}
+
+// Of the activities that are wanted those that began lately are known, whoever asks a little late, and no more.
+func TestBegun(t *testing.T) {
+	const n = 20 * mostLately
+	key := func(i int) requestKey {
+		return requestKey{[16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, int64(i / 1000)}
+	}
+	list := spool.ListIn[requestKey](nil)
+	for i := 0; i < n; i += 2 {
+		k := key(i)
+		list.Add(&k)
+	}
+	b := begun{list.From(0), [2]map[requestKey]struct{}{{}, {}}}
+	for i := range n {
+		require.Equal(t, i%2 == 0, b.has(key(i)), i)
+		if late := i - mostLately/2; late >= 0 {
+			require.Equal(t, late%2 == 0, b.has(key(late)), late)
+		}
+		require.LessOrEqual(t, len(b.lately[0])+len(b.lately[1]), 2*mostLately)
+	}
 }
