@@ -71,14 +71,6 @@ type blockBuffer struct {
 	min, max int64
 }
 
-// A listBuffer collects stacks or label lists, equal ones once.
-type listBuffer struct {
-	b     []byte
-	ids   map[string]uint32
-	first uint32 // id of the first one in b
-	next  uint32
-}
-
 // copiedStacks are the ids of stacks that a Reader has numbered: to find them by their frames takes longer.
 type copiedStacks struct {
 	region uint64   // of the Reader
@@ -105,6 +97,7 @@ const (
 // refuse such files.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, threads: map[threadKey]uint64{}, numbers: map[uint64]*uint32{}, last: h.SyncQPC}
+	wr.stacks.sized = true
 	wr.resetStacks()
 	wr.labels.reset()
 	if wr.h.Frequency <= 0 {
@@ -190,7 +183,11 @@ func (w *Writer) beginV6(kind blockKind) int {
 }
 
 func (w *Writer) endV6(start int) {
-	size := len(w.out) - start
+	w.sizeV6(start, len(w.out)-start)
+}
+
+// sizeV6 puts the size of a block into the header before start.
+func (w *Writer) sizeV6(start, size int) {
 	if size > maxBlockV6 && w.err == nil {
 		w.err = fmt.Errorf("nettrace: %w: block of %d bytes, v6 allows %d", ErrTooLarge, size, maxBlockV6)
 	}
@@ -200,14 +197,19 @@ func (w *Writer) endV6(start int) {
 
 // flushOut hands what was appended to the io.Writer.
 func (w *Writer) flushOut() error {
-	if w.err == nil && len(w.out) > 0 {
-		var n int
-		n, w.err = w.w.Write(w.out)
-		w.offset += int64(n)
-		w.sum = crc32.Update(w.sum, crc32.IEEETable, w.out[:n])
-	}
+	w.hand(w.out)
 	w.out = w.out[:0]
 	return w.err
+}
+
+// hand hands b to the io.Writer, before what was appended.
+func (w *Writer) hand(b []byte) {
+	if w.err == nil && len(b) > 0 {
+		var n int
+		n, w.err = w.w.Write(b)
+		w.offset += int64(n)
+		w.sum = crc32.Update(w.sum, crc32.IEEETable, b[:n])
+	}
 }
 
 func appendStringV(dst []byte, s string) []byte {
@@ -343,9 +345,9 @@ func (w *Writer) AddLoss(captureThread uint64, count uint32) {
 // full reports whether the blocks collected so far are to be written.
 func (w *Writer) full() bool {
 	if w.v6 {
-		return len(w.events.b) >= eventBlockV6 || len(w.stacks.b) >= sideBlockV6/4 || len(w.labels.b) >= sideBlockV6 || len(w.rows) >= sideBlockV6
+		return len(w.events.b) >= eventBlockV6 || w.stacks.waiting >= sideBlockV6/4 || w.labels.waiting >= sideBlockV6 || len(w.rows) >= sideBlockV6
 	}
-	return len(w.events.b) >= eventBlockV4-1024 || len(w.stacks.b) >= regionV4/2
+	return len(w.events.b) >= eventBlockV4-1024 || w.stacks.waiting >= regionV4/2
 }
 
 // append encodes the header next after the one before and makes it the state.
@@ -512,13 +514,7 @@ func (w *Writer) stackID(s Stack) (uint32, error) {
 		}
 		raw = w.stack
 	}
-	if id, ok := w.stacks.ids[string(raw)]; ok {
-		return id, nil
-	}
-	id := w.stacks.new(raw)
-	w.stacks.b = binary.LittleEndian.AppendUint32(w.stacks.b, uint32(len(raw)))
-	w.stacks.b = append(w.stacks.b, raw...)
-	return id, nil
+	return w.stacks.id(raw), nil
 }
 
 // copiedID is stackID for a stack that a Reader knows by a key; 0 is none.
@@ -550,21 +546,6 @@ func (w *Writer) resetStacks() {
 }
 
 // reset forgets what was listed, as a sequence point does.
-func (l *listBuffer) reset() {
-	l.b, l.first, l.next = l.b[:0], 1, 1
-	if l.ids == nil {
-		l.ids = map[string]uint32{}
-	}
-	clear(l.ids)
-}
-
-func (l *listBuffer) new(key []byte) uint32 {
-	id := l.next
-	l.ids[string(key)] = id
-	l.next++
-	return id
-}
-
 // threadIndex returns the indices of an event's thread and capture thread (v6).
 func (w *Writer) threadIndex(ev *Event) (thread, capture uint64) {
 	if th := ev.Thread; th != nil {
@@ -665,11 +646,7 @@ func (w *Writer) labelList(ev *Event) uint32 {
 		return 0
 	}
 	b[last] |= 0x80
-	if id, ok := w.labels.ids[string(b)]; ok {
-		return id
-	}
-	w.labels.b = append(w.labels.b, b...)
-	return w.labels.new(b)
+	return w.labels.id(b)
 }
 
 // flushMetadata writes the metadata block.
@@ -716,10 +693,9 @@ func (w *Writer) flushBlocks() {
 }
 
 func (w *Writer) flushV4() {
-	s := &w.stacks
-	if len(s.b) > 0 {
-		w.beginV4(kindStack, 8+len(s.b))
-		w.appendList(s)
+	if n := w.stacks.waiting; n > 0 {
+		w.beginV4(kindStack, listHead+n)
+		w.writeList(&w.stacks)
 		w.out = append(w.out, tagEnd)
 	}
 	w.eventBlockV4(kindEvent, &w.events)
@@ -729,12 +705,13 @@ func (w *Writer) flushV4() {
 	}
 }
 
-// appendList appends the header and the entries of a stack or label list block.
-func (w *Writer) appendList(l *listBuffer) {
-	w.out = binary.LittleEndian.AppendUint32(w.out, l.first)
-	w.out = binary.LittleEndian.AppendUint32(w.out, l.next-l.first)
-	w.out = append(w.out, l.b...)
-	l.b, l.first = l.b[:0], l.next
+// writeList writes the contents of a stack or label list block.
+func (w *Writer) writeList(l *listBuffer) {
+	w.out = l.head(w.out)
+	for some := range l.written() {
+		_ = w.flushOut() // kept in w.err
+		w.hand(some)
+	}
 }
 
 // sequencePointV4 ends a region.
@@ -752,25 +729,25 @@ func (w *Writer) sequencePointV4() {
 }
 
 func (w *Writer) flushV6() {
-	if len(w.stacks.b) > 0 {
-		start := w.beginV6(kindStack)
-		w.appendList(&w.stacks)
-		w.endV6(start)
-	}
+	w.listV6(kindStack, &w.stacks)
 	start := w.beginV6(kindThread)
 	w.out = append(w.out, w.rows...)
 	w.endV6(start)
-	if len(w.labels.b) > 0 {
-		start := w.beginV6(kindLabelList)
-		w.appendList(&w.labels)
-		w.endV6(start)
-	}
+	w.listV6(kindLabelList, &w.labels)
 	start = w.beginV6(kindEvent)
 	w.appendEventHeader(&w.events)
 	w.out = append(w.out, w.events.b...)
 	w.endV6(start)
 	w.events = blockBuffer{b: w.events.b[:0]}
 	w.sequencePointV6(w.last)
+}
+
+// listV6 writes a block of stacks or label lists, if some wait.
+func (w *Writer) listV6(kind blockKind, l *listBuffer) {
+	if n := l.waiting; n > 0 {
+		w.sizeV6(w.beginV6(kind), listHead+n)
+		w.writeList(l)
+	}
 }
 
 // sequencePointV6 ends a region; like the recorder it flushes the threads, so

@@ -315,15 +315,18 @@ const bufferSize = 256 << 10
 
 // Write writes content. An error may be that of an earlier Write.
 func (o *File) Write(p []byte) (int, error) {
-	b := o.line.Batch()
-	if *b = append(*b, p...); len(*b) >= o.hold {
+	for n := len(p); ; {
+		b := o.line.Batch()
+		some := p[:min(len(p), o.hold-len(*b))] // more would make each buffer as large as the largest piece
+		if *b, p = append(*b, some...), p[len(some):]; len(*b) < o.hold {
+			return n, nil
+		}
 		o.hold = bufferSize
 		o.sent = true
 		if err := o.line.Send(); err != nil {
 			return 0, err
 		}
 	}
-	return len(p), nil
 }
 
 // Take implements relay.Taker: much content goes on its way in the memory in which it was made.
