@@ -345,9 +345,9 @@ func (w *Writer) AddLoss(captureThread uint64, count uint32) {
 // full reports whether the blocks collected so far are to be written.
 func (w *Writer) full() bool {
 	if w.v6 {
-		return len(w.events.b) >= eventBlockV6 || w.stacks.waiting >= sideBlockV6/4 || w.labels.waiting >= sideBlockV6 || len(w.rows) >= sideBlockV6
+		return len(w.events.b) >= eventBlockV6 || w.stacks.size >= sideBlockV6/4 || w.labels.size >= sideBlockV6 || len(w.rows) >= sideBlockV6
 	}
-	return len(w.events.b) >= eventBlockV4-1024 || w.stacks.waiting >= regionV4/2
+	return len(w.events.b) >= eventBlockV4-1024 || w.stacks.size >= regionV4/2
 }
 
 // append encodes the header next after the one before and makes it the state.
@@ -545,7 +545,6 @@ func (w *Writer) resetStacks() {
 	clear(w.copied.ids)
 }
 
-// reset forgets what was listed, as a sequence point does.
 // threadIndex returns the indices of an event's thread and capture thread (v6).
 func (w *Writer) threadIndex(ev *Event) (thread, capture uint64) {
 	if th := ev.Thread; th != nil {
@@ -693,7 +692,7 @@ func (w *Writer) flushBlocks() {
 }
 
 func (w *Writer) flushV4() {
-	if n := w.stacks.waiting; n > 0 {
+	if n := w.stacks.size; n > 0 {
 		w.beginV4(kindStack, listHead+n)
 		w.writeList(&w.stacks)
 		w.out = append(w.out, tagEnd)
@@ -708,10 +707,11 @@ func (w *Writer) flushV4() {
 // writeList writes the contents of a stack or label list block.
 func (w *Writer) writeList(l *listBuffer) {
 	w.out = l.head(w.out)
-	for some := range l.written() {
-		_ = w.flushOut() // kept in w.err
-		w.hand(some)
+	_ = w.flushOut() // kept in w.err
+	for _, p := range l.pieces {
+		w.hand(p)
 	}
+	l.written()
 }
 
 // sequencePointV4 ends a region.
@@ -744,7 +744,7 @@ func (w *Writer) flushV6() {
 
 // listV6 writes a block of stacks or label lists, if some wait.
 func (w *Writer) listV6(kind blockKind, l *listBuffer) {
-	if n := l.waiting; n > 0 {
+	if n := l.size; n > 0 {
 		w.sizeV6(w.beginV6(kind), listHead+n)
 		w.writeList(l)
 	}

@@ -113,6 +113,6 @@ func (x scratchpad) of(s StackID) *[3]uint32 { return (*[3]uint32)(x[3*int(s):])
 
 // list returns a number for each of n stacks, which is to be left 0.
 func (x *scratchpad) list(n int) []uint32 {
-	x.reach(n)
+	x.reach((n + 2) / 3)
 	return (*x)[:n:n]
 }
