@@ -175,7 +175,12 @@ type Stack struct {
 
 // NewStack returns a stack of these addresses, leaf first, for a Writer.
 func NewStack(addrs []uint64) Stack {
-	raw := make([]byte, 0, 8*len(addrs))
+	return Stack{raw: make([]byte, 0, 8*len(addrs))}.Again(addrs)
+}
+
+// Again is NewStack in the memory of a stack that NewStack or Again returned and that is not used any more.
+func (s Stack) Again(addrs []uint64) Stack {
+	raw := s.raw[:0]
 	for _, a := range addrs {
 		raw = binary.LittleEndian.AppendUint64(raw, a)
 	}

@@ -154,13 +154,16 @@ type rewriter struct {
 		q *repairs
 	}
 	renamed bool // code has another extent or name than in the file
-	stacks  map[profile.StackID]nettrace.Stack
+	stacks  [stacksAtHand]struct {
+		id profile.StackID
+		of nettrace.Stack
+	}
 	bridge  profile.MethodID
 	addrs   []uint64
 }
 
 func newRewriter(l *loader) *rewriter {
-	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, stacks: map[profile.StackID]nettrace.Stack{}, bridge: l.table.AddBridge()}
+	rw := &rewriter{l: l, replay: newReplay(l), threads: map[*thread]*repairs{}, bridge: l.table.AddBridge()}
 	for _, p := range l.order {
 		rw.renamed = rw.renamed || len(p.names.clipped) > 0 || len(p.names.respelled) > 0
 		for _, t := range p.threads {
@@ -296,24 +299,26 @@ func clippedPayload(ev *nettrace.Event, last uint64) []byte {
 	return b
 }
 
-// stack returns the addresses of a stack, leaf first.
+// stacksAtHand is how many repaired stacks are kept for samples that follow: as many as threads that run at once, and some more.
+const stacksAtHand = 64
+
+// stack returns the addresses of a stack, leaf first, until it is asked for others.
 func (rw *rewriter) stack(id profile.StackID) nettrace.Stack {
-	if s, ok := rw.stacks[id]; ok {
-		return s
+	at := &rw.stacks[id%stacksAtHand]
+	if at.id == id && id != 0 {
+		return at.of
 	}
 	rw.addrs = rw.addrs[:0]
 	tab := rw.l.table
-	for s := id; s != 0; s = tab.Parent(s) {
-		f := tab.FrameAt(tab.Frame(s))
+	for s := id; s != 0; {
+		callers, frame := tab.Node(s)
+		f := tab.FrameAt(frame)
 		if f.Method == rw.bridge {
 			f.Addr = bridgeAddress(rw.l.info.Header.PointerSize)
 		}
 		rw.addrs = append(rw.addrs, f.Addr)
+		s = callers
 	}
-	if len(rw.stacks) >= 1<<12 {
-		clear(rw.stacks)
-	}
-	st := nettrace.NewStack(rw.addrs)
-	rw.stacks[id] = st
-	return st
+	at.id, at.of = id, at.of.Again(rw.addrs)
+	return at.of
 }
