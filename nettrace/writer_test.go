@@ -364,3 +364,14 @@ func TestWriteOfTwoReaders(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 }
+
+// TestStackAgain holds that the memory of a stack is used again, and that what has more frames gets more.
+func TestStackAgain(t *testing.T) {
+	s := NewStack([]uint64{1, 2, 3})
+	a := s.Again([]uint64{7, 8})
+	assert.Equal(t, []uint64{7, 8}, a.AppendTo(nil))
+	assert.Equal(t, []uint64{7, 8, 3}, s.AppendTo(nil), "one memory")
+	assert.Equal(t, []uint64{1, 2, 3, 4, 5}, a.Again([]uint64{1, 2, 3, 4, 5}).AppendTo(nil))
+	assert.Zero(t, a.Again(nil).Len())
+	assert.Equal(t, []uint64{9}, Stack{}.Again([]uint64{9}).AppendTo(nil))
+}
