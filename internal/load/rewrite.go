@@ -158,8 +158,8 @@ type rewriter struct {
 		id profile.StackID
 		of nettrace.Stack
 	}
-	bridge  profile.MethodID
-	addrs   []uint64
+	bridge profile.MethodID
+	addrs  []uint64
 }
 
 func newRewriter(l *loader) *rewriter {
