@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	hugePages := make(chan struct{})
 	if size := heapOf(args); oneTrace.Load() && size > 0 { // beside the grammar, which takes as long
 		go func() {
-			useHugePages(int(max(size+slack, leastKept)))
+			useHugePages(int(max(size, leastKept)))
 			close(hugePages)
 		}()
 	} else {
