@@ -295,6 +295,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		// nor does anything overlap what it was extended by
 		needAll = 1 - (1-needAll)*leastRisk
 	}
+	needAll = max(needAll, e.sureByName(how))
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
 	blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
 	blk.guessForeign, blk.guessMargin, blk.guessRec, blk.guessSides = float32(c.foreign), v.margin, v.rec, v.sides
@@ -322,6 +323,16 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.ext = e.t.Join(c.p, e.o)
 	blk.rooted = true
 	return true
+}
+
+// sureByName is how sure an answer must be of which this speaks. By names all calls of a method look the same: a way that always leads so
+// deep that its stacks are cut shows in none, and callers that never vary among the others do there. Of such answers that were 90 to 95 % sure
+// one in six was wrong.
+func (e *engine) sureByName(how How) float64 {
+	if e.byName && how == Caller {
+		return 1 - (1-e.minConf)*lessRisk
+	}
+	return e.minConf
 }
 
 // mayBeStrict reports whether there may be answers that need more.

@@ -37,7 +37,7 @@ type heapPolicy struct {
 }
 
 // Beyond the heap there are free pieces that nothing new fits. slack is how much of them there may be before the runtime gives some
-// back, and leastKept what it keeps of all in any case: what was given back is touched anew, page by page, which takes longer
+// back, and leastKept what it keeps of all where smallHeap is enough: what was given back is touched anew, page by page, which takes longer
 // than to write it. The repair of a compiler, of which 53 MB are alive, takes a third longer in a virtual machine with 80 MB, and no less with 112.
 const (
 	slack     = 8 << 20
@@ -58,7 +58,11 @@ func (h *heapPolicy) of(alive int64) (percent int, limit int64) {
 		most = floor * 100 / (4 << 20) // the runtime takes the percentage of 4 MiB for the least heap
 	}
 	heap := max(floor, alive+roomBeyond(alive))
-	return int(min(most, (heap-alive)*100/alive)), max(heap+slack, leastKept)
+	limit = heap + slack
+	if heap == floor {
+		limit = max(limit, leastKept)
+	}
+	return int(min(most, (heap-alive)*100/alive)), limit
 }
 
 // apply tells the runtime.

@@ -47,6 +47,10 @@ func TestHeapPolicy(t *testing.T) {
 	for alive, want := range map[int64]int64{0: 40, 1: 40, 4: 44, 10: 72, 20: 72, 40: 72, 60: 76, 100: 116, 104: 120, 200: 240, 400: 490, 4000: 4990} {
 		assert.InDelta(t, want, goal(&h, alive*mb), 1+float64(want)/100, alive)
 	}
+	for alive, want := range map[int64]int64{0: leastKept, 56: leastKept, 60: 84 * mb, 100: 124 * mb} {
+		_, limit := h.of(alive * mb)
+		assert.Equal(t, want, limit, "what is kept of %d MB", alive)
+	}
 	h.floor.Store(explainHeap)
 	h.idle.Store(true)
 	for alive, want := range map[int64]int64{0: 100, 1: 100, 60: 100, 90: 106, 240: 290} {
