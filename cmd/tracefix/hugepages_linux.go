@@ -24,7 +24,7 @@ func useHugePages(size int) {
 
 // farOff is by how many percent the heap may grow while no collection is wanted: of the 4 MiB that the runtime takes for the least heap,
 // 800 MB. Where the heap may grow beyond 1 GiB, as it may without the collector, the runtime puts its own tables on huge pages for good: a
-// table of 32 MB of which a few pages are looked at otherwise (runtime/mgcpacer.go, gcControllerCommit).
+// table of 32 MB of which a few pages are looked at otherwise (runtime/malloc.go, minHeapForMetadataHugePages).
 const farOff = 20_000
 
 // withoutCollections calls f while the collector runs only if f asks for it. What is to be told meanwhile is told after it.
