@@ -146,7 +146,7 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 					if s.observe != nil {
 						s.observe(s.runs[ri].thread, m.block, x)
 					}
-					if conf >= s.sureByName(m.guessHow) {
+					if conf >= s.neededOf(m.guessHow) {
 						given, confs = append(given, m.block), append(confs, conf)
 					}
 				}

@@ -126,12 +126,3 @@ func TestAlong(t *testing.T) {
 		assert.Equal(t, x.want, q.along(s, q.t.Add(x.other...)), name)
 	}
 }
-
-// TestSureByName holds that an answer by callers that never vary must be surer where frames are names.
-func TestSureByName(t *testing.T) {
-	e := &engine{minConf: 0.9, byName: true}
-	assert.InDelta(t, 0.95, e.sureByName(Caller), 1e-9)
-	assert.InDelta(t, 0.9, e.sureByName(BothSides), 1e-9)
-	e.byName = false
-	assert.InDelta(t, 0.9, e.sureByName(Caller), 1e-9)
-}

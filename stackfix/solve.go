@@ -283,19 +283,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 		}
 	}
 	how := e.how(blk, c)
-	need, needAll := e.minConf, e.minConf
-	if v.rec > 0 {
-		// a wrong depth of a recursion misleads all that overlap it
-		need = 1 - (1-need)*lessRisk
-	}
-	if e.isStrict(blk) && (how == Before || how == After || how == Elsewhere) {
-		needAll = 1 - (1-needAll)*lessRisk
-	}
-	if e.isStrict(blk) && c.kf+c.kb == 0 && blk.ext != blk.stack {
-		// nor does anything overlap what it was extended by
-		needAll = 1 - (1-needAll)*leastRisk
-	}
-	needAll = max(needAll, e.sureByName(how))
+	need, needAll := e.needed(blk, c, v.rec > 0, how)
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
 	blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
 	blk.guessForeign, blk.guessMargin, blk.guessRec, blk.guessSides = float32(c.foreign), v.margin, v.rec, v.sides
@@ -325,10 +313,28 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	return true
 }
 
-// sureByName is how sure an answer must be of which this speaks. By names all calls of a method look the same: a way that always leads so
-// deep that its stacks are cut shows in none, and callers that never vary among the others do there. Of such answers that were 90 to 95 % sure
-// one in six was wrong.
-func (e *engine) sureByName(how How) float64 {
+// needed is how sure c, an answer for blk of which how speaks, must be: by the model alone, and by all that lowers it. More than minConf is
+// needed where the model was found to be wrong more often.
+func (e *solver) needed(blk *block, c *cand, recursive bool, how How) (own, all float64) {
+	ownRisk, risk := 1.0, 1.0
+	if recursive {
+		// a wrong depth of a recursion misleads all that overlap it
+		ownRisk = lessRisk
+	}
+	if e.isStrict(blk) && (how == Before || how == After || how == Elsewhere) {
+		risk = lessRisk
+	}
+	if e.isStrict(blk) && c.kf+c.kb == 0 && blk.ext != blk.stack {
+		// nor does anything overlap what it was extended by
+		risk = min(risk, leastRisk)
+	}
+	return 1 - (1-e.minConf)*ownRisk, max(1-(1-e.minConf)*risk, e.neededOf(how))
+}
+
+// neededOf is how sure an answer must be of which how speaks, whatever it is. By names all calls of a method look the same: a way that always
+// leads so deep that its stacks are cut shows in none, and callers that never vary among the others do there. Of such answers that were 90 to
+// 95 % sure one in six was wrong.
+func (e *engine) neededOf(how How) float64 {
 	if e.byName && how == Caller {
 		return 1 - (1-e.minConf)*lessRisk
 	}

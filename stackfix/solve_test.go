@@ -70,3 +70,34 @@ func TestSearchStages(t *testing.T) {
 	assert.Equal(t, []FrameID{40, 41, 42, 43, 44, 45, 46}, tree.AppendFrames(nil, at(lost).ext))
 	assert.True(t, at(recursion).rooted)
 }
+
+// TestNeeded holds how sure an answer must be, of all and by the model alone, where nine of ten is asked for.
+func TestNeeded(t *testing.T) {
+	for name, x := range map[string]struct {
+		byName, recursive, extended bool
+		cut                         Cut
+		overlap                     int
+		how                         How
+		own, all                    float64
+	}{
+		"between two neighbours":               {cut: Depth, overlap: 40, how: BothSides, own: 0.9, all: 0.9},
+		"in a recursion":                       {cut: Depth, overlap: 40, how: BothSides, recursive: true, own: 0.95, all: 0.9},
+		"of one neighbour":                     {cut: Depth, overlap: 40, how: After, own: 0.9, all: 0.95},
+		"of one neighbour, cut by size":        {cut: Bytes, overlap: 40, how: After, own: 0.9, all: 0.9},
+		"nothing overlaps what was extended":   {cut: Depth, extended: true, how: Chain, own: 0.9, all: 0.975},
+		"callers that never vary":              {cut: Depth, overlap: 40, extended: true, how: Caller, own: 0.9, all: 0.9},
+		"callers that never vary, by names":    {cut: Depth, overlap: 40, extended: true, how: Caller, byName: true, own: 0.9, all: 0.95},
+		"the same, and nothing overlaps":       {cut: Depth, extended: true, how: Caller, byName: true, own: 0.9, all: 0.975},
+		"between two neighbours, by names":     {cut: Depth, overlap: 40, how: BothSides, byName: true, own: 0.9, all: 0.9},
+		"callers that never vary, cut by size": {cut: Bytes, how: Caller, extended: true, own: 0.9, all: 0.9},
+	} {
+		e := &solver{engine: &engine{minConf: 0.9, byName: x.byName}}
+		blk := &block{cut: x.cut, stack: 1, ext: 1}
+		if x.extended {
+			blk.ext = 2
+		}
+		own, all := e.needed(blk, &cand{kf: x.overlap}, x.recursive, x.how)
+		assert.InDelta(t, x.own, own, 1e-9, name)
+		assert.InDelta(t, x.all, all, 1e-9, name)
+	}
+}

@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	hugePages := make(chan struct{})
 	if size := heapOf(args); oneTrace.Load() && size > 0 { // beside the grammar, which takes as long
 		go func() {
-			useHugePages(int(max(size, leastKept)))
+			useHugePages(int(size))
 			close(hugePages)
 		}()
 	} else {
@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	return exitCode(err, ctx, std.err)
 }
 
-// heapOf is how much memory a command is given at once for what it reads, told from the command line before the
+// heapOf is how much memory a command is given at once for what it reads and keeps, told from the command line before the
 // grammar is there; 0 for one that reads no trace.
 func heapOf(args []string) int64 {
 	named := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
@@ -123,9 +123,9 @@ func heapOf(args []string) int64 {
 	case slices.Contains([]string{"batch", "snoop", "completion", "complete", "man", "help", "version"}, args[named]):
 		return 0
 	case slices.Contains(args, "--explain") && args[named] != "activities":
-		return roomToExplain(batch.DefaultMemory())
+		return max(leastKept, roomToExplain(batch.DefaultMemory()))
 	}
-	return smallHeap
+	return leastKept
 }
 
 // explains reports whether a command line has requests explained. What is known of activities is dropped as they end.

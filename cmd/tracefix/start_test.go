@@ -10,7 +10,7 @@ import (
 
 // TestHeapOf: commands that read no trace, and batches, which have a budget of their own, are given no memory at once.
 func TestHeapOf(t *testing.T) {
-	explain := roomToExplain(batch.DefaultMemory())
+	explain := max(leastKept, roomToExplain(batch.DefaultMemory()))
 	for _, c := range []struct {
 		args []string
 		want int64
@@ -22,9 +22,9 @@ func TestHeapOf(t *testing.T) {
 		{[]string{"info", "--help"}, 0},
 		{[]string{"-q", "batch", "dir", "-o", "out"}, 0},
 		{[]string{"complete", "info"}, 0},
-		{[]string{"info", "a.nettrace"}, smallHeap},
-		{[]string{"-q", "top", "-"}, smallHeap},
-		{[]string{"a.nettrace"}, smallHeap},
+		{[]string{"info", "a.nettrace"}, leastKept},
+		{[]string{"-q", "top", "-"}, leastKept},
+		{[]string{"a.nettrace"}, leastKept},
 		{[]string{"http", "a.nettrace", "--explain"}, explain},
 	} {
 		assert.Equal(t, c.want, heapOf(c.args), c.args)
