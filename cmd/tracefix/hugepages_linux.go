@@ -4,6 +4,8 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,13 +15,53 @@ import (
 // has no switch for it. So the heap is made to grow at once, by a block that is given back unused; what is
 // allocated from then on comes to lie where the block lay. It is advice: where it is not
 // taken, nothing changes. The collector runs once for it, to take the block back, and not to make room for it.
+//
+// In virtual machines that give free memory back to their host it is huge pages that are dear, but for a few that were free for no more than
+// seconds. So the first ones are touched, and there are no more where one of them took longer than the small ones that it stands for.
 func useHugePages(size int) {
 	theHeap.withoutCollections(func() {
 		block := make([]byte, size)
-		_ = unix.Madvise(block, unix.MADV_HUGEPAGE)
+		adviseHugePages(block)
 		runtime.KeepAlive(block)
 		runtime.GC()
 	})
+}
+
+const (
+	hugePage   = 2 << 20 // of most processors; where they are larger, nothing is gained
+	smallPage  = 4 << 10
+	hugeProbes = 6  // huge pages that are touched before all are asked for
+	smallOnes  = 16 // small pages that are timed
+)
+
+// adviseHugePages asks for huge pages in block, which nobody has touched, as long as they are cheap, and returns how many it asked for.
+func adviseHugePages(block []byte) int {
+	block = block[-int(uintptr(unsafe.Pointer(&block[0])))&(hugePage-1):]
+	n := len(block)/hugePage - 1
+	if n <= hugeProbes {
+		return 0
+	}
+	dear := touch(block[n*hugePage:][:smallOnes*smallPage], smallPage) * (hugePage / smallPage / smallOnes)
+	for i := range hugeProbes {
+		page := block[i*hugePage:][:hugePage]
+		if unix.Madvise(page, unix.MADV_HUGEPAGE) != nil {
+			return i
+		}
+		if touch(page, hugePage) > dear {
+			return i + 1
+		}
+	}
+	_ = unix.Madvise(block[hugeProbes*hugePage:n*hugePage], unix.MADV_HUGEPAGE)
+	return n
+}
+
+// touch writes to each page of block and tells how long that took.
+func touch(block []byte, page int) time.Duration {
+	start := time.Now()
+	for i := 0; i < len(block); i += page {
+		block[i] = 0
+	}
+	return time.Since(start)
 }
 
 // farOff is by how many percent the heap may grow while no collection is wanted: of the 4 MiB that the runtime takes for the least heap,
