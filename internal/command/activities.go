@@ -187,7 +187,7 @@ func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, l
 		}
 		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
-			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside[i])
+			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside.Has(i))
 	}
 	if a.Limit == 0 {
 		return wanted, nil

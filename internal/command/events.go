@@ -39,7 +39,7 @@ func (e *Events) selection() profile.Selection {
 }
 
 // work returns which activities are wanted: ids and paths as they are, and of those that are named the ids.
-func (e *Events) work(ctx context.Context, c *Call) (given []string, named map[activity.ID]bool, err error) {
+func (e *Events) work(ctx context.Context, c *Call) (given []string, named *activity.IDSet, err error) {
 	rest := WorkFlags{Request: e.Request}
 	for _, a := range e.Activity {
 		if events.IsActivity(a) {

@@ -50,7 +50,7 @@ func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 	if len(r.Process)+len(r.threads) > 0 || ids != nil {
 		ours := filters.keeps(ctx, c)
 		o.Wants = func(ev *nettrace.Event) bool {
-			return ours(ev.ProcessID, int64(ev.ThreadID)) && (ids == nil || ids[activity.ID(ev.ActivityID)])
+			return ours(ev.ProcessID, int64(ev.ThreadID)) && (ids == nil || ids.Has(activity.ID(ev.ActivityID)))
 		}
 	}
 	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, o)

@@ -23,7 +23,7 @@ type WorkFlags struct {
 
 // ids returns the ids of all activities that the flags ask for, nil where they ask for none in
 // particular. It reads the trace: what is below an activity is known at its end.
-func (f WorkFlags) ids(ctx context.Context, c *Call) (map[activity.ID]bool, error) {
+func (f WorkFlags) ids(ctx context.Context, c *Call) (*activity.IDSet, error) {
 	if len(f.Activity)+len(f.Request) == 0 {
 		return nil, nil
 	}
@@ -35,17 +35,12 @@ func (f WorkFlags) ids(ctx context.Context, c *Call) (map[activity.ID]bool, erro
 	if err != nil {
 		return nil, err
 	}
-	ids := map[activity.ID]bool{}
-	for i, is := range asked {
-		if id := rows.ID(i); is && !id.IsZero() {
-			ids[id] = true
-		}
-	}
-	return ids, nil
+	ids := rows.IDs(asked)
+	return ids, rows.Err()
 }
 
 // rows tells which rows the flags ask for, nil where they ask for none in particular.
-func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) ([]bool, error) {
+func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) (*activity.RowSet, error) {
 	if len(f.Activity)+len(f.Request) == 0 {
 		return nil, nil
 	}
@@ -53,27 +48,42 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) ([]bo
 	if err != nil {
 		return nil, err
 	}
-	in := make([]bool, rows.Len())
-	for i, r := range rows.All() { // parents come first
-		path := ""
-		if p, ok := rows.Path(r); ok {
-			path = "//" + p.String()
+	type kind struct{ provider, name string }
+	guids, kinds := activity.NewIDSet(len(f.Activity)), map[kind]bool{} // of which there are few
+	for _, a := range f.Activity {
+		if id, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
+			guids.Add(id)
 		}
-		in[i] = r.Parent >= 0 && in[r.Parent] || asked[r.ID] || profile.MatchActivity(f.Activity, r.Provider, r.Name, path) ||
-			slices.ContainsFunc(f.Activity, func(s string) bool { return strings.EqualFold(strings.Trim(s, "{}"), r.ID.String()) })
 	}
+	byPath := slices.ContainsFunc(f.Activity, func(a string) bool { return strings.HasPrefix(a, "/") })
+	in := rows.Below(func(_ int, r *activity.Row) bool {
+		k := kind{r.Provider, r.Name}
+		is, ok := kinds[k]
+		if !ok {
+			is = profile.MatchActivity(f.Activity, r.Provider, r.Name, "")
+			kinds[k] = is
+		}
+		if is || asked.Has(r.ID) || guids.Has(r.ID) {
+			return true
+		}
+		p, ok := activity.Path{}, byPath
+		if ok {
+			p, ok = rows.Path(r)
+		}
+		return ok && profile.MatchActivity(f.Activity, "", "", "//"+p.String())
+	})
 	return in, rows.Err()
 }
 
 // requests returns the activities of the requests that are asked for, of both sides.
-func (f WorkFlags) requests(ctx context.Context, c *Call) (map[activity.ID]bool, error) {
+func (f WorkFlags) requests(ctx context.Context, c *Call) (*activity.IDSet, error) {
 	if len(f.Request) == 0 {
 		return nil, nil
 	}
-	ids := map[activity.ID]bool{}
+	ids := activity.NewIDSet(0)
 	err := eachRequest(ctx, c, func(r httpRow) {
 		if q := r.facts(); !q.activity.IsZero() && profile.MatchRequest(f.Request, q.id, r.url()) {
-			ids[q.activity] = true
+			ids.Add(q.activity)
 		}
 	})
 	return ids, err

@@ -29,7 +29,7 @@ type Options struct {
 	Select profile.Selection // by all but Frame, CPUOnly, Names and Hosts
 	Limit  int64             // stop after so many events; 0: no limit
 	// Activities are wanted beside those of Select; nil: none is.
-	Activities map[activity.ID]bool
+	Activities *activity.IDSet
 
 	// Width is that of the screen: longer lines of text are cut. 0: none are.
 	Width int

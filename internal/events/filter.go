@@ -17,7 +17,7 @@ type filter struct {
 	s      profile.Selection
 	guids  []nettrace.GUID
 	paths  []activity.Path
-	others map[activity.ID]bool // that are wanted as well
+	others *activity.IDSet // that are wanted as well
 }
 
 // IsActivity reports whether s is a GUID or a path, which are the activities of a Selection.
@@ -76,7 +76,7 @@ func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
 
 // wantsActivity decides by the activity id of an event or the one it relates to.
 func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
-	if f.others == nil && len(f.s.Activities) == 0 || f.others[activity.ID(ev.ActivityID)] || f.others[activity.ID(ev.RelatedActivityID)] {
+	if f.others == nil && len(f.s.Activities) == 0 || f.others.Has(activity.ID(ev.ActivityID)) || f.others.Has(activity.ID(ev.RelatedActivityID)) {
 		return true
 	}
 	for _, g := range f.guids {
