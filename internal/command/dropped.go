@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -65,12 +66,13 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 			return sortedNames(list)
 		}},
 		{a.Activity, "activities", false, func() (list []string) {
+			names := map[string]struct{}{} // few, of however many activities
 			if rows, _, err := requests.Activities(ctx, c.In, nil); err == nil {
 				for _, r := range rows.All() {
-					list = append(list, r.Name)
+					names[r.Name] = struct{}{}
 				}
 			}
-			return sortedNames(list)
+			return slices.Sorted(maps.Keys(names))
 		}},
 		{a.Request, "requests", false, func() (list []string) {
 			_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
