@@ -34,11 +34,12 @@ type callers struct {
 const noCaller = ^MethodID(0)
 
 // see counts for c what stands above its context in the stack that is laid out, where it begins at place q, called by m;
-// whole tells whether it is all that is above it.
-func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool) {
+// whole tells whether it is all that is above it. The innermost known frames of that are those of ref, so far as both go.
+// It returns of how many that can be said of all that a longer context there has seen, as this one has seen that too.
+func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool, known int32) int32 {
 	p := x.places[q].prefix
 	if p == 0 && !whole {
-		return // what is above it was cut off
+		return 0 // what is above it was cut off
 	}
 	c.total++
 	if v := c.vote(m); v != nil {
@@ -48,16 +49,16 @@ func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool) {
 		c.len++
 	}
 	if p == 0 {
-		return
+		return 0
 	}
 	depth := int32(e.t.Depth(p))
 	c.stacks++
 	if c.stacks == 1 {
 		c.follow(p, depth)
-		return
+		return depth
 	}
 	n := min(c.agreed, depth)
-	if !x.agrees(e, c, n, int32(q)) {
+	if n > known && !x.agrees(e, c, n, int32(q)) {
 		n = c.walk(e, p, n)
 	}
 	c.second = max(c.second, n)
@@ -67,6 +68,7 @@ func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool) {
 	case !c.parted && n < depth:
 		c.follow(p, depth)
 	}
+	return min(c.agreed, depth)
 }
 
 // follow says that p, of so many frames, is the longest stack above the context.

@@ -12,7 +12,7 @@ import (
 // seeAbove counts for c that frames stand above its context.
 func seeAbove(e *engine, x *index, c *callers, above []FrameID, whole bool) {
 	x.lay(e, e.t.Add(append(slices.Clone(above), 0)...), len(above)+1)
-	x.see(e, c, len(above), e.callerOf(e.t.Add(above...)), whole)
+	x.see(e, c, len(above), e.callerOf(e.t.Add(above...)), whole, 0)
 }
 
 func TestCallersSee(t *testing.T) {
@@ -101,4 +101,41 @@ func TestCallersAgree(t *testing.T) {
 		}
 	}
 	require.Greater(t, min(parted, shorter), 300)
+}
+
+// TestCallersKnown: a longer context finds what it finds by itself, where it is told what a shorter one found, which has seen all
+// that it has.
+func TestCallersKnown(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	spared := 0
+	for range 2000 {
+		e := testEngine(Names{}, 16)
+		var shorter, longer, alone callers
+		var x index
+		base := make([]FrameID, 40)
+		for i := range base {
+			base[i] = FrameID(r.IntN(2))
+		}
+		for range 1 + r.IntN(10) {
+			above := slices.Clone(base[r.IntN(len(base)):])
+			if r.IntN(8) == 0 {
+				above[r.IntN(len(above))] = 2
+			}
+			q, m := len(above), e.callerOf(e.t.Add(above...))
+			x.lay(e, e.t.Add(append(above, 0)...), q+1)
+			known := x.see(e, &shorter, q, m, true, 0)
+			if r.IntN(2) == 0 {
+				continue
+			}
+			if longer.stacks > 0 && min(longer.agreed, int32(q)) <= known {
+				spared++
+			}
+			x.see(e, &alone, q, m, true, 0)
+			told := x.see(e, &longer, q, m, true, known)
+			require.Equal(t, min(alone.agreed, int32(q)), told)
+			longer.hashed, longer.hash, longer.rest = alone.hashed, alone.hash, alone.rest // a cache
+			require.Equal(t, alone, longer)
+		}
+	}
+	require.Greater(t, spared, 1000)
 }

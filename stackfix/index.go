@@ -322,6 +322,7 @@ func (e *solver) count(c known, whole bool, first int32) {
 			caller = ps[q-1].method
 		}
 		var v *votes
+		known := int32(0)
 		for ; li < len(levels) && levels[li] <= n-q; li++ {
 			i := head.context - 1
 			if li > 0 {
@@ -347,7 +348,7 @@ func (e *solver) count(c known, whole bool, first int32) {
 				x.vote(v, at.prefix)
 			}
 			if c.recorded && v.callers != 0 {
-				x.see(e.engine, &x.callers[v.callers-1], q, caller, whole)
+				known = x.see(e.engine, &x.callers[v.callers-1], q, caller, whole, known)
 			}
 		}
 	}
