@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -66,13 +65,16 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 			return sortedNames(list)
 		}},
 		{a.Activity, "activities", false, func() (list []string) {
-			names := map[string]struct{}{} // few, of however many activities
+			told := map[string]bool{} // few names, of however many activities
 			if rows, _, err := requests.Activities(ctx, c.In, nil); err == nil {
 				for _, r := range rows.All() {
-					names[r.Name] = struct{}{}
+					if !told[r.Name] {
+						told[r.Name] = true
+						list = append(list, r.Name)
+					}
 				}
 			}
-			return slices.Sorted(maps.Keys(names))
+			return sortedNames(list)
 		}},
 		{a.Request, "requests", false, func() (list []string) {
 			_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
