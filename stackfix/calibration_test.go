@@ -21,11 +21,11 @@ func TestSlope(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rows []row
-			key := StackID(0)
+			key := uint64(0)
 			add := func(n int, right float64, v evidence) {
 				for i := range n {
 					key++
-					rows = append(rows, row{v, float64(i) < right*float64(n), [2]StackID{key, 0}})
+					rows = append(rows, row{v, float64(i) < right*float64(n), [2]uint64{key}})
 				}
 			}
 			for margin := range level(numMargins - 1) {

@@ -63,7 +63,20 @@ func (v evidence) compare(w evidence) int {
 type row struct {
 	evidence
 	right bool
-	key   [2]StackID
+	key   [2]uint64 // see question
+}
+
+// question tells questions and answers apart, whichever of the copies of a recording they are of, in a tree of its own: by hashes of the
+// frames of the stack that was asked for, and of what it was answered.
+func (e *engine) question(truth, answer StackID) (key [2]uint64) {
+	for i, s := range [...]StackID{truth, answer} {
+		for s != 0 {
+			callers, f := e.t.Node(s)
+			key[i] = key[i]*mul + uint64(f) + 1
+			s = callers
+		}
+	}
+	return key
 }
 
 // Where the levels of measures begin: in bits, shares, and calls. They are set by hand; what

@@ -395,13 +395,13 @@ func (r *lessonFile) repair(program, name string, limit int) outcome {
 		w := ws[i]
 		s := solver{engine: e}
 		out.trial = append(out.trial, distinct(s.repair(w))...)
-		whole := map[StackID]bool{}
+		whole := map[uint64]bool{} // keys of questions
 		for ri, run := range w.runs {
 			for bi, b := range run.blocks {
 				if b.cut == Whole || !b.whole {
 					continue
 				}
-				whole[b.truth] = true
+				whole[e.question(b.truth, 0)[0]] = true
 				if e.t.Depth(b.truth) <= e.t.Depth(b.stack) {
 					continue
 				}

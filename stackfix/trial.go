@@ -120,9 +120,6 @@ func (s *solver) trial(w *world) insight {
 		if vs[i] == nil {
 			continue
 		}
-		if i > 0 {
-			rename(x.rows, rooms[i], rooms[0])
-		}
 		all.rows = append(all.rows, x.rows...)
 		all.least = max(all.least, x.least)
 		all.enclosing.learn(x.enclosing)
@@ -137,17 +134,6 @@ func (e *engine) room() *engine {
 	x.short.engine, x.cal, x.least = &x, calibration{}, fewCalls
 	x.seen, x.pad = stackSet{}, nil
 	return &x
-}
-
-// rename gives the stacks in the keys of rows the names that they have in another room.
-func rename(rows []row, from, to *engine) {
-	m := newMover(from, to, 0)
-	for i := range rows {
-		for k, s := range rows[i].key {
-			rows[i].key[k] = m.move(s)
-		}
-	}
-	m.end()
 }
 
 // A mover adds stacks of one engine to the tree of another one.
