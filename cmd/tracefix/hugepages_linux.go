@@ -30,7 +30,7 @@ func useHugePages(size int) {
 const (
 	hugePage   = 2 << 20 // of most processors; where they are larger, nothing is gained
 	smallPage  = 4 << 10
-	hugeProbes = 6  // huge pages that are touched before all are asked for
+	hugeProbes = 8  // huge pages that are touched before all are asked for
 	smallOnes  = 16 // small pages that are timed
 )
 

@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 }
 
 // heapOf is how much memory a command is given at once for what it reads and keeps, told from the command line before the
-// grammar is there; 0 for one that reads no trace.
+// grammar is there; 0 for one that reads no trace, or but small ones.
 func heapOf(args []string) int64 {
 	named := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	switch {
@@ -122,10 +122,28 @@ func heapOf(args []string) int64 {
 		return 0
 	case slices.Contains([]string{"batch", "snoop", "completion", "complete", "man", "help", "version"}, args[named]):
 		return 0
+	case small(args):
+		return 0
 	case slices.Contains(args, "--explain") && args[named] != "activities":
 		return max(leastKept, roomToExplain(batch.DefaultMemory()))
 	}
 	return leastKept
+}
+
+// smallFile is the size of a trace up to which it takes longer to get memory at once than is saved by that.
+const smallFile = 1 << 20
+
+// small reports whether args name files, and only small ones.
+func small(args []string) (is bool) {
+	for _, a := range args {
+		if f, err := os.Stat(a); err == nil && f.Mode().IsRegular() {
+			if f.Size() > smallFile {
+				return false
+			}
+			is = true
+		}
+	}
+	return is
 }
 
 // explains reports whether a command line has requests explained. What is known of activities is dropped as they end.

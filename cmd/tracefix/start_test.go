@@ -1,15 +1,26 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/batch"
 )
 
-// TestHeapOf: commands that read no trace, and batches, which have a budget of their own, are given no memory at once.
+// TestHeapOf: commands that read no trace or but small ones, and batches, which have a budget of their own, are given no memory at once.
 func TestHeapOf(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, size int64) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.Truncate(path, size))
+		return path
+	}
+	tiny, large := file("tiny.nettrace", 100), file("large.json", smallFile+1)
 	explain := max(leastKept, roomToExplain(batch.DefaultMemory()))
 	for _, c := range []struct {
 		args []string
@@ -26,6 +37,11 @@ func TestHeapOf(t *testing.T) {
 		{[]string{"-q", "top", "-"}, leastKept},
 		{[]string{"a.nettrace"}, leastKept},
 		{[]string{"http", "a.nettrace", "--explain"}, explain},
+		{[]string{"http", tiny, "--explain"}, 0},
+		{[]string{"convert", tiny, "-o", filepath.Join(dir, "new.json")}, 0},
+		{[]string{"convert", large, "-o", tiny}, leastKept},
+		{[]string{"compare", tiny, large}, leastKept},
+		{[]string{"convert", dir}, leastKept},
 	} {
 		assert.Equal(t, c.want, heapOf(c.args), c.args)
 	}
