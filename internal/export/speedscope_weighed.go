@@ -83,7 +83,7 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 	}
 	slices.SortStableFunc(groups, func(a, b *weighedStacks) int { return cmp.Compare(b.total, a.total) })
 	if len(groups) != 1 {
-		groups = slices.Insert(groups, 0, all)
+		groups = append([]*weighedStacks{all}, groups...)
 	}
 
 	out := newBuffer(w)

@@ -2,7 +2,6 @@ package input
 
 import (
 	"bytes"
-	"slices"
 	"sort"
 	"strings"
 )
@@ -58,7 +57,8 @@ const jsonKinds = 2
 // the packages that read it, before main begins.
 func Register(f Format) Kind {
 	k := Kind(len(kinds) + 1)
-	kinds = slices.Insert(kinds, len(kinds)-jsonKinds, row{k, f})
+	n := len(kinds) - jsonKinds
+	kinds = append(append(kinds[:n:n], row{k, f}), kinds[n:]...)
 	return k
 }
 
