@@ -49,7 +49,7 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) (*act
 		return nil, err
 	}
 	type kind struct{ provider, name string }
-	guids, kinds := activity.NewIDSet(len(f.Activity)), map[kind]bool{} // of which there are few
+	guids, kinds := activity.NewIDSet(len(f.Activity)), map[kind]bool{}
 	for _, a := range f.Activity {
 		if id, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
 			guids.Add(id)
@@ -61,7 +61,9 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) (*act
 		is, ok := kinds[k]
 		if !ok {
 			is = profile.MatchActivity(f.Activity, r.Provider, r.Name, "")
-			kinds[k] = is
+			if len(kinds) < mostNames { // most traces have few, and some a name for each activity
+				kinds[k] = is
+			}
 		}
 		if is || asked.Has(r.ID) || guids.Has(r.ID) {
 			return true
