@@ -1,6 +1,9 @@
 package activity
 
-import "testing"
+import (
+	"encoding/binary"
+	"testing"
+)
 
 // BenchmarkBuilder makes the tree of 20,000 requests with three steps each, on 8 threads. Its bytes are those of the ids.
 func BenchmarkBuilder(b *testing.B) {
@@ -37,4 +40,32 @@ func BenchmarkBuilder(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
+}
+
+// BenchmarkIDSet asks for each of two million ids, of which a set has the half.
+func BenchmarkIDSet(b *testing.B) {
+	const n = 1_000_000
+	of := func(i int) (id ID) {
+		binary.LittleEndian.PutUint64(id[:], uint64(i))
+		return id
+	}
+	s := NewIDSet(n)
+	for i := range n {
+		s.Add(of(2 * i))
+	}
+	b.SetBytes(2 * n * int64(len(ID{})))
+	b.ReportAllocs()
+	for b.Loop() {
+		found := 0
+		for i := range 2 * n {
+			if s.Has(of(i)) {
+				found++
+			}
+		}
+		if found != n {
+			b.Fatal(found)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*n), "ns/id")
+	b.ReportMetric(float64(8*len(s.slots))/n, "B/id")
 }
