@@ -34,8 +34,9 @@ type callers struct {
 const noCaller = ^MethodID(0)
 
 // see counts for c what stands above its context in the stack that is laid out, where it begins at place q, called by m;
-// whole tells whether it is all that is above it. The innermost known frames of that are those of ref, so far as both go.
-// It returns of how many that can be said of all that a longer context there has seen, as this one has seen that too.
+// whole tells whether it is all that is above it. Of its innermost frames so many are known to be those of ref, as far as that goes.
+// It returns how many are known to be those of the ref of a longer context at that place: this one has seen all stacks that such a one has,
+// and they all agree in so many frames.
 func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool, known int32) int32 {
 	p := x.places[q].prefix
 	if p == 0 && !whole {
