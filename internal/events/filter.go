@@ -76,7 +76,7 @@ func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
 
 // wantsActivity decides by the activity id of an event or the one it relates to.
 func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
-	if f.others == nil && len(f.s.Activities) == 0 || f.others.Has(activity.ID(ev.ActivityID)) || f.others.Has(activity.ID(ev.RelatedActivityID)) {
+	if f.others == nil && len(f.s.Activities) == 0 || f.other(ev.ActivityID) || f.other(ev.RelatedActivityID) {
 		return true
 	}
 	for _, g := range f.guids {
@@ -98,6 +98,9 @@ func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
 	}
 	return false
 }
+
+// other reports whether id is wanted beside those of the selection. Most events have none.
+func (f *filter) other(id nettrace.GUID) bool { return !id.IsZero() && f.others.Has(activity.ID(id)) }
 
 // below reports whether p is the activity root or one within it.
 func below(p, root *activity.Path) bool {
