@@ -36,14 +36,16 @@ func (id ID) AppendText(dst []byte) []byte {
 	return dst
 }
 
-// ParseID reads GUID text with hyphens.
-func ParseID(s string) (ID, error) {
+// ParseID reads GUID text with hyphens, upper or lower case, in braces or without.
+func ParseID(text string) (ID, error) {
 	var o, id ID
+	s := strings.Trim(text, "{}")
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return id, fmt.Errorf("activity: %q is not a GUID", s)
+		return id, fmt.Errorf("activity: %q is not a GUID", text)
 	}
-	if _, err := hex.Decode(o[:], []byte(strings.ReplaceAll(s, "-", ""))); err != nil {
-		return id, fmt.Errorf("activity: %q is not a GUID: %w", s, err)
+	digits := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
+	if _, err := hex.Decode(o[:], []byte(digits)); err != nil {
+		return id, fmt.Errorf("activity: %q is not a GUID: %w", text, err)
 	}
 	id = o
 	id[0], id[1], id[2], id[3] = o[3], o[2], o[1], o[0]

@@ -175,3 +175,17 @@ func FuzzDecode(f *testing.F) {
 		require.True(t, p.Old() || p.HasLost(), "%x read as %s by no encoder", b, p)
 	})
 }
+
+func TestParseID(t *testing.T) {
+	want, err := ParseID("0123abcd-4567-89ab-cdef-0123456789ab")
+	require.NoError(t, err)
+	for _, same := range []string{"{0123abcd-4567-89ab-cdef-0123456789ab}", "0123ABCD-4567-89AB-CDEF-0123456789AB"} {
+		id, err := ParseID(same)
+		require.NoError(t, err, same)
+		assert.Equal(t, want, id, same)
+	}
+	for _, bad := range []string{"", "{}", "Request", "0123abcd456789abcdef0123456789ab0000", "0123abcd-4567-89ab-cdef-0123456789--", "0123abcd-4567-89ab-cdef-0123456789xy"} {
+		_, err := ParseID(bad)
+		assert.ErrorContains(t, err, "is not a GUID", bad)
+	}
+}

@@ -17,7 +17,8 @@ import (
 // taken, nothing changes. The collector runs once for it, to take the block back, and not to make room for it.
 //
 // In virtual machines that give free memory back to their host it is huge pages that are dear, but for a few that were free for no more than
-// seconds. So the first ones are touched, and there are no more where one of them took longer than the small ones that it stands for.
+// seconds. So the first ones are touched, and where one of them took longer than the small ones that it stands for the rest is small, also where
+// the kernel gives huge pages unasked.
 func useHugePages(size int) {
 	theHeap.withoutCollections(func() {
 		block := make([]byte, size)
@@ -41,6 +42,7 @@ func adviseHugePages(block []byte) int {
 	if n <= hugeProbes {
 		return 0
 	}
+	_ = unix.Madvise(block[n*hugePage:][:hugePage], unix.MADV_NOHUGEPAGE) // as they are where the kernel gives huge pages unasked
 	dear := touch(block[n*hugePage:][:smallOnes*smallPage], smallPage) * (hugePage / smallPage / smallOnes)
 	for i := range hugeProbes {
 		page := block[i*hugePage:][:hugePage]
@@ -48,6 +50,7 @@ func adviseHugePages(block []byte) int {
 			return i
 		}
 		if touch(page, hugePage) > dear {
+			_ = unix.Madvise(block[(i+1)*hugePage:n*hugePage], unix.MADV_NOHUGEPAGE)
 			return i + 1
 		}
 	}

@@ -162,12 +162,13 @@ func (r httpRow) facts() (f struct {
 	thread          uint64
 	activity        activity.ID
 }) {
+	f.start, f.duration, f.id = r.order()
 	if q := r.made; q != nil {
-		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
+		f.ended, f.outcome, f.status = q.HasDuration, q.Outcome, q.Status
 		f.process, f.thread, f.activity = q.Process, q.Thread, activity.ID(q.Activity)
 	} else {
 		q := r.served
-		f.start, f.duration, f.ended, f.outcome, f.id, f.status = q.Start, q.Duration, q.HasDuration, q.Outcome, q.ID, q.Status
+		f.ended, f.outcome, f.status = q.HasDuration, q.Outcome, q.Status
 		f.process, f.thread, f.activity = q.Process, q.Thread, activity.ID(q.Activity)
 	}
 	return f

@@ -51,7 +51,7 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) (*act
 	type kind struct{ provider, name string }
 	guids, kinds := activity.NewIDSet(len(f.Activity)), map[kind]bool{}
 	for _, a := range f.Activity {
-		if id, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
+		if id, err := activity.ParseID(a); err == nil {
 			guids.Add(id)
 		}
 	}

@@ -29,7 +29,7 @@ func IsActivity(s string) bool {
 func newFilter(o *Options) (*filter, error) {
 	f := &filter{s: o.Select, others: o.Activities}
 	for _, a := range f.s.Activities {
-		if g, err := activity.ParseID(strings.ToLower(strings.Trim(a, "{}"))); err == nil {
+		if g, err := activity.ParseID(a); err == nil {
 			f.guids = append(f.guids, nettrace.GUID(g))
 			continue
 		}
