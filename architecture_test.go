@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"stackfix":        {"stackfix/stacks"},
 	"stackfix/stacks": {},
 	"httpphases":      {},
-	"activity":        {"nettrace", "internal/spool"}, // the names of providers; rows
+	"activity":        {"nettrace", "internal/spool", "internal/text"}, // the names of providers; rows; GUIDs
 	"runtimeevents":   {"nettrace"},
 	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks", "internal/spool"},
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -187,6 +188,8 @@ func TestSelectByActivity(t *testing.T) {
 	for i, a := range p.Activities.All() {
 		if n := byRequest[a.Request]; a.Request > 0 && n > 5 {
 			assert.Equal(t, n, written(profile.Selection{Activities: []string{p.Activities.Path(i)}}), p.Activities.Path(i))
+			id := activity.ID(a.ID).String()
+			assert.Equal(t, n, written(profile.Selection{Activities: []string{"{" + strings.ToUpper(id) + "}"}}), id)
 			break
 		}
 	}

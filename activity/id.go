@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // An ID is an activity id as 16 raw bytes, in the order in which nettrace stores it.
@@ -37,19 +39,11 @@ func (id ID) AppendText(dst []byte) []byte {
 }
 
 // ParseID reads GUID text with hyphens, upper or lower case, in braces or without.
-func ParseID(text string) (ID, error) {
-	var o, id ID
-	s := strings.Trim(text, "{}")
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return id, fmt.Errorf("activity: %q is not a GUID", text)
+func ParseID(s string) (ID, error) {
+	id, err := text.ParseGUID(s)
+	if err != nil {
+		return ID{}, fmt.Errorf("activity: %w", err)
 	}
-	digits := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
-	if _, err := hex.Decode(o[:], []byte(digits)); err != nil {
-		return id, fmt.Errorf("activity: %q is not a GUID: %w", text, err)
-	}
-	id = o
-	id[0], id[1], id[2], id[3] = o[3], o[2], o[1], o[0]
-	id[4], id[5], id[6], id[7] = o[5], o[4], o[7], o[6]
 	return id, nil
 }
 

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,13 +15,20 @@ func (s *Selection) Inside(p *Profile) []bool {
 	if len(s.Activities) == 0 && len(s.Requests) == 0 {
 		return nil
 	}
+	var guids [][16]byte
+	for _, a := range s.Activities {
+		if id, err := text.ParseGUID(a); err == nil {
+			guids = append(guids, id)
+		}
+	}
 	keep := make([]bool, p.Activities.Len())
 	for i, a := range p.Activities.All() {
 		path := ""
 		if len(s.Activities) > 0 {
 			path = p.Activities.Path(i)
 		}
-		keep[i] = a.Parent >= 0 && keep[a.Parent] || MatchActivity(s.Activities, a.Provider, a.Name, path) || a.requested(s.Requests)
+		keep[i] = a.Parent >= 0 && keep[a.Parent] || MatchActivity(s.Activities, a.Provider, a.Name, path) ||
+			slices.Contains(guids, a.ID) || a.requested(s.Requests)
 	}
 	return keep
 }

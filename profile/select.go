@@ -19,8 +19,8 @@ type Selection struct {
 	Frame     string   // samples with a frame of that name, with or without its module
 	CPUOnly   bool     // samples that were on a CPU; other events stay
 
-	// Activities are names, with or without Provider/ before, GUIDs (of events), or paths such
-	// as //1/2, with all that is below.
+	// Activities are names, with or without Provider/ before, GUIDs, or paths such as //1/2, with
+	// all that is below.
 	Activities []string
 	Requests   []string // of HTTP: ids or URLs, these with or without what is before the path
 	Hosts      []string // of requests: NAME, NAME:PORT or SCHEME://NAME:PORT

@@ -88,7 +88,7 @@ type SampleFlags struct {
 	Frame   string `placeholder:"PATTERN" help:"Keep samples with a frame of that name; * and ? are wild."`
 	CPUOnly bool   `name:"cpu-only" help:"Keep samples that were on a CPU."`
 
-	Activity []string `placeholder:"NAME|PATH" help:"Keep work for these activities and all below them: [Provider/]Name, or //1/2; * and ? are wild."`
+	Activity []string `placeholder:"NAME|PATH" help:"Keep work for these activities and all below them: [Provider/]Name, //1/2 or a GUID; * and ? are wild."`
 	Request  []string `placeholder:"ID|URL" help:"Keep work for these HTTP requests: the id that http tells, a URL or its path; * and ? are wild."`
 	By       string   `enum:",activity" default:"" placeholder:"activity" help:"Put stacks below the activities that threads worked for."`
 
