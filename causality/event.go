@@ -61,7 +61,7 @@ type Event struct {
 	Runtime  bool
 	External bool  // Sample: outside of managed code, where the thread runs or blocks
 	OnCPU    bool  // Sample: it ran, wherever
-	Blocked  int64 // Sample: ns for which the thread was off its processor, until Time; HaltEnd: for which all stood
+	Blocked  int64 // Sample: ns for which the thread was off its processor, from Time on; HaltEnd: for which all stood
 	Task     int64
 	Next     int64
 	Name     string // of a Start or Stop: the activity; of a Throw: the type of the exception

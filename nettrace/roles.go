@@ -59,7 +59,7 @@ const (
 	RoleThreadCreated
 
 	RoleCPU             // CPU sample; Event.UniversalValue is its weight
-	RoleContextSwitch   // cswitch; Event.UniversalValue is the time switched out, in ticks
+	RoleContextSwitch   // cswitch; Event.UniversalValue is the time switched out, in ticks from Event.Time on
 	RolePageFault       // soft_page_fault, hard_page_fault, page_fault_user, ...
 	RoleProcess         // ExistingProcess, ProcessCreate; Event.Process
 	RoleProcessExit     // ProcessExit

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -70,7 +69,7 @@ func (t *Thread) repairMarks() iter.Seq[RepairMark] {
 				}
 				continue
 			}
-			m := RepairMark{Time: s.begin(), Samples: 1, How: r.How, Confidence: rounded(r.Confidence), Restored: r.Restored, Above: r.Above}
+			m := RepairMark{Time: s.Time, Samples: 1, How: r.How, Confidence: rounded(r.Confidence), Restored: r.Restored, Above: r.Above}
 			if open.Samples > 0 {
 				same := open
 				same.Time, same.Samples = m.Time, 1
@@ -88,14 +87,6 @@ func (t *Thread) repairMarks() iter.Seq[RepairMark] {
 			yield(open)
 		}
 	}
-}
-
-// begin is where the time that s speaks for begins, as far as s itself tells.
-func (s *Sample) begin() int64 {
-	if s.Type == SampleOffCPU {
-		return s.Time - s.Dur
-	}
-	return s.Time
 }
 
 // rounded is a confidence as it is written.
@@ -234,11 +225,7 @@ func (p *Profile) SetRepairMarks(marks []RepairMark) {
 		if list == nil { // a format that tells no process
 			list = byTID[t.TID]
 		}
-		switch {
-		case len(list) == 0:
-		case t.switchedOut():
-			t.setMarksByTime(p.Table, list)
-		default:
+		if len(list) > 0 {
 			text.SortRows(list, func(a, b *RepairMark) int { return int(min(1, max(-1, a.Time-b.Time))) })
 			t.setMarks(p.Table, list)
 		}
@@ -276,11 +263,11 @@ func (t *Thread) setMarks(tab *Table, marks []RepairMark) {
 	behind.read(&c)
 	step := func() { at = behind; behind.read(&c) }
 	for i, m := range marks {
-		given := at.index                             // which has a mark already
-		for behind.ok && behind.begin() <= m.Time+1 { // outputs may begin a span a nanosecond late
+		given := at.index                          // which has a mark already
+		for behind.ok && behind.Time <= m.Time+1 { // outputs may begin a span a nanosecond late
 			step()
 		}
-		if at.index == given || at.Dur > 0 && m.Time > at.begin()+at.Dur {
+		if at.index == given || at.Dur > 0 && m.Time > at.Time+at.Dur {
 			continue
 		}
 		stack := at.Stack
@@ -292,55 +279,11 @@ func (t *Thread) setMarks(tab *Table, marks []RepairMark) {
 			r.Index = at.index
 			t.Repairs.Append(r)
 			// What was several samples may be one now.
-			if n+1 == m.Samples || !behind.ok || behind.Stack != stack || i+1 < len(marks) && marks[i+1].Time <= behind.begin()+1 {
+			if n+1 == m.Samples || !behind.ok || behind.Stack != stack || i+1 < len(marks) && marks[i+1].Time <= behind.Time+1 {
 				break
 			}
 			step()
 		}
-	}
-}
-
-// switchedOut reports whether samples of t tell of time off the CPUs. These begin before samples
-// that stand before them.
-func (t *Thread) switchedOut() bool {
-	for _, s := range t.Samples.All() {
-		if s.Type == SampleOffCPU {
-			return true
-		}
-	}
-	return false
-}
-
-// marksAtOnce bounds how many marks of one time are tried for a sample: a file can claim any number.
-const marksAtOnce = 16
-
-// setMarksByTime is setMarks where samples stand as they were repaired, none joined, but not in the
-// order in which they begin.
-func (t *Thread) setMarksByTime(tab *Table, marks []RepairMark) {
-	at := map[int64][]RepairMark{}
-	for _, m := range marks {
-		at[m.Time] = append(at[m.Time], m)
-	}
-	var open RepairMark
-	var stack StackID
-	for i, s := range t.Samples.All() {
-		if !s.Written() {
-			continue
-		}
-		if open.Samples == 0 || s.Stack != stack {
-			list := at[s.begin()]
-			fits := slices.IndexFunc(list[:min(len(list), marksAtOnce)], func(m RepairMark) bool { _, ok := m.repair(tab, s.Stack); return ok })
-			if fits < 0 {
-				open.Samples = 0
-				continue
-			}
-			open, stack = list[fits], s.Stack
-			at[s.begin()] = slices.Delete(list, fits, fits+1)
-		}
-		open.Samples--
-		r, _ := open.repair(tab, stack)
-		r.Index = i
-		t.Repairs.Append(r)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	SampleManaged  SampleType = iota // in managed code when the sampler looked
 	SampleExternal                   // in native code, blocked or running: the sampler cannot tell
 	SampleCPU                        // on a CPU (collect-linux)
-	SampleOffCPU                     // switched out for Dur, until Time (collect-linux)
+	SampleOffCPU                     // switched out at Time, for Dur (collect-linux)
 	SampleError                      // the runtime could not tell
 	SampleEvent                      // the stack of another event
 )
@@ -444,7 +444,6 @@ func (l *Samples) count(s *Sample, n int) {
 			l.cutBy[s.Cut] += n
 		}
 	}
-	l.loose = l.loose || s.Type == SampleOffCPU
 	if s.Hidden && s.Type != SampleEvent {
 		l.hidden += n
 	} else {

@@ -124,11 +124,7 @@ func (s *Selection) clip(sm *Sample) bool {
 	if sm.Dur <= 0 {
 		return sm.Time >= s.From && (s.To == 0 || sm.Time < s.To)
 	}
-	from, to := sm.Time, sm.Time+sm.Dur
-	if sm.Type == SampleOffCPU {
-		from, to = from-sm.Dur, from
-	}
-	from = max(from, s.From)
+	from, to := max(sm.Time, s.From), sm.Time+sm.Dur
 	if s.To != 0 {
 		to = min(to, s.To)
 	}
@@ -136,9 +132,6 @@ func (s *Selection) clip(sm *Sample) bool {
 		return false
 	}
 	sm.Time, sm.Dur = from, to-from
-	if sm.Type == SampleOffCPU {
-		sm.Time = to
-	}
 	return true
 }
 

@@ -98,7 +98,7 @@ func TestSelectLasting(t *testing.T) {
 	for _, s := range []Sample{
 		{Time: 0, Dur: 250, Type: SampleExternal},
 		{Time: 250, Dur: 50},
-		{Time: 900, Dur: 600, Type: SampleOffCPU}, // from 300
+		{Time: 300, Dur: 600, Type: SampleOffCPU},
 		{Time: 900, Dur: 50},
 	} {
 		th.Samples.Append(s)
@@ -115,7 +115,7 @@ func TestSelectLasting(t *testing.T) {
 	assert.Equal(t, []Sample{
 		{Time: 100, Dur: 150, Type: SampleExternal},
 		{Time: 250, Dur: 50},
-		{Time: 400, Dur: 100, Type: SampleOffCPU},
+		{Time: 300, Dur: 100, Type: SampleOffCPU},
 	}, got)
 	assert.Equal(t, []Loss{{From: 390, To: 410}}, p.Losses)
 }

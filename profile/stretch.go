@@ -334,14 +334,6 @@ func (s *StretchCursor) fetch() {
 	}
 }
 
-// startOf is where the time of x begins.
-func startOf(x *Sample) int64 {
-	if x.Type == SampleOffCPU && x.Dur > 0 {
-		return x.Time - x.Dur
-	}
-	return x.Time
-}
-
 // Next returns the next stretch that is wanted, and false after the last.
 func (s *StretchCursor) Next() (st Stretch, ok bool) {
 	ok = s.Read(&st)
@@ -356,7 +348,7 @@ func (s *StretchCursor) Read(st *Stretch) bool {
 		if s.back {
 			st.Start = s.end
 		} else {
-			st.Start = max(startOf(&s.next), s.end)
+			st.Start = max(s.next.Time, s.end)
 		}
 		s.fetch()
 		st.End, s.joined = s.endOf(st)
@@ -409,20 +401,20 @@ func (s *StretchCursor) endOf(st *Stretch) (end int64, joined bool) {
 	if !s.more {
 		switch {
 		case st.Type == SampleOffCPU:
-			return max(st.Time, st.Start), false
+			return max(st.Start, st.Time+st.Dur), false
 		case st.Dur > 0:
 			return max(st.Start, st.Start+st.Dur), false
 		}
 		return max(st.Start, st.Start+period), false
 	}
-	next := max(startOf(&s.next), st.Start)
+	next := max(s.next.Time, st.Start)
 	for len(s.breaks) > 0 && s.breaks[0] <= st.Time {
 		s.breaks = s.breaks[1:]
 	}
 	broken := len(s.breaks) > 0 && s.breaks[0] <= s.next.Time
 	switch {
 	case st.Type == SampleOffCPU:
-		end = min(max(st.Time, st.Start), next)
+		end = min(st.Time+st.Dur, next)
 	case st.Dur > 0:
 		end = min(st.Start+st.Dur, next)
 	case broken:

@@ -390,7 +390,7 @@ func TestPerfettoDepth(t *testing.T) {
 	for i, s := range []profile.StackID{stacks[700], stacks[505], stacks[509], stacks[510], stacks[511], stacks[699], other, stacks[512], stacks[3], stacks[700], 0} {
 		th.Samples.Append(profile.Sample{Time: int64(i) * ms, Stack: s, Type: profile.SampleManaged})
 	}
-	th.Samples.Append(profile.Sample{Time: 20 * ms, Dur: ms, Stack: stacks[700], Type: profile.SampleOffCPU})
+	th.Samples.Append(profile.Sample{Time: 19 * ms, Dur: ms, Stack: stacks[700], Type: profile.SampleOffCPU})
 	var out bytes.Buffer
 	require.NoError(t, Perfetto(&out, m.p, Options{}))
 	tr := readPerfetto(t, out.Bytes())

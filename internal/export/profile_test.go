@@ -130,7 +130,7 @@ func example() *profile.Profile {
 
 	run := m.thread(web, 1<<40, "far")
 	run.Samples.Append(profile.Sample{Time: 10 * ms, Type: profile.SampleCPU, Stack: m.stack("web!Web.Run()", "libc.so.6!read")})
-	run.Samples.Append(profile.Sample{Time: 30 * ms, Dur: 19_500_000, Type: profile.SampleOffCPU, Cut: profile.CutBytes, Stack: m.stack("web!Web.Run()", "libc.so.6!read", "vmlinux!schedule")})
+	run.Samples.Append(profile.Sample{Time: 10_500_000, Dur: 19_500_000, Type: profile.SampleOffCPU, Cut: profile.CutBytes, Stack: m.stack("web!Web.Run()", "libc.so.6!read", "vmlinux!schedule")})
 	run.Samples.Append(profile.Sample{Time: 30_250_000, Type: profile.SampleCPU, Stack: m.stack("web!Web.Run()")})
 
 	m.p.Tracks = []*profile.Track{

@@ -317,3 +317,23 @@ func TestRecords(t *testing.T) {
 	id, _ := r.get(key(9, 1<<14))
 	require.EqualValues(t, 1, id)
 }
+
+// A thread that is off its processor leaves no event: that tells from which side of the event its time is.
+func TestSwitchedOut(t *testing.T) {
+	p, _, err := Profile(context.Background(), opener(t, "dotnet10/v6-machine.nettrace"), nil)
+	require.NoError(t, err)
+	n, off := 0, time.Duration(0)
+	for _, th := range p.Threads {
+		until := int64(math.MinInt64)
+		for _, s := range th.Samples.All() {
+			require.LessOrEqual(t, until, s.Time, "thread %d", th.TID)
+			if s.Type == profile.SampleOffCPU {
+				until = s.Time + s.Dur
+				off += time.Duration(s.Dur)
+				n++
+			}
+		}
+	}
+	assert.Equal(t, 2253, n)
+	assert.Equal(t, 19665*time.Millisecond, off.Round(time.Millisecond))
+}

@@ -39,17 +39,13 @@ func newWindow(o *Options) *window {
 
 // take appends s to the samples of t, unless it is outside.
 func (w *window) take(t *thread, s *profile.Sample, interval time.Duration) {
-	from := s.Time
-	if s.Type == profile.SampleOffCPU {
-		from -= s.Dur
-	}
+	before := s.Time < w.from && s.Time+s.Dur <= w.from
 	x := &t.window
-	if x.isHeld && s.Time >= w.from {
+	if x.isHeld && !before {
 		t.append(x.held)
 		x.kept, x.isHeld = x.kept || ticks(&x.held), false
 	}
-	before := s.Time < w.from
-	behind := w.to != 0 && from > w.to+max(pauses, 1000*int64(interval))
+	behind := w.to != 0 && s.Time > w.to+max(pauses, 1000*int64(interval))
 	keep := !before && !(behind && x.past)
 	if ticks(s) {
 		if x.ticks && !(keep && x.kept) {

@@ -72,10 +72,10 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 	r.Log.Add(&e)
 }
 
-// offCPU returns for how long a thread was off its processor when it came back.
+// offCPU returns for how long a thread that left its processor was off it.
 func (r *Recorder) offCPU(ev *nettrace.Event, ns int64) int64 {
 	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
-		return max(0, ns-r.reader.Nanos(ev.Time-int64(v)))
+		return max(0, r.reader.Nanos(ev.Time+int64(v))-ns)
 	}
 	return 0
 }

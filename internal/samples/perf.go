@@ -264,7 +264,7 @@ func (p *perfReader) switched(e *perfEvent, s profile.Sample) {
 	}
 	if next, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && next != 0 && p.off[next] != nil {
 		r := p.off[next]
-		r.Type, r.Dur, r.Time = profile.SampleOffCPU, max(0, e.ns-r.Time), e.ns
+		r.Type, r.Dur = profile.SampleOffCPU, max(0, e.ns-r.Time)
 		p.offOf[next].rows = append(p.offOf[next].rows, *r)
 		delete(p.off, next)
 	}

@@ -168,9 +168,6 @@ func (t *thread) weigh(ns int64, s profile.Sample) bool {
 	}
 	s.Time, s.Dur = t.end, ns
 	t.end += ns
-	if s.Type == profile.SampleOffCPU { // its time is that of its end
-		s.Time = t.end
-	}
 	t.rows = append(t.rows, row{Sample: s})
 	return true
 }
@@ -192,11 +189,7 @@ func (b *builder) finish() {
 			r := &t.rows[i]
 			t.Samples.Append(r.Sample)
 			b.p.Meta.Events++
-			end := r.Time
-			if r.Type != profile.SampleOffCPU { // whose time is that of its end
-				end += r.Dur
-			}
-			b.p.Meta.End = max(b.p.Meta.End, end)
+			b.p.Meta.End = max(b.p.Meta.End, r.Time+r.Dur)
 			if r.repair != nil {
 				r.repair.Index = i
 				t.Repairs.Append(*r.repair)

@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 
 b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120
 	20 read (/bin/b)
-`, []string{`1/1 "a" 500000+500000 offcpu a!wait`}},
+`, []string{`1/1 "a" 0+500000 offcpu a!wait`}},
 		{"idle threads of two CPUs", kind("perf script"), "swapper 0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
 			`0/0 "swapper/000" 0+0 cpu k!idle`,
 			`0/1 "swapper/001" 0+0 cpu k!idle`,

@@ -75,16 +75,10 @@ func TestToldCuts(t *testing.T) {
 	}
 }
 
-// end returns when the time is over that a sample speaks for: one of time off the CPU tells of the
-// time before it.
-func end(s *profile.Sample) int64 {
-	if s.Type == profile.SampleOffCPU {
-		return s.Time
-	}
-	return s.Time + s.Dur
-}
+// end returns when the time is over that a sample speaks for.
+func end(s *profile.Sample) int64 { return s.Time + s.Dur }
 
-func middle(s *profile.Sample) int64 { return end(s) - s.Dur + s.Dur/2 }
+func middle(s *profile.Sample) int64 { return s.Time + s.Dur/2 }
 
 // sameCuts checks that the samples of a file that p was written to are cut where those of p are.
 func sameCuts(t *testing.T, p *profile.Profile, tr *Trace) {

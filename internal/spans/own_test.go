@@ -176,7 +176,7 @@ func ownProfile(limit int, threads ...[]string) *profile.Profile {
 			}
 			s := profile.Sample{Time: int64(100*i+j+10) * 1e6, Dur: 1e6}
 			if off {
-				s.Type, s.Time = profile.SampleOffCPU, s.Time+1e6
+				s.Type = profile.SampleOffCPU
 			}
 			for _, name := range cut {
 				f, ok := frames[name]

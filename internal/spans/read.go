@@ -519,7 +519,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 		if f := t.Frame(l.cur); d.table.kind(f) == kindMarker {
 			switch {
 			case own:
-				rec.Type, rec.Time = profile.SampleOffCPU, ns // such a sample tells of the time before it
+				rec.Type = profile.SampleOffCPU
 			case d.table.frames[f].name != d.cpuTime():
 				rec.Type = profile.SampleExternal
 			default:

@@ -30,7 +30,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(profile.Sample{Time: 1.5e6, Stack: sa, Type: profile.SampleEvent})
 	th.Samples.Append(profile.Sample{Time: 5e9, Stack: sb, Cut: profile.CutDepth, Type: profile.SampleExternal})
 	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
-	th.Samples.Append(profile.Sample{Time: 6e9, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
+	th.Samples.Append(profile.Sample{Time: 6e9 - 100, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
 	th.Repairs.Append(profile.Repair{Index: 2, How: "bridge", Restored: 7, Above: 3, Confidence: 0.99})
 	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9, Damages: 2}}
 	p.Tracks = []*profile.Track{{Name: "GC", Group: "gc", Slices: slicesOf(
