@@ -26,7 +26,8 @@
 //
 // # Time
 //
-// Times are nanoseconds since the start of the trace, as everywhere in this module.
+// Times are nanoseconds since the start of the trace. Others are named where they stand: nettrace.Event.Time
+// counts ticks of the trace's own clock, and the amounts of profile.Top are milliseconds.
 //
 // Packages below this one do one thing each and can be used alone: nettrace and chromium
 // read and write files, stackfix restores stacks, httpphases builds HTTP requests,

@@ -56,7 +56,8 @@ type ReadOptions struct {
 	// Without Evidence, samples of a nettrace that lie outside are not kept, but for what tells
 	// where those inside end; nor are requests.
 	From, To time.Duration
-	// Also are told the events of a nettrace as it is read, after the model has taken each.
+	// Also are told the events of a nettrace as it is read, after the model has taken each. Where the
+	// reading fails, those that have a method Stop were stopped. With other formats they are an error.
 	Also []Consumer
 	// Warn is told of each place where the file breaks its format; nil drops it.
 	Warn func(Damage)
@@ -83,6 +84,7 @@ func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	o, damages := o.counting()
 	p, err := f.profile(ctx, o)
 	if err != nil {
+		stopAll(o.Also)
 		return nil, f.named(err)
 	}
 	p.Meta.Damages, p.Meta.Damage = damages.n, damages.first
@@ -98,6 +100,11 @@ func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	switch f.in.Kind {
 	case input.Nettrace, input.Netperf:
 		return f.nettrace(ctx, o)
+	}
+	if len(o.Also) > 0 {
+		return nil, fmt.Errorf("a %s trace has no events for ReadOptions.Also", f.in.Kind)
+	}
+	switch f.in.Kind {
 	case input.Chromium:
 		t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Weighted: !o.SampledOnly})
 		if err != nil {
@@ -273,16 +280,21 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 
 // speedscope reads a speedscope file.
 func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
-	events := func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (spans.Source, error) {
-		return spans.NewSpeedscopeReader(open, func(e *spans.SpeedscopeError) {
+	var in *spans.SpeedscopeReader
+	events := func(open func() (io.ReadCloser, error), warn func(*chromium.FormatError), stackFrame func(*chromium.StackFrame) error) (_ spans.Source, err error) {
+		in, err = spans.NewSpeedscopeReader(open, func(e *spans.SpeedscopeError) {
 			warn(&chromium.FormatError{Offset: e.Offset, Where: e.Where, Err: e.Err})
 		}, stackFrame)
+		return in, err
 	}
 	t, err := f.spans(ctx, f.in.Reader, o, &spans.Options{Weighted: true, Events: events})
 	if err != nil {
 		return nil, err
 	}
 	t.Profile.Meta.Format = "speedscope"
+	if unit := in.Facts().NoTime; unit != "" {
+		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, fmt.Sprintf("the file holds %s and no times (unit %q); each of them counts as a microsecond", map[bool]string{true: "amounts", false: unit}[unit == "none"], unit))
+	}
 	return t.Profile, nil
 }
 

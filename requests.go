@@ -29,13 +29,18 @@ func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
 	_, err := requests.ReadFor(ctx, f.in, consumers...)
 	if err != nil {
-		for _, c := range consumers {
-			if s, ok := c.(interface{ Stop() }); ok {
-				s.Stop()
-			}
-		}
+		stopAll(consumers)
 	}
 	return err
+}
+
+// stopAll ends what consumers do beside a reading that failed.
+func stopAll(consumers []Consumer) {
+	for _, c := range consumers {
+		if s, ok := c.(interface{ Stop() }); ok {
+			s.Stop()
+		}
+	}
 }
 
 // Requests reads the HTTP requests of a nettrace: client is called for those that its process

@@ -3,6 +3,7 @@ package tracefix_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -64,4 +66,37 @@ func selfTimes(p *profile.Profile) map[string]float64 {
 		t[row.Method] += row.CPUSelf + row.WaitSelf
 	}
 	return t
+}
+
+// A failing consumer fails at its third event.
+type failing struct{ n int }
+
+func (f *failing) Begin(*nettrace.Reader) {}
+func (f *failing) End()                   {}
+
+func (f *failing) Event(*nettrace.Event) error {
+	if f.n++; f.n > 2 {
+		return errors.New("enough")
+	}
+	return nil
+}
+
+// A waiting consumer counts how often it was stopped.
+type waiting struct {
+	failing
+	stopped int
+}
+
+func (w *waiting) Event(*nettrace.Event) error { return nil }
+func (w *waiting) Stop()                       { w.stopped++ }
+
+// What goes on beside a reading ends with it, and is not left out without a word.
+func TestAlso(t *testing.T) {
+	also := &waiting{}
+	_, err := tracefix.Read(t.Context(), "testdata/chain.nettrace.zst", &tracefix.ReadOptions{Also: []tracefix.Consumer{also, &failing{}}})
+	require.ErrorContains(t, err, "enough")
+	assert.Equal(t, 1, also.stopped)
+
+	_, err = tracefix.Read(t.Context(), "testdata/chain.chromium.json.zst", &tracefix.ReadOptions{Also: []tracefix.Consumer{also}})
+	require.ErrorContains(t, err, "has no events for ReadOptions.Also")
 }

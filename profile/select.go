@@ -110,7 +110,7 @@ func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool) {
 	work := t.Work.Cursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		sm.Hidden = s.CPUOnly && sm.Type != SampleEvent && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
+		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
 		return *sm != was
 	})
 }

@@ -79,6 +79,10 @@ func (c *oneCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	return c.each(ctx, cli, std, []string{c.In})
 }
 
+// mostJobs bounds --jobs by the processors of the machine. Each job may take a thread of the system, and the
+// runtime ends the process at 10,000.
+const mostJobs = 8
+
 // Run does the work.
 func (c *eachCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	return c.each(ctx, cli, std, c.In)
@@ -89,7 +93,8 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 	if c.Jobs < 0 {
 		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Jobs)) // 0 changes nothing
+	jobs := min(c.Jobs, mostJobs*runtime.NumCPU())
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(jobs)) // 0 changes nothing
 	names = withoutOutputs(names, c.row)
 	if len(names) > 1 && c.Out != "" {
 		return usage(fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names)))

@@ -12,6 +12,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: repair TRACE")
+	}
 	p, err := tracefix.Read(context.Background(), os.Args[1], &tracefix.ReadOptions{Evidence: true, SampledOnly: true})
 	if err != nil {
 		log.Fatal(err)

@@ -12,6 +12,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: requests TRACE")
+	}
 	made := func(q *httpphases.Request) { fmt.Println(q.ID, q.Status, q.URL(), q.Duration, "ns", q.Phases) }
 	served := func(q *httpphases.ServerRequest) { fmt.Println("served", q.ID, q.Status, q.Target, q.Duration, "ns") }
 	activities := tracefix.NewActivityScanner(nil)

@@ -16,6 +16,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: slowest TRACE")
+	}
 	f, err := tracefix.Open(context.Background(), os.Args[1])
 	if err != nil {
 		log.Fatal(err)

@@ -19,7 +19,28 @@ import (
 // TimeFlags say which stretch of the trace is wanted.
 type TimeFlags struct {
 	From time.Duration `placeholder:"TIME" help:"Keep what is after this time since the start of the trace, such as 1.5s."`
-	To   time.Duration `placeholder:"TIME" help:"Keep what is before this time."`
+	To   EndTime       `placeholder:"TIME" help:"Keep what is before this time."`
+}
+
+// An EndTime is a time.Duration from the start of the trace to an end. 0 is none, and cannot be asked for: what
+// a script worked out to be 0 would keep all.
+type EndTime time.Duration
+
+// Decode reads the flag.
+func (t *EndTime) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("expected duration but got %q: %w", text, err) // as kong says it
+	case d == 0:
+		return fmt.Errorf("%s: nothing is before the start of the trace", text)
+	}
+	*t = EndTime(d)
+	return nil
 }
 
 // overlap reports whether something that began and ended then is wanted, ns.
@@ -32,8 +53,8 @@ func (f TimeFlags) Check() error {
 	switch {
 	case f.From < 0 || f.To < 0:
 		return errors.New("--from and --to must not be negative")
-	case f.To != 0 && f.To <= f.From:
-		return fmt.Errorf("--to %v: is not after --from %v", f.To, f.From)
+	case f.To != 0 && time.Duration(f.To) <= f.From:
+		return fmt.Errorf("--to %v: is not after --from %v", time.Duration(f.To), f.From)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 	if sel.Frame != "" {
 		frames = []string{sel.Frame}
 	}
-	asked := TimeFlags{From: time.Duration(sel.From), To: time.Duration(sel.To)}
+	asked := TimeFlags{From: time.Duration(sel.From), To: EndTime(sel.To)}
 	return noSample + asked.dropAll(time.Duration(p.Meta.End), []offer{
 		{sel.Processes, "processes", true, func() (list []string) {
 			for _, t := range threads {

@@ -185,7 +185,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			pass.apply(p, c)
 		}
 	}
-	if err := describeWeights(p, rep); err != nil {
+	if err := describeWeights(p, &c.Select, rep); err != nil {
 		return nil, err
 	}
 	cpu = cpu && c.time()

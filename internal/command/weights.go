@@ -53,7 +53,7 @@ func checkWeights(weights []string) error {
 
 // describeWeights tells what the weights add up to. A weight of which the trace has nothing
 // is an error: the output would be empty, or lack what was asked for.
-func describeWeights(p *profile.Profile, rep *report.Trace) error {
+func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Trace) error {
 	var told []string
 	for i, w := range p.Weights {
 		n, sum := 0, 0.0
@@ -64,7 +64,11 @@ func describeWeights(p *profile.Profile, rep *report.Trace) error {
 			}
 		}
 		if n == 0 {
-			return fmt.Errorf("%w: no events of --weight %s%s", ErrNothing, w.Name, recordedBy(w.Name))
+			left := ""
+			if !sel.IsZero() {
+				left = ": the filters drop all, or none were recorded"
+			}
+			return fmt.Errorf("%w: no events of --weight %s%s%s", ErrNothing, w.Name, left, recordedBy(w.Name))
 		}
 		text := fmt.Sprintf("%s: %s in %s event%s", w.Name, amount(sum, w.Unit), report.Count(n), report.Plural(n))
 		if w.Sampled {

@@ -71,7 +71,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	if len(threads) > 1 {
 		out.str(",")
 		frames := &frameNames{p: p, skip: skip, method: frame}
-		all.write(out, frames, "nanoseconds", `"tracefix":{"sum":true},`)
+		all.write(out, frames, "nanoseconds", sumMember)
 	}
 	out.str("]")
 	if err := out.repairMarks(p, &o, nil); err != nil {

@@ -103,13 +103,20 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 		if i > 0 {
 			out.str(",")
 		}
-		g.write(out, frames, cmp.Or(speedscopeUnits[p.Weights[weight].Unit], "none"), "")
+		own := ""
+		if g == all {
+			own = sumMember
+		}
+		g.write(out, frames, cmp.Or(speedscopeUnits[p.Weights[weight].Unit], "none"), own)
 	}
 	out.str("]}\n")
 	return out.flush()
 }
 
 const allThreads = "All threads"
+
+// sumMember tells readers that a profile adds up the others.
+const sumMember = `"tracefix":{"sum":true},`
 
 // threadTitle names a thread in the list of a viewer.
 func threadTitle(th *profile.Thread, several bool) string {

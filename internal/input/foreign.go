@@ -97,7 +97,8 @@ var foreigners = []struct {
 	{holds(`"head"`, `"callUID"`), "a .cpuprofile of an old V8; browser devtools and speedscope open it"},
 	{holds(`"snapshot"`, `"node_fields"`), "a heap snapshot of V8 and no trace; browser devtools open it"},
 	{holds(`"meta"`, `"preprocessedProfileVersion"`), firefox},
-	{holds(`"meta"`, `"interval"`, `"processType"`), firefox}, // as the browser's own recorder writes it
+	{holds(`"meta"`, `"interval"`, `"processType"`), firefox},              // as the browser's own recorder writes it
+	{holds(`"libs":[`, `"processStartupTime"`, `"pausedRanges"`), firefox}, // as tracefix writes it
 	{holds(`"log"`, `"creator"`, `"entries"`), "a HAR, which `tracefix http` writes; browser devtools open it"},
 	{begins("\x7fELF"), "an ELF file: a program, or a core dump, which `dotnet-dump analyze` opens"},
 }

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -232,13 +233,11 @@ func (x *pprofReader) sample(i int, s *pprof.Sample) {
 			return 0
 		}
 		v, scale := s.Value[i], x.scale
-		if scale == 0 {
-			scale = 1000
+		if i != x.value {
+			scale = nanos[x.in.SampleType[i].Unit]
 		}
-		if v > maxTime/scale {
-			return maxTime
-		}
-		return v * scale
+		scale = cmp.Or(scale, 1000)
+		return min(max(v, -maxTime/scale), maxTime/scale) * scale
 	}
 	all := weight(x.value)
 	if all <= 0 {

@@ -174,7 +174,7 @@ func (t *thread) weigh(ns int64, s profile.Sample) bool {
 
 // finish puts the samples into the profile.
 func (b *builder) finish() {
-	sorted := 0
+	sorted, seen := 0, map[*profile.Process]bool{}
 	for _, t := range b.order {
 		if len(t.rows) == 0 { // named, and never seen
 			continue
@@ -200,7 +200,8 @@ func (b *builder) finish() {
 			}
 		}
 		b.p.Threads = append(b.p.Threads, t.Thread)
-		if !slices.Contains(b.p.Processes, t.Process) {
+		if !seen[t.Process] {
+			seen[t.Process] = true
 			b.p.Processes = append(b.p.Processes, t.Process)
 		}
 		t.rows = nil

@@ -34,6 +34,7 @@ type SpeedscopeFacts struct {
 	Exporter, Name string
 	Frames         int
 	Profiles       []*SpeedscopeProfile
+	NoTime         string // a unit of profiles that is no time; each counts as a microsecond
 }
 
 // A Profile is what a file says of one of its profiles.
@@ -227,7 +228,7 @@ func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 		tid := r.thread(p.Name)
 		var ok bool
 		if unit, ok = microseconds[p.Unit]; !ok {
-			unit = 1
+			unit, r.w.facts.NoTime = 1, p.Unit
 		}
 		ev = chromium.Event{Offset: r.w.s.off, Thread: int32(len(r.threads)), PID: []byte("0"), TID: strconv.AppendInt(nil, tid, 10)}
 		r.threads = append(r.threads, chromium.Thread{PID: "0", TID: string(ev.TID)})

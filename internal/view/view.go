@@ -263,21 +263,12 @@ func (h *head) tell(p *profile.Profile) {
 	if !p.Meta.Start.IsZero() {
 		facts = append(facts, p.Meta.Start.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
-	samples, cut, bridged, restored := 0, 0, 0, 0
-	for i, t := range p.Threads {
+	samples, cut := 0, 0
+	for i := range h.Threads {
 		samples += h.Threads[i].Samples
 		cut += h.Threads[i].Cut
-		for r := range t.Repairs.All() {
-			restored += r.Restored
-			if r.How == "bridge" {
-				bridged++
-			}
-		}
 	}
-	repaired := 0
-	for i := range h.Threads {
-		repaired += h.Threads[i].Repaired
-	}
+	done := p.Counts()
 	if samples > 0 {
 		facts = append(facts, report.Count(samples)+" sample"+report.Plural(samples))
 	}
@@ -288,10 +279,10 @@ func (h *head) tell(p *profile.Profile) {
 		facts = append(facts, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))
 	case cut == 0:
 		facts = append(facts, "none cut")
-	case repaired == 0:
+	case done.Known+done.Bridged == 0:
 		facts = append(facts, report.Count(cut)+" cut, not repaired")
 	default:
-		facts = append(facts, fmt.Sprintf("%s of %s cut repaired, %s bridged, %s frames restored", report.Count(repaired-bridged), report.Count(cut), report.Count(bridged), report.Count(restored)))
+		facts = append(facts, fmt.Sprintf("%s of %s cut repaired, %s bridged, %s frames restored", report.Count(done.Known), report.Count(cut), report.Count(done.Bridged), report.Count(done.Restored)))
 	}
 	h.Facts = facts
 	if n := p.Meta.Damages; n > 0 {
