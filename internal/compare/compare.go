@@ -26,8 +26,17 @@ type Result struct {
 	Routes     []Named  `json:"routes"` // mean duration, ms
 	GC         []Named  `json:"gc"`
 	Counters   []Named  `json:"counters"` // means; of what grows, by how much in a second
+	// NotCompared are the kinds that one of the traces did not record.
+	NotCompared []NotCompared `json:"not_compared,omitempty"`
 
 	a, b *costs
+}
+
+// A NotCompared is a kind of costs that only one of the traces recorded.
+type NotCompared struct {
+	Kind string `json:"kind"` // as in gates
+	Why  string `json:"why"`
+	name string
 }
 
 // A Named is a figure with a name.
@@ -58,7 +67,43 @@ func Traces(before, after *Trace) *Result {
 	r.Routes = durations(before, after)
 	r.GC = collections(before, after, unitsA, unitsB)
 	r.Counters = series(before, after)
+	r.leaveOut(before, after)
 	return r
+}
+
+// leaveOut leaves out what only one of the traces recorded.
+func (r *Result) leaveOut(before, after *Trace) {
+	for _, k := range []struct {
+		kind, name, none string
+		list             *[]Named
+	}{
+		{"cpu", "CPU time", "has no CPU samples", nil},
+		{"alloc", "what is allocated", "records no allocations", &r.Types},
+		{"exceptions", "exceptions", "records none", &r.Exceptions},
+		{"gc", "collections", "records none", &r.GC},
+	} {
+		side := "before"
+		a, b := slices.Contains(before.Unrecorded, k.kind), slices.Contains(after.Unrecorded, k.kind)
+		if b {
+			side = "after"
+		}
+		switch {
+		case a == b:
+			continue
+		case k.list == nil:
+			r.CPU, r.Methods = Figure{Verdict: Unclear}, nil
+		case len(*k.list) == 0:
+			continue
+		default:
+			*k.list = nil
+		}
+		r.NotCompared = append(r.NotCompared, NotCompared{k.kind, fmt.Sprintf("the trace %s %s", side, k.none), k.name})
+	}
+}
+
+// compares reports whether both traces, or neither, recorded a kind.
+func (r *Result) compares(kind string) bool {
+	return !slices.ContainsFunc(r.NotCompared, func(n NotCompared) bool { return n.Kind == kind })
 }
 
 // values compares what names weigh.
@@ -73,7 +118,7 @@ func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
 	for i, t := range []*Trace{a, b} {
 		w := t.Profile.WeightNamed(weight)
 		if w < 0 {
-			return nil
+			continue
 		}
 		for _, th := range t.Profile.Threads {
 			for v := range t.Profile.Values(th, w) {
@@ -274,6 +319,11 @@ var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc",
 // Check returns why the comparison fails, empty if it does not. A gate that fits nothing
 // fails: it would never find anything.
 func (g Gate) Check(r *Result) string {
+	for _, n := range r.NotCompared {
+		if n.Kind == g.What || n.Kind == "cpu" && g.What == "self" {
+			return fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.Text, n.Why)
+		}
+	}
 	found := false
 	test := func(name string, f *Figure) string {
 		if !g.Fits(name) {

@@ -135,6 +135,51 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// TestNotRecordedIsNoZero: what one trace did not record has not gone, and no gate on it passes.
+func TestNotRecordedIsNoZero(t *testing.T) {
+	read := func(name string) *Trace {
+		f, err := tracefix.Open(context.Background(), "../../testdata/nettrace/"+name+".nettrace.zst")
+		require.NoError(t, err)
+		defer f.Close()
+		tr, err := Read(context.Background(), f, name, Options{})
+		require.NoError(t, err)
+		return tr
+	}
+	tests := []struct {
+		before, after string
+		leftOut       []string
+		gate, why     string
+	}{
+		{"async", "runtime-exceptions", []string{"cpu"}, "self:*<-10%", "cannot be judged: the trace after has no CPU samples"},
+		{"runtime-exceptions", "async", []string{"cpu"}, "cpu:*>+10%", "cannot be judged: the trace before has no CPU samples"},
+		{"async", "runtime-exceptions", []string{"cpu"}, "exceptions:*LabException>+10%", "Lab.Rt.LabException changed"}, // async has none, but recorded them
+		{"runtime-exceptions", "async", []string{"cpu"}, "exceptions:*LabException>+10%", ""},
+		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "gc:*<-10%", "cannot be judged: the trace after records none"},
+		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "cpu:*>+10%", "neither trace has anything of that name"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.before+" "+tt.after+" "+tt.gate, func(t *testing.T) {
+			r := Traces(read(tt.before), read(tt.after))
+			var kinds []string
+			for _, n := range r.NotCompared {
+				kinds = append(kinds, n.Kind)
+			}
+			assert.Equal(t, tt.leftOut, kinds)
+			assert.Empty(t, r.Methods)
+			var out bytes.Buffer
+			require.NoError(t, r.Text(&out, 0, 0))
+			assert.Equal(t, len(kinds), strings.Count(out.String(), "Not compared: "))
+			g, err := ParseGate(tt.gate)
+			require.NoError(t, err)
+			if why := g.Check(r); tt.why == "" {
+				assert.Empty(t, why)
+			} else {
+				assert.Contains(t, why, tt.why)
+			}
+		})
+	}
+}
+
 // TestPageShowsNoControls: what turns the direction of text or ends a line does not reach the page.
 func TestPageShowsNoControls(t *testing.T) {
 	const name = "App.Slow\u202e\x1b[31m()"

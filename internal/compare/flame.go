@@ -38,6 +38,9 @@ func (n *node) kid(c *costs, id int) *node {
 // that equal widths are equal costs of a request.
 func (r *Result) tree() *node {
 	root := &node{name: "all", by: map[int]*node{}}
+	if !r.compares("cpu") {
+		return root
+	}
 	for side, c := range []*costs{r.a, r.b} {
 		scale := 1.0
 		if r.PerRequest && side == 1 {
@@ -180,8 +183,14 @@ func (r *Result) Summary() string {
 			}
 		}
 	}
+	s := fmt.Sprintf("%d moved beyond noise", n)
 	if n == 0 {
-		return "nothing moved beyond noise"
+		s = "nothing moved beyond noise"
 	}
-	return fmt.Sprintf("%d moved beyond noise", n)
+	between := "; not compared: "
+	for _, n := range r.NotCompared {
+		s += between + n.name
+		between = ", "
+	}
+	return s
 }

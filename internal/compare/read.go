@@ -37,6 +37,9 @@ type Trace struct {
 	// Counters are the values of each counter, by provider, name, tags and unit: what a gauge
 	// showed, and what others grew by in a second.
 	Counters map[string][]float64
+	// Unrecorded are the kinds of costs that were not recorded, as far as the trace tells: that it
+	// holds none of them is no zero.
+	Unrecorded []string
 }
 
 // A collection is what is compared of a garbage collection.
@@ -58,6 +61,59 @@ func (g *gcs) End()                     {}
 func (g *gcs) Event(ev *nettrace.Event) error {
 	g.GCs.Event(ev, g.r.Nanos(ev.Time), 0)
 	return nil
+}
+
+// A session rides on the reading for what the runtime was asked to record: no trace says it, but
+// events of a keyword tell that it was on.
+type session struct {
+	keywords uint64
+	verbose  uint64 // keywords that were on at that level
+}
+
+// Keywords of the runtime's provider.
+const (
+	keywordGC        = 0x1
+	keywordException = 0x8000
+	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for exceptions too, of
+	// which a good run has none.
+	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
+)
+
+func (s *session) Begin(*nettrace.Reader) {}
+func (s *session) End()                   {}
+func (s *session) Event(ev *nettrace.Event) error {
+	if ev.Metadata.Provider == nettrace.ProviderRuntime {
+		s.keywords |= ev.Keywords
+		if ev.Level >= 5 {
+			s.verbose |= ev.Keywords
+		}
+	}
+	return nil
+}
+
+// unrecorded are the kinds that a trace does not hold, though nothing tells that they were recorded.
+func (t *Trace) unrecorded(s *session) (kinds []string) {
+	weighs := func(weight string) bool {
+		w := t.Profile.WeightNamed(weight)
+		return w >= 0 && slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool {
+			for range t.Profile.Values(th, w) {
+				return true
+			}
+			return false
+		})
+	}
+	sampled := slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
+	for kind, is := range map[string]bool{
+		"cpu":        sampled,
+		"alloc":      s.verbose&keywordGC != 0 || weighs("alloc"),
+		"exceptions": s.keywords&(keywordException|keywordsBroad) != 0 || weighs("exceptions"),
+		"gc":         s.keywords&keywordGC != 0 || len(t.GC) > 0,
+	} {
+		if !is {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // maxCounters bounds the counters that are compared: tags may be of any number.
@@ -120,10 +176,11 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 		}
 		return nil
 	})
+	asked := &session{}
 	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
 	if k := f.Kind(); k == "nettrace" || k == "netperf" {
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
-		opts.Also = []tracefix.Consumer{scan, collections, values}
+		opts.Also = []tracefix.Consumer{scan, collections, values, asked}
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {
@@ -134,6 +191,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 	}
 	t.Profile = p
 	collections.Finish()
+	t.Unrecorded = t.unrecorded(asked)
 	return nil
 }
 

@@ -149,8 +149,13 @@ func (r *Result) verdict() (v []string) {
 			}
 		}
 	}
-	if len(v) == 0 {
+	if len(v) == 0 && len(r.NotCompared) == 0 {
 		v = append(v, "Nothing moved beyond noise.")
+	} else if len(v) == 0 {
+		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
+	}
+	for _, n := range r.NotCompared {
+		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.name, n.Why))
 	}
 	if r.PerRequest {
 		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))
