@@ -11,19 +11,28 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
+// most is the largest change that is printed as a number.
+const most = 999
+
 // percent prints a change.
-func percent(v float64) string { return fmt.Sprintf("%+.0f %%", v) }
+func percent(v float64) string { return bound(v) + " %" }
+
+func bound(v float64) string {
+	if v > most {
+		return fmt.Sprintf("> %+d", most)
+	}
+	return fmt.Sprintf("%+.0f", v)
+}
 
 // interval prints where the change lies.
 func (f *Figure) interval() string {
 	if f.Before == 0 {
 		return "new"
 	}
-	low, high := fmt.Sprintf("%+.0f", max(-100, f.Low)), fmt.Sprintf("%+.0f %%", f.High)
-	if f.High > 999 {
-		high = "> +999 %"
+	if f.Low > most {
+		return percent(f.Low)
 	}
-	return low + " to " + high
+	return bound(max(-100, f.Low)) + " to " + percent(f.High)
 }
 
 func (f *Figure) change() string {
