@@ -304,6 +304,9 @@ func (c *Change) Over(name string, f *Figure) string {
 	if !over || !f.Moved() {
 		return ""
 	}
+	if f.Before == 0 { // of which nothing is a percentage
+		return fmt.Sprintf("--fail-on %s: %s is new", c.Text, name)
+	}
 	return fmt.Sprintf("--fail-on %s: %s changed by %s (95 %%: %s)", c.Text, name, percent(f.Change), f.interval())
 }
 

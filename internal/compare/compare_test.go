@@ -152,7 +152,7 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 	}{
 		{"async", "runtime-exceptions", []string{"cpu"}, "self:*<-10%", "cannot be judged: the trace after has no CPU samples"},
 		{"runtime-exceptions", "async", []string{"cpu"}, "cpu:*>+10%", "cannot be judged: the trace before has no CPU samples"},
-		{"async", "runtime-exceptions", []string{"cpu"}, "exceptions:*LabException>+10%", "Lab.Rt.LabException changed"}, // async has none, but recorded them
+		{"async", "runtime-exceptions", []string{"cpu"}, "exceptions:*LabException>+10%", "Lab.Rt.LabException is new"}, // async has none, but recorded them
 		{"runtime-exceptions", "async", []string{"cpu"}, "exceptions:*LabException>+10%", ""},
 		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "gc:*<-10%", "cannot be judged: the trace after records none"},
 		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "cpu:*>+10%", "neither trace has anything of that name"},
