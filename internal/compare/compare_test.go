@@ -199,6 +199,20 @@ func TestIntervalsArePossible(t *testing.T) {
 	}
 }
 
+// TestUnitsOfCollections: their pause is a time, the rest are numbers.
+func TestUnitsOfCollections(t *testing.T) {
+	a, b := batch(1, map[string]int{"App.A()": 500}, false), batch(2, map[string]int{"App.A()": 500}, false)
+	for i := range int64(100) {
+		if i%10 == 0 {
+			a.GC = append(a.GC, collection{generation: 1, start: i, end: i + 1, pause: 1e6})
+		}
+		b.GC = append(b.GC, collection{generation: 1, start: i, end: i + 1, pause: 1e6})
+	}
+	told := strings.Join(Traces(a, b).verdict(), "\n")
+	assert.Contains(t, told, "pause: 10.0 -> 100.0 ms, +900 %")
+	assert.Contains(t, told, "gen1: 10.0 -> 100.0 collections, +900 %")
+}
+
 // TestPageShowsNoControls: what turns the direction of text or ends a line does not reach the page.
 func TestPageShowsNoControls(t *testing.T) {
 	const name = "App.Slow\u202e\x1b[31m()"

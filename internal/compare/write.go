@@ -153,7 +153,11 @@ func (r *Result) verdict() (v []string) {
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
 				if n++; n <= 2 {
-					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s (95 %%: %s).", x.Name, l.form(x.Before), l.form(x.After), l.what, x.change(), x.interval()))
+					what := l.what
+					if what == "collections" && x.Name == pauseRow {
+						what = "ms"
+					}
+					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s (95 %%: %s).", x.Name, l.form(x.Before), l.form(x.After), what, x.change(), x.interval()))
 				}
 			}
 		}
