@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,9 +35,9 @@ type GateResult struct {
 type metric struct {
 	name string
 	help string
-	unit string         // "", "%", "ms"
-	need command.Counts // what gives it
-	get  func(r *Report) (v float64, where string)
+	unit string                                    // "", "%", "ms"
+	need command.Counts                            // what gives it
+	get  func(r *Report) (v float64, where string) // NaN: nothing tells it
 
 	summary bool // known with --summary only
 }
@@ -49,7 +50,7 @@ func rate(part, whole func(t *Totals) int) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) {
 		w := whole(&r.Totals)
 		if w == 0 {
-			return 0, ""
+			return math.NaN(), ""
 		}
 		return 100 * float64(part(&r.Totals)) / float64(w), ""
 	}
@@ -66,11 +67,12 @@ func ofRequests(get func(q *Requests) int) func(t *Totals) int {
 
 func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) {
-		if r.Totals.Requests == nil {
-			return 0, ""
+		if q := r.Totals.Requests; q != nil {
+			if h := get(q); h.Trace != "" {
+				return h.Ms, h.Trace
+			}
 		}
-		h := get(r.Totals.Requests)
-		return h.Ms, h.Trace
+		return math.NaN(), ""
 	}
 }
 
@@ -192,6 +194,15 @@ func (g Gate) check(r *Report) GateResult {
 		return GateResult{g.Text, true, "nothing: no trace was done with --summary", ""}
 	}
 	v, where := g.m.get(r)
+	part := r.Shard != nil && r.Shard.Count > 1 // whose others may have what it lacks: the merge judges
+	switch {
+	case r.Totals.Traces == 0 && !part:
+		return GateResult{g.Text, true, "nothing: " + noTrace, ""}
+	case math.IsNaN(v) && g.m.need == command.Samples:
+		return GateResult{g.Text, !part, "nothing: no trace has CPU samples", ""}
+	case math.IsNaN(v):
+		return GateResult{g.Text, !part, "nothing: no trace has HTTP requests that tell it", ""}
+	}
 	failed := false
 	switch g.op {
 	case ">":

@@ -214,6 +214,40 @@ func TestGates(t *testing.T) {
 	assert.ErrorContains(t, err, "--do http")
 }
 
+// A gate on what nothing tells does not pass; a count of nothing is none.
+func TestGatesOnNothing(t *testing.T) {
+	one, asked := Totals{Traces: 1}, Totals{Traces: 1, Requests: &Requests{Count: 1}}
+	part := &Shard{Index: 1, Count: 3}
+	for _, c := range []struct {
+		gate   string
+		do     string
+		totals Totals
+		shard  *Shard
+		failed bool
+		found  string
+	}{
+		{"p95>500ms", "http", one, nil, true, "nothing: no trace has HTTP requests that tell it"},
+		{"max<1s", "http", Totals{Traces: 1, Requests: &Requests{}}, nil, true, "nothing: no trace has HTTP requests that tell it"},
+		{"p95>500ms", "http", asked, nil, true, "nothing: no trace has HTTP requests that tell it"}, // it did not end
+		{"http-error-rate>1%", "http", one, nil, true, "nothing: no trace has HTTP requests that tell it"},
+		{"http-error-rate>1%", "http", asked, nil, false, "0%"},
+		{"http-errors", "http", one, nil, false, "0"},
+		{"cut-rate>5%", DoRepair, one, nil, true, "nothing: no trace has CPU samples"},
+		{"cut-rate>5%", DoRepair, Totals{Traces: 1, Samples: 1}, nil, false, "0%"},
+		{"cut", DoRepair, one, nil, false, "0"},
+		{"damaged", DoRepair, one, nil, false, "0"},
+		{"damaged", DoRepair, Totals{Skipped: 3}, nil, true, "nothing: no trace was found"},
+		{"damaged", DoRepair, Totals{}, part, false, "0"},
+		{"p95>500ms", "http", one, part, false, "nothing: no trace has HTTP requests that tell it"},
+	} {
+		g, err := ParseGate(c.gate, c.do)
+		require.NoError(t, err, c.gate)
+		got := g.check(&Report{Totals: c.totals, Shard: c.shard})
+		assert.Equal(t, c.failed, got.Failed, c.gate)
+		assert.Equal(t, c.found, got.Found, c.gate)
+	}
+}
+
 // Every figure of a summary has a gate.
 func TestServiceGates(t *testing.T) {
 	gates := []string{
@@ -231,7 +265,7 @@ func TestServiceGates(t *testing.T) {
 			f.SetFloat(float64(i + 1))
 		}
 	}
-	r := &Report{Totals: Totals{Requests: &Requests{Service: &s}}}
+	r := &Report{Totals: Totals{Traces: 1, Requests: &Requests{Service: &s}}}
 	for i, name := range gates {
 		g, err := ParseGate(name, "http")
 		require.NoError(t, err)
