@@ -558,10 +558,32 @@ func (r *runner) one(ctx context.Context, it *item) {
 // relative takes the output folder out of a message: the same batch in another place
 // gives the same report.
 func (r *runner) relative(msg string) string {
-	for _, dir := range []string{r.Out, filepath.Clean(r.Out)} {
-		msg = strings.ReplaceAll(msg, strings.TrimSuffix(dir, "/")+string(filepath.Separator), "")
+	switch filepath.Base(r.Out) {
+	case ".", "..", string(filepath.Separator): // any path may begin so
+		return msg
+	}
+	given, clean := strings.TrimSuffix(r.Out, "/"), filepath.Clean(r.Out)
+	msg = withoutFolder(msg, given+string(filepath.Separator))
+	if clean != given {
+		msg = withoutFolder(msg, clean+string(filepath.Separator))
 	}
 	return msg
+}
+
+// withoutFolder takes dir out of the paths of a message that begin with it: with "out/", "checkout/bad" stays.
+func withoutFolder(msg, dir string) string {
+	var b strings.Builder
+	for at := 0; ; {
+		i := strings.Index(msg[at:], dir)
+		if i < 0 {
+			return b.String() + msg[at:]
+		}
+		b.WriteString(msg[at : at+i])
+		if at += i; at > 0 && !strings.ContainsRune(" \"'`([=:", rune(msg[at-1])) {
+			b.WriteString(dir)
+		}
+		at += len(dir)
+	}
 }
 
 // do makes the output of an item. The record is nil where there is nothing to go by later.

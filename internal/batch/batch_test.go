@@ -979,3 +979,26 @@ func TestNamesOfFilesAndFolders(t *testing.T) {
 		}
 	})
 }
+
+// The output folder is taken out of the paths that begin with it, and of nothing else.
+func TestOutputFolderInMessages(t *testing.T) {
+	if filepath.Separator != '/' {
+		t.Skip("paths are written otherwise")
+	}
+	for _, c := range []struct{ out, msg, want string }{
+		{"out", "open out/a.json: exists", "open a.json: exists"},
+		{"out", "out/a.json: \"out/b.json\" exists", "a.json: \"b.json\" exists"},
+		{"./out/", "open ./out/a.json and out/b.json", "open a.json and b.json"},
+		{"/x/out", "/x/out/a.json: exists", "a.json: exists"},
+		{"out", "checkout/bad: in/out/bad: in-out/bad", "checkout/bad: in/out/bad: in-out/bad"},
+		{"out", "out/out/a", "out/a"},
+		{".", "read ./a. in a./b", "read ./a. in a./b"},
+		{"..", "../in/a.json: cut", "../in/a.json: cut"},
+		{"../..", "../../in/a.json: cut", "../../in/a.json: cut"},
+		{"/", "/in/a.json: cut", "/in/a.json: cut"},
+		{"s3://b/x/", "s3://b/x/a.json: denied", "a.json: denied"},
+	} {
+		r := &runner{Config: &Config{Out: c.out}}
+		assert.Equal(t, c.want, r.relative(c.msg), c.out)
+	}
+}
