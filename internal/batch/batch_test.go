@@ -329,6 +329,8 @@ func TestArgumentsAndGlobs(t *testing.T) {
 		{"a glob that matches a folder takes all in it", []string{"[x]"}, "", []string{"x/a.json", "x/deep/a.json"}},
 		{"a list keeps paths", []string{"-"}, "x/deep/a.json\ny/a.json\r\n./z.zip\n", []string{"x/deep/a.json", "y/a.json", "z.zip/a.json"}},
 		{"a list with zeros", []string{"-"}, "x/a.json\x00y/a.json\x00", []string{"x/a.json", "y/a.json"}},
+		{"a file is done once", []string{"x/a.json", "./x/../x/a.json", "x/*.json", "x", "*"}, "", []string{"a.json", "x/deep/a.json", "y/a.json", "y/b.JSON", "z.zip/a.json"}},
+		{"a list names a file twice", []string{"-"}, "y/a.json\ny/a.json\ny\n", []string{"y/a.json", "y/b.JSON"}},
 		{"a list leads nowhere else", []string{"-"}, "x/../../" + filepath.Base(in) + "/y/a.json\n", []string{filepath.Base(in) + "/y/a.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

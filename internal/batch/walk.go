@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -108,6 +109,7 @@ type lister struct {
 
 	next   int // index of the next entry
 	failed error
+	seen   map[string]bool // what was yielded, where arguments may overlap; nil: they cannot
 }
 
 // walk yields every input of paths. It returns early when yield returns false.
@@ -123,6 +125,9 @@ func (w *lister) walk(paths []string) error {
 
 func (w *lister) all(paths []string) error {
 	many := len(paths) > 1
+	if many || slices.Contains(paths, "-") {
+		w.seen = map[string]bool{}
+	}
 	for _, p := range paths {
 		p = local(p)
 		ok, err := true, error(nil)
@@ -144,6 +149,12 @@ func (w *lister) all(paths []string) error {
 // emit gives an entry its index and the names of its outputs, and yields it. prefix is the
 // folder of the outputs of an archive; empty for the top.
 func (w *lister) emit(e *entry, rel, prefix string) bool {
+	if w.again(e) {
+		return true
+	}
+	if e.Bucket != "" { // files were measured before
+		w.progress.addTotal(e.Size)
+	}
 	e.Index = w.next
 	if !e.own {
 		w.next++
@@ -163,6 +174,22 @@ func (w *lister) emit(e *entry, rel, prefix string) bool {
 		}
 	}
 	return w.yield(e)
+}
+
+// again reports whether an entry was yielded before: two arguments name it.
+func (w *lister) again(e *entry) bool {
+	if w.seen == nil {
+		return false
+	}
+	key := e.Name
+	if !isURL(key) {
+		if abs, err := filepath.Abs(key); err == nil {
+			key = abs
+		}
+	}
+	old := w.seen[key]
+	w.seen[key] = true
+	return old
 }
 
 func (w *lister) skip(name, why string) bool { return w.emit(&entry{Name: name, Skip: why}, "", "") }
@@ -509,7 +536,6 @@ func (w *lister) bucket(raw string, many bool) bool {
 }
 
 func (w *lister) object(bucket, root string, o Object, rel, prefix string) bool {
-	w.progress.addTotal(o.Size)
 	return w.emit(&entry{Name: root + "/" + o.Key, Bucket: bucket, Key: o.Key, Size: o.Size, Version: o.Version}, rel, prefix)
 }
 
