@@ -16,16 +16,17 @@ type Result struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
 	// PerRequest says that costs are those of a request, and not of the whole trace.
-	PerRequest bool     `json:"per_request"`
-	Requests   [2]int   `json:"requests"`
-	CPU        Figure   `json:"cpu"`     // ms, waiting left out
-	Told       float64  `json:"told"`    // part of the time whose request is known, 0 to 1
-	Methods    []Method `json:"methods"` // ms
-	Types      []Named  `json:"types"`   // allocated bytes
-	Exceptions []Named  `json:"exceptions"`
-	Routes     []Named  `json:"routes"` // mean duration, ms
-	GC         []Named  `json:"gc"`
-	Counters   []Named  `json:"counters"` // means; of what grows, by how much in a second
+	PerRequest bool       `json:"per_request"`
+	Requests   [2]int     `json:"requests"`
+	Seconds    [2]float64 `json:"seconds"` // that the traces last
+	CPU        Figure     `json:"cpu"`     // ms, waiting left out
+	Told       float64    `json:"told"`    // part of the time whose request is known, 0 to 1
+	Methods    []Method   `json:"methods"` // ms
+	Types      []Named    `json:"types"`   // allocated bytes
+	Exceptions []Named    `json:"exceptions"`
+	Routes     []Named    `json:"routes"` // mean duration, ms
+	GC         []Named    `json:"gc"`
+	Counters   []Named    `json:"counters"` // means; of what grows, by how much in a second
 	// NotCompared are the kinds that one of the traces did not record.
 	NotCompared []NotCompared `json:"not_compared,omitempty"`
 
@@ -50,7 +51,7 @@ type Named struct {
 func Traces(before, after *Trace) *Result {
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
-	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, a: a, b: b}
+	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
 	r.PerRequest = min(r.Requests[0], r.Requests[1]) >= minRequests
 	if a.all+b.all > 0 {
 		r.Told = (a.told + b.told) / (a.all + b.all)
@@ -69,6 +70,16 @@ func Traces(before, after *Trace) *Result {
 	r.Counters = series(before, after)
 	r.leaveOut(before, after)
 	return r
+}
+
+// unlike is how many times as long as the other one a trace may last before totals are doubted: what
+// runs to its end may just have become slower.
+const unlike = 1.5
+
+// lastUnlike reports whether totals of unlike times are compared.
+func (r *Result) lastUnlike() bool {
+	a, b := r.Seconds[0], r.Seconds[1]
+	return !r.PerRequest && max(a, b) > unlike*min(a, b)
 }
 
 // leaveOut leaves out what only one of the traces recorded.

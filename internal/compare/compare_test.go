@@ -213,6 +213,21 @@ func TestUnitsOfCollections(t *testing.T) {
 	assert.Contains(t, told, "gen1: 10.0 -> 100.0 collections, +900 %")
 }
 
+// TestTimesThatDiffer: totals of unlike times come with a warning, costs of a request need none.
+func TestTimesThatDiffer(t *testing.T) {
+	traces := func(a, b int) *Result {
+		return Traces(batch(1, map[string]int{"App.A()": a}, false), batch(2, map[string]int{"App.A()": b}, false))
+	}
+	r := traces(2000, 20000)
+	assert.Regexp(t, `^The traces last [12]\.\d\d s and (19|20)\.\d s: .* not comparable\.$`, r.verdict()[0])
+	r.PerRequest = true
+	assert.NotContains(t, strings.Join(r.verdict(), ""), "The traces last")
+	assert.NotContains(t, strings.Join(traces(2000, 2600).verdict(), ""), "The traces last")
+	part := batch(1, map[string]int{"App.A()": 20000}, false)
+	part.from, part.to = 5e9, 7e9
+	assert.Equal(t, 2.0, part.seconds())
+}
+
 // TestPageShowsNoControls: what turns the direction of text or ends a line does not reach the page.
 func TestPageShowsNoControls(t *testing.T) {
 	const name = "App.Slow\u202e\x1b[31m()"

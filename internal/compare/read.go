@@ -40,6 +40,7 @@ type Trace struct {
 	// Unrecorded are the kinds of costs that were not recorded, as far as the trace tells: that it
 	// holds none of them is no zero.
 	Unrecorded []string
+	from, to   int64 // ns, the part that is compared; 0, 0 is all
 }
 
 // A collection is what is compared of a garbage collection.
@@ -130,7 +131,7 @@ type Options struct {
 
 // Read reads one side, repaired.
 func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace, error) {
-	t := &Trace{Name: name}
+	t := &Trace{Name: name, from: o.Select.From, to: o.Select.To}
 	counted := map[counter][]float64{}
 	if err := t.read(ctx, f, &o, counted); err != nil {
 		return nil, err
@@ -245,6 +246,15 @@ func requestsInside(p *profile.Profile, sel *profile.Selection) map[int]bool {
 		}
 	}
 	return ids
+}
+
+// seconds is how long the trace lasts, or what is compared of it.
+func (t *Trace) seconds() float64 {
+	end := t.Profile.Meta.End
+	if t.to != 0 {
+		end = min(end, t.to)
+	}
+	return float64(max(0, end-t.from)) / 1e9
 }
 
 // Empty reports whether there is nothing to compare of what sel selects.
