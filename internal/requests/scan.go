@@ -42,8 +42,7 @@ type Scanner struct {
 	done    chan struct{} // closed when the builder has everything
 	ended   *endedLine    // to who takes requests
 	losses  int           // that were passed on
-	last    int64         // of what the builder has got, ns
-	latest  int64         // of all events, in ticks
+	latest  int64         // of all events but those of the rundown, in ticks
 	end     int64         // likewise in ns, when all is read
 	seen    session
 	origin  input.Origin
@@ -149,7 +148,10 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		s.losses = n
 	}
 	_ = s.origin.Event(ev) // it takes all that comes
-	s.latest = max(s.latest, ev.Time)
+	// The rundown is written when the session is over.
+	if ev.Metadata.Source != nettrace.SourceRundown {
+		s.latest = max(s.latest, ev.Time)
+	}
 	n := len(s.batch)
 	s.batch = s.batch[:n+1]
 	if !s.decode(&s.batch[n], ev) {
@@ -216,13 +218,7 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	if (c == classServed || c == classNamed) && name == "" {
 		name = ev.EventName()
 	}
-	if !s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload) {
-		return false
-	}
-	if e.Kind != httpphases.OtherStart {
-		s.last = max(s.last, e.Time)
-	}
-	return true
+	return s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload)
 }
 
 // activityIDs decode the ids of events, one after the other. Who builds requests does that, as who takes events has more to do.
@@ -249,11 +245,11 @@ func (s *Scanner) Finish() {
 		s.work <- s.batch
 		s.Stop()
 		s.end = s.reader.Nanos(s.latest)
-		s.builder.Finish(s.last) // what is still in flight is taken at once
+		s.builder.Finish(s.end) // what is still in flight is taken at once, and lasted until then
 	}
 }
 
-// End returns the time of the last event of the trace, ns; before Finish nobody knows it, and it is
+// End returns the time of the last event of the trace before its rundown, ns; before Finish nobody knows it, and it is
 // later than all.
 func (s *Scanner) End() int64 { return cmp.Or(s.end, math.MaxInt64) }
 
