@@ -258,13 +258,14 @@ func (x *Explainer) segment(s *Segment) {
 	}
 	for a := s.Activity; a != nil; a = a.Parent {
 		if a.work != nil {
-			x.take(a.work, s)
+			x.take(a, s)
 		}
 	}
 }
 
 // take adds a segment to the work of an activity.
-func (x *Explainer) take(w *work, s *Segment) {
+func (x *Explainer) take(a *Activity, s *Segment) {
+	w := a.work
 	if s.Thrown != nil {
 		if len(w.thrown) < maxThrown {
 			w.thrown = append(w.thrown, s.Thrown)
@@ -272,10 +273,15 @@ func (x *Explainer) take(w *work, s *Segment) {
 		return
 	}
 	w.intervals = push(w.intervals, s)
-	if s.Stack == 0 {
+	// Sums by method can't be cut later. An end that lies in a segment is known by now.
+	from, to := max(s.From, a.Start), s.To
+	if a.Stopped {
+		to = min(to, a.Stop)
+	}
+	d := to - from
+	if s.Stack == 0 || d <= 0 {
 		return
 	}
-	d := s.To - s.From
 	if s.State == Running {
 		f := x.leaf(s.Stack)
 		m := x.o.Method(f)
@@ -355,7 +361,7 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps boo
 			e.Time.Queued += max(0, min(v.to, to)-max(v.from, from))
 		}
 	}
-	e.Exceptions = thrown(w.thrown)
+	e.Exceptions = thrown(w.thrown, from, to)
 	for _, h := range w.hot {
 		e.Hot = append(e.Hot, *h)
 	}
@@ -402,14 +408,17 @@ func (t *Time) add(c Cause, d int64) {
 	}
 }
 
-// thrown counts equal exceptions.
-func thrown(list []*Exception) []Thrown {
+// thrown counts equal exceptions of a time.
+func thrown(list []*Exception, from, to int64) []Thrown {
 	if len(list) == 0 {
 		return nil
 	}
 	var out []Thrown
 	at := map[[3]string]int{}
 	for _, t := range list {
+		if t.At < from || t.At > to {
+			continue
+		}
 		k := [3]string{t.Type, t.Message, t.Cause}
 		if i, ok := at[k]; ok {
 			out[i].Count++

@@ -127,3 +127,41 @@ func TestTurnsDrop(t *testing.T) {
 	assert.InDelta(t, float64(5*ms), float64(u.share(2000*ms, 2010*ms, 1)), 0.7e6)
 	assert.Len(t, u.buckets, 1)
 }
+
+// What goes on behind the end of an activity is not its own, though its flow goes on.
+func TestExplainEnds(t *testing.T) {
+	l := newLab(t)
+	x := NewExplainer(&ExplainOptions{
+		Options: Options{
+			Tree:   l.tree,
+			Role:   func(f stacks.FrameID) Role { return frameRoles[f%100] },
+			Method: func(f stacks.FrameID) uint32 { return f % 100 },
+		},
+		Root: func(a *Activity) bool { return a.Name == "Request" },
+		Call: func(*Activity) bool { return false },
+	})
+	root := &Activity{Name: "Request", Start: 10 * ms}
+	x.started(root)
+	root.Stopped, root.Stop = true, 100*ms
+	run, stand := l.tree.Add(frameTop, frameOther), l.tree.Add(frameTop, frameUser, frameTaskWait)
+	for _, s := range []Segment{
+		{From: 5 * ms, To: 30 * ms, State: Running, Stack: run},
+		{From: 30 * ms, To: 30 * ms, Thrown: &Exception{Type: "In", At: 30 * ms}},
+		{From: 60 * ms, To: 90 * ms, State: Wait, Stack: stand},
+		{From: 90 * ms, To: 150 * ms, State: Running, Stack: run},
+		{From: 150 * ms, To: 150 * ms, Thrown: &Exception{Type: "Out", At: 150 * ms}},
+		{From: 150 * ms, To: 700 * ms, State: Wait, Stack: stand},
+	} {
+		s.Thread, s.Activity, s.Known = 1, root, true
+		x.segment(&s)
+	}
+	got, ok := x.Explain(root, 10*ms, 100*ms, nil, false)
+	require.True(t, ok)
+	assert.Equal(t, 30*ms, got.Time.Total)
+	require.Len(t, got.Hot, 1)
+	assert.Equal(t, 30*ms, got.Hot[0].Time)
+	require.Len(t, got.Stuck, 1)
+	assert.Equal(t, 30*ms, got.Stuck[0].Time)
+	require.Len(t, got.Exceptions, 1)
+	assert.Equal(t, "In", got.Exceptions[0].Type)
+}

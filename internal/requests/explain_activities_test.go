@@ -73,6 +73,11 @@ func TestExplainActivities(t *testing.T) {
 				sum += ns
 			}
 			require.Equal(t, d, sum, "%s: row %d", name, i)
+			ran := int64(0)
+			for _, h := range x.Hot {
+				ran += h.Time
+			}
+			require.LessOrEqual(t, ran, x.CPUTotal, "%s: row %d", name, i)
 			y := late.explain(r.ID, r.Start, r.Stop, nil)
 			if x.Time != y.Time || len(x.Hot) != len(y.Hot) || len(x.Blocked) != len(y.Blocked) {
 				others++
