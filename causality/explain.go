@@ -346,7 +346,11 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps boo
 		return e, false
 	}
 	w := a.work
-	e.Children = w.children
+	n := len(w.children) // in order of their starts
+	for n > 0 && w.children[n-1].Start > to {
+		n--
+	}
+	e.Children = w.children[:n]
 	x.walk(a, from, to, waits, func(s Step) {
 		e.Time.add(s.Cause, s.To-s.From)
 		if steps {

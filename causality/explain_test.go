@@ -142,7 +142,10 @@ func TestExplainEnds(t *testing.T) {
 	})
 	root := &Activity{Name: "Request", Start: 10 * ms}
 	x.started(root)
+	inside, late := &Activity{Name: "Job", Parent: root, Start: 20 * ms}, &Activity{Name: "Job", Parent: root, Start: 120 * ms}
+	x.started(inside)
 	root.Stopped, root.Stop = true, 100*ms
+	x.started(late)
 	run, stand := l.tree.Add(frameTop, frameOther), l.tree.Add(frameTop, frameUser, frameTaskWait)
 	for _, s := range []Segment{
 		{From: 5 * ms, To: 30 * ms, State: Running, Stack: run},
@@ -164,4 +167,5 @@ func TestExplainEnds(t *testing.T) {
 	assert.Equal(t, 30*ms, got.Stuck[0].Time)
 	require.Len(t, got.Exceptions, 1)
 	assert.Equal(t, "In", got.Exceptions[0].Type)
+	assert.Equal(t, []*Activity{inside}, got.Children)
 }
