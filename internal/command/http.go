@@ -332,12 +332,24 @@ func (h *httpRun) request(r *httpphases.Request) {
 		h.sum.Add(r)
 		h.totals.add(r)
 	}
+	if h.explain != nil && r.HasDuration {
+		// Of all, so that what is shown has no say in who answered whom.
+		by, guessed := h.others.of(r)
+		if shown {
+			r.Why = h.explain.Client(r)
+			r.Why.Server, r.Why.ServerGuessed = by, guessed
+		}
+	}
 	h.row(row, shown)
 }
 
 func (h *httpRun) server(s *httpphases.ServerRequest) {
 	row := httpRow{served: s}
 	asked := h.cmd.sides()&requests.Server != 0
+	if h.explain != nil {
+		s.Why = h.explain.Server(s)
+		h.others.add(s)
+	}
 	if !h.cmd.inTime(row, h.scan) {
 		if asked {
 			h.dropped.see(row, false)
@@ -345,9 +357,6 @@ func (h *httpRun) server(s *httpphases.ServerRequest) {
 		return
 	}
 	h.sum.Servers++
-	if h.explain != nil {
-		h.other(s)
-	}
 	if asked {
 		shown := h.keep(row)
 		if shown {
@@ -364,7 +373,6 @@ func (h *httpRun) row(r httpRow, shown bool) {
 		return
 	}
 	h.sum.Matched++
-	h.why(r)
 	if h.flowing {
 		h.write(r)
 		return
@@ -384,26 +392,6 @@ func (h *httpRun) row(r httpRow, shown bool) {
 		h.err = h.flush()
 		h.flowing = true
 	}
-}
-
-// why finds out where the time of a request went, if that is asked for.
-func (h *httpRun) why(r httpRow) {
-	switch {
-	case h.explain == nil:
-	case r.made != nil:
-		r.made.Why = h.explain.Client(r.made)
-		if r.made.Why != nil {
-			r.made.Why.Server, r.made.Why.ServerGuessed = h.others.of(r.made)
-		}
-	case r.served.Why == nil:
-		r.served.Why = h.explain.Server(r.served)
-	}
-}
-
-// other keeps a served request until the one that asked for it ends, behind it.
-func (h *httpRun) other(s *httpphases.ServerRequest) {
-	s.Why = h.explain.Server(s)
-	h.others.add(s)
 }
 
 func (h *httpRun) write(r httpRow) {
