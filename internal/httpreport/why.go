@@ -69,11 +69,15 @@ func (o *object) list(k string, n int, each func(q *object, i int)) {
 	o.b = append(o.b, ']')
 }
 
-// appendTime appends the causes. Those of a blocked thread stand together.
+// appendTime appends the causes. Those of a blocked thread stand together. No CPU beside time of which nothing is known is
+// CPU that the trace does not tell.
 func appendTime(b []byte, w *httpphases.Explanation) []byte {
 	t := &w.Time
 	o := open(b)
-	o.ms("cpu_ms", t.CPU)
+	told := t.CPU > 0 || w.CPUTotal > 0 || t.Unknown == 0
+	if told {
+		o.ms("cpu_ms", t.CPU)
+	}
 	o.key("blocked_ms")
 	q := open(o.b)
 	for _, c := range []struct {
@@ -90,6 +94,8 @@ func appendTime(b []byte, w *httpphases.Explanation) []byte {
 	o.ms("other_side_ms", t.OtherSide)
 	o.ms("await_ms", t.Await)
 	o.ms("unknown_ms", t.Unknown)
-	o.ms("cpu_total_ms", w.CPUTotal)
+	if told {
+		o.ms("cpu_total_ms", w.CPUTotal)
+	}
 	return o.close()
 }

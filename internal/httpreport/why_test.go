@@ -1,0 +1,27 @@
+package httpreport
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// CPU that the trace does not tell is absent, not 0.
+func TestTimeOfUnknownCPU(t *testing.T) {
+	const rest = `"gc_ms":0,"pool_ms":0,"other_side_ms":0,"await_ms":`
+	for name, c := range map[string]struct {
+		why  httpphases.Explanation
+		want string
+	}{
+		"nothing told": {httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: 5e6}}, `{"blocked_ms":{},` + rest + `0,"unknown_ms":5}`},
+		"none":         {httpphases.Explanation{Time: httpphases.TimeByCause{Await: 5e6}}, `{"cpu_ms":0,"blocked_ms":{},` + rest + `5,"unknown_ms":0,"cpu_total_ms":0}`},
+		"some": {
+			httpphases.Explanation{Time: httpphases.TimeByCause{CPU: 1e6, Unknown: 4e6}, CPUTotal: 2e6},
+			`{"cpu_ms":1,"blocked_ms":{},` + rest + `0,"unknown_ms":4,"cpu_total_ms":2}`,
+		},
+	} {
+		assert.JSONEq(t, c.want, string(appendTime(nil, &c.why)), name)
+	}
+}
