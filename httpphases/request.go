@@ -1,6 +1,7 @@
 package httpphases
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,6 +282,21 @@ type ServerRequest struct {
 	Client                        int // ID of the Request that asked; 0 if it is not in the trace
 
 	Why *Explanation // if the caller has found it out
+}
+
+// Place returns the host that was asked, without brackets, and its port; 0 if the trace does not tell that.
+func (s *ServerRequest) Place() (host string, port int) {
+	if s.Host == "" {
+		return "", 0
+	}
+	p := splitURL(cmp.Or(s.Scheme, "unknown")+"://"+s.Host, &place{})
+	return p.host, p.port
+}
+
+// URL returns the address; empty if the trace does not tell all of it.
+func (s *ServerRequest) URL() string {
+	host, port := s.Place()
+	return joinURL(s.Scheme, host, port, s.Target)
 }
 
 // ErrorCause returns the innermost exception, "type: message", for which s failed; empty if its

@@ -23,3 +23,29 @@ func TestInnermost(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, innermost(c.detail)) })
 	}
 }
+
+// A served request tells its host and its port in one text.
+func TestServedPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		scheme, host string
+		want         string
+		port         int
+		url          string
+	}{
+		"with a port":        {"http", "localhost:43331", "localhost", 43331, "http://localhost:43331/ok?a=b"},
+		"of the scheme":      {"https", "shop.example", "shop.example", 443, "https://shop.example/ok?a=b"},
+		"told all the same":  {"http", "shop.example:80", "shop.example", 80, "http://shop.example/ok?a=b"},
+		"IPv6":               {"http", "[::1]:5000", "::1", 5000, "http://[::1]:5000/ok?a=b"},
+		"IPv6, no port":      {"http", "[::1]", "::1", 80, "http://[::1]/ok?a=b"},
+		"no scheme":          {"", "localhost:5000", "localhost", 5000, ""},
+		"no scheme, no port": {"", "localhost", "localhost", 0, ""},
+		"odd scheme":         {"*", "localhost", "", 0, ""},
+		"not told":           {"http", "", "", 0, ""},
+	} {
+		s := ServerRequest{Scheme: c.scheme, Host: c.host, Target: "/ok?a=b"}
+		host, port := s.Place()
+		assert.Equal(t, c.want, host, name)
+		assert.Equal(t, c.port, port, name)
+		assert.Equal(t, c.url, s.URL(), name)
+	}
+}

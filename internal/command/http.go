@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,7 +188,7 @@ func (r httpRow) url() string {
 	if r.made != nil {
 		return r.made.URL()
 	}
-	return r.served.Target
+	return cmp.Or(r.served.URL(), r.served.Target)
 }
 
 // wanted returns what the flags ask for, but for time.
@@ -255,16 +256,17 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 
 // hostNames are what the host of a request may be called.
 func (row httpRow) hostNames() []string {
-	r := row.made
-	if r == nil {
-		if row.served.Host == "" {
-			return nil
-		}
-		host, _, _ := strings.Cut(row.served.Host, ":")
-		return []string{row.served.Host, host}
+	var scheme, host string
+	var port int
+	if r := row.made; r != nil {
+		scheme, host, port = r.Scheme, r.Host, r.Port
+	} else if host, port = row.served.Place(); host == "" {
+		return nil
+	} else {
+		scheme = row.served.Scheme
 	}
-	withPort := r.Host + ":" + strconv.Itoa(r.Port)
-	return []string{r.Host, withPort, r.Scheme + "://" + r.Host, r.Scheme + "://" + withPort}
+	withPort := net.JoinHostPort(host, strconv.Itoa(port))
+	return []string{host, withPort, scheme + "://" + host, scheme + "://" + withPort}
 }
 
 // inTime reports whether a request that scan found falls into the stretch of time that is wanted.

@@ -74,7 +74,7 @@ func (r *Index) Client(q *httpphases.Request) {
 
 // Server adds a request that the process served.
 func (r *Index) Server(q *httpphases.ServerRequest) {
-	r.add(q.Activity, q.Start, q.ID, q.Target, title(q.Method, cmp.Or(q.Route, httpphases.Route(q.Target))))
+	r.add(q.Activity, q.Start, q.ID, cmp.Or(q.URL(), q.Target), title(q.Method, cmp.Or(q.Route, httpphases.Route(q.Target))))
 }
 
 // title is what requests for one thing have in common.
