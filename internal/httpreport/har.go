@@ -47,7 +47,6 @@ type harHop struct {
 	phases      []httpphases.Phase
 	bytes       int64
 	partly      bool // the trace does not hold all of it: what is not there is unknown
-	endless     bool // its end is not known, nor any part of it
 }
 
 func (w *harWriter) Request(r *httpphases.Request) error {
@@ -74,7 +73,7 @@ func (w *harWriter) Request(r *httpphases.Request) error {
 
 // Server writes a request that was served: its time as a whole, as no event tells its parts.
 func (w *harWriter) Server(q *httpphases.ServerRequest) error {
-	h := harHop{start: q.Start, end: q.Start + q.Duration, endless: !q.HasDuration, url: servedURL(q), method: q.Method, version: q.Version, status: q.Status, bytes: -1, partly: true}
+	h := harHop{start: q.Start, end: q.Start + q.Duration, url: servedURL(q), method: q.Method, version: q.Version, status: q.Status, bytes: -1, partly: true}
 	w.entry(&h, func(o *object) {
 		o.str("_side", "server")
 		o.int("_request", int64(q.ID))
@@ -85,6 +84,9 @@ func (w *harWriter) Server(q *httpphases.ServerRequest) error {
 		comment := "a request that the process served"
 		if q.Host == "" {
 			comment += "; the trace does not tell the host"
+		}
+		if !q.HasDuration {
+			comment += "; its end is not in the trace"
 		}
 		if q.Outcome == httpphases.Failed {
 			comment += "; failed: an exception that nobody handled"
@@ -112,13 +114,17 @@ func servedURL(q *httpphases.ServerRequest) string {
 // noURL stands for an address that is not known: HAR wants an absolute one.
 const noURL = "unknown:"
 
-// timings are those of HAR, ns; -1: does not apply, or is not known.
-type timings struct{ blocked, dns, connect, ssl, send, wait, receive int64 }
+// timings are those of HAR, ns; -1: does not apply, or is not known. All but ssl add up to the time of the entry.
+type timings struct {
+	blocked, dns, connect, ssl, send, wait, receive int64
 
-// partTimings are those of a hop that the trace does not hold all of: what its phases
-// tell, and no more.
+	rest int64 // part of wait of which the trace does not tell what passed
+}
+
+// partTimings are those of a hop that the trace does not hold all of: what its phases tell. HAR wants send, wait and
+// receive, and a sum that is the time: wait takes the rest.
 func partTimings(h *harHop) timings {
-	t := timings{-1, -1, -1, -1, -1, -1, -1}
+	t := timings{blocked: -1, dns: -1, connect: -1, ssl: -1}
 	for i := range h.phases {
 		p := &h.phases[i]
 		if p.Open {
@@ -144,6 +150,13 @@ func partTimings(h *harHop) timings {
 			add(&t.receive)
 		}
 	}
+	t.rest = h.end - h.start
+	for _, v := range []*int64{&t.dns, &t.send, &t.wait, &t.receive, &t.connect} { // a lookup inside the connect counts once
+		*v = min(*v, t.rest)
+		t.rest -= max(*v, 0)
+	}
+	t.ssl = min(t.ssl, t.connect)
+	t.wait += t.rest
 	return t
 }
 
@@ -239,11 +252,7 @@ func (w *harWriter) entry(h *harHop, own func(o *object)) {
 	t := harTimings(h)
 	o := open(append(w.b, '\n'))
 	o.str("startedDateTime", w.time(h.start))
-	if h.endless {
-		o.int("time", -1)
-	} else {
-		o.ms("time", h.end-h.start)
-	}
+	o.ms("time", h.end-h.start)
 
 	o.key("request")
 	q := open(o.b)
@@ -300,6 +309,9 @@ func (w *harWriter) entry(h *harHop, own func(o *object)) {
 		} else {
 			m.ms(v.k, v.ns)
 		}
+	}
+	if t.rest > 0 {
+		m.str("comment", "the trace does not tell all parts: wait holds the rest")
 	}
 	o.b = m.close()
 	own(&o)

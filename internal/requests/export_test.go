@@ -112,6 +112,7 @@ func TestHAR(t *testing.T) {
 		members(t, p["content"], where+".content", "size:i", "mimeType:s")
 		m := members(t, e["timings"], where+".timings", "blocked:n", "dns:n", "connect:n", "ssl:n", "send:n", "wait:n", "receive:n")
 		sum := 0.0
+		delete(m, "comment")
 		for name, v := range m {
 			n, err := v.(json.Number).Float64()
 			require.NoError(t, err)
@@ -133,7 +134,7 @@ func TestHAR(t *testing.T) {
 	}
 }
 
-// What the trace does not tell is -1, and is not charged to blocked.
+// What the trace does not tell is -1 where HAR lets it be, and is not charged to blocked: wait takes the rest, and says so.
 func TestHARUnknown(t *testing.T) {
 	entry := func(r *httpphases.Request) (timings map[string]any, e map[string]any) {
 		rec := &recording{rows: []*httpphases.Request{r}, info: &Info{}}
@@ -141,22 +142,28 @@ func TestHARUnknown(t *testing.T) {
 		e = log["entries"].([]any)[0].(map[string]any)
 		timings = map[string]any{}
 		for k, v := range e["timings"].(map[string]any) {
-			timings[k] = v.(json.Number).String()
+			timings[k] = fmt.Sprint(v)
 		}
 		return timings, e
 	}
-	const unknown = "-1"
+	const unknown, rest = "-1", "the trace does not tell all parts: wait holds the rest"
 	m, e := entry(&httpphases.Request{ID: 1, Start: 1e6, Duration: 9e6, HasDuration: true, SpanOnly: true, Status: 200, RequestBytes: -1})
-	assert.Equal(t, map[string]any{"blocked": unknown, "dns": unknown, "connect": unknown, "ssl": unknown, "send": unknown, "wait": unknown, "receive": unknown}, m)
+	assert.Equal(t, map[string]any{"blocked": unknown, "dns": unknown, "connect": unknown, "ssl": unknown, "send": "0", "wait": "9", "receive": "0", "comment": rest}, m)
 	assert.Equal(t, "9", e["time"].(json.Number).String())
 
 	m, e = entry(&httpphases.Request{
 		ID: 1, Start: 1e6, Duration: 9e6, HasDuration: true, Outcome: httpphases.Incomplete, Guessed: 1, Missing: []string{"request headers"}, RequestBytes: -1,
 		Phases: []httpphases.Phase{{Name: httpphases.Connect, Start: 2e6, Duration: 1e6, Inferred: true}, {Name: httpphases.ResponseContent, Start: 8e6, Duration: 1e6}},
 	})
-	assert.Equal(t, map[string]any{"blocked": unknown, "dns": unknown, "connect": "1", "ssl": unknown, "send": unknown, "wait": unknown, "receive": "1"}, m)
+	assert.Equal(t, map[string]any{"blocked": unknown, "dns": unknown, "connect": "1", "ssl": unknown, "send": "0", "wait": "7", "receive": "1", "comment": rest}, m)
 	assert.Equal(t, []any{"inferred", "guessed", "incomplete"}, e["_marks"])
 	assert.Contains(t, e["comment"], "marked: inferred,guessed,incomplete")
+
+	m, _ = entry(&httpphases.Request{ // no more than there is: of a lookup inside the connect
+		ID: 1, Start: 1e6, Duration: 9e6, HasDuration: true, Missing: []string{"request headers"}, RequestBytes: -1,
+		Phases: []httpphases.Phase{{Name: httpphases.DNS, Start: 2e6, Duration: 4e6}, {Name: httpphases.Connect, Start: 2e6, Duration: 6e6}, {Name: httpphases.Wait, Start: 8e6, Duration: 2e6}},
+	})
+	assert.Equal(t, map[string]any{"blocked": unknown, "dns": "4", "connect": "3", "ssl": unknown, "send": "0", "wait": "2", "receive": "0"}, m)
 }
 
 // A request that was served has no parts that the trace tells, and no address without a host.
@@ -171,11 +178,13 @@ func TestHARServed(t *testing.T) {
 	told, untold := entries[0].(map[string]any), entries[1].(map[string]any)
 	assert.Equal(t, "https://shop:8443/orders/7", told["request"].(map[string]any)["url"])
 	assert.Equal(t, json.Number("9"), told["time"])
-	for name, v := range told["timings"].(map[string]any) {
-		assert.Equal(t, json.Number("-1"), v, name)
-	}
+	assert.Equal(t, map[string]any{
+		"blocked": json.Number("-1"), "dns": json.Number("-1"), "connect": json.Number("-1"), "ssl": json.Number("-1"),
+		"send": json.Number("0"), "wait": json.Number("9"), "receive": json.Number("0"), "comment": "the trace does not tell all parts: wait holds the rest",
+	}, told["timings"])
 	assert.Equal(t, "unknown:/orders/7", untold["request"].(map[string]any)["url"])
-	assert.Equal(t, json.Number("-1"), untold["time"])
+	assert.Equal(t, json.Number("0"), untold["time"])
+	assert.Contains(t, untold["comment"], "its end is not in the trace")
 	assert.Equal(t, []any{"guessed", "incomplete"}, untold["_marks"])
 }
 
