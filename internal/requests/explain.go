@@ -156,11 +156,7 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 	defer x.x.Forget(root)
 	e, ok := x.x.Explain(root, from, to, wire, x.Steps)
 	if !ok {
-		none := &httpphases.Explanation{Time: httpphases.TimeByCause{Unknown: to - from}}
-		if x.Steps {
-			none.Steps = []httpphases.Step{{From: from, To: to, Cause: causality.ByUnknown.String()}}
-		}
-		return none
+		return x.untold(from, to, wire)
 	}
 	t := &e.Time
 	out := &httpphases.Explanation{
@@ -191,6 +187,29 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
 	}
 	return out
+}
+
+// untold explains a request of which nothing but its own phases is known.
+func (x *Explainer) untold(from, to int64, wire []causality.Span) *httpphases.Explanation {
+	e := &httpphases.Explanation{}
+	until := func(at int64, c causality.Cause, ns *int64) {
+		if at = min(at, to); at <= from {
+			return
+		}
+		*ns += at - from
+		if n := len(e.Steps); n > 0 && e.Steps[n-1].Cause == c.String() {
+			e.Steps[n-1].To = at
+		} else if x.Steps {
+			e.Steps = append(e.Steps, httpphases.Step{From: from, To: at, Cause: c.String()})
+		}
+		from = at
+	}
+	for _, w := range wire {
+		until(w.From, causality.ByUnknown, &e.Time.Unknown)
+		until(w.To, causality.ByOtherSide, &e.Time.OtherSide)
+	}
+	until(to, causality.ByUnknown, &e.Time.Unknown)
+	return e
 }
 
 // name returns what an activity is called: Provider/Name.
