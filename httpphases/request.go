@@ -206,7 +206,7 @@ type Marks uint8
 // The marks.
 const (
 	Inferred     Marks = 1 << iota // the end of a phase was lost; it is that of the next thing known
-	Guessed                        // links that rest on the order of events or on threads
+	Guessed                        // links that rest on the order of events or on threads, or who served it on path and time
 	Unfinished                     // the trace does not hold all of it: "incomplete"
 	StartUnknown                   // the trace begins inside it
 )
@@ -238,7 +238,7 @@ func (r *Request) Marks() (m Marks) {
 			m |= Inferred
 		}
 	}
-	return m | marks(r.Guessed > 0, r.Outcome == Incomplete, r.StartUnknown)
+	return m | marks(r.Guessed > 0 || r.Why != nil && r.Why.ServerGuessed, r.Outcome == Incomplete, r.StartUnknown)
 }
 
 // Marks returns the doubts about s.

@@ -49,3 +49,10 @@ func TestServedPlace(t *testing.T) {
 		assert.Equal(t, c.url, s.URL(), name)
 	}
 }
+
+func TestMarkOfGuessedServer(t *testing.T) {
+	r := Request{Why: &Explanation{Server: &ServerRequest{}}}
+	assert.Zero(t, r.Marks())
+	r.Why.ServerGuessed = true
+	assert.Equal(t, []string{"guessed"}, r.Marks().List())
+}
