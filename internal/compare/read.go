@@ -75,7 +75,7 @@ type session struct {
 const (
 	keywordGC        = 0x1
 	keywordException = 0x8000
-	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for exceptions too, of
+	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections and exceptions too, of
 	// which a good run has none.
 	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
 )
@@ -108,7 +108,7 @@ func (t *Trace) unrecorded(s *session) (kinds []string) {
 		"cpu":        sampled,
 		"alloc":      s.verbose&keywordGC != 0 || weighs("alloc"),
 		"exceptions": s.keywords&(keywordException|keywordsBroad) != 0 || weighs("exceptions"),
-		"gc":         s.keywords&keywordGC != 0 || len(t.GC) > 0,
+		"gc":         s.keywords&(keywordGC|keywordsBroad) != 0 || len(t.GC) > 0,
 	} {
 		if !is {
 			kinds = append(kinds, kind)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -169,7 +168,7 @@ func (r *Result) verdict() (v []string) {
 		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
 	}
 	if r.lastUnlike() {
-		v = slices.Insert(v, 0, fmt.Sprintf("The traces last %s s and %s s: unless both did the same work, totals are not comparable.", number(r.Seconds[0]), number(r.Seconds[1])))
+		v = append([]string{fmt.Sprintf("The traces last %s s and %s s: unless both did the same work, totals are not comparable.", number(r.Seconds[0]), number(r.Seconds[1]))}, v...)
 	}
 	for _, n := range r.NotCompared {
 		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.name, n.Why))
