@@ -147,7 +147,8 @@ func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
 }
 
 // metricName builds a name: the provider in lower case without other characters, the
-// counter with _ for them, the unit. Values in MB are turned into bytes.
+// counter with _ for them, the unit. Values in MB are turned into bytes, and percentages
+// into ratios, of which 1 is the whole.
 func metricName(s *series) (name, unit string, scale float64) {
 	scale = 1
 	var b strings.Builder
@@ -164,7 +165,7 @@ func metricName(s *series) (name, unit string, scale float64) {
 	case "B", "By":
 		unit = "bytes"
 	case "%":
-		unit = "ratio"
+		unit, scale = "ratio", 0.01
 	case "", "count", "Count":
 	default:
 		if !strings.HasPrefix(s.Unit, "{") { // an annotation of UCUM, no unit

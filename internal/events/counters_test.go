@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/csv"
@@ -262,6 +263,7 @@ func TestQuantiles(t *testing.T) {
 }
 
 func TestMetricNames(t *testing.T) {
+	scales := map[string]float64{"MB": 1e6, "%": 0.01}
 	for want, s := range map[string]series{
 		"systemruntime_working_set_bytes":                {Point: Point{Provider: "System.Runtime", Name: "working-set", Unit: "MB"}},
 		"systemruntime_cpu_usage_ratio":                  {Point: Point{Provider: "System.Runtime", Name: "cpu-usage", Unit: "%"}},
@@ -270,8 +272,9 @@ func TestMetricNames(t *testing.T) {
 		"labmeter_http_server_request_duration_s":        {Point: Point{Provider: "Lab.Meter", Name: "http.server.request.duration", Unit: "s", Type: Histogram}},
 		"meter___": {Point: Point{Provider: "9Meter", Name: "äö"}},
 	} {
-		name, _, _ := metricName(&s)
+		name, _, scale := metricName(&s)
 		assert.Equal(t, want, name)
+		assert.Equal(t, cmp.Or(scales[s.Unit], 1), scale)
 	}
 }
 
