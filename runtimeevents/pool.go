@@ -64,6 +64,8 @@ type PoolProcess struct {
 	Delays []Delay
 	// Enqueued counts the work that was put into the queue.
 	Enqueued int64
+	// QueueTold says that the trace holds events of the queue, also where none of them is wanted.
+	QueueTold bool
 	// Births are the times between the creation of a thread and its first step.
 	Births []Delay
 
@@ -81,6 +83,9 @@ type Delay struct {
 type Pool struct {
 	// Delayed, if set, takes the times that work spent in the queue, as they end: there may be millions.
 	Delayed func(pid int, d Delay)
+	// Wanted, if set, says of which events something is told. The others are taken as far as they begin or end what is
+	// told of a wanted one: work is mostly enqueued on one thread and dequeued on another.
+	Wanted func(*nettrace.Event) bool
 
 	byPID map[int]*PoolProcess
 	order []*PoolProcess
@@ -110,7 +115,9 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	if ev.Metadata.Provider == nettrace.ProviderFramework {
 		if ev.Metadata.EventID == 30 || ev.Metadata.EventID == 31 {
 			q := p.process(ev.ProcessID)
-			switch d, ended := q.work(ev, ns); {
+			wanted := p.wants(ev)
+			switch d, ended := q.work(ev, ns, wanted); {
+			case !wanted:
 			case ended && p.Delayed != nil:
 				p.Delayed(ev.ProcessID, d)
 			case ended:
@@ -123,6 +130,10 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	switch id {
 	case IDWorkerStart, IDWorkerStop, IDWorkerWait, IDAdjustment, IDMinMaxThreads, IDThreadCreating, IDThreadRunning:
 	default:
+		return
+	}
+	wanted := p.wants(ev)
+	if !wanted && id != IDThreadCreating && id != IDThreadRunning {
 		return
 	}
 	q := p.process(ev.ProcessID)
@@ -152,10 +163,14 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		thread := cur.Pointer()
 		if at, ok := q.births[thread]; ok {
 			delete(q.births, thread)
-			q.Births = append(q.Births, Delay{ns, ns - at})
+			if wanted {
+				q.Births = append(q.Births, Delay{ns, ns - at})
+			}
 		}
 	}
 }
+
+func (p *Pool) wants(ev *nettrace.Event) bool { return p.Wanted == nil || p.Wanted(ev) }
 
 func (q *PoolProcess) worker(ev *nettrace.Event, ns int64, kind WorkerChangeKind) {
 	cur := ev.Cursor()
@@ -169,15 +184,18 @@ func (q *PoolProcess) worker(ev *nettrace.Event, ns int64, kind WorkerChangeKind
 const maxQueued = 1 << 20
 
 // work takes ThreadPoolEnqueueWork and ThreadPoolDequeueWork, which ends a wait. The same work may be queued
-// several times; the oldest goes first.
-func (q *PoolProcess) work(ev *nettrace.Event, ns int64) (d Delay, ended bool) {
+// several times; the oldest goes first. What is enqueued counts if it is wanted.
+func (q *PoolProcess) work(ev *nettrace.Event, ns int64, wanted bool) (d Delay, ended bool) {
 	cur := ev.Cursor()
 	id := cur.U64()
 	if cur.Err() != nil {
 		return d, false
 	}
+	q.QueueTold = true
 	if ev.Metadata.EventID == 30 {
-		q.Enqueued++
+		if wanted {
+			q.Enqueued++
+		}
 		if len(q.queue) < maxQueued && len(q.queue[id]) < maxQueued {
 			q.queue[id] = append(q.queue[id], ns)
 		}

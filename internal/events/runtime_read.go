@@ -81,7 +81,9 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	case KindLocks:
 		c = newLocksCollector(o.Between, o.Waits)
 	default:
-		c = newThreadsCollector(o.Between)
+		t := newThreadsCollector(o.Between)
+		t.Wanted, o.Wants = o.Wants, nil // work is enqueued on another thread than that which dequeues it
+		c = t
 	}
 	o.Load.NoSamples = true
 	o.Load.Take = func(ev *nettrace.Event, ns int64, stack func() profile.StackID) {
@@ -278,7 +280,7 @@ func (c *threadsCollector) wants(*nettrace.Event) bool { return false }
 func (c *threadsCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 	const enqueued = 30
-	if ev.Metadata.Provider == nettrace.ProviderFramework && ev.Metadata.EventID == enqueued && !c.in.at(ns) {
+	if ev.Metadata.Provider == nettrace.ProviderFramework && ev.Metadata.EventID == enqueued && !c.in.at(ns) && (c.Wanted == nil || c.Wanted(ev)) {
 		c.outside[ev.ProcessID]++
 	}
 }

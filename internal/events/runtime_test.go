@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 var reportKinds = map[string]ReportKind{"gc": KindGC, "jit": KindJIT, "locks": KindLocks, "threads": KindThreads}
@@ -133,6 +134,33 @@ func TestWaitsAreCounted(t *testing.T) {
 		assert.Greater(t, stats[1]["waits"], 3.0)
 		assert.InDelta(t, stats[1]["waits"], lists[0]-lists[1], 0)
 	}
+}
+
+// statsOf returns the totals of a report on one process.
+func statsOf(t *testing.T, r *Report) (stats map[string]any) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(writeRuntime(t, r, "ndjson", 0), "\n"), "\n")
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &stats))
+	return stats
+}
+
+// Work is of the thread that dequeues it, wherever it was enqueued.
+func TestQueueOfThreads(t *testing.T) {
+	of := func(wants func(tid uint64) bool) RuntimeOptions {
+		return RuntimeOptions{Wants: func(ev *nettrace.Event) bool { return wants(ev.ThreadID) }}
+	}
+	whole := statsOf(t, readReport(t, "threads", KindThreads, RuntimeOptions{}))
+	one := statsOf(t, readReport(t, "threads", KindThreads, of(func(tid uint64) bool { return tid == 22496 })))
+	rest := statsOf(t, readReport(t, "threads", KindThreads, of(func(tid uint64) bool { return tid != 22496 })))
+	assert.EqualValues(t, 589, one["dequeues"])
+	assert.EqualValues(t, 1, one["enqueues"])
+	for _, key := range []string{"enqueues", "dequeues", "queue_delay_ms_sum", "worker_starts"} {
+		assert.InDelta(t, whole[key], one[key].(float64)+rest[key].(float64), 1e-3, key)
+	}
+
+	const enqueues = 22470
+	none := readReport(t, "threads", KindThreads, of(func(tid uint64) bool { return tid == enqueues }))
+	assert.Contains(t, writeRuntime(t, none, "text", 0), "No work was taken from the queue.")
 }
 
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {

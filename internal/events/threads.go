@@ -158,6 +158,8 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, c *Context) (
 		}
 		v = append(v, fmt.Sprintf("Work stood in the queue for %s (median), %s (95 %%), %s at worst, in %s.%s",
 			duration(nanos(*s.DelayP50)), duration(nanos(*s.DelayP95)), duration(nanos(*s.DelayMax)), count(s.Dequeues, "item"), judged))
+	} else if p.QueueTold {
+		v = append(v, "No work was taken from the queue.")
 	} else {
 		v = append(v, "How long work stood in the queue was not recorded: --providers System.Diagnostics.Eventing.FrameworkEventSource:0x12:5 does.")
 	}
