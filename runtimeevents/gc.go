@@ -288,6 +288,9 @@ type GCs struct {
 	// start, and at Finish those that are left. Neither these nor their suspensions are kept then: what Finish returns has
 	// the suspensions of no collection.
 	Settled func(pid int, g *GC)
+	// Finalizing, if set, says how much of a run of finalizers counts, ns, and whether its objects do; from is Unknown
+	// where the trace lacks the start.
+	Finalizing func(from, until int64) (part int64, counts bool)
 
 	suspensions Suspensions
 	byPID       map[int]*GCProcess
@@ -349,7 +352,7 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	case IDFinalizersBegin:
 		p.finalizers = ns
 	case IDFinalizersEnd:
-		p.finalized(ev, ns)
+		c.finalized(p, ev, ns)
 	}
 }
 
@@ -648,11 +651,20 @@ func (p *GCProcess) dynamic(ev *nettrace.Event) {
 	}
 }
 
-func (p *GCProcess) finalized(ev *nettrace.Event, ns int64) {
+func (c *GCs) finalized(p *GCProcess, ev *nettrace.Event, ns int64) {
+	from := p.finalizers
+	p.finalizers = Unknown
+	var part int64
+	if from != Unknown {
+		part = ns - from
+	}
+	if c.Finalizing != nil {
+		var counts bool
+		if part, counts = c.Finalizing(from, ns); !counts {
+			return
+		}
+	}
 	cur := ev.Cursor()
 	p.Finalized += uint64(cur.U32())
-	if p.finalizers != Unknown {
-		p.Finalizing += ns - p.finalizers
-	}
-	p.finalizers = Unknown
+	p.Finalizing += part
 }

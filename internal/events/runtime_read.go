@@ -50,6 +50,17 @@ func (s Stretch) overlaps(from, until int64) bool {
 // at is overlaps for a moment.
 func (s Stretch) at(ns int64) bool { return s.overlaps(ns, max(ns, 0)) }
 
+// part is how much of a time is wanted.
+func (s Stretch) part(from, until int64) int64 {
+	if s.From > 0 {
+		from = max(from, s.From)
+	}
+	if s.To > 0 {
+		until = min(until, s.To)
+	}
+	return max(0, until-from)
+}
+
 // length is how much of a trace that ends then is wanted.
 func (s Stretch) length(end int64) int64 {
 	if s.To != 0 {
@@ -155,6 +166,12 @@ func newGCCollector(in Stretch) *gcCollector {
 		if in.overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
 		}
+	}
+	c.Finalizing = func(from, until int64) (int64, bool) {
+		if from == runtimeevents.Unknown {
+			return 0, in.at(until)
+		}
+		return in.part(from, until), in.overlaps(from, until)
 	}
 	c.Settled = func(pid int, g *runtimeevents.GC) {
 		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {

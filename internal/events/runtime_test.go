@@ -163,6 +163,21 @@ func TestQueueOfThreads(t *testing.T) {
 	assert.Contains(t, writeRuntime(t, none, "text", 0), "No work was taken from the queue.")
 }
 
+// Finalizers are those that ran in the time that is wanted.
+func TestFinalizersOfATime(t *testing.T) {
+	of := func(in Stretch) map[string]any {
+		return statsOf(t, readReport(t, "gc", KindGC, RuntimeOptions{Between: in}))
+	}
+	const half = 1500e6
+	whole, first, second := of(Stretch{}), of(Stretch{To: half}), of(Stretch{From: half})
+	assert.EqualValues(t, 539, whole["finalized"])
+	assert.Positive(t, first["finalized"])
+	assert.Positive(t, second["finalized"])
+	for _, key := range []string{"finalized", "finalizing_ms"} {
+		assert.InDelta(t, whole[key], first[key].(float64)+second[key].(float64), 1e-6, key)
+	}
+}
+
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
