@@ -1,6 +1,7 @@
 package runtimeevents
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tracefix/tracefix/nettrace"
@@ -118,7 +119,7 @@ type GC struct {
 	Pauses []*Suspension // those of this collection; the outer one of an inner collection too
 	Marks  []Marked
 
-	inner    int64 // of these pauses, what belongs to a collection inside
+	inner    []*GC // those that ran in these pauses
 	within   *GC   // the collection in whose pause this one ran
 	running  int   // collections inside that have not ended
 	recorded bool  // GlobalHeapHistory came
@@ -159,13 +160,21 @@ type Collection struct {
 
 // Pause is the time for which the collection kept all threads still, each instant
 // counted for one collection.
-func (g *GC) Pause() int64 {
+func (g *GC) Pause() int64 { return g.PauseIn(math.MinInt64, math.MaxInt64) }
+
+// PauseIn is as much of the Pause as lies between two times.
+func (g *GC) PauseIn(from, until int64) (sum int64) {
+	part := func(start, end int64) int64 { return max(0, min(end, until)-max(start, from)) }
 	if g.within != nil && g.End != Unknown {
-		return g.End - g.Start
+		return part(g.Start, g.End)
 	}
-	sum := -g.inner
 	for _, s := range g.Pauses {
-		sum += s.Pause()
+		sum += part(s.Start, s.Start+s.Pause())
+	}
+	for _, i := range g.inner {
+		if i.End != Unknown {
+			sum -= part(i.Start, i.End)
+		}
 	}
 	return max(0, sum)
 }
@@ -478,6 +487,7 @@ func (c *GCs) claim(p *GCProcess, g *GC) {
 		for _, outer := range slices.Backward(p.open) {
 			if slices.Contains(outer.Pauses, s) {
 				g.within = outer
+				outer.inner = append(outer.inner, g)
 				outer.running++
 				return
 			}
@@ -497,7 +507,6 @@ func (p *GCProcess) end(ev *nettrace.Event, ns int64) {
 		}
 		g.End = ns
 		if g.within != nil {
-			g.within.inner += g.End - g.Start
 			g.within.running--
 		}
 		p.open = slices.Delete(p.open, i, i+1)

@@ -125,6 +125,22 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// The parts of a pause add up to all of it, and those of a collection inside another's pause count once.
+func TestPauseIn(t *testing.T) {
+	p := collect([]step{
+		suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), gcStart(130, 1, 2, 0, NonConcurrentGC), gcEnd(170, 1, 2),
+		mark(200, 1, IDRestartEEBegin), mark(210, 1, IDRestartEEEnd),
+		suspend(300, 3, 6, 1), mark(310, 3, IDSuspendEEEnd), mark(325, 3, IDRestartEEBegin), mark(326, 3, IDRestartEEEnd), gcEnd(400, 3, 1),
+	})
+	outer, inner := p.Collections[0], p.Collections[1]
+	for _, tt := range []struct{ from, until, outer, inner int64 }{
+		{0, 500, 85, 40}, {0, 100, 0, 0}, {90, 140, 30, 10}, {140, 150, 0, 10}, {150, 310, 40, 20}, {205, 300, 0, 0}, {310, 500, 15, 0},
+	} {
+		assert.Equal(t, tt.outer, outer.PauseIn(tt.from, tt.until), tt)
+		assert.Equal(t, tt.inner, inner.PauseIn(tt.from, tt.until), tt)
+	}
+}
+
 // TestSampledBytesAreUnbiased checks the estimator against its definition: what a sample
 // stands for, times the probability of one, is the size.
 func TestSampledBytesAreUnbiased(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // told is all that a collection tells, as it stands.
 func told(g *GC) string {
 	c := *g
-	c.Pauses, c.within = nil, nil // pointers; what they tell follows
+	c.Pauses, c.inner, c.within = nil, nil, nil // pointers; what they tell follows
 	c.running, c.unsized = 0, false
 	return fmt.Sprintf("%+v pause %d from %d, suspending %d, waking %d", c, g.Pause(), g.PauseStart(), g.Suspend(), g.Waking())
 }

@@ -20,7 +20,10 @@ type gcRecord struct {
 }
 
 // gcTimes are those that a collection took, ns.
-type gcTimes struct{ pause, pauseStart, suspend, waking int64 }
+type gcTimes struct {
+	pause, pauseStart, suspend, waking int64
+	inside                             int64 // of pause, what lies in the time that is wanted
+}
 
 // gcRoots are what a collection marked by.
 type gcRoots struct {
@@ -28,9 +31,9 @@ type gcRoots struct {
 	marked [runtimeevents.Roots + 1]uint64 // bytes by kind, the last one for those without a name
 }
 
-// recordOf returns what is kept of g.
-func recordOf(g *runtimeevents.GC) *gcRecord {
-	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking()}}
+// recordOf returns what is kept of g, of which a part may lie in the time that is wanted.
+func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
+	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.bounds())}}
 	for _, m := range g.Marks {
 		kind := min(int(m.Kind), runtimeevents.Roots)
 		r.roots |= 1 << kind
@@ -235,6 +238,7 @@ var gcGroups = [...]string{"0", "1", "2 blocking", "2 background", "all"}
 // A gcGroup is some of the collections.
 type gcGroup struct {
 	pauses   *durations
+	inside   int64 // of them, what lies in the time that is wanted
 	promoted uint64
 }
 
@@ -258,12 +262,13 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		g := p.list.At(i)
 		for _, k := range []int{g.group(), len(gcGroups) - 1} {
 			s.groups[k].pauses.add(g.pause)
+			s.groups[k].inside += g.inside
 			s.groups[k].promoted += g.Promoted()
 		}
 		s.stats.add(&g)
 		s.slow.add(g.pause, i)
 		s.reasons[g.Reason.String()]++
-		s.pauses[g.Reason.String()] += g.pause
+		s.pauses[g.Reason.String()] += g.inside
 		if g.Reason.Induced() {
 			if who := caller(c.frames(g.Stack)); who != "" && !strings.HasPrefix(who, "?!") { // gc-collect records no names
 				s.inducers[who]++
@@ -328,9 +333,9 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	s.Finalized, s.Finalizing, s.Duration = p.Finalized, text.Millis(p.Finalizing), text.Millis(c.End)
 	s.Server = s.Heaps > 1
 	t := sums.all().pauses.spread()
-	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(t.Sum), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
+	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(sums.all().inside), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
 	for _, u := range p.Unclaimed() {
-		s.OtherPause += text.Millis(u.Pause())
+		s.OtherPause += text.Millis(c.In.part(u.Start, u.Start+u.Pause()))
 	}
 	if c.End > 0 {
 		s.PausePercent = 100 * (s.Pause + s.OtherPause) / text.Millis(c.End)
@@ -458,7 +463,7 @@ func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
 	for i, name := range gcGroups {
 		g := &sums.groups[i]
 		if t := g.pauses.spread(); t.Count > 0 {
-			byKind.Rows = append(byKind.Rows, []string{thousands(t.Count), duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(g.promoted)), name})
+			byKind.Rows = append(byKind.Rows, []string{thousands(t.Count), duration(g.inside), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(g.promoted)), name})
 		}
 	}
 	byReason := Table{Head: []string{"count", "pause", "reason"}, Left: 2}

@@ -72,7 +72,7 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		}
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
 		for _, m := range by[pid] {
-			s.add(m)
+			s.add(m, c.In)
 		}
 		row := func(i int) any {
 			m := by[pid][i]
@@ -99,19 +99,20 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 	return r
 }
 
-func (s *jitStats) add(m *runtimeevents.Compilation) {
+func (s *jitStats) add(m *runtimeevents.Compilation, in Stretch) {
+	time := text.Millis(in.part(m.Stop-m.Time(), m.Stop))
 	s.Methods++
 	s.Tiers[m.Tier.String()]++
 	s.IL += int64(m.IL)
 	s.Native += int64(m.Native)
 	s.CodeBytes += m.CodeBytes
-	s.Total += text.Millis(m.Time())
+	s.Total += time
 	if m.Background() {
 		s.Background++
-		s.BackgroundMS += text.Millis(m.Time())
+		s.BackgroundMS += time
 	} else {
 		s.Foreground++
-		s.ForegroundMS += text.Millis(m.Time())
+		s.ForegroundMS += time
 	}
 	if m.Dynamic {
 		s.Dynamic++
@@ -155,7 +156,7 @@ type jitSum struct {
 	slowest     int64
 }
 
-func sumJIT(list []*runtimeevents.Compilation, key func(*runtimeevents.Compilation) string) []jitSum {
+func sumJIT(list []*runtimeevents.Compilation, in Stretch, key func(*runtimeevents.Compilation) string) []jitSum {
 	index := map[string]int{}
 	var sums []jitSum
 	for _, m := range list {
@@ -168,9 +169,10 @@ func sumJIT(list []*runtimeevents.Compilation, key func(*runtimeevents.Compilati
 		}
 		s := &sums[i]
 		s.n++
-		s.time += m.Time()
+		time := in.part(m.Stop-m.Time(), m.Stop)
+		s.time += time
 		if !m.Background() {
-			s.ahead += m.Time()
+			s.ahead += time
 		}
 		s.il += int64(m.IL)
 		s.native += int64(m.Native)
@@ -183,7 +185,7 @@ func sumJIT(list []*runtimeevents.Compilation, key func(*runtimeevents.Compilati
 func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Compilation) string, c *Context) []Table {
 	group := func(title, last string, key func(*runtimeevents.Compilation) string) Table {
 		t := Table{Title: title, Head: []string{"methods", "time", "waited for", "slowest", "il", "native", last}, Left: 6, Spare: []string{"il", "slowest"}}
-		sums := sumJIT(list, key)
+		sums := sumJIT(list, c.In, key)
 		n := c.cut(len(sums))
 		t.More = len(sums) - n
 		for _, s := range sums[:n] {

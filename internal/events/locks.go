@@ -194,6 +194,7 @@ func lockAddress(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 type lockSum struct {
 	name            string
 	waits           *durations
+	inside          int64 // of waits, what lies in the time that is wanted
 	threads, owners map[uint64]int
 	methods         map[string]int
 	noStops         int
@@ -246,7 +247,8 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 	for i := range ended.Len() {
 		x := ended.At(i)
 		wait, who := x.Wait(), caller(c.frames(x.Stack))
-		of(&x, who).waits.add(wait)
+		inside := c.In.part(x.Start, x.Start+wait)
+		lock := of(&x, who)
 		who = cmp.Or(who, noStack)
 		in := byMethod[who]
 		if in == nil {
@@ -254,9 +256,11 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 			byMethod[who] = in
 			s.methods = append(s.methods, in)
 		}
-		for _, sum := range []*lockSum{in, &s.all} {
+		in.threads[x.Thread]++
+		s.all.threads[x.Thread]++
+		for _, sum := range []*lockSum{lock, in, &s.all} {
 			sum.waits.add(wait)
-			sum.threads[x.Thread]++
+			sum.inside += inside
 		}
 		if i == 0 || wait > s.worst.Wait() {
 			s.worst = x
@@ -269,9 +273,9 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 		of(&x, caller(c.frames(x.Stack))).noStops++
 	}
 	slices.SortStableFunc(s.locks, func(a, b *lockSum) int {
-		return cmp.Or(cmp.Compare(b.waits.sum, a.waits.sum), cmp.Compare(b.waits.times.Len(), a.waits.times.Len()))
+		return cmp.Or(cmp.Compare(b.inside, a.inside), cmp.Compare(b.waits.times.Len(), a.waits.times.Len()))
 	})
-	slices.SortStableFunc(s.methods, func(a, b *lockSum) int { return cmp.Compare(b.waits.sum, a.waits.sum) })
+	slices.SortStableFunc(s.methods, func(a, b *lockSum) int { return cmp.Compare(b.inside, a.inside) })
 	return s
 }
 
@@ -290,7 +294,7 @@ func (s *lockSum) where() string {
 func locksStatsOf(pid int, sums *lockSums) locksStats {
 	t := sums.all.waits.spread()
 	return locksStats{
-		K: "stats", PID: pid, Starts: t.Count + sums.all.noStops, Stops: t.Count, NoStop: sums.all.noStops, Total: text.Millis(t.Sum), Max: text.Millis(t.Max), Mean: text.Millis(t.Mean), P95: text.Millis(t.P95),
+		K: "stats", PID: pid, Starts: t.Count + sums.all.noStops, Stops: t.Count, NoStop: sums.all.noStops, Total: text.Millis(sums.all.inside), Max: text.Millis(t.Max), Mean: text.Millis(t.Mean), P95: text.Millis(t.P95),
 		Locks: len(sums.locks), Threads: len(sums.all.threads),
 	}
 }
@@ -309,7 +313,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	first := sums.locks[0]
 	if where := first.where(); where != "" && total > 0 {
 		t := first.waits.spread()
-		v = append(v, fmt.Sprintf("%s of it for one lock, in %s: %s of %s, up to %s.", percent(float64(t.Sum), float64(total)), short(where),
+		v = append(v, fmt.Sprintf("%s of it for one lock, in %s: %s of %s, up to %s.", percent(float64(first.inside), float64(total)), short(where),
 			count(t.Count, "wait"), duration(t.Mean)+" on average", duration(t.Max)))
 	}
 	if s.Stops > 0 {
@@ -338,13 +342,13 @@ func locksTables(ended *spool.List[lockRecord], sums *lockSums, c *Context) []Ta
 		if s.noStops > 0 {
 			waits += "+" + strconv.Itoa(s.noStops)
 		}
-		byLock.Rows = append(byLock.Rows, []string{waits, duration(t.Sum), duration(t.Mean), duration(t.P95), duration(t.Max), thousands(len(s.threads)), thousands(len(s.owners)), s.name, s.where()})
+		byLock.Rows = append(byLock.Rows, []string{waits, duration(s.inside), duration(t.Mean), duration(t.P95), duration(t.Max), thousands(len(s.threads)), thousands(len(s.owners)), s.name, s.where()})
 	}
 	n = c.cut(len(sums.methods))
 	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, Spare: []string{"mean"}, More: len(sums.methods) - n}
 	for _, s := range sums.methods[:n] {
 		t := s.waits.spread()
-		byMethod.Rows = append(byMethod.Rows, []string{thousands(t.Count), duration(t.Sum), duration(t.Mean), duration(t.Max), thousands(len(s.threads)), s.name})
+		byMethod.Rows = append(byMethod.Rows, []string{thousands(t.Count), duration(s.inside), duration(t.Mean), duration(t.Max), thousands(len(s.threads)), s.name})
 	}
 	numbers := sums.slow.numbers()
 	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, Spare: []string{"owner"}, More: ended.Len() - len(numbers)}

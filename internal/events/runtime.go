@@ -85,7 +85,9 @@ type Table struct {
 // Context is what a report knows beside the events.
 type Context struct {
 	Name string // of the trace
-	End  int64  // ns: time of the last event
+	End  int64  // ns: time of the last event, or how much of the trace is wanted
+	// In is what is wanted of the trace. Sums are of it alone; single times are whole.
+	In Stretch
 	// Process returns the name of a process, empty if it is not known.
 	Process func(pid int) string
 	// Frames returns the full names of a stack, root first.

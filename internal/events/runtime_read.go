@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -52,13 +53,20 @@ func (s Stretch) at(ns int64) bool { return s.overlaps(ns, max(ns, 0)) }
 
 // part is how much of a time is wanted.
 func (s Stretch) part(from, until int64) int64 {
+	first, last := s.bounds()
+	return max(0, min(until, last)-max(from, first))
+}
+
+// bounds are where it starts and ends.
+func (s Stretch) bounds() (from, until int64) {
+	from, until = math.MinInt64, math.MaxInt64
 	if s.From > 0 {
-		from = max(from, s.From)
+		from = s.From
 	}
 	if s.To > 0 {
-		until = min(until, s.To)
+		until = s.To
 	}
-	return max(0, until-from)
+	return from, until
 }
 
 // length is how much of a trace that ends then is wanted.
@@ -126,7 +134,7 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[profile.StackID][]string{}
 	c.Frames = func(stack profile.StackID) []string {
 		names, ok := known[stack]
@@ -175,7 +183,7 @@ func newGCCollector(in Stretch) *gcCollector {
 	}
 	c.Settled = func(pid int, g *runtimeevents.GC) {
 		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {
-			c.lists.add(pid, recordOf(g))
+			c.lists.add(pid, recordOf(g, in))
 		}
 	}
 	return c

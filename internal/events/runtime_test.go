@@ -178,6 +178,35 @@ func TestFinalizersOfATime(t *testing.T) {
 	}
 }
 
+// What lasts over the edge of the time that is wanted counts in sums as far as it lies within: the sums before and behind
+// a moment add up, also where it cuts the longest of all in two.
+func TestSumsAreOfTheTime(t *testing.T) {
+	for name, keys := range map[string]struct{ start, length, sum string }{
+		"gc": {"pause_start_ms", "pause_ms", "total_pause_ms"}, "jit": {"start_ms", "compile_ms", "total_ms"}, "locks": {"start_ms", "ms", "total_ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(in Stretch) *Report { return readReport(t, name, reportKinds[name], RuntimeOptions{Between: in}) }
+			var cut, longest float64
+			for line := range strings.Lines(writeRuntime(t, of(Stretch{}), "ndjson", 0)) {
+				var row map[string]any
+				require.NoError(t, json.Unmarshal([]byte(line), &row))
+				if length, ok := row[keys.length].(float64); ok && length > longest {
+					cut, longest = row[keys.start].(float64)+length/2, length
+				}
+			}
+			whole, first, second := statsOf(t, of(Stretch{})), statsOf(t, of(Stretch{To: nanos(cut)})), statsOf(t, of(Stretch{From: nanos(cut)}))
+			assert.InDelta(t, whole[keys.sum], first[keys.sum].(float64)+second[keys.sum].(float64), 1e-3)
+
+			middle := statsOf(t, of(Stretch{From: nanos(cut - longest/4), To: nanos(cut + longest/4)}))
+			assert.GreaterOrEqual(t, middle[keys.sum], longest/2-1e-3)
+			if name == "gc" {
+				assert.InDelta(t, 100, middle["gc_pause_percent"], 1e-3)
+				assert.InDelta(t, longest, middle["max_pause_ms"], 1e-9, "single times are whole")
+			}
+		})
+	}
+}
+
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
