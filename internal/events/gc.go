@@ -45,7 +45,21 @@ func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
 // A gcProcess is one process, whose collections are in a list, in order of their start.
 type gcProcess struct {
 	*runtimeevents.GCProcess
-	list *spool.List[gcRecord]
+	list   *spool.List[gcRecord]
+	before *generationArray // sizes after the last collection before those of the list, nil if not told
+}
+
+// measures reports whether what was allocated until the next collection can be told from the sizes after g. A background
+// collection's are those of its end, when the program has gone on.
+func measures(g *runtimeevents.Collection) bool { return g.HasSizes && g.HasHistory && !g.Concurrent }
+
+// sizesAfter are the sizes of the generations behind g.
+func sizesAfter(g *runtimeevents.Collection) *generationArray {
+	var a generationArray
+	for i := range g.Gen {
+		a[i] = g.Gen[i].After
+	}
+	return &a
 }
 
 type generationArray = [runtimeevents.Generations]uint64
@@ -257,9 +271,12 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 	for i := range s.groups {
 		s.groups[i].pauses = newDurations(aside)
 	}
-	var was [runtimeevents.Generations]uint64 // sizes after the collection before whose sizes and history are told
+	was := p.before // sizes after the collection before whose sizes and history are told
 	for i := range p.list.Len() {
 		g := p.list.At(i)
+		if was == nil && i == 0 && g.Number == 1 {
+			was = new(generationArray) // before the process's first collection there was nothing
+		}
 		for _, k := range []int{g.group(), len(gcGroups) - 1} {
 			s.groups[k].pauses.add(g.pause)
 			s.groups[k].inside += g.inside
@@ -291,16 +308,16 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 			s.last = new(gcRecord)
 		}
 		*s.last = g
-		if !g.HasHistory || g.Concurrent {
+		if !measures(&g.Collection) {
 			continue
 		}
-		for _, i := range []int{0, 3, 4} { // where objects are allocated
-			s.allocated += g.Gen[i].Before - min(g.Gen[i].Before, was[i])
+		if was != nil {
+			for _, i := range []int{0, 3, 4} { // where objects are allocated
+				s.allocated += g.Gen[i].Before - min(g.Gen[i].Before, was[i])
+			}
+			s.allocating = true
 		}
-		for i := range was {
-			was[i] = g.Gen[i].After
-		}
-		s.allocating = true
+		was = sizesAfter(&g.Collection)
 	}
 	return s
 }

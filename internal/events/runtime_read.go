@@ -165,11 +165,12 @@ type gcCollector struct {
 	runtimeevents.GCs
 	in     Stretch
 	others map[int]bool // processes that were suspended for other reasons
+	before map[int]*generationArray
 	lists  lists[gcRecord]
 }
 
 func newGCCollector(in Stretch) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
+	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*generationArray{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
@@ -184,6 +185,8 @@ func newGCCollector(in Stretch) *gcCollector {
 	c.Settled = func(pid int, g *runtimeevents.GC) {
 		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {
 			c.lists.add(pid, recordOf(g, in))
+		} else if g.End < in.From && measures(&g.Collection) {
+			c.before[pid] = sizesAfter(&g.Collection)
 		}
 	}
 	return c
@@ -204,7 +207,7 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
 		l := c.lists.list(p.PID)
 		if l.Len()+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
-			procs = append(procs, &gcProcess{p, l})
+			procs = append(procs, &gcProcess{p, l, c.before[p.PID]})
 		}
 	}
 	return gcReport(procs, c.lists.aside, x)

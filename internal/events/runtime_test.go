@@ -19,6 +19,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 var reportKinds = map[string]ReportKind{"gc": KindGC, "jit": KindJIT, "locks": KindLocks, "threads": KindThreads}
@@ -204,6 +205,43 @@ func TestSumsAreOfTheTime(t *testing.T) {
 				assert.InDelta(t, longest, middle["max_pause_ms"], 1e-9, "single times are whole")
 			}
 		})
+	}
+}
+
+// By the sizes of the heap what was allocated is what it grew by between two collections, not what was there before.
+func TestAllocatedBySizes(t *testing.T) {
+	of := func(in Stretch) float64 {
+		stats := statsOf(t, readReport(t, "alloc", KindGC, RuntimeOptions{Between: in}))
+		require.Equal(t, "heap_sizes", stats["allocated_by"])
+		return stats["total_allocated_bytes"].(float64)
+	}
+	const half = 2e9
+	assert.InDelta(t, of(Stretch{}), of(Stretch{To: half})+of(Stretch{From: half}), 0.5)
+
+	collection := func(number uint32, before, after uint64) *gcRecord {
+		g := &gcRecord{}
+		g.Number, g.HasSizes, g.HasHistory = number, true, true
+		g.Gen[0].Before, g.Gen[0].After = before, after
+		return g
+	}
+	for name, tt := range map[string]struct {
+		list   []*gcRecord
+		before *generationArray
+		want   uint64
+		told   bool
+	}{
+		"from the start of the process":            {[]*gcRecord{collection(1, 100, 40), collection(2, 120, 50)}, nil, 100 + 80, true},
+		"attached: the first one is a start":       {[]*gcRecord{collection(7, 100, 40), collection(8, 120, 50)}, nil, 80, true},
+		"attached: one collection tells nothing":   {[]*gcRecord{collection(7, 100, 40)}, nil, 0, false},
+		"behind a collection before what is asked": {[]*gcRecord{collection(7, 100, 40)}, &generationArray{70}, 30, true},
+	} {
+		l := listsIn[gcRecord](nil)
+		for _, g := range tt.list {
+			l.add(1, g)
+		}
+		sums := sumGCs(&gcProcess{&runtimeevents.GCProcess{PID: 1}, l.list(1), tt.before}, nil, &Context{})
+		assert.Equal(t, tt.want, sums.allocated, name)
+		assert.Equal(t, tt.told, sums.allocating, name)
 	}
 }
 
