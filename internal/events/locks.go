@@ -102,8 +102,7 @@ type contentionRow struct {
 	Frames   []string `json:"frames,omitempty"`
 }
 
-// A waitRow is a wait for an event, a task, a thread or Monitor.Wait. Those of contended locks
-// are among them.
+// A waitRow is a wait for an event, a task, a thread or Monitor.Wait, and for no lock.
 type waitRow struct {
 	K      string   `json:"k"`
 	PID    int      `json:"pid"`
@@ -128,7 +127,7 @@ type locksStats struct {
 	P95     float64 `json:"p95_ms"`
 	Locks   int     `json:"locks"`
 	Threads int     `json:"threads"`
-	Waits   int     `json:"waits"`
+	Waits   int     `json:"waits"` // those for locks, too
 }
 
 // locksReport reports on contention.
@@ -136,7 +135,7 @@ func locksReport(l *locks, c *Context) *Report {
 	r := &Report{Title: "Locks of " + c.Name, row: contentionRow{}, stats: locksStats{K: "stats"}, aside: l.aside}
 	var stats []any
 	for _, pid := range l.pids() {
-		ended, abandoned, waits := l.inOrder(l.ended.list(pid)), l.inOrder(l.abandoned.list(pid)), l.waits.list(pid)
+		ended, abandoned, waits := l.inOrder(l.ended.list(pid)), l.inOrder(l.abandoned.list(pid)), l.inOrder(l.waits.list(pid))
 		row := func(i int) any { return contentionRowOf(ptr(ended.At(i)), c) }
 		r.Rows.add(ended.Len(), row)
 		r.CSV.add(ended.Len(), row)

@@ -237,12 +237,29 @@ type locksCollector struct {
 	contentions runtimeevents.Contentions
 	pending     runtimeevents.Waits
 	all         *locks
-	waits       bool // they are listed
+	waits       bool // those for no lock are listed
 	in          Stretch
+	held        map[thread]*heldWaits
 }
 
+// A thread is one of a process.
+type thread struct {
+	pid int
+	id  uint64
+}
+
+// heldWaits are those of a thread since it began to wait for a lock. They were for that lock if it gets it, which its stop
+// tells: a Lock.TryEnter that gives up has none, and what the thread waits for later is for no lock.
+type heldWaits struct {
+	since int64
+	list  []*runtimeevents.Wait
+}
+
+// mostHeld bounds them. A contended lock is tried again after each of its waits: 60 times in a recording of a convoy.
+const mostHeld = 1 << 10
+
 func newLocksCollector(in Stretch, waits bool) *locksCollector {
-	return &locksCollector{in: in, waits: waits, all: newLocks(input.Aside(reportMemory))}
+	return &locksCollector{in: in, waits: waits, all: newLocks(input.Aside(reportMemory)), held: map[thread]*heldWaits{}}
 }
 
 func (c *locksCollector) wants(ev *nettrace.Event) bool {
@@ -253,15 +270,39 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	if x := c.contentions.Event(ev, ns, stack); x != nil {
 		c.contended(x)
 	}
+	if c.waits && runtimeevents.IsContention(ev) {
+		c.held[thread{ev.ProcessID, ev.ThreadID}] = &heldWaits{since: ns}
+	}
 	if w := c.pending.Event(ev, ns, stack); w != nil && c.in.overlaps(w.Start, w.Stop) {
 		c.all.waited(w)
 		if c.waits {
-			c.all.list(w)
+			c.waited(w)
 		}
 	}
 }
 
+// waited lists a wait, once it is sure that it was for no lock.
+func (c *locksCollector) waited(w *runtimeevents.Wait) {
+	h := c.held[thread{w.Process, w.Thread}]
+	if h == nil || w.Start < h.since {
+		c.all.list(w)
+		return
+	}
+	if len(h.list) == mostHeld {
+		c.all.list(h.list[0])
+		h.list = h.list[1:]
+	}
+	h.list = append(h.list, w)
+}
+
 func (c *locksCollector) contended(x *runtimeevents.Contention) {
+	key := thread{x.Process, x.Thread}
+	if h := c.held[key]; h != nil && x.Stop == runtimeevents.Unknown {
+		for _, w := range h.list {
+			c.all.list(w)
+		}
+	}
+	delete(c.held, key)
 	if c.in.overlaps(x.Start, x.Stop) {
 		c.all.add(x)
 	}
