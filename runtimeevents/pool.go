@@ -58,6 +58,7 @@ type PoolProcess struct {
 	PID         int
 	Adjustments []Adjustment
 	Workers     []WorkerChange
+	Before      uint32 // workers that existed before these, where more is known of it than they tell
 	Limits      []Limits
 	// Delays are the times, ns, that work spent in the queue, in the order of dequeueing;
 	// they need the events of FrameworkEventSource. Empty where Pool.Delayed took them.
@@ -68,6 +69,8 @@ type PoolProcess struct {
 	QueueTold bool
 	// Births are the times between the creation of a thread and its first step.
 	Births []Delay
+
+	unwanted bool // some workers changed on threads that are not wanted
 
 	queue  map[uint64][]int64 // enqueued and not dequeued, oldest first, by work id
 	births map[uint64]int64
@@ -133,10 +136,11 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		return
 	}
 	wanted := p.wants(ev)
+	q := p.process(ev.ProcessID)
 	if !wanted && id != IDThreadCreating && id != IDThreadRunning {
+		q.unwanted = q.unwanted || id == IDWorkerStart || id == IDWorkerStop
 		return
 	}
-	q := p.process(ev.ProcessID)
 	cur := ev.Cursor()
 	switch id {
 	case IDWorkerStart:
@@ -223,8 +227,40 @@ func (q *PoolProcess) Count(kind WorkerChangeKind) (n int) {
 	return n
 }
 
+// WorkersAt is the number of workers that existed at a time: that behind the last change before it or, if there is none,
+// that from which the first one came. It is 0 where that is not known: changes made on threads that are not wanted are not.
+func (q *PoolProcess) WorkersAt(ns int64) uint32 {
+	if q.unwanted {
+		return 0
+	}
+	i := slices.IndexFunc(q.Workers, func(w WorkerChange) bool { return w.Time >= ns })
+	if i < 0 {
+		i = len(q.Workers)
+	}
+	if i > 0 {
+		return q.Workers[i-1].Workers
+	}
+	return q.beforeFirst()
+}
+
+// beforeFirst is the number of workers from which the first change came: a change tells that behind it.
+func (q *PoolProcess) beforeFirst() uint32 {
+	if len(q.Workers) == 0 {
+		return 0
+	}
+	switch first := q.Workers[0]; first.Kind {
+	case WorkerStop:
+		return first.Workers + 1
+	case WorkerStart:
+		return first.Workers - min(first.Workers, 1)
+	default:
+		return first.Workers
+	}
+}
+
 // MaxWorkers is the largest number of workers that existed.
-func (q *PoolProcess) MaxWorkers() (n uint32) {
+func (q *PoolProcess) MaxWorkers() uint32 {
+	n := max(q.Before, q.beforeFirst())
 	for _, w := range q.Workers {
 		n = max(n, w.Workers)
 	}

@@ -357,6 +357,7 @@ func (c *threadsCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 func (c *threadsCollector) report(x *Context, in Stretch) *Report {
 	procs := c.Processes()
 	for _, p := range procs {
+		p.Before = p.WorkersAt(in.From) // their number holds on until the next change
 		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.at(a.Time) })
 		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.at(w.Time) })
 		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.at(l.Time) })

@@ -297,6 +297,25 @@ func TestAllocatedBySizes(t *testing.T) {
 	}
 }
 
+// Workers exist also where their number does not grow.
+func TestMostWorkersOfATime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in   Stretch
+		want uint32
+	}{
+		"all":                              {Stretch{}, 15},
+		"most were there before":           {Stretch{From: 4e9, To: 4.2e9}, 15},
+		"only waits":                       {Stretch{From: 1.8e9, To: 2e9}, 3},
+		"no worker starts, stops or waits": {Stretch{From: 3.9e9, To: 4.02e9}, 15},
+		"from nothing":                     {Stretch{To: 1e9}, 2},
+	} {
+		assert.EqualValues(t, tt.want, statsOf(t, readReport(t, "threads", KindThreads, RuntimeOptions{Between: tt.in}))["max_active"], name)
+	}
+	// The thread started as the tenth worker and dequeues still; how many there are then is of other threads.
+	one := RuntimeOptions{Between: Stretch{From: 4.3e9, To: 4.6e9}, Wants: func(ev *nettrace.Event) bool { return ev.ThreadID == 22496 }}
+	assert.Less(t, statsOf(t, readReport(t, "threads", KindThreads, one))["max_active"], 10.0)
+}
+
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
