@@ -55,6 +55,9 @@ type JIT struct {
 	Compilations []*Compilation // in order of their ends
 	// Unfinished counts compilations whose end the trace does not hold.
 	Unfinished int
+	// Counts, if set, says which of these count, by their start and the time by which they were over; that is Unknown where
+	// the trace ended before.
+	Counts func(start, until int64) bool
 	// Batches are the runs of the background compiler, ns from start to stop.
 	Batches []Batch
 
@@ -114,9 +117,17 @@ func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
 // Finish counts what has not ended.
 func (j *JIT) Finish() {
 	for _, open := range j.open {
-		j.Unfinished += len(open)
+		j.unfinished(open, Unknown)
 	}
 	j.open = nil
+}
+
+func (j *JIT) unfinished(list []*started, until int64) {
+	for _, s := range list {
+		if j.Counts == nil || j.Counts(s.c.Start, until) {
+			j.Unfinished++
+		}
+	}
 }
 
 func (j *JIT) start(ev *nettrace.Event, ns int64, stack uint32) {
@@ -133,8 +144,8 @@ func (j *JIT) start(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 	open := j.open[keyOf(ev)]
 	if len(open) == maxNested {
+		j.unfinished(open[:1], ns)
 		open = open[1:]
-		j.Unfinished++
 	}
 	j.open[keyOf(ev)] = append(open, s)
 }
@@ -175,7 +186,7 @@ func (j *JIT) load(ev *nettrace.Event, ns int64) {
 	for i := len(open) - 1; i >= 0; i-- {
 		if open[i].method == m.MethodID {
 			c = &open[i].c
-			j.Unfinished += len(open) - 1 - i
+			j.unfinished(open[i+1:], ns)
 			j.open[keyOf(ev)] = open[:i]
 			break
 		}

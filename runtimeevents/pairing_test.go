@@ -95,6 +95,25 @@ func TestOldContentionTellsNeitherLockNorDuration(t *testing.T) {
 	assert.Equal(t, Contention{Process: 1, Thread: 1, Start: 5, Stop: 9, Duration: Unknown, Native: true}, *got)
 }
 
+func TestUnfinishedCompilationsCountOnDemand(t *testing.T) {
+	for name, tt := range map[string]struct {
+		counts func(start, until int64) bool
+		want   int
+	}{
+		"all":                       {nil, maxNested + 2},
+		"those that never end":      {func(_, until int64) bool { return until == Unknown }, maxNested + 1},
+		"those that start later on": {func(start, _ int64) bool { return start > 1 }, maxNested},
+	} {
+		jit := JIT{Counts: tt.counts}
+		jit.Event(event(IDMethodJittingStarted, 1, 8, uint64(1), uint64(2), uint32(3), uint32(4)), 1, 0)
+		for ns := range int64(maxNested + 1) { // the first one is given up for the last one
+			jit.Event(event(IDMethodJittingStarted, 1, 7, uint64(ns), uint64(2), uint32(3), uint32(4)), 1+ns, 0)
+		}
+		jit.Finish()
+		assert.Equal(t, tt.want, jit.Unfinished, name)
+	}
+}
+
 func TestWaitsNest(t *testing.T) {
 	var w Waits
 	start := func(source uint8) *nettrace.Event { return event(IDWaitStart, 0, 1, source, uint64(77), uint16(0)) }

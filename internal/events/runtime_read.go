@@ -96,7 +96,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	case KindGC:
 		c = newGCCollector(o.Between)
 	case KindJIT:
-		c = &jitCollector{}
+		c = &jitCollector{runtimeevents.JIT{Counts: o.Between.overlaps}}
 	case KindLocks:
 		c = newLocksCollector(o.Between, o.Waits)
 	default:

@@ -316,6 +316,17 @@ func TestMostWorkersOfATime(t *testing.T) {
 	assert.Less(t, statsOf(t, readReport(t, "threads", KindThreads, one))["max_active"], 10.0)
 }
 
+// Compilations without an end are those that began in the time that is wanted, or before.
+func TestUnfinishedOfATime(t *testing.T) {
+	wants := func(ev *nettrace.Event) bool {
+		return ev.Metadata.EventID != runtimeevents.IDMethodLoadVerbose || ev.ThreadID%2 == 0
+	}
+	whole := statsOf(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: wants}))
+	first := statsOf(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: wants, Between: Stretch{To: 6e8}}))
+	assert.Positive(t, first["unfinished"])
+	assert.Greater(t, whole["unfinished"], first["unfinished"])
+}
+
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
