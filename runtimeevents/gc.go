@@ -158,8 +158,17 @@ type Collection struct {
 	Stack uint32
 }
 
+// PauseTold reports whether the trace holds all of the pause. It lacks the restart where it ends within the pause, or lost
+// events, and the suspension where it begins within it.
+func (g *GC) PauseTold() bool {
+	if g.within != nil {
+		return g.End != Unknown
+	}
+	return len(g.Pauses) > 0 && !slices.ContainsFunc(g.Pauses, func(s *Suspension) bool { return s.Restart == Unknown })
+}
+
 // Pause is the time for which the collection kept all threads still, each instant
-// counted for one collection.
+// counted for one collection; of pauses that the trace does not tell nothing, see PauseTold.
 func (g *GC) Pause() int64 { return g.PauseIn(math.MinInt64, math.MaxInt64) }
 
 // PauseIn is as much of the Pause as lies between two times.

@@ -117,6 +117,7 @@ func TestPauses(t *testing.T) {
 			}
 			var got []want
 			for _, g := range p.Collections {
+				assert.Equal(t, name != "the trace ends within a pause", g.PauseTold())
 				got = append(got, want{g.Number, g.Pause(), g.Concurrent})
 			}
 			assert.Equal(t, tt.want, got)

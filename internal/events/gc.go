@@ -23,6 +23,7 @@ type gcRecord struct {
 type gcTimes struct {
 	pause, pauseStart, suspend, waking int64
 	inside                             int64 // of pause, what lies in the time that is wanted
+	untold                             bool  // the trace lacks the start or the end of the pause, which then is 0
 }
 
 // gcRoots are what a collection marked by.
@@ -33,7 +34,10 @@ type gcRoots struct {
 
 // recordOf returns what is kept of g, of which a part may lie in the time that is wanted.
 func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
-	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.bounds())}}
+	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.bounds()), !g.PauseTold()}}
+	if r.untold {
+		r.pause, r.inside = 0, 0
+	}
 	for _, m := range g.Marks {
 		kind := min(int(m.Kind), runtimeevents.Roots)
 		r.roots |= 1 << kind
@@ -78,7 +82,7 @@ type gcRow struct {
 	Induced       bool              `json:"induced"`
 	Start         float64           `json:"start_ms"`
 	PauseStart    float64           `json:"pause_start_ms"`
-	Pause         float64           `json:"pause_ms"`
+	Pause         *float64          `json:"pause_ms,omitempty"` // nil: the trace lacks its start or end
 	Suspend       float64           `json:"suspend_ms"`
 	Waking        float64           `json:"waking_ms"`
 	Duration      *float64          `json:"duration_ms,omitempty"`
@@ -168,8 +172,11 @@ func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 	row := gcRow{
 		K: "gc", PID: pid, Number: g.Number, Generation: g.Generation, Type: g.Type.String(), Concurrent: g.Concurrent,
 		Reason: g.Reason.String(), ReasonNumber: uint32(g.Reason), Induced: g.Reason.Induced(),
-		Start: text.Millis(g.Start), PauseStart: text.Millis(g.pauseStart), Pause: text.Millis(g.pause), Suspend: text.Millis(g.suspend), Waking: text.Millis(g.waking),
+		Start: text.Millis(g.Start), PauseStart: text.Millis(g.pauseStart), Suspend: text.Millis(g.suspend), Waking: text.Millis(g.waking),
 		Heaps: g.Heaps, Mechanisms: strings.Join(g.Mechanisms.Names(), ", "), Pressure: g.MemoryPressure, Frames: c.frames(g.Stack),
+	}
+	if !g.untold {
+		row.Pause = told(g.pause)
 	}
 	if g.End >= 0 {
 		row.Duration = told(g.Duration())
@@ -251,8 +258,9 @@ var gcGroups = [...]string{"0", "1", "2 blocking", "2 background", "all"}
 
 // A gcGroup is some of the collections.
 type gcGroup struct {
-	pauses   *durations
-	inside   int64 // of them, what lies in the time that is wanted
+	count    int
+	pauses   *durations // of those that told it
+	inside   int64      // of them, what lies in the time that is wanted
 	promoted uint64
 }
 
@@ -278,12 +286,17 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 			was = new(generationArray) // before the process's first collection there was nothing
 		}
 		for _, k := range []int{g.group(), len(gcGroups) - 1} {
-			s.groups[k].pauses.add(g.pause)
+			if !g.untold {
+				s.groups[k].pauses.add(g.pause)
+			}
+			s.groups[k].count++
 			s.groups[k].inside += g.inside
 			s.groups[k].promoted += g.Promoted()
 		}
 		s.stats.add(&g)
-		s.slow.add(g.pause, i)
+		if !g.untold {
+			s.slow.add(g.pause, i)
+		}
 		s.reasons[g.Reason.String()]++
 		s.pauses[g.Reason.String()] += g.inside
 		if g.Reason.Induced() {
@@ -327,7 +340,7 @@ func (s *gcStats) add(g *gcRecord) {
 	s.ByGeneration[min(2, g.Generation)]++
 	s.MaxSuspend = max(s.MaxSuspend, text.Millis(g.suspend))
 	s.Heaps = max(s.Heaps, g.Heaps)
-	if g.End < 0 {
+	if g.End < 0 || g.untold {
 		s.Incomplete++
 	}
 	if g.Reason.Induced() {
@@ -402,10 +415,16 @@ func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
 	if s.Server {
 		kind = fmt.Sprintf("server GC, %d heaps", s.Heaps)
 	}
-	v = append(v,
-		fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(s.Count, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
-		fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
-			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
+	timed := sums.all().pauses.times.Len()
+	if timed > 0 {
+		v = append(v,
+			fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(timed, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
+			fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
+				duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
+	}
+	if untold := s.Count - timed; untold > 0 {
+		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
+	}
 	if s.Allocated != nil {
 		how := ""
 		if s.AllocatedBy != "ticks" {
@@ -479,8 +498,8 @@ func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
 	byKind := Table{Head: []string{"count", "pause", "mean", "p95", "max", "promoted", "generation"}, Left: 6, Spare: []string{"mean"}}
 	for i, name := range gcGroups {
 		g := &sums.groups[i]
-		if t := g.pauses.spread(); t.Count > 0 {
-			byKind.Rows = append(byKind.Rows, []string{thousands(t.Count), duration(g.inside), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(g.promoted)), name})
+		if t := g.pauses.spread(); g.count > 0 {
+			byKind.Rows = append(byKind.Rows, []string{thousands(g.count), duration(g.inside), duration(t.Mean), duration(t.P95), duration(t.Max), size(float64(g.promoted)), name})
 		}
 	}
 	byReason := Table{Head: []string{"count", "pause", "reason"}, Left: 2}
@@ -527,6 +546,9 @@ func gcPlots(p *gcProcess) []Plot {
 		}
 		if g.HasSizes {
 			after.add(g.Start, float64(g.After())/1e6, i)
+		}
+		if g.untold {
+			continue
 		}
 		pauses[min(2, g.Generation)].add(g.pauseStart, text.Millis(g.pause), i)
 	}

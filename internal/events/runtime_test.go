@@ -327,6 +327,32 @@ func TestUnfinishedOfATime(t *testing.T) {
 	assert.Greater(t, whole["unfinished"], first["unfinished"])
 }
 
+// A pause whose end the trace lacks is not one of 0 ms.
+func TestPauseThatIsNotTold(t *testing.T) {
+	of := func(id int, after uint32) *Report { // leaves out the events of an id on the way
+		var number uint32
+		return readReport(t, "gc", KindGC, RuntimeOptions{Wants: func(ev *nettrace.Event) bool {
+			if ev.Metadata.Provider == nettrace.ProviderRuntime && ev.Metadata.EventID == runtimeevents.IDGCStart {
+				c := ev.Cursor()
+				number = c.U32()
+			}
+			return ev.Metadata.Provider != nettrace.ProviderRuntime || ev.Metadata.EventID != id || number <= after
+		}})
+	}
+	const known = 300
+	whole, cut := statsOf(t, of(-1, 0)), of(runtimeevents.IDRestartEEBegin, known)
+	stats := statsOf(t, cut)
+	assert.Equal(t, whole["count"], stats["count"])
+	assert.InDelta(t, stats["count"].(float64)-known, stats["count_incomplete"], 1)
+	assert.Positive(t, stats["p50_pause_ms"])
+	rows := writeRuntime(t, cut, "ndjson", 0)
+	assert.EqualValues(t, stats["count_incomplete"], strings.Count(rows, `"k":"gc"`)-strings.Count(rows, `"pause_ms":`))
+	assert.Contains(t, writeRuntime(t, cut, "text", 0), "Not known: for how long 1")
+
+	none := writeRuntime(t, of(runtimeevents.IDRestartEEBegin, 0), "text", 0)
+	assert.NotContains(t, none, "stopped all threads for 0")
+}
+
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
