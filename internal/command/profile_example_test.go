@@ -60,11 +60,11 @@ func TestExampleRepairsAsTheCommand(t *testing.T) {
 	assert.Greater(t, seen, 10)
 }
 
-// buildExample builds a program of examples/ and returns its path. It is no longer than 25 lines.
+// buildExample builds a program of examples/ and returns its path. It is no longer than 28 lines.
 func buildExample(t *testing.T, name string) string {
 	source, err := os.ReadFile(filepath.Join("..", "..", "examples", name, "main.go"))
 	require.NoError(t, err)
-	assert.LessOrEqual(t, bytes.Count(source, []byte("\n")), 25, "lines of examples/%s", name)
+	assert.LessOrEqual(t, bytes.Count(source, []byte("\n")), 28, "lines of examples/%s", name)
 	program := filepath.Join(t.TempDir(), name+".exe")
 	out, err := exec.Command("go", "build", "-o", program, "../../examples/"+name).CombinedOutput()
 	require.NoError(t, err, "%s", out)
