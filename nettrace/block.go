@@ -71,8 +71,11 @@ func (r *Reader) short(at int64, where string) error {
 	if r.src.err != nil && r.src.err != io.EOF {
 		return r.src.err
 	}
-	return &FormatError{Offset: at, Where: where, Err: io.ErrUnexpectedEOF}
+	return &FormatError{Offset: at, Where: where, Err: errNoEvents}
 }
+
+// errNoEvents reports a file that ends before anything was recorded.
+var errNoEvents = fmt.Errorf("the file ends within it, before the first event; record it anew, or copy it again: %w", io.ErrUnexpectedEOF)
 
 // headless looks for the first block of a file whose beginning is missing or
 // broken. Without the Trace object the clock is unknown.

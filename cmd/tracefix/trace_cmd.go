@@ -60,6 +60,9 @@ func varsOf(row *command.Command) []string {
 	out, format := "standard output", row.Outputs[0].Name
 	if r := row.Rewrites; r != nil {
 		out, format = fmt.Sprintf("NAME%s.EXT beside the input", r.Own), "the input's own"
+		if r.Other != r.Own {
+			out += fmt.Sprintf(", in another format NAME%s.EXT", r.Other)
+		}
 	} else if row.Screen != "" {
 		format += fmt.Sprintf(" (%s on a terminal)", row.Screen)
 	}

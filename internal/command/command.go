@@ -211,7 +211,7 @@ func (c *Command) refuse(in *input.File) error {
 }
 
 // binary are the formats that no terminal can show.
-var binary = []string{"nettrace", "pprof", "perfetto"}
+var binary = []string{"nettrace", "pprof", "perfetto", "otlp-profiles-alpha"}
 
 // shown are the formats for people, whose text is filtered where it is made. Others hold names as they
 // are, and are filtered on their way to a terminal.

@@ -73,7 +73,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	case dropped > 0 || res.Dropped > 0:
 		rep.Done = n.dropAll(ctx, c)
 	default:
-		rep.Done = "no counters; `dotnet-trace collect -p PID --providers System.Runtime:0:1:EventCounterIntervalSec=1` records some"
+		rep.Done = "no counters; `dotnet-trace collect -p PID --providers " + countersProvider + "` records some"
 	}
 	return out.Close(res)
 }

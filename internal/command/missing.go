@@ -42,6 +42,8 @@ const allKeywords = "0xFFFFFFFFFFFFFFFF:4"
 // would make of them, they tell nothing.
 const Counted = "counters"
 
+const countersProvider = "System.Runtime:0:1:EventCounterIntervalSec=1"
+
 // TrackNames are the groups of things that can be drawn.
 var TrackNames = func() (names []string) {
 	for _, k := range trackKinds {
@@ -79,6 +81,9 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 				providers = append(providers, p)
 			}
 		}
+	}
+	if slices.Contains(groups, Counted) {
+		nouns, providers = append(nouns, "counters"), append(providers, countersProvider)
 	}
 	what := strings.Join(nouns, ", no ")
 	if sel := c.Select; !sel.IsZero() {
