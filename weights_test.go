@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -245,4 +247,24 @@ func TestOnCPUHidesNoValues(t *testing.T) {
 	total := p.TopValues(0, 0, false).Total
 	p.Select(profile.Selection{CPUOnly: true})
 	assert.InEpsilon(t, total, p.TopValues(0, 0, false).Total, 1e-9)
+}
+
+// A speedscope file of weights is read with each of them once, and what they are is said.
+func TestWeighedSpeedscopeReadAgain(t *testing.T) {
+	p := weighted(t, "alloc", "alloc")
+	var out bytes.Buffer
+	require.NoError(t, tracefix.Write(&out, p, "speedscope", &tracefix.WriteOptions{Weights: []string{"alloc"}}))
+	file := filepath.Join(t.TempDir(), "alloc.speedscope.json")
+	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
+	back, err := tracefix.Read(t.Context(), file, nil)
+	require.NoError(t, err)
+	sum := 0.0
+	for _, th := range back.Threads {
+		assert.NotEqual(t, "All threads", th.Name)
+		for _, s := range th.Samples.All() {
+			sum += float64(s.Dur) / 1e3 // each byte counts as a microsecond
+		}
+	}
+	assert.InEpsilon(t, 898559428, sum, 1e-6)
+	assert.Contains(t, strings.Join(back.Meta.Notes, "\n"), `no times (unit "bytes")`)
 }

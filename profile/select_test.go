@@ -119,3 +119,26 @@ func TestSelectLasting(t *testing.T) {
 	}, got)
 	assert.Equal(t, []Loss{{From: 390, To: 410}}, p.Losses)
 }
+
+// What one selection hid the next one does not show again.
+func TestSelectTwice(t *testing.T) {
+	of := func(selections ...Selection) (times []int64) {
+		th := &Thread{Process: &Process{}, TID: 1}
+		for i := range int64(10) {
+			th.Samples.Append(Sample{Time: i, Type: []SampleType{SampleManaged, SampleExternal}[i%2]})
+		}
+		p := &Profile{Table: NewTable(), Threads: []*Thread{th}}
+		for _, s := range selections {
+			p.Select(s)
+		}
+		for _, s := range th.Samples.All() {
+			if s.Written() {
+				times = append(times, s.Time)
+			}
+		}
+		return times
+	}
+	assert.Equal(t, []int64{4, 6, 8}, of(Selection{From: 3, CPUOnly: true}))
+	assert.Equal(t, []int64{4, 6, 8}, of(Selection{From: 3}, Selection{CPUOnly: true}))
+	assert.Equal(t, []int64{4, 6, 8}, of(Selection{CPUOnly: true}, Selection{From: 3}))
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,6 +198,30 @@ func TestReadPprof(t *testing.T) {
 	}, rows(p))
 	assert.Equal(t, "shop", p.Processes[0].Name)
 	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "1 samples of the profile weigh less than nothing")
+}
+
+// Each kind of value has a unit of its own, and no value is more than all time.
+func TestPprofUnits(t *testing.T) {
+	f := &pprof.Function{ID: 1, Name: "f"}
+	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
+	p := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}, {Type: "wall", Unit: "microseconds"}},
+		Function:   []*pprof.Function{f}, Location: []*pprof.Location{l}, DefaultSampleType: "wall",
+		Sample: []*pprof.Sample{
+			{Location: []*pprof.Location{l}, Value: []int64{1e6, 1e6}}, // 1 ms of 1 s
+			{Location: []*pprof.Location{l}, Value: []int64{0, -math.MaxInt64}},
+		},
+	}
+	var b bytes.Buffer
+	require.NoError(t, p.WriteUncompressed(&b))
+	back, _ := read(t, kind("pprof"), &b)
+	got := map[bool]int64{}
+	for _, th := range back.Threads {
+		for _, s := range th.Samples.All() {
+			got[s.Type.OnCPU()] += s.Dur
+		}
+	}
+	assert.Equal(t, map[bool]int64{true: 1e6, false: 999e6}, got)
 }
 
 // TestPprofDamage cuts and breaks a profile at every byte: never a panic, never silence where

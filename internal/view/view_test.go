@@ -29,9 +29,10 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(profile.Sample{Time: 1e6, Stack: sa})
 	th.Samples.Append(profile.Sample{Time: 1.5e6, Stack: sa, Type: profile.SampleEvent})
 	th.Samples.Append(profile.Sample{Time: 5e9, Stack: sb, Cut: profile.CutDepth, Type: profile.SampleExternal})
-	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Hidden: true})
+	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Cut: profile.CutDepth, Hidden: true})
 	th.Samples.Append(profile.Sample{Time: 6e9 - 100, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
 	th.Repairs.Append(profile.Repair{Index: 2, How: "bridge", Restored: 7, Above: 3, Confidence: 0.99})
+	th.Repairs.Append(profile.Repair{Index: 3, How: "bridge", Restored: 50, Confidence: 0.99}) // of what is not shown
 	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9, Damages: 2}}
 	p.Tracks = []*profile.Track{{Name: "GC", Group: "gc", Slices: slicesOf(
 		&profile.Slice{Start: 5, Dur: 10, Name: "gen 1", Args: []profile.Arg{{Key: "reason", Value: "small"}, {Key: "n", Value: int64(3)}}},
@@ -50,6 +51,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	require.NotNil(t, m)
 	require.NoError(t, json.Unmarshal([]byte(m[1]), &h))
 	assert.Equal(t, []string{"m!A<T>(\"</script>\")", "m!B()", profile.OffCPU}, h.Methods)
+	assert.Contains(t, h.Facts, "0 of 1 cut repaired, 1 bridged, 7 frames restored")
 	assert.Equal(t, 2, h.OffCPU)
 	assert.Equal(t, []thread{{PID: 4, TID: 9, Process: "app", Samples: 3, Cut: 1, Repaired: 1, Busy: 1, Managed: 1}}, h.Threads)
 	assert.Equal(t, []track{{Name: "GC", Group: "gc", Slices: 2}}, h.Tracks)
