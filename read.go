@@ -293,7 +293,7 @@ func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile
 	}
 	t.Profile.Meta.Format = "speedscope"
 	if unit := in.Facts().NoTime; unit != "" {
-		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, fmt.Sprintf("the file holds %s and no times (unit %q); each of them counts as a microsecond", map[bool]string{true: "amounts", false: unit}[unit == "none"], unit))
+		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, fmt.Sprintf("the file holds amounts and no times (unit %q); one of them counts as a microsecond", unit))
 	}
 	return t.Profile, nil
 }

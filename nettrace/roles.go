@@ -183,6 +183,17 @@ func (ev *Event) UniversalValue() (uint64, error) {
 	return v, c.Err()
 }
 
+// SwitchedOut returns for how long, ns, the thread of a cswitch event was off its CPU: from Event.Time on, as the event is
+// written when the thread comes back, with the time at which it had left (one-collect, helpers/exporting/os/linux.rs).
+// 0 if the payload does not tell.
+func (r *Reader) SwitchedOut(ev *Event) int64 {
+	v, err := ev.UniversalValue()
+	if err != nil || v >= 1<<62 {
+		return 0
+	}
+	return max(0, r.Nanos(ev.Time+int64(v))-r.Nanos(ev.Time))
+}
+
 // A Method is the payload of a method load, unload or rundown event. Texts are
 // valid as long as the payload.
 type Method struct {

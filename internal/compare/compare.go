@@ -198,10 +198,7 @@ func durations(a, b *Trace) []Named {
 	return list
 }
 
-// pauseRow is the one row of collections that is no number of them: ms.
-const pauseRow = "pause"
-
-// collections compares numbers and pauses of collections.
+// collections compares collections: their pauses in ms first, then their numbers by generation.
 func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	type side struct {
 		n              [3]int
@@ -225,7 +222,7 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	add := func(name string, x, y, sx, sy float64, counts [2]int) {
 		list = append(list, Named{Name: name, Figure: Judge(x/unitsA, y/unitsB, math.Hypot(math.Hypot(sx, 0.05*x)/unitsA, math.Hypot(sy, 0.05*y)/unitsB), 3), Count: counts})
 	}
-	add(pauseRow, sides[0].pause, sides[1].pause, math.Sqrt(sides[0].squares), math.Sqrt(sides[1].squares), counts)
+	add("pause", sides[0].pause, sides[1].pause, math.Sqrt(sides[0].squares), math.Sqrt(sides[1].squares), counts)
 	for g := range 3 {
 		x, y := float64(sides[0].n[g]), float64(sides[1].n[g])
 		add("gen"+strconv.Itoa(g), x, y, math.Sqrt(x), math.Sqrt(y), [2]int{sides[0].n[g], sides[1].n[g]})

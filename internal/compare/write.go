@@ -144,20 +144,17 @@ func (r *Result) verdict() (v []string) {
 	if moved > 3 {
 		v = append(v, fmt.Sprintf("%d more methods moved by themselves.", moved-3))
 	}
+	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
 	for _, l := range []struct {
 		list []Named
 		what string
 		form func(float64) string
-	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {r.GC, "collections", number}, {r.Counters, "on average", number}} {
+	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number}} {
 		n := 0
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
 				if n++; n <= 2 {
-					what := l.what
-					if what == "collections" && x.Name == pauseRow {
-						what = "ms"
-					}
-					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s (95 %%: %s).", x.Name, l.form(x.Before), l.form(x.After), what, x.change(), x.interval()))
+					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s (95 %%: %s).", x.Name, l.form(x.Before), l.form(x.After), l.what, x.change(), x.interval()))
 				}
 			}
 		}

@@ -104,17 +104,14 @@ func (l *loader) sample(t *thread, ev *nettrace.Event, now int64, typ profile.Sa
 	l.keep(t, profile.Sample{Time: now, Type: typ, Stack: l.stack(t, ev, now)})
 }
 
-// switched takes a thread that left its CPU. The event is written when the thread comes back, with the
-// time at which it had left (one-collect, helpers/exporting/os/linux.rs).
+// switched takes a thread that left its CPU.
 func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 	l.info.Samples++
 	s := profile.Sample{Time: now, Type: profile.SampleOffCPU}
 	if l.o.NoSamples || l.o.Rules == Reference {
 		return // the reference knows no such samples
 	}
-	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
-		s.Dur = max(0, l.r.Nanos(ev.Time+int64(v))-now)
-	}
+	s.Dur = l.r.SwitchedOut(ev)
 	s.Stack = l.stack(t, ev, now)
 	l.keep(t, s)
 }

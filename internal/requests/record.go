@@ -2,7 +2,6 @@ package requests
 
 import (
 	"cmp"
-	"encoding/binary"
 
 	"github.com/tracefix/tracefix/causality"
 	"github.com/tracefix/tracefix/internal/input"
@@ -60,7 +59,7 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 	case m.Role == nettrace.RoleCPU:
 		e.Kind, e.OnCPU = causality.Sample, true
 	case m.Role == nettrace.RoleContextSwitch:
-		e.Kind, e.External, e.Blocked = causality.Sample, true, r.offCPU(ev, ns)
+		e.Kind, e.External, e.Blocked = causality.Sample, true, r.reader.SwitchedOut(ev)
 	case m.Source == nettrace.SourceEvents: // others of the machine
 	default:
 		causality.Decode(&e, ev)
@@ -70,12 +69,4 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 		e.Cut = ev.Stack.Len() >= r.limit && r.reader.Header().Version < 6
 	}
 	r.Log.Add(&e)
-}
-
-// offCPU returns for how long a thread that left its processor was off it.
-func (r *Recorder) offCPU(ev *nettrace.Event, ns int64) int64 {
-	if v, n := binary.Uvarint(ev.Payload); n > 0 && v < 1<<62 {
-		return max(0, r.reader.Nanos(ev.Time+int64(v))-ns)
-	}
-	return 0
 }

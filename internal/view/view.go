@@ -143,13 +143,6 @@ func Write(w io.Writer, p *profile.Profile) error {
 	hows := map[string]int{}
 	for i, t := range p.Threads {
 		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
-		for r := range t.Repairs.All() {
-			if _, ok := hows[r.How]; !ok {
-				hows[r.How] = len(h.Hows)
-				h.Hows = append(h.Hows, r.How)
-				h.HowTexts = append(h.HowTexts, cmp.Or(report.How(r.How), r.How))
-			}
-		}
 		repairs := t.Repairs.Cursor()
 		for s := range stretches(t) {
 			row.Samples++
@@ -158,6 +151,11 @@ func Write(w io.Writer, p *profile.Profile) error {
 			if r != nil {
 				n.number(r.Recorded, s.Type)
 				row.Repaired++
+				if _, ok := hows[r.How]; !ok {
+					hows[r.How] = len(h.Hows)
+					h.Hows = append(h.Hows, r.How)
+					h.HowTexts = append(h.HowTexts, cmp.Or(report.How(r.How), r.How))
+				}
 			}
 			if s.Cut != profile.Whole || r != nil {
 				row.Cut++

@@ -32,7 +32,7 @@ func TestPageHoldsTheProfile(t *testing.T) {
 	th.Samples.Append(profile.Sample{Time: 5e9 + 10, Stack: sa, Cut: profile.CutDepth, Hidden: true})
 	th.Samples.Append(profile.Sample{Time: 6e9 - 100, Dur: 100, Stack: sa, Type: profile.SampleOffCPU})
 	th.Repairs.Append(profile.Repair{Index: 2, How: "bridge", Restored: 7, Above: 3, Confidence: 0.99})
-	th.Repairs.Append(profile.Repair{Index: 3, How: "bridge", Restored: 50, Confidence: 0.99}) // of what is not shown
+	th.Repairs.Append(profile.Repair{Index: 3, How: "before", Restored: 50, Confidence: 0.99}) // of what is not shown
 	p := &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a<b>.nettrace", End: 6e9, Damages: 2}}
 	p.Tracks = []*profile.Track{{Name: "GC", Group: "gc", Slices: slicesOf(
 		&profile.Slice{Start: 5, Dur: 10, Name: "gen 1", Args: []profile.Arg{{Key: "reason", Value: "small"}, {Key: "n", Value: int64(3)}}},
