@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -31,13 +32,7 @@ type Result struct {
 	NotCompared []NotCompared `json:"not_compared,omitempty"`
 
 	a, b *costs
-}
-
-// A NotCompared is a kind of costs that only one of the traces recorded.
-type NotCompared struct {
-	Kind string `json:"kind"` // as in gates
-	Why  string `json:"why"`
-	name string
+	few  map[string][]string // names of a kind that one of the traces has too little of
 }
 
 // A Named is a figure with a name.
@@ -65,9 +60,10 @@ func Traces(before, after *Trace) *Result {
 	r.Methods = methods(a, b, r.PerRequest)
 	r.Types = values(before, after, "alloc", unitsA, unitsB)
 	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
-	r.Routes = durations(before, after)
+	r.few = map[string][]string{}
+	r.Routes, r.few["requests"] = durations(before, after)
 	r.GC = collections(before, after, unitsA, unitsB)
-	r.Counters = series(before, after)
+	r.Counters, r.few["counters"] = series(before, after)
 	r.leaveOut(before, after)
 	return r
 }
@@ -80,41 +76,6 @@ const unlike = 1.5
 func (r *Result) lastUnlike() bool {
 	a, b := r.Seconds[0], r.Seconds[1]
 	return !r.PerRequest && max(a, b) > unlike*min(a, b)
-}
-
-// leaveOut leaves out what only one of the traces recorded.
-func (r *Result) leaveOut(before, after *Trace) {
-	for _, k := range []struct {
-		kind, name, none string
-		list             *[]Named
-	}{
-		{"cpu", "CPU time", "has no CPU samples", nil},
-		{"alloc", "what is allocated", "records no allocations", &r.Types},
-		{"exceptions", "exceptions", "records none", &r.Exceptions},
-		{"gc", "collections", "records none", &r.GC},
-	} {
-		side := "before"
-		a, b := slices.Contains(before.Unrecorded, k.kind), slices.Contains(after.Unrecorded, k.kind)
-		if b {
-			side = "after"
-		}
-		switch {
-		case a == b:
-			continue
-		case k.list == nil:
-			r.CPU, r.Methods = Figure{Verdict: Unclear}, nil
-		case len(*k.list) == 0:
-			continue
-		default:
-			*k.list = nil
-		}
-		r.NotCompared = append(r.NotCompared, NotCompared{k.kind, fmt.Sprintf("the trace %s %s", side, k.none), k.name})
-	}
-}
-
-// compares reports whether both traces, or neither, recorded a kind.
-func (r *Result) compares(kind string) bool {
-	return !slices.ContainsFunc(r.NotCompared, func(n NotCompared) bool { return n.Kind == kind })
 }
 
 // values compares what names weigh.
@@ -160,7 +121,7 @@ func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
 }
 
 // durations compares what requests of a route took, on the wall clock.
-func durations(a, b *Trace) []Named {
+func durations(a, b *Trace) (list []Named, few []string) {
 	type side struct {
 		sum, squares float64
 		n            int
@@ -184,9 +145,9 @@ func durations(a, b *Trace) []Named {
 		}
 	}
 	limit := Critical(len(routes))
-	var list []Named
 	for name, s := range routes {
 		if min(s[0].n, s[1].n) < minRequests {
+			few = append(few, name)
 			continue
 		}
 		x, y := meanOf(s[0].sum, s[0].squares, s[0].n), meanOf(s[1].sum, s[1].squares, s[1].n)
@@ -195,7 +156,7 @@ func durations(a, b *Trace) []Named {
 		list = append(list, Named{Name: name, Figure: Judge(x.value, y.value, sigma, limit), Count: [2]int{s[0].n, s[1].n}})
 	}
 	sortNamed(list)
-	return list
+	return list, few
 }
 
 // collections compares collections: their pauses in ms first, then their numbers by generation.
@@ -235,12 +196,17 @@ const minValues = 4
 
 // series compares the means of counters. Values that follow each other are alike, which
 // makes them worth less than their number.
-func series(a, b *Trace) []Named {
-	var list []Named
+func series(a, b *Trace) (list []Named, few []string) {
 	limit := Critical(len(a.Counters))
+	for name := range b.Counters {
+		if len(a.Counters[name]) == 0 {
+			few = append(few, name)
+		}
+	}
 	for name, x := range a.Counters {
 		y := b.Counters[name]
 		if min(len(x), len(y)) < minValues {
+			few = append(few, name)
 			continue
 		}
 		mx, my := meanOfValues(x), meanOfValues(y)
@@ -250,7 +216,7 @@ func series(a, b *Trace) []Named {
 	text.SortRows(list, func(x, y *Named) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.z), math.Abs(x.z)), cmp.Compare(x.Name, y.Name))
 	})
-	return list
+	return list, few
 }
 
 func meanOfValues(values []float64) mean {
@@ -277,7 +243,7 @@ type Gate struct{ Change }
 
 // ParseGate reads WHAT:NAME>+N% or WHAT:NAME<-N%.
 func ParseGate(s string) (Gate, error) {
-	c, err := ParseChange(s, gateKinds)
+	c, err := ParseChange(s, gateKinds())
 	return Gate{c}, err
 }
 
@@ -328,53 +294,55 @@ func (c *Change) Fits(name string) bool {
 	return text.Match(c.pattern, name) || text.Match(c.pattern, short) || plain != "" && text.Match(c.pattern, plain)
 }
 
-var gateKinds = []string{"cpu", "self", "alloc", "exceptions", "requests", "gc", "counters"}
-
 // Check returns why the comparison fails, empty if it does not. A gate that fits nothing
 // fails: it would never find anything.
 func (g Gate) Check(r *Result) string {
+	k := kindOf(g.What)
 	for _, n := range r.NotCompared {
-		if n.Kind == g.What || n.Kind == "cpu" && g.What == "self" {
+		if n.Kind == k.name {
 			return fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.Text, n.Why)
 		}
 	}
 	found := false
-	test := func(name string, f *Figure) string {
+	for name, f := range g.figures(r, k) {
 		if !g.Fits(name) {
-			return ""
+			continue
 		}
 		found = true
-		return g.Over(name, f)
-	}
-	lists := map[string][]Named{"alloc": r.Types, "exceptions": r.Exceptions, "requests": r.Routes, "gc": r.GC, "counters": r.Counters}
-	for i := range r.Methods {
-		m := &r.Methods[i]
-		f := &m.Total
-		if g.What == "self" {
-			f = &m.Self
-		} else if g.What != "cpu" {
-			break
-		}
-		if why := test(m.Method, f); why != "" {
+		if why := g.Over(name, f); why != "" {
 			return why
 		}
 	}
-	for i := range lists[g.What] {
-		n := &lists[g.What][i]
-		if why := test(n.Name, &n.Figure); why != "" {
-			return why
-		}
+	switch {
+	case found || k.list == nil && slices.ContainsFunc(r.a.names.list, g.Fits): // methods may cost too little to judge
+		return ""
+	case slices.ContainsFunc(r.few[k.name], g.Fits):
+		return fmt.Sprintf("--fail-on %s: cannot be judged: a trace has too few values of that name", g.Text)
 	}
-	if !found && !g.known(r) {
-		return fmt.Sprintf("--fail-on %s: neither trace has anything of that name", g.Text)
-	}
-	return ""
+	return fmt.Sprintf("--fail-on %s: neither trace has anything of that name", g.Text)
 }
 
-// known reports whether a method of that name is in a trace, though it costs too little to judge.
-func (g Gate) known(r *Result) bool {
-	if g.What != "cpu" && g.What != "self" {
-		return false
+// figures are those of the kind that a gate is about.
+func (g Gate) figures(r *Result, k *kind) iter.Seq2[string, *Figure] {
+	return func(yield func(string, *Figure) bool) {
+		if k.list != nil {
+			list := *k.list(r)
+			for i := range list {
+				if !yield(list[i].Name, &list[i].Figure) {
+					return
+				}
+			}
+			return
+		}
+		for i := range r.Methods {
+			m := &r.Methods[i]
+			f := &m.Total
+			if g.What == self {
+				f = &m.Self
+			}
+			if !yield(m.Method, f) {
+				return
+			}
+		}
 	}
-	return slices.ContainsFunc(r.a.names.list, g.Fits)
 }

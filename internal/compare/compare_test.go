@@ -154,8 +154,11 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 		{"runtime-exceptions", "async", []string{"cpu"}, "cpu:*>+10%", "cannot be judged: the trace before has no CPU samples"},
 		{"async", "runtime-exceptions", []string{"cpu"}, "exceptions:*LabException>+10%", "Lab.Rt.LabException is new"}, // async has none, but recorded them
 		{"runtime-exceptions", "async", []string{"cpu"}, "exceptions:*LabException>+10%", ""},
-		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "gc:*<-10%", "cannot be judged: the trace after records none"},
+		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "gc:*<-10%", "cannot be judged: the trace after records no collections"},
 		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "cpu:*>+10%", "neither trace has anything of that name"},
+		{"counters", "runtime-exceptions", []string{"exceptions", "counters"}, "counters:*cpu*>+10%", "cannot be judged: the trace after has no counters"},
+		{"runtime-exceptions", "counters", []string{"exceptions", "counters"}, "counters:*cpu*<-10%", "cannot be judged: the trace before has no counters"},
+		{"counters", "counters", nil, "counters:nothing>+10%", "neither trace has anything of that name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.before+" "+tt.after+" "+tt.gate, func(t *testing.T) {
@@ -177,6 +180,40 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 				assert.Contains(t, why, tt.why)
 			}
 		})
+	}
+}
+
+// TestTooFewToJudge: a gate on what one trace has too little of cannot pass, and says why.
+func TestTooFewToJudge(t *testing.T) {
+	a, b := batch(1, map[string]int{"App.A()": 500}, false), batch(2, map[string]int{"App.A()": 500}, false)
+	a.Requests, b.Requests = newRequests(false), newRequests(false)
+	for i := range 2 * minRequests {
+		a.Requests.add(i, "GET", "/often", "", 1, int64(i)*1e6, 1e6, true)
+		b.Requests.add(i, "GET", "/often", "", 1, int64(i)*1e6, 1e6, true)
+		if i < minRequests {
+			a.Requests.add(100+i, "GET", "/rare", "", 1, int64(i)*1e6, 1e6, true)
+		}
+	}
+	b.Requests.add(100, "GET", "/rare", "", 1, 0, 1e6, true)
+	a.Counters = map[string][]float64{"Lab/both": make([]float64, minValues), "Lab/few": {1, 2}}
+	b.Counters = map[string][]float64{"Lab/both": make([]float64, minValues), "Lab/new": make([]float64, minValues)}
+	r := Traces(a, b)
+	for text, want := range map[string]string{
+		"requests:*/often>+10%":   "",
+		"requests:*/rare>+10%":    "a trace has too few values of that name",
+		"requests:*/never>+10%":   "neither trace has anything of that name",
+		"counters:Lab/both>+10%":  "",
+		"counters:Lab/few>+10%":   "a trace has too few values of that name",
+		"counters:Lab/new>+10%":   "a trace has too few values of that name",
+		"counters:Lab/never>+10%": "neither trace has anything of that name",
+	} {
+		g, err := ParseGate(text)
+		require.NoError(t, err)
+		if why := g.Check(r); want == "" {
+			assert.Empty(t, why, text)
+		} else {
+			assert.Contains(t, why, want, text)
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (r *Result) Summary() string {
 	}
 	between := "; not compared: "
 	for _, n := range r.NotCompared {
-		s += between + n.name
+		s += between + n.words
 		between = ", "
 	}
 	return s

@@ -36,11 +36,10 @@ type Trace struct {
 	GC       []collection
 	// Counters are the values of each counter, by provider, name, tags and unit: what a gauge
 	// showed, and what others grew by in a second.
-	Counters map[string][]float64
-	// Unrecorded are the kinds of costs that were not recorded, as far as the trace tells: that it
-	// holds none of them is no zero.
-	Unrecorded []string
-	from, to   int64 // ns, the part that is compared; 0, 0 is all
+	Counters   map[string][]float64
+	counted    map[counter][]float64 // of all processes
+	unrecorded []string              // names of kinds that were not recorded, as far as the trace tells
+	from, to   int64                 // ns, the part that is compared; 0, 0 is all
 }
 
 // A collection is what is compared of a garbage collection.
@@ -64,59 +63,6 @@ func (g *gcs) Event(ev *nettrace.Event) error {
 	return nil
 }
 
-// A session rides on the reading for what the runtime was asked to record: no trace says it, but
-// events of a keyword tell that it was on.
-type session struct {
-	keywords uint64
-	verbose  uint64 // keywords that were on at that level
-}
-
-// Keywords of the runtime's provider.
-const (
-	keywordGC        = 0x1
-	keywordException = 0x8000
-	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections and exceptions too, of
-	// which a good run has none.
-	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
-)
-
-func (s *session) Begin(*nettrace.Reader) {}
-func (s *session) End()                   {}
-func (s *session) Event(ev *nettrace.Event) error {
-	if ev.Metadata.Provider == nettrace.ProviderRuntime {
-		s.keywords |= ev.Keywords
-		if ev.Level >= 5 {
-			s.verbose |= ev.Keywords
-		}
-	}
-	return nil
-}
-
-// unrecorded are the kinds that a trace does not hold, though nothing tells that they were recorded.
-func (t *Trace) unrecorded(s *session) (kinds []string) {
-	weighs := func(weight string) bool {
-		w := t.Profile.WeightNamed(weight)
-		return w >= 0 && slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool {
-			for range t.Profile.Values(th, w) {
-				return true
-			}
-			return false
-		})
-	}
-	sampled := slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
-	for kind, is := range map[string]bool{
-		"cpu":        sampled,
-		"alloc":      s.verbose&keywordGC != 0 || weighs("alloc"),
-		"exceptions": s.keywords&(keywordException|keywordsBroad) != 0 || weighs("exceptions"),
-		"gc":         s.keywords&(keywordGC|keywordsBroad) != 0 || len(t.GC) > 0,
-	} {
-		if !is {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
-}
-
 // maxCounters bounds the counters that are compared: tags may be of any number.
 const maxCounters = 1 << 14
 
@@ -132,12 +78,11 @@ type Options struct {
 // Read reads one side, repaired.
 func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace, error) {
 	t := &Trace{Name: name, from: o.Select.From, to: o.Select.To}
-	counted := map[counter][]float64{}
-	if err := t.read(ctx, f, &o, counted); err != nil {
+	if err := t.read(ctx, f, &o); err != nil {
 		return nil, err
 	}
 	tracefix.Repair(t.Profile, nil)
-	t.choose(&o.Select, counted)
+	t.choose(&o.Select)
 	t.Profile.DropEvidence()
 	if !o.Raw {
 		t.Profile.FoldPolls()
@@ -146,7 +91,8 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 }
 
 // read reads all there is. What it reads with is garbage before the repair, which takes the most memory.
-func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted map[counter][]float64) error {
+func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
+	t.counted = map[counter][]float64{}
 	made, served := newRequests(len(o.Select.Requests) > 0), newRequests(len(o.Select.Requests) > 0)
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
@@ -171,9 +117,9 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 			v = p.Value
 		}
 		inTime := p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To)
-		if !math.IsNaN(v) && inTime && len(counted) < maxCounters {
+		if !math.IsNaN(v) && inTime && len(t.counted) < maxCounters {
 			c := counter{p.PID, strings.TrimSpace(p.Provider + "/" + p.Name + " " + p.Tags)}
-			counted[c] = append(counted[c], v)
+			t.counted[c] = append(t.counted[c], v)
 		}
 		return nil
 	})
@@ -192,7 +138,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options, counted 
 	}
 	t.Profile = p
 	collections.Finish()
-	t.Unrecorded = t.unrecorded(asked)
+	t.unrecorded = t.notRecorded(asked)
 	return nil
 }
 
@@ -206,7 +152,7 @@ type counter struct {
 }
 
 // choose leaves what is selected.
-func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
+func (t *Trace) choose(sel *profile.Selection) {
 	names := map[int]string{}
 	for _, p := range t.Profile.Processes {
 		names[int(p.PID)] = p.Name
@@ -227,11 +173,11 @@ func (t *Trace) choose(sel *profile.Selection, counted map[counter][]float64) {
 	})
 	t.GC = slices.DeleteFunc(t.GC, func(g collection) bool { return outside(g.process, g.start, g.end) })
 	t.Counters = map[string][]float64{}
-	counters := slices.Collect(maps.Keys(counted))
+	counters := slices.Collect(maps.Keys(t.counted))
 	text.SortRows(counters, func(a, b *counter) int { return cmp.Compare(a.process, b.process) })
 	for _, c := range counters {
 		if text.List(sel.Processes).MatchID(int64(c.process), names[c.process]) {
-			t.Counters[c.name] = append(t.Counters[c.name], counted[c]...)
+			t.Counters[c.name] = append(t.Counters[c.name], t.counted[c]...)
 		}
 	}
 	t.Profile.Select(*sel)
@@ -259,7 +205,7 @@ func (t *Trace) seconds() float64 {
 
 // Empty reports whether there is nothing to compare of what sel selects.
 func (t *Trace) Empty(sel *profile.Selection) bool {
-	stackless := !slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
+	stackless := !t.sampled()
 	if len(sel.Threads) > 0 || sel.Frame != "" || sel.OfWork() { // of which nothing else is
 		return stackless
 	}

@@ -168,7 +168,7 @@ func (r *Result) verdict() (v []string) {
 		v = append([]string{fmt.Sprintf("The traces last %s s and %s s: unless both did the same work, totals are not comparable.", number(r.Seconds[0]), number(r.Seconds[1]))}, v...)
 	}
 	for _, n := range r.NotCompared {
-		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.name, n.Why))
+		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.words, n.Why))
 	}
 	if r.PerRequest {
 		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))

@@ -1,0 +1,146 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A kind of costs is what a gate can be about, and what a trace may not have recorded.
+type kind struct {
+	name  string
+	words string // in "Not compared: ..."
+	none  string // what the trace without it does, in "the trace before ..."
+	// asked reports whether events tell that it was recorded, if there is any of it or not. nil: only what there
+	// is of it does.
+	asked func(*session) bool
+	holds func(*Trace) bool
+	list  func(*Result) *[]Named // nil: methods
+}
+
+// self is the other kind of gate on methods.
+const self = "self"
+
+var kinds = []kind{
+	{"cpu", "CPU time", "has no CPU samples", nil, (*Trace).sampled, nil},
+	{"alloc", "what is allocated", "records no allocations",
+		func(s *session) bool { return s.verbose&keywordGC != 0 },
+		func(t *Trace) bool { return t.weighs("alloc") }, func(r *Result) *[]Named { return &r.Types }},
+	{"exceptions", "exceptions", "records no exceptions",
+		func(s *session) bool { return s.keywords&(keywordException|keywordsBroad) != 0 },
+		func(t *Trace) bool { return t.weighs("exceptions") }, func(r *Result) *[]Named { return &r.Exceptions }},
+	{"requests", "requests", "has no requests", nil,
+		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }},
+	{"gc", "collections", "records no collections",
+		func(s *session) bool { return s.keywords&(keywordGC|keywordsBroad) != 0 },
+		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.GC }},
+	{"counters", "counters", "has no counters", nil,
+		func(t *Trace) bool { return len(t.counted) > 0 }, func(r *Result) *[]Named { return &r.Counters }},
+}
+
+// gateKinds are what a gate may name.
+func gateKinds() (names []string) {
+	for i := range kinds {
+		names = append(names, kinds[i].name)
+		if kinds[i].list == nil {
+			names = append(names, self)
+		}
+	}
+	return names
+}
+
+// kindOf returns the kind that a gate is about, by one of gateKinds.
+func kindOf(what string) *kind {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == what || k.list == nil && what == self })
+	return &kinds[i]
+}
+
+// A NotCompared is a kind of costs that only one of the traces recorded.
+type NotCompared struct {
+	Kind  string `json:"kind"` // as in gates
+	Why   string `json:"why"`
+	words string
+}
+
+// leaveOut leaves out what only one of the traces recorded.
+func (r *Result) leaveOut(before, after *Trace) {
+	for i := range kinds {
+		k := &kinds[i]
+		side, other := "before", after
+		without := slices.Contains(before.unrecorded, k.name)
+		if slices.Contains(after.unrecorded, k.name) {
+			side, other, without = "after", before, !without
+		}
+		if !without || !k.holds(other) {
+			continue
+		}
+		if k.list == nil {
+			r.CPU, r.Methods = Figure{Verdict: Unclear}, nil
+		} else {
+			*k.list(r) = nil
+		}
+		r.NotCompared = append(r.NotCompared, NotCompared{k.name, fmt.Sprintf("the trace %s %s", side, k.none), k.words})
+	}
+}
+
+// compares reports whether both traces, or neither, recorded a kind.
+func (r *Result) compares(kind string) bool {
+	return !slices.ContainsFunc(r.NotCompared, func(n NotCompared) bool { return n.Kind == kind })
+}
+
+// A session rides on the reading for what the runtime was asked to record: no trace says it, but
+// events of a keyword tell that it was on.
+type session struct {
+	keywords uint64
+	verbose  uint64 // keywords that were on at that level
+}
+
+// Keywords of the runtime's provider.
+const (
+	keywordGC        = 0x1
+	keywordException = 0x8000
+	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections and exceptions too, of
+	// which a good run has none.
+	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
+)
+
+func (s *session) Begin(*nettrace.Reader) {}
+func (s *session) End()                   {}
+func (s *session) Event(ev *nettrace.Event) error {
+	if ev.Metadata.Provider == nettrace.ProviderRuntime {
+		s.keywords |= ev.Keywords
+		if ev.Level >= 5 {
+			s.verbose |= ev.Keywords
+		}
+	}
+	return nil
+}
+
+// notRecorded are the names of the kinds that a trace does not hold, though nothing tells that they were recorded: that
+// there is none of them is no zero.
+func (t *Trace) notRecorded(s *session) (names []string) {
+	for i := range kinds {
+		if k := &kinds[i]; !k.holds(t) && (k.asked == nil || !k.asked(s)) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// sampled reports whether there are samples.
+func (t *Trace) sampled() bool {
+	return slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool { return th.Samples.Written() > 0 })
+}
+
+// weighs reports whether anything weighs of one of the profile's weights.
+func (t *Trace) weighs(weight string) bool {
+	w := t.Profile.WeightNamed(weight)
+	return w >= 0 && slices.ContainsFunc(t.Profile.Threads, func(th *profile.Thread) bool {
+		for range t.Profile.Values(th, w) {
+			return true
+		}
+		return false
+	})
+}
