@@ -30,11 +30,12 @@ type Comparison struct {
 	Failed      []NewFailure `json:"failed"` // the first 1000 of NewFailures
 	Causes      []Cause      `json:"causes"` // why traces failed, the largest change first
 
-	Errors  compare.Figure `json:"error_rate"` // of requests, in percent
-	Routes  []RouteChange  `json:"routes"`
-	Methods []MethodChange `json:"methods"`
-	Gates   []GateResult   `json:"gates,omitempty"`
-	Notes   []string       `json:"notes,omitempty"`
+	Requests [2]int         `json:"requests"`
+	Errors   compare.Figure `json:"error_rate"` // of requests, in percent; a side without requests has none
+	Routes   []RouteChange  `json:"routes"`
+	Methods  []MethodChange `json:"methods"`
+	Gates    []GateResult   `json:"gates,omitempty"`
+	Notes    []string       `json:"notes,omitempty"`
 }
 
 // A NewFailure is a trace that failed and did not before.
@@ -206,15 +207,18 @@ const bursts = 1.5
 
 // shareChange judges shares, in percent.
 func shareChange(n, of, n2, of2 int, limit float64) compare.Figure {
-	if of == 0 || of2 == 0 {
-		return compare.Figure{Verdict: compare.Unclear}
-	}
 	side := func(n, of int) (share, sigma float64) {
+		if of == 0 {
+			return 0, 0
+		}
 		p := (float64(n) + 0.5) / (float64(of) + 1) // none of a few does not mean never
 		return 100 * float64(n) / float64(of), 100 * bursts * math.Sqrt(p*(1-p)/float64(of))
 	}
 	p, sp := side(n, of)
 	q, sq := side(n2, of2)
+	if of == 0 || of2 == 0 { // what nothing tells has not moved
+		return compare.Figure{Before: p, After: q, Verdict: compare.Unclear}
+	}
 	return compare.Judge(p, q, math.Hypot(sp, sq), limit)
 }
 
@@ -248,14 +252,14 @@ func (x *Comparison) routes(a, b *report.Measures) {
 	for i := range a.Routes {
 		before[of(&a.Routes[i])] = &a.Routes[i]
 	}
-	var errs, counts [2]int
+	var errs [2]int
 	for i, m := range []*report.Measures{a, b} {
 		for _, r := range m.Routes {
 			errs[i] += r.Errors
-			counts[i] += r.Count
+			x.Requests[i] += r.Count
 		}
 	}
-	x.Errors = shareChange(errs[0], counts[0], errs[1], counts[1], compare.Critical(1))
+	x.Errors = shareChange(errs[0], x.Requests[0], errs[1], x.Requests[1], compare.Critical(1))
 	limit := compare.Critical(3 * len(b.Routes))
 	for i := range b.Routes {
 		r := &b.Routes[i]
@@ -372,6 +376,9 @@ func (x *Comparison) Check(gates []ComparisonGate) (why string) {
 
 func (g *ComparisonGate) check(x *Comparison) GateResult {
 	if g.counted {
+		if g.name == "http-error-rate" && x.Requests[1] == 0 {
+			return GateResult{Gate: g.text, Failed: true, Found: fmt.Sprintf("--fail-on %s: nothing tells it: no trace of %s has HTTP requests", g.text, x.After)}
+		}
 		v := map[string]float64{"new-failures": float64(x.NewFailures), "failed-rate": x.Failures.After, "http-error-rate": x.Errors.After}[g.name]
 		failed := map[string]bool{">": v > g.value, ">=": v >= g.value, "<": v < g.value, "<=": v <= g.value}[g.op]
 		return GateResult{Gate: g.text, Failed: failed, Found: fmt.Sprintf("--fail-on %s: %s is %s", g.text, g.name, compare.Number(v))}

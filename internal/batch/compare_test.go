@@ -82,6 +82,24 @@ func (x *Comparison) route(name string) RouteChange {
 	return RouteChange{}
 }
 
+// TestCompareWithoutRequests: the rate of errors of a side without requests is not 0, and that of the other one stays.
+func TestCompareWithoutRequests(t *testing.T) {
+	failed := map[int]string{}
+	for i := range dayTraces {
+		failed[i] = "offset 10: bad"
+	}
+	all, none := day{"in", 1, 4, 1, nil}.write(t, 1, 1), day{"in", 1, 1, 1, failed}.write(t, 2, 1)
+	g, err := ParseComparisonGate("http-error-rate>1%")
+	require.NoError(t, err)
+	x := compareDirs(t, all, none)
+	assert.Zero(t, x.Requests[1])
+	assert.Contains(t, x.Check([]ComparisonGate{g}), "nothing tells it: no trace of "+none+" has HTTP requests")
+	x = compareDirs(t, none, all)
+	assert.Greater(t, x.Errors.After, 1.0)
+	assert.Equal(t, compare.Unclear, x.Errors.Verdict)
+	assert.Contains(t, x.Check([]ComparisonGate{g}), "http-error-rate is ")
+}
+
 func TestCompareFindsWhatMoved(t *testing.T) {
 	before := day{"in/monday", 1, 1, 1, map[int]string{3: "offset 10: bad", 4: "offset 11: bad"}}.write(t, 1, 1)
 	after := day{"in/tuesday", 1.5, 4, 1.4, map[int]string{4: "offset 900: bad", 7: "offset 12: bad"}}.write(t, 2, 1)
