@@ -50,20 +50,25 @@ func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
 type gcProcess struct {
 	*runtimeevents.GCProcess
 	list   *spool.List[gcRecord]
-	before *generationArray // sizes after the last collection before those of the list, nil if not told
+	before *heapSizes // after the last collection before those of the list, nil if not told
 }
 
 // measures reports whether what was allocated until the next collection can be told from the sizes after g. A background
 // collection's are those of its end, when the program has gone on.
 func measures(g *runtimeevents.Collection) bool { return g.HasSizes && g.HasHistory && !g.Concurrent }
 
-// sizesAfter are the sizes of the generations behind g.
-func sizesAfter(g *runtimeevents.Collection) *generationArray {
-	var a generationArray
+// heapSizes are those of the generations behind a collection.
+type heapSizes struct {
+	time int64 // ns, of the collection
+	gen  generationArray
+}
+
+func sizesAfter(g *runtimeevents.Collection) *heapSizes {
+	a := &heapSizes{time: g.Start}
 	for i := range g.Gen {
-		a[i] = g.Gen[i].After
+		a.gen[i] = g.Gen[i].After
 	}
-	return &a
+	return a
 }
 
 type generationArray = [runtimeevents.Generations]uint64
@@ -249,7 +254,7 @@ type gcSums struct {
 	after      uint64           // sizes of the heap behind these, added up
 	heap       uint64           // its largest size
 	allocated  uint64           // by the sizes of the heap
-	allocating bool             // they were told
+	allocating int64            // ns, in how long
 	slow       longest          // pauses
 }
 
@@ -283,7 +288,7 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 	for i := range p.list.Len() {
 		g := p.list.At(i)
 		if was == nil && i == 0 && g.Number == 1 {
-			was = new(generationArray) // before the process's first collection there was nothing
+			was = new(heapSizes) // before the process's first collection there was nothing
 		}
 		for _, k := range []int{g.group(), len(gcGroups) - 1} {
 			if !g.untold {
@@ -326,9 +331,9 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		}
 		if was != nil {
 			for _, i := range []int{0, 3, 4} { // where objects are allocated
-				s.allocated += g.Gen[i].Before - min(g.Gen[i].Before, was[i])
+				s.allocated += g.Gen[i].Before - min(g.Gen[i].Before, was.gen[i])
 			}
-			s.allocating = true
+			s.allocating += g.Start - was.time
 		}
 		was = sizesAfter(&g.Collection)
 	}
@@ -380,18 +385,18 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 // allocates tells what was allocated: by the ticks, else by what the generation that objects
 // are allocated in, and that of large ones, gained between two collections.
 func (s *gcStats) allocates(p *gcProcess, sums *gcSums, c *Context) {
-	var n uint64
+	n, in := p.TickBytes, c.End
 	switch {
 	case p.Ticks > 0:
-		n, s.AllocatedBy = p.TickBytes, "ticks"
-	case sums.allocating:
-		n, s.AllocatedBy = sums.allocated, "heap_sizes"
+		s.AllocatedBy = "ticks"
+	case sums.allocating > 0: // since the first of two collections, which may lie before the time that is wanted
+		n, in, s.AllocatedBy = sums.allocated, sums.allocating, "heap_sizes"
 	default:
 		return
 	}
 	s.Allocated = &n
-	if c.End > 0 {
-		s.AllocationRate = ptr(float64(n) / 1e6 / (text.Millis(c.End) / 1e3))
+	if in > 0 {
+		s.AllocationRate = ptr(float64(n) / 1e6 / (text.Millis(in) / 1e3))
 	}
 }
 
@@ -426,11 +431,14 @@ func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
 		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
 	}
 	if s.Allocated != nil {
-		how := ""
+		rate, how := "", ""
+		if s.AllocationRate != nil {
+			rate = fmt.Sprintf(", %s a second", size(*s.AllocationRate*1e6))
+		}
 		if s.AllocatedBy != "ticks" {
 			how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
 		}
-		v = append(v, fmt.Sprintf("Allocated: %s, %s a second%s.", size(float64(*s.Allocated)), size(*s.AllocationRate*1e6), how))
+		v = append(v, fmt.Sprintf("Allocated: %s%s%s.", size(float64(*s.Allocated)), rate, how))
 	}
 	if last := sums.last; last != nil {
 		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))

@@ -165,12 +165,12 @@ type gcCollector struct {
 	runtimeevents.GCs
 	in     Stretch
 	others map[int]bool // processes that were suspended for other reasons
-	before map[int]*generationArray
+	before map[int]*heapSizes
 	lists  lists[gcRecord]
 }
 
 func newGCCollector(in Stretch) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*generationArray{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
+	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*heapSizes{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true

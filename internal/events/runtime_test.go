@@ -272,20 +272,20 @@ func TestAllocatedBySizes(t *testing.T) {
 
 	collection := func(number uint32, before, after uint64) *gcRecord {
 		g := &gcRecord{}
-		g.Number, g.HasSizes, g.HasHistory = number, true, true
+		g.Number, g.HasSizes, g.HasHistory, g.Start = number, true, true, int64(number)*1e9
 		g.Gen[0].Before, g.Gen[0].After = before, after
 		return g
 	}
 	for name, tt := range map[string]struct {
 		list   []*gcRecord
-		before *generationArray
+		before *heapSizes
 		want   uint64
-		told   bool
+		time   int64 // ns, in how long
 	}{
-		"from the start of the process":            {[]*gcRecord{collection(1, 100, 40), collection(2, 120, 50)}, nil, 100 + 80, true},
-		"attached: the first one is a start":       {[]*gcRecord{collection(7, 100, 40), collection(8, 120, 50)}, nil, 80, true},
-		"attached: one collection tells nothing":   {[]*gcRecord{collection(7, 100, 40)}, nil, 0, false},
-		"behind a collection before what is asked": {[]*gcRecord{collection(7, 100, 40)}, &generationArray{70}, 30, true},
+		"from the start of the process":            {[]*gcRecord{collection(1, 100, 40), collection(2, 120, 50)}, nil, 100 + 80, 2e9},
+		"attached: the first one is a start":       {[]*gcRecord{collection(7, 100, 40), collection(8, 120, 50)}, nil, 80, 1e9},
+		"attached: one collection tells nothing":   {[]*gcRecord{collection(7, 100, 40)}, nil, 0, 0},
+		"behind a collection before what is asked": {[]*gcRecord{collection(7, 100, 40)}, &heapSizes{5e9, generationArray{70}}, 30, 2e9},
 	} {
 		l := listsIn[gcRecord](nil)
 		for _, g := range tt.list {
@@ -293,7 +293,7 @@ func TestAllocatedBySizes(t *testing.T) {
 		}
 		sums := sumGCs(&gcProcess{&runtimeevents.GCProcess{PID: 1}, l.list(1), tt.before}, nil, &Context{})
 		assert.Equal(t, tt.want, sums.allocated, name)
-		assert.Equal(t, tt.told, sums.allocating, name)
+		assert.Equal(t, tt.time, sums.allocating, name)
 	}
 }
 
