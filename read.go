@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/chromium"
@@ -63,6 +64,30 @@ type ReadOptions struct {
 	Warn func(Damage)
 }
 
+// trackGroups are what Tracks can name; the samples are read in any case.
+var trackGroups = append([]string{"cpu"}, append(slices.Clone(load.Groups), "http", "counters")...)
+
+// check refuses what would be read as nothing at all.
+func (o *ReadOptions) check() error {
+	if o.MaxDepth < 0 || o.MaxDepth == 1 {
+		return fmt.Errorf("ReadOptions.MaxDepth is %d: must be at least 2, or 0 for 100", o.MaxDepth)
+	}
+	if o.From < 0 || o.To < 0 || o.To != 0 && o.To < o.From {
+		return fmt.Errorf("ReadOptions.From is %v and To %v: must be a time since the start of the trace and a later one, or 0 for its end", o.From, o.To)
+	}
+	return checkTracks("ReadOptions", o.Tracks, trackGroups)
+}
+
+// checkTracks refuses groups of tracks that do not exist.
+func checkTracks(what string, tracks, known []string) error {
+	for _, t := range tracks {
+		if !slices.Contains(known, t) {
+			return fmt.Errorf("%s.Tracks has %q: must be of %s", what, t, strings.Join(trackGroups, ", "))
+		}
+	}
+	return nil
+}
+
 // A Consumer takes the events of a reading: requests, activities, counters and samples are
 // consumers, and one reading serves them all.
 type Consumer = input.Consumer
@@ -82,7 +107,11 @@ func (o *ReadOptions) limit() int {
 // o.Warn, and an error means that nothing could be read. The caller owns the profile.
 func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	o, damages := o.counting()
-	p, err := f.profile(ctx, o)
+	err := o.check()
+	var p *profile.Profile
+	if err == nil {
+		p, err = f.profile(ctx, o)
+	}
 	if err != nil {
 		stopAll(o.Also)
 		return nil, f.named(err)

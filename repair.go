@@ -12,7 +12,7 @@ const DefaultConfidence = pass.DefaultConfidence
 // does.
 type RepairOptions struct {
 	// MinConfidence is what an answer needs to be taken, up to 1; 0 means
-	// DefaultConfidence, and -1 takes every answer. Below it the missing frames
+	// DefaultConfidence, less takes every answer and more none. Below it the missing frames
 	// become the one frame profile.Bridge.
 	MinConfidence float64
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,4 +101,32 @@ func TestAlso(t *testing.T) {
 
 	_, err = tracefix.Read(t.Context(), "testdata/chain.chromium.json.zst", &tracefix.ReadOptions{Also: []tracefix.Consumer{also}})
 	require.ErrorContains(t, err, "has no events for ReadOptions.Also")
+}
+
+// TestOptionsThatCannotBe: what would be read or written as nothing is an error that names the option.
+func TestOptionsThatCannotBe(t *testing.T) {
+	const file = "testdata/chain.nettrace.zst"
+	for want, o := range map[string]*tracefix.ReadOptions{
+		"ReadOptions.MaxDepth is 1":               {MaxDepth: 1},
+		"ReadOptions.MaxDepth is -5":              {MaxDepth: -5},
+		"ReadOptions.From is 2s and To 1s":        {From: 2 * time.Second, To: time.Second},
+		"ReadOptions.From is -1s and To 0s":       {From: -time.Second},
+		`ReadOptions.Tracks has "activity": must`: {Tracks: []string{"gc", "activity"}},
+	} {
+		also := &waiting{}
+		o.Also = []tracefix.Consumer{also}
+		_, err := tracefix.Read(t.Context(), file, o)
+		assert.ErrorContains(t, err, want)
+		assert.Equal(t, 1, also.stopped, want)
+	}
+	p, err := tracefix.Read(t.Context(), file, nil)
+	require.NoError(t, err)
+	for want, o := range map[string]*tracefix.WriteOptions{
+		`WriteOptions.Tracks has "activity": must be of cpu, activities, gc,`: {Tracks: []string{"activity"}},
+		`WriteOptions.Weights has "alloc": the profile was read without it`:   {Weights: []string{"alloc"}},
+	} {
+		assert.ErrorContains(t, tracefix.Write(io.Discard, p, "speedscope", o), want)
+	}
+	p.Tracks = append(p.Tracks, &profile.Track{Name: "Mine", Group: "mine", Slices: func(func(*profile.Slice) bool) {}})
+	assert.NoError(t, tracefix.Write(io.Discard, p, "chromium", &tracefix.WriteOptions{Tracks: []string{"cpu", "mine"}}), "tracks of one's own")
 }

@@ -3,6 +3,7 @@ package tracefix
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/export"
@@ -104,6 +105,18 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 	}
 	if err := f.CheckWeights(o.Weights); err != nil {
 		return err
+	}
+	groups := slices.Clone(trackGroups)
+	for _, t := range p.Tracks {
+		groups = append(groups, t.Group)
+	}
+	if err := checkTracks("WriteOptions", o.Tracks, groups); err != nil {
+		return err
+	}
+	for _, name := range o.Weights {
+		if name != profile.TimeWeight && p.WeightNamed(name) < 0 {
+			return fmt.Errorf("WriteOptions.Weights has %q: the profile was read without it, see ReadOptions.Weights", name)
+		}
 	}
 	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Weights: o.Weights, Warn: o.Warn}); err != nil {
 		return err
