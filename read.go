@@ -89,8 +89,8 @@ func checkTracks(what string, tracks, known []string) error {
 }
 
 // A Consumer takes the events of a reading: requests, activities, counters and samples are
-// consumers, and one reading serves them all.
-type Consumer = input.Consumer
+// consumers, and one reading serves them all. nettrace.ErrStop ends it for one that has enough.
+type Consumer = nettrace.Consumer
 
 // A Damage is a place where a file breaks its format.
 type Damage = profile.Damage

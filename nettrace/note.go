@@ -3,7 +3,9 @@ package nettrace
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Salvage tells what a clean copy of a damaged recording (see Copy) has lost.
@@ -138,6 +140,9 @@ type noteWriter struct {
 }
 
 func (n *noteWriter) Write(p []byte) (int, error) {
+	if i := slices.IndexFunc(p, func(b byte) bool { return b == 0 || b >= utf8.RuneSelf }); i >= 0 {
+		return 0, fmt.Errorf("nettrace: note %s has the byte %#x: must be ASCII without NUL", n.name, p[i])
+	}
 	for rest := p; len(rest) > 0; {
 		if len(n.b) == maxText {
 			if err := n.Close(); err != nil {

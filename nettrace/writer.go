@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // A Writer writes events as a runtime (v4) or the Linux recorder (v6) does:
@@ -90,6 +91,7 @@ const (
 	regionV4     = 10 << 20  // bytes of events between sequence points
 	sideBlockV6  = 8 << 20   // stacks, labels and threads stay well below 16 MiB
 	maxBlockV6   = 1<<24 - 1
+	maxPayload   = defaultMaxBlock - 1<<12 // with what stands before it in its block, so that a Reader takes it
 )
 
 // NewWriter writes the header of a file. The version follows h.Version: v6 for
@@ -216,8 +218,12 @@ func appendStringV(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
+// appendStringUTF16 appends s and the zero that ends it. A zero in s would end it, too: it becomes U+FFFD.
 func appendStringUTF16(dst []byte, s string) []byte {
 	for _, r := range s {
+		if r == 0 {
+			r = utf8.RuneError
+		}
 		if r >= 0x10000 {
 			hi, lo := utf16.EncodeRune(r)
 			dst = binary.LittleEndian.AppendUint16(dst, uint16(hi))
@@ -241,7 +247,7 @@ func (w *Writer) write(ev *Event, recorded bool) error {
 	if ev.Metadata == nil {
 		return errors.New("nettrace: event without metadata")
 	}
-	if w.v6 && len(ev.Payload) > maxBlockV6/2 {
+	if n := len(ev.Payload); n > maxPayload || w.v6 && n > maxBlockV6/2 {
 		return fmt.Errorf("nettrace: %w: payload of %d bytes", ErrTooLarge, len(ev.Payload))
 	}
 	if w.full() {

@@ -218,6 +218,32 @@ func TestWriteAddressTooLarge(t *testing.T) {
 }
 
 // Metadata made by hand is written with all its fields.
+// TestWriteWhatReaderTakes: nothing is written that a Reader refuses or reads as something else.
+func TestWriteWhatReaderTakes(t *testing.T) {
+	for version, name := range map[int]string{4: "Na\uFFFDme", 6: "Na\x00me"} {
+		var out bytes.Buffer
+		w, err := NewWriter(&out, &Header{Version: version, Frequency: 1e9, PointerSize: 8})
+		require.NoError(t, err)
+		m := &Metadata{Provider: "Lab", Name: "Na\x00me", EventID: 1}
+		require.ErrorIs(t, w.Write(&Event{Metadata: m, Payload: make([]byte, defaultMaxBlock)}), ErrTooLarge)
+		require.NoError(t, w.Write(&Event{Metadata: m, Payload: []byte{1}}))
+		for _, text := range []string{"a\x00b", "\u00e4"} {
+			require.ErrorContains(t, w.Note("lab", text), "must be ASCII without NUL", version)
+		}
+		require.NoError(t, w.Note("lab", "text"))
+		require.NoError(t, w.Close())
+
+		r, err := NewReader(bytes.NewReader(out.Bytes()), nil)
+		require.NoError(t, err)
+		var ev Event
+		require.NoError(t, r.Read(&ev))
+		assert.Equal(t, []byte{1}, ev.Payload)
+		assert.Equal(t, name, ev.Metadata.Name, version)
+		require.Equal(t, io.EOF, r.Read(&ev))
+		assert.Equal(t, "text", r.Note("lab"))
+	}
+}
+
 func TestWriteNewMetadata(t *testing.T) {
 	fields := []Field{
 		{Name: "a", Type: TypeInt32},

@@ -13,18 +13,8 @@ import (
 // An Open returns the unpacked bytes of a trace from their start.
 type Opener func() (io.ReadCloser, error)
 
-// A Consumer takes the events of a reading, in order of time.
-type Consumer interface {
-	// Begin is called once, when the header has been read. r is for asking what it knows;
-	// nobody but the reading reads from it. Until End only its Nanos and Header may be asked: it
-	// reads ahead meanwhile. An event knows the losses before it.
-	Begin(r *nettrace.Reader)
-	// Event takes an event, which is valid during the call. ErrStop means that this consumer
-	// has enough; any other error ends the reading for all.
-	Event(ev *nettrace.Event) error
-	// End is called once after the last event, damage or not, but not after an error.
-	End()
-}
+// A Consumer takes the events of a reading.
+type Consumer = nettrace.Consumer
 
 // A Preparer is a Consumer most of whose work on an event needs no other one. If it is the only consumer
 // of a reading, it gets batches of events, of which several are prepared at once.
@@ -39,7 +29,7 @@ type Preparer interface {
 }
 
 // ErrStop is what a Consumer returns to get no more events.
-var ErrStop = errors.New("enough")
+var ErrStop = nettrace.ErrStop
 
 // Read reads a trace for consumers. Each defect of the file goes to warn, which may be nil,
 // and what is whole is read: an error means that nothing could be read, that a consumer
