@@ -305,7 +305,7 @@ func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
 			if external {
 				state = IO
 			}
-		case Inside, Polls:
+		case Inside, Follows, Polls:
 		default:
 			return state
 		}
@@ -363,9 +363,21 @@ func (g *Engine) unwind(t *thread, s stacks.StackID) (left bool) {
 // goes on there is who awaits it, and most likely in its flow.
 func (g *Engine) completed(t *thread) bool {
 	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
-		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == Completes {
+		if g.completes(t, d) {
 			return true
 		}
+	}
+	return false
+}
+
+// completes reports whether the frame at a depth ends an async method. Optimized code often has that inside
+// the method itself, which then seems to call the task at once.
+func (g *Engine) completes(t *thread, d int) bool {
+	switch g.o.Role(g.o.Tree.Frame(t.nodes[d])) {
+	case Completes:
+		return true
+	case Follows:
+		return d > 0 && g.o.Role(g.o.Tree.Frame(t.nodes[d-1])) == Steps
 	}
 	return false
 }

@@ -28,11 +28,14 @@ const (
 	frameSleep
 	frameMonitor
 	frameTaskWait
+	frameMoveNext
+	frameRunContinuations
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
+	frameMoveNext: Steps, frameRunContinuations: Follows,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -147,6 +150,21 @@ func TestWhoAwaitsIsInTheFlowOfWhatEnds(t *testing.T) {
 	l.g.Finish()
 	_, known, _ = l.workAt(3)
 	assert.False(t, known, "a callback has a flow of its own")
+}
+
+func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
+	for caller, want := range map[stacks.FrameID]bool{frameMoveNext: true, frameOther: false} {
+		l := newLab(t)
+		item := []stacks.FrameID{frameTop, frameDispatch, frameRun, caller}
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameUser)
+		l.add(Event{Kind: Idle})
+		l.add(Event{Kind: Sample}, append(item, frameUser)...) // 3: goes on, nothing tells for whom
+		l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameRunContinuations, frameRun, frameUser)...)
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		_, known, _ := l.workAt(3)
+		assert.Equal(t, want, known, "SetResult is part of an async method only")
+	}
 }
 
 func TestTaskEventsTellTheFlow(t *testing.T) {

@@ -9,6 +9,7 @@ type Role uint8
 // Roles of methods.
 const (
 	Plain     Role = iota
+	Steps          // of an async method: what it does from one await to the next
 	ThreadTop      // the outermost method of a thread that no flow was handed to
 	Dispatch       // takes one work item after the other from the pool
 	Captured       // runs a callback in a flow that was captured before
@@ -16,6 +17,7 @@ const (
 	Completes      // ends an async method: who awaits it goes on
 	Tracing        // writes events
 	Inside         // of the library of threads: it may be called to wait
+	Follows        // of a task that is done: it runs who awaits it
 	Sleeps
 	Locks
 	Waits
@@ -31,6 +33,9 @@ func RoleOf(name string) Role {
 	}
 	if i := strings.IndexByte(name, '('); i >= 0 {
 		name = name[:i]
+	}
+	if strings.HasSuffix(name, ".MoveNext") && (strings.Contains(name, ">d") || strings.Contains(name, "VB$StateMachine_")) {
+		return Steps
 	}
 	rest, ok := strings.CutPrefix(name, "System.")
 	if !ok {
@@ -119,6 +124,12 @@ func threadingRole(name string) Role {
 	case "Tasks":
 		if strings.HasPrefix(method, "TplEventSource.") || strings.HasPrefix(method, "TplEtwProvider.") {
 			return Tracing
+		}
+		if strings.HasPrefix(method, "Task.") || strings.HasPrefix(method, "Task`1") {
+			switch method[strings.LastIndexByte(method, '.')+1:] {
+			case "TrySetResult", "TrySetException", "FinishContinuations", "RunContinuations":
+				return Follows
+			}
 		}
 	}
 	return Inside

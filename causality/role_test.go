@@ -30,7 +30,15 @@ func TestRoleOf(t *testing.T) {
 		"System.Private.CoreLib!System.Threading.Thread.<PollGC>g__PollGCWorker|67_0()":                                                  Polls,
 		"System.Private.CoreLib!Interop+Sys.Read(class A,unsigned int8*,int32)":                                                          Talks,
 		"System.Private.CoreLib!Interop+Kernel32.SetEvent(class A)":                                                                      Inside,
-		"libc!read": Plain,
+		"libc!read":                                                                                   Plain,
+		"App!App.Program+<Work>d__12.MoveNext()":                                                      Steps,
+		"App!App.Program+<>c+<<Main>b__0_3>d.MoveNext()":                                              Steps,
+		"App!App.Program+<<Work>g__Rest|1_0>d`1[System.__Canon].MoveNext()":                           Steps,
+		"App!App.Program+VB$StateMachine_3_Work.MoveNext()":                                           Steps,
+		"App!App.List+Enumerator.MoveNext()":                                                          Plain,
+		"System.Private.CoreLib!System.Threading.Tasks.Task.RunContinuations(class System.Object)":    Follows,
+		"System.Private.CoreLib!System.Threading.Tasks.Task`1[System.__Canon].TrySetResult(!0)":       Follows,
+		"System.Private.CoreLib!System.Threading.Tasks.Task.ExecuteWithThreadLocal(class A&,class B)": Inside,
 	} {
 		assert.Equal(t, want, RoleOf(name), name)
 	}
