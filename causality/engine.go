@@ -99,6 +99,7 @@ type scope struct {
 	role     Role
 	explicit Kind // WorkBegin or StepBegin of the event that opened it
 	task     int64
+	over     bool // what it called has ended
 }
 
 type threadKey struct {
@@ -340,12 +341,24 @@ func (g *Engine) unwind(t *thread, s stacks.StackID) (left bool) {
 			same = live + 1 // one call, further on
 		}
 	}
+	over := g.over(t, same)
 	t.nodes = t.nodes[:live]
 	for len(t.scopes) > 1 && t.top().depth >= same {
 		left = t.top().role == Captured
 		t.scopes = t.scopes[:len(t.scopes)-1]
 	}
 	left = left && t.top().role == Dispatch
+	if top := t.top(); top.role == Captured && (over || top.over) {
+		border := true // it only changes the flow: to the new one, or back from the old one
+		if d := top.depth + 1; d < live {
+			border = g.o.Role(tree.Frame(t.nodes[d])) >= Inside
+		} else if d < depth {
+			border = g.o.Role(tree.Frame(walk[depth-1-d])) >= Inside
+		}
+		if over || !border {
+			g.renew(t, border)
+		}
+	}
 	for i := len(walk) - 1; i >= 0; i-- {
 		d := len(t.nodes)
 		t.nodes = append(t.nodes, walk[i])
@@ -357,6 +370,29 @@ func (g *Engine) unwind(t *thread, s stacks.StackID) (left bool) {
 		}
 	}
 	return left
+}
+
+// over reports whether the innermost scope that encloses the frames from a depth on is over where they are gone: an
+// async method had ended in it, behind which it does nothing. A call at its place is another one then.
+func (g *Engine) over(t *thread, depth int) bool {
+	end := len(t.nodes)
+	for i := len(t.scopes) - 1; i > 0 && t.scopes[i].depth >= depth; i-- {
+		end = t.scopes[i].depth // what is in a scope ends no other one
+	}
+	for d := depth; d < end; d++ {
+		if g.completes(t, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// renew takes the innermost scope for another call at the same place, which is over again where it is none yet.
+func (g *Engine) renew(t *thread, over bool) {
+	old, nodes := *t.top(), t.nodes
+	t.nodes, t.scopes = t.nodes[:old.depth], t.scopes[:len(t.scopes)-1]
+	g.enter(t, old.depth, old.role)
+	t.nodes, t.top().over = nodes, over
 }
 
 // completed reports whether the frames behind the innermost scope end an async method: what

@@ -30,12 +30,13 @@ const (
 	frameTaskWait
 	frameMoveNext
 	frameRunContinuations
+	frameInside
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
-	frameMoveNext: Steps, frameRunContinuations: Follows,
+	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -165,6 +166,25 @@ func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
 		_, known, _ := l.workAt(3)
 		assert.Equal(t, want, known, "SetResult is part of an async method only")
 	}
+}
+
+func TestBehindTheEndOfAnAsyncMethodIsAnotherCall(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameOther, frameRun, frameMoveNext}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameUser)
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "Request", Thread: 3}, frameTop, frameUser)
+	l.add(Event{Kind: Other, ID: l.id(1)}, append(item, frameUser)...)
+	l.add(Event{Kind: Other, ID: l.id(1)}, append(item[:4:4], frameMoveNext+100, frameSetResult, frameRun, frameUser)...)
+	l.add(Event{Kind: Sample}, append(item[:4:4], frameInside)...) // 5: leaves the one that has ended, or enters the next
+	l.add(Event{Kind: Sample}, append(item, frameUser)...)         // 6: as before, but that one has ended
+	l.add(Event{Kind: Other, ID: l.id(2)}, append(item, frameUser)...)
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	_, known, _ := l.workAt(5)
+	assert.False(t, known)
+	a, known, _ := l.workAt(6)
+	assert.True(t, known)
+	assert.Same(t, l.acts[2], a)
 }
 
 func TestTaskEventsTellTheFlow(t *testing.T) {
