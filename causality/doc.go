@@ -27,8 +27,10 @@
 // Without task events the first stretch of an async method that goes on and neither writes
 // an event, nor ends, nor is followed by who awaits it; which of two requests a thread
 // worked for in between, where it left one and took the other up without a sample; and with
-// sampled stacks all that is shorter than the distance of two samples. Time between an event
-// and a sample that blocks counts as blocked: an event stands for no time.
+// sampled stacks all that is shorter than the distance of two samples. On a busy machine who
+// samples waits for a processor, too: where the flow changed meanwhile, a thread is taken to
+// have run for as long as samples leave out at least, and is Unseen in between. Time between
+// an event and a sample that blocks counts as blocked: an event stands for no time.
 //
 // Sources: ActivityTracker.cs, TplEventSource.cs, ExecutionContext.cs,
 // AsyncTaskMethodBuilderT.cs and ThreadPoolWorkQueue.cs of dotnet/runtime.

@@ -71,6 +71,10 @@ type Options struct {
 	// Unsampled says that the trace has no samples: between two events of a thread that are
 	// farther apart than samples would be, it is Unseen.
 	Unsampled bool
+	// Interval is the distance of the samples of a thread as it was asked for, ns; 0: not known.
+	// Where the flow changes between two events that are farther apart, the thread is taken to
+	// have run for each no longer, and is Unseen in between.
+	Interval int64
 }
 
 // A flow is what a thread works for: one that is not known yet may be later.
@@ -523,8 +527,21 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 			mid = e.Time
 		}
 	}
-	t.piece(t.at, mid, before, stateBefore, was)
-	t.piece(mid, e.Time, now, state, t.stack)
+	near := e.Time - t.at
+	if before != now {
+		near = max(unseen, g.o.Interval) // no sample was taken when one was due: farther from both than that nothing tells
+	}
+	first, last := min(mid, t.at+near), max(mid, e.Time-near)
+	if stateBefore != Running {
+		first = mid
+	}
+	if state != Running {
+		last = mid
+	}
+	t.piece(t.at, first, before, stateBefore, was)
+	t.piece(first, mid, before, Unseen, 0)
+	t.piece(mid, last, now, Unseen, 0)
+	t.piece(last, e.Time, now, state, t.stack)
 	t.state = after
 }
 

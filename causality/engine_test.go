@@ -461,6 +461,24 @@ func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
 }
 
 // Between two events a thread ran or stood: without samples that is not known, but for a moment.
+func TestWhereTheFlowChangesWithoutASampleATimeIsUnseen(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, frameTop, frameUser) // 1
+	l.now += 9e6
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "Request"}, frameTop, frameDispatch, frameUser) // 11
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	for ms, want := range map[int64]struct {
+		of    int
+		state State
+	}{2: {1, Running}, 3: {1, Unseen}, 6: {1, Unseen}, 7: {0, Unseen}, 10: {0, Unseen}, 11: {0, Running}} {
+		a, known, s := l.workAt(ms)
+		assert.True(t, known, ms)
+		assert.Same(t, l.acts[want.of], a, ms)
+		assert.Equal(t, want.state, s, "at %d ms", ms)
+	}
+}
+
 func TestWithoutSamplesATimeBetweenEventsIsUnseen(t *testing.T) {
 	for _, unsampled := range []bool{false, true} {
 		l := newLab(t)
