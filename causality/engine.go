@@ -235,6 +235,9 @@ func (g *Engine) Add(e *Event) {
 		t.scopes[0].flow = g.flows.add(flow{known: true})
 		t.blocks = t.blocks[:0]
 	}
+	if e.Kind == Adjust || e.Kind == Between {
+		t.between()
+	}
 	if e.HasID && !e.ID.IsZero() {
 		g.hasIDs = true
 	}
@@ -247,6 +250,17 @@ func (g *Engine) Add(e *Event) {
 	g.change(t, e)
 	t.at, t.seen, t.last, t.external = e.Time, true, e.Kind, e.External
 	g.flush(t, false)
+}
+
+// between takes t back to where the pool takes work items, if it is one of its threads.
+func (t *thread) between() {
+	for i := len(t.scopes) - 1; i > 0; i-- {
+		if t.scopes[i].role == Dispatch {
+			t.scopes = t.scopes[:i+1]
+			t.nodes = t.nodes[:min(len(t.nodes), t.scopes[i].depth+1)]
+			return
+		}
+	}
 }
 
 // again takes a sample that is as the one before it on its thread, as most are: threads wait.

@@ -187,6 +187,24 @@ func TestBehindTheEndOfAnAsyncMethodIsAnotherCall(t *testing.T) {
 	assert.Same(t, l.acts[2], a)
 }
 
+func TestThePoolAdjustsItselfBetweenWorkItems(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameUser)
+	l.add(Event{Kind: Sample}, item...) // 2
+	l.add(Event{Kind: Other, ID: l.id(1)}, item...)
+	l.now += 1e6
+	l.g.Add(&Event{Kind: Between, Time: l.now, Process: 1, Thread: 1}) // 4: no stack, no id
+	l.add(Event{Kind: Sample}, item...)                                // 5: another one at the same place
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(3)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+	_, known, _ = l.workAt(5)
+	assert.False(t, known)
+}
+
 func TestTaskEventsTellTheFlow(t *testing.T) {
 	l := newLab(t)
 	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)

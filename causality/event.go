@@ -43,6 +43,7 @@ const (
 	Enqueue                 // the work item Task is queued for a thread of the pool
 	Dequeue                 // a thread of the pool takes it
 	Adjust                  // the pool changes its number of threads to Task; Next is the reason
+	Between                 // the pool thinks about that: one of its threads has ended a work item
 )
 
 // An Event is one event of a trace.
@@ -179,6 +180,12 @@ const (
 	suspendForGCPrep = 6
 )
 
+// Events that the pool writes when it thinks about its size.
+const (
+	idAdjustmentSample = 54
+	idAdjustmentStats  = 56
+)
+
 // decodeRuntime reads an event of the runtime's own provider.
 func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 	b := ev.Payload
@@ -198,9 +205,12 @@ func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 	case runtimeevents.IDWorkerStart, runtimeevents.IDWorkerStop, runtimeevents.IDWorkerWait:
 		e.Kind = Idle
 	case runtimeevents.IDAdjustment:
+		e.HasID = false // the pool writes it, without a stack: behind a work item, or on another thread of its own
 		if len(b) >= 16 {
 			e.Kind, e.Task, e.Next = Adjust, number(b, 8), number(b, 12)
 		}
+	case idAdjustmentSample, idAdjustmentStats:
+		e.Kind, e.HasID = Between, false
 	case runtimeevents.IDExceptionThrown:
 		if x, err := runtimeevents.ReadException(ev); err == nil {
 			e.Kind, e.Name, e.Text = Throw, x.Type.String(), x.Message.String()
