@@ -117,7 +117,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 			v = p.Value
 		}
 		inTime := p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To)
-		if !math.IsNaN(v) && inTime && len(t.counted) < maxCounters {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) && inTime && len(t.counted) < maxCounters {
 			c := counter{p.PID, strings.TrimSpace(p.Provider + "/" + p.Name + " " + p.Tags)}
 			t.counted[c] = append(t.counted[c], v)
 		}

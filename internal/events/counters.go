@@ -65,6 +65,17 @@ type Point struct {
 	// Min, Max, StdDev of an EventCounter and Sum of a Histogram; NaN if there is none.
 	Min, Max, StdDev, Sum float64
 	Quantiles             []Quantile
+	// Cumulative is set where Count, Sum, Min, Max and Exponential are of all measurements since
+	// the listener came, and not of the interval.
+	Cumulative  bool
+	Exponential *Exponential // of a Histogram that tells buckets, else nil
+}
+
+// Exponential are the buckets of a Histogram. Their bounds are powers of 2^(2^-Scale).
+type Exponential struct {
+	Scale int
+	Zeros int64   // measurements of 0
+	Count []int64 // of neighbouring buckets; which is the first is not told
 }
 
 // PerSecond is the growth per second of what grows, else NaN.
@@ -93,6 +104,8 @@ type CounterResult struct {
 	// Notes are what a person should know: limits that were reached, errors of the
 	// process, other listeners.
 	Notes []string
+	// Shown is what the limit of a CounterWriter left, set by its Close: "3 of 34 counters". Empty is all.
+	Shown string
 }
 
 const metricsProvider = "System.Diagnostics.Metrics"
@@ -110,6 +123,8 @@ type counterReader struct {
 	others     int64             // values of other sessions
 	tags       map[int]string    // of the meter and the instrument, by instrument id
 	seen       map[seriesKey]int // values of this interval, where instruments have no id
+	deltas     bool              // buckets are of an interval
+	buckets    Exponential
 	start, end time.Time
 	names      map[string]string // interned texts
 	noted      map[string]bool
@@ -274,6 +289,10 @@ func (c *counterReader) eventCounter(ev *nettrace.Event) error {
 	if !known || p.Name == "" {
 		return nil
 	}
+	if p.Count == 0 && p.Type == Gauge { // it tells 0 where nothing was measured
+		nan := math.NaN()
+		p.Value, p.StdDev, p.Min, p.Max = nan, nan, nan, nan
+	}
 	return c.emit(p)
 }
 
@@ -397,7 +416,14 @@ func (c *counterReader) metric(ev *nettrace.Event) error {
 		}
 	case 19:
 		p.Count, p.Sum = field("count").Int(), number(field("sum"))
-		p.Min, p.Max = finite(number(field("minimum"))), finite(number(field("maximum")))
+		if p.Count > 0 { // else the extremes are where the search for them began
+			p.Min, p.Max = finite(number(field("minimum"))), finite(number(field("maximum")))
+		}
+		p.Cumulative = !c.deltas
+		if f := field("buckets"); f.Kind() != nettrace.KindNone {
+			c.buckets = Exponential{int(field("scale").Int()), field("zeroCount").Int(), appendCounts(c.buckets.Count[:0], f.String())}
+			p.Exponential = &c.buckets
+		}
 	}
 	if p.Name == "" {
 		return nil
@@ -425,8 +451,12 @@ func (c *counterReader) control(id int, field func(string) *nettrace.Value) {
 	}
 	switch id {
 	case 1:
-		if s, ok := strings.CutPrefix(field("Message").String(), "SessionId argument received: "); ok && c.session == "" {
+		m := field("Message").String()
+		if s, ok := strings.CutPrefix(m, "SessionId argument received: "); ok && c.session == "" {
 			c.session = s
+		}
+		if s, ok := strings.CutPrefix(m, "Histogram Aggregation argument received: "); ok {
+			c.deltas = reportsDeltas(s)
 		}
 	case 2:
 		if s := c.intern(field("sessionId")); c.session == "" || s == c.session {
@@ -472,6 +502,33 @@ func appendQuantiles(dst []Quantile, s string) []Quantile {
 		if !math.IsNaN(q.Share) && !math.IsNaN(q.Value) {
 			dst = append(dst, q)
 		}
+	}
+	return dst
+}
+
+// reportsDeltas reads scale=20;maxBuckets=160;reportDeltas=true as the runtime does, for which a
+// histogram is of all its time unless it was asked for that of each interval.
+func reportsDeltas(s string) (deltas bool) {
+	for part := range strings.SplitSeq(s, ";") {
+		key, value, _ := strings.Cut(part, "=")
+		if strings.EqualFold(strings.TrimSpace(key), "reportDeltas") {
+			deltas = strings.EqualFold(strings.TrimSpace(value), "true")
+		}
+	}
+	return deltas
+}
+
+// appendCounts reads 1, 2, 0, 1. What is no such list has none.
+func appendCounts(dst []int64, s string) []int64 {
+	if strings.TrimSpace(s) == "" {
+		return dst
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || n < 0 {
+			return dst[:0]
+		}
+		dst = append(dst, n)
 	}
 	return dst
 }

@@ -388,7 +388,7 @@ func TestCompatInterval(t *testing.T) {
 func TestTableLines(t *testing.T) {
 	var out bytes.Buffer
 	w := NewCounterWriter("table", &out, 0)
-	require.NoError(t, w.Add(&Point{Provider: "A\x1b[2J", Name: "x", Tags: "q=two\nlines\x1b[31m", Value: 4}))
+	require.NoError(t, w.Add(&Point{Provider: "A\x1b[2J", Name: "x", Tags: "q=two\nlines\x1b[31m", Value: 4, Count: -1, Min: math.NaN(), Max: math.NaN()}))
 	require.NoError(t, w.Close(&CounterResult{}))
 	assert.Equal(t, "counter                unit  values  min  mean  max  last\nA\ufffd[2J\n  x[q=two lines\ufffd[31m]             1    4     4    4     4\n", out.String())
 }
@@ -399,8 +399,11 @@ func metricsTrace(t *testing.T, events ...[]string) input.Opener {
 	fields := map[string][]string{
 		"1": {"Message"}, "2": {"sessionId", "intervalStartTime", "intervalEndTime"},
 		"7": {"sessionId", "instrumentTags", "meterTags", "instrumentId"}, "5": {"sessionId", "meterName", "instrumentName", "tags", "lastValue", "instrumentId"},
-		"4": {"sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate", "value"},
-		"9": {"sessionId", "errorMessage"}, "12": {"sessionId"}, "13": {"sessionId"}, "14": {"sessionId", "errorMessage"},
+		"4":  {"sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate", "value"},
+		"6":  {"sessionId", "meterName", "instrumentName", "tags", "quantiles", "count", "sum"},
+		"16": {"sessionId", "meterName", "instrumentName", "tags", "rate", "value"},
+		"19": {"sessionId", "meterName", "instrumentName", "tags", "scale", "sum", "count", "zeroCount", "minimum", "maximum", "buckets"},
+		"9":  {"sessionId", "errorMessage"}, "12": {"sessionId"}, "13": {"sessionId"}, "14": {"sessionId", "errorMessage"},
 	}
 	var out bytes.Buffer
 	w, err := nettrace.NewWriter(&out, &nettrace.Header{Version: 4, Frequency: 1e9, PointerSize: 8, ProcessID: 1})
@@ -417,8 +420,10 @@ func metricsTrace(t *testing.T, events ...[]string) input.Opener {
 				switch {
 				case strings.HasSuffix(f, "Time"):
 					typ = nettrace.TypeDateTime
-				case f == "instrumentId":
+				case f == "instrumentId", f == "count", f == "scale", f == "zeroCount":
 					typ = nettrace.TypeInt32
+				case f == "sum", f == "minimum", f == "maximum":
+					typ = nettrace.TypeFloat64
 				}
 				m.Fields = append(m.Fields, nettrace.Field{Name: f, Type: typ})
 			}
@@ -432,6 +437,11 @@ func metricsTrace(t *testing.T, events ...[]string) input.Opener {
 				continue
 			case nettrace.TypeInt32:
 				ev.Payload = binary.LittleEndian.AppendUint32(ev.Payload, uint32(n))
+				continue
+			case nettrace.TypeFloat64:
+				f, err := strconv.ParseFloat(s, 64)
+				require.NoError(t, err)
+				ev.Payload = binary.LittleEndian.AppendUint64(ev.Payload, math.Float64bits(f))
 				continue
 			}
 			for _, c := range utf16.Encode([]rune(s + "\x00")) {

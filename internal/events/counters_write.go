@@ -191,7 +191,11 @@ func (c *compatWriter) Add(p *Point) error {
 			row(label(p.Unit, t+"Percentile="+strconv.FormatFloat(100*q.Share, 'f', -1, 64)), "Metric", q.Value)
 		}
 	default:
-		row(label(p.Unit, tags), "Metric", p.Value)
+		v := p.Value
+		if p.Count == 0 {
+			v = 0 // the tool takes the mean of no measurement as the event has it
+		}
+		row(label(p.Unit, tags), "Metric", v)
 	}
 	c.buf = b
 	_, err := c.w.Write(b)
@@ -223,20 +227,24 @@ type value struct {
 	StdDev    *float64           `json:"stddev,omitempty"`
 	Sum       *float64           `json:"sum,omitempty"`
 	Quantiles map[string]float64 `json:"quantiles,omitempty"`
+
+	Cumulative bool `json:"cumulative,omitempty"` // count, sum, min and max are of all measurements so far
+}
+
+// optional is a number of JSON, nil for what was not told.
+func optional(f float64) *float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
+	}
+	return &f
 }
 
 func valueOf(p *Point) *value {
-	number := func(f float64) *float64 {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil
-		}
-		return &f
-	}
 	v := &value{
 		Time: string(appendWallClock(nil, p.Time)), Ms: text.Millis(p.Ns), PID: p.PID,
 		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Type: p.Type.String(), Unit: p.Unit,
-		Interval: p.Interval, Value: number(p.Value), PerSecond: number(p.PerSecond()), Total: number(p.Total),
-		Min: number(p.Min), Max: number(p.Max), StdDev: number(p.StdDev), Sum: number(p.Sum),
+		Interval: p.Interval, Value: optional(p.Value), PerSecond: optional(p.PerSecond()), Total: optional(p.Total),
+		Min: optional(p.Min), Max: optional(p.Max), StdDev: optional(p.StdDev), Sum: optional(p.Sum), Cumulative: p.Cumulative,
 	}
 	if math.IsNaN(v.Interval) || math.IsInf(v.Interval, 0) {
 		v.Interval = 0
@@ -259,7 +267,7 @@ func valueOf(p *Point) *value {
 		if v.Quantiles == nil {
 			v.Quantiles = map[string]float64{}
 		}
-		if number(q.Value) != nil {
+		if optional(q.Value) != nil {
 			v.Quantiles[q.Text] = q.Value
 		}
 	}
@@ -321,10 +329,9 @@ func (j *jsonWriter) Close(r *CounterResult) error {
 	for _, s := range j.all.series {
 		x := valueSummary{Provider: s.Provider, Name: s.Name, Tags: s.Tags, Type: s.Type.String(), Unit: s.Unit, Values: s.n}
 		if s.measured > 0 {
-			mean := s.sum / float64(s.measured)
-			x.Min, x.Mean, x.Max, x.Last = &s.min, &mean, &s.max, &s.last
-			if s.Type != Gauge && s.Type != Histogram {
-				x.Sum = &s.sum
+			x.Min, x.Mean, x.Max, x.Last = optional(s.min), optional(s.mean()), optional(s.max), optional(s.last)
+			if s.grows() {
+				x.Sum = optional(s.sum)
 			}
 		}
 		series = append(series, x)
@@ -342,17 +349,22 @@ type series struct {
 	Point            // the first one; its Quantiles are the newest
 	points  []sample // if kept
 	n       int
-	min     float64
+	min     float64 // NaN where the trace does not tell
 	max     float64
-	sum     float64
+	sum     float64 // of what was measured, or of the values of each interval
 	last    float64
-	perSec  float64 // the newest
-	counted int64   // histogram: running totals
+	counted int64 // histogram: running totals
 	total   float64
 
-	measured int
-	fell     bool // a counter that went down
+	measured int64 // measurements; intervals where their number is not told
+	fell     bool  // a counter that went down
 }
+
+// mean is that of all measurements: an interval with more of them weighs more.
+func (s *series) mean() float64 { return s.sum / float64(s.measured) }
+
+// grows reports whether values are growth, which adds up.
+func (p *Point) grows() bool { return p.Type == Rate || p.Type == Counter }
 
 type sample struct {
 	at      time.Time
@@ -392,26 +404,11 @@ func (t *table) add(p *Point, keep bool) *series {
 		t.series = append(t.series, s)
 	}
 	s.n++
-	v := p.Value
-	if p.Type == UpDownCounter && !math.IsNaN(p.Total) {
-		v = p.Total
-	}
-	if p.Type == Histogram && p.Count > 0 {
-		v = p.Sum / float64(p.Count)
-	}
-	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		s.measured++
-		s.min, s.max, s.last, s.sum = math.Min(s.min, v), math.Max(s.max, v), v, s.sum+v
-	}
-	s.fell = s.fell || (p.Type == Rate || p.Type == Counter) && p.Value < 0
-	s.perSec = p.PerSecond()
+	v := s.measure(p)
+	s.fell = s.fell || p.grows() && p.Value < 0
 	s.Quantiles = append([]Quantile(nil), p.Quantiles...)
 	switch {
 	case p.Type == Histogram:
-		s.counted += max(p.Count, 0)
-		if !math.IsNaN(p.Sum) {
-			s.total += p.Sum
-		}
 	case p.Type == Counter && !math.IsNaN(p.Total):
 		s.total = p.Total
 	case !math.IsNaN(p.Value):
@@ -421,6 +418,50 @@ func (t *table) add(p *Point, keep bool) *series {
 		s.points = append(s.points, sample{p.Time, p.Ns, v, s.total, s.counted, s.total, s.Quantiles})
 	}
 	return s
+}
+
+// measure takes a value into what is told of the series as a whole, and returns it: NaN for an
+// interval without a measurement, and for a histogram the mean of the interval.
+func (s *series) measure(p *Point) float64 {
+	v, n := p.Value, int64(1)
+	sum, least, most := v, v, v
+	switch p.Type {
+	case UpDownCounter:
+		if !math.IsNaN(p.Total) {
+			v = p.Total
+		}
+		sum, least, most = v, v, v
+	case Gauge:
+		if p.Count >= 0 {
+			n, sum = p.Count, v*float64(p.Count)
+		}
+		// A mean of several lies between extremes that only the trace can tell.
+		if n > 1 || !math.IsNaN(p.Min) {
+			least = p.Min
+		}
+		if n > 1 || !math.IsNaN(p.Max) {
+			most = p.Max
+		}
+	case Histogram:
+		n, sum = p.Count, p.Sum
+		if p.Cumulative && n < s.counted { // it began anew
+			s.counted, s.total = 0, 0
+		}
+		if p.Cumulative {
+			n, sum = n-s.counted, sum-s.total
+		}
+		s.counted += max(n, 0)
+		if !math.IsNaN(sum) {
+			s.total += sum
+		}
+		v, least, most = sum/float64(n), p.Min, p.Max
+	}
+	if n <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	s.measured, s.sum, s.last = s.measured+n, s.sum+sum, v
+	s.min, s.max = math.Min(s.min, least), math.Max(s.max, most)
+	return v
 }
 
 // label is how people call a series.
@@ -463,12 +504,12 @@ func (t *tableWriter) Close(r *CounterResult) error {
 	}
 	for i, s := range list {
 		unit := s.Unit
-		if s.Type == Rate || s.Type == Counter {
+		if s.grows() {
 			unit = strings.TrimPrefix(unit+"/interval", " ")
 		}
 		r := [7]string{"  " + text.Line(s.label()), text.Line(unit), strconv.Itoa(s.n)}
 		if s.measured > 0 {
-			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.sum/float64(s.measured)), figure(s.max), figure(s.last)
+			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.mean()), figure(s.max), figure(s.last)
 		}
 		if s.Type == Histogram {
 			q := string(appendQuantileText(nil, s.Quantiles))
@@ -519,10 +560,12 @@ func (t *tableWriter) Close(r *CounterResult) error {
 	return err
 }
 
-// figure prints a number with as many digits as a person reads.
+// figure prints a number with as many digits as a person reads; NaN is nothing.
 func figure(f float64) string {
 	a := math.Abs(f)
 	switch {
+	case math.IsNaN(f):
+		return ""
 	case a >= 1e15:
 		return strconv.FormatFloat(f, 'g', 4, 64)
 	case f == math.Trunc(f):
