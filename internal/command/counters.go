@@ -31,12 +31,12 @@ type Counters struct {
 	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
 	ProcessFlag
 	TimeFlags
-	LimitFlag
+	Limit int `short:"n" placeholder:"N" help:"Print the first N only: values, rows of wide, counters of table, openmetrics and otlp; 0 is all."`
 }
 
 // Check implements Job.
 func (n *Counters) Check(string) error {
-	return errors.Join(n.TimeFlags.Check(), n.LimitFlag.check())
+	return errors.Join(n.TimeFlags.Check(), LimitFlag{n.Limit}.check())
 }
 
 // Do writes the values of the counters.
@@ -44,7 +44,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	if c.In.Kind == input.Unknown {
 		return blocks(c)
 	}
-	out := events.NewCounterWriter(c.Format, c.Out, c.Screen.Width)
+	out := events.NewCounterWriter(c.Format, c.Out, c.Screen.Width, n.Limit)
 	ours := n.keeps(ctx, c)
 	told, dropped := 0, 0
 	add := func(p *events.Point) error {
@@ -52,14 +52,14 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 			dropped++
 			return nil
 		}
-		if n.Limit > 0 && told == n.Limit {
-			return nil
-		}
 		told++
 		return out.Add(p)
 	}
 	res, err := events.ReadCounters(ctx, c.In.Reader, &events.CounterOptions{Select: profile.Selection{Providers: n.Provider, Names: n.Name}, Warn: c.warn}, add)
 	if err != nil {
+		return err
+	}
+	if err := out.Close(res); err != nil {
 		return err
 	}
 	rep := c.Report
@@ -70,12 +70,15 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 		if told < int(res.Points) {
 			rep.Done += " of " + report.Count(int(res.Points))
 		}
+		if res.Shown != "" {
+			rep.Done += "; " + res.Shown + " shown"
+		}
 	case dropped > 0 || res.Dropped > 0:
 		rep.Done = n.dropAll(ctx, c)
 	default:
 		rep.Done = "no counters; `dotnet-trace collect -p PID --providers " + countersProvider + "` records some"
 	}
-	return out.Close(res)
+	return nil
 }
 
 // dropAll says that the filters drop all values, and what there is.

@@ -32,7 +32,8 @@ type family struct {
 // sampleSuffixes are what the names of a family's samples end in.
 var sampleSuffixes = map[string][]string{"gauge": {""}, "counter": {"", "_total"}, "summary": {"", "_sum", "_count"}}
 
-func (o *openMetrics) Close(*CounterResult) error {
+func (o *openMetrics) Close(r *CounterResult) error {
+	o.all.shown(r)
 	var families []*family
 	byName := map[string]*family{} // by the names of their samples
 	pids := map[int]bool{}

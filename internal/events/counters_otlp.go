@@ -16,7 +16,8 @@ import (
 // the Meter. The trace tells of the process at its end, so all is written then.
 type otlpMetrics struct {
 	w      io.Writer
-	pid    int // of the first point
+	all    table // for the limit
+	pid    int   // of the first point
 	series map[otlpSeries]*otlpPoints
 	order  []*otlpPoints
 }
@@ -59,6 +60,9 @@ func (o *otlpMetrics) Add(p *Point) error {
 	}
 	if k.kind != "summary" && math.IsNaN(value) {
 		return nil // nothing was measured
+	}
+	if o.all.of(p) == nil {
+		return nil
 	}
 	if o.series == nil {
 		o.series, o.pid = map[otlpSeries]*otlpPoints{}, p.PID
@@ -116,6 +120,7 @@ const pointsPerMetric = 4096
 
 // Close implements CounterWriter.
 func (o *otlpMetrics) Close(r *CounterResult) error {
+	o.all.shown(r)
 	slices.SortStableFunc(o.order, func(a, b *otlpPoints) int {
 		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.version, b.version), cmp.Compare(a.name, b.name))
 	})

@@ -77,7 +77,7 @@ func TestOTLP(t *testing.T) {
 // Tags are attributes, growth without a total is a delta over its interval.
 func TestOTLPDelta(t *testing.T) {
 	var b bytes.Buffer
-	w := NewCounterWriter("otlp", &b, 0)
+	w := NewCounterWriter("otlp", &b, 0, 0)
 	require.NoError(t, w.Add(&Point{Ns: 5e9, PID: 1, Provider: "P", Name: "n", Unit: "s", Tags: "a=1,b=2", Type: Rate, Interval: 2, Value: 7, Total: math.NaN()}))
 	require.NoError(t, w.Add(&Point{Ns: 6e9, PID: 2, Provider: "P", Name: "g", Type: Gauge, Value: math.NaN()})) // nothing was measured
 	require.NoError(t, w.Close(&CounterResult{}))

@@ -57,7 +57,7 @@ func meanTrace(t *testing.T, intervals ...ofInterval) input.Opener {
 // written is what a trace is written as.
 func written(t *testing.T, open input.Opener, format string) string {
 	var out bytes.Buffer
-	w := NewCounterWriter(format, &out, 0)
+	w := NewCounterWriter(format, &out, 0, 0)
 	res, err := ReadCounters(t.Context(), open, nil, w.Add)
 	require.NoError(t, err)
 	require.NoError(t, w.Close(res))
@@ -67,7 +67,7 @@ func written(t *testing.T, open input.Opener, format string) string {
 // seriesOf are the summaries of the json of points.
 func seriesOf(t *testing.T, points ...Point) (list []valueSummary) {
 	var out bytes.Buffer
-	w := NewCounterWriter("json", &out, 0)
+	w := NewCounterWriter("json", &out, 0, 0)
 	for i := range points {
 		require.NoError(t, w.Add(&points[i]))
 	}
@@ -137,4 +137,57 @@ func TestIdleEventCounter(t *testing.T) {
 	assert.Contains(t, written(t, trace, "csv"), "Z,2000,1,Lab,queue,,gauge,,1,,,,0,,,,,\n")
 	assert.Contains(t, written(t, trace, "ndjson"), `,"ms":2000,"pid":1,"provider":"Lab","name":"queue","type":"gauge","interval_s":1,"count":0}`)
 	assert.Equal(t, 2, strings.Count(written(t, trace, "otlp"), `"asDouble"`))
+}
+
+// TestLimit holds that a limit is on what a form lists, and changes no figure in it.
+func TestLimit(t *testing.T) {
+	all := func(format string, limit int) (lines []string, shown string) {
+		in, err := input.Open(t.Context(), recording, nil)
+		require.NoError(t, err)
+		defer in.Close()
+		var out bytes.Buffer
+		w := NewCounterWriter(format, &out, 0, limit)
+		res, err := ReadCounters(t.Context(), in.Reader, nil, w.Add)
+		require.NoError(t, err)
+		require.NoError(t, w.Close(res))
+		return strings.SplitAfter(out.String(), "\n"), res.Shown
+	}
+	for format, c := range map[string]struct {
+		limit, head int // lines before what is limited
+		shown       string
+	}{
+		"table": {3, 2, "3 of 34 counters"}, "openmetrics": {3, 0, "3 of 34 counters"}, "wide": {2, 1, "2 of 5 rows"},
+		"csv": {7, 1, "7"}, "ndjson": {7, 0, "7"}, "dotnet-counters": {7, 1, "7"}, "json": {7, 1, "7 of 170 values"},
+	} {
+		whole, shown := all(format, 0)
+		assert.Empty(t, shown, format)
+		some, shown := all(format, c.limit)
+		assert.Equal(t, c.shown, shown, format)
+		switch format {
+		case "openmetrics":
+			some = some[:len(some)-2] // but # EOF
+			assert.Equal(t, 3*5, len(some)-strings.Count(strings.Join(some, ""), "#"), format)
+		case "json":
+			assert.Equal(t, whole[len(whole)-2], some[len(some)-2], "the summaries are of all")
+			some[c.limit] = strings.TrimSuffix(some[c.limit], "\n") + ",\n"
+			some = some[:c.head+c.limit]
+		case "table":
+			some = some[:len(some)-1]
+			assert.Len(t, some, c.head+c.limit, format)
+			for i := range some {
+				some[i], whole[i] = strings.Join(strings.Fields(some[i]), " "), strings.Join(strings.Fields(whole[i]), " ") // columns are narrower
+			}
+		default:
+			some = some[:len(some)-1]
+			assert.Len(t, some, c.head+c.limit, format)
+		}
+		assert.Equal(t, whole[:len(some)], some, format)
+		many, shown := all(format, 1000)
+		whole, _ = all(format, 0)
+		assert.Equal(t, whole, many, format)
+		assert.Empty(t, shown, format)
+	}
+	lines, shown := all("otlp", 3)
+	assert.Equal(t, "3 of 34 counters", shown)
+	assert.Equal(t, 3*5, strings.Count(strings.Join(lines, ""), `"asDouble"`))
 }

@@ -35,7 +35,7 @@ func writeCounters(t testing.TB, name, format string, o *CounterOptions) (string
 	require.NoError(t, err)
 	defer in.Close()
 	var out bytes.Buffer
-	w := NewCounterWriter(format, &out, 0)
+	w := NewCounterWriter(format, &out, 0, 0)
 	require.NotNil(t, w)
 	res, err := ReadCounters(context.Background(), in.Reader, o, w.Add)
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestCountersGolden(t *testing.T) {
 			checkOpenMetrics(t, got)
 		}
 	}
-	assert.Nil(t, NewCounterWriter("xml", nil, 0))
+	assert.Nil(t, NewCounterWriter("xml", nil, 0, 0))
 }
 
 // checkOpenMetrics holds the rules of the text form: families stand together, one
@@ -281,7 +281,7 @@ func TestMetricNames(t *testing.T) {
 // TestOpenMetricsCollisions holds that series whose names or tags become equal stay apart.
 func TestOpenMetricsCollisions(t *testing.T) {
 	var out bytes.Buffer
-	w := NewCounterWriter("openmetrics", &out, 0)
+	w := NewCounterWriter("openmetrics", &out, 0, 0)
 	nan := math.NaN()
 	for i, p := range []Point{
 		{Provider: "A", Name: "x-y", Value: 1}, {Provider: "A", Name: "x.y", Value: 2}, {Provider: "A", Name: "x/y", Type: Rate, Value: 3},
@@ -308,7 +308,7 @@ a_z{a_b="1",a_b_="\"2\\"} 4
 // openMetricsOf writes points of provider A, one each 10 s.
 func openMetricsOf(t *testing.T, points ...Point) string {
 	var out bytes.Buffer
-	w := NewCounterWriter("openmetrics", &out, 0)
+	w := NewCounterWriter("openmetrics", &out, 0, 0)
 	for i, p := range points {
 		p.Provider, p.Ns, p.Time = "A", int64(i), time.Unix(int64(10*i), 0)
 		p.Min, p.Max, p.StdDev = math.NaN(), math.NaN(), math.NaN()
@@ -375,7 +375,7 @@ a_x_y_bytes{series="2"} 7 10
 // for: that of half a second is not of a second, a first one that is short no other.
 func TestCompatInterval(t *testing.T) {
 	var out bytes.Buffer
-	w := NewCounterWriter("dotnet-counters", &out, 0)
+	w := NewCounterWriter("dotnet-counters", &out, 0, 0)
 	for _, p := range []Point{{Interval: 0.4991607, Asked: 0.5}, {Interval: 0.42, Asked: 1}, {Interval: 60.02}, {Interval: 0.42}} {
 		p.Provider, p.Name, p.Type, p.Value = "A", "x", Rate, 4
 		require.NoError(t, w.Add(&p))
@@ -387,7 +387,7 @@ func TestCompatInterval(t *testing.T) {
 // TestTableLines holds that tags of a trace break no line of the table.
 func TestTableLines(t *testing.T) {
 	var out bytes.Buffer
-	w := NewCounterWriter("table", &out, 0)
+	w := NewCounterWriter("table", &out, 0, 0)
 	require.NoError(t, w.Add(&Point{Provider: "A\x1b[2J", Name: "x", Tags: "q=two\nlines\x1b[31m", Value: 4, Count: -1, Min: math.NaN(), Max: math.NaN()}))
 	require.NoError(t, w.Close(&CounterResult{}))
 	assert.Equal(t, "counter                unit  values  min  mean  max  last\nA\ufffd[2J\n  x[q=two lines\ufffd[31m]             1    4     4    4     4\n", out.String())
@@ -480,7 +480,7 @@ func TestTwins(t *testing.T) {
 	begin := func(meter, instrument, id string) []string { return []string{"7", "s", instrument, meter, id} }
 	text := func(events ...[]string) string {
 		var out bytes.Buffer
-		w := NewCounterWriter("openmetrics", &out, 0)
+		w := NewCounterWriter("openmetrics", &out, 0, 0)
 		_, err := ReadCounters(t.Context(), metricsTrace(t, events...), nil, w.Add)
 		require.NoError(t, err)
 		require.NoError(t, w.Close(&CounterResult{}))

@@ -27,27 +27,58 @@ type CounterWriter interface {
 }
 
 // NewCounterWriter returns a CounterWriter of the form of that name, nil if there is none. width is
-// that of the screen for a table, 0 for a file.
-func NewCounterWriter(format string, w io.Writer, width int) CounterWriter {
+// that of the screen for a table, 0 for a file. limit is how many of what the form lists are written, 0
+// for all: values, rows, or counters as a whole. What is told of all values stays that of all.
+func NewCounterWriter(format string, w io.Writer, width, limit int) CounterWriter {
+	all := table{limit: limit}
 	switch format {
 	case "table":
-		return &tableWriter{w: w, width: width}
+		return &tableWriter{w: w, width: width, all: all}
 	case "csv":
-		return &csvWriter{w: w}
+		return &limited{CounterWriter: &csvWriter{w: w}, limit: limit}
 	case "wide":
-		return &wideWriter{w: w}
+		return &wideWriter{w: w, limit: limit}
 	case "json":
-		return &jsonWriter{w: w}
+		return &jsonWriter{w: w, limit: limit}
 	case "ndjson":
-		return &ndjsonWriter{w: w}
+		return &limited{CounterWriter: &ndjsonWriter{w}, limit: limit}
 	case "openmetrics":
-		return &openMetrics{w: w}
+		return &openMetrics{w: w, all: all}
 	case "otlp":
-		return &otlpMetrics{w: w}
+		return &otlpMetrics{w: w, all: all}
 	case "dotnet-counters":
-		return &compatWriter{w: w}
+		return &limited{CounterWriter: &compatWriter{w: w}, limit: limit}
 	}
 	return nil
+}
+
+// limited writes the first values.
+type limited struct {
+	CounterWriter
+	limit, n int
+}
+
+func (l *limited) Add(p *Point) error {
+	if l.n++; l.limit > 0 && l.n > l.limit {
+		return nil
+	}
+	return l.CounterWriter.Add(p)
+}
+
+func (l *limited) Close(r *CounterResult) error {
+	r.show(l.limit, l.n, "")
+	return l.CounterWriter.Close(r)
+}
+
+// show tells what a limit left of n.
+func (r *CounterResult) show(limit, n int, what string) {
+	switch {
+	case limit == 0 || limit >= n:
+	case what == "":
+		r.Shown = report.Count(limit)
+	default:
+		r.Shown = fmt.Sprintf("%s of %s %s%s", report.Count(limit), report.Count(n), what, report.Plural(n))
+	}
 }
 
 const timeForm = "2006-01-02T15:04:05.000Z"
@@ -285,22 +316,24 @@ func (n *ndjsonWriter) Close(*CounterResult) error { return nil }
 
 // jsonWriter writes one object with all values, and a summary of each series.
 type jsonWriter struct {
-	w   io.Writer
-	any bool
-	all table
+	w        io.Writer
+	limit, n int // of values
+	all      table
 }
 
 func (j *jsonWriter) Add(p *Point) error {
 	j.all.add(p, false)
+	if j.n++; j.limit > 0 && j.n > j.limit {
+		return nil
+	}
 	b, err := text.AppendDocument(nil, valueOf(p))
 	if err != nil {
 		return err
 	}
 	sep := ",\n  "
-	if !j.any {
+	if j.n == 1 {
 		sep = "{\"values\": [\n  "
 	}
-	j.any = true
 	_, err = fmt.Fprintf(j.w, "%s%s", sep, b)
 	return err
 }
@@ -321,8 +354,9 @@ type valueSummary struct {
 }
 
 func (j *jsonWriter) Close(r *CounterResult) error {
+	r.show(j.limit, j.n, "value")
 	head := "\n],\n"
-	if !j.any {
+	if j.n == 0 {
 		head = "{\"values\": [],\n"
 	}
 	series := []valueSummary{}
@@ -386,22 +420,38 @@ func (p *Point) key() seriesKey {
 	return seriesKey{p.Provider, p.Version, p.Name, p.Tags, p.Type, p.PID, p.Instrument}
 }
 
-// A table gathers series.
+// A table gathers series, all or the first of them.
 type table struct {
+	limit  int
 	series []*series
-	byKey  map[seriesKey]*series
+	byKey  map[seriesKey]*series // nil for those beyond the limit
 }
 
-func (t *table) add(p *Point, keep bool) *series {
+// shown notes what the limit left.
+func (t *table) shown(r *CounterResult) { r.show(t.limit, len(t.byKey), "counter") }
+
+// of returns the series of a value, nil if it is beyond the limit.
+func (t *table) of(p *Point) *series {
 	key := p.key()
-	s := t.byKey[key]
-	if s == nil {
-		if t.byKey == nil {
-			t.byKey = map[seriesKey]*series{}
-		}
+	s, known := t.byKey[key]
+	if known {
+		return s
+	}
+	if t.byKey == nil {
+		t.byKey = map[seriesKey]*series{}
+	}
+	if t.limit == 0 || len(t.byKey) < t.limit {
 		s = &series{Point: *p, min: math.Inf(1), max: math.Inf(-1)}
-		t.byKey[key] = s
 		t.series = append(t.series, s)
+	}
+	t.byKey[key] = s
+	return s
+}
+
+func (t *table) add(p *Point, keep bool) {
+	s := t.of(p)
+	if s == nil {
+		return
 	}
 	s.n++
 	v := s.measure(p)
@@ -417,7 +467,6 @@ func (t *table) add(p *Point, keep bool) *series {
 	if keep {
 		s.points = append(s.points, sample{p.Time, p.Ns, v, s.total, s.counted, s.total, s.Quantiles})
 	}
-	return s
 }
 
 // measure takes a value into what is told of the series as a whole, and returns it: NaN for an
@@ -486,6 +535,7 @@ func (t *tableWriter) Add(p *Point) error {
 }
 
 func (t *tableWriter) Close(r *CounterResult) error {
+	t.all.shown(r)
 	var b strings.Builder
 	provider := ""
 	list := slices.Clone(t.all.series)
@@ -582,8 +632,9 @@ func figure(f float64) string {
 
 // wideWriter writes CSV with a column for each series and a row for each tick.
 type wideWriter struct {
-	w   io.Writer
-	all table
+	w     io.Writer
+	limit int // of rows
+	all   table
 }
 
 func (t *wideWriter) Add(p *Point) error {
@@ -593,7 +644,7 @@ func (t *wideWriter) Add(p *Point) error {
 
 // Close groups the values to ticks: all of one interval come within a fraction of it,
 // and a series has one value in each.
-func (t *wideWriter) Close(*CounterResult) error {
+func (t *wideWriter) Close(r *CounterResult) error {
 	type cell struct {
 		s  int
 		at sample
@@ -617,21 +668,17 @@ func (t *wideWriter) Close(*CounterResult) error {
 	b = append(b, '\n')
 	row := make([]float64, len(t.all.series))
 	var first *sample
+	rows := 0
 	flush := func() {
-		if first == nil {
-			return
+		if rows++; t.limit == 0 || rows <= t.limit {
+			b = append(appendWallClock(b, first.at), ',')
+			b = appendNumber(b, text.Millis(first.ns))
+			for _, v := range row {
+				b = appendNumber(append(b, ','), v)
+			}
+			b = append(b, '\n')
 		}
-		b = append(appendWallClock(b, first.at), ',')
-		b = appendNumber(b, text.Millis(first.ns))
-		for i, v := range row {
-			b = appendNumber(append(b, ','), v)
-			row[i] = math.NaN()
-		}
-		b = append(b, '\n')
 		first = nil
-	}
-	for i := range row {
-		row[i] = math.NaN()
 	}
 	const tick = int64(50 * time.Millisecond)
 	for i := range cells {
@@ -641,10 +688,16 @@ func (t *wideWriter) Close(*CounterResult) error {
 		}
 		if first == nil {
 			first = &c.at
+			for i := range row {
+				row[i] = math.NaN()
+			}
 		}
 		row[c.s] = c.at.value
 	}
-	flush()
+	if first != nil {
+		flush()
+	}
+	r.show(t.limit, rows, "row")
 	_, err := t.w.Write(b)
 	return err
 }
