@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/input"
@@ -27,7 +28,7 @@ var counterFormats = output.Formats{
 
 // Counters is `tracefix counters`.
 type Counters struct {
-	Provider []string `placeholder:"NAME" help:"Keep counters of these providers or meters; * and ? are wild."`
+	Provider []string `placeholder:"NAME" help:"Keep counters of these providers or meters, of a performance-counter block of these sections; * and ? are wild."`
 	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
 	ProcessFlag
 	TimeFlags
@@ -42,7 +43,7 @@ func (n *Counters) Check(string) error {
 // Do writes the values of the counters.
 func (n *Counters) Do(ctx context.Context, c *Call) error {
 	if c.In.Kind == input.Unknown {
-		return blocks(c)
+		return n.blocks(c)
 	}
 	out := events.NewCounterWriter(c.Format, c.Out, c.Screen.Width, n.Limit)
 	ours := n.keeps(ctx, c)
@@ -107,12 +108,38 @@ func (n *Counters) dropAll(ctx context.Context, c *Call) string {
 }
 
 // blocks writes the counters of a .NET Framework process. All of a dump is in its head.
-func blocks(c *Call) error {
+func (n *Counters) blocks(c *Call) error {
+	const block = "a .NET Framework performance-counter block"
+	if !slices.Contains(events.BlockFormats, c.Format) {
+		return report.UsageError{Err: fmt.Errorf("%s: %s cannot become %s; --format can be %s", c.In.Name, block, c.Format, strings.Join(events.BlockFormats, ", "))}
+	}
+	if len(n.Process) > 0 || n.From != 0 || n.To != 0 {
+		return report.UsageError{Err: fmt.Errorf("%s: --process, --from and --to do not apply to %s, which is of one process at one time", c.In.Name, block)}
+	}
 	list, err := events.ParseBlocks(c.In.Head())
 	if err != nil {
 		return err
 	}
+	var sections, names []string
+	all := 0
+	for _, b := range list {
+		all += len(b.Figures)
+		for _, f := range b.Figures {
+			if sections = append(sections, f.Section); text.List(n.Provider).Match(f.Section) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	other, more := events.SelectFigures(list, n.Provider, n.Name, n.Limit)
 	c.Report.Done = fmt.Sprintf("%d performance-counter block%s", len(list), report.Plural(len(list)))
+	switch {
+	case all > 0 && other == all && len(names) == 0:
+		c.Report.Done = dropsAll + anyNearest(n.Provider, sortedNames(sections), "sections of counters")
+	case all > 0 && other == all:
+		c.Report.Done = dropsAll + anyNearest(n.Name, sortedNames(names), "counters")
+	case other+more > 0:
+		c.Report.Done += fmt.Sprintf("; %s of %s counters shown", report.Count(all-other-more), report.Count(all))
+	}
 	for _, b := range list {
 		if b.Skipped != "" {
 			c.Report.Notes = append(c.Report.Notes, fmt.Sprintf("block %d was not read: %s", b.Index, b.Skipped))

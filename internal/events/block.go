@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"encoding/json"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // Sizes of the shared memory of a .NET Framework process (counters.md section 3).
@@ -264,8 +267,32 @@ func figures(b []byte, bits int) []Figure {
 	return out
 }
 
-// WriteBlocks writes blocks as "json", "ndjson" (a line for each figure), "table" or,
-// for every other form, "csv".
+// SelectFigures leaves the figures of these sections and names, of them the first limit (0 is all), and
+// returns how many it dropped for their names and for the limit.
+func SelectFigures(blocks []Block, sections, names []string, limit int) (other, more int) {
+	kept := 0
+	for i := range blocks {
+		blocks[i].Figures = slices.DeleteFunc(blocks[i].Figures, func(f Figure) bool {
+			if !text.List(sections).Match(f.Section) || !text.List(names).Match(f.Name) {
+				other++
+				return true
+			}
+			if limit > 0 && kept == limit {
+				more++
+				return true
+			}
+			kept++
+			return false
+		})
+	}
+	return other, more
+}
+
+// BlockFormats are the forms in which blocks are written. What others need, a block does not hold: when
+// the figures were counted, and what kind each is of.
+var BlockFormats = []string{"csv", "table", "json", "ndjson"}
+
+// WriteBlocks writes blocks in one of BlockFormats: ndjson has a line for each figure.
 func WriteBlocks(w io.Writer, blocks []Block, format string) error {
 	var b []byte
 	value := func(f *Figure) string {
@@ -317,7 +344,7 @@ func WriteBlocks(w io.Writer, blocks []Block, format string) error {
 				b = fmt.Appendf(b, "  %-16s%-26s%20s\n", name, f.Name, value(&f))
 			}
 		}
-	default:
+	case "csv":
 		b = append(b, "block,runtime,section,name,value\n"...)
 		for i := range blocks {
 			for _, f := range blocks[i].Figures {
@@ -325,6 +352,8 @@ func WriteBlocks(w io.Writer, blocks []Block, format string) error {
 				b = append(b, '\n')
 			}
 		}
+	default:
+		return fmt.Errorf("a performance-counter block cannot become %s", format)
 	}
 	_, err := w.Write(b)
 	return err
