@@ -213,7 +213,7 @@ func (c *compatWriter) Add(p *Point) error {
 			v = p.Value
 		}
 		row(label(p.Unit, tags), "Metric", v)
-	case Histogram:
+	case Histogram: // the tool asks for no base-2 histogram, which has no quantiles, and knows none
 		for _, q := range p.Quantiles {
 			t := tags
 			if t != "" {

@@ -38,7 +38,7 @@ func (r *Resource) append(b []byte) []byte {
 	return append(a.B, "]}"...)
 }
 
-// Attributes appends key and value pairs to B; a text that is empty is left out.
+// Attributes appends key and value pairs to B.
 type Attributes struct {
 	B []byte
 	n int
@@ -53,11 +53,15 @@ func (a *Attributes) key(k string) {
 	a.B = append(a.B, `,"value":{`...)
 }
 
-// Text appends a string.
+// Text appends a string; one that is empty is not known, and left out.
 func (a *Attributes) Text(k, v string) {
-	if v == "" {
-		return
+	if v != "" {
+		a.String(k, v)
 	}
+}
+
+// String appends a string, which may be empty.
+func (a *Attributes) String(k, v string) {
 	a.key(k)
 	a.B = text.AppendJSON(append(a.B, `"stringValue":`...), v)
 	a.B = append(a.B, "}}"...)
