@@ -29,21 +29,29 @@ type family struct {
 	series                []*series
 }
 
-// sampleSuffixes are what the names of a family's samples end in.
-var sampleSuffixes = map[string][]string{"gauge": {""}, "counter": {"", "_total"}, "summary": {"", "_sum", "_count"}}
+// sampleSuffixes are what the names of a family's samples may end in, also where we write none such: no
+// other family may have a name that could be one.
+var sampleSuffixes = map[string][]string{"gauge": {""}, "counter": {"", "_total", "_created"}, "summary": {"", "_sum", "_count", "_created"}}
 
 func (o *openMetrics) Close(r *CounterResult) error {
 	o.all.shown(r)
 	var families []*family
 	byName := map[string]*family{} // by the names of their samples
 	pids := map[int]bool{}
+	fell := map[string]bool{} // the names of counters
 	for _, s := range o.all.series {
 		pids[s.PID] = true
-		typ := map[CounterType]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
-		if typ == "counter" && s.fell {
-			typ = "gauge" // a counter may begin anew, but not fall
+		if s.fell {
+			name, _, _ := metricName(s)
+			fell[name] = true
 		}
+	}
+	for _, s := range o.all.series {
+		typ := map[CounterType]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
 		name, unit, _ := metricName(s)
+		if typ == "counter" && fell[name] {
+			typ = "gauge" // a counter may begin anew, but not fall; all of its tags are one family
+		}
 		taken := func(suffix string) bool {
 			f := byName[name+suffix]
 			return f != nil && (f.name != name || f.typ != typ)
@@ -75,10 +83,10 @@ func (o *openMetrics) Close(r *CounterResult) error {
 		b = append(b, "# HELP "+f.name+" "+escapeHelp(f.help)+"\n"...)
 		seen := map[string]bool{}
 		for _, s := range f.series {
-			labels := labelsOf(s, len(pids) > 1)
+			labels := labelsOf(s, len(pids) > 1, 1)
 			// Tags that become equal must not write one label set twice.
 			for n := 2; seen[labels]; n++ {
-				labels = strings.TrimPrefix(labels+`,series="`+strconv.Itoa(n)+`"`, ",")
+				labels = labelsOf(s, len(pids) > 1, n)
 			}
 			seen[labels] = true
 			b = f.appendSeries(b, s, labels)
@@ -138,7 +146,7 @@ func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
 			}
 		default:
 			v := x.value
-			if s.fell {
+			if s.grows() { // one that fell
 				v = x.total
 			}
 			line("", "", v*scale, x)
@@ -173,10 +181,7 @@ func metricName(s *series) (name, unit string, scale float64) {
 			unit = strings.Trim(sanitize(s.Unit), "_")
 		}
 	}
-	name = b.String()
-	if name[0] >= '0' && name[0] <= '9' {
-		name = "_" + name
-	}
+	name = unreserved(b.String(), "metric_")
 	// These ends belong to the samples of a counter or summary.
 	for _, end := range []string{"_total", "_sum", "_count", "_bucket"} {
 		if s.Type != Gauge && s.Type != UpDownCounter {
@@ -198,14 +203,24 @@ func sanitize(s string) string {
 	}, s)
 }
 
-func labelsOf(s *series, pid bool) string {
+// unreserved is a name of letters, digits and _ as one may be: those that begin with _ are reserved.
+func unreserved(name, prefix string) string {
+	name = strings.TrimLeft(name, "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return prefix + name
+	}
+	return name
+}
+
+// labelsOf are the labels of a series, which is the nth of those that have no others.
+func labelsOf(s *series, pid bool, nth int) string {
 	var b strings.Builder
 	used := map[string]bool{"quantile": true, "le": true}
 	add := func(k, v string) {
-		k = sanitize(k)
-		if k == "" || k[0] >= '0' && k[0] <= '9' {
-			k = "_" + k
+		if v == "" {
+			return // the same as no label
 		}
+		k = unreserved(sanitize(k), "tag_")
 		for used[k] {
 			k += "_"
 		}
@@ -218,11 +233,12 @@ func labelsOf(s *series, pid bool) string {
 	if pid {
 		add("pid", strconv.Itoa(s.PID))
 	}
-	if s.Version != "" {
-		add("meter_version", s.Version)
-	}
+	add("meter_version", s.Version)
 	for _, t := range SplitTags(s.Tags) {
 		add(t.Key, t.Value)
+	}
+	if nth > 1 {
+		add("series", strconv.Itoa(nth))
 	}
 	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,14 +178,21 @@ func checkOpenMetrics(t *testing.T, text string) {
 			cut = strings.IndexByte(line, ' ')
 		}
 		key, rest := line[:cut], strings.Fields(line[cut:])
-		name, _, _ := strings.Cut(key, "{")
+		name, labels, _ := strings.Cut(key, "{")
+		names := map[string]bool{}
+		for _, l := range regexp.MustCompile(`([^{,="]*)="(?:[^"\\]|\\.)*"`).FindAllStringSubmatch(labels, -1) {
+			require.Regexp(t, "^[a-zA-Z][a-zA-Z0-9_]*$", l[1], line)
+			require.NotContains(t, names, l[1], line)
+			names[l[1]] = true
+		}
 		require.True(t, strings.HasPrefix(name, family), line)
 		require.Len(t, rest, 2, line)
 		v, err := strconv.ParseFloat(rest[0], 64)
 		require.NoError(t, err)
 		at, err := strconv.ParseFloat(rest[1], 64)
 		require.NoError(t, err)
-		require.Greater(t, at, last[key], line)
+		before, found := last[key]
+		require.True(t, !found || at > before, line)
 		last[key] = at
 		switch families[family] {
 		case "counter":
@@ -270,6 +278,7 @@ func TestMetricNames(t *testing.T) {
 		"microsoftaspnetcorehosting_requests_per_second": {Point: Point{Provider: "Microsoft.AspNetCore.Hosting", Name: "requests-per-second", Unit: "count", Type: Rate}},
 		"labmeter_orders":                                {Point: Point{Provider: "Lab.Meter", Name: "orders_total", Unit: "{order}", Type: Counter}},
 		"labmeter_http_server_request_duration_s":        {Point: Point{Provider: "Lab.Meter", Name: "http.server.request.duration", Unit: "s", Type: Histogram}},
+		"metric_9": {Point: Point{Provider: "é", Name: "9"}},
 		"meter___": {Point: Point{Provider: "9Meter", Name: "äö"}},
 	} {
 		name, _, scale := metricName(&s)
@@ -369,6 +378,49 @@ a_x_y_bytes 2000000 0
 a_x_y_bytes{series="2"} 7 10
 # EOF
 `, openMetricsOf(t, value("x-y", "MB", 2), value("x.y", "B", 7)), "units")
+}
+
+// TestOpenMetricsNames holds that no name is reserved, of a family or a label, and that no label stands twice.
+func TestOpenMetricsNames(t *testing.T) {
+	nan := math.NaN()
+	value := func(name, tags string, v float64) Point {
+		return Point{Name: name, Tags: tags, Value: v, Total: nan, Count: -1, Sum: nan}
+	}
+	grown := func(name, tags string, growth, total float64) Point {
+		return Point{Name: name, Tags: tags, Type: Counter, Value: growth, Total: total, Count: -1, Sum: nan}
+	}
+	twin := func(instrument int, p Point) Point {
+		p.Instrument = instrument
+		return p
+	}
+	summary := Point{Name: "x", Type: Histogram, Value: nan, Total: nan, Count: 2, Sum: 6}
+	for name, c := range map[string]struct {
+		points []Point
+		want   []string // lines without HELP and the times
+	}{
+		"a tag called series": {[]Point{twin(1, value("x", "series=2", 1)), twin(2, value("x", "series=2", 2)), twin(3, value("x", "series=2", 3))},
+			[]string{"# TYPE a_x gauge", `a_x{series="2"} 1`, `a_x{series="2",series_="2"} 2`, `a_x{series="2",series_="3"} 3`}},
+		"created, before a counter":  {[]Point{value("x_created", "", 1), grown("x", "", 1, 2)}, []string{"# TYPE a_x_created gauge", "a_x_created 1", "# TYPE a_x_counter counter", "a_x_counter_total 2"}},
+		"created, behind a counter":  {[]Point{grown("x", "", 1, 2), value("x_created", "", 1)}, []string{"# TYPE a_x counter", "a_x_total 2", "# TYPE a_x_created_gauge gauge", "a_x_created_gauge 1"}},
+		"created, behind a summary":  {[]Point{summary, value("x_created", "", 1)}, []string{"# TYPE a_x summary", "a_x_sum 6", "a_x_count 2", "# TYPE a_x_created_gauge gauge", "a_x_created_gauge 1"}},
+		"an empty value is no label": {[]Point{value("x", "k=,j=1", 1), value("x", "j=1", 2), value("y", "k=", 3)}, []string{"# TYPE a_x gauge", `a_x{j="1"} 1`, `a_x{j="1",series="2"} 2`, "# TYPE a_y gauge", "a_y 3"}},
+		"reserved labels":            {[]Point{value("x", "__name__=y,_a=1,a=2,9=3,quantile=4,le=5,=6", 1)}, []string{"# TYPE a_x gauge", `a_x{name__="y",a="1",a_="2",tag_9="3",quantile_="4",le_="5,=6"} 1`}},
+		"one of two fell": {[]Point{grown("x", "k=1", 5, 5), grown("x", "k=2", 7, 7), grown("x", "k=1", -1, 4), grown("x", "k=2", 1, 8)},
+			[]string{"# TYPE a_x gauge", `a_x{k="1"} 5`, `a_x{k="1"} 4`, `a_x{k="2"} 7`, `a_x{k="2"} 8`}},
+	} {
+		text := openMetricsOf(t, c.points...)
+		checkOpenMetrics(t, text)
+		var got []string
+		for line := range strings.Lines(strings.TrimSuffix(text, "# EOF\n")) {
+			if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "#") {
+				line = line[:strings.LastIndexByte(line, ' ')]
+			}
+			if !strings.HasPrefix(line, "# HELP") {
+				got = append(got, line)
+			}
+		}
+		assert.Equal(t, c.want, got, name)
+	}
 }
 
 // TestCompatInterval holds that the name of a rate tells the interval that was asked
