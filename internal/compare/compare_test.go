@@ -3,8 +3,10 @@ package compare
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -403,4 +406,36 @@ func TestCounters(t *testing.T) {
 	g, err := ParseGate("counters:*/queue>+50%")
 	require.NoError(t, err)
 	assert.NotEmpty(t, g.Check(r))
+}
+
+// TestIdleCounters holds that an interval in which an EventCounter measured nothing is no value of it: the event
+// tells 0.
+func TestIdleCounters(t *testing.T) {
+	payload := nettrace.Field{Name: "Payload", Type: nettrace.TypeObject, Fields: []nettrace.Field{
+		{Name: "Name", Type: nettrace.TypeString}, {Name: "Mean", Type: nettrace.TypeFloat64}, {Name: "Count", Type: nettrace.TypeInt32}, {Name: "Min", Type: nettrace.TypeFloat64},
+	}}
+	m := &nettrace.Metadata{ID: 1, EventID: 2, Provider: "Lab", Name: "EventCounters", Fields: []nettrace.Field{{Type: nettrace.TypeObject, Fields: []nettrace.Field{payload}}}}
+	name := filepath.Join(t.TempDir(), "idle.nettrace")
+	out, err := os.Create(name)
+	require.NoError(t, err)
+	w, err := nettrace.NewWriter(out, &nettrace.Header{Version: 4, Frequency: 1e9, PointerSize: 8, ProcessID: 1})
+	require.NoError(t, err)
+	for i, mean := range []float64{10, 0, 0, 20, math.Inf(1)} {
+		le := binary.LittleEndian
+		b := le.AppendUint64([]byte("q\x00\x00\x00"), math.Float64bits(mean))
+		least, count := mean, uint32(3)
+		if mean == 0 {
+			least, count = math.Inf(1), 0
+		}
+		b = le.AppendUint64(le.AppendUint32(b, count), math.Float64bits(least))
+		require.NoError(t, w.Write(&nettrace.Event{Metadata: m, Time: int64(i+1) * 1e9, ThreadID: 1, Sorted: true, Payload: b}))
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, out.Close())
+	f, err := tracefix.Open(t.Context(), name)
+	require.NoError(t, err)
+	defer f.Close()
+	tr, err := Read(t.Context(), f, name, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]float64{"Lab/q": {10, 20}}, tr.Counters)
 }
