@@ -62,7 +62,7 @@ type Point struct {
 	Total float64
 	// Count is the number of measurements of a Gauge or Histogram; -1 if not told.
 	Count int64
-	// Min, Max, StdDev of an EventCounter and Sum of a Histogram; NaN if there is none.
+	// Min, Max, StdDev of an EventCounter, Sum and, if it tells them, Min and Max of a Histogram; else NaN.
 	Min, Max, StdDev, Sum float64
 	Quantiles             []Quantile
 	// Cumulative is set where Count, Sum, Min, Max and Exponential are of all measurements since
