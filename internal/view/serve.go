@@ -136,7 +136,7 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 		http.NotFound(w, r)
 		return
 	case pageKind:
-		f.made(w, r, name)
+		f.made(w, r, name, info)
 		return
 	}
 	f.busy.Lock()
@@ -169,9 +169,15 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 const pageKind = "page"
 
 // made sends a page that lies in the folder. Its scripts have an origin of their own, and reach nothing.
-func (f *Folder) made(w http.ResponseWriter, r *http.Request, name string) {
+func (f *Folder) made(w http.ResponseWriter, r *http.Request, name string, info fs.FileInfo) {
 	w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:")
-	http.ServeFileFS(w, r, f.root.FS(), name)
+	page, err := f.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer page.Close()
+	http.ServeContent(w, r, name, info.ModTime(), page) // ServeFileFS would send whoever asks for index.html elsewhere
 }
 
 // kind looks into a file of the folder, unless that has been done.

@@ -26,6 +26,7 @@ func TestServesFolder(t *testing.T) {
 	write(filepath.Join(dir, "bad.nettrace"), "broken")
 	write(filepath.Join(dir, "profile.pb"), "four")
 	write(filepath.Join(dir, "batch-report.html"), "<p>overview")
+	write(filepath.Join(dir, "sub", "index.html"), "<p>index")
 	write(filepath.Join(outside, "secret.nettrace"), "secret")
 	linked := os.Symlink(filepath.Join(outside, "secret.nettrace"), filepath.Join(dir, "link.nettrace")) == nil &&
 		os.Symlink(outside, filepath.Join(dir, "out")) == nil
@@ -90,6 +91,9 @@ func TestServesFolder(t *testing.T) {
 	assert.Equal(t, "requests, stacks at ./a%20b.nettrace, of one", page)
 	_, page = get("batch-report.html")
 	assert.Equal(t, "<p>overview", page)
+	code, page = get("sub/index.html")
+	assert.Equal(t, 200, code)
+	assert.Equal(t, "<p>index", page, "and not a list of the folder")
 	code, page = get("bad.nettrace")
 	assert.Equal(t, http.StatusUnprocessableEntity, code)
 	assert.Contains(t, page, "no trace")
