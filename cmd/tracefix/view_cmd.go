@@ -23,9 +23,13 @@ type ViewCmd struct {
 	Out    string `short:"o" placeholder:"FILE" help:"Write the page here instead of a temporary folder."`
 	NoOpen bool   `name:"no-open" help:"Print the page's name; start no browser."`
 	Force  bool   `help:"Replace an existing page."`
+	Strict bool   `help:"Fail on a damaged input (exit 1) instead of showing what can be saved (exit 3)."`
 	Report string `placeholder:"FILE" help:"Write what was done as JSON; - is standard output."`
 	command.Repair
 }
+
+// pages are what view writes.
+var pages = output.Formats{{Name: "html", Extensions: []string{".html", ".htm"}}}
 
 // Help is what stands below the flags.
 func (*ViewCmd) Help() string {
@@ -36,6 +40,10 @@ func (*ViewCmd) Help() string {
 func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
 		return c.serve(ctx, cli, std)
+	}
+	if _, err := pages.Resolve("", c.Out, "html"); err != nil {
+		base, _ := output.TrimCompression(c.Out)
+		return usage(fmt.Errorf("%s: view writes a page, whose name ends in .html or .htm, and not %s; `tracefix repair IN -o OUT` writes other formats", c.Out, filepath.Ext(base)))
 	}
 	out := c.Out
 	var temp *output.TempFolder
@@ -86,7 +94,7 @@ func (c *ViewCmd) run(cli *CLI, std streams, out string) *traceRun {
 	return &traceRun{
 		cli: cli, std: std, row: command.Lookup("repair"), job: &c.Repair,
 		opts: command.Options{
-			Out: out, Format: "html", Force: c.Force, Stdout: std.out,
+			Out: out, Format: "html", Force: c.Force, Strict: c.Strict, Stdout: std.out,
 			Report: c.Report, Listed: c.Report != "", Single: true,
 		},
 	}
@@ -116,7 +124,7 @@ func (c *ViewCmd) serve(ctx context.Context, cli *CLI, std streams) error {
 		Requests: func(ctx context.Context, trace, stacks, out string) error {
 			return write(ctx, &traceRun{
 				cli: cli, std: std, row: command.Lookup("http"), job: &command.HTTP{Side: "both", Explain: true, Stacks: stacks},
-				opts: command.Options{Out: out, Format: "html", Stdout: std.out},
+				opts: command.Options{Out: out, Format: "html", Strict: c.Strict, Stdout: std.out},
 			}, trace)
 		},
 	})
