@@ -10,8 +10,9 @@ function makeTables(app) {
   // bar is a time, what part of the selection it is, and what of the whole trace.
   function bar(part, whole) { return element("td", { class: "num" }, duration(part), element("small", {}, percent(part, whole)), element("small", { class: "all", title: "of the whole trace" }, percent(part, app.everything()))); }
   const note = "Percentages are of the selection, and behind them of the whole trace.";
-  function table(caption, head, rows, more) { return element("table", {}, element("caption", {}, caption), header(...head), element("tbody", {}, ...rows.slice(0, MOST_ROWS)), more); }
-  function cut(n) { return n > MOST_ROWS ? element("p", {}, "The first " + count(MOST_ROWS) + " of " + count(n) + "; select less time to see others.") : ""; }
+  // table makes rows of items, the first of them; behind it stands how many there are, and what to do to see others.
+  function table(caption, head, items, row = r => r, others) { return element("div", {}, element("table", {}, caption ? element("caption", {}, caption) : null, header(...head), element("tbody", {}, ...items.slice(0, MOST_ROWS).map(row))), cut(items.length, others)); }
+  function cut(n, others) { return n > MOST_ROWS ? element("p", { class: "cut" }, "The first " + count(MOST_ROWS) + " of " + count(n) + (others ? "; " + others : "") + ".") : ""; }
   const time = (from, to) => element("td", { class: "num" }, element("button", { title: "select this time", onclick: () => app.select(from - 1e5, to + 1e5) }, duration(from)));
   function header(...names) { return element("thead", {}, element("tr", {}, ...names.map(n => element("th", { scope: "col" }, n)))); }
   function methodCell(sum, m, extra) {
@@ -23,6 +24,12 @@ function makeTables(app) {
   function openable(columns, roots, more, time, cells, depthLimit) {
     const body = element("tbody", {});
     const add = (items, depth, before) => {
+      if (items.length > MOST_ROWS) {
+        const rest = element("tr", {}, element("td", { colspan: columns.length, class: "hint" }, cut(items.length, "the others take less time")));
+        rest.depth = depth;
+        body.insertBefore(rest, before || null);
+        before = rest;
+      }
       for (const item of items.slice(0, MOST_ROWS)) {
         const twist = element("button", { class: "twist", "aria-expanded": "false", "aria-label": "open" }, "▸");
         const row = element("tr", { "aria-level": depth + 1 });
@@ -57,7 +64,7 @@ function makeTables(app) {
   function inverted() {
     const sum = app.sums(), roots = invert(sum.tree, selfPairs(sum.self));
     openable(["Method, and what calls it", "Time"], roots, g => invert(sum.tree, g.pairs), g => g.time, (g, pad, twist) => [
-      methodCell(sum, g.method, element("span", {}, pad, twist)), bar(g.time, sum.all)], 200);
+      methodCell(sum, g.method, element("span", {}, pad, g.pairs.some(([n]) => n) ? twist : element("span", { class: "twist" }))), bar(g.time, sum.all)], 200);
   }
   let order = "self";
   function methods() {
@@ -66,7 +73,7 @@ function makeTables(app) {
     rows.sort((a, b) => by[order][b] - by[order][a] || by.total[b] - by.total[a] || a - b);
     const head = element("thead", {}, element("tr", {}, ...[["self", "Self"], ["total", "Total"]].map(([k, n]) => element("th", { scope: "col", "aria-sort": order === k ? "descending" : "none" }, element("button", { onclick: () => { order = k; app.redraw(); } }, n + (order === k ? " ↓" : "")))), element("th", { scope: "col" }, "Method")));
     const body = element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(m => element("tr", {}, bar(by.self[m], sum.all), bar(by.total[m], sum.all), methodCell(sum, m))));
-    host.replaceChildren(element("table", {}, element("caption", {}, note), head, body), rows.length > MOST_ROWS ? element("p", {}, "The first " + count(MOST_ROWS) + " of " + count(rows.length) + " methods; search to see others.") : "");
+    host.replaceChildren(element("table", {}, element("caption", {}, note), head, body), cut(rows.length, "search to see others"));
   }
   function around() {
     const sum = app.sums(), m = app.state.method;
@@ -91,11 +98,11 @@ function makeTables(app) {
     const q = app.state.query.trim().toLowerCase(), rows = [...by.values()].filter(r => !q || r.name.toLowerCase().includes(q)).sort((a, b) => b.time - a.time || b.count - a.count);
     const { threads } = app.trace, meters = app.trace.tracks.filter(t => t.value && (!q || t.title.toLowerCase().includes(q))).map(t => [t, meter(t, from, to)]).filter(([, m]) => m);
     host.replaceChildren(
-      !threads.length ? element("p", { class: "hint" }, "The trace holds no CPU samples.") : table("Threads", ["Thread", "Samples", "On a CPU", "Cut", "Repaired"], threads.map(t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
-        num(count(t.samples)), num(count(t.busy)), num(count(t.cut)), num(count(t.repaired))))),
-      rows.length ? table("Tracks, in the selected time", ["Count", "Time", "Longest", "Track", "Name"], rows.map(r => element("tr", {}, num(count(r.count)), num(duration(r.time)),
-        element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))), element("td", {}, r.group), element("td", {}, r.name)))) : "", cut(rows.length),
-      meters.length ? table("Counters, in the selected time", ["Least", "Mean", "Most", "Last", "Counter"], meters.map(([t, m]) => element("tr", {}, ...[m.least, m.mean, m.most, m.last].map(v => num(count(+(Math.abs(v) < 1e4 ? v.toPrecision(4) : v.toFixed(0))))), element("td", {}, t.title)))) : "");
+      !threads.length ? element("p", { class: "hint" }, "The trace holds no CPU samples.") : table("Threads", ["Thread", "Samples", "On a CPU", "Cut", "Repaired"], threads, t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
+        num(count(t.samples)), num(count(t.busy)), num(count(t.cut)), num(count(t.repaired))), "those that did most on a CPU; [ and ] go through all"),
+      rows.length ? table("Tracks, in the selected time", ["Count", "Time", "Longest", "Track", "Name"], rows, r => element("tr", {}, num(count(r.count)), num(duration(r.time)),
+        element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))), element("td", {}, r.group), element("td", {}, r.name)), "select less time, or search to see others") : "",
+      meters.length ? table("Counters, in the selected time", ["Least", "Mean", "Most", "Last", "Counter"], meters, ([t, m]) => element("tr", {}, ...[m.least, m.mean, m.most, m.last].map(v => num(count(+(Math.abs(v) < 1e4 ? v.toPrecision(4) : v.toFixed(0))))), element("td", {}, t.title)), "search to see others") : "");
   }
   // meter sums up what a counter showed between two times; null: nothing.
   function meter(t, from, to) {
@@ -124,13 +131,13 @@ function makeTables(app) {
     const none = text => element("p", { class: "hint" }, text);
     host.replaceChildren(
       element("h2", {}, "Lost while recording"),
-      head.losses.length ? table(many(head.lost, "event") + " in " + many(head.losses.length, "gap") + "; what ran then may be missing above", ["At", "Within", "Events", "Of"], head.losses.map(l => element("tr", {}, time(l.from, l.to), num(duration(l.to - l.from)), num(l.events ? count(l.events) : "not told"), element("td", {}, app.lossOwner(l))))) : none(head.lost ? count(head.lost) + " events were lost; the file does not tell when." : "The file tells of no lost events."),
+      head.losses.length ? table(many(head.lost, "event") + " in " + many(head.losses.length, "gap") + "; what ran then may be missing above", ["At", "Within", "Events", "Of"], head.losses, l => element("tr", {}, time(l.from, l.to), num(duration(l.to - l.from)), num(l.events ? count(l.events) : "not told"), element("td", {}, app.lossOwner(l))), "the earliest") : none(head.lost ? count(head.lost) + " events were lost; the file does not tell when." : "The file tells of no lost events."),
       element("h2", {}, "Damage of the file"),
-      head.damages ? table(many(head.damages, "place") + "; the page shows what could be saved" + (head.damages > head.damage.length ? "; the first " + count(head.damage.length) : ""), ["Read up to", "Byte", "Part", "What is wrong"], head.damage.map(d => element("tr", {}, d.at < 0 ? num("not told") : d.at > app.end ? num("behind all samples") : time(d.at, d.at), num(count(d.offset)), element("td", {}, d.where), element("td", {}, d.what)))) : none("The file is whole."),
+      head.damages ? table(many(head.damages, "place") + "; the page shows what could be saved" + (head.damages > head.damage.length ? "; the first " + count(head.damage.length) : ""), ["Read up to", "Byte", "Part", "What is wrong"], head.damage, d => element("tr", {}, d.at < 0 ? num("not told") : d.at > app.end ? num("behind all samples") : time(d.at, d.at), num(count(d.offset)), element("td", {}, d.where), element("td", {}, d.what))) : none("The file is whole."),
       element("h2", {}, "Gaps between samples"),
-      found.all ? table(count(found.all) + " in all" + (found.all > 100 ? "; the 100 longest" : "") + ". Nothing is drawn there.", ["At", "Lasts", "Thread", "Why"], found.list.map(g => element("tr", {}, time(g.from, g.to), num(duration(g.to - g.from)), element("td", {}, app.threadName(g.thread)), element("td", {}, g.why)))) : none("None: every thread was sampled from its first sample to its last."),
+      found.all ? table(count(found.all) + " in all" + (found.all > 100 ? "; the 100 longest" : "") + ". Nothing is drawn there.", ["At", "Lasts", "Thread", "Why"], found.list, g => element("tr", {}, time(g.from, g.to), num(duration(g.to - g.from)), element("td", {}, app.threadName(g.thread)), element("td", {}, g.why))) : none("None: every thread was sampled from its first sample to its last."),
       element("h2", {}, "What could not be known"),
-      open.length ? table("", ["Samples", "Time", "What"], open.map(([what, n, t]) => element("tr", {}, num(count(n)), bar(t, total), element("td", {}, what)))) : none("Nothing of the samples."),
+      open.length ? table("", ["Samples", "Time", "What"], open, ([what, n, t]) => element("tr", {}, num(count(n)), bar(t, total), element("td", {}, what))) : none("Nothing of the samples."),
       ...head.notes.map(n => element("p", {}, n)));
   }
   const words = f => ({ draw: f });
