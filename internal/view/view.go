@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spool"
@@ -73,6 +74,7 @@ type head struct {
 	Methods   []string `json:"methods"` // full names
 	OffCPU    int      `json:"off"`     // the method that is the leaf of time off the CPU; -1: none
 	Polls     []int    `json:"polls"`   // methods in which the sampler itself stops threads
+	Modules   [][2]int `json:"modules"` // methods whose module does not look like one, and how long it is in UTF-16
 	Hows      []string `json:"hows"`    // kinds of evidence
 	HowTexts  []string `json:"howTexts"`
 	Threads   []thread `json:"threads"`
@@ -127,7 +129,7 @@ type damage struct {
 func Write(w io.Writer, p *profile.Profile) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	h := head{
-		Title: filepath.Base(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1, Polls: []int{},
+		Title: title(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1, Polls: []int{}, Modules: [][2]int{},
 		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Damage: []damage{}, Notes: []string{},
 	}
 	before, after := page(h.Title)
@@ -173,7 +175,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 		}
 		h.Threads = append(h.Threads, row)
 	}
-	h.Methods, h.OffCPU, h.Polls = n.names, n.offCPU, n.polls
+	h.Methods, h.OffCPU, h.Polls, h.Modules = n.names, n.offCPU, n.polls, n.modules
 	h.Nodes = len(n.nodes)
 	h.tell(p)
 	h.limits(p, index)
@@ -253,6 +255,14 @@ func Write(w io.Writer, p *profile.Profile) error {
 		return err
 	}
 	return p.Err()
+}
+
+// title names the page of a trace.
+func title(source string) string {
+	if source == "-" {
+		return "standard input"
+	}
+	return filepath.Base(source)
 }
 
 // tell puts into words what the first lines of the page say.
@@ -555,6 +565,7 @@ type numbers struct {
 	ofStack  []int32  // 0: none
 	ofMethod []int32  // 1 + number; 0: none
 	polls    []int    // numbers of methods in which the sampler stops threads
+	modules  [][2]int // as in head
 	offCPU   int      // number of the method that is the leaf of time off the CPU; -1: none
 	away     map[profile.StackID]int32
 	trail    []profile.StackID
@@ -562,10 +573,15 @@ type numbers struct {
 
 type node struct{ parent, method int32 }
 
+// looksLikeMethod reports whether the page sees by the name alone that a method has that module: it is the rule of data.js.
+func looksLikeMethod(module, name string) bool {
+	return !strings.ContainsAny(module, "! (\"'<>") && name != "" && !strings.ContainsAny(name[:1], " !=),;:\"'")
+}
+
 func newNumbers(t *profile.Table) *numbers {
 	return &numbers{
 		table: t, skip: t.Synthetic(), nodes: make([]node, 1), managed: make([]bool, 1), names: []string{}, ofStack: make([]int32, t.Stacks()), ofMethod: make([]int32, t.Methods()),
-		polls: []int{}, offCPU: -1, away: map[profile.StackID]int32{},
+		polls: []int{}, modules: [][2]int{}, offCPU: -1, away: map[profile.StackID]int32{},
 	}
 }
 
@@ -607,6 +623,9 @@ func (n *numbers) stack(s profile.StackID) int32 {
 		if n.ofMethod[m] == 0 {
 			n.names = append(n.names, text.Line(n.table.MethodAt(m).Full()))
 			n.ofMethod[m] = int32(len(n.names))
+			if module := text.Line(n.table.MethodAt(m).Module); module != "" && !looksLikeMethod(module, n.table.MethodAt(m).Name) {
+				n.modules = append(n.modules, [2]int{len(n.names) - 1, len(utf16.Encode([]rune(module)))})
+			}
 			if n.table.MethodAt(m).IsPoll() {
 				n.polls = append(n.polls, len(n.names)-1)
 			}

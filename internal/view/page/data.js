@@ -38,6 +38,7 @@ function column(texts) {
 // root, callers before callees; nodes of one caller that run the same method are one.
 function load(get) {
   const head = JSON.parse(get("head")[0]);
+  for (const [m, length] of head.modules) modules.set(head.methods[m], length);
   const tree = readTree(column(get("nodes")), head.nodes);
   const next = column(get("samples"));
   for (const t of head.threads) readSamples(t, next, tree.of);
@@ -163,5 +164,10 @@ function duration(ns) {
   return a >= 1e10 ? count(+(ns / 1e9).toFixed(1)) + " s" : a >= 1e9 ? (ns / 1e9).toFixed(3) + " s" : a >= 1e6 ? (ns / 1e6).toFixed(a >= 1e8 ? 0 : 2) + " ms" : a >= 1e3 ? (ns / 1e3).toFixed(1) + " µs" : ns.toFixed(0) + " ns";
 }
 function percent(part, whole) { const p = whole ? 100 * part / whole : 0; return (p >= 99.95 || p === 0 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toFixed(2) : "<0.01") + " %"; }
-function shortName(name) { const i = name.indexOf("!"), s = i < 0 ? name : name.slice(i + 1), p = s.indexOf("("); return p > 0 ? s.slice(0, p) : s; }
-function moduleOf(name) { const i = name.indexOf("!"); return i > 0 ? name.slice(0, i) : ""; }
+// moduleEnd is where the "!" behind the module of a name stands; -1: the name has none. Names of events hold any text, so
+// what looks like no Module!Method is none, unless the trace says so (see view.go).
+const modules = new Map(); // names of methods whose module looks like no module: how long it is
+function moduleEnd(name) { const known = modules.get(name); return known != null ? known : /^[^! ("'<>]+![^ !=),;:"']/.test(name) ? name.indexOf("!") : -1; }
+function plainName(name) { return name.slice(moduleEnd(name) + 1); }
+function shortName(name) { const s = plainName(name), p = s.indexOf("("); return p > 0 ? s.slice(0, p) : s; }
+function moduleOf(name) { return name.slice(0, Math.max(0, moduleEnd(name))); }

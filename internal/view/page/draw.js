@@ -45,7 +45,7 @@ function labels(names) {
     if (room < 24) return "";
     let k = known[m];
     if (!k) {
-      const s = names[m].slice(names[m].indexOf("!") + 1), p = s.indexOf("("), short = p > 0 ? s.slice(0, p) : s;
+      const s = plainName(names[m]), short = shortName(names[m]);
       k = known[m] = { s, short, wide: ruler.measureText(s).width, narrow: ruler.measureText(short).width };
     }
     if (k.wide <= room) return k.s;

@@ -1,0 +1,46 @@
+package view_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// A "!" stands behind a module where the trace says so, or what is before it looks like one.
+func TestNamesInBrowser(t *testing.T) {
+	tab, th := profile.NewTable(), &profile.Thread{Process: &profile.Process{PID: 7}, TID: 8}
+	want := map[string][2]string{}
+	for i, m := range []struct {
+		module, name string
+		shown        [2]string // module, short name
+	}{
+		{"", "Hello! It works (twice)", [2]string{"", "Hello! It works "}},
+		{"", "Done!", [2]string{"", "Done!"}},
+		{"", "Say <b>!</b>", [2]string{"", "Say <b>!</b>"}},
+		{"", "System.Core!A.B(int32)", [2]string{"System.Core", "A.B"}},
+		{"Shop", "C.D(!!0)", [2]string{"Shop", "C.D"}},
+		{"My Shop", "E.F()", [2]string{"My Shop", "E.F"}},
+		{"µ (x)!y", "G!H()", [2]string{"µ (x)!y", "G!H"}},
+	} {
+		method := profile.Method{Module: m.module, Name: m.name}
+		want[method.Full()] = m.shown
+		th.Samples.Append(profile.Sample{Time: int64(i) * 1e6, Stack: tab.Push(0, tab.AddFrame(profile.Frame{Method: tab.AddMethod(method)}))})
+	}
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageFor(t, &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Meta: profile.Meta{Source: "a.json", End: 7e6}}), drawn)
+	got := map[string][2]string{}
+	b.Eval(`Object.fromEntries(tracefix.trace.methods.map(m => [m, [moduleOf(m), shortName(m)]]))`, &got)
+	assert.Equal(t, want, got)
+	var label string
+	b.Eval(`tracefix.label(0, 1000)`, &label)
+	assert.Equal(t, "Hello! It works (twice)", label)
+	// What nobody calls has nothing to open.
+	b.Key("4")
+	look(t, b)
+	var twists int
+	b.Eval(`document.querySelectorAll("#table button.twist").length`, &twists)
+	assert.Zero(t, twists)
+}
