@@ -247,10 +247,13 @@ function gaps(trace, threads, most) {
   return { list, all: out.length };
 }
 const LOSS = "events were lost";
+function lossIn(trace, t, from, to) { return trace.head.losses.some(l => l.from < to && l.to > from && (l.thread < 0 || l.thread === t.index)); }
 function whyGap(trace, t, from, to) {
-  if (trace.head.losses.some(l => l.from < to && l.to > from && (l.thread < 0 || l.thread === t.index))) return LOSS;
-  const seen = trace.threads.some(o => { const i = lower(o.start, from); return o !== t && o.pid === t.pid && i < o.samples && o.start[i] < to; });
-  return seen ? "the sampler saw other threads and not this one" : "no thread was sampled";
+  if (lossIn(trace, t, from, to)) return LOSS;
+  const before = lower(t.end, from), kind = before < t.samples ? t.flags[before] & 7 : UNKNOWN;
+  if (kind === ON_CPU || kind === OFF_CPU) return "the thread was not on a CPU"; // what samples the CPUs sees no other
+  const seen = own => trace.threads.some(o => { const i = lower(o.start, from); return o !== t && (o.pid === t.pid) === own && i < o.samples && o.start[i] < to; });
+  return seen(true) ? "the sampler saw other threads and not this one" : seen(false) ? "the sampler saw other processes and not this one" : "no thread was sampled";
 }
 
 // gapText tells why no sample of thread t speaks just before its sample i.
