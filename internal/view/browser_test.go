@@ -196,7 +196,7 @@ func TestTracksInBrowser(t *testing.T) {
 				const tracks = tracefix.trace.tracks.filter(t => t.group === "`+c.lane+`"), end = tracefix.trace.head.end;
 				let best = null;
 				for (const t of tracks) for (let i = 0; i < t.slices; i++) if (!best || t.end[i] - t.start[i] > best.to - best.from) best = { from: t.start[i], to: t.end[i] };
-				return { x: r.left + LABEL + (best.from + best.to) / 2 / end * (r.width - LABEL), y: r.top + HEAD + k * LANE + LANE / 2, from: best.from, to: best.to };
+				return { x: r.left + LABEL + (best.from + best.to) / 2 / end * (r.width - LABEL), y: r.top + HEAD + k * LANE + LANE / 2 - document.getElementById("lanes").scrollTop, from: best.from, to: best.to };
 			})()`, &at)
 			b.Key("2") // where there are no samples there is time order all the same
 			b.Click(at.X, at.Y)
