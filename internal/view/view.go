@@ -98,7 +98,7 @@ type thread struct {
 	Repaired int    `json:"repaired"` // bridged ones too
 	Busy     int    `json:"busy"`     // samples that were on a CPU, as far as the trace tells
 	Managed  int    `json:"managed"`  // of those, with managed code on the stack
-	Works    int    `json:"works"`    // stretches of time in which it worked for a request
+	Works    int    `json:"works"`    // runs of samples that were taken while it worked for a request
 }
 
 type track struct {
@@ -141,7 +141,8 @@ func Write(w io.Writer, p *profile.Profile) error {
 	drawn := newSlices(b, p, &h, index)
 
 	n := newNumbers(p.Table)
-	stretches := p.Timing().Stretches
+	timing := p.Timing()
+	stretches := timing.Stretches
 	hows := map[string]int{}
 	for i, t := range p.Threads {
 		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
@@ -170,7 +171,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 			}
 			h.EndNs = max(h.EndNs, s.End)
 		}
-		for range works(p, t) {
+		for range works(p, timing, t) {
 			row.Works++
 		}
 		h.Threads = append(h.Threads, row)
@@ -237,16 +238,16 @@ func Write(w io.Writer, p *profile.Profile) error {
 		}
 	})
 	column(b, "slices", drawn.write)
-	// For whom threads worked, thread after thread: time since the end of the stretch before, how
-	// long, and the number of the request.
+	// For whom threads worked, thread after thread: the first sample of a run since that of the run before, how
+	// many samples it has, and the number of the request.
 	column(b, "work", func(c *columnWriter) {
 		for _, t := range p.Threads {
-			var last int64
-			for w := range works(p, t) {
-				c.uint(uint64(w.From - last))
-				c.uint(uint64(w.To - w.From))
+			last := 0
+			for w := range works(p, timing, t) {
+				c.uint(uint64(w.First - last))
+				c.uint(uint64(w.Samples))
 				c.uint(uint64(w.Request))
-				last = w.To
+				last = w.First
 			}
 		}
 	})
@@ -332,28 +333,61 @@ func (h *head) limits(p *profile.Profile, index map[*profile.Thread]int) {
 	}
 }
 
-// A requestWork is a stretch of time in which a thread worked for a request.
-type requestWork struct {
-	From, To int64
-	Request  int
-}
+// A requestWork is a run of samples of a thread that were taken while it worked for a request. It has none where
+// the thread is known to have worked and was not sampled.
+type requestWork struct{ First, Samples, Request int }
 
-// works yields when t worked for a request, in order of time.
-func works(p *profile.Profile, t *profile.Thread) iter.Seq[requestWork] {
+// works yields the runs of t in order of their first sample. A sample belongs where its own time lies, whole, and to
+// all requests around the innermost one: so does Selection.Requests.
+func works(p *profile.Profile, timing *profile.Timing, t *profile.Thread) iter.Seq[requestWork] {
 	return func(yield func(requestWork) bool) {
-		last := int64(0)
+		var s profile.Stretch
+		c := timing.Cursor(t)
+		more, at := c.Read(&s), 0
+		next := func() { more = c.Read(&s); at++ }
+		var run, now []int // requests
+		first, behind := 0, 0
+		tell := func() bool {
+			for _, id := range run {
+				if !yield(requestWork{first, behind - first, id}) {
+					return false
+				}
+			}
+			return true
+		}
 		for w := range t.Work.All() {
-			request := p.Activities.RequestOf(w.Activity)
-			from := max(w.From, last)
-			if request == 0 || w.To <= from {
+			if now = requestsOf(p, w.Activity, now[:0]); len(now) == 0 {
+				for more && s.Time <= w.To {
+					next()
+				}
 				continue
 			}
-			last = w.To
-			if !yield(requestWork{from, w.To, request}) {
-				return
+			for more && s.Time <= w.From {
+				next()
 			}
+			if at != behind || !slices.Equal(run, now) {
+				if !tell() {
+					return
+				}
+				run, now, first = now, run, at
+			}
+			for more && s.Time <= w.To {
+				next()
+			}
+			behind = at
+		}
+		tell()
+	}
+}
+
+// requestsOf appends the ids of the requests that an activity is or lies in.
+func requestsOf(p *profile.Profile, activity int32, ids []int) []int {
+	for ; activity >= 0; activity = p.Activities.Parent(activity) {
+		if id := p.Activities.At(activity).Request; id != 0 && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
+	return ids
 }
 
 // A sliceTable holds the slices of all tracks. They are gone through twice, first to number their names

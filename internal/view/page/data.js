@@ -137,17 +137,25 @@ function readSlices(t, next) {
   for (let i = 0, far = 0; i < n; i++) t.reach[i] = far = Math.max(far, t.end[i]);
 }
 
-// readWork reads when a thread worked for which request.
+// readWork reads which runs of a thread's samples were taken while it worked for which request.
 function readWork(t, next) {
   const n = t.works;
-  t.work = { from: new Float64Array(n), to: new Float64Array(n), request: new Uint32Array(n) };
-  for (let i = 0, at = 0; i < n; i++) { t.work.from[i] = at += next(); t.work.to[i] = at += next(); t.work.request[i] = next(); }
+  t.work = { first: new Uint32Array(n), samples: new Uint32Array(n), request: new Uint32Array(n) };
+  for (let i = 0, at = 0; i < n; i++) { t.work.first[i] = at += next(); t.work.samples[i] = next(); t.work.request[i] = next(); }
 }
 
-// workFor yields from and to of the times between two in which t worked for a request.
-function* workFor(t, request, from, to) {
+// workFor yields these runs of a request: the first sample, and the one behind the last.
+function* workFor(t, request) {
   const w = t.work;
-  for (let i = w.request.indexOf(request); i >= 0; i = w.request.indexOf(request, i + 1)) if (w.from[i] <= to && w.to[i] >= from) yield [w.from[i], w.to[i]];
+  for (let i = w.request.indexOf(request); i >= 0; i = w.request.indexOf(request, i + 1)) yield [w.first[i], w.first[i] + w.samples[i]];
+}
+
+// wanted returns what tells of a sample of t whether a choice of kind and request holds it; null: all are.
+function wanted(t, { kind, request }) {
+  if (kind === "all" && !request) return null;
+  const of = new Uint8Array(request ? t.samples : 0);
+  if (request) for (const [a, b] of workFor(t, request)) of.fill(1, a, b);
+  return i => (!request || of[i] === 1) && (kind === "all" || busy(t.flags[i]) === (kind === "cpu"));
 }
 
 // lower returns the first index of ascending a, from lo on, whose value is not below x.

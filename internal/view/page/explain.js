@@ -83,7 +83,7 @@ function makeExplain(app) {
   app.explainSlice = (track, i, worked) => {
     const from = track.start[i], request = track.request[i];
     app.details([element("h3", {}, app.sliceName(track, i)), element("p", {}, track.title + ", " + duration(track.end[i] - from) + " from " + duration(from)), trace.detail(track, i) ? element("p", {}, trace.detail(track, i)) : null,
-      worked ? element("p", { class: "acts" }, action("Only the stacks of this request", () => { state.request = request; })) : request ? element("p", { class: "hint" }, "The trace does not tell which threads worked for it; the selection is its time.") : null]);
+      worked ? element("p", { class: "acts" }, action("Only the stacks of this request", () => app.onlyRequest(request))) : request ? element("p", { class: "hint" }, "The trace does not tell which threads worked for it; the selection is its time.") : null]);
   };
 
   // tip shows lines beside the mouse, the first of them in bold; nothing takes it away.

@@ -33,7 +33,7 @@ function makeFlame(app) {
   function paint(paper, scroll) {
     const sum = checked();
     deepest = 0;
-    if (!sum.all) { paper.text("Nothing of this kind is in the selection.", 12, 30, css("--dim")); return paper.done(); }
+    if (!sum.all) { paper.text(app.nothing(), 12, 30, css("--dim")); return paper.done(); }
     for (const row of levels(sum, paper.w)) {
       const y = TOP + deepest++ * ROW - scroll;
       if (y > paper.h) break;

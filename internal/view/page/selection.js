@@ -50,6 +50,7 @@ function makeSelection(app) {
     state.from = Math.round(Math.max(0, Math.min(from, end - 1000))); state.to = Math.round(Math.min(end, Math.max(to, state.from + 1000)));
     app.redraw();
   };
+  app.nothing = () => state.request ? "No sample of this kind was taken while the selected threads worked for request " + state.request + "." : "Nothing of this kind is in the selection.";
   app.selectAll = () => { state.request = 0; app.select(0, end); };
   app.move = d => app.select(state.from + d, state.to + d, true);
   app.zoom = (f, x) => { const t = state.from + x * (state.to - state.from); app.select(t - (t - state.from) * f, t + (state.to - t) * f); };
@@ -64,19 +65,40 @@ function makeSelection(app) {
   app.pickAll = () => { state.threads = new Set(trace.threads); app.redraw(); };
   app.pickNext = step => { const list = trace.threads, i = list.findIndex(t => state.threads.has(t)); if (list.length) app.pick(list[(i + list.length + step) % list.length]); };
   const worked = request => trace.threads.some(t => t.work.request.includes(request));
+  // onlyRequest shows what was done for a request: all samples of all threads that worked for it, also those in the
+  // middle of which it ended.
+  app.onlyRequest = request => {
+    let { from, to } = state;
+    for (const t of trace.threads) for (const [a, b] of workFor(t, request)) if (a < b) { from = Math.min(from, t.start[a]); to = Math.max(to, t.end[b - 1]); }
+    state.threads = new Set(trace.threads.filter(t => t.work.request.includes(request)));
+    app.select(from, to);
+    state.request = request;
+  };
   // selectSlice selects the time of what a track shows, and the threads that it is about: that it happened
   // on, or that worked for the request.
   app.selectSlice = (track, i) => {
-    const from = track.start[i], to = track.end[i], request = track.request[i], on = trace.threads.filter(t => t.index === track.thread[i] || request && !workFor(t, request, from, to).next().done);
+    const from = track.start[i], to = track.end[i], request = track.request[i], on = trace.threads.filter(t => t.index === track.thread[i] || request && t.work.request.includes(request));
     if (on.length) state.threads = new Set(on);
     state.request = 0;
     const pad = Math.max(1000, (to - from) * 0.02);
     app.select(from - pad, to + pad);
     app.explainSlice(track, i, request && worked(request));
   };
+  const sliceOf = id => { for (const track of trace.tracks) { const i = track.request.indexOf(id); if (i >= 0) return [track, i]; } return null; };
+  // knows says whether the page can show what was done for a request, and tells it if it cannot.
+  app.knows = id => {
+    if (worked(id)) return true;
+    if (!sliceOf(id)) {
+      const text = "No request of this page has the number " + id + ".";
+      app.details([element("h3", {}, "Request " + id), element("p", {}, text + " The link may be of another trace, or the page has a part of the time only.")]);
+      app.say(text);
+    }
+    return false;
+  };
   // selectRequest selects a request by its number in `tracefix http`.
   app.selectRequest = id => {
-    for (const track of trace.tracks) { const i = track.request.indexOf(id); if (i >= 0) { app.selectSlice(track, i); if (worked(id)) state.request = id; return; } }
-    app.say("No request has the number " + id + ".");
+    const at = sliceOf(id), known = app.knows(id);
+    if (at) app.selectSlice(...at);
+    if (known) app.onlyRequest(id);
   };
 }

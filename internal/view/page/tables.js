@@ -75,14 +75,13 @@ function makeTables(app) {
     const body = element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(m => element("tr", {}, bar(by.self[m], sum.all), bar(by.total[m], sum.all), methodCell(sum, m))));
     host.replaceChildren(element("table", {}, element("caption", {}, note), head, body), cut(rows.length, "search to see others"));
   }
-  function around() {
+  function beside() {
     const sum = app.sums(), m = app.state.method;
     if (m == null || m >= sum.names.length) { host.replaceChildren(element("p", {}, "Choose a method in another view, or search one.")); return; }
-    const by = sum.methods(), out = outermost(sum.tree, sum.names.length);
-    const callers = invert(sum.tree, methodPairs(sum.tree, sum.total, out, m)), below = callees(sum.tree, sum.total, out, m);
-    const list = (title, rows) => element("section", {}, element("h3", {}, title), !rows.length ? element("p", { class: "hint" }, "None.") : element("table", {}, header("Time", "Method"), element("tbody", {}, ...rows.slice(0, MOST_ROWS).map(([k, w]) => element("tr", {}, bar(w, by.total[m]), methodCell(sum, k))))));
-    host.replaceChildren(element("h2", {}, sum.names[m]), element("p", {}, duration(by.total[m]) + " in all, " + duration(by.self[m]) + " itself; " + percent(by.total[m], sum.all) + " of the selection"),
-      element("div", { class: "pair" }, list("Callers", callers.map(c => [c.method, c.time])), list("Callees", below)));
+    const by = sum.methods(), [callers, callees] = around(sum.tree, sum.self, sum.total, m);
+    const list = (title, rows, nobody) => element("section", {}, element("h3", {}, title), !rows.length ? element("p", { class: "hint" }, "None.") : table("", ["Time", "Method"], rows, ([k, w]) => element("tr", {}, bar(w, by.total[m]), k < 0 ? element("td", { class: "hint" }, nobody) : methodCell(sum, k)), "the others take less time"));
+    host.replaceChildren(element("h2", {}, sum.names[m]), element("p", {}, duration(by.total[m]) + " in all, " + duration(by.self[m]) + " itself; " + percent(by.total[m], sum.all) + " of the selection. A stack counts once for each of its callers and callees."),
+      element("div", { class: "pair" }, list("Callers", callers, "(no caller)"), list("Callees", callees, "(itself)")));
   }
   // tracks lists threads, and sums up what of the tracks lies in the selected time, by name.
   function tracks() {
@@ -141,5 +140,5 @@ function makeTables(app) {
       ...head.notes.map(n => element("p", {}, n)));
   }
   const words = f => ({ draw: f });
-  return { tracks: words(tracks), tree: words(topDown), inverted: words(inverted), methods: words(methods), around: words(around), samples: words(samples), limits: words(limits) };
+  return { tracks: words(tracks), tree: words(topDown), inverted: words(inverted), methods: words(methods), around: words(beside), samples: words(samples), limits: words(limits) };
 }

@@ -31,18 +31,19 @@ function weigh(trace, choice, before) {
 }
 
 // addTime adds the time between from and to; times are whole nanoseconds, so that what is added can be
-// taken away again.
+// taken away again. What was done for a request are samples, each whole, that were taken in that time.
 function addTime(trace, choice, w, from, to, sign) {
   if (from >= to) return;
   for (const t of choice.threads) {
-    if (!choice.request) { addSamples(trace.tree, t, choice, w, from, to, sign); continue; }
-    for (const [a, b] of workFor(t, choice.request, from, to)) addSamples(trace.tree, t, choice, w, Math.max(a, from), Math.min(b, to), sign);
+    if (!choice.request) { addSamples(trace.tree, t, choice, w, from, to, sign, lower(t.end, from + 1e-6), lower(t.start, to)); continue; }
+    const first = lower(t.start, from), behind = lower(t.start, to);
+    for (const [a, b] of workFor(t, choice.request)) addSamples(trace.tree, t, choice, w, 0, Infinity, sign, Math.max(a, first), Math.min(b, behind));
   }
 }
 
-function addSamples(tree, t, choice, w, from, to, sign) {
+function addSamples(tree, t, choice, w, from, to, sign, first, behind) {
   const { start, end, flags, stack } = t, { self, marked } = w, kind = choice.kind;
-  for (let i = lower(end, from + 1e-6); i < t.samples && start[i] < to; i++) {
+  for (let i = first; i < behind; i++) {
     const f = flags[i];
     if (kind !== "all" && busy(f) !== (kind === "cpu")) continue;
     const time = sign * (Math.min(end[i], to) - Math.max(start[i], from));
@@ -152,16 +153,20 @@ function invert(tree, pairs) {
 // selfPairs are what an inverted tree begins with.
 function selfPairs(self) { const out = []; for (let i = 1; i < self.length; i++) if (self[i]) out.push([i, self[i]]); return out; }
 
-// callersOf are the inverted nodes above the outermost frames of a method, and calleesOf the
-// tree below all of them as [method, time] rows.
-function methodPairs(tree, total, out, m) { const p = []; for (let i = 1; i < tree.size; i++) if (tree.method[i] === m && out[i] && total(i)) p.push([tree.parent[i], total(i)]); return p; }
-function callees(tree, total, out, m) {
-  const by = new Map();
-  for (let i = 1; i < tree.size; i++) {
-    const up = tree.parent[i];
-    if (up && tree.method[up] === m && total(i) && tree.method[i] !== m) by.set(tree.method[i], (by.get(tree.method[i]) || 0) + total(i));
+// around tells who calls method m and whom it calls, as [method, time] rows; -1: nobody. A stack counts once for each of
+// them, however often it holds the pair.
+function around(tree, self, total, m) {
+  const callers = new Map(), callees = new Map(), above = new Map(), below = new Map();
+  // Nodes stand in the order of a walk, so a pair that stands before seen ends lies inside another of its kind.
+  const add = (rows, seen, key, n) => { if (total(n) && !(n < seen.get(key))) { seen.set(key, tree.end[n]); rows.set(key, (rows.get(key) || 0) + total(n)); } };
+  for (let n = 1; n < tree.size; n++) {
+    const up = tree.parent[n];
+    if (up && tree.method[up] === m) add(callees, below, tree.method[n], n);
+    if (tree.method[n] !== m) continue;
+    add(callers, above, up ? tree.method[up] : -1, n);
+    if (self[n]) callees.set(-1, (callees.get(-1) || 0) + self[n]);
   }
-  return [...by].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  return [callers, callees].map(rows => [...rows].sort((a, b) => b[1] - a[1] || a[0] - b[0]));
 }
 
 // layOut cuts a thread into rows of spans, one row a depth: what stays open from one sample to

@@ -4,7 +4,7 @@ const fs = require("fs"), [page, folder] = process.argv.slice(2);
 const html = fs.readFileSync(page, "utf8");
 const get = name => [...html.matchAll(new RegExp(`<script type="[^"]*" class="${name}">([^]*?)</script>`, "g"))].map(m => m[1]);
 const program = ["data.js", "tree.js"].map(f => fs.readFileSync(folder + "/" + f, "utf8")).join("");
-const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, layOut, restoredRuns, folded, kids, callees, outermost, methodPairs, stackOf, speedscopeOf }")();
+const api = new Function(program + "; return { load, weigh, totals, byMethod, reshape, carry, invert, selfPairs, layOut, workFor, restoredRuns, folded, kids, around, stackOf, speedscopeOf }")();
 const trace = api.load(get), end = trace.head.end;
 const choice = (kind, more) => ({ threads: trace.threads, from: 0, to: end + 1, kind, recorded: false, raw: true, minConfidence: 0, hows: null, ...more });
 const out = { kinds: {}, checks: [] };
@@ -29,11 +29,30 @@ for (const rule of [{ recursion: true }, { hidden: new Set([name]) }, { merged: 
   const shape = api.reshape(trace.tree, { ...rule, methods: trace.methods });
   check("reshape " + Object.keys(rule)[0], near(api.carry(shape, w.self).reduce((a, b) => a + b, 0), all));
 }
-const out1 = api.outermost(trace.tree, trace.methods.length), by = api.byMethod(trace.tree, w.self, total, trace.methods.length);
+const by = api.byMethod(trace.tree, w.self, total, trace.methods.length);
 for (let m = 0; m < trace.methods.length; m += 1 + Math.floor(trace.methods.length / 50)) {
   const shape = api.reshape(trace.tree, { focus: m, methods: trace.methods });
   check("focus " + trace.methods[m], near(api.carry(shape, w.self).reduce((a, b) => a + b, 0), by.total[m]));
-  check("callers " + trace.methods[m], near(api.methodPairs(trace.tree, total, out1, m).reduce((a, [, t]) => a + t, 0), by.total[m]));
+}
+// Who calls a method and whom it calls, without the sampler's stops, as top --method tells.
+out.around = {};
+const charged = api.weigh(trace, choice("all", { raw: false })), chargedTotal = api.totals(trace.tree, charged.self);
+for (let m = 0; m < trace.methods.length; m++) {
+  const [callers, callees] = api.around(trace.tree, charged.self, chargedTotal, m).map(rows => Object.fromEntries(rows.map(([k, t]) => [k < 0 ? "" : trace.methods[k], t])));
+  out.around[trace.methods[m]] = { callers, callees };
+}
+// What was done for each request, on a CPU and not, and that its spans in time order last as long.
+out.requests = {};
+for (const request of new Set(trace.threads.flatMap(t => [...t.work.request]))) {
+  const sum = kind => api.weigh(trace, choice(kind, { request })).self.reduce((a, b) => a + b, 0);
+  out.requests[request] = [sum("cpu"), sum("wait")];
+  let drawn = 0, rootless = 0;
+  for (const t of trace.threads) {
+    const [row] = api.layOut(trace.tree, t, choice("all", { request }), trace.head.off);
+    for (let i = 0; row && i < row.n; i++) drawn += t.end[row.last[i]] - t.start[row.first[i]];
+    for (const [a, b] of api.workFor(t, request)) for (let i = a; i < b; i++) if (!t.stack[i]) rootless += t.end[i] - t.start[i];
+  }
+  check("spans of request " + request, near(drawn + rootless, sum("all")));
 }
 // Of spans the innermost time is that of the samples.
 let spanned = 0, sampled = 0;
