@@ -3,6 +3,7 @@
 const VIEWS = [["flame", "Flame graph"], ["time", "Time order"], ["tree", "Top down"], ["inverted", "Inverted"], ["methods", "Methods"], ["around", "Callers, callees"], ["tracks", "Threads, tracks"], ["limits", "Damage, limits"]];
 const KINDS = [["all", "All time"], ["cpu", "CPU"], ["wait", "Waiting"]];
 const IN_WORDS = { flame: "tree", time: "samples" }; // the tables that tell what a picture does
+const AS_RUN = "Time order shows stacks as they ran";
 const SWITCHES = ["recorded", "raw", "recursion"]; // boxes to check, of the same name in the state
 
 function makeControls(app) {
@@ -45,6 +46,9 @@ function makeControls(app) {
     for (const b of $("views").children) { b.setAttribute("aria-selected", b.value === state.view); b.tabIndex = b.value === state.view ? 0 : -1; }
     for (const b of $("kinds").children) b.setAttribute("aria-pressed", b.value === state.kind);
     for (const id of SWITCHES) $(id).checked = state[id];
+    const asRun = state.view === "time"; // there stacks are what they were: what makes other trees of them does not act
+    $("recursion").disabled = asRun;
+    $("recursion").parentNode.title = asRun ? AS_RUN : "";
     if (document.activeElement !== $("find")) $("find").value = state.query;
     $("confidence").value = state.minConfidence; $("confidenceText").textContent = state.minConfidence + " %";
     evidence.forEach((box, k) => { box.checked = !state.hows || state.hows.has(k); });
@@ -53,10 +57,10 @@ function makeControls(app) {
     $("selected").textContent = (threads.length === 1 ? app.threadName(threads[0]) : many(threads.length, "thread")) + ", " + duration(state.to - state.from) + " from " + duration(state.from);
     const rules = [];
     if (state.request) rules.push(["request " + state.request, () => { state.request = 0; }]);
-    if (state.focus != null) rules.push(["focus: " + shortName(trace.methods[state.focus]), () => { state.focus = null; }]);
-    for (const m of state.hidden) rules.push(["hidden: " + m, () => state.hidden.delete(m)]);
-    for (const m of state.merged) rules.push(["merged: " + m, () => state.merged.delete(m)]);
-    $("rules").replaceChildren(...rules.map(([t, f]) => element("button", { title: "take back", onclick: () => { f(); app.redraw(); } }, t + " ×")));
+    if (state.focus != null) rules.push(["focus: " + shortName(trace.methods[state.focus]), () => { state.focus = null; }, asRun]);
+    for (const m of state.hidden) rules.push(["hidden: " + m, () => state.hidden.delete(m), asRun]);
+    for (const m of state.merged) rules.push(["merged: " + m, () => state.merged.delete(m), asRun]);
+    $("rules").replaceChildren(...rules.map(([t, f, idle]) => element("button", { class: idle ? "idle" : null, title: (idle ? AS_RUN + ". Click: " : "") + "take back", onclick: () => { f(); app.redraw(); } }, t + (idle ? " (not in time order)" : "") + " ×")));
   };
 
   chart.addEventListener("wheel", e => { e.preventDefault(); view().wheel(e); }, { passive: false });

@@ -117,12 +117,16 @@ function makeTables(app) {
   function samples() {
     const { from, to } = app.state, choice = app.choice(), { tree, methods } = app.trace, rows = [];
     let n = 0;
-    for (const t of app.selectedThreads()) for (let i = lower(t.end, from + 1e-6); i < t.samples && t.start[i] < to; i++) if (n++ < MOST_ROWS) {
-      const s = stackOf(t, i, choice), how = t.flags[i] >> HOW;
-      rows.push(element("tr", {}, time(t.start[i], t.end[i]), num(duration(t.end[i] - t.start[i])), element("td", {}, app.threadName(t)), element("td", {}, app.kindText(t, i)), num(count(tree.depth[s])),
-        element("td", {}, how ? app.trace.head.howTexts[how - 1] : t.flags[i] & CUT ? "cut" : ""), element("td", {}, element("button", { class: "name", onclick: () => app.explain(t, i) }, s ? shortName(methods[tree.method[s]]) : "no stack"))));
+    for (const t of app.selectedThreads()) {
+      const holds = wanted(t, choice);
+      for (let i = lower(t.end, from + 1e-6); i < t.samples && t.start[i] < to; i++) if ((!holds || holds(i)) && n++ < MOST_ROWS) rows.push([t, i]);
     }
-    host.replaceChildren(table("Samples of the selection", ["At", "Lasts", "Thread", "State", "Frames", "Repair", "Innermost method"], rows), cut(n));
+    const left = [choice.kind === "all" ? "" : KINDS.find(([k]) => k === choice.kind)[1], choice.request ? "request " + choice.request : ""].filter(Boolean).join(", ");
+    host.replaceChildren(table("Samples of the selection" + (left && ": " + left), ["At", "Lasts", "Thread", "State", "Frames", "Repair", "Innermost method"], rows, ([t, i]) => {
+      const s = stackOf(t, i, choice), how = t.flags[i] >> HOW;
+      return element("tr", {}, time(t.start[i], t.end[i]), num(duration(t.end[i] - t.start[i])), element("td", {}, app.threadName(t)), element("td", {}, app.kindText(t, i)), num(count(tree.depth[s])),
+        element("td", {}, how ? app.trace.head.howTexts[how - 1] : t.flags[i] & CUT ? "cut" : ""), element("td", {}, element("button", { class: "name", onclick: () => app.explain(t, i) }, s ? shortName(methods[tree.method[s]]) : "no stack")));
+    }), cut(n, "select less time to see others"));
   }
   // limits tells what was lost, where the gaps are and why, and what could not be known.
   function limits() {

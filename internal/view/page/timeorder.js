@@ -4,23 +4,24 @@ function makeTimeOrder(app) {
   const canvas = $("chart"), TOP = 30, cache = new Map(), { tree, methods } = app.trace;
   let scroll = 0, blocks = [], height = 0;
 
-  // rowsOf returns the spans of a thread under what is believed of its repairs, and deepOf how many
-  // rows that makes, which is known before they are laid out.
+  // rowsOf returns the spans of a thread under what is believed of its repairs, of the kind and request that are
+  // chosen, and deepOf how many rows that makes, which is known before they are laid out.
   function rowsOf(t) {
     const c = known(t);
-    return c.rows ||= layOut(tree, t, app.choice(), app.trace.head.off);
+    return c.rows ||= layOut(tree, t, app.state, app.trace.head.off);
   }
   function deepOf(t) {
     const c = known(t);
-    if (c.deep == null) { c.deep = 0; const choice = app.choice(); for (let i = 0; i < t.samples; i++) { const d = tree.depth[stackOf(t, i, choice)]; if (d > c.deep) c.deep = d; } }
+    if (c.deep == null) { c.deep = 0; const choice = app.state, holds = holdsOf(t); for (let i = 0; i < t.samples; i++) { if (holds && !holds(i)) continue; const d = tree.depth[stackOf(t, i, choice)]; if (d > c.deep) c.deep = d; } }
     return c.deep;
   }
   function known(t) {
-    const key = app.beliefs();
+    const key = [app.beliefs(), app.state.kind, app.state.request].join("/");
     let c = cache.get(t);
-    if (!c || c.key !== key) cache.set(t, c = { key, rows: null, deep: null });
+    if (!c || c.key !== key) cache.set(t, c = { key, rows: null, deep: null, holds: wanted(t, app.state) });
     return c;
   }
+  const holdsOf = t => known(t).holds;
 
   function draw() { paint(canvasPaper(canvas)); }
   function paint(paper) {
@@ -35,13 +36,13 @@ function makeTimeOrder(app) {
         blocks.push({ t, rows, top });
         gapsOf(paper, t, X, Math.max(TOP, top), Math.min(h, top + deep * ROW));
         for (let d = Math.max(0, Math.ceil((TOP - top) / ROW) - 1); d < rows.length && top + d * ROW < h; d++) if (top + d * ROW > TOP - ROW) row(paper, t, rows[d], top + d * ROW, edges);
-        for (const [a, b, front, behind] of restoredRuns(t, app.choice(), from, to)) {
+        for (const [a, b, front, behind] of restoredRuns(t, app.state, from, to)) {
           const x = Math.max(0, X(a)), wide = Math.min(w, X(b)) - x;
           if (wide < 0.3) continue;
           const part = (d, n) => { const y0 = Math.max(TOP, top + d * ROW); if (n && top + (d + n) * ROW > y0) paper.hatch(x, y0, wide, Math.min(h, top + (d + n) * ROW - 1) - y0, "restored"); };
           part(0, front); part(front + 1, behind); // what stands between them is the bridge
         }
-        if (app.shown && app.shown.thread === t && app.shown.sample >= 0) { const i = app.shown.sample; paper.frame(X(t.start[i]) - 1, Math.max(TOP, top), Math.max(4, X(t.end[i]) - X(t.start[i]) + 2), tree.depth[stackOf(t, i, app.choice())] * ROW); }
+        if (app.shown && app.shown.thread === t && app.shown.sample >= 0) { const i = app.shown.sample; paper.frame(X(t.start[i]) - 1, Math.max(TOP, top), Math.max(4, X(t.end[i]) - X(t.start[i]) + 2), tree.depth[stackOf(t, i, app.state)] * ROW); }
       }
       y += high;
     }
@@ -51,7 +52,8 @@ function makeTimeOrder(app) {
     for (const [x, text] of ticks(from, to, w)) { paper.rect(x, 0, 1, 16, line); paper.text(text, x + 4, 8, css("--dim")); }
     for (const m of Object.values(app.marks).flat()) if (m.to >= from && m.from <= to) paper.hatch(X(m.from), 17, Math.max(2, X(m.to) - X(m.from)), 5, "loss");
     if (threads.length) cuts(paper, threads[0], X);
-    else paper.text("No thread is selected: click one above.", 12, 60, css("--dim"));
+    if (threads.length && !threads.some(deepOf)) paper.text(app.nothing(), 12, 60, css("--dim"));
+    if (!threads.length) paper.text("No thread is selected: click one above.", 12, 60, css("--dim"));
     return paper.done();
   }
   // gapsOf hatches where the thread has no sample because events were lost, and tells why there is none.
@@ -61,8 +63,10 @@ function makeTimeOrder(app) {
       const x0 = Math.max(x1, X(t.end[i - 1]));
       x1 = Math.min(paper.w, X(t.start[i]));
       if (x1 - x0 < 1 || y1 <= y0) continue;
-      const why = whyGap(app.trace, t, t.end[i - 1], t.start[i]);
-      if (why === LOSS) paper.hatch(x0, y0, x1 - x0, y1 - y0, "loss");
+      const lost = lossIn(app.trace, t, t.end[i - 1], t.start[i]);
+      if (lost) paper.hatch(x0, y0, x1 - x0, y1 - y0, "loss");
+      if (x1 - x0 < 8 * LOSS.length) continue; // no reason is shorter
+      const why = lost ? LOSS : whyGap(app.trace, t, t.end[i - 1], t.start[i]);
       if (x1 - x0 > 8 * why.length) paper.text(why, x0 + 6, y0 + ROW / 2, css("--dim"));
     }
   }
@@ -97,10 +101,10 @@ function makeTimeOrder(app) {
   }
   // cuts marks below the axis when samples were cut, and what became of them: height tells it, too.
   function cuts(paper, t, X) {
-    const { from, to } = app.state, colours = { ok: packed(css("--ok")), bridge: packed(css("--bridge")), left: packed(css("--left")) };
+    const { from, to } = app.state, holds = holdsOf(t), colours = { ok: packed(css("--ok")), bridge: packed(css("--bridge")), left: packed(css("--left")) };
     for (let c = lower(t.cuts, lower(t.end, from)), px = -1; c < t.cuts.length && t.start[t.cuts[c]] < to; c++) {
       const i = t.cuts[c], f = t.flags[i], how = f >> HOW ? app.trace.head.hows[(f >> HOW) - 1] : "", a = Math.max(px, Math.floor(X(t.start[i]))), b = Math.ceil(X(t.end[i]));
-      if (b <= px) continue;
+      if (b <= px || holds && !holds(i)) continue;
       const high = how === "bridge" ? 4 : how ? 6 : 2;
       paper.rect(a, TOP - 4 - high, Math.max(1, b - a), high, how === "bridge" ? colours.bridge : how ? colours.ok : colours.left); px = b;
     }
@@ -113,7 +117,8 @@ function makeTimeOrder(app) {
       if (d < 0 || d > deepOf(t)) continue;
       const s = lower(t.end, time + 1e-6), r = b.rows[d];
       if (s >= t.samples || t.start[s] > time) return { time, thread: t, gap: s };
-      const i = r ? lower(r.last, s) : 0;
+      const i = r ? lower(r.last, s) : 0, holds = holdsOf(t);
+      if (holds && !holds(s)) return { time, thread: t, left: s };
       return { time, thread: t, depth: d, sample: s, span: r && i < r.first.length && r.first[i] <= s ? { start: t.start[r.first[i]], end: t.end[r.last[i]], method: tree.method[r.node[i]] } : null };
     }
     return { time };
@@ -123,7 +128,9 @@ function makeTimeOrder(app) {
   function step(d) {
     const t = app.shown && app.state.threads.has(app.shown.thread) ? app.shown.thread : app.selectedThreads()[0];
     if (!t) return;
-    const first = lower(t.end, app.state.from + 1), i = app.shown && app.shown.thread === t ? app.shown.sample + d : first, last = t.samples - 1;
+    const first = lower(t.end, app.state.from + 1), last = t.samples - 1, holds = holdsOf(t);
+    let i = app.shown && app.shown.thread === t ? app.shown.sample + d : first;
+    while (holds && i >= 0 && i <= last && !holds(i)) i += d;
     if (i < 0 || i > last) return;
     app.explain(t, i);
     const span = app.state.to - app.state.from;
@@ -152,6 +159,7 @@ function makeTimeOrder(app) {
       }
       const p = at(e.offsetX, e.offsetY);
       if (p.gap != null) app.tip(e, [app.threadName(p.thread), gapText(app.trace, p.thread, p.gap)]);
+      else if (p.left != null) app.tip(e, [app.threadName(p.thread), "left out: " + app.sampleText(p.thread, p.left)]);
       else if (p.span) app.tip(e, [methods[p.span.method], duration(p.span.end - p.span.start) + " from " + duration(p.span.start) + ", frame " + (p.depth + 1), app.sampleText(p.thread, p.sample)]);
       else app.tip(null);
     },

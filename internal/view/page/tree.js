@@ -170,13 +170,14 @@ function around(tree, self, total, m) {
 }
 
 // layOut cuts a thread into rows of spans, one row a depth: what stays open from one sample to
-// the next is one span. Stacks are those of a choice. Span i of a row lasts from the start of sample first[i]
+// the next is one span. Stacks are those of a choice, and samples those that it holds. Span i of a row lasts from the start of sample first[i]
 // to the end of sample last[i], and is of node[i].
 function layOut(tree, t, choice, off) {
-  const { parent, method, depth } = tree, rows = [];
+  const { parent, method, depth } = tree, rows = [], holds = wanted(t, choice);
   let open = new Uint32Array(128), since = new Uint32Array(128), n = 0, before = 0;
   const close = (to, last) => { while (n > to) { n--; (rows[n] ||= newRow()).add(since[n], last, open[n]); } };
   for (let i = 0; i < t.samples; i++) {
+    if (holds && !holds(i)) { close(0, i - 1); n = before = 0; continue; }
     const whole = stackOf(t, i, choice), s = choice.raw ? whole : tree.unpolled[whole], f = t.flags[i], d = depth[s];
     let k = 0; // frames that stay open
     if (f & JOINED) {
@@ -209,11 +210,11 @@ function newRow() {
 // restoredRuns lists the times between from and to in which frames stand that a repair put back:
 // start, end, how many in front of a bridge, how many behind it. They begin and end with the repaired samples.
 function restoredRuns(t, choice, from, to) {
-  const runs = [], { cuts } = t;
+  const runs = [], { cuts } = t, holds = wanted(t, choice);
   if (!t.restored) return runs;
   for (let c = lower(cuts, lower(t.end, from)); c < cuts.length && t.start[cuts[c]] < to; c++) {
     const i = cuts[c], n = t.restored[i], above = t.above[i];
-    if (!n || stackOf(t, i, choice) !== t.stack[i]) continue;
+    if (!n || stackOf(t, i, choice) !== t.stack[i] || holds && !holds(i)) continue;
     const last = runs[runs.length - 1];
     if (last && last[1] === t.start[i] && last[2] === n - above && last[3] === above) last[1] = t.end[i];
     else runs.push([t.start[i], t.end[i], n - above, above]);
