@@ -40,6 +40,11 @@ function makeControls(app) {
   $("find").oninput = e => { state.query = e.target.value; app.search(true); app.redraw(); };
   $("help").onclick = () => $("keys").showModal();
 
+  // The menu of evidence closes by Escape and by a click elsewhere.
+  const menu = document.querySelector("#repair details");
+  menu.onkeydown = e => { if (e.key === "Escape" && menu.open) { menu.open = false; menu.firstElementChild.focus(); e.stopPropagation(); } };
+  addEventListener("pointerdown", e => { if (!menu.contains(e.target)) menu.open = false; });
+
   // What follows the state.
   app.drawControls = () => {
     $("chart").hidden = !app.onCanvas(); $("table").hidden = app.onCanvas();

@@ -141,6 +141,19 @@ function ticks(from, to, w) {
 }
 function moment(t, step) { return step >= 1e9 ? (t / 1e9).toFixed(0) + " s" : step >= 1e7 ? (t / 1e9).toFixed(2) + " s" : step >= 1e6 ? (t / 1e6).toFixed(0) + " ms" : step >= 1e3 ? (t / 1e6).toFixed(3) + " ms" : (t / 1e3).toFixed(2) + " µs"; }
 
+// keepingFocus draws what is in hosts anew. Where the element that had the focus is gone, its like gets it: of the same
+// name and as far down; else what now stands in its place in the list, or the whole host.
+function keepingFocus(hosts, draw) {
+  const on = document.activeElement, host = hosts.find(h => h !== on && h.contains(on));
+  if (!host) { draw(); return; }
+  const list = () => [...host.querySelectorAll("button")], name = b => b.title + "\n" + b.textContent.replace(" ↓", "");
+  const before = list(), at = before.indexOf(on), called = name(on), nth = before.slice(0, at).filter(b => name(b) === called).length;
+  draw();
+  if (host.contains(document.activeElement)) return;
+  const now = list(), like = now.filter(b => name(b) === called), heir = like[nth] || like[0] || host.id === "rules" && now[Math.min(at, now.length - 1)];
+  (heir || [host, $("table"), $("chart")].find(e => e.tabIndex >= 0 && !e.hidden)).focus({ preventScroll: true });
+}
+
 // element makes an element with attributes, listeners (on...) and children.
 function element(tag, attributes, ...children) {
   const e = document.createElement(tag);

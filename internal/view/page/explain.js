@@ -28,7 +28,9 @@ function makeExplain(app) {
   function byHand(text) { const a = element("textarea", {}); a.value = text; document.body.append(a); a.select(); document.execCommand("copy"); a.remove(); app.say("The stack was copied."); }
   const copyButton = () => element("button", { onclick: app.copy }, "Copy the stack (c)");
   const action = (text, f) => element("button", { onclick: () => { f(); app.redraw(); } }, text);
-  app.details = rows => { $("details").replaceChildren(...rows.filter(Boolean)); };
+  app.details = rows => { const on = $("details").contains(document.activeElement); $("details").replaceChildren(...rows.filter(Boolean)); if (on) $("details").focus(); };
+  const hint = $("hint");
+  app.noDetails = () => { app.shown = null; copied = () => ""; app.details([hint]); };
 
   // explain tells of a sample what was recorded, which evidence its repair has, how sure it is, and its stack.
   app.explain = (t, i) => {

@@ -25,12 +25,20 @@ function start() {
   app.views = { time: makeTimeOrder(app), flame: makeFlame(app), ...makeTables(app) };
   app.spans = app.views.time.spans; // how many the selected threads have
   makeControls(app);
+  // While somebody drags, tables wait until that ends or pauses: to make them takes longer than a frame.
+  let waiting = 0;
   function draw() {
-    app.drawControls();
-    app.search();
-    overview.draw();
-    app.drawnView().draw();
+    clearTimeout(waiting);
+    keepingFocus([$("table"), $("rules")], () => {
+      app.drawControls();
+      overview.draw();
+      if (app.dragging && !app.onCanvas()) waiting = setTimeout(() => keepingFocus([$("table")], drawView), 250); else drawView();
+    });
     app.remember();
+  }
+  function drawView() {
+    app.search();
+    app.drawnView().draw();
   }
   dark.onchange = () => { hatches = {}; colour = palette(trace.methods); app.repaint(); overview.forget(); app.redraw(); };
   app.recall();
