@@ -11,7 +11,7 @@ function makeAddress(app) {
   function written() {
     const p = new URLSearchParams(), set = (k, v) => { if (v) p.set(k, v); };
     set("view", s.view);
-    set("threads", s.threads.size === trace.threads.length && s.threads.size > 1 ? "all" : app.selectedThreads().map(t => t.pid + "." + t.tid).join(","));
+    set("threads", !s.threads.size && trace.threads.length ? "none" : s.threads.size === trace.threads.length && s.threads.size > 1 ? "all" : app.selectedThreads().map(t => t.pid + "." + t.tid).join(","));
     if (s.from > 0 || s.to < end) set("time", s.from + "-" + s.to);
     if (s.kind !== "all") set("kind", s.kind);
     for (const k in flags) set(k, s[flags[k]] && "1");
@@ -19,25 +19,29 @@ function makeAddress(app) {
     if (s.hows) p.set("evidence", [...s.hows].map(h => head.hows[h]).join(","));
     if (s.focus != null) set("focus", methods[s.focus]);
     if (s.method != null) set("method", methods[s.method]);
-    set("hide", [...s.hidden].join(",")); set("merge", [...s.merged].join(","));
+    for (const m of s.hidden) p.append("hide", m);
+    for (const m of s.merged) p.append("merge", m);
     if (app.shown) set("sample", app.shown.thread.index + "." + app.shown.sample);
     return p;
   }
   app.recall = () => {
     const p = new URLSearchParams(location.hash.slice(1)), list = k => (p.get(k) || "").split(",").filter(Boolean), method = k => { const m = methods.indexOf(p.get(k)); return m < 0 ? null : m; };
+    // named are modules. Links of old hold them in one, with commas between them; modules may have commas, too.
+    const named = k => { const all = p.getAll(k), whole = all.length && new Set(methods.map(moduleOf)); return new Set(all.flatMap(v => whole.has(v) ? [v] : v.split(",").filter(Boolean))); };
+    app.begin(); // what the address does not tell is as on a page that was just opened
+    app.noDetails();
     if (VIEWS.some(([v]) => v === p.get("view"))) s.view = p.get("view");
-    const wanted = list("threads"), found = wanted[0] === "all" ? trace.threads : trace.threads.filter(t => wanted.includes(t.pid + "." + t.tid));
-    if (found.length) s.threads = new Set(found);
-    const request = +p.get("request") || 0, m = (p.get("time") || "").match(/^(\d+)-(\d+)$/);
-    s.request = request;
-    if (request && !m) app.selectRequest(request);
+    const request = +p.get("request") || 0, m = (p.get("time") || "").match(/^(\d+)-(\d+)$/), known = request && (m ? app.knows(request) : app.selectRequest(request));
+    if (m) s.request = known ? request : 0;
+    const wanted = new Set(list("threads")), found = wanted.has("all") ? trace.threads : trace.threads.filter(t => wanted.has(t.pid + "." + t.tid));
+    if (found.length || wanted.has("none")) s.threads = new Set(found);
     if (m && +m[2] > +m[1]) { s.from = Math.min(+m[1], Math.max(0, end - 1000)); s.to = Math.min(end, +m[2]); }
-    if (KINDS.some(([k]) => k === p.get("kind"))) s.kind = p.get("kind");
+    s.kind = KINDS.some(([k]) => k === p.get("kind")) ? p.get("kind") : "all";
     for (const k in flags) s[flags[k]] = p.has(k);
     s.query = p.get("find") || "";
     s.minConfidence = Math.max(0, Math.min(100, +p.get("confidence") || 0));
     s.hows = p.has("evidence") ? new Set(list("evidence").map(h => head.hows.indexOf(h)).filter(h => h >= 0)) : null;
-    s.focus = method("focus"); s.method = method("method"); s.hidden = new Set(list("hide")); s.merged = new Set(list("merge"));
+    s.focus = method("focus"); s.method = method("method"); s.hidden = named("hide"); s.merged = named("merge");
     const [t, i] = (p.get("sample") || "").split(".").map(Number), thread = trace.threads.find(x => x.index === t);
     if (thread && i >= 0 && i < thread.samples) app.explain(thread, i);
     else if (s.method != null && !request) app.explainMethod(s.method);

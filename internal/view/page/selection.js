@@ -14,7 +14,8 @@ function makeSelection(app) {
   const { trace, label } = app, end = app.end;
   const state = app.state = { threads: new Set(), from: 0, to: end, view: "flame", kind: "all", recorded: false, raw: false, minConfidence: 0, hows: null, query: "", recursion: false, hidden: new Set(), merged: new Set(), focus: null, method: null, request: 0, zoom: 0, words: false };
   const first = opening(trace.threads);
-  if (first) state.threads.add(first); else state.view = "tracks";
+  app.begin = () => Object.assign(state, { threads: new Set(first ? [first] : []), from: 0, to: end, view: first ? "flame" : "tracks", request: 0 });
+  app.begin();
 
   app.selectedThreads = () => trace.threads.filter(t => state.threads.has(t));
   app.beliefs = () => [state.recorded, state.raw, state.minConfidence, state.hows ? [...state.hows].join() : "*"].join("/");
@@ -24,7 +25,7 @@ function makeSelection(app) {
   // of what was.
   let sumKey = "", sum = null, weighed = null, shapeKey = "", shape = null, shapeColour = null, shapeLabel = null;
   app.sums = () => {
-    const s = state, rule = [s.recursion, [...s.hidden].join(), [...s.merged].join(), s.focus].join("|"), choice = app.choice(), key = [choice.threads.map(t => t.index).join(), s.from, s.to, s.kind, s.request, app.beliefs(), rule, dark.matches].join("/");
+    const s = state, rule = JSON.stringify([s.recursion, [...s.hidden], [...s.merged], s.focus]), choice = app.choice(), key = [choice.threads.map(t => t.index).join(), s.from, s.to, s.kind, s.request, app.beliefs(), rule, dark.matches].join("/");
     if (key === sumKey) return sum;
     if (rule !== shapeKey) {
       shape = s.recursion || s.hidden.size || s.merged.size || s.focus != null ? reshape(trace.tree, { recursion: s.recursion, hidden: s.hidden, merged: s.merged, focus: s.focus, methods: trace.methods }) : null;
