@@ -86,6 +86,14 @@ func ofService(name, help, unit string, get func(s *report.Service) float64) met
 	}, true}
 }
 
+// errorsOf is a count of what requests tell: without any nothing tells it.
+func errorsOf(r *Report) (float64, string) {
+	if q := r.Totals.Requests; q != nil && q.Count > 0 {
+		return float64(q.Errors), ""
+	}
+	return math.NaN(), ""
+}
+
 func requestCount(q *Requests) int  { return q.Count }
 func requestErrors(q *Requests) int { return q.Errors }
 
@@ -99,8 +107,8 @@ var metrics = []metric{
 	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), false},
 	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), false},
 	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), false},
-	{"requests", "HTTP requests", "", command.Requests, count(ofRequests(requestCount)), false},
-	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, count(ofRequests(requestErrors)), false},
+	{"requests", "HTTP requests, of the side that --side names", "", command.Requests, count(ofRequests(requestCount)), false},
+	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, false},
 	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), false},
 	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), false},
 	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), false},

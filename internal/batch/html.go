@@ -137,7 +137,11 @@ func (p *page) row(t *Result) []any {
 	}
 	if p.HasHTTP {
 		if q := t.Requests; q != nil {
-			row = append(row, q.Count, q.Errors, tenth(q.P95), tenth(q.Max))
+			p95, most := tenth(q.P95), tenth(q.Max)
+			if q.Max == 0 { // no request of it ended
+				p95, most = -1, -1
+			}
+			row = append(row, q.Count, q.Errors, p95, most)
 		} else {
 			row = append(row, -1, -1, -1, -1)
 		}

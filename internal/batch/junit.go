@@ -132,7 +132,11 @@ func (t *Result) line() string {
 	case t.Status == Failed:
 		return ""
 	case q != nil:
-		return fmt.Sprintf("%s: %d requests, %d failed or canceled, %d with errors; p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, longest %.1f ms", t.Input.Name, q.Count, q.Failed, q.Errors, q.P50, q.P95, q.P99, q.Max)
+		line := fmt.Sprintf("%s: %s, %d failed or canceled, %d with errors", t.Input.Name, q.Served.Told(q.Count), q.Failed, q.Errors)
+		if q.Max > 0 {
+			line += fmt.Sprintf("; p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, longest %.1f ms", q.P50, q.P95, q.P99, q.Max)
+		}
+		return line
 	}
 	return t.Summary()
 }

@@ -55,10 +55,15 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	row("Events lost while recording", int(t.Lost))
 	if q := t.Requests; q != nil {
 		fmt.Fprintf(w, "| HTTP requests | %s |\n", report.Count(q.Count))
+		if q.Served != nil {
+			row("of these served", q.Served.Count)
+		}
 		row("failed or canceled", q.Failed)
 		row("failed, canceled, or answered 4xx or 5xx", q.Errors)
 		row("incomplete requests", q.Incomplete)
-		fmt.Fprintf(w, "| highest p95 of a trace | %.1f ms |\n| longest request | %.1f ms |\n", q.P95.Ms, q.Max.Ms)
+		if q.Max.Trace != "" {
+			fmt.Fprintf(w, "| highest p95 of a trace | %.1f ms |\n| longest request | %.1f ms |\n", q.P95.Ms, q.Max.Ms)
+		}
 	}
 	fmt.Fprintln(w)
 	if hows := sorted(t.Repaired); len(hows) > 0 {

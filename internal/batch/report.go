@@ -181,16 +181,19 @@ type Totals struct {
 // Requests are totals of HTTP requests. Percentiles of several traces cannot be
 // joined into one: those here are of the trace in which they are highest.
 type Requests struct {
-	Count      int       `json:"count"`
-	Failed     int       `json:"failed"` // without an answer: failed or canceled
-	Errors     int       `json:"errors"` // Failed, or answered with a status of 400 and above
-	Incomplete int       `json:"incomplete"`
-	P50        Highest   `json:"highest_p50"`
-	P90        Highest   `json:"highest_p90"`
-	P95        Highest   `json:"highest_p95"`
-	P99        Highest   `json:"highest_p99"`
-	Max        Highest   `json:"max"`
-	Slowest    []Slowest `json:"slowest,omitempty"`
+	Count      int `json:"count"`
+	Failed     int `json:"failed"` // without an answer: failed or canceled
+	Errors     int `json:"errors"` // Failed, or answered with a status of 400 and above
+	Incomplete int `json:"incomplete"`
+	// Served are those of them that were served, as report.Requests has them.
+	Served *report.Served `json:"served,omitempty"`
+	// The durations are absent where no request has one.
+	P50     Highest   `json:"highest_p50,omitzero"`
+	P90     Highest   `json:"highest_p90,omitzero"`
+	P95     Highest   `json:"highest_p95,omitzero"`
+	P99     Highest   `json:"highest_p99,omitzero"`
+	Max     Highest   `json:"max,omitzero"`
+	Slowest []Slowest `json:"slowest,omitempty"`
 	// Service is what summaries found: sums, and of shares and concurrency the highest.
 	Service *report.Service `json:"service,omitempty"`
 }
@@ -340,6 +343,12 @@ func (t *Totals) add(x *Result) {
 		r.Failed += q.Failed
 		r.Errors += q.Errors
 		r.Incomplete += q.Incomplete
+		if q.Served != nil {
+			if r.Served == nil {
+				r.Served = &report.Served{}
+			}
+			r.Served.Add(q.Served)
+		}
 		r.P50.see(q.P50, x)
 		r.P90.see(q.P90, x)
 		r.P95.see(q.P95, x)
@@ -548,7 +557,7 @@ func (r *Report) Summary() string {
 		}
 	}
 	if q := t.Requests; q != nil {
-		fmt.Fprintf(&b, "; %s requests, %s with errors", report.Count(q.Count), report.Count(q.Errors))
+		fmt.Fprintf(&b, "; %s, %s with errors", q.Served.Told(q.Count), report.Count(q.Errors))
 	}
 	return b.String()
 }

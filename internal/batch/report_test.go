@@ -231,7 +231,11 @@ func TestGatesOnNothing(t *testing.T) {
 		{"p95>500ms", "http", asked, nil, true, "nothing: no trace has HTTP requests that tell it"}, // it did not end
 		{"http-error-rate>1%", "http", one, nil, true, "nothing: no trace has HTTP requests that tell it"},
 		{"http-error-rate>1%", "http", asked, nil, false, "0%"},
-		{"http-errors", "http", one, nil, false, "0"},
+		{"http-errors", "http", one, nil, true, "nothing: no trace has HTTP requests that tell it"},
+		{"http-errors", "http", Totals{Traces: 1, Requests: &Requests{Served: &report.Served{}}}, nil, true, "nothing: no trace has HTTP requests that tell it"},
+		{"http-errors", "http", one, part, false, "nothing: no trace has HTTP requests that tell it"},
+		{"http-errors", "http", asked, nil, false, "0"},
+		{"requests", "http", one, nil, false, "0"},
 		{"cut-rate>5%", DoRepair, one, nil, true, "nothing: no trace has CPU samples"},
 		{"cut-rate>5%", DoRepair, Totals{Traces: 1, Samples: 1}, nil, false, "0%"},
 		{"cut", DoRepair, one, nil, false, "0"},

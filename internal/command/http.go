@@ -77,7 +77,8 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
-	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: input.Aside(keptMemory)}, totals: newHTTPTotals(c)}
+	aside := input.Aside(keptMemory)
+	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: aside}, totals: newHTTPTotals(c, h.sides(), aside)}
 	rows := 0
 	switch {
 	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:
@@ -189,6 +190,13 @@ func (r httpRow) url() string {
 		return r.made.URL()
 	}
 	return cmp.Or(r.served.URL(), r.served.Target)
+}
+
+func (r httpRow) method() string {
+	if r.made != nil {
+		return r.made.Method
+	}
+	return r.served.Method
 }
 
 // wanted returns what the flags ask for, but for time.
@@ -332,7 +340,7 @@ func (h *httpRun) request(r *httpphases.Request) {
 	h.dropped.see(row, shown)
 	if shown {
 		h.sum.Add(r)
-		h.totals.add(r)
+		h.totals.made(r)
 	}
 	if h.explain != nil && r.HasDuration {
 		// Of all, so that what is shown has no say in who answered whom.
@@ -362,6 +370,7 @@ func (h *httpRun) server(s *httpphases.ServerRequest) {
 	if asked {
 		shown := h.keep(row)
 		if shown {
+			h.sum.AddServed(s)
 			h.totals.served(s)
 		}
 		h.dropped.see(row, shown)

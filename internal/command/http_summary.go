@@ -50,7 +50,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var why *requests.Explainer
 	var scan *requests.Scanner
 	var need requests.Need
-	totals := newHTTPTotals(c)
+	totals := newHTTPTotals(c, h.sides(), aside)
 	durations := quantile.Numbers{Spool: aside}
 	made, served, all := 0, 0, 0
 	dropped := droppedRequests{cmd: h}
@@ -69,7 +69,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		case r.made != nil:
 			r.made.Why = why.Client(r.made)
 			col.Client(r.made)
-			if totals.add(r.made); httpreport.Lasted(r.made) {
+			if totals.made(r.made); totals.sides&requests.Client != 0 && r.lasted() {
 				durations.Add(r.made.Duration)
 			}
 			made++

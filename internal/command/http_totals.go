@@ -7,21 +7,28 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/requests"
+	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
 // httpTotals are the totals of a report, as they are gathered.
 type httpTotals struct {
 	report.Requests
-	slowest  slowHeap
-	measures *report.Measurer // nil: not wanted
+	sides     requests.Sides // that are counted
+	slowest   slowHeap
+	durations quantile.Numbers // ns, of those that were served: who counts those that were made keeps theirs
+	measures  *report.Measurer // nil: not wanted
 }
 
-func newHTTPTotals(c *Call) httpTotals {
-	t := httpTotals{}
+// newHTTPTotals returns totals of some sides, whose durations go to a spool.
+func newHTTPTotals(c *Call, sides requests.Sides, aside *spool.Spool) httpTotals {
+	t := httpTotals{sides: sides, durations: quantile.Numbers{Spool: aside}}
+	if sides&requests.Server != 0 {
+		t.Served = &report.Served{}
+	}
 	if c.Measure {
 		t.measures = &report.Measurer{}
 	}
@@ -32,11 +39,20 @@ func newHTTPTotals(c *Call) httpTotals {
 // some 2 million.
 const keptMemory = 4 << 20
 
-// served measures a request that was served.
+// served measures a request that was served, and counts it if that side is asked for.
 func (t *httpTotals) served(s *httpphases.ServerRequest) {
+	row := httpRow{served: s}
 	if t.measures != nil && s.Outcome != httpphases.Incomplete {
-		failed := s.Outcome == httpphases.Failed || s.Outcome == httpphases.Canceled || s.Status >= 400
+		_, failed := row.wentWrong()
 		t.measures.Request("server", s.Host, routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration, s.Duration))
+	}
+	if t.sides&requests.Server == 0 {
+		return
+	}
+	one := t.count(row)
+	t.Served.Add(&one)
+	if row.lasted() {
+		t.durations.Add(s.Duration)
 	}
 }
 
@@ -49,23 +65,37 @@ func duration(has bool, ns int64) int64 {
 	return ns
 }
 
-// add counts r.
-func (t *httpTotals) add(r *httpphases.Request) {
-	t.Count++
-	failed := r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled
-	if failed {
-		t.Failed++
+// made measures a request that the process made, and counts it if that side is asked for.
+func (t *httpTotals) made(r *httpphases.Request) {
+	row := httpRow{made: r}
+	if t.measures != nil && r.Outcome != httpphases.Incomplete {
+		_, failed := row.wentWrong()
+		t.measures.Request("client", r.Host, routeName(r.Method, httpphases.Route(r.Target)), failed, duration(r.HasDuration, r.Duration))
 	}
-	if failed || r.Status >= 400 {
-		t.Errors++
+	if t.sides&requests.Client != 0 {
+		t.count(row)
 	}
-	if r.Outcome == httpphases.Incomplete {
-		t.Incomplete++
-	} else if t.measures != nil {
-		t.measures.Request("client", r.Host, routeName(r.Method, httpphases.Route(r.Target)), failed || r.Status >= 400, duration(r.HasDuration, r.Duration))
+}
+
+// count counts a request of a side that is asked for, and returns it as it adds to the totals.
+func (t *httpTotals) count(r httpRow) (one report.Served) {
+	one.Count = 1
+	unanswered, wrong := r.wentWrong()
+	if unanswered {
+		one.Failed = 1
 	}
-	if !httpreport.Lasted(r) {
-		return
+	if wrong {
+		one.Errors = 1
+	}
+	if r.facts().outcome == httpphases.Incomplete {
+		one.Incomplete = 1
+	}
+	t.Count += one.Count
+	t.Failed += one.Failed
+	t.Errors += one.Errors
+	t.Incomplete += one.Incomplete
+	if !r.lasted() {
+		return one
 	}
 	if len(t.slowest) < report.MaxSlowest {
 		heap.Push(&t.slowest, r)
@@ -73,24 +103,44 @@ func (t *httpTotals) add(r *httpphases.Request) {
 		t.slowest[0] = r
 		heap.Fix(&t.slowest, 0)
 	}
+	return one
 }
 
-// end computes what needs all requests, of which these are the durations, ns, and puts it into the report.
-func (t *httpTotals) end(rep *report.Trace, durations ...*quantile.Numbers) {
-	at := quantile.Of([]float64{0.5, 0.9, 0.95, 0.99, 1}, durations...)
+// wentWrong says whether a request failed or was canceled, and whether that or its status makes it an error.
+func (r httpRow) wentWrong() (failed, wrong bool) {
+	f := r.facts()
+	failed = f.outcome == httpphases.Failed || f.outcome == httpphases.Canceled
+	return failed, failed || f.status >= 400
+}
+
+// lasted reports whether it is known how long a request took.
+func (r httpRow) lasted() bool {
+	f := r.facts()
+	return f.ended && f.outcome != httpphases.Incomplete
+}
+
+// end computes what needs all requests, of which those that were made have these durations, ns, and puts it into the report.
+func (t *httpTotals) end(rep *report.Trace, made ...*quantile.Numbers) {
+	at := quantile.Of([]float64{0.5, 0.9, 0.95, 0.99, 1}, append(made, &t.durations)...)
 	for i, to := range []*float64{&t.P50, &t.P90, &t.P95, &t.P99, &t.Max} {
 		*to = text.Millis(at[i])
 	}
-	slices.SortFunc(t.slowest, func(a, b *httpphases.Request) int {
+	slices.SortFunc(t.slowest, func(a, b httpRow) int {
 		if slower(a, b) {
 			return -1
 		}
 		return 1
 	})
 	for _, r := range t.slowest {
+		f := r.facts()
+		kind := ""
+		if r.served != nil {
+			kind = "server"
+		}
 		t.Slowest = append(t.Slowest, report.SlowRequest{
-			Method: r.Method, URL: r.URL(), Status: r.Status, Outcome: r.Outcome.String(),
-			StartMs: text.Millis(r.Start), Duration: text.Millis(r.Duration),
+			Kind:   kind,
+			Method: r.method(), URL: r.url(), Status: f.status, Outcome: f.outcome.String(),
+			StartMs: text.Millis(f.start), Duration: text.Millis(f.duration),
 		})
 	}
 	rep.Requests = &t.Requests
@@ -100,17 +150,19 @@ func (t *httpTotals) end(rep *report.Trace, durations ...*quantile.Numbers) {
 }
 
 // slower says whether a is to be listed before b.
-func slower(a, b *httpphases.Request) bool {
-	return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)) < 0
+func slower(a, b httpRow) bool {
+	start, duration, id := a.order()
+	start2, duration2, id2 := b.order()
+	return cmp.Or(cmp.Compare(duration2, duration), cmp.Compare(start, start2), cmp.Compare(id, id2)) < 0
 }
 
 // A slowHeap has the fastest of the slowest requests on top.
-type slowHeap []*httpphases.Request
+type slowHeap []httpRow
 
 func (s slowHeap) Len() int           { return len(s) }
 func (s slowHeap) Less(i, j int) bool { return slower(s[j], s[i]) }
 func (s slowHeap) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s *slowHeap) Push(x any)        { *s = append(*s, x.(*httpphases.Request)) }
+func (s *slowHeap) Push(x any)        { *s = append(*s, x.(httpRow)) }
 func (s *slowHeap) Pop() any {
 	o := *s
 	x := o[len(o)-1]

@@ -180,6 +180,15 @@ func (s *Summary) Add(r *httpphases.Request) {
 	}
 }
 
+// AddServed counts s, which the filters let pass. It has a share in none of the hosts, which are those that were asked, nor
+// in the phases.
+func (s *Summary) AddServed(r *httpphases.ServerRequest) {
+	s.Outcomes[r.Outcome]++
+	if r.Guessed > 0 {
+		s.Guessed++
+	}
+}
+
 // Lasted reports whether it is known how long r took.
 func Lasted(r *httpphases.Request) bool {
 	return r.HasDuration && r.Outcome != httpphases.Incomplete

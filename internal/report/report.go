@@ -150,21 +150,52 @@ func (r *Repairs) write(w io.Writer, indent string) error {
 	return r.Err()
 }
 
-// Requests are totals of HTTP requests.
+// Requests are totals of HTTP requests, of the sides that were asked for.
 type Requests struct {
-	Count      int     `json:"count"`
-	Failed     int     `json:"failed"` // without an answer: failed or canceled
-	Errors     int     `json:"errors"` // Failed, or answered with a status of 400 and above
-	Incomplete int     `json:"incomplete"`
-	P50        float64 `json:"p50_ms"`
-	P90        float64 `json:"p90_ms"`
-	P95        float64 `json:"p95_ms"`
-	P99        float64 `json:"p99_ms"`
-	Max        float64 `json:"max_ms"`
+	Count      int `json:"count"`
+	Failed     int `json:"failed"` // without an answer: failed or canceled; served: by an exception that nobody handled
+	Errors     int `json:"errors"` // Failed, or answered with a status of 400 and above
+	Incomplete int `json:"incomplete"`
+	// Served are those of them that the process served; nil: nobody asked for that side.
+	Served *Served `json:"served,omitempty"`
+	// The durations are absent where no request has one.
+	P50 float64 `json:"p50_ms,omitzero"`
+	P90 float64 `json:"p90_ms,omitzero"`
+	P95 float64 `json:"p95_ms,omitzero"`
+	P99 float64 `json:"p99_ms,omitzero"`
+	Max float64 `json:"max_ms,omitzero"`
 	// Slowest are the slowest requests, the slowest first: at most MaxSlowest.
 	Slowest []SlowRequest `json:"slowest,omitempty"`
 	// Service is what a summary of the service found.
 	Service *Service `json:"service,omitempty"`
+}
+
+// Served are the requests among Requests that the process served. The others are those that it made.
+type Served struct {
+	Count      int `json:"count"`
+	Failed     int `json:"failed"`
+	Errors     int `json:"errors"`
+	Incomplete int `json:"incomplete"`
+}
+
+// Add adds those of another trace.
+func (s *Served) Add(o *Served) {
+	s.Count += o.Count
+	s.Failed += o.Failed
+	s.Errors += o.Errors
+	s.Incomplete += o.Incomplete
+}
+
+// Told tells in words how many requests there are, and how many of them were served: n is those of both sides.
+func (s *Served) Told(n int) string {
+	told := fmt.Sprintf("%s request%s", Count(n), Plural(n))
+	switch {
+	case s == nil:
+		return told
+	case s.Count == n:
+		return told + " served"
+	}
+	return fmt.Sprintf("%s (%s served)", told, Count(s.Count))
 }
 
 // Service is how a service did, in numbers that gates can ask for.
@@ -217,6 +248,7 @@ const MaxSlowest = 10
 
 // A SlowRequest is a request worth a look.
 type SlowRequest struct {
+	Kind     string  `json:"kind,omitempty"` // server: the process served it
 	Method   string  `json:"method,omitempty"`
 	URL      string  `json:"url,omitempty"`
 	Status   int     `json:"status,omitempty"`
