@@ -122,8 +122,9 @@ func (p *Path) Overflow() (Overflow, uint32) { return p.overflow, p.overNum }
 // Old reports whether the id proves the encoder of .NET 5 to 9.
 func (p *Path) Old() bool { return p.old }
 
-// ProvesLossy reports whether the id proves the encoder of .NET 10. All ids of its
-// process are to be decoded as lossy from then on.
+// ProvesLossy reports whether the id, decoded as one that is not lossy, proves the encoder
+// of .NET 10. All ids of its process are to be decoded as lossy from then on. What was
+// decoded as lossy proves nothing: 1/1/192 of .NET 5 to 9 reads as 1/1/?/? then.
 func (p *Path) ProvesLossy() bool { return p.proof }
 
 // HasLost reports whether a number of p was lost, so that its id may name several
@@ -260,7 +261,7 @@ func Decode(id ID, lossy bool) (Path, bool) {
 		high := i&1 == 0
 		o := i/2 + 1
 		if high && size == 1 && id.nibble(i+1) == 0 && (lossy || id.valueLost(o)) {
-			p.proof = p.proof || id.valueLost(o)
+			p.proof = !lossy
 			i += 2
 			if mark {
 				p.overflow = OverflowLost

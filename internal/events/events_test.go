@@ -288,6 +288,28 @@ func TestLossy(t *testing.T) {
 	assert.Contains(t, text, `?`, "lost numbers are shown as such")
 }
 
+// TestPathsOfEveryRuntime holds that each id of an activity has a path, and none that its runtime did not write, whether the
+// runtime is asked for or not.
+func TestPathsOfEveryRuntime(t *testing.T) {
+	for name, lossy := range map[string]bool{"probe9.nettrace.gz": false, "probe10.nettrace.zst": true} {
+		for how, ask := range map[string]func() bool{"asked": func() bool { return lossy }, "not asked": nil} {
+			text, _ := listing(t, open(t, filepath.Join(data, name)), &Options{Lossy: ask})
+			lost := 0
+			for line := range strings.Lines(text) {
+				var e eventLine
+				require.NoError(t, json.Unmarshal([]byte(line), &e))
+				if e.Activity != "" {
+					require.NotEmpty(t, e.Path, "%s, %s: %s", name, how, e.Activity)
+				}
+				if strings.Contains(e.Path, "?") {
+					lost++
+				}
+			}
+			assert.Equal(t, lossy, lost > 0, "%s, %s", name, how)
+		}
+	}
+}
+
 // TestDamageIsTold reads every prefix of small files: each lists what the whole file
 // lists first, and never is a loss silent.
 func TestDamageIsTold(t *testing.T) {

@@ -36,7 +36,7 @@ func (n *pathNames) decode(id nettrace.GUID) (activity.Path, bool) {
 	p, ok := activity.Decode(activity.ID(id), false)
 	lossy, lok := activity.Decode(activity.ID(id), true)
 	switch {
-	case ok && p.ProvesLossy() || lok && lossy.ProvesLossy():
+	case ok && p.ProvesLossy():
 		n.find(true)
 		return lossy, lok
 	case ok && p.Old():

@@ -289,17 +289,32 @@ func (g *nettraceReader) encoder(id nettrace.GUID) {
 		return
 	}
 	*seen = id
-	p, ok := activity.Decode(activity.ID(id), true)
-	if ok && p.ProvesLossy() {
+	switch p, ok := activity.Decode(activity.ID(id), false); {
+	case ok && p.ProvesLossy():
 		g.f.encoder = encoderLossy
-		return
-	}
-	if !ok || p.HasLost() { // else it is the same path either way
-		p, ok = activity.Decode(activity.ID(id), false)
-	}
-	if ok && p.Old() {
+	case ok && p.Old():
 		g.f.encoder = encoderOld
 	}
+}
+
+// recordedEncoder tells the encoder by what the processes say of their runtime, if they agree.
+func (f *Facts) recordedEncoder() (e encoder) {
+	for _, p := range f.Processes {
+		major, _, _ := strings.Cut(p.Runtime, ".")
+		n, err := strconv.Atoi(major)
+		of := encoderOld
+		if n >= 10 {
+			of = encoderLossy
+		}
+		switch {
+		case err != nil:
+		case e == encoderUnknown:
+			e = of
+		case e != of:
+			return encoderUnknown
+		}
+	}
+	return e
 }
 
 // facts puts together what the events told.
@@ -337,12 +352,8 @@ func (g *nettraceReader) facts() {
 	}
 	g.providers()
 	g.lost(st)
-	if f.encoder == encoderUnknown {
-		for _, p := range f.Processes {
-			if major, _, _ := strings.Cut(p.Runtime, "."); len(major) > 1 {
-				f.encoder = encoderLossy // .NET 10 and later
-			}
-		}
+	if e := f.recordedEncoder(); e != encoderUnknown { // what is recorded comes before what ids seem to prove
+		f.encoder = e
 	}
 	if g.samples.Count > 0 {
 		f.Stacks = &Stacks{Depths: g.depths, Max: len(g.depths) - 1, Cut: map[string]int64{}}
