@@ -69,6 +69,13 @@ func (c *cursor) flag() bool { return c.U8() != 0 }
 
 func (it *Item) add(name string, v any) { it.Fields = append(it.Fields, Field{Name: name, Value: v}) }
 
+// add adds what was just read, unless the payload ended before it: what it does not hold is not told.
+func (c *cursor) add(name string, v any) {
+	if c.Err() == nil {
+		c.it.add(name, v)
+	}
+}
+
 func (c *cursor) addText(name string) {
 	if s, null := c.text(); !null {
 		c.it.add(name, s)
@@ -97,8 +104,8 @@ func decodeAdvertise(it *Item, b []byte) {
 		return
 	}
 	c := newCursor(it, b[8:advertSize])
-	it.add("cookie", c.GUID().String())
-	it.add("pid", c.U64())
+	c.add("cookie", c.GUID().String())
+	c.add("pid", c.U64())
 }
 
 // end notes what is odd about the end of a payload.
@@ -123,41 +130,41 @@ func decodeRequest(it *Item, payload []byte) {
 	switch it.Set {
 	case 1:
 		c.addText("path")
-		it.add("type", pick(c.U32(), "", "normal", "with heap", "triage", "full"))
-		it.add("flags", uint64(c.U32()))
+		c.add("type", pick(c.U32(), "", "normal", "with heap", "triage", "full"))
+		c.add("flags", uint64(c.U32()))
 	case 3:
 		if it.ID == 1 {
-			it.add("timeout", uint64(c.U32()))
+			c.add("timeout", uint64(c.U32()))
 		}
-		it.add("clsid", c.GUID().String())
+		c.add("clsid", c.GUID().String())
 		c.addText("path")
 		if it.ID == 1 {
 			n := c.U32()
+			c.add("client_data_bytes", uint64(n))
 			if int64(n) <= int64(c.Len()) {
 				c.Skip(int(n))
 			} else {
 				c.Skip(c.Len() + 1)
 			}
-			it.add("client_data_bytes", uint64(n))
 		}
 	case setProcess:
 		switch it.ID {
 		case 3:
 			c.addText("name")
 			if v, null := c.text(); null {
-				it.add("remove", true)
+				c.add("remove", true)
 			} else {
 				it.Fields = append(it.Fields, Field{Name: "value", Value: v, Secret: true})
 			}
 		case 5:
-			it.add("type", pick(c.U32(), "", "all", "jitdump", "perfmap"))
+			c.add("type", pick(c.U32(), "", "all", "jitdump", "perfmap"))
 		case 7:
 			c.addText("assembly")
 		}
 	case setEventPipe:
 		if it.ID == 1 {
 			if id := c.U64(); c.Err() == nil {
-				it.add("session", fmt.Sprintf("0x%X", id))
+				c.add("session", fmt.Sprintf("0x%X", id))
 			}
 			return
 		}
@@ -178,20 +185,20 @@ func (c *cursor) collect() {
 	kind := uint32(0)
 	if it.ID >= 6 {
 		kind = c.U32()
-		it.add("session_type", uint64(kind))
+		c.add("session_type", uint64(kind))
 	}
 	if kind != 1 {
-		it.add("buffer_mb", uint64(c.U32()))
-		it.add("format", pick(c.U32(), "netperf", "nettrace"))
+		c.add("buffer_mb", uint64(c.U32()))
+		c.add("format", pick(c.U32(), "netperf", "nettrace"))
 	}
 	switch {
 	case it.ID >= 5:
-		it.add("rundown_keyword", fmt.Sprintf("0x%X", c.U64()))
+		c.add("rundown_keyword", fmt.Sprintf("0x%X", c.U64()))
 	case it.ID >= 3:
-		it.add("rundown", c.flag())
+		c.add("rundown", c.flag())
 	}
 	if it.ID >= 4 && kind != 1 {
-		it.add("stackwalk", c.flag())
+		c.add("stackwalk", c.flag())
 	}
 	count := c.U32()
 	var list []Provider
@@ -224,16 +231,18 @@ func (c *cursor) collect() {
 			}
 			for n := c.U32(); n > 0 && c.Err() == nil; n-- {
 				s, _ := c.text()
-				p.Filter = strings.TrimSpace(p.Filter + " tracepoint " + s + " for " + c.ids())
+				if ids := c.ids(); c.Err() == nil {
+					p.Filter = strings.TrimSpace(p.Filter + " tracepoint " + s + " for " + ids)
+				}
 			}
 		}
 		list = append(list, p)
 	}
 	if len(list) > 0 {
-		it.add("providers", list)
+		it.add("providers", list) // whole ones, also of a payload that ends early
 	}
 	if it.ID == 7 && kind == 0 {
-		it.add("buffering", pick(c.U32(), "drop", "block"))
+		c.add("buffering", pick(c.U32(), "drop", "block"))
 	}
 }
 
@@ -272,7 +281,7 @@ func decodeResponse(it *Item, payload []byte, req *Item) {
 		return
 	case it.ID == 0xff:
 		it.Name = "Error"
-		it.add("result", resultName(c.U32()))
+		c.add("result", resultName(c.U32()))
 		if c.Len() > 0 {
 			c.addText("message")
 		}
@@ -286,32 +295,31 @@ func decodeResponse(it *Item, payload []byte, req *Item) {
 	defer c.end()
 	switch {
 	case req == nil && len(payload) == 8, req != nil && req.Set == setEventPipe:
-		it.add("session", fmt.Sprintf("0x%X", c.U64()))
+		c.add("session", fmt.Sprintf("0x%X", c.U64()))
 	case req != nil && req.Set == setProcess && req.ID == 2, req == nil && len(payload) == 6:
-		it.add("bytes", uint64(c.U32()))
+		c.add("bytes", uint64(c.U32()))
 		c.U16()
 	case req != nil && req.Set == setProcess && (req.ID == 0 || req.ID == 4 || req.ID == 8):
 		c.processInfo(req.ID)
 	case len(payload) == 4:
 		if v := c.U32(); v != 0 {
-			it.add("result", resultName(v))
+			c.add("result", resultName(v))
 		}
 	case len(payload) > 0:
 		c.Skip(len(payload))
-		it.add("payload_bytes", uint64(len(payload)))
+		c.add("payload_bytes", uint64(len(payload)))
 	}
 }
 
 // processInfo reads the answer to ProcessInfo, ProcessInfo2 and ProcessInfo3.
 func (c *cursor) processInfo(id int) {
-	it := c.it
 	version := uint32(0)
 	if id == 8 {
 		version = c.U32()
-		it.add("version", uint64(version))
+		c.add("version", uint64(version))
 	}
-	it.add("pid", c.U64())
-	it.add("cookie", c.GUID().String())
+	c.add("pid", c.U64())
+	c.add("cookie", c.GUID().String())
 	c.addText("command_line")
 	c.addText("os")
 	c.addText("arch")

@@ -92,6 +92,56 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// TestShortPayloads decodes messages whose payload ends anywhere: what it does not hold is absent, and that it ends early is said.
+func TestShortPayloads(t *testing.T) {
+	for _, c := range []struct{ name, hex string }{
+		{"CollectTracing2", collect2[len("M 8700 02030000"):]},
+		{"GenerateCoreDump2", "02000000 61000000 02000000 01000000"},
+		{"AttachProfiler", "05000000 33221100554477668899aabbccddeeff 02000000 61000000 02000000 0102"},
+		{"SetEnvironmentVariable", "02000000 61000000 02000000 62000000"},
+		{"EnablePerfMap", "01000000"},
+		{"StopTracing", "0100000000000000"},
+	} {
+		payload := unhex(t, c.hex)
+		var command [2]int
+		for k, name := range commands {
+			if name == c.name {
+				command = k
+			}
+		}
+		decoded := func(n int) *Item {
+			message := binary.LittleEndian.AppendUint16([]byte(magic), uint16(20+n))
+			message = append(message, byte(command[0]), byte(command[1]), 0, 0)
+			items, _, _ := read(t, bytes.NewReader(append(message, payload[:n]...)))
+			require.Len(t, items, 1, c.name)
+			require.Equal(t, c.name, items[0].Name)
+			return items[0]
+		}
+		assert.Empty(t, decoded(0).Fields, c.name)
+		whole := decoded(len(payload))
+		assert.Empty(t, whole.Notes, c.name)
+		for n := range payload {
+			short := decoded(n)
+			for i, f := range short.Fields {
+				if f.Name == "providers" {
+					continue // as many of them, and of the last as much, as there are
+				}
+				require.Less(t, i, len(whole.Fields), "%s of %d bytes", c.name, n)
+				require.Equal(t, whole.Fields[i], f, "%s of %d bytes", c.name, n)
+			}
+			if c.name != "CollectTracing2" { // clients leave out the end of it
+				assert.Equal(t, []string{"the payload ends early"}, short.Notes, "%s of %d bytes", c.name, n)
+			}
+		}
+	}
+	for name, hex := range map[string]string{"Error": "M 1400 ffff0000", "OK": "M 1400 ff000000"} {
+		items, _, _ := read(t, bytes.NewReader(unhex(t, hex)))
+		require.Len(t, items, 1)
+		assert.Equal(t, name, items[0].Name)
+		assert.Empty(t, items[0].Fields, "%s without a payload", name)
+	}
+}
+
 // TestMixed decodes both directions one after the other, and several connections in one file.
 func TestMixed(t *testing.T) {
 	trace := append([]byte("Nettrace\x14\x00\x00\x00!FastSerialization.1 and "+magic+" inside"), 6, 1)
@@ -264,6 +314,7 @@ func TestCommands(t *testing.T) {
 	for _, conn := range []int{83, 85, 86} {
 		assert.NotNil(t, requests[conn])
 		assert.Nil(t, answers[conn], "the process died")
+		assert.Empty(t, requests[conn].Fields, "it has no payload")
 	}
 	for conn, note := range map[int]string{55: "without its count", 57: "missing", 59: "missing", 61: "4 spare bytes", 72: "less than a header", 78: "24 of 28", 79: "10 of 20", 70: "DOTNET_IPC_V2", 53: "without its zero", 76: "44 spare"} {
 		assert.Contains(t, strings.Join(requests[conn].Notes, "; "), note, conn)
