@@ -190,7 +190,7 @@ func (s *Samples) Looks() int64 { return s.Count + s.OffCPU }
 
 // Stacks tells of the stacks of the samples.
 type Stacks struct {
-	// Depths counts samples by the number of frames recorded: the index.
+	// Depths counts samples by the number of frames recorded, the index; a mark that unwinding left is none.
 	Depths []int64          `json:"depths"`
 	Median int              `json:"median"`
 	Max    int              `json:"max"`

@@ -116,6 +116,26 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// TestDepthsAreFrames holds that the histogram counts the frames that info counts, and no mark that unwinding left behind.
+func TestDepthsAreFrames(t *testing.T) {
+	for _, name := range []string{
+		filepath.Join(data, "async.nettrace.zst"), filepath.Join(data, "v6-nosymbols.nettrace.gz"),
+		tracetest.Corpus(t, "dotnet10", "v6-chain.nettrace"), tracetest.Corpus(t, "dotnet10", "v6-machine.nettrace"),
+	} {
+		f := facts(t, name)
+		samples, frames := int64(0), int64(0)
+		for d, n := range f.Stacks.Depths {
+			samples += n
+			frames += int64(d) * n
+		}
+		assert.Equal(t, f.Samples.Count, samples, name)
+		if f.Samples.OffCPU == 0 { // whose frames are counted, too
+			assert.Equal(t, f.Stacks.Frames, frames, name)
+		}
+		assert.Equal(t, len(f.Stacks.Depths)-1, f.Stacks.Max, name)
+	}
+}
+
 // TestCutsAreThoseOfRepair holds that info counts the stacks that repair repairs.
 func TestCutsAreThoseOfRepair(t *testing.T) {
 	for _, name := range []string{"chain", "async", "v6-chain", "v6-machine"} {

@@ -249,11 +249,32 @@ func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process) {
 			g.samples.Unknown++
 		}
 	}
-	d := min(ev.Stack.Len(), maxDepths)
-	for d >= len(g.depths) {
-		g.depths = append(g.depths, 0)
+	g.depths = countDepth(g.depths, ev.Stack.Len())
+}
+
+func countDepth(depths []int64, d int) []int64 {
+	d = min(d, maxDepths)
+	for d >= len(depths) {
+		depths = append(depths, 0)
 	}
-	g.depths[d]++
+	depths[d]++
+	return depths
+}
+
+// histogram takes the number of samples by depth, and what follows from it.
+func (s *Stacks) histogram(depths []int64) {
+	half := int64(0)
+	for _, n := range depths {
+		half += n
+	}
+	half /= 2
+	s.Depths, s.Max = depths, len(depths)-1
+	for d, n := range depths {
+		if half -= n; half < 0 {
+			s.Median = d
+			break
+		}
+	}
 }
 
 func (g *nettraceReader) rundownEvent(ev *nettrace.Event, p *Process) {
@@ -356,14 +377,8 @@ func (g *nettraceReader) facts() {
 		f.encoder = e
 	}
 	if g.samples.Count > 0 {
-		f.Stacks = &Stacks{Depths: g.depths, Max: len(g.depths) - 1, Cut: map[string]int64{}}
-		half := g.samples.Count / 2
-		for d, n := range g.depths {
-			if half -= n; half < 0 {
-				f.Stacks.Median = d
-				break
-			}
-		}
+		f.Stacks = &Stacks{Cut: map[string]int64{}}
+		f.Stacks.histogram(g.depths)
 	}
 	// Id 0 stands for a process that the file does not tell, but in v6 for the idle one.
 	if h.Version < 6 {
@@ -471,6 +486,7 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 	}
 	type sum struct {
 		frames, named int64
+		depths        []int64
 		cut           [profile.CutBroken + 1]int64
 		_             [64]byte // those of another thread are not in its cache line
 	}
@@ -481,14 +497,26 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 		var x profile.Sample
 		for c.Read(&x) {
 			if x.Type != profile.SampleEvent {
-				own.frames += int64(tab.Depth(x.Stack))
+				d := tab.Depth(x.Stack)
+				own.frames += int64(d)
+				if x.Type != profile.SampleOffCPU {
+					own.depths = countDepth(own.depths, d)
+				}
 				own.named += int64(named[x.Stack])
 				own.cut[x.Cut]++
 			}
 		}
 	})
+	// Those of the profile: a stack of a file may begin with what unwinding left there, which is no frame.
+	var depths []int64
 	for i, t := range p.Threads {
 		cut := int64(0)
+		for d, n := range sums[i].depths {
+			if d >= len(depths) {
+				depths = append(depths, 0)
+			}
+			depths[d] += n
+		}
 		s.Frames += sums[i].frames
 		s.Named += sums[i].named
 		for how, n := range sums[i].cut {
@@ -504,4 +532,5 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 			}
 		}
 	}
+	s.histogram(depths)
 }
