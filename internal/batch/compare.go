@@ -443,6 +443,11 @@ func (x *Comparison) Document(limit int) *compare.Document {
 		}
 	}
 	add(p95)
+	p50 := compare.FigureTable("Median of requests, ms", "route")
+	for _, r := range x.byMedian() {
+		p50.Add(&r.P50, compare.Number, r.name())
+	}
+	add(p50)
 	add(errs)
 	hot := compare.FigureTable("Share of the CPU time, %, by itself", "method")
 	for i := range x.Methods {
@@ -450,6 +455,18 @@ func (x *Comparison) Document(limit int) *compare.Document {
 	}
 	add(hot)
 	return d
+}
+
+// byMedian returns the routes by how far their median moved, which need not be the order of their p95.
+func (x *Comparison) byMedian() []*RouteChange {
+	list := make([]*RouteChange, len(x.Routes))
+	for i := range x.Routes {
+		list[i] = &x.Routes[i]
+	}
+	slices.SortStableFunc(list, func(p, q *RouteChange) int {
+		return cmp.Compare(math.Abs(q.P50.Change), math.Abs(p.P50.Change))
+	})
+	return list
 }
 
 // verdict are the sentences that come first.
@@ -462,6 +479,9 @@ func (x *Comparison) verdict() (v []string) {
 	if x.NewFailures > 0 {
 		v = append(v, fmt.Sprintf("%s trace%s failed that did not before (%s of %s failed, before %s of %s).", report.Count(x.NewFailures), report.Plural(x.NewFailures),
 			compare.Number(x.Failures.After)+" %", report.Count(x.Traces[1]), compare.Number(x.Failures.Before)+" %", report.Count(x.Traces[0])))
+	}
+	if f := &x.Failures; x.NewFailures == 0 && f.Moved() {
+		v = append(v, fmt.Sprintf("Traces that failed: %s -> %s %%, %s.", compare.Number(f.Before), compare.Number(f.After), f.Told()))
 	}
 	tell := func(what, unit string, list []*compare.Figure, name func(int) string) {
 		n := 0
@@ -476,15 +496,23 @@ func (x *Comparison) verdict() (v []string) {
 			v = append(v, fmt.Sprintf("%d more: %s.", n-3, what))
 		}
 	}
-	var p95, errs, hot []*compare.Figure
+	var p95, p50, errs, hot []*compare.Figure
 	for i := range x.Routes {
 		p95, errs = append(p95, &x.Routes[i].P95), append(errs, &x.Routes[i].Errors)
+	}
+	medians := x.byMedian()
+	for _, r := range medians {
+		p50 = append(p50, &r.P50)
 	}
 	for i := range x.Methods {
 		hot = append(hot, &x.Methods[i].Share)
 	}
 	route := func(i int) string { return x.Routes[i].name() }
 	tell("p95", "ms", p95, route)
+	tell("p50", "ms", p50, func(i int) string { return medians[i].name() })
+	if moved := func(f *compare.Figure) bool { return f.Moved() }; x.Errors.Moved() && !slices.ContainsFunc(errs, moved) { // as routes that are too rare to compare do
+		tell("errors", "%", []*compare.Figure{&x.Errors}, func(int) string { return "All requests" })
+	}
 	tell("errors", "%", errs, route)
 	tell("share of the CPU time", "%", hot, func(i int) string { return x.Methods[i].Method })
 	if len(v) == 0 {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -145,6 +146,42 @@ func TestCompareFindsWhatMoved(t *testing.T) {
 	assert.Contains(t, md.String(), "pod7")
 	assert.Contains(t, text.String(), "GET /orders/{id}: p95")
 	assert.Contains(t, doc.String(), `"new_failures": 1`)
+}
+
+// TestCompareTellsWhatMoved: whatever moved is told, be it the only thing that did.
+func TestCompareTellsWhatMoved(t *testing.T) {
+	still := compare.Figure{Before: 10, After: 10, Verdict: compare.Unclear}
+	moved := compare.Figure{Before: 10, After: 20, Change: 100, Low: 80, High: 120, Verdict: compare.More}
+	for _, c := range []struct {
+		name    string
+		x       Comparison
+		verdict string
+		table   string // with a row of what moved
+	}{
+		{"nothing", Comparison{Routes: []RouteChange{{Route: "GET /a", P50: still, P95: still, Errors: still}}}, "Nothing moved beyond noise.", ""},
+		{"p95", Comparison{Routes: []RouteChange{{Route: "GET /a", P50: still, P95: moved, Errors: still}}}, "GET /a: p95 10.0 -> 20.0 ms", "p95 of requests, ms"},
+		{"p50", Comparison{Routes: []RouteChange{{Route: "GET /b", P50: still, P95: still, Errors: still}, {Route: "GET /a", P50: moved, P95: still, Errors: still}}}, "GET /a: p50 10.0 -> 20.0 ms", "Median of requests, ms"},
+		{"errors of a route", Comparison{Errors: moved, Routes: []RouteChange{{Route: "GET /a", P50: still, P95: still, Errors: moved}}}, "GET /a: errors 10.0 -> 20.0 %", "Requests with errors, %"},
+		{"errors of rare routes", Comparison{Errors: moved}, "All requests: errors 10.0 -> 20.0 %", ""},
+		{"share of the CPU", Comparison{Methods: []MethodChange{{Method: "M", Share: moved}}}, "M: share of the CPU time 10.0 -> 20.0 %", "Share of the CPU time, %, by itself"},
+		{"failures", Comparison{Failures: moved}, "Traces that failed: 10.0 -> 20.0 %", ""},
+	} {
+		for _, f := range []*compare.Figure{&c.x.Failures, &c.x.Errors} {
+			if *f == (compare.Figure{}) {
+				*f = still
+			}
+		}
+		d := c.x.Document(1)
+		require.Len(t, d.Verdict, 1, c.name)
+		assert.Contains(t, d.Verdict[0], c.verdict, c.name)
+		for _, table := range d.Tables {
+			if table.Title == c.table {
+				assert.Contains(t, strings.Join(table.Rows[0], " "), "20.0", c.name)
+				c.table = ""
+			}
+		}
+		assert.Empty(t, c.table, c.name)
+	}
 }
 
 // TestCompareOfTheSame: of days that do not differ hardly any seems to.
