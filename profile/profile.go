@@ -19,6 +19,7 @@ type Meta struct {
 	Format      string        // "nettrace 4", "chromium", ...
 	Start       time.Time     // wall clock of time 0; zero if not told
 	End         int64         // ns: time of the last thing in the trace
+	From, To    int64         // ns: the stretch of time that Select left; To 0: up to End
 	PointerSize int           // bytes; 0 if not told
 	Interval    time.Duration // between two samples of a thread; 0 if not told
 	DepthLimit  int           // frames at which stacks are cut; 0: no such limit
@@ -40,6 +41,15 @@ type Meta struct {
 	WithoutIDs []string
 	// Notes tell a person what to know about the samples, and what to do next.
 	Notes []string
+}
+
+// Span returns when what a profile holds begins and ends, ns: the whole trace, or what Select left of it.
+func (m *Meta) Span() (from, to int64) {
+	to = max(0, m.End)
+	if m.To != 0 {
+		to = min(to, max(0, m.To))
+	}
+	return min(max(0, m.From), to), to
 }
 
 // A Damage is a place where a file breaks its format.

@@ -52,6 +52,10 @@ func (p *Profile) Select(s Selection) {
 	if !s.ofSamples() {
 		return
 	}
+	p.Meta.From = max(p.Meta.From, s.From)
+	if s.To != 0 && (p.Meta.To == 0 || s.To < p.Meta.To) {
+		p.Meta.To = s.To
+	}
 	frames := newFrameMatch(p.Table, s.Frame)
 	kept := s.Inside(p)
 	var threads []*Thread

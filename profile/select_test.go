@@ -142,3 +142,25 @@ func TestSelectTwice(t *testing.T) {
 	assert.Equal(t, []int64{4, 6, 8}, of(Selection{From: 3}, Selection{CPUOnly: true}))
 	assert.Equal(t, []int64{4, 6, 8}, of(Selection{CPUOnly: true}, Selection{From: 3}))
 }
+
+// TestSpanOfSelections: what is left of the time is that of all selections, and within the trace.
+func TestSpanOfSelections(t *testing.T) {
+	for _, c := range []struct {
+		of       []Selection
+		from, to int64
+	}{
+		{nil, 0, 100},
+		{[]Selection{{From: 10}}, 10, 100},
+		{[]Selection{{From: 10, To: 60}, {From: 5, To: 70}}, 10, 60},
+		{[]Selection{{To: 60}, {From: 20, To: 50}}, 20, 50},
+		{[]Selection{{From: 300, To: 400}}, 100, 100},
+		{[]Selection{{CPUOnly: true}}, 0, 100},
+	} {
+		p := &Profile{Table: NewTable(), Meta: Meta{End: 100}}
+		for _, s := range c.of {
+			p.Select(s)
+		}
+		from, to := p.Meta.Span()
+		assert.Equal(t, [2]int64{c.from, c.to}, [2]int64{from, to}, "%+v", c.of)
+	}
+}

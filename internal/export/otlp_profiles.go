@@ -146,7 +146,8 @@ func (x *otlpWriter) resource(pr *profile.Process) (b []byte) {
 		add("process.command_line", anyText(pr.CommandLine))
 	}
 	add("process.runtime.name", anyText("dotnet"))
-	add("tracefix.source", anyText(x.o.title(x.p)))
+	// The title is what the output is called, which nobody knows any more where it has been sent to.
+	add("tracefix.source", anyText(cmp.Or(x.p.Meta.Source, x.o.Name)))
 	return b
 }
 
@@ -314,10 +315,11 @@ func (x *otlpWriter) appendProfile(b []byte, kind string, unit profile.Unit, sam
 		s = appendBytesField(s, 4, protowire.AppendVarint(nil, uint64(samples[i].value)))
 		m = appendBytesField(m, 2, s)
 	}
+	from, to := x.p.Meta.Span()
 	if start := x.p.Meta.Start; !start.IsZero() {
-		m = protowire.AppendFixed64(protowire.AppendTag(m, 3, protowire.Fixed64Type), uint64(start.UnixNano()))
+		m = protowire.AppendFixed64(protowire.AppendTag(m, 3, protowire.Fixed64Type), uint64(start.UnixNano()+from))
 	}
-	m = appendVarintField(m, 4, uint64(max(0, x.p.Meta.End)))
+	m = appendVarintField(m, 4, uint64(to-from))
 	m = appendBytesField(m, 5, valueType("cpu", string(profile.Nanoseconds)))
 	return appendBytesField(b, 2, appendVarintField(m, 6, uint64(x.timing.Period)))
 }

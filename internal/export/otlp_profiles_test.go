@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,41 @@ func TestOTLPProfilesExample(t *testing.T) {
 	cpu := int64(0)
 	eachOTLPSample(ps, "cpu", func(_ []string, value int64) { cpu += value })
 	assert.Equal(t, int64(example().Top(profile.TopOptions{}).CPU*1e6), cpu)
+}
+
+// TestSelectedTime holds that a profile tells when what it holds was, and which trace that is of, whatever the output is called.
+func TestSelectedTime(t *testing.T) {
+	start := example().Meta.Start
+	for _, c := range []struct {
+		of       profile.Selection
+		from, to int64
+	}{
+		{profile.Selection{}, 0, 400 * ms},
+		{profile.Selection{From: 5 * ms}, 5 * ms, 400 * ms},
+		{profile.Selection{From: 5 * ms, To: 9 * ms}, 5 * ms, 9 * ms},
+		{profile.Selection{To: 900 * ms}, 0, 400 * ms},
+	} {
+		p := example()
+		p.Select(c.of)
+		var out bytes.Buffer
+		require.NoError(t, OTLPProfiles(&out, p, Options{Name: "out"}))
+		found := 0
+		for _, r := range readOTLPProfiles(t, out.Bytes()).ResourceProfiles().All() {
+			source, _ := r.Resource().Attributes().Get("tracefix.source")
+			assert.Equal(t, "example.nettrace", source.Str())
+			for _, s := range r.ScopeProfiles().All() {
+				for _, x := range s.Profiles().All() {
+					found++
+					assert.Equal(t, start.Add(time.Duration(c.from)), x.Time().AsTime(), "%+v", c.of)
+					assert.EqualValues(t, c.to-c.from, x.DurationNano(), "%+v", c.of)
+				}
+			}
+		}
+		assert.NotZero(t, found, "%+v", c.of)
+		out.Reset()
+		require.NoError(t, Pprof(&out, p, Options{Name: "out"}))
+		prof := readPprof(t, out.Bytes())
+		assert.Equal(t, start.UnixNano()+c.from, prof.TimeNanos, "%+v", c.of)
+		assert.Equal(t, c.to-c.from, prof.DurationNanos, "%+v", c.of)
+	}
 }

@@ -72,10 +72,11 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	x.valueType(pprofPeriodType, "cpu", "nanoseconds")
 	x.varint(pprofPeriod, uint64(timing.Period))
+	from, to := p.Meta.Span()
 	if !p.Meta.Start.IsZero() {
-		x.varint(pprofTime, uint64(p.Meta.Start.UnixNano()))
+		x.varint(pprofTime, uint64(p.Meta.Start.UnixNano()+from))
 	}
-	x.varint(pprofDuration, uint64(max(0, p.Meta.End)))
+	x.varint(pprofDuration, uint64(to-from))
 	for _, c := range []string{o.exporter(), o.title(p), p.Meta.Format} {
 		if c != "" {
 			x.varint(pprofComment, x.str(c))
