@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,16 +87,47 @@ func newBatchCmd(args []string) *BatchCmd {
 }
 
 // doing finds --do among args.
-func doing(args []string) string {
+func doing(args []string) string { return valueOf(args, "--do") }
+
+// valueOf finds the value of a flag among args, by any of its names.
+func valueOf(args []string, names ...string) string {
 	for i, a := range args {
-		if v, ok := strings.CutPrefix(a, "--do="); ok {
-			return v
-		}
-		if a == "--do" && i+1 < len(args) {
-			return args[i+1]
+		for _, name := range names {
+			if v, ok := strings.CutPrefix(a, name+"="); ok {
+				return v
+			}
+			if a == name && i+1 < len(args) {
+				return args[i+1]
+			}
 		}
 	}
 	return ""
+}
+
+// planned returns args with what the plan says where they are for a piece of one and do not say what to do: which flags go with
+// them depends on it. If the plan cannot be read, who does the piece tells that.
+func planned(ctx context.Context, args []string) []string {
+	at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	manifest, number := valueOf(args, "--manifest"), valueOf(args, "--piece")
+	if at < 0 || args[at] != "batch" || manifest == "" && number == "" || doing(args) != "" {
+		return args
+	}
+	m, err := batch.ParseManifest(manifest, number, valueOf(args, "-o", "--out"), os.Getenv)
+	if err != nil {
+		return args
+	}
+	do, format, err := m.Doing(ctx, batch.Config{OpenURL: openURL})
+	if err != nil {
+		return args
+	}
+	told := []string{"--do=" + do}
+	if format != "" && valueOf(args, "--format") == "" {
+		told = append(told, "--format="+format)
+	}
+	if at++; at < len(args) && args[at] == "run" {
+		at++
+	}
+	return slices.Insert(slices.Clone(args), at, told...)
 }
 
 // Run works on all traces.

@@ -75,6 +75,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	} else {
 		close(hugePages)
 	}
+	args = planned(ctx, args)
 	exited := -1
 	var cli CLI
 	parser, err := grammar(&cli, args, kong.Writers(std.out, std.err), kong.Bind(std), kong.Exit(func(c int) {

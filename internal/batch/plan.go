@@ -190,6 +190,37 @@ func inPlace(dir, name string) string {
 // planHead is how much of a plan is read to find a piece: the first line of most.
 const planHead = 256 << 10
 
+// Doing returns what the plan is for: the command, and the format if one was asked for.
+func (m *Manifest) Doing(ctx context.Context, c Config) (do, format string, err error) {
+	st := &stores{open: c.OpenURL}
+	defer st.close()
+	open, err := m.opener(ctx, st)
+	if err != nil {
+		return "", "", err
+	}
+	p, _, err := planOf(open)
+	if err != nil {
+		return "", "", err
+	}
+	return p.Do, p.Format, nil
+}
+
+// planOf reads the first line of a plan, and tells how long that is.
+func planOf(open openAt) (*Plan, int64, error) {
+	head, err := readLine(open, 0, planHead)
+	if err != nil {
+		return nil, 0, err
+	}
+	p := &Plan{}
+	if err := json.Unmarshal(head, p); err != nil || p.Plan == 0 {
+		return nil, 0, errors.New("is not a plan: `tracefix batch plan` writes them")
+	}
+	if p.Plan != 1 || p.Pieces != len(p.Lengths) {
+		return nil, 0, fmt.Errorf("is a plan of form %d, which this version does not read", p.Plan)
+	}
+	return p, int64(len(head)), nil
+}
+
 // read reads one piece of a plan, and no other.
 func (m *Manifest) read(ctx context.Context, st *stores) (*Plan, *piece, error) {
 	bad := func(err error) (*Plan, *piece, error) { return nil, nil, fmt.Errorf("%s: %w", m.Name, err) }
@@ -197,21 +228,13 @@ func (m *Manifest) read(ctx context.Context, st *stores) (*Plan, *piece, error) 
 	if err != nil {
 		return bad(err)
 	}
-	head, err := readLine(open, 0, planHead)
+	p, at, err := planOf(open)
 	if err != nil {
 		return bad(err)
-	}
-	p := &Plan{}
-	if err := json.Unmarshal(head, p); err != nil || p.Plan == 0 {
-		return bad(errors.New("is not a plan: `tracefix batch plan` writes them"))
-	}
-	if p.Plan != 1 || p.Pieces != len(p.Lengths) {
-		return bad(fmt.Errorf("is a plan of form %d, which this version does not read", p.Plan))
 	}
 	if m.Piece >= p.Pieces {
 		return bad(fmt.Errorf("has the pieces 0 to %d, and not %d", p.Pieces-1, m.Piece))
 	}
-	at := int64(len(head))
 	for _, n := range p.Lengths[:m.Piece] {
 		at += int64(n)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -194,9 +195,9 @@ func (p *page) facts(f *Facts, o *TextOptions) {
 		}
 		if len(f.Processes) > 1 {
 			if q.Samples > 0 {
-				s += fmt.Sprintf("  (%s samples)", count(q.Samples))
+				s += fmt.Sprintf("  (%s sample%s)", count(q.Samples), report.Plural(int(q.Samples)))
 			} else {
-				s += fmt.Sprintf("  (%s events)", count(q.Events))
+				s += fmt.Sprintf("  (%s event%s)", count(q.Events), report.Plural(int(q.Events)))
 			}
 		}
 		if q.CommandLine != "" {

@@ -217,7 +217,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 	case h.Requests == 0:
 		v.Text = "no request began while recording"
 		if h.Events > 1 {
-			v.Text += fmt.Sprintf(" (%s events of System.Net.Http)", count(h.Events))
+			v.Text += fmt.Sprintf(" (%s event%s of System.Net.Http)", count(h.Events), report.Plural(int(h.Events)))
 		}
 		v.State = Partly
 	default:
