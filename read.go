@@ -283,6 +283,13 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 	}
 	m := &t.Profile.Meta
 	m.Events = t.Facts.Events()
+	for _, k := range t.Facts.NoSpans() {
+		what := k.Many
+		if k.Count == 1 {
+			what = k.One
+		}
+		m.NoSpans = append(m.NoSpans, report.Count(int(k.Count))+" "+what)
+	}
 	if n := t.Facts.CutUntold; n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf("%s samples were cut by the recorder, and the file does not tell which: repair the recording that it was converted from", report.Count(n)))
 	}
@@ -302,7 +309,7 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 		m.Notes = append(m.Notes, fmt.Sprintf("complete events without a duration (dur): %s; they had not ended when the recording did, and take no time", report.Count(n)))
 	}
 	if n := t.Facts.Untold; n > 0 && so.Weighted {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s samples: the file does not tell whether they were on a CPU or waiting, and all count as on a CPU; the recording that it was converted from tells", report.Count(n)))
+		m.Notes = append(m.Notes, fmt.Sprintf("%s sample%s: the file does not tell what was on a CPU and what waited, and all counts as on a CPU; the recording that it was converted from tells", report.Count(n), report.Plural(n)))
 	}
 	return t, nil
 }

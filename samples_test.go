@@ -3,8 +3,10 @@ package tracefix_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -129,4 +131,54 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 	p.Tracks = append(p.Tracks, &profile.Track{Name: "Mine", Group: "mine", Slices: func(func(*profile.Slice) bool) {}})
 	assert.NoError(t, tracefix.Write(io.Discard, p, "chromium", &tracefix.WriteOptions{Tracks: []string{"cpu", "mine"}}), "tracks of one's own")
+}
+
+// TestRepairedSamplesStayCut: ndjson made of a repaired file says of the samples what the file's own list says: that
+// they were cut, how deep they were recorded and how the rest is known.
+func TestRepairedSamplesStayCut(t *testing.T) {
+	type line struct {
+		Depth  int
+		Cut    bool
+		Why    *string
+		Frames []string
+		Repair *struct {
+			How             string
+			Restored        int
+			AboveConfidence *float64 `json:"above_confidence"`
+		}
+	}
+	lines := func(name string) (list []line) {
+		p, err := tracefix.Read(t.Context(), name, nil)
+		require.NoError(t, err)
+		var out bytes.Buffer
+		require.NoError(t, tracefix.Write(&out, p, "ndjson", nil))
+		for _, b := range bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n")) {
+			var l line
+			require.NoError(t, json.Unmarshal(b, &l))
+			list = append(list, l)
+		}
+		return list
+	}
+	for _, format := range []string{"chromium", "speedscope"} {
+		p, err := tracefix.Read(t.Context(), "testdata/chain.chromium.json.zst", nil)
+		require.NoError(t, err)
+		tracefix.Repair(p, nil)
+		repaired := filepath.Join(t.TempDir(), "repaired")
+		var out bytes.Buffer
+		require.NoError(t, tracefix.Write(&out, p, format, nil))
+		require.NoError(t, os.WriteFile(repaired, out.Bytes(), 0o600))
+		cut := 0
+		for _, l := range lines(repaired) {
+			require.Equal(t, l.Cut, l.Repair != nil, format)
+			if !l.Cut {
+				continue
+			}
+			cut++
+			require.Nil(t, l.Why, "the list does not tell")
+			require.Nil(t, l.Repair.AboveConfidence, "the list does not tell")
+			require.NotEmpty(t, l.Repair.How)
+			require.Len(t, l.Frames, l.Depth+l.Repair.Restored, format)
+		}
+		require.Equal(t, 1718, cut, "%s: of 1,719 one is as the sample before it, and they come back as one", format)
+	}
 }

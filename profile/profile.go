@@ -39,6 +39,8 @@ type Meta struct {
 	// WithoutIDs are the event sources whose activities were recorded without ids, so
 	// that a track cannot show them.
 	WithoutIDs []string
+	// NoSpans are what of a Chromium trace is no span, and not in a profile: "1,627 counter values".
+	NoSpans []string
 	// Notes tell a person what to know about the samples, and what to do next.
 	Notes []string
 }

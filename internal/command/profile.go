@@ -103,6 +103,9 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 	if err != nil {
 		return err
 	}
+	if list := p.Meta.NoSpans; len(list) > 0 && row.Tracks {
+		rep.Notes = append(rep.Notes, "left out, since stacks are made of spans: "+strings.Join(list, ", ")+"; Chromium JSON to Chromium JSON without filters keeps every event")
+	}
 	n := expected(p, format)
 	rep.Progress.Expect(n)
 	if large(n, in.Stored) {

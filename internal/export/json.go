@@ -79,8 +79,10 @@ func appendMark(b []byte, r *profile.Repair) []byte {
 	if r.Above > 0 {
 		b = append(b, `,"above":`...)
 		b = strconv.AppendInt(b, int64(r.Above), 10)
-		b = append(b, `,"above_confidence":`...)
-		b = appendConfidence(b, float64(r.AboveConfidence))
+		if r.AboveConfidence > 0 { // what an earlier repair was sure of, a file does not always tell
+			b = append(b, `,"above_confidence":`...)
+			b = appendConfidence(b, float64(r.AboveConfidence))
+		}
 	}
 	return append(b, '}')
 }

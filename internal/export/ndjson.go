@@ -62,12 +62,15 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 			b = append(b, kind...)
 			b = append(b, `,"depth":`...)
 			b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)
-			if s.Cut == profile.Whole {
-				b = append(b, `,"cut":false`...)
-			} else {
+			switch {
+			case s.Cut != profile.Whole:
 				b = append(b, `,"cut":true,"why":"`...)
 				b = append(b, s.Cut.String()...)
 				b = append(b, '"')
+			case r != nil: // the file tells of an earlier repair that the sample was cut, and not by what
+				b = append(b, `,"cut":true`...)
+			default:
+				b = append(b, `,"cut":false`...)
 			}
 			b = appendWork(b, p, h.work.At(s.Time))
 			b = append(b, `,"frames":[`...)
@@ -83,7 +86,7 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 				b = b[:len(b)-1]
 			}
 			b = append(b, ']')
-			if r != nil && s.Cut != profile.Whole {
+			if r != nil {
 				b = append(b, `,"repair":`...)
 				b = appendMark(b, r)
 			}

@@ -95,6 +95,44 @@ func (f *Facts) Events() int64 {
 	return n
 }
 
+// A NoSpan is a kind of events that are neither spans nor metadata.
+type NoSpan struct {
+	Count     int64
+	One, Many string // what they are called
+}
+
+var noSpans = []struct{ phases, one, many string }{
+	{"C", "counter value", "counter values"},
+	{"iIRn", "instant", "instants"},
+	{"beSTpF", "begin or end of something asynchronous", "begins and ends of what is asynchronous"},
+	{"stf", "step of a flow", "steps of flows"},
+	{"NOD", "event of an object", "events of objects"},
+	{"P", "sample", "samples"},
+	{"vV", "memory dump", "memory dumps"},
+}
+
+// NoSpans tells how many events there are of each kind that a profile does not hold.
+func (f *Facts) NoSpans() (list []NoSpan) {
+	others := f.Events()
+	for _, ph := range "BEXM" {
+		others -= f.phases[ph]
+	}
+	add := func(n int64, one, many string) {
+		if others -= n; n > 0 {
+			list = append(list, NoSpan{n, one, many})
+		}
+	}
+	for _, k := range noSpans {
+		var n int64
+		for _, ph := range k.phases {
+			n += f.phases[ph]
+		}
+		add(n, k.one, k.many)
+	}
+	add(others, "other event", "other events")
+	return list
+}
+
 // Unmatched returns the number of begins and ends without the other.
 func (f *Facts) Unmatched() (n int) {
 	for i := range f.Threads {
