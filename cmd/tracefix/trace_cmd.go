@@ -175,7 +175,7 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	}
 	defer in.Close()
 	if r.opts.Report != "" {
-		if err := output.Check(r.opts.Report, &output.Options{Force: r.opts.Force, Inputs: []string{in.Path()}}); err != nil {
+		if err := output.Check(r.opts.Report, &output.Options{Force: r.opts.Force, Inputs: in.Sources()}); err != nil {
 			return nil, usage(err)
 		}
 	}

@@ -277,7 +277,7 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	if in.Mendable() {
 		hold = takeBack
 	}
-	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: stdout, Inputs: []string{in.Path()}, Others: []string{o.Report}, Context: ctx, Hold: hold})
+	out, err := output.Create(name, &output.Options{Force: o.Force, Stdout: stdout, Inputs: in.Sources(), Others: []string{o.Report}, Context: ctx, Hold: hold})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

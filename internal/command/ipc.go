@@ -40,7 +40,7 @@ func (i *IPC) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	defer r.Close()
-	traces := extracted{dir: i.Extract, force: c.Force}
+	traces := extracted{dir: i.Extract, force: c.Force, inputs: c.In.Sources()}
 	c.Further(&traces)
 	o := &ipc.Options{}
 	if i.Extract != "" {
@@ -74,11 +74,12 @@ func (i *IPC) Do(ctx context.Context, c *Call) error {
 
 // extracted are the traces of a conversation. They appear when all is read.
 type extracted struct {
-	dir   string
-	force bool
-	made  bool // the folder
-	seen  map[int]int
-	files []*output.File
+	dir    string
+	force  bool
+	made   bool // the folder
+	seen   map[int]int
+	inputs []string
+	files  []*output.File
 }
 
 func (x *extracted) create(conn int, format string) (io.WriteCloser, error) {
@@ -95,7 +96,7 @@ func (x *extracted) create(conn int, format string) (io.WriteCloser, error) {
 	if x.seen[conn]++; x.seen[conn] > 1 {
 		name += fmt.Sprintf("-%d", x.seen[conn])
 	}
-	f, err := output.Create(filepath.Join(x.dir, name+"."+format), &output.Options{Force: x.force, Private: true})
+	f, err := output.Create(filepath.Join(x.dir, name+"."+format), &output.Options{Force: x.force, Private: true, Inputs: x.inputs})
 	if err != nil {
 		return nil, report.UsageError{Err: err}
 	}

@@ -365,6 +365,15 @@ func (f *File) Close() error {
 // Path is the file on disk that holds the stored bytes; empty if there is none.
 func (f *File) Path() string { return f.path }
 
+// Sources are the files that must not be written to while f is read, as output.Options want them: what came
+// from standard input is a copy, beside the file that it may come from.
+func (f *File) Sources() []string {
+	if f.Name == "-" {
+		return []string{f.path, f.Name}
+	}
+	return []string{f.path}
+}
+
 // BytesRead is how many stored bytes all readers together have consumed: for progress.
 func (f *File) BytesRead() int64 { return f.read.Load() }
 

@@ -78,7 +78,7 @@ type Options struct {
 	// environments with their secrets among it.
 	Private bool
 	Stdout  io.Writer // for "-"; nil means os.Stdout
-	// Inputs are files that must not be written to.
+	// Inputs are files that must not be written to; "-" is the one that standard input comes from.
 	Inputs []string
 	// Others are the further outputs of the same run, such as its report; "" is none.
 	// Of two under one name only the last one would be left.
@@ -230,7 +230,7 @@ func Check(name string, o *Options) error {
 	}
 	st, err := os.Stat(name)
 	for _, in := range o.Inputs {
-		is, ierr := os.Stat(in)
+		is, ierr := statInput(in)
 		if err == nil && ierr == nil && os.SameFile(st, is) {
 			return fmt.Errorf("%s: is the input as well; name another output", name)
 		}
@@ -254,6 +254,19 @@ func Check(name string, o *Options) error {
 		return fmt.Errorf("%s: %s is not a folder", name, filepath.Dir(name))
 	}
 	return nil
+}
+
+// statInput is os.Stat for an input. Of standard input only a file can be lost by being written to:
+// a terminal is both, and so is the null device.
+func statInput(name string) (fs.FileInfo, error) {
+	if name != "-" {
+		return os.Stat(name)
+	}
+	st, err := os.Stdin.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	return st, err
 }
 
 // sameTarget tells whether two outputs would end under one name, which neither need have

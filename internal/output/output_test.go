@@ -66,6 +66,25 @@ func TestNeverOverwrites(t *testing.T) {
 	assert.Equal(t, "new", string(b))
 }
 
+// A shell hands over the file itself as standard input.
+func TestStandardInputIsAnInput(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "in.json")
+	require.NoError(t, os.WriteFile(p, []byte("old"), 0o644))
+	f, err := os.Open(p)
+	require.NoError(t, err)
+	defer f.Close()
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+	was := os.Stdin
+	defer func() { os.Stdin = was }()
+	os.Stdin = f
+	assert.ErrorContains(t, Check(p, &Options{Force: true, Inputs: []string{"-"}}), "is the input as well")
+	assert.NoError(t, Check(p, &Options{Force: true}))
+	os.Stdin = null
+	assert.NoError(t, Check(os.DevNull, &Options{Force: true, Inputs: []string{"-"}}))
+}
+
 func TestTwoOutputsOfOneRun(t *testing.T) {
 	dir := t.TempDir()
 	sub := filepath.Join(dir, "sub")
