@@ -113,6 +113,13 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			}
 		}
 	}
+	if c.Manifest == nil && slices.Contains(c.Paths, "-") {
+		stop, err := c.peekList(ctx)
+		defer stop()
+		if err != nil {
+			return nil, err
+		}
+	}
 	r := &runner{Config: &c, budget: newBudget(c.MaxMemory), stores: &stores{open: c.OpenURL}}
 	defer r.stores.close()
 	if err := r.prepare(ctx); err != nil {

@@ -347,6 +347,56 @@ func TestArgumentsAndGlobs(t *testing.T) {
 	assert.Equal(t, 2, r.Totals.OK)
 }
 
+// What stands on standard input in place of a list would be read as names: a piece of it may be "/".
+func TestNoList(t *testing.T) {
+	in := t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a"), "b.json": trace("b"), "[x].json": trace("x")})
+	t.Chdir(in)
+	packed, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	tar := tarball(t, member{name: "a.json", content: trace("m")}) // begins with a name that there is
+	for _, c := range []struct {
+		what, list, refused string
+	}{
+		{"nettrace", "Nettrace\x14\x00\x00\x00!FastSerialization.1\x00/\x00", "a trace (nettrace)"},
+		{"netperf", "\x14\x00\x00\x00!FastSerialization.1\x00", "a trace (netperf)"},
+		{"gzip", string(gz(t, []byte(trace("m")))), "a compressed file (gzip)"},
+		{"zstd", string(packed.EncodeAll([]byte(trace("m")), nil)), "a compressed file (zstd)"},
+		{"zip", "PK\x03\x04\x00\x00/\x00", "a zip archive"},
+		{"tar", string(tar), "a tar archive"},
+		{"tar in gzip", string(gz(t, tar)), "a tar archive"},
+		{"chromium", trace("m"), "a trace (chromium)"},
+		{"chromium array", "\n [\n{\"ph\":\"i\"}]", "a trace (chromium)"},
+		{"elf", "\x7fELF\x02\x01\x00/\x00", "an ELF file"},
+		{"binary", "abc\x00\x00\x00/\x00", "binary data"},
+		{"binary", "\x01abc", "binary data"},
+		{"utf-16", "\xff\xfea\x00.\x00", "UTF-16"},
+		{"lines", "a.json\nb.json\n", ""},
+		{"lines of Windows", "a.json\r\nb.json\r\n", ""},
+		{"find -print0", "a.json\x00b.json\x00", ""},
+		{"a bracket", "[x].json\na.json\n", ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			b := Config{Paths: []string{"-"}, Out: out, Do: DoRepair, Work: fake, Stdin: strings.NewReader(c.list)}
+			r, err := Run(t.Context(), b)
+			if c.refused == "" {
+				require.NoError(t, err)
+				assert.Equal(t, 2, r.Totals.OK)
+				return
+			}
+			require.ErrorAs(t, err, &report.UsageError{})
+			assert.ErrorContains(t, err, c.refused)
+			assert.NoDirExists(t, out, "nothing is made for it")
+			b.Stdin = strings.NewReader(c.list)
+			_, err = MakePlan(t.Context(), b, 0)
+			assert.ErrorContains(t, err, c.refused)
+		})
+	}
+	_, err = Run(t.Context(), Config{Paths: []string{"-"}, Out: t.TempDir(), Do: DoRepair, Work: fake, Stdin: strings.NewReader("[not there].json\n")})
+	assert.NoError(t, err, "a name with a bracket fails as a name")
+}
+
 func TestOneBadTraceNeverStopsTheRest(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
 	put(t, in, map[string]string{

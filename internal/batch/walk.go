@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // Why inputs are left out, in the words of the reports.
@@ -254,11 +258,14 @@ func baseName(p string) string {
 func (w *lister) list() (bool, error) {
 	in, stop := input.AwaitStdin(w.ctx, w.stdin)
 	defer stop()
-	b := bufio.NewReader(in)
+	b := bufio.NewReaderSize(in, listHead)
 	s := bufio.NewScanner(b)
 	s.Buffer(nil, 1<<20)
-	head, _ := b.Peek(4096)
-	if i := strings.IndexByte(string(head), 0); i >= 0 {
+	head, _ := b.Peek(listHead)
+	if err := noList(head); err != nil {
+		return false, err
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
 		s.Split(splitZero)
 	}
 	for s.Scan() {
@@ -274,6 +281,74 @@ func (w *lister) list() (bool, error) {
 		return false, fmt.Errorf("the list on standard input: %w", err)
 	}
 	return true, nil
+}
+
+// listHead is how much of a list is looked at to know that it is one.
+const listHead = 4096
+
+// peekList looks at a list before anything is made for what is in it.
+func (c *Config) peekList(ctx context.Context) (stop func(), err error) {
+	in, stop := input.AwaitStdin(ctx, c.Stdin)
+	b := bufio.NewReaderSize(in, listHead)
+	head, _ := b.Peek(listHead)
+	c.Stdin = b
+	return stop, noList(head)
+}
+
+// noList refuses what was meant to be worked on and not to be read as names: a piece of a trace between
+// two zero bytes may be "/".
+func noList(head []byte) error {
+	what, kind, k := "", input.Sniff(head), sniffArchive(head)
+	switch {
+	case k.form != "":
+		what = "a " + k.form + " archive"
+	case k.packed:
+		what = "a compressed file (" + k.layers[0] + ")"
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return report.UsageError{Err: errors.New("the list on standard input is UTF-16 text; write it as UTF-8, one path per line")}
+	case isEntry(firstOf(head)):
+		return nil
+	case input.Foreign(head) != "":
+		what, _, _ = strings.Cut(input.Foreign(head), ";")
+	case kind == input.Chromium || kind == input.Speedscope:
+		if !jsonHead().Match(head) {
+			return nil // a name may begin with a bracket
+		}
+		what = "a trace (" + kind.String() + ")"
+	case kind != input.Unknown:
+		what = "a trace (" + kind.String() + ")"
+	case bytes.Contains(head, []byte("\x00\x00")) || bytes.IndexFunc(head, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\x00\t\n\r", r) }) >= 0:
+		what = "binary data"
+	default:
+		return nil
+	}
+	return report.UsageError{Err: fmt.Errorf("standard input holds %s and no list of paths (one per line, or with zero bytes between); name the file itself in place of the -", what)}
+}
+
+// jsonHead is how JSON begins that is no name with a bracket.
+var jsonHead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\s\x{feff}]*(\[\s*[{\]]|\{\s*["}])`) })
+
+// firstOf is the first path of a list.
+func firstOf(head []byte) string {
+	end := "\n"
+	if bytes.IndexByte(head, 0) >= 0 {
+		end = "\x00"
+	}
+	for p := range strings.SplitSeq(string(head), end) {
+		if p = strings.TrimSuffix(p, "\r"); p != "" {
+			return p
+		}
+	}
+	return ""
+}
+
+// isEntry reports whether p is a path of a list for sure.
+func isEntry(p string) bool {
+	if isURL(p) {
+		return true
+	}
+	_, err := os.Lstat(local(p))
+	return err == nil
 }
 
 func splitZero(data []byte, atEOF bool) (int, []byte, error) {
