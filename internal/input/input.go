@@ -77,6 +77,7 @@ func Broken(err error) bool {
 type UnpackError struct {
 	Layer  string // "gzip", "zstd", ...
 	Stored int64  // bytes on disk
+	At     int64  // of them, about where it breaks; 0: not known
 	Err    error
 }
 
@@ -84,7 +85,11 @@ func (e *UnpackError) Error() string {
 	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
 		return fmt.Sprintf("%s: expected more compressed data, found the end of the file at its byte %d; copy it again to have the rest", e.Layer, e.Stored)
 	}
-	return fmt.Sprintf("%s: expected compressed data, found something else (%v); copy the file again to have the rest", e.Layer, e.Err)
+	at := ""
+	if e.At > 0 {
+		at = fmt.Sprintf(" at its byte %d", e.At)
+	}
+	return fmt.Sprintf("%s: expected compressed data, found something else%s (%v); copy the file again to have the rest", e.Layer, at, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -121,8 +126,19 @@ func (f *File) unpackError(err error, out int64) error {
 	if layer != "gzip" || !errors.Is(err, io.ErrUnexpectedEOF) || f.gzipEnds(out) { // gzip that just ends was cut; of a zip the directory at its end is here
 		f.broken.Store(true)
 	}
-	return &UnpackError{Layer: layer, Stored: f.Stored, Err: err}
+	e := &UnpackError{Layer: layer, Stored: f.Stored, Err: err}
+	var where *placed
+	if errors.As(err, &where) && len(f.Layers) == 1 {
+		e.At, e.Err = where.at, where.error
+		if where.out < knownBy && f.patch == nil && f.trial == 0 {
+			f.beheaded.CompareAndSwap(nil, e)
+		}
+	}
+	return e
 }
+
+// knownBy is how many bytes are enough to know most files by.
+const knownBy = 32
 
 // A File is an opened input.
 type File struct {
@@ -139,10 +155,11 @@ type File struct {
 	after  int64 // unpacked bytes from which ratio holds
 	read   atomic.Int64
 
-	broken   atomic.Bool // a reader met what cannot be unpacked, or has another checksum
-	searched bool        // for the flipped bit that explains it
-	patch    *patch      // of what is stored, that makes it what was written; nil: none was found
-	trial    int64       // how many stored bytes are read to see whether a patch helps; 0: all
+	beheaded atomic.Pointer[UnpackError] // the content's beginning cannot be unpacked: of what it is nothing tells
+	broken   atomic.Bool                 // a reader met what cannot be unpacked, or has another checksum
+	searched bool                        // for the flipped bit that explains it
+	patch    *patch                      // of what is stored, that makes it what was written; nil: none was found
+	trial    int64                       // how many stored bytes are read to see whether a patch helps; 0: all
 }
 
 // Open opens name, finds the layers around the trace and its kind. An unknown kind
@@ -656,6 +673,12 @@ var ErrNotATrace = errors.New("is not a trace that tracefix reads")
 // NotATrace is the error for a file of an unknown kind: it says what was expected, what
 // was found and what to do.
 func (f *File) NotATrace() error {
+	if len(f.Layers) == 1 && f.beheaded.Load() == nil && !f.searched {
+		f.unpackAll() // a member of an archive was not yet
+	}
+	if e := f.beheaded.Load(); e != nil {
+		return fmt.Errorf("%s: offset %d: the beginning cannot be unpacked, and nothing else tells what the file holds: %w", f.Name, e.At, e)
+	}
 	return fmt.Errorf("%s: offset 0: %w: %s", f.Name, ErrNotATrace, Describe(f.Head()))
 }
 

@@ -24,11 +24,42 @@ const (
 	maxResumes  = 64
 )
 
+// A placed error is the first one of what unpacks, with where that was.
+type placed struct {
+	at  int64 // stored bytes of the layer before it
+	out int64 // unpacked ones
+	error
+}
+
+// Unwrap returns the cause.
+func (p *placed) Unwrap() error { return p.error }
+
+// counting counts what is read from r.
+type counting struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// counted buffers r, and tells how many of its bytes were taken from that.
+func counted(r io.Reader) (*bufio.Reader, func() int64) {
+	c := &counting{r: r}
+	in := bufio.NewReaderSize(c, probeInput)
+	return in, func() int64 { return c.n - int64(in.Buffered()) }
+}
+
 // A deflateSalvage reads deflate data, across places that cannot be unpacked.
 type deflateSalvage struct {
 	in      *bufio.Reader
 	r       io.Reader // what unpacks now
 	next    func() (io.Reader, error)
+	taken   func() int64 // from the start of in; nil: not known
+	out     int64
 	last    []byte // of the output
 	err     error  // the first one
 	resumes int
@@ -36,12 +67,12 @@ type deflateSalvage struct {
 
 // newGzip unpacks gzip.
 func newGzip(r io.Reader) (io.Reader, error) {
-	in := bufio.NewReaderSize(r, probeInput)
+	in, taken := counted(r)
 	z, err := gzip.NewReader(in)
 	if err != nil {
 		return nil, err
 	}
-	return &deflateSalvage{in: in, r: z, next: func() (io.Reader, error) {
+	return &deflateSalvage{in: in, r: z, taken: taken, next: func() (io.Reader, error) {
 		// Behind a member that was entered in the middle stand its sum and length, and another member perhaps.
 		if _, err := in.Discard(8); err != nil {
 			return nil, err
@@ -52,16 +83,20 @@ func newGzip(r io.Reader) (io.Reader, error) {
 
 // newInflate unpacks bare deflate data, as in a zip.
 func newInflate(r io.Reader) io.ReadCloser {
-	return io.NopCloser(inflate(bufio.NewReaderSize(r, probeInput)))
+	in, taken := counted(r)
+	d := inflate(in)
+	d.taken = taken
+	return io.NopCloser(d)
 }
 
-func inflate(in *bufio.Reader) io.Reader {
+func inflate(in *bufio.Reader) *deflateSalvage {
 	return &deflateSalvage{in: in, r: flate.NewReader(in), next: func() (io.Reader, error) { return nil, io.EOF }}
 }
 
 func (d *deflateSalvage) Read(p []byte) (int, error) {
 	for {
 		n, err := d.r.Read(p)
+		d.out += int64(n)
 		d.last = append(d.last, p[:n]...)
 		if len(d.last) > 4*window {
 			d.last = append(d.last[:0], d.last[len(d.last)-window:]...)
@@ -89,6 +124,9 @@ func (d *deflateSalvage) Read(p []byte) (int, error) {
 func (d *deflateSalvage) end(err error) bool {
 	if d.err == nil {
 		d.err = err
+		if d.taken != nil {
+			d.err = &placed{d.taken(), d.out, err}
+		}
 	}
 	if d.resumes++; !Broken(err) || d.resumes > maxResumes {
 		d.r = ended{}
@@ -230,7 +268,7 @@ func (z *zstdSalvage) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if z.err == nil {
-			z.err = err
+			z.err = &placed{z.blocks.last, z.out, err}
 		}
 		if !z.again(err) {
 			return 0, z.err

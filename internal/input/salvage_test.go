@@ -134,6 +134,34 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
+// TestBeheaded holds that of content whose beginning cannot be unpacked the error of that is told, and not what the
+// rest of it looks like.
+func TestBeheaded(t *testing.T) {
+	byCommand, err := os.ReadFile(filepath.Join("..", "..", "testdata", "chain.nettrace.zst"))
+	require.NoError(t, err)
+	for name, packed := range map[string][]byte{"zstd": byCommand, "gzip": packs(t, trace(t))["gzip"]} {
+		clear(packed[14:54])
+		path := filepath.Join(t.TempDir(), "x.nettrace")
+		require.NoError(t, os.WriteFile(path, packed, 0o600))
+		f, err := Open(t.Context(), path, nil)
+		require.NoError(t, err)
+		require.Equal(t, Unknown, f.Kind)
+		fromFile := f.NotATrace().Error()
+		assert.Regexp(t, "x.nettrace: offset [0-9]+: the beginning cannot be unpacked.*"+name+": expected compressed data, found something else at its byte [0-9]+ .*; copy the file again", fromFile)
+		assert.NotContains(t, fromFile, "preallocated")
+		f, err = FromOpener(path, int64(len(packed)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }, nil)
+		require.NoError(t, err)
+		assert.Equal(t, fromFile, f.NotATrace().Error(), "a member of an archive")
+	}
+	// What can be unpacked is known by what it is.
+	path := filepath.Join(t.TempDir(), "x")
+	packed := packs(t, bytes.Repeat([]byte("words\n"), 1000))["gzip"]
+	require.NoError(t, os.WriteFile(path, packed[:len(packed)-4], 0o600))
+	f, err := Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	assert.ErrorIs(t, f.NotATrace(), ErrNotATrace)
+}
+
 // TestSalvageParts holds that of content packed in parts (members of gzip, frames of zstd, blocks of
 // bzip2) a broken one costs itself and no other, and is told.
 func TestSalvageParts(t *testing.T) {
