@@ -275,16 +275,16 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 			}
 			continue
 		}
-		head, err := zipHead(e)
+		open := func() (io.ReadCloser, error) { return input.OpenMember(e, size) }
+		head, err := headOf(open)
 		if err != nil && len(head) == 0 && e.UncompressedSize64 > 0 {
-			it.err = fmt.Errorf("zip: %w", err)
+			it.err = zipError(err)
 			if !w.emit(it) {
 				return false
 			}
 			continue
 		}
 		k := sniffArchive(head)
-		open := func() (io.ReadCloser, error) { return e.Open() }
 		if k.form != "" {
 			if !w.archive(k, source{open: open, stored: int64(e.CompressedSize64)}, it.name, below(it.prefix), depth+1) {
 				return false
@@ -308,16 +308,14 @@ func zipDirectory(f io.ReaderAt, size int64) (*zip.Reader, error) {
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, err
 	}
-	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
-	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
 	return z, nil
 }
 
 // zipObject takes a member of a zip in a bucket: its bytes come with one request.
 func (w *walker) zipObject(o *objectAt, e *zip.File, it *item, h *shared, depth int) bool {
-	r, err := e.Open()
+	r, err := input.OpenMember(e, o.o.Size)
 	if err != nil {
-		it.err = fmt.Errorf("zip: %w", err)
+		it.err = zipError(err)
 		return w.emit(it)
 	}
 	drop := func() { r.Close(); o.release(e) }
@@ -392,8 +390,17 @@ func (w *walker) zipCut(f io.Reader, why error, name string, in folder, depth in
 	}
 }
 
-func zipHead(e *zip.File) ([]byte, error) {
-	r, err := e.Open()
+// zipError says that an error is one of a zip, unless it does so itself.
+func zipError(err error) error {
+	var unpack *input.UnpackError
+	if errors.As(err, &unpack) {
+		return err
+	}
+	return fmt.Errorf("zip: %w", err)
+}
+
+func headOf(open func() (io.ReadCloser, error)) ([]byte, error) {
+	r, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -663,7 +663,8 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	}
 	if it.cut != nil {
 		what := "the archive ends or breaks inside this member, and what came after it is lost: " + it.cut.Error()
-		if errors.Is(it.cut, input.ErrZipDirectory) {
+		var unpack *input.UnpackError
+		if errors.Is(it.cut, input.ErrZipDirectory) || errors.As(it.cut, &unpack) {
 			what = it.cut.Error()
 		}
 		res.AddDamage(report.Damage{Offset: it.stored, Where: "archive", What: what})

@@ -473,6 +473,51 @@ func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
 	}
 }
 
+// What a single run saves of a zip with one member a batch saves of each, and tells where it is broken.
+func TestBrokenZipMembersAreSaved(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	long := `[{"ph":"i","name":"` + letters(rng, 1<<17) + `"}]`
+	members := []member{{name: "1.json", content: trace("1")}, {name: "2.json", content: long}, {name: "3.json", content: trace("3")}}
+	whole := zipball(t, members...)
+	middle := bytes.Index(whole, []byte("2.json")) + 50_000
+	stored := bytes.Index(whole, []byte("PK\x01\x02"))
+	require.Less(t, middle, stored)
+	var plain bytes.Buffer
+	w := zip.NewWriter(&plain)
+	for _, m := range members {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: m.name, Method: zip.Store})
+		require.NoError(t, err)
+		_, err = f.Write([]byte(m.content))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	for name, b := range map[string][]byte{"deflated": whole, "stored": plain.Bytes()} {
+		for _, hit := range []string{"zeros", "letter"} {
+			t.Run(name+" "+hit, func(t *testing.T) {
+				b := bytes.Clone(b)
+				if hit == "zeros" {
+					clear(b[middle : middle+64])
+				} else {
+					b[middle] ^= 1
+				}
+				in, out := t.TempDir(), t.TempDir()
+				put(t, in, map[string]string{"x.zip": string(b)})
+				r := run(t, Config{Paths: []string{filepath.Join(in, "x.zip")}, Out: out})
+				require.Len(t, r.Traces, 3)
+				for i, want := range []string{OK, Damaged, OK} {
+					assert.Equal(t, want, r.Traces[i].Status, r.Traces[i].Error)
+				}
+				what := r.Traces[1].Damage[len(r.Traces[1].Damage)-1].What
+				assert.Regexp(t, "^zip: expected compressed data, found something else at its byte [0-9]+ .*; copy the file again", what)
+				saved := tree(t, out)["2.json"]
+				assert.Greater(t, len(saved), len(long)/2)
+				again := run(t, Config{Paths: []string{filepath.Join(in, "x.zip")}, Out: out, Resume: true})
+				assert.Equal(t, r.Traces[1].Damage, again.Traces[1].Damage)
+			})
+		}
+	}
+}
+
 func TestReportsAreTheSameForAnyNumberOfJobs(t *testing.T) {
 	in := t.TempDir()
 	files := map[string]string{}

@@ -510,7 +510,7 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 				}
 			}
 		}
-		z, err := openZip(readerAt{file, &s.f.read, s.f.patch}, s.f.Stored)
+		z, err := zip.NewReader(readerAt{file, &s.f.read, s.f.patch}, s.f.Stored)
 		if err != nil {
 			return nil, fmt.Errorf("zip: %w", err)
 		}
@@ -518,7 +518,7 @@ func (s *stack) unwrap(i int, r io.Reader, file *os.File) (io.Reader, error) {
 			if e.Name != member {
 				continue
 			}
-			m, err := e.Open()
+			m, err := openMember(e)
 			if err != nil { // the directory does not lead to it
 				s.f.zipCut = true
 				if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -621,7 +621,7 @@ func (f *File) zipMember() (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	z, err := openZip(file, f.Stored) // a patch is of what stands before the directory
+	z, err := zip.NewReader(file, f.Stored) // a patch is of what stands before the directory
 	if err != nil {
 		f.zipCut = true
 		return f.firstMember(file, err)

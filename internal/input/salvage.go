@@ -60,6 +60,7 @@ type deflateSalvage struct {
 	next    func() (io.Reader, error)
 	taken   func() int64 // from the start of in; nil: not known
 	out     int64
+	size    int64  // that the output should have; 0: not known
 	last    []byte // of the output
 	err     error  // the first one
 	resumes int
@@ -82,12 +83,17 @@ func newGzip(r io.Reader) (io.Reader, error) {
 }
 
 // newInflate unpacks bare deflate data, as in a zip.
-func newInflate(r io.Reader) io.ReadCloser {
+func newInflate(r io.Reader) *deflateSalvage {
 	in, taken := counted(r)
 	d := inflate(in)
 	d.taken = taken
-	return io.NopCloser(d)
+	return d
 }
+
+func (d *deflateSalvage) first() error { return d.err }
+
+// Close implements io.Closer; there is nothing to close.
+func (d *deflateSalvage) Close() error { return nil }
 
 func inflate(in *bufio.Reader) *deflateSalvage {
 	return &deflateSalvage{in: in, r: flate.NewReader(in), next: func() (io.Reader, error) { return nil, io.EOF }}
@@ -100,6 +106,9 @@ func (d *deflateSalvage) Read(p []byte) (int, error) {
 		d.last = append(d.last, p[:n]...)
 		if len(d.last) > 4*window {
 			d.last = append(d.last[:0], d.last[len(d.last)-window:]...)
+		}
+		if err == io.EOF && n == 0 && d.err == nil && d.out < d.size {
+			err = errEndsEarly // broken bits look like the last block
 		}
 		switch {
 		case err == nil || n > 0 && err == io.EOF:
@@ -242,6 +251,8 @@ func newZstd(r io.Reader, open func() (io.ReadCloser, error)) (*zstdSalvage, err
 	z := &zstdSalvage{open: open, bad: map[int64]bool{}}
 	return z, z.start(r, false)
 }
+
+func (z *zstdSalvage) first() error { return z.err }
 
 func (z *zstdSalvage) start(r io.Reader, again bool) error {
 	z.blocks = &zstdBlocks{in: bufio.NewReaderSize(r, 256<<10), bad: z.bad, seek: z.seek}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/crc32"
 	"io"
 	"path"
 	"strings"
@@ -21,17 +23,122 @@ var ErrEncrypted = errors.New("the member is encrypted; unpack it with its passw
 // zip that was cut has lost.
 var ErrZipDirectory = fmt.Errorf("the zip's directory is missing or broken, so that more may be lost after this member: %w", io.ErrUnexpectedEOF)
 
-// openZip reads a zip's directory.
-func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
-	z, err := zip.NewReader(r, size)
+// OpenMember opens a member of a zip of so many bytes, of which what can be unpacked is given, the error behind it:
+// zip.File.Open gives nothing behind what is broken.
+func OpenMember(e *zip.File, stored int64) (io.ReadCloser, error) {
+	r, err := openMember(e)
 	if err != nil {
 		return nil, err
 	}
-	z.RegisterDecompressor(zip.Deflate, newInflate)
-	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
-	z.RegisterDecompressor(zstd.ZipMethodPKWare, zstd.ZipDecompressor())
-	return z, nil
+	return &toldMember{r, stored}, nil
 }
+
+// toldMember makes the errors of a member UnpackErrors.
+type toldMember struct {
+	*zipMember
+	stored int64
+}
+
+func (m *toldMember) Read(p []byte) (int, error) {
+	n, err := m.zipMember.Read(p)
+	if where := (*placed)(nil); errors.As(err, &where) && Broken(err) {
+		err = &UnpackError{Layer: "zip", Stored: m.stored, At: where.at, Err: where.error}
+	}
+	return n, err
+}
+
+// A zipMember is the content of a member of a zip. Its errors are placed within the zip.
+type zipMember struct {
+	e   *zip.File
+	r   salvaged
+	out uint64
+	sum hash.Hash32
+}
+
+// salvaged is what unpacks with the error that it met first, if any.
+type salvaged interface {
+	io.ReadCloser
+	first() error
+}
+
+func openMember(e *zip.File) (*zipMember, error) {
+	open := func() (io.ReadCloser, error) {
+		raw, err := e.OpenRaw()
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(raw), nil
+	}
+	raw, err := open()
+	if err != nil {
+		return nil, err
+	}
+	m := &zipMember{e: e, sum: crc32.NewIEEE()}
+	switch e.Method {
+	case zip.Store:
+		m.r = asStored{raw}
+	case zip.Deflate:
+		d := newInflate(raw)
+		d.size = int64(min(e.UncompressedSize64, 1<<62))
+		m.r = d
+	case zstd.ZipMethodWinZip, zstd.ZipMethodPKWare:
+		if m.r, err = newZstd(raw, open); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, zip.ErrAlgorithm
+	}
+	return m, nil
+}
+
+// asStored is a member that is not compressed.
+type asStored struct{ io.ReadCloser }
+
+func (asStored) first() error { return nil }
+
+// errEndsEarly reports compressed data of which there are fewer than there should be.
+var errEndsEarly = errors.New("the data end early")
+
+// salvageRoom is how much longer than it was what is unpacked around damage may become.
+const salvageRoom = 1 << 20
+
+func (m *zipMember) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.sum.Write(p[:n])
+	m.out += uint64(n)
+	size := m.e.UncompressedSize64
+	whole := m.r.first() == nil
+	switch {
+	case m.out > size && (whole || m.out-size > salvageRoom):
+		err = zip.ErrFormat
+	case err == io.EOF && whole && m.out < size:
+		err = errEndsEarly
+	case err == io.EOF && whole && m.e.CRC32 != 0 && m.sum.Sum32() != m.e.CRC32:
+		err = zip.ErrChecksum
+	}
+	return n, m.place(err)
+}
+
+// place says where in the zip an error was met.
+func (m *zipMember) place(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	at := &placed{int64(min(m.e.CompressedSize64, 1<<62)), int64(m.out), err}
+	if where := (*placed)(nil); errors.As(err, &where) {
+		at = &placed{where.at, where.out, where.error}
+	}
+	if begin, err := m.e.DataOffset(); err == nil { // asked for only now: of a bucket it is a request
+		at.at += begin
+	}
+	if at.error == io.ErrUnexpectedEOF {
+		at.error = errEndsEarly
+	}
+	return at
+}
+
+// Close ends the reading.
+func (m *zipMember) Close() error { return m.r.Close() }
 
 // noMember reports what zips hold beside their files.
 func noMember(name string) bool {

@@ -126,6 +126,34 @@ func TestZipWithoutDirectory(t *testing.T) {
 	}
 }
 
+// What cannot be unpacked may say that it is the last block.
+func TestZipMemberBehindZeros(t *testing.T) {
+	data := trace(t)
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		whole := zipOf(t, method, false, string(data))
+		hit := bytes.Clone(whole)
+		clear(hit[len(hit)/2 : len(hit)/2+8])
+		p := filepath.Join(t.TempDir(), "t.zip")
+		require.NoError(t, os.WriteFile(p, hit, 0o600))
+		f, err := Open(t.Context(), p, nil)
+		require.NoError(t, err)
+		got, err := readAll(t, f)
+		var unpack *UnpackError
+		require.ErrorAs(t, err, &unpack)
+		assert.Equal(t, "zip", unpack.Layer)
+		assert.InDelta(t, len(hit)/2, unpack.At, float64(len(hit)/2), "about where it breaks")
+		assert.Greater(t, common(data, got), 0.8)
+		z, err := zip.NewReader(bytes.NewReader(hit), int64(len(hit)))
+		require.NoError(t, err)
+		m, err := OpenMember(z.File[0], int64(len(hit)))
+		require.NoError(t, err)
+		again, err := io.ReadAll(m)
+		require.ErrorAs(t, err, &unpack)
+		assert.True(t, bytes.Equal(got, again))
+		require.NoError(t, m.Close())
+	}
+}
+
 func TestEncryptedZip(t *testing.T) {
 	b := zipOf(t, zip.Deflate, true, "[{}]")
 	b[6] |= 1
