@@ -143,12 +143,19 @@ func Create(name string, o *Options) (*File, error) {
 		if ctx == nil {
 			ctx = context.Background()
 		}
+		old, replaced := modeOf(name)
+		if replaced {
+			mode &= old
+		}
 		f, err := out.open(ctx, mode)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 		if err != nil {
 			return nil, placeError(name, err)
+		}
+		if replaced && !o.Private && out.temp != "" {
+			_ = f.Chmod(old) // what the umask took of it; without it fewer may read the file
 		}
 		out.f = f
 		dst = f
@@ -172,6 +179,19 @@ func Create(name string, o *Options) (*File, error) {
 		return err
 	})
 	return out, nil
+}
+
+// modeOf is who may do what with the file that an output replaces: what one person may read is not to be public
+// because it was made anew.
+func modeOf(name string) (mode fs.FileMode, ok bool) {
+	if runtime.GOOS == "windows" { // has but the attribute that forbids writing
+		return 0, false
+	}
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return 0, false
+	}
+	return st.Mode().Perm(), true
 }
 
 // What is compressed by itself, and how much of it at once: the bytes are to be the same for

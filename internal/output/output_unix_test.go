@@ -45,6 +45,7 @@ func TestPrivate(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.rec")
 	require.NoError(t, os.WriteFile(name, []byte("old"), 0o666))
 	for _, o := range []*Options{{Force: true, Private: true}, {Force: true}} {
+		require.NoError(t, os.Chmod(name, 0o666))
 		f, err := Create(name, o)
 		require.NoError(t, err)
 		st, err := os.Stat(f.temp)
@@ -91,4 +92,38 @@ func TestLinkToNowhereIsReplaced(t *testing.T) {
 	b, err := os.ReadFile(p)
 	require.NoError(t, err)
 	assert.Equal(t, "new", string(b))
+}
+
+// Who may read a file stays who may read it, whatever the umask is; a link's is that of the file it leads to.
+func TestReplacedKeepsItsMode(t *testing.T) {
+	for _, mask := range []int{0, 0o022, 0o077} {
+		for _, mode := range []os.FileMode{0o600, 0o640, 0o644, 0o664, 0o400} {
+			func() {
+				defer syscall.Umask(syscall.Umask(mask))
+				dir := t.TempDir()
+				name := filepath.Join(dir, "a.json")
+				link := filepath.Join(dir, "b.json")
+				require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
+				require.NoError(t, os.Chmod(name, mode))
+				require.NoError(t, os.Symlink(name, link))
+				for _, to := range []string{name, link} {
+					f, err := Create(to, &Options{Force: true})
+					require.NoError(t, err)
+					st, err := os.Stat(f.temp)
+					require.NoError(t, err)
+					assert.Equal(t, mode, st.Mode().Perm(), "while it is written")
+					require.NoError(t, f.Commit())
+					st, err = os.Stat(name)
+					require.NoError(t, err)
+					assert.Equal(t, mode, st.Mode().Perm(), "umask %o", mask)
+				}
+				f, err := Create(filepath.Join(dir, "new.json"), &Options{Force: true})
+				require.NoError(t, err)
+				require.NoError(t, f.Commit())
+				st, err := os.Stat(filepath.Join(dir, "new.json"))
+				require.NoError(t, err)
+				assert.Equal(t, 0o666&^os.FileMode(mask), st.Mode().Perm(), "a new file is the umask's")
+			}()
+		}
+	}
 }
