@@ -13,7 +13,7 @@ func init() {
 	add(format{input.Format{
 		Name: "stranger", Called: "a stranger's stacks", Own: "folded",
 		Is: func(head []byte) bool { return bytes.HasPrefix(head, []byte("STRANGER\n")) },
-	}, readStranger})
+	}, readStranger, false})
 }
 
 func readStranger(ctx context.Context, r io.Reader, b *builder) error {

@@ -50,17 +50,18 @@ func (e *FormatError) Unwrap() error { return e.Err }
 type format struct {
 	input.Format
 	read func(context.Context, io.Reader, *builder) error
+	sums bool // and no times
 }
 
 // formats is the table of these files: a new one is a file of this package and a row here.
 var formats = []format{
-	{input.Format{Name: "pprof", Called: "pprof", Own: "pprof", Is: isPprof}, readPprof},
-	{input.Format{Name: "folded", Called: "folded stacks", Own: "folded", Is: isFolded}, readFolded},
-	{input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, readNDJSON},
-	{input.Format{Name: "perf script", Called: "the text of perf script", Own: "chromium", Is: isPerfScript}, readPerf},
+	{input.Format{Name: "pprof", Called: "pprof", Own: "pprof", Is: isPprof}, readPprof, true},
+	{input.Format{Name: "folded", Called: "folded stacks", Own: "folded", Is: isFolded}, readFolded, true},
+	{input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, readNDJSON, false},
+	{input.Format{Name: "perf script", Called: "the text of perf script", Own: "chromium", Is: isPerfScript}, readPerf, false},
 }
 
-var readers = map[input.Kind]func(context.Context, io.Reader, *builder) error{}
+var readers = map[input.Kind]format{}
 
 func init() {
 	for _, f := range formats {
@@ -68,17 +69,20 @@ func init() {
 	}
 }
 
-func add(f format) { readers[input.Register(f.Format)] = f.read }
+func add(f format) { readers[input.Register(f.Format)] = f }
 
 // Reads reports whether Read reads files of this kind.
-func Reads(k input.Kind) bool { return readers[k] != nil }
+func Reads(k input.Kind) bool { return readers[k].read != nil }
+
+// Sums reports whether files of this kind hold sums and no times.
+func Sums(k input.Kind) bool { return readers[k].sums }
 
 // Read reads a file of kind k, for which Reads is true. Damage is told to o.Warn; an error means
 // that nothing could be read, or that ctx has ended.
 func Read(ctx context.Context, k input.Kind, r io.Reader, o *Options) (*profile.Profile, error) {
 	b := &builder{opts: o, p: &profile.Profile{Table: profile.NewTable()}, processes: map[int64]*profile.Process{}, threads: map[threadKey]*thread{}, frames: map[frameKey]profile.FrameID{}, works: map[work]*int32{}}
 	b.p.Meta.Source, b.p.Meta.Format = o.Source, k.String()
-	if err := readers[k](ctx, r, b); err != nil {
+	if err := readers[k].read(ctx, r, b); err != nil {
 		return nil, err
 	}
 	b.finish()
