@@ -102,7 +102,7 @@ func appendSystemTime(t time.Time) (s [8]uint16) {
 		uint16(t.Hour()), uint16(t.Minute()), uint16(t.Second()), uint16(t.Nanosecond() / 1e6)}
 }
 
-// versionError refuses a version.
+// versionError refuses a version, which is a newer one or no version at all.
 func versionError(offset int64, format string, args ...any) error {
-	return &FormatError{Offset: offset, Where: "header", Err: fmt.Errorf("%w: "+format, append([]any{ErrVersion}, args...)...)}
+	return &FormatError{Offset: offset, Where: "header", Err: fmt.Errorf("%w: "+format+"; a newer tracefix may know it, and if the recorder is not newer the file is damaged: copy it again", append([]any{ErrVersion}, args...)...)}
 }

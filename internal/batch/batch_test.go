@@ -819,6 +819,20 @@ func TestTwoBatchesDoNotShareAFolder(t *testing.T) {
 	assert.ErrorContains(t, inner, "another tracefix batch")
 }
 
+// Of a batch that did not begin nothing stays.
+func TestBatchThatDoesNotBegin(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a")})
+	put(t, out, map[string]string{"batch-report.json": "somebody else's"})
+	_, err := Run(t.Context(), Config{Paths: []string{in}, Out: out, Do: DoRepair, Work: fake})
+	require.ErrorIs(t, err, output.ErrExists)
+	assert.NoDirExists(t, filepath.Join(out, stateDir))
+	run(t, Config{Paths: []string{in}, Out: out, Force: true})
+	_, err = Run(t.Context(), Config{Paths: []string{in}, Out: out, Do: DoRepair, Work: fake})
+	require.Error(t, err)
+	assert.DirExists(t, filepath.Join(out, stateDir), "one that did keeps what --resume needs")
+}
+
 func TestOutputsAreNoInputs(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"a.json": trace("a")})

@@ -102,7 +102,7 @@ func (p *place) make(ctx context.Context, rel string, write func(io.Writer) erro
 	}
 	f, err := os.CreateTemp("", "tracefix-report-")
 	if err != nil {
-		return err
+		return output.InTemp(err)
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -94,7 +95,7 @@ type ledgerLine struct {
 func newLedger() (*ledger, error) {
 	f, err := os.CreateTemp("", "tracefix-merge-")
 	if err != nil {
-		return nil, err
+		return nil, output.InTemp(err)
 	}
 	return &ledger{file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
 }

@@ -101,15 +101,38 @@ func (s *dirSink) path(rel string) string { return filepath.Join(s.dir, filepath
 func (s *dirSink) temp() string { return s.state("tmp" + s.shard.suffix()) }
 
 func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, error) {
+	_, before := os.Stat(s.dir)
+	empty := func() { // nothing stays of a batch that did not begin
+		os.Remove(s.state(""))
+		if before != nil {
+			os.Remove(s.dir)
+		}
+	}
+	place := func(err error) error { return &output.PlaceError{Name: s.dir, Err: plain(err)} }
 	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
-		return nil, &output.PlaceError{Name: s.dir, Err: plain(err)}
+		empty()
+		return nil, place(err)
 	}
 	own := s.state(journalBegin + s.shard.suffix() + journalEnd)
 	f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, &output.PlaceError{Name: s.dir, Err: plain(err)}
+		empty()
+		return nil, place(err)
 	}
-	fail := func(err error) (*journal, error) { f.Close(); return nil, err }
+	fresh := false // this run made the journal
+	fail := func(err error) (*journal, error) {
+		if fresh {
+			os.Remove(s.temp())
+			output.Settled(s.temp())
+			os.Remove(own)
+		}
+		f.Close()
+		if fresh {
+			os.Remove(own) // where an open file stays
+			empty()
+		}
+		return nil, err
+	}
 	taken := fmt.Errorf("%s: another tracefix batch is at work in it", s.dir)
 	if err := output.Lock(f); err != nil {
 		return fail(taken)
@@ -121,6 +144,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	if now, err := os.Stat(own); err != nil || !os.SameFile(st, now) { // compacted meanwhile
 		return fail(taken)
 	}
+	fresh = st.Size() == 0
 	switch {
 	case force:
 	case st.Size() == 0:
@@ -136,7 +160,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 		return fail(err)
 	}
 	if err := os.MkdirAll(s.temp(), 0o777); err != nil {
-		return fail(err)
+		return fail(place(err))
 	}
 	output.Temporary(s.temp(), nil)
 	mine := newJournal()
@@ -171,7 +195,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	}
 	// From now on the place is known to hold a batch.
 	if _, err := f.WriteString("{}\n"); err != nil {
-		return fail(err)
+		return fail(place(err))
 	}
 	s.file, s.made = f, map[string]bool{}
 	return mine, nil

@@ -352,9 +352,10 @@ func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 	}
 	f.path, f.temp = t.Name(), t
 	limit, err := SpoolLimit(filepath.Dir(t.Name()))
+	w := &spoolWriter{w: t, system: dir == ""}
 	for n := int64(0); err == nil; {
 		var k int64
-		k, err = io.CopyN(t, r, 16<<20)
+		k, err = io.CopyN(w, r, 16<<20)
 		if n += k; n > limit && (err == nil || err == io.EOF) {
 			err = fmt.Errorf("%w: more than %d MB; %s=SIZE (such as 200G) allows more, TMPDIR names another folder", ErrSpool, limit/1e6, spoolEnv)
 		}
@@ -367,6 +368,20 @@ func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 		return err
 	}
 	return nil
+}
+
+// spoolWriter tells what the disk of a temporary file does not take from what cannot be read.
+type spoolWriter struct {
+	w      io.Writer
+	system bool // in the folder that the system has for that
+}
+
+func (s *spoolWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil && s.system {
+		err = output.InTemp(err)
+	}
+	return n, err
 }
 
 // Close removes temporary files. It does not close readers.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/klauspost/pgzip"
@@ -31,7 +32,64 @@ type PlaceError struct {
 }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("%s: cannot be written: %v; name a place that can be, or change its permissions", e.Name, e.Err)
+	return fmt.Sprintf("%s: cannot be written: %v; %s", e.Name, e.Err, advice(e.Err))
+}
+
+// advice says what can be done about an error of the system.
+func advice(err error) string {
+	for _, a := range []struct {
+		is   syscall.Errno
+		do   string
+		only string // the system whose number it is, where package syscall has no name
+	}{
+		{syscall.ENOSPC, spaceAdvice, ""},
+		{syscall.EDQUOT, spaceAdvice, ""},
+		{112, spaceAdvice, "windows"}, // ERROR_DISK_FULL
+		{39, spaceAdvice, "windows"},  // ERROR_HANDLE_DISK_FULL
+		{syscall.EFBIG, "name a place that takes files of that size", ""},
+		{syscall.ENAMETOOLONG, "give it a shorter name", ""},
+		{206, "give it a shorter name", "windows"}, // ERROR_FILENAME_EXCED_RANGE
+	} {
+		if (a.only == "" || a.only == runtime.GOOS) && errors.Is(err, a.is) {
+			return a.do
+		}
+	}
+	return "name a place that can be, or change its permissions"
+}
+
+const spaceAdvice = "free space there, or name another place"
+
+// A TempError reports a temporary file that the system does not let be written.
+type TempError struct {
+	Dir string
+	Err error
+}
+
+func (e *TempError) Error() string {
+	variable := "TMPDIR"
+	if runtime.GOOS == "windows" {
+		variable = "TMP"
+	}
+	do := "set " + variable + " to a folder that can be written to"
+	if advice(e.Err) == spaceAdvice {
+		do = "free space there, or set " + variable + " to a folder that has more"
+	}
+	return fmt.Sprintf("%s, the folder for temporary files, cannot be written to: %v; %s", e.Dir, e.Err, do)
+}
+
+// Unwrap returns the cause.
+func (e *TempError) Unwrap() error { return e.Err }
+
+// InTemp makes a TempError of an error of a temporary file in the system's folder for these.
+func InTemp(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if err == nil {
+		return nil
+	}
+	return &TempError{os.TempDir(), err}
 }
 
 // Unwrap returns the cause.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,6 +196,29 @@ func TestFailedWriteNamesTheOutput(t *testing.T) {
 		assert.Equal(t, p, place.Name)
 		assert.ErrorIs(t, err, os.ErrClosed)
 		assert.NotContains(t, err.Error(), ".tracefix-")
+	}
+}
+
+// What can be done depends on what the system says.
+func TestAdvice(t *testing.T) {
+	for err, want := range map[error]string{
+		&os.PathError{Op: "write", Path: "/x/.a.tracefix-1", Err: syscall.ENOSPC}:      "a.json: cannot be written: " + syscall.ENOSPC.Error() + "; free space there, or name another place",
+		&os.PathError{Op: "open", Path: "/x/.a.tracefix-1", Err: syscall.ENAMETOOLONG}: "a.json: cannot be written: " + syscall.ENAMETOOLONG.Error() + "; give it a shorter name",
+		&os.PathError{Op: "open", Path: "/x/.a.tracefix-1", Err: syscall.EACCES}:       "a.json: cannot be written: " + syscall.EACCES.Error() + "; name a place that can be, or change its permissions",
+	} {
+		assert.EqualError(t, placeError("a.json", err), want)
+	}
+	full := InTemp(&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	assert.ErrorContains(t, full, "free space there, or set TMP")
+	assert.ErrorContains(t, full, os.TempDir())
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	for _, make := range []func() error{
+		func() error { _, err := TempFile("", "x-"); return err },
+		func() error { _, err := TempDir("x-"); return err },
+	} {
+		assert.ErrorContains(t, make(), "missing, the folder for temporary files, cannot be written to: ")
+		assert.ErrorIs(t, make(), os.ErrNotExist)
 	}
 }
 

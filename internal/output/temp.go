@@ -18,13 +18,17 @@ import (
 // TempFile makes a temporary file PREFIX*, in the system's folder if dir is "". Closing it gives
 // its lock back: whoever needs the file keeps it open, and ends it with RemoveTemp.
 func TempFile(dir, prefix string) (*os.File, error) {
-	if dir == "" {
+	system := dir == ""
+	if system {
 		dir = os.TempDir()
 	}
 	sweepOnce(dir, prefixed(prefix))
 	f, err := locked(func() (*os.File, error) { return os.CreateTemp(dir, prefix+"*") })
-	if err == nil {
+	switch {
+	case err == nil:
 		Temporary(f.Name(), f)
+	case system:
+		err = InTemp(err)
 	}
 	return f, err
 }
@@ -78,7 +82,7 @@ func TempDir(prefix string) (*TempFolder, error) {
 		if dir != "" {
 			os.RemoveAll(dir)
 		}
-		return nil, err
+		return nil, InTemp(err)
 	}
 	Temporary(dir, f)
 	return &TempFolder{dir, f}, nil
