@@ -194,12 +194,14 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	case err != nil:
 		return err
 	}
+	var unpacked error
 	if c.Archive != "" {
-		if err := batch.Pack(ctx, b, rep, c.Archive, again); err != nil {
-			return err
-		}
+		unpacked = batch.Pack(ctx, b, rep, c.Archive, again)
 	}
 	err = c.BatchReportFlags.tell(ctx, cli, std, rep, c.Out, c.Out, again)
+	if unpacked != nil {
+		return unpacked
+	}
 	var left judged
 	if c.ForMerge && errors.As(err, &left) && rep.Totals.Unreached == 0 {
 		return nil
@@ -394,38 +396,17 @@ func (f *BatchReportFlags) check(force bool, archive string, inputs []string) er
 // the outcome into an exit code. outputs is where links of the overview lead, and reports the
 // folder that holds the reports, or empty.
 func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *batch.Report, outputs, reports string, force bool) error {
-	if f.Report != "" {
-		if err := writeAnywhere(ctx, f.Report, std, force, r.WriteJSON); err != nil {
-			return err
-		}
-	}
-	if f.JUnit != "" {
-		if err := writeAnywhere(ctx, f.JUnit, std, force, r.WriteJUnit); err != nil {
-			return err
-		}
-	}
-	if f.Markdown != "" {
-		// The summary of a CI job is a file that is there already and is added to.
-		out, err := os.OpenFile(f.Markdown, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(r.WriteMarkdown(out), out.Close()); err != nil {
-			return err
-		}
-	}
-	if f.HTML != "" {
-		if err := writeAnywhere(ctx, f.HTML, std, force, func(w io.Writer) error { return r.WriteHTML(w, linksFrom(f.HTML, outputs)) }); err != nil {
-			return err
-		}
-	}
-	if !cli.Quiet {
+	unwritten := f.write(ctx, std, r, outputs, force)
+	if !cli.Quiet { // what was done is done, whatever becomes of its report
 		if err := printBatch(std, r); err != nil {
 			return err
 		}
 		if reports != "" {
 			say(std.err, fmt.Sprintf("reports in %s: %s", reports, strings.Join(r.Names(), ", ")))
 		}
+	}
+	if unwritten != nil {
+		return fmt.Errorf("the outputs were written, their report was not: %w", unwritten)
 	}
 	switch r.Verdict() {
 	case batch.SomeFailed:
@@ -442,6 +423,29 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 		return judged{damaged{fmt.Errorf("%d of %d traces were damaged", r.Totals.Damaged, r.Totals.Traces)}}
 	}
 	return nil
+}
+
+// write writes the reports that were asked for: one that cannot be does not keep the others from it.
+func (f *BatchReportFlags) write(ctx context.Context, std streams, r *batch.Report, outputs string, force bool) error {
+	var failed error
+	if f.Report != "" {
+		failed = errors.Join(failed, writeAnywhere(ctx, f.Report, std, force, r.WriteJSON))
+	}
+	if f.JUnit != "" {
+		failed = errors.Join(failed, writeAnywhere(ctx, f.JUnit, std, force, r.WriteJUnit))
+	}
+	if f.Markdown != "" {
+		// The summary of a CI job is a file that is there already and is added to.
+		out, err := os.OpenFile(f.Markdown, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+		if err == nil {
+			err = errors.Join(r.WriteMarkdown(out), out.Close())
+		}
+		failed = errors.Join(failed, err)
+	}
+	if f.HTML != "" {
+		failed = errors.Join(failed, writeAnywhere(ctx, f.HTML, std, force, func(w io.Writer) error { return r.WriteHTML(w, linksFrom(f.HTML, outputs)) }))
+	}
+	return failed
 }
 
 // judged is what a batch comes to, all of which is in its report.
