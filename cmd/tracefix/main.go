@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"reflect"
@@ -78,7 +80,12 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	args = planned(ctx, args)
 	exited := -1
 	var cli CLI
-	parser, err := grammar(&cli, args, kong.Writers(std.out, std.err), kong.Bind(std), kong.Exit(func(c int) {
+	words := &noted{w: std.out}
+	help := io.Writer(words)
+	if isTerminal(std.out) { // of which kong asks how wide it is
+		help = std.out
+	}
+	parser, err := grammar(&cli, args, kong.Writers(help, std.err), kong.Bind(std), kong.Exit(func(c int) {
 		if exited < 0 {
 			exited = c
 		}
@@ -88,8 +95,8 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		return exitFailed
 	}
 	if len(args) == 0 {
-		fmt.Fprint(std.out, usual)
-		return exitOK
+		fmt.Fprint(words, usual)
+		return words.code(exitOK, std.err)
 	}
 	args, trace := asked(parser, args)
 	if trace != "" {
@@ -98,11 +105,17 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	}
 	kctx, err := parser.Parse(args)
 	if exited >= 0 { // --help, --version
-		return exited
+		return words.code(exited, std.err)
+	}
+	if words.err != nil { // of a help
+		return words.code(exitOK, std.err)
+	}
+	if err == nil {
+		err = emptyOutput(kctx)
 	}
 	if err != nil {
-		what, help := plain(parser, err)
-		fmt.Fprintf(std.err, "tracefix: %s\nRun `%s` for what there is.\n", text.Lines(what), help)
+		what, ask := plain(parser, err)
+		fmt.Fprintf(std.err, "tracefix: %s\nRun `%s` for what there is.\n", text.Lines(what), ask)
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
@@ -112,6 +125,43 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	}
 	err = kctx.Run(&cli)
 	return exitCode(err, ctx, std.err)
+}
+
+// noted is a writer that keeps its first error: who prints help and version looks at none.
+type noted struct {
+	w   io.Writer
+	err error
+}
+
+func (n *noted) Write(p []byte) (int, error) {
+	k, err := n.w.Write(p)
+	n.err = cmp.Or(n.err, err)
+	return k, err
+}
+
+// code is the exit code of what was written, which is code if it was.
+func (n *noted) code(code int, stderr io.Writer) int {
+	if n.err == nil {
+		return code
+	}
+	err := n.err
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	fmt.Fprintf(stderr, "tracefix: %v\n", &output.PlaceError{Name: "standard output", Err: err})
+	return exitFailed
+}
+
+// emptyOutput refuses -o with an empty name, which would be taken for none at all: the output would go
+// somewhere else.
+func emptyOutput(kctx *kong.Context) error {
+	for _, p := range kctx.Path {
+		if p.Flag != nil && p.Flag.Name == "out" && kctx.FlagValue(p.Flag) == "" {
+			return errors.New("-o: the name of the output is empty; was a variable not set?")
+		}
+	}
+	return nil
 }
 
 // heapOf is how much memory a command is given at once for what it reads and keeps, told from the command line before the

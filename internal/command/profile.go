@@ -214,6 +214,9 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		if sampled && p.Activities.Len() == 0 && c.Select.OfWork() {
 			return noActivities
 		}
+		if !in.Kind.IsRecording() && !c.time() { // of samples there may be many
+			return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", in.Kind, strings.Join(c.values(), ","))
+		}
 		if sampled && slices.Contains(groups, "cpu") {
 			return dropped(p, &c.Select)
 		}

@@ -9,8 +9,9 @@ import (
 
 func init() {
 	if len(os.Args) == 2 && (os.Args[1] == "--help" || os.Args[1] == "-h") && os.Getenv("COLUMNS") == "" && !terminal(1) {
-		os.Stdout.WriteString(Help)
-		os.Exit(0)
+		if _, err := os.Stdout.WriteString(Help); err == nil { // else the program tries, and tells
+			os.Exit(0)
+		}
 	}
 	touchHeap()
 }
