@@ -57,6 +57,10 @@ func known(in *input.File) (*File, error) {
 	return &File{in}, nil
 }
 
+// Timed reports whether what the file holds has times. Folded stacks and pprof are sums: their samples stand one after
+// the other, and a part of the time of them means nothing.
+func (f *File) Timed() bool { return !samples.Sums(f.in.Kind) }
+
 // FromInput is for the command of this module, which also watches how far the reading of
 // its inputs is. Closing either of them is enough.
 func FromInput(in *input.File) *File { return &File{in} }

@@ -14,7 +14,6 @@ import (
 	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/samples"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -176,10 +175,11 @@ func describeReading(p *profile.Profile, rep *report.Trace) {
 // readProfile reads a trace into the model, repairs it if c says so, and keeps what c
 // selects.
 func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
-	if samples.Sums(in.Kind) && (c.Select.From != 0 || c.Select.To != 0) {
+	f := tracefix.FromInput(in)
+	if !f.Timed() && (c.Select.From != 0 || c.Select.To != 0) {
 		return nil, report.UsageError{Err: fmt.Errorf("%s: a %s file holds sums and no times that --from and --to could choose by; take the trace that it was made from", in.Name, in.Kind)}
 	}
-	p, err := tracefix.FromInput(in).Profile(ctx, c.readOptions(rep))
+	p, err := f.Profile(ctx, c.readOptions(rep))
 	if err != nil {
 		return nil, err
 	}
