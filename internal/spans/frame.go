@@ -50,7 +50,10 @@ type frame struct {
 	name int32 // chromium.Event.NameID
 	kind kind
 	sf   string // raw text, "" if the events have none
-	cat  string // raw text, of frames of tracefix's own output
+	cat  string // raw text without the mark: of frames of tracefix's own output, else that of the first begin
+
+	begun bool // cat is that of a begin
+	mixed bool // other begins have other categories
 }
 
 // frameKey finds a frame whose sf is not a small number.
@@ -70,6 +73,12 @@ type frameTable struct {
 	owns   []ownThread // by chromium.Event.Thread
 	other  map[frameKey]int32
 	maxSF  int64 // largest number used as sf or as a key of stackFrames
+
+	cat    string // that of the frames, see catOf
+	begun  bool   // cat is that of a frame
+	varied bool   // frames differ in it
+	mixed  bool   // so do begins of one frame
+	cats   bool   // a begin has a category
 }
 
 const maxSmallSF = 1 << 22
@@ -172,6 +181,48 @@ func (t *frameTable) kind(f profile.FrameID) kind {
 		return kindBridge
 	}
 	return t.frames[f].kind
+}
+
+// begins takes in the category of a begin of frame f: its end must have the same, or none.
+func (t *frameTable) begins(f profile.FrameID, b *brief) {
+	fr := &t.frames[f]
+	if fr.begun && fr.cat == string(b.cat) || t.holds(b.thread) != holdsUnknown {
+		return
+	}
+	cat := unmarked(b.cat)
+	if string(cat) == repairMark[1:] {
+		cat = nil
+	}
+	switch {
+	case !fr.begun:
+		if !t.begun {
+			t.begun, t.cat = true, string(cat)
+		}
+		if fr.begun, fr.cat = true, t.cat; fr.cat != string(cat) {
+			fr.cat = string(cat)
+		}
+		t.cats = t.cats || fr.cat != ""
+		t.varied = t.varied || t.cat != fr.cat
+	case fr.cat != string(cat):
+		fr.mixed, t.mixed = true, true
+	}
+}
+
+// catOf returns the category of a frame, as raw text without the mark. The bridge that the repair added has that of
+// all others, if they have the same.
+func (t *frameTable) catOf(f profile.FrameID) string {
+	switch {
+	case int(f) < len(t.frames):
+		return t.frames[f].cat
+	case t.varied || t.mixed:
+		return ""
+	}
+	return t.cat
+}
+
+// isMixed reports whether the begins of f differ in their category.
+func (t *frameTable) isMixed(f profile.FrameID) bool {
+	return int(f) < len(t.frames) && t.frames[f].mixed
 }
 
 // modules are the entries of stackFrames: the module of a frame is its category.

@@ -16,6 +16,8 @@ type openSpans struct {
 type openSpan struct {
 	name int32
 	at   int64 // where its begin is; -1 for one that was put in
+
+	joined bool // with another one, which may have another category
 }
 
 // event takes in a recorded event at a place and what is written around it.
@@ -36,6 +38,9 @@ func (p *pairs) event(t *frameTable, thread int32, phase byte, name int32, at in
 	inserts(ed.before)
 	switch {
 	case ed.drop:
+		if phase == 'B' && t.mixed {
+			o.join(name)
+		}
 	case phase == 'B':
 		o.begin(name, at)
 	case phase == 'E':
@@ -45,9 +50,18 @@ func (p *pairs) event(t *frameTable, thread int32, phase byte, name int32, at in
 }
 
 func (o *openSpans) begin(name int32, at int64) {
-	o.spans = append(o.spans, openSpan{name, at})
+	o.spans = append(o.spans, openSpan{name: name, at: at})
 	if o.count != nil {
 		o.count[name]++
+	}
+}
+
+// join takes in a begin that was left out: one of the open spans of the name goes on. Which one does not matter.
+func (o *openSpans) join(name int32) {
+	for i := range o.spans {
+		if s := &o.spans[i]; s.name == name {
+			s.joined = true
+		}
 	}
 }
 
@@ -70,7 +84,7 @@ func (p *pairs) end(o *openSpans, name int32, at int64, moved bool) {
 		if last--; name != 0 && s.name != name {
 			continue
 		}
-		if moved || s.at < 0 {
+		if moved || s.at < 0 || s.joined {
 			for _, at := range []int64{s.at, at} {
 				if at >= 0 {
 					p.marks = append(p.marks, at)

@@ -430,6 +430,9 @@ func (d *reading) span(b *brief) {
 		l = d.newLane(b)
 	}
 	f := d.table.id(b)
+	if b.phase == 'B' {
+		d.table.begins(f, b)
+	}
 	d.log = d.log.add(b, f)
 	d.step(l, b.phase, f, b.name, b.sf != nil, b.ns, b.sub, b.off, int(b.lead))
 }

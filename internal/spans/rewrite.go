@@ -116,7 +116,7 @@ func (rw *rewriter) run() error {
 	}
 	zones = slices.DeleteFunc(zones, func(z *zone) bool { return z.lane.sorted })
 	var few *changes // nil if all events are to be read
-	if len(rw.stacks) > 0 && !rw.plain {
+	if len(rw.stacks) > 0 && (!rw.plain || rw.table.mixed) {
 		var err error
 		if rw.log != nil {
 			few, err = rw.recall(zones)
@@ -506,8 +506,7 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, endTS []byte) error {
 
 // change gives a recorded event the mark and an earlier time.
 func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
-	if ed.mark {
-		rw.buf = append(markedCat(append(rw.buf[:0], '"'), ev.Cat), '"')
+	if ed.mark && rw.changeCat(ev) {
 		rw.changed[0] = chromium.AppendReplaced(rw.changed[0][:0], ev.Raw, "cat", rw.buf)
 		ev.Raw = rw.changed[0]
 	}
@@ -515,6 +514,24 @@ func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
 		rw.changed[1] = chromium.AppendReplaced(rw.changed[1][:0], ev.Raw, "ts", appendEarlier(rw.buf[:0], ev.TS.Text))
 		ev.Raw = rw.changed[1]
 	}
+}
+
+// changeCat puts the new category of a recorded event that gets the mark into buf, and reports whether there is one.
+// Perfetto looks for a begin of the category that an end has. One without a category ends what is open,
+// and would not do so with the mark alone.
+func (rw *rewriter) changeCat(ev *chromium.Event) bool {
+	rw.buf = append(rw.buf[:0], '"')
+	if ev.Phase == 'E' && rw.table.holds(ev.Thread) == holdsUnknown {
+		switch {
+		case len(ev.Cat) == 0 && rw.table.cats:
+			return false
+		case rw.table.mixed: // the begin may have another category
+			rw.buf = append(rw.buf, '"')
+			return len(ev.Cat) > 0
+		}
+	}
+	rw.buf = append(markedCat(rw.buf, ev.Cat), '"')
+	return !rw.plain
 }
 
 // repairMark is what follows the category of an event that the repair put in or moved.
@@ -564,10 +581,13 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 		b = append(b, colon...)
 		b = append(b, v...)
 	}
-	if cat := rw.category(ev.Cat); cat != nil {
+	cat := rw.table.catOf(x.frame)
+	switch {
+	case x.phase == 'E' && rw.table.isMixed(x.frame): // the begin may have any of them: see changeCat
+	case !rw.plain || cat != "" || ev.Cat != nil:
 		field("cat", nil)
 		b = append(b, '"')
-		b = append(b, cat...)
+		b = append(b, rw.category([]byte(cat))...)
 		b = append(b, '"')
 	}
 	field("ph", []byte{'"', x.phase, '"'})
@@ -614,7 +634,7 @@ func (rw *rewriter) ownEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	return b
 }
 
-// category is that of an event that is put in, where others have cat.
+// category is that of an event that is put in, of a frame that has cat.
 func (rw *rewriter) category(cat []byte) []byte {
 	if rw.plain {
 		return cat

@@ -71,8 +71,12 @@ func (d *reading) sorted(ctx context.Context) error {
 			byThread[b.thread] = s
 			d.sorters = append(d.sorters, s)
 		}
+		f := d.table.id(&b)
+		if b.phase == 'B' {
+			d.table.begins(f, &b)
+		}
 		s.events = append(s.events, record{
-			ns: b.ns, sub: b.sub, off: b.off, frame: d.table.id(&b), name: b.name,
+			ns: b.ns, sub: b.sub, off: b.off, frame: f, name: b.name,
 			lead: uint16(min(b.lead, 1<<16-1)), phase: b.phase, sf: b.sf != nil,
 		})
 	}
