@@ -107,11 +107,7 @@ func (o *ReadOptions) limit() int {
 // o.Warn, and an error means that nothing could be read. The caller owns the profile.
 func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	o, damages := o.counting()
-	err := o.check()
-	var p *profile.Profile
-	if err == nil {
-		p, err = f.profile(ctx, o)
-	}
+	p, err := f.profile(ctx, o)
 	if err != nil {
 		stopAll(o.Also)
 		return nil, f.named(err)
@@ -126,6 +122,9 @@ func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 }
 
 func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	switch f.in.Kind {
 	case input.Nettrace, input.Netperf:
 		return f.nettrace(ctx, o)

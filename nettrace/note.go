@@ -1,9 +1,10 @@
 package nettrace
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -140,8 +141,8 @@ type noteWriter struct {
 }
 
 func (n *noteWriter) Write(p []byte) (int, error) {
-	if i := slices.IndexFunc(p, func(b byte) bool { return b == 0 || b >= utf8.RuneSelf }); i >= 0 {
-		return 0, fmt.Errorf("nettrace: note %s has the byte %#x: must be ASCII without NUL", n.name, p[i])
+	if !isASCII(p) || bytes.IndexByte(p, 0) >= 0 {
+		return 0, fmt.Errorf("nettrace: note %s: must be ASCII without NUL", n.name)
 	}
 	for rest := p; len(rest) > 0; {
 		if len(n.b) == maxText {
@@ -153,6 +154,22 @@ func (n *noteWriter) Write(p []byte) (int, error) {
 		n.b, rest = append(n.b, rest[:k]...), rest[k:]
 	}
 	return len(p), nil
+}
+
+// isASCII looks at eight bytes at a time: a repair writes megabytes of notes.
+func isASCII(p []byte) bool {
+	const high = 0x8080808080808080
+	for ; len(p) >= 8; p = p[8:] {
+		if binary.LittleEndian.Uint64(p)&high != 0 {
+			return false
+		}
+	}
+	for _, b := range p {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Close writes what is left.

@@ -344,9 +344,9 @@ func (w *walker) zipCut(f io.Reader, why error, name string, in folder, depth in
 	if depth == 1 && w.entry.Members != nil {
 		return w.refuse(name, errSplitAnew)
 	}
-	count := &counter{r: f}
+	count := &input.Counting{R: f}
 	z := input.NewZipSalvage(&ctxReader{w.ctx, count})
-	r := &ratioReader{r: z, stored: func() int64 { return count.n }}
+	r := &ratioReader{r: z, stored: func() int64 { return count.N }}
 	told := false // that the zip is broken: by an item
 	for n := 0; ; n++ {
 		if depth == 1 {
@@ -472,11 +472,11 @@ func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken 
 func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int) bool {
 	var h *shared
 	var r io.Reader
-	var count *counter // of stored bytes
-	seeks := false     // so that members that are not wanted are not read
+	var count *input.Counting // of stored bytes
+	seeks := false            // so that members that are not wanted are not read
 	seek := func(from io.ReadSeeker) {
-		c := &seekCounter{counter{r: from}}
-		r, count, seeks = c, &c.counter, true
+		c := &seekCounter{input.Counting{R: from}}
+		r, count, seeks = c, &c.Counting, true
 	}
 	switch {
 	case s.file != nil:
@@ -489,7 +489,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			seek(f)
 			s.file = f
 		} else {
-			count = &counter{r: f}
+			count = &input.Counting{R: f}
 			r = count
 		}
 	case s.ahead != nil && len(k.layers) == 0:
@@ -497,7 +497,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		seek(s.ahead)
 	case s.ahead != nil:
 		h = newShared(func() {})
-		count = &counter{r: s.ahead}
+		count = &input.Counting{R: s.ahead}
 		r = count
 	case s.open != nil:
 		o, err := s.open()
@@ -505,11 +505,11 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			return w.refuse(name, err)
 		}
 		h = newShared(func() { o.Close() })
-		count = &counter{r: o}
+		count = &input.Counting{R: o}
 		r = count
 	default:
 		h = newShared(func() {})
-		count = &counter{r: s.stream}
+		count = &input.Counting{R: s.stream}
 		r = count
 	}
 	defer h.done()
@@ -522,9 +522,9 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			return w.refuse(name, err)
 		}
 		defer closeLayer()
-		r = &ratioReader{r: layer, stored: func() int64 { return count.n }}
+		r = &ratioReader{r: layer, stored: func() int64 { return count.N }}
 	}
-	read := &counter{r: r} // unpacked bytes; tar.Reader takes no more than it needs
+	read := &input.Counting{R: r} // unpacked bytes; tar.Reader takes no more than it needs
 	if !seeks {
 		r = read
 	}
@@ -543,10 +543,10 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			if w.ctx.Err() != nil {
 				return false
 			}
-			if seeks && ends > s.stored || !seeks && ends > read.n {
+			if seeks && ends > s.stored || !seeks && ends > read.N {
 				return true // it breaks off inside that member, which tells so itself
 			}
-			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.n, err, n))
+			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.N, err, n))
 		}
 		if n == maxMembers {
 			return w.refuse(name, fmt.Errorf("tar: more than %d members", maxMembers))
@@ -557,8 +557,8 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		it := w.member(hdr.Name, name, in, hdr.Typeflag == tar.TypeReg)
 		it.stored = hdr.Size
 		if depth == 1 {
-			it.credit = count.n - credited
-			credited = count.n
+			it.credit = count.N - credited
+			credited = count.N
 		}
 		sparse := hdr.Typeflag == tar.TypeGNUSparse
 		for key := range hdr.PAXRecords {
@@ -587,7 +587,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			}
 			continue
 		}
-		if from := count.n; s.file != nil && seeks && from+hdr.Size <= s.stored {
+		if from := count.N; s.file != nil && seeks && from+hdr.Size <= s.stored {
 			// Of a plain tar on disk a member is a piece of the file.
 			f := s.file
 			it.open = func() (io.ReadCloser, error) {
@@ -605,7 +605,7 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			it.packed = kind.packed
 			it.closers = append(it.closers, h.use())
 		} else {
-			if ends = read.n + hdr.Size; seeks {
+			if ends = read.N + hdr.Size; seeks {
 				ends = from + hdr.Size
 			}
 			if s.ahead != nil {

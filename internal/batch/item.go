@@ -224,25 +224,13 @@ func (r *ratioReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counter counts what is read. It seeks if what it reads does.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// seekCounter is a counter of a file: skipping a member then costs nothing.
-type seekCounter struct{ counter }
+// seekCounter counts what is read of a file: skipping a member then costs nothing.
+type seekCounter struct{ input.Counting }
 
 func (c *seekCounter) Seek(off int64, whence int) (int64, error) {
-	n, err := c.r.(io.Seeker).Seek(off, whence)
+	n, err := c.R.(io.Seeker).Seek(off, whence)
 	if err == nil {
-		c.n = n
+		c.N = n
 	}
 	return n, err
 }

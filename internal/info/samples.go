@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -24,14 +23,14 @@ func ofSamples(ctx context.Context, in *input.File, _ *Options) (*Facts, error) 
 	}
 	defer r.Close()
 	f := newFacts(in)
-	content := &counted{r: r}
+	content := &input.Counting{R: r}
 	p, err := samples.Read(ctx, in.Kind, content, &samples.Options{Source: in.Name, Warn: func(e *samples.FormatError) {
 		f.damaged(report.Damage{Offset: e.Offset, Where: e.Where, What: e.Err.Error()})
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
-	f.Content, f.DurationMs = content.n, text.Millis(p.Meta.End)
+	f.Content, f.DurationMs = content.N, text.Millis(p.Meta.End)
 	if !p.Meta.Start.IsZero() {
 		f.Start = &p.Meta.Start
 	}
@@ -43,18 +42,6 @@ func ofSamples(ctx context.Context, in *input.File, _ *Options) (*Facts, error) 
 		f.Verdicts = append(f.Verdicts, Verdict{Topic: "note", State: Good, Text: n})
 	}
 	return f, nil
-}
-
-// counted counts what is read.
-type counted struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // profileThreads fills in processes, threads and the number of samples.

@@ -34,23 +34,24 @@ type placed struct {
 // Unwrap returns the cause.
 func (p *placed) Unwrap() error { return p.error }
 
-// counting counts what is read from r.
-type counting struct {
-	r io.Reader
-	n int64
+// Counting counts what is read from R.
+type Counting struct {
+	R io.Reader
+	N int64 // bytes read
 }
 
-func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
+// Read implements io.Reader.
+func (c *Counting) Read(p []byte) (int, error) {
+	n, err := c.R.Read(p)
+	c.N += int64(n)
 	return n, err
 }
 
 // counted buffers r, and tells how many of its bytes were taken from that.
 func counted(r io.Reader) (*bufio.Reader, func() int64) {
-	c := &counting{r: r}
+	c := &Counting{R: r}
 	in := bufio.NewReaderSize(c, probeInput)
-	return in, func() int64 { return c.n - int64(in.Buffered()) }
+	return in, func() int64 { return c.N - int64(in.Buffered()) }
 }
 
 // A deflateSalvage reads deflate data, across places that cannot be unpacked.
