@@ -15,89 +15,11 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// An ActivityRow is one activity as ndjson and JSON tell it; times are ms since the start of
-// the trace.
-type ActivityRow struct {
-	Row          int    `json:"row"`
-	Provider     string `json:"provider"`
-	Name         string `json:"name"`
-	ID           string `json:"id,omitempty"`
-	Path         string `json:"path,omitempty"`
-	Parent       string `json:"parent,omitempty"` // id of the parent
-	ParentRow    *int   `json:"parent_row,omitempty"`
-	StartMS      *msecs `json:"start_ms,omitempty"`
-	StopMS       *msecs `json:"stop_ms,omitempty"`
-	DurationMS   *msecs `json:"duration_ms,omitempty"`
-	Status       string `json:"status"`
-	By           string `json:"by,omitempty"`
-	StartThread  uint64 `json:"start_tid,omitempty"`
-	StopThread   uint64 `json:"stop_tid,omitempty"`
-	TraceID      string `json:"trace_id,omitempty"`
-	SpanID       string `json:"span_id,omitempty"`
-	ParentSpanID string `json:"parent_span_id,omitempty"`
-	PID          uint32 `json:"pid,omitempty"`
-	Kind         string `json:"kind,omitempty"`
-	DisplayName  string `json:"display_name,omitempty"`
-	SpanStatus   string `json:"span_status,omitempty"`
-	SpanMS       *msecs `json:"span_duration_ms,omitempty"` // the activity's own measure
-	LastSeenMS   *msecs `json:"last_event_ms,omitempty"`    // of unfinished ones
-	Guess        bool   `json:"guess,omitempty"`
-	DeadCreator  bool   `json:"dead_creator,omitempty"`
-}
-
 // msecs prints nanoseconds as milliseconds, exactly.
 type msecs int64
 
 // MarshalJSON implements json.Marshaler.
 func (m msecs) MarshalJSON() ([]byte, error) { return text.AppendMillis(nil, int64(m)), nil }
-
-// PathText prints a path as PerfView does: //1/2. Lost numbers are "?".
-func PathText(p *activity.Path) string { return "//" + p.String() }
-
-func row(t *activity.Rows, i int, a *activity.Row) ActivityRow {
-	r := ActivityRow{
-		Row: i, Provider: a.Provider, Name: a.Name, Status: a.Status.String(), By: a.By.String(),
-		StartThread: a.StartThread, StopThread: a.StopThread, PID: a.Process, Guess: a.Guess, DeadCreator: a.DeadCreator,
-	}
-	if !a.ID.IsZero() {
-		r.ID = a.ID.String()
-		if p, ok := t.Path(a); ok {
-			r.Path = PathText(&p)
-		}
-	}
-	if a.Parent >= 0 {
-		p := a.Parent
-		r.ParentRow = &p
-		if id := t.ID(p); !id.IsZero() {
-			r.Parent = id.String()
-		}
-	}
-	ms := func(ns int64) *msecs { m := msecs(ns); return &m }
-	if a.HasStart {
-		r.StartMS = ms(a.Start)
-	}
-	if a.HasStop {
-		r.StopMS = ms(a.Stop)
-	} else if a.LastSeen > 0 {
-		r.LastSeenMS = ms(a.LastSeen)
-	}
-	if d, ok := a.Duration(); ok {
-		r.DurationMS = ms(d)
-	}
-	if s := a.Span; s != nil {
-		r.TraceID, r.SpanID, r.ParentSpanID, r.Kind = s.TraceID, s.SpanID, s.ParentSpanID, s.Kind
-		if s.DisplayName != s.Name {
-			r.DisplayName = s.DisplayName
-		}
-		if s.Status != "Unset" {
-			r.SpanStatus = s.Status
-		}
-		if s.Duration > 0 {
-			r.SpanMS = ms(s.Duration)
-		}
-	}
-	return r
-}
 
 // An ActivityFilter says which rows, by their numbers, are wanted; nil: all.
 type ActivityFilter func(i int, r *activity.Row) bool
@@ -105,18 +27,72 @@ type ActivityFilter func(i int, r *activity.Row) bool
 // ActivityExplain tells where the time of a row went, nil where that is not known; it may be nil.
 type ActivityExplain func(row int) *httpphases.Explanation
 
-// appendRow appends a row as one JSON object.
-func appendRow(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityExplain) ([]byte, error) {
-	b, err := text.AppendDocument(b, row(t, i, r))
-	if err != nil {
-		return b, err
+// AppendActivity appends row i of t as one JSON object: the row of product.md's ndjson. Times are ms
+// since the start of the trace.
+func AppendActivity(b []byte, t *activity.Rows, i int, r *activity.Row, why ActivityExplain) []byte {
+	o := open(b)
+	o.int("row", int64(i))
+	o.key("provider")
+	o.b = text.AppendJSON(o.b, r.Provider)
+	o.key("name")
+	o.b = text.AppendJSON(o.b, r.Name)
+	if !r.ID.IsZero() {
+		o.id("id", r.ID)
+		if p, ok := t.Path(r); ok {
+			o.key("path")
+			o.b = append(o.b, '"', '/', '/')
+			o.b = append(p.AppendText(o.b), '"')
+		}
 	}
+	if r.Parent >= 0 {
+		o.id("parent", t.ID(r.Parent))
+		o.int("parent_row", int64(r.Parent))
+	}
+	if r.HasStart {
+		o.ms("start_ms", r.Start)
+	}
+	if r.HasStop {
+		o.ms("stop_ms", r.Stop)
+	}
+	if d, ok := r.Duration(); ok {
+		o.ms("duration_ms", d)
+	}
+	o.key("status")
+	o.b = text.AppendJSON(o.b, r.Status.String())
+	o.str("by", r.By.String())
+	o.number("start_tid", r.StartThread)
+	o.number("stop_tid", r.StopThread)
+	s := r.Span
+	if s != nil {
+		o.str("trace_id", s.TraceID)
+		o.str("span_id", s.SpanID)
+		o.str("parent_span_id", s.ParentSpanID)
+	}
+	o.number("pid", uint64(r.Process))
+	if s != nil {
+		o.str("kind", s.Kind)
+		if s.DisplayName != s.Name {
+			o.str("display_name", s.DisplayName)
+		}
+		if s.Status != "Unset" {
+			o.str("span_status", s.Status)
+		}
+		if s.Duration > 0 {
+			o.ms("span_duration_ms", s.Duration) // the activity's own measure
+		}
+	}
+	if !r.HasStop && r.LastSeen > 0 {
+		o.ms("last_event_ms", r.LastSeen)
+	}
+	o.flag("guess", r.Guess)
+	o.flag("dead_creator", r.DeadCreator)
+	b = o.close()
 	if why != nil {
 		if x := why(i); x != nil {
 			b = append(AppendExplanation(append(b[:len(b)-1], ','), x), '}')
 		}
 	}
-	return b, nil
+	return b
 }
 
 // ActivitiesNDJSON writes one line per activity in the order of their events.
@@ -127,11 +103,8 @@ func ActivitiesNDJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why Ac
 		if keep != nil && !keep(i, r) {
 			continue
 		}
-		var err error
-		if line, err = appendRow(line[:0], t, i, r, why); err != nil {
-			return err
-		}
-		b.Write(append(line, '\n'))
+		line = append(AppendActivity(line[:0], t, i, r, why), '\n')
+		b.Write(line)
 	}
 	return b.Flush()
 }
@@ -140,21 +113,16 @@ func ActivitiesNDJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why Ac
 func ActivitiesJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprint(b, "{\"activities\":[")
-	n := 0
+	var line []byte
+	between := "\n"
 	for i, r := range t.All() {
 		if keep != nil && !keep(i, r) {
 			continue
 		}
-		if n > 0 {
-			b.WriteByte(',')
-		}
-		n++
-		q, err := appendRow(nil, t, i, r, why)
-		if err != nil {
-			return err
-		}
-		b.WriteByte('\n')
-		b.Write(q)
+		b.WriteString(between)
+		between = ",\n"
+		line = AppendActivity(line[:0], t, i, r, why)
+		b.Write(line)
 	}
 	q, err := json.Marshal(ActivityTotals(t, keep))
 	if err != nil {
@@ -337,7 +305,7 @@ func line(w *bufio.Writer, t *activity.Rows, i int, r *activity.Row, level int, 
 		fmt.Fprintf(b, "  %s", text.Line(r.Provider))
 	}
 	if p, ok := t.Path(r); ok {
-		b.WriteString("  " + PathText(&p))
+		b.WriteString("  " + "//" + p.String())
 	}
 	switch {
 	case r.Status != activity.OK:

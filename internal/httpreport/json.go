@@ -44,6 +44,22 @@ func (o *object) count(k string, v int) {
 	}
 }
 
+// number is a number of the system, such as a thread's; 0 is none.
+func (o *object) number(k string, v uint64) {
+	if v != 0 {
+		o.key(k)
+		o.b = strconv.AppendUint(o.b, v, 10)
+	}
+}
+
+// id is an activity's; zero is none.
+func (o *object) id(k string, v activity.ID) {
+	if !v.IsZero() {
+		o.key(k)
+		o.b = append(v.AppendText(append(o.b, '"')), '"')
+	}
+}
+
 func (o *object) ms(k string, ns int64) {
 	o.key(k)
 	o.b = text.AppendMillis(o.b, ns)
@@ -86,18 +102,11 @@ func pathText(path []uint32) string {
 	return "//" + p.String()
 }
 
-func idText(id [16]byte) string {
-	if id == ([16]byte{}) {
-		return ""
-	}
-	return activity.ID(id).String()
-}
-
 // AppendRequest appends r as one JSON object: the row of product.md's ndjson.
 func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	o := open(b)
 	o.int("id", int64(r.ID))
-	o.str("activity", idText(r.Activity))
+	o.id("activity", r.Activity)
 	o.str("activity_path", pathText(r.Path))
 	o.count("pid", int(r.Process))
 	o.count("tid", int(r.Thread))
@@ -266,7 +275,7 @@ func AppendServerRequest(b []byte, s *httpphases.ServerRequest) []byte {
 	o := open(b)
 	o.int("id", int64(s.ID))
 	o.str("kind", "server")
-	o.str("activity", idText(s.Activity))
+	o.id("activity", s.Activity)
 	o.str("activity_path", pathText(s.Path))
 	o.count("pid", int(s.Process))
 	o.count("tid", int(s.Thread))
