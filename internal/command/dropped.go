@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,17 +65,16 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 			}
 			return sortedNames(list)
 		}},
-		{a.Activity, "activities", false, func() (list []string) {
-			told := map[string]bool{} // few names, of however many activities
-			if rows, _, err := requests.Activities(ctx, c.In, nil); err == nil {
-				for _, r := range rows.All() {
-					if !told[r.Name] {
-						told[r.Name] = true
-						list = append(list, r.Name)
-					}
-				}
+		{a.Activity, "activities", false, func() []string {
+			rows, _, err := requests.Activities(ctx, c.In, nil)
+			if err != nil {
+				return nil
 			}
-			return sortedNames(list)
+			return distinct(func(name func(string)) {
+				for _, r := range rows.All() {
+					name(r.Name)
+				}
+			})
 		}},
 		{a.Request, "requests", false, func() (list []string) {
 			_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
@@ -120,6 +120,13 @@ func (f *TimeFlags) dropAll(end time.Duration, offers []offer) string {
 func sortedNames(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// distinct returns the names that all tells, each once, in their order: few, of however many that have them.
+func distinct(all func(name func(string))) []string {
+	set := map[string]bool{}
+	all(func(name string) { set[name] = true })
+	return slices.Sorted(maps.Keys(set))
 }
 
 // mostNames is how many names are compared with one that is not there.

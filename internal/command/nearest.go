@@ -56,11 +56,12 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 			return list
 		}},
 		{frames, "", false, func() []string { return methodNames(p) }},
-		{sel.Activities, "activities", false, func() (list []string) {
-			for _, a := range p.Activities.All() {
-				list = append(list, a.Name)
-			}
-			return sortedNames(list)
+		{sel.Activities, "activities", false, func() []string {
+			return distinct(func(name func(string)) {
+				for _, a := range p.Activities.All() {
+					name(a.Name)
+				}
+			})
 		}},
 		{sel.Requests, "requests", false, func() (list []string) {
 			for _, a := range p.Activities.All() {
