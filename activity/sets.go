@@ -3,6 +3,8 @@ package activity
 import (
 	"hash/maphash"
 	"math/bits"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // A RowSet is a set of rows, in a bit each.
@@ -29,23 +31,42 @@ func (s *RowSet) Has(i int) bool { return s.rows.has(int32(i)) }
 // Len returns how many rows there are.
 func (s *RowSet) Len() int { return s.n }
 
+// mostHashed is how many ids of rows are kept as hashes in memory, where there is a Spool for more.
+const mostHashed = 1 << 19
+
 // IDs returns the ids of the rows in s, which are rows of t. Those without an id have none there.
-func (t *Rows) IDs(s *RowSet) *IDSet {
-	ids := NewIDSet(s.n)
-	for i, r := range t.All() {
-		if s.Has(i) && !r.ID.IsZero() {
-			ids.Add(r.ID)
-		}
+func (t *Rows) IDs(s *RowSet) *IDSet { return t.ids(s, mostHashed) }
+
+func (t *Rows) ids(s *RowSet, hashed int) *IDSet {
+	if t.spool == nil || s.n <= hashed {
+		ids := NewIDSet(s.n)
+		t.idsOf(s, ids.Add)
+		return ids
 	}
+	ids := NewIDSet(0)
+	sorter := spool.SorterIn(t.spool, func(id *ID) int64 { return int64(ids.place(*id)) })
+	t.idsOf(s, func(id ID) { sorter.Add(&id) })
+	ids.sorted = sortIDs(ids, sorter, t.spool)
 	return ids
 }
 
+// idsOf yields the ids of the rows in s.
+func (t *Rows) idsOf(s *RowSet, each func(ID)) {
+	for i, r := range t.All() {
+		if s.Has(i) && !r.ID.IsZero() {
+			each(r.ID)
+		}
+	}
+}
+
 // An IDSet is a set of ids. It keeps 64 bits of a hash of each, in 10 bytes where their number was known: that an id
-// is taken for one of a million others has a chance of one in 2^44. A nil IDSet is empty.
+// is taken for one of a million others has a chance of one in 2^44. Of very many that Rows tell, the ids are where those have
+// their Spool. A nil IDSet is empty. Any number of goroutines may ask when nothing is added any more.
 type IDSet struct {
-	seed  maphash.Seed
-	slots []uint64 // open addressing; 0: free
-	n     int
+	seed   maphash.Seed
+	slots  []uint64 // open addressing; 0: free
+	n      int
+	sorted *sortedIDs // others; nil: there are none
 }
 
 // NewIDSet returns an empty set with room for n ids.
@@ -58,10 +79,21 @@ func roomFor(n int) int { return n + n/4 + 1 }
 
 // Len returns the number of ids.
 func (s *IDSet) Len() int {
-	if s == nil {
+	switch {
+	case s == nil:
 		return 0
+	case s.sorted != nil:
+		return s.n + s.sorted.n
 	}
 	return s.n
+}
+
+// Err returns the error of ids that a Spool could not read again: whether they are in s is not known.
+func (s *IDSet) Err() error {
+	if s == nil || s.sorted == nil {
+		return nil
+	}
+	return s.sorted.pages.Err()
 }
 
 // Has reports whether id is in s.
@@ -69,12 +101,19 @@ func (s *IDSet) Has(id ID) bool {
 	if s == nil {
 		return false
 	}
-	h := s.hash(id)
-	return s.slots[s.slot(h)] == h
+	if s.n > 0 {
+		if h := s.hash(id); s.slots[s.slot(h)] == h {
+			return true
+		}
+	}
+	return s.sorted != nil && s.sorted.has(s, id)
 }
 
 // Add puts id into s.
 func (s *IDSet) Add(id ID) {
+	if s.sorted != nil && s.sorted.has(s, id) {
+		return
+	}
 	h := s.hash(id)
 	i := s.slot(h)
 	if s.slots[i] == h {

@@ -3,10 +3,14 @@ package activity
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // TestBelow holds Below and IDs against what the parents of each row tell.
@@ -75,4 +79,69 @@ func TestIDSet(t *testing.T) {
 		full.Add(of(i))
 	}
 	assert.Len(t, full.slots, slots, "no more memory than for so many")
+}
+
+// TestIDsOnDisk holds the ids of rows on disk against what was put in: those of paths, of no order at all, such as
+// begin alike, and some of them many times.
+func TestIDsOnDisk(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	aside := &spool.Spool{Memory: 1, Create: func() (spool.File, error) { return file, nil }}
+	const n = 600_000
+	of := func(i int) (id ID) {
+		switch i % 4 {
+		case 0, 1:
+			return pathID(t, EncoderOld, []uint32{1, 1, uint32(i), uint32(i%3 + 1)})
+		case 2:
+			r := rand.New(rand.NewPCG(uint64(i), 3))
+			binary.LittleEndian.PutUint64(id[:], r.Uint64())
+			binary.LittleEndian.PutUint64(id[8:], r.Uint64())
+		default: // all of one begin
+			id = ID{9, 9, 9, 9, 9, 9}
+			binary.LittleEndian.PutUint32(id[12:], uint32(i))
+		}
+		return id
+	}
+	rows := NewBuilder(&Options{Spool: aside}).rows
+	rows.counts, rows.threads = make([]Count, 1), make([]rowThread, 1)
+	for i := range n {
+		rows.add(&Event{Time: int64(i), ID: of(i / 2 * 2)}, -1, 0, 0, "") // of the even ones: two rows each
+		if i%1_000 == 0 {
+			rows.add(&Event{Time: int64(i), ID: of(0)}, -1, 0, 0, "")
+		}
+		if i%500 == 0 {
+			rows.add(&Event{Time: int64(i), ID: of(4*(i/4) + 3)}, -1, 0, 0, "")
+			rows.add(&Event{Time: int64(i)}, -1, 0, 0, "")
+		}
+	}
+	ids := rows.ids(rows.Below(func(int, *Row) bool { return true }), 1)
+	require.NotNil(t, ids.sorted)
+	require.Greater(t, len(ids.sorted.firsts), 2*idMemory/4/4096, "most are on disk")
+	assert.Equal(t, n/2+n/500, ids.Len())
+	var ask sync.WaitGroup
+	for from := range 2 {
+		ask.Go(func() {
+			for i := from; i < n; i += 2 {
+				if is := i%2 == 0 || i%500 == 3; is != ids.Has(of(i)) {
+					t.Errorf("%d: in the set is %v", i, !is)
+					return
+				}
+			}
+		})
+	}
+	ask.Wait()
+	assert.False(t, ids.Has(ID{}))
+	before := ids.Len()
+	ids.Add(of(0))
+	assert.Equal(t, before, ids.Len(), "was there")
+	ids.Add(of(1))
+	ids.Add(of(1))
+	assert.Equal(t, before+1, ids.Len())
+	assert.True(t, ids.Has(of(1)))
+	require.NoError(t, ids.Err())
+	require.NoError(t, file.Close())
+	for i := 0; i < n; i += 2 {
+		ids.Has(of(i))
+	}
+	assert.Error(t, ids.Err(), "the file cannot be read")
 }

@@ -82,7 +82,7 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	res, err := events.Write(ctx, c.In.Reader, c.Out, &o)
-	if err = cmp.Or(err, aside.Err()); err != nil {
+	if err = cmp.Or(err, aside.Err(), o.Activities.Err()); err != nil {
 		return err
 	}
 	c.Report.Events, c.Report.Lost = res.Written, res.Lost

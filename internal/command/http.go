@@ -73,7 +73,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if h.Summarizes(c.Format) {
 		return h.summary(ctx, c)
 	}
-	keep, err := h.wanted(ctx, c)
+	keep, ids, err := h.wanted(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	run.dropped.tell(ctx, c)
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
-	return cmp.Or(err, run.sum.Spool.Err())
+	return cmp.Or(err, ids.Err(), run.sum.Spool.Err())
 }
 
 // How many requests are shown unless told, the slowest: on a terminal, and explained in words.
@@ -199,21 +199,21 @@ func (r httpRow) method() string {
 	return r.served.Method
 }
 
-// wanted returns what the flags ask for, but for time.
-func (h *HTTP) wanted(ctx context.Context, c *Call) (func(httpRow) bool, error) {
+// wanted returns what the flags ask for, but for time, and the activities that it asks: theirs is an error that it had.
+func (h *HTTP) wanted(ctx context.Context, c *Call) (func(httpRow) bool, *activity.IDSet, error) {
 	keep, err := h.filter()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ids, err := WorkFlags{ActivityFlag: h.ActivityFlag}.ids(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ours := h.keeps(ctx, c)
 	return func(r httpRow) bool {
 		f := r.facts()
 		return ours(int(f.process), int64(f.thread)) && (ids == nil || ids.Has(f.activity)) && keep(r)
-	}, nil
+	}, ids, nil
 }
 
 // filter compiles the flags that are about a request alone. A served request whose status or host no event tells is not

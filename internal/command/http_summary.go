@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func (h *HTTP) checkSummary(format string) error {
 
 // summary tells how the service did, both sides of it.
 func (h *HTTP) summary(ctx context.Context, c *Call) error {
-	keep, err := h.wanted(ctx, c)
+	keep, ids, err := h.wanted(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
 	}
 	totals.end(c.Report, &durations)
-	if err := aside.Err(); err != nil {
+	if err := cmp.Or(aside.Err(), ids.Err()); err != nil {
 		return err
 	}
 	c.Report.Requests.Service = &s.Figures

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -54,7 +55,7 @@ func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 		}
 	}
 	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, o)
-	if err != nil {
+	if err = cmp.Or(err, ids.Err()); err != nil {
 		return err
 	}
 	if rep.Missing != "" && filters.any() {
