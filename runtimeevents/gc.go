@@ -609,9 +609,12 @@ func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 	for i := range gens[:n] {
 		h := &gens[i]
 		h.Before, h.FragmentationBefore = cur.Pointer(), cur.Pointer()+cur.Pointer()
-		cur.Pointer() // size after: that of GCHeapStats
+		after := cur.Pointer() // the size is that of GCHeapStats
 		h.Fragmentation, h.In = cur.Pointer()+cur.Pointer(), cur.Pointer()
 		h.Out, h.Budget = cur.Pointer()+cur.Pointer(), cur.Pointer()
+		if after == 0 && h.Fragmentation == 0 && h.In == 0 && !g.collected(i) {
+			h.Fragmentation = h.FragmentationBefore // .NET Core 3.x tells of what was not collected only how it was before
+		}
 	}
 	if cur.Err() != nil {
 		return
@@ -627,6 +630,9 @@ func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 		to.Budget += h.Budget
 	}
 }
+
+// collected reports whether g collects the generation of that index, as the events list them.
+func (g *Collection) collected(i int) bool { return uint32(i) <= g.Generation || g.Generation >= 2 }
 
 func (p *GCProcess) mark(ev *nettrace.Event) {
 	if len(p.open) == 0 {

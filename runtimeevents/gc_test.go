@@ -142,6 +142,44 @@ func TestPauseIn(t *testing.T) {
 	}
 }
 
+// Of generations that were not collected .NET Core 3.x tells how they were before, and zeros for how they are behind:
+// their free space is as it was.
+func TestFreeSpaceOfWhatIsNotCollected(t *testing.T) {
+	gen := func(values ...uint64) []any {
+		fields := make([]any, 10)
+		for i := range fields {
+			fields[i] = uint64(0)
+			if i < len(values) {
+				fields[i] = values[i]
+			}
+		}
+		return fields
+	}
+	heap := []any{uint16(0)}
+	for range 6 {
+		heap = append(heap, uint64(0))
+	}
+	for range 6 {
+		heap = append(heap, uint32(0))
+	}
+	heap = append(heap, uint64(0), uint32(4))
+	heap = append(heap, gen(6000, 0, 0, 24, 0, 0, 0, 0, 10)...)
+	heap = append(heap, gen(1000, 200, 3, 1010, 0, 0, 10)...)           // nothing of its free space is left
+	heap = append(heap, gen(397839176, 118181776, 32016)...)            // not told
+	heap = append(heap, gen(26593136, 7452336, 1536, 26593136, 700)...) // told
+	p := collect([]step{
+		suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(170, 1, 1), history(180, 0),
+	})
+	require.Len(t, p.Collections, 1)
+	p.history = p.Collections[0]
+	p.perHeapHistory(event(IDPerHeapHistory, 3, 9, heap...))
+	var free []uint64
+	for _, g := range p.Collections[0].Gen {
+		free = append(free, g.Fragmentation)
+	}
+	assert.Equal(t, []uint64{0, 0, 118181776 + 32016, 700, 0}, free)
+}
+
 // TestSampledBytesAreUnbiased checks the estimator against its definition: what a sample
 // stands for, times the probability of one, is the size.
 func TestSampledBytesAreUnbiased(t *testing.T) {
