@@ -139,7 +139,9 @@ func locksReport(l *locks, c *Context) *Report {
 		row := func(i int) any { return contentionRowOf(ptr(ended.At(i)), c) }
 		r.Rows.add(ended.Len(), row)
 		r.CSV.add(ended.Len(), row)
-		r.Rows.add(abandoned.Len(), func(i int) any { return contentionRowOf(ptr(abandoned.At(i)), c) })
+		noStop := func(i int) any { return contentionRowOf(ptr(abandoned.At(i)), c) }
+		r.Rows.add(abandoned.Len(), noStop)
+		r.CSV.add(abandoned.Len(), noStop)
 		r.Rows.add(waits.Len(), func(i int) any { return waitRowOf(ptr(waits.At(i)), c) })
 		sums := l.sum(ended, abandoned, c)
 		s := locksStatsOf(pid, sums)
@@ -243,20 +245,23 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 		}
 		return sum
 	}
+	from := func(x *lockRecord, who string) *lockSum {
+		who = cmp.Or(who, noStack)
+		sum := byMethod[who]
+		if sum == nil {
+			sum = newSum(who)
+			byMethod[who] = sum
+			s.methods = append(s.methods, sum)
+		}
+		sum.threads[x.Thread]++
+		s.all.threads[x.Thread]++
+		return sum
+	}
 	for i := range ended.Len() {
 		x := ended.At(i)
 		wait, who := x.Wait(), caller(c.frames(x.Stack))
 		inside := c.In.part(x.Start, x.Start+wait)
-		lock := of(&x, who)
-		who = cmp.Or(who, noStack)
-		in := byMethod[who]
-		if in == nil {
-			in = newSum(who)
-			byMethod[who] = in
-			s.methods = append(s.methods, in)
-		}
-		in.threads[x.Thread]++
-		s.all.threads[x.Thread]++
+		lock, in := of(&x, who), from(&x, who)
 		for _, sum := range []*lockSum{lock, in, &s.all} {
 			sum.waits.add(wait)
 			sum.inside += inside
@@ -268,8 +273,10 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 	}
 	for i := range abandoned.Len() {
 		x := abandoned.At(i)
-		s.all.noStops++
-		of(&x, caller(c.frames(x.Stack))).noStops++
+		who := caller(c.frames(x.Stack))
+		for _, sum := range []*lockSum{of(&x, who), from(&x, who), &s.all} {
+			sum.noStops++
+		}
 	}
 	slices.SortStableFunc(s.locks, func(a, b *lockSum) int {
 		return cmp.Or(cmp.Compare(b.inside, a.inside), cmp.Compare(b.waits.times.Len(), a.waits.times.Len()))
@@ -302,29 +309,34 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	if s.Starts == 0 {
 		return []string{"No thread waited for a lock."}
 	}
+	first := sums.locks[0]
+	which, one := count(s.Locks, "lock"), "one lock"
+	if !slices.ContainsFunc(sums.locks, func(l *lockSum) bool { return l.name != "" }) {
+		which, one = "locks in "+count(s.Locks, "method"), "locks" // before .NET 8 nothing tells which
+	}
+	waited := fmt.Sprintf("%s waited for %s, ", count(s.Threads, "thread"), which)
+	if s.Stops == 0 {
+		return []string{waited + count(s.NoStop, "time") + ". For how long is not known: none of these waits has an end, which Lock.TryEnter that gives up does not tell, nor a trace that ends before."}
+	}
 	total := nanos(s.Total)
 	judged := "Little of the time of the threads goes there."
 	if total >= c.End/10 {
 		judged = "Much of the time of the threads goes there."
 	}
-	v = append(v, fmt.Sprintf("%s waited for %s, %s, %s in all while %s passed. %s",
-		count(s.Threads, "thread"), count(s.Locks, "lock"), count(s.Stops, "time"), duration(total), duration(c.End), judged))
-	first := sums.locks[0]
+	v = append(v, fmt.Sprintf("%s%s, %s in all while %s passed. %s", waited, count(s.Stops, "time"), duration(total), duration(c.End), judged))
 	if where := first.where(); where != "" && total > 0 {
 		t := first.waits.spread()
-		v = append(v, fmt.Sprintf("%s of it for one lock, in %s: %s of %s, up to %s.", percent(float64(first.inside), float64(total)), short(where),
+		v = append(v, fmt.Sprintf("%s of it for %s, in %s: %s of %s, up to %s.", percent(float64(first.inside), float64(total)), one, short(where),
 			count(t.Count, "wait"), duration(t.Mean)+" on average", duration(t.Max)))
 	}
-	if s.Stops > 0 {
-		worst := &sums.worst
-		line := fmt.Sprintf("The longest wait took %s, at %s on thread %d", duration(worst.Wait()), at(worst.Start), worst.Thread)
-		if worst.Owner != 0 {
-			line += fmt.Sprintf("; thread %d held the lock", worst.Owner)
-		}
-		v = append(v, line+".")
+	worst := &sums.worst
+	line := fmt.Sprintf("The longest wait took %s, at %s on thread %d", duration(worst.Wait()), at(worst.Start), worst.Thread)
+	if worst.Owner != 0 {
+		line += fmt.Sprintf("; thread %d held the lock", worst.Owner)
 	}
+	v = append(v, line+".")
 	if s.NoStop > 0 {
-		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "wait")))
+		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "more wait")))
 	}
 	return v
 }
@@ -336,18 +348,14 @@ func locksTables(ended *spool.List[lockRecord], sums *lockSums, c *Context) []Ta
 	n := c.cut(len(sums.locks))
 	byLock := Table{Head: []string{"waits", "time", "mean", "p95", "max", "threads", "owners", "lock", "wanted by"}, Left: 7, Spare: []string{"p95", "owners", "mean", "threads"}, More: len(sums.locks) - n}
 	for _, s := range sums.locks[:n] {
-		t := s.waits.spread()
-		waits := thousands(t.Count)
-		if s.noStops > 0 {
-			waits += "+" + strconv.Itoa(s.noStops)
-		}
-		byLock.Rows = append(byLock.Rows, []string{waits, duration(s.inside), duration(t.Mean), duration(t.P95), duration(t.Max), thousands(len(s.threads)), thousands(len(s.owners)), s.name, s.where()})
+		t := s.spread()
+		byLock.Rows = append(byLock.Rows, []string{t.waits, t.time, t.mean, t.p95, t.max, thousands(len(s.threads)), thousands(len(s.owners)), s.name, s.where()})
 	}
 	n = c.cut(len(sums.methods))
 	byMethod := Table{Title: "By the method that wanted the lock", Head: []string{"waits", "time", "mean", "max", "threads", "method"}, Left: 5, Spare: []string{"mean"}, More: len(sums.methods) - n}
 	for _, s := range sums.methods[:n] {
-		t := s.waits.spread()
-		byMethod.Rows = append(byMethod.Rows, []string{thousands(t.Count), duration(s.inside), duration(t.Mean), duration(t.Max), thousands(len(s.threads)), s.name})
+		t := s.spread()
+		byMethod.Rows = append(byMethod.Rows, []string{t.waits, t.time, t.mean, t.max, thousands(len(s.threads)), s.name})
 	}
 	numbers := sums.slow.numbers()
 	slow := Table{Title: "Longest waits", Head: []string{"at", "wait", "thread", "owner", "lock", "method"}, Left: 4, Spare: []string{"owner"}, More: ended.Len() - len(numbers)}
@@ -359,7 +367,22 @@ func locksTables(ended *spool.List[lockRecord], sums *lockSums, c *Context) []Ta
 		}
 		slow.Rows = append(slow.Rows, []string{at(x.Start), duration(x.Wait()), strconv.FormatUint(x.Thread, 10), owner, lockName(&x), caller(c.frames(x.Stack))})
 	}
-	return []Table{byLock, byMethod, slow}
+	return slices.DeleteFunc([]Table{byLock, byMethod, slow}, func(t Table) bool { return len(t.Rows) == 0 })
+}
+
+// lockCells are what tables tell of a sum: of waits without an end no time.
+type lockCells struct{ waits, time, mean, p95, max string }
+
+func (s *lockSum) spread() lockCells {
+	t := s.waits.spread()
+	c := lockCells{waits: thousands(t.Count)}
+	if s.noStops > 0 {
+		c.waits += "+" + strconv.Itoa(s.noStops)
+	}
+	if t.Count > 0 {
+		c.time, c.mean, c.p95, c.max = duration(s.inside), duration(t.Mean), duration(t.P95), duration(t.Max)
+	}
+	return c
 }
 
 // maxColours is how many locks of a plot have a colour of their own.

@@ -268,7 +268,7 @@ func (c *locksCollector) wants(ev *nettrace.Event) bool {
 
 func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	if x := c.contentions.Event(ev, ns, stack); x != nil {
-		c.contended(x)
+		c.contended(x, ns)
 	}
 	if c.waits && runtimeevents.IsContention(ev) {
 		c.held[thread{ev.ProcessID, ev.ThreadID}] = &heldWaits{since: ns}
@@ -295,7 +295,8 @@ func (c *locksCollector) waited(w *runtimeevents.Wait) {
 	h.list = append(h.list, w)
 }
 
-func (c *locksCollector) contended(x *runtimeevents.Contention) {
+// contended takes a contention that was over by a time, Unknown if nothing tells that it was.
+func (c *locksCollector) contended(x *runtimeevents.Contention, over int64) {
 	key := thread{x.Process, x.Thread}
 	if h := c.held[key]; h != nil && x.Stop == runtimeevents.Unknown {
 		for _, w := range h.list {
@@ -303,14 +304,14 @@ func (c *locksCollector) contended(x *runtimeevents.Contention) {
 		}
 	}
 	delete(c.held, key)
-	if c.in.overlaps(x.Start, x.Stop) {
+	if c.in.overlaps(x.Start, over) {
 		c.all.add(x)
 	}
 }
 
 func (c *locksCollector) report(x *Context, _ Stretch) *Report {
 	for _, open := range c.contentions.Open() {
-		c.contended(open)
+		c.contended(open, runtimeevents.Unknown)
 	}
 	return locksReport(c.all, x)
 }

@@ -327,6 +327,40 @@ func TestUnfinishedOfATime(t *testing.T) {
 	assert.Greater(t, whole["unfinished"], first["unfinished"])
 }
 
+// A wait that has no end is over when its thread waits anew: what comes later is not the time of it. The last one's end is
+// not known.
+func TestWaitsWithoutEndOfATime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in   Stretch
+		want int
+	}{
+		"all":                {Stretch{}, 8},
+		"all have begun":     {Stretch{To: 4.85e9}, 8},
+		"some have begun":    {Stretch{To: 4.7e9}, 4},
+		"some are over":      {Stretch{From: 4.76e9}, 3},
+		"all but one":        {Stretch{From: 4.83e9}, 1},
+		"what follows":       {Stretch{From: 5e9}, 0},
+		"in the middle":      {Stretch{From: 4.63e9, To: 4.64e9}, 1},
+		"before all of them": {Stretch{To: 4.5e9}, 0},
+	} {
+		assert.EqualValues(t, tt.want, statsOf(t, readReport(t, "locks", KindLocks, RuntimeOptions{Between: tt.in}))["starts_without_stop"], name)
+	}
+}
+
+// Where no wait has an end, nothing is said of how long they took, and no row is left out.
+func TestWaitsOfWhichNoneHasAnEnd(t *testing.T) {
+	r := readReport(t, "locks", KindLocks, RuntimeOptions{Wants: func(ev *nettrace.Event) bool { return !runtimeevents.IsContentionStop(ev) }})
+	stats := statsOf(t, r)
+	assert.EqualValues(t, 290, stats["starts_without_stop"])
+	assert.EqualValues(t, 56, stats["threads"])
+	got := writeRuntime(t, r, "text", 0)
+	assert.Contains(t, got, "56 threads waited for 23 locks, 290 times. For how long is not known")
+	assert.NotContains(t, got, "Little of the time")
+	assert.NotContains(t, got, "Longest waits")
+	assert.Equal(t, 291, strings.Count(writeRuntime(t, r, "csv", 0), "\n"))
+	assert.Equal(t, "290 waits for locks", r.Summary())
+}
+
 // A pause whose end the trace lacks is not one of 0 ms.
 func TestPauseThatIsNotTold(t *testing.T) {
 	of := func(id int, after uint32) *Report { // leaves out the events of an id on the way
