@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -438,4 +439,49 @@ func TestIdleCounters(t *testing.T) {
 	tr, err := Read(t.Context(), f, name, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]float64{"Lab/q": {10, 20}}, tr.Counters)
+}
+
+// What is compared of a stretch of time is as much of the pauses as lies in it.
+func TestPausesOfATime(t *testing.T) {
+	pauses := func(from, to time.Duration) (sum int64) {
+		name := "../../testdata/nettrace/runtime-gc.nettrace.zst"
+		f, err := tracefix.Open(t.Context(), name)
+		require.NoError(t, err)
+		defer f.Close()
+		tr, err := Read(t.Context(), f, name, Options{Select: profile.Selection{From: int64(from), To: int64(to)}})
+		require.NoError(t, err)
+		for _, g := range tr.GC {
+			sum += g.pause
+		}
+		return sum
+	}
+	const cut = 1450 * time.Millisecond // in the longest of all, from 1444 to 1465 ms
+	whole, first, second := pauses(0, 0), pauses(0, cut), pauses(cut, 0)
+	assert.Equal(t, whole, first+second)
+	assert.EqualValues(t, time.Millisecond, pauses(cut, cut+time.Millisecond))
+}
+
+// Counters of one name that are not one counter are not compared as one.
+func TestCountersOfOneName(t *testing.T) {
+	payload := nettrace.Field{Name: "Payload", Type: nettrace.TypeObject, Fields: []nettrace.Field{
+		{Name: "Name", Type: nettrace.TypeString}, {Name: "DisplayUnits", Type: nettrace.TypeString}, {Name: "Mean", Type: nettrace.TypeFloat64},
+	}}
+	m := &nettrace.Metadata{ID: 1, EventID: 2, Provider: "Lab", Name: "EventCounters", Fields: []nettrace.Field{{Type: nettrace.TypeObject, Fields: []nettrace.Field{payload}}}}
+	name := filepath.Join(t.TempDir(), "twins.nettrace")
+	out, err := os.Create(name)
+	require.NoError(t, err)
+	w, err := nettrace.NewWriter(out, &nettrace.Header{Version: 4, Frequency: 1e9, PointerSize: 8, ProcessID: 1})
+	require.NoError(t, err)
+	for i, mean := range []float64{10, 1, 20, 2} {
+		b := []byte("q\x00\x00\x00" + []string{"m\x00", "k\x00"}[i%2] + "\x00\x00")
+		require.NoError(t, w.Write(&nettrace.Event{Metadata: m, Time: int64(i+1) * 1e9, ThreadID: 1, Sorted: true, Payload: binary.LittleEndian.AppendUint64(b, math.Float64bits(mean))}))
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, out.Close())
+	f, err := tracefix.Open(t.Context(), name)
+	require.NoError(t, err)
+	defer f.Close()
+	tr, err := Read(t.Context(), f, name, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string][]float64{"Lab/q (m)": {10, 20}, "Lab/q (k)": {1, 2}}, tr.Counters)
 }

@@ -34,12 +34,12 @@ type Trace struct {
 	Profile  *profile.Profile
 	Requests *Requests
 	GC       []collection
-	// Counters are the values of each counter, by provider, name, tags and unit: what a gauge
+	// Counters are the values of each counter by its name, as events.SeriesNames has it: what a gauge
 	// showed, and what others grew by in a second.
 	Counters   map[string][]float64
-	counted    map[counter][]float64 // of all processes
-	unrecorded []string              // names of kinds that were not recorded, as far as the trace tells
-	from, to   int64                 // ns, the part that is compared; 0, 0 is all
+	counted    map[events.Series][]float64 // of all processes
+	unrecorded []string                    // names of kinds that were not recorded, as far as the trace tells
+	from, to   int64                       // ns, the part that is compared; 0, 0 is all
 }
 
 // A collection is what is compared of a garbage collection.
@@ -47,7 +47,7 @@ type collection struct {
 	process    int
 	generation uint32
 	start, end int64 // ns, from the first suspension on
-	pause      int64 // ns
+	pause      int64 // ns, as far as it lies in what is compared
 }
 
 // gcs rides on the reading for collections.
@@ -92,7 +92,7 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 
 // read reads all there is. What it reads with is garbage before the repair, which takes the most memory.
 func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
-	t.counted = map[counter][]float64{}
+	t.counted = map[events.Series][]float64{}
 	made, served := newRequests(len(o.Select.Requests) > 0), newRequests(len(o.Select.Requests) > 0)
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
@@ -107,9 +107,16 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 		})
 	defer scan.Stop()
 	collections := &gcs{}
+	from, until := int64(math.MinInt64), int64(math.MaxInt64)
+	if o.Select.From > 0 {
+		from = o.Select.From
+	}
+	if o.Select.To > 0 {
+		until = o.Select.To
+	}
 	collections.Settled = func(pid int, g *runtimeevents.GC) {
 		start := g.PauseStart()
-		t.GC = append(t.GC, collection{pid, g.Generation, start, max(start, g.End), g.Pause()})
+		t.GC = append(t.GC, collection{pid, g.Generation, start, max(start, g.End), g.PauseIn(from, until)})
 	}
 	values := events.NewCounterConsumer(func(p *events.Point) error {
 		v := p.PerSecond()
@@ -117,9 +124,12 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 			v = p.Value
 		}
 		inTime := p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To)
-		if !math.IsNaN(v) && !math.IsInf(v, 0) && inTime && len(t.counted) < maxCounters {
-			c := counter{p.PID, strings.TrimSpace(p.Provider + "/" + p.Name + " " + p.Tags)}
-			t.counted[c] = append(t.counted[c], v)
+		if math.IsNaN(v) || math.IsInf(v, 0) || !inTime {
+			return nil
+		}
+		s := p.Series()
+		if values, known := t.counted[s]; known || len(t.counted) < maxCounters {
+			t.counted[s] = append(values, v)
 		}
 		return nil
 	})
@@ -145,12 +155,6 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 // Err is the error that reading had what is on disk of the trace: a comparison is not to be believed then.
 func (t *Trace) Err() error { return errors.Join(t.Profile.Err(), t.Requests.Err()) }
 
-// A counter is one of a process.
-type counter struct {
-	process int
-	name    string
-}
-
 // choose leaves what is selected.
 func (t *Trace) choose(sel *profile.Selection) {
 	names := map[int]string{}
@@ -173,11 +177,15 @@ func (t *Trace) choose(sel *profile.Selection) {
 	})
 	t.GC = slices.DeleteFunc(t.GC, func(g collection) bool { return outside(g.process, g.start, g.end) })
 	t.Counters = map[string][]float64{}
-	counters := slices.Collect(maps.Keys(t.counted))
-	text.SortRows(counters, func(a, b *counter) int { return cmp.Compare(a.process, b.process) })
-	for _, c := range counters {
-		if text.List(sel.Processes).MatchID(int64(c.process), names[c.process]) {
-			t.Counters[c.name] = append(t.Counters[c.name], t.counted[c]...)
+	byProcess := map[int][]events.Series{}
+	for s := range t.counted {
+		if text.List(sel.Processes).MatchID(int64(s.PID), names[s.PID]) {
+			byProcess[s.PID] = append(byProcess[s.PID], s)
+		}
+	}
+	for _, pid := range slices.Sorted(maps.Keys(byProcess)) {
+		for i, name := range events.SeriesNames(byProcess[pid]) {
+			t.Counters[name] = append(t.Counters[name], t.counted[byProcess[pid][i]]...)
 		}
 	}
 	t.Profile.Select(*sel)

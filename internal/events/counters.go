@@ -119,11 +119,11 @@ type counterReader struct {
 	point  Point
 	res    CounterResult
 
-	session    string            // whose values the file is about
-	others     int64             // values of other sessions
-	tags       map[int]string    // of the meter and the instrument, by instrument id
-	seen       map[seriesKey]int // values of this interval, where instruments have no id
-	deltas     bool              // buckets are of an interval
+	session    string         // whose values the file is about
+	others     int64          // values of other sessions
+	tags       map[int]string // of the meter and the instrument, by instrument id
+	seen       map[Series]int // values of this interval, where instruments have no id
+	deltas     bool           // buckets are of an interval
 	buckets    Exponential
 	start, end time.Time
 	names      map[string]string // interned texts
@@ -151,7 +151,7 @@ func ReadCounters(ctx context.Context, open input.Opener, o *CounterOptions, yie
 }
 
 func newCounterReader(o *CounterOptions, yield func(*Point) error) *counterReader {
-	return &counterReader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[seriesKey]int{}}
+	return &counterReader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[Series]int{}}
 }
 
 // NewCounterConsumer returns a Consumer that calls yield with every value, for those who read more
@@ -387,7 +387,7 @@ func (c *counterReader) metric(ev *nettrace.Event) error {
 	p.Instrument = int(field("instrumentId").Int())
 	p.Tags = joinTags(c.tags[p.Instrument], c.intern(field("tags")))
 	if p.Instrument == 0 && !c.end.IsZero() && len(c.seen) < maxSeen {
-		key := p.key()
+		key := p.Series()
 		p.Instrument = c.seen[key]
 		c.seen[key]++
 	}

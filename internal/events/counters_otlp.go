@@ -20,7 +20,7 @@ type otlpMetrics struct {
 	pid     int   // of the first point
 	metrics map[otlpMetric]*otlpPoints
 	order   []*otlpPoints
-	series  map[seriesKey]*otlpSeries
+	series  map[Series]*otlpSeries
 	taken   map[otlpIdentity]bool
 }
 
@@ -84,7 +84,7 @@ func (o *otlpMetrics) Add(p *Point) error {
 	}
 	if o.metrics == nil {
 		o.pid = p.PID
-		o.metrics, o.series, o.taken = map[otlpMetric]*otlpPoints{}, map[seriesKey]*otlpSeries{}, map[otlpIdentity]bool{}
+		o.metrics, o.series, o.taken = map[otlpMetric]*otlpPoints{}, map[Series]*otlpSeries{}, map[otlpIdentity]bool{}
 	}
 	m := o.metrics[k]
 	if m == nil {
@@ -133,7 +133,7 @@ func (o *otlpMetrics) Add(p *Point) error {
 // seriesOf returns the series of a value. Those that no attribute tells apart, as two instruments of one name
 // are, get a number.
 func (o *otlpMetrics) seriesOf(p *Point) *otlpSeries {
-	key := p.key()
+	key := p.Series()
 	s := o.series[key]
 	if s != nil {
 		return s

@@ -134,7 +134,7 @@ func TestIdleEventCounter(t *testing.T) {
 	} {
 		assert.Equal(t, strings.NewReplacer("@", "1970-01-01T00:00:0", "Z", ".000Z").Replace(want), written(t, trace, format), format)
 	}
-	assert.Contains(t, written(t, trace, "csv"), "Z,2000,1,Lab,queue,,gauge,,1,,,,0,,,,,\n")
+	assert.Contains(t, written(t, trace, "csv"), "Z,2000,1,Lab,queue,,gauge,,1,,,,0,,,,,,,,\n")
 	assert.Contains(t, written(t, trace, "ndjson"), `,"ms":2000,"pid":1,"provider":"Lab","name":"queue","type":"gauge","interval_s":1,"count":0}`)
 	assert.Equal(t, 2, strings.Count(written(t, trace, "otlp"), `"asDouble"`))
 }

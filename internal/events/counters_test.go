@@ -555,6 +555,54 @@ m_x{series="2"} 4 946684802
 	}
 }
 
+// TestNamesOfTwins holds that counters that have a name in common are told apart in every form.
+func TestNamesOfTwins(t *testing.T) {
+	values := []Point{
+		{PID: 1, Provider: "M", Name: "x", Value: 1, Instrument: 3, Count: -1},
+		{PID: 1, Provider: "M", Name: "x", Value: 5, Instrument: 7, Count: -1},
+		{PID: 1, Provider: "M", Name: "x", Value: 2, Instrument: 4, Version: "2.0", Count: -1},
+		{PID: 1, Provider: "M", Name: "y", Value: 3, Instrument: 5, Unit: "s", Count: -1},
+		{PID: 1, Provider: "M", Name: "y", Value: 3, Instrument: 6, Type: Counter, Count: -1},
+		{PID: 1, Provider: "M", Name: "z", Value: 4, Count: -1},
+		{PID: 2, Provider: "M", Name: "z", Value: 4, Count: -1},
+	}
+	form := func(format string) string {
+		var out bytes.Buffer
+		w := NewCounterWriter(format, &out, 0, 0)
+		for _, p := range values {
+			p.Total, p.Min, p.Max, p.StdDev, p.Sum = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
+			require.NoError(t, w.Add(&p))
+		}
+		require.NoError(t, w.Close(&CounterResult{}))
+		return out.String()
+	}
+	wide, _, _ := strings.Cut(form("wide"), "\n")
+	assert.Equal(t, "timestamp,ms,M/x,M/x (series 2),M/x (version 2.0),M/y (gauge) (s),M/y (counter),M/z (process 1),M/z (process 2)", wide)
+	for _, name := range []string{"x", "x (series 2)", "x (version 2.0)", "y (gauge)", "y (counter)", "z (process 1)", "z (process 2)"} {
+		assert.Contains(t, form("table"), "\n  "+name+" ", name)
+	}
+	assert.Contains(t, form("json"), `{"pid":1,"provider":"M","version":"2.0","name":"x","instrument":4,"type":"gauge"`)
+	assert.Contains(t, form("csv"), "M,x,,gauge,,,2,,,,,,,,,2.0,4,\n")
+	var ids []Series
+	for i := range values[:5] {
+		ids = append(ids, values[4-i].Series())
+	}
+	assert.Equal(t, []string{"M/y (counter)", "M/y (s) (gauge)", "M/x (version 2.0)", "M/x (series 2)", "M/x"}, SeriesNames(ids))
+}
+
+// TestCumulativeCSV holds that a table says of which rows the figures are of all the time so far.
+func TestCumulativeCSV(t *testing.T) {
+	rows, err := csv.NewReader(strings.NewReader(written(t, metricsTrace(t, [][]string{
+		{"1", "Histogram Aggregation argument received: scale=20;maxBuckets=160"}, {"2", "s", "0", "1"}, {"19", "s", "M", "h", "", "0", "6", "2", "0", "1", "5", ""},
+		{"1", "Histogram Aggregation argument received: scale=20;maxBuckets=160;reportDeltas=true"}, {"19", "s", "M", "h", "", "0", "6", "2", "0", "1", "5", ""},
+	}...), "csv"))).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	for i, want := range []string{"cumulative", "true", ""} {
+		assert.Equal(t, want, rows[i][len(rows[i])-1])
+	}
+}
+
 // dump builds a block by the recipe of counters.md section 3.7: every scalar differs.
 func dump(bits int) []byte {
 	le := binary.LittleEndian

@@ -132,7 +132,7 @@ type csvWriter struct {
 func (c *csvWriter) Add(p *Point) error {
 	b := c.buf[:0]
 	if c.buf == nil {
-		b = append(b, "timestamp,ms,pid,provider,name,tags,type,unit,interval_s,value,per_second,total,count,min,max,stddev,sum,quantiles\n"...)
+		b = append(b, "timestamp,ms,pid,provider,name,tags,type,unit,interval_s,value,per_second,total,count,min,max,stddev,sum,quantiles,version,instrument,cumulative\n"...)
 	}
 	b = append(appendWallClock(b, p.Time), ',')
 	b = append(appendNumber(b, text.Millis(p.Ns)), ',')
@@ -155,7 +155,15 @@ func (c *csvWriter) Add(p *Point) error {
 	for _, f := range []float64{p.Min, p.Max, p.StdDev, p.Sum} {
 		b = appendNumber(append(b, ','), f)
 	}
-	c.buf = append(appendQuantileText(append(b, ','), p.Quantiles), '\n')
+	b = append(appendQuantileText(append(b, ','), p.Quantiles), ',')
+	b = append(appendField(b, p.Version), ',')
+	if p.Instrument != 0 {
+		b = strconv.AppendInt(b, int64(p.Instrument), 10)
+	}
+	if b = append(b, ','); p.Cumulative {
+		b = append(b, "true"...)
+	}
+	c.buf = append(b, '\n')
 	_, err := c.w.Write(c.buf)
 	return err
 }
@@ -246,6 +254,7 @@ type value struct {
 	Display   string             `json:"display,omitempty"`
 	Tags      map[string]string  `json:"tags,omitempty"`
 	RawTags   string             `json:"raw_tags,omitempty"` // where tags cannot be told apart
+	Number    int                `json:"instrument,omitempty"`
 	Type      string             `json:"type"`
 	Unit      string             `json:"unit,omitempty"`
 	Interval  float64            `json:"interval_s,omitempty"`
@@ -273,7 +282,7 @@ func optional(f float64) *float64 {
 func valueOf(p *Point) *value {
 	v := &value{
 		Time: string(appendWallClock(nil, p.Time)), Ms: text.Millis(p.Ns), PID: p.PID,
-		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Type: p.Type.String(), Unit: p.Unit,
+		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Number: p.Instrument, Type: p.Type.String(), Unit: p.Unit,
 		Interval: p.Interval, Value: optional(p.Value), PerSecond: optional(p.PerSecond()), Total: optional(p.Total),
 		Min: optional(p.Min), Max: optional(p.Max), StdDev: optional(p.StdDev), Sum: optional(p.Sum), Cumulative: p.Cumulative,
 	}
@@ -340,9 +349,12 @@ func (j *jsonWriter) Add(p *Point) error {
 
 // A summary is what is told of a series as a whole.
 type valueSummary struct {
+	PID      int      `json:"pid,omitempty"`
 	Provider string   `json:"provider"`
+	Version  string   `json:"version,omitempty"`
 	Name     string   `json:"name"`
 	Tags     string   `json:"tags,omitempty"`
+	Number   int      `json:"instrument,omitempty"`
 	Type     string   `json:"type"`
 	Unit     string   `json:"unit,omitempty"`
 	Values   int      `json:"values"`
@@ -361,7 +373,7 @@ func (j *jsonWriter) Close(r *CounterResult) error {
 	}
 	series := []valueSummary{}
 	for _, s := range j.all.series {
-		x := valueSummary{Provider: s.Provider, Name: s.Name, Tags: s.Tags, Type: s.Type.String(), Unit: s.Unit, Values: s.n}
+		x := valueSummary{PID: s.PID, Provider: s.Provider, Version: s.Version, Name: s.Name, Tags: s.Tags, Number: s.Instrument, Type: s.Type.String(), Unit: s.Unit, Values: s.n}
 		if s.measured > 0 {
 			x.Min, x.Mean, x.Max, x.Last = optional(s.min), optional(s.mean()), optional(s.max), optional(s.last)
 			if s.grows() {
@@ -410,21 +422,11 @@ type sample struct {
 	quantil []Quantile
 }
 
-type seriesKey struct {
-	provider, version, name, tags string
-	typ                           CounterType
-	pid, instrument               int
-}
-
-func (p *Point) key() seriesKey {
-	return seriesKey{p.Provider, p.Version, p.Name, p.Tags, p.Type, p.PID, p.Instrument}
-}
-
 // A table gathers series, all or the first of them.
 type table struct {
 	limit  int
 	series []*series
-	byKey  map[seriesKey]*series // nil for those beyond the limit
+	byKey  map[Series]*series // nil for those beyond the limit
 }
 
 // shown notes what the limit left.
@@ -432,13 +434,13 @@ func (t *table) shown(r *CounterResult) { r.show(t.limit, len(t.byKey), "counter
 
 // of returns the series of a value, nil if it is beyond the limit.
 func (t *table) of(p *Point) *series {
-	key := p.key()
+	key := p.Series()
 	s, known := t.byKey[key]
 	if known {
 		return s
 	}
 	if t.byKey == nil {
-		t.byKey = map[seriesKey]*series{}
+		t.byKey = map[Series]*series{}
 	}
 	if t.limit == 0 || len(t.byKey) < t.limit {
 		s = &series{Point: *p, min: math.Inf(1), max: math.Inf(-1)}
@@ -513,13 +515,21 @@ func (s *series) measure(p *Point) float64 {
 	return v
 }
 
-// label is how people call a series.
-func (s *series) label() string {
-	n := s.Name
-	if s.Tags != "" {
-		n += "[" + s.Tags + "]"
+// labels are how people call the series of a list.
+func labels(list []*series) []string {
+	ids, names := make([]Series, len(list)), make([]string, len(list))
+	for i, s := range list {
+		ids[i], names[i] = s.Series(), s.Name
+		if s.Tags != "" {
+			names[i] += "[" + s.Tags + "]"
+		}
+		names[i] = s.Provider + "\x00" + names[i]
 	}
-	return n
+	tellApart(ids, names, []seriesPart{ofVersion, ofType, ofProcess}) // units stand beside them
+	for i, s := range list {
+		names[i] = names[i][len(s.Provider)+1:]
+	}
+	return names
 }
 
 // tableWriter writes a line for each series.
@@ -552,12 +562,13 @@ func (t *tableWriter) Close(r *CounterResult) error {
 	for i, c := range head {
 		w[i] = len(c)
 	}
+	names := labels(list)
 	for i, s := range list {
 		unit := s.Unit
 		if s.grows() {
 			unit = strings.TrimPrefix(unit+"/interval", " ")
 		}
-		r := [7]string{"  " + text.Line(s.label()), text.Line(unit), strconv.Itoa(s.n)}
+		r := [7]string{"  " + text.Line(names[i]), text.Line(unit), strconv.Itoa(s.n)}
 		if s.measured > 0 {
 			r[3], r[4], r[5], r[6] = figure(s.min), figure(s.mean()), figure(s.max), figure(s.last)
 		}
@@ -657,9 +668,10 @@ func (t *wideWriter) Close(r *CounterResult) error {
 	}
 	text.SortRows(cells, func(a, b *cell) int { return cmp.Compare(a.at.ns, b.at.ns) })
 	b := []byte("timestamp,ms")
-	for _, s := range t.all.series {
+	names := labels(t.all.series)
+	for i, s := range t.all.series {
 		b = append(b, ',')
-		name := s.Provider + "/" + s.label()
+		name := s.Provider + "/" + names[i]
 		if s.Unit != "" {
 			name += " (" + s.Unit + ")"
 		}
