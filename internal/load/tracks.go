@@ -42,6 +42,7 @@ type lane struct {
 	items *spool.List[item]
 	at    int   // tracker.seen when it was added
 	open  []int // indices of items that have not ended, outermost first
+	left  []int // of an exception's: that have ended unless their stop comes, see leave
 
 	kinds map[int32]int  // how many are open, by item.kind
 	gcs   map[uint32]int // and collections, by their number
@@ -417,20 +418,74 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 		k.begin(ln, ev, now, cmp.Or(c.UTF16().String(), "Exception"))
 	case runtimeevents.IDExceptionStop:
 		k.ends[t.proc.trace] = true
-		k.end(ln, now, runtimeevents.IDExceptionThrown, "Exception")
+		if !k.stayed(ln, now, runtimeevents.IDExceptionThrown) {
+			k.end(ln, now, runtimeevents.IDExceptionThrown, "Exception")
+			k.leave(ln, now)
+		}
 	case runtimeevents.IDExceptionCatchStart:
+		// Since .NET 9 `throw;` writes no event: a handler that begins right inside of another one shows that it was left.
+		if n := len(ln.open); n > 0 && ln.items.At(ln.open[n-1]).kind == runtimeevents.IDExceptionCatchStart {
+			k.end(ln, now, runtimeevents.IDExceptionCatchStart, "catch")
+		}
 		k.begin(ln, ev, now, handler("catch"))
 	case runtimeevents.IDExceptionFinallyStart:
 		k.begin(ln, ev, now, handler("finally"))
 	case runtimeevents.IDExceptionFilterStart:
 		k.begin(ln, ev, now, handler("filter"))
 	case runtimeevents.IDExceptionCatchStop:
-		k.end(ln, now, runtimeevents.IDExceptionCatchStart, "catch")
+		k.endHandler(ln, now, runtimeevents.IDExceptionCatchStart, "catch")
 	case runtimeevents.IDExceptionFinallyStop:
-		k.end(ln, now, runtimeevents.IDExceptionFinallyStart, "finally")
+		k.endHandler(ln, now, runtimeevents.IDExceptionFinallyStart, "finally")
 	case runtimeevents.IDExceptionFilterStop:
-		k.end(ln, now, runtimeevents.IDExceptionFilterStart, "filter")
+		k.endHandler(ln, now, runtimeevents.IDExceptionFilterStart, "filter")
 	}
+}
+
+func (k *tracker) endHandler(ln *lane, now int64, kind int32, name string) {
+	if !k.stayed(ln, now, kind) {
+		k.end(ln, now, kind, name)
+	}
+}
+
+// mostLeft bounds lane.left.
+const mostLeft = 64
+
+// leave ends what a throw that was handled lies in: a handler that throws is left mostly, and then neither it nor its own
+// throw has a stop. If it was not, as the new one was caught inside of it, the stop comes: see stayed.
+func (k *tracker) leave(ln *lane, now int64) {
+	for _, at := range ln.open {
+		it := ln.items.Change(at)
+		it.dur = now - it.start
+		ln.count(at, -1)
+	}
+	ln.left, ln.open = append(ln.left, ln.open...), ln.open[:0]
+	if more := len(ln.left) - mostLeft; more > 0 {
+		ln.left = slices.Delete(ln.left, 0, more)
+	}
+}
+
+// stayed takes the stop of what was taken for left, and reports whether it was that: it went on until now, and what it lies
+// in goes on.
+func (k *tracker) stayed(ln *lane, now int64, kind int32) bool {
+	if len(ln.open) > 0 {
+		return false
+	}
+	for i, at := range slices.Backward(ln.left) {
+		it := ln.items.Change(at)
+		if it.kind != kind {
+			continue
+		}
+		it.dur = now - it.start
+		for _, out := range ln.left[:i] {
+			if around := ln.items.At(out); around.start+around.dur >= it.start {
+				ln.open = append(ln.open, out)
+				ln.count(out, 1)
+			}
+		}
+		ln.left = ln.left[:0]
+		return true
+	}
+	return false
 }
 
 // finish closes what is open and puts the tracks into the profile.

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -192,6 +193,76 @@ func TestSuspensions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A throw is over when it is handled, also where its handler throws: that has no stop then. Where the new one is caught in
+// the handler, it goes on.
+func TestExceptionsThatHandlersThrow(t *testing.T) {
+	const (
+		throw, stop      = runtimeevents.IDExceptionThrown, runtimeevents.IDExceptionStop
+		catch, uncatch   = runtimeevents.IDExceptionCatchStart, runtimeevents.IDExceptionCatchStop
+		finally, unfinal = runtimeevents.IDExceptionFinallyStart, runtimeevents.IDExceptionFinallyStop
+	)
+	type at struct{ start, end int64 }
+	for name, tt := range map[string]struct {
+		events []int // one each 10 ns, from 0
+		want   []at  // in order of their starts
+		open   int
+	}{
+		"plain":                      {[]int{throw, catch, uncatch, stop}, []at{{0, 30}, {10, 20}}, 0},
+		"throw;":                     {[]int{throw, catch, catch, uncatch, stop}, []at{{0, 40}, {10, 20}, {20, 30}}, 0},
+		"throw; with a finally":      {[]int{throw, catch, finally, unfinal, catch, uncatch, stop}, []at{{0, 60}, {10, 40}, {20, 30}, {40, 50}}, 0},
+		"the handler throws":         {[]int{throw, catch, throw, catch, uncatch, stop}, []at{{0, 50}, {10, 50}, {20, 50}, {30, 40}}, 0},
+		"and what follows is alone":  {[]int{throw, catch, throw, catch, uncatch, stop, throw, catch, uncatch, stop}, []at{{0, 50}, {10, 50}, {20, 50}, {30, 40}, {60, 90}, {70, 80}}, 0},
+		"caught in the handler":      {[]int{throw, catch, throw, catch, uncatch, stop, uncatch, stop}, []at{{0, 70}, {10, 60}, {20, 50}, {30, 40}}, 0},
+		"two caught in the handler":  {[]int{throw, catch, throw, catch, uncatch, stop, throw, catch, uncatch, stop, uncatch, stop}, []at{{0, 110}, {10, 100}, {20, 50}, {30, 40}, {60, 90}, {70, 80}}, 0},
+		"caught in a finally":        {[]int{throw, finally, throw, catch, uncatch, stop, unfinal, catch, uncatch, stop}, []at{{0, 90}, {10, 60}, {20, 50}, {30, 40}, {70, 80}}, 0},
+		"left before, stayed now":    {[]int{throw, catch, throw, catch, uncatch, stop, throw, catch, throw, catch, uncatch, stop, uncatch, stop}, []at{{0, 50}, {10, 50}, {20, 50}, {30, 40}, {60, 130}, {70, 120}, {80, 110}, {90, 100}}, 0},
+		"not handled":                {[]int{throw, catch, uncatch, stop, throw}, []at{{0, 30}, {10, 20}, {40, 40}}, 1},
+		"the trace ends in handlers": {[]int{throw, catch, throw, catch}, []at{{0, 30}, {10, 30}, {20, 30}, {30, 30}}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &loader{o: &Options{Tracks: []string{"exceptions"}}, profile: &profile.Profile{}, sampler: map[uint64]bool{}}
+			k := newTracker(t.Context(), l, nil)
+			p := &process{trace: &profile.Process{}}
+			th := &thread{proc: p}
+			l.order = []*process{p}
+			k.ends[p.trace] = true
+			for i, id := range tt.events {
+				l.end = int64(10 * i)
+				k.event(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: id, Source: nettrace.SourceRuntime}}, l.end, th)
+			}
+			k.finish()
+			require.Len(t, l.profile.Tracks, 1)
+			var got []at
+			open := 0
+			for s := range l.profile.Tracks[0].Slices {
+				got = append(got, at{s.Start, s.Start + s.Dur})
+				if s.Open {
+					open++
+				}
+			}
+			assert.Equal(t, tt.want, got)
+			assert.Equal(t, tt.open, open)
+		})
+	}
+}
+
+// In a recording where handlers throw and rethrow, nothing is open at its end and nothing lasts over what follows.
+func TestExceptionsOfARecording(t *testing.T) {
+	p, _, err := Profile(t.Context(), func() (io.ReadCloser, error) {
+		return unpack("../../testdata/nettrace/runtime-exceptions.nettrace.zst")
+	}, &Options{Tracks: []string{"exceptions"}})
+	require.NoError(t, err)
+	n := 0
+	for _, tr := range p.Tracks {
+		for s := range tr.Slices {
+			n++
+			require.False(t, s.Open, s.Name)
+			require.Less(t, s.Dur, int64(50e6), s.Name)
+		}
+	}
+	assert.Equal(t, 734+764+35+100, n)
 }
 
 // Tracks that cannot be read again have an error.
