@@ -59,6 +59,7 @@ type PoolProcess struct {
 	Adjustments []Adjustment
 	Workers     []WorkerChange
 	Before      uint32 // workers that existed before these, where more is known of it than they tell
+	GoalBefore  uint32 // the goal before the adjustments, where more is known of it than they tell
 	Limits      []Limits
 	// Delays are the times, ns, that work spent in the queue, in the order of dequeueing;
 	// they need the events of FrameworkEventSource. Empty where Pool.Delayed took them.
@@ -263,6 +264,18 @@ func (q *PoolProcess) MaxWorkers() uint32 {
 	n := max(q.Before, q.beforeFirst())
 	for _, w := range q.Workers {
 		n = max(n, w.Workers)
+	}
+	return n
+}
+
+// Added counts the adjustments for a reason that raised the goal. What the first one comes from may not be known: then it did.
+func (q *PoolProcess) Added(r AdjustmentReason) (n int) {
+	goal := q.GoalBefore
+	for _, a := range q.Adjustments {
+		if a.Reason == r && a.Workers > goal {
+			n++
+		}
+		goal = a.Workers
 	}
 	return n
 }

@@ -50,6 +50,7 @@ func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 	}
 	if len(r.Process)+len(r.threads) > 0 || ids != nil {
 		ours := filters.keeps(ctx, c)
+		o.Partial = len(r.threads) > 0 || ids != nil
 		o.Wants = func(ev *nettrace.Event) bool {
 			return ours(ev.ProcessID, int64(ev.ThreadID)) && (ids == nil || ids.Has(activity.ID(ev.ActivityID)))
 		}

@@ -256,6 +256,7 @@ type gcSums struct {
 	allocated  uint64           // by the sizes of the heap
 	allocating int64            // ns, in how long
 	slow       longest          // pauses
+	cut        int              // pauses of which a part lies in the time that is wanted
 }
 
 // gcGroups are how collections are told apart, and all of them.
@@ -301,6 +302,9 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		s.stats.add(&g)
 		if !g.untold {
 			s.slow.add(g.pause, i)
+		}
+		if g.inside != g.pause {
+			s.cut++
 		}
 		s.reasons[g.Reason.String()]++
 		s.pauses[g.Reason.String()] += g.inside
@@ -427,6 +431,7 @@ func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
 			fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
 				duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
 	}
+	v = append(v, cutNote(sums.cut, "pause")...)
 	if untold := s.Count - timed; untold > 0 {
 		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
 	}

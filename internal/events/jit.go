@@ -137,6 +137,13 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, text.Millis(c.End)), duration(c.End),
 		thousands(s.Background), duration(nanos(s.BackgroundMS))), judged)
 	worst := slices.MaxFunc(list, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(a.Time(), b.Time()) })
+	cut := 0
+	for _, m := range list {
+		if c.In.part(m.Stop-m.Time(), m.Stop) != m.Time() {
+			cut++
+		}
+	}
+	v = append(v, cutNote(cut, "compilation")...)
 	v = append(v, fmt.Sprintf("The slowest took %s: %s (%s of IL, %s).", duration(worst.Time()), short(worst.Name), size(float64(worst.IL)), worst.Tier))
 	if n := s.Tiers[runtimeevents.TierOSR.String()]; n > 0 {
 		v = append(v, fmt.Sprintf("%s replaced on the stack: a loop ran so long that its method could not wait for its next call.", count(n, "method")))

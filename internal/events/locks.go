@@ -207,6 +207,7 @@ type lockSums struct {
 	all            lockSum
 	worst          lockRecord // the one that took longest
 	slow           longest
+	cut            int // waits of which a part lies in the time that is wanted
 }
 
 const noStack = "(no stack)"
@@ -261,6 +262,9 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 		x := ended.At(i)
 		wait, who := x.Wait(), caller(c.frames(x.Stack))
 		inside := c.In.part(x.Start, x.Start+wait)
+		if inside != wait {
+			s.cut++
+		}
 		lock, in := of(&x, who), from(&x, who)
 		for _, sum := range []*lockSum{lock, in, &s.all} {
 			sum.waits.add(wait)
@@ -335,6 +339,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 		line += fmt.Sprintf("; thread %d held the lock", worst.Owner)
 	}
 	v = append(v, line+".")
+	v = append(v, cutNote(sums.cut, "wait")...)
 	if s.NoStop > 0 {
 		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "more wait")))
 	}

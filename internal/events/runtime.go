@@ -94,6 +94,8 @@ type Context struct {
 	Frames func(stack uint32) []string
 	Limit  int  // rows in the tables of text and html; 0 is all
 	Many   bool // the trace holds several processes
+	// Partial says that some of what the processes did is left out, as that of other threads.
+	Partial bool
 }
 
 func (c *Context) section(pid int) Section {
@@ -101,6 +103,14 @@ func (c *Context) section(pid int) Section {
 		return Section{}
 	}
 	return Section{Process: strings.TrimSpace(c.Process(pid) + " (" + strconv.Itoa(pid) + ")")}
+}
+
+// cutNote says, where the time that is wanted cuts some of what it is about, what sums and lengths are of.
+func cutNote(cut int, thing string) []string {
+	if cut == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s at an edge of the time chosen: sums hold the part inside; means, percentiles and the longest are of whole ones.", count(cut, thing))}
 }
 
 func (c *Context) frames(stack uint32) []string {

@@ -33,6 +33,8 @@ type RuntimeOptions struct {
 
 	// Wants says which events are wanted; nil: all. Collections are of no thread.
 	Wants func(*nettrace.Event) bool
+	// Partial says that Wants leaves out some of what a process did.
+	Partial bool
 	// Between is the time that is wanted: what overlaps it is whole.
 	Between Stretch
 }
@@ -134,7 +136,7 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[profile.StackID][]string{}
 	c.Frames = func(stack profile.StackID) []string {
 		names, ok := known[stack]
@@ -340,6 +342,10 @@ func newThreadsCollector(in Stretch) *threadsCollector {
 			c.queued[pid] = w
 		}
 		w.add(d.Wait)
+		inside := in.part(d.Time-d.Wait, d.Time)
+		if w.inside += inside; inside != d.Wait {
+			w.cut++
+		}
 		w.longest.add(d.Time, text.Millis(d.Wait), 0)
 	}
 	return c
@@ -359,6 +365,11 @@ func (c *threadsCollector) report(x *Context, in Stretch) *Report {
 	procs := c.Processes()
 	for _, p := range procs {
 		p.Before = p.WorkersAt(in.From) // their number holds on until the next change
+		for _, a := range p.Adjustments {
+			if a.Time < in.From {
+				p.GoalBefore = a.Workers
+			}
+		}
 		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.at(a.Time) })
 		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.at(w.Time) })
 		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.at(l.Time) })

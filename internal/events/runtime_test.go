@@ -252,12 +252,43 @@ func TestSumsAreOfTheTime(t *testing.T) {
 
 			middle := statsOf(t, of(Stretch{From: nanos(cut - longest/4), To: nanos(cut + longest/4)}))
 			assert.GreaterOrEqual(t, middle[keys.sum], longest/2-1e-3)
+			const note = "sums hold the part inside"
+			assert.NotContains(t, writeRuntime(t, of(Stretch{}), "text", 0), note)
+			assert.Contains(t, writeRuntime(t, of(Stretch{To: nanos(cut)}), "text", 0), note)
 			if name == "gc" {
 				assert.InDelta(t, 100, middle["gc_pause_percent"], 1e-3)
 				assert.InDelta(t, longest, middle["max_pause_ms"], 1e-9, "single times are whole")
 			}
 		})
 	}
+}
+
+// So does what work waited in the queue.
+func TestQueueOfATime(t *testing.T) {
+	of := func(in Stretch) *Report { return readReport(t, "threads", KindThreads, RuntimeOptions{Between: in}) }
+	const cut, key = 4.4e9, "queue_delay_ms_sum"
+	first, second := of(Stretch{To: cut}), of(Stretch{From: cut})
+	assert.InDelta(t, statsOf(t, of(Stretch{}))[key], statsOf(t, first)[key].(float64)+statsOf(t, second)[key].(float64), 1e-3)
+	assert.Contains(t, writeRuntime(t, first, "text", 0), "waits at an edge of the time chosen")
+}
+
+// The pool takes back what it added for a worker that blocked, for the same reason; that is no more blocking.
+func TestWorkersThatBlock(t *testing.T) {
+	of := func(in Stretch) string {
+		return writeRuntime(t, readReport(t, "threads", KindThreads, RuntimeOptions{Between: in}), "text", 0)
+	}
+	told := func(in Stretch) string { return strings.ReplaceAll(of(in), "\n  ", " ") }
+	assert.Contains(t, told(Stretch{}), "the pool made room for another one 13 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps.")
+	assert.Contains(t, told(Stretch{From: 3.726e9, To: 3.8e9}), "another one 0 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps")
+	assert.Contains(t, of(Stretch{From: 4e9, To: 5e9}), "The pool starved: 1 time, at 4299.1 ms, it")
+}
+
+// One thread does not tell whether the pool starved: another one may have changed its size.
+func TestStarvationOfOtherThreads(t *testing.T) {
+	o := RuntimeOptions{Wants: func(ev *nettrace.Event) bool { return ev.ThreadID == 22496 }}
+	assert.Contains(t, writeRuntime(t, readReport(t, "threads", KindThreads, o), "text", 0), "did not starve")
+	o.Partial = true
+	assert.NotContains(t, writeRuntime(t, readReport(t, "threads", KindThreads, o), "text", 0), "starve")
 }
 
 // By the sizes of the heap what was allocated is what it grew by between two collections, not what was there before.

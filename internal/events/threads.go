@@ -74,6 +74,8 @@ var workerKinds = map[runtimeevents.WorkerChangeKind]string{
 type waited struct {
 	*durations
 	longest peaks // in ms
+	inside  int64 // of them, what lies in the time that is wanted
+	cut     int   // of them, how many lie in it in part
 }
 
 // threadsReport reports on the thread pools of a trace. queued is how long work waited, by process; nil where that is not known.
@@ -99,7 +101,7 @@ func threadsReport(procs []*runtimeevents.PoolProcess, queued func(pid int) *wai
 		s := threadsStatsOf(p, queue)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
-		sec.Verdict = threadsVerdict(p, &s, c)
+		sec.Verdict = threadsVerdict(p, &s, queue, c)
 		sec.Tables = threadsTables(p, c)
 		sec.Plots = func() []Plot { return threadsPlots(p, queue) }
 		r.Sections = append(r.Sections, sec)
@@ -121,7 +123,7 @@ func threadsStatsOf(p *runtimeevents.PoolProcess, queue *waited) threadsStats {
 	if queue != nil {
 		d := queue.spread()
 		s.Dequeues = d.Count
-		s.DelayP50, s.DelayP95, s.DelayMax, s.DelaySum = told(d.P50), told(d.P95), told(d.Max), told(d.Sum)
+		s.DelayP50, s.DelayP95, s.DelayMax, s.DelaySum = told(d.P50), told(d.P95), told(d.Max), told(queue.inside)
 	}
 	if len(p.Births) > 0 {
 		var births durations
@@ -136,17 +138,24 @@ func threadsStatsOf(p *runtimeevents.PoolProcess, queue *waited) threadsStats {
 	return s
 }
 
-func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, c *Context) (v []string) {
+func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, queue *waited, c *Context) (v []string) {
 	starved, blocked := s.Reasons[runtimeevents.Starvation.String()], s.Reasons[runtimeevents.CooperativeBlocking.String()]
 	switch {
 	case starved > 0:
-		v = append(v, fmt.Sprintf("The pool starved: %s between %s and %s it found that no work had been taken for half a second, and added a worker. Its workers were blocked, as by Thread.Sleep, locks or events.",
-			count(starved, "time"), at(nanos(s.Starving.From)), at(nanos(s.Starving.To))))
+		when := "at " + at(nanos(s.Starving.From))
+		if starved > 1 {
+			when = "between " + at(nanos(s.Starving.From)) + " and " + at(nanos(s.Starving.To))
+		}
+		v = append(v, fmt.Sprintf("The pool starved: %s, %s, it found that no work had been taken for half a second, and added a worker. Its workers were blocked, as by Thread.Sleep, locks or events.",
+			count(starved, "time"), when))
+	case c.Partial: // the pool's size is changed on any thread
 	case blocked == 0:
 		v = append(v, "The pool did not starve.")
 	}
 	if blocked > 0 {
-		v = append(v, fmt.Sprintf("Workers waited for tasks: %s the pool changed its size because Task.Wait or Task.Result blocked a worker. Await those tasks instead.", count(blocked, "time")))
+		added := p.Added(runtimeevents.CooperativeBlocking)
+		v = append(v, fmt.Sprintf("Workers waited for tasks: the pool made room for another one %s, because Task.Wait or Task.Result blocked a worker, and took that back in %s. Await those tasks instead.",
+			count(added, "time"), count(blocked-added, "step")))
 	}
 	if s.MaxActive > 0 {
 		v = append(v, fmt.Sprintf("Workers: up to %s at a time; %d started, %d stopped.", thousands(int(s.MaxActive)), s.Starts, s.Stops))
@@ -158,6 +167,7 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, c *Context) (
 		}
 		v = append(v, fmt.Sprintf("Work stood in the queue for %s (median), %s (95 %%), %s at worst, in %s.%s",
 			duration(nanos(*s.DelayP50)), duration(nanos(*s.DelayP95)), duration(nanos(*s.DelayMax)), count(s.Dequeues, "item"), judged))
+		v = append(v, cutNote(queue.cut, "wait")...)
 	} else if p.QueueTold {
 		v = append(v, "No work was taken from the queue.")
 	} else {
@@ -192,12 +202,14 @@ func threadsTables(p *runtimeevents.PoolProcess, c *Context) []Table {
 // poolHelp says in words what a reason means.
 var poolHelp = map[string]string{
 	"Starvation":          ": no work was taken for half a second",
-	"CooperativeBlocking": ": a worker blocked in Task.Wait or Task.Result",
+	"CooperativeBlocking": ": a worker blocked in Task.Wait or Task.Result, or no longer did",
 	"ThreadTimedOut":      ": a worker had nothing to do for long",
 	"ClimbingMove":        ": trying whether more or fewer do more work",
 	"RandomMove":          ": trying whether more or fewer do more work",
 	"Initializing":        ": the pool began",
 	"Warmup":              ": getting up to speed",
+	"ChangePoint":         ": the throughput changed",
+	"Stabilizing":         ": settling",
 }
 
 func threadsPlots(p *runtimeevents.PoolProcess, queue *waited) []Plot {
