@@ -259,6 +259,7 @@ type GCProcess struct {
 
 	Ticks      int64  // AllocationTick events
 	TickBytes  uint64 // what they tell
+	Sampled    int64  // AllocationSampled events
 	Finalized  uint64 // objects whose finalizers ran
 	Finalizing int64  // ns spent in finalizers
 
@@ -341,7 +342,7 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	case IDGCStart:
 		c.start(ev, ns)
 		return
-	case IDGCEnd, IDHeapStats, IDAllocationTick, IDFinalizersBegin, IDFinalizersEnd, IDGCTriggered, IDGCDynamic, IDMarkWithType, IDPerHeapHistory, IDGlobalHeapHistory:
+	case IDGCEnd, IDHeapStats, IDAllocationTick, IDAllocationSampled, IDFinalizersBegin, IDFinalizersEnd, IDGCTriggered, IDGCDynamic, IDMarkWithType, IDPerHeapHistory, IDGlobalHeapHistory:
 	default:
 		return
 	}
@@ -367,6 +368,8 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 			p.Ticks++
 			p.TickBytes += a.Amount
 		}
+	case IDAllocationSampled:
+		p.Sampled++
 	case IDFinalizersBegin:
 		p.finalizers = ns
 	case IDFinalizersEnd:

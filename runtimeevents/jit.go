@@ -62,6 +62,7 @@ type JIT struct {
 	Batches []Batch
 
 	open    map[threadKey][]*started // innermost last
+	unended map[int]int              // Unfinished, by process
 	batches map[int]int64
 	modules map[moduleKey]string
 }
@@ -74,6 +75,9 @@ type moduleKey struct {
 
 // ModulePath is the file that a module was loaded from, empty if the trace does not tell it.
 func (j *JIT) ModulePath(pid int, id uint64) string { return j.modules[moduleKey{pid, id}] }
+
+// UnfinishedOf is how many of Unfinished a process has.
+func (j *JIT) UnfinishedOf(pid int) int { return j.unended[pid] }
 
 // A Batch is a run of the thread of tiered compilation.
 type Batch struct {
@@ -126,6 +130,10 @@ func (j *JIT) unfinished(list []*started, until int64) {
 	for _, s := range list {
 		if j.Counts == nil || j.Counts(s.c.Start, until) {
 			j.Unfinished++
+			if j.unended == nil {
+				j.unended = map[int]int{}
+			}
+			j.unended[s.c.Process]++
 		}
 	}
 }

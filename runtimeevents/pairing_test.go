@@ -111,6 +111,8 @@ func TestUnfinishedCompilationsCountOnDemand(t *testing.T) {
 		}
 		jit.Finish()
 		assert.Equal(t, tt.want, jit.Unfinished, name)
+		assert.Equal(t, tt.want, jit.UnfinishedOf(1), name)
+		assert.Zero(t, jit.UnfinishedOf(2), name)
 	}
 }
 

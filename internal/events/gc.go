@@ -163,7 +163,7 @@ func gcReport(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
 		r.CSV.add(p.list.Len(), row)
 		stats = append(stats, s)
 		sec := c.section(p.PID)
-		sec.Verdict = gcVerdict(sums, &s, c)
+		sec.Verdict = gcVerdict(p, sums, &s, c)
 		sec.Tables = gcTables(p, sums, c)
 		sec.Plots = func() []Plot { return gcPlots(p) }
 		r.Sections = append(r.Sections, sec)
@@ -404,8 +404,16 @@ func (s *gcStats) allocates(p *gcProcess, sums *gcSums, c *Context) {
 	}
 }
 
-func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
+func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) {
+	other := "" // of no collection
+	if s.OtherPause > 0.01*s.Pause {
+		other = fmt.Sprintf("All threads were stopped for another %s (%s) for collections that the trace does not hold, or that GC.TryStartNoGCRegion counts.",
+			duration(nanos(s.OtherPause)), percent(s.OtherPause, text.Millis(c.End)))
+	}
 	if s.Count == 0 {
+		if other != "" {
+			return []string{"The trace holds no collection.", other}
+		}
 		return []string{"No collection took place."}
 	}
 	worst := sums.worst
@@ -432,6 +440,9 @@ func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
 				duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
 	}
 	v = append(v, cutNote(sums.cut, "pause")...)
+	if other != "" {
+		v = append(v, other)
+	}
 	if untold := s.Count - timed; untold > 0 {
 		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
 	}
@@ -440,7 +451,12 @@ func gcVerdict(sums *gcSums, s *gcStats, c *Context) (v []string) {
 		if s.AllocationRate != nil {
 			rate = fmt.Sprintf(", %s a second", size(*s.AllocationRate*1e6))
 		}
-		if s.AllocatedBy != "ticks" {
+		switch {
+		case s.AllocatedBy == "ticks":
+			how = "; `tracefix top --weight alloc` tells what and where"
+		case p.Sampled > 0:
+			how = " (by the sizes of the heap; `tracefix top --weight alloc` tells what and where)"
+		default:
 			how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
 		}
 		v = append(v, fmt.Sprintf("Allocated: %s%s%s.", size(float64(*s.Allocated)), rate, how))

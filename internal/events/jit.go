@@ -61,14 +61,11 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 	}
 	var stats []any
 	for _, pid := range pids {
-		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}}
+		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}, Unfinished: jit.UnfinishedOf(pid)}
 		for _, b := range jit.Batches {
 			if b.Process == pid {
 				s.Batches++
 			}
-		}
-		if len(pids) == 1 {
-			s.Unfinished = jit.Unfinished
 		}
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
 		for _, m := range by[pid] {

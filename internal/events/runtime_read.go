@@ -197,7 +197,7 @@ func newGCCollector(in Stretch) *gcCollector {
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
 
 func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
-	if runtimeevents.IsAllocationTick(ev) && !c.in.at(ns) {
+	if (runtimeevents.IsAllocationTick(ev) || runtimeevents.IsAllocationSampled(ev)) && !c.in.at(ns) {
 		return // these are only counted
 	}
 	c.Event(ev, ns, stack)

@@ -418,6 +418,30 @@ func TestPauseThatIsNotTold(t *testing.T) {
 	assert.NotContains(t, none, "stopped all threads for 0")
 }
 
+// Pauses of collections that the trace does not hold are told, where they are more than that of a no-GC region.
+func TestPausesOfNoCollection(t *testing.T) {
+	lost := 0
+	of := func(most int) string {
+		lost = 0
+		return strings.ReplaceAll(writeRuntime(t, readReport(t, "gc", KindGC, RuntimeOptions{Wants: func(ev *nettrace.Event) bool {
+			if ev.Metadata.Provider != nettrace.ProviderRuntime || ev.Metadata.EventID != runtimeevents.IDGCStart {
+				return true
+			}
+			lost++
+			return lost > most
+		}}), "text", 0), "\n  ", " ")
+	}
+	assert.NotContains(t, of(0), "does not hold")
+	assert.Contains(t, of(40), "collections that the trace does not hold")
+	assert.Contains(t, of(1000), "The trace holds no collection.\nAll threads were stopped for another 2")
+}
+
+// Where objects that were allocated are recorded, the report says who tells of them.
+func TestAllocatedNext(t *testing.T) {
+	assert.Contains(t, strings.ReplaceAll(writeRuntime(t, readRuntime(t, "alloc", KindGC, 5), "text", 0), "\n  ", " "), "(by the sizes of the heap; `tracefix top --weight alloc` tells what and where)")
+	assert.Contains(t, writeRuntime(t, readRuntime(t, "gc", KindGC, 5), "text", 0), "--profile gc-verbose records")
+}
+
 func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 	for name, kind := range reportKinds {
 		r := readRuntime(t, "exceptions", kind, 0)
