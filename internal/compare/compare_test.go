@@ -485,3 +485,14 @@ func TestCountersOfOneName(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]float64{"Lab/q (m)": {10, 20}, "Lab/q (k)": {1, 2}}, tr.Counters)
 }
+
+// What goes up and down is compared by where it stands, not by how fast it grows, which is nothing in the mean.
+func TestUpDownCounters(t *testing.T) {
+	name := "../../testdata/nettrace/counters.nettrace.zst"
+	f, err := tracefix.Open(t.Context(), name)
+	require.NoError(t, err)
+	defer f.Close()
+	tr, err := Read(t.Context(), f, name, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []float64{4, 4, 4, 4, 4}, tr.Counters["Lab.Meter/inflight"])
+}

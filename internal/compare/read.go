@@ -35,7 +35,7 @@ type Trace struct {
 	Requests *Requests
 	GC       []collection
 	// Counters are the values of each counter by its name, as events.SeriesNames has it: what a gauge
-	// showed, and what others grew by in a second.
+	// showed and an up-down counter stood at, and what others grew by in a second.
 	Counters   map[string][]float64
 	counted    map[events.Series][]float64 // of all processes
 	unrecorded []string                    // names of kinds that were not recorded, as far as the trace tells
@@ -120,8 +120,13 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	}
 	values := events.NewCounterConsumer(func(p *events.Point) error {
 		v := p.PerSecond()
-		if p.Type == events.Gauge {
+		switch p.Type {
+		case events.Gauge:
 			v = p.Value
+		case events.UpDownCounter: // a level, as the length of a queue, where that is told
+			if !math.IsNaN(p.Total) {
+				v = p.Total
+			}
 		}
 		inTime := p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To)
 		if math.IsNaN(v) || math.IsInf(v, 0) || !inTime {
