@@ -142,6 +142,9 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 	}
 	v = append(v, cutNote(cut, "compilation")...)
 	v = append(v, fmt.Sprintf("The slowest took %s: %s (%s of IL, %s).", duration(worst.Time()), short(worst.Name), size(float64(worst.IL)), worst.Tier))
+	if s.Untimed > 0 {
+		v = append(v, fmt.Sprintf("Not known: how long %s took; the trace lacks their start.", thousands(s.Untimed)+" of them"))
+	}
 	if n := s.Tiers[runtimeevents.TierOSR.String()]; n > 0 {
 		v = append(v, fmt.Sprintf("%s replaced on the stack: a loop ran so long that its method could not wait for its next call.", count(n, "method")))
 	}
@@ -154,7 +157,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 // A jitSum is what a group of compilations adds up to.
 type jitSum struct {
 	name        string
-	n           int
+	n, timed    int   // timed: those of which the trace tells how long they took
 	time, ahead int64 // ahead: of time, what somebody waited for
 	il, native  int64
 	slowest     int64
@@ -175,6 +178,9 @@ func sumJIT(list []*runtimeevents.Compilation, in Stretch, key func(*runtimeeven
 		s.n++
 		time := in.part(m.Stop-m.Time(), m.Stop)
 		s.time += time
+		if m.Start >= 0 {
+			s.timed++
+		}
 		if !m.Background() {
 			s.ahead += time
 		}
@@ -193,24 +199,24 @@ func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Com
 		n := c.cut(len(sums))
 		t.More = len(sums) - n
 		for _, s := range sums[:n] {
-			t.Rows = append(t.Rows, []string{thousands(s.n), duration(s.time), duration(s.ahead), duration(s.slowest), size(float64(s.il)), size(float64(s.native)), s.name})
+			told := [4]string{} // by the starts
+			if s.timed > 0 {
+				told = [4]string{duration(s.time), duration(s.ahead), duration(s.slowest), size(float64(s.il))}
+			}
+			t.Rows = append(t.Rows, append(append([]string{thousands(s.n)}, told[:]...), size(float64(s.native)), s.name))
 		}
 		return t
 	}
 	tiers := group("", "tier", func(m *runtimeevents.Compilation) string { return m.Tier.String() })
 	modules := group("", "module", func(m *runtimeevents.Compilation) string { return cmp.Or(base(module(m)), "(not told)") })
-	slow := slices.Clone(list)
+	slow := slices.DeleteFunc(slices.Clone(list), func(m *runtimeevents.Compilation) bool { return m.Start < 0 })
 	slices.SortStableFunc(slow, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(b.Time(), a.Time()) })
 	n := c.cut(len(slow))
 	slowest := Table{Title: "Slowest", Head: []string{"at", "time", "il", "native", "tier", "method"}, Left: 4, Spare: []string{"il", "native"}, More: len(slow) - n}
 	for _, m := range slow[:n] {
-		when := ""
-		if m.Start >= 0 {
-			when = at(m.Start)
-		}
-		slowest.Rows = append(slowest.Rows, []string{when, duration(m.Time()), size(float64(m.IL)), size(float64(m.Native)), m.Tier.String(), m.Name})
+		slowest.Rows = append(slowest.Rows, []string{at(m.Start), duration(m.Time()), size(float64(m.IL)), size(float64(m.Native)), m.Tier.String(), m.Name})
 	}
-	return []Table{tiers, modules, slowest}
+	return slices.DeleteFunc([]Table{tiers, modules, slowest}, func(t Table) bool { return len(t.Rows) == 0 })
 }
 
 // base is the file of a path of any system.

@@ -392,6 +392,26 @@ func TestWaitsOfWhichNoneHasAnEnd(t *testing.T) {
 	assert.Equal(t, "290 waits for locks", r.Summary())
 }
 
+// Compilations of which the trace does not hold the start took no time that is known, not 0.
+func TestCompilationsWithoutTime(t *testing.T) {
+	of := func(most int) string { // leaves out the starts behind the first
+		n := 0
+		return writeRuntime(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: func(ev *nettrace.Event) bool {
+			if ev.Metadata.Provider == nettrace.ProviderRuntime && ev.Metadata.EventID == runtimeevents.IDMethodJittingStarted {
+				n++
+				return n <= most
+			}
+			return true
+		}}), "text", 0)
+	}
+	none := of(0)
+	assert.Contains(t, none, "574 methods compiled; how long that took was not recorded.")
+	assert.Regexp(t, ` 111 +44.6 KB  OptimizedTier1\n`, none)
+	assert.NotContains(t, none, "Slowest\n")
+	assert.Contains(t, of(500), "Not known: how long 74 of them took; the trace lacks their start.")
+	assert.NotContains(t, of(574), "Not known")
+}
+
 // A pause whose end the trace lacks is not one of 0 ms.
 func TestPauseThatIsNotTold(t *testing.T) {
 	of := func(id int, after uint32) *Report { // leaves out the events of an id on the way
