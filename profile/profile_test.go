@@ -46,7 +46,7 @@ func TestSamplesKeepEverything(t *testing.T) {
 	cuts := 0
 	for range 50000 {
 		now += rng.Int64N(3_000_000) - 1000 // not sorted: a list keeps what it is given
-		s := Sample{Time: now, Stack: rng.Uint32(), Type: SampleType(rng.IntN(6)), Cut: Cut(rng.IntN(4)), Suspect: uint8(rng.IntN(4)), Hidden: rng.IntN(5) == 0}
+		s := Sample{Time: now, Stack: rng.Uint32(), Type: SampleType(rng.IntN(6)), Cut: Cut(rng.IntN(4)), Suspect: uint8(rng.IntN(4)), Fresh: uint16(rng.IntN(3) * rng.IntN(1<<rng.IntN(16))), Hidden: rng.IntN(5) == 0}
 		if rng.IntN(10) == 0 {
 			s.Dur = rng.Int64()
 		}

@@ -58,7 +58,7 @@ type Sample struct {
 	// Fresh is how many of the innermost frames of a recorded span began with it, at most
 	// MaxFresh: they are none of those that the sample before ended with, even if the names are
 	// the same. 0 of sampled stacks, of which nobody knows.
-	Fresh uint8
+	Fresh uint16
 	// Hidden marks a sample that is not wanted. It still ends the time for which the one
 	// before holds.
 	Hidden bool
@@ -138,7 +138,7 @@ type packed struct {
 
 // The lowest three bits of the flags are the type, the next two the cut.
 const (
-	hasMore = 1 << 5 // a byte: Suspect, Fresh, and isHidden
+	hasMore = 1 << 5 // a byte: Suspect, Fresh, and isHidden; if Fresh is manyFresh, how many more they are follows
 	hasTime = 1 << 6 // another one than the sample before
 	hasDur  = 1 << 7
 
@@ -147,12 +147,15 @@ const (
 )
 
 // MaxFresh is the largest Sample.Fresh.
-const MaxFresh = 31
+const MaxFresh = 1<<16 - 1
+
+// manyFresh is the largest one that stands in the byte.
+const manyFresh = 31
 
 // append appends s to b.
 func (p *packed) append(b []byte, s *Sample) []byte {
 	flags := byte(s.Type) | byte(s.Cut)<<3
-	more := min(s.Suspect, 3) | min(s.Fresh, MaxFresh)<<freshShift
+	more := min(s.Suspect, 3) | byte(min(s.Fresh, manyFresh))<<freshShift
 	if s.Hidden {
 		more |= isHidden
 	}
@@ -175,6 +178,9 @@ func (p *packed) append(b []byte, s *Sample) []byte {
 	if more != 0 {
 		b = append(b, more)
 	}
+	if s.Fresh >= manyFresh {
+		b = binary.AppendUvarint(b, uint64(s.Fresh-manyFresh))
+	}
 	if s.Time != p.time {
 		b = binary.AppendVarint(b, s.Time-p.time)
 	}
@@ -196,8 +202,13 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 	flags := p.flags
 	s.Type, s.Cut, s.Stack = SampleType(flags&7), Cut(flags>>3&3), p.stack
 	if flags&hasMore != 0 {
-		s.Suspect, s.Fresh, s.Hidden = b[pos]&3, b[pos]&^isHidden>>freshShift, b[pos]&isHidden != 0
+		s.Suspect, s.Fresh, s.Hidden = b[pos]&3, uint16(b[pos]&^isHidden>>freshShift), b[pos]&isHidden != 0
 		pos++
+		if s.Fresh == manyFresh {
+			d, n := uvarint(b[pos:])
+			s.Fresh += uint16(d)
+			pos += n
+		}
 	}
 	b = b[pos:]
 	if flags&hasTime != 0 {

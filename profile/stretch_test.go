@@ -23,7 +23,7 @@ func randomThread(r *rand.Rand, n int, wild bool) *Thread {
 			now -= r.Int64N(1e8)
 		}
 		if s.Time, s.Dur, s.Cut, s.Hidden, s.Fresh = now, 0, Whole, false, 0; r.IntN(9) == 0 {
-			s.Stack, s.Type, s.Fresh = StackID(r.IntN(3)), types[r.IntN(len(types))], uint8(r.IntN(2))
+			s.Stack, s.Type, s.Fresh = StackID(r.IntN(3)), types[r.IntN(len(types))], uint16(r.IntN(2))
 		}
 		if s.Type == SampleOffCPU || r.IntN(20) == 0 {
 			s.Dur = r.Int64N(3e6)

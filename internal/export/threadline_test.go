@@ -109,7 +109,7 @@ func anyProfile(r *rand.Rand) *profile.Profile {
 			if s.Type == profile.SampleOffCPU || r.IntN(5) == 0 {
 				s.Dur = int64(r.IntN(3)) * int64(r.IntN(1e6))
 			}
-			s.Fresh = uint8(r.IntN(8) / 7)
+			s.Fresh = uint16(r.IntN(8) / 7)
 			if r.IntN(4) == 0 {
 				repaired := stack(stack(0))
 				t.Repairs.Append(profile.Repair{Index: i, Recorded: s.Stack, How: "after", Confidence: 1})

@@ -283,6 +283,9 @@ func TestRecordedSpans(t *testing.T) {
 		{"both begin and end at once", []recorded{{"a", 0, 10_000}, {"b", 0, 10_000}, {"a", 10_000, 20_000}, {"b", 10_000, 20_000}}, 0},
 		{"crossing", []recorded{{"a", 0, 10_000}, {"b", 5_000, 12_000}}, 2_000},
 		{"the caller calls itself", []recorded{{"a", 0, 10_000}, {"a", 2_000, 4_000}, {"a", 4_000, 6_000}}, 0},
+		{"deep ones, one after the other", twice(31), 0},
+		{"deeper ones", twice(32), 0},
+		{"much deeper ones", twice(400), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkRecorded(t, c.spans, c.clip) })
 	}
@@ -295,6 +298,16 @@ func TestRecordedSpans(t *testing.T) {
 		}
 		checkRecorded(t, list, -1)
 	}
+}
+
+// twice is a call that goes that deep, and the same again.
+func twice(depth int) (list []recorded) {
+	for from := range int64(2) {
+		for i := range depth {
+			list = append(list, recorded{fmt.Sprintf("f%d", i), from * 10_000, (from + 1) * 10_000})
+		}
+	}
+	return list
 }
 
 // TestBeginsAndEndsOutOfOrder: begins and ends of spans that nest are put in order of time, which

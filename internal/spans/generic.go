@@ -129,7 +129,7 @@ func (d *reading) sweep(t *profile.Thread, list []slice) {
 	now := list[0].start
 	until := func(at int64) {
 		if len(stack) > 0 && at > now {
-			t.Samples.Append(profile.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack, Fresh: uint8(min(fresh, profile.MaxFresh))})
+			t.Samples.Append(profile.Sample{Time: now, Dur: at - now, Stack: stack[len(stack)-1].stack, Fresh: uint16(min(fresh, profile.MaxFresh))})
 			fresh = 0
 		}
 		now = max(now, at)

@@ -119,7 +119,7 @@ function readSamples(t, next, of) {
     t.start[i] = at += next(); t.end[i] = at += next(); t.stack[i] = of[next()];
     const f = t.flags[i] = next();
     if (f & CUT) t.cuts[cut++] = i;
-    if (f & FRESH) (t.fresh ||= new Uint8Array(n))[i] = next();
+    if (f & FRESH) (t.fresh ||= new Uint16Array(n))[i] = next();
     if (f >> HOW) { t.restored[i] = next(); t.above[i] = next(); t.confidence[i] = next(); t.recorded[i] = of[next()]; }
   }
 }
