@@ -210,6 +210,16 @@ func (k *tracker) end(ln *lane, now int64, kind int32, name string) {
 	}
 }
 
+// giveUp ends what is open on a lane when its thread begins anew what it cannot do inside: Lock.TryEnter that gives up
+// has no stop. When that was, nothing tells.
+func (k *tracker) giveUp(ln *lane) {
+	for _, at := range ln.open {
+		ln.items.Change(at).instant = true
+		ln.count(at, -1)
+	}
+	ln.open = ln.open[:0]
+}
+
 // event sorts one event into its track. Samples and what names methods are in none.
 func (k *tracker) event(ev *nettrace.Event, now int64, t *thread) {
 	k.seen++
@@ -299,6 +309,7 @@ func (k *tracker) runtime(ev *nettrace.Event, now int64, t *thread) bool {
 		}
 		ln := k.lane("contention", nameContentionTrack, t.proc, t, true)
 		if id == runtimeevents.IDContentionStart {
+			k.giveUp(ln)
 			k.begin(ln, ev, now, nameContention)
 		} else {
 			k.end(ln, now, runtimeevents.IDContentionStart, nameContention)

@@ -248,6 +248,27 @@ func TestExceptionsThatHandlersThrow(t *testing.T) {
 	}
 }
 
+// A wait that its thread gave up, as Lock.TryEnter does without a stop, lasts no longer than until the thread waits anew.
+func TestContentionWithoutStop(t *testing.T) {
+	p, _, err := Profile(t.Context(), func() (io.ReadCloser, error) { return unpack("../../testdata/nettrace/runtime-locks.nettrace.zst") }, &Options{Tracks: []string{"contention"}})
+	require.NoError(t, err)
+	ended, gaveUp := 0, 0
+	var sum int64
+	for _, tr := range p.Tracks {
+		for _, s := range checkTrack(t, tr) {
+			require.False(t, s.Open)
+			if s.Instant {
+				gaveUp++
+			} else {
+				ended++
+				sum += s.Dur
+			}
+		}
+	}
+	assert.Equal(t, [2]int{282, 8}, [2]int{ended, gaveUp})
+	assert.InDelta(t, 8930.803599e6, sum, 1e3)
+}
+
 // In a recording where handlers throw and rethrow, nothing is open at its end and nothing lasts over what follows.
 func TestExceptionsOfARecording(t *testing.T) {
 	p, _, err := Profile(t.Context(), func() (io.ReadCloser, error) {
