@@ -336,7 +336,8 @@ func nameOf(names []string, i uint32, other string) string {
 var (
 	gcReasons = []string{"small allocation", "induced", "low memory", "empty", "large allocation", "out of space (small)",
 		"out of space (large)", "induced, not forced", "internal", "induced, low memory", "induced, compacting",
-		"low memory of the host", "full", "low memory of the host, blocking"}
+		"low memory of the host", "full", "low memory of the host, blocking", "background tuning (small)", "background tuning (large)",
+		"background stepping", "induced, aggressive"}
 	gcTypes        = []string{"blocking", "background", "foreground"}
 	suspendReasons = []string{"other", "GC", "app domain shutdown", "code pitching", "shutdown", "debugger", "GC preparation", "debugger sweep"}
 )

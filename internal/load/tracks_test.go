@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -267,6 +268,26 @@ func TestContentionWithoutStop(t *testing.T) {
 	}
 	assert.Equal(t, [2]int{282, 8}, [2]int{ended, gaveUp})
 	assert.InDelta(t, 8930.803599e6, sum, 1e3)
+}
+
+// Every reason of a collection has words.
+func TestReasonsOfCollections(t *testing.T) {
+	p, _, err := Profile(t.Context(), func() (io.ReadCloser, error) { return unpack("../../testdata/nettrace/runtime-gc.nettrace.zst") }, &Options{Tracks: []string{"gc"}})
+	require.NoError(t, err)
+	aggressive := 0
+	for _, tr := range p.Tracks {
+		for s := range tr.Slices {
+			assert.NotContains(t, s.Name, "unknown")
+			if strings.HasSuffix(s.Name, "induced, aggressive)") {
+				aggressive++
+			}
+		}
+	}
+	assert.Equal(t, 1, aggressive)
+	for i := range len(gcReasons) {
+		assert.NotEqual(t, "Unknown", runtimeevents.GCReason(i).String())
+	}
+	assert.Equal(t, "Unknown", runtimeevents.GCReason(len(gcReasons)).String())
 }
 
 // In a recording where handlers throw and rethrow, nothing is open at its end and nothing lasts over what follows.
