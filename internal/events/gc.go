@@ -373,9 +373,11 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	s.Server = s.Heaps > 1
 	t := sums.all().pauses.spread()
 	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(sums.all().inside), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
+	var other int64
 	for _, u := range p.Unclaimed() {
-		s.OtherPause += text.Millis(c.In.part(u.Start, u.Start+u.Pause()))
+		other += c.In.part(u.Start, u.Start+u.Pause())
 	}
+	s.OtherPause = text.Millis(other)
 	if c.End > 0 {
 		s.PausePercent = 100 * (s.Pause + s.OtherPause) / text.Millis(c.End)
 	}

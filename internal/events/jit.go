@@ -68,9 +68,16 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 			}
 		}
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
+		var waited, behind int64 // ns
 		for _, m := range by[pid] {
-			s.add(m, c.In)
+			s.add(m)
+			if time := c.In.part(m.Stop-m.Time(), m.Stop); m.Background() {
+				behind += time
+			} else {
+				waited += time
+			}
 		}
+		s.Total, s.ForegroundMS, s.BackgroundMS = text.Millis(waited+behind), text.Millis(waited), text.Millis(behind)
 		row := func(i int) any {
 			m := by[pid][i]
 			row := methodRow{
@@ -96,20 +103,16 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 	return r
 }
 
-func (s *jitStats) add(m *runtimeevents.Compilation, in Stretch) {
-	time := text.Millis(in.part(m.Stop-m.Time(), m.Stop))
+func (s *jitStats) add(m *runtimeevents.Compilation) {
 	s.Methods++
 	s.Tiers[m.Tier.String()]++
 	s.IL += int64(m.IL)
 	s.Native += int64(m.Native)
 	s.CodeBytes += m.CodeBytes
-	s.Total += time
 	if m.Background() {
 		s.Background++
-		s.BackgroundMS += time
 	} else {
 		s.Foreground++
-		s.ForegroundMS += time
 	}
 	if m.Dynamic {
 		s.Dynamic++

@@ -392,6 +392,14 @@ func TestWaitsOfWhichNoneHasAnEnd(t *testing.T) {
 	assert.Equal(t, "290 waits for locks", r.Summary())
 }
 
+// Sums have the digits of what they are sums of.
+func TestDigitsOfSums(t *testing.T) {
+	for name, kind := range reportKinds {
+		lines := strings.Split(strings.TrimSpace(writeRuntime(t, readRuntime(t, name, kind, 0), "ndjson", 0)), "\n")
+		assert.NotRegexp(t, `_ms":[0-9]+\.[0-9]{7}`, lines[len(lines)-1], name)
+	}
+}
+
 // Compilations of which the trace does not hold the start took no time that is known, not 0.
 func TestCompilationsWithoutTime(t *testing.T) {
 	of := func(most int) string { // leaves out the starts behind the first
