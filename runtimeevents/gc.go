@@ -207,6 +207,21 @@ func (g *GC) Suspend() int64 {
 	return sum
 }
 
+// SuspendTold reports whether the trace tells for all pauses how long that took, and WakingTold how long waking did.
+func (g *GC) SuspendTold() bool {
+	return g.each(func(s *Suspension) bool { return s.Suspended != Unknown })
+}
+
+// WakingTold is SuspendTold for Waking.
+func (g *GC) WakingTold() bool {
+	return g.each(func(s *Suspension) bool { return s.Restart != Unknown && s.Restarted != Unknown })
+}
+
+// each reports whether there are pauses, be they another one's, and all of its own are so.
+func (g *GC) each(so func(*Suspension) bool) bool {
+	return (g.within != nil || len(g.Pauses) > 0) && !slices.ContainsFunc(g.Pauses, func(s *Suspension) bool { return !so(s) })
+}
+
 // Waking is the time from the start of the restart to its end, which is in no pause.
 func (g *GC) Waking() int64 {
 	var sum int64

@@ -21,7 +21,7 @@ type gcRecord struct {
 
 // gcTimes are those that a collection took, ns.
 type gcTimes struct {
-	pause, pauseStart, suspend, waking int64
+	pause, pauseStart, suspend, waking int64 // of the last two Unknown where not told
 	inside                             int64 // of pause, what lies in the time that is wanted
 	untold                             bool  // the trace lacks the start or the end of the pause, which then is 0
 }
@@ -37,6 +37,12 @@ func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
 	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.bounds()), !g.PauseTold()}}
 	if r.untold {
 		r.pause, r.inside = 0, 0
+	}
+	if !g.SuspendTold() {
+		r.suspend = runtimeevents.Unknown
+	}
+	if !g.WakingTold() {
+		r.waking = runtimeevents.Unknown
 	}
 	for _, m := range g.Marks {
 		kind := min(int(m.Kind), runtimeevents.Roots)
@@ -88,8 +94,8 @@ type gcRow struct {
 	Start         float64           `json:"start_ms"`
 	PauseStart    float64           `json:"pause_start_ms"`
 	Pause         *float64          `json:"pause_ms,omitempty"` // nil: the trace lacks its start or end
-	Suspend       float64           `json:"suspend_ms"`
-	Waking        float64           `json:"waking_ms"`
+	Suspend       *float64          `json:"suspend_ms,omitempty"`
+	Waking        *float64          `json:"waking_ms,omitempty"`
 	Duration      *float64          `json:"duration_ms,omitempty"`
 	Heaps         uint32            `json:"heaps,omitempty"`
 	Before        *uint64           `json:"heap_before_bytes,omitempty"`
@@ -177,7 +183,7 @@ func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 	row := gcRow{
 		K: "gc", PID: pid, Number: g.Number, Generation: g.Generation, Type: g.Type.String(), Concurrent: g.Concurrent,
 		Reason: g.Reason.String(), ReasonNumber: uint32(g.Reason), Induced: g.Reason.Induced(),
-		Start: text.Millis(g.Start), PauseStart: text.Millis(g.pauseStart), Suspend: text.Millis(g.suspend), Waking: text.Millis(g.waking),
+		Start: text.Millis(g.Start), PauseStart: text.Millis(g.pauseStart), Suspend: told(g.suspend), Waking: told(g.waking),
 		Heaps: g.Heaps, Mechanisms: strings.Join(g.Mechanisms.Names(), ", "), Pressure: g.MemoryPressure, Frames: c.frames(g.Stack),
 	}
 	if !g.untold {
@@ -538,17 +544,20 @@ func gcTables(p *gcProcess, sums *gcSums, c *Context) []Table {
 		byReason.Rows = append(byReason.Rows, []string{thousands(sums.reasons[r]), duration(sums.pauses[r]), r + reasonHelp[r]})
 	}
 	numbers := sums.slow.numbers()
-	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: p.list.Len() - len(numbers)}
+	slow := Table{Title: "Longest pauses", Head: []string{"number", "at", "pause", "suspend", "before", "after", "promoted", "kind", "reason"}, Left: 7, Spare: []string{"suspend", "promoted", "before", "after"}, More: sums.all().pauses.times.Len() - len(numbers)}
 	for _, i := range numbers {
 		g := p.list.At(i)
-		before, after, promoted := "", "", ""
+		suspend, before, after, promoted := "", "", "", ""
+		if g.suspend >= 0 {
+			suspend = duration(g.suspend)
+		}
 		if g.HasHistory {
 			before = size(float64(g.Before()))
 		}
 		if g.HasSizes {
 			after, promoted = size(float64(g.After())), size(float64(g.Promoted()))
 		}
-		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.pause), duration(g.suspend), before, after, promoted, gcKind(&g), g.Reason.String()})
+		slow.Rows = append(slow.Rows, []string{strconv.Itoa(int(g.Number)), at(g.Start), duration(g.pause), suspend, before, after, promoted, gcKind(&g), g.Reason.String()})
 	}
 	return []Table{byKind, byReason, slow}
 }

@@ -444,6 +444,16 @@ func TestPauseThatIsNotTold(t *testing.T) {
 
 	none := writeRuntime(t, of(runtimeevents.IDRestartEEBegin, 0), "text", 0)
 	assert.NotContains(t, none, "stopped all threads for 0")
+
+	// Nor is it known how long it took to stop all threads, or to wake them, where events of that are missing.
+	rows = writeRuntime(t, of(runtimeevents.IDSuspendEEEnd, known), "ndjson", 0)
+	assert.InDelta(t, known, strings.Count(rows, `"suspend_ms":`), 3)
+	assert.NotContains(t, rows, `"suspend_ms":0,`)
+	rows = writeRuntime(t, of(runtimeevents.IDRestartEEEnd, known), "ndjson", 0)
+	assert.InDelta(t, known, strings.Count(rows, `"waking_ms":`), 3)
+	assert.NotContains(t, rows, `"waking_ms":0,`)
+	// Of what has no length none is among the longest, nor more of them.
+	assert.NotContains(t, writeRuntime(t, cut, "text", 0), "more; --limit 0")
 }
 
 // Pauses of collections that the trace does not hold are told, where they are more than that of a no-GC region.
