@@ -26,8 +26,8 @@ type lockRecord struct {
 	monitorWait              bool // of a Wait
 }
 
-// A waitCount is how many waits a process had.
-type waitCount struct{ pid, waits int }
+// A waitCount is how many waits a process had, and how many ends of contentions whose starts the trace does not hold.
+type waitCount struct{ pid, waits, early int }
 
 // newLocks returns an empty list of locks; what it has no memory for goes to aside.
 func newLocks(aside *spool.Spool) *locks {
@@ -47,14 +47,14 @@ func (l *locks) list(w *runtimeevents.Wait) {
 	l.waits.add(w.Process, &lockRecord{runtimeevents.Contention{Process: w.Process, Thread: w.Thread, Start: w.Start, Stop: w.Stop, Object: w.Object, Stack: w.Stack}, w.MonitorWait})
 }
 
-// waited counts a wait.
-func (l *locks) waited(w *runtimeevents.Wait) {
-	i := slices.IndexFunc(l.counts, func(c waitCount) bool { return c.pid == w.Process })
+// countOf returns the counts of a process.
+func (l *locks) countOf(pid int) *waitCount {
+	i := slices.IndexFunc(l.counts, func(c waitCount) bool { return c.pid == pid })
 	if i < 0 {
 		i = len(l.counts)
-		l.counts = append(l.counts, waitCount{pid: w.Process})
+		l.counts = append(l.counts, waitCount{pid: pid})
 	}
-	l.counts[i].waits++
+	return &l.counts[i]
 }
 
 // pids are the processes that waited.
@@ -121,6 +121,7 @@ type locksStats struct {
 	Starts  int     `json:"starts"`
 	Stops   int     `json:"stops"`
 	NoStop  int     `json:"starts_without_stop"`
+	NoStart int     `json:"stops_without_start"`
 	Total   float64 `json:"total_ms"`
 	Max     float64 `json:"max_ms"`
 	Mean    float64 `json:"mean_ms"`
@@ -145,11 +146,7 @@ func locksReport(l *locks, c *Context) *Report {
 		r.Rows.add(waits.Len(), func(i int) any { return waitRowOf(ptr(waits.At(i)), c) })
 		sums := l.sum(ended, abandoned, c)
 		s := locksStatsOf(pid, sums)
-		for _, x := range l.counts {
-			if x.pid == pid {
-				s.Waits = x.waits
-			}
-		}
+		s.Waits, s.NoStart = l.countOf(pid).waits, l.countOf(pid).early
 		stats = append(stats, s)
 		sec := c.section(pid)
 		sec.Verdict = locksVerdict(&s, sums, c)
@@ -310,7 +307,14 @@ func locksStatsOf(pid int, sums *lockSums) locksStats {
 }
 
 func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
+	var early []string
+	if s.NoStart > 0 {
+		early = []string{fmt.Sprintf("%s of which the trace lacks the beginning: for which lock and for how long is not told here.", count(s.NoStart, "wait"))}
+	}
 	if s.Starts == 0 {
+		if early != nil {
+			return early
+		}
 		return []string{"No thread waited for a lock."}
 	}
 	first := sums.locks[0]
@@ -320,7 +324,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	}
 	waited := fmt.Sprintf("%s waited for %s, ", count(s.Threads, "thread"), which)
 	if s.Stops == 0 {
-		return []string{waited + count(s.NoStop, "time") + ". For how long is not known: none of these waits has an end, which Lock.TryEnter that gives up does not tell, nor a trace that ends before."}
+		return append([]string{waited + count(s.NoStop, "time") + ". For how long is not known: none of these waits has an end, which Lock.TryEnter that gives up does not tell, nor a trace that ends before."}, early...)
 	}
 	total := nanos(s.Total)
 	judged := "Little of the time of the threads goes there."
@@ -343,7 +347,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	if s.NoStop > 0 {
 		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "more wait")))
 	}
-	return v
+	return append(v, early...)
 }
 
 func locksTables(ended *spool.List[lockRecord], sums *lockSums, c *Context) []Table {

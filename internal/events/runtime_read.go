@@ -269,14 +269,18 @@ func (c *locksCollector) wants(ev *nettrace.Event) bool {
 }
 
 func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
+	early := c.contentions.StopsWithoutStart
 	if x := c.contentions.Event(ev, ns, stack); x != nil {
 		c.contended(x, ns)
+	}
+	if c.contentions.StopsWithoutStart > early && c.in.at(ns) {
+		c.all.countOf(ev.ProcessID).early++
 	}
 	if c.waits && runtimeevents.IsContention(ev) {
 		c.held[thread{ev.ProcessID, ev.ThreadID}] = &heldWaits{since: ns}
 	}
 	if w := c.pending.Event(ev, ns, stack); w != nil && c.in.overlaps(w.Start, w.Stop) {
-		c.all.waited(w)
+		c.all.countOf(w.Process).waits++
 		if c.waits {
 			c.waited(w)
 		}

@@ -378,6 +378,28 @@ func TestWaitsWithoutEndOfATime(t *testing.T) {
 	}
 }
 
+// Waits that had begun before the recording are told.
+func TestWaitsWithoutStart(t *testing.T) {
+	from := func(start, to int64) RuntimeOptions { // the trace holds no start before the event of that number
+		n := int64(0)
+		return RuntimeOptions{Between: Stretch{To: to}, Wants: func(ev *nettrace.Event) bool {
+			n++
+			return n > start || !runtimeevents.IsContention(ev)
+		}}
+	}
+	early := func(o RuntimeOptions) any {
+		return statsOf(t, readReport(t, "locks", KindLocks, o))["stops_without_start"]
+	}
+	assert.EqualValues(t, 0, early(from(0, 0)))
+	some, before := early(from(1500, 0)), early(from(1500, 2e9))
+	assert.Greater(t, some, before)
+	assert.Positive(t, before)
+	assert.Contains(t, writeRuntime(t, readReport(t, "locks", KindLocks, from(1500, 0)), "text", 0), "of which the trace lacks the beginning")
+	all := readReport(t, "locks", KindLocks, from(1e9, 0))
+	assert.Contains(t, writeRuntime(t, all, "text", 0), "282 waits of which the trace lacks the beginning")
+	assert.EqualValues(t, 282, statsOf(t, all)["stops_without_start"])
+}
+
 // Where no wait has an end, nothing is said of how long they took, and no row is left out.
 func TestWaitsOfWhichNoneHasAnEnd(t *testing.T) {
 	r := readReport(t, "locks", KindLocks, RuntimeOptions{Wants: func(ev *nettrace.Event) bool { return !runtimeevents.IsContentionStop(ev) }})
