@@ -8,7 +8,7 @@
 // of the few values that nearly every tool needs. All bytes outside events
 // (brackets, top-level keys before and after the events) go to
 // [Options.Outside] as they come by, so that a program that copies both gives
-// back the very same file:
+// back the very same file, if that is one JSON document:
 //
 //	w := chromium.NewWriter(out)
 //	r, err := chromium.NewReader(in, &chromium.Options{Outside: w.Outside()})
@@ -27,17 +27,20 @@
 //
 // The object form ({"traceEvents":[...], ...} with any keys in any order), the
 // array form, the array form without its end (which is legal), and bare events
-// in sequence with commas, newlines or nothing between them. The reader takes
-// plain JSON text; compression is the caller's business.
+// in sequence with commas, newlines or nothing between them. In a copy the array
+// has its end, and bare events stand in one: viewers refuse them otherwise. The
+// reader takes plain JSON text; compression is the caller's business.
 //
 // # Damage
 //
 // A broken event is skipped up to the next whole one and told to
 // [Options.Warn]; small faults of syntax (unescaped quotes, stray commas,
-// NaN) are put right in [Event.Raw]. An input that ends too early gives all
-// whole events, then a [*FormatError] wrapping [io.ErrUnexpectedEOF]; what is
-// missing at the end is written to [Options.Outside], so that the copy is whole.
-// Memory is bounded by [Options.MaxEventSize], whatever the input.
+// NaN, bytes that are not UTF-8) are put right in [Event.Raw] and outside of
+// events. An input that ends too early gives all whole events, then a
+// [*FormatError] wrapping [io.ErrUnexpectedEOF]; what is missing at the end is
+// written to [Options.Outside]. What stands behind the document is left out, but
+// for its events with [Options.Behind]. So the copy of any input is one JSON
+// document. Memory is bounded by [Options.MaxEventSize], whatever the input.
 //
 // # Numbers
 //

@@ -1,9 +1,6 @@
 package chromium
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // An Event is one element of traceEvents. Its slices are parts of the reader's
 // buffer: they are valid until the next call of Read. Values are raw JSON text;
@@ -243,15 +240,17 @@ func inString(v []byte) []byte {
 
 // nameFacts are what is found out about a name once.
 type nameFacts struct {
-	faulty bool // see faulty
-	text   bool // it has no textFault
+	faulty bool // control characters or wrong escapes
+	text   bool // nothing is wrong with it
 }
 
 // nameID interns the raw text of a name.
 func (r *Reader) nameID(raw []byte) int32 {
 	id, isNew := r.names.id(raw)
 	if isNew {
-		r.known = append(r.known, nameFacts{faulty: faulty(raw), text: textFault(raw) == nil})
+		var f textFault
+		f.add(raw)
+		r.known = append(r.known, nameFacts{faulty: f.odd, text: f == textFault{}})
 		r.next = append(r.next, [2]int32{})
 	}
 	return id
@@ -345,7 +344,7 @@ func (r *Reader) learn(ev *Event) {
 		}
 	}
 	add(len(b), keyEnd, 0)
-	r.layoutPlain = !slices.ContainsFunc(r.layout.steps, func(s step) bool { return oddByte(s.lit) >= 0 })
+	r.layoutPlain = faultOf(b) == textFault{}
 	r.layoutCat = cloneInto(r.layoutCat, ev.Cat)
 	r.layoutPID, r.layoutTID = cloneInto(r.layoutPID, ev.PID), cloneInto(r.layoutTID, ev.TID)
 	r.layoutThread = r.lastThread

@@ -25,11 +25,12 @@ func (e *FormatError) Unwrap() error { return e.Err }
 var (
 	ErrSyntax   = errors.New("invalid JSON")                      // and could not be put right: the bytes were skipped
 	ErrNotEvent = errors.New("not an object")                     // an element of traceEvents; skipped
-	ErrTooLarge = errors.New("larger than the limit")             // passed on to Outside unread
+	ErrTooLarge = errors.New("larger than the limit")             // passed on to Outside as no event
 	ErrTooDeep  = errors.New("nested deeper than the limit")      // Read cannot go on
 	ErrComma    = errors.New("stray or missing comma")            // put right
 	ErrString   = errors.New("faulty text in a string or number") // put right
-	ErrTrailing = errors.New("bytes after the end of the trace")  // passed on to Outside unread
+	ErrUTF8     = errors.New("not UTF-8")                         // put right: U+FFFD stands for each such byte
+	ErrTrailing = errors.New("bytes after the end of the trace")  // left out, but for events: see Options.Behind
 	ErrNested   = errors.New("traceEvents inside traceEvents")    // read as if it stood once
 	ErrNoTrace  = errors.New("not trace event JSON")              // nothing of it can be read
 )
@@ -41,8 +42,8 @@ const (
 	FormUnknown Form = iota
 	FormObject       // {"traceEvents":[...], ...}
 	FormArray        // [...]
-	FormOpen         // [... without an end, which is legal
-	FormBare         // events in sequence without a bracket
+	FormOpen         // [... without an end, which is legal; Outside gets one
+	FormBare         // events in sequence without a bracket; Outside gets those of an array
 )
 
 // String returns the form in words: "object", "unterminated array".

@@ -42,18 +42,21 @@ func (r *Reader) readFrames() error {
 			} else if err := r.pass(); err != nil {
 				return err
 			}
-			if r.opts.StackFramesEnd != nil {
-				if err := r.opts.StackFramesEnd(r.frames); err != nil {
-					return err
-				}
+			if err := r.framesEnd(); err != nil {
+				return err
 			}
-			r.inFrames = false
 			r.open = r.open[:len(r.open)-1]
 			r.pos++
 			return r.pass()
 		case c == '"':
+			if err := r.separate("stackFrames", r.frames == 0); err != nil {
+				return err
+			}
 			if err := r.readFrame(); err != nil {
 				return err
+			}
+			if !r.inFrames { // broken, and something else is at hand
+				return nil
 			}
 			r.frames++
 		default:
@@ -64,6 +67,15 @@ func (r *Reader) readFrames() error {
 	}
 }
 
+// framesEnd lets the caller add entries.
+func (r *Reader) framesEnd() error {
+	r.inFrames, r.owed = false, false
+	if r.opts.StackFramesEnd == nil {
+		return nil
+	}
+	return r.opts.StackFramesEnd(r.frames)
+}
+
 // readFrame reads the entry whose key is at pos.
 func (r *Reader) readFrame() error {
 	s := &r.scan
@@ -71,7 +83,7 @@ func (r *Reader) readFrame() error {
 		b := r.buf[r.pos:r.end]
 		s.loose = false
 		var f StackFrame
-		from, n := s.frame(b, &f)
+		n := s.frame(b, &f)
 		if n == needMore {
 			if r.more(r.opts.MaxEventSize) {
 				continue
@@ -90,7 +102,7 @@ func (r *Reader) readFrame() error {
 				s.quotes = true
 				n = r.try(func(b []byte) (n int) {
 					f, s.loose = StackFrame{}, false
-					from, n = s.frame(b, &f)
+					n = s.frame(b, &f)
 					return n
 				})
 				if r.srcErr != nil {
@@ -107,26 +119,26 @@ func (r *Reader) readFrame() error {
 			return &FormatError{Offset: r.base + int64(r.pos+s.at), Where: "stackFrames", Err: ErrTooDeep}
 		}
 		f.Offset = r.base + int64(r.pos)
-		if s.loose || faulty(f.Name) || faulty(f.Category) {
-			if err := r.warn(f.Offset, fmt.Sprintf("stackFrames[%d]", r.frames), ErrString); err != nil {
+		fault := textFault{}
+		if !r.opts.Checked {
+			fault = faultOf(b[:n])
+		}
+		if fault.odd = fault.odd || s.loose; fault != (textFault{}) {
+			if err := r.tellFault(f.Offset, fmt.Sprintf("stackFrames[%d]", r.frames), fault); err != nil {
 				return err
 			}
-			r.fixed = s.fix(r.fixed[:0], b[from:n])
-			s.quotes = false
-			r.pos += from
 			if err := r.pass(); err != nil {
 				return err
 			}
+			r.fixed = s.fix(r.fixed[:0], b[:n])
+			s.quotes = false
 			if err := r.outside(r.fixed); err != nil {
 				return err
 			}
-			r.pos += n - from
+			r.pos += n
 			r.mark = r.pos
-			id := f.ID
-			off := f.Offset
-			f = StackFrame{}
-			s.object(r.fixed, 0, &f)
-			f.ID, f.Offset = id, off
+			f = StackFrame{Offset: f.Offset}
+			s.frame(r.fixed, &f)
 		} else {
 			r.pos += n
 			if err := r.pass(); err != nil {
@@ -140,30 +152,29 @@ func (r *Reader) readFrame() error {
 	}
 }
 
-// frame scans the member at b[0]: a key and an object. from is where the
-// object begins.
-func (s *scanner) frame(b []byte, f *StackFrame) (from, n int) {
+// frame scans the member at b[0]: a key and an object.
+func (s *scanner) frame(b []byte, f *StackFrame) int {
 	j := stringEnd(b, 1)
 	if j < 0 {
-		return 0, j
+		return j
 	}
 	f.ID = b[1:j]
 	i := skipSpace(b, j+1)
 	if i == len(b) {
-		return 0, needMore
+		return needMore
 	}
 	if b[i] != ':' {
 		s.at = i
-		return 0, badJSON
+		return badJSON
 	}
 	i = skipSpace(b, i+1)
 	if i == len(b) {
-		return 0, needMore
+		return needMore
 	}
 	if b[i] != '{' {
-		return i, s.value(b, i)
+		return s.value(b, i)
 	}
-	return i, s.object(b, i, f)
+	return s.object(b, i, f)
 }
 
 // object scans the object at b[i] for the values of f.
@@ -230,7 +241,7 @@ func (r *Reader) brokenFrame(at int) error {
 		return err
 	}
 	r.pos = max(at, r.pos)
-	r.mark = r.pos
+	r.mark, r.owed = r.pos, false
 	for {
 		for r.pos < r.end && r.buf[r.pos] != '}' {
 			r.pos++

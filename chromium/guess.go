@@ -177,7 +177,7 @@ func (r *Reader) note(ev *Event) {
 		return
 	}
 	x.layout = g.layout
-	x.plain = r.layoutPlain && r.known[ev.NameID].text && (!g.cat || oddByte(ev.Cat) < 0)
+	x.plain = r.layoutPlain && r.known[ev.NameID].text && (!g.cat || oddByte(ev.Cat) < 0) && (!g.sf || oddByte(ev.SF) < 0)
 	add := func(text *[]byte, value []byte) part {
 		from := len(*text)
 		*text = append(*text, value...)

@@ -13,8 +13,10 @@ type Options struct {
 	// Outside gets all bytes of the input that Read does not return in an
 	// event's Lead and Raw, in order and before the event that follows them:
 	// brackets, the other top-level keys, events that are too large. What is
-	// missing at the end of a broken input is written here as well, and what
-	// was skipped is not. A byte order mark is not passed on. Nil drops it all.
+	// missing is written here as well: the end of a broken input or of an open
+	// array, the brackets of bare events. What was skipped is not, and a byte order
+	// mark is not passed on. So a copy is one JSON document, whatever the input.
+	// Nil drops it all.
 	Outside io.Writer
 
 	// StackFrame is called for each entry of the top-level key stackFrames; it
@@ -33,6 +35,14 @@ type Options struct {
 	// ObjectEnd is called before the last brace of the object form, as StackFramesEnd is, so that
 	// the caller can add keys. n counts those there.
 	ObjectEnd func(n int) error
+
+	// EventsEnd is called before the bracket that ends an array of events, when Outside has had
+	// everything before it.
+	EventsEnd func() error
+
+	// Behind makes Read also return the events among the bytes that stand behind the end of the
+	// document. Outside has had all of the document then: a copy needs a place for them in it.
+	Behind bool
 
 	// MaxEventSize limits the bytes of one event and of one entry of
 	// stackFrames. Zero means DefaultMaxEventSize.
@@ -66,6 +76,7 @@ const (
 	atKeys         // in an object of the document, before a key
 	atEvents       // in traceEvents, the top-level array or a bare sequence
 	atTail         // behind the document
+	atBehind       // in what stands there and is no part of it
 	atEnd          // err is set
 )
 
@@ -88,12 +99,15 @@ type Reader struct {
 	bom      bool
 	count    int  // events returned or skipped
 	first    bool // no element yet in this array
+	blank    bool // no member yet in this object of the document
+	owed     bool // what is held lacks the comma before it
 	dropped  bool // an element was skipped, its comma is left over
 	ended    bool // the array has its end
 	found    bool // a traceEvents or a top-level array was seen
 	picky    bool // parse takes nothing without a phase
 	frames   int  // entries of stackFrames
 	inFrames bool
+	behind   behind // what stands behind the document
 	keys     []string
 	passTo   int64     // offset up to which events are passed on unread
 	spent    int64     // bytes of readings that came to nothing
@@ -177,6 +191,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.passTo, r.spent, r.keys = 0, 0, nil
 	r.guesser.open = r.guesser.open[:0]
 	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
+	r.blank, r.owed, r.behind = true, false, behind{}
 	return r.start()
 }
 
@@ -292,7 +307,17 @@ func (r *Reader) Read(ev *Event) error {
 				return r.fail(err)
 			}
 		case atTail:
-			return r.fail(r.readTail())
+			if err := r.readTail(); err != nil {
+				return r.fail(err)
+			}
+		case atBehind:
+			ok, err := r.readBehind(ev)
+			if err != nil {
+				return r.fail(err)
+			}
+			if ok {
+				return nil
+			}
 		}
 	}
 	return r.err
@@ -399,6 +424,12 @@ func (r *Reader) peek() (c byte, ok bool, err error) {
 
 // pass gives what is held before pos to Outside.
 func (r *Reader) pass() error {
+	if r.owed {
+		r.owed = false
+		if err := r.outside([]byte{','}); err != nil {
+			return err
+		}
+	}
 	b := r.buf[r.mark:r.pos]
 	r.mark = r.pos
 	return r.outside(b)
@@ -418,7 +449,7 @@ func (r *Reader) outside(b []byte) error {
 }
 
 func (r *Reader) where() string {
-	if n := len(r.open); r.form == FormBare || n > 0 && r.open[n-1] == '[' {
+	if n := len(r.open); r.state == atBehind || n > 0 && r.open[n-1] == '[' {
 		return fmt.Sprintf("traceEvents[%d]", r.count)
 	}
 	return "document"
@@ -470,8 +501,7 @@ func (r *Reader) start() error {
 			return err
 		}
 		if bare {
-			r.form, r.state, r.first, r.found = FormBare, atEvents, true, true
-			return nil
+			return r.enterBare()
 		}
 		r.form, r.state = FormObject, atKeys
 		r.open = append(r.open, '{')
@@ -479,8 +509,7 @@ func (r *Reader) start() error {
 		return r.pass()
 	case c == ',':
 		// A fragment that was to be appended to others begins with a comma.
-		r.form, r.state, r.first, r.found = FormBare, atEvents, true, true
-		return nil
+		return r.enterBare()
 	case c == '<':
 		return foreign("HTML; extract the trace from the page")
 	case c == '#':
@@ -488,6 +517,13 @@ func (r *Reader) start() error {
 	}
 	n := min(r.end-r.pos, 16)
 	return foreign(fmt.Sprintf("expected { or [, found %q", r.buf[r.pos:r.pos+n]))
+}
+
+// enterBare begins a sequence of events that stands in no array. To Outside it is one.
+func (r *Reader) enterBare() error {
+	r.form, r.state, r.first, r.found = FormBare, atEvents, true, true
+	r.open = append(r.open, '[')
+	return r.outside([]byte{'['})
 }
 
 // enterArray steps over the bracket of an array of events.
@@ -582,6 +618,7 @@ func (r *Reader) readKey() error {
 		}
 		r.pos++
 		r.open = r.open[:len(r.open)-1]
+		r.blank = false
 		if err := r.pass(); err != nil {
 			return err
 		}
@@ -594,6 +631,9 @@ func (r *Reader) readKey() error {
 		return nil
 	case c != '"':
 		return r.brokenKey()
+	}
+	if err := r.separate("document", r.blank); err != nil {
+		return err
 	}
 	// Scan the key and the first byte of its value within the window.
 	var name string
@@ -627,11 +667,19 @@ func (r *Reader) readKey() error {
 		}
 	}
 	c = r.buf[r.pos+value]
+	if want, bracket := r.wanted(); c == bracket && name != want && len(r.open) == 1 && nearly(name, want) {
+		if err := r.warn(r.base+int64(r.pos), "document", fmt.Errorf("%w: the key %q; it is read as %q", ErrSyntax, name, want)); err != nil {
+			return err
+		}
+		r.pos += value
+		return r.goOn()
+	}
 	if len(r.keys) < maxKeys {
 		r.keys = append(r.keys, name)
 	}
 	switch {
 	case name == "traceEvents" && c == '[':
+		r.blank = false
 		r.pos += value
 		return r.enterArray()
 	case name == "traceEvents" && c == '{' && len(r.open) < 16:
@@ -640,12 +688,14 @@ func (r *Reader) readKey() error {
 		}
 		r.pos += value + 1
 		r.open = append(r.open, '{')
+		r.blank = true
 		return r.pass()
 	case name == "traceEvents":
 		if err := r.warn(r.base+int64(r.pos+value), "traceEvents", fmt.Errorf("%w: expected an array, found %q", ErrNotEvent, c)); err != nil {
 			return err
 		}
 	case name == "stackFrames" && c == '{':
+		r.blank = false
 		r.pos += value + 1
 		return r.readFrames()
 	}
@@ -664,21 +714,37 @@ func (r *Reader) objectEnd() error {
 	return r.opts.ObjectEnd(len(r.keys))
 }
 
-// brokenKey gives up on the rest of the document: without its keys nothing
-// behind this point can be understood.
+// separate makes the separator that is held before a member of an object what it should be.
+func (r *Reader) separate(where string, first bool) error {
+	held := r.buf[r.mark:r.pos]
+	commas := bytes.Count(held, []byte{','})
+	if first && commas == 0 || !first && commas == 1 {
+		return nil
+	}
+	if err := r.warn(r.base+int64(r.mark), where, ErrComma); err != nil {
+		return err
+	}
+	r.owed = !first && commas == 0
+	for i, c := range held {
+		if c == ',' && (first || i > bytes.IndexByte(held, ',')) {
+			held[i] = ' '
+		}
+	}
+	return nil
+}
+
+// brokenKey goes on at the events, if they are still to come. Else it gives up on the rest of the
+// document: without its keys nothing behind this point can be understood.
 func (r *Reader) brokenKey() error {
 	off := r.base + int64(r.pos)
 	err := fmt.Errorf("%w: expected a key, found %q", ErrSyntax, r.buf[r.pos:min(r.end, r.pos+16)])
 	r.mark = r.pos
-	if e := r.closeAll(); e != nil {
-		return e
-	}
-	return &FormatError{Offset: off, Where: "document", Err: err}
+	return r.brokenValue(&FormatError{Offset: off, Where: "document", Err: err})
 }
 
 // closeAll writes the brackets that are missing.
 func (r *Reader) closeAll() error {
-	r.value = nil
+	r.value, r.owed = nil, false
 	for n := len(r.open) - 1; n >= 0; n-- {
 		c := byte('}')
 		if r.open[n] == '[' {
@@ -701,11 +767,8 @@ func (r *Reader) cut(off int64, where string) error {
 	r.mark = r.end
 	r.pos = r.end
 	if r.inFrames {
-		r.inFrames = false
-		if r.opts.StackFramesEnd != nil {
-			if err := r.opts.StackFramesEnd(r.frames); err != nil {
-				return err
-			}
+		if err := r.framesEnd(); err != nil {
+			return err
 		}
 	}
 	if err := r.closeAll(); err != nil {
@@ -726,21 +789,12 @@ func (r *Reader) readTail() error {
 	if !ok {
 		return io.EOF
 	}
-	if err := r.warn(r.InputOffset(), "document", fmt.Errorf("%w, beginning with %q", ErrTrailing, c)); err != nil {
-		return err
+	r.behind = behind{from: r.InputOffset(), begins: c}
+	if r.opts.Strict {
+		return r.behind.tell(r)
 	}
-	for {
-		r.pos = r.end
-		if err := r.pass(); err != nil {
-			return err
-		}
-		if !r.more(1 << 30) {
-			if r.srcErr != nil {
-				return r.srcErr
-			}
-			return io.EOF
-		}
-	}
+	r.state = atBehind
+	return nil
 }
 
 // readElement reads the separator and the element at pos. ok is false if there
@@ -774,7 +828,7 @@ func (r *Reader) readElement(ev *Event) (ok bool, err error) {
 				if r.srcErr != nil {
 					return false, r.srcErr
 				}
-				return false, r.eventsAtEOF(commas)
+				return false, r.eventsAtEOF()
 			}
 		}
 	}
@@ -795,10 +849,10 @@ func (r *Reader) lead(commas int) ([]byte, error) {
 	if r.first {
 		want = 0
 	}
-	if commas == want || r.form == FormBare && commas < 2 {
+	if commas == want {
 		return lead, nil
 	}
-	if !r.dropped {
+	if !r.dropped && (r.form != FormBare || commas > 1) {
 		if err := r.warn(r.base+int64(r.mark), r.where(), ErrComma); err != nil {
 			return nil, err
 		}
@@ -817,23 +871,23 @@ func (r *Reader) lead(commas int) ([]byte, error) {
 
 // endArray steps over the bracket at pos.
 func (r *Reader) endArray(commas int) error {
-	if len(r.open) == 0 { // the fragment of an array
-		r.pos++
-		r.state = atTail
-		return r.pass()
-	}
 	if commas > 0 {
-		if err := r.warn(r.base+int64(r.mark), r.where(), ErrComma); err != nil {
-			return err
-		}
-		for _, c := range r.buf[r.mark:r.pos] {
-			if c != ',' {
-				if err := r.outside([]byte{c}); err != nil {
-					return err
-				}
+		if r.form != FormBare {
+			if err := r.warn(r.base+int64(r.mark), r.where(), ErrComma); err != nil {
+				return err
 			}
 		}
-		r.mark = r.pos
+		if err := r.withoutCommas(); err != nil {
+			return err
+		}
+	}
+	if r.opts.EventsEnd != nil {
+		if err := r.pass(); err != nil {
+			return err
+		}
+		if err := r.opts.EventsEnd(); err != nil {
+			return err
+		}
 	}
 	r.pos++
 	r.ended = true
@@ -845,12 +899,22 @@ func (r *Reader) endArray(commas int) error {
 	return r.pass()
 }
 
+// withoutCommas passes on the blanks of the separator that is held.
+func (r *Reader) withoutCommas() error {
+	held := r.buf[r.mark:r.pos]
+	r.mark = r.pos
+	return r.outside(bytes.ReplaceAll(held, []byte{','}, nil))
+}
+
 // eventsAtEOF ends an array that has no bracket.
-func (r *Reader) eventsAtEOF(commas int) error {
+func (r *Reader) eventsAtEOF() error {
 	if r.form == FormObject {
 		return r.cut(r.base+int64(r.mark), r.where())
 	}
-	if err := r.pass(); err != nil {
+	if err := r.withoutCommas(); err != nil {
+		return err
+	}
+	if err := r.closeAll(); err != nil {
 		return err
 	}
 	return io.EOF
@@ -897,7 +961,7 @@ func (r *Reader) readEvent(ev *Event, commas int) (ok bool, err error) {
 				return false, r.srcErr
 			}
 			if !r.eof {
-				return false, r.largeEvent()
+				return false, r.largeEvent(commas)
 			}
 		}
 		return r.brokenEvent(ev, commas, n)
@@ -933,17 +997,15 @@ func (r *Reader) finish(ev *Event, n int, lead []byte) error {
 	ev.Lead = lead
 	ev.Offset = r.base + int64(r.pos)
 	ev.First = r.first
-	var fault error
+	var fault textFault
 	if !r.opts.Checked && (r.missed || !r.plain) {
-		fault = textFault(ev.Raw)
+		fault = faultOf(ev.Raw)
 	}
-	if fault == errNotUTF8 { // viewers show it somehow, and it stays as it is
-		if err := r.warn(ev.Offset, r.where(), fault); err != nil {
-			return err
-		}
+	if r.missed && r.scan.loose || r.known[ev.NameID].faulty {
+		fault.odd = true
 	}
-	if r.missed && r.scan.loose || r.known[ev.NameID].faulty || fault == ErrString {
-		if err := r.warn(ev.Offset, r.where(), ErrString); err != nil {
+	if fault != (textFault{}) {
+		if err := r.tellFault(ev.Offset, r.where(), fault); err != nil {
 			return err
 		}
 		r.fixed = r.scan.fix(r.fixed[:0], ev.Raw)

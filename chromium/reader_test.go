@@ -3,6 +3,7 @@ package chromium_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,15 +112,20 @@ func unpack(t testing.TB, b []byte) []byte {
 	return b
 }
 
-// A copy without changes has the bytes of the input, and the events are those
-// that a whole-file JSON parser finds.
+// A copy without changes has the bytes of the input, with its end where an array has none, and the events
+// are those that a whole-file JSON parser finds.
 func TestIdentity(t *testing.T) {
 	for name, in := range corpus(t) {
 		t.Run(name, func(t *testing.T) {
 			c := runCopy(bytes.NewReader(in), chromium.Options{})
 			require.NoError(t, c.err)
 			assert.Empty(t, c.warned)
-			assert.True(t, c.out == string(in), "the copy differs from the input")
+			want := string(in)
+			if c.form == chromium.FormOpen {
+				want = closed(want)
+			}
+			assert.True(t, c.out == want, "the copy differs from the input")
+			assert.True(t, json.Valid([]byte(c.out)))
 			assert.Equal(t, wantEvents(t, in), len(c.raws))
 			for i, raw := range c.raws {
 				if !assert.True(t, json.Valid([]byte(raw)), "event %d: %s", i, raw) {
@@ -128,6 +134,12 @@ func TestIdentity(t *testing.T) {
 			}
 		})
 	}
+}
+
+// closed is an open array with its end.
+func closed(in string) string {
+	end := strings.TrimRight(in, ", \n\r\t")
+	return end + strings.ReplaceAll(in[len(end):], ",", "") + "]"
 }
 
 // wantEvents counts the events with encoding/json.
@@ -256,23 +268,24 @@ func TestForms(t *testing.T) {
 		name, in string
 		form     chromium.Form
 		events   int
+		out      string // "": as in
 	}{
-		{"object", `{"traceEvents":[` + eventA + `,` + eventB + `]}`, chromium.FormObject, 2},
-		{"empty object form", `{"traceEvents":[]}`, chromium.FormObject, 0},
-		{"keys on both sides", "\n{ \"a\" : [1,{\"x\":\"]\"}] , \"traceEvents\" : [ " + eventA + "\n,\n" + eventB + " ] , \"stackFrames\":{}, \"b\":null }\n", chromium.FormObject, 2},
-		{"escaped key", `{"trace\u0045vents":[` + eventA + `]}`, chromium.FormObject, 1},
-		{"two arrays", `{"traceEvents":[` + eventA + `],"traceEvents":[` + eventB + `]}`, chromium.FormObject, 2},
-		{"array", `[` + eventA + `,` + eventB + `]`, chromium.FormArray, 2},
-		{"empty array", `[]`, chromium.FormArray, 0},
-		{"open array", `[` + eventA + `,` + eventB, chromium.FormOpen, 2},
-		{"open array, comma", `[` + eventA + ",\n", chromium.FormOpen, 1},
-		{"bracket only", `[`, chromium.FormOpen, 0},
-		{"bare", eventA + ",\n" + eventB + ",\n", chromium.FormBare, 2},
-		{"bare, comma first", "," + eventA + "\n," + eventB, chromium.FormBare, 2},
-		{"bare, one", eventA, chromium.FormBare, 1},
-		{"NDJSON", eventA + "\n" + eventB + "\n", chromium.FormBare, 2},
-		{"nothing between", eventA + eventB, chromium.FormBare, 2},
-		{"empty event", `[` + eventA + `,{}]`, chromium.FormArray, 2},
+		{"object", `{"traceEvents":[` + eventA + `,` + eventB + `]}`, chromium.FormObject, 2, ""},
+		{"empty object form", `{"traceEvents":[]}`, chromium.FormObject, 0, ""},
+		{"keys on both sides", "\n{ \"a\" : [1,{\"x\":\"]\"}] , \"traceEvents\" : [ " + eventA + "\n,\n" + eventB + " ] , \"stackFrames\":{}, \"b\":null }\n", chromium.FormObject, 2, ""},
+		{"escaped key", `{"trace\u0045vents":[` + eventA + `]}`, chromium.FormObject, 1, ""},
+		{"two arrays", `{"traceEvents":[` + eventA + `],"traceEvents":[` + eventB + `]}`, chromium.FormObject, 2, ""},
+		{"array", `[` + eventA + `,` + eventB + `]`, chromium.FormArray, 2, ""},
+		{"empty array", `[]`, chromium.FormArray, 0, ""},
+		{"open array", `[` + eventA + `,` + eventB, chromium.FormOpen, 2, `[` + eventA + `,` + eventB + `]`},
+		{"open array, comma", `[` + eventA + ",\n", chromium.FormOpen, 1, `[` + eventA + "\n]"},
+		{"bracket only", `[`, chromium.FormOpen, 0, `[]`},
+		{"bare", eventA + ",\n" + eventB + ",\n", chromium.FormBare, 2, `[` + eventA + ",\n" + eventB + "\n]"},
+		{"bare, comma first", "," + eventA + "\n," + eventB, chromium.FormBare, 2, `[` + eventA + "\n," + eventB + `]`},
+		{"bare, one", eventA, chromium.FormBare, 1, `[` + eventA + `]`},
+		{"NDJSON", eventA + "\n" + eventB + "\n", chromium.FormBare, 2, `[` + eventA + ",\n" + eventB + "\n]"},
+		{"nothing between", eventA + eventB, chromium.FormBare, 2, `[` + eventA + `,` + eventB + `]`},
+		{"empty event", `[` + eventA + `,{}]`, chromium.FormArray, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, chunk := range []int{0, 1} {
@@ -283,7 +296,8 @@ func TestForms(t *testing.T) {
 				got := runCopy(in, chromium.Options{})
 				require.NoError(t, got.err)
 				assert.Empty(t, got.warned)
-				assert.Equal(t, c.in, got.out)
+				assert.Equal(t, cmp.Or(c.out, c.in), got.out)
+				assert.True(t, json.Valid([]byte(got.out)))
 				assert.Len(t, got.raws, c.events)
 				assert.Equal(t, c.form, got.form)
 			}
@@ -308,8 +322,9 @@ func TestMalformed(t *testing.T) {
 		{"7 cut in a value behind the events", `{"traceEvents":[` + a + `],"x":{"y":[1,{"z":"half`, `{"traceEvents":[` + a + `],"x":{"y":[1,{}]}}`, 1, "", "unexpected EOF"},
 		{"7 cut in a key", `{"traceEvents":[` + a + `],"x":1,"tr`, `{"traceEvents":[` + a + `],"x":1}`, 1, "", "unexpected EOF"},
 		{"7 cut in stackFrames", `{"traceEvents":[` + a + `],"stackFrames":{"0":{"name":"x"},"1":{"na`, `{"traceEvents":[` + a + `],"stackFrames":{"0":{"name":"x"}}}`, 1, "", "unexpected EOF"},
-		{"9 two arrays", `[` + a + `][` + b + `]`, `[` + a + `][` + b + `]`, 1, "after the end", ""},
-		{"9 two objects", `{"traceEvents":[` + a + `]}{"traceEvents":[` + b + `]}`, `{"traceEvents":[` + a + `]}{"traceEvents":[` + b + `]}`, 1, "after the end", ""},
+		{"9 two arrays", `[` + a + `][` + b + `]`, `[` + a + `]`, 1, "after the end", ""},
+		{"9 two objects", `{"traceEvents":[` + a + `]}{"traceEvents":[` + b + `]}`, `{"traceEvents":[` + a + `]}`, 1, "after the end", ""},
+		{"bytes behind the end", `{"traceEvents":[` + a + `]}` + "\n\x00\x00", `{"traceEvents":[` + a + `]}` + "\n", 1, "beginning with '\\x00'", ""},
 		{"10 leading comma", `[,` + a + `]`, `[` + a + `]`, 1, "comma", ""},
 		{"10 doubled comma", `[` + a + `,,` + b + `]`, `[` + a + `,` + b + `]`, 2, "comma", ""},
 		{"10 missing comma", `[` + a + "\n" + b + `]`, `[` + a + ",\n" + b + `]`, 2, "comma", ""},
@@ -322,7 +337,23 @@ func TestMalformed(t *testing.T) {
 		{"15 unescaped quote", `[{"name":"say "hi" now","ph":"B"},` + b + `]`, `[{"name":"say \"hi\" now","ph":"B"},` + b + `]`, 2, "faulty", ""},
 		{"15 unescaped quote in a category", `{"traceEvents":[` + a + `],"stackFrames":{"0":{"name":"x","category":"--dir "C:\app""},"1":{"name":"y"}}}`,
 			`{"traceEvents":[` + a + `],"stackFrames":{"0":{"name":"x","category":"--dir \"C:\\app\""},"1":{"name":"y"}}}`, 1, "faulty", ""},
-		{"16 invalid UTF-8", "[{\"name\":\"a\xff\xfe\",\"ph\":\"B\"}]", "[{\"name\":\"a\xff\xfe\",\"ph\":\"B\"}]", 1, "UTF-8", ""},
+		{"16 invalid UTF-8", "[{\"name\":\"a\xff\xfe\",\"ph\":\"B\"}]", "[{\"name\":\"a\ufffd\ufffd\",\"ph\":\"B\"}]", 1, "2 bytes that are not UTF-8", ""},
+		{"16 in args, with control characters", "[{\"ph\":\"B\",\"args\":{\"é\":\"\xe9\x01\"}}]", `[{"ph":"B","args":{"é":"` + "\ufffd" + `\u0001"}}]`, 1, "faulty", ""},
+		{"16 in a category", "[{\"cat\":\"\xe9\",\"ph\":\"B\"},{\"cat\":\"\xe9\",\"ph\":\"E\"}]", "[{\"cat\":\"\ufffd\",\"ph\":\"B\"},{\"cat\":\"\ufffd\",\"ph\":\"E\"}]", 2, "UTF-8", ""},
+		{"16 in a key", "[{\"\xe9\":1,\"ph\":\"B\"}]", "[{\"\ufffd\":1,\"ph\":\"B\"}]", 1, "UTF-8", ""},
+		{"16 in stackFrames", "{\"stackFrames\":{\"\xe9\":{\"name\":\"\xe9\"}},\"traceEvents\":[" + a + "]}", "{\"stackFrames\":{\"\ufffd\":{\"name\":\"\ufffd\"}},\"traceEvents\":[" + a + "]}", 1, "UTF-8", ""},
+		{"16 outside events", "{\"\xe9\":[\"\xe9\"],\"traceEvents\":[" + a + "]}", "{\"\ufffd\":[\"\ufffd\"],\"traceEvents\":[" + a + "]}", 1, "UTF-8", ""},
+		{"line break in args", "[{\"ph\":\"B\",\"args\":{\n\"a\":\"x\ny\"}}," + b + "]", "[{\"ph\":\"B\",\"args\":{\n\"a\":\"x\\ny\"}}," + b + "]", 2, "faulty", ""},
+		{"unescaped backslash in args", `[{"ph":"B","args":{"a":"C:\app\q"}},{"ph":"B","args":{"a":"C:\app\q"}}]`, `[{"ph":"B","args":{"a":"C:\\app\\q"}},{"ph":"B","args":{"a":"C:\\app\\q"}}]`, 2, "faulty", ""},
+		{"faults outside events", `{,"a":{,"b":[1,,2,],"c":NaN,},, "d":"\q" "traceEvents":[` + a + `],"e":01}`, `{ "a":{"b":[1,2],"c":"NaN"},  "d":"\\q", "traceEvents":[` + a + `],"e":1}`, 1, "comma", ""},
+		{"commas in stackFrames", `{"traceEvents":[` + a + `],"stackFrames":{,"0":{"name":"x"},,"1":{"name":"y"} "2":{"name":"z"}}}`, `{"traceEvents":[` + a + `],"stackFrames":{ "0":{"name":"x"}, "1":{"name":"y"}, "2":{"name":"z"}}}`, 1, "comma", ""},
+		{"broken key before the events", `{"a":1,b":2,"traceEvents":[` + a + `],"c":3}`, `{"a":1, "traceEvents":[` + a + `],"c":3}`, 1, "invalid JSON", ""},
+		{"broken first key", `{"a" 1,"traceEvents":[` + a + `]}`, `{"traceEvents":[` + a + `]}`, 1, "invalid JSON", ""},
+		{"broken colon", `{"traceEvents"[` + a + `],"c":3}`, `{"traceEvents":[` + a + `],"c":3}`, 1, "invalid JSON", ""},
+		{"broken quote", `{"x":1,"traceEventsb:[` + a + `]}`, `{"x":1, "traceEvents":[` + a + `]}`, 1, "invalid JSON", ""},
+		{"another quote", `{"x":1,!traceEvents":[` + a + `]}`, `{"x":1, "traceEvents":[` + a + `]}`, 1, "invalid JSON", ""},
+		{"a letter of the key", `{"x":1,"traceEventr":[` + a + `],"stbckFrames":{"0":{"name":"x"}}}`, `{"x":1, "traceEvents":[` + a + `], "stackFrames":{"0":{"name":"x"}}}`, 1, "read as", ""},
+		{"broken key before stackFrames", `{"traceEvents":[` + a + `],a":2,"stackFrames":{"0":{"name":"x"}}}`, `{"traceEvents":[` + a + `], "stackFrames":{"0":{"name":"x"}}}`, 1, "invalid JSON", ""},
 		{"control character in args", "[{\"name\":\"é\",\"ph\":\"B\",\"args\":{\"a\":\"x\x01y\"}}," + b + "]", `[{"name":"é","ph":"B","args":{"a":"x\u0001y"}},` + b + "]", 2, "faulty", ""},
 		{"18 lone surrogate", `[{"name":"\ud83d","ph":"B"}]`, `[{"name":"\ud83d","ph":"B"}]`, 1, "", ""},
 		{"19 NaN", `[{"name":"c","ph":"C","ts":1,"args":{"v":NaN,"w":-Infinity}}]`, `[{"name":"c","ph":"C","ts":1,"args":{"v":"NaN","w":"-Infinity"}}]`, 1, "faulty", ""},

@@ -5,16 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // Skipping of what is broken, too large or of no interest.
 
-// largeEvent passes the event at pos on unread.
-func (r *Reader) largeEvent() error {
+// largeEvent passes the event at pos on as no event.
+func (r *Reader) largeEvent(commas int) error {
 	if err := r.warn(r.base+int64(r.pos), r.where(), fmt.Errorf("event %w of %d bytes", ErrTooLarge, r.opts.MaxEventSize)); err != nil {
 		return err
 	}
-	if err := r.pass(); err != nil { // its separator
+	lead, err := r.lead(commas)
+	if err != nil {
+		return err
+	}
+	r.mark = r.pos
+	if err := r.outside(lead); err != nil {
 		return err
 	}
 	if err := r.skipValue(r.where(), false); err != nil {
@@ -209,10 +215,19 @@ func (r *Reader) endsArray(i int) bool {
 
 // skipValue passes on one value, and with key the member that it is the value
 // of, of any size. Bytes go to Outside as soon as the document could be closed
-// behind them.
+// behind them; what is no JSON is put right as in events.
 func (r *Reader) skipValue(where string, key bool) error {
 	kinds := &r.skip
 	kinds.n = 0
+	commas := bytes.Count(r.buf[r.mark:r.pos], []byte{','}) // before what is at pos
+	first := commas == 0                                    // it stands behind an opening bracket, or is all
+	loose := false                                          // what is held is no valid JSON
+	hasKey := false                                         // a key is out, and its value is not
+	pass := func() error {
+		err := r.passValue(where, loose, commas, first)
+		commas, first, loose, hasKey = 0, false, false, false
+		return err
+	}
 	const (
 		value  = iota
 		member // behind an opening bracket or a comma: a key, a value or the end
@@ -224,16 +239,27 @@ func (r *Reader) skipValue(where string, key bool) error {
 		at = member
 	}
 	inObject := func() bool { return kinds.n == 0 && key || kinds.n > 0 && kinds.top() }
+	closed := func() error {
+		if hasKey {
+			if err := r.outside([]byte(":null")); err != nil {
+				return err
+			}
+		}
+		for ; kinds.n > 0; kinds.n-- {
+			c := byte(']')
+			if kinds.top() {
+				c = '}'
+			}
+			if err := r.outside([]byte{c}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	fail := func(err error) error {
 		if err == io.ErrUnexpectedEOF {
-			for ; kinds.n > 0; kinds.n-- {
-				c := byte(']')
-				if kinds.top() {
-					c = '}'
-				}
-				if err := r.outside([]byte{c}); err != nil {
-					return err
-				}
+			if err := closed(); err != nil {
+				return err
 			}
 			return r.cut(r.base+int64(r.end), where)
 		}
@@ -245,14 +271,15 @@ func (r *Reader) skipValue(where string, key bool) error {
 		if r.opts.Strict {
 			return err
 		}
-		for ; kinds.n > 0; kinds.n-- {
-			c := byte(']')
-			if kinds.top() {
-				c = '}'
-			}
-			if e := r.outside([]byte{c}); e != nil {
-				return e
-			}
+		if hasKey || kinds.n > 0 {
+			r.blank = false
+		}
+		if err := closed(); err != nil {
+			return err
+		}
+		r.mark = r.pos
+		if !key {
+			return r.warn(off, where, err.Err)
 		}
 		return r.brokenValue(err)
 	}
@@ -273,14 +300,22 @@ func (r *Reader) skipValue(where string, key bool) error {
 			at = value
 		case at == after && c == ',' || at == member && c == ',':
 			r.pos++
+			if commas++; commas > 1 || first {
+				loose = true
+			}
 			at = member
 		case kinds.n > 0 && (c == '}' && kinds.top() || c == ']' && !kinds.top()) && (at == after || at == member):
 			r.pos++
 			kinds.n--
-			if err := r.pass(); err != nil {
+			loose = loose || commas > 0
+			first = true // no comma stands before it
+			if err := pass(); err != nil {
 				return err
 			}
 			if kinds.n == 0 {
+				if key && !r.inFrames {
+					r.blank = false
+				}
 				return nil
 			}
 			at = after
@@ -288,12 +323,12 @@ func (r *Reader) skipValue(where string, key bool) error {
 			return broken()
 		case c == '"':
 			isKey := at == member && inObject()
-			if err := r.skipString(isKey); err != nil {
+			if err := r.skipString(isKey, where, pass); err != nil {
 				return fail(err)
 			}
 			at = after
 			if isKey {
-				at = colon
+				at, hasKey = colon, r.mark == r.pos
 			}
 		case at == member && inObject():
 			return broken()
@@ -304,60 +339,131 @@ func (r *Reader) skipValue(where string, key bool) error {
 			kinds.push(c == '{')
 			r.pos++
 			at = member
-			if err := r.pass(); err != nil {
+			if err := pass(); err != nil {
 				return err
 			}
+			first = true
 		case literalByte[c]:
-			passed := false
-			for {
-				for r.pos < r.end && literalByte[r.buf[r.pos]] {
-					r.pos++
-				}
-				if r.pos < r.end {
-					break
-				}
-				if r.end-r.mark >= 1<<20 {
-					passed = true
-					if err := r.pass(); err != nil {
-						return err
-					}
-				}
-				if !r.more(1 << 30) {
-					break
-				}
+			valid, err := r.skipLiteral(pass)
+			if err != nil {
+				return fail(err)
 			}
-			if r.srcErr != nil {
-				return r.srcErr
-			}
-			if r.pos == r.end {
-				if passed { // ends any number that began well
-					if err := r.outside([]byte{'0'}); err != nil {
-						return err
-					}
-				}
-				return fail(io.ErrUnexpectedEOF)
-			}
+			loose = loose || !valid
 			at = after
 		default:
 			return broken()
 		}
 		if at == after {
-			if err := r.pass(); err != nil {
+			if err := pass(); err != nil {
 				return err
 			}
 			if kinds.n == 0 {
+				if key && !r.inFrames {
+					r.blank = false
+				}
 				return nil
 			}
 		}
 	}
 }
 
+// passValue passes on what is held of a value: the separator before it, a key perhaps, and a whole token.
+func (r *Reader) passValue(where string, loose bool, commas int, first bool) error {
+	held := r.buf[r.mark:r.pos]
+	var fault textFault
+	if !r.opts.Checked {
+		fault = faultOf(held)
+	}
+	if fault.odd = fault.odd || loose; fault == (textFault{}) {
+		return r.pass()
+	}
+	if err := r.tellFault(r.base+int64(r.mark), where, fault); err != nil {
+		return err
+	}
+	r.mark = r.pos
+	r.fixed = r.fixed[:0]
+	if commas > 0 && !first || r.owed {
+		r.owed = false
+		r.fixed = append(r.fixed, ',')
+	}
+	for len(held) > 0 && (isSpace(held[0]) || held[0] == ',') {
+		if held[0] != ',' {
+			r.fixed = append(r.fixed, held[0])
+		}
+		held = held[1:]
+	}
+	r.fixed = r.scan.fix(r.fixed, held)
+	return r.outside(r.fixed)
+}
+
+// skipLiteral steps over the number or word at pos, and reports whether it is valid. Of one that is larger than a
+// megabyte the digits that it begins with are passed on.
+func (r *Reader) skipLiteral(pass func() error) (valid bool, err error) {
+	from := r.pos - r.mark // mark may move
+	digits, passed := true, false
+	for {
+		for r.pos < r.end && literalByte[r.buf[r.pos]] {
+			if c := r.buf[r.pos]; digits && (c < '0' || c > '9') && (passed || r.pos > r.mark+from) {
+				if digits = false; passed {
+					if err := r.pass(); err != nil {
+						return false, err
+					}
+				}
+			}
+			r.pos++
+		}
+		if passed && !digits {
+			r.mark = r.pos
+		}
+		if r.pos < r.end {
+			break
+		}
+		if r.end-r.mark >= 1<<20 {
+			switch text := r.buf[r.mark+from : r.pos]; {
+			case passed && digits:
+				if err := r.pass(); err != nil {
+					return false, err
+				}
+			case digits && validLiteral(text):
+				if err := pass(); err != nil {
+					return false, err
+				}
+			default: // no number that anybody would write
+				r.pos = r.mark + from
+				r.buf[r.pos] = '0'
+				r.pos++
+				if err := pass(); err != nil {
+					return false, err
+				}
+				r.pos, r.mark = r.end, r.end
+				digits = false
+			}
+			passed, from = true, 0
+		}
+		if !r.more(1 << 30) {
+			break
+		}
+	}
+	if r.srcErr != nil {
+		return false, r.srcErr
+	}
+	if r.pos == r.end {
+		if passed { // ends any number that began well
+			if err := r.outside([]byte{'0'}); err != nil {
+				return false, err
+			}
+		}
+		return false, io.ErrUnexpectedEOF
+	}
+	return passed || validLiteral(r.buf[r.mark+from:r.pos]), nil
+}
+
 // errInString says that the input ended in a string that was closed.
 var errInString = io.ErrUnexpectedEOF
 
 // skipString steps over the string at pos. One that is larger than a megabyte
-// is passed on in parts and, if it has no end, closed.
-func (r *Reader) skipString(isKey bool) error {
+// is passed on in parts and, if it has no end, closed; nothing of it is held then.
+func (r *Reader) skipString(isKey bool, where string, pass func() error) error {
 	for {
 		if j := stringEnd(r.buf[:r.end], r.pos+1); j >= 0 {
 			r.pos = j + 1
@@ -373,28 +479,43 @@ func (r *Reader) skipString(isKey bool) error {
 	if r.eof && r.end-r.mark < 1<<20 {
 		return io.ErrUnexpectedEOF
 	}
+	if err := pass(); err != nil { // what stands before it
+		return err
+	}
 	r.pos++
+	if err := r.pass(); err != nil {
+		return err
+	}
 	for {
-		// Step over what is plain; a backslash and what it escapes stay together.
+		// Step over what is plain; a backslash and what it escapes stay together, and so do the bytes of a character.
 		b := r.buf[:r.end]
+		ends := false
 		for r.pos < r.end {
 			i := bytes.IndexAny(b[r.pos:], `"\`)
 			if i < 0 {
 				r.pos = r.end
+				for k := 1; k < utf8.UTFMax && !r.eof && r.end-k >= r.mark; k++ {
+					if c := b[r.end-k:]; utf8.RuneStart(c[0]) {
+						if !utf8.FullRune(c) {
+							r.pos = r.end - k
+						}
+						break
+					}
+				}
 				break
 			}
 			r.pos += i
-			if b[r.pos] == '"' {
-				r.pos++
-				return nil
-			}
-			if r.end-r.pos < 6 && !r.eof {
+			if ends = b[r.pos] == '"'; ends || r.end-r.pos < 6 && !r.eof {
 				break
 			}
-			r.pos = min(r.pos+2, r.end)
+			r.pos += max(1, escapeLen(b[r.pos:]))
 		}
-		if err := r.pass(); err != nil {
+		if err := r.passText(where); err != nil {
 			return err
+		}
+		if ends {
+			r.pos++
+			return r.pass()
 		}
 		if !r.more(1 << 20) {
 			if r.srcErr != nil {
@@ -412,31 +533,56 @@ func (r *Reader) skipString(isKey bool) error {
 	}
 }
 
-// brokenValue goes on behind a broken top-level value if the events are still
-// to come; what was passed on of the value has been closed.
+// passText passes on what is held of a string.
+func (r *Reader) passText(where string) error {
+	held := r.buf[r.mark:r.pos]
+	var fault textFault
+	if !r.opts.Checked {
+		fault.add(held)
+	}
+	if fault == (textFault{}) {
+		return r.pass()
+	}
+	if err := r.tellFault(r.base+int64(r.mark), where, fault); err != nil {
+		return err
+	}
+	r.mark = r.pos
+	r.fixed = fixString(r.fixed[:0], held)
+	return r.outside(r.fixed)
+}
+
+// brokenValue goes on behind a broken top-level member at the events, or at the stack frames, if these are still to
+// come; what was passed on of the member has been closed.
 func (r *Reader) brokenValue(fe *FormatError) error {
-	want := []byte(`"traceEvents"`)
-	for !r.found {
-		if i := bytes.Index(r.buf[r.pos:r.end], want); i >= 0 {
+	if r.inFrames {
+		if err := r.framesEnd(); err != nil {
+			return err
+		}
+		r.open = r.open[:len(r.open)-1]
+		if err := r.outside([]byte{'}'}); err != nil {
+			return err
+		}
+	}
+	r.value, r.owed = nil, false
+	for !r.found || r.frames == 0 {
+		word, bracket := r.wanted()
+		if i := bytes.Index(r.buf[r.pos:r.end], []byte(word)); i >= 0 {
 			r.pos += i
 			r.mark = r.pos
-			k := skipSpace(r.buf[:r.end], r.pos+len(want))
-			if k < r.end && r.buf[k] == ':' {
-				k = skipSpace(r.buf[:r.end], k+1)
+			for r.end-r.pos < 64 && r.more(64) {
 			}
-			if k == r.end && r.more(1<<20) {
-				continue
-			}
-			if k == r.end || r.buf[k] != '[' {
+			k := bytes.IndexByte(r.buf[r.pos:min(r.end, r.pos+64)], bracket)
+			if k < 0 || len(bytes.Fields(r.buf[r.pos+len(word):r.pos+k])) > 2 || k > len(word)+8 {
 				r.pos++
 				continue
 			}
 			if err := r.warn(fe.Offset, fe.Where, fe.Err); err != nil {
 				return err
 			}
-			return r.outside([]byte(", "))
+			r.pos += k
+			return r.goOn()
 		}
-		r.pos = max(r.pos, r.end-len(want))
+		r.pos = max(r.pos, r.end-len(word))
 		r.mark = r.pos
 		if !r.more(1 << 30) {
 			break
@@ -450,6 +596,124 @@ func (r *Reader) brokenValue(fe *FormatError) error {
 		return err
 	}
 	return fe
+}
+
+// wanted is the key that a broken document is searched for, and how its value begins.
+func (r *Reader) wanted() (key string, bracket byte) {
+	if r.found {
+		return "stackFrames", '{'
+	}
+	return "traceEvents", '['
+}
+
+// goOn reads the value of the wanted key, whose bracket is at pos, with a key of its own for Outside.
+func (r *Reader) goOn() error {
+	key, _ := r.wanted()
+	member := `, "` + key + `":`
+	if r.blank {
+		member = member[2:]
+	}
+	r.blank = false
+	if len(r.keys) < maxKeys {
+		r.keys = append(r.keys, key)
+	}
+	r.mark, r.owed = r.pos, false
+	if err := r.outside([]byte(member)); err != nil {
+		return err
+	}
+	if !r.found {
+		return r.enterArray()
+	}
+	r.pos++
+	return r.readFrames()
+}
+
+// nearly reports whether a key is another one in which a byte was changed, left out or put in.
+func nearly(key, other string) bool {
+	n := 0
+	for n < len(key) && n < len(other) && key[n] == other[n] {
+		n++
+	}
+	key, other = key[n:], other[n:]
+	if len(key) > len(other) {
+		key, other = other, key
+	}
+	switch len(other) - len(key) {
+	case 0:
+		return key == "" || key[1:] == other[1:]
+	case 1:
+		return key == other[1:]
+	}
+	return false
+}
+
+// behind is what stands behind the end of the document.
+type behind struct {
+	from   int64
+	begins byte
+	events int
+}
+
+// Behind returns how many events were read from behind the end of the document, see Options.Behind.
+func (r *Reader) Behind() int { return r.behind.events }
+
+// tell warns of it.
+func (b *behind) tell(r *Reader) error {
+	err := fmt.Errorf("%w, beginning with %q", ErrTrailing, b.begins)
+	switch size := r.InputOffset() - b.from; {
+	case b.events == 1:
+		err = fmt.Errorf("%w: an event in them is read, all else is left out", err)
+	case b.events > 1:
+		err = fmt.Errorf("%w: %d events in them are read, all else is left out", err, b.events)
+	case size > 0:
+		err = fmt.Errorf("%w: %d left out", err, size)
+	}
+	return r.warn(b.from, "document", err)
+}
+
+// readBehind reads the next event behind the end of the document, which must be whole and have a phase.
+func (r *Reader) readBehind(ev *Event) (ok bool, err error) {
+	for {
+		r.mark = r.pos
+		i := -1
+		if r.opts.Behind && r.found {
+			i = bytes.IndexByte(r.buf[r.pos:r.end], '{')
+		}
+		if i < 0 {
+			r.pos, r.mark = r.end, r.end
+			if r.more(1 << 30) {
+				continue
+			}
+			if r.srcErr != nil {
+				return false, r.srcErr
+			}
+			if err := r.behind.tell(r); err != nil {
+				return false, err
+			}
+			return false, io.EOF
+		}
+		r.pos += i
+		r.mark = r.pos
+		spent := r.spent
+		n := r.try(func(b []byte) int { return r.parse(b, ev) })
+		switch {
+		case r.srcErr != nil:
+			return false, r.srcErr
+		case n > 0:
+			lead := []byte(", ")
+			if r.first {
+				lead = nil
+			}
+			r.missed = true
+			r.behind.events++
+			return true, r.finish(ev, n, lead)
+		case !r.affords():
+			r.pos += max(int(r.spent-spent), 1)
+			r.spent = spent // paid with what is skipped
+		default:
+			r.pos++
+		}
+	}
 }
 
 // IsCut reports whether err says that an input ended too early.

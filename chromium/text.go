@@ -3,8 +3,7 @@ package chromium
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"slices"
+	"fmt"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -105,24 +104,6 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// faulty reports whether the raw text of a string needs fixString: it holds
-// control characters or escapes that JSON does not know.
-func faulty(raw []byte) bool {
-	for i := 0; i < len(raw); i++ {
-		if raw[i] < ' ' {
-			return true
-		}
-		if raw[i] == '\\' {
-			n := escapeLen(raw[i:])
-			if n == 0 {
-				return true
-			}
-			i += n - 1
-		}
-	}
-	return false
-}
-
 // escapeLen returns the length of the valid escape at b[0], or 0.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
@@ -140,8 +121,8 @@ func escapeLen(b []byte) int {
 }
 
 // fixString appends the raw text of a string with its faults put right:
-// control characters, bare quotes, and backslashes that start no escape, which
-// in practice are the separators of Windows paths.
+// control characters, bare quotes, bytes that are not UTF-8, and backslashes that
+// start no escape, which in practice are the separators of Windows paths.
 func fixString(dst, raw []byte) []byte {
 	const hex = "0123456789abcdef"
 	for i := 0; i < len(raw); i++ {
@@ -164,6 +145,10 @@ func fixString(dst, raw []byte) []byte {
 			dst = append(dst, '\\', 'r')
 		case c < ' ':
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRune(raw[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += n - 1
 		default:
 			dst = append(dst, c)
 		}
@@ -261,17 +246,13 @@ func (s *scanner) fix(dst, raw []byte) []byte {
 	return dst
 }
 
-// errNotUTF8 reports text that is damaged, or that somebody wrote in another encoding.
-var errNotUTF8 = errors.New("bytes that are not UTF-8")
-
-// oddByte returns the index of the first byte that is a control character and no blank, or no ASCII;
-// -1 if there is none.
+// oddByte returns the index of the first byte that is a control character, no ASCII, or a backslash; -1 if there is none.
 func oddByte(b []byte) int {
-	const each, high = 0x0101010101010101, 0x8080808080808080
+	const each, high, escapes = 0x0101010101010101, 0x8080808080808080, 0x0101010101010101 * '\\'
 	i := 0
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
-		if (x-' '*each|x)&high == 0 {
+		if (x-' '*each|x|((x^escapes)-each))&high == 0 {
 			continue
 		}
 		for k, c := range b[i : i+8] {
@@ -288,18 +269,75 @@ func oddByte(b []byte) int {
 	return -1
 }
 
-func isOdd(c byte) bool { return c < ' ' && !isSpace(c) || c >= utf8.RuneSelf }
+func isOdd(c byte) bool { return c < ' ' || c >= utf8.RuneSelf || c == '\\' }
 
-// textFault returns what is wrong with bytes that should be text: ErrString for control characters,
-// errNotUTF8, or nil.
-func textFault(b []byte) error {
+// A textFault is what is wrong with text.
+type textFault struct {
+	odd     bool // control characters, or escapes that JSON does not know
+	strange int  // bytes that are not UTF-8
+}
+
+// faultOf looks for what is wrong with the strings of JSON text.
+func faultOf(b []byte) (f textFault) {
+	if oddByte(b) < 0 {
+		return f
+	}
+	for i := 0; ; {
+		k := bytes.IndexByte(b[i:], '"')
+		if k < 0 {
+			return f
+		}
+		i += k + 1
+		end := stringEnd(b, i)
+		if end < 0 {
+			end = len(b)
+		}
+		f.add(b[i:end])
+		if i = end + 1; i >= len(b) {
+			return f
+		}
+	}
+}
+
+// add looks at the raw text of a string.
+func (f *textFault) add(b []byte) {
+	for i := 0; i < len(b); {
+		k := oddByte(b[i:])
+		if k < 0 {
+			return
+		}
+		i += k
+		n := 1
+		switch c := b[i]; {
+		case c == '\\':
+			if n = escapeLen(b[i:]); n == 0 {
+				f.odd = true
+				n = 1
+			}
+		case c < ' ':
+			f.odd = true
+		default:
+			var r rune
+			if r, n = utf8.DecodeRune(b[i:]); r == utf8.RuneError && n == 1 {
+				f.strange++
+			}
+		}
+		i += n
+	}
+}
+
+// tellFault warns of a fault that is put right.
+func (r *Reader) tellFault(off int64, where string, f textFault) error {
+	if f.odd {
+		if err := r.warn(off, where, ErrString); err != nil {
+			return err
+		}
+	}
 	switch {
-	case oddByte(b) < 0:
-		return nil
-	case slices.ContainsFunc(b, func(c byte) bool { return c < ' ' && !isSpace(c) }):
-		return ErrString
-	case !utf8.Valid(b):
-		return errNotUTF8
+	case f.strange == 1:
+		return r.warn(off, where, fmt.Errorf("a byte that is %w; U+FFFD stands for it", ErrUTF8))
+	case f.strange > 1:
+		return r.warn(off, where, fmt.Errorf("%d bytes that are %w; U+FFFD stands for each", f.strange, ErrUTF8))
 	}
 	return nil
 }

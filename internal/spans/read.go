@@ -72,6 +72,8 @@ type Trace struct {
 	clean     bool         // no defect was found: parts may be copied unread
 	size      int64        // bytes of the input
 	eventsEnd int64        // offset behind the last event, -1 if there are several arrays
+	ends      int          // arrays of events that have one
+	behind    bool         // events stand behind the document
 	earlier   bytes.Buffer // the list of an earlier repair, with its key
 	sorters   []*sorter
 	log       *spanLog // nil if it was not wanted, or something is wrong with the trace
@@ -184,7 +186,8 @@ func (t *Trace) begin(warn func(*chromium.FormatError), stackFrame func(*chromiu
 	if err != nil {
 		return nil, err
 	}
-	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{Warn: warn, Outside: &t.Facts, StackFrame: stackFrame, Value: t.value})
+	t.r, err = chromium.NewReader(t.source(in, warn), &chromium.Options{Warn: warn, Outside: &t.Facts, StackFrame: stackFrame, Value: t.value,
+		Behind: true, EventsEnd: func() error { t.ends++; return nil }})
 	if err != nil {
 		in.Close()
 		return nil, err
@@ -256,11 +259,12 @@ func (d *reading) events(ctx context.Context) error {
 		return err
 	}
 	d.size = d.src.InputOffset()
-	if d.arrays > 1 || !d.clean {
+	f.Form = d.src.Form()
+	if d.arrays > 1 || !d.clean || f.Form == chromium.FormBare { // events of that are copied with commas
 		d.eventsEnd = -1
 		d.log = nil
 	}
-	f.Form = d.src.Form()
+	d.behind = d.r != nil && d.r.Behind() > 0
 	f.BOM = d.src.BOM()
 	return nil
 }

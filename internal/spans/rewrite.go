@@ -45,6 +45,31 @@ type rewriter struct {
 	buf     []byte
 	changed [2][]byte // texts of the event at hand
 	bridge  bool      // a bridge was inserted: stackFrames needs it
+	outside outside
+}
+
+// outside is what stands outside of events on its way to the output. Where events stand behind the document, they
+// are written at the end of its last array: all else behind that waits for another reading.
+type outside struct {
+	w     io.Writer
+	muted bool
+	ends  int // of arrays, up to that of the last one
+}
+
+// Write implements io.Writer.
+func (o *outside) Write(p []byte) (int, error) {
+	if o.muted {
+		return len(p), nil
+	}
+	return o.w.Write(p)
+}
+
+// eventsEnd turns on or off what is written at the end of the last array.
+func (o *outside) eventsEnd() error {
+	if o.ends--; o.ends == 0 {
+		o.muted = !o.muted
+	}
+	return nil
 }
 
 // repaired are the samples of a lane next to the zones, in order.
@@ -134,14 +159,18 @@ func (rw *rewriter) run() error {
 		return err
 	}
 	defer in.Close()
-	if skip && len(zones) == 0 && !rw.Facts.BOM {
+	if skip && len(zones) == 0 && !rw.Facts.BOM && rw.Facts.Form != chromium.FormOpen {
 		n, err := copyAll(rw.ctx, rw.w.Outside(), in)
 		if err != nil {
 			return err
 		}
 		return rw.same(n)
 	}
-	opts := &chromium.Options{Outside: rw.w.Outside(), Checked: rw.clean}
+	rw.outside = outside{w: rw.w.Outside(), ends: rw.ends}
+	opts := &chromium.Options{Outside: &rw.outside, Checked: rw.clean, Behind: true}
+	if rw.behind {
+		opts.EventsEnd = rw.outside.eventsEnd
+	}
 	if rw.bridge {
 		opts.StackFramesEnd = rw.addBridge
 	}
@@ -153,10 +182,39 @@ func (rw *rewriter) run() error {
 	} else {
 		err = rw.read(in, opts, zones, skip)
 	}
+	if err == nil && rw.behind {
+		err = rw.rest(opts)
+	}
 	if err != nil {
 		return err
 	}
 	return rw.w.Close()
+}
+
+// rest writes what stands between the last array of events and the end of the document, where events that stand behind that
+// were written first.
+func (rw *rewriter) rest(opts *chromium.Options) error {
+	in, err := rw.open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	rw.outside.muted, rw.outside.ends = true, rw.ends
+	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
+		return err
+	}
+	var ev chromium.Event
+	for n := 0; ; n++ {
+		if n&0xffff == 0 && rw.ctx.Err() != nil {
+			return rw.ctx.Err()
+		}
+		if err := rw.r.Read(&ev); err != nil {
+			if !over(err) {
+				return err
+			}
+			return rw.same(rw.r.InputOffset())
+		}
+	}
 }
 
 // read goes through the events.
@@ -202,7 +260,7 @@ func (rw *rewriter) findMarks(zones []*zone) error {
 		return err
 	}
 	defer in.Close()
-	if err := rw.read(in, &chromium.Options{Checked: rw.clean}, zones, false); err != nil {
+	if err := rw.read(in, &chromium.Options{Checked: rw.clean, Behind: true}, zones, false); err != nil {
 		return err
 	}
 	rw.pairedUp()
@@ -672,7 +730,7 @@ func (rw *rewriter) addBridge(n int) error {
 	if n == 0 {
 		sep = ""
 	}
-	_, err := fmt.Fprintf(rw.w.Outside(), `%s"%d": {"name": "%s", "category": ""}`, sep, rw.table.maxSF+1, profile.Bridge)
+	_, err := fmt.Fprintf(&rw.outside, `%s"%d": {"name": "%s", "category": ""}`, sep, rw.table.maxSF+1, profile.Bridge)
 	return err
 }
 
@@ -686,7 +744,7 @@ func (rw *rewriter) addRepairs(n int) error {
 		sep = ", "
 	}
 	return profile.WriteRepairMarks(sep+`"`+repairsKey+`": `, rw.Profile.RepairMarks(nil), func(b []byte) error {
-		_, err := rw.w.Outside().Write(b)
+		_, err := rw.outside.Write(b)
 		return err
 	})
 }

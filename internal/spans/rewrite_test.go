@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -214,11 +215,15 @@ func unpack(t testing.TB, name string) []byte {
 }
 
 // A trace with nothing to repair comes back byte by byte, on the short way and when
-// every event is read and written.
+// every event is read and written; an array without an end gets one.
 func TestIdentity(t *testing.T) {
 	for name, in := range corpus(t) {
 		t.Run(name, func(t *testing.T) {
 			out, tr := repairBytes(t, in, false)
+			if tr.Facts.Form == chromium.FormOpen {
+				end := bytes.TrimRight(in, ", \n\r\t")
+				in = slices.Concat(end, bytes.ReplaceAll(in[len(end):], []byte{','}, nil), []byte{']'})
+			}
 			assert.True(t, bytes.Equal(in, out), "the copy differs")
 			assert.True(t, tr.clean)
 			tr.clean = false

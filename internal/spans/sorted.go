@@ -45,7 +45,7 @@ func (d *reading) sorted(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	if err := d.r.Reset(d.source(in, nil), &chromium.Options{}); err != nil {
+	if err := d.r.Reset(d.source(in, nil), &chromium.Options{Behind: true}); err != nil {
 		return err
 	}
 	byThread := map[int32]*sorter{}
