@@ -369,6 +369,12 @@ func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 		if fix != nil {
 			fix(t.Profile)
 		}
+		switch m := &t.Profile.Meta; t.Facts.Form {
+		case chromium.FormBare:
+			m.Notes = append(m.Notes, "the events stood in no array, which viewers refuse; the output is one JSON array")
+		case chromium.FormOpen:
+			m.Notes = append(m.Notes, "the array of events had no end, which some viewers refuse; it has one in the output")
+		}
 		return t.Profile, t.Rewrite(ctx, w, plain)
 	}
 	return nil, fmt.Errorf("%s: %s is not rewritten in place: write its profile", f.in.Name, f.in.Kind)
