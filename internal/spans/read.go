@@ -74,6 +74,7 @@ type Trace struct {
 	eventsEnd int64        // offset behind the last event, -1 if there are several arrays
 	ends      int          // arrays of events that have one
 	behind    bool         // events stand behind the document
+	marked    bool         // an event has the mark of an earlier repair
 	earlier   bytes.Buffer // the list of an earlier repair, with its key
 	sorters   []*sorter
 	log       *spanLog // nil if it was not wanted, or something is wrong with the trace
@@ -305,6 +306,9 @@ func (d *reading) take(b *brief) {
 	d.taken++
 	switch b.phase {
 	case 'B', 'E':
+		if bytes.HasSuffix(b.cat, []byte(repairMark[1:])) {
+			d.marked = true
+		}
 		d.span(b)
 		if d.opts.Weighted {
 			d.collect(b)
@@ -504,7 +508,7 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 	if !near {
 		l.tie.reset()
 	}
-	l.tie.add(was, start, n)
+	l.tie.add(was, start, n, l.lastNS, l.lastSub)
 }
 
 // unmatched tells of an end that goes with no begin in a lane of samples: whoever wrote it closes what it opens, so

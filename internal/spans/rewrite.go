@@ -19,9 +19,9 @@ import (
 // that a repair does not touch keep their bytes and their order. Inserted events have the
 // mark in their category, and so do the recorded ends and begins that they are paired with, as
 // readers pair by name and category, and ends that take place earlier (see tie). The object
-// form gets the list of repairs under the key "tracefix". plain leaves marks and list away.
+// form gets the list of repairs under the key "tracefix". plain leaves marks and list away, those of an earlier repair as well.
 func (t *Trace) Rewrite(ctx context.Context, w io.Writer, plain bool) error {
-	rw := &rewriter{Trace: t, ctx: ctx, w: chromium.NewWriter(w), plain: plain}
+	rw := &rewriter{Trace: t, ctx: ctx, w: chromium.NewWriter(w), plain: plain, unmark: plain && (t.marked || slices.Contains(t.src.Keys(), repairsKey))}
 	return rw.run()
 }
 
@@ -31,6 +31,8 @@ type rewriter struct {
 	ctx   context.Context
 	w     *chromium.Writer
 	plain bool
+	// unmark says that the file has marks, or the list, which the output has not.
+	unmark bool
 
 	stacks  map[*lane]*repaired
 	active  []*machine // by chromium.Event.Thread
@@ -54,11 +56,29 @@ type outside struct {
 	w     io.Writer
 	muted bool
 	ends  int // of arrays, up to that of the last one
+	left  int // bytes to come that are left out
+}
+
+// leaveOut leaves out the list of an earlier repair: it is told of what comes, which comes then.
+func (o *outside) leaveOut(key string) io.Writer {
+	if key != repairsKey {
+		return nil
+	}
+	return leftOut{o}
+}
+
+type leftOut struct{ o *outside }
+
+// Write implements io.Writer.
+func (l leftOut) Write(p []byte) (int, error) {
+	l.o.left = len(p)
+	return len(p), nil
 }
 
 // Write implements io.Writer.
 func (o *outside) Write(p []byte) (int, error) {
-	if o.muted {
+	if n := o.left; o.muted || n > 0 {
+		o.left = 0
 		return len(p), nil
 	}
 	return o.w.Write(p)
@@ -143,7 +163,7 @@ func (rw *rewriter) run() error {
 	var few *changes // nil if all events are to be read
 	if len(rw.stacks) > 0 && (!rw.plain || rw.table.mixed) {
 		var err error
-		if rw.log != nil {
+		if rw.log != nil && !rw.unmark {
 			few, err = rw.recall(zones)
 		}
 		if err == nil && few == nil {
@@ -153,7 +173,7 @@ func (rw *rewriter) run() error {
 			return err
 		}
 	}
-	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0
+	skip := rw.clean && rw.eventsEnd >= 0 && len(rw.edits) == 0 && !rw.unmark
 	in, err := rw.open()
 	if err != nil {
 		return err
@@ -173,6 +193,9 @@ func (rw *rewriter) run() error {
 	}
 	if rw.bridge {
 		opts.StackFramesEnd = rw.addBridge
+	}
+	if rw.unmark && slices.Index(rw.src.Keys(), repairsKey) > 0 { // without the comma in front of the next key there would be none
+		opts.Value = rw.outside.leaveOut
 	}
 	if !rw.plain && !slices.Contains(rw.src.Keys(), repairsKey) {
 		opts.ObjectEnd = rw.addRepairs
@@ -564,7 +587,7 @@ func (rw *rewriter) apply(ev *chromium.Event, ed *edit, endTS []byte) error {
 
 // change gives a recorded event the mark and an earlier time.
 func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
-	if ed.mark && rw.changeCat(ev) {
+	if ed.mark && rw.changeCat(ev) || rw.unmark && rw.unmarkCat(ev) {
 		rw.changed[0] = chromium.AppendReplaced(rw.changed[0][:0], ev.Raw, "cat", rw.buf)
 		ev.Raw = rw.changed[0]
 	}
@@ -590,6 +613,19 @@ func (rw *rewriter) changeCat(ev *chromium.Event) bool {
 	}
 	rw.buf = append(markedCat(rw.buf, ev.Cat), '"')
 	return !rw.plain
+}
+
+// unmarkCat puts the category of an event without the mark of an earlier repair into buf, and reports whether it has one.
+func (rw *rewriter) unmarkCat(ev *chromium.Event) bool {
+	if ev.Phase != 'B' && ev.Phase != 'E' {
+		return false
+	}
+	cat := unmarked(ev.Cat)
+	if string(cat) == repairMark[1:] && rw.table.holds(ev.Thread) == holdsUnknown { // of an event that had none
+		cat = nil
+	}
+	rw.buf = append(append(append(rw.buf[:0], '"'), cat...), '"')
+	return len(cat) < len(ev.Cat)
 }
 
 // repairMark is what follows the category of an event that the repair put in or moved.

@@ -29,21 +29,45 @@ func isNear(ns int64, sub uint32, before int64, beforeSub uint32) bool {
 
 // A tie is a run of ends of one time, but for the noise of floats.
 type tie struct {
-	from state   // what was open before
-	ends []int64 // where they are
-	odd  bool    // one of them closed no frame, or several
+	from   state   // what was open before
+	ends   []int64 // where they are
+	odd    bool    // one of them closed no frame, or several
+	first  int64   // ns: of those that came first
+	sub    uint32
+	firsts int  // how many they are
+	later  bool // there are others
 }
 
 // add takes in an end; was is what was open before it, n how many frames it closed.
-func (t *tie) add(was state, at int64, n int) {
+func (t *tie) add(was state, at int64, n int, ns int64, sub uint32) {
 	if len(t.ends) == 0 {
-		t.from = was
+		t.from, t.first, t.sub, t.firsts, t.later = was, ns, sub, 0, false
+	}
+	if t.later = t.later || ns != t.first || sub != t.sub; !t.later {
+		t.firsts++
 	}
 	t.ends = append(t.ends, at)
 	t.odd = t.odd || n != 1
 }
 
 func (t *tie) reset() { t.ends, t.odd = t.ends[:0], false }
+
+// moved takes out those ends that an earlier repair has made earlier than a begin at a time.
+func (t *tie) moved(table *profile.Table, ns int64, sub uint32) {
+	if len(t.ends) == 0 || !t.later || t.odd {
+		return
+	}
+	gap := float64(ns-t.first) + (float64(sub)-float64(t.sub))*1e-9
+	if least := earlier * math.Abs(float64(ns)); gap < 0.9*least || gap > 1.1*least {
+		return
+	}
+	l := lane{cur: t.from.cur, outer: t.from.outer}
+	for range t.firsts {
+		l.pop(table)
+	}
+	t.from = state{cur: l.cur, outer: l.outer}
+	t.ends = append(t.ends[:0], t.ends[t.firsts:]...)
+}
 
 // clash returns where the ends are that speedscope would mistake when a frame of the
 // given name begins at their time.
@@ -76,6 +100,9 @@ func (t *tie) depth(table *profile.Table) int {
 // says that the event before has its time.
 func (l *lane) firstBegin(frames *frameTable, f profile.FrameID, same bool) {
 	l.tied = 0
+	if same {
+		l.tie.moved(frames.table, l.lastNS, l.lastSub)
+	}
 	lasts := l.began < l.lastNS // else there is no earlier time
 	if lasts && (same || len(l.tie.ends) == 0) {
 		l.tied = l.tie.depth(frames.table)
