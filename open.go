@@ -20,6 +20,8 @@ type File struct{ in *input.File }
 
 // Open opens a path, or standard input for "-", and tells by the content what it is.
 // Standard input and named pipes are read to their end and kept in a temporary file.
+// A flipped bit in what tells the content is put back, as by NewFile. One in packed content behind
+// that only the command looks for, once it has read the file: then it reads the file again.
 func Open(ctx context.Context, name string) (*File, error) {
 	in, err := input.Open(ctx, name, nil)
 	if err != nil {
@@ -29,7 +31,8 @@ func Open(ctx context.Context, name string) (*File, error) {
 }
 
 // NewFile opens what r yields, which it keeps in a temporary file until Close: a trace is
-// read more than once where a format demands it. The name is for messages and titles.
+// read more than once where a format demands it. The name is for messages and titles. It is mended
+// as a file that Open opens.
 func NewFile(name string, r io.Reader) (*File, error) {
 	in, err := input.FromReader(name, r, nil)
 	if err != nil {

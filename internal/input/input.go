@@ -126,6 +126,9 @@ func (f *File) unpackError(err error, out int64) error {
 	if layer != "gzip" || !errors.Is(err, io.ErrUnexpectedEOF) || f.gzipEnds(out) { // gzip that just ends was cut; of a zip the directory at its end is here
 		f.broken.Store(true)
 	}
+	if f.patch == nil && f.trial == 0 {
+		f.failed.Store(true)
+	}
 	e := &UnpackError{Layer: layer, Stored: f.Stored, Err: err}
 	var where *placed
 	if errors.As(err, &where) && len(f.Layers) == 1 {
@@ -155,7 +158,9 @@ type File struct {
 	after  int64 // unpacked bytes from which ratio holds
 	read   atomic.Int64
 
-	beheaded atomic.Pointer[UnpackError] // the content's beginning cannot be unpacked: of what it is nothing tells
+	beheaded atomic.Pointer[UnpackError] // the content's beginning cannot be unpacked: of what it is only the rest tells
+	crown    string                      // what readers get in place of that
+	failed   atomic.Bool                 // something could not be unpacked
 	broken   atomic.Bool                 // a reader met what cannot be unpacked, or has another checksum
 	searched bool                        // for the flipped bit that explains it
 	patch    *patch                      // of what is stored, that makes it what was written; nil: none was found
@@ -204,7 +209,23 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		}
 	}
 	f.Stored = st.Size()
-	err = f.sniff()
+	if err := f.know(ctx); err != nil {
+		f.Close()
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, plain(err))
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// know finds the layers and the kind of what is stored. Where nothing is known so, it looks for the flipped bit that is to
+// blame, and for what the rest of the content is.
+func (f *File) know(ctx context.Context) error {
+	err := f.sniff()
+	if errors.Is(err, errLayers) { // all could be unpacked
+		return err
+	}
 	if err == nil && f.Kind == Unknown && len(f.Layers) > 0 {
 		f.unpackAll()
 	}
@@ -215,14 +236,10 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	if (err != nil || f.Kind == Unknown) && f.patch == nil && f.mendHead(err != nil || f.searched) {
 		err = nil
 	}
-	if err != nil {
-		f.Close()
-		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, plain(err))
-		}
-		return nil, err
+	if (err != nil || f.Kind == Unknown) && f.behead() {
+		err = nil
 	}
-	return f, nil
+	return err
 }
 
 // A missingError names a file that there is not. Each system has words of its own for that.
@@ -292,7 +309,7 @@ func FromReader(name string, r io.Reader, o *Options) (*File, error) {
 		return nil, err
 	}
 	f.Stored = st.Size()
-	if err := f.sniff(); err != nil {
+	if err := f.know(context.Background()); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -318,6 +335,10 @@ func FromOpener(name string, stored int64, open func() (io.ReadCloser, error), o
 	if err != nil {
 		f.Close()
 		return nil, err
+	}
+	if f.Kind == Unknown && len(f.Layers) == 1 {
+		f.unpackAll()
+		f.behead()
 	}
 	return f, nil
 }
@@ -446,6 +467,9 @@ func (f *File) below(n int) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
+	if f.crown != "" && s.whole {
+		r = &crowned{r, f.crown}
+	}
 	s.r = r
 	return s, nil
 }
@@ -562,6 +586,8 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
+var errLayers = fmt.Errorf("more than %d layers of compression", maxLayers)
+
 const (
 	maxLayers = 4
 	SniffSize = 64 << 10
@@ -605,7 +631,7 @@ func (f *File) sniff() error {
 			return nil
 		}
 		if len(f.Layers) == maxLayers {
-			return fmt.Errorf("%s: more than %d layers of compression", f.Name, maxLayers)
+			return fmt.Errorf("%s: %w", f.Name, errLayers)
 		}
 		f.Layers = append(f.Layers, layer)
 	}

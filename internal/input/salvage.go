@@ -65,6 +65,7 @@ type deflateSalvage struct {
 	last    []byte // of the output
 	err     error  // the first one
 	resumes int
+	members bool // others may follow
 }
 
 // newGzip unpacks gzip.
@@ -74,7 +75,7 @@ func newGzip(r io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &deflateSalvage{in: in, r: z, taken: taken, next: func() (io.Reader, error) {
+	return &deflateSalvage{in: in, r: z, taken: taken, members: true, next: func() (io.Reader, error) {
 		// Behind a member that was entered in the middle stand its sum and length, and another member perhaps.
 		if _, err := in.Discard(8); err != nil {
 			return nil, err
@@ -161,7 +162,35 @@ type ended struct{}
 
 func (ended) Read([]byte) (int, error) { return 0, io.EOF }
 
-// resume finds the next deflate block with codes of its own, at any bit.
+// member finds the next member of gzip in b; -1 if there is none.
+func (d *deflateSalvage) member(b []byte) int {
+	if !d.members {
+		return -1
+	}
+	for from := 0; ; {
+		i := bytes.Index(b[from:], []byte(gzipMagic+"\b"))
+		if i < 0 {
+			return -1
+		}
+		from += i
+		if z, err := gzip.NewReader(bytes.NewReader(b[from:])); err == nil {
+			if n, _ := io.ReadFull(z, make([]byte, 256)); n > 0 {
+				return from
+			}
+		}
+		from++
+	}
+}
+
+// ends reports whether the blocks that begin at a bit take all of the data: what is no block would not end where the member does.
+func ends(data, dict []byte, bit uint) bool {
+	whole := bytes.NewReader(data)
+	r := &shifted{r: bufio.NewReader(whole), bit: bit}
+	_, err := io.Copy(io.Discard, flate.NewReaderDict(r, dict))
+	return err == nil && whole.Len()+r.r.Buffered() < 2
+}
+
+// resume finds the next deflate block with codes of its own, at any bit, or the next member.
 func (d *deflateSalvage) resume() bool {
 	dict := d.last[max(0, len(d.last)-window):]
 	out := make([]byte, probeOutput)
@@ -174,7 +203,17 @@ func (d *deflateSalvage) resume() bool {
 		if len(b) < 64 {
 			return false
 		}
+		member := d.member(b)
 		for at := 0; at < len(b)-32 && (at < len(b)/2 || err != nil); at++ {
+			if at == member {
+				_, _ = d.in.Discard(at)
+				z, err := gzip.NewReader(d.in)
+				if err != nil {
+					return false
+				}
+				d.r = z
+				return true
+			}
 			for bit := range uint(8) {
 				// Not the last block of the data, codes of its own, and counts of codes that can be.
 				if h := (uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16) >> bit; h>>1&3 != 2 || h>>3&31 > 29 || h>>8&31 > 29 {
@@ -188,6 +227,9 @@ func (d *deflateSalvage) resume() bool {
 				}
 				n, perr := io.ReadFull(probe, out)
 				if perr == nil || n > 0 && err != nil && (perr == io.EOF || errors.Is(perr, io.ErrUnexpectedEOF) && n > probeOutput/8) && !isCorrupt(perr) {
+					if member > at+8 && !ends(b[at:member-8], dict, bit) {
+						continue
+					}
 					_, _ = d.in.Discard(at) // they were peeked
 					d.r = flate.NewReaderDict(&shifted{r: d.in, bit: bit}, dict)
 					return true

@@ -284,3 +284,69 @@ func TestCutGzipIsNotSearched(t *testing.T) {
 	}
 	assert.NotZero(t, beyond)
 }
+
+// Of content in parts the first of which cannot be unpacked the others are read: what they hold tells what the file is.
+func TestBeheadedParts(t *testing.T) {
+	chromium, err := os.ReadFile(filepath.Join("..", "..", "testdata", "chain.chromium.json.zst"))
+	require.NoError(t, err)
+	z, err := zstd.NewReader(bytes.NewReader(chromium))
+	require.NoError(t, err)
+	defer z.Close()
+	chromium = make([]byte, 1<<20)
+	_, err = io.ReadFull(z, chromium)
+	require.NoError(t, err)
+	for kind, data := range map[Kind][]byte{Nettrace: trace(t), Chromium: chromium} {
+		third := len(data) / 3
+		for _, by := range []string{"zstd", "gzip"} {
+			var packed []byte
+			for i := range 3 {
+				packed = append(packed, packs(t, data[i*third:][:third])[by]...)
+			}
+			clear(packed[14:54])
+			path := filepath.Join(t.TempDir(), "x")
+			require.NoError(t, os.WriteFile(path, packed, 0o600))
+			fromPath, err := Open(t.Context(), path, nil)
+			require.NoError(t, err)
+			fromReader, err := FromReader(path, bytes.NewReader(packed), nil)
+			require.NoError(t, err)
+			defer fromReader.Close()
+			member, err := FromOpener(path, int64(len(packed)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }, nil)
+			require.NoError(t, err)
+			for _, f := range []*File{fromPath, fromReader, member} {
+				require.Equal(t, kind.String(), f.Kind.String(), by)
+				got, err := readAll(t, f)
+				var unpack *UnpackError
+				assert.ErrorAs(t, err, &unpack)
+				assert.Equal(t, kind, Sniff(got))
+				assert.GreaterOrEqual(t, common(data[:3*third], got), 0.66, by)
+			}
+		}
+	}
+}
+
+// What a reader gives is mended as what a path names is.
+func TestFromReaderMends(t *testing.T) {
+	data := trace(t)[:300<<10]
+	for by, packed := range packs(t, data) {
+		for _, at := range []int{0, 1, 2, 3, 5, 12, 40, len(packed) / 2, len(packed) - 6} {
+			hit := bytes.Clone(packed)
+			hit[at] ^= 4
+			path := filepath.Join(t.TempDir(), "x")
+			require.NoError(t, os.WriteFile(path, hit, 0o600))
+			want, wantErr := Open(t.Context(), path, nil)
+			got, gotErr := FromReader(path, bytes.NewReader(hit), nil)
+			if wantErr != nil {
+				assert.EqualError(t, gotErr, wantErr.Error(), "%s at %d", by, at)
+				continue
+			}
+			require.NoError(t, gotErr, "%s at %d", by, at)
+			defer got.Close()
+			assert.Equal(t, want.Kind, got.Kind, "%s at %d", by, at)
+			assert.Equal(t, want.Layers, got.Layers, "%s at %d", by, at)
+			a, aErr := readAll(t, want)
+			b, bErr := readAll(t, got)
+			assert.True(t, bytes.Equal(a, b), "%s at %d", by, at)
+			assert.Equal(t, aErr, bErr, "%s at %d", by, at)
+		}
+	}
+}
