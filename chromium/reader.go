@@ -41,7 +41,8 @@ type Options struct {
 	EventsEnd func() error
 
 	// Behind makes Read also return the events among the bytes that stand behind the end of the
-	// document. Outside has had all of the document then: a copy needs a place for them in it.
+	// document, as behind an end that came too early; not those of another trace. Outside has had
+	// all of the document then: a copy needs a place for them in it.
 	Behind bool
 
 	// MaxEventSize limits the bytes of one event and of one entry of
@@ -789,7 +790,7 @@ func (r *Reader) readTail() error {
 	if !ok {
 		return io.EOF
 	}
-	r.behind = behind{from: r.InputOffset(), begins: c}
+	r.behind = behind{from: r.InputOffset(), begins: c, trace: r.beginsTrace()}
 	if r.opts.Strict {
 		return r.behind.tell(r)
 	}

@@ -651,6 +651,7 @@ func nearly(key, other string) bool {
 type behind struct {
 	from   int64
 	begins byte
+	trace  bool // it begins as another trace does
 	events int
 }
 
@@ -661,6 +662,8 @@ func (r *Reader) Behind() int { return r.behind.events }
 func (b *behind) tell(r *Reader) error {
 	err := fmt.Errorf("%w, beginning with %q", ErrTrailing, b.begins)
 	switch size := r.InputOffset() - b.from; {
+	case b.trace:
+		err = fmt.Errorf("%w: another trace begins there, and its %d bytes are left out: times and threads are its own; split the file there to read it", ErrTrailing, size)
 	case b.events == 1:
 		err = fmt.Errorf("%w: an event in them is read, all else is left out", err)
 	case b.events > 1:
@@ -671,12 +674,30 @@ func (b *behind) tell(r *Reader) error {
 	return r.warn(b.from, "document", err)
 }
 
+// beginsTrace reports whether another trace begins at pos: an array, or an object whose first key is one of a trace.
+func (r *Reader) beginsTrace() bool {
+	const most = 64
+	for r.end-r.pos < most && r.more(most) {
+	}
+	b := r.buf[r.pos:min(r.end, r.pos+most)]
+	if len(b) == 0 || b[0] != '{' {
+		return len(b) > 0 && b[0] == '['
+	}
+	b = b[skipSpace(b, 1):]
+	for _, key := range []string{"traceEvents", "displayTimeUnit", "otherData", "metadata", "stackFrames", "systemTraceEvents", "schemaVersion"} {
+		if len(b) > len(key)+1 && b[0] == '"' && string(b[1:1+len(key)]) == key && b[1+len(key)] == '"' {
+			return true
+		}
+	}
+	return false
+}
+
 // readBehind reads the next event behind the end of the document, which must be whole and have a phase.
 func (r *Reader) readBehind(ev *Event) (ok bool, err error) {
 	for {
 		r.mark = r.pos
 		i := -1
-		if r.opts.Behind && r.found {
+		if r.opts.Behind && r.found && !r.behind.trace {
 			i = bytes.IndexByte(r.buf[r.pos:r.end], '{')
 		}
 		if i < 0 {

@@ -17,7 +17,7 @@ import (
 func TestEventsBehind(t *testing.T) {
 	in := small(t)
 	evs := rawsOf(t, in)
-	for _, end := range []string{"]}", "] ,\"otherData\":{}}\n", "]}{\"traceEvents\":["} {
+	for _, end := range []string{"]}", "] ,\"otherData\":{}}\n", "]}, "} {
 		for _, at := range []int{0, 1, 7, len(evs) / 2, len(evs) - 1} {
 			b := append([]raw(nil), evs...)
 			b[at].text = end + b[at].text
@@ -42,6 +42,20 @@ func TestEventsBehind(t *testing.T) {
 				assert.Equal(t, !plain, bytes.Contains(out, []byte(`"tracefix": {"version"`)))
 			}
 		}
+	}
+}
+
+// Another trace that was appended has times and threads of its own: the first one is what was read.
+func TestAnotherTraceBehind(t *testing.T) {
+	in := small(t)
+	for _, next := range []string{"\n", "", " \n\t["} {
+		var warned []error
+		both := append(append(bytes.Clone(in), next...), in...)
+		tr := readBytes(t, both, &Options{Log: true, Warn: func(fe *chromium.FormatError, _ int64) { warned = append(warned, fe) }})
+		require.Len(t, warned, 1)
+		assert.ErrorIs(t, warned[0], chromium.ErrTrailing)
+		assert.ErrorContains(t, warned[0], "another trace begins there, and its")
+		assert.Equal(t, rawEvents(t, in, ""), rawEvents(t, rewriteBytes(t, tr, true), ""))
 	}
 }
 
