@@ -215,6 +215,12 @@ func (id *ID) check() (sum, word uint32) {
 	return w(0) + w(4) + w(8) + checkSeed, w(12)
 }
 
+// process returns the process that the check word holds, of an id that is a path.
+func (id *ID) process() uint32 {
+	sum, word := id.check()
+	return sum ^ word
+}
+
 func (id *ID) nibble(i int) byte {
 	if i&1 == 0 {
 		return id[i/2] >> 4
@@ -223,8 +229,7 @@ func (id *ID) nibble(i int) byte {
 }
 
 // Decode returns the path that id holds. lossy says that the id comes from the
-// encoder of .NET 10, which must be known from elsewhere (Path.ProvesLossy of
-// another id of the process, or the runtime's version). It returns false for the
+// encoder of .NET 10, which must be known from elsewhere: a Decoder finds it out. It returns false for the
 // zero id and for GUIDs that are no activity path; a random GUID passes with a
 // probability of about 3 in 100,000.
 func Decode(id ID, lossy bool) (Path, bool) {
@@ -232,9 +237,7 @@ func Decode(id ID, lossy bool) (Path, bool) {
 	if id.IsZero() {
 		return p, false
 	}
-	sum, word := id.check()
-	p.process = sum ^ word
-	if p.process > maxProcess {
+	if p.process = id.process(); p.process > maxProcess {
 		return p, false
 	}
 	i := 0 // in nibbles

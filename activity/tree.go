@@ -116,9 +116,6 @@ type Options struct {
 	// right for synchronous code and wrong for async code, where both happen on
 	// different threads. Without it such events are only counted.
 	PairByThread bool
-	// Lossy says that all ids come from the encoder of .NET 10. Without it a process
-	// is taken for lossy from the first id that proves it.
-	Lossy bool
 	// Spool (a profile.Spool) takes what does not fit into memory of the rows: all but some megabytes, and what its own Memory
 	// holds. nil: all stay in memory.
 	Spool *spool.Spool
@@ -144,23 +141,14 @@ type Facts struct {
 	WithoutID []Count
 	// HasIDs reports whether any event carried an activity id.
 	HasIDs bool
-	lossy  map[uint32]bool
-	all    bool
+	ids    Decoder
 }
 
 // Path decodes the id of a row.
-func (t *Facts) Path(r *Row) (Path, bool) { return t.decode(r.ID) }
-
-func (t *Facts) decode(id ID) (Path, bool) {
-	p, ok := Decode(id, t.all)
-	if ok && !t.all && t.lossy[p.process] {
-		return Decode(id, true)
-	}
-	return p, ok
-}
+func (t *Facts) Path(r *Row) (Path, bool) { return t.ids.Path(r.ID) }
 
 // Lossy reports whether a process was found to write ids of .NET 10.
-func (t *Facts) Lossy() bool { return t.all || len(t.lossy) > 0 }
+func (t *Facts) Lossy() bool { return t.ids.Proven() > 0 }
 
 type identityKey struct{ provider, name string }
 
@@ -202,7 +190,7 @@ type Builder struct {
 // NewBuilder returns an empty Builder. opts may be nil.
 func NewBuilder(opts *Options) *Builder {
 	b := &Builder{
-		rows:       &Rows{Facts: Facts{lossy: map[uint32]bool{}}, names: map[int32]string{}, spans: map[int32]*Span{}, numbers: map[rowThread]uint32{}},
+		rows:       &Rows{names: map[int32]string{}, spans: map[int32]*Span{}, numbers: map[rowThread]uint32{}},
 		identities: map[identityKey]uint32{},
 		hash:       newHasher(),
 		spans:      map[spanKey]int32{},
@@ -214,7 +202,6 @@ func NewBuilder(opts *Options) *Builder {
 	if opts != nil {
 		b.opts = *opts
 	}
-	b.rows.all = b.opts.Lossy
 	if b.opts.Spool != nil {
 		b.rows.spool, b.rows.pages = b.opts.Spool, spool.PagesIn[rowPage](b.opts.Spool, rowMemory)
 	}
@@ -318,19 +305,6 @@ func (b *Builder) isKnown(i int32) bool { return int(i) >= b.rows.Len()-maxKnown
 
 const maxKnown = 1 << 19
 
-func (b *Builder) path(id ID) (Path, bool) {
-	p, ok := Decode(id, b.rows.all)
-	if !ok || b.rows.all {
-		return p, ok
-	}
-	if p.proof {
-		b.rows.lossy[p.process] = true
-	} else if b.rows.lossy[p.process] {
-		return Decode(id, true)
-	}
-	return p, ok
-}
-
 // seen notes an event inside the activity id.
 func (b *Builder) seen(id ID, t int64) {
 	if i := b.known(&id); i >= 0 {
@@ -392,7 +366,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	var own Path
 	hasOwn := false
 	if hasID {
-		own, hasOwn = b.path(e.ID)
+		own, hasOwn = b.rows.ids.Decode(e.ID)
 	}
 	if !e.Related.IsZero() {
 		parent = b.parent(e.Related, &own, hasOwn)
@@ -473,7 +447,7 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 		if r.startThread != thread || r.identity != identity {
 			return false
 		}
-		q, _ := b.path(r.id)
+		q, _ := b.rows.ids.Path(r.id)
 		return q.process == p.process && q.n == p.n && slices.Equal(q.num[:q.n-1], p.num[:p.n-1])
 	})
 	if s == nil {
@@ -488,7 +462,7 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 // that the tracker gave the Start overrules that: .NET Core 3.1 refreshes a thread's id late, and the
 // related id then is of what the thread did before.
 func (b *Builder) parent(related ID, own *Path, hasOwn bool) int32 {
-	p, ok := b.path(related)
+	p, ok := b.rows.ids.Decode(related)
 	if ok && hasOwn && own.overflow == Fits && p.process == own.process && !p.leadsTo(own) {
 		if i := b.prefix(own); i >= 0 {
 			return b.openAbove(i)
@@ -535,7 +509,7 @@ func (f *Facts) prefixIDs(p *Path, n int) []ID {
 	clear(q.num[n:])
 	var ids []ID
 	encoders := []Encoder{EncoderOld, EncoderNew}
-	if f.all || f.lossy[p.process] {
+	if f.ids.Lossy(p.process) {
 		encoders = encoders[1:]
 	}
 	for _, e := range encoders {
@@ -728,7 +702,7 @@ func (t *Rows) deadCreators(unstopped bitSet) {
 		if !t.has(i, rowStarted) || !t.more(i).related.IsZero() || id.IsZero() {
 			continue
 		}
-		p, ok := t.decode(id)
+		p, ok := t.ids.Path(id)
 		if !ok || p.n < 2 {
 			continue
 		}

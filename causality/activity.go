@@ -113,7 +113,7 @@ type activities struct {
 	byID  [2]index     // of late, and of the time before that
 	met   [2]*Activity // found last and before that, which are looked for again most often
 	since int64        // ns: when the newer one began
-	lossy map[uint32]bool
+	ids   activity.Decoder
 	keep  int64 // ns for which those stopped are known at least
 }
 
@@ -125,6 +125,7 @@ func (as *activities) start(e *Event) *Activity {
 	a := &Activity{
 		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime,
 	}
+	as.ids.Decode(e.ID) // for what it proves
 	if !e.Related.IsZero() {
 		a.Parent = as.find(e.Process, e.Related)
 	}
@@ -189,12 +190,9 @@ func (as *activities) meet(a *Activity) { as.met = [2]*Activity{a, as.met[0]} }
 
 // prefix returns the activity of the longest known path above that of id.
 func (as *activities) prefix(process uint32, id activity.ID) *Activity {
-	p, ok := activity.Decode(id, as.lossy[process])
+	p, ok := as.ids.Decode(id)
 	if !ok {
 		return nil
-	}
-	if p.ProvesLossy() {
-		as.lossy[process] = true
 	}
 	for n := p.Len() - 1; n > 1; n-- {
 		above := activity.NewPath(p.Numbers()[:n]...).WithProcess(p.Process())

@@ -183,7 +183,7 @@ const (
 func NewEngine(o *Options) *Engine {
 	return &Engine{
 		o:       *o,
-		acts:    activities{lossy: map[uint32]bool{}, keep: horizon},
+		acts:    activities{keep: horizon},
 		threads: map[threadKey]*thread{},
 		tasks:   [2]map[taskKey]*flow{{}, {}},
 		queued:  map[taskKey]queued{},
@@ -800,20 +800,8 @@ func (g *Engine) Finish() {
 // HasIDs reports whether any event had an activity id.
 func (g *Engine) HasIDs() bool { return g.hasIDs }
 
-// PathOf returns the path of an activity as it is shown: //1/2/3, or its id.
-func (g *Engine) PathOf(a *Activity) string { return PathOf(a.ID, g.Lossy(a.Process)) }
-
-// Lossy reports whether ids of a process were found to leave out numbers that don't fit.
-func (g *Engine) Lossy(process uint32) bool { return g.acts.lossy[process] }
-
-// PathOf returns the path that an id holds, //1/2/3, or the id as text.
-func PathOf(id activity.ID, lossy bool) string {
-	p, ok := activity.Decode(id, lossy)
-	if !ok {
-		return id.String()
-	}
-	return string(p.AppendText(append(make([]byte, 0, 48), "//"...)))
-}
+// IDs returns what decodes the ids of activities, as far as is known by now how to read them.
+func (g *Engine) IDs() activity.Decoder { return g.acts.ids }
 
 // settled reports whether all segments before a time were handed out.
 func (g *Engine) settled(before int64) bool {

@@ -459,7 +459,7 @@ func TestLogJoinsSamplesThatAreAlike(t *testing.T) {
 }
 
 func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
-	as := activities{lossy: map[uint32]bool{}, keep: horizon}
+	as := activities{keep: horizon}
 	start := func(id byte, name string, at int64) *Activity {
 		return as.start(&Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at})
 	}
@@ -522,4 +522,21 @@ func TestWithoutSamplesATimeBetweenEventsIsUnseen(t *testing.T) {
 			assert.Equal(t, want, got, "unsampled %v at %d ms", unsampled, ms)
 		}
 	}
+}
+
+// TestIDsAreReadAlike holds that an id is read as the ids of all activities before it say, also of those whose parent is known.
+func TestIDsAreReadAlike(t *testing.T) {
+	g := NewEngine(&Options{Tree: stacks.NewTree(), Segment: func(*Segment) {}})
+	lossy := func(nums ...uint32) activity.ID {
+		id, err := activity.Encode(activity.NewPath(nums...).WithProcess(7), activity.EncoderNew)
+		require.NoError(t, err)
+		return id
+	}
+	root, eleventh, child := lossy(1, 1), lossy(1, 1, 11), lossy(1, 1, 11, 1)
+	for i, e := range []Event{{ID: root}, {ID: eleventh, Related: root}, {ID: child, Related: eleventh}} {
+		e.Kind, e.HasID, e.Process, e.Thread, e.Time = Start, true, 7, 1, int64(i)
+		g.Add(&e)
+	}
+	ids := g.IDs()
+	assert.Equal(t, "//1/1/?/1", ids.Text(child))
 }

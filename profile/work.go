@@ -16,8 +16,6 @@ type Activity struct {
 	Parent   int32 // index in Profile.Activities; -1: none
 	Start    int64 // ns; only if Started
 	Started  bool
-	// Lossy says that what wrote ID leaves numbers of the path out where they don't fit.
-	Lossy bool
 	// Request is the id of the HTTP request, client's or server's, that the activity is;
 	// 0: it is none. URL is what was asked for, of a server's the part behind the host, and
 	// Title the method and the route: the path without what is another in each request.
@@ -28,9 +26,9 @@ type Activity struct {
 // Activities is a list of activities, some 50 bytes each; a parent comes before its children. The
 // zero value is empty.
 type Activities struct {
-	// Paths tells the path of an activity, //1/2/3, by its ID and Lossy; the id as text where it
-	// holds no path. nil: nobody does.
-	Paths func(id [16]byte, lossy bool) string
+	// Paths tells the path of an activity, //1/2/3, by its ID; the id as text where it holds no path.
+	// nil: nobody does.
+	Paths func(id [16]byte) string
 	// Spool takes all but some megabytes; set before the first Add. nil: all stay in memory.
 	Spool *Spool
 
@@ -56,13 +54,8 @@ type activity struct {
 	name    uint32 // in Activities.names
 	title   uint32 // in Activities.titles
 	request int32
-	flags   uint8
+	started bool
 }
-
-const (
-	activityStarted = 1 << iota
-	activityLossy
-)
 
 // pairs are pairs of strings, each kept once.
 type pairs struct {
@@ -94,13 +87,7 @@ func (l *Activities) Add(a *Activity) int32 {
 	if l.n%activitiesAtOnce == 0 {
 		l.pages.Add()
 	}
-	x := activity{id: a.ID, start: a.Start, parent: a.Parent, name: l.names.add(a.Name, a.Provider), request: int32(a.Request), title: l.titles.add(a.URL, a.Title)}
-	if a.Started {
-		x.flags |= activityStarted
-	}
-	if a.Lossy {
-		x.flags |= activityLossy
-	}
+	x := activity{id: a.ID, start: a.Start, parent: a.Parent, name: l.names.add(a.Name, a.Provider), request: int32(a.Request), title: l.titles.add(a.URL, a.Title), started: a.Started}
 	l.pages.Mut(l.n / activitiesAtOnce)[l.n%activitiesAtOnce] = x
 	l.n++
 	return int32(l.n - 1)
@@ -120,7 +107,7 @@ func (l *Activities) At(i int32) Activity { return l.told(l.at(i)) }
 func (l *Activities) told(x *activity) Activity {
 	name, title := l.names.list[x.name], l.titles.list[x.title]
 	return Activity{
-		ID: x.id, Name: name[0], Provider: name[1], Parent: x.parent, Start: x.start, Started: x.flags&activityStarted != 0, Lossy: x.flags&activityLossy != 0,
+		ID: x.id, Name: name[0], Provider: name[1], Parent: x.parent, Start: x.start, Started: x.started,
 		Request: int(x.request), URL: title[0], Title: title[1],
 	}
 }
@@ -149,7 +136,7 @@ func (l *Activities) Path(i int32) string {
 	if l.Paths == nil {
 		return l.paths[i]
 	}
-	return l.Paths(x.id, x.flags&activityLossy != 0)
+	return l.Paths(x.id)
 }
 
 // SetPath says what Path returns for activity i, where Paths is nil.

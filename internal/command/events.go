@@ -66,7 +66,6 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 	o := events.Options{
 		Format: c.Format, Limit: int64(e.Limit),
 		Width: c.Screen.Width, Color: c.Screen.Color,
-		Lossy:     func() bool { return ahead().LossyActivities() },
 		Processes: func() map[int]string { return ahead().ProcessNames() },
 		Warn:      c.warn,
 	}

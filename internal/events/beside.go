@@ -3,6 +3,7 @@ package events
 import (
 	"sync"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -10,26 +11,21 @@ import (
 // beside is a lister of ndjson that makes the lines of several batches of events at once.
 type beside struct {
 	*lister
-	mu    sync.Mutex
-	paths pathNames // whether the ids are lossy, as known behind the last batch that was taken
-	idle  []*liner  // one for each who works at once: what it keeps of earlier events is near the processor that used it
+	mu   sync.Mutex
+	ids  activity.Decoder // what ids prove up to the last batch that was taken
+	idle []*liner         // one for each who works at once: what it keeps of earlier events is near the processor that used it
 }
 
-func newBeside(l *lister) *beside {
-	b := &beside{lister: l}
-	if l.o.Lossy != nil {
-		b.paths.lossy = sync.OnceValue(l.o.Lossy)
-	}
-	return b
-}
+func newBeside(l *lister) *beside { return &beside{lister: l} }
 
 // prepared are the lines of a batch.
 type prepared struct {
 	buf   []byte
 	lines []line
 	over  int // the event from which on nothing is wanted; -1: there is none
-	// whether the ids are lossy: it was known, what the answer is, and it became known by these events themselves
-	known, answer, found bool
+	// what ids proved before these events and behind them
+	before int
+	ids    activity.Decoder
 }
 
 // A line ends at a place in prepared.buf.
@@ -48,15 +44,16 @@ func (b *beside) Prepare(events *nettrace.Batch, work *any) {
 // fill makes the lines of events.
 func (b *beside) fill(p *prepared, events *nettrace.Batch) {
 	l := b.liner()
+	p.before = l.paths.ids.Proven()
 	p.lines, p.over = p.lines[:0], -1
 	p.buf = l.lines(p, events)
-	p.known, p.answer, p.found = l.paths.known, l.paths.answer, l.paths.found
+	p.ids = l.paths.ids
 	b.mu.Lock()
 	b.idle = append(b.idle, l)
 	b.mu.Unlock()
 }
 
-// liner returns one that nobody uses, which knows of the ids what is known by now.
+// liner returns one that nobody uses, which knows what the ids prove by now.
 func (b *beside) liner() *liner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +63,7 @@ func (b *beside) liner() *liner {
 	} else {
 		l = &liner{r: b.r, filter: b.filter, catalog: catalog{filter: b.filter}, names: b.names}
 	}
-	l.paths.become(&b.paths)
+	l.paths.become(b.ids)
 	return l
 }
 
@@ -92,12 +89,12 @@ func (l *liner) lines(p *prepared, events *nettrace.Batch) []byte {
 // Prepared implements input.Preparer.
 func (b *beside) Prepared(events *nettrace.Batch, work any) (int, error) {
 	p := work.(*prepared)
-	if b.paths.known && p.found { // by itself, before it could know what those before it found
+	if p.before != b.ids.Proven() { // those before it proved something that was not known here
 		b.fill(p, events)
 	}
-	if p.known && !b.paths.known {
+	if p.before != p.ids.Proven() {
 		b.mu.Lock()
-		b.paths.known, b.paths.answer = true, p.answer
+		b.ids = p.ids
 		b.mu.Unlock()
 	}
 	last := p.over

@@ -39,10 +39,6 @@ type Options struct {
 	// Processes tells the names of processes; it is asked once at most, if Select
 	// names one. Nil: none has a name.
 	Processes func() map[int]string
-	// Lossy tells whether the activity ids of this trace come from the encoder of
-	// .NET 10, in case an id can be read in two ways. It is asked once at most. Nil:
-	// they do not.
-	Lossy func() bool
 	// Stack returns the stack of the n-th event of the trace, counted from 1, 0 if it has none, and Names the full names of a
 	// stack, root first; a line then tells them. Nil: stacks are not told.
 	Stack func(n int64) profile.StackID
@@ -76,7 +72,7 @@ func Write(ctx context.Context, open input.Opener, w io.Writer, o *Options) (*Re
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{o: o, w: w, liner: liner{filter: f, catalog: catalog{filter: f}, paths: pathNames{lossy: o.Lossy}}}
+	l := &lister{o: o, w: w, liner: liner{filter: f, catalog: catalog{filter: f}}}
 	consumer := input.Consumer(l)
 	if o.Format != "text" && o.Stack == nil {
 		consumer = newBeside(l)
@@ -175,6 +171,7 @@ func isName(pattern string) bool {
 
 // kindOf returns the kind of an event that is wanted, else nil. over is set behind the time that is.
 func (l *liner) kindOf(ev *nettrace.Event, ns int64) (wanted *kind, over bool) {
+	l.paths.meet(ev)
 	sel := &l.filter.s
 	if sel.To != 0 && ns >= sel.To {
 		return nil, !ev.Late
@@ -197,7 +194,7 @@ func (l *liner) wants(ev *nettrace.Event) bool {
 	}
 	return text.List(sel.Threads).MatchID(int64(ev.ThreadID), name) &&
 		text.List(sel.Processes).MatchID(int64(ev.ProcessID), l.names[ev.ProcessID]) &&
-		l.filter.wantsActivity(ev, &l.paths)
+		l.filter.wantsActivity(ev, &l.paths.ids)
 }
 
 const lineEnd = "}\n"

@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 		"arraytypes.txt":              {"arraytypes.nettrace.gz", Options{Format: "text", Select: profile.Selection{Providers: []string{"Test*", "*EventPipe"}}}},
 		"counters.txt":                {"counters.nettrace.zst", Options{Format: "text", Width: 100, Select: profile.Selection{Providers: []string{"System.*"}}, Limit: 60}},
 		"counters.colour.txt":         {"counters.nettrace.zst", Options{Format: "text", Width: 80, Color: true, Limit: 8}},
-		"probe10.ndjson":              {"probe10.nettrace.zst", Options{Limit: 60, Lossy: func() bool { return true }}},
+		"probe10.ndjson":              {"probe10.nettrace.zst", Options{Limit: 60}},
 		"v6.ndjson":                   {"v6-nosymbols.nettrace.gz", Options{Select: profile.Selection{Events: []string{"ExistingProcess", "cpu", "cswitch", "ProcessMapping*"}}, Limit: 40}},
 		"v6.txt":                      {"v6-nosymbols.nettrace.gz", Options{Format: "text", Select: profile.Selection{Events: []string{"ExistingProcess", "cpu"}}, Limit: 60}},
 	} {
@@ -142,7 +142,7 @@ func TestEqualsReference(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			ours := map[eventKey][]*eventLine{}
-			text, res := listing(t, open(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")), &Options{Lossy: func() bool { return true }})
+			text, res := listing(t, open(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")), nil)
 			n := 0
 			for line := range strings.Lines(text) {
 				var e eventLine
@@ -277,35 +277,39 @@ func TestPathsEqualReference(t *testing.T) {
 	assert.NotZero(t, seen)
 }
 
-// TestLossy asks for the runtime only where an id can be read in two ways, and once.
-func TestLossy(t *testing.T) {
-	asked := 0
-	o := &Options{Lossy: func() bool { asked++; return true }}
-	listing(t, open(t, filepath.Join(data, "counters.nettrace.zst")), o)
-	assert.Zero(t, asked, "no activities")
-	text, _ := listing(t, open(t, filepath.Join(data, "probe10.nettrace.zst")), o)
-	assert.LessOrEqual(t, asked, 1)
-	assert.Contains(t, text, `?`, "lost numbers are shown as such")
-}
-
-// TestPathsOfEveryRuntime holds that each id of an activity has a path, and none that its runtime did not write, whether the
-// runtime is asked for or not.
+// TestPathsOfEveryRuntime holds that each id of an activity has a path, and none that its runtime did not write, also where the
+// events that prove how ids are to be read are not among those that are wanted.
 func TestPathsOfEveryRuntime(t *testing.T) {
 	for name, lossy := range map[string]bool{"probe9.nettrace.gz": false, "probe10.nettrace.zst": true} {
-		for how, ask := range map[string]func() bool{"asked": func() bool { return lossy }, "not asked": nil} {
-			text, _ := listing(t, open(t, filepath.Join(data, name)), &Options{Lossy: ask})
-			lost := 0
+		text, _ := listing(t, open(t, filepath.Join(data, name)), nil)
+		lost, paths := 0, map[string]string{}
+		for line := range strings.Lines(text) {
+			var e eventLine
+			require.NoError(t, json.Unmarshal([]byte(line), &e))
+			paths[e.Activity] = e.Path
+			if e.Activity != "" {
+				require.NotEmpty(t, e.Path, "%s: %s", name, e.Activity)
+			}
+			if strings.Contains(e.Path, "?") {
+				lost++
+			}
+		}
+		assert.Equal(t, lossy, lost > 0, name)
+
+		for _, o := range []*Options{
+			{Select: profile.Selection{Events: []string{"*Stop"}}},
+			{Select: profile.Selection{Events: []string{"*Stop"}}, Format: "text"},
+		} {
+			text, _ = listing(t, open(t, filepath.Join(data, name)), o)
+			if o.Format == "text" {
+				assert.Equal(t, lossy, strings.Contains(text, "?/"), name)
+				continue
+			}
 			for line := range strings.Lines(text) {
 				var e eventLine
 				require.NoError(t, json.Unmarshal([]byte(line), &e))
-				if e.Activity != "" {
-					require.NotEmpty(t, e.Path, "%s, %s: %s", name, how, e.Activity)
-				}
-				if strings.Contains(e.Path, "?") {
-					lost++
-				}
+				require.Equal(t, paths[e.Activity], e.Path, "%s: %s", name, e.Activity)
 			}
-			assert.Equal(t, lossy, lost > 0, "%s, %s", name, how)
 		}
 	}
 }
@@ -344,7 +348,7 @@ func TestFlippedBytes(t *testing.T) {
 			copy(b, whole)
 			b[i] ^= mask
 			var out bytes.Buffer
-			if _, err := Write(context.Background(), opened(b), &out, &Options{Lossy: func() bool { return false }}); err != nil {
+			if _, err := Write(context.Background(), opened(b), &out, nil); err != nil {
 				continue
 			}
 			for line := range bytes.Lines(out.Bytes()) {

@@ -75,7 +75,7 @@ func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
 }
 
 // wantsActivity decides by the activity id of an event or the one it relates to.
-func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
+func (f *filter) wantsActivity(ev *nettrace.Event, ids *activity.Decoder) bool {
 	if f.others == nil && len(f.s.Activities) == 0 || f.other(ev.ActivityID) || f.other(ev.RelatedActivityID) {
 		return true
 	}
@@ -87,7 +87,7 @@ func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
 	if len(f.paths) == 0 || ev.ActivityID.IsZero() {
 		return false
 	}
-	p, ok := paths.decode(ev.ActivityID)
+	p, ok := ids.Path(activity.ID(ev.ActivityID))
 	if !ok {
 		return false
 	}

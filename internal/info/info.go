@@ -71,8 +71,7 @@ type Facts struct {
 	// Salvage is told of a clean copy of a damaged recording: what its input had lost.
 	Salvage *Salvage `json:"salvage,omitempty"`
 
-	encoder encoder // of activity ids
-	spikes  int     // runs of cut samples, of Chromium and speedscope files
+	spikes int // runs of cut samples, of Chromium and speedscope files
 }
 
 // A Salvage tells what the input of a clean copy had lost by damage.
@@ -314,16 +313,3 @@ func (f *Facts) ProcessNames() map[int]string {
 	}
 	return m
 }
-
-// An encoder says which runtimes wrote the activity ids.
-type encoder uint8
-
-const (
-	encoderUnknown encoder = iota
-	encoderOld             // .NET 5 to 9
-	encoderLossy           // .NET 10
-)
-
-// LossyActivities reports whether the activity ids were written by the encoder of
-// .NET 10, which loses some numbers.
-func (f *Facts) LossyActivities() bool { return f != nil && f.encoder == encoderLossy }

@@ -309,33 +309,6 @@ func BenchmarkNettrace(b *testing.B) {
 
 // TestFlippedBytes flips each byte of a small file: no panic, and facts that can be
 // written.
-// TestLossyActivities holds that what is recorded of the runtime decides, and only without it or where processes differ what
-// the ids prove.
-func TestLossyActivities(t *testing.T) {
-	for name, want := range map[string]bool{"probe9.nettrace.gz": false, "probe10.nettrace.zst": true} {
-		f, err := of(t, filepath.Join(data, name), &Options{Light: true})
-		require.NoError(t, err)
-		assert.Equal(t, want, f.LossyActivities(), name)
-	}
-	for _, c := range []struct {
-		runtimes []string
-		want     encoder
-	}{
-		{nil, encoderUnknown},
-		{[]string{"", "9.0.20"}, encoderOld},
-		{[]string{"4.0.0"}, encoderOld},
-		{[]string{"10.0.12", "", "11.0.0"}, encoderLossy},
-		{[]string{"8.0.1", "10.0.12"}, encoderUnknown},
-		{[]string{"unknown"}, encoderUnknown},
-	} {
-		f := &Facts{}
-		for _, r := range c.runtimes {
-			f.Processes = append(f.Processes, &Process{Runtime: r})
-		}
-		assert.Equal(t, c.want, f.recordedEncoder(), "%v", c.runtimes)
-	}
-}
-
 func TestFlippedBytes(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(data, "executioncheckpoints.nettrace"))
 	require.NoError(t, err)

@@ -3,11 +3,9 @@ package info
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -53,9 +51,8 @@ type nettraceReader struct {
 	processes map[int]*Process
 	recent    [64]*Thread // by their id: which had events lately
 	lastProc  *Process
-	sampler   map[uint64]bool   // capture threads of the sampler
-	sampledBy uint64            // of these, that of the newest sample
-	idsSeen   [64]nettrace.GUID // by their sum: activity ids looked at lately
+	sampler   map[uint64]bool // capture threads of the sampler
+	sampledBy uint64          // of these, that of the newest sample
 
 	end         int64 // ns, of all that is no rundown
 	rundownFrom int64
@@ -188,9 +185,6 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 	if now < maxPlausible {
 		g.end = max(g.end, now)
 	}
-	if g.f.encoder == encoderUnknown && !ev.ActivityID.IsZero() {
-		g.encoder(ev.ActivityID)
-	}
 	switch {
 	case m.Role == nettrace.RoleSample, m.Role == nettrace.RoleCPU:
 		g.sample(ev, t, p)
@@ -304,40 +298,6 @@ func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
 	p.Name = told.Name.String()
 }
 
-func (g *nettraceReader) encoder(id nettrace.GUID) {
-	seen := &g.idsSeen[binary.LittleEndian.Uint32(id[12:])*0x9e3779b1>>26]
-	if *seen == id {
-		return
-	}
-	*seen = id
-	switch p, ok := activity.Decode(activity.ID(id), false); {
-	case ok && p.ProvesLossy():
-		g.f.encoder = encoderLossy
-	case ok && p.Old():
-		g.f.encoder = encoderOld
-	}
-}
-
-// recordedEncoder tells the encoder by what the processes say of their runtime, if they agree.
-func (f *Facts) recordedEncoder() (e encoder) {
-	for _, p := range f.Processes {
-		major, _, _ := strings.Cut(p.Runtime, ".")
-		n, err := strconv.Atoi(major)
-		of := encoderOld
-		if n >= 10 {
-			of = encoderLossy
-		}
-		switch {
-		case err != nil:
-		case e == encoderUnknown:
-			e = of
-		case e != of:
-			return encoderUnknown
-		}
-	}
-	return e
-}
-
 // facts puts together what the events told.
 func (g *nettraceReader) facts() {
 	f, h, st := g.f, g.r.Header(), g.r.Stats()
@@ -373,9 +333,6 @@ func (g *nettraceReader) facts() {
 	}
 	g.providers()
 	g.lost(st)
-	if e := f.recordedEncoder(); e != encoderUnknown { // what is recorded comes before what ids seem to prove
-		f.encoder = e
-	}
 	if g.samples.Count > 0 {
 		f.Stacks = &Stacks{Cut: map[string]int64{}}
 		f.Stacks.histogram(g.depths)

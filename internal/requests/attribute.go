@@ -45,7 +45,6 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 		}
 	}
 	p.Activities.Spool = input.Aside(workMemory)
-	p.Activities.Paths = func(id [16]byte, lossy bool) string { return causality.PathOf(id, lossy) }
 	o := Options(p.Table)
 	o.Segment = a.segment
 	a.engine = causality.NewEngine(&o)
@@ -55,6 +54,8 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 		a.engine.Add(&e)
 	}
 	a.engine.Finish()
+	ids := a.engine.IDs()
+	p.Activities.Paths = func(id [16]byte) string { return ids.Text(id) }
 }
 
 // segment notes what a thread worked for.
@@ -75,7 +76,7 @@ func (a *attribution) number(x *causality.Activity) int32 {
 	if x.Number == 0 {
 		parent := a.number(x.Parent)
 		x.Number = 1 + a.p.Activities.Add(&profile.Activity{
-			ID: x.ID, Lossy: a.engine.Lossy(x.Process), Name: x.Name, Provider: x.Provider, Parent: parent, Start: x.Start, Started: x.Started,
+			ID: x.ID, Name: x.Name, Provider: x.Provider, Parent: parent, Start: x.Start, Started: x.Started,
 		})
 	}
 	return x.Number - 1

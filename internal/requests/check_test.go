@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/tracetest"
@@ -47,7 +48,7 @@ func loadFile(t testing.TB, path string) *recording {
 	t.Helper()
 	rec := &recording{}
 	var reader *nettrace.Reader
-	var ids activityIDs
+	var ids activity.Decoder
 	info, err := Read(context.Background(), open(t, path), func(r *nettrace.Reader) {
 		reader = r
 		rec.scan = NewScanner(r, func(q *httpphases.Request) { rec.rows = append(rec.rows, q); rec.need.Request(q) },
@@ -56,7 +57,7 @@ func loadFile(t testing.TB, path string) *recording {
 		rec.scan.Event(ev)
 		var e httpphases.Event
 		if rec.scan.decode(&e, ev) {
-			ids.decode(&e)
+			setPath(&ids, &e)
 			rec.events = append(rec.events, e)
 		}
 	})

@@ -180,9 +180,10 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 	if n := min(len(e.Children), maxChildren); n > 0 {
 		out.Children = make([]httpphases.Child, n)
 	}
+	ids := x.x.Engine().IDs()
 	for i := range out.Children {
 		c := e.Children[i]
-		out.Children[i] = httpphases.Child{Name: x.name(c), Path: x.x.Engine().PathOf(c), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped}
+		out.Children[i] = httpphases.Child{Name: x.name(c), Path: ids.Text(c.ID), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped}
 	}
 	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
 		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})

@@ -87,10 +87,10 @@ func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server fu
 	}
 	go func() {
 		defer close(s.done)
-		var ids activityIDs
+		var ids activity.Decoder
 		for b := range s.work {
 			for i := range b {
-				ids.decode(&b[i])
+				setPath(&ids, &b[i])
 				s.builder.Add(&b[i])
 			}
 			s.free <- b[:0]
@@ -221,18 +221,12 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	return s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload)
 }
 
-// activityIDs decode the ids of events, one after the other. Who builds requests does that, as who takes events has more to do.
-type activityIDs struct {
-	lossy bool // an id before was one of .NET 10
-}
-
-func (d *activityIDs) decode(e *httpphases.Event) {
+// setPath decodes the id of the next event. Who builds requests does that, as who takes events has more to do.
+func setPath(ids *activity.Decoder, e *httpphases.Event) {
 	if e.ID == ([16]byte{}) {
 		return
 	}
-	p, ok := activity.Decode(activity.ID(e.ID), d.lossy)
-	if ok {
-		d.lossy = d.lossy || p.ProvesLossy()
+	if p, ok := ids.Decode(activity.ID(e.ID)); ok {
 		e.PathLen = uint8(copy(e.Path[:], p.Numbers()))
 		over, _ := p.Overflow()
 		e.Overflow = over != activity.Fits
