@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,33 +14,15 @@ func (s *Selection) Inside(p *Profile) []bool {
 	if len(s.Activities) == 0 && len(s.Requests) == 0 {
 		return nil
 	}
-	var guids [][16]byte
-	for _, a := range s.Activities {
-		if id, err := text.ParseGUID(a); err == nil {
-			guids = append(guids, id)
-		}
-	}
+	m := NewActivityMatcher(s.Activities)
 	keep := make([]bool, p.Activities.Len())
 	for i, a := range p.Activities.All() {
-		path := ""
-		if len(s.Activities) > 0 {
-			path = p.Activities.Path(i)
+		keep[i] = a.Parent >= 0 && keep[a.Parent] || m.Name(a.Provider, a.Name) || m.ID(a.ID) || a.requested(s.Requests)
+		if !keep[i] && m.HasPaths() {
+			keep[i] = m.Path(p.Activities.path(i))
 		}
-		keep[i] = a.Parent >= 0 && keep[a.Parent] || MatchActivity(s.Activities, a.Provider, a.Name, path) ||
-			slices.Contains(guids, a.ID) || a.requested(s.Requests)
 	}
 	return keep
-}
-
-// MatchActivity reports whether one of the patterns is the path of an activity, or fits its
-// name, with or without its provider before it. It is what Selection.Activities means.
-func MatchActivity(patterns []string, provider, name, path string) bool {
-	for _, p := range patterns {
-		if path != "" && strings.TrimRight(p, "/") == path || name != "" && (text.Match(p, name) || text.Match(p, provider+"/"+name)) {
-			return true
-		}
-	}
-	return false
 }
 
 // requested reports whether one of the patterns means the request that a is.

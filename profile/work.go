@@ -26,9 +26,9 @@ type Activity struct {
 // Activities is a list of activities, some 50 bytes each; a parent comes before its children. The
 // zero value is empty.
 type Activities struct {
-	// Paths tells the path of an activity, //1/2/3, by its ID; the id as text where it holds no path.
-	// nil: nobody does.
-	Paths func(id [16]byte) string
+	// Paths tells the path of an activity, //1/2/3, by its ID, and the process that stands in that; the id as
+	// text and 0 where it holds no path. nil: nobody does.
+	Paths func(id [16]byte) (process uint32, path string)
 	// Spool takes all but some megabytes; set before the first Add. nil: all stay in memory.
 	Spool *Spool
 
@@ -132,11 +132,15 @@ func (l *Activities) Parent(i int32) int32 { return l.at(i).parent }
 
 // Path returns the path of activity i: //1/2/3; its id as text where it holds no path.
 func (l *Activities) Path(i int32) string {
-	x := l.at(i)
+	_, path := l.path(i)
+	return path
+}
+
+func (l *Activities) path(i int32) (process uint32, path string) {
 	if l.Paths == nil {
-		return l.paths[i]
+		return 0, l.paths[i]
 	}
-	return l.Paths(x.id)
+	return l.Paths(l.at(i).id)
 }
 
 // SetPath says what Path returns for activity i, where Paths is nil.

@@ -147,7 +147,7 @@ func testActivities(t *testing.T, n int, s *Spool) {
 			t.Fatalf("activity %d is %+v of request %d, want %+v of %d", i, a, l.RequestOf(i), want[i], request)
 		}
 	}
-	l.Paths = func(id [16]byte) string { return fmt.Sprint(id[0]) }
+	l.Paths = func(id [16]byte) (uint32, string) { return 7, fmt.Sprint(id[0]) }
 	if got := l.Path(3); got != "3" {
 		t.Errorf("path %q", got)
 	}

@@ -42,7 +42,7 @@ func (e *Events) selection() profile.Selection {
 func (e *Events) work(ctx context.Context, c *Call) (given []string, named *activity.IDSet, err error) {
 	rest := WorkFlags{Request: e.Request}
 	for _, a := range e.Activity {
-		if events.IsActivity(a) {
+		if profile.IsActivityID(a) {
 			given = append(given, a)
 		} else {
 			rest.Activity = append(rest.Activity, a)

@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/requests"
@@ -49,30 +47,24 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) (*act
 		return nil, err
 	}
 	type kind struct{ provider, name string }
-	guids, kinds := activity.NewIDSet(len(f.Activity)), map[kind]bool{}
-	for _, a := range f.Activity {
-		if id, err := activity.ParseID(a); err == nil {
-			guids.Add(id)
-		}
-	}
-	byPath := slices.ContainsFunc(f.Activity, func(a string) bool { return strings.HasPrefix(a, "/") })
+	m, kinds := profile.NewActivityMatcher(f.Activity), map[kind]bool{}
 	in := rows.Below(func(_ int, r *activity.Row) bool {
 		k := kind{r.Provider, r.Name}
 		is, ok := kinds[k]
 		if !ok {
-			is = profile.MatchActivity(f.Activity, r.Provider, r.Name, "")
+			is = m.Name(r.Provider, r.Name)
 			if len(kinds) < mostNames { // most traces have few, and some a name for each activity
 				kinds[k] = is
 			}
 		}
-		if is || asked.Has(r.ID) || guids.Has(r.ID) {
+		if is || asked.Has(r.ID) || m.ID(r.ID) {
 			return true
 		}
-		p, ok := activity.Path{}, byPath
-		if ok {
-			p, ok = rows.Path(r)
+		if !m.HasPaths() {
+			return false
 		}
-		return ok && profile.MatchActivity(f.Activity, "", "", "//"+p.String())
+		p, ok := rows.Path(r)
+		return ok && m.Path(p.Process(), p.String())
 	})
 	return in, rows.Err()
 }

@@ -56,32 +56,6 @@ func FuzzQuoted(f *testing.F) {
 	})
 }
 
-func TestParsePath(t *testing.T) {
-	p, err := parsePath("//1/2")
-	require.NoError(t, err)
-	assert.Equal(t, []uint32{1, 2}, p.Numbers())
-	p, err = parsePath("/#4297/1/2/")
-	require.NoError(t, err)
-	assert.EqualValues(t, 4297, p.Process())
-	for _, s := range []string{"", "12", "//", "/#x/1", "/#12", "//a", "//0"} {
-		_, err := parsePath(s)
-		assert.Error(t, err, s)
-	}
-}
-
-func TestBelow(t *testing.T) {
-	for _, c := range []struct {
-		p, root string
-		want    bool
-	}{{"1/2", "1/2", true}, {"1/2/3", "1/2", true}, {"1", "1/2", false}, {"1/3", "1/2", false}, {"1/2$7", "1/2", true}, {"1/2$7", "1/2$7", true}, {"1/2$8", "1/2$7", false}} {
-		p, err := activity.ParsePath(c.p)
-		require.NoError(t, err)
-		root, err := activity.ParsePath(c.root)
-		require.NoError(t, err)
-		assert.Equal(t, c.want, below(&p, &root), "%s %s", c.p, c.root)
-	}
-}
-
 // TestPathNames holds that paths of another process name it, and that the cache keeps
 // ids apart.
 func TestPathNames(t *testing.T) {

@@ -194,7 +194,7 @@ func (l *liner) wants(ev *nettrace.Event) bool {
 	}
 	return text.List(sel.Threads).MatchID(int64(ev.ThreadID), name) &&
 		text.List(sel.Processes).MatchID(int64(ev.ProcessID), l.names[ev.ProcessID]) &&
-		l.filter.wantsActivity(ev, &l.paths.ids)
+		l.filter.wantsActivity(ev, &l.paths)
 }
 
 const lineEnd = "}\n"

@@ -19,9 +19,9 @@ type pathNames struct {
 const cacheBits = 9
 
 type cachedPath struct {
-	id   nettrace.GUID
-	pid  int
-	text []byte // empty: no path
+	id      nettrace.GUID
+	process uint32
+	numbers []byte // 1/2; empty: no path
 }
 
 // place returns where an id is kept. The last bytes of an id hold the check word, the first ones the numbers.
@@ -63,21 +63,28 @@ func (n *pathNames) become(ids activity.Decoder) {
 	n.ids = ids
 }
 
+// of returns the path of an id. It is valid until the next one is asked for.
+func (n *pathNames) of(id nettrace.GUID) *cachedPath {
+	c := &n.cache[place(&id)]
+	if c.id != id {
+		*c = cachedPath{id: id, numbers: c.numbers[:0]}
+		if p, ok := n.ids.Path(activity.ID(id)); ok {
+			c.process, c.numbers = p.Process(), p.AppendText(c.numbers)
+		}
+	}
+	return c
+}
+
 // append appends the path of an id, and nothing if it holds none. Paths of another
 // process than pid name that process.
 func (n *pathNames) append(dst []byte, id nettrace.GUID, pid int) []byte {
-	c := &n.cache[place(&id)]
-	if c.id != id || c.pid != pid {
-		c.id, c.pid, c.text = id, pid, c.text[:0]
-		if p, ok := n.ids.Path(activity.ID(id)); ok {
-			c.text = append(c.text, '/')
-			if o := int(p.Process()); o != 0 && pid != 0 && o != pid {
-				c.text = append(c.text, '#')
-				c.text = strconv.AppendInt(c.text, int64(o), 10)
-			}
-			c.text = append(c.text, '/')
-			c.text = p.AppendText(c.text)
-		}
+	p := n.of(id)
+	if len(p.numbers) == 0 {
+		return dst
 	}
-	return append(dst, c.text...)
+	dst = append(dst, '/')
+	if o := int(p.process); o != 0 && pid != 0 && o != pid {
+		dst = strconv.AppendInt(append(dst, '#'), int64(o), 10)
+	}
+	return append(append(dst, '/'), p.numbers...)
 }

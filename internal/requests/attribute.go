@@ -55,7 +55,7 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 	}
 	a.engine.Finish()
 	ids := a.engine.IDs()
-	p.Activities.Paths = func(id [16]byte) string { return ids.Text(id) }
+	p.Activities.Paths = func(id [16]byte) (uint32, string) { return ids.Text(id) }
 }
 
 // segment notes what a thread worked for.

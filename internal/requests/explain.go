@@ -183,7 +183,8 @@ func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) 
 	ids := x.x.Engine().IDs()
 	for i := range out.Children {
 		c := e.Children[i]
-		out.Children[i] = httpphases.Child{Name: x.name(c), Path: ids.Text(c.ID), Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped}
+		_, path := ids.Text(c.ID)
+		out.Children[i] = httpphases.Child{Name: x.name(c), Path: path, Start: c.Start, Duration: c.Stop - c.Start, HasDuration: c.Stopped}
 	}
 	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
 		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
