@@ -459,11 +459,10 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 }
 
 // parent applies rule 3: the row that a Start's related id names. The path
-// that the tracker gave the Start overrules that: .NET Core 3.1 refreshes a thread's id late, and the
-// related id then is of what the thread did before.
+// that the tracker gave the Start overrules that.
 func (b *Builder) parent(related ID, own *Path, hasOwn bool) int32 {
 	p, ok := b.rows.ids.Decode(related)
-	if ok && hasOwn && own.overflow == Fits && p.process == own.process && !p.leadsTo(own) {
+	if ok && hasOwn && !p.MayStart(own) {
 		if i := b.prefix(own); i >= 0 {
 			return b.openAbove(i)
 		}

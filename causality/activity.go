@@ -18,6 +18,7 @@ type Activity struct {
 	Started  bool  // its start event is in the trace
 	Stopped  bool
 	Runtime  bool  // of the runtime itself
+	Call     bool  // a request to another side
 	Number   int32 // for who uses an Engine; 0 at first
 
 	work *work // of those that Explainer.Root chose
@@ -45,6 +46,16 @@ func (a *Activity) servedAt(t int64) *Activity {
 		a = a.Parent
 	}
 	return a
+}
+
+// inCall reports whether a or an activity above it is a request to another side that was open at a time.
+func (a *Activity) inCall(t int64) bool {
+	for ; a != nil; a = a.Parent {
+		if a.Call && a.openAt(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // Below reports whether a is other or lies below it.
@@ -125,13 +136,14 @@ func (as *activities) start(e *Event) *Activity {
 	a := &Activity{
 		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime,
 	}
-	as.ids.Decode(e.ID) // for what it proves
-	if !e.Related.IsZero() {
+	own, hasOwn := as.ids.Decode(e.ID)
+	if related, ok := as.ids.Decode(e.Related); !e.Related.IsZero() && !(ok && hasOwn && !related.MayStart(&own)) {
 		a.Parent = as.find(e.Process, e.Related)
 	}
 	if a.Parent == nil {
 		a.Parent = as.prefix(e.Process, e.ID)
 	}
+	a.Call = e.Call && !(e.Span && a.Parent.inCall(e.Time))
 	as.byID[0].add(a)
 	as.meet(a) // before one of its id that was found
 	return a

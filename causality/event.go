@@ -59,17 +59,20 @@ type Event struct {
 	Cut     bool // Stack misses its outermost frames
 	// Runtime marks a Start or Stop of the runtime itself: its id is one of the tree, but
 	// nobody calls it an activity.
-	Runtime  bool
-	External bool  // Sample: outside of managed code, where the thread runs or blocks
-	OnCPU    bool  // Sample: it ran, wherever
-	Blocked  int64 // Sample: ns for which the thread was off its processor, from Time on; HaltEnd: for which all stood
-	Task     int64
-	Next     int64
-	Name     string // of a Start or Stop: the activity; of a Throw: the type of the exception
-	Text     string // of a Throw: its message
-	Nested   bool   // Throw: while another one is handled
-	HasInner bool   // Throw: it names the one that it follows from
-	Provider string // of a Start or Stop
+	Runtime bool
+	// Call marks a Start of a request that the process made; Span says that it is a span of one, which lies in
+	// another activity of the same request where the process tells of that.
+	Call, Span bool
+	External   bool  // Sample: outside of managed code, where the thread runs or blocks
+	OnCPU      bool  // Sample: it ran, wherever
+	Blocked    int64 // Sample: ns for which the thread was off its processor, from Time on; HaltEnd: for which all stood
+	Task       int64
+	Next       int64
+	Name       string // of a Start or Stop: the activity; of a Throw: the type of the exception
+	Text       string // of a Throw: its message
+	Nested     bool   // Throw: while another one is handled
+	HasInner   bool   // Throw: it names the one that it follows from
+	Provider   string // of a Start or Stop
 }
 
 // Decode reads into e what an event of a file tells but for its time, its thread and its

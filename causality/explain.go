@@ -140,8 +140,8 @@ type Explainer struct {
 // ExplainOptions are those of an Explainer.
 type ExplainOptions struct {
 	Options
-	// Root says which activities are explained, Call which are requests to another side.
-	Root, Call func(*Activity) bool
+	// Root says which activities are explained.
+	Root func(*Activity) bool
 	// Processors is the number of processors that the threads had; 0: it is not known.
 	Processors int
 }
@@ -193,7 +193,6 @@ func (x *Explainer) started(a *Activity) {
 	if x.o.Root(a) {
 		a.work = x.newWork()
 	}
-	call := x.o.Call(a)
 	for up := a.Parent; up != nil; up = up.Parent {
 		if w := up.work; w != nil {
 			if w.children == nil {
@@ -202,7 +201,7 @@ func (x *Explainer) started(a *Activity) {
 			if len(w.children) < maxChildren {
 				w.children = append(w.children, a)
 			}
-			if call {
+			if a.Call {
 				w.calls = append(w.calls, a)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
@@ -24,7 +25,6 @@ func explained(t *testing.T, processors, others int, halts bool) *Time {
 			Method: func(f stacks.FrameID) uint32 { return f % 100 },
 		},
 		Root:       func(a *Activity) bool { root = a; return true },
-		Call:       func(*Activity) bool { return false },
 		Processors: processors,
 	})
 	var log Log
@@ -138,7 +138,6 @@ func TestExplainEnds(t *testing.T) {
 			Method: func(f stacks.FrameID) uint32 { return f % 100 },
 		},
 		Root: func(a *Activity) bool { return a.Name == "Request" },
-		Call: func(*Activity) bool { return false },
 	})
 	root := &Activity{Name: "Request", Start: 10 * ms}
 	x.started(root)
@@ -168,4 +167,48 @@ func TestExplainEnds(t *testing.T) {
 	require.Len(t, got.Exceptions, 1)
 	assert.Equal(t, "In", got.Exceptions[0].Type)
 	assert.Equal(t, []*Activity{inside}, got.Children)
+}
+
+// TestCalls: a span lies in the request that it is of, where both are told, and is none of its own; elsewhere it is a request.
+func TestCalls(t *testing.T) {
+	l := newLab(t)
+	var roots []*Activity
+	x := NewExplainer(&ExplainOptions{
+		Options: Options{Tree: l.tree, Role: func(f stacks.FrameID) Role { return frameRoles[f%100] }, Method: func(f stacks.FrameID) uint32 { return f }},
+		Root:    func(a *Activity) bool { roots = append(roots, a); return true },
+	})
+	var log Log
+	add := func(at int64, kind Kind, id, related activity.ID, call, span bool) {
+		log.Add(&Event{Kind: kind, Time: at * ms, Process: 1, Thread: 1, ID: id, Related: related, HasID: true, Name: "Request", Provider: "Lab", Call: call, Span: span})
+	}
+	none := activity.ID{}
+	add(0, Start, l.id(1), none, false, false)            // served
+	add(10, Start, l.id(1, 1), l.id(1), true, true)       // a span alone
+	add(30, Stop, l.id(1, 1), none, false, false)         //
+	add(40, Start, l.id(1, 2), l.id(1), true, false)      // a request
+	add(50, Start, l.id(1, 2, 1), l.id(1, 2), true, true) // and its span
+	add(60, Stop, l.id(1, 2, 1), none, false, false)      //
+	add(70, Stop, l.id(1, 2), none, false, false)         //
+	add(80, Start, l.id(2, 1), l.id(1), true, true)       // of another activity, as its path tells
+	add(90, Stop, l.id(2, 1), none, false, false)         //
+	add(100, Stop, l.id(1), none, false, false)           //
+	var e Event
+	for r := log.Read(); r.Next(&e); {
+		x.Add(&e)
+	}
+	x.Finish()
+	require.Len(t, roots, 5)
+	var calls []bool
+	for _, a := range roots {
+		calls = append(calls, a.Call)
+	}
+	assert.Equal(t, []bool{false, true, true, false, true}, calls)
+	got, _ := x.Explain(roots[0], 0, 100*ms, nil, false)
+	assert.Len(t, got.Children, 3, "the one whose path tells another parent is not below it")
+	own, _ := x.Explain(roots[2], 40*ms, 70*ms, nil, false)
+	assert.Zero(t, own.Time.Other, "its span is itself")
+	for _, c := range roots[0].work.calls {
+		assert.Contains(t, []activity.ID{l.id(1, 1), l.id(1, 2)}, c.ID)
+	}
+	assert.Len(t, roots[0].work.calls, 2)
 }

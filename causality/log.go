@@ -95,6 +95,8 @@ const (
 	logNext
 	logBlocked
 	logNames
+	logCall
+	logSpan
 )
 
 const logChunk = 64 << 10
@@ -245,6 +247,8 @@ func (l *Log) flags(e *Event, t *logThread) (f int) {
 	set(logExternal, e.External)
 	set(logOnCPU, e.OnCPU)
 	set(logRuntime, e.Runtime)
+	set(logCall, e.Call)
+	set(logSpan, e.Span)
 	set(logNested, e.Nested)
 	set(logHasInner, e.HasInner)
 	set(logHasID, e.HasID)
@@ -339,6 +343,7 @@ func (r *LogReader) Next(e *Event) bool {
 	*e = Event{
 		Kind: kind, Time: s.time, Process: t.key.process, Thread: t.key.id,
 		External: flags&logExternal != 0, OnCPU: flags&logOnCPU != 0, Runtime: flags&logRuntime != 0,
+		Call: flags&logCall != 0, Span: flags&logSpan != 0,
 		Nested: flags&logNested != 0, HasInner: flags&logHasInner != 0, HasID: flags&logHasID != 0, Cut: flags&logCut != 0,
 	}
 	if e.HasID {

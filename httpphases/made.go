@@ -162,7 +162,7 @@ func (b *Builder) answeredBy(p *process, th *thread, r *request) {
 func (b *Builder) bridgedRequest(p *process, e *Event, h *[25]uint64, n int) *request {
 	r := b.newRequest(p, e)
 	r.bridged = true
-	r.start = p.started(e)
+	r.start, r.told = p.started(e), e.Time
 	r.hop0[0] = hop{start: r.start, toAt: never}
 	if e.Span.URL != "" {
 		r.hop0[0].at = splitURL(e.Span.URL, &place{})

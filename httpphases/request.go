@@ -142,6 +142,7 @@ type Request struct {
 	VersionRequested string
 	Status           int   // 0: none
 	Start            int64 // ns since the start of the trace
+	StartEvent       int64 // ns: when it was told; behind Start where a span is all there is, which has a clock of its own
 	Duration         int64 // ns; nothing if !HasDuration
 	HasDuration      bool
 	Outcome          Outcome

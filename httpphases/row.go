@@ -15,9 +15,12 @@ func (b *Builder) row(r *request) *Request {
 	}
 	q := &Request{
 		ID: r.id, Activity: r.guid, Path: slices.Clone(r.path), Process: r.process, Thread: r.thread,
-		Method: r.method, Start: r.start, StartUnknown: r.headless, SpanOnly: r.bridged && r.hop().last() == nil,
+		Method: r.method, Start: r.start, StartEvent: r.start, StartUnknown: r.headless, SpanOnly: r.bridged && r.hop().last() == nil,
 		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
 		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Spans: r.spans, Server: r.server,
+	}
+	if r.bridged {
+		q.StartEvent = r.told
 	}
 	first := &r.hops[0]
 	q.Scheme, q.Host, q.Port, q.Target = first.at.scheme, first.at.host, first.at.port, first.at.target

@@ -46,6 +46,22 @@ func spanOf(event, name string) (activity string, start, stop bool) {
 	return name, strings.HasSuffix(event, "Start"), strings.HasSuffix(event, "Stop")
 }
 
+// Call reports whether the start of an activity, of that name without "Start", is that of a request which the process
+// made, and whether it is a span: that lies in the request of System.Net.Http where the trace has both.
+func Call(provider, name string, payload []byte) (call, span bool) {
+	switch provider {
+	case ProviderHTTP:
+		return name == "Request", false
+	case ProviderBridge:
+		c := cursor{b: payload}
+		c.raw() // the source
+		activity, start, _ := spanOf(name+"Start", c.str())
+		call = start && activity == spanClient
+		return call, call
+	}
+	return false, false
+}
+
 // bridge reads an event of the DiagnosticSource bridge: source, name and an array of key
 // and value texts (http-events.md section 11).
 func (d *Decoder) bridge(e *Event, event string, c *cursor) bool {

@@ -179,6 +179,7 @@ type request struct {
 	process            uint32
 	thread             uint64
 	start              int64
+	told               int64 // when the event of its start was written
 	stop               int64
 	last               int64 // time of its last event
 	lastThread         uint64

@@ -51,7 +51,7 @@ type Explainer struct {
 // NewExplainer returns one for the requests that a Recorder saw, whose stacks are those of a
 // table. It empties the log.
 func NewExplainer(t *profile.Table, rec *Recorder) *Explainer {
-	return newExplainer(t, rec, func(a *causality.Activity) bool { return isCall(a) || isServed(a) }, true)
+	return newExplainer(t, rec, func(a *causality.Activity) bool { return a.Call || isServed(a) }, true)
 }
 
 // newExplainer returns one for activities. forgets says that some of them may never be asked for, and that of the first part of
@@ -65,14 +65,9 @@ func newExplainer(t *profile.Table, rec *Recorder, wants func(*causality.Activit
 	o := Options(x.table)
 	o.Unsampled = !rec.Log.Sampled()
 	o.Interval = int64(rec.reader.Header().SamplingInterval)
-	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: o, Root: x.root, Call: isCall, Processors: rec.reader.Header().Processors})
+	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: o, Root: x.root, Processors: rec.reader.Header().Processors})
 	x.more = x.log.Next(&x.next)
 	return x
-}
-
-// isCall reports whether an activity is a request that the process made.
-func isCall(a *causality.Activity) bool {
-	return a.Provider == httpphases.ProviderHTTP && a.Name == "Request"
 }
 
 func isServed(a *causality.Activity) bool {
@@ -138,7 +133,16 @@ func (x *Explainer) Client(r *httpphases.Request) *httpphases.Explanation {
 			}
 		}
 	}
-	return x.explain(r.Activity, r.Start, r.Start+r.Duration, wire)
+	e := x.explain(requestKey{r.Activity, r.StartEvent}, r.Start, r.Start+r.Duration, wire)
+	if r.SpanOnly { // what it waited for is not told
+		e.Time.Unknown, e.Time.Await = e.Time.Unknown+e.Time.Await, 0
+		for i := range e.Steps {
+			if s := &e.Steps[i]; s.Cause == causality.ByAwait.String() {
+				s.Cause = causality.ByUnknown.String()
+			}
+		}
+	}
+	return e
 }
 
 // Server explains a request that the process served.
@@ -146,12 +150,12 @@ func (x *Explainer) Server(r *httpphases.ServerRequest) *httpphases.Explanation 
 	if !r.HasDuration {
 		return nil
 	}
-	return x.explain(r.Activity, r.Start, r.Start+r.Duration, nil)
+	return x.explain(requestKey{r.Activity, r.Start}, r.Start, r.Start+r.Duration, nil)
 }
 
-func (x *Explainer) explain(id [16]byte, from, to int64, wire []causality.Span) *httpphases.Explanation {
+// explain explains the activity of a request from one time to another.
+func (x *Explainer) explain(k requestKey, from, to int64, wire []causality.Span) *httpphases.Explanation {
 	x.until(to)
-	k := requestKey{id, from}
 	root := x.roots[k]
 	delete(x.roots, k)
 	defer x.x.Forget(root)

@@ -57,7 +57,7 @@ func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, 
 	x := newExplainer(t, rec, func(a *causality.Activity) bool { return wanted.has(requestKey{a.ID, a.Start}) }, false)
 	for e := range ends.Ascending {
 		if x.until(e.stop); x.roots[e.requestKey] != nil { // or the events do not tell of it
-			out.keep(e.row, x.explain(e.id, e.start, e.stop, nil))
+			out.keep(e.row, x.explain(e.requestKey, e.start, e.stop, nil))
 		}
 	}
 	out.done()

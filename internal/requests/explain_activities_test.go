@@ -78,7 +78,7 @@ func TestExplainActivities(t *testing.T) {
 				ran += h.Time
 			}
 			require.LessOrEqual(t, ran, x.CPUTotal, "%s: row %d", name, i)
-			y := late.explain(r.ID, r.Start, r.Stop, nil)
+			y := late.explain(requestKey{r.ID, r.Start}, r.Start, r.Stop, nil)
 			if x.Time != y.Time || len(x.Hot) != len(y.Hot) || len(x.Blocked) != len(y.Blocked) {
 				others++
 			}

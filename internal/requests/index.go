@@ -69,7 +69,7 @@ func (r *Index) row(i int) (x requestRow) {
 
 // Client adds a request that the process sent.
 func (r *Index) Client(q *httpphases.Request) {
-	r.add(q.Activity, q.Start, q.ID, q.URL(), title(q.Method, httpphases.Route(q.Target)))
+	r.add(q.Activity, q.StartEvent, q.ID, q.URL(), title(q.Method, httpphases.Route(q.Target)))
 }
 
 // Server adds a request that the process served.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/tracefix/tracefix/causality"
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -63,6 +64,9 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 	case m.Source == nettrace.SourceEvents: // others of the machine
 	default:
 		causality.Decode(&e, ev)
+		if e.Kind == causality.Start {
+			e.Call, e.Span = httpphases.Call(e.Provider, e.Name, ev.Payload)
+		}
 	}
 	if ev.Stack.Len() > 0 {
 		e.Stack = stack()
