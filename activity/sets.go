@@ -35,9 +35,9 @@ func (s *RowSet) Len() int { return s.n }
 const mostHashed = 1 << 19
 
 // IDs returns the ids of the rows in s, which are rows of t. Those without an id have none there.
-func (t *Rows) IDs(s *RowSet) *IDSet { return t.ids(s, mostHashed) }
+func (t *Rows) IDs(s *RowSet) *IDSet { return t.idSet(s, mostHashed) }
 
-func (t *Rows) ids(s *RowSet, hashed int) *IDSet {
+func (t *Rows) idSet(s *RowSet, hashed int) *IDSet {
 	if t.spool == nil || s.n <= hashed {
 		ids := NewIDSet(s.n)
 		t.idsOf(s, ids.Add)

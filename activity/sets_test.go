@@ -114,7 +114,7 @@ func TestIDsOnDisk(t *testing.T) {
 			rows.add(&Event{Time: int64(i)}, -1, 0, 0, "")
 		}
 	}
-	ids := rows.ids(rows.Below(func(int, *Row) bool { return true }), 1)
+	ids := rows.idSet(rows.Below(func(int, *Row) bool { return true }), 1)
 	require.NotNil(t, ids.sorted)
 	require.Greater(t, len(ids.sorted.firsts), 2*idMemory/4/4096, "most are on disk")
 	assert.Equal(t, n/2+n/500, ids.Len())

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
@@ -136,4 +139,61 @@ func TestHTTPServedFormats(t *testing.T) {
 	}
 	assert.Len(t, made, 171)
 	assert.Equal(t, 168, served)
+}
+
+// TestHTTPDurationsOfSides: percentiles are those of one side, the same in the report, on the screen, as JSON and in a summary.
+func TestHTTPDurationsOfSides(t *testing.T) {
+	trace := tracetest.Corpus(t, "dotnet10", "net31-more.nettrace")
+	told := func(args ...string) (report.Requests, string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "report.json")
+		code, out, words := tracefix(t, append([]string{"http", trace, "--report", file, "-o", "-"}, args...)...)
+		require.Equal(t, 0, code, words)
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var doc struct{ Requests report.Requests }
+		require.NoError(t, json.Unmarshal(b, &doc))
+		return doc.Requests, out
+	}
+	made, _ := told("--side", "client")
+	served, _ := told("--side", "server")
+	require.Nil(t, made.Served)
+	require.Nil(t, served.Made)
+	assert.Equal(t, made.Durations, made.Made.Durations, "one side is all there is")
+	assert.Equal(t, served.Durations, served.Served.Durations)
+	assert.NotEqual(t, made.Durations, served.Durations)
+	assert.Equal(t, []int{110, 92}, []int{made.Count, served.Count})
+
+	both, table := told("--side", "both", "--format", "table")
+	higher := made.Durations
+	higher.Higher(&served.Durations)
+	summary, _ := told("--summary", "--format", "json")
+	for name, x := range map[string]report.Requests{"both": both, "summary": summary} {
+		assert.Equal(t, made.Made, x.Made, name)
+		assert.Equal(t, served.Served, x.Served, name)
+		assert.Equal(t, higher, x.Durations, name)
+		assert.Equal(t, 202, x.Count, name)
+	}
+	assert.Regexp(t, `\n +92 +2 +11\.97 +35\.94 +401\.3 +401\.3  all requests\n`, table)
+
+	_, text := told("--side", "both", "--format", "json")
+	var doc struct {
+		Summary struct {
+			Served struct {
+				Requests int
+				Max      float64 `json:"max_ms"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &doc))
+	assert.Equal(t, 92, doc.Summary.Served.Requests)
+	assert.Equal(t, served.Max, doc.Summary.Served.Max)
+
+	_, text = told("--summary", "--format", "json")
+	var service struct{ Client, Server struct{ All report.Durations } }
+	require.NoError(t, json.Unmarshal([]byte(text), &service))
+	assert.Equal(t, []float64{made.P50, made.P90, made.P99, made.Max}, []float64{service.Client.All.P50, service.Client.All.P90, service.Client.All.P99, service.Client.All.Max})
+	assert.Equal(t, []float64{served.P50, served.P90, served.P99, served.Max}, []float64{service.Server.All.P50, service.Server.All.P90, service.Server.All.P99, service.Server.All.Max})
+	_, text = told("--summary", "--format", "markdown")
+	assert.Contains(t, text, "- all of them: p50 12.0 ms, p90 35.9 ms, p99 401.3 ms, longest 401.3 ms\n")
 }

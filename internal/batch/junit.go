@@ -132,9 +132,14 @@ func (t *Result) line() string {
 	case t.Status == Failed:
 		return ""
 	case q != nil:
-		line := fmt.Sprintf("%s: %s, %d failed or canceled, %d with errors", t.Input.Name, q.Served.Told(q.Count), q.Failed, q.Errors)
-		if q.Max > 0 {
-			line += fmt.Sprintf("; p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, longest %.1f ms", q.P50, q.P95, q.P99, q.Max)
+		line := fmt.Sprintf("%s: %s, %d failed or canceled, %d with errors", t.Input.Name, q.Told(), q.Failed, q.Errors)
+		for _, side := range []struct {
+			name string
+			of   *report.Side
+		}{{"made", q.Made}, {"served", q.Served}} {
+			if d := side.of; d != nil && d.Max > 0 {
+				line += fmt.Sprintf("; %s: p50 %.1f ms, p95 %.1f ms, p99 %.1f ms, longest %.1f ms", side.name, d.P50, d.P95, d.P99, d.Max)
+			}
 		}
 		return line
 	}

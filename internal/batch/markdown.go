@@ -61,8 +61,13 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 		row("failed or canceled", q.Failed)
 		row("failed, canceled, or answered 4xx or 5xx", q.Errors)
 		row("incomplete requests", q.Incomplete)
-		if q.Max.Trace != "" {
-			fmt.Fprintf(w, "| highest p95 of a trace | %.1f ms |\n| longest request | %.1f ms |\n", q.P95.Ms, q.Max.Ms)
+		for _, side := range []struct {
+			name string
+			of   *Side
+		}{{"made", q.Made}, {"served", q.Served}} {
+			if d := side.of; d != nil && d.Max.Trace != "" {
+				fmt.Fprintf(w, "| highest p95 of requests %s in a trace | %.1f ms |\n| longest request %s | %.1f ms |\n", side.name, d.P95.Ms, side.name, d.Max.Ms)
+			}
 		}
 	}
 	fmt.Fprintln(w)

@@ -181,21 +181,59 @@ type Totals struct {
 // Requests are totals of HTTP requests. Percentiles of several traces cannot be
 // joined into one: those here are of the trace in which they are highest.
 type Requests struct {
-	Count      int `json:"count"`
-	Failed     int `json:"failed"` // without an answer: failed or canceled
-	Errors     int `json:"errors"` // Failed, or answered with a status of 400 and above
-	Incomplete int `json:"incomplete"`
-	// Served are those of them that were served, as report.Requests has them.
-	Served *report.Served `json:"served,omitempty"`
-	// The durations are absent where no request has one.
-	P50     Highest   `json:"highest_p50,omitzero"`
-	P90     Highest   `json:"highest_p90,omitzero"`
-	P95     Highest   `json:"highest_p95,omitzero"`
-	P99     Highest   `json:"highest_p99,omitzero"`
-	Max     Highest   `json:"max,omitzero"`
+	report.RequestCounts
+	// Made are those of them that were made, Served those that were served, as report.Requests has them.
+	Made   *Side `json:"made,omitempty"`
+	Served *Side `json:"served,omitempty"`
+	HighestDurations
 	Slowest []Slowest `json:"slowest,omitempty"`
 	// Service is what summaries found: sums, and of shares and concurrency the highest.
 	Service *report.Service `json:"service,omitempty"`
+}
+
+// A Side is what report.Side is, of several traces.
+type Side struct {
+	report.RequestCounts
+	HighestDurations
+}
+
+// HighestDurations are absent where no request has a duration.
+type HighestDurations struct {
+	P50 Highest `json:"highest_p50,omitzero"`
+	P90 Highest `json:"highest_p90,omitzero"`
+	P95 Highest `json:"highest_p95,omitzero"`
+	P99 Highest `json:"highest_p99,omitzero"`
+	Max Highest `json:"max,omitzero"`
+}
+
+// see takes those of a trace that are higher.
+func (h *HighestDurations) see(d *report.Durations, x *Result) {
+	h.P50.see(d.P50, x)
+	h.P90.see(d.P90, x)
+	h.P95.see(d.P95, x)
+	h.P99.see(d.P99, x)
+	h.Max.see(d.Max, x)
+}
+
+// add adds a side of a trace, if anybody asked for it, to the sum of them.
+func (s *Side) add(o *report.Side, x *Result) *Side {
+	if o == nil {
+		return s
+	}
+	if s == nil {
+		s = &Side{}
+	}
+	s.RequestCounts.Add(&o.RequestCounts)
+	s.see(&o.Durations, x)
+	return s
+}
+
+// told tells in words how many requests there are, and how many of them were served.
+func (q *Requests) told() string {
+	if q.Served == nil {
+		return report.ToldRequests(q.Count, false, 0)
+	}
+	return report.ToldRequests(q.Count, true, q.Served.Count)
 }
 
 // A Highest is the highest value of all traces.
@@ -339,21 +377,9 @@ func (t *Totals) add(x *Result) {
 			t.Requests = &Requests{}
 		}
 		r := t.Requests
-		r.Count += q.Count
-		r.Failed += q.Failed
-		r.Errors += q.Errors
-		r.Incomplete += q.Incomplete
-		if q.Served != nil {
-			if r.Served == nil {
-				r.Served = &report.Served{}
-			}
-			r.Served.Add(q.Served)
-		}
-		r.P50.see(q.P50, x)
-		r.P90.see(q.P90, x)
-		r.P95.see(q.P95, x)
-		r.P99.see(q.P99, x)
-		r.Max.see(q.Max, x)
+		r.RequestCounts.Add(&q.RequestCounts)
+		r.Made, r.Served = r.Made.add(q.Made, x), r.Served.add(q.Served, x)
+		r.see(&q.Durations, x)
 		if q.Service != nil {
 			if r.Service == nil {
 				r.Service = &report.Service{}
@@ -557,7 +583,7 @@ func (r *Report) Summary() string {
 		}
 	}
 	if q := t.Requests; q != nil {
-		fmt.Fprintf(&b, "; %s, %s with errors", q.Served.Told(q.Count), report.Count(q.Errors))
+		fmt.Fprintf(&b, "; %s, %s with errors", q.told(), report.Count(q.Errors))
 	}
 	return b.String()
 }

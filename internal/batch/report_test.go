@@ -34,7 +34,7 @@ func sample(t *testing.T) *Report {
 		Command: "http", Status: OK, Input: report.Input{Name: "a/fine.nettrace", Format: "nettrace", Bytes: 1000},
 		Output: &report.Output{Name: "a/fine #1.http.ndjson", Format: "ndjson", Bytes: 10}, Samples: 200, Cut: 20,
 		CutBy: map[string]int{"depth": 20}, Repaired: map[string]int{"before": 15, "bridge": 5}, Restored: 900,
-		Requests: &report.Requests{Count: 150, Failed: 1, Errors: 3, P50: 10, P95: 400, P99: 500, Max: 900, Slowest: []report.SlowRequest{
+		Requests: &report.Requests{RequestCounts: report.RequestCounts{Count: 150, Failed: 1, Errors: 3}, Made: &report.Side{RequestCounts: report.RequestCounts{Count: 150, Failed: 1, Errors: 3}, Durations: report.Durations{P50: 10, P95: 400, P99: 500, Max: 900}}, Durations: report.Durations{P50: 10, P95: 400, P99: 500, Max: 900}, Slowest: []report.SlowRequest{
 			{Method: "GET", URL: "http://x/?a=<b>|c", Status: 200, Outcome: "ok", Duration: 900},
 			{Method: "GET", URL: "http://y/", Outcome: "failed", Duration: 500},
 		}},
@@ -43,7 +43,7 @@ func sample(t *testing.T) *Report {
 		Status: Damaged, Input: report.Input{Name: "b/<script>alert(1)</script>|`x`.nettrace", Bytes: 2000}, Damages: 3,
 		Damage: []report.Damage{{Offset: 41, Where: "StackBlock", What: "unexpected \x00 EOF & ]]>"}},
 		Output: &report.Output{Name: "b/javascript:x.http.ndjson", Bytes: 20}, Lost: 7,
-		Requests: &report.Requests{Count: 50, P50: 20, P95: 600, P99: 700, Max: 800, Slowest: []report.SlowRequest{{URL: "http://z/", Status: 500, Outcome: "ok", Duration: 800}}},
+		Requests: &report.Requests{RequestCounts: report.RequestCounts{Count: 50}, Made: &report.Side{RequestCounts: report.RequestCounts{Count: 50}, Durations: report.Durations{P50: 20, P95: 600, P99: 700, Max: 800}}, Durations: report.Durations{P50: 20, P95: 600, P99: 700, Max: 800}, Slowest: []report.SlowRequest{{URL: "http://z/", Status: 500, Outcome: "ok", Duration: 800}}},
 	}})
 	r.add(&Result{Index: 2, Trace: report.Trace{Status: Failed, Error: "c.nettrace: offset 0: \x1b[31mno\nway", Input: report.Input{Name: "c.nettrace"}}})
 	r.add(&Result{Index: 3, Trace: report.Trace{Status: Skipped, Input: report.Input{Name: "d.txt"}}, Reason: skipNoTrace})
@@ -216,7 +216,7 @@ func TestGates(t *testing.T) {
 
 // A gate on what nothing tells does not pass; a count of nothing is none.
 func TestGatesOnNothing(t *testing.T) {
-	one, asked := Totals{Traces: 1}, Totals{Traces: 1, Requests: &Requests{Count: 1}}
+	one, asked := Totals{Traces: 1}, Totals{Traces: 1, Requests: &Requests{RequestCounts: report.RequestCounts{Count: 1}}}
 	part := &Shard{Index: 1, Count: 3}
 	for _, c := range []struct {
 		gate   string
@@ -232,7 +232,7 @@ func TestGatesOnNothing(t *testing.T) {
 		{"http-error-rate>1%", "http", one, nil, true, "nothing: no trace has HTTP requests that tell it"},
 		{"http-error-rate>1%", "http", asked, nil, false, "0%"},
 		{"http-errors", "http", one, nil, true, "nothing: no trace has HTTP requests that tell it"},
-		{"http-errors", "http", Totals{Traces: 1, Requests: &Requests{Served: &report.Served{}}}, nil, true, "nothing: no trace has HTTP requests that tell it"},
+		{"http-errors", "http", Totals{Traces: 1, Requests: &Requests{Served: &Side{}}}, nil, true, "nothing: no trace has HTTP requests that tell it"},
 		{"http-errors", "http", one, part, false, "nothing: no trace has HTTP requests that tell it"},
 		{"http-errors", "http", asked, nil, false, "0"},
 		{"requests", "http", one, nil, false, "0"},
@@ -374,7 +374,7 @@ func fleet(t *testing.T, pieces, traces int) *Merger {
 		for range traces {
 			name := fmt.Sprintf("s3://bucket/day-%02d/host-%04d/app-%06d.nettrace", n%28, n%1999, n)
 			x := &Result{Index: n, Trace: report.Trace{Status: OK, Input: report.Input{Name: name, Bytes: 4 << 20}, Output: &report.Output{Name: strings.TrimPrefix(name, "s3://bucket/") + ".http.ndjson", Bytes: 1 << 20}}}
-			x.Requests = &report.Requests{Count: 700, Errors: n % 3, P95: float64(n % 500), Max: float64(n % 900)}
+			x.Requests = &report.Requests{RequestCounts: report.RequestCounts{Count: 700, Errors: n % 3}, Durations: report.Durations{P95: float64(n % 500), Max: float64(n % 900)}}
 			for j := range 10 {
 				x.Requests.Slowest = append(x.Requests.Slowest, report.SlowRequest{Method: "GET", URL: fmt.Sprintf("http://service-%d/orders/%d", j, n), Status: 200, Outcome: "ok", Duration: float64((n + j) % 900)})
 			}

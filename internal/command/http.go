@@ -78,7 +78,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	aside := input.Aside(keptMemory)
-	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: aside}, totals: newHTTPTotals(c, h.sides(), aside)}
+	run := httpRun{cmd: h, dropped: droppedRequests{cmd: h}, keep: keep, sum: httpreport.Summary{Source: c.In.Name, Spool: aside}, totals: newHTTPTotals(c, h.sides())}
 	rows := 0
 	switch {
 	case c.Format != "table" || h.Sort != "" || h.Limit != 0 || len(h.ID) != 0 || len(h.Request) != 0:
@@ -131,7 +131,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
-	run.totals.end(rep, run.sum.Durations()...)
+	run.totals.end(rep, run.sum.Durations(), run.sum.ServedDurations())
 	run.dropped.tell(ctx, c)
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)

@@ -51,8 +51,9 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var why *requests.Explainer
 	var scan *requests.Scanner
 	var need requests.Need
-	totals := newHTTPTotals(c, h.sides(), aside)
-	durations := quantile.Numbers{Spool: aside}
+	sides := requests.Client | requests.Server
+	totals := newHTTPTotals(c, sides)
+	durations, servedDurations := quantile.Numbers{Spool: aside}, quantile.Numbers{Spool: aside}
 	made, served, all := 0, 0, 0
 	dropped := droppedRequests{cmd: h}
 	read, err := explained(ctx, c, func(p *profile.Profile, x *requests.Explainer, s *requests.Scanner) {
@@ -70,14 +71,16 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		case r.made != nil:
 			r.made.Why = why.Client(r.made)
 			col.Client(r.made)
-			if totals.made(r.made); totals.sides&requests.Client != 0 && r.lasted() {
+			if totals.made(r.made); r.lasted() {
 				durations.Add(r.made.Duration)
 			}
 			made++
 		default:
 			r.served.Why = why.Server(r.served)
 			col.Server(r.served)
-			totals.served(r.served)
+			if totals.served(r.served); r.lasted() {
+				servedDurations.Add(r.served.Duration)
+			}
 			served++
 		}
 	}, col)
@@ -90,7 +93,6 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	c.read(read)
 	col.All = made+served == all
 	s := col.Finish(c.In.Name)
-	sides := requests.Client | requests.Server
 	findings := scan.Findings(&need, sides)
 	for _, f := range findings {
 		s.Notes = append(s.Notes, f.Missing+": "+f.Effect+".")
@@ -98,7 +100,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if len(findings) > 0 {
 		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
 	}
-	totals.end(c.Report, &durations)
+	totals.end(c.Report, []*quantile.Numbers{&durations}, []*quantile.Numbers{&servedDurations})
 	if err := cmp.Or(aside.Err(), ids.Err()); err != nil {
 		return err
 	}

@@ -10,24 +10,25 @@ import (
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
-	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
 // httpTotals are the totals of a report, as they are gathered.
 type httpTotals struct {
 	report.Requests
-	sides     requests.Sides // that are counted
-	slowest   slowHeap
-	durations quantile.Numbers // ns, of those that were served: who counts those that were made keeps theirs
-	measures  *report.Measurer // nil: not wanted
+	sides    requests.Sides // that are counted
+	slowest  slowHeap
+	measures *report.Measurer // nil: not wanted
 }
 
-// newHTTPTotals returns totals of some sides, whose durations go to a spool.
-func newHTTPTotals(c *Call, sides requests.Sides, aside *spool.Spool) httpTotals {
-	t := httpTotals{sides: sides, durations: quantile.Numbers{Spool: aside}}
+// newHTTPTotals returns totals of some sides. Who counts requests keeps their durations.
+func newHTTPTotals(c *Call, sides requests.Sides) httpTotals {
+	t := httpTotals{sides: sides}
+	if sides&requests.Client != 0 {
+		t.Made = &report.Side{}
+	}
 	if sides&requests.Server != 0 {
-		t.Served = &report.Served{}
+		t.Served = &report.Side{}
 	}
 	if c.Measure {
 		t.measures = &report.Measurer{}
@@ -46,13 +47,8 @@ func (t *httpTotals) served(s *httpphases.ServerRequest) {
 		_, failed := row.wentWrong()
 		t.measures.Request("server", s.Host, routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration, s.Duration))
 	}
-	if t.sides&requests.Server == 0 {
-		return
-	}
-	one := t.count(row)
-	t.Served.Add(&one)
-	if row.lasted() {
-		t.durations.Add(s.Duration)
+	if t.sides&requests.Server != 0 {
+		t.count(row, t.Served)
 	}
 }
 
@@ -73,13 +69,13 @@ func (t *httpTotals) made(r *httpphases.Request) {
 		t.measures.Request("client", r.Host, routeName(r.Method, httpphases.Route(r.Target)), failed, duration(r.HasDuration, r.Duration))
 	}
 	if t.sides&requests.Client != 0 {
-		t.count(row)
+		t.count(row, t.Made)
 	}
 }
 
-// count counts a request of a side that is asked for, and returns it as it adds to the totals.
-func (t *httpTotals) count(r httpRow) (one report.Served) {
-	one.Count = 1
+// count counts a request of a side that is asked for.
+func (t *httpTotals) count(r httpRow, side *report.Side) {
+	one := report.RequestCounts{Count: 1}
 	unanswered, wrong := r.wentWrong()
 	if unanswered {
 		one.Failed = 1
@@ -90,12 +86,10 @@ func (t *httpTotals) count(r httpRow) (one report.Served) {
 	if r.facts().outcome == httpphases.Incomplete {
 		one.Incomplete = 1
 	}
-	t.Count += one.Count
-	t.Failed += one.Failed
-	t.Errors += one.Errors
-	t.Incomplete += one.Incomplete
+	t.RequestCounts.Add(&one)
+	side.Add(&one)
 	if !r.lasted() {
-		return one
+		return
 	}
 	if len(t.slowest) < report.MaxSlowest {
 		heap.Push(&t.slowest, r)
@@ -103,7 +97,6 @@ func (t *httpTotals) count(r httpRow) (one report.Served) {
 		t.slowest[0] = r
 		heap.Fix(&t.slowest, 0)
 	}
-	return one
 }
 
 // wentWrong says whether a request failed or was canceled, and whether that or its status makes it an error.
@@ -119,11 +112,21 @@ func (r httpRow) lasted() bool {
 	return f.ended && f.outcome != httpphases.Incomplete
 }
 
-// end computes what needs all requests, of which those that were made have these durations, ns, and puts it into the report.
-func (t *httpTotals) end(rep *report.Trace, made ...*quantile.Numbers) {
-	at := quantile.Of([]float64{0.5, 0.9, 0.95, 0.99, 1}, append(made, &t.durations)...)
-	for i, to := range []*float64{&t.P50, &t.P90, &t.P95, &t.P99, &t.Max} {
-		*to = text.Millis(at[i])
+// end computes what needs all requests, of which those of the sides have these durations, ns, and puts it into the report.
+func (t *httpTotals) end(rep *report.Trace, made, served []*quantile.Numbers) {
+	for _, x := range []struct {
+		side      *report.Side
+		durations []*quantile.Numbers
+	}{{t.Made, made}, {t.Served, served}} {
+		if x.side == nil {
+			continue
+		}
+		d := &x.side.Durations
+		at := quantile.Of([]float64{0.5, 0.9, 0.95, 0.99, 1}, x.durations...)
+		for i, to := range []*float64{&d.P50, &d.P90, &d.P95, &d.P99, &d.Max} {
+			*to = text.Millis(at[i])
+		}
+		t.Higher(d)
 	}
 	slices.SortFunc(t.slowest, func(a, b httpRow) int {
 		if slower(a, b) {

@@ -179,22 +179,37 @@ func AppendSummary(b []byte, s *Summary) []byte {
 		}
 		q := open(o.b)
 		q.str("host", h.Name)
-		q.int("requests", int64(h.Requests))
-		for k, n := range h.Outcomes {
-			q.int(httpphases.Outcome(k).String(), int64(n))
-		}
-		q.int("status_4xx", int64(h.Client))
-		q.int("status_5xx", int64(h.Server))
+		h.counts(&q)
 		q.int("new_connections", int64(h.New))
 		q.int("redirected", int64(h.Redirected))
-		if h.Durations.Len() > 0 {
-			for i, v := range quantile.Of([]float64{.5, .9, .99, 1}, &h.Durations) {
-				q.ms([...]string{"p50_ms", "p90_ms", "p99_ms", "max_ms"}[i], v)
-			}
-		}
+		h.quantiles(&q)
 		o.b = q.close()
 	}
 	o.b = append(o.b, ']')
+	if h := s.Served; h != nil {
+		o.key("served")
+		q := open(o.b)
+		h.counts(&q)
+		h.quantiles(&q)
+		o.b = q.close()
+	}
 	o.strs("notes", s.Notes)
 	return o.close()
+}
+
+func (h *Host) counts(o *object) {
+	o.int("requests", int64(h.Requests))
+	for k, n := range h.Outcomes {
+		o.int(httpphases.Outcome(k).String(), int64(n))
+	}
+	o.int("status_4xx", int64(h.Client))
+	o.int("status_5xx", int64(h.Server))
+}
+
+func (h *Host) quantiles(o *object) {
+	if h.Durations.Len() > 0 {
+		for i, v := range quantile.Of([]float64{.5, .9, .99, 1}, &h.Durations) {
+			o.ms([...]string{"p50_ms", "p90_ms", "p99_ms", "max_ms"}[i], v)
+		}
+	}
 }

@@ -56,6 +56,7 @@ type Connections struct {
 type Side struct {
 	Requests    int       `json:"requests"`
 	Concurrency int       `json:"max_concurrency"`
+	All         Group     `json:"all"`
 	Routes      []Group   `json:"routes"`
 	Hosts       []Group   `json:"hosts,omitempty"`
 	Status      []Group   `json:"status"`
@@ -176,7 +177,7 @@ func percent(a, b int64) float64 { return round(100 * float64(a) / float64(max(b
 
 // A side gathers a Side.
 type side struct {
-	n                            int
+	all                          Group
 	routes, hosts, status, times table
 	errors                       map[string]int
 	edges                        edges           // for the concurrency
@@ -205,10 +206,11 @@ func (e *edges) all(yield func(at int64, delta int) bool) {
 // keep says where numbers go for which memory has no room.
 func (s *side) keep(p *profile.Spool) {
 	s.routes.spool, s.hosts.spool, s.status.spool, s.times.spool, s.edges.Spool = p, p, p, p, p
+	s.all = Group{Name: "all", durations: quantile.Numbers{Spool: p}}
 }
 
 func (s *side) add(r *request) {
-	s.n++
+	s.all.add(r)
 	s.sum += r.duration
 	s.routes.group(r.route).add(r)
 	if r.host != "" {
@@ -250,10 +252,11 @@ func (s *side) fail(text string) {
 }
 
 func (s *side) finish(span int64) *Side {
-	if s.n == 0 {
+	if s.all.Requests == 0 {
 		return nil
 	}
-	out := &Side{Requests: s.n}
+	s.all.finish(span)
+	out := &Side{Requests: s.all.Requests, All: s.all}
 	byCount := func(a, b *Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
 	out.Routes, out.Hosts = s.routes.finish(span, byCount), s.hosts.finish(span, byCount)
 	out.Status = s.status.finish(span, func(a, b *Group) int { return cmp.Compare(a.Name, b.Name) })

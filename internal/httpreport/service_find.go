@@ -56,7 +56,7 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		f.ClientQueueMs, f.FailedConnections, f.Opened, f.Closed, f.RequestsEach = n.QueueMs, n.Failed, n.Opened, n.Closed, n.Requests
 	}
 	if c.end > 0 {
-		f.Rate = round(float64(c.client.n+c.server.n) / (float64(c.end) / 1e9))
+		f.Rate = round(float64(c.client.all.Requests+c.server.all.Requests) / (float64(c.end) / 1e9))
 	}
 	f.PoolWaitMs = text.Millis(c.queuedForPool)
 	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = text.Millis(c.lockWait), text.Millis(c.pause), text.Millis(c.gc)

@@ -65,7 +65,11 @@ func serviceSections(s *Service) (list []serviceSection) {
 		if x == nil {
 			return
 		}
-		list = append(list, groups(fmt.Sprintf("%s by route: %d, at most %d at once", name, x.Requests, x.Concurrency), "route", x.Routes))
+		routes := groups(fmt.Sprintf("%s by route: %d, at most %d at once", name, x.Requests, x.Concurrency), "route", x.Routes)
+		if a := &x.All; a.Max > 0 {
+			routes.Lines = []string{fmt.Sprintf("all of them: p50 %s ms, p90 %s ms, p99 %s ms, longest %s ms", number(a.P50), number(a.P90), number(a.P99), number(a.Max))}
+		}
+		list = append(list, routes)
 		if len(x.Hosts) > 0 {
 			list = append(list, groups(name+" by host", "host", x.Hosts))
 		}

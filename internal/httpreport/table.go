@@ -440,8 +440,7 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 // Close implements Writer: on a screen the totals come first.
 func (w *tableWriter) Close(s *Summary) error {
 	if w.o.Totals && s.Shown > 0 {
-		if w.n > 0 {
-			w.hosts(s)
+		if w.totals(s) {
 			w.str("\n")
 		}
 		w.str(fmt.Sprintf("Slowest %d of %s. --sort start: all; --id N --explain: why one was slow.\n\n", s.Shown, report.Count(s.Matched)))
@@ -460,17 +459,32 @@ func (w *tableWriter) Close(s *Summary) error {
 			}
 		}
 	}
-	if w.n > 0 && !w.o.Totals {
+	if !w.o.Totals && w.n+len(w.serve) > 0 {
 		w.str("\n")
-		w.hosts(s)
+		w.totals(s)
 	}
 	return w.flush()
 }
 
+// totals writes those of both sides, each for itself, and reports whether there are any.
+func (w *tableWriter) totals(s *Summary) bool {
+	made := len(s.Hosts) > 0
+	if made {
+		w.hosts(s.Hosts, "host")
+	}
+	if s.Served != nil {
+		if made {
+			w.str("\n")
+		}
+		w.hosts([]*Host{s.Served}, "served")
+	}
+	return made || s.Served != nil
+}
+
 // hosts writes a row for each host, the busiest first. Columns of which nothing happened are
 // left out.
-func (w *tableWriter) hosts(s *Summary) {
-	hosts := slices.Clone(s.Hosts)
+func (w *tableWriter) hosts(hosts []*Host, what string) {
+	hosts = slices.Clone(hosts)
 	slices.SortStableFunc(hosts, func(a, b *Host) int { return cmp.Compare(b.Requests, a.Requests) })
 	rest := 0
 	if len(hosts) > 60 {
@@ -524,7 +538,7 @@ func (w *tableWriter) hosts(s *Summary) {
 			lines[i+1] += fmt.Sprintf("%*s  ", wide, c.of(h))
 		}
 	}
-	w.str(lines[0] + "host\n")
+	w.str(lines[0] + what + "\n")
 	for i, h := range hosts {
 		name := text.Line(h.Name)
 		if w.o.Width > 0 {

@@ -114,6 +114,7 @@ type Summary struct {
 	Guessed  int // requests with guessed links
 	Missing  int // requests with events missing
 	Hosts    []*Host
+	Served   *Host // those that the process served, passed and asked for; nil: there are none
 	Phases   [httpphases.Other]PhaseSum
 	Notes    []string // what the recording lacks, in sentences
 	// Spool takes the durations for which its memory has no room; nil: none. Quantiles are not to be believed if it has an
@@ -150,14 +151,7 @@ func (s *Summary) Add(r *httpphases.Request) {
 			s.Hosts = append(s.Hosts, h)
 		}
 	}
-	h.Requests++
-	h.Outcomes[r.Outcome]++
-	switch {
-	case r.Status >= 500:
-		h.Server++
-	case r.Status >= 400:
-		h.Client++
-	}
+	h.count(r.Status, r.Outcome)
 	if r.Connection != nil && r.Connection.New {
 		h.New++
 	}
@@ -180,6 +174,18 @@ func (s *Summary) Add(r *httpphases.Request) {
 	}
 }
 
+// count counts a request with that status.
+func (h *Host) count(status int, o httpphases.Outcome) {
+	h.Requests++
+	h.Outcomes[o]++
+	switch {
+	case status >= 500:
+		h.Server++
+	case status >= 400:
+		h.Client++
+	}
+}
+
 // AddServed counts s, which the filters let pass. It has a share in none of the hosts, which are those that were asked, nor
 // in the phases.
 func (s *Summary) AddServed(r *httpphases.ServerRequest) {
@@ -187,11 +193,26 @@ func (s *Summary) AddServed(r *httpphases.ServerRequest) {
 	if r.Guessed > 0 {
 		s.Guessed++
 	}
+	if s.Served == nil {
+		s.Served = &Host{Name: "all requests", Durations: quantile.Numbers{Spool: s.Spool}}
+	}
+	s.Served.count(r.Status, r.Outcome)
+	if r.HasDuration && r.Outcome != httpphases.Incomplete {
+		s.Served.Durations.Add(r.Duration)
+	}
 }
 
 // Lasted reports whether it is known how long r took.
 func Lasted(r *httpphases.Request) bool {
 	return r.HasDuration && r.Outcome != httpphases.Incomplete
+}
+
+// ServedDurations are those of what was served.
+func (s *Summary) ServedDurations() []*quantile.Numbers {
+	if s.Served == nil {
+		return nil
+	}
+	return []*quantile.Numbers{&s.Served.Durations}
 }
 
 // Durations are those of all hosts.

@@ -152,50 +152,73 @@ func (r *Repairs) write(w io.Writer, indent string) error {
 
 // Requests are totals of HTTP requests, of the sides that were asked for.
 type Requests struct {
-	Count      int `json:"count"`
-	Failed     int `json:"failed"` // without an answer: failed or canceled; served: by an exception that nobody handled
-	Errors     int `json:"errors"` // Failed, or answered with a status of 400 and above
-	Incomplete int `json:"incomplete"`
-	// Served are those of them that the process served; nil: nobody asked for that side.
-	Served *Served `json:"served,omitempty"`
-	// The durations are absent where no request has one.
-	P50 float64 `json:"p50_ms,omitzero"`
-	P90 float64 `json:"p90_ms,omitzero"`
-	P95 float64 `json:"p95_ms,omitzero"`
-	P99 float64 `json:"p99_ms,omitzero"`
-	Max float64 `json:"max_ms,omitzero"`
+	RequestCounts
+	// Made are those of them that the process made, Served those that it served; nil: nobody asked for that side.
+	Made   *Side `json:"made,omitempty"`
+	Served *Side `json:"served,omitempty"`
+	// Durations of two sides cannot be joined, as one often lies in the other: each here is that of the side where it is
+	// highest.
+	Durations
 	// Slowest are the slowest requests, the slowest first: at most MaxSlowest.
 	Slowest []SlowRequest `json:"slowest,omitempty"`
 	// Service is what a summary of the service found.
 	Service *Service `json:"service,omitempty"`
 }
 
-// Served are the requests among Requests that the process served. The others are those that it made.
-type Served struct {
+// A Side is the requests that a process made, or those that it served.
+type Side struct {
+	RequestCounts
+	Durations
+}
+
+// RequestCounts say how many requests there are.
+type RequestCounts struct {
 	Count      int `json:"count"`
-	Failed     int `json:"failed"`
-	Errors     int `json:"errors"`
+	Failed     int `json:"failed"` // without an answer: failed or canceled; served: by an exception that nobody handled
+	Errors     int `json:"errors"` // Failed, or answered with a status of 400 and above
 	Incomplete int `json:"incomplete"`
 }
 
-// Add adds those of another trace.
-func (s *Served) Add(o *Served) {
-	s.Count += o.Count
-	s.Failed += o.Failed
-	s.Errors += o.Errors
-	s.Incomplete += o.Incomplete
+// Durations say how long requests took, ms. They are absent where it is known of none.
+type Durations struct {
+	P50 float64 `json:"p50_ms,omitzero"`
+	P90 float64 `json:"p90_ms,omitzero"`
+	P95 float64 `json:"p95_ms,omitzero"`
+	P99 float64 `json:"p99_ms,omitzero"`
+	Max float64 `json:"max_ms,omitzero"`
 }
 
-// Told tells in words how many requests there are, and how many of them were served: n is those of both sides.
-func (s *Served) Told(n int) string {
+// Add adds those of others.
+func (n *RequestCounts) Add(o *RequestCounts) {
+	n.Count += o.Count
+	n.Failed += o.Failed
+	n.Errors += o.Errors
+	n.Incomplete += o.Incomplete
+}
+
+// Higher takes each duration of others that is higher.
+func (d *Durations) Higher(o *Durations) {
+	d.P50, d.P90, d.P95, d.P99, d.Max = max(d.P50, o.P50), max(d.P90, o.P90), max(d.P95, o.P95), max(d.P99, o.P99), max(d.Max, o.Max)
+}
+
+// ToldRequests tells in words how many requests there are, and how many of them were served, if anybody asked.
+func ToldRequests(n int, asked bool, served int) string {
 	told := fmt.Sprintf("%s request%s", Count(n), Plural(n))
 	switch {
-	case s == nil:
+	case !asked:
 		return told
-	case s.Count == n:
+	case served == n:
 		return told + " served"
 	}
-	return fmt.Sprintf("%s (%s served)", told, Count(s.Count))
+	return fmt.Sprintf("%s (%s served)", told, Count(served))
+}
+
+// Told tells in words how many requests there are, and how many of them were served.
+func (q *Requests) Told() string {
+	if q.Served == nil {
+		return ToldRequests(q.Count, false, 0)
+	}
+	return ToldRequests(q.Count, true, q.Served.Count)
 }
 
 // Service is how a service did, in numbers that gates can ask for.
