@@ -105,20 +105,20 @@ func valueOf(args []string, names ...string) string {
 }
 
 // planned returns args with what the plan says where they are for a piece of one and do not say what to do: which flags go with
-// them depends on it. If the plan cannot be read, who does the piece tells that.
-func planned(ctx context.Context, args []string) []string {
+// them depends on it; and the piece, with what was read of the plan. nil: there is none, or who does it tells what is wrong.
+func planned(ctx context.Context, args []string) ([]string, *batch.Manifest) {
 	at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	manifest, number := valueOf(args, "--manifest"), valueOf(args, "--piece")
 	if at < 0 || args[at] != "batch" || manifest == "" && number == "" || doing(args) != "" {
-		return args
+		return args, nil
 	}
 	m, err := batch.ParseManifest(manifest, number, valueOf(args, "-o", "--out"), os.Getenv)
 	if err != nil {
-		return args
+		return args, nil
 	}
 	do, format, err := m.Doing(ctx, batch.Config{OpenURL: openURL})
 	if err != nil {
-		return args
+		return args, nil
 	}
 	told := []string{"--do=" + do}
 	if format != "" && valueOf(args, "--format") == "" {
@@ -127,11 +127,11 @@ func planned(ctx context.Context, args []string) []string {
 	if at++; at < len(args) && args[at] == "run" {
 		at++
 	}
-	return slices.Insert(slices.Clone(args), at, told...)
+	return slices.Insert(slices.Clone(args), at, told...), m
 }
 
 // Run works on all traces.
-func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
+func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *batch.Manifest) error {
 	beInNoHurry(ctx, batchPatience)
 	if err := folder("-o", c.Out); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if b.MaxSize, err = parseSize("--max-size", c.MaxSize); err != nil {
 		return err
 	}
-	if err := c.part(&b); err != nil {
+	if err := c.part(&b, piece); err != nil {
 		return usage(err)
 	}
 	again := c.Force || c.Resume
@@ -209,9 +209,12 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	return err
 }
 
-// part says which part of the work is to be done.
-func (c *BatchTracesCmd) part(b *batch.Config) (err error) {
+// part says which part of the work is to be done. A piece whose plan was read already is not read again.
+func (c *BatchTracesCmd) part(b *batch.Config, piece *batch.Manifest) (err error) {
 	b.Manifest, err = batch.ParseManifest(c.Manifest, c.Piece, c.Out, os.Getenv)
+	if m := b.Manifest; m != nil && piece != nil && m.Name == piece.Name && m.Piece == piece.Piece {
+		b.Manifest = piece
+	}
 	switch {
 	case err != nil:
 		return err

@@ -190,7 +190,9 @@ func TestHTTPDurationsOfSides(t *testing.T) {
 	assert.Equal(t, served.Max, doc.Summary.Served.Max)
 
 	_, text = told("--summary", "--format", "json")
-	var service struct{ Client, Server struct{ All report.Durations } }
+	var service struct {
+		Client, Server struct{ All report.Durations }
+	}
 	require.NoError(t, json.Unmarshal([]byte(text), &service))
 	assert.Equal(t, []float64{made.P50, made.P90, made.P99, made.Max}, []float64{service.Client.All.P50, service.Client.All.P90, service.Client.All.P99, service.Client.All.Max})
 	assert.Equal(t, []float64{served.P50, served.P90, served.P99, served.Max}, []float64{service.Server.All.P50, service.Server.All.P90, service.Server.All.P99, service.Server.All.Max})

@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 	} else {
 		close(hugePages)
 	}
-	args = planned(ctx, args)
+	args, piece := planned(ctx, args)
 	exited := -1
 	var cli CLI
 	words := &noted{w: std.out}
@@ -119,6 +119,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		return exitUsage
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
+	kctx.Bind(piece)
 	<-hugePages
 	if explains(kctx) {
 		leaveAlone(roomToExplain(batch.DefaultMemory()))

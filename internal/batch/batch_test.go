@@ -959,6 +959,27 @@ func TestReplacedZip(t *testing.T) {
 	}
 }
 
+// TestPlanIsReadOnce: who asked what a piece is for does the piece without a second look at the plan.
+func TestPlanIsReadOnce(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace(""), "b.json": trace("")})
+	c := Config{Paths: []string{in}, Out: out, Do: DoRepair}
+	_, err := MakePlan(t.Context(), c, 2)
+	require.NoError(t, err)
+	c.Paths, c.Manifest = nil, &Manifest{Name: filepath.Join(out, planName), Piece: 1}
+	do, _, err := c.Manifest.Doing(t.Context(), c)
+	require.NoError(t, err)
+	assert.Equal(t, DoRepair, do)
+
+	b, err := os.ReadFile(c.Manifest.Name)
+	require.NoError(t, err)
+	copy(b, bytes.Repeat([]byte("x"), bytes.IndexByte(b, '\n'))) // the pieces stay where they are
+	require.NoError(t, os.WriteFile(c.Manifest.Name, b, 0o600))
+	assert.Equal(t, 1, run(t, c).Totals.OK)
+	_, _, err = (&Manifest{Name: c.Manifest.Name}).Doing(t.Context(), c)
+	assert.Error(t, err)
+}
+
 // merge joins reports as they are read back from their files, in either form.
 func merge(t *testing.T, gates []Gate, reports ...*Report) (*Report, error) {
 	t.Helper()

@@ -146,6 +146,9 @@ func writePlan(ctx context.Context, st *stores, c *Config, plan, numbers []byte)
 type Manifest struct {
 	Name  string
 	Piece int
+
+	plan *Plan // that was read
+	at   int64 // where its first piece stands
 }
 
 // pieceVariables are where engines tell a worker its number, all counted from 0.
@@ -198,11 +201,18 @@ func (m *Manifest) Doing(ctx context.Context, c Config) (do, format string, err 
 	if err != nil {
 		return "", "", err
 	}
-	p, _, err := planOf(open)
-	if err != nil {
+	if err := m.readPlan(open); err != nil {
 		return "", "", err
 	}
-	return p.Do, p.Format, nil
+	return m.plan.Do, m.plan.Format, nil
+}
+
+// readPlan reads the first line of the plan, once.
+func (m *Manifest) readPlan(open openAt) (err error) {
+	if m.plan == nil {
+		m.plan, m.at, err = planOf(open)
+	}
+	return err
 }
 
 // planOf reads the first line of a plan, and tells how long that is.
@@ -228,10 +238,10 @@ func (m *Manifest) read(ctx context.Context, st *stores) (*Plan, *piece, error) 
 	if err != nil {
 		return bad(err)
 	}
-	p, at, err := planOf(open)
-	if err != nil {
+	if err := m.readPlan(open); err != nil {
 		return bad(err)
 	}
+	p, at := m.plan, m.at
 	if m.Piece >= p.Pieces {
 		return bad(fmt.Errorf("has the pieces 0 to %d, and not %d", p.Pieces-1, m.Piece))
 	}
