@@ -144,6 +144,7 @@ func Write(w io.Writer, p *profile.Profile) error {
 	timing := p.Timing()
 	stretches := timing.Stretches
 	hows := map[string]int{}
+	runs := spool.ListIn[requestWork](p.Activities.Spool)
 	for i, t := range p.Threads {
 		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
 		repairs := t.Repairs.Cursor()
@@ -171,7 +172,8 @@ func Write(w io.Writer, p *profile.Profile) error {
 			}
 			h.EndNs = max(h.EndNs, s.End)
 		}
-		for range works(p, timing, t) {
+		for w := range works(p, timing, t) {
+			runs.Add(&w)
 			row.Works++
 		}
 		h.Threads = append(h.Threads, row)
@@ -241,13 +243,19 @@ func Write(w io.Writer, p *profile.Profile) error {
 	// For whom threads worked, thread after thread: the first sample of a run since that of the run before, how
 	// many samples it has, and the number of the request.
 	column(b, "work", func(c *columnWriter) {
-		for _, t := range p.Threads {
+		next := runs.From(0)
+		for i := range h.Threads {
 			last := 0
-			for w := range works(p, timing, t) {
+			for range h.Threads[i].Works {
+				w := next.Peek()
+				if w == nil {
+					return // they could not be read again: p.Err tells
+				}
 				c.uint(uint64(w.First - last))
 				c.uint(uint64(w.Samples))
 				c.uint(uint64(w.Request))
 				last = w.First
+				next.Next()
 			}
 		}
 	})
