@@ -196,6 +196,13 @@ func TestHTTPDurationsOfSides(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text), &service))
 	assert.Equal(t, []float64{made.P50, made.P90, made.P99, made.Max}, []float64{service.Client.All.P50, service.Client.All.P90, service.Client.All.P99, service.Client.All.Max})
 	assert.Equal(t, []float64{served.P50, served.P90, served.P99, served.Max}, []float64{service.Server.All.P50, service.Server.All.P90, service.Server.All.P99, service.Server.All.Max})
+	for side, one := range map[string]report.Requests{"client": made, "server": served} {
+		x, text := told("--summary", "--side", side, "--format", "json")
+		x.Service, x.Slowest, one.Slowest = nil, nil, nil
+		assert.Equal(t, one, x, "the side that is named")
+		assert.Equal(t, side == "client", strings.Contains(text, `"client": {`), text[:200])
+		assert.Equal(t, side == "server", strings.Contains(text, `"server": {`))
+	}
 	_, text = told("--summary", "--format", "markdown")
 	assert.Contains(t, text, "- all of them: p50 12.0 ms, p90 35.9 ms, p99 401.3 ms, longest 401.3 ms\n")
 }

@@ -107,7 +107,7 @@ var metrics = []metric{
 	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), false},
 	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), false},
 	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), false},
-	{"requests", "HTTP requests, of the side that --side names, and of both with --summary", "", command.Requests, count(ofRequests(requestCount)), false},
+	{"requests", "HTTP requests, of the side that --side names; unless told, of both with --summary", "", command.Requests, count(ofRequests(requestCount)), false},
 	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, false},
 	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), false},
 	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), false},

@@ -48,7 +48,7 @@ type HTTP struct {
 	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
 	Summary bool   `help:"Tell how the service did by route, host, status and time, and what is wrong with it."`
 	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, GCs, the other side."`
-	Side    string `enum:"client,server,both" default:"client" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client (the default), server, both."`
+	Side    string `enum:",client,server,both" default:"" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client (the default, but with --summary both), server, both."`
 	Stacks  string `placeholder:"PAGE" help:"Address of the page that view makes of the trace: requests of html lead to their stacks there."`
 }
 
@@ -296,6 +296,14 @@ func (h *HTTP) sides() requests.Sides {
 		return requests.Client | requests.Server
 	}
 	return requests.Client
+}
+
+// summarized are the sides that a summary tells of.
+func (h *HTTP) summarized() requests.Sides {
+	if h.Side == "" {
+		return requests.Client | requests.Server
+	}
+	return h.sides()
 }
 
 // httpRun is one run: it counts, filters, orders and hands on.

@@ -40,7 +40,7 @@ func (h *HTTP) checkSummary(format string) error {
 	return nil
 }
 
-// summary tells how the service did, both sides of it.
+// summary tells how the service did, on the sides that are asked for. What is wrong with it, and its figures, show in both.
 func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	keep, ids, err := h.wanted(ctx, c)
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	var why *requests.Explainer
 	var scan *requests.Scanner
 	var need requests.Need
-	sides := requests.Client | requests.Server
+	sides := h.summarized()
 	totals := newHTTPTotals(c, sides)
 	durations, servedDurations := quantile.Numbers{Spool: aside}, quantile.Numbers{Spool: aside}
 	made, served, all := 0, 0, 0
@@ -71,14 +71,14 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		case r.made != nil:
 			r.made.Why = why.Client(r.made)
 			col.Client(r.made)
-			if totals.made(r.made); r.lasted() {
+			if totals.made(r.made); sides&requests.Client != 0 && r.lasted() {
 				durations.Add(r.made.Duration)
 			}
 			made++
 		default:
 			r.served.Why = why.Server(r.served)
 			col.Server(r.served)
-			if totals.served(r.served); r.lasted() {
+			if totals.served(r.served); sides&requests.Server != 0 && r.lasted() {
 				servedDurations.Add(r.served.Duration)
 			}
 			served++
@@ -93,6 +93,12 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	c.read(read)
 	col.All = made+served == all
 	s := col.Finish(c.In.Name)
+	if sides&requests.Client == 0 {
+		s.Client, s.Connections = nil, nil
+	}
+	if sides&requests.Server == 0 {
+		s.Server = nil
+	}
 	findings := scan.Findings(&need, sides)
 	for _, f := range findings {
 		s.Notes = append(s.Notes, f.Missing+": "+f.Effect+".")
@@ -105,11 +111,18 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		return err
 	}
 	c.Report.Requests.Service = &s.Figures
-	parts := []string{fmt.Sprintf("%s made, %s served", report.Count(made), report.Count(served))}
+	told := c.Report.Requests
+	var parts []string
+	if told.Made != nil {
+		parts = append(parts, report.Count(told.Made.Count)+" made")
+	}
+	if told.Served != nil {
+		parts = append(parts, report.Count(told.Served.Count)+" served")
+	}
 	for _, f := range s.Findings {
 		parts = append(parts, strings.ReplaceAll(f.Kind, "_", " "))
 	}
-	if len(s.Findings) == 0 && made+served > 0 {
+	if len(s.Findings) == 0 && told.Count > 0 {
 		parts = append(parts, "nothing stands out")
 	}
 	c.Report.Done = strings.Join(parts, ", ")
