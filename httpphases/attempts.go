@@ -158,18 +158,16 @@ func (r *request) extends(host string) *attempt {
 
 // connectAttempt finds the attempt that a socket is opened for.
 func (b *Builder) connectAttempt(p *process, th *thread, e *Event, r *request, h *[25]uint64, n int) *attempt {
-	var best *attempt
-	score := -1
-	for _, a := range p.attempts {
-		if a.conn != nil || a.tunnel.begun() || r != nil && a.owner != r || r == nil && a.owner != nil && !a.owner.idless {
-			continue
+	return b.likeliest(p, th, e, r, h, n, func(a *attempt) int {
+		if a.tunnel.begun() {
+			return -1
 		}
 		if t := a.lastTry(); t != nil {
 			if !t.failed || t.open() {
-				continue
+				return -1
 			}
 		} else if len(a.dns) == 0 || a.dns[len(a.dns)-1].open() || a.dns[len(a.dns)-1].failed {
-			continue
+			return -1
 		}
 		s := 0
 		if a.hashLen > 0 && int(a.hashLen) <= n && h[a.hashLen] == a.hash {
@@ -178,32 +176,15 @@ func (b *Builder) connectAttempt(p *process, th *thread, e *Event, r *request, h
 		if a.thread == e.Thread {
 			s += 2
 		}
-		if th.attempt == a {
-			s++
-		}
-		if s >= score {
-			best, score = a, s
-		}
-	}
-	if best != nil {
-		return best
-	}
-	if r == nil {
-		r = b.linkAttempt(p, th, e)
-	}
-	return p.newAttempt(r, e, h, n)
+		return s
+	})
 }
 
 // handshakeAttempt finds the attempt whose socket, or tunnel, TLS is started on.
 func (b *Builder) handshakeAttempt(p *process, th *thread, e *Event, r *request, h *[25]uint64, n int) *attempt {
-	var best *attempt
-	score := -1
-	for _, a := range p.attempts {
-		if a.conn != nil || r != nil && a.owner != r || r == nil && a.owner != nil && !a.owner.idless || len(a.tls) > 0 {
-			continue
-		}
-		if !(a.connected() || a.tunnel.closed() && !a.tunnel.failed) {
-			continue
+	return b.likeliest(p, th, e, r, h, n, func(a *attempt) int {
+		if len(a.tls) > 0 || !(a.connected() || a.tunnel.closed() && !a.tunnel.failed) {
+			return -1
 		}
 		s := 0
 		if a.thread == e.Thread {
@@ -212,11 +193,29 @@ func (b *Builder) handshakeAttempt(p *process, th *thread, e *Event, r *request,
 		if a.host == e.Host || a.host == "" || a.tunnel.closed() {
 			s += 2
 		}
+		return s
+	})
+}
+
+// likeliest returns the attempt that an event goes on with, for r if that is known: of those without a connection the newest of
+// the highest score; a new one if none can be it. A score below 0 says that it can not. The newest attempt of the thread is a
+// little likelier.
+func (b *Builder) likeliest(p *process, th *thread, e *Event, r *request, h *[25]uint64, n int, score func(*attempt) int) *attempt {
+	var best *attempt
+	highest := 0
+	for _, a := range p.attempts {
+		if a.conn != nil || r != nil && a.owner != r || r == nil && a.owner != nil && !a.owner.idless {
+			continue
+		}
+		s := score(a)
+		if s < 0 {
+			continue
+		}
 		if th.attempt == a {
 			s++
 		}
-		if s >= score {
-			best, score = a, s
+		if s >= highest {
+			best, highest = a, s
 		}
 	}
 	if best != nil {

@@ -569,29 +569,8 @@ func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *r
 
 // requestEvent takes the events of a request's own phases.
 func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
-	var r *request
-	if e.Kind == RequestStop {
-		r = b.stopOwner(p, th, e, h, n)
-	} else if r = b.owner(p, e, h, n); r != nil && !r.open && e.Kind != RequestLeftQueue {
-		return // behind its end: nothing to tell any more
-	}
+	r := b.eventOwner(p, th, e, h, n)
 	if r == nil {
-		if e.Kind == RequestLeftQueue && e.ID == ([16]byte{}) && p.idless.n == 0 {
-			// The next headers on this thread tell whose it is.
-			th.queued = append(th.queued, queueing{e.Time - int64(e.Millis*1e6), e.Time, e.Major, e.Minor})
-			if len(th.queued) > 16 {
-				th.queued = th.queued[1:]
-			}
-			return
-		}
-		if e.ID == ([16]byte{}) || e.Kind == RequestStop {
-			r = b.link(p, th, e)
-		} else if r = b.headlessRequest(p, e, h, n); r != nil {
-			b.stats.NoRequest++
-		}
-	}
-	if r == nil {
-		b.stats.NoRequest++
 		return
 	}
 	b.stats.Links++
@@ -608,92 +587,31 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	if e.Kind != RequestLeftQueue {
 		th.queued = th.queued[:0]
 	}
-	ord := uint32(0)
-	switch e.Kind {
-	case RequestHeadersStart, RequestContentStart, ResponseHeadersStart, ResponseContentStart:
-		ord = r.ordinal(e)
-	}
-	t := e.Time
-	x := r.hop().last()
 	switch e.Kind {
 	case RequestLeftQueue:
 		b.silentRedirect(r, e)
-		b.leftQueue(r, queueing{t - int64(e.Millis*1e6), t, e.Major, e.Minor})
+		b.leftQueue(r, queueing{e.Time - int64(e.Millis*1e6), e.Time, e.Major, e.Minor})
 		th.leftQueue = r
 	case RequestHeadersStart:
+		ord := r.ordinal(e)
 		b.silentRedirect(r, e)
 		b.headersStart(p, r, e, ord)
-	case RequestHeadersStop:
-		if a := r.tunnel(); a != nil {
-			break
-		}
-		if x == nil || !x.headers.open() {
-			r.miss("a start of request headers")
-			break
-		}
-		x.headers.end = t
-	case RequestContentStart:
-		if x == nil || x.content.begun() {
-			r.miss("request headers")
-			break
-		}
-		x.content.start, x.ord[1] = t, ord
-	case RequestContentStop:
-		if x == nil || !x.content.open() {
-			r.miss("a start of request content")
-			break
-		}
-		x.content.end, x.length = t, e.Length
-	case ResponseHeadersStart:
-		if a := r.tunnel(); a != nil {
-			break
-		}
-		if x == nil || x.resp.begun() {
-			r.miss("request headers")
-			break
-		}
-		x.resp.start, x.ord[2] = t, ord
-	case ResponseHeadersStop:
-		if a := r.tunnel(); a != nil {
-			a.tunnel.end = t
-			a.answered(e.Status, e.HasStatus)
-			a.thread, a.last = e.Thread, t
-			break
-		}
-		if x == nil || x.resp.closed() {
-			r.miss("request headers")
-			break
-		}
-		if !x.resp.begun() {
-			r.miss("a start of response headers")
-			x.resp.start = never
-		}
-		x.resp.end = t
-		x.status, x.hasStatus = e.Status, e.HasStatus && e.Status >= 0
-		if x.conn != nil && x.conn.user == r {
-			x.conn.user = nil
-		}
+	case RequestHeadersStop, RequestContentStart, RequestContentStop, ResponseHeadersStart, ResponseHeadersStop:
+		r.exchangeEvent(e)
 	case RequestRedirect:
-		h := r.hop()
-		t := max(t, h.start)
-		h.to, h.toAt, h.hasTo = e.Text, t, true
-		if len(r.hops) < 1024 {
-			r.hops = append(r.hops, hop{start: t, toAt: never, at: splitURL(e.Text, &h.at)})
-		} else {
-			r.miss("a redirect")
-		}
+		r.redirectTo(e)
 	case ResponseContentStart:
-		if r.body.begun() {
+		if ord := r.ordinal(e); r.body.begun() {
 			r.miss("the stop")
-			break
+		} else {
+			r.body.start, r.bodyOrd = e.Time, ord
 		}
-		r.body.start, r.bodyOrd = t, ord
 	case ResponseContentStop:
 		if !r.body.begun() {
 			r.miss("a start of response content")
-			break
+		} else {
+			r.body.end = e.Time
 		}
-		r.body.end = t
 	case RequestFailed:
 		b.failed(r, e)
 	case RequestFailedDetailed:
@@ -706,16 +624,119 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	case RequestStop:
 		b.requestStop(p, th, r, e)
 	}
-	r.last, r.lastThread = t, e.Thread
+	r.last, r.lastThread = e.Time, e.Thread
 	if r.idless {
 		p.idless.moved(r, b.now)
 	}
-	th.last, th.kind, th.at = r, e.Kind, t
+	th.last, th.kind, th.at = r, e.Kind, e.Time
 	if e.Kind != RequestLeftQueue {
 		th.leftQueue = nil
 	}
 	if e.Kind == RequestStop {
 		b.emit(p, r)
+	}
+}
+
+// eventOwner finds the request that an event of System.Net.Http is about; nil if it tells nothing about any, or not yet.
+func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n int) *request {
+	var r *request
+	if e.Kind == RequestStop {
+		r = b.stopOwner(p, th, e, h, n)
+	} else if r = b.owner(p, e, h, n); r != nil && !r.open && e.Kind != RequestLeftQueue {
+		return nil // behind its end: nothing to tell any more
+	}
+	switch {
+	case r != nil:
+		return r
+	case e.Kind == RequestLeftQueue && e.ID == ([16]byte{}) && p.idless.n == 0:
+		// The next headers on this thread tell whose it is.
+		th.queued = append(th.queued, queueing{e.Time - int64(e.Millis*1e6), e.Time, e.Major, e.Minor})
+		if len(th.queued) > 16 {
+			th.queued = th.queued[1:]
+		}
+		return nil
+	case e.ID == ([16]byte{}) || e.Kind == RequestStop:
+		if r = b.link(p, th, e); r != nil {
+			return r
+		}
+	default:
+		r = b.headlessRequest(p, e, h, n)
+	}
+	b.stats.NoRequest++
+	return r
+}
+
+// exchangeEvent takes an event of the exchange that r is at, but the start of its headers. What goes on while a tunnel is built
+// is of the proxy.
+func (r *request) exchangeEvent(e *Event) {
+	ord := uint32(0)
+	if e.Kind == RequestContentStart || e.Kind == ResponseHeadersStart {
+		ord = r.ordinal(e)
+	}
+	t, x := e.Time, r.hop().last()
+	switch e.Kind {
+	case RequestHeadersStop:
+		if r.tunnel() != nil {
+			return
+		}
+		if x == nil || !x.headers.open() {
+			r.miss("a start of request headers")
+			return
+		}
+		x.headers.end = t
+	case RequestContentStart:
+		if x == nil || x.content.begun() {
+			r.miss("request headers")
+			return
+		}
+		x.content.start, x.ord[1] = t, ord
+	case RequestContentStop:
+		if x == nil || !x.content.open() {
+			r.miss("a start of request content")
+			return
+		}
+		x.content.end, x.length = t, e.Length
+	case ResponseHeadersStart:
+		if r.tunnel() != nil {
+			return
+		}
+		if x == nil || x.resp.begun() {
+			r.miss("request headers")
+			return
+		}
+		x.resp.start, x.ord[2] = t, ord
+	case ResponseHeadersStop:
+		if a := r.tunnel(); a != nil {
+			a.tunnel.end = t
+			a.answered(e.Status, e.HasStatus)
+			a.thread, a.last = e.Thread, t
+			return
+		}
+		if x == nil || x.resp.closed() {
+			r.miss("request headers")
+			return
+		}
+		if !x.resp.begun() {
+			r.miss("a start of response headers")
+			x.resp.start = never
+		}
+		x.resp.end = t
+		x.status, x.hasStatus = e.Status, e.HasStatus && e.Status >= 0
+		if x.conn != nil && x.conn.user == r {
+			x.conn.user = nil
+		}
+	}
+}
+
+// redirectTo begins a new hop of r.
+func (r *request) redirectTo(e *Event) {
+	h := r.hop()
+	t := max(e.Time, h.start)
+	h.to, h.toAt, h.hasTo = e.Text, t, true
+	if len(r.hops) < 1024 {
+		r.hops = append(r.hops, hop{start: t, toAt: never, at: splitURL(e.Text, &h.at)})
+	} else {
+		r.miss("a redirect")
 	}
 }
 
