@@ -251,10 +251,62 @@ func uvarint32(b []byte, pos int) (uint32, int) {
 // compressed decodes the events of a block in their compressed form (section
 // 4.3): each header tells only what differs from the one before. It returns the
 // position it came to, and why it could not go on.
-func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerState) (int, error) {
+func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerState) (to int, err error) {
+	blk.rows, to, err = r.compressedRows(blk, blk.rows, pos, end, lo, hi, from)
+	return to, err
+}
+
+// read reads the ids that a header tells anew.
+func (a *activityIDs) read(b []byte, pos int, flags byte) int {
+	if flags&0x10 != 0 {
+		a.activity = GUID(b[pos : pos+16])
+		pos += 16
+	}
+	if flags&0x20 != 0 {
+		a.related = GUID(b[pos : pos+16])
+		pos += 16
+	}
+	return pos
+}
+
+// idsOf returns the number of ids among those of the block; 0 if there are none.
+func (blk *block) idsOf(ids *activityIDs) uint32 {
+	if *ids == (activityIDs{}) {
+		return 0
+	}
+	blk.ids = append(blk.ids, *ids)
+	return uint32(len(blk.ids))
+}
+
+// jump takes an event, at an offset of the file, whose number is not the next one of its capture thread, or that is the first
+// since numbers may be missing. It reports whether the event came before.
+func (r *Reader) jump(cur *row, numbers *sequence, seq uint32, captured uint64, time, at int64) (again bool) {
+	if numbers.epoch != r.seqEpoch {
+		numbers.epoch = r.seqEpoch
+		if numbers.fresh {
+			numbers.fresh, numbers.firstAt = false, at
+			r.firsts = r.firsts || seq > 1
+		}
+		return false
+	}
+	gap := seq - numbers.last - 1
+	if r.h.Version < 6 && gap >= 1<<31 && time <= numbers.time {
+		if r.doubled.events == 0 {
+			r.doubled.at = at
+		}
+		r.doubled.events++
+		return true
+	}
+	if cur.lost = r.skipped(numbers, cur.capture, gap, at); cur.lost > 0 {
+		r.loseBefore(cur, numbers, captured, time, at)
+	}
+	return false
+}
+
+// compressedRows appends the events to rows.
+func (r *Reader) compressedRows(blk *block, rows []row, pos, end int, lo, hi int64, from headerState) ([]row, int, error) {
 	var (
 		b        = blk.buf
-		rows     = blk.rows
 		v6       = r.h.Version == 6
 		id       = from.id
 		seq      = from.seq
@@ -276,30 +328,25 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		at := pos
 		f := b[pos]
 		if f == 0 && end-pos >= zeroRun && binary.LittleEndian.Uint64(b[pos:]) == 0 && zero(b[pos:pos+zeroRun]) {
-			blk.rows = rows
-			return at, errZeros
+			return rows, at, errZeros
 		}
 		pos++
 		if f&1 != 0 {
 			if id, pos = uvarint32(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			cur.meta = r.meta.find(id)
 		}
 		if f&2 != 0 {
 			var delta, cpu uint32
 			if delta, pos = uvarint32(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			if captured, pos = uvarint(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			if cpu, pos = uvarint32(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			seq += delta + 1
 			cur.cpu = int32(cpu)
@@ -312,8 +359,7 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		}
 		if f&4 != 0 {
 			if cur.thread, pos = uvarint(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			if v6 {
 				var th *Thread
@@ -323,8 +369,7 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		}
 		if f&8 != 0 {
 			if stackID, pos = uvarint32(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			cur.stack = r.stacks.find(stackID)
 			noStack = cur.stack == 0 && stackID != 0
@@ -335,54 +380,37 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		} else {
 			var delta uint64
 			if delta, pos = uvarint(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 			time += delta
 		}
 		if f&0x30 != 0 {
 			if v6 {
 				if f&0x20 != 0 {
-					blk.rows = rows
-					return at, errFlags
+					return rows, at, errFlags
 				}
 				var list uint32
 				if list, pos = uvarint32(b, pos); pos < 0 {
-					blk.rows = rows
-					return at, errVarint
+					return rows, at, errVarint
 				}
 				cur.ids = r.labels.find(list)
 				noLabels = cur.ids == 0 && list != 0
 			} else {
-				if f&0x10 != 0 {
-					act.activity = GUID(b[pos : pos+16])
-					pos += 16
-				}
-				if f&0x20 != 0 {
-					act.related = GUID(b[pos : pos+16])
-					pos += 16
-				}
-				cur.ids = 0
-				if act != (activityIDs{}) {
-					blk.ids = append(blk.ids, act)
-					cur.ids = uint32(len(blk.ids))
-				}
+				pos = act.read(b, pos, f)
+				cur.ids = blk.idsOf(&act)
 			}
 		}
 		if f&0x80 != 0 {
 			if cur.size, pos = uvarint32(b, pos); pos < 0 {
-				blk.rows = rows
-				return at, errVarint
+				return rows, at, errVarint
 			}
 		}
 		if pos > end || uint64(cur.size) > uint64(end-pos) {
-			blk.rows = rows
-			return at, errShort
+			return rows, at, errShort
 		}
 		if t := int64(time); t < lo || t > hi {
 			if len(rows) > 0 {
-				blk.rows = rows
-				return at, errTime
+				return rows, at, errTime
 			}
 			lo, hi = math.MinInt64, math.MaxInt64 // it is the block's own header that is wrong
 		}
@@ -396,23 +424,10 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 			}
 		}
 		cur.lost = 0
-		if numbers.epoch != r.seqEpoch {
-			numbers.epoch = r.seqEpoch
-			if numbers.fresh {
-				numbers.fresh, numbers.firstAt = false, blk.offset+int64(at)
-				r.firsts = r.firsts || seq > 1
-			}
-		} else if gap := seq - numbers.last - 1; gap != 0 && id != 0 {
-			if !v6 && gap >= 1<<31 && int64(time) <= numbers.time {
-				if r.doubled.events == 0 {
-					r.doubled.at = blk.offset + int64(at)
-				}
-				r.doubled.events++
+		if numbers.epoch != r.seqEpoch || seq != numbers.last+1 && id != 0 {
+			if r.jump(&cur, numbers, seq, captured, int64(time), blk.offset+int64(at)) {
 				pos += int(cur.size)
 				continue
-			}
-			if cur.lost = r.skipped(numbers, cur.capture, gap, blk.offset+int64(at)); cur.lost > 0 {
-				r.loseBefore(&cur, numbers, captured, int64(time), blk.offset+int64(at))
 			}
 		}
 		numbers.last, numbers.time = seq, int64(time)
@@ -433,8 +448,7 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		}
 		n := len(rows)
 		if n == maxRows {
-			blk.rows = rows
-			return at, errRows
+			return rows, at, errRows
 		}
 		if n == cap(rows) {
 			rows = slices.Grow(rows, 1)
@@ -449,8 +463,7 @@ func (r *Reader) compressed(blk *block, pos, end int, lo, hi int64, from headerS
 		next.sorted, next.fits = f&0x40 != 0, false
 		pos += int(cur.size)
 	}
-	blk.rows = rows
-	return pos, nil
+	return rows, pos, nil
 }
 
 // carryOver sets what the state in front of an event says of it.
@@ -462,10 +475,7 @@ func (r *Reader) carryOver(blk *block, cur *row, from *headerState) {
 		cur.thread = blk.numberOf(th)
 		return
 	}
-	if act := (activityIDs{from.activity, from.related}); act != (activityIDs{}) {
-		blk.ids = append(blk.ids, act)
-		cur.ids = uint32(len(blk.ids))
-	}
+	cur.ids = blk.idsOf(&activityIDs{from.activity, from.related})
 }
 
 // numbersOf returns the numbering of a capture thread, and its id: where one flipped bit makes a
