@@ -469,68 +469,91 @@ func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken 
 	return overlaps, broken
 }
 
-func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int) bool {
-	var h *shared
-	var r io.Reader
-	var count *input.Counting // of stored bytes
-	seeks := false            // so that members that are not wanted are not read
-	seek := func(from io.ReadSeeker) {
-		c := &seekCounter{input.Counting{R: from}}
-		r, count, seeks = c, &c.Counting, true
-	}
+// An openTarball is a tar that is read.
+type openTarball struct {
+	*tar.Reader
+	s        source
+	h        *shared
+	count    *input.Counting // of stored bytes
+	read     *input.Counting // of unpacked bytes; tar.Reader takes no more than it needs
+	seeks    bool            // so that members that are not wanted are not read
+	layers   []func()        // what closes them
+	credited int64           // of the stored bytes
+	ends     int64           // where the data of the last member do that was handed on as it comes
+}
+
+// openTar opens a tar with the compressions around it.
+func (w *walker) openTar(k archiveKind, s source) (*openTarball, error) {
+	t := &openTarball{s: s, h: newShared(func() {})}
+	var from io.Reader
+	var stored io.ReadSeeker // nil: it can't be sought in
 	switch {
 	case s.file != nil:
 		f, err := os.Open(s.file.Name())
 		if err != nil {
-			return w.refuse(name, err)
+			return nil, err
 		}
-		h = newShared(func() { f.Close() })
-		if len(k.layers) == 0 {
-			seek(f)
-			s.file = f
-		} else {
-			count = &input.Counting{R: f}
-			r = count
+		t.h = newShared(func() { f.Close() })
+		if from = f; len(k.layers) == 0 {
+			stored, t.s.file = f, f
 		}
-	case s.ahead != nil && len(k.layers) == 0:
-		h = newShared(func() {})
-		seek(s.ahead)
 	case s.ahead != nil:
-		h = newShared(func() {})
-		count = &input.Counting{R: s.ahead}
-		r = count
+		if from = s.ahead; len(k.layers) == 0 {
+			stored = s.ahead
+		}
 	case s.open != nil:
 		o, err := s.open()
 		if err != nil {
-			return w.refuse(name, err)
+			return nil, err
 		}
-		h = newShared(func() { o.Close() })
-		count = &input.Counting{R: o}
-		r = count
+		t.h, from = newShared(func() { o.Close() }), o
 	default:
-		h = newShared(func() {})
-		count = &input.Counting{R: s.stream}
-		r = count
+		from = s.stream
 	}
-	defer h.done()
-	if !seeks {
-		r = bufio.NewReaderSize(&ctxReader{w.ctx, r}, 64<<10)
+	if stored != nil {
+		c := &seekCounter{input.Counting{R: stored}}
+		t.count, t.seeks = &c.Counting, true
+		t.read, t.Reader = &input.Counting{R: c}, tar.NewReader(c)
+		return t, nil
 	}
+	t.count = &input.Counting{R: from}
+	var r io.Reader = bufio.NewReaderSize(&ctxReader{w.ctx, t.count}, 64<<10)
 	for _, l := range k.layers {
 		layer, closeLayer, err := unwrapLayer(l, r)
 		if err != nil {
-			return w.refuse(name, err)
+			t.close()
+			return nil, err
 		}
-		defer closeLayer()
-		r = &ratioReader{r: layer, stored: func() int64 { return count.N }}
+		t.layers = append(t.layers, closeLayer)
+		r = &ratioReader{r: layer, stored: func() int64 { return t.count.N }}
 	}
-	read := &input.Counting{R: r} // unpacked bytes; tar.Reader takes no more than it needs
-	if !seeks {
-		r = read
+	t.read = &input.Counting{R: r}
+	t.Reader = tar.NewReader(t.read)
+	return t, nil
+}
+
+// close closes the compressions, and the file when its members are done.
+func (t *openTarball) close() {
+	for _, closeLayer := range slices.Backward(t.layers) {
+		closeLayer()
 	}
-	t := tar.NewReader(r)
-	credited := int64(0)
-	ends := int64(0) // where the data of the last member do that was handed on as it comes
+	t.h.done()
+}
+
+// breaksOff reports whether the data end inside the member that was handed on last, which tells so itself.
+func (t *openTarball) breaksOff() bool {
+	if t.seeks {
+		return t.ends > t.s.stored
+	}
+	return t.ends > t.read.N
+}
+
+func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int) bool {
+	t, err := w.openTar(k, s)
+	if err != nil {
+		return w.refuse(name, err)
+	}
+	defer t.close()
 	for n := 0; ; n++ {
 		if depth == 1 {
 			w.top = n
@@ -543,10 +566,10 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 			if w.ctx.Err() != nil {
 				return false
 			}
-			if seeks && ends > s.stored || !seeks && ends > read.N {
-				return true // it breaks off inside that member, which tells so itself
+			if t.breaksOff() {
+				return true
 			}
-			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", count.N, err, n))
+			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", t.count.N, err, n))
 		}
 		if n == maxMembers {
 			return w.refuse(name, fmt.Errorf("tar: more than %d members", maxMembers))
@@ -557,76 +580,77 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		it := w.member(hdr.Name, name, in, hdr.Typeflag == tar.TypeReg)
 		it.stored = hdr.Size
 		if depth == 1 {
-			it.credit = count.N - credited
-			credited = count.N
+			it.credit = t.count.N - t.credited
+			t.credited = t.count.N
 		}
-		sparse := hdr.Typeflag == tar.TypeGNUSparse
-		for key := range hdr.PAXRecords {
-			sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
+		if it.skip == "" && it.err == nil {
+			it.skip, it.err = w.unreadable(hdr)
 		}
-		switch {
-		case it.skip != "" || it.err != nil:
-		case hdr.Typeflag == tar.TypeSymlink || hdr.Typeflag == tar.TypeLink:
-			it.skip = skipLink
-		case sparse:
-			it.err = errors.New("tar: the member is sparse, which is not read")
-		case hdr.Typeflag != tar.TypeReg:
-			it.skip = skipSpecial
-		case hdr.Size > w.maxSize:
-			it.err = w.tooBig(hdr.Size)
+		if it.skip == "" && it.err == nil {
+			it.old = w.known(it)
 		}
-		if it.err != nil || it.skip != "" {
-			if !w.emit(it) {
-				return false
-			}
-			continue
-		}
-		if it.old = w.known(it); it.old != nil {
-			if !w.emit(it) {
-				return false
-			}
-			continue
-		}
-		if from := count.N; s.file != nil && seeks && from+hdr.Size <= s.stored {
-			// Of a plain tar on disk a member is a piece of the file.
-			f := s.file
-			it.open = func() (io.ReadCloser, error) {
-				return io.NopCloser(io.NewSectionReader(f, from, hdr.Size)), nil
-			}
-			head, _ := readHead(io.NewSectionReader(f, from, hdr.Size))
-			kind := sniffArchive(head)
+		if it.skip == "" && it.err == nil && it.old == nil {
+			kind, inner := t.data(it, hdr.Size)
 			if kind.form != "" {
-				if !w.archive(kind, source{open: it.open, stored: hdr.Size}, it.name, below(it.prefix), depth+1) {
+				if !w.archive(kind, inner, it.name, below(it.prefix), depth+1) {
 					return false
 				}
 				w.progress.credit(it.credit)
 				continue
 			}
-			it.packed = kind.packed
-			it.closers = append(it.closers, h.use())
-		} else {
-			if ends = read.N + hdr.Size; seeks {
-				ends = from + hdr.Size
-			}
-			if s.ahead != nil {
-				s.ahead.until = ends + 1024 // with the next header
-			}
-			b, head := bufferedHead(t)
-			kind := sniffArchive(head)
-			if kind.form != "" {
-				if !w.archive(kind, source{stream: b, stored: hdr.Size}, it.name, below(it.prefix), depth+1) {
-					return false
-				}
-				w.progress.credit(it.credit)
-				continue
-			}
-			it.packed = kind.packed
-			it.stream = b
 		}
 		if !w.emit(it) {
 			return false
 		}
 	}
+}
+
+// unreadable tells why a member of a tar is left out; nothing if it is not.
+func (w *walker) unreadable(hdr *tar.Header) (skip string, err error) {
+	sparse := hdr.Typeflag == tar.TypeGNUSparse
+	for key := range hdr.PAXRecords {
+		sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
+	}
+	switch {
+	case hdr.Typeflag == tar.TypeSymlink || hdr.Typeflag == tar.TypeLink:
+		return skipLink, nil
+	case sparse:
+		return "", errors.New("tar: the member is sparse, which is not read")
+	case hdr.Typeflag != tar.TypeReg:
+		return skipSpecial, nil
+	case hdr.Size > w.maxSize:
+		return "", w.tooBig(hdr.Size)
+	}
+	return "", nil
+}
+
+// data says where the data of the newest member are: for it, or for who goes into it if it is an archive.
+func (t *openTarball) data(it *item, size int64) (archiveKind, source) {
+	from := t.count.N
+	if t.s.file != nil && t.seeks && from+size <= t.s.stored {
+		// Of a plain tar on disk a member is a piece of the file.
+		f := t.s.file
+		it.open = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(f, from, size)), nil }
+		head, _ := readHead(io.NewSectionReader(f, from, size))
+		kind := sniffArchive(head)
+		if kind.form == "" {
+			it.packed = kind.packed
+			it.closers = append(it.closers, t.h.use())
+		}
+		return kind, source{open: it.open, stored: size}
+	}
+	if t.ends = t.read.N + size; t.seeks {
+		t.ends = from + size
+	}
+	if t.s.ahead != nil {
+		t.s.ahead.until = t.ends + 1024 // with the next header
+	}
+	b, head := bufferedHead(t.Reader)
+	kind := sniffArchive(head)
+	if kind.form == "" {
+		it.packed, it.stream = kind.packed, b
+	}
+	return kind, source{stream: b, stored: size}
 }
 
 // member begins the item of a member: with its names, if it is a file, or with why it is
