@@ -19,12 +19,7 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-var (
-	perfEventLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*\S.*?\s+-?\d+(/-?\d+)?\s+(\[\d+\]\s+)?(\S{4,8}\s+)??(\d+\.\d+:\s+)?(\d+\s+)?[^\s\d\[(]\S*:(\s|$)`)
-	})
-	perfFrameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
-)
+var perfFrameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
 
 // isPerfScript recognises an event of perf script with a frame behind it, comments before it left
 // out.
@@ -36,7 +31,7 @@ func isPerfScript(b []byte) bool {
 		case event && perfFrameLine().Match(l):
 			return true
 		default:
-			if event = perfEventLine().Match(l); !event {
+			if event = perfHead(l) != nil; !event {
 				return false
 			}
 		}
@@ -47,11 +42,26 @@ func isPerfScript(b []byte) bool {
 // perfLimit is the number of frames at which perf cuts stacks (kernel.perf_event_max_stack).
 const perfLimit = 127
 
-// perfHead is the first line of an event: command, process and thread, CPU, time, period, event,
-// and what a tracepoint tells. Which of them are there is up to `perf script -F`.
-var perfHead = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:\S{4,8}\s+)??(?:(\d+\.\d+):\s+)?(?:(\d+)\s+)?([^\s\d\[(]\S*?):(?:\s+(.*))?$`)
-})
+// perfHead returns what the first line of an event tells, nil if it is none: all, command, process and thread, CPU, time,
+// period, event, and what a tracepoint tells. Which of them are there is up to `perf script -F`; a time or an event is.
+func perfHead(line []byte) [][]byte {
+	if m := perfEvent().FindSubmatch(line); m != nil {
+		return m
+	}
+	if m := perfTime().FindSubmatch(line); m != nil {
+		return append(m, nil, nil)
+	}
+	return nil
+}
+
+const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:\S{4,8}\s+)??`
+
+var (
+	perfEvent = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(perfWho + `(?:(\d+\.\d+):\s+)?(?:(\d+)\s+)?([^\s\d\[(]\S*?):(?:\s+(.*))?$`)
+	})
+	perfTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(perfWho + `(\d+\.\d+):\s*(\d+)?\s*$`) })
+)
 
 // A switch is a tracepoint's text about who runs next.
 var perfNext = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`==> next_comm=.* next_pid=(\d+) |==> .*:(\d+) \[`) })
@@ -66,16 +76,17 @@ type perfReader struct {
 	period  int64  // ns, of clock
 	others  map[string]int
 	noPID   bool
+	noEvent bool
 	deepest int
 
-	offset int64      // of the event that is being read
-	head   *perfEvent // nil: none
-	depth  int        // recorded frames: those that were inlined are none
+	offset int64       // of the event that is being read
+	head   *perfSample // nil: none
+	depth  int         // recorded frames: those that were inlined are none
 	off    map[int64]*row
 	offOf  map[int64]*thread
 }
 
-type perfEvent struct {
+type perfSample struct {
 	thread *thread
 	tid    int64
 	event  string
@@ -104,11 +115,11 @@ func (p *perfReader) line(offset int64, line []byte) {
 		return
 	case line[0] == '#':
 		return
-	case p.head != nil && (line[0] == ' ' || line[0] == '\t') && p.frame(line):
+	case p.head != nil && (line[0] == ' ' || line[0] == '\t') && (p.frame(line) || p.source(line)):
 		return
 	}
 	p.event()
-	m := perfHead().FindSubmatch(line)
+	m := perfHead(line)
 	if m == nil || !p.begin(m) {
 		p.warn(offset, "expected an event or a frame of perf script, found %s", found(line))
 		return
@@ -129,7 +140,8 @@ func (p *perfReader) begin(m [][]byte) bool {
 	if err1 != nil || err2 != nil {
 		return false
 	}
-	e := &perfEvent{tid: tid, event: string(m[7]), text: string(m[8])}
+	e := &perfSample{tid: tid, event: string(m[7]), text: string(m[8])}
+	p.noEvent = p.noEvent || e.event == ""
 	comm := string(m[1])
 	if tid == 0 { // one idle thread for each CPU has that number
 		if cpu, err := strconv.ParseInt(string(m[4]), 10, 32); err == nil {
@@ -181,6 +193,21 @@ func (p *perfReader) frame(line []byte) bool {
 		p.depth++
 	}
 	p.stack = append(p.stack, p.builder.frame(perfMethod(name, file, addr), addr))
+	return true
+}
+
+// source takes the line of a frame that `perf script -F +srcline` tells behind it: two blanks, and file:line, or what
+// stands for it where that is not known.
+func (p *perfReader) source(line []byte) bool {
+	text, ok := strings.CutPrefix(string(line), "  ")
+	if !ok || len(p.stack) == 0 || text[0] == ' ' || text[0] == '\t' {
+		return false
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), " (discriminator ")
+	at := strings.LastIndexByte(text, ':')
+	if n, err := strconv.Atoi(text[at+1:]); err == nil && at > 0 && n > 0 {
+		p.p.Table.SetPlace(p.stack[len(p.stack)-1], profile.Place{File: text[:at], Line: n})
+	}
 	return true
 }
 
@@ -256,7 +283,7 @@ func (p *perfReader) event() {
 func (p *perfReader) limit() int { return cmp.Or(p.opts.MaxDepth, perfLimit) }
 
 // switched takes a thread off its CPU until somebody switches to it.
-func (p *perfReader) switched(e *perfEvent, s profile.Sample) {
+func (p *perfReader) switched(e *perfSample, s profile.Sample) {
 	m := perfNext().FindStringSubmatch(e.text)
 	if m == nil {
 		p.others[e.event]++
@@ -299,6 +326,9 @@ func (p *perfReader) conclude() {
 	}
 	if p.noPID {
 		p.note("the text tells no processes; `perf script -F +pid` does")
+	}
+	if p.noEvent {
+		p.note("the text names no event: each counts as a sample of a CPU; `perf script -F +event` tells")
 	}
 	if p.untimed > 0 {
 		p.note("%s events without a time: each counts for a millisecond; `perf script -F +time` tells", report.Count(int(p.untimed)))

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -161,6 +162,55 @@ func TestReadPerf(t *testing.T) {
 	for row := range top.Rows() {
 		assert.Equal(t, "app!Hash", row.Method)
 		break
+	}
+}
+
+// What `perf script -F` may tell beside: the line of the source behind each frame; or no event.
+func TestPerfFields(t *testing.T) {
+	source := `my prog 7/8 20915.372780:    1001001 cpu-clock:ppp: 
+	            1152 leaf+0x29 (/tmp/my prog)
+  a.c:3
+	            1152 inner (inlined)
+  a.h:12 (discriminator 2)
+	ffffffff81000d62 entry+0x77 ([kernel.kallsyms])
+  [kernel.kallsyms][ffffffff81000d62]
+	            11c6 main+0x1d (/tmp/my prog)
+  /src/a.c:5
+
+my prog 7/8 20915.373780:    1001001 cpu-clock:ppp: 
+	            11c6 main+0x1d (/tmp/my prog)
+  /src/a.c:5
+`
+	require.Equal(t, kind("perf script"), input.Sniff([]byte(source)))
+	p, told := read(t, kind("perf script"), strings.NewReader(source))
+	assert.Empty(t, told)
+	assert.Empty(t, p.Meta.Notes)
+	assert.Equal(t, []string{
+		`7/8 "my prog" 0+0 cpu my prog!main;[kernel.kallsyms]!entry;inner;my prog!leaf`,
+		`7/8 "my prog" 1000+0 cpu my prog!main`,
+	}, rows(p))
+	var places []string
+	for f := profile.FrameID(0); int(f) < p.Table.Frames(); f++ {
+		at := p.Table.PlaceOf(f)
+		places = append(places, fmt.Sprintf("%s %s:%d", p.Table.MethodOf(f).Name, at.File, at.Line))
+	}
+	slices.Sort(places)
+	assert.Equal(t, []string{"entry :0", "inner a.h:12", "leaf a.c:3", "main /src/a.c:5"}, places)
+
+	bare := `my prog 8 20915.372780: 
+	            1152 leaf
+	            11c6 main
+
+my prog 8 [003] 20915.373780:    1001001 
+	            11c6 main
+`
+	require.Equal(t, kind("perf script"), input.Sniff([]byte(bare)))
+	p, told = read(t, kind("perf script"), strings.NewReader(bare))
+	assert.Empty(t, told)
+	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "the text names no event")
+	assert.Len(t, rows(p), 2)
+	for _, text := range []string{"my prog 8 20915.372780\n\t  1152 leaf\n", "8 20915.372780:\n\t  1152 leaf\n", "a b c:\n  d:3\n"} {
+		assert.NotEqual(t, kind("perf script"), input.Sniff([]byte(text)), text)
 	}
 }
 
