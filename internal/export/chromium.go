@@ -184,15 +184,22 @@ const holdsTrack = `{"holds":"track"}`
 
 // appendHolds says what the spans of a thread's samples are.
 func appendHolds(b []byte, p *profile.Profile, th *profile.Thread, timing *profile.Timing) []byte {
-	b = append(b, `{"holds":"samples"`...)
-	if limit := p.Meta.DepthLimit; limit > 0 {
-		b = append(b, `,"limit":`...)
-		b = strconv.AppendInt(b, int64(limit), 10)
-	}
+	b = appendLimit(b, p)
+	b = b[:len(b)-1]
 	b = appendCuts(b, p.Table, th, timing)
 	if typ, ok := onlyType(th); ok {
 		b = append(b, `,"type":`...)
 		b = text.AppendJSON(b, typ.String())
+	}
+	return append(b, '}')
+}
+
+// appendLimit says that spans are stacks, and at which depth the recorder cut them.
+func appendLimit(b []byte, p *profile.Profile) []byte {
+	b = append(b, `{"holds":"samples"`...)
+	if limit := p.Meta.DepthLimit; limit > 0 {
+		b = append(b, `,"limit":`...)
+		b = strconv.AppendInt(b, int64(limit), 10)
 	}
 	return append(b, '}')
 }

@@ -49,6 +49,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	heads := make([]profileHead, len(threads))
 	relay.Each(len(threads), func(i int) { heads[i] = headOf(p, threads[i], timing) })
 	all := newWeighedStacks(allThreads)
+	all.own = sumMember
 	all.plain = make([]int, t.Stacks())
 	x := &eventedWriter{heads: heads, several: len(processes) > 1, frame: frameEnds(frame), offCPU: endOf(offCPU)}
 	line := newThreadLine(out, t, x.part, func(b *threadPart) {
@@ -71,7 +72,7 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	if len(threads) > 1 {
 		out.str(",")
 		frames := &frameNames{p: p, skip: skip, method: frame}
-		all.write(out, frames, "nanoseconds", sumMember)
+		all.write(out, frames, "nanoseconds")
 	}
 	out.str("]")
 	if err := out.repairMarks(p, &o, nil); err != nil {
@@ -330,5 +331,26 @@ type profileHead struct {
 
 func headOf(p *profile.Profile, th *profile.Thread, timing *profile.Timing) profileHead {
 	first, last := timing.Span(th)
-	return profileHead{first: first, last: last, holds: appendHolds(nil, p, th, timing)}
+	return profileHead{first: first, last: last, holds: appendIdentity(appendHolds(nil, p, th, timing), th)}
+}
+
+// appendIdentity puts into the end of an object whose stacks a profile has: the format knows no processes and
+// threads, and the name of a profile is for people.
+func appendIdentity(holds []byte, th *profile.Thread) []byte {
+	b := holds[:len(holds)-1]
+	if pr := th.Process; pr != nil {
+		b = append(b, `,"pid":`...)
+		b = strconv.AppendInt(b, pr.PID, 10)
+		if pr.Name != "" {
+			b = append(b, `,"process":`...)
+			b = text.AppendJSON(b, pr.Name)
+		}
+	}
+	b = append(b, `,"tid":`...)
+	b = strconv.AppendInt(b, th.TID, 10)
+	if th.Name != "" {
+		b = append(b, `,"thread":`...)
+		b = text.AppendJSON(b, th.Name)
+	}
+	return append(b, '}')
 }

@@ -19,6 +19,7 @@ type weighedStack struct {
 // weighedStacks are the distinct stacks of a group of threads with what they weigh.
 type weighedStacks struct {
 	name   string
+	own    string // members for those who read the file again, with a comma behind each
 	stacks []weighedStack
 	weight []float64
 	index  map[weighedStack]int
@@ -67,12 +68,14 @@ var speedscopeUnits = map[profile.Unit]string{profile.Bytes: "bytes", profile.Na
 func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) error {
 	frames := newFrameNames(p)
 	all := newWeighedStacks(allThreads)
+	all.own = sumMember
 	var groups []*weighedStacks
 	for _, th := range o.threads(p) {
 		if !weighs(th, weight) {
 			continue
 		}
 		g := newWeighedStacks(threadTitle(th, len(p.Processes) > 1))
+		g.own = `"tracefix":` + string(appendIdentity(appendLimit(nil, p), th)) + ","
 		for v := range p.Values(th, weight) {
 			frames.meet(v.Sample.Stack)
 			s := weighedStack{v.Sample.Stack, frames.leaf(v.Name)}
@@ -103,11 +106,7 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 		if i > 0 {
 			out.str(",")
 		}
-		own := ""
-		if g == all {
-			own = sumMember
-		}
-		g.write(out, frames, cmp.Or(speedscopeUnits[p.Weights[weight].Unit], "none"), own)
+		g.write(out, frames, cmp.Or(speedscopeUnits[p.Weights[weight].Unit], "none"))
 	}
 	out.str("]}\n")
 	return out.flush()
@@ -130,11 +129,11 @@ func threadTitle(th *profile.Thread, several bool) string {
 	return name
 }
 
-// write writes a sampled profile; own are further members, with a comma behind each.
-func (g *weighedStacks) write(out *buffer, frames *frameNames, unit, own string) {
+// write writes a sampled profile.
+func (g *weighedStacks) write(out *buffer, frames *frameNames, unit string) {
 	out.str("\n" + `{"type":"sampled","name":`)
 	out.b = text.AppendJSON(out.b, g.name)
-	out.str(`,` + own + `"unit":"` + unit + `","startValue":0,"endValue":`)
+	out.str(`,` + g.own + `"unit":"` + unit + `","startValue":0,"endValue":`)
 	out.b = strconv.AppendFloat(out.b, g.total, 'f', -1, 64)
 	out.str(`,"samples":[`)
 	for i, s := range g.stacks {

@@ -1,10 +1,12 @@
 package info
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
@@ -59,6 +61,7 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 	if n := len(w.Profiles); n == 0 {
 		f.Verdicts = append(f.Verdicts, Verdict{Topic: "stacks", State: None, Text: "the file holds no profiles"})
 	} else {
+		f.speedscopeThreads(&t.Facts, w.Profiles)
 		f.speedscopeStacks(t)
 		v := Verdict{Topic: "stacks", State: Good, of: "stacks", Text: fmt.Sprintf("%d profile%s, one for each thread", n, report.Plural(n))}
 		if f.Events == 0 && !slices.ContainsFunc(w.Profiles, func(p *spans.SpeedscopeProfile) bool { return p.Weights > 0 }) {
@@ -75,6 +78,37 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		f.Verdicts = append(f.Verdicts, f.fileVerdict())
 	}
 	return f, nil
+}
+
+// speedscopeThreads gives threads the numbers by which filters know them, and tells the processes of
+// a file that has them.
+func (f *Facts) speedscopeThreads(s *spans.Facts, profiles []*spans.SpeedscopeProfile) {
+	if len(s.Threads) != len(f.Threads) {
+		return
+	}
+	processes := map[int]*Process{}
+	for i, th := range f.Threads {
+		t := &s.Threads[i]
+		if tid, err := strconv.ParseUint(t.TID, 10, 64); err == nil {
+			th.TID = tid
+		}
+		if t.Process == "" && !profiles[i].Owned {
+			continue
+		}
+		th.PID = int(t.ProcessID())
+		if profiles[i].Owned {
+			th.Name = cmp.Or(t.Name, "Thread "+t.TID)
+		}
+		p := processes[th.PID]
+		if p == nil {
+			p = &Process{PID: th.PID, Name: t.Process}
+			processes[th.PID] = p
+			f.Processes = append(f.Processes, p)
+		}
+		p.Events += th.Events
+		p.Samples += int64(t.Samples)
+	}
+	slices.SortStableFunc(f.Processes, func(a, b *Process) int { return cmp.Compare(b.Samples, a.Samples) })
 }
 
 // speedscopeStacks counts the sampled stacks as for a Chromium trace.

@@ -407,11 +407,14 @@ func (d *reading) metadata(ev *chromium.Event) {
 		Name string          `json:"name"`
 		Own  json.RawMessage `json:"tracefix"`
 	}
-	if json.Unmarshal(ev.Args, &args) != nil || args.Name == "" {
+	if json.Unmarshal(ev.Args, &args) != nil {
 		return
 	}
 	if args.Own != nil && name == "thread_name" {
 		d.mark(ev.Thread, args.Own)
+	}
+	if args.Name == "" {
+		return
 	}
 	if name == "process_name" {
 		d.procs[string(ev.PID)] = args.Name

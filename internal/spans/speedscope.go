@@ -45,6 +45,7 @@ type SpeedscopeProfile struct {
 	Events     int
 	Weights    int
 	Ended      bool // its end was found
+	Owned      bool // it tells its process and thread
 	holds      json.RawMessage
 }
 
@@ -59,8 +60,11 @@ type SpeedscopeReader struct {
 	ids     map[string]int32
 	frames  []sharedFrame
 	threads []chromium.Thread
-	seen    map[int64]bool
+	seen    map[speedscopeID]bool
 }
+
+// A speedscopeID is the numbers of a process and of a thread of it.
+type speedscopeID struct{ pid, tid int64 }
 
 // A frame is what all events of a frame have in common.
 type sharedFrame struct {
@@ -90,7 +94,7 @@ func NewSpeedscopeReader(open func() (io.ReadCloser, error), warn func(*Speedsco
 	if err := first.s.err; err != nil && err != io.EOF {
 		return nil, err
 	}
-	r := &SpeedscopeReader{texts: []string{""}, ids: map[string]int32{}, seen: map[int64]bool{}}
+	r := &SpeedscopeReader{texts: []string{""}, ids: map[string]int32{}, seen: map[speedscopeID]bool{}}
 	own := first.facts.Exporter == "tracefix" && !slices.Contains(first.names, dotnetRoot)
 	if err := r.addFrames(first.names, own, stackFrame); err != nil {
 		return nil, err
@@ -203,53 +207,84 @@ var microseconds = map[string]float64{"nanoseconds": 1e-3, "microseconds": 1, "m
 
 var threadNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\((\d{1,18})\)|Thread (\d{1,18})$`) })
 
+// A profileOwner is whose stacks a profile of an own file has, as it says itself.
+type profileOwner struct {
+	PID     int64
+	Process string
+	TID     *int64 // nil: it does not say; files of earlier versions name the thread only
+	Thread  string
+}
+
+// ownerOf reads what an own file says of one of its profiles.
+func ownerOf(holds json.RawMessage) (o profileOwner) {
+	if len(holds) > 0 && json.Unmarshal(holds, &o) != nil {
+		return profileOwner{}
+	}
+	return o
+}
+
 // thread tells the number of a profile's thread: that in "Thread (123)" or "Thread 123",
 // if it is free, else its place in the file.
 func (r *SpeedscopeReader) thread(name string) int64 {
 	id := int64(len(r.threads) + 1)
 	if all := threadNumber().FindAllStringSubmatch(name, -1); all != nil {
 		m := all[len(all)-1] // that of the process may stand before
-		if n, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && !r.seen[n] {
+		if n, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && !r.seen[speedscopeID{0, n}] {
 			id = n
 		}
 	}
-	for r.seen[id] {
-		id++
+	return r.free(0, id)
+}
+
+// free returns tid, or the next one that no thread of the process has yet, which has it from now on.
+func (r *SpeedscopeReader) free(pid, tid int64) int64 {
+	for r.seen[speedscopeID{pid, tid}] {
+		tid++
 	}
-	r.seen[id] = true
-	return id
+	r.seen[speedscopeID{pid, tid}] = true
+	return tid
 }
 
 // events yields the events of the file.
 func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 	var ev chromium.Event
 	unit := 1.0
+	named := map[int64]bool{} // processes
 	r.w.begin = func(p *SpeedscopeProfile, holds json.RawMessage) bool {
-		tid := r.thread(p.Name)
+		var owner profileOwner
+		if r.w.own {
+			owner = ownerOf(holds)
+		}
+		name, tid := p.Name, int64(0)
+		if owner.TID != nil {
+			name, tid, p.Owned = owner.Thread, r.free(owner.PID, *owner.TID), true
+		} else {
+			owner = profileOwner{}
+			tid = r.thread(p.Name)
+		}
 		var ok bool
 		if unit, ok = microseconds[p.Unit]; !ok {
 			unit, r.w.facts.NoTime = 1, p.Unit
 		}
-		ev = chromium.Event{Offset: r.w.s.off, Thread: int32(len(r.threads)), PID: []byte("0"), TID: strconv.AppendInt(nil, tid, 10)}
-		r.threads = append(r.threads, chromium.Thread{PID: "0", TID: string(ev.TID)})
+		ev = chromium.Event{Offset: r.w.s.off, Thread: int32(len(r.threads)), PID: strconv.AppendInt(nil, owner.PID, 10), TID: strconv.AppendInt(nil, tid, 10)}
+		r.threads = append(r.threads, chromium.Thread{PID: string(ev.PID), TID: string(ev.TID)})
 		if !r.w.own && strings.HasPrefix(p.Name, "Thread (") {
 			return true
 		}
-		args := map[string]any{"name": p.Name}
+		if owner.Process != "" && !named[owner.PID] {
+			named[owner.PID] = true
+			if !r.tell(ev, "process_name", map[string]any{"name": owner.Process}, yield) {
+				return false
+			}
+		}
+		args := map[string]any{"name": name}
 		if r.w.own {
 			args["tracefix"] = json.RawMessage(ownHolds)
 			if json.Valid(holds) {
 				args["tracefix"] = holds
 			}
 		}
-		b, err := json.Marshal(args)
-		if err != nil {
-			return true
-		}
-		m := ev
-		m.Phase, m.Name, m.NameID, m.Args = 'M', []byte("thread_name"), r.text("thread_name"), b
-		m.TS = chromium.Time{Valid: true}
-		return yield(&m)
+		return r.tell(ev, "thread_name", args, yield)
 	}
 	r.w.event = func(open bool, f int, at float64) bool {
 		ev.Phase = 'E'
@@ -264,4 +299,15 @@ func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 		return yield(&ev)
 	}
 	r.w.file()
+}
+
+// tell yields the metadata event of that name for the thread of ev.
+func (r *SpeedscopeReader) tell(ev chromium.Event, name string, args map[string]any, yield func(*chromium.Event) bool) bool {
+	b, err := json.Marshal(args)
+	if err != nil {
+		return true
+	}
+	ev.Phase, ev.Name, ev.NameID, ev.Args = 'M', []byte(name), r.text(name), b
+	ev.TS = chromium.Time{Valid: true}
+	return yield(&ev)
 }
