@@ -11,7 +11,7 @@ import (
 // A stranger's output is a function and a row; see TestStrangersRows. The row is there before
 // other packages look at the table.
 func init() {
-	Formats = append(Formats, Format{
+	formats = append(formats, Format{
 		Name: "stranger", Extensions: []string{".stranger"}, Help: "how many samples there are", Tracks: true,
 		write: func(w io.Writer, p *profile.Profile, _ export.Options) error {
 			n := 0

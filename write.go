@@ -22,8 +22,17 @@ type Format struct {
 	write      func(io.Writer, *profile.Profile, export.Options) error
 }
 
-// Formats are those that profiles are written in.
-var Formats = []Format{
+// Formats lists those that profiles are written in, in the order of help texts. The list is the caller's.
+func Formats() []Format {
+	list := slices.Clone(formats)
+	for i := range list {
+		list[i].Extensions = slices.Clone(list[i].Extensions)
+	}
+	return list
+}
+
+// formats has a row for each format that profiles are written in.
+var formats = []Format{
 	{Name: "chromium", Extensions: []string{".chromium.json", ".json"}, Help: "Chromium trace event JSON: Perfetto, speedscope, browser devtools", Tracks: true, Weights: 1, OnTimeAxis: true, write: export.Chromium},
 	{Name: "speedscope", Extensions: []string{".speedscope.json"}, Help: "speedscope JSON", Weights: 1, write: export.Speedscope},
 	{Name: "nettrace", Extensions: []string{".nettrace"}, Help: "NetTrace: PerfView, Visual Studio, dotnet-trace"},
@@ -45,11 +54,12 @@ func page(w io.Writer, p *profile.Profile, o export.Options) error {
 	return view.Write(w, p)
 }
 
-// FormatNamed returns the format of that name, nil if there is none.
+// FormatNamed returns the format of that name, nil if there is none. It is the caller's.
 func FormatNamed(name string) *Format {
-	for i := range Formats {
-		if Formats[i].Name == name {
-			return &Formats[i]
+	for _, f := range formats {
+		if f.Name == name {
+			f.Extensions = slices.Clone(f.Extensions)
+			return &f
 		}
 	}
 	return nil
@@ -65,9 +75,9 @@ func (f *Format) CheckWeights(weights []string) error {
 		return nil
 	}
 	var can []string
-	for i := range Formats {
-		if Formats[i].Weights >= len(weights) {
-			can = append(can, Formats[i].Name)
+	for i := range formats {
+		if formats[i].Weights >= len(weights) {
+			can = append(can, formats[i].Name)
 		}
 	}
 	if f.Weights == 0 {
@@ -126,9 +136,9 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 
 // formatNames lists the formats that a profile alone can become.
 func formatNames() (names []string) {
-	for i := range Formats {
-		if Formats[i].FromProfile() {
-			names = append(names, Formats[i].Name)
+	for i := range formats {
+		if formats[i].FromProfile() {
+			names = append(names, formats[i].Name)
 		}
 	}
 	return names

@@ -10,7 +10,7 @@ import (
 
 // ProfileFormats are those that a profile, or a copy of its recording, is written in.
 func ProfileFormats() (list output.Formats) {
-	for _, o := range tracefix.Formats {
+	for _, o := range tracefix.Formats() {
 		list = append(list, output.Format{Name: o.Name, Extensions: o.Extensions, Help: o.Help})
 	}
 	return list

@@ -323,9 +323,9 @@ func (c *Config) drawn() []string {
 // formatsWith lists the formats for which has holds.
 func formatsWith(has func(*tracefix.Format) bool) string {
 	var names []string
-	for i := range tracefix.Formats {
-		if has(&tracefix.Formats[i]) {
-			names = append(names, tracefix.Formats[i].Name)
+	for _, f := range tracefix.Formats() {
+		if has(&f) {
+			names = append(names, f.Name)
 		}
 	}
 	return strings.Join(names, " or ")
