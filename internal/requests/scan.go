@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -40,6 +41,7 @@ type Scanner struct {
 	work    chan []httpphases.Event
 	free    chan []httpphases.Event
 	done    chan struct{} // closed when the builder has everything
+	failed  string        // what the builder, or who takes requests, panicked with; known when done is closed
 	ended   *endedLine    // to who takes requests
 	losses  int           // that were passed on
 	latest  int64         // of all events but those of the rundown, in ticks
@@ -89,14 +91,27 @@ func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server fu
 		defer close(s.done)
 		var ids activity.Decoder
 		for b := range s.work {
-			for i := range b {
-				setPath(&ids, &b[i])
-				s.builder.Add(&b[i])
+			if s.failed == "" {
+				s.build(b, &ids)
 			}
 			s.free <- b[:0]
 		}
 	}()
 	return s
+}
+
+// build takes a batch of events. A panic of who takes requests is kept for the caller of Stop: nobody could recover
+// it here, and it would end the whole program.
+func (s *Scanner) build(b []httpphases.Event, ids *activity.Decoder) {
+	defer func() {
+		if what := recover(); what != nil {
+			s.failed = fmt.Sprintf("%v\n%s", what, debug.Stack())
+		}
+	}()
+	for i := range b {
+		setPath(ids, &b[i])
+		s.builder.Add(&b[i])
+	}
 }
 
 var netProviders = [4]string{httpphases.ProviderHTTP, httpphases.ProviderDNS, httpphases.ProviderSockets, httpphases.ProviderSecurity}
@@ -179,14 +194,18 @@ func (s *Scanner) full() {
 }
 
 // Stop ends the Scanner without what is still in flight. It does nothing after Finish
-// and on nil.
+// and on nil. It panics if who takes requests did.
 func (s *Scanner) Stop() {
-	if s != nil && s.work != nil {
-		close(s.work)
-		<-s.done
-		s.work = nil
-		s.ended.close()
+	if s == nil || s.work == nil {
+		return
 	}
+	close(s.work)
+	<-s.done
+	s.work = nil
+	if s.failed != "" {
+		defer panic(s.failed) // also where close has one of its own
+	}
+	s.ended.close()
 }
 
 // decode reads into e what ev tells about requests but for the path of its id, and false if it is nothing.
