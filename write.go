@@ -1,6 +1,7 @@
 package tracefix
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -93,7 +94,7 @@ type WriteOptions struct {
 	// Plain leaves out the marks on what a repair inserted.
 	Plain bool
 	// Tracks are the groups of things to write: "cpu" is the sampled stacks, the
-	// others are groups of profile.Track. nil is everything.
+	// others are groups of profile.Track, which formats without tracks refuse. nil is everything.
 	Tracks []string
 	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any
 	// other the name of one of p.Weights. nil is time.
@@ -113,8 +114,15 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 	if f == nil || f.write == nil {
 		return fmt.Errorf("a profile is written as %s, not %q", strings.Join(formatNames(), ", "), format)
 	}
+	if p == nil || p.Table == nil {
+		return errors.New("the profile has no Table: profile.NewTable makes one")
+	}
 	if err := f.CheckWeights(o.Weights); err != nil {
 		return err
+	}
+	weights := o.Weights
+	if len(weights) == 0 {
+		weights = nil
 	}
 	groups := slices.Clone(trackGroups)
 	for _, t := range p.Tracks {
@@ -123,12 +131,15 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 	if err := checkTracks("WriteOptions", o.Tracks, groups); err != nil {
 		return err
 	}
-	for _, name := range o.Weights {
+	if i := slices.IndexFunc(o.Tracks, func(t string) bool { return t != "cpu" }); i >= 0 && !f.Tracks {
+		return fmt.Errorf("WriteOptions.Tracks has %q: %s has no place for tracks", o.Tracks[i], f.Name)
+	}
+	for _, name := range weights {
 		if name != profile.TimeWeight && p.WeightNamed(name) < 0 {
 			return fmt.Errorf("WriteOptions.Weights has %q: the profile was read without it, see ReadOptions.Weights", name)
 		}
 	}
-	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Weights: o.Weights, Warn: o.Warn}); err != nil {
+	if err := f.write(w, p, export.Options{Name: o.Name, Plain: o.Plain, Tracks: o.Tracks, Weights: weights, Warn: o.Warn}); err != nil {
 		return err
 	}
 	return p.Err()

@@ -319,10 +319,14 @@ func (r *Reader) Read(ev *Event) error {
 			if ok {
 				return nil
 			}
+		default:
+			return r.fail(errZeroReader)
 		}
 	}
 	return r.err
 }
+
+var errZeroReader = errors.New("a Reader is made by NewReader")
 
 func (r *Reader) fail(err error) error {
 	r.err = err

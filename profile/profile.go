@@ -129,10 +129,10 @@ type Loss struct {
 	Events   int64 // how many; 0 if not told
 }
 
-// A Profile is a trace as the passes see it.
+// A Profile is a trace as the passes see it. One that is made by hand needs a Table; all else may be zero.
 type Profile struct {
 	Meta      Meta
-	Table     *Table
+	Table     *Table // never nil: NewTable
 	Processes []*Process
 	Threads   []*Thread // in order of their first event
 	Hidden    []*Thread // not wanted; when they were sampled tells how the sampler ticked
@@ -187,7 +187,7 @@ type Track struct {
 	// Nested says that the slices nest, like calls. Slices of other tracks may
 	// overlap and must be written as async events.
 	Nested bool
-	// Slices yields the track's slices in order of start, the outer one first.
+	// Slices yields the track's slices in order of start, the outer one first; nil: there are none.
 	// It can be called more than once. A slice and its list of Args are valid until the next one;
 	// what they hold does not change.
 	Slices iter.Seq[*Slice]

@@ -77,7 +77,7 @@ func (p *Profile) Select(s Selection) {
 		if t.Process != nil && !s.process(t.Process) || t.Thread != nil && !text.List(s.Threads).MatchID(t.Thread.TID, t.Thread.Name) {
 			continue
 		}
-		if s.From != 0 || s.To != 0 || len(s.Threads) != 0 {
+		if t.Slices != nil && (s.From != 0 || s.To != 0 || len(s.Threads) != 0) {
 			all := t.Slices
 			t.Slices = func(yield func(*Slice) bool) {
 				for sl := range all {

@@ -476,7 +476,8 @@ func (s *sliceTable) detail(sl *profile.Slice) (fresh string) {
 const maxDetail = 240
 
 func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile.Thread]int) *sliceTable {
-	s := &sliceTable{tracks: p.Tracks, names: map[string]int{"": 0}, thread: thread, told: spool.LogIn(p.Activities.Spool, toldMemory)}
+	tracks := slices.DeleteFunc(slices.Clone(p.Tracks), func(t *profile.Track) bool { return t.Slices == nil })
+	s := &sliceTable{tracks: tracks, names: map[string]int{"": 0}, thread: thread, told: spool.LogIn(p.Activities.Spool, toldMemory)}
 	number := func(name string) {
 		if _, ok := s.names[name]; !ok {
 			s.names[name] = len(h.Names)
@@ -490,7 +491,7 @@ func newSlices(b *bufio.Writer, p *profile.Profile, h *head, thread map[*profile
 			part = 0
 		}
 	}
-	for _, t := range p.Tracks {
+	for _, t := range s.tracks {
 		row := track{Name: text.Line(t.Name), Group: t.Group}
 		for sl := range t.Slices {
 			row.Slices++
