@@ -31,5 +31,6 @@
 //
 // Packages below this one do one thing each and can be used alone: nettrace and chromium
 // read and write files, stackfix restores stacks, httpphases builds HTTP requests,
-// activity builds trees of activities, profile is the model.
+// activity builds trees of activities, runtimeevents collects what the runtime tells of
+// itself, causality finds for whom threads worked, profile is the model.
 package tracefix

@@ -57,7 +57,7 @@ type Exception struct {
 
 func (x *Exception) text() string { return x.Type + ": " + x.Message }
 
-// Options of an Engine.
+// Options of an Engine. Tree, Role, Method and Segment are needed.
 type Options struct {
 	// Tree holds the stacks of events.
 	Tree *stacks.Tree

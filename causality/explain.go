@@ -139,6 +139,8 @@ type Explainer struct {
 
 // ExplainOptions are those of an Explainer.
 type ExplainOptions struct {
+	// Options are those of its Engine, but for Segment and Started, which are the Explainer's own: Root is
+	// told of each activity.
 	Options
 	// Root says which activities are explained.
 	Root func(*Activity) bool
