@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every key of a line of JSON stands in the section of docs/ndjson.md that is about its command.
+func TestNDJSONIsDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/ndjson.md")
+	require.NoError(t, err)
+	sections := strings.Split(string(b), "\n## ")
+	sectionOf := func(command string) string {
+		for _, s := range sections[1:] {
+			head, _, _ := strings.Cut(s, "\n")
+			if strings.Contains(head, "`"+command+"`") {
+				return s
+			}
+		}
+		require.Fail(t, "no section", command)
+		return ""
+	}
+	net31 := filepath.Join("..", "..", "internal", "requests", "testdata", "net31-more.nettrace.zst")
+	data := filepath.Join("..", "..", "testdata", "nettrace")
+	for _, args := range [][]string{
+		{"convert", fixtures[""]},
+		{"repair", fixtures[""]},
+		{"repair", filepath.Join(data, "v6-nosymbols.nettrace.gz")},
+		{"convert", filepath.Join(data, "runtime-locks.nettrace.zst"), "--weight", "contention,wait"},
+		{"http", fixtures["http"], "--side", "both"},
+		{"http", fixtures["http"], "--side", "both", "--explain"},
+		{"http", net31, "--side", "both"},
+		{"activities", fixtures["http"]},
+		{"activities", filepath.Join(data, "probe10.nettrace.zst")},
+		{"events", fixtures["http"]},
+		{"events", fixtures["locks"], "--stacks"},
+		{"events", filepath.Join(data, "v6-nosymbols.nettrace.gz")},
+		{"counters", fixtures["counters"]},
+		{"gc", fixtures["gc"]},
+		{"jit", fixtures["jit"]},
+		{"locks", fixtures["locks"], "--waits"},
+		{"threads", fixtures["threads"]},
+		{"ipc", fixtures["ipc"]},
+	} {
+		code, out, words := tracefix(t, append(args, "--format", "ndjson", "-o", "-")...)
+		require.Equal(t, exitOK, code, words)
+		keys := map[string]bool{}
+		for line := range strings.Lines(out) {
+			var row map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &row))
+			if k, ok := row["k"].(string); ok {
+				keys[k] = true
+			}
+			keysOf(row, keys)
+		}
+		require.NotEmpty(t, keys, args)
+		text := sectionOf(args[0])
+		if slices.Contains(args, "--explain") || args[0] == "activities" {
+			text += sectionOf("http")
+		}
+		text += sections[0]
+		var untold []string
+		for k := range keys {
+			if !strings.Contains(text, "`"+k+"`") {
+				untold = append(untold, k)
+			}
+		}
+		assert.Empty(t, untold, args)
+	}
+}
+
+// named are objects whose keys are names of what was recorded.
+var named = []string{"payload", "labels", "tags", "fields", "marked_bytes", "tiers", "reasons", "quantiles"}
+
+// keysOf adds the keys of an object and of those in it.
+func keysOf(v any, keys map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			keys[k] = true
+			if !slices.Contains(named, k) {
+				keysOf(x, keys)
+			}
+		}
+	case []any:
+		for _, x := range v {
+			keysOf(x, keys)
+		}
+	}
+}
