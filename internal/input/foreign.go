@@ -48,9 +48,10 @@ func serialized(name string) func([]byte) bool {
 
 // TextLines are the whole lines that text begins with, at most n of them, without empty ones.
 func TextLines(b []byte, n int) (lines [][]byte) {
+	more := len(b) >= SniffSize // is in the file: its last line here is a part
 	for len(lines) < n {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))
-		if !whole && len(b) >= SniffSize {
+		if !whole && more {
 			break
 		}
 		if line = bytes.TrimRight(line, "\r"); len(bytes.TrimSpace(line)) > 0 {

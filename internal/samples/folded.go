@@ -15,6 +15,9 @@ import (
 
 var foldedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{}]+ \d+(\.\d+)?$`) })
 
+// notStack finds what no stack holds.
+var notStack = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\x00-\x1f{}]`) })
+
 // A method is written as Module!Type.Method(arguments), or without its module.
 var (
 	flatLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00-\x1f{};]+ \d+$`) })
@@ -32,7 +35,22 @@ func isFolded(b []byte) bool {
 			deep = deep || bytes.IndexByte(l, ';') > 0
 		}
 	}
-	return deep && good*10 >= len(lines)*8 || isFlat(b)
+	return deep && good*10 >= len(lines)*8 || isFlat(b) || isLong(b)
+}
+
+// isLong recognises a stack that is longer than what is looked at, as deep ones are once they are repaired: no line of it
+// is whole, but its frames are methods.
+func isLong(b []byte) bool {
+	if len(b) < input.SniffSize || notStack().Match(b) {
+		return false
+	}
+	calls, frames := 0, 0
+	for name := range bytes.SplitSeq(b, []byte(";")) {
+		if frames++; flatCall().Match(name) {
+			calls++
+		}
+	}
+	return frames > 16 && calls*10 >= frames*8
 }
 
 // isFlat recognises folded stacks of one frame each as tracefix writes them: each name once, in order, and methods among

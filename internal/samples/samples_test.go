@@ -409,3 +409,27 @@ func TestPerfcollect(t *testing.T) {
 	assert.Equal(t, kind("perf script"), f.Kind)
 	assert.Equal(t, []string{"zip:x.trace/perf.data.txt"}, f.Layers)
 }
+
+// A folded stack of a deep call is longer than other lines of text are, and once it is repaired longer
+// than what is looked at of a file.
+func TestSniffLongStacks(t *testing.T) {
+	stack := func(bytes int) string {
+		var b strings.Builder
+		for i := 0; b.Len() < bytes; i++ {
+			fmt.Fprintf(&b, "Shop!Shop.Expression.Visit%d(class System.Object, int32);", i)
+		}
+		return b.String() + "[leaf] 12\n"
+	}
+	for _, c := range []struct {
+		name, text string
+		want       input.Kind
+	}{
+		{"one whole line", stack(40<<10) + stack(40<<10), kind("folded")},
+		{"no whole line", stack(100<<10) + stack(10), kind("folded")},
+		{"short ones", stack(100) + stack(200), kind("folded")},
+		{"a long line of something else", strings.Repeat("a;b;c!d;", 20<<10) + " 12\n", input.Unknown},
+		{"a long line of code", strings.Repeat("if(a!=b){f(x);g(y)};", 10<<10) + "\n", input.Unknown},
+	} {
+		assert.Equal(t, c.want, input.Sniff([]byte(c.text)[:min(len(c.text), input.SniffSize)]), c.name)
+	}
+}
