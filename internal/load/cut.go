@@ -285,6 +285,9 @@ func (l *loader) copyCuts() func(profile.Sample) profile.Sample {
 		return v
 	}
 	return func(s profile.Sample) profile.Sample {
+		if s.Type == profile.SampleEvent && s.Stack == 0 {
+			return s // it has no stack that could be cut
+		}
 		v, ok := known[s.Stack]
 		if !ok {
 			v = judge(s.Stack)

@@ -49,7 +49,11 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.sample(t, ev, now, profile.SampleCPU)
 	case m.Role == nettrace.RoleContextSwitch:
 		l.switched(t, ev, now)
-	case m.Role == nettrace.RolePageFault: // its stack is none
+	case m.Role == nettrace.RolePageFault: // its stack is none: it is no evidence, but it can be counted
+		if weights := l.weigh.wants(ev); len(weights) > 0 {
+			l.keep(t, profile.Sample{Time: now, Type: profile.SampleEvent})
+			l.weigh.add(t, ev, now, weights)
+		}
 	case m.Role == nettrace.RoleProcessInfo:
 		l.processInfo(t.proc, ev)
 	case m.Source == nettrace.SourceEventPipe:
