@@ -95,9 +95,12 @@ const (
 )
 
 // NewWriter writes the header of a file. The version follows h.Version: v6 for
-// 6, else v4. A start time that is not a date becomes 1970-01-01: strict readers
+// 6, else v4; nil is the zero Header. A start time that is not a date becomes 1970-01-01: strict readers
 // refuse such files.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
+	if h == nil {
+		h = &Header{}
+	}
 	wr := &Writer{w: w, h: *h, v6: h.Version == 6, metadata: map[*Metadata]uint32{}, threads: map[threadKey]uint64{}, numbers: map[uint64]*uint32{}, last: h.SyncQPC}
 	wr.stacks.sized = true
 	wr.resetStacks()
