@@ -89,7 +89,6 @@ func ExampleExplainer() {
 			Method: func(f stacks.FrameID) uint32 { return f },
 		},
 		Root: func(a *causality.Activity) bool { request = a; return a.Name == "Request" },
-		Call: func(*causality.Activity) bool { return false },
 	})
 	add := func(at int64, e causality.Event) {
 		e.Time, e.Process, e.Thread, e.ID, e.HasID = at*ms, 42, 7, id, true
@@ -111,7 +110,9 @@ func ExampleExplainer() {
 	x.Finish()
 
 	e, ok := x.Explain(request, request.Start, request.Stop, nil, true)
-	fmt.Println(ok, x.Engine().PathOf(request))
+	ids := x.Engine().IDs()
+	_, path := ids.Text(request.ID)
+	fmt.Println(ok, path)
 	fmt.Println("ran", e.Time.CPU/ms, "ms, waited for a lock", e.Time.Of(causality.Lock)/ms, "ms, of", e.Time.Sum()/ms)
 	for _, s := range e.Steps {
 		fmt.Println(s.From/ms, s.To/ms, s.Cause)
