@@ -15,6 +15,27 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
+// A thread without a name has none when its file is read again, whatever viewers call it.
+func TestNamelessThreadsStaySo(t *testing.T) {
+	for _, format := range []string{"chromium", "speedscope"} {
+		tab := profile.NewTable()
+		stack := tab.Push(0, tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Name: "Main()"})}))
+		p := &profile.Profile{Table: tab, Threads: []*profile.Thread{{TID: 7}, {TID: 8, Name: "Thread 9"}}}
+		for _, th := range p.Threads {
+			th.Samples.Append(profile.Sample{Stack: stack, Type: profile.SampleManaged})
+		}
+		var out bytes.Buffer
+		require.NoError(t, tracefix.Write(&out, p, format, nil))
+		name := filepath.Join(t.TempDir(), "a.json")
+		require.NoError(t, os.WriteFile(name, out.Bytes(), 0o666))
+		back, err := tracefix.Read(t.Context(), name, nil)
+		require.NoError(t, err)
+		require.Len(t, back.Threads, 2, format)
+		assert.Empty(t, back.Threads[0].Name, format)
+		assert.Equal(t, "Thread 9", back.Threads[1].Name, format)
+	}
+}
+
 // Containers give their threads numbers of their own: two processes may have a thread 7 each. speedscope
 // knows no processes; its file tells those who read it again which one each thread belongs to, and what they are called.
 func TestSpeedscopeTellsProcesses(t *testing.T) {

@@ -700,6 +700,9 @@ func uncut(t *profile.Thread) {
 // frame `Thread (n) (name)`.
 func (d *reading) threadName(l *lane, th chromium.Thread) string {
 	if n := d.names[l.thread]; n != "" || !l.dotnet {
+		if l.own.holds == holdsSamples && n == (&profile.Thread{TID: number(th.TID)}).Title() {
+			return "" // what the writer calls a thread without a name
+		}
 		return n
 	}
 	name := d.src.Name(d.table.frames[l.named].name)
