@@ -61,6 +61,7 @@ type SpeedscopeReader struct {
 	frames  []sharedFrame
 	threads []chromium.Thread
 	seen    map[speedscopeID]bool
+	next    int64 // last place that was given to a thread whose number was taken
 }
 
 // A speedscopeID is the numbers of a process and of a thread of it.
@@ -226,20 +227,24 @@ func ownerOf(holds json.RawMessage) (o profileOwner) {
 // thread tells the number of a profile's thread: that in "Thread (123)" or "Thread 123",
 // if it is free, else its place in the file.
 func (r *SpeedscopeReader) thread(name string) int64 {
-	id := int64(len(r.threads) + 1)
 	if all := threadNumber().FindAllStringSubmatch(name, -1); all != nil {
 		m := all[len(all)-1] // that of the process may stand before
-		if n, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && !r.seen[speedscopeID{0, n}] {
-			id = n
+		if n, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil {
+			return r.free(0, n)
 		}
 	}
-	return r.free(0, id)
+	return r.free(0, int64(len(r.threads)+1))
 }
 
-// free returns tid, or the next one that no thread of the process has yet, which has it from now on.
+// free returns tid, which no other thread of the process has from now on; if one has it already, the place of
+// the profile in the file, or the next one that is free.
 func (r *SpeedscopeReader) free(pid, tid int64) int64 {
-	for r.seen[speedscopeID{pid, tid}] {
-		tid++
+	if r.seen[speedscopeID{pid, tid}] {
+		r.next = max(r.next, int64(len(r.threads)))
+		for again := true; again; again = r.seen[speedscopeID{pid, r.next}] {
+			r.next++ // it only grows: of a million profiles of one name each is looked at once
+		}
+		tid = r.next
 	}
 	r.seen[speedscopeID{pid, tid}] = true
 	return tid

@@ -174,3 +174,14 @@ func FuzzEvents(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// Of many profiles of one number each gets one of its own, and is looked at once.
+func TestManyOfOneNumber(t *testing.T) {
+	const n = 200_000
+	r := &SpeedscopeReader{seen: map[speedscopeID]bool{}}
+	for i := range n {
+		r.free(int64(i%2), 7)
+		r.threads = append(r.threads, chromium.Thread{})
+	}
+	assert.Len(t, r.seen, n)
+}
