@@ -808,6 +808,19 @@ func TestJournalOutlivesATornLine(t *testing.T) {
 	}
 }
 
+// A folder of outputs is read once, however many of them a batch began: to read it for each one
+// takes longer than to make them all again.
+func TestLeftoversAreFoundInOneReading(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{".a.json.tracefix-0123abcd": "", ".b.json.tracefix-0123abcd": "", ".c.json.tracefix-0123abcd": "", "a.json": "", ".a.json": ""})
+	l := leftovers{}
+	l.sweep(filepath.Join(dir, "a.json"))
+	put(t, dir, map[string]string{".b.json.tracefix-00000000": ""})
+	l.sweep(filepath.Join(dir, "b.json"))
+	l.sweep(filepath.Join(dir, "none", "b.json"))
+	assert.ElementsMatch(t, []string{".c.json.tracefix-0123abcd", ".b.json.tracefix-00000000", "a.json", ".a.json"}, names(tree(t, dir)))
+}
+
 func TestTwoBatchesDoNotShareAFolder(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
 	put(t, in, map[string]string{"a.json": trace("a")})

@@ -168,11 +168,12 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 		return fail(err)
 	}
 	mine.end()
+	left := leftovers{}
 	for out := range mine.begun {
-		s.sweep(out)
+		left.sweep(s.path(out))
 	}
 	for _, e := range s.shard.ends() {
-		s.sweep(s.shard.report() + e)
+		left.sweep(s.path(s.shard.report() + e))
 	}
 	if force && !resume {
 		if err := f.Truncate(0); err != nil {
@@ -267,16 +268,26 @@ func endLine(f *os.File) error {
 	return err
 }
 
-// sweep removes temporary files of the output rel.
-func (s *dirSink) sweep(rel string) {
-	dir := filepath.Dir(s.path(rel))
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
+// leftovers are the temporary files in folders of outputs. A folder is read once, however many
+// outputs it holds.
+type leftovers map[string][]string
+
+// sweep removes the temporary files of an output.
+func (l leftovers) sweep(name string) {
+	dir := filepath.Dir(name)
+	files, read := l[dir]
+	if !read {
+		entries, _ := os.ReadDir(dir) // that is not there holds none
+		for _, e := range entries {
+			if e.Type().IsRegular() && output.IsTemporary(e.Name(), "") {
+				files = append(files, e.Name())
+			}
+		}
+		l[dir] = files
 	}
-	for _, e := range entries {
-		if e.Type().IsRegular() && output.IsTemporary(e.Name(), rel) {
-			os.Remove(filepath.Join(dir, e.Name()))
+	for _, f := range files {
+		if output.IsTemporary(f, name) {
+			os.Remove(filepath.Join(dir, f))
 		}
 	}
 }

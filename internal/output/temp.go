@@ -228,10 +228,11 @@ func beside(name string) string {
 	return base[:min(len(base), longestBeside)]
 }
 
-// IsTemporary reports whether a file of this name, in the folder of an output, is a temporary one of it.
+// IsTemporary reports whether a file of this name, in the folder of an output, is a temporary one of it; of
+// any output if name is empty.
 func IsTemporary(file, name string) bool {
 	m := besideName().FindStringSubmatch(file)
-	return m != nil && m[1] == beside(name)
+	return m != nil && (name == "" || m[1] == beside(name))
 }
 
 // createBeside makes a temporary file in the folder of name. Unlike os.CreateTemp it
