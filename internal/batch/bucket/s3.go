@@ -131,7 +131,7 @@ func (s *s3) Open(ctx context.Context, o batch.Object, at, length int64) (io.Rea
 	if length == 0 {
 		return http.NoBody, nil
 	}
-	r := &transfer{ctx: ctx, s: s, key: o.Key, at: at, last: -1, etag: o.Version}
+	r := &transfer{ctx: ctx, s: s, key: o.Key, at: at, last: -1, etag: o.Version, whole: o.Size}
 	if length > 0 {
 		r.last = at + length - 1
 	}

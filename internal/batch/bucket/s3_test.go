@@ -76,6 +76,82 @@ func TestBrokenTransferGoesOn(t *testing.T) {
 	assert.Error(t, err, "what was replaced meanwhile is not glued to what came before")
 }
 
+// A body in chunks has no length: that it broke is told by the break itself.
+func TestBrokenTransferWithoutLengthGoesOn(t *testing.T) {
+	want := noisy(3 << 20)
+	var gets atomic.Int32
+	open := fakeS3(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/big") {
+				w = &chunking{w}
+				if gets.Add(1) == 1 {
+					w = &cutting{ResponseWriter: w, left: 500_000}
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	require.NoError(t, s.Put(t.Context(), "big", strings.NewReader(want)))
+	for _, o := range []batch.Object{{Key: "big"}, {Key: "big", Size: int64(len(want))}} {
+		for _, part := range [][2]int64{{0, -1}, {1000, -1}, {1000, 2 << 20}, {1000, 10 << 20}} {
+			gets.Store(0)
+			r, err := s.Open(t.Context(), o, part[0], part[1])
+			require.NoError(t, err)
+			got, err := io.ReadAll(r)
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+			expect := want[part[0]:]
+			if part[1] >= 0 {
+				expect = expect[:min(part[1], int64(len(expect)))]
+			}
+			assert.True(t, expect == string(got), "%v: %d of %d bytes", part, len(got), len(expect))
+			assert.EqualValues(t, 2, gets.Load())
+		}
+	}
+}
+
+// chunking is an answer whose length is not told.
+type chunking struct{ http.ResponseWriter }
+
+func (c *chunking) WriteHeader(status int) {
+	c.Header().Del("Content-Length")
+	c.ResponseWriter.WriteHeader(status)
+}
+
+func (c *chunking) Write(p []byte) (int, error) {
+	c.Header().Del("Content-Length")
+	return c.ResponseWriter.Write(p)
+}
+
+// What a store sends that knows no ranges is not glued to what came before a break.
+func TestStoreWithoutRanges(t *testing.T) {
+	want := noisy(3 << 20)
+	var gets atomic.Int32
+	open := fakeS3(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/big") {
+				r.Header.Del("Range")
+				if gets.Add(1) == 1 {
+					w = &cutting{ResponseWriter: w, left: 500_000}
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	require.NoError(t, s.Put(t.Context(), "big", strings.NewReader(want)))
+	r, err := s.Open(t.Context(), batch.Object{Key: "big"}, 0, -1)
+	require.NoError(t, err)
+	got, err := io.ReadAll(r)
+	require.ErrorContains(t, err, "bytes from "+strconv.Itoa(len(got))+" on were asked for")
+	assert.True(t, strings.HasPrefix(want, string(got)))
+	_, err = s.Open(t.Context(), batch.Object{Key: "big"}, 1000, 10)
+	require.ErrorContains(t, err, "sends those from 0 on")
+}
+
 // cutting is a connection that breaks after some bytes.
 type cutting struct {
 	http.ResponseWriter

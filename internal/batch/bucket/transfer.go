@@ -1,9 +1,12 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -17,7 +20,8 @@ type transfer struct {
 	at     int64 // the next byte
 	last   int64 // the last one wanted; the object's if negative
 	etag   string
-	end    int64 // of what the store promised
+	whole  int64 // the object's size, as far as it is known; else 0
+	end    int64 // of what the store promised; negative if it did not tell
 	body   io.ReadCloser
 	broken int // times in a row that nothing came
 }
@@ -35,12 +39,38 @@ func (t *transfer) connect() error {
 			return err
 		}
 	}
-	body, info, _, err := t.s.get(t.ctx, t.s.bucket, t.key, o)
+	body, info, head, err := t.s.get(t.ctx, t.s.bucket, t.key, o)
 	if err != nil {
 		return err
 	}
-	t.body, t.etag, t.end = body, info.ETag, t.at+info.Size
+	first, size := contentRange(head.Get("Content-Range"))
+	if first != t.at {
+		body.Close()
+		return fmt.Errorf("bytes from %d on were asked for, and the store, or a proxy before it, sends those from %d on", t.at, first)
+	}
+	t.whole = cmp.Or(size, t.whole)
+	t.end = t.at + info.Size
+	switch {
+	case info.Size >= 0:
+	case t.whole == 0:
+		t.end = -1
+	case t.last >= 0:
+		t.end = min(t.last+1, t.whole)
+	default:
+		t.end = t.whole
+	}
+	t.body, t.etag = body, info.ETag
 	return nil
+}
+
+// contentRange reads the header of a part: which byte is its first, and how many the object
+// has, 0 if that is not told. What has no such header begins with the first byte.
+func contentRange(s string) (first, size int64) {
+	s, all, _ := strings.Cut(strings.TrimPrefix(s, "bytes "), "/")
+	from, _, _ := strings.Cut(s, "-")
+	first, _ = strconv.ParseInt(strings.TrimSpace(from), 10, 64)
+	size, _ = strconv.ParseInt(strings.TrimSpace(all), 10, 64)
+	return first, size
 }
 
 func (t *transfer) Read(p []byte) (int, error) {
@@ -54,7 +84,7 @@ func (t *transfer) Read(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
-		if t.at >= t.end {
+		if t.end >= 0 && t.at >= t.end || t.end < 0 && err == io.EOF {
 			return 0, io.EOF
 		}
 		if err == io.EOF {
