@@ -13,6 +13,10 @@ func refused(bucket, store, keys string, err error) error {
 	return fmt.Errorf("the store at %s refuses access to bucket %s with %s: %w", store, bucket, keys, err)
 }
 
+func expired(bucket, store, keys string, err error) error {
+	return fmt.Errorf("the store at %s refuses access to bucket %s: %s have expired; get new ones and run it again: %w", store, bucket, keys, err)
+}
+
 func inTrouble(store string, status int, err error) error {
 	return fmt.Errorf("the store at %s is in trouble (status %d) and was asked %d times; run it again later: %w", store, status, tries, err)
 }

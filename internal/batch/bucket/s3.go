@@ -198,6 +198,8 @@ func (s *s3) explain(err error) error {
 		return noBucket(s.bucket, s.endpoint, ", or give the store's address as ?endpoint=URL", err)
 	case r.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	case r.Code == "ExpiredToken", r.Code == "ExpiredTokenException", r.Code == "TokenRefreshRequired": // status 400, some
+		return expired(s.bucket, s.endpoint, s.keys.found(), err)
 	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden:
 		return refused(s.bucket, s.endpoint, s.keys.found(), err)
 	case r.StatusCode >= http.StatusInternalServerError || r.StatusCode == http.StatusTooManyRequests:

@@ -185,6 +185,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{name: "no bucket", endpoint: srv.URL, code: "NoSuchBucket", status: 404, want: "there is no bucket data at " + srv.URL + "; check the name"},
 		{name: "no credentials", endpoint: srv.URL, code: "AccessDenied", status: 403, want: "with no credentials; set AWS_ACCESS_KEY_ID"},
 		{name: "keys of the environment", endpoint: srv.URL, code: "SignatureDoesNotMatch", status: 403, want: "with the keys in the environment: ", env: map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}},
+		{name: "keys that have expired", endpoint: srv.URL, code: "ExpiredToken", status: 400, want: "bucket data: the keys in the environment have expired; get new ones", env: map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "c"}},
 		{name: "shared file", endpoint: srv.URL, code: "AccessDenied", status: 403, options: "&profile=ci", want: "with the shared credentials file: ", env: map[string]string{"AWS_SHARED_CREDENTIALS_FILE": keys}},
 		{name: "a profile that is not there", endpoint: srv.URL, code: "AccessDenied", status: 403, options: "&profile=cd", want: "with no credentials (the shared credentials file: ", env: map[string]string{"AWS_SHARED_CREDENTIALS_FILE": keys}},
 		{name: "web identity without its file", endpoint: srv.URL, code: "AccessDenied", status: 403, want: "the identity of the machine or pod: ", env: map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": keys + ".none", "AWS_EC2_METADATA_DISABLED": "false", "AWS_CONTAINER_CREDENTIALS_FULL_URI": ""}},
