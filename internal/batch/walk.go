@@ -589,7 +589,7 @@ func (w *lister) bucket(raw string, many bool) bool {
 		}
 		found = true
 		ok := true
-		safe, err := memberName(r)
+		safe, err := memberName(strings.TrimLeft(r, "/")) // of a key it is an empty folder's, as it is further behind
 		switch {
 		case err != nil:
 			ok = w.refuse(root+"/"+o.Key, fmt.Errorf("refused: %w", err))

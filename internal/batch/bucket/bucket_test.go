@@ -190,6 +190,23 @@ func batchFromAndTo(t *testing.T, open batch.OpenURL) {
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// Two slashes in a key are what joining a prefix with another one gives: the trace is done.
+func TestKeysWithEmptyFolders(t *testing.T) {
+	open := fakeS3(t, nil)
+	s, _, err := open(t.Context(), "s3://data/")
+	require.NoError(t, err)
+	fill(t, s, map[string]string{"in//a.json": trace, "in/a.json": trace, "in/d//b.json": trace, "in//../c.json": trace})
+	out := t.TempDir()
+	var n atomic.Int32
+	r, err := batch.Run(t.Context(), batch.Config{Paths: []string{"s3://data/in/"}, Out: out, Do: batch.DoRepair, Work: copies(&n), OpenURL: open})
+	require.NoError(t, err)
+	assert.Equal(t, 3, r.Totals.OK)
+	assert.Equal(t, 1, r.Totals.Failed, "what leads out of the folder")
+	for _, name := range []string{"a.json", "a~2.json", "d/b.json"} {
+		assert.FileExists(t, filepath.Join(out, name))
+	}
+}
+
 func TestFailedPutLeavesNothing(t *testing.T) { failedPut(t, fakeS3(t, nil)) }
 
 func failedPut(t *testing.T, open batch.OpenURL) {
