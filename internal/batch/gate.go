@@ -76,13 +76,19 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	}
 }
 
-// ofService is a metric of what summaries found.
+// ofService is a metric of what summaries found. Without any requests a zero is nothing that
+// they found: the events that tell were not recorded.
 func ofService(name, help, unit string, get func(s *report.Service) float64) metric {
 	return metric{name, "with --summary: " + help, unit, command.Requests, func(r *Report) (float64, string) {
-		if q := r.Totals.Requests; q != nil && q.Service != nil {
-			return get(q.Service), ""
+		q := r.Totals.Requests
+		if q == nil || q.Service == nil {
+			return math.NaN(), ""
 		}
-		return 0, ""
+		v := get(q.Service)
+		if v == 0 && q.Count == 0 {
+			return math.NaN(), ""
+		}
+		return v, ""
 	}, true}
 }
 
@@ -128,7 +134,12 @@ var metrics = []metric{
 	ofService("gc-in-requests", "time in which a collection stopped a thread that ran for a request", "ms", func(s *report.Service) float64 { return s.GCInRequestsMs }),
 	ofService("connections-opened", "connections that the client opened", "", func(s *report.Service) float64 { return float64(s.Opened) }),
 	ofService("connections-closed", "connections of the client that were closed", "", func(s *report.Service) float64 { return float64(s.Closed) }),
-	ofService("requests-per-connection", "lowest average of any trace", "", func(s *report.Service) float64 { return s.RequestsEach }),
+	ofService("requests-per-connection", "lowest average of any trace", "", func(s *report.Service) float64 {
+		if s.RequestsEach == 0 { // no connection was seen
+			return math.NaN()
+		}
+		return s.RequestsEach
+	}),
 	ofService("connect-failed", "attempts to connect that failed", "", func(s *report.Service) float64 { return float64(s.FailedConnections) }),
 	ofService("rate", "highest number of requests made or served per second of any trace", "", func(s *report.Service) float64 { return s.Rate }),
 	ofService("concurrency", "most requests at once in any trace", "", func(s *report.Service) float64 { return float64(s.MaxConcurrency) }),

@@ -279,6 +279,37 @@ func TestServiceGates(t *testing.T) {
 	}
 }
 
+// A figure of a summary that no request tells fails its gate, of a shard it does not.
+func TestServiceGatesWithoutRequests(t *testing.T) {
+	for _, c := range []struct {
+		gate   string
+		count  int
+		s      report.Service
+		failed bool
+		found  string
+	}{
+		{"pool-blocked>10%", 0, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
+		{"gc-pause>1s", 0, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
+		{"gc-pause>1s", 0, report.Service{GCPauseMs: 7}, false, "7ms"},
+		{"findings", 0, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
+		{"findings", 3, report.Service{}, false, "0"},
+		{"pool-blocked>10%", 3, report.Service{}, false, "0%"},
+		{"requests-per-connection>0", 3, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
+	} {
+		g, err := ParseGate(c.gate, "http")
+		require.NoError(t, err)
+		r := &Report{Totals: Totals{Traces: 1, Requests: &Requests{Service: &c.s}}}
+		r.Totals.Requests.Count = c.count
+		got := g.check(r)
+		assert.Equal(t, c.failed, got.Failed, c.gate)
+		assert.Equal(t, c.found, got.Found, c.gate)
+		r.Shard = &Shard{Index: 1, Count: 2}
+		if strings.HasPrefix(c.found, "nothing") {
+			assert.False(t, g.check(r).Failed, c.gate)
+		}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	mk := func(statuses ...string) *Report {
 		r := &Report{}
