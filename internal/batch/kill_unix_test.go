@@ -101,3 +101,22 @@ func TestKilled(t *testing.T) {
 		assert.Len(t, left, 1)
 	}
 }
+
+// File systems take names that are no text. A plan keeps them: a piece finds the file, and names outputs
+// as a run without a plan does.
+func TestPlanKeepsNamesThatAreNoText(t *testing.T) {
+	in, out, one := t.TempDir(), t.TempDir(), t.TempDir()
+	name := filepath.Join(in, "bad\xff.json")
+	if err := os.WriteFile(name, []byte(trace("")), 0o600); err != nil {
+		t.Skip("this file system takes text only")
+	}
+	put(t, in, map[string]string{"z\xff.zip": string(zipball(t, member{name: "a.json", content: trace("")}))})
+	run(t, Config{Paths: []string{in}, Out: one})
+	_, err := MakePlan(t.Context(), Config{Paths: []string{in}, Out: out, Do: DoRepair}, 1)
+	require.NoError(t, err)
+	r := run(t, Config{Out: out, Manifest: &Manifest{Name: filepath.Join(out, planName)}})
+	assert.Equal(t, 2, r.Totals.OK, "%v", outcomes(r))
+	require.NoError(t, os.Remove(filepath.Join(out, planName)))
+	require.NoError(t, os.Remove(filepath.Join(out, piecesName)))
+	assert.Equal(t, names(tree(t, one)), names(tree(t, out)))
+}

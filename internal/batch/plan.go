@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/report"
 )
@@ -77,6 +78,7 @@ func MakePlan(ctx context.Context, c Config, pieces int) (*Plan, error) {
 		x := piece{Piece: i, Entries: part.entries}
 		for _, e := range part.entries {
 			x.Bytes += e.bytes()
+			e.keepBytes()
 		}
 		b, err := json.Marshal(x)
 		if err != nil {
@@ -260,8 +262,28 @@ func (m *Manifest) read(ctx context.Context, st *stores) (*Plan, *piece, error) 
 		if e == nil {
 			return bad(fmt.Errorf("offset %d: an entry is null", at))
 		}
+		e.restoreBytes()
 	}
 	return p, x, nil
+}
+
+// keepBytes puts names of files that are no text where JSON keeps their bytes.
+func (e *entry) keepBytes() {
+	if !utf8.ValidString(e.Path) {
+		e.PathBytes = []byte(e.Path)
+	}
+	if !utf8.ValidString(e.Prefix) {
+		e.PrefixBytes = []byte(e.Prefix)
+	}
+}
+
+func (e *entry) restoreBytes() {
+	if e.PathBytes != nil {
+		e.Path = string(e.PathBytes)
+	}
+	if e.PrefixBytes != nil {
+		e.Prefix = string(e.PrefixBytes)
+	}
 }
 
 type openAt func(at, length int64) (io.ReadCloser, error)

@@ -51,6 +51,10 @@ type entry struct {
 	Members *span  `json:"members,omitempty"` // which of a zip's; nil: all
 	Share   int64  `json:"share,omitempty"`   // of Size, of these members
 
+	// In a plan, of names that are no text in UTF-8: JSON would not give them back.
+	PathBytes   []byte `json:"path_bytes,omitempty"`
+	PrefixBytes []byte `json:"prefix_bytes,omitempty"`
+
 	pipe bool // can be read once
 	own  bool // an output of this batch: not part of the list
 
