@@ -413,10 +413,14 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 	}
 	switch r.Verdict() {
 	case batch.SomeFailed:
+		var gates []string
 		for _, g := range r.Gates {
 			if g.Failed {
-				return fmt.Errorf("gate %s: found %s", g.Gate, text.Line(strings.TrimSpace(g.Found+" "+g.Where)))
+				gates = append(gates, fmt.Sprintf("gate %s: found %s", g.Gate, text.Line(strings.TrimSpace(g.Found+" "+g.Where))))
 			}
+		}
+		if len(gates) > 0 {
+			return errors.New(strings.Join(gates, "; "))
 		}
 		if n := r.Totals.Unreached; n > 0 {
 			return judged{fmt.Errorf("%d of %d traces failed, %d of them because the store failed; --resume does these again", r.Totals.Failed, r.Totals.Traces, n)}

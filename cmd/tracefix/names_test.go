@@ -50,7 +50,8 @@ func TestNamesOfMembersAreOneLine(t *testing.T) {
 	require.Equal(t, exitFailed, code)
 	assert.NotContains(t, words, "\n::error")
 	assert.Contains(t, words, "a ::error::b�[2J�.nettrace: ")
-	code, _, words = tracefix(t, "batch", f.Name(), "-o", filepath.Join(dir, "out2"), "--fail-on", "failed")
+	code, _, words = tracefix(t, "batch", f.Name(), "-o", filepath.Join(dir, "out2"), "--fail-on", "failed,damaged,traces>=1")
 	require.Equal(t, exitFailed, code)
 	assert.NotContains(t, words, "\n::error")
+	assert.Contains(t, words, "gate failed: found 1; gate traces>=1: found 1\n", "all gates that failed, and no other")
 }
