@@ -219,13 +219,25 @@ func series(a, b *Trace) (list []Named, few []string) {
 	return list, few
 }
 
-func meanOfValues(values []float64) mean {
-	var sum, squares float64
+// meanOfValues is the mean of all that was measured, with its standard error by the scatter of the intervals.
+func meanOfValues(values []Value) mean {
+	var sum, weight float64
 	for _, v := range values {
-		sum += v
-		squares += v * v
+		sum += v.Value * v.Weight
+		weight += v.Weight
 	}
-	return meanOf(sum, squares, len(values))
+	n := len(values)
+	m := mean{value: sum / weight, sigma: math.Inf(1), n: n}
+	if n < 2 {
+		return m
+	}
+	var squares float64
+	for _, v := range values {
+		d := (v.Value - m.value) * v.Weight / weight
+		squares += d * d
+	}
+	m.sigma = math.Sqrt(squares * float64(n) / float64(n-1))
+	return m
 }
 
 // sortNamed puts the largest changes first.

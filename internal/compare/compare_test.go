@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -199,8 +200,8 @@ func TestTooFewToJudge(t *testing.T) {
 		}
 	}
 	b.Requests.add(100, "GET", "/rare", "", 1, 0, 1e6, true)
-	a.Counters = map[string][]float64{"Lab/both": make([]float64, minValues), "Lab/few": {1, 2}}
-	b.Counters = map[string][]float64{"Lab/both": make([]float64, minValues), "Lab/new": make([]float64, minValues)}
+	a.Counters = map[string][]Value{"Lab/both": valuesOf(0, 0, 0, 0), "Lab/few": valuesOf(1, 2)}
+	b.Counters = map[string][]Value{"Lab/both": valuesOf(0, 0, 0, 0), "Lab/new": valuesOf(0, 0, 0, 0)}
 	r := Traces(a, b)
 	for text, want := range map[string]string{
 		"requests:*/often>+10%":   "",
@@ -396,7 +397,7 @@ func TestServices(t *testing.T) {
 func TestCounters(t *testing.T) {
 	side := func(queue float64) *Trace {
 		tr := batch(1, map[string]int{"App.A()": 100}, false)
-		tr.Counters = map[string][]float64{"R/queue": {queue, queue + 1, queue - 1, queue + 1, queue}, "R/steady": {5, 6, 5, 4, 5}, "R/few": {1}}
+		tr.Counters = map[string][]Value{"R/queue": valuesOf(queue, queue+1, queue-1, queue+1, queue), "R/steady": valuesOf(5, 6, 5, 4, 5), "R/few": valuesOf(1)}
 		return tr
 	}
 	r := Traces(side(10), side(40))
@@ -438,7 +439,47 @@ func TestIdleCounters(t *testing.T) {
 	defer f.Close()
 	tr, err := Read(t.Context(), f, name, Options{})
 	require.NoError(t, err)
-	assert.Equal(t, map[string][]float64{"Lab/q": {10, 20}}, tr.Counters)
+	assert.Equal(t, map[string][]Value{"Lab/q": {{10, 3}, {20, 3}}}, tr.Counters)
+}
+
+// TestMeanOfValues holds that the mean is that of all measurements, and that equal weights change nothing.
+func TestMeanOfValues(t *testing.T) {
+	m := meanOfValues([]Value{{10, 1}, {20, 3}, {20, 6}})
+	assert.InDelta(t, 19, m.value, 1e-9)
+	a, b := meanOfValues(valuesOf(1, 2, 4, 9)), meanOfValues([]Value{{1, 7}, {2, 7}, {4, 7}, {9, 7}})
+	assert.InDelta(t, 4, a.value, 1e-9)
+	assert.InDelta(t, math.Sqrt((9+4+0+25)/3./4), a.sigma, 1e-9)
+	assert.InDelta(t, a.sigma, b.sigma, 1e-9)
+}
+
+// TestHistograms holds that a histogram is compared by the mean of what it measured and by its quantiles.
+func TestHistograms(t *testing.T) {
+	histogram := func(tr *Trace, count int64, sum float64, cumulative, wanted bool) {
+		tr.count(&events.Point{Provider: "M", Name: "ms", Type: events.Histogram, Count: count, Sum: sum, Cumulative: cumulative, Value: math.NaN(), Total: math.NaN(),
+			Quantiles: []events.Quantile{{Share: 0.5, Value: 3}, {Share: 0.999, Value: 8}}}, wanted)
+	}
+	for _, cumulative := range []bool{false, true} {
+		tr := &Trace{counted: map[counter]*counterValues{}, Profile: &profile.Profile{}, Requests: newRequests(false)}
+		histogram(tr, 10, 100, cumulative, false) // before the time that is compared
+		if cumulative {
+			histogram(tr, 14, 120, true, true)
+			histogram(tr, 14, 120, true, true)
+			histogram(tr, 16, 140, true, true)
+		} else {
+			histogram(tr, 4, 20, false, true)
+			histogram(tr, 0, 0, false, true)
+			histogram(tr, 2, 20, false, true)
+		}
+		tr.choose(&profile.Selection{})
+		assert.Equal(t, map[string][]Value{"M/ms": {{5, 4}, {10, 2}}, "M/ms p50": {{3, 4}, {3, 2}}, "M/ms p99.9": {{8, 4}, {8, 2}}}, tr.Counters)
+	}
+}
+
+func valuesOf(list ...float64) (values []Value) {
+	for _, v := range list {
+		values = append(values, Value{v, 1})
+	}
+	return values
 }
 
 // What is compared of a stretch of time is as much of the pauses as lies in it.
@@ -483,7 +524,7 @@ func TestCountersOfOneName(t *testing.T) {
 	defer f.Close()
 	tr, err := Read(t.Context(), f, name, Options{})
 	require.NoError(t, err)
-	assert.Equal(t, map[string][]float64{"Lab/q (m)": {10, 20}, "Lab/q (k)": {1, 2}}, tr.Counters)
+	assert.Equal(t, map[string][]Value{"Lab/q (m)": valuesOf(10, 20), "Lab/q (k)": valuesOf(1, 2)}, tr.Counters)
 }
 
 // What goes up and down is compared by where it stands, not by how fast it grows, which is nothing in the mean.
@@ -494,5 +535,5 @@ func TestUpDownCounters(t *testing.T) {
 	defer f.Close()
 	tr, err := Read(t.Context(), f, name, Options{})
 	require.NoError(t, err)
-	assert.Equal(t, []float64{4, 4, 4, 4, 4}, tr.Counters["Lab.Meter/inflight"])
+	assert.Equal(t, valuesOf(4, 4, 4, 4, 4), tr.Counters["Lab.Meter/inflight"])
 }

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"regexp"
@@ -35,11 +36,12 @@ type Trace struct {
 	Requests *Requests
 	GC       []collection
 	// Counters are the values of each counter by its name, as events.SeriesNames has it: what a gauge
-	// showed and an up-down counter stood at, and what others grew by in a second.
-	Counters   map[string][]float64
-	counted    map[events.Series][]float64 // of all processes
-	unrecorded []string                    // names of kinds that were not recorded, as far as the trace tells
-	from, to   int64                       // ns, the part that is compared; 0, 0 is all
+	// showed and an up-down counter stood at, the mean of what a histogram measured in an interval,
+	// and what others grew by in a second. Quantiles of a histogram stand beside it: "latency p95".
+	Counters   map[string][]Value
+	counted    map[counter]*counterValues // of all processes
+	unrecorded []string                   // names of kinds that were not recorded, as far as the trace tells
+	from, to   int64                      // ns, the part that is compared; 0, 0 is all
 }
 
 // A collection is what is compared of a garbage collection.
@@ -63,8 +65,74 @@ func (g *gcs) Event(ev *nettrace.Event) error {
 	return nil
 }
 
-// maxCounters bounds the counters that are compared: tags may be of any number.
+// maxCounters bounds the counters that are compared: tags and quantiles may be of any number.
 const maxCounters = 1 << 14
+
+// A Value is what a counter tells of an interval. Weight is the number of measurements that it is
+// the mean of, 1 if it is none.
+type Value struct{ Value, Weight float64 }
+
+// A counter is a series, or a quantile of one.
+type counter struct {
+	events.Series
+	quantile string // " p95", else empty
+}
+
+// counterValues are those of a counter.
+type counterValues struct {
+	list    []Value
+	running events.Running
+}
+
+// counterOf returns the values of a counter, nil for one of too many.
+func (t *Trace) counterOf(c counter) *counterValues {
+	v := t.counted[c]
+	if v == nil && len(t.counted) < maxCounters {
+		v = &counterValues{}
+		t.counted[c] = v
+	}
+	return v
+}
+
+// count takes what a counter tells; wanted is false where it is outside of the time that is compared.
+func (t *Trace) count(p *events.Point, wanted bool) {
+	s := p.Series()
+	all := t.counterOf(counter{s, ""})
+	if all == nil {
+		return
+	}
+	v := Value{p.PerSecond(), 1}
+	switch p.Type {
+	case events.Gauge:
+		v = Value{p.Value, max(1, float64(p.Count))}
+	case events.UpDownCounter: // a level, as the length of a queue, where that is told
+		if !math.IsNaN(p.Total) {
+			v.Value = p.Total
+		}
+	case events.Histogram:
+		n, sum := all.running.Of(p)
+		if n <= 0 {
+			return
+		}
+		v = Value{sum / float64(n), float64(n)}
+	}
+	if !wanted {
+		return
+	}
+	all.add(v)
+	for _, q := range p.Quantiles {
+		if of := t.counterOf(counter{s, fmt.Sprintf(" p%g", math.Round(q.Share*1e6)/1e4)}); of != nil {
+			of.add(Value{q.Value, v.Weight})
+		}
+	}
+}
+
+// add takes a value that is one.
+func (v *counterValues) add(value Value) {
+	if !math.IsNaN(value.Value) && !math.IsInf(value.Value, 0) {
+		v.list = append(v.list, value)
+	}
+}
 
 // Options of Read.
 type Options struct {
@@ -92,7 +160,7 @@ func Read(ctx context.Context, f *tracefix.File, name string, o Options) (*Trace
 
 // read reads all there is. What it reads with is garbage before the repair, which takes the most memory.
 func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
-	t.counted = map[events.Series][]float64{}
+	t.counted = map[counter]*counterValues{}
 	made, served := newRequests(len(o.Select.Requests) > 0), newRequests(len(o.Select.Requests) > 0)
 	scan := tracefix.NewRequestScanner(
 		func(r *httpphases.Request) {
@@ -118,31 +186,15 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 		start := g.PauseStart()
 		t.GC = append(t.GC, collection{pid, g.Generation, start, max(start, g.End), g.PauseIn(from, until)})
 	}
-	values := events.NewCounterConsumer(func(p *events.Point) error {
-		v := p.PerSecond()
-		switch p.Type {
-		case events.Gauge:
-			v = p.Value
-		case events.UpDownCounter: // a level, as the length of a queue, where that is told
-			if !math.IsNaN(p.Total) {
-				v = p.Total
-			}
-		}
-		inTime := p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To)
-		if math.IsNaN(v) || math.IsInf(v, 0) || !inTime {
-			return nil
-		}
-		s := p.Series()
-		if values, known := t.counted[s]; known || len(t.counted) < maxCounters {
-			t.counted[s] = append(values, v)
-		}
+	counted := events.NewCounterConsumer(func(p *events.Point) error {
+		t.count(p, p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To))
 		return nil
 	})
 	asked := &session{}
 	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
 	if k := f.Kind(); k == "nettrace" || k == "netperf" {
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
-		opts.Also = []tracefix.Consumer{scan, collections, values, asked}
+		opts.Also = []tracefix.Consumer{scan, collections, counted, asked}
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {
@@ -181,16 +233,31 @@ func (t *Trace) choose(sel *profile.Selection) {
 		return !outside(int(r.process), r.start, end)
 	})
 	t.GC = slices.DeleteFunc(t.GC, func(g collection) bool { return outside(g.process, g.start, g.end) })
-	t.Counters = map[string][]float64{}
 	byProcess := map[int][]events.Series{}
-	for s := range t.counted {
-		if text.List(sel.Processes).MatchID(int64(s.PID), names[s.PID]) {
-			byProcess[s.PID] = append(byProcess[s.PID], s)
+	quantiles := map[events.Series][]string{}
+	for c := range t.counted {
+		if !text.List(sel.Processes).MatchID(int64(c.PID), names[c.PID]) {
+			continue
+		}
+		if c.quantile == "" {
+			byProcess[c.PID] = append(byProcess[c.PID], c.Series)
+		} else {
+			quantiles[c.Series] = append(quantiles[c.Series], c.quantile)
+		}
+	}
+	t.Counters = map[string][]Value{}
+	add := func(name string, c counter) {
+		if v := t.counted[c]; len(v.list) > 0 {
+			t.Counters[name+c.quantile] = append(t.Counters[name+c.quantile], v.list...)
 		}
 	}
 	for _, pid := range slices.Sorted(maps.Keys(byProcess)) {
 		for i, name := range events.SeriesNames(byProcess[pid]) {
-			t.Counters[name] = append(t.Counters[name], t.counted[byProcess[pid][i]]...)
+			s := byProcess[pid][i]
+			add(name, counter{s, ""})
+			for _, q := range quantiles[s] {
+				add(name, counter{s, q})
+			}
 		}
 	}
 	t.Profile.Select(*sel)

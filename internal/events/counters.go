@@ -86,6 +86,29 @@ func (p *Point) PerSecond() float64 {
 	return p.Value / p.Interval
 }
 
+// Running is what a Histogram has counted and summed up so far.
+type Running struct {
+	count int64
+	total float64
+}
+
+// Of returns the number and the sum of what was measured in the interval of p, the next point of
+// the histogram: of one that tells what it measured so far they are what came since the last point.
+func (r *Running) Of(p *Point) (count int64, sum float64) {
+	count, sum = p.Count, p.Sum
+	if p.Cumulative && count < r.count { // it began anew
+		*r = Running{}
+	}
+	if p.Cumulative {
+		count, sum = count-r.count, sum-r.total
+	}
+	r.count += max(count, 0)
+	if !math.IsNaN(sum) {
+		r.total += sum
+	}
+	return count, sum
+}
+
 // CounterOptions say which values are wanted. The zero value is all of them.
 type CounterOptions struct {
 	Select profile.Selection // by Providers and Names

@@ -393,14 +393,13 @@ func (j *jsonWriter) Close(r *CounterResult) error {
 // A series is the values of one counter with one set of tags.
 type series struct {
 	Point            // the first one; its Quantiles are the newest
+	Running          // of a histogram; total is that of others too
 	points  []sample // if kept
 	n       int
 	min     float64 // NaN where the trace does not tell
 	max     float64
 	sum     float64 // of what was measured, or of the values of each interval
 	last    float64
-	counted int64 // histogram: running totals
-	total   float64
 
 	measured int64 // measurements; intervals where their number is not told
 	fell     bool  // a counter that went down
@@ -467,7 +466,7 @@ func (t *table) add(p *Point, keep bool) {
 		s.total += p.Value
 	}
 	if keep {
-		s.points = append(s.points, sample{p.Time, p.Ns, v, s.total, s.counted, s.total, s.Quantiles})
+		s.points = append(s.points, sample{p.Time, p.Ns, v, s.total, s.count, s.total, s.Quantiles})
 	}
 }
 
@@ -494,17 +493,7 @@ func (s *series) measure(p *Point) float64 {
 			most = p.Max
 		}
 	case Histogram:
-		n, sum = p.Count, p.Sum
-		if p.Cumulative && n < s.counted { // it began anew
-			s.counted, s.total = 0, 0
-		}
-		if p.Cumulative {
-			n, sum = n-s.counted, sum-s.total
-		}
-		s.counted += max(n, 0)
-		if !math.IsNaN(sum) {
-			s.total += sum
-		}
+		n, sum = s.Of(p)
 		v, least, most = sum/float64(n), p.Min, p.Max
 	}
 	if n <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
