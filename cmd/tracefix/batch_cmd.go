@@ -43,7 +43,7 @@ type BatchReportFlags struct {
 	JUnit    string   `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML here too."`
 	Markdown string   `placeholder:"FILE" help:"Write it as Markdown here too, such as to $GITHUB_STEP_SUMMARY."`
 	HTML     string   `name:"html" placeholder:"FILE" help:"Write the overview page here too."`
-	FailOn   []string `placeholder:"GATE" help:"Exit 1 if: cut, damaged, http-error-rate>1%, p95>500ms, ... Gates: ${gates}."`
+	FailOn   []string `sep:"none" placeholder:"GATE" help:"Exit 1 if: cut, damaged, http-error-rate>1%, p95>500ms, ... Gates: ${gates}."`
 }
 
 // BatchTracesCmd works on traces.
@@ -545,7 +545,7 @@ type interrupted struct{ error }
 func parseGates(texts []string, do string) ([]batch.Gate, error) {
 	var gates []batch.Gate
 	for _, text := range texts {
-		for t := range strings.SplitSeq(text, "|") { // as well as the comma of lists
+		for t := range strings.SplitSeq(strings.ReplaceAll(text, "|", ","), ",") { // an empty one is no gate, and is told
 			g, err := batch.ParseGate(t, do)
 			if err != nil {
 				return nil, usage(err)
