@@ -21,7 +21,9 @@ type Activity struct {
 	Call     bool  // a request to another side
 	Number   int32 // for who uses an Engine; 0 at first
 
-	work *work // of those that Explainer.Root chose
+	kind  *kind  // of a started one
+	route string // of the request that it is or lies in
+	work  *work  // of those that Explainer.Root chose
 }
 
 // open reports whether a is running at a time.
@@ -219,9 +221,11 @@ func (as *activities) prefix(process uint32, id activity.ID) *Activity {
 	return nil
 }
 
-// stop ends an activity.
-func (a *Activity) stop(t int64) {
-	if !a.Stopped {
-		a.Stop, a.Stopped = t, true
+// stop ends an activity, and reports whether it had not ended yet.
+func (a *Activity) stop(t int64) bool {
+	if a.Stopped {
+		return false
 	}
+	a.Stop, a.Stopped = t, true
+	return true
 }

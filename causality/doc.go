@@ -20,12 +20,15 @@
 // on the same stack, and most likely in its flow.
 //
 // Task events tell more: in which flow a task was queued or an await was begun, and when
-// which thread went on with it. What nothing tells is not known, and Segment.Known says so.
+// which thread went on with it. Where nothing else tells, the only activity is meant that was open of those that the async
+// method at work was seen to work for: requests of one route, say. That is believed of a method for which the trace shows
+// that it holds: of the stretches of it that events do tell, twenty at least and 99 % would have been told so.
+// What nothing tells is not known, and Segment.Known says so.
 //
 // # What is not known
 //
 // Without task events the first stretch of an async method that goes on and neither writes
-// an event, nor ends, nor is followed by who awaits it; which of two requests a thread
+// an event, nor ends, nor is followed by who awaits it, while more than one activity may be meant; which of two requests a thread
 // worked for in between, where it left one and took the other up without a sample; and with
 // sampled stacks all that is shorter than the distance of two samples. On a busy machine who
 // samples waits for a processor, too: where the flow changed meanwhile, a thread is taken to

@@ -82,6 +82,7 @@ type flow struct {
 	activity *Activity
 	known    bool
 	root     bool  // that of a thread
+	asked    bool  // or learned from, by elimination
 	born     int64 // when its scope was first seen, ns
 }
 
@@ -160,6 +161,8 @@ type Engine struct {
 	segment Segment // handed out
 	hasIDs  bool
 	now     int64
+
+	elimination elimination
 }
 
 type taskKey struct {
@@ -222,7 +225,7 @@ func (g *Engine) Add(e *Event) {
 	switch {
 	case e.Cut:
 		if t.maybe == nil {
-			t.maybe = g.flows.add(flow{born: g.now})
+			t.maybe = g.flows.add(flow{born: g.now, asked: true})
 		}
 	case e.Stack != 0:
 		left = g.unwind(t, e.Stack)
@@ -585,6 +588,7 @@ func (g *Engine) change(t *thread, e *Event) {
 			break
 		}
 		a := g.acts.start(e)
+		g.elimination.start(a, e.Text)
 		if g.o.Started != nil {
 			g.o.Started(a)
 		}
@@ -592,7 +596,9 @@ func (g *Engine) change(t *thread, e *Event) {
 	case Stop:
 		a := g.acts.find(e.Process, e.ID)
 		if a != nil && (!a.Started || a.Name == e.Name && a.Provider == e.Provider) { // else it found none of its own
-			a.stop(e.Time)
+			if a.stop(e.Time) && a.kind != nil {
+				a.kind.stop(a)
+			}
 			top.flow = g.flows.add(flow{activity: a.Parent, known: true})
 		}
 	case TaskMade, TaskReady:
@@ -781,6 +787,7 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 // hand hands out a piece, cut where the activity ends before it.
 func (g *Engine) hand(t *thread, p *piece) {
 	s, f := &g.segment, p.flow
+	g.eliminate(t, p)
 	s.Process, s.Thread, s.From, s.To = t.key.process, t.key.id, p.from, p.to
 	s.State, s.Stack, s.Thrown = p.state, p.stack, p.thrown
 	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known, f.born

@@ -69,7 +69,7 @@ type Event struct {
 	Task       int64
 	Next       int64
 	Name       string // of a Start or Stop: the activity; of a Throw: the type of the exception
-	Text       string // of a Throw: its message
+	Text       string // of a Throw: its message; of the Start of a request that the process serves: its route
 	Nested     bool   // Throw: while another one is handled
 	HasInner   bool   // Throw: it names the one that it follows from
 	Provider   string // of a Start or Stop

@@ -62,6 +62,17 @@ func Call(provider, name string, payload []byte) (call, span bool) {
 	return false, false
 }
 
+// ServedRoute returns the route, as Route has it, of a request that the process serves, if the start of an activity, of
+// that name without "Start", begins one; else it is empty.
+func ServedRoute(provider, name string, payload []byte) string {
+	if provider != ProviderHosting && provider != hostingOld || name != "Request" {
+		return ""
+	}
+	c := cursor{b: payload}
+	c.raw() // the method
+	return Route(c.str())
+}
+
 // bridge reads an event of the DiagnosticSource bridge: source, name and an array of key
 // and value texts (http-events.md section 11).
 func (d *Decoder) bridge(e *Event, event string, c *cursor) bool {

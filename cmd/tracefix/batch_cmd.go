@@ -43,7 +43,7 @@ type BatchReportFlags struct {
 	JUnit    string   `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML here too."`
 	Markdown string   `placeholder:"FILE" help:"Write it as Markdown here too, such as to $GITHUB_STEP_SUMMARY."`
 	HTML     string   `name:"html" placeholder:"FILE" help:"Write the overview page here too."`
-	FailOn   []string `sep:"none" placeholder:"GATE" help:"Exit 1 if: cut, damaged, http-error-rate>1%, p95>500ms, ... Gates: ${gates}."`
+	FailOn   []string `sep:"none" placeholder:"GATE,..." help:"Exit 1 if: cut, damaged, http-error-rate>1%, p95>500ms, ... Gates: ${gates}."`
 }
 
 // BatchTracesCmd works on traces.

@@ -66,6 +66,7 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 		causality.Decode(&e, ev)
 		if e.Kind == causality.Start {
 			e.Call, e.Span = httpphases.Call(e.Provider, e.Name, ev.Payload)
+			e.Text = httpphases.ServedRoute(e.Provider, e.Name, ev.Payload)
 		}
 	}
 	if ev.Stack.Len() > 0 {

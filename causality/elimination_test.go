@@ -1,0 +1,131 @@
+package causality
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// A shop is a lab in which requests of two routes run async methods, which events tell first.
+type shop struct {
+	*lab
+	n uint32 // requests so far
+}
+
+var (
+	shopItem  = []stacks.FrameID{frameTop, frameDispatch, frameRun}
+	shopCarts = append(shopItem[:3:3], frameMoveNext)
+)
+
+// begin begins a request on thread 2 and runs its method there.
+func (s *shop) begin(route string) uint32 {
+	s.n++
+	s.add(Event{Kind: Start, ID: s.id(s.n), Name: "Request", Text: route, Thread: 2}, shopItem...)
+	s.add(Event{Kind: Sample, Thread: 2}, shopCarts...)
+	s.add(Event{Kind: Other, ID: s.id(s.n), Thread: 2}, shopCarts...)
+	s.add(Event{Kind: Idle, Thread: 2})
+	return s.n
+}
+
+func (s *shop) end(n uint32) {
+	s.add(Event{Kind: Stop, ID: s.id(n), Name: "Request", Thread: 2}, shopItem...)
+	s.add(Event{Kind: Idle, Thread: 2})
+}
+
+// goesOn has thread 1 go on with a method that no event tells of, and returns the time of that in ms.
+func (s *shop) goesOn(frames ...stacks.FrameID) int64 {
+	s.add(Event{Kind: Idle})
+	s.add(Event{Kind: Sample}, frames...)
+	s.add(Event{Kind: Sample}, frames...)
+	at := s.now / 1e6
+	s.add(Event{Kind: Idle})
+	s.add(Event{Kind: Idle})
+	return at
+}
+
+// newShop returns one in which the method was for a request so many times, and for nothing so many.
+func newShop(t *testing.T, requests, others int) *shop {
+	s := &shop{lab: newLab(t)}
+	s.now = 1e9 // no request is as long
+	s.end(s.begin("/other"))
+	for range requests {
+		s.end(s.begin("/carts"))
+	}
+	for range others {
+		n := s.begin("/carts")
+		s.add(Event{Kind: Sample}, shopCarts...)
+		s.add(Event{Kind: Other}, shopCarts...) // for none
+		s.add(Event{Kind: Idle})
+		s.end(n)
+	}
+	return s
+}
+
+func TestTheOnlyRequestThatCanBeMeant(t *testing.T) {
+	s := newShop(t, leastRight+1, 0)
+	one := s.begin("/carts")
+	alone := s.goesOn(shopCarts...)
+	plain := s.goesOn(append(shopItem[:3:3], frameUser)...)
+	other := s.begin("/other")
+	both := s.goesOn(shopCarts...) // /other ran it as well
+	s.end(other)
+	again := s.goesOn(shopCarts...)
+	s.end(one)
+	none := s.goesOn(shopCarts...)
+	s.g.Finish()
+	for at, want := range map[int64]uint32{alone: one, plain: 0, both: 0, again: one, none: 0} {
+		a, known, _ := s.workAt(at)
+		assert.Equal(t, want != 0, known, "at %d ms", at)
+		assert.Same(t, s.acts[int(want)], a, "at %d ms", at)
+	}
+}
+
+// What lies in a request and runs the method too is meant, where it was open all the time.
+func TestTheInnermostThatCanBeMeant(t *testing.T) {
+	s := newShop(t, leastRight+1, 0)
+	one := s.begin("/carts")
+	s.add(Event{Kind: Start, ID: s.id(one, 1000), Related: s.id(one), Name: "Job", Thread: 2}, shopCarts...)
+	s.add(Event{Kind: Sample, Thread: 2}, append(shopCarts[:4:4], frameUser)...)
+	s.add(Event{Kind: Other, ID: s.id(one, 1000), Thread: 2}, append(shopCarts[:4:4], frameUser)...)
+	s.add(Event{Kind: Idle, Thread: 2})
+	inner := s.goesOn(shopCarts...)
+	s.add(Event{Kind: Stop, ID: s.id(one, 1000), Name: "Job", Thread: 2}, shopCarts...)
+	s.add(Event{Kind: Idle, Thread: 2})
+	outer := s.goesOn(shopCarts...)
+	s.g.Finish()
+	a, _, _ := s.workAt(inner)
+	assert.Same(t, s.acts[1000], a)
+	a, _, _ = s.workAt(outer)
+	assert.Same(t, s.acts[int(one)], a)
+}
+
+func TestWhereTheTraceDoesNotShowThatItHoldsNothingIsSaid(t *testing.T) {
+	for name, s := range map[string]*shop{"too few": newShop(t, leastRight-1, 0), "wrong": newShop(t, 2*leastRight, 2)} {
+		s.begin("/carts")
+		at := s.goesOn(shopCarts...)
+		s.g.Finish()
+		_, known, _ := s.workAt(at)
+		assert.False(t, known, name)
+	}
+}
+
+// A request that began before the trace may be open without a word of it.
+func TestNothingIsSaidAtTheBeginningOfATrace(t *testing.T) {
+	s := newShop(t, leastRight+1, 0)
+	long := s.begin("/carts")
+	s.now += 2e9
+	s.end(long)
+	one := s.begin("/carts")
+	early := s.goesOn(shopCarts...)
+	s.add(Event{Kind: Other}, shopItem...) // what was before is handed out
+	s.now += 2e9
+	late := s.goesOn(shopCarts...)
+	s.g.Finish()
+	_, known, _ := s.workAt(early)
+	assert.False(t, known)
+	a, known, _ := s.workAt(late)
+	assert.True(t, known)
+	assert.Same(t, s.acts[int(one)], a)
+}
