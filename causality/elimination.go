@@ -44,6 +44,7 @@ const (
 	maxKinds     = 1 << 12
 	maxOpen      = 64 // of a kind: with more, none is alone
 	maxUses      = 32
+	maxEnded     = 1 << 9     // of a kind that are looked at
 	recent       = int64(1e9) // ns for which those that ended are known
 	leastRight   = 20         // that would have been right, from which on it is said
 	rightToWrong = 100        // of them to one that would not
@@ -98,7 +99,7 @@ func (k *kind) stop(a *Activity) {
 	}
 	k.longest = max(k.longest, a.Stop-a.Start)
 	if n := len(k.ended); n > 16 && k.ended[n/2].Stop < a.Stop-recent {
-		k.ended = append(k.ended[:0], k.ended[n/2:]...)
+		k.ended = slices.Delete(k.ended, 0, n/2)
 	}
 	k.ended = append(k.ended, a)
 	for i := len(k.ended) - 1; i > 0 && k.ended[i-1].Stop > a.Stop; i-- {
@@ -137,8 +138,9 @@ func (u *methodUse) alone(from, to int64) *Activity {
 				return nil
 			}
 		}
-		for i := len(k.ended) - 1; i >= 0 && k.ended[i].Stop > from; i-- {
-			if !take(k.ended[i]) {
+		n := len(k.ended)
+		for i := n - 1; i >= 0 && k.ended[i].Stop > from; i-- {
+			if n-i > maxEnded || !take(k.ended[i]) {
 				return nil
 			}
 		}
