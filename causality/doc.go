@@ -21,7 +21,7 @@
 //
 // Task events tell more: in which flow a task was queued or an await was begun, and when
 // which thread went on with it. Where nothing else tells, the only activity is meant that was open of those that the async
-// method at work was seen to work for: requests of one route, say. That is believed of a method for which the trace shows
+// method at work was seen to work for, requests of one route, say, and that no other thread was seen to run for. That is believed of a method for which the trace shows
 // that it holds: of the stretches of it that events do tell, twenty at least and 99 % would have been told so.
 // What nothing tells is not known, and Segment.Known says so.
 //

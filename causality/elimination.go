@@ -7,12 +7,16 @@ import (
 )
 
 // An elimination finds out what an async method that goes on works for where no event tells: the
-// only activity that was open of those that it works for. Whether that holds it learns from the
-// trace: of each stretch of the method that events tell it asks what it would have said.
+// only activity that was open of those that it works for, and that no other thread was seen to
+// run for. Whether that holds it learns from the trace: of each stretch of the method that events
+// do tell it asks what it would have said.
 type elimination struct {
 	kinds   map[kindKey]*kind
 	late    [64]*kind // by the lengths of their names
 	methods map[methodKey]*methodUse
+	meant   []meant // room, as the others
+	parts   []part
+	times   []part
 }
 
 type kindKey struct {
@@ -41,13 +45,18 @@ type methodUse struct {
 }
 
 const (
-	maxKinds     = 1 << 12
-	maxOpen      = 64 // of a kind: with more, none is alone
-	maxUses      = 32
-	maxEnded     = 1 << 9     // of a kind that are looked at
-	recent       = int64(1e9) // ns for which those that ended are known
-	leastRight   = 20         // that would have been right, from which on it is said
-	rightToWrong = 100        // of them to one that would not
+	maxKinds   = 1 << 12
+	maxUses    = 32         // kinds of a method
+	maxOpen    = 64         // of a kind: with more, none is alone
+	maxEnded   = 1 << 9     // of a kind that are looked at
+	maxMeant   = 8          // among which one is looked for
+	maxAway    = 16         // times in which one was seen to run
+	maxThreads = 1 << 7     // with more, what they do just now is not looked at
+	recent     = int64(1e9) // ns for which those that ended are known
+	near       = int64(2e5) // ns: samples of one round are no farther apart
+
+	leastRight   = 20  // answers that would have been right, from which on one is given
+	rightToWrong = 100 // of them to one that would not
 )
 
 // start takes an activity that begins.
@@ -107,45 +116,171 @@ func (k *kind) stop(a *Activity) {
 	}
 }
 
-// alone returns the innermost activity that was open all the time between from and to, if
-// those of the kinds that were open in it lie in each other.
-func (u *methodUse) alone(from, to int64) *Activity {
-	var outer, inner, found *Activity
-	take := func(a *Activity) bool {
-		switch {
-		case a.Start >= to:
-			return true
-		case outer == nil:
-			outer, inner = a, a
-		case a.Below(inner):
-			inner = a
-		case outer.Below(a):
-			outer = a
-		case !(inner.Below(a) && a.Below(outer)):
-			return false
+// A part is a time in which a flow can be that of one activity only.
+type part struct {
+	from, to int64
+	activity *Activity
+}
+
+// A meant is activities that lie in each other, of which a flow may be one's.
+type meant struct {
+	outer, inner, whole *Activity // whole is the innermost one that was open all the time
+	away                [maxAway]part
+	n                   int // of away
+}
+
+// among returns what was open between from and to of the kinds that the method works for; ok is false if that is too much.
+func (u *methodUse) among(list []meant, from, to int64) (_ []meant, ok bool) {
+	take := func(a *Activity) {
+		if a.Start >= to {
+			return
 		}
-		if a.Start <= from && (!a.Stopped || a.Stop >= to) && (found == nil || a.Below(found)) {
-			found = a
+		i := 0
+		for ; i < len(list); i++ {
+			m := &list[i]
+			if a.Below(m.inner) {
+				m.inner = a
+				break
+			}
+			if m.outer.Below(a) {
+				m.outer = a
+				break
+			}
+			if m.inner.Below(a) && a.Below(m.outer) {
+				break
+			}
 		}
-		return true
+		if i == len(list) {
+			list = append(list, meant{outer: a, inner: a})
+		}
+		if m := &list[i]; a.Start <= from && (!a.Stopped || a.Stop >= to) && (m.whole == nil || a.Below(m.whole)) {
+			m.whole = a
+		}
 	}
 	for _, k := range u.kinds {
 		if k.more > 0 || from < 2*k.longest { // one may have begun before the trace
-			return nil
+			return list, false
 		}
 		for _, a := range k.open {
-			if !take(a) {
-				return nil
-			}
+			take(a)
 		}
 		n := len(k.ended)
 		for i := n - 1; i >= 0 && k.ended[i].Stop > from; i-- {
-			if n-i > maxEnded || !take(k.ended[i]) {
-				return nil
+			if take(k.ended[i]); n-i > maxEnded {
+				return list, false
+			}
+		}
+		if len(list) > maxMeant {
+			return list, false
+		}
+	}
+	return list, true
+}
+
+// says returns the times in which f, a flow of t that lasts from one time to another, can be that of one activity
+// only: all of it, or where all others that may be meant are seen to run elsewhere.
+func (g *Engine) says(u *methodUse, t *thread, f *flow, from, to int64) []part {
+	x := &g.elimination
+	list, ok := u.among(x.meant[:0], from, to)
+	x.meant, x.parts = list, x.parts[:0]
+	switch {
+	case !ok || len(list) == 0:
+		return nil
+	case len(list) == 1:
+		if a := list[0].whole; a != nil {
+			x.parts = append(x.parts, part{from, to, a})
+		}
+		return x.parts
+	case f.first == 0:
+		return nil
+	}
+	for i := range list {
+		g.away(&list[i], t, f)
+	}
+	for i := range list {
+		if list[i].whole != nil {
+			x.only(list, i, part{f.first - near, f.last + near, list[i].whole})
+		}
+	}
+	return x.parts
+}
+
+// only adds the times of p in which all but one of the list were away.
+func (x *elimination) only(list []meant, i int, p part) {
+	for k := range list {
+		if m := &list[k]; k != i && m.n == 0 {
+			return
+		}
+	}
+	// The times of the first other one, cut by those of the rest.
+	times := append(x.times[:0], p)
+	for k := range list {
+		if k == i {
+			continue
+		}
+		m, n := &list[k], len(times)
+		for _, v := range times[:n] {
+			for _, w := range m.away[:m.n] {
+				if from, to := max(v.from, w.from), min(v.to, w.to); from < to {
+					times = append(times, part{from, to, p.activity})
+				}
+			}
+		}
+		times = append(times[:0], times[n:]...)
+	}
+	x.times = times
+	x.parts = append(x.parts, times...)
+}
+
+// away notes when other threads than t were seen to run for m while f was seen.
+func (g *Engine) away(m *meant, t *thread, f *flow) {
+	add := func(o *flow) {
+		if from, to := max(f.first, o.first)-near, min(f.last, o.last)+near; o.first != 0 && from < to && m.n < maxAway {
+			m.away[m.n] = part{from: from, to: to}
+			m.n++
+		}
+	}
+	for a := m.inner; a != nil; a = a.Parent {
+		for _, r := range a.ran {
+			if r.thread != t {
+				add(r.flow)
+			}
+		}
+		if a == m.outer {
+			break
+		}
+	}
+	if len(g.order) > maxThreads {
+		return
+	}
+	for _, o := range g.order {
+		if o == t {
+			continue
+		}
+		var last *flow
+		for i := o.head; i < len(o.pieces); i++ {
+			if p := &o.pieces[i]; p.state == Running && p.flow.known && p.flow != last {
+				last = p.flow
+				if a := last.activity.servedAt(p.from); a != nil && a.Below(m.outer) {
+					add(last)
+				}
 			}
 		}
 	}
-	return found
+}
+
+// A run is work that a thread was seen to do.
+type run struct {
+	thread *thread
+	flow   *flow
+}
+
+// note keeps that t was seen to work for a.
+func (a *Activity) note(t *thread, f *flow) {
+	if len(a.ran) == maxAway {
+		a.ran = slices.Delete(a.ran, 0, maxAway/2)
+	}
+	a.ran = append(a.ran, run{t, f})
 }
 
 // sure reports whether what alone says may be believed.
@@ -153,8 +288,9 @@ func (u *methodUse) sure() bool {
 	return !u.crowded && u.right >= leastRight && u.wrong*rightToWrong <= u.right
 }
 
-// learn takes a stretch of time of a method, of which it is known what it worked for; nil is nothing.
-func (x *elimination) learn(m methodKey, a *Activity, from, to int64) {
+// learn takes a flow of t of which it is known what the method worked for in it; nil is nothing.
+func (g *Engine) learn(t *thread, f *flow, m methodKey, a *Activity, from, to int64) {
+	x := &g.elimination
 	u := x.methods[m]
 	if u == nil {
 		if a == nil || len(x.methods) == maxKinds {
@@ -163,11 +299,11 @@ func (x *elimination) learn(m methodKey, a *Activity, from, to int64) {
 		u = &methodUse{}
 		x.methods[m] = u
 	}
-	if said := u.alone(from, to); said != nil {
-		if a.Below(said) {
-			u.right++
-		} else {
+	if parts := g.says(u, t, f, from, to); len(parts) > 0 {
+		if slices.ContainsFunc(parts, func(p part) bool { return !a.Below(p.activity) }) {
 			u.wrong++
+		} else {
+			u.right++
 		}
 	}
 	if a == nil || a.kind == nil {
@@ -197,54 +333,76 @@ func (g *Engine) asyncMethod(s stacks.StackID) (method uint32, ok bool) {
 	return 0, false
 }
 
-// eliminate learns from the flow of a piece that is handed out, the first of its flow, or asks what it is.
+// eliminate learns from the flow of a piece of t that is to be handed out, the first of its flow, or finds out what the flow
+// is, or parts of it: the piece may be cut.
 func (g *Engine) eliminate(t *thread, p *piece) {
 	x, f := &g.elimination, p.flow
-	if f.asked || f.root || p.state == Queued || p.thrown != nil || len(x.kinds) == 0 || p.from < g.now-recent {
-		return
-	}
-	if f.known {
-		if p.stack != 0 {
-			f.asked = true
-			if m, ok := g.asyncMethod(p.stack); ok {
-				x.learn(methodKey{t.key.process, m}, f.activity.servedAt(p.from), p.from, p.to)
-			}
-		}
+	if f.asked || f.root || p.state == Queued || p.thrown != nil || len(x.kinds) == 0 || p.from < g.now-recent || f.known && p.stack == 0 {
 		return
 	}
 	f.asked = true
-	to := p.to
-	rest := t.pieces[t.head:]
-	for i := range rest {
-		if q := &rest[i]; q.flow == f && q.state != Queued {
-			to = max(to, q.to)
+	if f.known {
+		if m, ok := g.asyncMethod(p.stack); ok {
+			g.learn(t, f, methodKey{t.key.process, m}, f.activity.servedAt(p.from), p.from, p.to)
+		}
+		return
+	}
+	u, to := g.use(t, f)
+	if u == nil {
+		return
+	}
+	switch parts := g.says(u, t, f, p.from, to); {
+	case len(parts) == 0:
+	case parts[0].from == p.from && parts[0].to == to:
+		f.activity, f.known = parts[0].activity, true
+	default:
+		for _, v := range parts {
+			g.cut(t, f, v)
 		}
 	}
-	var found *Activity
-	for i := range rest {
-		q := &rest[i]
-		if q.flow != f || q.stack == 0 {
+}
+
+// use returns what is known of the first async method that the pieces of a flow show, and when the last of them ends; nil
+// if one of their methods is not to be believed.
+func (g *Engine) use(t *thread, f *flow) (u *methodUse, to int64) {
+	for i := t.head; i < len(t.pieces); i++ {
+		p := &t.pieces[i]
+		if p.flow != f || p.state == Queued {
 			continue
 		}
-		m, ok := g.asyncMethod(q.stack)
+		to = p.to
+		m, ok := g.asyncMethod(p.stack)
 		if !ok {
 			continue
 		}
-		u := x.methods[methodKey{t.key.process, m}]
-		if u == nil || !u.sure() {
-			return
+		v := g.elimination.methods[methodKey{t.key.process, m}]
+		if v == nil || !v.sure() {
+			return nil, 0
 		}
-		a := u.alone(p.from, to)
-		switch {
-		case a == nil:
-			return
-		case found == nil || found.Below(a):
-			found = a
-		case !a.Below(found):
-			return
+		if u == nil {
+			u = v
 		}
 	}
-	if found != nil {
-		f.activity, f.known = found, true
+	return u, to
+}
+
+// cut gives part of a flow of t that is not known to an activity.
+func (g *Engine) cut(t *thread, f *flow, v part) {
+	is := g.flows.add(flow{activity: v.activity, known: true, asked: true, noted: true})
+	for i := t.head; i < len(t.pieces); i++ {
+		p := &t.pieces[i]
+		if p.flow != f || p.state == Queued || p.thrown != nil || p.to <= v.from || p.from >= v.to {
+			continue
+		}
+		cut := [3]piece{*p, *p, *p}
+		from, to := max(p.from, v.from), min(p.to, v.to)
+		cut[0].to, cut[1].from, cut[1].to, cut[2].from = from, from, to, to
+		cut[1].flow = is
+		list := slices.DeleteFunc(cut[:], func(c piece) bool { return c.from >= c.to })
+		if t.proof > i {
+			t.proof += len(list) - 1
+		}
+		t.pieces = slices.Replace(t.pieces, i, i+1, list...)
+		i += len(list) - 1
 	}
 }

@@ -101,6 +101,41 @@ func TestTheInnermostThatCanBeMeant(t *testing.T) {
 	assert.Same(t, s.acts[int(one)], a)
 }
 
+// Of two that can be meant it is the one that no other thread runs for, where that was seen.
+func TestTheOtherOneRunsElsewhere(t *testing.T) {
+	s := newShop(t, leastRight+1, 0)
+	one, two := s.begin("/carts"), s.begin("/carts")
+	s.add(Event{Kind: Other, ID: s.id(one), Thread: 3}, shopCarts...)
+	s.add(Event{Kind: Idle})
+	var at []int64
+	for range 2 {
+		s.add(Event{Kind: Sample}, shopCarts...)
+		at = append(at, s.now/1e6)
+		s.now -= 1e6 - 1e4 // in the same round
+		s.add(Event{Kind: Sample, Thread: 3}, append(shopCarts[:4:4], frameUser)...)
+	}
+	s.add(Event{Kind: Other, ID: s.id(one), Thread: 3}, shopCarts...)
+	s.add(Event{Kind: Idle, Thread: 3})
+	s.add(Event{Kind: Sample}, shopCarts...)
+	alone := s.now / 1e6 // of neither it is known then
+	s.add(Event{Kind: Idle})
+	s.g.Finish()
+	for _, ms := range at {
+		a, known, _ := s.workAt(ms)
+		assert.True(t, known, "at %d ms", ms)
+		assert.Same(t, s.acts[int(two)], a, "at %d ms", ms)
+	}
+	_, known, _ := s.workAt(alone)
+	assert.False(t, known)
+	for i := range s.out {
+		for k := range i {
+			if a, b := &s.out[i], &s.out[k]; a.Thread == b.Thread {
+				assert.LessOrEqual(t, min(a.To, b.To), max(a.From, b.From), "in order, and none twice")
+			}
+		}
+	}
+}
+
 func TestWhereTheTraceDoesNotShowThatItHoldsNothingIsSaid(t *testing.T) {
 	for name, s := range map[string]*shop{"too few": newShop(t, leastRight-1, 0), "wrong": newShop(t, 2*leastRight, 2)} {
 		s.begin("/carts")

@@ -79,11 +79,13 @@ type Options struct {
 
 // A flow is what a thread works for: one that is not known yet may be later.
 type flow struct {
-	activity *Activity
-	known    bool
-	root     bool  // that of a thread
-	asked    bool  // or learned from, by elimination
-	born     int64 // when its scope was first seen, ns
+	activity    *Activity
+	known       bool
+	root        bool // that of a thread
+	noted       bool
+	asked       bool  // or learned from, by elimination
+	born        int64 // when its scope was first seen, ns
+	first, last int64 // of the samples that show it
 }
 
 // flows makes flows, some at a time: there is one for each work item.
@@ -95,6 +97,13 @@ func (fs *flows) add(f flow) *flow {
 	}
 	*fs = append(*fs, f)
 	return &(*fs)[len(*fs)-1]
+}
+
+// see notes a sample that shows that a thread runs in the flow.
+func (f *flow) see(at int64) {
+	if f.last = at; f.first == 0 {
+		f.first = at
+	}
 }
 
 // A scope is a call on a thread's stack behind which the flow is what it was before.
@@ -249,6 +258,9 @@ func (g *Engine) Add(e *Event) {
 		g.end(t, e) // written behind the work, in the flow around it
 	}
 	g.evidence(t, e)
+	if e.Kind == Sample && state == Running && !e.Cut {
+		during.see(e.Time)
+	}
 	g.advance(t, e, flowBefore, during, stateBefore, state, left)
 	g.change(t, e)
 	t.at, t.seen, t.last, t.external = e.Time, true, e.Kind, e.External
@@ -272,6 +284,9 @@ func (g *Engine) again(t *thread, e *Event) bool {
 		return false
 	}
 	t.piece(t.at, e.Time, t.top().flow, t.state, e.Stack)
+	if t.state == Running {
+		t.top().flow.see(e.Time)
+	}
 	t.at = e.Time
 	if t.head < len(t.pieces) && g.now-t.pieces[t.head].from > horizon {
 		g.flush(t, false)
@@ -761,7 +776,8 @@ func (g *Engine) flush(t *thread, all bool) {
 		if !all && !p.flow.known && g.pending(t, p) {
 			break
 		}
-		g.hand(t, p)
+		g.eliminate(t, p)
+		g.hand(t, &t.pieces[t.head])
 		t.head++
 	}
 	if t.head > 32 && t.head > len(t.pieces)/2 || t.head == len(t.pieces) {
@@ -787,12 +803,15 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 // hand hands out a piece, cut where the activity ends before it.
 func (g *Engine) hand(t *thread, p *piece) {
 	s, f := &g.segment, p.flow
-	g.eliminate(t, p)
 	s.Process, s.Thread, s.From, s.To = t.key.process, t.key.id, p.from, p.to
 	s.State, s.Stack, s.Thrown = p.state, p.stack, p.thrown
 	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known, f.born
 	if f.known {
 		s.Activity = f.activity.servedAt(p.from)
+		if f.first != 0 && s.Activity != nil && !f.noted {
+			f.noted = true
+			s.Activity.note(t, f)
+		}
 	}
 	g.o.Segment(s)
 }
