@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 
+	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/text"
 )
 
@@ -78,26 +80,38 @@ func isDevice(name string) bool {
 	return err == nil && !st.Mode().IsRegular()
 }
 
-// opens says what shows an output; empty where that is no question. view shows time.
+// opens says what shows an output; empty where that is no question. view shows time. What the viewer of a format
+// cannot unpack itself is to be unpacked first: of all packed files it takes gzip of some formats only.
 func opens(name, format string, time bool) string {
-	name = text.ShellWord(name)
-	view := ""
+	base, end := output.TrimCompression(name)
+	word, view, unpack := text.ShellWord(name), "", ""
 	if time {
-		view = ", or run `tracefix view " + name + "`"
+		view = ", or run `tracefix view " + word + "`"
+	}
+	if end != "" && !(strings.EqualFold(end, ".gz") && slices.Contains(viewedInGzip, format)) {
+		unpack = "unpack it and "
+		if format == "pprof" {
+			word = text.ShellWord(base)
+		}
 	}
 	switch format {
 	case "chromium":
-		return "open it in https://ui.perfetto.dev" + view
+		return unpack + "open it in https://ui.perfetto.dev" + view
 	case "perfetto":
-		return "open it in https://ui.perfetto.dev"
+		return unpack + "open it in https://ui.perfetto.dev"
 	case "speedscope":
-		return "open it in https://www.speedscope.app" + view
+		return unpack + "open it in https://www.speedscope.app" + view
+	case "firefox":
+		return unpack + "open it in https://profiler.firefox.com"
 	case "nettrace":
-		return "open it in PerfView or Visual Studio, or run `tracefix top " + name + "`"
+		return unpack + "open it in PerfView or Visual Studio, or run `tracefix top " + word + "`"
 	case "pprof":
-		return "run `go tool pprof -http : " + name + "`"
+		return unpack + "run `go tool pprof -http : " + word + "`"
 	case "html", "svg":
-		return "open it in a browser"
+		return unpack + "open it in a browser"
 	}
 	return ""
 }
+
+// viewedInGzip are the formats whose viewers unpack gzip themselves.
+var viewedInGzip = []string{"chromium", "perfetto", "speedscope", "firefox", "pprof"}
