@@ -44,7 +44,7 @@ type Command struct {
 	Counts  Counts // what its reports count
 	Alone   bool   // has further outputs, so that batches cannot do it
 	Streams bool   // writes while it reads: on a terminal a progress bar would stand among its rows
-	Mute    bool   // the output tells all that a summary would
+	Mute    bool   // the output tells all that a summary would, where it goes to standard output
 
 	// New returns a Job whose fields are flags, with their defaults, for kong to fill in.
 	New func() Job
@@ -175,10 +175,30 @@ func (c *Command) Resolve(o *Options) (string, error) {
 		otherwise = c.Screen
 	}
 	format, err := c.Outputs.Resolve(o.Format, o.Out, otherwise)
+	if err == nil && o.Format == "" {
+		err = c.foreign(o.Out)
+	}
 	if err != nil {
 		return "", report.UsageError{Err: err}
 	}
 	return format, nil
+}
+
+// foreign refuses a name that ends as those of a format which other commands write: to this one x.speedscope.json is
+// but .json, and speedscope would not open what is in it.
+func (c *Command) foreign(name string) error {
+	base, _ := output.TrimCompression(name)
+	_, ext := c.Outputs.Of(base)
+	for i := range Table {
+		if f, longer := Table[i].Outputs.Of(base); f != nil && len(longer) > len(ext) {
+			var known []string
+			for _, f := range c.Outputs {
+				known = append(known, f.Extensions...)
+			}
+			return fmt.Errorf("%s: the extension %s is that of %s, which `tracefix %s` does not write; use one of %s, or --format", name, longer, f.Name, c.Name, strings.Join(known, " "))
+		}
+	}
+	return nil
 }
 
 // Check refuses early what Run could not do.
