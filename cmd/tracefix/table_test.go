@@ -53,9 +53,7 @@ func TestTable(t *testing.T) {
 				}
 				code, _, words := tracefix(t, args...)
 				require.Equal(t, exitOK, code, words)
-				if !row.Mute {
-					assert.Contains(t, words, filepath.Base(in)+" -> "+single+": ")
-				}
+				assert.Contains(t, words, filepath.Base(in)+" -> "+single+": ")
 				alone, err := os.ReadFile(single)
 				require.NoError(t, err)
 				if !row.Alone {

@@ -2,10 +2,12 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 var infoFormats = output.Formats{
@@ -44,6 +46,9 @@ func (i *Info) Do(ctx context.Context, c *Call) error {
 	}
 	if f.Samples != nil {
 		rep.Samples = int(f.Samples.Looks())
+	}
+	if rep.Samples == 0 {
+		rep.Done = fmt.Sprintf("%s event%s, no samples", report.Count(int(f.Events)), report.Plural(int(f.Events)))
 	}
 	if f.Stacks != nil {
 		rep.CutBy = map[string]int{}
