@@ -195,6 +195,9 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 // read reads one side and counts its defects.
 func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compare.Trace, int, error) {
 	in, err := input.Open(ctx, name, &input.Options{Stdin: std.in})
+	if errors.As(err, &input.FolderError{}) {
+		err = fmt.Errorf("%s: is a folder; `tracefix batch compare` compares two that batches wrote", name)
+	}
 	if err != nil {
 		return nil, 0, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -120,6 +121,9 @@ func unknownFlag(where *kong.Node, parts []string) string {
 	what := fmt.Sprintf("there is no flag %s", flag)
 	if where.Parent != nil {
 		what = fmt.Sprintf("`%s` has no flag %s", strings.Join(commandPath(where), " "), flag)
+		if do := doneWith(where, name); do != "" {
+			return fmt.Sprintf("%s but with --do %s", what, do)
+		}
 	} else if slices.Contains(childNames(root), name) {
 		return fmt.Sprintf("%s; %s is a command: `tracefix %[2]s`", what, name)
 	}
@@ -135,6 +139,28 @@ func unknownFlag(where *kong.Node, parts []string) string {
 		what += "; did you mean " + strings.Join(meant, " or ") + "?"
 	}
 	return what
+}
+
+// doneWith names the commands whose flag it is: with --do of them a batch has it, too.
+func doneWith(where *kong.Node, flag string) string {
+	if where.Name != "run" {
+		return ""
+	}
+	var cli CLI
+	k, err := grammar(&cli, nil, kong.Bind(streams{}))
+	if err != nil {
+		return ""
+	}
+	var list []string
+	for _, c := range k.Model.Children {
+		if slices.Contains(batch.DoingNames(), c.Name) && slices.ContainsFunc(c.Flags, func(f *kong.Flag) bool { return f.Name == flag || string(f.Short) == flag }) {
+			list = append(list, c.Name)
+		}
+	}
+	if last := len(list) - 1; last > 0 {
+		return strings.Join(list[:last], ", ") + " or " + list[last]
+	}
+	return strings.Join(list, "")
 }
 
 // unexpected tells a word too many from a command that there is not.

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
@@ -170,7 +171,13 @@ type traceRun struct {
 
 func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) {
 	in, err := input.Open(ctx, name, &input.Options{Stdin: r.std.in})
-	if err != nil {
+	var folder input.FolderError
+	switch {
+	case errors.As(err, &folder) && r.row.Alone:
+		return nil, fmt.Errorf("%s: is a folder; name a file in it", name)
+	case errors.As(err, &folder) && r.row.Name != batch.DoRepair:
+		return nil, errors.New(folder.With(" --do " + r.row.Name))
+	case err != nil:
 		return nil, err
 	}
 	defer in.Close()

@@ -194,7 +194,7 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", name, plain(err))
 	}
 	if st.IsDir() {
-		return nil, fmt.Errorf("%s: is a folder; `tracefix batch %s -o DIR` works on folders", name, name)
+		return nil, FolderError{Name: name}
 	}
 	if !st.Mode().IsRegular() && name != "-" {
 		// A pipe or a device can be read once only.
@@ -251,6 +251,16 @@ func (e missingError) Error() string {
 
 // Is implements errors.Is.
 func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// A FolderError says that a folder was named in place of a trace.
+type FolderError struct{ Name string }
+
+func (e FolderError) Error() string { return e.With("") }
+
+// With tells with which flags a batch does with each trace of the folder what was asked for.
+func (e FolderError) With(flags string) string {
+	return fmt.Sprintf("%s: is a folder; `tracefix batch %s%s -o DIR` works on folders", e.Name, text.ShellWord(e.Name), flags)
+}
 
 // MeantFile is the end of a message about a file or folder that there is not: the names in its
 // folder that may have been meant, or "".
