@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 )
@@ -162,8 +163,16 @@ func (p *place) list(ctx context.Context, begin string) ([]string, error) {
 			continue
 		}
 		entries, err := os.ReadDir(filepath.Join(p.raw, filepath.FromSlash(dir)))
-		if err != nil && (dir == "" || !os.IsNotExist(err)) {
-			return nil, err
+		switch {
+		case err == nil, dir != "" && os.IsNotExist(err):
+		case os.IsNotExist(err):
+			return nil, fmt.Errorf("%s: no such file or folder%s", p.raw, input.MeantFile(p.raw))
+		default:
+			var pe *fs.PathError
+			if errors.As(err, &pe) { // it names the folder, and the call
+				err = pe.Err
+			}
+			return nil, fmt.Errorf("%s: %w", p.raw, err)
 		}
 		for _, e := range entries {
 			if e.Type() != fs.ModeDir && strings.HasPrefix(e.Name(), begin) {
@@ -172,7 +181,10 @@ func (p *place) list(ctx context.Context, begin string) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: holds no %s", p.raw, begin)
+		if begin == reportName {
+			return nil, fmt.Errorf("%s: holds no %s, as `tracefix batch` writes into its -o", p.raw, begin)
+		}
+		return nil, fmt.Errorf("%s: holds no %s*, the reports that runs with --shard or --piece write; one of a whole batch has nothing to be joined with", p.raw, begin)
 	}
 	return out, nil
 }
