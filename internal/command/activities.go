@@ -111,6 +111,9 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 		}
 	}
 	rep.Done = strings.Join(parts, ", ")
+	if rows.Len() == 0 && len(rows.WithoutID) == 0 {
+		rep.Done = "no activities; `dotnet-trace collect -p PID --providers SOURCE:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4` records those of an event source, such as System.Net.Http"
+	}
 	if match == 0 && rows.Len() > 0 {
 		filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, WorkFlags: a.WorkFlags, provider: a.Provider}
 		filters.Activity = slices.Concat(a.Name, a.Activity)
