@@ -32,7 +32,7 @@ type BatchCompareCmd struct {
 	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json. Default: by OUT's extension, else text."`
 	Force  bool     `help:"Replace an existing output."`
 	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if: new-failures, failed-rate>1%, http-error-rate>1%, or if that moved so far and beyond noise: KIND:NAME>+10%, KIND p95, p50, errors (of a route) or cpu (of a method); * and ? are wild."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if: new-failures, failed-rate>1%, http-error-rate>1%, or if that moved so far and beyond noise: KIND:NAME>+10% or KIND:NAME<-10%, KIND p95, p50, errors (of a route) or cpu (of a method); * and ? are wild."`
 }
 
 // Help is what stands below the flags.
@@ -109,7 +109,7 @@ type CompareCmd struct {
 	command.WorkFlags
 	Frame string `placeholder:"PATTERN" help:"Compare samples with a frame of that name; * and ? are wild."`
 
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if that moved so far and beyond noise: KIND:NAME>+10%, KIND cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wild."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if that moved so far and beyond noise: KIND:NAME>+10% or KIND:NAME<-10%, KIND cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wild."`
 }
 
 // Help is what stands below the flags.

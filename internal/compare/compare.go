@@ -253,7 +253,7 @@ func (f *Figure) Moved() bool { return f.Verdict != Unclear }
 // A Gate is a condition under which a comparison fails: "cpu:Method>+10%".
 type Gate struct{ Change }
 
-// ParseGate reads WHAT:NAME>+N% or WHAT:NAME<-N%.
+// ParseGate reads KIND:NAME>+N% or KIND:NAME<-N%.
 func ParseGate(s string) (Gate, error) {
 	c, err := ParseChange(s, gateKinds())
 	return Gate{c}, err
@@ -268,13 +268,13 @@ type Change struct {
 	percent float64
 }
 
-// ParseChange reads WHAT:NAME>+N% or WHAT:NAME<-N%, where WHAT is one of kinds.
+// ParseChange reads KIND:NAME>+N% or KIND:NAME<-N%, where KIND is one of kinds.
 func ParseChange(s string, kinds []string) (Change, error) {
 	c := Change{Text: s}
 	what, rest, ok := strings.Cut(s, ":")
 	i := strings.LastIndexAny(rest, "<>")
 	if !ok || i <= 0 || !slices.Contains(kinds, what) {
-		return c, fmt.Errorf("--fail-on %q: must be WHAT:NAME>+N%% or WHAT:NAME<-N%%, where WHAT is %s and * and ? are wild in NAME", s, strings.Join(kinds, ", "))
+		return c, fmt.Errorf("--fail-on %q: must be KIND:NAME>+N%% or KIND:NAME<-N%%, where KIND is one of %s and * and ? are wild in NAME%s", s, strings.Join(kinds, ", "), text.DidYouMean(what, kinds))
 	}
 	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(rest[i+1:], "+"), "%"), 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {

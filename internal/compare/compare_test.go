@@ -21,6 +21,7 @@ import (
 
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/events"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -536,4 +537,32 @@ func TestUpDownCounters(t *testing.T) {
 	tr, err := Read(t.Context(), f, name, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, valuesOf(4, 4, 4, 4, 4), tr.Counters["Lab.Meter/inflight"])
+}
+
+// Each table of methods begins with those that moved most in it: a limit leaves these.
+func TestTablesBeginWithWhatMovedMost(t *testing.T) {
+	r := &Result{}
+	for name, change := range map[string][2]float64{"Leaf": {-3, -3}, "Near": {-0.2, -1}, "Outer": {0, -3}, "Far": {-0.1, -2}} {
+		moved := func(d float64) Figure {
+			f := Figure{Before: 10, After: 10 + d, Verdict: Unclear}
+			if d <= -1 {
+				f.Verdict = Less
+			}
+			return f
+		}
+		r.Methods = append(r.Methods, Method{Method: name, Self: moved(change[0]), Total: moved(change[1])})
+	}
+	text.SortRows(r.Methods, func(x, y *Method) int { return strings.Compare(x.Method, y.Method) })
+	for _, table := range r.tables(2) {
+		if !strings.Contains(table.Title, "with what they call") {
+			continue
+		}
+		var names []string
+		for _, row := range table.Rows {
+			names = append(names, row[len(row)-1])
+		}
+		assert.Equal(t, []string{"Outer", "Far"}, names)
+		return
+	}
+	assert.Fail(t, "no table of totals")
 }

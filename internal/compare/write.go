@@ -1,9 +1,11 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -184,8 +186,8 @@ func (r *Result) tables(limit int) (list []Table) {
 	}
 	methods := func(title string, figure func(*Method) *Figure, keep func(*Method) bool) {
 		t := Table{Title: title + of, Head: headed("method")}
-		for i := range r.Methods {
-			if m := &r.Methods[i]; keep(m) && (limit == 0 || len(t.Rows) < limit) {
+		for _, m := range r.byChange(figure) {
+			if keep(m) && (limit == 0 || len(t.Rows) < limit) {
 				t.Rows = append(t.Rows, row(figure(m), number, m.Method))
 			}
 		}
@@ -230,6 +232,17 @@ func (r *Result) tables(limit int) (list []Table) {
 	named("Exceptions"+each, "type", r.Exceptions, number)
 	named("Collections"+each+": pause in ms, numbers", "", r.GC, number)
 	named("Counters, mean or growth in a second", "counter", r.Counters, number)
+	return list
+}
+
+// byChange are the methods by how far a figure of theirs moved, those that moved most first: the ones that a limit leaves.
+func (r *Result) byChange(figure func(*Method) *Figure) []*Method {
+	list := make([]*Method, len(r.Methods))
+	for i := range r.Methods {
+		list[i] = &r.Methods[i]
+	}
+	moved := func(m *Method) float64 { f := figure(m); return math.Abs(f.After - f.Before) }
+	slices.SortStableFunc(list, func(a, b *Method) int { return cmp.Compare(moved(b), moved(a)) })
 	return list
 }
 
