@@ -416,7 +416,7 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 		var gates []string
 		for _, g := range r.Gates {
 			if g.Failed {
-				gates = append(gates, fmt.Sprintf("gate %s: found %s", g.Gate, text.Line(strings.TrimSpace(g.Found+" "+g.Where))))
+				gates = append(gates, fmt.Sprintf("gate %s: found %s", g.Gate, text.Line(g.Told())))
 			}
 		}
 		if len(gates) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/command"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Gate is a condition under which a batch fails: "cut", "http-error-rate>1%".
@@ -31,6 +32,9 @@ type GateResult struct {
 	Where  string `json:"where,omitempty"`
 }
 
+// Told is what it found in words, and in which trace.
+func (g GateResult) Told() string { return g.Found + at(g.Where) }
+
 // A metric is a number that gates look at.
 type metric struct {
 	name string
@@ -39,8 +43,18 @@ type metric struct {
 	need command.Counts                            // what gives it
 	get  func(r *Report) (v float64, where string) // NaN: nothing tells it
 
-	summary bool // known with --summary only
+	ofService func(s *report.Service) float64 // set where it is known with --summary only
+	join      joining
 }
+
+// A joining makes one number of those of many traces.
+type joining uint8
+
+const (
+	added joining = iota
+	highestOf
+	lowestOf
+)
 
 func count(get func(t *Totals) int) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) { return float64(get(&r.Totals)), "" }
@@ -78,7 +92,7 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 
 // ofService is a metric of what summaries found. Without any requests a zero is nothing that
 // they found: the events that tell were not recorded.
-func ofService(name, help, unit string, get func(s *report.Service) float64) metric {
+func ofService(name, help, unit string, join joining, get func(s *report.Service) float64) metric {
 	return metric{name, "with --summary: " + help, unit, command.Requests, func(r *Report) (float64, string) {
 		q := r.Totals.Requests
 		if q == nil || q.Service == nil {
@@ -88,8 +102,8 @@ func ofService(name, help, unit string, get func(s *report.Service) float64) met
 		if v == 0 && q.Count == 0 {
 			return math.NaN(), ""
 		}
-		return v, ""
-	}, true}
+		return v, q.Most[name].where(join)
+	}, get, join}
 }
 
 // errorsOf is a count of what requests tell: without any nothing tells it.
@@ -105,44 +119,44 @@ func requestErrors(q *Requests) int { return q.Errors }
 
 // metrics are all that gates can ask for, in the order of the help text.
 var metrics = []metric{
-	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut }), false},
-	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), false},
-	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] }), false},
-	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) }), false},
-	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged }), false},
-	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), false},
-	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), false},
-	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), false},
-	{"requests", "HTTP requests, of the side that --side names; unless told, of both with --summary", "", command.Requests, count(ofRequests(requestCount)), false},
-	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, false},
-	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), false},
-	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), false},
-	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), false},
-	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 }), false},
-	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), false},
-	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), false},
-	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", func(s *report.Service) float64 { return float64(s.Findings) }),
-	ofService("starvation", "times that thread pools changed their number of threads since they starved or their threads blocked", "", func(s *report.Service) float64 { return float64(s.Starvation) }),
-	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", func(s *report.Service) float64 { return s.PoolBlocked }),
-	ofService("pool-wait", "time in which work of requests was queued for a thread of the pool", "ms", func(s *report.Service) float64 { return s.PoolWaitMs }),
-	ofService("lock-wait", "time that threads waited for locks", "ms", func(s *report.Service) float64 { return s.LockWaitMs }),
-	ofService("convoy-waits", "waits at locks with a convoy", "", func(s *report.Service) float64 { return float64(s.ConvoyWaits) }),
-	ofService("client-queue", "time that requests waited until another one gave its connection back", "ms", func(s *report.Service) float64 { return s.ClientQueueMs }),
-	ofService("dns-outliers", "name resolutions that took far longer than the others", "", func(s *report.Service) float64 { return float64(s.DNSOutliers) }),
-	ofService("tls-outliers", "TLS handshakes that took far longer than the others", "", func(s *report.Service) float64 { return float64(s.TLSOutliers) }),
-	ofService("gc-pause", "time of collections", "ms", func(s *report.Service) float64 { return s.GCPauseMs }),
-	ofService("gc-in-requests", "time in which a collection stopped a thread that ran for a request", "ms", func(s *report.Service) float64 { return s.GCInRequestsMs }),
-	ofService("connections-opened", "connections that the client opened", "", func(s *report.Service) float64 { return float64(s.Opened) }),
-	ofService("connections-closed", "connections of the client that were closed", "", func(s *report.Service) float64 { return float64(s.Closed) }),
-	ofService("requests-per-connection", "lowest average of any trace", "", func(s *report.Service) float64 {
+	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut }), nil, added},
+	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), nil, added},
+	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] }), nil, added},
+	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) }), nil, added},
+	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged }), nil, added},
+	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), nil, added},
+	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), nil, added},
+	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), nil, added},
+	{"requests", "HTTP requests, of the side that --side names; unless told, of both with --summary", "", command.Requests, count(ofRequests(requestCount)), nil, added},
+	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, nil, added},
+	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), nil, added},
+	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), nil, added},
+	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), nil, added},
+	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 }), nil, added},
+	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), nil, added},
+	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), nil, added},
+	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", added, func(s *report.Service) float64 { return float64(s.Findings) }),
+	ofService("starvation", "times that thread pools changed their number of threads since they starved or their threads blocked", "", added, func(s *report.Service) float64 { return float64(s.Starvation) }),
+	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", highestOf, func(s *report.Service) float64 { return s.PoolBlocked }),
+	ofService("pool-wait", "time in which work of requests was queued for a thread of the pool", "ms", added, func(s *report.Service) float64 { return s.PoolWaitMs }),
+	ofService("lock-wait", "time that threads waited for locks", "ms", added, func(s *report.Service) float64 { return s.LockWaitMs }),
+	ofService("convoy-waits", "waits at locks with a convoy", "", added, func(s *report.Service) float64 { return float64(s.ConvoyWaits) }),
+	ofService("client-queue", "time that requests waited until another one gave its connection back", "ms", added, func(s *report.Service) float64 { return s.ClientQueueMs }),
+	ofService("dns-outliers", "name resolutions that took far longer than the others", "", added, func(s *report.Service) float64 { return float64(s.DNSOutliers) }),
+	ofService("tls-outliers", "TLS handshakes that took far longer than the others", "", added, func(s *report.Service) float64 { return float64(s.TLSOutliers) }),
+	ofService("gc-pause", "time of collections", "ms", added, func(s *report.Service) float64 { return s.GCPauseMs }),
+	ofService("gc-in-requests", "time in which a collection stopped a thread that ran for a request", "ms", added, func(s *report.Service) float64 { return s.GCInRequestsMs }),
+	ofService("connections-opened", "connections that the client opened", "", added, func(s *report.Service) float64 { return float64(s.Opened) }),
+	ofService("connections-closed", "connections of the client that were closed", "", added, func(s *report.Service) float64 { return float64(s.Closed) }),
+	ofService("requests-per-connection", "lowest average of any trace", "", lowestOf, func(s *report.Service) float64 {
 		if s.RequestsEach == 0 { // no connection was seen
 			return math.NaN()
 		}
 		return s.RequestsEach
 	}),
-	ofService("connect-failed", "attempts to connect that failed", "", func(s *report.Service) float64 { return float64(s.FailedConnections) }),
-	ofService("rate", "highest number of requests made or served per second of any trace", "", func(s *report.Service) float64 { return s.Rate }),
-	ofService("concurrency", "most requests at once in any trace", "", func(s *report.Service) float64 { return float64(s.MaxConcurrency) }),
+	ofService("connect-failed", "attempts to connect that failed", "", added, func(s *report.Service) float64 { return float64(s.FailedConnections) }),
+	ofService("rate", "highest number of requests made or served per second of any trace", "", highestOf, func(s *report.Service) float64 { return s.Rate }),
+	ofService("concurrency", "most requests at once in any trace", "", highestOf, func(s *report.Service) float64 { return float64(s.MaxConcurrency) }),
 }
 
 // GateHelp lists what gates can ask for.
@@ -175,7 +189,7 @@ func ParseGate(s, do string) (Gate, error) {
 		}
 	}
 	if g.m == nil {
-		return bad("must begin with one of " + strings.Join(names, ", "))
+		return bad("must begin with one of " + strings.Join(names, ", ") + text.DidYouMean(g.name, names))
 	}
 	if known := doingThat(g.m.need); !slices.Contains(known, do) {
 		return bad(fmt.Sprintf("is known with --do %s, not with --do %s", strings.Join(known, " or "), do))
@@ -206,10 +220,10 @@ func ParseGate(s, do string) (Gate, error) {
 }
 
 // NeedsSummary reports whether it asks for what a summary tells only.
-func (g Gate) NeedsSummary() bool { return g.m.summary }
+func (g Gate) NeedsSummary() bool { return g.m.ofService != nil }
 
 func (g Gate) check(r *Report) GateResult {
-	if q := r.Totals.Requests; g.m.summary && (q == nil || q.Service == nil) {
+	if q := r.Totals.Requests; g.m.ofService != nil && (q == nil || q.Service == nil) {
 		return GateResult{g.Text, true, "nothing: no trace was done with --summary", ""}
 	}
 	v, where := g.m.get(r)

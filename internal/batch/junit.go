@@ -84,9 +84,9 @@ func (r *Report) WriteJUnit(out io.Writer) error {
 }
 
 func (g *GateResult) junit() junitCase {
-	c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: text.Lines(g.Found + at(g.Where))}
+	c := junitCase{Name: g.Gate, Class: "tracefix.gates", Out: text.Lines(g.Told())}
 	if g.Failed {
-		c.Failure = &junitText{text.Lines("found " + g.Found + at(g.Where)), "gate", g.Gate}
+		c.Failure = &junitText{text.Lines("found " + g.Told()), "gate", g.Gate}
 	}
 	return c
 }

@@ -189,6 +189,47 @@ type Requests struct {
 	Slowest []Slowest `json:"slowest,omitempty"`
 	// Service is what summaries found: sums, and of shares and concurrency the highest.
 	Service *report.Service `json:"service,omitempty"`
+	// Most tells by the name of a gate which trace has most of what summaries found.
+	Most map[string]Most `json:"most,omitempty"`
+}
+
+// A Most is what one trace has most of, or of what is better high the least.
+type Most struct {
+	Value  float64 `json:"value"`
+	Trace  string  `json:"trace"`
+	Traces int     `json:"traces"` // that have any
+}
+
+// where names the trace, and says how many others have a part in a sum.
+func (m Most) where(j joining) string {
+	if j != added || m.Traces < 2 {
+		return m.Trace
+	}
+	return fmt.Sprintf("%s and %d more", m.Trace, m.Traces-1)
+}
+
+// seeService takes what the summary of a trace found.
+func (q *Requests) seeService(s *report.Service, x *Result) {
+	if q.Service == nil {
+		q.Service, q.Most = &report.Service{}, map[string]Most{}
+	}
+	q.Service.Add(s)
+	for i := range metrics {
+		m := &metrics[i]
+		if m.ofService == nil {
+			continue
+		}
+		v := m.ofService(s)
+		if !(v > 0) { // or NaN
+			continue
+		}
+		most := q.Most[m.name]
+		if most.Traces == 0 || v > most.Value && m.join != lowestOf || v < most.Value && m.join == lowestOf {
+			most.Value, most.Trace = v, x.Input.Name
+		}
+		most.Traces++
+		q.Most[m.name] = most
+	}
 }
 
 // A Side is what report.Side is, of several traces.
@@ -381,10 +422,7 @@ func (t *Totals) add(x *Result) {
 		r.Made, r.Served = r.Made.add(q.Made, x), r.Served.add(q.Served, x)
 		r.see(&q.Durations, x)
 		if q.Service != nil {
-			if r.Service == nil {
-				r.Service = &report.Service{}
-			}
-			r.Service.Add(q.Service)
+			r.seeService(q.Service, x)
 		}
 		for _, s := range q.Slowest {
 			out := ""

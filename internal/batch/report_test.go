@@ -252,6 +252,34 @@ func TestGatesOnNothing(t *testing.T) {
 	}
 }
 
+// A gate on a figure of --summary says in which trace that is, or is most of it.
+func TestServiceGatesNameTheTrace(t *testing.T) {
+	r := &Report{}
+	for _, x := range []struct {
+		name string
+		s    report.Service
+	}{
+		{"a", report.Service{RequestsEach: 9, Rate: 3}},
+		{"b", report.Service{RequestsEach: 2, Rate: 7, Findings: 1, GCPauseMs: 5}},
+		{"c", report.Service{RequestsEach: 4, Rate: 5, GCPauseMs: 8}},
+		{"d", report.Service{}},
+	} {
+		r.Totals.add(&Result{Trace: report.Trace{
+			Input: report.Input{Name: x.name}, Status: OK,
+			Requests: &report.Requests{RequestCounts: report.RequestCounts{Count: 1}, Service: &x.s},
+		}})
+	}
+	for gate, told := range map[string]string{
+		"findings": "1 in b", "gc-pause>1ms": "13ms in c and 1 more", "rate>1": "7 in b", "requests-per-connection<3": "2 in b", "tls-outliers": "0",
+	} {
+		g, err := ParseGate(gate, "http")
+		require.NoError(t, err)
+		assert.Equal(t, told, g.check(r).Told(), gate)
+	}
+	_, err := ParseGate("findngs", "http")
+	assert.ErrorContains(t, err, "did you mean findings?")
+}
+
 // Every figure of a summary has a gate.
 func TestServiceGates(t *testing.T) {
 	gates := []string{
