@@ -37,6 +37,7 @@ func TestNDJSONIsDocumented(t *testing.T) {
 		{"http", fixtures["http"], "--side", "both"},
 		{"http", fixtures["http"], "--side", "both", "--explain"},
 		{"http", net31, "--side", "both"},
+		{"http", fixtures["http"], "--summary"},
 		{"activities", fixtures["http"]},
 		{"activities", filepath.Join(data, "probe10.nettrace.zst")},
 		{"events", fixtures["http"]},
@@ -61,7 +62,11 @@ func TestNDJSONIsDocumented(t *testing.T) {
 			keysOf(row, keys)
 		}
 		require.NotEmpty(t, keys, args)
-		text := sectionOf(args[0])
+		about := args[0]
+		if slices.Contains(args, "--summary") {
+			about += " --summary"
+		}
+		text := sectionOf(about)
 		if slices.Contains(args, "--explain") || args[0] == "activities" {
 			text += sectionOf("http")
 		}
@@ -77,7 +82,7 @@ func TestNDJSONIsDocumented(t *testing.T) {
 }
 
 // named are objects whose keys are names of what was recorded.
-var named = []string{"payload", "labels", "tags", "fields", "marked_bytes", "tiers", "reasons", "quantiles"}
+var named = []string{"payload", "labels", "tags", "fields", "marked_bytes", "tiers", "reasons", "quantiles", "time_ms"}
 
 // keysOf adds the keys of an object and of those in it.
 func keysOf(v any, keys map[string]bool) {
