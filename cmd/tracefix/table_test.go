@@ -59,6 +59,9 @@ func TestTable(t *testing.T) {
 				if !row.Alone {
 					assert.True(t, string(alone) == string(all), "%d bytes alone, %d in a batch", len(alone), len(all))
 				}
+				// Who gives it back is told what it is.
+				_, _, words = tracefix(t, "info", single)
+				assert.NotContains(t, words, "no traceEvents")
 			})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Foreign says what content is that other tools wrote and nobody here reads, and what opens it:
+// Foreign says what content is that nobody here reads, written by other tools or by this one, and what opens it:
 // "a .gcdump, ...; Visual Studio opens it". "" if it is not known.
 func Foreign(head []byte) string {
 	for _, f := range foreigners {
@@ -17,7 +17,7 @@ func Foreign(head []byte) string {
 			return f.what
 		}
 	}
-	return ""
+	return ourOwn(head)
 }
 
 // holds returns a check for JSON whose beginning has all of these.

@@ -29,15 +29,20 @@ func TestForeign(t *testing.T) {
 		`{"head":{"functionName":"(root)","callUID":1},"samples":[1]}`:                                                    ".cpuprofile",
 		`{"snapshot":{"meta":{"node_fields":["type"]}},"nodes":[1]}`:                                                      "heap snapshot",
 		`{"log":{"version":"1.2","creator":{"name":"x"},"entries":[]}}`:                                                   "HAR",
-		"\x7fELF\x02\x01\x01":      "core dump",
-		"PERFILE2":                 "perf.data",
-		"\x0a\x90\x02\x08abcdefgh": "Perfetto",
+		"\x7fELF\x02\x01\x01":                                 "core dump",
+		"PERFILE2":                                            "perf.data",
+		`{"id":1,"pid":7,"outcome":"ok"}`:                     "tracefix http",
+		"{\n \"title\": \"x\",\n \"processes\": []}":          "tracefix gc",
+		`{"command":"batch","totals":{},"traces":[{"status"`:  "a report of `tracefix batch`",
+		`{"resourceSpans":[{"resource":{"attributes":[]}}]}`:  "OTLP",
+		`{"ms":1.5,"pid":7,"provider":"A","name":"B","id":3}`: "tracefix events",
+		"\x0a\x90\x02\x08abcdefgh":                            "Perfetto",
 	} {
 		assert.Equal(t, Unknown, Sniff([]byte(text)), want)
 		assert.Contains(t, Describe([]byte(text)), "this is ")
 		assert.Contains(t, Foreign([]byte(text)), want)
 	}
-	for _, ours := range []string{`{"traceEvents":[{"ts":1,"frames":[]}]}`, `[{"ts":1}]`, "\n[{\"ts\":1}]", `{"$schema":"https://www.speedscope.app/file-format-schema.json"}`, serial + "\x05\x00\x00\x00Trace", "Nettrace"} {
+	for _, ours := range []string{`{"id":1,"outcome":2,"ph":"X","ts":1}`, `{"command":"a","status":1,"traceEvents":[]}`, `{"traceEvents":[{"ts":1,"frames":[]}]}`, `[{"ts":1}]`, "\n[{\"ts\":1}]", `{"$schema":"https://www.speedscope.app/file-format-schema.json"}`, serial + "\x05\x00\x00\x00Trace", "Nettrace"} {
 		assert.NotEqual(t, Unknown, Sniff([]byte(ours)), ours)
 	}
 }
