@@ -202,7 +202,11 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	}
 	if r.opts.Report != "" && r.opts.Single && ctx.Err() == nil {
 		if werr := writeTo(r.opts.Report, r.std, r.opts.Force, rep.WriteJSON); err == nil && werr != nil {
-			err = fmt.Errorf("%s was written, its report was not: %w", rep.Output.Name, werr)
+			name := rep.Output.Name
+			if name == "-" {
+				name = "standard output"
+			}
+			err = fmt.Errorf("%s was written, its report was not: %w", name, werr)
 		}
 	}
 	if err != nil {

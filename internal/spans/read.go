@@ -144,7 +144,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 		return nil, err
 	}
 	if foreign != nil { // whole JSON of another kind: there is nothing to save
-		return nil, foreign
+		return nil, fmt.Errorf("%w; give the file as the recorder wrote it", foreign)
 	}
 	if len(d.sort) > 0 {
 		if err := d.sorted(ctx); err != nil {
