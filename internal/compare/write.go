@@ -1,11 +1,10 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -242,7 +241,7 @@ func (r *Result) byChange(figure func(*Method) *Figure) []*Method {
 		list[i] = &r.Methods[i]
 	}
 	moved := func(m *Method) float64 { f := figure(m); return math.Abs(f.After - f.Before) }
-	slices.SortStableFunc(list, func(a, b *Method) int { return cmp.Compare(moved(b), moved(a)) })
+	sort.SliceStable(list, func(i, k int) bool { return moved(list[i]) > moved(list[k]) })
 	return list
 }
 
