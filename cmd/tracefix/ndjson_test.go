@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // Every key of a line of JSON stands in the section of docs/ndjson.md that is about its command.
@@ -78,6 +82,54 @@ func TestNDJSONIsDocumented(t *testing.T) {
 			}
 		}
 		assert.Empty(t, untold, args)
+	}
+}
+
+// Every key of a report stands in the section about reports, or in those about requests.
+func TestReportsAreDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/ndjson.md")
+	require.NoError(t, err)
+	var text string
+	for _, s := range strings.Split(string(b), "\n## ")[1:] {
+		if head, _, _ := strings.Cut(s, "\n"); strings.Contains(head, "`--report`") || strings.Contains(head, "`http") {
+			text += s
+		}
+	}
+	keys := map[string]bool{}
+	jsonKeys(reflect.TypeFor[batch.Report](), keys, map[reflect.Type]bool{reflect.TypeFor[report.Measures](): true})
+	require.Greater(t, len(keys), 80)
+	for k := range keys {
+		assert.Contains(t, text, "`"+k+"`")
+	}
+}
+
+// jsonKeys adds the keys under which a type is written as JSON, with those of types in it.
+func jsonKeys(of reflect.Type, keys map[string]bool, seen map[reflect.Type]bool) {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		jsonKeys(of.Elem(), keys, seen)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if seen[of] {
+		return
+	}
+	seen[of] = true
+	if of == reflect.TypeFor[report.Repairs]() { // writes a list itself
+		of = reflect.TypeFor[report.Repair]()
+	}
+	for i := range of.NumField() {
+		f := of.Field(i)
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		if key != "" {
+			keys[key] = true
+		}
+		jsonKeys(f.Type, keys, seen)
 	}
 }
 
