@@ -275,7 +275,7 @@ func (x *Comparison) routes(a, b *report.Measures) {
 	}
 	text.SortRows(x.Routes, func(p, q *RouteChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.Change) }
-		return cmp.Or(cmp.Compare(size(&q.P95), size(&p.P95)), strings.Compare(p.name(), q.name()))
+		return cmp.Or(cmp.Compare(size(&q.P95), size(&p.P95)), cmp.Compare(q.Count[1], p.Count[1]), strings.Compare(p.name(), q.name()))
 	})
 }
 
@@ -310,7 +310,7 @@ func (x *Comparison) methods(a, b *report.Measures) {
 	}
 	text.SortRows(x.Methods, func(p, q *MethodChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.After - f.Before) }
-		return cmp.Or(cmp.Compare(size(&q.Share), size(&p.Share)), strings.Compare(p.Method, q.Method))
+		return cmp.Or(cmp.Compare(size(&q.Share), size(&p.Share)), cmp.Compare(q.Share.After, p.Share.After), strings.Compare(p.Method, q.Method))
 	})
 }
 

@@ -539,6 +539,19 @@ func TestUpDownCounters(t *testing.T) {
 	assert.Equal(t, valuesOf(4, 4, 4, 4, 4), tr.Counters["Lab.Meter/inflight"])
 }
 
+// A verdict that the interval does not show is that of a route, and says so.
+func TestVerdictOfARoute(t *testing.T) {
+	for want, f := range map[string]Figure{
+		"less":          {Before: 3, After: 2, Low: -50, High: -9, Verdict: Less},
+		"less by route": {Before: 3, After: 2, Low: -50, High: 1, Verdict: Less},
+		"more by route": {Before: 3, After: 4, Low: -2, High: 50, Verdict: More},
+		"more":          {After: 4, Verdict: More},
+		"can't tell":    {Before: 3, After: 4, Low: -2, High: 50, Verdict: Unclear},
+	} {
+		assert.Equal(t, want, f.word())
+	}
+}
+
 // Each table of methods begins with those that moved most in it: a limit leaves these.
 func TestTablesBeginWithWhatMovedMost(t *testing.T) {
 	r := &Result{}

@@ -423,7 +423,7 @@ func methods(a, b *costs, perRequest bool) []Method {
 		explain(list)
 	}
 	text.SortRows(list, func(x, y *Method) int {
-		return cmp.Or(cmp.Compare(math.Abs(y.Self.After-y.Self.Before), math.Abs(x.Self.After-x.Self.Before)), cmp.Compare(x.Method, y.Method))
+		return cmp.Or(cmp.Compare(math.Abs(y.Self.After-y.Self.Before), math.Abs(x.Self.After-x.Self.Before)), cmp.Compare(y.Self.After, x.Self.After), cmp.Compare(x.Method, y.Method))
 	})
 	return list
 }

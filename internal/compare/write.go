@@ -52,7 +52,11 @@ func (f *Figure) change() string {
 func (f *Figure) Told() string { return f.change() + " (95 %: " + f.interval() + ")" }
 
 func (f *Figure) word() string {
-	return map[string]string{More: "more", Less: "less", Unclear: "can't tell"}[f.Verdict]
+	word := map[string]string{More: "more", Less: "less", Unclear: "can't tell"}[f.Verdict]
+	if f.Moved() && f.Low < 0 && f.High > 0 { // the verdict is that of a route: see compareOne
+		word += " by route"
+	}
+	return word
 }
 
 // JSON writes r as one document.
@@ -234,14 +238,20 @@ func (r *Result) tables(limit int) (list []Table) {
 	return list
 }
 
-// byChange are the methods by how far a figure of theirs moved, those that moved most first: the ones that a limit leaves.
+// byChange are the methods by how far a figure of theirs moved, those that moved most first, of what did not move at all
+// the largest: the ones that a limit leaves.
 func (r *Result) byChange(figure func(*Method) *Figure) []*Method {
 	list := make([]*Method, len(r.Methods))
 	for i := range r.Methods {
 		list[i] = &r.Methods[i]
 	}
-	moved := func(m *Method) float64 { f := figure(m); return math.Abs(f.After - f.Before) }
-	sort.SliceStable(list, func(i, k int) bool { return moved(list[i]) > moved(list[k]) })
+	sort.SliceStable(list, func(i, k int) bool {
+		a, b := figure(list[i]), figure(list[k])
+		if x, y := math.Abs(a.After-a.Before), math.Abs(b.After-b.Before); x != y {
+			return x > y
+		}
+		return a.After > b.After
+	})
 	return list
 }
 
