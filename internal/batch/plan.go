@@ -220,6 +220,9 @@ func (m *Manifest) readPlan(open openAt) (err error) {
 // planOf reads the first line of a plan, and tells how long that is.
 func planOf(open openAt) (*Plan, int64, error) {
 	head, err := readLine(open, 0, planHead)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, fmt.Errorf("%w; `tracefix batch plan` writes it", err)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
