@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 // usual is what `tracefix` alone prints: the usual tasks.
@@ -82,16 +83,31 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 	if f.Samples != nil && f.Samples.Count > 0 {
 		do = append(do, [2]string{"tracefix view " + file, "look at it in the browser"}, [2]string{"tracefix top " + file, "hottest methods"})
 	}
+	for _, v := range f.Verdicts {
+		switch {
+		case v.State != info.Good:
+		case v.Topic == "activities":
+			do = append(do, [2]string{"tracefix activities " + file, "the tree of activities, with durations"})
+		case v.Topic == "counters":
+			do = append(do, [2]string{"tracefix counters " + file, "values of counters"})
+		}
+	}
+	for _, r := range runtimeReports {
+		if recorded(f, r.event) {
+			do = append(do, [2]string{"tracefix " + strings.Replace(r.command, "TRACE", file, 1), r.tells})
+		}
+	}
 	if f.Format == "nettrace" || f.Format == "netperf" {
 		do = append(do, [2]string{"tracefix events " + file, "every event, decoded"})
 	}
 	do = append(do, [2]string{"tracefix info " + file, "all about it"})
 	fmt.Fprintln(w, "\nNext:")
 	width := 0
-	for _, d := range do[:min(3, len(do))] {
+	do = do[:min(maxNext, len(do))]
+	for _, d := range do {
 		width = max(width, len(d[0]))
 	}
-	for _, d := range do[:min(3, len(do))] {
+	for _, d := range do {
 		line := fmt.Sprintf("  %-*s   %s", width, d[0], d[1])
 		if o.Width > 0 && utf8.RuneCountInString(line) > o.Width { // a long path
 			line = fmt.Sprintf("  %s\n      %s", d[0], d[1])
@@ -99,4 +115,22 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 		fmt.Fprintln(w, line)
 	}
 	return nil
+}
+
+// maxNext is how many commands are named: those that a trace has most for.
+const maxNext = 4
+
+// runtimeReports are what the runtime's events are for, where a trace holds little else.
+var runtimeReports = []struct{ event, command, tells string }{
+	{"GC/AllocationTick", "top TRACE --weight alloc", "what was allocated, and where"},
+	{"GC/AllocationSampled", "top TRACE --weight alloc", "what was allocated, and where"},
+	{"GC/Start", "gc TRACE", "collections and their pauses"},
+	{"Contention/Start", "locks TRACE", "who waited for which lock"},
+}
+
+// recorded reports whether a trace holds an event of the runtime.
+func recorded(f *info.Facts, event string) bool {
+	return slices.ContainsFunc(f.Providers, func(p *info.Provider) bool {
+		return nettrace.OfRuntime(p.Name) && slices.ContainsFunc(p.Types, func(t *info.EventType) bool { return t.Name == event })
+	})
 }
