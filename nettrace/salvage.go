@@ -540,9 +540,11 @@ func (r *Reader) rowsFrom(b []byte, pos, width int, pass func(row []byte) bool) 
 		}
 		size := int(b[pos]) | int(b[pos+1])<<8
 		if width == 4 {
-			if size = int(binary.LittleEndian.Uint32(b[pos:])); size > 1<<24 {
+			n := binary.LittleEndian.Uint32(b[pos:])
+			if n > 1<<24 {
 				return 0
 			}
+			size = int(n)
 		}
 		pos += width
 		if size > len(b)-pos || !pass(b[pos:pos+size]) {

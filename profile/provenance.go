@@ -250,7 +250,7 @@ func (m *Meta) SetEarlier(marks []RepairMark) {
 func (e *Earlier) add(m *RepairMark) {
 	n := min(m.Samples, math.MaxInt32)
 	e.Samples += n
-	e.Restored += min(n*min(m.Restored, 1<<16), math.MaxInt64/2-e.Restored)
+	e.Restored = int(min(int64(e.Restored)+int64(n)*int64(min(m.Restored, 1<<16)), math.MaxInt/2))
 	if m.How == HowBridge {
 		e.Bridged += n
 	}

@@ -79,7 +79,7 @@ func (e *solver) passBeside(shares []share) (changed int) {
 	order := make([]uint64, len(shares)) // those that take longest first
 	most := 0
 	for i, x := range shares {
-		order[i] = uint64(math.MaxUint32-x.open)<<32 | uint64(i)
+		order[i] = (math.MaxUint32-uint64(x.open))<<32 | uint64(i)
 		most = max(most, x.open)
 	}
 	slices.Sort(order)

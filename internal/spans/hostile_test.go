@@ -111,7 +111,7 @@ func TestAbsurdTimes(t *testing.T) {
 		assert.LessOrEqual(t, s.Time+s.Dur, th.Last)
 	}
 
-	const year2100 = 4_102_444_800_000_000 // µs, as of tools that count from 1970
+	const year2100 int64 = 4_102_444_800_000_000 // µs, as of tools that count from 1970
 	tr = readBytes(t, fmt.Appendf(nil, `[{"ph":"X","name":"a","ts":%d,"dur":7,"pid":1,"tid":1}]`, year2100), nil)
 	assert.EqualValues(t, year2100*1000, tr.Facts.First)
 	assert.EqualValues(t, year2100*1000+7000, tr.Facts.Last)
