@@ -84,7 +84,8 @@ func (f *File) named(err error) error {
 	var nt *nettrace.FormatError
 	var ch *chromium.FormatError
 	var sa *samples.FormatError
-	if (errors.As(err, &nt) || errors.As(err, &sa) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), f.in.Name+":") {
+	var we *samples.WeightError
+	if (errors.As(err, &we) || errors.As(err, &nt) || errors.As(err, &sa) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), f.in.Name+":") {
 		return fmt.Errorf("%s: %w", f.in.Name, err)
 	}
 	return err

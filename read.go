@@ -40,7 +40,8 @@ type ReadOptions struct {
 	Tracks []string
 	// Weights are what the stacks of other events are read for: "alloc" (bytes), "exceptions",
 	// "contention" and "wait" (time), an event's name (how often), or EVENT=FIELD (the sum of a
-	// numeric field). See profile.Weight; only nettrace has them.
+	// numeric field). Of a pprof they are sample types, and profile.TimeWeight is its time; nil is what it
+	// shows by default, which may be a weight. See profile.Weight; only nettrace and pprof have them.
 	Weights []string
 	// Symbols are directories with ELF files or their debug files, beside the directory of the
 	// trace itself: they name the native functions of a collect-linux trace that it does not name.
@@ -156,7 +157,7 @@ func (f *File) samples(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	}
 	defer in.Close()
 	return samples.Read(ctx, f.in.Kind, in, &samples.Options{
-		Source: f.in.Name, MaxDepth: o.limit(),
+		Source: f.in.Name, MaxDepth: o.limit(), Weights: o.Weights,
 		Warn: func(e *samples.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) },
 	})
 }
@@ -208,7 +209,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 func (f *File) loadOptions(o *ReadOptions) *load.Options {
 	return &load.Options{
 		Source: f.in.Name, Symbols: f.symbols(o.Symbols), Evidence: o.Evidence, DepthLimit: o.limit(),
-		Tracks: o.Tracks, Weights: o.Weights, PairByThread: o.PairByThread, From: o.From.Nanoseconds(), To: o.To.Nanoseconds(),
+		Tracks: o.Tracks, Weights: slices.DeleteFunc(slices.Clone(o.Weights), func(w string) bool { return w == profile.TimeWeight }), PairByThread: o.PairByThread, From: o.From.Nanoseconds(), To: o.To.Nanoseconds(),
 		Warn: func(e *nettrace.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) },
 	}
 }
@@ -328,9 +329,52 @@ func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile
 	}
 	t.Profile.Meta.Format = "speedscope"
 	if unit := in.Facts().NoTime; unit != "" {
-		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, fmt.Sprintf("the file holds amounts and no times (unit %q); one of them counts as a microsecond", unit))
+		if name := amountsOf(in.Facts(), o.Weights); name != "" {
+			weighAmounts(t.Profile, name)
+			return t.Profile, nil
+		}
+		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, fmt.Sprintf("the file holds amounts and no times (unit %q); one of them counts as a microsecond%s", unit, map[bool]string{true: "; --weight samples shows them as they are"}[unit != "bytes"]))
 	}
 	return t.Profile, nil
+}
+
+// amountsOf is the weight that the profiles of a speedscope file are read as, "" for time. Bytes are no time; numbers
+// without a unit are what asked says.
+func amountsOf(f *spans.SpeedscopeFacts, asked []string) string {
+	for _, p := range f.Profiles {
+		if p.Unit != f.NoTime {
+			return ""
+		}
+	}
+	switch {
+	case f.NoTime == "bytes" && (len(asked) == 0 || slices.Equal(asked, []string{"bytes"})):
+		return "bytes"
+	case f.NoTime != "bytes" && slices.Equal(asked, []string{"samples"}):
+		return "samples"
+	}
+	return ""
+}
+
+// weighAmounts makes what samples weigh of how long they take: a microsecond is one.
+func weighAmounts(p *profile.Profile, name string) {
+	unit := profile.Count
+	if name == "bytes" {
+		unit = profile.Bytes
+	}
+	p.Weights, p.Names = []profile.Weight{{Name: name, Unit: unit, Sums: true}}, []string{""}
+	for _, t := range p.Threads {
+		old, n := t.Samples, int32(0)
+		t.Samples, t.Values = profile.SamplesIn(old.Spool()), profile.ValuesIn(old.Spool())
+		for _, s := range old.All() {
+			if s.Dur > 0 {
+				t.Samples.Append(profile.Sample{Time: s.Time, Stack: s.Stack, Cut: s.Cut, Type: profile.SampleEvent})
+				t.Values.Append(profile.Value{Index: n, Amount: float64(s.Dur) / 1000})
+				n++
+			}
+		}
+		t.Values.Done()
+	}
+	p.Meta.Notes = slices.DeleteFunc(p.Meta.Notes, func(n string) bool { return strings.Contains(n, "does not tell what was on a CPU") })
 }
 
 // Rewrite copies the trace to w in its own format with repaired stacks: all else stays as

@@ -268,3 +268,83 @@ func TestWeighedSpeedscopeReadAgain(t *testing.T) {
 	assert.InEpsilon(t, 898559428, sum, 1e-6)
 	assert.Contains(t, strings.Join(back.Meta.Notes, "\n"), `no times (unit "bytes")`)
 }
+
+// TestPprofWeights holds that bytes and counts of a pprof stay what they are, in every format and on the way back.
+func TestPprofWeights(t *testing.T) {
+	again := func(data []byte, o *tracefix.ReadOptions) *profile.Profile {
+		f, err := tracefix.NewFile("x.pb", bytes.NewReader(data))
+		require.NoError(t, err)
+		t.Cleanup(func() { f.Close() })
+		p, err := f.Profile(t.Context(), o)
+		require.NoError(t, err)
+		return p
+	}
+	// Tracefix's own: the names of what weighs come back, and the weights stay apart from time.
+	p := weighted(t, "locks", "contention", "wait")
+	var out bytes.Buffer
+	require.NoError(t, tracefix.Write(&out, p, "pprof", &tracefix.WriteOptions{Weights: []string{profile.TimeWeight, "contention", "wait"}}))
+	back := again(out.Bytes(), &tracefix.ReadOptions{Weights: []string{"contention", "wait"}})
+	for i := range 2 {
+		want, got := p.TopValues(i, 0, false), back.TopValues(i, 0, false)
+		assert.InEpsilon(t, want.Total, got.Total, 1e-9)
+		require.Len(t, got.Names, len(want.Names))
+		for k := range want.Names {
+			assert.Equal(t, want.Names[k].Name, got.Names[k].Name)
+			assert.InEpsilon(t, want.Names[k].Amount, got.Names[k].Amount, 1e-6)
+		}
+		require.Len(t, got.Methods, len(want.Methods))
+		for k := range want.Methods {
+			assert.Equal(t, want.Methods[k].Method, got.Methods[k].Method)
+			assert.InDelta(t, want.Methods[k].Self, got.Methods[k].Self, 2000)
+			assert.InDelta(t, want.Methods[k].Total, got.Methods[k].Total, 2000)
+		}
+	}
+	assert.Empty(t, again(out.Bytes(), nil).Weights, "time is the default")
+
+	// A heap profile as Go writes it, which names no types.
+	f := []*pprof.Function{{ID: 1, Name: "main.main"}, {ID: 2, Name: "main.keep"}}
+	l := []*pprof.Location{{ID: 1, Line: []pprof.Line{{Function: f[0]}}}, {ID: 2, Line: []pprof.Line{{Function: f[1]}}}}
+	heap := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "alloc_space", Unit: "bytes"}, {Type: "inuse_space", Unit: "bytes"}},
+		PeriodType: &pprof.ValueType{Type: "space", Unit: "bytes"}, Period: 512 << 10,
+		Function: f, Location: l, DefaultSampleType: "alloc_space",
+		Sample: []*pprof.Sample{
+			{Location: []*pprof.Location{l[1], l[0]}, Value: []int64{3_000_001, 1000}},
+			{Location: []*pprof.Location{l[0]}, Value: []int64{500_000, 0}},
+			{Value: []int64{11, 0}},
+		},
+	}
+	out.Reset()
+	require.NoError(t, heap.Write(&out))
+	p = again(out.Bytes(), nil)
+	require.Len(t, p.Weights, 1)
+	assert.Equal(t, profile.Weight{Name: "alloc_space", Unit: profile.Bytes, Sums: true}, p.Weights[0])
+	written := map[string]string{}
+	for _, f := range tracefix.Formats() {
+		if f.FromProfile() {
+			out.Reset()
+			require.NoError(t, tracefix.Write(&out, p, f.Name, nil), f.Name)
+			written[f.Name] = out.String()
+		}
+	}
+	assert.Equal(t, "[no frames] 11\nmain.main 500000\nmain.main;main.keep 3000001\n", written["folded"])
+	assert.Contains(t, written["speedscope"], `"unit":"bytes","startValue":0,"endValue":3500012,`)
+	assert.Contains(t, written["speedscope"], `"weights":[3000001,500000,11]`)
+	assert.Contains(t, written["ndjson"], `"value":3000001,"depth":2,`)
+	assert.Contains(t, written["svg"], "alloc_space, 3.50 MB")
+	assert.Contains(t, written["html"], "alloc_space, 3.50 MB in 3 stacks")
+	assert.Contains(t, written["firefox"], `"weightType":"bytes"`)
+	assert.Contains(t, written["chromium"], `trace: alloc_space, 1 ms is 1.00 MB`)
+	assert.NotContains(t, strings.Join([]string{written["folded"], written["speedscope"], written["chromium"], written["firefox"]}, ""), `"?"`)
+	pb, err := pprof.ParseData([]byte(written["pprof"]))
+	require.NoError(t, err)
+	require.Len(t, pb.SampleType, 1)
+	assert.Equal(t, pprof.ValueType{Type: "alloc_space", Unit: "bytes"}, *pb.SampleType[0])
+	assert.Equal(t, "alloc_space", pb.DefaultSampleType)
+	sum := int64(0)
+	for _, s := range pb.Sample {
+		sum += s.Value[0]
+		assert.Len(t, s.Label, 2, "thread and process, and no type")
+	}
+	assert.EqualValues(t, 3500012, sum)
+}

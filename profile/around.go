@@ -18,8 +18,9 @@ type Around struct {
 	// for no callee.
 	Callers []AroundRow `json:"callers"`
 	Callees []AroundRow `json:"callees"`
-	// Managed is as in Top.
+	// Managed and Sums are as in Top.
 	Managed bool `json:"-"`
+	Sums    bool `json:"-"`
 }
 
 // An AroundRow is one caller or callee, ms.
@@ -68,7 +69,7 @@ func (p *Profile) Around(pattern string, raw bool) *Around {
 	if !raw {
 		a.polls = pollsOf(p.Table)
 	}
-	out := &Around{Callers: []AroundRow{}, Callees: []AroundRow{}, Methods: []string{}}
+	out := &Around{Sums: p.Meta.Sums, Callers: []AroundRow{}, Callees: []AroundRow{}, Methods: []string{}}
 	timing := p.Timing()
 	for _, th := range p.Threads {
 		stacks := map[StackID]*aroundSum{}

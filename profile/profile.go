@@ -23,6 +23,8 @@ type Meta struct {
 	PointerSize int           // bytes; 0 if not told
 	Interval    time.Duration // between two samples of a thread; 0 if not told
 	DepthLimit  int           // frames at which stacks are cut; 0: no such limit
+	// Sums is set where a sample is the sum of what a recorder saw of its stack, how often is not told.
+	Sums bool
 	// Repaired is set where the file says that it was repaired, or stacks go beyond the
 	// limit and the deepest are whole: a repair put frames back, and what is cut still is
 	// what it could not know.

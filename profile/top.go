@@ -44,6 +44,7 @@ type Top struct {
 	// Managed says that CPU is time in managed code, as EventPipe tells it, and Wait that in
 	// native code or waiting. Else the recorder saw the CPUs.
 	Managed bool       `json:"-"`
+	Sums    bool       `json:"-"` // as in Meta: samples are stacks
 	Groups  []TopGroup `json:"groups"`
 
 	Options TopOptions `json:"-"` // that it was made with
@@ -110,7 +111,7 @@ func (p *Profile) Top(o TopOptions) *Top {
 		t.Groups = append(t.Groups, g)
 	}
 	t.CPU, t.Wait, t.Polls = text.Millis(c.allCPU), text.Millis(c.allWait), text.Millis(c.allPolls)
-	t.CPUOnly = t.CPUOnly && t.Samples > 0
+	t.CPUOnly, t.Sums = t.CPUOnly && t.Samples > 0, p.Meta.Sums
 	return t
 }
 

@@ -14,7 +14,9 @@ type ValueTop struct {
 	Events int     `json:"events"`
 	Total  float64 `json:"total"`
 	// Sampled is set where the amounts are estimates.
-	Sampled bool        `json:"estimate,omitempty"`
+	Sampled bool `json:"estimate,omitempty"`
+	// Sums is set where what counts as an event is the sum of events whose number is not told.
+	Sums    bool        `json:"sums,omitempty"`
 	Names   []ValueName `json:"names"`
 	Methods []ValueRow  `json:"methods"`
 	// AllNames and AllMethods count what there is; Names and Methods may be fewer.
@@ -50,11 +52,11 @@ type ValueRow struct {
 	Within float64 `json:"within_percent,omitempty"` // of Self; see ValueTop.Within
 }
 
-// TopValues adds up what methods and names weigh by p.Weights[weight]. limit is the number of
+// TopValues adds up what methods, and names where they are told, weigh by p.Weights[weight]. limit is the number of
 // rows of each; 0 is all. byTotal orders methods by total instead of self.
 func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 	w := p.Weights[weight]
-	t := &ValueTop{Weight: w.Name, Unit: w.Unit, Sampled: w.Sampled, Names: []ValueName{}, Methods: []ValueRow{}}
+	t := &ValueTop{Weight: w.Name, Unit: w.Unit, Sampled: w.Sampled, Sums: w.Sums, Names: []ValueName{}, Methods: []ValueRow{}}
 	type stackSum struct {
 		amount float64
 		events int
@@ -72,6 +74,9 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 			}
 			s.amount += v.Amount
 			s.events++
+			if v.Name == "" {
+				continue
+			}
 			i, ok := names[v.Name]
 			if !ok {
 				i = len(t.Names)

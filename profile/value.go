@@ -14,10 +14,12 @@ const TimeWeight = "time"
 // A Weight is what the events of one kind weigh: their stacks are profiled by it as those
 // of samples are by time.
 type Weight struct {
-	Name string // as it was asked for: alloc, exceptions, contention, wait or an event
+	Name string // as it was asked for: alloc, exceptions, contention, wait, an event, or a sample type of a pprof
 	Unit Unit
 	// Sampled is set where a value stands for more than the event itself: it is an estimate.
 	Sampled bool
+	// Sums is set where a value is the sum of events whose number is not told.
+	Sums bool
 }
 
 // A Unit is that of the amounts of a Weight.
@@ -35,7 +37,7 @@ const (
 type Value struct {
 	Index  int32   // of the sample in the thread's Samples
 	Weight uint8   // index in Profile.Weights
-	Name   uint32  // index in Profile.Names: a type, an exception, a lock or an event
+	Name   uint32  // index in Profile.Names: a type, an exception, a lock or an event; an empty one is not told
 	Amount float64 // in the unit of the weight
 }
 

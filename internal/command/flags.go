@@ -118,7 +118,7 @@ type SampleFlags struct {
 
 	Symbols []string `placeholder:"DIR" help:"Directories with ELF or debug files, to name native functions, and portable PDBs or DLLs, for source lines."`
 
-	Weight []string `placeholder:"WEIGHT" help:"Weigh stacks by cpu, wall, alloc, exceptions, contention, wait, EVENT or EVENT=FIELD."`
+	Weight []string `placeholder:"WEIGHT" help:"Weigh stacks by cpu, wall, alloc, exceptions, contention, wait, EVENT, EVENT=FIELD, or a sample type of a pprof."`
 }
 
 // newSampleFlags are those of a command line that is not read yet.

@@ -32,7 +32,7 @@ func TestChromiumCutsAreThoseOfRepair(t *testing.T) {
 			f, err := info.Of(t.Context(), in, nil)
 			require.NoError(t, err)
 			rep := &report.Trace{}
-			err = writeProfile(t.Context(), in, io.Discard, "", Config{Repair: true, MinConfidence: 0.9}, rep)
+			err = writeProfile(t.Context(), in, io.Discard, "", &Config{Repair: true, MinConfidence: 0.9}, rep)
 			require.NoError(t, err)
 			assert.Equal(t, int64(rep.Cut), f.Stacks.CutTotal())
 			assert.Less(t, int64(rep.Cut), f.Stacks.Depths[f.Stacks.Limit], "no stack at the limit is complete: the test shows nothing")
@@ -62,11 +62,11 @@ func TestInfoCountsAsTheCommands(t *testing.T) {
 			defer in.Close()
 			f, err := info.Of(t.Context(), in, nil)
 			if err != nil {
-				assert.Error(t, writeProfile(t.Context(), in, io.Discard, "ndjson", Config{}, &report.Trace{}), "info: %v", err)
+				assert.Error(t, writeProfile(t.Context(), in, io.Discard, "ndjson", &Config{}, &report.Trace{}), "info: %v", err)
 				return
 			}
 			rep := &report.Trace{}
-			if err := writeProfile(t.Context(), in, io.Discard, "ndjson", Config{Repair: true, MinConfidence: 0.9}, rep); err == nil && f.Stacks != nil {
+			if err := writeProfile(t.Context(), in, io.Discard, "ndjson", &Config{Repair: true, MinConfidence: 0.9}, rep); err == nil && f.Stacks != nil {
 				assert.Equal(t, int64(rep.Cut), f.Stacks.CutTotal(), "cut samples")
 				if f.Samples != nil {
 					assert.Equal(t, int64(rep.Samples), f.Samples.Looks(), "samples")

@@ -70,7 +70,7 @@ const noActivities = "recorded without activity ids, which tell for whom threads
 
 // writeProfile takes one trace through the pipeline into an output of a format; "" is the
 // input's own. What happened is in the report, also when the error is not nil.
-func writeProfile(ctx context.Context, in *input.File, w io.Writer, format string, c Config, rep *report.Trace) error {
+func writeProfile(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
 	format = cmp.Or(format, in.Kind.Own())
 	c.begin(rep)
 	if err := c.check(in, format); err != nil {
@@ -79,7 +79,7 @@ func writeProfile(ctx context.Context, in *input.File, w io.Writer, format strin
 	if err := tracefix.FormatNamed(format).CheckWeights(c.shown()); err != nil {
 		return report.UsageError{Err: err}
 	}
-	return writeAs(ctx, in, w, format, &c, rep)
+	return writeAs(ctx, in, w, format, c, rep)
 }
 
 func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
@@ -154,7 +154,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 // readOptions are what c asks of a reader.
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	o := &tracefix.ReadOptions{
-		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.values(), Symbols: c.Symbols,
+		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.shown(), Symbols: c.Symbols,
 		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage{Offset: d.Offset, Where: d.Where, What: d.What}) },
 	}
@@ -184,6 +184,11 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		return nil, err
 	}
 	describeReading(p, rep)
+	if c.Weights == nil && len(p.Weights) > 0 { // the file shows no time by default
+		for _, w := range p.Weights {
+			c.Weights = append(c.Weights, w.Name)
+		}
+	}
 	cpu := slices.Contains(c.Tracks, "cpu")
 	sampled := sampled(p)
 	for i := range Passes {

@@ -39,7 +39,7 @@ func TestExampleRepairsAsTheCommand(t *testing.T) {
 			t.Parallel()
 			defer in.Close()
 			rep := &report.Trace{}
-			err = writeProfile(context.Background(), in, io.Discard, "", Config{Repair: true}, rep)
+			err = writeProfile(context.Background(), in, io.Discard, "", &Config{Repair: true}, rep)
 			got, failed := exec.Command(example, name).Output()
 			if err != nil && rep.Samples > 0 {
 				t.Fatal(err)

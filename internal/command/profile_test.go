@@ -27,7 +27,7 @@ func runOn(t *testing.T, path, format string, c Config) (*report.Trace, []byte) 
 	defer in.Close()
 	var out bytes.Buffer
 	rep := &report.Trace{}
-	err = writeProfile(context.Background(), in, &out, format, c, rep)
+	err = writeProfile(context.Background(), in, &out, format, &c, rep)
 	require.NoError(t, err)
 	return rep, out.Bytes()
 }
@@ -123,7 +123,7 @@ func TestEventsCannotBeReadAgain(t *testing.T) {
 	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	defer in.Close()
-	err = writeProfile(t.Context(), in, &cutter{path: path}, "chromium", Config{Tracks: []string{"events"}}, &report.Trace{})
+	err = writeProfile(t.Context(), in, &cutter{path: path}, "chromium", &Config{Tracks: []string{"events"}}, &report.Trace{})
 	assert.ErrorContains(t, err, "expected 15000 events as at first")
 	assert.ErrorIs(t, err, input.ErrChanged)
 }

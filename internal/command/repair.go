@@ -65,7 +65,7 @@ func (v *Convert) Do(ctx context.Context, c *Call) error {
 // write writes the trace through the pipeline.
 func write(ctx context.Context, c *Call, cfg Config) error {
 	cfg.Name, cfg.EachRepair, cfg.CanList, cfg.Measure = c.Name, c.Listed, c.Single, c.Measure
-	if err := writeProfile(ctx, c.In, c.Out, c.Format, cfg, c.Report); err != nil {
+	if err := writeProfile(ctx, c.In, c.Out, c.Format, &cfg, c.Report); err != nil {
 		return err
 	}
 	if c.Single && c.Name != "-" && !isDevice(c.Name) {

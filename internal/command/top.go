@@ -61,9 +61,12 @@ func (t *Top) Do(ctx context.Context, c *Call) error {
 func (t *Top) write(c *Call, p *profile.Profile) error {
 	rep := c.Report
 	if len(p.Weights) > 0 {
+		if len(t.Weight) == 0 && (t.Method != "" || t.ByThread || t.Wait) {
+			return report.UsageError{Err: fmt.Errorf("%s shows %s by default, and no time, of which --method, --by-thread and --wait are; --weight chooses", c.In.Name, p.Weights[0].Name)}
+		}
 		return t.values(c, p)
 	}
-	rep.Done = fmt.Sprintf("%s sample%s of %s thread%s", report.Count(rep.Samples), report.Plural(rep.Samples), report.Count(rep.Threads), report.Plural(rep.Threads))
+	rep.Done = fmt.Sprintf("%s %s%s of %s thread%s", report.Count(rep.Samples), map[bool]string{false: "sample", true: "stack"}[p.Meta.Sums], report.Plural(rep.Samples), report.Count(rep.Threads), report.Plural(rep.Threads))
 	if t.Method != "" {
 		return t.around(c, p)
 	}

@@ -10,7 +10,9 @@ import (
 )
 
 // isTime says of a weight whether it is the time of the samples.
-func isTime(weight string) bool { return weight == "cpu" || weight == "wall" }
+func isTime(weight string) bool {
+	return weight == "cpu" || weight == "wall" || weight == profile.TimeWeight
+}
 
 // time reports whether the samples are wanted.
 func (c *Config) time() bool { return c.Weights == nil || slices.ContainsFunc(c.Weights, isTime) }
@@ -43,7 +45,7 @@ func checkWeights(weights []string) error {
 		event, field, found := strings.Cut(w, "=")
 		switch {
 		case event == "" || found && (field == "" || isTime(event)):
-			return fmt.Errorf("--weight %q: must be cpu, wall, alloc, exceptions, contention, wait, EVENT or EVENT=FIELD", w)
+			return fmt.Errorf("--weight %q: must be cpu, wall, alloc, exceptions, contention, wait, EVENT, EVENT=FIELD or a sample type of a pprof", w)
 		case slices.Contains(weights[:i], w):
 			return fmt.Errorf("--weight %s: is there twice", w)
 		}
@@ -64,13 +66,20 @@ func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Tra
 			}
 		}
 		if n == 0 {
+			if w.Sums {
+				return fmt.Errorf("%w: nothing weighs anything by --weight %s; %s", ErrNothing, w.Name, strings.Join(p.Meta.Notes, "; "))
+			}
 			left := ""
 			if !sel.IsZero() {
 				left = ": the filters drop all, or none were recorded"
 			}
 			return fmt.Errorf("%w: no events of --weight %s%s%s", ErrNothing, w.Name, left, recordedBy(w.Name))
 		}
-		text := fmt.Sprintf("%s: %s in %s event%s", w.Name, amount(sum, w.Unit), report.Count(n), report.Plural(n))
+		what := "event"
+		if w.Sums {
+			what = "stack"
+		}
+		text := fmt.Sprintf("%s: %s in %s %s%s", w.Name, amount(sum, w.Unit), report.Count(n), what, report.Plural(n))
 		if w.Sampled {
 			text += ", drawn at random: an estimate"
 		}

@@ -195,6 +195,8 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	if k := f.Kind(); k == "nettrace" || k == "netperf" {
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
 		opts.Also = []tracefix.Consumer{scan, collections, counted, asked}
+	} else {
+		opts.Weights = []string{profile.TimeWeight} // samples are compared
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {

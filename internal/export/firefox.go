@@ -345,7 +345,10 @@ func (x *firefoxWriter) values(th *profile.Thread, weight int) string {
 	}
 	at := int64(0)
 	for v := range x.p.Values(th, weight) {
-		node := x.leaf(x.node(x.marked(&v.Sample, v.Repair)), cmp.Or(v.Name, "?"), firefoxOther)
+		node := x.node(x.marked(&v.Sample, v.Repair))
+		if v.Name != "" || node < 0 {
+			node = x.leaf(node, cmp.Or(v.Name, noFrames), firefoxOther)
+		}
 		x.sample(node, v.Sample.Time-at, strconv.FormatFloat(v.Amount*scale, 'f', -1, 64), 0)
 		at = v.Sample.Time
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
@@ -34,24 +35,27 @@ func WeighedHTML(w io.Writer, p *profile.Profile, o Options) error {
 	top := p.TopValues(weight, pageRows, false)
 	out := newBuffer(w)
 	text := func(s string) string { return html.EscapeString(text.Line(s)) }
-	out.b = fmt.Appendf(out.b, weighedHead, text(o.title(p)+": "+top.Weight+", "+amountText(top.Total, top.Unit)+" in "+thousands(int64(top.Events))+" events"))
+	out.b = fmt.Appendf(out.b, weighedHead, text(o.title(p)+": "+top.Weight+", "+amountText(top.Total, top.Unit)+" in "+thousands(int64(top.Events))+" "+counted(top)+"s"))
 	head := what[top.Weight]
 	if head == "" {
 		head = "EVENT"
 	}
-	out.str("<table><tr><th>AMOUNT<th>EVENTS<th>" + text(head) + "\n")
-	for _, n := range top.Names {
-		out.str("<tr><td>" + text(share(n.Amount, top)) + "<td>" + eventsText(n.Events, n.Within) + "<td>" + text(n.Name) + "\n")
-		out.flushed()
+	count := strings.ToUpper(counted(top)) + "S"
+	if len(top.Names) > 0 {
+		out.str("<table><tr><th>AMOUNT<th>" + count + "<th>" + text(head) + "\n")
+		for _, n := range top.Names {
+			out.str("<tr><td>" + text(share(n.Amount, top)) + "<td>" + eventsText(n.Events, n.Within) + "<td>" + text(n.Name) + "\n")
+			out.flushed()
+		}
+		out.str("</table>\n")
 	}
-	out.str("</table>\n")
 	if err := out.flush(); err != nil {
 		return err
 	}
 	if err := SVG(w, p, o); err != nil {
 		return err
 	}
-	out.str("<table><tr><th>SELF<th>TOTAL<th>EVENTS<th>METHOD\n")
+	out.str("<table><tr><th>SELF<th>TOTAL<th>" + count + "<th>METHOD\n")
 	for _, m := range top.Methods {
 		out.str("<tr><td>" + text(share(m.Self, top)) + "<td>" + text(share(m.Total, top)) + "<td>" + eventsText(m.Events, m.Within) + "<td>" + text(m.Method) + "\n")
 		out.flushed()

@@ -134,7 +134,10 @@ func appendWeight(b []byte, p *profile.Profile, v profile.Value, several bool) [
 		b = text.AppendJSON(append(b, `,"weight":`...), w.Name)
 	}
 	b = strconv.AppendFloat(append(b, `,"value":`...), amount, 'f', -1, 64)
-	return text.AppendJSON(append(b, `,"name":`...), p.Names[v.Name])
+	if name := p.Names[v.Name]; name != "" {
+		b = text.AppendJSON(append(b, `,"name":`...), name)
+	}
+	return b
 }
 
 // visibleDepths counts the frames of a stack that are drawn.

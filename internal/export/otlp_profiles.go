@@ -192,7 +192,10 @@ func (x *otlpWriter) values(pr *profile.Process, weight int) (list []otlpSample)
 		sums := otlpSums{}
 		for v := range x.p.Values(th, weight) {
 			s := otlpSample{stack: x.stack(x.marked(&v.Sample, v.Repair))}
-			s.labels = string(protowire.AppendVarint(labels[:len(labels):len(labels)], x.attribute(key, anyText(v.Name))))
+			s.labels = string(labels)
+			if v.Name != "" {
+				s.labels = string(protowire.AppendVarint(labels[:len(labels):len(labels)], x.attribute(key, anyText(v.Name))))
+			}
 			list = sums.add(list, s)
 			k := otlpKey{s.stack, s.labels}
 			exact[k] += v.Amount

@@ -238,7 +238,11 @@ func (x *pprofWriter) weighed(p *profile.Profile, th *profile.Thread, weight, at
 		for range len(x.weights) - 1 - at {
 			x.values = protowire.AppendVarint(x.values, 0)
 		}
-		x.sample(th, k.stack, false, x.label(nil, labelOf(p.Weights[weight].Name), k.name, 0))
+		var label []byte
+		if k.name != "" {
+			label = x.label(nil, labelOf(p.Weights[weight].Name), k.name, 0)
+		}
+		x.sample(th, k.stack, false, label)
 		if x.err != nil {
 			return
 		}
@@ -313,6 +317,9 @@ func (x *pprofWriter) location(f profile.FrameID) uint64 {
 		// the arguments off.
 		x.msg = appendVarintField(x.msg, 3, x.str(category(me)+"::"+me.Name))
 		begin := x.t.BeginOf(fr.Method)
+		if begin.File == "" {
+			begin.File = x.t.PlaceOf(f).File
+		}
 		x.msg = appendVarintField(x.msg, 4, x.str(begin.File))
 		x.msg = appendVarintField(x.msg, 5, uint64(begin.Line))
 		x.message(pprofFunction)

@@ -78,7 +78,10 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 		g.own = `"tracefix":` + string(appendIdentity(appendLimit(nil, p), th)) + ","
 		for v := range p.Values(th, weight) {
 			frames.meet(v.Sample.Stack)
-			s := weighedStack{v.Sample.Stack, frames.leaf(v.Name)}
+			s := weighedStack{v.Sample.Stack, -1}
+			if v.Name != "" {
+				s.leaf = frames.leaf(v.Name)
+			}
 			g.add(s, v.Amount)
 			all.add(s, v.Amount)
 		}

@@ -73,7 +73,7 @@ func TopText(w io.Writer, t *profile.Top, width int) error {
 			}
 			head = fmt.Sprintf("%s, %s (%d): ", text.Line(name), text.Line(g.Process), g.PID)
 		}
-		head += fmt.Sprintf("%s, in %s samples", total(g.CPU, g.Wait), thousands(int64(g.Samples)))
+		head += fmt.Sprintf("%s, in %s", total(g.CPU, g.Wait), samplesText(g.Samples, t.Sums))
 		b.WriteString(text.Wrapped(head, width, 2) + "\n")
 		topTables(&b, t, &g, width)
 	}
@@ -211,7 +211,7 @@ func AroundText(w io.Writer, a *profile.Around, limit, width int) error {
 		}
 		b.WriteString(m + "\n")
 	}
-	total := fmt.Sprintf("%s ms %s, %s ms %s, in %s samples", ms3(a.CPU), names.on, ms3(a.Wait), names.off, thousands(int64(a.Samples)))
+	total := fmt.Sprintf("%s ms %s, %s ms %s, in %s", ms3(a.CPU), names.on, ms3(a.Wait), names.off, samplesText(a.Samples, a.Sums))
 	b.WriteString(text.Wrapped(total, width, 2) + "\n")
 	for _, l := range []struct {
 		head string
@@ -326,4 +326,16 @@ func argumentsAt(name string) int {
 		}
 	}
 	return 0
+}
+
+// samplesText tells how many samples there are; sums are stacks.
+func samplesText(n int, sums bool) string {
+	what := "sample"
+	if sums {
+		what = "stack"
+	}
+	if n != 1 {
+		what += "s"
+	}
+	return thousands(int64(n)) + " " + what
 }

@@ -46,7 +46,7 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		sum := fmt.Sprintf("%s: %s in %s event%s", text.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), map[bool]string{false: "s"}[t.Events == 1])
+		sum := fmt.Sprintf("%s: %s in %s %s%s", text.Line(t.Weight), amountText(t.Total, t.Unit), thousands(int64(t.Events)), counted(t), map[bool]string{false: "s"}[t.Events == 1])
 		if t.Sampled {
 			sum += fmt.Sprintf(", estimated from objects drawn at random: the sum is right within %.1f %% (95 in 100)", t.Within(t.Events))
 		}
@@ -59,16 +59,26 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		for _, n := range t.Names {
 			rows = append(rows, []string{share(n.Amount, t), eventsText(n.Events, n.Within), n.Name})
 		}
-		valueTable(&b, []string{"AMOUNT", "EVENTS", head}, rows, t.AllNames, width)
-		b.WriteByte('\n')
+		if len(rows) > 0 {
+			valueTable(&b, []string{"AMOUNT", strings.ToUpper(counted(t)) + "S", head}, rows, t.AllNames, width)
+			b.WriteByte('\n')
+		}
 		rows = nil
 		for _, m := range t.Methods {
 			rows = append(rows, []string{share(m.Self, t), share(m.Total, t), eventsText(m.Events, m.Within), m.Method})
 		}
-		valueTable(&b, []string{"SELF", "TOTAL", "EVENTS", "METHOD"}, rows, t.AllMethods, width)
+		valueTable(&b, []string{"SELF", "TOTAL", strings.ToUpper(counted(t)) + "S", "METHOD"}, rows, t.AllMethods, width)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// counted is what the events of t are: where several are summed up, nobody knows how many.
+func counted(t *profile.ValueTop) string {
+	if t.Sums {
+		return "stack"
+	}
+	return "event"
 }
 
 // share prints an amount and its part of the total.

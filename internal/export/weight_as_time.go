@@ -90,6 +90,12 @@ type weightTable struct {
 }
 
 func (t *weightTable) push(stack profile.StackID, name string) profile.StackID {
+	if name == "" {
+		if stack != 0 {
+			return t.copy(stack)
+		}
+		name = noFrames
+	}
 	leaf, ok := t.leaves[name]
 	if !ok {
 		leaf = t.to.AddFrame(profile.Frame{Method: t.to.AddMethod(profile.Method{Name: name, Module: "tracefix"})})

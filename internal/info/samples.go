@@ -155,12 +155,24 @@ func median(depths []int64) int {
 
 func (f *Facts) samplesVerdict(p *profile.Profile) Verdict {
 	v := Verdict{Topic: "stacks", State: Good, of: "stacks"}
+	if len(p.Weights) > 0 { // in place of time
+		w := p.TopValues(0, 1, false)
+		v.of, v.Text = w.Weight, fmt.Sprintf("%s (%s) of %s stack%s", w.Weight, cmp.Or(string(w.Unit), "no unit"), report.Count(w.Events), report.Plural(w.Events))
+		if w.Events == 0 {
+			v.State, v.of = None, ""
+		}
+		return v
+	}
 	if f.Samples.Looks() == 0 {
 		v.State, v.Text = None, "no samples"
 		return v
 	}
 	n := f.Samples.Looks()
-	v.Text = fmt.Sprintf("%s sample%s of %s thread%s", count(n), report.Plural(int(n)), report.Count(len(f.Threads)), report.Plural(len(f.Threads)))
+	what := "sample"
+	if p.Meta.Sums {
+		what = "stack"
+	}
+	v.Text = fmt.Sprintf("%s %s%s of %s thread%s", count(n), what, report.Plural(int(n)), report.Count(len(f.Threads)), report.Plural(len(f.Threads)))
 	switch cut := f.Stacks.CutTotal(); {
 	case p.Meta.Repaired:
 		known := int64(p.Counts().Known)
@@ -179,6 +191,8 @@ func (f *Facts) samplesVerdict(p *profile.Profile) Verdict {
 		}
 		v.Text += "; " + report.Percent(f.Stacks.Named, f.Stacks.Frames) + " of the frames have a name"
 	}
-	v.few(n)
+	if !p.Meta.Sums {
+		v.few(n)
+	}
 	return v
 }

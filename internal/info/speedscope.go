@@ -44,16 +44,18 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		f.Properties = append(f.Properties, Property{"name", w.Name})
 	}
 	f.Properties = append(f.Properties, Property{"frames", report.Count(w.Frames)})
+	amounts := 0
 	for i, p := range w.Profiles {
 		per, known := unitsPerMs[p.Unit]
-		if !known {
-			per = 1
-		}
-		end := p.End
+		start, end := p.Start, p.End
 		if !p.Ended && p.Events > 0 {
 			end = p.Last // the rest of it is not there
 		}
-		th := &Thread{TID: uint64(i + 1), Name: p.Name, Events: int64(p.Events), Samples: int64(p.Weights), FirstMs: p.Start / per, LastMs: end / per}
+		if !known { // amounts have no times
+			start, end, per = 0, 0, 1
+			amounts++
+		}
+		th := &Thread{TID: uint64(i + 1), Name: p.Name, Events: int64(p.Events), Samples: int64(p.Weights), FirstMs: start / per, LastMs: end / per}
 		f.Threads = append(f.Threads, th)
 		f.Events += th.Events
 		f.DurationMs = max(f.DurationMs, th.LastMs-th.FirstMs)
@@ -67,10 +69,15 @@ func Speedscope(ctx context.Context, in *input.File, o *Options) (*Facts, error)
 		if f.Events == 0 && !slices.ContainsFunc(w.Profiles, func(p *spans.SpeedscopeProfile) bool { return p.Weights > 0 }) {
 			v.State, v.Text = None, v.Text+"; none has any events"
 		}
+		if amounts > 0 {
+			v.Text += fmt.Sprintf("; %d of amounts (unit %q), not of time", amounts, w.NoTime)
+		}
 		if f.Stacks != nil {
 			v.Text += "; "
 			f.spanStacks(&v)
-			v.few(f.Samples.Count)
+			if amounts == 0 {
+				v.few(f.Samples.Count)
+			}
 		}
 		f.Verdicts = append(f.Verdicts, v)
 	}

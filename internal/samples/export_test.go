@@ -10,10 +10,10 @@ import (
 
 // A stranger's input: a reader, and its row.
 func init() {
-	add(format{input.Format{
+	add(format{Format: input.Format{
 		Name: "stranger", Called: "a stranger's stacks", Own: "folded",
 		Is: func(head []byte) bool { return bytes.HasPrefix(head, []byte("STRANGER\n")) },
-	}, readStranger, false})
+	}, read: readStranger})
 }
 
 func readStranger(ctx context.Context, r io.Reader, b *builder) error {

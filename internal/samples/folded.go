@@ -73,12 +73,31 @@ func isFlat(b []byte) bool {
 	return calls
 }
 
+// foldedWeights are what the counts of folded stacks may be beside time.
+var foldedWeights = map[string]profile.Unit{"samples": profile.Count, "bytes": profile.Bytes}
+
 // readFolded reads lines of `root;child;leaf count`. Counts are taken for microseconds of self
 // time, which is what tracefix writes; stackcollapse scripts count samples, whose shares are the
-// same.
+// same. The file does not tell, so Options.Weights may.
 func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 	t := b.thread(0, 0)
 	t.Name = "all threads"
+	timed := b.opts.Weights == nil
+	for _, name := range b.opts.Weights {
+		unit, known := foldedWeights[name]
+		switch {
+		case name == profile.TimeWeight:
+			timed = true
+		case !known:
+			return weightError("folded stacks have one count each, of time (wall), samples or bytes, as --weight says, and none of %s", name)
+		default:
+			b.p.Weights = append(b.p.Weights, profile.Weight{Name: name, Unit: unit, Sums: true})
+		}
+	}
+	if len(b.p.Weights) > 0 {
+		b.p.Names = []string{""}
+	}
+	values := make([]profile.Value, len(b.p.Weights))
 	_, err := lines(ctx, r, b, func(offset int64, line []byte) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return
@@ -95,14 +114,32 @@ func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 				b.stack = append(b.stack, b.frame(methodOf(name), 0))
 			}
 		}
-		if count > maxTime/1000 || !t.weigh(int64(count*1000), profile.Sample{Stack: b.push(b.stack)}) {
+		s := profile.Sample{}
+		if n := len(b.stack); n > 0 && b.p.Table.MethodOf(b.stack[n-1]).Name == profile.OffCPU {
+			b.stack, s.Type = b.stack[:n-1], profile.SampleOffCPU
+		}
+		s.Stack = b.push(b.stack)
+		for i := range values {
+			values[i] = profile.Value{Weight: uint8(i), Amount: count}
+		}
+		if len(values) > 0 && count > 0 {
+			t.weighs(s.Stack, values)
+		}
+		if !timed {
+			return
+		}
+		if count > maxTime/1000 || !t.weigh(int64(count*1000), 1, s) {
 			b.warn(offset, "a count of %g, more microseconds than a trace can have", count)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	b.sums("a count as a microsecond")
+	unit := ""
+	if timed {
+		unit = "a count as a microsecond; --weight samples or bytes says what else they are"
+	}
+	b.sums(unit)
 	return nil
 }
 

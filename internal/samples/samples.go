@@ -29,6 +29,9 @@ type Options struct {
 	// MaxDepth is the number of frames at which the recorder cut stacks. Zero means what the
 	// format is known for.
 	MaxDepth int
+	// Weights are what the stacks of a file are read for that holds several sums of each, by the names
+	// that it has for them; profile.TimeWeight is time. nil is what the file shows by default.
+	Weights []string
 	// Warn is told of each place that cannot be read; what is whole is read.
 	Warn func(*FormatError)
 }
@@ -46,6 +49,15 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
+// A WeightError reports that a file does not hold what Options.Weights asks for.
+type WeightError struct{ text string }
+
+func (e *WeightError) Error() string { return e.text }
+
+func weightError(format string, args ...any) error {
+	return &WeightError{fmt.Sprintf(format, args...)}
+}
+
 // A format is a kind of file that holds sampled stacks.
 type format struct {
 	input.Format
@@ -55,10 +67,10 @@ type format struct {
 
 // formats is the table of these files: a new one is a file of this package and a row here.
 var formats = []format{
-	{input.Format{Name: "pprof", Called: "pprof", Own: "pprof", Is: isPprof}, readPprof, true},
-	{input.Format{Name: "folded", Called: "folded stacks", Own: "folded", Is: isFolded}, readFolded, true},
-	{input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, readNDJSON, false},
-	{input.Format{Name: "perf script", Called: "the text of perf script", Own: "chromium", Is: isPerfScript}, readPerf, false},
+	{Format: input.Format{Name: "pprof", Called: "pprof", Own: "pprof", Is: isPprof}, read: readPprof, sums: true},
+	{Format: input.Format{Name: "folded", Called: "folded stacks", Own: "folded", Is: isFolded}, read: readFolded, sums: true},
+	{Format: input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, read: readNDJSON},
+	{Format: input.Format{Name: "perf script", Called: "the text of perf script", Own: "chromium", Is: isPerfScript}, read: readPerf},
 }
 
 var readers = map[input.Kind]format{}
@@ -82,6 +94,7 @@ func Sums(k input.Kind) bool { return readers[k].sums }
 func Read(ctx context.Context, k input.Kind, r io.Reader, o *Options) (*profile.Profile, error) {
 	b := &builder{opts: o, p: &profile.Profile{Table: profile.NewTable()}, processes: map[int64]*profile.Process{}, threads: map[threadKey]*thread{}, frames: map[frameKey]profile.FrameID{}, works: map[work]*int32{}}
 	b.p.Meta.Source, b.p.Meta.Format = o.Source, k.String()
+	b.p.Meta.Sums = readers[k].sums
 	if err := readers[k].read(ctx, r, b); err != nil {
 		return nil, err
 	}
@@ -107,13 +120,15 @@ type threadKey struct{ pid, tid int64 }
 type frameKey struct {
 	method profile.MethodID
 	addr   uint64
+	line   int
 }
 
 // A thread gathers the samples of a thread.
 type thread struct {
 	*profile.Thread
-	rows []row
-	end  int64 // of the last sample, where they stand one after the other
+	rows   []row
+	values []profile.Value // by the index of their rows, which are in order of time
+	end    int64           // of the last sample, where they stand one after the other
 }
 
 type row struct {
@@ -147,10 +162,18 @@ func (b *builder) thread(pid, tid int64) *thread {
 
 // frame returns the frame of a method at an address; 0 where addresses are not known.
 func (b *builder) frame(m profile.Method, addr uint64) profile.FrameID {
-	k := frameKey{b.p.Table.AddMethod(m), addr}
+	return b.frameAt(m, addr, profile.Place{})
+}
+
+// frameAt returns the frame of a method at an address and a line of its file.
+func (b *builder) frameAt(m profile.Method, addr uint64, at profile.Place) profile.FrameID {
+	k := frameKey{b.p.Table.AddMethod(m), addr, at.Line}
 	f, ok := b.frames[k]
 	if !ok {
 		f = b.p.Table.AddFrame(profile.Frame{Method: k.method, Addr: addr})
+		if at != (profile.Place{}) {
+			b.p.Table.SetPlace(f, at)
+		}
 		b.frames[k] = f
 	}
 	return f
@@ -164,16 +187,31 @@ func (b *builder) push(frames []profile.FrameID) (s profile.StackID) {
 	return s
 }
 
-// weigh appends a sample without a time behind the others of its thread. It reports whether there
-// was room for it.
-func (t *thread) weigh(ns int64, s profile.Sample) bool {
+// weigh appends a sample without a time behind the others of its thread, as n samples of about the same length. It
+// reports whether there was room for it.
+func (t *thread) weigh(ns, n int64, s profile.Sample) bool {
 	if ns > maxTime-t.end {
 		return false
 	}
-	s.Time, s.Dur = t.end, ns
-	t.end += ns
-	t.rows = append(t.rows, row{Sample: s})
+	n = max(1, min(n, ns))
+	for i := range n {
+		s.Time, s.Dur = t.end, ns/n
+		if i < ns%n {
+			s.Dur++
+		}
+		t.end += s.Dur
+		t.rows = append(t.rows, row{Sample: s})
+	}
 	return true
+}
+
+// weighs appends a sample that takes no time and has values.
+func (t *thread) weighs(stack profile.StackID, values []profile.Value) {
+	for _, v := range values {
+		v.Index = int32(len(t.rows))
+		t.values = append(t.values, v)
+	}
+	t.rows = append(t.rows, row{Sample: profile.Sample{Time: t.end, Stack: stack, Type: profile.SampleEvent}})
 }
 
 // finish puts the samples into the profile.
@@ -203,12 +241,16 @@ func (b *builder) finish() {
 				worked = r.Time
 			}
 		}
+		for _, v := range t.values {
+			t.Values.Append(v)
+		}
+		t.Values.Done()
 		b.p.Threads = append(b.p.Threads, t.Thread)
 		if !seen[t.Process] {
 			seen[t.Process] = true
 			b.p.Processes = append(b.p.Processes, t.Process)
 		}
-		t.rows = nil
+		t.rows, t.values = nil, nil
 	}
 	if sorted > 0 {
 		b.note("the samples of %d of %d threads did not stand in order of time; they were sorted", sorted, len(b.order))
@@ -225,9 +267,11 @@ func (b *builder) warn(offset int64, format string, args ...any) {
 	b.opts.Warn(&FormatError{Offset: offset, Where: b.p.Meta.Format, Err: fmt.Errorf(format, args...)})
 }
 
-// sums tells what files without times cannot say.
+// sums tells what files without times cannot say; unit is empty where no time is made of them.
 func (b *builder) sums(unit string) {
-	b.note("%s holds sums and no times: the samples stand one after the other, %s", b.p.Meta.Format, unit)
+	if unit != "" {
+		b.note("%s holds sums and no times: the samples stand one after the other, %s", b.p.Meta.Format, unit)
+	}
 	limit := cmp.Or(b.opts.MaxDepth, eventPipeLimit)
 	at := 0
 	for _, t := range b.order {

@@ -77,6 +77,7 @@ func TestRead(t *testing.T) {
 			`0/0 "all threads" 12+0 managed idle`,
 			`0/0 "all threads" 12+3 managed`,
 		}},
+		{"folded off the CPU", kind("folded"), "main;wait;[off CPU] 5\n", []string{`0/0 "all threads" 0+5 offcpu main;wait`}},
 		{"ndjson", kind("ndjson"), `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
 {"ts":2.5,"pid":1,"tid":2,"type":"external","depth":2,"cut":true,"why":"depth","frames":["[frames lost]","A!b","c"],"repair":{"how":"bridge","restored":0,"confidence":0}}
 {"ts":0.5,"pid":1,"tid":2,"type":"cpu","depth":0,"cut":false,"frames":[]}`, []string{
@@ -243,7 +244,9 @@ func TestReadPprof(t *testing.T) {
 	p, told := read(t, kind("pprof"), bytes.NewReader(data))
 	assert.Empty(t, told)
 	assert.Equal(t, []string{
-		`0/8 "Thread 8" 0+30000 cpu shop!main.main;shop!main.sum;shop!main.add`,
+		`0/8 "Thread 8" 0+10000 cpu shop!main.main;shop!main.sum;shop!main.add`,
+		`0/8 "Thread 8" 10000+10000 cpu shop!main.main;shop!main.sum;shop!main.add`,
+		`0/8 "Thread 8" 20000+10000 cpu shop!main.main;shop!main.sum;shop!main.add`,
 		`0/8 "Thread 8" 30000+10000 cpu shop!main.main;shop!0x30`,
 	}, rows(p))
 	assert.Equal(t, "shop", p.Processes[0].Name)
@@ -272,6 +275,135 @@ func TestPprofUnits(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[bool]int64{true: 1e6, false: 999e6}, got)
+}
+
+// TestPprofWeights holds which of its sample types a profile is read for, and in which unit.
+func TestPprofWeights(t *testing.T) {
+	heap := []string{"alloc_objects count", "alloc_space bytes", "inuse_objects count", "inuse_space bytes"}
+	mutex := []string{"contentions count", "delay nanoseconds"}
+	for _, tt := range []struct {
+		name, shown string
+		types       []string
+		period      string
+		asked       []string
+		want        string // weights, then samples
+		err         string
+	}{
+		{name: "the last by default", types: heap, want: "inuse_space 40 bytes, 0 ms in 0"},
+		{name: "the profile's own default", types: heap, shown: "alloc_space", want: "alloc_space 20 bytes, 0 ms in 0"},
+		{name: "a default that is not there", types: heap, shown: "cheese", want: "inuse_space 40 bytes, 0 ms in 0"},
+		{name: "asked", types: heap, asked: []string{"alloc_objects", "inuse_space"}, want: "alloc_objects 10 count, inuse_space 40 bytes, 0 ms in 0"},
+		{name: "time of a heap", types: heap, asked: []string{profile.TimeWeight}, err: "this pprof holds no time; it holds alloc_objects (count), alloc_space (bytes), inuse_objects (count), inuse_space (bytes)"},
+		{name: "a type of no profile", types: mutex, asked: []string{"alloc"}, err: "this pprof holds no sample type alloc; it holds contentions (count), delay (nanoseconds)"},
+		{name: "a delay is no time of the thread", types: mutex, want: "delay 20 nanoseconds, 0 ms in 0"},
+		{name: "time before bytes", types: []string{"cpu milliseconds", "inuse_space bytes"}, want: "10 ms in 1"},
+		{name: "bytes by default before time", types: []string{"cpu milliseconds", "inuse_space bytes"}, shown: "inuse_space", want: "inuse_space 20 bytes, 0 ms in 0"},
+		{name: "both", types: []string{"cpu milliseconds", "inuse_space bytes"}, asked: []string{profile.TimeWeight, "inuse_space"}, want: "inuse_space 20 bytes, 10 ms in 1"},
+		{name: "numbers of samples are their time", types: []string{"samples count", "cpu milliseconds"}, shown: "samples", want: "20 ms in 10"},
+		{name: "asked for numbers", types: []string{"samples count", "cpu milliseconds"}, asked: []string{"samples"}, want: "samples 10 count, 0 ms in 0"},
+		{name: "numbers of samples with a period", types: []string{"samples count"}, period: "cpu milliseconds", want: "50 ms in 10"},
+		{name: "without one", types: []string{"samples count"}, want: "samples 10 count, 0 ms in 0"},
+		{name: "larger units", types: []string{"size kilobytes"}, want: "size 10240 bytes, 0 ms in 0"},
+		{name: "of time", types: []string{"lock_delay microseconds"}, want: "lock_delay 10000 nanoseconds, 0 ms in 0"},
+		{name: "unknown units", types: []string{"goroutine widgets"}, want: "goroutine 10 widgets, 0 ms in 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			valueType := func(s string) *pprof.ValueType {
+				kind, unit, _ := strings.Cut(s, " ")
+				return &pprof.ValueType{Type: kind, Unit: unit}
+			}
+			f := &pprof.Function{ID: 1, Name: "f"}
+			l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
+			s := &pprof.Sample{Location: []*pprof.Location{l}}
+			in := &pprof.Profile{Function: []*pprof.Function{f}, Location: []*pprof.Location{l}, Sample: []*pprof.Sample{s}, DefaultSampleType: tt.shown}
+			for i, v := range tt.types {
+				in.SampleType = append(in.SampleType, valueType(v))
+				s.Value = append(s.Value, int64(10*(i+1)))
+			}
+			if tt.period != "" {
+				in.PeriodType, in.Period = valueType(tt.period), 5
+			}
+			var b bytes.Buffer
+			require.NoError(t, in.WriteUncompressed(&b))
+			p, err := Read(t.Context(), kind("pprof"), &b, &Options{Weights: tt.asked, Warn: func(e *FormatError) { t.Error(e) }})
+			if tt.err != "" {
+				assert.EqualError(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			got := ""
+			for i, w := range p.Weights {
+				got += fmt.Sprintf("%s %v %s, ", w.Name, p.TopValues(i, 0, false).Total, w.Unit)
+			}
+			ns, n := int64(0), 0
+			for _, s := range p.Threads[0].Samples.All() {
+				if s.Type != profile.SampleEvent {
+					ns += s.Dur
+					n++
+				}
+			}
+			assert.Equal(t, tt.want, fmt.Sprintf("%s%d ms in %d", got, ns/1e6, n))
+		})
+	}
+}
+
+// What the counts of folded stacks are, only the user knows.
+func TestFoldedWeights(t *testing.T) {
+	for _, tt := range []struct {
+		asked []string
+		want  string
+		err   string
+	}{
+		{nil, "0.022 ms", ""},
+		{[]string{"samples"}, "samples 22 count, 0 ms", ""},
+		{[]string{profile.TimeWeight, "bytes"}, "bytes 22 bytes, 0.022 ms", ""},
+		{[]string{"alloc"}, "", "folded stacks have one count each, of time (wall), samples or bytes, as --weight says, and none of alloc"},
+	} {
+		p, err := Read(t.Context(), kind("folded"), strings.NewReader("main;a 10\nmain 5\nmain;a 7\nmain;b 0\n"), &Options{Weights: tt.asked, Warn: func(e *FormatError) { t.Error(e) }})
+		if tt.err != "" {
+			assert.EqualError(t, err, tt.err)
+			continue
+		}
+		require.NoError(t, err)
+		got := ""
+		for i, w := range p.Weights {
+			got += fmt.Sprintf("%s %v %s, ", w.Name, p.TopValues(i, 0, false).Total, w.Unit)
+		}
+		assert.Equal(t, tt.want, fmt.Sprintf("%s%v ms", got, float64(p.Meta.End)/1e6))
+	}
+}
+
+// A profile of many small messages takes many times its size, and is refused before it does.
+func TestPprofMemory(t *testing.T) {
+	head := "\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x02ns"
+	_, err := Read(t.Context(), kind("pprof"), strings.NewReader(head+strings.Repeat("\x12\x00", 30<<20)), &Options{Warn: func(*FormatError) {}})
+	assert.ErrorIs(t, err, errPprofMemory)
+}
+
+// The number of samples bounds what is made of a profile, however large the numbers in it are.
+func TestPprofCounts(t *testing.T) {
+	f := &pprof.Function{ID: 1, Name: "f", Filename: "f.go", StartLine: 3}
+	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f, Line: 7}}}
+	in := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		Function:   []*pprof.Function{f}, Location: []*pprof.Location{l},
+		Sample: []*pprof.Sample{{Location: []*pprof.Location{l}, Value: []int64{math.MaxInt64, 1e15}}},
+	}
+	for _, tt := range []struct {
+		n    int64
+		want int
+		sums bool
+	}{{math.MaxInt64, 1, true}, {maxCounted + 1, 1, true}, {maxCounted, maxCounted, false}, {-5, 1, false}, {0, 1, false}, {3, 3, false}} {
+		in.Sample[0].Value[0] = tt.n
+		var b bytes.Buffer
+		require.NoError(t, in.WriteUncompressed(&b))
+		p, _ := read(t, kind("pprof"), &b)
+		assert.Equal(t, tt.want, p.Threads[0].Samples.Len(), tt.n)
+		assert.Equal(t, tt.sums, p.Meta.Sums, tt.n)
+		assert.EqualValues(t, 1e15, p.Meta.End, tt.n)
+		assert.Equal(t, profile.Place{File: "f.go", Line: 7}, p.Table.PlaceOf(0))
+		assert.Equal(t, profile.Place{File: "f.go", Line: 3}, p.Table.BeginOf(p.Table.Method(0)))
+	}
 }
 
 // TestPprofDamage cuts and breaks a profile at every byte: never a panic, never silence where
