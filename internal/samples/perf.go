@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +29,7 @@ func isPerfScript(b []byte) bool {
 	event := false
 	for _, l := range input.TextLines(b, 200) {
 		switch {
-		case l[0] == '#':
+		case l[0] == '#' || isPerfRecord(l):
 		case event && perfFrameLine().Match(l):
 			return true
 		default:
@@ -38,6 +40,11 @@ func isPerfScript(b []byte) bool {
 	}
 	return false
 }
+
+// isPerfRecord recognises what perf script tells beside events: --show-mmap-events, --show-task-events, --show-lost-events.
+func isPerfRecord(line []byte) bool { return bytes.Contains(line, []byte(" PERF_RECORD_")) }
+
+var perfLost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` PERF_RECORD_LOST\w* lost (\d{1,15})\b`) })
 
 // perfLimit is the number of frames at which perf cuts stacks (kernel.perf_event_max_stack).
 const perfLimit = 127
@@ -54,7 +61,7 @@ func perfHead(line []byte) [][]byte {
 	return nil
 }
 
-const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:\S{4,8}\s+)??`
+const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:[^\s/]{4,8}\s+)??`
 
 var (
 	perfEvent = sync.OnceValue(func() *regexp.Regexp {
@@ -117,6 +124,13 @@ func (p *perfReader) line(offset int64, line []byte) {
 		return
 	case p.head != nil && (line[0] == ' ' || line[0] == '\t') && (p.frame(line) || p.source(line)):
 		return
+	case isPerfRecord(line):
+		p.event()
+		if m := perfLost().FindSubmatch(line); m != nil {
+			n, _ := strconv.ParseInt(string(m[1]), 10, 64)
+			p.p.Meta.Lost += n
+		}
+		return
 	}
 	p.event()
 	m := perfHead(line)
@@ -155,15 +169,16 @@ func (p *perfReader) begin(m [][]byte) bool {
 		e.thread.Process.Name = string(m[1])
 	}
 	if m[5] != nil {
-		s, err := strconv.ParseFloat(string(m[5]), 64)
-		if err != nil || s > maxTime/1e9 {
+		ns, ok := perfNanos(string(m[5]))
+		if !ok {
 			return false
 		}
-		e.ns = int64(math.Round(s * 1e9))
 		if !p.timed {
-			p.base, p.timed = e.ns, true
+			p.base, p.timed = ns, true
 		}
-		e.ns -= p.base
+		if e.ns = ns - p.base; e.ns > maxTime || e.ns < -maxTime {
+			return false
+		}
 	} else {
 		e.ns = p.untimed * int64(time.Millisecond)
 		p.untimed++
@@ -173,6 +188,27 @@ func (p *perfReader) begin(m [][]byte) bool {
 	}
 	p.head, p.stack, p.depth = e, p.stack[:0], 0
 	return true
+}
+
+// perfNanos reads seconds since the machine was started, or of a wall clock, with up to nine digits behind the point.
+func perfNanos(s string) (int64, bool) {
+	whole, part, _ := strings.Cut(s, ".")
+	sec, err := strconv.ParseInt(whole, 10, 64)
+	ns, err2 := strconv.ParseInt((part + "000000000")[:9], 10, 64)
+	if err != nil || err2 != nil || sec > math.MaxInt64/int64(time.Second)-1 {
+		return 0, false
+	}
+	return sec*int64(time.Second) + ns, true
+}
+
+// perfClock is what an event is to a clock: the two kinds of cores of a processor count the same apart.
+func perfClock(event string) string {
+	for _, core := range []string{"cpu_core/", "cpu_atom/", "cpu_lowpower/"} {
+		if what, ok := strings.CutPrefix(event, core); ok {
+			return "cpu/" + what
+		}
+	}
+	return event
 }
 
 // frame takes a line of a stack, leaf first: the address, the symbol, and the file in parentheses.
@@ -271,8 +307,8 @@ func (p *perfReader) event() {
 	case strings.HasSuffix(e.event, "sched_switch"):
 		p.switched(e, s)
 		return
-	case p.clock == "" && isSampled(name), e.event == p.clock:
-		p.clock = e.event
+	case p.clock == "" && isSampled(name), p.clock != "" && perfClock(e.event) == p.clock:
+		p.clock = perfClock(e.event)
 		s.Type = profile.SampleCPU
 	default:
 		p.others[e.event]++
@@ -321,8 +357,8 @@ func (p *perfReader) conclude() {
 		if n > 0 {
 			p.note("no event of a CPU clock: each of %s other events counts as a sample", report.Count(n))
 		}
-	} else if n := len(p.others); n > 0 {
-		p.note("samples are those of %s; %d other kinds of events have stacks", p.clock, n)
+	} else if len(p.others) > 0 {
+		p.note("samples are those of %s, and not %s", p.clock, p.leftOut())
 	}
 	if p.noPID {
 		p.note("the text tells no processes; `perf script -F +pid` does")
@@ -333,6 +369,21 @@ func (p *perfReader) conclude() {
 	if p.untimed > 0 {
 		p.note("%s events without a time: each counts for a millisecond; `perf script -F +time` tells", report.Count(int(p.untimed)))
 	}
+}
+
+// leftOut lists the events that are no samples, the most frequent first.
+func (p *perfReader) leftOut() string {
+	names := slices.SortedFunc(maps.Keys(p.others), func(a, b string) int { return cmp.Or(cmp.Compare(p.others[b], p.others[a]), cmp.Compare(a, b)) })
+	rest := len(names) - 5
+	names = names[:min(len(names), 5)]
+	for i, n := range names {
+		names[i] = report.Count(p.others[n]) + " of " + n
+	}
+	text := strings.Join(names, ", ")
+	if rest > 0 {
+		text += fmt.Sprintf(" and of %d other kinds", rest)
+	}
+	return text
 }
 
 // isSampled reports whether an event of perf samples what CPUs do.

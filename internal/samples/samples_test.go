@@ -102,6 +102,19 @@ b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev
 			`0/0 "swapper/000" 0+0 cpu k!idle`,
 			`0/1 "swapper/001" 0+0 cpu k!idle`,
 		}},
+		{"perf script of two kinds of cores", kind("perf script"), "a 1/1 [000] 1.0: 9 cpu_core/cycles/P: \n\t10 x (/a)\n\na 1/1 [001] 1.5: 9 cpu_atom/cycles/P: \n\t20 y (/a)\n", []string{
+			`1/1 "a" 0+0 cpu a!x`,
+			`1/1 "a" 500000+0 cpu a!y`,
+		}},
+		{"perf script of a name with a number", kind("perf script"), "Pool 12 123/4567 1.0: 9 cpu-clock: \n\t10 x (/a)\n", []string{`123/4567 "Pool 12" 0+0 cpu a!x`}},
+		{"perf script with flags", kind("perf script"), "a 1/2 [000] d..1. 1.0: 9 cpu-clock: \n\t10 x (/a)\n", []string{`1/2 "a" 0+0 cpu a!x`}},
+		{"perf script of a wall clock", kind("perf script"), "a 1/2 1764284400.000000001: 9 cpu-clock: \n\t10 x (/a)\n\na 1/2 1764284400.000002: 9 cpu-clock: \n\t10 x (/a)\n", []string{
+			`1/2 "a" 0+0 cpu a!x`,
+			`1/2 "a" 1+0 cpu a!x`,
+		}},
+		{"perf script with its records", kind("perf script"), "a 1/2 1.0: PERF_RECORD_MMAP2 1/2: [0x7f00(0x1000) @ 0 fd:01 1 0]: r-xp /a\na 1/2 1.0: 9 cpu-clock: \n\t10 x (/a)\na 1/2 1.1: PERF_RECORD_LOST lost 17\n\n", []string{
+			`1/2 "a" 0+0 cpu a!x`,
+		}},
 		{"perf script of a fault", kind("perf script"), "a 1/1 5.0: page-faults: \n\t10 touch (/bin/a)\n", []string{`1/1 "a" 0+0 cpu a!touch`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,6 +177,19 @@ func TestReadPerf(t *testing.T) {
 		assert.Equal(t, "app!Hash", row.Method)
 		break
 	}
+}
+
+// What is no sample is told by name, and what perf lost is counted.
+func TestPerfOthers(t *testing.T) {
+	text := "a 1/2 1.0: PERF_RECORD_LOST lost 17\n"
+	for _, event := range []string{"cycles", "offcpu-time", "b", "b", "c", "d", "e", "f"} {
+		text += "a 1/2 1.0: 9 " + event + ": \n\t10 x (/a)\n\n"
+	}
+	require.Equal(t, kind("perf script"), input.Sniff([]byte(text)))
+	p, told := read(t, kind("perf script"), strings.NewReader(text))
+	assert.Empty(t, told)
+	assert.EqualValues(t, 17, p.Meta.Lost)
+	assert.Equal(t, []string{"samples are those of cycles, and not 2 of b, 1 of c, 1 of d, 1 of e, 1 of f and of 1 other kinds"}, p.Meta.Notes)
 }
 
 // What `perf script -F` may tell beside: the line of the source behind each frame; or no event.
