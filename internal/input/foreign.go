@@ -49,6 +49,7 @@ func serialized(name string) func([]byte) bool {
 // TextLines are the whole lines that text begins with, at most n of them, without empty ones.
 func TextLines(b []byte, n int) (lines [][]byte) {
 	more := len(b) >= SniffSize // is in the file: its last line here is a part
+	b = bytes.TrimPrefix(b, BOM)
 	for len(lines) < n {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))
 		if !whole && more {
@@ -64,6 +65,9 @@ func TextLines(b []byte, n int) (lines [][]byte) {
 	}
 	return lines
 }
+
+// BOM may stand before text that Windows wrote.
+var BOM = []byte("\ufeff")
 
 // perfcollects reports whether a member of a zip is what perfcollect puts the text of perf
 // script into.

@@ -47,6 +47,9 @@ func lines(ctx context.Context, r io.Reader, b *builder, each func(offset int64,
 			return false, err
 		}
 		text := bytes.TrimRight(line, "\r\n")
+		if offset == 0 {
+			text = bytes.TrimPrefix(text, input.BOM)
+		}
 		switch {
 		case len(text) > maxLine:
 			b.warn(offset, "%w", errLine)

@@ -77,6 +77,7 @@ func TestRead(t *testing.T) {
 			`0/0 "all threads" 12+0 managed idle`,
 			`0/0 "all threads" 12+3 managed`,
 		}},
+		{"folded with a byte order mark", kind("folded"), "\ufeffmain;a 3\nmain 2\n", []string{`0/0 "all threads" 0+3 managed main;a`, `0/0 "all threads" 3+2 managed main`}},
 		{"folded off the CPU", kind("folded"), "main;wait;[off CPU] 5\n", []string{`0/0 "all threads" 0+5 offcpu main;wait`}},
 		{"ndjson", kind("ndjson"), `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
 {"ts":2.5,"pid":1,"tid":2,"type":"external","depth":2,"cut":true,"why":"depth","frames":["[frames lost]","A!b","c"],"repair":{"how":"bridge","restored":0,"confidence":0}}
@@ -102,6 +103,7 @@ b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev
 			`0/0 "swapper/000" 0+0 cpu k!idle`,
 			`0/1 "swapper/001" 0+0 cpu k!idle`,
 		}},
+		{"perf script with a byte order mark", kind("perf script"), "\ufeff" + managedEvent[:strings.Index(managedEvent, "\n")+1] + "\t10 x (/a)\n", []string{`7/9 "app" 0+0 cpu a!x`}},
 		{"perf script of two kinds of cores", kind("perf script"), "a 1/1 [000] 1.0: 9 cpu_core/cycles/P: \n\t10 x (/a)\n\na 1/1 [001] 1.5: 9 cpu_atom/cycles/P: \n\t20 y (/a)\n", []string{
 			`1/1 "a" 0+0 cpu a!x`,
 			`1/1 "a" 500000+0 cpu a!y`,
