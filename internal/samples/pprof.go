@@ -113,9 +113,8 @@ func readPprof(ctx context.Context, r io.Reader, b *builder) error {
 	if x.value >= 0 {
 		x.countSamples()
 		b.p.Meta.Sums = x.count < 0
-	} else {
-		b.p.Meta.End = min(max(0, in.DurationNanos), maxTime)
 	}
+	b.p.Meta.End = min(max(0, in.DurationNanos), maxTime) // or where the last thread ends
 	for i, s := range in.Sample {
 		if i&1023 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -123,7 +122,7 @@ func readPprof(ctx context.Context, r io.Reader, b *builder) error {
 		x.sample(i, s)
 	}
 	if x.skipped > 0 {
-		b.note("%s samples of the profile weigh less than nothing, as in a difference of two, and were left out", report.Count(x.skipped))
+		b.note("%s sample%s of the profile weigh%s less than nothing, as in a difference of two, and %s left out", report.Count(x.skipped), report.Plural(x.skipped), map[bool]string{true: "s"}[x.skipped == 1], map[bool]string{true: "was", false: "were"}[x.skipped == 1])
 	}
 	unit := ""
 	if x.value >= 0 {

@@ -254,7 +254,7 @@ func aPprof(t testing.TB) []byte {
 	}
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
-		Mapping:    []*pprof.Mapping{m}, Function: f, Location: l,
+		Mapping:    []*pprof.Mapping{m}, Function: f, Location: l, DurationNanos: 2e9,
 		Sample: []*pprof.Sample{
 			{Location: []*pprof.Location{l[1], l[0]}, Value: []int64{3, 30e6}, NumLabel: map[string][]int64{"tid": {8}}},
 			{Location: []*pprof.Location{l[2], l[0]}, Value: []int64{1, 10e6}, NumLabel: map[string][]int64{"tid": {8}}},
@@ -278,7 +278,8 @@ func TestReadPprof(t *testing.T) {
 		`0/8 "Thread 8" 30000+10000 cpu shop!main.main;shop!0x30`,
 	}, rows(p))
 	assert.Equal(t, "shop", p.Processes[0].Name)
-	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "1 samples of the profile weigh less than nothing")
+	assert.EqualValues(t, 2e9, p.Meta.End, "as long as it was recorded, not as its busiest thread")
+	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "1 sample of the profile weighs less than nothing, as in a difference of two, and was left out")
 }
 
 // Each kind of value has a unit of its own, and no value is more than all time.
