@@ -67,7 +67,7 @@ func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Tra
 		}
 		if n == 0 {
 			if w.Sums {
-				return fmt.Errorf("%w: nothing weighs anything by --weight %s; %s", ErrNothing, w.Name, strings.Join(p.Meta.Notes, "; "))
+				return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append([]string{"nothing weighs anything by --weight " + w.Name}, p.Meta.Notes...), "; "))
 			}
 			left := ""
 			if !sel.IsZero() {
