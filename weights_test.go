@@ -258,6 +258,13 @@ func TestWeighedSpeedscopeReadAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
 	back, err := tracefix.Read(t.Context(), file, nil)
 	require.NoError(t, err)
+	require.Equal(t, []profile.Weight{{Name: "bytes", Unit: profile.Bytes, Sums: true}}, back.Weights)
+	assert.InEpsilon(t, 898559428, back.TopValues(0, 0, false).Total, 1e-6)
+	assert.NotContains(t, strings.Join(back.Meta.Notes, "\n"), "on a CPU")
+
+	back, err = tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Weights: []string{profile.TimeWeight}})
+	require.NoError(t, err)
+	assert.Empty(t, back.Weights)
 	sum := 0.0
 	for _, th := range back.Threads {
 		assert.NotEqual(t, "All threads", th.Name)
