@@ -364,7 +364,7 @@ func weighAmounts(p *profile.Profile, name string) {
 	p.Weights, p.Names = []profile.Weight{{Name: name, Unit: unit, Sums: true}}, []string{""}
 	for _, t := range p.Threads {
 		old, n := t.Samples, int32(0)
-		t.Samples, t.Values = profile.SamplesIn(old.Spool()), profile.ValuesIn(old.Spool())
+		t.Samples, t.Values, t.Repairs = profile.SamplesIn(old.Spool()), profile.ValuesIn(old.Spool()), t.NewRepairs()
 		for _, s := range old.All() {
 			if s.Dur > 0 {
 				t.Samples.Append(profile.Sample{Time: s.Time, Stack: s.Stack, Cut: s.Cut, Type: profile.SampleEvent})

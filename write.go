@@ -97,7 +97,7 @@ type WriteOptions struct {
 	// others are groups of profile.Track, which formats without tracks refuse. nil is everything.
 	Tracks []string
 	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any
-	// other the name of one of p.Weights. nil is time, or of a profile without samples of it the first weight.
+	// other the name of one of p.Weights. nil is time, or of a file that holds none the first weight.
 	Weights []string
 	// Warn is told of what the format could not hold as it was; nil drops it.
 	Warn func(string)
@@ -124,7 +124,7 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 	if len(weights) == 0 {
 		weights = nil
 		timed := slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Samples.Len() > t.Samples.Count(profile.SampleEvent) })
-		if len(p.Weights) > 0 && !timed {
+		if len(p.Weights) > 0 && p.Weights[0].Sums && !timed {
 			weights = []string{p.Weights[0].Name}
 		}
 	}

@@ -67,7 +67,11 @@ func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Tra
 		}
 		if n == 0 {
 			if w.Sums {
-				return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append([]string{"nothing weighs anything by --weight " + w.Name}, p.Meta.Notes...), "; "))
+				why := "nothing weighs anything by --weight " + w.Name
+				if !sel.IsZero() {
+					why = "the filters drop all, or " + why
+				}
+				return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append([]string{why}, p.Meta.Notes...), "; "))
 			}
 			left := ""
 			if !sel.IsZero() {
