@@ -64,6 +64,9 @@ func known(in *input.File) (*File, error) {
 // the other, and a part of the time of them means nothing.
 func (f *File) Timed() bool { return !samples.Sums(f.in.Kind) }
 
+// TellsWork reports whether such a file may tell for which activities threads worked: a recording does, and ndjson.
+func (f *File) TellsWork() bool { return f.events() || samples.TellsWork(f.in.Kind) }
+
 // FromInput is for the command of this module, which also watches how far the reading of
 // its inputs is. Closing either of them is enough.
 func FromInput(in *input.File) *File { return &File{in} }

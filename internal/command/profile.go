@@ -184,6 +184,9 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		return nil, err
 	}
 	describeReading(p, rep)
+	if len(c.Symbols) > 0 && !in.Kind.IsRecording() {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("--symbols is for recordings: a %s trace does not tell which build of which file an address is of", in.Kind))
+	}
 	if c.Weights == nil && len(p.Weights) > 0 { // the file shows no time by default
 		for _, w := range p.Weights {
 			c.Weights = append(c.Weights, w.Name)
@@ -258,6 +261,9 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 // error is not nil.
 func loadProfile(ctx context.Context, in *input.File, c Config, rep *report.Trace) (*profile.Profile, error) {
 	c.begin(rep)
+	if err := c.checkWork(in); err != nil {
+		return nil, report.UsageError{Err: err}
+	}
 	c.Tracks = []string{"cpu"}
 	return readProfile(ctx, in, &c, rep)
 }
@@ -279,10 +285,10 @@ func (c *Config) check(in *input.File, format string) error {
 	if !events && len(c.drawn()) > 0 {
 		return fmt.Errorf("%s: a %s trace holds no events to draw the track %s from; take the .nettrace that it was made from", in.Name, in.Kind, c.drawn()[0])
 	}
-	ofWork := c.ByActivity || c.Select.OfWork()
-	if !events && ofWork {
-		return fmt.Errorf("%s: a %s trace does not tell for whom threads worked; --activity, --request and --by take the .nettrace that it was made from", in.Name, in.Kind)
+	if err := c.checkWork(in); err != nil {
+		return err
 	}
+	ofWork := c.ByActivity || c.Select.OfWork()
 	if c.Compat == "" {
 		return nil
 	}
@@ -295,6 +301,14 @@ func (c *Config) check(in *input.File, format string) error {
 	s := c.Select
 	if ofWork || c.wantsOwn() || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
 		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame, --cpu-only, --stacks, --activity, --request and --by do not go with it", c.Compat)
+	}
+	return nil
+}
+
+// checkWork refuses to ask for activities where no file of that kind tells them.
+func (c *Config) checkWork(in *input.File) error {
+	if !tracefix.FromInput(in).TellsWork() && (c.ByActivity || c.Select.OfWork()) {
+		return fmt.Errorf("%s: a %s trace does not tell for whom threads worked; --activity, --request and --by take the .nettrace that it was made from", in.Name, in.Kind)
 	}
 	return nil
 }

@@ -246,7 +246,7 @@ func (x *pprofReader) isTime(i int) bool {
 	if nanos[t.Unit] == 0 || x.own && t.Type != "wall" && t.Type != "cpu" {
 		return false
 	}
-	name := strings.ToLower(t.Type)
+	name := strings.ReplaceAll(strings.ToLower(t.Type), "clock", "")
 	return name == "wall" || !slices.ContainsFunc(noTime, func(part string) bool { return strings.Contains(name, part) })
 }
 

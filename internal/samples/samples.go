@@ -63,13 +63,14 @@ type format struct {
 	input.Format
 	read func(context.Context, io.Reader, *builder) error
 	sums bool // and no times
+	work bool // and for whom threads worked
 }
 
 // formats is the table of these files: a new one is a file of this package and a row here.
 var formats = []format{
 	{Format: input.Format{Name: "pprof", Called: "pprof", Own: "pprof", Is: isPprof}, read: readPprof, sums: true},
 	{Format: input.Format{Name: "folded", Called: "folded stacks", Own: "folded", Is: isFolded}, read: readFolded, sums: true},
-	{Format: input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, read: readNDJSON},
+	{Format: input.Format{Name: "ndjson", Called: "ndjson of samples", Own: "ndjson", Is: isSamples}, read: readNDJSON, work: true},
 	{Format: input.Format{Name: "perf script", Called: "the text of perf script", Own: "chromium", Is: isPerfScript}, read: readPerf},
 }
 
@@ -88,6 +89,9 @@ func Reads(k input.Kind) bool { return readers[k].read != nil }
 
 // Sums reports whether files of this kind hold sums and no times.
 func Sums(k input.Kind) bool { return readers[k].sums }
+
+// TellsWork reports whether files of this kind tell for which activities threads worked.
+func TellsWork(k input.Kind) bool { return readers[k].work }
 
 // Read reads a file of kind k, for which Reads is true. Damage is told to o.Warn; an error means
 // that nothing could be read, or that ctx has ended.

@@ -325,6 +325,7 @@ func TestPprofWeights(t *testing.T) {
 		{name: "time of a heap", types: heap, asked: []string{profile.TimeWeight}, err: "this pprof holds no time; it holds alloc_objects (count), alloc_space (bytes), inuse_objects (count), inuse_space (bytes)"},
 		{name: "a type of no profile", types: mutex, asked: []string{"alloc"}, err: "this pprof holds no sample type alloc; it holds contentions (count), delay (nanoseconds)"},
 		{name: "a delay is no time of the thread", types: mutex, want: "delay 20 nanoseconds, 0 ms in 0"},
+		{name: "a clock is no lock", types: []string{"cpu-clock nanoseconds", "lock-time nanoseconds"}, want: "0 ms in 1"},
 		{name: "time before bytes", types: []string{"cpu milliseconds", "inuse_space bytes"}, want: "10 ms in 1"},
 		{name: "bytes by default before time", types: []string{"cpu milliseconds", "inuse_space bytes"}, shown: "inuse_space", want: "inuse_space 20 bytes, 0 ms in 0"},
 		{name: "both", types: []string{"cpu milliseconds", "inuse_space bytes"}, asked: []string{profile.TimeWeight, "inuse_space"}, want: "inuse_space 20 bytes, 10 ms in 1"},
