@@ -139,6 +139,9 @@ func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 		if err != nil {
 			return nil, err
 		}
+		if !o.SampledOnly {
+			noteUntold(t)
+		}
 		return t.Profile, nil
 	case input.Speedscope:
 		return f.speedscope(ctx, o)
@@ -308,10 +311,15 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 	if n := t.Facts.Endless; n > 0 && so.Weighted {
 		m.Notes = append(m.Notes, fmt.Sprintf("complete events without a duration (dur): %s; they had not ended when the recording did, and take no time", report.Count(n)))
 	}
-	if n := t.Facts.Untold; n > 0 && so.Weighted {
+	return t, nil
+}
+
+// noteUntold notes that samples count as on a CPU for want of a word on that.
+func noteUntold(t *spans.Trace) {
+	if n := t.Facts.Untold; n > 0 {
+		m := &t.Profile.Meta
 		m.Notes = append(m.Notes, fmt.Sprintf("%s sample%s: the file does not tell what was on a CPU and what waited, and all counts as on a CPU; the recording that it was converted from tells", report.Count(n), report.Plural(n)))
 	}
-	return t, nil
 }
 
 // speedscope reads a speedscope file.
@@ -328,12 +336,18 @@ func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile
 		return nil, err
 	}
 	t.Profile.Meta.Format = "speedscope"
-	if unit := in.Facts().NoTime; unit != "" {
-		if name := amountsOf(in.Facts(), o.Weights); name != "" {
-			weighAmounts(t.Profile, name)
-			return t.Profile, nil
+	unit := in.Facts().NoTime
+	if name := amountsOf(in.Facts(), o.Weights); unit != "" && name != "" {
+		weighAmounts(t.Profile, name)
+		return t.Profile, nil
+	}
+	noteUntold(t)
+	if unit != "" {
+		note := fmt.Sprintf("the file holds amounts and no times (unit %q); one of them counts as a microsecond", unit)
+		if unit != "bytes" {
+			note += "; --weight samples shows them as they are"
 		}
-		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, fmt.Sprintf("the file holds amounts and no times (unit %q); one of them counts as a microsecond%s", unit, map[bool]string{true: "; --weight samples shows them as they are"}[unit != "bytes"]))
+		t.Profile.Meta.Notes = append(t.Profile.Meta.Notes, note)
 	}
 	return t.Profile, nil
 }
@@ -374,7 +388,6 @@ func weighAmounts(p *profile.Profile, name string) {
 		}
 		t.Values.Done()
 	}
-	p.Meta.Notes = slices.DeleteFunc(p.Meta.Notes, func(n string) bool { return strings.Contains(n, "does not tell what was on a CPU") })
 }
 
 // Rewrite copies the trace to w in its own format with repaired stacks: all else stays as
