@@ -108,6 +108,9 @@ func (k *kind) stop(a *Activity) {
 	}
 	k.longest = max(k.longest, a.Stop-a.Start)
 	if n := len(k.ended); n > 16 && k.ended[n/2].Stop < a.Stop-recent {
+		for _, old := range k.ended[:n/2] {
+			old.ran = nil
+		}
 		k.ended = slices.Delete(k.ended, 0, n/2)
 	}
 	k.ended = append(k.ended, a)
