@@ -51,6 +51,7 @@ const (
 	maxEnded   = 1 << 9     // of a kind that are looked at
 	maxMeant   = 8          // among which one is looked for
 	maxAway    = 16         // times in which one was seen to run
+	maxTimes   = 1 << 7     // in which all others were
 	maxThreads = 1 << 7     // with more, what they do just now is not looked at
 	recent     = int64(1e9) // ns for which those that ended are known
 	near       = int64(2e5) // ns: samples of one round are no farther apart
@@ -201,8 +202,8 @@ func (g *Engine) says(u *methodUse, t *thread, f *flow, from, to int64) []part {
 		g.away(&list[i], t, f)
 	}
 	for i := range list {
-		if list[i].whole != nil {
-			x.only(list, i, part{f.first - near, f.last + near, list[i].whole})
+		if m := &list[i]; m.whole != nil && m.n == 0 {
+			x.only(list, i, part{f.first - near, f.last + near, m.whole})
 		}
 	}
 	return x.parts
@@ -227,6 +228,9 @@ func (x *elimination) only(list []meant, i int, p part) {
 				if from, to := max(v.from, w.from), min(v.to, w.to); from < to {
 					times = append(times, part{from, to, p.activity})
 				}
+			}
+			if len(times) > maxTimes {
+				return
 			}
 		}
 		times = append(times[:0], times[n:]...)
@@ -286,7 +290,7 @@ func (a *Activity) note(t *thread, f *flow) {
 	a.ran = append(a.ran, run{t, f})
 }
 
-// sure reports whether what alone says may be believed.
+// sure reports whether what is said of the method may be believed.
 func (u *methodUse) sure() bool {
 	return !u.crowded && u.right >= leastRight && u.wrong*rightToWrong <= u.right
 }

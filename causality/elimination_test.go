@@ -136,6 +136,27 @@ func TestTheOtherOneRunsElsewhere(t *testing.T) {
 	}
 }
 
+// Where all that can be meant run elsewhere it is none of them.
+func TestAllOfThemRunElsewhere(t *testing.T) {
+	s := newShop(t, leastRight+1, 0)
+	one, two := s.begin("/carts"), s.begin("/carts")
+	s.add(Event{Kind: Other, ID: s.id(one), Thread: 3}, shopCarts...)
+	s.add(Event{Kind: Other, ID: s.id(two), Thread: 4}, shopCarts...)
+	s.add(Event{Kind: Idle})
+	s.add(Event{Kind: Sample}, shopCarts...)
+	at := s.now / 1e6
+	for thread := uint64(3); thread < 5; thread++ {
+		s.now -= 1e6 - 1e4 // in the same round
+		s.add(Event{Kind: Sample, Thread: thread}, append(shopCarts[:4:4], frameUser)...)
+	}
+	s.add(Event{Kind: Other, ID: s.id(one), Thread: 3}, shopCarts...)
+	s.add(Event{Kind: Other, ID: s.id(two), Thread: 4}, shopCarts...)
+	s.add(Event{Kind: Idle})
+	s.g.Finish()
+	_, known, _ := s.workAt(at)
+	assert.False(t, known)
+}
+
 func TestWhereTheTraceDoesNotShowThatItHoldsNothingIsSaid(t *testing.T) {
 	for name, s := range map[string]*shop{"too few": newShop(t, leastRight-1, 0), "wrong": newShop(t, 2*leastRight, 2)} {
 		s.begin("/carts")
