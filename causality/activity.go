@@ -21,10 +21,9 @@ type Activity struct {
 	Call     bool  // a request to another side
 	Number   int32 // for who uses an Engine; 0 at first
 
-	ran   []run  // work for it that was seen of late
-	kind  *kind  // of a started one
-	route string // of the request that it is or lies in
-	work  *work  // of those that Explainer.Root chose
+	ran  []run // work for it that was seen of late
+	kind *kind // of a started one
+	work *work // of those that Explainer.Root chose
 }
 
 // open reports whether a is running at a time.

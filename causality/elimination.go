@@ -65,10 +65,13 @@ func (x *elimination) start(a *Activity, route string) {
 	if a.Runtime {
 		return
 	}
-	if a.route = route; route == "" && a.Parent != nil {
-		a.route = a.Parent.route
+	for up := a.Parent; up != nil && route == ""; up = up.Parent {
+		if up.kind != nil {
+			route = up.kind.key.route
+			break
+		}
 	}
-	k := x.kind(kindKey{a.Process, a.Provider, a.Name, a.route})
+	k := x.kind(kindKey{a.Process, a.Provider, a.Name, route})
 	if k == nil {
 		return
 	}
