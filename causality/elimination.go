@@ -169,16 +169,15 @@ func (u *methodUse) among(list []meant, from, to int64) (_ []meant, ok bool) {
 			return list, false
 		}
 		for _, a := range k.open {
-			take(a)
-		}
-		n := len(k.ended)
-		for i := n - 1; i >= 0 && k.ended[i].Stop > from; i-- {
-			if take(k.ended[i]); n-i > maxEnded {
+			if take(a); len(list) > maxMeant {
 				return list, false
 			}
 		}
-		if len(list) > maxMeant {
-			return list, false
+		n := len(k.ended)
+		for i := n - 1; i >= 0 && k.ended[i].Stop > from; i-- {
+			if take(k.ended[i]); n-i > maxEnded || len(list) > maxMeant {
+				return list, false
+			}
 		}
 	}
 	return list, true
@@ -344,7 +343,7 @@ func (g *Engine) asyncMethod(s stacks.StackID) (method uint32, ok bool) {
 }
 
 // eliminate learns from the flow of a piece of t that is to be handed out, the first of its flow, or finds out what the flow
-// is, or parts of it: the piece may be cut.
+// is, or parts of it: the piece may be cut. What is found out so is no evidence for others.
 func (g *Engine) eliminate(t *thread, p *piece) {
 	x, f := &g.elimination, p.flow
 	if f.asked || f.root || p.state == Queued || p.thrown != nil || len(x.kinds) == 0 || p.from < g.now-recent || f.known && p.stack == 0 {
@@ -364,7 +363,7 @@ func (g *Engine) eliminate(t *thread, p *piece) {
 	switch parts := g.says(u, t, f, p.from, to); {
 	case len(parts) == 0:
 	case parts[0].from == p.from && parts[0].to == to:
-		f.activity, f.known = parts[0].activity, true
+		f.activity, f.known, f.noted = parts[0].activity, true, true
 	default:
 		for _, v := range parts {
 			g.cut(t, f, v)

@@ -81,8 +81,8 @@ type Options struct {
 type flow struct {
 	activity    *Activity
 	known       bool
-	root        bool // that of a thread
-	noted       bool
+	root        bool  // that of a thread
+	noted       bool  // by its activity, that a thread ran for it
 	asked       bool  // or learned from, by elimination
 	born        int64 // when its scope was first seen, ns
 	first, last int64 // of the samples that show it
