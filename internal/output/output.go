@@ -48,7 +48,8 @@ func advice(err error) string {
 		{39, spaceAdvice, "windows"},  // ERROR_HANDLE_DISK_FULL
 		{syscall.EFBIG, "name a place that takes files of that size", ""},
 		{syscall.ENAMETOOLONG, "give it a shorter name", ""},
-		{206, "give it a shorter name", "windows"}, // ERROR_FILENAME_EXCED_RANGE
+		{206, "give it a shorter name", "windows"},                                     // ERROR_FILENAME_EXCED_RANGE
+		{123, `give it a name without any of <>:"|?* that is not too long`, "windows"}, // ERROR_INVALID_NAME
 	} {
 		if (a.only == "" || a.only == runtime.GOOS) && errors.Is(err, a.is) {
 			return a.do

@@ -1,10 +1,12 @@
 package output
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestDevices: an output that Windows would give to a device is refused, wherever it is.
@@ -15,4 +17,19 @@ func TestDevices(t *testing.T) {
 	for _, name := range []string{"console.json", "com.json", "x.con", "NUL"} {
 		assert.NoError(t, Check(filepath.Join(t.TempDir(), name), &Options{}), name)
 	}
+}
+
+// TestNamelessFile: what is put aside takes no memory, and nothing of it stays.
+func TestNamelessFile(t *testing.T) {
+	f, err := NamelessFile("tracefix-test-")
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("aside"), 1<<20)
+	require.NoError(t, err)
+	b := make([]byte, 5)
+	_, err = f.ReadAt(b, 1<<20)
+	require.NoError(t, err)
+	assert.Equal(t, "aside", string(b))
+	require.NoError(t, f.Close())
+	_, err = os.Lstat(f.Name())
+	assert.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -33,22 +33,9 @@ func TempFile(dir, prefix string) (*os.File, error) {
 	return f, err
 }
 
-// NamelessFile makes a temporary file in the system's folder that has no name any more: it is gone when it is
-// closed, or nobody has it. It fails where an open file cannot be removed.
-func NamelessFile(prefix string) (*os.File, error) {
-	if !removesOpen {
-		return nil, errors.ErrUnsupported
-	}
-	f, err := os.CreateTemp("", prefix+"*")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
+// NamelessFile makes a temporary file in the system's folder that nobody else is to open: it is gone when it is
+// closed, or nobody has it. It fails where a system has no such thing.
+func NamelessFile(prefix string) (*os.File, error) { return namelessFile(prefix) }
 
 // RemoveTemp closes and removes a file of TempFile.
 func RemoveTemp(f *os.File) error {
