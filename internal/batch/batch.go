@@ -616,7 +616,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	var err error
 	if it.cut == nil {
 		if content, err = it.content(ctx); err != nil {
-			return nil, plain(err)
+			return nil, input.Plain(err)
 		}
 		if old != nil && old.Content == content && r.sink.holds(ctx, old) {
 			res.take(old)

@@ -86,13 +86,13 @@ func (w *walker) openFile(e *entry, it *item) bool {
 	}
 	f, err := os.Open(e.Path)
 	if err != nil {
-		return w.refuse(e.Name, plain(err))
+		return w.refuse(e.Name, input.Plain(err))
 	}
 	head, err := readHead(f)
 	st, serr := f.Stat() // it may have grown since it was listed
 	f.Close()
 	if err = cmp.Or(err, serr); err != nil {
-		return w.refuse(e.Name, plain(err))
+		return w.refuse(e.Name, input.Plain(err))
 	}
 	it.stored = st.Size()
 	k := sniffArchive(head)
@@ -288,7 +288,7 @@ func openDirectory(ctx context.Context, st *stores, e *entry) (*zip.Reader, func
 	} else {
 		f, err := os.Open(e.Path)
 		if err != nil {
-			return nil, nil, plain(err)
+			return nil, nil, input.Plain(err)
 		}
 		at, done = f, func() { f.Close() }
 	}

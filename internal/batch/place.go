@@ -168,11 +168,7 @@ func (p *place) list(ctx context.Context, begin string) ([]string, error) {
 		case os.IsNotExist(err):
 			return nil, fmt.Errorf("%s: no such file or folder%s", p.raw, input.MeantFile(p.raw))
 		default:
-			var pe *fs.PathError
-			if errors.As(err, &pe) { // it names the folder, and the call
-				err = pe.Err
-			}
-			return nil, fmt.Errorf("%s: %w", p.raw, err)
+			return nil, fmt.Errorf("%s: %w", p.raw, input.Plain(err))
 		}
 		for _, e := range entries {
 			if e.Type() != fs.ModeDir && strings.HasPrefix(e.Name(), begin) {

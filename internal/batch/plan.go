@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
 )
 
@@ -296,7 +297,7 @@ func (m *Manifest) opener(ctx context.Context, st *stores) (openAt, error) {
 		return func(at, length int64) (io.ReadCloser, error) {
 			f, err := os.Open(local(m.Name))
 			if err != nil {
-				return nil, plain(err)
+				return nil, input.Plain(err)
 			}
 			if _, err := f.Seek(at, io.SeekStart); err != nil {
 				f.Close()

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -445,7 +446,7 @@ func isReport(name string) bool {
 func (m *Merger) addAt(ctx context.Context, p *place, rel string) error {
 	r, err := p.open(ctx, rel)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.name(rel), plain(err))
+		return fmt.Errorf("%s: %w", p.name(rel), input.Plain(err))
 	}
 	defer r.Close()
 	return m.Add(p.name(rel), r)

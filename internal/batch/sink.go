@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
 )
@@ -108,7 +109,7 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 			os.Remove(s.dir)
 		}
 	}
-	place := func(err error) error { return &output.PlaceError{Name: s.dir, Err: plain(err)} }
+	place := func(err error) error { return &output.PlaceError{Name: s.dir, Err: input.Plain(err)} }
 	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
 		empty()
 		return nil, place(err)

@@ -225,7 +225,7 @@ func (w *lister) argument(p string, many bool) bool {
 		if hasMeta(p) {
 			return w.glob(p)
 		}
-		return w.unlisted(p, plain(err))
+		return w.unlisted(p, input.Plain(err))
 	}
 	prefix := ""
 	if many { // then each folder and archive keeps its own name
@@ -235,15 +235,6 @@ func (w *lister) argument(p string, many bool) bool {
 		return w.folder(p, prefix)
 	}
 	return w.file(p, p, baseName(p), prefix, st)
-}
-
-// plain takes the path out of an error: the report has it already.
-func plain(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func baseName(p string) string {
@@ -373,7 +364,7 @@ func (w *lister) listed(p string) bool {
 	rel := listedRel(p)
 	st, err := os.Stat(p)
 	if err != nil {
-		return w.unlisted(p, plain(err))
+		return w.unlisted(p, input.Plain(err))
 	}
 	if st.IsDir() {
 		return w.folder(p, rel)
@@ -419,7 +410,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		return w.unlisted(dir, fmt.Errorf("folders lie more than %d deep", maxDepth))
 	}
 	entries, err := os.ReadDir(dir) // sorted by name
-	if err != nil && !w.unlisted(dir, plain(err)) {
+	if err != nil && !w.unlisted(dir, input.Plain(err)) {
 		return false
 	}
 	for _, e := range entries {
@@ -461,7 +452,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 			}
 		}
 		if err != nil {
-			if !w.refuse(name, plain(err)) {
+			if !w.refuse(name, input.Plain(err)) {
 				return false
 			}
 			continue
@@ -471,7 +462,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		}
 		ok := true
 		switch {
-		case w.own(st):
+		case w.own(name, st):
 			ok = w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
 		case st.IsDir():
 			ok = f.walk(name, r, depth+1)
@@ -520,10 +511,16 @@ func within(p, dir string) bool {
 	return err == nil && r != ".." && !strings.HasPrefix(r, ".."+string(filepath.Separator))
 }
 
-func (w *lister) own(st os.FileInfo) bool {
+func (w *lister) own(name string, st os.FileInfo) bool {
 	for _, o := range w.ignore {
 		if os.SameFile(o, st) {
 			return true
+		}
+		// What a folder's listing tells is no identity on some of the file systems that Windows opens.
+		if st.Name() == o.Name() {
+			if st, err := os.Stat(name); err == nil && os.SameFile(o, st) {
+				return true
+			}
 		}
 	}
 	return false
@@ -531,7 +528,7 @@ func (w *lister) own(st os.FileInfo) bool {
 
 // file takes a file. If it is an archive, its members lie below prefix.
 func (w *lister) file(p, name, rel, prefix string, st os.FileInfo) bool {
-	if w.own(st) {
+	if w.own(p, st) {
 		return w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
 	}
 	return w.emit(&entry{Name: name, Path: p, Size: st.Size(), pipe: !st.Mode().IsRegular()}, rel, prefix)

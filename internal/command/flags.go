@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/tracefix/tracefix/internal/info"
+	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -144,7 +145,7 @@ func (f SampleFlags) into(c *Config) {
 func checkSymbols(dirs []string) error {
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("--symbols %s: %w", dir, errors.Unwrap(err))
+			return fmt.Errorf("--symbols %s: %w", dir, input.Plain(err))
 		} else if !info.IsDir() {
 			return fmt.Errorf("--symbols %s: is not a directory; name the one that the file is in", dir)
 		}

@@ -90,7 +90,7 @@ func AwaitFile(ctx context.Context, name string) io.ReadCloser {
 	return Await(ctx, func() (io.ReadCloser, error) {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, plain(err)
+			return nil, Plain(err)
 		}
 		return f, nil
 	})

@@ -189,9 +189,9 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	case name == "":
 		return nil, errors.New("the name of the trace is empty; was a variable not set?")
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, missingError(name)
+		return nil, fmt.Errorf("%s: %w%s", name, errMissing, MeantFile(name))
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, plain(err))
+		return nil, fmt.Errorf("%s: %w", name, Plain(err))
 	}
 	if st.IsDir() {
 		return nil, FolderError{Name: name}
@@ -212,7 +212,7 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	if err := f.know(ctx); err != nil {
 		f.Close()
 		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, plain(err))
+			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, Plain(err))
 		}
 		return nil, err
 	}
@@ -242,15 +242,15 @@ func (f *File) know(ctx context.Context) error {
 	return err
 }
 
-// A missingError names a file that there is not. Each system has words of its own for that.
-type missingError string
+// errMissing is that there is no such file. Each system has words of its own for that.
+var errMissing error = noFile{}
 
-func (e missingError) Error() string {
-	return string(e) + ": no such file or directory" + MeantFile(string(e))
-}
+type noFile struct{}
+
+func (noFile) Error() string { return "no such file or directory" }
 
 // Is implements errors.Is.
-func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
+func (noFile) Is(target error) bool { return target == fs.ErrNotExist }
 
 // A FolderError says that a folder was named in place of a trace.
 type FolderError struct{ Name string }
@@ -292,14 +292,17 @@ func near(name string) []string {
 	return names
 }
 
-// plain takes the system call and the name out of an error: users ask for no system
+// Plain takes the system call and the name out of an error: users ask for no system
 // call, and the name stands before it.
-func plain(err error) error {
+func Plain(err error) error {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
+	switch {
+	case !errors.As(err, &pe):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return errMissing
 	}
-	return err
+	return pe.Err
 }
 
 // FromReader opens bytes that are not a file of their own: an archive member. They
