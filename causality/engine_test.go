@@ -391,6 +391,7 @@ func TestLogAside(t *testing.T) {
 			all = append(all, e)
 			log.Add(&e)
 		}
+		t.Cleanup(func() { file.Close() }) // Windows removes no open file
 		st, err := file.Stat()
 		require.NoError(t, err)
 		require.Greater(t, st.Size(), int64(10*logChunk))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"flipbyte": flipByte,
 			"unzst":    unZst,
 			"gzip":     gZip,
+			"gunzip":   gUnzip,
 			"rename16": rename16,
 		},
 	})
@@ -143,6 +145,19 @@ func unZst(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer z.Close()
 	b, err = z.DecodeAll(b, nil)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o666))
+}
+
+func gUnzip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: gunzip FROM TO")
+	}
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	ts.Check(err)
+	b, err = io.ReadAll(z)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o666))
 }

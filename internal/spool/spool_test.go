@@ -21,6 +21,7 @@ func TestSpool(t *testing.T) {
 		return f, err
 	}}
 	piece := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 50+i) }
+	defer func() { file.Close() }() // Windows removes no open file
 	places := map[int64]int{}
 	for i := range 25 {
 		at := s.Put(piece(i), 0, room)
