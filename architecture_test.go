@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/spool", "internal/text"},
 	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input", "internal/relay"},
 	"internal/samples":      {"profile", "internal/input", "internal/load", "internal/report"},
-	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "profile", "causality"},
+	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "internal/text", "profile", "causality"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/spool"},

@@ -296,7 +296,7 @@ func noneThere(paths []string) error {
 func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batch.Config) (*batch.Report, error) {
 	if !cli.Quiet {
 		p := b.Progress
-		p.Out, p.Live = std.err, isTerminal(std.err)
+		p.Out, p.Live = std.err, draws(std.err)
 		if f, ok := std.err.(*os.File); ok && p.Live {
 			p.Width, _, _ = term.GetSize(int(f.Fd()))
 		}

@@ -116,7 +116,7 @@ func (c *course) rate(now time.Time) string {
 // showProgress draws one bar on stderr for all that a command does, if stderr is a terminal. The
 // time that is left goes by how fast it was so far.
 func showProgress(cli *CLI, std streams, c *course) (stop func()) {
-	if cli.Quiet || c.stored < 1<<20 || !isTerminal(std.err) {
+	if cli.Quiet || c.stored < 1<<20 || !draws(std.err) {
 		return func() {}
 	}
 	done := make(chan struct{})
@@ -171,7 +171,7 @@ func (c *course) bar(now time.Time, width int) string {
 
 // clearLine is what takes a bar off a terminal.
 func clearLine(w any) string {
-	if isTerminal(w) {
+	if draws(w) {
 		return "\r\x1b[K"
 	}
 	return ""

@@ -250,13 +250,16 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// draws reports whether w is a terminal that takes colours and a line drawn again.
+func draws(w any) bool { return isTerminal(w) && takesEscapes(w.(*os.File)) }
+
 // terminalOf tells what is known of the terminal that w is; nil if it is none.
 func terminalOf(w any) *command.Screen {
 	if !isTerminal(w) {
 		return nil
 	}
 	_, plain := os.LookupEnv("NO_COLOR")
-	s := &command.Screen{Color: !plain && os.Getenv("TERM") != "dumb"}
+	s := &command.Screen{Color: !plain && os.Getenv("TERM") != "dumb" && draws(w)}
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 40 {
 		s.Width = n
 	} else if n, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil && n >= 20 {

@@ -19,12 +19,12 @@ import (
 func TestNothingToWrite(t *testing.T) {
 	const runtime = "Microsoft-Windows-DotNETRuntime:"
 	for _, c := range []struct{ file, args, want string }{
-		{"chain", "--tracks http", "no HTTP requests; `dotnet-trace collect -p PID --providers 'System.Net.Http:"},
+		{"chain", "--tracks http", "no HTTP requests; `dotnet-trace collect -p PID --providers System.Net.Http:"},
 		{"chain", "--tracks activities", "System.Threading.Tasks.TplEventSource:0x80:4"},
 		{"chain", "--tracks contention", runtime + "0x4000:4"},
-		{"chain", "--tracks exceptions,contention", "no exceptions, no lock contentions; `dotnet-trace collect -p PID --providers '" + runtime + "0xc000:4'` records them"},
+		{"chain", "--tracks exceptions,contention", "no exceptions, no lock contentions; `dotnet-trace collect -p PID --providers " + runtime + "0xc000:4` records them"},
 		{"chain", "--tracks faults", "no page faults; `dotnet-trace collect-linux "},
-		{"v6-chain", "--tracks gc", "`dotnet-trace collect-linux -p PID --providers '" + runtime + "0x1:4'"},
+		{"v6-chain", "--tracks gc", "`dotnet-trace collect-linux -p PID --providers " + runtime + "0x1:4"},
 		{"v6-chain", "--tracks events", "no other events\n"},
 		{"activities", "--tracks cpu", "no CPU samples; `dotnet-trace collect --profile"},
 		{"activities", "--tracks activities --to 1us", "the filters leave no activities"},
@@ -105,7 +105,7 @@ func TestActivitiesChromium(t *testing.T) {
 	code, out, words = tracefix(t, "activities", file("activities-notpl"), "--format", "chromium")
 	assert.Equal(t, 1, code)
 	assert.Empty(t, out)
-	assert.Contains(t, words, "no activity ids; `dotnet-trace collect -p PID --providers 'Lab-Orders:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4'`")
+	assert.Contains(t, words, "no activity ids; `dotnet-trace collect -p PID --providers Lab-Orders:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4`")
 	assert.Contains(t, words, "--pair-by-thread")
 	assert.NotContains(t, words, "samples")
 

@@ -132,7 +132,7 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	}
 	rep.Notes = append(rep.Notes,
 		"recorded without activity ids, so starts and stops cannot be told apart; "+how,
-		fmt.Sprintf("to record them: dotnet-trace collect -p %s --providers '%s,System.Threading.Tasks.TplEventSource:0x80:4'", pid, providersText(rows)))
+		fmt.Sprintf("to record them: dotnet-trace collect -p %s --providers %s", pid, text.ShellWord(providersText(rows)+",System.Threading.Tasks.TplEventSource:0x80:4")))
 }
 
 // others tells of all activities what --slow and --status ask for.

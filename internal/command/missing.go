@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -105,7 +106,7 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 		}
 	}
 	if len(providers) > 0 {
-		line += " --providers '" + strings.Join(providers, ",") + "'"
+		line += " --providers " + text.ShellWord(strings.Join(providers, ","))
 	}
 	if len(providers) > 0 || slices.Contains(groups, "faults") {
 		what += "; `" + line + "` records them"

@@ -188,6 +188,8 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	switch {
 	case name == "":
 		return nil, errors.New("the name of the trace is empty; was a variable not set?")
+	case err != nil && strings.ContainsAny(name, "*?"): // of Windows, where no shell expands it and none may be in a name
+		return nil, fmt.Errorf("%s: %w; `tracefix batch %s -o DIR` takes patterns", name, errMissing, text.ShellWord(name))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w%s", name, errMissing, MeantFile(name))
 	case err != nil:

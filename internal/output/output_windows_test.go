@@ -17,6 +17,7 @@ func TestDevices(t *testing.T) {
 	for _, name := range []string{"console.json", "com.json", "x.con", "NUL"} {
 		assert.NoError(t, Check(filepath.Join(t.TempDir(), name), &Options{}), name)
 	}
+	assert.ErrorContains(t, Check(filepath.Join(t.TempDir(), "a:b.json"), &Options{}), "colon")
 }
 
 // TestNamelessFile: what is put aside takes no memory, and nothing of it stays.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Finding is something that the recording lacks, and what that does to the rows.
@@ -165,7 +166,6 @@ func target(pid int) string {
 // Command is that of .NET 5 and later. Where both sides are asked for it has the bridge,
 // whose span ids pair them.
 func Command(pid int, sides Sides) string {
-	line := "dotnet-trace collect " + target(pid) + " --providers '"
 	var providers []string
 	if sides&Client != 0 {
 		providers = append(providers, netProviders[:]...)
@@ -173,14 +173,15 @@ func Command(pid int, sides Sides) string {
 	if sides&Server != 0 {
 		providers = append(providers, httpphases.ProviderHosting)
 	}
+	list := ""
 	for _, p := range providers {
-		line += p + ":0xFFFFFFFFFFFFFFFF:4,"
+		list += p + ":0xFFFFFFFFFFFFFFFF:4,"
 	}
-	line += "System.Threading.Tasks.TplEventSource:0x80:4"
+	list += "System.Threading.Tasks.TplEventSource:0x80:4"
 	if sides == Client|Server {
-		line += `,Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="[AS]*"`
+		list += `,Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="[AS]*"`
 	}
-	return line + "'"
+	return "dotnet-trace collect " + target(pid) + " --providers " + text.ShellWord(list)
 }
 
 // HasMethods reports whether the bridge told HTTP methods.
