@@ -108,11 +108,13 @@ func (o *ReadOptions) limit() int {
 // o.Warn, and an error means that nothing could be read. The caller owns the profile.
 func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	o, damages := o.counting()
+	whole := false
+	defer stopUnless(&whole, o.Also)
 	p, err := f.profile(ctx, o)
 	if err != nil {
-		stopAll(o.Also)
 		return nil, f.named(err)
 	}
+	whole = true
 	p.Meta.Damages, p.Meta.Damage = damages.n, damages.first
 	for _, t := range p.Tracks {
 		if failed := t.Err; failed != nil {
@@ -184,6 +186,7 @@ func (f *File) nettrace(ctx context.Context, o *ReadOptions) (*profile.Profile, 
 	if http != nil || att != nil { // both want the same requests
 		scan := requestsFor(att, http)
 		also, stop = append(also, scan), scan.Stop
+		defer stop() // also where a consumer panics
 	}
 	var counters *drawnCounters
 	if slices.Contains(o.Tracks, "counters") {
@@ -398,6 +401,9 @@ func weighAmounts(p *profile.Profile, name string) {
 // A speedscope file is no recording: write its profile instead.
 func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {
 	o, damages := o.counting()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	p, err := f.rewrite(ctx, w, o, repair, plain)
 	if err != nil {
 		return nil, f.named(err)

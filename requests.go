@@ -27,18 +27,21 @@ func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 // times; what is damaged is skipped. The end of the file is no error. After any other end,
 // consumers that have a method Stop, as RequestScanner does, were stopped.
 func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
+	whole := false
+	defer stopUnless(&whole, consumers)
 	_, err := requests.ReadFor(ctx, f.in, consumers...)
-	if err != nil {
-		stopAll(consumers)
-	}
+	whole = err == nil
 	return err
 }
 
-// stopAll ends what consumers do beside a reading that failed.
-func stopAll(consumers []Consumer) {
+// stopUnless ends what consumers do beside a reading, unless that came to its end. It is deferred: a consumer may panic.
+func stopUnless(whole *bool, consumers []Consumer) {
+	if *whole {
+		return
+	}
 	for _, c := range consumers {
 		if s, ok := c.(interface{ Stop() }); ok {
-			s.Stop()
+			defer s.Stop() // each of them, even where another one panics
 		}
 	}
 }
@@ -94,20 +97,31 @@ func (s *RequestScanner) End() { s.scanner.Finish() }
 // Stop ends a scan whose reading failed. It does nothing after End.
 func (s *RequestScanner) Stop() { s.scanner.Stop() }
 
-// Stats are what was counted, after End.
-func (s *RequestScanner) Stats() httpphases.Stats { return s.scanner.Stats() }
+// Stats are what was counted, after End. There are none before.
+func (s *RequestScanner) Stats() httpphases.Stats {
+	if s.scanner == nil {
+		return httpphases.Stats{}
+	}
+	return s.scanner.Stats()
+}
 
 // NewActivityScanner returns the Consumer that turns the events of a reading into start/stop
 // activities; after End its Tree has them.
 func NewActivityScanner(o *activity.Options) *ActivityScanner {
-	return &ActivityScanner{requests.NewActivityScanner(o)}
+	return &ActivityScanner{options: o}
 }
 
 // An ActivityScanner is a Consumer; see NewActivityScanner.
-type ActivityScanner struct{ scanner *requests.ActivityScanner }
+type ActivityScanner struct {
+	options *activity.Options
+	scanner *requests.ActivityScanner
+}
 
-// Begin implements Consumer.
-func (s *ActivityScanner) Begin(r *nettrace.Reader) { s.scanner.Begin(r) }
+// Begin implements Consumer. What an earlier reading told is gone.
+func (s *ActivityScanner) Begin(r *nettrace.Reader) {
+	s.scanner = requests.NewActivityScanner(s.options)
+	s.scanner.Begin(r)
+}
 
 // Event implements Consumer.
 func (s *ActivityScanner) Event(ev *nettrace.Event) error { return s.scanner.Event(ev) }
@@ -115,8 +129,13 @@ func (s *ActivityScanner) Event(ev *nettrace.Event) error { return s.scanner.Eve
 // End implements Consumer.
 func (s *ActivityScanner) End() { s.scanner.End() }
 
-// Tree returns the activities, after End. The caller owns it.
-func (s *ActivityScanner) Tree() *activity.Tree { return s.scanner.Rows().Tree() }
+// Tree returns the activities, after End. The caller owns it. It is empty where the reading did not come to its end.
+func (s *ActivityScanner) Tree() *activity.Tree {
+	if s.scanner == nil || s.scanner.Rows() == nil {
+		return &activity.Tree{}
+	}
+	return s.scanner.Rows().Tree()
+}
 
 // requestsFor returns a scanner that tells both of the requests of a trace; either may be nil.
 func requestsFor(att *attributor, http *drawnRequests) *RequestScanner {

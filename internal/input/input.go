@@ -387,6 +387,12 @@ func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 		return err
 	}
 	f.path, f.temp = t.Name(), t
+	whole := false
+	defer func() {
+		if !whole { // also where r panics
+			f.Close()
+		}
+	}()
 	limit, err := SpoolLimit(filepath.Dir(t.Name()))
 	w := &spoolWriter{w: t, system: dir == ""}
 	for n := int64(0); err == nil; {
@@ -400,9 +406,9 @@ func (f *File) spool(ctx context.Context, r io.Reader, dir string) error {
 		}
 	}
 	if err != io.EOF {
-		f.Close()
 		return err
 	}
+	whole = true
 	return nil
 }
 

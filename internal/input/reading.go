@@ -177,9 +177,9 @@ func (d *delivery) take(b *batch) error {
 // deliver gives the event to all consumers that have not stopped.
 func (d *delivery) deliver() error {
 	for i := 0; i < len(d.consumers); i++ {
-		switch err := d.consumers[i].Event(&d.event); err {
-		case nil:
-		case ErrStop:
+		switch err := d.consumers[i].Event(&d.event); {
+		case err == nil:
+		case errors.Is(err, ErrStop):
 			d.consumers = slices.Delete(d.consumers, i, i+1)
 			i--
 			if len(d.consumers) == 0 {

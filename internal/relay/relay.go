@@ -49,28 +49,37 @@ type line struct {
 	err    error
 }
 
-// A guard keeps a panic of a step for the caller.
+// A guard keeps a panic of a step for the caller, and a runtime.Goexit, which is what FailNow of a test calls.
 type guard struct {
 	failed atomic.Bool // nothing more is to be done
 	once   sync.Once
 	what   string
+	exit   atomic.Bool
 }
 
 // run calls f.
 func (g *guard) run(f func()) {
+	returned := false
 	defer func() {
 		if what := recover(); what != nil {
 			g.once.Do(func() { g.what = fmt.Sprintf("%v\n%s", what, debug.Stack()) })
 			g.failed.Store(true)
+		} else if !returned {
+			g.exit.Store(true)
+			g.failed.Store(true)
 		}
 	}()
 	f()
+	returned = true
 }
 
-// tell panics if a step did. All steps have ended.
+// tell panics or exits if a step did. All steps have ended.
 func (g *guard) tell() {
 	if g.what != "" {
 		panic(g.what)
+	}
+	if g.exit.Load() {
+		runtime.Goexit()
 	}
 }
 
@@ -126,25 +135,35 @@ func (l *line) Batches() int { return max(1, cap(l.free)) }
 // works is the goroutine of a worker.
 func (l *line) works() {
 	for p := range l.todo {
-		if !l.failed.Load() {
-			l.run(func() { l.work(p.batch) })
-		}
-		p.ready <- struct{}{}
+		l.step(l.works, func() { p.ready <- struct{}{} }, func() { l.work(p.batch) })
 	}
+}
+
+// step runs f unless a step failed before, and then. Where f ends the goroutine, another one goes on with rest: who fills
+// batches would wait for ever.
+func (l *line) step(rest, then, f func()) {
+	returned := false
+	defer func() {
+		then()
+		if !returned {
+			l.wait.Go(rest)
+		}
+	}()
+	if !l.failed.Load() {
+		l.run(f)
+	}
+	returned = true
 }
 
 // takes is the goroutine that takes batches in their order.
 func (l *line) takes() {
 	for p := range l.order {
 		<-p.ready
-		if !l.failed.Load() {
-			l.run(func() {
-				if l.err = l.take(p.batch); l.err != nil {
-					l.failed.Store(true)
-				}
-			})
-		}
-		l.free <- p
+		l.step(l.takes, func() { l.free <- p }, func() {
+			if l.err = l.take(p.batch); l.err != nil {
+				l.failed.Store(true)
+			}
+		})
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -42,6 +44,7 @@ type Scanner struct {
 	free    chan []httpphases.Event
 	done    chan struct{} // closed when the builder has everything
 	failed  string        // what the builder, or who takes requests, panicked with; known when done is closed
+	exited  bool          // likewise: that ended its goroutine
 	ended   *endedLine    // to who takes requests
 	losses  int           // that were passed on
 	latest  int64         // of all events but those of the rundown, in ticks
@@ -87,17 +90,30 @@ func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server fu
 	for range batches - 1 {
 		s.free <- nil
 	}
-	go func() {
-		defer close(s.done)
-		var ids activity.Decoder
-		for b := range s.work {
-			if s.failed == "" {
-				s.build(b, &ids)
-			}
-			s.free <- b[:0]
-		}
-	}()
+	go s.builds(&activity.Decoder{})
 	return s
+}
+
+// builds takes what there is to build from. Where who takes requests ends the goroutine, as FailNow of a test does, another one
+// lets who sends on.
+func (s *Scanner) builds(ids *activity.Decoder) {
+	ended := false
+	defer func() {
+		if !ended {
+			s.exited = true
+			s.free <- nil
+			go s.builds(ids)
+			return
+		}
+		close(s.done)
+	}()
+	for b := range s.work {
+		if s.failed == "" && !s.exited {
+			s.build(b, ids)
+		}
+		s.free <- b[:0]
+	}
+	ended = true
 }
 
 // build takes a batch of events. A panic of who takes requests is kept for the caller of Stop: nobody could recover
@@ -202,8 +218,11 @@ func (s *Scanner) Stop() {
 	close(s.work)
 	<-s.done
 	s.work = nil
-	if s.failed != "" {
+	switch {
+	case s.failed != "":
 		defer panic(s.failed) // also where close has one of its own
+	case s.exited:
+		defer runtime.Goexit()
 	}
 	s.ended.close()
 }
@@ -334,7 +353,7 @@ func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (
 	info := &Info{}
 	last := int64(0)
 	at := func(ev *nettrace.Event) { last = max(last, ev.Time) }
-	r, err := input.Read(ctx, in.Reader, info.Defect, append(consumers, caller{func(*nettrace.Reader) {}, at})...)
+	r, err := input.Read(ctx, in.Reader, info.Defect, append(slices.Clip(consumers), caller{func(*nettrace.Reader) {}, at})...)
 	switch {
 	case err != nil && err == ctx.Err():
 		return nil, err
