@@ -21,8 +21,8 @@
 // A Profile belongs to the caller and stays valid after the File is closed, but for tracks
 // of all events, whose slices may be read from the file again: see profile.Track. A damaged
 // file gives all that is whole in it; each defect goes to ReadOptions.Warn, and the number of
-// them is in Profile.Meta. An error means that nothing could be read; it names the file and,
-// where a format was broken, the byte offset.
+// them is in Profile.Meta. An error means that nothing could be read, and names the file. It
+// is a [FormatError] with the byte offset where the content of the file is to blame.
 //
 // # Time
 //

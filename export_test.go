@@ -23,3 +23,6 @@ func init() {
 		},
 	})
 }
+
+// AsFormatError is formatError.
+var AsFormatError = formatError

@@ -2,15 +2,10 @@ package tracefix
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"strings"
 
-	"github.com/tracefix/tracefix/chromium"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/samples"
-	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -25,7 +20,7 @@ type File struct{ in *input.File }
 func Open(ctx context.Context, name string) (*File, error) {
 	in, err := input.Open(ctx, name, nil)
 	if err != nil {
-		return nil, err
+		return nil, formatError(name, err)
 	}
 	return known(in)
 }
@@ -36,7 +31,7 @@ func Open(ctx context.Context, name string) (*File, error) {
 func NewFile(name string, r io.Reader) (*File, error) {
 	in, err := input.FromReader(name, r, nil)
 	if err != nil {
-		return nil, err
+		return nil, formatError(name, err)
 	}
 	return known(in)
 }
@@ -55,7 +50,7 @@ func Read(ctx context.Context, name string, o *ReadOptions) (*profile.Profile, e
 func known(in *input.File) (*File, error) {
 	if in.Kind == input.Unknown {
 		defer in.Close()
-		return nil, in.NotATrace()
+		return nil, formatError(in.Name, in.NotATrace())
 	}
 	return &File{in}, nil
 }
@@ -75,21 +70,8 @@ func FromInput(in *input.File) *File { return &File{in} }
 // "folded", "ndjson" or "perf script".
 func (f *File) Kind() string { return f.in.Kind.String() }
 
-// Close removes temporary files.
+// Close removes temporary files. Of a File that has one nothing can be read any more: that gives os.ErrClosed.
 func (f *File) Close() error { return f.in.Close() }
 
 // events reports whether f holds the events of a recording, and not only samples.
 func (f *File) events() bool { return f.in.Kind.IsRecording() }
-
-// named makes an error of a reader name the file that it is about; readers know offsets
-// only. Errors of an output name that, and those of a context stay as they are.
-func (f *File) named(err error) error {
-	var nt *nettrace.FormatError
-	var ch *chromium.FormatError
-	var sa *samples.FormatError
-	var we *samples.WeightError
-	if (errors.As(err, &we) || errors.As(err, &nt) || errors.As(err, &sa) || errors.As(err, &ch) || errors.Is(err, input.ErrChanged)) && !strings.HasPrefix(err.Error(), f.in.Name+":") {
-		return fmt.Errorf("%s: %w", f.in.Name, err)
-	}
-	return err
-}

@@ -31,7 +31,7 @@ func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
 	defer stopUnless(&whole, consumers)
 	_, err := requests.ReadFor(ctx, f.in, consumers...)
 	whole = err == nil
-	return err
+	return f.named(err)
 }
 
 // stopUnless ends what consumers do beside a reading, unless that came to its end. It is deferred: a consumer may panic.
@@ -58,7 +58,7 @@ func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), s
 func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.Tree, error) {
 	rows, _, err := requests.Activities(ctx, f.in, o)
 	if err != nil {
-		return nil, err
+		return nil, f.named(err)
 	}
 	tree := rows.Tree()
 	return tree, rows.Err()

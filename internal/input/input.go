@@ -95,6 +95,20 @@ func (e *UnpackError) Error() string {
 // Unwrap returns the cause.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
+// A ContentError says that Open or FromReader could not tell what a file holds for what is stored in it.
+type ContentError struct{ error }
+
+// Unwrap returns the cause.
+func (e ContentError) Unwrap() error { return e.error }
+
+// ofContent marks an error of know.
+func ofContent(err error) error {
+	if Broken(err) || errors.Is(err, ErrTooLarge) {
+		return ContentError{err}
+	}
+	return err
+}
+
 // gzipEnds reports whether what is stored ends with the length that about out unpacked bytes have in gzip: it was not cut.
 func (f *File) gzipEnds(out int64) bool {
 	if f.open != nil {
@@ -153,6 +167,7 @@ type File struct {
 	path   string                        // where the bytes are
 	open   func() (io.ReadCloser, error) // gives the bytes instead of path, if set
 	temp   *os.File                      // removed by Close; open, since that keeps it from other runs
+	gone   bool                          // it was, and nothing can be read any more
 	zipCut bool                          // a zip without its directory
 	ratio  int64
 	after  int64 // unpacked bytes from which ratio holds
@@ -214,9 +229,9 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	if err := f.know(ctx); err != nil {
 		f.Close()
 		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, Plain(err))
+			return nil, fmt.Errorf("%s: %w; change its permissions, or run as a user who may read it", name, Plain(err))
 		}
-		return nil, err
+		return nil, ofContent(err)
 	}
 	return f, nil
 }
@@ -326,7 +341,7 @@ func FromReader(name string, r io.Reader, o *Options) (*File, error) {
 	f.Stored = st.Size()
 	if err := f.know(context.Background()); err != nil {
 		f.Close()
-		return nil, err
+		return nil, ofContent(err)
 	}
 	return f, nil
 }
@@ -432,7 +447,7 @@ func (f *File) Close() error {
 		return nil
 	}
 	t := f.temp
-	f.temp = nil
+	f.temp, f.gone = nil, true
 	return output.RemoveTemp(t)
 }
 
@@ -462,6 +477,9 @@ func (f *File) Reader() (io.ReadCloser, error) {
 
 // below returns the content with the first n layers unpacked.
 func (f *File) below(n int) (io.ReadCloser, error) {
+	if f.gone {
+		return nil, fmt.Errorf("%s: %w", f.Name, os.ErrClosed)
+	}
 	var stored io.ReadCloser
 	var file *os.File
 	var err error
