@@ -63,6 +63,34 @@ func ExampleFile_Requests() {
 	// Output: 57 10 <nil>
 }
 
+// Where the time of a request went.
+func ExampleFile_Explain() {
+	f, err := tracefix.Open(context.Background(), "internal/requests/testdata/http-more.nettrace.zst")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	var sum httpphases.TimeByCause
+	err = f.Explain(context.Background(), func(q *httpphases.Request) {
+		if q.Why != nil { // its duration is known
+			sum.Add(&q.Why.Time)
+		}
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for cause, ns := range sum.Causes {
+		if ns > 0 {
+			fmt.Println(cause, time.Duration(ns).Round(time.Millisecond))
+		}
+	}
+	// Output:
+	// cpu 36ms
+	// other_side 870ms
+	// unknown 274ms
+	// await 142ms
+}
+
 // Activities ride on the reading of the samples: the file is read once.
 func ExampleReadOptions_also() {
 	f, err := tracefix.Open(context.Background(), "internal/requests/testdata/http-more.nettrace.zst")

@@ -26,3 +26,10 @@ func init() {
 
 // AsFormatError is formatError.
 var AsFormatError = formatError
+
+// ExplainAtOnce sets how many requests Explain keeps, and returns what sets it back.
+func ExplainAtOnce(n int) func() {
+	was := explainedAtOnce
+	explainedAtOnce = n
+	return func() { explainedAtOnce = was }
+}

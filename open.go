@@ -3,6 +3,7 @@ package tracefix
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/samples"
@@ -11,7 +12,28 @@ import (
 
 // A File is an opened trace. It can be read more than once, but not by two goroutines at
 // a time.
-type File struct{ in *input.File }
+type File struct {
+	in  *input.File
+	met Reading
+}
+
+// A Reading is what a reading of a File met.
+type Reading struct {
+	Events int64 // that were read; 0 where a format has none
+	Lost   int64 // events that the recorder could not keep
+	// Damages counts the places where the file breaks its format, and Damage has the first hundred of them. What is
+	// whole around them was read.
+	Damages int
+	Damage  []Damage
+}
+
+// Reading tells what the latest reading of f met that came to its end: Profile, Rewrite, Scan, Requests, Explain or
+// Activities. It is the caller's.
+func (f *File) Reading() Reading {
+	r := f.met
+	r.Damage = slices.Clone(r.Damage)
+	return r
+}
 
 // Open opens a path, or standard input for "-", and tells by the content what it is.
 // Standard input and named pipes are read to their end and kept in a temporary file.
@@ -52,7 +74,7 @@ func known(in *input.File) (*File, error) {
 		defer in.Close()
 		return nil, formatError(in.Name, in.NotATrace())
 	}
-	return &File{in}, nil
+	return &File{in: in}, nil
 }
 
 // Timed reports whether what the file holds has times. Folded stacks and pprof are sums: their samples stand one after
@@ -64,7 +86,7 @@ func (f *File) TellsWork() bool { return f.events() || samples.TellsWork(f.in.Ki
 
 // FromInput is for the command of this module, which also watches how far the reading of
 // its inputs is. Closing either of them is enough.
-func FromInput(in *input.File) *File { return &File{in} }
+func FromInput(in *input.File) *File { return &File{in: in} }
 
 // Kind is the format of the content: "nettrace", "netperf", "chromium", "speedscope", "pprof",
 // "folded", "ndjson" or "perf script".

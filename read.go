@@ -115,13 +115,19 @@ func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 		return nil, f.named(err)
 	}
 	whole = true
-	p.Meta.Damages, p.Meta.Damage = damages.n, damages.first
+	f.metAll(&p.Meta, damages)
 	for _, t := range p.Tracks {
 		if failed := t.Err; failed != nil {
 			t.Err = func() error { return f.named(failed()) }
 		}
 	}
 	return p, nil
+}
+
+// metAll notes what a reading met.
+func (f *File) metAll(m *profile.Meta, t *tally) {
+	m.Damages, m.Damage = t.n, t.first
+	f.met = Reading{Events: m.Events, Lost: m.Lost, Damages: t.n, Damage: t.first}
 }
 
 func (f *File) profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
@@ -408,7 +414,7 @@ func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 	if err != nil {
 		return nil, f.named(err)
 	}
-	p.Meta.Damages, p.Meta.Damage = damages.n, damages.first
+	f.metAll(&p.Meta, damages)
 	return p, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -24,14 +25,26 @@ func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 }
 
 // Scan hands the events of a nettrace to consumers, in one reading and in the order of their
-// times; what is damaged is skipped. The end of the file is no error. After any other end,
-// consumers that have a method Stop, as RequestScanner does, were stopped.
+// times; what is damaged is skipped, and File.Reading tells of it. The end of the file is no error. After any
+// other end, consumers that have a method Stop, as RequestScanner does, were stopped.
 func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
 	whole := false
 	defer stopUnless(&whole, consumers)
-	_, err := requests.ReadFor(ctx, f.in, consumers...)
-	whole = err == nil
-	return f.named(err)
+	read, err := requests.ReadFor(ctx, f.in, consumers...)
+	if err != nil {
+		return f.named(err)
+	}
+	whole = true
+	f.metIn(read)
+	return nil
+}
+
+// metIn notes what a reading for requests or activities met.
+func (f *File) metIn(read *requests.Info) {
+	f.met = Reading{Events: read.Events, Lost: int64(read.Lost), Damages: read.Damages}
+	for _, d := range read.Damage[:min(len(read.Damage), report.MaxDamages)] {
+		f.met.Damage = append(f.met.Damage, Damage{Offset: d.Offset, Where: d.Where, What: d.What, Time: -1})
+	}
 }
 
 // stopUnless ends what consumers do beside a reading, unless that came to its end. It is deferred: a consumer may panic.
@@ -49,17 +62,18 @@ func stopUnless(whole *bool, consumers []Consumer) {
 // Requests reads the HTTP requests of a nettrace: client is called for those that its process
 // made, server for those that it served; either may be nil. They come as they end, what was
 // still in flight at the end of the trace last, one after the other, and belong to the
-// callee. All have been there when Requests returns.
+// callee. All have been there when Requests returns. Explain also tells why each took its time.
 func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
 	return f.Scan(ctx, NewRequestScanner(client, server))
 }
 
 // Activities reads the start/stop activities of all event sources of a nettrace.
 func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.Tree, error) {
-	rows, _, err := requests.Activities(ctx, f.in, o)
+	rows, read, err := requests.Activities(ctx, f.in, o)
 	if err != nil {
 		return nil, f.named(err)
 	}
+	f.metIn(read)
 	tree := rows.Tree()
 	return tree, rows.Err()
 }

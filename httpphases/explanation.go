@@ -1,7 +1,7 @@
 package httpphases
 
 // An Explanation tells where the time of a request went. This package does not find it out:
-// see package causality.
+// tracefix.File.Explain does, by package causality.
 type Explanation struct {
 	Time TimeByCause
 	// CPUTotal is what all threads ran for the request; more than Time.CPU where several did

@@ -182,7 +182,7 @@ type Request struct {
 	Spans  []SpanIDs
 	Server int // ID of the server request it was answered by; 0 if unknown
 
-	Why *Explanation // if the caller has found it out
+	Why *Explanation // nil unless the caller has found it out, as tracefix.File.Explain does
 }
 
 // SpanIDs name a span of W3C trace context, in hexadecimal.
@@ -282,7 +282,7 @@ type ServerRequest struct {
 	TraceID, SpanID, ParentSpanID string
 	Client                        int // ID of the Request that asked; 0 if it is not in the trace
 
-	Why *Explanation // if the caller has found it out
+	Why *Explanation // nil unless the caller has found it out, as tracefix.File.Explain does
 }
 
 // Place returns the host that was asked, without brackets, and its port; 0 if the trace does not tell that.

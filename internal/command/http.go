@@ -317,7 +317,7 @@ type httpRun struct {
 	totals  httpTotals
 	dropped droppedRequests
 	explain *requests.Explainer // nil: not asked for
-	others  others              // served and explained, for who asked for them
+	others  requests.Others     // served and explained, for who asked for them
 	held    []httpRow
 	runs    *rowRuns // of all that was held before, where all are asked for in an order; nil: nothing was
 	many    int      // held from which on release looks for those that can be written
@@ -352,7 +352,7 @@ func (h *httpRun) request(r *httpphases.Request) {
 	}
 	if h.explain != nil && r.HasDuration {
 		// Of all, so that what is shown has no say in who answered whom.
-		by, guessed := h.others.of(r)
+		by, guessed := h.others.Of(r)
 		if shown {
 			r.Why = h.explain.Client(r)
 			r.Why.Server, r.Why.ServerGuessed = by, guessed
@@ -366,7 +366,7 @@ func (h *httpRun) server(s *httpphases.ServerRequest) {
 	asked := h.cmd.sides()&requests.Server != 0
 	if h.explain != nil {
 		s.Why = h.explain.Server(s)
-		h.others.add(s)
+		h.others.Add(s)
 	}
 	if !h.cmd.inTime(row, h.scan) {
 		if asked {

@@ -1,4 +1,4 @@
-package command
+package requests
 
 import (
 	"net"
@@ -7,21 +7,24 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 )
 
-// others are requests that the process served, until the one that asked for each ends: it
+// Others are requests that the process served, until the one that asked for each ends: it
 // does so behind it. The zero value is empty.
-type others struct {
+type Others struct {
 	byID   map[int]*httpphases.ServerRequest
 	byPath map[string][]*httpphases.ServerRequest
 }
+
+// others is how many of them are kept.
+const others = 20000
 
 func pathOf(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	return path
 }
 
-// add takes a served request that has ended.
-func (o *others) add(s *httpphases.ServerRequest) {
-	if o.byID == nil || len(o.byID) >= held {
+// Add takes a served request that has ended.
+func (o *Others) Add(s *httpphases.ServerRequest) {
+	if o.byID == nil || len(o.byID) >= others {
 		o.byID, o.byPath = map[int]*httpphases.ServerRequest{}, map[string][]*httpphases.ServerRequest{}
 	}
 	o.byID[s.ID] = s
@@ -35,9 +38,9 @@ func toItself(r *httpphases.Request) bool {
 	return r.Host == "localhost" || strings.HasSuffix(r.Host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// of returns the request by which r was served: the one that ids name, else the only one of
+// Of returns the request by which r was served: the one that ids name, else the only one of
 // its path that lies within r, and of no other request; then it is guessed.
-func (o *others) of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed bool) {
+func (o *Others) Of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed bool) {
 	path := pathOf(r.Target)
 	if s = o.byID[r.Server]; s == nil && r.HasDuration && r.TraceID == "" && toItself(r) {
 		for _, c := range o.byPath[path] {
