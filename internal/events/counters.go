@@ -177,11 +177,20 @@ func newCounterReader(o *CounterOptions, yield func(*Point) error) *counterReade
 	return &counterReader{o: o, yield: yield, names: map[string]string{}, noted: map[string]bool{}, tags: map[int]string{}, seen: map[Series]int{}}
 }
 
+// A CounterConsumer is a Consumer that knows the notes of a CounterResult, as far as it has read.
+type CounterConsumer interface {
+	input.Consumer
+	Notes() []string
+}
+
 // NewCounterConsumer returns a Consumer that calls yield with every value, for those who read more
 // of the same trace.
-func NewCounterConsumer(yield func(*Point) error) input.Consumer {
+func NewCounterConsumer(yield func(*Point) error) CounterConsumer {
 	return newCounterReader(&CounterOptions{}, yield)
 }
+
+// Notes implements CounterConsumer.
+func (c *counterReader) Notes() []string { return c.res.Notes }
 
 func (c *counterReader) note(format string, args ...any) {
 	s := text.Line(fmt.Sprintf(format, args...))

@@ -1,0 +1,133 @@
+package tracefix
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tracefix/tracefix/internal/events"
+	"github.com/tracefix/tracefix/nettrace"
+)
+
+// A CounterType is what kind of figure a counter is, in the words of System.Diagnostics.Metrics.
+type CounterType uint8
+
+// Types of counters.
+const (
+	GaugeCounter     CounterType = iota // a value at a time, or the mean of an interval
+	RateCounter                         // an EventCounter that tells its growth in an interval
+	SumCounter                          // a Meter's Counter: its growth, and the total since its start
+	UpDownCounter                       // the same, but it may go down
+	HistogramCounter                    // quantiles of an interval
+)
+
+// String returns "gauge", "rate", "counter", "updowncounter" or "histogram".
+func (t CounterType) String() string { return events.CounterType(t).String() }
+
+// A CounterValue is one value of one EventCounter, or of one instrument of a Meter with its tags. A figure that the
+// trace does not tell is NaN, an empty text is one that it does not tell.
+type CounterValue struct {
+	Time int64     // ns since the start of the trace: when it was told, at the end of its interval
+	Wall time.Time // likewise, UTC; zero if the trace has no wall clock
+	PID  int
+
+	Provider string // the EventSource, or the Meter
+	Version  string // of the Meter
+	Name     string
+	Display  string // name for people
+	Unit     string // as recorded: "MB", "By", "{request}"
+	Tags     string // key=value, comma between, not escaped: as recorded
+	// Instrument tells instruments apart that have all of these in common, as those of two
+	// meters of one name.
+	Instrument int
+	Type       CounterType
+	Interval   time.Duration // that was measured; 0 if not told
+
+	// Value is that of a gauge, and the growth during the interval of a rate, counter or updowncounter. It is
+	// NaN for a histogram, and where nothing was measured.
+	Value float64
+	Total float64 // since the start, of a counter or updowncounter
+	Count int64   // of measurements, of a gauge or histogram; -1 if not told
+	// Min, Max and StdDev of an EventCounter; Sum, Min and Max of a histogram.
+	Min, Max, StdDev, Sum float64
+	Quantiles             []CounterQuantile // of a histogram
+	// Cumulative is set where Count, Sum, Min, Max and Buckets are of all measurements since
+	// the recording began, and not of the interval.
+	Cumulative bool
+	Buckets    *CounterBuckets // of a histogram that tells them, else nil
+}
+
+// A CounterQuantile is a value that a share of the measurements, 0 to 1, does not exceed.
+type CounterQuantile struct{ Share, Value float64 }
+
+// CounterBuckets are those of a base-2 exponential histogram: their bounds are powers of 2^(2^-Scale).
+type CounterBuckets struct {
+	Scale int
+	Zeros int64   // measurements of 0
+	Count []int64 // of neighbouring buckets; which is the first is not told
+}
+
+// PerSecond is the growth per second of a rate, counter or updowncounter; NaN of others and where no
+// interval is told.
+func (v *CounterValue) PerSecond() float64 {
+	if v.Type == GaugeCounter || v.Type == HistogramCounter || v.Interval <= 0 {
+		return math.NaN()
+	}
+	return v.Value / v.Interval.Seconds()
+}
+
+// A CounterScanner is a Consumer; see NewCounterScanner.
+type CounterScanner struct {
+	each func(*CounterValue) error
+	in   events.CounterConsumer
+}
+
+// NewCounterScanner returns the Consumer that calls each for every value of EventCounters and Meters, in the order of
+// their times. The CounterValue belongs to the callee; ErrStop of package nettrace ends it, another error the reading.
+func NewCounterScanner(each func(*CounterValue) error) *CounterScanner {
+	return &CounterScanner{each: each}
+}
+
+// Begin implements Consumer.
+func (s *CounterScanner) Begin(r *nettrace.Reader) {
+	s.in = events.NewCounterConsumer(s.value)
+	s.in.Begin(r)
+}
+
+// Event implements Consumer.
+func (s *CounterScanner) Event(ev *nettrace.Event) error { return s.in.Event(ev) }
+
+// End implements Consumer.
+func (s *CounterScanner) End() { s.in.End() }
+
+// Notes are what a person should know about the values of the last reading, after End: limits of the recorder that were
+// reached, errors of the process, other listeners.
+func (s *CounterScanner) Notes() []string {
+	if s.in == nil {
+		return nil
+	}
+	return slices.Clone(s.in.Notes())
+}
+
+func (s *CounterScanner) value(p *events.Point) error {
+	v := &CounterValue{
+		Time: p.Ns, Wall: p.Time, PID: p.PID,
+		Provider: p.Provider, Version: p.Version, Name: p.Name, Display: p.Display, Unit: p.Unit, Tags: p.Tags,
+		Instrument: p.Instrument, Type: CounterType(p.Type),
+		Value: p.Value, Total: p.Total, Count: p.Count, Min: p.Min, Max: p.Max, StdDev: p.StdDev, Sum: p.Sum,
+		Cumulative: p.Cumulative,
+	}
+	if ns := math.Round(p.Interval * 1e9); ns > 0 && ns < nettrace.MaxNanos { // a file may say anything
+		v.Interval = time.Duration(ns)
+	}
+	for _, q := range p.Quantiles {
+		v.Quantiles = append(v.Quantiles, CounterQuantile{q.Share, q.Value})
+	}
+	if e := p.Exponential; e != nil {
+		v.Buckets = &CounterBuckets{e.Scale, e.Zeros, slices.Clone(e.Count)}
+	}
+	if s.each == nil {
+		return nil
+	}
+	return s.each(v)
+}
