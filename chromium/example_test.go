@@ -49,3 +49,30 @@ func ExampleParseTime() {
 	fmt.Println(t.NS)
 	// Output: 1712195495519689123
 }
+
+// A copy with an event behind all others.
+func ExampleWriter_Insert() {
+	in := strings.NewReader(`[{"ph":"i","name":"theirs","ts":1,"pid":1,"tid":2}`) // arrays may lack their end
+	w := chromium.NewWriter(os.Stdout)
+	r, err := chromium.NewReader(in, &chromium.Options{Outside: w.Outside(), EventsEnd: func() error {
+		return w.Insert([]byte(`{"ph":"i","name":"ours","ts":2,"pid":1,"tid":2}`))
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for ev, err := range r.All() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := w.Write(ev); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("\n", w.Close())
+	// Output:
+	// [{"ph":"i","name":"theirs","ts":1,"pid":1,"tid":2}, {"ph":"i","name":"ours","ts":2,"pid":1,"tid":2}]
+	//  <nil>
+}

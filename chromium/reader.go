@@ -36,8 +36,8 @@ type Options struct {
 	// the caller can add keys. n counts those there.
 	ObjectEnd func(n int) error
 
-	// EventsEnd is called before the bracket that ends an array of events, when Outside has had
-	// everything before it.
+	// EventsEnd is called before the bracket that ends an array of events, also one that is missing, when
+	// Outside has had everything before it. It is where a copy inserts events behind all others.
 	EventsEnd func() error
 
 	// Behind makes Read also return the events among the bytes that stand behind the end of the
@@ -754,6 +754,9 @@ func (r *Reader) closeAll() error {
 		c := byte('}')
 		if r.open[n] == '[' {
 			c = ']'
+			if err := r.eventsEnd(); err != nil {
+				return err
+			}
 		} else if n == 0 && r.opts.ObjectEnd != nil {
 			if err := r.opts.ObjectEnd(len(r.keys)); err != nil {
 				return err
@@ -890,9 +893,9 @@ func (r *Reader) endArray(commas int) error {
 		if err := r.pass(); err != nil {
 			return err
 		}
-		if err := r.opts.EventsEnd(); err != nil {
-			return err
-		}
+	}
+	if err := r.eventsEnd(); err != nil {
+		return err
 	}
 	r.pos++
 	r.ended = true
@@ -902,6 +905,23 @@ func (r *Reader) endArray(commas int) error {
 		r.state = atTail
 	}
 	return r.pass()
+}
+
+// eventsEnd is called before the bracket that ends an array of events is passed on.
+func (r *Reader) eventsEnd() error {
+	o, copied := r.opts.Outside.(outsideWriter)
+	if copied && r.first {
+		o.w.strip = true // no event to be set apart from
+	}
+	if r.opts.EventsEnd != nil {
+		if err := r.opts.EventsEnd(); err != nil {
+			return err
+		}
+	}
+	if copied {
+		o.w.ended, o.w.strip = true, false
+	}
+	return nil
 }
 
 // withoutCommas passes on the blanks of the separator that is held.

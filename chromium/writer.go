@@ -2,6 +2,7 @@ package chromium
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -14,7 +15,15 @@ type Writer struct {
 	owns  bool   // the document's brackets are ours
 	lead  []byte // separator for new events
 	strip bool   // the first event of the array was dropped: the next has no comma
+	// ended is set where a Reader has passed on the bracket behind the events.
+	ended  bool
+	closed bool
 }
+
+var (
+	errClosed = errors.New("chromium: write to a closed Writer")
+	errEnded  = errors.New("chromium: Insert behind the end of the events: Options.EventsEnd is called in time for that")
+)
 
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer {
@@ -43,7 +52,10 @@ func (w *Writer) write(p []byte) {
 
 // Write writes ev.Lead and ev.Raw of an event that a Reader has read.
 func (w *Writer) Write(ev *Event) error {
-	w.begun = true
+	if w.closed {
+		return errClosed
+	}
+	w.begun, w.ended = true, false
 	if ev.First {
 		w.strip = false
 	}
@@ -80,10 +92,17 @@ func (w *Writer) Drop(ev *Event) {
 	}
 }
 
-// Insert writes a new event behind the last one written. raw is its JSON text.
+// Insert writes a new event behind the last one written. raw is its JSON text, which is not checked.
 // The first one of all begins a new document of the object form.
+//
+// In a copy the array ends, and its bracket is passed on, when Read returns the error behind the last event: what is to
+// stand behind all others is inserted in Options.EventsEnd. Insert refuses it later, since nobody would read it.
 func (w *Writer) Insert(raw []byte) error {
 	switch {
+	case w.closed:
+		return errClosed
+	case w.ended:
+		return errEnded
 	case !w.begun:
 		w.begun, w.owns = true, true
 		w.write([]byte(`{"traceEvents":[`))
@@ -99,6 +118,10 @@ func (w *Writer) Insert(raw []byte) error {
 // InsertBefore writes a new event before ev, which has been read but not
 // written yet, and makes ev follow it.
 func (w *Writer) InsertBefore(ev *Event, raw []byte) error {
+	if w.closed {
+		return errClosed
+	}
+	w.begun, w.ended = true, false
 	if ev.First {
 		w.write(ev.Lead)
 		w.write(raw)
@@ -119,7 +142,7 @@ func (w *Writer) InsertBefore(ev *Event, raw []byte) error {
 }
 
 // Close ends the document if the Writer began it. It does not close the
-// io.Writer below.
+// io.Writer below. Nothing can be written to w any more.
 func (w *Writer) Close() error {
 	if !w.begun {
 		w.begun, w.owns = true, true
@@ -129,5 +152,6 @@ func (w *Writer) Close() error {
 		w.write([]byte("],\"displayTimeUnit\":\"ms\"}\n"))
 		w.owns = false
 	}
+	w.closed = true
 	return w.err
 }
