@@ -29,7 +29,14 @@
 // Times are nanoseconds since the start of the trace. Others are named where they stand: nettrace.Event.Time
 // counts ticks of the trace's own clock, and the amounts of profile.Top are milliseconds.
 //
-// Packages below this one do one thing each and can be used alone: nettrace and chromium
+// # Requests, activities, counters
+//
+// [File.Requests], [File.Explain], [File.Activities] and [NewCounterScanner] read what else a nettrace
+// tells; [File.Scan] hands its events to any number of consumers in one reading, of your own too.
+//
+// # Packages
+//
+// Those below this one do one thing each and can be used alone: nettrace and chromium
 // read and write files, stackfix restores stacks, httpphases builds HTTP requests,
 // activity builds trees of activities, runtimeevents collects what the runtime tells of
 // itself, causality finds for whom threads worked, profile is the model.

@@ -402,7 +402,8 @@ func weighAmounts(p *profile.Profile, name string) {
 // Rewrite copies the trace to w in its own format with repaired stacks: all else stays as
 // it is, down to the bytes of events that a profile does not hold. The profile that it
 // returns is what was repaired; repair nil only copies. In a nettrace profile.Bridge is an
-// address where no code can be. plain leaves out the marks on inserted events.
+// address where no code can be. plain leaves out the marks on inserted events. Of o it uses
+// MaxDepth and Warn: a copy holds all that the trace does, and all of it is evidence.
 //
 // A speedscope file is no recording: write its profile instead.
 func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {

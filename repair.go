@@ -5,7 +5,7 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// DefaultConfidence is what an answer needs unless RepairOptions.MinConfidence is set.
+// DefaultConfidence is what an answer needs unless RepairOptions.MinConfidence is set: 0.9.
 const DefaultConfidence = pass.DefaultConfidence
 
 // RepairOptions say how sure a repair must be. nil and the zero value are what the command

@@ -78,8 +78,8 @@ func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.T
 	return tree, rows.Err()
 }
 
-// A RequestScanner is the Consumer that turns the events of a reading into HTTP requests.
-// One who has a nettrace.Reader of his own calls Begin, Event for each event, and End; with a
+// A RequestScanner is the Consumer that turns the events of a reading into HTTP requests, as File.Requests
+// gives them. One who has a nettrace.Reader of his own calls Begin, Event for each event, and End; with a
 // File, Scan does.
 type RequestScanner struct {
 	client  func(*httpphases.Request)

@@ -120,10 +120,17 @@ func sizeOfChunk(k int) int {
 func slotOf(size int) int { return size + size/4 }
 
 // A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
-// file, and where there is one, so does what is changed. The zero value and nil keep all in memory.
+// file, and where there is one, so does what is changed. The zero value and nil keep all in memory. It may be used by several
+// goroutines, and for several profiles. Its fields are
+//
+//	Create func() (SpoolFile, error) // makes the file when it is needed; an *os.File is one, and removing it is the caller's
+//	Memory int64                     // how many bytes stay in memory; 0: 6 MiB
+//
+// Where there is no file to be had, or no room in it, all stays in memory; its method Err tells of what could not be read
+// again, as Profile.Err does.
 type Spool = spool.Spool
 
-// A SpoolFile is what a Spool writes to and reads from, at several places at once.
+// A SpoolFile is what a Spool writes to and reads from, at several places at once: an io.ReaderAt and io.WriterAt.
 type SpoolFile = spool.File
 
 // packed is what a sample is told apart from the one before by: a number, whose lowest

@@ -53,8 +53,12 @@ type ValueRow struct {
 }
 
 // TopValues adds up what methods, and names where they are told, weigh by p.Weights[weight]. limit is the number of
-// rows of each; 0 is all. byTotal orders methods by total instead of self.
+// rows of each; 0 is all. byTotal orders methods by total instead of self. Of a weight that p does not have, as WeightNamed's
+// -1, there is nothing.
 func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
+	if weight < 0 || weight >= len(p.Weights) {
+		return &ValueTop{Names: []ValueName{}, Methods: []ValueRow{}}
+	}
 	w := p.Weights[weight]
 	t := &ValueTop{Weight: w.Name, Unit: w.Unit, Sampled: w.Sampled, Sums: w.Sums, Names: []ValueName{}, Methods: []ValueRow{}}
 	type stackSum struct {
