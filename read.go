@@ -420,7 +420,7 @@ func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 }
 
 func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {
-	fix := func(p *profile.Profile) { Repair(p, repair) }
+	fix := func(p *profile.Profile) { _ = RepairContext(ctx, p, repair) } // what follows asks ctx itself
 	if repair == nil {
 		fix = nil
 	}
@@ -438,6 +438,9 @@ func (f *File) rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair 
 		}
 		if fix != nil {
 			fix(t.Profile)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 		switch m := &t.Profile.Meta; t.Facts.Form {
 		case chromium.FormBare:

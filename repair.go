@@ -1,6 +1,8 @@
 package tracefix
 
 import (
+	"context"
+
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -25,10 +27,17 @@ type RepairOptions struct {
 // Repair comes before Select: what is not wanted is evidence all the same. In a trace that
 // was repaired before nothing is put back: what an earlier repair did is no evidence for more.
 func Repair(p *profile.Profile, o *RepairOptions) {
+	_ = RepairContext(context.Background(), p, o) // it does not end
+}
+
+// RepairContext is Repair that gives up when ctx ends: soon after that its error is returned, and the samples and threads of p
+// are as they were. An error is of ctx.
+func RepairContext(ctx context.Context, p *profile.Profile, o *RepairOptions) error {
 	if o == nil {
 		o = &RepairOptions{}
 	}
-	pass.FixStacks(p, o.MinConfidence)
+	_, err := pass.FixStacksContext(ctx, p, o.MinConfidence)
+	return err
 }
 
 // Logical puts logical stacks in place of those that were recorded: who awaits whom, from the

@@ -32,7 +32,9 @@ func repair(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	tracefix.Repair(p, nil)
+	if err := tracefix.RepairContext(r.Context(), p, nil); err != nil {
+		return // who asked is gone
+	}
 	p.DropEvidence()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Damages", fmt.Sprint(p.Meta.Damages)) // what is whole of a damaged file is there

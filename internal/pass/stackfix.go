@@ -2,9 +2,12 @@ package pass
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
@@ -21,6 +24,40 @@ const DefaultConfidence = stackfix.DefaultConfidence
 // Where the trace still holds those repairs one by one, with what they bridged, they stay as they are,
 // and so does a stack with a bridge.
 func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
+	st, _ := FixStacksContext(context.Background(), p, minConfidence) // it does not end
+	return st
+}
+
+// FixStacksContext is FixStacks until ctx ends: then no sample and no thread was changed, and its error is returned.
+func FixStacksContext(ctx context.Context, p *profile.Profile, minConfidence float64) (st stackfix.Stats, err error) {
+	if err := ctx.Err(); err != nil {
+		return st, err
+	}
+	defer func() {
+		// Package stackfix knows of no end but its own: a panic leads out of it, maybe from another goroutine, as text.
+		if ctx.Err() == nil {
+			return
+		}
+		if what := recover(); what != nil {
+			if !strings.HasPrefix(fmt.Sprint(what), abandoned) {
+				panic(what)
+			}
+			st, err = stackfix.Stats{}, ctx.Err()
+		}
+	}()
+	return fixStacks(ctx, p, minConfidence), nil
+}
+
+// abandoned is what a repair panics with whose context has ended.
+const abandoned = "tracefix: the repair was abandoned"
+
+func goOn(ctx context.Context) {
+	if ctx.Err() != nil {
+		panic(abandoned)
+	}
+}
+
+func fixStacks(ctx context.Context, p *profile.Profile, minConfidence float64) stackfix.Stats {
 	if p.Meta.Earlier.Samples == 0 && slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Repairs.Len() > 0 }) {
 		return stackfix.Stats{}
 	}
@@ -29,6 +66,12 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	}
 	bridged := p.Table.Bridged()
 	opts := fixOptions(p, minConfidence)
+	opts.Each = func(n int, f func(int)) {
+		relay.Each(n, func(i int) {
+			goOn(ctx)
+			f(i)
+		})
+	}
 	nested := map[*profile.Thread]*taskAnswers{}
 	if !p.Meta.Repaired {
 		nested = resolveTasks(p, cmp.Or(minConfidence, DefaultConfidence))
@@ -43,7 +86,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	// votes that are equal go by the order of the threads, which is the reader's own
 	ordered := slices.Clone(p.Threads)
 	slices.SortStableFunc(ordered, func(a, b *profile.Thread) int {
-		return cmp.Or(cmp.Compare(a.Process.PID, b.Process.PID), cmp.Compare(a.TID, b.TID))
+		return cmp.Or(cmp.Compare(a.Owner().PID, b.Owner().PID), cmp.Compare(a.TID, b.TID))
 	})
 	threads := make([]stackfix.Thread, len(ordered))
 	unread := 0
@@ -55,7 +98,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 		}
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks}
 		if cut[t.Process] {
-			threads[i].Samples = samplesOf(t, nested[t], bridged)
+			threads[i].Samples = samplesOf(ctx, t, nested[t], bridged)
 		} else {
 			unread += t.Samples.Len()
 		}
@@ -66,6 +109,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 	}
 	opts.Found = func(i int, repairs []stackfix.Repair) { keepFound(&found[i], repairs) }
 	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
+	goOn(ctx) // and what follows is done whole
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], &found[i], nested[ordered[i]])
 		found[i] = profile.Repairs{}
@@ -76,7 +120,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other. bridged stacks are as whole as they can be.
-func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(ctx context.Context, t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
@@ -84,6 +128,9 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 			answers := known.from(from)
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
+				if i%(1<<12) == 0 {
+					goOn(ctx)
+				}
 				out := stackfix.Sample{
 					Time:     s.Time,
 					Stack:    s.Stack,
