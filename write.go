@@ -111,7 +111,10 @@ func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) erro
 		o = &WriteOptions{}
 	}
 	f := FormatNamed(format)
-	if f == nil || f.write == nil {
+	if f != nil && f.write == nil {
+		return fmt.Errorf("a %s holds more than a profile does: File.Rewrite makes a repaired one of the file that the profile was read from", f.Name)
+	}
+	if f == nil {
 		return fmt.Errorf("a profile is written as %s, not %q", strings.Join(formatNames(), ", "), format)
 	}
 	if p == nil || p.Table == nil {

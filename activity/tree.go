@@ -2,6 +2,7 @@ package activity
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -65,7 +66,10 @@ const (
 
 // String returns "ok", "auto-stopped", "unfinished" or "orphan-stop".
 func (s Status) String() string {
-	return [...]string{"ok", "auto-stopped", "unfinished", "orphan-stop"}[s]
+	if names := [...]string{"ok", "auto-stopped", "unfinished", "orphan-stop"}; int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("Status(%d)", uint8(s))
 }
 
 // By says how the end of a row was found.
@@ -82,7 +86,12 @@ const (
 )
 
 // String returns "" for ByNone, else "id", "span", "key", "thread" or "inferred".
-func (b By) String() string { return [...]string{"", "id", "span", "key", "thread", "inferred"}[b] }
+func (b By) String() string {
+	if names := [...]string{"", "id", "span", "key", "thread", "inferred"}; int(b) < len(names) {
+		return names[b]
+	}
+	return fmt.Sprintf("By(%d)", uint8(b))
+}
 
 // A Row is one activity: one Start event with what ended it, or a Stop event that
 // ends nothing in the trace.

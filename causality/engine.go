@@ -1,6 +1,7 @@
 package causality
 
 import (
+	"fmt"
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -23,7 +24,12 @@ const (
 var stateNames = [...]string{"running", "lock", "sleep", "wait", "io", "other", "queued", "unseen"}
 
 // String returns the name: "running", "lock".
-func (s State) String() string { return stateNames[s] }
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
 
 // A Segment is a stretch of time of a thread.
 type Segment struct {

@@ -2,6 +2,7 @@ package causality
 
 import (
 	"cmp"
+	"fmt"
 	"sort"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -87,7 +88,12 @@ const (
 var causeNames = [causes]string{"gc", "cpu", "lock", "sleep", "wait", "io", "other", "pool", "other_side", "unknown", "await"}
 
 // String returns the name: "gc", "cpu", "lock".
-func (c Cause) String() string { return causeNames[c] }
+func (c Cause) String() string {
+	if int(c) < len(causeNames) {
+		return causeNames[c]
+	}
+	return fmt.Sprintf("Cause(%d)", uint8(c))
+}
 
 // A Step is a stretch of time of an activity.
 type Step struct {

@@ -48,7 +48,10 @@ const (
 
 // String returns the form in words: "object", "unterminated array".
 func (f Form) String() string {
-	return [...]string{"unknown", "object", "array", "unterminated array", "bare events"}[f]
+	if names := [...]string{"unknown", "object", "array", "unterminated array", "bare events"}; int(f) < len(names) {
+		return names[f]
+	}
+	return fmt.Sprintf("Form(%d)", uint8(f))
 }
 
 // Limits in effect where Options leaves them zero.

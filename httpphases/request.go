@@ -2,6 +2,7 @@ package httpphases
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,12 @@ var phaseNames = [...]string{
 }
 
 // String returns the name as the rows of tracefix spell it: "queue", "request_headers".
-func (n PhaseName) String() string { return phaseNames[n] }
+func (n PhaseName) String() string {
+	if int(n) < len(phaseNames) {
+		return phaseNames[n]
+	}
+	return fmt.Sprintf("PhaseName(%d)", uint8(n))
+}
 
 // An Outcome is how a request ended.
 type Outcome uint8
@@ -47,7 +53,12 @@ const (
 )
 
 // String returns "ok", "failed", "canceled" or "incomplete".
-func (o Outcome) String() string { return [...]string{"ok", "failed", "canceled", "incomplete"}[o] }
+func (o Outcome) String() string {
+	if names := [...]string{"ok", "failed", "canceled", "incomplete"}; int(o) < len(names) {
+		return names[o]
+	}
+	return fmt.Sprintf("Outcome(%d)", uint8(o))
+}
 
 // A Phase is a stretch of time of a request.
 type Phase struct {
@@ -84,7 +95,12 @@ const (
 )
 
 // String returns "" for NoConnection, else "pooled", "own", "adopted" or "returned".
-func (c Class) String() string { return [...]string{"", "pooled", "own", "adopted", "returned"}[c] }
+func (c Class) String() string {
+	if names := [...]string{"", "pooled", "own", "adopted", "returned"}; int(c) < len(names) {
+		return names[c]
+	}
+	return fmt.Sprintf("Class(%d)", uint8(c))
+}
 
 // A Connection is what is known of the connection that served a request.
 type Connection struct {

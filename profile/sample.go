@@ -2,6 +2,7 @@ package profile
 
 import (
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
@@ -26,7 +27,10 @@ const (
 )
 
 func (t SampleType) String() string {
-	return [...]string{"managed", "external", "cpu", "offcpu", "error", "event"}[t]
+	if names := [...]string{"managed", "external", "cpu", "offcpu", "error", "event"}; int(t) < len(names) {
+		return names[t]
+	}
+	return fmt.Sprintf("SampleType(%d)", uint8(t))
 }
 
 // OnCPU reports whether a sample of type t saw its thread on a CPU.
@@ -43,7 +47,12 @@ const (
 	CutBroken     // where unwinding failed
 )
 
-func (c Cut) String() string { return [...]string{"", "depth", "bytes", "broken"}[c] }
+func (c Cut) String() string {
+	if names := [...]string{"", "depth", "bytes", "broken"}; int(c) < len(names) {
+		return names[c]
+	}
+	return fmt.Sprintf("Cut(%d)", uint8(c))
+}
 
 // A Sample is one look at a thread's stack.
 type Sample struct {

@@ -27,7 +27,10 @@ const (
 )
 
 func (t CounterType) String() string {
-	return [...]string{"gauge", "rate", "counter", "updowncounter", "histogram"}[t]
+	if names := [...]string{"gauge", "rate", "counter", "updowncounter", "histogram"}; int(t) < len(names) {
+		return names[t]
+	}
+	return fmt.Sprintf("CounterType(%d)", uint8(t))
 }
 
 // A Quantile is a value that a share of the measurements does not exceed.
