@@ -13,7 +13,7 @@ import (
 // most are, it keeps the first and the last; of a standstill that is not a collection's, of which
 // there is one for each time that threads were sampled, its end and how long it was. The zero value is empty, and all in memory.
 type Log struct {
-	// Spool takes what does not fit into memory. Its Err is to be asked when events were read.
+	// Spool (a profile.Spool) takes what does not fit into memory. Its Err is to be asked when events were read.
 	Spool *spool.Spool
 
 	chunks  []logPiece
