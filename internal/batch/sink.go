@@ -247,7 +247,7 @@ func (s *dirSink) compact(name string, j *journal) (*os.File, error) {
 	if err := errors.Join(err, f.Sync(), output.Lock(f)); err != nil {
 		return fail(err)
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
+	if err := output.Rename(f.Name(), name); err != nil {
 		return fail(err)
 	}
 	return f, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -182,7 +183,7 @@ func TestVerdicts(t *testing.T) {
 	f = facts(t, tracetest.Corpus(t, "dotnet10", "activities-notpl.nettrace"))
 	assert.Equal(t, Partly, verdict(f, "activities").State)
 	assert.Contains(t, verdict(f, "activities").Text, "without activity ids")
-	assert.Contains(t, verdict(f, "activities").Do, "--providers Lab-Orders:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4")
+	assert.Contains(t, verdict(f, "activities").Do, "--providers "+text.ShellWord("Lab-Orders:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"))
 	f = facts(t, tracetest.Corpus(t, "dotnet10", "activities.nettrace"))
 	assert.Equal(t, Good, verdict(f, "activities").State)
 
@@ -214,7 +215,7 @@ func TestDamage(t *testing.T) {
 		require.NotEqual(t, Good, v.State)
 		if f.Events > 0 {
 			saved++
-			require.Contains(t, v.Do, "it.nettrace' -o clean.nettrace", "the name is quoted")
+			require.Contains(t, v.Do, text.ShellWord(name)+" -o clean.nettrace", "the name is quoted")
 		} else {
 			require.Empty(t, v.Do, "there is nothing to be copied")
 		}

@@ -514,7 +514,7 @@ func (o *File) Commit() error {
 
 // remove removes the temporary file.
 func (o *File) remove() error {
-	err := os.Remove(o.temp)
+	err := patiently(func() error { return os.Remove(o.temp) })
 	Settled(o.temp)
 	return err
 }
@@ -533,11 +533,11 @@ func (o *File) appear() error {
 
 func (o *File) rename() error {
 	if o.replace {
-		return os.Rename(o.temp, o.target)
+		return Rename(o.temp, o.target)
 	}
 	switch err := os.Link(o.temp, o.target); {
 	case err == nil:
-		return os.Remove(o.temp)
+		return patiently(func() error { return os.Remove(o.temp) })
 	case errors.Is(err, fs.ErrExist):
 		return ErrExists
 	}
@@ -545,7 +545,7 @@ func (o *File) rename() error {
 	if _, err := os.Lstat(o.target); err == nil {
 		return ErrExists
 	}
-	return os.Rename(o.temp, o.target)
+	return Rename(o.temp, o.target)
 }
 
 // Close drops the file unless it was committed.

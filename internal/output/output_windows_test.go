@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,4 +34,18 @@ func TestNamelessFile(t *testing.T) {
 	require.NoError(t, f.Close())
 	_, err = os.Lstat(f.Name())
 	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestOpenElsewhere: an output appears though a virus scanner looks at its file just then.
+func TestOpenElsewhere(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.json")
+	f, err := Create(name, &Options{})
+	require.NoError(t, err)
+	_, err = f.Write([]byte("x"))
+	require.NoError(t, err)
+	other, err := os.Open(f.temp)
+	require.NoError(t, err)
+	time.AfterFunc(100*time.Millisecond, func() { other.Close() })
+	require.NoError(t, f.Commit())
+	assert.FileExists(t, name)
 }

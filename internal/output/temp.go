@@ -41,10 +41,13 @@ func NamelessFile(prefix string) (*os.File, error) { return namelessFile(prefix)
 func RemoveTemp(f *os.File) error {
 	defer Settled(f.Name())
 	if !removesOpen {
-		return errors.Join(f.Close(), os.Remove(f.Name()))
+		return errors.Join(f.Close(), patiently(func() error { return os.Remove(f.Name()) }))
 	}
 	return errors.Join(os.Remove(f.Name()), f.Close())
 }
+
+// Rename is os.Rename, but for a file that somebody else has open for a moment, which Windows does not rename.
+func Rename(from, to string) error { return patiently(func() error { return os.Rename(from, to) }) }
 
 // A TempFolder is a temporary folder, with what keeps it.
 type TempFolder struct {
