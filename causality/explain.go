@@ -134,13 +134,12 @@ const (
 type Explainer struct {
 	engine  *Engine
 	o       *ExplainOptions
-	pauses  timeline // of the garbage collector
-	unknown timeline // threads at work, nobody knows for whom
-	turns   turns    // what was left of a processor for each
-	open    int64    // start of the pause that is open
-	paused  bool
-	edges   []edge  // room for walk
-	free    []*work // of those that Forget was told of
+	pauses  map[uint32]*timeline // of the garbage collector, by process
+	open    map[threadKey]int64  // starts of those that are open, by the thread that stops all others
+	unknown timeline             // threads at work, nobody knows for whom
+	turns   turns                // what was left of a processor for each
+	edges   []edge               // room for walk
+	free    []*work              // of those that Forget was told of
 }
 
 // ExplainOptions are those of an Explainer.
@@ -156,7 +155,7 @@ type ExplainOptions struct {
 
 // NewExplainer returns an Explainer with its Engine.
 func NewExplainer(o *ExplainOptions) *Explainer {
-	x := &Explainer{o: o}
+	x := &Explainer{o: o, pauses: map[uint32]*timeline{}, open: map[threadKey]int64{}}
 	eo := o.Options
 	eo.Segment, eo.Started = x.segment, x.started
 	x.engine = NewEngine(&eo)
@@ -167,14 +166,9 @@ func NewExplainer(o *ExplainOptions) *Explainer {
 func (x *Explainer) Add(e *Event) {
 	switch e.Kind {
 	case PauseBegin:
-		if !x.paused {
-			x.open, x.paused = e.Time, true
-		}
+		x.open[threadKey{e.Process, e.Thread}] = e.Time
 	case PauseEnd:
-		if x.paused {
-			x.pauses.add(x.open, e.Time, 0)
-			x.paused = false
-		}
+		x.pauseEnd(e)
 	case HaltEnd:
 		x.turns.halted(e.Time-e.Blocked, e.Time)
 		if e.Stack == 0 && e.ID.IsZero() {
@@ -182,6 +176,23 @@ func (x *Explainer) Add(e *Event) {
 		}
 	}
 	x.engine.Add(e)
+}
+
+// pauseEnd ends the pause that the same thread began. A collector asks for one while the sampler still holds all threads: that
+// they go on then is not the end of it, nor is what another process does.
+func (x *Explainer) pauseEnd(e *Event) {
+	k := threadKey{e.Process, e.Thread}
+	from, open := x.open[k]
+	if !open {
+		return
+	}
+	delete(x.open, k)
+	l := x.pauses[e.Process]
+	if l == nil {
+		l = &timeline{}
+		x.pauses[e.Process] = l
+	}
+	l.add(from, e.Time, 0)
 }
 
 // Finish takes the rest from the Engine.
@@ -247,7 +258,9 @@ func (x *Explainer) Forget(a *Activity) {
 
 // Drop forgets what was at times before one: no activity is explained any more that began before it.
 func (x *Explainer) Drop(before int64) {
-	x.pauses.drop(before)
+	for _, l := range x.pauses {
+		l.drop(before)
+	}
 	x.unknown.drop(before)
 	x.turns.drop(before)
 }
@@ -468,8 +481,10 @@ func (x *Explainer) walk(a *Activity, from, to int64, waits []Span, step func(St
 		v := &a.work.intervals[i]
 		add(v.from, v.to, causeOf[v.state], v.thread)
 	}
-	for _, v := range x.pauses.within(from, to, 0) {
-		add(v.from, v.to, ByGC, 0)
+	if l := x.pauses[a.Process]; l != nil {
+		for _, v := range l.within(from, to, 0) {
+			add(v.from, v.to, ByGC, 0)
+		}
 	}
 	for _, v := range x.unknown.within(from, to, from) {
 		add(v.from, v.to, ByUnknown, 0)

@@ -1,6 +1,8 @@
 package causality
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -211,4 +213,64 @@ func TestCalls(t *testing.T) {
 		assert.Contains(t, []activity.ID{l.id(1, 1), l.id(1, 2)}, c.ID)
 	}
 	assert.Len(t, roots[0].work.calls, 2)
+}
+
+// TestPausesOfThreads: a collector asks for a pause while the sampler still holds all threads, and that these go on then ends
+// no pause of it; nor does a pause of another process stop anyone here.
+func TestPausesOfThreads(t *testing.T) {
+	type what struct {
+		at              int64 // ms
+		process, thread int
+		kind            Kind
+	}
+	for _, c := range []struct {
+		name   string
+		events []what
+		gc     int64 // ms
+	}{
+		{"alone", []what{{20, 1, 5, PauseBegin}, {21, 1, 5, HaltBegin}, {30, 1, 5, PauseEnd}, {30, 1, 5, HaltEnd}}, 10},
+		{"asked for while the sampler holds them", []what{
+			{19, 1, 9, HaltAsked}, {19, 1, 9, HaltBegin}, {20, 1, 5, PauseBegin}, {21, 1, 9, PauseEnd}, {21, 1, 9, HaltEnd},
+			{22, 1, 5, HaltBegin}, {30, 1, 5, PauseEnd}, {30, 1, 5, HaltEnd},
+		}, 10},
+		{"of another process", []what{{20, 2, 5, PauseBegin}, {30, 2, 5, PauseEnd}}, 0},
+		{"of two processes", []what{{20, 2, 5, PauseBegin}, {25, 1, 5, PauseBegin}, {30, 2, 5, PauseEnd}, {33, 1, 5, PauseEnd}}, 8},
+		{"without an end, and again", []what{{20, 1, 5, PauseBegin}, {50, 1, 5, PauseBegin}, {53, 1, 5, PauseEnd}}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			var root *Activity
+			x := NewExplainer(&ExplainOptions{
+				Options: Options{
+					Tree:   l.tree,
+					Role:   func(f stacks.FrameID) Role { return frameRoles[f%100] },
+					Method: func(f stacks.FrameID) uint32 { return f % 100 },
+				},
+				Root: func(a *Activity) bool { root = a; return true },
+			})
+			id, work := l.id(1), l.tree.Add(frameTop, frameOther)
+			events := []Event{{Kind: Start, Process: 1, Thread: 1, ID: id, HasID: true, Name: "Request", Provider: "Lab", Stack: work}}
+			for at := range int64(100) {
+				events = append(events, Event{Kind: Other, Time: at * ms, Process: 1, Thread: 1, ID: id, HasID: true, Stack: work})
+			}
+			for _, w := range c.events {
+				events = append(events, Event{Kind: w.kind, Time: w.at * ms, Process: uint32(w.process), Thread: uint64(w.thread)})
+			}
+			slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+			var log Log
+			for i := range events {
+				log.Add(&events[i])
+			}
+			var e Event
+			for r := log.Read(); r.Next(&e); {
+				x.Add(&e)
+			}
+			x.Finish()
+			require.NotNil(t, root)
+			got, ok := x.Explain(root, 0, 99*ms, nil, false)
+			require.True(t, ok)
+			assert.InDelta(t, float64(c.gc), float64(got.Time.GC)/1e6, 0.01)
+			assert.Equal(t, 99*ms, got.Time.Sum())
+		})
+	}
 }
