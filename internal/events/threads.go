@@ -146,7 +146,7 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, queue *waited
 		if starved > 1 {
 			when = "between " + at(nanos(s.Starving.From)) + " and " + at(nanos(s.Starving.To))
 		}
-		v = append(v, fmt.Sprintf("The pool starved: %s, %s, it found that no work had been taken for half a second, and added a worker. Its workers were blocked, as by Thread.Sleep, locks or events.",
+		v = append(v, fmt.Sprintf("The pool starved: %s, %s, it found that no work had been taken for half a second, and added a worker. Its workers were blocked, as by Thread.Sleep, locks or events, or computed for as long.",
 			count(starved, "time"), when))
 	case c.Partial: // the pool's size is changed on any thread
 	case blocked == 0:

@@ -156,6 +156,9 @@ func (c *ServiceCollector) connection(ev *nettrace.Event) {
 func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 	c.lockWait += l.Wait()
 	k := lockKey{l.Process, cmp.Or(l.Lock, l.Object)}
+	if k.id == 0 {
+		return // before .NET 8 nothing tells which lock it was, nor whether it is that of another wait
+	}
 	if c.byLock == nil {
 		c.byLock = map[lockKey]*lock{}
 	}

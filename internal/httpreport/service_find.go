@@ -142,7 +142,7 @@ func (c *ServiceCollector) starvation(s *Service) {
 		}
 		why := "its threads block in Task.Wait or Task.Result (sync over async)"
 		if len(starved) >= len(blocked) {
-			why = "its threads block (Thread.Sleep, events, locks, synchronous I/O)"
+			why = "nothing takes work for half a second, since its threads block (Thread.Sleep, events, locks, synchronous I/O) or compute for as long"
 		}
 		share := ""
 		if waits {

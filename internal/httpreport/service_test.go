@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // requests returns a collector with n requests of 10 ms, each with a resolution that took
@@ -41,6 +42,20 @@ func TestOutliers(t *testing.T) {
 		s := requests(c.dns...).Finish("a")
 		assert.Equal(t, c.want, s.Figures.DNSOutliers, "%v", c.dns)
 		assert.Equal(t, c.want > 0, len(s.Findings) > 0, "%v", c.dns)
+	}
+}
+
+// TestConvoys: waits that overlap are a convoy where the trace tells that they are for one lock, which it does not before .NET 8.
+func TestConvoys(t *testing.T) {
+	for _, lock := range []uint64{0x550, 0} {
+		c := requests(0, 0, 0)
+		for thread := range uint64(convoyWaits) {
+			c.contention(&runtimeevents.Contention{Process: 1, Thread: thread, Start: 1e8, Stop: 2e8 + int64(thread)*1e7, Lock: lock})
+		}
+		s := c.Finish("a")
+		assert.Equal(t, lock != 0, s.Figures.ConvoyWaits > 0, "lock %#x", lock)
+		assert.Equal(t, lock != 0, len(s.Findings) > 0, "lock %#x", lock)
+		assert.InDelta(t, 3900, s.Figures.LockWaitMs, 0.1)
 	}
 }
 
