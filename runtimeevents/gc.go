@@ -287,13 +287,27 @@ type GCProcess struct {
 	finalizers int64 // start of the finalizers that run
 	tickMark   uint64
 	others     bool // it was suspended for other reasons
+
+	severalHeaps       bool
+	byAsker, bySomeone int // collections on the thread that asked for them, and on another one
 }
 
 // asked is the newest GCTriggered that no collection has answered.
 type asked struct {
 	reason GCReason
 	stack  uint32
+	thread uint64
 }
+
+// A Collector is which of the two collectors of the runtime a process has.
+type Collector uint8
+
+// Collectors.
+const (
+	UnknownCollector     Collector = iota
+	WorkstationCollector           // who asks for a collection makes it
+	ServerCollector                // it has threads of its own, one for each heap
+)
 
 // Pause is the time for which all collections kept all threads still.
 func (p *GCProcess) Pause() (sum int64) {
@@ -308,10 +322,21 @@ func (p *GCProcess) Unclaimed() []*Suspension {
 	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return s.claimed })
 }
 
-// Server reports whether the process had several heaps, which only server GC has.
-func (p *GCProcess) Server() bool {
-	return slices.ContainsFunc(p.Collections, func(g *GC) bool { return g.Heaps > 1 })
+// Collector is which one the process has, as far as the trace tells. Only server GC has several heaps; that it has one says
+// nothing, since server GC adapts their number from .NET 9 on and often needs no more. Then the thread on which collections are
+// made tells.
+func (p *GCProcess) Collector() Collector {
+	switch {
+	case p.severalHeaps || p.bySomeone > p.byAsker:
+		return ServerCollector
+	case p.byAsker > 0:
+		return WorkstationCollector
+	}
+	return UnknownCollector
 }
+
+// Server reports whether it is known to have server GC.
+func (p *GCProcess) Server() bool { return p.Collector() == ServerCollector }
 
 // GCs collects the collections of all processes of a trace. The zero value is ready for use.
 type GCs struct {
@@ -377,7 +402,7 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		p.dynamic(ev)
 	case IDGCTriggered:
 		cur := ev.Cursor()
-		p.asked = &asked{GCReason(cur.U32()), stack}
+		p.asked = &asked{GCReason(cur.U32()), stack, ev.ThreadID}
 	case IDAllocationTick:
 		if a, err := ReadAllocationTick(ev); err == nil {
 			p.Ticks++
@@ -471,6 +496,11 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	p.tickMark = p.TickBytes
 	if p.asked != nil && p.asked.reason == g.Reason {
 		g.Stack = p.asked.stack
+		if p.asked.thread == ev.ThreadID {
+			p.byAsker++
+		} else {
+			p.bySomeone++
+		}
 	}
 	p.asked = nil
 	c.claim(p, g)
@@ -587,6 +617,7 @@ func (p *GCProcess) globalHistory(ev *nettrace.Event) {
 	if cur.Err() != nil {
 		return
 	}
+	p.severalHeaps = p.severalHeaps || heaps > 1
 	g := p.newest
 	if mechanisms&mechanismConcurrent != 0 {
 		g = p.background

@@ -59,6 +59,31 @@ func TestOtherSuspensions(t *testing.T) {
 	assert.Equal(t, []int64{300, Unknown}, []int64{got[1].Start, got[1].Restarted})
 }
 
+// TestCollector: server GC that adapts the number of its heaps may have one, and then only the thread that collects tells it from
+// workstation GC.
+func TestCollector(t *testing.T) {
+	triggered := func(at int64, tid uint64) step { return step{at, IDGCTriggered, tid, []any{uint32(0), uint16(0)}} }
+	several := history(30, 0)
+	several.fields[1] = uint32(2)
+	for name, c := range map[string]struct {
+		steps []step
+		want  Collector
+	}{
+		"who asked collects":             {[]step{triggered(10, 1), gcStart(20, 1, 1, 0, NonConcurrentGC), history(30, 0)}, WorkstationCollector},
+		"another thread collects":        {[]step{triggered(10, 1), gcStart(20, 2, 1, 0, NonConcurrentGC), history(30, 0)}, ServerCollector},
+		"several heaps":                  {[]step{gcStart(20, 1, 1, 0, NonConcurrentGC), several}, ServerCollector},
+		"one heap, and nobody asked":     {[]step{gcStart(20, 1, 1, 0, NonConcurrentGC), history(30, 0)}, UnknownCollector},
+		"asked for by another reason":    {[]step{{10, IDGCTriggered, 1, []any{uint32(1), uint16(0)}}, gcStart(20, 2, 1, 0, NonConcurrentGC)}, UnknownCollector},
+		"the start that it was for lost": {[]step{triggered(1, 3), gcStart(5, 3, 1, 0, NonConcurrentGC), triggered(10, 1), gcStart(20, 2, 3, 0, NonConcurrentGC)}, WorkstationCollector},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := collect(c.steps)
+			assert.Equal(t, c.want, p.Collector())
+			assert.Equal(t, c.want == ServerCollector, p.Server())
+		})
+	}
+}
+
 func TestPauses(t *testing.T) {
 	type want struct {
 		number     uint32

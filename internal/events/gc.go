@@ -376,7 +376,7 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	s := sums.stats
 	s.K, s.PID, s.Count = "stats", p.PID, p.list.Len()
 	s.Finalized, s.Finalizing, s.Duration = p.Finalized, text.Millis(p.Finalizing), text.Millis(c.End)
-	s.Server = s.Heaps > 1
+	s.Server = p.Server()
 	t := sums.all().pauses.spread()
 	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(sums.all().inside), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
 	var other int64
@@ -415,7 +415,7 @@ func (s *gcStats) allocates(p *gcProcess, sums *gcSums, c *Context) {
 func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) {
 	other := "" // of no collection
 	if s.OtherPause > 0.01*s.Pause {
-		other = fmt.Sprintf("All threads were stopped for another %s (%s) for collections that the trace does not hold, or that GC.TryStartNoGCRegion counts.",
+		other = fmt.Sprintf("All threads were stopped for another %s (%s) for collections that the trace does not hold or that GC.TryStartNoGCRegion counts, or while server GC changed the number of its heaps.",
 			duration(nanos(s.OtherPause)), percent(s.OtherPause, text.Millis(c.End)))
 	}
 	if s.Count == 0 {
@@ -436,14 +436,20 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 	if s.MaxPause >= 100 {
 		judged += " The longest pause can be felt."
 	}
-	kind := "workstation"
-	if s.Server {
-		kind = fmt.Sprintf("server GC, %d heaps", s.Heaps)
+	kind := ""
+	switch p.Collector() {
+	case runtimeevents.WorkstationCollector:
+		kind = " (workstation)"
+	case runtimeevents.ServerCollector:
+		kind = " (server GC)"
+		if s.Heaps > 0 {
+			kind = fmt.Sprintf(" (server GC, %s)", count(int(s.Heaps), "heap"))
+		}
 	}
 	timed := sums.all().pauses.times.Len()
 	if timed > 0 {
 		v = append(v,
-			fmt.Sprintf("%s (%s) stopped all threads for %s, %s of %s. %s", count(timed, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
+			fmt.Sprintf("%s%s stopped all threads for %s, %s of %s. %s", count(timed, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
 			fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
 				duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
 	}

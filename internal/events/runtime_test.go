@@ -555,3 +555,14 @@ func TestCallerIsWhoCalledTheMachinery(t *testing.T) {
 	assert.Equal(t, "System.Private.CoreLib!System.GC.Collect()", caller([]string{"System.Private.CoreLib!System.GC.Collect()"}), "nothing else is there")
 	assert.Empty(t, caller(nil))
 }
+
+// That a process has one heap does not tell that it has workstation GC; who makes the collections does.
+func TestCollectorIsTold(t *testing.T) {
+	of := func(id int) string {
+		return writeRuntime(t, readReport(t, "gc", KindGC, RuntimeOptions{Wants: func(ev *nettrace.Event) bool {
+			return ev.Metadata.Provider != nettrace.ProviderRuntime || ev.Metadata.EventID != id
+		}}), "text", 0)
+	}
+	assert.Contains(t, of(-1), "collections (workstation) stopped")
+	assert.Contains(t, of(runtimeevents.IDGCTriggered), "collections stopped")
+}
