@@ -21,6 +21,8 @@ type Contention struct {
 	Object   uint64 // address of the object at that time: collections move it; 0 before .NET 8
 	Owner    uint64 // OS id of the thread that held it; 0: not told, or it had let go already
 	Stack    uint32
+
+	over bool // events of the thread were lost since: a stop may be that of another one
 }
 
 // Wait is the time waited, 0 if the stop is missing.
@@ -45,6 +47,11 @@ func (*Contentions) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDC
 // start on the thread, which a thread that still waited could not have; then Stop is
 // Unknown.
 func (l *Contentions) Event(ev *nettrace.Event, ns int64, stack uint32) *Contention {
+	if ev.Lost > 0 {
+		if open := l.open[captureOf(ev)]; open != nil {
+			open.over = true
+		}
+	}
 	switch runtimeID(ev) {
 	case IDContentionStart:
 		return l.start(ev, ns, stack)
@@ -79,17 +86,26 @@ func (l *Contentions) stop(ev *nettrace.Event, ns int64) *Contention {
 		return nil
 	}
 	delete(l.open, keyOf(ev))
-	open.Stop = ns
+	duration := Unknown
 	if ev.Version >= 1 {
 		c := ev.Cursor()
 		c.U8()
 		c.U16()
 		if d := c.F64(); c.Err() == nil && d >= 0 && d < 1<<62 {
-			open.Duration = int64(d)
+			duration = int64(d)
 		}
 	}
+	if open.over && (duration == Unknown || max(ns-open.Start-duration, open.Start+duration-ns) > max(clocksDiffer, duration/20)) {
+		l.StopsWithoutStart++
+		return open
+	}
+	open.Stop, open.Duration = ns, duration
 	return open
 }
+
+// clocksDiffer is how far, ns, the runtime's own measure of a wait may be from the time between its events: a thread may lose
+// its processor in between.
+const clocksDiffer = 1e6
 
 // Open returns the contentions that have no stop so far, in order of their starts.
 func (l *Contentions) Open() []*Contention {
@@ -127,6 +143,9 @@ func (*Waits) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDWaitSta
 
 // Event takes an event and returns the wait that it ends, if any.
 func (w *Waits) Event(ev *nettrace.Event, ns int64, stack uint32) *Wait {
+	if ev.Lost > 0 {
+		delete(w.open, captureOf(ev)) // a stop may be that of another one
+	}
 	key := keyOf(ev)
 	open := w.open[key]
 	switch runtimeID(ev) {

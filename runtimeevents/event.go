@@ -69,6 +69,9 @@ type threadKey struct {
 
 func keyOf(ev *nettrace.Event) threadKey { return threadKey{ev.ProcessID, ev.ThreadID} }
 
+// captureOf is the thread that wrote the event, of which some may be lost.
+func captureOf(ev *nettrace.Event) threadKey { return threadKey{ev.ProcessID, ev.CaptureThreadID} }
+
 // nameOf returns the text for a number of an enumeration, which newer runtimes extend.
 func nameOf(names []string, n uint32) string {
 	if uint64(n) < uint64(len(names)) {

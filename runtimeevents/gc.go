@@ -27,6 +27,9 @@ var gcReasons = []string{
 	"InducedLowMemory", "InducedCompacting", "LowMemoryHost", "PMFullGC", "LowMemoryHostBlocking", "BGCTuningSOH", "BGCTuningLOH", "BGCStepping", "InducedAggressive",
 }
 
+// gcFull is that of a collection of all generations right behind one that was not enough.
+const gcFull GCReason = 12
+
 func (r GCReason) String() string { return nameOf(gcReasons, uint32(r)) }
 
 // Induced reports whether code called GC.Collect or the like.
@@ -119,11 +122,13 @@ type GC struct {
 	Pauses []*Suspension // those of this collection; the outer one of an inner collection too
 	Marks  []Marked
 
-	inner    []*GC // those that ran in these pauses
-	within   *GC   // the collection in whose pause this one ran
-	running  int   // collections inside that have not ended
-	recorded bool  // GlobalHeapHistory came
-	unsized  bool  // it ended, and the next Heap stats of its thread are its own
+	inner    []*GC  // those that ran in these pauses
+	within   *GC    // the collection in whose pause this one ran
+	running  int    // collections inside that have not ended
+	recorded bool   // GlobalHeapHistory came
+	told     uint32 // heaps whose history came
+	doubtful bool   // events were lost since: it may be over
+	unsized  bool   // it ended, and the next Heap stats of its thread are its own
 }
 
 // A Collection is what a collection's own events tell of it, but for its marks. It holds no pointers.
@@ -159,10 +164,13 @@ type Collection struct {
 }
 
 // PauseTold reports whether the trace holds all of the pause. It lacks the restart where it ends within the pause, or lost
-// events, and the suspension where it begins within it.
+// events, and the suspension where it begins within it. A background collection that has ended had two.
 func (g *GC) PauseTold() bool {
 	if g.within != nil {
 		return g.End != Unknown
+	}
+	if g.lacksPause() {
+		return false
 	}
 	return len(g.Pauses) > 0 && !slices.ContainsFunc(g.Pauses, func(s *Suspension) bool { return s.Restart == Unknown })
 }
@@ -186,6 +194,16 @@ func (g *GC) PauseIn(from, until int64) (sum int64) {
 		}
 	}
 	return max(0, sum)
+}
+
+// lacksPause reports whether it is a background collection with less than the two pauses that those have.
+func (g *GC) lacksPause() bool {
+	return g.Type == BackgroundGC && g.Concurrent && g.End != Unknown && len(g.Pauses) < 2
+}
+
+// PauseStartTold reports whether the trace tells when the first pause began.
+func (g *GC) PauseStartTold() bool {
+	return g.within != nil || len(g.Pauses) > 0 && g.Pauses[0].Start <= g.Start
 }
 
 // PauseStart is the start of the first suspension, or of the collection itself.
@@ -217,9 +235,9 @@ func (g *GC) WakingTold() bool {
 	return g.each(func(s *Suspension) bool { return s.Restart != Unknown && s.Restarted != Unknown })
 }
 
-// each reports whether there are pauses, be they another one's, and all of its own are so.
+// each reports whether there are pauses, be they another one's, and all of its own are known and so.
 func (g *GC) each(so func(*Suspension) bool) bool {
-	return (g.within != nil || len(g.Pauses) > 0) && !slices.ContainsFunc(g.Pauses, func(s *Suspension) bool { return !so(s) })
+	return (g.within != nil || len(g.Pauses) > 0 && !g.lacksPause()) && !slices.ContainsFunc(g.Pauses, func(s *Suspension) bool { return !so(s) })
 }
 
 // Waking is the time from the start of the restart to its end, which is in no pause.
@@ -319,7 +337,7 @@ func (p *GCProcess) Pause() (sum int64) {
 
 // Unclaimed are the suspensions for a collection that no collection was seen in.
 func (p *GCProcess) Unclaimed() []*Suspension {
-	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return s.claimed })
+	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return s.by != nil })
 }
 
 // Collector is which one the process has, as far as the trace tells. Only server GC has several heaps; that it has one says
@@ -372,8 +390,11 @@ func (c *GCs) process(pid int) *GCProcess {
 	return p
 }
 
-// Event takes an event.
+// Event takes an event. It should have all events, also those of other providers: they may tell that some were lost.
 func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	if ev.Lost > 0 {
+		c.lost(ev)
+	}
 	id := runtimeID(ev)
 	switch id {
 	case IDSuspendEEBegin, IDSuspendEEEnd, IDRestartEEBegin, IDRestartEEEnd:
@@ -389,7 +410,7 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	p := c.process(ev.ProcessID)
 	switch id {
 	case IDGCEnd:
-		p.end(ev, ns)
+		c.end(p, ev, ns)
 	case IDHeapStats:
 		p.heapStats(ev)
 	case IDGlobalHeapHistory:
@@ -443,7 +464,14 @@ func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
 	if done := c.suspensions.Event(ev, ns); done != nil {
 		c.suspended(p, done)
 	}
-	if runtimeID(ev) != IDSuspendEEBegin {
+	switch runtimeID(ev) {
+	case IDSuspendEEBegin:
+	case IDSuspendEEEnd:
+		if s := c.suspensions.open[keyOf(ev)]; s != nil && s.Reason == SuspendForGC {
+			p.forget()
+		}
+		return
+	default:
 		return
 	}
 	// A background collection's later pause names it.
@@ -453,7 +481,7 @@ func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
 		}
 		if g := p.backgroundOf(s.Count); g != nil {
 			g.Pauses = append(g.Pauses, s)
-			s.claimed = true
+			s.by = g
 		}
 	}
 }
@@ -468,7 +496,7 @@ func (p *GCProcess) backgroundOf(number uint32) *GC {
 
 func (c *GCs) suspended(p *GCProcess, s *Suspension) {
 	if s.ForGC() {
-		if c.Settled == nil || !s.claimed {
+		if c.Settled == nil || s.by == nil {
 			p.Suspensions = append(p.Suspensions, s)
 		}
 		return
@@ -503,6 +531,8 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 		}
 	}
 	p.asked = nil
+	p.history = nil
+	p.forget()
 	c.claim(p, g)
 	c.settle(p)
 	p.Collections = append(p.Collections, g)
@@ -535,29 +565,45 @@ func (c *GCs) settled(p *GCProcess, g *GC) bool {
 	return true
 }
 
-// claim gives g the suspension it started in, or makes it the inner one of another collection's.
+// claim gives g the suspension it started in, or makes it the inner one of another collection's: of a background one that goes
+// on, or of one after which all was collected at once.
 func (c *GCs) claim(p *GCProcess, g *GC) {
 	for _, s := range slices.Backward(c.suspensions.Open(p.PID)) {
-		if s.Reason != SuspendForGC || s.Suspended == Unknown || s.Restart != Unknown {
+		if s.Reason != SuspendForGC || s.Suspended == Unknown || s.Restart != Unknown || s.over {
 			continue
 		}
-		for _, outer := range slices.Backward(p.open) {
-			if slices.Contains(outer.Pauses, s) {
-				g.within = outer
-				outer.inner = append(outer.inner, g)
-				outer.running++
-				return
-			}
+		switch outer := s.by; {
+		case outer == nil:
+			g.Pauses = append(g.Pauses, s)
+			s.by = g
+		case g.Reason != gcFull && (outer.Type != BackgroundGC || outer.End != Unknown || g.Type == ForegroundGC || g.Number != outer.Number+1):
+			s.over = true // events were lost: its restart, and the suspension of g
+			continue
+		default:
+			g.within = outer
+			outer.inner = append(outer.inner, g)
+			outer.running++
 		}
-		g.Pauses = append(g.Pauses, s)
-		s.claimed = true
 		return
 	}
 }
 
-func (p *GCProcess) end(ev *nettrace.Event, ns int64) {
+// missed takes the end of a collection whose start was lost: the suspension that seems to go on may be over since long.
+func (c *GCs) missed(p *GCProcess, number uint32) {
+	p.asked = nil
+	for _, s := range c.suspensions.Open(p.PID) {
+		if s.by != nil && s.by.Number < number && s.Restart == Unknown {
+			s.over = true
+		}
+	}
+}
+
+func (c *GCs) end(p *GCProcess, ev *nettrace.Event, ns int64) {
 	cur := ev.Cursor()
 	number := cur.U32()
+	if cur.Err() != nil {
+		return
+	}
 	for i, g := range slices.Backward(p.open) {
 		if g.Number != number {
 			continue
@@ -574,6 +620,32 @@ func (p *GCProcess) end(ev *nettrace.Event, ns int64) {
 		p.ended[ev.ThreadID] = g
 		return
 	}
+	c.missed(p, number)
+}
+
+// lost takes that a thread wrote events that were lost: what it has begun may be over, and more may have begun.
+func (c *GCs) lost(ev *nettrace.Event) {
+	c.suspensions.lost(captureOf(ev))
+	p := c.byPID[ev.ProcessID]
+	if p == nil {
+		return
+	}
+	p.history, p.asked = nil, nil
+	if before := p.ended[ev.CaptureThreadID]; before != nil {
+		before.unsized = false
+		delete(p.ended, ev.CaptureThreadID)
+	}
+	for _, g := range p.open {
+		g.doubtful = true
+	}
+}
+
+// forget gives up what collections that have ended were still to tell: another one begins.
+func (p *GCProcess) forget() {
+	for _, g := range p.ended {
+		g.unsized = false
+	}
+	clear(p.ended)
 }
 
 // heapStats takes what GCHeapStats tells: it follows GCEnd on its thread.
@@ -610,32 +682,32 @@ func (p *GCProcess) globalHistory(ev *nettrace.Event) {
 	cur := ev.Cursor()
 	cur.U64() // FinalYoungestDesired
 	heaps := cur.U32()
-	cur.U32() // CondemnedGeneration
+	generation := cur.U32()
 	cur.U32() // Gen0ReductionCount
-	cur.U32() // Reason
+	reason := GCReason(cur.U32())
 	mechanisms := Mechanisms(cur.U32())
 	if cur.Err() != nil {
 		return
 	}
 	p.severalHeaps = p.severalHeaps || heaps > 1
-	g := p.newest
-	if mechanisms&mechanismConcurrent != 0 {
+	g, concurrent := p.newest, mechanisms&mechanismConcurrent != 0
+	if concurrent {
 		g = p.background
 	}
-	if g == nil || g.recorded {
-		p.history = nil
+	if g == nil || g.recorded || !concurrent && (g.End != Unknown || g.doubtful) || generation != g.Generation || reason != g.Reason {
+		p.history = nil // that of a collection whose start was lost
 		return
 	}
 	p.history = g
 	g.recorded = true
-	g.Heaps, g.Mechanisms, g.Concurrent = heaps, mechanisms, mechanisms&mechanismConcurrent != 0
+	g.Heaps, g.Mechanisms, g.Concurrent = heaps, mechanisms, concurrent
 	if ev.Version >= 2 {
 		cur.U16()
 		g.PauseMode, g.MemoryPressure = PauseMode(cur.U32()), cur.U32()
 	}
 }
 
-// perHeapHistory takes PerHeapHistory of version 3: those of all heaps follow the global one.
+// perHeapHistory takes PerHeapHistory of version 3: those of all heaps follow the global one, in order. Sums are told if none is missing.
 func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 	g := p.history
 	if g == nil || ev.Version < 3 {
@@ -646,12 +718,13 @@ func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 	for range 6 {
 		cur.Pointer()
 	}
-	for range 6 {
-		cur.U32() // efficiency, two sets of reasons, two of mechanisms, the heap's index
+	for range 5 {
+		cur.U32() // efficiency, two sets of reasons, two of mechanisms
 	}
+	heap := cur.U32()
 	cur.Pointer() // ExtraGen0Commit
 	n := int(cur.U32())
-	if n > Generations || cur.Err() != nil {
+	if n > Generations || cur.Err() != nil || heap != g.told {
 		return
 	}
 	var gens [Generations]Generation
@@ -668,7 +741,8 @@ func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 	if cur.Err() != nil {
 		return
 	}
-	g.HasHistory = true
+	g.told++
+	g.HasHistory = g.told >= g.Heaps
 	for i := range gens {
 		to, h := &g.Gen[i], &gens[i]
 		to.Before += h.Before
@@ -717,7 +791,10 @@ func (p *GCProcess) dynamic(ev *nettrace.Event) {
 		return
 	}
 	g := p.open[len(p.open)-1]
-	if g.CommittedBefore == 0 {
+	if g.doubtful {
+		return
+	}
+	if g.CommittedBefore == 0 && !g.recorded {
 		g.CommittedBefore = used
 	} else {
 		g.CommittedAfter = used

@@ -26,8 +26,8 @@ func gcEnd(at int64, tid uint64, number uint32) step {
 	return step{at, IDGCEnd, tid, []any{number, uint32(0), uint16(0)}}
 }
 func mark(at int64, tid uint64, id int) step { return step{at, id, tid, []any{uint16(0)}} }
-func history(at int64, mechanisms uint32) step {
-	return step{at, IDGlobalHeapHistory, 9, []any{uint64(0), uint32(1), uint32(0), uint32(0), uint32(0), mechanisms, uint16(0)}}
+func history(at int64, generation, mechanisms uint32) step {
+	return step{at, IDGlobalHeapHistory, 9, []any{uint64(0), uint32(1), generation, uint32(0), uint32(0), mechanisms, uint16(0)}}
 }
 
 func collect(steps []step) *GCProcess {
@@ -59,20 +59,88 @@ func TestOtherSuspensions(t *testing.T) {
 	assert.Equal(t, []int64{300, Unknown}, []int64{got[1].Start, got[1].Restarted})
 }
 
+// TestPausesThatAreNotTold: where events were lost, what seems to be one suspension is two.
+func TestPausesThatAreNotTold(t *testing.T) {
+	const lost = -1 // events of the thread of the next step, before it
+	full := gcStart(150, 1, 2, 2, NonConcurrentGC)
+	full.fields[2] = uint32(gcFull)
+	for name, c := range map[string]struct {
+		steps []step
+		want  []int64 // pauses of the collections; lost: not told
+	}{
+		"the restart, and the beginning of the next": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(130, 1, 1),
+				mark(310, 1, IDSuspendEEEnd), gcStart(320, 1, 2, 0, NonConcurrentGC), gcEnd(330, 1, 2), mark(340, 1, IDRestartEEBegin),
+			}, []int64{lost, lost},
+		},
+		"the restart, and all of the next suspension": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(130, 1, 1),
+				gcStart(320, 1, 2, 0, NonConcurrentGC), gcEnd(330, 1, 2), mark(340, 1, IDRestartEEBegin),
+			}, []int64{lost, lost},
+		},
+		"another thread stops all before the restart": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(130, 1, 1),
+				suspend(200, 2, 0, 0), mark(210, 2, IDSuspendEEEnd), mark(220, 2, IDRestartEEBegin), mark(230, 2, IDRestartEEEnd), mark(340, 1, IDRestartEEBegin),
+			}, []int64{lost},
+		},
+		"the numbers tell": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(130, 1, 1),
+				{lost, IDRestartEEBegin, 1, []any{uint16(0)}},
+			}, []int64{lost},
+		},
+		"the second pause of a background collection": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, IDRestartEEBegin), mark(131, 1, IDRestartEEEnd),
+				gcEnd(400, 3, 1),
+			}, []int64{lost},
+		},
+		"none: all are collected at once after a collection that was not enough": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 1, NonConcurrentGC), gcEnd(130, 1, 1),
+				full, gcEnd(180, 1, 2), mark(190, 1, IDRestartEEBegin), mark(191, 1, IDRestartEEEnd),
+			}, []int64{60, 30},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var cs GCs
+			for _, s := range c.steps {
+				ev := event(s.id, 1, s.tid, s.fields...)
+				if ev.CaptureThreadID = s.tid; s.at == lost {
+					ev.Lost, s.at = 7, 500
+				}
+				cs.Event(ev, s.at, 0)
+			}
+			procs := cs.Finish()
+			require.Len(t, procs, 1)
+			var got []int64
+			for _, g := range procs[0].Collections {
+				if got = append(got, lost); g.PauseTold() {
+					got[len(got)-1] = g.Pause()
+				}
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
 // TestCollector: server GC that adapts the number of its heaps may have one, and then only the thread that collects tells it from
 // workstation GC.
 func TestCollector(t *testing.T) {
 	triggered := func(at int64, tid uint64) step { return step{at, IDGCTriggered, tid, []any{uint32(0), uint16(0)}} }
-	several := history(30, 0)
+	several := history(30, 0, 0)
 	several.fields[1] = uint32(2)
 	for name, c := range map[string]struct {
 		steps []step
 		want  Collector
 	}{
-		"who asked collects":             {[]step{triggered(10, 1), gcStart(20, 1, 1, 0, NonConcurrentGC), history(30, 0)}, WorkstationCollector},
-		"another thread collects":        {[]step{triggered(10, 1), gcStart(20, 2, 1, 0, NonConcurrentGC), history(30, 0)}, ServerCollector},
+		"who asked collects":             {[]step{triggered(10, 1), gcStart(20, 1, 1, 0, NonConcurrentGC), history(30, 0, 0)}, WorkstationCollector},
+		"another thread collects":        {[]step{triggered(10, 1), gcStart(20, 2, 1, 0, NonConcurrentGC), history(30, 0, 0)}, ServerCollector},
 		"several heaps":                  {[]step{gcStart(20, 1, 1, 0, NonConcurrentGC), several}, ServerCollector},
-		"one heap, and nobody asked":     {[]step{gcStart(20, 1, 1, 0, NonConcurrentGC), history(30, 0)}, UnknownCollector},
+		"one heap, and nobody asked":     {[]step{gcStart(20, 1, 1, 0, NonConcurrentGC), history(30, 0, 0)}, UnknownCollector},
 		"asked for by another reason":    {[]step{{10, IDGCTriggered, 1, []any{uint32(1), uint16(0)}}, gcStart(20, 2, 1, 0, NonConcurrentGC)}, UnknownCollector},
 		"the start that it was for lost": {[]step{triggered(1, 3), gcStart(5, 3, 1, 0, NonConcurrentGC), triggered(10, 1), gcStart(20, 2, 3, 0, NonConcurrentGC)}, WorkstationCollector},
 	} {
@@ -103,7 +171,7 @@ func TestPauses(t *testing.T) {
 			[]step{
 				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, IDRestartEEBegin), mark(131, 1, IDRestartEEEnd),
 				suspend(200, 1, 1, 1), mark(210, 1, IDSuspendEEEnd), gcStart(220, 1, 2, 0, ForegroundGC), gcEnd(240, 1, 2), mark(250, 1, IDRestartEEBegin), mark(251, 1, IDRestartEEEnd),
-				suspend(300, 3, 6, 1), mark(310, 3, IDSuspendEEEnd), mark(325, 3, IDRestartEEBegin), mark(326, 3, IDRestartEEEnd), gcEnd(400, 3, 1), history(410, 1),
+				suspend(300, 3, 6, 1), mark(310, 3, IDSuspendEEEnd), mark(325, 3, IDRestartEEBegin), mark(326, 3, IDRestartEEEnd), gcEnd(400, 3, 1), history(410, 2, 1),
 			},
 			[]want{{1, 30 + 25, true}, {2, 50, false}}, 0,
 		},
@@ -116,7 +184,7 @@ func TestPauses(t *testing.T) {
 		},
 		"a background collection that falls back to blocking": {
 			[]step{
-				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), history(150, 2), gcEnd(170, 1, 1),
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), history(150, 2, 2), gcEnd(170, 1, 1),
 				mark(200, 1, IDRestartEEBegin), mark(210, 1, IDRestartEEEnd),
 			},
 			[]want{{1, 100, false}}, 0,
@@ -193,7 +261,7 @@ func TestFreeSpaceOfWhatIsNotCollected(t *testing.T) {
 	heap = append(heap, gen(397839176, 118181776, 32016)...)            // not told
 	heap = append(heap, gen(26593136, 7452336, 1536, 26593136, 700)...) // told
 	p := collect([]step{
-		suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(170, 1, 1), history(180, 0),
+		suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 0, NonConcurrentGC), gcEnd(170, 1, 1), history(180, 0, 0),
 	})
 	require.Len(t, p.Collections, 1)
 	p.history = p.Collections[0]

@@ -33,7 +33,8 @@ type Suspension struct {
 	Restart   int64 // RestartEEBegin
 	Restarted int64 // RestartEEEnd
 
-	claimed bool // by a collection
+	by   *GC  // that claimed it
+	over bool // its restart was lost
 }
 
 // ForGC reports whether a collection was the reason.
@@ -53,8 +54,11 @@ type Suspensions struct {
 }
 
 // Event takes an event and returns the suspension that it ends, if any: a RestartEEEnd, or
-// a new suspension on a thread whose last one lacks its end.
+// one of another suspension on a thread whose last one lacks its end.
 func (s *Suspensions) Event(ev *nettrace.Event, ns int64) *Suspension {
+	if ev.Lost > 0 {
+		s.lost(captureOf(ev))
+	}
 	id := runtimeID(ev)
 	switch id {
 	case IDSuspendEEBegin:
@@ -64,21 +68,53 @@ func (s *Suspensions) Event(ev *nettrace.Event, ns int64) *Suspension {
 		return nil
 	}
 	key := keyOf(ev)
+	if id == IDSuspendEEEnd {
+		s.stand(key)
+	}
 	open := s.open[key]
 	if open == nil {
 		return nil
 	}
 	switch id {
 	case IDSuspendEEEnd:
+		if open.Suspended != Unknown || open.Restart != Unknown { // of another one, whose beginning was lost
+			delete(s.open, key)
+			return open
+		}
 		open.Suspended = ns
 	case IDRestartEEBegin:
-		open.Restart = ns
+		if open.Restart != Unknown {
+			delete(s.open, key)
+			return open
+		}
+		if !open.over {
+			open.Restart = ns
+		}
 	case IDRestartEEEnd:
-		open.Restarted = ns
+		if !open.over {
+			open.Restarted = ns
+		}
 		delete(s.open, key)
 		return open
 	}
 	return nil
+}
+
+// lost takes that a thread wrote events that were lost: an end may be that of another one.
+func (s *Suspensions) lost(key threadKey) {
+	if o := s.open[key]; o != nil {
+		o.over = true
+	}
+}
+
+// stand notes that all threads of a process stand still since a thread asked for it. Only one can have that at a time: the
+// restarts of others were lost.
+func (s *Suspensions) stand(key threadKey) {
+	for k, o := range s.open {
+		if k.pid == key.pid && k != key && o.Suspended != Unknown && o.Restart == Unknown {
+			o.over = true
+		}
+	}
 }
 
 func (s *Suspensions) begin(ev *nettrace.Event, ns int64) (unfinished *Suspension) {

@@ -21,7 +21,7 @@ type gcRecord struct {
 
 // gcTimes are those that a collection took, ns.
 type gcTimes struct {
-	pause, pauseStart, suspend, waking int64 // of the last two Unknown where not told
+	pause, pauseStart, suspend, waking int64 // of the last three Unknown where not told
 	inside                             int64 // of pause, what lies in the time that is wanted
 	untold                             bool  // the trace lacks the start or the end of the pause, which then is 0
 }
@@ -37,6 +37,9 @@ func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
 	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.bounds()), !g.PauseTold()}}
 	if r.untold {
 		r.pause, r.inside = 0, 0
+	}
+	if !g.PauseStartTold() {
+		r.pauseStart = runtimeevents.Unknown
 	}
 	if !g.SuspendTold() {
 		r.suspend = runtimeevents.Unknown
@@ -92,7 +95,7 @@ type gcRow struct {
 	ReasonNumber  uint32            `json:"reason_number"`
 	Induced       bool              `json:"induced"`
 	Start         float64           `json:"start_ms"`
-	PauseStart    float64           `json:"pause_start_ms"`
+	PauseStart    *float64          `json:"pause_start_ms,omitempty"`
 	Pause         *float64          `json:"pause_ms,omitempty"` // nil: the trace lacks its start or end
 	Suspend       *float64          `json:"suspend_ms,omitempty"`
 	Waking        *float64          `json:"waking_ms,omitempty"`
@@ -183,7 +186,7 @@ func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 	row := gcRow{
 		K: "gc", PID: pid, Number: g.Number, Generation: g.Generation, Type: g.Type.String(), Concurrent: g.Concurrent,
 		Reason: g.Reason.String(), ReasonNumber: uint32(g.Reason), Induced: g.Reason.Induced(),
-		Start: text.Millis(g.Start), PauseStart: text.Millis(g.pauseStart), Suspend: told(g.suspend), Waking: told(g.waking),
+		Start: text.Millis(g.Start), PauseStart: told(g.pauseStart), Suspend: told(g.suspend), Waking: told(g.waking),
 		Heaps: g.Heaps, Mechanisms: strings.Join(g.Mechanisms.Names(), ", "), Pressure: g.MemoryPressure, Frames: c.frames(g.Stack),
 	}
 	if !g.untold {

@@ -18,7 +18,7 @@ type methodRow struct {
 	Module     string   `json:"module,omitempty"`
 	Tier       string   `json:"tier"`
 	Version    uint64   `json:"version"`
-	IL         uint32   `json:"il_bytes"`
+	IL         *uint32  `json:"il_bytes,omitempty"` // nil: the trace lacks the start
 	Native     uint32   `json:"native_bytes"`
 	Compile    *float64 `json:"compile_ms,omitempty"`
 	Start      *float64 `json:"start_ms,omitempty"`
@@ -81,11 +81,11 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		row := func(i int) any {
 			m := by[pid][i]
 			row := methodRow{
-				K: "method", PID: pid, Name: m.Name, Module: named(m), Tier: m.Tier.String(), Version: m.Version, IL: m.IL, Native: m.Native,
+				K: "method", PID: pid, Name: m.Name, Module: named(m), Tier: m.Tier.String(), Version: m.Version, Native: m.Native,
 				TID: m.Thread, Background: m.Background(), Dynamic: m.Dynamic, CodeBytes: m.CodeBytes, ReadOnly: m.ReadOnly,
 			}
 			if m.Start >= 0 {
-				row.Start, row.Compile = told(m.Start), told(m.Time())
+				row.Start, row.Compile, row.IL = told(m.Start), told(m.Time()), &m.IL
 			}
 			return row
 		}

@@ -424,7 +424,7 @@ func TestDigitsOfSums(t *testing.T) {
 
 // Compilations of which the trace does not hold the start took no time that is known, not 0.
 func TestCompilationsWithoutTime(t *testing.T) {
-	of := func(most int) string { // leaves out the starts behind the first
+	of := func(most int, format ...string) string { // leaves out the starts behind the first
 		n := 0
 		return writeRuntime(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: func(ev *nettrace.Event) bool {
 			if ev.Metadata.Provider == nettrace.ProviderRuntime && ev.Metadata.EventID == runtimeevents.IDMethodJittingStarted {
@@ -432,7 +432,7 @@ func TestCompilationsWithoutTime(t *testing.T) {
 				return n <= most
 			}
 			return true
-		}}), "text", 0)
+		}}), append(format, "text")[0], 0)
 	}
 	none := of(0)
 	assert.Contains(t, none, "574 methods compiled; how long that took was not recorded.")
@@ -440,6 +440,7 @@ func TestCompilationsWithoutTime(t *testing.T) {
 	assert.NotContains(t, none, "Slowest\n")
 	assert.Contains(t, of(500), "Not known: how long 74 of them took; the trace lacks their start.")
 	assert.NotContains(t, of(574), "Not known")
+	assert.Equal(t, 500+1, strings.Count(of(500, "ndjson"), `"il_bytes":`), "the start tells it, and the sum")
 }
 
 // A pause whose end the trace lacks is not one of 0 ms.

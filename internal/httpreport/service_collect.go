@@ -90,6 +90,10 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 		c.sampled = true
 		return nil
 	}
+	if ev.Lost > 0 && ev.Metadata.Provider != nettrace.ProviderRuntime { // what was lost may be the runtime's
+		c.locks.Event(ev, 0, 0)
+		c.pauses.Event(ev, 0)
+	}
 	switch ev.Metadata.Provider {
 	case nettrace.ProviderRuntime:
 		c.runtime = true
