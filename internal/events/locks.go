@@ -327,9 +327,9 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 		return append([]string{waited + count(s.NoStop, "time") + ". For how long is not known: none of these waits has an end, which Lock.TryEnter that gives up does not tell, nor a trace that ends before."}, early...)
 	}
 	total := nanos(s.Total)
-	judged := "Little of the time of the threads goes there."
-	if total >= c.End/10 {
-		judged = "Much of the time of the threads goes there."
+	judged := "That is little."
+	if total >= c.End/10 && c.End > 0 {
+		judged = "On average " + digits(float64(total)/float64(c.End)) + " threads stood waiting."
 	}
 	v = append(v, fmt.Sprintf("%s%s, %s in all while %s passed. %s", waited, count(s.Stops, "time"), duration(total), duration(c.End), judged))
 	if where := first.where(); where != "" && total > 0 {
@@ -345,7 +345,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	v = append(v, line+".")
 	v = append(v, cutNote(sums.cut, "wait")...)
 	if s.NoStop > 0 {
-		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended.", count(s.NoStop, "more wait")))
+		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended or lost it.", count(s.NoStop, "more wait")))
 	}
 	return append(v, early...)
 }
