@@ -13,7 +13,8 @@ const Generations = 5
 // A GCReason tells what started a collection: gc_reason of gc.h.
 type GCReason uint32
 
-// The reasons that mean that the program, or its host, asked for the collection.
+// The reasons that mean that code asked for the collection, and one that is named alike: the runtime itself asks for
+// GCInducedLowMemory when the system has little memory left.
 const (
 	GCInduced           GCReason = 1
 	GCInducedNotForced  GCReason = 7
@@ -35,7 +36,7 @@ func (r GCReason) String() string { return nameOf(gcReasons, uint32(r)) }
 // Induced reports whether code called GC.Collect or the like.
 func (r GCReason) Induced() bool {
 	switch r {
-	case GCInduced, GCInducedNotForced, GCInducedLowMemory, GCInducedCompacting, GCInducedAggressive:
+	case GCInduced, GCInducedNotForced, GCInducedCompacting, GCInducedAggressive:
 		return true
 	}
 	return false

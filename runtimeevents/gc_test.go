@@ -127,6 +127,16 @@ func TestPausesThatAreNotTold(t *testing.T) {
 	}
 }
 
+func TestInduced(t *testing.T) {
+	var induced []string
+	for r := range GCReason(20) {
+		if r.Induced() {
+			induced = append(induced, r.String())
+		}
+	}
+	assert.Equal(t, []string{"Induced", "InducedNotForced", "InducedCompacting", "InducedAggressive"}, induced)
+}
+
 // TestCollector: server GC that adapts the number of its heaps may have one, and then only the thread that collects tells it from
 // workstation GC.
 func TestCollector(t *testing.T) {

@@ -580,6 +580,7 @@ var reasonHelp = map[string]string{
 	"InducedCompacting": ": code asked for it, with compaction",
 	"InducedAggressive": ": code asked for it, to give memory back to the system",
 	"LowMemory":         ": the machine has little memory left",
+	"InducedLowMemory":  ": the machine has little memory left, and the runtime asked for it",
 	"OutOfSpaceSOH":     ": no room for small objects",
 	"OutOfSpaceLOH":     ": no room for large objects",
 }
