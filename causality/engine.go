@@ -157,8 +157,9 @@ type thread struct {
 
 // A block is a wait that events tell.
 type block struct {
-	end   Kind
-	state State
+	end    Kind
+	state  State
+	caller stacks.StackID // of a lock: who wants it, with its callers; 0: not told
 }
 
 // An Engine follows the threads of a process. Events of one thread must come in order of time.
@@ -235,6 +236,9 @@ func (g *Engine) Add(e *Event) {
 		return
 	}
 	flowBefore, stateBefore := t.top().flow, t.state
+	for n := len(t.blocks) - 1; n >= 0 && t.blocks[n].end == LockEnd && g.gaveUp(&t.blocks[n], e); n-- {
+		t.blocks = t.blocks[:n]
+	}
 	state := g.stateAt(t, e)
 	left := false
 	switch {
@@ -640,12 +644,12 @@ func (g *Engine) change(t *thread, e *Event) {
 	case Throw:
 		t.throw(e, top.flow)
 	case WaitBegin:
-		t.block(WaitEnd, Wait)
+		t.block(WaitEnd, Wait, 0)
 	case LockBegin:
-		t.block(LockEnd, Lock)
+		t.block(LockEnd, Lock, g.wants(e))
 	case HandleBegin:
 		if n := len(t.blocks); n == 0 || t.blocks[n-1].state != Lock {
-			t.block(HandleEnd, Wait)
+			t.block(HandleEnd, Wait, 0)
 		}
 	case WaitEnd, LockEnd, HandleEnd:
 		t.unblock(e.Kind)
@@ -695,10 +699,48 @@ func (t *thread) throw(e *Event, f *flow) {
 	t.pieces = append(t.pieces, piece{from: e.Time, to: e.Time, flow: f, thrown: x})
 }
 
-func (t *thread) block(end Kind, s State) {
+func (t *thread) block(end Kind, s State, caller stacks.StackID) {
 	if len(t.blocks) < 64 {
-		t.blocks = append(t.blocks, block{end, s})
+		t.blocks = append(t.blocks, block{end, s, caller})
 	}
+}
+
+// wants returns who wants the lock of a LockBegin, with its callers.
+func (g *Engine) wants(e *Event) stacks.StackID {
+	if e.Cut {
+		return 0
+	}
+	for s := e.Stack; s != 0; {
+		up, f := g.o.Tree.Node(s)
+		switch g.o.Role(f) {
+		case Locks, Inside, Follows, Tracing, Waits, Sleeps, Parks, Polls:
+		default:
+			return s
+		}
+		s = up
+	}
+	return 0
+}
+
+// gaveUp reports whether an event of a thread shows that its wait for a lock is over: Lock.TryEnter that gives up tells no end
+// of it, and ends may be lost. A thread that waits does no work, and who wants the lock is on its stack.
+func (g *Engine) gaveUp(b *block, e *Event) bool {
+	switch e.Kind {
+	case Start, Stop:
+		if !e.Runtime {
+			return true
+		}
+	case WorkBegin, WorkEnd, StepBegin, StepEnd, TaskMade, TaskReady, TaskTaken, TaskAwait, WaitBegin, LockBegin, Throw, Enqueue, Dequeue:
+		return true
+	}
+	if b.caller == 0 || e.Stack == 0 || e.Cut {
+		return false
+	}
+	s := e.Stack
+	for depth := g.o.Tree.Depth(b.caller); g.o.Tree.Depth(s) > depth; {
+		s, _ = g.o.Tree.Node(s)
+	}
+	return s != b.caller
 }
 
 // unblock ends the newest wait that end can end, and those that began inside it.

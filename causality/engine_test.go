@@ -3,6 +3,7 @@ package causality
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"os"
 	"path/filepath"
 	"testing"
@@ -298,6 +299,52 @@ func TestWaitsThatEventsTell(t *testing.T) {
 	for ms, want := range map[int64]State{2: Running, 3: Lock, 4: Lock, 5: Lock, 6: Running} {
 		_, _, s := l.workAt(ms)
 		assert.Equal(t, want, s, "at %d ms", ms)
+	}
+}
+
+// TestLocksThatNobodyGot: Lock.TryEnter that gives up tells no end of its wait, which then ends where the thread does something else.
+func TestLocksThatNobodyGot(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	entering := append(slices.Clone(item), frameMonitor)
+	for name, c := range map[string]struct {
+		kind  Kind
+		stack []stacks.FrameID
+		want  State // half a ms before the event behind it
+	}{
+		"it waits on":                    {Sample, append(slices.Clone(entering), frameInside), Lock},
+		"who wanted the lock is behind":  {Sample, append(slices.Clone(item[:3]), frameOther), Running},
+		"who wanted it goes on":          {Sample, append(slices.Clone(item[:3]), frameUser+100), Running},
+		"code is compiled in it":         {Other, append(slices.Clone(entering), frameInside), Lock},
+		"an event of other code":         {Other, append(slices.Clone(item[:3]), frameOther), Running},
+		"an exception":                   {Throw, item, Running},
+		"a task is queued":               {TaskReady, nil, Running},
+		"another lock, which it has got": {LockBegin, entering, Lock},
+		"nothing":                        {Other, nil, Lock},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...) // 1
+			l.add(Event{Kind: LockBegin, ID: l.id(1)}, entering...)          // 2
+			l.add(Event{Kind: HandleBegin, ID: l.id(1)}, entering...)        // 3
+			l.add(Event{Kind: HandleEnd, ID: l.id(1)})                       // 4
+			l.add(Event{Kind: c.kind, ID: l.id(1)}, c.stack...)              // 5
+			if c.kind == LockBegin {
+				l.add(Event{Kind: Other, ID: l.id(1)})
+				l.add(Event{Kind: LockEnd, ID: l.id(1)})
+				l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, item...)
+				l.g.Finish()
+				_, _, s := l.workAt(8)
+				assert.Equal(t, Running, s)
+				return
+			}
+			l.add(Event{Kind: c.kind, ID: l.id(1)}, c.stack...)             // 6
+			l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, item...) // 7
+			l.g.Finish()
+			_, _, s := l.workAt(4)
+			assert.Equal(t, Lock, s)
+			_, _, s = l.workAt(6)
+			assert.Equal(t, c.want, s)
+		})
 	}
 }
 
