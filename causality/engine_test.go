@@ -3,9 +3,9 @@ package causality
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"slices"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"

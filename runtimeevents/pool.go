@@ -68,6 +68,8 @@ type PoolProcess struct {
 	Enqueued int64
 	// QueueTold says that the trace holds events of the queue, also where none of them is wanted.
 	QueueTold bool
+	// WorkersTold says that it holds events of the workers or their number, also where none of them is wanted.
+	WorkersTold bool
 	// Births are the times between the creation of a thread and its first step.
 	Births []Delay
 
@@ -138,6 +140,7 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	}
 	wanted := p.wants(ev)
 	q := p.process(ev.ProcessID)
+	q.WorkersTold = q.WorkersTold || id != IDThreadCreating && id != IDThreadRunning
 	if !wanted && id != IDThreadCreating && id != IDThreadRunning {
 		q.unwanted = q.unwanted || id == IDWorkerStart || id == IDWorkerStop
 		return

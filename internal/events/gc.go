@@ -425,6 +425,9 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		if other != "" {
 			return []string{"The trace holds no collection.", other}
 		}
+		if c.Lost > 0 {
+			return []string{"The trace holds no collection."}
+		}
 		return []string{"No collection took place."}
 	}
 	worst := sums.worst

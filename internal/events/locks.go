@@ -315,6 +315,9 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 		if early != nil {
 			return early
 		}
+		if c.Lost > 0 {
+			return []string{"The trace tells no wait for a lock."}
+		}
 		return []string{"No thread waited for a lock."}
 	}
 	first := sums.locks[0]

@@ -96,6 +96,15 @@ type Context struct {
 	Many   bool // the trace holds several processes
 	// Partial says that some of what the processes did is left out, as that of other threads.
 	Partial bool
+	Lost    int64 // events that the recorder could not keep
+}
+
+// lostNote says that what is told of the trace is not all there was.
+func lostNote(lost int64) []string {
+	if lost == 0 {
+		return nil
+	}
+	return []string{count(int(lost), "event") + " of the trace could not be kept by who recorded it: counts and sums are of the others."}
 }
 
 func (c *Context) section(pid int) Section {

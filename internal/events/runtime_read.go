@@ -125,6 +125,9 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	if o.Between.From > p.Meta.End { // when what has no end is over, too
 		r = &Report{Title: r.Title, row: r.row, stats: r.stats}
 	}
+	for i := range r.Sections {
+		r.Sections[i].Verdict = append(r.Sections[i].Verdict, lostNote(p.Meta.Lost)...)
+	}
 	if r.Rows.Len() == 0 {
 		r.Missing = c.advice()
 	}
@@ -136,7 +139,7 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[profile.StackID][]string{}
 	c.Frames = func(stack profile.StackID) []string {
 		names, ok := known[stack]

@@ -291,6 +291,29 @@ func TestStarvationOfOtherThreads(t *testing.T) {
 	assert.NotContains(t, writeRuntime(t, readReport(t, "threads", KindThreads, o), "text", 0), "starve")
 }
 
+// The queue alone does not tell that the pool did not starve, nor do events of which some were lost.
+func TestStarvationThatIsNotTold(t *testing.T) {
+	of := func(wants func(*nettrace.Event) bool) string {
+		return writeRuntime(t, readReport(t, "threads", KindThreads, RuntimeOptions{Wants: wants}), "text", 0)
+	}
+	queue := of(func(ev *nettrace.Event) bool { return ev.Metadata.Provider == nettrace.ProviderFramework })
+	assert.Contains(t, queue, "did not starve", "events that are not wanted tell, too")
+
+	quiet := &runtimeevents.PoolProcess{WorkersTold: true}
+	for want, c := range map[string]*Context{"The pool did not starve.": {}, "The trace does not tell that the pool starved.": {Lost: 1}} {
+		assert.Equal(t, want, threadsVerdict(quiet, &threadsStats{}, nil, c)[0])
+	}
+	assert.Contains(t, threadsVerdict(&runtimeevents.PoolProcess{QueueTold: true}, &threadsStats{}, nil, &Context{})[0], "was not recorded: --providers")
+	var pool runtimeevents.Pool
+	pool.Event(&nettrace.Event{ProcessID: 1, Metadata: &nettrace.Metadata{Provider: nettrace.ProviderFramework, EventID: 30}, Payload: make([]byte, 8)}, 0, 0)
+	assert.False(t, pool.Processes()[0].WorkersTold)
+	pool.Event(&nettrace.Event{ProcessID: 1, Metadata: &nettrace.Metadata{Provider: nettrace.ProviderRuntime, EventID: runtimeevents.IDWorkerWait}, Payload: make([]byte, 10)}, 0, 0)
+	assert.True(t, pool.Processes()[0].WorkersTold)
+	assert.Equal(t, []string{"1,000 events of the trace could not be kept by who recorded it: counts and sums are of the others."}, lostNote(1000))
+	assert.Equal(t, []string{"No collection took place."}, gcVerdict(&gcProcess{}, &gcSums{}, &gcStats{}, &Context{}))
+	assert.Equal(t, []string{"The trace holds no collection."}, gcVerdict(&gcProcess{}, &gcSums{}, &gcStats{}, &Context{Lost: 1}))
+}
+
 // By the sizes of the heap what was allocated is what it grew by between two collections, not what was there before.
 func TestAllocatedBySizes(t *testing.T) {
 	of := func(in Stretch) float64 {

@@ -149,6 +149,10 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, queue *waited
 		v = append(v, fmt.Sprintf("The pool starved: %s, %s, it found that no work had been taken for half a second, and added a worker. Its workers were blocked, as by Thread.Sleep, locks or events, or computed for as long.",
 			count(starved, "time"), when))
 	case c.Partial: // the pool's size is changed on any thread
+	case !p.WorkersTold:
+		v = append(v, "Whether the pool starved was not recorded: --providers Microsoft-Windows-DotNETRuntime:0x10000:4 does.")
+	case blocked == 0 && c.Lost > 0:
+		v = append(v, "The trace does not tell that the pool starved.")
 	case blocked == 0:
 		v = append(v, "The pool did not starve.")
 	}
