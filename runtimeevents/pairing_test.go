@@ -130,3 +130,17 @@ func TestWaitsNest(t *testing.T) {
 	assert.EqualValues(t, 8, outer.Stop-outer.Start)
 	assert.Nil(t, w.Event(stop, 10, 0))
 }
+
+// TestQueueWithLostEvents: work that is queued again and again waits no longer since the end of one of its waits was lost.
+func TestQueueWithLostEvents(t *testing.T) {
+	work := func(id int, lost uint32) *nettrace.Event {
+		return &nettrace.Event{ProcessID: 1, Lost: lost, Metadata: &nettrace.Metadata{Provider: nettrace.ProviderFramework, EventID: id}, Payload: make([]byte, 8)}
+	}
+	var p Pool
+	p.Event(work(30, 0), 100, 0)
+	p.Event(work(30, 1), 1000, 0) // behind the dequeueing at 110
+	p.Event(work(31, 0), 1010, 0)
+	p.Event(work(30, 0), 2000, 0)
+	p.Event(work(31, 0), 2010, 0)
+	assert.Equal(t, []Delay{{1010, 10}, {2010, 10}}, p.Processes()[0].Delays)
+}

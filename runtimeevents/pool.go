@@ -116,8 +116,13 @@ func (p *Pool) process(pid int) *PoolProcess {
 	return q
 }
 
-// Event takes an event.
+// Event takes an event. It should have all events, also those of other providers: they may tell that some were lost.
 func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	if q := p.byPID[ev.ProcessID]; q != nil && ev.Lost > 0 {
+		// The same work is often queued again: with one dequeueing lost, each one behind it would end the wait before its own.
+		clear(q.queue)
+		clear(q.births)
+	}
 	if ev.Metadata.Provider == nettrace.ProviderFramework {
 		if ev.Metadata.EventID == 30 || ev.Metadata.EventID == 31 {
 			q := p.process(ev.ProcessID)
