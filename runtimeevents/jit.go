@@ -89,13 +89,19 @@ type Batch struct {
 type started struct {
 	method uint64
 	c      Compilation
+	over   bool // events of its thread were lost since: an end may be that of a later one
 }
 
 // Wants reports whether the collector would use the stack of the event.
 func (*JIT) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDMethodJittingStarted }
 
-// Event takes an event.
+// Event takes an event. It should have all events, also those of other providers: they may tell that some were lost.
 func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
+	if ev.Lost > 0 {
+		for _, s := range j.open[captureOf(ev)] {
+			s.over = true
+		}
+	}
 	switch ev.Metadata.Role {
 	case nettrace.RoleModuleLoad, nettrace.RoleModuleDCStart, nettrace.RoleModuleDCStop:
 		j.module(ev)
@@ -193,7 +199,9 @@ func (j *JIT) load(ev *nettrace.Event, ns int64) {
 	open := j.open[keyOf(ev)]
 	for i := len(open) - 1; i >= 0; i-- {
 		if open[i].method == m.MethodID {
-			c = &open[i].c
+			if !open[i].over {
+				c = &open[i].c
+			}
 			j.unfinished(open[i+1:], ns)
 			j.open[keyOf(ev)] = open[:i]
 			break

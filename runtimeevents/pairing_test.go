@@ -144,3 +144,25 @@ func TestQueueWithLostEvents(t *testing.T) {
 	p.Event(work(31, 0), 2010, 0)
 	assert.Equal(t, []Delay{{1010, 10}, {2010, 10}}, p.Processes()[0].Delays)
 }
+
+// TestCompilationsWithLostEvents: a method is compiled again and again, and the end of one compilation is not that of an earlier
+// one, whose own was lost.
+func TestCompilationsWithLostEvents(t *testing.T) {
+	for lost, want := range map[uint32]int64{0: 500, 3: Unknown} {
+		var j JIT
+		j.Event(event(IDMethodJittingStarted, 1, 7, uint64(1), uint64(2), uint32(3), uint32(4)), 500, 0)
+		other := event(IDMethodJittingStarted, 1, 8, uint64(9), uint64(2), uint32(3), uint32(4))
+		other.CaptureThreadID = 8
+		j.Event(other, 600, 0)
+		ev := event(IDMethodLoadVerbose, 2, 7, uint64(1), uint64(2), uint64(0x1000), uint32(10), uint32(3), uint32(nettrace.MethodJitted), "N.T", "M", "void ()", uint16(0), uint64(1))
+		ev.CaptureThreadID, ev.Lost = 7, lost
+		j.Event(ev, 90000, 0)
+		other = event(IDMethodLoadVerbose, 2, 8, uint64(9), uint64(2), uint64(0x1000), uint32(10), uint32(3), uint32(nettrace.MethodJitted), "N.T", "M", "void ()", uint16(0), uint64(1))
+		j.Event(other, 90001, 0)
+		j.Finish()
+		require.Len(t, j.Compilations, 2)
+		assert.Equal(t, want, j.Compilations[0].Start)
+		assert.EqualValues(t, 600, j.Compilations[1].Start, "nothing of that thread was lost")
+		assert.Zero(t, j.Unfinished)
+	}
+}
