@@ -19,6 +19,7 @@ func TestSpool(t *testing.T) {
 		file = f
 		return f, err
 	}}
+	defer func() { file.Close() }() // Windows removes no open file
 	held, aside := Samples{}, SamplesIn(spool)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range 300_000 {
@@ -130,6 +131,7 @@ func TestRepairsAside(t *testing.T) {
 		file = f
 		return f, err
 	}}
+	defer func() { file.Close() }() // Windows removes no open file
 	thread := &Thread{Samples: SamplesIn(spool)}
 	var held Repairs
 	aside := thread.NewRepairs()

@@ -21,7 +21,7 @@ func TestServesFolder(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	write(filepath.Join(dir, "a b.nettrace"), "one")
-	write(filepath.Join(dir, "sub", "c<i>.json.gz"), "two")
+	write(filepath.Join(dir, "sub", "c&i.json.gz"), "two")
 	write(filepath.Join(dir, "notes.txt"), "no trace")
 	write(filepath.Join(dir, "bad.nettrace"), "broken")
 	write(filepath.Join(dir, "profile.pb"), "four")
@@ -78,7 +78,7 @@ func TestServesFolder(t *testing.T) {
 	code, list := get("")
 	assert.Equal(t, 200, code)
 	assert.Contains(t, list, `a%20b.nettrace">a b.nettrace</a>`)
-	assert.Contains(t, list, `sub/c%3Ci%3E.json.gz">sub/c&lt;i&gt;.json.gz</a>`)
+	assert.Contains(t, list, `sub/c&amp;i.json.gz">sub/c&amp;i.json.gz</a>`)
 	for _, gone := range []string{"notes.txt", "secret", "link.nettrace"} {
 		assert.NotContains(t, list, gone)
 	}
