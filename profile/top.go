@@ -132,7 +132,16 @@ func (t *Top) Rows() iter.Seq[TopRow] {
 type topSum struct {
 	cpuSelf, cpuTotal, waitSelf, waitTotal int64
 	samples                                int
-	met                                    uint32 // the stack that counted last
+	open                                   int32 // frames of it in the stack that is open
+	used                                   bool
+}
+
+// A topFrame is a frame of the stack that is open, with the time of all stacks that it was in since
+// it began.
+type topFrame struct {
+	id        StackID
+	m         MethodID
+	cpu, wait int64
 }
 
 type topCounter struct {
@@ -144,7 +153,8 @@ type topCounter struct {
 
 	sums      []topSum // by method; the last one is OffCPU
 	used      []MethodID
-	stack     uint32
+	path      []topFrame // the stack that is open, root first
+	walk      []StackID
 	cpu, wait int64 // since the last group
 
 	allCPU, allWait, allPolls int64
@@ -244,55 +254,102 @@ func (c *topCounter) thread(x *topThread, t *Top) {
 	}
 }
 
+// add adds a stack. Its frames stay open for the next one, so that the cost is that of the frames
+// in which they differ: stacks of a million frames, each one more than the last, take no hour.
 func (c *topCounter) add(s topStack, t *Top) {
-	c.stack++
 	tab := c.p.Table
-	leaf := true
-	count := func(m MethodID) {
-		x := &c.sums[m]
-		if x.met == 0 {
-			c.used = append(c.used, m)
-		}
-		if leaf {
-			leaf = false
-			x.cpuSelf += s.cpu
-			x.waitSelf += s.wait
-			x.samples += s.samples
-		}
-		if x.met != c.stack {
-			x.met = c.stack
-			x.cpuTotal += s.cpu
-			x.waitTotal += s.wait
-		}
-	}
+	leaf, id := -1, c.shown(s.id)
 	if s.off {
-		count(MethodID(tab.Methods()))
-	}
-	for id := s.id; id != 0; id = tab.Parent(id) {
-		m := tab.Method(tab.Frame(id))
-		if c.skip[m] {
-			continue
-		}
-		if leaf && c.polls[m] {
+		leaf = tab.Methods()
+		x := c.use(MethodID(leaf))
+		x.cpuTotal += s.cpu
+		x.waitTotal += s.wait
+	} else if id != 0 {
+		if leaf = c.methodOf(id); c.polls[leaf] {
 			if c.allPolls += s.cpu; c.fold {
 				// Both of its frames go to the caller.
-				for id = tab.Parent(id); id != 0 && c.polls[tab.Method(tab.Frame(id))]; id = tab.Parent(id) {
+				for leaf = -1; id != 0; {
+					if leaf = c.methodOf(id); !c.polls[leaf] {
+						break
+					}
+					leaf, id = -1, c.shown(tab.Parent(id))
 				}
-				if id == 0 {
-					break
-				}
-				m = tab.Method(tab.Frame(id))
 			}
 		}
-		count(m)
 	}
-	if leaf {
+	c.open(id)
+	if n := len(c.path); n > 0 {
+		c.path[n-1].cpu += s.cpu
+		c.path[n-1].wait += s.wait
+	}
+	if leaf < 0 {
 		t.NoStack += s.samples
+		return
+	}
+	x := &c.sums[leaf]
+	x.cpuSelf += s.cpu
+	x.waitSelf += s.wait
+	x.samples += s.samples
+}
+
+// methodOf returns the method of the innermost frame of a stack that has one.
+func (c *topCounter) methodOf(id StackID) int { return int(c.p.Table.Method(c.p.Table.Frame(id))) }
+
+// shown returns id without the innermost frames that are not shown.
+func (c *topCounter) shown(id StackID) StackID {
+	for id != 0 && c.skip[c.methodOf(id)] {
+		id = c.p.Table.Parent(id)
+	}
+	return id
+}
+
+// use returns the sums of a method that is met.
+func (c *topCounter) use(m MethodID) *topSum {
+	x := &c.sums[m]
+	if !x.used {
+		x.used = true
+		c.used = append(c.used, m)
+	}
+	return x
+}
+
+// open makes id the stack that is open. What a frame that closes has goes to its caller, and to its
+// method if no frame of that is open below.
+func (c *topCounter) open(id StackID) {
+	tab := c.p.Table
+	d := tab.Depth(id)
+	c.walk = c.walk[:0]
+	for d > 0 && (d > len(c.path) || c.path[d-1].id != id) {
+		c.walk = append(c.walk, id)
+		id = tab.Parent(id)
+		d--
+	}
+	for n := len(c.path) - 1; n >= d; n-- {
+		f := &c.path[n]
+		if x := &c.sums[f.m]; !c.skip[f.m] {
+			if x.open--; x.open == 0 {
+				x.cpuTotal += f.cpu
+				x.waitTotal += f.wait
+			}
+		}
+		if n > 0 {
+			c.path[n-1].cpu += f.cpu
+			c.path[n-1].wait += f.wait
+		}
+	}
+	c.path = c.path[:d]
+	for i := len(c.walk) - 1; i >= 0; i-- {
+		m := tab.Method(tab.Frame(c.walk[i]))
+		if !c.skip[m] {
+			c.use(m).open++
+		}
+		c.path = append(c.path, topFrame{id: c.walk[i], m: m})
 	}
 }
 
 // group takes what was counted since the last one.
 func (c *topCounter) group(o TopOptions) TopGroup {
+	c.open(0)
 	g := TopGroup{CPU: text.Millis(c.cpu), Wait: text.Millis(c.wait), Methods: len(c.used)}
 	byWait := o.Wait || c.cpu == 0
 	if !byWait && c.wait > 0 {

@@ -24,7 +24,8 @@ type flame struct {
 	changed int // names that form changed
 
 	timing *profile.Timing
-	order  []profile.MethodID
+	path   []flameFrame // root first
+	walk   []profile.StackID
 }
 
 const unnamed = ^profile.FrameID(0)
@@ -90,6 +91,7 @@ func weighs(th *profile.Thread, weight int) bool {
 // what they weigh, with the name of it as the leaf. counts makes each count as one.
 func (f *flame) add(th *profile.Thread, root profile.StackID, weight int, counts bool) {
 	nodes := map[profile.StackID]profile.StackID{} // many samples share a stack
+	f.path = f.path[:0]
 	put := func(stack profile.StackID, leaf string, amount float64) {
 		node, ok := nodes[stack]
 		if !ok {
@@ -127,21 +129,32 @@ func (f *flame) add(th *profile.Thread, root profile.StackID, weight int, counts
 	}
 }
 
-// push adds the frames of a stack below root.
+// push adds the frames of a stack below root. It goes from the stack before, below the same root, to this one, so that
+// the cost is that of the frames in which they differ.
 func (f *flame) push(root, stack profile.StackID) profile.StackID {
 	t := f.p.Table
-	f.order = f.order[:0]
-	for id := stack; id != 0; id = t.Parent(id) {
-		if m := t.Method(t.Frame(id)); !f.skip[m] {
-			f.order = append(f.order, m)
-		}
+	d := t.Depth(stack)
+	f.walk = f.walk[:0]
+	for d > 0 && (d > len(f.path) || f.path[d-1].stack != stack) {
+		f.walk = append(f.walk, stack)
+		stack = t.Parent(stack)
+		d--
 	}
-	for i := len(f.order) - 1; i >= 0; i-- {
-		m := f.order[i]
-		if f.method[m] == unnamed {
-			f.method[m] = f.name(cmp.Or(t.MethodAt(m).Full(), "?"))
+	f.path = f.path[:d]
+	if d > 0 {
+		root = f.path[d-1].node
+	}
+	for i := len(f.walk) - 1; i >= 0; i-- {
+		if m := t.Method(t.Frame(f.walk[i])); !f.skip[m] {
+			if f.method[m] == unnamed {
+				f.method[m] = f.name(cmp.Or(t.MethodAt(m).Full(), "?"))
+			}
+			root = f.tree.Push(root, f.method[m])
 		}
-		root = f.tree.Push(root, f.method[m])
+		f.path = append(f.path, flameFrame{f.walk[i], root})
 	}
 	return root
 }
+
+// A flameFrame is a frame of the stack that was added last: the stack down to it, and the node of the tree.
+type flameFrame struct{ stack, node profile.StackID }

@@ -29,7 +29,7 @@ type threadPart struct {
 	before      profile.Stretch
 	first, last bool
 	list        []partStretch
-	frames      int // of the stacks in list
+	frames      int // of the stacks in list; of deep ones those that differ
 
 	sp     *spanner
 	marked []bool     // by depth: a frame that is open when the part begins was put back
@@ -94,7 +94,7 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 	marks := l.marks && th.Repairs.Len() > 0
 	var marked []bool
 	b := l.begin(number, th)
-	b.first, b.marked = true, b.marked[:0]
+	b.first, b.before, b.marked = true, profile.Stretch{}, b.marked[:0]
 	c := timing.Cursor(th)
 	var st profile.Stretch
 	for c.ReadRun(&st, leastJoined) {
@@ -102,7 +102,8 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 			b.list[k].End = st.End
 			continue
 		}
-		if b.frames >= l.frames {
+		// What is done once for a part is little beside it also where the stack is very deep.
+		if b.frames >= max(l.frames, l.sp.table.Depth(b.before.Stack)) {
 			before := b.list[len(b.list)-1].Stretch
 			if l.line.Send() != nil {
 				return false
@@ -118,12 +119,37 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 				marked = append(marked, i < n)
 			}
 		}
+		b.frames += l.framesOf(b, st.Stack) + 1
 		b.list = append(b.list, partStretch{st, n})
-		b.frames += l.sp.table.Depth(st.Stack) + 1
 	}
 	b.last = true
 	l.sp.step(0, 0)
 	return l.line.Send() == nil
+}
+
+// deepStack is how many frames a stack has at least of which only those count in which it differs from the one before.
+// Frames of others all count, which says enough of how much text they become, and need not be looked at.
+const deepStack = 1 << 10
+
+// framesOf returns for how many frames a stack counts that stands behind those in b.
+func (l *threadLine) framesOf(b *threadPart, id profile.StackID) (n int) {
+	t := l.sp.table
+	d := t.Depth(id)
+	if d < deepStack {
+		return d
+	}
+	last := b.before.Stack
+	if k := len(b.list); k > 0 {
+		last = b.list[k-1].Stack
+	}
+	for e := t.Depth(last); id != last; n++ {
+		if d >= e {
+			id, d = t.Parent(id), d-1
+		} else {
+			last, e = t.Parent(last), e-1
+		}
+	}
+	return n
 }
 
 // begin prepares the next part.
