@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +93,18 @@ func TestFiltersOfWork(t *testing.T) {
 			assert.Regexp(t, there, words, "%s %s", cmd, filter)
 		}
 	}
+	// Who asks for an id is told which there are, and whether it is one that no thread was seen to work for.
+	for _, args := range [][]string{{"top", in}, {"convert", in, "-o", "-", "--format", "folded"}, {"top", in, "--weight", "exceptions"}} {
+		var out, words bytes.Buffer
+		code := run(t.Context(), append(args, "--request", "99999"), streams{nil, &out, &words})
+		assert.Equal(t, exitFailed, code, args)
+		assert.Regexp(t, "it has no request 99999: ids go up to [0-9]+, and `tracefix http --side both` of the recording lists them", words.String(), args)
+	}
+	lines := filepath.Join(t.TempDir(), "lines.ndjson")
+	require.Equal(t, exitOK, run(t.Context(), []string{"convert", in, "-o", lines}, streams{nil, io.Discard, io.Discard}))
+	var words bytes.Buffer
+	assert.Equal(t, exitFailed, run(t.Context(), []string{"top", lines, "--request", "/nosuch"}, streams{nil, io.Discard, &words}))
+	assert.Contains(t, words.String(), "it tells ids of requests and no URLs")
 }
 
 // dropsAll runs a command with a filter that drops all, and returns what it says.

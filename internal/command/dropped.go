@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/info"
@@ -38,7 +39,7 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 		return dropsAll
 	}
 	end := time.Duration(facts.DurationMs * 1e6)
-	return a.TimeFlags.dropAll(end, []offer{
+	what := a.TimeFlags.dropAll(end, []offer{
 		{a.Process, "processes", true, func() (list []string) {
 			for _, p := range facts.Processes {
 				list = append(list, who(p.Name, int64(p.PID)))
@@ -76,15 +77,58 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 				}
 			})
 		}},
-		{a.Request, "requests", false, func() (list []string) {
-			_ = eachRequest(ctx, c, func(r httpRow) { // what was read until then will do
-				if url := r.url(); url != "" && len(list) < mostNames && !slices.Contains(list, url) {
-					list = append(list, url)
-				}
-			})
-			return list
-		}},
 	})
+	if len(a.Request) > 0 {
+		what += offerRequests(a.Request, func(see func(int, string)) {
+			_ = eachRequest(ctx, c, func(r httpRow) { see(r.facts().id, r.url()) }) // what was read until then will do
+		})
+	}
+	return what
+}
+
+// offerRequests says what requests there are for who asked for others: each calls see with the id and the URL, which may
+// be "", of all of them.
+func offerRequests(patterns []string, each func(see func(id int, url string))) string {
+	ids := idsIn(patterns)
+	var urls []string
+	there := map[int]bool{}
+	last := 0
+	each(func(id int, url string) {
+		last = max(last, id)
+		if slices.Contains(ids, id) {
+			there[id] = true
+		}
+		if url != "" && len(urls) < mostNames && !slices.Contains(urls, url) {
+			urls = append(urls, url)
+		}
+	})
+	what := ""
+	for _, id := range ids {
+		switch {
+		case there[id]:
+			what += fmt.Sprintf("; request %d is there, but nothing was recorded of a thread that worked for it", id)
+		case last > 0:
+			what += fmt.Sprintf("; it has no request %d: ids go up to %d, and `tracefix http --side both` of the recording lists them", id, last)
+		}
+	}
+	switch {
+	case len(ids) == len(patterns) && last > 0:
+	case len(urls) == 0 && last > 0:
+		what += "; it tells ids of requests and no URLs"
+	default:
+		what += anyNearest(patterns, urls, "requests")
+	}
+	return what
+}
+
+// idsIn returns those of patterns for requests that are ids.
+func idsIn(patterns []string) (ids []int) {
+	for _, p := range patterns {
+		if id, err := strconv.Atoi(p); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // An offer is what there is for a filter to pick.

@@ -51,7 +51,7 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 	if h.Slow > 0 {
 		what += fmt.Sprintf("; the longest took %v", time.Duration(d.longest).Round(time.Microsecond))
 	}
-	if len(h.ID) > 0 {
+	if len(h.ID)+len(idsIn(h.Request)) > 0 {
 		what += fmt.Sprintf("; its ids end with %d", d.last)
 	}
 	list := func(wanted []string, kind string, name func(httpRow) string) {

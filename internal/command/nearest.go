@@ -40,7 +40,7 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 		frames = []string{sel.Frame}
 	}
 	asked := TimeFlags{From: time.Duration(sel.From), To: EndTime(sel.To)}
-	return noSample + asked.dropAll(time.Duration(p.Meta.End), []offer{
+	what := noSample + asked.dropAll(time.Duration(p.Meta.End), []offer{
 		{sel.Processes, "processes", true, func() (list []string) {
 			for _, t := range threads {
 				if q := t.Owner(); !slices.Contains(list, who(q.Name, q.PID)) {
@@ -63,14 +63,21 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 				}
 			})
 		}},
-		{sel.Requests, "requests", false, func() (list []string) {
-			for _, a := range p.Activities.All() {
-				if a.URL != "" && len(list) < mostNames && !slices.Contains(list, a.URL) {
-					list = append(list, a.URL)
-				}
+	})
+	return what + droppedRequest(p, sel)
+}
+
+// droppedRequest says what requests p has, if some are asked for.
+func droppedRequest(p *profile.Profile, sel *profile.Selection) string {
+	if len(sel.Requests) == 0 {
+		return ""
+	}
+	return offerRequests(sel.Requests, func(see func(int, string)) {
+		for _, a := range p.Activities.All() {
+			if a.Request != 0 {
+				see(a.Request, a.URL)
 			}
-			return list
-		}},
+		}
 	})
 }
 

@@ -75,7 +75,7 @@ func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Tra
 			}
 			left := ""
 			if !sel.IsZero() {
-				left = ": the filters drop all, or none were recorded"
+				left = ": the filters drop all, or none were recorded" + droppedRequest(p, sel)
 			}
 			return fmt.Errorf("%w: no events of --weight %s%s%s", ErrNothing, w.Name, left, recordedBy(w.Name))
 		}
