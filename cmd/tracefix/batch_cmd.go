@@ -194,6 +194,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 	case err != nil:
 		return err
 	}
+	rep.Paths = c.Paths
 	var unpacked error
 	if c.Archive != "" {
 		unpacked = batch.Pack(ctx, b, rep, c.Archive, again)
@@ -421,6 +422,9 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 		}
 		if len(gates) > 0 {
 			return errors.New(strings.Join(gates, "; "))
+		}
+		if nothing := r.Nothing(); nothing != "" {
+			return judged{errors.New(text.Line(nothing))}
 		}
 		if n := r.Totals.Unreached; n > 0 {
 			return judged{fmt.Errorf("%d of %d traces failed, %d of them because the store failed; --resume does these again", r.Totals.Failed, r.Totals.Traces, n)}

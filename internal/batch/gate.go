@@ -227,7 +227,7 @@ func (g Gate) check(r *Report) GateResult {
 		return GateResult{g.Text, true, "nothing: no trace was done with --summary", ""}
 	}
 	v, where := g.m.get(r)
-	part := r.Shard != nil && r.Shard.Count > 1 // whose others may have what it lacks: the merge judges
+	part := r.part()
 	switch {
 	case r.Totals.Traces == 0 && !part:
 		return GateResult{g.Text, true, "nothing: " + noTrace, ""}

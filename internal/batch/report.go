@@ -91,6 +91,9 @@ type Report struct {
 	Reasons  map[string]int `json:"skipped_by_reason,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
 
+	// Paths are where traces were looked for. They are for who runs it to read: a report is the same wherever it was made.
+	Paths []string `json:"-"`
+
 	// Redone is how many traces were done before, by another version or with other flags. The
 	// run that did them again tells it; it is no part of what the report says.
 	Redone int `json:"-"`
@@ -463,7 +466,29 @@ const (
 	SomeFailed
 )
 
-// Verdict returns the worst of what happened, gates included.
+// part reports whether it is of one part of the work. The others may have what it lacks: the merge judges.
+func (r *Report) part() bool { return r.Shard != nil && r.Shard.Count > 1 }
+
+// Nothing says what was looked at where no trace was found, and is empty where there is one.
+func (r *Report) Nothing() string {
+	if r.Totals.Traces > 0 {
+		return ""
+	}
+	what := noTrace
+	if len(r.Paths) > 0 {
+		what += " in " + strings.Join(r.Paths[:min(len(r.Paths), 3)], ", ")
+		if n := len(r.Paths) - 3; n > 0 {
+			what += fmt.Sprintf(" and %d more paths", n)
+		}
+	}
+	if len(r.Skipped) == 0 {
+		return what + ", nor any other file; is this where they are?"
+	}
+	return what + fmt.Sprintf(", but %s other file%s, such as %s (%s); is this where they are?", report.Count(r.Totals.Skipped), report.Plural(r.Totals.Skipped), r.Skipped[0].Name, r.Skipped[0].Reason)
+}
+
+// Verdict returns the worst of what happened, gates included. A batch that found no trace has failed: it is what becomes of
+// a path that is mistyped, or of a recorder that did not record.
 func (r *Report) Verdict() Verdict {
 	for _, g := range r.Gates {
 		if g.Failed {
@@ -471,7 +496,7 @@ func (r *Report) Verdict() Verdict {
 		}
 	}
 	switch {
-	case r.Totals.Failed > 0:
+	case r.Totals.Failed > 0, r.Totals.Traces == 0 && !r.part():
 		return SomeFailed
 	case r.Totals.Damaged > 0:
 		return SomeDamaged

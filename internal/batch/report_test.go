@@ -347,7 +347,11 @@ func TestVerdicts(t *testing.T) {
 		require.NoError(t, r.finish(nil))
 		return r
 	}
-	assert.Equal(t, AllGood, mk().Verdict())
+	assert.Equal(t, SomeFailed, mk().Verdict())
+	assert.Equal(t, SomeFailed, mk(Skipped).Verdict())
+	shard := mk(Skipped)
+	shard.Shard = &Shard{Index: 1, Count: 2} // the other one may have some
+	assert.Equal(t, AllGood, shard.Verdict())
 	assert.Equal(t, AllGood, mk(OK, Skipped).Verdict())
 	assert.Equal(t, SomeDamaged, mk(OK, Damaged).Verdict())
 	assert.Equal(t, SomeFailed, mk(Damaged, Failed, OK).Verdict())
