@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -45,6 +46,8 @@ type metric struct {
 
 	ofService func(s *report.Service) float64 // set where it is known with --summary only
 	join      joining
+	// of tells the part of one trace in a sum, where that is worth a look; whole, of what a share is a share.
+	of, whole func(x *Result) int
 }
 
 // A joining makes one number of those of many traces.
@@ -103,7 +106,7 @@ func ofService(name, help, unit string, join joining, get func(s *report.Service
 			return math.NaN(), ""
 		}
 		return v, q.Most[name].where(join)
-	}, get, join}
+	}, get, join, nil, nil}
 }
 
 // errorsOf is a count of what requests tell: without any nothing tells it.
@@ -114,27 +117,59 @@ func errorsOf(r *Report) (float64, string) {
 	return math.NaN(), ""
 }
 
+func resultCut(x *Result) int     { return x.Cut }
+func resultSamples(x *Result) int { return x.Samples }
+
+func resultErrors(x *Result) int {
+	if x.Requests == nil {
+		return 0
+	}
+	return x.Requests.Errors
+}
+
+func resultRequests(x *Result) int {
+	if x.Requests == nil {
+		return 0
+	}
+	return x.Requests.Count
+}
+
+// damagesOf counts one that is damaged at least once.
+func damagesOf(x *Result) int {
+	if x.Status != Damaged {
+		return 0
+	}
+	return max(1, x.Damages)
+}
+
+func failures(x *Result) int {
+	if x.Status == Failed {
+		return 1
+	}
+	return 0
+}
+
 func requestCount(q *Requests) int  { return q.Count }
 func requestErrors(q *Requests) int { return q.Errors }
 
 // metrics are all that gates can ask for, in the order of the help text.
 var metrics = []metric{
-	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut }), nil, added},
-	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), nil, added},
-	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] }), nil, added},
-	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) }), nil, added},
-	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged }), nil, added},
-	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), nil, added},
-	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), nil, added},
-	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), nil, added},
-	{"requests", "HTTP requests, of the side that --side names; unless told, of both with --summary", "", command.Requests, count(ofRequests(requestCount)), nil, added},
-	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, nil, added},
-	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), nil, added},
-	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), nil, added},
-	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), nil, added},
-	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 }), nil, added},
-	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), nil, added},
-	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), nil, added},
+	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut }), nil, added, resultCut, nil},
+	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), nil, added, resultCut, resultSamples},
+	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] }), nil, added, func(x *Result) int { return x.Repaired[bridge] }, nil},
+	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) }), nil, added, func(x *Result) int { return int(x.Lost) }, nil},
+	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged }), nil, added, damagesOf, nil},
+	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), nil, added, failures, nil},
+	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), nil, added, nil, nil},
+	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), nil, added, nil, nil},
+	{"requests", "HTTP requests, of the side that --side names; unless told, of both with --summary", "", command.Requests, count(ofRequests(requestCount)), nil, added, nil, nil},
+	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, nil, added, resultErrors, nil},
+	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), nil, added, resultErrors, resultRequests},
+	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), nil, added, nil, nil},
+	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), nil, added, nil, nil},
+	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 }), nil, added, nil, nil},
+	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), nil, added, nil, nil},
+	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), nil, added, nil, nil},
 	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", added, func(s *report.Service) float64 { return float64(s.Findings) }),
 	ofService("starvation", "times that thread pools changed their number of threads since they starved or their threads blocked", "", added, func(s *report.Service) float64 { return float64(s.Starvation) }),
 	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", highestOf, func(s *report.Service) float64 { return s.PoolBlocked }),
@@ -236,16 +271,45 @@ func (g Gate) check(r *Report) GateResult {
 	case math.IsNaN(v):
 		return GateResult{g.Text, !part, "nothing: no trace has HTTP requests that tell it", ""}
 	}
-	failed := false
+	if most := r.Totals.most[g.name]; g.m.of != nil && most.Traces > 0 {
+		where = most.where(added)
+	} else if g.name == "skipped" && len(r.Skipped) > 0 {
+		where = Most{Trace: r.Skipped[0].Name, Traces: r.Totals.Skipped}.where(added)
+	}
+	return GateResult{g.Text, g.fails(v), g.rounded(v) + g.m.unit, where}
+}
+
+// fails reports whether a value is one at which a batch fails.
+func (g Gate) fails(v float64) bool {
 	switch g.op {
 	case ">":
-		failed = v > g.value
+		return v > g.value
 	case ">=":
-		failed = v >= g.value
+		return v >= g.value
 	case "<":
-		failed = v < g.value
-	case "<=":
-		failed = v <= g.value
+		return v < g.value
 	}
-	return GateResult{g.Text, failed, strconv.FormatFloat(v, 'g', 7, 64) + g.m.unit, where}
+	return v <= g.value
+}
+
+// rounded prints a value with four digits, as tables do, or all those before the point; with more where the gate would
+// else seem to have passed what it did not, or the other way round.
+func (g Gate) rounded(v float64) string {
+	for digits := 4; ; digits++ {
+		s := toDigits(v, digits)
+		if w, err := strconv.ParseFloat(s, 64); digits == 17 || err == nil && cmp.Compare(w, g.value) == cmp.Compare(v, g.value) {
+			return s
+		}
+	}
+}
+
+func toDigits(v float64, digits int) string {
+	if v == 0 {
+		return "0"
+	}
+	s := strconv.FormatFloat(v, 'f', max(0, digits-1-int(math.Floor(math.Log10(math.Abs(v))))), 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
 }

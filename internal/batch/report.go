@@ -179,6 +179,8 @@ type Totals struct {
 	Requests *Requests `json:"requests,omitempty"`
 	// Measures are what batch compare looks at.
 	Measures *report.Measures `json:"measures,omitempty"`
+
+	most map[string]Most // as Requests.Most, of what is known without a summary
 }
 
 // Requests are totals of HTTP requests. Percentiles of several traces cannot be
@@ -209,6 +211,32 @@ func (m Most) where(j joining) string {
 		return m.Trace
 	}
 	return fmt.Sprintf("%s and %d more", m.Trace, m.Traces-1)
+}
+
+// seeMost notes which trace has most of what gates count. Of a share its own is told, too.
+func (t *Totals) seeMost(x *Result) {
+	for i := range metrics {
+		m := &metrics[i]
+		if m.of == nil {
+			continue
+		}
+		n := m.of(x)
+		if n == 0 {
+			continue
+		}
+		most := t.most[m.name]
+		if v := float64(n); v > most.Value {
+			most.Value, most.Trace = v, x.Input.Name
+			if m.whole != nil {
+				most.Trace += fmt.Sprintf(" (%s%%)", toDigits(100*v/float64(max(n, m.whole(x))), 4))
+			}
+		}
+		most.Traces++
+		if t.most == nil {
+			t.most = map[string]Most{}
+		}
+		t.most[m.name] = most
+	}
 }
 
 // seeService takes what the summary of a trace found.
@@ -416,6 +444,7 @@ func (t *Totals) add(x *Result) {
 	t.Restored += x.Restored
 	t.Repaired = sum(t.Repaired, x.Repaired)
 	t.Damages += x.Damages
+	t.seeMost(x)
 	if q := x.Requests; q != nil {
 		if t.Requests == nil {
 			t.Requests = &Requests{}

@@ -280,6 +280,46 @@ func TestServiceGatesNameTheTrace(t *testing.T) {
 	assert.ErrorContains(t, err, "did you mean findings?")
 }
 
+// So does one on a count or a share; and figures are rounded, unless that would hide why a gate failed.
+func TestGatesNameTheTrace(t *testing.T) {
+	r := &Report{Skipped: []Skip{{Name: "readme.txt"}}}
+	r.Totals.Skipped = 3
+	for _, x := range []struct {
+		name, status         string
+		samples, cut, bridge int
+		requests, errors     int
+		damages              int
+		lost                 int64
+		p95                  float64
+	}{
+		{name: "a", status: OK, samples: 1000, cut: 10, requests: 600, errors: 1, p95: 500.00412},
+		{name: "b", status: Damaged, samples: 90, cut: 60, bridge: 7, requests: 30, errors: 12, damages: 2, lost: 5, p95: 0.0123456},
+		{name: "c", status: Damaged, requests: 7},
+		{name: "d", status: Failed},
+		{name: "e", status: OK, samples: 700, lost: 5},
+	} {
+		r.Totals.add(&Result{Trace: report.Trace{
+			Input: report.Input{Name: x.name}, Status: x.status, Lost: x.lost, Damages: x.damages,
+			Samples: x.samples, Cut: x.cut, Repaired: map[string]int{bridge: x.bridge},
+			Requests: &report.Requests{RequestCounts: report.RequestCounts{Count: x.requests, Errors: x.errors}, Durations: report.Durations{P95: x.p95}},
+		}})
+	}
+	for gate, told := range map[string]string{
+		"cut": "70 in b and 1 more", "cut-rate>1%": "3.911% in b (66.67%) and 1 more", "unrepaired": "7 in b", "lost": "10 in b and 1 more",
+		"damaged": "2 in b and 1 more", "failed": "1 in d", "skipped": "3 in readme.txt and 2 more",
+		"http-errors": "13 in b and 1 more", "http-error-rate>1%": "2.041% in b (40%) and 1 more", "traces": "5", "requests<5": "637",
+		"p95>500ms": "500.004ms in a", "p95>1s": "500ms in a",
+	} {
+		do := "http"
+		if strings.HasPrefix(gate, "cut") || gate == "unrepaired" {
+			do = DoRepair
+		}
+		g, err := ParseGate(gate, do)
+		require.NoError(t, err)
+		assert.Equal(t, told, g.check(r).Told(), gate)
+	}
+}
+
 // Every figure of a summary has a gate.
 func TestServiceGates(t *testing.T) {
 	gates := []string{
