@@ -125,6 +125,9 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 	if a.Do != b.Do {
 		x.Notes = append(x.Notes, fmt.Sprintf("one is of --do %s, the other of --do %s: only what both tell is compared", a.Do, b.Do))
 	}
+	if p, q := a.Totals.Requests.side(), b.Totals.Requests.side(); p != q && p != "" && q != "" {
+		x.Notes = append(x.Notes, fmt.Sprintf("one is of --side %s, the other of --side %s: their requests are different ones, and what moved in them is no change of the service; make one of them again", p, q))
+	}
 	if a.Version != b.Version {
 		x.Notes = append(x.Notes, "made by different versions of tracefix")
 	}
@@ -139,6 +142,19 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 		x.Notes = append(x.Notes, "neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
 	}
 	return x, nil
+}
+
+// side tells which requests were asked for, as --side names them; "" where none were.
+func (q *Requests) side() string {
+	switch {
+	case q == nil || q.Made == nil && q.Served == nil:
+		return ""
+	case q.Served == nil:
+		return "client"
+	case q.Made == nil:
+		return "server"
+	}
+	return "both"
 }
 
 // numbers are what differs between two failures of one kind.
