@@ -43,6 +43,8 @@ type ReadOptions struct {
 	// numeric field). Of a pprof they are sample types, and profile.TimeWeight is its time; nil is what it
 	// shows by default, which may be a weight. See profile.Weight; only nettrace and pprof have them.
 	Weights []string
+	// AllWeights reads all sample types of a pprof where Weights is nil, what it shows by default first.
+	AllWeights bool
 	// Symbols are directories with ELF files or their debug files, beside the directory of the
 	// trace itself: they name the native functions of a collect-linux trace that it does not name.
 	// A file of another build id than the trace tells is not used.
@@ -168,7 +170,7 @@ func (f *File) samples(ctx context.Context, o *ReadOptions) (*profile.Profile, e
 	}
 	defer in.Close()
 	return samples.Read(ctx, f.in.Kind, in, &samples.Options{
-		Source: f.in.Name, MaxDepth: o.limit(), Weights: o.Weights,
+		Source: f.in.Name, MaxDepth: o.limit(), Weights: o.Weights, AllWeights: o.AllWeights,
 		Warn: func(e *samples.FormatError) { o.warn(e.Offset, e.Where, e.Err, -1) },
 	})
 }

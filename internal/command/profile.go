@@ -54,6 +54,7 @@ type Config struct {
 	// Measure puts measures into the report.
 	Measure bool
 
+	all  bool         // of several weights in a file all are wanted, if none is named
 	work bool         // for whom threads worked is wanted
 	warn func(string) // told of what the output could not hold as it was
 }
@@ -99,6 +100,7 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 	}
 	c.Tracks = c.tracksOf(row)
 	c.work = format == "ndjson" || format == "html" && slices.Contains(c.Tracks, "http")
+	c.all = c.Weights == nil && format == "pprof" && in.Kind.String() == format // what is in it stays in it
 	p, err := readProfile(ctx, in, c, rep)
 	if err != nil {
 		return err
@@ -154,7 +156,7 @@ func (c *Config) repairOptions() *tracefix.RepairOptions {
 // readOptions are what c asks of a reader.
 func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 	o := &tracefix.ReadOptions{
-		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.shown(), Symbols: c.Symbols,
+		Evidence: c.Repair, MaxDepth: c.MaxDepth, Tracks: c.Tracks, PairByThread: c.PairByThread, Weights: c.shown(), AllWeights: c.all, Symbols: c.Symbols,
 		From: time.Duration(c.Select.From), To: time.Duration(c.Select.To), Work: c.work || c.ByActivity || c.Select.OfWork(),
 		Warn: func(d tracefix.Damage) { rep.AddDamage(report.Damage{Offset: d.Offset, Where: d.Where, What: d.What}) },
 	}
@@ -188,6 +190,9 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		rep.Notes = append(rep.Notes, fmt.Sprintf("--symbols is for recordings: a %s trace does not tell which build of which file an address is of", in.Kind))
 	}
 	if c.Weights == nil && len(p.Weights) > 0 { // the file shows no time by default
+		if c.all && sampled(p) {
+			c.Weights = []string{"wall"}
+		}
 		for _, w := range p.Weights {
 			c.Weights = append(c.Weights, w.Name)
 		}
@@ -200,7 +205,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			pass.apply(p, c)
 		}
 	}
-	if err := describeWeights(p, &c.Select, rep); err != nil {
+	if err := describeWeights(p, c, rep); err != nil {
 		return nil, err
 	}
 	cpu = cpu && c.time()

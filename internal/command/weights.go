@@ -55,7 +55,8 @@ func checkWeights(weights []string) error {
 
 // describeWeights tells what the weights add up to. A weight of which the trace has nothing
 // is an error: the output would be empty, or lack what was asked for.
-func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Trace) error {
+func describeWeights(p *profile.Profile, c *Config, rep *report.Trace) error {
+	sel := &c.Select
 	var told []string
 	for i, w := range p.Weights {
 		n, sum := 0, 0.0
@@ -64,6 +65,9 @@ func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Tra
 				n++
 				sum += v.Amount
 			}
+		}
+		if n == 0 && c.all && (i < len(p.Weights)-1 || len(told) > 0 || sampled(p)) {
+			continue // it is zero in the file
 		}
 		if n == 0 {
 			if w.Sums {
@@ -88,6 +92,12 @@ func describeWeights(p *profile.Profile, sel *profile.Selection, rep *report.Tra
 			text += ", drawn at random: an estimate"
 		}
 		told = append(told, text)
+	}
+	if c.all && sampled(p) { // nobody asked for these: what is done is told of the samples
+		if len(told) > 0 {
+			rep.Notes = append(rep.Notes, "the profile's other sample types are kept too: "+strings.Join(told, "; "))
+		}
+		return nil
 	}
 	rep.Done = strings.Join(told, "; ")
 	return nil

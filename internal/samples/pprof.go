@@ -100,7 +100,7 @@ func readPprof(ctx context.Context, r io.Reader, b *builder) error {
 	}
 	x := &pprofReader{builder: b, in: in, names: map[string]uint32{}}
 	x.own = slices.ContainsFunc(in.Comments, func(c string) bool { return strings.HasPrefix(c, "tracefix") })
-	if err := x.choose(b.opts.Weights); err != nil {
+	if err := x.choose(b.opts.Weights, b.opts.AllWeights); err != nil {
 		return err
 	}
 	x.main = "trace"
@@ -284,8 +284,8 @@ func (x *pprofReader) time() (value int, scale int64, cpu int) {
 	return value, scale, cpu
 }
 
-// choose chooses what is read: asked, or what the profile shows by default.
-func (x *pprofReader) choose(asked []string) error {
+// choose chooses what is read: asked, or what the profile shows by default, and with all the others behind it.
+func (x *pprofReader) choose(asked []string, all bool) error {
 	value, scale, cpu := x.time()
 	x.value, x.cpu, x.count = -1, -1, -1
 	types := x.in.SampleType
@@ -300,6 +300,13 @@ func (x *pprofReader) choose(asked []string) error {
 			asked = []string{types[shown].Type}
 		case len(types) > 0:
 			asked = []string{types[len(types)-1].Type} // as go tool pprof does
+		}
+		for i, t := range types {
+			told := timed && (i == value || i == cpu || t.Type == "samples") || slices.Contains(asked, t.Type)
+			// Who names these means the time of samples.
+			if all && !told && t.Type != "wall" && t.Type != "cpu" && t.Type != profile.TimeWeight && len(asked) < math.MaxUint8 {
+				asked = append(asked, t.Type)
+			}
 		}
 	}
 	for _, name := range asked {

@@ -32,6 +32,8 @@ type Options struct {
 	// Weights are what the stacks of a file are read for that holds several sums of each, by the names
 	// that it has for them; profile.TimeWeight is time. nil is what the file shows by default.
 	Weights []string
+	// AllWeights reads all that a pprof holds where Weights is nil, what it shows by default first.
+	AllWeights bool
 	// Warn is told of each place that cannot be read; what is whole is read.
 	Warn func(*FormatError)
 }

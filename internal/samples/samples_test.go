@@ -315,6 +315,7 @@ func TestPprofWeights(t *testing.T) {
 		types       []string
 		period      string
 		asked       []string
+		all         bool
 		want        string // weights, then samples
 		err         string
 	}{
@@ -335,6 +336,9 @@ func TestPprofWeights(t *testing.T) {
 		{name: "without one", types: []string{"samples count"}, want: "samples 10 count, 0 ms in 0"},
 		{name: "larger units", types: []string{"size kilobytes"}, want: "size 10240 bytes, 0 ms in 0"},
 		{name: "of time", types: []string{"lock_delay microseconds"}, want: "lock_delay 10000 nanoseconds, 0 ms in 0"},
+		{name: "all, the default first", types: heap, all: true, want: "inuse_space 40 bytes, alloc_objects 10 count, alloc_space 20 bytes, inuse_objects 30 count, 0 ms in 0"},
+		{name: "all but what says the same as time", types: []string{"samples count", "cpu milliseconds", "delay nanoseconds"}, all: true, want: "delay 30 nanoseconds, 20 ms in 10"},
+		{name: "of all what is asked", types: heap, all: true, asked: []string{"alloc_space"}, want: "alloc_space 20 bytes, 0 ms in 0"},
 		{name: "unknown units", types: []string{"goroutine widgets"}, want: "goroutine 10 widgets, 0 ms in 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -355,7 +359,7 @@ func TestPprofWeights(t *testing.T) {
 			}
 			var b bytes.Buffer
 			require.NoError(t, in.WriteUncompressed(&b))
-			p, err := Read(t.Context(), kind("pprof"), &b, &Options{Weights: tt.asked, Warn: func(e *FormatError) { t.Error(e) }})
+			p, err := Read(t.Context(), kind("pprof"), &b, &Options{Weights: tt.asked, AllWeights: tt.all, Warn: func(e *FormatError) { t.Error(e) }})
 			if tt.err != "" {
 				assert.EqualError(t, err, tt.err)
 				return
