@@ -106,6 +106,9 @@ func describeWeights(p *profile.Profile, c *Config, rep *report.Trace) error {
 func amount(v float64, unit profile.Unit) string {
 	switch unit {
 	case profile.Bytes:
+		if v >= 1<<63 {
+			return fmt.Sprintf("%.4g bytes", v)
+		}
 		return report.Count(int(v+0.5)) + " bytes"
 	case profile.Nanoseconds:
 		return fmt.Sprintf("%.3f ms", v/1e6)

@@ -11,6 +11,7 @@ package export
 import (
 	"errors"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/relay"
@@ -56,6 +57,26 @@ func (o *Options) exporter() string {
 func (o *Options) warn(text string) {
 	if o.Warn != nil {
 		o.Warn(text)
+	}
+}
+
+// whole rounds an amount for a format that has integers of 64 bits only, and notes in beyond whether it has to be cut.
+func whole(v float64, beyond *bool) int64 {
+	switch v = math.Round(v); {
+	case v >= 1<<63:
+		*beyond = true
+		return math.MaxInt64
+	case v < -1<<63:
+		*beyond = true
+		return math.MinInt64
+	}
+	return int64(v)
+}
+
+// warnBeyond tells of what whole cut.
+func (o *Options) warnBeyond(beyond bool) {
+	if beyond {
+		o.warn("amounts beyond " + thousands(math.MaxInt64) + " are written as that: the format has no larger numbers")
 	}
 }
 

@@ -38,13 +38,15 @@ func Folded(w io.Writer, p *profile.Profile, o Options) error {
 	if f.changed > 0 {
 		o.warn("names changed, for folded stacks hold no semicolon, line break or faulty UTF-8: " + strconv.Itoa(f.changed))
 	}
+	beyond := false
 	weights := make([]int64, len(f.weights))
 	for i, v := range f.weights {
 		if !o.Counts && f.unit == profile.Nanoseconds {
 			v /= 1000
 		}
-		weights[i] = int64(v + 0.5)
+		weights[i] = whole(v, &beyond)
 	}
+	o.warnBeyond(beyond)
 	writeFolded(out, f.tree, f.names, weights)
 	return out.flush()
 }

@@ -3,7 +3,6 @@ package export
 import (
 	"cmp"
 	"io"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -43,6 +42,7 @@ func OTLPProfiles(w io.Writer, p *profile.Profile, o Options) error {
 			return err
 		}
 	}
+	o.warnBeyond(x.beyond)
 	out.b = appendBytesField(out.b, 2, x.dictionary())
 	return out.flush()
 }
@@ -60,6 +60,7 @@ type otlpWriter struct {
 	frames    map[otlpFrame]uint64
 	wall, cpu []otlpSample // of the process
 	ids       []byte
+	beyond    bool // an amount is larger than numbers are
 }
 
 // An otlpTable is a table of the dictionary: its entries in order, by their bytes.
@@ -199,7 +200,7 @@ func (x *otlpWriter) values(pr *profile.Process, weight int) (list []otlpSample)
 			list = sums.add(list, s)
 			k := otlpKey{s.stack, s.labels}
 			exact[k] += v.Amount
-			list[sums[k]].value = int64(math.Round(exact[k]))
+			list[sums[k]].value = whole(exact[k], &x.beyond)
 		}
 	}
 	return list

@@ -3,7 +3,6 @@ package export
 import (
 	"cmp"
 	"io"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -70,6 +69,7 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 			return x.err
 		}
 	}
+	o.warnBeyond(x.beyond)
 	x.valueType(pprofPeriodType, "cpu", "nanoseconds")
 	x.varint(pprofPeriod, uint64(timing.Period))
 	from, to := p.Meta.Span()
@@ -115,6 +115,7 @@ type pprofWriter struct {
 
 	time    bool   // samples are wanted
 	weights []int  // in the profile's Weights
+	beyond  bool   // an amount is larger than numbers are
 	labels  []byte // of the thread
 	ids     []byte
 	values  []byte // of a sample
@@ -234,7 +235,7 @@ func (x *pprofWriter) weighed(p *profile.Profile, th *profile.Thread, weight, at
 		for range zeros {
 			x.values = protowire.AppendVarint(x.values, 0)
 		}
-		x.values = protowire.AppendVarint(x.values, uint64(int64(math.Round(sums[k]))))
+		x.values = protowire.AppendVarint(x.values, uint64(whole(sums[k], &x.beyond)))
 		for range len(x.weights) - 1 - at {
 			x.values = protowire.AppendVarint(x.values, 0)
 		}

@@ -410,7 +410,8 @@ func (x *pprofReader) sample(i int, s *pprof.Sample) {
 	if weighs {
 		x.weigh(t, s, stack)
 	}
-	if all > 0 && !x.last(t, s, stack, all, off) {
+	more := x.value >= 0 && valueOf(s, x.value) > maxTime/x.scale
+	if all > 0 && !x.last(t, s, stack, all, off) || more {
 		x.warn(0, "sample %d takes more time than a trace can have", i)
 	}
 }

@@ -408,6 +408,22 @@ func TestFoldedWeights(t *testing.T) {
 }
 
 // A profile of many small messages takes many times its size, and is refused before it does.
+// TestPprofBeyondTime: time that is more than a trace can have is told where it is cut, not only behind that.
+func TestPprofBeyondTime(t *testing.T) {
+	f := &pprof.Function{ID: 1, Name: "f"}
+	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
+	in := &pprof.Profile{
+		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Function: []*pprof.Function{f}, Location: []*pprof.Location{l},
+		Sample: []*pprof.Sample{{Location: []*pprof.Location{l}, Value: []int64{2e18}}},
+	}
+	var b bytes.Buffer
+	require.NoError(t, in.WriteUncompressed(&b))
+	var told []string
+	_, err := Read(t.Context(), kind("pprof"), &b, &Options{Warn: func(e *FormatError) { told = append(told, e.Err.Error()) }})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"sample 0 takes more time than a trace can have"}, told)
+}
+
 func TestPprofMemory(t *testing.T) {
 	head := "\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x02ns"
 	_, err := Read(t.Context(), kind("pprof"), strings.NewReader(head+strings.Repeat("\x12\x00", 30<<20)), &Options{Warn: func(*FormatError) {}})

@@ -250,24 +250,28 @@ func (r *SpeedscopeReader) free(pid, tid int64) int64 {
 	return tid
 }
 
+// farthest bounds times, ns: sums and differences must not overflow.
+const farthest = 1 << 60
+
 // events yields the events of the file.
 func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 	var ev chromium.Event
-	unit := 1.0
+	unit, name, far := 1.0, "", false
 	named := map[int64]bool{} // processes
 	r.w.begin = func(p *SpeedscopeProfile, holds json.RawMessage) bool {
 		var owner profileOwner
 		if r.w.own {
 			owner = ownerOf(holds)
 		}
-		name, tid := p.Name, int64(0)
+		title, tid := p.Name, int64(0)
 		if owner.TID != nil {
-			name, tid, p.Owned = owner.Thread, r.free(owner.PID, *owner.TID), true
+			title, tid, p.Owned = owner.Thread, r.free(owner.PID, *owner.TID), true
 		} else {
 			owner = profileOwner{}
 			tid = r.thread(p.Name)
 		}
 		var ok bool
+		name = p.Unit
 		if unit, ok = microseconds[p.Unit]; !ok {
 			unit, r.w.facts.NoTime = 1, p.Unit
 		}
@@ -282,7 +286,7 @@ func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 				return false
 			}
 		}
-		args := map[string]any{"name": name}
+		args := map[string]any{"name": title}
 		if r.w.own {
 			args["tracefix"] = json.RawMessage(ownHolds)
 			if json.Valid(holds) {
@@ -300,7 +304,15 @@ func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 		ev.Offset = r.w.s.off
 		ev.NameID, ev.Name, ev.Cat, ev.SF = fr.name, nil, fr.cat, fr.sf
 		// Milliseconds times 1000 makes noise in the last digits; a trace's clock ticks in nanoseconds.
-		ev.TS = chromium.Time{NS: int64(math.Round(min(max(at*unit*1000, -1<<60), 1<<60))), Valid: true}
+		ns := at * unit * 1000
+		if math.Abs(ns) > farthest {
+			if !far {
+				far = true
+				r.w.s.damage("amounts that come to %g (unit %q) are more than can be read: they count as %.4g", at, name, farthest/1000/unit)
+			}
+			ns = math.Copysign(farthest, ns)
+		}
+		ev.TS = chromium.Time{NS: int64(math.Round(ns)), Valid: true}
 		return yield(&ev)
 	}
 	r.w.file()
