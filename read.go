@@ -43,7 +43,7 @@ type ReadOptions struct {
 	// numeric field). Of a pprof they are sample types, and profile.TimeWeight is its time; nil is what it
 	// shows by default, which may be a weight. See profile.Weight; only nettrace and pprof have them.
 	Weights []string
-	// AllWeights reads all sample types of a pprof where Weights is nil, what it shows by default first.
+	// AllWeights reads all sample types of a pprof, or weights of ndjson, where Weights is nil, what it shows by default first.
 	AllWeights bool
 	// Symbols are directories with ELF files or their debug files, beside the directory of the
 	// trace itself: they name the native functions of a collect-linux trace that it does not name.

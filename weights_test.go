@@ -337,7 +337,7 @@ func TestPprofWeights(t *testing.T) {
 	assert.Equal(t, "[no frames] 11\nmain.main 500000\nmain.main;main.keep 3000001\n", written["folded"])
 	assert.Contains(t, written["speedscope"], `"unit":"bytes","startValue":0,"endValue":3500012,`)
 	assert.Contains(t, written["speedscope"], `"weights":[3000001,500000,11]`)
-	assert.Contains(t, written["ndjson"], `"value":3000001,"depth":2,`)
+	assert.Contains(t, written["ndjson"], `"weight":"alloc_space","value":3000001,"unit":"bytes","depth":2,`)
 	assert.Contains(t, written["svg"], "alloc_space, 3.50 MB")
 	assert.Contains(t, written["html"], "alloc_space, 3.50 MB in 3 stacks")
 	assert.Contains(t, written["firefox"], `"weightType":"bytes"`)

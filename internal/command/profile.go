@@ -100,7 +100,7 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 	}
 	c.Tracks = c.tracksOf(row)
 	c.work = format == "ndjson" || format == "html" && slices.Contains(c.Tracks, "http")
-	c.all = c.Weights == nil && format == "pprof" && in.Kind.String() == format // what is in it stays in it
+	c.all = c.Weights == nil && (format == "pprof" || format == "ndjson") && in.Kind.String() == format // what is in it stays in it
 	p, err := readProfile(ctx, in, c, rep)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // ts is in ms since the start of the trace, exact to the nanosecond; frames are full
 // names without synthetic roots and leaf markers. "why" stands on cut samples only,
 // "repair" on those that a repair looked at. Stacks of other events are no samples, unless
-// o.Weights asks for them: they have "value" and "name" in place of "type", and times are ms.
+// o.Weights asks for them: they have "weight", "value", its "unit" and "name" in place of "type", and times are ms.
 func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
@@ -26,7 +26,6 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	var stack []profile.MethodID
 	depths := visibleDepths{table: t, skip: skip}
 	time, weights := o.weights(p)
-	several := len(o.Weights) > 1
 	var kinds [][]byte // what stands in place of the type, for each line of a sample
 	for m := newMerge(o.threads(p)); len(m.heads) > 0 && out.flushed(); m.next() {
 		h := m.heads[0]
@@ -37,7 +36,7 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 		}
 		for _, v := range h.values.Of(h.index) {
 			if !s.Hidden && slices.Contains(weights, int(v.Weight)) {
-				kinds = append(kinds, appendWeight(nil, p, v, several))
+				kinds = append(kinds, appendWeight(nil, p, v))
 			}
 		}
 		if len(kinds) == 0 {
@@ -123,19 +122,20 @@ var typeNames = [...][]byte{
 	profile.SampleError:    []byte(`,"type":"external"`),
 }
 
-// appendWeight writes what an event weighs, with the weight where there are several.
-func appendWeight(b []byte, p *profile.Profile, v profile.Value, several bool) []byte {
+// appendWeight writes what an event weighs, so that who reads the line needs nothing else to know what that is.
+func appendWeight(b []byte, p *profile.Profile, v profile.Value) []byte {
 	w := p.Weights[v.Weight]
-	amount := v.Amount
+	amount, unit := v.Amount, string(w.Unit)
 	if w.Unit == profile.Nanoseconds {
-		amount /= 1e6
+		amount, unit = amount/1e6, "ms"
 	}
-	if several {
-		b = text.AppendJSON(append(b, `,"weight":`...), w.Name)
-	}
+	b = text.AppendJSON(append(b, `,"weight":`...), w.Name)
 	b = strconv.AppendFloat(append(b, `,"value":`...), amount, 'f', -1, 64)
 	if name := p.Names[v.Name]; name != "" {
 		b = text.AppendJSON(append(b, `,"name":`...), name)
+	}
+	if unit != "" {
+		b = text.AppendJSON(append(b, `,"unit":`...), unit)
 	}
 	return b
 }

@@ -2,11 +2,13 @@ package samples
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
@@ -41,10 +43,14 @@ type line struct {
 		Above           int     `json:"above"`
 		AboveConfidence float32 `json:"above_confidence"`
 	} `json:"repair"`
-	Depth    int      `json:"depth"`
-	Activity string   `json:"activity"`
-	Request  int      `json:"request"`
-	Value    *float64 `json:"value"`
+	Depth    int    `json:"depth"`
+	Activity string `json:"activity"`
+	Request  int    `json:"request"`
+	// Of what an event weighs; see weighed.
+	Weight string   `json:"weight"`
+	Value  *float64 `json:"value"`
+	Unit   string   `json:"unit"`
+	Name   string   `json:"name"`
 }
 
 var typesNamed = map[string]profile.SampleType{
@@ -53,11 +59,10 @@ var typesNamed = map[string]profile.SampleType{
 
 var cutsNamed = map[string]profile.Cut{"depth": profile.CutDepth, "bytes": profile.CutBytes, "broken": profile.CutBroken}
 
-var errWeighed = errors.New("this is ndjson of what other events weigh (it has \"value\"), and of samples only is read; take the recording that it was made from")
-
 // readNDJSON reads one sample for each line, as `convert --format ndjson` writes them.
 func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
-	var weighed, waits int
+	w := &weighedLines{b: b, names: map[string]uint32{}}
+	waits := 0
 	_, err := lines(ctx, r, b, func(offset int64, text []byte) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			return
@@ -68,8 +73,7 @@ func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 			return
 		}
 		if l.Value != nil {
-			weighed++
-			return
+			l.Type = "managed" // of which nothing is made
 		}
 		if what := l.wrong(); what != "" {
 			b.warn(offset, "%s: %s", what, found(text))
@@ -78,16 +82,16 @@ func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 		if l.Type == "offcpu" {
 			waits++
 		}
-		b.line(&l)
+		r, t := b.line(&l)
+		if l.Value != nil {
+			w.add(offset, &l, r, t)
+		}
 	})
 	if err != nil {
 		return err
 	}
-	if weighed > 0 {
-		if len(b.order) == 0 {
-			return &FormatError{Where: "ndjson", Err: errWeighed}
-		}
-		b.note("%s lines of what other events weigh were left out", report.Count(weighed))
+	if err := w.choose(b.opts.Weights, b.opts.AllWeights); err != nil {
+		return err
 	}
 	if waits > 0 {
 		b.note("%s samples off the CPU: ndjson does not tell how long they took; the recording does", report.Count(waits))
@@ -119,8 +123,8 @@ func (l *line) wrong() string {
 // maxDropped is how many frames of a stack a repair may find to be garbage.
 const maxDropped = 3
 
-// line takes in a sample.
-func (b *builder) line(l *line) {
+// line takes in a sample, and returns its row, which is valid until the next one, and its thread.
+func (b *builder) line(l *line) (*row, *thread) {
 	b.stack = b.stack[:0]
 	bridges := 0
 	for _, f := range l.Frames {
@@ -158,6 +162,116 @@ func (b *builder) line(l *line) {
 	}
 	t := b.thread(l.PID, *l.TID)
 	t.rows = append(t.rows, r)
+	return &t.rows[len(t.rows)-1], t
+}
+
+// weighedLines are lines of what events weigh, beside those of samples.
+type weighedLines struct {
+	b     *builder
+	names map[string]uint32 // indexes in Profile.Names
+}
+
+// maxWeights is how many weights a Value can tell apart.
+const maxWeights = math.MaxUint8 + 1
+
+// add makes r, the last row of t, one of a line that weighs something. Of lines that earlier versions wrote neither the
+// weight nor the unit is told.
+func (w *weighedLines) add(offset int64, l *line, r *row, t *thread) {
+	p, name := w.b.p, cmp.Or(l.Weight, "value")
+	unit, amount := profile.Unit(l.Unit), *l.Value
+	if l.Unit == "ms" {
+		unit, amount = profile.Nanoseconds, amount*1e6
+	}
+	r.Type = profile.SampleEvent
+	i := p.WeightNamed(name)
+	switch {
+	case i < 0 && len(p.Weights) == maxWeights:
+		w.b.warn(offset, "more than %d weights; %s is left out", maxWeights, name)
+		return
+	case i < 0:
+		i = len(p.Weights)
+		p.Weights = append(p.Weights, profile.Weight{Name: name, Unit: unit, Sums: true})
+	case p.Weights[i].Unit != unit:
+		w.b.warn(offset, "an amount of %s in another unit (%q) than those before (%q); it is left out", name, unit, p.Weights[i].Unit)
+		return
+	}
+	id, ok := w.names[l.Name]
+	if !ok {
+		id = uint32(len(p.Names))
+		p.Names = append(p.Names, l.Name)
+		w.names[l.Name] = id
+	}
+	t.values = append(t.values, profile.Value{Index: int32(len(t.rows) - 1), Weight: uint8(i), Name: id, Amount: amount})
+}
+
+// choose keeps what is asked for: time, which is that of samples, and weights. nil is time where there is any, else
+// the first weight, or all there is.
+func (w *weighedLines) choose(asked []string, every bool) error {
+	all := w.b.p.Weights
+	if len(all) == 0 {
+		return nil // who asks for a weight is told elsewhere that there is none
+	}
+	sampled := slices.ContainsFunc(w.b.order, func(t *thread) bool {
+		return slices.ContainsFunc(t.rows, func(r row) bool { return r.Type != profile.SampleEvent })
+	})
+	timed := asked == nil && sampled || slices.Contains(asked, profile.TimeWeight)
+	if timed && !sampled {
+		return weightError("this ndjson holds no samples, whose time is asked for; it weighs %s", weightNames(all))
+	}
+	var kept, left []profile.Weight
+	number := make([]int, len(all))
+	for i, x := range all {
+		if number[i] = -1; asked == nil && (every || !sampled && i == 0) || slices.Contains(asked, x.Name) {
+			number[i] = len(kept)
+			kept = append(kept, x)
+		} else {
+			left = append(left, x)
+		}
+	}
+	for _, name := range asked {
+		if name != profile.TimeWeight && w.b.p.WeightNamed(name) < 0 {
+			return weightError("this ndjson holds no weight %s; it holds %s", name, weightNames(all))
+		}
+	}
+	if len(left) > 0 {
+		w.b.note("the file also holds %s: --weight chooses", weightNames(left))
+	}
+	w.b.p.Weights = kept
+	for _, t := range w.b.order {
+		t.keep(timed, number)
+	}
+	return nil
+}
+
+// keep leaves out what is not asked for: samples unless timed, and amounts whose weight has no new number.
+func (t *thread) keep(timed bool, number []int) {
+	rows, values := t.rows[:0], t.values[:0]
+	for i, r := range t.rows {
+		n := len(values)
+		for len(t.values) > 0 && int(t.values[0].Index) == i {
+			v := t.values[0]
+			t.values = t.values[1:]
+			if k := number[v.Weight]; k >= 0 {
+				v.Weight, v.Index = uint8(k), int32(len(rows))
+				values = append(values, v)
+			}
+		}
+		if len(values) > n || timed && r.Type != profile.SampleEvent {
+			rows = append(rows, r)
+		}
+	}
+	t.rows, t.values = rows, values
+}
+
+func weightNames(list []profile.Weight) string {
+	var names []string
+	for _, w := range list[:min(len(list), maxTypes)] {
+		names = append(names, strings.TrimSuffix(w.Name+" ("+string(w.Unit)+")", " ()"))
+	}
+	if len(list) > maxTypes {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
 }
 
 // A work is what a line tells of whom its thread worked for.

@@ -14,7 +14,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -32,7 +31,7 @@ type Options struct {
 	// Weights are what the stacks of a file are read for that holds several sums of each, by the names
 	// that it has for them; profile.TimeWeight is time. nil is what the file shows by default.
 	Weights []string
-	// AllWeights reads all that a pprof holds where Weights is nil, what it shows by default first.
+	// AllWeights reads all that a pprof or ndjson holds where Weights is nil, what it shows by default first.
 	AllWeights bool
 	// Warn is told of each place that cannot be read; what is whole is read.
 	Warn func(*FormatError)
@@ -229,7 +228,7 @@ func (b *builder) finish() {
 		}
 		if !slices.IsSortedFunc(t.rows, byTime) {
 			sorted++
-			sort.SliceStable(t.rows, func(i, k int) bool { return byTime(t.rows[i], t.rows[k]) < 0 })
+			t.sort()
 		}
 		t.First, t.Last = t.rows[0].Time, t.rows[len(t.rows)-1].Time
 		worked := int64(math.MinInt64)
@@ -261,6 +260,24 @@ func (b *builder) finish() {
 	if sorted > 0 {
 		b.note("the samples of %d of %d threads did not stand in order of time; they were sorted", sorted, len(b.order))
 	}
+}
+
+// sort puts the rows in order of time. Values stay with theirs.
+func (t *thread) sort() {
+	order := make([]int32, len(t.rows)) // of rows, before
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(i, k int32) int { return byTime(t.rows[i], t.rows[k]) })
+	rows, place := make([]row, len(order)), make([]int32, len(order))
+	for i, was := range order {
+		rows[i], place[was] = t.rows[was], int32(i)
+	}
+	t.rows = rows
+	for i := range t.values {
+		t.values[i].Index = place[t.values[i].Index]
+	}
+	slices.SortStableFunc(t.values, func(a, b profile.Value) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 func byTime(a, b row) int { return cmp.Compare(a.Time, b.Time) }

@@ -476,9 +476,56 @@ func TestPprofDamage(t *testing.T) {
 	}
 }
 
-func TestWeighedNDJSONIsNamed(t *testing.T) {
-	_, err := Read(t.Context(), kind("ndjson"), strings.NewReader(`{"ts":1,"pid":1,"tid":2,"value":8,"name":"T","depth":1,"cut":false,"frames":["a"]}`), &Options{Warn: func(*FormatError) {}})
-	assert.ErrorIs(t, err, errWeighed)
+// TestWeighedNDJSON reads lines of what events weigh, of several weights, beside samples and out of order.
+func TestWeighedNDJSON(t *testing.T) {
+	const (
+		alloc  = `{"ts":3,"pid":1,"tid":2,"weight":"alloc","value":8,"unit":"bytes","name":"T","depth":1,"cut":false,"frames":["a"]}` + "\n"
+		other  = `{"ts":1,"pid":1,"tid":2,"weight":"alloc","value":4,"unit":"bytes","name":"U","depth":1,"cut":false,"frames":["b"]}` + "\n"
+		wait   = `{"ts":2,"pid":1,"tid":2,"weight":"wait","value":1.5,"unit":"ms","depth":1,"cut":false,"frames":["a"]}` + "\n"
+		sample = `{"ts":2,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["a"]}` + "\n"
+		old    = `{"ts":1,"pid":1,"tid":2,"value":8,"name":"T","depth":1,"cut":false,"frames":["a"]}` + "\n"
+	)
+	for _, c := range []struct {
+		name, in string
+		asked    []string
+		all      bool
+		want     string // weights with their unit, what each name weighs by them, and samples
+		err      string
+		warned   int
+	}{
+		{name: "one", in: alloc + other, want: "alloc bytes U@1ms:4 T@3ms:8, 0 samples"},
+		{name: "time", in: wait, want: "wait nanoseconds @2ms:1.5e+06, 0 samples"},
+		{name: "the first", in: alloc + wait + other, want: "alloc bytes U@1ms:4 T@3ms:8, 0 samples"},
+		{name: "all", in: alloc + wait + other, all: true, want: "alloc bytes U@1ms:4 T@3ms:8, wait nanoseconds @2ms:1.5e+06, 0 samples"},
+		{name: "asked", in: alloc + wait, asked: []string{"wait"}, want: "wait nanoseconds @2ms:1.5e+06, 0 samples"},
+		{name: "samples first", in: alloc + sample, want: "1 samples"},
+		{name: "beside samples", in: alloc + sample, asked: []string{"alloc"}, want: "alloc bytes T@3ms:8, 0 samples"},
+		{name: "both", in: alloc + sample, asked: []string{profile.TimeWeight, "alloc"}, want: "alloc bytes T@3ms:8, 1 samples"},
+		{name: "without a unit", in: old, want: "value  T@1ms:8, 0 samples"},
+		{name: "another unit", in: alloc + strings.Replace(other, "bytes", "count", 1), want: "alloc bytes T@3ms:8, 0 samples", warned: 1},
+		{name: "none such", in: alloc, asked: []string{"exceptions"}, err: "this ndjson holds no weight exceptions; it holds alloc (bytes)"},
+		{name: "no time", in: alloc, asked: []string{profile.TimeWeight}, err: "this ndjson holds no samples, whose time is asked for; it weighs alloc (bytes)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			warned := 0
+			p, err := Read(t.Context(), kind("ndjson"), strings.NewReader(c.in), &Options{Weights: c.asked, AllWeights: c.all, Warn: func(*FormatError) { warned++ }})
+			assert.Equal(t, c.warned, warned)
+			if c.err != "" {
+				assert.EqualError(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			got := ""
+			for i, w := range p.Weights {
+				got += fmt.Sprintf("%s %s", w.Name, w.Unit)
+				for v := range p.Values(p.Threads[0], i) {
+					got += fmt.Sprintf(" %s@%dms:%g", v.Name, v.Sample.Time/1e6, v.Amount)
+				}
+				got += ", "
+			}
+			assert.Equal(t, c.want, got+fmt.Sprintf("%d samples", p.Threads[0].Samples.Written()))
+		})
+	}
 }
 
 func TestReadEndsWithItsContext(t *testing.T) {
