@@ -130,6 +130,11 @@ func (c *Copier) copy(v *view) error {
 
 // End notes what was lost, given what ended the reading, when all batches are written. It returns what Copy does.
 func (c *Copier) End(ended error) error {
+	// The events end with a sequence point, as those of a whole recording do, and what is noted stands behind it: so a
+	// copy of the copy is the same.
+	if err := c.w.SequencePoint(); err != nil {
+		return err
+	}
 	if ended == io.EOF && c.leftOut == 0 && c.w.damaged == 0 {
 		c.w.note(c.r.Salvage()) // of a copy of a copy
 		return nil

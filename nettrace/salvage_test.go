@@ -178,12 +178,8 @@ func TestCleanCopy(t *testing.T) {
 					assert.Equal(t, r.Stats().Events-int64(len(events)), note.LeftOut)
 				}
 				assert.Equal(t, r.Stats().Lost, copied.Stats().Lost)
-				// A copy of the copy says the same.
-				again, err := NewReader(bytes.NewReader(rewrite(t, out.Bytes())), nil)
-				require.NoError(t, err)
-				_, err = describeAll(t, again)
-				require.Equal(t, io.EOF, err)
-				assert.Equal(t, note, again.Salvage())
+				// A copy of the copy is the same, and so says the same.
+				require.True(t, bytes.Equal(out.Bytes(), rewrite(t, out.Bytes())), "%s: a copy of the copy differs", d.name)
 			}
 		}
 	}

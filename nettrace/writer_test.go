@@ -106,6 +106,34 @@ func TestRewriteCorpus(t *testing.T) {
 	}
 }
 
+// TestWriteFarOffsets: blocks of a file of many GiB begin at multiples of 4 as those of a small one do, and its checksum
+// tells all that stands before it.
+func TestWriteFarOffsets(t *testing.T) {
+	const far = 5 << 32
+	r, err := NewReader(bytes.NewReader(testFile(t, "probe9.nettrace.gz")), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, r.Header())
+	require.NoError(t, err)
+	w.offset += far
+	require.NoError(t, Copy(w, r, nil))
+	require.NoError(t, w.Close())
+	want := rewrite(t, testFile(t, "probe9.nettrace.gz"))
+	// The checksum's text is UTF-16.
+	noted := func(b []byte) (n int64) {
+		text := "bytes="
+		i := bytes.LastIndex(b, appendStringUTF16(nil, text)[:2*len(text)])
+		require.Positive(t, i)
+		for k := i + 2*len(text); b[k] >= '0' && b[k] <= '9'; k += 2 {
+			n = 10*n + int64(b[k]-'0')
+		}
+		return n
+	}
+	small := noted(want)
+	assert.Equal(t, small+far, noted(out.Bytes()))
+	assert.True(t, bytes.Equal(want[:small], out.Bytes()[:small]))
+}
+
 // Strict readers refuse a file of v6 that uses the index of a thread without a row, were it
 // that of the capture thread, which the recorder never tells.
 func TestWriteThreadRows(t *testing.T) {
