@@ -89,7 +89,7 @@ const (
 	eventBlockV4 = 100 << 10 // as large as the runtime's
 	eventBlockV6 = 1 << 20   // as large as one-collect's
 	regionV4     = 10 << 20  // bytes of events between sequence points
-	sideBlockV6  = 8 << 20   // stacks, labels and threads stay well below 16 MiB
+	sideBlock    = 8 << 20   // definitions, stacks, labels and threads stay well below 16 MiB, which v6 allows
 	maxBlockV6   = 1<<24 - 1
 	maxPayload   = defaultMaxBlock - 1<<12 // with what stands before it in its block, so that a Reader takes it
 )
@@ -354,7 +354,7 @@ func (w *Writer) AddLoss(captureThread uint64, count uint32) {
 // full reports whether the blocks collected so far are to be written.
 func (w *Writer) full() bool {
 	if w.v6 {
-		return len(w.events.b) >= eventBlockV6 || w.stacks.size >= sideBlockV6/4 || w.labels.size >= sideBlockV6 || len(w.rows) >= sideBlockV6
+		return len(w.events.b) >= eventBlockV6 || w.stacks.size >= sideBlock/4 || w.labels.size >= sideBlock || len(w.rows) >= sideBlock
 	}
 	return len(w.events.b) >= eventBlockV4-1024 || w.stacks.size >= regionV4/2
 }
@@ -464,7 +464,7 @@ func (w *Writer) define(m *Metadata, t int64) uint32 {
 			w.err = fmt.Errorf("nettrace: %w: metadata of %d bytes", ErrTooLarge, len(row))
 			return id
 		}
-		if len(b.b)+len(row) > sideBlockV6 {
+		if len(b.b)+len(row) > sideBlock {
 			w.flushMetadata()
 		}
 		if len(b.b) == 0 {
@@ -477,6 +477,9 @@ func (w *Writer) define(m *Metadata, t int64) uint32 {
 	payload := binary.LittleEndian.AppendUint32(w.payload[:0], id)
 	payload = appendStringUTF16(payload, written(m.Provider))
 	payload = append(payload, m.rawV4()...)
+	if len(b.b)+len(payload) > sideBlock {
+		w.flushMetadata()
+	}
 	if len(b.b) == 0 {
 		b.min, b.max = t, t
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -428,4 +429,28 @@ func TestStackAgain(t *testing.T) {
 	assert.Equal(t, []uint64{1, 2, 3, 4, 5}, a.Again([]uint64{1, 2, 3, 4, 5}).AppendTo(nil))
 	assert.Zero(t, a.Again(nil).Len())
 	assert.Equal(t, []uint64{9}, Stack{}.Again([]uint64{9}).AppendTo(nil))
+}
+
+// TestWriteManyDefinitions: definitions of 70 MB before the first block of events is full are several blocks, none larger
+// than a Reader takes.
+func TestWriteManyDefinitions(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, PointerSize: 8, Frequency: 1e9, SyncQPC: 1})
+	require.NoError(t, err)
+	name := strings.Repeat("n", 500<<10)
+	const n = 70
+	for i := range n {
+		m := &Metadata{Provider: "P", EventID: i + 1, Name: name}
+		require.NoError(t, w.Write(&Event{Time: int64(i + 2), ThreadID: 1, CaptureThreadID: 1, Metadata: m}))
+	}
+	require.NoError(t, w.Close())
+	r, err := NewReader(&out, warnings(t))
+	require.NoError(t, err)
+	events := 0
+	for ev, err := range r.All() {
+		require.NoError(t, err)
+		events++
+		require.Equal(t, events, ev.Metadata.EventID)
+	}
+	assert.Equal(t, n, events)
 }
