@@ -62,9 +62,10 @@ demo:
 # The program, symbols and all: 25 MB are aimed at and not reached; it must not grow beyond what it has now.
 # kong and html/template call methods by their names, so that the linker keeps every exported method
 # of all types in interfaces: that is 3 MB, and what the client of object stores drags in another 2.
-# The weights of pprof, speedscope and folded stacks took 60 KB; errors, ends and panics that a service can rely on took 26.
+# The weights of pprof, speedscope and folded stacks took 60 KB, those of ndjson and gates that name a trace another 50, errors, ends
+# and panics that a service can rely on 26.
 size: build
-	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 30970000 ]
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31050000 ]
 
 # What a release holds beside the programs: man page (with version and date of the commit), completions, licences.
 extras:

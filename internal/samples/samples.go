@@ -14,6 +14,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -268,7 +269,7 @@ func (t *thread) sort() {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(i, k int32) int { return byTime(t.rows[i], t.rows[k]) })
+	sort.SliceStable(order, func(i, k int) bool { return byTime(t.rows[order[i]], t.rows[order[k]]) < 0 })
 	rows, place := make([]row, len(order)), make([]int32, len(order))
 	for i, was := range order {
 		rows[i], place[was] = t.rows[was], int32(i)
@@ -277,7 +278,7 @@ func (t *thread) sort() {
 	for i := range t.values {
 		t.values[i].Index = place[t.values[i].Index]
 	}
-	slices.SortStableFunc(t.values, func(a, b profile.Value) int { return cmp.Compare(a.Index, b.Index) })
+	sort.SliceStable(t.values, func(i, k int) bool { return t.values[i].Index < t.values[k].Index })
 }
 
 func byTime(a, b row) int { return cmp.Compare(a.Time, b.Time) }
