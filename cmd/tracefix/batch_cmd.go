@@ -412,6 +412,9 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 	if unwritten != nil {
 		return fmt.Errorf("the outputs were written, their report was not: %w", unwritten)
 	}
+	if nothing := r.Nothing(); nothing != "" {
+		say(std.err, "tracefix: "+nothing)
+	}
 	switch r.Verdict() {
 	case batch.SomeFailed:
 		var gates []string
@@ -422,9 +425,6 @@ func (f *BatchReportFlags) tell(ctx context.Context, cli *CLI, std streams, r *b
 		}
 		if len(gates) > 0 {
 			return errors.New(strings.Join(gates, "; "))
-		}
-		if nothing := r.Nothing(); nothing != "" {
-			return judged{errors.New(text.Line(nothing))}
 		}
 		if n := r.Totals.Unreached; n > 0 {
 			return judged{fmt.Errorf("%d of %d traces failed, %d of them because the store failed; --resume does these again", r.Totals.Failed, r.Totals.Traces, n)}

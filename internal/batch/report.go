@@ -499,9 +499,10 @@ const (
 // part reports whether it is of one part of the work. The others may have what it lacks: the merge judges.
 func (r *Report) part() bool { return r.Shard != nil && r.Shard.Count > 1 }
 
-// Nothing says what was looked at where no trace was found, and is empty where there is one.
+// Nothing says what was looked at where no trace was found, and is empty where there is one, or where other parts of
+// the work may have some.
 func (r *Report) Nothing() string {
-	if r.Totals.Traces > 0 {
+	if r.Totals.Traces > 0 || r.part() {
 		return ""
 	}
 	what := noTrace
@@ -517,8 +518,7 @@ func (r *Report) Nothing() string {
 	return what + fmt.Sprintf(", but %s other file%s, such as %s (%s); is this where they are?", report.Count(r.Totals.Skipped), report.Plural(r.Totals.Skipped), r.Skipped[0].Name, r.Skipped[0].Reason)
 }
 
-// Verdict returns the worst of what happened, gates included. A batch that found no trace has failed: it is what becomes of
-// a path that is mistyped, or of a recorder that did not record.
+// Verdict returns the worst of what happened, gates included.
 func (r *Report) Verdict() Verdict {
 	for _, g := range r.Gates {
 		if g.Failed {
@@ -526,7 +526,7 @@ func (r *Report) Verdict() Verdict {
 		}
 	}
 	switch {
-	case r.Totals.Failed > 0, r.Totals.Traces == 0 && !r.part():
+	case r.Totals.Failed > 0:
 		return SomeFailed
 	case r.Totals.Damaged > 0:
 		return SomeDamaged
