@@ -791,7 +791,7 @@ func Describe(head []byte) string {
 	case bytes.HasPrefix(trimmed, []byte("# tracer")):
 		return "this is an ftrace text, which tracefix does not read; `dotnet-trace collect-linux` gives what it reads"
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return "this is UTF-16 text; convert it to UTF-8 first"
+		return "this is UTF-16 text, which `>` of Windows PowerShell makes of all it is given; write the file with -o, or convert it to UTF-8"
 	}
 	return "expected " + expected() + ", found " + Found(head) + "; give the file as the recorder wrote it"
 }
