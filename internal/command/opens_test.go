@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // What is said to open an output opens it: most viewers unpack gzip or nothing.
@@ -18,7 +20,7 @@ func TestOpens(t *testing.T) {
 		"a.firefox.json.gz":     "open it in https://profiler.firefox.com",
 		"a.nettrace":            "open it in PerfView or Visual Studio, or run `tracefix top a.nettrace`",
 		"a.nettrace.gz":         "unpack it and open it in PerfView or Visual Studio, or run `tracefix top a.nettrace.gz`",
-		"my a.nettrace.zst":     "unpack it and open it in PerfView or Visual Studio, or run `tracefix top 'my a.nettrace.zst'`",
+		"my a.nettrace.zst":     "unpack it and open it in PerfView or Visual Studio, or run `tracefix top " + text.ShellWord("my a.nettrace.zst") + "`",
 		"a.pb.gz":               "run `go tool pprof -http : a.pb.gz`",
 		"a.pb.zst":              "unpack it and run `go tool pprof -http : a.pb`",
 		"a.html":                "open it in a browser",

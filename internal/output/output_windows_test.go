@@ -49,3 +49,21 @@ func TestOpenElsewhere(t *testing.T) {
 	require.NoError(t, f.Commit())
 	assert.FileExists(t, name)
 }
+
+// TestFinishedIsNotLeft: a file that waits for its name, closed, is not taken for one that a killed run left.
+func TestFinishedIsNotLeft(t *testing.T) {
+	dir := t.TempDir()
+	f, err := Create(filepath.Join(dir, "a.json"), &Options{})
+	require.NoError(t, err)
+	require.NoError(t, f.Finish())
+	sweep(dir, besideName())
+	assert.FileExists(t, f.temp)
+	require.NoError(t, f.Commit())
+
+	left := filepath.Join(dir, ".b.json.tracefix-01234567")
+	require.NoError(t, os.WriteFile(left, nil, 0o600))
+	long := time.Now().Add(-2 * restsClosed)
+	require.NoError(t, os.Chtimes(left, long, long))
+	sweep(dir, besideName())
+	assert.NoFileExists(t, left)
+}

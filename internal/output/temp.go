@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"time"
 )
 
 // Temporary files are locked for as long as their run lives: a run that was killed gives its
@@ -132,10 +133,17 @@ func linked(f *os.File) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
+// restsClosed is how long a file of a live run may lie closed, and so without its lock, where only a closed one gets its
+// name: between its last byte and that name, for which it may wait for another output.
+const restsClosed = time.Hour
+
 // removeLeft removes a file that no run has locked.
 func removeLeft(name string) {
 	st, err := os.Lstat(name)
 	if err != nil || !st.Mode().IsRegular() {
+		return
+	}
+	if !removesOpen && time.Since(st.ModTime()) < restsClosed {
 		return
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|noFollow, 0)
