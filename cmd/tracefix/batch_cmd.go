@@ -534,7 +534,9 @@ func printBatch(std streams, r *batch.Report) error {
 		fmt.Fprintf(std.err, "... and %d more; the report lists them\n", n-most)
 	}
 	for _, note := range r.Notes {
-		say(std.err, "note: "+note)
+		if !strings.HasPrefix(r.Nothing(), note) { // which tell says at the end
+			say(std.err, "note: "+note)
+		}
 	}
 	if n := r.Redone; n > 0 {
 		say(std.err, fmt.Sprintf("note: done again, since another version of tracefix or other flags had made the output: %s trace%s", report.Count(n), report.Plural(n)))

@@ -462,7 +462,7 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		}
 		ok := true
 		switch {
-		case w.own(name, st):
+		case st.IsDir() && w.own(name, st): // file asks for files
 			ok = w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
 		case st.IsDir():
 			ok = f.walk(name, r, depth+1)

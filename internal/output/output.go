@@ -304,11 +304,13 @@ func Check(name string, o *Options) error {
 		}
 		return nil
 	}
-	if base := filepath.Base(name); runtime.GOOS == "windows" && DeviceOnWindows(base) && !strings.EqualFold(base, "NUL") {
-		return fmt.Errorf("%s: Windows takes that for a device; name another output", name)
-	}
-	if runtime.GOOS == "windows" && strings.Contains(filepath.Base(name), ":") {
-		return fmt.Errorf("%s: Windows takes what follows the colon for a part of a file that no program shows; name another output", name)
+	if runtime.GOOS == "windows" {
+		switch base := filepath.Base(name); {
+		case DeviceOnWindows(base) && !strings.EqualFold(base, "NUL"):
+			return fmt.Errorf("%s: Windows takes that for a device; name another output", name)
+		case strings.Contains(base, ":"):
+			return fmt.Errorf("%s: Windows takes what follows the colon for a part of a file that no program shows; name another output", name)
+		}
 	}
 	st, err := os.Stat(name)
 	for _, in := range o.Inputs {
