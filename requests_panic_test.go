@@ -1,6 +1,7 @@
 package tracefix_test
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 // A caller whose own function panics can recover it, on whatever goroutine that was called: a server
 // that looks at many traces does not end with one of them.
 func TestPanicOfTheCalleeIsTheCallers(t *testing.T) {
+	mine := errors.New("mine")
 	for _, n := range []int{1, 2, 4} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 		f, err := tracefix.Open(t.Context(), "internal/requests/testdata/http-more.nettrace.zst")
@@ -22,10 +24,13 @@ func TestPanicOfTheCalleeIsTheCallers(t *testing.T) {
 		for _, at := range []int{1, 20, 57} { // while the trace is read, and at its end
 			got := 0
 			func() {
-				defer func() { assert.Contains(t, recover(), "mine", "request %d", at) }()
+				defer func() {
+					err, _ := recover().(error)
+					assert.ErrorIs(t, err, mine, "request %d", at)
+				}()
 				_ = f.Requests(t.Context(), func(*httpphases.Request) {
 					if got++; got == at {
-						panic("mine")
+						panic(mine)
 					}
 				}, nil)
 			}()

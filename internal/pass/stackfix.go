@@ -3,11 +3,10 @@ package pass
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"iter"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
@@ -34,26 +33,29 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, minConfidence flo
 		return st, err
 	}
 	defer func() {
-		// Package stackfix knows of no end but its own: a panic leads out of it, maybe from another goroutine, as text.
-		if ctx.Err() == nil {
-			return
-		}
-		if what := recover(); what != nil {
-			if !strings.HasPrefix(fmt.Sprint(what), abandoned) {
-				panic(what)
-			}
+		// Package stackfix knows of no end but its own: a panic leads out of it, maybe from another goroutine.
+		switch what := recover(); {
+		case what == nil:
+		case isAbandoned(what):
 			st, err = stackfix.Stats{}, ctx.Err()
+		default:
+			panic(what)
 		}
 	}()
 	return fixStacks(ctx, p, minConfidence), nil
 }
 
-// abandoned is what a repair panics with whose context has ended.
-const abandoned = "tracefix: the repair was abandoned"
+// errAbandoned is what a repair panics with whose context has ended.
+var errAbandoned = errors.New("the repair was abandoned")
+
+func isAbandoned(what any) bool {
+	err, ok := what.(error)
+	return ok && errors.Is(err, errAbandoned)
+}
 
 func goOn(ctx context.Context) {
 	if ctx.Err() != nil {
-		panic(abandoned)
+		panic(errAbandoned)
 	}
 }
 
@@ -74,7 +76,7 @@ func fixStacks(ctx context.Context, p *profile.Profile, minConfidence float64) s
 	}
 	nested := map[*profile.Thread]*taskAnswers{}
 	if !p.Meta.Repaired {
-		nested = resolveTasks(p, cmp.Or(minConfidence, DefaultConfidence))
+		nested = resolveTasks(ctx, p, cmp.Or(minConfidence, DefaultConfidence))
 	}
 	cut := map[*profile.Process]bool{} // those in which an answer is missing: of others the samples need not be read
 	for _, t := range p.Threads {

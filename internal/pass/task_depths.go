@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"context"
 	"slices"
 	"sort"
 
@@ -75,7 +76,7 @@ const taskHow = "tasks"
 
 // resolveTasks finds the whole stacks of cut samples of p, by thread, in order, where that is
 // right with minConfidence at least. It adds stacks to the table and changes nothing else.
-func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread]*taskAnswers {
+func resolveTasks(ctx context.Context, p *profile.Profile, minConfidence float64) map[*profile.Thread]*taskAnswers {
 	processes := map[*profile.Process][]*profile.Thread{}
 	for _, t := range p.Threads {
 		if t.Tasks.Len() > 0 {
@@ -86,7 +87,7 @@ func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread
 	for _, process := range p.Processes {
 		threads := processes[process]
 		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
-			resolve(p, threads, minConfidence, out)
+			resolve(ctx, p, threads, minConfidence, out)
 		}
 	}
 	return out
@@ -95,11 +96,12 @@ func resolveTasks(p *profile.Profile, minConfidence float64) map[*profile.Thread
 // enoughProofs is how many whole stacks tell how often the answers are right as well as more do.
 const enoughProofs = 1000
 
-func resolve(p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread]*taskAnswers) {
+func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread]*taskAnswers) {
 	r := newResolver(p, threads)
 	if r == nil {
 		return
 	}
+	r.goOn = func() { goOn(ctx) }
 	for _, t := range threads {
 		if t.Samples.Cuts() == 0 && r.right+r.wrong >= enoughProofs {
 			r.answers = append(r.answers, nil)
@@ -196,6 +198,7 @@ type resolver struct {
 	full         profile.StackID   // of a cut one: the whole stack, if it is another one; else 0
 	own          profile.TaskMark  // of the current sample, if there is one
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
+	goOn         func() // if set, asked now and then; it panics if all is to end
 	path         []profile.FrameID
 	joined       []joined // by a hash
 	right, wrong int
@@ -243,6 +246,9 @@ func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 	next := t.Samples.Cursor()
 	var s, last profile.Sample // one for all: r.visit gets its address
 	for i, news := 0, true; next.Read(&s); i++ {
+		if i%(1<<12) == 0 && r.goOn != nil {
+			r.goOn()
+		}
 		for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
 			r.open, news = r.open[:0], true
 		}

@@ -53,8 +53,31 @@ type line struct {
 type guard struct {
 	failed atomic.Bool // nothing more is to be done
 	once   sync.Once
-	what   string
+	what   *Panic
 	exit   atomic.Bool
+}
+
+// A Panic is what another goroutine panicked with, as the caller's own panic.
+type Panic struct {
+	Value any
+	Stack []byte // of that goroutine
+}
+
+// Recovered makes a Panic of what was recovered, on the goroutine that panicked.
+func Recovered(what any) *Panic {
+	if p, ok := what.(*Panic); ok { // of a goroutine of that one
+		return p
+	}
+	return &Panic{what, debug.Stack()}
+}
+
+// Error returns the value as text, and the stack.
+func (p *Panic) Error() string { return fmt.Sprintf("%v\n%s", p.Value, p.Stack) }
+
+// Unwrap returns the value if it is an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
 }
 
 // run calls f.
@@ -62,7 +85,7 @@ func (g *guard) run(f func()) {
 	returned := false
 	defer func() {
 		if what := recover(); what != nil {
-			g.once.Do(func() { g.what = fmt.Sprintf("%v\n%s", what, debug.Stack()) })
+			g.once.Do(func() { g.what = Recovered(what) })
 			g.failed.Store(true)
 		} else if !returned {
 			g.exit.Store(true)
@@ -75,7 +98,7 @@ func (g *guard) run(f func()) {
 
 // tell panics or exits if a step did. All steps have ended.
 func (g *guard) tell() {
-	if g.what != "" {
+	if g.what != nil {
 		panic(g.what)
 	}
 	if g.exit.Load() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,6 +123,31 @@ func TestEach(t *testing.T) {
 		})
 	}
 }
+
+// What it was that a goroutine panicked with stays known, with the stack of that one, through as many goroutines as there are.
+func TestPanicKeepsItsValue(t *testing.T) {
+	mine := errors.New("mine")
+	onProcessors(t, 4, func(t *testing.T) {
+		defer func() {
+			err, _ := recover().(error)
+			require.ErrorIs(t, err, mine)
+			var p *Panic
+			require.ErrorAs(t, err, &p)
+			assert.Contains(t, string(p.Stack), "throws")
+			assert.Contains(t, err.Error(), "mine\n")
+		}()
+		var both sync.WaitGroup // both are gone on with by others than the caller, and one of these panics
+		both.Add(2)
+		Each(2, func(i int) {
+			both.Done()
+			both.Wait()
+			Each(2, func(int) { throws(mine) })
+		})
+	})
+	assert.NoError(t, (&Panic{Value: "text"}).Unwrap())
+}
+
+func throws(err error) { panic(err) }
 
 func TestReserve(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

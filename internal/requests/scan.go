@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -43,7 +42,7 @@ type Scanner struct {
 	work    chan []httpphases.Event
 	free    chan []httpphases.Event
 	done    chan struct{} // closed when the builder has everything
-	failed  string        // what the builder, or who takes requests, panicked with; known when done is closed
+	failed  *relay.Panic  // what the builder, or who takes requests, panicked with; known when done is closed
 	exited  bool          // likewise: that ended its goroutine
 	ended   *endedLine    // to who takes requests
 	losses  int           // that were passed on
@@ -108,7 +107,7 @@ func (s *Scanner) builds(ids *activity.Decoder) {
 		close(s.done)
 	}()
 	for b := range s.work {
-		if s.failed == "" && !s.exited {
+		if s.failed == nil && !s.exited {
 			s.build(b, ids)
 		}
 		s.free <- b[:0]
@@ -121,7 +120,7 @@ func (s *Scanner) builds(ids *activity.Decoder) {
 func (s *Scanner) build(b []httpphases.Event, ids *activity.Decoder) {
 	defer func() {
 		if what := recover(); what != nil {
-			s.failed = fmt.Sprintf("%v\n%s", what, debug.Stack())
+			s.failed = relay.Recovered(what)
 		}
 	}()
 	for i := range b {
@@ -219,7 +218,7 @@ func (s *Scanner) Stop() {
 	<-s.done
 	s.work = nil
 	switch {
-	case s.failed != "":
+	case s.failed != nil:
 		defer panic(s.failed) // also where close has one of its own
 	case s.exited:
 		defer runtime.Goexit()
