@@ -180,39 +180,39 @@ func (e *solver) endsWith(a, b StackID) bool {
 	return true
 }
 
-// surprises are those of the calls in a stack, by frame and by method; 0: not worked out.
+// surprises are those of the calls in a stack, by frame and by method, summed up from its first frame on: of the
+// first k frames at k-1, as far as they were asked for.
 type surprises [2][]float64
 
-func (x *surprises) reset(n int) {
+func (x *surprises) reset() {
 	for i := range x {
-		x[i] = slices.Grow(x[i][:0], n)[:n]
-		clear(x[i])
+		x[i] = append(x[i][:0], 0)
 	}
 }
 
 // match measures the overlap of o and t, whose first frames are of one method. It
 // remembers the surprises of o.
 func (e *solver) match(o, t []FrameID, known *surprises) (k int, bits float64) {
+	n := min(len(o), len(t))
+	o, t = o[:n], t[:n]
 	if o[0] == t[0] {
-		k = 1
-		for k < len(o) && k < len(t) && o[k] == t[k] {
-			if known[0][k] == 0 {
-				known[0][k] = e.m.frameCalls.surprise(o[k-1], o[k])
-			}
-			bits += known[0][k]
-			k++
+		for k = 1; k < n && o[k] == t[k]; k++ {
 		}
-		return k, bits
-	}
-	k = 1
-	for k < len(o) && k < len(t) && e.method(o[k]) == e.method(t[k]) {
-		if known[1][k] == 0 {
-			known[1][k] = e.m.methodCalls.surprise(e.method(o[k-1]), e.method(o[k]))
+		sums := known[0]
+		for i := len(sums); i < k; i++ {
+			sums = append(sums, sums[i-1]+e.m.frameCalls.surprise(o[i-1], o[i]))
 		}
-		bits += methodWorth * known[1][k]
-		k++
+		known[0] = sums
+		return k, sums[k-1]
 	}
-	return k, bits
+	for k = 1; k < n && e.method(o[k]) == e.method(t[k]); k++ {
+	}
+	sums := known[1]
+	for i := len(sums); i < k; i++ {
+		sums = append(sums, sums[i-1]+methodWorth*e.m.methodCalls.surprise(e.method(o[i-1]), e.method(o[i])))
+	}
+	known[1] = sums
+	return k, sums[k-1]
 }
 
 // What the parts of a score count, in bits. All of them are set by hand, not fitted as the

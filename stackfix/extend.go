@@ -183,7 +183,7 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 			try(d, o, t[d:], &e.calls)
 		}
 	}
-	e.tCalls.reset(len(t))
+	e.tCalls.reset()
 	for d := 1; d < len(o); d++ {
 		if o[d] == t[0] {
 			try(-d, t, o[d:], &e.tCalls)
