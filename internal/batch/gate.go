@@ -96,7 +96,7 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 // ofService is a metric of what summaries found. Without any requests a zero is nothing that
 // they found: the events that tell were not recorded.
 func ofService(name, help, unit string, join joining, get func(s *report.Service) float64) metric {
-	return metric{name, "with --summary: " + help, unit, command.Requests, func(r *Report) (float64, string) {
+	found := func(r *Report) (float64, string) {
 		q := r.Totals.Requests
 		if q == nil || q.Service == nil {
 			return math.NaN(), ""
@@ -106,7 +106,8 @@ func ofService(name, help, unit string, join joining, get func(s *report.Service
 			return math.NaN(), ""
 		}
 		return v, q.Most[name].where(join)
-	}, get, join, nil, nil}
+	}
+	return metric{name: name, help: "with --summary: " + help, unit: unit, need: command.Requests, get: found, ofService: get, join: join}
 }
 
 // errorsOf is a count of what requests tell: without any nothing tells it.
@@ -154,22 +155,22 @@ func requestErrors(q *Requests) int { return q.Errors }
 
 // metrics are all that gates can ask for, in the order of the help text.
 var metrics = []metric{
-	{"cut", "samples whose stack was cut, repaired or not", "", command.Samples, count(func(t *Totals) int { return t.Cut }), nil, added, resultCut, nil},
-	{"cut-rate", "share of samples that were cut", "%", command.Samples, rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), nil, added, resultCut, resultSamples},
-	{"unrepaired", "cut samples that were bridged", "", command.Repairs, count(func(t *Totals) int { return t.Repaired[bridge] }), nil, added, func(x *Result) int { return x.Repaired[bridge] }, nil},
-	{"lost", "events lost while recording", "", 0, count(func(t *Totals) int { return int(t.Lost) }), nil, added, func(x *Result) int { return int(x.Lost) }, nil},
-	{"damaged", "traces that were damaged", "", 0, count(func(t *Totals) int { return t.Damaged }), nil, added, damagesOf, nil},
-	{"failed", "traces that failed", "", 0, count(func(t *Totals) int { return t.Failed }), nil, added, failures, nil},
-	{"skipped", "files that are not traces", "", 0, count(func(t *Totals) int { return t.Skipped }), nil, added, nil, nil},
-	{"traces", "traces in all", "", 0, count(func(t *Totals) int { return t.Traces }), nil, added, nil, nil},
-	{"requests", "HTTP requests, of the side that --side names; unless told, of both with --summary", "", command.Requests, count(ofRequests(requestCount)), nil, added, nil, nil},
-	{"http-errors", "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", "", command.Requests, errorsOf, nil, added, resultErrors, nil},
-	{"http-error-rate", "their share in the requests of all traces", "%", command.Requests, rate(ofRequests(requestErrors), ofRequests(requestCount)), nil, added, resultErrors, resultRequests},
-	{"p50", "highest median of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P50 }), nil, added, nil, nil},
-	{"p90", "highest 90th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P90 }), nil, added, nil, nil},
-	{"p95", "highest 95th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P95 }), nil, added, nil, nil},
-	{"p99", "highest 99th percentile of request durations of any trace", "ms", command.Requests, highest(func(q *Requests) Highest { return q.P99 }), nil, added, nil, nil},
-	{"max", "longest request", "ms", command.Requests, highest(func(q *Requests) Highest { return q.Max }), nil, added, nil, nil},
+	{name: "cut", help: "samples whose stack was cut, repaired or not", need: command.Samples, get: count(func(t *Totals) int { return t.Cut }), of: resultCut},
+	{name: "cut-rate", help: "share of samples that were cut", unit: "%", need: command.Samples, get: rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), of: resultCut, whole: resultSamples},
+	{name: "unrepaired", help: "cut samples that were bridged", need: command.Repairs, get: count(func(t *Totals) int { return t.Repaired[bridge] }), of: func(x *Result) int { return x.Repaired[bridge] }},
+	{name: "lost", help: "events lost while recording", get: count(func(t *Totals) int { return int(t.Lost) }), of: func(x *Result) int { return int(x.Lost) }},
+	{name: "damaged", help: "traces that were damaged", get: count(func(t *Totals) int { return t.Damaged }), of: damagesOf},
+	{name: "failed", help: "traces that failed", get: count(func(t *Totals) int { return t.Failed }), of: failures},
+	{name: "skipped", help: "files that are not traces", get: count(func(t *Totals) int { return t.Skipped })},
+	{name: "traces", help: "traces in all", get: count(func(t *Totals) int { return t.Traces })},
+	{name: "requests", help: "HTTP requests, of the side that --side names; unless told, of both with --summary", need: command.Requests, get: count(ofRequests(requestCount))},
+	{name: "http-errors", help: "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", need: command.Requests, get: errorsOf, of: resultErrors},
+	{name: "http-error-rate", help: "their share in the requests of all traces", unit: "%", need: command.Requests, get: rate(ofRequests(requestErrors), ofRequests(requestCount)), of: resultErrors, whole: resultRequests},
+	{name: "p50", help: "highest median of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P50 })},
+	{name: "p90", help: "highest 90th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P90 })},
+	{name: "p95", help: "highest 95th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P95 })},
+	{name: "p99", help: "highest 99th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P99 })},
+	{name: "max", help: "longest request", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.Max })},
 	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", added, func(s *report.Service) float64 { return float64(s.Findings) }),
 	ofService("starvation", "times that thread pools changed their number of threads since they starved or their threads blocked", "", added, func(s *report.Service) float64 { return float64(s.Starvation) }),
 	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", highestOf, func(s *report.Service) float64 { return s.PoolBlocked }),
