@@ -91,7 +91,7 @@ type Generation struct {
 }
 
 // Survival is the percentage of what was in the generation that survived; false if
-// nothing was there or the generation was not collected.
+// nothing was there or the generation was not collected. Where HasSizes is false and nothing went Out it may be either.
 func (g *Generation) Survival() (percent float64, ok bool) {
 	objects := g.Before - min(g.Before, g.FragmentationBefore)
 	if objects == 0 || g.Out == 0 && g.In == 0 && g.Before == g.After {

@@ -220,7 +220,8 @@ func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 		row.GenBudget = generations(func(g *runtimeevents.Generation) uint64 { return g.Budget })
 		for i := range g.Gen {
 			var v *float64
-			if s, ok := g.Gen[i].Survival(); ok && (uint32(i) <= g.Generation || g.Generation == 2) {
+			known := g.HasSizes || g.Gen[i].Out > 0 // or nothing tells what is left of it
+			if s, ok := g.Gen[i].Survival(); ok && known && (uint32(i) <= g.Generation || g.Generation == 2) {
 				v = ptr(s)
 			}
 			row.Survival = append(row.Survival, v)

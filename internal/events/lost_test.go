@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // TestLostEventsInventNothing leaves out events as a recorder does that runs out of room: what is told of a collection or a
@@ -78,4 +79,20 @@ func TestLostEventsInventNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Where the event with the sizes was lost, a generation of which nothing went out may as well not have been collected.
+func TestSurvivalWithoutSizes(t *testing.T) {
+	g := gcRecord{Collection: runtimeevents.Collection{Generation: 1, HasHistory: true}}
+	g.Gen[0] = runtimeevents.Generation{Before: 1000, Out: 250}
+	g.Gen[1] = runtimeevents.Generation{Before: 1000}
+	c := &Context{Frames: func(uint32) []string { return nil }}
+	row := gcRowOf(1, &g, false, c)
+	require.NotNil(t, row.Survival[0])
+	assert.InDelta(t, 25.0, *row.Survival[0], 0.001)
+	assert.Nil(t, row.Survival[1], "told nothing")
+	g.HasSizes = true
+	row = gcRowOf(1, &g, false, c)
+	require.NotNil(t, row.Survival[1])
+	assert.Zero(t, *row.Survival[1], "all of it is gone")
 }

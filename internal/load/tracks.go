@@ -335,7 +335,7 @@ func nameOf(names []string, i uint32, other string) string {
 
 var (
 	gcReasons = []string{"small allocation", "induced", "low memory", "empty", "large allocation", "out of space (small)",
-		"out of space (large)", "induced, not forced", "internal", "induced, low memory", "induced, compacting",
+		"out of space (large)", "induced, not forced", "internal", "low memory, blocking", "induced, compacting",
 		"low memory of the host", "full", "low memory of the host, blocking", "background tuning (small)", "background tuning (large)",
 		"background stepping", "induced, aggressive"}
 	gcTypes        = []string{"blocking", "background", "foreground"}
