@@ -149,10 +149,10 @@ func sorted(m map[string]int) []named {
 	return out
 }
 
-var mdEscape = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "\n", " ", "\r", " ")
-
 // md makes s plain text in a cell of a Markdown table.
-func md(s string) string { return mdEscape.Replace(short(s)) }
+func md(s string) string { return text.Markdown(oneLine.Replace(short(s))) }
+
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
 // code makes s code in a cell of a Markdown table.
 func code(s string) string {

@@ -307,16 +307,16 @@ func (d *Document) Text(w io.Writer, width int) error {
 // Markdown writes d for a pull request.
 func (d *Document) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s → %s\n\n", escape(d.Before), escape(d.After))
+	fmt.Fprintf(&b, "### %s → %s\n\n", text.Markdown(d.Before), text.Markdown(d.After))
 	for _, v := range d.Verdict {
-		b.WriteString("- " + escape(v) + "\n")
+		b.WriteString("- " + text.Markdown(v) + "\n")
 	}
 	for _, t := range d.Tables {
 		fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", t.Title)
 		b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|" + strings.Repeat("---:|", len(t.Head)-1) + "---|\n")
 		for _, row := range t.Rows {
 			for i, c := range row {
-				row[i] = escape(c)
+				row[i] = text.Markdown(c)
 			}
 			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 		}
@@ -325,7 +325,3 @@ func (d *Document) Markdown(w io.Writer) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`)
-
-func escape(s string) string { return escaped.Replace(text.Line(s)) }

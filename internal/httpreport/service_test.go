@@ -75,7 +75,7 @@ func TestGroups(t *testing.T) {
 func TestWritersKeepHostileNames(t *testing.T) {
 	c := &ServiceCollector{}
 	c.Span(1e9)
-	c.Client(&httpphases.Request{ID: 1, Scheme: "http", Host: "h", Target: "/<script>|\n# x", Start: 1, Duration: 5, HasDuration: true, Outcome: httpphases.Failed, Error: "a\x1b[2Jb | c"})
+	c.Client(&httpphases.Request{ID: 1, Scheme: "http", Host: "h", Target: "/<script>|\n# x", Start: 1, Duration: 5, HasDuration: true, Outcome: httpphases.Failed, Error: "a\x1b[2Jb | c [log in](http://x)"})
 	s := c.Finish("<b>")
 	var text, md, page bytes.Buffer
 	require.NoError(t, ServiceText(&text, s, 0))
@@ -86,6 +86,8 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	assert.NotContains(t, md.String(), "\n# x")
 	assert.NotContains(t, md.String(), "<script>")
 	assert.Contains(t, md.String(), `\|`)
+	assert.Contains(t, md.String(), `\[log in\](http://x)`, "what a client asked for is no link")
+	assert.Regexp(t, `\n- all of them: [^\n]*\n\n\| route \|`, md.String(), "GitHub takes a table behind a line of a list for more text of it")
 	assert.NotContains(t, page.String(), "<script>")
 	assert.NotContains(t, page.String(), "<b>")
 }

@@ -245,24 +245,24 @@ func cut(s string, width int) string {
 
 // ServiceMarkdown writes s for a report.
 func ServiceMarkdown(w io.Writer, s *Service) error {
-	cell := func(c string) string {
-		return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(text.Line(c))
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", cell(s.Source), seconds(s.Span))
+	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", text.Markdown(s.Source), seconds(s.Span))
 	for _, x := range serviceSections(s) {
 		fmt.Fprintf(&b, "\n## %s\n\n", x.Title)
 		for _, l := range x.Lines {
-			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(text.Line(l), "<", "&lt;"))
+			fmt.Fprintf(&b, "- %s\n", text.Markdown(l))
 		}
 		if len(x.Head) == 0 {
 			continue
+		}
+		if len(x.Lines) > 0 { // else the table is taken for more text of the list's last line
+			b.WriteString("\n")
 		}
 		b.WriteString("| " + strings.Join(x.Head, " | ") + " |\n|" + strings.Repeat(" --- |", len(x.Head)) + "\n")
 		for _, r := range x.Rows {
 			b.WriteString("|")
 			for _, c := range r {
-				b.WriteString(" " + cell(c) + " |")
+				b.WriteString(" " + text.Markdown(c) + " |")
 			}
 			b.WriteString("\n")
 		}
