@@ -114,6 +114,36 @@ func servedURL(q *httpphases.ServerRequest) string {
 // noURL stands for an address that is not known: HAR wants an absolute one.
 const noURL = "unknown:"
 
+// harURL is an address with what no URI may hold in hexadecimal: HAR's schema wants a URI, and a validator refuses the
+// whole file for one blank that a client sent as it was.
+func harURL(u string) string {
+	const hex = "0123456789ABCDEF"
+	isHex := func(i int) bool { return i < len(u) && strings.IndexByte(hex+"abcdef", u[i]) >= 0 }
+	var b []byte
+	done := 0                                  // bytes of u that are in b
+	slashes, path := strings.Index(u, "//"), 0 // where the path begins: [ and ] may stand around an address of IPv6 before it
+	if slashes >= 0 {
+		if i := strings.IndexByte(u[slashes+2:], '/'); i >= 0 {
+			path = slashes + 2 + i
+		} else {
+			path = len(u)
+		}
+	}
+	for i := range len(u) {
+		c := u[i]
+		switch {
+		case c == '%' && isHex(i+1) && isHex(i+2):
+		case c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}%", c) >= 0 || (c == '[' || c == ']') && i >= path:
+			b = append(append(b, u[done:i]...), '%', hex[c>>4], hex[c&15])
+			done = i + 1
+		}
+	}
+	if done == 0 {
+		return u
+	}
+	return string(append(b, u[done:]...))
+}
+
 // timings are those of HAR, ns; -1: does not apply, or is not known. All but ssl add up to the time of the entry.
 type timings struct {
 	blocked, dns, connect, ssl, send, wait, receive int64
@@ -262,10 +292,14 @@ func (w *harWriter) entry(h *harHop, own func(o *object)) {
 		method, comment = "UNKNOWN", "the trace does not tell the method"
 	}
 	q.str("method", method)
-	u := h.url
+	u := harURL(h.url)
 	if u == "" {
 		u = noURL
-		comment += "; nor the URL"
+		if comment == "" {
+			comment = "the trace does not tell the URL"
+		} else {
+			comment += "; nor the URL"
+		}
 	}
 	q.str("url", u)
 	q.key("httpVersion")

@@ -134,6 +134,21 @@ func TestHAR(t *testing.T) {
 	}
 }
 
+// What a client sent that is no URI is none in HAR either: its schema refuses the file for it.
+func TestHARHoldsURIs(t *testing.T) {
+	for in, want := range map[string]string{
+		"/ok?x= y":               "/ok?x=%20y",
+		"/%zz/%41/é|\"<>\\^`{}":   "/%25zz/%41/%C3%A9%7C%22%3C%3E%5C%5E%60%7B%7D",
+		"/a[0]?b='(;,:@&=+$!)*#": "/a%5B0%5D?b='(;,:@&=+$!)*#",
+	} {
+		rec := small(t)
+		rec.rows[0].Scheme, rec.rows[0].Host, rec.rows[0].Port, rec.rows[0].Target = "http", "::1", 8080, in
+		log := members(t, members(t, decode(t, write(t, rec, "har")), "har", "log:o")["log"], "log", "entries:a")
+		u := log["entries"].([]any)[0].(map[string]any)["request"].(map[string]any)["url"].(string)
+		assert.Equal(t, "http://[::1]:8080"+want, u)
+	}
+}
+
 // What the trace does not tell is -1 where HAR lets it be, and is not charged to blocked: wait takes the rest, and says so.
 func TestHARUnknown(t *testing.T) {
 	entry := func(r *httpphases.Request) (timings map[string]any, e map[string]any) {
