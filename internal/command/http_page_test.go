@@ -73,6 +73,26 @@ func TestHTTPPageInBrowser(t *testing.T) {
 	b.Screenshot("requests")
 }
 
+// TestHTTPPageIsAsWideAsItsWindow holds the pages of requests with a note that names a command without a blank in
+// it, which made them wider than any window.
+func TestHTTPPageIsAsWideAsItsWindow(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1300, 800)
+	for _, h := range []*HTTP{{Side: "both"}, {Summary: true}} {
+		address, _ := httpPage(t, "../requests/testdata/http-more.nettrace.zst", h)
+		for _, wide := range []int{1300, 380} {
+			b.Show(wide, 800, wide < 1300)
+			b.Open(address, `document.querySelectorAll(".row, td").length > 3`)
+			var told string
+			b.Eval(`document.body.textContent`, &told)
+			require.Contains(t, told, "System.Net.Http:0x")
+			var over int
+			b.Eval(`document.documentElement.scrollWidth - innerWidth`, &over)
+			assert.LessOrEqual(t, over, 0, "%d px wide", wide)
+		}
+		b.Screenshot("requests-narrow")
+	}
+}
+
 // TestHTTPPageShowsServed shows the served side, by route, and leads from a request to how it was served.
 func TestHTTPPageShowsServed(t *testing.T) {
 	file := "../../../shared/corpus/dotnet10/requests-full.nettrace"

@@ -138,7 +138,7 @@ func TestHAR(t *testing.T) {
 func TestHARHoldsURIs(t *testing.T) {
 	for in, want := range map[string]string{
 		"/ok?x= y":               "/ok?x=%20y",
-		"/%zz/%41/é|\"<>\\^`{}":   "/%25zz/%41/%C3%A9%7C%22%3C%3E%5C%5E%60%7B%7D",
+		"/%zz/%41/é|\"<>\\^`{}":  "/%25zz/%41/%C3%A9%7C%22%3C%3E%5C%5E%60%7B%7D",
 		"/a[0]?b='(;,:@&=+$!)*#": "/a%5B0%5D?b='(;,:@&=+$!)*#",
 	} {
 		rec := small(t)
