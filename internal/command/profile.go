@@ -111,7 +111,7 @@ func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c 
 	n := expected(p, format)
 	rep.Progress.Expect(n)
 	if large(n, in.Stored) {
-		rep.Progress.Announce(announcement(cmp.Or(c.Name, "the output"), format, n))
+		rep.Progress.Announce(announcement(cmp.Or(c.Name, "the output"), format, n, deepest(p.Table)))
 	}
 	return tracefix.Write(w, p, format, writeOptions(c))
 }

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"testing"
@@ -38,6 +40,31 @@ func TestDeepStacks(t *testing.T) {
 			require.NoError(t, write())
 		})
 	}
+}
+
+// TestSpeedscopeLeavesOutADeepSum holds that a file grows with what changes on its threads: the sum of two threads of such
+// stacks would take many times that, and is left out and said so.
+func TestSpeedscopeLeavesOutADeepSum(t *testing.T) {
+	p := &profile.Profile{Table: profile.NewTable()}
+	process := &profile.Process{PID: 1}
+	p.Processes = []*profile.Process{process}
+	f := p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Module: "App", Name: "F()"})})
+	for tid := range int64(2) {
+		th := &profile.Thread{Process: process, TID: tid + 1}
+		p.Threads = append(p.Threads, th)
+		id := profile.StackID(0)
+		for i := range 7000 {
+			id = p.Table.Push(id, f)
+			th.Samples.Append(profile.Sample{Time: int64(i) * 1e6, Dur: 1e6, Stack: id})
+		}
+	}
+	var warned []string
+	var out bytes.Buffer
+	require.NoError(t, Speedscope(&out, p, Options{Warn: func(s string) { warned = append(warned, s) }}))
+	assert.Less(t, out.Len(), 2_000_000)
+	assert.NotContains(t, out.String(), allThreads)
+	assert.Equal(t, []string{`left out: the profile "All threads", in which each stack stands from root to leaf: 24,503,500 frames. Each thread is whole`}, warned)
+	assert.True(t, json.Valid(out.Bytes()))
 }
 
 // TestTopIsThatOfEachStack compares sums over stacks that share what is open with those of each stack by itself.

@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"io"
 	"strings"
 
@@ -43,7 +44,7 @@ func OTLPProfiles(w io.Writer, p *profile.Profile, o Options) error {
 		}
 	}
 	o.warnBeyond(x.beyond)
-	out.b = appendBytesField(out.b, 2, x.dictionary())
+	x.dictionary(out)
 	return out.flush()
 }
 
@@ -57,27 +58,47 @@ type otlpWriter struct {
 	strings, attributes, mappings, functions, locations, stacks otlpTable
 
 	stackIDs  map[otlpStack]uint64
-	frames    map[otlpFrame]uint64
-	wall, cpu []otlpSample // of the process
+	frames    map[otlpFrame]uint64 // locations of frames that a repair put back
+	recorded  []uint64             // locations of the others by frame; 0: not met
+	wall, cpu []otlpSample         // of the process
 	ids       []byte
 	beyond    bool // an amount is larger than numbers are
 }
 
-// An otlpTable is a table of the dictionary: its entries in order, by their bytes.
+// An otlpTable is a table of the dictionary: its entries in order, by their bytes. Entries of deep stacks are long, so
+// each is held once, in pieces that do not move.
 type otlpTable struct {
-	field protowire.Number
-	ids   map[string]uint64
-	b     []byte
+	field  protowire.Number
+	ids    map[string]uint64 // by the entry, or by the hash of one that is not shorter than that
+	pieces [][]byte
+	size   int // of the pieces
 }
 
 func (t *otlpTable) id(entry []byte) uint64 {
-	id, ok := t.ids[string(entry)]
+	key := entry
+	if len(entry) >= sha256.Size {
+		sum := sha256.Sum256(entry)
+		key = sum[:]
+	}
+	id, ok := t.ids[string(key)]
 	if !ok {
 		id = uint64(len(t.ids))
-		t.ids[string(entry)] = id
-		t.b = appendBytesField(t.b, t.field, entry)
+		t.ids[string(key)] = id
+		t.add(entry)
 	}
 	return id
+}
+
+func (t *otlpTable) add(entry []byte) {
+	const piece = 1 << 20
+	last := len(t.pieces) - 1
+	if last < 0 || len(t.pieces[last]) >= piece {
+		t.pieces = append(t.pieces, nil)
+		last++
+	}
+	before := len(t.pieces[last])
+	t.pieces[last] = appendBytesField(t.pieces[last], t.field, entry)
+	t.size += len(t.pieces[last]) - before
 }
 
 // An otlpStack is a stack with what a repair says of it, and what stands below it.
@@ -101,7 +122,7 @@ type otlpSample struct {
 }
 
 func newOTLPWriter(p *profile.Profile, o *Options) *otlpWriter {
-	x := &otlpWriter{p: p, o: o, skip: p.Table.Synthetic(), timing: p.Timing(), stackIDs: map[otlpStack]uint64{}, frames: map[otlpFrame]uint64{}}
+	x := &otlpWriter{p: p, o: o, skip: p.Table.Synthetic(), timing: p.Timing(), stackIDs: map[otlpStack]uint64{}, frames: map[otlpFrame]uint64{}, recorded: make([]uint64, p.Table.Frames())}
 	for field, t := range map[protowire.Number]*otlpTable{1: &x.mappings, 2: &x.locations, 3: &x.functions, 5: &x.strings, 6: &x.attributes, 7: &x.stacks} {
 		*t = otlpTable{field: field, ids: map[string]uint64{}}
 		t.id(nil)
@@ -244,20 +265,15 @@ func (x *otlpWriter) stack(k otlpStack) uint64 {
 		x.ids = protowire.AppendVarint(x.ids, x.location(otlpCode{Method: profile.Method{Name: profile.OffCPU, Kind: profile.Synthetic}}, ""))
 	}
 	for id, depth := k.stack, t.Depth(k.stack); id != 0; id, depth = t.Parent(id), depth-1 {
-		f := otlpFrame{frame: t.Frame(id)}
-		if x.skip[t.Method(f.frame)] {
+		f := t.Frame(id)
+		if x.skip[t.Method(f)] {
 			continue
 		}
+		how := ""
 		if depth <= k.inserted {
-			f.how = k.how
+			how = k.how
 		}
-		at, ok := x.frames[f]
-		if !ok {
-			fr := t.FrameAt(f.frame)
-			at = x.location(otlpCode{t.MethodAt(fr.Method), t.BeginOf(fr.Method), t.PlaceOf(f.frame).Line, fr.Addr}, f.how)
-			x.frames[f] = at
-		}
-		x.ids = protowire.AppendVarint(x.ids, at)
+		x.ids = protowire.AppendVarint(x.ids, x.frame(f, how))
 	}
 	var entry []byte
 	if len(x.ids) > 0 {
@@ -266,6 +282,27 @@ func (x *otlpWriter) stack(k otlpStack) uint64 {
 	id := x.stacks.id(entry)
 	x.stackIDs[k] = id
 	return id
+}
+
+// frame returns the number of a frame's location. A deep stack asks for as many as it has frames, so those that
+// were recorded, which are nearly all, are looked up without a hash.
+func (x *otlpWriter) frame(f profile.FrameID, how string) uint64 {
+	if how == "" && x.recorded[f] != 0 {
+		return x.recorded[f]
+	}
+	k := otlpFrame{f, how}
+	at, ok := x.frames[k]
+	if !ok {
+		t := x.p.Table
+		fr := t.FrameAt(f)
+		at = x.location(otlpCode{t.MethodAt(fr.Method), t.BeginOf(fr.Method), t.PlaceOf(f).Line, fr.Addr}, how)
+		if how == "" {
+			x.recorded[f] = at
+		} else {
+			x.frames[k] = at
+		}
+	}
+	return at
 }
 
 // otlpFrameTypes are values of profile.frame.type.
@@ -328,14 +365,21 @@ func (x *otlpWriter) appendProfile(b []byte, kind string, unit profile.Unit, sam
 	return appendBytesField(b, 2, appendVarintField(m, 6, uint64(x.timing.Period)))
 }
 
-// dictionary is what the profiles refer to.
-func (x *otlpWriter) dictionary() (b []byte) {
-	for _, t := range []*otlpTable{&x.mappings, &x.locations, &x.functions} {
-		b = append(b, t.b...)
+// dictionary writes what the profiles refer to.
+func (x *otlpWriter) dictionary(out *buffer) {
+	link := appendBytesField(nil, 4, nil) // no links but the one that is nothing
+	tables := []*otlpTable{&x.mappings, &x.locations, &x.functions, {pieces: [][]byte{link}, size: len(link)}, &x.strings, &x.attributes, &x.stacks}
+	size := 0
+	for _, t := range tables {
+		size += t.size
 	}
-	b = appendBytesField(b, 4, nil) // no links but the one that is nothing
-	for _, t := range []*otlpTable{&x.strings, &x.attributes, &x.stacks} {
-		b = append(b, t.b...)
+	out.b = protowire.AppendVarint(protowire.AppendTag(out.b, 2, protowire.BytesType), uint64(size))
+	for _, t := range tables {
+		for _, piece := range t.pieces {
+			out.b = append(out.b, piece...)
+			if !out.flushed() {
+				return
+			}
+		}
 	}
-	return b
 }

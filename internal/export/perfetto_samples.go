@@ -29,14 +29,17 @@ const (
 type perfettoSamples struct {
 	x                   *perfettoWriter
 	functions, mappings map[string]uint64
-	frames              map[profile.MethodID]uint64
+	frames              []uint64 // by method; 0: not met
+	lastFrame           uint64
+	list                []uint64 // of the stack that is written, leaf first
+	msg                 []byte
 	stacks              map[profile.StackID]uint64
 	offered             bool // the sequence has begun
 }
 
 // samples writes the CPU samples of all threads as one sequence of packets.
 func (x *perfettoWriter) samples(threads []*profile.Thread, timing *profile.Timing) error {
-	s := &perfettoSamples{x: x, functions: map[string]uint64{}, mappings: map[string]uint64{}, frames: map[profile.MethodID]uint64{}, stacks: map[profile.StackID]uint64{}}
+	s := &perfettoSamples{x: x, functions: map[string]uint64{}, mappings: map[string]uint64{}, frames: make([]uint64, x.p.Table.Methods()), stacks: map[profile.StackID]uint64{}}
 	for _, th := range threads {
 		repairs := th.Repairs.Cursor()
 		for st := range timing.Stretches(th) {
@@ -107,23 +110,24 @@ func (s *perfettoSamples) stack(id profile.StackID) uint64 {
 		return iid
 	}
 	t := s.x.p.Table
-	var frames []uint64
+	frames := s.list[:0]
 	for at := id; at != 0; at = t.Parent(at) {
 		if m := t.Method(t.Frame(at)); !s.x.skip[m] {
 			frames = append(frames, s.frame(m))
 		}
 	}
-	slices.Reverse(frames) // root first
+	s.list = frames
 	if len(frames) == 0 {
 		s.stacks[id] = 0
 		return 0
 	}
 	iid := uint64(len(s.stacks) + 1)
 	s.stacks[id] = iid
-	b := appendNumber(nil, 1, iid)
-	for _, f := range frames {
+	b := appendNumber(s.msg[:0], 1, iid)
+	for _, f := range slices.Backward(frames) { // root first
 		b = appendNumber(b, 2, f)
 	}
+	s.msg = b
 	s.x.interned = appendBytesField(s.x.interned, internCallstack, b)
 	return iid
 }
@@ -131,11 +135,11 @@ func (s *perfettoSamples) stack(id profile.StackID) uint64 {
 // frame returns the iid of a method's frame. What makes frames one for the importer is their
 // mapping, their place in it and their name: the place is a number of our own.
 func (s *perfettoSamples) frame(m profile.MethodID) uint64 {
-	iid, ok := s.frames[m]
-	if ok {
+	if iid := s.frames[m]; iid != 0 {
 		return iid
 	}
-	iid = uint64(len(s.frames) + 1)
+	s.lastFrame++
+	iid := s.lastFrame
 	s.frames[m] = iid
 	me := s.x.p.Table.MethodAt(m)
 	name := s.x.intern(s.functions, internFunction, cmp.Or(me.Name, "?"))

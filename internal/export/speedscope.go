@@ -16,7 +16,8 @@ import (
 // speedscope refuses a file where they do not. It has no place for tracks.
 //
 // Behind the threads stands "All threads": every distinct stack once with its time, which is
-// what the left-heavy and the sandwich view are for. Of another weight all profiles are like it.
+// what the left-heavy and the sandwich view are for. It holds each stack from root to leaf, and so is left out where
+// that is much: see tooDeep. Of another weight all profiles are like it.
 func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	weight, err := o.oneWeight(p)
 	if err != nil {
@@ -69,7 +70,9 @@ func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 		}
 	}
 	line.close()
-	if len(threads) > 1 {
+	if deep := all.tooDeep(t); deep > 0 && len(threads) > 1 {
+		o.warn(`left out: the profile "All threads", in which each stack stands from root to leaf: ` + thousands(deep) + " frames. Each thread is whole")
+	} else if len(threads) > 1 {
 		out.str(",")
 		frames := &frameNames{p: p, skip: skip, method: frame}
 		all.write(out, frames, "nanoseconds")

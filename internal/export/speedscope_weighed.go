@@ -37,6 +37,20 @@ func (g *weighedStacks) add(s weighedStack, amount float64) {
 	g.total += amount
 }
 
+// tooDeep returns how many frames g holds if that is out of proportion: spans that begin and never end are stacks that
+// are each one frame deeper than the last, and with the sum a file of 20,000 of them took 562 MB instead of 1.5.
+func (g *weighedStacks) tooDeep(t *profile.Table) int64 {
+	const many, deep = 20e6, 1000 // in all, and on average
+	frames := int64(0)
+	for _, s := range g.stacks {
+		frames += int64(t.Depth(s.stack))
+	}
+	if frames < many || frames < deep*int64(len(g.stacks)) {
+		return 0
+	}
+	return frames
+}
+
 // place returns the place of s, which is new if it was not met.
 func (g *weighedStacks) place(s weighedStack) int {
 	if s.leaf < 0 && g.plain != nil {
