@@ -64,6 +64,7 @@ type firefoxWriter struct {
 	skip    []bool
 	timing  *profile.Timing
 	threads int
+	last    int64 // time of the latest sample
 
 	strings map[string]int32
 	order   []string
@@ -332,6 +333,7 @@ func (x *firefoxWriter) stretches(th *profile.Thread) {
 		}
 	}
 	x.sample(-1, end-at, "0", cpu)
+	x.last = max(x.last, end)
 }
 
 // values adds what the samples of a thread weigh and returns the type of that weight.
@@ -352,6 +354,7 @@ func (x *firefoxWriter) values(th *profile.Thread, weight int) string {
 		x.sample(node, v.Sample.Time-at, strconv.FormatFloat(v.Amount*scale, 'f', -1, 64), 0)
 		at = v.Sample.Time
 	}
+	x.last = max(x.last, at)
 	return kind
 }
 
@@ -566,8 +569,13 @@ func (x *firefoxWriter) meta(o *Options) {
 		start = m.Start.UnixNano()
 	}
 	x.b = text.AppendMillis(x.b, start)
+	// The end is not part of what the viewer takes in: a sample at the end of the recording would count for nothing.
+	end := max(0, m.End)
+	if x.last >= end {
+		end = x.last + 1
+	}
 	x.str(`,"profilingStartTime":0,"profilingEndTime":`)
-	x.b = text.AppendMillis(x.b, max(0, m.End))
+	x.b = text.AppendMillis(x.b, end)
 	x.str(`,"processType":0,"stackwalk":1,"symbolicated":true,"usesOnlyOneStackType":true,"sourceCodeIsNotOnSearchfox":true,"keepProfileThreadOrder":true` +
 		`,"sampleUnits":{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"},"categories":[`)
 	for i, c := range firefoxCategories {

@@ -24,6 +24,7 @@ type firefoxFile struct {
 	Meta struct {
 		Version    int `json:"preprocessedProfileVersion"`
 		Interval   float64
+		End        float64 `json:"profilingEndTime"`
 		Categories []struct {
 			Name, Color   string
 			Subcategories []string
@@ -186,6 +187,29 @@ func writeFirefox(t testing.TB, p *profile.Profile, o Options) *firefoxFile {
 	var out bytes.Buffer
 	require.NoError(t, Firefox(&out, p, o))
 	return readFirefox(t, out.Bytes())
+}
+
+// TestFirefoxHoldsTheLastSample: the viewer leaves out what is at the end of the profile or behind it. Recordings whose
+// last event is a sample lost it, and the time of a thread that ran until then.
+func TestFirefoxHoldsTheLastSample(t *testing.T) {
+	p := &profile.Profile{Table: profile.NewTable(), Meta: profile.Meta{End: 2e6}, Names: []string{""}, Weights: []profile.Weight{{Name: "alloc", Unit: profile.Bytes}}}
+	th := &profile.Thread{Process: &profile.Process{PID: 1}, TID: 1}
+	p.Processes, p.Threads = []*profile.Process{th.Process}, []*profile.Thread{th}
+	id := p.Table.Push(0, p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: "F()"})}))
+	for i := range int64(3) {
+		th.Samples.Append(profile.Sample{Time: i * 1e6, Dur: 1e6, Stack: id, Type: profile.SampleCPU})
+		th.Values.Append(profile.Value{Index: int32(i), Amount: 8})
+	}
+	for _, weights := range [][]string{nil, {"alloc"}} {
+		f := writeFirefox(t, p, Options{Weights: weights})
+		at, seen := 0.0, 0.0
+		for i, d := range f.Threads[0].Samples.TimeDeltas {
+			if at += d; at < f.Meta.End {
+				seen += f.Threads[0].Samples.Weight[i]
+			}
+		}
+		assert.Equal(t, map[bool]float64{true: 3, false: 24}[weights == nil], seen)
+	}
 }
 
 func TestFirefoxExample(t *testing.T) {
