@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
@@ -118,6 +119,22 @@ func TestFormatsTellTheSame(t *testing.T) {
 				err = nil
 			}
 		})
+	}
+}
+
+// TestPagesAreAsWideAsTheirWindow holds the pages of reports, whose verdicts name methods without a blank, in a narrow window.
+func TestPagesAreAsWideAsTheirWindow(t *testing.T) {
+	b := tracetest.NewBrowser(t, 380, 800)
+	for name, kind := range reportKinds {
+		r := readRuntime(t, name, kind, 5)
+		r.Title += strings.Repeat("/folder", 20)
+		r.Sections[0].Verdict = append(r.Sections[0].Verdict, "most in "+strings.Repeat("Namespace.", 20)+"Method()")
+		page := filepath.Join(t.TempDir(), name+".html")
+		require.NoError(t, os.WriteFile(page, []byte(writeRuntime(t, r, "html", 0)), 0o600))
+		b.Open("file://"+filepath.ToSlash(page), `document.querySelectorAll("td").length > 3`)
+		var over int
+		b.Eval(`document.documentElement.scrollWidth - innerWidth`, &over)
+		assert.LessOrEqual(t, over, 0, name)
 	}
 }
 
