@@ -84,7 +84,8 @@ func (s *perfettoSamples) sample(th *profile.Thread, sample *profile.Sample, r *
 	if cut := unwindError(sample, r); cut != 0 {
 		x.event = appendNumber(x.event, 16, cut)
 	}
-	x.msg = appendNumber(x.msg[:0], packetTimestamp, uint64(sample.Time))
+	at := max(0, sample.Time) // what was before the start, Perfetto drops
+	x.msg = appendNumber(x.msg[:0], packetTimestamp, uint64(at))
 	x.msg = append(x.msg, x.head...)
 	if len(x.interned) > 0 {
 		x.msg = appendBytesField(x.msg, packetInternedData, x.interned)

@@ -220,6 +220,7 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 			must(t, s.valid && flags.v&stateNeeded != 0, "a rule of the importer")
 			at, ok := one(fs, packetTimestamp)
 			must(t, ok && s.clock == 0, "a time of the trace's clock")
+			must(t, int64(at.v) >= 0, "a time before the start, which the importer drops")
 			e := fieldsOf(t, f.bytes)
 			pid, _ := one(e, 2)
 			tid, _ := one(e, 3)
@@ -428,6 +429,14 @@ func TestPerfettoSamples(t *testing.T) {
 	for seed := range uint64(30) {
 		checkPerfettoSamples(t, random(seed))
 	}
+	early := &profile.Profile{Table: profile.NewTable()}
+	th := &profile.Thread{Process: &profile.Process{PID: 1}, TID: 1}
+	early.Processes, early.Threads = []*profile.Process{th.Process}, []*profile.Thread{th}
+	id := early.Table.Push(0, early.Table.AddFrame(profile.Frame{Method: early.Table.AddMethod(profile.Method{Name: "F()"})}))
+	for i := range int64(3) {
+		th.Samples.Append(profile.Sample{Time: (i - 2) * 1e6, Dur: 1e6, Stack: id, Type: profile.SampleCPU})
+	}
+	checkPerfettoSamples(t, early)
 	p := example()
 	var out bytes.Buffer
 	require.NoError(t, Perfetto(&out, p, Options{}))
