@@ -64,7 +64,7 @@ type firefoxWriter struct {
 	skip    []bool
 	timing  *profile.Timing
 	threads int
-	last    int64 // time of the latest sample
+	last    int64 // time of the latest sample or marker
 
 	strings map[string]int32
 	order   []string
@@ -434,6 +434,7 @@ func (x *firefoxWriter) marker(s *profile.Slice, schema *firefoxSchema) {
 		}
 	}
 	x.length++
+	x.last = max(x.last, s.Start) // one that began before is drawn
 	x.name = strconv.AppendInt(x.name, int64(x.text(cmp.Or(s.Name, "(unnamed)"))), 10)
 	x.start = text.AppendMillis(x.start, s.Start)
 	if s.Instant {
@@ -569,7 +570,7 @@ func (x *firefoxWriter) meta(o *Options) {
 		start = m.Start.UnixNano()
 	}
 	x.b = text.AppendMillis(x.b, start)
-	// The end is not part of what the viewer takes in: a sample at the end of the recording would count for nothing.
+	// The end is not part of what the viewer takes in: what happens at the end of the recording would not be there.
 	end := max(0, m.End)
 	if x.last >= end {
 		end = x.last + 1

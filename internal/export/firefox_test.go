@@ -200,6 +200,9 @@ func TestFirefoxHoldsTheLastSample(t *testing.T) {
 		th.Samples.Append(profile.Sample{Time: i * 1e6, Dur: 1e6, Stack: id, Type: profile.SampleCPU})
 		th.Values.Append(profile.Value{Index: int32(i), Amount: 8})
 	}
+	tracked := *p
+	tracked.Tracks = []*profile.Track{{Group: "events", Slices: func(yield func(*profile.Slice) bool) { yield(&profile.Slice{Start: 5e6, Instant: true}) }}}
+	assert.Greater(t, writeFirefox(t, &tracked, Options{}).Meta.End, 5.0)
 	for _, weights := range [][]string{nil, {"alloc"}} {
 		f := writeFirefox(t, p, Options{Weights: weights})
 		at, seen := 0.0, 0.0
