@@ -80,6 +80,7 @@ func TestTotalsInSpeedscope(t *testing.T) {
 			}
 			checked := 0
 			for range len(p.Threads) + 1 {
+				b.Wait(`document.body.innerText.includes("%)")`) // the rows come after the title
 				var shown string
 				b.Eval(`document.body.innerText`, &shown)
 				if m := threadShown.FindStringSubmatch(shown); m != nil { // else it is the sum of all
