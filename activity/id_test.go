@@ -198,3 +198,16 @@ func TestParseID(t *testing.T) {
 		assert.ErrorContains(t, err, "is not a GUID", bad)
 	}
 }
+
+func TestParsePathRefuses(t *testing.T) {
+	for _, text := range []string{
+		"", "/", "1//2", "0", "1/0/2", "-1", "1/x", "1/4294967296", "1/2$", "1/2$0", "1/2$x", "1/2$3/4",
+		strings.Repeat("1/", MaxDepth) + "1",
+	} {
+		_, err := ParsePath(text)
+		assert.ErrorContains(t, err, "is not a path", text)
+	}
+	p, err := ParsePath(strings.Repeat("1/", MaxDepth))
+	require.NoError(t, err)
+	assert.Len(t, p.Numbers(), MaxDepth)
+}

@@ -116,3 +116,60 @@ func TestHierarchicalIDs(t *testing.T) {
 	rows := b.Finish().Rows
 	assert.Equal(t, []activity.Status{activity.OK, activity.Unfinished}, []activity.Status{rows[0].Status, rows[1].Status})
 }
+
+func TestDecodeSpanKeys(t *testing.T) {
+	const w3c = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, c := range []struct {
+		key, value string
+		want       activity.Span
+	}{
+		{"Id", w3c, activity.Span{ID: w3c, TraceID: "0af7651916cd43dd8448eb211c80319c", SpanID: "b7ad6b7169203331"}},
+		{"Id", "|1.2_", activity.Span{ID: "|1.2_"}},
+		{"ParentId", w3c, activity.Span{ParentSpanID: "b7ad6b7169203331"}},
+		{"ActivityParentId", "|1.", activity.Span{}},
+		{"ParentSpanId", "b7ad6b7169203331", activity.Span{ParentSpanID: "b7ad6b7169203331"}},
+		{"ParentSpanId", "0000000000000000", activity.Span{}},
+		{"Kind", "Client", activity.Span{Kind: "Client"}},
+		{"DisplayName", "GET", activity.Span{DisplayName: "GET"}},
+		{"Status", "Error", activity.Span{Status: "Error"}},
+		// A TimeSpan leaves out days and parts of a second that are zero.
+		{"Duration", "00:00:00.0516980", activity.Span{Duration: 51698000}},
+		{"Duration", "01:02:03", activity.Span{Duration: 3723e9}},
+		{"Duration", "1.02:03:04", activity.Span{Duration: 93784e9}},
+		{"Duration", "1.02:03:04.5000000", activity.Span{Duration: 93784.5e9}},
+		{"Duration", "00:01", activity.Span{}},
+		{"Duration", "00:00:00.05x", activity.Span{}},
+		{"Duration", "-00:00:01", activity.Span{}},
+	} {
+		c.want.Source, c.want.Name = "S", "N"
+		s, ok := activity.DecodeSpan(append(append(texts("S", "N.Start"), 1, 0), texts(c.key, c.value)...))
+		assert.True(t, ok, "%s=%s", c.key, c.value)
+		assert.Equal(t, &c.want, s, "%s=%s", c.key, c.value)
+	}
+}
+
+// What was read before a cut stays; a text without its end is none.
+func TestDecodeSpanCut(t *testing.T) {
+	head := append(texts("S", "N"), 2, 0)
+	whole := append(append(head, texts("Kind", "Client")...), texts("Status", "Ok")...)
+	kind := len(head) + len(texts("Kind", "Client"))
+	for n := range whole {
+		s, ok := activity.DecodeSpan(whole[:n])
+		switch {
+		case n < len(texts("S", "N")):
+			assert.False(t, ok, n)
+			assert.Nil(t, s, n)
+		case n < len(head):
+			assert.True(t, ok, "%d: a span without keys", n)
+			assert.Equal(t, &activity.Span{Source: "S", Name: "N"}, s, n)
+		case n < kind:
+			assert.False(t, ok, n)
+			assert.Equal(t, &activity.Span{Source: "S", Name: "N"}, s, n)
+		default:
+			assert.False(t, ok, n)
+			assert.Equal(t, &activity.Span{Source: "S", Name: "N", Kind: "Client"}, s, n)
+		}
+	}
+	_, ok := activity.DecodeSpan(whole)
+	assert.True(t, ok)
+}
