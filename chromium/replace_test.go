@@ -20,6 +20,9 @@ func TestAppendReplaced(t *testing.T) {
 		{`{"cat":null, "ts":1}`, "cat", `"b"`, `{"cat":"b", "ts":1}`},
 		{`{"cat":[1,2],"ts":1}`, "cat", `"b"`, `{"cat":"b","ts":1}`},
 		{`{"ph":"B"}`, "cat", `"b"`, `{"ph":"B","cat":"b"}`},
+		{`{"tts":5,"ph":"B"}`, "ts", `2`, `{"tts":5,"ph":"B","ts":2}`},
+		{`{"tts":5,"ts":1}`, "ts", `2`, `{"tts":5,"ts":2}`},
+		{`{"ts2":5,"ts":1}`, "ts", `2`, `{"ts2":5,"ts":2}`},
 	} {
 		assert.Equal(t, c.want, string(AppendReplaced(nil, []byte(c.raw), c.key, []byte(c.value))), c.raw)
 	}
