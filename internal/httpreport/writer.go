@@ -2,7 +2,6 @@ package httpreport
 
 import (
 	"io"
-	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -64,24 +63,6 @@ func Lookup(name string) *Format {
 		}
 	}
 	return nil
-}
-
-// ByExtension returns the format that a file name asks for, nil if it asks for none.
-func ByExtension(name string) *Format {
-	name = strings.ToLower(name)
-	for _, c := range []string{".gz", ".zst"} {
-		name = strings.TrimSuffix(name, c)
-	}
-	var best *Format
-	length := 0
-	for i := range Formats {
-		for _, e := range Formats[i].Extensions {
-			if strings.HasSuffix(name, e) && len(e) > length {
-				best, length = &Formats[i], len(e)
-			}
-		}
-	}
-	return best
 }
 
 // A Host is the summary of one host.
