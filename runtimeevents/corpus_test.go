@@ -83,6 +83,9 @@ func (r row) list(key string) (l []float64) {
 	return l
 }
 
+// millis converts nanoseconds to milliseconds.
+func millis(ns int64) float64 { return float64(ns) / 1e6 }
+
 func recordings(t *testing.T, suffix string) (names []string) {
 	t.Helper()
 	all, _ := filepath.Glob(corpus + "*" + suffix + ".ndjson*")

@@ -79,6 +79,3 @@ func nameOf(names []string, n uint32) string {
 	}
 	return "Unknown"
 }
-
-// millis converts nanoseconds to milliseconds.
-func millis(ns int64) float64 { return float64(ns) / 1e6 }
