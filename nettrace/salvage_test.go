@@ -154,12 +154,14 @@ func TestCleanCopy(t *testing.T) {
 	for _, f := range []salvageFile{salvageFiles(t)[0], {"v4 probe9", testFile(t, "probe9.nettrace.gz")}} {
 		rng := rand.New(rand.NewPCG(1, 9))
 		for _, d := range damages {
+			read := 0
 			for range 12 {
 				hit := d.do(bytes.Clone(f.data), rng)
 				r, err := NewReader(bytes.NewReader(hit), nil)
 				if err != nil {
 					continue
 				}
+				read++
 				var out bytes.Buffer
 				w, err := NewWriter(&out, r.Header())
 				require.NoError(t, err)
@@ -181,6 +183,7 @@ func TestCleanCopy(t *testing.T) {
 				// A copy of the copy is the same, and so says the same.
 				require.True(t, bytes.Equal(out.Bytes(), rewrite(t, out.Bytes())), "%s: a copy of the copy differs", d.name)
 			}
+			assert.NotZero(t, read, "%s: no damaged file begins as one", d.name)
 		}
 	}
 }
