@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -321,6 +322,42 @@ func blocksOf(t *testing.T, data []byte) (spans [][2]int, kinds []blockKind) {
 	return spans, kinds
 }
 
+// Bytes between two blocks are told, with their place and number, and cost no event. An end in the middle is one that was hit:
+// what follows is read.
+func TestBytesBetweenBlocks(t *testing.T) {
+	type junk struct {
+		where string // as the reader calls the place
+		bytes []byte
+	}
+	for _, c := range []struct {
+		name string
+		junk []junk
+	}{
+		{"probe9.nettrace.gz", []junk{{"object header", bytes.Repeat([]byte{0xee}, 36)}, {"end tag", []byte{tagNull, 0, 0, 0}}}},
+		{"v6-nosymbols.nettrace.gz", []junk{{"block header", bytes.Repeat([]byte{1}, 36)}, {"end of stream", make([]byte, 4)}}},
+	} {
+		data := testFile(t, c.name)
+		spans, _ := blocksOf(t, data)
+		all, _, err := read(t, data)
+		require.Equal(t, io.EOF, err)
+		for _, put := range c.junk {
+			for _, at := range []int{spans[len(spans)/4][0], spans[len(spans)/2][0]} {
+				hit := slices.Concat(data[:at], put.bytes, data[at:])
+				var told []*FormatError
+				r, err := NewReader(bytes.NewReader(hit), &Options{Warn: func(e *FormatError) { told = append(told, e) }})
+				require.NoError(t, err)
+				events, err := describeAll(t, r)
+				assert.ErrorIs(t, err, ErrDamaged, "%s: %s at %d", c.name, put.where, at)
+				assert.Len(t, events, len(all), "%s: %s at %d", c.name, put.where, at)
+				require.NotEmpty(t, told)
+				assert.Equal(t, int64(at), told[0].Offset, "%s: %v", c.name, told[0])
+				assert.Equal(t, put.where, told[0].Where, "%s: %v", c.name, told[0])
+				assert.Equal(t, int64(len(put.bytes)), r.Stats().LostBytes, "%s: %s at %d", c.name, put.where, at)
+			}
+		}
+	}
+}
+
 // A block that comes twice is told and changes nothing, whatever its kind; one of events that is
 // missing is no loss of the recorder.
 func TestBlocksTwiceAndMissing(t *testing.T) {
@@ -442,8 +479,9 @@ func TestResyncV6(t *testing.T) {
 		for _, x := range []byte{0xff, 0x55} {
 			hit := bytes.Clone(out.Bytes())
 			hit[at] ^= x
-			events, _, _ := read(t, hit)
+			events, _, err := read(t, hit)
 			require.GreaterOrEqual(t, len(events), 10, "hit at %d", at)
+			assert.True(t, err != io.EOF || len(events) == len(all), "hit at %d: events are missing without a word", at)
 			assert.Equal(t, all[11][:3], events[len(events)-1][:3], "hit at %d: the end is lost", at)
 			assert.Equal(t, all[:4], events[:4], "hit at %d", at)
 		}
@@ -796,4 +834,22 @@ func TestUndecodablePayload(t *testing.T) {
 			assert.Len(t, left, len(c.payload)-int(c.damaged))
 		})
 	}
+}
+
+// A loop that stops early leaves the rest to the next one.
+func TestAllStops(t *testing.T) {
+	data := testFile(t, "executioncheckpoints.nettrace")
+	want, _, _ := read(t, data)
+	r, err := NewReader(bytes.NewReader(data), nil)
+	require.NoError(t, err)
+	var got []string
+	for ended := false; !ended; {
+		ended = true
+		for ev, err := range r.All() {
+			require.NoError(t, err)
+			got, ended = append(got, describe(ev)), false
+			break
+		}
+	}
+	assert.Equal(t, want, got)
 }
