@@ -194,6 +194,42 @@ func TestPerfOthers(t *testing.T) {
 	assert.Equal(t, []string{"samples are those of cycles, and not 2 of b, 1 of c, 1 of d, 1 of e, 1 of f and of 1 other kinds"}, p.Meta.Notes)
 }
 
+// A process is there once, whatever the number of its threads; its name is that of its main thread, wherever that comes.
+func TestPerfProcesses(t *testing.T) {
+	event := func(comm string, pid, tid int) string {
+		return fmt.Sprintf("%s %d/%d 1.0: 9 cpu-clock: \n\t10 x (/a)\n\n", comm, pid, tid)
+	}
+	for name, text := range map[string]string{
+		"first":  event("dotnet", 7, 7) + event(".NET TP Worker", 7, 9) + event("other", 8, 9) + event(".NET TP Worker", 7, 10),
+		"last":   event(".NET TP Worker", 7, 9) + event("other", 8, 9) + event(".NET TP Worker", 7, 10) + event("dotnet", 7, 7),
+		"middle": event(".NET TP Worker", 7, 9) + event("dotnet", 7, 7) + event("other", 8, 9) + event(".NET TP Worker", 7, 10),
+	} {
+		p, told := read(t, kind("perf script"), strings.NewReader(text))
+		assert.Empty(t, told, name)
+		var got []string
+		for _, x := range p.Processes {
+			got = append(got, fmt.Sprintf("%d %s", x.PID, x.Name))
+		}
+		assert.Equal(t, []string{"7 dotnet", "8 other"}, got, name)
+		assert.Len(t, p.Threads, 4, name)
+	}
+}
+
+// Samples of one activity name one activity.
+func TestNDJSONActivities(t *testing.T) {
+	var text strings.Builder
+	for i, a := range []string{"//1", "//2", "//1", "-", "//1"} {
+		fmt.Fprintf(&text, `{"ts":%d,"pid":1,"tid":2,"type":"managed","depth":1,"frames":["a"],"activity":%q}`+"\n", i, a)
+	}
+	p, told := read(t, kind("ndjson"), strings.NewReader(text.String()))
+	assert.Empty(t, told)
+	var paths []string
+	for i := range p.Activities.Len() {
+		paths = append(paths, p.Activities.Path(int32(i)))
+	}
+	assert.Equal(t, []string{"//1", "//2"}, paths)
+}
+
 // What `perf script -F` may tell beside: the line of the source behind each frame; or no event.
 func TestPerfFields(t *testing.T) {
 	source := `my prog 7/8 20915.372780:    1001001 cpu-clock:ppp: 
