@@ -21,6 +21,7 @@ type plain struct {
 	Parts  []plainPart
 	Other  *plain
 	Absent *plain
+	Last   int64 // what is absent is told, or this is not where it was
 }
 
 type plainPart struct {
@@ -42,7 +43,7 @@ func TestPacker(t *testing.T) {
 		if depth == 0 {
 			return nil
 		}
-		x := &plain{r.IntN(2) > 0, r.Int64() - r.Int64(), uint8(r.Uint32()), text(), nil, [3]byte{1, 0, 255}, []plainPart{}, make(depth - r.IntN(depth+1)/2 - 1), nil}
+		x := &plain{r.IntN(2) > 0, r.Int64() - r.Int64(), uint8(r.Uint32()), text(), nil, [3]byte{1, 0, 255}, []plainPart{}, make(depth - r.IntN(depth+1)/2 - 1), nil, r.Int64()}
 		for range r.IntN(3) {
 			x.Names = append(x.Names, text())
 			x.Parts = append(x.Parts, plainPart{-r.IntN(1000), text()})
