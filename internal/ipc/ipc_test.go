@@ -83,6 +83,10 @@ func TestVectors(t *testing.T) {
 		{"Error", "M 1800 ffff0000 85131380", "response Error [{result UNKNOWN_COMMAND (0x80131385) false}]"},
 		{"advertise", "414456525f563100 00112233445566778899aabbccddeeff 9210000000000000 0000", "advertise advertise [{cookie 33221100-5544-7766-8899-aabbccddeeff false} {pid 4242 false}]"},
 		{"CollectTracing2", collect2, "request CollectTracing2 [{buffer_mb 256 false} {format nettrace false} {rundown true false} {providers [{System.Runtime 0 0x0 4 EventCounterIntervalSec=1 }] false}]"},
+		{"CollectTracing6", "M 3100 02070000 00000000 00010000 01000000 0200000000000000 01 00000000 01000000",
+			"request CollectTracing6 [{session_type 0 false} {buffer_mb 256 false} {format nettrace false} {rundown_keyword 0x2 false} {stackwalk true false} {buffering block false}]"},
+		{"CollectTracing5 of user events", "M 2400 02060000 01000000 0200000000000000 00000000",
+			"request CollectTracing5 [{session_type 1 false} {rundown_keyword 0x2 false}]"},
 	} {
 		items, _, _ := read(t, bytes.NewReader(unhex(t, c.hex)))
 		require.Len(t, items, 1, c.name)
