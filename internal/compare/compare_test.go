@@ -124,6 +124,8 @@ func TestGates(t *testing.T) {
 		"cpu:App.Slow>+10%":        true,
 		"cpu:*Slow*>10":            true,
 		"self:App!App.Slow()>+10%": true,
+		"cpu:App.Main>+10%":        true, // with what it calls
+		"self:App.Main>+10%":       false, // it has no time of its own
 		"cpu:App.Slow>+80%":        false,
 		"cpu:App.Slow<-10%":        false,
 		"cpu:App.Other>+0%":        false,
