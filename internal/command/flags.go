@@ -176,7 +176,7 @@ func (f RepairFlags) check() error {
 	if err := f.DepthFlags.check(); err != nil {
 		return err
 	}
-	if f.MinConfidence < 0 || f.MinConfidence > 1 {
+	if !(f.MinConfidence >= 0 && f.MinConfidence <= 1) { // also NaN
 		return fmt.Errorf("--min-confidence %v: must be between 0 and 1", f.MinConfidence)
 	}
 	return nil
