@@ -83,7 +83,14 @@ func TestMiddleKeepsTasks(t *testing.T) {
 		p.Threads = append(p.Threads, th)
 		p.Meta.End = max(p.Meta.End, at+1)
 	}
+	whole := slices.Clone(p.Threads)
 	part := middle(p, 3*n)
+	require.Equal(t, len(whole), len(part.Threads))
+	for i, th := range p.Threads {
+		require.Same(t, whole[i], th, "the trace is tried, not changed")
+		require.Equal(t, n, th.Samples.Len())
+		require.NotSame(t, th, part.Threads[i])
+	}
 	marks := 0
 	for _, th := range part.Threads {
 		var times []int64

@@ -1,6 +1,7 @@
 package info
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -23,6 +24,39 @@ func TestOverall(t *testing.T) {
 	} {
 		got := facts(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")).Overall
 		assert.Equal(t, want, got, name)
+	}
+}
+
+// Three problems are named, the worst first, and the others counted.
+func TestOverallCounts(t *testing.T) {
+	for n, want := range []string{
+		"activities can be used as they are", "p1", "p2; p1", "p3; p2; p1", "p4; p3; p2; and 1 more", "p5; p4; p3; and 2 more",
+	} {
+		f := &Facts{Events: 1, Verdicts: []Verdict{{State: Good, of: "activities", Text: "good"}}}
+		for i := range n {
+			f.Verdicts = append(f.Verdicts, Verdict{State: Partly, Share: float64(i), Problem: fmt.Sprint("p", i+1)})
+		}
+		f.sumUp()
+		assert.Equal(t, want, f.Overall.Text)
+	}
+}
+
+// A whole copy of a damaged recording says what it lacks, beside what is damaged in the copy.
+func TestSalvaged(t *testing.T) {
+	for _, c := range []struct {
+		salvage Salvage
+		text    string
+	}{
+		{Salvage{Places: 1}, "a whole copy of a recording that was damaged in 1 place"},
+		{Salvage{Places: 2, LostBytes: 2000, LeftOut: 3, Cut: true}, "a whole copy of a recording that was damaged in 2 places; " + size(2000) + " lost; 3 events that were not whole left out; it was cut off"},
+		{Salvage{Places: 1, Cut: true}, "a whole copy of a recording that was damaged in 1 place; it was cut off"},
+	} {
+		f := &Facts{Format: "nettrace", Salvage: &c.salvage}
+		v := f.fileVerdict()
+		assert.Equal(t, c.text, v.Text)
+		assert.Equal(t, Partly, v.State)
+		assert.Equal(t, "what was damaged in the recording is missing", v.Problem)
+		assert.Empty(t, v.Do)
 	}
 }
 
