@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -110,4 +111,33 @@ func TestReportOfRepairs(t *testing.T) {
 	gone := of(1)
 	gone.Err = func() error { return errors.New("gone") }
 	assert.ErrorContains(t, (&Trace{Repairs: gone}).WriteJSON(&b), "gone")
+}
+
+// Of several traces figures are summed, but for shares, the rate and what was at once, which are the
+// highest, and requests per connection, which are the lowest that a trace has.
+func TestServiceAdd(t *testing.T) {
+	filled := func(n int) *Service {
+		s := &Service{}
+		v := reflect.ValueOf(s).Elem()
+		for i := range v.NumField() {
+			switch f := v.Field(i); f.Kind() {
+			case reflect.Int:
+				f.SetInt(int64(n * (i + 1)))
+			default:
+				f.SetFloat(float64(n * (i + 1)))
+			}
+		}
+		return s
+	}
+	low, high, sum := filled(1), filled(2), filled(3)
+	sum.PoolBlocked, sum.Rate, sum.MaxConcurrency, sum.RequestsEach = high.PoolBlocked, high.Rate, high.MaxConcurrency, low.RequestsEach
+	for name, of := range map[string][]*Service{
+		"low first": {low, high}, "high first": {high, low}, "with one that has none": {low, {}, high}, "and that one first": {{}, high, low},
+	} {
+		all := *of[0]
+		for _, s := range of[1:] {
+			all.Add(s)
+		}
+		assert.Equal(t, *sum, all, name)
+	}
 }
