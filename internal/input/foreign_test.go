@@ -3,6 +3,7 @@ package input
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,6 +45,28 @@ func TestForeign(t *testing.T) {
 	}
 	for _, ours := range []string{`{"id":1,"outcome":2,"ph":"X","ts":1}`, `{"command":"a","status":1,"traceEvents":[]}`, `{"traceEvents":[{"ts":1,"frames":[]}]}`, `[{"ts":1}]`, "\n[{\"ts\":1}]", `{"$schema":"https://www.speedscope.app/file-format-schema.json"}`, serial + "\x05\x00\x00\x00Trace", "Nettrace"} {
 		assert.NotEqual(t, Unknown, Sniff([]byte(ours)), ours)
+	}
+}
+
+// What is not known is described by what can be done about it.
+func TestDescribe(t *testing.T) {
+	for head, want := range map[string]string{
+		"":                           "the file is empty",
+		"\x00":                       "begins with zero bytes",
+		strings.Repeat("\x00", 100):  "begins with zero bytes",
+		"\x00\x00\x01":               "expected ",
+		"\x01\x00\x00":               "expected ",
+		"<svg xmlns='x'>":            "an SVG picture",
+		"<?xml?>\n<svg>":             "an SVG picture",
+		"\xef\xbb\xbf\n <html><svg>": "looks like HTML",
+		"<!doctype html>":            "looks like HTML",
+		"# tracer: nop":              "an ftrace text",
+		"\xff\xfea\x00":              "UTF-16 text",
+		"\xfe\xff\x00a":              "UTF-16 text",
+		"hello":                      `found "hello" and no more; give the file`,
+		"hello, this is some text":   `found "hello, this is s"...; give the file`,
+	} {
+		assert.Contains(t, Describe([]byte(head)), want, "%q", head)
 	}
 }
 
