@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -71,6 +72,40 @@ func TestTextIsAsItWas(t *testing.T) {
 			for line := range strings.Lines(got) {
 				assert.LessOrEqual(t, len([]rune(line)), 121)
 			}
+		})
+	}
+}
+
+// Rows for programs keep their fields and values: of each kind the first, the last and the longest.
+func TestRowsAreAsTheyWere(t *testing.T) {
+	for name, kind := range reportKinds {
+		t.Run(name, func(t *testing.T) {
+			var kinds []string
+			rows := map[string][]string{}
+			for line := range strings.Lines(writeRuntime(t, readRuntime(t, name, kind, 0), "ndjson", 0)) {
+				var row struct{ K string }
+				require.NoError(t, json.Unmarshal([]byte(line), &row))
+				if rows[row.K] == nil {
+					kinds = append(kinds, row.K)
+				}
+				rows[row.K] = append(rows[row.K], line)
+			}
+			slices.Sort(kinds)
+			var got strings.Builder
+			for _, k := range kinds {
+				list := rows[k]
+				longest := slices.MaxFunc(list, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+				chosen := []string{list[0], longest, list[len(list)-1]}
+				slices.Sort(chosen)
+				got.WriteString(strings.Join(slices.Compact(chosen), ""))
+			}
+			file := filepath.Join("testdata", name+".rows.ndjson")
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o666))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got.String())
 		})
 	}
 }
