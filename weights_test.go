@@ -34,6 +34,15 @@ func weighted(t *testing.T, name string, weights ...string) *profile.Profile {
 	return p
 }
 
+// Amounts that are no whole numbers add up in the same order each time, so that outputs are the same byte for byte.
+func TestAmountsAreTheSameEachTime(t *testing.T) {
+	p := weighted(t, "alloc", "alloc")
+	want := p.TopValues(0, 0, true)
+	for range 5 {
+		assert.Equal(t, want, p.TopValues(0, 0, true))
+	}
+}
+
 // TestWeights compares with what the reference library computes of the same recordings.
 func TestWeights(t *testing.T) {
 	tests := []struct {

@@ -62,10 +62,12 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 	w := p.Weights[weight]
 	t := &ValueTop{Weight: w.Name, Unit: w.Unit, Sampled: w.Sampled, Sums: w.Sums, Names: []ValueName{}, Methods: []ValueRow{}}
 	type stackSum struct {
+		stack  StackID
 		amount float64
 		events int
 	}
 	stacks := map[StackID]*stackSum{}
+	var sums []*stackSum // as they were met: in another order sums of fractions are others
 	names := map[string]int{}
 	for _, th := range p.Threads {
 		for v := range p.Values(th, weight) {
@@ -73,8 +75,9 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 			t.Total += v.Amount
 			s := stacks[v.Sample.Stack]
 			if s == nil {
-				s = &stackSum{}
+				s = &stackSum{stack: v.Sample.Stack}
 				stacks[v.Sample.Stack] = s
+				sums = append(sums, s)
 			}
 			s.amount += v.Amount
 			s.events++
@@ -93,10 +96,10 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 	}
 	rows := map[MethodID]*ValueRow{}
 	skip := p.Table.Synthetic()
-	for stack, s := range stacks {
-		self := p.cause(stack, skip)
+	for _, s := range sums {
+		self := p.cause(s.stack, skip)
 		met := map[MethodID]bool{}
-		for id := stack; id != 0; id = p.Table.Parent(id) {
+		for id := s.stack; id != 0; id = p.Table.Parent(id) {
 			m := p.Table.Method(p.Table.Frame(id))
 			if skip[m] {
 				continue
