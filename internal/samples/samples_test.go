@@ -4,8 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -212,6 +214,40 @@ func TestPerfProcesses(t *testing.T) {
 		}
 		assert.Equal(t, []string{"7 dotnet", "8 other"}, got, name)
 		assert.Len(t, p.Threads, 4, name)
+	}
+}
+
+// Samples that do not stand in order of time are sorted, which is told, and a thread is there from its first to its last.
+func TestOrder(t *testing.T) {
+	line := func(tid, ms int, cut bool) string {
+		return fmt.Sprintf(`{"ts":%d,"pid":1,"tid":%d,"type":"managed","depth":1,"cut":%v,"why":"depth","frames":["f%d"]}`+"\n", ms, tid, cut, ms)
+	}
+	for name, c := range map[string]struct {
+		text  string
+		notes []string
+	}{
+		"in order":   {line(1, 5, false) + line(2, 1, false) + line(1, 7, true) + line(2, 1, false) + line(1, 9, false), nil},
+		"one is not": {line(1, 7, true) + line(2, 1, false) + line(1, 9, false) + line(2, 1, false) + line(1, 5, false), []string{"the samples of 1 of 2 threads did not stand in order of time; they were sorted"}},
+	} {
+		p, told := read(t, kind("ndjson"), strings.NewReader(c.text))
+		assert.Empty(t, told, name)
+		assert.Equal(t, c.notes, p.Meta.Notes, name)
+		require.Len(t, p.Threads, 2, name)
+		assert.Equal(t, []int64{5e6, 9e6, 1e6, 1e6}, []int64{p.Threads[0].First, p.Threads[0].Last, p.Threads[1].First, p.Threads[1].Last}, name)
+		var got []string
+		for _, s := range p.Threads[0].Samples.All() {
+			got = append(got, fmt.Sprint(s.Time/1e6, " ", p.Table.MethodOf(p.Table.Frame(s.Stack)).Name, " ", s.Cut != profile.Whole))
+		}
+		assert.Equal(t, []string{"5 f5 false", "7 f7 true", "9 f9 false"}, got, name)
+	}
+}
+
+// A disk that fails is no end of the text.
+func TestReadFails(t *testing.T) {
+	failed := &fs.PathError{Op: "read", Path: "x", Err: errors.New("input/output error")}
+	for _, k := range []string{"folded", "ndjson", "perf script", "pprof"} {
+		_, err := Read(t.Context(), kind(k), io.MultiReader(strings.NewReader("a;b 1\n"), iotest.ErrReader(failed)), &Options{Warn: func(*FormatError) {}})
+		assert.ErrorIs(t, err, failed, k)
 	}
 }
 
