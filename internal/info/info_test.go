@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -237,6 +238,25 @@ func TestSpeedscope(t *testing.T) {
 	require.Len(t, f.Threads, 1)
 	assert.Equal(t, "Thread (7)", f.Threads[0].Name)
 	assert.Zero(t, f.Damages)
+}
+
+// Samples of stacks without events are counted by what they are.
+func TestSamplesByType(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.ndjson")
+	var lines strings.Builder
+	for i, typ := range []string{"managed", "external", "external", "cpu", "cpu", "cpu", "offcpu", "offcpu", "offcpu", "offcpu", "managed"} {
+		fmt.Fprintf(&lines, `{"ts":%d,"pid":%d,"tid":2,"type":%q,"depth":1,"frames":["a"]}`+"\n", i, 1+i/10, typ)
+	}
+	require.NoError(t, os.WriteFile(name, []byte(lines.String()), 0o666))
+	f := facts(t, name)
+	require.NotNil(t, f.Samples)
+	s := f.Samples
+	assert.Equal(t, []int64{2, 2, 3, 4, 0, 7}, []int64{s.Managed, s.External, s.CPU, s.OffCPU, s.Unknown, s.Count})
+	require.Len(t, f.Processes, 2)
+	assert.Equal(t, []int64{6, 1}, []int64{f.Processes[0].Samples, f.Processes[1].Samples})
+	require.Len(t, f.Threads, 2)
+	assert.Equal(t, []int64{6, 4, 1, 0}, []int64{f.Threads[0].Samples, f.Threads[0].Waits, f.Threads[1].Samples, f.Threads[1].Waits})
+	assert.Equal(t, []float64{0, 9}, []float64{f.Threads[0].FirstMs, f.Threads[0].LastMs})
 }
 
 // A speedscope file that breaks off or breaks JSON tells what stands before.
