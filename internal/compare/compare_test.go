@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +110,24 @@ func TestOneSlowerMethodOfABatchIsFound(t *testing.T) {
 	}
 }
 
+// The first sentences say whether the traces can be compared, name the three methods that moved most by themselves, and count the others.
+func TestVerdictNamesWhatMoved(t *testing.T) {
+	work, slower := map[string]int{"App.Same()": 900}, map[string]int{"App.Same()": 900}
+	for i := range 5 {
+		name := fmt.Sprintf("App.M%d()", i)
+		work[name], slower[name] = 400, 700+400*i
+	}
+	v := Traces(batch(1, work, false), batch(2, slower, false)).verdict()
+	require.GreaterOrEqual(t, len(v), 5)
+	assert.Contains(t, v[0], "totals are not comparable")
+	v = v[1:]
+	for i, name := range []string{"App!App.M4()", "App!App.M3()", "App!App.M2()"} {
+		assert.Regexp(t, `^`+regexp.QuoteMeta(name)+`: [0-9,.]+ -> [0-9,.]+ ms of CPU time in all, \+[0-9]+ % \(95 %: .*\)\.$`, v[i])
+	}
+	assert.Equal(t, "2 more methods moved by themselves.", v[3])
+	assert.NotContains(t, strings.Join(v, "\n"), "Same")
+}
+
 func TestPollsBelongToTheirCallers(t *testing.T) {
 	work := map[string]int{"App.A()": 500, "App.B()": 700}
 	a, b := batch(1, work, false), batch(2, work, true)
@@ -124,7 +144,7 @@ func TestGates(t *testing.T) {
 		"cpu:App.Slow>+10%":        true,
 		"cpu:*Slow*>10":            true,
 		"self:App!App.Slow()>+10%": true,
-		"cpu:App.Main>+10%":        true, // with what it calls
+		"cpu:App.Main>+10%":        true,  // with what it calls
 		"self:App.Main>+10%":       false, // it has no time of its own
 		"cpu:App.Slow>+80%":        false,
 		"cpu:App.Slow<-10%":        false,
