@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"unicode/utf16"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Activities that do not fit into memory are drawn as those that do: of two processes, nested, side by side, with ends that
@@ -80,4 +83,46 @@ func TestActivitiesOnDisk(t *testing.T) {
 	info, err := file.Stat()
 	require.NoError(t, err)
 	require.Greater(t, info.Size(), int64(5e6), "much of it was on disk")
+}
+
+// What a bridged activity tells beside its ids is kept for its slice: that of its stop, which knows more.
+func TestBridgedDetails(t *testing.T) {
+	event := func(fields ...string) *nettrace.Event {
+		text := func(b []byte, s string) []byte {
+			for _, u := range utf16.Encode([]rune(s + "\x00")) {
+				b = binary.LittleEndian.AppendUint16(b, u)
+			}
+			return b
+		}
+		b := binary.LittleEndian.AppendUint16(text(text(nil, "Source"), "Name"), uint16(len(fields)/2))
+		for _, f := range fields {
+			b = text(b, f)
+		}
+		return &nettrace.Event{Metadata: &nettrace.Metadata{}, Payload: b}
+	}
+	ids := []string{"TraceId", "t", "SpanId", "s", "ParentSpanId", "p"}
+	for name, c := range map[string]struct {
+		fields []string
+		want   []profile.Arg
+	}{
+		"all": {[]string{"Kind", "Client", "Status", "Error", "StatusDescription", "why", "DisplayName", "GET", "Events", "[x]", "TagObjects", "a: b"}, []profile.Arg{
+			{Key: "Kind", Value: "Client"}, {Key: "Status", Value: "Error"}, {Key: "StatusDescription", Value: "why"}, {Key: "DisplayName", Value: "GET"}, {Key: "Events", Value: "[x]"}, {Key: "Tags", Value: "a: b"}}},
+		"what says nothing":    {[]string{"Status", "Unset", "StatusDescription", "", "DisplayName", "Name", "Events", "[]", "TagObjects", "System.Collections.Generic.List`1[x]"}, nil},
+		"what nobody asked":    {[]string{"Other", "x"}, nil},
+		"nothing, then a kind": {[]string{"Status", "Unset", "Kind", "Client"}, []profile.Arg{{Key: "Kind", Value: "Client"}}},
+	} {
+		a := &activities{spans: map[string][]profile.Arg{}}
+		span := a.bridge(event(append(ids, c.fields...)...), false)
+		assert.Equal(t, &activity.Span{Source: "Source", Name: "Name", TraceID: "t", SpanID: "s", ParentSpanID: "p"}, span, name)
+		assert.Equal(t, c.want, a.spans["ts"], name)
+	}
+	a := &activities{spans: map[string][]profile.Arg{}}
+	tell := func(kind string, stop bool) []profile.Arg {
+		a.bridge(event(append(ids, "Kind", kind)...), stop)
+		return a.spans["ts"]
+	}
+	assert.Equal(t, "1", tell("1", false)[0].Value)
+	assert.Equal(t, "1", tell("2", false)[0].Value)
+	assert.Equal(t, "3", tell("3", true)[0].Value)
+	assert.Empty(t, a.bridge(event("TraceId", "t", "ParentSpanId", "0000000000000000"), true).ParentSpanID, "zeros are none")
 }
