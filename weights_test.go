@@ -57,6 +57,8 @@ func TestWeights(t *testing.T) {
 		{"locks", "contention", profile.Nanoseconds, 282, 8930.803599e6, nil},
 		{"locks", "wait", profile.Nanoseconds, 1075, math.NaN(), nil},
 		{"gc", "GC/Start", profile.Count, 310, 310, map[string]float64{"GC/Start": 310}},
+		{"gc", "1", profile.Count, 310, 310, nil}, // the id of GC/Start
+		{"gc", "gcstart", profile.Count, 310, 310, nil},
 		{"gc", "GCStart=Depth", profile.NoUnit, 310, 12 + 2*14, nil}, // generations
 		{"alloc", "Microsoft-Windows-DotNETRuntime/GC/AllocationSampled=ObjectSize", profile.NoUnit, 8698, math.NaN(), nil},
 	}
