@@ -671,6 +671,18 @@ func TestBlocks(t *testing.T) {
 			}
 			assert.Equal(t, Figure{Section: f.section, Name: f.name, Value: want}, b.Figures[k])
 		}
+		values := map[string]float64{}
+		for _, f := range b.Figures[:len(fields)] {
+			values[f.Name] = float64(f.Value)
+		}
+		percent := func(section, name, part, base string) Figure {
+			return Figure{Section: section, Name: name, Percent: 100 * values[part] / values[base], Derived: true}
+		}
+		assert.Equal(t, []Figure{
+			{Section: "GC", Name: "BytesInAllHeaps", Value: int64(values["GenHeapSize1"] + values["GenHeapSize2"] + values["LargeObjSize"]), Derived: true},
+			percent("GC", "PercentTimeInGC", "TimeInGC", "TimeInGCBase"), percent("Jit", "PercentTimeInJit", "TimeInJit", "TimeInJitBase"),
+			percent("Security", "PercentTimeInRTChecks", "TimeRTchecks", "TimeRTchecksBase"),
+		}, b.Figures[len(fields):])
 		for _, format := range []string{"csv", "table", "json", "ndjson"} {
 			var out bytes.Buffer
 			require.NoError(t, WriteBlocks(&out, blocks, format))
@@ -699,6 +711,7 @@ func TestBlocks(t *testing.T) {
 		blocks, err := ParseBlocks(b)
 		require.NoError(t, err, name)
 		require.Len(t, blocks, 1, name)
+		assert.Equal(t, name == "odd counter", blocks[0].Torn, name)
 		if c.want == "" {
 			assert.Empty(t, blocks[0].Skipped, name)
 			continue
