@@ -202,7 +202,7 @@ func TestGates(t *testing.T) {
 		assert.Equal(t, c.found, got.Found, c.gate)
 	}
 	assert.Equal(t, "b/<script>alert(1)</script>|`x`.nettrace", r.Totals.Requests.P95.Trace)
-	for _, s := range []string{"", "x", "cut", "p95>500", "p95>5x", "damaged>1ms", "damaged>", ">1", "p95>1.2.3ms", "http-error-rate>1ms"} {
+	for _, s := range []string{"", "x", "cut", "p95>500", "p95>5x", "damaged>1ms", "damaged>", ">1", "p95>1.2.3ms", "damaged>1.2.3", "damaged>.", "http-error-rate>1ms"} {
 		_, err := ParseGate(s, "http")
 		assert.ErrorContains(t, err, "--fail-on", s)
 	}
