@@ -640,3 +640,36 @@ func TestEdits(t *testing.T) {
 		assert.True(t, json.Valid(out.Bytes()), c.edit)
 	}
 }
+
+// A number or word beside the events that is larger than any buffer is passed on if it is a number, else something is that is
+// JSON; it costs no event.
+func TestLargeLiterals(t *testing.T) {
+	const n = 3 << 20
+	digits := strings.Repeat("12345678", n/8)
+	for name, c := range map[string]struct {
+		text  string
+		whole bool // it is passed on as it is
+	}{
+		"digits":              {digits, true},
+		"a negative number":   {"-" + digits, true},
+		"digits, then a word": {digits + "x" + digits, false},
+		"a word":              {strings.Repeat("x", n), false},
+		"leading zeros":       {"00" + digits, false},
+		"a fraction":          {"0." + digits, false}, // only of digits it is known that they may go on
+	} {
+		for _, read := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.HalfReader, iotest.DataErrReader} {
+			in := `{"a":` + c.text + `,"traceEvents":[` + eventA + `,` + eventB + `],"b":1}`
+			got := runCopy(read(strings.NewReader(in)), chromium.Options{MaxEventSize: 1 << 16})
+			require.NoError(t, got.err, name)
+			assert.Equal(t, []string{eventA, eventB}, got.raws, name)
+			require.True(t, json.Valid([]byte(got.out)), "%s: %.40s", name, got.out)
+			assert.True(t, strings.HasSuffix(got.out, `,"traceEvents":[`+eventA+`,`+eventB+`],"b":1}`), name)
+			if c.whole {
+				assert.True(t, got.out == in, "%s is not passed on as it is", name)
+				assert.Empty(t, got.warned, name)
+			}
+		}
+		cut := runCopy(strings.NewReader(`{"a":`+c.text), chromium.Options{MaxEventSize: 1 << 16})
+		assert.Error(t, cut.err, name)
+	}
+}
