@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -16,6 +17,7 @@ import (
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 )
 
@@ -66,6 +68,35 @@ func TestExplain(t *testing.T) {
 	twice, _, again := explained(t, f)
 	assert.Equal(t, once, twice)
 	assert.Equal(t, answered, again)
+}
+
+// A request tells what was thrown while it was served, with what it was thrown for. The handler of /throw throws two for each of three,
+// one around the other.
+func TestExplainTellsExceptions(t *testing.T) {
+	f, err := tracefix.Open(t.Context(), tracetest.Corpus(t, "dotnet10", "requests-short.nettrace"))
+	require.NoError(t, err)
+	defer f.Close()
+	var want []string
+	for i := range 3 {
+		want = append(want, fmt.Sprintf("System.InvalidOperationException inner %d <- (1)", i),
+			fmt.Sprintf("System.ApplicationException outer %d <- System.InvalidOperationException: inner %d (1)", i, i))
+	}
+	threw := 0
+	require.NoError(t, f.Explain(t.Context(), nil, func(s *httpphases.ServerRequest) {
+		if s.Target != "/throw/3" || s.Why == nil {
+			return
+		}
+		threw++
+		var got []string
+		last := s.Start
+		for _, x := range s.Why.Exceptions {
+			got = append(got, strings.Join(strings.Fields(fmt.Sprintf("%s %s <- %s (%d)", x.Type, x.Message, x.Cause, x.Count)), " "))
+			assert.True(t, last <= x.At && x.At <= s.Start+s.Duration, "an exception at %d of a request from %d for %d", x.At, s.Start, s.Duration)
+			last = x.At
+		}
+		assert.Equal(t, want, got, "request %d", s.ID)
+	}))
+	assert.Greater(t, threw, 20)
 }
 
 // What ends Explain is its error, and nothing of it is left.
