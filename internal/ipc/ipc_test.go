@@ -87,6 +87,8 @@ func TestVectors(t *testing.T) {
 			"request CollectTracing6 [{session_type 0 false} {buffer_mb 256 false} {format nettrace false} {rundown_keyword 0x2 false} {stackwalk true false} {buffering block false}]"},
 		{"CollectTracing5 of user events", "M 2400 02060000 01000000 0200000000000000 00000000",
 			"request CollectTracing5 [{session_type 1 false} {rundown_keyword 0x2 false}]"},
+		{"CollectTracing5 with tracepoints", "M 5d00 02060000 01000000 0000000000000000 01000000 0300000000000000 05000000 02000000 50000000 00000000 00 00000000 02000000 74000000 01000000 02000000 75000000 01000000 04000000",
+			"request CollectTracing5 [{session_type 1 false} {rundown_keyword 0x0 false} {providers [{P 3 0x3 5  tracepoint t tracepoint u for 4}] false}]"},
 	} {
 		items, _, _ := read(t, bytes.NewReader(unhex(t, c.hex)))
 		require.Len(t, items, 1, c.name)
