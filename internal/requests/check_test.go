@@ -589,3 +589,54 @@ func testBeforeNET8(t *testing.T, rec *recording) {
 	}
 	assert.GreaterOrEqual(t, same, len(rows)*9/10, "rows with the same phases")
 }
+
+// What a recording lacks is told, and nothing else: here it is left out of one that has it.
+func TestFindingsOfWhatIsLeftOut(t *testing.T) {
+	provider := func(name string) func(*nettrace.Event) bool {
+		return func(ev *nettrace.Event) bool { return ev.Metadata.Provider != name }
+	}
+	type finding struct{ missing, effect string }
+	for name, c := range map[string]struct {
+		keep func(*nettrace.Event) bool
+		want []finding
+	}{
+		"all is there": {func(*nettrace.Event) bool { return true }, nil},
+		"no names":     {provider(httpphases.ProviderDNS), []finding{{httpphases.ProviderDNS, "show no dns phase"}}},
+		"no sockets":   {provider(httpphases.ProviderSockets), []finding{{httpphases.ProviderSockets, "show no connect phase"}}},
+		"no TLS":       {provider(httpphases.ProviderSecurity), []finding{{httpphases.ProviderSecurity, "show no tls phase"}}},
+		"no requests":  {provider(httpphases.ProviderHTTP), []finding{{httpphases.ProviderHTTP, "keywords that drop its events"}}},
+		"no starts, and no ids to tell them by": {func(ev *nettrace.Event) bool {
+			ev.ActivityID, ev.RelatedActivityID = nettrace.GUID{}, nettrace.GUID{}
+			return ev.Metadata.Provider != httpphases.ProviderHTTP || ev.Metadata.EventID != int(httpphases.RequestStart)
+		}, []finding{{"RequestStart", "began before the recording did"}}},
+		"no ids": {func(ev *nettrace.Event) bool {
+			ev.ActivityID, ev.RelatedActivityID = nettrace.GUID{}, nettrace.GUID{}
+			return true
+		}, []finding{{"System.Threading.Tasks.TplEventSource keyword 0x80", "links guessed"}}},
+	} {
+		var scan *Scanner
+		var need Need
+		_, err := Read(t.Context(), open(t, filepath.Join("testdata", "http-more.nettrace.zst")), func(r *nettrace.Reader) {
+			scan = NewScanner(r, func(q *httpphases.Request) { need.Request(q) }, func(*httpphases.ServerRequest) {})
+		}, func(ev *nettrace.Event) {
+			if c.keep(ev) {
+				scan.Event(ev)
+			}
+		})
+		require.NoError(t, err)
+		scan.Finish()
+		got := scan.Findings(&need, Client)
+		var missing, want []string
+		for _, f := range got {
+			missing = append(missing, f.Missing)
+		}
+		for _, f := range c.want {
+			want = append(want, f.missing)
+		}
+		if assert.Equal(t, want, missing, "%s: %v", name, got) {
+			for i, f := range c.want {
+				assert.Contains(t, got[i].Effect, f.effect, name)
+			}
+		}
+	}
+}
