@@ -15,6 +15,10 @@ type plain struct {
 	Is     bool
 	Some   int64
 	Few    uint8
+	Word   uint32
+	Long   uint64
+	Int    int
+	Short  int32
 	Name   string
 	Names  []string
 	ID     [3]byte
@@ -43,7 +47,7 @@ func TestPacker(t *testing.T) {
 		if depth == 0 {
 			return nil
 		}
-		x := &plain{r.IntN(2) > 0, r.Int64() - r.Int64(), uint8(r.Uint32()), text(), nil, [3]byte{1, 0, 255}, []plainPart{}, make(depth - r.IntN(depth+1)/2 - 1), nil, r.Int64()}
+		x := &plain{r.IntN(2) > 0, r.Int64() - r.Int64(), uint8(r.Uint32()), r.Uint32(), r.Uint64(), -r.Int(), int32(r.Uint32()), text(), nil, [3]byte{1, 0, 255}, []plainPart{}, make(depth - r.IntN(depth+1)/2 - 1), nil, r.Int64()}
 		for range r.IntN(3) {
 			x.Names = append(x.Names, text())
 			x.Parts = append(x.Parts, plainPart{-r.IntN(1000), text()})
