@@ -150,13 +150,11 @@ func sorted(m map[string]int) []named {
 }
 
 // md makes s plain text in a cell of a Markdown table.
-func md(s string) string { return text.Markdown(oneLine.Replace(short(s))) }
-
-var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
+func md(s string) string { return text.Markdown(short(s)) }
 
 // code makes s code in a cell of a Markdown table.
 func code(s string) string {
-	s = strings.NewReplacer("`", "'", "|", `\|`, "\n", " ", "\r", " ").Replace(short(s))
+	s = strings.NewReplacer("`", "'", "|", `\|`).Replace(short(s))
 	if s == "" {
 		return ""
 	}
@@ -165,7 +163,7 @@ func code(s string) string {
 
 func short(s string) string {
 	const most = 500
-	s = text.Lines(s)
+	s = text.Line(s)
 	if len(s) <= most {
 		return s
 	}

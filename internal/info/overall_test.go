@@ -48,7 +48,7 @@ func TestSalvaged(t *testing.T) {
 		text    string
 	}{
 		{Salvage{Places: 1}, "a whole copy of a recording that was damaged in 1 place"},
-		{Salvage{Places: 2, LostBytes: 2000, LeftOut: 3, Cut: true}, "a whole copy of a recording that was damaged in 2 places; " + size(2000) + " lost; 3 events that were not whole left out; it was cut off"},
+		{Salvage{Places: 2, LostBytes: 2000, LeftOut: 3, Cut: true}, "a whole copy of a recording that was damaged in 2 places; " + size(2000) + " lost; 3 incomplete events left out; it was cut off"},
 		{Salvage{Places: 1, Cut: true}, "a whole copy of a recording that was damaged in 1 place; it was cut off"},
 	} {
 		f := &Facts{Format: "nettrace", Salvage: &c.salvage}

@@ -388,7 +388,7 @@ func (f *Facts) fileVerdict() Verdict {
 			v.Text += fmt.Sprintf("; %s lost", size(s.LostBytes))
 		}
 		if s.LeftOut > 0 {
-			v.Text += fmt.Sprintf("; %s event%s that were not whole left out", count(s.LeftOut), report.Plural(int(s.LeftOut)))
+			v.Text += fmt.Sprintf("; %s incomplete event%s left out", count(s.LeftOut), report.Plural(int(s.LeftOut)))
 		}
 		if s.Cut {
 			v.Text += "; it was cut off"
