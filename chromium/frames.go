@@ -58,7 +58,6 @@ func (r *Reader) readFrames() error {
 			if !r.inFrames { // broken, and something else is at hand
 				return nil
 			}
-			r.frames++
 		default:
 			if err := r.brokenFrame(r.pos); err != nil {
 				return err
@@ -94,6 +93,7 @@ func (r *Reader) readFrame() error {
 			if r.eof {
 				return r.cut(r.base+int64(r.end), fmt.Sprintf("stackFrames[%d]", r.frames))
 			}
+			r.frames++
 			return r.skipValue("stackFrames", true)
 		}
 		if n == badJSON {
@@ -145,6 +145,7 @@ func (r *Reader) readFrame() error {
 				return err
 			}
 		}
+		r.frames++
 		if r.opts.StackFrame != nil {
 			return r.opts.StackFrame(&f)
 		}

@@ -1,7 +1,10 @@
 package chromium
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -55,5 +58,46 @@ func TestBrokenFrameByReads(t *testing.T) {
 		}
 		assert.Equal(t, `a \"b\" c;d;`, count(false))
 		assert.Equal(t, `a \"b\" c;d;`, count(true))
+	}
+}
+
+// TestFramesAddedBehindBroken: who adds an entry of stackFrames is told how many are in the output, or a comma is
+// wrong. What is broken is none of them.
+func TestFramesAddedBehindBroken(t *testing.T) {
+	for _, c := range []struct {
+		in, out string
+		n       int
+	}{
+		{`{}`, `{"9":{}}`, 0},
+		{`{""}`, `{"9":{}}`, 0},
+		{`{"":1}`, `{"":1,"9":{}}`, 1},
+		{`{"" "1":{"name":"a"}}`, `{"9":{}}`, 0}, // what is broken ends with a brace
+		{`{"","1":{"name":"a"}}`, `{"9":{}}`, 0},
+		{`{"1":{"name":"a"},"2":{x}}`, `{"1":{"name":"a"},"9":{}}`, 1},
+		{`{"2":{x},"1":{"name":"a"}}`, `{"1":{"name":"a"},"9":{}}`, 1},
+		{`{"1":{"name":"a"},"2":{x},"3":{"name":"b"}}`, `{"1":{"name":"a"},"3":{"name":"b"},"9":{}}`, 2},
+		{`{"2":{x},"3":{y}}`, `{"9":{}}`, 0},
+	} {
+		var out bytes.Buffer
+		told := -1
+		r, err := NewReader(strings.NewReader(`{"traceEvents":[],"stackFrames":`+c.in+`}`), &Options{
+			Outside: &out,
+			StackFramesEnd: func(n int) error {
+				told = n
+				if n > 0 {
+					out.WriteByte(',')
+				}
+				out.WriteString(`"9":{}`)
+				return nil
+			},
+		})
+		require.NoError(t, err)
+		var ev Event
+		for err == nil {
+			err = r.Read(&ev)
+		}
+		assert.True(t, json.Valid(out.Bytes()) || err != io.EOF, "%s became %s", c.in, out.String())
+		assert.Equal(t, c.n, told, c.in)
+		assert.Equal(t, `{"traceEvents":[],"stackFrames":`+c.out+`}`, strings.ReplaceAll(out.String(), " ", ""), c.in)
 	}
 }
