@@ -298,6 +298,9 @@ func clip(list []span, report func(id int32, last uint64)) spans {
 			if next == 0 {
 				next = o.first
 			}
+			if o.from == math.MinInt64 && s.to < math.MaxInt64 {
+				continue // nobody tells when it came: that may have been after s was gone
+			}
 			if o.from <= s.from && o.to >= s.to {
 				over++
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -392,6 +393,42 @@ func TestNativeNamesOfFiles(t *testing.T) {
 			}
 			assert.Equal(t, profile.Native, m.Kind)
 			assert.Equal(t, want, m.Name)
+		}
+	}
+}
+
+// TestClip: code that reaches over other code has a size that is none, if both were there at one time. Methods of
+// which only the end is told, as those of DynamicMethod in a recording without their loads, came and went in one place.
+func TestClip(t *testing.T) {
+	const ever, never = math.MinInt64, math.MaxInt64
+	for _, c := range []struct {
+		name     string
+		from, to int64 // of the large one
+		of       func(i int) (from, to int64)
+		reported bool
+	}{
+		{"all there to the end", ever, never, func(int) (int64, int64) { return ever, never }, true},
+		{"the others were there before, and stayed", 50, 90, func(int) (int64, int64) { return 10, never }, true},
+		{"the others came later", 50, 90, func(int) (int64, int64) { return 60, never }, false},
+		{"the others had gone", 50, 90, func(int) (int64, int64) { return 10, 40 }, false},
+		{"only ends are told", ever, 90, func(i int) (int64, int64) { return ever, int64(100 + i) }, false},
+		{"it went, the others are there at the end", ever, 90, func(int) (int64, int64) { return ever, never }, false},
+	} {
+		list := []span{{1000, 9999, c.from, c.to, 0}}
+		for i := range 2 * maxReplaced {
+			from, to := c.of(i)
+			first := uint64(2000 + 100*i)
+			list = append(list, span{first, first + 49, from, to, int32(i + 1)})
+		}
+		var reported []int32
+		clip(list, func(id int32, last uint64) {
+			reported = append(reported, id)
+			assert.Equal(t, uint64(1999), last)
+		})
+		if c.reported {
+			assert.Equal(t, []int32{0}, reported, c.name)
+		} else {
+			assert.Empty(t, reported, c.name)
 		}
 	}
 }
