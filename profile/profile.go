@@ -31,6 +31,10 @@ type Meta struct {
 	Repaired bool
 	Earlier  Earlier // what the file says of that repair
 
+	// Untyped is set where the recorder called nearly all samples external: see TypeTally. A Timing then gives samples
+	// the types that their stacks tell; they themselves have the ones that were recorded.
+	Untyped bool
+
 	// What was met while reading.
 	Events  int64    // events read
 	Lost    int64    // events that the recorder could not keep

@@ -58,13 +58,14 @@ func (p *Profile) Select(s Selection) {
 	}
 	frames := newFrameMatch(p.Table, s.Frame)
 	kept := s.Inside(p)
+	blocked := p.typing()
 	var threads []*Thread
 	for _, t := range p.Threads {
 		if !s.thread(t) {
 			p.Hidden = append(p.Hidden, t)
 			continue
 		}
-		s.samples(t, frames, kept)
+		s.samples(p, t, frames, kept, blocked)
 		if s.From != 0 || s.To != 0 {
 			t.Work.keep(func(w *Work) bool { return s.overlaps(w.From, w.To) })
 		}
@@ -110,11 +111,11 @@ func (s *Selection) overlaps(from, to int64) bool {
 	return to >= s.From && (s.To == 0 || from <= s.To)
 }
 
-func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool) {
+func (s *Selection) samples(p *Profile, t *Thread, frames *frameMatch, kept, blocked []bool) {
 	work := t.Work.Cursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !sm.Type.OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
+		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !p.Table.typeOf(sm, blocked).OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
 		return *sm != was
 	})
 }

@@ -55,14 +55,16 @@ func (s *Stretch) Nanos() int64 { return s.End - s.Start }
 // A Timing knows how the sampler of a profile ticked, and so for how long its samples
 // speak. It can be shared by goroutines.
 type Timing struct {
-	Period int64 // ns between two samples of a busy thread
-	ticks  map[*Process]*tickSet
+	Period  int64 // ns between two samples of a busy thread
+	table   *Table
+	blocked []bool // by method, where the recorder told no types
+	ticks   map[*Process]*tickSet
 }
 
 // Timing looks at the times of all samples of p, once.
 func (p *Profile) Timing() *Timing {
 	threads := slices.Concat(p.Threads, p.Hidden)
-	t := &Timing{Period: usualPeriod(p, threads), ticks: map[*Process]*tickSet{}}
+	t := &Timing{Period: usualPeriod(p, threads), table: p.Table, blocked: p.typing(), ticks: map[*Process]*tickSet{}}
 	for _, ticks := range relay.Shares(len(threads), func(ticks *map[*Process]*tickSet, i int) {
 		th := threads[i]
 		if *ticks == nil {
@@ -329,6 +331,9 @@ func (s *StretchCursor) fetch() {
 		s.nextAt = s.index
 		s.index++
 		if !s.more || s.next.Type != SampleEvent {
+			if s.t.blocked != nil {
+				s.next.Type = s.t.table.typeOf(&s.next, s.t.blocked)
+			}
 			return
 		}
 	}

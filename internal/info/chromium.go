@@ -81,7 +81,7 @@ func (f *Facts) stacksOf(t *spans.Trace) {
 	}
 	f.spikes = s.Spikes
 	if s.Samples > 0 {
-		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold)}
+		f.Samples = &Samples{Count: int64(s.Samples), Managed: int64(s.Managed), External: int64(s.Samples - s.Managed - s.Untold), Unknown: int64(s.Untold), Untyped: t.Profile.Meta.Untyped}
 		f.Stacks = &Stacks{Depths: s.Depths, Max: len(s.Depths) - 1, Limit: t.Profile.Meta.DepthLimit, Cut: map[string]int64{}, Untold: int64(s.CutUntold), Bridged: bridged, Before: repairedBefore(t.Profile)}
 		for _, x := range t.Profile.Cuts() {
 			f.Stacks.Cut[x.Cut.String()]++

@@ -163,6 +163,8 @@ type Thread struct {
 	IntervalMs float64 `json:"sampling_interval_ms,omitempty"`
 
 	interval interval
+	frames   int    // of the newest sample of the runtime's sampler
+	leaf     uint64 // and its innermost one
 }
 
 // Lost counts the events that the runtime could not store.
@@ -182,6 +184,8 @@ type Samples struct {
 	CPU      int64 `json:"cpu,omitempty"`          // collect-linux
 	OffCPU   int64 `json:"offcpu,omitempty"`       // waits: stacks where a thread left a CPU
 	Other    int64 `json:"other_stacks,omitempty"` // stacks of other events
+	// Untyped: the recorder called nearly all of them external, those of threads in managed code too.
+	Untyped bool `json:"untyped,omitempty"`
 }
 
 // Looks is the number of samples and waits: those that a repair repairs.

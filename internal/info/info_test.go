@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/internal/tracetest/recorded"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -257,6 +260,25 @@ func TestSamplesByType(t *testing.T) {
 	require.Len(t, f.Threads, 2)
 	assert.Equal(t, []int64{6, 4, 1, 0}, []int64{f.Threads[0].Samples, f.Threads[0].Waits, f.Threads[1].Samples, f.Threads[1].Waits})
 	assert.Equal(t, []float64{0, 9}, []float64{f.Threads[0].FirstMs, f.Threads[0].LastMs})
+}
+
+// A recording whose runtime called each sample external says so, and not that all threads waited.
+func TestUntypedSamples(t *testing.T) {
+	packed, err := os.Open("../../testdata/chain.nettrace.zst")
+	require.NoError(t, err)
+	defer packed.Close()
+	src, err := zstd.NewReader(packed)
+	require.NoError(t, err)
+	defer src.Close()
+	name := filepath.Join(t.TempDir(), "a.nettrace")
+	require.NoError(t, os.WriteFile(name, recorded.External(t, src), 0o666))
+	f := facts(t, name)
+	require.NotNil(t, f.Samples)
+	assert.True(t, f.Samples.Untyped)
+	assert.False(t, facts(t, "../../testdata/chain.nettrace.zst").Samples.Untyped)
+	i := slices.IndexFunc(f.Verdicts, func(v Verdict) bool { return v.Topic == "CPU stacks" })
+	assert.Contains(t, f.Verdicts[i].Text, "nearly all marked as native code or waiting, those of managed code too")
+	assert.NotContains(t, f.Verdicts[i].Text, "% in managed code")
 }
 
 // A speedscope file that breaks off or breaks JSON tells what stands before.

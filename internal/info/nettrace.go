@@ -61,6 +61,7 @@ type nettraceReader struct {
 	http        HTTP
 	scan        *requests.Scanner // of http: what it finds is what there is
 	samples     Samples
+	types       profile.TypeTally
 	depths      []int64
 }
 
@@ -234,10 +235,18 @@ func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process) {
 			g.sampledBy = ev.CaptureThreadID
 			g.sampler[ev.CaptureThreadID] = true
 		}
+		n, leaf := ev.Stack.Len(), uint64(0)
+		if n > 0 {
+			leaf = ev.Stack.At(0)
+		}
+		moved := n != t.frames || leaf != t.leaf
+		t.frames, t.leaf = n, leaf
 		switch ev.SampleType() {
 		case nettrace.SampleExternal:
+			g.types.Add(profile.SampleExternal, moved)
 			g.samples.External++
 		case nettrace.SampleManaged:
+			g.types.Add(profile.SampleManaged, moved)
 			g.samples.Managed++
 		default:
 			g.samples.Unknown++
@@ -327,6 +336,7 @@ func (g *nettraceReader) facts() {
 		f.Blocks = append(f.Blocks, Block{b.Kind, b.Count, b.Bytes})
 	}
 	f.Samples = &g.samples
+	g.samples.Untyped = g.types.Untyped()
 	g.samples.Count = g.samples.Managed + g.samples.External + g.samples.Unknown + g.samples.CPU
 	if g.rundown != (Rundown{}) {
 		f.Rundown = &g.rundown

@@ -78,6 +78,8 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 	}
 	v.Text = fmt.Sprintf("%s sample%s of %s thread%s", count(s.Count), report.Plural(int(s.Count)), report.Count(threads), report.Plural(threads))
 	switch {
+	case s.Untyped:
+		v.Text += ", nearly all marked as native code or waiting, those of managed code too"
 	case s.Managed+s.External > 0:
 		v.Text += fmt.Sprintf(", %s in managed code", percentOf(s.Managed, s.Count))
 	case s.OffCPU > 0:
@@ -96,6 +98,10 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 		v.Text += "; none cut"
 	}
 	v.Text += f.Stacks.beforeText()
+	if s.Untyped && v.State == Good {
+		v.State, v.Problem = Partly, "samples of managed code are not marked as such"
+		v.Do = "a newer runtime marks them (.NET 9 and 10: dotnet/runtime#123996); until then tracefix goes by the innermost method"
+	}
 	v.few(s.Count)
 	return v
 }

@@ -44,7 +44,9 @@ func (l *loader) event(ev *nettrace.Event) {
 			l.lastSampler = ev.CaptureThreadID
 			l.sampler[ev.CaptureThreadID] = true
 		}
-		l.sample(t, ev, now, sampleType(ev))
+		typ := sampleType(ev)
+		l.types.Add(typ, t.moved(ev.Stack))
+		l.sample(t, ev, now, typ)
 	case m.Role == nettrace.RoleCPU:
 		l.sample(t, ev, now, profile.SampleCPU)
 	case m.Role == nettrace.RoleContextSwitch:
@@ -88,6 +90,17 @@ type Observed struct {
 
 // Stack interns the stack of the event; its frames have names when the profile is returned.
 func (x *Observed) Stack() profile.StackID { return x.l.stack(x.t, x.Event, x.at) }
+
+// moved tells whether the newest sample of t, which has the stack s, has another one than that before.
+func (t *thread) moved(s nettrace.Stack) bool {
+	n, leaf := s.Len(), uint64(0)
+	if n > 0 {
+		leaf = s.At(0)
+	}
+	was, wasLeaf := t.frames, t.leaf
+	t.frames, t.leaf = n, leaf
+	return n != was || leaf != wasLeaf
+}
 
 // sampleType is what the runtime's sampler saw.
 func sampleType(ev *nettrace.Event) profile.SampleType {

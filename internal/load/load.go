@@ -132,6 +132,8 @@ type thread struct {
 	perm   []int32 // if late: place of each sample in the order of time
 	last   int64
 
+	frames  int             // of the newest sample of the runtime's sampler
+	leaf    uint64          // and its innermost one
 	noted   profile.StackID // of the newest sample
 	deepest int             // frames of a sample
 
@@ -171,6 +173,7 @@ type loader struct {
 	tracks *tracker // nil: none are wanted
 	weigh  *weigher // nil: no weights are asked for
 	window *window  // nil: all samples are kept
+	types  profile.TypeTally
 
 	// What Options.Take is told of, and how it gets the stack: one function for all events.
 	taken      *nettrace.Event
@@ -453,6 +456,9 @@ func (l *loader) finish() {
 		l.tellRespelled(p.names.respelled)
 	}
 	m.Notes = append(m.Notes, l.images.notes()...)
+	if m.Untyped = l.types.Untyped(); m.Untyped {
+		m.Notes = append(m.Notes, profile.UntypedNote)
+	}
 	l.info.Frames = l.table.Frames()
 	for f := range l.table.Frames() {
 		if l.table.MethodOf(profile.FrameID(f)).Kind == profile.Unresolved {

@@ -88,7 +88,8 @@ type reading struct {
 	all      []*lane
 	sort     map[int32]bool // threads whose events are not in order of time
 	deepest  int            // frames of a sample between the roots and the marker
-	stitch   []int8         // by stack: 1 stitched, -1 not, 0 not looked at
+	types    profile.TypeTally
+	stitch   []int8 // by stack: 1 stitched, -1 not, 0 not looked at
 	names    map[int32]string
 	procs    map[string]string
 	cpu      int32                       // name of CPU_TIME
@@ -536,6 +537,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			default:
 				d.Facts.Managed++
 			}
+			d.types.Add(rec.Type, true)
 			rec.Stack = t.Parent(l.cur)
 		} else if own {
 			rec.Type = l.own.typ
@@ -637,6 +639,9 @@ func (d *reading) finish(frames int) {
 	limit := d.limit
 	d.Facts.Limit = limit
 	p.Meta = profile.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
+	if p.Meta.Untyped = d.types.Untyped(); p.Meta.Untyped {
+		p.Meta.Notes = append(p.Meta.Notes, profile.UntypedNote)
+	}
 	if d.deepest > limit && limit > 0 && (d.clean || d.Facts.deeper(limit)) {
 		// A complete stack that is deeper shows that nothing was cut at limit. Behind damage, which
 		// may have taken the end of a frame, one does not.

@@ -1,0 +1,58 @@
+package profile
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestTypeTally(t *testing.T) {
+	add := func(x *TypeTally, n int, typ SampleType, moved bool) {
+		for range n {
+			x.Add(typ, moved)
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		managed, moved  int
+		waiting, others int
+		untyped         bool
+	}{
+		{name: "nothing"},
+		{name: "too few", moved: leastMoved - 1},
+		{name: "none managed", moved: leastMoved, untyped: true},
+		{name: "few managed", managed: 9, moved: 991, untyped: true},
+		{name: "one in a hundred", managed: 10, moved: 990},
+		{name: "idle", waiting: 100000, moved: 100},
+		{name: "on CPUs", others: 1000, moved: 100},
+	} {
+		var x TypeTally
+		add(&x, c.managed, SampleManaged, false)
+		add(&x, c.moved, SampleExternal, true)
+		add(&x, c.waiting, SampleExternal, false)
+		add(&x, c.others, SampleCPU, true)
+		assert.Equal(t, c.untyped, x.Untyped(), c.name)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct {
+		m      Method
+		blocks bool
+	}{
+		{Method{"System.Private.CoreLib", "System.Threading.Monitor.Wait(class System.Object,int32)", Managed}, true},
+		{Method{"System.Private.CoreLib", "System.Threading.LowLevelLifoSemaphore.WaitNative(int32)", Managed}, true},
+		{Method{"System.Private.CoreLib", "System.Threading.Tasks.Task.InternalWaitCore(int32)", Managed}, true},
+		{Method{"System.Net.Sockets", "Interop+Sys.Send(int32)", Managed}, true},
+		{Method{"dynamicClass", "dynamicClass.IL_STUB_PInvoke(int32)", Managed}, true},
+		{Method{"?", "0x7f00", Unresolved}, true},
+		{Method{"?", "?", Managed}, true},
+		{Method{"libc", "poll", Native}, true},
+		{Method{"System.Private.CoreLib", "System.Threading.Tasks.Task.RunContinuations(class System.Object)", Managed}, false},
+		{Method{"System.Private.CoreLib", "System.Threading.LowLevelSpinWaiter.Wait(int32)", Managed}, false}, // it spins
+		{Method{"App", "App.Monitor.Wait()", Managed}, false},
+		{Method{"App", "App.Work.Spin(int32)", Managed}, false},
+	} {
+		assert.Equal(t, c.blocks, c.m.blocks(), "%+v", c.m)
+	}
+}
