@@ -71,11 +71,12 @@ var mayImport = map[string][]string{
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},
 
-	"packaging/bench":    {"activity", "nettrace"},
-	"packaging/notice":   {},
-	"packaging/nupkg":    {},
-	"packaging/sbom":     {},
-	"internal/tracetest": {},
+	"packaging/bench":             {"activity", "nettrace"},
+	"packaging/notice":            {},
+	"packaging/nupkg":             {},
+	"packaging/sbom":              {},
+	"internal/tracetest":          {},
+	"internal/tracetest/recorded": {"nettrace"},
 }
 
 // TestArrowsPointOneWay holds the architecture: every package has a row and keeps to it.

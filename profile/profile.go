@@ -101,6 +101,9 @@ type Thread struct {
 	// Breaks are times (ns, ascending) at which what was true before says nothing
 	// about what comes after: events were lost, the thread id was reused.
 	Breaks []int64
+	// Locked are when events tell that the thread waited for a lock, in order and without overlap; only where
+	// Meta.Untyped is set. Monitor.Enter was no method on the stack before .NET 10.
+	Locked []Interval
 	// Tasks are what events of the task library told, in order; none where the stacks of
 	// events were not asked for.
 	Tasks TaskMarks
@@ -111,6 +114,9 @@ type Thread struct {
 	// root package. What no stretch covers is not known.
 	Work Works
 }
+
+// An Interval is a time, ns, its end not included.
+type Interval struct{ From, To int64 }
 
 // Owner is the process of t, never nil: one without a name owns what has none.
 func (t *Thread) Owner() *Process {

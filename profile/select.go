@@ -58,14 +58,14 @@ func (p *Profile) Select(s Selection) {
 	}
 	frames := newFrameMatch(p.Table, s.Frame)
 	kept := s.Inside(p)
-	blocked := p.typing()
+	types := p.typing()
 	var threads []*Thread
 	for _, t := range p.Threads {
 		if !s.thread(t) {
 			p.Hidden = append(p.Hidden, t)
 			continue
 		}
-		s.samples(p, t, frames, kept, blocked)
+		s.samples(t, frames, kept, types.of(t))
 		if s.From != 0 || s.To != 0 {
 			t.Work.keep(func(w *Work) bool { return s.overlaps(w.From, w.To) })
 		}
@@ -111,11 +111,11 @@ func (s *Selection) overlaps(from, to int64) bool {
 	return to >= s.From && (s.To == 0 || from <= s.To)
 }
 
-func (s *Selection) samples(p *Profile, t *Thread, frames *frameMatch, kept, blocked []bool) {
+func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool, types typing) {
 	work := t.Work.Cursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !p.Table.typeOf(sm, blocked).OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
+		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !types.typeOf(sm).OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
 		return *sm != was
 	})
 }

@@ -55,16 +55,15 @@ func (s *Stretch) Nanos() int64 { return s.End - s.Start }
 // A Timing knows how the sampler of a profile ticked, and so for how long its samples
 // speak. It can be shared by goroutines.
 type Timing struct {
-	Period  int64 // ns between two samples of a busy thread
-	table   *Table
-	blocked []bool // by method, where the recorder told no types
-	ticks   map[*Process]*tickSet
+	Period int64 // ns between two samples of a busy thread
+	typing typing
+	ticks  map[*Process]*tickSet
 }
 
 // Timing looks at the times of all samples of p, once.
 func (p *Profile) Timing() *Timing {
 	threads := slices.Concat(p.Threads, p.Hidden)
-	t := &Timing{Period: usualPeriod(p, threads), table: p.Table, blocked: p.typing(), ticks: map[*Process]*tickSet{}}
+	t := &Timing{Period: usualPeriod(p, threads), typing: p.typing(), ticks: map[*Process]*tickSet{}}
 	for _, ticks := range relay.Shares(len(threads), func(ticks *map[*Process]*tickSet, i int) {
 		th := threads[i]
 		if *ticks == nil {
@@ -264,6 +263,7 @@ func (t *Timing) held(process *Process, from, to int64) bool {
 type StretchCursor struct {
 	t      *Timing
 	th     *Thread
+	typing typing
 	c      Cursor
 	breaks []int64
 	next   Sample // not yet returned
@@ -288,7 +288,7 @@ func (t *Timing) Stretches(th *Thread) iter.Seq[Stretch] {
 
 // Cursor returns a cursor before the first stretch of a thread of the profile.
 func (t *Timing) Cursor(th *Thread) StretchCursor {
-	s := StretchCursor{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
+	s := StretchCursor{t: t, th: th, typing: t.typing.of(th), c: th.Samples.Cursor(), breaks: th.Breaks}
 	s.fetch()
 	return s
 }
@@ -319,7 +319,7 @@ func (t *Timing) Span(th *Thread) (first, last int64) {
 // that stretch is joined to the one before it does not tell.
 func (t *Timing) cursorAt(th *Thread, chunk int) StretchCursor {
 	l := &th.Samples
-	s := StretchCursor{t: t, th: th, c: Cursor{chunks: l.chunks[chunk:], spool: l.spool}, breaks: th.Breaks, index: l.chunks[chunk].first}
+	s := StretchCursor{t: t, th: th, typing: t.typing.of(th), c: Cursor{chunks: l.chunks[chunk:], spool: l.spool}, breaks: th.Breaks, index: l.chunks[chunk].first}
 	s.fetch()
 	return s
 }
@@ -331,8 +331,8 @@ func (s *StretchCursor) fetch() {
 		s.nextAt = s.index
 		s.index++
 		if !s.more || s.next.Type != SampleEvent {
-			if s.t.blocked != nil {
-				s.next.Type = s.t.table.typeOf(&s.next, s.t.blocked)
+			if s.typing.blocked != nil {
+				s.next.Type = s.typing.typeOf(&s.next)
 			}
 			return
 		}
@@ -373,7 +373,7 @@ func (s *StretchCursor) ReadRun(st *Stretch, least int64) bool {
 		return false
 	}
 	if x := &s.next; !s.joined || s.back || x.Stack != st.Stack || x.Type != st.Type || x.Type == SampleOffCPU || x.Dur > 0 || x.Fresh > 0 || x.Hidden ||
-		x.Time != st.End || st.End-st.Start <= least {
+		x.Time != st.End || st.End-st.Start <= least || s.typing.blocked != nil {
 		return true
 	}
 	limit, until := heldPeriods*s.t.Period, int64(math.MaxInt64)

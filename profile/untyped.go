@@ -33,6 +33,11 @@ func (t *TypeTally) Untyped() bool {
 	return t.moved >= leastMoved && float64(t.managed) < leastManaged*float64(t.managed+t.moved)
 }
 
+// Told reports whether so many samples are managed that more are not needed to know that the recorder told them.
+func (t *TypeTally) Told() bool {
+	return t.managed >= leastMoved && float64(t.managed) >= leastManaged*float64(t.managed+t.moved)
+}
+
 // UntypedNote tells a person what it means that nothing was told, and what to do.
 const UntypedNote = "the runtime marked nearly all samples as native code or waiting, those of managed code too, as .NET 9 and 10 did before dotnet/runtime#123996 was mended: " +
 	"what stands in no wait, lock or call of the system counts as managed code here; a newer runtime tells"
@@ -65,18 +70,36 @@ func (m Method) blocks() bool {
 	return false
 }
 
-// typing returns what tells the types of samples that the recorder did not: the methods at which threads are held to
-// be blocked. It is nil where the recorder told them.
-func (p *Profile) typing() []bool {
+// A typing gives the samples of a thread, in order, the types that the recorder did not tell.
+type typing struct {
+	table   *Table
+	blocked []bool     // by method: threads are held to be blocked there; nil where the recorder told the types
+	locked  []Interval // of the thread, those that are not over
+}
+
+// typing returns what tells the types of samples of p, before it is for one of its threads.
+func (p *Profile) typing() typing {
 	if !p.Meta.Untyped {
-		return nil
+		return typing{}
 	}
-	return p.Table.blocked()
+	return typing{table: p.Table, blocked: p.Table.blocked()}
+}
+
+// of is t for the samples of a thread.
+func (t typing) of(th *Thread) typing {
+	t.locked = th.Locked
+	return t
 }
 
 // typeOf is the type that a sample is held to have.
-func (t *Table) typeOf(s *Sample, blocked []bool) SampleType {
-	if blocked == nil || s.Type != SampleExternal || s.Stack == 0 || blocked[t.Method(t.Frame(s.Stack))] {
+func (t *typing) typeOf(s *Sample) SampleType {
+	if t.blocked == nil || s.Type != SampleExternal || s.Stack == 0 || t.blocked[t.table.Method(t.table.Frame(s.Stack))] {
+		return s.Type
+	}
+	for len(t.locked) > 0 && t.locked[0].To <= s.Time {
+		t.locked = t.locked[1:]
+	}
+	if len(t.locked) > 0 && t.locked[0].From <= s.Time {
 		return s.Type
 	}
 	return SampleManaged

@@ -56,3 +56,34 @@ func TestBlocks(t *testing.T) {
 		assert.Equal(t, c.blocks, c.m.blocks(), "%+v", c.m)
 	}
 }
+
+// TestTyping: the innermost method tells, and events of contention where no method does.
+func TestTyping(t *testing.T) {
+	tab := NewTable()
+	frame := func(n string) FrameID {
+		return tab.AddFrame(Frame{Method: tab.AddMethod(Method{Module: "m", Name: n})})
+	}
+	work := tab.Push(0, frame("App.Work()"))
+	wait := tab.Push(work, frame("System.Threading.Monitor.Wait(class System.Object)"))
+	th := &Thread{Locked: []Interval{{150, 250}, {400, 401}}}
+	for i, s := range []StackID{work, work, work, wait, work, 0, work} {
+		th.Samples.Append(Sample{Time: int64(i) * 100, Stack: s, Type: SampleExternal})
+	}
+	th.Samples.Append(Sample{Time: 700, Stack: work, Type: SampleError})
+	p := &Profile{Table: tab, Threads: []*Thread{th}}
+	types := func() (all []SampleType) {
+		for st := range p.Timing().Stretches(th) {
+			all = append(all, st.Type)
+		}
+		return all
+	}
+	const m, e = SampleManaged, SampleExternal
+	assert.Equal(t, []SampleType{e, e, e, e, e, e, e, SampleError}, types())
+	p.Meta.Untyped = true
+	assert.Equal(t, []SampleType{m, m, e, e, e, e, m, SampleError}, types())
+	p.Select(Selection{CPUOnly: true})
+	assert.Equal(t, []SampleType{m, m, m}, types())
+	for i, s := range th.Samples.All() {
+		assert.Equal(t, i != 7, s.Type == e, "what was recorded stays")
+	}
+}

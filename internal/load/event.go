@@ -7,6 +7,7 @@ import (
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
 // maxSpan is beyond what one recording can last: 30 days. A time behind it is damage,
@@ -60,6 +61,7 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.processInfo(t.proc, ev)
 	case m.Source == nettrace.SourceEventPipe:
 	case m.Source == nettrace.SourceRuntime:
+		l.lock(t, m.EventID, now)
 		l.runtime(t, ev, now)
 	default:
 		kept := t.trace.Samples.Len()
@@ -90,6 +92,23 @@ type Observed struct {
 
 // Stack interns the stack of the event; its frames have names when the profile is returned.
 func (x *Observed) Stack() profile.StackID { return x.l.stack(x.t, x.Event, x.at) }
+
+// mostLocked bounds the memory for waits that few traces need.
+const mostLocked = 1 << 18
+
+// lock notes when t waits for a lock, as long as the samples may turn out not to tell it.
+func (l *loader) lock(t *thread, id int, now int64) {
+	switch id {
+	case runtimeevents.IDContentionStart:
+		t.wants = now
+	case runtimeevents.IDContentionStop:
+		if n := len(t.locked); t.wants > 0 && l.locked < mostLocked && !l.types.Told() && (n == 0 || t.locked[n-1].To <= t.wants) && t.wants < now {
+			t.locked = append(t.locked, profile.Interval{From: t.wants, To: now})
+			l.locked++
+		}
+		t.wants = 0
+	}
+}
 
 // moved tells whether the newest sample of t, which has the stack s, has another one than that before.
 func (t *thread) moved(s nettrace.Stack) bool {

@@ -143,6 +143,9 @@ type thread struct {
 	gen   int
 
 	window windowed
+
+	wants  int64 // when the thread began to wait for a lock, if it does
+	locked []profile.Interval
 }
 
 type loader struct {
@@ -174,6 +177,7 @@ type loader struct {
 	weigh  *weigher // nil: no weights are asked for
 	window *window  // nil: all samples are kept
 	types  profile.TypeTally
+	locked int // how many waits for locks are kept
 
 	// What Options.Take is told of, and how it gets the stack: one function for all events.
 	taken      *nettrace.Event
@@ -458,6 +462,11 @@ func (l *loader) finish() {
 	m.Notes = append(m.Notes, l.images.notes()...)
 	if m.Untyped = l.types.Untyped(); m.Untyped {
 		m.Notes = append(m.Notes, profile.UntypedNote)
+		for _, p := range l.order {
+			for _, t := range p.threads {
+				t.trace.Locked = t.locked
+			}
+		}
 	}
 	l.info.Frames = l.table.Frames()
 	for f := range l.table.Frames() {
