@@ -21,9 +21,10 @@ import (
 //     which the sampler saw no thread at all is the sampler's own pause (a GC, a
 //     suspension), up to heldPause.
 //  3. The last sample of a thread holds for one period.
-//  4. A sample taken on a CPU (collect-linux) comes only while the thread runs. It
+//  4. A sample taken on a CPU (collect-linux, perf) comes only while the thread runs. It
 //     holds for one period if the next is further than runPeriods away. Where the thread
-//     came back on a CPU less than that before, it speaks from then on.
+//     came back on a CPU less than that before, it speaks from then on. How far apart such
+//     samples are says how busy a thread was, so the period is the one that the trace tells.
 //  5. An off-CPU stretch and a weighted sample know their duration.
 //  6. Frames that two neighbouring stretches share stay open where one follows the other
 //     without a gap. Of recorded spans (weighted samples) only those that were open
@@ -37,6 +38,11 @@ const (
 	runPeriods  = 2
 	// defaultPeriod is that of EventPipe's sampler.
 	defaultPeriod = 1_000_000 // ns
+	// leastTick is that of perf's cpu-clock (perf_swevent_start_hrtimer of Linux): less is another unit, or damage.
+	leastTick = 10_000 // ns
+	// mostTicks is how many samples a busy thread may have in the time between two that the trace tells. One that is moved
+	// from CPU to CPU, each of which ticks by itself, has a quarter of its gaps below 0.29 of that time.
+	mostTicks = 8
 )
 
 // A Stretch is the time for which a sample speaks.
@@ -97,13 +103,15 @@ func (p *Profile) Timing() *Timing {
 }
 
 // usualPeriod returns the lower quartile of the times between samples, which idle
-// threads do not move; where the trace tells the interval, a period near to it.
+// threads do not move; where the trace tells the interval, a period near to it, and of
+// samples that are taken on a CPU that interval itself: a quartile of theirs tells an idle
+// machine from a busy one, and nothing of the sampler.
 func usualPeriod(p *Profile, threads []*Thread) int64 {
-	var all Gaps
+	var all gapsSeen
 	if p.Skipped != nil {
-		all = *p.Skipped
+		all.Gaps = *p.Skipped
 	}
-	for _, gaps := range relay.Shares(len(threads), func(gaps *Gaps, i int) {
+	for _, seen := range relay.Shares(len(threads), func(seen *gapsSeen, i int) {
 		last := int64(-1)
 		c := threads[i].Samples.Cursor()
 		var s Sample
@@ -111,22 +119,39 @@ func usualPeriod(p *Profile, threads []*Thread) int64 {
 			if s.Type == SampleEvent || s.Type == SampleOffCPU {
 				continue
 			}
+			if s.Type == SampleCPU {
+				seen.onCPU = true
+			} else {
+				seen.polled = true
+			}
 			if last >= 0 {
-				gaps.Add(s.Time - last)
+				seen.Add(s.Time - last)
 			}
 			last = s.Time
 		}
 	}) {
-		all.merge(gaps)
+		all.merge(&seen.Gaps)
+		all.onCPU, all.polled = all.onCPU || seen.onCPU, all.polled || seen.polled
 	}
 	period := all.lowerQuartile()
-	if told := int64(p.Meta.Interval); told > 0 {
+	told := int64(p.Meta.Interval)
+	switch {
+	case told <= 0:
+	case !all.onCPU || all.polled:
 		period = max(told, min(period, 4*told))
+	case told >= leastTick && (period == 0 || told <= mostTicks*period):
+		period = told
 	}
 	if period <= 0 {
 		period = defaultPeriod
 	}
 	return period
+}
+
+// gapsSeen are the gaps between samples, and which kinds of samples these are.
+type gapsSeen struct {
+	Gaps
+	onCPU, polled bool
 }
 
 // Gaps are times between samples, as sums: a bucket is an eighth of a power of two.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,6 +41,35 @@ func randomThread(r *rand.Rand, n int, wild bool) *Thread {
 		t.Samples.Append(s)
 	}
 	return t
+}
+
+// The period is that of the sampler, however busy the threads were.
+func TestPeriod(t *testing.T) {
+	const us = 1000
+	for _, x := range []struct {
+		name string
+		told time.Duration
+		typ  SampleType
+		gap  int64 // us
+		want int64 // us
+	}{
+		{"an idle machine", time.Millisecond, SampleCPU, 50_000, 1000},
+		{"a busy one", time.Millisecond, SampleCPU, 1000, 1000},
+		{"a thread that is moved from CPU to CPU", time.Millisecond, SampleCPU, 290, 1000},
+		{"slow samples", 10 * time.Millisecond, SampleCPU, 30_000, 10_000},
+		{"nothing told", 0, SampleCPU, 50_000, 50_000},
+		{"a number of Hz", 999, SampleCPU, 1001, 1001},
+		{"much more than what is", time.Hour, SampleCPU, 1000, 1000},
+		{"EventPipe, which may be late", time.Millisecond, SampleManaged, 3000, 3000},
+		{"EventPipe, and threads that began to block", time.Millisecond, SampleManaged, 50_000, 4000},
+	} {
+		th := &Thread{Process: &Process{PID: 1}}
+		for i := range int64(39) {
+			th.Samples.Append(Sample{Time: i * x.gap * us, Type: x.typ})
+		}
+		p := &Profile{Meta: Meta{Interval: x.told}, Threads: []*Thread{th}}
+		require.Equal(t, x.want*us, p.Timing().Period, x.name)
+	}
 }
 
 // TestSpan holds what is found from the ends of a thread against all of its stretches.

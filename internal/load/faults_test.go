@@ -47,3 +47,33 @@ func TestPageFaultsAreCounted(t *testing.T) {
 		assert.Zero(t, th.Samples.Len(), "not asked for")
 	}
 }
+
+// A sample of collect-linux stands for the interval that the trace tells: threads that are idle in between do not
+// make it longer.
+func TestIdleMachine(t *testing.T) {
+	for told, want := range map[string]int64{"1000000": 39e6, "": 39 * 50e6} {
+		h := &nettrace.Header{Version: 6, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)}
+		if told != "" {
+			h.KeyValues = []nettrace.KeyValue{{Key: "ExpectedCPUSamplingRate", Value: told}}
+		}
+		var out bytes.Buffer
+		w, err := nettrace.NewWriter(&out, h)
+		require.NoError(t, err)
+		cpu := &nettrace.Metadata{ID: 1, Provider: "Universal.Events", Name: "cpu", EventID: 1}
+		for i := range 39 {
+			require.NoError(t, w.Write(&nettrace.Event{
+				Time: 1000 + int64(i)*50e6, Metadata: cpu, Payload: []byte{1},
+				Thread: &nettrace.Thread{ProcessID: 5, ID: 7}, Stack: nettrace.NewStack([]uint64{0x1000}),
+			}))
+		}
+		require.NoError(t, w.Close())
+		p, _, err := Profile(context.Background(), bytesOpener(out.Bytes()), &Options{})
+		require.NoError(t, err)
+		require.Len(t, p.Threads, 1)
+		sum := int64(0)
+		for st := range p.Timing().Stretches(p.Threads[0]) {
+			sum += st.Nanos()
+		}
+		assert.Equal(t, want, sum, told)
+	}
+}

@@ -448,9 +448,6 @@ func (l *loader) finish() {
 	}
 	m.Start, m.End = h.SyncTime, l.end
 	m.PointerSize, m.Interval = h.PointerSize, h.SamplingInterval
-	if h.Version >= 6 {
-		m.Interval = 0
-	}
 
 	l.classes = make([]Class, l.table.Frames())
 	for _, p := range l.order {
