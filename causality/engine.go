@@ -1,6 +1,7 @@
 package causality
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -81,7 +82,14 @@ type Options struct {
 	// Where the flow changes between two events that are farther apart, the thread is taken to
 	// have run for each no longer, and is Unseen in between.
 	Interval int64
+	// OnCPU says that samples are taken on CPUs: of a thread there is one for each Interval that it runs, and none
+	// while it does not. Between two events that are farther apart it is Unseen but for the time that a sample
+	// stands for.
+	OnCPU bool
 }
+
+// runsOn is how far apart two events of a thread that runs may be where samples are taken on CPUs: as profile.Timing has it.
+func runsOn(interval int64) int64 { return 2 * cmp.Or(interval, unseen) }
 
 // A flow is what a thread works for: one that is not known yet may be later.
 type flow struct {
@@ -150,6 +158,8 @@ type thread struct {
 	external bool    // of the newest sample
 	last     Kind
 	stack    stacks.StackID // of the newest sample
+	ran      bool           // the newest event is a sample that was taken on a CPU
+	off      int64          // for how long the thread was off its CPU behind the newest event, ns
 	thrown   *Exception     // the newest
 	proof    int            // piece behind the newest event that told the flow
 	maybe    *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
@@ -274,6 +284,10 @@ func (g *Engine) Add(e *Event) {
 	g.advance(t, e, flowBefore, during, stateBefore, state, left)
 	g.change(t, e)
 	t.at, t.seen, t.last, t.external = e.Time, true, e.Kind, e.External
+	t.ran, t.off = e.OnCPU, e.Blocked
+	if e.Kind != Sample {
+		t.off = 0
+	}
 	g.flush(t, false)
 }
 
@@ -290,6 +304,9 @@ func (t *thread) between() {
 
 // again takes a sample that is as the one before it on its thread, as most are: threads wait.
 func (g *Engine) again(t *thread, e *Event) bool {
+	if t.off > 0 || e.OnCPU && !e.Held && e.Time-t.at > runsOn(g.o.Interval) {
+		return false
+	}
 	if t.last != Sample || e.Stack != t.stack || e.Stack == 0 || e.Cut || t.maybe != nil || e.Blocked > 0 || e.External != t.external || len(t.blocks) > 0 {
 		return false
 	}
@@ -543,6 +560,29 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 		t.stack = e.Stack
 	}
 	after := state
+	if t.off > 0 {
+		back := min(t.at+t.off, e.Time)
+		t.piece(t.at, back, before, stateBefore, was)
+		t.at, was = back, 0
+		if len(t.blocks) == 0 { // else an event tells when the wait ends
+			stateBefore = Running
+		}
+		if e.OnCPU {
+			was = e.Stack // as the next sample of a thread that just came back tells
+		}
+	}
+	leaves, is := e.Kind == Sample && e.Blocked > 0 && len(t.blocks) == 0, t.stack
+	if leaves {
+		state = Running // until it left
+	}
+	if g.o.OnCPU && !e.Held && stateBefore == Running && e.Time-t.at > runsOn(g.o.Interval) {
+		if t.ran && t.off == 0 {
+			ran := t.at + cmp.Or(g.o.Interval, unseen)
+			t.piece(t.at, ran, before, Running, was)
+			t.at = ran
+		}
+		stateBefore, state, was, is = Unseen, Unseen, 0, 0
+	}
 	if g.o.Unsampled && e.Time-t.at > unseen {
 		if stateBefore == Running {
 			stateBefore = Unseen
@@ -556,7 +596,7 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 		// It left one work item and took another: how long it had none is not told.
 		third := (e.Time - t.at) / 3
 		t.piece(t.at, t.at+third, before, stateBefore, was)
-		t.piece(e.Time-third, e.Time, now, state, t.stack)
+		t.piece(e.Time-third, e.Time, now, state, is)
 		t.state = after
 		return
 	}
@@ -568,6 +608,9 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 		case e.Kind != Sample && t.last == Sample:
 			mid = e.Time
 		}
+	}
+	if leaves {
+		mid = e.Time
 	}
 	near := e.Time - t.at
 	if before != now {
@@ -583,7 +626,7 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 	t.piece(t.at, first, before, stateBefore, was)
 	t.piece(first, mid, before, Unseen, 0)
 	t.piece(mid, last, now, Unseen, 0)
-	t.piece(last, e.Time, now, state, t.stack)
+	t.piece(last, e.Time, now, state, is)
 	t.state = after
 }
 

@@ -65,6 +65,7 @@ type Event struct {
 	Call, Span bool
 	External   bool  // Sample: outside of managed code, where the thread runs or blocks
 	OnCPU      bool  // Sample: it ran, wherever
+	Held       bool  // Sample: it ran in this stack ever since the newest event of the thread
 	Blocked    int64 // Sample: ns for which the thread was off its processor, from Time on; HaltEnd: for which all stood
 	Task       int64
 	Next       int64

@@ -274,3 +274,63 @@ func TestPausesOfThreads(t *testing.T) {
 		})
 	}
 }
+
+// A sample that was taken on a CPU stands for the time between two of a thread that runs; in between, nothing tells what the
+// thread did, but where it was switched off its CPU.
+func TestOnCPU(t *testing.T) {
+	for _, x := range []struct {
+		name              string
+		every             int64 // between samples, ms
+		off               int64 // ms off its CPU, from 1 ms behind each sample on; 0: not recorded
+		cpu, wait, unseen int64 // ms
+		told              bool  // an event tells that it waits, all the time
+	}{
+		{"idle", 100, 0, 10, 0, 990, false},
+		{"busy", 1, 0, 1000, 0, 0, false},
+		{"every other ms", 2, 0, 1000, 0, 0, false},
+		{"idle, and the switches are told", 100, 99, 10, 990, 0, false},
+		{"a switch that does not tell all of it", 100, 50, 10, 500, 490, false},
+		{"an event tells of the wait, too", 100, 50, 0, 1000, 0, true},
+	} {
+		l := newLab(t)
+		var root *Activity
+		o := Options{
+			Tree:     l.tree,
+			Role:     func(f stacks.FrameID) Role { return frameRoles[f%100] },
+			Method:   func(f stacks.FrameID) uint32 { return f % 100 },
+			Interval: ms,
+		}
+		log := Log{Interval: ms}
+		add := func(at int64, e Event, frames ...stacks.FrameID) {
+			e.Time, e.Process, e.Thread = at, 1, 1
+			e.Stack = l.tree.Add(frames...)
+			log.Add(&e)
+		}
+		id := l.id(1)
+		add(0, Event{Kind: Start, ID: id, HasID: true, Name: "Request", Provider: "Lab"}, frameTop, frameUser)
+		if x.told {
+			add(0, Event{Kind: WaitBegin, ID: id, HasID: true, Task: 7}, frameTop, frameUser)
+		}
+		for at := int64(0); at < 1000*ms; at += x.every * ms {
+			add(at, Event{Kind: Sample, OnCPU: true}, frameTop, frameUser)
+			if x.off > 0 {
+				add(at+ms, Event{Kind: Sample, External: true, Blocked: x.off * ms}, frameTop, frameUser, frameTaskWait)
+			}
+		}
+		add(1000*ms, Event{Kind: Stop, ID: id, HasID: true, Name: "Request", Provider: "Lab"}, frameTop, frameUser)
+		o.OnCPU = log.OnCPU()
+		e := NewExplainer(&ExplainOptions{Options: o, Root: func(a *Activity) bool { root = a; return true }})
+		var ev Event
+		for r := log.Read(); r.Next(&ev); {
+			e.Add(&ev)
+		}
+		e.Finish()
+		got, ok := e.Explain(root, 0, 1000*ms, nil, false)
+		require.True(t, ok, x.name)
+		assert.Equal(t, []int64{x.cpu, x.wait, x.unseen}, []int64{got.Time.CPU / ms, got.Time.Of(Wait) / ms, (got.Time.Unknown + got.Time.Await) / ms}, x.name)
+		assert.Equal(t, got.Time.CPU, got.Time.Total, x.name)
+		for _, s := range got.Stuck {
+			assert.Equal(t, Wait, s.State, x.name)
+		}
+	}
+}

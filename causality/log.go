@@ -15,6 +15,9 @@ import (
 type Log struct {
 	// Spool (a profile.Spool) takes what does not fit into memory. Its Err is to be asked when events were read.
 	Spool *spool.Spool
+	// Interval is the distance of the samples of a thread, ns; 0: not known. Of those that are taken on CPUs only
+	// what is no farther apart than the next sample of a thread that runs on is one stretch.
+	Interval int64
 
 	chunks  []logPiece
 	b       []byte
@@ -25,6 +28,7 @@ type Log struct {
 	threads map[threadKey]uint32
 	halt    halt
 	sampled bool
+	onCPU   bool
 	// What was met lately, by a part of it.
 	lateThreads [64]logMet[threadKey]
 	lateStrings [64]logMet[string]
@@ -64,9 +68,9 @@ type logRun struct {
 const maxRun = int64(1e9)
 
 // goesOn reports whether e is a sample as those before it, and takes it then.
-func (t *logThread) goesOn(e *Event) bool {
+func (t *logThread) goesOn(e *Event, interval int64) bool {
 	r := &t.run
-	if !r.samples || e.Kind != Sample || e.Stack != t.stack || e.External != r.external || e.OnCPU != r.onCPU || e.Time-r.first > maxRun || e.Cut || e.HasID || e.Blocked != 0 {
+	if !r.samples || e.OnCPU && e.Time-r.last > runsOn(interval) || e.Kind != Sample || e.Stack != t.stack || e.External != r.external || e.OnCPU != r.onCPU || e.Time-r.first > maxRun || e.Cut || e.HasID || e.Blocked != 0 {
 		return false
 	}
 	r.last = e.Time
@@ -97,6 +101,7 @@ const (
 	logNames
 	logCall
 	logSpan
+	logHeld
 )
 
 const logChunk = 64 << 10
@@ -114,6 +119,9 @@ func (l *Log) Len() int { return l.n }
 // Sampled reports whether any of the events is a sample.
 func (l *Log) Sampled() bool { return l.sampled }
 
+// OnCPU reports whether any of the events is a sample that was taken on a CPU.
+func (l *Log) OnCPU() bool { return l.onCPU }
+
 // Add appends an event.
 func (l *Log) Add(e *Event) {
 	if l.threads == nil {
@@ -121,9 +129,9 @@ func (l *Log) Add(e *Event) {
 	}
 	n := l.thread(threadKey{e.Process, e.Thread})
 	l.n++
-	l.sampled = l.sampled || e.Kind == Sample
+	l.sampled, l.onCPU = l.sampled || e.Kind == Sample, l.onCPU || e.OnCPU
 	t := &l.state.threads[n]
-	if t.goesOn(e) || l.halted(e) {
+	if t.goesOn(e, l.Interval) || l.halted(e) {
 		return
 	}
 	l.endRun(n)
@@ -181,7 +189,7 @@ func (l *Log) thread(key threadKey) uint32 {
 func (l *Log) endRun(n uint32) {
 	t := &l.state.threads[n]
 	if r := &t.run; r.last > r.first {
-		l.append(n, &Event{Kind: Sample, Time: r.last, Stack: t.stack, External: r.external, OnCPU: r.onCPU})
+		l.append(n, &Event{Kind: Sample, Time: r.last, Stack: t.stack, External: r.external, OnCPU: r.onCPU, Held: r.onCPU})
 	}
 }
 
@@ -246,6 +254,7 @@ func (l *Log) flags(e *Event, t *logThread) (f int) {
 	}
 	set(logExternal, e.External)
 	set(logOnCPU, e.OnCPU)
+	set(logHeld, e.Held)
 	set(logRuntime, e.Runtime)
 	set(logCall, e.Call)
 	set(logSpan, e.Span)
@@ -342,7 +351,7 @@ func (r *LogReader) Next(e *Event) bool {
 	t := &s.threads[r.uvarint()]
 	*e = Event{
 		Kind: kind, Time: s.time, Process: t.key.process, Thread: t.key.id,
-		External: flags&logExternal != 0, OnCPU: flags&logOnCPU != 0, Runtime: flags&logRuntime != 0,
+		External: flags&logExternal != 0, OnCPU: flags&logOnCPU != 0, Held: flags&logHeld != 0, Runtime: flags&logRuntime != 0,
 		Call: flags&logCall != 0, Span: flags&logSpan != 0,
 		Nested: flags&logNested != 0, HasInner: flags&logHasInner != 0, HasID: flags&logHasID != 0, Cut: flags&logCut != 0,
 	}

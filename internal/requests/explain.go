@@ -64,7 +64,7 @@ func newExplainer(t *profile.Table, rec *Recorder, wants func(*causality.Activit
 	x.log, x.roots, x.names = rec.Log.Read(), map[requestKey]*causality.Activity{}, map[[2]string]string{}
 	o := Options(x.table)
 	o.Unsampled = !rec.Log.Sampled()
-	o.Interval = int64(rec.reader.Header().SamplingInterval)
+	o.Interval, o.OnCPU = rec.Log.Interval, rec.Log.OnCPU()
 	x.x = causality.NewExplainer(&causality.ExplainOptions{Options: o, Root: x.root, Processors: rec.reader.Header().Processors})
 	x.more = x.log.Next(&x.next)
 	return x

@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"time"
+
 	"cmp"
 
 	"github.com/tracefix/tracefix/causality"
@@ -37,7 +39,12 @@ func (r *Recorder) Err() error { return r.Log.Spool.Err() }
 
 // Begin takes the reader of the events. Begin, Event and End are those of a consumer of the
 // same reading that calls Take.
-func (r *Recorder) Begin(reader *nettrace.Reader) { r.reader = reader }
+func (r *Recorder) Begin(reader *nettrace.Reader) {
+	r.reader, r.Log.Interval = reader, int64(reader.Header().SamplingInterval)
+	if r.Log.Interval > int64(time.Second) { // none is so slow
+		r.Log.Interval = 0
+	}
+}
 
 // Event does nothing: Take does.
 func (r *Recorder) Event(*nettrace.Event) error { return nil }
