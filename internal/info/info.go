@@ -118,14 +118,16 @@ type Property struct {
 
 // A Process is one process of the trace.
 type Process struct {
-	PID         int    `json:"pid"`
-	Name        string `json:"name,omitempty"`
-	CommandLine string `json:"command_line,omitempty"`
-	Runtime     string `json:"runtime,omitempty"` // version of .NET: "10.0.12"
-	OS          string `json:"os,omitempty"`
-	Arch        string `json:"arch,omitempty"`
-	Events      int64  `json:"events"`
-	Samples     int64  `json:"samples"`
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+	// Then are the names of the programs that took its id later: began in its place (exec), or when it was gone.
+	Then        []string `json:"then,omitempty"`
+	CommandLine string   `json:"command_line,omitempty"`
+	Runtime     string   `json:"runtime,omitempty"` // version of .NET: "10.0.12"
+	OS          string   `json:"os,omitempty"`
+	Arch        string   `json:"arch,omitempty"`
+	Events      int64    `json:"events"`
+	Samples     int64    `json:"samples"`
 }
 
 // A Provider is a source of events.

@@ -299,13 +299,24 @@ func runtimeInformation(ev *nettrace.Event, p *Process) {
 }
 
 func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
-	if ev.Metadata.Role != nettrace.RoleProcess || p.Name != "" {
+	if ev.Metadata.Role != nettrace.RoleProcess || len(p.Then) >= maxThen {
 		return
 	}
 	var told nettrace.Process
 	_ = ev.Process(&told) // a short one may have the name all the same
-	p.Name = told.Name.String()
+	switch name := told.Name.String(); {
+	case p.Name == "":
+		p.Name = name
+	case ev.Metadata.EventID != processCreate || name == "" || len(p.Then) == 0 && name == p.Name || len(p.Then) > 0 && name == p.Then[len(p.Then)-1]:
+	default:
+		p.Then = append(p.Then, name)
+	}
 }
+
+const (
+	processCreate = 1 // the id of ProcessCreate, whose role is that of ExistingProcess
+	maxThen       = 8
+)
 
 // facts puts together what the events told.
 func (g *nettraceReader) facts() {

@@ -190,8 +190,11 @@ func (p *page) facts(f *Facts, o *TextOptions) {
 	shown := f.Processes[:o.rows(len(f.Processes), fewThreads)]
 	for _, q := range shown {
 		s := fmt.Sprint(q.PID)
-		if q.Name != "" {
-			s += "  " + q.Name
+		switch {
+		case q.Name != "":
+			s += "  " + strings.Join(append([]string{q.Name}, q.Then...), ", then ")
+		case q.PID == 0 && strings.HasPrefix(f.Version, "6"):
+			s += "  idle CPUs, kernel threads, processes of other containers"
 		}
 		if len(f.Processes) > 1 {
 			if q.Samples > 0 {

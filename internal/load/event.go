@@ -241,20 +241,20 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 	l.systems++
 	switch ev.Metadata.Role {
 	case nettrace.RoleProcess:
-		old := l.procs[ev.ProcessID]
-		again := ev.Metadata.EventID == systemProcessCreate && old != nil && old.exited // the id is used again
-		if again {
-			delete(l.procs, ev.ProcessID)
-			clear(l.rows)
-			clear(l.recent[:])
-		}
-		p := l.process(ev.ProcessID)
-		if again {
-			p.since = l.systems
-		}
 		var told nettrace.Process
 		_ = ev.Process(&told) // a short one may have the name all the same
-		if name := told.Name.String(); name != "" && p.trace.Name == "" {
+		name := told.Name.String()
+		old := l.procs[ev.ProcessID]
+		if ev.Metadata.EventID == systemProcessCreate && old != nil && (old.exited || old.runs(name)) {
+			old.gone = true
+			names := old.names // the kernel's, and those of what is named later of before, are still its own
+			if old.exited {
+				names = nil
+			}
+			l.newProcess(ev.ProcessID, names).since = l.systems
+		}
+		p := l.process(ev.ProcessID)
+		if name != "" && p.trace.Name == "" {
 			p.trace.Name = name
 		}
 	case nettrace.RoleProcessExit: // also written when only a thread ends, so it ends nothing by itself
@@ -269,6 +269,12 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 	if err != nil {
 		l.info.BadNames++
 	}
+}
+
+// runs reports whether p is another program from now on, as name is what it is called: it began one in its place (exec),
+// which no exit goes before. Of the recorder's own copies of an event each has the same name.
+func (p *process) runs(name string) bool {
+	return name != "" && p.trace.Name != "" && name != p.trace.Name
 }
 
 // processInfo takes the command line.

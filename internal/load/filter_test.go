@@ -96,8 +96,14 @@ func TestCutOffFiles(t *testing.T) {
 }
 
 // A process id that is used again is another process, also for a repair that is
-// written back.
+// written back; and so is a program that was begun in the place of another (exec), of which no exit tells.
 func TestProcessIDUsedAgain(t *testing.T) {
+	for _, exits := range []bool{true, false} {
+		processIDUsedAgain(t, exits)
+	}
+}
+
+func processIDUsedAgain(t *testing.T, exits bool) {
 	var out bytes.Buffer
 	h := &nettrace.Header{Version: 6, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)}
 	w, err := nettrace.NewWriter(&out, h)
@@ -134,9 +140,13 @@ func TestProcessIDUsedAgain(t *testing.T) {
 	event(0, "Universal.System", "ProcessCreate", systemProcessCreate, 0, process("first"))
 	event(0, "Universal.System", "ProcessMapping", 3, 0, mapping(0, "/bin/first.so"))
 	event(10, "Universal.Events", "cpu", 1, 5, []byte{1}, long...)
-	event(20, "Universal.System", "ProcessExit", systemProcessExit, 0, nil)
+	if exits {
+		event(20, "Universal.System", "ProcessExit", systemProcessExit, 0, nil)
+	}
 	event(30, "Universal.Events", "cpu", 1, 5, []byte{1}, 0x1100) // its last moments
-	event(40, "Universal.System", "ProcessCreate", systemProcessCreate, 0, process("second"))
+	for range 2 {                                                 // the recorder repeats itself
+		event(40, "Universal.System", "ProcessCreate", systemProcessCreate, 0, process("second"))
+	}
 	event(40, "Universal.System", "ProcessMapping", 3, 0, mapping(1, "/bin/second.so"))
 	event(50, "Universal.Events", "cpu", 1, 5, []byte{1}, long...)
 	event(60, "Universal.Events", "cswitch", 2, 5, binary.AppendUvarint(nil, 7), long...)
@@ -192,6 +202,62 @@ func TestProcessIDUsedAgain(t *testing.T) {
 		require.Len(t, f, 13)
 		assert.Equal(t, "second.so!0xff0", p.Table.MethodOf(f[0]).Full())
 	}
+}
+
+// A symbol names code of its own file only: not what is at its address in the program before, or behind.
+// A process that only gets another name keeps its code.
+func TestExec(t *testing.T) {
+	create := &nettrace.Metadata{Provider: "Universal.System", EventID: systemProcessCreate, Name: "ProcessCreate"}
+	mapping := &nettrace.Metadata{Provider: "Universal.System", EventID: 3, Name: "ProcessMapping"}
+	symbol := &nettrace.Metadata{Provider: "Universal.System", EventID: 4, Name: "ProcessSymbol"}
+	cpu := &nettrace.Metadata{Provider: "Universal.Events", EventID: 1, Name: "cpu"}
+	str := func(b []byte, s string) []byte {
+		return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
+	}
+	uints := func(list ...uint64) (b []byte) {
+		for _, v := range list {
+			b = binary.AppendUvarint(b, v)
+		}
+		return b
+	}
+	kernel, main := &nettrace.Thread{Index: 1, ProcessID: 7}, &nettrace.Thread{Index: 2, ProcessID: 7, ID: 7}
+	b := written(t, 6, func(write func(nettrace.Event)) {
+		system := func(m *nettrace.Metadata, payload []byte) {
+			write(nettrace.Event{Thread: kernel, Metadata: m, Payload: payload})
+		}
+		sample := func() {
+			write(nettrace.Event{Thread: main, Metadata: cpu, Payload: []byte{1}, Stack: nettrace.NewStack([]uint64{0x1010, 0x1110, 0x8010})})
+		}
+		name := func(s string) { system(create, str(str(uints(7), s), "Unknown")) }
+		mapped := func(id, from, to uint64, file string) {
+			system(mapping, append(str(uints(id, from, to, 0), file), 0, 0, 0, 0, 0))
+		}
+		named := func(id, m, from uint64, s string) { system(symbol, str(uints(id, m, from, from+0xff), s)) }
+		name("sh")
+		mapped(0, 0x1000, 0x2000, "/bin/sh")
+		mapped(1, 0x8000, 0x9000, "/lib/libc.so")
+		named(0, 0, 0x1000, "eval")
+		named(1, 1, 0x8000, "main")
+		sample()
+		name("shell") // prctl
+		sample()
+		name("dotnet")
+		mapped(2, 0x1000, 0x2000, "/bin/dotnet")
+		named(2, 2, 0x1100, "run")
+		sample()
+	})
+	p, _, err := Profile(context.Background(), bytesOpener(b), &Options{})
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, th := range p.Threads {
+		require.Equal(t, 1, th.Samples.Len())
+		got[th.Process.Name] = frames(p, stackOf(th, 0))
+	}
+	assert.Equal(t, map[string]string{
+		"sh":     "libc.so!main\nsh!0x110\nsh!eval\n",
+		"shell":  "libc.so!main\nsh!0x110\nsh!eval\n",
+		"dotnet": "libc.so!main\ndotnet!run\ndotnet!0x10\n",
+	}, got)
 }
 
 // Samples that come late, as only damaged files have them, are put into order, and

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"runtime"
 	"testing"
 	"testing/iotest"
 
@@ -152,5 +153,32 @@ func TestPayloadLog(t *testing.T) {
 		require.Same(t, &metas[i%5], ev.Metadata)
 		require.Equal(t, i%3, ev.Version)
 		require.True(t, bytes.Equal(payload(i), ev.Payload), i)
+	}
+}
+
+// A process may begin as many programs as a file can tell of: each costs little more than its event.
+func TestManyExecs(t *testing.T) {
+	const programs = 20_000
+	create := &nettrace.Metadata{Provider: "Universal.System", EventID: systemProcessCreate, Name: "ProcessCreate"}
+	exit := &nettrace.Metadata{Provider: "Universal.System", EventID: systemProcessExit, Name: "ProcessExit"}
+	cpu := &nettrace.Metadata{Provider: "Universal.Events", EventID: 1, Name: "cpu"}
+	row, main := &nettrace.Thread{Index: 1, ProcessID: 7}, &nettrace.Thread{Index: 2, ProcessID: 7, ID: 70}
+	for _, exits := range []bool{false, true} {
+		b := written(t, 6, func(write func(nettrace.Event)) {
+			for i := range programs {
+				write(nettrace.Event{Thread: row, Metadata: create, Payload: []byte{7, 1, 0, 'a' + byte(i&1), 0, 0}})
+				write(nettrace.Event{Thread: main, Metadata: cpu, Payload: []byte{1}, Stack: nettrace.NewStack([]uint64{0x10})})
+				if exits {
+					write(nettrace.Event{Thread: row, Metadata: exit})
+				}
+			}
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p, _, err := Profile(context.Background(), bytesOpener(b), nil)
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		assert.Len(t, p.Processes, programs)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 	}
 }

@@ -117,7 +117,8 @@ type process struct {
 	gen     int // of names when stacks was filled
 	wanted  bool
 	exited  bool
-	since   int // the event of Universal.System that gave it an id used before; 0: none did
+	gone    bool // another process has the id: threads that were found before are of this one
+	since   int  // the event of Universal.System that gave it an id used before; 0: none did
 	threads map[uint64]*thread
 	events  bool // has some that no other track shows
 }
@@ -275,19 +276,26 @@ func (l *loader) tellRespelled(parts []respelled) {
 
 // process returns the process with this id, which it adds if it is new.
 func (l *loader) process(pid int) *process {
-	p := l.procs[pid]
-	if p == nil {
-		tp := &profile.Process{PID: int64(pid)}
-		p = &process{
-			trace:   tp,
-			names:   newSymbols(l.table, l.o.Rules, l.images),
-			stacks:  records{other: map[uint64]profile.StackID{}},
-			wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
-			threads: map[uint64]*thread{},
-		}
-		l.procs[pid] = p
-		l.order = append(l.order, p)
+	if p := l.procs[pid]; p != nil {
+		return p
 	}
+	return l.newProcess(pid, nil)
+}
+
+// newProcess gives an id to a process whose code these symbols name; nil: new ones.
+func (l *loader) newProcess(pid int, names *symbols) *process {
+	if names == nil {
+		names = newSymbols(l.table, l.o.Rules, l.images)
+	}
+	p := &process{
+		trace:   &profile.Process{PID: int64(pid)},
+		names:   names,
+		stacks:  records{other: map[uint64]profile.StackID{}},
+		wanted:  l.wantAll || mayMatch(l.o.Processes, pid),
+		threads: map[uint64]*thread{},
+	}
+	l.procs[pid] = p
+	l.order = append(l.order, p)
 	return p
 }
 
@@ -305,7 +313,7 @@ func mayMatch(list []string, id int) bool {
 // thread returns the thread an event is about.
 func (l *loader) thread(ev *nettrace.Event) *thread {
 	if ev.Thread != nil {
-		if t, ok := l.rows[ev.Thread]; ok {
+		if t, ok := l.rows[ev.Thread]; ok && !t.proc.gone {
 			return t
 		}
 		if len(l.rows) > 1<<16 { // rows live until the next flush of the thread table
@@ -323,7 +331,7 @@ func (l *loader) thread(ev *nettrace.Event) *thread {
 
 func (l *loader) threadOf(pid int, tid uint64) *thread {
 	recent := &l.recent[tid%uint64(len(l.recent))]
-	if t := *recent; t != nil && t.trace.TID == int64(tid) && t.proc.trace.PID == int64(pid) {
+	if t := *recent; t != nil && t.trace.TID == int64(tid) && t.proc.trace.PID == int64(pid) && !t.proc.gone {
 		return t
 	}
 	p := l.process(pid)
@@ -451,6 +459,9 @@ func (l *loader) finish() {
 
 	l.classes = make([]Class, l.table.Frames())
 	for _, p := range l.order {
+		if p.names.finished {
+			continue // of the program before, see loader.system
+		}
 		p.names.bridge = bridgeAddress(h.PointerSize)
 		p.names.Finish(func(f profile.FrameID, c Class) { l.classes[f] = c })
 		l.tellClipped(p.names.clipped)

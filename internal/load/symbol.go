@@ -61,7 +61,7 @@ type symbols struct {
 	live   map[uint64]int32   // address -> index in places
 	pages  map[uint64][]int32 // address>>12 -> live places
 	gen    int
-	late   [1 << lateBits]lateFrame // that were asked for lately
+	late   *[1 << lateBits]lateFrame // that were asked for lately; nil while there are few: a trace may have many processes
 
 	text    []byte // names of methods and symbols, one after the other
 	methods []method
@@ -69,10 +69,12 @@ type symbols struct {
 	modules map[uint64]int32 // id -> 1 + number in paths
 	paths   []module
 
-	images  *Images
-	maps    []mapping
-	mapIDs  map[uint64]int32
-	symbols []nativeSymbol
+	images   *Images
+	maps     []mapping
+	finished bool
+	renewed  uint64 // pages looked at for new mappings
+	mapIDs   map[uint64]int32
+	symbols  []nativeSymbol
 
 	unknown profile.MethodID
 	event   nettrace.Method // the newest
@@ -84,7 +86,10 @@ type symbols struct {
 	lines *lines // nil: no PDB is in reach
 }
 
-const lateBits = 9
+const (
+	lateBits  = 9
+	fewPlaces = 64
+)
 
 // A lateFrame is what an address meant in a generation.
 type lateFrame struct {
@@ -125,6 +130,12 @@ func newSymbols(table *profile.Table, rules Rules, images *Images) *symbols {
 
 // Frame returns the frame of addr at the time now.
 func (p *symbols) Frame(addr uint64, now int64) profile.FrameID {
+	if p.late == nil {
+		if len(p.places) < fewPlaces {
+			return p.frame(addr, now)
+		}
+		p.late = new([1 << lateBits]lateFrame)
+	}
 	late := &p.late[addr*0x9E3779B97F4A7C15>>(64-lateBits)]
 	if late.addr == addr && late.gen == p.gen && late.frame != 0 {
 		return late.frame
@@ -152,11 +163,11 @@ func (p *symbols) Generation() int { return p.gen }
 
 // retire calls f for the live places in [start, start+size); each for which it
 // returns true gets a new frame when it is seen again.
-func (p *symbols) retire(start uint64, size uint32, f func(*place) bool) {
+func (p *symbols) retire(start, size uint64, f func(*place) bool) {
 	if size == 0 {
 		return
 	}
-	end := start + uint64(size) - 1
+	end := start + size - 1
 	if end < start {
 		end = ^uint64(0)
 	}
@@ -190,13 +201,14 @@ func (p *symbols) retire(start uint64, size uint32, f func(*place) bool) {
 // seen reports whether a live place lies in [start, start+size).
 func (p *symbols) seen(start uint64, size uint32) bool {
 	hit := false
-	p.retire(start, size, func(*place) bool { hit = true; return false })
+	p.retire(start, uint64(size), func(*place) bool { hit = true; return false })
 	return hit
 }
 
 // Finish names all frames handed out so far. If class is not nil it is told of
 // every frame.
 func (p *symbols) Finish(class func(profile.FrameID, Class)) {
+	p.finished = true
 	if p.rules == Reference {
 		p.claimJitted()
 	}

@@ -108,7 +108,23 @@ func (p *symbols) mapping(ev *nettrace.Event, now int64) error {
 	}
 	p.mapIDs[e.ID] = int32(len(p.maps))
 	p.maps = append(p.maps, m)
+	p.renew(&m)
 	return nil
+}
+
+// maxRenewed bounds the work for mappings that come one over the other, pages of code.
+const maxRenewed = 1 << 26
+
+// renew gives what was seen where m is now a new frame when it is seen again: it was in another file, that was unmapped
+// since, or of the program that this process was before. Code that the runtime makes has events of its own.
+func (p *symbols) renew(m *mapping) {
+	if m.from <= 0 || m.file == "" || isCode(m.file) || m.first >= kernelBase || m.last < m.first || len(p.places) == 0 {
+		return
+	}
+	if p.renewed += min(m.last>>12-m.first>>12+1, uint64(len(p.pages))); p.renewed > maxRenewed {
+		return
+	}
+	p.retire(m.first, m.last-m.first+1, func(pl *place) bool { return pl.born < m.from })
 }
 
 // symbol takes a ProcessSymbol event.
@@ -164,7 +180,7 @@ func (p *symbols) indexNative() natives {
 // native names an address by mappings and symbols (nettrace.md section 12.2).
 func (p *symbols) native(ix natives, addr uint64, born int64) (profile.Method, Class) {
 	mapAt := ix.maps.at(addr, born)
-	if i := ix.symbols.at(addr, born); i >= 0 {
+	if i := ix.symbols.at(addr, born); i >= 0 && !p.elsewhere(mapAt, p.symbols[i].mapping) {
 		s := &p.symbols[i]
 		if s.mapping >= 0 {
 			mapAt = s.mapping
@@ -204,6 +220,15 @@ func (p *symbols) native(ix natives, addr uint64, born int64) (profile.Method, C
 		}
 	}
 	return p.nameless(mod, mod, at+uint64(p.images.byID[m.meta].bias)), 0
+}
+
+// elsewhere reports whether a symbol of the mapping of says nothing of code in the mapping at: another file is there, or was.
+func (p *symbols) elsewhere(at, of int32) bool {
+	if at < 0 || of < 0 || at == of || p.rules == Reference {
+		return false
+	}
+	a, b := p.maps[at].file, p.maps[of].file
+	return a != b && a != "" && b != "" && !isCode(a) && !isCode(b)
 }
 
 // nameless returns the Method of an address without a name: ref is its module by the

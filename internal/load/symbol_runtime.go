@@ -136,7 +136,7 @@ func (p *symbols) method(m method, from int64, order uint8) error {
 	m.from, m.to, m.order = from, afterAll, order
 	if p.rules == ByTime && from != beforeAll && m.flags&nettrace.MethodJitted != 0 {
 		// Whoever was here before is gone, even if nobody said so.
-		p.retire(m.start, m.size, func(*place) bool { return true })
+		p.retire(m.start, uint64(m.size), func(*place) bool { return true })
 	}
 	p.byStart[m.start] = int32(len(p.methods))
 	p.methods = append(reserve(p.methods, 1), m)
@@ -177,7 +177,7 @@ func (p *symbols) claim(m method, known int32, ok bool) error {
 		id = int32(len(p.methods))
 		p.methods = append(reserve(p.methods, 1), m)
 	}
-	p.retire(m.start, m.size, func(pl *place) bool {
+	p.retire(m.start, uint64(m.size), func(pl *place) bool {
 		pl.method = id
 		return true
 	})
@@ -200,7 +200,7 @@ func (p *symbols) unload(m method, now int64) error {
 		p.methods = append(reserve(p.methods, 1), m)
 	}
 	delete(p.byStart, m.start)
-	p.retire(m.start, m.size, func(*place) bool { return true })
+	p.retire(m.start, uint64(m.size), func(*place) bool { return true })
 	return nil
 }
 
@@ -212,14 +212,14 @@ func (p *symbols) unloadShort(m method, now int64) {
 		p.methods[known].to = now
 		delete(p.byStart, m.start)
 	}
-	p.retire(m.start, m.size, func(*place) bool { return true })
+	p.retire(m.start, uint64(m.size), func(*place) bool { return true })
 }
 
 // claimJitted gives what nobody has claimed to the loads, in the order of the file.
 func (p *symbols) claimJitted() {
 	for i := range p.methods {
 		if m := &p.methods[i]; m.order == claimAtEnd {
-			p.retire(m.start, m.size, func(pl *place) bool {
+			p.retire(m.start, uint64(m.size), func(pl *place) bool {
 				pl.method = int32(i)
 				return true
 			})
