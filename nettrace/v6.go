@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -663,7 +664,7 @@ func (l *labelReader) read(b []byte) {
 		case labelString:
 			l.labels = append(l.labels, Label{Key: l.text(c.StringV()), Value: l.text(c.StringV())})
 		case labelNumber:
-			l.labels = append(l.labels, Label{Key: l.text(c.StringV()), Number: c.Varint(), IsNumeric: true})
+			l.labels = append(l.labels, Label{Key: l.text(c.StringV()), Number: int64(c.Varuint()), IsNumeric: true})
 		case labelOpcode:
 			l.opcode, l.set[0] = int(c.U8()), true
 		case labelKeywords:
@@ -677,32 +678,55 @@ func (l *labelReader) read(b []byte) {
 			break
 		}
 	}
-	if l.set[3] {
-		return
-	}
-	// Recorders of before April 2026 tell the version as a plain label, kind 6
-	// without zigzag (microsoft/one-collect 241).
-	for _, x := range l.labels {
-		if x.Key != "Version" {
-			continue
+	plain := plainNumbers(l.labels, l.set[0] || l.set[3])
+	for i := range l.labels {
+		x := &l.labels[i]
+		if x.IsNumeric && !plain {
+			x.Number = zigzag(uint64(x.Number))
 		}
-		v := int64(-1)
-		if x.IsNumeric {
-			v = int64(uint64(x.Number<<1) ^ uint64(x.Number>>63))
-		} else if len(x.Value) > 0 && len(x.Value) <= 3 {
-			v = 0
-			for _, ch := range []byte(x.Value) {
-				if ch < '0' || ch > '9' {
-					v = -1
-					break
-				}
-				v = v*10 + int64(ch-'0')
-			}
-		}
-		if v >= 0 && v <= 255 {
-			l.version, l.set[3] = int(v), true
+		if n := x.small(); x.Key == keyVersion && !l.set[3] && n >= 0 {
+			l.version, l.set[3] = n, true
+		} else if x.Key == keyOpcode && !l.set[0] && n > 0 { // 0 is what a recorder writes that knows none
+			l.opcode, l.set[0] = n, true
 		}
 	}
+}
+
+// The labels in which recorders of before April 2026 tell the version and the opcode of an event.
+const (
+	keyVersion = "Version"
+	keyOpcode  = "OpCode"
+)
+
+// plainNumbers reports whether a list is one of those recorders, which wrote numbers (kind 6) without zigzag
+// (microsoft/one-collect 241): it tells with them what others tell with labels of an own kind.
+func plainNumbers(labels []Label, ownKind bool) bool {
+	if ownKind {
+		return false
+	}
+	for i := range labels {
+		if x := &labels[i]; x.IsNumeric && (x.Key == keyVersion || x.Key == keyOpcode) {
+			return true
+		}
+	}
+	return false
+}
+
+func zigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// small returns the value of a label from 0 to 255, -1 if it is none of these.
+func (x *Label) small() int {
+	if x.IsNumeric {
+		if x.Number < 0 || x.Number > 255 {
+			return -1
+		}
+		return int(x.Number)
+	}
+	n, err := strconv.ParseUint(x.Value, 10, 8)
+	if err != nil {
+		return -1
+	}
+	return int(n)
 }
 
 // text returns a label's string, one copy for all that are equal.

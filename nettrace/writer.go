@@ -625,17 +625,22 @@ func (w *Writer) labelList(ev *Event) uint32 {
 		add(labelSpan)
 		b = binary.LittleEndian.AppendUint64(b, ev.SpanID)
 	}
+	m := ev.Metadata
+	plain := plainNumbers(ev.Labels, ev.Opcode != m.Opcode || ev.Version != m.Version)
 	for _, l := range ev.Labels {
 		if l.IsNumeric {
 			add(labelNumber)
 			b = appendStringV(b, l.Key)
-			b = binary.AppendUvarint(b, uint64(l.Number<<1)^uint64(l.Number>>63))
+			n := uint64(l.Number)
+			if !plain {
+				n = uint64(l.Number<<1) ^ uint64(l.Number>>63)
+			}
+			b = binary.AppendUvarint(b, n)
 		} else {
 			add(labelString)
 			b = appendStringV(appendStringV(b, l.Key), l.Value)
 		}
 	}
-	m := ev.Metadata
 	if ev.Opcode != m.Opcode {
 		add(labelOpcode)
 		b = append(b, byte(ev.Opcode))

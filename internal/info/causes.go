@@ -19,7 +19,7 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 			continue
 		}
 		p := t.meta.Provider
-		ids = ids || t.linked && t.meta.Opcode == 1
+		ids = ids || t.linked && t.starts > 0
 		samples = samples || p == nettrace.ProviderSampler
 		tasks = tasks || p == nettrace.ProviderTasks
 		runtime = runtime || p == nettrace.ProviderRuntime

@@ -34,7 +34,8 @@ type tally struct {
 	meta   *nettrace.Metadata
 	events int64
 	bytes  int64
-	linked bool // an event has an activity id
+	starts int64 // that begin an activity: in v6 an event tells its own opcode
+	linked bool  // an event has an activity id
 }
 
 type threadKey struct {
@@ -166,6 +167,9 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 	k := g.tally(ev.Metadata)
 	k.events++
 	k.bytes += int64(len(ev.Payload))
+	if ev.Opcode == 1 {
+		k.starts++
+	}
 	p := g.process(ev.ProcessID)
 	p.Events++
 	m := ev.Metadata

@@ -288,8 +288,8 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 	for _, p := range g.f.Providers {
 		n := int64(0)
 		for _, t := range g.tallies {
-			if t != nil && t.meta.Provider == p.Name && t.meta.Opcode == 1 && ofApplication(p.Name) {
-				n += t.events
+			if t != nil && t.meta.Provider == p.Name && t.starts > 0 && ofApplication(p.Name) {
+				n += t.starts
 				// Spans have ids of their own.
 				linked = linked || t.linked || p.Name == activity.BridgeProvider
 			}
