@@ -39,6 +39,8 @@ type Top struct {
 	Duration float64 `json:"duration_ms"` // of the trace
 	// Polls is the CPU time sampled in Thread.PollGC, ms.
 	Polls float64 `json:"polls_ms"`
+	// Unnamed is the part of CPU in code that nothing names: its address stands for it, ms.
+	Unnamed float64 `json:"-"`
 	// CPUOnly says that the samples were taken on a CPU only: nothing is known of waits.
 	CPUOnly bool `json:"cpu_only,omitempty"`
 	// Managed says that CPU is time in managed code, as EventPipe tells it, and Wait that in
@@ -110,7 +112,7 @@ func (p *Profile) Top(o TopOptions) *Top {
 		g.Samples = t.Samples
 		t.Groups = append(t.Groups, g)
 	}
-	t.CPU, t.Wait, t.Polls = text.Millis(c.allCPU), text.Millis(c.allWait), text.Millis(c.allPolls)
+	t.CPU, t.Wait, t.Polls, t.Unnamed = text.Millis(c.allCPU), text.Millis(c.allWait), text.Millis(c.allPolls), text.Millis(c.allUnnamed)
 	t.CPUOnly, t.Sums = t.CPUOnly && t.Samples > 0, p.Meta.Sums
 	return t
 }
@@ -157,7 +159,7 @@ type topCounter struct {
 	walk      []StackID
 	cpu, wait int64 // since the last group
 
-	allCPU, allWait, allPolls int64
+	allCPU, allWait, allPolls, allUnnamed int64
 }
 
 func newTopCounter(p *Profile, o TopOptions) *topCounter {
@@ -250,6 +252,9 @@ func (c *topCounter) thread(x *topThread, t *Top) {
 		c.allCPU += s.cpu
 		c.wait += s.wait
 		c.allWait += s.wait
+		if tab := c.p.Table; s.id != 0 && tab.MethodOf(tab.Frame(s.id)).Kind == Unresolved {
+			c.allUnnamed += s.cpu
+		}
 		c.add(s, t)
 	}
 }

@@ -74,6 +74,9 @@ func (t *Top) write(c *Call, p *profile.Profile) error {
 	if top.Samples == 0 {
 		return errors.New(strings.Join(append([]string{"no samples to count"}, rep.Notes...), "; "))
 	}
+	if p.Meta.Version >= 6 {
+		rep.Notes = append(rep.Notes, t.ofLinux(top)...)
+	}
 	switch c.Format {
 	case "json":
 		return export.TopJSON(c.Out, top)
@@ -81,6 +84,17 @@ func (t *Top) write(c *Call, p *profile.Profile) error {
 		return export.TopCSV(c.Out, top)
 	}
 	return export.TopText(c.Out, top, c.Screen.Width)
+}
+
+// ofLinux says what a recording of collect-linux does not tell, where that matters, and what would.
+func (t *Top) ofLinux(top *profile.Top) (notes []string) {
+	if share := top.Unnamed / max(top.CPU, 1e-9); share >= 0.01 && len(t.Symbols) == 0 && !t.Wait {
+		notes = append(notes, fmt.Sprintf("%.0f %% of the CPU time is at addresses without a name; --symbols DIR names native code by its ELF or debug files, and `tracefix info` says whose it is", 100*share))
+	}
+	if t.Wait && top.CPUOnly {
+		notes = append(notes, "no waits: the recorder took samples on CPUs only; "+recordsOffCPU)
+	}
+	return notes
 }
 
 // around writes who calls a method and whom it calls.

@@ -81,7 +81,7 @@ func describeWeights(p *profile.Profile, c *Config, rep *report.Trace) error {
 			if !sel.IsZero() {
 				left = ": the filters drop all, or none were recorded" + droppedRequest(p, sel)
 			}
-			return fmt.Errorf("%w: no events of --weight %s%s%s", ErrNothing, w.Name, left, recordedBy(w.Name))
+			return fmt.Errorf("%w: no events of --weight %s%s%s", ErrNothing, w.Name, left, recordedBy(w.Name, p))
 		}
 		what := "event"
 		if w.Sums {
@@ -116,8 +116,21 @@ func amount(v float64, unit profile.Unit) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", v), "0"), ".")
 }
 
+// recordsOffCPU says how the waits of threads are recorded on Linux.
+const recordsOffCPU = "`dotnet-trace collect-linux -p PID --profile dotnet-common,thread-time` records when threads were off their CPUs"
+
 // recordedBy says how such events are recorded.
-func recordedBy(weight string) string {
+func recordedBy(weight string, p *profile.Profile) string {
+	linux := p.Meta.Version >= 6
+	if linux && weight == "wait" {
+		// The events of the runtime tell what was waited for, and not of every wait.
+		for _, th := range p.Threads {
+			if th.Samples.Count(profile.SampleOffCPU) > 0 {
+				return "; the time off the CPUs is recorded, and no weight: `tracefix top --wait`"
+			}
+		}
+		return "; " + recordsOffCPU + ", which `tracefix top --wait` tells"
+	}
 	how := map[string]string{
 		"alloc":      "`dotnet-trace collect --profile gc-verbose -p PID` records allocations",
 		"exceptions": "`dotnet-trace collect --profile dotnet-common -p PID` records exceptions",
@@ -126,6 +139,8 @@ func recordedBy(weight string) string {
 	}[weight]
 	if how == "" {
 		how = "`tracefix events` lists what the trace has; EVENT=FIELD needs a numeric field"
+	} else if linux {
+		how = strings.Replace(how, "collect ", "collect-linux ", 1)
 	}
 	return "; " + how
 }

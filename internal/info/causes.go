@@ -20,7 +20,7 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 		}
 		p := t.meta.Provider
 		ids = ids || t.linked && t.starts > 0
-		samples = samples || p == nettrace.ProviderSampler
+		samples = samples || p == nettrace.ProviderSampler || t.meta.Role == nettrace.RoleCPU
 		tasks = tasks || p == nettrace.ProviderTasks
 		runtime = runtime || p == nettrace.ProviderRuntime
 		stops = stops || p == nettrace.ProviderRuntime && t.meta.EventID == restartEnd
@@ -40,7 +40,9 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 	var lacks, providers []string
 	if !samples {
 		lacks = append(lacks, "no CPU samples to tell what ran and what blocked")
-		providers = append(providers, nettrace.ProviderSampler)
+		if !g.linux() {
+			providers = append(providers, nettrace.ProviderSampler)
+		}
 	}
 	if !tasks {
 		lacks = append(lacks, "no task events to tell whose work goes on, and what waited for the thread pool, where no other event does")
@@ -56,7 +58,14 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 	}
 	if len(lacks) > 0 {
 		v.State, v.Text = Partly, "activity ids tell whose time it is; "+strings.Join(lacks, "; ")
-		v.Do = "to the providers recorded add " + strings.Join(providers, ",")
+		var add []string
+		if len(providers) > 0 {
+			add = append(add, "to the providers recorded add "+strings.Join(providers, ","))
+		}
+		if !samples && g.linux() {
+			add = append(add, "to the profiles cpu-sampling")
+		}
+		v.Do = strings.Join(add, ", ")
 	}
 	return v, true
 }

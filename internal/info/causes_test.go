@@ -13,7 +13,7 @@ import (
 // What would tell more of where the time of requests went is named, and nothing that is there.
 func TestCausesNameWhatLacks(t *testing.T) {
 	of := func(provider string, id int) *tally {
-		return &tally{meta: &nettrace.Metadata{Provider: provider, EventID: id, Opcode: 1}, events: 1, linked: true}
+		return &tally{meta: &nettrace.Metadata{Provider: provider, EventID: id, Opcode: 1}, events: 1, starts: 1, linked: true}
 	}
 	request, sample, task := of(httpphases.ProviderHosting, 3), of(nettrace.ProviderSampler, 0), of(nettrace.ProviderTasks, 17)
 	stop, exception := of(nettrace.ProviderRuntime, restartEnd), of(nettrace.ProviderRuntime, 80)

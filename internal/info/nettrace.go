@@ -64,6 +64,7 @@ type nettraceReader struct {
 	samples     Samples
 	types       profile.TypeTally
 	depths      []int64
+	unnamed     map[string]int64 // frames, by module; v6
 }
 
 // maxDepths limits the histogram of depths.
@@ -515,4 +516,31 @@ func (g *nettraceReader) cuts(p *profile.Profile) {
 		}
 	}
 	s.histogram(depths)
+	if g.r.Header().Version >= 6 {
+		g.unnamed = unnamed(p)
+	}
+}
+
+// unnamed are the modules whose code has no names in a profile, by the frames of all samples.
+func unnamed(p *profile.Profile) map[string]int64 {
+	tab := p.Table
+	seen := make([]int64, tab.Stacks())
+	for _, t := range p.Threads {
+		c := t.Samples.Cursor()
+		var x profile.Sample
+		for c.Read(&x) {
+			if x.Type != profile.SampleEvent {
+				seen[x.Stack]++
+			}
+		}
+	}
+	out := map[string]int64{}
+	for id := len(seen) - 1; id > 0; id-- { // a stack stands behind those that it goes on
+		k := profile.StackID(id)
+		seen[tab.Parent(k)] += seen[id]
+		if m := tab.MethodOf(tab.Frame(k)); m.Kind == profile.Unresolved && seen[id] > 0 {
+			out[m.Module] += seen[id]
+		}
+	}
+	return out
 }

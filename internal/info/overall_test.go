@@ -72,3 +72,23 @@ func TestForecast(t *testing.T) {
 	share := float64(f.Forecast.Repaired) / float64(f.Forecast.Tried)
 	assert.InDelta(t, 0.21, share, 0.05, "a repair of all of it restores 21.0 %")
 }
+
+// Whose frames have no name is said, and what would name most of them.
+func TestUnnamedModules(t *testing.T) {
+	for _, x := range []struct {
+		by       map[string]int64
+		n        int64
+		text, do string
+	}{
+		{map[string]int64{"libcoreclr.so": 5, "[vdso]": 2, "system.private.corelib": 6}, 13, "most of the others are of system.private.corelib, libcoreclr.so, [vdso]", "tracefix top --symbols DIR 'a b.nettrace', where"},
+		{map[string]int64{"libc.so.6": 1, "system.private.corelib": 6}, 7, "most of the others are of system.private.corelib, libc.so.6", "DOTNET_ReadyToRun=0"},
+		{map[string]int64{"?": 90, "libc.so.6": 9}, 99, "of libc.so.6; most of the others are addresses in no file", "DOTNET_PerfMapEnabled=1"},
+		{map[string]int64{"": 3}, 3, "addresses in no file", "DOTNET_PerfMapEnabled=1"},
+		{map[string]int64{"d": 1, "b": 1, "a": 1, "c": 1}, 4, "of a, b, c", "DOTNET_ReadyToRun=0"},
+	} {
+		var v Verdict
+		v.unnamed(&Facts{File: "a b.nettrace"}, x.by, x.n)
+		assert.Contains(t, v.Text, x.text)
+		assert.Contains(t, v.Do, x.do)
+	}
+}

@@ -1,7 +1,9 @@
 package info
 
 import (
+	"cmp"
 	"fmt"
+	"sort"
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
@@ -54,12 +56,14 @@ func (g *nettraceReader) verdicts() []Verdict {
 	return append(v, g.lossVerdict(), g.f.fileVerdict())
 }
 
+// linux tells whether collect-linux recorded the trace. A test may have no reader.
+func (g *nettraceReader) linux() bool { return g.r != nil && g.r.Header().Version >= 6 }
+
 func (g *nettraceReader) cpuVerdict() Verdict {
 	f, s := g.f, g.f.Samples
 	v := Verdict{Topic: "CPU stacks", State: Good, of: "CPU stacks"}
-	linux := f.Format == "nettrace" && g.r.Header().Version >= 6
 	record := recordCPU
-	if linux {
+	if g.linux() {
 		record = recordLinux
 	}
 	if s.Count == 0 {
@@ -145,7 +149,7 @@ func (v *Verdict) few(n int64) {
 func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 	f := g.f
 	v := Verdict{Topic: "names", State: Good}
-	v6 := g.r.Header().Version >= 6
+	v6 := g.linux()
 	if f.Stacks == nil || f.Stacks.Frames == 0 {
 		if f.Samples.Other == 0 || v6 {
 			return v, false
@@ -165,9 +169,8 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 	v.wrong(1-share, tolerableUnnamed, percentOf(unnamed, f.Stacks.Frames)+" of the frames have no name")
 	switch {
 	case v6:
-		if share < 0.5 {
-			v.Text += "; the rest are addresses"
-			v.Do = "DOTNET_PerfMapEnabled=1 in the process gives names of compiled code"
+		if v.State != Good {
+			v.unnamed(f, g.unnamed, unnamed)
 		}
 	case f.Rundown == nil || f.Rundown.Events == 0:
 		v.Text += "; no rundown: the recording did not end by itself, or rundown was off"
@@ -185,6 +188,40 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 		v.Do = ""
 	}
 	return v, true
+}
+
+// unnamed tells whose frames, of n without a name, lack most of it, and what would name them: the recorder knows what
+// was compiled while the process ran, and the symbols that ELF files have themselves.
+func (v *Verdict) unnamed(f *Facts, by map[string]int64, n int64) {
+	var native, managed, none int64
+	var most []string
+	for m, k := range by {
+		switch {
+		case m == "?" || m == "":
+			none += k
+			continue
+		case m == "[vdso]" || strings.Contains(m, ".so"):
+			native += k
+		default:
+			managed += k
+		}
+		most = append(most, m)
+	}
+	sort.Slice(most, func(i, k int) bool {
+		return cmp.Or(cmp.Compare(by[most[k]], by[most[i]]), cmp.Compare(most[i], most[k])) < 0
+	})
+	if len(most) > 0 {
+		v.Text += "; most of the others are of " + strings.Join(most[:min(len(most), 3)], ", ")
+	}
+	switch {
+	case none*2 > n:
+		v.Text += "; most of the others are addresses in no file"
+		v.Do = "DOTNET_PerfMapEnabled=1 in the process gives names of compiled code"
+	case native >= managed:
+		v.Do = "tracefix top --symbols DIR " + text.ShellWord(f.File) + ", where DIR has the .so files or their debug files"
+	default:
+		v.Do = "DOTNET_ReadyToRun=0 in the process: .NET's precompiled code has no names in such a recording"
+	}
 }
 
 // tolerableUnnamed is the share of frames without a name that whole traces have, too: stubs
