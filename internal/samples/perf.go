@@ -23,7 +23,7 @@ import (
 
 var perfFrameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
 
-// isPerfScript recognises an event of perf script with a frame behind it, comments before it left
+// isPerfScript recognises an event of perf script with a frame in or behind it, comments before it left
 // out.
 func isPerfScript(b []byte) bool {
 	event := false
@@ -33,12 +33,21 @@ func isPerfScript(b []byte) bool {
 		case event && perfFrameLine().Match(l):
 			return true
 		default:
-			if event = perfHead(l) != nil; !event {
+			m := perfHead(l)
+			if event = m != nil; !event {
 				return false
+			}
+			if perfBare(m) {
+				return true
 			}
 		}
 	}
 	return false
+}
+
+// perfBare reports whether the first line of a sample is all of it: recorded without -g it has the address there.
+func perfBare(m [][]byte) bool {
+	return len(m[8]) > 0 && isSampled(string(m[7])) && perfFrameLine().Match(append([]byte(" "), m[8]...))
 }
 
 // isPerfRecord recognises what perf script tells beside events: --show-mmap-events, --show-task-events, --show-lost-events.
@@ -85,6 +94,7 @@ type perfReader struct {
 	noPID   bool
 	noEvent bool
 	deepest int
+	bare    int // samples that have an address and no stack
 
 	offset int64       // of the event that is being read
 	head   *perfSample // nil: none
@@ -187,6 +197,9 @@ func (p *perfReader) begin(m [][]byte) bool {
 		p.period = n
 	}
 	p.head, p.stack, p.depth = e, p.stack[:0], 0
+	if perfBare(m) && p.frame(m[8]) {
+		p.bare++
+	}
 	return true
 }
 
@@ -365,6 +378,9 @@ func (p *perfReader) conclude() {
 	}
 	if p.noEvent {
 		p.note("the text names no event: each counts as a sample of a CPU; `perf script -F +event` tells")
+	}
+	if p.bare > 0 {
+		p.note("%s samples tell where a thread was and not who called: `perf record -g` records stacks", report.Count(p.bare))
 	}
 	if p.untimed > 0 {
 		p.note("%s events without a time: each counts for a millisecond; `perf script -F +time` tells", report.Count(int(p.untimed)))

@@ -196,6 +196,23 @@ func TestPerfOthers(t *testing.T) {
 	assert.Equal(t, []string{"samples are those of cycles, and not 2 of b, 1 of c, 1 of d, 1 of e, 1 of f and of 1 other kinds"}, p.Meta.Notes)
 }
 
+// What was recorded without -g has the address in the line of the sample. Tracepoints tell other things there.
+func TestPerfWithoutStacks(t *testing.T) {
+	text := "a 1/2 [000] 1.0: 1000000 cpu-clock:ppp:      7f10 f(int)+0x10 (/bin/a)\n" +
+		"a 1/2 [000] 1.05: 1000000 cpu-clock:ppp:  ffffffff81000010 schedule ([kernel.kallsyms])\n" +
+		"a 1/2 [000] 1.1: 1000000 cpu-clock:ppp:      7f20 [unknown] (/bin/b)\n"
+	require.Equal(t, kind("perf script"), input.Sniff([]byte(text)))
+	require.NotEqual(t, kind("perf script"), input.Sniff([]byte("a 1/2 1.0: sched:sched_wakeup: 7f10 f (/bin/a)\n")))
+	p, told := read(t, kind("perf script"), strings.NewReader(text))
+	assert.Empty(t, told)
+	assert.Equal(t, []string{"3 samples tell where a thread was and not who called: `perf record -g` records stacks"}, p.Meta.Notes)
+	got := map[string]float64{}
+	for row := range p.Top(profile.TopOptions{}).Rows() {
+		got[row.Method] = row.CPUSelf
+	}
+	assert.Equal(t, map[string]float64{"a!f(int)": 1, "[kernel.kallsyms]!schedule": 1, "b!0x7f20": 1}, got)
+}
+
 // A process is there once, whatever the number of its threads; its name is that of its main thread, wherever that comes.
 func TestPerfProcesses(t *testing.T) {
 	event := func(comm string, pid, tid int) string {
