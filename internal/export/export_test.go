@@ -476,11 +476,14 @@ func TestNDJSONOrderAndFields(t *testing.T) {
 		p := random(seed)
 		var out bytes.Buffer
 		require.NoError(t, NDJSON(&out, p, Options{}))
-		want := 0
+		want, off := 0, int64(0)
 		for _, th := range p.Threads {
 			for _, s := range th.Samples.All() {
 				if s.Type != profile.SampleEvent {
 					want++
+				}
+				if s.Type == profile.SampleOffCPU {
+					off += s.Dur
 				}
 			}
 		}
@@ -492,8 +495,13 @@ func TestNDJSONOrderAndFields(t *testing.T) {
 				Type   string
 				Depth  int
 				Frames []string
+				Off    *float64 `json:"duration_ms"`
 			}
 			require.NoError(t, json.Unmarshal(line, &s))
+			require.Equal(t, s.Type == "offcpu", s.Off != nil)
+			if s.Off != nil {
+				off -= int64(math.Round(*s.Off * 1e6))
+			}
 			require.GreaterOrEqual(t, s.TS, last)
 			require.Len(t, s.Frames, s.Depth)
 			require.True(t, slices.Contains([]string{"managed", "external", "cpu", "offcpu"}, s.Type))
@@ -502,6 +510,7 @@ func TestNDJSONOrderAndFields(t *testing.T) {
 			n++
 		}
 		assert.Equal(t, want, n)
+		assert.Zero(t, off)
 	}
 }
 

@@ -59,6 +59,9 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 			b = text.AppendMillis(b, s.Time)
 			b = append(b, h.ids...)
 			b = append(b, kind...)
+			if s.Type == profile.SampleOffCPU {
+				b = text.AppendMillis(append(b, `,"duration_ms":`...), s.Dur)
+			}
 			b = append(b, `,"depth":`...)
 			b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)
 			switch {

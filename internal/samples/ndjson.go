@@ -51,6 +51,8 @@ type line struct {
 	Value  *float64 `json:"value"`
 	Unit   string   `json:"unit"`
 	Name   string   `json:"name"`
+
+	Duration *float64 `json:"duration_ms"` // of offcpu; not in what earlier versions wrote
 }
 
 var typesNamed = map[string]profile.SampleType{
@@ -79,7 +81,7 @@ func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 			b.warn(offset, "%s: %s", what, found(text))
 			return
 		}
-		if l.Type == "offcpu" {
+		if l.Type == "offcpu" && l.Duration == nil {
 			waits++
 		}
 		r, t := b.line(&l)
@@ -94,7 +96,7 @@ func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 		return err
 	}
 	if waits > 0 {
-		b.note("%s samples off the CPU: ndjson does not tell how long they took; the recording does", report.Count(waits))
+		b.note("%s samples off the CPU: their lines do not tell how long they took, as those of this version do; the recording does", report.Count(waits))
 	}
 	return nil
 }
@@ -108,6 +110,8 @@ func (l *line) wrong() string {
 		return "a sample without a time (ts)"
 	case math.Abs(*l.TS) > maxTime/1e6:
 		return "a time (ts) that no trace has"
+	case l.Duration != nil && (*l.Duration < 0 || *l.Duration > maxTime/1e6):
+		return "a duration that no trace has"
 	case l.TID == nil:
 		return "a sample without a thread (tid)"
 	case l.Frames == nil:
@@ -134,6 +138,9 @@ func (b *builder) line(l *line) (*row, *thread) {
 		b.stack = append(b.stack, b.frame(methodOf(f), 0))
 	}
 	r := row{Sample: profile.Sample{Time: int64(math.Round(*l.TS * 1e6)), Type: typesNamed[l.Type], Stack: b.push(b.stack)}}
+	if l.Duration != nil && r.Type == profile.SampleOffCPU {
+		r.Dur = int64(math.Round(*l.Duration * 1e6))
+	}
 	if l.Cut {
 		r.Cut = cutsNamed[l.Why]
 		if r.Cut == profile.CutDepth {

@@ -80,6 +80,8 @@ func TestRead(t *testing.T) {
 			`0/0 "all threads" 12+3 managed`,
 		}},
 		{"folded with a byte order mark", kind("folded"), "\ufeffmain;a 3\nmain 2\n", []string{`0/0 "all threads" 0+3 managed main;a`, `0/0 "all threads" 3+2 managed main`}},
+		{"ndjson off the CPU", kind("ndjson"), `{"ts":1,"pid":1,"tid":2,"type":"offcpu","duration_ms":2.5,"depth":1,"cut":false,"frames":["wait"]}` + "\n" +
+			`{"ts":9,"pid":1,"tid":2,"type":"cpu","duration_ms":2.5,"depth":1,"cut":false,"frames":["work"]}` + "\n", []string{`1/2 "Thread 2" 1000+2500 offcpu wait`, `1/2 "Thread 2" 9000+0 cpu work`}},
 		{"folded off the CPU", kind("folded"), "main;wait;[off CPU] 5\n", []string{`0/0 "all threads" 0+5 offcpu main;wait`}},
 		{"ndjson", kind("ndjson"), `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
 {"ts":2.5,"pid":1,"tid":2,"type":"external","depth":2,"cut":true,"why":"depth","frames":["[frames lost]","A!b","c"],"repair":{"how":"bridge","restored":0,"confidence":0}}
