@@ -319,6 +319,7 @@ func TestOnCPU(t *testing.T) {
 		}
 		add(1000*ms, Event{Kind: Stop, ID: id, HasID: true, Name: "Request", Provider: "Lab"}, frameTop, frameUser)
 		o.OnCPU = log.OnCPU()
+		assert.Equal(t, [2]bool{true, x.off > 0}, [2]bool{o.OnCPU, log.OffCPU()}, x.name)
 		e := NewExplainer(&ExplainOptions{Options: o, Root: func(a *Activity) bool { root = a; return true }})
 		var ev Event
 		for r := log.Read(); r.Next(&ev); {

@@ -29,6 +29,7 @@ type Log struct {
 	halt    halt
 	sampled bool
 	onCPU   bool
+	offCPU  bool
 	// What was met lately, by a part of it.
 	lateThreads [64]logMet[threadKey]
 	lateStrings [64]logMet[string]
@@ -122,6 +123,9 @@ func (l *Log) Sampled() bool { return l.sampled }
 // OnCPU reports whether any of the events is a sample that was taken on a CPU.
 func (l *Log) OnCPU() bool { return l.onCPU }
 
+// OffCPU reports whether any of the events tells that a thread was off its CPU.
+func (l *Log) OffCPU() bool { return l.offCPU }
+
 // Add appends an event.
 func (l *Log) Add(e *Event) {
 	if l.threads == nil {
@@ -129,7 +133,9 @@ func (l *Log) Add(e *Event) {
 	}
 	n := l.thread(threadKey{e.Process, e.Thread})
 	l.n++
-	l.sampled, l.onCPU = l.sampled || e.Kind == Sample, l.onCPU || e.OnCPU
+	if e.Kind == Sample {
+		l.sampled, l.onCPU, l.offCPU = true, l.onCPU || e.OnCPU, l.offCPU || e.Blocked > 0
+	}
 	t := &l.state.threads[n]
 	if t.goesOn(e, l.Interval) || l.halted(e) {
 		return

@@ -129,6 +129,9 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		}
 		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Command(read.ProcessID, h.sides()))
 	}
+	if x := run.explain; x != nil && x.OnlyCPU() {
+		run.sum.Notes = append(run.sum.Notes, "samples were taken on CPUs only, so what threads did between them is unknown; "+recordsOffCPU)
+	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()
 	run.totals.end(rep, run.sum.Durations(), run.sum.ServedDurations())

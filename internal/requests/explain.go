@@ -109,6 +109,9 @@ func (x *Explainer) until(t int64) {
 	}
 }
 
+// OnlyCPU reports whether the recording tells when threads were on a CPU and not when they were off.
+func (x *Explainer) OnlyCPU() bool { return x.rec.Log.OnCPU() && !x.rec.Log.OffCPU() }
+
 // Err is the error of the log, which is to be asked when all is explained: what lies behind it was not seen.
 func (x *Explainer) Err() error { return x.rec.Err() }
 
