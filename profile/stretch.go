@@ -107,11 +107,11 @@ func (p *Profile) Timing() *Timing {
 // samples that are taken on a CPU that interval itself: a quartile of theirs tells an idle
 // machine from a busy one, and nothing of the sampler.
 func usualPeriod(p *Profile, threads []*Thread) int64 {
-	var all gapsSeen
+	var all Gaps
 	if p.Skipped != nil {
-		all.Gaps = *p.Skipped
+		all = *p.Skipped
 	}
-	for _, seen := range relay.Shares(len(threads), func(seen *gapsSeen, i int) {
+	for _, gaps := range relay.Shares(len(threads), func(gaps *Gaps, i int) {
 		last := int64(-1)
 		c := threads[i].Samples.Cursor()
 		var s Sample
@@ -119,19 +119,14 @@ func usualPeriod(p *Profile, threads []*Thread) int64 {
 			if s.Type == SampleEvent || s.Type == SampleOffCPU {
 				continue
 			}
-			if s.Type == SampleCPU {
-				seen.onCPU = true
-			} else {
-				seen.polled = true
-			}
+			gaps.polled, gaps.onCPU = gaps.polled || s.Type != SampleCPU, gaps.onCPU || s.Type == SampleCPU
 			if last >= 0 {
-				seen.Add(s.Time - last)
+				gaps.Add(s.Time - last)
 			}
 			last = s.Time
 		}
 	}) {
-		all.merge(&seen.Gaps)
-		all.onCPU, all.polled = all.onCPU || seen.onCPU, all.polled || seen.polled
+		all.merge(gaps)
 	}
 	period := all.lowerQuartile()
 	told := int64(p.Meta.Interval)
@@ -148,16 +143,12 @@ func usualPeriod(p *Profile, threads []*Thread) int64 {
 	return period
 }
 
-// gapsSeen are the gaps between samples, and which kinds of samples these are.
-type gapsSeen struct {
-	Gaps
-	onCPU, polled bool
-}
-
 // Gaps are times between samples, as sums: a bucket is an eighth of a power of two.
 type Gaps struct {
 	buckets [64 * 8]struct{ n, sum int64 }
 	n       int64
+	// Which kinds of samples they are between.
+	polled, onCPU bool
 }
 
 // Add adds the time between two samples of a thread, ns. Those that are not positive say
@@ -179,6 +170,7 @@ func (g *Gaps) merge(other *Gaps) {
 		g.buckets[i].sum += b.sum
 	}
 	g.n += other.n
+	g.polled, g.onCPU = g.polled || other.polled, g.onCPU || other.onCPU
 }
 
 // lowerQuartile is the mean of its bucket, 0 where there are too few gaps.

@@ -1,9 +1,7 @@
 package info
 
 import (
-	"cmp"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
@@ -194,7 +192,7 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 // was compiled while the process ran, and the symbols that ELF files have themselves.
 func (v *Verdict) unnamed(f *Facts, by map[string]int64, n int64) {
 	var native, managed, none int64
-	var most []string
+	var most [3]string // the first of them, by their frames and names
 	for m, k := range by {
 		switch {
 		case m == "?" || m == "":
@@ -205,13 +203,16 @@ func (v *Verdict) unnamed(f *Facts, by map[string]int64, n int64) {
 		default:
 			managed += k
 		}
-		most = append(most, m)
+		for i, o := range most {
+			if k > by[o] || k == by[o] && m < o || o == "" {
+				copy(most[i+1:], most[i:])
+				most[i] = m
+				break
+			}
+		}
 	}
-	sort.Slice(most, func(i, k int) bool {
-		return cmp.Or(cmp.Compare(by[most[k]], by[most[i]]), cmp.Compare(most[i], most[k])) < 0
-	})
-	if len(most) > 0 {
-		v.Text += "; most of the others are of " + strings.Join(most[:min(len(most), 3)], ", ")
+	if most[0] != "" {
+		v.Text += "; most of the others are of " + strings.TrimRight(strings.Join(most[:], ", "), ", ")
 	}
 	switch {
 	case none*2 > n:
