@@ -33,6 +33,8 @@ type Result struct {
 
 	a, b *costs
 	few  map[string][]string // names of a kind that one of the traces has too little of
+	// untyped is the name of the trace whose recorder did not tell managed code from the rest, if that of the other one did.
+	untyped string
 }
 
 // A Named is a figure with a name.
@@ -47,6 +49,12 @@ func Traces(before, after *Trace) *Result {
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
 	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
+	switch was, is := before.Profile.Meta.Untyped, after.Profile.Meta.Untyped; {
+	case was && !is:
+		r.untyped = before.Name
+	case is && !was:
+		r.untyped = after.Name
+	}
 	r.PerRequest = min(r.Requests[0], r.Requests[1]) >= minRequests
 	if a.all+b.all > 0 {
 		r.Told = (a.told + b.told) / (a.all + b.all)

@@ -601,3 +601,20 @@ func TestTablesBeginWithWhatMovedMost(t *testing.T) {
 	}
 	assert.Fail(t, "no table of totals")
 }
+
+// Where the recorder of one of the traces did not tell managed code from the rest, their CPU times are not of one kind.
+func TestUntypedOne(t *testing.T) {
+	work := map[string]int{"App.Slow()": 800}
+	for _, untyped := range [][2]bool{{false, false}, {true, true}, {true, false}, {false, true}} {
+		a, b := batch(1, work, false), batch(2, work, false)
+		a.Name, b.Name = "before.nettrace", "after.nettrace"
+		a.Profile.Meta.Untyped, b.Profile.Meta.Untyped = untyped[0], untyped[1]
+		told := strings.Join(Traces(a, b).verdict(), "\n")
+		if untyped[0] == untyped[1] {
+			assert.NotContains(t, told, "did not tell managed code", untyped)
+		} else {
+			name := map[bool]string{true: a.Name, false: b.Name}[untyped[0]]
+			assert.Contains(t, told, "The recorder of "+name+" did not tell managed code", untyped)
+		}
+	}
+}

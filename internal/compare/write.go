@@ -172,6 +172,9 @@ func (r *Result) verdict() (v []string) {
 	if r.lastUnlike() {
 		v = append([]string{fmt.Sprintf("The traces last %s s and %s s: unless both did the same work, totals are not comparable.", number(r.Seconds[0]), number(r.Seconds[1]))}, v...)
 	}
+	if r.untyped != "" {
+		v = append(v, fmt.Sprintf("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped))
+	}
 	for _, n := range r.NotCompared {
 		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.words, n.Why))
 	}
