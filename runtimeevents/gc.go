@@ -156,7 +156,7 @@ type Collection struct {
 	PauseMode            PauseMode
 	MemoryPressure       uint32 // percent of physical memory in use; 0: not told
 
-	CommittedBefore, CommittedAfter uint64 // 0: not told
+	CommittedBefore, CommittedAfter uint64 // in use: what is committed and kept free is not in it. 0: not told
 
 	// Allocated is what AllocationTick told since the collection before.
 	Allocated uint64
@@ -165,7 +165,8 @@ type Collection struct {
 }
 
 // PauseTold reports whether the trace holds all of the pause. It lacks the restart where it ends within the pause, or lost
-// events, and the suspension where it begins within it. A background collection that has ended had two.
+// events, and the suspension where it begins within it. A background collection that has ended had two, and one that lost events
+// may have had.
 func (g *GC) PauseTold() bool {
 	if g.within != nil {
 		return g.End != Unknown
@@ -197,9 +198,10 @@ func (g *GC) PauseIn(from, until int64) (sum int64) {
 	return max(0, sum)
 }
 
-// lacksPause reports whether it is a background collection with less than the two pauses that those have.
+// lacksPause reports whether it is a background collection with less than the two pauses that those have: it ended, or may
+// have ended unseen.
 func (g *GC) lacksPause() bool {
-	return g.Type == BackgroundGC && g.Concurrent && g.End != Unknown && len(g.Pauses) < 2
+	return g.Type == BackgroundGC && g.Concurrent && (g.End != Unknown || g.doubtful) && len(g.Pauses) < 2
 }
 
 // PauseStartTold reports whether the trace tells when the first pause began.
@@ -303,7 +305,12 @@ type GCProcess struct {
 	background *GC // the newest background collection
 	history    *GC // whose GlobalHeapHistory came last
 	asked      *asked
-	finalizers int64 // start of the finalizers that run
+	begun      struct { // what has told nothing yet but its start
+		gc     *GC
+		thread uint64
+	}
+	used       committed // of which the collection has not ended yet
+	finalizers int64     // start of the finalizers that run
 	tickMark   uint64
 	others     bool // it was suspended for other reasons
 
@@ -315,6 +322,12 @@ type GCProcess struct {
 type asked struct {
 	reason GCReason
 	stack  uint32
+	thread uint64
+}
+
+// committed is what CommittedUsage told on a thread.
+type committed struct {
+	bytes  uint64
 	thread uint64
 }
 
@@ -535,10 +548,14 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	p.history = nil
 	p.forget()
 	c.claim(p, g)
+	if b := p.background; b != nil && b.End == Unknown && g.Type != ForegroundGC && g.within != b {
+		b.doubtful = true // a collection beside it would be a foreground one: its end was lost
+	}
 	c.settle(p)
 	p.Collections = append(p.Collections, g)
 	p.open = append(p.open, g)
 	p.newest = g
+	p.begun.gc, p.begun.thread, p.used = g, ev.ThreadID, committed{}
 	if g.Type == BackgroundGC {
 		p.background = g
 	}
@@ -610,6 +627,9 @@ func (c *GCs) end(p *GCProcess, ev *nettrace.Event, ns int64) {
 			continue
 		}
 		g.End = ns
+		if p.used.thread == ev.ThreadID {
+			g.CommittedAfter, p.used = p.used.bytes, committed{}
+		}
 		if g.within != nil {
 			g.within.running--
 		}
@@ -631,13 +651,16 @@ func (c *GCs) lost(ev *nettrace.Event) {
 	if p == nil {
 		return
 	}
-	p.history, p.asked = nil, nil
+	p.history, p.asked, p.begun.gc, p.used = nil, nil, nil, committed{}
 	if before := p.ended[ev.CaptureThreadID]; before != nil {
 		before.unsized = false
 		delete(p.ended, ev.CaptureThreadID)
 	}
 	for _, g := range p.open {
 		g.doubtful = true
+	}
+	if g := p.background; g != nil && !g.recorded {
+		g.doubtful = true // its history may come behind its end, and be lost
 	}
 }
 
@@ -673,6 +696,7 @@ func (p *GCProcess) heapStats(ev *nettrace.Event) {
 		g.Gen[i].After, g.Gen[i].Promoted = sizes[i].After, sizes[i].Promoted
 	}
 	g.HasSizes, g.unsized = true, false
+	g.fit()
 	g.FinalizationBytes, g.FinalizationPromoted, g.Pinned, g.Handles = bytes, objects, pinned, handles
 	delete(p.ended, ev.ThreadID)
 }
@@ -695,7 +719,7 @@ func (p *GCProcess) globalHistory(ev *nettrace.Event) {
 	if concurrent {
 		g = p.background
 	}
-	if g == nil || g.recorded || !concurrent && (g.End != Unknown || g.doubtful) || generation != g.Generation || reason != g.Reason {
+	if g == nil || g.recorded || g.doubtful || !concurrent && g.End != Unknown || generation != g.Generation || reason != g.Reason {
 		p.history = nil // that of a collection whose start was lost
 		return
 	}
@@ -753,6 +777,18 @@ func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 		to.Out += h.Out
 		to.Budget += h.Budget
 	}
+	g.fit()
+}
+
+// fit leaves of the free space of a background collection what there is room for: generation 0 and 1 may have been collected
+// between its history and its sizes.
+func (g *GC) fit() {
+	if !g.Concurrent || !g.HasSizes || !g.HasHistory {
+		return
+	}
+	for i := range g.Gen {
+		g.Gen[i].Fragmentation = min(g.Gen[i].Fragmentation, g.Gen[i].After)
+	}
 }
 
 // collected reports whether g collects the generation of that index, as the events list them.
@@ -781,25 +817,21 @@ func (p *GCProcess) mark(ev *nettrace.Event) {
 	}
 }
 
-// dynamic takes GCDynamic, of which CommittedUsage comes at the start and the end of a collection.
+// dynamic takes GCDynamic, of which CommittedUsage comes behind the start of a collection and before its end, on their threads.
 func (p *GCProcess) dynamic(ev *nettrace.Event) {
 	cur := ev.Cursor()
 	name := cur.UTF16()
 	size := cur.U32()
 	version := cur.U16()
 	used := cur.U64()
-	if cur.Err() != nil || size < 10 || version != 1 || name.String() != "CommittedUsage" || len(p.open) == 0 {
+	if cur.Err() != nil || size < 10 || version != 1 || name.String() != "CommittedUsage" {
 		return
 	}
-	g := p.open[len(p.open)-1]
-	if g.doubtful {
+	if g := p.begun.gc; g != nil && p.begun.thread == ev.ThreadID {
+		g.CommittedBefore, p.begun.gc = used, nil
 		return
 	}
-	if g.CommittedBefore == 0 && !g.recorded {
-		g.CommittedBefore = used
-	} else {
-		g.CommittedAfter = used
-	}
+	p.used = committed{used, ev.ThreadID}
 }
 
 func (c *GCs) finalized(p *GCProcess, ev *nettrace.Event, ns int64) {

@@ -98,6 +98,24 @@ func TestPausesThatAreNotTold(t *testing.T) {
 				gcEnd(400, 3, 1),
 			}, []int64{lost},
 		},
+		"the rest of a background collection, which another one tells": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, IDRestartEEBegin), mark(131, 1, IDRestartEEEnd),
+				suspend(400, 1, 1, 1), mark(410, 1, IDSuspendEEEnd), gcStart(420, 1, 2, 0, NonConcurrentGC), gcEnd(430, 1, 2), mark(440, 1, IDRestartEEBegin), mark(441, 1, IDRestartEEEnd),
+			}, []int64{lost, 40},
+		},
+		"the rest of a background collection": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, IDRestartEEBegin), mark(131, 1, IDRestartEEEnd),
+				{lost, IDFinalizersBegin, 4, []any{uint16(0)}},
+			}, []int64{lost},
+		},
+		"none: the trace ends while a background collection goes on": {
+			[]step{
+				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 2, BackgroundGC), mark(130, 1, IDRestartEEBegin), mark(131, 1, IDRestartEEEnd),
+				suspend(400, 1, 1, 1), mark(410, 1, IDSuspendEEEnd), gcStart(420, 1, 2, 0, ForegroundGC), gcEnd(430, 1, 2), mark(440, 1, IDRestartEEBegin), mark(441, 1, IDRestartEEEnd),
+			}, []int64{30, 40},
+		},
 		"none: all are collected at once after a collection that was not enough": {
 			[]step{
 				suspend(100, 1, 1, 0), mark(110, 1, IDSuspendEEEnd), gcStart(120, 1, 1, 1, NonConcurrentGC), gcEnd(130, 1, 1),
@@ -124,6 +142,57 @@ func TestPausesThatAreNotTold(t *testing.T) {
 			}
 			assert.Equal(t, c.want, got)
 		})
+	}
+}
+
+// What a collection says to have committed is told on the threads that start and end it.
+func TestCommitted(t *testing.T) {
+	usage := func(at int64, tid uint64, bytes uint64) step {
+		return step{at, IDGCDynamic, tid, []any{"CommittedUsage", uint32(42), uint16(1), bytes, uint64(0), uint64(0), uint64(0), uint64(0)}}
+	}
+	for name, c := range map[string]struct {
+		steps         []step
+		before, after uint64
+	}{
+		"both":                     {[]step{gcStart(10, 1, 1, 0, NonConcurrentGC), usage(11, 1, 100), usage(20, 2, 50), gcEnd(21, 2, 1)}, 100, 50},
+		"of one that ended unseen": {[]step{gcStart(10, 1, 1, 0, NonConcurrentGC), usage(11, 1, 100), usage(30, 2, 70), usage(40, 3, 50), gcEnd(41, 3, 2)}, 100, 0},
+		"the first was lost":       {[]step{gcStart(10, 1, 1, 0, NonConcurrentGC), usage(20, 2, 50), gcEnd(21, 2, 1)}, 0, 50},
+		"the second was lost, and the next begins": {[]step{gcStart(10, 1, 1, 2, BackgroundGC), usage(11, 1, 100), usage(12, 1, 70), gcStart(30, 1, 2, 0, ForegroundGC), gcEnd(41, 1, 1)}, 100, 0},
+		"a background collection does not tell it": {[]step{gcStart(10, 1, 1, 2, BackgroundGC), usage(11, 1, 100), gcStart(30, 2, 2, 0, ForegroundGC), usage(31, 2, 90), usage(32, 1, 80), gcEnd(33, 1, 2), gcEnd(41, 1, 1)}, 100, 0},
+	} {
+		g := collect(c.steps).Collections[0]
+		assert.Equal(t, []uint64{c.before, c.after}, []uint64{g.CommittedBefore, g.CommittedAfter}, name)
+	}
+}
+
+// The history of a background collection is told before its end or behind it, when others may have emptied what it counted. Where
+// events were lost it may be that of another one.
+func TestBackgroundHistory(t *testing.T) {
+	heap := step{30, IDPerHeapHistory, 9, []any{uint16(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0),
+		uint32(0), uint32(0), uint32(0), uint32(0), uint32(0), uint32(0), uint64(0), uint32(1),
+		uint64(90), uint64(0), uint64(0), uint64(80), uint64(50), uint64(20), uint64(0), uint64(0), uint64(0), uint64(0)}}
+	stats := step{41, IDHeapStats, 1, []any{uint64(8), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint32(0), uint32(0), uint32(0), uint16(0)}}
+	start, end, global := gcStart(10, 1, 1, 2, BackgroundGC), gcEnd(40, 1, 1), history(29, 2, uint32(mechanismConcurrent))
+	for name, steps := range map[string][]step{
+		"before the end": {start, global, heap, end, stats},
+		"behind the end": {start, end, stats, global, heap},
+	} {
+		var whole, lossy GCs
+		for _, s := range steps {
+			ev := event(s.id, 1, s.tid, s.fields...)
+			if s.id == IDPerHeapHistory {
+				ev.Version, ev.Metadata.Version = 3, 3
+			}
+			whole.Event(ev, s.at, 0)
+			if s.id == IDGlobalHeapHistory {
+				ev.Lost = 3
+			}
+			lossy.Event(ev, s.at, 0)
+		}
+		g := whole.Finish()[0].Collections[0]
+		require.True(t, g.HasHistory && g.HasSizes, name)
+		assert.EqualValues(t, []uint64{90, 8, 8}, []uint64{g.Before(), g.After(), g.Fragmentation()}, name)
+		assert.False(t, lossy.Finish()[0].Collections[0].HasHistory, name)
 	}
 }
 
