@@ -66,7 +66,8 @@ type gcProcess struct {
 // collection's are those of its end, when the program has gone on.
 func measures(g *runtimeevents.Collection) bool { return g.HasSizes && g.HasHistory && !g.Concurrent }
 
-// heapSizes are those of the generations behind a collection.
+// heapSizes are those of the generations behind a collection; of large and pinned objects without the free space, which they
+// are allocated in: the heap of a program that frees as many as it allocates does not grow.
 type heapSizes struct {
 	time int64 // ns, of the collection
 	gen  generationArray
@@ -76,8 +77,35 @@ func sizesAfter(g *runtimeevents.Collection) *heapSizes {
 	a := &heapSizes{time: g.Start}
 	for i := range g.Gen {
 		a.gen[i] = g.Gen[i].After
+		if i >= largeObjects {
+			a.gen[i] -= min(a.gen[i], g.Gen[i].Fragmentation)
+		}
 	}
 	return a
+}
+
+// behind returns the sizes behind g, where a was told before it; nil if nothing tells them.
+func (a *heapSizes) behind(g *runtimeevents.Collection) *heapSizes {
+	if measures(g) {
+		return sizesAfter(g)
+	}
+	if a != nil && g.HasHistory {
+		a.grown(g)
+	}
+	return a
+}
+
+// largeObjects is the first of the generations that are no numbers: large ones, and pinned ones.
+const largeObjects = 3
+
+// grown returns by how much large and pinned objects grew until g began, and sets a to their sizes then.
+func (a *heapSizes) grown(g *runtimeevents.Collection) (sum uint64) {
+	for i := largeObjects; i < len(g.Gen); i++ {
+		now := g.Gen[i].Before - min(g.Gen[i].Before, g.Gen[i].FragmentationBefore)
+		sum += now - min(now, a.gen[i])
+		a.gen[i] = now
+	}
+	return sum
 }
 
 type generationArray = [runtimeevents.Generations]uint64
@@ -212,9 +240,12 @@ func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 		row.Pinned, row.Handles, row.Finalization = ptr(g.Pinned), ptr(g.Handles), ptr(g.FinalizationPromoted)
 	}
 	if g.HasHistory {
-		row.Before, row.Fragmentation = ptr(g.Before()), ptr(g.Fragmentation())
+		row.Before = ptr(g.Before())
 		row.GenBefore = generations(func(g *runtimeevents.Generation) uint64 { return g.Before })
-		row.GenFree = generations(func(g *runtimeevents.Generation) uint64 { return g.Fragmentation })
+		if !g.Concurrent || g.HasSizes { // the free space in a heap of a size that is not known would be that of another time
+			row.Fragmentation = ptr(g.Fragmentation())
+			row.GenFree = generations(func(g *runtimeevents.Generation) uint64 { return g.Fragmentation })
+		}
 		row.GenIn = generations(func(g *runtimeevents.Generation) uint64 { return g.In })
 		row.GenOut = generations(func(g *runtimeevents.Generation) uint64 { return g.Out })
 		row.GenBudget = generations(func(g *runtimeevents.Generation) uint64 { return g.Budget })
@@ -296,6 +327,9 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		s.groups[i].pauses = newDurations(aside)
 	}
 	was := p.before // sizes after the collection before whose sizes and history are told
+	if was != nil {
+		was = ptr(*was)
+	}
 	for i := range p.list.Len() {
 		g := p.list.At(i)
 		if was == nil && i == 0 && g.Number == 1 {
@@ -329,6 +363,16 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		if g.HasHistory {
 			s.heap = max(s.heap, g.Before())
 		}
+		if g.Start >= c.In.From {
+			if was != nil && measures(&g.Collection) {
+				s.allocated += g.Gen[0].Before - min(g.Gen[0].Before, was.gen[0])
+				s.allocating += g.Start - was.time
+			}
+			if was != nil && g.HasHistory {
+				s.allocated += was.grown(&g.Collection)
+			}
+			was = was.behind(&g.Collection)
+		}
 		if !g.HasSizes {
 			continue
 		}
@@ -340,16 +384,6 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 			s.last = new(gcRecord)
 		}
 		*s.last = g
-		if !measures(&g.Collection) {
-			continue
-		}
-		if was != nil {
-			for _, i := range []int{0, 3, 4} { // where objects are allocated
-				s.allocated += g.Gen[i].Before - min(g.Gen[i].Before, was.gen[i])
-			}
-			s.allocating += g.Start - was.time
-		}
-		was = sizesAfter(&g.Collection)
 	}
 	return s
 }
@@ -440,6 +474,9 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 	case s.PausePercent >= 3:
 		judged = "That is noticeable."
 	}
+	if c.lossy() && s.PausePercent < 10 {
+		judged = ""
+	}
 	if s.MaxPause >= 100 {
 		judged += " The longest pause can be felt."
 	}
@@ -454,9 +491,13 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		}
 	}
 	timed := sums.all().pauses.times.Len()
+	least := ""
+	if timed < s.Count || c.Lost > 0 {
+		least = "at least "
+	}
 	if timed > 0 {
 		v = append(v,
-			fmt.Sprintf("%s%s stopped all threads for %s, %s of %s. %s", count(timed, "collection"), kind, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged),
+			strings.TrimSpace(fmt.Sprintf("%s%s stopped all threads for %s%s, %s of %s. %s", count(s.Count, "collection"), kind, least, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged)),
 			fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
 				duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
 	}
@@ -468,8 +509,13 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
 	}
 	if s.Allocated != nil {
-		rate, how := "", ""
-		if s.AllocationRate != nil {
+		about, rate, how := "about ", "", ""
+		if c.Lost > 0 {
+			about = "at least "
+		} else if s.AllocatedBy == "ticks" {
+			about = ""
+		}
+		if s.AllocationRate != nil && !c.lossy() {
 			rate = fmt.Sprintf(", %s a second", size(*s.AllocationRate*1e6))
 		}
 		switch {
@@ -480,7 +526,7 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		default:
 			how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
 		}
-		v = append(v, fmt.Sprintf("Allocated: %s%s%s.", size(float64(*s.Allocated)), rate, how))
+		v = append(v, fmt.Sprintf("Allocated: %s%s%s%s.", about, size(float64(*s.Allocated)), rate, how))
 	}
 	if last := sums.last; last != nil {
 		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
@@ -506,11 +552,16 @@ func nanos(ms float64) int64 { return int64(ms*1e6 + 0.5) }
 // inducersOf names who called GC.Collect, the most frequent first.
 func inducersOf(sums *gcSums) string {
 	var names []string
+	rest := sums.stats.Induced
 	for _, n := range ranked(sums.inducers, 3) {
 		names = append(names, fmt.Sprintf("%s (%d)", short(n), sums.inducers[n]))
+		rest -= sums.inducers[n]
 	}
 	if len(names) == 0 {
 		return ""
+	}
+	if rest > 0 {
+		names = append(names, fmt.Sprintf("others (%d)", rest))
 	}
 	return ": " + strings.Join(names, ", ")
 }

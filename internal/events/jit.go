@@ -130,12 +130,25 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 		}
 	}
 	judged := "Compiling held nobody up for long."
-	if s.ForegroundMS >= 0.05*text.Millis(c.End) {
+	switch {
+	case s.ForegroundMS >= 0.05*text.Millis(c.End):
 		judged = "Compiling is a good part of what the program did: ReadyToRun code would start without it."
+	case c.lossy():
+		judged = ""
 	}
-	v = append(v, fmt.Sprintf("%s compiled in %s. For %s of them a thread stood waiting, %s in all (%s of %s); %s were compiled in the background, in %s.",
-		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, text.Millis(c.End)), duration(c.End),
-		thousands(s.Background), duration(nanos(s.BackgroundMS))), judged)
+	background := ""
+	if s.Background > 0 {
+		were := "were"
+		if s.Background == 1 {
+			were = "was"
+		}
+		background = fmt.Sprintf("; %s %s compiled in the background, in %s", thousands(s.Background), were, duration(nanos(s.BackgroundMS)))
+	}
+	v = append(v, fmt.Sprintf("%s compiled in %s. For %s of them a thread stood waiting, %s in all (%s of %s)%s.",
+		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, text.Millis(c.End)), duration(c.End), background))
+	if judged != "" {
+		v = append(v, judged)
+	}
 	worst := slices.MaxFunc(list, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(a.Time(), b.Time()) })
 	cut := 0
 	for _, m := range list {

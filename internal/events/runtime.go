@@ -96,8 +96,12 @@ type Context struct {
 	Many   bool // the trace holds several processes
 	// Partial says that some of what the processes did is left out, as that of other threads.
 	Partial bool
+	Events  int64 // of the trace
 	Lost    int64 // events that the recorder could not keep
 }
+
+// lossy reports whether so many events were lost that little of something does not say that there was little.
+func (c *Context) lossy() bool { return c.Lost > 0 && c.Lost >= c.Events/20 }
 
 // lostNote says that what is told of the trace is not all there was.
 func lostNote(lost int64) []string {

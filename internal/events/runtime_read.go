@@ -139,7 +139,7 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Events: p.Meta.Events, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[profile.StackID][]string{}
 	c.Frames = func(stack profile.StackID) []string {
 		names, ok := known[stack]
@@ -190,8 +190,11 @@ func newGCCollector(in Stretch) *gcCollector {
 	c.Settled = func(pid int, g *runtimeevents.GC) {
 		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {
 			c.lists.add(pid, recordOf(g, in))
-		} else if g.End < in.From && measures(&g.Collection) {
-			c.before[pid] = sizesAfter(&g.Collection)
+		}
+		if g.Start < in.From {
+			if before := c.before[pid].behind(&g.Collection); before != nil {
+				c.before[pid] = before
+			}
 		}
 	}
 	return c

@@ -366,6 +366,50 @@ func TestStarvationThatIsNotTold(t *testing.T) {
 	assert.Equal(t, []string{"The trace holds no collection."}, gcVerdict(&gcProcess{}, &gcSums{}, &gcStats{}, &Context{Lost: 1}))
 }
 
+// Of a trace that lost events sums are of a part, and little of something is no good news where many were lost.
+func TestVerdictsOfLossyTraces(t *testing.T) {
+	const little, noRate = "That is little.", "Allocated: at least 5.00 MB; "
+	for name, tt := range map[string]struct {
+		lost   int64
+		untold bool
+		want   []string
+		not    string
+	}{
+		"whole":                   {0, false, []string{"2 collections stopped all threads for 3.00 ms", little, "Allocated: 5.00 MB, 50.0 MB a second;"}, "at least"},
+		"a pause without its end": {0, true, []string{"2 collections stopped all threads for at least 1.50 ms", little, "Not known: for how long 1 collection "}, "Allocated: at least"},
+		"few were lost":           {4, false, []string{"2 collections stopped all threads for at least 3.00 ms", little, "Allocated: at least 5.00 MB, 50.0 MB a second;"}, noRate},
+		"many were lost":          {5, false, []string{"2 collections stopped all threads for at least 3.00 ms", noRate}, little},
+	} {
+		l := listsIn[gcRecord](nil)
+		for number := range uint32(2) {
+			g := &gcRecord{gcTimes: gcTimes{pause: 15e5, inside: 15e5, untold: tt.untold && number == 0}}
+			if g.untold {
+				g.pause, g.inside = 0, 0
+			}
+			g.Number, g.End, g.Reason = number+1, 1, 1
+			l.add(1, g)
+		}
+		p := &gcProcess{&runtimeevents.GCProcess{PID: 1, Ticks: 1, TickBytes: 5e6}, l.list(1), nil}
+		c := &Context{End: 1e8, Events: 100, Lost: tt.lost, Frames: func(uint32) []string { return nil }}
+		sums := sumGCs(p, nil, c)
+		stats := gcStatsOf(p, sums, c)
+		stats.PausePercent = 1 // what little is
+		got := strings.Join(gcVerdict(p, sums, &stats, c), "\n")
+		for _, w := range tt.want {
+			assert.Contains(t, got, w, name)
+		}
+		assert.NotContains(t, got, tt.not, name)
+	}
+	compiled := []*runtimeevents.Compilation{{}}
+	for lost, want := range map[int64]string{0: "held nobody up", 4: "held nobody up", 5: ""} {
+		v := strings.Join(jitVerdict(compiled, &jitStats{Methods: 1, Foreground: 1}, &Context{End: 1e9, Events: 100, Lost: lost}), "\n")
+		assert.Equal(t, want != "", strings.Contains(v, "held nobody up"), lost)
+		assert.NotContains(t, v, "background")
+	}
+	assert.Equal(t, ": Shop.Cart.Add (4), A.A (2), A.B (1), others (3)", inducersOf(&gcSums{stats: gcStats{Induced: 10}, inducers: map[string]int{"Shop.Cart.Add": 4, "A.A": 2, "A.B": 1, "A.C": 1}}))
+	assert.Equal(t, "", inducersOf(&gcSums{stats: gcStats{Induced: 10}}))
+}
+
 // By the sizes of the heap what was allocated is what it grew by between two collections, not what was there before.
 func TestAllocatedBySizes(t *testing.T) {
 	of := func(in Stretch) float64 {
@@ -382,6 +426,12 @@ func TestAllocatedBySizes(t *testing.T) {
 		g.Gen[0].Before, g.Gen[0].After = before, after
 		return g
 	}
+	large := func(number uint32, concurrent bool, before, freeBefore, after, free uint64) *gcRecord {
+		g := collection(number, 0, 0)
+		g.Concurrent = concurrent
+		g.Gen[3] = runtimeevents.Generation{Before: before, FragmentationBefore: freeBefore, After: after, Fragmentation: free}
+		return g
+	}
 	for name, tt := range map[string]struct {
 		list   []*gcRecord
 		before *heapSizes
@@ -392,6 +442,8 @@ func TestAllocatedBySizes(t *testing.T) {
 		"attached: the first one is a start":       {[]*gcRecord{collection(7, 100, 40), collection(8, 120, 50)}, nil, 80, 1e9},
 		"attached: one collection tells nothing":   {[]*gcRecord{collection(7, 100, 40)}, nil, 0, 0},
 		"behind a collection before what is asked": {[]*gcRecord{collection(7, 100, 40)}, &heapSizes{5e9, generationArray{70}}, 30, 2e9},
+		"large objects in free space":              {[]*gcRecord{large(1, false, 50, 0, 50, 30), large(2, false, 50, 5, 50, 40), large(3, false, 60, 0, 60, 0)}, nil, 50 + 25 + 50, 3e9},
+		"what a background collection frees":       {[]*gcRecord{large(1, false, 50, 0, 50, 0), large(2, true, 80, 0, 80, 10), large(3, false, 80, 60, 80, 60), large(4, false, 80, 50, 80, 50)}, nil, 50 + 30 + 0 + 10, 4e9},
 	} {
 		l := listsIn[gcRecord](nil)
 		for _, g := range tt.list {
