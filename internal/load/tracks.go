@@ -110,7 +110,18 @@ const (
 type suspended struct {
 	*lane
 	holder *thread // who does it for something we show; others may suspend, too
+	// waiting are those that wait to do it while the holder does, which only one can at a time.
+	waiting []suspender
 }
+
+// A suspender is a thread that suspends the others.
+type suspender struct {
+	thread *thread
+	item   item
+}
+
+// maxSuspenders bounds those of a damaged trace that wait.
+const maxSuspenders = 16
 
 // newTracker returns what collects the tracks that l is asked for while it reads; nil if
 // these are none. A spill reads the file again.
@@ -394,14 +405,29 @@ func (k *tracker) suspend(which int, ev *nettrace.Event, now int64, t *thread, i
 			s = &suspended{lane: k.newLane("gc", nameSuspension, t.proc, nil, true)}
 			k.suspensions[which][t.proc] = s
 		}
-		s.holder = t
-		k.begin(s.lane, ev, now, "suspended: "+nameOf(suspendReasons, u32at(ev.Payload, 0), "unknown reason"))
-		s.items.Add(&item{start: now, name: k.name("suspending"), kind: runtimeevents.IDSuspendEEEnd})
-		s.push()
+		x := suspender{t, k.item(ev, now, "suspended: "+nameOf(suspendReasons, u32at(ev.Payload, 0), "unknown reason"))}
+		if len(s.open) == 0 || s.holder == t {
+			k.hold(s, x, now)
+		} else if len(s.waiting) < maxSuspenders {
+			s.waiting = append(s.waiting, x)
+		}
 		return
 	}
-	if s == nil || len(s.open) == 0 || s.holder != t {
+	if s == nil || len(s.open) == 0 {
 		return
+	}
+	if s.holder != t {
+		i := slices.IndexFunc(s.waiting, func(x suspender) bool { return x.thread == t })
+		if i < 0 {
+			return
+		}
+		x := s.waiting[i]
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		if id != runtimeevents.IDSuspendEEEnd {
+			return
+		}
+		k.end(s.lane, now, runtimeevents.IDSuspendEEBegin, "") // what held is over: its events were lost
+		k.hold(s, x, now)
 	}
 	switch id {
 	case runtimeevents.IDSuspendEEEnd:
@@ -410,7 +436,22 @@ func (k *tracker) suspend(which int, ev *nettrace.Event, now int64, t *thread, i
 		k.begin(s.lane, ev, now, "restarting")
 	default:
 		k.end(s.lane, now, runtimeevents.IDSuspendEEBegin, "")
+		if len(s.waiting) > 0 {
+			x := s.waiting[0]
+			s.waiting = slices.Delete(s.waiting, 0, 1)
+			k.hold(s, x, now)
+		}
 	}
+}
+
+// hold begins the suspension by x.
+func (k *tracker) hold(s *suspended, x suspender, now int64) {
+	s.holder = x.thread
+	x.item.start = now
+	s.items.Add(&x.item)
+	s.push()
+	s.items.Add(&item{start: now, name: k.name("suspending"), kind: runtimeevents.IDSuspendEEEnd})
+	s.push()
 }
 
 // exception takes an event of a throw or of one of its handlers.

@@ -196,6 +196,62 @@ func TestSuspensions(t *testing.T) {
 	}
 }
 
+// Two threads may want to suspend the others at once: the second one waits until the first is done, and each ends its own.
+func TestSuspensionsBesideEachOther(t *testing.T) {
+	const begin, suspended, restart, restarted = runtimeevents.IDSuspendEEBegin, runtimeevents.IDSuspendEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDRestartEEEnd
+	type at struct{ start, dur int64 }
+	type step struct{ id, thread int } // one each 10 ns, from 0
+	for name, tt := range map[string]struct {
+		steps []step
+		want  []at
+		open  int
+	}{
+		"one after the other": {
+			[]step{{begin, 0}, {begin, 1}, {suspended, 0}, {restart, 0}, {restarted, 0}, {suspended, 1}, {restart, 1}, {restarted, 1}},
+			[]at{{0, 40}, {0, 20}, {30, 10}, {40, 30}, {40, 10}, {60, 10}}, 0,
+		},
+		"the end of the first was lost": {
+			[]step{{begin, 0}, {begin, 1}, {suspended, 0}, {suspended, 1}, {restart, 1}, {restarted, 1}, {restarted, 0}},
+			[]at{{0, 30}, {0, 20}, {30, 20}, {30, 0}, {40, 10}}, 0,
+		},
+		"the beginning of the second was lost": {
+			[]step{{begin, 0}, {suspended, 0}, {restart, 1}, {restarted, 1}, {restart, 0}, {restarted, 0}},
+			[]at{{0, 50}, {0, 10}, {40, 10}}, 0,
+		},
+		"the second gives up": {
+			[]step{{begin, 0}, {begin, 1}, {restarted, 1}, {suspended, 0}, {restart, 0}, {restarted, 0}},
+			[]at{{0, 50}, {0, 30}, {40, 10}}, 0,
+		},
+		"the recording ends": {
+			[]step{{begin, 0}, {suspended, 0}, {begin, 1}},
+			[]at{{0, 20}, {0, 10}}, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &loader{o: &Options{Tracks: []string{"gc"}}, profile: &profile.Profile{}, sampler: map[uint64]bool{}}
+			k := newTracker(context.Background(), l, nil)
+			p := &process{trace: &profile.Process{}}
+			threads := []*thread{{proc: p}, {proc: p}}
+			l.order = []*process{p}
+			for i, s := range tt.steps {
+				l.end = int64(i) * 10
+				k.event(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: s.id, Source: nettrace.SourceRuntime}, Payload: []byte{1, 0, 0, 0}}, l.end, threads[s.thread])
+			}
+			k.finish()
+			var got []at
+			open := 0
+			for _, s := range checkTrack(t, l.profile.Tracks[0]) {
+				got = append(got, at{s.Start, s.Dur})
+				if s.Open {
+					open++
+				}
+			}
+			assert.Equal(t, tt.want, got)
+			assert.Equal(t, tt.open, open)
+		})
+	}
+}
+
 // A throw is over when it is handled, also where its handler throws: that has no stop then. Where the new one is caught in
 // the handler, it goes on.
 func TestExceptionsThatHandlersThrow(t *testing.T) {
