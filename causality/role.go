@@ -86,7 +86,7 @@ func threadingRole(name string) Role {
 		return ThreadTop
 	case "ThreadPoolWorkQueue.Dispatch":
 		return Dispatch
-	case "Thread.Join", "Monitor.Wait", "Monitor.ObjWait", "Barrier.SignalAndWait", "CountdownEvent.Wait",
+	case "Thread.Join", "Thread.StartCore", "Monitor.Wait", "Monitor.ObjWait", "Barrier.SignalAndWait", "CountdownEvent.Wait",
 		"ManualResetEventSlim.Wait", "SemaphoreSlim.Wait", "SemaphoreSlim.WaitUntilCountOrTimeout",
 		"SpinWait.SpinUntil", "Tasks.Task.Wait", "Tasks.Task.InternalWaitCore", "Tasks.Task.SpinThenBlockingWait",
 		"LowLevelMonitor.Wait", "Condition.Wait":
